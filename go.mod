@@ -1,0 +1,3 @@
+module github.com/zk-lite/zk-lite
+
+go 1.26

@@ -1,0 +1,12 @@
+// Package znode is the data model: paths, Stats, ACLs, error codes, and the
+// tree of znodes with the rules for changing it.
+//
+// The tree is a single-writer structure that decides nothing by itself: time,
+// identity and transaction ids come in as arguments, events come out of the
+// primitives that edit it. It knows no clock, no randomness, no network, no
+// logger and holds no lock; whoever owns a Tree orders the calls (package
+// server does, with one writer and many readers).
+//
+// It does not know sessions beyond the id that owns an ephemeral znode, does
+// not replicate anything, and does not deliver events to anybody.
+package znode

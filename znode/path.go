@@ -1,0 +1,77 @@
+package znode
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// ValidatePath checks the whole rule for a znode's path (ZooKeeper's
+// PathUtils.validatePath). The error says what is wrong and where; it is
+// ErrBadArguments for errors.Is.
+//
+// ZooKeeper looks at UTF-16 units and refuses surrogates, so no character
+// beyond U+FFFF is allowed in a name.
+func ValidatePath(path string) error {
+	switch {
+	case path == "":
+		return badPath(path, "a path cannot be empty; the root is /")
+	case path[0] != '/':
+		return badPath(path, "a path starts with /")
+	case len(path) == 1:
+		return nil
+	case path[len(path)-1] == '/':
+		return badPath(path, "a path does not end with /")
+	}
+	for start := 1; start <= len(path); {
+		end := strings.IndexByte(path[start:], '/')
+		if end < 0 {
+			end = len(path) - start
+		}
+		switch name := path[start : start+end]; name {
+		case "":
+			return badPath(path, "an empty name (//) at byte %d", start)
+		case ".", "..":
+			return badPath(path, "relative name %q at byte %d", name, start)
+		}
+		start += end + 1
+	}
+	for i, r := range path {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(path[i:]); size == 1 {
+				return badPath(path, "invalid UTF-8 at byte %d", i)
+			}
+		}
+		if forbidden(r) {
+			return badPath(path, "character %U at byte %d is not allowed", r, i)
+		}
+	}
+	return nil
+}
+
+func forbidden(r rune) bool {
+	return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0
+}
+
+func badPath(path, format string, args ...any) error {
+	return fmt.Errorf("path %q: %s: %w", path, fmt.Sprintf(format, args...), ErrBadArguments)
+}
+
+// Parent returns the path of the znode above path; the root is its own parent.
+func Parent(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i > 0 {
+		return path[:i]
+	}
+	return "/"
+}
+
+// Base returns the last name of path; that of the root is empty.
+func Base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// Join appends a child's name to its parent's path.
+func Join(parent, name string) string {
+	if parent == "/" {
+		return "/" + name
+	}
+	return parent + "/" + name
+}
