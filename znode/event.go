@@ -25,3 +25,16 @@ func (t EventType) String() string {
 	}
 	return "None"
 }
+
+// Event is one edit of the tree, as the primitive that made it reports it:
+// a znode was created, deleted or got new data. That the parent's children
+// changed follows from the first two and is not an Event of its own.
+type Event struct {
+	Type EventType
+	Path string
+	Zxid Zxid
+	// ACL is that of the znode at the edit and ParentACL that of its parent;
+	// they decide who may learn of it. Both are shared: do not modify.
+	ACL       []ACL
+	ParentACL []ACL
+}
