@@ -1,0 +1,131 @@
+package znode
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Permits reports whether somebody with these identities may do one of the
+// wanted things under an ACL (ZooKeeperServer.checkACL): an empty list and the
+// super user may do everything, and any one of the wanted bits is enough.
+func Permits(acl []ACL, want Perms, ids []ID) bool {
+	if len(acl) == 0 {
+		return true
+	}
+	for i := range acl {
+		if acl[i].Perms&want != 0 && acl[i].ID == Anyone {
+			return true
+		}
+	}
+	for i := range ids {
+		if ids[i].Scheme == "super" {
+			return true
+		}
+	}
+	for i := range acl {
+		if acl[i].Perms&want == 0 {
+			continue
+		}
+		for j := range ids {
+			if ids[j].Scheme == acl[i].ID.Scheme && idMatches(ids[j], acl[i].ID.ID) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func idMatches(id ID, expr string) bool {
+	if id.Scheme == "ip" {
+		return ipMatches(id.ID, expr)
+	}
+	return id.ID == expr
+}
+
+// fixACL checks a list that a client wants to set and completes it
+// (PrepRequestProcessor.fixupACL): duplicates go, "auth" becomes every identity
+// the client has proved.
+func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
+	if len(list) == 0 {
+		return nil, ErrInvalidACL
+	}
+	if len(list) == 1 && list[0].ID == Anyone {
+		return list, OK
+	}
+	fixed := make([]ACL, 0, len(list))
+	for _, a := range list {
+		switch {
+		case slices.Contains(fixed, a):
+		case a.ID.Scheme == "auth":
+			n := len(fixed)
+			for _, id := range ids {
+				if id.Scheme == "digest" || id.Scheme == "sasl" || id.Scheme == "x509" {
+					fixed = append(fixed, ACL{a.Perms, id})
+				}
+			}
+			if len(fixed) == n {
+				return nil, ErrInvalidACL
+			}
+		case validID(a.ID):
+			fixed = append(fixed, a)
+		default:
+			return nil, ErrInvalidACL
+		}
+	}
+	return fixed, OK
+}
+
+// validID reports whether an ACL may name id: world:anyone, a digest of two
+// parts, an address or a network.
+func validID(id ID) bool {
+	switch id.Scheme {
+	case "world":
+		return id.ID == "anyone"
+	case "digest":
+		// Java's split drops empty parts at the end: "u:" has one part.
+		user, hash, ok := strings.Cut(id.ID, ":")
+		_ = user // may be empty
+		return ok && hash != "" && !strings.Contains(strings.TrimRight(hash, ":"), ":")
+	case "ip":
+		_, _, ok := parseNetwork(id.ID)
+		return ok
+	}
+	return false
+}
+
+// ipMatches reports whether addr lies in the network expr. The families never
+// match each other (IPAuthenticationProvider).
+func ipMatches(addr, expr string) bool {
+	a, err := netip.ParseAddr(addr)
+	if err != nil {
+		return false
+	}
+	net, bits, ok := parseNetwork(expr)
+	if !ok || a.Is4() != net.Is4() {
+		return false
+	}
+	p, err := a.WithZone("").Prefix(bits)
+	if err != nil {
+		return false
+	}
+	q, err := net.Prefix(bits)
+	return err == nil && p == q
+}
+
+// parseNetwork splits "address" or "address/bits".
+func parseNetwork(expr string) (addr netip.Addr, bits int, ok bool) {
+	text, suffix, hasBits := strings.Cut(expr, "/")
+	addr, err := netip.ParseAddr(text)
+	if err != nil || addr.Is4In6() && strings.Contains(text, ".") || addr.Zone() != "" {
+		return netip.Addr{}, 0, false
+	}
+	bits = addr.BitLen()
+	if hasBits {
+		if bits, err = strconv.Atoi(suffix); err != nil || bits < 0 || bits > addr.BitLen() {
+			return netip.Addr{}, 0, false
+		}
+	}
+	return addr, bits, true
+}

@@ -1,0 +1,167 @@
+package znode
+
+import (
+	"slices"
+	"strings"
+)
+
+// The reads. Data and names that they return are never changed afterwards;
+// the slices of names belong to the caller.
+
+// Exists returns a znode's Stat.
+//
+// Errors: ErrNoNode, ErrNoAuth (READ; asked for since ZooKeeper 3.9.2).
+func (t *Tree) Exists(path string, ids []ID) (Stat, Error) {
+	n, code := t.readable(path, PermRead, ids)
+	if code != OK {
+		return Stat{}, code
+	}
+	return n.stat(), OK
+}
+
+// Get returns a znode's data, nil for null, and its Stat.
+//
+// Errors: ErrNoNode, ErrNoAuth (READ).
+func (t *Tree) Get(path string, ids []ID) ([]byte, Stat, Error) {
+	n, code := t.readable(path, PermRead, ids)
+	if code != OK {
+		return nil, Stat{}, code
+	}
+	return n.data(), n.stat(), OK
+}
+
+// Children returns the names of a znode's children in an order that stays the
+// same while they do, and its Stat.
+//
+// Errors: ErrNoNode, ErrNoAuth (READ).
+func (t *Tree) Children(path string, ids []ID) ([]string, Stat, Error) {
+	n, code := t.readable(path, PermRead, ids)
+	if code != OK {
+		return nil, Stat{}, code
+	}
+	names := make([]string, 0, n.numChildren())
+	for _, c := range n.childList() {
+		names = append(names, Base(c.path()))
+	}
+	return names, n.stat(), OK
+}
+
+// ACLOf returns a znode's ACL and Stat. Whoever may not administer it sees
+// digests without their hash (FinalRequestProcessor).
+//
+// Errors: ErrNoNode, ErrNoAuth (READ or ADMIN).
+func (t *Tree) ACLOf(path string, ids []ID) ([]ACL, Stat, Error) {
+	n, code := t.readable(path, PermRead|PermAdmin, ids)
+	if code != OK {
+		return nil, Stat{}, code
+	}
+	list := slices.Clone(t.acls.get(n.acl))
+	if !Permits(list, PermAdmin, ids) {
+		for i, a := range list {
+			if a.ID.Scheme == "digest" {
+				user, _, _ := strings.Cut(a.ID.ID, ":")
+				list[i].ID.ID = user + ":x"
+			}
+		}
+	}
+	return list, n.stat(), OK
+}
+
+// Descendants counts the znodes below path.
+//
+// Errors: ErrNoNode, ErrNoAuth (READ).
+func (t *Tree) Descendants(path string, ids []ID) (int, Error) {
+	n, code := t.readable(path, PermRead, ids)
+	if code != OK {
+		return 0, code
+	}
+	count := -1
+	t.walk(n, func(*node) { count++ })
+	return count, OK
+}
+
+// Ephemerals returns the paths of a session's ephemerals that start with
+// prefix, in no particular order.
+func (t *Tree) Ephemerals(owner SessionID, prefix string) []string {
+	set := t.ephemerals[owner]
+	paths := make([]string, 0, len(set))
+	for path := range set {
+		if strings.HasPrefix(path, prefix) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// EphemeralOwners calls visit for every session that owns ephemerals.
+func (t *Tree) EphemeralOwners(visit func(owner SessionID, count int)) {
+	for owner, set := range t.ephemerals {
+		visit(owner, len(set))
+	}
+}
+
+// Size is what the tree holds.
+type Size struct {
+	Znodes     int   // without ZooKeeper's alias "" of the root
+	Ephemerals int   // znodes that belong to a session
+	Bytes      int64 // paths and data
+}
+
+// Size counts the tree.
+func (t *Tree) Size() Size {
+	s := Size{Znodes: t.index.count, Bytes: t.dataBytes}
+	for _, set := range t.ephemerals {
+		s.Ephemerals += len(set)
+	}
+	return s
+}
+
+// Reapable returns at most limit containers and TTL znodes that may be removed
+// at the given time: childless, and either a container that once had a child
+// or was never used for longer than neverUsed milliseconds (0: such are kept),
+// or a TTL znode unchanged for its TTL.
+func (t *Tree) Reapable(nowMillis, neverUsed int64, limit int) []string {
+	var paths []string
+	for path := range t.containers {
+		n := t.get(path)
+		idle := n.creates > 0 || neverUsed > 0 && nowMillis-n.ctime > neverUsed
+		if n.numChildren() == 0 && idle && len(paths) < limit {
+			paths = append(paths, path)
+		}
+	}
+	for path := range t.ttls {
+		n := t.get(path)
+		if n.numChildren() == 0 && nowMillis-n.mtime > n.ttlMillis() && len(paths) < limit {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+func (t *Tree) readable(path string, want Perms, ids []ID) (*node, Error) {
+	n := t.get(path)
+	switch {
+	case n == nil:
+		return nil, ErrNoNode
+	case !Permits(t.acls.get(n.acl), want, ids):
+		return nil, ErrNoAuth
+	}
+	return n, OK
+}
+
+func (n *node) childList() []*node {
+	if n.children == nil {
+		return nil
+	}
+	return n.children.list
+}
+
+// walk visits n and everything below it; the depth of the tree costs no stack.
+func (t *Tree) walk(n *node, visit func(*node)) {
+	pending := []*node{n}
+	for len(pending) > 0 {
+		n := pending[len(pending)-1]
+		pending = append(pending[:len(pending)-1], n.childList()...)
+		visit(n)
+	}
+}

@@ -1,0 +1,118 @@
+package znode
+
+import "fmt"
+
+// Snapshot is the tree as it stood at one moment. It may be read by one other
+// goroutine while the writer goes on; Release it when done.
+//
+// Taking it costs a few microseconds: it shares the index's arrays, which the
+// writer copies shard by shard when it next touches them, and the znodes,
+// which the writer replaces instead of editing them (Tree.own).
+type Snapshot struct {
+	tree   *Tree
+	tables [indexShards]table
+	acls   []aclEntry
+	count  int
+}
+
+// Snapshot freezes the tree's present state. The caller is the writer.
+func (t *Tree) Snapshot() *Snapshot {
+	s := &Snapshot{tree: t, count: t.index.count, acls: append([]aclEntry(nil), t.acls.lists...)}
+	for i := range t.index.shards {
+		s.tables[i] = t.index.shards[i].table
+		t.index.shards[i].shared = true
+	}
+	t.gen++
+	t.snapshots.Add(1)
+	return s
+}
+
+// Release lets the writer edit in place again.
+func (s *Snapshot) Release() {
+	s.tree.snapshots.Add(-1)
+	s.tree, s.acls = nil, nil
+	s.tables = [indexShards]table{}
+}
+
+// Len is the number of znodes.
+func (s *Snapshot) Len() int { return s.count }
+
+// Record is a znode as a snapshot stores it. Stat's DataLength and NumChildren
+// follow from the rest; Cversion is the number of children ever created, and
+// EphemeralOwner the session, or the marker of a container or TTL znode.
+type Record struct {
+	Path string
+	Data []byte // nil for null
+	Stat Stat
+	ACL  []ACL
+}
+
+// Walk calls visit for every znode, in no particular order, until it returns
+// an error. Path and Data stay valid for ever, the Record only for the call.
+func (s *Snapshot) Walk(visit func(*Record) error) error {
+	var r Record
+	for i := range s.tables {
+		for _, n := range s.tables[i].slots {
+			if n == nil {
+				continue
+			}
+			r = Record{Path: n.path(), Data: n.data(), ACL: s.acls[n.acl].list, Stat: Stat{
+				Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: n.pzxid, Ctime: n.ctime, Mtime: n.mtime,
+				Version: n.version, Cversion: Version(n.creates), Aversion: n.aversion,
+				EphemeralOwner: n.owner,
+			}}
+			if err := visit(&r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Builder makes a tree of the Records of a snapshot.
+type Builder struct{ tree *Tree }
+
+// NewBuilder starts with nothing.
+func NewBuilder() *Builder { return &Builder{tree: emptyTree()} }
+
+// Add takes one znode over; the order does not matter.
+func (b *Builder) Add(r *Record) error {
+	if err := ValidatePath(r.Path); err != nil {
+		return fmt.Errorf("adding znode: %w", err)
+	}
+	if b.tree.get(r.Path) != nil {
+		return fmt.Errorf("adding znode %q: it is there already", r.Path)
+	}
+	n := &node{
+		czxid: r.Stat.Czxid, mzxid: r.Stat.Mzxid, pzxid: r.Stat.Pzxid,
+		ctime: r.Stat.Ctime, mtime: r.Stat.Mtime, owner: r.Stat.EphemeralOwner,
+		version: r.Stat.Version, creates: int32(r.Stat.Cversion), aversion: r.Stat.Aversion,
+		acl: b.tree.acls.ref(r.ACL),
+	}
+	n.setBlob(r.Path, r.Data)
+	b.tree.index.insert(n)
+	return nil
+}
+
+// Tree connects parents and children and returns the tree. It fails when a
+// znode has no parent, or one of the system's is missing.
+func (b *Builder) Tree() (*Tree, error) {
+	t := b.tree
+	for _, path := range []string{RootPath, SystemPath, QuotaPath, ConfigPath} {
+		if t.get(path) == nil {
+			return nil, fmt.Errorf("building tree: %s is missing", path)
+		}
+	}
+	for i := range t.index.shards {
+		for _, n := range t.index.shards[i].slots {
+			if n == nil {
+				continue
+			}
+			if n.path() != RootPath && t.parentOf(n.path()) == nil {
+				return nil, fmt.Errorf("building tree: %q has no parent", n.path())
+			}
+			t.adopt(n)
+		}
+	}
+	return t, nil
+}
