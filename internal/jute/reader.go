@@ -1,0 +1,199 @@
+package jute
+
+import "encoding/binary"
+
+// Reader decodes Jute primitives from a byte slice, in order. Its error is
+// sticky: after a failed read every read returns the zero value and consumes
+// nothing. The zero Reader has no input. A Reader is not safe for concurrent
+// use.
+type Reader struct {
+	buf []byte
+	off int // Invariant: 0 <= off <= len(buf)
+	err *Error
+}
+
+// NewReader returns a Reader over b, which it does not copy.
+func NewReader(b []byte) *Reader { return &Reader{buf: b} }
+
+// Reset makes r read b from its start and forgets the error.
+func (r *Reader) Reset(b []byte) { *r = Reader{buf: b} }
+
+// Err returns the first error, which is an *Error, or nil.
+func (r *Reader) Err() error {
+	if r.err == nil {
+		return nil
+	}
+	return r.err
+}
+
+// Offset returns how many bytes have been consumed.
+func (r *Reader) Offset() int { return r.off }
+
+// Remaining returns how many bytes are left; none after an error, so a loop
+// until the end of the input always ends.
+func (r *Reader) Remaining() int {
+	if r.err != nil {
+		return 0
+	}
+	return len(r.buf) - r.off
+}
+
+// Rest returns the bytes that are left without consuming them. The slice is
+// part of the input; nil after an error.
+func (r *Reader) Rest() []byte {
+	if r.err != nil {
+		return nil
+	}
+	return r.buf[r.off:]
+}
+
+// Fail makes reason the sticky error at the field of the given type that
+// starts at byte offset, unless there is an error already. It is for rules of
+// a record that its primitives cannot know.
+func (r *Reader) Fail(offset int, typ string, reason error) {
+	r.fail(Error{Offset: offset, Type: typ, Had: len(r.buf) - r.off, Reason: reason})
+}
+
+//go:noinline
+func (r *Reader) fail(e Error) {
+	if r.err == nil {
+		r.err = &e
+	}
+}
+
+// take consumes n bytes, or fails and returns nil. n is never negative.
+func (r *Reader) take(n int, typ string) []byte {
+	if r.err != nil {
+		return nil
+	}
+	if had := len(r.buf) - r.off; n > had {
+		r.fail(Error{Offset: r.off, Type: typ, Wanted: int64(n), Had: had, Reason: ErrTruncated})
+		return nil
+	}
+	b := r.buf[r.off : r.off+n : r.off+n]
+	r.off += n
+	return b
+}
+
+// Take consumes n bytes of a fixed-size record of the given type name and
+// returns them, a part of the input, or nil if there are not so many left.
+func (r *Reader) Take(n int, typ string) []byte { return r.take(n, typ) }
+
+// Int32 reads an int.
+func (r *Reader) Int32() int32 {
+	if b := r.take(4, "int"); b != nil {
+		return int32(binary.BigEndian.Uint32(b))
+	}
+	return 0
+}
+
+// Int64 reads a long.
+func (r *Reader) Int64() int64 {
+	if b := r.take(8, "long"); b != nil {
+		return int64(binary.BigEndian.Uint64(b))
+	}
+	return 0
+}
+
+// Bool reads a boolean. Any byte but 0 is true, as Java's DataInput has it.
+func (r *Reader) Bool() bool {
+	b := r.take(1, "boolean")
+	return b != nil && b[0] != 0
+}
+
+// Buffer reads a buffer. It returns nil for null and a non-nil slice for an
+// empty buffer. The slice is part of the input, without copying and with no
+// spare capacity: it changes when the owner of the input reuses it, and it
+// keeps the whole input alive. Whoever stores it for longer than the input
+// belongs to them must clone it.
+func (r *Reader) Buffer() []byte { return r.lengthPrefixed("buffer") }
+
+// Ustring reads a ustring; null reads as "". The string is a copy. That it is
+// valid UTF-8 is not checked. (It is not called String, because a Reader that
+// is printed must not consume its input.)
+func (r *Reader) Ustring() string { return string(r.lengthPrefixed("ustring")) }
+
+// UstringBytes reads a ustring as Buffer reads a buffer: nil for null and no
+// copy. It lets a caller recognise well-known strings without allocating.
+func (r *Reader) UstringBytes() []byte { return r.lengthPrefixed("ustring") }
+
+// NullableUstring reads a ustring; nil for null.
+func (r *Reader) NullableUstring() *string {
+	b := r.lengthPrefixed("ustring")
+	if b == nil {
+		return nil
+	}
+	s := string(b)
+	return &s
+}
+
+// lengthPrefixed reads a length and as many bytes. It returns nil for null and
+// after an error, and a non-nil slice otherwise.
+func (r *Reader) lengthPrefixed(typ string) []byte {
+	start := r.off
+	b := r.take(4, typ)
+	if b == nil {
+		return nil
+	}
+	n := int32(binary.BigEndian.Uint32(b))
+	had := len(r.buf) - r.off
+	switch {
+	case n == null:
+		return nil
+	case n < 0:
+		r.off = start
+		r.fail(Error{Offset: start, Type: typ, Wanted: int64(n), Had: had,
+			Reason: ErrNegativeLength})
+		return nil
+	case int(n) > had:
+		r.off = start
+		r.fail(Error{Offset: start, Type: typ, Wanted: 4 + int64(n), Had: 4 + had,
+			Reason: ErrTruncated})
+		return nil
+	}
+	return r.take(int(n), typ)
+}
+
+// VectorLen reads the count that starts a vector whose items take at least
+// itemMin bytes each (itemMin >= 1). It returns -1 for a null vector, and 0
+// after an error. A count that the bytes left cannot hold is an error, so the
+// caller may allocate that many items.
+func (r *Reader) VectorLen(itemMin int) int {
+	start := r.off
+	b := r.take(4, "vector")
+	if b == nil {
+		return 0
+	}
+	n := int32(binary.BigEndian.Uint32(b))
+	had := len(r.buf) - r.off
+	switch {
+	case n < null:
+		r.off = start
+		r.fail(Error{Offset: start, Type: "vector", Wanted: int64(n), Had: had,
+			Reason: ErrNegativeLength})
+		return 0
+	case int64(n)*int64(itemMin) > int64(had):
+		r.off = start
+		r.fail(Error{Offset: start, Type: "vector", Wanted: int64(n), Had: had,
+			Reason: ErrCountTooLarge})
+		return 0
+	}
+	return int(n)
+}
+
+// Ustrings reads a vector of ustrings; both a null and an empty vector are nil.
+func (r *Reader) Ustrings() []string {
+	// Each item takes at least the 4 bytes of its length.
+	n := r.VectorLen(4)
+	if n <= 0 {
+		return nil
+	}
+	v := make([]string, n)
+	for i := range v {
+		v[i] = r.Ustring()
+	}
+	if r.err != nil {
+		return nil
+	}
+	return v
+}

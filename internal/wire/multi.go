@@ -1,0 +1,163 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// multiHeaderBytes is the size of a MultiHeader.
+const multiHeaderBytes = 9
+
+// multiOpMinBytes is the smallest operation of a multi: a MultiHeader and a
+// getData with an empty path. The number of operations is bounded by the frame
+// alone, as in ZooKeeper: with the default limit it is below 75,000.
+const multiOpMinBytes = multiHeaderBytes + 5
+
+// ErrMultiType says that an operation has no place in a multi, or in a
+// multiRead.
+var ErrMultiType = errors.New("operation type is not allowed here")
+
+// ErrMultiMode says that a create inside a multi has an unknown mode.
+var ErrMultiMode = errors.New("create mode is unknown")
+
+// MultiHeader stands before every operation and every result of a multi, and
+// after the last one with Done set.
+type MultiHeader struct {
+	Type OpCode
+	Done bool
+	Err  znode.Error
+}
+
+// multiEnd is the header after the last operation or result.
+func multiEnd() MultiHeader { return MultiHeader{Type: OpError, Done: true, Err: -1} }
+
+// Append appends the record to b.
+func (h *MultiHeader) Append(b []byte) []byte {
+	b = jute.AppendInt32(b, int32(h.Type))
+	b = jute.AppendBool(b, h.Done)
+	return jute.AppendInt32(b, int32(h.Err))
+}
+
+// Decode reads the record.
+func (h *MultiHeader) Decode(r *jute.Reader) {
+	h.Type = OpCode(r.Int32())
+	h.Done = r.Bool()
+	h.Err = znode.Error(r.Int32())
+}
+
+// MultiOp is one operation of a multi. Request has the type that
+// NewRequest(Type) returns.
+type MultiOp struct {
+	Type    OpCode
+	Request Request
+}
+
+// MultiRequest is the body of multi and multiRead
+// (MultiOperationRecord).
+type MultiRequest struct {
+	// Read says which of the two it is. Decode does not set but obey it, as
+	// only the RequestHeader tells.
+	Read bool
+	Ops  []MultiOp
+}
+
+func (*MultiRequest) isRequest() {}
+
+// Append appends the record to b. It does not check the operations: a client
+// calls Validate first.
+func (m *MultiRequest) Append(b []byte) []byte {
+	for i := range m.Ops {
+		h := MultiHeader{Type: m.Ops[i].Type, Err: -1}
+		b = m.Ops[i].Request.Append(h.Append(b))
+	}
+	end := multiEnd()
+	return end.Append(b)
+}
+
+// Decode reads the record. An operation that has no place in it and a create
+// with an unknown mode are errors (ErrMultiType, ErrMultiMode), so a server
+// answers the whole request with MARSHALLINGERROR.
+func (m *MultiRequest) Decode(r *jute.Reader) {
+	m.Ops = nil
+	for {
+		start := r.Offset()
+		var h MultiHeader
+		h.Decode(r)
+		if h.Done || r.Err() != nil {
+			return
+		}
+		op := MultiOp{Type: h.Type}
+		if m.allows(h.Type) {
+			op.Request = NewRequest(h.Type)
+			op.Request.Decode(r)
+		}
+		if r.Err() != nil {
+			return
+		}
+		if err := m.check(&op); err != nil {
+			r.Fail(start, "multi", fmt.Errorf("operation %d: %w", len(m.Ops), err))
+			return
+		}
+		m.Ops = append(m.Ops, op)
+	}
+}
+
+// Validate reports the first operation that a server would refuse to decode,
+// or whose Request does not have the type that belongs to its opcode.
+func (m *MultiRequest) Validate() error {
+	for i := range m.Ops {
+		if err := m.check(&m.Ops[i]); err != nil {
+			return fmt.Errorf("operation %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (m *MultiRequest) allows(op OpCode) bool {
+	if m.Read {
+		return op.InMultiRead()
+	}
+	return op.InMulti()
+}
+
+func (m *MultiRequest) check(op *MultiOp) error {
+	if !m.allows(op.Type) {
+		if m.Read {
+			return fmt.Errorf("%w: %s in a multiRead, want getData or getChildren",
+				ErrMultiType, op.Type)
+		}
+		return fmt.Errorf("%w: %s in a multi, want a create, delete, setData or check",
+			ErrMultiType, op.Type)
+	}
+	fits := false
+	mode := znode.Persistent
+	switch req := op.Request.(type) {
+	case *CreateRequest:
+		fits = op.Type == OpCreate || op.Type == OpCreate2 || op.Type == OpCreateContainer
+		mode = req.Mode
+	case *CreateTTLRequest:
+		fits = op.Type == OpCreateTTL
+		mode = req.Mode
+	case *DeleteRequest:
+		fits = op.Type == OpDelete
+	case *SetDataRequest:
+		fits = op.Type == OpSetData
+	case *CheckRequest:
+		fits = op.Type == OpCheck
+	case *GetDataRequest:
+		fits = op.Type == OpGetData
+	case *GetChildrenRequest:
+		fits = op.Type == OpGetChildren
+	}
+	if !fits {
+		return fmt.Errorf("%w: %s with a body of type %T, want %T",
+			ErrMultiType, op.Type, op.Request, NewRequest(op.Type))
+	}
+	if !mode.Valid() {
+		return fmt.Errorf("%w: %s with mode %d, want 0 to 6", ErrMultiMode, op.Type, int32(mode))
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// WatcherType says which watches checkWatches and removeWatches mean
+// (Watcher.WatcherType).
+type WatcherType int32
+
+// The watcher types.
+const (
+	WatcherChildren            WatcherType = 1
+	WatcherData                WatcherType = 2
+	WatcherAny                 WatcherType = 3
+	WatcherPersistent          WatcherType = 4
+	WatcherPersistentRecursive WatcherType = 5
+)
+
+// AddWatchMode says which kind of watch addWatch leaves
+// (org.apache.zookeeper.AddWatchMode).
+type AddWatchMode int32
+
+// The modes of addWatch.
+const (
+	AddWatchPersistent          AddWatchMode = 0
+	AddWatchPersistentRecursive AddWatchMode = 1
+)
+
+// SetWatchesRequest is the body of setWatches, with which a client that has
+// reconnected leaves its one-shot watches again.
+type SetWatchesRequest struct {
+	RelativeZxid znode.Zxid // the last zxid the client has seen
+	DataWatches  []string   // paths
+	ExistWatches []string   // paths of znodes that did not exist
+	ChildWatches []string   // paths
+}
+
+func (*SetWatchesRequest) isRequest() {}
+
+// Append appends the record to b.
+func (s *SetWatchesRequest) Append(b []byte) []byte {
+	b = jute.AppendInt64(b, int64(s.RelativeZxid))
+	b = jute.AppendUstrings(b, s.DataWatches)
+	b = jute.AppendUstrings(b, s.ExistWatches)
+	return jute.AppendUstrings(b, s.ChildWatches)
+}
+
+// Decode reads the record.
+func (s *SetWatchesRequest) Decode(r *jute.Reader) {
+	s.RelativeZxid = znode.Zxid(r.Int64())
+	s.DataWatches = r.Ustrings()
+	s.ExistWatches = r.Ustrings()
+	s.ChildWatches = r.Ustrings()
+}
+
+// SetWatches2Request is the body of setWatches2: setWatches and the two kinds
+// of persistent watches.
+type SetWatches2Request struct {
+	SetWatchesRequest
+	PersistentWatches          []string // paths
+	PersistentRecursiveWatches []string // paths
+}
+
+// Append appends the record to b.
+func (s *SetWatches2Request) Append(b []byte) []byte {
+	b = s.SetWatchesRequest.Append(b)
+	b = jute.AppendUstrings(b, s.PersistentWatches)
+	return jute.AppendUstrings(b, s.PersistentRecursiveWatches)
+}
+
+// Decode reads the record.
+func (s *SetWatches2Request) Decode(r *jute.Reader) {
+	s.SetWatchesRequest.Decode(r)
+	s.PersistentWatches = r.Ustrings()
+	s.PersistentRecursiveWatches = r.Ustrings()
+}
+
+// AddWatchRequest is the body of addWatch. The reply is an ErrorResponse.
+type AddWatchRequest struct {
+	Path string
+	Mode AddWatchMode
+}
+
+func (*AddWatchRequest) isRequest() {}
+
+// Append appends the record to b.
+func (a *AddWatchRequest) Append(b []byte) []byte {
+	return jute.AppendInt32(jute.AppendUstring(b, a.Path), int32(a.Mode))
+}
+
+// Decode reads the record.
+func (a *AddWatchRequest) Decode(r *jute.Reader) {
+	a.Path = r.Ustring()
+	a.Mode = AddWatchMode(r.Int32())
+}
+
+// RemoveWatchesRequest is the body of removeWatches, and of checkWatches, which
+// only asks whether there are any.
+type RemoveWatchesRequest struct {
+	Path string
+	Type WatcherType
+}
+
+func (*RemoveWatchesRequest) isRequest() {}
+
+// Append appends the record to b.
+func (w *RemoveWatchesRequest) Append(b []byte) []byte {
+	return jute.AppendInt32(jute.AppendUstring(b, w.Path), int32(w.Type))
+}
+
+// Decode reads the record.
+func (w *RemoveWatchesRequest) Decode(r *jute.Reader) {
+	w.Path = r.Ustring()
+	w.Type = WatcherType(r.Int32())
+}
