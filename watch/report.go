@@ -1,0 +1,103 @@
+package watch
+
+// Summary is what wchs and mntr tell.
+type Summary struct {
+	// The data table only, as ZooKeeper's wchs and AdminServer report it
+	// (DataTree.dumpWatchesSummary): connections with a watch in it, paths
+	// watched, and (connection, path) pairs.
+	Connections, Paths, Watches int64
+	// Total is the pairs of the data table plus those of the child table:
+	// mntr's watch_count (DataTree.getWatchCount).
+	Total int64
+}
+
+// Summary counts the watches. It visits the counters only, not the watches;
+// with calls under way its figures may belong to slightly different moments.
+func (m *Manager) Summary() Summary {
+	sum := Summary{Connections: m.conns.Load()}
+	for i := range m.shards {
+		s := &m.shards[i]
+		s.mu.Lock()
+		sum.Paths += s.dataPaths
+		sum.Watches += s.dataPairs
+		sum.Total += s.pairs
+		s.mu.Unlock()
+	}
+	return sum
+}
+
+// PathReport is one path of the data table with those who watch it.
+type PathReport struct {
+	Path     string
+	Watchers []*Watcher
+}
+
+// WatcherReport is one watcher with the paths it watches in the data table.
+type WatcherReport struct {
+	Watcher *Watcher
+	Paths   []string
+}
+
+// ByPath lists the data table by path, for wchp. It copies at most limit
+// (connection, path) pairs and reports whether there were more. No order is
+// promised. Each shard is locked only while it is copied, so writers wait for
+// a fraction of the whole, and a watch that comes or goes meanwhile may or may
+// not be in the list.
+func (m *Manager) ByPath(limit int) (rows []PathReport, more bool) {
+	more = m.eachData(limit, func(path string, w *Watcher) {
+		if n := len(rows); n > 0 && rows[n-1].Path == path {
+			rows[n-1].Watchers = append(rows[n-1].Watchers, w)
+			return
+		}
+		rows = append(rows, PathReport{Path: path, Watchers: []*Watcher{w}})
+	})
+	return rows, more
+}
+
+// ByWatcher lists the data table by connection, for wchc, under the same terms
+// as ByPath.
+func (m *Manager) ByWatcher(limit int) (rows []WatcherReport, more bool) {
+	row := make(map[*Watcher]int)
+	more = m.eachData(limit, func(path string, w *Watcher) {
+		i, ok := row[w]
+		if !ok {
+			i = len(rows)
+			row[w] = i
+			rows = append(rows, WatcherReport{Watcher: w})
+		}
+		rows[i].Paths = append(rows[i].Paths, path)
+	})
+	return rows, more
+}
+
+// eachData calls f for at most limit pairs of the data table, those of one
+// path in a row, and reports whether there were more.
+func (m *Manager) eachData(limit int, f func(string, *Watcher)) (more bool) {
+	for i := range m.shards {
+		if limit, more = m.shards[i].eachData(limit, f); more {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *shard) eachData(limit int, f func(string, *Watcher)) (left int, more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path, ws := range s.paths {
+		if ws.dataWatchers() == 0 {
+			continue
+		}
+		for w, k := range ws.all() {
+			if k&dataTable == 0 {
+				continue
+			}
+			if limit <= 0 {
+				return 0, true
+			}
+			limit--
+			f(path, w)
+		}
+	}
+	return limit, false
+}

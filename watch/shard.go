@@ -1,0 +1,139 @@
+package watch
+
+import (
+	"iter"
+	"maps"
+	"sync"
+)
+
+// shardCount stripes the paths over locks, so that connections arming watches
+// on different paths seldom meet. A power of two.
+const shardCount = 64
+
+// shard is one stripe of the paths. A path's whole set of watchers, of both
+// tables, is in one shard.
+type shard struct {
+	mu sync.Mutex // protects the fields below
+
+	paths     map[string]watchers
+	peak      int   // most entries that paths has had since it was made
+	dataPairs int64 // (watcher, path) pairs in the data table
+	pairs     int64 // pairs in the data table plus pairs in the child table
+	dataPaths int64 // paths with a watcher in the data table
+}
+
+// watchers is the set of watchers of one path. Most paths have a single one,
+// which is kept in place; the map costs several hundred bytes and comes with
+// the second. Invariant: group != nil if and only if one == nil.
+type watchers struct {
+	one   *Watcher
+	group *group
+	kinds kinds // of one
+}
+
+// group is the set of two or more watchers of a path. (It may shrink below two
+// again; it is not converted back.)
+type group struct {
+	kinds     map[*Watcher]kinds
+	data      int // members in the data table
+	child     int // members in the child table
+	recursive int // members with a recursive watch
+}
+
+func (g *group) count(k kinds, by int) {
+	g.data += by * int(k.in(dataTable))
+	g.child += by * int(k.in(childTable))
+	g.recursive += by * int(k.in(hasRecursive))
+}
+
+// get is w's set of modes, 0 when it has none.
+func (ws watchers) get(w *Watcher) kinds {
+	if ws.group != nil {
+		return ws.group.kinds[w]
+	}
+	if ws.one == w {
+		return ws.kinds
+	}
+	return 0
+}
+
+// dataWatchers is how many watchers the set has in the data table.
+func (ws watchers) dataWatchers() int {
+	if ws.group != nil {
+		return ws.group.data
+	}
+	return int(ws.kinds.in(dataTable))
+}
+
+// setLocked makes to the set of modes of w on path, where it was from, and
+// keeps the counters. It does not touch w's own index.
+func (s *shard) setLocked(path string, w *Watcher, from, to kinds) {
+	ws := s.paths[path]
+	before := ws.dataWatchers()
+	ws = ws.with(w, from, to)
+	if ws.one == nil && ws.group == nil {
+		delete(s.paths, path)
+		if len(s.paths) == 0 && s.peak > keptRoom {
+			s.paths, s.peak = nil, 0
+		}
+	} else {
+		if s.paths == nil {
+			s.paths = make(map[string]watchers)
+		}
+		s.paths[path] = ws
+		s.peak = max(s.peak, len(s.paths))
+	}
+	s.countLocked(from, to, before, ws.dataWatchers())
+	w.countData(to.in(dataTable) - from.in(dataTable))
+	w.owner.countRecursive(path, to.in(hasRecursive)-from.in(hasRecursive))
+}
+
+// with is the set after w's modes went from one value to another.
+func (ws watchers) with(w *Watcher, from, to kinds) watchers {
+	if g := ws.group; g != nil {
+		g.count(from, -1)
+		g.count(to, +1)
+		if to != 0 {
+			g.kinds[w] = to
+		} else if delete(g.kinds, w); len(g.kinds) == 0 {
+			return watchers{}
+		}
+		return ws
+	}
+	switch {
+	case to == 0:
+		return watchers{}
+	case ws.one == nil || ws.one == w:
+		return watchers{one: w, kinds: to}
+	}
+	g := &group{kinds: map[*Watcher]kinds{ws.one: ws.kinds, w: to}}
+	g.count(ws.kinds, +1)
+	g.count(to, +1)
+	return watchers{group: g}
+}
+
+// countLocked follows one change of a pair. before and after are the path's
+// watchers in the data table.
+func (s *shard) countLocked(from, to kinds, before, after int) {
+	data := to.in(dataTable) - from.in(dataTable)
+	s.dataPairs += data
+	s.pairs += data + to.in(childTable) - from.in(childTable)
+	switch {
+	case before == 0 && after > 0:
+		s.dataPaths++
+	case before > 0 && after == 0:
+		s.dataPaths--
+	}
+}
+
+// all goes through the set.
+func (ws watchers) all() iter.Seq2[*Watcher, kinds] {
+	if ws.group != nil {
+		return maps.All(ws.group.kinds)
+	}
+	return func(yield func(*Watcher, kinds) bool) {
+		if ws.one != nil {
+			yield(ws.one, ws.kinds)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Mode is what a watch listens to and for how long.
+type Mode uint8
+
+// The modes. One watcher may hold several of them on one path.
+const (
+	Data       Mode = iota + 1 // getData and exists; one-shot
+	Child                      // getChildren; one-shot
+	Persistent                 // data and children of one path, until removed
+	Recursive                  // a path and all below it, never ChildrenChanged, until removed
+)
+
+// String is the mode's name in messages.
+func (m Mode) String() string {
+	switch m {
+	case Data:
+		return "data"
+	case Child:
+		return "child"
+	case Persistent:
+		return "persistent"
+	case Recursive:
+		return "recursive"
+	}
+	return fmt.Sprintf("mode(%d)", uint8(m))
+}
+
+// RemoveKind says which of a watcher's watches on a path removeWatches and
+// checkWatches are about; the numbers are the wire's (Watcher.WatcherType).
+type RemoveKind int32
+
+// The kinds, as DataTree.removeWatch and containsWatcher read them.
+const (
+	KindChildren   RemoveKind = 1 // the one-shot child watch
+	KindData       RemoveKind = 2 // the one-shot data watch
+	KindAny        RemoveKind = 3 // every watch on the path, in both tables
+	KindPersistent RemoveKind = 4
+	KindRecursive  RemoveKind = 5
+)
+
+// Valid reports whether k is one of the five kinds of the protocol.
+func (k RemoveKind) Valid() bool { return k >= KindChildren && k <= KindRecursive }
+
+// Notification is one watch event on its way to the connections. Every
+// watcher of one (type, path) of a Trigger gets the same pointer.
+type Notification struct {
+	Type znode.EventType
+	Path string
+	Zxid znode.Zxid
+	// ACL is what READ is checked against before the client may learn of the
+	// event: the znode's own, and the parent's for ChildrenChanged. Checking is
+	// the Sink's job; a one-shot watch is consumed whatever the outcome
+	// (ZooKeeper's NIOServerCnxn.process). Shared: do not modify.
+	ACL []znode.ACL
+	// Frame is a slot in which the first Sink may keep the encoded event for
+	// the others, so that a thousand watchers of a znode encode it once. It may
+	// be written only within Notify; what it points to is immutable afterwards.
+	Frame []byte
+}
+
+// Sink is the receiving end of one connection.
+type Sink interface {
+	// Notify takes over one notification. It is called by Trigger with no lock
+	// of the Manager held and must not block.
+	Notify(n *Notification)
+}
+
+// ErrDropped is Add's answer for a watcher whose connection is gone.
+var ErrDropped = errors.New("watch: the watcher's connection is closed")
+
+// LimitError is Add's answer for a watcher that watches as many paths as it
+// may. It is znode.ErrThrottled for errors.Is.
+type LimitError struct {
+	Path  string // the path that was not added
+	Limit int    // paths that one watcher may watch
+}
+
+// Error names the path and the bound.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("watch: cannot watch %q: the connection already watches %d paths, "+
+		"which is the limit for one connection", e.Path, e.Limit)
+}
+
+// Unwrap is the protocol's code for the refusal.
+func (e *LimitError) Unwrap() error { return znode.ErrThrottled }
+
+// kinds is the set of modes that one watcher holds on one path.
+type kinds uint8
+
+const (
+	hasData kinds = 1 << iota
+	hasChild
+	hasPersistent
+	hasRecursive
+
+	oneShot    = hasData | hasChild
+	dataTable  = hasData | hasPersistent | hasRecursive
+	childTable = hasChild | hasPersistent
+)
+
+// kindsOf is 0 for a number that is no mode.
+func kindsOf(m Mode) kinds {
+	if m < Data || m > Recursive {
+		return 0
+	}
+	return 1 << (m - Data)
+}
+
+// selects is the set of modes that a wire kind speaks of; 0 when it is none.
+func (k RemoveKind) selects() kinds {
+	switch k {
+	case KindChildren:
+		return hasChild
+	case KindData:
+		return hasData
+	case KindAny:
+		return dataTable | childTable
+	case KindPersistent:
+		return hasPersistent
+	case KindRecursive:
+		return hasRecursive
+	}
+	return 0
+}
+
+// in counts membership in a table: 1 when the set has a mode of it, else 0.
+func (k kinds) in(table kinds) int64 {
+	if k&table != 0 {
+		return 1
+	}
+	return 0
+}
