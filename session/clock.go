@@ -1,0 +1,198 @@
+package session
+
+import (
+	"container/heap"
+	"fmt"
+	"time"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Clock finds the sessions that have been silent for their timeout. Deadlines
+// round up to the next multiple of the tick, so that sessions lie in buckets: a
+// heartbeat within the same tick changes nothing, and one tick's dead come out
+// together (ZooKeeper's ExpiryQueue, after which this is modelled). A session
+// touched at t expires in (t+timeout, t+timeout+tick], provided that Expire is
+// called when Next says.
+//
+// Touch and Remove take constant time; Track and Expire add a logarithm of the
+// number of buckets, at most one for each tick of the longest timeout.
+//
+// A Clock is not safe for concurrent use. It reads no time; the moments passed
+// in should carry Go's monotonic reading (time.Now does), so that a step of the
+// wall clock expires nobody. Ticks are counted from the first moment it sees.
+type Clock struct {
+	tick time.Duration
+
+	base     time.Time // tick 0; zero before the first Track
+	sessions map[znode.SessionID]*tracked
+	buckets  map[int64]*bucket
+	order    bucketHeap // every bucket of the map, the earliest on top
+}
+
+// tracked is one session. It is in exactly one bucket.
+type tracked struct {
+	id         znode.SessionID
+	timeout    time.Duration
+	bucket     *bucket
+	prev, next *tracked // within the bucket, a ring through bucket.ring
+}
+
+// bucket is the sessions with one deadline, in the order they got it. An empty
+// bucket stays until it is on top of the heap: it is likely to be used again.
+type bucket struct {
+	tick int64
+	ring tracked // sentinel
+}
+
+// NewClock is a Clock without sessions whose deadlines are multiples of tick.
+// It panics unless tick is positive.
+func NewClock(tick time.Duration) *Clock {
+	if tick <= 0 {
+		panic(fmt.Sprintf("session: the clock's tick must be positive, got %v", tick))
+	}
+	return &Clock{
+		tick:     tick,
+		sessions: make(map[znode.SessionID]*tracked),
+		buckets:  make(map[int64]*bucket),
+	}
+}
+
+// Len is the number of sessions in the clock.
+func (c *Clock) Len() int { return len(c.sessions) }
+
+// Track puts a session in the clock with a full timeout from now. For one that
+// is there already it changes the timeout and starts it afresh, as a reconnect
+// with another timeout does.
+func (c *Clock) Track(id znode.SessionID, timeout time.Duration, now time.Time) {
+	if c.base.IsZero() {
+		c.base = now
+	}
+	s := c.sessions[id]
+	if s == nil {
+		s = &tracked{id: id}
+		c.sessions[id] = s
+	}
+	s.timeout = timeout
+	c.move(s, c.deadline(timeout, now))
+}
+
+// Touch gives a session a full timeout from now. It never brings a deadline
+// forward, so heartbeats may be reported late and out of order. It reports
+// false for a session that is not in the clock.
+func (c *Clock) Touch(id znode.SessionID, now time.Time) bool {
+	s := c.sessions[id]
+	if s == nil {
+		return false
+	}
+	if tick := c.deadline(s.timeout, now); tick > s.bucket.tick {
+		c.move(s, tick)
+	}
+	return true
+}
+
+// Remove takes a session out of the clock, if it is there.
+func (c *Clock) Remove(id znode.SessionID) {
+	if s := c.sessions[id]; s != nil {
+		s.unlink()
+		delete(c.sessions, id)
+	}
+}
+
+// Expire takes the sessions whose deadline has come out of the clock and
+// returns them, the earliest deadline first. If closing one of them fails, the
+// caller Tracks it again.
+func (c *Clock) Expire(now time.Time) []znode.SessionID {
+	var dead []znode.SessionID
+	for c.dropEmpty() {
+		b := c.order[0]
+		if c.at(b.tick).After(now) {
+			break
+		}
+		for s := b.ring.next; s != &b.ring; s = b.ring.next {
+			dead = append(dead, s.id)
+			s.unlink()
+			delete(c.sessions, s.id)
+		}
+	}
+	return dead
+}
+
+// Next is the earliest deadline, the moment to call Expire; false when there
+// is no session.
+func (c *Clock) Next() (time.Time, bool) {
+	if !c.dropEmpty() {
+		return time.Time{}, false
+	}
+	return c.at(c.order[0].tick), true
+}
+
+// dropEmpty brings a bucket with sessions to the top, and reports false when
+// there is none.
+func (c *Clock) dropEmpty() bool {
+	for len(c.order) > 0 {
+		b := c.order[0]
+		if b.ring.next != &b.ring {
+			return true
+		}
+		heap.Pop(&c.order)
+		delete(c.buckets, b.tick)
+	}
+	return false
+}
+
+// at is the moment of a tick.
+func (c *Clock) at(tick int64) time.Time {
+	return c.base.Add(time.Duration(tick) * c.tick)
+}
+
+// deadline is the first tick after now+timeout, never the very moment: what is
+// due at a tick has been silent for longer than its timeout.
+func (c *Clock) deadline(timeout time.Duration, now time.Time) int64 {
+	d := now.Sub(c.base) + timeout
+	n := int64(d / c.tick)
+	if d < 0 && d%c.tick != 0 {
+		n-- // division rounds towards zero; time before tick 0 rounds down too
+	}
+	return n + 1
+}
+
+// move puts s at the end of a tick's bucket.
+func (c *Clock) move(s *tracked, tick int64) {
+	if s.bucket != nil {
+		if s.bucket.tick == tick {
+			return
+		}
+		s.unlink()
+	}
+	b := c.buckets[tick]
+	if b == nil {
+		b = &bucket{tick: tick}
+		b.ring.prev, b.ring.next = &b.ring, &b.ring
+		c.buckets[tick] = b
+		heap.Push(&c.order, b)
+	}
+	s.bucket = b
+	s.prev, s.next = b.ring.prev, &b.ring
+	s.prev.next, s.next.prev = s, s
+}
+
+func (s *tracked) unlink() {
+	s.prev.next, s.next.prev = s.next, s.prev
+	s.prev, s.next = nil, nil
+}
+
+// bucketHeap is container/heap's interface over buckets by tick.
+type bucketHeap []*bucket
+
+func (h bucketHeap) Len() int           { return len(h) }
+func (h bucketHeap) Less(i, j int) bool { return h[i].tick < h[j].tick }
+func (h bucketHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *bucketHeap) Push(x any)        { *h = append(*h, x.(*bucket)) }
+func (h *bucketHeap) Pop() any {
+	old := *h
+	b := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return b
+}

@@ -1,0 +1,16 @@
+// Package session knows who is connected to the ensemble: the replicated table
+// of sessions, and the leader's clock that finds the dead ones.
+//
+// The table (Table) is part of the replicated state: the same commands in the
+// same order leave the same table on every server. The clock (Clock) is the
+// leader's alone, is never replicated, and only proposes: that a session has
+// expired is decided by the command that closes it.
+//
+// The package opens no connection, proposes no command and reads no time: the
+// moment comes in as an argument everywhere.
+//
+// # Concurrency
+//
+// The package starts no goroutine and holds no lock. A Table belongs to the
+// state machine's goroutine, a Clock to the one that leads.
+package session
