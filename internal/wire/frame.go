@@ -46,11 +46,11 @@ func EndFrame(b []byte, mark int) {
 }
 
 // CheckFrameLength returns the length in the first four bytes of a frame if it
-// is within 0..max, and an error that is ErrFrameLength otherwise.
-func CheckFrameLength(header [FrameLengthBytes]byte, max int) (int, error) {
+// is within 0..limit, and an error that is ErrFrameLength otherwise.
+func CheckFrameLength(header [FrameLengthBytes]byte, limit int) (int, error) {
 	n := int32(binary.BigEndian.Uint32(header[:]))
-	if n < 0 || int64(n) > int64(max) {
-		return 0, fmt.Errorf("%w: have %d bytes, want 0 to %d", ErrFrameLength, n, max)
+	if n < 0 || int64(n) > int64(limit) {
+		return 0, fmt.Errorf("%w: have %d bytes, want 0 to %d", ErrFrameLength, n, limit)
 	}
 	return int(n), nil
 }

@@ -20,7 +20,8 @@ const multiOpMinBytes = multiHeaderBytes + 5
 // multiRead.
 var ErrMultiType = errors.New("operation type is not allowed here")
 
-// ErrMultiMode says that a create inside a multi has an unknown mode.
+// ErrMultiMode says that a create, create2 or createContainer inside a multi
+// has an unknown mode.
 var ErrMultiMode = errors.New("create mode is unknown")
 
 // MultiHeader stands before every operation and every result of a multi, and
@@ -55,6 +56,34 @@ type MultiOp struct {
 	Request Request
 }
 
+// EffectiveType is the operation that a server performs. For the four creates
+// of a multi, and only there, the mode goes before the opcode
+// (MultiOperationRecord.deserialize and Op.create in ZooKeeper 3.9): a TTL mode
+// makes a createTTL, though without a valid TTL unless Type is createTTL;
+// Container makes a createContainer; and a createTTL with any other mode, also
+// an unknown one, is a plain create. The result travels under
+// EffectiveType().ResultType().
+func (op *MultiOp) EffectiveType() OpCode {
+	var mode znode.Mode
+	plain := op.Type
+	switch req := op.Request.(type) {
+	case *CreateRequest:
+		mode = req.Mode
+	case *CreateTTLRequest:
+		mode = req.Mode
+		plain = OpCreate
+	default:
+		return op.Type
+	}
+	switch {
+	case mode.TTL():
+		return OpCreateTTL
+	case mode == znode.Container:
+		return OpCreateContainer
+	}
+	return plain
+}
+
 // MultiRequest is the body of multi and multiRead
 // (MultiOperationRecord).
 type MultiRequest struct {
@@ -79,7 +108,9 @@ func (m *MultiRequest) Append(b []byte) []byte {
 
 // Decode reads the record. An operation that has no place in it and a create
 // with an unknown mode are errors (ErrMultiType, ErrMultiMode), so a server
-// answers the whole request with MARSHALLINGERROR.
+// answers the whole request with MARSHALLINGERROR. The unknown mode of a
+// createTTL is no error here, as in ZooKeeper: it fails that operation. The
+// watch flags of a multiRead are dropped.
 func (m *MultiRequest) Decode(r *jute.Reader) {
 	m.Ops = nil
 	for {
@@ -96,6 +127,12 @@ func (m *MultiRequest) Decode(r *jute.Reader) {
 		}
 		if r.Err() != nil {
 			return
+		}
+		switch req := op.Request.(type) {
+		case *GetDataRequest:
+			req.Watch = false
+		case *GetChildrenRequest:
+			req.Watch = false
 		}
 		if err := m.check(&op); err != nil {
 			r.Fail(start, "multi", fmt.Errorf("operation %d: %w", len(m.Ops), err))
@@ -140,7 +177,6 @@ func (m *MultiRequest) check(op *MultiOp) error {
 		mode = req.Mode
 	case *CreateTTLRequest:
 		fits = op.Type == OpCreateTTL
-		mode = req.Mode
 	case *DeleteRequest:
 		fits = op.Type == OpDelete
 	case *SetDataRequest:
