@@ -1,0 +1,105 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// Dial connects to the server at addr and does the hello. wantID is the server id that it must
+// have, 0 when any will do. Raft and stream connections need SetIdentity first. A server that
+// answers and declines gives a *RefusedError. The dynamic type of the connection is *Conn; the
+// mux closes it at Close at the latest.
+func (m *Mux) Dial(
+	ctx context.Context, kind Kind, addr string, wantID uint64,
+) (net.Conn, error) {
+	if !kind.valid() {
+		return nil, fmt.Errorf("peer: dialling %s: unknown %v", addr, kind)
+	}
+	h, err := m.introduce(kind, wantID)
+	if err != nil {
+		return nil, fmt.Errorf("peer: dialling %s for a %v connection: %w", addr, kind, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(m.ctx, cancel)()
+	raw, err := m.cfg.Dial(ctx, addr)
+	if err != nil {
+		return nil, fmt.Errorf("peer: dialling %s for a %v connection: %w", addr, kind, err)
+	}
+	if err := m.exchange(ctx, raw, h); err != nil {
+		raw.Close()
+		var refusal *RefusedError
+		if errors.As(err, &refusal) {
+			refusal.Addr = addr
+			return nil, refusal
+		}
+		return nil, fmt.Errorf("peer: greeting %s for a %v connection: %w", addr, kind, err)
+	}
+	c := &Conn{Conn: raw, mux: m, kind: kind, peer: wantID}
+	if err := m.adopt(c); err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("peer: dialling %s for a %v connection: %w", addr, kind, err)
+	}
+	return c, nil
+}
+
+var (
+	errNoIdentity = errors.New("this server belongs to no ensemble yet")
+	errRaftCut    = errors.New("this server's raft connections are cut")
+)
+
+// introduce makes the hello of this server.
+func (m *Mux) introduce(kind Kind, wantID uint64) (hello, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.mayDialLocked(kind); err != nil {
+		return hello{}, err
+	}
+	if kind != KindControl && m.id == 0 {
+		return hello{}, errNoIdentity
+	}
+	return hello{kind: kind, ensemble: m.ensemble, from: m.id, to: wantID}, nil
+}
+
+func (m *Mux) mayDialLocked(kind Kind) error {
+	switch {
+	case m.closed || kind == KindRaft && m.door == doorClosed:
+		return net.ErrClosed
+	case kind == KindRaft && m.door == doorCut:
+		return errRaftCut
+	}
+	return nil
+}
+
+// exchange does the dialler's part of the hello.
+func (m *Mux) exchange(ctx context.Context, raw net.Conn, h hello) error {
+	raw.SetDeadline(time.Now().Add(m.cfg.HelloTimeout))
+	stop := context.AfterFunc(ctx, func() { raw.SetDeadline(time.Unix(1, 0)) })
+	err := func() error {
+		if _, err := raw.Write(h.append(nil)); err != nil {
+			return fmt.Errorf("sending the hello: %w", err)
+		}
+		return readAnswer(raw)
+	}()
+	if !stop() {
+		return context.Cause(ctx) // the deadline in the past may already be set
+	}
+	if err == nil {
+		raw.SetDeadline(time.Time{})
+	}
+	return err
+}
+
+// adopt makes an outbound connection one of those that Close and CutRaft close.
+func (m *Mux) adopt(c *Conn) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.mayDialLocked(c.kind); err != nil {
+		return err
+	}
+	m.conns[c] = struct{}{}
+	return nil
+}

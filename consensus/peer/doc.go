@@ -1,0 +1,47 @@
+// Package peer is the road between servers: one listener for all traffic among the servers of an
+// ensemble (Mux), and the transport that hashicorp/raft runs on (Transport).
+//
+// It does not know what travels on a stream or control connection, keeps no log, decides no
+// membership, and authenticates nobody beyond what the dial function and the listener it is given
+// do (TLS belongs there). It is imported by package consensus only.
+//
+// # Mux
+//
+// Every connection opens with a hello (hello.go): magic, version, kind, ensemble, who I am, whom I
+// believe to be talking to. The acceptor says ok, or refuses with a reason that the dialler gets
+// as a *RefusedError. A connection that says nothing and goes away is what the failure detector's
+// probe looks like, and is not worth more than a debug line.
+//
+// # Transport
+//
+// Transport decorates raft.NetworkTransport. Two faults of hashicorp/raft are fenced in for good:
+// heartbeats take raft's main loop (the fast path changes term and state under the main loop's
+// feet and can make replicas diverge), and pipelining is refused (it can wedge after one failed
+// write, and its answers would bypass AppendEntries). Three ideas are built on that, each with its
+// own switch and each with its safety argument at the top of its file:
+//
+//   - push.go: followers learn of a commit at once. Invariant of every push:
+//     LeaderCommitIndex <= PrevLogEntry = the last entry that this follower acknowledged in this
+//     term, and LeaderCommitIndex <= what the leader's own state machine has applied.
+//   - overlap.go: the leader's disk sync runs beside the followers'. Invariant: raft hears of a
+//     follower's match at index m only when every record with an index <= m is on the leader's
+//     disk and on that follower's.
+//   - failover.go: when the leader's process dies the election starts at once. Invariant: only the
+//     moment of an election is chosen here; terms, votes and log comparison stay raft's.
+//
+// # Concurrency
+//
+// NewMux starts one accepting goroutine and, for each connection whose hello is awaited, one more
+// (at most maxHellos). NewTransport starts the pump between the network and raft's main loop, the
+// failure detector and, for each follower that this server leads, one pusher. A withheld answer
+// has a goroutine only while a record of this server may still be volatile, an asked or given vote
+// one for its duration. All are tracked; Mux.Close and Transport.Close end them and wait.
+//
+// Promised: RPCs of one connection reach raft in the order of their arrival. Not promised: any
+// order between connections. Committed and the report of an ended connection never block. A slow
+// follower delays only its own pusher. Close waits for a disk write whose answer is withheld, so a
+// store whose disk hangs has to be failed or closed first.
+//
+// There are three locks (Mux.mu, pusher.mu, detector.mu) besides the one that counts goroutines;
+// none is held while another is taken, and none over network, disk or raft's main loop.
+package peer
