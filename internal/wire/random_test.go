@@ -151,7 +151,8 @@ func randomizeValue(rng *rand.Rand, v reflect.Value) {
 }
 
 func randomString(rng *rand.Rand) string {
-	known := []string{"", "/", "/a/b", "world", "digest", "auth", "ip", "sasl", "x509", "é…\U0001f600"}
+	known := []string{"", "/", "/a/b", "world", "digest", "auth", "ip", "sasl", "x509",
+		"é…\U0001f600"}
 	if i := rng.IntN(len(known) + 5); i < len(known) {
 		return known[i]
 	}
