@@ -1,0 +1,219 @@
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// maxKeptBuffer is the encoding buffer kept between appends; larger ones are for the collector.
+const maxKeptBuffer = 4 << 20
+
+// batch writes records behind the end of the log. Nothing of it counts until commit; until then
+// abandon takes it back.
+type batch struct {
+	s      *Store
+	mark   position
+	span   span
+	seg    *segment
+	offset int64 // where the next record goes
+	from   int64 // where buf goes
+	buf    []byte
+	rolled int // segments entered
+	places []position
+}
+
+// begin starts a batch. The caller holds writer until commit or abandon.
+func (s *Store) begin() (*batch, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.usableLocked(); err != nil {
+		return nil, err
+	}
+	return &batch{
+		s: s, mark: s.durable, span: s.span,
+		seg: s.current, offset: s.offset, from: s.offset, buf: s.buf[:0],
+	}, nil
+}
+
+// add encodes a record of kind k, with e's fields, and rolls to the next segment if it must.
+func (b *batch) add(k kind, e *raft.Log) error {
+	size := recordSize(e)
+	// Every segment keeps room for the seal that ends it.
+	if b.offset+size+recordHeaderSize > b.seg.size {
+		if err := b.roll(size); err != nil {
+			return err
+		}
+	}
+	if b.offset == segmentHeaderSize {
+		b.encode(kindStart, &raft.Log{Index: b.span.first, Term: b.span.last})
+	}
+	r := record{kind: k, entry: *e}
+	next, err := b.span.apply(&r)
+	if err != nil {
+		return fmt.Errorf("raftlog: %w", err)
+	}
+	if k == kindEntry {
+		b.places = append(b.places, at(b.seg.id, b.offset))
+	}
+	b.encode(k, e)
+	b.span = next
+	return nil
+}
+
+func (b *batch) encode(k kind, e *raft.Log) {
+	r := record{kind: k, generation: b.s.writeGen, mark: b.mark, entry: *e}
+	b.buf = appendRecord(b.buf, &r, b.seg.id, b.offset)
+	b.offset = b.from + int64(len(b.buf))
+}
+
+// roll seals the segment and goes on in the next one, in which a record of size bytes must fit.
+func (b *batch) roll(size int64) error {
+	next, err := b.s.takePrepared()
+	if err != nil {
+		return err
+	}
+	b.rolled++
+	b.encode(kindSeal, &raft.Log{})
+	if err := b.flush(); err != nil {
+		return err
+	}
+	b.seg, b.offset, b.from = next, segmentHeaderSize, segmentHeaderSize
+	if room := next.size - segmentHeaderSize - 2*recordHeaderSize; size > room {
+		return fmt.Errorf("%w: it takes %d bytes, a segment has room for %d",
+			ErrEntryTooLarge, size, room)
+	}
+	return nil
+}
+
+// flush writes what is encoded.
+func (b *batch) flush() error {
+	if len(b.buf) == 0 {
+		return nil
+	}
+	if err := writeFull(b.seg.file, b.buf, b.from); err != nil {
+		return fmt.Errorf("raftlog: writing to %s at %d: %w", b.seg.path, b.from, err)
+	}
+	b.from = b.offset
+	b.buf = b.buf[:0]
+	return nil
+}
+
+// abandon takes the batch back. What it left in the files has the old generation, so that behind
+// any record written there later it is not taken for one; for the time until then the first
+// header is blanked, as well as it goes.
+func (b *batch) abandon() {
+	s := b.s
+	s.writeGen++
+	if uint32(s.writeGen) == 0 {
+		s.fail(errors.New("raftlog: 2^32 writes failed since the log was opened"))
+	}
+	s.keepBuffer(b.buf)
+	_ = writeFull(s.current.file, make([]byte, recordHeaderSize), s.offset)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keep := len(s.segments) - b.rolled
+	s.prepared = append(append([]*segment(nil), s.segments[keep:]...), s.prepared...)
+	s.segments = s.segments[:keep:keep]
+}
+
+// commit makes the batch visible and returns its end. Entries are added to index and cache;
+// deletions have been applied to those by the caller under the same hold of writer.
+func (b *batch) commit(entries []*raft.Log, wait bool) position {
+	s := b.s
+	s.current, s.offset = b.seg, b.offset
+	s.keepBuffer(b.buf)
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.span = b.span
+	for i, e := range entries {
+		s.index.add(e.Index, b.places[i])
+		s.cache.add(e)
+	}
+	s.end = at(b.seg.id, b.offset)
+	if s.waiting.IsZero() {
+		s.waiting = now
+	}
+	if !wait {
+		s.wantSync = s.end
+		s.cond.Broadcast()
+	}
+	return s.end
+}
+
+func (s *Store) keepBuffer(b []byte) {
+	if cap(b) > maxKeptBuffer {
+		b = nil
+	}
+	s.buf = b
+}
+
+// StoreLog appends one entry; see StoreLogs.
+func (s *Store) StoreLog(e *raft.Log) error { return s.StoreLogs([]*raft.Log{e}) }
+
+// StoreLogs appends entries, all or none as long as the process lives. The first must follow the
+// last one in the log; into an empty log any index may go. If it lies above, as after a power cut
+// that left the log behind the newest snapshot, the log starts anew with it: Raft sends such an
+// entry only to a server whose snapshot covers the gap. It returns when the entries are durable,
+// or, if the predicate of SetAsync says so, when they are written. Data and Extensions of the
+// entries must not be changed afterwards. An error of a write (a full disk) leaves the log as it
+// was; that of a failed sync is lasting.
+func (s *Store) StoreLogs(entries []*raft.Log) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	may := s.async.Load()
+	wait := may == nil || !(*may)(entries)
+	end, wait, err := s.store(entries, wait)
+	if err != nil || !wait {
+		return err
+	}
+	return s.syncTo(end)
+}
+
+func (s *Store) store(entries []*raft.Log, wait bool) (position, bool, error) {
+	acquire(s.writer)
+	defer release(s.writer)
+	if s.gapBefore(entries[0].Index) {
+		if err := s.startAnew(entries[0].Index); err != nil {
+			return 0, wait, err
+		}
+		wait = true
+	}
+	b, err := s.begin()
+	if err != nil {
+		return 0, wait, err
+	}
+	for _, e := range entries {
+		if err = b.add(kindEntry, e); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = b.flush()
+	}
+	if err != nil {
+		b.abandon()
+		return 0, wait, err
+	}
+	return b.commit(entries, wait), wait, nil
+}
+
+func (s *Store) gapBefore(i uint64) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return !s.span.empty() && i > s.span.last+1
+}
+
+// startAnew empties the log because an entry above last+1 comes.
+func (s *Store) startAnew(next uint64) error {
+	s.mu.RLock()
+	had := s.span
+	s.mu.RUnlock()
+	s.logger.Warn("raft log starts anew behind a gap that a snapshot must cover",
+		"dir", s.dir, "first", had.first, "last", had.last, "next", next)
+	return s.deleteHoldingWriter(kindReset, 0)
+}

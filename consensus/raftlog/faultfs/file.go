@@ -1,0 +1,131 @@
+package faultfs
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"syscall"
+)
+
+// file is an open file.
+type file struct {
+	fs   *FS
+	node *node
+	name string
+	life int
+}
+
+// ReadAt implements io.ReaderAt.
+func (h *file) ReadAt(b []byte, off int64) (int, error) {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	if h.gone() {
+		return 0, ErrPowerCut
+	}
+	if off >= int64(len(h.node.data)) {
+		return 0, io.EOF
+	}
+	n := copy(b, h.node.data[off:])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (h *file) gone() bool { return h.fs.off || h.life != h.fs.life }
+
+// WriteAt implements io.WriterAt.
+func (h *file) WriteAt(b []byte, off int64) (int, error) {
+	err := h.fs.before(OpWrite, h.name, h.life)
+	var short *ShortWrite
+	if errors.As(err, &short) {
+		b, err = b[:min(short.Bytes, len(b))], short.Err
+	} else if err != nil {
+		return 0, err
+	}
+	f := h.fs
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h.gone() {
+		return 0, ErrPowerCut
+	}
+	n := h.node
+	if grow := off + int64(len(b)) - int64(len(n.data)); f.capacity > 0 && grow > 0 {
+		if room := max(f.capacity-f.usedLocked(), 0); grow > room {
+			b, err = b[:max(int64(len(b))-(grow-room), 0)], syscall.ENOSPC
+		}
+	}
+	if len(b) == 0 {
+		return 0, err
+	}
+	end := off + int64(len(b))
+	if int64(len(n.data)) < end {
+		n.data = append(n.data, make([]byte, end-int64(len(n.data)))...)
+	}
+	copy(n.data[off:], b)
+	for p := off / f.pageSize; p*f.pageSize < end; p++ {
+		n.dirty[p] = true
+	}
+	if f.rand.IntN(writebackOdds) == 0 && !f.lying {
+		first := off / f.pageSize
+		n.flush(first+f.rand.Int64N((end-1)/f.pageSize-first+1), f.pageSize)
+	}
+	return len(b), err
+}
+
+func (f *FS) usedLocked() int64 {
+	var sum int64
+	for _, n := range f.names {
+		sum += int64(len(n.data))
+	}
+	return sum
+}
+
+// Size returns the length in bytes.
+func (h *file) Size() (int64, error) {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	if h.gone() {
+		return 0, ErrPowerCut
+	}
+	return int64(len(h.node.data)), nil
+}
+
+// Sync copies all pages written before to the disk.
+func (h *file) Sync() error {
+	// Only what was written before the call is promised, so that is all the slow disk gives.
+	h.fs.mu.Lock()
+	var pages []int64
+	for p := range h.node.dirty {
+		pages = append(pages, p)
+	}
+	h.fs.mu.Unlock()
+	slices.Sort(pages)
+	err := h.fs.before(OpSync, h.name, h.life)
+	if errors.Is(err, ErrPowerCut) {
+		return err
+	}
+	f := h.fs
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case h.gone():
+		return ErrPowerCut
+	case f.lying && err == nil:
+		return nil
+	}
+	for _, p := range pages {
+		if err != nil {
+			delete(h.node.dirty, p)
+		} else if h.node.dirty[p] {
+			h.node.flush(p, f.pageSize)
+		}
+	}
+	return err
+}
+
+// Datasync is Sync: lengths are metadata that reading needs.
+func (h *file) Datasync() error { return h.Sync() }
+
+// Close does nothing.
+func (h *file) Close() error { return nil }

@@ -1,0 +1,39 @@
+package raftlog
+
+import "io"
+
+// FS is the part of a file system that the store needs. Names are paths. The implementation must
+// be safe for concurrent use. OS returns the real one; package faultfs has one that injects faults.
+type FS interface {
+	// MkdirAll creates a directory and its parents and makes the new names durable.
+	MkdirAll(dir string) error
+	// Create makes an empty file for reading and writing, or empties the one that exists.
+	Create(name string) (File, error)
+	// Open opens an existing file for reading and writing. A missing file gives an error
+	// that wraps fs.ErrNotExist.
+	Open(name string) (File, error)
+	// Rename replaces newName by oldName atomically.
+	Rename(oldName, newName string) error
+	// Remove deletes a file.
+	Remove(name string) error
+	// List returns the base names of the entries of a directory, in no particular order.
+	List(dir string) ([]string, error)
+	// SyncDir makes creations, renames and removals in a directory durable.
+	SyncDir(dir string) error
+	// Lock takes an exclusive lock on a file, creating it if need be, without waiting: an
+	// error means that somebody else holds it. Closing the result gives it up.
+	Lock(name string) (io.Closer, error)
+}
+
+// File is an open file of an FS.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	// Size returns the length in bytes.
+	Size() (int64, error)
+	// Sync makes content and metadata durable (fsync).
+	Sync() error
+	// Datasync makes content durable, and metadata only as far as reading needs it (fdatasync).
+	Datasync() error
+}

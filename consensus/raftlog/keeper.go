@@ -1,0 +1,204 @@
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// keeperState is what the keeper goroutine and the others tell each other, under Store.mu.
+type keeperState struct {
+	wantSegment bool   // prepare a segment if there is none
+	attempts    uint64 // preparations ended, well or not
+	err         error  // of the last one
+	wantDrop    bool   // remove the segments that hold nothing
+	noted       position
+	idle        bool // nothing was left to do when it looked last
+}
+
+// wakeKeeper never blocks: one pending wake-up is enough.
+func (s *Store) wakeKeeper() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// runKeeper does what no append should wait for: it prepares the next segment, removes old ones,
+// and notes in the high-water file how far the log is durable.
+func (s *Store) runKeeper() {
+	defer s.wg.Done()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-s.kick:
+		}
+		s.setIdle(false)
+		s.dropSegments()
+		s.prepareSegment()
+		s.noteHighWater()
+		s.setIdle(true)
+	}
+}
+
+func (s *Store) setIdle(idle bool) {
+	s.mu.Lock()
+	s.keeper.idle = idle
+	s.cond.Broadcast()
+	s.mu.Unlock()
+}
+
+// takePrepared makes the prepared segment the last one in use. Without one it waits for a
+// preparation and returns its error, such as a full disk's; every call tries again.
+func (s *Store) takePrepared() (*segment, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.prepared) == 0 {
+		before := s.keeper.attempts
+		s.keeper.wantSegment = true
+		s.wakeKeeper()
+		for len(s.prepared) == 0 && s.keeper.attempts == before && s.err == nil {
+			s.cond.Wait()
+		}
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	if len(s.prepared) == 0 {
+		return nil, s.keeper.err
+	}
+	g := s.prepared[0]
+	s.prepared = s.prepared[1:]
+	s.segments = append(s.segments[:len(s.segments):len(s.segments)], g)
+	s.keeper.wantSegment = true
+	s.wakeKeeper()
+	return g, nil
+}
+
+func (s *Store) prepareSegment() {
+	s.mu.Lock()
+	want := s.keeper.wantSegment && len(s.prepared) == 0 && s.err == nil
+	s.mu.Unlock()
+	if !want {
+		return
+	}
+	g, err := s.newSegment()
+	if err != nil && !errors.Is(err, errStopped) {
+		s.logger.Warn("cannot prepare the next raft log segment", "dir", s.dir, "err", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keeper.wantSegment = false
+	s.keeper.attempts++
+	s.keeper.err = err
+	if g != nil {
+		s.prepared = append(s.prepared, g)
+	}
+	s.cond.Broadcast()
+}
+
+// newSegment creates the segment after the last one and names it in the manifest.
+func (s *Store) newSegment() (*segment, error) {
+	if s.manifest.last == math.MaxUint32 {
+		return nil, errors.New("raftlog: segment numbers are used up")
+	}
+	g, err := createSegment(s.fs, s.dir, s.manifest.last+1, s.opt.SegmentSize, s.id, s.stop)
+	if err != nil {
+		return nil, err
+	}
+	m := s.manifest
+	m.last = g.id
+	named, err := s.commitManifest(m)
+	switch {
+	case err == nil:
+		return g, nil
+	case named:
+		// The manifest may name the file, so it must stay, but it may not be used.
+		return nil, errors.Join(err, g.release())
+	default:
+		return nil, errors.Join(err, g.discard(s.fs))
+	}
+}
+
+// commitManifest commits m with the current high-water mark. A failure that leaves open which
+// manifest counts is lasting.
+func (s *Store) commitManifest(m manifest) (committed bool, err error) {
+	s.mu.RLock()
+	m.highWater = max(m.highWater, s.durable)
+	s.mu.RUnlock()
+	committed, err = commitManifest(s.fs, s.dir, m)
+	if err == nil {
+		s.manifest = m
+	} else if committed {
+		err = s.fail(fmt.Errorf("raftlog: %w", err))
+	}
+	return committed, err
+}
+
+// requestDrop asks the keeper to remove segments without entries.
+func (s *Store) requestDrop() {
+	s.mu.Lock()
+	s.keeper.wantDrop = true
+	s.mu.Unlock()
+	s.wakeKeeper()
+}
+
+// dropSegments removes the segments before the one of the first entry, or all but the last one if
+// there is no entry. The deletion that freed them is durable. The manifest goes first: a segment
+// that it names and that does not exist means damage.
+func (s *Store) dropSegments() {
+	s.mu.Lock()
+	// A deletion that is in memory but not durable yet must not cost a file: after a power cut
+	// its entries would be missing. The sync that ends it wakes the keeper again.
+	if !s.keeper.wantDrop || s.err != nil || s.durable < s.deletedAt || len(s.segments) == 0 {
+		s.mu.Unlock()
+		return
+	}
+	s.keeper.wantDrop = false
+	// Neither may the segment go that a sync still has to cover.
+	keep := min(s.segments[len(s.segments)-1].id, s.durable.segment())
+	if !s.span.empty() {
+		keep = min(keep, s.index.get(s.span.first).segment())
+	}
+	gone := append([]*segment(nil), s.segments[:keep-s.segments[0].id]...)
+	s.mu.Unlock()
+	if len(gone) == 0 {
+		return
+	}
+	m := s.manifest
+	m.first = keep
+	if _, err := s.commitManifest(m); err != nil {
+		s.logger.Warn("cannot drop old raft log segments", "dir", s.dir, "err", err)
+		return
+	}
+	s.mu.Lock()
+	s.segments = append([]*segment(nil), s.segments[len(gone):]...)
+	s.mu.Unlock()
+	for _, g := range gone {
+		s.closeQuietly(g)
+		if err := s.fs.Remove(g.path); err != nil {
+			s.logger.Warn("cannot remove an old raft log segment", "file", g.path, "err", err)
+		}
+	}
+	if err := s.fs.SyncDir(s.dir); err != nil {
+		s.logger.Warn("cannot sync the raft log directory", "dir", s.dir, "err", err)
+	}
+}
+
+// noteHighWater writes to the high-water file how far the log is durable. It is not synced: after
+// a power cut the file may be older or torn, after a kill it is exact. It lets recovery tell a
+// lost or damaged end of the log from a torn one.
+func (s *Store) noteHighWater() {
+	s.mu.Lock()
+	p := s.durable
+	news := p > s.keeper.noted
+	s.keeper.noted = p
+	s.mu.Unlock()
+	if !news || s.highWater == nil {
+		return
+	}
+	if err := writeFull(s.highWater, encodeHighWater(s.id, p), 0); err != nil {
+		s.logger.Warn("cannot note the raft log's high-water mark", "dir", s.dir, "err", err)
+	}
+}

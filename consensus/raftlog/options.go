@@ -1,0 +1,71 @@
+package raftlog
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	// DefaultSegmentSize is large against a batch, so that rolling is rare, and small against
+	// a disk, so that deleting a prefix soon frees space.
+	DefaultSegmentSize = 64 << 20
+	// MinSegmentSize leaves room for a header and a few records; for tests.
+	MinSegmentSize = segmentHeaderSize + 1024
+	// MaxSegmentSize keeps offsets in 32 bits and recovery, which reads a segment at a time
+	// into memory, within reason.
+	MaxSegmentSize = 1 << 30
+	// DefaultCacheEntries covers the entries in flight to followers that keep up.
+	DefaultCacheEntries = 4096
+	// DefaultCacheBytes bounds the cache when entries are large.
+	DefaultCacheBytes = 32 << 20
+)
+
+// Options configure a Store. The zero value is usable.
+type Options struct {
+	// SegmentSize is the length in bytes of new segment files; 0 means DefaultSegmentSize. An
+	// entry must fit one segment. Existing segments keep their length.
+	SegmentSize int64
+	// CacheEntries bounds the entries held in memory; 0 means DefaultCacheEntries, -1 none.
+	CacheEntries int
+	// CacheBytes bounds the bytes held in memory; 0 means DefaultCacheBytes.
+	CacheBytes int64
+	// Async is the first predicate of SetAsync; nil means that every append is synchronous.
+	Async func([]*raft.Log) bool
+	// OnFatal is called once, with the store's lasting error, when a sync failed. The process
+	// must end: what reached the disk is unknown. It is called without locks held, must not
+	// wait for the store and must not call Close. nil means that only the calls' errors tell.
+	OnFatal func(error)
+	// Logger receives recovery reports and background failures; nil discards them.
+	Logger *slog.Logger
+	// FS is the file system; nil means OS().
+	FS FS
+	// MustExist refuses to create a new log. A server that has a term or a snapshot sets it,
+	// because a log that vanished as a whole cannot notice that itself.
+	MustExist bool
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.SegmentSize == 0 {
+		o.SegmentSize = DefaultSegmentSize
+	}
+	if o.SegmentSize < MinSegmentSize || o.SegmentSize > MaxSegmentSize {
+		return o, fmt.Errorf("raftlog: segment size %d is not between %d and %d bytes",
+			o.SegmentSize, int64(MinSegmentSize), int64(MaxSegmentSize))
+	}
+	o.SegmentSize = (o.SegmentSize + recordAlign - 1) &^ (recordAlign - 1)
+	if o.CacheEntries == 0 {
+		o.CacheEntries = DefaultCacheEntries
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.FS == nil {
+		o.FS = OS()
+	}
+	return o, nil
+}

@@ -1,0 +1,177 @@
+package raftlog
+
+import (
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+)
+
+// recovery follows the records of all segments in order.
+type recovery struct {
+	span       span
+	index      index
+	generation uint64   // of the last record
+	mark       position // everything below was known durable
+	end        position // end of the valid records
+	reason     string   // why the record at end is none
+	torn       bool     // the bytes at end are not zeros
+}
+
+// recoverRecords finds the end of the log, the first place without a valid record, and refuses if
+// anything says that the log was durable beyond it: the manifest, the high-water file or the mark
+// in any record, also one behind the end. A record lost above every mark may be a write that a
+// power cut interrupted; writes reach the disk in any order, so valid records may follow it, but
+// none of them was ever called durable.
+func (s *Store) recoverRecords() (*recovery, error) {
+	r := &recovery{mark: max(s.manifest.highWater, s.readHighWater())}
+	if len(s.segments) > 0 {
+		r.end = at(s.segments[0].id, segmentHeaderSize)
+	}
+	var buf []byte
+	for i, g := range s.segments {
+		if int64(cap(buf)) < g.size {
+			buf = make([]byte, g.size)
+		}
+		buf = buf[:g.size]
+		if err := readFull(g.file, buf, 0); err != nil {
+			return nil, fmt.Errorf("raftlog: reading %s: %w", g.path, err)
+		}
+		from := int64(segmentHeaderSize)
+		if r.reason == "" {
+			sealed, err := r.replay(g, buf, i == 0)
+			if err != nil {
+				return nil, err
+			}
+			if sealed && i < len(s.segments)-1 {
+				continue
+			}
+			if sealed {
+				return nil, r.corrupt(g, r.end.offset(), "the log goes on in a missing segment")
+			}
+			from = r.end.offset()
+		}
+		r.scan(g, buf, from)
+	}
+	return r, s.judge(r)
+}
+
+// readHighWater returns the content of the high-water file, 0 if that says nothing.
+func (s *Store) readHighWater() position {
+	b, err := readSmall(s.fs, filepath.Join(s.dir, highWaterName), highWaterSize)
+	if err != nil {
+		return 0
+	}
+	return decodeHighWater(b, s.id)
+}
+
+func (r *recovery) corrupt(g *segment, off int64, reason string) error {
+	return &CorruptError{File: g.path, Offset: off, Index: r.span.last + 1, Reason: reason}
+}
+
+// replay applies the records of a segment. It stops behind a seal, or at the first place without a
+// valid record, and then sets reason.
+func (r *recovery) replay(g *segment, b []byte, oldest bool) (sealed bool, err error) {
+	off := int64(segmentHeaderSize)
+	for {
+		r.end = at(g.id, off)
+		rec, n, err := decodeRecord(b[off:], g.id, off)
+		switch {
+		case err != nil:
+			r.reason = err.Error()
+		case rec.generation < r.generation:
+			r.reason = fmt.Sprintf("a record of generation %#x, left behind by one of %#x",
+				rec.generation, r.generation)
+		}
+		if r.reason != "" {
+			r.torn = !allZero(b[off:min(off+recordHeaderSize, g.size)])
+			return false, nil
+		}
+		if (rec.kind == kindStart) != (off == segmentHeaderSize) {
+			return false, r.corrupt(g, off, fmt.Sprintf("record of kind %d", rec.kind))
+		}
+		if rec.kind == kindStart && oldest {
+			// The segments before were dropped; their entries count until the deletion
+			// that freed them comes.
+			r.span = span{rec.entry.Index, rec.entry.Term}
+		}
+		next, err := r.span.apply(&rec)
+		if err != nil {
+			return false, r.corrupt(g, off, err.Error())
+		}
+		r.note(&rec, at(g.id, off))
+		r.span = next
+		off += n
+		if rec.kind == kindSeal {
+			r.end = at(g.id, off)
+			return true, nil
+		}
+	}
+}
+
+// note keeps index, generation and mark.
+func (r *recovery) note(rec *record, p position) {
+	r.generation = rec.generation
+	r.mark = max(r.mark, rec.mark)
+	switch i := rec.entry.Index; rec.kind {
+	case kindEntry:
+		r.index.add(i, p)
+	case kindSuffix:
+		r.index.deleteFrom(i)
+	case kindPrefix:
+		r.index.deleteBelow(i)
+	case kindReset:
+		r.index = index{}
+	case kindStart, kindSeal, kindOpen:
+	}
+}
+
+// scan looks for valid records in what is not part of the log any more, for their marks: a mark
+// stays true whatever happens to its record. Records start at multiples of recordAlign.
+func (r *recovery) scan(g *segment, b []byte, from int64) {
+	for off := from; off+recordHeaderSize <= g.size; off += recordAlign {
+		if binary.LittleEndian.Uint16(b[off+10:]) != recordMagic {
+			continue
+		}
+		rec, _, err := decodeRecord(b[off:], g.id, off)
+		if err == nil {
+			r.mark = max(r.mark, rec.mark)
+		}
+	}
+}
+
+// judge decides whether the end that was found is one that a power cut can have left.
+func (s *Store) judge(r *recovery) error {
+	if len(s.segments) == 0 {
+		if r.mark > 0 {
+			return &CorruptError{
+				File:   segmentPath(s.dir, r.mark.segment()),
+				Reason: "the segment file is missing",
+			}
+		}
+		return nil
+	}
+	g := s.segments[r.end.segment()-s.segments[0].id]
+	if r.end < r.mark {
+		return r.corrupt(g, r.end.offset(), fmt.Sprintf(
+			"%s, but the log was durable up to %s offset %d",
+			r.reason, segmentPath(s.dir, r.mark.segment()), r.mark.offset()))
+	}
+	if !r.span.empty() && (r.index.n == 0 || r.index.base > r.span.first) {
+		return r.corrupt(g, r.end.offset(), fmt.Sprintf(
+			"the segments with entries from %d on are missing", r.span.first))
+	}
+	if r.torn {
+		s.logger.Warn("cut off the end of the raft log, which was never durable",
+			"file", g.path, "offset", r.end.offset(), "last", r.span.last, "reason", r.reason)
+	}
+	return nil
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
