@@ -1,0 +1,119 @@
+package election
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/lab/sim"
+)
+
+// Algorithm describes one algorithm and what it promises.
+type Algorithm struct {
+	// Name is the value of --algorithm.
+	Name string
+	// Title is the name in prose.
+	Title string
+	// best: the leader must have the best attribute of all that are up.
+	best bool
+	// terms: leaders are numbered, and only one may lead in a term.
+	terms bool
+	// informs: every process learns who leads; otherwise the leader knows, and
+	// the others know their place in the line.
+	informs bool
+	// perpetual: the algorithm never falls silent, so a run ends when it has
+	// settled.
+	perpetual bool
+	// service: the processes talk to a znode service.
+	service bool
+	// alone: without --initiator the processes start by themselves or all at
+	// once (false: the first live one in lowest-id order starts).
+	all bool
+	// detects: the algorithm reacts to a failure detector.
+	detects bool
+	build   func(s setup, id sim.ID, place int) sim.Node
+}
+
+// setup is what builders draw on.
+type setup struct {
+	config Config
+	sorted []sim.ID
+	timing timing
+}
+
+// Algorithms returns all algorithms in the order of the lectures.
+func Algorithms() []Algorithm {
+	return []Algorithm{
+		{Name: "bully", Title: "Bully", best: true, informs: true, detects: true,
+			build: func(s setup, id sim.ID, _ int) sim.Node {
+				return bully{self: id, peers: s.sorted, timing: s.timing, leader: sim.None}
+			}},
+		{Name: "ring", Title: "Ring (Chang-Roberts)", best: true, informs: true, detects: true,
+			build: buildRing},
+		{Name: "lcr", Title: "LeLann-Chang-Roberts", best: true, informs: true, all: true,
+			build: func(_ setup, id sim.ID, _ int) sim.Node { return lcr{self: id, leader: sim.None} }},
+		{Name: "hs", Title: "Hirschberg-Sinclair", best: true, informs: true, all: true,
+			build: func(_ setup, id sim.ID, _ int) sim.Node { return hs{self: id, leader: sim.None} }},
+		{Name: "broadcast", Title: "Trivial broadcast", best: true, informs: true, all: true,
+			build: func(s setup, id sim.ID, _ int) sim.Node {
+				return broadcast{self: id, peers: s.sorted, timing: s.timing, leader: sim.None}
+			}},
+		{Name: "anonymous", Title: "Anonymous ring", informs: true, all: true,
+			build: buildAnonymous},
+		{Name: "majority", Title: "Majority vote", terms: true, informs: true, perpetual: true,
+			build: buildMajority},
+		{Name: "zookeeper-herd", Title: "ZooKeeper, all watch the leader", informs: true,
+			perpetual: true, service: true, build: buildZooKeeper(true)},
+		{Name: "zookeeper", Title: "ZooKeeper, each watches the next lower", perpetual: true,
+			service: true, build: buildZooKeeper(false)},
+	}
+}
+
+// Lookup finds an algorithm by name.
+func Lookup(name string) (Algorithm, error) {
+	var names []string
+	for _, a := range Algorithms() {
+		if a.Name == name {
+			return a, nil
+		}
+		names = append(names, a.Name)
+	}
+	return Algorithm{}, fmt.Errorf("election algorithm %q is unknown: want one of %s",
+		name, strings.Join(names, ", "))
+}
+
+func buildRing(s setup, id sim.ID, place int) sim.Node {
+	n := len(s.config.IDs)
+	return ringNode{self: id, attribute: s.config.attribute(id), leader: sim.None,
+		next: s.config.IDs[(place+1)%n], neighbour: s.config.Detector == DetectorNeighbour,
+		// From passing its successor's id on, the message goes once round, then
+		// the elected message does, and one message time is to spare.
+		patience: time.Duration(2*n+2) * s.timing.bound}
+}
+
+// anonymousLaps is how many times round the anonymous ring is watched before
+// the run is given up: by induction nothing new can come after the first.
+const anonymousLaps = 4
+
+func buildAnonymous(s setup, _ sim.ID, _ int) sim.Node {
+	n := len(s.config.IDs)
+	return anonymous{n: n, limit: anonymousLaps * max(n-1, 1)}
+}
+
+// Election timeouts of the majority vote, in message times: long against a round
+// of votes, spread widely enough that two processes seldom stand at once.
+const (
+	majorityPatience = 10
+	majoritySpread   = 10
+)
+
+func buildMajority(s setup, id sim.ID, place int) sim.Node {
+	spread := majoritySpread * s.timing.bound
+	if s.config.NoSpread {
+		spread = 0
+	}
+	seed := sim.Random(s.config.Seed*1_000_003 + uint64(place) + 1)
+	_, seed = seed.Next(2)
+	return majority{self: id, peers: s.sorted, patience: majorityPatience * s.timing.bound,
+		spread: spread, random: seed, votedFor: sim.None, leader: sim.None}
+}

@@ -1,0 +1,164 @@
+package election
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/zk-lite/zk-lite/lab/detector"
+	"github.com/zk-lite/zk-lite/lab/sim"
+)
+
+// detectionTime is how long the perfect detector takes, in message times. It is
+// more than one, so that what a process sent before its crash arrives before the
+// news of it.
+const detectionTime = 2
+
+// schedule puts the initiators' commands and the perfect detector's news into
+// the queue.
+func (r *run) schedule() {
+	crashed := r.downAtStart()
+	for _, id := range r.initiators(crashed) {
+		known := slices.Clone(crashed)
+		if !r.algorithm.detects {
+			known = nil
+		}
+		r.sim.Command(0, id, Elect{Suspected: known})
+	}
+	if r.config.Detector != DetectorPerfect || !r.algorithm.detects {
+		return
+	}
+	for _, f := range r.config.Faults {
+		if f.Recover {
+			r.tellOthers(f.At, f.ID, Trust{ID: f.ID})
+		} else if at := f.At + detectionTime*r.timing.bound; f.At > 0 && !r.upAgain(f, at) {
+			r.tellOthers(at, f.ID, Suspect{ID: f.ID})
+		}
+	}
+}
+
+func (r *run) tellOthers(at time.Duration, about sim.ID, news sim.Event) {
+	for _, id := range r.config.IDs {
+		if id != about {
+			r.sim.Command(at, id, news)
+		}
+	}
+}
+
+// upAgain reports whether the process of a crash recovers before at.
+func (r *run) upAgain(crash sim.Fault, at time.Duration) bool {
+	return slices.ContainsFunc(r.config.Faults, func(f sim.Fault) bool {
+		return f.Recover && f.ID == crash.ID && f.At >= crash.At && f.At <= at
+	})
+}
+
+func (r *run) downAtStart() []sim.ID {
+	var down []sim.ID
+	for _, f := range r.config.Faults {
+		if f.At == 0 && !f.Recover {
+			down = with(down, f.ID)
+		}
+	}
+	return down
+}
+
+func (r *run) initiators(crashed []sim.ID) []sim.ID {
+	switch {
+	case len(r.config.Initiators) > 0:
+		return r.config.Initiators
+	case r.algorithm.perpetual:
+		return nil // they start by themselves
+	case r.algorithm.all:
+		return r.config.IDs
+	}
+	for _, id := range slices.Sorted(slices.Values(r.config.IDs)) {
+		if !holds(crashed, id) {
+			return []sim.ID{id}
+		}
+	}
+	return nil
+}
+
+// settleTime is how long a perpetual algorithm must stand still, in message
+// times: longer than a session or an election timeout with its spread.
+const settleTime = 30
+
+// play runs to the end and says how the run ended.
+func (r *run) play() string {
+	stopped := false
+	empty := r.sim.Run(func() bool {
+		stopped = r.perpetual && r.standstill()
+		return stopped
+	})
+	switch {
+	case stopped:
+		return "settled"
+	case empty:
+		return "quiet"
+	}
+	return "limit"
+}
+
+// standstill reports whether the state has been good for settleTime.
+func (r *run) standstill() bool {
+	if r.checker.dirty || !r.algorithm.informs {
+		r.checker.dirty = false
+		v, _ := r.checker.judge(r.inLine)
+		content := v.live && v.safe && !r.sim.Pending() && !r.partitioned()
+		if content && (!r.settled || r.checker.lastChange > r.settledAt) {
+			r.settledAt, r.counts = r.sim.Now(), r.sim.Counts()
+			r.time = r.completion()
+		}
+		r.settled = content
+	} else if !r.settled && !r.sim.Pending() && !r.partitioned() {
+		r.checker.dirty = true // look again now that nothing more is scheduled
+	}
+	return r.settled && r.sim.Now()-r.settledAt > settleTime*r.timing.bound
+}
+
+func (r *run) partitioned() bool {
+	for _, p := range r.config.Network.Partitions {
+		if r.sim.Now() < p.Until {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) inLine(id sim.ID) bool {
+	z, ok := detector.Inner(r.sim.Node(id)).(zookeeperNode)
+	return ok && z.inLine()
+}
+
+func (r *run) completion() time.Duration {
+	if r.perpetual && !r.algorithm.service {
+		return r.checker.lastChange
+	}
+	return max(r.checker.lastChange, r.sim.LastWork())
+}
+
+func (r *run) finish(ended string) Result {
+	r.checker.checkOverlap(r.sim.Now())
+	v, wrong := r.checker.judge(r.inLine)
+	result := Result{
+		Algorithm: r.algorithm.Name, N: len(r.config.IDs), Seed: r.config.Seed,
+		Live: v.live && ended != "limit", Declared: r.checker.changes, Ended: ended,
+		Violations: append(append([]string{}, r.checker.violations...), wrong...),
+		Lost:       r.sim.LostCount(), Ring: r.sim.Ring(), Service: r.algorithm.service,
+	}
+	result.Safe = len(result.Violations) == 0
+	if v.leader != sim.None {
+		result.Leader = &v.leader
+	}
+	counts, at := r.sim.Counts(), r.completion()
+	if ended == "settled" {
+		counts, at = r.counts, r.time
+	}
+	result.Time = sim.Units(at)
+	result.Messages.ByType = maps.Clone(counts)
+	for _, k := range counts {
+		result.Messages.Total += k
+	}
+	result.Records, result.Truncated = r.sim.Records()
+	return result
+}
