@@ -47,7 +47,8 @@ import (
 // make VerifyLeader step the leader down.
 type pusher struct {
 	// set at construction
-	t *Transport
+	t    *Transport
+	send sendFunc // raft.NetworkTransport's AppendEntries, which tests look at
 
 	// own synchronisation
 	applied atomic.Uint64 // highest index that our own state machine has applied
@@ -55,6 +56,9 @@ type pusher struct {
 	mu        sync.Mutex // protects the field below and the followers in it
 	followers map[raft.ServerID]*follower
 }
+
+type sendFunc func(raft.ServerID, raft.ServerAddress,
+	*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) error
 
 // follower is what the pusher has seen raft itself send to, and hear from, one follower in one
 // term. Its fields below stop are protected by pusher.mu.
@@ -76,7 +80,8 @@ type follower struct {
 }
 
 func newPusher(t *Transport) *pusher {
-	return &pusher{t: t, followers: map[raft.ServerID]*follower{}}
+	return &pusher{t: t, send: t.NetworkTransport.AppendEntries,
+		followers: map[raft.ServerID]*follower{}}
 }
 
 // sending notes a request of raft's before it is sent. Nil when the follower is not to be pushed
@@ -208,7 +213,7 @@ func (p *pusher) loop(f *follower) {
 		}
 		p.t.count.pushes.Add(1)
 		var resp raft.AppendEntriesResponse
-		err := p.t.NetworkTransport.AppendEntries(f.id, addr, req, &resp)
+		err := p.send(f.id, addr, req, &resp)
 		p.mu.Lock()
 		if err == nil && resp.Success && req.Term == f.term {
 			f.told = max(f.told, req.LeaderCommitIndex)
