@@ -1,0 +1,165 @@
+package state
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// ServerID names a server of the ensemble: the N of server.N, 1 to 254.
+type ServerID uint64
+
+// Op is what a Command does. The numbers are stored in the log: never reuse one.
+type Op uint8
+
+// The operations.
+const (
+	OpCreate        Op = 1
+	OpDelete        Op = 2
+	OpSetData       Op = 3
+	OpSetACL        Op = 4
+	OpCheck         Op = 5 // only inside OpMulti
+	OpMulti         Op = 6
+	OpSync          Op = 7 // changes nothing; its place in the log is the point
+	OpCreateSession Op = 8
+	OpCloseSession  Op = 9
+	OpAttach        Op = 10 // a session's client has come to the origin server
+	OpExpireSession Op = 11 // by the leader's clock
+	OpReap          Op = 12 // by the leader's reaper of containers and TTL znodes
+	OpMember        Op = 13 // a server says where it can be reached
+)
+
+// Flags of a Command: settings of the server that accepted it, stamped in so
+// that servers with different settings still apply alike.
+type Flags uint8
+
+// The flags.
+const (
+	FlagExtendedTypes Flags = 1 << iota // TTL znodes allowed
+	FlagEnforceQuota                    // hard quotas refuse
+)
+
+// Command is one request for a change, in the order of the log. Which fields
+// mean something depends on Op.
+type Command struct {
+	Op         Op
+	Flags      Flags
+	Session    znode.SessionID // 0: no session (HTTP without one, or the leader)
+	Identities []znode.ID      // what the client has proved to be
+
+	Path    string
+	Data    []byte
+	Version znode.Version
+	ACL     []znode.ACL
+	Mode    znode.Mode
+	Kind    znode.CreateKind
+	TTL     int64     // milliseconds
+	Ops     []Command // of OpMulti; of each only Op and the six fields above count
+
+	Timeout  time.Duration    // OpCreateSession, OpAttach
+	Password session.Password // OpCreateSession, OpAttach
+	Term     uint64           // OpExpireSession: the term in which the leader decided
+	Member   Member           // OpMember
+}
+
+// Member is what the ensemble publishes about a server.
+type Member struct {
+	ID     ServerID
+	Peer   string // host:port:port, as in zoo.cfg
+	Client string // host:port of the ZooKeeper port; may be empty
+	HTTP   string // host:port of the HTTP API; may be empty
+	Voter  bool   // filled in from the configuration
+}
+
+// Append encodes c.
+func (c *Command) Append(b []byte) []byte {
+	b = append(b, byte(c.Op), byte(c.Flags))
+	b = appendInt(b, int64(c.Session))
+	b = appendUint(b, uint64(len(c.Identities)))
+	for _, id := range c.Identities {
+		b = appendString(appendString(b, id.Scheme), id.ID)
+	}
+	return c.appendBody(b)
+}
+
+func (c *Command) appendBody(b []byte) []byte {
+	switch c.Op {
+	case OpCreate:
+		b = append(appendString(b, c.Path), byte(c.Kind))
+		b = appendInt(appendInt(b, int64(c.Mode)), c.TTL)
+		return appendData(appendACL(b, c.ACL), c.Data)
+	case OpDelete, OpCheck:
+		return appendInt(appendString(b, c.Path), int64(c.Version))
+	case OpSetData:
+		return appendData(appendInt(appendString(b, c.Path), int64(c.Version)), c.Data)
+	case OpSetACL:
+		return appendACL(appendInt(appendString(b, c.Path), int64(c.Version)), c.ACL)
+	case OpMulti:
+		b = appendUint(b, uint64(len(c.Ops)))
+		for i := range c.Ops {
+			b = c.Ops[i].appendBody(append(b, byte(c.Ops[i].Op)))
+		}
+	case OpCreateSession, OpAttach:
+		return append(appendInt(b, c.Timeout.Milliseconds()), c.Password[:]...)
+	case OpExpireSession:
+		return appendUint(b, c.Term)
+	case OpReap:
+		return appendString(b, c.Path)
+	case OpMember:
+		b = appendUint(b, uint64(c.Member.ID))
+		return appendString(appendString(appendString(b, c.Member.Peer), c.Member.Client), c.Member.HTTP)
+	}
+	return b
+}
+
+// decode fills c from r, reusing its slices. Strings and data point into r's
+// bytes.
+func (c *Command) decode(r *reader) {
+	ids, ops := c.Identities[:0], c.Ops[:0]
+	*c = Command{Op: Op(r.byte()), Flags: Flags(r.byte()), Session: znode.SessionID(r.int())}
+	for n := r.count(2); n > 0; n-- {
+		ids = append(ids, znode.ID{Scheme: r.string(), ID: r.string()})
+	}
+	c.Identities, c.Ops = ids, ops
+	c.decodeBody(r)
+}
+
+func (c *Command) decodeBody(r *reader) {
+	switch c.Op {
+	case OpCreate:
+		c.Path, c.Kind, c.Mode = r.string(), znode.CreateKind(r.byte()), znode.Mode(r.int())
+		c.TTL, c.ACL, c.Data = r.int(), r.acl(), r.data()
+	case OpDelete, OpCheck:
+		c.Path, c.Version = r.string(), znode.Version(r.int())
+	case OpSetData:
+		c.Path, c.Version, c.Data = r.string(), znode.Version(r.int()), r.data()
+	case OpSetACL:
+		c.Path, c.Version, c.ACL = r.string(), znode.Version(r.int()), r.acl()
+	case OpMulti:
+		for n := r.count(2); n > 0; n-- {
+			sub := Command{Op: Op(r.byte())}
+			if !sub.Op.inMulti() {
+				r.fail(fmt.Errorf("operation %d inside a multi", sub.Op))
+				return
+			}
+			sub.decodeBody(r)
+			c.Ops = append(c.Ops, sub)
+		}
+	case OpCreateSession, OpAttach:
+		c.Timeout = time.Duration(r.int()) * time.Millisecond
+		copy(c.Password[:], r.take(session.PasswordSize))
+	case OpExpireSession:
+		c.Term = r.uint()
+	case OpReap:
+		c.Path = r.string()
+	case OpMember:
+		c.Member = Member{ID: ServerID(r.uint()), Peer: r.string(), Client: r.string(), HTTP: r.string()}
+	case OpSync, OpCloseSession:
+	default:
+		r.fail(fmt.Errorf("unknown operation %d", c.Op))
+	}
+}
+
+func (o Op) inMulti() bool { return o >= OpCreate && o <= OpCheck }

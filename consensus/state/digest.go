@@ -1,0 +1,45 @@
+package state
+
+import (
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Digest is a number that two servers share when they are in the same state:
+// the same znodes, sessions, members, origins and zxid. It is a sum of hashes,
+// so that no order of iteration matters.
+func (s *Snapshot) Digest() uint64 {
+	sum := s.tree.Digest()
+	add := func(b []byte) { sum += xxhash.Sum64(b) }
+	add(appendInt([]byte("zxid"), int64(s.zxid)))
+	for id, v := range s.voters {
+		add(append(appendUint([]byte("voter"), uint64(id)), flag(v)))
+	}
+	for _, m := range s.members {
+		b := appendString(appendUint([]byte("member"), uint64(m.ID)), m.Peer)
+		add(append(appendString(appendString(b, m.Client), m.HTTP), flag(m.Voter)))
+	}
+	for id, o := range s.origins {
+		add(appendUint(appendUint(appendUint([]byte("origin"), uint64(id)), o.incarnation), o.last))
+	}
+	for i := range s.sessions {
+		x := &s.sessions[i]
+		b := appendInt(appendInt([]byte("session"), int64(x.ID)), x.Timeout.Milliseconds())
+		add(appendUint(append(b, x.Password[:]...), x.Owner))
+	}
+	return sum
+}
+
+// Digest computes the digest of the present state; it reads every znode.
+func (m *Machine) Digest() uint64 {
+	s := m.Snapshot()
+	defer s.Release()
+	return s.Digest()
+}
+
+func cloneID(id znode.ID) znode.ID {
+	return znode.ID{Scheme: strings.Clone(id.Scheme), ID: strings.Clone(id.ID)}
+}

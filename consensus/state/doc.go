@@ -1,0 +1,27 @@
+// Package state is the replicated state machine: a log of commands goes in;
+// the tree of znodes, the table of sessions, results and events come out.
+//
+// It is pure. The same log gives the same state and the same Digest on every
+// server and on every replay, because nothing is decided here that the log
+// does not say: the proposer stamps time, identities, session ids and
+// passwords into the entry (architecture decision D1). A client's bad request
+// is a Result with an error code; an entry that cannot be decoded, or is of an
+// unknown version, is an error of Apply, after which the server must stop.
+//
+// It knows nothing of Raft, of the network or of connections: package
+// consensus feeds it, package server listens to it through an Observer.
+//
+// # Order and exactly-once
+//
+// Every server numbers the commands it forwards: (server, incarnation,
+// sequence). Apply takes a number only if it is the next one of its origin and
+// drops what it has seen, so a server may send a command again whenever it
+// does not know its fate (decision D4).
+//
+// # Concurrency
+//
+// A Machine has one writer, the goroutine that calls Apply, Restore and
+// Snapshot. Reading it between two calls is safe for others if the caller
+// orders them; package server does. A Snapshot may be written out by another
+// goroutine while the writer goes on.
+package state

@@ -1,0 +1,90 @@
+package state
+
+import (
+	"fmt"
+)
+
+// entryVersion is the first byte of every entry. A server that meets another
+// one is too old or too new for this log and must stop.
+const entryVersion = 1
+
+// Origin is a server in one of its lives: the incarnation grows with every
+// start.
+type Origin struct {
+	Server      ServerID
+	Incarnation uint64
+}
+
+// Group is a run of commands of one origin, numbered First, First+1, ...
+type Group struct {
+	Origin
+	First uint64 // sequence number of the first command
+	Count int
+	// Commands holds Count commands, each with its length in front
+	// (AppendCommand), exactly as the origin sent them.
+	Commands []byte
+}
+
+// AppendCommand adds an encoded command to a Group's Commands.
+func AppendCommand(b []byte, c *Command) []byte {
+	// The length is not known yet. Nearly every command is shorter than 16 KiB,
+	// so two bytes are reserved and the rest is moved when that is not enough.
+	const reserve = 2
+	start := len(b)
+	b = append(b, 0, 0)
+	b = c.Append(b)
+	n := len(b) - start - reserve
+	if n < 1<<14 {
+		b[start], b[start+1] = byte(n)|0x80, byte(n>>7) // a varint of two bytes
+		return b
+	}
+	var prefix [10]byte
+	p := appendUint(prefix[:0], uint64(n))
+	b = append(b, p[reserve:]...)
+	copy(b[start+len(p):], b[start+reserve:start+reserve+n])
+	copy(b[start:], p)
+	return b
+}
+
+// AppendEntry encodes an entry: what the leader hands to Raft. The time is the
+// leader's wall clock in milliseconds since the epoch, that of every
+// transaction in the entry.
+func AppendEntry(b []byte, timeMillis int64, groups []Group) []byte {
+	b = append(b, entryVersion)
+	b = appendInt(b, timeMillis)
+	b = appendUint(b, uint64(len(groups)))
+	for i := range groups {
+		g := &groups[i]
+		b = appendUint(appendUint(b, uint64(g.Server)), g.Incarnation)
+		b = appendUint(appendUint(b, g.First), uint64(g.Count))
+		b = appendUint(b, uint64(len(g.Commands)))
+		b = append(b, g.Commands...)
+	}
+	return b
+}
+
+// entryReader walks through an entry.
+type entryReader struct {
+	reader
+	timeMillis int64
+	groups     int
+}
+
+func readEntry(entry []byte) (entryReader, error) {
+	e := entryReader{reader: reader{b: entry}}
+	if v := e.byte(); v != entryVersion {
+		return e, fmt.Errorf("entry has version %d, this server knows version %d", v, entryVersion)
+	}
+	e.timeMillis = e.int()
+	e.groups = e.count(5)
+	return e, e.err
+}
+
+func (e *entryReader) group() Group {
+	g := Group{Origin: Origin{ServerID(e.uint()), e.uint()}, First: e.uint(), Count: int(e.uint())}
+	g.Commands = e.take(e.count(1))
+	if g.Count > len(g.Commands) {
+		e.fail(fmt.Errorf("%d commands in %d bytes", g.Count, len(g.Commands)))
+	}
+	return g
+}

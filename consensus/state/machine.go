@@ -1,0 +1,279 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Machine is the replicated state.
+type Machine struct {
+	tree     *znode.Tree
+	sessions *session.Table
+	members  map[ServerID]Member
+	voters   map[ServerID]bool // servers of the configuration; true for those that vote
+	origins  map[ServerID]origin
+	zxid     znode.Zxid // of the last transaction; 0 before the first
+	index    uint64     // Raft index of the last entry applied
+	time     int64      // of the last entry, milliseconds since the epoch
+
+	// Scratch of Apply.
+	command Command
+	txn     znode.Txn
+	result  Result
+}
+
+// origin is how far a server's commands have been applied.
+type origin struct {
+	incarnation uint64
+	last        uint64 // sequence number
+}
+
+// New returns the state before the first entry.
+func New() *Machine {
+	return &Machine{
+		tree:     znode.NewTree(),
+		sessions: session.NewTable(),
+		members:  map[ServerID]Member{},
+		origins:  map[ServerID]origin{},
+	}
+}
+
+// Tree is the tree of znodes, for reading.
+func (m *Machine) Tree() *znode.Tree { return m.tree }
+
+// Sessions is the table of sessions, for reading.
+func (m *Machine) Sessions() *session.Table { return m.sessions }
+
+// Zxid is the last transaction's id.
+func (m *Machine) Zxid() znode.Zxid { return m.zxid }
+
+// Index is the Raft index of the last entry applied.
+func (m *Machine) Index() uint64 { return m.index }
+
+// Members is what the servers have published about themselves.
+func (m *Machine) Members() map[ServerID]Member { return maps.Clone(m.members) }
+
+// Applied returns the sequence number of the last command applied of an
+// origin; 0 if there was none.
+func (m *Machine) Applied(o Origin) uint64 {
+	if have := m.origins[o.Server]; have.incarnation == o.Incarnation {
+		return have.last
+	}
+	return 0
+}
+
+// Incarnation returns the newest life of a server that the log knows; 0 if it
+// has never sent a command.
+func (m *Machine) Incarnation(id ServerID) uint64 { return m.origins[id].incarnation }
+
+// Apply applies one entry of the log, which Raft gave an index and a term.
+// An error means that this server cannot go on: the entry is not understood,
+// and the others may have understood it.
+func (m *Machine) Apply(index, term uint64, entry []byte, obs Observer) error {
+	e, err := readEntry(entry)
+	if err != nil {
+		return fmt.Errorf("applying entry %d of term %d: %w", index, term, err)
+	}
+	for ; e.groups > 0; e.groups-- {
+		g := e.group()
+		if e.err != nil {
+			break
+		}
+		if err := m.applyGroup(&g, term, e.timeMillis, obs); err != nil {
+			return fmt.Errorf("applying entry %d of term %d: %w", index, term, err)
+		}
+	}
+	if e.err != nil {
+		return fmt.Errorf("applying entry %d of term %d: %w", index, term, e.err)
+	}
+	m.index, m.time = index, e.timeMillis
+	return nil
+}
+
+// applyGroup applies those commands of g that are new.
+func (m *Machine) applyGroup(g *Group, term uint64, timeMillis int64, obs Observer) error {
+	have := m.origins[g.Server]
+	switch {
+	case g.Incarnation < have.incarnation:
+		return nil // sent by the server before it was started again
+	case g.Incarnation > have.incarnation:
+		have = origin{incarnation: g.Incarnation}
+	}
+	r := reader{b: g.Commands}
+	for seq := g.First; seq < g.First+uint64(g.Count); seq++ {
+		body := reader{b: r.take(r.count(1))}
+		if r.err != nil {
+			return fmt.Errorf("command %d of server %d: %w", seq, g.Server, r.err)
+		}
+		if seq <= have.last {
+			continue
+		}
+		if seq != have.last+1 {
+			obs.Gap(g.Origin, have.last+1)
+			break
+		}
+		m.command.decode(&body)
+		if body.err != nil {
+			return fmt.Errorf("command %d of server %d: %w", seq, g.Server, body.err)
+		}
+		have.last = seq
+		m.applyCommand(g.Server, term, timeMillis, obs)
+		obs.Result(g.Origin, seq, &m.result)
+	}
+	m.origins[g.Server] = have
+	return nil
+}
+
+// applyCommand applies m.command, reports its events and fills m.result.
+func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs Observer) {
+	c := &m.command
+	m.result = Result{Op: c.Op, Multi: m.result.Multi[:0], Zxid: m.zxid}
+	if code := m.admit(c, from); code != znode.OK {
+		m.result.Code = code
+		return
+	}
+	switch c.Op {
+	case OpSync:
+		return
+	case OpAttach:
+		m.attach(c, from, obs)
+		return
+	case OpExpireSession:
+		if c.Term != term || m.sessions.Get(c.Session) == nil {
+			return // decided by a leader that has been replaced, or too late
+		}
+	}
+	m.begin(term, timeMillis)
+	m.transact(c, from)
+	m.result.Zxid = m.zxid
+	for i := range m.txn.Events {
+		obs.Event(&m.txn.Events[i])
+	}
+	for _, path := range m.txn.Exceeded {
+		obs.QuotaExceeded(path)
+	}
+	if m.result.Code != znode.OK {
+		return
+	}
+	switch c.Op {
+	case OpCreateSession:
+		obs.SessionOpened(m.result.Session)
+	case OpCloseSession, OpExpireSession:
+		obs.SessionClosed(c.Session, c.Op == OpExpireSession)
+	}
+}
+
+// admit checks that the command's session exists and belongs to the server
+// that sent it. A server whose client has moved away is refused, also when it
+// sends again what it could not deliver in time.
+func (m *Machine) admit(c *Command, from ServerID) znode.Error {
+	switch c.Op {
+	case OpCreateSession, OpAttach, OpExpireSession, OpReap, OpMember:
+		return znode.OK
+	}
+	if c.Session == 0 {
+		return znode.OK
+	}
+	s := m.sessions.Get(c.Session)
+	switch {
+	case s == nil:
+		return znode.ErrSessionExpired
+	case s.Owner != uint64(from):
+		return znode.ErrSessionMoved
+	}
+	return znode.OK
+}
+
+// begin starts a transaction. Its zxid is the next number; a new term starts a
+// new high part. A full counter carries into the high part, which then runs
+// ahead of the term: nothing but the order counts.
+func (m *Machine) begin(term uint64, timeMillis int64) {
+	m.zxid = max(m.zxid+1, znode.Zxid(term<<32|1))
+	c := &m.command
+	m.txn.Reset()
+	m.txn.Zxid, m.txn.TimeMillis = m.zxid, timeMillis
+	m.txn.Session, m.txn.Identities = c.Session, c.Identities
+	m.txn.ExtendedTypes = c.Flags&FlagExtendedTypes != 0
+	m.txn.EnforceQuota = c.Flags&FlagEnforceQuota != 0
+}
+
+// transact runs the transaction's operation.
+func (m *Machine) transact(c *Command, from ServerID) {
+	r := &m.result
+	switch c.Op {
+	case OpMulti:
+		m.multi(c.Ops)
+	case OpCreateSession:
+		m.openSession(c, from)
+	case OpCloseSession, OpExpireSession:
+		m.sessions.Remove(c.Session)
+		m.tree.DeleteOwned(&m.txn, c.Session)
+	case OpReap:
+		r.Code = m.tree.Reap(&m.txn, c.Path)
+	case OpMember:
+		m.members[c.Member.ID] = c.Member.clone()
+		m.renderConfig()
+	default:
+		var out OpResult
+		m.edit(c, &out)
+		r.Code, r.Path, r.Stat = out.Code, out.Path, out.Stat
+	}
+}
+
+// edit runs one operation on the tree.
+func (m *Machine) edit(c *Command, out *OpResult) {
+	x := &m.txn
+	out.Op, out.Kind = c.Op, c.Kind
+	switch c.Op {
+	case OpCreate:
+		if c.Mode.Ephemeral() && x.Session == 0 {
+			out.Code = znode.ErrBadArguments // nobody would own it
+			return
+		}
+		req := znode.CreateRequest{
+			Kind: c.Kind, Path: c.Path, Data: c.Data, ACL: c.ACL, Mode: c.Mode, TTL: c.TTL,
+		}
+		out.Path, out.Stat, out.Code = m.tree.Create(x, &req)
+	case OpDelete:
+		out.Code = m.tree.Delete(x, c.Path, c.Version)
+	case OpSetData:
+		out.Stat, out.Code = m.tree.SetData(x, c.Path, c.Data, c.Version)
+	case OpSetACL:
+		out.Stat, out.Code = m.tree.SetACL(x, c.Path, c.ACL, c.Version)
+	case OpCheck:
+		out.Code = m.tree.Check(x, c.Path, c.Version)
+	}
+}
+
+// multi runs operations as one transaction: all or none.
+func (m *Machine) multi(ops []Command) {
+	m.tree.Begin(&m.txn)
+	results := m.result.Multi[:0]
+	failed := -1
+	for i := range ops {
+		var out OpResult
+		m.edit(&ops[i], &out)
+		results = append(results, out)
+		if out.Code != znode.OK {
+			failed = i
+			break
+		}
+	}
+	if failed < 0 {
+		m.tree.Commit(&m.txn)
+	} else {
+		m.tree.Rollback(&m.txn)
+		for i := range results[:failed] {
+			results[i] = OpResult{Op: ops[i].Op, Kind: ops[i].Kind}
+		}
+		for i := failed + 1; i < len(ops); i++ {
+			results = append(results, OpResult{
+				Op: ops[i].Op, Kind: ops[i].Kind, Code: znode.ErrRuntimeInconsistency,
+			})
+		}
+	}
+	m.result.Multi = results
+}

@@ -1,0 +1,83 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// clone copies the strings out of the log entry they lie in.
+func (m Member) clone() Member {
+	m.Peer, m.Client, m.HTTP = strings.Clone(m.Peer), strings.Clone(m.Client), strings.Clone(m.HTTP)
+	return m
+}
+
+// Configure tells the machine what Raft's configuration is since the entry
+// with this index: servers that left are forgotten.
+func (m *Machine) Configure(index, term uint64, voter map[ServerID]bool, obs Observer) {
+	changed := false
+	for id, member := range m.members {
+		v, in := voter[id]
+		switch {
+		case !in:
+			delete(m.members, id)
+			changed = true
+		case v != member.Voter:
+			changed = true
+		}
+	}
+	m.voters = voter
+	m.index = index
+	if !changed {
+		return
+	}
+	m.command = Command{}
+	m.begin(term, m.time) // a configuration entry carries no time
+	m.renderConfig()
+	for i := range m.txn.Events {
+		obs.Event(&m.txn.Events[i])
+	}
+}
+
+// renderConfig writes /zookeeper/config in ZooKeeper's format, which Curator's
+// EnsembleTracker reads.
+func (m *Machine) renderConfig() {
+	ids := make([]ServerID, 0, len(m.members))
+	for id := range m.members {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	var b strings.Builder
+	for _, id := range ids {
+		member := m.members[id]
+		member.Voter = m.voters[id]
+		m.members[id] = member
+		role := "observer"
+		if member.Voter {
+			role = "participant"
+		}
+		fmt.Fprintf(&b, "server.%d=%s:%s", id, member.Peer, role)
+		if member.Client != "" {
+			fmt.Fprintf(&b, ";%s", member.Client)
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "version=%x", uint64(m.txn.Zxid))
+	text := []byte(b.String())
+	if len(ids) == 0 {
+		text = []byte{}
+	}
+	m.tree.SetConfig(&m.txn, text)
+}
+
+// Voters returns the ids of the servers that vote.
+func (m *Machine) Voters() []ServerID {
+	var ids []ServerID
+	for id, v := range m.voters {
+		if v {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}

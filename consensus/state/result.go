@@ -1,0 +1,52 @@
+package state
+
+import (
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Result is the outcome of a command: what its reply is made of. It is valid
+// only during the call that delivers it.
+type Result struct {
+	Op    Op
+	Zxid  znode.Zxid // the transaction's; the last one's for commands that are none
+	Code  znode.Error
+	Path  string     // OpCreate
+	Stat  znode.Stat // OpCreate, OpSetData, OpSetACL
+	Multi []OpResult // OpMulti
+	// Session is the one that OpCreateSession or OpAttach speak of.
+	Session *session.Session
+}
+
+// OpResult is the outcome of one operation of a multi. When the multi failed,
+// Code is OK for those before the culprit and ErrRuntimeInconsistency for
+// those after it, though nothing of it has happened.
+type OpResult struct {
+	Op   Op
+	Kind znode.CreateKind
+	Code znode.Error
+	Path string
+	Stat znode.Stat
+}
+
+// Observer is told what Apply does, in the order of the log, on the goroutine
+// that calls Apply. For one command: Events first, then what became of
+// sessions, then the Result. None may block.
+type Observer interface {
+	// Event reports an edit of the tree.
+	Event(e *znode.Event)
+	// Result delivers a command's outcome.
+	Result(o Origin, seq uint64, r *Result)
+	// Gap reports that commands of an origin were dropped because the one with
+	// number want has not arrived: the origin must send again from there.
+	Gap(o Origin, want uint64)
+	// SessionOpened reports a new session.
+	SessionOpened(s *session.Session)
+	// SessionAttached reports that a session's client is now at s.Owner; it was
+	// at former, which may be the same.
+	SessionAttached(s *session.Session, former ServerID)
+	// SessionClosed reports a session's end; its ephemerals are gone.
+	SessionClosed(id znode.SessionID, expired bool)
+	// QuotaExceeded reports a subtree over a soft or hard limit.
+	QuotaExceeded(path string)
+}

@@ -1,0 +1,90 @@
+package session
+
+import (
+	"crypto/subtle"
+	"time"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// PasswordSize is the length of a session's password. The C client reads a
+// handshake of fixed size, so it cannot be anything else.
+const PasswordSize = 16
+
+// Password proves that whoever names a session is its client.
+type Password [PasswordSize]byte
+
+// Session is the replicated part of a session: the same on every server.
+type Session struct {
+	ID       znode.SessionID
+	Timeout  time.Duration // negotiated; whole milliseconds
+	Password Password
+	// Owner is the server that holds the client's connection and may send
+	// requests for it; a former owner's requests are refused.
+	Owner uint64
+}
+
+// Table is the replicated table of sessions. Like the tree it belongs to one
+// writer.
+type Table struct {
+	sessions map[znode.SessionID]*Session
+}
+
+// NewTable returns an empty table.
+func NewTable() *Table { return &Table{sessions: map[znode.SessionID]*Session{}} }
+
+// Add enters a new session and reports false when its id is taken or could be
+// mistaken for something else: 0 means none, and the smallest number marks
+// containers (ZooKeeper's SessionTrackerImpl skips it too).
+func (t *Table) Add(s Session) bool {
+	if s.ID == 0 || s.ID == -1<<63 || t.sessions[s.ID] != nil {
+		return false
+	}
+	t.sessions[s.ID] = &s
+	return true
+}
+
+// Get returns a session or nil. The caller must not change it.
+func (t *Table) Get(id znode.SessionID) *Session { return t.sessions[id] }
+
+// Attach hands a session to another server, with a new timeout, and returns
+// its former owner. It reports false, and changes nothing, when there is no
+// such session or the password is wrong.
+func (t *Table) Attach(
+	id znode.SessionID, password Password, timeout time.Duration, owner uint64,
+) (former uint64, ok bool) {
+	s := t.sessions[id]
+	if s == nil || subtle.ConstantTimeCompare(s.Password[:], password[:]) != 1 {
+		return 0, false
+	}
+	former = s.Owner
+	s.Owner, s.Timeout = owner, timeout
+	return former, true
+}
+
+// Remove takes a session out and reports whether it was there.
+func (t *Table) Remove(id znode.SessionID) bool {
+	_, ok := t.sessions[id]
+	delete(t.sessions, id)
+	return ok
+}
+
+// Len is the number of sessions.
+func (t *Table) Len() int { return len(t.sessions) }
+
+// Each calls visit for every session, in no particular order. The caller must
+// not keep or change what it is given.
+func (t *Table) Each(visit func(*Session)) {
+	for _, s := range t.sessions {
+		visit(s)
+	}
+}
+
+// Clone copies the table.
+func (t *Table) Clone() []Session {
+	all := make([]Session, 0, len(t.sessions))
+	for _, s := range t.sessions {
+		all = append(all, *s)
+	}
+	return all
+}
