@@ -15,7 +15,7 @@ import (
 )
 
 // ErrPowerCut is the error of every operation on files opened before a power cut, and of all
-// operations between CutAfter's cut and PowerOn.
+// operations between the cut and PowerOn.
 var ErrPowerCut = errors.New("faultfs: power cut")
 
 // DefaultPageSize is the granularity at which unsynced content survives a power cut.
@@ -128,25 +128,23 @@ func (f *FS) CutAfter(n int) {
 	f.cutAfter = n
 }
 
-// PowerCut cuts the power now. The file system can be used again at once, by new openers.
+// PowerCut cuts the power now. The file system is off until PowerOn.
 func (f *FS) PowerCut() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.cutLocked()
-	f.off = false
 }
 
-// PowerOn ends the state in which CutAfter's cut left the file system. If the cut has not come
-// yet, it comes now. It returns whether it had come.
-func (f *FS) PowerOn() bool {
+// PowerOn turns the file system on again. If neither PowerCut nor CutAfter's cut has come, the cut
+// comes now. The stores of the life before must be closed by then: their operations on names,
+// unlike those on open files, cannot be told from those of the new life.
+func (f *FS) PowerOn() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	was := f.off
-	if !was {
+	if !f.off {
 		f.cutLocked()
 	}
 	f.off, f.cutAfter = false, 0
-	return was
 }
 
 // Ops returns the number of operations so far.

@@ -1,0 +1,10 @@
+package raftlog
+
+// Settle waits until the keeper has done everything it was asked for.
+func (s *Store) Settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.err == nil && !s.stopping && (!s.keeper.idle || len(s.kick) > 0 || s.keeper.noted < s.durable) {
+		s.cond.Wait()
+	}
+}
