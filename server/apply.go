@@ -1,0 +1,69 @@
+package server
+
+import (
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// BeginApply gives the calling goroutine the state alone, until EndApply.
+func (s *Server) BeginApply() { s.view.Lock() }
+
+// EndApply lets readers in again.
+func (s *Server) EndApply() { s.view.Unlock() }
+
+// Restored replaces the whole state by another machine, at the start or when a
+// snapshot came from the leader. It is called between BeginApply and EndApply.
+// Clients that are connected may have missed events, so they are disconnected
+// and set their watches again.
+func (s *Server) Restored(m *state.Machine) {
+	s.current.machine = m
+	s.kickAll(ReasonReset)
+}
+
+// Event implements consensus.Handler.
+func (s *Server) Event(e *znode.Event) { s.watches.Trigger(*e) }
+
+// SessionOpened implements consensus.Handler.
+func (s *Server) SessionOpened(x *session.Session) {
+	s.leader.track(x.ID, x.Timeout)
+}
+
+// SessionAttached implements consensus.Handler: the connection that carried
+// the session here before, if there was one, is closed.
+func (s *Server) SessionAttached(x *session.Session, _ state.ServerID) {
+	s.leader.track(x.ID, x.Timeout)
+	if c := s.boundTo(x.ID); c != nil {
+		s.unbind(c, x.ID)
+		c.client.Kick(ReasonMoved)
+	}
+}
+
+// SessionClosed implements consensus.Handler. A connection whose client asked
+// for it still gets the reply, which is delivered next.
+func (s *Server) SessionClosed(id znode.SessionID, expired bool) {
+	s.leader.remove(id)
+	if c := s.boundTo(id); c != nil && expired {
+		c.client.Kick(ReasonExpired)
+	}
+}
+
+// QuotaExceeded implements consensus.Handler. A subtree is reported at most
+// once a minute, as in ZooKeeper.
+func (s *Server) QuotaExceeded(path string) {
+	now := time.Now()
+	s.mu.Lock()
+	quiet := now.Sub(s.quota[path]) < time.Minute
+	if !quiet {
+		if len(s.quota) >= 1000 {
+			clear(s.quota) // bounded; at worst a line is repeated
+		}
+		s.quota[path] = now
+	}
+	s.mu.Unlock()
+	if !quiet {
+		s.logger.Warn("quota exceeded", "path", path)
+	}
+}

@@ -1,0 +1,260 @@
+package server
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// ErrClosed is returned for a request on a Conn that was closed.
+var ErrClosed = errors.New("connection closed")
+
+// maxQueue bounds the requests of one connection that wait for an answer. A
+// client that sends more is not read from until some are answered.
+const maxQueue = 4096
+
+// Op is one request of a client, made by a door. Its methods are called with
+// the view lock held and must not block.
+type Op interface {
+	// Read answers a read from v.
+	Read(v *View)
+	// Done answers a write that was applied with this result; r is valid
+	// during the call only.
+	Done(v *View, r *state.Result)
+}
+
+// Reason says why a server ends a client's connection.
+type Reason int
+
+// The reasons.
+const (
+	ReasonClosed   Reason = iota // the session was closed, by its client
+	ReasonExpired                // the session has expired
+	ReasonMoved                  // the session's client has come by another connection
+	ReasonNoLeader               // this server has lost touch with a majority
+	ReasonStopping               // this server stops
+	ReasonReset                  // this server's state was replaced by a snapshot
+	ReasonOutbox                 // the client does not read what it is sent
+)
+
+// String names the reason in logs.
+func (r Reason) String() string {
+	return [...]string{
+		"session closed", "session expired", "session moved", "no contact with a leader",
+		"server stopping", "state restored from a snapshot", "client does not read",
+	}[r]
+}
+
+// Client is the door's side of a Conn. Its methods may be called from any
+// goroutine, with the view lock held, and must not block.
+type Client interface {
+	// Notify sends a watch event.
+	Notify(n *watch.Notification)
+	// Kick ends the connection once what is in its outbox has been sent, or
+	// soon if that does not work. Nothing more may be sent. The door then calls
+	// Conn.Close.
+	Kick(r Reason)
+}
+
+// Conn is one client's connection: its place in the order of requests, its
+// identities, its watches and its session.
+type Conn struct {
+	server  *Server
+	client  Client
+	shard   uint32
+	watcher *watch.Watcher
+
+	identities atomic.Pointer[[]znode.ID]
+	heard      atomic.Bool // something came from the client since the last tick
+
+	mu sync.Mutex // protects the fields below
+	// queue holds the requests that wait: its head is always a write, whose
+	// result is awaited; reads stand behind the write they must follow.
+	queue   ring
+	room    *sync.Cond // on mu: the queue has room again, or closed
+	session znode.SessionID
+	timeout time.Duration
+	closed  bool
+}
+
+// NewConn registers a client with the identities its connection has by itself,
+// such as its address. Close it when the connection has gone.
+func (s *Server) NewConn(client Client, identities []znode.ID) *Conn {
+	c := &Conn{server: s, client: client, shard: s.nextShard.Add(1) % viewShards}
+	c.room = sync.NewCond(&c.mu)
+	c.identities.Store(&identities)
+	c.watcher = s.watches.NewWatcher(c)
+	s.mu.Lock()
+	s.conns[c] = struct{}{}
+	s.mu.Unlock()
+	return c
+}
+
+// Identities is what the client has proved to be; do not modify.
+func (c *Conn) Identities() []znode.ID { return *c.identities.Load() }
+
+// AddIdentity adds to them; only the connection's reading goroutine may.
+func (c *Conn) AddIdentity(id znode.ID) {
+	old := c.Identities()
+	for _, have := range old {
+		if have == id {
+			return
+		}
+	}
+	next := append(old[:len(old):len(old)], id)
+	c.identities.Store(&next)
+}
+
+// Session is the session that the connection carries, 0 before there is one,
+// and its negotiated timeout.
+func (c *Conn) Session() (znode.SessionID, time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session, c.timeout
+}
+
+// Watcher is the connection's hold on the table of watches.
+func (c *Conn) Watcher() *watch.Watcher { return c.watcher }
+
+// Touch notes that the client is alive. The doors call it for whatever
+// arrives.
+func (c *Conn) Touch() {
+	if !c.heard.Load() { // written rarely, so that the line stays shared
+		c.heard.Store(true)
+	}
+}
+
+// Read executes op.Read, at once if no write of this connection is pending,
+// else right after the last of them was applied. It blocks while the queue is
+// full. Errors: ErrClosed.
+func (c *Conn) Read(op Op) error {
+	if queued, err := c.enqueue(op, false); queued || err != nil {
+		return err
+	}
+	// Only this goroutine adds writes, so the queue stays empty.
+	s := c.server
+	s.view.shards[c.shard].RLock()
+	op.Read(&s.current)
+	s.view.shards[c.shard].RUnlock()
+	return nil
+}
+
+// Write sends a command for this connection's session and has op.Done called
+// when it was applied. It blocks while too much is pending. An error means
+// that the command was not sent: ErrClosed, or the one of Consensus.Propose.
+func (c *Conn) Write(cmd *state.Command, op Op) error {
+	cmd.Flags |= c.server.flags
+	if cmd.Session == 0 {
+		cmd.Session, _ = c.Session()
+	}
+	if _, err := c.enqueue(op, true); err != nil {
+		return err
+	}
+	if err := c.server.consensus.Propose(cmd, c); err != nil {
+		c.client.Kick(ReasonStopping) // the queue has a hole: no later answer can be right
+		return err
+	}
+	return nil
+}
+
+// enqueue puts op into the queue; a read only if something is there.
+func (c *Conn) enqueue(op Op, write bool) (queued bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.queue.len() >= maxQueue && !c.closed {
+		c.room.Wait()
+	}
+	switch {
+	case c.closed:
+		return false, ErrClosed
+	case !write && c.queue.len() == 0:
+		return false, nil
+	}
+	c.queue.push(request{op, write})
+	return true, nil
+}
+
+// Applied implements Waiter: the oldest write has this result. The reads
+// behind it are answered here and now, before the next write is applied:
+// requests of a client are executed in the order it sent them.
+func (c *Conn) Applied(r *state.Result) {
+	v := &c.server.current
+	c.mu.Lock()
+	head, ok := c.queue.pop()
+	c.mu.Unlock()
+	if !ok {
+		return // closed meanwhile
+	}
+	switch r.Op {
+	case state.OpCreateSession, state.OpAttach:
+		if r.Code == znode.OK {
+			c.server.bind(c, r.Session)
+		}
+	}
+	head.op.Done(v, r)
+	for {
+		c.mu.Lock()
+		read, ok := c.queue.popRead()
+		c.mu.Unlock()
+		if !ok {
+			break
+		}
+		read.op.Read(v)
+	}
+	c.room.Signal()
+}
+
+// Lost implements Waiter: the oldest write's result will never be known here.
+func (c *Conn) Lost() { c.client.Kick(ReasonReset) }
+
+// Notify implements watch.Sink. Whoever may not read the znode does not learn
+// of the event (ZooKeeper's CVE-2024-23944); the watch is used up all the same.
+func (c *Conn) Notify(n *watch.Notification) {
+	if znode.Permits(n.ACL, znode.PermRead, c.Identities()) {
+		c.client.Notify(n)
+	}
+}
+
+// Close frees what the connection holds here. The session goes on until it is
+// closed or expires.
+func (c *Conn) Close() {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.closed = true
+	c.queue = ring{}
+	id := c.session
+	c.mu.Unlock()
+	c.room.Broadcast()
+	c.server.watches.Drop(c.watcher)
+	c.server.unbind(c, id)
+}
+
+// OpenSession asks for a new session. op.Done gets the result; on OK the
+// connection carries the session from then on.
+func (c *Conn) OpenSession(timeout time.Duration, op Op) error {
+	return c.Write(&state.Command{
+		Op: state.OpCreateSession, Session: c.server.newSessionID(),
+		Timeout: c.server.clamp(timeout), Password: c.server.newPassword(),
+	}, op)
+}
+
+// AttachSession asks for a session that exists. op.Done gets the result:
+// ErrSessionExpired when there is none with this password. Because the request
+// goes through the log, this server has then applied everything that the
+// client may have seen elsewhere.
+func (c *Conn) AttachSession(
+	id znode.SessionID, password session.Password, timeout time.Duration, op Op,
+) error {
+	return c.Write(&state.Command{
+		Op: state.OpAttach, Session: id, Password: password, Timeout: c.server.clamp(timeout),
+	}, op)
+}

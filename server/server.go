@@ -1,0 +1,275 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha1"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Waiter is told what became of a proposed command. Both methods are called
+// between BeginApply and EndApply, in the order of the proposals.
+type Waiter interface {
+	// Applied delivers the result.
+	Applied(r *state.Result)
+	// Lost says that the result will never be known here: the state was
+	// replaced by a snapshot, or the server stops.
+	Lost()
+}
+
+// Consensus is what the server needs of package consensus.
+type Consensus interface {
+	// Propose sends a command on its way and returns before it is applied. It
+	// blocks while too much is pending. An error means that the command was not
+	// and will not be sent.
+	Propose(c *state.Command, w Waiter) error
+	// Touch reports sessions whose clients were heard.
+	Touch(ids []znode.SessionID)
+	// Status says how this server stands in the ensemble.
+	Status() Status
+}
+
+// Role is what a server is in the ensemble.
+type Role string
+
+// The roles, spelt as the four-letter words print them.
+const (
+	RoleStandalone Role = "standalone"
+	RoleLeader     Role = "leader"
+	RoleFollower   Role = "follower"
+	RoleObserver   Role = "observer"
+	RoleNone       Role = "looking" // no leader is known
+)
+
+// Status is a server's place in the ensemble at one moment.
+type Status struct {
+	Role   Role
+	Leader state.ServerID // 0: unknown
+	Term   uint64
+	// Contact is how long ago a leader, possibly this server, was last known to
+	// have a majority.
+	Contact      time.Duration
+	Voters       int
+	Followers    int // on the leader: voting followers that answer
+	Observers    int // on the leader: observers that answer
+	LastIndex    uint64
+	AppliedIndex uint64
+	Pending      int // commands of this server that await their result
+}
+
+// Config is what a Server is made of. Zero durations are not allowed.
+type Config struct {
+	ID                state.ServerID
+	Tick              time.Duration // of heartbeats to the leader and of expiry
+	MinSessionTimeout time.Duration
+	MaxSessionTimeout time.Duration
+	// Grace is how long clients are kept while no leader is known to have a
+	// majority. It must be shorter than MinSessionTimeout, so that a client
+	// learns of its disconnection before the rest of the ensemble expires it.
+	Grace         time.Duration
+	ExtendedTypes bool   // allow TTL znodes
+	EnforceQuota  bool   // hard quotas refuse
+	SuperDigest   string // "super:<base64 of SHA-1>"; empty: no super user
+	WatchLimit    int    // paths one connection may watch; 0: watch.DefaultLimit
+	Reap          ReapConfig
+	Logger        *slog.Logger
+}
+
+// Server is one server of the ensemble, as its doors see it.
+type Server struct {
+	cfg       Config
+	flags     state.Flags
+	logger    *slog.Logger
+	watches   *watch.Manager
+	consensus Consensus
+
+	nextShard   atomic.Uint32
+	nextSession atomic.Int64
+
+	view    viewLock // protects current and what it leads to
+	current View
+
+	mu    sync.Mutex // protects the fields below
+	conns map[*Conn]struct{}
+	bound map[znode.SessionID]*Conn
+	quota map[string]time.Time // quota'd path → when it was last logged
+
+	leader leadership
+	stop   chan struct{}
+	done   sync.WaitGroup
+}
+
+// New returns a server that is deaf until Start. The machine it shows is the
+// one that consensus hands over with Restored.
+func New(cfg Config) *Server {
+	s := &Server{
+		cfg: cfg, logger: cfg.Logger,
+		watches: watch.New(watch.Limit(cfg.WatchLimit)),
+		conns:   map[*Conn]struct{}{},
+		bound:   map[znode.SessionID]*Conn{},
+		quota:   map[string]time.Time{},
+		stop:    make(chan struct{}),
+	}
+	if cfg.ExtendedTypes {
+		s.flags |= state.FlagExtendedTypes
+	}
+	if cfg.EnforceQuota {
+		s.flags |= state.FlagEnforceQuota
+	}
+	s.current = View{machine: state.New(), watches: s.watches}
+	// ZooKeeper's numbering: the server in the top byte, then the time, then a
+	// counter, so that no server ever gives an id twice.
+	millis := uint64(time.Now().UnixMilli())
+	s.nextSession.Store(int64(uint64(cfg.ID)<<56 | millis<<24>>8))
+	return s
+}
+
+// Start begins to serve with the given consensus. Stop ends it.
+func (s *Server) Start(c Consensus) {
+	s.consensus = c
+	s.done.Add(1)
+	go s.tick()
+}
+
+// Stop disconnects every client and ends the server's goroutines.
+func (s *Server) Stop() {
+	close(s.stop)
+	s.kickAll(ReasonStopping)
+	s.done.Wait()
+}
+
+// Look calls visit with the present state; visit must be quick.
+func (s *Server) Look(visit func(v *View)) {
+	s.view.shards[0].RLock()
+	defer s.view.shards[0].RUnlock()
+	visit(&s.current)
+}
+
+// Propose sends a command that belongs to no connection.
+func (s *Server) Propose(c *state.Command, w Waiter) error {
+	c.Flags |= s.flags
+	return s.consensus.Propose(c, w)
+}
+
+// Do proposes a command and waits for its result, of which it returns a copy
+// without the parts that are valid only during delivery. When ctx ends first,
+// the error is ctx's and the outcome is unknown.
+func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error) {
+	w := &await{done: make(chan struct{})}
+	if err := s.Propose(c, w); err != nil {
+		return state.Result{}, err
+	}
+	select {
+	case <-w.done:
+		return w.result, w.err
+	case <-ctx.Done():
+		return state.Result{}, ctx.Err()
+	}
+}
+
+type await struct {
+	result state.Result
+	err    error
+	done   chan struct{}
+}
+
+func (w *await) Applied(r *state.Result) {
+	w.result = *r
+	w.result.Multi = append([]state.OpResult(nil), r.Multi...)
+	close(w.done)
+}
+
+func (w *await) Lost() {
+	w.err = znode.ErrConnectionLoss
+	close(w.done)
+}
+
+// Status says how this server stands in the ensemble.
+func (s *Server) Status() Status { return s.consensus.Status() }
+
+// Serving reports whether clients are served: whether a leader was known to
+// have a majority a short while ago.
+func (s *Server) Serving() bool { return s.Status().Contact <= s.cfg.Grace }
+
+// Config is what the server was made with.
+func (s *Server) Config() Config { return s.cfg }
+
+// Authenticate checks credentials of scheme digest: "user:password". It
+// returns the identities they prove: the digest itself, and the super user's
+// if it is that.
+func (s *Server) Authenticate(credentials string) []znode.ID {
+	user, _, _ := strings.Cut(credentials, ":")
+	sum := sha1.Sum([]byte(credentials))
+	digest := user + ":" + base64.StdEncoding.EncodeToString(sum[:])
+	ids := []znode.ID{{Scheme: "digest", ID: digest}}
+	if s.cfg.SuperDigest != "" && digest == s.cfg.SuperDigest {
+		ids = append(ids, znode.ID{Scheme: "super", ID: ""})
+	}
+	return ids
+}
+
+func (s *Server) clamp(d time.Duration) time.Duration {
+	d = min(max(d, s.cfg.MinSessionTimeout), s.cfg.MaxSessionTimeout)
+	return d.Truncate(time.Millisecond)
+}
+
+func (s *Server) newSessionID() znode.SessionID { return znode.SessionID(s.nextSession.Add(1)) }
+
+func (s *Server) newPassword() (p session.Password) {
+	if _, err := rand.Read(p[:]); err != nil {
+		panic(fmt.Sprintf("server: the system gives no random bytes: %v", err))
+	}
+	return p
+}
+
+// bind makes c the connection of a session on this server.
+func (s *Server) bind(c *Conn, x *session.Session) {
+	c.mu.Lock()
+	c.session, c.timeout = x.ID, x.Timeout
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return
+	}
+	s.mu.Lock()
+	s.bound[x.ID] = c
+	s.mu.Unlock()
+}
+
+func (s *Server) unbind(c *Conn, id znode.SessionID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	if s.bound[id] == c {
+		delete(s.bound, id)
+	}
+}
+
+func (s *Server) boundTo(id znode.SessionID) *Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bound[id]
+}
+
+func (s *Server) kickAll(r Reason) {
+	s.mu.Lock()
+	all := make([]*Conn, 0, len(s.conns))
+	for c := range s.conns {
+		all = append(all, c)
+	}
+	s.mu.Unlock()
+	for _, c := range all {
+		c.client.Kick(r)
+	}
+}

@@ -1,0 +1,172 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// ReapConfig is how often, and how fast, the leader removes containers and TTL
+// znodes whose time has come (ZooKeeper's ContainerManager).
+type ReapConfig struct {
+	Interval     time.Duration // 0: every minute
+	MaxPerMinute int           // 0: 10,000
+	NeverUsed    time.Duration // 0: containers that never had a child are kept
+}
+
+// ticksPerTick is how often in a tick heartbeats are reported and the clock is
+// looked at: the delay it adds to expiry stays a fraction of the promise.
+const ticksPerTick = 4
+
+// leadership is what only the leader's server does: it keeps the clock of all
+// sessions and asks for the removal of dead sessions and reapable znodes.
+type leadership struct {
+	mu    sync.Mutex // protects the fields below
+	term  uint64     // 0: this server does not lead
+	clock *session.Clock
+}
+
+func (l *leadership) track(id znode.SessionID, timeout time.Duration) {
+	l.mu.Lock()
+	if l.term != 0 {
+		l.clock.Track(id, timeout, time.Now())
+	}
+	l.mu.Unlock()
+}
+
+func (l *leadership) remove(id znode.SessionID) {
+	l.mu.Lock()
+	if l.term != 0 {
+		l.clock.Remove(id)
+	}
+	l.mu.Unlock()
+}
+
+// Lead tells the server that it leads since this term; 0 that it does not any
+// more. Every session gets a full timeout from a new leader.
+func (s *Server) Lead(term uint64) {
+	s.Look(func(v *View) {
+		s.leader.mu.Lock()
+		defer s.leader.mu.Unlock()
+		s.leader.term = term
+		if term == 0 {
+			s.leader.clock = nil
+			return
+		}
+		s.leader.clock = session.NewClock(s.cfg.Tick)
+		now := time.Now()
+		v.machine.Sessions().Each(func(x *session.Session) {
+			s.leader.clock.Track(x.ID, x.Timeout, now)
+		})
+	})
+}
+
+// Touched tells the leader's server that these sessions' clients were heard by
+// some server.
+func (s *Server) Touched(ids []znode.SessionID) {
+	s.leader.mu.Lock()
+	defer s.leader.mu.Unlock()
+	if s.leader.term == 0 {
+		return
+	}
+	now := time.Now()
+	for _, id := range ids {
+		s.leader.clock.Touch(id, now)
+	}
+}
+
+// tick is the server's own clock.
+func (s *Server) tick() {
+	defer s.done.Done()
+	ticker := time.NewTicker(s.cfg.Tick / ticksPerTick)
+	defer ticker.Stop()
+	interval := s.cfg.Reap.Interval
+	if interval <= 0 {
+		interval = time.Minute
+	}
+	lastReap := time.Now()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case now := <-ticker.C:
+			s.reportHeard()
+			s.expire(now)
+			if !s.Serving() {
+				s.kickAll(ReasonNoLeader)
+			}
+			if now.Sub(lastReap) >= interval {
+				lastReap = now
+				s.reap(now, interval)
+			}
+		}
+	}
+}
+
+// reportHeard tells the leader whose clients were heard since the last time.
+// It is sent also when there are none: the leader's answer shows that it is in
+// touch with a majority.
+func (s *Server) reportHeard() {
+	var ids []znode.SessionID
+	s.mu.Lock()
+	for id, c := range s.bound {
+		if c.heard.Load() {
+			c.heard.Store(false)
+			ids = append(ids, id)
+		}
+	}
+	s.mu.Unlock()
+	s.consensus.Touch(ids)
+}
+
+// expire proposes the end of the sessions whose clients were silent too long.
+// The proposal counts only in the term in which it was decided.
+func (s *Server) expire(now time.Time) {
+	s.leader.mu.Lock()
+	var ids []znode.SessionID
+	term := s.leader.term
+	if term != 0 {
+		ids = s.leader.clock.Expire(now)
+	}
+	s.leader.mu.Unlock()
+	for _, id := range ids {
+		s.logger.Info("session expired", "session", id)
+		cmd := &state.Command{Op: state.OpExpireSession, Session: id, Term: term}
+		if err := s.Propose(cmd, nobody{}); err != nil {
+			return // stopping
+		}
+	}
+}
+
+// reap proposes the removal of znodes whose time has come.
+func (s *Server) reap(now time.Time, interval time.Duration) {
+	s.leader.mu.Lock()
+	leads := s.leader.term != 0
+	s.leader.mu.Unlock()
+	if !leads {
+		return
+	}
+	perMinute := s.cfg.Reap.MaxPerMinute
+	if perMinute <= 0 {
+		perMinute = 10_000
+	}
+	limit := max(1, int(float64(perMinute)*interval.Minutes()))
+	var paths []string
+	s.Look(func(v *View) {
+		paths = v.Tree().Reapable(now.UnixMilli(), s.cfg.Reap.NeverUsed.Milliseconds(), limit)
+	})
+	for _, path := range paths {
+		if err := s.Propose(&state.Command{Op: state.OpReap, Path: path}, nobody{}); err != nil {
+			return
+		}
+	}
+}
+
+// nobody waits for a command whose result matters to no one.
+type nobody struct{}
+
+func (nobody) Applied(*state.Result) {}
+func (nobody) Lost()                 {}
