@@ -226,10 +226,10 @@ func (s *server) end() {
 	if r == nil {
 		return
 	}
-	r.Shutdown()
+	stopped := r.Shutdown() // only the first call's future waits
 	s.mux.Close()
 	s.store.close()
-	if err := r.Shutdown().Error(); err != nil {
+	if err := stopped.Error(); err != nil {
 		panic(err)
 	}
 	s.t.Close()

@@ -30,17 +30,25 @@ func (c *Conn) ServerID() uint64 { return c.peer }
 // is closed there is not forgotten here before Close.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
 
-// Read reads from the connection, and reports the end of an inbound raft connection to the failure
-// detector.
+// Read reads from the connection. An error reports its end.
 func (c *Conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if err != nil && c.inbound && c.kind == KindRaft &&
-		!errors.Is(err, os.ErrDeadlineExceeded) && !c.ended.Swap(true) {
-		if f := c.mux.raftEnded.Load(); f != nil {
-			(*f)()
-		}
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		c.reportEnd()
 	}
 	return n, err
+}
+
+// reportEnd tells the failure detector, once, that an inbound raft connection has ended. It is
+// called at the first error of Read and, because the end may just as well show in a Write, when the
+// connection is closed.
+func (c *Conn) reportEnd() {
+	if !c.inbound || c.kind != KindRaft || c.ended.Swap(true) {
+		return
+	}
+	if f := c.mux.raftEnded.Load(); f != nil {
+		(*f)()
+	}
 }
 
 // Close closes the connection and makes the mux forget it.
@@ -56,6 +64,7 @@ func (c *Conn) abort() {
 }
 
 func (c *Conn) forget() {
+	c.reportEnd()
 	m := c.mux
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -150,18 +150,20 @@ func TestFailover_ShorterLog_DoesNotWin(t *testing.T) {
 		if behind.id > ahead.id {
 			behind, ahead = ahead, behind
 		}
-		// The first in rank hears no more of the leader; its log stays behind.
-		behind.disk.setSlow(100 * time.Millisecond)
+		// The first in rank hears no more of the leader, so its log stays behind.
+		c.f.deafen(l.addr, behind.addr)
 		c.apply(l, "y")
 		start := time.Now()
 		c.f.vanish(l.addr)
-		behind.disk.setSlow(0)
 		n := c.leader(l)
-		c.apply(n, "z")
-		t.Logf("won by server %d after %v (behind is %d)", n.id, time.Since(start), behind.id)
-		if _, ok := n.fsm.has("y"); !ok {
-			t.Fatal("the new leader lacks a committed entry")
+		if d := time.Since(start); n != ahead || d > 100*time.Millisecond {
+			t.Fatalf("server %d won after %v, want %d; behind %+v, ahead %+v",
+				n.id, d, ahead.id, behind.t.Stats(), ahead.t.Stats())
 		}
+		if behind.t.Stats().Elections != 0 {
+			t.Fatal("the shorter log campaigned")
+		}
+		c.apply(n, "z")
 	})
 }
 

@@ -150,10 +150,22 @@ func (f *fabric) isolate(addr string, others []string, on bool) {
 
 // drop ends every connection of addr.
 func (f *fabric) drop(addr string) {
+	f.dropIf(func(from, to string) bool { return from == addr || to == addr })
+}
+
+// deafen keeps whatever from would send on connections of its own away from to.
+func (f *fabric) deafen(from, to string) {
+	f.mu.Lock()
+	f.cut[[2]string{from, to}] = true
+	f.mu.Unlock()
+	f.dropIf(func(a, b string) bool { return a == from && b == to })
+}
+
+func (f *fabric) dropIf(match func(from, to string) bool) {
 	f.mu.Lock()
 	var ended []*pipeEnd
 	for p, ends := range f.pipes {
-		if ends[0] == addr || ends[1] == addr {
+		if match(ends[0], ends[1]) {
 			ended = append(ended, p)
 		}
 	}
