@@ -36,7 +36,7 @@ func (s *Server) SessionOpened(x *session.Session) {
 func (s *Server) SessionAttached(x *session.Session, _ state.ServerID) {
 	s.leader.track(x.ID, x.Timeout)
 	if c := s.boundTo(x.ID); c != nil {
-		s.unbind(c, x.ID)
+		s.forget(c, x.ID)
 		c.client.Kick(ReasonMoved)
 	}
 }
@@ -45,7 +45,12 @@ func (s *Server) SessionAttached(x *session.Session, _ state.ServerID) {
 // for it still gets the reply, which is delivered next.
 func (s *Server) SessionClosed(id znode.SessionID, expired bool) {
 	s.leader.remove(id)
-	if c := s.boundTo(id); c != nil && expired {
+	c := s.boundTo(id)
+	if c == nil {
+		return
+	}
+	s.forget(c, id)
+	if expired {
 		c.client.Kick(ReasonExpired)
 	}
 }

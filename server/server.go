@@ -235,22 +235,28 @@ func (s *Server) newPassword() (p session.Password) {
 
 // bind makes c the connection of a session on this server.
 func (s *Server) bind(c *Conn, x *session.Session) {
-	c.mu.Lock()
-	c.session, c.timeout = x.ID, x.Timeout
-	closed := c.closed
-	c.mu.Unlock()
-	if closed {
-		return
-	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return // and Close will not look for it
+	}
+	c.session, c.timeout = x.ID, x.Timeout
 	s.bound[x.ID] = c
-	s.mu.Unlock()
 }
 
 func (s *Server) unbind(c *Conn, id znode.SessionID) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	delete(s.conns, c)
+	s.mu.Unlock()
+	s.forget(c, id)
+}
+
+// forget undoes bind.
+func (s *Server) forget(c *Conn, id znode.SessionID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.bound[id] == c {
 		delete(s.bound, id)
 	}

@@ -179,6 +179,9 @@ func newCluster(t *testing.T, opt clusterOptions) *cluster {
 func (c *cluster) start(s *server, bootstrap *raft.Configuration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.f.mu.Lock()
+	delete(c.f.gone, s.addr)
+	c.f.mu.Unlock()
 	s.store = s.disk.open()
 	s.mux = NewMux(MuxConfig{Listener: c.f.listen(s.addr), Dial: c.f.dialer(s.addr)})
 	s.mux.SetIdentity(testEnsemble, s.id)

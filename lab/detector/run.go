@@ -26,7 +26,7 @@ type Config struct {
 type Result struct {
 	Algorithm string       `json:"algorithm"`
 	N         int          `json:"n"`
-	Messages  Messages     `json:"messages"`
+	Messages  sim.Messages `json:"messages"`
 	Time      float64      `json:"time"`
 	Leader    *sim.ID      `json:"leader"`
 	Safe      bool         `json:"safe"`
@@ -36,12 +36,6 @@ type Result struct {
 	Records   []sim.Record `json:"-"`
 	Truncated bool         `json:"-"`
 	Ring      []sim.ID     `json:"-"`
-}
-
-// Messages counts what was sent.
-type Messages struct {
-	Total  int            `json:"total"`
-	ByType map[string]int `json:"by_type"`
 }
 
 // Run runs the detectors for Config.Length.
@@ -66,10 +60,7 @@ func Run(c Config) (Result, error) {
 	s.Watch(meter)
 	s.Run(nil)
 	r := Result{Algorithm: "heartbeat", N: len(c.IDs), Time: sim.Units(c.Length), Seed: c.Seed,
-		Quality: meter.Quality(c.Length), Ring: s.Ring(), Messages: Messages{ByType: s.Counts()}}
-	for _, k := range r.Messages.ByType {
-		r.Messages.Total += k
-	}
+		Quality: meter.Quality(c.Length), Ring: s.Ring(), Messages: sim.Tally(s.Counts())}
 	r.Safe = r.Quality.FalseSuspicions == 0
 	r.Live = r.Quality.Completeness == 1
 	r.Records, r.Truncated = s.Records()

@@ -1,7 +1,6 @@
 package election
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -155,10 +154,7 @@ func (r *run) finish(ended string) Result {
 		counts, at = r.counts, r.time
 	}
 	result.Time = sim.Units(at)
-	result.Messages.ByType = maps.Clone(counts)
-	for _, k := range counts {
-		result.Messages.Total += k
-	}
+	result.Messages = sim.Tally(counts)
 	result.Records, result.Truncated = r.sim.Records()
 	return result
 }

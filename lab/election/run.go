@@ -67,17 +67,11 @@ func (c Config) attribute(id sim.ID) int {
 	return int(id)
 }
 
-// Messages counts what was sent, by type.
-type Messages struct {
-	Total  int            `json:"total"`
-	ByType map[string]int `json:"by_type"`
-}
-
 // Result is the outcome of a run.
 type Result struct {
-	Algorithm string   `json:"algorithm"`
-	N         int      `json:"n"`
-	Messages  Messages `json:"messages"`
+	Algorithm string       `json:"algorithm"`
+	N         int          `json:"n"`
+	Messages  sim.Messages `json:"messages"`
 	// Time in units until the last message of the election was delivered or the
 	// last process took its leader.
 	Time float64 `json:"time"`
@@ -148,7 +142,9 @@ func newRun(c *Config) (*run, error) {
 		}
 		members = append(members, sim.Member{ID: id, Node: node})
 	}
-	r.sim, err = sim.New(sim.Config{Seed: c.Seed, Network: c.Network, Faults: c.Faults,
+	network := c.Network
+	network.Sessions = a.service
+	r.sim, err = sim.New(sim.Config{Seed: c.Seed, Network: network, Faults: c.Faults,
 		MaxTime: c.MaxTime, Keep: c.Keep, CheckPure: c.CheckPure}, members)
 	if err != nil {
 		return nil, err

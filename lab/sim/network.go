@@ -117,10 +117,12 @@ func (p Partition) separates(a, b ID, at time.Duration) bool {
 type Network struct {
 	// Delay of each message; zero value means exactly one Unit.
 	Delay Delay
-	// Loss and Duplication are probabilities in [0, 1] drawn per message between
-	// peers. Messages to and from the Service are spared: they stand for a TCP
-	// connection. Partitions cut it all the same.
+	// Loss and Duplication are probabilities in [0, 1] drawn per message.
 	Loss, Duplication float64
+	// Sessions spares messages to and from the Service from Loss and
+	// Duplication: they stand for a TCP connection. Partitions cut it all the
+	// same.
+	Sessions bool
 	// Reorder lets a message overtake an earlier one on the same link. Without
 	// it links are first-in first-out, which Lamport's lock requires.
 	Reorder bool

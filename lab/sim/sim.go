@@ -74,6 +74,7 @@ type Simulator struct {
 	counts    map[string]int
 	messages  int
 	lost      int
+	inFlight  int // messages that are not Background
 	lastWork  time.Duration
 	records   []Record
 	truncated bool
@@ -238,6 +239,10 @@ func (s *Simulator) fail(f Fault) {
 }
 
 func (s *Simulator) deliver(it item) {
+	_, quiet := it.msg.(Background)
+	if !quiet {
+		s.inFlight--
+	}
 	if s.processes[it.to].down {
 		s.lose(it, "receiver down")
 		return
@@ -246,7 +251,6 @@ func (s *Simulator) deliver(it item) {
 		s.lose(it, "partition")
 		return
 	}
-	_, quiet := it.msg.(Background)
 	if !quiet {
 		s.lastWork = s.now
 	}
@@ -329,6 +333,9 @@ func (s *Simulator) Now() time.Duration { return s.now }
 // LastWork returns when the last message that is not Background was delivered.
 func (s *Simulator) LastWork() time.Duration { return s.lastWork }
 
+// Working reports whether a message that is not Background is under way.
+func (s *Simulator) Working() bool { return s.inFlight > 0 }
+
 // Pending reports whether scheduled faults or commands are still to happen.
 func (s *Simulator) Pending() bool { return s.faults > 0 }
 
@@ -336,6 +343,21 @@ func (s *Simulator) Pending() bool { return s.faults > 0 }
 // processes and lost messages count: they cost the sender as much. Copies made
 // by the network do not.
 func (s *Simulator) Counts() map[string]int { return maps.Clone(s.counts) }
+
+// Messages counts what was sent: Total is the sum of ByType.
+type Messages struct {
+	Total  int            `json:"total"`
+	ByType map[string]int `json:"by_type"`
+}
+
+// Tally adds up counts by type.
+func Tally(counts map[string]int) Messages {
+	m := Messages{ByType: counts}
+	for _, k := range counts {
+		m.Total += k
+	}
+	return m
+}
 
 // LostCount returns how many messages, or copies of them, did not arrive.
 func (s *Simulator) LostCount() int { return s.lost }

@@ -28,8 +28,8 @@ func (s *Simulator) send(from ID, out Send) {
 	lost := s.config.Network.Loss > 0 && s.random.Float64() < s.config.Network.Loss
 	twice := s.config.Network.Duplication > 0 &&
 		s.random.Float64() < s.config.Network.Duplication
-	if from == Service || to == Service {
-		lost, twice = false, false // a session is a TCP connection: late, never lossy
+	if s.config.Network.Sessions && (from == Service || to == Service) {
+		lost, twice = false, false // late, never lossy
 	}
 	lost = lost || matches(s.config.Network.Drop, kind, s.counts[kind])
 	twice = twice || matches(s.config.Network.Duplicate, kind, s.counts[kind])
@@ -48,6 +48,9 @@ func (s *Simulator) send(from ID, out Send) {
 
 func (s *Simulator) enqueue(it item, delay time.Duration) {
 	it.at = s.now + delay
+	if _, quiet := it.msg.(Background); !quiet {
+		s.inFlight++
+	}
 	if !s.config.Network.Reorder && s.config.Network.Delay.Min != s.config.Network.Delay.Max {
 		// With a constant delay per link order keeps itself, and a map entry
 		// for each of n*n links is saved.

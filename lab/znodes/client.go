@@ -47,6 +47,9 @@ func (c Client) Session() Session { return c.session }
 // Connected reports whether the service was heard within the lease.
 func (c Client) Connected() bool { return c.connected }
 
+// Waiting reports whether a request is unanswered.
+func (c Client) Waiting() bool { return c.waiting }
+
 // Open begins a new session. Call it at Start, and at Recover.
 func (c Client) Open(out *sim.Output) Client {
 	c.session.Life++
