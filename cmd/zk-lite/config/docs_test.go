@@ -1,0 +1,106 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+const docsFile = "../../../docs/configuration.md"
+
+// TestDocs_Configuration keeps the tables of docs/configuration.md equal to
+// the tables of this package; -update rewrites them.
+func TestDocs_Configuration(t *testing.T) {
+	text, err := os.ReadFile(docsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := string(text)
+	for name, table := range map[string]string{
+		"settings": settingsTable(), "refused": foreignTable(refusedKeys()),
+		"ignored": foreignTable(ignoredKeys()),
+	} {
+		begin := fmt.Sprintf("<!-- begin %s: written by the test of cmd/zk-lite/config -->\n", name)
+		end := fmt.Sprintf("<!-- end %s -->", name)
+		head, rest, ok := strings.Cut(want, begin)
+		_, tail, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Fatalf("%s has no marks for the table %s", docsFile, name)
+		}
+		want = head + begin + table + end + tail
+	}
+	if want == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s is not what the package's tables say; "+
+			"run go test ./cmd/zk-lite/config -run TestDocs -update", docsFile)
+	}
+	if err := os.WriteFile(docsFile, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func settingsTable() string {
+	var b strings.Builder
+	b.WriteString("| zoo.cfg | flag | variable | type | default | range | meaning |\n")
+	b.WriteString("|---|---|---|---|---|---|---|\n")
+	for _, st := range table() {
+		names := []string{}
+		for _, k := range append([]string{st.key}, st.aliases...) {
+			if k != "" {
+				names = append(names, code(k))
+			}
+		}
+		def, bounds := "", ""
+		if st.def != "" && !(st.minusOne && st.def == "-1") {
+			def = code(st.def)
+		}
+		if st.max != 0 || st.kind == kindServer || st.choices != nil {
+			bounds = st.bounds()
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", strings.Join(names, ", "),
+			code("--"+st.flagName()), code(st.envName()), st.kind.name(), def, bounds,
+			strings.ReplaceAll(st.help, "|", `\|`))
+	}
+	return b.String()
+}
+
+func foreignTable(families []foreign) string {
+	var b strings.Builder
+	b.WriteString("| keys | because zk-lite |\n|---|---|\n")
+	for _, f := range families {
+		keys := make([]string, len(f.keys))
+		for i, k := range f.keys {
+			keys[i] = code(k)
+		}
+		why := f.why
+		switch {
+		case f.verdict == refused && f.harmless != "":
+			why += fmt.Sprintf(" (`%s` or `false` is accepted)", f.harmless)
+		case f.verdict == refused:
+			why += " (`false` is accepted)"
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(keys, ", "), why)
+	}
+	return b.String()
+}
+
+func code(s string) string { return "`" + s + "`" }
+
+// TestTable_NamesAreUnique: a name stands for one setting everywhere.
+func TestTable_NamesAreUnique(t *testing.T) {
+	seen := map[string]bool{}
+	for _, st := range table() {
+		for _, name := range append([]string{st.key, "--" + st.flagName(), st.envName()}, st.aliases...) {
+			if name != "" && seen[name] {
+				t.Errorf("%s stands for two settings", name)
+			}
+			seen[name] = true
+		}
+		if st.help == "" || !strings.HasSuffix(st.help, ".") {
+			t.Errorf("--%s: the help text is not a sentence: %q", st.flagName(), st.help)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package config
+
+import (
+	"bufio"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestLoad_Errors holds the exact messages. A row's text is a zoo.cfg, to which
+// dataDir is added unless it starts with a minus sign.
+func TestLoad_Errors(t *testing.T) {
+	three := "server.1=a:1:2\nserver.2=b:1:2\nserver.3=c:1:2\n"
+	tests := []struct {
+		cfg, want string
+		args      []string
+	}{
+		{"-tickTime=2000", "zoo.cfg: dataDir: is missing; name the directory for the data, " +
+			"as in dataDir=/var/lib/zookeeper", nil},
+		{"tickTime=abc", `zoo.cfg:1: tickTime: "abc" is neither a number of milliseconds ` +
+			`nor a duration such as 90s`, nil},
+		{"\n\ntickTime=2000 # ms", `zoo.cfg:3: tickTime: "2000 # ms" is neither a number of ` +
+			`milliseconds nor a duration such as 90s; a comment needs a line of its own`, nil},
+		{"tickTime=0", "zoo.cfg:1: tickTime: 0 is out of range; want 1 to 3600000", nil},
+		{"tickTime=1us", "zoo.cfg:1: tickTime: 1us is out of range; want whole milliseconds, 1 to 3600000",
+			nil},
+		{"tickTime=-5s", "zoo.cfg:1: tickTime: -5s is out of range; want whole milliseconds, " +
+			"1 to 3600000", nil},
+		{"minSessionTimeout=0", "zoo.cfg:1: minSessionTimeout: 0 is out of range; want 1 to 86400000, " +
+			"or -1 for the default", nil},
+		{"clientPort=65536", "zoo.cfg:1: clientPort: 65536 is out of range; want 0 to 65535", nil},
+		{"clientPort=99999999999999999999", "zoo.cfg:1: clientPort: 99999999999999999999 is out of " +
+			"range; want 0 to 65535", nil},
+		{"clientPort=2181!", `zoo.cfg:1: clientPort: "2181!" is not a number; ` +
+			`a comment needs a line of its own`, nil},
+		{"limits.outboxBytes=9999999999GiB", "zoo.cfg:1: limits.outboxBytes: 9999999999GiB is out of " +
+			"range; want 65536 to 1099511627776", nil},
+		{"enforceQuota=maybe", `zoo.cfg:1: enforceQuota: "maybe" is neither true nor false`, nil},
+		{"log.store=bolt", `zoo.cfg:1: log.store: "bolt" is not known; want raftlog or boltdb`, nil},
+		{"logger.level=loud", `zoo.cfg:1: logger.level: "loud" is no level; ` +
+			`want debug, info, warn or error`, nil},
+		{"4lw.commands.whitelist=srvr, stats", `zoo.cfg:1: 4lw.commands.whitelist: "stats" is no ` +
+			`four-letter word; want *, or some of conf, cons, crst, dirs, dump, envi, gtmk, hash, isro, ` +
+			`mntr, ruok, srst, srvr, stat, stmk, wchc, wchp, wchs`, nil},
+		{"superDigest=super:secret", "zoo.cfg:1: superDigest: the value is not of the form super:HASH " +
+			"(it is not repeated here); want HASH = base64(SHA-1(\"super:password\")), 28 characters", nil},
+		{"minSessionTimeout=50000", "zoo.cfg:1: minSessionTimeout: 50000 ms is more than " +
+			"maxSessionTimeout, 40000 ms; the defaults are 2 and 20 times tickTime", nil},
+
+		{"clientprot=2181", "zoo.cfg:1: clientprot: unknown key; did you mean clientPort?", nil},
+		{"autopurge.snapRetainCont=3", "zoo.cfg:1: autopurge.snapRetainCont: unknown key; " +
+			"did you mean autopurge.snapRetainCount?", nil},
+		{"frobnicate.everything=1", "zoo.cfg:1: frobnicate.everything: unknown key; " +
+			"docs/configuration.md lists the known ones", nil},
+		{"=2181", "zoo.cfg:1: no key before the separator", nil},
+		{"dataLogDir=\\u12", `zoo.cfg:1: incomplete escape \u12; four hexadecimal digits follow \u`, nil},
+
+		{"secureClientPort=2281", "zoo.cfg:1: secureClientPort: zk-lite does not offer TLS yet; " +
+			"remove the key, or put a TLS proxy in front", nil},
+		{"ssl.keyStore.location=/k", "zoo.cfg:1: ssl.keyStore.location: zk-lite does not offer TLS yet; " +
+			"remove the key, or put a TLS proxy in front", nil},
+		{"sslQuorum=true", "zoo.cfg:1: sslQuorum: zk-lite does not offer TLS yet; " +
+			"remove the key, or put a TLS proxy in front", nil},
+		{"zookeeper.admin.forceHttps=true", "zoo.cfg:1: zookeeper.admin.forceHttps: zk-lite does not " +
+			"offer TLS yet; remove the key, or put a TLS proxy in front", nil},
+		{"authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
+			"zoo.cfg:1: authProvider.1: zk-lite has no pluggable authentication; " +
+				"world, auth, digest, ip and super are built in", nil},
+		{"quorum.auth.enableSasl=true", "zoo.cfg:1: quorum.auth.enableSasl: zk-lite does not " +
+			"authenticate servers to each other yet; remove the key, and keep the peer ports in a " +
+			"private network", nil},
+		{"enforce.auth.schemes=sasl", "zoo.cfg:1: enforce.auth.schemes: zk-lite cannot require clients " +
+			"to authenticate yet; remove the key", nil},
+		{"DigestAuthenticationProvider.digestAlg=SHA3-256", "zoo.cfg:1: DigestAuthenticationProvider." +
+			"digestAlg: zk-lite knows digest identities by SHA1 only, so that those of another " +
+			"algorithm would lock their owners out", nil},
+		{"group.1=1:2:3", "zoo.cfg:1: group.1: zk-lite counts one server as one vote; " +
+			"the key would change who has a majority, so remove it", nil},
+
+		{"server.1=a:1", `zoo.cfg:1: server.1: "a:1" is not of the form ` + serverForm, nil},
+		{"server.1=:1:2", `zoo.cfg:1: server.1: ":1:2" has no host; the form is ` + serverForm, nil},
+		{"server.1=a:x:2", `zoo.cfg:1: server.1: peer port "x" is not a number between 1 and 65535`, nil},
+		{"server.1=a:0:2", `zoo.cfg:1: server.1: peer port "0" is not a number between 1 and 65535`, nil},
+		{"server.1=a:1:2:voter", `zoo.cfg:1: server.1: "voter" is no role; ` +
+			`want participant or observer`, nil},
+		{"server.1=a:1:2;b:c:3", `zoo.cfg:1: server.1: client part "b:c:3" is not of the form ` +
+			`[host:]port`, nil},
+		{"server.1=a:1:2;3;4", "zoo.cfg:1: server.1: a secure client port asks for TLS, which zk-lite " +
+			"does not offer yet; remove the part after the second ;", nil},
+		{"server.1=a:1:2|b:1:2", "zoo.cfg:1: server.1: several addresses for one server (|) are not " +
+			"supported; name one", nil},
+		{"server.1=2001:db8::1:1:2", `zoo.cfg:1: server.1: "2001:db8::1:1:2" has too many colons; ` +
+			`an IPv6 address stands in brackets, as in [2001:db8::1]:2888:3888`, nil},
+		{"server.1=[::1:1:2", `zoo.cfg:1: server.1: "[::1:1:2" has a [ without a ]`, nil},
+		{"server.1=[host]:1:2", `zoo.cfg:1: server.1: "host" in brackets is not an IP address`, nil},
+		{"server.1=[::1]", `zoo.cfg:1: server.1: "[::1]" has no :port after the ]`, nil},
+		{"server.0=a:1:2", `zoo.cfg:1: server.0: "0" is not a server number; ` +
+			`want a number between 1 and 255`, nil},
+		{"server.256=a:1:2", `zoo.cfg:1: server.256: "256" is not a server number; ` +
+			`want a number between 1 and 255`, nil},
+		{"server.1=a:1:2\nserver.1=b:1:2", "zoo.cfg:2: server.1: stands more than once; " +
+			"give every server a number of its own", nil},
+		{"server.1=a:1:2\nserver.2=A:1:3", "zoo.cfg:2: server.2: peer address a:1 is also that of " +
+			"server.1; give every server an address of its own", nil},
+		{"server.1=a:1:2:observer", "zoo.cfg:1: server.N: every server is an observer; " +
+			"at least one must be a participant", nil},
+		{"extendedTypesEnabled=true\nserver.255=a:1:2", "zoo.cfg:2: server.255: server number 255 " +
+			"cannot be used with TTL znodes, whose mark it is; " +
+			"renumber the server, or set extendedTypesEnabled=false", nil},
+		{"standaloneEnabled=false", "zoo.cfg:1: standaloneEnabled: false asks for an ensemble, but no " +
+			"server is listed; add lines server.N=..., or set standaloneEnabled=true", nil},
+		{"peerType=observer", "zoo.cfg:1: peerType: an observer has nobody to follow; " +
+			"list the servers as server.N=..., or remove peerType", nil},
+		{three, "data/myid: is missing, so this server does not know which of the servers it is; write " +
+			"its number there, as in: echo 1 > data/myid; or give --myid or ZK_LITE_MYID", nil},
+		{three, "flag --myid: myid: 4 is not in the list of servers (1, 2, 3); " +
+			"add the line server.4, or correct the number", []string{"--myid=4"}},
+		{three, `flag --myid: "one" is not a server number; want a number between 1 and 255`,
+			[]string{"--myid=one"}},
+		{"server.1=a:1:2\nserver.2=0.0.0.0:1:2", "zoo.cfg:2: server.2: 0.0.0.0 is no address at which " +
+			"another server can be reached; only this server's own line may stand for all interfaces",
+			[]string{"--myid=1"}},
+		{"clientPort=2181\nserver.1=a:1:2;2182", "zoo.cfg:1: clientPort: 2181 is not the client port " +
+			"2182 of server.1; leave clientPort out, or make them the same", nil},
+		{"clientPortAddress=10.0.0.1\nserver.1=a:1:2;10.0.0.2:2182", "zoo.cfg:1: clientPortAddress: " +
+			`"10.0.0.1" is not the client address "10.0.0.2" of server.1; ` +
+			"leave clientPortAddress out, or make them the same", nil},
+		{"admin.serverPort=2181", "zoo.cfg:1: admin.serverPort: port 2181 is also that of clientPort; " +
+			"give each a port of its own", nil},
+		{three + "clientPort=1", "zoo.cfg:3: server.2: port 1 is also that of clientPort; " +
+			"give each a port of its own", []string{"--myid=2"}},
+		{"dynamicConfigFile=gone\nserver.1=a:1:2", "zoo.cfg:2: server.1: the list of servers stands in " +
+			"the dynamicConfigFile; move the line there, or remove dynamicConfigFile\n" +
+			"gone: cannot be read: no such file or directory", nil},
+		{"dynamicConfigFile=zoo.cfg", "zoo.cfg:1: dynamicConfigFile: only lines server.N=... belong " +
+			"into a dynamic configuration file; move the line to the file that names this one\n" +
+			"zoo.cfg:2: dataDir: only lines server.N=... belong into a dynamic configuration file; " +
+			"move the line to the file that names this one", nil},
+		{"", `flag --server: server.N: "a:1:2" is not of the form N=` + serverForm,
+			[]string{"--server=a:1:2"}},
+		{"", "flag --tick-time: tickTime: 0 is out of range; want 1 to 3600000", []string{"--tick-time=0"}},
+	}
+	for _, tt := range tests {
+		cfg := tt.cfg + "\ndataDir=data\n"
+		if text, bare := strings.CutPrefix(tt.cfg, "-"); bare {
+			cfg = text
+		}
+		_, _, err := load(t, cfg, nil, tt.args...)
+		var got []string // the order of independent errors is that of the passes
+		if err != nil {
+			got = strings.Split(err.Error(), "\n")
+		}
+		want := strings.Split(tt.want, "\n")
+		if !sameLines(got, want) {
+			t.Errorf("%q %q\ngot  %v\nwant %v", tt.cfg, tt.args, err, tt.want)
+		}
+	}
+}
+
+func sameLines(a, b []string) bool {
+	count := map[string]int{}
+	for _, s := range a {
+		count[s]++
+	}
+	for _, s := range b {
+		count[s]--
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func TestLoad_ConfigFileUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		dir + "/none": dir + "/none: cannot be read: no such file or directory",
+		dir:           dir + ": cannot be read: is a directory",
+	} {
+		if _, _, err := load(t, "", nil, "--config", path); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %v", err, want)
+		}
+	}
+	big := dir + "/big"
+	if err := os.WriteFile(big, make([]byte, maxFileSize+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := load(t, "", map[string]string{"ZK_LITE_CONFIG": big}); err == nil ||
+		!strings.Contains(err.Error(), "larger than 1048576 bytes") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLoad_KnowsEveryKeyOfZooKeeper reads the keys of ZooKeeper's
+// Administrator's Guide and source, one a line: none may be called unknown.
+func TestLoad_KnowsEveryKeyOfZooKeeper(t *testing.T) {
+	f, err := os.Open("testdata/zookeeper-keys.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n := 0
+	l := &loader{rows: table()}
+	for lines := bufio.NewScanner(f); lines.Scan(); n++ {
+		key := strings.TrimPrefix(lines.Text(), "zookeeper.")
+		if strings.HasPrefix(key, "server.") || l.known(key) != nil || key == "dynamicConfigFile" {
+			continue
+		}
+		found := false
+		for _, fk := range foreignKeys() {
+			found = found || fk.matches(key)
+		}
+		if !found {
+			t.Errorf("%s is unknown", lines.Text())
+		}
+	}
+	if n < 150 {
+		t.Errorf("only %d keys in the list", n)
+	}
+}
+
+// TestForeignKeys_NoneIsASetting: a key that has become a setting must leave
+// the lists of those that are none.
+func TestForeignKeys_NoneIsASetting(t *testing.T) {
+	for _, st := range table() {
+		for _, fk := range foreignKeys() {
+			if st.key != "" && fk.matches(st.key) {
+				t.Errorf("%s is a setting and matches %q", st.key, fk.keys)
+			}
+		}
+	}
+}

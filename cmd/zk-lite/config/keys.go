@@ -1,0 +1,170 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// verdict is what becomes of a key of ZooKeeper's that is no setting here.
+type verdict int
+
+const (
+	ignored   verdict = iota + 1 // accepted with a Notice
+	refused                      // an error, unless the value is false, no or off
+	forbidden                    // an error whatever the value
+)
+
+// foreign is a family of keys of ZooKeeper's that are no settings here.
+type foreign struct {
+	verdict verdict
+	// keys are names, or beginnings of names when they end in *.
+	keys []string
+	// why goes after "zk-lite ..."; for a refusal it also says what to do.
+	why string
+	// harmless is a value of a refused key, besides false, that asks for nothing.
+	harmless string
+}
+
+// off reports whether a refused key's value asks for nothing.
+func (f *foreign) off(value string) bool {
+	v := strings.ToLower(value)
+	return v == "false" || v == "no" || v == "off" || f.harmless != "" && v == f.harmless
+}
+
+// foreignKeys follows the parameters of ZooKeeper's Administrator's Guide and the
+// system properties of its source. The first family that matches counts.
+func foreignKeys() []foreign {
+	return slices.Concat(refusedKeys(), ignoredKeys())
+}
+
+func refusedKeys() []foreign {
+	return []foreign{
+		{forbidden, []string{"secureClientPort", "secureClientPortAddress"},
+			"does not offer TLS yet; remove the key, or put a TLS proxy in front", ""},
+		{refused, []string{"ssl.*", "sslQuorum*", "client.secure", "client.certReload",
+			"client.portUnification", "portUnification", "admin.forceHttps", "admin.needClientAuth",
+			"admin.portUnification"},
+			"does not offer TLS yet; remove the key, or put a TLS proxy in front", ""},
+		{refused, []string{"quorum.auth.*"},
+			"does not authenticate servers to each other yet; remove the key, and keep the peer ports " +
+				"in a private network", ""},
+		{refused, []string{"enforce.auth.*", "sessionRequireClientSASLAuth"},
+			"cannot require clients to authenticate yet; remove the key", ""},
+		{forbidden, []string{"authProvider", "authProvider.*"},
+			"has no pluggable authentication; world, auth, digest, ip and super are built in", ""},
+		{refused, []string{"sasl.*", "kerberos.*", "SASLAuthenticationProvider.*", "server.principal",
+			"server.realm", "jaasLoginRenew", "requireKerberosConfig", "superUser", "superUser.*",
+			"java.security.auth.login.config"},
+			"does not offer SASL or Kerberos yet; remove the key", ""},
+		{refused, []string{"X509AuthenticationProvider.*"},
+			"does not offer TLS yet, and so no identity from a certificate; remove the key", ""},
+		{refused, []string{"ensembleAuthName"},
+			"cannot check the ensemble's name yet; remove the key", ""},
+		{refused, []string{"audit.enable"}, "has no audit log yet; remove the key", ""},
+		{refused, []string{"DigestAuthenticationProvider.digestAlg"},
+			"knows digest identities by SHA1 only, so that those of another algorithm would lock " +
+				"their owners out", "sha1"},
+		{refused, []string{"skipACL"},
+			"always checks ACLs; remove the key, and use the super user where that is needed", ""},
+		{forbidden, []string{"group.*", "weight.*", "oraclePath"},
+			"counts one server as one vote; the key would change who has a majority, so remove it", ""},
+	}
+}
+
+func ignoredKeys() []foreign {
+	return []foreign{
+		{ignored, []string{"electionAlg", "electionPort*", "fastleader.*", "cnxTimeout",
+			"quorumCnxnTimeoutMs", "quorum.cnxn.threads.size", "observer.*", "leader.*", "learner.*",
+			"follower.*", "leaderConnectDelayDuringRetryMs", "connectToLearnerMasterLimit",
+			"forceSnapshotSync", "forward_learner_requests_to_commit_processor_disabled",
+			"testingonly.*", "test.*"},
+			"elects and replicates with Raft", ""},
+		{ignored, []string{"observerMasterPort", "observerMaster.*", "syncEnabled"},
+			"feeds observers from the leader, and they keep what they get", ""},
+		{ignored, []string{"leaderServes"}, "lets the leader serve clients", ""},
+		{ignored, []string{"localSessionsEnabled", "localSessionsUpgradingEnabled"},
+			"replicates every session", ""},
+		{ignored, []string{"reconfigEnabled"},
+			"does not offer reconfig; clients that ask for it are told so", ""},
+		{ignored, []string{"readonlymode.enabled"},
+			"answers no reads without a majority; the word isro is answered", ""},
+		{ignored, []string{"multiAddress.*"}, "takes one address for each server", ""},
+		{ignored, []string{"autopurge.purgeInterval"},
+			"removes old snapshots and log segments as soon as a newer snapshot is complete", ""},
+		{ignored, []string{"preAllocSize", "snapSizeLimitInKb", "snapshotSizeFactor",
+			"txnLogSizeLimitInKb", "commitLogCount", "fsync.warningthresholdms", "snapshot.*",
+			"db.autocreate", "datadir.autocreate", "digest.enabled",
+			"serializeLastProcessedZxid.enabled", "closeSessionTxn.enabled", "bitHashCacheSize"},
+			"has files of its own, always complete and checked", ""},
+		{ignored, []string{"forceSync"}, "always syncs before it acknowledges", ""},
+		{ignored, []string{"flushDelay", "maxBatchSize", "maxWriteQueuePollTime", "commitProcessor.*",
+			"request_*", "requestThrottle*", "request.timeout", "throttled_op_wait_time",
+			"throttledOpWaitTime", "connection_throttle_*", "connectionMaxTokens", "connectionToken*",
+			"connectionFreezeTime", "connectionDrop*", "connectionDecreaseRatio", "largeRequest*",
+			"maxResponseCacheSize", "maxGetChildrenResponseCacheSize", "intBufferStartingSizeBytes",
+			"watchManagerName", "watcherClean*", "maxInProcessingDeadWatchers",
+			"enableEagerACLCheck", "jute.maxbuffer.extrasize"},
+			"needs no tuning of this kind; its own bounds are the settings limits.*", ""},
+		{ignored, []string{"serverCnxnFactory", "nio.*", "netty.*", "tcpKeepAlive",
+			"clientTcpKeepAlive", "clientCnxnSocket", "disableAutoWatchReset", "shuffleDnsResponse",
+			"hostProvider.*", "IPAuthenticationProvider.*"},
+			"has its own network code, with keep-alive on", ""},
+		{ignored, []string{"jvm.*", "java.*", "sun.*", "com.sun.*", "jmx.*", "log4j.*", "root.logger",
+			"console.threshold", "fips-mode", "kinit", "allowSaslFailedClients",
+			"letAnySaslUserDoX", "security.*"},
+			"runs on no Java virtual machine and offers no SASL", ""},
+		{ignored, []string{"metricsProvider.*", "pathStats.*", "messageTracker.*", "audit.impl.class"},
+			"tells its metrics by mntr and on the HTTP port", ""},
+		{ignored, []string{"admin.commandURL", "admin.idleTimeout", "admin.httpVersion",
+			"admin.snapshot.enabled", "admin.restore.enabled", "admin.rateLimiterIntervalInMS"},
+			"has an HTTP API of its own", ""},
+		{ignored, []string{"emulate353TTLNodes"}, "has TTL znodes in the current form only", ""},
+		{ignored, []string{"DigestAuthenticationProvider.enabled"}, "always has the digest scheme", ""},
+	}
+}
+
+// matches reports whether the family has a key.
+func (f *foreign) matches(key string) bool {
+	return slices.ContainsFunc(f.keys, func(k string) bool {
+		if beginning, ok := strings.CutSuffix(k, "*"); ok {
+			return strings.HasPrefix(key, beginning)
+		}
+		return k == key
+	})
+}
+
+// nearest is the known name with the fewest edits from key, "" when none is
+// near enough to be meant.
+func nearest(key string, names []string) string {
+	if len(key) > 100 {
+		return "" // nothing known is as long
+	}
+	best, at := "", max(2, len(key)/3)+1
+	for _, name := range names {
+		if d := distance(strings.ToLower(key), strings.ToLower(name)); d < at {
+			best, at = name, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

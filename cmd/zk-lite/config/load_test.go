@@ -1,0 +1,276 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files and docs/configuration.md")
+
+// load runs Load on a zoo.cfg's text (none when empty), an environment and a
+// command line, in a directory of its own.
+func load(t *testing.T, cfg string, env map[string]string, args ...string) (Settings, []Notice, error) {
+	t.Helper()
+	fs := pflag.NewFlagSet("server", pflag.ContinueOnError)
+	BindFlags(fs)
+	if cfg != "" {
+		t.Chdir(t.TempDir())
+		if err := os.WriteFile("zoo.cfg", []byte(cfg), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append([]string{"--config", "zoo.cfg"}, args...)
+	}
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return Load(fs, func(name string) (string, bool) {
+		v, ok := env[name]
+		return v, ok
+	})
+}
+
+// TestLoad_Golden reads configurations as they are found in the wild and
+// compares every resolved setting and every notice with the golden file.
+func TestLoad_Golden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.cfg")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	members, err := os.ReadFile("testdata/dynamic.cfg.members")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden, err := filepath.Abs(strings.TrimSuffix(file, ".cfg") + ".golden")
+			if err != nil {
+				t.Fatal(err)
+			}
+			tmp := t.TempDir()
+			// A myid of this machine must not play a part.
+			cfg := regexp.MustCompile(`(?m)^(dataDir=)/`).ReplaceAllString(string(text), "${1}"+tmp+"/")
+			cfg = strings.ReplaceAll(cfg, "testdata/dynamic", tmp+"/dynamic")
+			if err := os.WriteFile(tmp+"/dynamic.cfg.members", members, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			env := map[string]string{}
+			if strings.Contains(cfg, "server.") || strings.Contains(cfg, "dynamicConfigFile") {
+				env["ZK_LITE_MYID"] = "2"
+			}
+			s, notices, err := load(t, cfg, env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.ReplaceAll(dump(s, notices), tmp, "")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func dump(s Settings, notices []Notice) string {
+	var b strings.Builder
+	v := reflect.ValueOf(s)
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
+		if name == "Servers" {
+			for _, srv := range s.Servers {
+				fmt.Fprintf(&b, "server.%d = %s\n", srv.ID, srv)
+			}
+			continue
+		}
+		fmt.Fprintf(&b, "%s = %v\n", name, v.Field(i))
+	}
+	fmt.Fprintf(&b, "ClientListen() = %s\nAdminListen() = %s\nLeaderContactLimit() = %v\n\n",
+		s.ClientListen(), s.AdminListen(), s.LeaderContactLimit())
+	for _, n := range notices {
+		fmt.Fprintln(&b, n)
+	}
+	return b.String()
+}
+
+func TestLoad_WithoutAnything(t *testing.T) {
+	s, notices, err := load(t, "", nil)
+	if err != nil || len(notices) != 0 {
+		t.Fatalf("%v, %v", err, notices)
+	}
+	if s.DataDir != "./zk-lite-data" || s.DataLogDir != s.DataDir || s.ClientListen() != ":2181" ||
+		s.AdminListen() != "127.0.0.1:8080" || !s.Standalone || s.MyID != 1 || !s.ExtendedTypes ||
+		s.MinSessionTimeout != 4*time.Second || s.MaxSessionTimeout != 40*time.Second {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestLoad_Precedence gives one setting to all sources in turn.
+func TestLoad_Precedence(t *testing.T) {
+	file := "dataDir=data\ntickTime=100\nserver.1=f:1:2\nadmin.enableServer=true\n"
+	env := map[string]string{"ZK_LITE_TICK_TIME": "200", "ZK_LITE_SERVER": "1=e:1:2 server.2=e2:1:2",
+		"ZK_LITE_ADMIN_ENABLE_SERVER": "off", "ZK_LITE_MYID": "1", "ZK_LITE_LOG_STORE": ""}
+	flags := []string{"--tick-time=300ms", "--server", "1=g:1:2;7", "--server=2=h:1:2",
+		"--server=server.3=i:1:2", "--admin-enable-server", "--myid=2"}
+	tests := []struct {
+		name  string
+		cfg   string
+		env   map[string]string
+		args  []string
+		tick  time.Duration
+		hosts string
+		admin bool
+		myid  int
+	}{
+		{"default", "", nil, nil, 2 * time.Second, "", true, 1},
+		{"file", file, nil, nil, 100 * time.Millisecond, "f", true, 1},
+		{"environment", file, env, nil, 200 * time.Millisecond, "e e2", false, 1},
+		{"flag", file, env, flags, 300 * time.Millisecond, "g h i", true, 2},
+		{"flag without file", "", env, flags, 300 * time.Millisecond, "g h i", true, 2},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, _, err := load(t, tt.cfg, tt.env, tt.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var hosts []string
+			for _, srv := range s.Servers {
+				hosts = append(hosts, srv.Host)
+			}
+			if s.TickTime != tt.tick || strings.Join(hosts, " ") != tt.hosts ||
+				s.AdminEnabled != tt.admin || s.MyID != tt.myid || s.LogStore != LogStoreRaftlog {
+				t.Errorf("tick %v, hosts %v, admin %v, myid %d", s.TickTime, hosts, s.AdminEnabled, s.MyID)
+			}
+		})
+	}
+}
+
+// TestLoad_EverySettingFromEverySource sets each row of the table by its key,
+// its variable and its flag, and finds it changed.
+func TestLoad_EverySettingFromEverySource(t *testing.T) {
+	for _, st := range table() {
+		if st.kind == kindServers || st.kind == kindFile || st.flagName() == "data-dir" {
+			continue // TestLoad_Precedence and all others have them
+		}
+		value := map[kind]string{kindText: "::1", kindBool: "true", kindInt: "4321", kindBytes: "3MiB",
+			kindMillis: "23456", kindWords: "wchp", kindRole: "observer", kindLevel: "debug",
+			kindServer: "7", kindDigest: "super:Y+4oAfIPWvJrxDGwNmxPgI6ZmOs="}[st.kind]
+		switch {
+		case st.kind == kindBool && st.def == "true":
+			value = "false"
+		case st.kind == kindChoice:
+			value = st.choices[1]
+		}
+		servers := "server.7=a:1:2\nserver.8=b:1:2\n"
+		if st.kind == kindRole {
+			servers = "server.7=a:1:2:observer\nserver.8=b:1:2\n"
+		}
+		base := map[string]string{"ZK_LITE_MYID": "7"}
+		before, _, err := load(t, "dataDir=d\nserver.8=b:1:2\n", map[string]string{"ZK_LITE_MYID": "8"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := st.field(&before)
+		for _, source := range []string{"key", "variable", "flag"} {
+			cfg, env, args := "dataDir=d\n"+servers, map[string]string{}, []string(nil)
+			for k, v := range base {
+				env[k] = v
+			}
+			switch {
+			case source == "key" && st.key == "":
+				continue
+			case source == "key":
+				cfg += st.key + "=" + value + "\n"
+			case source == "variable":
+				env[st.envName()] = value
+			default:
+				args = []string{"--" + st.flagName() + "=" + value}
+			}
+			after, _, err := load(t, cfg, env, args...)
+			if err != nil {
+				t.Errorf("--%s by %s: %v", st.flagName(), source, err)
+				continue
+			}
+			if reflect.DeepEqual(want, st.field(&after)) {
+				t.Errorf("--%s by %s: has no effect", st.flagName(), source)
+			}
+		}
+	}
+}
+
+func TestLoad_MyIDFile(t *testing.T) {
+	servers := "server.1=a:1:2\nserver.3=c:1:2\nserver.2=b:1:2\n"
+	dir := t.TempDir()
+	write := func(text string) {
+		if err := os.WriteFile(filepath.Join(dir, "myid"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{"3", "3\n", " 3 \r\nmore\n"} {
+		write(text)
+		s, _, err := load(t, "dataDir="+dir+"\n"+servers, nil)
+		if err != nil || s.MyID != 3 || s.Servers[1].ID != 3 || s.Standalone {
+			t.Errorf("myid %q: %d, %v", text, s.MyID, err)
+		}
+	}
+	s, notices, err := load(t, "dataDir="+dir+"\n"+servers, nil, "--myid=2")
+	if err != nil || s.MyID != 2 || len(notices) != 1 ||
+		!strings.Contains(notices[0].Text, "2 counts, not the 3") {
+		t.Errorf("flag against file: %d, %v, %v", s.MyID, notices, err)
+	}
+	write("replace this text with the instance id (1-255)")
+	_, _, err = load(t, "dataDir="+dir+"\n"+servers, nil)
+	want := filepath.Join(dir, "myid") + `: "replace this text with the instance id (1-255)" ` +
+		`is not a server number; want a number between 1 and 255`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %v", err, want)
+	}
+}
+
+// TestLoad_KubernetesServiceVariables: a Service zk-lite-client puts
+// ZK_LITE_CLIENT_PORT=tcp://... into every pod of its namespace.
+func TestLoad_KubernetesServiceVariables(t *testing.T) {
+	s, notices, err := load(t, "", map[string]string{"ZK_LITE_CLIENT_PORT": "tcp://10.0.0.1:2181"})
+	if err != nil || s.ClientPort != 2181 || len(notices) != 1 {
+		t.Errorf("%d, %v, %v", s.ClientPort, notices, err)
+	}
+}
+
+func TestLoad_NoFlags(t *testing.T) {
+	if _, _, err := Load(nil, func(string) (string, bool) { return "", false }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLoad_JoinsAllErrors(t *testing.T) {
+	_, _, err := load(t, "tickTime=x\nclientPort=y\n", map[string]string{"ZK_LITE_SNAP_COUNT": "z"})
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) != 3 {
+		t.Fatalf("%v", err)
+	}
+	var e *Error
+	if !errors.As(err, &e) || e.Source != "zoo.cfg:1" || e.Key != "tickTime" {
+		t.Errorf("%+v", e)
+	}
+}

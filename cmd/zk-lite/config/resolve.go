@@ -1,0 +1,292 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// defaultDataDir is where the data of a server without a zoo.cfg is.
+const defaultDataDir = "./zk-lite-data"
+
+// minSnapRetain is ZooKeeper's (QuorumPeerConfig.MIN_SNAP_RETAIN_COUNT).
+const minSnapRetain = 3
+
+// resolve computes the values that depend on others and checks them together.
+func (l *loader) resolve() {
+	l.resolveDirs()
+	l.resolveTimes()
+	l.resolveRest()
+	l.checkServers()
+	for _, step := range []func(){l.resolveMyID, l.resolveRole, l.resolveClientPort, l.checkPorts} {
+		if len(l.errs) > 0 {
+			return // a later step would blame the consequence
+		}
+		step()
+	}
+}
+
+// where is the place of a setting for a message.
+func (l *loader) where(flag string) string {
+	if src := l.source[flag]; src != "" {
+		return src
+	}
+	if l.s.ConfigFile != "" {
+		return l.s.ConfigFile
+	}
+	return "defaults"
+}
+
+func (l *loader) resolveDirs() {
+	s := &l.s
+	if s.DataDir == "" {
+		if s.ConfigFile != "" {
+			l.fail(l.where("data-dir"), "dataDir", "is missing",
+				"name the directory for the data, as in dataDir=/var/lib/zookeeper")
+		}
+		s.DataDir = defaultDataDir
+	}
+	if s.DataLogDir == "" {
+		s.DataLogDir = s.DataDir
+	}
+}
+
+func (l *loader) resolveTimes() {
+	s := &l.s
+	if s.MinSessionTimeout == 0 {
+		s.MinSessionTimeout = 2 * s.TickTime
+	}
+	if s.MaxSessionTimeout == 0 {
+		s.MaxSessionTimeout = 20 * s.TickTime
+	}
+	if s.MinSessionTimeout > s.MaxSessionTimeout {
+		at := l.where("max-session-timeout")
+		if l.given("min-session-timeout") {
+			at = l.where("min-session-timeout")
+		}
+		l.fail(at, "minSessionTimeout", fmt.Sprintf("%d ms is more than maxSessionTimeout, %d ms",
+			s.MinSessionTimeout.Milliseconds(), s.MaxSessionTimeout.Milliseconds()),
+			"the defaults are 2 and 20 times tickTime")
+	}
+}
+
+func (l *loader) resolveRest() {
+	s := &l.s
+	if !l.given("extended-types-enabled") {
+		s.ExtendedTypes = s.ConfigFile == ""
+	}
+	if s.SnapRetainCount < minSnapRetain {
+		l.notice(l.where("autopurge-snap-retain-count"), "autopurge.snapRetainCount",
+			"%d counts as %d, the least", s.SnapRetainCount, minSnapRetain)
+		s.SnapRetainCount = minSnapRetain
+	}
+	if l.readOnly && !slices.Contains(s.FourLetterWords, "isro") {
+		s.FourLetterWords = append(s.FourLetterWords, "isro")
+		slices.Sort(s.FourLetterWords)
+	}
+	if s.AdminAddress == "*" {
+		s.AdminAddress = ""
+	}
+}
+
+// checkServers looks at the list as a whole.
+func (l *loader) checkServers() {
+	at := l.where("server")
+	ids, peers, clients := map[int]bool{}, map[string]int{}, map[string]int{}
+	voters := 0
+	for _, srv := range l.s.Servers {
+		key := fmt.Sprintf("server.%d", srv.ID)
+		if ids[srv.ID] {
+			l.fail(at, key, "stands more than once", "give every server a number of its own")
+		}
+		ids[srv.ID] = true
+		if !unspecified(srv.Host) {
+			l.checkTaken(at, key, "peer address "+strings.ToLower(srv.PeerAddress()), srv.ID, peers)
+		}
+		if srv.ClientPort > 0 && !unspecified(srv.ClientHost) {
+			_, client, _ := strings.Cut(srv.String(), ";")
+			l.checkTaken(at, key, "client address "+strings.ToLower(client), srv.ID, clients)
+		}
+		if srv.Role == Participant {
+			voters++
+		}
+		if srv.ID == maxServerID && l.s.ExtendedTypes {
+			l.fail(at, key, "server number 255 cannot be used with TTL znodes, whose mark it is",
+				"renumber the server, or set extendedTypesEnabled=false")
+		}
+	}
+	switch {
+	case len(l.s.Servers) == 0 && !l.s.StandaloneEnabled:
+		l.fail(l.where("standalone-enabled"), "standaloneEnabled",
+			"false asks for an ensemble, but no server is listed",
+			"add lines server.N=..., or set standaloneEnabled=true")
+	case len(l.s.Servers) > 0 && voters == 0:
+		l.fail(at, "server.N", "every server is an observer", "at least one must be a participant")
+	case voters == 2:
+		l.notice(at, "server.N", "with 2 voting servers none may fail; 3 tolerate the failure of one")
+	case voters > 0 && voters%2 == 0:
+		l.notice(at, "server.N", "%d voting servers tolerate no more failures than %d",
+			voters, voters-1)
+	}
+}
+
+func (l *loader) checkTaken(at, key, what string, id int, taken map[string]int) {
+	if other, ok := taken[what]; ok && other != id {
+		l.fail(at, key, fmt.Sprintf("%s is also that of server.%d", what, other),
+			"give every server an address of its own")
+	}
+	taken[what] = id
+}
+
+// resolveMyID finds out which of the servers this is.
+func (l *loader) resolveMyID() {
+	s := &l.s
+	path := filepath.Join(s.DataDir, "myid")
+	at := l.where("myid")
+	inFile, err := readMyID(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		if s.MyID == 0 {
+			l.fail(path, "", err.Error(), "")
+			return
+		}
+	case s.MyID == 0:
+		s.MyID, at = inFile, path
+	case s.MyID != inFile:
+		l.notice(at, "myid", "%d counts, not the %d in %s", s.MyID, inFile, path)
+	}
+	s.Standalone = s.StandaloneEnabled && len(s.Servers) <= 1
+	if s.MyID == 0 {
+		if !s.Standalone {
+			l.fail(path, "", "is missing, so this server does not know which of the servers it is",
+				fmt.Sprintf("write its number there, as in: echo %d > %s; or give --myid or ZK_LITE_MYID",
+					l.anyID(), path))
+			return
+		}
+		s.MyID = l.anyID()
+	}
+	if _, ok := s.Own(); !ok && (len(s.Servers) > 0 || !s.Standalone) {
+		l.fail(at, "myid", fmt.Sprintf("%d is not in the list of servers (%s)", s.MyID, l.listed()),
+			"add the line server."+strconv.Itoa(s.MyID)+", or correct the number")
+	}
+}
+
+// anyID is the first number of the list, and 1 without one.
+func (l *loader) anyID() int {
+	if len(l.s.Servers) > 0 {
+		return l.s.Servers[0].ID
+	}
+	return 1
+}
+
+func (l *loader) listed() string {
+	if len(l.s.Servers) == 0 {
+		return "which is empty"
+	}
+	var names []string
+	for _, srv := range l.s.Servers {
+		names = append(names, strconv.Itoa(srv.ID))
+	}
+	return strings.Join(names, ", ")
+}
+
+func readMyID(path string) (int, error) {
+	if info, err := os.Stat(path); err != nil {
+		return 0, err
+	} else if info.IsDir() {
+		return 0, errors.New("is a directory; want a file with this server's number")
+	}
+	text, err := readBounded(path)
+	if err != nil {
+		return 0, fmt.Errorf("cannot be read: %w", err)
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	return parseServerID(strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")))
+}
+
+// resolveRole lets the list decide, as ZooKeeper does (setupPeerType), and
+// checks the hosts.
+func (l *loader) resolveRole() {
+	s := &l.s
+	own, ok := s.Own()
+	if !ok {
+		if s.PeerType == Observer {
+			l.fail(l.where("peer-type"), "peerType", "an observer has nobody to follow",
+				"list the servers as server.N=..., or remove peerType")
+		}
+		return
+	}
+	if own.Role != s.PeerType && l.given("peer-type") {
+		l.notice(l.where("peer-type"), "peerType", "%s counts, which server.%d says in the list",
+			own.Role, own.ID)
+	}
+	s.PeerType = own.Role
+	for _, srv := range s.Servers {
+		if srv.ID != own.ID && unspecified(srv.Host) {
+			l.fail(l.where("server"), fmt.Sprintf("server.%d", srv.ID),
+				fmt.Sprintf("%s is no address at which another server can be reached", srv.Host),
+				"only this server's own line may stand for all interfaces")
+		}
+	}
+}
+
+// resolveClientPort lets the own line's client part count, and refuses one that
+// contradicts clientPort or clientPortAddress (QuorumPeerConfig.setupClientPort).
+func (l *loader) resolveClientPort() {
+	s := &l.s
+	if own, ok := s.Own(); ok && own.ClientPort >= 0 {
+		if l.given("client-port") && s.ClientPort != own.ClientPort {
+			l.fail(l.where("client-port"), "clientPort",
+				fmt.Sprintf("%d is not the client port %d of server.%d",
+					s.ClientPort, own.ClientPort, own.ID),
+				"leave clientPort out, or make them the same")
+		}
+		if !unspecified(s.ClientPortAddress) && s.ClientPortAddress != own.ClientHost {
+			l.fail(l.where("client-port-address"), "clientPortAddress",
+				fmt.Sprintf("%q is not the client address %q of server.%d",
+					s.ClientPortAddress, own.ClientHost, own.ID),
+				"leave clientPortAddress out, or make them the same")
+		}
+		s.ClientPort, s.ClientPortAddress = own.ClientPort, own.ClientHost
+	}
+	s.ClientPortAddress = strings.Trim(s.ClientPortAddress, "[]")
+	s.AdminAddress = strings.Trim(s.AdminAddress, "[]")
+	if unspecified(s.ClientPortAddress) {
+		s.ClientPortAddress = "" // so that both IPv4 and IPv6 are served, as by Java
+	}
+}
+
+// checkPorts finds two settings that want the same port of this machine.
+func (l *loader) checkPorts() {
+	s := &l.s
+	type use struct {
+		flag, key, host string
+		port            int
+	}
+	uses := []use{{"client-port", "clientPort", s.ClientPortAddress, s.ClientPort}}
+	if own, ok := s.Own(); ok && !s.Standalone {
+		host := own.Host
+		if s.QuorumListenOnAllIPs {
+			host = ""
+		}
+		uses = append(uses, use{"server", fmt.Sprintf("server.%d", own.ID), host, own.PeerPort})
+	}
+	if s.AdminEnabled {
+		uses = append(uses, use{"admin-server-port", "admin.serverPort", s.AdminAddress, s.AdminPort})
+	}
+	for i, a := range uses {
+		for _, b := range uses[:i] {
+			meet := a.host == b.host || unspecified(a.host) || unspecified(b.host)
+			if a.port != 0 && a.port == b.port && meet {
+				l.fail(l.where(a.flag), a.key, fmt.Sprintf("port %d is also that of %s", a.port, b.key),
+					"give each a port of its own")
+			}
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Role is what a server of the ensemble takes part in.
+type Role string
+
+// The roles of a server line and of peerType.
+const (
+	Participant Role = "participant" // votes
+	Observer    Role = "observer"    // follows and serves, without a vote
+)
+
+// maxServerID is the largest server number: the id is the top byte of the
+// session ids that the server hands out.
+const maxServerID = 255
+
+// Server is one line server.N of the list.
+type Server struct {
+	ID           int
+	Host         string // name or address, without brackets
+	PeerPort     int    // all traffic among servers
+	ElectionPort int    // ZooKeeper's second port; accepted and unused
+	Role         Role
+	ClientHost   string // "" unless the line names one
+	ClientPort   int    // -1 unless the line names one
+}
+
+// PeerAddress is where the others reach the server.
+func (s Server) PeerAddress() string {
+	return net.JoinHostPort(s.Host, strconv.Itoa(s.PeerPort))
+}
+
+// String is the value of the line in ZooKeeper's own form, as it stands in
+// /zookeeper/config.
+func (s Server) String() string {
+	text := fmt.Sprintf("%s:%d:%s", s.PeerAddress(), s.ElectionPort, s.Role)
+	if s.ClientPort >= 0 {
+		host := s.ClientHost
+		if host == "" {
+			host = "0.0.0.0"
+		}
+		text += ";" + net.JoinHostPort(host, strconv.Itoa(s.ClientPort))
+	}
+	return text
+}
+
+const serverForm = "host:peerPort:electionPort[:participant|observer][;[clientHost:]clientPort]"
+
+// parseServer reads the value of server.N (ZooKeeper's QuorumPeer.QuorumServer).
+func parseServer(id int, value string) (Server, error) {
+	srv := Server{ID: id, Role: Participant, ClientPort: -1}
+	if strings.Contains(value, "|") {
+		return srv, errors.New("several addresses for one server (|) are not supported; name one")
+	}
+	server, client, hasClient := strings.Cut(value, ";")
+	client, secure, _ := strings.Cut(client, ";")
+	if strings.TrimSpace(secure) != "" {
+		return srv, errors.New("a secure client port asks for TLS, which zk-lite does not offer yet; " +
+			"remove the part after the second ;")
+	}
+	parts, err := splitAddress(server)
+	if err != nil {
+		return srv, err
+	}
+	if len(parts) < 3 || len(parts) > 4 {
+		return srv, fmt.Errorf("%q is not of the form %s", value, serverForm)
+	}
+	if srv.Host = parts[0]; srv.Host == "" {
+		return srv, fmt.Errorf("%q has no host; the form is %s", value, serverForm)
+	}
+	if srv.PeerPort, err = parsePort("peer port", parts[1], 1); err != nil {
+		return srv, err
+	}
+	if srv.ElectionPort, err = parsePort("election port", parts[2], 0); err != nil {
+		return srv, err
+	}
+	if len(parts) == 4 {
+		if srv.Role, err = parseRole(parts[3]); err != nil {
+			return srv, err
+		}
+	}
+	if !hasClient || strings.TrimSpace(client) == "" {
+		return srv, nil
+	}
+	return srv, parseClientPart(&srv, client)
+}
+
+func parseClientPart(srv *Server, client string) error {
+	parts, err := splitAddress(client)
+	if err != nil {
+		return err
+	}
+	if len(parts) > 2 {
+		return fmt.Errorf("client part %q is not of the form [host:]port", client)
+	}
+	if len(parts) == 2 {
+		srv.ClientHost = parts[0]
+	}
+	srv.ClientPort, err = parsePort("client port", parts[len(parts)-1], 0)
+	return err
+}
+
+func parseRole(s string) (Role, error) {
+	switch r := Role(strings.ToLower(strings.TrimSpace(s))); r {
+	case Participant, Observer:
+		return r, nil
+	}
+	return "", fmt.Errorf("%q is no role; want participant or observer", s)
+}
+
+func parsePort(what, s string, least int) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < least || n > 65535 {
+		return 0, fmt.Errorf("%s %q is not a number between %d and 65535", what, s, least)
+	}
+	return n, nil
+}
+
+// splitAddress cuts at colons. A host in brackets, which an IPv6 address
+// needs, is one part and loses them.
+func splitAddress(s string) ([]string, error) {
+	s = strings.TrimSpace(s)
+	if !strings.HasPrefix(s, "[") {
+		parts := strings.Split(s, ":")
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
+		if len(parts) > 4 {
+			return nil, fmt.Errorf("%q has too many colons; "+
+				"an IPv6 address stands in brackets, as in [2001:db8::1]:2888:3888", s)
+		}
+		return parts, nil
+	}
+	end := strings.IndexByte(s, ']')
+	if end < 0 {
+		return nil, fmt.Errorf("%q has a [ without a ]", s)
+	}
+	host, rest := s[1:end], s[end+1:]
+	if _, err := netip.ParseAddr(host); err != nil {
+		return nil, fmt.Errorf("%q in brackets is not an IP address", host)
+	}
+	if !strings.HasPrefix(rest, ":") {
+		return nil, fmt.Errorf("%q has no :port after the ]", s)
+	}
+	tail, err := splitAddress(rest[1:])
+	return append([]string{host}, tail...), err
+}
+
+// parseServerID reads the N of server.N and the contents of a myid file.
+func parseServerID(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > maxServerID {
+		return 0, fmt.Errorf("%q is not a server number; want a number between 1 and %d",
+			shorten(s), maxServerID)
+	}
+	return n, nil
+}
+
+// parseServerAssignment reads "1=host:..." or "server.1=host:...", the form of
+// the flag and of the environment.
+func parseServerAssignment(s string) (Server, error) {
+	name, value, ok := strings.Cut(s, "=")
+	if !ok {
+		return Server{}, fmt.Errorf("%q is not of the form N=%s", s, serverForm)
+	}
+	id, err := parseServerID(strings.TrimPrefix(strings.TrimSpace(name), "server."))
+	if err != nil {
+		return Server{}, err
+	}
+	return parseServer(id, value)
+}
+
+// unspecified reports whether a host stands for all interfaces.
+func unspecified(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "" || err == nil && addr.IsUnspecified()
+}
+
+// shorten keeps a value from flooding a message.
+func shorten(s string) string {
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:60]) + "..."
+	}
+	return s
+}

@@ -1,0 +1,143 @@
+package config
+
+import (
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Settings is the outcome: every value resolved, checked and typed.
+type Settings struct {
+	ConfigFile string // the zoo.cfg that was read; "" for none
+
+	// Time.
+	TickTime          time.Duration
+	InitLimit         int // ticks
+	SyncLimit         int // ticks
+	MinSessionTimeout time.Duration
+	MaxSessionTimeout time.Duration
+	ElectionTimeout   time.Duration
+
+	// Storage.
+	DataDir         string
+	DataLogDir      string // Raft's log; DataDir unless set
+	LogStore        string // LogStoreRaftlog or LogStoreBoltDB
+	OverlapSync     bool
+	SnapCount       int
+	SnapRetainCount int // at least 3
+
+	// The ensemble. Servers is empty for a server that stands alone without a
+	// list. MyID is that of this server, and 1 if it stands alone without one.
+	Servers    []Server
+	MyID       int
+	PeerType   Role
+	Standalone bool // not an ensemble: at most one voting server, and allowed to be alone
+	// QuorumListenOnAllIPs makes the peer port listen on all interfaces
+	// instead of the address in this server's own line.
+	QuorumListenOnAllIPs bool
+	StandaloneEnabled    bool
+	CommitPush           bool
+	FastFailover         bool
+
+	// The ZooKeeper port.
+	ClientPort              int    // 0: any free port
+	ClientPortAddress       string // "": all interfaces
+	ClientPortListenBacklog int
+	MaxClientCnxns          int      // for each address; 0: no bound
+	MaxCnxns                int      // in all; 0: no bound
+	FourLetterWords         []string // allowed ones, sorted, * resolved
+	MaxBuffer               int      // bytes of a request's frame (jute.maxbuffer)
+	GlobalOutstandingLimit  int      // requests of all clients that wait for agreement
+	PendingBytes            int64    // and their bytes
+	OutboxBytes             int64    // replies and notifications that one connection lets wait
+	WatchesPerConnection    int
+
+	// What clients may do.
+	ExtendedTypes          bool // containers are always there; TTL znodes need this
+	EnforceQuota           bool
+	SuperDigest            string // "super:" and the hash; "" for no super user
+	ContainerCheckInterval time.Duration
+	ContainerMaxPerMinute  int
+	ContainerMaxNeverUsed  time.Duration // 0: a container that never had a child stays
+
+	// The HTTP port.
+	AdminEnabled bool
+	AdminPort    int // 0: any free port
+	AdminAddress string
+
+	// What is printed.
+	LoggerFormat string // LoggerText or LoggerJSON
+	LoggerLevel  slog.Level
+}
+
+// The values of Settings.LogStore and Settings.LoggerFormat.
+const (
+	LogStoreRaftlog = "raftlog"
+	LogStoreBoltDB  = "boltdb"
+	LoggerText      = "text"
+	LoggerJSON      = "json"
+)
+
+// ClientListen is the address of the ZooKeeper port for net.Listen.
+func (s *Settings) ClientListen() string {
+	return net.JoinHostPort(s.ClientPortAddress, strconv.Itoa(s.ClientPort))
+}
+
+// AdminListen is the address of the HTTP port for net.Listen.
+func (s *Settings) AdminListen() string {
+	return net.JoinHostPort(s.AdminAddress, strconv.Itoa(s.AdminPort))
+}
+
+// LeaderContactLimit is how long a server may be without contact to a leader
+// before it stops serving: syncLimit x tickTime, as in ZooKeeper.
+func (s *Settings) LeaderContactLimit() time.Duration {
+	return time.Duration(s.SyncLimit) * s.TickTime
+}
+
+// Own is this server's line of the list; false when there is no list.
+func (s *Settings) Own() (Server, bool) {
+	for _, srv := range s.Servers {
+		if srv.ID == s.MyID {
+			return srv, true
+		}
+	}
+	return Server{}, false
+}
+
+// Notice is something that was accepted and has no effect here, or another one
+// than its author may expect. It is to be logged once, at start.
+type Notice struct {
+	Source string // where it stands: "zoo.cfg:12", "flag --myid", ...
+	Key    string
+	Text   string
+}
+
+// String is the notice as one line.
+func (n Notice) String() string { return n.Source + ": " + n.Key + ": " + n.Text }
+
+// Error is one thing wrong with the configuration. Load joins all it finds.
+type Error struct {
+	Source  string // where it stands: "zoo.cfg:12", "environment ZK_LITE_TICK_TIME", ...
+	Key     string // the setting; may be empty
+	Problem string // what is wrong
+	Want    string // what would be right; may be empty
+}
+
+// Error is the text "source: key: problem; want".
+func (e *Error) Error() string {
+	var b strings.Builder
+	for _, part := range []string{e.Source, e.Key} {
+		if part != "" {
+			b.WriteString(part)
+			b.WriteString(": ")
+		}
+	}
+	b.WriteString(e.Problem)
+	if e.Want != "" {
+		b.WriteString("; ")
+		b.WriteString(e.Want)
+	}
+	return b.String()
+}

@@ -1,0 +1,234 @@
+package config
+
+import (
+	"math"
+	"strings"
+	"unicode"
+)
+
+// setting is one row of the table.
+type setting struct {
+	key     string   // the name in zoo.cfg; "" for one that has none
+	aliases []string // other names of it in zoo.cfg
+	flag    string   // without the dashes; made from key when empty
+	kind    kind
+	def     string // the default as text; "" leaves the field as it is
+	// min and max bound numbers, bytes and milliseconds; both inclusive.
+	min, max int64
+	minusOne bool     // -1 means the default, as in ZooKeeper
+	choices  []string // of kindChoice
+	help     string
+	field    func(*Settings) any // a pointer to the field; nil for servers and the file
+}
+
+// flagName is the flag of the row: admin.serverPort becomes admin-server-port.
+func (st *setting) flagName() string {
+	if st.flag != "" {
+		return st.flag
+	}
+	var b strings.Builder
+	for _, r := range st.key {
+		switch {
+		case r == '.':
+			b.WriteByte('-')
+		case unicode.IsUpper(r):
+			b.WriteByte('-')
+			b.WriteRune(unicode.ToLower(r))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// envName is the environment variable of the row.
+func (st *setting) envName() string {
+	return "ZK_LITE_" + strings.ToUpper(strings.ReplaceAll(st.flagName(), "-", "_"))
+}
+
+const (
+	hour   = 60 * 60 * 1000 // milliseconds
+	day    = 24 * hour
+	maxInt = math.MaxInt32 // ZooKeeper's own numbers are Java ints
+)
+
+// table is every setting of the server, in the order of the documentation.
+func table() []setting {
+	var rows []setting
+	for _, part := range [][]setting{basicRows(), ensembleRows(), clientRows(), znodeRows(),
+		storageRows(), httpRows(), loggerRows()} {
+		rows = append(rows, part...)
+	}
+	return rows
+}
+
+func basicRows() []setting {
+	return []setting{
+		{flag: "config", kind: kindFile,
+			help: "zoo.cfg to read. Without one the server stands alone with the defaults."},
+		{key: "tickTime", kind: kindMillis, def: "2000", min: 1, max: hour,
+			field: func(s *Settings) any { return &s.TickTime },
+			help:  "Unit of the other times; sessions expire on a multiple of it."},
+		{key: "dataDir", kind: kindText,
+			field: func(s *Settings) any { return &s.DataDir },
+			help: "Directory of the data and of the file `myid`. Required in a zoo.cfg; without one " +
+				"`./zk-lite-data`."},
+		{key: "dataLogDir", kind: kindText,
+			field: func(s *Settings) any { return &s.DataLogDir },
+			help:  "Directory of Raft's log, best on a disk of its own. Default: `dataDir`."},
+		{key: "minSessionTimeout", kind: kindMillis, def: "-1", min: 1, max: day, minusOne: true,
+			field: func(s *Settings) any { return &s.MinSessionTimeout },
+			help:  "Shortest session timeout that a client gets. Default: 2 ticks."},
+		{key: "maxSessionTimeout", kind: kindMillis, def: "-1", min: 1, max: day, minusOne: true,
+			field: func(s *Settings) any { return &s.MaxSessionTimeout },
+			help:  "Longest session timeout that a client gets. Default: 20 ticks."},
+	}
+}
+
+func ensembleRows() []setting {
+	return []setting{
+		{key: "server.N", flag: "server", kind: kindServers,
+			help: "A server of the ensemble: `" + serverForm + "`. The flag is given once for each " +
+				"(`--server 1=host:2888:3888`), the variable ZK_LITE_SERVER holds all, separated by blanks."},
+		{flag: "myid", kind: kindServer,
+			field: func(s *Settings) any { return &s.MyID },
+			help:  "This server's number in the list. Default: the first line of the file `dataDir/myid`."},
+		{key: "peerType", kind: kindRole, def: "participant",
+			field: func(s *Settings) any { return &s.PeerType },
+			help:  "What this server is. As in ZooKeeper the list decides where the two differ."},
+		{key: "initLimit", kind: kindInt, def: "10", min: 1, max: maxInt,
+			field: func(s *Settings) any { return &s.InitLimit },
+			help:  "Shown by `conf`; no other effect, a joining server takes the time it needs."},
+		{key: "syncLimit", kind: kindInt, def: "5", min: 1, max: maxInt,
+			field: func(s *Settings) any { return &s.SyncLimit },
+			help:  "Ticks without contact to a leader after which a server stops serving."},
+		{key: "standaloneEnabled", kind: kindBool, def: "true",
+			field: func(s *Settings) any { return &s.StandaloneEnabled },
+			help:  "Whether a server alone in the list is a standalone server, which needs no `myid`."},
+		{key: "quorumListenOnAllIPs", flag: "quorum-listen-on-all-ips", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.QuorumListenOnAllIPs },
+			help:  "Listen for the other servers on all interfaces, not on the address in the own line."},
+		{key: "raft.electionTimeout", kind: kindMillis, def: "1000", min: 50, max: 60_000,
+			field: func(s *Settings) any { return &s.ElectionTimeout },
+			help: "Silence of a leader's host after which another is elected. A dead process is " +
+				"noticed at once."},
+		{key: "raft.fastFailover", kind: kindBool, def: "true",
+			field: func(s *Settings) any { return &s.FastFailover },
+			help:  "Elect as soon as a majority has seen the leader's process die."},
+		{key: "raft.commitPush", kind: kindBool, def: "true",
+			field: func(s *Settings) any { return &s.CommitPush },
+			help:  "Tell followers of a commit at once, not with the next entry or heartbeat."},
+	}
+}
+
+func clientRows() []setting {
+	return []setting{
+		{key: "clientPort", kind: kindInt, def: "2181", min: 0, max: 65535,
+			field: func(s *Settings) any { return &s.ClientPort },
+			help:  "Port for ZooKeeper clients; 0 is any free one."},
+		{key: "clientPortAddress", kind: kindText,
+			field: func(s *Settings) any { return &s.ClientPortAddress },
+			help:  "Address for ZooKeeper clients. Default: all interfaces."},
+		{key: "clientPortListenBacklog", kind: kindInt, def: "-1", min: -1, max: maxInt,
+			field: func(s *Settings) any { return &s.ClientPortListenBacklog },
+			help:  "Shown by `conf`; no other effect, the operating system's bound holds."},
+		{key: "maxClientCnxns", kind: kindInt, def: "60", min: 0, max: maxInt,
+			field: func(s *Settings) any { return &s.MaxClientCnxns },
+			help:  "Connections from one address; 0 is without bound."},
+		{key: "maxCnxns", kind: kindInt, def: "0", min: 0, max: maxInt,
+			field: func(s *Settings) any { return &s.MaxCnxns },
+			help:  "Connections in all; 0 is without bound."},
+		{key: "4lw.commands.whitelist", kind: kindWords, def: "srvr",
+			field: func(s *Settings) any { return &s.FourLetterWords },
+			help:  "Four-letter words that are answered, separated by commas; `*` is all of them."},
+		{key: "jute.maxbuffer", kind: kindBytes, def: "1048575", min: 1024, max: 1 << 30,
+			field: func(s *Settings) any { return &s.MaxBuffer },
+			help:  "Largest request, and so about the largest data of a znode."},
+		{key: "globalOutstandingLimit", kind: kindInt, def: "100000", min: 1, max: maxInt,
+			field: func(s *Settings) any { return &s.GlobalOutstandingLimit },
+			help: "Writes of all clients that wait for agreement before reading from clients pauses " +
+				"(ZooKeeper: 1000)."},
+		{key: "limits.pendingBytes", kind: kindBytes, def: "64MiB", min: 1 << 20, max: 1 << 40,
+			field: func(s *Settings) any { return &s.PendingBytes },
+			help:  "The same bound in bytes of those writes."},
+		{key: "limits.outboxBytes", kind: kindBytes, def: "16MiB", min: 64 << 10, max: 1 << 40,
+			field: func(s *Settings) any { return &s.OutboxBytes },
+			help:  "Replies and events that wait for a slow client before it is disconnected."},
+		{key: "limits.watchesPerConnection", kind: kindInt, def: "262144", min: 1, max: maxInt,
+			field: func(s *Settings) any { return &s.WatchesPerConnection },
+			help:  "Paths that one connection may watch."},
+	}
+}
+
+func znodeRows() []setting {
+	return []setting{
+		{key: "extendedTypesEnabled", kind: kindBool,
+			field: func(s *Settings) any { return &s.ExtendedTypes },
+			help:  "Allow TTL znodes. Default: false with a zoo.cfg, as in ZooKeeper, true without."},
+		{key: "enforceQuota", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.EnforceQuota },
+			help:  "Refuse what exceeds a hard quota; soft quotas only warn."},
+		{key: "DigestAuthenticationProvider.superDigest", aliases: []string{"superDigest"},
+			flag: "super-digest", kind: kindDigest,
+			field: func(s *Settings) any { return &s.SuperDigest },
+			help: "The super user, `super:HASH` with HASH = base64(SHA-1(\"super:password\")). " +
+				"Default: none."},
+		{key: "znode.container.checkIntervalMs", flag: "container-check-interval", kind: kindMillis,
+			def: "60000", min: 1, max: day,
+			field: func(s *Settings) any { return &s.ContainerCheckInterval },
+			help:  "How often empty containers and overdue TTL znodes are looked for."},
+		{key: "znode.container.maxPerMinute", flag: "container-max-per-minute", kind: kindInt,
+			def: "10000", min: 1, max: maxInt,
+			field: func(s *Settings) any { return &s.ContainerMaxPerMinute },
+			help:  "How many of them are deleted a minute at most."},
+		{key: "znode.container.maxNeverUsedIntervalMs", flag: "container-max-never-used",
+			kind: kindMillis, def: "0", min: 0, max: 365 * day,
+			field: func(s *Settings) any { return &s.ContainerMaxNeverUsed },
+			help:  "Age at which a container that never had a child is deleted; 0 is never."},
+	}
+}
+
+func storageRows() []setting {
+	return []setting{
+		{key: "snapCount", kind: kindInt, def: "100000", min: 2, max: maxInt,
+			field: func(s *Settings) any { return &s.SnapCount },
+			help:  "Transactions after which a snapshot is taken."},
+		{key: "autopurge.snapRetainCount", kind: kindInt, def: "3", min: 0, max: maxInt,
+			field: func(s *Settings) any { return &s.SnapRetainCount },
+			help:  "Snapshots that are kept; fewer than 3 count as 3, as in ZooKeeper."},
+		{key: "log.store", kind: kindChoice, def: LogStoreRaftlog,
+			choices: []string{LogStoreRaftlog, LogStoreBoltDB},
+			field:   func(s *Settings) any { return &s.LogStore },
+			help:    "Store of Raft's log. `raftlog` checks every record and syncs once an append."},
+		{key: "log.overlapSync", kind: kindBool, def: "true",
+			field: func(s *Settings) any { return &s.OverlapSync },
+			help:  "Let the leader's disk sync overlap with the followers'."},
+	}
+}
+
+func httpRows() []setting {
+	return []setting{
+		{key: "admin.enableServer", kind: kindBool, def: "true",
+			field: func(s *Settings) any { return &s.AdminEnabled },
+			help:  "Open the HTTP port."},
+		{key: "admin.serverPort", kind: kindInt, def: "8080", min: 0, max: 65535,
+			field: func(s *Settings) any { return &s.AdminPort },
+			help:  "The HTTP port; 0 is any free one."},
+		{key: "admin.serverAddress", kind: kindText, def: "127.0.0.1",
+			field: func(s *Settings) any { return &s.AdminAddress },
+			help:  "Address of the HTTP port: loopback until one is named (ZooKeeper: all interfaces)."},
+	}
+}
+
+func loggerRows() []setting {
+	return []setting{
+		{key: "logger.format", kind: kindChoice, def: LoggerText,
+			choices: []string{LoggerText, LoggerJSON},
+			field:   func(s *Settings) any { return &s.LoggerFormat },
+			help:    "Form of what is printed."},
+		{key: "logger.level", kind: kindLevel, def: "info",
+			choices: []string{"debug", "info", "warn", "error"},
+			field:   func(s *Settings) any { return &s.LoggerLevel },
+			help:    "Least level that is printed."},
+	}
+}

@@ -1,0 +1,204 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// kind is how the text of a setting is read.
+type kind int
+
+const (
+	kindText kind = iota
+	kindBool
+	kindInt
+	kindBytes   // a number of bytes, or with KiB, MiB, GiB
+	kindMillis  // a number of milliseconds, or a Go duration such as 90s
+	kindChoice  // one of a list of words
+	kindWords   // four-letter words
+	kindDigest  // super:hash; never repeated in a message
+	kindRole    // participant or observer
+	kindLevel   // of the logger
+	kindServers // server lines
+	kindServer  // a server number
+	kindFile    // the zoo.cfg itself
+)
+
+// name is the kind in the documentation and in a flag's usage.
+func (k kind) name() string {
+	return [...]string{"text", "bool", "number", "bytes", "ms", "word", "list", "digest", "role",
+		"level", "servers", "number", "file"}[k]
+}
+
+// fourLetterWords is all that ZooKeeper has (FourLetterCommands).
+func fourLetterWords() []string {
+	return []string{"conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "isro", "mntr",
+		"ruok", "srst", "srvr", "stat", "stmk", "wchc", "wchp", "wchs"}
+}
+
+// set reads text into the setting's field of s. The error says what is wrong
+// and what would be right, without the key.
+func (st *setting) set(s *Settings, text string) error {
+	text = strings.TrimSpace(text)
+	switch st.kind {
+	case kindBool:
+		return st.setBool(st.field(s).(*bool), text)
+	case kindInt, kindBytes:
+		return st.setNumber(st.field(s), text)
+	case kindMillis:
+		return st.setDuration(st.field(s).(*time.Duration), text)
+	case kindServer:
+		n, err := parseServerID(text)
+		*st.field(s).(*int) = n
+		return err
+	case kindRole:
+		role, err := parseRole(text)
+		*st.field(s).(*Role) = role
+		return err
+	case kindLevel:
+		if err := st.field(s).(*slog.Level).UnmarshalText([]byte(text)); err != nil {
+			return fmt.Errorf("%q is no level; want debug, info, warn or error", shorten(text))
+		}
+		return nil
+	case kindWords:
+		words, err := parseWords(text)
+		*st.field(s).(*[]string) = words
+		return err
+	case kindChoice:
+		if !slices.Contains(st.choices, text) {
+			return fmt.Errorf("%q is not known; want %s", shorten(text), strings.Join(st.choices, " or "))
+		}
+	case kindDigest:
+		if err := checkDigest(text); err != nil {
+			return err
+		}
+	}
+	*st.field(s).(*string) = text
+	return nil
+}
+
+func (st *setting) setBool(to *bool, text string) error {
+	switch strings.ToLower(text) {
+	case "true", "yes", "on":
+		*to = true
+	case "false", "no", "off":
+		*to = false
+	default:
+		return fmt.Errorf("%q is neither true nor false", shorten(text))
+	}
+	return nil
+}
+
+// setNumber reads decimal and, because Java's system properties allow it (and
+// jute.maxbuffer is often written 0xfffff), hexadecimal with 0x.
+func (st *setting) setNumber(to any, text string) error {
+	digits, unit := text, int64(1)
+	if st.kind == kindBytes {
+		for i, suffix := range []string{"KiB", "MiB", "GiB"} {
+			if d, ok := strings.CutSuffix(text, suffix); ok {
+				digits, unit = strings.TrimSpace(d), 1<<(10*(i+1))
+			}
+		}
+	}
+	base := 10
+	if d, ok := strings.CutPrefix(digits, "0x"); ok {
+		digits, base = d, 16
+	}
+	n, err := strconv.ParseInt(digits, base, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%q is not a number%s", shorten(text), commentHint(text))
+	}
+	if err != nil || n > st.max/unit || n*unit < st.min {
+		return fmt.Errorf("%s is out of range; want %s", shorten(text), st.bounds())
+	}
+	switch to := to.(type) {
+	case *int:
+		*to = int(n * unit)
+	case *int64:
+		*to = n * unit
+	}
+	return nil
+}
+
+// setDuration reads a bare number in milliseconds, or a Go duration. -1 is 0
+// where ZooKeeper has it mean "the default".
+func (st *setting) setDuration(to *time.Duration, text string) error {
+	d, err := time.ParseDuration(text)
+	if ms, numErr := strconv.ParseInt(text, 10, 64); numErr == nil {
+		if st.minusOne && ms == -1 {
+			*to = 0
+			return nil
+		}
+		if ms < st.min || ms > st.max {
+			return fmt.Errorf("%s is out of range; want %s", text, st.bounds())
+		}
+		d, err = time.Duration(ms)*time.Millisecond, nil
+	}
+	if err != nil {
+		return fmt.Errorf("%q is neither a number of milliseconds nor a duration such as 90s%s",
+			shorten(text), commentHint(text))
+	}
+	if d%time.Millisecond != 0 || d.Milliseconds() < st.min || d.Milliseconds() > st.max {
+		return fmt.Errorf("%s is out of range; want whole milliseconds, %s", text, st.bounds())
+	}
+	*to = d
+	return nil
+}
+
+// commentHint explains the commonest mistake in a properties file.
+func commentHint(text string) string {
+	if strings.ContainsAny(text, "#!") {
+		return "; a comment needs a line of its own"
+	}
+	return ""
+}
+
+// bounds is the range in words.
+func (st *setting) bounds() string {
+	switch {
+	case st.kind == kindServer:
+		return fmt.Sprintf("1 to %d", maxServerID)
+	case st.max == 0:
+		return strings.Join(st.choices, ", ")
+	}
+	text := fmt.Sprintf("%d to %d", st.min, st.max)
+	if st.minusOne {
+		text += ", or -1 for the default"
+	}
+	return text
+}
+
+// parseWords reads 4lw.commands.whitelist.
+func parseWords(text string) ([]string, error) {
+	var words []string
+	for w := range strings.SplitSeq(text, ",") {
+		switch w = strings.TrimSpace(w); {
+		case w == "*":
+			return fourLetterWords(), nil
+		case w == "":
+		case !slices.Contains(fourLetterWords(), w):
+			return nil, fmt.Errorf("%q is no four-letter word; want *, or some of %s",
+				shorten(w), strings.Join(fourLetterWords(), ", "))
+		default:
+			words = append(words, w)
+		}
+	}
+	slices.Sort(words)
+	return slices.Compact(words), nil
+}
+
+// checkDigest knows super:base64(SHA1), which is what ZooKeeper's
+// DigestAuthenticationProvider.main prints.
+func checkDigest(text string) error {
+	user, hash, ok := strings.Cut(text, ":")
+	if text == "" || ok && user == "super" && len(hash) == 28 && strings.HasSuffix(hash, "=") {
+		return nil
+	}
+	return errors.New("the value is not of the form super:HASH (it is not repeated here); " +
+		"want HASH = base64(SHA-1(\"super:password\")), 28 characters")
+}
