@@ -35,6 +35,8 @@ func TestLoad_Errors(t *testing.T) {
 			`a comment needs a line of its own`, nil},
 		{"limits.outboxBytes=9999999999GiB", "zoo.cfg:1: limits.outboxBytes: 9999999999GiB is out of " +
 			"range; want 65536 to 1099511627776", nil},
+		{"admin.serverAddress=0.0.0.0:8080", `zoo.cfg:1: admin.serverAddress: "0.0.0.0:8080" is neither ` +
+			`a host name nor an IP address; want one without a port`, nil},
 		{"enforceQuota=maybe", `zoo.cfg:1: enforceQuota: "maybe" is neither true nor false`, nil},
 		{"log.store=bolt", `zoo.cfg:1: log.store: "bolt" is not known; want raftlog or boltdb`, nil},
 		{"logger.level=loud", `zoo.cfg:1: logger.level: "loud" is no level; ` +

@@ -173,7 +173,7 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 		if st.kind == kindServers || st.kind == kindFile || st.flagName() == "data-dir" {
 			continue // TestLoad_Precedence and all others have them
 		}
-		value := map[kind]string{kindText: "::1", kindBool: "true", kindInt: "4321", kindBytes: "3MiB",
+		value := map[kind]string{kindText: "x", kindHost: "::1", kindBool: "true", kindInt: "4321", kindBytes: "3MiB",
 			kindMillis: "23456", kindWords: "wchp", kindRole: "observer", kindLevel: "debug",
 			kindServer: "7", kindDigest: "super:Y+4oAfIPWvJrxDGwNmxPgI6ZmOs="}[st.kind]
 		switch {

@@ -89,9 +89,6 @@ func (l *loader) resolveRest() {
 		s.FourLetterWords = append(s.FourLetterWords, "isro")
 		slices.Sort(s.FourLetterWords)
 	}
-	if s.AdminAddress == "*" {
-		s.AdminAddress = ""
-	}
 }
 
 // checkServers looks at the list as a whole.
@@ -255,8 +252,6 @@ func (l *loader) resolveClientPort() {
 		}
 		s.ClientPort, s.ClientPortAddress = own.ClientPort, own.ClientHost
 	}
-	s.ClientPortAddress = strings.Trim(s.ClientPortAddress, "[]")
-	s.AdminAddress = strings.Trim(s.AdminAddress, "[]")
 	if unspecified(s.ClientPortAddress) {
 		s.ClientPortAddress = "" // so that both IPv4 and IPv6 are served, as by Java
 	}

@@ -64,8 +64,8 @@ type Settings struct {
 
 	// The HTTP port.
 	AdminEnabled bool
-	AdminPort    int // 0: any free port
-	AdminAddress string
+	AdminPort    int    // 0: any free port
+	AdminAddress string // "": all interfaces
 
 	// What is printed.
 	LoggerFormat string // LoggerText or LoggerJSON

@@ -126,7 +126,7 @@ func clientRows() []setting {
 		{key: "clientPort", kind: kindInt, def: "2181", min: 0, max: 65535,
 			field: func(s *Settings) any { return &s.ClientPort },
 			help:  "Port for ZooKeeper clients; 0 is any free one."},
-		{key: "clientPortAddress", kind: kindText,
+		{key: "clientPortAddress", kind: kindHost,
 			field: func(s *Settings) any { return &s.ClientPortAddress },
 			help:  "Address for ZooKeeper clients. Default: all interfaces."},
 		{key: "clientPortListenBacklog", kind: kindInt, def: "-1", min: -1, max: maxInt,
@@ -214,7 +214,7 @@ func httpRows() []setting {
 		{key: "admin.serverPort", kind: kindInt, def: "8080", min: 0, max: 65535,
 			field: func(s *Settings) any { return &s.AdminPort },
 			help:  "The HTTP port; 0 is any free one."},
-		{key: "admin.serverAddress", kind: kindText, def: "127.0.0.1",
+		{key: "admin.serverAddress", kind: kindHost, def: "127.0.0.1",
 			field: func(s *Settings) any { return &s.AdminAddress },
 			help:  "Address of the HTTP port: loopback until one is named (ZooKeeper: all interfaces)."},
 	}

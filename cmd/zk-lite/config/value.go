@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,12 +28,13 @@ const (
 	kindServers // server lines
 	kindServer  // a server number
 	kindFile    // the zoo.cfg itself
+	kindHost    // a name or address to listen on, without a port
 )
 
 // name is the kind in the documentation and in a flag's usage.
 func (k kind) name() string {
 	return [...]string{"text", "bool", "number", "bytes", "ms", "word", "list", "digest", "role",
-		"level", "servers", "number", "file"}[k]
+		"level", "servers", "number", "file", "host"}[k]
 }
 
 // fourLetterWords is all that ZooKeeper has (FourLetterCommands).
@@ -75,6 +77,11 @@ func (st *setting) set(s *Settings, text string) error {
 		}
 	case kindDigest:
 		if err := checkDigest(text); err != nil {
+			return err
+		}
+	case kindHost:
+		var err error
+		if text, err = parseHost(text); err != nil {
 			return err
 		}
 	}
@@ -190,6 +197,25 @@ func parseWords(text string) ([]string, error) {
 	}
 	slices.Sort(words)
 	return slices.Compact(words), nil
+}
+
+// parseHost reads an address to listen on. Brackets around an IPv6 address are
+// taken off, and what stands for all interfaces becomes "", so that both IPv4
+// and IPv6 are served, as by Java.
+func parseHost(text string) (string, error) {
+	host := text
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		host = strings.TrimSuffix(inner, "]")
+	}
+	_, err := netip.ParseAddr(host)
+	if err != nil && strings.ContainsAny(host, ":/[]* \t") && host != "*" {
+		return "", fmt.Errorf("%q is neither a host name nor an IP address; want one without a port",
+			shorten(text))
+	}
+	if host == "*" || unspecified(host) {
+		return "", nil
+	}
+	return host, nil
 }
 
 // checkDigest knows super:base64(SHA1), which is what ZooKeeper's
