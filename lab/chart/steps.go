@@ -1,0 +1,108 @@
+package chart
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zk-lite/zk-lite/lab/sim"
+)
+
+// Run is what a chart is drawn from.
+type Run struct {
+	Title   string
+	Ring    []sim.ID // columns, from left to right
+	Service bool     // draw a column for the service, at the far left
+	Records []sim.Record
+	// Truncated says that the run was longer than its records.
+	Truncated bool
+	// Background asks for heartbeats and pings to be drawn as well.
+	Background bool
+}
+
+// step is one thing drawn.
+type step struct {
+	at, sent time.Duration
+	kind     sim.Kind
+	from, to sim.ID // to is None for what happens at one process
+	text     string
+	status   string // what the process is now, if that changed; "-" for nothing
+}
+
+func (r Run) columns() []sim.ID {
+	if r.Service {
+		return append([]sim.ID{sim.Service}, r.Ring...)
+	}
+	return slices.Clone(r.Ring)
+}
+
+// steps picks what is worth drawing: messages when they arrive or are lost,
+// faults, commands, facts and timers.
+func (r Run) steps() []step {
+	var steps []step
+	for _, record := range r.Records {
+		if record.Quiet && !r.Background {
+			continue
+		}
+		s := step{at: record.At, sent: record.SentAt, kind: record.Kind,
+			from: record.Process, to: sim.None}
+		switch record.Kind {
+		case sim.Delivered:
+			s.from, s.to, s.text = record.Peer, record.Process, record.Label
+		case sim.Lost:
+			s.to, s.text = record.Peer, record.Label
+		case sim.Crashed:
+			s.text, s.status = fmt.Sprintf("%v crashes", record.Process), "down"
+		case sim.Recovered:
+			s.text, s.status = fmt.Sprintf("%v recovers", record.Process), "-"
+		case sim.Told:
+			s.text = fmt.Sprintf("%v %s", record.Process, record.Label)
+		case sim.TimedOut:
+			if upkeep(record.Type) && !r.Background {
+				continue
+			}
+			s.text = fmt.Sprintf("%v: timer %q runs out", record.Process, record.Type)
+		case sim.Noted:
+			s.text, s.status = describe(record.Process, record.Fact)
+		default:
+			continue
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// upkeep names the timers that only keep something alive.
+func upkeep(timer string) bool {
+	return timer == "ping" || timer == "beat" || timer == "lease" || timer == "retry" ||
+		len(timer) > 3 && timer[:3] == "fd/"
+}
+
+// describe puts a fact in words and says what it makes of the process.
+func describe(p sim.ID, f sim.Fact) (text, status string) {
+	term := ""
+	if f.Number > 0 {
+		term = fmt.Sprintf(" in term %d", f.Number)
+	}
+	switch f.Name {
+	case "leader":
+		switch f.About {
+		case sim.None:
+			return fmt.Sprintf("%v holds no leader%s", p, term), "-"
+		case p, sim.Service:
+			return fmt.Sprintf("%v LEADS%s", p, term), "LEADS"
+		}
+		return fmt.Sprintf("%v takes %v as leader%s", p, f.About, term), f.About.String()
+	case "request":
+		return fmt.Sprintf("%v asks", p), "asks"
+	case "enter":
+		return fmt.Sprintf("%v ENTERS", p), "INSIDE"
+	case "exit":
+		return fmt.Sprintf("%v leaves", p), "-"
+	case "suspect":
+		return fmt.Sprintf("%v suspects %v", p, f.About), ""
+	case "trust":
+		return fmt.Sprintf("%v trusts %v again", p, f.About), ""
+	}
+	return fmt.Sprintf("%v: %s %v", p, f.Name, f.About), ""
+}

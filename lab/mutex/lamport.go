@@ -1,0 +1,100 @@
+package mutex
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zk-lite/zk-lite/lab/sim"
+)
+
+// Lamport's algorithm: L. Lamport, "Time, Clocks, and the Ordering of Events in
+// a Distributed System", CACM 21(7), 1978. Every process keeps the queue of all
+// requests in timestamp order. A process enters when its own request is first
+// and it has heard from everybody since; 3(N-1) messages. Links must be first-in
+// first-out: that is why hearing a later message rules out an earlier request.
+
+type stamped struct {
+	kind  string
+	stamp stamp
+}
+
+func (m stamped) Type() string   { return m.kind }
+func (m stamped) String() string { return fmt.Sprintf("%s (%d,%d)", m.kind, m.stamp.clock, m.stamp.id) }
+
+const (
+	kindRequest = "request"
+	kindReply   = "reply"
+	kindRelease = "release"
+)
+
+type lamport struct {
+	section
+	self  sim.ID
+	peers []sim.ID // all ids, ascending; shared and never changed
+	clock int
+	own   stamp
+	queue []stamp
+	heard []int // latest clock heard, by place in peers
+}
+
+// Step implements sim.Node.
+func (l lamport) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
+	var out sim.Output
+	switch e := event.(type) {
+	case sim.Recover:
+		l.phase = outside
+		l.queue = drop(l.queue, l.self)
+	case Request:
+		if l.want(&out) {
+			l.clock++
+			l.own = stamp{l.clock, l.self}
+			l.queue = insert(l.queue, l.own)
+			l.tell(kindRequest, &out)
+			l.tryEnter(&out)
+		}
+	case sim.Deliver:
+		l.receive(e.From, e.Message.(stamped), &out)
+		l.tryEnter(&out)
+	case sim.Timeout:
+		l.exit(&out)
+		l.queue = drop(l.queue, l.self)
+		l.clock++
+		l.tell(kindRelease, &out)
+	}
+	return l, out
+}
+
+func (l *lamport) receive(from sim.ID, m stamped, out *sim.Output) {
+	l.clock = max(l.clock, m.stamp.clock) + 1
+	at, _ := slices.BinarySearch(l.peers, from)
+	l.heard = slices.Clone(l.heard)
+	l.heard[at] = max(l.heard[at], m.stamp.clock)
+	switch m.kind {
+	case kindRequest:
+		l.queue = insert(l.queue, m.stamp)
+		out.Send(from, stamped{kindReply, stamp{l.clock, l.self}})
+	case kindRelease:
+		l.queue = drop(l.queue, from)
+	}
+}
+
+func (l *lamport) tell(kind string, out *sim.Output) {
+	for _, id := range l.peers {
+		if id != l.self {
+			out.Send(id, stamped{kind, stamp{l.clock, l.self}})
+		}
+	}
+}
+
+func (l *lamport) tryEnter(out *sim.Output) {
+	if l.phase != wanting || l.queue[0] != l.own {
+		return
+	}
+	for i, id := range l.peers {
+		if id != l.self && l.heard[i] <= l.own.clock {
+			return
+		}
+	}
+	l.enter(out)
+}

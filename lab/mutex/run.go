@@ -1,0 +1,202 @@
+package mutex
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/lab/sim"
+	"github.com/zk-lite/zk-lite/lab/znodes"
+)
+
+// Algorithm describes one algorithm.
+type Algorithm struct {
+	Name    string
+	Title   string
+	service func(c Config) sim.Node // the process outside the ring, if any
+	// sessions: the service is reached over TCP.
+	sessions bool
+	// perpetual: the algorithm never falls silent.
+	perpetual bool
+	build     func(c Config, peers []sim.ID, id sim.ID) sim.Node
+}
+
+// Algorithms returns all algorithms in the order of the lectures.
+func Algorithms() []Algorithm {
+	return []Algorithm{
+		{Name: "central", Title: "Central coordinator",
+			service: func(Config) sim.Node { return coordinator{holder: sim.None} },
+			build: func(c Config, _ []sim.ID, _ sim.ID) sim.Node {
+				return centralClient{section{hold: c.Hold}}
+			}},
+		{Name: "token-ring", Title: "Token ring", perpetual: true,
+			build: func(c Config, _ []sim.ID, id sim.ID) sim.Node {
+				return tokenNode{section: section{hold: c.Hold}, first: id == c.IDs[0],
+					regenerate: c.Regenerate}
+			}},
+		{Name: "lamport", Title: "Lamport",
+			build: func(c Config, peers []sim.ID, id sim.ID) sim.Node {
+				return lamport{section: section{hold: c.Hold}, self: id, peers: peers,
+					heard: make([]int, len(peers))}
+			}},
+		{Name: "ricart-agrawala", Title: "Ricart-Agrawala",
+			build: func(c Config, peers []sim.ID, id sim.ID) sim.Node {
+				return ricart{section: section{hold: c.Hold}, self: id, peers: peers}
+			}},
+		{Name: "maekawa", Title: "Maekawa",
+			build: func(c Config, peers []sim.ID, id sim.ID) sim.Node {
+				place, _ := slices.BinarySearch(peers, id)
+				return maekawa{section: section{hold: c.Hold}, self: id,
+					set: votingSet(peers, place), repair: c.Repair}
+			}},
+		{Name: "zookeeper", Title: "ZooKeeper lock recipe", sessions: true, perpetual: true,
+			service: func(c Config) sim.Node {
+				return znodes.NewService(sessionTimeout * c.Network.Delay.Max)
+			},
+			build: func(c Config, _ []sim.ID, id sim.ID) sim.Node {
+				bound := c.Network.Delay.Max
+				return zookeeperLock{section: section{hold: c.Hold}, mine: -1, watched: -1,
+					client: znodes.NewClient(id, bound, sessionTimeout*bound)}
+			}},
+	}
+}
+
+// Lookup finds an algorithm by name.
+func Lookup(name string) (Algorithm, error) {
+	var names []string
+	for _, a := range Algorithms() {
+		if a.Name == name {
+			return a, nil
+		}
+		names = append(names, a.Name)
+	}
+	return Algorithm{}, fmt.Errorf("mutex algorithm %q is unknown: want one of %s",
+		name, strings.Join(names, ", "))
+}
+
+// Config describes a run. Zero values stand for the defaults named.
+type Config struct {
+	Algorithm string
+	// IDs of the processes in ring order, clockwise. Must not be empty.
+	IDs []sim.ID
+	// Requesters ask for the lock; default all.
+	Requesters []sim.ID
+	// Requests each of them makes, one after the other; default 1.
+	Requests int
+	// Spacing delays the first request of the k-th requester by k times it.
+	// Default 0: all ask at once.
+	Spacing time.Duration
+	// FirstRequest is when the first requester asks.
+	FirstRequest time.Duration
+	// Think is how long a process stays outside between two turns.
+	Think time.Duration
+	// Hold is how long a process stays inside; default one unit.
+	Hold time.Duration
+	// Regenerate is the silence after which the first process of the token ring
+	// makes a new token; default 0, never.
+	Regenerate time.Duration
+	// Repair makes Maekawa's voters use fail, inquire and relinquish.
+	Repair    bool
+	Faults    []sim.Fault
+	Network   sim.Network
+	Seed      uint64
+	MaxTime   time.Duration
+	Keep      bool
+	CheckPure bool
+	Observers []sim.Observer
+}
+
+// Fairness of the order in which requests were served.
+type Fairness struct {
+	// Overtakes counts pairs in which the later request was served first.
+	Overtakes int     `json:"overtakes"`
+	WaitMean  float64 `json:"wait_mean"`
+	WaitMax   float64 `json:"wait_max"`
+}
+
+// Result is the outcome of a run.
+type Result struct {
+	Algorithm string       `json:"algorithm"`
+	N         int          `json:"n"`
+	Messages  sim.Messages `json:"messages"`
+	// Time in units until the last message that is not upkeep was delivered or
+	// the last process left.
+	Time   float64 `json:"time"`
+	Leader *sim.ID `json:"leader"` // always null: nobody is elected
+	Safe   bool    `json:"safe"`
+	Live   bool    `json:"live"`
+	Seed   uint64  `json:"seed"`
+	// Requests that were made or were still to be made by processes up at the end.
+	Requests int `json:"requests"`
+	Entries  int `json:"entries"`
+	// MessagesPerEntry counts all types but session upkeep.
+	MessagesPerEntry float64 `json:"messages_per_entry"`
+	// ClientDelay is from request to entry when nobody else asks or is inside.
+	ClientDelay Delay `json:"client_delay"`
+	// SyncDelay is from an exit to the next entry when somebody waits.
+	SyncDelay  Delay        `json:"sync_delay"`
+	Fairness   Fairness     `json:"fairness"`
+	Lost       int          `json:"lost"`
+	Ended      string       `json:"ended"`
+	Violations []string     `json:"violations"`
+	Records    []sim.Record `json:"-"`
+	Truncated  bool         `json:"-"`
+	Ring       []sim.ID     `json:"-"`
+	Service    bool         `json:"-"`
+}
+
+func complete(c *Config, a Algorithm) error {
+	if len(c.IDs) == 0 {
+		return fmt.Errorf("mutual exclusion needs at least one process")
+	}
+	if c.Network.Delay == (sim.Delay{}) {
+		c.Network.Delay = sim.Delay{Min: sim.Unit, Max: sim.Unit}
+	}
+	c.Network.Sessions = a.sessions
+	if c.Requests == 0 {
+		c.Requests = 1
+	}
+	if c.Requests < 1 || c.Requests > MaxRequests {
+		return fmt.Errorf("%d requests: want 1 to %d", c.Requests, MaxRequests)
+	}
+	if c.Hold == 0 {
+		c.Hold = sim.Unit
+	}
+	if len(c.Requesters) == 0 {
+		c.Requesters = c.IDs
+	}
+	for _, id := range c.Requesters {
+		if !slices.Contains(c.IDs, id) {
+			return fmt.Errorf("requester %d is not among the processes", int(id))
+		}
+	}
+	if c.Regenerate != 0 && a.Name != "token-ring" {
+		return fmt.Errorf("%s has no token to regenerate: that is for token-ring", a.Name)
+	}
+	if c.Repair && a.Name != "maekawa" {
+		return fmt.Errorf("%s needs no repair: that is for maekawa", a.Name)
+	}
+	if c.MaxTime == 0 {
+		c.MaxTime = defaultTime(*c)
+	}
+	return nil
+}
+
+// MaxRequests bounds the requests of one process, and so the length of a run.
+const MaxRequests = 10_000
+
+// defaultTime is long past the last fault and long against the time any of the
+// algorithms needs for all requests.
+func defaultTime(c Config) time.Duration {
+	last := c.FirstRequest + c.Spacing*time.Duration(len(c.Requesters))
+	for _, f := range c.Faults {
+		last = max(last, f.At)
+	}
+	for _, p := range c.Network.Partitions {
+		last = max(last, p.Until)
+	}
+	turns := time.Duration(len(c.Requesters) * c.Requests)
+	turn := c.Hold + c.Think + 20*c.Network.Delay.Max
+	return last + turns*turn + time.Duration(10*len(c.IDs)+200)*c.Network.Delay.Max
+}

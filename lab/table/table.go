@@ -1,0 +1,137 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/lab/sim"
+)
+
+// Sizes a table may have.
+const (
+	// MinN is the least number of processes for which the formulas are meant: a
+	// coordinator that fails, and two processes that have to agree.
+	MinN = 3
+	// MaxN keeps a table within a minute; the quadratic algorithms send a
+	// million messages at 1024 processes.
+	MaxN = 1024
+)
+
+// Relation says how measured and formula must compare.
+type Relation string
+
+// The relations.
+const (
+	Equal Relation = "="
+	Below Relation = "<"
+	// Sampled: the formula is the mean over all cases, of which some were run.
+	Sampled Relation = "~"
+)
+
+// Row is one measurement.
+type Row struct {
+	Family    string   `json:"family"` // election or mutex
+	Algorithm string   `json:"algorithm"`
+	Case      string   `json:"case"`
+	N         int      `json:"n"`
+	Quantity  string   `json:"quantity"`
+	Measured  float64  `json:"measured"`
+	Relation  Relation `json:"relation"`
+	Formula   string   `json:"formula"`
+	Expected  float64  `json:"expected"`
+	Holds     bool     `json:"holds"`
+}
+
+// sampleTolerance is how far the mean of a sample may lie from that of all
+// cases. The samples are evenly spread, so what is left is the rounding of their
+// places, not chance.
+const sampleTolerance = 0.25
+
+func (r Row) judged() Row {
+	switch r.Relation {
+	case Equal:
+		r.Holds = math.Abs(r.Measured-r.Expected) < 1e-6*max(1, r.Expected)
+	case Below:
+		r.Holds = r.Measured < r.Expected
+	case Sampled:
+		r.Holds = math.Abs(r.Measured-r.Expected) <= sampleTolerance*r.Expected
+	}
+	return r
+}
+
+// ParseSizes reads a list such as 6,16,64.
+func ParseSizes(text string) ([]int, error) {
+	var sizes []int
+	for part := range strings.SplitSeq(text, ",") {
+		id, err := sim.ParseID(part)
+		if err != nil || int(id) < MinN || int(id) > MaxN {
+			return nil, fmt.Errorf("size %q: want a whole number from %d to %d", part, MinN, MaxN)
+		}
+		sizes = append(sizes, int(id))
+	}
+	return sizes, nil
+}
+
+// Make measures all rows for all sizes, grouped by algorithm.
+func Make(ctx context.Context, sizes []int, seed uint64) ([]Row, error) {
+	var rows []Row
+	for _, measure := range measures() {
+		for _, n := range sizes {
+			if err := ctx.Err(); err != nil {
+				return nil, fmt.Errorf("making the table: %w", err)
+			}
+			if n < MinN || n > MaxN {
+				return nil, fmt.Errorf("size %d: want %d to %d", n, MinN, MaxN)
+			}
+			more, err := measure(ctx, n, seed)
+			if err != nil {
+				return nil, fmt.Errorf("measuring at n=%d: %w", n, err)
+			}
+			for _, r := range more {
+				r.N = n
+				rows = append(rows, r.judged())
+			}
+		}
+	}
+	return rows, nil
+}
+
+// measure makes the rows of one algorithm at one size.
+type measure func(ctx context.Context, n int, seed uint64) ([]Row, error)
+
+func measures() []measure {
+	return []measure{bully, ring, lcr, hirschberg, broadcast, anonymous, majority, herd, zookeeper,
+		central, tokenRing, lamport, ricart, maekawa, lock}
+}
+
+// Text writes the table in columns.
+func Text(w io.Writer, rows []Row) error {
+	var b strings.Builder
+	form := "%-15s %-22s %6s  %-26s %12s  %-1s %12s  %-24s %s\n"
+	fmt.Fprintf(&b, form, "algorithm", "case", "n", "quantity", "measured", "", "formula", "", "")
+	last := ""
+	for _, r := range rows {
+		if r.Algorithm != last && last != "" {
+			b.WriteString("\n")
+		}
+		last = r.Algorithm
+		holds := "ok"
+		if !r.Holds {
+			holds = "BROKEN"
+		}
+		fmt.Fprintf(&b, form, r.Algorithm, r.Case, fmt.Sprint(r.N), r.Quantity,
+			number(r.Measured), r.Relation, number(r.Expected), r.Formula, holds)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func number(v float64) string {
+	if v == math.Trunc(v) {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}

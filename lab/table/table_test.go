@@ -1,0 +1,123 @@
+package table
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/lab/election"
+	"github.com/zk-lite/zk-lite/lab/sim"
+)
+
+// assertHolds makes the rows of the sizes and fails for each that is broken.
+func assertHolds(t *testing.T, sizes []int) {
+	t.Helper()
+	rows, err := Make(t.Context(), sizes, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) < 40*len(sizes) {
+		t.Errorf("%d rows for %d sizes: want every algorithm at every size", len(rows), len(sizes))
+	}
+	for _, r := range rows {
+		if !r.Holds {
+			t.Errorf("%s %s n=%d: %s measured %v, want %s %v (%s)", r.Algorithm, r.Case, r.N,
+				r.Quantity, r.Measured, r.Relation, r.Expected, r.Formula)
+		}
+	}
+}
+
+func TestMake_EverySizeUpTo64_FormulasHold(t *testing.T) {
+	var sizes []int
+	for n := MinN; n <= 64; n++ {
+		sizes = append(sizes, n)
+	}
+	assertHolds(t, sizes)
+}
+
+func TestMake_SampledAbove64_FormulasHold(t *testing.T) {
+	sizes := []int{65, 100, 127, 128, 129, 256}
+	if !testing.Short() {
+		sizes = append(sizes, 500, 1000, 1024)
+	}
+	assertHolds(t, sizes)
+}
+
+// TestRow_Judged_Broken shows that the check can fail.
+func TestRow_Judged_Broken(t *testing.T) {
+	for _, r := range []Row{
+		{Measured: 15, Relation: Equal, Expected: 16},
+		{Measured: 16, Relation: Below, Expected: 16},
+		{Measured: 20, Relation: Sampled, Expected: 10},
+	} {
+		if r.judged().Holds {
+			t.Errorf("%v %s %v passes as holding", r.Measured, r.Relation, r.Expected)
+		}
+	}
+}
+
+func TestDistanceSum_Extremes(t *testing.T) {
+	if got := DistanceSum(Ascending(6)); got != 11 {
+		t.Errorf("ascending: %d, want 2n-1 = 11", got)
+	}
+	if got := DistanceSum(Descending(6)); got != 21 {
+		t.Errorf("descending: %d, want n(n+1)/2 = 21", got)
+	}
+	// 3 32 5 80 6 12 clockwise: 1 + 2 + 1 + 6 + 1 + (12 to 32) 2.
+	if got := DistanceSum([]sim.ID{3, 32, 5, 80, 6, 12}); got != 13 {
+		t.Errorf("the slides' ring: %d, want 13", got)
+	}
+}
+
+// TestBitReversed_Permutation: every id once, for sizes that are no power of two.
+func TestBitReversed_Permutation(t *testing.T) {
+	for n := 2; n <= 70; n++ {
+		got := slices.Sorted(slices.Values(BitReversed(n)))
+		if !slices.Equal(got, Ascending(n)) {
+			t.Fatalf("n=%d: %v", n, got)
+		}
+	}
+}
+
+// TestLCR_EveryArrangementUpTo6_DistanceSum checks the formula exhaustively.
+func TestLCR_EveryArrangementUpTo6_DistanceSum(t *testing.T) {
+	var permute func(ids []sim.ID, k int)
+	permute = func(ids []sim.ID, k int) {
+		if k == len(ids) {
+			r, err := election.Run(election.Config{Algorithm: "lcr", IDs: slices.Clone(ids)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Messages.ByType["candidate"] != DistanceSum(ids) || !r.Safe || !r.Live {
+				t.Errorf("%v: %+v, want %d candidate messages", ids, r, DistanceSum(ids))
+			}
+			hs, err := election.Run(election.Config{Algorithm: "hs", IDs: slices.Clone(ids)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if float64(hs.Messages.Total) >= HSBound(len(ids)) || !hs.Safe || !hs.Live {
+				t.Errorf("hs %v: %+v, want under %v messages", ids, hs, HSBound(len(ids)))
+			}
+			return
+		}
+		for i := k; i < len(ids); i++ {
+			ids[k], ids[i] = ids[i], ids[k]
+			permute(ids, k+1)
+			ids[k], ids[i] = ids[i], ids[k]
+		}
+	}
+	for n := 2; n <= 6; n++ {
+		permute(Ascending(n), 0)
+	}
+}
+
+func TestParseSizes_Errors(t *testing.T) {
+	for _, bad := range []string{"", "x", "2", "6,", "1025", "-4", "6;16"} {
+		if got, err := ParseSizes(bad); err == nil {
+			t.Errorf("%q parses as %v", bad, got)
+		}
+	}
+	got, err := ParseSizes("6, 16,1024")
+	if err != nil || !slices.Equal(got, []int{6, 16, 1024}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
