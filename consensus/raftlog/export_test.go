@@ -8,3 +8,6 @@ func (s *Store) Settle() {
 		s.cond.Wait()
 	}
 }
+
+// RequestDrop asks the keeper for a round of dropping, as the end of a prefix deletion does.
+func (s *Store) RequestDrop() { s.requestDrop() }

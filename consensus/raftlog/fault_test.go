@@ -100,7 +100,7 @@ func TestStore_FailedSync_IsFinal(t *testing.T) {
 // A kernel that failed a sync may keep the pages as clean, so that they are read back though the
 // disk never got them. A restart without a reboot must write them again before it trusts them.
 func TestOpen_AfterFailedSync_WritesTailAgain(t *testing.T) {
-	f := faultfs.New(1, 1<<20) // one page: the whole unsynced tail is lost or kept
+	f := faultfs.New(1, 64) // small pages: nothing written later covers the tail by accident
 	var disk failSyncs
 	s := openFault(t, f, raftlog.Options{})
 	must(t, s.StoreLogs(entries(1, 10, 1)))
@@ -139,6 +139,7 @@ func TestStore_FullDisk_RefusesAndRecovers(t *testing.T) {
 	if err := s.StoreLogs(entries(last+1, last+7, 1)); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("again: error %v, want ENOSPC", err)
 	}
+	f.SetCapacity(f.Used()) // not even room for a manifest
 	// A full disk does not keep the log from being shortened, which makes room.
 	must(t, s.DeleteRange(1, last-10))
 	s.Settle()
@@ -388,6 +389,44 @@ func TestStore_DeleteRange_DropsSegmentsUnderLoad(t *testing.T) {
 	}
 	must(t, s.Close())
 	checkLog(t, openFault(t, f, raftlog.Options{}), entries(n-99, n, 1))
+}
+
+// A deletion that is visible but not durable must not cost a file: its record may be lost in a power
+// cut, and the log would then start with entries whose segments are gone.
+func TestStore_DeleteRange_KeepsFilesUntilDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := faultfs.New(1, 512)
+		s, err := tryOpen(f, raftlog.Options{})
+		must(t, err)
+		must(t, s.StoreLogs(entries(1, 300, 1)))
+		s.Settle()
+		heal := make(chan struct{})
+		f.SetFault(func(op faultfs.Op, name string) error {
+			if op == faultfs.OpSync && strings.HasSuffix(name, ".seg") {
+				<-heal
+			}
+			return nil
+		})
+		before := s.Stats().Segments
+		done := make(chan error, 1)
+		go func() { done <- s.DeleteRange(1, 290) }()
+		synctest.Wait()
+		if first, _ := s.FirstIndex(); first != 291 {
+			t.Fatalf("first index %d while the deletion syncs, want 291", first)
+		}
+		s.RequestDrop() // left from an earlier deletion
+		synctest.Wait()
+		if n := s.Stats().Segments; n != before || before < 4 {
+			t.Errorf("%d segments before the deletion is durable, want %d", n, before)
+		}
+		close(heal)
+		must(t, <-done)
+		s.Settle()
+		if n := s.Stats().Segments; n >= before {
+			t.Errorf("%d segments after the deletion, %d before", n, before)
+		}
+		must(t, s.Close())
+	})
 }
 
 func TestStore_Stats_CountsAndLatencies(t *testing.T) {

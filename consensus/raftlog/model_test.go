@@ -106,6 +106,9 @@ func (r *modelRun) step() error {
 		}
 		r.m.durable()
 		return r.open()
+	case k < 96:
+		r.fs.Kill() // what was written is read again, but may still be lost
+		return faultfs.ErrPowerCut
 	case k < 97:
 		r.fs.PowerCut()
 		return faultfs.ErrPowerCut

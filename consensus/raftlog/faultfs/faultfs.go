@@ -14,8 +14,8 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 )
 
-// ErrPowerCut is the error of every operation on files opened before a power cut, and of all
-// operations between the cut and PowerOn.
+// ErrPowerCut is the error of every operation on files opened before a power cut or a kill, and of
+// all operations between that and PowerOn.
 var ErrPowerCut = errors.New("faultfs: power cut")
 
 // DefaultPageSize is the granularity at which unsynced content survives a power cut.
@@ -135,8 +135,25 @@ func (f *FS) PowerCut() {
 	f.cutLocked()
 }
 
-// PowerOn turns the file system on again. If neither PowerCut nor CutAfter's cut has come, the cut
-// comes now. The stores of the life before must be closed by then: their operations on names,
+// Kill ends the process but not the kernel: open files and locks become useless, and what was
+// written but not synced stays to be read, still not on the disk. Off until PowerOn.
+func (f *FS) Kill() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.life++
+	f.off = true
+	f.locks = map[string]int{}
+}
+
+// Used returns the sum of all file lengths in bytes.
+func (f *FS) Used() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.usedLocked()
+}
+
+// PowerOn turns the file system on again. If it is not off, because CutAfter's cut has not come
+// yet, the cut comes now. The stores of the life before must be closed by then: their operations on names,
 // unlike those on open files, cannot be told from those of the new life.
 func (f *FS) PowerOn() {
 	f.mu.Lock()
