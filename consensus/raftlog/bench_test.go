@@ -87,7 +87,8 @@ func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
 	s := openDir(b, dir, raftlog.Options{Async: always})
 	for i := uint64(1); i <= 200_000; i++ {
-		if err := s.StoreLog(&raft.Log{Index: i, Term: 1, Data: make([]byte, benchEntrySize)}); err != nil {
+		e := &raft.Log{Index: i, Term: 1, Data: make([]byte, benchEntrySize)}
+		if err := s.StoreLog(e); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -4,7 +4,10 @@ package raftlog
 func (s *Store) Settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.err == nil && !s.stopping && (!s.keeper.idle || len(s.kick) > 0 || s.keeper.noted < s.durable) {
+	busy := func() bool {
+		return !s.keeper.idle || len(s.kick) > 0 || s.keeper.noted < s.durable
+	}
+	for s.err == nil && !s.stopping && busy() {
 		s.cond.Wait()
 	}
 }

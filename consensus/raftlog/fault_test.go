@@ -391,8 +391,8 @@ func TestStore_DeleteRange_DropsSegmentsUnderLoad(t *testing.T) {
 	checkLog(t, openFault(t, f, raftlog.Options{}), entries(n-99, n, 1))
 }
 
-// A deletion that is visible but not durable must not cost a file: its record may be lost in a power
-// cut, and the log would then start with entries whose segments are gone.
+// A deletion that is visible but not durable must not cost a file: its record may be lost in a
+// power cut, and the log would then start with entries whose segments are gone.
 func TestStore_DeleteRange_KeepsFilesUntilDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := faultfs.New(1, 512)

@@ -194,7 +194,9 @@ func TestSegmentID_InvertsPath(t *testing.T) {
 			t.Errorf("segmentID(%s) = %d, %v", segmentPath("", id), got, ok)
 		}
 	}
-	for _, name := range []string{"", "manifest", "1.seg", "0000000g.seg", "0000000A.seg", "+0000001.seg"} {
+	for _, name := range []string{
+		"", "manifest", "1.seg", "0000000g.seg", "0000000A.seg", "+0000001.seg",
+	} {
 		if _, ok := segmentID(name); ok {
 			t.Errorf("%q taken for a segment", name)
 		}
