@@ -10,11 +10,11 @@ import (
 // Maekawa's algorithm: M. Maekawa, "A sqrt(N) Algorithm for Mutual Exclusion in
 // Decentralized Systems", ACM TOCS 3(2), 1985. A process needs the votes of its
 // voting set only; any two sets meet, and a voter has one vote. In the plain form
-// three processes can each hold a vote that the next one waits for: a deadlock.
-// The repair (B. Sanders, "The Information Structure of Distributed Mutual
-// Exclusion Algorithms", ACM TOCS 5(3), 1987) ranks requests by timestamp: a
-// voter that voted for the later of two inquires, and who cannot win for now
-// relinquishes.
+// that lectures begin with, processes can each hold a vote that the next one
+// waits for: a deadlock. The paper's own remedy, as corrected by B. Sanders ("The
+// Information Structure of Distributed Mutual Exclusion Algorithms", ACM TOCS
+// 5(3), 1987), ranks requests by timestamp: a voter that voted for the later of
+// two inquires, and who cannot win for now relinquishes.
 
 // kindVote and the rest are the messages beside request and release.
 const (
@@ -45,10 +45,10 @@ func votingSet(peers []sim.ID, place int) []sim.ID {
 // maekawa is the state of one process, voter and asker at once.
 type maekawa struct {
 	section
-	self   sim.ID
-	set    []sim.ID // voting set, ascending, with self; never changed
-	repair bool     // use fail, inquire and relinquish
-	clock  int
+	self  sim.ID
+	set   []sim.ID // voting set, ascending, with self; never changed
+	plain bool     // without fail, inquire and relinquish
+	clock int
 
 	own       stamp
 	votes     []sim.ID
@@ -132,7 +132,7 @@ func (m *maekawa) consider(r stamp, out *sim.Output) {
 	switch {
 	case m.given == stamp{}:
 		m.give(r, out)
-	case !m.repair:
+	case m.plain:
 		m.queue = append(slices.Clone(m.queue), r)
 	default:
 		ahead := m.given.before(r) || len(m.queue) > 0 && m.queue[0].before(r)

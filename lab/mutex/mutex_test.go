@@ -25,8 +25,7 @@ func mustRun(t *testing.T, c Config) Result {
 }
 
 // TestRun_Contention_SafeAndLive runs every algorithm with all processes asking
-// again and again under random delays. Plain Maekawa may deadlock and is run
-// with its repair; that it does deadlock without is shown elsewhere.
+// again and again under random delays.
 func TestRun_Contention_SafeAndLive(t *testing.T) {
 	seeds := uint64(2000)
 	if testing.Short() {
@@ -38,8 +37,8 @@ func TestRun_Contention_SafeAndLive(t *testing.T) {
 			for seed := uint64(1); seed <= seeds && bad < 3; seed++ {
 				n := 1 + int(seed%9)
 				r := mustRun(t, Config{Algorithm: a.Name, IDs: upTo(n), Seed: seed, Requests: 3,
-					Repair: a.Name == "maekawa", CheckPure: seed%50 == 0,
-					Spacing: time.Duration(seed%4) * sim.Unit / 2, Hold: sim.Unit / 2,
+					CheckPure: seed%50 == 0,
+					Spacing:   time.Duration(seed%4) * sim.Unit / 2, Hold: sim.Unit / 2,
 					Think:   time.Duration(seed%3) * sim.Unit,
 					Network: sim.Network{Delay: sim.Delay{Min: sim.Unit / 10, Max: sim.Unit}}})
 				if !r.Safe || !r.Live || r.Entries != 3*n {

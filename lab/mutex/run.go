@@ -48,7 +48,7 @@ func Algorithms() []Algorithm {
 			build: func(c Config, peers []sim.ID, id sim.ID) sim.Node {
 				place, _ := slices.BinarySearch(peers, id)
 				return maekawa{section: section{hold: c.Hold}, self: id,
-					set: votingSet(peers, place), repair: c.Repair}
+					set: votingSet(peers, place), plain: c.Plain}
 			}},
 		{Name: "zookeeper", Title: "ZooKeeper lock recipe", sessions: true, perpetual: true,
 			service: func(c Config) sim.Node {
@@ -96,8 +96,9 @@ type Config struct {
 	// Regenerate is the silence after which the first process of the token ring
 	// makes a new token; default 0, never.
 	Regenerate time.Duration
-	// Repair makes Maekawa's voters use fail, inquire and relinquish.
-	Repair    bool
+	// Plain makes Maekawa's voters do without fail, inquire and relinquish, so
+	// that they can deadlock.
+	Plain     bool
 	Faults    []sim.Fault
 	Network   sim.Network
 	Seed      uint64
@@ -174,8 +175,8 @@ func complete(c *Config, a Algorithm) error {
 	if c.Regenerate != 0 && a.Name != "token-ring" {
 		return fmt.Errorf("%s has no token to regenerate: that is for token-ring", a.Name)
 	}
-	if c.Repair && a.Name != "maekawa" {
-		return fmt.Errorf("%s needs no repair: that is for maekawa", a.Name)
+	if c.Plain && a.Name != "maekawa" {
+		return fmt.Errorf("%s has no plain form: that is for maekawa", a.Name)
 	}
 	if c.MaxTime == 0 {
 		c.MaxTime = defaultTime(*c)

@@ -35,7 +35,7 @@ type cost struct {
 // costRows measures one process alone, and two of which the second has to wait.
 func costRows(n int, c cost) ([]Row, error) {
 	base := mutex.Config{Algorithm: c.algorithm, IDs: Ascending(n), Requests: 1,
-		Hold: 20 * sim.Unit, Repair: c.algorithm == "maekawa"}
+		Hold: 20 * sim.Unit}
 	alone := base
 	alone.Requesters = []sim.ID{1}
 	one, err := lockRun(alone)

@@ -1,0 +1,106 @@
+package labcli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/lab/chart"
+	"github.com/zk-lite/zk-lite/lab/scenario"
+)
+
+// Options connects the lab to what it must not import.
+type Options struct {
+	// Real returns a runner that performs scenarios on the running ensemble at
+	// the addresses given. Nil leaves the flag --servers out.
+	Real func(servers string) (scenario.Runner, error)
+}
+
+// Command returns the command "lab" with its subcommands.
+func Command(o Options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lab",
+		Short: "Run and count the classical election and mutual exclusion algorithms",
+		Long: "The lab runs the algorithms of the lectures on a deterministic simulator and counts\n" +
+			"their messages. The same flags and the same seed give the same output. Times are in\n" +
+			"units: one unit is one message time at the default delay.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(electionCommand(), mutexCommand(), detectorCommand(), tableCommand(),
+		scenarioCommand(o))
+	return c
+}
+
+// writeJSON writes one indented object.
+func writeJSON(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "%s\n", data)
+	return err
+}
+
+// writeFile draws into a file, which is complete or an error.
+func writeFile(name string, draw func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("creating the picture: %w", err)
+	}
+	if err := draw(f); err != nil {
+		f.Close()
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}
+
+// outputFlags say what becomes of a run.
+type outputFlags struct {
+	json, trace, background bool
+	svg, html               string
+	width, rows             int
+}
+
+func (f *outputFlags) register(c *cobra.Command) {
+	flags := c.Flags()
+	flags.BoolVar(&f.json, "json", false, "print the result as JSON; with --trace, the chart is its key trace")
+	flags.BoolVar(&f.trace, "trace", false, "draw the run as a message-sequence chart")
+	flags.BoolVar(&f.background, "all-messages", false, "draw heartbeats and pings as well")
+	flags.IntVar(&f.width, "width", 100, "greatest width of the chart in characters")
+	flags.IntVar(&f.rows, "rows", 200, "greatest number of rows of the chart")
+	flags.StringVar(&f.svg, "svg", "", "write the run as a picture to this `file`")
+	flags.StringVar(&f.html, "html", "", "write a page that steps through the run to this `file`")
+}
+
+func (f *outputFlags) check() error {
+	if f.width < chart.MinWidth {
+		return fmt.Errorf("--width %d: want %d or more", f.width, chart.MinWidth)
+	}
+	if f.rows < 1 {
+		return fmt.Errorf("--rows %d: want 1 or more", f.rows)
+	}
+	return nil
+}
+
+// keep reports whether the records of the run are needed.
+func (f *outputFlags) keep() bool { return f.trace || f.svg != "" || f.html != "" }
+
+// pictures writes the files asked for.
+func (f *outputFlags) pictures(run chart.Run) error {
+	if f.svg != "" {
+		if err := writeFile(f.svg, run.SVG); err != nil {
+			return err
+		}
+	}
+	if f.html != "" {
+		return writeFile(f.html, run.HTML)
+	}
+	return nil
+}

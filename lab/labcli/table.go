@@ -1,0 +1,54 @@
+package labcli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/lab/table"
+)
+
+func tableCommand() *cobra.Command {
+	var sizes string
+	var seed uint64
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "table",
+		Short: "Lay the measured cost of every algorithm beside the formula of the lectures",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			list, err := table.ParseSizes(sizes)
+			if err != nil {
+				return fmt.Errorf("--n: %w", err)
+			}
+			rows, err := table.Make(c.Context(), list, seed)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = writeJSON(c.OutOrStdout(), rows)
+			} else {
+				err = table.Text(c.OutOrStdout(), rows)
+			}
+			if err != nil {
+				return err
+			}
+			return broken(rows)
+		},
+	}
+	c.Flags().StringVar(&sizes, "n", "6,16,64,256,1024", "numbers of processes")
+	c.Flags().Uint64Var(&seed, "seed", 1, "seed of the random arrangements")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the rows as JSON")
+	return c
+}
+
+// broken turns a row that contradicts its formula into a failure of the command.
+func broken(rows []table.Row) error {
+	for _, r := range rows {
+		if !r.Holds {
+			return fmt.Errorf("%s, %s, n=%d: measured %g %s, formula %s gives %g",
+				r.Algorithm, r.Case, r.N, r.Measured, r.Quantity, r.Formula, r.Expected)
+		}
+	}
+	return nil
+}
