@@ -100,10 +100,11 @@ func checkRefusal(t *testing.T, what string, err error) {
 }
 
 // Goal: no flipped byte anywhere is returned as right or costs an entry that was durable. Method:
-// flip every byte of every file of a log, once closed and once killed, and open it.
+// flip every byte of every file of a killed server's log, and some of a closed one's, and open it.
 func TestOpen_FlippedByte_RefusesOrReadsAll(t *testing.T) {
-	for _, closed := range []bool{true, false} {
+	for closed, stride := range map[bool]int{true: 7, false: 1} {
 		t.Run(fmt.Sprintf("closed=%v", closed), func(t *testing.T) {
+			t.Parallel()
 			f := faultfs.New(1, 512)
 			s := openFault(t, f, raftlog.Options{})
 			want := smallLog(t, s)
@@ -113,6 +114,9 @@ func TestOpen_FlippedByte_RefusesOrReadsAll(t *testing.T) {
 			refused, read := 0, 0
 			for _, name := range f.Files() {
 				for off := range f.ReadFile(name) {
+					if off%stride != 0 {
+						continue
+					}
 					what := fmt.Sprintf("%s byte %d", name, off)
 					c := f.Clone(1)
 					c.Damage(name, func(b []byte) []byte { b[off] ^= 0x10; return b })
@@ -139,10 +143,14 @@ func TestOpen_FlippedByte_RefusesOrReadsAll(t *testing.T) {
 // What was never durable may go, but only from the end on: with no high-water file and the
 // manifest of the start, the marks in the records alone decide.
 func TestOpen_FlippedByteWithoutHighWater_LosesLastAppendsOnly(t *testing.T) {
+	t.Parallel()
 	f := faultfs.New(1, 512)
-	s := openFault(t, f, raftlog.Options{SegmentSize: 1 << 16})
+	s := openFault(t, f, raftlog.Options{SegmentSize: 20 << 10})
 	old := f.ReadFile(manFile)
 	want := smallLog(t, s)
+	if n := s.Stats().Segments; n != 1 {
+		t.Fatalf("%d segments, the test needs all records in one", n)
+	}
 	f.Damage(manFile, func([]byte) []byte { return old })
 	f.Lose(hwFile)
 	name := logDir + "/00000001.seg"
@@ -196,8 +204,9 @@ func TestOpen_CutFile_Refuses(t *testing.T) {
 func TestOpen_ZeroedEnd_RefusesOrReadsDurablePrefix(t *testing.T) {
 	for _, highWater := range []bool{true, false} {
 		t.Run(fmt.Sprintf("highwater=%v", highWater), func(t *testing.T) {
+			t.Parallel()
 			f := faultfs.New(1, 512)
-			s := openFault(t, f, raftlog.Options{SegmentSize: 1 << 16})
+			s := openFault(t, f, raftlog.Options{SegmentSize: 16 << 10})
 			old := f.ReadFile(manFile)
 			must(t, s.StoreLogs(entries(1, 30, 1)))
 			must(t, s.StoreLog(entry(31, 1)))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -159,12 +160,12 @@ func TestStore_FailedWrite_TakesBatchBack(t *testing.T) {
 			s := openFault(t, f, raftlog.Options{SegmentSize: raftlog.MinSegmentSize})
 			must(t, s.StoreLogs(entries(1, 3, 1)))
 			s.Settle()
-			n := 0
+			var n atomic.Int64 // the keeper writes too
 			f.SetFault(func(op faultfs.Op, name string) error {
 				if op != faultfs.OpWrite || !strings.HasSuffix(name, ".seg") {
 					return nil
 				}
-				if n++; n == fails {
+				if n.Add(1) == int64(fails) {
 					return &faultfs.ShortWrite{Bytes: bytes, Err: syscall.ENOSPC}
 				}
 				return nil
