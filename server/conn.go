@@ -156,7 +156,7 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	if _, err := c.enqueue(op, true); err != nil {
 		return err
 	}
-	if err := c.server.consensus.Propose(cmd, c); err != nil {
+	if err := c.server.agree.Propose(cmd, c); err != nil {
 		c.client.Kick(ReasonStopping) // the queue has a hole: no later answer can be right
 		return err
 	}

@@ -12,21 +12,31 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Waiter is told what became of a proposed command. Both methods are called
-// between BeginApply and EndApply, in the order of the proposals.
-type Waiter interface {
-	// Applied delivers the result.
-	Applied(r *state.Result)
-	// Lost says that the result will never be known here: the state was
-	// replaced by a snapshot, or the server stops.
-	Lost()
-}
+// These belong to package consensus; the doors know them by these names.
+type (
+	// Waiter is told what became of a proposed command.
+	Waiter = consensus.Waiter
+	// Role is what a server is in the ensemble.
+	Role = consensus.Role
+	// Status is a server's place in the ensemble at one moment.
+	Status = consensus.Status
+)
+
+// The roles.
+const (
+	RoleStandalone = consensus.RoleStandalone
+	RoleLeader     = consensus.RoleLeader
+	RoleFollower   = consensus.RoleFollower
+	RoleObserver   = consensus.RoleObserver
+	RoleNone       = consensus.RoleNone
+)
 
 // Consensus is what the server needs of package consensus.
 type Consensus interface {
@@ -38,34 +48,6 @@ type Consensus interface {
 	Touch(ids []znode.SessionID)
 	// Status says how this server stands in the ensemble.
 	Status() Status
-}
-
-// Role is what a server is in the ensemble.
-type Role string
-
-// The roles, spelt as the four-letter words print them.
-const (
-	RoleStandalone Role = "standalone"
-	RoleLeader     Role = "leader"
-	RoleFollower   Role = "follower"
-	RoleObserver   Role = "observer"
-	RoleNone       Role = "looking" // no leader is known
-)
-
-// Status is a server's place in the ensemble at one moment.
-type Status struct {
-	Role   Role
-	Leader state.ServerID // 0: unknown
-	Term   uint64
-	// Contact is how long ago a leader, possibly this server, was last known to
-	// have a majority.
-	Contact      time.Duration
-	Voters       int
-	Followers    int // on the leader: voting followers that answer
-	Observers    int // on the leader: observers that answer
-	LastIndex    uint64
-	AppliedIndex uint64
-	Pending      int // commands of this server that await their result
 }
 
 // Config is what a Server is made of. Zero durations are not allowed.
@@ -88,11 +70,11 @@ type Config struct {
 
 // Server is one server of the ensemble, as its doors see it.
 type Server struct {
-	cfg       Config
-	flags     state.Flags
-	logger    *slog.Logger
-	watches   *watch.Manager
-	consensus Consensus
+	cfg     Config
+	flags   state.Flags
+	logger  *slog.Logger
+	watches *watch.Manager
+	agree   Consensus
 
 	nextShard   atomic.Uint32
 	nextSession atomic.Int64
@@ -137,7 +119,7 @@ func New(cfg Config) *Server {
 
 // Start begins to serve with the given consensus. Stop ends it.
 func (s *Server) Start(c Consensus) {
-	s.consensus = c
+	s.agree = c
 	s.done.Add(1)
 	go s.tick()
 }
@@ -159,7 +141,7 @@ func (s *Server) Look(visit func(v *View)) {
 // Propose sends a command that belongs to no connection.
 func (s *Server) Propose(c *state.Command, w Waiter) error {
 	c.Flags |= s.flags
-	return s.consensus.Propose(c, w)
+	return s.agree.Propose(c, w)
 }
 
 // Do proposes a command and waits for its result, of which it returns a copy
@@ -196,7 +178,7 @@ func (w *await) Lost() {
 }
 
 // Status says how this server stands in the ensemble.
-func (s *Server) Status() Status { return s.consensus.Status() }
+func (s *Server) Status() Status { return s.agree.Status() }
 
 // Serving reports whether clients are served: whether a leader was known to
 // have a majority a short while ago.

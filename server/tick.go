@@ -119,7 +119,7 @@ func (s *Server) reportHeard() {
 		}
 	}
 	s.mu.Unlock()
-	s.consensus.Touch(ids)
+	s.agree.Touch(ids)
 }
 
 // expire proposes the end of the sessions whose clients were silent too long.

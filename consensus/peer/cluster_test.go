@@ -32,6 +32,19 @@ type machine struct {
 	seen []applied
 	data []string // all entries, those from snapshots included
 	last uint64
+	want map[string]chan struct{} // closed when the entry is applied
+}
+
+// expect gives a channel that is closed when an entry with this data is applied.
+func (m *machine) expect(data string) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.want == nil {
+		m.want = map[string]chan struct{}{}
+	}
+	ch := make(chan struct{})
+	m.want[data] = ch
+	return ch
 }
 
 func (m *machine) Apply(l *raft.Log) any { return m.ApplyBatch([]*raft.Log{l})[0] }
@@ -47,6 +60,10 @@ func (m *machine) ApplyBatch(logs []*raft.Log) []any {
 		a := applied{l.Index, l.Term, string(l.Data), time.Now()}
 		m.seen = append(m.seen, a)
 		m.data = append(m.data, a.data)
+		if ch := m.want[a.data]; ch != nil {
+			close(ch)
+			delete(m.want, a.data)
+		}
 		if m.witness != nil {
 			m.witness.see(a)
 		}
@@ -177,11 +194,10 @@ func newCluster(t *testing.T, opt clusterOptions) *cluster {
 
 // start begins a life of s.
 func (c *cluster) start(s *server, bootstrap *raft.Configuration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	c.f.mu.Lock()
 	delete(c.f.gone, s.addr)
 	c.f.mu.Unlock()
+	s.mu.Lock()
 	s.store = s.disk.open()
 	s.mux = NewMux(MuxConfig{Listener: c.f.listen(s.addr), Dial: c.f.dialer(s.addr)})
 	s.mux.SetIdentity(testEnsemble, s.id)
@@ -195,6 +211,7 @@ func (c *cluster) start(s *server, bootstrap *raft.Configuration) {
 	})
 	s.fsm = &machine{t: s.t, store: s.store, witness: c.opt.witness}
 	s.store.async = s.t.AsyncRule
+	s.mu.Unlock() // what follows takes time, and a mutex must not be held over that in a bubble
 	if c.opt.wire != nil {
 		c.opt.wire(s)
 	}
@@ -216,8 +233,10 @@ func (c *cluster) start(s *server, bootstrap *raft.Configuration) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	s.r = r
 	s.t.Attach(r)
+	s.mu.Lock()
+	s.r = r
+	s.mu.Unlock()
 }
 
 // end closes what a life consists of and waits for it.

@@ -96,7 +96,7 @@ func TestOverlap_AsyncRule_Denies(t *testing.T) {
 						denied[e.Type]++
 					}
 				}
-				r := s.r // set before anything is stored by it but the bootstrap
+				r := s.t.raft.Load()
 				if ok && r != nil && r.State() != raft.Leader {
 					follower++
 				}

@@ -88,3 +88,30 @@ func (e *entryReader) group() Group {
 	}
 	return g
 }
+
+// CheckGroup reports what would make a group impossible to apply, so that a
+// leader can refuse it before it is in everybody's log.
+func CheckGroup(g *Group) error {
+	r := reader{b: g.Commands}
+	var c Command
+	for i := range g.Count {
+		body := reader{b: r.take(r.count(1))}
+		if r.err == nil {
+			c.decode(&body)
+		}
+		if err := firstError(r.err, body.err); err != nil {
+			return fmt.Errorf("command %d of server %d: %w", g.First+uint64(i), g.Server, err)
+		}
+	}
+	if r.off != len(r.b) {
+		return fmt.Errorf("%d bytes behind the last command of server %d", len(r.b)-r.off, g.Server)
+	}
+	return nil
+}
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}

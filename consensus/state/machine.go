@@ -145,6 +145,12 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 		if c.Term != term || m.sessions.Get(c.Session) == nil {
 			return // decided by a leader that has been replaced, or too late
 		}
+	case OpMember:
+		have := m.members[c.Member.ID]
+		have.Voter = false
+		if have == c.Member {
+			return // a server started again where it was
+		}
 	}
 	m.begin(term, timeMillis)
 	m.transact(c, from)

@@ -1,0 +1,125 @@
+package consensus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// Server is one server of the configuration.
+type Server struct {
+	ID    state.ServerID
+	Addr  string // host:port of the peer port
+	Voter bool
+}
+
+// Config is what a Node is made of.
+type Config struct {
+	ID      state.ServerID
+	Servers []Server // the whole ensemble, this server included; one alone is standalone
+	// Publish is what the ensemble tells clients about this server in
+	// /zookeeper/config; nil publishes nothing.
+	Publish *state.Member
+
+	// Listener takes the other servers' connections; nil only when standalone.
+	// The Node closes it.
+	Listener net.Listener
+	// Dial connects to another server; nil means TCP.
+	Dial    func(ctx context.Context, addr string) (net.Conn, error)
+	Storage Storage
+	Handler Handler
+	Logger  *slog.Logger
+	// Fatal is called once when this server cannot go on and its process should
+	// end: damage on disk, a log it does not understand. Nothing is
+	// acknowledged afterwards.
+	Fatal func(error)
+
+	ElectionTimeout  time.Duration // 0: 500 ms; also the heartbeat timeout
+	SnapshotCommands int           // commands between snapshots; 0: 100,000
+	NoPush           bool          // see peer.Options
+	NoOverlap        bool
+	NoFailover       bool
+}
+
+// Bounds of what is on its way. They are far above what the disk can take in
+// the meantime, and far below raft's trailing logs (libraries: entries in
+// flight beyond those can never be replicated again).
+const (
+	maxPending       = 1 << 17  // commands of this server without a result
+	maxPendingBytes  = 64 << 20 // their size
+	maxGroupCommands = 1024     // commands sent in one go
+	maxGroupBytes    = 256 << 10
+	maxEntryCommands = 2048 // commands in one entry: about 2 ms of applying
+	maxEntryBytes    = 1 << 20
+	maxInFlight      = 2       // entries handed to raft and not yet applied
+	maxInboxBytes    = 8 << 20 // groups at the leader that wait to be proposed
+	trailingLogs     = 4096    // entries kept behind a snapshot, for slow followers
+	snapshotBytes    = 256 << 20
+)
+
+const defaultElectionTimeout = 500 * time.Millisecond
+
+// check finds what is wrong with c, and fills in defaults.
+func (c *Config) check() error {
+	if c.ID < 1 || c.ID > 254 {
+		return fmt.Errorf("server id %d is not between 1 and 254", c.ID)
+	}
+	seen, voters := map[state.ServerID]bool{}, 0
+	for _, s := range c.Servers {
+		if seen[s.ID] {
+			return fmt.Errorf("server id %d is configured twice", s.ID)
+		}
+		seen[s.ID] = true
+		if s.Voter {
+			voters++
+		}
+	}
+	switch {
+	case !seen[c.ID]:
+		return fmt.Errorf("server id %d is not among the configured servers", c.ID)
+	case voters == 0:
+		return errors.New("no configured server may vote")
+	case len(c.Servers) > 1 && c.Listener == nil:
+		return errors.New("an ensemble needs a listener for its peer port")
+	}
+	if c.ElectionTimeout <= 0 {
+		c.ElectionTimeout = defaultElectionTimeout
+	}
+	if c.SnapshotCommands <= 0 {
+		c.SnapshotCommands = 100_000
+	}
+	if c.Dial == nil {
+		var d net.Dialer
+		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			return d.DialContext(ctx, "tcp", addr)
+		}
+	}
+	return nil
+}
+
+func (c *Config) standalone() bool { return len(c.Servers) == 1 }
+
+func (c *Config) self() Server {
+	for _, s := range c.Servers {
+		if s.ID == c.ID {
+			return s
+		}
+	}
+	return Server{}
+}
+
+// lowestVoter is the server that forms the ensemble.
+func (c *Config) lowestVoter() state.ServerID {
+	lowest := state.ServerID(0)
+	for _, s := range c.Servers {
+		if s.Voter && (lowest == 0 || s.ID < lowest) {
+			lowest = s.ID
+		}
+	}
+	return lowest
+}

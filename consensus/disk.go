@@ -1,0 +1,130 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Limits of patience with the disk (decision D15).
+const (
+	// diskHangs is how long a write may take before a leader's peer connections
+	// are cut, so that the others elect: raft's heartbeats go on while its main
+	// loop waits for the disk.
+	diskHangs = 5 * time.Second
+	// diskRetry is the pause between two tries to write term or vote to a full
+	// disk. raft would panic on the first error.
+	diskRetry = 100 * time.Millisecond
+)
+
+// disk stands between raft and its stores and watches how long they take.
+type disk struct {
+	n    *Node
+	busy atomic.Int64 // now() when raft's main loop began to wait; 0 it does not
+}
+
+func newDisk(n *Node) *disk { return &disk{n: n} }
+
+func (d *disk) log() raft.LogStore       { return &watchedLog{d.n.cfg.Storage.Log, d} }
+func (d *disk) stable() raft.StableStore { return &patientStable{d.n.cfg.Storage.Stable, d} }
+
+func (d *disk) begin() { d.busy.Store(d.n.now()) }
+func (d *disk) end()   { d.busy.Store(0) }
+
+// watch cuts the connections of a leader whose disk hangs, and ends a server
+// whose raft refuses everything after a failed transfer of leadership
+// (hashicorp/raft issue 696: only a restart helps).
+func (d *disk) watch() {
+	ticker := time.NewTicker(diskHangs / 10)
+	defer ticker.Stop()
+	cut := false
+	for {
+		select {
+		case <-d.n.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		since := d.busy.Load()
+		hangs := since != 0 && time.Duration(d.n.now()-since) > diskHangs
+		switch {
+		case hangs && !cut && d.n.raft.State() == raft.Leader:
+			cut = true
+			d.n.logger.Error("the disk does not answer; leaving leadership to the others",
+				"waiting", time.Duration(d.n.now()-since))
+			d.n.mux.CutRaft()
+		case !hangs && cut:
+			cut = false
+			d.n.logger.Info("the disk answers again")
+			d.n.mux.RestoreRaft()
+		}
+		t := d.n.transferring.Load()
+		limit := 4*d.n.cfg.ElectionTimeout + time.Second
+		if t != 0 && time.Since(time.Unix(0, t)) > limit && d.n.raft.State() == raft.Leader {
+			d.n.fatal(errors.New("raft refuses every entry since a transfer of leadership failed; " +
+				"the server must be started again"))
+		}
+	}
+}
+
+// watchedLog is raft's log store, its writes watched.
+type watchedLog struct {
+	raft.LogStore
+	d *disk
+}
+
+// IsMonotonic implements raft.MonotonicLogStore for the store within.
+func (w *watchedLog) IsMonotonic() bool {
+	m, ok := w.LogStore.(raft.MonotonicLogStore)
+	return ok && m.IsMonotonic()
+}
+
+func (w *watchedLog) StoreLog(l *raft.Log) error { return w.StoreLogs([]*raft.Log{l}) }
+
+func (w *watchedLog) StoreLogs(logs []*raft.Log) error {
+	w.d.begin()
+	defer w.d.end()
+	err := w.LogStore.StoreLogs(logs)
+	if err != nil {
+		w.d.n.logger.Error("writing raft's log failed; nothing is acknowledged until it works again",
+			"error", err)
+	}
+	return err
+}
+
+// patientStable is raft's store of term and vote. A full disk is waited for:
+// a server that cannot write its vote does not vote, and that is all.
+type patientStable struct {
+	raft.StableStore
+	d *disk
+}
+
+func (p *patientStable) Set(key, value []byte) error {
+	return p.patiently(func() error { return p.StableStore.Set(key, value) })
+}
+
+func (p *patientStable) SetUint64(key []byte, value uint64) error {
+	return p.patiently(func() error { return p.StableStore.SetUint64(key, value) })
+}
+
+func (p *patientStable) patiently(write func() error) error {
+	p.d.begin()
+	defer p.d.end()
+	for said := false; ; said = true {
+		err := write()
+		if !errors.Is(err, syscall.ENOSPC) {
+			return err
+		}
+		if !said {
+			p.d.n.logger.Error("the disk is full; waiting for room to write term or vote", "error", err)
+		}
+		select {
+		case <-p.d.n.ctx.Done():
+			return fmt.Errorf("stopped while the disk was full: %w", err)
+		case <-time.After(diskRetry):
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package consensus
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// writeFileSync replaces a file so that after a crash there is the old one or
+// the new one.
+func writeFileSync(path string, b []byte) error {
+	tmp := path + ".tmp"
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// newestSnapshotDir finds the newest finished snapshot by the names that
+// raft's FileSnapshotStore gives, "term-index-milliseconds", without believing
+// anything inside. Empty if there is none.
+func newestSnapshotDir(dir string) (string, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, "snapshots"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("listing snapshots: %w", err)
+	}
+	var newest string
+	var best [3]uint64
+	for _, e := range entries {
+		parts := strings.Split(e.Name(), "-")
+		if !e.IsDir() || len(parts) != 3 {
+			continue // among them those with .tmp behind, which were not finished
+		}
+		var key [3]uint64
+		ok := true
+		for i, p := range parts {
+			key[i], err = strconv.ParseUint(p, 10, 64)
+			ok = ok && err == nil
+		}
+		if ok && (newest == "" || less(best, key)) {
+			newest, best = e.Name(), key
+		}
+	}
+	return newest, nil
+}
+
+func less(a, b [3]uint64) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return a[i] < b[i]
+		}
+	}
+	return false
+}
+
+func parseEnsemble(text string) (id [16]byte, err error) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(id) {
+		return id, fmt.Errorf("ensemble id %q is not 32 hexadecimal digits", text)
+	}
+	copy(id[:], b)
+	return id, nil
+}

@@ -1,0 +1,166 @@
+package consensus
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// ErrStopped is returned by Propose once the server stops.
+var ErrStopped = errors.New("server is stopping")
+
+// forwarder holds this server's commands from Propose until their results have
+// been applied here, and knows which of them the present leader was sent.
+//
+// Invariant: pending[i] has number first+i; first <= next <= first+len(pending).
+type forwarder struct {
+	origin state.Origin
+	wake   chan struct{} // capacity 1: there may be something to send
+
+	mu      sync.Mutex // protects the fields below
+	room    *sync.Cond // on mu: there is room again, or stopped
+	pending []pending
+	head    int    // pending[:head] are done and will be moved over
+	first   uint64 // number of pending[head]
+	next    uint64 // number of the first command not sent on the present link
+	bytes   int
+	chunk   []byte // where the next command is encoded
+	stopped bool
+}
+
+type pending struct {
+	command []byte // with its length in front (state.AppendCommand)
+	waiter  Waiter
+}
+
+// chunkSize is how many bytes of commands share an allocation. A chunk lives
+// until the last of its commands is done.
+const chunkSize = 64 << 10
+
+func newForwarder(o state.Origin) *forwarder {
+	f := &forwarder{origin: o, first: 1, next: 1, wake: make(chan struct{}, 1)}
+	f.room = sync.NewCond(&f.mu)
+	return f
+}
+
+// add gives c the next number and keeps it. It blocks while too much is pending.
+func (f *forwarder) add(c *state.Command, w Waiter) error {
+	f.mu.Lock()
+	for !f.stopped && (f.lenLocked() >= maxPending || f.bytes >= maxPendingBytes) {
+		f.room.Wait()
+	}
+	if f.stopped {
+		f.mu.Unlock()
+		return ErrStopped
+	}
+	if cap(f.chunk)-len(f.chunk) < 512 {
+		f.chunk = make([]byte, 0, chunkSize)
+	}
+	start := len(f.chunk)
+	// A command that outgrows the chunk gets an array of its own from append,
+	// which then serves as the next chunk.
+	f.chunk = state.AppendCommand(f.chunk, c)
+	f.pending = append(f.pending, pending{f.chunk[start:len(f.chunk):len(f.chunk)], w})
+	f.bytes += len(f.chunk) - start
+	f.mu.Unlock()
+	f.signal()
+	return nil
+}
+
+func (f *forwarder) signal() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (f *forwarder) lenLocked() int { return len(f.pending) - f.head }
+
+// take returns the next commands to send, at most one group's worth, appended
+// to b. A Count of 0 means that everything has been sent.
+func (f *forwarder) take(b []byte) state.Group {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := state.Group{Origin: f.origin, First: f.next, Commands: b}
+	for i := f.head + int(f.next-f.first); i < len(f.pending); i++ {
+		command := f.pending[i].command
+		if g.Count > 0 && (g.Count == maxGroupCommands || len(g.Commands)+len(command) > maxGroupBytes) {
+			break
+		}
+		g.Commands = append(g.Commands, command...)
+		g.Count++
+	}
+	f.next += uint64(g.Count)
+	return g
+}
+
+// rewind has everything without a result sent again: on a new link, or after
+// the state machine has missed a number.
+func (f *forwarder) rewind() {
+	f.mu.Lock()
+	f.next = f.first
+	f.mu.Unlock()
+	f.signal()
+}
+
+// applied takes the waiter of a command that has its result. ok is false for a
+// number that is not the oldest pending one, which only a replay of the log
+// can bring.
+func (f *forwarder) applied(seq uint64) (w Waiter, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lenLocked() == 0 || seq != f.first {
+		return nil, false
+	}
+	return f.popLocked(), true
+}
+
+func (f *forwarder) popLocked() Waiter {
+	p := &f.pending[f.head]
+	w := p.waiter
+	full := f.lenLocked() >= maxPending || f.bytes >= maxPendingBytes
+	f.bytes -= len(p.command)
+	*p = pending{}
+	f.head++
+	f.first++
+	f.next = max(f.next, f.first)
+	switch {
+	case f.head == len(f.pending):
+		f.pending, f.head = f.pending[:0], 0
+	case f.head >= 4096 && f.head*2 >= len(f.pending):
+		n := copy(f.pending, f.pending[f.head:])
+		clear(f.pending[n:])
+		f.pending, f.head = f.pending[:n], 0
+	}
+	if full {
+		f.room.Broadcast()
+	}
+	return w
+}
+
+// skipTo takes the waiters of all commands up to seq: a snapshot has replaced
+// the entries with their results.
+func (f *forwarder) skipTo(seq uint64) []Waiter {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var lost []Waiter
+	for f.lenLocked() > 0 && f.first <= seq {
+		lost = append(lost, f.popLocked())
+	}
+	return lost
+}
+
+func (f *forwarder) len() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lenLocked()
+}
+
+// stop makes add fail from now on.
+func (f *forwarder) stop() {
+	f.mu.Lock()
+	f.stopped = true
+	f.mu.Unlock()
+	f.room.Broadcast()
+}

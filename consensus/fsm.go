@@ -1,0 +1,175 @@
+package consensus
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/peer"
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// fsm is what raft sees of the state machine. All methods but Persist run on
+// one goroutine, the only writer of the machine.
+type fsm struct {
+	n       *Node
+	machine *state.Machine
+	broken  bool // an entry could not be applied: nothing is any more
+
+	commands int // applied since the last snapshot was asked for
+	bytes    int
+}
+
+var _ raft.BatchingFSM = (*fsm)(nil)
+
+// Apply implements raft.FSM; raft calls ApplyBatch instead.
+func (f *fsm) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
+
+// ApplyBatch applies entries. Readers are let in between any two.
+func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
+	for _, l := range logs {
+		if f.broken {
+			break
+		}
+		f.n.cfg.Handler.BeginApply()
+		err := f.apply(l)
+		f.n.cfg.Handler.EndApply()
+		if err != nil {
+			f.broken = true
+			f.n.fatal(fmt.Errorf("this server cannot apply the log any further: %w", err))
+		}
+	}
+	if !f.broken {
+		f.n.applied.Store(f.machine.Index())
+		f.n.transport.Committed(f.machine.Index())
+		f.wantSnapshot()
+	}
+	return make([]any, len(logs))
+}
+
+func (f *fsm) apply(l *raft.Log) error {
+	obs := observer{f.n.cfg.Handler, f}
+	switch l.Type {
+	case raft.LogCommand:
+		f.bytes += len(l.Data)
+		return f.machine.Apply(l.Index, l.Term, l.Data, obs)
+	case raft.LogConfiguration:
+		servers := raft.DecodeConfiguration(l.Data).Servers
+		f.machine.Configure(l.Index, l.Term, votersOf(servers), obs)
+		f.n.transport.SetPeers(servers)
+	}
+	return nil
+}
+
+func votersOf(servers []raft.Server) map[state.ServerID]bool {
+	voter := map[state.ServerID]bool{}
+	for _, s := range servers {
+		voter[state.ServerID(peer.ParseRaftID(s.ID))] = s.Suffrage == raft.Voter
+	}
+	return voter
+}
+
+// observer passes on what the machine reports, and brings results to those who
+// wait on this server.
+type observer struct {
+	Handler
+	f *fsm
+}
+
+// Result implements state.Observer.
+func (o observer) Result(origin state.Origin, seq uint64, r *state.Result) {
+	o.f.commands++
+	if origin != o.f.n.forward.origin {
+		return
+	}
+	if w, ok := o.f.n.forward.applied(seq); ok {
+		w.Applied(r)
+	}
+}
+
+// Gap implements state.Observer.
+func (o observer) Gap(origin state.Origin, want uint64) {
+	o.f.n.logger.Debug("commands arrived out of order", "server", origin.Server, "want", want)
+	if origin == o.f.n.forward.origin {
+		o.f.n.forward.rewind()
+	}
+}
+
+// wantSnapshot asks raft for a snapshot once enough has been applied. raft's
+// own count is of entries, which hold from one to thousands of commands.
+func (f *fsm) wantSnapshot() {
+	if f.commands < f.n.cfg.SnapshotCommands && f.bytes < snapshotBytes {
+		return
+	}
+	f.commands, f.bytes = 0, 0
+	select {
+	case f.n.wantSnapshot <- struct{}{}:
+	default: // one is being taken
+	}
+}
+
+// Snapshot implements raft.FSM.
+func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
+	if f.broken {
+		return nil, fmt.Errorf("this server cannot apply the log any further")
+	}
+	return &snapshot{n: f.n, state: f.machine.Snapshot()}, nil
+}
+
+// Restore implements raft.FSM: a new machine is built and takes the old one's
+// place.
+func (f *fsm) Restore(in io.ReadCloser) error {
+	defer in.Close()
+	start := time.Now()
+	m, err := state.Restore(in)
+	if err != nil {
+		return err
+	}
+	f.n.logger.Info("snapshot restored", "index", m.Index(), "zxid", m.Zxid(),
+		"znodes", m.Tree().Size().Znodes, "sessions", m.Sessions().Len(), "took", time.Since(start))
+	f.n.cfg.Handler.BeginApply()
+	defer f.n.cfg.Handler.EndApply()
+	f.machine, f.broken = m, false
+	f.n.cfg.Handler.Restored(m)
+	for _, w := range f.n.forward.skipTo(m.Applied(f.n.forward.origin)) {
+		w.Lost()
+	}
+	f.n.applied.Store(m.Index())
+	return nil
+}
+
+// snapshot is a frozen state that raft writes out while applying goes on.
+type snapshot struct {
+	n     *Node
+	state *state.Snapshot
+}
+
+// Persist implements raft.FSMSnapshot. What is in a snapshot must be in the
+// log on disk too, or a power cut would leave a log that ends before it.
+func (s *snapshot) Persist(sink raft.SnapshotSink) error {
+	start := time.Now()
+	err := s.persist(sink)
+	if err != nil {
+		_ = sink.Cancel()
+		return err
+	}
+	s.n.logger.Info("snapshot written", "index", s.state.Index(), "took", time.Since(start))
+	return nil
+}
+
+func (s *snapshot) persist(sink raft.SnapshotSink) error {
+	if d := s.n.cfg.Storage.Durable; d != nil {
+		if err := d.WaitDurable(s.state.Index()); err != nil {
+			return fmt.Errorf("waiting for the log: %w", err)
+		}
+	}
+	if err := s.state.Write(sink); err != nil {
+		return err
+	}
+	return sink.Close()
+}
+
+// Release implements raft.FSMSnapshot.
+func (s *snapshot) Release() { s.state.Release() }

@@ -1,0 +1,135 @@
+package consensus
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// reign is this server's time as the leader in one term. It gathers the groups
+// of all servers and hands them to raft. When anything goes wrong with an
+// entry the reign's streams end, and all servers send again what they miss.
+type reign struct {
+	node  *Node
+	term  uint64
+	ctx   context.Context // ends with the reign, or when its streams must start afresh
+	abort context.CancelFunc
+	wake  chan struct{} // capacity 1
+	slots chan struct{} // capacity maxInFlight: entries raft has not finished
+
+	mu     sync.Mutex // protects the fields below
+	room   *sync.Cond // on mu: the inbox has room again, or the reign has ended
+	groups []state.Group
+	bytes  int
+}
+
+func newReign(n *Node, term uint64) *reign {
+	r := &reign{
+		node: n, term: term,
+		wake:  make(chan struct{}, 1),
+		slots: make(chan struct{}, maxInFlight),
+	}
+	r.ctx, r.abort = context.WithCancel(n.ctx)
+	r.room = sync.NewCond(&r.mu)
+	return r
+}
+
+// submit puts a group into the inbox. It blocks while that is full, which
+// slows down only the stream it came on. False means that the reign has ended.
+func (r *reign) submit(g state.Group) bool {
+	r.mu.Lock()
+	for r.bytes >= maxInboxBytes && r.ctx.Err() == nil {
+		r.room.Wait()
+	}
+	if r.ctx.Err() != nil {
+		r.mu.Unlock()
+		return false
+	}
+	r.groups = append(r.groups, g)
+	r.bytes += len(g.Commands)
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// take removes the groups of one entry from the inbox.
+func (r *reign) take() []state.Group {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, bytes, commands := 0, 0, 0
+	for n < len(r.groups) {
+		g := &r.groups[n]
+		if n > 0 && (bytes+len(g.Commands) > maxEntryBytes || commands+g.Count > maxEntryCommands) {
+			break
+		}
+		bytes += len(g.Commands)
+		commands += g.Count
+		n++
+	}
+	groups := r.groups[:n:n]
+	if n == len(r.groups) {
+		r.groups = nil
+	} else {
+		r.groups = r.groups[n:]
+	}
+	if r.bytes >= maxInboxBytes {
+		r.room.Broadcast()
+	}
+	r.bytes -= bytes
+	return groups
+}
+
+// propose runs until the reign ends. One command alone goes out at once: there
+// is no waiting for company, only for one of the few slots.
+func (r *reign) propose() {
+	defer r.room.Broadcast()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-r.wake:
+		}
+		for {
+			select {
+			case <-r.ctx.Done():
+				return
+			case r.slots <- struct{}{}:
+			}
+			groups := r.take()
+			if len(groups) == 0 {
+				<-r.slots
+				break
+			}
+			size := 16
+			for i := range groups {
+				size += len(groups[i].Commands) + 48
+			}
+			entry := state.AppendEntry(make([]byte, 0, size), time.Now().UnixMilli(), groups)
+			future := r.node.raft.Apply(entry, 0)
+			r.node.tasks.Go(func() { r.await(future) })
+		}
+	}
+}
+
+// await frees the entry's slot. The results have their own way; only failure
+// matters here.
+func (r *reign) await(f raft.ApplyFuture) {
+	err := f.Error()
+	<-r.slots
+	if err == nil {
+		r.node.transferring.Store(0)
+		return
+	}
+	if err == raft.ErrLeadershipTransferInProgress {
+		r.node.transferring.CompareAndSwap(0, time.Now().UnixNano())
+	}
+	r.node.logger.Debug("entry refused", "term", r.term, "error", err)
+	r.abort()
+}

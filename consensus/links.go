@@ -1,0 +1,266 @@
+package consensus
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/peer"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Times of a stream.
+const (
+	streamWriteTimeout = 5 * time.Second // a leader that takes nothing for so long is gone
+	redialMin          = 2 * time.Millisecond
+	redialMax          = 100 * time.Millisecond
+)
+
+// follow keeps this server's commands flowing to the leader, whoever that is,
+// until the node stops.
+func (n *Node) follow() {
+	events := make(chan raft.Observation, 16)
+	observer := raft.NewObserver(events, false, func(o *raft.Observation) bool {
+		_, isLeader := o.Data.(raft.LeaderObservation)
+		return isLeader
+	})
+	n.raft.RegisterObserver(observer)
+	defer n.raft.DeregisterObserver(observer)
+	backoff := redialMin
+	for n.ctx.Err() == nil {
+		_, leader := n.raft.LeaderWithID()
+		id := state.ServerID(peer.ParseRaftID(leader))
+		var worked bool
+		switch {
+		case leader == "":
+		case id == n.cfg.ID:
+			worked = n.serveSelf()
+		default:
+			worked = n.serveRemote(id, leader)
+		}
+		if worked {
+			backoff = redialMin
+		} else {
+			backoff = min(2*backoff, redialMax)
+		}
+		select {
+		case <-n.ctx.Done():
+		case <-events:
+			backoff = redialMin
+		case <-time.After(backoff):
+		}
+	}
+}
+
+// stillLeads reports whether raft still believes in this leader.
+func (n *Node) stillLeads(leader raft.ServerID) bool {
+	_, now := n.raft.LeaderWithID()
+	return now == leader
+}
+
+// serveSelf feeds this server's own reign. It reports whether there was one.
+func (n *Node) serveSelf() bool {
+	r := n.reign()
+	if r == nil || r.ctx.Err() != nil {
+		return false
+	}
+	n.forward.rewind()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return true
+		case ids := <-n.touches:
+			n.cfg.Handler.Touched(ids)
+		case <-n.forward.wake:
+			for {
+				g := n.forward.take(nil)
+				if g.Count == 0 {
+					break
+				}
+				if !r.submit(g) {
+					return true
+				}
+			}
+		}
+	}
+}
+
+// serveRemote keeps a stream to the leader. It reports whether that worked
+// for a while.
+func (n *Node) serveRemote(id state.ServerID, leader raft.ServerID) bool {
+	ctx, cancel := context.WithTimeout(n.ctx, n.cfg.ElectionTimeout)
+	conn, err := n.mux.Dial(ctx, peer.KindStream, addressOf(id), uint64(id))
+	cancel()
+	if err != nil {
+		n.logger.Debug("cannot reach the leader", "leader", id, "error", err)
+		return false
+	}
+	ctx, cancel = context.WithCancel(n.ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	greeted := make(chan struct{})
+	n.tasks.Go(func() {
+		defer cancel()
+		n.hearLeader(conn, greeted)
+	})
+	if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameHello), n.forward.origin.Incarnation), 0)) {
+		return false
+	}
+	select {
+	case <-greeted:
+	case <-ctx.Done():
+		_ = conn.Close()
+		return false // it does not lead, or not yet
+	}
+	n.forward.rewind()
+	n.sendStream(ctx, conn, leader)
+	_ = conn.Close()
+	return true
+}
+
+// sendStream writes commands and heartbeats until the stream or the
+// leadership ends.
+func (n *Node) sendStream(ctx context.Context, conn net.Conn, leader raft.ServerID) {
+	look := time.NewTicker(n.cfg.ElectionTimeout / 5)
+	defer look.Stop()
+	var buf []byte
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			if !n.stillLeads(leader) {
+				return
+			}
+		case ids := <-n.touches:
+			if !writeFrame(conn, appendTouch(buf[:0], uint64(n.now()), ids)) {
+				return
+			}
+		case <-n.forward.wake:
+			for {
+				g := n.forward.take(appendGroupHeader(buf[:0]))
+				buf = g.Commands
+				if g.Count == 0 {
+					break
+				}
+				if !writeFrame(conn, finishGroup(buf, &g)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func writeFrame(conn net.Conn, frame []byte) bool {
+	if conn.SetWriteDeadline(time.Now().Add(streamWriteTimeout)) != nil {
+		return false
+	}
+	_, err := conn.Write(frame)
+	return err == nil
+}
+
+// hearLeader reads what the leader says: that it leads, and how recently it
+// has heard us.
+func (n *Node) hearLeader(conn net.Conn, greeted chan struct{}) {
+	in := bufio.NewReader(conn)
+	for first := true; ; first = false {
+		kind, body, err := readFrame(in)
+		if err != nil || kind != frameContact || len(body) != 8 {
+			return
+		}
+		stamp, _, _ := parseTouch(body)
+		if first {
+			n.contact.Store(n.now())
+			close(greeted)
+		} else if int64(stamp) > n.contact.Load() {
+			n.contact.Store(int64(stamp))
+		}
+	}
+}
+
+// acceptStreams serves the other servers' streams.
+func (n *Node) acceptStreams() {
+	for {
+		conn, err := n.mux.Accept(peer.KindStream)
+		if err != nil {
+			return // the mux was closed
+		}
+		n.tasks.Go(func() {
+			defer conn.Close()
+			n.serveStream(conn.(*peer.Conn))
+		})
+	}
+}
+
+// serveStream takes commands from another server while this one leads.
+func (n *Node) serveStream(conn *peer.Conn) {
+	r := n.reign()
+	if r == nil {
+		return
+	}
+	defer context.AfterFunc(r.ctx, func() { _ = conn.Close() })()
+	from := state.ServerID(conn.ServerID())
+	in := bufio.NewReaderSize(conn, 64<<10)
+	if kind, _, err := readFrame(in); err != nil || kind != frameHello {
+		return
+	}
+	if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameContact), 0), 0)) {
+		return
+	}
+	n.streams.enter(from, conn)
+	defer n.streams.leave(from, conn)
+	for {
+		kind, body, err := readFrame(in)
+		if err != nil {
+			return
+		}
+		switch kind {
+		case frameGroup:
+			g, err := parseGroup(body, from)
+			if err != nil {
+				n.logger.Error("refusing commands", "server", from, "error", err)
+				return
+			}
+			if !r.submit(g) {
+				return
+			}
+		case frameTouch:
+			stamp, ids, err := parseTouch(body)
+			if err != nil || n.raft.State() != raft.Leader {
+				return
+			}
+			n.cfg.Handler.Touched(ids)
+			if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameContact), stamp), 0)) {
+				return
+			}
+		default:
+			n.logger.Error("unknown frame on a stream", "server", from, "type", kind)
+			return
+		}
+	}
+}
+
+// Touch reports sessions whose clients were heard by this server. It never
+// blocks: while no leader takes them they are merged.
+func (n *Node) Touch(ids []znode.SessionID) {
+	for {
+		select {
+		case n.touches <- ids:
+			return
+		case older := <-n.touches:
+			seen := make(map[znode.SessionID]bool, len(ids))
+			for _, id := range ids {
+				seen[id] = true
+			}
+			for _, id := range older {
+				if !seen[id] {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,385 @@
+package consensus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/peer"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Node is one server's part in the agreement.
+type Node struct {
+	cfg       Config
+	logger    *slog.Logger
+	start     time.Time
+	mux       *peer.Mux
+	transport *peer.Transport
+	fsm       *fsm
+	forward   *forwarder
+	disk      *disk
+
+	ctx    context.Context // ends with the node
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	raft         *raft.Raft // set before ready is closed
+	ready        chan struct{}
+	touches      chan []znode.SessionID // capacity 1
+	wantSnapshot chan struct{}          // capacity 1
+	formed       chan Identity          // capacity 1
+	forming      sync.Mutex             // one request to form at a time
+	streams      streams
+
+	identity     atomic.Pointer[Identity]
+	applied      atomic.Uint64
+	contact      atomic.Int64 // now() when a leader was last known to lead; 0 never
+	transferring atomic.Int64 // when raft began to refuse entries for a transfer; 0 it does not
+	failed       atomic.Bool
+
+	mu      sync.Mutex // protects the fields below
+	current *reign
+}
+
+// addressOf is a server's address in raft's configuration: its id. Where that
+// is in the network every server looks up in its own configuration, so that an
+// address may change, and may differ from one server's view to another's.
+func addressOf(id state.ServerID) string { return strconv.FormatUint(uint64(id), 10) }
+
+// Open starts a server. It returns at once; an ensemble that has not been
+// formed yet is formed in the background. The storage is the node's from now
+// on. An error means that the configuration is wrong, or the storage is.
+func Open(cfg Config) (*Node, error) {
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("opening consensus: %w", err)
+	}
+	n := &Node{
+		cfg: cfg, logger: cfg.Logger, start: time.Now(),
+		ready:        make(chan struct{}),
+		touches:      make(chan []znode.SessionID, 1),
+		wantSnapshot: make(chan struct{}, 1),
+		formed:       make(chan Identity, 1),
+	}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	incarnation, err := nextIncarnation(cfg.Storage.Stable)
+	if err != nil {
+		return nil, fmt.Errorf("opening consensus: %w", err)
+	}
+	n.forward = newForwarder(state.Origin{Server: cfg.ID, Incarnation: incarnation})
+	n.disk = newDisk(n)
+	n.fsm = &fsm{n: n}
+	n.startNetwork()
+	id, err := cfg.Storage.Identity.Load()
+	switch {
+	case err != nil:
+	case id == nil && cfg.standalone():
+		var fresh Identity
+		fresh, err = n.form()
+		id = &fresh
+	case id != nil && id.Server != cfg.ID:
+		err = fmt.Errorf("the data directory belongs to server %d, but this is server %d: "+
+			"check dataDir and myid", id.Server, cfg.ID)
+	}
+	if err == nil && id != nil {
+		err = n.join(*id)
+	}
+	if err != nil {
+		n.closeNetwork()
+		return nil, fmt.Errorf("opening consensus: %w", err)
+	}
+	if id == nil {
+		n.tasks.Go(n.formAndJoin)
+	}
+	return n, nil
+}
+
+// nextIncarnation counts this server's starts, so that commands of an earlier
+// life can be told from those of this one.
+func nextIncarnation(s raft.StableStore) (uint64, error) {
+	key := []byte("zk-lite.incarnation")
+	last, err := s.GetUint64(key)
+	if err != nil && err.Error() != "not found" {
+		return 0, fmt.Errorf("reading the incarnation: %w", err)
+	}
+	if err := s.SetUint64(key, last+1); err != nil {
+		return 0, fmt.Errorf("writing the incarnation: %w", err)
+	}
+	return last + 1, nil
+}
+
+func (n *Node) startNetwork() {
+	listener := n.cfg.Listener
+	if listener == nil {
+		listener = newDeafListener()
+	}
+	n.mux = peer.NewMux(peer.MuxConfig{
+		Listener: listener, Dial: n.dial, Advertise: addressOf(n.cfg.ID), Logger: n.logger,
+	})
+	n.transport = peer.NewTransport(peer.TransportConfig{
+		Mux: n.mux, LocalID: peer.RaftID(uint64(n.cfg.ID)), Store: n.cfg.Storage.Durable,
+		Logger: n.logger, RaftLogger: raftLogger(n.logger, "raft.net"),
+		Options: peer.Options{
+			NoPush: n.cfg.NoPush, NoOverlap: n.cfg.NoOverlap, NoFailover: n.cfg.NoFailover,
+		},
+	})
+	n.tasks.Go(n.acceptControl)
+}
+
+func (n *Node) closeNetwork() {
+	n.cancel()
+	_ = n.transport.Close()
+	_ = n.mux.Close()
+	n.tasks.Wait()
+}
+
+// dial finds a server by its id in this server's own configuration.
+func (n *Node) dial(ctx context.Context, addr string) (net.Conn, error) {
+	for _, s := range n.cfg.Servers {
+		if addressOf(s.ID) == addr {
+			return n.cfg.Dial(ctx, s.Addr)
+		}
+	}
+	return nil, fmt.Errorf("server %s is not in this server's configuration", addr)
+}
+
+func (n *Node) formAndJoin() {
+	id, err := n.form()
+	if err == nil {
+		err = n.join(id)
+	}
+	if err != nil && !errors.Is(err, ErrStopped) {
+		n.fatal(err)
+	}
+}
+
+// join starts raft as a member of the ensemble.
+func (n *Node) join(id Identity) error {
+	n.identity.Store(&id)
+	n.mux.SetIdentity(id.Ensemble, uint64(id.Server))
+	n.fsm.machine = state.New()
+	n.cfg.Handler.BeginApply()
+	n.cfg.Handler.Restored(n.fsm.machine)
+	n.cfg.Handler.EndApply()
+	s := &n.cfg.Storage
+	r, err := raft.NewRaft(n.raftConfig(), n.fsm, n.disk.log(), n.disk.stable(), s.Snapshots, n.transport)
+	if err != nil {
+		return fmt.Errorf("starting raft: %w", err)
+	}
+	n.raft = r
+	n.transport.Attach(r)
+	if s.SetAsync != nil && !n.cfg.NoOverlap {
+		s.SetAsync(n.transport.AsyncRule)
+	}
+	close(n.ready)
+	for _, task := range []func(){n.follow, n.rule, n.acceptStreams, n.takeSnapshots, n.disk.watch} {
+		n.tasks.Go(task)
+	}
+	if id.Forming {
+		n.tasks.Go(func() { n.finishForming(id) })
+	}
+	if n.cfg.Publish != nil {
+		n.tasks.Go(n.publish)
+	}
+	return nil
+}
+
+func (n *Node) raftConfig() *raft.Config {
+	c := raft.DefaultConfig()
+	c.LocalID = peer.RaftID(uint64(n.cfg.ID))
+	c.HeartbeatTimeout, c.ElectionTimeout = n.cfg.ElectionTimeout, n.cfg.ElectionTimeout
+	c.LeaderLeaseTimeout = n.cfg.ElectionTimeout / 2
+	c.TrailingLogs = trailingLogs
+	c.SnapshotThreshold = 1 << 17 // takeSnapshots asks earlier
+	c.NoLegacyTelemetry = true
+	c.Logger = raftLogger(n.logger, "raft")
+	return c
+}
+
+// rule watches raft's leadership and keeps a reign while this server has it.
+func (n *Node) rule() {
+	// LeaderCh drops all but the latest news, so raft's state is asked as well.
+	look := time.NewTicker(n.cfg.ElectionTimeout / 5)
+	defer look.Stop()
+	defer func() { n.setReign(nil) }()
+	var told uint64 // the term the handler was last told of
+	for {
+		var ended <-chan struct{}
+		r := n.reign()
+		if r != nil {
+			ended = r.ctx.Done()
+		}
+		if r == nil || r.ctx.Err() == nil {
+			select {
+			case <-n.ctx.Done():
+				return
+			case <-n.raft.LeaderCh():
+			case <-look.C:
+			case <-ended:
+			}
+		}
+		if n.ctx.Err() != nil {
+			return
+		}
+		term := n.raft.CurrentTerm()
+		leads := n.raft.State() == raft.Leader
+		switch {
+		case !leads:
+			if r != nil {
+				n.setReign(nil)
+			}
+			if told != 0 {
+				told = 0
+				n.cfg.Handler.Lead(0)
+			}
+			continue
+		case r != nil && r.term == term && r.ctx.Err() == nil:
+			continue
+		case r != nil && r.term == term:
+			// An entry was refused although this server still leads, as during a
+			// transfer: start afresh, but not in a tight loop.
+			select {
+			case <-n.ctx.Done():
+				return
+			case <-time.After(redialMin):
+			}
+		}
+		if told != term {
+			told = term
+			n.cfg.Handler.Lead(term)
+		}
+		next := newReign(n, term)
+		n.tasks.Go(next.propose)
+		n.setReign(next)
+	}
+}
+
+func (n *Node) reign() *reign {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.current
+}
+
+// setReign ends the present reign and starts the given one.
+func (n *Node) setReign(r *reign) {
+	n.mu.Lock()
+	old := n.current
+	n.current = r
+	n.mu.Unlock()
+	if old != nil {
+		old.abort()
+	}
+}
+
+// takeSnapshots takes a snapshot whenever the FSM wants one.
+func (n *Node) takeSnapshots() {
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-n.wantSnapshot:
+			err := n.raft.Snapshot().Error()
+			if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && n.ctx.Err() == nil {
+				n.logger.Error("taking a snapshot failed; the log grows until one succeeds", "error", err)
+			}
+		}
+	}
+}
+
+// publish tells the ensemble where this server can be reached, once it has
+// caught up with what the ensemble thinks.
+func (n *Node) publish() {
+	_ = n.Propose(&state.Command{Op: state.OpMember, Member: *n.cfg.Publish}, ignore{})
+}
+
+type ignore struct{}
+
+func (ignore) Applied(*state.Result) {}
+func (ignore) Lost()                 {}
+
+// Propose sends a command on its way and returns before it is applied. It
+// blocks while too much is pending. An error means that the command was not
+// and will not be sent.
+func (n *Node) Propose(c *state.Command, w Waiter) error { return n.forward.add(c, w) }
+
+// Ready is closed when the ensemble exists and this server takes part.
+func (n *Node) Ready() <-chan struct{} { return n.ready }
+
+// now is a monotonic clock, never 0.
+func (n *Node) now() int64 { return int64(time.Since(n.start)) + 1 }
+
+// fatal reports once that this server cannot go on.
+func (n *Node) fatal(err error) {
+	if n.failed.CompareAndSwap(false, true) {
+		n.logger.Error("fatal", "error", err)
+		n.cfg.Fatal(err)
+	}
+}
+
+// Transfer hands leadership to another voter, if this server has it and there
+// is one.
+func (n *Node) Transfer() error {
+	select {
+	case <-n.ready:
+	default:
+		return nil
+	}
+	if n.raft.State() != raft.Leader || len(n.voters()) < 2 {
+		return nil
+	}
+	return n.raft.LeadershipTransfer().Error()
+}
+
+// Close leaves the ensemble in good order: leadership is handed over first.
+// Commands without a result are Lost.
+func (n *Node) Close() error {
+	if err := n.Transfer(); err != nil {
+		n.logger.Warn("handing leadership over failed; the others will elect", "error", err)
+	}
+	n.forward.stop()
+	n.cancel()
+	_ = n.mux.Close() // ends what waits for a connection
+	var err error
+	select {
+	case <-n.ready:
+		err = n.raft.Shutdown().Error()
+	default:
+		err = n.transport.Close()
+	}
+	n.tasks.Wait()
+	n.cfg.Handler.BeginApply()
+	for _, w := range n.forward.skipTo(1<<64 - 1) {
+		w.Lost()
+	}
+	n.cfg.Handler.EndApply()
+	return errors.Join(err, n.cfg.Storage.Close())
+}
+
+// deafListener stands in for a peer port that a lone server does not have.
+type deafListener struct {
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newDeafListener() *deafListener { return &deafListener{closed: make(chan struct{})} }
+
+func (l *deafListener) Accept() (net.Conn, error) {
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *deafListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *deafListener) Addr() net.Addr { return &net.TCPAddr{} }

@@ -1,0 +1,95 @@
+package consensus
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/peer"
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// streams are the other servers whose streams are connected here.
+type streams struct {
+	mu   sync.Mutex // protects the field below
+	open map[state.ServerID]*peer.Conn
+}
+
+func (s *streams) enter(id state.ServerID, c *peer.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = map[state.ServerID]*peer.Conn{}
+	}
+	s.open[id] = c
+}
+
+func (s *streams) leave(id state.ServerID, c *peer.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[id] == c {
+		delete(s.open, id)
+	}
+}
+
+// count counts the connected servers that vote and those that do not.
+func (s *streams) count(voters map[state.ServerID]bool) (voting, others int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range s.open {
+		if voters[id] {
+			voting++
+		} else {
+			others++
+		}
+	}
+	return voting, others
+}
+
+// Status says how this server stands in the ensemble.
+func (n *Node) Status() Status {
+	s := Status{Role: RoleNone, Contact: NoContact, Pending: n.forward.len()}
+	select {
+	case <-n.ready:
+	default:
+		for _, x := range n.cfg.Servers {
+			if x.Voter {
+				s.Voters++
+			}
+		}
+		return s
+	}
+	voters := n.voters()
+	_, leader := n.raft.LeaderWithID()
+	s.Leader = state.ServerID(peer.ParseRaftID(leader))
+	s.Term, s.Voters = n.raft.CurrentTerm(), len(voters)
+	s.LastIndex, s.AppliedIndex = n.raft.LastIndex(), n.applied.Load()
+	if t := n.contact.Load(); t > 0 {
+		s.Contact = time.Duration(n.now() - t)
+	}
+	switch {
+	case n.raft.State() == raft.Leader:
+		s.Role, s.Contact = RoleLeader, 0
+		if n.cfg.standalone() && len(voters) == 1 {
+			s.Role = RoleStandalone
+		}
+		s.Followers, s.Observers = n.streams.count(voters)
+	case s.Leader == 0:
+	case voters[n.cfg.ID]:
+		s.Role = RoleFollower
+	default:
+		s.Role = RoleObserver
+	}
+	return s
+}
+
+func (n *Node) voters() map[state.ServerID]bool {
+	voters := votersOf(n.raft.GetConfiguration().Configuration().Servers)
+	for id, v := range voters {
+		if !v {
+			delete(voters, id)
+		}
+	}
+	return voters
+}

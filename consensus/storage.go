@@ -1,0 +1,221 @@
+package consensus
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"go.etcd.io/bbolt"
+
+	"github.com/zk-lite/zk-lite/consensus/peer"
+	"github.com/zk-lite/zk-lite/consensus/raftlog"
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// Storage is where a server keeps what must survive it.
+type Storage struct {
+	Identity  IdentityStore
+	Log       raft.LogStore
+	Stable    raft.StableStore
+	Snapshots raft.SnapshotStore
+	// Durable is the log store where its syncs can be overlapped; nil turns
+	// overlapping off.
+	Durable peer.Durable
+	// SetAsync hands the log store the rule of overlapping; nil without it.
+	SetAsync func(func([]*raft.Log) bool)
+	Close    func() error
+}
+
+// Identity says which server of which ensemble a data directory belongs to.
+// It is written once, when the ensemble is formed.
+type Identity struct {
+	Ensemble [16]byte
+	Server   state.ServerID
+	// Forming holds the voters that have not confirmed yet, on the one server
+	// that forms the ensemble, until all have.
+	Forming bool
+}
+
+// IdentityStore keeps the Identity.
+type IdentityStore interface {
+	// Load returns nil when there is none yet.
+	Load() (*Identity, error)
+	// Save returns when it is durable.
+	Save(Identity) error
+}
+
+// LogStoreKind chooses the store of raft's log.
+type LogStoreKind string
+
+// The kinds.
+const (
+	LogStoreRaftlog LogStoreKind = "raftlog" // segments, a checksum on every record
+	LogStoreBolt    LogStoreKind = "boltdb"  // hashicorp/raft-boltdb
+)
+
+// StorageConfig says where on disk a server lives.
+type StorageConfig struct {
+	Dir     string // identity, term and vote, snapshots
+	LogDir  string // raft's log; empty: Dir
+	Kind    LogStoreKind
+	Retain  int // snapshots kept, at least 2
+	Logger  *slog.Logger
+	OnFatal func(error) // see raftlog.Options
+}
+
+// OpenStorage opens, or creates, a server's storage. It verifies the log and
+// the newest snapshot: damage is an error that names the file.
+func OpenStorage(c StorageConfig) (Storage, error) {
+	if c.LogDir == "" {
+		c.LogDir = c.Dir
+	}
+	for _, dir := range []string{c.Dir, c.LogDir} {
+		if err := os.MkdirAll(dir, 0o750); err != nil {
+			return Storage{}, fmt.Errorf("creating data directory: %w", err)
+		}
+	}
+	stablePath := filepath.Join(c.Dir, "stable.db")
+	stable, err := raftboltdb.New(raftboltdb.Options{
+		Path: stablePath, BoltOptions: boltOptions(),
+	})
+	if errors.Is(err, bbolt.ErrTimeout) {
+		return Storage{}, fmt.Errorf("data directory %s is in use by another process", c.Dir)
+	}
+	if err != nil {
+		return Storage{}, fmt.Errorf("opening %s: %w", stablePath, err)
+	}
+	s := Storage{Identity: identityFile(filepath.Join(c.Dir, "identity.json")), Stable: stable}
+	s.Close = stable.Close
+	if err := s.openLog(&c, stable.Close); err != nil {
+		return Storage{}, errors.Join(err, stable.Close())
+	}
+	if err := verifySnapshots(c.Dir); err != nil {
+		return Storage{}, errors.Join(err, s.Close())
+	}
+	s.Snapshots, err = raft.NewFileSnapshotStoreWithLogger(c.Dir, max(2, c.Retain), raftLogger(c.Logger, "snapshot"))
+	if err != nil {
+		return Storage{}, errors.Join(fmt.Errorf("opening snapshots in %s: %w", c.Dir, err), s.Close())
+	}
+	return s, nil
+}
+
+func boltOptions() *bbolt.Options {
+	return &bbolt.Options{
+		Timeout: time.Second, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,
+	}
+}
+
+func (s *Storage) openLog(c *StorageConfig, closeStable func() error) error {
+	id, err := s.Identity.Load()
+	if err != nil {
+		return err
+	}
+	switch c.Kind {
+	case LogStoreRaftlog, "":
+		dir := filepath.Join(c.LogDir, "raftlog")
+		log, err := raftlog.Open(dir, raftlog.Options{
+			Logger: c.Logger, OnFatal: c.OnFatal, MustExist: id != nil,
+		})
+		if err != nil {
+			return fmt.Errorf("opening raft's log in %s: %w", dir, err)
+		}
+		s.Log, s.Durable, s.SetAsync = log, log, log.SetAsync
+		s.Close = func() error { return errors.Join(log.Close(), closeStable()) }
+	case LogStoreBolt:
+		path := filepath.Join(c.LogDir, "raftlog.db")
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && id != nil {
+			return fmt.Errorf("opening raft's log: %s has gone, but this server belongs to an ensemble", path)
+		}
+		log, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions()})
+		if err != nil {
+			return fmt.Errorf("opening raft's log %s: %w", path, err)
+		}
+		cache, err := raft.NewLogCache(4096, log)
+		if err != nil {
+			return errors.Join(err, log.Close())
+		}
+		s.Log = cache
+		s.Close = func() error { return errors.Join(log.Close(), closeStable()) }
+	default:
+		return fmt.Errorf("unknown log store %q; there are %q and %q", c.Kind, LogStoreRaftlog, LogStoreBolt)
+	}
+	return nil
+}
+
+// verifySnapshots reads the newest snapshot through. raft would fall back to
+// an older one silently.
+func verifySnapshots(dir string) error {
+	store, err := raft.NewFileSnapshotStore(dir, 2, io.Discard)
+	if err != nil {
+		return fmt.Errorf("opening snapshots in %s: %w", dir, err)
+	}
+	list, err := store.List()
+	if err != nil {
+		return fmt.Errorf("listing snapshots in %s: %w", dir, err)
+	}
+	newest, err := newestSnapshotDir(dir)
+	if err != nil {
+		return err
+	}
+	if newest == "" {
+		return nil
+	}
+	path := filepath.Join(dir, "snapshots", newest)
+	if len(list) == 0 || list[0].ID != newest {
+		return fmt.Errorf("snapshot %s is damaged: its meta.json cannot be read", path)
+	}
+	_, in, err := store.Open(newest) // verifies raft's checksum
+	if err != nil {
+		return fmt.Errorf("snapshot %s is damaged: %w", filepath.Join(path, "state.bin"), err)
+	}
+	return in.Close()
+}
+
+// identityFile is the IdentityStore of a data directory.
+type identityFile string
+
+type identityJSON struct {
+	Ensemble string `json:"ensemble"`
+	Server   uint64 `json:"server"`
+	Forming  bool   `json:"forming,omitempty"`
+}
+
+func (f identityFile) Load() (*Identity, error) {
+	b, err := os.ReadFile(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading identity: %w", err)
+	}
+	var j identityJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return nil, fmt.Errorf("reading identity %s: %w", string(f), err)
+	}
+	id := &Identity{Server: state.ServerID(j.Server), Forming: j.Forming}
+	if id.Ensemble, err = parseEnsemble(j.Ensemble); err != nil {
+		return nil, fmt.Errorf("reading identity %s: %w", string(f), err)
+	}
+	return id, nil
+}
+
+func (f identityFile) Save(id Identity) error {
+	b, err := json.Marshal(identityJSON{
+		Ensemble: fmt.Sprintf("%x", id.Ensemble), Server: uint64(id.Server), Forming: id.Forming,
+	})
+	if err != nil {
+		return fmt.Errorf("writing identity: %w", err)
+	}
+	if err := writeFileSync(string(f), append(b, '\n')); err != nil {
+		return fmt.Errorf("writing identity: %w", err)
+	}
+	return nil
+}

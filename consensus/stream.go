@@ -1,0 +1,109 @@
+package consensus
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// The stream between a server and the leader: frames of a 4-byte length and a
+// type byte. The length counts what follows it.
+//
+//	server → leader  hello    incarnation u64
+//	server → leader  group    incarnation u64, first u64, count u32, commands
+//	server → leader  touch    stamp u64, session ids u64...
+//	leader → server  contact  stamp u64 of the touch it answers, 0 as greeting
+//
+// The leader says contact only while it leads; when it does not any more it
+// closes the stream. Everything is bounded by maxStreamFrame.
+const (
+	frameHello   = 1
+	frameGroup   = 2
+	frameTouch   = 3
+	frameContact = 4
+)
+
+// maxStreamFrame holds the largest command, a client's frame of jute.maxbuffer
+// with room for a setting above the default, and 100,000 session ids.
+const maxStreamFrame = 16 << 20
+
+const groupHeader = 8 + 8 + 4
+
+func beginFrame(b []byte, kind byte) []byte { return append(b, 0, 0, 0, 0, kind) }
+
+// endFrame fills in the length of the frame that starts at start.
+func endFrame(b []byte, start int) []byte {
+	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-4))
+	return b
+}
+
+func appendU64(b []byte, v uint64) []byte { return binary.BigEndian.AppendUint64(b, v) }
+
+// appendGroupHeader is completed by finishGroup after the commands.
+func appendGroupHeader(b []byte) []byte {
+	b = beginFrame(b, frameGroup)
+	return append(b, make([]byte, groupHeader)...)
+}
+
+func finishGroup(b []byte, g *state.Group) []byte {
+	h := b[5:]
+	binary.BigEndian.PutUint64(h, g.Incarnation)
+	binary.BigEndian.PutUint64(h[8:], g.First)
+	binary.BigEndian.PutUint32(h[16:], uint32(g.Count))
+	return endFrame(b, 0)
+}
+
+func parseGroup(body []byte, from state.ServerID) (state.Group, error) {
+	if len(body) < groupHeader {
+		return state.Group{}, fmt.Errorf("group frame of %d bytes", len(body))
+	}
+	g := state.Group{
+		Origin:   state.Origin{Server: from, Incarnation: binary.BigEndian.Uint64(body)},
+		First:    binary.BigEndian.Uint64(body[8:]),
+		Count:    int(binary.BigEndian.Uint32(body[16:])),
+		Commands: body[groupHeader:],
+	}
+	// What the leader puts into the log must be readable for everybody: a
+	// damaged group stops here, not at the state machine.
+	return g, state.CheckGroup(&g)
+}
+
+func appendTouch(b []byte, stamp uint64, ids []znode.SessionID) []byte {
+	b = appendU64(beginFrame(b, frameTouch), stamp)
+	for _, id := range ids {
+		b = appendU64(b, uint64(id))
+	}
+	return endFrame(b, 0)
+}
+
+func parseTouch(body []byte) (stamp uint64, ids []znode.SessionID, err error) {
+	if len(body) < 8 || len(body)%8 != 0 {
+		return 0, nil, fmt.Errorf("touch frame of %d bytes", len(body))
+	}
+	stamp = binary.BigEndian.Uint64(body)
+	for body = body[8:]; len(body) > 0; body = body[8:] {
+		ids = append(ids, znode.SessionID(binary.BigEndian.Uint64(body)))
+	}
+	return stamp, ids, nil
+}
+
+// readFrame reads one frame. The body is new: groups are kept.
+func readFrame(r *bufio.Reader) (kind byte, body []byte, err error) {
+	var head [5]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n < 1 || n > maxStreamFrame {
+		return 0, nil, fmt.Errorf("stream frame of %d bytes; 1 to %d are possible", n, maxStreamFrame)
+	}
+	body = make([]byte, n-1)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return 0, nil, err
+	}
+	return head[4], body, nil
+}

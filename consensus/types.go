@@ -1,0 +1,74 @@
+package consensus
+
+import (
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Waiter is told what became of a proposed command. Both methods are called
+// between BeginApply and EndApply, in the order of the proposals, and must not
+// block.
+type Waiter interface {
+	// Applied delivers the result, which is valid during the call only.
+	Applied(r *state.Result)
+	// Lost says that the result will never be known here, because the state was
+	// replaced by a snapshot that contains the command.
+	Lost()
+}
+
+// Handler is told what is applied. Everything but Lead and Touched is called
+// on the goroutine that applies the log, and nothing may block.
+type Handler interface {
+	// BeginApply and EndApply enclose the changes of the state machine.
+	BeginApply()
+	EndApply()
+	// Restored replaces the state machine.
+	Restored(m *state.Machine)
+
+	Event(e *znode.Event)
+	SessionOpened(s *session.Session)
+	SessionAttached(s *session.Session, former state.ServerID)
+	SessionClosed(id znode.SessionID, expired bool)
+	QuotaExceeded(path string)
+
+	// Lead says that this server leads since the given term, or, with 0, that
+	// it does not any more.
+	Lead(term uint64)
+	// Touched reports, on the leader, sessions whose clients were heard
+	// somewhere.
+	Touched(ids []znode.SessionID)
+}
+
+// Role is what a server is in the ensemble.
+type Role string
+
+// The roles, spelt as the four-letter words print them.
+const (
+	RoleStandalone Role = "standalone"
+	RoleLeader     Role = "leader"
+	RoleFollower   Role = "follower"
+	RoleObserver   Role = "observer"
+	RoleNone       Role = "looking" // no leader is known
+)
+
+// NoContact is a Status.Contact of "never".
+const NoContact = time.Duration(1<<63 - 1)
+
+// Status is a server's place in the ensemble at one moment.
+type Status struct {
+	Role   Role
+	Leader state.ServerID // 0: unknown
+	Term   uint64
+	// Contact is how long ago a leader, possibly this server, was last known to
+	// have a majority.
+	Contact      time.Duration
+	Voters       int
+	Followers    int // on the leader: voting followers whose streams are connected
+	Observers    int // on the leader: observers whose streams are connected
+	LastIndex    uint64
+	AppliedIndex uint64
+	Pending      int // commands of this server that await their result
+}
