@@ -56,6 +56,9 @@ func (r Run) steps() []step {
 		case sim.Recovered:
 			s.text, s.status = fmt.Sprintf("%v recovers", record.Process), "-"
 		case sim.Told:
+			if record.Label == "wants the lock" {
+				continue // the process notes that it asks
+			}
 			s.text = fmt.Sprintf("%v %s", record.Process, record.Label)
 		case sim.TimedOut:
 			if upkeep(record.Type) && !r.Background {

@@ -16,7 +16,7 @@ const (
 	// timeWidth holds times up to 99999.999.
 	timeWidth = 10
 	// labelWidth is kept free to the right of the lifelines.
-	labelWidth = 30
+	labelWidth = 32
 	// minColumn is the least distance of lifelines that leaves an arrow a body
 	// and a head.
 	minColumn = 5

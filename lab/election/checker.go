@@ -11,6 +11,9 @@ import (
 // the story, and an algorithm that is broken for ever would list without end.
 const maxViolations = 20
 
+// beforeRun is since when processes are up that are up at the start: long before.
+const beforeRun = -1 << 60 * time.Nanosecond
+
 // checker observes a run and judges it; see the package comment for the promises.
 type checker struct {
 	algorithm Algorithm
@@ -35,7 +38,7 @@ func newChecker(a Algorithm, ids []sim.ID, value func(sim.ID) int) *checker {
 	c := &checker{algorithm: a, value: value, ids: ids, upSince: map[sim.ID]time.Duration{},
 		held: map[sim.ID]sim.ID{}, terms: map[int]sim.ID{}, dirty: true}
 	for _, id := range ids {
-		c.upSince[id], c.held[id] = 0, sim.None
+		c.upSince[id], c.held[id] = beforeRun, sim.None
 	}
 	return c
 }

@@ -100,8 +100,11 @@ func (r *run) play() string {
 
 // standstill reports whether the state has been good for settleTime.
 func (r *run) standstill() bool {
-	if r.checker.dirty || !r.algorithm.informs {
-		r.checker.dirty = false
+	// Places in the line change without a fact, so they are looked at anew, but
+	// no more often than messages can change them.
+	again := !r.algorithm.informs && r.sim.Now()-r.lookedAt >= r.timing.bound
+	if r.checker.dirty || again {
+		r.checker.dirty, r.lookedAt = false, r.sim.Now()
 		v, _ := r.checker.judge(r.inLine)
 		content := v.live && v.safe && !r.sim.Pending() && !r.partitioned()
 		if content && (!r.settled || r.checker.lastChange > r.settledAt) {

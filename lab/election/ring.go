@@ -58,6 +58,7 @@ type ringNode struct {
 	patience  time.Duration
 	run       ringRun
 	joined    bool // has sent an election message in run
+	alarmed   bool // has set the alarm for the elected message in run
 	leader    sim.ID
 }
 
@@ -66,8 +67,7 @@ func (r ringNode) Step(now time.Duration, event sim.Event) (sim.Node, sim.Output
 	var out sim.Output
 	switch e := event.(type) {
 	case sim.Recover:
-		r.run, r.joined = ringRun{}, false
-		r = r.hold(sim.None, &out)
+		r = r.enter(ringRun{}, &out)
 		r = r.initiate(now, &out)
 	case Elect:
 		r = r.initiate(now, &out)
@@ -102,7 +102,7 @@ func (r ringNode) initiate(now time.Duration, out *sim.Output) ringNode {
 
 // enter makes run the one this process takes part in.
 func (r ringNode) enter(run ringRun, out *sim.Output) ringNode {
-	r.run, r.joined = run, false
+	r.run, r.joined, r.alarmed = run, false, false
 	out.CancelTimer("elected")
 	return r.hold(sim.None, out)
 }
@@ -127,9 +127,10 @@ func (r ringNode) election(m ringElection, out *sim.Output) ringNode {
 	case mine:
 		m.best, m.attribute = r.self, r.attribute
 	}
-	if r.neighbour && m.best == r.next && !r.joined {
-		// Armed once a run: an election message that goes round for ever must
-		// not put the alarm off at every lap.
+	if r.neighbour && m.best == r.next && !r.alarmed {
+		// Set once a run: an election message that goes round for ever must not
+		// put the alarm off at every lap.
+		r.alarmed = true
 		out.SetTimer("elected", r.patience)
 	}
 	r.joined = true

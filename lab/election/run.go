@@ -112,6 +112,7 @@ type run struct {
 	perpetual bool
 	timing    timing
 
+	lookedAt  time.Duration // when judge last looked
 	settledAt time.Duration // since when judge has been content
 	settled   bool
 	counts    map[string]int // as of settledAt

@@ -12,6 +12,7 @@ func tableCommand() *cobra.Command {
 	var sizes string
 	var seed uint64
 	var asJSON bool
+	var only []string
 	c := &cobra.Command{
 		Use:   "table",
 		Short: "Lay the measured cost of every algorithm beside the formula of the lectures",
@@ -21,7 +22,7 @@ func tableCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--n: %w", err)
 			}
-			rows, err := table.Make(c.Context(), list, seed)
+			rows, err := table.Make(c.Context(), list, seed, only...)
 			if err != nil {
 				return err
 			}
@@ -37,6 +38,7 @@ func tableCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&sizes, "n", "6,16,64,256,1024", "numbers of processes")
+	c.Flags().StringArrayVar(&only, "algorithm", nil, "only this algorithm; may be repeated")
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of the random arrangements")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the rows as JSON")
 	return c

@@ -188,8 +188,10 @@ func hirschberg(_ context.Context, n int, seed uint64) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row.with(c.name, "all messages", float64(r.Messages.Total), Below,
-			formula, HSBound(n)))
+		rows = append(rows,
+			row.with(c.name, "all messages", float64(r.Messages.Total), Below, formula, HSBound(n)),
+			// Lynch 1996, section 3.4, gives 5N to elect; telling the ring takes N.
+			row.with(c.name, "time", r.Time, Below, "5N + N", 6*float64(n)))
 	}
 	measured := 0.0
 	for i := range samples {

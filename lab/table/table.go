@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
@@ -75,10 +77,25 @@ func ParseSizes(text string) ([]int, error) {
 	return sizes, nil
 }
 
-// Make measures all rows for all sizes, grouped by algorithm.
-func Make(ctx context.Context, sizes []int, seed uint64) ([]Row, error) {
+// Make measures all rows for all sizes, grouped by algorithm. Only the algorithms
+// named are measured, or all if none is; "zookeeper" names the election and the
+// lock.
+func Make(ctx context.Context, sizes []int, seed uint64, only ...string) ([]Row, error) {
+	known := map[string]bool{}
+	for _, m := range measures() {
+		known[m.algorithm] = true
+	}
+	for _, name := range only {
+		if !known[name] {
+			return nil, fmt.Errorf("algorithm %q is unknown: want one of %s", name,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+	}
 	var rows []Row
-	for _, measure := range measures() {
+	for _, m := range measures() {
+		if len(only) > 0 && !slices.Contains(only, m.algorithm) {
+			continue
+		}
 		for _, n := range sizes {
 			if err := ctx.Err(); err != nil {
 				return nil, fmt.Errorf("making the table: %w", err)
@@ -86,7 +103,7 @@ func Make(ctx context.Context, sizes []int, seed uint64) ([]Row, error) {
 			if n < MinN || n > MaxN {
 				return nil, fmt.Errorf("size %d: want %d to %d", n, MinN, MaxN)
 			}
-			more, err := measure(ctx, n, seed)
+			more, err := m.make(ctx, n, seed)
 			if err != nil {
 				return nil, fmt.Errorf("measuring at n=%d: %w", n, err)
 			}
@@ -100,17 +117,23 @@ func Make(ctx context.Context, sizes []int, seed uint64) ([]Row, error) {
 }
 
 // measure makes the rows of one algorithm at one size.
-type measure func(ctx context.Context, n int, seed uint64) ([]Row, error)
+type measure struct {
+	algorithm string
+	make      func(ctx context.Context, n int, seed uint64) ([]Row, error)
+}
 
 func measures() []measure {
-	return []measure{bully, ring, lcr, hirschberg, broadcast, anonymous, majority, herd, zookeeper,
-		central, tokenRing, lamport, ricart, maekawa, lock}
+	return []measure{{"bully", bully}, {"ring", ring}, {"lcr", lcr}, {"hs", hirschberg},
+		{"broadcast", broadcast}, {"anonymous", anonymous}, {"majority", majority},
+		{"zookeeper-herd", herd}, {"zookeeper", zookeeper}, {"central", central},
+		{"token-ring", tokenRing}, {"lamport", lamport}, {"ricart-agrawala", ricart},
+		{"maekawa", maekawa}, {"zookeeper", lock}}
 }
 
 // Text writes the table in columns.
 func Text(w io.Writer, rows []Row) error {
 	var b strings.Builder
-	form := "%-15s %-22s %6s  %-26s %12s  %-1s %12s  %-24s %s\n"
+	form := "%-15s %-21s %5s  %-21s %10s %-1s %10s  %-25s %s\n"
 	fmt.Fprintf(&b, form, "algorithm", "case", "n", "quantity", "measured", "", "formula", "", "")
 	last := ""
 	for _, r := range rows {

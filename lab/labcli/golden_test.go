@@ -1,0 +1,156 @@
+package labcli
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/lab/table"
+)
+
+var update = flag.Bool("update", false, "rewrite golden scripts, the document's examples and its plots")
+
+// output runs one command line, without the leading program name.
+func output(t *testing.T, line string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	c := Command(Options{})
+	c.SetOut(&out)
+	c.SetErr(&out)
+	c.SilenceUsage, c.SilenceErrors = true, true
+	c.SetArgs(split(line))
+	err := c.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// split cuts a command line at spaces; single quotes keep a word whole.
+func split(line string) []string {
+	var words []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+			continue
+		}
+		words = append(words, strings.Fields(part)...)
+	}
+	return words
+}
+
+// TestGolden_Scripts runs the scripts in testdata: lines with # tell the story,
+// a line with $ is a command, and what follows is its output. An error is part of
+// the output, after "error: ".
+func TestGolden_Scripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d scripts in testdata, %v: want 10 or more", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := replay(t, string(want))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != string(want) {
+				t.Errorf("%s differs; got:\n%s", file, got)
+			}
+		})
+	}
+}
+
+func replay(t *testing.T, script string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(script) {
+		command, isCommand := strings.CutPrefix(line, "$ zk-lite lab ")
+		if isCommand {
+			b.WriteString(line)
+			out, err := output(t, strings.TrimSpace(command))
+			b.WriteString(out)
+			if err != nil {
+				b.WriteString("error: " + err.Error() + "\n")
+			}
+			b.WriteString("\n")
+		} else if strings.HasPrefix(line, "#") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// docFile is the document whose examples are real runs.
+const docFile = "../../docs/lab.md"
+
+// TestDocument_Examples runs every example of docs/lab.md: a block that opens
+// with ```console and whose first line is a command must show what it prints.
+func TestDocument_Examples(t *testing.T) {
+	data, err := os.ReadFile(docFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(data), "```console\n$ zk-lite lab ")
+	if len(parts) < 16 {
+		t.Errorf("%d examples in the document: want one for each algorithm", len(parts)-1)
+	}
+	for i := 1; i < len(parts); i++ {
+		command, rest, _ := strings.Cut(parts[i], "\n")
+		shown, after, ok := strings.Cut(rest, "```\n")
+		if !ok {
+			t.Fatalf("the block of %q does not end", command)
+		}
+		out, err := output(t, command)
+		if err != nil {
+			t.Errorf("%s: %v", command, err)
+		}
+		if out != shown && !*update {
+			t.Errorf("%s prints\n%s\nthe document shows\n%s", command, out, shown)
+		}
+		parts[i] = command + "\n" + out + "```\n" + after
+	}
+	if *update {
+		text := strings.Join(parts, "```console\n$ zk-lite lab ")
+		if err := os.WriteFile(docFile, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDocument_Plots draws the plots of docs/lab from runs and compares them.
+func TestDocument_Plots(t *testing.T) {
+	rows, err := table.Make(t.Context(), []int{4, 8, 16, 32, 64, 128, 256}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range table.Plots(rows) {
+		for _, s := range p.Plot.Series {
+			if len(s.Points) != 7 {
+				t.Errorf("%s: line %q has %d points, want 7", p.File, s.Name, len(s.Points))
+			}
+		}
+		var b bytes.Buffer
+		if err := p.Plot.SVG(&b); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join("../../docs/lab", p.File)
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(file)
+		if err != nil || !bytes.Equal(want, b.Bytes()) {
+			t.Errorf("%s is not what the runs give (%v); run the test with -update", file, err)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package table
+
+import (
+	"github.com/zk-lite/zk-lite/lab/chart"
+)
+
+// NamedPlot is a plot and the name of its file.
+type NamedPlot struct {
+	File string
+	Plot chart.Plot
+}
+
+// line picks the rows of one line of a plot.
+type line struct{ name, family, algorithm, kind, quantity string }
+
+// Plots draws the growth of messages and time over N from measured rows.
+func Plots(rows []Row) []NamedPlot {
+	return []NamedPlot{
+		{"election-messages.svg", chart.Plot{Title: "Messages of one election", X: "N",
+			Y: "messages", Series: series(rows, []line{
+				{"broadcast, all", "election", "broadcast", "every", "all messages"},
+				{"bully worst, election", "election", "bully", "worst", "election messages"},
+				{"LCR worst, candidate", "election", "lcr", "worst (descending)", "candidate messages"},
+				{"LCR average, candidate", "election", "lcr", "average (arrangement)", "candidate messages"},
+				{"HS worst, all", "election", "hs", "worst (bit-reversed)", "all messages"},
+				{"ring worst, all", "election", "ring", "worst", "all messages"},
+				{"majority best, votes", "election", "majority", "best (one stands)", "vote messages"},
+				{"ZooKeeper herd, requests", "election", "zookeeper-herd", "leader dies, N wait", "requests caused"},
+				{"ZooKeeper, requests", "election", "zookeeper", "leader dies, N wait", "requests caused"},
+			})}},
+		{"election-time.svg", chart.Plot{Title: "Time of one election", X: "N",
+			Y: "message times", Series: series(rows, []line{
+				{"HS worst", "election", "hs", "worst (bit-reversed)", "time"},
+				{"ring worst", "election", "ring", "worst", "time"},
+				{"ring best", "election", "ring", "best", "time"},
+				{"LCR", "election", "lcr", "worst (descending)", "time"},
+				{"bully worst", "election", "bully", "worst", "time"},
+				{"majority, one stands", "election", "majority", "best (one stands)", "time"},
+				{"bully best", "election", "bully", "best", "time"},
+				{"broadcast", "election", "broadcast", "every", "time"},
+			})}},
+		{"mutex-messages.svg", chart.Plot{Title: "Messages per entry, nobody else asking",
+			X: "N", Y: "messages", Series: series(rows, []line{
+				{"Lamport", "mutex", "lamport", "best (alone)", "messages per entry"},
+				{"Ricart-Agrawala", "mutex", "ricart-agrawala", "best (alone)", "messages per entry"},
+				{"Maekawa", "mutex", "maekawa", "best (alone)", "messages per entry"},
+				{"ZooKeeper lock", "mutex", "zookeeper", "best (alone)", "messages per entry"},
+				{"central", "mutex", "central", "best (alone)", "messages per entry"},
+			})}},
+		{"mutex-time.svg", chart.Plot{Title: "Synchronisation delay: from an exit to the next entry",
+			X: "N", Y: "message times", Series: series(rows, []line{
+				{"token ring worst", "mutex", "token-ring", "worst (predecessor)", "synchronisation delay"},
+				{"ZooKeeper lock", "mutex", "zookeeper", "one waits", "synchronisation delay"},
+				{"Maekawa", "mutex", "maekawa", "one waits", "synchronisation delay"},
+				{"central", "mutex", "central", "one waits", "synchronisation delay"},
+				{"Ricart-Agrawala, Lamport", "mutex", "ricart-agrawala", "one waits", "synchronisation delay"},
+				{"token ring best", "mutex", "token-ring", "best (successor)", "synchronisation delay"},
+			})}},
+	}
+}
+
+func series(rows []Row, lines []line) []chart.Series {
+	var all []chart.Series
+	for _, l := range lines {
+		s := chart.Series{Name: l.name}
+		for _, r := range rows {
+			if r.Family == l.family && r.Algorithm == l.algorithm && r.Case == l.kind &&
+				r.Quantity == l.quantity {
+				s.Points = append(s.Points, [2]float64{float64(r.N), r.Measured})
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
