@@ -1,0 +1,122 @@
+package zk
+
+import (
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+)
+
+// The defaults of Config.
+const (
+	// DefaultOutboxBytes lets some ten of the largest replies wait.
+	DefaultOutboxBytes = 16 << 20
+	// DefaultHandshakeTimeout is ZooKeeper's nio.sessionlessCnxnTimeout.
+	DefaultHandshakeTimeout = 10 * time.Second
+	// DefaultWriteTimeout is the default of ZooKeeper's longest session timeout
+	// with the sample configuration's tick: a client that has taken nothing for
+	// so long cannot have a session anyway.
+	DefaultWriteTimeout = 40 * time.Second
+	// CompatibleVersion is the ZooKeeper version that clients and monitors are
+	// told, because some choose features by it.
+	CompatibleVersion = "3.9.4"
+)
+
+// Config is what a Door is made of. The zero value of every field is usable.
+type Config struct {
+	Version   string // zk-lite's own, such as 0.1.0; empty: dev
+	BuildDate string // as it is printed after "built on"; empty: unknown
+
+	MaxFrame         int           // largest request frame in bytes (jute.maxbuffer); 0: 1,048,575
+	OutboxBytes      int           // bytes that may wait for one client; 0: DefaultOutboxBytes
+	MaxPerAddress    int           // connections from one address (maxClientCnxns); 0: no bound
+	MaxConnections   int           // connections in all (maxCnxns); 0: no bound
+	HandshakeTimeout time.Duration // for a connection without session; 0: 10 s
+	WriteTimeout     time.Duration // for a write to make progress; 0: DefaultWriteTimeout
+
+	// Words lists the four-letter words that are answered
+	// (4lw.commands.whitelist), "*" for all. srvr always is, as in ZooKeeper.
+	Words []string
+
+	Settings Settings // what conf, envi and dirs print
+
+	// ProposalSizes returns the bytes of the last, the smallest and the largest
+	// entry that this server proposed as leader; -1 before the first. nil: not
+	// known, printed as -1.
+	ProposalSizes func() (last, smallest, largest int64)
+	// Metrics adds lines to mntr: emit is called with a key without "zk_" and
+	// an integer, a float64 or a string. nil: none.
+	Metrics func(emit func(key string, value any))
+	// Digests lists the digests of the state that hash prints, oldest first.
+	// nil: none are kept.
+	Digests func() []Digest
+
+	Logger *slog.Logger // nil: slog.Default
+}
+
+// Settings are settings of the whole server that four-letter words print.
+type Settings struct {
+	ClientPort    int
+	DataDir       string
+	DataLogDir    string
+	ListenBacklog int // -1: the system's
+	InitLimit     int // ticks
+	SyncLimit     int // ticks
+	ElectionPort  int
+	QuorumPort    int
+	Observer      bool
+}
+
+// Digest is a number that replicas with the same state share.
+type Digest struct {
+	Zxid  uint64
+	Value uint64
+}
+
+func (c Config) withDefaults() Config {
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	if c.BuildDate == "" {
+		c.BuildDate = "unknown"
+	}
+	if c.MaxFrame <= 0 {
+		c.MaxFrame = wire.DefaultMaxFrame
+	}
+	if c.OutboxBytes <= 0 {
+		c.OutboxBytes = DefaultOutboxBytes
+	}
+	if c.HandshakeTimeout <= 0 {
+		c.HandshakeTimeout = DefaultHandshakeTimeout
+	}
+	if c.WriteTimeout <= 0 {
+		c.WriteTimeout = DefaultWriteTimeout
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// fullVersion is what stands after "Zookeeper version: ".
+func (c *Config) fullVersion() string {
+	return CompatibleVersion + "-zk-lite-" + c.Version + ", built on " + c.BuildDate
+}
+
+// allowed is the set of words that are answered.
+func (c *Config) allowed() map[string]bool {
+	set := map[string]bool{"srvr": true}
+	for _, w := range c.Words {
+		switch w = strings.TrimSpace(w); w {
+		case "":
+		case "*":
+			for name := range words() {
+				set[name] = true
+			}
+		default:
+			set[w] = true
+		}
+	}
+	return set
+}

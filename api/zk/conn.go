@@ -1,0 +1,259 @@
+package zk
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// lingerTime is how long an ended connection waits for its client's FIN. To
+// close at once would make the kernel send a reset if bytes of the client are
+// unread, and the client could lose the last replies.
+const lingerTime = time.Second
+
+// conn is one client's connection. It implements server.Client.
+type conn struct {
+	door    *Door
+	net     net.Conn
+	remote  string
+	address netip.Addr // for the limit; the zero Addr when there is none
+	since   time.Time
+	gone    chan struct{} // closed when the outbox has ended
+
+	out     outbox
+	pending atomic.Int32                // requests that are not answered yet
+	sc      atomic.Pointer[server.Conn] // nil until the handshake
+	linger  atomic.Pointer[time.Timer]
+
+	// The reader's own.
+	in      input
+	now     time.Time // when the bytes came that are being executed
+	deaf    bool      // no further request is executed
+	idBytes int       // of identities added by auth
+}
+
+func newConn(d *Door, nc net.Conn) *conn {
+	c := &conn{
+		door: d, net: nc, remote: nc.RemoteAddr().String(),
+		since: time.Now(), gone: make(chan struct{}),
+	}
+	if ap, err := netip.ParseAddrPort(c.remote); err == nil {
+		c.address = ap.Addr().Unmap().WithZone("")
+		c.remote = netip.AddrPortFrom(c.address, ap.Port()).String()
+	}
+	c.in.init(nc, &d.buffers, d.cfg.MaxFrame)
+	c.out.init(nc, &d.buffers, &d.cfg, c.ended)
+	return c
+}
+
+// run is the connection's goroutine.
+func (c *conn) run() {
+	defer c.door.remove(c)
+	err := c.serve()
+	_ = c.net.Close() // ends a writer that is stuck
+	if sc := c.sc.Load(); sc != nil {
+		sc.Close()
+	}
+	why := c.out.close()
+	if t := c.linger.Load(); t != nil {
+		t.Stop()
+	}
+	c.in.drop()
+	c.report(err, why)
+}
+
+// report logs why the connection has ended: nothing above debug for what
+// clients do every day.
+func (c *conn) report(err error, why string) {
+	var bad *protocolError
+	switch {
+	case errors.As(err, &bad):
+		c.door.logger.Info("client sent what is not the protocol",
+			"remote", c.remote, "session", c.session(), "error", bad.problem)
+	case why != "":
+		c.door.logger.Debug("client disconnected",
+			"remote", c.remote, "session", c.session(), "reason", why)
+	default:
+		c.door.logger.Debug("client has gone",
+			"remote", c.remote, "session", c.session(), "error", err)
+	}
+}
+
+// protocolError is a client's breach of the protocol that costs it the
+// connection.
+type protocolError struct{ problem string }
+
+func (e *protocolError) Error() string { return e.problem }
+
+func badf(format string, args ...any) error {
+	return &protocolError{fmt.Sprintf(format, args...)}
+}
+
+func (c *conn) session() znode.SessionID {
+	if sc := c.sc.Load(); sc != nil {
+		id, _ := sc.Session()
+		return id
+	}
+	return 0
+}
+
+// serve reads until the connection ends.
+func (c *conn) serve() error {
+	if err := c.net.SetReadDeadline(c.since.Add(c.door.cfg.HandshakeTimeout)); err != nil {
+		return fmt.Errorf("setting the handshake's deadline: %w", err)
+	}
+	for c.in.have() < wire.FrameLengthBytes {
+		if err := c.in.fill(); err != nil {
+			return fmt.Errorf("waiting for the first bytes: %w", err)
+		}
+	}
+	if w, ok := wordOf(c.in.head()); ok {
+		return c.serveWord(w)
+	}
+	if !c.door.srv.Serving() {
+		return errors.New("this server is not serving")
+	}
+	if err := c.handshake(); err != nil {
+		return c.lastWords(err)
+	}
+	if err := c.net.SetReadDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("removing the handshake's deadline: %w", err)
+	}
+	c.now = time.Now()
+	return c.lastWords(c.requests())
+}
+
+// requests executes frames until the client has gone or broken the protocol.
+func (c *conn) requests() error {
+	sc := c.sc.Load()
+	for !c.deaf {
+		frame, err := c.in.frame()
+		if err != nil {
+			return badf("%v", err)
+		}
+		if frame != nil {
+			if err := c.execute(frame); err != nil {
+				return err
+			}
+			c.out.slowDown()
+			continue
+		}
+		c.out.flush()
+		if err := c.in.fillOpen(c.now); err != nil {
+			return err
+		}
+		c.now = time.Now()
+		sc.Touch()
+	}
+	return nil
+}
+
+// lastWords sees to it that an ended connection's last replies arrive: it
+// reads and forgets what still comes until the client or the linger timer
+// closes the connection.
+func (c *conn) lastWords(err error) error {
+	if err != nil && !c.out.isEnding() {
+		return err
+	}
+	for {
+		c.in.discard()
+		if fillErr := c.in.fill(); fillErr != nil {
+			return err
+		}
+	}
+}
+
+// ended closes the sending side, after the last bytes.
+func (c *conn) ended() {
+	close(c.gone)
+	if sc := c.sc.Load(); sc != nil {
+		sc.Close() // a reader that waits for room in its queue goes on
+	}
+	half, ok := c.net.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		_ = c.net.Close()
+		return
+	}
+	c.linger.Store(time.AfterFunc(lingerTime, func() { _ = c.net.Close() }))
+}
+
+// Kick implements server.Client.
+func (c *conn) Kick(r server.Reason) { c.out.end(r.String()) }
+
+// Notify implements server.Client: an event goes out, encoded once for all
+// who get it.
+func (c *conn) Notify(n *watch.Notification) {
+	if n.Frame == nil {
+		n.Frame = appendEvent(nil, n.Zxid, n.Type, n.Path)
+	}
+	if b, ok := c.out.begin(); ok {
+		c.out.stats.sent()
+		c.out.commit(append(b, n.Frame...), true)
+	}
+}
+
+// appendEvent appends a notification's frame.
+func appendEvent(b []byte, zxid znode.Zxid, typ znode.EventType, path string) []byte {
+	if b == nil {
+		b = make([]byte, 0, wire.FrameLengthBytes+wire.ReplyHeaderBytes+12+len(path))
+	}
+	return wire.AppendReply(b, wire.ReplyHeader{Xid: wire.XidNotification, Zxid: zxid},
+		&wire.WatcherEvent{Type: typ, State: wire.StateSyncConnected, Path: path})
+}
+
+// execute decodes a request and hands it on. An error ends the connection.
+func (c *conn) execute(frame []byte) error {
+	var header wire.RequestHeader
+	rd := jute.Reader{}
+	rd.Reset(frame)
+	header.Decode(&rd)
+	if rd.Err() != nil {
+		return badf("a frame of %d bytes is too short for a request header", len(frame))
+	}
+	switch header.Type {
+	case wire.OpAuth:
+		return c.auth(header.Xid, &rd)
+	case wire.OpSASL:
+		return c.sasl(header.Xid, &rd)
+	}
+	r := c.newRequest(header)
+	c.out.countReceived()
+	var err error
+	switch {
+	case !header.Type.ClientRequest():
+		c.deaf = true // answered in its turn, then the connection is closed
+		r.refuse(znode.ErrUnimplemented)
+		err = c.sc.Load().Read(r)
+	case !r.decode(&rd):
+		r.refuse(znode.ErrMarshalling)
+		err = c.sc.Load().Read(r)
+	case r.isCommand():
+		r.cmd.Identities, r.quiet = r.ids, false
+		c.out.wake() // what is answered already does not wait for the log
+		err = c.sc.Load().Write(&r.cmd, r)
+	default:
+		err = c.sc.Load().Read(r)
+	}
+	if err != nil {
+		// The server ends the connection, or has.
+		c.out.end("server: " + err.Error())
+		c.deaf = true
+	}
+	return nil
+}
+
+// countReceived counts a request frame.
+func (o *outbox) countReceived() {
+	o.mu.Lock()
+	o.stats.received(1)
+	o.mu.Unlock()
+}

@@ -1,0 +1,50 @@
+// Package zk is the ZooKeeper door: it speaks ZooKeeper's own client protocol
+// (3.9) on a listener, so that ZooKeeper's clients and tools connect
+// unmodified. It frames, decodes, encodes and prints; it decides nothing about
+// znodes, sessions or watches, which is what package server and those below it
+// do.
+//
+// It does not listen (Serve takes a net.Listener), does not read configuration
+// files, and has no TLS and no SASL.
+//
+// # A connection's way
+//
+//	Serve → conn.serve
+//	  first four bytes: a four-letter word → word.go, answer, close
+//	  else a ConnectRequest → handshake.go → Conn.OpenSession / AttachSession
+//	  then frames: execute → request → Conn.Read  → request.Read → outbox
+//	                                   Conn.Write ⋯ request.Done → outbox
+//	                          watch ⋯ conn.Notify              → outbox
+//
+// # Concurrency
+//
+// Every connection has one long-lived goroutine, its reader. It takes as many
+// complete frames as have arrived, executes them one after the other and then
+// writes what they left in the outbox with one system call. Replies and
+// notifications that come from elsewhere, that is from the goroutine that
+// applies the log, start a writer: a goroutine that lives until the outbox is
+// empty. Reader and writers never write at the same time, and the order of the
+// outbox is the order on the wire. An idle connection so costs one goroutine
+// and half a kilobyte of buffer.
+//
+// A conn's outbox has the only lock that the apply goroutine takes here; under
+// it nothing is called that could block. A client that does not read is cut
+// off when its outbox is over Config.OutboxBytes or a write makes no progress
+// for Config.WriteTimeout; its reader stops taking requests long before
+// (outboxHighWater), so that only notifications and answers of queued requests
+// can get there. Nobody else waits for it.
+//
+// Locks, in the order in which they may be taken: Door.mu, then server's
+// (view, Conn.mu), then outbox.mu.
+//
+// The goroutines are started by Serve and ended by Shutdown, which waits for
+// all of them.
+//
+// # Where it differs from ZooKeeper
+//
+// An unknown watcher's bound: going over the watches that one connection may
+// have is answered with THROTTLEDOP (-127), which ZooKeeper's own server uses
+// for requests it will not execute under load, and which leaves the connection
+// open. createSession sent by a client is refused like an unknown type. The
+// identities of one connection are bounded (maxIdentityBytes).
+package zk

@@ -1,0 +1,162 @@
+package zk
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// sessionIDTries is how often a session id that is taken is replaced by the
+// next. Ids repeat only if a server's clock was set back.
+const sessionIDTries = 3
+
+// handshake reads the ConnectRequest and gives the connection a session. What
+// the client has sent behind it stays unread until then. On an error the
+// connection is to be closed.
+func (c *conn) handshake() error {
+	frame, err := c.in.frame()
+	for ; frame == nil && err == nil; frame, err = c.in.frame() {
+		if err := c.in.fill(); err != nil {
+			return fmt.Errorf("waiting for the connect request: %w", err)
+		}
+	}
+	if err != nil {
+		return badf("%v", err)
+	}
+	var q wire.ConnectRequest
+	rd := jute.NewReader(frame)
+	if q.Decode(rd); rd.Err() != nil {
+		return badf("a connect request that cannot be decoded: %v", rd.Err())
+	}
+	if q.SessionID == 0 && c.isAhead(q.LastZxidSeen) {
+		// No session to attach to, so nothing will bring this server's state to
+		// where the client has been; another may be there.
+		return fmt.Errorf("client has seen zxid %s, this server has not", q.LastZxidSeen)
+	}
+	// The request points into the input's buffer, which stays as it is until the
+	// reader goes on.
+	ip := znode.ID{Scheme: "ip", ID: c.remote}
+	if c.address.IsValid() {
+		ip.ID = c.address.String()
+	}
+	c.sc.Store(c.door.srv.NewConn(c, []znode.ID{ip}))
+	h := &connecting{c: c, q: &q, start: time.Now(), answered: make(chan struct{}, 1)}
+	c.out.countReceived()
+	for range sessionIDTries {
+		if err := h.propose(); err != nil {
+			return err
+		}
+		select {
+		case <-h.answered:
+		case <-c.gone:
+			return errors.New("ended during the handshake")
+		}
+		if !h.taken {
+			return h.outcome()
+		}
+	}
+	return errors.New("no free session id was found")
+}
+
+// isAhead reports whether the client has seen what this server has not.
+func (c *conn) isAhead(seen znode.Zxid) (ahead bool) {
+	c.door.srv.Look(func(v *server.View) { ahead = seen > v.Zxid() })
+	return ahead
+}
+
+// connecting is the request for a session. It implements server.Op.
+type connecting struct {
+	c        *conn
+	q        *wire.ConnectRequest
+	start    time.Time
+	answered chan struct{} // gets one value for every proposal
+
+	// Written by Done, read after a value came from answered.
+	taken   bool
+	refused string
+}
+
+// propose asks for a new session, or for the one the client names.
+func (h *connecting) propose() error {
+	timeout := time.Duration(h.q.TimeoutMillis) * time.Millisecond
+	sc := h.c.sc.Load()
+	if h.q.SessionID == 0 {
+		return sc.OpenSession(timeout, h)
+	}
+	var password session.Password
+	if len(h.q.Password) != len(password) {
+		h.refuse()
+		h.answered <- struct{}{}
+		return nil
+	}
+	copy(password[:], h.q.Password)
+	return sc.AttachSession(h.q.SessionID, password, timeout, h)
+}
+
+// outcome is what became of the handshake.
+func (h *connecting) outcome() error {
+	if h.refused != "" {
+		return errors.New(h.refused)
+	}
+	h.c.out.flush()
+	return nil
+}
+
+// Read implements server.Op; a session is never read.
+func (h *connecting) Read(*server.View) {}
+
+// Done implements server.Op.
+func (h *connecting) Done(v *server.View, x *state.Result) {
+	defer func() { h.answered <- struct{}{} }()
+	h.taken = false
+	switch {
+	case x.Code == znode.ErrNodeExists && h.q.SessionID == 0:
+		h.taken = true
+	case x.Code != znode.OK:
+		h.refuse()
+	case h.q.LastZxidSeen > v.Zxid():
+		// Also after the log has brought this server to the present, the client
+		// knows more: this ensemble has lost what it has seen. ZooKeeper closes
+		// without a word, so that the client tries another server.
+		h.refused = fmt.Sprintf("client has seen zxid %s, the ensemble is at %s",
+			h.q.LastZxidSeen, v.Zxid())
+		h.c.out.end(h.refused)
+	default:
+		h.reply(&wire.ConnectResponse{
+			TimeoutMillis: int32(x.Session.Timeout.Milliseconds()),
+			SessionID:     x.Session.ID,
+			Password:      x.Session.Password[:],
+		}, v.Zxid())
+	}
+}
+
+// refuse tells the client that its session is no more, and ends the
+// connection.
+func (h *connecting) refuse() {
+	h.refused = "session is unknown or its password wrong"
+	var none session.Password
+	h.reply(&wire.ConnectResponse{Password: none[:]}, 0)
+	h.c.out.end(h.refused)
+}
+
+// reply sends the answer. The readOnly field is there if the client sent it.
+func (h *connecting) reply(x *wire.ConnectResponse, zxid znode.Zxid) {
+	x.HasReadOnly = h.q.HasReadOnly
+	b, ok := h.c.out.begin()
+	if !ok {
+		return
+	}
+	r := request{op: wire.OpCreateSession, start: h.start}
+	h.c.out.stats.answered(&r, zxid)
+	b, mark := wire.BeginFrame(b)
+	b = x.Append(b)
+	wire.EndFrame(b, mark)
+	h.c.out.commit(b, false) // the reader waits for this and flushes
+}

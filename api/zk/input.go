@@ -1,0 +1,186 @@
+package zk
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+)
+
+// smallInput is the buffer that an idle connection keeps. A ping and the usual
+// single request fit.
+const smallInput = 512
+
+// busyFor is how long a connection keeps its larger buffer after the last
+// read that needed it.
+const busyFor = time.Second
+
+// input collects a connection's bytes into frames. It belongs to the reader.
+//
+// Invariant: the bytes that have arrived and are not consumed are
+// buf[from:to]; buf is small[:], pool's buffer, or an array of its own for a
+// frame larger than that.
+type input struct {
+	conn     net.Conn
+	pool     *buffers
+	maxFrame int
+
+	buf      []byte
+	from, to int
+	pooled   *buffer   // buf's, if it is from the pool
+	until    time.Time // the read deadline that watches over the larger buffer
+	small    [smallInput]byte
+}
+
+func (in *input) init(c net.Conn, pool *buffers, maxFrame int) {
+	in.conn, in.pool, in.maxFrame = c, pool, maxFrame
+	in.buf = in.small[:]
+}
+
+// have is the number of bytes that wait.
+func (in *input) have() int { return in.to - in.from }
+
+// frame returns the payload of the next frame if all of it has arrived, else
+// nil. It is valid until fill. The error is wire.ErrFrameLength.
+func (in *input) frame() ([]byte, error) {
+	if in.have() < wire.FrameLengthBytes {
+		return nil, nil
+	}
+	n, err := wire.CheckFrameLength([4]byte(in.buf[in.from:]), in.maxFrame)
+	if err != nil {
+		return nil, err
+	}
+	end := in.from + wire.FrameLengthBytes + n
+	if end > in.to {
+		return nil, nil
+	}
+	payload := in.buf[in.from+wire.FrameLengthBytes : end : end]
+	in.from = end
+	return payload, nil
+}
+
+// head returns the first four bytes; the caller knows that there are so many.
+func (in *input) head() uint32 { return binary.BigEndian.Uint32(in.buf[in.from:]) }
+
+// take consumes n of the bytes that wait.
+func (in *input) take(n int) []byte {
+	b := in.buf[in.from : in.from+n]
+	in.from += n
+	return b
+}
+
+// discard forgets what has arrived.
+func (in *input) discard() { in.from, in.to = 0, 0 }
+
+// fill waits for more bytes. What frame returned before is overwritten.
+func (in *input) fill() error {
+	in.makeRoom()
+	n, err := in.conn.Read(in.buf[in.to:])
+	in.to += n
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// fillOpen is fill for a connection that has a session: it may be silent for
+// as long as it likes, but not keep a large buffer meanwhile.
+func (in *input) fillOpen(now time.Time) error {
+	for {
+		in.makeRoom()
+		if err := in.watch(now); err != nil {
+			return fmt.Errorf("setting a read deadline: %w", err)
+		}
+		n, err := in.conn.Read(in.buf[in.to:])
+		in.to += n
+		if n > 0 {
+			return nil
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		now = time.Now()
+		if in.have() == 0 {
+			in.shrink()
+		}
+	}
+}
+
+// watch sets or removes the deadline that ends the time of the large buffer.
+func (in *input) watch(now time.Time) error {
+	switch small := len(in.buf) == smallInput; {
+	case small && in.until.IsZero():
+		return nil
+	case small:
+		in.until = time.Time{}
+	case in.until.Sub(now) > busyFor/2:
+		return nil
+	default:
+		in.until = now.Add(busyFor)
+	}
+	return in.conn.SetReadDeadline(in.until)
+}
+
+// makeRoom sees to it that buf has room after to.
+func (in *input) makeRoom() {
+	if in.to == smallInput && len(in.buf) == smallInput {
+		in.grow() // full: there is probably more to come
+		return
+	}
+	if in.have() == 0 {
+		in.from, in.to = 0, 0
+		if len(in.buf) > bufferBytes {
+			in.shrink()
+		}
+		return
+	}
+	if in.to < len(in.buf) {
+		return
+	}
+	if in.from > 0 && in.from >= len(in.buf)/2 {
+		in.to = copy(in.buf, in.buf[in.from:in.to])
+		in.from = 0
+		return
+	}
+	in.grow()
+}
+
+// grow moves to a larger buffer. A frame's length is a claim, so the buffer
+// never gets more than twice as large as what has arrived.
+func (in *input) grow() {
+	waiting := in.buf[in.from:in.to]
+	if len(in.buf) < bufferBytes {
+		x := in.pool.get()
+		in.to = copy(x.b[:bufferBytes], waiting)
+		in.from, in.buf, in.pooled = 0, x.b[:bufferBytes], x
+		return
+	}
+	size := 2 * len(in.buf)
+	if claimed, err := wire.CheckFrameLength([4]byte(waiting), in.maxFrame); err == nil {
+		size = min(size, max(bufferBytes, wire.FrameLengthBytes+claimed))
+	}
+	size = max(size, len(waiting)+1)
+	next := make([]byte, size)
+	in.to = copy(next, waiting)
+	in.from = 0
+	in.drop()
+	in.buf = next
+}
+
+// shrink goes back to the small buffer; nothing waits.
+func (in *input) shrink() {
+	in.drop()
+	in.buf, in.from, in.to = in.small[:], 0, 0
+}
+
+// drop gives the pool's buffer back.
+func (in *input) drop() {
+	if in.pooled != nil {
+		in.pool.put(in.pooled)
+		in.pooled = nil
+	}
+}

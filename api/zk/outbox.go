@@ -1,0 +1,213 @@
+package zk
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// outboxHighWater is the bytes that may wait for a client before its reader
+	// takes the next request: below Config.OutboxBytes by far, so that a client
+	// that asks for much and reads slowly is slowed down and not cut off.
+	outboxHighWater = 512 << 10
+	// writeChunk is what must be taken within Config.WriteTimeout.
+	writeChunk = 256 << 10
+	// endGrace is how long the last bytes of a connection that is ended may take.
+	endGrace = time.Second
+)
+
+// outbox holds what is to be sent to one client, in order.
+type outbox struct {
+	conn    net.Conn
+	pool    *buffers
+	limit   int
+	timeout time.Duration
+	ended   func() // called once, when an ended outbox has been sent or given up
+
+	mu      sync.Mutex // protects the fields below
+	changed sync.Cond  // on mu: sending, writing or failed has changed
+	buf     *buffer    // what is not being sent yet; nil: nothing
+	sending int        // bytes that a writer has taken out of buf
+	writing bool       // a goroutine writes, or is about to
+	ending  bool       // nothing may be added any more
+	failed  bool       // what is here will not be sent
+	told    bool       // ended was called
+	why     string     // the reason for ending
+	stats   stats
+}
+
+func (o *outbox) init(c net.Conn, pool *buffers, cfg *Config, ended func()) {
+	o.conn, o.pool, o.limit, o.timeout = c, pool, cfg.OutboxBytes, cfg.WriteTimeout
+	o.ended = ended
+	o.changed.L = &o.mu
+}
+
+// begin locks the outbox for one message, which the caller appends to b and
+// hands to commit at once. It reports false, and holds no lock, when nothing
+// may be added. One message may be larger than the bound.
+func (o *outbox) begin() (b []byte, ok bool) {
+	o.mu.Lock()
+	if o.waitingLocked() > o.limit {
+		o.endLocked("client does not read: the outbox is full")
+	}
+	if o.ending {
+		o.mu.Unlock()
+		return nil, false
+	}
+	if o.buf == nil {
+		o.buf = o.pool.get()
+	}
+	return o.buf.b, true
+}
+
+// commit takes over what begin gave out and was appended to. With wake, a
+// writer is started; else the reader promises to flush.
+func (o *outbox) commit(b []byte, wake bool) {
+	o.buf.b = b
+	if wake {
+		o.wakeLocked()
+	}
+	o.mu.Unlock()
+}
+
+func (o *outbox) waitingLocked() int {
+	if o.buf == nil {
+		return o.sending
+	}
+	return o.sending + len(o.buf.b)
+}
+
+// wakeLocked starts a writer if there is none.
+func (o *outbox) wakeLocked() {
+	if !o.writing {
+		o.writing = true
+		go o.write()
+	}
+}
+
+// wake starts a writer if anything waits.
+func (o *outbox) wake() {
+	o.mu.Lock()
+	if o.buf != nil {
+		o.wakeLocked()
+	}
+	o.mu.Unlock()
+}
+
+// flush writes what waits, unless a writer is at it.
+func (o *outbox) flush() {
+	o.mu.Lock()
+	if o.buf == nil || o.writing {
+		o.mu.Unlock()
+		return
+	}
+	o.writing = true
+	o.mu.Unlock()
+	o.write()
+}
+
+// slowDown waits until a client that gets more than it reads has caught up.
+func (o *outbox) slowDown() {
+	o.mu.Lock()
+	for o.waitingLocked() > outboxHighWater && !o.failed && !o.ending {
+		if o.writing {
+			o.changed.Wait()
+			continue
+		}
+		o.writing = true
+		o.mu.Unlock()
+		o.write()
+		o.mu.Lock()
+	}
+	o.mu.Unlock()
+}
+
+// write sends until nothing waits. The caller has set writing.
+func (o *outbox) write() {
+	o.mu.Lock()
+	for o.buf != nil && !o.failed {
+		x := o.buf
+		o.buf, o.sending = nil, len(x.b)
+		o.sendLocked(x.b)
+		o.sending = 0
+		o.pool.put(x)
+		o.changed.Broadcast()
+	}
+	if o.ending && !o.told {
+		o.told = true
+		o.mu.Unlock()
+		o.ended()
+		o.mu.Lock()
+	}
+	o.writing = false
+	o.changed.Broadcast()
+	o.mu.Unlock()
+}
+
+// sendLocked writes b, without the lock. A client that takes nothing for too
+// long has failed.
+func (o *outbox) sendLocked(b []byte) {
+	for len(b) > 0 && !o.failed {
+		patience := o.timeout
+		if o.ending {
+			patience = endGrace
+		}
+		err := o.conn.SetWriteDeadline(time.Now().Add(patience))
+		if err == nil {
+			o.mu.Unlock()
+			_, err = o.conn.Write(b[:min(len(b), writeChunk)])
+			o.mu.Lock()
+		}
+		if err != nil {
+			o.failed = true
+			// The reader must notice. Closing never blocks: no linger is set.
+			_ = o.conn.Close()
+			return
+		}
+		b = b[min(len(b), writeChunk):]
+	}
+}
+
+// end lets nothing more in, has what is there sent, and then ended called. It
+// never blocks. Only the first reason counts.
+func (o *outbox) end(why string) {
+	o.mu.Lock()
+	o.endLocked(why)
+	o.mu.Unlock()
+}
+
+func (o *outbox) endLocked(why string) {
+	if o.ending {
+		return
+	}
+	o.ending, o.why = true, why
+	if o.writing {
+		// It may be stuck; the connection is closed anyway if this fails.
+		_ = o.conn.SetWriteDeadline(time.Now().Add(endGrace))
+	}
+	o.wakeLocked()
+}
+
+// isEnding reports whether nothing more can be sent.
+func (o *outbox) isEnding() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ending
+}
+
+// close gives up what waits and returns when no writer is left. The connection
+// has been closed. It returns why the connection was ended, if it was.
+func (o *outbox) close() (why string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ending, o.failed = true, true
+	for o.writing {
+		o.changed.Wait()
+	}
+	if o.buf != nil {
+		o.pool.put(o.buf)
+		o.buf = nil
+	}
+	return o.why
+}

@@ -1,0 +1,163 @@
+package zk
+
+import (
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// request is one request of a client until it is answered. It implements
+// server.Op. Requests are pooled: nothing of one may be kept.
+type request struct {
+	c     *conn
+	xid   wire.Xid
+	op    wire.OpCode
+	start time.Time
+	ids   []znode.ID // the client's identities when the request came
+	// quiet says that the reader will flush the reply: it is certain to be
+	// given within the reader's own call, because nothing was pending.
+	quiet bool
+	mark  int // where the reply's frame starts in the outbox
+
+	code  znode.Error // set by refuse
+	path  string
+	watch bool
+	kind  int32         // addWatch's mode, or the watcher type of check and removeWatches
+	cmd   state.Command // of a write
+	body  wire.Request  // of the rarer reads
+	types []wire.OpCode // of a multi's results
+}
+
+func (c *conn) newRequest(h wire.RequestHeader) *request {
+	r, ok := c.door.pool.Get().(*request)
+	if !ok {
+		r = new(request)
+	}
+	r.c, r.xid, r.op, r.start = c, h.Xid, h.Type, c.now
+	r.ids = c.sc.Load().Identities()
+	// Requests are counted until they are answered, and only this goroutine
+	// adds any; with none in the server's queue a read runs in place.
+	r.quiet = c.pending.Add(1) == 1
+	return r
+}
+
+// done gives the request back to the pool.
+func (r *request) done() {
+	c := r.c
+	types := r.types[:0]
+	*r = request{types: types}
+	c.pending.Add(-1)
+	c.door.pool.Put(r)
+}
+
+// refuse makes the request one that is answered, in its turn, by a code.
+func (r *request) refuse(code znode.Error) {
+	r.code = code
+	r.cmd = state.Command{}
+	r.body = nil
+}
+
+// isCommand reports whether the request goes through the log.
+func (r *request) isCommand() bool { return r.cmd.Op != 0 }
+
+// decode fills r from the request's body. It reports false for a body that is
+// not what it should be.
+func (r *request) decode(rd *jute.Reader) bool {
+	switch r.op {
+	case wire.OpPing, wire.OpWhoAmI:
+	case wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2:
+		r.path, r.watch = rd.Ustring(), rd.Bool()
+	case wire.OpGetACL, wire.OpGetAllChildrenNumber, wire.OpGetEphemerals:
+		r.path = rd.Ustring()
+	case wire.OpAddWatch, wire.OpCheckWatches, wire.OpRemoveWatches:
+		r.path, r.kind = rd.Ustring(), rd.Int32()
+		if rd.Err() == nil && !r.kindIsKnown() {
+			return false
+		}
+	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpMultiRead, wire.OpReconfig:
+		r.body = wire.NewRequest(r.op)
+		r.body.Decode(rd)
+	default:
+		r.decodeCommand(rd)
+	}
+	return rd.Err() == nil
+}
+
+// Read implements server.Op.
+func (r *request) Read(v *server.View) {
+	if r.code != znode.OK {
+		r.fail(v.Zxid(), r.code)
+		return
+	}
+	switch r.op {
+	case wire.OpGetData:
+		r.getData(v)
+	case wire.OpExists:
+		r.exists(v)
+	case wire.OpGetChildren, wire.OpGetChildren2:
+		r.getChildren(v)
+	case wire.OpPing:
+		r.xid = wire.XidPing // whatever was sent (FinalRequestProcessor)
+		r.empty(v.Zxid())
+	case wire.OpGetACL:
+		r.getACL(v)
+	case wire.OpGetAllChildrenNumber:
+		r.getAllChildrenNumber(v)
+	case wire.OpGetEphemerals:
+		r.getEphemerals(v)
+	case wire.OpWhoAmI:
+		r.whoAmI(v)
+	case wire.OpMultiRead:
+		r.multiRead(v)
+	case wire.OpAddWatch:
+		r.addWatch(v)
+	case wire.OpCheckWatches, wire.OpRemoveWatches:
+		r.removeWatches(v)
+	case wire.OpSetWatches, wire.OpSetWatches2:
+		r.setWatches(v)
+	case wire.OpReconfig:
+		r.reconfig(v)
+	default:
+		panic("zk: invariant broken: no read of type " + r.op.String())
+	}
+}
+
+// begin starts the reply. It reports false when the client gets nothing any
+// more; r is then done.
+func (r *request) begin(zxid znode.Zxid, code znode.Error) (b []byte, ok bool) {
+	b, ok = r.c.out.begin()
+	if !ok {
+		r.done()
+		return nil, false
+	}
+	b, r.mark = wire.BeginFrame(b)
+	h := wire.ReplyHeader{Xid: r.xid, Zxid: zxid, Err: code}
+	r.c.out.stats.answered(r, zxid)
+	return h.Append(b), true
+}
+
+// end sends the reply.
+func (r *request) end(b []byte) {
+	wire.EndFrame(b, r.mark)
+	r.c.out.commit(b, !r.quiet)
+	r.done()
+}
+
+// fail replies with a code. UNIMPLEMENTED for a whole request type ends the
+// connection (UnimplementedRequestProcessor).
+func (r *request) fail(zxid znode.Zxid, code znode.Error) {
+	c, final := r.c, code == znode.ErrUnimplemented && !r.op.ClientRequest()
+	if b, ok := r.begin(zxid, code); ok {
+		r.end(b)
+	}
+	if final {
+		c.out.end("request of an unknown type")
+	}
+}
+
+// empty replies without a body.
+func (r *request) empty(zxid znode.Zxid) { r.fail(zxid, znode.OK) }

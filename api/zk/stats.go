@@ -1,0 +1,138 @@
+package zk
+
+import (
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// tally counts requests and how long they took.
+type tally struct {
+	received int64
+	sent     int64
+	requests int64
+	total    time.Duration
+	shortest time.Duration
+	longest  time.Duration
+}
+
+// request counts one answered request.
+func (t *tally) request(d time.Duration) {
+	if t.requests == 0 || d < t.shortest {
+		t.shortest = d
+	}
+	t.longest = max(t.longest, d)
+	t.requests++
+	t.total += d
+}
+
+// add counts all that u did.
+func (t *tally) add(u *tally) {
+	t.received += u.received
+	t.sent += u.sent
+	if u.requests == 0 {
+		return
+	}
+	if t.requests == 0 || u.shortest < t.shortest {
+		t.shortest = u.shortest
+	}
+	t.longest = max(t.longest, u.longest)
+	t.requests += u.requests
+	t.total += u.total
+}
+
+// averageMillis is the mean latency in milliseconds.
+func (t *tally) averageMillis() float64 {
+	if t.requests == 0 {
+		return 0
+	}
+	return float64(t.total.Microseconds()) / 1000 / float64(t.requests)
+}
+
+// stats are one connection's figures. They change under its outbox's lock, so
+// that counting needs no lock of its own; cons shows them, srvr their sum.
+type stats struct {
+	conn   tally // since the start or crst
+	server tally // since the start or srst
+
+	lastOp      wire.OpCode
+	lastXid     wire.Xid
+	lastZxid    znode.Zxid
+	lastAnswer  time.Time
+	lastLatency time.Duration
+}
+
+func (s *stats) received(n int64) {
+	s.conn.received += n
+	s.server.received += n
+}
+
+func (s *stats) sent() {
+	s.conn.sent++
+	s.server.sent++
+}
+
+// answered counts a request and its reply.
+func (s *stats) answered(r *request, zxid znode.Zxid) {
+	now := time.Now()
+	d := now.Sub(r.start)
+	s.sent()
+	s.conn.request(d)
+	s.server.request(d)
+	s.lastOp, s.lastXid, s.lastZxid = r.op, r.xid, zxid
+	s.lastAnswer, s.lastLatency = now, d
+}
+
+// opLetters is what cons calls the last operation (FinalRequestProcessor).
+func opLetters(op wire.OpCode) string {
+	switch op {
+	case wire.OpPing:
+		return "PING"
+	case wire.OpCreateSession:
+		return "SESS"
+	case wire.OpMulti:
+		return "MULT"
+	case wire.OpMultiRead:
+		return "MLTR"
+	case wire.OpCreate, wire.OpCreate2, wire.OpCreateTTL, wire.OpCreateContainer:
+		return "CREA"
+	case wire.OpDelete, wire.OpDeleteContainer:
+		return "DELE"
+	case wire.OpSetData:
+		return "SETD"
+	case wire.OpReconfig:
+		return "RECO"
+	case wire.OpSetACL:
+		return "SETA"
+	case wire.OpCloseSession:
+		return "CLOS"
+	case wire.OpSync:
+		return "SYNC"
+	case wire.OpExists:
+		return "EXIS"
+	case wire.OpGetData:
+		return "GETD"
+	case wire.OpSetWatches:
+		return "SETW"
+	case wire.OpSetWatches2:
+		return "STW2"
+	case wire.OpAddWatch:
+		return "ADDW"
+	case wire.OpGetACL:
+		return "GETA"
+	case wire.OpGetChildren, wire.OpGetChildren2:
+		return "GETC"
+	case wire.OpGetAllChildrenNumber:
+		return "GETACN"
+	case wire.OpCheckWatches:
+		return "CHKW"
+	case wire.OpRemoveWatches:
+		return "REMW"
+	case wire.OpWhoAmI:
+		return "HOMI"
+	case wire.OpGetEphemerals:
+		return "GETE"
+	}
+	return "NA"
+}

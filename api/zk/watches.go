@@ -1,0 +1,140 @@
+package zk
+
+import (
+	"errors"
+
+	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// arm leaves a watch of the client. Over the limit the request fails with
+// THROTTLEDOP: of ZooKeeper's codes the one that says that the server will not
+// do this, for want of room, and that the request was without effect.
+func (r *request) arm(v *server.View, path string, mode watch.Mode) znode.Error {
+	err := v.Watches().Add(r.c.sc.Load().Watcher(), path, mode)
+	var limit *watch.LimitError
+	switch {
+	case err == nil, errors.Is(err, watch.ErrDropped): // then nobody gets the reply
+		return znode.OK
+	case errors.As(err, &limit):
+		return znode.ErrThrottled
+	}
+	return znode.ErrSystem
+}
+
+// kindIsKnown reports whether the mode of addWatch, or the watcher type of
+// checkWatches and removeWatches, is one of ZooKeeper's. Others are answered
+// like a body that cannot be decoded, as there.
+func (r *request) kindIsKnown() bool {
+	if r.op == wire.OpAddWatch {
+		mode := wire.AddWatchMode(r.kind)
+		return mode == wire.AddWatchPersistent || mode == wire.AddWatchPersistentRecursive
+	}
+	return watch.RemoveKind(r.kind).Valid()
+}
+
+// addWatch needs no permission and no znode. Its reply has a body of a code,
+// which clients insist on.
+func (r *request) addWatch(v *server.View) {
+	mode := watch.Persistent
+	if wire.AddWatchMode(r.kind) == wire.AddWatchPersistentRecursive {
+		mode = watch.Recursive
+	}
+	code := r.arm(v, r.path, mode)
+	if b, ok := r.begin(v.Zxid(), code); ok {
+		if code == znode.OK {
+			b = jute.AppendInt32(b, int32(znode.OK))
+		}
+		r.end(b)
+	}
+}
+
+// removeWatches takes watches away, or only looks for them (checkWatches).
+func (r *request) removeWatches(v *server.View) {
+	found, w, kind := false, r.c.sc.Load().Watcher(), watch.RemoveKind(r.kind)
+	if r.op == wire.OpRemoveWatches {
+		found = v.Watches().Remove(w, r.path, kind)
+	} else {
+		found = v.Watches().Contains(w, r.path, kind)
+	}
+	if !found {
+		r.fail(v.Zxid(), znode.ErrNoWatcher)
+		return
+	}
+	r.empty(v.Zxid())
+}
+
+// setWatches leaves the watches of a client that has reconnected. What it has
+// missed since the zxid it names is told at once, before the reply, and its
+// watch not left. These events skip the READ filter and belong to no
+// transaction (DataTree.setWatches).
+func (r *request) setWatches(v *server.View) {
+	var q *wire.SetWatchesRequest
+	var persistent, recursive []string
+	switch body := r.body.(type) {
+	case *wire.SetWatchesRequest:
+		q = body
+	case *wire.SetWatches2Request:
+		q = &body.SetWatchesRequest
+		persistent, recursive = body.PersistentWatches, body.PersistentRecursiveWatches
+	}
+	code := znode.OK
+	restore := func(paths []string, mode watch.Mode, missed func(znode.Stat, znode.Error) znode.EventType) {
+		for _, path := range paths {
+			event := znode.EventType(0)
+			if missed != nil {
+				event = missed(v.Tree().Exists(path, everything))
+			}
+			if event != 0 {
+				r.catchUp(event, path)
+			} else if c := r.arm(v, path, mode); c != znode.OK {
+				code = c
+			}
+		}
+	}
+	restore(q.DataWatches, watch.Data, func(s znode.Stat, code znode.Error) znode.EventType {
+		switch {
+		case code != znode.OK:
+			return znode.EventDeleted
+		case s.Mzxid > q.RelativeZxid:
+			return znode.EventDataChanged
+		}
+		return 0
+	})
+	restore(q.ExistWatches, watch.Data, func(_ znode.Stat, code znode.Error) znode.EventType {
+		if code == znode.OK {
+			return znode.EventCreated
+		}
+		return 0
+	})
+	restore(q.ChildWatches, watch.Child, func(s znode.Stat, code znode.Error) znode.EventType {
+		switch {
+		case code != znode.OK:
+			return znode.EventDeleted
+		case s.Pzxid > q.RelativeZxid:
+			return znode.EventChildrenChanged
+		}
+		return 0
+	})
+	restore(persistent, watch.Persistent, nil)
+	restore(recursive, watch.Recursive, nil)
+	r.fail(v.Zxid(), code)
+}
+
+// everything is the identity that may look at all znodes: setWatches compares
+// zxids without asking for permission.
+var everything = []znode.ID{znode.SuperIDs}
+
+// catchUp sends an event that the client has missed.
+func (r *request) catchUp(typ znode.EventType, path string) {
+	out := &r.c.out
+	b, ok := out.begin()
+	if !ok {
+		return
+	}
+	out.stats.sent()
+	out.commit(appendEvent(b, znode.NoZxid, typ, path), !r.quiet)
+}
