@@ -115,6 +115,8 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	if f.broken {
 		return nil, fmt.Errorf("this server cannot apply the log any further")
 	}
+	f.n.cfg.Handler.BeginApply() // freezing marks the tree: readers wait microseconds
+	defer f.n.cfg.Handler.EndApply()
 	return &snapshot{n: f.n, state: f.machine.Snapshot()}, nil
 }
 

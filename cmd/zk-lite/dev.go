@@ -1,0 +1,163 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/node"
+)
+
+// devOptions are the flags of dev.
+type devOptions struct {
+	servers                        int
+	dir                            string
+	clientPort, httpPort, peerPort int
+	verbose                        bool
+}
+
+func devCommand() *cobra.Command {
+	var o devOptions
+	c := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a whole ensemble in one process, for development",
+		Long: `Run an ensemble of real servers on loopback: real ports, real disks, real
+elections. Ctrl-C stops it; started again on the same directory, its data is
+there.`,
+		Example: `  zk-lite dev
+  zk-lite dev --servers 5 --data-dir /tmp/five`,
+		Args: cobra.NoArgs,
+	}
+	f := c.Flags()
+	f.IntVar(&o.servers, "servers", 3, "number of servers, 1 to 7")
+	f.StringVar(&o.dir, "data-dir", "zk-lite-dev", "directory of the ensemble's data")
+	f.IntVar(&o.clientPort, "client-port", 2181, "ZooKeeper port of the first server; the others follow")
+	f.IntVar(&o.httpPort, "http-port", 8080, "HTTP port of the first server; the others follow")
+	f.IntVar(&o.peerPort, "peer-port", 2888, "port between servers of the first one; the others follow")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print the servers' logs")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		logs := io.Writer(os.Stderr)
+		if !o.verbose {
+			logs = io.Discard
+		}
+		logger := newLogger(logs, config.LoggerText, 0)
+		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
+			d := &dev{closed: make(chan struct{})}
+			for id := 1; id <= o.servers; id++ {
+				n, err := node.Open(node.Options{
+					Settings: o.settings(id), Version: version,
+					Logger: logger.With("server", id), Fatal: fatal,
+				})
+				if err != nil {
+					return nil, errors.Join(err, d.Close())
+				}
+				d.nodes = append(d.nodes, n)
+			}
+			go d.greet(c.OutOrStdout(), &o)
+			return d, nil
+		})
+	}
+	return c
+}
+
+// check finds what is wrong with the flags, and a directory that belongs to an
+// ensemble of another size.
+func (o *devOptions) check() error {
+	if o.servers < 1 || o.servers > 7 {
+		return fmt.Errorf("--servers %d: 1 to 7 are possible", o.servers)
+	}
+	have, err := filepath.Glob(filepath.Join(o.dir, "server-*", "identity.json"))
+	if err != nil {
+		return fmt.Errorf("looking into %s: %w", o.dir, err)
+	}
+	if len(have) != 0 && len(have) != o.servers {
+		return fmt.Errorf("%s holds an ensemble of %d servers; use --servers %d or another --data-dir",
+			o.dir, len(have), len(have))
+	}
+	return nil
+}
+
+// settings are those of one server: the defaults, with everything on loopback.
+func (o *devOptions) settings(id int) config.Settings {
+	s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
+	if err != nil {
+		panic(fmt.Sprintf("dev: the defaults are wrong: %v", err)) // a test loads them
+	}
+	s.MyID = id
+	s.DataDir = filepath.Join(o.dir, fmt.Sprintf("server-%d", id))
+	s.DataLogDir = s.DataDir
+	s.ClientPortAddress, s.ClientPort = "127.0.0.1", o.clientPort+id-1
+	s.AdminAddress, s.AdminPort = "127.0.0.1", o.httpPort+id-1
+	s.FourLetterWords = []string{"*"}
+	s.MaxClientCnxns = 0
+	s.Standalone = o.servers == 1
+	for k := 1; k <= o.servers; k++ {
+		s.Servers = append(s.Servers, config.Server{
+			ID: k, Host: "127.0.0.1", PeerPort: o.peerPort + k - 1, ElectionPort: o.peerPort + 1000 + k - 1,
+			Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: o.clientPort + k - 1,
+		})
+	}
+	return s
+}
+
+// dev is the running ensemble.
+type dev struct {
+	nodes  []*node.Node
+	closed chan struct{}
+}
+
+// greet waits for a leader and says what to do next.
+func (d *dev) greet(w io.Writer, o *devOptions) {
+	for !d.serving() {
+		select {
+		case <-d.closed:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	var hosts []string
+	for _, n := range d.nodes {
+		hosts = append(hosts, n.ClientAddr().String())
+	}
+	fmt.Fprintf(w, "\nzk-lite %s: an ensemble of %d is running, data in %s\n\n", version, len(d.nodes), o.dir)
+	fmt.Fprintf(w, "  ZooKeeper clients   %s\n", strings.Join(hosts, ","))
+	for i, n := range d.nodes {
+		fmt.Fprintf(w, "  server %d            http://%s/readyz   %s\n", i+1, n.HTTPAddr(), n.Server().Status().Role)
+	}
+	fmt.Fprintf(w, "\nTry, in another terminal:\n\n")
+	fmt.Fprintf(w, "  echo srvr | nc %s %d\n", "127.0.0.1", o.clientPort)
+	fmt.Fprintf(w, "  zkCli.sh -server %s\n", strings.Join(hosts, ","))
+	fmt.Fprintf(w, "  curl http://%s/readyz\n\nCtrl-C stops it.\n", d.nodes[0].HTTPAddr())
+}
+
+func (d *dev) serving() bool {
+	for _, n := range d.nodes {
+		if !n.Server().Serving() {
+			return false
+		}
+	}
+	return true
+}
+
+// Close stops all servers, at once: handing leadership around helps nobody.
+func (d *dev) Close() error {
+	close(d.closed)
+	errs := make([]error, len(d.nodes))
+	var wg sync.WaitGroup
+	for i, n := range d.nodes {
+		wg.Go(func() { errs[i] = n.Close() })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

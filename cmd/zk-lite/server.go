@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/node"
+)
+
+func serverCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "server",
+		Short: "Run one server, alone or as a member of an ensemble",
+		Long: `Run one server. Without a configuration it stands alone, listens on port 2181
+and keeps its data in ./zk-lite-data. With --config it reads ZooKeeper's own
+zoo.cfg. Every setting is also a flag and an environment variable.`,
+		Example: `  zk-lite server
+  zk-lite server --config /etc/zookeeper/zoo.cfg
+  ZK_LITE_CLIENT_PORT=2182 zk-lite server --data-dir /var/lib/zk-lite`,
+		Args: cobra.NoArgs,
+	}
+	config.BindFlags(c.Flags())
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		s, notices, err := config.Load(c.Flags(), os.LookupEnv)
+		if err != nil {
+			return err
+		}
+		logger := newLogger(os.Stderr, s.LoggerFormat, s.LoggerLevel)
+		for _, n := range notices {
+			logger.Info(n.Text, "key", n.Key, "at", n.Source)
+		}
+		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
+			return node.Open(node.Options{Settings: s, Version: version, Logger: logger, Fatal: fatal})
+		})
+	}
+	return c
+}
+
+type closer interface{ Close() error }
+
+// run opens something and closes it when ctx ends or it fails.
+func run(ctx context.Context, logger *slog.Logger, open func(fatal func(error)) (closer, error)) error {
+	failed := make(chan error, 1)
+	x, err := open(func(err error) {
+		select {
+		case failed <- err:
+		default:
+		}
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		logger.Info("stopping")
+		return x.Close()
+	case err := <-failed:
+		// Nothing in order can be expected of a server that has failed: its disk
+		// may hang. What was acknowledged is on disk.
+		return err
+	}
+}
+
+func newLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if format == config.LoggerJSON {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}

@@ -1,0 +1,240 @@
+// Package node puts one server together: storage, consensus, the request path
+// and the doors, from a server's settings. It is what `zk-lite server` runs
+// once and `zk-lite dev` three times.
+//
+// It decides nothing that a package below could decide; it opens, connects and
+// closes in the right order.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/api/zk"
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
+)
+
+// shutdownTimeout is how long clients' last replies may take at the end.
+const shutdownTimeout = 5 * time.Second
+
+// Options say what to run.
+type Options struct {
+	Settings config.Settings
+	Version  string // zk-lite's own
+	Logger   *slog.Logger
+	// Fatal is called, at most once, when the server cannot go on: the process
+	// should end with an error.
+	Fatal func(error)
+}
+
+// Node is a running server.
+type Node struct {
+	logger    *slog.Logger
+	listeners listeners
+	agree     *consensus.Node
+	server    *server.Server
+	zk        *zk.Door
+	http      *api.Door // nil when switched off
+}
+
+// listeners are the ports of a server. They are opened before anything else,
+// so that a port in use is found while nothing has been touched.
+type listeners struct {
+	client, peer, http net.Listener // peer and http may be nil
+}
+
+// Open starts a server. It serves clients as soon as the ensemble has a leader.
+func Open(o Options) (*Node, error) {
+	n := &Node{logger: o.Logger}
+	if err := n.listeners.open(&o.Settings); err != nil {
+		n.listeners.close()
+		return nil, err
+	}
+	if err := n.start(&o); err != nil {
+		n.listeners.close()
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *Node) start(o *Options) error {
+	s := &o.Settings
+	o.Logger.Info("starting", "version", o.Version, "server", s.MyID, "dataDir", s.DataDir,
+		"clients", n.listeners.client.Addr().String(), "ensemble", len(s.Servers))
+	storage, err := consensus.OpenStorage(consensus.StorageConfig{
+		Dir: s.DataDir, LogDir: s.DataLogDir, Kind: consensus.LogStoreKind(s.LogStore),
+		Retain: s.SnapRetainCount, Logger: o.Logger, OnFatal: o.Fatal,
+	})
+	if err != nil {
+		return err
+	}
+	n.server = server.New(server.Config{
+		ID: state.ServerID(s.MyID), Tick: s.TickTime,
+		MinSessionTimeout: s.MinSessionTimeout, MaxSessionTimeout: s.MaxSessionTimeout,
+		Grace:         min(s.LeaderContactLimit(), s.MinSessionTimeout/2),
+		ExtendedTypes: s.ExtendedTypes, EnforceQuota: s.EnforceQuota, SuperDigest: s.SuperDigest,
+		WatchLimit: s.WatchesPerConnection,
+		Reap: server.ReapConfig{
+			Interval: s.ContainerCheckInterval, MaxPerMinute: s.ContainerMaxPerMinute,
+			NeverUsed: s.ContainerMaxNeverUsed,
+		},
+		Logger: o.Logger,
+	})
+	n.agree, err = consensus.Open(consensus.Config{
+		ID: state.ServerID(s.MyID), Servers: ensemble(s), Publish: publish(s),
+		Listener: n.listeners.peer, Storage: storage, Handler: n.server, Logger: o.Logger,
+		Fatal: o.Fatal, ElectionTimeout: s.ElectionTimeout, SnapshotCommands: s.SnapCount,
+		NoPush: !s.CommitPush, NoOverlap: !s.OverlapSync, NoFailover: !s.FastFailover,
+	})
+	if err != nil {
+		return errors.Join(err, storage.Close())
+	}
+	n.server.Start(n.agree)
+	n.openDoors(o)
+	return nil
+}
+
+func (n *Node) openDoors(o *Options) {
+	s := &o.Settings
+	own, _ := s.Own()
+	n.zk = zk.New(n.server, zk.Config{
+		Version: o.Version, MaxFrame: s.MaxBuffer, OutboxBytes: int(s.OutboxBytes),
+		MaxPerAddress: s.MaxClientCnxns, MaxConnections: s.MaxCnxns, Words: s.FourLetterWords,
+		Settings: zk.Settings{
+			ClientPort: n.listeners.client.Addr().(*net.TCPAddr).Port,
+			DataDir:    s.DataDir, DataLogDir: s.DataLogDir, ListenBacklog: s.ClientPortListenBacklog,
+			InitLimit: s.InitLimit, SyncLimit: s.SyncLimit,
+			ElectionPort: own.ElectionPort, QuorumPort: own.PeerPort,
+			Observer: own.Role == config.Observer,
+		},
+		Logger: o.Logger,
+	})
+	go n.serve("the ZooKeeper port", func() error { return n.zk.Serve(n.listeners.client) })
+	if n.listeners.http != nil {
+		n.http = api.New(n.server, api.Config{Version: o.Version, Logger: o.Logger})
+		go n.serve("the HTTP port", func() error { return n.http.Serve(n.listeners.http) })
+	}
+}
+
+// serve runs a door until Close; the door's own Shutdown waits for it.
+func (n *Node) serve(what string, run func() error) {
+	if err := run(); err != nil && !errors.Is(err, net.ErrClosed) {
+		n.logger.Error("no new clients are accepted", "at", what, "error", err)
+	}
+}
+
+// ClientAddr is where ZooKeeper clients connect.
+func (n *Node) ClientAddr() net.Addr { return n.listeners.client.Addr() }
+
+// HTTPAddr is where the HTTP API is, nil when it is switched off.
+func (n *Node) HTTPAddr() net.Addr {
+	if n.listeners.http == nil {
+		return nil
+	}
+	return n.listeners.http.Addr()
+}
+
+// Server is the server's request path, for looking at its state.
+func (n *Node) Server() *server.Server { return n.server }
+
+// Close stops the server in good order: leadership is handed over while
+// clients are still served, then clients are let go, then the log is closed.
+func (n *Node) Close() error {
+	if err := n.agree.Transfer(); err != nil {
+		n.logger.Warn("handing leadership over failed; the others will elect", "error", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	var errs []error
+	if n.http != nil {
+		errs = append(errs, n.http.Shutdown(ctx))
+	}
+	n.server.Stop()
+	errs = append(errs, n.zk.Shutdown(ctx), n.agree.Close())
+	n.logger.Info("stopped")
+	return errors.Join(errs...)
+}
+
+func (l *listeners) open(s *config.Settings) (err error) {
+	if l.client, err = listen("clientPort", s.ClientListen()); err != nil {
+		return err
+	}
+	if len(ensemble(s)) > 1 {
+		own, _ := s.Own()
+		addr := own.PeerAddress()
+		if s.QuorumListenOnAllIPs {
+			addr = net.JoinHostPort("", strconv.Itoa(own.PeerPort))
+		}
+		if l.peer, err = listen(fmt.Sprintf("server.%d", s.MyID), addr); err != nil {
+			return err
+		}
+	}
+	if s.AdminEnabled {
+		l.http, err = listen("admin.serverPort", s.AdminListen())
+	}
+	return err
+}
+
+func listen(setting, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s, given by the setting %s: %w; "+
+			"stop what uses it or change %s", addr, setting, err, setting)
+	}
+	return l, nil
+}
+
+// close closes what is open; a door or the consensus may have done so already.
+func (l *listeners) close() {
+	for _, x := range []net.Listener{l.client, l.peer, l.http} {
+		if x != nil {
+			_ = x.Close()
+		}
+	}
+}
+
+// ensemble is the configured servers, or this one alone.
+func ensemble(s *config.Settings) []consensus.Server {
+	if s.Standalone || len(s.Servers) == 0 {
+		return []consensus.Server{{ID: state.ServerID(s.MyID), Voter: true}}
+	}
+	var all []consensus.Server
+	for _, x := range s.Servers {
+		all = append(all, consensus.Server{
+			ID: state.ServerID(x.ID), Addr: x.PeerAddress(), Voter: x.Role != config.Observer,
+		})
+	}
+	return all
+}
+
+// publish is this server's line of /zookeeper/config. Clients are told a
+// client address only if the configuration has one, as in ZooKeeper: Curator
+// connects to whatever stands there.
+func publish(s *config.Settings) *state.Member {
+	own, ok := s.Own()
+	if !ok || s.Standalone {
+		return nil
+	}
+	m := &state.Member{
+		ID: state.ServerID(own.ID),
+		Peer: net.JoinHostPort(own.Host, strconv.Itoa(own.PeerPort)) +
+			":" + strconv.Itoa(own.ElectionPort),
+	}
+	if own.ClientPort > 0 {
+		host := own.ClientHost
+		if host == "" {
+			host = "0.0.0.0"
+		}
+		m.Client = net.JoinHostPort(host, strconv.Itoa(own.ClientPort))
+	}
+	return m
+}
