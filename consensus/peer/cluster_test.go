@@ -125,6 +125,8 @@ type server struct {
 	id   uint64
 	addr string
 	disk *disk
+	// closePlain is set where raft runs without the Transport, see regression_test.go.
+	closePlain func()
 
 	mu    sync.Mutex
 	mux   *Mux
@@ -251,6 +253,9 @@ func (s *server) end() {
 	stopped := r.Shutdown() // only the first call's future waits
 	s.mux.Close()
 	s.store.close()
+	if s.closePlain != nil {
+		s.closePlain()
+	}
 	if err := stopped.Error(); err != nil {
 		panic(err)
 	}
