@@ -21,6 +21,7 @@ func (c *conn) auth(xid wire.Xid, rd *jute.Reader) error {
 		return badf("an auth request that cannot be decoded: %v", rd.Err())
 	}
 	if !c.authenticate(&q) {
+		c.door.authFailed.Add(1)
 		c.direct(xid, znode.ErrAuthFailed, nil)
 		c.out.end("authentication failed")
 		c.deaf = true
@@ -69,7 +70,6 @@ func (c *conn) direct(xid wire.Xid, code znode.Error, body wire.Response) {
 	if !ok {
 		return
 	}
-	c.out.stats.received(1)
 	c.out.stats.sent()
 	c.out.commit(wire.AppendReply(b, wire.ReplyHeader{Xid: xid, Err: code}, body), false)
 }

@@ -116,8 +116,8 @@ func (c *conn) serve() error {
 			return fmt.Errorf("waiting for the first bytes: %w", err)
 		}
 	}
-	if w, ok := wordOf(c.in.head()); ok {
-		return c.serveWord(w)
+	if name, ok := c.door.wordOf(c.in.head()); ok {
+		return c.serveWord(name)
 	}
 	if !c.door.srv.Serving() {
 		return errors.New("this server is not serving")
@@ -219,6 +219,7 @@ func (c *conn) execute(frame []byte) error {
 	if rd.Err() != nil {
 		return badf("a frame of %d bytes is too short for a request header", len(frame))
 	}
+	c.out.countReceived(wire.FrameLengthBytes + len(frame))
 	switch header.Type {
 	case wire.OpAuth:
 		return c.auth(header.Xid, &rd)
@@ -226,7 +227,6 @@ func (c *conn) execute(frame []byte) error {
 		return c.sasl(header.Xid, &rd)
 	}
 	r := c.newRequest(header)
-	c.out.countReceived()
 	var err error
 	switch {
 	case !header.Type.ClientRequest():
@@ -251,9 +251,9 @@ func (c *conn) execute(frame []byte) error {
 	return nil
 }
 
-// countReceived counts a request frame.
-func (o *outbox) countReceived() {
+// countReceived counts a request frame of n bytes.
+func (o *outbox) countReceived(n int) {
 	o.mu.Lock()
-	o.stats.received(1)
+	o.stats.received(n)
 	o.mu.Unlock()
 }

@@ -29,11 +29,14 @@ type Door struct {
 	srv     Server
 	cfg     Config
 	logger  *slog.Logger
-	words   map[string]bool
+	words   map[string]word // all there are
+	allowed map[string]bool // those that are answered
 	started time.Time
 	buffers buffers
 	pool    sync.Pool // of *request
 	trace   atomic.Int64
+
+	authFailed atomic.Int64
 
 	running sync.WaitGroup // the goroutines of connections
 
@@ -43,7 +46,6 @@ type Door struct {
 	perAddress map[netip.Addr]int
 	past       tally // of connections that have gone, since the start or srst
 	rejected   int64 // connections over a limit
-	leading    time.Time
 	stopping   bool
 }
 
@@ -58,7 +60,7 @@ func New(srv Server, cfg Config) *Door {
 		conns:      map[*conn]struct{}{},
 		perAddress: map[netip.Addr]int{},
 	}
-	d.logger, d.words = d.cfg.Logger, d.cfg.allowed()
+	d.logger, d.words, d.allowed = d.cfg.Logger, words(), d.cfg.allowed()
 	d.trace.Store(defaultTrace)
 	return d
 }

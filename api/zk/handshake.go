@@ -48,7 +48,7 @@ func (c *conn) handshake() error {
 	}
 	c.sc.Store(c.door.srv.NewConn(c, []znode.ID{ip}))
 	h := &connecting{c: c, q: &q, start: time.Now(), answered: make(chan struct{}, 1)}
-	c.out.countReceived()
+	c.out.countReceived(wire.FrameLengthBytes + len(frame))
 	for range sessionIDTries {
 		if err := h.propose(); err != nil {
 			return err

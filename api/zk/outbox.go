@@ -41,6 +41,7 @@ func (o *outbox) init(c net.Conn, pool *buffers, cfg *Config, ended func()) {
 	o.conn, o.pool, o.limit, o.timeout = c, pool, cfg.OutboxBytes, cfg.WriteTimeout
 	o.ended = ended
 	o.changed.L = &o.mu
+	o.stats.lastXid = -1
 }
 
 // begin locks the outbox for one message, which the caller appends to b and
@@ -64,6 +65,7 @@ func (o *outbox) begin() (b []byte, ok bool) {
 // commit takes over what begin gave out and was appended to. With wake, a
 // writer is started; else the reader promises to flush.
 func (o *outbox) commit(b []byte, wake bool) {
+	o.stats.server.bytesOut += int64(len(b) - len(o.buf.b))
 	o.buf.b = b
 	if wake {
 		o.wakeLocked()

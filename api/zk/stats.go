@@ -11,6 +11,8 @@ import (
 type tally struct {
 	received int64
 	sent     int64
+	bytesIn  int64
+	bytesOut int64
 	requests int64
 	total    time.Duration
 	shortest time.Duration
@@ -31,6 +33,8 @@ func (t *tally) request(d time.Duration) {
 func (t *tally) add(u *tally) {
 	t.received += u.received
 	t.sent += u.sent
+	t.bytesIn += u.bytesIn
+	t.bytesOut += u.bytesOut
 	if u.requests == 0 {
 		return
 	}
@@ -63,11 +67,14 @@ type stats struct {
 	lastLatency time.Duration
 }
 
-func (s *stats) received(n int64) {
-	s.conn.received += n
-	s.server.received += n
+// received counts one packet of n bytes.
+func (s *stats) received(n int) {
+	s.conn.received++
+	s.server.received++
+	s.server.bytesIn += int64(n)
 }
 
+// sent counts one packet; outbox.commit counts its bytes.
 func (s *stats) sent() {
 	s.conn.sent++
 	s.server.sent++
@@ -80,7 +87,10 @@ func (s *stats) answered(r *request, zxid znode.Zxid) {
 	s.sent()
 	s.conn.request(d)
 	s.server.request(d)
-	s.lastOp, s.lastXid, s.lastZxid = r.op, r.xid, zxid
+	s.lastOp, s.lastZxid = r.op, zxid
+	if r.xid >= 0 { // the special ones are not what one wants to know
+		s.lastXid = r.xid
+	}
 	s.lastAnswer, s.lastLatency = now, d
 }
 

@@ -81,12 +81,12 @@ func (r *request) setWatches(v *server.View) {
 		q = &body.SetWatchesRequest
 		persistent, recursive = body.PersistentWatches, body.PersistentRecursiveWatches
 	}
-	code := znode.OK
+	code, all := znode.OK, everything()
 	restore := func(paths []string, mode watch.Mode, missed func(znode.Stat, znode.Error) znode.EventType) {
 		for _, path := range paths {
 			event := znode.EventType(0)
 			if missed != nil {
-				event = missed(v.Tree().Exists(path, everything))
+				event = missed(v.Tree().Exists(path, all))
 			}
 			if event != 0 {
 				r.catchUp(event, path)
@@ -126,7 +126,7 @@ func (r *request) setWatches(v *server.View) {
 
 // everything is the identity that may look at all znodes: setWatches compares
 // zxids without asking for permission.
-var everything = []znode.ID{znode.SuperIDs}
+func everything() []znode.ID { return []znode.ID{znode.SuperIDs} }
 
 // catchUp sends an event that the client has missed.
 func (r *request) catchUp(typ znode.EventType, path string) {

@@ -1,12 +1,111 @@
 package zk
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/server"
 )
 
-type word struct{ name string }
+// notServing is what most words answer while there is no majority
+// (AbstractFourLetterCommand).
+const notServing = "This ZooKeeper instance is not currently serving requests"
 
-func words() map[string]bool { return map[string]bool{} }
+// telnetClose is what the telnet program sends when it is interrupted.
+const telnetClose = 0xfff4fffd
 
-func wordOf(uint32) (word, bool)     { return word{}, false }
-func (c *conn) serveWord(word) error { return fmt.Errorf("x") }
+// word is one four-letter word.
+type word struct {
+	// answer writes the answer.
+	answer func(a *answer)
+	// always says that it is answered also by a server that is not serving.
+	always bool
+	// argument is the number of bytes that follow the word.
+	argument int
+}
+
+// answer is what a word writes to.
+type answer struct {
+	strings.Builder
+	door     *Door
+	conn     *conn
+	serving  bool
+	argument []byte
+}
+
+// line writes a line.
+func (a *answer) line(format string, args ...any) {
+	fmt.Fprintf(a, format, args...)
+	a.WriteByte('\n')
+}
+
+// look shows the state. It must be left quickly: the log waits.
+func (a *answer) look(visit func(v *server.View)) { a.door.srv.Look(visit) }
+
+// words is the table of all words (ZooKeeper's FourLetterCommands).
+func words() map[string]word {
+	return map[string]word{
+		"conf": {answer: (*answer).conf},
+		"cons": {answer: (*answer).cons},
+		"crst": {answer: (*answer).crst},
+		"dirs": {answer: (*answer).dirs},
+		"dump": {answer: (*answer).dump},
+		"envi": {answer: (*answer).envi, always: true},
+		"gtmk": {answer: (*answer).gtmk, always: true},
+		"hash": {answer: (*answer).hash},
+		"isro": {answer: (*answer).isro, always: true},
+		"mntr": {answer: (*answer).mntr},
+		"ruok": {answer: (*answer).ruok, always: true},
+		"srst": {answer: (*answer).srst},
+		"srvr": {answer: (*answer).srvr},
+		"stat": {answer: (*answer).stat},
+		"stmk": {answer: (*answer).stmk, always: true, argument: 8},
+		"wchc": {answer: (*answer).wchc},
+		"wchp": {answer: (*answer).wchp},
+		"wchs": {answer: (*answer).wchs},
+	}
+}
+
+// wordOf is the word that a connection starts with, if it is one. No word is a
+// length that a frame may have.
+func (d *Door) wordOf(head uint32) (name string, ok bool) {
+	if head == telnetClose {
+		return "", true
+	}
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], head)
+	_, ok = d.words[string(b[:])]
+	return string(b[:]), ok
+}
+
+// serveWord answers a word and ends the connection.
+func (c *conn) serveWord(name string) error {
+	c.in.take(4)
+	c.out.countReceived(4)
+	if name == "" {
+		return errors.New("telnet close")
+	}
+	w, a := c.door.words[name], &answer{door: c.door, conn: c, serving: c.door.srv.Serving()}
+	switch {
+	case !c.door.allowed[name]:
+		a.line("%s is not executed because it is not in the whitelist.", name)
+	case !w.always && !a.serving:
+		a.line(notServing)
+	default:
+		for c.in.have() < w.argument {
+			if err := c.in.fill(); err != nil {
+				return fmt.Errorf("waiting for the argument of %s: %w", name, err)
+			}
+		}
+		a.argument = c.in.take(w.argument)
+		w.answer(a)
+	}
+	if b, ok := c.out.begin(); ok {
+		c.out.stats.sent()
+		c.out.commit(append(b, a.String()...), false)
+	}
+	c.out.end("four-letter word " + name)
+	return c.lastWords(nil)
+}

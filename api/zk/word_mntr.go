@@ -1,0 +1,104 @@
+package zk
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// mntr lists the figures that monitors read, a key and a value on each line.
+// Keys that only a JVM or Zab can have are left out.
+func (a *answer) mntr() {
+	d := a.door
+	status := d.srv.Status()
+	a.metric("version", d.cfg.fullVersion())
+	a.metric("server_state", string(status.Role))
+	ensemble := status.Role != server.RoleStandalone
+	if ensemble {
+		a.metric("peer_state", peerState(status.Role))
+	}
+	t := d.totals()
+	a.metric("uptime", time.Since(d.started).Milliseconds())
+	a.metric("avg_latency", t.averageMillis())
+	a.metric("min_latency", t.shortest.Milliseconds())
+	a.metric("max_latency", t.longest.Milliseconds())
+	a.metric("packets_received", t.received)
+	a.metric("packets_sent", t.sent)
+	a.metric("bytes_received_count", t.bytesIn)
+	a.metric("response_bytes", t.bytesOut)
+	a.metric("num_alive_connections", t.connections)
+	a.metric("outstanding_requests", t.outstanding)
+	a.metric("connection_rejected", t.rejected)
+	a.metric("auth_failed_count", d.authFailed.Load())
+	a.stateMetrics()
+	if open, limit, err := fileDescriptors(); err == nil {
+		a.metric("open_file_descriptor_count", open)
+		a.metric("max_file_descriptor_count", limit)
+	}
+	if ensemble {
+		a.metric("quorum_size", status.Voters)
+	}
+	if status.Role == server.RoleLeader {
+		a.leaderMetrics(&status)
+	}
+	if d.cfg.Metrics != nil {
+		d.cfg.Metrics(a.metric)
+	}
+}
+
+// stateMetrics are those of the tree, the sessions and the watches.
+func (a *answer) stateMetrics() {
+	var size znode.Size
+	var watches watch.Summary
+	var sessions int
+	a.look(func(v *server.View) {
+		size, watches = v.Tree().Size(), v.Watches().Summary()
+		sessions = v.Machine().Sessions().Len()
+	})
+	a.metric("znode_count", nodeCount(size))
+	a.metric("watch_count", watches.Total)
+	a.metric("ephemerals_count", size.Ephemerals)
+	a.metric("approximate_data_size", size.Bytes)
+	a.metric("global_sessions", sessions)
+	a.metric("local_sessions", 0) // there is no such kind here
+}
+
+// leaderMetrics are those that ZooKeeper's leader alone has. A server here is
+// either a voter or an observer, and a sync is an entry of the log that waits
+// like any other, so two of them are always 0.
+func (a *answer) leaderMetrics(s *server.Status) {
+	a.metric("learners", s.Followers+s.Observers)
+	a.metric("synced_followers", s.Followers)
+	a.metric("synced_non_voting_followers", 0)
+	a.metric("synced_observers", s.Observers)
+	a.metric("pending_syncs", 0)
+	if a.door.cfg.ProposalSizes != nil {
+		last, smallest, largest := a.door.cfg.ProposalSizes()
+		a.metric("last_proposal_size", last)
+		a.metric("min_proposal_size", smallest)
+		a.metric("max_proposal_size", largest)
+	}
+}
+
+func (a *answer) metric(key string, value any) {
+	if v, ok := value.(float64); ok {
+		value = javaDouble(v)
+	}
+	a.line("zk_%s\t%v", key, value)
+}
+
+// peerState is the role in the words of ZooKeeper's QuorumPeer.
+func peerState(r server.Role) string {
+	switch r {
+	case server.RoleLeader:
+		return "leading - broadcast"
+	case server.RoleFollower:
+		return "following - broadcast"
+	case server.RoleObserver:
+		return "observing - broadcast"
+	}
+	return fmt.Sprint(r)
+}

@@ -1,0 +1,173 @@
+package zk
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// srvr is how the server is.
+func (a *answer) srvr() { a.serverStats(false) }
+
+// stat is srvr with a line for every connection.
+func (a *answer) stat() { a.serverStats(true) }
+
+func (a *answer) serverStats(clients bool) {
+	a.line("Zookeeper version: %s", a.door.cfg.fullVersion())
+	if clients {
+		a.line("Clients:")
+		for _, c := range a.door.snapshot() {
+			a.line("%s", c.describe(a.conn, true))
+		}
+		a.line("")
+	}
+	t := a.door.totals()
+	var zxid znode.Zxid
+	var size znode.Size
+	a.look(func(v *server.View) { zxid, size = v.Zxid(), v.Tree().Size() })
+	role := a.door.srv.Status().Role
+	a.line("Latency min/avg/max: %d/%s/%d",
+		t.shortest.Milliseconds(), javaDouble(t.averageMillis()), t.longest.Milliseconds())
+	a.line("Received: %d", t.received)
+	a.line("Sent: %d", t.sent)
+	a.line("Connections: %d", t.connections)
+	a.line("Outstanding: %d", t.outstanding)
+	a.line("Zxid: %s", zxid)
+	a.line("Mode: %s", role)
+	a.line("Node count: %d", nodeCount(size))
+	if role == server.RoleLeader {
+		last, smallest, largest := a.door.proposalSizes()
+		a.line("Proposal sizes last/min/max: %d/%d/%d", last, smallest, largest)
+	}
+}
+
+// proposalSizes are -1 as long as they are not known, as ZooKeeper has it.
+func (d *Door) proposalSizes() (last, smallest, largest int64) {
+	if d.cfg.ProposalSizes == nil {
+		return -1, -1, -1
+	}
+	return d.cfg.ProposalSizes()
+}
+
+// nodeCount is ZooKeeper's: it counts the root twice, as "/" and as "".
+func nodeCount(s znode.Size) int { return s.Znodes + 1 }
+
+// javaDouble writes a number as AvgMinMaxCounter does: four decimals, without
+// zeros at the end, but with one decimal at least.
+func javaDouble(v float64) string {
+	s := strconv.FormatFloat(math.Round(v*1e4)/1e4, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+// cons has a line for every connection.
+func (a *answer) cons() {
+	for _, c := range a.door.snapshot() {
+		a.line("%s", c.describe(a.conn, false))
+	}
+	a.line("")
+}
+
+// crst starts the connections' figures afresh.
+func (a *answer) crst() {
+	for _, c := range a.door.snapshot() {
+		c.out.mu.Lock()
+		c.out.stats = stats{server: c.out.stats.server, lastXid: -1}
+		c.out.mu.Unlock()
+	}
+	a.line("Connection stats reset.")
+}
+
+// srst starts the server's figures afresh.
+func (a *answer) srst() {
+	d := a.door
+	d.mu.Lock()
+	d.past = tally{}
+	for c := range d.conns {
+		c.out.mu.Lock()
+		c.out.stats.server = tally{}
+		c.out.mu.Unlock()
+	}
+	d.mu.Unlock()
+	a.line("Server stats reset.")
+}
+
+// describe is a connection's line (ServerCnxn.dumpConnectionInfo). The number
+// in brackets is 1 for a connection that is read from; the one that asks is
+// not.
+func (c *conn) describe(asking *conn, brief bool) string {
+	c.out.mu.Lock()
+	s := c.out.stats
+	c.out.mu.Unlock()
+	reading := 1
+	if c == asking {
+		reading = 0
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, " /%s[%d](queued=%d,recved=%d,sent=%d",
+		c.remote, reading, c.pending.Load(), s.conn.received, s.conn.sent)
+	if sc := c.sc.Load(); !brief && sc != nil {
+		if id, timeout := sc.Session(); id != 0 {
+			fmt.Fprintf(&b, ",sid=%s,lop=%s,est=%d,to=%d",
+				id, opLetters(s.lastOp), c.since.UnixMilli(), timeout.Milliseconds())
+			if s.lastXid >= 0 {
+				fmt.Fprintf(&b, ",lcxid=0x%x", int32(s.lastXid))
+			}
+			fmt.Fprintf(&b, ",lzxid=%s,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d",
+				s.lastZxid, unixMillis(s.lastAnswer), s.lastLatency.Milliseconds(),
+				s.conn.shortest.Milliseconds(), int64(s.conn.averageMillis()),
+				s.conn.longest.Milliseconds())
+		}
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// unixMillis is 0 for the zero Time.
+func unixMillis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// snapshot lists the connections, the oldest first.
+func (d *Door) snapshot() []*conn {
+	d.mu.Lock()
+	all := make([]*conn, 0, len(d.conns))
+	for c := range d.conns {
+		all = append(all, c)
+	}
+	d.mu.Unlock()
+	slices.SortFunc(all, func(x, y *conn) int { return x.since.Compare(y.since) })
+	return all
+}
+
+// totals are the figures of all connections, present and past.
+type totals struct {
+	tally
+	connections int
+	outstanding int64
+	rejected    int64
+}
+
+func (d *Door) totals() totals {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := totals{tally: d.past, connections: len(d.conns), rejected: d.rejected}
+	for c := range d.conns {
+		t.outstanding += int64(c.pending.Load())
+		c.out.mu.Lock()
+		t.add(&c.out.stats.server)
+		c.out.mu.Unlock()
+	}
+	return t
+}
