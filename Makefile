@@ -1,0 +1,45 @@
+# make            what there is
+# make test       every test that needs nothing but Go
+.DEFAULT_GOAL := help
+GO ?= go
+FUZZTIME ?= 10s
+LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.PHONY: help build test race lint fuzz interop bench cover tidy
+
+help: ## print this
+	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## the static binary, in ./bin
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/zk-lite ./cmd/zk-lite
+
+test: ## every test that needs nothing but Go
+	$(GO) test ./...
+
+race: ## the same under the race detector
+	$(GO) test -race ./...
+
+lint: ## formatting, vet, linters, tidy modules
+	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) vet -tags interop,zookeeper ./...
+	$(GO) mod tidy -diff
+	$(GO) run $(LINT) run ./...
+
+fuzz: ## every fuzz target for FUZZTIME each (10s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
+
+interop: ## with other people's clients and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
+	$(GO) test -tags interop,zookeeper -timeout 20m ./integration/... ./client/...
+
+bench: ## benchmarks of tree, state machine, watches, codec, log
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./znode ./consensus/... ./watch ./session ./internal/... ./api/zk
+
+cover: ## coverage by package
+	$(GO) test -cover ./...
+
+tidy: ## go.mod and go.sum
+	$(GO) mod tidy

@@ -1,0 +1,123 @@
+package zklite_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/zk-lite/zk-lite"
+
+// layers is the table of docs/ARCHITECTURE.md, "Layout": what each package may
+// import of ours, and why not more. A package ending in /... stands for itself
+// and everything below it that has no row of its own.
+var layers = []struct {
+	pkg string
+	may []string
+	why string
+}{
+	{"znode", nil, "the data model depends on nothing, so that it can be tested alone"},
+	{"internal/jute", nil, "an encoding knows nothing of what it encodes"},
+	{"session", []string{"znode"}, "the tables do not know each other"},
+	{"watch", []string{"znode"}, "the tables do not know each other"},
+	{"internal/wire", []string{"znode", "internal/jute"}, "messages only: it serves server, client and tools"},
+	{"consensus/state", []string{"znode", "session"}, "the state machine is pure: no raft, no network"},
+	{"consensus/raftlog/...", []string{"consensus/raftlog"}, "a log store knows no state"},
+	{"consensus/peer", nil, "a transport knows no state"},
+	{"consensus", []string{"consensus/state", "consensus/peer", "consensus/raftlog", "session", "znode"}, "agreement knows no clients"},
+	{"client/...", []string{"internal/wire", "internal/jute", "znode", "client/..."}, "the client is a library of its own"},
+	{"server", []string{"consensus", "consensus/state", "session", "watch", "znode"}, "the request path knows no protocol"},
+	{"api", []string{"server", "consensus/state", "session", "watch", "znode"}, "the doors do not know each other"},
+	{"api/zk/...", []string{"server", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "api/zk/..."}, "the doors do not know each other"},
+	{"lab/...", []string{"lab/..."}, "the lab is a simulator: nothing of the product runs in it"},
+	{"cmd/zk-lite/config", nil, "settings are read in one place and know nobody who uses them"},
+	{"internal/node", []string{"api", "api/zk", "server", "consensus", "consensus/state", "cmd/zk-lite/config"}, "puts one server together"},
+	{"cmd/zk-lite", []string{"..."}, "the program"},
+	{"integration/...", []string{"..."}, "tests of the whole"},
+}
+
+// raftImporters are the only packages that may touch hashicorp/raft.
+var raftImporters = []string{"consensus", "consensus/peer", "consensus/raftlog", "consensus/raftlog/faultfs"}
+
+// znodeForbidden is what the tree must not reach for: decisions come in as
+// arguments.
+var znodeForbidden = []string{"time", "math/rand", "math/rand/v2", "crypto/rand", "net", "log", "log/slog", "os", "sync"}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestLayers_ImportsFollowTheTable(t *testing.T) {
+	pkgs := list(t)
+	used := map[string]bool{}
+	for _, p := range pkgs {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		row := rowOf(name)
+		if row < 0 {
+			t.Errorf("package %q is not in the table of layers: add a row with what it may import, and why", name)
+			continue
+		}
+		used[layers[row].pkg] = true
+		for _, imp := range p.Imports {
+			own, ok := strings.CutPrefix(imp, module+"/")
+			switch {
+			case ok && !allowed(layers[row].may, own):
+				t.Errorf("%s imports %s: %s", name, own, layers[row].why)
+			case strings.HasPrefix(imp, "github.com/hashicorp/raft") && !slices.Contains(raftImporters, name):
+				t.Errorf("%s imports %s: only package consensus and those below it touch raft", name, imp)
+			case name == "znode" && slices.Contains(znodeForbidden, imp):
+				t.Errorf("znode imports %s: the tree decides nothing by itself and holds no lock", imp)
+			}
+		}
+	}
+	for _, l := range layers {
+		if !used[l.pkg] {
+			t.Errorf("the table lists %q, which does not exist", l.pkg)
+		}
+	}
+}
+
+// rowOf finds the most specific row for a package.
+func rowOf(name string) int {
+	best := -1
+	for i, l := range layers {
+		if matches(l.pkg, name) && (best < 0 || len(l.pkg) > len(layers[best].pkg)) {
+			best = i
+		}
+	}
+	return best
+}
+
+func allowed(may []string, name string) bool {
+	return slices.ContainsFunc(may, func(pattern string) bool { return matches(pattern, name) })
+}
+
+func matches(pattern, name string) bool {
+	prefix, below := strings.CutSuffix(pattern, "...")
+	if !below {
+		return pattern == name
+	}
+	return strings.HasPrefix(name, prefix) || name == strings.TrimSuffix(prefix, "/")
+}
+
+func list(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var pkgs []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
+		var p goPackage
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		if p.ImportPath != module {
+			pkgs = append(pkgs, p)
+		}
+	}
+	return pkgs
+}
