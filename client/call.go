@@ -1,0 +1,177 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// operation is a request on its way. One type for every operation of the
+// protocol implements it by embedding Pending.
+type operation interface {
+	base() *call
+	// request is the body to send. It may be encoded more than once, if the
+	// first connection breaks before it was handed to the network.
+	request() wire.Request
+	// decode reads the body of a reply without error, on the reader's
+	// goroutine. It may set call.err.
+	decode(r *jute.Reader)
+}
+
+// tolerant is an operation for which some error code is an answer.
+type tolerant interface {
+	// tolerate reports whether code is an answer, and keeps it.
+	tolerate(code znode.Error) bool
+}
+
+// restorer is an internal operation that must learn its reply with c.mu held,
+// before the next frame is looked at.
+type restorer interface {
+	settledLocked(h wire.ReplyHeader)
+}
+
+// call is the part of an operation that does not depend on its type.
+type call struct {
+	// Set before the operation is queued.
+	c        *Client
+	op       wire.OpCode
+	path     string // as the caller gave it
+	full     string // as sent: with the chroot
+	size     int    // bytes that it counts for in the queue
+	internal bool   // the client's own: exempt from the queue's bounds
+	watch    *Watch // to be registered if the reply says that it is armed
+	done     chan struct{}
+
+	// Protected by Client.mu while the operation is queued.
+	xid       wire.Xid
+	at        time.Duration // not later than the moment it was sent, on c.clock
+	abandoned bool          // nobody waits any more
+
+	// Written before done is closed, read after.
+	zxid znode.Zxid // of the reply, or 0
+	mark uint64     // what call.watch.pushed was when the reply came (Cache)
+	err  error      // without operation and path
+}
+
+func (p *call) base() *call { return p }
+
+// complete ends the operation. The first error stays.
+func (p *call) complete(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+	close(p.done)
+}
+
+// wrap adds operation and path to an error.
+func (p *call) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &OpError{Op: p.op.String(), Path: p.path, Err: err}
+}
+
+// lost is the error of an operation that was sent and has no answer.
+func (p *call) lost(cause error) error {
+	if p.op.Write() {
+		return &unknownOutcome{cause}
+	}
+	return cause
+}
+
+// Pending is an operation that has been submitted and may not have been
+// answered yet. Operations complete in the order in which they were submitted.
+// All methods are safe for concurrent use.
+type Pending[T any] struct {
+	call
+	value T
+}
+
+// Done returns a channel that is closed when the operation has been answered or
+// has failed.
+func (p *Pending[T]) Done() <-chan struct{} { return p.done }
+
+// Wait returns the result of the operation, or an *OpError. If ctx ends first,
+// its error is returned and the operation goes on: Wait may be called again.
+func (p *Pending[T]) Wait(ctx context.Context) (T, error) {
+	select {
+	case <-p.done:
+		return p.result()
+	default:
+	}
+	select {
+	case <-p.done:
+		return p.result()
+	case <-ctx.Done():
+		var zero T
+		return zero, p.wrap(contextError(ctx))
+	}
+}
+
+func (p *Pending[T]) result() (T, error) {
+	if p.err != nil {
+		var zero T
+		return zero, p.wrap(p.err)
+	}
+	return p.value, nil
+}
+
+// Zxid returns the zxid in the reply's header, once Done is closed: that of the
+// transaction for a write (also for one that was refused), and the last one that
+// the server had applied for a read. It is 0 if there was no reply.
+func (p *Pending[T]) Zxid() Zxid {
+	select {
+	case <-p.done:
+		return p.zxid
+	default:
+		return 0
+	}
+}
+
+// await is Wait for the synchronous form: if ctx ends, nobody will ask for the
+// result again.
+func (p *Pending[T]) await(ctx context.Context) (T, error) {
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		if err, gone := p.c.abandon(&p.call, contextError(ctx)); gone {
+			var zero T
+			return zero, p.wrap(err)
+		}
+		<-p.done // it was answered in the meantime
+	}
+	return p.result()
+}
+
+// maxReadTries bounds how often a read is sent whose connection broke before
+// the answer. Every try needs a connection that was established in between, so
+// more than a few mean that the read itself breaks the connection.
+const maxReadTries = 4
+
+// read is the synchronous form of an operation that changes nothing: if the
+// connection breaks, it is sent again.
+func read[T any](ctx context.Context, start func() *Pending[T]) (T, error) {
+	for try := 1; ; try++ {
+		p := start()
+		v, err := p.await(ctx)
+		if err == nil || try == maxReadTries || !retryable(err) || ctx.Err() != nil {
+			return v, err
+		}
+	}
+}
+
+// retryable reports whether a connection took the answer with it, for a reason
+// that another connection is likely not to have.
+func retryable(err error) bool {
+	var lost *lostLink
+	return errors.As(err, &lost) && !errors.Is(lost.cause, ErrProtocol) &&
+		!errors.Is(lost.cause, ErrSessionExpired) && !errors.Is(lost.cause, ErrClosed)
+}
+
+// write is the synchronous form of an operation that changes something: sent at
+// most once.
+func write[T any](ctx context.Context, p *Pending[T]) (T, error) { return p.await(ctx) }

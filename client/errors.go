@@ -1,0 +1,94 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// The errors that the protocol has no code for; compare with errors.Is.
+var (
+	// ErrOutcomeUnknown says that a write was handed to the network and that
+	// its answer did not arrive: it may have happened, or may happen yet. An
+	// error of a write that is not ErrOutcomeUnknown means that it did not
+	// happen. The cause (ErrConnectionLoss, context.DeadlineExceeded, ...) is in
+	// the same error.
+	ErrOutcomeUnknown = errors.New("the operation may or may not have happened")
+	// ErrClosed says that Close has been called.
+	ErrClosed = errors.New("the client is closed")
+	// ErrProtocol says that a server sent bytes that the protocol does not
+	// allow. The connection is dropped and operations are not tried again.
+	ErrProtocol = errors.New("the server broke the protocol")
+	// ErrTooLarge says that a request is larger than the limit of
+	// WithMaxRequest. It was not sent: a server would have closed the
+	// connection.
+	ErrTooLarge = errors.New("the request is too large")
+	// ErrWatchOverflow ends a persistent watch whose reader was too slow.
+	ErrWatchOverflow = errors.New("the queue of the watch is full")
+	// ErrWatchCancelled is Watch.Err after Cancel.
+	ErrWatchCancelled = errors.New("the watch was cancelled")
+	// ErrCacheClosed is Cache.Err after Close.
+	ErrCacheClosed = errors.New("the cache is closed")
+	// ErrCacheFull ends a Cache whose subtree has more znodes than allowed.
+	ErrCacheFull = errors.New("the subtree has too many znodes for the cache")
+	// ErrNotClosed is in the error of Close if no server could be told: the
+	// session and its ephemerals live on until the session expires.
+	ErrNotClosed = errors.New("the session could not be closed and is left to expire")
+)
+
+// OpError is the error of every operation: what was tried, where, and why it
+// failed.
+type OpError struct {
+	Op   string // ZooKeeper's name of the operation: getData, create, ...
+	Path string // as the caller gave it, without the chroot; "" if there is none
+	Err  error  // a znode.Error, one of this package's errors, or a context's
+}
+
+// Error writes the operation, the path and the reason.
+func (e *OpError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("%s: %v", e.Op, e.Err)
+	}
+	return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// unknownOutcome adds ErrOutcomeUnknown to the cause for which a write that was
+// sent has no answer.
+type unknownOutcome struct{ cause error }
+
+func (e *unknownOutcome) Error() string {
+	return fmt.Sprintf("%v: %v", ErrOutcomeUnknown, e.cause)
+}
+
+func (e *unknownOutcome) Unwrap() []error { return []error{ErrOutcomeUnknown, e.cause} }
+
+// lostLink is the error of the operations that a broken connection took with
+// it. It is ErrConnectionLoss, and the cause.
+type lostLink struct {
+	server string
+	cause  error
+}
+
+func (e *lostLink) Error() string {
+	return fmt.Sprintf("connection to %s lost: %v", e.server, e.cause)
+}
+
+func (e *lostLink) Unwrap() []error { return []error{ErrConnectionLoss, e.cause} }
+
+// protocolError is ErrProtocol with what the server did.
+func protocolError(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrProtocol, fmt.Errorf(format, args...))
+}
+
+// contextError is the error of a context that is done: ctx.Err() for errors.Is,
+// and its cause if that says more.
+func contextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

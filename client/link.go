@@ -1,0 +1,149 @@
+package client
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+)
+
+// keepOut is the largest output buffer that is kept for the next batch, so that
+// one large write does not cost memory for ever.
+const keepOut = 1 << 20
+
+// errLinkGone ends a goroutine of a link that the client has already given up.
+var errLinkGone = errors.New("connection was given up")
+
+// link is one connection to a server on which the session has been established.
+// It has a goroutine that reads and one that writes; both end when the
+// connection is closed.
+type link struct {
+	// Set at construction.
+	conn    net.Conn
+	target  target
+	frames  *wire.FrameReader
+	session *session
+	timeout time.Duration // of the session
+	since   time.Duration // when it was established, on Client.clock
+
+	// Own synchronisation.
+	wake chan struct{} // capacity 1: there is something in out
+	gone chan struct{} // closed by fail
+	once sync.Once
+	err  error // why; written before gone is closed
+
+	// Client.mu protects the fields below.
+	out      []byte        // frames that the writer has not taken
+	outSince time.Duration // not later than the submission of any of them
+	taken    uint64        // number, in Client.queue, behind the last one taken
+	pings    []time.Duration
+}
+
+// fail closes the connection. The first cause stays.
+func (l *link) fail(cause error) {
+	l.once.Do(func() {
+		l.err = cause
+		close(l.gone)
+		l.conn.Close()
+	})
+}
+
+func (l *link) wakeWriter() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// silence is how long the server may send nothing before the connection is
+// dropped: two thirds of the session timeout, which leaves a third to find
+// another server (ZooKeeper's ClientCnxn has the same numbers).
+func (l *link) silence() time.Duration { return l.timeout * 2 / 3 }
+
+// write is the writer's goroutine: it takes whatever has gathered in l.out and
+// hands it to the network in one call. It sends a ping when nothing else was
+// sent for a third of the session timeout.
+func (c *Client) write(l *link) error {
+	idle := time.NewTimer(l.timeout / 3)
+	defer idle.Stop()
+	var spare []byte
+	for {
+		ping := false
+		select {
+		case <-l.wake:
+		case <-idle.C:
+			ping = true
+		case <-l.gone:
+			return l.err
+		}
+		buf, err := c.takeOut(l, spare, ping)
+		if err != nil {
+			return err
+		}
+		if len(buf) == 0 {
+			continue
+		}
+		if err := l.conn.SetWriteDeadline(time.Now().Add(l.silence())); err != nil {
+			return err
+		}
+		if _, err := l.conn.Write(buf); err != nil {
+			return err
+		}
+		idle.Reset(l.timeout / 3)
+		if spare = buf[:0]; cap(buf) > keepOut {
+			spare = nil
+		}
+	}
+}
+
+// takeOut takes the gathered frames and leaves spare in their place. From here
+// on they count as sent: whether a failed Write has reached the server cannot
+// be known.
+func (c *Client) takeOut(l *link, spare []byte, ping bool) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link != l {
+		return nil, errLinkGone
+	}
+	if ping && len(l.out) == 0 {
+		l.pings = append(l.pings, c.clock())
+		l.out = wire.AppendRequest(l.out,
+			wire.RequestHeader{Xid: wire.XidPing, Type: wire.OpPing}, nil)
+	}
+	buf := l.out
+	l.out = spare
+	l.taken = c.queue.end()
+	return buf, nil
+}
+
+// detachLocked gives up a connection: what was sent on it fails, what was not
+// waits for the next one. It may be called more than once.
+func (c *Client) detachLocked(l *link, cause error) {
+	l.fail(cause)
+	if c.link != l {
+		return
+	}
+	c.link = nil
+	l.out = nil
+	lost := &lostLink{server: l.target.address, cause: cause}
+	for c.queue.n > 0 && c.queue.first < l.taken {
+		op := c.queue.pop()
+		c.finishLocked(op, op.base().lost(lost))
+	}
+	// Internal operations belong to their connection: the next one makes its
+	// own.
+	for n := c.queue.n; n > 0; n-- {
+		if op := c.queue.pop(); op.base().internal {
+			c.finishLocked(op, lost)
+		} else {
+			c.queue.push(op)
+		}
+	}
+	if !c.session.dead && !c.closing {
+		c.setStateLocked(StateChange{
+			State: StateSuspended, Err: lost, Deadline: c.deadlineLocked(),
+		})
+	}
+}

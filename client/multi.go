@@ -1,0 +1,270 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Multi gathers operations that happen together or not at all, in one
+// transaction. Every method that adds an operation returns where its result will
+// be, if it has one. A Multi is not safe for concurrent use, and is committed
+// once.
+type Multi struct {
+	c    *Client
+	ops  []multiItem
+	size int
+	err  error // the first operation that cannot be sent
+}
+
+type multiItem struct {
+	wire.MultiOp
+	path string // as the caller gave it
+	// fill stores the result, of the type that belongs to the operation; nil if
+	// there is nothing to store.
+	fill func(c *Client, r wire.Response)
+}
+
+// MultiCreate is the result of a create in a Multi, after a commit without
+// error.
+type MultiCreate struct {
+	Path string // with the sequence number, if any
+	Stat Stat
+}
+
+// MultiSet is the result of a set in a Multi, after a commit without error.
+type MultiSet struct {
+	Stat Stat
+}
+
+// MultiError says which operation a transaction failed for. None of the others
+// has happened either.
+type MultiError struct {
+	Index int    // of the operation, from 0
+	Op    string // ZooKeeper's name of it
+	Path  string
+	Err   error
+}
+
+// Error writes the operation to blame and the reason.
+func (e *MultiError) Error() string {
+	return fmt.Sprintf("operation %d, %s %s: %v", e.Index, e.Op, e.Path, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *MultiError) Unwrap() error { return e.Err }
+
+// Multi returns an empty transaction.
+func (c *Client) Multi() *Multi { return &Multi{c: c} }
+
+// Len returns how many operations have been added.
+func (m *Multi) Len() int { return len(m.ops) }
+
+func (m *Multi) add(item multiItem, checkPath string, err error) {
+	if err == nil {
+		err = znode.ValidatePath(checkPath)
+	}
+	if err != nil && m.err == nil {
+		m.err = &MultiError{len(m.ops), item.Type.String(), item.path, err}
+	}
+	m.size += requestOverhead + len(item.path) + len(m.c.chroot)
+	m.ops = append(m.ops, item)
+}
+
+// Create adds the creation of a znode; see Client.Create.
+func (m *Multi) Create(path string, data []byte, mode Mode, acl ...ACL) *MultiCreate {
+	op := wire.MultiOp{Type: wire.OpCreate2, Request: &wire.CreateRequest{
+		Path: m.c.abs(path), Data: data, ACL: aclOrOpen(acl), Mode: mode,
+	}}
+	if mode == Container {
+		op.Type = wire.OpCreateContainer
+	}
+	var err error
+	if !mode.Valid() || mode.TTL() {
+		err = fmt.Errorf("mode %d: want 0 to 4, or CreateTTL: %w", mode, ErrBadArguments)
+	}
+	return m.addCreate(op, path, data, mode, err)
+}
+
+// CreateTTL adds the creation of a znode with a time to live; see
+// Client.CreateTTL.
+func (m *Multi) CreateTTL(
+	path string, data []byte, mode Mode, ttl time.Duration, acl ...ACL,
+) *MultiCreate {
+	op := wire.MultiOp{Type: wire.OpCreateTTL, Request: &wire.CreateTTLRequest{
+		Path: m.c.abs(path), Data: data, ACL: aclOrOpen(acl), Mode: mode,
+		TTLMillis: ttl.Milliseconds(),
+	}}
+	return m.addCreate(op, path, data, mode, checkTTL(mode, ttl))
+}
+
+func (m *Multi) addCreate(
+	op wire.MultiOp, path string, data []byte, mode Mode, err error,
+) *MultiCreate {
+	result := new(MultiCreate)
+	m.size += len(data)
+	check := path
+	if mode.Sequential() {
+		check += "0"
+	}
+	m.add(multiItem{op, path, func(c *Client, r wire.Response) {
+		reply := r.(*wire.Create2Response)
+		*result = MultiCreate{Path: c.rel(reply.Path), Stat: reply.Stat}
+	}}, check, err)
+	return result
+}
+
+// Set adds the replacement of a znode's data; see Client.Set.
+func (m *Multi) Set(path string, data []byte, version Version) *MultiSet {
+	result := new(MultiSet)
+	m.size += len(data)
+	m.add(multiItem{
+		wire.MultiOp{Type: wire.OpSetData, Request: &wire.SetDataRequest{
+			Path: m.c.abs(path), Data: data, Version: version,
+		}}, path, func(_ *Client, r wire.Response) {
+			result.Stat = r.(*wire.SetDataResponse).Stat
+		},
+	}, path, nil)
+	return result
+}
+
+// Delete adds the deletion of a znode; see Client.Delete.
+func (m *Multi) Delete(path string, version Version) {
+	m.add(multiItem{wire.MultiOp{Type: wire.OpDelete, Request: &wire.DeleteRequest{
+		Path: m.c.abs(path), Version: version,
+	}}, path, nil}, path, nil)
+}
+
+// Check adds the condition that a znode exists and has a version, or exists at
+// all if that is AnyVersion.
+func (m *Multi) Check(path string, version Version) {
+	m.add(multiItem{wire.MultiOp{Type: wire.OpCheck, Request: &wire.CheckRequest{
+		Path: m.c.abs(path), Version: version,
+	}}, path, nil}, path, nil)
+}
+
+// Commit executes the transaction. If one operation fails none happens, and the
+// error is a *MultiError that names it, in an *OpError.
+//
+// Errors: those of the operations; ErrOutcomeUnknown.
+func (m *Multi) Commit(ctx context.Context) error {
+	v, err := write(ctx, m.commit(ctx, false))
+	if err == nil {
+		fillResults(m.c, m.ops, v.results)
+	}
+	return err
+}
+
+// CommitAsync is Commit without waiting for the answer. The results are there
+// when the Pending is done.
+func (m *Multi) CommitAsync(ctx context.Context) *Pending[MultiReply] { return m.commit(ctx, true) }
+
+// MultiReply is the answer to multi and multiRead; the results are where the
+// methods that added the operations said.
+type MultiReply struct{ results []wire.MultiResult }
+
+type multiOp struct {
+	Pending[MultiReply]
+	req   wire.MultiRequest
+	items []multiItem
+	// fills says that decode stores the results, and not the caller: one that
+	// has stopped waiting may look at them at any time.
+	fills bool
+}
+
+func (m *Multi) commit(ctx context.Context, fills bool) *Pending[MultiReply] {
+	op := &multiOp{items: m.ops, fills: fills}
+	m.c.prepareAny(&op.call, wire.OpMulti, "")
+	op.size += m.size
+	op.req.Ops = wireOps(m.ops)
+	if m.err != nil {
+		op.complete(m.err)
+	} else {
+		m.c.submit(ctx, op)
+	}
+	return &op.Pending
+}
+
+func wireOps(items []multiItem) []wire.MultiOp {
+	ops := make([]wire.MultiOp, len(items))
+	for i := range items {
+		ops[i] = items[i].MultiOp
+	}
+	return ops
+}
+
+func (op *multiOp) request() wire.Request { return &op.req }
+
+func (op *multiOp) decode(r *jute.Reader) {
+	start := r.Offset()
+	var resp wire.MultiResponse
+	resp.Decode(r)
+	if r.Err() != nil {
+		return
+	}
+	if err := op.checkResults(resp.Results); err != nil {
+		r.Fail(start, "multi", err)
+		return
+	}
+	for i := range resp.Results {
+		// The frame's bytes are only lent.
+		if get, ok := resp.Results[i].Response.(*wire.GetDataResponse); ok {
+			get.Data = bytes.Clone(get.Data)
+		}
+	}
+	op.value.results = resp.Results
+	if op.op == wire.OpMulti {
+		op.err = op.blame(resp.Results)
+	}
+	if op.fills && op.err == nil {
+		fillResults(op.c, op.items, resp.Results)
+	}
+}
+
+// checkResults reports whether there is one result for every operation, of the
+// type that belongs to it.
+func (op *multiOp) checkResults(results []wire.MultiResult) error {
+	if len(results) != len(op.items) {
+		return fmt.Errorf("%d results for %d operations", len(results), len(op.items))
+	}
+	for i := range results {
+		want := op.items[i].EffectiveType().ResultType()
+		if got := results[i].Type; got != want && got != wire.OpError {
+			return fmt.Errorf("result %d is of type %s, want %s or error", i, got, want)
+		}
+	}
+	return nil
+}
+
+// blame returns the error of the operation that made a transaction fail, or nil
+// if none did.
+func (op *multiOp) blame(results []wire.MultiResult) error {
+	failed := -1
+	for i := range results {
+		if results[i].Type != wire.OpError || results[i].Err == znode.OK {
+			continue
+		}
+		// Those behind the one to blame have ErrRuntimeInconsistency.
+		if failed < 0 || results[failed].Err == ErrRuntimeInconsistency {
+			failed = i
+		}
+	}
+	if failed < 0 {
+		return nil
+	}
+	item := &op.items[failed]
+	return &MultiError{failed, item.Type.String(), item.path, results[failed].Err}
+}
+
+func fillResults(c *Client, items []multiItem, results []wire.MultiResult) {
+	for i := range results {
+		if fill := items[i].fill; fill != nil && results[i].Response != nil {
+			fill(c, results[i].Response)
+		}
+	}
+}

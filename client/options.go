@@ -1,0 +1,175 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+)
+
+// The defaults of the options, and the bounds that have none.
+const (
+	// DefaultSessionTimeout is what Connect asks for; the server has the last
+	// word and answers with 2 to 20 of its ticks.
+	DefaultSessionTimeout = 10 * time.Second
+	// DefaultMaxInFlight bounds the operations that wait for their answers. It
+	// is above the 1000 at which ZooKeeper stops reading, so that the server and
+	// not the client is the limit.
+	DefaultMaxInFlight = 4096
+	// DefaultMaxQueued bounds the bytes of the requests that wait for their
+	// answers: sixteen of ZooKeeper's largest.
+	DefaultMaxQueued = 16 << 20
+	// DefaultMaxReply bounds a reply. ZooKeeper bounds requests (1 MiB) but not
+	// replies: the list of a million children takes about this much.
+	DefaultMaxReply = 16 << 20
+	// DefaultBackoffMin and DefaultBackoffMax bound the pause after all servers
+	// have refused.
+	DefaultBackoffMin = 50 * time.Millisecond
+	DefaultBackoffMax = 2 * time.Second
+	// DefaultWatchQueue is how many events a persistent watch holds for a slow
+	// reader; 48 bytes each.
+	DefaultWatchQueue = 1024
+
+	// minAttempt is the least time that one server gets to accept a connection,
+	// however many servers share the session timeout.
+	minAttempt = time.Second
+	// maxCloseWait bounds how long Close waits for the server's answer.
+	maxCloseWait = 3 * time.Second
+)
+
+// DialFunc opens a connection to a server, as net.Dialer.DialContext does.
+type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// LookupFunc returns the addresses of a host, as net.Resolver.LookupHost does.
+type LookupFunc func(ctx context.Context, host string) ([]string, error)
+
+type credential struct {
+	scheme string
+	auth   []byte
+}
+
+type config struct {
+	timeout     time.Duration
+	dial        DialFunc
+	lookup      LookupFunc
+	tls         *tls.Config
+	logger      *slog.Logger
+	maxInFlight int
+	maxQueued   int
+	maxRequest  int
+	maxReply    int
+	backoffMin  time.Duration
+	backoffMax  time.Duration
+	auth        []credential
+	finalExpiry bool
+	background  bool
+	resume      *Credentials
+	seed        *[2]uint64
+}
+
+func defaultConfig() config {
+	return config{
+		timeout:     DefaultSessionTimeout,
+		dial:        (&net.Dialer{}).DialContext,
+		lookup:      net.DefaultResolver.LookupHost,
+		logger:      slog.New(slog.DiscardHandler),
+		maxInFlight: DefaultMaxInFlight,
+		maxQueued:   DefaultMaxQueued,
+		maxRequest:  wire.DefaultMaxFrame,
+		maxReply:    DefaultMaxReply,
+		backoffMin:  DefaultBackoffMin,
+		backoffMax:  DefaultBackoffMax,
+	}
+}
+
+func (c *config) check() error {
+	switch {
+	case c.timeout < time.Millisecond || c.timeout.Milliseconds() > 1<<31-1:
+		return fmt.Errorf("session timeout %v: want 1ms to %dms", c.timeout, 1<<31-1)
+	case c.maxInFlight < 1:
+		return fmt.Errorf("max in flight %d: want 1 or more", c.maxInFlight)
+	case c.maxRequest < 1 || c.maxReply < 1:
+		return fmt.Errorf("max request %d and max reply %d bytes: want 1 or more",
+			c.maxRequest, c.maxReply)
+	case c.backoffMin <= 0 || c.backoffMax < c.backoffMin:
+		return fmt.Errorf("backoff %v to %v: want 0 < min <= max", c.backoffMin, c.backoffMax)
+	}
+	return nil
+}
+
+func (c *config) random() *rand.Rand {
+	if c.seed != nil {
+		return rand.New(rand.NewPCG(c.seed[0], c.seed[1]))
+	}
+	return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+}
+
+// Option changes a default of Connect.
+type Option func(*config)
+
+// WithSessionTimeout asks for a session timeout other than
+// DefaultSessionTimeout. The server may clamp it; see Session.Timeout.
+func WithSessionTimeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
+
+// WithDialer makes the client open its connections with dial. TLS, if
+// configured, is put on top.
+func WithDialer(dial DialFunc) Option { return func(c *config) { c.dial = dial } }
+
+// WithResolver makes the client look up host names with lookup. Hosts that are
+// IP addresses are not looked up.
+func WithResolver(lookup LookupFunc) Option { return func(c *config) { c.lookup = lookup } }
+
+// WithTLS makes the client speak TLS. If cfg names no server, the host of the
+// connect string is what the certificate must be for.
+func WithTLS(cfg *tls.Config) Option { return func(c *config) { c.tls = cfg } }
+
+// WithLogger makes the client log connections, losses and expiries; nothing per
+// operation. By default it logs nothing.
+func WithLogger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
+
+// WithMaxInFlight bounds how many operations wait for their answers. One more
+// waits in the call that submits it.
+func WithMaxInFlight(n int) Option { return func(c *config) { c.maxInFlight = n } }
+
+// WithMaxRequest bounds a request, in bytes. The default is ZooKeeper's
+// jute.maxbuffer; raise it only together with the servers'.
+func WithMaxRequest(bytes int) Option { return func(c *config) { c.maxRequest = bytes } }
+
+// WithMaxReply bounds a reply, in bytes. A longer one breaks the connection and
+// fails the operation with ErrProtocol.
+func WithMaxReply(bytes int) Option { return func(c *config) { c.maxReply = bytes } }
+
+// WithBackoff bounds the pause after all servers have refused. It starts at min,
+// doubles each round up to max, and is drawn at random from its upper half, so
+// that clients do not come back in step.
+func WithBackoff(min, max time.Duration) Option {
+	return func(c *config) { c.backoffMin, c.backoffMax = min, max }
+}
+
+// WithAuth proves an identity on every connection, before anything else is
+// sent. It may be given several times. AddAuth does the same later on.
+func WithAuth(scheme string, auth []byte) Option {
+	return func(c *config) { c.auth = append(c.auth, credential{scheme, auth}) }
+}
+
+// WithFinalExpiry makes the end of a session the end of the client, as in
+// ZooKeeper's Java client: every later operation fails with ErrSessionExpired.
+// By default the client opens a new session by itself.
+func WithFinalExpiry() Option { return func(c *config) { c.finalExpiry = true } }
+
+// WithBackgroundConnect makes Connect return at once. Operations wait for the
+// first connection as they wait for every other.
+func WithBackgroundConnect() Option { return func(c *config) { c.background = true } }
+
+// WithSession continues a session that another client had; see
+// Client.Credentials and Client.Detach. If it has expired, Connect fails with
+// ErrSessionExpired.
+func WithSession(s Credentials) Option { return func(c *config) { c.resume = &s } }
+
+// withSeed makes the shuffling and the jitter reproducible in tests.
+func withSeed(a, b uint64) Option { return func(c *config) { c.seed = &[2]uint64{a, b} } }

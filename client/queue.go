@@ -1,0 +1,228 @@
+package client
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// waiter is a caller for whose operation there is no room yet. Waiters get room
+// in the order in which they came.
+type waiter struct {
+	size    int
+	ready   chan struct{} // closed when granted or refused
+	granted bool
+}
+
+// prepare starts an operation on a path. If the path is not valid, it completes
+// the operation and returns false. Names of sequential znodes are checked with
+// the number that the server will append.
+func (c *Client) prepare(p *call, op wire.OpCode, path string, sequential bool) bool {
+	c.prepareAny(p, op, path)
+	check := path
+	if sequential {
+		check += "0"
+	}
+	if err := znode.ValidatePath(check); err != nil {
+		p.complete(err)
+		return false
+	}
+	p.full = c.abs(path)
+	p.size += len(p.full)
+	return true
+}
+
+// prepareAny starts an operation that has no path, or one that is no path.
+func (c *Client) prepareAny(p *call, op wire.OpCode, path string) {
+	p.c, p.op, p.path = c, op, path
+	p.size = requestOverhead
+	p.done = make(chan struct{})
+}
+
+// requestOverhead is added to the length of paths and data to get the size of a
+// request: length, header, and the small fields of any body.
+const requestOverhead = 64
+
+// submit queues an operation, or completes it with an error. It waits for room
+// until ctx ends.
+func (c *Client) submit(ctx context.Context, op operation) {
+	p := op.base()
+	switch {
+	case ctx.Err() != nil:
+		p.complete(contextError(ctx))
+		return
+	case p.size-requestOverhead > c.cfg.maxRequest:
+		p.complete(ErrTooLarge)
+		return
+	}
+	c.mu.Lock()
+	if len(c.waiters) > 0 || !c.fitsLocked(p.size) {
+		w := &waiter{size: p.size, ready: make(chan struct{})}
+		c.waiters = append(c.waiters, w)
+		c.mu.Unlock()
+		select {
+		case <-w.ready:
+		case <-ctx.Done():
+		}
+		c.mu.Lock()
+		if !w.granted {
+			c.waiters = slices.DeleteFunc(c.waiters, func(o *waiter) bool { return o == w })
+			c.used++
+			c.bytes += p.size // so that release is right in every case below
+		}
+	} else {
+		c.used++
+		c.bytes += p.size
+	}
+	err := c.admitLocked(ctx)
+	if err == nil {
+		err = c.pushLocked(op)
+	}
+	if err != nil {
+		c.releaseLocked(p)
+	}
+	c.mu.Unlock()
+	if err != nil {
+		p.complete(err)
+	}
+}
+
+func (c *Client) fitsLocked(size int) bool {
+	// One request alone always fits, whatever its size.
+	return c.used < c.cfg.maxInFlight && (c.used == 0 || c.bytes+size <= c.cfg.maxQueued)
+}
+
+// admitLocked reports why an operation cannot be accepted now.
+func (c *Client) admitLocked(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return contextError(ctx)
+	}
+	if c.refusal != nil {
+		return c.refusal
+	}
+	if s, ok := ctx.Value(sessionKey{}).(*session); ok && s != c.session {
+		return ErrSessionExpired
+	}
+	return nil
+}
+
+// pushLocked appends an operation to the queue, and to what the writer will
+// send if there is a connection.
+func (c *Client) pushLocked(op operation) error {
+	if l := c.link; l != nil {
+		if err := c.encodeLocked(l, op); err != nil {
+			return err
+		}
+	}
+	if p := op.base(); p.watch != nil {
+		c.watches.expectLocked(p.full)
+	}
+	c.queue.push(op)
+	return nil
+}
+
+// encodeLocked appends the frame of op to the output of l.
+func (c *Client) encodeLocked(l *link, op operation) error {
+	p := op.base()
+	idle := len(l.out) == 0
+	if idle {
+		l.outSince = c.clock()
+	}
+	p.at = l.outSince
+	p.xid = c.nextXidLocked(p.op)
+	start := len(l.out)
+	header := wire.RequestHeader{Xid: p.xid, Type: p.op}
+	l.out = wire.AppendRequest(l.out, header, op.request())
+	if n := len(l.out) - start - wire.FrameLengthBytes; n > c.cfg.maxRequest && !p.internal {
+		l.out = l.out[:start]
+		return ErrTooLarge
+	}
+	if idle {
+		l.wakeWriter()
+	}
+	return nil
+}
+
+func (c *Client) nextXidLocked(op wire.OpCode) wire.Xid {
+	if op == wire.OpAuth {
+		return wire.XidAuth
+	}
+	if c.xid == math.MaxInt32 {
+		c.xid = 0
+	}
+	c.xid++
+	return c.xid
+}
+
+// releaseLocked gives the room of an operation that has left the queue to
+// whoever waits.
+func (c *Client) releaseLocked(p *call) {
+	if p.internal {
+		return
+	}
+	c.used--
+	c.bytes -= p.size
+	for len(c.waiters) > 0 && c.fitsLocked(c.waiters[0].size) {
+		w := c.waiters[0]
+		c.waiters = c.waiters[1:]
+		c.used++
+		c.bytes += w.size
+		w.granted = true
+		close(w.ready)
+	}
+}
+
+// refuseLocked lets no operation in from now on. The first reason stays.
+func (c *Client) refuseLocked(cause error) {
+	if c.refusal == nil {
+		c.refusal = cause
+	}
+	for _, w := range c.waiters {
+		close(w.ready)
+	}
+	c.waiters = nil
+}
+
+// failQueueLocked fails what has not been sent. Nothing of it has happened.
+func (c *Client) failQueueLocked(cause error) {
+	for c.queue.n > 0 {
+		c.finishLocked(c.queue.pop(), cause)
+	}
+}
+
+// finishLocked completes an operation, just taken from the queue, that has no
+// answer.
+func (c *Client) finishLocked(op operation, cause error) {
+	p := op.base()
+	if p.watch != nil {
+		c.watches.settleLocked(p, false)
+	}
+	c.releaseLocked(p)
+	p.complete(cause)
+}
+
+// abandon is called when nobody waits for p any more, because of cause. It
+// returns the error to report, and false if p has been answered in the meantime.
+func (c *Client) abandon(p *call, cause error) (err error, gone bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-p.done:
+		return nil, false
+	default:
+	}
+	p.abandoned = true
+	if c.link == nil && c.queue.remove(p) {
+		// It has never been sent: without a connection the queue holds
+		// nothing else.
+		if p.watch != nil {
+			c.watches.settleLocked(p, false)
+		}
+		c.releaseLocked(p)
+		return cause, true
+	}
+	return p.lost(cause), true
+}

@@ -1,0 +1,191 @@
+package client
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// deadlineReader drops a connection that has been silent for too long. The
+// deadline moves with every system call and not with every frame. Before the
+// session timeout is known, the attempt to connect has its own.
+type deadlineReader struct{ l *link }
+
+func (d deadlineReader) Read(b []byte) (int, error) {
+	if d.l.timeout == 0 {
+		return d.l.conn.Read(b)
+	}
+	if err := d.l.conn.SetReadDeadline(time.Now().Add(d.l.silence())); err != nil {
+		return 0, err
+	}
+	return d.l.conn.Read(b)
+}
+
+// read is the reader's goroutine:
+//
+//	read            frame after frame, until the connection ends
+//	  handle        header; what kind of frame is it?
+//	    notify      an event: into the channels of the watches
+//	    pong        a ping's answer: the session was alive when it was sent
+//	    reply       takes the oldest operation, registers its watch,
+//	                decodes the body, wakes whoever waits
+//
+// Everything happens in the order of the stream, so an event is in its channel
+// before an operation completes whose reply came behind it.
+func (c *Client) readAll(l *link) error {
+	var r jute.Reader
+	for {
+		payload, err := l.frames.Next()
+		if err != nil {
+			if isFrameLength(err) {
+				err = fmt.Errorf("%w: %w", ErrProtocol, err)
+			}
+			return err
+		}
+		if err := c.handle(l, &r, payload); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Client) handle(l *link, r *jute.Reader, payload []byte) error {
+	r.Reset(payload)
+	var h wire.ReplyHeader
+	h.Decode(r)
+	if err := r.Err(); err != nil {
+		return protocolError("reply header: %w", err)
+	}
+	switch h.Xid {
+	case wire.XidNotification:
+		return c.notify(l, r, h.Zxid)
+	case wire.XidPing:
+		return c.pong(l, h)
+	}
+	return c.reply(l, r, h)
+}
+
+func (c *Client) notify(l *link, r *jute.Reader, zxid znode.Zxid) error {
+	var e wire.WatcherEvent
+	e.Decode(r)
+	if err := r.Err(); err != nil {
+		return protocolError("notification: %w", err)
+	}
+	if e.Type < znode.EventCreated || e.Type > znode.EventChildrenChanged {
+		return protocolError("notification of type %d for %q, want 1 to 4", e.Type, e.Path)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link != l {
+		return errLinkGone
+	}
+	if zxid <= 0 {
+		zxid = NoZxid
+	}
+	// The zxid of an event does not become lastZxid: other events of the same
+	// transaction may be on their way, and would be lost with the connection.
+	c.watches.fireLocked(EventType(e.Type), e.Path, zxid)
+	return nil
+}
+
+func (c *Client) pong(l *link, h wire.ReplyHeader) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.link != l:
+		return errLinkGone
+	case len(l.pings) == 0:
+		return protocolError("answer to a ping that was not sent")
+	}
+	c.heardLocked(l.pings[0])
+	l.pings = l.pings[1:]
+	c.seenLocked(h.Zxid)
+	return nil
+}
+
+// seenLocked notes the zxid of a reply.
+func (c *Client) seenLocked(z znode.Zxid) {
+	if z > c.lastZxid {
+		c.lastZxid = z
+	}
+	if c.restoring == 0 {
+		c.restoreFrom = c.lastZxid
+	}
+}
+
+func (c *Client) reply(l *link, r *jute.Reader, h wire.ReplyHeader) error {
+	op, err := c.answered(l, h)
+	if err != nil {
+		return err
+	}
+	p := op.base()
+	if h.Err != znode.OK {
+		if t, ok := op.(tolerant); ok && t.tolerate(h.Err) {
+			p.complete(nil)
+		} else {
+			p.complete(h.Err)
+		}
+		return nil
+	}
+	op.decode(r)
+	if err := r.Err(); err != nil {
+		// The header said that it succeeded; what came of it cannot be read.
+		err = protocolError("%s reply: %w", p.op, err)
+		p.err = nil
+		c.discard(p)
+		p.complete(p.lost(err))
+		return err
+	}
+	if p.err != nil {
+		c.discard(p)
+	}
+	p.complete(nil)
+	return nil
+}
+
+// answered takes the operation that h answers out of the queue. Replies come in
+// the order of the requests, except that those to auth may come earlier
+// (ZooKeeperServer.processPacket answers them on another thread).
+func (c *Client) answered(l *link, h wire.ReplyHeader) (operation, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link != l {
+		return nil, errLinkGone
+	}
+	if c.queue.n == 0 || c.queue.first >= l.taken {
+		return nil, protocolError("reply with xid %v, but no request is waiting", h.Xid)
+	}
+	op := c.queue.at(0)
+	if p := op.base(); p.xid == h.Xid {
+		c.queue.pop()
+	} else if op = c.takeAuthLocked(l, h.Xid); op == nil {
+		return nil, protocolError("reply with xid %v, want %v (%s): replies are out of order",
+			h.Xid, p.xid, p.op)
+	}
+	p := op.base()
+	c.heardLocked(p.at)
+	c.seenLocked(h.Zxid)
+	p.zxid = h.Zxid
+	if p.watch != nil {
+		armed := h.Err == znode.OK || h.Err == ErrNoNode && p.op == wire.OpExists
+		if h.Err == ErrNoNode {
+			p.watch.kind = watchExist
+		}
+		c.watches.settleLocked(p, armed)
+		p.mark = p.watch.pushed
+	}
+	if s, ok := op.(restorer); ok {
+		s.settledLocked(h)
+	}
+	c.releaseLocked(p)
+	return op, nil
+}
+
+// discard cancels the watch of an operation that fails after all.
+func (c *Client) discard(p *call) {
+	if p.watch != nil {
+		p.watch.Cancel()
+	}
+}

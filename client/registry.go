@@ -1,0 +1,209 @@
+package client
+
+import (
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// registry holds the watches of a client, by path. Client.mu protects it.
+type registry struct {
+	c     *Client
+	paths map[string]*pathWatches
+	// recursive counts the recursive watches, without which the ancestors of an
+	// event's path need not be looked up.
+	recursive int
+}
+
+// The two tables of a server in which a connection can stand for a path, one
+// bit each (DataTree.dataWatches and childWatches).
+const (
+	armedData  = 1 << iota // until it fires
+	armedChild             // until it fires
+	armedStay              // persistent: until it is removed
+)
+
+// pathWatches is all that is known of one path. An entry exists while it has
+// watches or requests that may become watches, so abandoned watches leave
+// nothing.
+type pathWatches struct {
+	list    []*Watch
+	pending int   // queued requests that leave a watch if they succeed
+	armed   uint8 // which watches the server has
+}
+
+func (k watchKind) armed() uint8 {
+	switch k {
+	case watchData, watchExist:
+		return armedData
+	case watchChild:
+		return armedChild
+	}
+	return armedStay
+}
+
+func (r *registry) entryLocked(path string) *pathWatches {
+	e := r.paths[path]
+	if e == nil {
+		e = new(pathWatches)
+		r.paths[path] = e
+	}
+	return e
+}
+
+// expectLocked notes that a request was queued which leaves a watch.
+func (r *registry) expectLocked(path string) { r.entryLocked(path).pending++ }
+
+// settleLocked notes the end of such a request: its watch is armed at the server
+// or not.
+func (r *registry) settleLocked(p *call, armed bool) {
+	e := r.paths[p.full]
+	e.pending--
+	w := p.watch
+	if armed {
+		e.armed |= w.kind.armed()
+		if p.abandoned {
+			w.ended, w.err = true, ErrWatchCancelled
+		}
+		if !w.ended {
+			r.addLocked(e, w)
+		}
+	}
+	r.tidyLocked(p.full, e)
+}
+
+func (r *registry) addLocked(e *pathWatches, w *Watch) {
+	w.index, w.listed = len(e.list), true
+	e.list = append(e.list, w)
+	if w.kind == watchRecursive {
+		r.recursive++
+	}
+}
+
+// unlistLocked takes w out of e.
+func (r *registry) unlistLocked(e *pathWatches, w *Watch) {
+	last := len(e.list) - 1
+	e.list[w.index] = e.list[last]
+	e.list[w.index].index = w.index
+	e.list[last] = nil
+	e.list = e.list[:last]
+	w.listed = false
+	if w.kind == watchRecursive {
+		r.recursive--
+	}
+}
+
+// removeLocked forgets a watch that has ended.
+func (r *registry) removeLocked(w *Watch) {
+	if e := r.paths[w.path]; e != nil && w.listed {
+		r.unlistLocked(e, w)
+		r.tidyLocked(w.path, e)
+	}
+}
+
+// tidyLocked drops an entry that nothing refers to. If the server still has a
+// watch for it, the server is told. A request that leaves a new watch can only
+// come behind that in the queue, so it cannot lose it.
+func (r *registry) tidyLocked(path string, e *pathWatches) {
+	if len(e.list) > 0 || e.pending > 0 {
+		return
+	}
+	delete(r.paths, path)
+	if e.armed != 0 && r.c.link != nil && !r.c.closing {
+		// An internal request is never refused, and an error of the connection
+		// means that the server's watches are gone, too.
+		_ = r.c.pushLocked(newDisarmOp(r.c, path))
+	}
+}
+
+// disconnectedLocked notes that no server has any watch any more.
+func (r *registry) disconnectedLocked() {
+	for _, e := range r.paths {
+		e.armed = 0
+	}
+}
+
+// fireLocked hands an event to the watches that it concerns (ZooKeeper
+// Programmer's Guide, "Semantics of Watches").
+func (r *registry) fireLocked(t EventType, path string, zxid znode.Zxid) {
+	ev := Event{Type: t, Path: r.c.rel(path), Zxid: zxid}
+	if e := r.paths[path]; e != nil {
+		switch t {
+		case EventDeleted:
+			e.armed &^= armedData | armedChild
+		case EventChildrenChanged:
+			e.armed &^= armedChild
+		default:
+			e.armed &^= armedData
+		}
+		r.offerLocked(path, e, ev, func(w *Watch) bool { return w.kind.wants(t) })
+	}
+	if r.recursive == 0 || t == EventChildrenChanged {
+		return
+	}
+	for at := path; at != "/" && r.recursive > 0; {
+		at = znode.Parent(at)
+		if e := r.paths[at]; e != nil {
+			r.offerLocked(at, e, ev, func(w *Watch) bool { return w.kind == watchRecursive })
+		}
+	}
+}
+
+// wants reports whether a watch of kind k on a path gets an event of type t of
+// that very path.
+func (k watchKind) wants(t EventType) bool {
+	switch k {
+	case watchData, watchExist:
+		return t != EventChildrenChanged
+	case watchChild:
+		return t == EventChildrenChanged || t == EventDeleted
+	case watchRecursive:
+		return t != EventChildrenChanged
+	}
+	return true
+}
+
+// offerLocked pushes ev to those watches of e that want it, and forgets those
+// that end by it. The order of the list is nobody's business.
+func (r *registry) offerLocked(path string, e *pathWatches, ev Event, want func(*Watch) bool) {
+	for i := 0; i < len(e.list); {
+		w := e.list[i]
+		if want(w) {
+			w.pushLocked(ev)
+		}
+		if w.ended {
+			r.unlistLocked(e, w)
+		} else {
+			i++
+		}
+	}
+	r.tidyLocked(path, e)
+}
+
+// endAllLocked ends every watch: the session or the client is gone.
+func (r *registry) endAllLocked(cause error) {
+	for path, e := range r.paths {
+		for len(e.list) > 0 {
+			w := e.list[len(e.list)-1]
+			w.endLocked(cause)
+			r.unlistLocked(e, w)
+		}
+		e.armed = 0
+		r.tidyLocked(path, e)
+	}
+}
+
+// disarmOp tells the server that nobody here watches a path any more.
+type disarmOp struct {
+	Pending[struct{}]
+	quiet
+	req wire.RemoveWatchesRequest
+}
+
+func newDisarmOp(c *Client, path string) *disarmOp {
+	op := &disarmOp{req: wire.RemoveWatchesRequest{Path: path, Type: wire.WatcherAny}}
+	c.prepareAny(&op.call, wire.OpRemoveWatches, path)
+	op.internal = true
+	return op
+}
+
+func (op *disarmOp) request() wire.Request { return &op.req }

@@ -1,0 +1,180 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// session is what the servers keep for the client. A Client has one after
+// another, unless WithFinalExpiry was given.
+type session struct {
+	ctx  context.Context // done when the session is lost
+	lose context.CancelCauseFunc
+
+	// Client.mu protects the fields below.
+	id       znode.SessionID
+	password []byte
+	timeout  time.Duration // negotiated, 0 until connected
+	// heard is a moment, on Client.clock, at which the session was certainly
+	// alive at a server: when the newest request that has been answered was
+	// sent. The server's own timer cannot have started earlier.
+	heard time.Duration
+	timer *time.Timer // fires at heard+timeout, or earlier
+	dead  bool
+}
+
+func newSession() *session {
+	s := new(session)
+	s.ctx, s.lose = context.WithCancelCause(context.Background())
+	return s
+}
+
+// Session is one session of a client.
+type Session struct {
+	ID      SessionID     // 0 before the first connection
+	Timeout time.Duration // what the server has granted; 0 before the first connection
+
+	s *session
+}
+
+func (s *session) viewLocked() Session { return Session{ID: s.id, Timeout: s.timeout, s: s} }
+
+// Session returns the current session.
+func (c *Client) Session() Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session.viewLocked()
+}
+
+// SessionID returns the id of the current session, 0 if there is none yet.
+func (c *Client) SessionID() SessionID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session.id
+}
+
+// SessionDeadline returns when the current session must be assumed lost if no
+// answer comes from now on, and the zero time if there is no session.
+func (c *Client) SessionDeadline() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.deadlineLocked()
+}
+
+func (c *Client) deadlineLocked() time.Time {
+	if c.session.timeout == 0 {
+		return time.Time{}
+	}
+	return c.epoch.Add(c.session.heard + c.session.timeout)
+}
+
+// Lost returns a channel that is closed when the session is lost or closed.
+// From then on its ephemerals must be taken for gone.
+func (s Session) Lost() <-chan struct{} { return s.s.ctx.Done() }
+
+// Err is nil while the session may be alive, and the reason afterwards:
+// ErrSessionExpired or ErrClosed.
+func (s Session) Err() error { return context.Cause(s.s.ctx) }
+
+type sessionKey struct{}
+
+// Context returns a context for work that must not outlive the session, such as
+// all that is done under a lock: it is cancelled when the session is lost, and
+// operations that use it fail with ErrSessionExpired rather than run in another
+// session. The caller must call cancel.
+func (s Session) Context(parent context.Context) (ctx context.Context, cancel func()) {
+	ctx, cancelCause := context.WithCancelCause(context.WithValue(parent, sessionKey{}, s.s))
+	stop := context.AfterFunc(s.s.ctx, func() { cancelCause(s.Err()) })
+	return ctx, func() {
+		stop()
+		cancelCause(context.Canceled)
+	}
+}
+
+// Credentials are what it takes to continue a session elsewhere. Whoever has
+// the password can act as the session, and close it.
+type Credentials struct {
+	ID       SessionID
+	Password []byte
+}
+
+// Credentials returns those of the current session.
+func (c *Client) Credentials() Credentials {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Credentials{c.session.id, append([]byte(nil), c.session.password...)}
+}
+
+// clock is the monotonic time since the client was made.
+func (c *Client) clock() time.Duration { return time.Since(c.epoch) }
+
+// heardLocked notes that a request which was sent at that moment, or later, has
+// been answered.
+func (c *Client) heardLocked(at time.Duration) {
+	if at > c.session.heard {
+		c.session.heard = at
+	}
+}
+
+// armDeadlineLocked starts the timer of a session that has just been
+// (re)connected. It is not restarted at every answer: when it fires, it looks
+// how much time is left.
+func (c *Client) armDeadlineLocked() {
+	s := c.session
+	left := s.heard + s.timeout - c.clock()
+	if s.timer == nil {
+		s.timer = time.AfterFunc(left, func() { c.checkDeadline(s) })
+	} else {
+		s.timer.Reset(left)
+	}
+}
+
+func (c *Client) checkDeadline(s *session) {
+	c.mu.Lock()
+	if s.dead || c.session != s {
+		c.mu.Unlock()
+		return
+	}
+	silent := c.clock() - s.heard
+	if silent < s.timeout {
+		s.timer.Reset(s.timeout - silent)
+		c.mu.Unlock()
+		return
+	}
+	cause := fmt.Errorf("%w: no answer for %v, the session timeout is %v",
+		ErrSessionExpired, silent.Round(time.Millisecond), s.timeout)
+	c.lapsed = &Credentials{s.id, s.password}
+	c.loseSessionLocked(cause)
+	c.mu.Unlock()
+	c.cfg.logger.Warn("session assumed lost", "session", s.id, "error", cause)
+}
+
+// loseSessionLocked ends the session and all that depends on it, and starts the
+// next one or refuses everything from now on. It is final: the session is not
+// used again even if a server should still know it, because the application has
+// been told that it is gone.
+func (c *Client) loseSessionLocked(cause error) {
+	s := c.session
+	s.dead = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	if l := c.link; l != nil {
+		c.detachLocked(l, cause)
+	}
+	s.lose(cause)
+	c.failQueueLocked(cause)
+	c.watches.endAllLocked(cause)
+	c.setStateLocked(StateChange{State: StateExpired, Err: cause})
+	if c.cfg.finalExpiry || c.resuming {
+		c.refuseLocked(cause)
+		c.stop()
+		return
+	}
+	c.lastZxid, c.restoreFrom, c.restoring = 0, 0, 0
+	c.session = newSession()
+	c.setStateLocked(StateChange{State: StateConnecting, Err: cause})
+}

@@ -1,0 +1,120 @@
+package client
+
+import (
+	"context"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// WatcherType says which watches CheckWatches and RemoveWatches mean.
+type WatcherType = wire.WatcherType
+
+// The watcher types. The last two are known to servers since ZooKeeper 3.9.
+const (
+	WatcherChildren  = wire.WatcherChildren
+	WatcherData      = wire.WatcherData
+	WatcherAny       = wire.WatcherAny
+	WatcherPersist   = wire.WatcherPersistent
+	WatcherRecursive = wire.WatcherPersistentRecursive
+)
+
+type removeWatchesOp struct {
+	Pending[struct{}]
+	quiet
+	req wire.RemoveWatchesRequest
+}
+
+func (op *removeWatchesOp) request() wire.Request { return &op.req }
+
+// settledLocked ends the watches that the server has just removed.
+func (op *removeWatchesOp) settledLocked(h wire.ReplyHeader) {
+	if h.Err == znode.OK && op.op == wire.OpRemoveWatches {
+		op.c.watches.removedLocked(op.full, op.req.Type)
+	}
+}
+
+func (c *Client) askWatches(
+	ctx context.Context, code wire.OpCode, path string, t WatcherType,
+) *Pending[struct{}] {
+	op := new(removeWatchesOp)
+	if c.prepare(&op.call, code, path, false) {
+		op.req = wire.RemoveWatchesRequest{Path: op.full, Type: t}
+		c.submit(ctx, op)
+	}
+	return &op.Pending
+}
+
+// CheckWatches asks the server whether this session has watches of a type on a
+// path, and returns ErrNoWatcher if not.
+func (c *Client) CheckWatches(ctx context.Context, path string, t WatcherType) error {
+	_, err := read(ctx, func() *Pending[struct{}] { return c.CheckWatchesAsync(ctx, path, t) })
+	return err
+}
+
+// CheckWatchesAsync is CheckWatches without waiting for the answer.
+func (c *Client) CheckWatchesAsync(
+	ctx context.Context, path string, t WatcherType,
+) *Pending[struct{}] {
+	return c.askWatches(ctx, wire.OpCheckWatches, path, t)
+}
+
+// RemoveWatches removes all watches of a type that this client has on a path,
+// as if each had been cancelled. Watch.Cancel is what removes a single one.
+//
+// Errors: ErrNoWatcher. If the connection breaks, the error is
+// ErrConnectionLoss and the watches stay.
+func (c *Client) RemoveWatches(ctx context.Context, path string, t WatcherType) error {
+	_, err := write(ctx, c.RemoveWatchesAsync(ctx, path, t))
+	return err
+}
+
+// RemoveWatchesAsync is RemoveWatches without waiting for the answer.
+func (c *Client) RemoveWatchesAsync(
+	ctx context.Context, path string, t WatcherType,
+) *Pending[struct{}] {
+	return c.askWatches(ctx, wire.OpRemoveWatches, path, t)
+}
+
+// removedLocked ends the watches that a removal has taken from the server.
+func (r *registry) removedLocked(path string, t WatcherType) {
+	e := r.paths[path]
+	if e == nil {
+		return
+	}
+	for i := 0; i < len(e.list); {
+		w := e.list[i]
+		if !w.kind.removedBy(t) {
+			i++
+			continue
+		}
+		w.err, w.ended = ErrWatchCancelled, true
+		close(w.ch)
+		r.unlistLocked(e, w)
+	}
+	switch t {
+	case WatcherAny:
+		e.armed = 0
+	case WatcherData:
+		e.armed &^= armedData
+	case WatcherChildren:
+		e.armed &^= armedChild
+	}
+	r.tidyLocked(path, e)
+}
+
+func (k watchKind) removedBy(t WatcherType) bool {
+	switch t {
+	case WatcherAny:
+		return true
+	case WatcherData:
+		return k == watchData || k == watchExist
+	case WatcherChildren:
+		return k == watchChild
+	case WatcherPersist:
+		return k == watchPersistent
+	case WatcherRecursive:
+		return k == watchRecursive
+	}
+	return false
+}

@@ -1,0 +1,84 @@
+package client
+
+import "github.com/zk-lite/zk-lite/znode"
+
+// The types of the data model, under the names that a caller of this package
+// needs; they are those of package znode.
+type (
+	ACL       = znode.ACL
+	ID        = znode.ID
+	Mode      = znode.Mode
+	Perms     = znode.Perms
+	SessionID = znode.SessionID
+	Stat      = znode.Stat
+	Version   = znode.Version
+	Zxid      = znode.Zxid
+)
+
+// The kinds of znodes that Create makes; PersistentTTL and
+// PersistentSequentialTTL are for CreateTTL.
+const (
+	Persistent              = znode.Persistent
+	Ephemeral               = znode.Ephemeral
+	PersistentSequential    = znode.PersistentSequential
+	EphemeralSequential     = znode.EphemeralSequential
+	Container               = znode.Container
+	PersistentTTL           = znode.PersistentTTL
+	PersistentSequentialTTL = znode.PersistentSequentialTTL
+)
+
+// The permissions of an ACL.
+const (
+	PermRead   = znode.PermRead
+	PermWrite  = znode.PermWrite
+	PermCreate = znode.PermCreate
+	PermDelete = znode.PermDelete
+	PermAdmin  = znode.PermAdmin
+	PermAll    = znode.PermAll
+)
+
+// AnyVersion as an expected version matches every version.
+const AnyVersion = znode.AnyVersion
+
+// NoZxid marks an event whose transaction is unknown: ZooKeeper tells the zxid
+// of events since 3.9, and never for those that setWatches catches up with.
+const NoZxid = znode.NoZxid
+
+// The errors of the protocol; compare with errors.Is.
+const (
+	ErrAuthFailed             = znode.ErrAuthFailed
+	ErrBadArguments           = znode.ErrBadArguments
+	ErrBadVersion             = znode.ErrBadVersion
+	ErrConnectionLoss         = znode.ErrConnectionLoss
+	ErrEphemeralOnLocal       = znode.ErrEphemeralOnLocal
+	ErrInvalidACL             = znode.ErrInvalidACL
+	ErrMarshalling            = znode.ErrMarshalling
+	ErrNewConfigNoQuorum      = znode.ErrNewConfigNoQuorum
+	ErrNoAuth                 = znode.ErrNoAuth
+	ErrNoChildrenForEphemeral = znode.ErrNoChildrenForEphemeral
+	ErrNoNode                 = znode.ErrNoNode
+	ErrNodeExists             = znode.ErrNodeExists
+	ErrNotEmpty               = znode.ErrNotEmpty
+	ErrNotReadOnly            = znode.ErrNotReadOnly
+	ErrNoWatcher              = znode.ErrNoWatcher
+	ErrQuotaExceeded          = znode.ErrQuotaExceeded
+	ErrReconfigDisabled       = znode.ErrReconfigDisabled
+	ErrReconfigInProgress     = znode.ErrReconfigInProgress
+	ErrRuntimeInconsistency   = znode.ErrRuntimeInconsistency
+	ErrSessionClosedNeedsSASL = znode.ErrSessionClosedNeedsSASL
+	ErrSessionExpired         = znode.ErrSessionExpired
+	ErrSessionMoved           = znode.ErrSessionMoved
+	ErrSystem                 = znode.ErrSystem
+	ErrThrottled              = znode.ErrThrottled
+	ErrUnimplemented          = znode.ErrUnimplemented
+)
+
+// OpenACL returns the list with which everybody may do everything.
+func OpenACL() []ACL { return []ACL{{Perms: PermAll, ID: znode.Anyone}} }
+
+// ReadACL returns the list with which everybody may read.
+func ReadACL() []ACL { return []ACL{{Perms: PermRead, ID: znode.Anyone}} }
+
+// CreatorACL returns the list that gives everything to the identities that the
+// connection has proved with WithAuth or AddAuth, and nothing to others.
+func CreatorACL() []ACL { return []ACL{{Perms: PermAll, ID: znode.AuthIDs}} }
