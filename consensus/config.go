@@ -41,6 +41,8 @@ type Config struct {
 
 	ElectionTimeout  time.Duration // 0: 500 ms; also the heartbeat timeout
 	SnapshotCommands int           // commands between snapshots; 0: 100,000
+	MaxPending       int           // commands of this server without a result; 0: 131,072
+	MaxPendingBytes  int           // and their size; 0: 64 MiB
 	NoPush           bool          // see peer.Options
 	NoOverlap        bool
 	NoFailover       bool
@@ -50,8 +52,6 @@ type Config struct {
 // the meantime, and far below raft's trailing logs (libraries: entries in
 // flight beyond those can never be replicated again).
 const (
-	maxPending       = 1 << 17  // commands of this server without a result
-	maxPendingBytes  = 64 << 20 // their size
 	maxGroupCommands = 1024     // commands sent in one go
 	maxGroupBytes    = 256 << 10
 	maxEntryCommands = 2048 // commands in one entry: about 2 ms of applying
@@ -92,6 +92,12 @@ func (c *Config) check() error {
 	}
 	if c.SnapshotCommands <= 0 {
 		c.SnapshotCommands = 100_000
+	}
+	if c.MaxPending <= 0 {
+		c.MaxPending = 1 << 17
+	}
+	if c.MaxPendingBytes <= 0 {
+		c.MaxPendingBytes = 64 << 20
 	}
 	if c.Dial == nil {
 		var d net.Dialer

@@ -15,7 +15,8 @@ var ErrStopped = errors.New("server is stopping")
 //
 // Invariant: pending[i] has number first+i; first <= next <= first+len(pending).
 type forwarder struct {
-	origin state.Origin
+	origin             state.Origin
+	maxCount, maxBytes int
 	wake   chan struct{} // capacity 1: there may be something to send
 
 	mu      sync.Mutex // protects the fields below
@@ -38,8 +39,8 @@ type pending struct {
 // until the last of its commands is done.
 const chunkSize = 64 << 10
 
-func newForwarder(o state.Origin) *forwarder {
-	f := &forwarder{origin: o, first: 1, next: 1, wake: make(chan struct{}, 1)}
+func newForwarder(o state.Origin, maxCount, maxBytes int) *forwarder {
+	f := &forwarder{origin: o, maxCount: maxCount, maxBytes: maxBytes, first: 1, next: 1, wake: make(chan struct{}, 1)}
 	f.room = sync.NewCond(&f.mu)
 	return f
 }
@@ -47,7 +48,7 @@ func newForwarder(o state.Origin) *forwarder {
 // add gives c the next number and keeps it. It blocks while too much is pending.
 func (f *forwarder) add(c *state.Command, w Waiter) error {
 	f.mu.Lock()
-	for !f.stopped && (f.lenLocked() >= maxPending || f.bytes >= maxPendingBytes) {
+	for !f.stopped && (f.lenLocked() >= f.maxCount || f.bytes >= f.maxBytes) {
 		f.room.Wait()
 	}
 	if f.stopped {
@@ -119,7 +120,7 @@ func (f *forwarder) applied(seq uint64) (w Waiter, ok bool) {
 func (f *forwarder) popLocked() Waiter {
 	p := &f.pending[f.head]
 	w := p.waiter
-	full := f.lenLocked() >= maxPending || f.bytes >= maxPendingBytes
+	full := f.lenLocked() >= f.maxCount || f.bytes >= f.maxBytes
 	f.bytes -= len(p.command)
 	*p = pending{}
 	f.head++

@@ -75,6 +75,10 @@ func (n *Node) serveSelf() bool {
 			return true
 		case ids := <-n.touches:
 			n.cfg.Handler.Touched(ids)
+			if n.raft.State() == raft.Leader {
+				// A leader that hands over has been in touch until now.
+				n.contact.Store(n.now())
+			}
 		case <-n.forward.wake:
 			for {
 				g := n.forward.take(nil)

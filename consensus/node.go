@@ -75,7 +75,8 @@ func Open(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening consensus: %w", err)
 	}
-	n.forward = newForwarder(state.Origin{Server: cfg.ID, Incarnation: incarnation})
+	n.forward = newForwarder(state.Origin{Server: cfg.ID, Incarnation: incarnation},
+		cfg.MaxPending, cfg.MaxPendingBytes)
 	n.disk = newDisk(n)
 	n.fsm = &fsm{n: n}
 	n.startNetwork()

@@ -36,6 +36,7 @@ type conn struct {
 
 	// The reader's own.
 	in      input
+	rd      jute.Reader // of the frame that is being executed
 	now     time.Time // when the bytes came that are being executed
 	deaf    bool      // no further request is executed
 	idBytes int       // of identities added by auth
@@ -213,18 +214,18 @@ func appendEvent(b []byte, zxid znode.Zxid, typ znode.EventType, path string) []
 // execute decodes a request and hands it on. An error ends the connection.
 func (c *conn) execute(frame []byte) error {
 	var header wire.RequestHeader
-	rd := jute.Reader{}
+	rd := &c.rd
 	rd.Reset(frame)
-	header.Decode(&rd)
+	header.Decode(rd)
 	if rd.Err() != nil {
 		return badf("a frame of %d bytes is too short for a request header", len(frame))
 	}
 	c.out.countReceived(wire.FrameLengthBytes + len(frame))
 	switch header.Type {
 	case wire.OpAuth:
-		return c.auth(header.Xid, &rd)
+		return c.auth(header.Xid, rd)
 	case wire.OpSASL:
-		return c.sasl(header.Xid, &rd)
+		return c.sasl(header.Xid, rd)
 	}
 	r := c.newRequest(header)
 	var err error
@@ -233,7 +234,7 @@ func (c *conn) execute(frame []byte) error {
 		c.deaf = true // answered in its turn, then the connection is closed
 		r.refuse(znode.ErrUnimplemented)
 		err = c.sc.Load().Read(r)
-	case !r.decode(&rd):
+	case !r.decode(rd):
 		r.refuse(znode.ErrMarshalling)
 		err = c.sc.Load().Read(r)
 	case r.isCommand():

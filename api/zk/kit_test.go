@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -162,7 +163,11 @@ type kit struct {
 	addr string
 }
 
-type option func(*server.Config, *zk.Config)
+type (
+	serverConfig = server.Config
+	zkConfig     = zk.Config
+	option       func(*serverConfig, *zkConfig)
+)
 
 func start(t testing.TB, options ...option) *kit {
 	t.Helper()
@@ -385,4 +390,21 @@ func (c *client) close() {
 	c.t.Helper()
 	c.want(znode.OK, wire.OpCloseSession, nil)
 	c.closed()
+}
+
+var noDeadline time.Time
+
+// idleTick keeps the server's clock from being part of a measurement.
+const idleTick = time.Minute
+
+// eventually waits until a condition holds.
+func (k *kit) eventually(what string, holds func() bool) {
+	k.t.Helper()
+	deadline := time.Now().Add(patience)
+	for !holds() {
+		if time.Now().After(deadline) {
+			k.t.Fatalf("waited in vain for %s", what)
+		}
+		runtime.Gosched()
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 // Sizes of the picture, in pixels.
 const (
 	svgMargin = 60
-	svgColumn = 110
+	svgColumn = 150
 	svgTop    = 50
 	// svgUnit is the height of one time unit, kept between the two bounds so
 	// that close instants stay apart and long silences stay short.
@@ -41,11 +42,18 @@ func (r Run) drawn() []step {
 	return steps[:min(len(steps), MaxDrawn)]
 }
 
+// place is where notes share room: one process at one instant.
+type place struct {
+	at time.Duration
+	id sim.ID
+}
+
 // scale places instants: y grows by the time between neighbours, within bounds,
 // and makes room for several notes at one instant.
 func scale(steps []step) (y map[time.Duration]int, height int) {
 	y = map[time.Duration]int{}
-	notes := map[time.Duration]int{}
+	notes := map[place]int{}
+	most := map[time.Duration]int{}
 	var instants []time.Duration
 	for _, s := range steps {
 		for _, t := range []time.Duration{s.sent, s.at} {
@@ -55,7 +63,9 @@ func scale(steps []step) (y map[time.Duration]int, height int) {
 			}
 		}
 		if s.to == sim.None {
-			notes[s.at]++
+			p := place{s.at, s.from}
+			notes[p]++
+			most[s.at] = max(most[s.at], notes[p])
 		}
 	}
 	slices.Sort(instants)
@@ -63,7 +73,7 @@ func scale(steps []step) (y map[time.Duration]int, height int) {
 	for i, t := range instants {
 		if i > 0 {
 			gap := int(float64(svgUnit) * float64(t-instants[i-1]) / float64(sim.Unit))
-			at += min(max(gap, svgLeast), svgMost) + svgLine*max(notes[instants[i-1]]-1, 0)
+			at += min(max(gap, svgLeast), svgMost) + svgLine*max(most[instants[i-1]]-1, 0)
 		}
 		y[t] = at
 	}
@@ -91,12 +101,13 @@ func (r Run) svg(steps []step) string {
 			x[id], id, x[id], x[id], height-10)
 	}
 	b.WriteString(ticks(steps, y))
-	line := map[time.Duration]int{}
+	line := map[place]int{}
 	for i, s := range steps {
 		fmt.Fprintf(&b, `<g class="step" data-i="%d">`, i)
 		if s.to == sim.None {
-			b.WriteString(note(s, x[s.from], y[s.at]+svgLine*line[s.at]))
-			line[s.at]++
+			p := place{s.at, s.from}
+			b.WriteString(note(s, x[s.from], y[s.at]+svgLine*line[p]))
+			line[p]++
 		} else {
 			b.WriteString(arrow(s, x[s.from], y[s.sent], x[s.to], y[s.at]))
 		}
@@ -141,10 +152,15 @@ func arrow(s step, x1, y1, x2, y2 int) string {
 		return fmt.Sprintf(`<path d="M%d,%d C%d,%d %d,%d %d,%d" fill="none" %s/>`,
 			x1, y1, x1+40, y1, x1+40, y2, x2, y2, style)
 	}
-	// The label sits a third of the way, where crossing arrows are still apart.
-	lx, ly := x1+(x2-x1)/3, y1+(y2-y1)/3-3
+	// The label lies along the arrow, nearer to its head, where the arrows of one
+	// sender are apart.
+	lx, ly := x1+(x2-x1)*3/5, y1+(y2-y1)*3/5
+	angle := math.Atan2(float64(y2-y1), float64(x2-x1)) * 180 / math.Pi
+	if x2 < x1 {
+		angle += 180 // keep the text upright
+	}
 	return fmt.Sprintf(`<line x1="%d" y1="%d" x2="%d" y2="%d" %s/>`+
-		`<text x="%d" y="%d" text-anchor="middle" font-size="9" fill="#345" stroke="white" `+
-		`stroke-width="2" paint-order="stroke">%s</text>`,
-		x1, y1, x2, y2, style, lx, ly, html.EscapeString(s.text))
+		`<text transform="translate(%d %d) rotate(%.1f)" y="-3" text-anchor="middle" font-size="9" `+
+		`fill="#345" stroke="white" stroke-width="2" paint-order="stroke">%s</text>`,
+		x1, y1, x2, y2, style, lx, ly, angle, html.EscapeString(s.text))
 }
