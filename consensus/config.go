@@ -52,7 +52,7 @@ type Config struct {
 // the meantime, and far below raft's trailing logs (libraries: entries in
 // flight beyond those can never be replicated again).
 const (
-	maxGroupCommands = 1024     // commands sent in one go
+	maxGroupCommands = 1024 // commands sent in one go
 	maxGroupBytes    = 256 << 10
 	maxEntryCommands = 2048 // commands in one entry: about 2 ms of applying
 	maxEntryBytes    = 1 << 20

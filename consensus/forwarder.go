@@ -17,7 +17,7 @@ var ErrStopped = errors.New("server is stopping")
 type forwarder struct {
 	origin             state.Origin
 	maxCount, maxBytes int
-	wake   chan struct{} // capacity 1: there may be something to send
+	wake               chan struct{} // capacity 1: there may be something to send
 
 	mu      sync.Mutex // protects the fields below
 	room    *sync.Cond // on mu: there is room again, or stopped
