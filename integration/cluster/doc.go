@@ -1,0 +1,17 @@
+// Package cluster is the test kit for whole ensembles: it runs real server
+// processes on loopback, breaks them, and talks to them with a raw protocol
+// client that hides nothing.
+//
+// The same Ensemble stands for zk-lite (Start) and for Apache ZooKeeper
+// (StartZooKeeper), so that a script can run on both and be compared. What the
+// kit starts it ends with the test; the servers' logs are printed when the
+// test fails.
+//
+// It makes no claims about what is right: the tests do.
+//
+// # Concurrency
+//
+// Every process has one goroutine that waits for its end; every Conn has one
+// that reads its socket. Methods of Ensemble and Server may be called from any
+// goroutine, but starting and ending the same Server is for one at a time.
+package cluster

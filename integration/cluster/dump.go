@@ -1,0 +1,135 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Znode is everything a client can learn of one znode.
+type Znode struct {
+	Path string
+	Data []byte
+	Null bool // the data is null, not empty
+	Stat znode.Stat
+	ACL  []znode.ACL
+}
+
+func (z *Znode) String() string {
+	return fmt.Sprintf("%s data=%q null=%v stat=%+v acl=%v", z.Path, z.Data, z.Null, z.Stat, z.ACL)
+}
+
+// Dump reads the whole tree of one server, as the super user, after a sync.
+// The tree should be at rest.
+func (s *Server) Dump(t testing.TB) []Znode {
+	t.Helper()
+	c, err := Dial(s.Addr(), ConnectOptions{})
+	if err != nil {
+		t.Fatalf("dumping server %d: %v", s.ID, err)
+	}
+	defer c.Close()
+	_, err = c.Do(wire.OpAuth, &wire.AuthRequest{Scheme: "digest", Auth: []byte(SuperCredentials)})
+	if err == nil {
+		_, err = c.Do(wire.OpSync, &wire.SyncRequest{Path: "/"})
+	}
+	var all []Znode
+	if err == nil {
+		all, err = c.dump("/", nil)
+	}
+	if err != nil {
+		t.Fatalf("dumping server %d: %v", s.ID, err)
+	}
+	return all
+}
+
+// dump appends what is at path and below.
+func (c *Conn) dump(path string, all []Znode) ([]Znode, error) {
+	data := c.Send(wire.OpGetData, &wire.GetDataRequest{Path: path})
+	acl := c.Send(wire.OpGetACL, &wire.GetACLRequest{Path: path})
+	list := c.Send(wire.OpGetChildren, &wire.GetChildrenRequest{Path: path})
+	for _, call := range []*Call{data, acl, list} {
+		if _, err := call.Wait(); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+	}
+	d := data.Body.(*wire.GetDataResponse)
+	all = append(all, Znode{Path: path, Data: d.Data, Null: d.Data == nil, Stat: d.Stat,
+		ACL: acl.Body.(*wire.GetACLResponse).ACL})
+	children := list.Body.(*wire.GetChildrenResponse).Children
+	sort.Strings(children)
+	var err error
+	for _, name := range children {
+		if all, err = c.dump(strings.TrimSuffix(path, "/")+"/"+name, all); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// CheckReplicas fails the test unless all running servers have applied the same
+// transactions and hold the same znodes, sessions and ephemerals. The clients
+// must be at rest.
+func (e *Ensemble) CheckReplicas() {
+	e.t.Helper()
+	servers := e.Running()
+	var dumps [][]Znode
+	for _, s := range servers {
+		dumps = append(dumps, s.Dump(e.t))
+	}
+	for i, dump := range dumps[1:] {
+		if diff := firstDifference(dumps[0], dump); diff != "" {
+			e.t.Errorf("servers %d and %d differ: %s", servers[0].ID, servers[i+1].ID, diff)
+		}
+	}
+	Eventually(e.t, "the same zxid, sessions and digests on all running servers", Patience,
+		func() error { return e.compareShared(servers) })
+}
+
+// compareShared compares what four-letter words tell of the replicated state.
+func (e *Ensemble) compareShared(servers []*Server) error {
+	var first [3]string
+	for i, s := range servers {
+		zxid, err := s.Zxid()
+		if err != nil {
+			return err
+		}
+		hash, err := s.FourLetter("hash")
+		if err != nil {
+			return err
+		}
+		now := [3]string{zxid.String(), s.sessions(e.t), lastLine(hash)}
+		if i == 0 {
+			first = now
+		} else if now != first {
+			return fmt.Errorf("server %d has %q, server %d has %q",
+				servers[0].ID, first, s.ID, now)
+		}
+	}
+	return nil
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+func firstDifference(a, b []Znode) string {
+	for i := range min(len(a), len(b)) {
+		if x, y := a[i].String(), b[i].String(); x != y {
+			return fmt.Sprintf("\n%s\n%s", x, y)
+		}
+	}
+	if len(a) != len(b) {
+		return fmt.Sprintf("%d and %d znodes", len(a), len(b))
+	}
+	return ""
+}
+
+// IsUnknown reports whether an error leaves open whether the request was
+// executed.
+func IsUnknown(err error) bool { return errors.Is(err, ErrNoReply) }

@@ -1,0 +1,250 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+)
+
+// Options change how an ensemble is run. The zero value is the usual one.
+type Options struct {
+	// Config holds further lines of every zoo.cfg, and replaces the kit's own.
+	Config map[string]string
+	// Dir is where the data lives; empty: a directory that ends with the test.
+	Dir string
+	// DataDir gives a server (1..n) a data directory of its own elsewhere; ""
+	// or nil leaves it below Dir.
+	DataDir func(id int) string
+	// Env is added to the environment of the servers.
+	Env []string
+	// JavaFlags are for the JVM of ZooKeeper servers.
+	JavaFlags []string
+	// NotStarted leaves all servers down.
+	NotStarted bool
+	// Quiet leaves the logs unprinted when the test fails.
+	Quiet bool
+}
+
+// The super user of every ensemble of the kit: what "auth digest" takes.
+const (
+	SuperCredentials = "super:integration"
+	superDigest      = "super:FGl0qT2M5E+MH9QCeyPBy30Tcxc="
+)
+
+// Ensemble is a number of servers that agree, or one that stands alone.
+type Ensemble struct {
+	Name    string // "zk-lite" or "ZooKeeper"
+	t       testing.TB
+	opts    Options
+	program program
+	servers []*Server
+}
+
+// program is what runs a server with a zoo.cfg.
+type program interface {
+	// command is the program and its arguments.
+	command(s *Server) ([]string, error)
+	// config adds what only this program knows to a zoo.cfg.
+	config(s *Server, settings map[string]string)
+}
+
+// Start runs n zk-lite servers and waits until they serve. One server stands
+// alone.
+func Start(t testing.TB, n int, o Options) *Ensemble {
+	t.Helper()
+	return start(t, "zk-lite", n, o, zkLite{})
+}
+
+// StartZooKeeper runs n servers of Apache ZooKeeper from Debian's packages.
+func StartZooKeeper(t testing.TB, n int, o Options) *Ensemble {
+	t.Helper()
+	return start(t, "ZooKeeper", n, o, apache{classPath(t)})
+}
+
+func start(t testing.TB, name string, n int, o Options, p program) *Ensemble {
+	t.Helper()
+	e := &Ensemble{Name: name, t: t, opts: o, program: p}
+	if e.opts.Dir == "" {
+		e.opts.Dir = t.TempDir()
+	}
+	ports := freePorts(t, 4*n)
+	for id := 1; id <= n; id++ {
+		at := 4 * (id - 1)
+		s := &Server{ID: id, e: e, clientPort: ports[at], peerPort: ports[at+1],
+			electionPort: ports[at+2], httpPort: ports[at+3]}
+		s.dir = filepath.Join(e.opts.Dir, fmt.Sprintf("%s-%d", strings.ToLower(name), id))
+		s.DataDir = filepath.Join(s.dir, "data")
+		if o.DataDir != nil && o.DataDir(id) != "" {
+			s.DataDir = o.DataDir(id)
+		}
+		e.servers = append(e.servers, s)
+	}
+	for _, s := range e.servers {
+		if err := s.prepare(); err != nil {
+			t.Fatalf("preparing server %d: %v", s.ID, err)
+		}
+	}
+	t.Cleanup(e.close)
+	if !o.NotStarted {
+		e.StartAll()
+		e.WaitServing()
+	}
+	return e
+}
+
+// close ends all servers and shows their logs after a failure.
+func (e *Ensemble) close() {
+	for _, s := range e.servers {
+		if s.Running() {
+			s.Kill()
+		}
+	}
+	if !e.t.Failed() || e.opts.Quiet {
+		return
+	}
+	for _, s := range e.servers {
+		e.t.Logf("the log of %s server %d:\n%s", e.Name, s.ID, s.logTail())
+	}
+}
+
+// Servers are all servers, running or not.
+func (e *Ensemble) Servers() []*Server { return append([]*Server(nil), e.servers...) }
+
+// Server is the server with a number, from 1.
+func (e *Ensemble) Server(id int) *Server { return e.servers[id-1] }
+
+// Running are the servers that have been started and are neither ended nor
+// paused.
+func (e *Ensemble) Running() (running []*Server) {
+	for _, s := range e.servers {
+		if s.Running() && !s.Paused() {
+			running = append(running, s)
+		}
+	}
+	return running
+}
+
+// ConnectString is what ZooKeeper clients take: all servers' addresses.
+func (e *Ensemble) ConnectString() string {
+	var all []string
+	for _, s := range e.servers {
+		all = append(all, s.Addr())
+	}
+	return strings.Join(all, ",")
+}
+
+// StartAll starts the servers that are not running.
+func (e *Ensemble) StartAll() {
+	e.t.Helper()
+	for _, s := range e.servers {
+		if !s.Running() {
+			s.Start()
+		}
+	}
+}
+
+// KillAll ends all running servers at once, as a power cut of the processes
+// would.
+func (e *Ensemble) KillAll() {
+	e.t.Helper()
+	for _, s := range e.servers {
+		if s.Running() {
+			s.signal(os.Kill)
+		}
+	}
+	for _, s := range e.servers {
+		s.waitEnd(Patience)
+	}
+}
+
+// WaitServing waits until every running server serves and one of them leads
+// (or stands alone).
+func (e *Ensemble) WaitServing() {
+	e.t.Helper()
+	Eventually(e.t, e.Name+" serves on all running servers", Patience, func() error {
+		leaders := 0
+		for _, s := range e.Running() {
+			mode, err := s.Mode()
+			if err != nil {
+				return fmt.Errorf("server %d: %w", s.ID, err)
+			}
+			if mode == ModeLeader || mode == ModeStandalone {
+				leaders++
+			}
+		}
+		if leaders != 1 {
+			return fmt.Errorf("%d servers say that they lead", leaders)
+		}
+		for _, s := range e.servers {
+			if err := s.endedEarly(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Leader waits for a leader among the running servers and returns it.
+func (e *Ensemble) Leader() (leader *Server) {
+	e.t.Helper()
+	Eventually(e.t, "a leader", Patience, func() error {
+		var found []*Server
+		for _, s := range e.Running() {
+			mode, err := s.Mode()
+			if err == nil && (mode == ModeLeader || mode == ModeStandalone) {
+				found = append(found, s)
+			}
+		}
+		if len(found) != 1 {
+			return fmt.Errorf("%d servers say that they lead", len(found))
+		}
+		leader = found[0]
+		return nil
+	})
+	return leader
+}
+
+// Followers are the running servers besides the leader.
+func (e *Ensemble) Followers() (followers []*Server) {
+	e.t.Helper()
+	leader := e.Leader()
+	for _, s := range e.Running() {
+		if s != leader {
+			followers = append(followers, s)
+		}
+	}
+	return followers
+}
+
+// settings are the lines of a server's zoo.cfg.
+func (e *Ensemble) settings(s *Server) string {
+	set := map[string]string{
+		"tickTime": "500", "initLimit": "20", "syncLimit": "10",
+		"dataDir":           s.DataDir,
+		"clientPort":        fmt.Sprint(s.clientPort),
+		"clientPortAddress": "127.0.0.1",
+		"maxClientCnxns":    "0", "4lw.commands.whitelist": "*",
+		"admin.enableServer":                       "false",
+		"extendedTypesEnabled":                     "true",
+		"DigestAuthenticationProvider.superDigest": superDigest,
+	}
+	if len(e.servers) > 1 {
+		for _, x := range e.servers {
+			set[fmt.Sprintf("server.%d", x.ID)] =
+				fmt.Sprintf("127.0.0.1:%d:%d", x.peerPort, x.electionPort)
+		}
+	}
+	e.program.config(s, set)
+	for k, v := range e.opts.Config {
+		set[k] = v
+	}
+	var lines []string
+	for k, v := range set {
+		lines = append(lines, k+"="+v+"\n")
+	}
+	sort.Strings(lines)
+	return strings.Join(lines, "")
+}

@@ -1,0 +1,117 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// wordTimeout bounds a four-letter word, which a paused server never answers.
+const wordTimeout = 2 * time.Second
+
+// The modes that srvr tells.
+const (
+	ModeLeader     = "leader"
+	ModeFollower   = "follower"
+	ModeStandalone = "standalone"
+)
+
+// NotServing is what most words answer without a majority.
+const NotServing = "This ZooKeeper instance is not currently serving requests"
+
+// FourLetter sends a four-letter word and returns the whole answer.
+func (s *Server) FourLetter(word string) (string, error) {
+	c, err := net.DialTimeout("tcp", s.Addr(), wordTimeout)
+	if err != nil {
+		return "", fmt.Errorf("asking %s: %w", word, err)
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(wordTimeout)); err != nil {
+		return "", fmt.Errorf("asking %s: %w", word, err)
+	}
+	if _, err := io.WriteString(c, word); err != nil {
+		return "", fmt.Errorf("asking %s: %w", word, err)
+	}
+	text, err := io.ReadAll(c)
+	if err != nil {
+		return "", fmt.Errorf("the answer to %s: %w", word, err)
+	}
+	return string(text), nil
+}
+
+// Field is the value of a line "name: value" in the answer to srvr.
+func (s *Server) Field(name string) (string, error) {
+	text, err := s.FourLetter("srvr")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, name+": "); ok {
+			return strings.TrimSpace(value), nil
+		}
+	}
+	return "", fmt.Errorf("srvr has no line %q: %q", name, text)
+}
+
+// Mode is what the server says it is; an error if it is not serving.
+func (s *Server) Mode() (string, error) { return s.Field("Mode") }
+
+// Zxid is the last transaction that the server has applied.
+func (s *Server) Zxid() (znode.Zxid, error) {
+	text, err := s.Field("Zxid")
+	if err != nil {
+		return 0, err
+	}
+	var zxid int64
+	if _, err := fmt.Sscanf(text, "0x%x", &zxid); err != nil {
+		return 0, fmt.Errorf("zxid %q: %w", text, err)
+	}
+	return znode.Zxid(zxid), nil
+}
+
+// Metrics are the keys and values of mntr, without "zk_".
+func (s *Server) Metrics() (map[string]string, error) {
+	text, err := s.FourLetter("mntr")
+	if err != nil {
+		return nil, err
+	}
+	m := map[string]string{}
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !ok {
+			return nil, fmt.Errorf("mntr has a line without a tab: %q", line)
+		}
+		m[strings.TrimPrefix(key, "zk_")] = value
+	}
+	return m, nil
+}
+
+// WaitNotServing waits until a running server says that it serves nobody.
+func (s *Server) WaitNotServing() {
+	s.e.t.Helper()
+	Eventually(s.e.t, fmt.Sprintf("server %d says that it is not serving", s.ID), Patience,
+		func() error {
+			text, err := s.FourLetter("srvr")
+			if err == nil && !strings.HasPrefix(text, NotServing) {
+				err = errors.New(text)
+			}
+			return err
+		})
+}
+
+// sessions are the lines of dump that all replicas share.
+func (s *Server) sessions(t testing.TB) string {
+	t.Helper()
+	text, err := s.FourLetter("dump")
+	if err != nil {
+		t.Fatalf("server %d: %v", s.ID, err)
+	}
+	shared, _, _ := strings.Cut(text, "Connections dump:")
+	return shared
+}

@@ -1,0 +1,24 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+)
+
+// zkLite runs the binary that Main has built.
+type zkLite struct{}
+
+func (zkLite) command(s *Server) ([]string, error) {
+	binary := os.Getenv(BinaryVariable)
+	if binary == "" {
+		return nil, fmt.Errorf("%s is not set; the package's TestMain must call cluster.Main",
+			BinaryVariable)
+	}
+	return []string{binary, "server", "--config", s.configFile()}, nil
+}
+
+func (zkLite) config(s *Server, set map[string]string) {
+	set["admin.enableServer"] = "true"
+	set["admin.serverAddress"] = "127.0.0.1"
+	set["admin.serverPort"] = fmt.Sprint(s.httpPort)
+}
