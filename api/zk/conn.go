@@ -37,9 +37,9 @@ type conn struct {
 	// The reader's own.
 	in      input
 	rd      jute.Reader // of the frame that is being executed
-	now     time.Time // when the bytes came that are being executed
-	deaf    bool      // no further request is executed
-	idBytes int       // of identities added by auth
+	now     time.Time   // when the bytes came that are being executed
+	deaf    bool        // no further request is executed
+	idBytes int         // of identities added by auth
 }
 
 func newConn(d *Door, nc net.Conn) *conn {
