@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	crashTime = flag.Duration("peer.crashtime", 30*time.Second,
+	crashTime = flag.Duration("peer.crashtime", 10*time.Second,
 		"virtual length of each power-cut simulation")
 	crashSeed = flag.Uint64("peer.crashseed", 0, "seed of the simulations; 0: a new one each time")
 )

@@ -205,7 +205,7 @@ func (v *diskView) StoreLogs(batch []*raft.Log) error {
 	if v.fail > 0 {
 		v.fail--
 		v.mu.Unlock()
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // a disk takes its time to fail
 		return errors.New("injected write error")
 	}
 	if v.deadLocked() {

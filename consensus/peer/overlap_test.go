@@ -141,8 +141,8 @@ func TestOverlap_AsyncRule_Denies(t *testing.T) {
 }
 
 // Goal: a deposed leader that finds the new leader's entries already in its log acknowledges them
-// only when its own disk has them; a plain follower's answers are not touched. Method: AppendEntries
-// is sent by hand to an isolated leader with a slow disk, carrying the tail that it stored itself.
+// only when its own disk has them; a plain follower's answers are not touched. Method: an isolated
+// leader with a slow disk is handed an AppendEntries with the tail that it stored itself.
 func TestOverlap_DeposedLeader_WithholdsAcknowledgement(t *testing.T) {
 	const slow = 700 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
