@@ -100,10 +100,9 @@ func (r *run) play() string {
 
 // standstill reports whether the state has been good for settleTime.
 func (r *run) standstill() bool {
-	// Places in the line change without a fact, so they are looked at anew, but
-	// no more often than messages can change them.
-	again := !r.algorithm.informs && r.sim.Now()-r.lookedAt >= r.timing.bound
-	if r.checker.dirty || again {
+	// Every fact is looked at as it happens. Places in the line change without a
+	// fact, and schedules come to an end: both are looked for now and then.
+	if r.checker.dirty || r.sim.Now()-r.lookedAt >= r.timing.bound {
 		r.checker.dirty, r.lookedAt = false, r.sim.Now()
 		v, _ := r.checker.judge(r.inLine)
 		content := v.live && v.safe && !r.sim.Pending() && !r.partitioned()
@@ -112,8 +111,6 @@ func (r *run) standstill() bool {
 			r.time = r.completion()
 		}
 		r.settled = content
-	} else if !r.settled && !r.sim.Pending() && !r.partitioned() {
-		r.checker.dirty = true // look again now that nothing more is scheduled
 	}
 	return r.settled && r.sim.Now()-r.settledAt > settleTime*r.timing.bound
 }

@@ -102,3 +102,22 @@ func with(ids []sim.ID, id sim.ID) []sim.ID {
 	}
 	return slices.Insert(slices.Clone(ids), at, id)
 }
+
+// places is a set of places in the list of peers, as bits: a state with a
+// thousand peers is copied in a few words.
+type places struct {
+	bits  []uint64
+	count int
+}
+
+// with returns a set that holds place i as well.
+func (p places) with(i int) places {
+	word, bit := i/64, uint64(1)<<(i%64)
+	if word < len(p.bits) && p.bits[word]&bit != 0 {
+		return p
+	}
+	bits := make([]uint64, max(word+1, len(p.bits)))
+	copy(bits, p.bits)
+	bits[word] |= bit
+	return places{bits: bits, count: p.count + 1}
+}

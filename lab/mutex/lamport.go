@@ -35,7 +35,7 @@ type lamport struct {
 	clock int
 	own   stamp
 	queue []stamp
-	heard []int // latest clock heard, by place in peers
+	heard places // peers heard with a clock above own's, so that none can be ahead
 }
 
 // Step implements sim.Node.
@@ -48,7 +48,8 @@ func (l lamport) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 	case Request:
 		if l.want(&out) {
 			l.clock++
-			l.own = stamp{l.clock, l.self}
+			// Nothing heard so far has a clock above this one.
+			l.own, l.heard = stamp{l.clock, l.self}, places{}
 			l.queue = insert(l.queue, l.own)
 			l.tell(kindRequest, &out)
 			l.tryEnter(&out)
@@ -68,8 +69,9 @@ func (l lamport) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 func (l *lamport) receive(from sim.ID, m stamped, out *sim.Output) {
 	l.clock = max(l.clock, m.stamp.clock) + 1
 	at, _ := slices.BinarySearch(l.peers, from)
-	l.heard = slices.Clone(l.heard)
-	l.heard[at] = max(l.heard[at], m.stamp.clock)
+	if m.stamp.clock > l.own.clock {
+		l.heard = l.heard.with(at)
+	}
 	switch m.kind {
 	case kindRequest:
 		l.queue = insert(l.queue, m.stamp)
@@ -88,13 +90,7 @@ func (l *lamport) tell(kind string, out *sim.Output) {
 }
 
 func (l *lamport) tryEnter(out *sim.Output) {
-	if l.phase != wanting || l.queue[0] != l.own {
-		return
+	if l.phase == wanting && l.queue[0] == l.own && l.heard.count == len(l.peers)-1 {
+		l.enter(out)
 	}
-	for i, id := range l.peers {
-		if id != l.self && l.heard[i] <= l.own.clock {
-			return
-		}
-	}
-	l.enter(out)
 }

@@ -1,6 +1,7 @@
 package mutex
 
 import (
+	"slices"
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
@@ -17,7 +18,7 @@ type ricart struct {
 	peers    []sim.ID // all ids, ascending; shared and never changed
 	clock    int
 	own      stamp
-	granted  []sim.ID
+	granted  places
 	deferred []stamp // requests whose reply is kept back
 }
 
@@ -26,12 +27,12 @@ func (r ricart) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 	var out sim.Output
 	switch e := event.(type) {
 	case sim.Recover:
-		r.phase, r.granted = outside, nil
+		r.phase, r.granted = outside, places{}
 		r.release(&out)
 	case Request:
 		if r.want(&out) {
 			r.clock++
-			r.own, r.granted = stamp{r.clock, r.self}, nil
+			r.own, r.granted = stamp{r.clock, r.self}, places{}
 			for _, id := range r.peers {
 				if id != r.self {
 					out.Send(id, stamped{kindRequest, r.own})
@@ -54,7 +55,8 @@ func (r *ricart) receive(from sim.ID, m stamped, out *sim.Output) {
 		// The reply names the request it answers: one to a request from before
 		// a crash is void.
 		if r.phase == wanting && m.stamp == r.own {
-			r.granted = with(r.granted, from)
+			at, _ := slices.BinarySearch(r.peers, from)
+			r.granted = r.granted.with(at)
 			r.tryEnter(out)
 		}
 		return
@@ -74,7 +76,7 @@ func (r *ricart) release(out *sim.Output) {
 }
 
 func (r *ricart) tryEnter(out *sim.Output) {
-	if len(r.granted) == len(r.peers)-1 {
+	if r.granted.count == len(r.peers)-1 {
 		r.enter(out)
 	}
 }

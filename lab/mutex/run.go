@@ -37,8 +37,7 @@ func Algorithms() []Algorithm {
 			}},
 		{Name: "lamport", Title: "Lamport",
 			build: func(c Config, peers []sim.ID, id sim.ID) sim.Node {
-				return lamport{section: section{hold: c.Hold}, self: id, peers: peers,
-					heard: make([]int, len(peers))}
+				return lamport{section: section{hold: c.Hold}, self: id, peers: peers}
 			}},
 		{Name: "ricart-agrawala", Title: "Ricart-Agrawala",
 			build: func(c Config, peers []sim.ID, id sim.ID) sim.Node {
