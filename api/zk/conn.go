@@ -168,6 +168,9 @@ func (c *conn) lastWords(err error) error {
 	for {
 		c.in.discard()
 		if fillErr := c.in.fill(); fillErr != nil {
+			// A client that only closed its sending side, as nc does, still waits
+			// for the answer. The outbox gives up by itself (endGrace).
+			<-c.gone
 			return err
 		}
 	}
