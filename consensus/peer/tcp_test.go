@@ -33,7 +33,45 @@ func (s *tcpServer) kill() {
 // Goal: what virtual time and pipes show holds over real sockets: the kernel's refusal is
 // recognised, the push is fast, a dead leader is replaced long before raft's timeout.
 func TestTransport_TCP_PushAndFailover(t *testing.T) {
-	var servers []*tcpServer
+	servers := startTCP(t)
+	l := awaitTCPLeader(t, servers, nil)
+	var worst time.Duration
+	for i := range 20 {
+		data := fmt.Sprint("w", i)
+		var seen []<-chan struct{}
+		for _, s := range servers {
+			if s != l {
+				seen = append(seen, s.fsm.expect(data))
+			}
+		}
+		start := time.Now()
+		if err := l.r.Apply([]byte(data), 0).Error(); err != nil {
+			t.Fatal(err)
+		}
+		for _, ch := range seen {
+			<-ch
+		}
+		worst = max(worst, time.Since(start))
+	}
+	if worst > time.Second {
+		t.Fatalf("all servers applied after %v at worst, CommitTimeout is 2 s", worst)
+	}
+	start := time.Now()
+	l.kill()
+	next := awaitTCPLeader(t, servers, l)
+	if err := next.r.Apply([]byte("after"), 0).Error(); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	t.Logf("a write applied everywhere after %v at worst; first commit %v after the kill", worst, took)
+	if took > 2*time.Second {
+		t.Fatalf("first commit %v after the leader died", took)
+	}
+}
+
+// startTCP starts three servers, the first of which will lead.
+func startTCP(t *testing.T) (servers []*tcpServer) {
+	t.Helper()
 	var cfg raft.Configuration
 	for i := range 3 {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -75,41 +113,9 @@ func TestTransport_TCP_PushAndFailover(t *testing.T) {
 		}
 		s.r = r
 		s.t.Attach(r)
-		defer s.kill()
+		t.Cleanup(s.kill)
 	}
-	l := awaitTCPLeader(t, servers, nil)
-	var worst time.Duration
-	for i := range 20 {
-		data := fmt.Sprint("w", i)
-		var seen []<-chan struct{}
-		for _, s := range servers {
-			if s != l {
-				seen = append(seen, s.fsm.expect(data))
-			}
-		}
-		start := time.Now()
-		if err := l.r.Apply([]byte(data), 0).Error(); err != nil {
-			t.Fatal(err)
-		}
-		for _, ch := range seen {
-			<-ch
-		}
-		worst = max(worst, time.Since(start))
-	}
-	if worst > time.Second {
-		t.Fatalf("all servers applied after %v at worst, CommitTimeout is 2 s", worst)
-	}
-	start := time.Now()
-	l.kill()
-	next := awaitTCPLeader(t, servers, l)
-	if err := next.r.Apply([]byte("after"), 0).Error(); err != nil {
-		t.Fatal(err)
-	}
-	took := time.Since(start)
-	t.Logf("a write applied everywhere after %v at worst; first commit %v after the kill", worst, took)
-	if took > 2*time.Second {
-		t.Fatalf("first commit %v after the leader died", took)
-	}
+	return servers
 }
 
 func awaitTCPLeader(t *testing.T, servers []*tcpServer, not *tcpServer) *tcpServer {
