@@ -21,7 +21,6 @@ type Meter struct {
 	wrong     time.Duration          // sum of times an up process suspected an up one
 	mistakes  int
 	found     []time.Duration // crash to suspicion
-	end       time.Duration
 }
 
 // NewMeter returns a meter for the processes ids.
@@ -32,7 +31,6 @@ func NewMeter(ids []sim.ID) *Meter {
 
 // Observe implements sim.Observer.
 func (m *Meter) Observe(r sim.Record) {
-	m.end = r.At
 	switch r.Kind {
 	case sim.Crashed:
 		m.crash(r.Process, r.At)
@@ -137,6 +135,7 @@ func (m *Meter) Quality(end time.Duration) Quality {
 
 // String writes the quality on one line.
 func (q Quality) String() string {
-	return fmt.Sprintf("completeness %.3f, accuracy %.4f, false suspicions %d, detection mean %.2f max %.2f",
+	return fmt.Sprintf("completeness %.3f, accuracy %.4f, false suspicions %d, "+
+		"detection mean %.2f max %.2f",
 		q.Completeness, q.Accuracy, q.FalseSuspicions, q.DetectionMean, q.DetectionMax)
 }

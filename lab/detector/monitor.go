@@ -49,7 +49,8 @@ type Timing struct {
 // Check reports values with which the detector cannot work.
 func (t Timing) Check() error {
 	if t.Period <= 0 || t.Timeout < 0 {
-		return fmt.Errorf("heartbeat period %s and timeout %s: want a period above 0, a timeout of 0 or more",
+		return fmt.Errorf("heartbeat period %s and timeout %s: "+
+			"want a period above 0, a timeout of 0 or more",
 			sim.FormatTime(t.Period), sim.FormatTime(t.Timeout))
 	}
 	return nil

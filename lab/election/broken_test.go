@@ -254,7 +254,8 @@ func TestMajority_Partition_MinorityElectsNobody(t *testing.T) {
 	for seed := uint64(1); seed <= 200; seed++ {
 		watch := &leaderWatch{from: at(60)}
 		r := mustRun(t, Config{Algorithm: "majority", IDs: upTo(5), Seed: seed, MaxTime: at(200),
-			Network:   sim.Network{Partitions: []sim.Partition{{From: at(40), Until: at(1000), Groups: [][]sim.ID{{1, 2}, {3, 4, 5}}}}},
+			Network: sim.Network{Partitions: []sim.Partition{{From: at(40), Until: at(1000),
+				Groups: [][]sim.ID{{1, 2}, {3, 4, 5}}}}},
 			Observers: []sim.Observer{watch}})
 		if !r.Safe && len(r.Violations) > 0 && strings.Contains(r.Violations[0], "term") {
 			t.Errorf("seed %d: %v", seed, r.Violations)
@@ -285,7 +286,8 @@ func TestZooKeeper_LeaderCutOff_StepsDownFirst(t *testing.T) {
 		for _, name := range []string{"zookeeper", "zookeeper-herd"} {
 			r := mustRun(t, Config{Algorithm: name, IDs: upTo(4), Seed: seed, CheckPure: seed%50 == 0,
 				Network: sim.Network{Delay: sim.Delay{Min: at(0.1), Max: at(1)},
-					Partitions: []sim.Partition{{From: at(15), Until: at(60), Groups: [][]sim.ID{{3, 4}, {1, 2}}}}}})
+					Partitions: []sim.Partition{{From: at(15), Until: at(60), Groups: [][]sim.ID{{3, 4}, {1,
+						2}}}}}})
 			if !r.Safe || !r.Live {
 				t.Errorf("%s seed %d: %+v", name, seed, r)
 			}

@@ -15,7 +15,8 @@ type ScenarioRunner struct{ Seed uint64 }
 const killTime = 20
 
 // KillLeader implements scenario.Runner.
-func (r ScenarioRunner) KillLeader(_ context.Context, k scenario.KillLeader) (scenario.Outcome, error) {
+func (r ScenarioRunner) KillLeader(_ context.Context, k scenario.KillLeader) (scenario.Outcome,
+	error) {
 	if err := k.Check(); err != nil {
 		return scenario.Outcome{}, err
 	}

@@ -70,7 +70,8 @@ type outputFlags struct {
 
 func (f *outputFlags) register(c *cobra.Command) {
 	flags := c.Flags()
-	flags.BoolVar(&f.json, "json", false, "print the result as JSON; with --trace, the chart is its key trace")
+	flags.BoolVar(&f.json, "json", false,
+		"print the result as JSON; with --trace, the chart is its key trace")
 	flags.BoolVar(&f.trace, "trace", false, "draw the run as a message-sequence chart")
 	flags.BoolVar(&f.background, "all-messages", false, "draw heartbeats and pings as well")
 	flags.IntVar(&f.width, "width", 100, "greatest width of the chart in characters")

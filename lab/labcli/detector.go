@@ -17,7 +17,8 @@ type heartbeatFlags struct{ period, silence string }
 
 func (f *heartbeatFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.period, "heartbeat-period", "2", "T: units between two heartbeats")
-	c.Flags().StringVar(&f.silence, "heartbeat-timeout", "2", "D: units of silence beyond T before suspicion")
+	c.Flags().StringVar(&f.silence, "heartbeat-timeout", "2",
+		"D: units of silence beyond T before suspicion")
 }
 
 func (f *heartbeatFlags) timing() (detector.Timing, error) {
@@ -93,7 +94,8 @@ func (f *detectorFlags) run(c *cobra.Command) error {
 		Ring: result.Ring, Records: result.Records, Truncated: result.Truncated,
 		Background: f.output.background}
 	return f.output.finish(c.OutOrStdout(), run, result, func(w io.Writer) {
-		fmt.Fprintf(w, "heartbeats, %d processes, seed %d, %g units\n", result.N, result.Seed, result.Time)
+		fmt.Fprintf(w, "heartbeats, %d processes, seed %d, %g units\n", result.N, result.Seed,
+			result.Time)
 		writeCounts(w, result.Messages, 0)
 		fmt.Fprintf(w, "%s\nsafe: %s   live: %s\n", result.Quality, yes(result.Safe), yes(result.Live))
 	})

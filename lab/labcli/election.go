@@ -32,7 +32,8 @@ func electionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "election",
 		Short: "Run one leader election",
-		Example: "  zk-lite lab election --algorithm bully --ids 3,5,6,12,32,80 --crash 80@0 --initiator 6 --trace\n" +
+		Example: "  zk-lite lab election --algorithm bully --ids 3,5,6,12,32,80 " +
+			"--crash 80@0 --initiator 6 --trace\n" +
 			"  zk-lite lab election --algorithm ring --ids 3,32,5,80,6,12 --initiator 3 --json",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
@@ -51,7 +52,8 @@ func electionCommand() *cobra.Command {
 		"how long bully and broadcast wait for answers (default: two message times)")
 	flags.StringVar(&f.detector, "detector", "perfect",
 		"who tells of crashes after time 0: perfect|none|neighbour|heartbeat")
-	flags.BoolVar(&f.noSpread, "no-spread", false, "majority: give all processes the same election timeout")
+	flags.BoolVar(&f.noSpread, "no-spread", false,
+		"majority: give all processes the same election timeout")
 	f.common.register(c, 6)
 	f.heartbeat.register(c)
 	f.output.register(c)
@@ -169,7 +171,8 @@ func writeElection(w io.Writer, r election.Result) {
 	if r.Leader != nil {
 		leader = fmt.Sprintf("leader %v", *r.Leader)
 	}
-	fmt.Fprintf(w, "%s, %d processes, seed %d: %s, time %g\n", r.Algorithm, r.N, r.Seed, leader, r.Time)
+	fmt.Fprintf(w, "%s, %d processes, seed %d: %s, time %g\n", r.Algorithm, r.N, r.Seed, leader,
+		r.Time)
 	writeCounts(w, r.Messages, r.Lost)
 	fmt.Fprintf(w, "safe: %s   live: %s   ended: %s\n", yes(r.Safe), yes(r.Live), r.Ended)
 	for _, v := range r.Violations {

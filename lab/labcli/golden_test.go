@@ -11,7 +11,8 @@ import (
 	"github.com/zk-lite/zk-lite/lab/table"
 )
 
-var update = flag.Bool("update", false, "rewrite golden scripts, the document's examples and its plots")
+var update = flag.Bool("update", false,
+	"rewrite golden scripts, the document's examples and its plots")
 
 // output runs one command line, without the leading program name.
 func output(t *testing.T, line string) (string, error) {

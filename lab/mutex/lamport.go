@@ -19,8 +19,10 @@ type stamped struct {
 	stamp stamp
 }
 
-func (m stamped) Type() string   { return m.kind }
-func (m stamped) String() string { return fmt.Sprintf("%s (%d,%d)", m.kind, m.stamp.clock, m.stamp.id) }
+func (m stamped) Type() string { return m.kind }
+func (m stamped) String() string {
+	return fmt.Sprintf("%s (%d,%d)", m.kind, m.stamp.clock, m.stamp.id)
+}
 
 const (
 	kindRequest = "request"

@@ -7,7 +7,8 @@ import (
 
 func TestParseTime_Forms(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"0": 0, "2": 2 * Unit, "2.5": 5 * Unit / 2, "2ms": 2 * Unit, "1500us": 3 * Unit / 2, " 3 ": 3 * Unit,
+		"0": 0, "2": 2 * Unit, "2.5": 5 * Unit / 2, "2ms": 2 * Unit, "1500us": 3 * Unit / 2,
+		" 3 ": 3 * Unit,
 	} {
 		if got, err := ParseTime(text); err != nil || got != want {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)

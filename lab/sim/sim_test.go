@@ -85,7 +85,8 @@ func TestSimulator_Delay_DeliversInOrder(t *testing.T) {
 
 func TestSimulator_Reorder_Overtakes(t *testing.T) {
 	for seed := range uint64(200) {
-		c := Config{Seed: seed, Network: Network{Reorder: true, Delay: Delay{Min: Unit / 10, Max: 5 * Unit}}}
+		c := Config{Seed: seed, Network: Network{Reorder: true, Delay: Delay{Min: Unit / 10,
+			Max: 5 * Unit}}}
 		s := build(t, c, talk("a", "b"), scripted{})
 		s.Run(nil)
 		if strings.HasSuffix(s.Node(2).(scripted).heard[0], "b") {
@@ -253,9 +254,10 @@ func TestNew_Errors(t *testing.T) {
 		"a process twice":   {members: []Member{{1, scripted{}}, {1, scripted{}}}},
 		"unknown crash":     {Config{Faults: []Fault{{ID: 9}}}, two},
 		"unknown slow link": {Config{Network: Network{Slow: []SlowLink{{1, 9, Unit}}}}, two},
-		"unknown group":     {Config{Network: Network{Partitions: []Partition{{Groups: [][]ID{{9}}}}}}, two},
-		"loss above one":    {Config{Network: Network{Loss: 1.1}}, two},
-		"delay reversed":    {Config{Network: Network{Delay: Delay{Min: 2 * Unit, Max: Unit}}}, two},
+		"unknown group": {Config{Network: Network{Partitions: []Partition{{Groups: [][]ID{{9}}}}}},
+			two},
+		"loss above one": {Config{Network: Network{Loss: 1.1}}, two},
+		"delay reversed": {Config{Network: Network{Delay: Delay{Min: 2 * Unit, Max: Unit}}}, two},
 	} {
 		if _, err := New(c.config, c.members); err == nil {
 			t.Errorf("%s: no error", name)
