@@ -1,0 +1,374 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// testTimeout is the session timeout of the tests over the fake server.
+const testTimeout = 9 * time.Second
+
+// withFake runs f in a bubble of virtual time with a server and a client that is
+// connected to it. When f returns everything is closed; a goroutine that is left
+// fails the test, because the bubble does not end.
+func withFake(t *testing.T, f func(t *testing.T, s *fakeServer, c *Client), opts ...Option) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer(t)
+		defer s.stop()
+		c := dialFake(t, s, opts...)
+		defer c.Close()
+		f(t, s, c)
+	})
+}
+
+func dialFake(t *testing.T, s *fakeServer, opts ...Option) *Client {
+	t.Helper()
+	opts = append([]Option{
+		WithDialer(s.dial), WithSessionTimeout(testTimeout), withSeed(1, 2),
+	}, opts...)
+	c, err := Connect(t.Context(), "10.0.0.1,10.0.0.2,10.0.0.3", opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func mustNot(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantErr(t *testing.T, err error, want ...error) {
+	t.Helper()
+	for _, w := range want {
+		if !errors.Is(err, w) {
+			t.Fatalf("error is %v, want %v", err, w)
+		}
+	}
+}
+
+// nextState returns the next change, which must be of the given state.
+func nextState(t *testing.T, w *StateWatch, want State) StateChange {
+	t.Helper()
+	got, ok := <-w.C()
+	if !ok || got.State != want {
+		t.Fatalf("state is %v (open %v), want %v", got.State, ok, want)
+	}
+	return got
+}
+
+func TestClient_Session_StatesOfAReconnection(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		w := c.States()
+		first := nextState(t, w, StateConnected)
+		s.cutAll()
+		suspended := nextState(t, w, StateSuspended)
+		wantErr(t, suspended.Err, ErrConnectionLoss)
+		if left := time.Until(suspended.Deadline); left <= 0 || left > testTimeout {
+			t.Errorf("deadline in %v, want within the session timeout", left)
+		}
+		again := nextState(t, w, StateReconnected)
+		if again.Session.ID != first.Session.ID || again.Session.ID == 0 {
+			t.Errorf("session %v after %v", again.Session.ID, first.Session.ID)
+		}
+		mustNot(t, c.Close())
+		nextState(t, w, StateClosed)
+		if _, open := <-w.C(); open {
+			t.Error("channel of states is open after Closed")
+		}
+		if len(s.closed) != 1 || s.closed[0] != first.Session.ID {
+			t.Errorf("closed sessions: %v", s.closed)
+		}
+	})
+}
+
+func TestClient_Session_LostAtLocalDeadline(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		old := c.Session()
+		if _, _, err := c.Create(t.Context(), "/mine", nil, Ephemeral); err != nil {
+			t.Fatal(err)
+		}
+		_, _, watch, err := c.GetW(t.Context(), "/mine")
+		mustNot(t, err)
+		heard := time.Now()
+		s.do(func() { s.down = true })
+		s.cutAll()
+		synctest.Wait()
+		queued := c.GetAsync(t.Context(), "/mine")
+		<-old.Lost()
+		if d := time.Since(heard); d != testTimeout {
+			t.Errorf("lost after %v, want %v", d, testTimeout)
+		}
+		wantErr(t, old.Err(), ErrSessionExpired)
+		_, err = queued.Wait(t.Context())
+		wantErr(t, err, ErrSessionExpired)
+		ev := <-watch.C()
+		wantErr(t, ev.Err, ErrSessionExpired)
+		if ev.Type != EventEnded || ev.Path != "/mine" {
+			t.Errorf("event %v", ev)
+		}
+		// The server still knows the session: it must be closed there, and not
+		// be used again.
+		s.do(func() { s.down = false })
+		found, _, err := c.Exists(t.Context(), "/mine")
+		mustNot(t, err)
+		if found {
+			t.Error("the ephemeral of the lost session is still there")
+		}
+		if c.SessionID() == old.ID {
+			t.Error("the lost session is used again")
+		}
+		if len(s.closed) != 1 || s.closed[0] != old.ID {
+			t.Errorf("closed sessions %v, want %v", s.closed, old.ID)
+		}
+	})
+}
+
+func TestClient_Session_DeadlineCountsFromTheRequestNotTheReply(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		// The server takes a second to answer: it may have restarted its timer at
+		// any moment since the request was sent.
+		s.create("/a", "")
+		var held *fakeConn
+		var xid wire.Xid
+		s.do(func() {
+			s.hook = func(c *fakeConn, h wire.RequestHeader, _ wire.Request) verdict {
+				if h.Type == wire.OpGetData {
+					held, xid = c, h.Xid
+					return noAnswer
+				}
+				return serve
+			}
+		})
+		sent := time.Now()
+		p := c.GetAsync(t.Context(), "/a")
+		<-time.After(time.Second)
+		s.do(func() { held.answerLocked(xid, &wire.GetDataResponse{}, znode.OK) })
+		_, err := p.Wait(t.Context())
+		mustNot(t, err)
+		if d := c.SessionDeadline().Sub(sent); d != testTimeout {
+			t.Errorf("deadline %v after the request, want %v", d, testTimeout)
+		}
+	})
+}
+
+func TestClient_Session_ExpiredByServer(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		w := c.States()
+		nextState(t, w, StateConnected)
+		old := c.Session()
+		ctx, cancel := old.Context(t.Context())
+		defer cancel()
+		s.expire(old.ID)
+		nextState(t, w, StateSuspended)
+		wantErr(t, nextState(t, w, StateExpired).Err, ErrSessionExpired)
+		nextState(t, w, StateConnecting)
+		nextState(t, w, StateConnected)
+		if c.SessionID() == old.ID {
+			t.Error("session id has not changed")
+		}
+		_, _, err := c.Create(ctx, "/late", nil, Ephemeral)
+		wantErr(t, err, ErrSessionExpired)
+		if errors.Is(err, ErrOutcomeUnknown) {
+			t.Errorf("error %v: it was never sent", err)
+		}
+	})
+}
+
+func TestClient_Session_FinalExpiry(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		w := c.States()
+		nextState(t, w, StateConnected)
+		s.expire(c.SessionID())
+		nextState(t, w, StateSuspended)
+		nextState(t, w, StateExpired)
+		if _, open := <-w.C(); open {
+			t.Error("there is a state after a final expiry")
+		}
+		_, _, err := c.Get(t.Context(), "/")
+		wantErr(t, err, ErrSessionExpired)
+	}, WithFinalExpiry())
+}
+
+func TestClient_Session_OtherSessionHandedOut(t *testing.T) {
+	// ClickHouse Keeper once answered a request for an old session with a new
+	// one; a client that does not look keeps believing in its ephemerals.
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		old := c.Session()
+		s.do(func() {
+			s.connectHook = func(req *wire.ConnectRequest, resp *wire.ConnectResponse) {
+				if req.SessionID != 0 {
+					resp.SessionID, resp.TimeoutMillis = 0x77, req.TimeoutMillis
+				}
+			}
+		})
+		s.cutAll()
+		<-old.Lost()
+		wantErr(t, old.Err(), ErrSessionExpired)
+	})
+}
+
+func TestClient_Ping_KeepsAnIdleSession(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		<-time.After(20 * testTimeout)
+		pings := 0
+		s.do(func() {
+			for _, op := range s.requests {
+				if op == wire.OpPing {
+					pings++
+				}
+			}
+		})
+		if pings < 59 || pings > 60 {
+			t.Errorf("%d pings in 20 timeouts, want one every third of one", pings)
+		}
+		if len(s.connects) != 1 {
+			t.Errorf("%d connections, want 1", len(s.connects))
+		}
+	})
+}
+
+func TestClient_Ping_SilentServerIsDropped(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		w := c.States()
+		nextState(t, w, StateConnected)
+		start := time.Now()
+		s.do(func() { s.silent = true })
+		lost := nextState(t, w, StateSuspended)
+		if d := time.Since(start); d != testTimeout*2/3 {
+			t.Errorf("dropped after %v, want %v", d, testTimeout*2/3)
+		}
+		_ = lost
+		first := s.dials[0]
+		s.do(func() { s.silent = false })
+		nextState(t, w, StateReconnected)
+		if s.dials[1] == first {
+			t.Errorf("the silent server %s is asked first: %v", first, s.dials)
+		}
+	})
+}
+
+func TestClient_Reconnect_StickyAndBackoff(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		w := c.States()
+		nextState(t, w, StateConnected)
+		<-time.After(testTimeout)
+		s.do(func() { s.down = true; s.dials = s.dials[:1] })
+		s.cutAll()
+		nextState(t, w, StateSuspended)
+		<-time.After(testTimeout / 2)
+		var dials []string
+		s.do(func() { dials = s.dials })
+		if dials[0] != dials[1] {
+			t.Errorf("first %s is tried, want the last good server %s", dials[1], dials[0])
+		}
+		// Half a timeout is 4.5 s; the pauses are 50 ms, 100, ... 2 s, each
+		// between its half and itself: 7 to 10 rounds of 3 servers.
+		if n := (len(dials) - 1) / 3; n < 6 || n > 10 {
+			t.Errorf("%d rounds in %v, want 6 to 10: %v", n, testTimeout/2, dials)
+		}
+		s.do(func() { s.down = false })
+		nextState(t, w, StateReconnected)
+	})
+}
+
+func TestConnect_NoServer_ErrorNamesLastAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer(t)
+		s.down = true
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := Connect(ctx, "10.0.0.1", WithDialer(s.dial))
+		wantErr(t, err, context.DeadlineExceeded, errRefused)
+		s.stop()
+	})
+}
+
+func TestConnect_WrongCredentials_Final(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer(t)
+		s.credentials = map[string]bool{"u:right": true}
+		_, err := Connect(t.Context(), "10.0.0.1", WithDialer(s.dial),
+			WithAuth("digest", []byte("u:wrong")))
+		wantErr(t, err, ErrAuthFailed)
+		s.stop()
+	})
+}
+
+func TestClient_Close_WithoutConnectionSaysSo(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		s.do(func() { s.down = true })
+		s.cutAll()
+		synctest.Wait()
+		p := c.SetAsync(t.Context(), "/", nil, AnyVersion)
+		wantErr(t, c.Close(), ErrNotClosed)
+		_, err := p.Wait(t.Context())
+		wantErr(t, err, ErrClosed)
+		mustNot(t, c.Close())
+	})
+}
+
+func TestClient_Close_SilentServerDoesNotHang(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		s.do(func() { s.silent = true })
+		p := c.SetAsync(t.Context(), "/", nil, AnyVersion)
+		start := time.Now()
+		wantErr(t, c.Close(), ErrNotClosed)
+		if d := time.Since(start); d > maxCloseWait {
+			t.Errorf("Close took %v", d)
+		}
+		_, err := p.Wait(t.Context())
+		wantErr(t, err, ErrClosed, ErrOutcomeUnknown)
+	})
+}
+
+func TestClient_Detach_SessionGoesOnElsewhere(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		_, _, err := c.Create(t.Context(), "/mine", nil, Ephemeral)
+		mustNot(t, err)
+		keys := c.Credentials()
+		mustNot(t, c.Detach())
+		c2 := dialFake(t, s, WithSession(keys))
+		if c2.SessionID() != keys.ID {
+			t.Errorf("session %v, want %v", c2.SessionID(), keys.ID)
+		}
+		found, _, err := c2.Exists(t.Context(), "/mine")
+		mustNot(t, err)
+		if !found {
+			t.Error("the ephemeral is gone")
+		}
+		mustNot(t, c2.Close())
+		_, err = Connect(t.Context(), "10.0.0.1", WithDialer(s.dial), WithSession(keys))
+		wantErr(t, err, ErrSessionExpired)
+	})
+}
+
+func TestStateWatch_SlowReader_LearnsHowManyAreMissing(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		w := c.States()
+		for range stateQueue {
+			s.cutAll()
+			<-time.After(testTimeout / 2)
+		}
+		synctest.Wait()
+		// Connected, and two changes for every cut.
+		total, n := 1+2*stateQueue, 0
+		for len(w.C()) > 0 {
+			n += 1 + (<-w.C()).Missed
+		}
+		if n != total {
+			t.Errorf("%d changes with the missed ones, want %d", n, total)
+		}
+		w.Cancel()
+		w.Cancel()
+	})
+}
