@@ -91,7 +91,7 @@ function show(k) {
     box.textContent = c + ": " + (status[c] || "-");
     return box;
   }));
-  if (at) drawn[at - 1].scrollIntoView({block: "center"});
+  if (at) drawn[at - 1].scrollIntoView({block: "nearest"});
 }
 function stop() { clearInterval(timer); timer = null;
   document.getElementById("play").textContent = "play"; }

@@ -25,10 +25,12 @@ func (e Elect) String() string {
 	return fmt.Sprintf("detects failure of %v", e.Suspected)
 }
 
-// Suspect and Trust are what a failure detector tells an election.
+// What a failure detector tells an election.
 type (
+	// Suspect is detector.Suspect.
 	Suspect = detector.Suspect
-	Trust   = detector.Trust
+	// Trust is detector.Trust.
+	Trust = detector.Trust
 )
 
 // with returns a sorted copy of ids that holds id.

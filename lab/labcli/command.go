@@ -2,6 +2,7 @@ package labcli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -52,8 +53,7 @@ func writeFile(name string, draw func(io.Writer) error) error {
 		return fmt.Errorf("creating the picture: %w", err)
 	}
 	if err := draw(f); err != nil {
-		f.Close()
-		return fmt.Errorf("writing %s: %w", name, err)
+		return fmt.Errorf("writing %s: %w", name, errors.Join(err, f.Close()))
 	}
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)

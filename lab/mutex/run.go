@@ -196,7 +196,7 @@ func defaultTime(c Config) time.Duration {
 	for _, p := range c.Network.Partitions {
 		last = max(last, p.Until)
 	}
-	turns := time.Duration(len(c.Requesters) * c.Requests)
+	turns := len(c.Requesters) * c.Requests
 	turn := c.Hold + c.Think + 20*c.Network.Delay.Max
-	return last + turns*turn + time.Duration(10*len(c.IDs)+200)*c.Network.Delay.Max
+	return last + time.Duration(turns)*turn + time.Duration(10*len(c.IDs)+200)*c.Network.Delay.Max
 }

@@ -67,7 +67,6 @@ type Simulator struct {
 	now       time.Duration
 	seq       uint64
 	events    int
-	pushed    int
 	faults    int // faults and commands still to happen
 	lastHeard map[link]time.Duration
 

@@ -12,13 +12,13 @@ type Notice any
 
 // Changes of the connection, after ZooKeeper's client states.
 type (
-	// Disconnected: nothing was heard for two thirds of the session timeout. The
+	// Disconnected says that nothing was heard for two thirds of the session timeout. The
 	// session may be about to expire, so whoever leads or holds a lock must stop
 	// acting on it.
 	Disconnected struct{}
-	// Reconnected: the session was still alive. Watches may have fired unseen.
+	// Reconnected says that the session was still alive. Watches may have fired unseen.
 	Reconnected struct{}
-	// Expired: the session and its znodes are gone; a new session has begun.
+	// Expired says that the session and its znodes are gone; a new session has begun.
 	Expired struct{}
 )
 
