@@ -45,8 +45,8 @@ func idMatches(id ID, expr string) bool {
 }
 
 // fixACL checks a list that a client wants to set and completes it
-// (PrepRequestProcessor.fixupACL): duplicates go, "auth" becomes every identity
-// the client has proved.
+// (PrepRequestProcessor.fixupACL): duplicates in what the client sent go, then
+// "auth" becomes every identity the client has proved.
 func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
 	if len(list) == 0 {
 		return nil, ErrInvalidACL
@@ -55,9 +55,9 @@ func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
 		return list, OK
 	}
 	fixed := make([]ACL, 0, len(list))
-	for _, a := range list {
+	for i, a := range list {
 		switch {
-		case slices.Contains(fixed, a):
+		case slices.Contains(list[:i], a):
 		case a.ID.Scheme == "auth":
 			n := len(fixed)
 			for _, id := range ids {
@@ -84,10 +84,9 @@ func validID(id ID) bool {
 	case "world":
 		return id.ID == "anyone"
 	case "digest":
-		// Java's split drops empty parts at the end: "u:" has one part.
-		user, hash, ok := strings.Cut(id.ID, ":")
-		_ = user // may be empty
-		return ok && hash != "" && !strings.Contains(strings.TrimRight(hash, ":"), ":")
+		// Java's split drops empty parts at the end, so "u:" and "u::" have one
+		// part, and "u:h:" has two. The user may be empty.
+		return strings.Count(strings.TrimRight(id.ID, ":"), ":") == 1
 	case "ip":
 		_, _, ok := parseNetwork(id.ID)
 		return ok

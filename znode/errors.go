@@ -47,7 +47,7 @@ const (
 var errorText = map[Error][2]string{
 	OK:                        {"OK", "no error"},
 	ErrSystem:                 {"SYSTEMERROR", "system error"},
-	ErrRuntimeInconsistency:   {"RUNTIMEINCONSISTENCY", "not tried, because an earlier operation of the transaction failed"},
+	ErrRuntimeInconsistency:   {"RUNTIMEINCONSISTENCY", "not tried: an earlier operation of the multi failed"},
 	ErrDataInconsistency:      {"DATAINCONSISTENCY", "data inconsistency"},
 	ErrConnectionLoss:         {"CONNECTIONLOSS", "connection lost; whether the operation happened is unknown"},
 	ErrMarshalling:            {"MARSHALLINGERROR", "the request could not be decoded"},

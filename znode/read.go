@@ -118,20 +118,27 @@ func (t *Tree) Size() Size {
 
 // Reapable returns at most limit containers and TTL znodes that may be removed
 // at the given time: childless, and either a container that once had a child
-// or was never used for longer than neverUsed milliseconds (0: such are kept),
-// or a TTL znode unchanged for its TTL.
+// or was never used and unchanged for longer than neverUsed milliseconds (0:
+// such are kept; ContainerManager.getElapsed), or a TTL znode unchanged for its
+// TTL.
 func (t *Tree) Reapable(nowMillis, neverUsed int64, limit int) []string {
 	var paths []string
 	for path := range t.containers {
+		if len(paths) >= limit {
+			break
+		}
 		n := t.get(path)
-		idle := n.creates > 0 || neverUsed > 0 && nowMillis-n.ctime > neverUsed
-		if n.numChildren() == 0 && idle && len(paths) < limit {
+		idle := n.creates > 0 || neverUsed > 0 && nowMillis-n.mtime > neverUsed
+		if n.numChildren() == 0 && idle {
 			paths = append(paths, path)
 		}
 	}
 	for path := range t.ttls {
+		if len(paths) >= limit {
+			break
+		}
 		n := t.get(path)
-		if n.numChildren() == 0 && nowMillis-n.mtime > n.ttlMillis() && len(paths) < limit {
+		if n.numChildren() == 0 && nowMillis-n.mtime > n.ttlMillis() {
 			paths = append(paths, path)
 		}
 	}
