@@ -44,9 +44,9 @@ func electionCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.algorithm, "algorithm", "bully", strings.Join(names, "|"))
-	flags.StringArrayVar(&f.initiators, "initiator", nil,
+	flags.StringSliceVar(&f.initiators, "initiator", nil,
 		"process that starts at time 0, knowing of the crashes at time 0; may be repeated")
-	flags.StringArrayVar(&f.attributes, "attribute", nil,
+	flags.StringSliceVar(&f.attributes, "attribute", nil,
 		"`ID=VALUE` by which the ring ranks a process (default its id); may be repeated")
 	flags.StringVar(&f.timeout, "timeout", "",
 		"how long bully and broadcast wait for answers (default: two message times)")

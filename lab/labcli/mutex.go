@@ -44,7 +44,7 @@ func mutexCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&f.algorithm, "algorithm", "central", strings.Join(names, "|"))
 	flags.IntVar(&f.requests, "requests", 1, "how often each process asks for the lock")
-	flags.StringArrayVar(&f.requesters, "requester", nil,
+	flags.StringSliceVar(&f.requesters, "requester", nil,
 		"process that asks (default: all); may be repeated")
 	flags.StringVar(&f.first, "first", "0", "when the first process asks, in units")
 	flags.StringVar(&f.spacing, "spacing", "0", "how much later each further process asks, in units")

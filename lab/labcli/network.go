@@ -36,16 +36,16 @@ func (f *commonFlags) register(c *cobra.Command, n int) {
 	flags.Float64Var(&f.loss, "loss", 0, "probability that a message is lost")
 	flags.Float64Var(&f.duplication, "duplication", 0, "probability that a message arrives twice")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of all randomness")
-	flags.StringArrayVar(&f.crash, "crash", nil, "crash a process: `ID@TIME`; may be repeated")
-	flags.StringArrayVar(&f.recover, "recover", nil,
+	flags.StringSliceVar(&f.crash, "crash", nil, "crash a process: `ID@TIME`; may be repeated")
+	flags.StringSliceVar(&f.recover, "recover", nil,
 		"bring a process back: `ID@TIME`; may be repeated")
 	flags.StringArrayVar(&f.partition, "partition", nil,
 		"split the processes: `IDS|IDS@FROM-UNTIL`; may be repeated")
-	flags.StringArrayVar(&f.slow, "slow", nil,
+	flags.StringSliceVar(&f.slow, "slow", nil,
 		"set the delay of one link: `FROM-TO@DELAY`; may be repeated")
-	flags.StringArrayVar(&f.drop, "drop", nil,
+	flags.StringSliceVar(&f.drop, "drop", nil,
 		"lose the K-th message of a type: `TYPE@K`; may be repeated")
-	flags.StringArrayVar(&f.duplicate, "duplicate", nil,
+	flags.StringSliceVar(&f.duplicate, "duplicate", nil,
 		"deliver the K-th message of a type twice: `TYPE@K`; may be repeated")
 	flags.BoolVar(&f.reorder, "reorder", false, "let messages overtake one another on a link")
 	flags.BoolVar(&f.staticRing, "static-ring", false,

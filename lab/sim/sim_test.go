@@ -134,7 +134,7 @@ type say struct{ text string }
 func (echo) Step(_ time.Duration, event Event) (Node, Output) {
 	var out Output
 	if s, ok := event.(say); ok {
-		out.Send(2, note{s.text})
+		out.Send(2, note(s))
 	}
 	return echo{}, out
 }
