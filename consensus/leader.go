@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -127,7 +128,7 @@ func (r *reign) await(f raft.ApplyFuture) {
 		r.node.transferring.Store(0)
 		return
 	}
-	if err == raft.ErrLeadershipTransferInProgress {
+	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 		r.node.transferring.CompareAndSwap(0, time.Now().UnixNano())
 	}
 	r.node.logger.Debug("entry refused", "term", r.term, "error", err)

@@ -111,7 +111,7 @@ func (n *Node) serveRemote(id state.ServerID, leader raft.ServerID) bool {
 		defer cancel()
 		n.hearLeader(conn, greeted)
 	})
-	if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameHello), n.forward.origin.Incarnation), 0)) {
+	if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameHello), n.forward.origin.Incarnation))) {
 		return false
 	}
 	select {
@@ -212,7 +212,7 @@ func (n *Node) serveStream(conn *peer.Conn) {
 	if kind, _, err := readFrame(in); err != nil || kind != frameHello {
 		return
 	}
-	if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameContact), 0), 0)) {
+	if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameContact), 0))) {
 		return
 	}
 	n.streams.enter(from, conn)
@@ -238,7 +238,7 @@ func (n *Node) serveStream(conn *peer.Conn) {
 				return
 			}
 			n.cfg.Handler.Touched(ids)
-			if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameContact), stamp), 0)) {
+			if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameContact), stamp))) {
 				return
 			}
 		default:

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
@@ -86,7 +87,7 @@ func OpenStorage(c StorageConfig) (Storage, error) {
 	stable, err := raftboltdb.New(raftboltdb.Options{
 		Path: stablePath, BoltOptions: boltOptions(),
 	})
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, bbolterrors.ErrTimeout) {
 		return Storage{}, fmt.Errorf("data directory %s is in use by another process", c.Dir)
 	}
 	if err != nil {

@@ -35,9 +35,9 @@ const groupHeader = 8 + 8 + 4
 
 func beginFrame(b []byte, kind byte) []byte { return append(b, 0, 0, 0, 0, kind) }
 
-// endFrame fills in the length of the frame that starts at start.
-func endFrame(b []byte, start int) []byte {
-	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-4))
+// endFrame fills in the length of the frame that b holds.
+func endFrame(b []byte) []byte {
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
 	return b
 }
 
@@ -54,7 +54,7 @@ func finishGroup(b []byte, g *state.Group) []byte {
 	binary.BigEndian.PutUint64(h, g.Incarnation)
 	binary.BigEndian.PutUint64(h[8:], g.First)
 	binary.BigEndian.PutUint32(h[16:], uint32(g.Count))
-	return endFrame(b, 0)
+	return endFrame(b)
 }
 
 func parseGroup(body []byte, from state.ServerID) (state.Group, error) {
@@ -77,7 +77,7 @@ func appendTouch(b []byte, stamp uint64, ids []znode.SessionID) []byte {
 	for _, id := range ids {
 		b = appendU64(b, uint64(id))
 	}
-	return endFrame(b, 0)
+	return endFrame(b)
 }
 
 func parseTouch(body []byte) (stamp uint64, ids []znode.SessionID, err error) {

@@ -110,7 +110,7 @@ func (p *pusher) sending(
 	if req.Term > f.term {
 		f.term, f.ackIdx, f.ackTerm, f.told, f.ok = req.Term, 0, 0, 0, false
 	}
-	f.addr, f.header, f.leader, f.busy = addr, req.RPCHeader, req.Leader, true
+	f.addr, f.header, f.leader, f.busy = addr, req.RPCHeader, req.Leader, true //nolint:staticcheck // raft still sends and checks it
 	return f
 }
 
@@ -243,7 +243,7 @@ func (p *pusher) request(f *follower) (*raft.AppendEntriesRequest, raft.ServerAd
 		return nil, "" // the answer to raft's own request brings us back here
 	}
 	return &raft.AppendEntriesRequest{
-		RPCHeader: f.header, Term: f.term, Leader: f.leader,
+		RPCHeader: f.header, Term: f.term, Leader: f.leader, //nolint:staticcheck // as raft's own requests
 		PrevLogEntry: f.ackIdx, PrevLogTerm: f.ackTerm, LeaderCommitIndex: c,
 	}, f.addr
 }

@@ -234,13 +234,11 @@ func (t *Transport) pump() {
 	}
 }
 
-// hand gives rpc to raft's main loop; false when the transport was closed first.
-func (t *Transport) hand(rpc raft.RPC) bool {
+// hand gives rpc to raft's main loop, unless the transport is closed first.
+func (t *Transport) hand(rpc raft.RPC) {
 	select {
 	case t.rpcs <- rpc:
-		return true
 	case <-t.done:
-		return false
 	}
 }
 

@@ -85,7 +85,7 @@ func (m *Mux) welcome(raw net.Conn) {
 	if refusal != nil {
 		m.warn("peer connection refused", "remote", raw.RemoteAddr(), "kind", h.kind,
 			"server", h.from, "reason", refusal.Reason)
-		raw.Write(appendAnswer(nil, refusal))
+		_, _ = raw.Write(appendAnswer(nil, refusal)) // it is told why, if it still listens
 		raw.Close()
 		return
 	}
@@ -95,7 +95,7 @@ func (m *Mux) welcome(raw net.Conn) {
 		m.mu.Lock()
 		m.waiting[h.kind]--
 		m.mu.Unlock()
-		c.Close()
+		_ = c.Close()
 		return
 	}
 	raw.SetDeadline(time.Time{})

@@ -108,7 +108,7 @@ func (b *batch) abandon() {
 	s := b.s
 	s.writeGen++
 	if uint32(s.writeGen) == 0 {
-		s.fail(errors.New("raftlog: 2^32 writes failed since the log was opened"))
+		_ = s.fail(errors.New("raftlog: 2^32 writes failed since the log was opened"))
 	}
 	s.keepBuffer(b.buf)
 	_ = writeFull(s.current.file, make([]byte, recordHeaderSize), s.offset)

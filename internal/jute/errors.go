@@ -27,14 +27,14 @@ type Error struct {
 
 // Error describes the failure in one line.
 func (e *Error) Error() string {
-	switch e.Reason {
-	case ErrTruncated:
+	switch {
+	case errors.Is(e.Reason, ErrTruncated):
 		return fmt.Sprintf("%s at byte %d: %v: want %d bytes, have %d",
 			e.Type, e.Offset, e.Reason, e.Wanted, e.Had)
-	case ErrNegativeLength:
+	case errors.Is(e.Reason, ErrNegativeLength):
 		return fmt.Sprintf("%s at byte %d: %v: have %d, want -1 (null) or more",
 			e.Type, e.Offset, e.Reason, e.Wanted)
-	case ErrCountTooLarge:
+	case errors.Is(e.Reason, ErrCountTooLarge):
 		return fmt.Sprintf("%s at byte %d: %v: count %d in %d bytes",
 			e.Type, e.Offset, e.Reason, e.Wanted, e.Had)
 	}
