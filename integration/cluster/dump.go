@@ -39,7 +39,7 @@ func (s *Server) Dump(t testing.TB) []Znode {
 	}
 	var all []Znode
 	if err == nil {
-		all, err = c.dump("/", nil)
+		all, err = c.dump("/")
 	}
 	if err != nil {
 		t.Fatalf("dumping server %d: %v", s.ID, err)
@@ -47,28 +47,53 @@ func (s *Server) Dump(t testing.TB) []Znode {
 	return all
 }
 
-// dump appends what is at path and below.
-func (c *Conn) dump(path string, all []Znode) ([]Znode, error) {
-	data := c.Send(wire.OpGetData, &wire.GetDataRequest{Path: path})
-	acl := c.Send(wire.OpGetACL, &wire.GetACLRequest{Path: path})
-	list := c.Send(wire.OpGetChildren, &wire.GetChildrenRequest{Path: path})
-	for _, call := range []*Call{data, acl, list} {
-		if _, err := call.Wait(); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", path, err)
+// dumpAhead is how many znodes are asked for before the first answer is waited
+// for, so that large trees do not take a round trip a znode.
+const dumpAhead = 500
+
+// znodeCalls are the three questions about a znode.
+type znodeCalls struct {
+	path             string
+	data, acl, names *Call
+}
+
+// dump reads what is at path and below, sorted by path.
+func (c *Conn) dump(path string) ([]Znode, error) {
+	var all []Znode
+	paths, asked := []string{path}, []znodeCalls(nil)
+	for len(paths)+len(asked) > 0 {
+		for len(paths) > 0 && len(asked) < dumpAhead {
+			p := paths[0]
+			paths = paths[1:]
+			asked = append(asked, znodeCalls{p,
+				c.Send(wire.OpGetData, &wire.GetDataRequest{Path: p}),
+				c.Send(wire.OpGetACL, &wire.GetACLRequest{Path: p}),
+				c.Send(wire.OpGetChildren, &wire.GetChildrenRequest{Path: p}),
+			})
 		}
-	}
-	d := data.Body.(*wire.GetDataResponse)
-	all = append(all, Znode{Path: path, Data: d.Data, Null: d.Data == nil, Stat: d.Stat,
-		ACL: acl.Body.(*wire.GetACLResponse).ACL})
-	children := list.Body.(*wire.GetChildrenResponse).Children
-	sort.Strings(children)
-	var err error
-	for _, name := range children {
-		if all, err = c.dump(strings.TrimSuffix(path, "/")+"/"+name, all); err != nil {
+		z, children, err := asked[0].wait()
+		if err != nil {
 			return nil, err
 		}
+		asked = asked[1:]
+		all = append(all, z)
+		for _, name := range children {
+			paths = append(paths, strings.TrimSuffix(z.Path, "/")+"/"+name)
+		}
 	}
+	sort.Slice(all, func(i, j int) bool { return all[i].Path < all[j].Path })
 	return all, nil
+}
+
+func (z *znodeCalls) wait() (Znode, []string, error) {
+	for _, call := range []*Call{z.data, z.acl, z.names} {
+		if _, err := call.Wait(); err != nil {
+			return Znode{}, nil, fmt.Errorf("reading %s: %w", z.path, err)
+		}
+	}
+	d := z.data.Body.(*wire.GetDataResponse)
+	return Znode{Path: z.path, Data: d.Data, Null: d.Data == nil, Stat: d.Stat,
+		ACL: z.acl.Body.(*wire.GetACLResponse).ACL}, z.names.Body.(*wire.GetChildrenResponse).Children, nil
 }
 
 // CheckReplicas fails the test unless all running servers have applied the same
