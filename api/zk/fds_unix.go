@@ -24,5 +24,5 @@ func fileDescriptors() (open int, limit uint64, err error) {
 	if err != nil {
 		return 0, 0, fmt.Errorf("counting open files: %w", err)
 	}
-	return len(names) - 1, uint64(r.Cur), nil // without the one that counts
+	return len(names) - 1, uint64(r.Cur), nil //nolint:unconvert // int64 on FreeBSD
 }

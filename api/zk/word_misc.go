@@ -38,7 +38,7 @@ func (a *answer) hash() {
 		return
 	}
 	for _, x := range a.door.cfg.Digests() {
-		a.line("%x: %d", uint64(x.Zxid), int64(x.Value))
+		a.line("%x: %d", x.Zxid, int64(x.Value))
 	}
 }
 

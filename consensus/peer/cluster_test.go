@@ -143,7 +143,6 @@ type cluster struct {
 	t       *testing.T
 	f       *fabric
 	servers []*server
-	witness *witness
 	opt     clusterOptions
 }
 

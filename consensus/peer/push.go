@@ -110,7 +110,8 @@ func (p *pusher) sending(
 	if req.Term > f.term {
 		f.term, f.ackIdx, f.ackTerm, f.told, f.ok = req.Term, 0, 0, 0, false
 	}
-	f.addr, f.header, f.leader, f.busy = addr, req.RPCHeader, req.Leader, true //nolint:staticcheck // raft still sends and checks it
+	f.addr, f.header, f.busy = addr, req.RPCHeader, true
+	f.leader = req.Leader //nolint:staticcheck // raft still sends and checks it
 	return f
 }
 

@@ -222,10 +222,10 @@ func TestPush_MembershipChanges_PushersFollow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := c.apply(l, "y").at
+		c.apply(l, "y")
 		c.await("applied at the newcomer", func() bool { _, ok := gone.fsm.has("y"); return ok })
 		time.Sleep(time.Second)
-		at = c.apply(l, "z").at
+		at := c.apply(l, "z").at
 		c.await("applied at the newcomer", func() bool { _, ok := gone.fsm.has("z"); return ok })
 		if a, _ := gone.fsm.has("z"); a.at.Sub(at) > time.Millisecond {
 			t.Fatalf("the newcomer is not pushed to: it lags %v", a.at.Sub(at))
