@@ -138,6 +138,18 @@ func (s *Server) Look(visit func(v *View)) {
 	visit(&s.current)
 }
 
+// Digest is a number that servers in the same state share, and the zxid at
+// which it was taken. It reads every znode, without holding anybody up for
+// more than the freezing of the state.
+func (s *Server) Digest() (znode.Zxid, uint64) {
+	s.view.Lock()
+	frozen := s.current.machine.Snapshot()
+	zxid := s.current.machine.Zxid()
+	s.view.Unlock()
+	defer frozen.Release()
+	return zxid, frozen.Digest()
+}
+
 // Propose sends a command that belongs to no connection.
 func (s *Server) Propose(c *state.Command, w Waiter) error {
 	c.Flags |= s.flags

@@ -117,7 +117,12 @@ func (n *Node) openDoors(o *Options) {
 			ElectionPort: own.ElectionPort, QuorumPort: own.PeerPort,
 			Observer: own.Role == config.Observer,
 		},
-		Logger: o.Logger,
+		Digests: func() []zk.Digest {
+			zxid, digest := n.server.Digest()
+			return []zk.Digest{{Zxid: uint64(zxid), Value: digest}}
+		},
+		Metrics: n.metrics,
+		Logger:  o.Logger,
 	})
 	go n.serve("the ZooKeeper port", func() error { return n.zk.Serve(n.listeners.client) })
 	if n.listeners.http != nil {
@@ -130,6 +135,13 @@ func (n *Node) openDoors(o *Options) {
 func (n *Node) serve(what string, run func() error) {
 	if err := run(); err != nil && !errors.Is(err, net.ErrClosed) {
 		n.logger.Error("no new clients are accepted", "at", what, "error", err)
+	}
+}
+
+// metrics adds what only consensus knows to mntr.
+func (n *Node) metrics(emit func(key string, value any)) {
+	for _, m := range n.agree.Metrics() {
+		emit(m.Key, m.Value)
 	}
 }
 

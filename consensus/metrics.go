@@ -1,0 +1,37 @@
+package consensus
+
+import "github.com/zk-lite/zk-lite/consensus/raftlog"
+
+// Metric is a figure of this server's part in the agreement. Names are in the
+// style of ZooKeeper's mntr.
+type Metric struct {
+	Key   string
+	Value int64
+}
+
+// Metrics lists what the transport and the log have counted since the start.
+func (n *Node) Metrics() []Metric {
+	t := n.transport.Stats()
+	all := []Metric{
+		{"raft_append_entries_count", t.Entries},
+		{"raft_heartbeat_count", t.Heartbeats},
+		{"raft_commit_push_count", t.Pushes},
+		{"raft_commit_push_failed_count", t.PushFailures},
+		{"raft_disk_stall_count", t.Stalls},
+		{"raft_fast_election_count", t.Elections},
+		{"raft_applied_index", int64(n.applied.Load())},
+	}
+	if log, ok := n.cfg.Storage.Log.(*raftlog.Store); ok {
+		s := log.Stats()
+		all = append(all,
+			Metric{"raft_log_bytes", s.Bytes},
+			Metric{"raft_log_segments", int64(s.Segments)},
+			Metric{"raft_log_first_index", int64(s.FirstIndex)},
+			Metric{"raft_log_last_index", int64(s.LastIndex)},
+			Metric{"fsync_count", int64(s.Syncs)},
+			Metric{"fsync_last_us", s.SyncLast.Microseconds()},
+			Metric{"fsync_max_us", s.SyncMax.Microseconds()},
+		)
+	}
+	return all
+}
