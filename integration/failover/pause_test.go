@@ -1,0 +1,128 @@
+package failover_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// TestFailover_FollowerPaused: a follower that stands still holds up nobody and
+// catches up.
+func TestFailover_FollowerPaused(t *testing.T) {
+	e := cluster.Start(t, 3, cluster.Options{})
+	l := startLoad(t, e, "/paused")
+	l.waitProgress(50)
+	follower := e.Followers()[0]
+	at := time.Now()
+	follower.Pause()
+	others := withoutHome(l, follower)
+	others.waitProgress(200)
+	gap, single := others.gap(at)
+	t.Logf("nobody got an answer for %v, a client of another server for %v", gap, single)
+	if gap > generousGap {
+		t.Errorf("nobody got an answer for %v", gap)
+	}
+	others.checkKept()
+	follower.Resume()
+	e.WaitServing()
+	l.waitProgress(50)
+	l.check()
+	e.CheckReplicas()
+}
+
+// withoutHome is the part of a load whose writers are not at home on a server.
+func withoutHome(l *load, away *cluster.Server) *load {
+	part := &load{t: l.t, e: l.e, root: l.root, stop: l.stop}
+	for _, w := range l.writers {
+		if w.home != away {
+			part.writers = append(part.writers, w)
+		}
+	}
+	return part
+}
+
+// TestFailover_LeaderPaused: a leader that stands still keeps its connections
+// open and answers nothing, so only time tells. Another is elected; the old one,
+// awake again, must acknowledge nothing that the others do not have.
+func TestFailover_LeaderPaused(t *testing.T) {
+	e := cluster.Start(t, 3, cluster.Options{})
+	l := startLoad(t, e, "/still")
+	l.waitProgress(50)
+	leader := e.Leader()
+	others := withoutHome(l, leader)
+	at := time.Now()
+	leader.Pause()
+	others.waitProgress(50)
+	gap, _ := others.gap(at)
+	t.Logf("nobody got an answer for %v", gap)
+	if gap > generousGap {
+		t.Errorf("nobody got an answer for %v", gap)
+	}
+	if now := e.Leader(); now == leader {
+		t.Errorf("server %d leads while it stands still", now.ID)
+	}
+	leader.Resume()
+	e.WaitServing()
+	l.waitProgress(50)
+	l.check()
+	e.CheckReplicas()
+}
+
+// TestFailover_SessionMoves: a session whose server dies goes on at another,
+// with its ephemeral and nothing lost; one whose client does not come back
+// ends, and its ephemeral with it, on all servers.
+func TestFailover_SessionMoves(t *testing.T) {
+	e := cluster.Start(t, 3, cluster.Options{})
+	leader := e.Leader()
+	c := leader.Connect(t, cluster.ConnectOptions{Timeout: 5 * time.Second})
+	if _, err := c.Do(wire.OpCreate, &wire.CreateRequest{
+		Path: "/mine", ACL: znode.OpenACL, Mode: znode.Ephemeral,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	leader.Kill()
+	<-c.Ended()
+	e.Leader()
+	next := e.Running()[0]
+	var moved *cluster.Conn
+	cluster.Eventually(t, "the session goes on elsewhere", cluster.Patience, func() (err error) {
+		moved, err = cluster.Dial(next.Addr(), cluster.ConnectOptions{
+			Timeout: 5 * time.Second, Session: c.State()})
+		if errors.Is(err, cluster.ErrExpired) {
+			t.Fatal(err)
+		}
+		return err
+	})
+	if moved.Session.ID != c.Session.ID {
+		t.Fatalf("session %s became %s", c.Session.ID, moved.Session.ID)
+	}
+	got, err := moved.Do(wire.OpExists, &wire.ExistsRequest{Path: "/mine"})
+	if err != nil || got.(*wire.ExistsResponse).Stat.EphemeralOwner != c.Session.ID {
+		t.Fatalf("the ephemeral: %+v, %v", got, err)
+	}
+	leader.Start()
+	e.WaitServing()
+	moved.Drop()
+	for _, s := range e.Servers() {
+		w := s.Connect(t, cluster.ConnectOptions{})
+		cluster.Eventually(t, "the ephemeral ends with its session", cluster.Patience, func() error {
+			_, err := w.Do(wire.OpExists, &wire.ExistsRequest{Path: "/mine"})
+			if errors.Is(err, znode.ErrNoNode) {
+				return nil
+			}
+			return errors.Join(errors.New("it is still there"), err)
+		})
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := cluster.Dial(next.Addr(), cluster.ConnectOptions{Session: c.State()}); !errors.Is(
+		err, cluster.ErrExpired) {
+		t.Errorf("coming back to an expired session: %v, want %v", err, cluster.ErrExpired)
+	}
+	e.CheckReplicas()
+}
