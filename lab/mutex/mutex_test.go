@@ -50,3 +50,32 @@ func TestRun_Contention_SafeAndLive(t *testing.T) {
 		})
 	}
 }
+
+// TestRun_CrashStop_Safe: crashes without recovery may stop any of the classical
+// algorithms, but must never let two in.
+func TestRun_CrashStop_Safe(t *testing.T) {
+	stuck := map[string]int{}
+	for _, a := range Algorithms() {
+		for seed := uint64(1); seed <= 1000; seed++ {
+			n := 2 + int(seed%7)
+			victim, random := sim.Random(seed).Next(int64(n))
+			when, _ := random.Next(30_000)
+			r := mustRun(t, Config{Algorithm: a.Name, IDs: upTo(n), Seed: seed, Requests: 2,
+				Faults:  []sim.Fault{{ID: sim.ID(victim + 1), At: time.Duration(when) * time.Microsecond}},
+				Network: sim.Network{Delay: sim.Delay{Min: sim.Unit / 10, Max: sim.Unit}}})
+			if !r.Safe {
+				t.Errorf("%s seed %d: %v", a.Name, seed, r.Violations)
+			}
+			if !r.Live {
+				stuck[a.Name]++
+			}
+		}
+	}
+	t.Logf("runs of 1000 that one crash stopped: %v", stuck)
+	for _, a := range Algorithms() {
+		if (stuck[a.Name] == 0) != (a.Name == "zookeeper") {
+			t.Errorf("%s: %d runs stopped; only the recipe with sessions may have none",
+				a.Name, stuck[a.Name])
+		}
+	}
+}

@@ -35,9 +35,9 @@ func TestMake_EverySizeUpTo64_FormulasHold(t *testing.T) {
 }
 
 func TestMake_SampledAbove64_FormulasHold(t *testing.T) {
-	sizes := []int{65, 100, 127, 128, 129, 256}
-	if !testing.Short() {
-		sizes = append(sizes, 500, 1024)
+	sizes := []int{65, 100, 128, 129}
+	if !testing.Short() { // a minute under the race detector
+		sizes = append(sizes, 1024)
 	}
 	assertHolds(t, sizes)
 }
