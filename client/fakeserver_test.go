@@ -111,6 +111,13 @@ func (s *fakeServer) dial(ctx context.Context, _, address string) (net.Conn, err
 	return theirs, nil
 }
 
+// get reads a field of the server.
+func get[T any](s *fakeServer, field *T) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *field
+}
+
 func (s *fakeServer) do(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,6 +213,7 @@ func (c *fakeConn) read() {
 			return
 		}
 		if !c.serve(h, body) {
+			<-c.gone // what was answered before still goes out
 			return
 		}
 	}
@@ -270,12 +278,14 @@ func (c *fakeConn) serve(h wire.RequestHeader, body wire.Request) bool {
 	}
 	switch what {
 	case cut:
+		c.sendLocked(nil)
 		return false
 	case noAnswer:
 		return true
 	}
 	resp, code := c.apply(h, body)
 	if what == swallow {
+		c.sendLocked(nil)
 		return false
 	}
 	c.answerLocked(h.Xid, resp, code)

@@ -1,0 +1,430 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// onFirst returns a hook that gives one verdict to the first request of a type.
+func onFirst(op wire.OpCode, v verdict) func(*fakeConn, wire.RequestHeader, wire.Request) verdict {
+	done := false
+	return func(_ *fakeConn, h wire.RequestHeader, _ wire.Request) verdict {
+		if h.Type != op || done {
+			return serve
+		}
+		done = true
+		return v
+	}
+}
+
+func TestClient_Set_ReplyLost_OutcomeUnknown(t *testing.T) {
+	for _, v := range []verdict{swallow, cut} {
+		withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+			s.do(func() { s.hook = onFirst(wire.OpSetData, v) })
+			_, err := c.Set(t.Context(), "/", []byte("x"), AnyVersion)
+			wantErr(t, err, ErrOutcomeUnknown, ErrConnectionLoss)
+			var op *OpError
+			if !errors.As(err, &op) || op.Op != "setData" || op.Path != "/" {
+				t.Errorf("error %#v names no operation and path", err)
+			}
+			data, _, err := c.Get(t.Context(), "/")
+			mustNot(t, err)
+			if got := string(data) == "x"; got != (v == swallow) {
+				t.Errorf("data %q: the test is wrong", data)
+			}
+		})
+	}
+}
+
+func TestClient_Get_ReplyLost_SentAgain(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		s.do(func() { s.hook = onFirst(wire.OpGetData, cut) })
+		_, _, err := c.Get(t.Context(), "/")
+		mustNot(t, err)
+		s.do(func() { s.hook = onFirst(wire.OpGetData, cut) })
+		// The asynchronous form promises order and leaves it to the caller.
+		_, err = c.GetAsync(t.Context(), "/").Wait(t.Context())
+		wantErr(t, err, ErrConnectionLoss)
+		if errors.Is(err, ErrOutcomeUnknown) {
+			t.Errorf("a read has an unknown outcome: %v", err)
+		}
+	})
+}
+
+func TestClient_Get_ThatBreaksEveryConnection_Ends(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		tries := 0
+		s.do(func() {
+			s.hook = func(_ *fakeConn, h wire.RequestHeader, _ wire.Request) verdict {
+				if h.Type == wire.OpGetData {
+					tries++
+					return cut
+				}
+				return serve
+			}
+		})
+		_, _, err := c.Get(t.Context(), "/")
+		wantErr(t, err, ErrConnectionLoss)
+		s.do(func() {
+			if tries != maxReadTries {
+				t.Errorf("%d tries, want %d", tries, maxReadTries)
+			}
+		})
+	})
+}
+
+func TestClient_Set_ContextEnds(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		s.do(func() { s.hook = onFirst(wire.OpSetData, noAnswer) })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.Set(ctx, "/", nil, AnyVersion)
+		wantErr(t, err, ErrOutcomeUnknown, context.DeadlineExceeded)
+
+		// Without a connection nothing is sent, so the outcome is known.
+		s.do(func() { s.down = true })
+		s.cutAll()
+		synctest.Wait()
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = c.Set(ctx, "/", nil, AnyVersion)
+		wantErr(t, err, context.DeadlineExceeded)
+		if errors.Is(err, ErrOutcomeUnknown) {
+			t.Errorf("error %v: it was never sent", err)
+		}
+		wantEmptyQueue(t, c)
+		s.do(func() { s.down = false })
+		_, stat, err := c.Get(t.Context(), "/")
+		mustNot(t, err)
+		if stat.Version != 0 {
+			t.Errorf("version %d: a withdrawn write has happened", stat.Version)
+		}
+	})
+}
+
+// TestClient_Async_CompletionInOrder submits a long row of reads and writes
+// while connections break, and checks that operations complete in order, that
+// none is lost, and that every write that was reported done has happened once.
+func TestClient_Async_CompletionInOrder(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		const n = 400
+		s.create("/n", "")
+		s.do(func() {
+			served := 0
+			s.hook = func(_ *fakeConn, h wire.RequestHeader, _ wire.Request) verdict {
+				if served++; served%37 == 0 && h.Type == wire.OpSetData {
+					return swallow
+				}
+				return serve
+			}
+		})
+		var all []interface {
+			Done() <-chan struct{}
+			finished() error
+		}
+		for i := range n {
+			if i%3 == 0 {
+				all = append(all, pendingOf[GetReply]{c.GetAsync(t.Context(), "/n")})
+			} else {
+				all = append(all, pendingOf[Stat]{
+					c.SetAsync(t.Context(), "/n", fmt.Append(nil, i), AnyVersion)})
+			}
+		}
+		done, unknown := 0, 0
+		for i, p := range all {
+			<-p.Done()
+			for _, earlier := range all[:i] {
+				select {
+				case <-earlier.Done():
+				default:
+					t.Fatalf("operation %d is done before an earlier one", i)
+				}
+			}
+			switch err := p.finished(); {
+			case i%3 == 0:
+			case err == nil:
+				done++
+			case errors.Is(err, ErrOutcomeUnknown):
+				unknown++
+			default:
+				t.Fatalf("write %d: %v", i, err)
+			}
+		}
+		_, stat, err := c.Get(t.Context(), "/n")
+		mustNot(t, err)
+		if v := int(stat.Version); v < done || v > done+unknown {
+			t.Errorf("version %d after %d writes and %d unknown ones", v, done, unknown)
+		}
+		if unknown == 0 || done == 0 {
+			t.Errorf("%d done, %d unknown: the test is wrong", done, unknown)
+		}
+	}, WithMaxInFlight(20))
+}
+
+func wantEmptyQueue(t *testing.T, c *Client) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.queue.n != 0 || c.used != 0 || c.bytes != 0 || len(c.waiters) != 0 {
+		t.Errorf("left: %d operations, %d places, %d bytes, %d waiters",
+			c.queue.n, c.used, c.bytes, len(c.waiters))
+	}
+}
+
+type pendingOf[T any] struct{ *Pending[T] }
+
+func (p pendingOf[T]) finished() error {
+	_, err := p.Wait(context.Background())
+	return err
+}
+
+func TestClient_Queue_BoundHoldsAndIsFair(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		s.do(func() { s.down = true })
+		s.cutAll()
+		synctest.Wait()
+		first := c.GetAsync(t.Context(), "/")
+		second := c.GetAsync(t.Context(), "/")
+		started := make(chan int, 2)
+		for i := range 2 {
+			go func() {
+				p := c.GetAsync(t.Context(), "/")
+				started <- i
+				<-p.Done()
+			}()
+			synctest.Wait()
+		}
+		if len(started) != 0 {
+			t.Fatal("a third operation was accepted")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.GetAsync(ctx, "/").Wait(t.Context())
+		wantErr(t, err, context.DeadlineExceeded)
+		s.do(func() { s.down = false })
+		_, err = first.Wait(t.Context())
+		mustNot(t, err)
+		_, err = second.Wait(t.Context())
+		mustNot(t, err)
+		if a, b := <-started, <-started; a != 0 || b != 1 {
+			t.Errorf("waiters got in in the order %d, %d", a, b)
+		}
+		synctest.Wait()
+		wantEmptyQueue(t, c)
+	}, WithMaxInFlight(2))
+}
+
+func TestClient_Set_TooLarge(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		_, err := c.Set(t.Context(), "/", make([]byte, 1<<20), AnyVersion)
+		wantErr(t, err, ErrTooLarge)
+		// Just too large together with what is around the data.
+		_, err = c.Set(t.Context(), "/", make([]byte, wire.DefaultMaxFrame-10), AnyVersion)
+		wantErr(t, err, ErrTooLarge)
+		_, err = c.Set(t.Context(), "/", make([]byte, wire.DefaultMaxFrame-64), AnyVersion)
+		mustNot(t, err)
+		if n := len(get(s, &s.connects)); n != 1 {
+			t.Errorf("%d connections, want 1", n)
+		}
+	})
+}
+
+func TestClient_CreateProtected_ReplyLost_FindsItsZnode(t *testing.T) {
+	for _, mode := range []Mode{EphemeralSequential, Ephemeral, PersistentSequential, Persistent} {
+		for _, v := range []verdict{swallow, cut} {
+			t.Run(fmt.Sprintf("mode=%d/verdict=%d", mode, v), func(t *testing.T) {
+				withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+					s.create("/locks", "")
+					s.do(func() { s.hook = onFirst(wire.OpCreate2, v) })
+					path, stat, err := c.CreateProtected(t.Context(), "/locks/lock-", nil, mode)
+					mustNot(t, err)
+					children, _, err := c.Children(t.Context(), "/locks")
+					mustNot(t, err)
+					if len(children) != 1 || path != "/locks/"+children[0] {
+						t.Errorf("path %s, children %v", path, children)
+					}
+					if !strings.HasPrefix(path, "/locks/_c_") || !strings.Contains(path, "-lock-") {
+						t.Errorf("path %s is not named as Curator's", path)
+					}
+					if mode.Ephemeral() && stat.EphemeralOwner != c.SessionID() {
+						t.Errorf("owner %v, want %v", stat.EphemeralOwner, c.SessionID())
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestClient_CreateProtected_ContextEnds_ZnodeIsDeleted(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		s.create("/locks", "")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s.do(func() {
+			s.hook = func(_ *fakeConn, h wire.RequestHeader, _ wire.Request) verdict {
+				if h.Type == wire.OpCreate2 {
+					s.down = true
+					return swallow
+				}
+				return serve
+			}
+		})
+		failed := make(chan error)
+		go func() {
+			_, _, err := c.CreateProtected(ctx, "/locks/x-", nil, EphemeralSequential)
+			failed <- err
+		}()
+		synctest.Wait()
+		cancel()
+		wantErr(t, <-failed, ErrOutcomeUnknown, context.Canceled)
+		left := 0
+		s.do(func() { left = len(s.nodes["/locks"].children); s.down = false })
+		if left != 1 {
+			t.Fatalf("%d children: the test is wrong", left)
+		}
+		<-time.After(DefaultBackoffMax)
+		synctest.Wait()
+		s.do(func() { left = len(s.nodes["/locks"].children) })
+		if left != 0 {
+			t.Errorf("the znode that nobody knows of is still there")
+		}
+	})
+}
+
+func TestClient_CreateProtected_SessionLost(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		s.create("/locks", "")
+		id := c.SessionID()
+		s.do(func() {
+			s.hook = func(_ *fakeConn, h wire.RequestHeader, _ wire.Request) verdict {
+				if h.Type == wire.OpCreate2 {
+					s.sessions[id].expired = true
+					return cut
+				}
+				return serve
+			}
+		})
+		_, _, err := c.CreateProtected(t.Context(), "/locks/x-", nil, EphemeralSequential)
+		wantErr(t, err, ErrSessionExpired)
+		if n := len(get(s, &s.nodes)["/locks"].children); n != 0 {
+			t.Errorf("%d znodes were made in another session", n)
+		}
+	})
+}
+
+func TestClient_Multi_TypedResults(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		m := c.Multi()
+		made := m.Create("/a", []byte("1"), PersistentSequential)
+		set := m.Set("/", []byte("22"), AnyVersion)
+		mustNot(t, m.Commit(t.Context()))
+		if made.Path != "/a0000000000" || made.Stat.DataLength != 1 || set.Stat.DataLength != 2 {
+			t.Errorf("results %+v %+v", made, set)
+		}
+		m = c.Multi()
+		m.Create("/a0000000000", nil, Persistent)
+		m.Delete("/nothing", AnyVersion)
+		err := m.Commit(t.Context())
+		wantErr(t, err, ErrNodeExists)
+		var me *MultiError
+		if !errors.As(err, &me) || me.Index != 0 || me.Path != "/a0000000000" {
+			t.Errorf("error %v does not say which operation", err)
+		}
+		m = c.Multi()
+		m.Delete("relative", AnyVersion)
+		wantErr(t, m.Commit(t.Context()), ErrBadArguments)
+	})
+}
+
+func TestClient_Chroot_RequestsResultsAndEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer(t)
+		defer s.stop()
+		s.create("/app", "")
+		c, err := Connect(t.Context(), "10.0.0.1:2181/app", WithDialer(s.dial))
+		mustNot(t, err)
+		defer c.Close()
+		ctx := t.Context()
+		rec, err := c.AddWatch(ctx, "/", ModeRecursive)
+		mustNot(t, err)
+		path, _, err := c.Create(ctx, "/x-", nil, EphemeralSequential)
+		mustNot(t, err)
+		if path != "/x-0000000000" || get(s, &s.nodes)["/app/x-0000000000"] == nil {
+			t.Errorf("path %s", path)
+		}
+		if ev := <-rec.C(); ev.Path != path || ev.Type != EventCreated || rec.Path() != "/" {
+			t.Errorf("event %+v", ev)
+		}
+		own, err := c.GetEphemerals(ctx, "")
+		mustNot(t, err)
+		if len(own) != 1 || own[0] != path {
+			t.Errorf("ephemerals %v", own)
+		}
+		_, _, err = c.Get(ctx, "/none")
+		var op *OpError
+		if !errors.As(err, &op) || op.Path != "/none" {
+			t.Errorf("error %v", err)
+		}
+		s.create("/application", "") // not below the chroot, though it looks so
+		m := c.Multi()
+		made := m.Create("/m", nil, Persistent)
+		mustNot(t, m.Commit(ctx))
+		if made.Path != "/m" {
+			t.Errorf("path %s", made.Path)
+		}
+		if ev := <-rec.C(); ev.Path != "/m" {
+			t.Errorf("event %+v", ev)
+		}
+	})
+}
+
+func TestClient_AddAuth_RestoredBeforeAnythingElse(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		s.do(func() { s.credentials = map[string]bool{"u:p": true} })
+		mustNot(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
+		mustNot(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
+		wantErr(t, c.AddAuth(t.Context(), "digest", []byte("u:wrong")), ErrAuthFailed)
+		s.do(func() { s.requests = nil })
+		s.cutAll()
+		_, _, err := c.Get(t.Context(), "/")
+		mustNot(t, err)
+		s.do(func() {
+			if len(s.requests) != 2 || s.requests[0] != wire.OpAuth {
+				t.Errorf("requests on the new connection: %v", s.requests)
+			}
+		})
+	})
+}
+
+func TestClient_AddAuth_ReplyOvertakes(t *testing.T) {
+	// ZooKeeper answers auth on the thread that reads, before older requests.
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		var conn *fakeConn
+		var xid wire.Xid
+		s.do(func() {
+			s.hook = func(c *fakeConn, h wire.RequestHeader, _ wire.Request) verdict {
+				if h.Type == wire.OpExists {
+					conn, xid = c, h.Xid
+					return noAnswer
+				}
+				return serve
+			}
+		})
+		exists := c.ExistsAsync(t.Context(), "/")
+		mustNot(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
+		s.do(func() { conn.answerLocked(xid, nil, znode.ErrNoNode) })
+		reply, err := exists.Wait(t.Context())
+		mustNot(t, err)
+		if reply.Exists {
+			t.Error("exists")
+		}
+	})
+}
