@@ -15,7 +15,7 @@ import (
 
 const (
 	dialTimeout = 2 * time.Second
-	// handshakeTimeout is short enough to try another server soon.
+	// handshakeTimeout is the default of ConnectOptions.
 	handshakeTimeout = 5 * time.Second
 	// maxReply is above any reply of the tests, so that a reply is never the
 	// kit's problem.
@@ -83,6 +83,9 @@ type Item struct {
 type ConnectOptions struct {
 	Timeout time.Duration // of the session; 0: 10 s
 	Session Session       // the one to come back to; the zero value: a new one
+	// HandshakeTimeout is how long the server may take, as a paused one does; 0:
+	// 5 s.
+	HandshakeTimeout time.Duration
 	// FirstXid is the xid of the first request; 0: 1.
 	FirstXid wire.Xid
 }
@@ -115,9 +118,12 @@ func Dial(addr string, o ConnectOptions) (*Conn, error) {
 }
 
 func (c *Conn) handshake(frames *wire.FrameReader, o ConnectOptions) error {
-	timeout := o.Timeout
+	timeout, patience := o.Timeout, o.HandshakeTimeout
 	if timeout == 0 {
 		timeout = 10 * time.Second
+	}
+	if patience == 0 {
+		patience = handshakeTimeout
 	}
 	password := o.Session.Password
 	if password == nil {
@@ -130,7 +136,7 @@ func (c *Conn) handshake(frames *wire.FrameReader, o ConnectOptions) error {
 	b, mark := wire.BeginFrame(nil)
 	b = request.Append(b)
 	wire.EndFrame(b, mark)
-	if err := c.nc.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
+	if err := c.nc.SetDeadline(time.Now().Add(patience)); err != nil {
 		return fmt.Errorf("handshake: %w", err)
 	}
 	if _, err := c.nc.Write(b); err != nil {

@@ -21,6 +21,8 @@ const (
 	// sessionTimeout is longer than any failover should take, so that a session
 	// that expires is a fault.
 	sessionTimeout = 20 * time.Second
+	// handshakeTimeout is how long a writer tries one server before another.
+	handshakeTimeout = 300 * time.Millisecond
 	// generousGap is the one bound on how long nobody got an answer. What was
 	// measured is in the log of the test.
 	generousGap = 10 * time.Second
@@ -147,6 +149,7 @@ func (w *writer) run() {
 		s := servers[(w.home.ID-1+try)%len(servers)]
 		c, err := cluster.Dial(s.Addr(), cluster.ConnectOptions{
 			Timeout: sessionTimeout, Session: session, FirstXid: wire.Xid(next + 1),
+			HandshakeTimeout: handshakeTimeout,
 		})
 		if errors.Is(err, cluster.ErrExpired) {
 			w.load.t.Errorf("writer %s: server %d: %v", w.name, s.ID, err)

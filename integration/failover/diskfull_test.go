@@ -1,0 +1,141 @@
+//go:build privileged
+
+package failover_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/wire"
+)
+
+const (
+	// diskBytes holds two segments of the log, the one in use and the next, and
+	// room for a third that the test takes away and gives back.
+	diskBytes = 208 << 20
+	// fatBytes is the size of the writes that fill the log.
+	fatBytes = 500_000
+)
+
+// smallDisk mounts a file system of its own, which needs root.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", diskBytes)); err != nil {
+		t.Fatalf("mounting a small disk: %v; this test needs root", err)
+	}
+	t.Cleanup(func() {
+		// Lazily: the servers end after this, in their own cleanup.
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmounting: %v", err)
+		}
+	})
+	return dir
+}
+
+// fill takes all the room that is left on a disk and returns the file to
+// remove.
+func fill(t *testing.T, dir string) string {
+	t.Helper()
+	path := filepath.Join(dir, "filler")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for block := bytes.Repeat([]byte("f"), 1<<20); len(block) > 0; {
+		_, err := f.Write(block)
+		if errors.Is(err, syscall.ENOSPC) {
+			block = block[:len(block)/2]
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+// TestFailover_DiskFull fills the leader's disk under load. It must stop
+// acknowledging, leave leadership to another, say why, and work again, without
+// a restart, when there is room. The others go on all the while.
+func TestFailover_DiskFull(t *testing.T) {
+	disks := []string{smallDisk(t), smallDisk(t), smallDisk(t)}
+	e := cluster.Start(t, 3, cluster.Options{DataDir: func(id int) string { return disks[id-1] }})
+	l := startLoad(t, e, "/full")
+	l.waitProgress(20)
+	victim := e.Leader()
+	others := withoutHome(l, victim)
+	filler := fill(t, victim.DataDir)
+	at := time.Now()
+	stop := fatWrites(t, e, e.Followers()[0])
+	cluster.Eventually(t, "the disk is full and leadership moves", cluster.Patience, func() error {
+		for _, s := range e.Servers() {
+			if mode, err := s.Mode(); s != victim && err == nil && mode == cluster.ModeLeader {
+				return nil
+			}
+		}
+		return errors.New("no other leader")
+	})
+	t.Logf("leadership moved %v after the disk was filled", time.Since(at))
+	stop()
+	others.waitProgress(50)
+	gap, _ := others.gap(at)
+	t.Logf("nobody got an answer for %v", gap)
+	if gap > generousGap {
+		t.Errorf("nobody got an answer for %v", gap)
+	}
+	if !victim.Running() {
+		t.Fatalf("server %d has ended", victim.ID)
+	}
+	if said := victim.Log(); !strings.Contains(said, "no space left") {
+		t.Errorf("server %d does not say that its disk is full", victim.ID)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	e.WaitServing()
+	l.waitProgress(20)
+	l.check()
+	e.CheckReplicas()
+}
+
+// fatWrites sets a znode to large values until it is told to stop.
+func fatWrites(t *testing.T, e *cluster.Ensemble, s *cluster.Server) (stop func()) {
+	t.Helper()
+	c := s.Connect(t, cluster.ConnectOptions{Timeout: sessionTimeout})
+	mustCreate(t, c, "/fat", nil)
+	ended := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		data := bytes.Repeat([]byte("d"), fatBytes)
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+			}
+			_, err := c.Do(wire.OpSetData, &wire.SetDataRequest{Path: "/fat", Data: data, Version: -1})
+			if err == nil {
+				continue
+			}
+			next, err := cluster.Dial(s.Addr(), cluster.ConnectOptions{Timeout: sessionTimeout})
+			if err == nil {
+				c.Drop()
+				c = next
+			}
+		}
+	})
+	return sync.OnceFunc(func() {
+		close(ended)
+		done.Wait()
+		c.Drop()
+	})
+}
