@@ -16,10 +16,10 @@ import (
 // by other goroutines while the writer goes on; they must show their moment.
 func TestTree_Random_EqualsModel(t *testing.T) {
 	r := newRand(t)
-	for range 12 {
-		h := &randomRun{t: t, r: r, tree: NewTree(), model: newModel()}
+	for range 6 {
+		h := &randomRun{t: t, r: r, tree: NewTree(), model: newModel(), read: make(chan struct{})}
 		h.x = Txn{ExtendedTypes: true}
-		for h.step = range 600 {
+		for h.step = range 400 {
 			h.once()
 			if t.Failed() {
 				t.FailNow()
@@ -53,6 +53,7 @@ type randomRun struct {
 	step  int
 
 	frozen sync.WaitGroup
+	read   chan struct{} // closed when the snapshots that wait are to be read
 }
 
 // pick chooses one of the arguments.
@@ -267,11 +268,17 @@ func (h *randomRun) compare(what string) {
 }
 
 // freeze takes a snapshot that another goroutine compares with the model as it
-// is now.
+// is now, at once or after many more transactions.
 func (h *randomRun) freeze() {
-	s, m := h.tree.Snapshot(), h.model.clone()
+	s, m, read := h.tree.Snapshot(), h.model.clone(), h.read
+	if h.r.IntN(2) == 0 {
+		read = nil
+	}
 	h.frozen.Go(func() {
 		defer s.Release()
+		if read != nil {
+			<-read
+		}
 		if s.Len() != len(m.nodes) {
 			h.t.Errorf("snapshot of %d znodes, want %d", s.Len(), len(m.nodes))
 		}
@@ -292,7 +299,11 @@ func (h *randomRun) freeze() {
 	})
 }
 
-func (h *randomRun) thaw() { h.frozen.Wait() }
+func (h *randomRun) thaw() {
+	close(h.read)
+	h.frozen.Wait()
+	h.read = make(chan struct{})
+}
 
 // checkInvariants holds the indexes against the znodes.
 func checkInvariants(t *testing.T, tree *Tree) {
