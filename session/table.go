@@ -34,10 +34,12 @@ type Table struct {
 func NewTable() *Table { return &Table{sessions: map[znode.SessionID]*Session{}} }
 
 // Add enters a new session and reports false when its id is taken or could be
-// mistaken for something else: 0 means none, and the smallest number marks
-// containers (ZooKeeper's SessionTrackerImpl skips it too).
+// mistaken for something else: 0 means none, the smallest number marks
+// containers (ZooKeeper's SessionTrackerImpl skips it too), and a top byte of
+// 0xFF marks TTL znodes (server ids end at 254).
 func (t *Table) Add(s Session) bool {
-	if s.ID == 0 || s.ID == -1<<63 || t.sessions[s.ID] != nil {
+	switch {
+	case s.ID == 0, s.ID == -1<<63, uint64(s.ID)>>56 == 0xFF, t.sessions[s.ID] != nil:
 		return false
 	}
 	t.sessions[s.ID] = &s
