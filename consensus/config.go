@@ -39,7 +39,7 @@ type Config struct {
 	// acknowledged afterwards.
 	Fatal func(error)
 
-	ElectionTimeout  time.Duration // 0: 500 ms; also the heartbeat timeout
+	ElectionTimeout  time.Duration // 0: 1 s; also the heartbeat timeout
 	SnapshotCommands int           // commands between snapshots; 0: 100,000
 	MaxPending       int           // commands of this server without a result; 0: 131,072
 	MaxPendingBytes  int           // and their size; 0: 64 MiB
@@ -62,7 +62,7 @@ const (
 	snapshotBytes    = 256 << 20
 )
 
-const defaultElectionTimeout = 500 * time.Millisecond
+const defaultElectionTimeout = time.Second
 
 // check finds what is wrong with c, and fills in defaults.
 func (c *Config) check() error {

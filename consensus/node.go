@@ -198,7 +198,8 @@ func (n *Node) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = peer.RaftID(uint64(n.cfg.ID))
 	c.HeartbeatTimeout, c.ElectionTimeout = n.cfg.ElectionTimeout, n.cfg.ElectionTimeout
-	c.LeaderLeaseTimeout = n.cfg.ElectionTimeout / 2
+	// No read relies on the lease; a longer one spares an overloaded leader.
+	c.LeaderLeaseTimeout = n.cfg.ElectionTimeout * 3 / 4
 	c.TrailingLogs = trailingLogs
 	c.SnapshotThreshold = 1 << 17 // takeSnapshots asks earlier
 	c.NoLegacyTelemetry = true

@@ -56,9 +56,10 @@ type Config struct {
 	Tick              time.Duration // of heartbeats to the leader and of expiry
 	MinSessionTimeout time.Duration
 	MaxSessionTimeout time.Duration
-	// Grace is how long clients are kept while no leader is known to have a
-	// majority. It must be shorter than MinSessionTimeout, so that a client
-	// learns of its disconnection before the rest of the ensemble expires it.
+	// Grace bounds how long clients are kept while no leader is known to have a
+	// majority. A client with a short session goes earlier: after half its
+	// timeout, so that it learns of its disconnection before the rest of the
+	// ensemble expires it.
 	Grace         time.Duration
 	ExtendedTypes bool   // allow TTL znodes
 	EnforceQuota  bool   // hard quotas refuse
@@ -192,9 +193,13 @@ func (w *await) Lost() {
 // Status says how this server stands in the ensemble.
 func (s *Server) Status() Status { return s.agree.Status() }
 
-// Serving reports whether clients are served: whether a leader was known to
-// have a majority a short while ago.
-func (s *Server) Serving() bool { return s.Status().Contact <= s.cfg.Grace }
+// Serving reports whether new clients are served: whether a leader was known
+// to have a majority a short while ago.
+func (s *Server) Serving() bool { return s.Status().Contact <= s.patience(s.cfg.MinSessionTimeout) }
+
+// patience is how long a client with this session timeout is kept without a
+// leader.
+func (s *Server) patience(timeout time.Duration) time.Duration { return min(timeout/2, s.cfg.Grace) }
 
 // Config is what the server was made with.
 func (s *Server) Config() Config { return s.cfg }
@@ -260,6 +265,27 @@ func (s *Server) boundTo(id znode.SessionID) *Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bound[id]
+}
+
+// kickCutOff disconnects the clients that have gone without a leader for too
+// long. Those that have no session yet count as the shortest one.
+func (s *Server) kickCutOff() {
+	contact := s.Status().Contact
+	if contact <= s.patience(s.cfg.MinSessionTimeout) {
+		return
+	}
+	s.mu.Lock()
+	var out []*Conn
+	for c := range s.conns {
+		_, timeout := c.Session()
+		if contact > s.patience(max(timeout, s.cfg.MinSessionTimeout)) {
+			out = append(out, c)
+		}
+	}
+	s.mu.Unlock()
+	for _, c := range out {
+		c.client.Kick(ReasonNoLeader)
+	}
 }
 
 func (s *Server) kickAll(r Reason) {

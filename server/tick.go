@@ -95,9 +95,7 @@ func (s *Server) tick() {
 		case now := <-ticker.C:
 			s.reportHeard()
 			s.expire(now)
-			if !s.Serving() {
-				s.kickAll(ReasonNoLeader)
-			}
+			s.kickCutOff()
 			if now.Sub(lastReap) >= interval {
 				lastReap = now
 				s.reap(now, interval)

@@ -80,7 +80,7 @@ func (n *Node) start(o *Options) error {
 	n.server = server.New(server.Config{
 		ID: state.ServerID(s.MyID), Tick: s.TickTime,
 		MinSessionTimeout: s.MinSessionTimeout, MaxSessionTimeout: s.MaxSessionTimeout,
-		Grace:         min(s.LeaderContactLimit(), s.MinSessionTimeout/2),
+		Grace:         s.LeaderContactLimit(),
 		ExtendedTypes: s.ExtendedTypes, EnforceQuota: s.EnforceQuota, SuperDigest: s.SuperDigest,
 		WatchLimit: s.WatchesPerConnection,
 		Reap: server.ReapConfig{

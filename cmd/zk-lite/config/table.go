@@ -108,7 +108,7 @@ func ensembleRows() []setting {
 		{key: "quorumListenOnAllIPs", flag: "quorum-listen-on-all-ips", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.QuorumListenOnAllIPs },
 			help:  "Listen for the other servers on all interfaces, not on the address in the own line."},
-		{key: "raft.electionTimeout", kind: kindMillis, def: "500", min: 50, max: 60_000,
+		{key: "raft.electionTimeout", kind: kindMillis, def: "1000", min: 50, max: 60_000,
 			field: func(s *Settings) any { return &s.ElectionTimeout },
 			help: "Silence of a leader's host after which another is elected. A dead process is " +
 				"noticed at once."},
