@@ -48,7 +48,7 @@ type fakeEntry struct {
 func newFakeLog(srv *server.Server) *fakeLog {
 	l := &fakeLog{
 		srv: srv, machine: state.New(),
-		entries: make(chan fakeEntry, 1000), stopped: make(chan struct{}),
+		entries: make(chan fakeEntry, 100_000), stopped: make(chan struct{}),
 		status: server.Status{Role: server.RoleStandalone, Leader: 1, Voters: 1},
 		millis: 1_700_000_000_000,
 	}

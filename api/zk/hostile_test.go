@@ -1,0 +1,234 @@
+package zk_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// lines collects log lines above debug.
+type lines struct {
+	mu  sync.Mutex // protects the field below
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func logTo(l *lines) option {
+	return func(_ *serverConfig, z *zkConfig) { z.Logger = slog.New(slog.NewTextHandler(l, nil)) }
+}
+
+// Whatever is no frame ends the connection with one line in the log.
+func TestDoor_BadFrames_AreClosedWithOneLine(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"negative length":  {0xff, 0xff, 0xff, 0xff, 0, 0},
+		"smallest length":  {0x80, 0, 0, 0},
+		"length too large": {0, 0x10, 0, 0, 1, 2, 3},
+		"empty frame":      {0, 0, 0, 0},
+		"short header":     {0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0},
+		"http":             []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+		"bad auth":         {0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 100, 7},
+		"bad sasl":         {0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 102, 7},
+	} {
+		for _, session := range []bool{true, false} {
+			log := &lines{}
+			k := start(t, logTo(log))
+			c := k.dial()
+			if session {
+				c.connect(wire.ConnectRequest{TimeoutMillis: 5000})
+			}
+			c.raw(b)
+			c.closed()
+			if k.eventually("the line", func() bool { return log.String() != "" }); strings.Count(
+				log.String(), "\n") != 1 || !strings.Contains(log.String(), "remote=127.0.0.1:") {
+				t.Errorf("%s, session %v: log %q", name, session, log)
+			}
+		}
+	}
+}
+
+// The largest frame is served, also when it comes in pieces.
+func TestDoor_LargestFrame_IsServed(t *testing.T) {
+	k := start(t)
+	c := k.connect()
+	c.create("/big", "")
+	overhead := len(wire.AppendRequest(nil, wire.RequestHeader{},
+		&wire.SetDataRequest{Path: "/big", Data: []byte{}})) - wire.FrameLengthBytes
+	data := bytes.Repeat([]byte{7}, wire.DefaultMaxFrame-overhead)
+	b := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: wire.OpSetData},
+		&wire.SetDataRequest{Path: "/big", Data: data, Version: -1})
+	b = wire.AppendRequest(b, wire.RequestHeader{Xid: 2, Type: wire.OpGetData},
+		&wire.GetDataRequest{Path: "/big"})
+	for len(b) > 0 {
+		n := min(len(b), 100_003)
+		c.raw(b[:n])
+		b = b[n:]
+	}
+	c.reply(1, wire.OpSetData)
+	if _, x := c.reply(2, wire.OpGetData); !bytes.Equal(x.(*wire.GetDataResponse).Data, data) {
+		t.Error("the data has changed")
+	}
+	c.raw(frame(make([]byte, wire.DefaultMaxFrame+1))[:100])
+	c.closed()
+}
+
+// A length is a claim: until bytes come, it costs nothing.
+func TestDoor_ClaimedLengths_CostNoMemory(t *testing.T) {
+	k := start(t)
+	before := heapAndStacks()
+	const n = 300
+	for range n {
+		c := k.connect()
+		c.frames = nil
+		c.raw([]byte{0, 0xf, 0xff, 0xff, 1, 2})
+	}
+	k.connect().fence()
+	if cost := (heapAndStacks() - before) / n; cost > 64<<10 {
+		t.Errorf("%d bytes a connection", cost)
+	}
+}
+
+// Events that a client does not read end its connection and hold nobody up.
+func TestDoor_DeafWatcher_IsCutOff(t *testing.T) {
+	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxBytes = 64 << 10 })
+	deaf, c := k.connect(), k.connect()
+	if err := deaf.c.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	long := "/" + strings.Repeat("x", 50_000)
+	deaf.want(znode.OK, wire.OpAddWatch, &wire.AddWatchRequest{Path: long})
+	c.create(long, "")
+	k.eventually("the deaf client to be cut off", func() bool {
+		c.want(znode.OK, wire.OpSetData, set(long))
+		return strings.Contains(k.word("wchs"), "0 connections")
+	})
+	c.fence()
+}
+
+// A client that asks for more than it reads is slowed down, not cut off; what
+// waits for it is bounded; it gets everything.
+func TestDoor_SlowReader_IsSlowedDown(t *testing.T) {
+	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxBytes = 4 << 20 })
+	c := k.connect()
+	c.create("/big", string(make([]byte, 500_000)))
+	before := heapAndStacks()
+	const n = 400 // 200 MB
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for i := range n {
+			c.raw(wire.AppendRequest(nil, wire.RequestHeader{Xid: wire.Xid(i), Type: wire.OpGetData},
+				&wire.GetDataRequest{Path: "/big"}))
+		}
+	}()
+	<-sent
+	if grown := heapAndStacks() - before; grown > 20<<20 {
+		t.Errorf("%d MB wait", grown>>20)
+	}
+	for i := range n {
+		if _, x := c.reply(wire.Xid(i), wire.OpGetData); len(x.(*wire.GetDataResponse).Data) != 500_000 {
+			t.Fatal("short data")
+		}
+	}
+}
+
+// A write that makes no progress ends that connection only.
+func TestDoor_StuckClient_IsCut(t *testing.T) {
+	k := start(t, func(_ *serverConfig, z *zkConfig) { z.WriteTimeout = 100 * time.Millisecond })
+	c, other := k.connect(), k.connect()
+	c.create("/big", string(make([]byte, 1_000_000)))
+	var b []byte
+	for range 50 {
+		b = wire.AppendRequest(b, wire.RequestHeader{Xid: 1, Type: wire.OpGetData},
+			&wire.GetDataRequest{Path: "/big"})
+	}
+	c.raw(b)
+	k.eventually("the stuck client to go", func() bool {
+		other.fence()
+		return strings.Contains(k.word("srvr"), "Connections: 2\n")
+	})
+}
+
+// More requests than the server's queue takes: the reader waits, and is freed
+// when the connection is ended while it does.
+func TestDoor_FullQueue_HoldsTheReader(t *testing.T) {
+	k := start(t)
+	c := k.connect()
+	release := k.log.block()
+	const n = 10_000
+	var b []byte
+	for i := range n {
+		b = wire.AppendRequest(b, wire.RequestHeader{Xid: wire.Xid(i), Type: wire.OpSync},
+			&wire.SyncRequest{Path: "/"})
+	}
+	c.raw(b)
+	k.eventually("the queue to be full", func() bool {
+		return strings.Contains(k.word("srvr"), "Outstanding: 4097\n")
+	})
+	release()
+	for i := range n {
+		c.reply(wire.Xid(i), wire.OpSync)
+	}
+}
+
+// Shutting the door ends also those who wait for the log.
+func TestDoor_Shutdown_FreesWhoWaits(t *testing.T) {
+	k := start(t)
+	c := k.connect()
+	k.log.block()
+	var b []byte
+	for i := range 5000 {
+		b = wire.AppendRequest(b, wire.RequestHeader{Xid: wire.Xid(i), Type: wire.OpPing}, nil)
+		b = wire.AppendRequest(b, wire.RequestHeader{Xid: wire.Xid(i), Type: wire.OpGetData},
+			&wire.GetDataRequest{Path: "/"})
+	}
+	c.send(wire.OpSync, &wire.SyncRequest{Path: "/"})
+	c.raw(b)
+	h := k.dial() // in its handshake
+	h.raw(frame((&wire.ConnectRequest{TimeoutMillis: 1000, Password: make([]byte, 16)}).Append(nil)))
+	k.dial() // before it
+	k.eventually("the requests to wait", func() bool {
+		return strings.Contains(k.word("srvr"), "Outstanding: 4097\n")
+	})
+}
+
+// Thousands of connections come and go without leaving anything.
+func TestDoor_Churn_LeavesNothing(t *testing.T) {
+	k := start(t)
+	k.connect().close()
+	before := runtime.NumGoroutine()
+	var clients sync.WaitGroup
+	for w := range 8 {
+		clients.Go(func() {
+			for i := range 50 {
+				c := k.connect()
+				c.want(znode.OK, wire.OpCreate, create(fmt.Sprintf("/%d-%d", w, i), "", znode.Ephemeral))
+				if i%2 == 0 {
+					c.close()
+				}
+				c.c.Close()
+			}
+		})
+	}
+	clients.Wait()
+	k.eventually("all goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
+}
