@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 	"unsafe"
 
 	"github.com/zk-lite/zk-lite/znode"
@@ -78,6 +80,17 @@ func (r *reader) int() int64 {
 	}
 	r.off += n
 	return v
+}
+
+// millis reads a duration in milliseconds. One too long for a time.Duration
+// would come back as another, and differ between a state and its snapshot.
+func (r *reader) millis() time.Duration {
+	v := r.int()
+	if v < 0 || v > int64(math.MaxInt64/time.Millisecond) {
+		r.fail(fmt.Errorf("duration of %d ms", v))
+		return 0
+	}
+	return time.Duration(v) * time.Millisecond
 }
 
 // count reads a number of items that take at least size bytes each.

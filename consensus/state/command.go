@@ -114,8 +114,28 @@ func (c *Command) appendBody(b []byte) []byte {
 	return b
 }
 
-// decode fills c from r, reusing its slices. Strings and data point into r's
-// bytes.
+// Check reports what would make c impossible to decode: an operation that
+// there is not, a negative timeout. Such a command must not get into the log.
+func (c *Command) Check() error {
+	switch {
+	case c.Op < OpCreate || c.Op > OpMember:
+		return fmt.Errorf("unknown operation %d", c.Op)
+	case c.Timeout < 0:
+		return fmt.Errorf("timeout of %v", c.Timeout)
+	}
+	if c.Op != OpMulti {
+		return nil
+	}
+	for i := range c.Ops {
+		if !c.Ops[i].Op.inMulti() {
+			return fmt.Errorf("operation %d inside a multi", c.Ops[i].Op)
+		}
+	}
+	return nil
+}
+
+// decode fills c from r, all of which it must be, reusing c's slices. Strings
+// and data point into r's bytes.
 func (c *Command) decode(r *reader) {
 	ids, ops := c.Identities[:0], c.Ops[:0]
 	*c = Command{Op: Op(r.byte()), Flags: Flags(r.byte()), Session: znode.SessionID(r.int())}
@@ -124,6 +144,9 @@ func (c *Command) decode(r *reader) {
 	}
 	c.Identities, c.Ops = ids, ops
 	c.decodeBody(r)
+	if r.off != len(r.b) {
+		r.fail(fmt.Errorf("%d bytes behind the command", len(r.b)-r.off))
+	}
 }
 
 func (c *Command) decodeBody(r *reader) {
@@ -148,7 +171,7 @@ func (c *Command) decodeBody(r *reader) {
 			c.Ops = append(c.Ops, sub)
 		}
 	case OpCreateSession, OpAttach:
-		c.Timeout = time.Duration(r.int()) * time.Millisecond
+		c.Timeout = r.millis()
 		copy(c.Password[:], r.take(session.PasswordSize))
 	case OpExpireSession:
 		c.Term = r.uint()

@@ -83,7 +83,7 @@ func readEntry(entry []byte) (entryReader, error) {
 func (e *entryReader) group() Group {
 	g := Group{Origin: Origin{ServerID(e.uint()), e.uint()}, First: e.uint(), Count: int(e.uint())}
 	g.Commands = e.take(e.count(1))
-	if g.Count > len(g.Commands) {
+	if g.Count < 0 || g.Count > len(g.Commands) {
 		e.fail(fmt.Errorf("%d commands in %d bytes", g.Count, len(g.Commands)))
 	}
 	return g
@@ -92,6 +92,9 @@ func (e *entryReader) group() Group {
 // CheckGroup reports what would make a group impossible to apply, so that a
 // leader can refuse it before it is in everybody's log.
 func CheckGroup(g *Group) error {
+	if g.Count < 0 || g.Count > len(g.Commands) {
+		return fmt.Errorf("%d commands in %d bytes of server %d", g.Count, len(g.Commands), g.Server)
+	}
 	r := reader{b: g.Commands}
 	var c Command
 	for i := range g.Count {
@@ -103,8 +106,13 @@ func CheckGroup(g *Group) error {
 			return fmt.Errorf("command %d of server %d: %w", g.First+uint64(i), g.Server, err)
 		}
 	}
+	return r.end(g.Server)
+}
+
+// end reports bytes behind a group's last command.
+func (r *reader) end(from ServerID) error {
 	if r.off != len(r.b) {
-		return fmt.Errorf("%d bytes behind the last command of server %d", len(r.b)-r.off, g.Server)
+		return fmt.Errorf("%d bytes behind the last command of server %d", len(r.b)-r.off, from)
 	}
 	return nil
 }

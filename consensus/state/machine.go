@@ -86,6 +86,9 @@ func (m *Machine) Apply(index, term uint64, entry []byte, obs Observer) error {
 			return fmt.Errorf("applying entry %d of term %d: %w", index, term, err)
 		}
 	}
+	if e.err == nil && e.off != len(e.b) {
+		e.fail(fmt.Errorf("%d bytes behind the last group", len(e.b)-e.off))
+	}
 	if e.err != nil {
 		return fmt.Errorf("applying entry %d of term %d: %w", index, term, e.err)
 	}
@@ -113,7 +116,8 @@ func (m *Machine) applyGroup(g *Group, term uint64, timeMillis int64, obs Observ
 		}
 		if seq != have.last+1 {
 			obs.Gap(g.Origin, have.last+1)
-			break
+			m.origins[g.Server] = have
+			return nil
 		}
 		m.command.decode(&body)
 		if body.err != nil {
@@ -124,7 +128,7 @@ func (m *Machine) applyGroup(g *Group, term uint64, timeMillis int64, obs Observ
 		obs.Result(g.Origin, seq, &m.result)
 	}
 	m.origins[g.Server] = have
-	return nil
+	return r.end(g.Server)
 }
 
 // applyCommand applies m.command, reports its events and fills m.result.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -27,6 +26,10 @@ const snapshotMagic = "zkls\x00\x01"
 // without end: a znode is at most a client's frame, the head grows with the
 // sessions (about 40 bytes each).
 const blockMax = 1 << 30
+
+// windowMax bounds what a damaged zstd header can make the decoder allocate;
+// the encoder's level uses 4 MiB.
+const windowMax = 32 << 20
 
 // Snapshot is the state at one index. Write may run in another goroutine.
 type Snapshot struct {
@@ -168,7 +171,7 @@ func Restore(in io.Reader) (*Machine, error) {
 		return nil, fmt.Errorf("reading snapshot: starts with %q, not with %q: not a snapshot, "+
 			"or one of another version", magic, snapshotMagic)
 	}
-	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(windowMax))
 	if err != nil {
 		return nil, fmt.Errorf("reading snapshot: %w", err)
 	}
@@ -213,8 +216,15 @@ func readBlocks(in *bufio.Reader) (*Machine, error) {
 	}
 	r := reader{b: b}
 	n, sum := r.uint(), r.take(8)
-	if r.err != nil || n != count {
+	if r.err != nil || n != count || r.off != len(b) {
 		return nil, fmt.Errorf("holds %d znodes, its end says %d", count, n)
+	}
+	// zstd compares its checksum when the stream ends, and not before.
+	switch _, err := in.ReadByte(); {
+	case err == nil:
+		return nil, errors.New("goes on behind its end")
+	case err != io.EOF:
+		return nil, fmt.Errorf("end: %w", err)
 	}
 	if got := m.Digest(); got != binary.BigEndian.Uint64(sum) {
 		return nil, fmt.Errorf("digest is %016x, its end says %x", got, sum)
@@ -266,7 +276,7 @@ func (m *Machine) readHead(b []byte) error {
 	}
 	for n := r.count(3 + session.PasswordSize); n > 0; n-- {
 		s := session.Session{
-			ID: znode.SessionID(r.int()), Timeout: time.Duration(r.int()) * time.Millisecond,
+			ID: znode.SessionID(r.int()), Timeout: r.millis(),
 		}
 		copy(s.Password[:], r.take(session.PasswordSize))
 		s.Owner = r.uint()

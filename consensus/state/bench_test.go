@@ -1,0 +1,179 @@
+package state
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// nothing is an Observer that does not look.
+type nothing struct{}
+
+func (nothing) Event(*znode.Event)                         {}
+func (nothing) Result(Origin, uint64, *Result)             {}
+func (nothing) Gap(Origin, uint64)                         {}
+func (nothing) SessionOpened(*session.Session)             {}
+func (nothing) SessionAttached(*session.Session, ServerID) {}
+func (nothing) SessionClosed(znode.SessionID, bool)        {}
+func (nothing) QuotaExceeded(string)                       {}
+
+// feeder makes entries of a hundred commands, as a busy leader does.
+type feeder struct {
+	m     *Machine
+	seq   uint64
+	index uint64
+	buf   []byte
+	entry []byte
+}
+
+const perEntry = 100
+
+// make encodes the next entry of commands that next makes.
+func (f *feeder) make(n int, next func(i int) Command) {
+	f.buf = f.buf[:0]
+	for i := range n {
+		c := next(i)
+		f.buf = AppendCommand(f.buf, &c)
+	}
+	f.entry = AppendEntry(nil, 1000, []Group{{Origin: Origin{1, 1}, First: f.seq + 1, Count: n, Commands: f.buf}})
+	f.seq += uint64(n)
+}
+
+func (f *feeder) apply(tb testing.TB) {
+	f.index++
+	if err := f.m.Apply(f.index, 1, f.entry, nothing{}); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func nodePath(i int) string { return fmt.Sprintf("/app%04d/node%06d", i/1000, i) }
+
+// million is a machine with n znodes of 100 bytes.
+func million(tb testing.TB, n int) *feeder {
+	f := &feeder{m: New()}
+	data := make([]byte, 100)
+	for i := 0; i < n; i += 1000 {
+		f.make(1001, func(k int) Command {
+			if k == 0 {
+				return Command{Op: OpCreate, Path: fmt.Sprintf("/app%04d", i/1000), ACL: znode.OpenACL}
+			}
+			return Command{Op: OpCreate, Path: nodePath(i + k - 1), Data: data, ACL: znode.OpenACL}
+		})
+		f.apply(tb)
+	}
+	return f
+}
+
+func setCommand(i int, data []byte) Command {
+	return Command{Op: OpSetData, Path: nodePath(i * 7919 % 1_000_000), Data: data, Version: -1}
+}
+
+// BenchmarkMachine_Apply applies commands to a machine of a million znodes, a
+// hundred in an entry; one iteration is one command.
+func BenchmarkMachine_Apply(b *testing.B) {
+	f := million(b, 1_000_000)
+	data := make([]byte, 100)
+	run := func(name string, next func(i int) Command) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for done := 0; done < b.N; done += perEntry {
+				b.StopTimer()
+				f.make(perEntry, func(i int) Command { return next(done + i) })
+				b.StartTimer()
+				f.apply(b)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commands/s")
+		})
+	}
+	run("set", func(i int) Command { return setCommand(i, data) })
+	run("create+delete", func(i int) Command {
+		if i%2 == 0 {
+			return Command{Op: OpCreate, Path: "/app0001/x", Data: data, ACL: znode.OpenACL}
+		}
+		return Command{Op: OpDelete, Path: "/app0001/x", Version: -1}
+	})
+	run("multi of 3", func(i int) Command {
+		s := setCommand(i, data)
+		return Command{Op: OpMulti, Ops: []Command{{Op: OpCheck, Path: s.Path, Version: -1}, s, setCommand(i+1, data)}}
+	})
+}
+
+// BenchmarkMachine_Memory reports the live heap of a million znodes of 100 bytes.
+func BenchmarkMachine_Memory(b *testing.B) {
+	const n = 1_000_000
+	for b.Loop() {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		f := million(b, n)
+		f.buf, f.entry = nil, nil
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/znode")
+		runtime.KeepAlive(f)
+	}
+}
+
+// BenchmarkMachine_Snapshot writes a snapshot of a million znodes while sets
+// are applied, one command in an entry, and reports the longest of those.
+func BenchmarkMachine_Snapshot(b *testing.B) {
+	f := million(b, 1_000_000)
+	data := make([]byte, 100)
+	var freeze, worst, total time.Duration
+	var size int
+	count := 0
+	for b.Loop() {
+		start := time.Now()
+		s := f.m.Snapshot()
+		freeze = max(freeze, time.Since(start))
+		done := make(chan int)
+		go func() {
+			var n counter
+			if err := s.Write(&n); err != nil {
+				b.Error(err)
+			}
+			s.Release()
+			done <- int(n)
+		}()
+		for size = 0; size == 0; count++ {
+			f.make(1, func(int) Command { return setCommand(count, data) })
+			start := time.Now()
+			f.apply(b)
+			took := time.Since(start)
+			worst, total = max(worst, took), total+took
+			select {
+			case size = <-done:
+			default:
+			}
+		}
+	}
+	b.ReportMetric(float64(freeze.Microseconds()), "freeze-us")
+	b.ReportMetric(float64(worst.Microseconds()), "worst-apply-us")
+	b.ReportMetric(float64(total.Nanoseconds())/float64(count), "mean-apply-ns")
+	b.ReportMetric(float64(size)/1e6, "snapshot-MB")
+}
+
+type counter int
+
+func (c *counter) Write(b []byte) (int, error) { *c += counter(len(b)); return len(b), nil }
+
+// BenchmarkRestore reads a snapshot of a million znodes.
+func BenchmarkRestore(b *testing.B) {
+	var file bytes.Buffer
+	s := million(b, 1_000_000).m.Snapshot()
+	if err := s.Write(&file); err != nil {
+		b.Fatal(err)
+	}
+	s.Release()
+	for b.Loop() {
+		if _, err := Restore(bytes.NewReader(file.Bytes())); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(int64(file.Len()))
+}

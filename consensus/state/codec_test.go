@@ -1,0 +1,155 @@
+package state
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// examples holds a command of every operation, with every field it has.
+func examples() []Command {
+	ids := []znode.ID{{Scheme: "ip", ID: "::1"}, {Scheme: "digest", ID: "u:h"}}
+	acl := []znode.ACL{{Perms: -1, ID: znode.Anyone}, {Perms: 31, ID: ids[1]}}
+	edits := []Command{
+		{Op: OpCreate, Path: "/a", Data: []byte{}, ACL: acl, Mode: -3, Kind: znode.CreateTTL, TTL: -1},
+		{Op: OpDelete, Path: "/a", Version: -1},
+		{Op: OpSetData, Path: "", Data: []byte("data"), Version: 1<<31 - 1},
+		{Op: OpSetACL, Path: "/\xff", ACL: acl, Version: -1 << 31},
+		{Op: OpCheck, Path: "/a", Version: 7},
+	}
+	return append([]Command{
+		{Op: OpMulti, Ops: edits, Identities: ids},
+		{Op: OpMulti},
+		{Op: OpSync, Session: -1 << 63},
+		{Op: OpCreateSession, Session: 5, Timeout: 4 * time.Second, Password: session.Password{1, 15: 2}},
+		{Op: OpCloseSession, Session: 5, Identities: ids, Flags: FlagEnforceQuota},
+		{Op: OpAttach, Session: 5, Timeout: time.Hour, Password: session.Password{3}},
+		{Op: OpExpireSession, Session: 5, Term: 1<<64 - 1},
+		{Op: OpReap, Path: "/c"},
+		{Op: OpMember, Member: Member{ID: 254, Peer: "h:1:2", Client: "h:3", HTTP: "h:4"}},
+	}, edits...)
+}
+
+// normal makes what decoding cannot tell apart equal: null and empty lists.
+func normal(c Command) Command {
+	if len(c.Identities) == 0 {
+		c.Identities = nil
+	}
+	if len(c.Ops) == 0 {
+		c.Ops = nil
+	}
+	if len(c.ACL) == 0 {
+		c.ACL = nil
+	}
+	ops := c.Ops
+	c.Ops = nil
+	for _, o := range ops {
+		c.Ops = append(c.Ops, normal(o))
+	}
+	return c
+}
+
+func TestCommand_Append_RoundTrip(t *testing.T) {
+	var got Command // used again, as Apply does: nothing of the last may stay
+	for _, c := range examples() {
+		b := c.Append([]byte("in front"))[8:]
+		r := reader{b: b}
+		got.decode(&r)
+		if r.err != nil || !reflect.DeepEqual(normal(got), normal(c)) {
+			t.Errorf("%+v came back as %+v, %v", c, got, r.err)
+		}
+		if (got.Data == nil) != (c.Data == nil) {
+			t.Errorf("%+v: null and empty data are confused", c)
+		}
+		for n := range len(b) {
+			short := reader{b: b[:n]}
+			if got.decode(&short); short.err == nil {
+				t.Errorf("%+v: %d of %d bytes were enough", c, n, len(b))
+			}
+		}
+		if err := c.Check(); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	for _, c := range []Command{{}, {Op: 14}, {Op: OpAttach, Timeout: -1}, {Op: OpMulti, Ops: []Command{{Op: OpSync}}}, {Op: OpMulti, Ops: []Command{{Op: OpMulti}}}} {
+		if c.Check() == nil {
+			t.Errorf("%+v passes", c)
+		}
+	}
+}
+
+// TestAppendCommand_LengthLimits: the length in front has two bytes below
+// 1<<14 and more from there.
+func TestAppendCommand_LengthLimits(t *testing.T) {
+	base := Command{Op: OpSetData, Path: "/p"}
+	empty := len(base.Append(nil))
+	for _, size := range []int{0, 1, 100, 127, 128, 1<<14 - 3, 1<<14 - 2, 1<<14 - 1, 1 << 14, 1<<14 + 1, 1<<14 + 2, 1<<21 - 1, 1 << 21, 1<<21 + 1} {
+		c := base
+		// The data's own length grows with it; some sizes cannot be had exactly.
+		c.Data = bytes.Repeat([]byte{7}, max(0, size-empty))
+		for len(c.Append(nil)) > size && len(c.Data) > 0 {
+			c.Data = c.Data[1:]
+		}
+		b := AppendCommand([]byte("before"), &c)
+		if !bytes.HasPrefix(b, []byte("before")) {
+			t.Fatalf("size %d: what was there is damaged", size)
+		}
+		r := reader{b: b[6:]}
+		body := reader{b: r.take(r.count(1))}
+		if r.err != nil || r.off != len(r.b) || !bytes.Equal(body.b, c.Append(nil)) {
+			t.Errorf("size %d: %v, %d bytes of %d", size, r.err, r.off, len(r.b))
+		}
+	}
+}
+
+func FuzzCommand(f *testing.F) {
+	for _, c := range examples() {
+		f.Add(c.Append(nil))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var c, again Command
+		r := reader{b: b}
+		if c.decode(&r); r.err != nil {
+			return
+		}
+		r = reader{b: c.Append(nil)}
+		again.decode(&r)
+		if r.err != nil || !reflect.DeepEqual(normal(again), normal(c)) {
+			t.Errorf("%x decodes to %+v, which decodes to %+v, %v", b, c, again, r.err)
+		}
+	})
+}
+
+// FuzzApply feeds bytes as an entry. Nothing may panic, two machines must end
+// alike, and a group's bytes must be acceptable to CheckGroup, which protects
+// the log, exactly if Apply accepts them.
+func FuzzApply(f *testing.F) {
+	var group []byte
+	for _, c := range examples() {
+		f.Add(AppendCommand(nil, &c), 1)
+		group = AppendCommand(group, &c)
+	}
+	f.Add(group, len(examples()))
+	f.Add(AppendEntry(nil, 5, []Group{{Origin: Origin{1, 1}, First: 1, Count: len(examples()), Commands: group}}), -1)
+	f.Fuzz(func(t *testing.T, b []byte, count int) {
+		var digest [2]uint64
+		for i := range digest {
+			m := New()
+			_ = m.Apply(1, 1, b, &recorder{})
+			digest[i] = m.Digest()
+		}
+		if digest[0] != digest[1] {
+			t.Error("two machines differ")
+		}
+		g := Group{Origin: Origin{1, 1}, First: 1, Count: count, Commands: b}
+		check := CheckGroup(&g)
+		apply := New().Apply(1, 1, AppendEntry(nil, 5, []Group{g}), &recorder{})
+		if (check == nil) != (apply == nil) {
+			t.Errorf("CheckGroup: %v; Apply: %v", check, apply)
+		}
+	})
+}

@@ -1,0 +1,236 @@
+package state
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// randomCommand draws from a small world, so that most things happen often.
+func randomCommand(r *rand.Rand, depth int) Command {
+	path := ""
+	for range 1 + r.IntN(3) {
+		path += "/" + string(rune('a'+r.IntN(3)))
+	}
+	if r.IntN(6) == 0 {
+		path = "/zookeeper/quota/a" + []string{"", "/zookeeper_limits", "/zookeeper_stats"}[r.IntN(3)]
+	}
+	s := znode.SessionID(r.IntN(5))
+	ids := []znode.ID{{Scheme: "digest", ID: fmt.Sprintf("u%d:h", r.IntN(2))}}
+	acl := [][]znode.ACL{znode.OpenACL, {{Perms: 31, ID: znode.AuthIDs}}, nil}[min(2, r.IntN(12))]
+	if acl == nil || r.IntN(3) > 0 {
+		acl = znode.OpenACL
+	}
+	c := Command{
+		Op: Op(1 + r.IntN(13)), Session: s, Flags: Flags(r.IntN(4)), Identities: ids, Path: path, ACL: acl,
+		Data: []byte(fmt.Sprintf("count=%d,bytes=%d", r.IntN(9), r.IntN(99))), Version: znode.Version(r.IntN(3) - 1),
+		Mode: znode.Mode(r.IntN(7)), Kind: znode.CreateKind(r.IntN(3)), TTL: int64(r.IntN(20)),
+		Timeout: time.Duration(r.IntN(9)) * time.Second, Password: session.Password{byte(r.IntN(8) / 7)},
+		Term: uint64(1 + r.IntN(3)), Member: Member{ID: ServerID(1 + r.IntN(3)), Peer: fmt.Sprint(r.IntN(2))},
+	}
+	if r.IntN(2) == 0 {
+		c.Op = OpCreate
+	}
+	if r.IntN(3) == 0 {
+		c.Session = 0
+	}
+	switch {
+	case depth > 0 && !c.Op.inMulti():
+		c.Op = OpSetData
+	case c.Op == OpMulti:
+		for range r.IntN(4) {
+			c.Ops = append(c.Ops, randomCommand(r, 1))
+		}
+	}
+	return c
+}
+
+// randomEntry is one entry of up to three servers; now and then a group comes
+// twice, or is left out so that there is a gap, or a server starts anew.
+func randomEntry(g *rig, r *rand.Rand, lives []uint64) []byte {
+	var groups []Group
+	for range 1 + r.IntN(3) {
+		s := r.IntN(len(lives))
+		if r.IntN(40) == 0 {
+			lives[s]++
+		}
+		var cmds []Command
+		for range r.IntN(5) {
+			cmds = append(cmds, randomCommand(r, 0))
+		}
+		x := g.group(Origin{ServerID(s + 1), lives[s]}, cmds...)
+		switch r.IntN(15) {
+		case 0: // lost, and sent again later by nobody: a new life
+			lives[s]++
+		case 1:
+			groups = append(groups, x, x)
+		default:
+			groups = append(groups, x)
+		}
+	}
+	g.time += int64(r.IntN(10))
+	return AppendEntry(nil, g.time, groups)
+}
+
+// write takes a snapshot and encodes it.
+func write(tb testing.TB, m *Machine) []byte {
+	tb.Helper()
+	s := m.Snapshot()
+	defer s.Release()
+	var b bytes.Buffer
+	if err := s.Write(&b); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestMachine_Random_SameLogSameState applies one random log to two machines,
+// and to a third that is thrown away again and again and restored from a
+// snapshot of the first. After every entry all must have the same digest and
+// have told their observers the same.
+func TestMachine_Random_SameLogSameState(t *testing.T) {
+	r := newRand(t)
+	for range 4 {
+		g, lives := newRig(t), []uint64{1, 1, 1}
+		ms := []*Machine{New(), New(), New()}
+		for index := uint64(1); index <= 300; index++ {
+			if r.IntN(60) == 0 {
+				g.term++
+			}
+			if r.IntN(12) == 0 {
+				s := ms[0].Snapshot()
+				restored, err := Restore(bytes.NewReader(write(t, ms[0])))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if restored.Index() != ms[0].Index() || restored.Zxid() != ms[0].Zxid() || s.Index() != ms[0].Index() {
+					t.Fatalf("restored index %d zxid %v", restored.Index(), restored.Zxid())
+				}
+				s.Release()
+				ms[2] = restored
+			}
+			entry, voters := randomEntry(g, r, lives), map[ServerID]bool(nil)
+			if r.IntN(20) == 0 {
+				voters = map[ServerID]bool{1: true, 2: r.IntN(2) == 0, 3: r.IntN(2) == 0}
+				if r.IntN(2) == 0 {
+					delete(voters, 3)
+				}
+			}
+			var want []string
+			var digest uint64
+			for i, m := range ms {
+				rec := &recorder{}
+				if voters != nil {
+					m.Configure(index, g.term, voters, rec)
+				} else if err := m.Apply(index, g.term, slices.Clone(entry), rec); err != nil {
+					t.Fatal(err)
+				}
+				if i == 0 {
+					want, digest = rec.lines, m.Digest()
+				}
+				if !slices.Equal(rec.lines, want) || m.Digest() != digest {
+					t.Fatalf("entry %d: machine %d told\n%s\nthe first told\n%s", index, i,
+						strings.Join(rec.lines, "\n"), strings.Join(want, "\n"))
+				}
+			}
+		}
+		if ms[0].Tree().Size().Znodes < 10 || ms[0].Sessions().Len() == 0 {
+			t.Errorf("a dull run: %+v, %d sessions", ms[0].Tree().Size(), ms[0].Sessions().Len())
+		}
+	}
+}
+
+// busy is a machine with something of everything.
+func busy(tb testing.TB) *Machine {
+	g := newRig(tb)
+	r := rand.New(rand.NewPCG(1, 2))
+	lives := []uint64{1, 1, 1}
+	for range 200 {
+		g.index++
+		if err := g.m.Apply(g.index, 1, randomEntry(g, r, lives), &recorder{}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	g.m.Configure(g.index+1, 1, map[ServerID]bool{1: true, 2: false}, g.rec)
+	return g.m
+}
+
+// TestRestore_Damage_IsAnError cuts a snapshot off at every byte and flips a
+// bit of every byte: an error, never a panic or another state.
+func TestRestore_Damage_IsAnError(t *testing.T) {
+	want := busy(t)
+	good := write(t, want)
+	if m, err := Restore(bytes.NewReader(good)); err != nil || !same(m, want) {
+		t.Fatal("undamaged: ", err)
+	}
+	for n := range good {
+		if _, err := Restore(bytes.NewReader(good[:n])); err == nil {
+			t.Fatalf("cut off at %d of %d: no error", n, len(good))
+		}
+	}
+	r := newRand(t)
+	for n := range good {
+		bad := slices.Clone(good)
+		bad[n] ^= 1 << r.IntN(8)
+		// Some bits of a zstd stream mean nothing; then the state is the same.
+		if m, err := Restore(bytes.NewReader(bad)); err == nil && !same(m, want) {
+			t.Errorf("byte %d of %d flipped from %02x to %02x: another state", n, len(good), good[n], bad[n])
+		}
+	}
+	if _, err := Restore(bytes.NewReader(append(slices.Clone(good), 0))); err == nil {
+		t.Error("a byte behind the end: no error")
+	}
+}
+
+// same compares all of two states.
+func same(a, b *Machine) bool {
+	return a.Digest() == b.Digest() && a.index == b.index && a.time == b.time && a.zxid == b.zxid
+}
+
+// brokenWriter fails after a number of bytes.
+type brokenWriter struct{ left int }
+
+func (w *brokenWriter) Write(b []byte) (int, error) {
+	if len(b) > w.left {
+		return 0, fmt.Errorf("disk full")
+	}
+	w.left -= len(b)
+	return len(b), nil
+}
+
+func TestSnapshot_Write_ReportsErrors(t *testing.T) {
+	m := busy(t)
+	size := len(write(t, m))
+	for n := 0; n < size; n += 97 {
+		s := m.Snapshot()
+		if err := s.Write(&brokenWriter{n}); err == nil || !strings.Contains(err.Error(), "writing snapshot: disk full") {
+			t.Errorf("room for %d of %d bytes: %v", n, size, err)
+		}
+		s.Release()
+	}
+}
+
+// FuzzRestore feeds the blocks within the zstd stream, and raw bytes.
+func FuzzRestore(f *testing.F) {
+	good := write(f, New())
+	f.Add(good)
+	f.Add(write(f, busy(f)))
+	f.Add(good[:len(good)/2])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := Restore(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		again, err := Restore(bytes.NewReader(write(t, m)))
+		if err != nil || again.Digest() != m.Digest() {
+			t.Errorf("a restored machine does not survive another snapshot: %v", err)
+		}
+	})
+}
