@@ -1,0 +1,86 @@
+//go:build interop
+
+package conformance_test
+
+import (
+	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// quotas keeps to what is the same in 3.8 and 3.9: soft limits, which refuse
+// nothing, and the figures that the server keeps.
+func quotas() []step {
+	const limits, stats = "/zookeeper/quota/qu/zookeeper_limits", "/zookeeper/quota/qu/zookeeper_stats"
+	return []step{
+		a.create("/qu", str("1234"), 0), a.create("/qu/1", str("12"), 0),
+		a.create("/zookeeper/quota/qu", null, 0), a.create(limits, str("count=3,bytes=10"), 0),
+		a.create(stats, str("count=0,bytes=0"), 0), a.get(stats, true), b.get(limits, false),
+		a.create("/qu/2", str("1"), 0), a.get(stats, false), a.create("/qu/3", str("12345"), 0),
+		a.set("/qu/3", str("1"), -1), a.get(stats, false), a.delete("/qu/3", -1), b.get(stats, false),
+		a.set("/qu", null, -1), a.multi(a.create("/qu/4", str("12"), 0), a.delete("/qu/2", -1)),
+		c.get(stats, false), a.create("/qu/4/e", str("123"), znode.Ephemeral), a.get(stats, false),
+		a.delete("/qu/4/e", -1), a.set(limits, str("count=1,bytes=-1"), -1), a.create("/qu/5", null, 0),
+		a.get(stats, false), a.delete(stats, -1), a.delete(limits, -1),
+		a.delete("/zookeeper/quota/qu", -1), a.create("/qu/6", null, 0),
+	}
+}
+
+// pipelines sends many requests at once: each sees what those before it did.
+func pipelines() []step {
+	return []step{
+		a.burst(a.create("/pl", null, 0), a.create("/pl/1", null, 0), a.set("/pl/1", str("1"), 0),
+			a.get("/pl/1", false), a.set("/pl/1", str("2"), 0), a.exists("/pl/1", false), a.ping(),
+			a.delete("/pl/1", 1), a.get("/pl/1", true), a.ls2("/pl", false), a.sync("/pl")),
+		b.burst(b.create("/pl/s-", null, 2), b.create("/pl/s-", null, 2), b.ls("/pl", false),
+			b.create("/pl/s-", null, 2), b.delete("/pl/s-0000000002", -1), b.ls("/pl", true),
+			b.create("/pl/s-", null, 2), b.ls("/pl", false)),
+		c.burst(c.multi(c.create("/pl/m", null, 0), c.check("/none", -1)), c.exists("/pl/m", false),
+			c.multi(c.create("/pl/m", null, 0)), c.exists("/pl/m", false),
+			c.multi(c.create("/pl/m", null, 0)), c.whoAmI()),
+		a.burst(a.getACL("/pl"), a.addWatch("/pl", persistent), a.create("/pl/w", null, 0),
+			a.removeWatches("/pl", wire.WatcherAny), a.create("/pl/w2", null, 0)),
+	}
+}
+
+func sessions() []step {
+	return []step{
+		x.connect(1), x.create("/ses", null, 0), x.create("/ses/e", null, znode.Ephemeral),
+		x.resume(1), x.exists("/ses/e", false), x.resume(2), x.create("/ses/e2", null, znode.Ephemeral),
+		x.ephemerals("/ses"), x.drop(), x.resume(3), x.ephemerals("/ses"), x.set("/ses/e", str("3"), 0),
+		a.ls("/ses", true), a.exists("/ses/e", true),
+		x.burst(x.create("/ses/last", null, 0), x.close(), x.create("/ses/too-late", null, 0)),
+		a.ls2("/ses", false), x.connect(2), x.auth("digest", cluster.SuperCredentials),
+		x.whoAmI(), x.resume(2), x.whoAmI(), x.close(),
+	}
+}
+
+// nonsense is what no client sends. Those that end the connection are followed
+// by a resume, so that the session ends in order.
+func nonsense() []step {
+	header := func(xid, op byte) []byte { return []byte{0, 0, 0, xid, 0, 0, 0, op} }
+	frame := func(payload []byte) []byte { return append([]byte{0, 0, 0, byte(len(payload))}, payload...) }
+	var s []step
+	s = append(s, d.connect(1))
+	for _, op := range []wire.OpCode{0, 10, 13, 23, 99, 108, 500, -1, -100} {
+		s = append(s, d.do(op, &wire.CheckRequest{Path: "/", Version: -1}), d.resume(1), d.exists("/", false))
+	}
+	for _, op := range []wire.OpCode{wire.OpCreate, wire.OpGetData, wire.OpMulti, wire.OpSetWatches,
+		wire.OpAuth, wire.OpSync, wire.OpAddWatch} {
+		// A body that ends too early, or claims more than there is.
+		s = append(s, d.do(op, nil), d.do(op, &wire.ExistsRequest{}), d.resume(1))
+	}
+	s = append(s, d.do(wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: -1}),
+		d.do(wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: 5}),
+		d.do(wire.OpExists, &wire.SetDataRequest{Path: "/", Data: str("more than asked for")}),
+		d.raw(frame(append(header(99, 3), 0x7f, 0xff, 0xff, 0xff))...), d.resume(2),
+		d.raw(0, 0, 0, 0), d.resume(2), d.raw(0xff, 0xff, 0xff, 0xff), d.resume(2),
+		d.raw(0x00, 0x10, 0x00, 0x00), d.resume(2), d.raw(frame([]byte{0, 0, 0})...), d.resume(2),
+		d.do(wire.OpDeleteContainer, &wire.DeleteContainerRequest{Path: "/none"}),
+		d.create("/container-", null, 2), d.createContainer("/con", 4),
+		d.do(wire.OpDeleteContainer, &wire.DeleteContainerRequest{Path: "/con"}),
+		d.create("/plain", null, 0),
+		d.do(wire.OpDeleteContainer, &wire.DeleteContainerRequest{Path: "/plain"}),
+		d.do(wire.OpSASL, &wire.SASLRequest{}), d.resume(2))
+	return append(s, d.close())
+}
