@@ -44,6 +44,7 @@ type call struct {
 	size     int    // bytes that it counts for in the queue
 	internal bool   // the client's own: exempt from the queue's bounds
 	watch    *Watch // to be registered if the reply says that it is armed
+	marks    *Watch // whose pushed is to be kept in mark, or nil
 	done     chan struct{}
 
 	// Protected by Client.mu while the operation is queued.
@@ -53,7 +54,7 @@ type call struct {
 
 	// Written before done is closed, read after.
 	zxid znode.Zxid // of the reply, or 0
-	mark uint64     // what call.watch.pushed was when the reply came (Cache)
+	mark uint64     // what marks.pushed was when the reply came (Cache)
 	err  error      // without operation and path
 }
 

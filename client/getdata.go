@@ -64,3 +64,15 @@ func (c *Client) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, e
 func (c *Client) GetWAsync(ctx context.Context, path string) *Pending[GetReply] {
 	return c.getData(ctx, path, true)
 }
+
+// getDataMarked is GetAsync for a cache: it notes how many events of w had come
+// before the reply.
+func (c *Client) getDataMarked(ctx context.Context, path string, w *Watch) *Pending[GetReply] {
+	op := new(getDataOp)
+	op.marks = w
+	if c.prepare(&op.call, wire.OpGetData, path, false) {
+		op.req = wire.GetDataRequest{Path: op.full}
+		c.submit(ctx, op)
+	}
+	return &op.Pending
+}

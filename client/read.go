@@ -174,7 +174,9 @@ func (c *Client) answered(l *link, h wire.ReplyHeader) (operation, error) {
 			p.watch.kind = watchExist
 		}
 		c.watches.settleLocked(p, armed)
-		p.mark = p.watch.pushed
+	}
+	if p.marks != nil {
+		p.mark = p.marks.pushed
 	}
 	if s, ok := op.(restorer); ok {
 		s.settledLocked(h)
