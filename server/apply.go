@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -65,7 +66,7 @@ func (s *Server) QuotaExceeded(path string) {
 		if len(s.quota) >= 1000 {
 			clear(s.quota) // bounded; at worst a line is repeated
 		}
-		s.quota[path] = now
+		s.quota[strings.Clone(path)] = now // it lies in a log entry
 	}
 	s.mu.Unlock()
 	if !quiet {

@@ -81,6 +81,9 @@ type Conn struct {
 	session znode.SessionID
 	timeout time.Duration
 	closed  bool
+	// broken says that a result is missing: what is asked from now on would be
+	// given the answers to earlier requests.
+	broken bool
 }
 
 // NewConn registers a client with the identities its connection has by itself,
@@ -157,7 +160,10 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 		return err
 	}
 	if err := c.server.agree.Propose(cmd, c); err != nil {
-		c.client.Kick(ReasonStopping) // the queue has a hole: no later answer can be right
+		c.mu.Lock()
+		c.broken = true // earlier requests still get their answers
+		c.mu.Unlock()
+		c.client.Kick(ReasonStopping)
 		return err
 	}
 	return nil
@@ -167,11 +173,11 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 func (c *Conn) enqueue(op Op, write bool) (queued bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.queue.len() >= maxQueue && !c.closed {
+	for c.queue.len() >= maxQueue && !c.closed && !c.broken {
 		c.room.Wait()
 	}
 	switch {
-	case c.closed:
+	case c.closed, c.broken:
 		return false, ErrClosed
 	case !write && c.queue.len() == 0:
 		return false, nil
@@ -211,7 +217,15 @@ func (c *Conn) Applied(r *state.Result) {
 }
 
 // Lost implements Waiter: the oldest write's result will never be known here.
-func (c *Conn) Lost() { c.client.Kick(ReasonReset) }
+// The requests behind it are given up too. The results of those that are still
+// to be applied find no request and are dropped.
+func (c *Conn) Lost() {
+	c.mu.Lock()
+	c.broken, c.queue = true, ring{}
+	c.mu.Unlock()
+	c.room.Broadcast()
+	c.client.Kick(ReasonReset)
+}
 
 // Notify implements watch.Sink. Whoever may not read the znode does not learn
 // of the event (ZooKeeper's CVE-2024-23944); the watch is used up all the same.

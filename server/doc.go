@@ -35,7 +35,8 @@
 // Op, must not block: a slow client's outbox is bounded and the client loses
 // its connection, nobody else waits.
 //
-// The locks, in the order in which they may be taken: view, Conn.mu, then what
-// a door has of its own (an outbox) or watch.Manager's. Nothing is called out
-// to network, disk or raft under any of them.
+// The locks, in the order in which they may be taken: view, Server.mu or the
+// leadership's, Conn.mu, then what a door has of its own (an outbox) or
+// watch.Manager's. Nothing is called out to network, disk or raft under any of
+// them.
 package server

@@ -159,8 +159,12 @@ func (s *Server) Propose(c *state.Command, w Waiter) error {
 
 // Do proposes a command and waits for its result, of which it returns a copy
 // without the parts that are valid only during delivery. When ctx ends first,
-// the error is ctx's and the outcome is unknown.
+// the error is ctx's and the outcome is unknown, unless it had ended before the
+// call: then nothing is sent.
 func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return state.Result{}, err // nothing has been sent
+	}
 	w := &await{done: make(chan struct{})}
 	if err := s.Propose(c, w); err != nil {
 		return state.Result{}, err

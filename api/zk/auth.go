@@ -1,6 +1,8 @@
 package zk
 
 import (
+	"slices"
+
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
@@ -41,6 +43,9 @@ func (c *conn) authenticate(q *wire.AuthRequest) bool {
 			return false
 		}
 		for _, id := range c.door.srv.Authenticate(string(q.Auth)) {
+			if slices.Contains(c.sc.Load().Identities(), id) {
+				continue
+			}
 			if c.idBytes += len(id.Scheme) + len(id.ID); c.idBytes > maxIdentityBytes {
 				return false
 			}

@@ -2,8 +2,10 @@ package zk_test
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
 	"runtime"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -51,23 +53,58 @@ func benchmark(b *testing.B, op wire.OpCode, body wire.Request) {
 }
 
 // BenchmarkDoor_IdleConnection measures the memory of a connection with a
-// session that does nothing, its server.Conn and goroutine included and the
-// session's replicated record too.
+// session that does nothing: the door's, the server's, net's, the goroutine's
+// stack and the session's replicated record. The clients are bare sockets,
+// whose memory is the kernel's. Two requests have gone over each.
 func BenchmarkDoor_IdleConnection(b *testing.B) {
 	k := start(b, func(s *serverConfig, _ *zkConfig) { s.Tick = idleTick; s.Grace = idleTick })
-	const n = 2000
+	const n = 3000
+	q := wire.ConnectRequest{TimeoutMillis: 40_000, Password: make([]byte, 16)}
+	hello := frame(q.Append(nil))
+	ping := wire.AppendRequest(nil, wire.RequestHeader{Xid: -2, Type: wire.OpPing}, nil)
+	get := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: wire.OpGetData},
+		&wire.GetDataRequest{Path: "/"})
 	for b.Loop() {
 		before := heapAndStacks()
-		conns := make([]net.Conn, 0, n)
+		sockets := make([]int, 0, n)
 		for range n {
-			c := k.connect()
-			conns = append(conns, c.c)
-			c.frames = nil
+			s := bareSocket(b, k.addr)
+			for _, request := range [][]byte{hello, ping, get} {
+				exchangeBare(b, s, request)
+			}
+			sockets = append(sockets, s)
 		}
-		b.ReportMetric(float64(heapAndStacks()-before)/n, "B/conn+client")
-		for _, c := range conns {
-			c.Close()
+		b.ReportMetric(float64(heapAndStacks()-before)/n, "B/connection")
+		for _, s := range sockets {
+			if err := syscall.Close(s); err != nil {
+				b.Fatal(err)
+			}
 		}
+		k.eventually("the connections to go", func() bool {
+			return !strings.Contains(k.word("wchs")+k.word("srvr"), "Connections: 3")
+		})
+	}
+}
+
+func bareSocket(b *testing.B, addr string) int {
+	ap := netip.MustParseAddrPort(addr)
+	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		err = syscall.Connect(s, &syscall.SockaddrInet4{Port: int(ap.Port()), Addr: ap.Addr().As4()})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func exchangeBare(b *testing.B, s int, request []byte) {
+	if _, err := syscall.Write(s, request); err != nil {
+		b.Fatal(err)
+	}
+	var reply [256]byte
+	if n, err := syscall.Read(s, reply[:]); err != nil || n < wire.ReplyHeaderBytes {
+		b.Fatal(n, err)
 	}
 }
 

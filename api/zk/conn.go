@@ -165,6 +165,10 @@ func (c *conn) lastWords(err error) error {
 	if err != nil && !c.out.isEnding() {
 		return err
 	}
+	// The linger timer ends this, and no deadline from before.
+	if c.net.SetReadDeadline(time.Time{}) != nil {
+		return err
+	}
 	for {
 		c.in.discard()
 		if fillErr := c.in.fill(); fillErr != nil {

@@ -111,6 +111,11 @@ func (d *Door) isStopping() bool {
 // admit starts the goroutine of a connection that is within the limits; one
 // beyond them is closed without a word, as ZooKeeper does.
 func (d *Door) admit(nc net.Conn) {
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		// Sessions have heartbeats of their own, and thousands of idle
+		// connections should cost nothing. ZooKeeper has it off, too.
+		_ = tcp.SetKeepAlive(false)
+	}
 	c := newConn(d, nc)
 	d.mu.Lock()
 	over := ""

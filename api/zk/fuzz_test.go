@@ -22,7 +22,8 @@ func everyRequest() [][]byte {
 	for _, op := range []wire.OpCode{wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer} {
 		add(op, &wire.CreateRequest{Path: "/f", Data: []byte("x"), ACL: acl, Mode: 2})
 	}
-	add(wire.OpCreateTTL, &wire.CreateTTLRequest{Path: "/t", ACL: znode.OpenACL, Mode: 5, TTLMillis: 1})
+	add(wire.OpCreateTTL, &wire.CreateTTLRequest{
+		Path: "/t", ACL: znode.OpenACL, Mode: znode.PersistentTTL, TTLMillis: 1})
 	add(wire.OpDelete, del("/f"))
 	add(wire.OpExists, &wire.ExistsRequest{Path: "/f", Watch: true})
 	add(wire.OpGetData, &wire.GetDataRequest{Path: "/", Watch: true})

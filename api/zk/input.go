@@ -15,8 +15,8 @@ import (
 // single request fit.
 const smallInput = 512
 
-// busyFor is how long a connection keeps its larger buffer after the last
-// read that needed it.
+// busyFor is how long a connection keeps a larger buffer after the last read
+// that needed it.
 const busyFor = time.Second
 
 // input collects a connection's bytes into frames. It belongs to the reader.
@@ -32,7 +32,8 @@ type input struct {
 	buf      []byte
 	from, to int
 	pooled   *buffer   // buf's, if it is from the pool
-	until    time.Time // the read deadline that watches over the larger buffer
+	needed   time.Time // when the larger buffer was last of use
+	until    time.Time // the read deadline that watches over it
 	small    [smallInput]byte
 }
 
@@ -92,11 +93,17 @@ func (in *input) fill() error {
 func (in *input) fillOpen(now time.Time) error {
 	for {
 		in.makeRoom()
+		if in.have() == 0 && now.Sub(in.needed) > busyFor {
+			in.shrink()
+		}
 		if err := in.watch(now); err != nil {
 			return fmt.Errorf("setting a read deadline: %w", err)
 		}
 		n, err := in.conn.Read(in.buf[in.to:])
 		in.to += n
+		if n >= smallInput {
+			in.needed = now
+		}
 		if n > 0 {
 			return nil
 		}
@@ -104,9 +111,6 @@ func (in *input) fillOpen(now time.Time) error {
 			return err
 		}
 		now = time.Now()
-		if in.have() == 0 {
-			in.shrink()
-		}
 	}
 }
 
@@ -133,9 +137,6 @@ func (in *input) makeRoom() {
 	}
 	if in.have() == 0 {
 		in.from, in.to = 0, 0
-		if len(in.buf) > bufferBytes {
-			in.shrink()
-		}
 		return
 	}
 	if in.to < len(in.buf) {

@@ -82,7 +82,8 @@ func (r *request) setWatches(v *server.View) {
 		persistent, recursive = body.PersistentWatches, body.PersistentRecursiveWatches
 	}
 	code, all := znode.OK, everything()
-	restore := func(paths []string, mode watch.Mode, missed func(znode.Stat, znode.Error) znode.EventType) {
+	type look func(znode.Stat, znode.Error) znode.EventType
+	restore := func(paths []string, mode watch.Mode, missed look) {
 		for _, path := range paths {
 			event := znode.EventType(0)
 			if missed != nil {

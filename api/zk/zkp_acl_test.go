@@ -47,6 +47,9 @@ func TestZKP_Auth_FailureCloses(t *testing.T) {
 // Credentials without end cost the client its connection, not our memory.
 func TestZKP_Auth_IdentitiesAreBounded(t *testing.T) {
 	c := start(t).connect()
+	for range 1000 {
+		c.auth("digest", "the-same-user:again-and-again") // counts once
+	}
 	for i := range 100 {
 		h, _ := c.call(wire.OpAuth, &wire.AuthRequest{
 			Scheme: "digest", Auth: append(make([]byte, 1000), byte(i), ':')})
@@ -111,7 +114,8 @@ func TestZKP_ACL_NeededPermissions(t *testing.T) {
 		}
 	}
 	c := k.connect()
-	admin.want(znode.OK, wire.OpCreate, &wire.CreateRequest{Path: "/none", ACL: one(0, "world", "anyone")})
+	admin.want(znode.OK, wire.OpCreate,
+		&wire.CreateRequest{Path: "/none", ACL: one(0, "world", "anyone")})
 	c.want(znode.OK, wire.OpSync, &wire.SyncRequest{Path: "/none"})
 	c.want(znode.OK, wire.OpAddWatch, &wire.AddWatchRequest{Path: "/none"})
 	c.want(znode.OK, wire.OpSetWatches, &wire.SetWatchesRequest{

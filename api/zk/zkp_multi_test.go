@@ -7,7 +7,9 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-func op(t wire.OpCode, body wire.Request) wire.MultiOp { return wire.MultiOp{Type: t, Request: body} }
+func op(t wire.OpCode, body wire.Request) wire.MultiOp {
+	return wire.MultiOp{Type: t, Request: body}
+}
 
 func (c *client) multi(ops ...wire.MultiOp) (wire.ReplyHeader, []wire.MultiResult) {
 	c.t.Helper()
@@ -151,18 +153,18 @@ func TestZKP_MultiRead_ErrorsArePerOperation(t *testing.T) {
 	c := start(t).connect()
 	c.create("/a", "data")
 	c.create("/a/b", "")
-	x := ok[*wire.MultiResponse](c, wire.OpMultiRead, &wire.MultiRequest{Read: true, Ops: []wire.MultiOp{
+	reads := []wire.MultiOp{
 		op(wire.OpGetData, &wire.GetDataRequest{Path: "/a", Watch: true}),
 		op(wire.OpGetData, &wire.GetDataRequest{Path: "/none"}),
 		op(wire.OpGetChildren, &wire.GetChildrenRequest{Path: "/a", Watch: true}),
-	}})
+	}
+	x := ok[*wire.MultiResponse](c, wire.OpMultiRead, &wire.MultiRequest{Read: true, Ops: reads})
 	if len(x.Results) != 3 || string(x.Results[0].Response.(*wire.GetDataResponse).Data) != "data" ||
 		x.Results[1].Err != znode.ErrNoNode || x.Results[1].Type != wire.OpError ||
 		x.Results[2].Response.(*wire.GetChildrenResponse).Children[0] != "b" {
 		t.Errorf("%+v", x)
 	}
-	c.want(znode.OK, wire.OpSetData, &wire.SetDataRequest{Path: "/a", Version: -1}) // no watch was left
-	c.want(znode.ErrMarshalling, wire.OpMultiRead, &wire.MultiRequest{Read: true, Ops: []wire.MultiOp{
-		op(wire.OpDelete, &wire.DeleteRequest{Path: "/a"}),
-	}})
+	c.want(znode.OK, wire.OpSetData, set("/a")) // no watch was left
+	c.want(znode.ErrMarshalling, wire.OpMultiRead, &wire.MultiRequest{
+		Read: true, Ops: []wire.MultiOp{op(wire.OpDelete, del("/a"))}})
 }

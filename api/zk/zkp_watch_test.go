@@ -105,8 +105,9 @@ func TestZKP_Watch_EventBeforeReply(t *testing.T) {
 		read := c.send(wire.OpGetData, &wire.GetDataRequest{Path: "/a"})
 		c.event(znode.EventDataChanged, "/a")
 		c.reply(xid, wire.OpSetData)
-		if _, x := c.reply(read, wire.OpGetData); x.(*wire.GetDataResponse).Stat.Version != znode.Version(i+1) {
-			t.Fatalf("round %d: %+v", i, x)
+		_, x := c.reply(read, wire.OpGetData)
+		if v := x.(*wire.GetDataResponse).Stat.Version; v != znode.Version(i+1) {
+			t.Fatalf("round %d: version %d", i, v)
 		}
 	}
 }
@@ -267,6 +268,7 @@ func TestZKP_Watch_LimitIsThrottled(t *testing.T) {
 	}
 	c.want(znode.ErrThrottled, wire.OpGetData, &wire.GetDataRequest{Path: "/", Watch: true})
 	c.want(znode.ErrThrottled, wire.OpExists, &wire.ExistsRequest{Path: "/none", Watch: true})
-	c.want(znode.ErrThrottled, wire.OpSetWatches, &wire.SetWatchesRequest{ExistWatches: []string{"/9"}})
+	c.want(znode.ErrThrottled, wire.OpSetWatches,
+		&wire.SetWatchesRequest{ExistWatches: []string{"/9"}})
 	c.want(znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: "/"})
 }

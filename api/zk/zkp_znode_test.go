@@ -26,7 +26,8 @@ func TestZKP_Path_Rules(t *testing.T) {
 		}
 	}
 	for _, prefix := range []string{"/p/", "/p/.", "/p/.."} { // 31.
-		x := ok[*wire.CreateResponse](c, wire.OpCreate, create(prefix, "", znode.PersistentSequential))
+		x := ok[*wire.CreateResponse](c, wire.OpCreate,
+			create(prefix, "", znode.PersistentSequential))
 		if len(x.Path) != len(prefix)+10 {
 			t.Errorf("sequential %q: %q", prefix, x.Path)
 		}
@@ -60,11 +61,12 @@ func TestZKP_Path_FreshTree(t *testing.T) {
 	if n.TotalNumber != 3 {
 		t.Errorf("%d below the root, want 3", n.TotalNumber)
 	}
-	d := ok[*wire.GetDataResponse](c, wire.OpGetData, &wire.GetDataRequest{Path: "/zookeeper/config"})
+	d := ok[*wire.GetDataResponse](c, wire.OpGetData,
+		&wire.GetDataRequest{Path: "/zookeeper/config"})
 	if d.Data == nil { // Curator fails on null
 		t.Error("the configuration is null, want an empty buffer at least")
 	}
-	c.want(znode.ErrNoAuth, wire.OpSetData, &wire.SetDataRequest{Path: "/zookeeper/config", Version: -1})
+	c.want(znode.ErrNoAuth, wire.OpSetData, set("/zookeeper/config"))
 }
 
 // 36. and 37. Sequence numbers.
@@ -73,7 +75,8 @@ func TestZKP_Create_SequenceNumbers(t *testing.T) {
 	c.create("/s", "")
 	seq := func(want string) {
 		t.Helper()
-		x := ok[*wire.CreateResponse](c, wire.OpCreate, create("/s/x-", "", znode.EphemeralSequential))
+		x := ok[*wire.CreateResponse](c, wire.OpCreate,
+			create("/s/x-", "", znode.EphemeralSequential))
 		if x.Path != "/s/x-"+want {
 			t.Errorf("%s, want %s", x.Path, want)
 		}
@@ -98,7 +101,7 @@ func TestZKP_Stat_Arithmetic(t *testing.T) {
 	}
 	child, _ := c.want(znode.OK, wire.OpCreate, create("/a/b", "", znode.Persistent))
 	c.create("/a/b/c", "") // a grandchild is none of /a's business
-	c.want(znode.OK, wire.OpSetData, &wire.SetDataRequest{Path: "/a/b", Data: []byte("x"), Version: -1})
+	c.want(znode.OK, wire.OpSetData, set("/a/b"))
 	s := c.stat("/a")
 	if s.Pzxid != child.Zxid || s.Cversion != 1 || s.NumChildren != 1 || s.Version != 0 {
 		t.Errorf("%+v", s)
@@ -111,7 +114,8 @@ func TestZKP_Stat_Arithmetic(t *testing.T) {
 	}
 	set := ok[*wire.SetDataResponse](c, wire.OpSetData,
 		&wire.SetDataRequest{Path: "/a", Data: []byte("abc"), Version: 0})
-	if set.Stat.Version != 1 || set.Stat.Mzxid <= s.Mzxid || set.Stat.Cversion != 2 || set.Stat.Pzxid != s.Pzxid {
+	if set.Stat.Version != 1 || set.Stat.Mzxid <= s.Mzxid || set.Stat.Cversion != 2 ||
+		set.Stat.Pzxid != s.Pzxid {
 		t.Errorf("%+v", set.Stat)
 	}
 }
@@ -282,7 +286,8 @@ func TestZKP_Quota_HardLimitRefuses(t *testing.T) {
 	c := start(t, func(s *serverConfig, _ *zkConfig) { s.EnforceQuota = true }).connect()
 	c.create("/q", "")
 	c.create("/zookeeper/quota/q", "")
-	c.create("/zookeeper/quota/q/zookeeper_limits", "count=-1,bytes=-1=;byteHardLimit=10;countHardLimit=2")
+	c.create("/zookeeper/quota/q/zookeeper_limits",
+		"count=-1,bytes=-1=;byteHardLimit=10;countHardLimit=2")
 	c.create("/zookeeper/quota/q/zookeeper_stats", "")
 	c.create("/q/a", "")
 	c.want(znode.ErrQuotaExceeded, wire.OpCreate, create("/q/b", "", znode.Persistent))
