@@ -121,7 +121,6 @@ func newClient(cfg config, servers string, list []hostPort, chroot string) *Clie
 		auth:        cfg.auth,
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
-	c.queue.first = ringStart
 	c.watches.c = c
 	c.watches.paths = make(map[string]*pathWatches)
 	c.state = StateChange{State: StateConnecting, Session: c.session.viewLocked()}
@@ -158,8 +157,9 @@ func (c *Client) shut(closeSession bool) error {
 	c.refuseLocked(ErrClosed)
 	var bye *closeOp
 	if closeSession && c.link != nil {
-		bye = newCloseOp(c)
-		c.pushLocked(bye)
+		if op := newCloseOp(c); c.pushLocked(op) == nil {
+			bye = op
+		}
 	}
 	wait := min(maxCloseWait, max(c.session.timeout/3, minAttempt))
 	c.mu.Unlock()

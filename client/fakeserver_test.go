@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -61,7 +60,6 @@ type fakeNode struct {
 
 type fakeSession struct {
 	password []byte
-	timeout  time.Duration
 	expired  bool
 }
 

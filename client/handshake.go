@@ -70,8 +70,7 @@ func startTLS(ctx context.Context, c net.Conn, cfg *tls.Config, host string) (ne
 	}
 	conn := tls.Client(c, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		conn.Close()
-		return nil, err
+		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
 }
@@ -219,7 +218,7 @@ func (c *Client) attach(l *link) error {
 	c.resuming = false
 	c.armDeadlineLocked()
 	waiting := c.queue
-	c.queue = ring{first: ringStart}
+	c.queue = ring{}
 	c.restoreLocked()
 	for waiting.n > 0 {
 		op := waiting.pop()

@@ -10,9 +10,6 @@ type ring struct {
 	first uint64
 }
 
-// ringStart leaves room below for pushFront.
-const ringStart = 1 << 32
-
 func (q *ring) end() uint64 { return q.first + uint64(q.n) }
 
 func (q *ring) at(i int) operation { return q.buf[(q.head+i)&(len(q.buf)-1)] }
@@ -21,14 +18,6 @@ func (q *ring) push(op operation) {
 	q.grow()
 	q.buf[(q.head+q.n)&(len(q.buf)-1)] = op
 	q.n++
-}
-
-func (q *ring) pushFront(op operation) {
-	q.grow()
-	q.head = (q.head - 1) & (len(q.buf) - 1)
-	q.buf[q.head] = op
-	q.n++
-	q.first--
 }
 
 func (q *ring) pop() operation {

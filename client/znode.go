@@ -2,17 +2,25 @@ package client
 
 import "github.com/zk-lite/zk-lite/znode"
 
-// The types of the data model, under the names that a caller of this package
-// needs; they are those of package znode.
+// The types of the data model are those of package znode, under the names that
+// a caller of this package needs.
 type (
-	ACL       = znode.ACL
-	ID        = znode.ID
-	Mode      = znode.Mode
-	Perms     = znode.Perms
+	// ACL grants permissions to an identity.
+	ACL = znode.ACL
+	// ID is an identity: a scheme, such as digest, and its id.
+	ID = znode.ID
+	// Mode is the kind of a znode: persistent, ephemeral, sequential...
+	Mode = znode.Mode
+	// Perms is a set of permissions.
+	Perms = znode.Perms
+	// SessionID names a session for as long as the ensemble lives.
 	SessionID = znode.SessionID
-	Stat      = znode.Stat
-	Version   = znode.Version
-	Zxid      = znode.Zxid
+	// Stat is what the ensemble notes about a znode.
+	Stat = znode.Stat
+	// Version counts the changes of a znode's data, children or ACL.
+	Version = znode.Version
+	// Zxid is the place of a transaction in their order.
+	Zxid = znode.Zxid
 )
 
 // The kinds of znodes that Create makes; PersistentTTL and
