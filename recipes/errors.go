@@ -1,0 +1,36 @@
+package recipes
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The errors of the recipes; compare with errors.Is. Errors of the client pass
+// through.
+var (
+	// ErrNotAcquired says that somebody else has what a Try method asked for.
+	ErrNotAcquired = errors.New("not acquired: it is held by others")
+	// ErrLost says that a grant is not held any more although it was not
+	// released. The reason is in the same error: client.ErrSessionExpired,
+	// client.ErrClosed, ErrSuspended or ErrDeleted.
+	ErrLost = errors.New("the grant is lost")
+	// ErrSuspended is the reason for the loss of a grant that was asked for
+	// with WithLossOnSuspension.
+	ErrSuspended = errors.New("the connection to the servers is gone")
+	// ErrDeleted is the reason if somebody has deleted the grant's znode.
+	ErrDeleted = errors.New("the znode was deleted by somebody else")
+	// ErrReleased is Grant.Err after Release.
+	ErrReleased = errors.New("the grant was released")
+	// ErrNotHeld says that nobody holds what was to be revoked, or that a grant
+	// of another kind was given to Downgrade.
+	ErrNotHeld = errors.New("not held")
+	// ErrNoLeader says that an election has no candidate.
+	ErrNoLeader = errors.New("there is no leader")
+)
+
+// errPlaceLost says that a znode in a line is gone, or belongs to a session that
+// is: start again.
+var errPlaceLost = errors.New("the place in the line is lost")
+
+// lost is ErrLost with the reason.
+func lost(cause error) error { return fmt.Errorf("%w: %w", ErrLost, cause) }

@@ -1,0 +1,219 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// Grant is the right to something: a lock, a place of a semaphore, leadership.
+// It is held until Release, or until it is lost. Call Release after a loss, too:
+// with WithLossOnSuspension the znode may still be there, and others wait for it.
+// All methods are safe for concurrent use.
+//
+// That a grant is lost is noticed here no later than anybody else can get it,
+// unless this process is stopped for longer than the session timeout, or a message
+// of its is under way for so long. Against that, let the resource compare
+// tokens: it must refuse a token that is lower than the highest it has seen.
+type Grant struct {
+	hold *hold
+
+	once     sync.Once
+	released error // of Release; protected by once
+}
+
+// hold is what the grants of one znode share: more than one if they are
+// re-entrant.
+type hold struct {
+	place  *place
+	strict bool
+	ctx    context.Context // done when lost or released
+	cancel context.CancelCauseFunc
+
+	revoked chan struct{} // closed by watch
+	stop    chan struct{} // closed by the last release
+	done    chan struct{} // closed when watch has ended
+
+	mu sync.Mutex // protects the fields below
+	n  int        // grants that are not released
+}
+
+// newGrant starts to watch over a place whose turn has come.
+func newGrant(p *place, strict bool) *Grant {
+	h := &hold{
+		place: p, strict: strict, n: 1,
+		revoked: make(chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	h.ctx, h.cancel = context.WithCancelCause(context.Background())
+	if p.revoked {
+		close(h.revoked)
+	}
+	var states *client.StateWatch
+	if strict {
+		states = p.line.c.States()
+	}
+	go h.watch(states)
+	return &Grant{hold: h}
+}
+
+// Token is the fencing token: the zxid of the transaction that created the
+// grant's znode. Of two grants of the same lock or election the later one has the
+// higher token.
+func (g *Grant) Token() client.Zxid { return g.hold.place.token }
+
+// Path is that of the grant's znode.
+func (g *Grant) Path() string { return g.hold.place.path }
+
+// Session is the one that owns the znode.
+func (g *Grant) Session() client.Session { return g.hold.place.session }
+
+// Done returns a channel that is closed when the grant is lost or released.
+func (g *Grant) Done() <-chan struct{} { return g.hold.ctx.Done() }
+
+// Err is nil while the grant is held, then ErrLost with the reason or
+// ErrReleased.
+func (g *Grant) Err() error { return context.Cause(g.hold.ctx) }
+
+// Revoked returns a channel that is closed when somebody asks for a release
+// (Mutex.Revoke, Curator's Revoker). To follow is up to the holder.
+func (g *Grant) Revoked() <-chan struct{} { return g.hold.revoked }
+
+type holdKey struct{ owner any }
+
+// Context returns a context for work that needs the grant: it is cancelled when
+// the grant is lost or released, and operations of the client that use it fail
+// rather than run in another session. The caller must call cancel.
+func (g *Grant) Context(parent context.Context) (ctx context.Context, cancel func()) {
+	h := g.hold
+	parent = context.WithValue(parent, holdKey{h.place.line}, h)
+	ctx, cancelSession := h.place.session.Context(parent)
+	ctx, cancelCause := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(h.ctx, func() { cancelCause(context.Cause(h.ctx)) })
+	return ctx, func() {
+		stop()
+		cancelCause(context.Canceled)
+		cancelSession()
+	}
+}
+
+// Release gives the grant back, so that the next in the line has its turn. If ctx
+// ends before that is certain, its error is returned and the release goes on in
+// the background. Only the first call has an effect; others return the same.
+//
+// Errors: ErrLost if the grant had been lost before.
+func (g *Grant) Release(ctx context.Context) error {
+	g.once.Do(func() { g.released = g.hold.release(ctx) })
+	return g.released
+}
+
+// again adds a grant to a hold that is not over.
+func (h *hold) again() (*Grant, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.n == 0 || h.ctx.Err() != nil {
+		return nil, false
+	}
+	h.n++
+	return &Grant{hold: h}, true
+}
+
+func (h *hold) release(ctx context.Context) error {
+	h.mu.Lock()
+	h.n--
+	last := h.n == 0
+	h.mu.Unlock()
+	if !last {
+		if err := context.Cause(h.ctx); err != nil {
+			return err
+		}
+		return nil
+	}
+	h.cancel(ErrReleased)
+	close(h.stop)
+	<-h.done
+	// Whoever is next may start when the znode is gone, so it goes last.
+	err := h.place.leave(ctx)
+	if cause := context.Cause(h.ctx); errors.Is(cause, ErrLost) {
+		return cause
+	}
+	if err == nil && h.place.session.Err() != nil {
+		return lost(h.place.session.Err())
+	}
+	return err
+}
+
+// watch is the hold's goroutine. It notices the loss of the grant and the wish
+// that it be released.
+func (h *hold) watch(states *client.StateWatch) {
+	defer close(h.done)
+	var changes <-chan client.StateChange
+	if states != nil {
+		defer states.Cancel()
+		changes = states.C()
+	}
+	events := h.place.own.C()
+	var rearmed <-chan error // of a rearm that is under way
+	var rearms sync.WaitGroup
+	defer rearms.Wait()
+	defer h.cancel(ErrReleased) // ends a rearm; the first cause stays
+	for {
+		select {
+		case <-h.stop:
+			return
+		case <-h.place.session.Lost():
+			h.cancel(lost(h.place.session.Err()))
+			return
+		case s := <-changes:
+			if !s.State.Connected() {
+				h.cancel(lost(ErrSuspended))
+				return
+			}
+		case e := <-events:
+			events, rearmed = nil, h.rearm(&rearms, e)
+		case err := <-rearmed:
+			rearmed = nil
+			if err != nil {
+				h.cancel(lost(h.reason(err)))
+				return
+			}
+			h.noteRevoked()
+			events = h.place.own.C()
+		}
+	}
+}
+
+// rearm leaves the own watch again after an event, in a goroutine because that
+// can last: the one that watches must go on to see suspensions.
+func (h *hold) rearm(rearms *sync.WaitGroup, e client.Event) <-chan error {
+	result := make(chan error, 1)
+	rearms.Go(func() {
+		ctx, cancel := h.place.session.Context(h.ctx)
+		defer cancel()
+		result <- h.place.ownChanged(ctx, e)
+	})
+	return result
+}
+
+// reason says why the own watch could not be kept.
+func (h *hold) reason(err error) error {
+	if cause := h.place.session.Err(); cause != nil {
+		return cause
+	}
+	if errors.Is(err, errPlaceLost) {
+		return ErrDeleted
+	}
+	return err
+}
+
+func (h *hold) noteRevoked() {
+	if !h.place.revoked {
+		return
+	}
+	select {
+	case <-h.revoked:
+	default:
+		close(h.revoked)
+	}
+}

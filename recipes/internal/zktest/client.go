@@ -1,0 +1,85 @@
+package zktest
+
+import (
+	"context"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// SessionTimeout is what Connect asks for: short, so that tests in which a
+// session is lost are quick, and long enough for a loaded machine.
+const SessionTimeout = 3 * time.Second
+
+// Context returns a context that ends with the test, and after a minute.
+func Context(tb testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+// Connect connects a client that is closed with the test.
+func Connect(tb testing.TB, servers string, opts ...client.Option) *client.Client {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	opts = append([]client.Option{
+		client.WithSessionTimeout(SessionTimeout),
+		client.WithBackoff(time.Millisecond, 20*time.Millisecond),
+	}, opts...)
+	c, err := client.Connect(ctx, servers, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = c.Close() }) // a test may have closed it
+	return c
+}
+
+// ConnectTapped is Connect with a tap between.
+func ConnectTapped(tb testing.TB, servers string, opts ...client.Option) (*client.Client, *Tap) {
+	tb.Helper()
+	tap := NewTap()
+	return Connect(tb, servers, append(opts, client.WithDialer(tap.Dial))...), tap
+}
+
+// Expire ends a client's current session at the servers, as if it had expired
+// there.
+func Expire(tb testing.TB, c *client.Client, servers string) {
+	tb.Helper()
+	session := c.Session()
+	thief := Connect(tb, servers, client.WithSession(c.Credentials()))
+	if err := thief.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	<-session.Lost()
+}
+
+// ours are the goroutines of the recipes, as opposed to those of their tests.
+var ours = regexp.MustCompile(`zk-lite/recipes\.\(?\*?\w`)
+
+// NoGoroutines waits until the recipes have no goroutine any more.
+func NoGoroutines(tb testing.TB) {
+	tb.Helper()
+	WaitFor(tb, "no goroutine of the recipes is left", func() bool {
+		buf := make([]byte, 4<<20)
+		stacks := string(buf[:runtime.Stack(buf, true)])
+		for _, stack := range strings.Split(stacks, "\n\n") {
+			if ours.MatchString(stack) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// NoWatches waits until a server has no watch of anybody.
+func (s *Server) NoWatches(tb testing.TB) {
+	tb.Helper()
+	WaitFor(tb, "no watch is left at the server", func() bool {
+		return strings.Contains(string(s.Ask("wchs")), "Total watches:0")
+	})
+}

@@ -1,0 +1,93 @@
+//go:build !zookeeper
+
+package zktest
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/node"
+)
+
+// process is a zk-lite server in this process.
+type process struct{ *server }
+
+type server struct {
+	settings config.Settings
+	logger   *slog.Logger
+	node     *node.Node // nil while stopped
+}
+
+func newProcesses(tb testing.TB, n int) []process {
+	tb.Helper()
+	ports := freePorts(tb, 3*n)
+	var servers []config.Server
+	for i := range n {
+		servers = append(servers, config.Server{
+			ID: i + 1, Host: "127.0.0.1", PeerPort: ports[3*i], ElectionPort: ports[3*i+1],
+			Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: ports[3*i+2],
+		})
+	}
+	var logs io.Writer = io.Discard
+	if os.Getenv("ZKTEST_LOG") != "" {
+		logs = os.Stderr
+	}
+	var all []process
+	dir := tb.TempDir()
+	for i := range n {
+		s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
+		if err != nil {
+			tb.Fatal(err)
+		}
+		s.MyID = i + 1
+		s.DataDir = filepath.Join(dir, fmt.Sprintf("server-%d", i+1))
+		s.DataLogDir = s.DataDir
+		s.ClientPortAddress, s.ClientPort = "127.0.0.1", servers[i].ClientPort
+		s.AdminEnabled = false
+		s.FourLetterWords = []string{"*"}
+		s.MaxClientCnxns = 0
+		s.TickTime = 200 * time.Millisecond
+		s.SyncLimit = 25
+		s.MinSessionTimeout, s.MaxSessionTimeout = time.Second, time.Minute
+		s.Standalone = n == 1
+		if n > 1 {
+			s.Servers = servers
+		}
+		all = append(all, process{&server{
+			settings: s, logger: slog.New(slog.NewTextHandler(logs, nil)).With("server", i+1),
+		}})
+	}
+	return all
+}
+
+func (s *server) address() string { return s.settings.ClientListen() }
+
+// Start starts the server, again after Stop. It does not wait until it serves.
+func (s *server) Start(tb testing.TB) {
+	tb.Helper()
+	n, err := node.Open(node.Options{
+		Settings: s.settings, Version: "test", Logger: s.logger,
+		Fatal: func(err error) { s.logger.Error("fatal", "error", err) },
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.node = n
+}
+
+// Stop stops the server, if it runs.
+func (s *server) Stop() {
+	if s.node == nil {
+		return
+	}
+	if err := s.node.Close(); err != nil {
+		s.logger.Error("closing", "error", err)
+	}
+	s.node = nil
+}

@@ -1,0 +1,203 @@
+package recipes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Membership is an ephemeral znode that is kept: if the session is lost or
+// somebody deletes the znode, it is made again. All methods are safe for
+// concurrent use.
+type Membership struct {
+	c    *client.Client
+	path string
+	acl  []client.ACL
+
+	ctx  context.Context // of the keeper
+	stop context.CancelFunc
+	done chan struct{} // closed when the keeper has ended
+
+	mu      sync.Mutex // protects the fields below
+	data    []byte
+	session client.Session // that owns the znode
+	token   client.Zxid
+	joined  bool
+	err     error
+}
+
+// join makes the znode and starts to keep it. A znode of that name which belongs
+// to another session is waited for: it is that of a namesake, or of our former
+// self, and in neither case ours.
+func join(
+	ctx context.Context, c *client.Client, path string, data []byte, acl []client.ACL,
+) (*Membership, error) {
+	m := &Membership{c: c, path: path, acl: acl, data: data, done: make(chan struct{})}
+	w, err := m.make(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	go m.keep(w)
+	return m, nil
+}
+
+// Path is that of the znode.
+func (m *Membership) Path() string { return m.path }
+
+// Token is the zxid of the transaction that created the znode, and 0 while it has
+// to be made again.
+func (m *Membership) Token() client.Zxid {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.joined {
+		return 0
+	}
+	return m.token
+}
+
+// Done returns a channel that is closed when the znode is not kept any more:
+// after Leave, or because of an error.
+func (m *Membership) Done() <-chan struct{} { return m.done }
+
+// Err says why the znode is not kept any more: client.ErrClosed, or that it may
+// not be created. It is nil before, and after Leave.
+func (m *Membership) Err() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.err
+}
+
+// Set replaces the data, also of the znodes that are made later.
+func (m *Membership) Set(ctx context.Context, data []byte) error {
+	m.mu.Lock()
+	m.data = data
+	s := m.session
+	m.mu.Unlock()
+	ctx, cancel := s.Context(ctx)
+	defer cancel()
+	for {
+		_, err := m.c.Set(ctx, m.path, data, client.AnyVersion)
+		switch {
+		case errors.Is(err, client.ErrOutcomeUnknown) && ctx.Err() == nil:
+		case errors.Is(err, client.ErrNoNode) || s.Err() != nil && m.Err() == nil:
+			return nil // the next znode has it
+		default:
+			return err
+		}
+	}
+}
+
+// Leave deletes the znode and stops keeping it. If ctx ends before that is
+// certain, its error is returned and the deletion goes on in the background.
+func (m *Membership) Leave(ctx context.Context) error {
+	m.stop()
+	<-m.done
+	m.mu.Lock()
+	p := &place{line: &line{c: m.c}, session: m.session, path: m.path}
+	m.mu.Unlock()
+	bound, cancel := p.session.Context(ctx)
+	exists, stat, err := m.c.Exists(bound, m.path)
+	cancel()
+	if err == nil && (!exists || stat.EphemeralOwner != p.session.ID) {
+		return nil
+	}
+	return p.leave(ctx)
+}
+
+// keep is the keeper's goroutine.
+func (m *Membership) keep(w *client.Watch) {
+	defer close(m.done)
+	defer m.stop()
+	for {
+		select {
+		case <-w.C():
+		case <-m.ctx.Done():
+			w.Cancel()
+			return
+		}
+		var err error
+		if w, err = m.make(m.ctx); err != nil {
+			m.mu.Lock()
+			m.joined = false
+			if m.ctx.Err() == nil {
+				m.err = err
+			}
+			m.mu.Unlock()
+			return
+		}
+	}
+}
+
+// make sees to it that the znode is there, is ours and has the data, and leaves a
+// watch on it.
+func (m *Membership) make(ctx context.Context) (*client.Watch, error) {
+	for {
+		w, err := m.try(ctx)
+		if w != nil || err != nil && !startAgain(ctx, m.c, err) {
+			return w, err
+		}
+	}
+}
+
+// try is one attempt of make. It returns neither a watch nor an error if it has to
+// be made again.
+func (m *Membership) try(ctx context.Context) (*client.Watch, error) {
+	have, stat, w, err := m.c.GetW(ctx, m.path)
+	if errors.Is(err, client.ErrNoNode) {
+		return nil, m.create(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := m.c.Session()
+	if stat.EphemeralOwner != s.ID || s.Err() != nil {
+		m.setJoined(client.Session{}, 0)
+		select {
+		case <-w.C():
+			return nil, nil
+		case <-ctx.Done():
+			w.Cancel()
+			return nil, contextError(ctx)
+		}
+	}
+	if m.setJoined(s, stat.Czxid); !m.current(have) {
+		w.Cancel()
+		return nil, m.Set(ctx, m.latest())
+	}
+	return w, nil
+}
+
+// create makes the znode. That it is there, or perhaps is there, is no error: who
+// has made it is seen by its owner.
+func (m *Membership) create(ctx context.Context) error {
+	err := withParents(ctx, m.c, znode.Parent(m.path), m.acl, func() error {
+		_, _, err := m.c.Create(ctx, m.path, m.latest(), client.Ephemeral, m.acl...)
+		return err
+	})
+	unknown := errors.Is(err, client.ErrOutcomeUnknown) && ctx.Err() == nil
+	if unknown || errors.Is(err, client.ErrNodeExists) {
+		return nil
+	}
+	return err
+}
+
+func (m *Membership) setJoined(s client.Session, token client.Zxid) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.joined = token != 0; m.joined {
+		m.session, m.token = s, token
+	}
+}
+
+func (m *Membership) latest() []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.data
+}
+
+func (m *Membership) current(have []byte) bool { return bytes.Equal(have, m.latest()) }
