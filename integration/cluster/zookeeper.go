@@ -50,8 +50,9 @@ func classPath(t testing.TB) string {
 	NeedTool(t, javaDir+"/zookeeper.jar", packages)
 	var all []string
 	for _, pattern := range []string{"zookeeper.jar", "zookeeper-jute.jar",
-		"zookeeper-recipes-*.jar", "slf4j-api.jar", "slf4j-simple.jar", "netty-*.jar", "jackson-*.jar", "snappy-java.jar", "commons-io.jar", "commons-lang.jar",
-		"commons-cli.jar", "metrics-core.jar", "jetty9-s*.jar", "jetty9-util*.jar",
+		"zookeeper-recipes-*.jar", "slf4j-api.jar", "slf4j-simple.jar", "netty-*.jar",
+		"jackson-*.jar", "snappy-java.jar", "commons-io.jar", "commons-lang.jar", "commons-cli.jar",
+		"metrics-core.jar", "jetty9-s*.jar", "jetty9-util*.jar",
 		"jetty9-http.jar", "jetty9-io.jar", "*servlet-api*.jar", "jline*.jar"} {
 		found, err := filepath.Glob(filepath.Join(javaDir, pattern))
 		if err != nil {
