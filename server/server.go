@@ -158,7 +158,7 @@ func (s *Server) Propose(c *state.Command, w Waiter) error {
 }
 
 // Do proposes a command and waits for its result, of which it returns a copy
-// without the parts that are valid only during delivery. When ctx ends first,
+// that nobody changes. When ctx ends first,
 // the error is ctx's and the outcome is unknown, unless it had ended before the
 // call: then nothing is sent.
 func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error) {
@@ -186,6 +186,10 @@ type await struct {
 func (w *await) Applied(r *state.Result) {
 	w.result = *r
 	w.result.Multi = append([]state.OpResult(nil), r.Multi...)
+	if r.Session != nil {
+		x := *r.Session // the table's own goes on changing
+		w.result.Session = &x
+	}
 	close(w.done)
 }
 

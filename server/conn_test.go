@@ -1,0 +1,381 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+func TestConn_Requests_ExecutedAndAnsweredInOrder(t *testing.T) {
+	k := newKit(t, nil)
+	c := k.connect()
+	c.create("/a", "1")
+	c.get("/a", false)
+	c.set("/a", "2")
+	c.get("/a", false)
+	c.get("/b", false)
+	c.create("/b", "x")
+	c.expect("before anything was applied")
+	k.log.step(1)
+	c.expect("after the first write", "create /a: OK", "get /a: 1")
+	k.log.step(2)
+	c.expect("after two more in one entry",
+		"set /a: OK", "get /a: 2", "get /b: NONODE", "create /b: OK")
+}
+
+// A refused write is a place in the order like any other.
+func TestConn_Requests_FailedWriteKeepsItsPlace(t *testing.T) {
+	k := newKit(t, nil)
+	c := k.connect()
+	c.set("/a", "1")
+	c.get("/a", false)
+	c.create("/a", "2")
+	c.create("/a", "3")
+	c.get("/a", false)
+	k.log.drain()
+	c.expect("replies", "set /a: NONODE", "get /a: NONODE", "create /a: OK", "create /a: NODEEXISTS", "get /a: 2")
+}
+
+func TestConn_Read_InPlaceOnlyWhenNothingPends(t *testing.T) {
+	k := newKit(t, nil)
+	c, other := k.connect(), k.connect()
+	c.get("/a", false)
+	c.expect("nothing is pending", "get /a: NONODE")
+	c.create("/a", "1")
+	c.get("/a", false)
+	c.expect("a write is pending")
+	other.get("/a", false)
+	other.expect("another connection's write is pending", "get /a: NONODE")
+	k.log.step(1)
+	c.expect("the write was applied", "create /a: OK", "get /a: 1")
+	c.get("/a", false)
+	c.expect("nothing is pending again", "get /a: 1")
+}
+
+func TestConn_Watch_EventBeforeWhatRevealsTheChange(t *testing.T) {
+	k := newKit(t, nil)
+	a, b := k.connect(), k.connect()
+	a.create("/x", "1")
+	k.log.drain()
+	a.get("/x", true)
+	b.get("/x", true)
+	a.outbox()
+	b.outbox()
+
+	// The writer's own event comes before its reply; the reader's before a
+	// queued read that shows the new data, and before one in place.
+	b.set("/y", "")
+	b.get("/x", false)
+	a.set("/x", "2")
+	a.get("/x", false)
+	k.log.step(1)
+	b.expect("a read before the change", "set /y: NONODE", "get /x: 1")
+	b.create("/z", "") // is applied after the change
+	b.get("/x", false)
+	k.log.drain()
+	a.expect("the writer", "event NodeDataChanged /x", "set /x: OK", "get /x: 2")
+	b.expect("the reader", "event NodeDataChanged /x", "create /z: OK", "get /x: 2")
+	a.set("/x", "3")
+	k.log.drain()
+	a.expect("a watch fires once", "set /x: OK")
+	b.get("/x", false)
+	b.expect("a watch fires once", "get /x: 3")
+}
+
+// A watch that a queued read leaves belongs to the state that the read shows.
+func TestConn_Watch_OfQueuedReadMissesNothing(t *testing.T) {
+	k := newKit(t, nil)
+	c := k.connect()
+	c.create("/x", "1")
+	c.get("/x", true)
+	c.set("/x", "2")
+	c.set("/x", "3")
+	k.log.step(3) // in one entry
+	c.expect("outbox", "create /x: OK", "get /x: 1", "event NodeDataChanged /x", "set /x: OK", "set /x: OK")
+}
+
+func TestConn_Notify_WithoutReadPermissionSaysNothing(t *testing.T) {
+	k := newKit(t, nil)
+	owner := znode.ID{Scheme: "digest", ID: "owner:aGFzaA=="}
+	c, stranger, later := k.connect(owner), k.connect(), k.connect()
+	for _, x := range []*client{c, stranger, later} {
+		// exists needs no permission, and leaves a watch on what is not there.
+		o := &op{c: x, name: "exists", read: func(v *View) string {
+			return fmt.Sprint(v.Watches().Add(x.Watcher(), "/secret", watch.Persistent))
+		}}
+		if err := x.Conn.Read(o); err != nil {
+			t.Fatal(err)
+		}
+		x.outbox()
+	}
+	c.write("create", &state.Command{
+		Op: state.OpCreate, Path: "/secret", ACL: []znode.ACL{{Perms: znode.PermAll, ID: owner}},
+	})
+	k.log.drain()
+	c.expect("who may read", "event NodeCreated /secret", "create: OK")
+	stranger.expect("who may not read")
+	later.AddIdentity(owner)
+	later.AddIdentity(owner) // changes nothing
+	if n := len(later.Identities()); n != 2 {
+		t.Errorf("%d identities, want 2: %v", n, later.Identities())
+	}
+	c.set("/secret", "new")
+	k.log.drain()
+	later.expect("who has proved to be the owner meanwhile", "event NodeDataChanged /secret")
+	stranger.expect("who may not read")
+}
+
+func TestConn_Session_OpenCarriesClampedTimeout(t *testing.T) {
+	k := newKit(t, nil)
+	for ask, want := range map[time.Duration]time.Duration{
+		0: 2 * time.Second, 5500 * time.Millisecond: 5500 * time.Millisecond,
+		time.Hour: time.Minute, 3*time.Second + 1: 3 * time.Second,
+	} {
+		c := k.connect()
+		if id, _ := c.Session(); id != 0 {
+			t.Errorf("session %v before one was opened", id)
+		}
+		s := c.open(ask)
+		id, timeout := c.Session()
+		if s.Timeout != want || timeout != want || id != s.ID {
+			t.Errorf("asked for %v: session %v, connection %v and %v; want %v",
+				ask, s, id, timeout, want)
+		}
+		if byte(uint64(s.ID)>>56) != 1 {
+			t.Errorf("session %v does not carry server 1 in its top byte", s.ID)
+		}
+	}
+}
+
+func TestConn_Session_MoveKicksTheOldConnection(t *testing.T) {
+	k := newKit(t, nil)
+	old, next, thief := k.connect(), k.connect(), k.connect()
+	s := old.open(4 * time.Second)
+
+	thief.attach(&s, session.Password{1})
+	k.log.drain()
+	thief.expect("wrong password", "attach: SESSIONEXPIRED")
+	old.expectKicks()
+
+	next.attach(&s, s.Password)
+	k.log.drain()
+	next.expect("attached", "attach: OK")
+	old.expectKicks(ReasonMoved)
+	old.Close()
+	if k.srv.boundTo(s.ID) != next.Conn {
+		t.Error("closing the old connection unbound the new one")
+	}
+
+	// Another server takes the session: nothing that is under way here counts.
+	next.ephemeral("/late")
+	k.log.from(2, &state.Command{
+		Op: state.OpAttach, Session: s.ID, Password: s.Password, Timeout: s.Timeout,
+	})
+	next.expectKicks(ReasonMoved)
+	k.log.drain()
+	next.expect("a write that comes too late", "create /late: SESSIONMOVED")
+	if k.srv.boundTo(s.ID) != nil {
+		t.Error("the session is still bound here")
+	}
+}
+
+// The connection that asks for the end of its session gets the reply; it is the
+// door that ends it then.
+func TestConn_Session_CloseIsAnswered(t *testing.T) {
+	k := newKit(t, nil)
+	c := k.connect()
+	s := c.open(4 * time.Second)
+	c.ephemeral("/e")
+	c.write("close", &state.Command{Op: state.OpCloseSession})
+	c.get("/e", false)
+	k.log.drain()
+	c.expect("replies", "create /e: OK", "close: OK", "get /e: NONODE")
+	c.expectKicks()
+	if k.srv.boundTo(s.ID) != nil {
+		t.Error("the session is still bound")
+	}
+	c.create("/x", "")
+	k.log.drain()
+	c.expect("a write without a session", "create /x: SESSIONEXPIRED")
+}
+
+func TestConn_Lost_DropsTheQueueAndKicks(t *testing.T) {
+	k := newKit(t, nil)
+	c, other := k.connect(), k.connect()
+	c.create("/lost", "")
+	c.get("/lost", false)
+	c.create("/known", "")
+	c.get("/known", false)
+	other.create("/other", "")
+	k.log.lose(1)
+	c.expectKicks(ReasonReset)
+	other.expectKicks()
+	// The result of the second write arrives, but to answer it would skip the
+	// first: nothing more is said.
+	k.log.drain()
+	c.expect("after the loss")
+	other.expect("another connection", "create /other: OK")
+	o := &op{c: c, name: "late", read: func(*View) string { return "" }}
+	if err := c.Conn.Read(o); !errors.Is(err, ErrClosed) {
+		t.Errorf("Read after Lost: %v, want ErrClosed", err)
+	}
+	if err := c.Conn.Write(&state.Command{Op: state.OpSync}, o); !errors.Is(err, ErrClosed) {
+		t.Errorf("Write after Lost: %v, want ErrClosed", err)
+	}
+	if n := len(k.log.pending()); n != 0 {
+		t.Errorf("%d commands were proposed on a broken connection", n)
+	}
+}
+
+func TestConn_Write_RefusedProposalEndsTheConnection(t *testing.T) {
+	k := newKit(t, nil)
+	c := k.connect()
+	c.create("/a", "1")
+	k.log.stop()
+	err := c.Conn.Write(&state.Command{Op: state.OpSync}, &op{c: c, name: "sync"})
+	if err == nil {
+		t.Error("a write that was not proposed succeeded")
+	}
+	c.expectKicks(ReasonStopping)
+	k.log.drain()
+	c.expect("what was proposed before", "create /a: OK")
+	if err := c.Conn.Read(&op{c: c}); !errors.Is(err, ErrClosed) {
+		t.Errorf("Read behind it: %v, want ErrClosed", err)
+	}
+}
+
+func TestConn_Close_ForgetsWhatWasPending(t *testing.T) {
+	k := newKit(t, nil)
+	c, other := k.connect(), k.connect()
+	s := c.open(4 * time.Second)
+	other.create("/x", "")
+	k.log.drain()
+	c.get("/x", true)
+	c.outbox()
+	c.create("/mine", "")
+	c.get("/mine", false)
+	c.Close()
+	c.Close() // a door may do it twice
+	other.set("/x", "2")
+	k.log.drain()
+	c.expect("after Close")
+	if sum := k.srv.watches.Summary(); sum.Total != 0 {
+		t.Errorf("%d watches are left", sum.Total)
+	}
+	if k.srv.boundTo(s.ID) != nil || len(k.srv.conns) != 1 {
+		t.Errorf("still bound: %v, %d connections", k.srv.boundTo(s.ID), len(k.srv.conns))
+	}
+	other.get("/mine", false)
+	other.expect("a write that was under way", "create /x: OK", "set /x: OK", "get /mine: ")
+	if err := c.Conn.Read(&op{c: c}); !errors.Is(err, ErrClosed) {
+		t.Errorf("Read: %v, want ErrClosed", err)
+	}
+	if k.log.machine.Sessions().Get(s.ID) == nil {
+		t.Error("the session ended with its connection")
+	}
+}
+
+// A session whose connection has gone before the reply belongs to nobody here.
+func TestConn_Close_BeforeSessionIsOpen(t *testing.T) {
+	k := newKit(t, nil)
+	c := k.connect()
+	if err := c.OpenSession(4*time.Second, &op{c: c, name: "open"}); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	k.log.drain()
+	c.expect("after Close")
+	if len(k.srv.bound) != 0 || k.log.machine.Sessions().Len() != 1 {
+		t.Errorf("%d bound, %d sessions", len(k.srv.bound), k.log.machine.Sessions().Len())
+	}
+}
+
+func TestConn_Queue_FullBlocksUntilAnswersOrTheEnd(t *testing.T) {
+	ends := map[string]func(k *kit, c *client){
+		"answered": func(k *kit, _ *client) { k.log.step(1) },
+		"closed":   func(_ *kit, c *client) { c.Close() },
+		"lost":     func(k *kit, _ *client) { k.log.lose(1) },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k := newKit(t, nil)
+				c := k.connect()
+				for i := range maxQueue {
+					if i%2 == 0 {
+						c.create(fmt.Sprint("/n", i), "")
+					} else {
+						c.get("/none", false)
+					}
+				}
+				if n := c.queue.len(); n != maxQueue {
+					t.Fatalf("%d requests are queued, want %d", n, maxQueue)
+				}
+				var blocked error
+				over := false
+				go func() {
+					blocked = c.Conn.Read(&op{c: c, name: "one more", read: func(*View) string { return "" }})
+					over = true
+				}()
+				synctest.Wait()
+				if over || c.queue.len() != maxQueue {
+					t.Fatalf("a request beyond the bound was taken: %v, %d queued", blocked, c.queue.len())
+				}
+				end(k, c)
+				synctest.Wait()
+				switch {
+				case !over:
+					t.Error("still blocked")
+				case name == "answered" && blocked != nil:
+					t.Error(blocked)
+				case name != "answered" && !errors.Is(blocked, ErrClosed):
+					t.Errorf("%v, want ErrClosed", blocked)
+				}
+			})
+		})
+	}
+}
+
+func TestRing_Model(t *testing.T) {
+	var q ring
+	var model []request
+	next := 0
+	for round := range 300 { // grows, shrinks and wraps around at many offsets
+		for range round % 23 {
+			r := request{&op{name: fmt.Sprint(next)}, next%3 == 0}
+			next++
+			q.push(r)
+			model = append(model, r)
+		}
+		for range round % 29 {
+			take, want, ok := q.pop, request{}, len(model) > 0
+			if round%2 == 0 {
+				take, ok = q.popRead, ok && !model[0].write
+			}
+			if ok {
+				want, model = model[0], model[1:]
+			}
+			if got, have := take(); have != ok || got != want {
+				t.Fatalf("took %v, %v; want %v, %v", got, have, want, ok)
+			}
+		}
+		if q.len() != len(model) {
+			t.Fatalf("len() = %d, want %d", q.len(), len(model))
+		}
+	}
+	for q.len() > 0 {
+		q.pop()
+	}
+	for _, r := range q.items {
+		if r.op != nil {
+			t.Fatal("an empty ring keeps requests alive")
+		}
+	}
+}

@@ -1,0 +1,403 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// fakeLog stands in for consensus: a log of one server, without raft. What is
+// proposed waits until the test applies it (step, drain), or is applied by a
+// goroutine (run). It goes through the encoding of entries, as in the real one.
+type fakeLog struct {
+	tb  testing.TB
+	srv *Server
+
+	mu      sync.Mutex // protects the fields below
+	added   *sync.Cond // on mu: something was proposed, or closed
+	waiting []proposal
+	status  Status
+	stopped bool
+	touch   func(ids []znode.SessionID) // instead of Server.Touched
+
+	applying sync.Mutex // one applies at a time; protects the fields below
+	machine  *state.Machine
+	index    uint64
+	term     uint64
+	seq      map[state.ServerID]uint64
+	waiter   Waiter // of the command that is being applied
+}
+
+// proposal is a command with who waits for it.
+type proposal struct {
+	command []byte
+	op      state.Op
+	waiter  Waiter
+}
+
+// Propose implements Consensus.
+func (l *fakeLog) Propose(c *state.Command, w Waiter) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped {
+		return ErrClosed
+	}
+	l.waiting = append(l.waiting, proposal{state.AppendCommand(nil, c), c.Op, w})
+	l.added.Broadcast()
+	return nil
+}
+
+// Touch implements Consensus.
+func (l *fakeLog) Touch(ids []znode.SessionID) {
+	l.mu.Lock()
+	touch := l.touch
+	l.mu.Unlock()
+	if touch == nil {
+		touch = l.srv.Touched
+	}
+	touch(ids)
+}
+
+// Status implements Consensus.
+func (l *fakeLog) Status() Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.status
+}
+
+func (l *fakeLog) setContact(d time.Duration) {
+	l.mu.Lock()
+	l.status.Contact = d
+	l.mu.Unlock()
+}
+
+// stop makes Propose fail and ends run.
+func (l *fakeLog) stop() {
+	l.mu.Lock()
+	l.stopped = true
+	l.added.Broadcast()
+	l.mu.Unlock()
+}
+
+// pending is the operations that were proposed and not applied.
+func (l *fakeLog) pending() []state.Op {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var ops []state.Op
+	for _, p := range l.waiting {
+		ops = append(ops, p.op)
+	}
+	return ops
+}
+
+// take removes up to n proposals.
+func (l *fakeLog) take(n int) []proposal {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n = min(n, len(l.waiting))
+	taken := slices.Clone(l.waiting[:n])
+	l.waiting = l.waiting[n:]
+	return taken
+}
+
+// step applies the oldest n proposals, one entry with all of them.
+func (l *fakeLog) step(n int) {
+	l.tb.Helper()
+	batch := l.take(n)
+	if len(batch) != n {
+		l.tb.Fatalf("%d proposals wait, not %d", len(batch), n)
+	}
+	l.apply(1, batch)
+}
+
+// drain applies whatever waits, and what that leads to.
+func (l *fakeLog) drain() {
+	l.tb.Helper()
+	for batch := l.take(1000); len(batch) > 0; batch = l.take(1000) {
+		l.apply(1, batch)
+	}
+}
+
+// lose takes the oldest n proposals away, as a snapshot does that holds them.
+func (l *fakeLog) lose(n int) {
+	batch := l.take(n)
+	l.srv.BeginApply()
+	defer l.srv.EndApply()
+	for _, p := range batch {
+		p.waiter.Lost()
+	}
+}
+
+// run applies in a goroutine whatever is proposed, until stop; several at a time.
+func (l *fakeLog) run(wg *sync.WaitGroup) {
+	wg.Go(func() {
+		for {
+			l.mu.Lock()
+			for len(l.waiting) == 0 && !l.stopped {
+				l.added.Wait()
+			}
+			done := len(l.waiting) == 0
+			l.mu.Unlock()
+			if done {
+				return
+			}
+			l.apply(1, l.take(100))
+		}
+	})
+}
+
+// from applies a command of another server of the ensemble.
+func (l *fakeLog) from(id state.ServerID, c *state.Command) {
+	l.apply(id, []proposal{{state.AppendCommand(nil, c), c.Op, nobody{}}})
+}
+
+func (l *fakeLog) apply(from state.ServerID, batch []proposal) {
+	l.applying.Lock()
+	defer l.applying.Unlock()
+	l.index++
+	g := state.Group{
+		Origin: state.Origin{Server: from, Incarnation: 1}, First: l.seq[from] + 1, Count: len(batch),
+	}
+	l.seq[from] += uint64(len(batch))
+	for _, p := range batch {
+		g.Commands = append(g.Commands, p.command...)
+	}
+	entry := state.AppendEntry(nil, time.Now().UnixMilli(), []state.Group{g})
+	obs := &fakeObserver{Server: l.srv, next: batch}
+	l.srv.BeginApply()
+	defer l.srv.EndApply()
+	if err := l.machine.Apply(l.index, l.term, entry, obs); err != nil {
+		l.tb.Error(err)
+	}
+	// A log entry's bytes are raft's: nobody may have kept a piece of them.
+	clear(entry)
+}
+
+// fakeObserver brings results to their waiters, as package consensus does.
+type fakeObserver struct {
+	*Server
+	next []proposal
+}
+
+func (o *fakeObserver) Result(_ state.Origin, _ uint64, r *state.Result) {
+	w := o.next[0].waiter
+	o.next = o.next[1:]
+	w.Applied(r)
+}
+
+func (o *fakeObserver) Gap(state.Origin, uint64) {}
+
+// kit is a server with a fake log.
+type kit struct {
+	tb  testing.TB
+	srv *Server
+	log *fakeLog
+}
+
+func testConfig() Config {
+	return Config{
+		ID: 1, Tick: time.Second, MinSessionTimeout: 2 * time.Second,
+		MaxSessionTimeout: 60 * time.Second, Grace: 10 * time.Second, ExtendedTypes: true,
+		Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+// newKit makes a server that has not been started: without a clock.
+func newKit(tb testing.TB, change func(*Config)) *kit {
+	cfg := testConfig()
+	if change != nil {
+		change(&cfg)
+	}
+	l := &fakeLog{tb: tb, machine: state.New(), term: 1, seq: map[state.ServerID]uint64{}}
+	l.added = sync.NewCond(&l.mu)
+	l.status = Status{Role: RoleStandalone, Leader: 1, Term: 1, Voters: 1}
+	l.srv = New(cfg)
+	l.srv.BeginApply()
+	l.srv.Restored(l.machine)
+	l.srv.EndApply()
+	l.srv.agree = l
+	return &kit{tb, l.srv, l}
+}
+
+// started is a server whose clock runs and which leads. The test runs in a
+// synctest bubble.
+func started(t *testing.T, change func(*Config)) *kit {
+	k := newKit(t, change)
+	k.srv.Start(k.log)
+	k.srv.Lead(1)
+	t.Cleanup(k.srv.Stop)
+	return k
+}
+
+// client is a door's side of one connection: it writes down what goes into its
+// outbox.
+type client struct {
+	*Conn
+	k *kit
+
+	mu    sync.Mutex // protects the fields below
+	lines []string
+	zxids []znode.Zxid // of the replies and events, in the order of the outbox
+	kicks []Reason
+	kick  chan struct{} // closed at the first kick
+}
+
+func (k *kit) connect(ids ...znode.ID) *client {
+	c := &client{k: k, kick: make(chan struct{})}
+	c.Conn = k.srv.NewConn(c, append([]znode.ID{{Scheme: "ip", ID: "127.0.0.1"}}, ids...))
+	return c
+}
+
+// Notify implements Client.
+func (c *client) Notify(n *watch.Notification) {
+	c.say(n.Zxid, "event %v %s", n.Type, strings.Clone(n.Path))
+}
+
+// Kick implements Client.
+func (c *client) Kick(r Reason) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.kicks) == 0 {
+		close(c.kick)
+	}
+	c.kicks = append(c.kicks, r)
+}
+
+func (c *client) say(z znode.Zxid, format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines = append(c.lines, fmt.Sprintf(format, args...))
+	c.zxids = append(c.zxids, z)
+}
+
+// outbox takes what the client was sent since the last call.
+func (c *client) outbox() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lines := c.lines
+	c.lines = nil
+	return lines
+}
+
+func (c *client) kicked() []Reason {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.kicks)
+}
+
+// expect compares the outbox since the last call.
+func (c *client) expect(what string, want ...string) {
+	c.k.tb.Helper()
+	if got := c.outbox(); !slices.Equal(got, want) {
+		c.k.tb.Errorf("%s: the client got %q, want %q", what, got, want)
+	}
+}
+
+func (c *client) expectKicks(want ...Reason) {
+	c.k.tb.Helper()
+	if got := c.kicked(); !slices.Equal(got, want) {
+		c.k.tb.Errorf("kicked because of %v, want %v", got, want)
+	}
+}
+
+// op is a request; its answer goes into the client's outbox.
+type op struct {
+	c    *client
+	name string
+	read func(v *View) string
+	done func(v *View, r *state.Result)
+}
+
+// Read implements Op.
+func (o *op) Read(v *View) { o.c.say(v.Zxid(), "%s: %s", o.name, o.read(v)) }
+
+// Done implements Op.
+func (o *op) Done(v *View, r *state.Result) {
+	if o.done != nil {
+		o.done(v, r)
+	}
+	o.c.say(r.Zxid, "%s: %s", o.name, r.Code.Name())
+}
+
+// get reads a znode's data; with watch it leaves one.
+func (c *client) get(path string, watching bool) {
+	c.k.tb.Helper()
+	o := &op{c: c, name: "get " + path, read: func(v *View) string {
+		if watching {
+			if err := v.Watches().Add(c.Watcher(), path, watch.Data); err != nil {
+				return err.Error()
+			}
+		}
+		data, _, code := v.Tree().Get(path, c.Identities())
+		if code != znode.OK {
+			return code.Name()
+		}
+		return string(data)
+	}}
+	if err := c.Conn.Read(o); err != nil {
+		c.k.tb.Error(err)
+	}
+}
+
+// write sends a command whose answer is named name.
+func (c *client) write(name string, cmd *state.Command) {
+	c.k.tb.Helper()
+	cmd.Identities = c.Identities()
+	if err := c.Conn.Write(cmd, &op{c: c, name: name}); err != nil {
+		c.k.tb.Error(err)
+	}
+}
+
+func (c *client) create(path, data string) {
+	c.k.tb.Helper()
+	c.write("create "+path, &state.Command{
+		Op: state.OpCreate, Path: path, Data: []byte(data), ACL: znode.OpenACL,
+	})
+}
+
+func (c *client) set(path, data string) {
+	c.k.tb.Helper()
+	c.write("set "+path, &state.Command{
+		Op: state.OpSetData, Path: path, Data: []byte(data), Version: znode.AnyVersion,
+	})
+}
+
+func (c *client) ephemeral(path string) {
+	c.k.tb.Helper()
+	c.write("create "+path, &state.Command{
+		Op: state.OpCreate, Path: path, Mode: znode.Ephemeral, ACL: znode.OpenACL,
+	})
+}
+
+// open gives the connection a new session, and applies what waits.
+func (c *client) open(timeout time.Duration) session.Session {
+	c.k.tb.Helper()
+	var s session.Session
+	o := &op{c: c, name: "open", done: func(_ *View, r *state.Result) { s = *r.Session }}
+	if err := c.OpenSession(timeout, o); err != nil {
+		c.k.tb.Fatal(err)
+	}
+	c.k.log.drain()
+	if s.ID == 0 {
+		c.k.tb.Fatal("no session")
+	}
+	c.expect("opening a session", "open: OK")
+	return s
+}
+
+// attach asks for a session that exists.
+func (c *client) attach(s *session.Session, password session.Password) {
+	c.k.tb.Helper()
+	if err := c.AttachSession(s.ID, password, s.Timeout, &op{c: c, name: "attach"}); err != nil {
+		c.k.tb.Error(err)
+	}
+}
