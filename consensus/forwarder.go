@@ -45,10 +45,24 @@ func newForwarder(o state.Origin, maxCount, maxBytes int) *forwarder {
 	return f
 }
 
-// add gives c the next number and keeps it. It blocks while too much is pending.
+// own reports whether c is the ensemble's own command and no client's: there
+// are at most as many as sessions and as the reaper takes at once, and the
+// clock that proposes them must not stand still because clients ask for much.
+func own(c *state.Command) bool {
+	switch c.Op {
+	case state.OpExpireSession, state.OpMember:
+		return true
+	case state.OpReap:
+		return c.Session == 0 // a client may ask for it, too
+	}
+	return false
+}
+
+// add gives c the next number and keeps it. It blocks while too much is pending,
+// unless c is the ensemble's own.
 func (f *forwarder) add(c *state.Command, w Waiter) error {
 	f.mu.Lock()
-	for !f.stopped && (f.lenLocked() >= f.maxCount || f.bytes >= f.maxBytes) {
+	for !f.stopped && !own(c) && (f.lenLocked() >= f.maxCount || f.bytes >= f.maxBytes) {
 		f.room.Wait()
 	}
 	if f.stopped {

@@ -309,8 +309,9 @@ func (ignore) Applied(*state.Result) {}
 func (ignore) Lost()                 {}
 
 // Propose sends a command on its way and returns before it is applied. It
-// blocks while too much is pending. An error means that the command was not
-// and will not be sent.
+// blocks while too much is pending, but not for the ensemble's own commands
+// (expiry of sessions, the reaper's, members). An error means that the command
+// was not and will not be sent.
 func (n *Node) Propose(c *state.Command, w Waiter) error { return n.forward.add(c, w) }
 
 // Ready is closed when the ensemble exists and this server takes part.

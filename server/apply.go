@@ -13,7 +13,14 @@ import (
 func (s *Server) BeginApply() { s.view.Lock() }
 
 // EndApply lets readers in again.
-func (s *Server) EndApply() { s.view.Unlock() }
+func (s *Server) EndApply() {
+	for i, c := range s.orphans {
+		c.client.Kick(ReasonClosed)
+		s.orphans[i] = nil
+	}
+	s.orphans = s.orphans[:0]
+	s.view.Unlock()
+}
 
 // Restored replaces the whole state by another machine, at the start or when a
 // snapshot came from the leader. It is called between BeginApply and EndApply.
@@ -43,7 +50,10 @@ func (s *Server) SessionAttached(x *session.Session, _ state.ServerID) {
 }
 
 // SessionClosed implements consensus.Handler. A connection whose client asked
-// for it still gets the reply, which is delivered next.
+// for it still gets the reply, which is delivered next, and is then ended by
+// its door. One that carries the session while another asked, as when the
+// client has come back before its old connection's requests were through, is
+// ended after the entry.
 func (s *Server) SessionClosed(id znode.SessionID, expired bool) {
 	s.leader.remove(id)
 	c := s.boundTo(id)
@@ -53,7 +63,9 @@ func (s *Server) SessionClosed(id znode.SessionID, expired bool) {
 	s.forget(c, id)
 	if expired {
 		c.client.Kick(ReasonExpired)
+		return
 	}
+	s.orphans = append(s.orphans, c)
 }
 
 // QuotaExceeded implements consensus.Handler. A subtree is reported at most

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -202,6 +203,8 @@ func (c *Conn) Applied(r *state.Result) {
 		if r.Code == znode.OK {
 			c.server.bind(c, r.Session)
 		}
+	case state.OpCloseSession:
+		c.server.orphans = slices.DeleteFunc(c.server.orphans, func(o *Conn) bool { return o == c })
 	}
 	head.op.Done(v, r)
 	for {

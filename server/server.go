@@ -41,8 +41,9 @@ const (
 // Consensus is what the server needs of package consensus.
 type Consensus interface {
 	// Propose sends a command on its way and returns before it is applied. It
-	// blocks while too much is pending. An error means that the command was not
-	// and will not be sent.
+	// blocks while too much is pending, except for the ensemble's own commands
+	// (expiry, the reaper's): the clock that proposes those must not stand
+	// still. An error means that the command was not and will not be sent.
 	Propose(c *state.Command, w Waiter) error
 	// Touch reports sessions whose clients were heard.
 	Touch(ids []znode.SessionID)
@@ -82,6 +83,10 @@ type Server struct {
 
 	view    viewLock // protects current and what it leads to
 	current View
+
+	// orphans are the connections whose session an entry has closed although
+	// another connection had asked for it. The applying goroutine's own.
+	orphans []*Conn
 
 	mu    sync.Mutex // protects the fields below
 	conns map[*Conn]struct{}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -24,6 +25,9 @@ const ticksPerTick = 4
 // leadership is what only the leader's server does: it keeps the clock of all
 // sessions and asks for the removal of dead sessions and reapable znodes.
 type leadership struct {
+	// sweep counts the reaper's proposals that are still on their way.
+	sweep atomic.Int64
+
 	mu    sync.Mutex // protects the fields below
 	term  uint64     // 0: this server does not lead
 	clock *session.Clock
@@ -88,11 +92,15 @@ func (s *Server) tick() {
 		interval = time.Minute
 	}
 	lastReap := time.Now()
+	last := lastReap
 	for {
 		select {
 		case <-s.stop:
 			return
-		case now := <-ticker.C:
+		case <-ticker.C:
+			now := time.Now()
+			s.excuse(now.Sub(last))
+			last = now
 			s.reportHeard()
 			s.expire(now)
 			s.kickCutOff()
@@ -101,6 +109,21 @@ func (s *Server) tick() {
 				s.reap(now, interval)
 			}
 		}
+	}
+}
+
+// excuse postpones the end of all sessions when the clock has stood still, as
+// when the process or its machine was stopped for a while: their heartbeats
+// could not be heard, and may still lie in the sockets.
+func (s *Server) excuse(since time.Duration) {
+	if since <= s.cfg.Tick {
+		return
+	}
+	s.leader.mu.Lock()
+	defer s.leader.mu.Unlock()
+	if s.leader.term != 0 {
+		s.leader.clock.Delay(since)
+		s.logger.Warn("this server stood still; no session expires for as long again", "for", since)
 	}
 }
 
@@ -139,12 +162,13 @@ func (s *Server) expire(now time.Time) {
 	}
 }
 
-// reap proposes the removal of znodes whose time has come.
+// reap proposes the removal of znodes whose time has come. While the last
+// sweep is not through there is no other, so that they do not pile up.
 func (s *Server) reap(now time.Time, interval time.Duration) {
 	s.leader.mu.Lock()
 	leads := s.leader.term != 0
 	s.leader.mu.Unlock()
-	if !leads {
+	if !leads || s.leader.sweep.Load() > 0 {
 		return
 	}
 	perMinute := s.cfg.Reap.MaxPerMinute
@@ -157,11 +181,19 @@ func (s *Server) reap(now time.Time, interval time.Duration) {
 		paths = v.Tree().Reapable(now.UnixMilli(), s.cfg.Reap.NeverUsed.Milliseconds(), limit)
 	})
 	for _, path := range paths {
-		if err := s.Propose(&state.Command{Op: state.OpReap, Path: path}, nobody{}); err != nil {
-			return
+		s.leader.sweep.Add(1)
+		err := s.Propose(&state.Command{Op: state.OpReap, Path: path}, sweeper{&s.leader.sweep})
+		if err != nil {
+			return // stopping
 		}
 	}
 }
+
+// sweeper waits for one command of the reaper.
+type sweeper struct{ left *atomic.Int64 }
+
+func (w sweeper) Applied(*state.Result) { w.left.Add(-1) }
+func (w sweeper) Lost()                 { w.left.Add(-1) }
 
 // nobody waits for a command whose result matters to no one.
 type nobody struct{}

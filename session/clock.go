@@ -91,6 +91,14 @@ func (c *Clock) Touch(id znode.SessionID, now time.Time) bool {
 	return true
 }
 
+// Delay postpones every deadline by d: for as long as nobody listened to the
+// heartbeats, their absence says nothing.
+func (c *Clock) Delay(d time.Duration) {
+	if !c.base.IsZero() && d > 0 {
+		c.base = c.base.Add(d)
+	}
+}
+
 // Remove takes a session out of the clock, if it is there.
 func (c *Clock) Remove(id znode.SessionID) {
 	if s := c.sessions[id]; s != nil {

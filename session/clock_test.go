@@ -206,3 +206,22 @@ func BenchmarkClock(b *testing.B) {
 		}
 	})
 }
+
+func TestClock_Delay_PostponesAll(t *testing.T) {
+	c := NewClock(time.Second)
+	c.Delay(time.Hour) // nothing there to postpone
+	c.Track(1, 2*time.Second, start)
+	c.Delay(-time.Second) // never earlier
+	c.Delay(10 * time.Second)
+	c.Track(2, 2*time.Second, start.Add(10*time.Second)) // a full timeout, not more
+	if got := c.Expire(start.Add(13*time.Second - 1)); got != nil {
+		t.Errorf("expired %v before 13 s", got)
+	}
+	c.Touch(2, start.Add(11*time.Second))
+	if got := c.Expire(start.Add(13 * time.Second)); !slices.Equal(got, []znode.SessionID{1}) {
+		t.Errorf("expired %v at 13 s, want 1", got)
+	}
+	if got := c.Expire(start.Add(14 * time.Second)); !slices.Equal(got, []znode.SessionID{2}) {
+		t.Errorf("expired %v at 14 s, want 2", got)
+	}
+}
