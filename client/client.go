@@ -133,7 +133,9 @@ func newClient(cfg config, servers string, list []hostPort, chroot string) *Clie
 
 // Close ends the session, which deletes its ephemerals, and the client.
 // Operations that were submitted before complete; later ones, watches and caches
-// end with ErrClosed. When Close returns no goroutine is left.
+// end with ErrClosed. Contexts of the session (Session.Context) end at once, and
+// with them the wait for operations that use them. When Close returns no goroutine
+// is left.
 //
 // If there is no connection, or the server does not answer, the error is
 // ErrNotClosed: the session ends when its timeout has passed. Further calls
@@ -155,6 +157,9 @@ func (c *Client) shut(closeSession bool) error {
 	c.closing = true
 	hasSession := c.session.id != 0 && !c.session.dead
 	c.refuseLocked(ErrClosed)
+	// The server deletes the ephemerals before its answer is here. Whoever acts
+	// by them must stop earlier, for others may have them then.
+	c.session.lose(ErrClosed)
 	var bye *closeOp
 	if closeSession && c.link != nil {
 		if op := newCloseOp(c); c.pushLocked(op) == nil {

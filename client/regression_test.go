@@ -1,0 +1,26 @@
+package client
+
+import "testing"
+
+// Close used to end the session's contexts only when the server had answered. By
+// then the server had deleted the ephemerals, so for a moment two processes could
+// hold one lock, and the watch on a lock's own znode told of a deletion by somebody
+// else. Found by the tests of package recipes.
+func TestRegression_Close_SessionEndsBeforeTheServerIsTold(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		s.do(func() { s.silent = true })
+		session := c.Session()
+		ctx, cancel := session.Context(t.Context())
+		defer cancel()
+		closed := make(chan error, 1)
+		go func() { closed <- c.Close() }()
+		<-ctx.Done()
+		wantErr(t, session.Err(), ErrClosed)
+		select {
+		case err := <-closed:
+			t.Errorf("Close has returned, with %v, although the server is silent", err)
+		default:
+		}
+		wantErr(t, <-closed, ErrNotClosed)
+	})
+}
