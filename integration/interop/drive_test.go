@@ -29,7 +29,30 @@ const (
 	stderrTail = 8 << 10
 )
 
+// againstVariable, when it is "zookeeper", puts a real ZooKeeper ensemble in
+// the place of zk-lite, which shows whether the checks themselves are right.
+const againstVariable = "ZK_LITE_INTEROP_AGAINST"
+
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
+
+// ensemble starts the three servers that clients are run against.
+func ensemble(t *testing.T) *cluster.Ensemble {
+	t.Helper()
+	if os.Getenv(againstVariable) == "zookeeper" {
+		return cluster.StartZooKeeper(t, 3, cluster.Options{})
+	}
+	return cluster.Start(t, 3, cluster.Options{})
+}
+
+// atRest starts what was killed and compares the replicas.
+func atRest(t *testing.T, e *cluster.Ensemble) {
+	t.Helper()
+	e.StartAll()
+	e.WaitServing()
+	if os.Getenv(againstVariable) == "" {
+		e.CheckReplicas()
+	}
+}
 
 // message is a line that a client's program prints. One field besides OK and
 // Detail is set.
@@ -80,9 +103,7 @@ func drive(t *testing.T, e *cluster.Ensemble, dir string, args ...string) {
 		text, err := os.ReadFile(logged.Name())
 		t.Logf("what %s logged: %s, %v", args[0], text[max(0, len(text)-stderrTail):], err)
 	}
-	e.StartAll()
-	e.WaitServing()
-	e.CheckReplicas()
+	atRest(t, e)
 }
 
 // command is a process that ends with the test, and its children with it.

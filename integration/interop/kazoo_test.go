@@ -17,6 +17,6 @@ const python = "/usr/bin/python3"
 func TestInterop_Kazoo(t *testing.T) {
 	cluster.NeedTool(t, python, "python3")
 	cluster.NeedTool(t, "/usr/lib/python3/dist-packages/kazoo", "python3-kazoo")
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := ensemble(t)
 	drive(t, e, t.TempDir(), python, testdata(t, "kazoo_checks.py"), e.ConnectString())
 }
