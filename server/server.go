@@ -91,7 +91,10 @@ type Server struct {
 	mu    sync.Mutex // protects the fields below
 	conns map[*Conn]struct{}
 	bound map[znode.SessionID]*Conn
-	quota map[string]time.Time // quota'd path → when it was last logged
+	// parted are sessions whose connection was heard and has gone since the
+	// last report to the leader.
+	parted map[znode.SessionID]struct{}
+	quota  map[string]time.Time // quota'd path → when it was last logged
 
 	leader leadership
 	stop   chan struct{}
@@ -106,6 +109,7 @@ func New(cfg Config) *Server {
 		watches: watch.New(watch.Limit(cfg.WatchLimit)),
 		conns:   map[*Conn]struct{}{},
 		bound:   map[znode.SessionID]*Conn{},
+		parted:  map[znode.SessionID]struct{}{},
 		quota:   map[string]time.Time{},
 		stop:    make(chan struct{}),
 	}
@@ -269,8 +273,12 @@ func (s *Server) unbind(c *Conn, id znode.SessionID) {
 func (s *Server) forget(c *Conn, id znode.SessionID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.bound[id] == c {
-		delete(s.bound, id)
+	if s.bound[id] != c {
+		return
+	}
+	delete(s.bound, id)
+	if c.heard.Load() {
+		s.parted[id] = struct{}{}
 	}
 }
 

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -139,6 +141,8 @@ func (s *Server) reportHeard() {
 			ids = append(ids, id)
 		}
 	}
+	ids = slices.AppendSeq(ids, maps.Keys(s.parted))
+	clear(s.parted)
 	s.mu.Unlock()
 	s.agree.Touch(ids)
 }
