@@ -26,9 +26,10 @@
 // While there is no connection, operations wait until their context ends; the
 // state is StateSuspended. Servers are tried in turn, with names looked up anew
 // and growing pauses, the last good server first. A session is lost
-// (StateExpired) when a server says so, or when the session timeout has passed
-// since the sending of the last request that was answered: then no server can
-// have been reached, and the ensemble may have given the session up. Ephemerals
+// (StateExpired) when a server says so, or when 15/16 of the session timeout have
+// passed since the sending of the last request that was answered: then no server
+// can have been reached, and the ensemble may soon give the session up; the
+// sixteenth is for timers that fire late and clocks that drift. Ephemerals
 // must be taken for gone from then on, and the session is not used again even if
 // it should have survived: the client asks the servers to close it and opens a
 // new one. Operations that were waiting fail with ErrSessionExpired. With

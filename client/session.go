@@ -22,9 +22,17 @@ type session struct {
 	// alive at a server: when the newest request that has been answered was
 	// sent. The server's own timer cannot have started earlier.
 	heard time.Duration
-	timer *time.Timer // fires at heard+timeout, or earlier
+	timer *time.Timer // fires at heard+lifetime, or earlier
 	dead  bool
 }
+
+// lifetimeMargin is the part of the session timeout by which the client gives up
+// earlier than the servers may: timers fire late on a busy machine, clocks drift
+// apart, and whoever waits for the session's end is told within a millisecond.
+const lifetimeMargin = 16
+
+// lifetimeLocked is for how long after heard the session is taken for alive.
+func (s *session) lifetimeLocked() time.Duration { return s.timeout - s.timeout/lifetimeMargin }
 
 func newSession() *session {
 	s := new(session)
@@ -68,7 +76,7 @@ func (c *Client) deadlineLocked() time.Time {
 	if c.session.timeout == 0 {
 		return time.Time{}
 	}
-	return c.epoch.Add(c.session.heard + c.session.timeout)
+	return c.epoch.Add(c.session.heard + c.session.lifetimeLocked())
 }
 
 // Lost returns a channel that is closed when the session is lost or closed.
@@ -124,7 +132,7 @@ func (c *Client) heardLocked(at time.Duration) {
 // how much time is left.
 func (c *Client) armDeadlineLocked() {
 	s := c.session
-	left := s.heard + s.timeout - c.clock()
+	left := s.heard + s.lifetimeLocked() - c.clock()
 	if s.timer == nil {
 		s.timer = time.AfterFunc(left, func() { c.checkDeadline(s) })
 	} else {
@@ -139,8 +147,8 @@ func (c *Client) checkDeadline(s *session) {
 		return
 	}
 	silent := c.clock() - s.heard
-	if silent < s.timeout {
-		s.timer.Reset(s.timeout - silent)
+	if left := s.lifetimeLocked() - silent; left > 0 {
+		s.timer.Reset(left)
 		c.mu.Unlock()
 		return
 	}
