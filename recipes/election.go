@@ -95,14 +95,11 @@ func (e *Election) Candidates(ctx context.Context) ([]Participant, error) {
 //
 // Errors: ErrNoLeader.
 func (e *Election) Leader(ctx context.Context) (Participant, error) {
-	list, err := e.line.participants(ctx)
-	if err != nil {
-		return Participant{}, err
+	leader, ok, err := e.line.first(ctx)
+	if err == nil && !ok {
+		err = ErrNoLeader
 	}
-	if len(list) == 0 {
-		return Participant{}, ErrNoLeader
-	}
-	return list[0], nil
+	return leader, err
 }
 
 // Observe yields the leader, and again whenever it or its data has changed; the

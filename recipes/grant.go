@@ -74,7 +74,7 @@ func (g *Grant) Done() <-chan struct{} { return g.hold.ctx.Done() }
 
 // Err is nil while the grant is held, then ErrLost with the reason or
 // ErrReleased.
-func (g *Grant) Err() error { return context.Cause(g.hold.ctx) }
+func (g *Grant) Err() error { return g.hold.err() }
 
 // Revoked returns a channel that is closed when somebody asks for a release
 // (Mutex.Revoke, Curator's Revoker). To follow is up to the holder.
@@ -112,11 +112,20 @@ func (g *Grant) Release(ctx context.Context) error {
 func (h *hold) again() (*Grant, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.n == 0 || h.ctx.Err() != nil {
+	if h.n == 0 || h.err() != nil {
 		return nil, false
 	}
 	h.n++
 	return &Grant{hold: h}, true
+}
+
+// err is Grant.Err. The goroutine may not have seen yet that the session is lost,
+// while contexts of the session have ended already.
+func (h *hold) err() error {
+	if cause := h.place.session.Err(); cause != nil {
+		h.cancel(lost(cause)) // the first cause stays
+	}
+	return context.Cause(h.ctx)
 }
 
 func (h *hold) release(ctx context.Context) error {
@@ -124,18 +133,16 @@ func (h *hold) release(ctx context.Context) error {
 	h.n--
 	last := h.n == 0
 	h.mu.Unlock()
+	cause := h.err()
 	if !last {
-		if err := context.Cause(h.ctx); err != nil {
-			return err
-		}
-		return nil
+		return cause
 	}
 	h.cancel(ErrReleased)
 	close(h.stop)
 	<-h.done
 	// Whoever is next may start when the znode is gone, so it goes last.
 	err := h.place.leave(ctx)
-	if cause := context.Cause(h.ctx); errors.Is(cause, ErrLost) {
+	if cause = context.Cause(h.ctx); errors.Is(cause, ErrLost) {
 		return cause
 	}
 	if err == nil && h.place.session.Err() != nil {

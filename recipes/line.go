@@ -3,6 +3,7 @@ package recipes
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/zk-lite/zk-lite/client"
@@ -128,28 +129,48 @@ type Participant struct {
 // participants returns all that are in the line and have one of the markers, in
 // its order, as a server sees it that is not behind what was acknowledged before.
 func (l *line) participants(ctx context.Context, markers ...string) ([]Participant, error) {
-	l.c.SyncAsync(ctx, l.dir) // the read behind it waits for it
-	names, _, err := l.c.Children(ctx, l.dir)
-	if errors.Is(err, client.ErrNoNode) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	var list []Participant
-	for _, x := range contenders(names, l.markers) {
-		if len(markers) > 0 && !slices.Contains(markers, x.marker) {
-			continue
-		}
-		path := znode.Join(l.dir, x.name)
-		data, stat, err := l.c.Get(ctx, path)
-		if errors.Is(err, client.ErrNoNode) {
-			continue // it has left since
-		}
+	for p, err := range l.walk(ctx, markers...) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Participant{path, data, stat.Czxid, stat.EphemeralOwner})
+		list = append(list, p)
 	}
 	return list, nil
+}
+
+// first is the first of participants, and false if there is none.
+func (l *line) first(ctx context.Context) (Participant, bool, error) {
+	for p, err := range l.walk(ctx) {
+		return p, err == nil, err
+	}
+	return Participant{}, false, nil
+}
+
+// walk yields participants as it reads them, up to an error.
+func (l *line) walk(ctx context.Context, markers ...string) iter.Seq2[Participant, error] {
+	return func(yield func(Participant, error) bool) {
+		l.c.SyncAsync(ctx, l.dir) // the read behind it waits for it
+		names, _, err := l.c.Children(ctx, l.dir)
+		if err != nil {
+			if !errors.Is(err, client.ErrNoNode) {
+				yield(Participant{}, err)
+			}
+			return
+		}
+		for _, x := range contenders(names, l.markers) {
+			if len(markers) > 0 && !slices.Contains(markers, x.marker) {
+				continue
+			}
+			path := znode.Join(l.dir, x.name)
+			data, stat, err := l.c.Get(ctx, path)
+			if errors.Is(err, client.ErrNoNode) {
+				continue // it has left since
+			}
+			more := yield(Participant{path, data, stat.Czxid, stat.EphemeralOwner}, err)
+			if !more || err != nil {
+				return
+			}
+		}
+	}
 }

@@ -39,6 +39,9 @@ func join(
 	m := &Membership{c: c, path: path, acl: acl, data: data, done: make(chan struct{})}
 	w, err := m.make(ctx)
 	if err != nil {
+		if ctx.Err() != nil { // in the middle of a creation, perhaps
+			go func() { _ = m.removeOwn(context.Background(), c.Session()) }()
+		}
 		return nil, err
 	}
 	m.ctx, m.stop = context.WithCancel(context.Background())
@@ -93,20 +96,45 @@ func (m *Membership) Set(ctx context.Context, data []byte) error {
 }
 
 // Leave deletes the znode and stops keeping it. If ctx ends before that is
-// certain, its error is returned and the deletion goes on in the background.
+// certain, its error is returned and the deletion goes on in the background. It is
+// no error if the znode is gone already.
 func (m *Membership) Leave(ctx context.Context) error {
 	m.stop()
 	<-m.done
-	m.mu.Lock()
-	p := &place{line: &line{c: m.c}, session: m.session, path: m.path}
-	m.mu.Unlock()
-	bound, cancel := p.session.Context(ctx)
-	exists, stat, err := m.c.Exists(bound, m.path)
-	cancel()
-	if err == nil && (!exists || stat.EphemeralOwner != p.session.ID) {
-		return nil
+	s := m.c.Session()
+	err := m.removeOwn(ctx, s)
+	switch {
+	case err == nil || s.Err() != nil:
+		return nil // gone with the session; the keeper makes no other
+	case ctx.Err() != nil:
+		go func() { _ = m.removeOwn(context.Background(), s) }()
 	}
-	return p.leave(ctx)
+	return err
+}
+
+// removeOwn deletes the znode if it belongs to a session. Somebody else may make
+// one of the same name as soon as it is gone, so the owner is looked at before
+// every attempt. The sync orders that behind a creation whose answer was lost.
+func (m *Membership) removeOwn(ctx context.Context, s client.Session) error {
+	ctx, cancel := s.Context(ctx)
+	defer cancel()
+	for {
+		m.c.SyncAsync(ctx, m.path) // the read behind it waits for it
+		exists, stat, err := m.c.Exists(ctx, m.path)
+		if err != nil {
+			return err
+		}
+		if !exists || stat.EphemeralOwner != s.ID {
+			return nil
+		}
+		err = m.c.Delete(ctx, m.path, client.AnyVersion)
+		switch {
+		case err == nil || errors.Is(err, client.ErrNoNode):
+			return nil
+		case !errors.Is(err, client.ErrOutcomeUnknown) || ctx.Err() != nil:
+			return err
+		}
+	}
 }
 
 // keep is the keeper's goroutine.
@@ -155,7 +183,7 @@ func (m *Membership) try(ctx context.Context) (*client.Watch, error) {
 		return nil, err
 	}
 	s := m.c.Session()
-	if stat.EphemeralOwner != s.ID || s.Err() != nil {
+	if stat.EphemeralOwner != s.ID || s.ID == 0 || s.Err() != nil {
 		m.setJoined(client.Session{}, 0)
 		select {
 		case <-w.C():

@@ -73,14 +73,14 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 //
 // Errors: ErrNotHeld.
 func (m *Mutex) Revoke(ctx context.Context) error {
-	list, err := m.line.participants(ctx)
+	holder, ok, err := m.line.first(ctx)
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 {
+	if !ok {
 		return ErrNotHeld
 	}
-	return revoke(ctx, m.line.c, list[0].Path)
+	return revoke(ctx, m.line.c, holder.Path)
 }
 
 func revoke(ctx context.Context, c *client.Client, path string) error {

@@ -23,7 +23,7 @@ func Context(tb testing.TB) context.Context {
 }
 
 // Connect connects a client that is closed with the test.
-func Connect(tb testing.TB, servers string, opts ...client.Option) *client.Client {
+func Connect(tb TB, servers string, opts ...client.Option) *client.Client {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -40,7 +40,7 @@ func Connect(tb testing.TB, servers string, opts ...client.Option) *client.Clien
 }
 
 // ConnectTapped is Connect with a tap between.
-func ConnectTapped(tb testing.TB, servers string, opts ...client.Option) (*client.Client, *Tap) {
+func ConnectTapped(tb TB, servers string, opts ...client.Option) (*client.Client, *Tap) {
 	tb.Helper()
 	tap := NewTap()
 	return Connect(tb, servers, append(opts, client.WithDialer(tap.Dial))...), tap
@@ -48,7 +48,7 @@ func ConnectTapped(tb testing.TB, servers string, opts ...client.Option) (*clien
 
 // Expire ends a client's current session at the servers, as if it had expired
 // there.
-func Expire(tb testing.TB, c *client.Client, servers string) {
+func Expire(tb TB, c *client.Client, servers string) {
 	tb.Helper()
 	session := c.Session()
 	thief := Connect(tb, servers, client.WithSession(c.Credentials()))
@@ -62,7 +62,7 @@ func Expire(tb testing.TB, c *client.Client, servers string) {
 var ours = regexp.MustCompile(`zk-lite/recipes\.\(?\*?\w`)
 
 // NoGoroutines waits until the recipes have no goroutine any more.
-func NoGoroutines(tb testing.TB) {
+func NoGoroutines(tb TB) {
 	tb.Helper()
 	WaitFor(tb, "no goroutine of the recipes is left", func() bool {
 		buf := make([]byte, 4<<20)
@@ -76,10 +76,28 @@ func NoGoroutines(tb testing.TB) {
 	})
 }
 
-// NoWatches waits until a server has no watch of anybody.
-func (s *Server) NoWatches(tb testing.TB) {
+// NoWatches waits until a server has no watch of anybody on a path or below it.
+func (s *Server) NoWatches(tb TB, path string) {
 	tb.Helper()
-	WaitFor(tb, "no watch is left at the server", func() bool {
-		return strings.Contains(string(s.Ask("wchs")), "Total watches:0")
-	})
+	WaitFor(tb, "no watch is left below "+path, func() bool { return s.Watches(path) == 0 })
+}
+
+// Watches is how many watches a server has on a path or below it, those of a
+// session on one path counted once; -1 if it does not say.
+func (s *Server) Watches(path string) int {
+	answer := s.Ask("wchp") // each path in a line, then indented its sessions
+	if answer == nil {
+		return -1
+	}
+	n, counts := 0, false
+	for line := range strings.Lines(string(answer)) {
+		session := strings.HasPrefix(line, "\t")
+		if !session {
+			counts = strings.HasPrefix(strings.TrimSpace(line)+"/", path+"/")
+		}
+		if session && counts {
+			n++
+		}
+	}
+	return n
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"testing"
 	"time"
 )
 
@@ -29,7 +28,7 @@ type Server struct {
 }
 
 // Start starts n servers, and waits until all of them serve.
-func Start(tb testing.TB, n int) *Ensemble {
+func Start(tb TB, n int) *Ensemble {
 	tb.Helper()
 	e := new(Ensemble)
 	for _, p := range newProcesses(tb, n) {
@@ -56,7 +55,7 @@ func (e *Ensemble) ConnectString() string {
 }
 
 // WaitServing waits until the server answers clients.
-func (s *Server) WaitServing(tb testing.TB) {
+func (s *Server) WaitServing(tb TB) {
 	tb.Helper()
 	waitFor(tb, startTimeout, s.Address+" serves", func() bool {
 		return bytes.Contains(s.Ask("srvr"), []byte("Mode:"))
@@ -83,12 +82,12 @@ func (s *Server) Ask(word string) []byte {
 
 // WaitFor waits until a condition holds, and fails the test if it does not within
 // half a minute.
-func WaitFor(tb testing.TB, what string, condition func() bool) {
+func WaitFor(tb TB, what string, condition func() bool) {
 	tb.Helper()
 	waitFor(tb, 30*time.Second, what, condition)
 }
 
-func waitFor(tb testing.TB, timeout time.Duration, what string, condition func() bool) {
+func waitFor(tb TB, timeout time.Duration, what string, condition func() bool) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -104,7 +103,7 @@ func waitFor(tb testing.TB, timeout time.Duration, what string, condition func()
 }
 
 // freePorts returns ports that were free a moment ago, all different.
-func freePorts(tb testing.TB, n int) []int {
+func freePorts(tb TB, n int) []int {
 	tb.Helper()
 	var ports []int
 	for range n {

@@ -21,6 +21,7 @@ const (
 	OpChildren Op = 12
 	OpMulti    Op = 14
 	OpCreate   Op = 15
+	OpContain  Op = 19 // createContainer
 )
 
 // errCut is what reads from a connection that was cut.
@@ -33,6 +34,7 @@ type Tap struct {
 	conns   map[*tapped]bool
 	blocked bool
 	drop    map[Op]int // replies still to be lost
+	close   bool       // block after that
 	before  func(Op)   // called with every request, before it is sent
 	events  int
 	sent    map[Op]int
@@ -98,6 +100,14 @@ func (t *Tap) LoseReply(op Op) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.drop[op]++
+}
+
+// LoseReplyAndBlock is LoseReply and then, at the same moment, Block.
+func (t *Tap) LoseReplyAndBlock(op Op) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop[op]++
+	t.close = true
 }
 
 // Before has f called with every request before it is sent; nil ends that. While
@@ -214,6 +224,8 @@ func (c *tapped) frame() ([]byte, error) {
 	}
 	if c.cut[xid] {
 		c.tap.lost++
+		c.tap.blocked = c.tap.blocked || c.tap.close
+		c.tap.close = false
 		c.Conn.Close()
 		return nil, errCut
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"testing"
 	"time"
 
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
@@ -24,7 +23,7 @@ type server struct {
 	node     *node.Node // nil while stopped
 }
 
-func newProcesses(tb testing.TB, n int) []process {
+func newProcesses(tb TB, n int) []process {
 	tb.Helper()
 	ports := freePorts(tb, 3*n)
 	var servers []config.Server
@@ -69,7 +68,7 @@ func newProcesses(tb testing.TB, n int) []process {
 func (s *server) address() string { return s.settings.ClientListen() }
 
 // Start starts the server, again after Stop. It does not wait until it serves.
-func (s *server) Start(tb testing.TB) {
+func (s *server) Start(tb TB) {
 	tb.Helper()
 	n, err := node.Open(node.Options{
 		Settings: s.settings, Version: "test", Logger: s.logger,

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 )
 
 // jars are the patterns of what a server needs, below /usr/share/java, where
@@ -29,7 +28,7 @@ type server struct {
 	done        chan struct{}
 }
 
-func newProcesses(tb testing.TB, n int) []process {
+func newProcesses(tb TB, n int) []process {
 	tb.Helper()
 	if _, err := exec.LookPath("java"); err != nil {
 		tb.Fatalf("no java: %v; install Debian's zookeeper and libzookeeper-java", err)
@@ -61,7 +60,7 @@ func newProcesses(tb testing.TB, n int) []process {
 	return all
 }
 
-func (s *server) configure(tb testing.TB, id, port, n int, members string) {
+func (s *server) configure(tb TB, id, port, n int, members string) {
 	tb.Helper()
 	cfg := fmt.Sprintf("tickTime=200\ninitLimit=50\nsyncLimit=25\ndataDir=%s\n"+
 		"clientPort=%d\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"+
@@ -86,7 +85,7 @@ func (s *server) configure(tb testing.TB, id, port, n int, members string) {
 func (s *server) address() string { return s.listen }
 
 // Start starts the server, again after Stop. It does not wait until it serves.
-func (s *server) Start(tb testing.TB) {
+func (s *server) Start(tb TB) {
 	tb.Helper()
 	out, err := os.Create(filepath.Join(s.dir, "out"))
 	if err != nil {

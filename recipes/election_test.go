@@ -1,0 +1,296 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/recipes"
+	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
+)
+
+// candidate stands in an election, and is the nth in the line when it returns.
+func (k *kit) candidate(
+	c *client.Client, name string, n int, opts ...recipes.Option,
+) (*recipes.Election, <-chan outcome[*recipes.Term]) {
+	k.Helper()
+	e := recipes.NewElection(c, k.path("e"), append(opts, recipes.WithData([]byte(name)))...)
+	term := start(func() (*recipes.Term, error) { return e.Campaign(k.ctx) })
+	zktest.WaitFor(k, "the candidate is in the line", func() bool {
+		list, err := e.Candidates(k.ctx)
+		k.no(err)
+		return len(list) == n
+	})
+	return e, term
+}
+
+// term is the result of a Campaign that must succeed.
+func (k *kit) term(c <-chan outcome[*recipes.Term]) *recipes.Term {
+	k.Helper()
+	got := recv(k, "the election", c)
+	k.no(got.err)
+	return got.v
+}
+
+// Candidates lead one after the other in their order, with growing tokens.
+func TestElection_Campaign_NextLeadsAfterResign(t *testing.T) {
+	k := newKit(t)
+	var terms []<-chan outcome[*recipes.Term]
+	var e *recipes.Election
+	for i := range 5 {
+		var term <-chan outcome[*recipes.Term]
+		e, term = k.candidate(k.connect(), fmt.Sprint(i), i+1)
+		terms = append(terms, term)
+	}
+	var token client.Zxid
+	for i, c := range terms {
+		term := k.term(c)
+		leader, err := e.Leader(k.ctx)
+		k.no(err)
+		if string(leader.Data) != fmt.Sprint(i) || leader.Token != term.Token() || leader.Path != term.Path() {
+			t.Errorf("the leader is %q with token %v, want %d with %v", leader.Data, leader.Token, i, term.Token())
+		}
+		if term.Token() <= token {
+			t.Errorf("token %v after %v", term.Token(), token)
+		}
+		token = term.Token()
+		for j, later := range terms[i+1:] {
+			if len(later) != 0 {
+				t.Fatalf("%d leads together with %d", i+1+j, i)
+			}
+		}
+		k.no(term.Resign(k.ctx))
+	}
+	_, err := e.Leader(k.ctx)
+	k.is(err, recipes.ErrNoLeader)
+	k.nothingLeft()
+}
+
+// The death of a leader wakes one candidate.
+func TestElection_Campaign_WakesOneCandidate(t *testing.T) {
+	k := newKit(t)
+	c := k.connect()
+	_, first := k.candidate(c, "first", 1)
+	leader := k.term(first)
+	const length = 12
+	var clients []*client.Client
+	var taps []*zktest.Tap
+	var terms []<-chan outcome[*recipes.Term]
+	for i := range length {
+		c, tap := k.connectTapped()
+		_, term := k.candidate(c, fmt.Sprint(i), i+2)
+		clients, taps, terms = append(clients, c), append(taps, tap), append(terms, term)
+	}
+	zktest.WaitFor(k, "all watch", func() bool { return shared.Watches(k.path("e")) == 1+2*length })
+	k.no(c.Close())
+	term := k.term(terms[0])
+	if leader.Err() == nil {
+		t.Error("the old leader still leads")
+	}
+	if taps[0].Events() != 1 {
+		t.Errorf("the new leader had %d events, want 1", taps[0].Events())
+	}
+	for i := range length - 1 {
+		k.no(clients[i+1].Sync(k.ctx, "/")) // behind it no event is under way
+		if n := taps[i+1].Events(); n != 0 {
+			t.Errorf("candidate %d had %d events, want none", i+1, n)
+		}
+	}
+	k.no(term.Resign(k.ctx))
+	for _, c := range terms[1:] {
+		k.no(k.term(c).Resign(k.ctx))
+	}
+	k.nothingLeft()
+}
+
+// A leader whose session expires learns of it, stands again behind the others, and
+// at no time do two lead.
+func TestElection_Run_StandsAgainAfterLoss(t *testing.T) {
+	k := newKit(t)
+	c := k.connect()
+	e := recipes.NewElection(c, k.path("e"), recipes.WithData([]byte("a")))
+	type report struct {
+		term *recipes.Term
+		work context.Context
+	}
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
+	leads := make(chan report)
+	ended := start(func() (struct{}, error) {
+		return struct{}{}, e.Run(ctx, func(work context.Context, term *recipes.Term) error {
+			leads <- report{term, work}
+			<-work.Done()
+			return work.Err()
+		})
+	})
+	first := recv(k, "the first term", leads)
+	_, rival := k.candidate(k.connect(), "b", 2)
+	zktest.Expire(k, c, shared.Address)
+	recv(k, "the end of the work", first.work.Done())
+	k.is(context.Cause(first.work), client.ErrSessionExpired)
+	b := k.term(rival)
+	if b.Token() <= first.term.Token() {
+		t.Errorf("token %v after %v", b.Token(), first.term.Token())
+	}
+	zktest.WaitFor(k, "the first stands again", func() bool {
+		list, err := e.Candidates(k.ctx)
+		k.no(err)
+		return len(list) == 2 && string(list[1].Data) == "a"
+	})
+	k.no(b.Resign(k.ctx))
+	again := recv(k, "the second term", leads)
+	if again.term.Token() <= b.Token() {
+		t.Errorf("token %v after %v", again.term.Token(), b.Token())
+	}
+	cancel()
+	k.is(recv(k, "the end of Run", ended).err, context.Canceled)
+	k.waitChildren(c, k.path("e"), 0)
+	k.nothingLeft()
+}
+
+// When lead returns without a loss, Run resigns and returns.
+func TestElection_Run_ResignsWhenDone(t *testing.T) {
+	k := newKit(t)
+	c := k.connect()
+	e := recipes.NewElection(c, k.path("e"))
+	oops := errors.New("oops")
+	k.is(e.Run(k.ctx, func(context.Context, *recipes.Term) error { return oops }), oops)
+	k.no(e.Run(k.ctx, func(context.Context, *recipes.Term) error { return nil }))
+	if n := k.children(c, k.path("e")); n != 0 {
+		t.Errorf("there are %d candidates, want none", n)
+	}
+	k.nothingLeft()
+}
+
+// Observe shows every state that lasts: nobody, a leader, its new data, the next
+// one, nobody again.
+func TestElection_Observe_FollowsTheLeader(t *testing.T) {
+	k := newKit(t)
+	type step struct {
+		leader recipes.Participant
+		err    error
+	}
+	watcher, tap := k.connectTapped()
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
+	steps := make(chan step)
+	go func() {
+		defer close(steps)
+		for p, err := range recipes.NewElection(watcher, k.path("e")).Observe(ctx) {
+			steps <- step{p, err}
+		}
+	}()
+	expect := func(data string) {
+		t.Helper()
+		got := recv(k, "a change of the leader", steps)
+		k.no(got.err)
+		if string(got.leader.Data) != data {
+			t.Fatalf("the leader is %q, want %q", got.leader.Data, data)
+		}
+	}
+	expect("") // no parent
+	_, c := k.candidate(k.connect(), "a", 1)
+	a := k.term(c)
+	expect("a")
+	k.no(a.Announce(k.ctx, []byte("a2")))
+	expect("a2")
+	tap.Cut()
+	_, c = k.candidate(k.connect(), "b", 2)
+	k.no(a.Resign(k.ctx))
+	b := k.term(c)
+	expect("b")
+	zktest.Expire(k, watcher, shared.Address) // of no interest to those who observe
+	k.no(b.Resign(k.ctx))
+	expect("") // no child
+	_, c = k.candidate(k.connect(), "c", 1)
+	term := k.term(c)
+	expect("c")
+	cancel()
+	k.is(recv(k, "the end", steps).err, context.Canceled)
+	if _, more := <-steps; more {
+		t.Error("there is something after the error")
+	}
+	k.no(term.Resign(k.ctx))
+	k.nothingLeft()
+}
+
+// A consumer of Observe that stops leaves no watch.
+func TestElection_Observe_StopLeavesNothing(t *testing.T) {
+	k := newKit(t)
+	_, c := k.candidate(k.connect(), "a", 1)
+	a := k.term(c)
+	c2 := k.connect()
+	for p, err := range recipes.NewElection(c2, k.path("e")).Observe(k.ctx) {
+		k.no(err)
+		if string(p.Data) != "a" {
+			t.Errorf("the leader is %q", p.Data)
+		}
+		break
+	}
+	k.no(a.Resign(k.ctx))
+	k.nothingLeft()
+}
+
+// The leader was cut off and comes back after its session has ended: it must not
+// lead by the znode of the old session, nor together with its successor.
+func TestElection_Campaign_NoDoubleLeaderAfterReconnect(t *testing.T) {
+	k := newKit(t)
+	c, tap := k.connectTapped(quick)
+	e, first := k.candidate(c, "a", 1)
+	old := k.term(first)
+	_, rival := k.candidate(k.connect(), "b", 2)
+	tap.Block()
+	b := k.term(rival)
+	k.is(old.Err(), recipes.ErrLost) // before anybody else leads
+	tap.Unblock()
+	again := start(func() (*recipes.Term, error) { return e.Campaign(k.ctx) })
+	zktest.WaitFor(k, "it stands again", func() bool { return k.children(c, k.path("e")) == 2 })
+	k.no(b.Err())
+	if len(again) != 0 {
+		t.Fatal("two lead")
+	}
+	k.no(b.Resign(k.ctx))
+	term := k.term(again)
+	if term.Session().ID == old.Session().ID {
+		t.Error("the new term is in the lost session")
+	}
+	k.no(term.Resign(k.ctx))
+	k.nothingLeft()
+}
+
+func TestElection_Campaign_LossOnSuspension(t *testing.T) {
+	k := newKit(t)
+	c, tap := k.connectTapped()
+	_, first := k.candidate(c, "a", 1, recipes.WithLossOnSuspension())
+	a := k.term(first)
+	_, second := k.candidate(k.connect(), "b", 2)
+	tap.Cut()
+	recv(k, "the loss", a.Done())
+	k.is(a.Err(), recipes.ErrSuspended)
+	if len(second) != 0 {
+		t.Error("the other leads before the first has resigned")
+	}
+	k.is(a.Resign(k.ctx), recipes.ErrLost)
+	k.no(k.term(second).Resign(k.ctx))
+	k.nothingLeft()
+}
+
+func TestElection_Campaign_ContextEnds(t *testing.T) {
+	k := newKit(t)
+	_, first := k.candidate(k.connect(), "a", 1)
+	a := k.term(first)
+	ctx, cancel := context.WithCancel(k.ctx)
+	c := k.connect()
+	waiting := start(func() (*recipes.Term, error) {
+		return recipes.NewElection(c, k.path("e")).Campaign(ctx)
+	})
+	k.waitChildren(c, k.path("e"), 2)
+	cancel()
+	k.is(recv(k, "the end", waiting).err, context.Canceled)
+	k.waitChildren(c, k.path("e"), 1)
+	k.no(a.Err())
+	k.no(a.Resign(k.ctx))
+	k.nothingLeft()
+}
