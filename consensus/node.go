@@ -328,15 +328,18 @@ func (n *Node) fatal(err error) {
 	}
 }
 
-// Transfer hands leadership to another voter, if this server has it and there
-// is one.
+// Transfer hands leadership to another voter, if this server has it and one is
+// connected. The last server to stop has nobody, and need not wait for that.
 func (n *Node) Transfer() error {
 	select {
 	case <-n.ready:
 	default:
 		return nil
 	}
-	if n.raft.State() != raft.Leader || len(n.voters()) < 2 {
+	if n.raft.State() != raft.Leader {
+		return nil
+	}
+	if voting, _ := n.streams.count(n.voters()); voting == 0 {
 		return nil
 	}
 	return n.raft.LeadershipTransfer().Error()

@@ -1,0 +1,92 @@
+package consensus
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+func TestEnsemble_Form_WriteThroughEveryServer(t *testing.T) {
+	e := newTestEnsemble(t, 3, nil)
+	start := time.Now()
+	for i := range e.nodes {
+		e.must(i, fmt.Sprintf("/n%d", i))
+	}
+	t.Logf("formed and wrote after %v", time.Since(start))
+	e.agree()
+}
+
+func TestEnsemble_LeaderStops_PendingCommandsSurviveOnce(t *testing.T) {
+	e := newTestEnsemble(t, 3, nil)
+	old := e.leader()
+	follower := (old + 1) % 3
+	const n = 2000
+	done := make(chan outcome, n)
+	for k := range n {
+		if err := e.nodes[follower].Propose(create(fmt.Sprintf("/k%d", k)), waiter{done}); err != nil {
+			t.Fatal(err)
+		}
+		if k == n/2 {
+			go e.nodes[old].Transfer()
+		}
+	}
+	for range n { // a command applied twice would say NODEEXISTS
+		if o := e.await("a create", done); o.lost || o.Code != znode.OK {
+			t.Fatal(o.lost, o.Code)
+		}
+	}
+	e.agree()
+}
+
+func TestEnsemble_RestartAll_KeepsEverything(t *testing.T) {
+	e := newTestEnsemble(t, 3, func(c *Config) { c.SnapshotCommands = 100 })
+	done := make(chan outcome, 1000)
+	for k := range 1000 {
+		if err := e.nodes[k%3].Propose(create(fmt.Sprintf("/k%d", k)), waiter{done}); err != nil {
+			t.Fatal(err)
+		}
+		if k%10 == 9 {
+			for range 10 {
+				e.await("a create", done)
+			}
+		}
+	}
+	e.agree()
+	_, before := e.nodes[0].handler.digest()
+	for i := range e.nodes {
+		e.stop(i)
+	}
+	for i := range e.nodes {
+		e.mustStart(i)
+	}
+	for _, x := range e.nodes {
+		eventually(t, "everything is back", func() bool { _, d := x.handler.digest(); return d == before })
+	}
+}
+
+// With an election timeout of ten seconds nobody would notice a dead leader in
+// time: whoever leads next was told to.
+func TestNode_Close_HandsLeadershipOver(t *testing.T) {
+	e := newTestEnsemble(t, 3, func(c *Config) {
+		c.NoFailover = true
+		c.ElectionTimeout = testElection
+		if c.Servers[0].ID == c.ID { // the first to stand for election
+			return
+		}
+		c.ElectionTimeout = 10 * time.Second
+	})
+	e.must(1, "/before")
+	old := e.leader()
+	start := time.Now()
+	e.stop(old)
+	i := (old + 1) % 3
+	e.must(i, "/after")
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("the next write took %v, as long as an election", took)
+	}
+	if next := e.leader(); next == old {
+		t.Errorf("server %d leads, and was closed", next+1)
+	}
+}

@@ -1,0 +1,406 @@
+package consensus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/raftlog"
+	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// testElection is short, so that tests are, and long against the pauses of a
+// busy machine under the race detector.
+const testElection = 250 * time.Millisecond
+
+// eventually waits for a condition that no channel announces.
+func eventually(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for !holds() {
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			tb.Fatalf("still not: %s", what)
+		}
+	}
+}
+
+// testHandler is a Handler that only remembers.
+type testHandler struct {
+	restored atomic.Int64
+	term     atomic.Uint64
+	touched  atomic.Int64
+
+	mu      sync.RWMutex // the view lock; protects the field below
+	machine *state.Machine
+}
+
+func (h *testHandler) BeginApply()                                      { h.mu.Lock() }
+func (h *testHandler) EndApply()                                        { h.mu.Unlock() }
+func (h *testHandler) Restored(m *state.Machine)                        { h.machine = m; h.restored.Add(1) }
+func (h *testHandler) Event(*znode.Event)                               {}
+func (h *testHandler) SessionOpened(*session.Session)                   {}
+func (h *testHandler) SessionAttached(*session.Session, state.ServerID) {}
+func (h *testHandler) SessionClosed(znode.SessionID, bool)              {}
+func (h *testHandler) QuotaExceeded(string)                             {}
+func (h *testHandler) Lead(term uint64)                                 { h.term.Store(term) }
+func (h *testHandler) Touched(ids []znode.SessionID)                    { h.touched.Add(int64(len(ids))) }
+
+func (h *testHandler) digest() (index uint64, digest uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.machine.Index(), h.machine.Digest()
+}
+
+func (h *testHandler) exists(path string) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	_, code := h.machine.Tree().Exists(path, nil)
+	return code == znode.OK
+}
+
+// testNet is the network between the servers of a testEnsemble: TCP, of which
+// single servers can be cut off.
+type testNet struct {
+	mu    sync.Mutex // protects the fields below
+	addr  map[string]int
+	cut   map[int]bool
+	conns map[net.Conn][2]int
+	dials [8]int // by the server that was dialled
+}
+
+func (t *testNet) dial(from int) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, addr string) (net.Conn, error) {
+		t.mu.Lock()
+		to := t.addr[addr]
+		t.dials[to]++
+		refused := t.cut[from] || t.cut[to]
+		t.mu.Unlock()
+		if refused {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+		}
+		var d net.Dialer
+		c, err := d.DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return nil, err
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.cut[from] || t.cut[to] {
+			c.Close()
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+		}
+		t.conns[c] = [2]int{from, to}
+		return c, nil
+	}
+}
+
+func (t *testNet) dialled(i int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.dials[i]
+}
+
+// sever ends all connections of a server; it may connect again.
+func (t *testNet) sever(i int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c, ends := range t.conns {
+		if ends[0] == i || ends[1] == i {
+			c.Close()
+			delete(t.conns, c)
+		}
+	}
+}
+
+// setCut cuts a server off, or lets it back.
+func (t *testNet) setCut(i int, cut bool) {
+	t.mu.Lock()
+	t.cut[i] = cut
+	t.mu.Unlock()
+	if cut {
+		t.sever(i)
+	}
+}
+
+// testNode is a server of a testEnsemble.
+type testNode struct {
+	*Node
+	handler *testHandler
+	dir     string
+	fs      *faultfs.FS // of raft's log; nil: the real one
+	fatal   chan error
+}
+
+// testEnsemble is an ensemble of real stores and real sockets in one process.
+// Servers are counted from 0, ids from 1.
+type testEnsemble struct {
+	t       testing.TB
+	net     *testNet
+	servers []Server
+	nodes   []*testNode
+	change  func(*Config)
+}
+
+// prepare makes an ensemble whose servers have not been started.
+func prepare(t testing.TB, n int, change func(*Config)) *testEnsemble {
+	e := &testEnsemble{t: t, change: change, net: &testNet{
+		addr: map[string]int{}, cut: map[int]bool{}, conns: map[net.Conn][2]int{},
+	}}
+	for i := range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := l.Addr().String()
+		e.servers = append(e.servers, Server{ID: state.ServerID(i + 1), Addr: addr, Voter: true})
+		e.net.addr[addr] = i
+		l.Close()
+		e.nodes = append(e.nodes, &testNode{dir: t.TempDir(), fatal: make(chan error, 8)})
+	}
+	t.Cleanup(func() {
+		for i := range e.nodes {
+			e.stop(i)
+		}
+	})
+	return e
+}
+
+func newTestEnsemble(t testing.TB, n int, change func(*Config)) *testEnsemble {
+	e := prepare(t, n, change)
+	for i := range n {
+		e.mustStart(i)
+	}
+	return e
+}
+
+func (e *testEnsemble) mustStart(i int) {
+	e.t.Helper()
+	if err := e.start(i); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (e *testEnsemble) start(i int) error {
+	x := e.nodes[i]
+	logger := slog.New(slog.NewTextHandler(testOutput(),
+		&slog.HandlerOptions{Level: slog.LevelDebug})).With("server", i+1)
+	fatal := func(err error) {
+		select {
+		case x.fatal <- err:
+		default:
+		}
+	}
+	storage, err := OpenStorage(StorageConfig{Dir: x.dir, Logger: logger, OnFatal: fatal})
+	if err != nil {
+		return err
+	}
+	if x.fs != nil {
+		if err := onFaultyDisk(&storage, x.fs, logger, fatal); err != nil {
+			return err
+		}
+	}
+	l, err := net.Listen("tcp", e.servers[i].Addr)
+	if err != nil {
+		return errors.Join(err, storage.Close())
+	}
+	x.handler = &testHandler{}
+	cfg := Config{
+		ID: e.servers[i].ID, Servers: e.servers, Listener: l, Dial: e.net.dial(i),
+		Storage: storage, Handler: x.handler, Logger: logger, Fatal: fatal,
+		ElectionTimeout: testElection,
+	}
+	if e.change != nil {
+		e.change(&cfg)
+	}
+	node, err := Open(cfg)
+	if err != nil {
+		return errors.Join(err, storage.Close())
+	}
+	x.Node = node
+	return nil
+}
+
+// onFaultyDisk puts raft's log on a file system that fails on request.
+func onFaultyDisk(s *Storage, disk *faultfs.FS, logger *slog.Logger, fatal func(error)) error {
+	log, err := raftlog.Open("log", raftlog.Options{
+		FS: disk, Logger: logger, OnFatal: fatal, SegmentSize: 1 << 20,
+	})
+	if err != nil {
+		return err
+	}
+	closeRest := s.Close
+	s.Log, s.Durable, s.SetAsync = log, log, log.SetAsync
+	s.Close = func() error { return errors.Join(log.Close(), closeRest()) }
+	return nil
+}
+
+func testOutput() io.Writer {
+	if os.Getenv("ZK_LITE_TEST_LOG") != "" {
+		return os.Stderr
+	}
+	return io.Discard
+}
+
+// stop closes a server in good order.
+func (e *testEnsemble) stop(i int) {
+	if e.nodes[i].Node == nil {
+		return
+	}
+	if err := e.nodes[i].Close(); err != nil {
+		e.t.Errorf("closing server %d: %v", i+1, err)
+	}
+	e.nodes[i].Node = nil
+}
+
+// crash stops a server that nobody hears of any more.
+func (e *testEnsemble) crash(i int) {
+	e.net.setCut(i, true)
+	e.stop(i)
+	e.net.setCut(i, false)
+}
+
+// wipe gives a stopped server an empty disk.
+func (e *testEnsemble) wipe(i int) {
+	e.nodes[i].dir = filepath.Join(e.t.TempDir(), "new")
+}
+
+// leader waits for one that the others follow, leaving some servers aside.
+func (e *testEnsemble) leader(without ...int) int {
+	e.t.Helper()
+	found := -1
+	eventually(e.t, "a leader", func() bool {
+		found = -1
+		for i, x := range e.nodes {
+			if x.Node == nil || contains(without, i) {
+				continue
+			}
+			s := x.Status()
+			if s.Leader == 0 || found >= 0 && int(s.Leader) != found+1 {
+				return false
+			}
+			found = int(s.Leader) - 1
+		}
+		return found >= 0 && !contains(without, found) && e.nodes[found].handler.term.Load() != 0
+	})
+	return found
+}
+
+func contains(list []int, x int) bool {
+	for _, y := range list {
+		if x == y {
+			return true
+		}
+	}
+	return false
+}
+
+// waitFormed waits until the server that forms has heard from all.
+func (e *testEnsemble) waitFormed() {
+	e.t.Helper()
+	eventually(e.t, "an ensemble that is formed", func() bool {
+		for _, x := range e.nodes {
+			if id := x.identity.Load(); id == nil || id.Forming {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// waiter passes on what became of one command.
+type waiter struct{ done chan outcome }
+
+// outcome is a result, or that it was lost.
+type outcome struct {
+	state.Result
+	lost bool
+}
+
+func (w waiter) Applied(r *state.Result) { w.done <- outcome{Result: *r} }
+func (w waiter) Lost()                   { w.done <- outcome{lost: true} }
+
+func create(path string) *state.Command {
+	return &state.Command{Op: state.OpCreate, Path: path, Data: []byte("x"), ACL: znode.OpenACL}
+}
+
+// propose sends a command and returns where its outcome will come.
+func (e *testEnsemble) propose(i int, c *state.Command) <-chan outcome {
+	e.t.Helper()
+	w := waiter{make(chan outcome, 1)}
+	if err := e.nodes[i].Propose(c, w); err != nil {
+		e.t.Fatal(err)
+	}
+	return w.done
+}
+
+// await waits for an outcome.
+func (e *testEnsemble) await(what string, done <-chan outcome) outcome {
+	e.t.Helper()
+	select {
+	case o := <-done:
+		return o
+	case <-time.After(30 * time.Second):
+		e.t.Fatalf("no outcome: %s", what)
+		return outcome{}
+	}
+}
+
+// must creates a znode through a server.
+func (e *testEnsemble) must(i int, path string) {
+	e.t.Helper()
+	if o := e.await(path, e.propose(i, create(path))); o.lost || o.Code != znode.OK {
+		e.t.Fatalf("creating %s: lost %v, %v", path, o.lost, o.Code)
+	}
+}
+
+// fill creates n znodes below prefix through a server, one an entry.
+func (e *testEnsemble) fill(i int, prefix string, n int) {
+	e.t.Helper()
+	for k := range n {
+		e.must(i, fmt.Sprint(prefix, k))
+	}
+}
+
+// agree waits until all running servers have applied the same and compares
+// digests.
+func (e *testEnsemble) agree() {
+	e.t.Helper()
+	var up []*testNode
+	for _, x := range e.nodes {
+		if x.Node != nil {
+			up = append(up, x)
+		}
+	}
+	eventually(e.t, "equal indexes and nothing pending", func() bool {
+		for _, x := range up {
+			if x.applied.Load() != up[0].applied.Load() || x.forward.len() > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	_, want := up[0].handler.digest()
+	for _, x := range up[1:] {
+		if _, got := x.handler.digest(); got != want {
+			e.t.Errorf("digest of server %d is %x, of server %d %x", x.cfg.ID, got, up[0].cfg.ID, want)
+		}
+	}
+}
