@@ -3,11 +3,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/zk-lite/zk-lite/lab/ensemble"
 	"github.com/zk-lite/zk-lite/lab/labcli"
+	"github.com/zk-lite/zk-lite/lab/scenario"
 )
 
-// labCommand returns the command "lab". Its scenarios run on the simulator only
-// until Options.Real is given a runner built on the recipes.
+// labCommand returns the command "lab", whose scenarios run on real servers too.
 func labCommand() *cobra.Command {
-	return labcli.Command(labcli.Options{})
+	return labcli.Command(labcli.Options{Real: func(servers string) (scenario.Runner, error) {
+		return ensemble.Runner{Servers: servers}, nil
+	}})
 }

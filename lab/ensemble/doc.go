@@ -1,0 +1,13 @@
+// Package ensemble performs the lab's scenarios on a running ensemble, with the
+// recipes that applications use: what the simulator promises, real servers have
+// to keep. It only measures; which outcome is right is package scenario's job.
+//
+// Events and requests are counted on the wire, between client and server, so that
+// neither has to be trusted to count itself.
+//
+// # Concurrency
+//
+// Every candidate has a session and a goroutine of its own. A tap is shared by
+// the goroutines of its client, which write and read, and the runner, which looks
+// at it; its mutex protects all. No goroutine is left when KillLeader returns.
+package ensemble

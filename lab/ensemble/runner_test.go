@@ -1,0 +1,72 @@
+package ensemble_test
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/lab/election"
+	"github.com/zk-lite/zk-lite/lab/ensemble"
+	"github.com/zk-lite/zk-lite/lab/scenario"
+)
+
+// start runs a server and returns its address.
+func start(t *testing.T) string {
+	t.Helper()
+	s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.DataDir, s.DataLogDir = t.TempDir(), t.TempDir()
+	s.ClientPortAddress, s.ClientPort = "127.0.0.1", 0
+	s.AdminEnabled = false
+	s.TickTime = 100 * time.Millisecond
+	s.MinSessionTimeout, s.MaxSessionTimeout = time.Second, time.Second
+	n, err := node.Open(node.Options{
+		Settings: s, Version: "test", Logger: slog.New(slog.DiscardHandler),
+		Fatal: func(err error) { t.Errorf("the server has failed: %v", err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Errorf("closing the server: %v", err)
+		}
+	})
+	return n.ClientAddr().String()
+}
+
+// The simulator and the servers must see the same: what the recipe promises.
+func TestRunner_KillLeader_EqualsTheSimulator(t *testing.T) {
+	servers := start(t)
+	for _, k := range []scenario.KillLeader{
+		{Candidates: 2}, {Candidates: 2, Herd: true},
+		{Candidates: 24}, {Candidates: 24, Herd: true},
+	} {
+		simulated, err := election.ScenarioRunner{Seed: 1}.KillLeader(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		real, err := ensemble.Runner{Servers: servers}.KillLeader(t.Context(), k)
+		if err != nil {
+			t.Fatalf("%+v: %v", k, err)
+		}
+		if err := k.Judge(real); err != nil {
+			t.Errorf("%+v: %v", k, err)
+		}
+		if real.Events != simulated.Events || real.Requests < real.Events {
+			t.Errorf("%+v: the servers %+v, the simulator %+v", k, real, simulated)
+		}
+	}
+}
+
+func TestRunner_KillLeader_RefusesNonsense(t *testing.T) {
+	_, err := ensemble.Runner{Servers: "127.0.0.1:1"}.KillLeader(
+		t.Context(), scenario.KillLeader{Candidates: 1})
+	if err == nil {
+		t.Error("an election of one candidate was performed")
+	}
+}
