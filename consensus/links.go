@@ -10,7 +10,6 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 // Times of a stream.
@@ -111,7 +110,7 @@ func (n *Node) serveRemote(id state.ServerID, leader raft.ServerID) bool {
 		defer cancel()
 		n.hearLeader(conn, greeted)
 	})
-	if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameHello), n.forward.origin.Incarnation))) {
+	if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameHello), n.forward.life().Incarnation))) {
 		return false
 	}
 	select {
@@ -132,6 +131,8 @@ func (n *Node) sendStream(ctx context.Context, conn net.Conn, leader raft.Server
 	look := time.NewTicker(n.cfg.ElectionTimeout / 5)
 	defer look.Stop()
 	var buf []byte
+	said := reports{}
+	defer func() { n.Touch(said.unconfirmed(n.contact.Load())) }()
 	for {
 		select {
 		case <-ctx.Done():
@@ -141,7 +142,9 @@ func (n *Node) sendStream(ctx context.Context, conn net.Conn, leader raft.Server
 				return
 			}
 		case ids := <-n.touches:
-			if !writeFrame(conn, appendTouch(buf[:0], uint64(n.now()), ids)) {
+			stamp := n.now()
+			said.add(ids, stamp, n.contact.Load())
+			if !writeFrame(conn, appendTouch(buf[:0], uint64(stamp), ids)) {
 				return
 			}
 		case <-n.forward.wake:
@@ -244,27 +247,6 @@ func (n *Node) serveStream(conn *peer.Conn) {
 		default:
 			n.logger.Error("unknown frame on a stream", "server", from, "type", kind)
 			return
-		}
-	}
-}
-
-// Touch reports sessions whose clients were heard by this server. It never
-// blocks: while no leader takes them they are merged.
-func (n *Node) Touch(ids []znode.SessionID) {
-	for {
-		select {
-		case n.touches <- ids:
-			return
-		case older := <-n.touches:
-			seen := make(map[znode.SessionID]bool, len(ids))
-			for _, id := range ids {
-				seen[id] = true
-			}
-			for _, id := range older {
-				if !seen[id] {
-					ids = append(ids, id)
-				}
-			}
 		}
 	}
 }
