@@ -209,6 +209,44 @@ func (n *Node) finishForming(id Identity) {
 	n.logger.Info("ensemble formed", "ensemble", fmt.Sprintf("%x", id.Ensemble))
 }
 
+// checkOthers asks the other voters until one is in this server's ensemble. A
+// server that most of them turn away has the wrong data directory, or is in the
+// wrong configuration, and says so rather than ask for ever.
+func (n *Node) checkOthers(id Identity) {
+	look := time.NewTicker(n.cfg.ElectionTimeout)
+	defer look.Stop()
+	for {
+		voters, foreign := 0, []state.ServerID(nil)
+		for _, s := range n.cfg.Servers {
+			if s.Voter {
+				voters++
+			}
+			if !s.Voter || s.ID == n.cfg.ID {
+				continue
+			}
+			reply, err := n.ask(s.ID, controlRequest{Op: "who"})
+			var refused *peer.RefusedError
+			switch {
+			case err == nil && reply.Ensemble == fmt.Sprintf("%x", id.Ensemble):
+				return
+			case errors.As(err, &refused) && refused.Code == peer.RefusedEnsemble:
+				foreign = append(foreign, s.ID)
+			}
+		}
+		if len(foreign) > voters/2 {
+			n.fatal(fmt.Errorf("this server's data directory belongs to ensemble %x, but servers %v "+
+				"belong to another ensemble: check dataDir, and the addresses in the configuration",
+				id.Ensemble, foreign))
+			return
+		}
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-look.C:
+		}
+	}
+}
+
 // ask sends a control request to a server.
 func (n *Node) ask(to state.ServerID, req controlRequest) (controlReply, error) {
 	ctx, cancel := context.WithTimeout(n.ctx, controlTimeout)

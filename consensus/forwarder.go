@@ -15,12 +15,12 @@ var ErrStopped = errors.New("server is stopping")
 //
 // Invariant: pending[i] has number first+i; first <= next <= first+len(pending).
 type forwarder struct {
-	origin             state.Origin
 	maxCount, maxBytes int
 	wake               chan struct{} // capacity 1: there may be something to send
 
-	mu      sync.Mutex // protects the fields below
-	room    *sync.Cond // on mu: there is room again, or stopped
+	mu      sync.Mutex   // protects the fields below
+	origin  state.Origin // changed by the applying goroutine only, which may look without mu
+	room    *sync.Cond   // on mu: there is room again, or stopped
 	pending []pending
 	head    int    // pending[:head] are done and will be moved over
 	first   uint64 // number of pending[head]
@@ -110,6 +110,24 @@ func (f *forwarder) take(b []byte) state.Group {
 	return g
 }
 
+// life is the origin of this server's commands.
+func (f *forwarder) life() state.Origin {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.origin
+}
+
+// renumber begins a new life: the log knows one that is later than ours, and
+// drops all that we send. Nothing pending has had an effect, so everything is
+// numbered anew.
+func (f *forwarder) renumber(incarnation uint64) {
+	f.mu.Lock()
+	f.origin.Incarnation = incarnation
+	f.first, f.next = 1, 1
+	f.mu.Unlock()
+	f.signal()
+}
+
 // rewind has everything without a result sent again: on a new link, or after
 // the state machine has missed a number.
 func (f *forwarder) rewind() {
@@ -120,12 +138,12 @@ func (f *forwarder) rewind() {
 }
 
 // applied takes the waiter of a command that has its result. ok is false for a
-// number that is not the oldest pending one, which only a replay of the log
-// can bring.
+// number that is not the oldest pending one, or was not sent yet, which only a
+// replay of the log can bring.
 func (f *forwarder) applied(seq uint64) (w Waiter, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.lenLocked() == 0 || seq != f.first {
+	if f.lenLocked() == 0 || seq != f.first || seq >= f.next {
 		return nil, false
 	}
 	return f.popLocked(), true

@@ -54,7 +54,9 @@ func (f *fsm) apply(l *raft.Log) error {
 	switch l.Type {
 	case raft.LogCommand:
 		f.bytes += len(l.Data)
-		return f.machine.Apply(l.Index, l.Term, l.Data, obs)
+		err := f.machine.Apply(l.Index, l.Term, l.Data, obs)
+		f.n.outlive(f.machine)
+		return err
 	case raft.LogConfiguration:
 		servers := raft.DecodeConfiguration(l.Data).Servers
 		f.machine.Configure(l.Index, l.Term, votersOf(servers), obs)
@@ -138,6 +140,7 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 	for _, w := range f.n.forward.skipTo(m.Applied(f.n.forward.origin)) {
 		w.Lost()
 	}
+	f.n.outlive(m)
 	f.n.applied.Store(m.Index())
 	return nil
 }

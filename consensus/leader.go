@@ -90,7 +90,7 @@ func (r *reign) take() []state.Group {
 // propose runs until the reign ends. One command alone goes out at once: there
 // is no waiting for company, only for one of the few slots.
 func (r *reign) propose() {
-	defer r.room.Broadcast()
+	defer r.wakeAll()
 	for {
 		select {
 		case <-r.ctx.Done():
@@ -117,6 +117,14 @@ func (r *reign) propose() {
 			r.node.tasks.Go(func() { r.await(future) })
 		}
 	}
+}
+
+// wakeAll tells those who wait for room that the reign has ended. Without the
+// lock it could come between a look at the reign and the wait, and be missed.
+func (r *reign) wakeAll() {
+	r.mu.Lock()
+	r.room.Broadcast()
+	r.mu.Unlock()
 }
 
 // await frees the entry's slot. The results have their own way; only failure

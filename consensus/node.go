@@ -104,18 +104,41 @@ func Open(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// nextIncarnation counts this server's starts, so that commands of an earlier
-// life can be told from those of this one.
+// keyIncarnation is where the last incarnation is kept.
+var keyIncarnation = []byte("zk-lite.incarnation")
+
+// nextIncarnation numbers this server's lives, so that commands of an earlier
+// one can be told from those of this one. It is the wall clock's milliseconds,
+// so that an observer that has lost its disk does not take a number that it had
+// before; outlive takes care of a clock that is behind.
 func nextIncarnation(s raft.StableStore) (uint64, error) {
-	key := []byte("zk-lite.incarnation")
-	last, err := s.GetUint64(key)
+	last, err := s.GetUint64(keyIncarnation)
 	if err != nil && err.Error() != "not found" {
 		return 0, fmt.Errorf("reading the incarnation: %w", err)
 	}
-	if err := s.SetUint64(key, last+1); err != nil {
+	next := max(last+1, uint64(time.Now().UnixMilli()))
+	if err := s.SetUint64(keyIncarnation, next); err != nil {
 		return 0, fmt.Errorf("writing the incarnation: %w", err)
 	}
-	return last + 1, nil
+	return next, nil
+}
+
+// outlive begins a later life than all that the log knows of this server. It
+// is called by the applying goroutine; the disk is not waited for, since after
+// a crash the same would happen again.
+func (n *Node) outlive(m *state.Machine) {
+	known := m.Incarnation(n.cfg.ID)
+	if known <= n.forward.origin.Incarnation {
+		return
+	}
+	n.logger.Warn("the ensemble knows a later life of this server, whose disk or clock was set back",
+		"known", known, "this", n.forward.origin.Incarnation)
+	n.forward.renumber(known + 1)
+	n.tasks.Go(func() {
+		if err := n.cfg.Storage.Stable.SetUint64(keyIncarnation, known+1); err != nil {
+			n.logger.Error("writing the incarnation failed", "error", err)
+		}
+	})
 }
 
 func (n *Node) startNetwork() {
@@ -190,6 +213,9 @@ func (n *Node) join(id Identity) error {
 	}
 	if n.cfg.Publish != nil {
 		n.tasks.Go(n.publish)
+	}
+	if !n.cfg.standalone() {
+		n.tasks.Go(func() { n.checkOthers(id) })
 	}
 	return nil
 }

@@ -1,0 +1,118 @@
+package consensus
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// A stream that waited for room in the leader's inbox just when the reign ended
+// could miss the news: the end was announced without the lock, between its look
+// at the reign and its wait. That server's commands then never moved again, and
+// its Close did not return.
+func TestRegression_Reign_EndWakesWhoWaitsForRoom(t *testing.T) {
+	n := &Node{}
+	n.ctx = t.Context()
+	for round := range 100_000 {
+		r := newReign(n, 1)
+		r.bytes = maxInboxBytes
+		started, over := make(chan struct{}), make(chan bool)
+		go r.propose()
+		go func() {
+			close(started)
+			over <- r.submit(state.Group{})
+		}()
+		<-started
+		for range round % 3 {
+			runtime.Gosched()
+		}
+		r.abort()
+		select {
+		case ok := <-over:
+			if ok {
+				t.Fatal("a group was taken by a reign that has ended")
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("round %d: still waiting for room in a reign that has ended", round)
+		}
+	}
+}
+
+// An observer may lose its disk and come back. It began to number its commands
+// from its first life on again, which the ensemble takes for repetitions: none
+// of its clients' writes was ever answered.
+func TestRegression_WipedObserver_WritesAgain(t *testing.T) {
+	e := prepare(t, 2, nil)
+	e.servers[1].Voter = false
+	e.mustStart(0)
+	e.mustStart(1)
+	e.fill(1, "/first", 5)
+	e.stop(1)
+	e.wipe(1)
+	e.mustStart(1)
+	e.fill(1, "/second", 3) // fewer than before
+	e.agree()
+}
+
+// Likewise when its clock was behind in its new life.
+func TestRegression_Forwarder_LearnsOfALaterLife(t *testing.T) {
+	e := newTestEnsemble(t, 1, nil)
+	e.must(0, "/a")
+	x := e.nodes[0]
+	later := state.Group{
+		Origin: state.Origin{Server: 1, Incarnation: x.forward.life().Incarnation + 1000},
+		First:  1, Count: 1, Commands: state.AppendCommand(nil, create("/b")),
+	}
+	r := x.reign()
+	if !r.submit(later) {
+		t.Fatal("the leader refused a group")
+	}
+	eventually(t, "the entry of the later life", func() bool { return x.handler.exists("/b") })
+	if o := e.await("/c", e.propose(0, create("/c"))); o.lost || o.Code != znode.OK {
+		t.Fatalf("lost %v, %v", o.lost, o.Code)
+	}
+	if got := x.forward.life().Incarnation; got <= later.Incarnation {
+		t.Errorf("this life is %d, a later one was %d", got, later.Incarnation)
+	}
+}
+
+// A server with the data of another ensemble was turned away by the others at
+// every connection, and went on asking for ever, without saying that it could
+// never work.
+func TestRegression_ForeignData_EndsTheServer(t *testing.T) {
+	foreign := prepare(t, 3, nil)
+	foreign.servers = foreign.servers[2:] // server 3, alone
+	foreign.nodes[2], foreign.nodes[0] = foreign.nodes[0], foreign.nodes[2]
+	foreign.mustStart(0)
+	foreign.must(0, "/foreign")
+	foreign.stop(0)
+
+	e := newTestEnsemble(t, 3, nil)
+	e.must(0, "/ours")
+	e.waitFormed()
+	e.stop(2)
+	e.nodes[2].dir = foreign.nodes[0].dir
+	e.mustStart(2)
+	select {
+	case err := <-e.nodes[2].fatal:
+		for _, want := range []string{"another ensemble", "dataDir"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("the error %q does not say %q", err, want)
+			}
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("a server with another ensemble's data goes on")
+	}
+	if s := e.nodes[2].Status(); s.Role != RoleNone {
+		t.Errorf("it is a %s", s.Role)
+	}
+	e.stop(2)
+	e.must(1, "/still")
+	if e.nodes[0].handler.exists("/foreign") {
+		t.Error("the other ensemble's data has come in")
+	}
+}
