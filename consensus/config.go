@@ -46,6 +46,8 @@ type Config struct {
 	NoPush           bool          // see peer.Options
 	NoOverlap        bool
 	NoFailover       bool
+
+	trailing uint64 // for tests; 0: trailingLogs
 }
 
 // Bounds of what is on its way. They are far above what the disk can take in
@@ -98,6 +100,9 @@ func (c *Config) check() error {
 	}
 	if c.MaxPendingBytes <= 0 {
 		c.MaxPendingBytes = 64 << 20
+	}
+	if c.trailing == 0 {
+		c.trailing = trailingLogs
 	}
 	if c.Dial == nil {
 		var d net.Dialer

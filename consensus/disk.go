@@ -25,6 +25,8 @@ const (
 type disk struct {
 	n    *Node
 	busy atomic.Int64 // now() when raft's main loop began to wait; 0 it does not
+
+	fault atomic.Pointer[error] // of the last write; nil: it succeeded
 }
 
 func newDisk(n *Node) *disk { return &disk{n: n} }
@@ -34,6 +36,16 @@ func (d *disk) stable() raft.StableStore { return &patientStable{d.n.cfg.Storage
 
 func (d *disk) begin() { d.busy.Store(d.n.now()) }
 func (d *disk) end()   { d.busy.Store(0) }
+
+// note keeps what became of a write, for Status.
+func (d *disk) note(err error) {
+	switch {
+	case err != nil:
+		d.fault.Store(&err)
+	case d.fault.Load() != nil: // looked at first: it is nil nearly always
+		d.fault.Store(nil)
+	}
+}
 
 // watch cuts the connections of a leader whose disk hangs, and ends a server
 // whose raft refuses everything after a failed transfer of leadership
@@ -88,6 +100,7 @@ func (w *watchedLog) StoreLogs(logs []*raft.Log) error {
 	w.d.begin()
 	defer w.d.end()
 	err := w.LogStore.StoreLogs(logs)
+	w.d.note(err)
 	if err != nil {
 		w.d.n.logger.Error("writing raft's log failed; nothing is acknowledged until it works again",
 			"error", err)
@@ -115,6 +128,7 @@ func (p *patientStable) patiently(write func() error) error {
 	defer p.d.end()
 	for said := false; ; said = true {
 		err := write()
+		p.d.note(err)
 		if !errors.Is(err, syscall.ENOSPC) {
 			return err
 		}

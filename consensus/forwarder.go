@@ -25,6 +25,7 @@ type forwarder struct {
 	head    int    // pending[:head] are done and will be moved over
 	first   uint64 // number of pending[head]
 	next    uint64 // number of the first command not sent on the present link
+	sent    uint64 // number of the first command never sent in this life
 	bytes   int
 	chunk   []byte // where the next command is encoded
 	stopped bool
@@ -40,7 +41,7 @@ type pending struct {
 const chunkSize = 64 << 10
 
 func newForwarder(o state.Origin, maxCount, maxBytes int) *forwarder {
-	f := &forwarder{origin: o, maxCount: maxCount, maxBytes: maxBytes, first: 1, next: 1, wake: make(chan struct{}, 1)}
+	f := &forwarder{origin: o, maxCount: maxCount, maxBytes: maxBytes, first: 1, next: 1, sent: 1, wake: make(chan struct{}, 1)}
 	f.room = sync.NewCond(&f.mu)
 	return f
 }
@@ -107,6 +108,7 @@ func (f *forwarder) take(b []byte) state.Group {
 		g.Count++
 	}
 	f.next += uint64(g.Count)
+	f.sent = max(f.sent, f.next)
 	return g
 }
 
@@ -123,7 +125,7 @@ func (f *forwarder) life() state.Origin {
 func (f *forwarder) renumber(incarnation uint64) {
 	f.mu.Lock()
 	f.origin.Incarnation = incarnation
-	f.first, f.next = 1, 1
+	f.first, f.next, f.sent = 1, 1, 1
 	f.mu.Unlock()
 	f.signal()
 }
@@ -143,7 +145,7 @@ func (f *forwarder) rewind() {
 func (f *forwarder) applied(seq uint64) (w Waiter, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.lenLocked() == 0 || seq != f.first || seq >= f.next {
+	if f.lenLocked() == 0 || seq != f.first || seq >= f.sent {
 		return nil, false
 	}
 	return f.popLocked(), true

@@ -226,7 +226,7 @@ func (n *Node) raftConfig() *raft.Config {
 	c.HeartbeatTimeout, c.ElectionTimeout = n.cfg.ElectionTimeout, n.cfg.ElectionTimeout
 	// No read relies on the lease; a longer one spares an overloaded leader.
 	c.LeaderLeaseTimeout = n.cfg.ElectionTimeout * 3 / 4
-	c.TrailingLogs = trailingLogs
+	c.TrailingLogs = n.cfg.trailing
 	c.SnapshotThreshold = 1 << 17 // takeSnapshots asks earlier
 	c.NoLegacyTelemetry = true
 	c.Logger = raftLogger(n.logger, "raft")

@@ -71,4 +71,7 @@ type Status struct {
 	LastIndex    uint64
 	AppliedIndex uint64
 	Pending      int // commands of this server that await their result
+	// DiskFault says why this server could not write its log, vote or term when
+	// it last tried; empty while it can.
+	DiskFault string
 }

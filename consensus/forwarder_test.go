@@ -1,0 +1,166 @@
+package consensus
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// note is a Waiter that remembers what it was told.
+type note struct {
+	number        int
+	applied, lost int
+}
+
+func (n *note) Applied(*state.Result) { n.applied++ }
+func (n *note) Lost()                 { n.lost++ }
+
+// The leader here is a naive one: it keeps the commands that it has applied, in
+// order, and drops what it has seen and what is not next.
+func TestForwarder_Model_EveryCommandOnceInOrder(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	f := newForwarder(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+	var notes []*note
+	var want [][]byte    // all commands that were added
+	var applied [][]byte // what the state machine has
+	told := 0            // applied[:told] were brought to the forwarder
+	base := uint64(0)    // commands that were applied in former lives
+	receive := func(g state.Group) {
+		rest := g.Commands
+		for seq := g.First; seq < g.First+uint64(g.Count); seq++ {
+			i := int(base + seq - 1)
+			size := len(want[i])
+			if !bytes.Equal(rest[:size], want[i]) {
+				t.Fatalf("number %d carries another command", seq)
+			}
+			rest = rest[size:]
+			if i == len(applied) {
+				applied = append(applied, want[i])
+			}
+		}
+		if len(rest) > 0 {
+			t.Fatalf("%d bytes behind %d commands", len(rest), g.Count)
+		}
+	}
+	for range 20_000 {
+		switch k := rng.IntN(100); {
+		case k < 50:
+			size := rng.IntN(300)
+			if rng.IntN(200) == 0 {
+				size = 100_000 // outgrows a chunk
+			}
+			c := &state.Command{Op: state.OpSetData, Path: fmt.Sprint("/", len(want)), Data: make([]byte, size)}
+			n := &note{number: len(notes)}
+			if err := f.add(c, n); err != nil {
+				t.Fatal(err)
+			}
+			notes, want = append(notes, n), append(want, state.AppendCommand(nil, c))
+		case k < 70:
+			receive(f.take(nil))
+		case k < 75: // sent, and lost with the link
+			f.take(nil)
+			f.rewind()
+		case k < 76: // all that was not applied is in a new life
+			if told == len(applied) {
+				f.renumber(f.life().Incarnation + 1)
+				base = uint64(told)
+			}
+		case k < 97:
+			for ; told < len(applied) && rng.IntN(4) > 0; told++ {
+				w, ok := f.applied(uint64(told) - base + 1)
+				if !ok || w != Waiter(notes[told]) {
+					t.Fatalf("result %d found waiter %v, %v", told, w, ok)
+				}
+				w.Applied(nil)
+			}
+			if _, ok := f.applied(f.sent); ok {
+				t.Fatal("a result of a command that was not sent found a waiter")
+			}
+		default: // a snapshot holds all that was applied
+			for _, w := range f.skipTo(uint64(len(applied)) - base) {
+				w.Lost()
+			}
+			told = len(applied)
+		}
+		if n := len(want) - told; f.len() != n {
+			t.Fatalf("%d are pending, want %d", f.len(), n)
+		}
+	}
+	for _, n := range notes {
+		if sum := n.applied + n.lost; sum > 1 || sum == 1 != (n.number < told) {
+			t.Fatalf("command %d of %d: applied %d times, lost %d times", n.number, told, n.applied, n.lost)
+		}
+	}
+	t.Logf("%d commands", told)
+}
+
+func TestForwarder_Add_BoundedByCountAndBytes(t *testing.T) {
+	for name, f := range map[string]*forwarder{
+		"count": newForwarder(state.Origin{Server: 1, Incarnation: 1}, 10, 1<<30),
+		"bytes": newForwarder(state.Origin{Server: 1, Incarnation: 1}, 1<<30, 10*len(state.AppendCommand(nil, create("/x")))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := f
+				f.wake = make(chan struct{}, 1) // of the bubble
+				for range 10 {
+					if err := f.add(create("/x"), &note{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var errs [2]error
+				over := make([]bool, 2)
+				for i := range errs {
+					go func() {
+						errs[i] = f.add(create("/x"), &note{})
+						over[i] = true
+					}()
+					synctest.Wait()
+				}
+				if over[0] || over[1] || f.len() != 10 {
+					t.Fatalf("more than the bound was taken: %d are pending", f.len())
+				}
+				// The ensemble's own do not wait; a client's request to reap does.
+				for _, c := range []*state.Command{
+					{Op: state.OpExpireSession, Session: 7}, {Op: state.OpMember}, {Op: state.OpReap, Path: "/x"},
+				} {
+					if err := f.add(c, &note{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if own(&state.Command{Op: state.OpReap, Session: 7}) || own(create("/x")) {
+					t.Error("a client's command counts as the ensemble's own")
+				}
+				f.take(nil)
+				for seq := uint64(1); !over[0] && !over[1]; seq++ {
+					if f.lenLocked() < f.maxCount && f.bytes < f.maxBytes {
+						t.Fatal("there is room, and a call waits")
+					}
+					if _, ok := f.applied(seq); !ok {
+						t.Fatal("a result found no waiter")
+					}
+					synctest.Wait()
+				}
+				if over[0] == over[1] {
+					t.Errorf("there was room for one; waiting calls returned: %v", over)
+				}
+				f.stop()
+				synctest.Wait()
+				if !over[0] || !over[1] {
+					t.Error("a call waits although the server stops")
+				}
+				if err := errors.Join(errs[0], errs[1]); !errors.Is(err, ErrStopped) {
+					t.Errorf("%v, want one ErrStopped", err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,112 @@
+package consensus
+
+import (
+	"bufio"
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+func groupFrame(first uint64, commands ...*state.Command) []byte {
+	b := appendGroupHeader(nil)
+	for _, c := range commands {
+		b = state.AppendCommand(b, c)
+	}
+	g := state.Group{Origin: state.Origin{Server: 3, Incarnation: 2}, First: first, Count: len(commands)}
+	return finishGroup(b, &g)
+}
+
+func TestStream_Frames_RoundTrip(t *testing.T) {
+	var b []byte
+	b = append(b, endFrame(appendU64(beginFrame(nil, frameHello), 9))...)
+	b = append(b, groupFrame(5, create("/a"), create("/b"))...)
+	b = append(b, appendTouch(nil, 77, []znode.SessionID{1, -2})...)
+	in := bufio.NewReader(bytes.NewReader(b))
+	if kind, body, err := readFrame(in); err != nil || kind != frameHello || len(body) != 8 {
+		t.Fatal(kind, body, err)
+	}
+	kind, body, err := readFrame(in)
+	if err != nil || kind != frameGroup {
+		t.Fatal(kind, err)
+	}
+	g, err := parseGroup(body, 3)
+	want := state.AppendCommand(state.AppendCommand(nil, create("/a")), create("/b"))
+	if err != nil || g.Server != 3 || g.Incarnation != 2 || g.First != 5 || g.Count != 2 ||
+		!bytes.Equal(g.Commands, want) {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	kind, body, err = readFrame(in)
+	if err != nil || kind != frameTouch {
+		t.Fatal(kind, err)
+	}
+	stamp, ids, err := parseTouch(body)
+	if err != nil || stamp != 77 || !slices.Equal(ids, []znode.SessionID{1, -2}) {
+		t.Fatal(stamp, ids, err)
+	}
+	if _, _, err := readFrame(in); err == nil {
+		t.Fatal("a frame behind the last")
+	}
+}
+
+func TestStream_BadFrames_AreRefused(t *testing.T) {
+	good := groupFrame(1, create("/a"))[5:]
+	for name, body := range map[string][]byte{
+		"short": good[:groupHeader-1], "cut": good[:len(good)-1],
+		"more":  append(slices.Clone(good), 0),
+		"count": append(append(slices.Clone(good[:groupHeader-4]), 0xff, 0xff, 0xff, 0xff), good[groupHeader:]...),
+	} {
+		if g, err := parseGroup(body, 1); err == nil {
+			t.Errorf("%s: %+v", name, g)
+		}
+	}
+	for _, size := range []int{0, 7, 9, 15} {
+		if _, _, err := parseTouch(make([]byte, size)); err == nil {
+			t.Errorf("a touch of %d bytes was taken", size)
+		}
+	}
+	for _, head := range []string{"\x00\x00\x00\x00\x01", "\x01\x00\x00\x01\x01", "\xff\xff\xff\xff\x01"} {
+		if _, _, err := readFrame(bufio.NewReader(bytes.NewReader([]byte(head)))); err == nil {
+			t.Errorf("a frame with head % x was taken", head)
+		}
+	}
+}
+
+// FuzzStream_Leader reads bytes as the leader reads a stream. What it takes must
+// be applicable: an entry that cannot be applied stops every server.
+func FuzzStream_Leader(f *testing.F) {
+	f.Add(groupFrame(1, create("/a"), &state.Command{Op: state.OpSync}))
+	f.Add(appendTouch(nil, 1, []znode.SessionID{1, 2}))
+	f.Add(append(groupFrame(2, create("/a")), groupFrame(3, &state.Command{Op: state.OpCloseSession, Session: 1})...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		in := bufio.NewReader(bytes.NewReader(b))
+		m := state.New()
+		for index := uint64(1); ; index++ {
+			kind, body, err := readFrame(in)
+			if err != nil {
+				return
+			}
+			switch kind {
+			case frameTouch:
+				_, _, _ = parseTouch(body)
+			case frameGroup:
+				g, err := parseGroup(body, 1)
+				if err != nil {
+					return
+				}
+				entry := state.AppendEntry(nil, 1, []state.Group{g})
+				if err := m.Apply(index, 1, entry, discard{&testHandler{}}); err != nil {
+					t.Fatalf("the leader took a group that cannot be applied: %v", err)
+				}
+			}
+		}
+	})
+}
+
+// discard is an Observer that does not look.
+type discard struct{ *testHandler }
+
+func (discard) Result(state.Origin, uint64, *state.Result) {}
+func (discard) Gap(state.Origin, uint64)                   {}
