@@ -1,0 +1,414 @@
+// Command gozk checks a zk-lite ensemble with the client
+// github.com/go-zookeeper/zk. It is a module of its own, so that zk-lite does
+// not depend on that client. The argument is the connect string; what is
+// printed is described at the type message in drive_test.go.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+const (
+	patience = 30 * time.Second // for what should happen soon
+	session  = 4 * time.Second
+)
+
+var open = zk.WorldACL(zk.PermAll)
+
+// suite is the ensemble and the way to ask the test for something.
+type suite struct {
+	hosts []string
+	in    *bufio.Reader
+	out   *json.Encoder
+}
+
+// failure is what checks panic with.
+type failure string
+
+func (s *suite) say(message map[string]any) {
+	if err := s.out.Encode(message); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// ask asks the test to do something to a server, and waits until it is done.
+func (s *suite) ask(message map[string]any) {
+	s.say(message)
+	line, err := s.in.ReadString('\n')
+	if err != nil || line != "done\n" {
+		log.Fatalf("the test answers %q, %v", line, err)
+	}
+}
+
+func failf(format string, args ...any) { panic(failure(fmt.Sprintf(format, args...))) }
+
+func must[T any](x T, err error) T {
+	if err != nil {
+		failf("%v", err)
+	}
+	return x
+}
+
+func ok(err error) {
+	if err != nil {
+		failf("%v", err)
+	}
+}
+
+func equal(got, want any) {
+	if !reflect.DeepEqual(got, want) {
+		failf("%v, want %v", got, want)
+	}
+}
+
+func fails(err, want error) {
+	if !errors.Is(err, want) {
+		failf("error %v, want %v", err, want)
+	}
+}
+
+// receive takes one element of a channel.
+func receive[T any](c <-chan T, what string) T {
+	select {
+	case x := <-c:
+		return x
+	case <-time.After(patience):
+		failf("waited %v for: %s", patience, what)
+		panic("not reached")
+	}
+}
+
+func event(c <-chan zk.Event, kind zk.EventType, path string) {
+	e := receive(c, fmt.Sprintf("%s %s", kind, path))
+	ok(e.Err)
+	equal(e.Type.String()+" "+e.Path, kind.String()+" "+path)
+}
+
+// client is a connection and the states it has been in.
+type client struct {
+	*zk.Conn
+	events <-chan zk.Event
+}
+
+func (s *suite) connect(hosts ...string) *client {
+	if hosts == nil {
+		hosts = s.hosts
+	}
+	c, events, err := zk.Connect(hosts, session, zk.WithLogger(log.New(os.Stderr, "", log.Ltime)))
+	ok(err)
+	k := &client{c, events}
+	k.await(zk.StateHasSession)
+	return k
+}
+
+func (c *client) await(state zk.State) {
+	for {
+		if e := receive(c.events, state.String()); e.State == state {
+			return
+		}
+	}
+}
+
+func text(data []byte, _ *zk.Stat, err error) string {
+	ok(err)
+	return string(data)
+}
+
+func (c *client) sync() { must(c.Sync("/")) }
+
+func (s *suite) operations() {
+	c := s.connect()
+	defer c.Close()
+	equal(must(c.Create("/ops", []byte("x"), 0, open)), "/ops")
+	equal(must(c.Create("/ops/e", nil, zk.FlagEphemeral, open)), "/ops/e")
+	equal(must(c.Create("/ops/s-", nil, zk.FlagSequence, open)), "/ops/s-0000000001")
+	equal(must(c.Create("/ops/es-", nil, zk.FlagEphemeral|zk.FlagSequence, open)), "/ops/es-0000000002")
+	equal(must(c.CreateContainer("/ops/c", nil, zk.FlagContainer, open)), "/ops/c")
+	equal(must(c.CreateTTL("/ops/t", nil, zk.FlagTTL, open, time.Hour)), "/ops/t")
+	protected := must(c.CreateProtectedEphemeralSequential("/ops/p-", nil, open))
+	equal(strings.HasPrefix(protected, "/ops/_c_") && strings.HasSuffix(protected, "p-0000000005"), true)
+	_, err := c.Create("/ops", nil, 0, open)
+	fails(err, zk.ErrNodeExists)
+	_, err = c.Create("/none/x", nil, 0, open)
+	fails(err, zk.ErrNoNode)
+	_, err = c.Create("/ops/e/x", nil, 0, open)
+	fails(err, zk.ErrNoChildrenForEphemerals)
+	_, err = c.Create("/ops/acl", nil, 0, []zk.ACL{{Perms: 1, Scheme: "what", ID: "x"}})
+	fails(err, zk.ErrInvalidACL)
+	stat := must(c.Set("/ops", []byte("yy"), 0))
+	equal([]int32{stat.Version, stat.DataLength, stat.NumChildren}, []int32{1, 2, 6})
+	_, err = c.Set("/ops", nil, 0)
+	fails(err, zk.ErrBadVersion)
+	data, got, err := c.Get("/ops")
+	ok(err)
+	equal(string(data), "yy")
+	equal(got, stat)
+	_, _, err = c.Get("/none")
+	fails(err, zk.ErrNoNode)
+	there, got, err := c.Exists("/ops/e")
+	ok(err)
+	equal([]any{there, got.EphemeralOwner}, []any{true, c.SessionID()})
+	there, _, err = c.Exists("/none")
+	equal([]any{there, err}, []any{false, nil})
+	names, _, err := c.Children("/ops")
+	ok(err)
+	equal(len(names), 6)
+	fails(c.Delete("/ops", -1), zk.ErrNotEmpty)
+	fails(c.Delete("/ops/t", 5), zk.ErrBadVersion)
+	fails(c.Delete("/none", -1), zk.ErrNoNode)
+	ok(c.Delete("/ops/t", 0))
+	equal(must(c.Sync("/ops")), "/ops")
+	large := strings.Repeat("x", 1_000_000)
+	must(c.Set("/ops", []byte(large), -1))
+	equal(text(c.Get("/ops")) == large, true)
+	_, err = c.IncrementalReconfig(nil, []string{"1"}, -1)
+	fails(err, zk.ErrReconfigDisabled)
+}
+
+func (s *suite) acls() {
+	c, other := s.connect(), s.connect()
+	defer c.Close()
+	defer other.Close()
+	ok(c.AddAuth("digest", []byte("user:secret")))
+	must(c.Create("/acl", []byte("mine"), 0, zk.AuthACL(zk.PermAll)))
+	acl, _, err := c.GetACL("/acl")
+	ok(err)
+	equal(acl, zk.DigestACL(zk.PermAll, "user", "secret"))
+	_, _, err = other.Get("/acl")
+	fails(err, zk.ErrNoAuth)
+	ok(other.AddAuth("digest", []byte("user:wrong")))
+	_, _, err = other.Get("/acl")
+	fails(err, zk.ErrNoAuth)
+	stat := must(c.SetACL("/acl", append(acl, zk.WorldACL(zk.PermRead)...), 0))
+	equal(stat.Aversion, int32(1))
+	_, err = c.SetACL("/acl", open, 0)
+	fails(err, zk.ErrBadVersion)
+	other.sync()
+	equal(text(other.Get("/acl")), "mine")
+	_, err = other.Set("/acl", nil, -1)
+	fails(err, zk.ErrNoAuth)
+	ok(other.AddAuth("digest", []byte("user:secret")))
+	must(other.Set("/acl", nil, -1))
+}
+
+func (s *suite) multi() {
+	c := s.connect()
+	defer c.Close()
+	results := must(c.Multi(&zk.CreateRequest{Path: "/multi", Data: []byte("m"), Acl: open},
+		&zk.CreateRequest{Path: "/multi/s-", Acl: open, Flags: zk.FlagSequence},
+		&zk.SetDataRequest{Path: "/multi", Data: []byte("n"), Version: 0},
+		&zk.CheckVersionRequest{Path: "/multi", Version: 1},
+		&zk.DeleteRequest{Path: "/multi/s-0000000000", Version: -1}))
+	equal([]any{results[0].String, results[1].String, results[2].Stat.Version},
+		[]any{"/multi", "/multi/s-0000000000", int32(1)})
+	results, err := c.Multi(&zk.CreateRequest{Path: "/multi/never", Acl: open},
+		&zk.CheckVersionRequest{Path: "/multi", Version: 7})
+	fails(err, zk.ErrBadVersion)
+	equal(len(results), 2)
+	there, _, err := c.Exists("/multi/never")
+	equal([]any{there, err}, []any{false, nil})
+}
+
+func (s *suite) watches() {
+	c, other := s.connect(), s.connect(s.hosts[1])
+	defer c.Close()
+	must(c.Create("/watch", nil, 0, open))
+	_, _, data, err := c.GetW("/watch")
+	ok(err)
+	_, _, children, err := c.ChildrenW("/watch")
+	ok(err)
+	_, _, there, err := c.ExistsW("/watch")
+	ok(err)
+	_, _, missing, err := c.ExistsW("/watch/e")
+	ok(err)
+	other.sync()
+	must(other.Set("/watch", []byte("1"), -1))
+	must(other.Create("/watch/e", nil, zk.FlagEphemeral, open))
+	event(data, zk.EventNodeDataChanged, "/watch")
+	event(there, zk.EventNodeDataChanged, "/watch")
+	event(children, zk.EventNodeChildrenChanged, "/watch")
+	event(missing, zk.EventNodeCreated, "/watch/e")
+	c.sync()
+	_, _, data, err = c.GetW("/watch/e")
+	ok(err)
+	_, _, children, err = c.ChildrenW("/watch")
+	ok(err)
+	other.Close() // and with it, its ephemeral
+	event(data, zk.EventNodeDeleted, "/watch/e")
+	event(children, zk.EventNodeChildrenChanged, "/watch")
+}
+
+func (s *suite) pipeline() {
+	c := s.connect()
+	defer c.Close()
+	must(c.Create("/count", []byte("0"), 0, open))
+	var all sync.WaitGroup
+	var failed atomic.Value
+	for i := range 20 {
+		all.Go(func() {
+			for range 10 {
+				path, err := c.Create("/count/n-", nil, zk.FlagSequence|zk.FlagEphemeral*int32(i%2), open)
+				if err == nil {
+					_, err = c.Set(path, []byte("x"), 0)
+				}
+				if err != nil {
+					failed.Store(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	equal(failed.Load(), nil)
+	names, stat, err := c.Children("/count")
+	ok(err)
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(a, b) })
+	equal([]any{len(names), names[0], names[199], stat.Cversion},
+		[]any{200, "n-0000000000", "n-0000000199", int32(200)})
+}
+
+// locks lets clients of different servers add to a znode under the lock
+// recipe; no addition may be lost.
+func (s *suite) locks() {
+	c := s.connect()
+	defer c.Close()
+	must(c.Create("/locked", []byte("0"), 0, open))
+	var all sync.WaitGroup
+	var failed atomic.Value
+	for i := range 3 {
+		k := s.connect(s.hosts[i])
+		defer k.Close()
+		all.Go(func() {
+			lock := zk.NewLock(k.Conn, "/lock", open)
+			for range 10 {
+				if err := add(k, lock); err != nil {
+					failed.Store(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	equal(failed.Load(), nil)
+	c.sync()
+	equal(text(c.Get("/locked")), "30")
+	lock := zk.NewLock(c.Conn, "/lock", open)
+	fails(lock.Unlock(), zk.ErrNotLocked)
+	ok(lock.Lock())
+	fails(lock.Lock(), zk.ErrDeadlock)
+	ok(lock.Unlock())
+}
+
+func add(k *client, lock *zk.Lock) error {
+	if err := lock.Lock(); err != nil {
+		return err
+	}
+	if _, err := k.Sync("/locked"); err != nil {
+		return err
+	}
+	data, stat, err := k.Get("/locked")
+	if err != nil {
+		return err
+	}
+	var n int
+	if _, err := fmt.Sscan(string(data), &n); err != nil {
+		return err
+	}
+	if _, err := k.Set("/locked", fmt.Append(nil, n+1), stat.Version); err != nil {
+		return err
+	}
+	return lock.Unlock()
+}
+
+// moves kills the server of a client, each of the three in turn.
+func (s *suite) moves() {
+	for i := range 3 {
+		root := fmt.Sprintf("/move-%d", i)
+		c, other := s.connect(), s.connect()
+		ok(c.AddAuth("digest", []byte("user:secret")))
+		must(c.Create(root, nil, 0, open))
+		must(c.Create(root+"/mine", []byte("x"), zk.FlagEphemeral, zk.AuthACL(zk.PermAll)))
+		_, _, data, err := c.GetW(root)
+		ok(err)
+		_, _, children, err := c.ChildrenW(root)
+		ok(err)
+		_, _, missing, err := c.ExistsW(root + "/missing")
+		ok(err)
+		id, server := c.SessionID(), c.Server()
+		for len(c.events) > 0 {
+			<-c.events
+		}
+		s.ask(map[string]any{"kill": server})
+		c.await(zk.StateDisconnected)
+		c.await(zk.StateHasSession)
+		equal(c.SessionID(), id)
+		equal(c.Server() != server, true)
+		equal(text(c.Get(root+"/mine")), "x") // the credentials moved, too
+		for other.State() != zk.StateHasSession {
+			other.await(zk.StateHasSession)
+		}
+		other.sync()
+		must(other.Set(root, nil, -1))
+		must(other.Create(root+"/missing", nil, 0, open))
+		event(data, zk.EventNodeDataChanged, root)
+		event(children, zk.EventNodeChildrenChanged, root)
+		event(missing, zk.EventNodeCreated, root+"/missing")
+		c.Close()
+		other.sync()
+		there, _, err := other.Exists(root + "/mine")
+		equal([]any{there, err}, []any{false, nil})
+		other.Close()
+		s.ask(map[string]any{"heal": true})
+	}
+}
+
+// words leaves out srvr and cons: this client parses neither of ZooKeeper 3.8's
+// answers, in the first the date, in the second the line of a connection
+// without a session.
+func (s *suite) words() {
+	equal(zk.FLWRuok(s.hosts, patience), []bool{true, true, true})
+}
+
+// result runs a check and returns what it failed with.
+func result(check func()) (detail string) {
+	defer func() {
+		switch x := recover().(type) {
+		case nil:
+		case failure:
+			detail = string(x)
+		default:
+			panic(x)
+		}
+	}()
+	check()
+	return ""
+}
+
+func main() {
+	s := &suite{hosts: strings.Split(os.Args[1], ","), in: bufio.NewReader(os.Stdin),
+		out: json.NewEncoder(os.Stdout)}
+	checks := []struct {
+		name  string
+		check func()
+	}{
+		{"operations", s.operations}, {"ACLs and auth", s.acls}, {"multi", s.multi},
+		{"watches", s.watches}, {"concurrent requests", s.pipeline}, {"recipe: lock", s.locks},
+		{"a session moves when its server dies", s.moves}, {"four-letter words", s.words},
+	}
+	for _, c := range checks {
+		detail := result(c.check)
+		s.say(map[string]any{"check": c.name, "ok": detail == "", "detail": detail})
+	}
+	s.say(map[string]any{"end": len(checks)})
+}
