@@ -1,0 +1,155 @@
+package consensus
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func (e *testEnsemble) wantFatal(i int, words ...string) {
+	e.t.Helper()
+	select {
+	case err := <-e.nodes[i].fatal:
+		for _, w := range words {
+			if !strings.Contains(err.Error(), w) {
+				e.t.Errorf("the error %q does not say %q", err, w)
+			}
+		}
+	case <-time.After(20 * time.Second):
+		e.t.Fatalf("server %d goes on, it should end with an error", i+1)
+	}
+}
+
+// formed reports whether a server belongs to an ensemble.
+func (e *testEnsemble) formed(i int) bool { return e.nodes[i].identity.Load() != nil }
+
+func TestForm_LowestVoter_WithAllVotersPresent(t *testing.T) {
+	e := prepare(t, 4, nil)
+	e.servers[0].Voter = false // server 1 observes: server 2 forms
+	e.mustStart(0)
+	e.mustStart(2)
+	e.mustStart(3)
+	// The others have asked server 2 several times, and form nothing.
+	eventually(t, "questions to the absent server", func() bool { return e.net.dialled(1) >= 10 })
+	for _, i := range []int{0, 2, 3} {
+		if e.formed(i) {
+			t.Errorf("server %d belongs to an ensemble that is not complete", i+1)
+		}
+	}
+	e.stop(3)
+	e.mustStart(1)
+	asked := e.net.dialled(3)
+	eventually(t, "questions to another absent server", func() bool { return e.net.dialled(3) >= asked+10 })
+	if e.formed(1) {
+		t.Error("an ensemble was formed without one of its voters")
+	}
+	e.mustStart(3)
+	e.waitFormed()
+	want := e.nodes[1].identity.Load().Ensemble
+	for i, x := range e.nodes {
+		if id := x.identity.Load(); id.Ensemble != want || id.Server != e.servers[i].ID {
+			t.Errorf("server %d: %+v, the ensemble is %x", i+1, id, want)
+		}
+	}
+	for i := range e.nodes {
+		e.must(i, fmt.Sprint("/n", i))
+	}
+	if s := e.nodes[0].Status(); s.Role != RoleObserver || s.Voters != 3 {
+		t.Errorf("server 1: %+v, want an observer of 3 voters", s)
+	}
+	e.agree()
+}
+
+// The server that forms is killed when it has noted the ensemble and told
+// nobody yet.
+func TestForm_CrashInBetween_IsMadeGood(t *testing.T) {
+	e := prepare(t, 3, nil)
+	e.mustStart(0)
+	id, err := e.nodes[0].become(newEnsemble(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.stop(0)
+	for i := range 3 {
+		e.mustStart(i)
+	}
+	e.waitFormed()
+	for i, x := range e.nodes {
+		if got := x.identity.Load().Ensemble; got != id.Ensemble {
+			t.Errorf("server %d is in ensemble %x, want %x", i+1, got, id.Ensemble)
+		}
+		e.must(i, fmt.Sprint("/n", i))
+	}
+	e.agree()
+}
+
+func TestEnsemble_WipedServer_IsRefused(t *testing.T) {
+	e := newTestEnsemble(t, 3, nil)
+	e.must(0, "/kept")
+	e.waitFormed()
+	for _, i := range []int{2, 0} { // also the one that would form
+		e.stop(i)
+		e.wipe(i)
+		e.mustStart(i)
+		e.wantFatal(i, "data directory is empty", fmt.Sprintf("remove server %d", i+1), "dataDir")
+		if e.formed(i) {
+			t.Errorf("wiped server %d belongs to an ensemble", i+1)
+		}
+		e.stop(i)
+		if i == 2 {
+			e.must(0, "/goes-on")
+		}
+	}
+	if !e.nodes[1].handler.exists("/kept") {
+		t.Error("the server that is left has lost its data")
+	}
+}
+
+// All of a majority wiped: they must not form a second ensemble beside the
+// third server's data.
+func TestEnsemble_WipedMajority_FormsNothing(t *testing.T) {
+	e := newTestEnsemble(t, 3, nil)
+	e.must(0, "/kept")
+	e.waitFormed()
+	for _, i := range []int{0, 1} {
+		e.stop(i)
+		e.wipe(i)
+	}
+	e.mustStart(0)
+	e.mustStart(1)
+	e.wantFatal(0, "data directory is empty")
+	if e.formed(0) || e.formed(1) {
+		t.Error("wiped servers have formed an ensemble")
+	}
+}
+
+func TestNode_Open_OtherServersData_IsRefused(t *testing.T) {
+	e := newTestEnsemble(t, 3, nil)
+	e.waitFormed()
+	for i := range 3 {
+		e.stop(i)
+	}
+	e.nodes[0].dir = e.nodes[1].dir
+	err := e.start(0)
+	if err == nil || !strings.Contains(err.Error(), "belongs to server 2, but this is server 1") {
+		t.Errorf("%v, want an error that names both servers", err)
+	}
+}
+
+func TestConfig_Check_NamesWhatIsWrong(t *testing.T) {
+	three := []Server{{ID: 1, Voter: true}, {ID: 2, Voter: true}, {ID: 3}}
+	for want, c := range map[string]Config{
+		"between 1 and 254":       {ID: 255, Servers: three},
+		"configured twice":        {ID: 1, Servers: append(three, Server{ID: 2})},
+		"not among":               {ID: 4, Servers: three},
+		"no configured server":    {ID: 3, Servers: three[2:]},
+		"needs a listener":        {ID: 1, Servers: three},
+		"server id 0 is not":      {ID: 0, Servers: three},
+		"no configured server ma": {ID: 3, Servers: []Server{{ID: 3}, {ID: 4}}},
+	} {
+		if err := c.check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want an error that says %q", c, err, want)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// shortLog keeps few entries behind a snapshot, so that who lags gets the
+// snapshot.
+func shortLog(c *Config) { c.trailing = 4 }
+
+// snapshot has a server take one now.
+func (e *testEnsemble) snapshot(i int) {
+	e.t.Helper()
+	if err := e.nodes[i].raft.Snapshot().Error(); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func TestEnsemble_LaggingFollower_GetsASnapshot(t *testing.T) {
+	e := newTestEnsemble(t, 3, shortLog)
+	e.must(0, "/a")
+	e.waitFormed()
+	leader := e.leader()
+	lagging := (leader + 1) % 3
+	e.stop(lagging)
+	e.fill(leader, "/n", 50)
+	e.snapshot(leader)
+	e.fill(leader, "/m", 10)
+	e.mustStart(lagging)
+	x := e.nodes[lagging]
+	eventually(t, "a follower that has caught up", func() bool {
+		return x.handler.restored.Load() > 1 && x.applied.Load() >= e.nodes[leader].applied.Load()
+	})
+	e.must(lagging, "/z")
+	e.agree()
+}
+
+// Of the commands that a server had sent, those whose entries it will never see
+// are Lost: their results are in a snapshot's state, and nobody can tell them
+// from it. Those that were not sent, or not applied, get their result.
+func TestEnsemble_Lost_ExactlyWhatASnapshotHides(t *testing.T) {
+	e := newTestEnsemble(t, 3, func(c *Config) { shortLog(c); c.ElectionTimeout = time.Second })
+	e.must(0, "/a")
+	e.waitFormed()
+	leader := e.leader()
+	i := (leader + 1) % 3
+	x := e.nodes[i]
+	e.must(i, "/through")
+
+	// raft's connections break while the stream goes on: commands reach the
+	// leader, their entries do not come back.
+	x.mux.CutRaft()
+	var hidden []<-chan outcome
+	for k := range 20 {
+		hidden = append(hidden, e.propose(i, create(fmt.Sprint("/hidden", k))))
+	}
+	eventually(t, "the commands in the others' log", func() bool {
+		return e.nodes[leader].handler.exists("/hidden19")
+	})
+	e.net.setCut(i, true) // now the stream as well
+	var waiting []<-chan outcome
+	for k := range 20 {
+		waiting = append(waiting, e.propose(i, create(fmt.Sprint("/waiting", k))))
+	}
+	e.fill(leader, "/n", 50)
+	e.snapshot(leader)
+	e.fill(leader, "/m", 10)
+	for k, o := range append(hidden, waiting...) {
+		if len(o) > 0 {
+			t.Fatalf("command %d has an outcome that this server cannot know: %+v", k, <-o)
+		}
+	}
+	x.mux.RestoreRaft()
+	e.net.setCut(i, false)
+	for k, o := range hidden {
+		if got := e.await("a hidden command", o); !got.lost {
+			t.Errorf("hidden command %d: %v, want Lost", k, got.Code)
+		}
+	}
+	for k, o := range waiting {
+		if got := e.await("a waiting command", o); got.lost || got.Code != znode.OK {
+			t.Errorf("waiting command %d: lost %v, %v", k, got.lost, got.Code)
+		}
+	}
+	e.agree()
+}
+
+// What has no result when the server closes is Lost, once, and Propose says so
+// from then on.
+func TestNode_Close_LosesWhatIsPending(t *testing.T) {
+	e := prepare(t, 3, func(c *Config) { c.MaxPending = 10 })
+	e.mustStart(0) // alone: nothing can be agreed on
+	x := e.nodes[0].Node
+	var outcomes []<-chan outcome
+	for k := range 10 {
+		outcomes = append(outcomes, e.propose(0, create(fmt.Sprint("/k", k))))
+	}
+	if s := x.Status(); s.Pending != 10 || s.Role != RoleNone || s.Contact != NoContact || s.Voters != 3 {
+		t.Errorf("status %+v", s)
+	}
+	blocked := make(chan error, 1)
+	go func() { blocked <- x.Propose(create("/more"), ignore{}) }()
+	if err := x.Propose(&state.Command{Op: state.OpExpireSession, Session: 1}, ignore{}); err != nil {
+		t.Errorf("the ensemble's own command: %v", err)
+	}
+	if len(blocked) > 0 {
+		t.Errorf("more than MaxPending was taken: %v", <-blocked)
+	}
+	e.stop(0)
+	for k, o := range outcomes {
+		if got := e.await("a pending command", o); !got.lost {
+			t.Errorf("command %d: %v, want Lost", k, got.Code)
+		}
+		if len(o) > 0 {
+			t.Errorf("command %d was told twice", k)
+		}
+	}
+	if err := <-blocked; !errors.Is(err, ErrStopped) {
+		t.Errorf("the call that waited: %v, want ErrStopped", err)
+	}
+	if err := x.Propose(create("/late"), ignore{}); !errors.Is(err, ErrStopped) {
+		t.Errorf("after Close: %v, want ErrStopped", err)
+	}
+}
