@@ -24,6 +24,8 @@ var (
 	// ErrNotHeld says that nobody holds what was to be revoked, or that a grant
 	// of another kind was given to Downgrade.
 	ErrNotHeld = errors.New("not held")
+	// ErrEmpty says that a queue has nothing to be taken now.
+	ErrEmpty = errors.New("there is no item that can be taken")
 	// ErrNoLeader says that an election has no candidate.
 	ErrNoLeader = errors.New("there is no leader")
 )

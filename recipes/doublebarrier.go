@@ -1,0 +1,260 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// The names of a double barrier's znodes: readyName is Curator's.
+const (
+	readyName  = "ready"
+	memberName = "member-"
+)
+
+// DoubleBarrier lets a number of processes start together and end together: Enter
+// waits until so many have entered, Leave until all have left. It can be used
+// again and again.
+//
+// It is Curator's DistributedDoubleBarrier: an ephemeral znode for each process,
+// and path/ready once there are enough. Unlike there, a process of the next round
+// is not taken for one of the last, and a znode ready that a crash has left behind
+// is removed: it is older than all members.
+type DoubleBarrier struct {
+	line *line
+	n    int
+}
+
+// NewDoubleBarrier returns the double barrier at path for n processes.
+// Options: WithData, WithACL.
+func NewDoubleBarrier(c *client.Client, path string, n int, opts ...Option) *DoubleBarrier {
+	o := newOptions(opts)
+	return &DoubleBarrier{
+		line: &line{c: c, dir: path, base: memberName, data: o.data, acl: o.acl}, n: n,
+	}
+}
+
+// Inside is what a process has between Enter and Leave.
+type Inside struct {
+	b     *DoubleBarrier
+	place *place
+	round client.Zxid            // at which ready was created
+	known map[string]client.Zxid // creation of each znode seen
+}
+
+// Enter waits until as many have entered as the barrier is for, or ctx ends. If the
+// session is lost while waiting, it enters again in the next. Whoever comes when
+// the barrier is open enters at once.
+func (b *DoubleBarrier) Enter(ctx context.Context) (*Inside, error) {
+	for {
+		p, err := b.line.join(ctx)
+		if err == nil {
+			in := &Inside{b: b, place: p, known: map[string]client.Zxid{p.name: p.token}}
+			if err = in.enter(ctx); err == nil {
+				return in, nil
+			}
+			p.quit(ctx)
+		}
+		if !startAgain(ctx, b.line.c, err) {
+			return nil, err
+		}
+	}
+}
+
+func (in *Inside) ready() string { return znode.Join(in.b.line.dir, readyName) }
+
+// enter is Enter with a znode that is there.
+func (in *Inside) enter(ctx context.Context) error {
+	ctx, cancel := in.place.session.Context(ctx)
+	defer cancel()
+	for {
+		open, err := in.tryEnter(ctx)
+		if open || err != nil && !errors.Is(err, client.ErrOutcomeUnknown) {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return contextError(ctx)
+		}
+	}
+}
+
+// tryEnter looks once, does what there is to be done, or waits for a change.
+func (in *Inside) tryEnter(ctx context.Context) (open bool, err error) {
+	c := in.b.line.c
+	exists, stat, w, err := c.ExistsW(ctx, in.ready())
+	if err != nil {
+		return false, err
+	}
+	if exists && stat.Czxid > in.place.token {
+		w.Cancel()
+		in.round = stat.Czxid
+		return true, nil
+	}
+	members, err := in.members(ctx)
+	if err != nil {
+		w.Cancel()
+		return false, err
+	}
+	switch {
+	case !slices.Contains(members, in.place.name):
+		w.Cancel()
+		return false, errPlaceLost
+	case exists:
+		return in.enterLate(ctx, stat.Czxid, members, w)
+	case len(members) < in.b.n:
+		return false, waitEvents(ctx, w)
+	}
+	w.Cancel()
+	_, _, err = c.Create(ctx, in.ready(), nil, client.Persistent, in.b.line.acl...)
+	if errors.Is(err, client.ErrNodeExists) {
+		err = nil
+	}
+	return false, err
+}
+
+// enterLate is for one who finds the barrier open. If there is anybody from before
+// it was opened, that is right. If not, ready has been left by a crash, and the
+// first of the members removes it: one only, so that nobody removes the next.
+func (in *Inside) enterLate(
+	ctx context.Context, opened client.Zxid, members []string, w *client.Watch,
+) (bool, error) {
+	first := in.place.name
+	for _, name := range members {
+		czxid, exists, err := in.created(ctx, name)
+		if err != nil {
+			w.Cancel()
+			return false, err
+		}
+		if exists && czxid < opened {
+			w.Cancel()
+			in.round = opened
+			return true, nil
+		}
+		if exists && czxid < in.known[first] {
+			first = name
+		}
+	}
+	c := in.b.line.c
+	if first == in.place.name {
+		w.Cancel()
+		err := c.Delete(ctx, in.ready(), client.AnyVersion)
+		if errors.Is(err, client.ErrNoNode) {
+			err = nil
+		}
+		return false, err
+	}
+	_, _, gone, err := c.GetW(ctx, znode.Join(in.b.line.dir, first))
+	if err != nil {
+		w.Cancel()
+		if errors.Is(err, client.ErrNoNode) {
+			err = nil
+		}
+		return false, err
+	}
+	return false, waitEvents(ctx, w, gone)
+}
+
+// members returns the names of those who are inside or wait, sorted as Curator
+// does.
+func (in *Inside) members(ctx context.Context) ([]string, error) {
+	names, _, err := in.b.line.c.Children(ctx, in.b.line.dir)
+	if errors.Is(err, client.ErrNoNode) {
+		return nil, nil
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == readyName })
+	slices.Sort(names)
+	return names, err
+}
+
+// created returns when a member's znode was created. Names are not used twice.
+func (in *Inside) created(ctx context.Context, name string) (client.Zxid, bool, error) {
+	if czxid, ok := in.known[name]; ok {
+		return czxid, true, nil
+	}
+	exists, stat, err := in.b.line.c.Exists(ctx, znode.Join(in.b.line.dir, name))
+	if err != nil || !exists {
+		return 0, false, err
+	}
+	in.known[name] = stat.Czxid
+	return stat.Czxid, true, nil
+}
+
+// Leave waits until all that were inside together have left, or ctx ends. Then it
+// may be called again. Whoever dies has left.
+//
+// The one whose name comes first stays to the end and waits for each of the
+// others; those leave at once and wait for it.
+func (in *Inside) Leave(ctx context.Context) error {
+	for {
+		gone, err := in.tryLeave(ctx)
+		if gone {
+			return nil
+		}
+		unknown := errors.Is(err, client.ErrOutcomeUnknown) && ctx.Err() == nil
+		if err != nil && !unknown && !startAgain(ctx, in.b.line.c, err) {
+			return err
+		}
+	}
+}
+
+// tryLeave looks once, leaves if it is time, and waits for a change.
+func (in *Inside) tryLeave(ctx context.Context) (gone bool, err error) {
+	all, err := in.members(ctx)
+	if err != nil {
+		return false, err
+	}
+	var round []string // those who were inside together with us
+	for _, name := range all {
+		czxid, exists, err := in.created(ctx, name)
+		if err != nil {
+			return false, err
+		}
+		if exists && (czxid < in.round || name == in.place.name) {
+			round = append(round, name)
+		}
+	}
+	mine := slices.Index(round, in.place.name)
+	switch {
+	case len(round) == 0:
+		return true, nil
+	case len(round) == 1 && mine == 0:
+		err := in.leaveLast(ctx)
+		return err == nil, err
+	case mine == 0:
+		return false, in.waitGone(ctx, round[len(round)-1])
+	case mine > 0:
+		if err := remove(ctx, in.b.line.c, in.place.path); err != nil {
+			return false, err
+		}
+	}
+	return false, in.waitGone(ctx, round[0])
+}
+
+// leaveLast removes our znode together with ready, so that nobody sees one without
+// the other.
+func (in *Inside) leaveLast(ctx context.Context) error {
+	c := in.b.line.c
+	m := c.Multi()
+	m.Delete(in.place.path, client.AnyVersion)
+	m.Delete(in.ready(), client.AnyVersion)
+	err := m.Commit(ctx)
+	if errors.Is(err, client.ErrNoNode) {
+		return remove(ctx, c, in.place.path) // ready is gone, or both
+	}
+	return err
+}
+
+// waitGone waits for a change of a member's znode, unless it is gone.
+func (in *Inside) waitGone(ctx context.Context, name string) error {
+	_, _, w, err := in.b.line.c.GetW(ctx, znode.Join(in.b.line.dir, name))
+	if errors.Is(err, client.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return waitEvents(ctx, w)
+}

@@ -1,0 +1,98 @@
+package recipes
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// ticketName starts the name of the znode that shows that a transaction has
+// happened.
+const ticketName = "_ticket-"
+
+// once commits transactions whose outcome must be known. With each it makes an
+// ephemeral znode of a random name, the ticket: if the answer is lost, the ticket
+// is there if and only if the transaction has happened. It is deleted afterwards
+// without waiting for that, and goes with the session at the latest.
+type once struct {
+	c   *client.Client
+	dir string // of the tickets
+	// keep is the parent that is made as a persistent znode; other missing
+	// parents are containers. "" if all are.
+	keep string
+	acl  []client.ACL
+}
+
+// commit commits the operations that build adds. It makes the parents of what
+// they create. Other errors are those of the operations, which then have not
+// happened; ErrOutcomeUnknown if ctx or the session ends before it is known.
+func (o *once) commit(ctx context.Context, build func(*client.Multi)) error {
+	session := o.c.Session()
+	bound, cancel := session.Context(ctx)
+	defer cancel()
+	ticket := znode.Join(o.dir, ticketName+rand.Text())
+	for parents := 0; ; {
+		m := o.c.Multi()
+		build(m)
+		m.Create(ticket, nil, client.Ephemeral, o.acl...)
+		err := m.Commit(bound)
+		if err == nil {
+			o.c.DeleteAsync(bound, ticket, client.AnyVersion)
+			return nil
+		}
+		if parent, ok := missingParent(err); ok && parents < maxParentTries {
+			parents++
+			if err := o.ensure(bound, parent); err != nil {
+				return err
+			}
+			continue
+		}
+		if !errors.Is(err, client.ErrOutcomeUnknown) {
+			return err
+		}
+		happened, ferr := o.find(bound, ticket)
+		if ferr != nil {
+			go removeInSession(o.c, session, ticket)
+			return fmt.Errorf("%w: %w", err, ferr)
+		}
+		if happened {
+			o.c.DeleteAsync(bound, ticket, client.AnyVersion)
+			return nil
+		}
+	}
+}
+
+// find looks for a ticket. The sync orders that behind the transaction, which was
+// sent over another connection.
+func (o *once) find(ctx context.Context, ticket string) (bool, error) {
+	o.c.SyncAsync(ctx, ticket)
+	exists, _, err := o.c.Exists(ctx, ticket)
+	return exists, err
+}
+
+func (o *once) ensure(ctx context.Context, parent string) error {
+	mode := client.Container
+	if parent == o.keep {
+		mode = client.Persistent
+	}
+	err := o.c.EnsurePath(ctx, parent, mode, o.acl...)
+	if errors.Is(err, client.ErrOutcomeUnknown) && ctx.Err() == nil {
+		return nil // the transaction tells
+	}
+	return err
+}
+
+// missingParent returns the parent for want of which a transaction has failed.
+func missingParent(err error) (string, bool) {
+	var op *client.MultiError
+	if !errors.As(err, &op) || !errors.Is(op.Err, client.ErrNoNode) ||
+		!strings.HasPrefix(op.Op, "create") {
+		return "", false
+	}
+	return znode.Parent(op.Path), true
+}

@@ -1,0 +1,116 @@
+package recipes
+
+import (
+	"context"
+	"time"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// The names of a queue's znodes: itemName is Curator's, the others stand behind
+// the queue's path.
+const (
+	itemName     = "queue-"
+	claimsSuffix = "-claims"
+	putsSuffix   = "-puts"
+	doorSuffix   = "-door"
+	doorName     = "lock-"
+)
+
+// Queue is a first-in first-out queue. An item that is put is there exactly once;
+// whoever takes it claims it, and has to say when it is done. If they die before,
+// somebody else gets it: an item is processed at least once, and Item.Token tells a
+// resource which of two is the later.
+//
+// Items are those of Curator's DistributedQueue with a lock path: path/queue-<number>
+// and, while claimed, <claims>/queue-<number>, ephemeral. Besides, <path>-puts has
+// what makes puts certain, and <path>-door the line of those who wait.
+type Queue struct{ q *queue }
+
+// NewQueue returns the queue at path. Options: WithACL, WithClaimPath.
+func NewQueue(c *client.Client, path string, opts ...Option) *Queue {
+	return &Queue{newQueue(c, path, parseQueueName, opts)}
+}
+
+// Put adds an item at the end.
+//
+// Errors: client.ErrOutcomeUnknown if ctx or the session ends before it is known
+// whether the item is there.
+func (q *Queue) Put(ctx context.Context, data []byte) error { return q.q.put(ctx, "", data) }
+
+// Take claims the first item that nobody has claimed, and waits for one until ctx
+// ends. Those who wait get items in the order in which they came; one who comes
+// when there is an item does not wait for them.
+func (q *Queue) Take(ctx context.Context) (*Item, error) { return q.q.take(ctx, true) }
+
+// TryTake is Take without waiting: ErrEmpty if there is no item.
+func (q *Queue) TryTake(ctx context.Context) (*Item, error) { return q.q.take(ctx, false) }
+
+// Len returns the number of items, claimed ones included.
+func (q *Queue) Len(ctx context.Context) (int, error) { return q.q.len(ctx) }
+
+// parseQueueName reads queue-<number>.
+func parseQueueName(name string) (queued, bool) {
+	x, ok := parseContender(name, []string{itemName})
+	return queued{name: name, seq: x.seq}, ok && name[:len(itemName)] == itemName
+}
+
+// queued is an item's name, and what it says of the order.
+type queued struct {
+	name string
+	key  int64 // lower ones first: the priority, or the time in milliseconds
+	seq  int32 // among those of one key
+}
+
+// queue is what the three kinds of queues have in common.
+type queue struct {
+	c      *client.Client
+	dir    string // of the items
+	claims string // of the claims
+	door   *line  // of those who wait
+	puts   *once
+	acl    []client.ACL
+	parse  func(name string) (queued, bool)
+	timed  bool // keys are times, before which an item cannot be taken
+}
+
+func newQueue(
+	c *client.Client, path string, parse func(string) (queued, bool), opts []Option,
+) *queue {
+	o := newOptions(opts)
+	if o.claims == "" {
+		o.claims = path + claimsSuffix
+	}
+	return &queue{
+		c: c, dir: path, claims: o.claims, acl: o.acl, parse: parse,
+		door: &line{
+			c: c, dir: path + doorSuffix, base: doorName, markers: []string{doorName},
+			acl: o.acl, blocker: lastOf,
+		},
+		puts: &once{c: c, dir: path + putsSuffix, keep: path, acl: o.acl},
+	}
+}
+
+func (q *queue) put(ctx context.Context, key string, data []byte) error {
+	data = encodeItem(data)
+	for {
+		err := q.puts.commit(ctx, func(m *client.Multi) {
+			m.Create(q.dir+"/"+itemName+key, data, client.PersistentSequential, q.acl...)
+		})
+		if err == nil || isUnknown(err) || !startAgain(ctx, q.c, err) {
+			return err
+		}
+	}
+}
+
+func (q *queue) len(ctx context.Context) (int, error) {
+	q.c.SyncAsync(ctx, q.dir) // the read behind it waits for it
+	exists, stat, err := q.c.Exists(ctx, q.dir)
+	if err != nil || !exists {
+		return 0, err
+	}
+	return int(stat.NumChildren), nil
+}
+
+// millis is a time as item names have it.
+func millis(t time.Time) int64 { return t.UnixMilli() }

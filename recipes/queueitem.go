@@ -1,0 +1,128 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// Item is one of a queue's, claimed: nobody else gets it until Done, until Return,
+// or until the session of the claim is lost.
+type Item struct {
+	Data []byte
+	More [][]byte // further items of the same znode: Curator's putMulti makes such
+
+	q           *queue
+	path, claim string
+	word        string
+	key         int64
+	token       client.Zxid
+	session     client.Session
+	returned    atomic.Bool
+}
+
+// Token is the fencing token, the zxid of the claim's creation: if an item is
+// claimed again, the later claim has the higher one.
+func (i *Item) Token() client.Zxid { return i.token }
+
+// Path is that of the item's znode. No two items of a queue have the same.
+func (i *Item) Path() string { return i.path }
+
+// Lost returns a channel that is closed when the claim's session is lost: from
+// then on somebody else may have the item.
+func (i *Item) Lost() <-chan struct{} { return i.session.Lost() }
+
+// Context returns a context for the work on the item: it is cancelled when the claim
+// is lost with its session. The caller must call cancel.
+func (i *Item) Context(parent context.Context) (ctx context.Context, cancel func()) {
+	return i.session.Context(parent)
+}
+
+// Done removes the item from the queue, together with the claim.
+//
+// Errors: ErrLost if the claim was lost before, so that somebody else gets or has got
+// the item; client.ErrOutcomeUnknown if ctx or the session ends before that is known;
+// ErrReleased after Return.
+func (i *Item) Done(ctx context.Context) error {
+	if i.returned.Load() {
+		return ErrReleased
+	}
+	ctx, cancel := i.session.Context(ctx)
+	defer cancel()
+	for {
+		m := i.q.c.Multi()
+		m.Delete(i.claim, client.AnyVersion)
+		m.Delete(i.path, client.AnyVersion)
+		err := m.Commit(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, client.ErrNoNode): // one of the two, or it is a repetition
+			gone, gerr := i.gone(ctx)
+			if gerr == nil && !gone {
+				gerr = lost(ErrDeleted)
+			}
+			return gerr
+		case isUnknown(err) && ctx.Err() == nil:
+			// If it has happened the item is not there: a repetition fails and
+			// does no harm, even if somebody else has made a claim since.
+		case !isUnknown(err) && i.session.Err() != nil:
+			return lost(i.session.Err())
+		default:
+			return err
+		}
+	}
+}
+
+// gone reports whether the item is, and then sees to it that the claim is, too.
+func (i *Item) gone(ctx context.Context) (bool, error) {
+	exists, _, err := i.q.c.Exists(ctx, i.path)
+	if err != nil || exists {
+		return false, err
+	}
+	return true, i.settleClaim(ctx)
+}
+
+// Return gives up the claim, so that the item can be taken again, at its old place
+// in the queue. If ctx ends before that is certain, its error is returned and the
+// return goes on in the background. It is no error if the claim was lost before.
+func (i *Item) Return(ctx context.Context) error {
+	i.returned.Store(true)
+	bound, cancel := i.session.Context(ctx)
+	defer cancel()
+	err := ctx.Err()
+	if err == nil {
+		err = i.settleClaim(bound)
+	}
+	switch {
+	case err == nil || i.session.Err() != nil:
+		return nil
+	case ctx.Err() != nil:
+		go func() {
+			bound, cancel := i.session.Context(context.Background())
+			defer cancel()
+			_ = i.settleClaim(bound) // or gone with the session
+		}()
+	}
+	return err
+}
+
+// settleClaim deletes the claim if it is ours. Somebody else may make one of the
+// same name as soon as ours is gone, so it is looked at before every attempt.
+func (i *Item) settleClaim(ctx context.Context) error {
+	for {
+		ours, _, err := i.findClaim(ctx)
+		if err != nil || !ours {
+			return err
+		}
+		err = i.q.c.Delete(ctx, i.claim, client.AnyVersion)
+		switch {
+		case err == nil || errors.Is(err, client.ErrNoNode):
+			return nil
+		case !isUnknown(err) || ctx.Err() != nil:
+			return err
+		}
+	}
+}

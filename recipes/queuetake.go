@@ -1,0 +1,268 @@
+package recipes
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// take claims an item. Only one of those who wait, the first in the door, watches
+// the queue, so that an item wakes one and not all.
+//
+//	take
+//	  pick         list, claim the first free one
+//	  waitInDoor   if there is none
+//	    pick       with watches on the lists
+func (q *queue) take(ctx context.Context, wait bool) (*Item, error) {
+	for {
+		item, err := q.pick(ctx, nil)
+		if err == nil && item == nil {
+			if !wait {
+				return nil, ErrEmpty
+			}
+			item, err = q.waitInDoor(ctx)
+		}
+		if err == nil {
+			return item, nil
+		}
+		if !startAgain(ctx, q.c, err) {
+			return nil, err
+		}
+	}
+}
+
+// waitInDoor waits for the turn to watch, then for an item.
+func (q *queue) waitInDoor(ctx context.Context) (*Item, error) {
+	door, err := q.door.acquire(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	defer door.quit(ctx)
+	bound, cancel := door.session.Context(ctx)
+	defer cancel()
+	// They are persistent, and so is the watch on them: nothing comes and goes.
+	for _, dir := range []string{q.dir, q.claims} {
+		err := q.c.EnsurePath(bound, dir, client.Persistent, q.acl...)
+		if err != nil && !(isUnknown(err) && bound.Err() == nil) {
+			return nil, err
+		}
+	}
+	for {
+		item, err := q.pickOrWait(bound, door)
+		if item != nil || err != nil {
+			return item, err
+		}
+	}
+}
+
+// pickOrWait leaves watches, claims an item if there is one, and otherwise waits
+// until that may have changed.
+func (q *queue) pickOrWait(ctx context.Context, door *place) (*Item, error) {
+	look := &watchedLists{}
+	defer look.cancel()
+	item, err := q.pick(ctx, look)
+	if item != nil || err != nil {
+		return item, err
+	}
+	var due <-chan time.Time
+	if look.due > 0 {
+		timer := time.NewTimer(time.Until(time.UnixMilli(look.due)))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case e, ok := <-look.items.C():
+		return nil, ended(e, ok)
+	case e, ok := <-look.claims.C():
+		return nil, ended(e, ok)
+	case e := <-door.own.C():
+		return nil, door.ownChanged(ctx, e)
+	case <-due:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, contextError(ctx)
+	}
+}
+
+func ended(e client.Event, ok bool) error {
+	if !ok || e.Type == client.EventEnded {
+		return errPlaceLost
+	}
+	return nil
+}
+
+// watchedLists is what one who waits leaves behind and learns while looking.
+type watchedLists struct {
+	items, claims *client.Watch
+	due           int64 // when the next item can be taken, 0 if there is none
+}
+
+func (l *watchedLists) cancel() {
+	for _, w := range []*client.Watch{l.items, l.claims} {
+		if w != nil {
+			w.Cancel()
+		}
+	}
+}
+
+// pick claims the first free item, and returns nil if there is none. With look, it
+// leaves watches on the two lists.
+func (q *queue) pick(ctx context.Context, look *watchedLists) (*Item, error) {
+	claimed, claims, err := q.list(ctx, q.claims, look != nil)
+	if look != nil {
+		look.claims = claims
+	}
+	if err != nil {
+		return nil, err
+	}
+	names, items, err := q.list(ctx, q.dir, look != nil)
+	if look != nil {
+		look.items = items
+	}
+	if err != nil {
+		return nil, err
+	}
+	busy := make(map[string]bool, len(claimed))
+	for _, name := range claimed {
+		busy[name] = true
+	}
+	now := millis(time.Now())
+	for _, x := range q.inOrder(names) {
+		if q.timed && x.key > now {
+			if look != nil {
+				look.due = x.key
+			}
+			break
+		}
+		if busy[x.name] {
+			continue
+		}
+		item, err := q.claim(ctx, x)
+		if item != nil || err != nil {
+			return item, err
+		}
+	}
+	return nil, nil
+}
+
+// list lists the children of a znode, none if it does not exist.
+func (q *queue) list(
+	ctx context.Context, dir string, watch bool,
+) (names []string, w *client.Watch, err error) {
+	if watch {
+		names, _, w, err = q.c.ChildrenW(ctx, dir)
+		if errors.Is(err, client.ErrNoNode) {
+			return nil, nil, errPlaceLost // somebody has deleted it: make it again
+		}
+		return names, w, err
+	}
+	names, _, err = q.c.Children(ctx, dir)
+	if errors.Is(err, client.ErrNoNode) {
+		err = nil
+	}
+	return names, nil, err
+}
+
+// inOrder sorts what is in the queue. Other znodes are ignored.
+func (q *queue) inOrder(names []string) []queued {
+	var list []queued
+	for _, name := range names {
+		if x, ok := q.parse(name); ok {
+			list = append(list, x)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	origin := list[0].seq // see contenders
+	slices.SortFunc(list, func(a, b queued) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.seq-origin, b.seq-origin))
+	})
+	return list
+}
+
+// claim tries to get one item: nil if somebody else has, or had, it.
+func (q *queue) claim(ctx context.Context, x queued) (*Item, error) {
+	item := &Item{
+		q: q, path: znode.Join(q.dir, x.name), claim: znode.Join(q.claims, x.name), key: x.key,
+		session: q.c.Session(),
+	}
+	bound, cancel := item.session.Context(ctx)
+	defer cancel()
+	ok, err := item.makeClaim(bound)
+	if err != nil && isUnknown(err) {
+		go func() { // it may have been made
+			bound, cancel := item.session.Context(context.Background())
+			defer cancel()
+			_ = item.settleClaim(bound) // or gone with the session
+		}()
+	}
+	if !ok || err != nil {
+		return nil, err
+	}
+	data, _, err := q.c.Get(bound, item.path)
+	if err == nil {
+		items := decodeItems(data)
+		if len(items) > 0 {
+			item.Data, item.More = items[0], items[1:]
+		}
+		return item, nil
+	}
+	if rerr := item.Return(ctx); rerr != nil {
+		err = errors.Join(err, rerr)
+	}
+	if errors.Is(err, client.ErrNoNode) {
+		return nil, nil // the list was older than the item's end
+	}
+	return nil, err
+}
+
+// makeClaim makes the znode of the claim, with a random word by which it is known
+// if the answer is lost. Consumers of one client have one session, so the owner
+// would not do.
+func (i *Item) makeClaim(ctx context.Context) (bool, error) {
+	i.word = rand.Text()
+	for {
+		var stat client.Stat
+		err := withParents(ctx, i.q.c, i.q.claims, i.q.acl, func() (err error) {
+			_, stat, err = i.q.c.Create(ctx, i.claim, []byte(i.word), client.Ephemeral, i.q.acl...)
+			return err
+		})
+		switch {
+		case err == nil:
+			i.token = stat.Czxid
+			return true, nil
+		case errors.Is(err, client.ErrNodeExists):
+			return false, nil
+		case !isUnknown(err) || ctx.Err() != nil:
+			return false, err
+		}
+		made, stat, ferr := i.findClaim(ctx)
+		if ferr != nil {
+			return false, errors.Join(err, ferr)
+		}
+		if made {
+			i.token = stat.Czxid
+			return true, nil
+		}
+	}
+}
+
+// findClaim looks whether the claim is there and has our word. The sync orders that
+// behind what was sent over another connection.
+func (i *Item) findClaim(ctx context.Context) (bool, client.Stat, error) {
+	i.q.c.SyncAsync(ctx, i.claim)
+	data, stat, err := i.q.c.Get(ctx, i.claim)
+	if errors.Is(err, client.ErrNoNode) {
+		return false, stat, nil
+	}
+	return err == nil && string(data) == i.word, stat, err
+}
+
+func isUnknown(err error) bool { return errors.Is(err, client.ErrOutcomeUnknown) }
