@@ -26,7 +26,7 @@ type disk struct {
 	n    *Node
 	busy atomic.Int64 // now() when raft's main loop began to wait; 0 it does not
 
-	fault atomic.Pointer[error] // of the last write; nil: it succeeded
+	logFault, stableFault fault
 }
 
 func newDisk(n *Node) *disk { return &disk{n: n} }
@@ -37,14 +37,27 @@ func (d *disk) stable() raft.StableStore { return &patientStable{d.n.cfg.Storage
 func (d *disk) begin() { d.busy.Store(d.n.now()) }
 func (d *disk) end()   { d.busy.Store(0) }
 
-// note keeps what became of a write, for Status.
-func (d *disk) note(err error) {
+// fault is why the last write to a store failed; empty if it succeeded.
+type fault struct{ last atomic.Pointer[error] }
+
+func (f *fault) note(err error) {
 	switch {
 	case err != nil:
-		d.fault.Store(&err)
-	case d.fault.Load() != nil: // looked at first: it is nil nearly always
-		d.fault.Store(nil)
+		f.last.Store(&err)
+	case f.last.Load() != nil: // looked at first: it is nil nearly always
+		f.last.Store(nil)
 	}
+}
+
+// fault says, for Status, what is wrong with the disk. A store is only well
+// again when it has taken a write itself: the vote may fit where the log does not.
+func (d *disk) fault() string {
+	for _, f := range []*fault{&d.logFault, &d.stableFault} {
+		if err := f.last.Load(); err != nil {
+			return (*err).Error()
+		}
+	}
+	return ""
 }
 
 // watch cuts the connections of a leader whose disk hangs, and ends a server
@@ -100,7 +113,7 @@ func (w *watchedLog) StoreLogs(logs []*raft.Log) error {
 	w.d.begin()
 	defer w.d.end()
 	err := w.LogStore.StoreLogs(logs)
-	w.d.note(err)
+	w.d.logFault.note(err)
 	if err != nil {
 		w.d.n.logger.Error("writing raft's log failed; nothing is acknowledged until it works again",
 			"error", err)
@@ -128,7 +141,7 @@ func (p *patientStable) patiently(write func() error) error {
 	defer p.d.end()
 	for said := false; ; said = true {
 		err := write()
-		p.d.note(err)
+		p.d.stableFault.note(err)
 		if !errors.Is(err, syscall.ENOSPC) {
 			return err
 		}

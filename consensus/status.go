@@ -49,10 +49,7 @@ func (s *streams) count(voters map[state.ServerID]bool) (voting, others int) {
 
 // Status says how this server stands in the ensemble.
 func (n *Node) Status() Status {
-	s := Status{Role: RoleNone, Contact: NoContact, Pending: n.forward.len()}
-	if fault := n.disk.fault.Load(); fault != nil {
-		s.DiskFault = (*fault).Error()
-	}
+	s := Status{Role: RoleNone, Contact: NoContact, Pending: n.forward.len(), DiskFault: n.disk.fault()}
 	select {
 	case <-n.ready:
 	default:

@@ -1,0 +1,137 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// withFaultyDisks puts the logs of an ensemble on disks that fail on request.
+func withFaultyDisks(t *testing.T, n int) *testEnsemble {
+	e := prepare(t, n, nil)
+	for i, x := range e.nodes {
+		x.fs = faultfs.New(uint64(i), 0)
+		e.mustStart(i)
+	}
+	e.must(0, "/a")
+	return e
+}
+
+func fullDisk(op faultfs.Op, name string) error {
+	if op == faultfs.OpWrite && strings.HasPrefix(name, "log") {
+		return syscall.ENOSPC
+	}
+	return nil
+}
+
+func TestEnsemble_LeadersDiskFull_OthersLeadUntilThereIsRoom(t *testing.T) {
+	e := withFaultyDisks(t, 3)
+	e.waitFormed()
+	old := e.leader()
+	x := e.nodes[old]
+	x.fs.SetFault(fullDisk)
+	// Commands of the server with the full disk are agreed on by the others; it
+	// learns their results when it can write again.
+	waiting := e.propose(old, create("/waiting"))
+	next := e.leader(old)
+	if next == old {
+		t.Fatal("a leader that cannot write still leads")
+	}
+	e.fill(next, "/n", 10)
+	eventually(t, "a status that says why", func() bool {
+		return strings.Contains(x.Status().DiskFault, syscall.ENOSPC.Error())
+	})
+	if s := x.Status(); s.Role == RoleLeader || s.AppliedIndex >= e.nodes[next].Status().AppliedIndex {
+		t.Errorf("status of the full server: %+v", s)
+	}
+	if len(waiting) > 0 {
+		t.Errorf("a result on a server that cannot write: %+v", <-waiting)
+	}
+	x.fs.SetFault(nil)
+	if o := e.await("/waiting", waiting); o.lost || o.Code != znode.OK {
+		t.Errorf("lost %v, %v", o.lost, o.Code)
+	}
+	e.must(old, "/room")
+	eventually(t, "a status without fault", func() bool { return x.Status().DiskFault == "" })
+	if len(x.fatal) > 0 {
+		t.Errorf("a full disk ended the server: %v", <-x.fatal)
+	}
+	e.agree()
+}
+
+func TestEnsemble_MajoritysDisksFull_NothingIsAcknowledged(t *testing.T) {
+	e := withFaultyDisks(t, 3)
+	e.waitFormed()
+	for i := range 2 {
+		e.nodes[i].fs.SetFault(fullDisk)
+	}
+	var waiting []<-chan outcome
+	for i := range 3 {
+		waiting = append(waiting, e.propose(i, create(fmt.Sprint("/w", i))))
+	}
+	eventually(t, "both statuses say why", func() bool {
+		return e.nodes[0].Status().DiskFault != "" && e.nodes[1].Status().DiskFault != ""
+	})
+	for i, w := range waiting {
+		if len(w) > 0 {
+			t.Errorf("acknowledged on server %d: %+v", i+1, <-w)
+		}
+	}
+	for i := range 2 {
+		e.nodes[i].fs.SetFault(nil)
+	}
+	for i, w := range waiting {
+		if o := e.await("after there is room", w); o.lost || o.Code != znode.OK {
+			t.Errorf("server %d: lost %v, %v", i+1, o.lost, o.Code)
+		}
+	}
+	e.agree()
+}
+
+// After a failed sync nobody knows what is on the disk: the server ends, the
+// others go on, and it comes back with what its disk has.
+func TestEnsemble_LeadersSyncFails_ServerEndsOthersLead(t *testing.T) {
+	e := withFaultyDisks(t, 3)
+	e.waitFormed()
+	old := e.leader()
+	x := e.nodes[old]
+	broken := errors.New("the disk is broken")
+	x.fs.SetFault(func(op faultfs.Op, name string) error {
+		if op == faultfs.OpSync && strings.HasPrefix(name, "log") {
+			return broken
+		}
+		return nil
+	})
+	pending := e.propose((old+1)%3, create("/pending"))
+	select {
+	case err := <-x.fatal:
+		if !errors.Is(err, broken) {
+			t.Errorf("%v, want the disk's error", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("a server whose sync has failed goes on")
+	}
+	next := e.leader(old)
+	e.fill(next, "/n", 10)
+	if o := e.await("/pending", pending); o.lost || o.Code != znode.OK {
+		t.Errorf("another server's command: lost %v, %v", o.lost, o.Code)
+	}
+	// The process ends, and is started again on a disk that works. What it had
+	// said to be written it must have.
+	e.net.setCut(old, true)
+	x.Close()
+	x.Node = nil
+	e.net.setCut(old, false)
+	x.fs.PowerCut()
+	x.fs.SetFault(nil)
+	x.fs.PowerOn()
+	e.mustStart(old)
+	e.must(old, "/back")
+	e.agree()
+}
