@@ -19,10 +19,12 @@ func examples() []Command {
 		{Op: OpDelete, Path: "/a", Version: -1},
 		{Op: OpSetData, Path: "", Data: []byte("data"), Version: 1<<31 - 1},
 		{Op: OpSetACL, Path: "/\xff", ACL: acl, Version: -1 << 31},
-		{Op: OpCheck, Path: "/a", Version: 7},
+		{Op: OpCheck, Path: "/a", Version: 7, Mzxid: 1 << 40},
+		{Op: OpCheckAbsent, Path: "/a"},
 	}
 	return append([]Command{
 		{Op: OpMulti, Ops: edits, Identities: ids},
+		{Op: OpMulti, Flags: FlagKeyed | FlagAnyServer, Key: "key", Ops: edits},
 		{Op: OpMulti},
 		{Op: OpSync, Session: -1 << 63},
 		{Op: OpCreateSession, Session: 5, Timeout: 4 * time.Second, Password: session.Password{1, 15: 2}},
@@ -75,7 +77,7 @@ func TestCommand_Append_RoundTrip(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	for _, c := range []Command{{}, {Op: 14}, {Op: OpAttach, Timeout: -1}, {Op: OpMulti, Ops: []Command{{Op: OpSync}}}, {Op: OpMulti, Ops: []Command{{Op: OpMulti}}}} {
+	for _, c := range []Command{{}, {Op: lastOp + 1}, {Op: OpAttach, Timeout: -1}, {Op: OpMulti, Ops: []Command{{Op: OpSync}}}, {Op: OpMulti, Ops: []Command{{Op: OpMulti}}}} {
 		if c.Check() == nil {
 			t.Errorf("%+v passes", c)
 		}

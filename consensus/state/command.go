@@ -29,7 +29,10 @@ const (
 	OpExpireSession Op = 11 // by the leader's clock
 	OpReap          Op = 12 // by the leader's reaper of containers and TTL znodes
 	OpMember        Op = 13 // a server says where it can be reached
+	OpCheckAbsent   Op = 14 // only inside OpMulti: that there is no such znode
 )
+
+const lastOp = OpCheckAbsent
 
 // Flags of a Command: settings of the server that accepted it, stamped in so
 // that servers with different settings still apply alike.
@@ -39,6 +42,11 @@ type Flags uint8
 const (
 	FlagExtendedTypes Flags = 1 << iota // TTL znodes allowed
 	FlagEnforceQuota                    // hard quotas refuse
+	// FlagAnyServer admits a command of a session whichever server sends it: its
+	// client has no connection that could have moved, only requests.
+	FlagAnyServer
+	// FlagKeyed says that the command has a Key.
+	FlagKeyed
 )
 
 // Command is one request for a change, in the order of the log. Which fields
@@ -48,15 +56,20 @@ type Command struct {
 	Flags      Flags
 	Session    znode.SessionID // 0: no session (HTTP without one, or the leader)
 	Identities []znode.ID      // what the client has proved to be
+	Key        string          // with FlagKeyed: apply once; see KeyOutcome
 
 	Path    string
 	Data    []byte
 	Version znode.Version
-	ACL     []znode.ACL
-	Mode    znode.Mode
-	Kind    znode.CreateKind
-	TTL     int64     // milliseconds
-	Ops     []Command // of OpMulti; of each only Op and the six fields above count
+	// Mzxid is, unless it is 0, the one that the znode must have for OpDelete,
+	// OpSetData or OpCheck; else they fail like a wrong Version. Other than a
+	// version it never comes again when a znode is deleted and created.
+	Mzxid znode.Zxid
+	ACL   []znode.ACL
+	Mode  znode.Mode
+	Kind  znode.CreateKind
+	TTL   int64     // milliseconds
+	Ops   []Command // of OpMulti; of each only Op and the fields from Path on count
 
 	Timeout  time.Duration    // OpCreateSession, OpAttach
 	Password session.Password // OpCreateSession, OpAttach
@@ -81,6 +94,9 @@ func (c *Command) Append(b []byte) []byte {
 	for _, id := range c.Identities {
 		b = appendString(appendString(b, id.Scheme), id.ID)
 	}
+	if c.Flags&FlagKeyed != 0 {
+		b = appendString(b, c.Key)
+	}
 	return c.appendBody(b)
 }
 
@@ -91,9 +107,10 @@ func (c *Command) appendBody(b []byte) []byte {
 		b = appendInt(appendInt(b, int64(c.Mode)), c.TTL)
 		return appendData(appendACL(b, c.ACL), c.Data)
 	case OpDelete, OpCheck:
-		return appendInt(appendString(b, c.Path), int64(c.Version))
+		return appendInt(appendInt(appendString(b, c.Path), int64(c.Version)), int64(c.Mzxid))
 	case OpSetData:
-		return appendData(appendInt(appendString(b, c.Path), int64(c.Version)), c.Data)
+		b = appendInt(appendInt(appendString(b, c.Path), int64(c.Version)), int64(c.Mzxid))
+		return appendData(b, c.Data)
 	case OpSetACL:
 		return appendACL(appendInt(appendString(b, c.Path), int64(c.Version)), c.ACL)
 	case OpMulti:
@@ -105,7 +122,7 @@ func (c *Command) appendBody(b []byte) []byte {
 		return append(appendInt(b, c.Timeout.Milliseconds()), c.Password[:]...)
 	case OpExpireSession:
 		return appendUint(b, c.Term)
-	case OpReap:
+	case OpReap, OpCheckAbsent:
 		return appendString(b, c.Path)
 	case OpMember:
 		b = appendUint(b, uint64(c.Member.ID))
@@ -118,7 +135,7 @@ func (c *Command) appendBody(b []byte) []byte {
 // there is not, a negative timeout. Such a command must not get into the log.
 func (c *Command) Check() error {
 	switch {
-	case c.Op < OpCreate || c.Op > OpMember:
+	case c.Op < OpCreate || c.Op > lastOp:
 		return fmt.Errorf("unknown operation %d", c.Op)
 	case c.Timeout < 0:
 		return fmt.Errorf("timeout of %v", c.Timeout)
@@ -143,6 +160,9 @@ func (c *Command) decode(r *reader) {
 		ids = append(ids, znode.ID{Scheme: r.string(), ID: r.string()})
 	}
 	c.Identities, c.Ops = ids, ops
+	if c.Flags&FlagKeyed != 0 {
+		c.Key = r.string()
+	}
 	c.decodeBody(r)
 	if r.off != len(r.b) {
 		r.fail(fmt.Errorf("%d bytes behind the command", len(r.b)-r.off))
@@ -155,9 +175,10 @@ func (c *Command) decodeBody(r *reader) {
 		c.Path, c.Kind, c.Mode = r.string(), znode.CreateKind(r.byte()), znode.Mode(r.int())
 		c.TTL, c.ACL, c.Data = r.int(), r.acl(), r.data()
 	case OpDelete, OpCheck:
-		c.Path, c.Version = r.string(), znode.Version(r.int())
+		c.Path, c.Version, c.Mzxid = r.string(), znode.Version(r.int()), znode.Zxid(r.int())
 	case OpSetData:
-		c.Path, c.Version, c.Data = r.string(), znode.Version(r.int()), r.data()
+		c.Path, c.Version, c.Mzxid = r.string(), znode.Version(r.int()), znode.Zxid(r.int())
+		c.Data = r.data()
 	case OpSetACL:
 		c.Path, c.Version, c.ACL = r.string(), znode.Version(r.int()), r.acl()
 	case OpMulti:
@@ -175,7 +196,7 @@ func (c *Command) decodeBody(r *reader) {
 		copy(c.Password[:], r.take(session.PasswordSize))
 	case OpExpireSession:
 		c.Term = r.uint()
-	case OpReap:
+	case OpReap, OpCheckAbsent:
 		c.Path = r.string()
 	case OpMember:
 		c.Member = Member{ID: ServerID(r.uint()), Peer: r.string(), Client: r.string(), HTTP: r.string()}
@@ -185,4 +206,4 @@ func (c *Command) decodeBody(r *reader) {
 	}
 }
 
-func (o Op) inMulti() bool { return o >= OpCreate && o <= OpCheck }
+func (o Op) inMulti() bool { return o >= OpCreate && o <= OpCheck || o == OpCheckAbsent }

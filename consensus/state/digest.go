@@ -30,6 +30,9 @@ func (s *Snapshot) Digest() uint64 {
 		b := appendInt(appendInt([]byte("session"), int64(x.ID)), x.Timeout.Milliseconds())
 		add(appendUint(append(b, x.Password[:]...), x.Owner))
 	}
+	for _, a := range s.keys {
+		add(a.append([]byte("key")))
+	}
 	return sum
 }
 

@@ -15,6 +15,7 @@ type Machine struct {
 	members  map[ServerID]Member
 	voters   map[ServerID]bool // servers of the configuration; true for those that vote
 	origins  map[ServerID]origin
+	keys     keyTable
 	zxid     znode.Zxid // of the last transaction; 0 before the first
 	index    uint64     // Raft index of the last entry applied
 	time     int64      // of the last entry, milliseconds since the epoch
@@ -38,6 +39,7 @@ func New() *Machine {
 		sessions: session.NewTable(),
 		members:  map[ServerID]Member{},
 		origins:  map[ServerID]origin{},
+		keys:     newKeyTable(),
 	}
 }
 
@@ -135,6 +137,9 @@ func (m *Machine) applyGroup(g *Group, term uint64, timeMillis int64, obs Observ
 func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs Observer) {
 	c := &m.command
 	m.result = Result{Op: c.Op, Multi: m.result.Multi[:0], Zxid: m.zxid}
+	if c.Flags&FlagKeyed != 0 && m.answered(c, timeMillis) {
+		return
+	}
 	if code := m.admit(c, from); code != znode.OK {
 		m.result.Code = code
 		return
@@ -159,6 +164,9 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 	m.begin(term, timeMillis)
 	m.transact(c, from)
 	m.result.Zxid = m.zxid
+	if c.Flags&FlagKeyed != 0 {
+		m.keys.add(c, &m.result, timeMillis)
+	}
 	for i := range m.txn.Events {
 		obs.Event(&m.txn.Events[i])
 	}
@@ -191,7 +199,7 @@ func (m *Machine) admit(c *Command, from ServerID) znode.Error {
 	switch {
 	case s == nil:
 		return znode.ErrSessionExpired
-	case s.Owner != uint64(from):
+	case s.Owner != uint64(from) && c.Flags&FlagAnyServer == 0:
 		return znode.ErrSessionMoved
 	}
 	return znode.OK
@@ -248,14 +256,49 @@ func (m *Machine) edit(c *Command, out *OpResult) {
 		}
 		out.Path, out.Stat, out.Code = m.tree.Create(x, &req)
 	case OpDelete:
-		out.Code = m.tree.Delete(x, c.Path, c.Version)
+		if out.Code = m.guard(c); out.Code == znode.OK {
+			out.Code = m.tree.Delete(x, c.Path, c.Version)
+		}
 	case OpSetData:
-		out.Stat, out.Code = m.tree.SetData(x, c.Path, c.Data, c.Version)
+		if out.Code = m.guard(c); out.Code == znode.OK {
+			out.Stat, out.Code = m.tree.SetData(x, c.Path, c.Data, c.Version)
+		}
 	case OpSetACL:
 		out.Stat, out.Code = m.tree.SetACL(x, c.Path, c.ACL, c.Version)
 	case OpCheck:
-		out.Code = m.tree.Check(x, c.Path, c.Version)
+		if out.Code = m.guard(c); out.Code == znode.OK {
+			out.Code = m.tree.Check(x, c.Path, c.Version)
+		}
+	case OpCheckAbsent:
+		out.Code = m.absent(c.Path)
 	}
+}
+
+func (m *Machine) absent(path string) znode.Error {
+	if znode.ValidatePath(path) != nil {
+		return znode.ErrBadArguments
+	}
+	switch _, code := m.tree.Exists(path, m.txn.Identities); code {
+	case znode.OK:
+		return znode.ErrNodeExists
+	case znode.ErrNoNode:
+		return znode.OK
+	default:
+		return code
+	}
+}
+
+// guard compares the mzxid that the command asks for. What else may be wrong with
+// the command is left for the tree to say.
+func (m *Machine) guard(c *Command) znode.Error {
+	if c.Mzxid == 0 {
+		return znode.OK
+	}
+	stat, code := m.tree.Exists(c.Path, m.txn.Identities)
+	if code == znode.OK && stat.Mzxid != c.Mzxid {
+		return znode.ErrBadVersion
+	}
+	return znode.OK
 }
 
 // multi runs operations as one transaction: all or none.

@@ -16,6 +16,7 @@ type Result struct {
 	Multi []OpResult // OpMulti
 	// Session is the one that OpCreateSession or OpAttach speak of.
 	Session *session.Session
+	Key     KeyOutcome // of a command with a Key
 }
 
 // OpResult is the outcome of one operation of a multi. When the multi failed,

@@ -40,6 +40,7 @@ type Snapshot struct {
 	members  map[ServerID]Member
 	origins  map[ServerID]origin
 	sessions []session.Session
+	keys     []*answer
 	tree     *znode.Snapshot
 }
 
@@ -50,6 +51,7 @@ func (m *Machine) Snapshot() *Snapshot {
 		index: m.index, zxid: m.zxid, time: m.time,
 		voters: maps.Clone(m.voters), members: maps.Clone(m.members), origins: maps.Clone(m.origins),
 		sessions: m.sessions.Clone(),
+		keys:     m.keys.clone(),
 		tree:     m.tree.Snapshot(),
 	}
 }
@@ -131,6 +133,10 @@ func (s *Snapshot) appendHead(b []byte) []byte {
 		x := &s.sessions[i]
 		b = appendInt(appendInt(b, int64(x.ID)), x.Timeout.Milliseconds())
 		b = appendUint(append(b, x.Password[:]...), x.Owner)
+	}
+	b = appendUint(b, uint64(len(s.keys)))
+	for _, a := range s.keys {
+		b = a.append(b)
 	}
 	return b
 }
@@ -283,6 +289,14 @@ func (m *Machine) readHead(b []byte) error {
 		if r.err == nil && !m.sessions.Add(s) {
 			r.fail(fmt.Errorf("session %v is impossible or there twice", s.ID))
 		}
+	}
+	for n := r.count(minAnswerBytes); n > 0; n-- {
+		if a := readAnswer(&r); r.err == nil && !m.keys.put(a) {
+			r.fail(fmt.Errorf("the idempotency key %q is there twice", a.key))
+		}
+	}
+	if r.err == nil && r.off != len(b) {
+		r.fail(fmt.Errorf("%d bytes behind the head", len(b)-r.off))
 	}
 	return r.err
 }

@@ -1,0 +1,195 @@
+package state
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// The bounds of what is kept for Command.Key. When one is passed the oldest go.
+const (
+	// KeyLife is how long a key is known, by the clock of the log's entries, in
+	// milliseconds: longer than a client would go on trying again.
+	KeyLife = 10 * 60 * 1000
+	// MaxKeys and MaxKeyBytes bound the memory, which is every server's and part
+	// of every snapshot.
+	MaxKeys     = 20_000
+	MaxKeyBytes = 16 << 20
+)
+
+// KeyOutcome says what became of a command with a Key (the idea of the HTTP
+// header Idempotency-Key, draft-ietf-httpapi-idempotency-key-header).
+type KeyOutcome uint8
+
+// The outcomes.
+const (
+	KeyFresh    KeyOutcome = iota // the command was applied, or it had no key
+	KeyRepeated                   // an earlier command with the key was: this is its result
+	KeyMismatch                   // the key belongs to another command; nothing was done
+)
+
+// answer is the result of a command with a key. It does not change.
+type answer struct {
+	key     string
+	print   uint64 // of what the command asked for
+	time    int64  // of its entry, milliseconds since the epoch
+	session znode.SessionID
+	result  Result // without Session
+	bytes   int
+}
+
+// keyTable is the answers by key, and in the order in which they were given.
+type keyTable struct {
+	byKey map[string]*answer
+	queue []*answer
+	bytes int
+}
+
+func newKeyTable() keyTable { return keyTable{byKey: map[string]*answer{}} }
+
+func (t *keyTable) clone() []*answer { return slices.Clone(t.queue) }
+
+// fingerprint is the same for the same request. The id and password of a new
+// session are the server's choice, not part of the request.
+func fingerprint(c *Command) uint64 {
+	plain := *c
+	plain.Flags &^= FlagKeyed
+	if c.Op == OpCreateSession {
+		plain.Session, plain.Password = 0, [len(c.Password)]byte{}
+	}
+	return xxhash.Sum64(plain.Append(nil))
+}
+
+// answered looks up the command's key, and fills m.result if it is known.
+func (m *Machine) answered(c *Command, timeMillis int64) bool {
+	m.keys.prune(timeMillis)
+	a := m.keys.byKey[c.Key]
+	switch {
+	case a == nil:
+		return false
+	case a.print != fingerprint(c):
+		m.result.Code, m.result.Key = znode.ErrBadArguments, KeyMismatch
+		return true
+	}
+	multi := append(m.result.Multi, a.result.Multi...)
+	m.result = a.result
+	m.result.Multi, m.result.Key = multi, KeyRepeated
+	if c.Op == OpCreateSession && a.result.Code == znode.OK {
+		if m.result.Session = m.sessions.Get(a.session); m.result.Session == nil {
+			m.result.Code = znode.ErrSessionExpired // it has come and gone
+		}
+	}
+	return true
+}
+
+// add notes a command's result. Its strings are copied: they lie in the entry.
+func (t *keyTable) add(c *Command, r *Result, timeMillis int64) {
+	a := &answer{
+		key: strings.Clone(c.Key), print: fingerprint(c), time: timeMillis,
+		session: c.Session, result: *r,
+	}
+	a.result.Session, a.result.Path = nil, strings.Clone(r.Path)
+	a.result.Multi = slices.Clone(r.Multi)
+	for i := range a.result.Multi {
+		a.result.Multi[i].Path = strings.Clone(a.result.Multi[i].Path)
+	}
+	t.put(a)
+	t.prune(timeMillis)
+}
+
+// put adds an answer as the newest, and reports false if its key is there.
+func (t *keyTable) put(a *answer) bool {
+	if t.byKey[a.key] != nil {
+		return false
+	}
+	const perResult = 128 // about the memory of a Result or OpResult without its strings
+	a.bytes = perResult*(2+len(a.result.Multi)) + len(a.key) + len(a.result.Path)
+	for i := range a.result.Multi {
+		a.bytes += len(a.result.Multi[i].Path)
+	}
+	t.byKey[a.key] = a
+	t.queue = append(t.queue, a)
+	t.bytes += a.bytes
+	return true
+}
+
+// prune drops the oldest as far as the bounds ask for it.
+func (t *keyTable) prune(timeMillis int64) {
+	n := 0
+	for n < len(t.queue) {
+		a := t.queue[n]
+		if timeMillis-a.time < KeyLife && len(t.queue)-n <= MaxKeys && t.bytes <= MaxKeyBytes {
+			break
+		}
+		delete(t.byKey, a.key)
+		t.bytes -= a.bytes
+		n++
+	}
+	switch {
+	case n == 0:
+	case n == len(t.queue):
+		*t = newKeyTable() // an emptied map keeps its size
+	default:
+		clear(t.queue[:n]) // the slice's front stays allocated until it grows
+		t.queue = t.queue[n:]
+	}
+}
+
+// minAnswerBytes is the least that an answer takes in a snapshot.
+const minAnswerBytes = 6 + 11
+
+func (a *answer) append(b []byte) []byte {
+	r := &a.result
+	b = appendUint(appendString(b, a.key), a.print)
+	b = appendInt(appendInt(b, a.time), int64(a.session))
+	b = appendInt(append(b, byte(r.Op)), int64(r.Zxid))
+	b = appendInt(b, int64(r.Code))
+	b = appendStat(appendString(b, r.Path), &r.Stat)
+	b = appendUint(b, uint64(len(r.Multi)))
+	for i := range r.Multi {
+		o := &r.Multi[i]
+		b = appendInt(append(b, byte(o.Op), byte(o.Kind)), int64(o.Code))
+		b = appendStat(appendString(b, o.Path), &o.Stat)
+	}
+	return b
+}
+
+func readAnswer(r *reader) *answer {
+	a := &answer{
+		key: strings.Clone(r.string()), print: r.uint(), time: r.int(),
+		session: znode.SessionID(r.int()),
+	}
+	x := &a.result
+	x.Op, x.Zxid, x.Code = Op(r.byte()), znode.Zxid(r.int()), znode.Error(r.int())
+	x.Path, x.Stat = strings.Clone(r.string()), readStat(r)
+	for n := r.count(4 + 11); n > 0; n-- {
+		o := OpResult{Op: Op(r.byte()), Kind: znode.CreateKind(r.byte()), Code: znode.Error(r.int())}
+		o.Path, o.Stat = strings.Clone(r.string()), readStat(r)
+		x.Multi = append(x.Multi, o)
+	}
+	return a
+}
+
+func appendStat(b []byte, st *znode.Stat) []byte {
+	for _, v := range [...]int64{
+		int64(st.Czxid), int64(st.Mzxid), int64(st.Pzxid), st.Ctime, st.Mtime,
+		int64(st.Version), int64(st.Cversion), int64(st.Aversion), int64(st.EphemeralOwner),
+		int64(st.DataLength), int64(st.NumChildren),
+	} {
+		b = appendInt(b, v)
+	}
+	return b
+}
+
+func readStat(r *reader) znode.Stat {
+	return znode.Stat{
+		Czxid: znode.Zxid(r.int()), Mzxid: znode.Zxid(r.int()), Pzxid: znode.Zxid(r.int()),
+		Ctime: r.int(), Mtime: r.int(), Version: znode.Version(r.int()),
+		Cversion: znode.Version(r.int()), Aversion: znode.Version(r.int()),
+		EphemeralOwner: znode.SessionID(r.int()),
+		DataLength:     int32(r.int()), NumChildren: int32(r.int()),
+	}
+}

@@ -1,0 +1,184 @@
+package state
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+func keyed(key string, c Command) Command {
+	c.Flags |= FlagKeyed
+	c.Key = key
+	return c
+}
+
+// sameResult compares results without what says that one is a repetition.
+func sameResult(a, b Result) bool {
+	a.Key, b.Key = 0, 0
+	return reflect.DeepEqual(a, b)
+}
+
+func TestMachine_Key_RetryGetsTheFirstResult(t *testing.T) {
+	g := newRig(t)
+	g.must(1, create("/a"))
+	seq := create("/a/n-")
+	seq.Mode = znode.PersistentSequential
+	multi := Command{Op: OpMulti, Ops: []Command{create("/m"), {Op: OpDelete, Path: "/m", Version: -1}}}
+	wrong := Command{Op: OpSetData, Path: "/a", Version: 7}
+	for i, c := range []Command{seq, multi, wrong, openSession(9)} {
+		key := fmt.Sprint("key", i)
+		first := g.do(1, keyed(key, c))[0]
+		if c.Op == OpCreateSession {
+			c.Session, c.Password = 10, [len(c.Password)]byte{1} // the server's choice
+		}
+		again := g.do(2, keyed(key, c))[0] // through another server
+		if first.Key != KeyFresh || again.Key != KeyRepeated || !sameResult(first, again) {
+			t.Errorf("%v: first %+v, then %+v", c.Op, first, again)
+		}
+		if len(g.rec.lines) != 1 {
+			t.Errorf("%v: the retry did %q", c.Op, g.rec.lines)
+		}
+		other := g.do(1, keyed(key, create("/other")))[0]
+		if other.Key != KeyMismatch || other.Code != znode.ErrBadArguments {
+			t.Errorf("%v: another command with the key: %+v", c.Op, other)
+		}
+	}
+	if _, code := g.m.Tree().Exists("/other", nil); code != znode.ErrNoNode {
+		t.Error("a command whose key belongs to another was applied")
+	}
+}
+
+func TestMachine_Key_OfASessionThatHasEnded(t *testing.T) {
+	g := newRig(t)
+	g.do(1, keyed("k", openSession(9)))
+	g.must(1, Command{Op: OpCloseSession, Session: 9})
+	if r := g.do(1, keyed("k", openSession(9)))[0]; r.Code != znode.ErrSessionExpired {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestMachine_Key_IsForgotten(t *testing.T) {
+	g := newRig(t)
+	g.must(1, keyed("old", create("/old")))
+	g.time += KeyLife
+	if r := g.do(1, keyed("old", create("/old")))[0]; r.Code != znode.ErrNodeExists {
+		t.Errorf("after its time: %+v", r)
+	}
+	for i := range MaxKeys + 10 {
+		g.do(1, keyed(fmt.Sprint(i), Command{Op: OpDelete, Path: "/none", Version: -1}))
+	}
+	if n := len(g.m.keys.queue); n != MaxKeys || len(g.m.keys.byKey) != n {
+		t.Errorf("%d keys are kept, %d by name, want %d", n, len(g.m.keys.byKey), MaxKeys)
+	}
+	big := Command{Op: OpMulti}
+	for range 1000 {
+		big.Ops = append(big.Ops, Command{Op: OpCheck, Path: "/old", Version: -1})
+	}
+	for i := range 200 {
+		g.do(1, keyed(fmt.Sprint("big", i), big))
+	}
+	if g.m.keys.bytes > MaxKeyBytes || len(g.m.keys.queue) < 100 {
+		t.Errorf("%d keys with %d bytes, bound %d", len(g.m.keys.queue), g.m.keys.bytes, MaxKeyBytes)
+	}
+	g.time += KeyLife
+	g.do(1, keyed("last", create("/last")))
+	if len(g.m.keys.queue) != 1 || len(g.m.keys.byKey) != 1 {
+		t.Errorf("%d keys after all have aged", len(g.m.keys.queue))
+	}
+}
+
+func TestMachine_Key_SurvivesASnapshot(t *testing.T) {
+	g := newRig(t)
+	seq := create("/n-")
+	seq.Mode = znode.PersistentSequential
+	multi := Command{Op: OpMulti, Ops: []Command{create("/m"), create("/m/x")}}
+	first := g.do(1, keyed("seq", seq), keyed("multi", multi), keyed("s", openSession(9)))
+	digest := g.m.Digest()
+	s := g.m.Snapshot()
+	var b bytes.Buffer
+	if err := s.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	m, err := Restore(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Digest() != digest {
+		t.Error("the digest has changed")
+	}
+	g.m = m
+	again := g.do(1, keyed("seq", seq), keyed("multi", multi), keyed("s", openSession(9)))
+	for i := range first {
+		if again[i].Key != KeyRepeated || !sameResult(first[i], again[i]) {
+			t.Errorf("first %+v, then %+v", first[i], again[i])
+		}
+	}
+}
+
+// A znode that was deleted and created again has the same version, but not the
+// same mzxid.
+func TestMachine_Guard_IsNotFooledByRecreation(t *testing.T) {
+	g := newRig(t)
+	seen := g.must(1, create("/a")).Stat.Mzxid
+	g.must(1, Command{Op: OpDelete, Path: "/a", Version: 0})
+	now := g.must(1, create("/a")).Stat.Mzxid
+	for _, op := range []Op{OpSetData, OpDelete} {
+		if r := g.do(1, Command{Op: op, Path: "/a", Version: -1, Mzxid: seen})[0]; r.Code != znode.ErrBadVersion {
+			t.Errorf("%v with the mzxid of the former znode: %v", op, r.Code.Name())
+		}
+		if r := g.do(1, Command{Op: op, Path: "/none", Version: -1, Mzxid: seen})[0]; r.Code != znode.ErrNoNode {
+			t.Errorf("%v of no znode: %v", op, r.Code.Name())
+		}
+	}
+	guarded := func(mzxid znode.Zxid) Result {
+		return g.do(1, Command{Op: OpMulti, Ops: []Command{
+			{Op: OpCheck, Path: "/a", Version: -1, Mzxid: mzxid}, create("/b"),
+		}})[0]
+	}
+	if r := guarded(seen); r.Multi[0].Code != znode.ErrBadVersion {
+		t.Errorf("%+v", r.Multi)
+	}
+	if r := guarded(now); r.Multi[1].Code != znode.OK {
+		t.Errorf("%+v", r.Multi)
+	}
+	g.must(1, Command{Op: OpSetData, Path: "/a", Version: 0, Mzxid: now})
+}
+
+func TestMachine_CheckAbsent(t *testing.T) {
+	g := newRig(t)
+	absent := Command{Op: OpMulti, Ops: []Command{{Op: OpCheckAbsent, Path: "/a"}, create("/a")}}
+	if r := g.do(1, absent)[0]; r.Multi[0].Code != znode.OK || r.Multi[1].Code != znode.OK {
+		t.Errorf("%+v", r.Multi)
+	}
+	if r := g.do(1, absent)[0]; r.Multi[0].Code != znode.ErrNodeExists {
+		t.Errorf("%+v", r.Multi)
+	}
+	bad := Command{Op: OpMulti, Ops: []Command{{Op: OpCheckAbsent, Path: "a//"}}}
+	if r := g.do(1, bad)[0]; r.Multi[0].Code != znode.ErrBadArguments {
+		t.Errorf("a path that cannot be: %+v", r.Multi)
+	}
+	alone := Command{Op: OpCheckAbsent, Path: "/a"}
+	if r := g.do(1, alone)[0]; r.Code != znode.ErrNodeExists {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestMachine_AnyServer_ServesASessionOfAnother(t *testing.T) {
+	g := newRig(t)
+	g.must(1, openSession(9))
+	c := ephemeral(9, "/e")
+	if r := g.do(2, c)[0]; r.Code != znode.ErrSessionMoved {
+		t.Errorf("%+v", r)
+	}
+	c.Flags |= FlagAnyServer
+	if r := g.must(2, c); r.Stat.EphemeralOwner != 9 {
+		t.Errorf("%+v", r)
+	}
+	if r := g.do(2, Command{Op: OpCreate, Flags: FlagAnyServer, Session: 8, Path: "/f"})[0]; r.Code != znode.ErrSessionExpired {
+		t.Errorf("%+v", r)
+	}
+}
