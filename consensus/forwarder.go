@@ -41,7 +41,10 @@ type pending struct {
 const chunkSize = 64 << 10
 
 func newForwarder(o state.Origin, maxCount, maxBytes int) *forwarder {
-	f := &forwarder{origin: o, maxCount: maxCount, maxBytes: maxBytes, first: 1, next: 1, sent: 1, wake: make(chan struct{}, 1)}
+	f := &forwarder{
+		origin: o, maxCount: maxCount, maxBytes: maxBytes, first: 1, next: 1, sent: 1,
+		wake: make(chan struct{}, 1),
+	}
 	f.room = sync.NewCond(&f.mu)
 	return f
 }

@@ -217,10 +217,11 @@ func (e *testEnsemble) start(i int) error {
 			return err
 		}
 	}
-	l, err := net.Listen("tcp", e.servers[i].Addr)
-	if err != nil {
-		return errors.Join(err, storage.Close())
-	}
+	var l net.Listener
+	eventually(e.t, "the port of before is free", func() bool { // a client may have it
+		l, err = net.Listen("tcp", e.servers[i].Addr)
+		return err == nil
+	})
 	x.handler = &testHandler{}
 	cfg := Config{
 		ID: e.servers[i].ID, Servers: e.servers, Listener: l, Dial: e.net.dial(i),

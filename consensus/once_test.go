@@ -133,7 +133,7 @@ func TestEnsemble_Chaos_EveryCommandOnceInOrder(t *testing.T) {
 		}
 	}
 	progress(0, 1, 2)
-	for round := range 12 {
+	for round := range 8 {
 		leader := e.leader()
 		victim := rng.IntN(3)
 		switch round % 4 {

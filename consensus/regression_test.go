@@ -17,7 +17,7 @@ import (
 func TestRegression_Reign_EndWakesWhoWaitsForRoom(t *testing.T) {
 	n := &Node{}
 	n.ctx = t.Context()
-	for round := range 100_000 {
+	for round := range 30_000 {
 		r := newReign(n, 1)
 		r.bytes = maxInboxBytes
 		started, over := make(chan struct{}), make(chan bool)

@@ -34,7 +34,6 @@ type fakeLog struct {
 	index    uint64
 	term     uint64
 	seq      map[state.ServerID]uint64
-	waiter   Waiter // of the command that is being applied
 }
 
 // proposal is a command with who waits for it.
