@@ -214,6 +214,12 @@ func (c *fakeConn) multi(req *wire.MultiRequest) (wire.Response, znode.Error) {
 			resp.Results = append(resp.Results, wire.MultiError(code))
 			continue
 		}
+		if created, ok := body.(*wire.Create2Response); ok && c.s.oldMulti {
+			resp.Results = append(resp.Results, wire.MultiResult{
+				Type: wire.OpCreate, Response: &wire.CreateResponse{Path: created.Path},
+			})
+			continue
+		}
 		resp.Results = append(resp.Results, wire.MultiResult{
 			Type: req.Ops[i].EffectiveType().ResultType(), Response: body,
 		})

@@ -39,6 +39,7 @@ type fakeServer struct {
 	nextID   znode.SessionID
 	down     bool // refuses connections
 	silent   bool // accepts connections and answers nothing
+	oldMulti bool // answers a create2 in a multi as a create: ZooKeeper 3.8
 	closed   []znode.SessionID
 	dials    []string
 	// hook sees every request before it is served, with mu held.

@@ -34,6 +34,8 @@ type multiItem struct {
 // error.
 type MultiCreate struct {
 	Path string // with the sequence number, if any
+	// Stat is zero if the server does not tell: ZooKeeper 3.8 answers in a
+	// transaction as if it had been asked for the path only.
 	Stat Stat
 }
 
@@ -113,8 +115,12 @@ func (m *Multi) addCreate(
 		check += "0"
 	}
 	m.add(multiItem{op, path, func(c *Client, r wire.Response) {
-		reply := r.(*wire.Create2Response)
-		*result = MultiCreate{Path: c.rel(reply.Path), Stat: reply.Stat}
+		switch reply := r.(type) {
+		case *wire.Create2Response:
+			*result = MultiCreate{Path: c.rel(reply.Path), Stat: reply.Stat}
+		case *wire.CreateResponse:
+			*result = MultiCreate{Path: c.rel(reply.Path)}
+		}
 	}}, check, err)
 	return result
 }
@@ -234,7 +240,11 @@ func (op *multiOp) checkResults(results []wire.MultiResult) error {
 	}
 	for i := range results {
 		want := op.items[i].EffectiveType().ResultType()
-		if got := results[i].Type; got != want && got != wire.OpError {
+		got := results[i].Type
+		if got == wire.OpCreate && want == wire.OpCreate2 {
+			continue // ZooKeeper 3.8
+		}
+		if got != want && got != wire.OpError {
 			return fmt.Errorf("result %d is of type %s, want %s or error", i, got, want)
 		}
 	}

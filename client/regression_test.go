@@ -24,3 +24,19 @@ func TestRegression_Close_SessionEndsBeforeTheServerIsTold(t *testing.T) {
 		wantErr(t, <-closed, ErrNotClosed)
 	})
 }
+
+// Every transaction with a create that succeeded broke the connection to a server of
+// ZooKeeper 3.8, with ErrProtocol: there, a create2 in a multi is answered as a create.
+// Found by the tests of package recipes against Debian's packages.
+func TestRegression_Multi_CreateAnsweredWithoutStat(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		s.do(func() { s.oldMulti = true })
+		m := c.Multi()
+		made := m.Create("/m", nil, Persistent)
+		set := m.Set("/m", []byte("x"), 0)
+		mustNot(t, m.Commit(t.Context()))
+		if made.Path != "/m" || made.Stat != (Stat{}) || set.Stat.Version != 1 {
+			t.Errorf("created %q with %+v, set %+v", made.Path, made.Stat, set.Stat)
+		}
+	})
+}
