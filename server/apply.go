@@ -28,11 +28,26 @@ func (s *Server) EndApply() {
 // and set their watches again.
 func (s *Server) Restored(m *state.Machine) {
 	s.current.machine = m
+	s.changes.restart(m.Zxid())
+	s.mu.Lock()
+	for st := range s.streams {
+		st.poke()
+	}
+	for id := range s.ends {
+		if m.Sessions().Get(id) == nil {
+			s.endSessionLocked(id)
+		}
+	}
+	s.mu.Unlock()
 	s.kickAll(ReasonReset)
 }
 
 // Event implements consensus.Handler.
-func (s *Server) Event(e *znode.Event) { s.watches.Trigger(*e) }
+func (s *Server) Event(e *znode.Event) {
+	s.watches.Trigger(*e)
+	s.changes.add(e)
+	s.followers.Trigger(*e)
+}
 
 // SessionOpened implements consensus.Handler.
 func (s *Server) SessionOpened(x *session.Session) {
@@ -56,6 +71,7 @@ func (s *Server) SessionAttached(x *session.Session, _ state.ServerID) {
 // ended after the entry.
 func (s *Server) SessionClosed(id znode.SessionID, expired bool) {
 	s.leader.remove(id)
+	s.endSession(id)
 	c := s.boundTo(id)
 	if c == nil {
 		return

@@ -81,8 +81,12 @@ type Server struct {
 	nextShard   atomic.Uint32
 	nextSession atomic.Int64
 
-	view    viewLock // protects current and what it leads to
+	// followers are the watches that wake Streams, apart from the clients'.
+	followers *watch.Manager
+
+	view    viewLock // protects current, what it leads to, and changes
 	current View
+	changes changes
 
 	// orphans are the connections whose session an entry has closed although
 	// another connection had asked for it. The applying goroutine's own.
@@ -91,10 +95,13 @@ type Server struct {
 	mu    sync.Mutex // protects the fields below
 	conns map[*Conn]struct{}
 	bound map[znode.SessionID]*Conn
-	// parted are sessions whose connection was heard and has gone since the
-	// last report to the leader.
-	parted map[znode.SessionID]struct{}
-	quota  map[string]time.Time // quota'd path → when it was last logged
+	// heard are sessions that were heard since the last report to the leader and
+	// have no connection here: it has gone, or they never had one (HTTP).
+	heard   map[znode.SessionID]struct{}
+	quota   map[string]time.Time // quota'd path → when it was last logged
+	streams map[*Stream]struct{}
+	// ends are closed when their session ends.
+	ends map[znode.SessionID]map[*sessionEnd]struct{}
 
 	leader leadership
 	stop   chan struct{}
@@ -106,12 +113,15 @@ type Server struct {
 func New(cfg Config) *Server {
 	s := &Server{
 		cfg: cfg, logger: cfg.Logger,
-		watches: watch.New(watch.Limit(cfg.WatchLimit)),
-		conns:   map[*Conn]struct{}{},
-		bound:   map[znode.SessionID]*Conn{},
-		parted:  map[znode.SessionID]struct{}{},
-		quota:   map[string]time.Time{},
-		stop:    make(chan struct{}),
+		watches:   watch.New(watch.Limit(cfg.WatchLimit)),
+		followers: watch.New(),
+		conns:     map[*Conn]struct{}{},
+		bound:     map[znode.SessionID]*Conn{},
+		heard:     map[znode.SessionID]struct{}{},
+		quota:     map[string]time.Time{},
+		streams:   map[*Stream]struct{}{},
+		ends:      map[znode.SessionID]map[*sessionEnd]struct{}{},
+		stop:      make(chan struct{}),
 	}
 	if cfg.ExtendedTypes {
 		s.flags |= state.FlagExtendedTypes
@@ -278,7 +288,7 @@ func (s *Server) forget(c *Conn, id znode.SessionID) {
 	}
 	delete(s.bound, id)
 	if c.heard.Load() {
-		s.parted[id] = struct{}{}
+		s.heard[id] = struct{}{}
 	}
 }
 

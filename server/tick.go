@@ -141,8 +141,8 @@ func (s *Server) reportHeard() {
 			ids = append(ids, id)
 		}
 	}
-	ids = slices.AppendSeq(ids, maps.Keys(s.parted))
-	clear(s.parted)
+	ids = slices.AppendSeq(ids, maps.Keys(s.heard))
+	clear(s.heard)
 	s.mu.Unlock()
 	s.agree.Touch(ids)
 }

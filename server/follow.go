@@ -1,0 +1,249 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// The errors of Follow and Stream.Next.
+var (
+	// ErrTooOld says that changes have been forgotten that the stream would have
+	// to report: read the znodes again and follow from then on.
+	ErrTooOld = errors.New("the changes since then are not all known any more")
+	// ErrStopping says that this server stops.
+	ErrStopping = errors.New("the server is stopping")
+)
+
+// Kind says which changes of a znode a Stream reports. The first three are what
+// ZooKeeper's one-shot watches wait for, the others its persistent ones.
+type Kind uint8
+
+// The kinds.
+const (
+	KindData       Kind = iota // data changed, deleted
+	KindExists                 // created, data changed, deleted
+	KindChildren               // children came or went, deleted
+	KindPersistent             // all of these
+	KindRecursive              // created, data changed, deleted; also of all znodes below
+)
+
+// Position is a place in the order of changes from which a Stream can go on, on
+// any server. The zero Position is before the first change.
+type Position struct {
+	Zxid znode.Zxid
+	// Part is how many of the transaction's changes, of those that the stream
+	// reports, have been seen; 0 says all. Only a multi or the end of a session
+	// has several.
+	Part int
+}
+
+// Change is a change that a Stream reports.
+type Change struct {
+	Type znode.EventType
+	Path string
+	At   Position // go on from here, and this change is not reported again
+}
+
+// Filter says what a Stream reports, and to whom: a change that the identities
+// may not READ is left out.
+type Filter struct {
+	Path       string
+	Kind       Kind
+	Identities []znode.ID
+}
+
+// match tells what an edit means to the filter.
+func (f *Filter) match(e *znode.Event) (znode.EventType, string, bool) {
+	own := e.Path == f.Path
+	child := e.Type != znode.EventDataChanged && !own && znode.Parent(e.Path) == f.Path
+	switch f.Kind {
+	case KindData:
+		own = own && e.Type != znode.EventCreated
+		child = false
+	case KindExists:
+		child = false
+	case KindChildren:
+		own = own && e.Type == znode.EventDeleted
+	case KindRecursive:
+		child = false
+		own = own || f.Path == "/" || strings.HasPrefix(e.Path, f.Path) && e.Path[len(f.Path)] == '/'
+	}
+	switch {
+	case own:
+		return e.Type, e.Path, znode.Permits(e.ACL, znode.PermRead, f.Identities)
+	case child:
+		permitted := znode.Permits(e.ParentACL, znode.PermRead, f.Identities)
+		return znode.EventChildrenChanged, f.Path, permitted
+	}
+	return 0, "", false
+}
+
+// mode is that of a watch that fires whenever match may say yes.
+func (f *Filter) mode() watch.Mode {
+	if f.Kind == KindRecursive {
+		return watch.Recursive
+	}
+	return watch.Persistent
+}
+
+// How much a stream does at a time, under the lock that appliers need too.
+const (
+	scanAtATime   = 4096
+	reportAtATime = 256
+)
+
+// Stream reports changes in their order, each once, from a Position on. It keeps
+// no queue: it reads the server's record of recent changes (architecture decision
+// D10), so a slow reader costs nothing, until it is so late that it gets
+// ErrTooOld. A quiet one is never late. A Stream belongs to one goroutine.
+type Stream struct {
+	srv     *Server
+	filter  Filter
+	watcher *watch.Watcher
+	wake    chan struct{} // capacity 1
+
+	seen  znode.Zxid // all changes up to it were looked at
+	after Position   // nothing up to it is reported
+	last  Position   // of the last match
+
+	// Protected by the view lock: written while an entry is applied or, with
+	// readers let in, by the stream's goroutine.
+	life  uint64 // changes.life at the start
+	todo  bool   // there is something to look at,
+	first uint64 // from this number on
+}
+
+// Follow starts a stream of the changes after a position. A position that this
+// server has not reached yet is waited for. The error is ErrTooOld, or says that
+// there are too many streams. Close the stream.
+func (s *Server) Follow(f Filter, after Position) (*Stream, error) {
+	st := &Stream{srv: s, filter: f, after: after, wake: make(chan struct{}, 1)}
+	st.watcher = s.followers.NewWatcher(st)
+	s.mu.Lock()
+	s.streams[st] = struct{}{}
+	s.mu.Unlock()
+	st.seen = after.Zxid
+	if after.Part > 0 {
+		st.seen-- // its other changes are still to be reported
+	}
+	err := s.followers.Add(st.watcher, f.Path, f.mode())
+	s.Look(func(*View) {
+		st.life = s.changes.life
+		if err == nil && st.seen < s.changes.floor {
+			err = fmt.Errorf("%w: known are those behind %v, asked for are those behind %v",
+				ErrTooOld, s.changes.floor, after.Zxid)
+		}
+		st.todo, st.first = true, s.changes.seek(st.seen)
+	})
+	if err != nil {
+		st.Close()
+		return nil, err
+	}
+	return st, nil
+}
+
+// Notify implements watch.Sink: the newest change of the record is for the stream.
+func (st *Stream) Notify(*watch.Notification) {
+	if !st.todo {
+		st.todo, st.first = true, st.srv.changes.total-1
+	}
+	st.poke()
+}
+
+func (st *Stream) poke() {
+	select {
+	case st.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close frees what the stream holds.
+func (st *Stream) Close() {
+	st.srv.followers.Drop(st.watcher)
+	st.srv.mu.Lock()
+	delete(st.srv.streams, st)
+	st.srv.mu.Unlock()
+}
+
+// Zxid is up to where the stream has looked at all changes.
+func (st *Stream) Zxid() znode.Zxid { return st.seen }
+
+// Next returns the next changes, at least one. When ctx ends before there is one,
+// the error is ctx's, and Zxid tells how far the stream is nevertheless.
+//
+// Errors: ErrTooOld, ErrStopping.
+func (st *Stream) Next(ctx context.Context) ([]Change, error) {
+	for {
+		ended := ctx.Err()
+		changes, more, err := st.look()
+		switch {
+		case err != nil || len(changes) > 0:
+			return changes, err
+		case more:
+			continue
+		case ended != nil:
+			return nil, ended
+		}
+		select {
+		case <-st.wake:
+		case <-ctx.Done():
+		case <-st.srv.stop:
+			return nil, ErrStopping
+		}
+	}
+}
+
+// look reads the record from where the stream is, and reports whether it did not
+// come to its end. It stops between transactions only.
+func (st *Stream) look() (found []Change, more bool, err error) {
+	st.srv.Look(func(v *View) {
+		r := &st.srv.changes
+		switch {
+		case st.life != r.life || st.todo && st.first < r.oldest():
+			err = fmt.Errorf("%w: they have come faster than they were read", ErrTooOld)
+			return
+		case !st.todo:
+			st.seen = max(st.seen, v.Zxid())
+			return
+		}
+		n := st.first
+		for ; n < r.total; n++ {
+			e := r.at(n)
+			if e.Zxid != st.seen && (n-st.first >= scanAtATime || len(found) >= reportAtATime) {
+				break
+			}
+			st.seen = max(st.seen, e.Zxid)
+			if typ, path, ok := st.filter.match(e); ok {
+				found = st.report(found, e.Zxid, Change{Type: typ, Path: path})
+			}
+		}
+		st.first, more = n, n < r.total
+		if st.todo = more; !more {
+			st.seen = max(st.seen, v.Zxid())
+		}
+	})
+	return found, more, err
+}
+
+// report adds a match to found, unless the client has had it. The last change of
+// a transaction gets the position that says so.
+func (st *Stream) report(found []Change, zxid znode.Zxid, c Change) []Change {
+	if zxid != st.last.Zxid {
+		st.last = Position{Zxid: zxid}
+	}
+	st.last.Part++
+	seen := st.after
+	if zxid < seen.Zxid || zxid == seen.Zxid && (seen.Part == 0 || st.last.Part <= seen.Part) {
+		return found
+	}
+	if n := len(found); n > 0 && found[n-1].At.Zxid == zxid {
+		found[n-1].At.Part = st.last.Part - 1
+	}
+	c.At = Position{Zxid: zxid}
+	return append(found, c)
+}

@@ -1,0 +1,255 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+func (k *kit) follow(f Filter, after Position) *Stream {
+	k.tb.Helper()
+	st, err := k.srv.Follow(f, after)
+	if err != nil {
+		k.tb.Fatal(err)
+	}
+	k.tb.Cleanup(st.Close)
+	return st
+}
+
+// read returns the changes that are there, as text, and the last one's position.
+func (k *kit) read(st *Stream) (lines []string, at Position) {
+	k.tb.Helper()
+	ctx, cancel := context.WithCancel(k.tb.Context())
+	cancel()
+	for {
+		changes, err := st.Next(ctx)
+		if errors.Is(err, context.Canceled) {
+			return lines, at
+		}
+		if err != nil {
+			k.tb.Fatal(err)
+		}
+		for _, c := range changes {
+			lines, at = append(lines, fmt.Sprint(c.Type, " ", c.Path)), c.At
+		}
+	}
+}
+
+// do applies commands, each an entry.
+func (k *kit) do(cmds ...*state.Command) {
+	k.tb.Helper()
+	for _, c := range cmds {
+		if err := k.srv.Propose(c, nobody{}); err != nil {
+			k.tb.Fatal(err)
+		}
+		k.log.drain()
+	}
+}
+
+func made(path string) *state.Command {
+	return &state.Command{Op: state.OpCreate, Path: path, ACL: znode.OpenACL}
+}
+
+func changed(path string) *state.Command {
+	return &state.Command{Op: state.OpSetData, Path: path, Version: -1}
+}
+
+func gone(path string) *state.Command {
+	return &state.Command{Op: state.OpDelete, Path: path, Version: -1}
+}
+
+func TestStream_Kinds(t *testing.T) {
+	want := map[Kind][]string{
+		KindData:   {"NodeDataChanged /a", "NodeDeleted /a"},
+		KindExists: {"NodeCreated /a", "NodeDataChanged /a", "NodeDeleted /a"},
+		KindChildren: {
+			"NodeChildrenChanged /a", "NodeChildrenChanged /a", "NodeDeleted /a",
+		},
+		KindPersistent: {
+			"NodeCreated /a", "NodeDataChanged /a", "NodeChildrenChanged /a",
+			"NodeChildrenChanged /a", "NodeDeleted /a",
+		},
+		KindRecursive: {
+			"NodeCreated /a", "NodeDataChanged /a", "NodeCreated /a/b", "NodeDataChanged /a/b",
+			"NodeCreated /a/b/c", "NodeDeleted /a/b/c", "NodeDeleted /a/b", "NodeDeleted /a",
+		},
+	}
+	k := newKit(t, nil)
+	early := map[Kind]*Stream{}
+	for kind := range want {
+		early[kind] = k.follow(Filter{Path: "/a", Kind: kind}, Position{})
+	}
+	k.do(made("/a"), changed("/a"), made("/ab"), made("/a/b"), changed("/a/b"), made("/a/b/c"),
+		gone("/a/b/c"), gone("/a/b"), gone("/ab"), gone("/a"))
+	for kind, lines := range want {
+		if got, _ := k.read(early[kind]); !slices.Equal(got, lines) {
+			t.Errorf("kind %d, waiting: %q, want %q", kind, got, lines)
+		}
+		late := k.follow(Filter{Path: "/a", Kind: kind}, Position{})
+		if got, _ := k.read(late); !slices.Equal(got, lines) {
+			t.Errorf("kind %d, from the record: %q, want %q", kind, got, lines)
+		}
+	}
+	all, _ := k.read(k.follow(Filter{Path: "/", Kind: KindRecursive}, Position{}))
+	if len(all) != 10 {
+		t.Errorf("below the root: %q", all)
+	}
+}
+
+// A stream that goes on elsewhere, after any of the changes, misses none and
+// repeats none, also between those of one transaction.
+func TestStream_Resume_AfterEveryChange(t *testing.T) {
+	k := newKit(t, nil)
+	multi := &state.Command{Op: state.OpMulti}
+	for i := range 5 {
+		multi.Ops = append(multi.Ops, *made(fmt.Sprint("/m/", i)), *made(fmt.Sprint("/x/", i)))
+	}
+	k.do(made("/m"), made("/x"), multi, changed("/m"), gone("/m/3"))
+	f := Filter{Path: "/m", Kind: KindRecursive}
+	st := k.follow(f, Position{})
+	changes, err := st.Next(t.Context())
+	if err != nil || len(changes) != 8 {
+		t.Fatal(changes, err)
+	}
+	for i, c := range changes {
+		var want []string
+		for _, later := range changes[i+1:] {
+			want = append(want, fmt.Sprint(later.Type, " ", later.Path))
+		}
+		if got, _ := k.read(k.follow(f, c.At)); !slices.Equal(got, want) {
+			t.Errorf("after %+v: %q, want %q", c, got, want)
+		}
+	}
+}
+
+func TestStream_TooOld(t *testing.T) {
+	k := newKit(t, nil)
+	k.do(made("/a"), made("/b"))
+	start := Position{Zxid: 1}
+	quiet := k.follow(Filter{Path: "/b", Kind: KindData}, start)
+	slow := k.follow(Filter{Path: "/a", Kind: KindData}, start)
+	k.read(quiet)
+	k.read(slow)
+	for range maxChanges + 1 {
+		k.do(changed("/a"))
+	}
+	if _, err := slow.Next(t.Context()); !errors.Is(err, ErrTooOld) {
+		t.Errorf("a stream that is too late: %v", err)
+	}
+	if _, err := k.srv.Follow(Filter{Path: "/a"}, start); !errors.Is(err, ErrTooOld) {
+		t.Errorf("a new stream from too long ago: %v", err)
+	}
+	k.do(changed("/b"))
+	if got, _ := k.read(quiet); !slices.Equal(got, []string{"NodeDataChanged /b"}) {
+		t.Errorf("a stream that had nothing to report is not late: %q", got)
+	}
+	k.srv.BeginApply()
+	k.srv.Restored(k.log.machine)
+	k.srv.EndApply()
+	if _, err := quiet.Next(t.Context()); !errors.Is(err, ErrTooOld) {
+		t.Errorf("after a snapshot came: %v", err)
+	}
+}
+
+func TestStream_WaitsForAServerThatIsBehind(t *testing.T) {
+	k := newKit(t, nil)
+	k.do(made("/a"))
+	now := k.log.machine.Zxid()
+	st := k.follow(Filter{Path: "/a", Kind: KindData}, Position{Zxid: now + 2})
+	k.do(changed("/a"), changed("/a")) // the client has seen these elsewhere
+	if got, _ := k.read(st); len(got) != 0 {
+		t.Errorf("repeated: %q", got)
+	}
+	k.do(changed("/a"))
+	if got, at := k.read(st); len(got) != 1 || at.Zxid != now+3 {
+		t.Errorf("%q at %v", got, at)
+	}
+}
+
+func TestStream_HidesWhatMayNotBeRead(t *testing.T) {
+	k := newKit(t, nil)
+	secret := made("/s")
+	secret.ACL = []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "digest", ID: "u:x"}}}
+	k.do(secret)
+	stranger, _ := k.read(k.follow(Filter{Path: "/s", Kind: KindExists}, Position{}))
+	owner, _ := k.read(k.follow(Filter{
+		Path: "/s", Kind: KindExists, Identities: []znode.ID{{Scheme: "digest", ID: "u:x"}},
+	}, Position{}))
+	if len(stranger) != 0 || len(owner) != 1 {
+		t.Errorf("a stranger sees %q, the owner %q", stranger, owner)
+	}
+}
+
+func TestStream_Next_WakesAndProgresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := started(t, nil)
+		k.do(made("/a"))
+		st, err := k.srv.Follow(Filter{Path: "/a", Kind: KindData}, Position{Zxid: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		st.after, st.seen = Position{Zxid: 1}, 1
+		got := make(chan []Change)
+		go func() {
+			c, _ := st.Next(context.Background())
+			got <- c
+		}()
+		synctest.Wait()
+		k.do(changed("/a"))
+		if c := <-got; len(c) != 1 {
+			t.Errorf("%+v", c)
+		}
+		k.do(made("/elsewhere"))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if _, err := st.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("nothing to report: %v", err)
+		}
+		if st.Zxid() != k.log.machine.Zxid() {
+			t.Errorf("progress %v, the server is at %v", st.Zxid(), k.log.machine.Zxid())
+		}
+	})
+}
+
+func TestServer_SessionWithoutConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := started(t, nil)
+		open := k.srv.NewSession(4 * time.Second)
+		k.do(open)
+		id := open.Session
+		if d, ok := k.srv.CheckSession(id, open.Password); !ok || d != 4*time.Second {
+			t.Errorf("%v, %v", d, ok)
+		}
+		if _, ok := k.srv.CheckSession(id, session.Password{}); ok {
+			t.Error("a wrong password passes")
+		}
+		ended, cancel := k.srv.SessionEnd(id)
+		defer cancel()
+		for range 10 {
+			k.srv.Heard(id)
+			k.until(3 * time.Second)
+		}
+		select {
+		case <-ended:
+			t.Fatal("ended although it was heard every three seconds")
+		default:
+		}
+		k.until(6 * time.Second)
+		<-ended
+		again, cancel := k.srv.SessionEnd(id)
+		defer cancel()
+		<-again
+		if len(k.srv.ends) != 0 {
+			t.Error("something is left of the session")
+		}
+	})
+}
