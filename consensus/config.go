@@ -66,6 +66,10 @@ const (
 
 const defaultElectionTimeout = time.Second
 
+// loneElection is how long a lone server waits, at its start, for a leader that
+// there cannot be.
+const loneElection = 50 * time.Millisecond
+
 // check finds what is wrong with c, and fills in defaults.
 func (c *Config) check() error {
 	if c.ID < 1 || c.ID > 254 {

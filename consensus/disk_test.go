@@ -31,6 +31,7 @@ func fullDisk(op faultfs.Op, name string) error {
 }
 
 func TestEnsemble_LeadersDiskFull_OthersLeadUntilThereIsRoom(t *testing.T) {
+	t.Parallel()
 	e := withFaultyDisks(t, 3)
 	e.waitFormed()
 	old := e.leader()
@@ -66,6 +67,7 @@ func TestEnsemble_LeadersDiskFull_OthersLeadUntilThereIsRoom(t *testing.T) {
 }
 
 func TestEnsemble_MajoritysDisksFull_NothingIsAcknowledged(t *testing.T) {
+	t.Parallel()
 	e := withFaultyDisks(t, 3)
 	e.waitFormed()
 	for i := range 2 {
@@ -97,6 +99,7 @@ func TestEnsemble_MajoritysDisksFull_NothingIsAcknowledged(t *testing.T) {
 // After a failed sync nobody knows what is on the disk: the server ends, the
 // others go on, and it comes back with what its disk has.
 func TestEnsemble_LeadersSyncFails_ServerEndsOthersLead(t *testing.T) {
+	t.Parallel()
 	e := withFaultyDisks(t, 3)
 	e.waitFormed()
 	old := e.leader()

@@ -9,6 +9,7 @@ import (
 )
 
 func TestEnsemble_Form_WriteThroughEveryServer(t *testing.T) {
+	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	start := time.Now()
 	for i := range e.nodes {
@@ -19,6 +20,7 @@ func TestEnsemble_Form_WriteThroughEveryServer(t *testing.T) {
 }
 
 func TestEnsemble_LeaderStops_PendingCommandsSurviveOnce(t *testing.T) {
+	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	old := e.leader()
 	follower := (old + 1) % 3
@@ -41,6 +43,7 @@ func TestEnsemble_LeaderStops_PendingCommandsSurviveOnce(t *testing.T) {
 }
 
 func TestEnsemble_RestartAll_KeepsEverything(t *testing.T) {
+	t.Parallel()
 	e := newTestEnsemble(t, 3, func(c *Config) { c.SnapshotCommands = 100 })
 	done := make(chan outcome, 1000)
 	for k := range 1000 {
@@ -69,6 +72,7 @@ func TestEnsemble_RestartAll_KeepsEverything(t *testing.T) {
 // With an election timeout of ten seconds nobody would notice a dead leader in
 // time: whoever leads next was told to.
 func TestNode_Close_HandsLeadershipOver(t *testing.T) {
+	t.Parallel()
 	e := newTestEnsemble(t, 3, func(c *Config) {
 		c.NoFailover = true
 		c.ElectionTimeout = testElection

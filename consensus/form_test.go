@@ -25,6 +25,7 @@ func (e *testEnsemble) wantFatal(i int, words ...string) {
 func (e *testEnsemble) formed(i int) bool { return e.nodes[i].identity.Load() != nil }
 
 func TestForm_LowestVoter_WithAllVotersPresent(t *testing.T) {
+	t.Parallel()
 	e := prepare(t, 4, nil)
 	e.servers[0].Voter = false // server 1 observes: server 2 forms
 	e.mustStart(0)
@@ -64,6 +65,7 @@ func TestForm_LowestVoter_WithAllVotersPresent(t *testing.T) {
 // The server that forms is killed when it has noted the ensemble and told
 // nobody yet.
 func TestForm_CrashInBetween_IsMadeGood(t *testing.T) {
+	t.Parallel()
 	e := prepare(t, 3, nil)
 	e.mustStart(0)
 	id, err := e.nodes[0].become(newEnsemble(), true)
@@ -85,6 +87,7 @@ func TestForm_CrashInBetween_IsMadeGood(t *testing.T) {
 }
 
 func TestEnsemble_WipedServer_IsRefused(t *testing.T) {
+	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	e.must(0, "/kept")
 	e.waitFormed()
@@ -109,6 +112,7 @@ func TestEnsemble_WipedServer_IsRefused(t *testing.T) {
 // All of a majority wiped: they must not form a second ensemble beside the
 // third server's data.
 func TestEnsemble_WipedMajority_FormsNothing(t *testing.T) {
+	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	e.must(0, "/kept")
 	e.waitFormed()
@@ -125,6 +129,7 @@ func TestEnsemble_WipedMajority_FormsNothing(t *testing.T) {
 }
 
 func TestNode_Open_OtherServersData_IsRefused(t *testing.T) {
+	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	e.waitFormed()
 	for i := range 3 {

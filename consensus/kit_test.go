@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"log/slog"
 	"net"
@@ -159,13 +160,29 @@ type testEnsemble struct {
 	change  func(*Config)
 }
 
+// ownHost is a loopback address for one test alone, so that the port of a
+// stopped server is taken by no other test, nor by an outgoing connection.
+func ownHost(t testing.TB) string {
+	h := fnv.New32a()
+	fmt.Fprint(h, os.Getpid(), t.Name())
+	sum := h.Sum32()
+	host := fmt.Sprintf("127.%d.%d.%d", 1+sum%250, sum>>8%250, 1+sum>>16%250)
+	l, err := net.Listen("tcp", host+":0")
+	if err != nil { // a system with one loopback address
+		return "127.0.0.1"
+	}
+	l.Close()
+	return host
+}
+
 // prepare makes an ensemble whose servers have not been started.
 func prepare(t testing.TB, n int, change func(*Config)) *testEnsemble {
 	e := &testEnsemble{t: t, change: change, net: &testNet{
 		addr: map[string]int{}, cut: map[int]bool{}, conns: map[net.Conn][2]int{},
 	}}
+	host := ownHost(t)
 	for i := range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", host+":0")
 		if err != nil {
 			t.Fatal(err)
 		}

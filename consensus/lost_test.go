@@ -23,6 +23,7 @@ func (e *testEnsemble) snapshot(i int) {
 }
 
 func TestEnsemble_LaggingFollower_GetsASnapshot(t *testing.T) {
+	t.Parallel()
 	e := newTestEnsemble(t, 3, shortLog)
 	e.must(0, "/a")
 	e.waitFormed()
@@ -45,6 +46,7 @@ func TestEnsemble_LaggingFollower_GetsASnapshot(t *testing.T) {
 // are Lost: their results are in a snapshot's state, and nobody can tell them
 // from it. Those that were not sent, or not applied, get their result.
 func TestEnsemble_Lost_ExactlyWhatASnapshotHides(t *testing.T) {
+	t.Parallel()
 	e := newTestEnsemble(t, 3, func(c *Config) { shortLog(c); c.ElectionTimeout = time.Second })
 	e.must(0, "/a")
 	e.waitFormed()
@@ -94,6 +96,7 @@ func TestEnsemble_Lost_ExactlyWhatASnapshotHides(t *testing.T) {
 // What has no result when the server closes is Lost, once, and Propose says so
 // from then on.
 func TestNode_Close_LosesWhatIsPending(t *testing.T) {
+	t.Parallel()
 	e := prepare(t, 3, func(c *Config) { c.MaxPending = 10 })
 	e.mustStart(0) // alone: nothing can be agreed on
 	x := e.nodes[0].Node

@@ -223,9 +223,13 @@ func (n *Node) join(id Identity) error {
 func (n *Node) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = peer.RaftID(uint64(n.cfg.ID))
-	c.HeartbeatTimeout, c.ElectionTimeout = n.cfg.ElectionTimeout, n.cfg.ElectionTimeout
+	timeout := n.cfg.ElectionTimeout
+	if n.cfg.standalone() {
+		timeout = min(timeout, loneElection)
+	}
+	c.HeartbeatTimeout, c.ElectionTimeout = timeout, timeout
 	// No read relies on the lease; a longer one spares an overloaded leader.
-	c.LeaderLeaseTimeout = n.cfg.ElectionTimeout * 3 / 4
+	c.LeaderLeaseTimeout = timeout * 3 / 4
 	c.TrailingLogs = n.cfg.trailing
 	c.SnapshotThreshold = 1 << 17 // takeSnapshots asks earlier
 	c.NoLegacyTelemetry = true

@@ -111,6 +111,7 @@ func (w *writer) check(h *testHandler) {
 }
 
 func TestEnsemble_Chaos_EveryCommandOnceInOrder(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))

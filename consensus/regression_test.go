@@ -46,6 +46,7 @@ func TestRegression_Reign_EndWakesWhoWaitsForRoom(t *testing.T) {
 // from its first life on again, which the ensemble takes for repetitions: none
 // of its clients' writes was ever answered.
 func TestRegression_WipedObserver_WritesAgain(t *testing.T) {
+	t.Parallel()
 	e := prepare(t, 2, nil)
 	e.servers[1].Voter = false
 	e.mustStart(0)
@@ -60,6 +61,7 @@ func TestRegression_WipedObserver_WritesAgain(t *testing.T) {
 
 // Likewise when its clock was behind in its new life.
 func TestRegression_Forwarder_LearnsOfALaterLife(t *testing.T) {
+	t.Parallel()
 	e := newTestEnsemble(t, 1, nil)
 	e.must(0, "/a")
 	x := e.nodes[0]
@@ -84,6 +86,7 @@ func TestRegression_Forwarder_LearnsOfALaterLife(t *testing.T) {
 // every connection, and went on asking for ever, without saying that it could
 // never work.
 func TestRegression_ForeignData_EndsTheServer(t *testing.T) {
+	t.Parallel()
 	foreign := prepare(t, 3, nil)
 	foreign.servers = foreign.servers[2:] // server 3, alone
 	foreign.nodes[2], foreign.nodes[0] = foreign.nodes[0], foreign.nodes[2]

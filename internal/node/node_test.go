@@ -1,0 +1,159 @@
+package node_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// options are those of a lone server on any free ports.
+func options(t *testing.T, dir string) node.Options {
+	s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.MyID, s.Standalone = 1, true
+	s.DataDir, s.DataLogDir = dir, dir
+	s.ClientPortAddress, s.ClientPort = "127.0.0.1", 0
+	s.AdminAddress, s.AdminPort = "127.0.0.1", 0
+	return node.Options{
+		Settings: s, Version: "test", Logger: slog.New(slog.DiscardHandler),
+		Fatal: func(err error) { t.Error(err) },
+	}
+}
+
+func open(t *testing.T, o node.Options) *node.Node {
+	t.Helper()
+	n, err := node.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestNode_Restart_KeepsData(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	n := open(t, options(t, dir))
+	r, err := n.Server().Do(ctx, &state.Command{
+		Op: state.OpCreate, Path: "/kept", Data: []byte("x"), ACL: znode.OpenACL,
+	})
+	if err != nil || r.Code != znode.OK {
+		t.Fatal(err, r.Code)
+	}
+	// Both doors are open; the HTTP door knows that the server serves.
+	if c, err := net.Dial("tcp", n.ClientAddr().String()); err != nil {
+		t.Error(err)
+	} else {
+		c.Close()
+	}
+	resp, err := http.Get("http://" + n.HTTPAddr().String() + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("readyz: %s", resp.Status)
+	}
+	addr := n.ClientAddr().String()
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := net.Dial("tcp", addr); err == nil {
+		c.Close()
+		t.Error("the client port is open after Close")
+	}
+
+	n = open(t, options(t, dir))
+	defer n.Close()
+	// A sync goes through the log, so what was in it has been applied before.
+	if r, err := n.Server().Do(ctx, &state.Command{Op: state.OpSync}); err != nil || r.Code != znode.OK {
+		t.Fatal(err, r.Code)
+	}
+	n.Server().Look(func(v *server.View) {
+		if data, _, code := v.Tree().Get("/kept", nil); code != znode.OK || string(data) != "x" {
+			t.Errorf("%q, %v", data, code)
+		}
+	})
+}
+
+// What is wrong is found before anything is touched, and named by its setting.
+func TestNode_Open_PortInUse_NamesTheSetting(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().(*net.TCPAddr).Port
+	for setting, change := range map[string]func(*config.Settings){
+		"clientPort":       func(s *config.Settings) { s.ClientPort = port },
+		"admin.serverPort": func(s *config.Settings) { s.AdminPort = port },
+		"server.1": func(s *config.Settings) {
+			s.Standalone = false
+			s.Servers = []config.Server{
+				{ID: 1, Host: "127.0.0.1", PeerPort: port, Role: config.Participant},
+				{ID: 2, Host: "127.0.0.1", PeerPort: port + 1, Role: config.Participant},
+			}
+		},
+	} {
+		dir := filepath.Join(t.TempDir(), "data")
+		o := options(t, dir)
+		change(&o.Settings)
+		n, err := node.Open(o)
+		if err == nil {
+			n.Close()
+			t.Errorf("%s: a port in use was accepted", setting)
+			continue
+		}
+		if !strings.Contains(err.Error(), setting) || !strings.Contains(err.Error(), taken.Addr().String()) {
+			t.Errorf("%s: %v", setting, err)
+		}
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Errorf("%s: the data directory was touched: %v", setting, err)
+		}
+	}
+}
+
+// A data directory has one server; the one that fails leaves nothing behind.
+func TestNode_Open_DirectoryInUse_IsRefused(t *testing.T) {
+	dir := t.TempDir()
+	n := open(t, options(t, dir))
+	second, err := node.Open(options(t, dir))
+	if err == nil {
+		second.Close()
+		t.Fatal("two servers in one directory")
+	}
+	if !strings.Contains(err.Error(), "in use") || !strings.Contains(err.Error(), dir) {
+		t.Errorf("%v", err)
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, options(t, dir)).Close(); err != nil {
+		t.Error(err)
+	}
+	o := options(t, dir)
+	o.Settings.MyID = 2
+	if n, err := node.Open(o); err == nil {
+		n.Close()
+		t.Error("server 2 runs on the data of server 1")
+	} else if !strings.Contains(err.Error(), "belongs to server 1") {
+		t.Error(err)
+	}
+	if err := open(t, options(t, dir)).Close(); err != nil { // the directory is free again
+		t.Error(err)
+	}
+}
