@@ -53,7 +53,7 @@ func (k *kit) connectTapped(opts ...client.Option) (*client.Client, *zktest.Tap)
 func (k *kit) nothingLeft() {
 	k.Helper()
 	zktest.NoGoroutines(k)
-	shared.NoWatches(k, k.root)
+	shared.NoWatches(k)
 }
 
 func (k *kit) no(err error) {

@@ -1,0 +1,197 @@
+package recipes_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/recipes"
+	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
+)
+
+// names are those of members, with their data.
+func names(list []recipes.Member) string {
+	var all []string
+	for _, m := range list {
+		all = append(all, m.Name+"="+string(m.Data))
+	}
+	return strings.Join(all, " ")
+}
+
+type groupStep struct {
+	change recipes.GroupChange
+	err    error
+}
+
+func (k *kit) watchGroup(ctx context.Context, g *recipes.Group) <-chan groupStep {
+	steps := make(chan groupStep)
+	go func() {
+		defer close(steps)
+		for c, err := range g.Watch(ctx) {
+			steps <- groupStep{c, err}
+		}
+	}()
+	return steps
+}
+
+func TestGroup_Watch_JoinChangeLeave(t *testing.T) {
+	k := newKit(t)
+	watcher, tap := k.connectTapped()
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
+	steps := k.watchGroup(ctx, recipes.NewGroup(watcher, k.path("g")))
+	expect := func(all, joined, left, changed string) {
+		t.Helper()
+		s := recv(k, "a change", steps)
+		k.no(s.err)
+		got := [...]string{names(s.change.Members), names(s.change.Joined), names(s.change.Left), names(s.change.Changed)}
+		if want := [...]string{all, joined, left, changed}; got != want {
+			t.Fatalf("the change is %q, want %q", got, want)
+		}
+	}
+	expect("", "", "", "")
+	b, err := recipes.NewGroup(k.connect(), k.path("g")).Join(k.ctx, "b", []byte("1"))
+	k.no(err)
+	expect("b=1", "b=1", "", "")
+	dying := k.connect()
+	_, err = recipes.NewGroup(dying, k.path("g")).Join(k.ctx, "a", nil)
+	k.no(err)
+	expect("a= b=1", "a=", "", "")
+	k.no(b.Set(k.ctx, []byte("2")))
+	expect("a= b=2", "", "", "b=2")
+	tap.Cut()
+	zktest.Expire(k, watcher, shared.Address) // the watcher's session is of no interest
+	k.no(dying.Close())
+	expect("b=2", "", "a=", "")
+	k.no(b.Leave(k.ctx))
+	expect("", "", "b=2", "")
+	cancel()
+	k.is(recv(k, "the end", steps).err, context.Canceled)
+	k.nothingLeft()
+}
+
+// A member whose session expires, or whose znode somebody deletes, joins again.
+func TestGroup_Join_Again(t *testing.T) {
+	k := newKit(t)
+	c := k.connect()
+	g := recipes.NewGroup(c, k.path("g"))
+	m, err := g.Join(k.ctx, "a", []byte("x"))
+	k.no(err)
+	for _, harm := range []func(){
+		func() { zktest.Expire(k, c, shared.Address) },
+		func() { k.no(k.connect().Delete(k.ctx, m.Path(), client.AnyVersion)) },
+	} {
+		token := m.Token()
+		harm()
+		zktest.WaitFor(k, "it has joined again", func() bool { return m.Token() > token })
+		list, err := g.Members(k.ctx)
+		k.no(err)
+		if names(list) != "a=x" || list[0].Owner != c.SessionID() {
+			t.Errorf("the members are %v", list)
+		}
+	}
+	k.no(m.Leave(k.ctx))
+	k.no(m.Err())
+	k.waitChildren(c, k.path("g"), 0)
+	k.nothingLeft()
+}
+
+// A namesake is waited for, and not removed when it leaves late.
+func TestGroup_Join_NamesakeWaits(t *testing.T) {
+	k := newKit(t)
+	c, c2 := k.connect(), k.connect()
+	first, err := recipes.NewGroup(c, k.path("g")).Join(k.ctx, "a", []byte("1"))
+	k.no(err)
+	second := start(func() (*recipes.Membership, error) {
+		return recipes.NewGroup(c2, k.path("g")).Join(k.ctx, "a", []byte("2"))
+	})
+	zktest.WaitFor(k, "the second waits", func() bool { return shared.Watches(k.root) == 2 })
+	k.no(first.Leave(k.ctx))
+	got := recv(k, "the second's turn", second)
+	k.no(got.err)
+	k.no(first.Leave(k.ctx)) // again
+	list, err := recipes.NewGroup(c, k.path("g")).Members(k.ctx)
+	k.no(err)
+	if names(list) != "a=2" {
+		t.Errorf("the members are %s", names(list))
+	}
+	k.no(got.v.Leave(k.ctx))
+	k.nothingLeft()
+}
+
+// The creation's answer is lost; the client is closed.
+func TestGroup_Join_ReplyLostThenClosed(t *testing.T) {
+	k := newKit(t)
+	c, tap := k.connectTapped()
+	k.no(c.EnsurePath(k.ctx, k.path("g"), client.Persistent))
+	tap.LoseReply(zktest.OpCreate)
+	m, err := recipes.NewGroup(c, k.path("g")).Join(k.ctx, "a", nil)
+	k.no(err)
+	if tap.Lost() != 1 {
+		t.Errorf("%d replies were lost, want 1", tap.Lost())
+	}
+	k.no(c.Close())
+	recv(k, "the end", m.Done())
+	k.is(m.Err(), client.ErrClosed)
+	k.nothingLeft()
+}
+
+func TestRegistry_RegisterUpdateLeave(t *testing.T) {
+	k := newKit(t)
+	c := k.connect()
+	r := recipes.NewRegistry(c, k.path("services"))
+	type step struct {
+		change recipes.RegistryChange
+		err    error
+	}
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
+	steps := make(chan step)
+	go func() {
+		defer close(steps)
+		for change, err := range recipes.NewRegistry(k.connect(), k.path("services")).Watch(ctx, "web") {
+			steps <- step{change, err}
+		}
+	}()
+	if s := recv(k, "the first state", steps); s.err != nil || len(s.change.Instances) != 0 {
+		t.Errorf("at first there is %v, %v", s.change, s.err)
+	}
+	port := 8080
+	reg, err := r.Register(k.ctx, recipes.Instance{Service: "web", ID: "i1", Address: "10.0.0.1", Port: &port})
+	k.no(err)
+	s := recv(k, "the instance", steps)
+	k.no(s.err)
+	k.no(s.change.Err)
+	if i := s.change.Instances[0]; i.ID != "i1" || *i.Port != port || i.Type != "DYNAMIC" ||
+		i.Registered == 0 || i.Token != reg.Token() || i.RegisteredAt().IsZero() {
+		t.Errorf("the instance is %+v", i)
+	}
+	k.no(reg.Update(k.ctx, recipes.Instance{Address: "10.0.0.2", Payload: []byte(`{"v":1}`)}))
+	s = recv(k, "the update", steps)
+	if i := s.change.Instances[0]; i.ID != "i1" || i.Address != "10.0.0.2" || string(i.Payload) != `{"v":1}` {
+		t.Errorf("the instance is %+v", i)
+	}
+	_, _, err = c.Create(k.ctx, k.path("services/web/bad"), []byte("{"), client.Ephemeral)
+	k.no(err)
+	s = recv(k, "the bad one", steps)
+	k.is(s.change.Err, client.ErrMarshalling)
+	list, err := r.Instances(k.ctx, "web")
+	k.is(err, client.ErrMarshalling)
+	if len(list) != 1 || !strings.Contains(err.Error(), "bad") {
+		t.Errorf("the instances are %v, %v", list, err)
+	}
+	services, err := r.Services(k.ctx)
+	k.no(err)
+	if strings.Join(services, " ") != "web" {
+		t.Errorf("the services are %q", services)
+	}
+	for _, id := range []string{"", "a/b", "..", "x\x00"} {
+		_, err := r.Register(k.ctx, recipes.Instance{Service: "web", ID: id})
+		k.is(err, client.ErrBadArguments)
+	}
+	cancel()
+	k.is(recv(k, "the end", steps).err, context.Canceled)
+	k.no(reg.Leave(k.ctx))
+	k.nothingLeft()
+}

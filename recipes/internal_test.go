@@ -1,0 +1,132 @@
+package recipes
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestParseSequence_Examples(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		n    int32
+		ok   bool
+	}{
+		{"0000000007", 7, true},
+		{"2147483647", math.MaxInt32, true},
+		{"-2147483648", math.MinInt32, true},
+		{"-000000001", -1, true}, // Java's %010d counts the sign
+		{"2147483648", 0, false},
+		{"", 0, false}, {"-", 0, false}, {"007", 0, false}, {"00000000070", 0, false},
+		{"+000000007", 0, false}, {"0x00000007", 0, false}, {"--00000001", 0, false},
+	} {
+		n, ok := parseSequence(c.text)
+		if ok != c.ok || ok && n != c.n {
+			t.Errorf("%q: %d, %v; want %d, %v", c.text, n, ok, c.n, c.ok)
+		}
+	}
+}
+
+// The order is that of creation, whatever the GUIDs in front and wherever the 32-bit
+// counter wraps; foreign znodes are left out.
+func TestContenders_OrderAcrossTheWrap(t *testing.T) {
+	const seed = 1
+	t.Log("seed", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for _, start := range []int32{0, -3, math.MaxInt32 - 5, math.MinInt32} {
+		var want, names []string
+		for i := range int32(12) {
+			name := fmt.Sprintf("_c_%08x-lock-%010d", r.Uint32(), start+i)
+			if i%3 == 0 {
+				name = fmt.Sprintf("%08x__lock__%010d", r.Uint32(), start+i)
+			}
+			want = append(want, name)
+		}
+		names = append(slices.Clone(want), "foreign", "lock-", "_c_x-latch-0000000001")
+		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		var got []string
+		for _, c := range contenders(names, []string{lockName, kazooLockName}) {
+			got = append(got, c.name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("from %d: %s, want %s", start, got, want)
+		}
+	}
+}
+
+func TestQueueNames_ReadBack(t *testing.T) {
+	for _, p := range []int32{0, 1, -1, math.MaxInt32, math.MinInt32} {
+		name := itemName + priorityKey(p) + "0000000003"
+		if x, ok := parsePriorityName(name); !ok || x.key != int64(p) || x.seq != 3 {
+			t.Errorf("%s: %v, %v", name, x, ok)
+		}
+	}
+	for _, ms := range []int64{1, 0xffffffff, 1 << 41} {
+		name := itemName + delayKey(ms) + "0000000003"
+		if x, ok := parseDelayName(name); !ok || x.key != ms || x.seq != 3 {
+			t.Errorf("%s: %v, %v", name, x, ok)
+		}
+	}
+	for _, name := range []string{
+		"", "queue-", "queue-0000000003", "queue-2000000010000000003", "x-queue-10000000010000000003",
+		"queue-0000000010000000003", "queue-|1|", "queue-||0000000003", "queue-|-1|0000000003",
+	} {
+		if x, ok := parsePriorityName(name); ok {
+			t.Errorf("priority %s: %v", name, x)
+		}
+		if x, ok := parseDelayName(name); ok {
+			t.Errorf("delay %s: %v", name, x)
+		}
+	}
+	if _, ok := parseQueueName("x-queue-0000000003"); ok {
+		t.Error("a foreign name is in the queue")
+	}
+}
+
+// Whatever is in a znode, it is decoded without loss: items encode back to what they
+// came from, or are the bytes as they were.
+func FuzzDecodeItems(f *testing.F) {
+	f.Add(encodeItem([]byte("a")))
+	f.Add(encodeItem(nil))
+	f.Add([]byte("\x00\x01\x00\x01\x01\x00\x00\x00\x01a\x01\x00\x00\x00\x00\x02"))
+	f.Add([]byte("\x00\x01\x00\x01\x01\xff\xff\xff\xffa\x02"))
+	f.Add([]byte("\x00\x01\x00\x01\x02"))
+	f.Add([]byte("plain"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		items := decodeItems(b)
+		if len(items) == 1 && bytes.Equal(items[0], b) {
+			return
+		}
+		var again strings.Builder
+		again.WriteString("\x00\x01\x00\x01")
+		for _, item := range items {
+			one := encodeItem(item)
+			again.Write(one[4 : len(one)-1])
+		}
+		again.WriteByte(opcodeEnd)
+		if again.String() != string(b) {
+			t.Errorf("%q decodes to %q", b, items)
+		}
+	})
+}
+
+func FuzzParseNames(f *testing.F) {
+	for _, s := range []string{"queue-0000000001", "queue-1000000050000000000", "queue-|00012345|0000000002", "-2147483648"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if x, ok := parseQueueName(name); ok && name != fmt.Sprintf("%s%010d", itemName, x.seq) &&
+			!strings.Contains(name[len(itemName):], itemName) {
+			// What stands between the prefix and the last marker is free.
+			t.Errorf("%q reads as %d", name, x.seq)
+		}
+		if x, ok := parsePriorityName(name); ok && name != fmt.Sprintf("%s%s%010d", itemName, priorityKey(int32(x.key)), x.seq) {
+			t.Errorf("%q reads as %d, %d", name, x.key, x.seq)
+		}
+		parseDelayName(name)
+	})
+}

@@ -1,0 +1,319 @@
+package recipes_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/recipes"
+	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
+)
+
+// taker is what the three kinds of queues have.
+type taker interface {
+	Take(context.Context) (*recipes.Item, error)
+	TryTake(context.Context) (*recipes.Item, error)
+}
+
+// takerWatches is how many watches one who waits has that the server tells of: on its
+// own place. Those on the lists it does not tell of.
+const takerWatches = 1
+
+// takeAll takes and finishes what can be taken.
+func (k *kit) takeAll(q taker) string {
+	k.Helper()
+	var all []string
+	for {
+		item, err := q.TryTake(k.ctx)
+		if err != nil {
+			k.is(err, recipes.ErrEmpty)
+			return strings.Join(all, " ")
+		}
+		all = append(all, string(item.Data))
+		k.no(item.Done(k.ctx))
+	}
+}
+
+func TestQueue_Take_FirstInFirstOut(t *testing.T) {
+	k := newKit(t)
+	c := k.connect()
+	q := recipes.NewQueue(c, k.path("deep/q"))
+	if got := k.takeAll(q); got != "" {
+		t.Errorf("an empty queue has %q", got)
+	}
+	for i := range 12 {
+		k.no(q.Put(k.ctx, fmt.Append(nil, i)))
+	}
+	n, err := q.Len(k.ctx)
+	k.no(err)
+	if n != 12 {
+		t.Errorf("the length is %d, want 12", n)
+	}
+	if got := k.takeAll(recipes.NewQueue(k.connect(), k.path("deep/q"))); got != "0 1 2 3 4 5 6 7 8 9 10 11" {
+		t.Errorf("the items are %s", got)
+	}
+	for _, dir := range []string{"deep/q", "deep/q-claims", "deep/q-puts", "deep/q-door"} {
+		k.waitChildren(c, k.path(dir), 0)
+	}
+	k.nothingLeft()
+}
+
+// The znodes are Curator's.
+func TestQueue_Put_CuratorLayout(t *testing.T) {
+	k := newKit(t)
+	c := k.connect()
+	k.no(recipes.NewQueue(c, k.path("q")).Put(k.ctx, []byte("hello")))
+	data, stat, err := c.Get(k.ctx, k.path("q/queue-0000000000"))
+	k.no(err)
+	if string(data) != "\x00\x01\x00\x01\x01\x00\x00\x00\x05hello\x02" || stat.EphemeralOwner != 0 {
+		t.Errorf("the data is %q, the owner %v", data, stat.EphemeralOwner)
+	}
+	// Two in one znode (putMulti), and one by hand.
+	_, _, err = c.Create(k.ctx, k.path("q/queue-"), []byte("\x00\x01\x00\x01"+
+		"\x01\x00\x00\x00\x01a\x01\x00\x00\x00\x02bc\x02"), client.PersistentSequential)
+	k.no(err)
+	_, _, err = c.Create(k.ctx, k.path("q/queue-"), []byte("by hand"), client.PersistentSequential)
+	k.no(err)
+	_, _, err = c.Create(k.ctx, k.path("q/foreign"), nil, client.Persistent)
+	k.no(err)
+	q := recipes.NewQueue(c, k.path("q"), recipes.WithClaimPath(k.path("locks")))
+	item, err := q.Take(k.ctx)
+	k.no(err)
+	exists, _, err := c.Exists(k.ctx, k.path("locks/queue-0000000000"))
+	k.no(err)
+	if !exists {
+		t.Error("the claim is not where Curator has it")
+	}
+	k.no(item.Done(k.ctx))
+	item, err = q.Take(k.ctx)
+	k.no(err)
+	if string(item.Data) != "a" || len(item.More) != 1 || string(item.More[0]) != "bc" {
+		t.Errorf("the items are %q and %q", item.Data, item.More)
+	}
+	k.no(item.Done(k.ctx))
+	if got := k.takeAll(q); got != "by hand" {
+		t.Errorf("the last item is %q", got)
+	}
+}
+
+// The answer to a put is lost, whether it has happened or not: the item is there
+// once.
+func TestQueue_Put_ReplyLost(t *testing.T) {
+	k := newKit(t)
+	c, tap := k.connectTapped()
+	q := recipes.NewQueue(c, k.path("q"))
+	for i := range 4 {
+		if i%2 == 0 {
+			tap.LoseReply(zktest.OpMulti)
+		} else {
+			cut := false
+			tap.Before(func(op zktest.Op) { // lost on the way
+				if op == zktest.OpMulti && !cut {
+					cut = true
+					tap.Cut()
+				}
+			})
+		}
+		k.no(q.Put(k.ctx, fmt.Append(nil, i)))
+		tap.Before(nil)
+	}
+	if got := k.takeAll(q); got != "0 1 2 3" {
+		t.Errorf("the items are %q", got)
+	}
+}
+
+// The answers to the claim and to its end are lost.
+func TestQueue_Take_RepliesLost(t *testing.T) {
+	k := newKit(t)
+	c, tap := k.connectTapped()
+	q := recipes.NewQueue(c, k.path("q"))
+	for i := range 3 {
+		k.no(q.Put(k.ctx, fmt.Append(nil, i)))
+	}
+	k.no(c.EnsurePath(k.ctx, k.path("q-claims"), client.Persistent))
+	tap.LoseReply(zktest.OpCreate)
+	item, err := q.TryTake(k.ctx)
+	k.no(err)
+	if string(item.Data) != "0" {
+		t.Errorf("the first item is %q", item.Data)
+	}
+	tap.LoseReply(zktest.OpMulti)
+	k.no(item.Done(k.ctx))
+	item, err = q.TryTake(k.ctx)
+	k.no(err)
+	tap.LoseReply(zktest.OpDelete)
+	k.no(item.Return(k.ctx))
+	k.is(item.Done(k.ctx), recipes.ErrReleased)
+	if tap.Lost() != 3 {
+		t.Errorf("%d replies were lost, want 3", tap.Lost())
+	}
+	if got := k.takeAll(q); got != "1 2" {
+		t.Errorf("the others are %q", got)
+	}
+	k.nothingLeft()
+}
+
+// A consumer dies before it is done. Another one gets the item, at its old place,
+// with a higher token; the first one's Done fails.
+func TestQueue_Take_ConsumerDies(t *testing.T) {
+	k := newKit(t)
+	c := k.connect()
+	q := recipes.NewQueue(c, k.path("q"))
+	k.no(q.Put(k.ctx, []byte("a")))
+	item, err := q.Take(k.ctx)
+	k.no(err)
+	work, cancel := item.Context(k.ctx)
+	defer cancel()
+	other := recipes.NewQueue(k.connect(), k.path("q"))
+	waiting := start(func() (*recipes.Item, error) { return other.Take(k.ctx) })
+	zktest.WaitFor(k, "the other waits", func() bool { return shared.Watches(k.root) == takerWatches })
+	zktest.Expire(k, c, shared.Address)
+	recv(k, "the end of the work", work.Done())
+	again := recv(k, "the item", waiting)
+	k.no(again.err)
+	if string(again.v.Data) != "a" || again.v.Token() <= item.Token() || again.v.Path() != item.Path() {
+		t.Errorf("got %q with token %v after %v", again.v.Data, again.v.Token(), item.Token())
+	}
+	k.is(item.Done(k.ctx), recipes.ErrLost)
+	k.no(item.Return(k.ctx))
+	k.no(again.v.Done(k.ctx))
+	k.nothingLeft()
+}
+
+// Of those who wait only one watches: a put wakes one, and they get the items in the
+// order in which they came.
+func TestQueue_Take_WakesOneConsumer(t *testing.T) {
+	k := newKit(t)
+	const consumers = 8
+	var taps []*zktest.Tap
+	var clients []*client.Client
+	var waiting []<-chan outcome[*recipes.Item]
+	producer := recipes.NewQueue(k.connect(), k.path("q"))
+	for i := range consumers {
+		c, tap := k.connectTapped()
+		q := recipes.NewQueue(c, k.path("q"))
+		clients, taps = append(clients, c), append(taps, tap)
+		waiting = append(waiting, start(func() (*recipes.Item, error) { return q.Take(k.ctx) }))
+		// The first watches its own place (and both lists), the others theirs and
+		// the one in front.
+		zktest.WaitFor(k, "it waits", func() bool { return shared.Watches(k.root) == takerWatches+2*i })
+	}
+	for i, w := range waiting {
+		var before []int
+		for _, tap := range taps {
+			before = append(before, tap.Events())
+		}
+		k.no(producer.Put(k.ctx, fmt.Append(nil, i)))
+		got := recv(k, "the item", w)
+		k.no(got.err)
+		if string(got.v.Data) != fmt.Sprint(i) {
+			t.Errorf("consumer %d got %q", i, got.v.Data)
+		}
+		for j, tap := range taps[i+1:] {
+			k.no(clients[i+1+j].Sync(k.ctx, "/"))
+			want := 0
+			if j == 0 {
+				want = 1 // the door
+			}
+			if n := tap.Events() - before[i+1+j]; n > want {
+				t.Errorf("put %d: consumer %d had %d events, want at most %d", i, i+1+j, n, want)
+			}
+		}
+		if i+1 < consumers {
+			zktest.WaitFor(k, "the next watches", func() bool {
+				return shared.Watches(k.root) == takerWatches+2*(consumers-2-i)
+			})
+		}
+		k.no(got.v.Done(k.ctx))
+	}
+	k.nothingLeft()
+}
+
+// A wait that is given up leaves nothing, and loses nothing.
+func TestQueue_Take_ContextEnds(t *testing.T) {
+	k := newKit(t)
+	q := recipes.NewQueue(k.connect(), k.path("q"))
+	ctx, cancel := context.WithCancel(k.ctx)
+	waiting := start(func() (*recipes.Item, error) { return q.Take(ctx) })
+	zktest.WaitFor(k, "it waits", func() bool { return shared.Watches(k.root) == takerWatches })
+	cancel()
+	k.is(recv(k, "the end", waiting).err, context.Canceled)
+	k.nothingLeft()
+	k.no(q.Put(k.ctx, []byte("a")))
+	if got := k.takeAll(q); got != "a" {
+		t.Errorf("the items are %q", got)
+	}
+}
+
+func TestPriorityQueue_Take_LowestFirst(t *testing.T) {
+	k := newKit(t)
+	q := recipes.NewPriorityQueue(k.connect(), k.path("q"))
+	for i, p := range []int32{5, -1, math.MaxInt32, 5, math.MinInt32, 0, -1} {
+		k.no(q.Put(k.ctx, p, fmt.Appendf(nil, "%d.%d", p, i)))
+	}
+	exists, _, err := k.connect().Exists(k.ctx, k.path("q/queue-1000000050000000000"))
+	k.no(err)
+	if !exists {
+		t.Error("the name is not Curator's")
+	}
+	item, err := q.Take(k.ctx)
+	k.no(err)
+	if item.Priority() != math.MinInt32 {
+		t.Errorf("the first priority is %d", item.Priority())
+	}
+	k.no(item.Done(k.ctx))
+	n, err := q.Len(k.ctx)
+	k.no(err)
+	if n != 6 {
+		t.Errorf("the length is %d, want 6", n)
+	}
+	if got := k.takeAll(q); got != "-1.1 -1.6 0.5 5.0 5.3 2147483647.2" {
+		t.Errorf("the items are %s", got)
+	}
+	k.nothingLeft()
+}
+
+func TestDelayQueue_Take_WhenDue(t *testing.T) {
+	k := newKit(t)
+	q := recipes.NewDelayQueue(k.connect(), k.path("q"))
+	now := time.Now()
+	due := now.Add(400 * time.Millisecond)
+	k.no(q.Put(k.ctx, due, []byte("later")))
+	k.no(q.Put(k.ctx, now.Add(time.Hour), []byte("much later")))
+	k.no(q.Put(k.ctx, time.UnixMilli(0x12345), []byte("at once")))
+	k.is(q.Put(k.ctx, time.UnixMilli(0), nil), client.ErrBadArguments)
+	exists, _, err := k.connect().Exists(k.ctx, k.path("q/queue-|00012345|0000000002"))
+	k.no(err)
+	if !exists {
+		t.Error("the name is not Curator's")
+	}
+	if got := k.takeAll(q); got != "at once" {
+		t.Errorf("the items that are due are %q", got)
+	}
+	item, err := q.Take(k.ctx)
+	k.no(err)
+	if string(item.Data) != "later" || item.Due().Before(due) || time.Now().Before(item.Due()) {
+		t.Errorf("got %q, due at %v, at %v", item.Data, item.Due(), time.Now())
+	}
+	k.no(item.Done(k.ctx))
+	// While one waits for the late item an earlier one comes.
+	waiting := start(func() (*recipes.Item, error) { return q.Take(k.ctx) })
+	zktest.WaitFor(k, "it waits", func() bool { return shared.Watches(k.root) == takerWatches })
+	k.no(q.Put(k.ctx, time.Now(), []byte("earlier")))
+	got := recv(k, "the item", waiting)
+	k.no(got.err)
+	if string(got.v.Data) != "earlier" {
+		t.Errorf("got %q", got.v.Data)
+	}
+	k.no(got.v.Done(k.ctx))
+	n, err := q.Len(k.ctx)
+	k.no(err)
+	if n != 1 {
+		t.Errorf("the length is %d, want 1", n)
+	}
+	k.nothingLeft()
+}
