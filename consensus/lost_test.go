@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -14,11 +16,25 @@ import (
 // snapshot.
 func shortLog(c *Config) { c.trailing = 4 }
 
-// snapshot has a server take one now.
-func (e *testEnsemble) snapshot(i int) {
+// snapshot has all but one server take a snapshot with everything up to now,
+// whoever of them leads when that one comes back.
+func (e *testEnsemble) snapshot(without int) {
 	e.t.Helper()
-	if err := e.nodes[i].raft.Snapshot().Error(); err != nil {
-		e.t.Fatal(err)
+	last := uint64(0)
+	for i, x := range e.nodes {
+		if i != without {
+			last = max(last, x.raft.LastIndex())
+		}
+	}
+	for i, x := range e.nodes {
+		if i == without {
+			continue
+		}
+		eventually(e.t, "everything applied", func() bool { return x.raft.AppliedIndex() >= last })
+		err := x.raft.Snapshot().Error()
+		if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
+			e.t.Fatal(err)
+		}
 	}
 }
 
@@ -31,7 +47,7 @@ func TestEnsemble_LaggingFollower_GetsASnapshot(t *testing.T) {
 	lagging := (leader + 1) % 3
 	e.stop(lagging)
 	e.fill(leader, "/n", 50)
-	e.snapshot(leader)
+	e.snapshot(lagging)
 	e.fill(leader, "/m", 10)
 	e.mustStart(lagging)
 	x := e.nodes[lagging]
@@ -71,7 +87,7 @@ func TestEnsemble_Lost_ExactlyWhatASnapshotHides(t *testing.T) {
 		waiting = append(waiting, e.propose(i, create(fmt.Sprint("/waiting", k))))
 	}
 	e.fill(leader, "/n", 50)
-	e.snapshot(leader)
+	e.snapshot(i)
 	e.fill(leader, "/m", 10)
 	for k, o := range append(hidden, waiting...) {
 		if len(o) > 0 {
