@@ -95,13 +95,15 @@ func (c *Client) rest() bool {
 	}
 }
 
-// attemptTime is how long one server may take: its share of the session timeout.
+// attemptTime is how long one server may take: its share of the session timeout,
+// or of what is left of it, so that a server that is silent leaves time for the
+// others.
 func (c *Client) attemptTime() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := c.session.timeout
-	if d == 0 {
-		d = c.cfg.timeout
+	d := c.cfg.timeout
+	if s := c.session; s.timeout > 0 {
+		d = max(s.heard+s.lifetimeLocked()-c.clock(), minAttempt)
 	}
 	return max(d/time.Duration(len(c.hosts.list)), min(minAttempt, d))
 }
