@@ -4,12 +4,45 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
+
+// spy is a pipe's end that notes what an input does with it before it waits: how
+// much it can take, and whether a deadline is set. The input itself belongs to
+// its reader.
+type spy struct {
+	net.Conn
+	mu       sync.Mutex // protects the fields below
+	room     int
+	deadline time.Time
+}
+
+func (s *spy) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	s.room = len(p)
+	s.mu.Unlock()
+	return s.Conn.Read(p)
+}
+
+func (s *spy) SetReadDeadline(t time.Time) error {
+	s.mu.Lock()
+	s.deadline = t
+	s.mu.Unlock()
+	return s.Conn.SetReadDeadline(t)
+}
+
+// waiting returns what was noted last: the whole buffer, if it is empty.
+func (s *spy) waiting() (buffer int, timer bool) {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.room, !s.deadline.IsZero()
+}
 
 // reading runs an input's reader over a pipe: it takes every frame and reports
 // the size of the buffer after each read.
@@ -36,7 +69,8 @@ func reading(in *input, frames chan<- int) {
 // idle, and keeps no timer.
 func TestInput_LargeBuffer_IsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, client := net.Pipe()
+		pipe, client := net.Pipe()
+		server := &spy{Conn: pipe}
 		var pool buffers
 		var in input
 		in.init(server, &pool, wire.DefaultMaxFrame)
@@ -51,21 +85,19 @@ func TestInput_LargeBuffer_IsGivenBack(t *testing.T) {
 			if have := <-frames; have != n {
 				t.Fatalf("a frame of %d bytes, want %d", have, n)
 			}
-			synctest.Wait()
 		}
 		send(10)
-		if len(in.buf) != smallInput || !in.until.IsZero() {
-			t.Errorf("buffer of %d bytes after a small frame", len(in.buf))
+		if n, timer := server.waiting(); n != smallInput || timer {
+			t.Errorf("buffer of %d bytes after a small frame, timer %v", n, timer)
 		}
 		for _, n := range []int{smallInput, bufferBytes, 700_000} {
 			send(n)
-			if len(in.buf) < bufferBytes || len(in.buf) > max(bufferBytes, n+wire.FrameLengthBytes) {
-				t.Errorf("buffer of %d bytes for a frame of %d", len(in.buf), n)
+			if have, _ := server.waiting(); have < bufferBytes || have > max(bufferBytes, n+wire.FrameLengthBytes) {
+				t.Errorf("buffer of %d bytes for a frame of %d", have, n)
 			}
 			time.Sleep(2*busyFor + time.Millisecond) // of the bubble's clock
-			synctest.Wait()
-			if len(in.buf) != smallInput || !in.until.IsZero() {
-				t.Errorf("idle buffer of %d bytes", len(in.buf))
+			if have, timer := server.waiting(); have != smallInput || timer {
+				t.Errorf("idle buffer of %d bytes, timer %v", have, timer)
 			}
 			send(7)
 		}
@@ -79,7 +111,8 @@ func TestInput_LargeBuffer_IsGivenBack(t *testing.T) {
 // A small exchange now and then does not keep a large buffer alive.
 func TestInput_SmallFrames_DoNotKeepALargeBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, client := net.Pipe()
+		pipe, client := net.Pipe()
+		server := &spy{Conn: pipe}
 		var pool buffers
 		var in input
 		in.init(server, &pool, wire.DefaultMaxFrame)
@@ -94,9 +127,8 @@ func TestInput_SmallFrames_DoNotKeepALargeBuffer(t *testing.T) {
 			big = []byte{0, 0, 0, 1, byte(i)}
 			time.Sleep(busyFor / 10)
 		}
-		synctest.Wait()
-		if len(in.buf) != smallInput {
-			t.Errorf("buffer of %d bytes", len(in.buf))
+		if n, _ := server.waiting(); n != smallInput {
+			t.Errorf("buffer of %d bytes", n)
 		}
 		client.Close()
 		<-frames
