@@ -1,0 +1,188 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/recipes"
+	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
+)
+
+// soakTime is how long the randomised test disturbs, unless ZK_LITE_SOAK says
+// otherwise ("2m").
+const soakTime = 5 * time.Second
+
+// The clients of one soak, and how many goroutines each has with a recipe.
+const soakClients = 4
+
+// fence is a resource that one at a time may use: it knows the highest token, and who
+// is in it.
+type fence struct {
+	what string
+	max  atomic.Int64
+	in   sync.Mutex // held by the one who is in
+	uses atomic.Int64
+}
+
+// use is what a holder does with the resource. Nobody else may be in it while the grant
+// is held, and no older token come.
+func (f *fence) use(g *recipes.Grant) error {
+	if !f.in.TryLock() {
+		// Whoever is in has to have lost their grant by now, and be about to leave.
+		f.in.Lock()
+	}
+	defer f.in.Unlock()
+	if g.Err() != nil {
+		return nil
+	}
+	token := int64(g.Token())
+	if last := f.max.Load(); token < last && g.Err() == nil {
+		return fmt.Errorf("%s: token %d is used after %d", f.what, token, last)
+	}
+	f.max.Store(max(token, f.max.Load()))
+	f.uses.Add(1)
+	return nil
+}
+
+// soak is one randomised run.
+type soak struct {
+	*kit
+	e       *zktest.Ensemble
+	clients []*client.Client
+	taps    []*zktest.Tap
+	stop    context.Context // ends when the workers have to finish
+	workers sync.WaitGroup
+	holders [3]atomic.Int64 // of mutex, election and semaphore, by their own belief
+	failed  chan error
+}
+
+// Clients use locks, elections, semaphores, counters and queues while their connections
+// are cut and servers are stopped and started again. Then all of that ends, and: at no
+// time two held one thing, or used an older token; every item that was put was done
+// once, the counter is as high as the additions; nobody waits, and no goroutine is left.
+func TestSoak_ConnectionsCutAndServersStopped(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("ZK_LITE_SOAK_SEED"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("ZK_LITE_SOAK_SEED=%q: %v; want a number", s, err)
+		}
+		seed = n
+	}
+	length := soakTime
+	if s := os.Getenv("ZK_LITE_SOAK"); s != "" {
+		d, err := time.ParseDuration(s)
+		if err != nil {
+			t.Fatalf("ZK_LITE_SOAK=%q: %v; want a duration such as 2m", s, err)
+		}
+		length = d
+	}
+	t.Logf("seed %d, for %v", seed, length)
+	ctx, cancel := context.WithTimeout(t.Context(), length+2*time.Minute)
+	defer cancel()
+	s := &soak{
+		kit: &kit{T: t, ctx: ctx, root: "/soak"}, e: zktest.Start(t, 3),
+		failed: make(chan error, 1),
+	}
+	s.no(zktest.Connect(t, s.e.ConnectString()).EnsurePath(ctx, s.root, client.Persistent))
+	for range soakClients {
+		c, tap := zktest.ConnectTapped(t, s.e.ConnectString(), client.WithSessionTimeout(2*time.Second))
+		s.clients, s.taps = append(s.clients, c), append(s.taps, tap)
+	}
+	stop, finish := context.WithCancel(ctx)
+	defer finish()
+	s.stop = stop
+	sum := s.startWorkers()
+	s.disturb(rand.New(rand.NewPCG(seed, 0)), length)
+	finish()
+	done := make(chan struct{})
+	go func() { s.workers.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		t.Fatal("a worker is stuck")
+	case err := <-s.failed:
+		t.Fatal(err)
+	}
+	select {
+	case err := <-s.failed:
+		t.Fatal(err)
+	default:
+	}
+	sum()
+	zktest.NoGoroutines(t)
+}
+
+// fail keeps the first failure.
+func (s *soak) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
+// work runs f again and again until the end. What goes wrong with sessions and
+// connections is part of the game.
+func (s *soak) work(f func() error) {
+	s.workers.Go(func() {
+		for s.stop.Err() == nil {
+			err := f()
+			switch {
+			case err == nil, errors.Is(err, client.ErrSessionExpired), errors.Is(err, recipes.ErrLost),
+				errors.Is(err, client.ErrOutcomeUnknown), errors.Is(err, recipes.ErrNotAcquired),
+				errors.Is(err, client.ErrConnectionLoss), errors.Is(err, recipes.ErrEmpty):
+			case errors.Is(err, context.Canceled) && s.stop.Err() != nil:
+			default:
+				s.fail(err)
+				return
+			}
+		}
+	})
+}
+
+// disturb cuts connections, isolates clients beyond their session timeout, and stops and
+// starts servers, one at a time.
+func (s *soak) disturb(r *rand.Rand, length time.Duration) {
+	end := time.Now().Add(length)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	down, blocked, until := -1, -1, time.Time{}
+	for now := time.Now(); now.Before(end) && s.ctx.Err() == nil && len(s.failed) == 0; now = <-tick.C {
+		if blocked >= 0 && now.After(until) {
+			s.taps[blocked].Unblock()
+			blocked = -1
+		}
+		switch n := r.IntN(40); {
+		case n < 8:
+			s.taps[r.IntN(len(s.taps))].Cut()
+		case n < 11:
+			s.taps[r.IntN(len(s.taps))].LoseReply([]zktest.Op{zktest.OpCreate, zktest.OpDelete, zktest.OpMulti}[r.IntN(3)])
+		case n < 12 && blocked < 0:
+			blocked = r.IntN(len(s.taps))
+			until = now.Add(time.Duration(r.IntN(3000)) * time.Millisecond)
+			s.taps[blocked].Block()
+		case n < 14 && down < 0:
+			down = r.IntN(len(s.e.Servers))
+			s.e.Servers[down].Stop()
+		case n < 18 && down >= 0:
+			s.e.Servers[down].Start(s)
+			s.e.Servers[down].WaitServing(s)
+			down = -1
+		}
+	}
+	if blocked >= 0 {
+		s.taps[blocked].Unblock()
+	}
+	if down >= 0 {
+		s.e.Servers[down].Start(s)
+	}
+}
