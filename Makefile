@@ -16,9 +16,9 @@ build: ## the static binary, in ./bin
 test: ## every test that needs nothing but Go
 	$(GO) test ./...
 
-# The lab is single-threaded, and integration runs the built binary.
+# The simulator has one thread, and integration runs the built binary.
 race: ## the same under the race detector
-	$(GO) test -race $$($(GO) list ./... | grep -v -e /lab/ -e /integration)
+	$(GO) test -race $$($(GO) list ./... | grep -v -e /lab/ -e /integration) ./lab/ensemble
 
 lint: ## formatting, vet, linters, tidy modules
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
