@@ -29,8 +29,8 @@
 // raft's FSM goroutine is the only writer of the state machine and calls the
 // Handler; it never waits for network or disk. One goroutine sends (forwarder),
 // one looks for the leader (links), one proposes while this server leads, one
-// accepts streams, one serves control connections, one watches the disk. All
-// start in Open and end in Close.
+// accepts streams, one serves control connections, one watches the disk,
+// one a raft that clings to a dead leader. All start in Open and end in Close.
 //
 // Locks: forwarder.mu, inbox.mu, Node.mu. Each is taken alone and nothing is
 // called out to under it; the Handler's view lock is held by the FSM goroutine

@@ -193,6 +193,9 @@ func prepare(t testing.TB, n int, change func(*Config)) *testEnsemble {
 		e.nodes = append(e.nodes, &testNode{dir: t.TempDir(), fatal: make(chan error, 8)})
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			e.dump()
+		}
 		for i := range e.nodes {
 			e.stop(i)
 		}
@@ -319,6 +322,15 @@ func (e *testEnsemble) leader(without ...int) int {
 		return found >= 0 && !contains(without, found) && e.nodes[found].handler.term.Load() != 0
 	})
 	return found
+}
+
+// dump prints how the servers stand, for a failed test.
+func (e *testEnsemble) dump() {
+	for i, x := range e.nodes {
+		if x.Node != nil {
+			e.t.Logf("server %d: %+v, told of term %d, raft %v", i+1, x.Status(), x.handler.term.Load(), x.raft.Stats())
+		}
+	}
 }
 
 func contains(list []int, x int) bool {

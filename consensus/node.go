@@ -205,7 +205,9 @@ func (n *Node) join(id Identity) error {
 		s.SetAsync(n.transport.AsyncRule)
 	}
 	close(n.ready)
-	for _, task := range []func(){n.follow, n.rule, n.acceptStreams, n.takeSnapshots, n.disk.watch} {
+	for _, task := range []func(){
+		n.follow, n.rule, n.acceptStreams, n.takeSnapshots, n.exorcise, n.disk.watch,
+	} {
 		n.tasks.Go(task)
 	}
 	if id.Forming {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -118,4 +120,43 @@ func TestRegression_ForeignData_EndsTheServer(t *testing.T) {
 	if e.nodes[0].handler.exists("/foreign") {
 		t.Error("the other ensemble's data has come in")
 	}
+}
+
+// Two of three servers were up and elected nobody, for ever: one had campaigned
+// after a TimeoutNow, had then heard from the winner of the same term, and kept
+// it for its leader when that one had died (see Node.exorcise). The chaos test
+// met it by chance; here the dead leader's messages are played.
+func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
+	t.Parallel()
+	e := newTestEnsemble(t, 3, func(c *Config) { c.NoFailover = true })
+	e.must(0, "/a")
+	e.waitFormed()
+	e.stop(1)
+	e.must(0, "/b") // server 2 has the shorter log, and cannot win
+	e.stop(0)
+	e.stop(2)
+	e.mustStart(1)
+	x := e.nodes[1]
+	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("3"), Addr: []byte("3")}
+	heartbeat := func(term uint64) {
+		request := raft.AppendEntriesRequest{RPCHeader: header, Term: term}
+		if err := x.transport.AppendEntries("2", "2", &request, &raft.AppendEntriesResponse{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	term := x.raft.CurrentTerm() + 10
+	heartbeat(term) // server 3 leads, server 2 follows
+	request := raft.TimeoutNowRequest{RPCHeader: header}
+	if err := x.transport.TimeoutNow("2", "2", &request, &raft.TimeoutNowResponse{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a campaign", func() bool { return x.raft.CurrentTerm() == term+1 })
+	heartbeat(term + 1) // server 3 has won it
+	if leader := x.Status().Leader; x.raft.State() != raft.Candidate || leader != 3 {
+		t.Fatalf("raft is a %v with leader %d: its fault has gone, and so may exorcise", x.raft.State(), leader)
+	}
+	e.mustStart(0) // server 3 is never seen again
+	e.must(0, "/c")
+	e.must(1, "/d")
+	e.agree()
 }
