@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
 )
 
 // version is set at the build of a release (-ldflags "-X main.version=1.2.3").
@@ -19,8 +21,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := rootCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "zk-lite:", err)
-		os.Exit(1)
+		if text := cli.Message(err); text != "" {
+			fmt.Fprintln(os.Stderr, "zk-lite:", text)
+		}
+		os.Exit(cli.ExitCode(err))
 	}
 }
 
@@ -28,10 +32,12 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "zk-lite",
 		Short:         "A coordination service that speaks ZooKeeper's protocol",
+		Long:          "A coordination service that speaks ZooKeeper's protocol.\n\n" + cli.ExitHelp,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(serverCommand(), devCommand(), labCommand())
+	cli.AddCommands(root)
 	return root
 }

@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// errNoServer says that no server could be reached, or none was for --timeout.
+var errNoServer = errors.New("no server")
+
+// noServerError is errNoServer with what to do about it.
+type noServerError struct{ text string }
+
+func (e *noServerError) Error() string { return e.text }
+func (e *noServerError) Unwrap() error { return errNoServer }
+
+// withClient runs f with a connection: the shell's, or one that is closed
+// afterwards. The context of f ends when no server has been reached for
+// --timeout.
+func (a *app) withClient(
+	c *cobra.Command, f func(context.Context, *client.Client) error,
+) error {
+	ctx := c.Context()
+	if a.shell != nil {
+		return a.watched(ctx, a.shell.client, f)
+	}
+	cl, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cl.Close() // an answer that is lost costs no more than an idle session
+	return a.watched(ctx, cl, f)
+}
+
+// connect opens a session. It does not wait for servers where nothing listens.
+func (a *app) connect(ctx context.Context, more ...client.Option) (*client.Client, error) {
+	return a.connectTo(ctx, a.server, more...)
+}
+
+func (a *app) connectTo(
+	ctx context.Context, server string, more ...client.Option,
+) (*client.Client, error) {
+	opts, err := a.options()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(a.timeout, func() {
+		cancel(&noServerError{fmt.Sprintf("no server of %s has opened a session within %v; "+
+			"see `zk-lite status --server %s`", server, a.timeout, server)})
+	})
+	defer late.Stop()
+	d := &dialer{tried: map[string]bool{}, giveUp: func(cause error) {
+		cancel(&noServerError{fmt.Sprintf("no server at %s (%v); start one with `zk-lite dev`, "+
+			"or name another with --server", hostsOf(server), rootCause(cause))})
+	}}
+	opts = append(opts, client.WithDialer(d.dial), client.WithResolver(d.lookup))
+	cl, err := client.Connect(ctx, server, append(opts, more...)...)
+	if err == nil {
+		d.settle()
+		return cl, nil
+	}
+	var none *noServerError
+	switch {
+	case errors.As(context.Cause(ctx), &none):
+		return nil, none
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, client.ErrAuthFailed):
+		return nil, fmt.Errorf("%s refuses the identity given with --auth: %w", server, client.ErrAuthFailed)
+	}
+	return nil, Usage(fmt.Errorf("--server: %w", err))
+}
+
+func (a *app) options() ([]client.Option, error) {
+	var opts []client.Option
+	for _, s := range a.auth {
+		scheme, data, ok := strings.Cut(s, ":")
+		if !ok || scheme == "" {
+			return nil, usagef("--auth %q: want scheme:data, as in digest:user:password", s)
+		}
+		opts = append(opts, client.WithAuth(scheme, []byte(data)))
+	}
+	if a.sessionTimeout != 0 {
+		if a.sessionTimeout < time.Millisecond {
+			return nil, usagef("--session-timeout %v: want a millisecond or more", a.sessionTimeout)
+		}
+		opts = append(opts, client.WithSessionTimeout(a.sessionTimeout))
+	}
+	return opts, nil
+}
+
+func hostsOf(server string) string {
+	hosts, _, _ := strings.Cut(server, "/")
+	return hosts
+}
+
+// rootCause is what a system call or the resolver has said, without the story
+// around it.
+func rootCause(err error) error {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return fmt.Errorf("%s: %s", dns.Name, dns.Err)
+	}
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		return call.Err
+	}
+	return err
+}
+
+// watched runs f with a context that ends when the client has had no connection
+// for the timeout.
+func (a *app) watched(
+	ctx context.Context, cl *client.Client, f func(context.Context, *client.Client) error,
+) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	states := cl.States()
+	var wg sync.WaitGroup
+	wg.Go(func() { a.giveUp(states, cancel) })
+	err := f(ctx, cl)
+	states.Cancel()
+	wg.Wait()
+	cancel(nil)
+	return err
+}
+
+// giveUp cancels when the connection has been gone for the timeout. It returns
+// when states is cancelled.
+func (a *app) giveUp(states *client.StateWatch, cancel context.CancelCauseFunc) {
+	var timer *time.Timer
+	for s := range states.C() {
+		switch {
+		case s.State.Connected() && timer != nil:
+			timer.Stop()
+			timer = nil
+		case !s.State.Connected() && timer == nil:
+			timer = time.AfterFunc(a.timeout, func() {
+				cancel(&noServerError{fmt.Sprintf("the connection was lost and none of %s "+
+					"has been reached for %v; see `zk-lite status`", a.server, a.timeout)})
+			})
+		}
+	}
+	if timer != nil {
+		timer.Stop()
+	}
+}
+
+// dialer opens the connections of a client. Until the first is open it notes
+// what has failed: when something is tried for the second time, everything has
+// been tried, and if there is certainly nobody anywhere it gives up.
+type dialer struct {
+	giveUp func(error)
+
+	mu      sync.Mutex // protects the fields below
+	tried   map[string]bool
+	settled bool // something has worked, or may yet
+}
+
+func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	d.end(address, err)
+	return conn, err
+}
+
+func (d *dialer) lookup(ctx context.Context, host string) ([]string, error) {
+	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		d.end(host, err)
+	}
+	return addresses, err
+}
+
+func (d *dialer) end(what string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err == nil || isSlow(err) {
+		d.settled = true
+	}
+	if d.settled {
+		return
+	}
+	if d.tried[what] {
+		d.settled = true
+		d.giveUp(err)
+	}
+	d.tried[what] = true
+}
+
+// settle ends the noting.
+func (d *dialer) settle() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.settled = true
+}
+
+// isSlow reports whether an attempt ended without an answer, as it does if a
+// server is starting on a busy machine or a packet was lost.
+func isSlow(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.Is(err, context.Canceled) || errors.As(err, &t) && t.Timeout()
+}

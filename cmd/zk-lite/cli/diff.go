@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/subtree"
+)
+
+// diffOptions are the flags of diff.
+type diffOptions struct {
+	other          string
+	noACL, noEphem bool
+}
+
+func (a *app) diffCommand() *cobra.Command {
+	var o diffOptions
+	c := &cobra.Command{
+		Use:   "diff PATH [PATH]",
+		Short: "Compare two subtrees, also of two ensembles",
+		Long: `Compare two subtrees: data and ACLs, but not versions and times. A line
+for each znode that differs:
+
+  - PATH   only in the first
+  + PATH   only in the second
+  ~ PATH   in both; then what differs: data, acl, ephemeral
+
+PATH is relative to the subtrees, "." being their roots. With --other, the second
+subtree is in another ensemble; its path may be left out if it is the same. The
+exit code is 0 if there is no difference and 1 if there is.`,
+		Example: `  zk-lite diff /app /backup/app
+  zk-lite diff /app --other standby:2181`,
+		Args: argCount(1, 2, 1),
+	}
+	f := c.Flags()
+	f.StringVar(&o.other, "other", "", "servers of the second subtree, `host:port,...[/chroot]`")
+	f.BoolVar(&o.noACL, "no-acl", false, "do not compare ACLs")
+	f.BoolVar(&o.noEphem, "no-ephemerals", false, "leave out ephemerals")
+	a.completePaths(c, 2)
+	return a.command(c, func(c *cobra.Command, args []string) error {
+		second := args[len(args)-1]
+		if err := checkPath(second); err != nil {
+			return err
+		}
+		if len(args) == 1 && o.other == "" {
+			return usagef("one subtree; name a second, or other servers with --other")
+		}
+		return a.withClient(c, func(ctx context.Context, left *client.Client) error {
+			right := left
+			if o.other != "" {
+				cl, err := a.connectTo(ctx, o.other)
+				if err != nil {
+					return err
+				}
+				defer cl.Close()
+				return a.watched(ctx, cl, func(ctx context.Context, right *client.Client) error {
+					return a.diff(ctx, c, left, args[0], right, second, &o)
+				})
+			}
+			return a.diff(ctx, c, left, args[0], right, second, &o)
+		})
+	})
+}
+
+func (a *app) diff(
+	ctx context.Context, c *cobra.Command, left *client.Client, leftRoot string,
+	right *client.Client, rightRoot string, o *diffOptions,
+) error {
+	out := newBuffered(c.OutOrStdout())
+	differ := false
+	for d, err := range subtree.Diff(ctx, left, leftRoot, right, rightRoot) {
+		if err != nil {
+			return out.done(err)
+		}
+		if o.ignores(&d) {
+			continue
+		}
+		differ = true
+		if err := a.printDifference(out, &d, o); err != nil {
+			return err
+		}
+	}
+	if err := out.done(nil); err != nil {
+		return err
+	}
+	if differ {
+		return &exitError{ExitFailed}
+	}
+	return nil
+}
+
+func (o *diffOptions) ignores(d *subtree.Difference) bool {
+	ephemeral := func(n *subtree.Node) bool { return n != nil && subtree.Ephemeral(n.Stat) }
+	if o.noEphem && (ephemeral(d.Left) || ephemeral(d.Right)) {
+		return true
+	}
+	both := d.Left != nil && d.Right != nil
+	return both && o.noACL && !d.Data && !d.Ephemeral
+}
+
+func (a *app) printDifference(out buffered, d *subtree.Difference, o *diffOptions) error {
+	sign, differs := "~", []string{}
+	for _, field := range []struct {
+		name string
+		yes  bool
+	}{{"data", d.Data}, {"acl", d.ACL && !o.noACL}, {"ephemeral", d.Ephemeral}} {
+		if field.yes {
+			differs = append(differs, field.name)
+		}
+	}
+	switch {
+	case d.Left == nil:
+		sign = "+"
+	case d.Right == nil:
+		sign = "-"
+	}
+	path := d.Rel
+	if path == "" {
+		path = "."
+	}
+	if a.json() {
+		return writeJSON(out, struct {
+			Change  string   `json:"change"`
+			Path    string   `json:"path"`
+			Differs []string `json:"differs,omitempty"`
+		}{map[string]string{"+": "added", "-": "removed", "~": "changed"}[sign], path, differs})
+	}
+	_, err := fmt.Fprintln(out, strings.TrimRight(
+		fmt.Sprintf("%s %s  %s", sign, path, strings.Join(differs, ", ")), " "))
+	return err
+}

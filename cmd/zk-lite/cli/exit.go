@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// The exit codes of the program. A command that runs another (lock, elect, join)
+// exits with the code of that one, once it has run.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1 // anything that has no code of its own
+	ExitUsage       = 2
+	ExitNoNode      = 3
+	ExitConflict    = 4 // exists, another version, not empty, held by others
+	ExitNoServer    = 5 // no connection, or it was lost
+	ExitUnknown     = 6 // a write was sent and its answer lost
+	ExitInterrupted = 130
+)
+
+// ExitHelp explains the codes at the end of the help.
+const ExitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such znode, 4 conflict
+(exists, other version, not empty, held by others), 5 no server or connection
+lost, 6 outcome of a write unknown, 130 interrupted.`
+
+// errConflict is for conflicts that no code of the protocol stands for.
+var errConflict = errors.New("conflict")
+
+// usageError is a mistake in the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// exitError ends the program with a code and without a message: whoever returns
+// it has said what there was to say.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return "" }
+
+// ExitCode is the exit code for the error of a command.
+func ExitCode(err error) int {
+	var usage *usageError
+	var exit *exitError
+	is := func(targets ...error) bool {
+		for _, t := range targets {
+			if errors.Is(err, t) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &usage):
+		return ExitUsage
+	case is(client.ErrOutcomeUnknown):
+		return ExitUnknown
+	case is(client.ErrNoNode):
+		return ExitNoNode
+	case is(client.ErrNodeExists, client.ErrBadVersion, client.ErrNotEmpty, errConflict):
+		return ExitConflict
+	case is(errNoServer, client.ErrConnectionLoss, client.ErrSessionExpired, client.ErrNotClosed):
+		return ExitNoServer
+	case is(context.Canceled):
+		return ExitInterrupted
+	}
+	return ExitFailed
+}

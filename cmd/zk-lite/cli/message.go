@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// Message is what the program says of an error: what is wrong, and what to do
+// next where that is known. It is empty if there is nothing to be said.
+func Message(err error) string {
+	var exit *exitError
+	if err == nil || errors.As(err, &exit) {
+		return ""
+	}
+	var op *client.OpError
+	if errors.As(err, &op) {
+		if text := opMessage(op, err); text != "" {
+			return text
+		}
+	}
+	if errors.Is(err, context.Canceled) && ExitCode(err) == ExitInterrupted {
+		return "interrupted"
+	}
+	return err.Error()
+}
+
+// opMessage explains the error of one operation. The whole error may say more
+// than the operation does: which one of a transaction it was.
+func opMessage(op *client.OpError, err error) string {
+	name, path := op.Op, op.Path
+	var multi *client.MultiError
+	if errors.As(err, &multi) {
+		name, path = multi.Op, multi.Path
+	}
+	switch {
+	case errors.Is(err, client.ErrOutcomeUnknown):
+		return fmt.Sprintf("%v; look whether it has happened before you repeat it", err)
+	case errors.Is(err, client.ErrNoNode) && strings.HasPrefix(name, "create"):
+		return fmt.Sprintf("the parent of %s does not exist; --parents makes it", path)
+	case errors.Is(err, client.ErrNoNode):
+		return "no such znode: " + path
+	case errors.Is(err, client.ErrNodeExists):
+		return fmt.Sprintf("%s exists already", path)
+	case errors.Is(err, client.ErrBadVersion):
+		return fmt.Sprintf("%s has another version than the one given; `stat %s` shows it", path, path)
+	case errors.Is(err, client.ErrNotEmpty):
+		return fmt.Sprintf("%s has children; `deleteall %s` deletes them, too", path, path)
+	case errors.Is(err, client.ErrNoChildrenForEphemeral):
+		return fmt.Sprintf("%s: an ephemeral znode cannot have children", path)
+	case errors.Is(err, client.ErrInvalidACL):
+		return fmt.Sprintf("%s: the server refuses the ACL; `auth` needs an identity (--auth)", path)
+	case errors.Is(err, client.ErrNoAuth):
+		return fmt.Sprintf("%s: not permitted; `getacl %s` shows who may, "+
+			"--auth digest:user:password proves who you are", path, path)
+	case errors.Is(err, client.ErrUnimplemented):
+		return fmt.Sprintf("%v; the server does not know the operation or has it switched off", err)
+	}
+	return ""
+}

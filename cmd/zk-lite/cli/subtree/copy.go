@@ -1,0 +1,52 @@
+package subtree
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// Copy writes a subtree of one client at another place, which may be another
+// ensemble's. Ephemerals are left out, and counted.
+//
+// Errors: ErrNoNode if there is no source, ErrNodeExists (Refuse); one if the
+// destination lies in the source.
+func Copy(
+	ctx context.Context, from *client.Client, source string,
+	to *client.Client, destination string, recursive bool, existing Existing, step func(),
+) (Count, error) {
+	if from == to && recursive && within(source, destination) {
+		return Count{}, fmt.Errorf("%s lies within %s: the copy would never end", destination, source)
+	}
+	w := &writer{ctx: ctx, c: to, existing: existing, step: step}
+	for n, err := range Walk(ctx, from, source, Options{Data: true, ACL: true, Skip: systemPath}) {
+		if err != nil {
+			return w.Count, err
+		}
+		if masked(n.ACL) {
+			return w.Count, maskedError(n.Path)
+		}
+		if n.Depth > 0 && !recursive {
+			break
+		}
+		if err := w.put(record(&n, join(destination, n.Rel))); err != nil {
+			return w.Count, err
+		}
+	}
+	return w.Count, w.flush()
+}
+
+// record is what it takes to write a znode at another path.
+func record(n *Node, path string) Record {
+	return Record{Path: path, Data: n.Data, ACL: n.ACL, Ephemeral: Ephemeral(n.Stat)}
+}
+
+// systemPath reports whether a path belongs to the servers themselves. Below a
+// chroot it does not; there, a znode of that name is left out, too.
+func systemPath(path string) bool { return within("/zookeeper", path) }
+
+func maskedError(path string) error {
+	return fmt.Errorf("%s: the server hides digests of its ACL, which would be lost; "+
+		"prove an identity that has the permission ADMIN: %w", path, client.ErrNoAuth)
+}

@@ -1,0 +1,109 @@
+package subtree
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// Difference is what one znode has and its counterpart has not.
+type Difference struct {
+	Rel   string // within both subtrees
+	Left  *Node  // nil if only the right side has it
+	Right *Node  // nil if only the left side has it
+	// If both have it: what differs.
+	Data, ACL, Ephemeral bool
+}
+
+// Diff yields the differences of two subtrees, by path. Versions, times and
+// sessions are no differences.
+func Diff(
+	ctx context.Context, left *client.Client, leftRoot string,
+	right *client.Client, rightRoot string,
+) iter.Seq2[Difference, error] {
+	return func(yield func(Difference, error) bool) {
+		o := Options{Data: true, ACL: true, Skip: systemPath}
+		l, r := newSide(ctx, left, leftRoot, o), newSide(ctx, right, rightRoot, o)
+		defer l.stop()
+		defer r.stop()
+		for l.more || r.more {
+			if err := firstError(l, r); err != nil {
+				yield(Difference{}, err)
+				return
+			}
+			d, same := meet(l, r)
+			if !same && !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// side is one of the two walks, at its current znode.
+type side struct {
+	next func() (Node, error, bool)
+	stop func()
+	node Node
+	err  error
+	more bool
+}
+
+func newSide(ctx context.Context, c *client.Client, root string, o Options) *side {
+	next, stop := iter.Pull2(Walk(ctx, c, root, o))
+	s := &side{next: next, stop: stop}
+	s.advance()
+	return s
+}
+
+func (s *side) advance() { s.node, s.err, s.more = s.next() }
+
+func firstError(l, r *side) error {
+	if l.err != nil {
+		return l.err
+	}
+	return r.err
+}
+
+// meet compares the current znodes and goes on with the side that is behind.
+func meet(l, r *side) (d Difference, same bool) {
+	order := 0
+	switch {
+	case !l.more:
+		order = 1
+	case !r.more:
+		order = -1
+	default:
+		order = comparePaths(l.node.Rel, r.node.Rel)
+	}
+	a, b := l.node, r.node
+	switch {
+	case order < 0:
+		l.advance()
+		return Difference{Rel: a.Rel, Left: &a}, false
+	case order > 0:
+		r.advance()
+		return Difference{Rel: b.Rel, Right: &b}, false
+	}
+	l.advance()
+	r.advance()
+	d = Difference{
+		Rel: a.Rel, Left: &a, Right: &b,
+		Data:      !bytes.Equal(a.Data, b.Data) || (a.Data == nil) != (b.Data == nil),
+		ACL:       !slices.Equal(a.ACL, b.ACL),
+		Ephemeral: Ephemeral(a.Stat) != Ephemeral(b.Stat),
+	}
+	return d, !d.Data && !d.ACL && !d.Ephemeral
+}
+
+// comparePaths is the order of Walk: a parent comes before its children and
+// these before its next sibling, so the separator comes before every character.
+func comparePaths(a, b string) int {
+	if a == "" || b == "" {
+		return len(a) - len(b)
+	}
+	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+}

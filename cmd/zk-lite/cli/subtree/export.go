@@ -1,0 +1,227 @@
+package subtree
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Format is what the first line of an export calls itself.
+const Format = "zk-lite-export-1"
+
+// maxLine bounds a line of an export: the largest data that a server takes by
+// default, as base64, and a path and ACL of a generous length. Servers with a
+// larger jute.maxbuffer are rare, and up to about eleven megabytes of data fit.
+const maxLine = 16 << 20
+
+// The encodings of data.
+const (
+	encodingUTF8   = "utf-8"
+	encodingBase64 = "base64"
+)
+
+// Errors of an import.
+var (
+	// ErrNotExport says that the input is no export.
+	ErrNotExport = errors.New("not an export of zk-lite")
+	// ErrTruncated says that the end of an export is missing.
+	ErrTruncated = errors.New("the export is incomplete: its last line is missing")
+)
+
+// header is the first line.
+type header struct {
+	Format string `json:"format"`
+	Root   string `json:"root"`
+}
+
+// line is a znode. The path is relative to the root, which has "".
+type line struct {
+	Path     *string  `json:"path"`
+	Data     *string  `json:"data"` // null is none
+	Encoding string   `json:"encoding,omitempty"`
+	ACL      []string `json:"acl"`
+
+	Ephemeral bool `json:"ephemeral,omitempty"`
+}
+
+// trailer is the last line.
+type trailer struct {
+	End *int `json:"end"` // how many znodes there were
+}
+
+// EncodeData writes data as JSON can hold it: as text if it is valid UTF-8, else
+// as base64. nil stays nil.
+func EncodeData(b []byte) (text *string, encoding string) {
+	if b == nil {
+		return nil, ""
+	}
+	s, encoding := string(b), encodingUTF8
+	if !utf8.Valid(b) {
+		s, encoding = base64.StdEncoding.EncodeToString(b), encodingBase64
+	}
+	return &s, encoding
+}
+
+func decodeData(text *string, encoding string) ([]byte, error) {
+	if text == nil {
+		return nil, nil
+	}
+	switch encoding {
+	case "", encodingUTF8:
+		return []byte(*text), nil
+	case encodingBase64:
+		b, err := base64.StdEncoding.DecodeString(*text)
+		if err != nil {
+			return nil, fmt.Errorf("data: %w", err)
+		}
+		return b, nil
+	}
+	return nil, fmt.Errorf("encoding %q: want %s or %s", encoding, encodingUTF8, encodingBase64)
+}
+
+// Export writes a subtree as lines of JSON: a header, the znodes, parents first,
+// and a last line with their number. It returns that number.
+//
+// Errors: ErrNoNode; ErrNoAuth for a znode that may not be read as a whole.
+func Export(
+	ctx context.Context, c *client.Client, root string, out io.Writer, step func(),
+) (int, error) {
+	w := bufio.NewWriter(out)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	n := 0
+	for node, err := range Walk(ctx, c, root, Options{Data: true, ACL: true, Skip: systemPath}) {
+		if err == nil && masked(node.ACL) {
+			err = maskedError(node.Path)
+		}
+		if err == nil && n == 0 { // not before it is known that there is a root
+			err = enc.Encode(header{Format, root})
+		}
+		if err == nil {
+			err = enc.Encode(lineOf(&node))
+		}
+		if err != nil {
+			return n, err
+		}
+		n++
+		step()
+	}
+	if err := enc.Encode(trailer{&n}); err != nil {
+		return n, err
+	}
+	return n, w.Flush()
+}
+
+func lineOf(n *Node) *line {
+	l := &line{Path: &n.Rel, Ephemeral: Ephemeral(n.Stat)}
+	l.Data, l.Encoding = EncodeData(n.Data)
+	for _, acl := range n.ACL {
+		l.ACL = append(l.ACL, FormatACL(acl))
+	}
+	return l
+}
+
+// Reader reads an export.
+type Reader struct {
+	Root string // where the export was taken
+
+	in      *bufio.Scanner
+	number  int // of the current line
+	records int
+}
+
+// NewReader reads the header of an export.
+//
+// Errors: ErrNotExport.
+func NewReader(in io.Reader) (*Reader, error) {
+	r := &Reader{in: bufio.NewScanner(in)}
+	r.in.Buffer(nil, maxLine)
+	b, err := r.line()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var h header
+	if err != nil || json.Unmarshal(b, &h) != nil || h.Format != Format {
+		return nil, fmt.Errorf("%w: the first line does not say %q", ErrNotExport, Format)
+	}
+	if err := znode.ValidatePath(h.Root); err != nil {
+		return nil, fmt.Errorf("%w: its root: %w", ErrNotExport, err)
+	}
+	r.Root = h.Root
+	return r, nil
+}
+
+func (r *Reader) line() ([]byte, error) {
+	r.number++
+	if r.in.Scan() {
+		return r.in.Bytes(), nil
+	}
+	if err := r.in.Err(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", r.number, err)
+	}
+	return nil, io.EOF
+}
+
+// Next returns the next znode, its path being the one below root, and io.EOF
+// behind the last.
+//
+// Errors: ErrTruncated; what is wrong with a line, with its number.
+func (r *Reader) Next(root string) (Record, error) {
+	b, err := r.line()
+	if errors.Is(err, io.EOF) {
+		return Record{}, ErrTruncated
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	var both struct {
+		line
+		trailer
+	}
+	if err := json.Unmarshal(b, &both); err != nil {
+		return Record{}, fmt.Errorf("line %d: %w", r.number, err)
+	}
+	switch {
+	case both.End != nil && *both.End != r.records:
+		return Record{}, fmt.Errorf("line %d: %d znodes were written and %d are here: %w",
+			r.number, *both.End, r.records, ErrTruncated)
+	case both.End != nil:
+		return Record{}, io.EOF
+	}
+	rec, err := both.record(root)
+	if err != nil {
+		return Record{}, fmt.Errorf("line %d: %w", r.number, err)
+	}
+	r.records++
+	return rec, nil
+}
+
+func (l *line) record(root string) (Record, error) {
+	if l.Path == nil {
+		return Record{}, errors.New("neither a path nor the end")
+	}
+	rec := Record{Path: join(root, *l.Path), Ephemeral: l.Ephemeral}
+	if err := znode.ValidatePath(rec.Path); err != nil {
+		return rec, err
+	}
+	var err error
+	if rec.Data, err = decodeData(l.Data, l.Encoding); err != nil {
+		return rec, err
+	}
+	for _, s := range l.ACL {
+		acl, err := ParseACL(s)
+		if err != nil {
+			return rec, err
+		}
+		rec.ACL = append(rec.ACL, acl)
+	}
+	return rec, nil
+}

@@ -1,0 +1,80 @@
+package subtree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// The bounds of Move, which is one transaction and so one request: the servers
+// refuse requests of more than a megabyte (jute.maxbuffer), of which a part goes
+// for paths and ACLs.
+const (
+	MaxMoveNodes = 1000
+	MaxMoveBytes = 900 << 10
+)
+
+// moveRounds is how often Move starts again because the subtree has changed
+// between reading it and the transaction.
+const moveRounds = 5
+
+// ErrNotMovable says that a subtree cannot be moved in one transaction. Nothing
+// has happened.
+var ErrNotMovable = errors.New("cannot be moved")
+
+// Move moves a subtree, in one transaction: it is at either place, and never at
+// both or at none. Versions and times start anew, as with every new znode.
+//
+// Errors: ErrNotMovable (too large, or with ephemerals), ErrNoNode,
+// ErrNodeExists, ErrOutcomeUnknown; ErrBadVersion or ErrNotEmpty if the source
+// keeps changing.
+func Move(ctx context.Context, c *client.Client, source, destination string) (int, error) {
+	switch {
+	case systemPath(source) || source == "/":
+		return 0, fmt.Errorf("%s %w", source, ErrNotMovable)
+	case within(source, destination):
+		return 0, fmt.Errorf("%s lies within %s, which therefore %w", destination, source, ErrNotMovable)
+	}
+	for round := 1; ; round++ {
+		n, err := moveOnce(ctx, c, source, destination)
+		changed := errors.Is(err, client.ErrBadVersion) || errors.Is(err, client.ErrNotEmpty)
+		if !changed || round == moveRounds {
+			return n, err
+		}
+	}
+}
+
+func moveOnce(ctx context.Context, c *client.Client, source, destination string) (int, error) {
+	var nodes []Node
+	size := 0
+	for n, err := range Walk(ctx, c, source, Options{Data: true, ACL: true}) {
+		if err != nil {
+			return 0, err
+		}
+		if masked(n.ACL) {
+			return 0, maskedError(n.Path)
+		}
+		if Ephemeral(n.Stat) {
+			return 0, fmt.Errorf("%s belongs to a session (ephemeral), so %s %w",
+				n.Path, source, ErrNotMovable)
+		}
+		nodes = append(nodes, n)
+		size += len(n.Data) + 2*len(n.Path) + len(destination)
+		if len(nodes) > MaxMoveNodes || size > MaxMoveBytes {
+			return 0, fmt.Errorf("%s has more than %d znodes or %d KiB, and so %w in one transaction; "+
+				"use `cp -R` and `deleteall`, which are not atomic",
+				source, MaxMoveNodes, MaxMoveBytes>>10, ErrNotMovable)
+		}
+	}
+	m := c.Multi()
+	for i := range nodes {
+		r := record(&nodes[i], join(destination, nodes[i].Rel))
+		m.Create(r.Path, r.Data, client.Persistent, r.ACL...)
+	}
+	for i := len(nodes) - 1; i >= 0; i-- {
+		m.Delete(nodes[i].Path, nodes[i].Stat.Version)
+	}
+	return len(nodes), m.Commit(ctx)
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+func (a *app) watchCommand() *cobra.Command {
+	var recursive bool
+	var count int
+	c := &cobra.Command{
+		Use:     "watch PATH",
+		Aliases: []string{"addWatch"},
+		Short:   "Follow a znode, or a subtree, and print its events",
+		Long: `Print the events of a znode as they come, until interrupted: the type, the path
+and, if the server tells it, the zxid of the transaction. The znode need not
+exist. With -R, those of all znodes below it; then changes of lists of children
+are not told, as creations and deletions are.
+
+Rearmed means that the connection was lost in between: the watch goes on, and
+what happened meanwhile has no event. Needs ZooKeeper 3.6 or newer.`,
+		Example: `  zk-lite watch /app/config
+  zk-lite watch -R / -o json
+  zk-lite watch --count 1 /app/ready && echo something happened`,
+		Args: argCount(1, 1, 1),
+	}
+	f := c.Flags()
+	f.BoolVarP(&recursive, "recursive", "R", false, "watch all below, too")
+	f.IntVarP(&count, "count", "n", 0, "end after so many events; 0 is never")
+	a.completePaths(c, 1)
+	return a.command(c, func(c *cobra.Command, args []string) error {
+		if count < 0 {
+			return usagef("--count %d: want 0 or more", count)
+		}
+		mode := client.ModePersistent
+		if recursive {
+			mode = client.ModeRecursive
+		}
+		return a.withClient(c, func(ctx context.Context, cl *client.Client) error {
+			err := a.follow(ctx, c, cl, args[0], mode, count)
+			if interrupted(c.Context(), err) {
+				return nil
+			}
+			return err
+		})
+	})
+}
+
+// follow prints events until there were enough, or the context ends. A lost
+// session does not end it: another watch is left in the next one.
+func (a *app) follow(
+	ctx context.Context, c *cobra.Command, cl *client.Client, path string,
+	mode client.AddWatchMode, count int,
+) error {
+	for {
+		w, err := cl.AddWatch(ctx, path, mode)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "watching %s; Ctrl-C ends it\n", path)
+		err = a.printEvents(ctx, c.OutOrStdout(), w, &count)
+		w.Cancel()
+		if !errors.Is(err, client.ErrSessionExpired) && !errors.Is(err, client.ErrWatchOverflow) {
+			return err
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "events may be missing: %v\n", err)
+	}
+}
+
+// printEvents returns nil when there were enough, and else why there are no more.
+func (a *app) printEvents(
+	ctx context.Context, out io.Writer, w *client.Watch, count *int,
+) error {
+	for {
+		select {
+		case e := <-w.C():
+			if e.Type == client.EventEnded {
+				return fmt.Errorf("the watch has ended: %w", e.Err)
+			}
+			if err := a.printEvent(out, e); err != nil {
+				return err
+			}
+			if *count--; *count == 0 {
+				return nil
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (a *app) printEvent(out io.Writer, e client.Event) error {
+	if a.json() {
+		v := struct {
+			Type string       `json:"type"`
+			Path string       `json:"path"`
+			Zxid *hexadecimal `json:"zxid,omitempty"`
+		}{Type: e.Type.String(), Path: e.Path}
+		if e.Zxid != client.NoZxid {
+			zxid := hexadecimal(e.Zxid)
+			v.Zxid = &zxid
+		}
+		return writeJSON(out, v)
+	}
+	text := e.Type.String() + " " + e.Path
+	if e.Zxid != client.NoZxid {
+		text += " " + hexadecimal(e.Zxid).String()
+	}
+	_, err := fmt.Fprintln(out, text)
+	return err
+}
+
+// awaitEvent waits for the event of a one-shot watch and prints it; nil is no
+// watch. In the shell it goes on in the background, as in zkCli.
+func (a *app) awaitEvent(ctx context.Context, c *cobra.Command, w *client.Watch) error {
+	if w == nil {
+		return nil
+	}
+	if a.shell != nil {
+		a.shell.await(w)
+		return nil
+	}
+	select {
+	case e := <-w.C():
+		if e.Type == client.EventEnded {
+			return fmt.Errorf("the watch has ended: %w", e.Err)
+		}
+		return a.printEvent(c.OutOrStdout(), e)
+	case <-ctx.Done():
+		w.Cancel()
+		return context.Cause(ctx)
+	}
+}

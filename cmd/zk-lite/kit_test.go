@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/node"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"zk-lite": main})
+}
+
+// patience bounds every wait of the tests.
+const patience = 30 * time.Second
+
+// pollEvery is how often a wait looks.
+const pollEvery = 5 * time.Millisecond
+
+// startServer starts a standalone server that ends with the test, and returns
+// its address.
+func startServer(t *testing.T) string {
+	t.Helper()
+	s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.DataDir = filepath.Join(t.TempDir(), "data")
+	s.DataLogDir = s.DataDir
+	s.ClientPortAddress, s.ClientPort = "127.0.0.1", 0
+	s.AdminEnabled = false
+	s.FourLetterWords = []string{"*"}
+	s.MaxClientCnxns = 0
+	s.TickTime = 200 * time.Millisecond
+	s.MinSessionTimeout, s.MaxSessionTimeout = 500*time.Millisecond, time.Minute
+	s.Standalone = true
+	n, err := node.Open(node.Options{
+		Settings: s, Version: "test", Logger: slog.New(slog.DiscardHandler),
+		Fatal: func(err error) { t.Errorf("the server has failed: %v", err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Errorf("closing the server: %v", err)
+		}
+	})
+	if !waitFor(n.Server().Serving) {
+		t.Fatal("the server does not serve")
+	}
+	return n.ClientAddr().String()
+}
+
+// waitFor waits until a condition holds, and reports whether it did.
+func waitFor(condition func() bool) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// proxy stands between a command and the server, and can be closed as a
+// network can.
+type proxy struct {
+	listener net.Listener
+	server   string
+	wg       sync.WaitGroup
+
+	mu     sync.Mutex // protects the fields below
+	conns  map[net.Conn]bool
+	closed bool // no traffic
+}
+
+func startProxy(server string) (*proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{listener: l, server: server, conns: map[net.Conn]bool{}}
+	p.wg.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.wg.Go(func() { p.forward(in) })
+		}
+	})
+	return p, nil
+}
+
+func (p *proxy) forward(in net.Conn) {
+	defer in.Close()
+	out, err := net.Dial("tcp", p.server)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return
+	}
+	p.conns[in], p.conns[out] = true, true
+	p.mu.Unlock()
+	var wg sync.WaitGroup
+	pipe := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from)
+		to.Close()
+		from.Close()
+	}
+	wg.Go(func() { pipe(out, in) })
+	wg.Go(func() { pipe(in, out) })
+	wg.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, in)
+	delete(p.conns, out)
+}
+
+// set lets traffic through, or none.
+func (p *proxy) set(open bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = !open
+	if p.closed {
+		for c := range p.conns {
+			c.Close()
+		}
+	}
+}
+
+func (p *proxy) stop() {
+	p.listener.Close()
+	p.set(false)
+	p.wg.Wait()
+}
+
+type proxyKey struct{}
+
+// setUp gives a script its own part of the tree, and its own way to the server.
+func setUp(server string) func(*testscript.Env) error {
+	return func(env *testscript.Env) error {
+		p, err := startProxy(server)
+		if err != nil {
+			return err
+		}
+		env.Defer(p.stop)
+		env.Values[proxyKey{}] = p
+		chroot := "/" + filepath.Base(env.WorkDir)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		c, err := client.Connect(ctx, server)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if _, _, err := c.Create(ctx, chroot, nil, client.Persistent); err != nil {
+			return err
+		}
+		env.Setenv("ZK_LITE_SERVER", p.listener.Addr().String()+chroot)
+		env.Setenv("ADDRESS", server)
+		env.Setenv("CHROOT", chroot)
+		env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+		return nil
+	}
+}
+
+// commands are what scripts have besides testscript's own:
+//
+//	exits CODE PROGRAM ARGS...     run a program that ends with a code
+//	proxy open|closed              let traffic to the server through, or none
+//	await PATH present|absent      wait until a znode is there, or gone
+//	awaitwatch PATH                wait until somebody watches a znode
+//	awaitfile NAME [REGEXP]        wait until a file is there and matches
+//	signal NAME FILE               send a signal to the process named in a file
+func commands(server string) map[string]func(*testscript.TestScript, bool, []string) {
+	type scriptCommand = func(*testscript.TestScript, bool, []string)
+	need := func(n int, usage string, f func(*testscript.TestScript, []string)) scriptCommand {
+		return func(ts *testscript.TestScript, neg bool, args []string) {
+			if neg || len(args) < n {
+				ts.Fatalf("usage: %s", usage)
+			}
+			f(ts, args)
+		}
+	}
+	return map[string]scriptCommand{
+		"exits": need(2, "exits CODE PROGRAM ARGS...", func(ts *testscript.TestScript, args []string) {
+			want, err := strconv.Atoi(args[0])
+			ts.Check(err)
+			got := 0
+			err = ts.Exec(args[1], args[2:]...)
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				got = exit.ExitCode()
+			} else {
+				ts.Check(err)
+			}
+			if got != want {
+				ts.Fatalf("exit code %d, want %d", got, want)
+			}
+		}),
+		"proxy": need(1, "proxy open|closed", func(ts *testscript.TestScript, args []string) {
+			ts.Value(proxyKey{}).(*proxy).set(args[0] == "open")
+		}),
+		"await": need(2, "await PATH present|absent", func(ts *testscript.TestScript, args []string) {
+			awaitZnode(ts, server, args[0], args[1] == "present")
+		}),
+		"awaitwatch": need(1, "awaitwatch PATH", func(ts *testscript.TestScript, args []string) {
+			path := ts.Getenv("CHROOT") + strings.TrimSuffix(args[0], "/")
+			if !waitFor(func() bool {
+				return strings.Contains(ask(server, "wchp")+"\n", path+"\n")
+			}) {
+				ts.Fatalf("nobody watches %s", path)
+			}
+		}),
+		"awaitfile": need(1, "awaitfile NAME [REGEXP]", func(ts *testscript.TestScript, args []string) {
+			want := regexp.MustCompile(append(args, "", "")[1])
+			if !waitFor(func() bool {
+				b, err := os.ReadFile(ts.MkAbs(args[0]))
+				return err == nil && want.Match(b)
+			}) {
+				ts.Fatalf("%s does not match %q", args[0], want)
+			}
+		}),
+	}
+}
+
+func awaitZnode(ts *testscript.TestScript, server, path string, present bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := client.Connect(ctx, server+ts.Getenv("CHROOT"))
+	ts.Check(err)
+	defer c.Close()
+	for {
+		exists, _, w, err := c.ExistsW(ctx, path)
+		ts.Check(err)
+		if exists == present {
+			w.Cancel()
+			return
+		}
+		select {
+		case <-w.C():
+		case <-ctx.Done():
+			ts.Fatalf("%s: exists is still %v", path, exists)
+		}
+	}
+}
+
+// ask sends a four-letter word.
+func ask(server, word string) string {
+	conn, err := net.Dial("tcp", server)
+	if err != nil {
+		return ""
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, word); err != nil {
+		return ""
+	}
+	answer, _ := io.ReadAll(conn)
+	return string(answer)
+}
+
+// TestCLI runs the scripts of testdata/script, each in a part of the tree of its
+// own, against one server.
+func TestCLI(t *testing.T) {
+	server := startServer(t)
+	t.Run("script", func(t *testing.T) { // returns when all scripts, which run in parallel, have ended
+		testscript.Run(t, testscript.Params{
+			Dir: filepath.Join("testdata", "script"), Setup: setUp(server), Cmds: commands(server),
+			RequireExplicitExec: true, RequireUniqueNames: true,
+			UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+		})
+	})
+}
