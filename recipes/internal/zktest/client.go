@@ -2,6 +2,7 @@ package zktest
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"runtime"
 	"strings"
@@ -50,10 +51,28 @@ func ConnectTapped(tb TB, servers string, opts ...client.Option) (*client.Client
 // there.
 func Expire(tb TB, c *client.Client, servers string) {
 	tb.Helper()
-	session := c.Session()
-	thief := Connect(tb, servers, client.WithSession(c.Credentials()))
-	_ = thief.Close() // ZooKeeper may close the connection without an answer
-	<-session.Lost()
+	session, credentials := c.Session(), c.Credentials()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		thief, err := client.Connect(ctx, servers, client.WithSession(credentials))
+		if errors.Is(err, client.ErrSessionExpired) {
+			break
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+		// The client may come back and take the session from the thief, and
+		// ZooKeeper close the connection without an answer: look again.
+		if thief.Close() == nil {
+			break
+		}
+	}
+	select {
+	case <-session.Lost():
+	case <-ctx.Done():
+		tb.Fatal("the client does not learn that its session is gone")
+	}
 }
 
 // ours are the goroutines of the recipes, as opposed to those of their tests.
