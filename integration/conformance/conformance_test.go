@@ -3,6 +3,7 @@
 package conformance_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -16,10 +17,12 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 func ensembles(t *testing.T) (zookeeper, zklite *cluster.Ensemble) {
 	t.Helper()
 	never := "86400000" // a day
+	longest := fmt.Sprint((longSession * tick).Milliseconds())
 	zookeeper = cluster.StartZooKeeper(t, 3, cluster.Options{Quiet: true,
+		Config:    map[string]string{"maxSessionTimeout": longest},
 		JavaFlags: []string{"-Dznode.container.checkIntervalMs=" + never}})
 	zklite = cluster.Start(t, 3, cluster.Options{Quiet: true,
-		Config: map[string]string{"znode.container.checkIntervalMs": never}})
+		Config: map[string]string{"znode.container.checkIntervalMs": never, "maxSessionTimeout": longest}})
 	return zookeeper, zklite
 }
 

@@ -7,7 +7,10 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
 // difference is something in which zk-lite, which follows ZooKeeper 3.9, may
@@ -29,10 +32,68 @@ func differences() []difference {
 			name: "zxid of a notification",
 			why: "since 3.9 a notification carries the zxid of its transaction (ZOOKEEPER-4655); " +
 				"before, and for what setWatches catches up with, -1",
-			what: regexp.MustCompile(`^(event .*) zxid=(-1|\+\d+)$`),
+			what: regexp.MustCompile(`^(event .*) zxid=(-1|\d+\+\d+)$`),
 			with: "$1",
 		},
+		{
+			name: "the znode of the configuration",
+			why: "ZooKeeper makes it of its zoo.cfg at every start, outside of any transaction; " +
+				"zk-lite by one transaction, when the ensemble is formed",
+			applies: func(s *step) bool { return s.onPath("/zookeeper/config") },
+			what:    regexp.MustCompile(`(data="[^"]*" )?\{czxid=[^}]*\}`),
+			with:    "configuration",
+		},
+		{
+			name: "create2 inside a multi",
+			why:  "since 3.9 its result has a Stat, as outside (ZOOKEEPER-4026); before, that of create",
+			what: regexp.MustCompile(`create2 err=OK (path="[^"]*") \{[^}]*\}([;\]])`),
+			with: "create err=OK $1$2",
+		},
+		{
+			name: "zxid of what cannot be decoded",
+			why: "ZooKeeper's leader decodes a multi after it has given it a zxid, zk-lite before; " +
+				"a multiRead that fails has an end mark behind its header in 3.8",
+			what: regexp.MustCompile(`zxid=\S+ err=MARSHALLINGERROR.*`),
+			with: "err=MARSHALLINGERROR",
+		},
+		{
+			name: "modes inside a multi",
+			why: "since 3.9 a create with an unknown mode fails the whole multi, before it failed itself; " +
+				"with one that needs a TTL it is the other way around (ZOOKEEPER-4026)",
+			applies: oddModes,
+			what:    regexp.MustCompile(`^(multi xid=\d+) .*err=(MARSHALLINGERROR|OK \[(error err=\w+[;\]] ?)+)$`),
+			with:    "$1 refused",
+		},
 	}
+}
+
+// onPath reports whether a request of the step names a path.
+func (s *step) onPath(path string) bool {
+	for _, q := range s.requests {
+		if strings.Contains(fmt.Sprintf("%+v", describe(q.body)), "Path:"+path+" ") ||
+			strings.Contains(fmt.Sprintf("%+v", describe(q.body)), "Path:"+path+"}") {
+			return true
+		}
+	}
+	return false
+}
+
+// oddModes reports whether a step is a multi with a create whose mode is
+// unknown, or needs a TTL that a create does not have.
+func oddModes(s *step) bool {
+	for _, q := range s.requests {
+		m, ok := q.body.(*wire.MultiRequest)
+		if !ok {
+			continue
+		}
+		for _, op := range m.Ops {
+			r, ok := op.Request.(*wire.CreateRequest)
+			if ok && (!r.Mode.Valid() || r.Mode.TTL()) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // compare fails the test for every step in which two runs differ.

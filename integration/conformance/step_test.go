@@ -23,6 +23,10 @@ type step struct {
 	path string
 }
 
+// longSession is the usual session timeout, in ticks. A step may take long on a
+// busy machine, and no session must expire meanwhile.
+const longSession = 240
+
 type kind int
 
 const (
@@ -76,7 +80,7 @@ func (s session) do(op wire.OpCode, body wire.Request) step {
 }
 
 func (s session) connect(server int) step {
-	return step{who: string(s), kind: connect, server: server, timeout: 20}
+	return step{who: string(s), kind: connect, server: server, timeout: longSession}
 }
 
 func (s session) connectFor(server, ticks int) step {
@@ -84,7 +88,7 @@ func (s session) connectFor(server, ticks int) step {
 }
 
 func (s session) resume(server int) step {
-	return step{who: string(s), kind: resume, server: server, timeout: 20}
+	return step{who: string(s), kind: resume, server: server, timeout: longSession}
 }
 
 func (s session) drop() step               { return step{who: string(s), kind: drop} }

@@ -19,7 +19,7 @@ func (r *run) text(item *cluster.Item) string {
 			item.Event.Type, item.Event.State, item.Event.Path, r.zxid(item.Zxid))
 	}
 	call := item.Call
-	text := fmt.Sprintf("%s xid=%s zxid=%s err=%s", call.Op, call.Reply.Xid, r.zxid(call.Reply.Zxid),
+	text := fmt.Sprintf("%s xid=%s zxid=%s err=%s", call.Op, call.Reply.Xid, r.headerZxid(call.Reply.Zxid),
 		call.Reply.Err.Name())
 	if call.Err != nil {
 		return text + " " + call.Err.Error()
@@ -87,16 +87,32 @@ func dataText(b []byte) string {
 	return fmt.Sprintf("%q", b)
 }
 
-// zxid is the distance from the first one of the script, which is the same on
-// both sides if the same requests take a zxid.
+// zxid is the step that took it and its place among those that the step took,
+// which are the same on both sides. Counting starts afresh with every step, so
+// that a request that takes a zxid on one side only is a difference of its own
+// step and not of all steps after it.
 func (r *run) zxid(z znode.Zxid) string {
-	switch {
-	case z <= 0:
+	if z <= 0 {
 		return fmt.Sprint(int64(z))
-	case z < r.base:
+	}
+	n, _ := slices.BinarySearch(r.ends, z)
+	if n == 0 {
 		return "before"
 	}
-	return fmt.Sprintf("+%d", z-r.base)
+	return fmt.Sprintf("%d+%d", n-1, z-r.ends[n-1])
+}
+
+// headerZxid is the zxid of a reply's header: whether the step has taken it, and
+// as which one. Everything else is the newest of the steps before.
+func (r *run) headerZxid(z znode.Zxid) string {
+	switch taken := z - r.ends[len(r.ends)-2]; {
+	case z <= 0:
+		return fmt.Sprint(int64(z))
+	case taken <= 0:
+		return "old"
+	default:
+		return fmt.Sprintf("+%d", taken)
+	}
 }
 
 // time is the transaction a time belongs to; a time that is not the one seen
