@@ -37,7 +37,7 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(serverCommand(), devCommand(), labCommand())
+	root.AddCommand(serverCommand(), devCommand(), labCommand(), benchCommand())
 	cli.AddCommands(root)
 	return root
 }

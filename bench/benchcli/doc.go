@@ -1,0 +1,6 @@
+// Package benchcli is the command "zk-lite bench": flags of package load, live
+// progress on standard error, and the result in the form that was asked for.
+//
+// It measures nothing itself (package load does) and renders nothing (package
+// report does).
+package benchcli

@@ -1,0 +1,97 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// The bounds of a Config: above them a machine runs out of ports, memory or
+// patience before a server does.
+const (
+	MaxConnections = 60_000 // ports of one client address
+	MaxInFlight    = 65_536
+	MaxKeys        = 20_000_000
+	MaxValueSize   = 64 << 20
+	MaxMultiSize   = 10_000
+	maxRate        = 100_000_000
+)
+
+// Config says what load to put on whom.
+type Config struct {
+	Hosts       []string `json:"hosts"`       // host:port; connections are spread over them in turn
+	Connections int      `json:"connections"` // each with a session of its own
+	InFlight    int      `json:"in_flight"`   // requests of a connection without a reply, at most
+	Mix         Mix      `json:"mix"`
+	// Rate is the number of requests a second of all connections in an open
+	// loop; 0 is a closed loop.
+	Rate      float64       `json:"rate"`
+	Duration  time.Duration `json:"duration_ns"` // what is measured
+	WarmUp    time.Duration `json:"warm_up_ns"`  // before that, unmeasured
+	ValueSize int           `json:"value_size"`  // bytes of a znode
+	Keys      int           `json:"keys"`        // znodes that are read and written
+	// Zipf is the exponent, above 1, of the popularity of keys; 0 is uniform.
+	Zipf      float64 `json:"zipf"`
+	MultiSize int     `json:"multi_size"` // operations of a Multi
+	Prefix    string  `json:"prefix"`     // the znode below which all happens; deleted at start and end
+	Keep      bool    `json:"keep"`       // leave the znodes at the end
+	Seed      uint64  `json:"seed"`
+	// SessionTimeout is what sessions ask for.
+	SessionTimeout time.Duration `json:"session_timeout_ns"`
+	// PIDs are the servers' processes, if they are on this machine and their
+	// use of CPU and memory is wanted; in the order of Hosts where that matters.
+	PIDs []int `json:"pids,omitempty"`
+	// Interval is the time between two Samples.
+	Interval time.Duration `json:"interval_ns"`
+	// Progress, if not nil, is called with every Sample, from one goroutine.
+	Progress func(Sample) `json:"-"`
+}
+
+// Default is a closed loop of 64 connections that get, 100 bytes a znode.
+func Default() Config {
+	return Config{
+		Connections: 64, InFlight: 1, Mix: Mix{{Get, 1}}, Duration: 10 * time.Second,
+		WarmUp: 2 * time.Second, ValueSize: 100, Keys: 256, MultiSize: 10,
+		Prefix: "/zk-lite-bench", Seed: 1, SessionTimeout: 30 * time.Second, Interval: time.Second,
+	}
+}
+
+// Check finds what is wrong with the settings.
+func (c *Config) Check() error {
+	within := func(name string, have, low, high int) error {
+		if have < low || have > high {
+			return fmt.Errorf("%s %d: %d to %d are possible", name, have, low, high)
+		}
+		return nil
+	}
+	errs := []error{
+		within("connections", c.Connections, 1, MaxConnections),
+		within("in flight", c.InFlight, 1, MaxInFlight),
+		within("value size", c.ValueSize, 0, MaxValueSize),
+		within("keys", c.Keys, 1, MaxKeys),
+		within("multi size", c.MultiSize, 1, MaxMultiSize),
+	}
+	if len(c.Hosts) == 0 {
+		errs = append(errs, errors.New("no server is named; one is 127.0.0.1:2181"))
+	}
+	if len(c.Mix) == 0 {
+		errs = append(errs, errors.New("the mix is empty"))
+	}
+	if c.Rate < 0 || c.Rate > maxRate {
+		errs = append(errs, fmt.Errorf("rate %g: 0 (a closed loop) to %d are possible", c.Rate, maxRate))
+	}
+	if c.Zipf != 0 && c.Zipf <= 1 {
+		errs = append(errs, fmt.Errorf("zipf exponent %g: 0 (uniform) or above 1 is possible", c.Zipf))
+	}
+	if c.Duration <= 0 || c.WarmUp < 0 || c.Interval <= 0 || c.SessionTimeout <= 0 {
+		errs = append(errs, errors.New("duration, interval and session timeout must be above 0, "+
+			"the warm-up not below"))
+	}
+	if err := znode.ValidatePath(c.Prefix); err != nil || c.Prefix == znode.RootPath {
+		errs = append(errs, fmt.Errorf("prefix %q: it must be a znode's path, and not %s, as all "+
+			"below it is deleted", c.Prefix, znode.RootPath))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,167 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Outage is what clients have felt of a server's end.
+type Outage struct {
+	// Killed is the host that was killed, "" if this run has killed none;
+	// KilledAt is when, since the start of the measured time.
+	Killed   string        `json:"killed,omitempty"`
+	KilledAt time.Duration `json:"killed_at_ns,omitempty"`
+	// Longest is the longest time in which no client at all had an answer, and
+	// At its begin. After a kill only times that end later count.
+	Longest Micros        `json:"longest_us"`
+	At      time.Duration `json:"at_ns"`
+	// Clients is the longest time without an answer of each client, over the same
+	// time.
+	Clients Latency `json:"clients"`
+	// DroppedOfKilled are ends of connections to the killed host, DroppedOfOthers
+	// of those to survivors (all of them if this run has killed none).
+	DroppedOfKilled int `json:"dropped_of_killed"`
+	DroppedOfOthers int `json:"dropped_of_others"`
+	// Expired counts sessions that no server took back.
+	Expired int `json:"expired_sessions"`
+}
+
+// Killer ends a server and returns its host, in the spelling of Config.Hosts.
+type Killer func(ctx context.Context) (host string, err error)
+
+// Failover measures the pause while something kills a server: Connections
+// clients, each with one request in flight, come back to their sessions at
+// another host when they lose a connection. kill is called after the given part
+// of the measured time; nil leaves the killing to somebody else.
+func Failover(ctx context.Context, cfg Config, kill Killer, after time.Duration) (*Result, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	cfg.InFlight, cfg.Rate = 1, 0
+	keys, data := newKeySpace(cfg.Prefix, cfg.Keys), value(cfg.Seed, cfg.ValueSize)
+	if err := asAdmin(ctx, &cfg, func(c *conn) error { return keys.build(ctx, c, data) }); err != nil {
+		return nil, err
+	}
+	conns, err := connectAll(ctx, cfg.Hosts, cfg.Connections, cfg.SessionTimeout)
+	if err != nil {
+		closeAll(conns)
+		return nil, err
+	}
+	o := &outage{}
+	var clients []*survivor
+	res, err := measure(ctx, &cfg, func(rec *Recorder, _ time.Time) (tasks []func() error) {
+		o.rec = rec
+		o.last.Store(-1) // nothing yet
+		for i, c := range conns {
+			s := &survivor{id: i, cfg: &cfg, host: i % len(cfg.Hosts), conn: c, outage: o,
+				requests: newRequester(&cfg, keys, data, i)}
+			clients = append(clients, s)
+			tasks = append(tasks, func() error { return s.run(ctx) })
+		}
+		if kill != nil {
+			tasks = append(tasks, func() error { return o.kill(ctx, kill, after) })
+		}
+		return tasks
+	})
+	res.Kind, res.Failover = "failover", o.result(clients)
+	if o.killErr != nil {
+		err = errors.Join(err, fmt.Errorf("killing a server: %w", o.killErr))
+	}
+	return res, errors.Join(err, cleanUp(ctx, &cfg, keys))
+}
+
+// outage finds the longest silence.
+type outage struct {
+	rec  *Recorder
+	last atomic.Int64 // the last answer to anybody, since rec.from
+
+	mu       sync.Mutex // protects the fields below
+	killed   string
+	killedAt time.Duration // 0: not yet
+	killErr  error
+	longest  time.Duration
+	at       time.Duration
+	dropped  map[string]int // by host
+	expired  int
+}
+
+func (o *outage) kill(ctx context.Context, kill Killer, after time.Duration) error {
+	select {
+	case <-time.After(time.Until(o.rec.from.Add(after))):
+	case <-ctx.Done():
+		return nil
+	}
+	host, err := kill(ctx)
+	at := time.Since(o.rec.from)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.killed, o.killErr, o.killedAt = host, err, at
+	o.longest, o.at = 0, 0 // what was before has other reasons
+	return nil
+}
+
+// suspicious is how long a silence must be to be looked at under the lock.
+const suspicious = 200 * time.Microsecond
+
+// answered notes an answer.
+func (o *outage) answered(now time.Time) {
+	at := now.Sub(o.rec.from)
+	before := time.Duration(o.last.Swap(int64(at)))
+	if at-before < suspicious || before < 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if gap := at - before; gap > o.longest {
+		o.longest, o.at = gap, before
+	}
+}
+
+func (o *outage) lost(host string) {
+	o.rec.Dropped()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.dropped == nil {
+		o.dropped = map[string]int{}
+	}
+	o.dropped[host]++
+}
+
+func (o *outage) expire() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.expired++
+}
+
+// hasKilled reports whether this run has killed a server.
+func (o *outage) hasKilled() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.killedAt != 0
+}
+
+func (o *outage) result(clients []*survivor) *Outage {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r := &Outage{Killed: o.killed, KilledAt: o.killedAt, Longest: Micros(o.longest), At: o.at,
+		Expired: o.expired}
+	var pauses Histogram
+	for _, s := range clients {
+		pauses.Record(s.longest)
+	}
+	var counts Counts
+	pauses.AddTo(&counts)
+	r.Clients = counts.Latency()
+	for host, n := range o.dropped {
+		if host == o.killed {
+			r.DroppedOfKilled += n
+		} else {
+			r.DroppedOfOthers += n
+		}
+	}
+	return r
+}

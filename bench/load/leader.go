@@ -1,0 +1,69 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// wordTimeout bounds a four-letter word.
+const wordTimeout = 2 * time.Second
+
+// FourLetter sends a four-letter word to a server and returns the whole answer.
+func FourLetter(ctx context.Context, host, word string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, wordTimeout)
+	defer cancel()
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", host)
+	if err != nil {
+		return "", fmt.Errorf("asking %s: %w", word, err)
+	}
+	defer c.Close()
+	deadline, _ := ctx.Deadline()
+	c.SetDeadline(deadline)
+	if _, err := io.WriteString(c, word); err != nil {
+		return "", fmt.Errorf("asking %s %s: %w", host, word, err)
+	}
+	text, err := io.ReadAll(c)
+	if err != nil {
+		return "", fmt.Errorf("asking %s %s: %w", host, word, err)
+	}
+	return string(text), nil
+}
+
+// Leader asks each host for its mode (srvr, which must be allowed) and returns
+// the index of the leader's.
+func Leader(ctx context.Context, hosts []string) (int, error) {
+	var errs []error
+	for i, host := range hosts {
+		text, err := FourLetter(ctx, host, "srvr")
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if strings.Contains(text, "Mode: leader") {
+			return i, nil
+		}
+	}
+	return 0, errors.Join(append(errs, errors.New("no server says that it leads"))...)
+}
+
+// KillLeader returns a Killer that ends the leader's process with SIGKILL. The
+// processes are in the order of the hosts, on this machine.
+func KillLeader(hosts []string, pids []int) (Killer, error) {
+	if len(hosts) != len(pids) {
+		return nil, fmt.Errorf("to kill the leader each server's pid is needed, in their order: "+
+			"%d servers, %d pids", len(hosts), len(pids))
+	}
+	return func(ctx context.Context) (string, error) {
+		i, err := Leader(ctx, hosts)
+		if err != nil {
+			return "", err
+		}
+		return hosts[i], syscall.Kill(pids[i], syscall.SIGKILL)
+	}, nil
+}

@@ -1,0 +1,115 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Micros is a duration that JSON shows as a number of microseconds.
+type Micros time.Duration
+
+// MarshalJSON writes microseconds.
+func (m Micros) MarshalJSON() ([]byte, error) {
+	return json.Marshal(float64(m) / float64(time.Microsecond))
+}
+
+// UnmarshalJSON reads microseconds.
+func (m *Micros) UnmarshalJSON(b []byte) error {
+	var us float64
+	if err := json.Unmarshal(b, &us); err != nil {
+		return fmt.Errorf("a number of microseconds: %w", err)
+	}
+	*m = Micros(us * float64(time.Microsecond))
+	return nil
+}
+
+// Duration is what the rest of Go calls it.
+func (m Micros) Duration() time.Duration { return time.Duration(m) }
+
+// String is that of a time.Duration.
+func (m Micros) String() string { return time.Duration(m).String() }
+
+// Point is one of a curve of percentiles.
+type Point struct {
+	Percent float64 `json:"percent"`
+	At      Micros  `json:"us"`
+}
+
+// Latency sums up many durations.
+type Latency struct {
+	Count uint64  `json:"count"`
+	Mean  Micros  `json:"mean_us"`
+	P50   Micros  `json:"p50_us"`
+	P90   Micros  `json:"p90_us"`
+	P99   Micros  `json:"p99_us"`
+	P999  Micros  `json:"p99_9_us"`
+	P9999 Micros  `json:"p99_99_us"`
+	Max   Micros  `json:"max_us"`
+	Curve []Point `json:"curve,omitempty"`
+}
+
+// OpResult is what came of one operation.
+type OpResult struct {
+	Name string `json:"name"`
+	// PerSecond counts the answers within the measured time, errors left out.
+	PerSecond float64 `json:"per_second"`
+	// Latency is that of all requests sent (open loop: intended) within the
+	// measured time, also of those answered after it.
+	Latency Latency `json:"latency"`
+	// Errors counts the error codes among the answers.
+	Errors map[string]uint64 `json:"errors,omitempty"`
+}
+
+// Sample is one moment of a run.
+type Sample struct {
+	At        time.Duration `json:"at_ns"` // since the start of the measured time; below 0: warm-up
+	PerSecond float64       `json:"per_second"`
+	P50       Micros        `json:"p50_us"`
+	P99       Micros        `json:"p99_us"`
+	Max       Micros        `json:"max_us"`
+}
+
+// Process is what a process has used during the measured time.
+type Process struct {
+	PID        int           `json:"pid"`
+	CPU        time.Duration `json:"cpu_ns"`         // user and system
+	RSS        int64         `json:"rss_bytes"`      // at the end
+	PeakRSS    int64         `json:"peak_rss_bytes"` // largest since its start (VmHWM)
+	WriteBytes int64         `json:"write_bytes"`    // to storage
+	Ended      bool          `json:"ended,omitempty"`
+}
+
+// Result is what a run has measured. Its JSON is what zk-lite bench -o json
+// prints; durations are in the unit of their names.
+type Result struct {
+	Kind    string        `json:"kind"` // load, watch, sessions, failover or fill
+	Started time.Time     `json:"started"`
+	Config  Config        `json:"config"`
+	Elapsed time.Duration `json:"elapsed_ns"` // measured time
+	// Total is over all operations; Ops are in the order of the mix.
+	Total    OpResult   `json:"total"`
+	Ops      []OpResult `json:"ops,omitempty"`
+	Timeline []Sample   `json:"timeline,omitempty"`
+	// Unanswered requests were sent within the measured time and got no reply.
+	Unanswered uint64 `json:"unanswered"`
+	// Dropped is how many connections ended before the run did.
+	Dropped   int           `json:"dropped_connections"`
+	Servers   []Process     `json:"servers,omitempty"`
+	Generator time.Duration `json:"generator_cpu_ns"` // CPU of this process
+	Failover  *Outage       `json:"failover,omitempty"`
+}
+
+// CPUPerOp is the CPU time of all servers for one answered operation; 0 if it
+// was not measured.
+func (r *Result) CPUPerOp() time.Duration {
+	var cpu time.Duration
+	for _, p := range r.Servers {
+		cpu += p.CPU
+	}
+	n := r.Total.PerSecond * r.Elapsed.Seconds()
+	if n < 1 {
+		return 0
+	}
+	return time.Duration(float64(cpu) / n)
+}

@@ -1,0 +1,116 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Watch measures how long an event takes to its watchers: each of Connections
+// sessions leaves a data watch on one and the same znode, one more session
+// changes it, and when the last watcher has its event the next round begins.
+// The operations of the result are "event", the time from sending the change
+// to the arrival of each event, and "last event", to that of the last one of
+// each round. Rounds last as long as the load.
+func Watch(ctx context.Context, cfg Config) (*Result, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	keys := newKeySpace(cfg.Prefix, 1)
+	cfg.Keys, cfg.Mix = 1, Mix{{event, 1}, {lastEvent, 1}}
+	data := value(cfg.Seed, cfg.ValueSize)
+	if err := asAdmin(ctx, &cfg, func(c *conn) error { return keys.build(ctx, c, data) }); err != nil {
+		return nil, err
+	}
+	res, err := watchRounds(ctx, &cfg, keys.paths[0], data)
+	return res, errors.Join(err, cleanUp(ctx, &cfg, keys))
+}
+
+func watchRounds(ctx context.Context, cfg *Config, path string, data []byte) (*Result, error) {
+	conns, err := connectAll(ctx, cfg.Hosts, cfg.Connections+1, cfg.SessionTimeout)
+	defer closeAll(conns)
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { closeSockets(conns) })()
+	res, err := measure(ctx, cfg, func(rec *Recorder, _ time.Time) []func() error {
+		f := &fanout{writer: conns[0], watchers: conns[1:], path: path, data: data, rec: rec}
+		return []func() error{f.run}
+	})
+	if res != nil {
+		res.Kind, res.Total = "watch", OpResult{Name: "events"}
+		if len(res.Ops) > 0 {
+			res.Total.PerSecond, res.Total.Latency = res.Ops[0].PerSecond, res.Ops[0].Latency
+		}
+	}
+	return res, err
+}
+
+// fanout is one znode, who changes it and who watches it.
+type fanout struct {
+	writer   *conn
+	watchers []*conn
+	path     string
+	data     []byte
+	rec      *Recorder
+}
+
+func (f *fanout) run() error {
+	for time.Now().Before(f.rec.Until()) {
+		if err := f.round(); err != nil {
+			f.rec.Dropped()
+			return err
+		}
+	}
+	return nil
+}
+
+// round arms all watches, changes the znode and waits for the last event.
+func (f *fanout) round() error {
+	var armed, told sync.WaitGroup
+	errs := make([]error, len(f.watchers))
+	arrived := make([]time.Time, len(f.watchers))
+	armed.Add(len(f.watchers))
+	for i, c := range f.watchers {
+		told.Go(func() {
+			c.nc.SetReadDeadline(time.Now().Add(drainTimeout))
+			_, errs[i] = c.do(wire.OpGetData, &wire.GetDataRequest{Path: f.path, Watch: true})
+			armed.Done()
+			if errs[i] == nil {
+				arrived[i], errs[i] = c.notification()
+			}
+		})
+	}
+	armed.Wait()
+	start := time.Now()
+	_, err := f.writer.do(wire.OpSetData,
+		&wire.SetDataRequest{Path: f.path, Data: f.data, Version: znode.AnyVersion})
+	told.Wait()
+	if err = errors.Join(err, errors.Join(errs...)); err != nil {
+		return fmt.Errorf("a round of watches: %w", err)
+	}
+	last := start
+	for i, at := range arrived {
+		f.rec.Answer(i, event, start, at)
+		if at.After(last) {
+			last = at
+		}
+	}
+	f.rec.Answer(0, lastEvent, start, last)
+	return nil
+}
+
+// notification waits for one and returns when it came.
+func (c *conn) notification() (time.Time, error) {
+	a, err := c.read()
+	now := time.Now()
+	if err == nil && a.Xid != wire.XidNotification {
+		err = fmt.Errorf("a reply to xid %s where an event was due", a.Xid)
+	}
+	return now, err
+}

@@ -1,0 +1,244 @@
+package load
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// burstBytes is how much a connection may have under way and still be
+	// served by one goroutine that writes all before it reads: well below what
+	// the sockets of both sides buffer, so that the write never waits for a
+	// server that waits for its replies to be read.
+	burstBytes = 64 << 10
+	// flushBytes is how much a writer gathers before it sends though more is due.
+	flushBytes = 16 << 10
+	// drainTimeout is how long the replies to the last requests may take.
+	drainTimeout = 10 * time.Second
+)
+
+// worker is one connection and what it does.
+type worker struct {
+	id       int
+	conn     *conn
+	requests *requester
+	inFlight int
+	rec      *Recorder
+	timeout  time.Duration // of the session
+	// pace is the open loop's; nil in a closed loop.
+	pace *pace
+}
+
+// run sends until the end of the measured time and takes the last replies.
+func (w *worker) run() error {
+	var err error
+	if w.pace == nil && w.requests.windowBytes(w.inFlight) <= burstBytes {
+		err = w.burst()
+	} else {
+		err = w.split()
+	}
+	if err != nil {
+		w.rec.Dropped()
+		return fmt.Errorf("connection %d: %w", w.id, err)
+	}
+	return nil
+}
+
+// burst is a closed loop in one goroutine: fill the window, write it with one
+// call, take whatever replies have come together, fill the window again.
+func (w *worker) burst() error {
+	var (
+		b       []byte
+		window  = make([]sent, w.inFlight) // a ring
+		first   int                        // of the oldest
+		pending int
+		now     = time.Now()
+		s       sent
+	)
+	defer func() {
+		for i := range pending {
+			w.rec.Unanswered(window[(first+i)%len(window)].start)
+		}
+	}()
+	w.conn.nc.SetReadDeadline(w.rec.Until().Add(drainTimeout))
+	for {
+		b = b[:0]
+		for ; pending < w.inFlight && now.Before(w.rec.Until()); pending++ {
+			b, s = w.requests.append(w.conn, b, now)
+			window[(first+pending)%len(window)] = s
+		}
+		if len(b) > 0 {
+			if _, err := w.conn.nc.Write(b); err != nil {
+				return err
+			}
+		}
+		if pending == 0 {
+			return nil
+		}
+		for came := false; pending > 0 && (!came || w.conn.ready()); came = true {
+			a, err := w.conn.read()
+			if err != nil {
+				return err
+			}
+			if !came {
+				now = time.Now()
+			}
+			w.answer(&window[first], &a, now)
+			first = (first + 1) % len(window)
+			pending--
+		}
+	}
+}
+
+// answer records one reply.
+func (w *worker) answer(s *sent, a *reply, now time.Time) {
+	if a.Err != 0 {
+		w.rec.Error(s.op, a.Err.Err())
+		return
+	}
+	if s.op == Multi {
+		if err := multiError(a.body); err != nil {
+			w.rec.Error(s.op, err)
+			return
+		}
+	}
+	w.requests.done(s)
+	w.rec.Answer(w.id, s.op, s.start, now)
+}
+
+// split is a loop of two goroutines: this one reads, the other writes.
+func (w *worker) split() error {
+	l := &lane{window: make(chan sent, w.inFlight), slots: make(chan struct{}, w.inFlight),
+		stop: make(chan struct{})}
+	written := make(chan error, 1)
+	go func() {
+		defer close(l.window)
+		written <- w.write(l)
+	}()
+	w.conn.nc.SetReadDeadline(w.rec.Until().Add(drainTimeout))
+	err := w.take(l)
+	close(l.stop)
+	if err != nil {
+		w.conn.nc.SetWriteDeadline(time.Now()) // the writer may wait for a server that is gone
+	}
+	for s := range l.window {
+		w.rec.Unanswered(s.start)
+	}
+	if writeErr := <-written; err == nil {
+		err = writeErr
+	}
+	return err
+}
+
+// lane joins the reader and the writer of a connection.
+type lane struct {
+	window chan sent     // what was sent, in order; has room for every slot
+	slots  chan struct{} // one for each request without a reply
+	stop   chan struct{} // closed when the reader has ended
+	b      []byte        // the writer's: appended and not yet sent
+}
+
+// take reads replies until the window is closed and empty.
+func (w *worker) take(l *lane) error {
+	var now time.Time
+	for s := range l.window {
+		waits := !w.conn.ready()
+		a, err := w.conn.read()
+		if err != nil {
+			w.rec.Unanswered(s.start)
+			return err
+		}
+		if waits || now.IsZero() {
+			now = time.Now()
+		}
+		w.answer(&s, &a, now)
+		<-l.slots
+	}
+	return nil
+}
+
+// write sends until the end: at its pace, or as fast as the window lets it.
+func (w *worker) write(l *lane) error {
+	for k := 0; ; k++ {
+		var start time.Time
+		if w.pace != nil {
+			start = w.pace.at(k)
+			if !start.Before(w.rec.Until()) {
+				return w.flush(l)
+			}
+			if err := w.await(l, k); err != nil {
+				return err
+			}
+			start = w.pace.start(k)
+		}
+		if goOn, err := w.enter(l); !goOn {
+			return err
+		}
+		if w.pace == nil {
+			if start = time.Now(); !start.Before(w.rec.Until()) {
+				return w.flush(l)
+			}
+		}
+		var s sent
+		l.b, s = w.requests.append(w.conn, l.b, start)
+		l.window <- s
+		if len(l.b) >= flushBytes {
+			if err := w.flush(l); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// enter takes a slot of the window; if there is none, what is due is sent
+// before it waits for one. It reports false when the reader has ended.
+func (w *worker) enter(l *lane) (bool, error) {
+	select {
+	case l.slots <- struct{}{}:
+		return true, nil
+	default:
+	}
+	if err := w.flush(l); err != nil {
+		return false, err
+	}
+	select {
+	case l.slots <- struct{}{}:
+		return true, nil
+	case <-l.stop:
+		return false, nil
+	}
+}
+
+func (w *worker) flush(l *lane) error {
+	if len(l.b) == 0 {
+		return nil
+	}
+	_, err := w.conn.nc.Write(l.b)
+	l.b = l.b[:0]
+	return err
+}
+
+// pingsATimeout is how often a session that has nothing to say is kept alive.
+const pingsATimeout = 3
+
+// await sends what is due and sleeps until request k is.
+func (w *worker) await(l *lane, k int) error {
+	if w.pace.left(k) <= 0 {
+		return nil
+	}
+	if err := w.flush(l); err != nil {
+		return err
+	}
+	for left := w.pace.left(k); left > 0; left = w.pace.left(k) {
+		step := min(left, w.timeout/pingsATimeout)
+		if !w.pace.sleep(step, l.stop) {
+			return nil // the reader's error says why
+		}
+		if step < left {
+			if _, err := w.conn.nc.Write(w.conn.appendPing(nil)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
