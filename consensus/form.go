@@ -35,16 +35,33 @@ import (
 
 // Control messages: a line of JSON each way on a control connection.
 type controlRequest struct {
-	Op       string `json:"op"` // "who" or "form"
-	Ensemble string `json:"ensemble,omitempty"`
+	Op       string         `json:"op"` // "who", "form", or one of members.go
+	From     state.ServerID `json:"from,omitempty"`
+	Ensemble string         `json:"ensemble,omitempty"`
+	Server   state.ServerID `json:"server,omitempty"` // whom the request is about
+	Force    bool           `json:"force,omitempty"`
 }
 
 type controlReply struct {
 	Server   state.ServerID `json:"server"`
 	Ensemble string         `json:"ensemble,omitempty"` // empty: fresh
 	Forming  bool           `json:"forming,omitempty"`
+	Standing standing       `json:"standing,omitempty"` // of From, in raft's configuration
+	Applied  uint64         `json:"applied,omitempty"`  // index
 	Error    string         `json:"error,omitempty"`
+	// Why Error, if the asker does something about it.
+	NotLeader bool `json:"not_leader,omitempty"`
+	TooFew    bool `json:"too_few,omitempty"`
 }
+
+// standing is what a server is in raft's configuration.
+type standing string
+
+const (
+	standsOutside standing = ""
+	standsVoter   standing = "voter"
+	standsOther   standing = "nonvoter"
+)
 
 const (
 	controlTimeout = 3 * time.Second
@@ -109,9 +126,16 @@ func (n *Node) formRound(former bool) (*Identity, string, error) {
 			if err != nil {
 				return nil, "", fmt.Errorf("server %d: %w", s.ID, err)
 			}
-			if !n.cfg.self().Voter { // an observer acknowledges nothing that counts
-				id, err := n.become(ensemble, false)
+			if !n.cfg.self().Voter || reply.Standing == standsOther {
+				// Who does not vote has acknowledged nothing that counts.
+				id, err := n.enter(ensemble)
 				return &id, "", err
+			}
+			if reply.Standing == standsOutside {
+				all = false
+				waiting = fmt.Sprintf("to be added to ensemble %s, of which server %d is not a member",
+					reply.Ensemble, n.cfg.ID)
+				continue
 			}
 			if former || s.ID == n.cfg.lowestVoter() {
 				// The voter with the lowest id strikes "forming" last.
@@ -135,14 +159,19 @@ func newEnsemble() (id [16]byte) {
 	return id
 }
 
-// become notes that this server belongs to an ensemble and gives raft its
-// first configuration.
+// enter notes that this server belongs to an ensemble that exists. Raft's
+// configuration comes with the log.
+func (n *Node) enter(ensemble [16]byte) (Identity, error) {
+	id := Identity{Ensemble: ensemble, Server: n.cfg.ID}
+	return id, n.cfg.Storage.Identity.Save(id)
+}
+
+// become notes that this server belongs to an ensemble that is being formed, and
+// gives raft its first configuration.
 func (n *Node) become(ensemble [16]byte, forming bool) (Identity, error) {
 	id := Identity{Ensemble: ensemble, Server: n.cfg.ID, Forming: forming}
-	if n.cfg.self().Voter {
-		if err := n.bootstrap(); err != nil {
-			return id, err
-		}
+	if err := n.bootstrap(); err != nil {
+		return id, err
 	}
 	return id, n.cfg.Storage.Identity.Save(id)
 }
@@ -259,6 +288,7 @@ func (n *Node) ask(to state.ServerID, req controlRequest) (controlReply, error) 
 	if err := conn.SetDeadline(time.Now().Add(controlTimeout)); err != nil {
 		return controlReply{}, err
 	}
+	req.From = n.cfg.ID
 	if err := json.NewEncoder(conn).Encode(req); err != nil {
 		return controlReply{}, err
 	}
@@ -305,10 +335,11 @@ func (n *Node) serveControl(conn net.Conn) {
 			reply.Error = err.Error()
 		}
 	default:
-		reply.Error = fmt.Sprintf("unknown request %q", req.Op)
+		n.serveMembers(&req, &reply)
 	}
 	if id := n.identity.Load(); id != nil {
 		reply.Ensemble, reply.Forming = fmt.Sprintf("%x", id.Ensemble), id.Forming
+		reply.Standing, reply.Applied = n.standing(req.From), n.applied.Load()
 	}
 	_ = json.NewEncoder(conn).Encode(reply)
 }

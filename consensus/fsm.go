@@ -18,7 +18,8 @@ type fsm struct {
 	machine *state.Machine
 	broken  bool // an entry could not be applied: nothing is any more
 
-	commands int // applied since the last snapshot was asked for
+	members  uint64 // machine.MembersChanged, when last looked at
+	commands int    // applied since the last snapshot was asked for
 	bytes    int
 }
 
@@ -41,6 +42,7 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 			f.n.fatal(fmt.Errorf("this server cannot apply the log any further: %w", err))
 		}
 	}
+	f.publishMembers()
 	if !f.broken {
 		f.n.applied.Store(f.machine.Index())
 		f.n.transport.Committed(f.machine.Index())
@@ -141,8 +143,20 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 		w.Lost()
 	}
 	f.n.outlive(m)
+	f.members = m.MembersChanged() + 1
+	f.publishMembers()
 	f.n.applied.Store(m.Index())
 	return nil
+}
+
+// publishMembers lets the node's other goroutines see what is known of the
+// servers.
+func (f *fsm) publishMembers() {
+	if now := f.machine.MembersChanged(); now != f.members {
+		f.members = now
+		members := f.machine.Members()
+		f.n.members.Store(&members)
+	}
 }
 
 // snapshot is a frozen state that raft writes out while applying goes on.

@@ -42,6 +42,7 @@ type Node struct {
 	streams      streams
 
 	identity     atomic.Pointer[Identity]
+	members      atomic.Pointer[map[state.ServerID]state.Member] // as applied here
 	applied      atomic.Uint64
 	contact      atomic.Int64 // now() when a leader was last known to lead; 0 never
 	transferring atomic.Int64 // when raft began to refuse entries for a transfer; 0 it does not
@@ -166,14 +167,22 @@ func (n *Node) closeNetwork() {
 	n.tasks.Wait()
 }
 
-// dial finds a server by its id in this server's own configuration.
+// dial finds a server by its id: where those said who added it to the running
+// ensemble, or in this server's own configuration.
 func (n *Node) dial(ctx context.Context, addr string) (net.Conn, error) {
+	if members := n.members.Load(); members != nil {
+		for id, m := range *members {
+			if addressOf(id) == addr && m.Addr != "" {
+				return n.cfg.Dial(ctx, m.Addr)
+			}
+		}
+	}
 	for _, s := range n.cfg.Servers {
 		if addressOf(s.ID) == addr {
 			return n.cfg.Dial(ctx, s.Addr)
 		}
 	}
-	return nil, fmt.Errorf("server %s is not in this server's configuration", addr)
+	return nil, fmt.Errorf("server %s is not in this server's configuration, and was not added to the ensemble", addr)
 }
 
 func (n *Node) formAndJoin() {
@@ -206,7 +215,7 @@ func (n *Node) join(id Identity) error {
 	}
 	close(n.ready)
 	for _, task := range []func(){
-		n.follow, n.rule, n.acceptStreams, n.takeSnapshots, n.exorcise, n.disk.watch,
+		n.follow, n.rule, n.acceptStreams, n.takeSnapshots, n.exorcise, n.disk.watch, n.promote,
 	} {
 		n.tasks.Go(task)
 	}

@@ -85,7 +85,7 @@ func (n *Node) Status() Status {
 }
 
 func (n *Node) voters() map[state.ServerID]bool {
-	voters := votersOf(n.raft.GetConfiguration().Configuration().Servers)
+	voters := n.configured()
 	for id, v := range voters {
 		if !v {
 			delete(voters, id)

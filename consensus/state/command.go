@@ -83,7 +83,12 @@ type Member struct {
 	Peer   string // host:port:port, as in zoo.cfg
 	Client string // host:port of the ZooKeeper port; may be empty
 	HTTP   string // host:port of the HTTP API; may be empty
-	Voter  bool   // filled in from the configuration
+	// Addr is the host:port by which the others reach the peer port of a server
+	// that was added to a running ensemble, and so is in nobody's file; empty for
+	// the others. It and Vote stay when the server publishes itself.
+	Addr  string
+	Vote  bool // is to vote as soon as it has caught up
+	Voter bool // filled in from the configuration
 }
 
 // Append encodes c.
@@ -126,7 +131,7 @@ func (c *Command) appendBody(b []byte) []byte {
 		return appendString(b, c.Path)
 	case OpMember:
 		b = appendUint(b, uint64(c.Member.ID))
-		return appendString(appendString(appendString(b, c.Member.Peer), c.Member.Client), c.Member.HTTP)
+		return c.Member.append(b)
 	}
 	return b
 }
@@ -199,7 +204,7 @@ func (c *Command) decodeBody(r *reader) {
 	case OpReap, OpCheckAbsent:
 		c.Path = r.string()
 	case OpMember:
-		c.Member = Member{ID: ServerID(r.uint()), Peer: r.string(), Client: r.string(), HTTP: r.string()}
+		c.Member = readMember(ServerID(r.uint()), r)
 	case OpSync, OpCloseSession:
 	default:
 		r.fail(fmt.Errorf("unknown operation %d", c.Op))

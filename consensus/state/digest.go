@@ -19,8 +19,7 @@ func (s *Snapshot) Digest() uint64 {
 		add(append(appendUint([]byte("voter"), uint64(id)), flag(v)))
 	}
 	for _, m := range s.members {
-		b := appendString(appendUint([]byte("member"), uint64(m.ID)), m.Peer)
-		add(append(appendString(appendString(b, m.Client), m.HTTP), flag(m.Voter)))
+		add(append(m.append(appendUint([]byte("member"), uint64(m.ID))), flag(m.Voter)))
 	}
 	for id, o := range s.origins {
 		add(appendUint(appendUint(appendUint([]byte("origin"), uint64(id)), o.incarnation), o.last))

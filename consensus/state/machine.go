@@ -20,6 +20,8 @@ type Machine struct {
 	index    uint64     // Raft index of the last entry applied
 	time     int64      // of the last entry, milliseconds since the epoch
 
+	membersChanged uint64 // not replicated
+
 	// Scratch of Apply.
 	command Command
 	txn     znode.Txn
@@ -155,9 +157,13 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 			return // decided by a leader that has been replaced, or too late
 		}
 	case OpMember:
+		if _, in := m.voters[c.Member.ID]; !in && len(m.voters) > 0 {
+			m.result.Code = znode.ErrBadArguments // it has been removed meanwhile
+			return
+		}
 		have := m.members[c.Member.ID]
 		have.Voter = false
-		if have == c.Member {
+		if c.Member = m.merged(c.Member); have == c.Member {
 			return // a server started again where it was
 		}
 	}
@@ -233,6 +239,7 @@ func (m *Machine) transact(c *Command, from ServerID) {
 		r.Code = m.tree.Reap(&m.txn, c.Path)
 	case OpMember:
 		m.members[c.Member.ID] = c.Member.clone()
+		m.membersChanged++
 		m.renderConfig()
 	default:
 		var out OpResult

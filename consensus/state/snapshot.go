@@ -121,8 +121,7 @@ func (s *Snapshot) appendHead(b []byte) []byte {
 	}
 	b = appendUint(b, uint64(len(s.members)))
 	for id, m := range s.members {
-		b = appendString(appendUint(b, uint64(id)), m.Peer)
-		b = append(appendString(appendString(b, m.Client), m.HTTP), flag(m.Voter))
+		b = append(m.append(appendUint(b, uint64(id))), flag(m.Voter))
 	}
 	b = appendUint(b, uint64(len(s.origins)))
 	for id, o := range s.origins {
@@ -271,8 +270,8 @@ func (m *Machine) readHead(b []byte) error {
 		id := ServerID(r.uint())
 		m.voters[id] = r.byte() == 1
 	}
-	for n := r.count(5); n > 0; n-- {
-		x := Member{ID: ServerID(r.uint()), Peer: r.string(), Client: r.string(), HTTP: r.string()}
+	for n := r.count(7); n > 0; n-- {
+		x := readMember(ServerID(r.uint()), &r)
 		x.Voter = r.byte() == 1
 		m.members[x.ID] = x.clone()
 	}

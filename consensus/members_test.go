@@ -1,0 +1,227 @@
+package consensus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// room makes a place for one more server, which only it has in its configuration.
+func (e *testEnsemble) room() int {
+	l, err := net.Listen("tcp", ownHost(e.t)+":0")
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer l.Close()
+	i := len(e.servers)
+	addr := l.Addr().String()
+	e.servers = append(slices.Clone(e.servers), Server{ID: state.ServerID(i + 1), Addr: addr, Voter: true})
+	e.net.mu.Lock()
+	e.net.addr[addr] = i
+	e.net.mu.Unlock()
+	e.nodes = append(e.nodes, &testNode{dir: e.t.TempDir(), fatal: make(chan error, 8)})
+	return i
+}
+
+func (e *testEnsemble) patience() context.Context {
+	ctx, cancel := context.WithTimeout(e.t.Context(), 30*time.Second)
+	e.t.Cleanup(cancel)
+	return ctx
+}
+
+func (e *testEnsemble) add(through, i int) {
+	e.t.Helper()
+	addr := e.servers[i].Addr
+	m := state.Member{ID: e.servers[i].ID, Peer: addr + ":0", Addr: addr, Vote: true}
+	if err := e.nodes[through].AddServer(e.patience(), m); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (e *testEnsemble) remove(through, i int, force bool) error {
+	return e.nodes[through].RemoveServer(e.patience(), e.servers[i].ID, force)
+}
+
+func (e *testEnsemble) waitVoters(want ...state.ServerID) {
+	e.t.Helper()
+	eventually(e.t, fmt.Sprint("voters ", want), func() bool {
+		for i, x := range e.nodes {
+			if x.Node == nil || !slices.Contains(want, e.servers[i].ID) {
+				continue
+			}
+			voters := x.voters()
+			for _, id := range want {
+				if !voters[id] {
+					return false
+				}
+			}
+			if len(voters) != len(want) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// A server joins, catches up and votes, and the old leader goes, while a client
+// writes: nothing is lost, nothing happens twice, and the newcomer counts.
+func TestEnsemble_GrowAndShrink_UnderLoad(t *testing.T) {
+	e := newTestEnsemble(t, 3, nil)
+	leader := e.leader()
+	e.must(leader, "/load")
+	through := (leader + 1) % 3
+	stop := make(chan struct{})
+	var load sync.WaitGroup
+	written := 0
+	load.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			path := fmt.Sprint("/load/", written)
+			o := e.await(path, e.propose(through, create(path)))
+			if o.lost || o.Code != znode.OK {
+				t.Errorf("%s: lost %v, %v", path, o.lost, o.Code)
+				return
+			}
+			written++
+		}
+	})
+	newcomer := e.room()
+	e.add(through, newcomer) // before it runs
+	e.mustStart(newcomer)
+	e.waitVoters(1, 2, 3, 4)
+	e.add(through, newcomer) // again: harmless
+	if err := e.remove(through, leader, false); err != nil {
+		t.Fatal(err)
+	}
+	stay := []state.ServerID{1, 2, 3, 4}
+	stay = slices.Delete(stay, leader, leader+1)
+	e.waitVoters(stay...)
+	close(stop)
+	load.Wait()
+	e.stop(leader)
+	e.must(newcomer, "/through-the-newcomer")
+	e.agree()
+	if !e.nodes[newcomer].handler.exists(fmt.Sprint("/load/", written-1)) {
+		t.Error("the newcomer lacks what was written")
+	}
+	// With the newcomer two of three are enough.
+	third := 3 - leader - through
+	e.crash(third)
+	e.must(through, "/two-of-three")
+	e.mustStart(third)
+	e.mustStart(leader) // removed: it neither serves nor disturbs
+	e.must(newcomer, "/undisturbed")
+	if s := e.nodes[leader].Status(); s.Role == RoleLeader {
+		t.Errorf("the removed server: %+v", s)
+	}
+}
+
+// A server that was started before it is added waits, and its restart needs
+// nobody's configuration but its own.
+func TestEnsemble_AddServer_ThatIsWaiting(t *testing.T) {
+	e := newTestEnsemble(t, 3, nil)
+	e.leader()
+	newcomer := e.room()
+	e.mustStart(newcomer)
+	select {
+	case <-e.nodes[newcomer].Ready():
+		t.Fatal("it takes part although nobody has added it")
+	case err := <-e.nodes[newcomer].fatal:
+		t.Fatal(err)
+	case <-time.After(2 * testElection):
+	}
+	e.add(0, newcomer)
+	<-e.nodes[newcomer].Ready()
+	e.waitVoters(1, 2, 3, 4)
+	e.must(newcomer, "/a")
+	e.stop(newcomer)
+	e.mustStart(newcomer)
+	e.must(newcomer, "/b")
+	for i := range 3 { // they learn its address from their disks
+		e.stop(i)
+	}
+	for i := range 3 {
+		e.mustStart(i)
+	}
+	e.must(newcomer, "/c")
+	e.agree()
+	if m := e.nodes[0].Members()[4]; m.Addr != e.servers[newcomer].Addr || !m.Voter {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A server whose disk was lost cannot vote again, but can be removed and added.
+func TestEnsemble_WipedServer_RemovedAndAdded(t *testing.T) {
+	e := newTestEnsemble(t, 3, nil)
+	e.waitFormed()
+	lost := (e.leader() + 1) % 3
+	through := (lost + 1) % 3
+	e.must(through, "/a")
+	e.stop(lost)
+	e.wipe(lost)
+	if err := e.remove(through, lost, false); err != nil {
+		t.Fatal(err)
+	}
+	e.mustStart(lost)
+	e.add(through, lost)
+	e.waitVoters(1, 2, 3)
+	e.must(lost, "/b")
+	e.agree()
+}
+
+func TestNode_RemoveServer_KeepsAMajority(t *testing.T) {
+	e := newTestEnsemble(t, 3, nil)
+	leader := e.leader()
+	down, up := (leader+1)%3, (leader+2)%3
+	if err := e.nodes[leader].RemoveServer(e.patience(), 9, false); !errors.Is(err, ErrNoMember) {
+		t.Errorf("removing a stranger: %v", err)
+	}
+	if err := e.nodes[up].TransferTo(e.patience(), 9); !errors.Is(err, ErrNoMember) {
+		t.Errorf("a stranger as leader: %v", err)
+	}
+	e.must(leader, "/a")
+	e.crash(down)
+	eventually(t, "the leader to see it", func() bool { return e.nodes[leader].Status().Followers == 1 })
+	for _, through := range []int{leader, up} {
+		if err := e.remove(through, up, false); !errors.Is(err, ErrTooFew) {
+			t.Errorf("removing one of two that are left: %v", err)
+		}
+	}
+	if err := e.remove(up, down, false); err != nil {
+		t.Fatal(err)
+	}
+	e.waitVoters(e.servers[leader].ID, e.servers[up].ID)
+	e.must(up, "/b")
+	if err := e.nodes[up].TransferTo(e.patience(), e.servers[up].ID); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new leader", func() bool { return e.nodes[up].Status().Role == RoleLeader })
+	e.must(leader, "/c")
+}
+
+func TestNode_AddServer_RefusesNonsense(t *testing.T) {
+	e := newTestEnsemble(t, 1, nil)
+	e.leader()
+	if err := e.nodes[0].AddServer(t.Context(), state.Member{ID: 2, Addr: "x:1"}); !errors.Is(err, ErrStandalone) {
+		t.Errorf("a lone server: %v", err)
+	}
+	three := newTestEnsemble(t, 3, nil)
+	three.leader()
+	for _, m := range []state.Member{{ID: 0, Addr: "x:1"}, {ID: 255, Addr: "x:1"}, {ID: 4}} {
+		if err := three.nodes[0].AddServer(t.Context(), m); err == nil {
+			t.Errorf("%+v was added", m)
+		}
+	}
+}
