@@ -2,16 +2,18 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/gorilla/mux"
-
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // Server is what the door needs of *server.Server.
@@ -19,12 +21,28 @@ type Server interface {
 	Status() server.Status
 	Serving() bool
 	Config() server.Config
+
+	Look(visit func(v *server.View))
+	Do(ctx context.Context, c *state.Command) (state.Result, error)
+	Barrier(ctx context.Context) error
+	Authenticate(credentials string) []znode.ID
+
+	NewSession(timeout time.Duration) *state.Command
+	CheckSession(id znode.SessionID, p session.Password) (timeout time.Duration, ok bool)
+	Heard(id znode.SessionID)
+	SessionEnd(id znode.SessionID) (done <-chan struct{}, cancel func())
+
+	FollowAll(filters []server.Filter, after server.Position) (*server.Stream, error)
 }
 
 // Config is what a Door is made of.
 type Config struct {
 	Version string // zk-lite's own
 	Logger  *slog.Logger
+	// Origins are the web origins besides the server's own that may call, such as
+	// "https://console.example.com"; "*" is all of them.
+	Origins []string
+	MaxBody int // bytes of a znode's data in a request; 0: defaultMaxBody
 }
 
 // Door serves HTTP.
@@ -32,24 +50,60 @@ type Door struct {
 	srv  Server
 	cfg  Config
 	http *http.Server
+	docs documents
+
+	writes atomic.Int64 // on their way, at most maxWrites
+	bodies atomic.Int64 // bytes held of requests' bodies, at most maxBodies
+
+	stopping context.Context // ends when Shutdown begins
+	stop     context.CancelFunc
+
+	mu      sync.Mutex     // protects the field below
+	streams map[string]int // address → open streams and long polls, never 0
+	open    int            // their sum
 }
 
-// Bounds of what a client may send and how long it may take.
+// Bounds of what clients may send, of how long it may take, and of what they may
+// hold here.
 const (
-	headerTimeout = 10 * time.Second
-	headerBytes   = 64 << 10
+	headerTimeout  = 10 * time.Second // for the request line and headers
+	headerBytes    = 64 << 10
+	idleTimeout    = 2 * time.Minute
+	bodyTimeout    = 30 * time.Second
+	requestTimeout = 10 * time.Second // for all but streams and long polls
+	writeTimeout   = 30 * time.Second // for a client to take what it is sent
+
+	// defaultMaxBody is jute.maxbuffer's default, so that what one door stores
+	// the other can deliver.
+	defaultMaxBody = 1<<20 - 1
+	// multiFactor is how much larger than one znode's data a transaction may be:
+	// room for some znodes, and for base64.
+	multiFactor = 4
+	// maxBodies bounds the memory of all requests' bodies together.
+	maxBodies = 256 << 20
+	// maxWrites is below what consensus takes before it makes callers wait, so
+	// that a client is told rather than kept.
+	maxWrites = 8192
+
+	// maxStreams and maxStreamsPerAddress bound what waits: about 30 KB each.
+	maxStreams           = 10_000
+	maxStreamsPerAddress = 2_000
 )
 
 // New returns a Door that is not served yet.
 func New(srv Server, cfg Config) *Door {
-	d := &Door{srv: srv, cfg: cfg}
-	r := mux.NewRouter()
-	r.HandleFunc("/livez", d.livez).Methods(http.MethodGet, http.MethodHead)
-	r.HandleFunc("/readyz", d.readyz).Methods(http.MethodGet, http.MethodHead)
-	d.http = &http.Server{
-		Handler: r, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes,
-		IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+	if cfg.MaxBody <= 0 {
+		cfg.MaxBody = defaultMaxBody
 	}
+	d := &Door{srv: srv, cfg: cfg, streams: map[string]int{}}
+	d.stopping, d.stop = context.WithCancel(context.Background())
+	d.docs = buildDocuments(cfg.Version)
+	d.http = &http.Server{
+		Handler: d.router(), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes,
+		IdleTimeout: idleTimeout, ConnContext: withConn,
+		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+	}
+	d.http.RegisterOnShutdown(d.stop)
 	return d
 }
 
@@ -61,31 +115,13 @@ func (d *Door) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown stops accepting and waits for requests in progress until ctx ends.
+// Shutdown stops accepting, ends streams and long polls, and waits for requests in
+// progress until ctx ends.
 func (d *Door) Shutdown(ctx context.Context) error { return d.http.Shutdown(ctx) }
 
-// livez says that the process answers.
-func (d *Door) livez(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, map[string]any{"status": "ok", "version": d.cfg.Version})
-}
+// connKey is where a request's context has its net.Conn.
+type connKey struct{}
 
-// readyz says whether this server serves clients: whether it knows of a leader
-// with a majority.
-func (d *Door) readyz(w http.ResponseWriter, _ *http.Request) {
-	s := d.srv.Status()
-	body := map[string]any{
-		"status": "ok", "server": d.srv.Config().ID, "role": s.Role, "leader": s.Leader, "term": s.Term,
-	}
-	code := http.StatusOK
-	if !d.srv.Serving() {
-		code, body["status"] = http.StatusServiceUnavailable, "no leader with a majority is known"
-		w.Header().Set("Retry-After", "1")
-	}
-	answer(w, code, body)
-}
-
-func answer(w http.ResponseWriter, code int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // the client has gone
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
 }

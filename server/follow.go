@@ -103,7 +103,7 @@ const (
 // ErrTooOld. A quiet one is never late. A Stream belongs to one goroutine.
 type Stream struct {
 	srv     *Server
-	filter  Filter
+	filters []Filter
 	watcher *watch.Watcher
 	wake    chan struct{} // capacity 1
 
@@ -122,7 +122,14 @@ type Stream struct {
 // server has not reached yet is waited for. The error is ErrTooOld, or says that
 // there are too many streams. Close the stream.
 func (s *Server) Follow(f Filter, after Position) (*Stream, error) {
-	st := &Stream{srv: s, filter: f, after: after, wake: make(chan struct{}, 1)}
+	return s.FollowAll([]Filter{f}, after)
+}
+
+// FollowAll is Follow for several filters at once, in one order. What several of
+// them match is reported once. A Position of such a stream is one for the same
+// filters.
+func (s *Server) FollowAll(filters []Filter, after Position) (*Stream, error) {
+	st := &Stream{srv: s, filters: filters, after: after, wake: make(chan struct{}, 1)}
 	st.watcher = s.followers.NewWatcher(st)
 	s.mu.Lock()
 	s.streams[st] = struct{}{}
@@ -131,7 +138,13 @@ func (s *Server) Follow(f Filter, after Position) (*Stream, error) {
 	if after.Part > 0 {
 		st.seen-- // its other changes are still to be reported
 	}
-	err := s.followers.Add(st.watcher, f.Path, f.mode())
+	var err error
+	for i := range filters {
+		f := &filters[i]
+		if err = s.followers.Add(st.watcher, f.Path, f.mode()); err != nil {
+			break
+		}
+	}
 	s.Look(func(*View) {
 		st.life = s.changes.life
 		if err == nil && st.seen < s.changes.floor {
@@ -218,9 +231,7 @@ func (st *Stream) look() (found []Change, more bool, err error) {
 				break
 			}
 			st.seen = max(st.seen, e.Zxid)
-			if typ, path, ok := st.filter.match(e); ok {
-				found = st.report(found, e.Zxid, Change{Type: typ, Path: path})
-			}
+			found = st.match(found, e)
 		}
 		st.first, more = n, n < r.total
 		if st.todo = more; !more {
@@ -228,6 +239,24 @@ func (st *Stream) look() (found []Change, more bool, err error) {
 		}
 	})
 	return found, more, err
+}
+
+// match adds to found what an edit means to the filters, each type and path once.
+func (st *Stream) match(found []Change, e *znode.Event) []Change {
+	var own, children bool // an edit has two meanings at most
+	for i := range st.filters {
+		typ, path, ok := st.filters[i].match(e)
+		had := &own
+		if typ == znode.EventChildrenChanged {
+			had = &children
+		}
+		if !ok || *had {
+			continue
+		}
+		*had = true
+		found = st.report(found, e.Zxid, Change{Type: typ, Path: path})
+	}
+	return found
 }
 
 // report adds a match to found, unless the client has had it. The last change of

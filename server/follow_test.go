@@ -253,3 +253,43 @@ func TestServer_SessionWithoutConnection(t *testing.T) {
 		}
 	})
 }
+
+// Several filters are one stream: in one order, nothing twice, resumable anywhere.
+func TestStream_SeveralFilters_OneOrder(t *testing.T) {
+	k := newKit(t, nil)
+	filters := []Filter{
+		{Path: "/a", Kind: KindChildren}, {Path: "/a", Kind: KindPersistent},
+		{Path: "/a/b", Kind: KindExists}, {Path: "/c", Kind: KindRecursive},
+	}
+	waiting, err := k.srv.FollowAll(filters, Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(waiting.Close)
+	multi := &state.Command{Op: state.OpMulti, Ops: []state.Command{
+		*made("/a/b"), *made("/c"), *changed("/a/b"), *made("/c/d"),
+	}}
+	k.do(made("/a"), multi, changed("/a"), gone("/a/b"))
+	want := []string{
+		"NodeCreated /a", "NodeChildrenChanged /a", "NodeCreated /a/b", "NodeCreated /c",
+		"NodeDataChanged /a/b", "NodeCreated /c/d", "NodeDataChanged /a", "NodeChildrenChanged /a",
+		"NodeDeleted /a/b",
+	}
+	changes, err := waiting.Next(t.Context())
+	if err != nil || len(changes) != len(want) {
+		t.Fatal(changes, err)
+	}
+	for i, c := range changes {
+		if got := fmt.Sprint(c.Type, " ", c.Path); got != want[i] {
+			t.Errorf("change %d: %s, want %s", i, got, want[i])
+		}
+		st, err := k.srv.FollowAll(filters, c.At)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := k.read(st); !slices.Equal(got, want[i+1:]) {
+			t.Errorf("after %+v: %q, want %q", c, got, want[i+1:])
+		}
+		st.Close()
+	}
+}

@@ -147,10 +147,13 @@ func (r *request) end(b []byte) {
 	r.done()
 }
 
-// fail replies with a code. UNIMPLEMENTED for a whole request type ends the
-// connection (UnimplementedRequestProcessor).
+// fail replies with a code. UNIMPLEMENTED for a whole request type carries no
+// zxid, which is -1, and ends the connection (UnimplementedRequestProcessor).
 func (r *request) fail(zxid znode.Zxid, code znode.Error) {
 	c, final := r.c, code == znode.ErrUnimplemented && !r.op.ClientRequest()
+	if final {
+		zxid = -1
+	}
 	if b, ok := r.begin(zxid, code); ok {
 		r.end(b)
 	}

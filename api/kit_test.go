@@ -1,0 +1,333 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/node"
+)
+
+// ensemble is servers in this process, each with its HTTP door.
+type ensemble struct {
+	settings []config.Settings
+	nodes    []*node.Node // nil: stopped
+	doors    []*api.Door  // not nil: in place of the node's own
+	urls     []string
+}
+
+// shared is an ensemble of three for tests that stop none of its servers.
+var shared = sync.OnceValue(func() *ensemble { return newEnsemble(panics{}, 3) })
+
+// sharedDir is where it has its data.
+var sharedDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "api")
+	if err != nil {
+		panic(err)
+	}
+	sharedDir = dir
+	code := m.Run()
+	if code == 0 && os.Getenv("API_SHARED_UNUSED") == "" {
+		code = checkCoverage()
+	}
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// fataler is the part of testing.TB that the ensemble needs.
+type fataler interface {
+	Helper()
+	Fatal(...any)
+	TempDir() string
+}
+
+// panics stands in for a test where there is none.
+type panics struct{}
+
+func (panics) Helper()           {}
+func (panics) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+func (panics) TempDir() string   { return sharedDir }
+
+func newEnsemble(tb fataler, n int) *ensemble {
+	tb.Helper()
+	e := &ensemble{nodes: make([]*node.Node, n), doors: make([]*api.Door, n), urls: make([]string, n)}
+	ports := freePorts(tb, 4*n)
+	var servers []config.Server
+	for i := range n {
+		p := ports[4*i:]
+		servers = append(servers, config.Server{
+			ID: i + 1, Host: "127.0.0.1", PeerPort: p[0], ElectionPort: p[1],
+			Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: p[2],
+		})
+	}
+	dir := tb.TempDir()
+	for i := range n {
+		s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
+		if err != nil {
+			tb.Fatal(err)
+		}
+		s.MyID = i + 1
+		s.DataDir = filepath.Join(dir, fmt.Sprintf("server-%d", i+1))
+		s.DataLogDir = s.DataDir
+		s.ClientPortAddress, s.ClientPort = "127.0.0.1", ports[4*i+2]
+		s.AdminAddress, s.AdminPort = "127.0.0.1", ports[4*i+3]
+		s.TickTime = 100 * time.Millisecond
+		s.SyncLimit = 25
+		s.MinSessionTimeout, s.MaxSessionTimeout = time.Second, time.Minute
+		s.ExtendedTypes, s.EnforceQuota = true, true
+		s.SuperDigest = superDigest
+		s.Standalone = n == 1
+		if n > 1 {
+			s.Servers = servers
+		}
+		e.settings = append(e.settings, s)
+		e.urls[i] = fmt.Sprintf("http://127.0.0.1:%d", s.AdminPort)
+	}
+	for i := range n {
+		e.start(tb, i)
+	}
+	for i := range n {
+		e.waitReady(tb, i)
+	}
+	return e
+}
+
+// superDigest is that of super:secret.
+const superDigest = "super:" + "lK75jTNcA+U9vtVEw5vB51mj/w4="
+
+func (e *ensemble) start(tb fataler, i int) {
+	tb.Helper()
+	n, err := node.Open(node.Options{
+		Settings: e.settings[i], Version: "test", Logger: slog.New(slog.DiscardHandler),
+		Fatal: func(err error) { panic(err) },
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	e.nodes[i] = n
+}
+
+func (e *ensemble) waitReady(tb fataler, i int) {
+	tb.Helper()
+	eventually(tb, e.urls[i]+" is ready", func() bool {
+		r, err := http.Get(e.urls[i] + "/readyz")
+		if err != nil {
+			return false
+		}
+		r.Body.Close()
+		return r.StatusCode == http.StatusOK
+	})
+}
+
+func (e *ensemble) stop(i int) {
+	if e.nodes[i] != nil {
+		_ = e.nodes[i].Close()
+		e.nodes[i] = nil
+	}
+}
+
+// fresh is an ensemble of the test's own.
+func fresh(t *testing.T, n int) *ensemble {
+	t.Helper()
+	e := newEnsemble(t, n)
+	t.Cleanup(func() {
+		for i := range e.nodes {
+			e.stop(i)
+		}
+	})
+	return e
+}
+
+func eventually(tb fataler, what string, condition func() bool) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(3 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tb.Fatal("it does not become true that ", what)
+		}
+	}
+}
+
+func freePorts(tb fataler, n int) (ports []int) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// client sends requests to one server and checks every answer against the OpenAPI
+// document.
+type client struct {
+	testing.TB
+	url     string
+	headers []string // "Name: value", of every request
+}
+
+func newClient(tb testing.TB, url string) *client { return &client{TB: tb, url: url} }
+
+// with is the client with more headers.
+func (c *client) with(headers ...string) *client {
+	more := append(c.headers[:len(c.headers):len(c.headers)], headers...)
+	return &client{TB: c.TB, url: c.url, headers: more}
+}
+
+// at is the client at another server.
+func (c *client) at(url string) *client { return &client{c.TB, url, c.headers} }
+
+type answer struct {
+	testing.TB
+	what   string
+	status int
+	header http.Header
+	body   []byte
+	json   map[string]any
+}
+
+func (c *client) request(method, target, body string) *http.Request {
+	c.Helper()
+	req, err := http.NewRequestWithContext(c.Context(), method, c.url+target, strings.NewReader(body))
+	if err != nil {
+		c.Fatal(err)
+	}
+	for _, h := range c.headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Add(name, value)
+	}
+	return req
+}
+
+// do sends a request and reads the answer.
+func (c *client) do(method, target string, body ...string) *answer {
+	c.Helper()
+	req := c.request(method, target, strings.Join(body, ""))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.Fatalf("%s %s: %v", method, target, err)
+	}
+	defer resp.Body.Close()
+	a := &answer{TB: c.TB, what: method + " " + target, status: resp.StatusCode, header: resp.Header}
+	if a.body, err = io.ReadAll(resp.Body); err != nil {
+		c.Fatalf("%s: %v", a.what, err)
+	}
+	if strings.Contains(resp.Header.Get("Content-Type"), "json") && len(a.body) > 0 {
+		if err := json.Unmarshal(a.body, &a.json); err != nil {
+			c.Fatalf("%s: %v in %q", a.what, err, a.body)
+		}
+	}
+	if err := validate(req, resp, a.body); err != nil {
+		c.Errorf("%s: %d %s\ndiffers from the OpenAPI document: %v", a.what, a.status, a.body, err)
+	}
+	return a
+}
+
+func (c *client) get(target string) *answer { c.Helper(); return c.do("GET", target) }
+func (c *client) put(target, body string) *answer {
+	c.Helper()
+	return c.do("PUT", target, body)
+}
+func (c *client) post(target, body string) *answer {
+	c.Helper()
+	return c.do("POST", target, body)
+}
+func (c *client) delete(target string) *answer { c.Helper(); return c.do("DELETE", target) }
+
+// is checks the status.
+func (a *answer) is(status int) *answer {
+	a.Helper()
+	if a.status != status {
+		a.Fatalf("%s: %d, want %d: %s", a.what, a.status, status, a.body)
+	}
+	return a
+}
+
+// problem checks the status and ZooKeeper's name of a problem.
+func (a *answer) problem(status int, name string) *answer {
+	a.Helper()
+	a.is(status)
+	if got, _ := a.json["error"].(string); got != name {
+		a.Errorf("%s: error %q, want %q: %s", a.what, got, name, a.body)
+	}
+	return a
+}
+
+// says checks that the answer contains a text.
+func (a *answer) says(text string) *answer {
+	a.Helper()
+	if !bytes.Contains(a.body, []byte(text)) {
+		a.Errorf("%s: no %q in %s", a.what, text, a.body)
+	}
+	return a
+}
+
+// field finds a value of the answer by its way through the objects: a.b.0.c.
+func (a *answer) field(way string) any {
+	a.Helper()
+	var at any = a.json
+	for name := range strings.SplitSeq(way, ".") {
+		switch v := at.(type) {
+		case map[string]any:
+			at = v[name]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(name, &i); err != nil || i >= len(v) {
+				a.Fatalf("%s: no %s in %s", a.what, way, a.body)
+			}
+			at = v[i]
+		default:
+			a.Fatalf("%s: no %s in %s", a.what, way, a.body)
+		}
+	}
+	return at
+}
+
+// has checks a value of the answer.
+func (a *answer) has(way string, want any) *answer {
+	a.Helper()
+	if n, ok := want.(int); ok {
+		want = float64(n)
+	}
+	if got := a.field(way); got != want {
+		a.Errorf("%s: %s is %v, want %v: %s", a.what, way, got, want, a.body)
+	}
+	return a
+}
+
+// text is a string of the answer.
+func (a *answer) text(way string) string {
+	a.Helper()
+	s, ok := a.field(way).(string)
+	if !ok {
+		a.Fatalf("%s: %s is no text in %s", a.what, way, a.body)
+	}
+	return s
+}
+
+func basic(credentials string) string {
+	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))
+}

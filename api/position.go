@@ -1,0 +1,99 @@
+package api
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// formatPosition writes a place in the order of changes: the zxid, and in the
+// midst of a transaction .n behind it.
+func formatPosition(p server.Position) string {
+	if p.Part == 0 {
+		return p.Zxid.String()
+	}
+	return fmt.Sprintf("%s.%d", p.Zxid, p.Part)
+}
+
+func parsePosition(param, text string) (server.Position, error) {
+	digits, part, midst := strings.Cut(text, ".")
+	var p server.Position
+	var err error
+	if p.Zxid, err = parseZxid(param, digits); err != nil {
+		return p, badRequest(param, "%q is not a position: the zxid, or the id of a stream's "+
+			"event, such as 0x100000002 or 0x100000002.1", text)
+	}
+	if !midst {
+		return p, nil
+	}
+	if p.Part, err = strconv.Atoi(part); err != nil || p.Part < 1 || p.Zxid == 0 {
+		return p, badRequest(param, "%q: what is behind the point is a number from 1", text)
+	}
+	return p, nil
+}
+
+// since is where the client wants to go on: ?since= or Last-Event-ID, which a
+// browser sends when it connects again and is therefore the newer one; else now.
+func (q *request) since() (server.Position, error) {
+	if id := q.http.Header.Get("Last-Event-ID"); id != "" {
+		return parsePosition("Last-Event-ID", id)
+	}
+	if q.query.has("since") {
+		return parsePosition("since", q.query.text("since"))
+	}
+	return server.Position{Zxid: q.zxid()}, nil
+}
+
+// reached is how far a stream has come: where its last change was, or later when
+// nothing has happened since that concerns it.
+func reached(st *server.Stream, last server.Position) server.Position {
+	if z := st.Zxid(); z > last.Zxid {
+		return server.Position{Zxid: z}
+	}
+	return last
+}
+
+// change is a change as JSON.
+type change struct {
+	Type string `json:"type"`
+	Path string `json:"path"`
+	Zxid string `json:"zxid"`
+}
+
+func changeOf(c *server.Change) change {
+	return change{changeName(c.Type), c.Path, c.At.Zxid.String()}
+}
+
+func changeName(t znode.EventType) string {
+	switch t {
+	case znode.EventCreated:
+		return "created"
+	case znode.EventDeleted:
+		return "deleted"
+	case znode.EventDataChanged:
+		return "changed"
+	case znode.EventChildrenChanged:
+		return "children"
+	}
+	panic("api: invariant broken: a change of type " + t.String())
+}
+
+// parseKind reads a kind of watch; data when it is empty.
+func parseKind(param, text string) (server.Kind, error) {
+	switch text {
+	case "", "data":
+		return server.KindData, nil
+	case "exists":
+		return server.KindExists, nil
+	case "children":
+		return server.KindChildren, nil
+	case "persistent":
+		return server.KindPersistent, nil
+	case "recursive":
+		return server.KindRecursive, nil
+	}
+	return 0, badRequest(param, "%q is none of data, children, exists, persistent, recursive", text)
+}

@@ -1,0 +1,185 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// problem is an error as a client sees it: an RFC 9457 problem document. Handlers
+// return one, or a znode.Error that problemOf explains.
+type problem struct {
+	Status int
+	Code   znode.Error // ZooKeeper's; OK: it has none for this
+	Title  string      // empty: Code's own words
+	Detail string      // what happened
+	Hint   string      // what to do
+	Path   string      // the znode it is about; may be empty
+	Param  string      // the parameter or header that is wrong; may be empty
+	// RetryAfter is in seconds; 0 says nothing.
+	RetryAfter int
+	Failed     *int          // of a transaction: the operation to blame
+	Results    []multiResult // of a transaction
+}
+
+// Error is the detail.
+func (p *problem) Error() string { return p.Detail }
+
+// document is the problem's JSON.
+func (p *problem) document() map[string]any {
+	doc := map[string]any{"status": p.Status, "title": p.Title}
+	kind := http.StatusText(p.Status)
+	if p.Code != znode.OK {
+		doc["error"], doc["code"] = p.Code.Name(), int32(p.Code)
+		kind = p.Code.Name()
+		if p.Title == "" {
+			doc["title"] = p.Code.Error()
+		}
+	}
+	doc["type"] = "/docs#" + anchor(kind)
+	for name, text := range map[string]string{
+		"detail": p.Detail, "hint": p.Hint, "path": p.Path, "parameter": p.Param,
+	} {
+		if text != "" {
+			doc[name] = text
+		}
+	}
+	if p.Failed != nil {
+		doc["failed"], doc["results"] = *p.Failed, p.Results
+	}
+	return doc
+}
+
+// fail answers with a problem.
+func (q *request) fail(err error) {
+	p := problemOf(err, q.anonymous)
+	if p.RetryAfter > 0 {
+		q.w.Header().Set("Retry-After", strconv.Itoa(p.RetryAfter))
+	}
+	if p.Status == http.StatusUnauthorized {
+		q.w.Header().Set("WWW-Authenticate", `Basic realm="zk-lite", charset="UTF-8"`)
+	}
+	if p.Status == http.StatusInternalServerError {
+		q.door.cfg.Logger.Error("a request failed for no good reason",
+			"method", q.http.Method, "url", q.http.URL.String(), "error", err)
+	}
+	if err := q.send(p.Status, "application/problem+json", p.document()); err != nil {
+		panic(fmt.Sprintf("api: invariant broken: a problem cannot be encoded: %v", err))
+	}
+}
+
+// failure is a znode.Error about a path.
+type failure struct {
+	code znode.Error
+	path string
+}
+
+func (f failure) Error() string { return f.path + ": " + f.code.Error() }
+func (f failure) Unwrap() error { return f.code }
+
+// problemOf explains an error.
+func problemOf(err error, anonymous bool) *problem {
+	var p *problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var f failure
+	path := ""
+	if errors.As(err, &f) {
+		path = f.path
+	}
+	var limit *watch.LimitError
+	var code znode.Error
+	switch {
+	case errors.As(err, &limit):
+		return &problem{Status: 429, Code: znode.ErrThrottled, Detail: err.Error(),
+			Hint: "watch fewer paths at once", RetryAfter: 10}
+	case errors.As(err, &code):
+		p = explain(code, path, anonymous)
+		p.Code, p.Path = code, path
+		return p
+	}
+	return &problem{Status: http.StatusInternalServerError, Code: znode.ErrSystem,
+		Detail: err.Error(), Hint: "this is a fault of the server; please report it"}
+}
+
+// explain gives the status of a code, and says what to do.
+func explain(code znode.Error, path string, anonymous bool) *problem {
+	p := &problem{Status: http.StatusInternalServerError}
+	p.Detail = fmt.Sprintf("%s: %s", path, code.Error())
+	if path == "" {
+		p.Detail = code.Error()
+	}
+	switch code {
+	case znode.ErrNoNode:
+		p.Status, p.Hint = 404, "create it first: POST, with parents=true for those above it"
+	case znode.ErrNoAuth:
+		p.Status, p.Hint = 403, "these credentials do not suffice; GET ?acl says whose do"
+		if anonymous {
+			p.Status, p.Hint = 401, "send credentials: curl -u user:password"
+		}
+	case znode.ErrAuthFailed:
+		p.Status, p.Hint = 401, "send credentials as HTTP Basic: curl -u user:password"
+	case znode.ErrBadVersion:
+		p.Status, p.Hint = 412, "it has changed: GET it again and decide anew"
+	case znode.ErrNodeExists:
+		p.Status, p.Hint = 409, "PUT changes a znode that exists"
+	case znode.ErrNotEmpty:
+		p.Status, p.Hint = 409, "delete its children first, or use recursive=true"
+	case znode.ErrNoChildrenForEphemeral:
+		p.Status, p.Hint = 409, "put it below a znode that is not ephemeral"
+	case znode.ErrSessionExpired, znode.ErrSessionMoved:
+		p.Status, p.Hint = 410, "open a new one: POST /v1/sessions"
+	case znode.ErrInvalidACL:
+		p.Status, p.Hint = 400, "an entry is scheme:id:perms, such as world:anyone:r or, with "+
+			"credentials, auth::cdrwa"
+	case znode.ErrBadArguments, znode.ErrMarshalling:
+		p.Status, p.Hint = 400, "see /docs"
+	case znode.ErrUnimplemented:
+		p.Status, p.Hint = 501, "TTL znodes need the setting extendedTypesEnabled=true"
+	case znode.ErrQuotaExceeded:
+		p.Status, p.Hint = 403, "delete something, or raise the quota below /zookeeper/quota"
+	case znode.ErrThrottled:
+		p.Status, p.RetryAfter, p.Hint = 429, 1, "try again later"
+	}
+	return p
+}
+
+// badRequest is about a parameter, or another part of the request, that is wrong.
+func badRequest(param, format string, args ...any) *problem {
+	return &problem{
+		Status: http.StatusBadRequest, Code: znode.ErrBadArguments, Param: param,
+		Detail: param + ": " + fmt.Sprintf(format, args...), Hint: "see /docs",
+	}
+}
+
+// tooMany is an answer to who asks for more than this server has.
+func tooMany(seconds int, format string, args ...any) *problem {
+	return &problem{
+		Status: http.StatusTooManyRequests, Code: znode.ErrThrottled, RetryAfter: seconds,
+		Detail: fmt.Sprintf(format, args...), Hint: "try again later, or at another server",
+	}
+}
+
+// unavailable says that nothing was done because there is no majority.
+func unavailable(why string) *problem {
+	return &problem{
+		Status: http.StatusServiceUnavailable, Code: znode.ErrConnectionLoss, RetryAfter: 1,
+		Title:  "no quorum",
+		Detail: why + "; nothing was done",
+		Hint: "try again, or at another server; consistency=local reads what this server " +
+			"knows, which may be old",
+	}
+}
+
+func (q *request) noResource() error {
+	return &problem{
+		Status: http.StatusNotFound, Title: "no such resource",
+		Detail: fmt.Sprintf("there is nothing at %q", q.http.URL.Path),
+		Hint:   "/docs lists what there is; the znode /a is at /v1/znodes/a",
+	}
+}

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/mux"
+)
+
+// route is one operation: a method of a resource.
+type route struct {
+	method  string // GET also answers HEAD
+	pattern string // as in the OpenAPI document; {path} is a znode's path, with slashes
+	// params are the query parameters that it knows, besides the common ones. An
+	// unknown one is refused: a misspelt version= must not delete unconditionally.
+	params []string
+	handle func(*request) error
+	// plain operations are about this server alone: no consistency, no session.
+	plain bool
+}
+
+// routes is every operation of the door. Each has a file of its own, and an entry
+// in openapi/ (a test compares).
+func (d *Door) routes() []route {
+	const znodes, sessions = "/v1/znodes/{path}", "/v1/sessions"
+	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	list := func(names ...string) []string { return names }
+	return []route{
+		{get, "/livez", nil, (*request).livez, true},
+		{get, "/readyz", list("verbose"), (*request).readyz, true},
+		{get, "/openapi.json", nil, (*request).openapi, true},
+		{get, "/docs", nil, (*request).docs, true},
+
+		{get, znodes, list("raw", "children", "stat", "data", "limit", "after", "acl"),
+			(*request).getZnode, false},
+		{post, znodes, list("mode", "ttl", "parents", "acl"), (*request).createZnode, false},
+		{put, znodes, list("version", "create", "parents", "acl"), (*request).setZnode, false},
+		{del, znodes, list("version", "recursive"), (*request).deleteZnode, false},
+		{post, "/v1/multi", nil, (*request).multi, false},
+		{post, "/v1/sync", nil, (*request).sync, false},
+
+		{post, sessions, nil, (*request).openSession, false},
+		{post, sessions + "/{id}/keepalive", nil, (*request).keepSession, false},
+		{del, sessions + "/{id}", nil, (*request).closeSession, false},
+		{get, sessions + "/{id}/events", list("watch", "since"), (*request).sessionEvents, false},
+		{get, "/v1/watches/{path}", list("kind", "since", "wait"), (*request).watch, false},
+	}
+}
+
+// commonParams are the query parameters of every operation that is not plain.
+var commonParams = [...]string{"consistency", "min_zxid"}
+
+// repeatable are the parameters that may be given more than once.
+func repeatable(name string) bool { return name == "watch" }
+
+// knows reports whether the operation has this query parameter.
+func (r *route) knows(param string) bool {
+	return slices.Contains(r.params, param) || !r.plain && slices.Contains(commonParams[:], param)
+}
+
+// resource is what answers at one pattern: its operations by method.
+type resource map[string]*route
+
+// allow is the header Allow.
+func (r resource) allow() string {
+	var methods []string
+	for m := range r {
+		if methods = append(methods, m); m == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+	}
+	methods = append(methods, http.MethodOptions)
+	slices.Sort(methods)
+	return strings.Join(methods, ", ")
+}
+
+// router finds the resource of a request. Paths are matched as they were sent,
+// escapes and all: a name may contain what a router would clean away.
+func (d *Door) router() http.Handler {
+	m := mux.NewRouter().UseEncodedPath().SkipClean(true)
+	resources := map[string]resource{}
+	for _, r := range d.routes() {
+		if resources[r.pattern] == nil {
+			resources[r.pattern] = resource{}
+			m.Handle(muxPattern(r.pattern), d.serve(resources[r.pattern]))
+		}
+		resources[r.pattern][r.method] = &r
+	}
+	m.NotFoundHandler = d.serve(nil)
+	return m
+}
+
+// muxPattern lets {path} take the rest of the path, or nothing, which is the root.
+func muxPattern(pattern string) string {
+	return strings.Replace(pattern, "/{path}", "{path:(?:/.*)?}", 1)
+}

@@ -1,0 +1,119 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/server"
+)
+
+const (
+	defaultWait = 30 * time.Second
+	// maxWait is shorter than most proxies keep a silent connection.
+	maxWait = 5 * time.Minute
+)
+
+// watchBody is the answer to a long poll: what has happened, and where to go on.
+type watchBody struct {
+	Events []change `json:"events"`
+	Zxid   string   `json:"zxid"`
+}
+
+// watch reports changes: as a stream if the client accepts one, else it waits for
+// the next ones.
+func (q *request) watch() error {
+	path, err := q.znodePath()
+	if err != nil {
+		return err
+	}
+	kind, err := parseKind("kind", q.query.text("kind"))
+	if err != nil {
+		return err
+	}
+	wait, err := q.query.duration("wait", defaultWait, 0, maxWait)
+	if err != nil {
+		return err
+	}
+	from, err := q.since()
+	if err != nil {
+		return err
+	}
+	filters := []server.Filter{{Path: path, Kind: kind, Identities: q.ids}}
+	if q.wantsStream() {
+		if q.query.has("wait") {
+			return badRequest("wait", "a stream does not end")
+		}
+		return q.stream(filters, from, nil)
+	}
+	return q.poll(filters, from, wait)
+}
+
+// wantsStream reports whether the client accepts server-sent events.
+func (q *request) wantsStream() bool {
+	for _, field := range q.http.Header.Values("Accept") {
+		for media := range strings.SplitSeq(field, ",") {
+			media, _, _ = strings.Cut(media, ";")
+			if strings.EqualFold(strings.TrimSpace(media), "text/event-stream") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// follow opens a stream of changes within the door's bounds. The caller must call
+// release.
+func (q *request) follow(
+	filters []server.Filter, from server.Position,
+) (st *server.Stream, release func(), err error) {
+	leave, err := q.door.enterStream(q.address)
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err = q.door.srv.FollowAll(filters, from)
+	if err != nil {
+		leave()
+		return nil, nil, followProblem(err)
+	}
+	return st, func() { st.Close(); leave() }, nil
+}
+
+// followProblem explains why a stream cannot be opened or go on.
+func followProblem(err error) error {
+	if !errors.Is(err, server.ErrTooOld) {
+		return err
+	}
+	return &problem{
+		Status: http.StatusGone, Title: "resume point too old", Param: "since",
+		Detail: "since: " + err.Error(),
+		Hint:   "read the znodes again, and watch since the Zk-Zxid of that answer",
+	}
+}
+
+// poll waits for the next changes.
+func (q *request) poll(filters []server.Filter, from server.Position, wait time.Duration) error {
+	st, release, err := q.follow(filters, from)
+	if err != nil {
+		return err
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(q.http.Context(), wait)
+	defer cancel()
+	defer context.AfterFunc(q.door.stopping, cancel)()
+	changes, err := st.Next(ctx)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, server.ErrStopping) {
+		return followProblem(err)
+	}
+	body := watchBody{Events: make([]change, 0, len(changes))}
+	for i := range changes {
+		body.Events = append(body.Events, changeOf(&changes[i]))
+		from = changes[i].At
+	}
+	at := reached(st, from)
+	body.Zxid = formatPosition(at)
+	q.setZxid(min(at.Zxid, q.zxid())) // the client may have been further, elsewhere
+	return q.answer(http.StatusOK, body)
+}

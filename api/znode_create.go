@@ -1,0 +1,221 @@
+package api
+
+import (
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+const (
+	// maxParents bounds how deep parents=true goes.
+	maxParents = 100
+	// maxTries is how often a change of several znodes is tried when others
+	// change them meanwhile.
+	maxTries = 16
+	// maxTTL is what fits into the znode's field (EphemeralType.TTL).
+	maxTTL = time.Duration(0x00FFFFFFFFFF) * time.Millisecond
+)
+
+// createMode is a value of mode=.
+type createMode struct {
+	mode znode.Mode
+	kind znode.CreateKind
+}
+
+// parseMode reads a mode; persistent when it is empty.
+func parseMode(param, text string) (createMode, error) {
+	switch text {
+	case "", "persistent":
+		return createMode{znode.Persistent, znode.CreatePlain}, nil
+	case "ephemeral":
+		return createMode{znode.Ephemeral, znode.CreatePlain}, nil
+	case "persistent_sequential":
+		return createMode{znode.PersistentSequential, znode.CreatePlain}, nil
+	case "ephemeral_sequential":
+		return createMode{znode.EphemeralSequential, znode.CreatePlain}, nil
+	case "container":
+		return createMode{znode.Container, znode.CreateContainer}, nil
+	case "ttl":
+		return createMode{znode.PersistentTTL, znode.CreateTTL}, nil
+	case "ttl_sequential":
+		return createMode{znode.PersistentSequentialTTL, znode.CreateTTL}, nil
+	}
+	return createMode{}, badRequest(param, "%q is none of persistent, ephemeral, "+
+		"persistent_sequential, ephemeral_sequential, container, ttl, ttl_sequential", text)
+}
+
+// createZnode creates the znode of the URL with the body as its data.
+func (q *request) createZnode() error {
+	c, err := q.createCommand()
+	if err != nil {
+		return err
+	}
+	parents, err := q.query.flag("parents")
+	if err != nil {
+		return err
+	}
+	if c.Data, err = q.data(); err != nil {
+		return err
+	}
+	if !parents {
+		r, err := q.do(&c)
+		if err == nil && r.Code != znode.OK {
+			err = createFailure(r.Code, c.Path)
+		}
+		if err != nil {
+			return err
+		}
+		return q.created(r.Path, &r.Stat)
+	}
+	r, err := q.createWithParents(&c)
+	if err != nil {
+		return err
+	}
+	return q.created(r.Path, &r.Stat)
+}
+
+// createCommand is what the URL asks for.
+func (q *request) createCommand() (state.Command, error) {
+	c := state.Command{Op: state.OpCreate, Path: q.rawPath()}
+	mode, err := parseMode("mode", q.query.text("mode"))
+	if err != nil {
+		return c, err
+	}
+	c.Mode, c.Kind = mode.mode, mode.kind
+	if q.query.has("ttl") {
+		ttl, err := q.query.duration("ttl", 0, time.Millisecond, maxTTL)
+		if err != nil {
+			return c, err
+		}
+		c.TTL = ttl.Milliseconds()
+	}
+	if c.ACL, err = q.query.acl("acl"); err != nil {
+		return c, err
+	}
+	return c, q.checkCreate("mode", "ttl", &c)
+}
+
+// checkCreate finds what the state machine would refuse without saying why.
+func (q *request) checkCreate(mode, ttl string, c *state.Command) error {
+	full := c.Path
+	if c.Mode.Sequential() {
+		full += "0" // the name may be the number alone
+	}
+	if err := checkPath("path", full); err != nil {
+		return err
+	}
+	switch {
+	case c.Mode.TTL() && c.TTL == 0:
+		return badRequest(ttl, "a znode with a time to live needs one, such as ttl=30s")
+	case !c.Mode.TTL() && c.TTL != 0:
+		return badRequest(ttl, "it means something with mode=ttl or ttl_sequential only")
+	case c.Mode.Ephemeral() && q.session == 0:
+		p := badRequest(mode, "an ephemeral znode lives as long as a session, and the request "+
+			"came without one")
+		p.Path = c.Path
+		p.Hint = "POST /v1/sessions opens one; send it along as the header " + headerSession +
+			": <id>.<secret>"
+		return p
+	}
+	return nil
+}
+
+// createFailure says of which znode a create speaks: NONODE is about the parent.
+func createFailure(code znode.Error, path string) error {
+	if code == znode.ErrNoNode || code == znode.ErrNoChildrenForEphemeral {
+		path = znode.Parent(path)
+	}
+	return failure{code, path}
+}
+
+// createWithParents creates a znode and those missing above it in one transaction,
+// all with its ACL, so that who may not touch it may not delete it either.
+//
+// With an Idempotency-Key, how many are missing is found by trying, from the znode
+// itself upwards: what is sent then follows from the results alone, as do asks for.
+func (q *request) createWithParents(c *state.Command) (state.OpResult, error) {
+	above := ancestors(c.Path)
+	if len(above) > maxParents {
+		return state.OpResult{}, badRequest("parents", "%d levels; it goes %d deep at most",
+			len(above), maxParents)
+	}
+	missing := 0
+	if q.key == "" {
+		missing = q.missing(above)
+	}
+	for range maxTries + len(above) {
+		r, err := q.do(withParents(above[len(above)-missing:], c))
+		if err != nil {
+			return state.OpResult{}, err
+		}
+		if len(r.Multi) == 0 {
+			r.Multi = []state.OpResult{{Code: r.Code, Path: r.Path, Stat: r.Stat}}
+		}
+		i := culprit(r.Multi)
+		if i < 0 {
+			return r.Multi[missing], nil
+		}
+		switch code := r.Multi[i].Code; {
+		case i == 0 && code == znode.ErrNoNode && missing < len(above):
+			missing++
+		case i < missing && code == znode.ErrNodeExists:
+			missing -= i + 1 // somebody else has created it meanwhile
+		default:
+			path := append(above, c.Path)[len(above)-missing+i]
+			return state.OpResult{}, createFailure(code, path)
+		}
+	}
+	return state.OpResult{}, tooMany(1, "%s: the znodes above it come and go too fast", c.Path)
+}
+
+// missing is how many of these do not exist here, from the last one upwards.
+func (q *request) missing(above []string) (n int) {
+	q.look(func(v *server.View) {
+		for n < len(above) {
+			if _, code := v.Tree().Exists(above[len(above)-1-n], q.ids); code != znode.ErrNoNode {
+				return
+			}
+			n++
+		}
+	})
+	return n
+}
+
+// withParents is the command that creates the znodes at some paths, then c's.
+func withParents(parents []string, c *state.Command) *state.Command {
+	if len(parents) == 0 {
+		one := *c
+		return &one
+	}
+	multi := &state.Command{Op: state.OpMulti}
+	for _, p := range parents {
+		multi.Ops = append(multi.Ops, state.Command{
+			Op: state.OpCreate, Path: p, Data: []byte{}, ACL: c.ACL,
+		})
+	}
+	multi.Ops = append(multi.Ops, *c)
+	return multi
+}
+
+// ancestors are the paths above a path, from the top, without the root.
+func ancestors(path string) (above []string) {
+	for i := 1; i < len(path); i++ {
+		if path[i] == '/' {
+			above = append(above, strings.Clone(path[:i]))
+		}
+	}
+	return above
+}
+
+// culprit is the first operation of a multi that failed; -1: none did.
+func culprit(results []state.OpResult) int {
+	for i := range results {
+		if results[i].Code != znode.OK {
+			return i
+		}
+	}
+	return -1
+}
