@@ -327,8 +327,13 @@ func (e *testEnsemble) leader(without ...int) int {
 // dump prints how the servers stand, for a failed test.
 func (e *testEnsemble) dump() {
 	for i, x := range e.nodes {
-		if x.Node != nil {
-			e.t.Logf("server %d: %+v, told of term %d, raft %v", i+1, x.Status(), x.handler.term.Load(), x.raft.Stats())
+		if x.Node == nil {
+			continue
+		}
+		s := x.Status()
+		e.t.Logf("server %d: %+v, told of term %d", i+1, s, x.handler.term.Load())
+		if s.Term > 0 { // raft runs
+			e.t.Logf("server %d: %v", i+1, x.raft.Stats())
 		}
 	}
 }
