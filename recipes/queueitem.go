@@ -51,6 +51,7 @@ func (i *Item) Done(ctx context.Context) error {
 	}
 	ctx, cancel := i.session.Context(ctx)
 	defer cancel()
+	var unknown error // of an earlier attempt: what comes later does not settle it
 	for {
 		m := i.q.c.Multi()
 		m.Delete(i.claim, client.AnyVersion)
@@ -61,17 +62,21 @@ func (i *Item) Done(ctx context.Context) error {
 			return nil
 		case errors.Is(err, client.ErrNoNode): // one of the two, or it is a repetition
 			gone, gerr := i.gone(ctx)
-			if gerr == nil && !gone {
-				gerr = lost(ErrDeleted)
+			switch {
+			case gone:
+				return nil
+			case gerr == nil:
+				return lost(ErrDeleted)
 			}
-			return gerr
+			return errors.Join(unknown, gerr)
 		case isUnknown(err) && ctx.Err() == nil:
 			// If it has happened the item is not there: a repetition fails and
 			// does no harm, even if somebody else has made a claim since.
-		case !isUnknown(err) && i.session.Err() != nil:
+			unknown = err
+		case unknown == nil && !isUnknown(err) && i.session.Err() != nil:
 			return lost(i.session.Err())
 		default:
-			return err
+			return errors.Join(unknown, err)
 		}
 	}
 }
@@ -82,7 +87,8 @@ func (i *Item) gone(ctx context.Context) (bool, error) {
 	if err != nil || exists {
 		return false, err
 	}
-	return true, i.settleClaim(ctx)
+	_ = i.Return(ctx) // goes on in the background
+	return true, nil
 }
 
 // Return gives up the claim, so that the item can be taken again, at its old place

@@ -19,7 +19,7 @@ import (
 
 // soakTime is how long the randomised test disturbs, unless ZK_LITE_SOAK says
 // otherwise ("2m").
-const soakTime = 5 * time.Second
+const soakTime = 4 * time.Second
 
 // The clients of one soak, and how many goroutines each has with a recipe.
 const soakClients = 4
