@@ -49,6 +49,7 @@ func startServer(t *testing.T) string {
 	s.MaxClientCnxns = 0
 	s.TickTime = 200 * time.Millisecond
 	s.MinSessionTimeout, s.MaxSessionTimeout = 500*time.Millisecond, time.Minute
+	s.ContainerCheckInterval = 100 * time.Millisecond
 	s.Standalone = true
 	n, err := node.Open(node.Options{
 		Settings: s, Version: "test", Logger: slog.New(slog.DiscardHandler),
@@ -198,7 +199,8 @@ func setUp(server string) func(*testscript.Env) error {
 //	await PATH present|absent      wait until a znode is there, or gone
 //	awaitwatch PATH                wait until somebody watches a znode
 //	awaitfile NAME [REGEXP]        wait until a file is there and matches
-//	signal NAME FILE               send a signal to the process named in a file
+//	awaitwaiters PATH N            wait until so many stand in a line
+//	fakeserver NAME TEXT...        start a server that answers every word so, $NAME
 func commands(server string) map[string]func(*testscript.TestScript, bool, []string) {
 	type scriptCommand = func(*testscript.TestScript, bool, []string)
 	need := func(n int, usage string, f func(*testscript.TestScript, []string)) scriptCommand {
@@ -239,6 +241,18 @@ func commands(server string) map[string]func(*testscript.TestScript, bool, []str
 				ts.Fatalf("nobody watches %s", path)
 			}
 		}),
+		"awaitwaiters": need(2, "awaitwaiters PATH N", func(ts *testscript.TestScript, args []string) {
+			awaitChildren(ts, server, args[0], args[1])
+		}),
+		"fakeserver": need(2, "fakeserver NAME TEXT...", func(ts *testscript.TestScript, args []string) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			ts.Check(err)
+			answer := strings.ReplaceAll(strings.Join(args[1:], " "), `\n`, "\n")
+			var wg sync.WaitGroup
+			wg.Go(func() { answerWords(l, answer) })
+			ts.Defer(func() { l.Close(); wg.Wait() })
+			ts.Setenv(args[0], l.Addr().String())
+		}),
 		"awaitfile": need(1, "awaitfile NAME [REGEXP]", func(ts *testscript.TestScript, args []string) {
 			want := regexp.MustCompile(append(args, "", "")[1])
 			if !waitFor(func() bool {
@@ -269,6 +283,46 @@ func awaitZnode(ts *testscript.TestScript, server, path string, present bool) {
 		case <-ctx.Done():
 			ts.Fatalf("%s: exists is still %v", path, exists)
 		}
+	}
+}
+
+func awaitChildren(ts *testscript.TestScript, server, path, n string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := client.Connect(ctx, server+ts.Getenv("CHROOT"))
+	ts.Check(err)
+	defer c.Close()
+	for {
+		names, _, w, err := c.ChildrenW(ctx, path)
+		ts.Check(err)
+		if strconv.Itoa(len(names)) == n {
+			w.Cancel()
+			return
+		}
+		select {
+		case <-w.C():
+		case <-ctx.Done():
+			ts.Fatalf("%s has the children %q", path, names)
+		}
+	}
+}
+
+// answerWords gives one answer to whatever comes.
+func answerWords(l net.Listener, answer string) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		word := make([]byte, 4)
+		if _, err := io.ReadFull(conn, word); err == nil {
+			text := answer
+			if string(word) == "mntr" {
+				text = "mntr is not executed because it is not in the whitelist.\n"
+			}
+			_, _ = io.WriteString(conn, text)
+		}
+		conn.Close()
 	}
 }
 

@@ -54,6 +54,10 @@ const (
 func AddCommands(root *cobra.Command) {
 	a := new(app)
 	a.addTo(root)
+	for _, c := range []*cobra.Command{a.lockCommand(), a.electCommand(), a.joinCommand()} {
+		c.GroupID = groupWork
+		root.AddCommand(c)
+	}
 	strict(root)
 }
 
@@ -99,7 +103,7 @@ func (a *app) addTo(root *cobra.Command) {
 		a.syncCommand(), a.watchCommand())
 	group(groupTree, a.treeCommand(), a.findCommand(), a.deleteAllCommand(), a.cpCommand(),
 		a.mvCommand(), a.exportCommand(), a.importCommand(), a.diffCommand())
-	group(groupWork)
+	group(groupWork, a.statusCommand())
 }
 
 // command completes a command that talks to a server: flags, help, checks of

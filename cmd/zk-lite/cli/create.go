@@ -161,11 +161,12 @@ func (a *app) create(
 // keep waits while an ephemeral lives.
 func (a *app) keep(c *cobra.Command, cl *client.Client, s client.Session, path string) error {
 	fmt.Fprintf(c.ErrOrStderr(), "%s lives as long as this command; Ctrl-C deletes it\n", path)
-	ctx := c.Context()
+	ctx, cancel := s.Context(c.Context()) // nothing is to be asked in another session
+	defer cancel()
 	for {
 		exists, _, w, err := cl.ExistsW(ctx, path)
 		switch {
-		case ctx.Err() != nil:
+		case c.Context().Err() != nil:
 			return cl.Close()
 		case s.Err() != nil:
 			return fmt.Errorf("%s is gone with its session: %w", path, s.Err())
@@ -176,9 +177,7 @@ func (a *app) keep(c *cobra.Command, cl *client.Client, s client.Session, path s
 		}
 		select {
 		case <-w.C():
-		case <-s.Lost():
 		case <-ctx.Done():
-			return cl.Close()
 		}
 	}
 }

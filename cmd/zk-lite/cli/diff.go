@@ -88,7 +88,7 @@ func (a *app) diff(
 		return err
 	}
 	if differ {
-		return &exitError{ExitFailed}
+		return &exitError{code: ExitFailed}
 	}
 	return nil
 }

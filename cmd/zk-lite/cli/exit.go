@@ -26,7 +26,7 @@ const ExitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such znode, 
 lost, 6 outcome of a write unknown, 130 interrupted.`
 
 // errConflict is for conflicts that no code of the protocol stands for.
-var errConflict = errors.New("conflict")
+var errConflict = errors.New("try again later, or wait")
 
 // usageError is a mistake in the command line.
 type usageError struct{ err error }
@@ -34,11 +34,14 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// exitError ends the program with a code and without a message: whoever returns
-// it has said what there was to say.
-type exitError struct{ code int }
+// exitError ends the program with a code, and with a message only if there is
+// more to be said than has been.
+type exitError struct {
+	code int
+	text string
+}
 
-func (e *exitError) Error() string { return "" }
+func (e *exitError) Error() string { return e.text }
 
 // ExitCode is the exit code for the error of a command.
 func ExitCode(err error) int {

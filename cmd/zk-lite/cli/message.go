@@ -13,8 +13,11 @@ import (
 // next where that is known. It is empty if there is nothing to be said.
 func Message(err error) string {
 	var exit *exitError
-	if err == nil || errors.As(err, &exit) {
+	if err == nil {
 		return ""
+	}
+	if errors.As(err, &exit) {
+		return exit.text
 	}
 	var op *client.OpError
 	if errors.As(err, &op) {

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/recipes"
+)
+
+func (a *app) electCommand() *cobra.Command {
+	var o workOptions
+	c := &cobra.Command{
+		Use:   "elect PATH -- COMMAND [ARGS...]",
+		Short: "Run a command only where it is elected",
+		Long: `Stand for election at PATH, and run the command while elected: of all that do so,
+one at a time runs it. When the command ends, so does elect, with its exit code,
+and the next candidate is elected.
+
+If leadership is lost with the session, the command gets SIGTERM, and SIGKILL
+after --grace; then elect stands for election again. The command finds a number in
+ZK_LITE_TOKEN that grows from leader to leader, and its znode in ZK_LITE_ELECTION.
+--data is what others see of the leader (an address, say).
+
+The election is Curator's LeaderLatch.`,
+		Example: `  zk-lite elect /app/scheduler -- ./scheduler
+  zk-lite elect /app/master --data "$HOSTNAME:8080" -- ./serve --port 8080`,
+		Args: workArgs(1, true),
+	}
+	o.bind(a, c, true)
+	a.completePaths(c, 1)
+	return a.command(c, func(c *cobra.Command, args []string) error {
+		return a.withSession(c, func(ctx context.Context, cl *client.Client) error {
+			e := recipes.NewElection(cl, args[0], o.recipe()...)
+			for {
+				term, err := e.Campaign(ctx)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(c.ErrOrStderr(), "elected: %s, token %d\n", term.Path(), int64(term.Token()))
+				err = o.runGranted(ctx, term.Grant, args[1:], electionVariable)
+				resigned := giveBack(ctx, term.Resign)
+				var lost *lostError
+				if errors.As(err, &lost) && ctx.Err() == nil {
+					fmt.Fprintf(c.ErrOrStderr(), "%v; standing again\n", lost)
+					continue
+				}
+				if err == nil {
+					err = resigned
+				}
+				return err
+			}
+		})
+	})
+}

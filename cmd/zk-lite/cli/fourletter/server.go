@@ -1,0 +1,166 @@
+package fourletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Server is what a server says of itself. Numbers that it does not tell are -1.
+type Server struct {
+	Address string
+	Err     error  // why there is no more; the server may be up and not serve
+	Up      bool   // it has answered something
+	Role    string // leader, follower, observer, standalone
+	Version string
+	Zxid    uint64
+	// Latencies are in milliseconds.
+	MinLatency, AvgLatency, MaxLatency float64
+	Connections, Outstanding, Znodes   int64
+	// From mntr, which ZooKeeper answers only if it is in the whitelist.
+	Sessions, Ephemerals, Watches int64
+	Bytes                         int64 // of paths and data
+}
+
+// ErrNotServing says that a server is up and has no leader.
+var ErrNotServing = errors.New("not serving: it has no leader")
+
+// Look asks all servers at once. A server that does not answer in the time of
+// ctx has an Err.
+func Look(ctx context.Context, addresses []string) []Server {
+	servers := make([]Server, len(addresses))
+	var wg sync.WaitGroup
+	for i, address := range addresses {
+		wg.Go(func() { servers[i] = look(ctx, address) })
+	}
+	wg.Wait()
+	return servers
+}
+
+func look(ctx context.Context, address string) Server {
+	s := Server{Address: address, Sessions: -1, Ephemerals: -1, Watches: -1, Bytes: -1}
+	answer, err := Ask(ctx, address, "srvr")
+	if err != nil {
+		s.Err = err
+		return s
+	}
+	s.Up = true
+	if text := refusal(answer); strings.Contains(text, "not currently serving") {
+		s.Err = ErrNotServing
+		return s
+	} else if text != "" {
+		s.Err = errors.New(text)
+		return s
+	}
+	if s.Err = s.ParseSrvr(answer); s.Err != nil {
+		return s
+	}
+	if answer, err := Ask(ctx, address, "mntr"); err == nil && refusal(answer) == "" {
+		s.ParseMntr(answer)
+	}
+	return s
+}
+
+// ParseSrvr takes over the answer to srvr.
+func (s *Server) ParseSrvr(answer string) error {
+	seen := map[string]bool{}
+	for line := range strings.Lines(answer) {
+		key, value, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok {
+			continue
+		}
+		seen[key] = true
+		if err := s.field(key, value); err != nil {
+			return fmt.Errorf("%s: the answer to srvr, %q: %w", s.Address, strings.TrimSpace(line), err)
+		}
+	}
+	for _, key := range []string{"Zookeeper version", "Zxid", "Mode", "Node count"} {
+		if !seen[key] {
+			return fmt.Errorf("%s: the answer to srvr has no %q: it is no ZooKeeper", s.Address, key)
+		}
+	}
+	return nil
+}
+
+func (s *Server) field(key, value string) (err error) {
+	switch key {
+	case "Zookeeper version":
+		s.Version, _, _ = strings.Cut(value, ",")
+		s.Version, _, _ = strings.Cut(s.Version, "--") // the commit is of no use to a reader
+	case "Latency min/avg/max":
+		parts := strings.Split(value, "/")
+		if len(parts) != 3 {
+			return errors.New("want three numbers")
+		}
+		for i, to := range []*float64{&s.MinLatency, &s.AvgLatency, &s.MaxLatency} {
+			if *to, err = strconv.ParseFloat(parts[i], 64); err != nil {
+				return err
+			}
+		}
+	case "Connections":
+		s.Connections, err = strconv.ParseInt(value, 10, 64)
+	case "Outstanding":
+		s.Outstanding, err = strconv.ParseInt(value, 10, 64)
+	case "Zxid":
+		s.Zxid, err = strconv.ParseUint(strings.TrimPrefix(value, "0x"), 16, 64)
+	case "Mode":
+		s.Role = value
+	case "Node count":
+		s.Znodes, err = strconv.ParseInt(value, 10, 64)
+	}
+	return err
+}
+
+// ParseMntr takes over what is known of the answer to mntr.
+func (s *Server) ParseMntr(answer string) {
+	for line := range strings.Lines(answer) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			continue
+		}
+		switch key {
+		case "zk_global_sessions":
+			s.Sessions = n
+		case "zk_ephemerals_count":
+			s.Ephemerals = n
+		case "zk_watch_count":
+			s.Watches = n
+		case "zk_approximate_data_size":
+			s.Bytes = n
+		}
+	}
+}
+
+// epochBits is how far the epoch is shifted in a zxid: the lower half counts the
+// transactions of one leader.
+const epochBits = 32
+
+// Behind is how many transactions a server has not applied yet that another of
+// the list has, as far as they were asked at the same moment. It is -1 if that
+// cannot be told, because it is still in the time of another leader.
+func (s *Server) Behind(all []Server) int64 {
+	newest := s.Zxid
+	for i := range all {
+		if all[i].Err == nil {
+			newest = max(newest, all[i].Zxid)
+		}
+	}
+	if newest>>epochBits != s.Zxid>>epochBits {
+		return -1
+	}
+	return int64(newest - s.Zxid)
+}
+
+// HasLeader reports whether one of the servers can be written to.
+func HasLeader(all []Server) bool {
+	for i := range all {
+		if all[i].Err == nil && (all[i].Role == "leader" || all[i].Role == "standalone") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,10 @@
+package supervise
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+func prepare(cmd *exec.Cmd, group bool) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: group, Pdeathsig: syscall.SIGKILL}
+}

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/supervise"
+	"github.com/zk-lite/zk-lite/recipes"
+)
+
+// defaultGrace is how long a command may take to end when it is told to.
+const defaultGrace = 10 * time.Second
+
+// releaseTimeout bounds how long giving something back may take; after that it
+// is left to the session, which ends with the program.
+const releaseTimeout = 5 * time.Second
+
+// The environment of the commands that are run.
+const (
+	tokenVariable    = "ZK_LITE_TOKEN"    // fencing token, a decimal number
+	lockVariable     = "ZK_LITE_LOCK"     // znode of the holder
+	electionVariable = "ZK_LITE_ELECTION" // znode of the candidate
+	memberVariable   = "ZK_LITE_MEMBER"   // znode of the member
+)
+
+// workOptions are the flags of the commands that run others.
+type workOptions struct {
+	data   string
+	grace  time.Duration
+	strict bool
+}
+
+func (o *workOptions) bind(a *app, c *cobra.Command, strict bool) {
+	f := c.Flags()
+	f.StringVar(&o.data, "data", "", "data of the znode, for others to see (default host:pid)")
+	f.DurationVar(&o.grace, "grace", defaultGrace, "from SIGTERM to SIGKILL when the command must end")
+	if strict {
+		f.BoolVar(&o.strict, "strict", false,
+			"stop the command already when the connection is lost, not only with the session")
+	}
+	a.bindSession(c)
+}
+
+// recipe are the flags as options of a recipe.
+func (o *workOptions) recipe() []recipes.Option {
+	opts := []recipes.Option{recipes.WithData([]byte(o.name()))}
+	if o.strict {
+		opts = append(opts, recipes.WithLossOnSuspension())
+	}
+	return opts
+}
+
+// name is how the process presents itself.
+func (o *workOptions) name() string {
+	if o.data != "" {
+		return o.data
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}
+
+// workArgs checks arguments of the form PATH... -- COMMAND ARGS...
+func workArgs(paths int, needCommand bool) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		dash := c.ArgsLenAtDash()
+		switch {
+		case dash < 0 && !needCommand && len(args) == paths:
+		case dash < 0 && needCommand:
+			return usagef("no command; the command stands behind --: %s", c.UseLine())
+		case dash != paths || len(args) == paths:
+			return usagef("usage: %s", c.UseLine())
+		}
+		return checkPath(args[0])
+	}
+}
+
+// withSession runs f with a connection that it may keep for long: the loss of
+// the connection is the business of f.
+func (a *app) withSession(
+	c *cobra.Command, f func(context.Context, *client.Client) error,
+) error {
+	cl, err := a.connect(c.Context())
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	return f(c.Context(), cl)
+}
+
+// run runs a command and returns nil or its exit code.
+func (o *workOptions) run(ctx context.Context, args []string, env ...string) error {
+	code, err := supervise.Run(ctx, &supervise.Command{
+		Args: args, Env: env, Grace: o.grace,
+		OwnGroup: !term.IsTerminal(int(os.Stdin.Fd())),
+		Files:    [3]*os.File{os.Stdin, os.Stdout, os.Stderr},
+	})
+	switch {
+	case err != nil:
+		return &exitError{code, err.Error()}
+	case code != 0:
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+// runGranted runs a command while a grant is held. If it is lost, the error says
+// so, whatever the command's exit code was.
+func (o *workOptions) runGranted(
+	ctx context.Context, g *recipes.Grant, args []string, variable string,
+) error {
+	ctx, cancel := g.Context(ctx)
+	defer cancel()
+	err := o.run(ctx, args, fmt.Sprintf("%s=%d", tokenVariable, int64(g.Token())), variable+"="+g.Path())
+	if cause := g.Err(); errors.Is(cause, recipes.ErrLost) {
+		return &lostError{cause}
+	}
+	return err
+}
+
+// lostError says that a command was stopped because it was not entitled to run
+// any more.
+type lostError struct{ cause error }
+
+func (e *lostError) Error() string {
+	return fmt.Sprintf("the command was stopped: %v", e.cause)
+}
+
+func (e *lostError) Unwrap() []error { return []error{errNoServer, e.cause} }
+
+// giveBack runs the end of a recipe, also after an interruption.
+func giveBack(ctx context.Context, end func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	return end(ctx)
+}
