@@ -44,6 +44,19 @@ func differences() []difference {
 			with:    "configuration",
 		},
 		{
+			name:    "who may ask whether a znode exists",
+			why:     "since 3.9 those who may read it (ZOOKEEPER-2590), before, all",
+			applies: func(s *step) bool { return s.onPath("/perm/n") },
+			what:    regexp.MustCompile(`^(exists xid=\d+) zxid=old err=(NOAUTH|OK .*)$`),
+			with:    "$1 answered",
+		},
+		{
+			name: "zxid of a reconfig",
+			why:  "ZooKeeper refuses a reconfig at the leader, with a zxid, zk-lite at the port, without",
+			what: regexp.MustCompile(`^(reconfig xid=\d+) zxid=\S+ (err=RECONFIGDISABLED)$`),
+			with: "$1 $2",
+		},
+		{
 			name: "create2 inside a multi",
 			why:  "since 3.9 its result has a Stat, as outside (ZOOKEEPER-4026); before, that of create",
 			what: regexp.MustCompile(`create2 err=OK (path="[^"]*") \{[^}]*\}([;\]])`),

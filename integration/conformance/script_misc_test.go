@@ -55,14 +55,17 @@ func sessions() []step {
 	}
 }
 
-// nonsense is what no client sends. Those that end the connection are followed
+// nonsense is what no client sends. It leaves out a check outside of a multi, of
+// which a leader of 3.8 dies (ZOOKEEPER-2623), a deleteContainer, whose body was
+// another one before 3.9, and a SASL token of null, which ends in an exception.
+// Those that end the connection are followed
 // by a resume, so that the session ends in order.
 func nonsense() []step {
 	header := func(xid, op byte) []byte { return []byte{0, 0, 0, xid, 0, 0, 0, op} }
 	frame := func(payload []byte) []byte { return append([]byte{0, 0, 0, byte(len(payload))}, payload...) }
 	var s []step
 	s = append(s, d.connect(1))
-	for _, op := range []wire.OpCode{0, 10, 13, 23, 99, 108, 500, -1, -100} {
+	for _, op := range []wire.OpCode{0, 10, 23, 99, 108, 500, -1, -100} {
 		s = append(s, d.do(op, &wire.CheckRequest{Path: "/", Version: -1}), d.resume(1), d.exists("/", false))
 	}
 	for _, op := range []wire.OpCode{wire.OpCreate, wire.OpGetData, wire.OpMulti, wire.OpSetWatches,
@@ -76,11 +79,6 @@ func nonsense() []step {
 		d.raw(frame(append(header(99, 3), 0x7f, 0xff, 0xff, 0xff))...), d.resume(2),
 		d.raw(0, 0, 0, 0), d.resume(2), d.raw(0xff, 0xff, 0xff, 0xff), d.resume(2),
 		d.raw(0x00, 0x10, 0x00, 0x00), d.resume(2), d.raw(frame([]byte{0, 0, 0})...), d.resume(2),
-		d.do(wire.OpDeleteContainer, &wire.DeleteContainerRequest{Path: "/none"}),
-		d.create("/container-", null, 2), d.createContainer("/con", 4),
-		d.do(wire.OpDeleteContainer, &wire.DeleteContainerRequest{Path: "/con"}),
-		d.create("/plain", null, 0),
-		d.do(wire.OpDeleteContainer, &wire.DeleteContainerRequest{Path: "/plain"}),
-		d.do(wire.OpSASL, &wire.SASLRequest{}), d.resume(2))
+		d.do(wire.OpSASL, &wire.SASLRequest{Token: str("x")}), d.resume(2))
 	return append(s, d.close())
 }

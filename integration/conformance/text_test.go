@@ -58,6 +58,12 @@ func (r *run) body(body wire.Response) string {
 		return fmt.Sprintf("path=%q", b.Path)
 	case *wire.ErrorResponse:
 		return fmt.Sprintf("code=%s", b.Err.Name())
+	case *wire.WhoAmIResponse:
+		var all []string
+		for _, id := range b.ClientInfo {
+			all = append(all, id.AuthScheme+":"+id.User)
+		}
+		return fmt.Sprintf("ids=%q", sorted(all))
 	case *wire.EmptyResponse:
 		return ""
 	case *wire.MultiResponse:
