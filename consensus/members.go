@@ -24,6 +24,7 @@ const (
 	controlAdd      = "add"
 	controlRemove   = "remove"
 	controlTransfer = "transfer"
+	controlSpare    = "spare"
 )
 
 const (
@@ -132,6 +133,17 @@ func (n *Node) TransferTo(ctx context.Context, id state.ServerID) error {
 	return nil
 }
 
+// Spare reports, with ErrTooFew, that the ensemble would lose its majority if this
+// server stopped now.
+//
+// Errors: ErrTooFew; ctx's.
+func (n *Node) Spare(ctx context.Context) error {
+	if n.cfg.standalone() {
+		return fmt.Errorf("%w: this server stands alone", ErrTooFew)
+	}
+	return n.askLeader(ctx, controlRequest{Op: controlSpare, Server: n.cfg.ID})
+}
+
 // Members returns what the ensemble knows of its servers, with those that have
 // not published anything.
 func (n *Node) Members() map[state.ServerID]state.Member {
@@ -221,7 +233,7 @@ func (n *Node) askLeaderOnce(req controlRequest) error {
 func (n *Node) serveMembers(req *controlRequest, reply *controlReply) {
 	var err error
 	switch req.Op {
-	case controlAdd, controlRemove, controlTransfer:
+	case controlAdd, controlRemove, controlTransfer, controlSpare:
 		select {
 		case <-n.ready:
 			err = n.lead(req)
@@ -257,6 +269,8 @@ func (n *Node) lead(req *controlRequest) error {
 			return nil
 		}
 		return n.raft.LeadershipTransferToServer(id, addr).Error()
+	case controlSpare:
+		return n.patiently(func() error { return n.checkWithout(req.Server, n.voters()) })
 	}
 	return n.leadRemoval(req, id)
 }
@@ -267,16 +281,11 @@ func (n *Node) leadRemoval(req *controlRequest, id raft.ServerID) error {
 		return nil // it was removed already
 	}
 	if at == standsVoter && !req.Force {
-		// A leader that has just been elected has not been found by all yet.
-		err := n.checkRemoval(req.Server)
-		for wait := redialMin; err != nil && wait < membershipTimeout/2; wait *= 2 {
-			select {
-			case <-time.After(wait):
-			case <-n.ctx.Done():
-				return ErrStopped
-			}
-			err = n.checkRemoval(req.Server)
-		}
+		err := n.patiently(func() error {
+			left := n.voters()
+			delete(left, req.Server)
+			return n.checkWithout(req.Server, left)
+		})
 		if err != nil {
 			return err
 		}
@@ -291,18 +300,34 @@ func (n *Node) leadRemoval(req *controlRequest, id raft.ServerID) error {
 	return leaderError(n.raft.RemoveServer(id, 0, membershipTimeout).Error())
 }
 
-// checkRemoval reports that the voters that are connected would be no majority of
-// those left.
-func (n *Node) checkRemoval(id state.ServerID) error {
-	voters := n.voters()
-	delete(voters, id)
+// patiently checks again and again for a while: a leader that has just been
+// elected has not been found by all others yet.
+func (n *Node) patiently(check func() error) error {
+	err := check()
+	for wait := redialMin; err != nil && wait < membershipTimeout/2; wait *= 2 {
+		select {
+		case <-time.After(wait):
+		case <-n.ctx.Done():
+			return ErrStopped
+		}
+		err = check()
+	}
+	return err
+}
+
+// checkWithout reports that, without a server, the voters that are connected would
+// be no majority of these.
+func (n *Node) checkWithout(id state.ServerID, voters map[state.ServerID]bool) error {
 	connected, _ := n.streams.count(voters)
 	if voters[n.cfg.ID] {
 		connected++
 	}
+	if voters[id] { // it is connected, or it is this server
+		connected--
+	}
 	if need := len(voters)/2 + 1; connected < need {
 		return fmt.Errorf("%w: without server %d, %d of %d, and %d are needed; "+
-			"bring another back first, or force it", ErrTooFew, id, connected, len(voters), need)
+			"bring another back first", ErrTooFew, id, connected, len(voters), need)
 	}
 	return nil
 }

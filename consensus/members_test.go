@@ -192,9 +192,15 @@ func TestNode_RemoveServer_KeepsAMajority(t *testing.T) {
 		t.Errorf("a stranger as leader: %v", err)
 	}
 	e.must(leader, "/a")
+	if err := e.nodes[up].Spare(e.patience()); err != nil {
+		t.Errorf("one of three could stop: %v", err)
+	}
 	e.crash(down)
 	eventually(t, "the leader to see it", func() bool { return e.nodes[leader].Status().Followers == 1 })
 	for _, through := range []int{leader, up} {
+		if err := e.nodes[through].Spare(e.patience()); !errors.Is(err, ErrTooFew) {
+			t.Errorf("one of the two that are left may not stop: %v", err)
+		}
 		if err := e.remove(through, up, false); !errors.Is(err, ErrTooFew) {
 			t.Errorf("removing one of two that are left: %v", err)
 		}

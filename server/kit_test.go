@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -27,6 +28,7 @@ type fakeLog struct {
 	waiting []proposal
 	status  Status
 	stopped bool
+	spare   error                       // of Spare
 	touch   func(ids []znode.SessionID) // instead of Server.Touched
 
 	applying sync.Mutex // one applies at a time; protects the fields below
@@ -71,6 +73,24 @@ func (l *fakeLog) Status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.status
+}
+
+// The log of one server has no members to change.
+func (l *fakeLog) Members() map[state.ServerID]Member      { return nil }
+func (l *fakeLog) AddServer(context.Context, Member) error { return ErrStandalone }
+func (l *fakeLog) RemoveServer(context.Context, state.ServerID, bool) error {
+	return ErrStandalone
+}
+func (l *fakeLog) TransferTo(context.Context, state.ServerID) error {
+	l.setRole(RoleFollower)
+	return nil
+}
+func (l *fakeLog) Spare(context.Context) error { return l.spare }
+
+func (l *fakeLog) setRole(r Role) {
+	l.mu.Lock()
+	l.status.Role = r
+	l.mu.Unlock()
 }
 
 func (l *fakeLog) setContact(d time.Duration) {

@@ -49,6 +49,8 @@ type Consensus interface {
 	Touch(ids []znode.SessionID)
 	// Status says how this server stands in the ensemble.
 	Status() Status
+
+	Cluster
 }
 
 // Config is what a Server is made of. Zero durations are not allowed.
@@ -80,6 +82,7 @@ type Server struct {
 
 	nextShard   atomic.Uint32
 	nextSession atomic.Int64
+	draining    atomic.Bool
 
 	// followers are the watches that wake Streams, apart from the clients'.
 	followers *watch.Manager
@@ -222,7 +225,9 @@ func (s *Server) Status() Status { return s.agree.Status() }
 
 // Serving reports whether new clients are served: whether a leader was known
 // to have a majority a short while ago.
-func (s *Server) Serving() bool { return s.Status().Contact <= s.patience(s.cfg.MinSessionTimeout) }
+func (s *Server) Serving() bool {
+	return !s.draining.Load() && s.Status().Contact <= s.patience(s.cfg.MinSessionTimeout)
+}
 
 // patience is how long a client with this session timeout is kept without a
 // leader.

@@ -24,11 +24,12 @@ import (
 // log is an ensemble of one server without raft: every proposal is encoded
 // into an entry, as the real one does, and applied by one goroutine, in order.
 type fakeLog struct {
-	srv     *server.Server
-	machine *state.Machine
-	entries chan fakeEntry
-	stopped chan struct{}
-	done    sync.WaitGroup
+	server.Cluster // nil: the door does not ask
+	srv            *server.Server
+	machine        *state.Machine
+	entries        chan fakeEntry
+	stopped        chan struct{}
+	done           sync.WaitGroup
 
 	mu     sync.Mutex // protects the fields below
 	hold   chan struct{}

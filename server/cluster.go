@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// Cluster is what can be asked about the ensemble, and changed; the methods are
+// those of consensus.Node.
+type Cluster interface {
+	Members() map[state.ServerID]Member
+	AddServer(ctx context.Context, m Member) error
+	RemoveServer(ctx context.Context, id state.ServerID, force bool) error
+	TransferTo(ctx context.Context, id state.ServerID) error
+	Spare(ctx context.Context) error
+}
+
+// Member is what the ensemble knows of a server.
+type Member = state.Member
+
+// The errors of what follows.
+var (
+	ErrNoMember   = consensus.ErrNoMember
+	ErrStandalone = consensus.ErrStandalone
+	ErrTooFew     = consensus.ErrTooFew
+)
+
+// Members returns the ensemble's servers.
+func (s *Server) Members() map[state.ServerID]Member { return s.agree.Members() }
+
+// AddServer takes a server into the running ensemble; see consensus.Node.
+func (s *Server) AddServer(ctx context.Context, m Member) error { return s.agree.AddServer(ctx, m) }
+
+// RemoveServer takes a server out of the ensemble; see consensus.Node.
+func (s *Server) RemoveServer(ctx context.Context, id state.ServerID, force bool) error {
+	return s.agree.RemoveServer(ctx, id, force)
+}
+
+// TransferTo hands leadership to a voter, 0 for any; see consensus.Node.
+func (s *Server) TransferTo(ctx context.Context, id state.ServerID) error {
+	return s.agree.TransferTo(ctx, id)
+}
+
+// Drain makes this server ready to be stopped: it takes no new clients, hands over
+// leadership, and sends its clients away, who go on elsewhere with their sessions.
+// When it returns nil, the ensemble goes on without this server. With ErrTooFew it
+// would not, and nothing has been done.
+func (s *Server) Drain(ctx context.Context) error {
+	if err := s.agree.Spare(ctx); err != nil {
+		return err
+	}
+	s.draining.Store(true)
+	if s.Status().Role == RoleLeader {
+		if err := s.agree.TransferTo(ctx, 0); err != nil {
+			s.draining.Store(false)
+			return err
+		}
+	}
+	s.kickAll(ReasonStopping)
+	s.logger.Info("drained: no new clients are taken, and this server can be stopped")
+	return nil
+}
+
+// Undrain takes clients again.
+func (s *Server) Undrain() { s.draining.Store(false) }
+
+// Draining reports whether Drain was called last.
+func (s *Server) Draining() bool { return s.draining.Load() }
