@@ -71,6 +71,7 @@ func strict(root *cobra.Command) {
 		if len(args) == 0 {
 			return nil
 		}
+		c.SuggestionsMinimumDistance = 2
 		text := fmt.Sprintf("there is no command %q", args[0])
 		if like := c.SuggestionsFor(args[0]); len(like) > 0 {
 			text += "; did you mean " + strings.Join(like, " or ") + "?"
