@@ -1,12 +1,13 @@
-// Package conformance sends the same script to a real Apache ZooKeeper ensemble
+// Package conformance sends the same scripts to a real Apache ZooKeeper ensemble
 // and to zk-lite, over the raw protocol, and compares every reply, Stat, error
 // code and event, field by field. It has no code but tests, and they need
-// ZooKeeper: run them with -tags interop.
+// ZooKeeper: run them with -tags interop. One script is written by hand, by
+// topics; the other is random, and ZK_LITE_SEED replays it.
 //
 // Three things are compared by what they refer to and not by value: a zxid by
-// its distance from the first one of the script, a time by the transaction it
-// belongs to, a session id by the script's name of the session. Names of
-// children and paths of ephemerals, whose order ZooKeeper leaves open, are
-// sorted. What else may differ is in the table of differences (differences.go),
-// each row with its reason, and nothing else may.
+// the step of the script that took it, a time by the transaction it belongs to,
+// a session id by the script's name of the session. Names of children, paths of
+// ephemerals and ids of a connection, whose order ZooKeeper leaves open, are
+// sorted. What else may differ is in the table of differences
+// (differences_test.go), each row with its reason, and nothing else may.
 package conformance
