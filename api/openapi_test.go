@@ -1,6 +1,239 @@
 package api_test
 
-import "net/http"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"mime"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
 
-func validate(*http.Request, *http.Response, []byte) error { return nil }
-func checkCoverage() int                                    { return 0 }
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// contract is the OpenAPI document as the server serves it, and which of its answers
+// the tests have seen.
+type contract struct {
+	doc *openapi3.T
+
+	mu   sync.Mutex // protects the field below
+	seen map[string]bool
+}
+
+var theContract = sync.OnceValues(func() (*contract, error) {
+	resp, err := http.Get(shared().urls[0] + "/openapi.json")
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	loader := openapi3.NewLoader()
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(resp.Body); err != nil {
+		return nil, err
+	}
+	doc, err := loader.LoadFromData(b.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	return &contract{doc: doc, seen: map[string]bool{}}, nil
+})
+
+// find returns the operation for a request: the paths' variables are the only ones
+// with a meaning, {path} takes slashes.
+func (c *contract) find(method, path string) (template string, op *openapi3.Operation) {
+	for template, item := range c.doc.Paths.Map() {
+		pattern := regexp.QuoteMeta(template)
+		pattern = strings.Replace(pattern, `/\{path\}`, `(/.*)?`, 1)
+		pattern = strings.ReplaceAll(pattern, `\{id\}`, `[^/]+`)
+		if regexp.MustCompile("^" + pattern + "$").MatchString(path) {
+			if method == http.MethodHead {
+				method = http.MethodGet
+			}
+			return template, item.GetOperation(method)
+		}
+	}
+	return "", nil
+}
+
+// validate checks an answer against the document.
+func validate(req *http.Request, resp *http.Response, body []byte) error {
+	c, err := theContract()
+	if err != nil {
+		return err
+	}
+	template, op := c.find(req.Method, req.URL.EscapedPath())
+	if template == "" || op == nil {
+		// Nothing that the document could know: but a problem all the same.
+		return c.matches("Problem", body)
+	}
+	status := fmt.Sprint(resp.StatusCode)
+	key := req.Method + " " + template + " " + status
+	ref := op.Responses.Value(status)
+	if ref == nil {
+		return fmt.Errorf("%s is not documented", key)
+	}
+	c.mu.Lock()
+	c.seen[key] = true
+	c.mu.Unlock()
+	for name, h := range ref.Value.Headers {
+		values := resp.Header.Values(name)
+		switch {
+		case len(values) == 0 && h.Value.Required:
+			return fmt.Errorf("no header %s", name)
+		case len(values) == 1:
+			if err := h.Value.Schema.Value.VisitJSON(values[0], openapi3.EnableJSONSchema2020()); err != nil {
+				return fmt.Errorf("header %s: %w", name, err)
+			}
+		case len(values) > 1:
+			return fmt.Errorf("header %s: %q", name, values)
+		}
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		return err
+	}
+	media := ref.Value.Content[kind]
+	if media == nil {
+		return fmt.Errorf("an answer of type %s is not documented", kind)
+	}
+	if !strings.Contains(kind, "json") {
+		return nil
+	}
+	return visit(media.Schema, body)
+}
+
+// matches checks a JSON text against a schema of the document.
+func (c *contract) matches(schema string, text []byte) error {
+	s := c.doc.Components.Schemas[schema]
+	if s == nil {
+		return fmt.Errorf("there is no schema %s", schema)
+	}
+	return visit(s, text)
+}
+
+func visit(s *openapi3.SchemaRef, text []byte) error {
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return err
+	}
+	return s.Value.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.MultiErrors())
+}
+
+// notShown are documented answers that no test of this package brings about, with
+// the reason.
+func notShown(key string) bool {
+	switch status := key[len(key)-3:]; status {
+	case "408": // half a minute of waiting
+		return true
+	case "400", "401", "403", "410", "422", "429", "503", "504":
+		// Common to all operations: each is shown at one of them.
+		return true
+	}
+	return false
+}
+
+// checkCoverage fails the package's tests when a documented answer was never given.
+func checkCoverage() int {
+	if f := flag.Lookup("test.run"); f.Value.String() != "" || flag.Lookup("test.fuzz").Value.String() != "" ||
+		flag.Lookup("test.list").Value.String() != "" || flag.Lookup("test.skip").Value.String() != "" {
+		return 0
+	}
+	c, err := theContract()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	status := map[string]bool{}
+	for key := range c.seen {
+		status[key[len(key)-3:]] = true
+	}
+	var missing []string
+	for template, item := range c.doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			for code := range op.Responses.Map() {
+				key := method + " " + template + " " + code
+				if !c.seen[key] && (!notShown(key) || !status[code] && code != "408") {
+					missing = append(missing, key)
+				}
+			}
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		fmt.Fprintf(os.Stderr, "documented, but shown by no test:\n%s\n", strings.Join(missing, "\n"))
+		return 1
+	}
+	return 0
+}
+
+func TestOpenAPI_IsValid(t *testing.T) {
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.doc.Validate(t.Context(), openapi3.IsOpenAPI31OrLater()); err != nil {
+		t.Fatal(err)
+	}
+	if c.doc.OpenAPI != "3.1.0" || c.doc.Info.Version != "test" {
+		t.Errorf("%s, version %s", c.doc.OpenAPI, c.doc.Info.Version)
+	}
+	ids := map[string]bool{}
+	for path, item := range c.doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.OperationID == "" || ids[op.OperationID] || op.Summary == "" {
+				t.Errorf("%s %s: operationId %q twice or missing, or no summary", method, path, op.OperationID)
+			}
+			ids[op.OperationID] = true
+		}
+	}
+}
+
+// The validation itself must be able to fail.
+func TestOpenAPI_Validation_Refuses(t *testing.T) {
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ schema, text string }{
+		{"Problem", `{"type":"/docs#x","title":"t","status":404,"detail":"d"}`},
+		{"Problem", `{"type":"/docs#x","title":"t","status":404,"detail":"d","hint":"h","more":1}`},
+		{"Changes", `{"events":[{"type":"moved","path":"/a","zxid":"0x1"}],"zxid":"0x1"}`},
+		{"Changes", `{"events":null,"zxid":"0x1"}`},
+		{"Progress", `{"zxid":"17"}`},
+	} {
+		if c.matches(x.schema, []byte(x.text)) == nil {
+			t.Errorf("%s: %s passes", x.schema, x.text)
+		}
+	}
+	cl := newClient(t, shared().urls[0])
+	req := cl.request("GET", "/livez", "")
+	bad := &http.Response{StatusCode: 418, Header: http.Header{}}
+	if validate(req, bad, nil) == nil {
+		t.Error("an answer that is not documented passes")
+	}
+	bad.StatusCode = 200
+	if err := validate(req, bad, nil); err == nil || errors.Is(err, http.ErrBodyNotAllowed) {
+		t.Error("an answer without its headers passes")
+	}
+}
+
+func TestDocs_Page(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	a := c.get("/docs").is(200)
+	for _, text := range []string{"/v1/znodes/{path}", "id=\"nonode\"", "id=\"operationtimeout\"", "Zk-Session"} {
+		a.says(text)
+	}
+	if regexp.MustCompile(`(?i)(src|href)="(https?:)?//`).Match(a.body) {
+		t.Error("the page fetches something")
+	}
+}
