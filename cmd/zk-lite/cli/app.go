@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -54,7 +55,9 @@ const (
 func AddCommands(root *cobra.Command) {
 	a := new(app)
 	a.addTo(root)
-	for _, c := range []*cobra.Command{a.lockCommand(), a.electCommand(), a.joinCommand()} {
+	for _, c := range []*cobra.Command{
+		a.lockCommand(), a.electCommand(), a.joinCommand(), a.shellCommand(),
+	} {
 		c.GroupID = groupWork
 		root.AddCommand(c)
 	}
@@ -65,7 +68,7 @@ func AddCommands(root *cobra.Command) {
 // arguments errors of usage.
 func strict(root *cobra.Command) {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%w; see `%s --help`", err, c.CommandPath())
+		return usagef("%w; see `%s --help`", err, strings.TrimSpace(c.CommandPath()))
 	})
 	root.Args = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -76,7 +79,7 @@ func strict(root *cobra.Command) {
 		if like := c.SuggestionsFor(args[0]); len(like) > 0 {
 			text += "; did you mean " + strings.Join(like, " or ") + "?"
 		}
-		return usagef("%s; see `%s --help`", text, c.CommandPath())
+		return usagef("%s; see `%s`", text, strings.TrimSpace(c.CommandPath()+" help"))
 	}
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	for _, c := range root.Commands() {
@@ -124,7 +127,7 @@ func (a *app) command(c *cobra.Command, run func(*cobra.Command, []string) error
 // there already.
 func (a *app) bind(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVarP(&a.output, "output", "o", outputText, "output format, text or json")
+	f.StringVarP(&a.output, "output", "o", cmp.Or(a.output, outputText), "output format, text or json")
 	if a.shell != nil {
 		return
 	}
@@ -178,7 +181,7 @@ func Usage(err error) error {
 func argCount(min, max, paths int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < min || max >= 0 && len(args) > max {
-			return usagef("%d arguments; usage: %s", len(args), c.UseLine())
+			return usagef("%d arguments; usage: %s", len(args), strings.TrimSpace(c.UseLine()))
 		}
 		for _, p := range args[:paths] {
 			if err := checkPath(p); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
@@ -86,11 +87,15 @@ func parseACL(s string) ([]client.ACL, error) {
 // lineTracker knows whether what was written ends a line, for prompts that must
 // not follow data on the same line.
 type lineTracker struct {
-	w       io.Writer
+	w io.Writer
+
+	mu      sync.Mutex // protects the field below, and the order of writes
 	midLine bool
 }
 
 func (t *lineTracker) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if len(b) > 0 {
 		t.midLine = b[len(b)-1] != '\n'
 	}
@@ -99,7 +104,10 @@ func (t *lineTracker) Write(b []byte) (int, error) {
 
 // endLine begins a new line if the last one is not complete.
 func (t *lineTracker) endLine() {
-	if t.midLine {
+	t.mu.Lock()
+	open := t.midLine
+	t.mu.Unlock()
+	if open {
 		_, _ = io.WriteString(t, "\n") // a broken output shows in the next write
 	}
 }

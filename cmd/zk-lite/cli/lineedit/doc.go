@@ -1,0 +1,9 @@
+// Package lineedit reads lines for a shell: from a terminal, with editing,
+// history and completion, or from a pipe. It splits lines into words as shells
+// do. It knows no commands and no servers.
+//
+// # Concurrency
+//
+// ReadLine is called by one goroutine at a time. Notify and SetPrompt may be
+// called by others meanwhile. The package starts none.
+package lineedit
