@@ -47,6 +47,10 @@ type Config struct {
 	Interval time.Duration `json:"interval_ns"`
 	// Progress, if not nil, is called with every Sample, from one goroutine.
 	Progress func(Sample) `json:"-"`
+	// Measured, if not nil, is called at the begin of the measured time with
+	// true and at its end with false, from the goroutine of Progress, so that
+	// other counters can cover the same time.
+	Measured func(begun bool) `json:"-"`
 }
 
 // Default is a closed loop of 64 connections that get, 100 bytes a znode.

@@ -29,10 +29,6 @@ func ReadProcess(pid int) (Process, error) {
 		return p, fmt.Errorf("reading a process's memory: %w", err)
 	}
 	p.RSS, p.PeakRSS = field(status, "VmRSS:")<<10, field(status, "VmHWM:")<<10
-	// Only the owner may read io; without it there is no count of bytes.
-	if io, err := os.ReadFile(dir + "io"); err == nil {
-		p.WriteBytes = field(io, "write_bytes:")
-	}
 	return p, nil
 }
 
@@ -97,7 +93,6 @@ func (u usage) since(earlier usage) usage {
 	for i, p := range u.servers {
 		if before := earlier.servers[i]; !p.Ended {
 			p.CPU -= before.CPU
-			p.WriteBytes -= before.WriteBytes
 		}
 		d.servers = append(d.servers, p)
 	}

@@ -141,11 +141,11 @@ func (q *requester) windowBytes(inFlight int) int {
 
 // multiError finds the error of a multi, whose header has none: all results of
 // a multi that failed are errors, and the first is the one of its first
-// operation, so that a good multi costs one look.
+// operation, so that a good multi costs one look. No results are no error.
 func multiError(body []byte) error {
 	var first wire.MultiHeader
 	r := jute.NewReader(body)
-	if first.Decode(r); r.Err() == nil && first.Type != wire.OpError {
+	if first.Decode(r); r.Err() == nil && (first.Done || first.Type != wire.OpError) {
 		return nil
 	}
 	var all wire.MultiResponse

@@ -72,12 +72,11 @@ type Sample struct {
 
 // Process is what a process has used during the measured time.
 type Process struct {
-	PID        int           `json:"pid"`
-	CPU        time.Duration `json:"cpu_ns"`         // user and system
-	RSS        int64         `json:"rss_bytes"`      // at the end
-	PeakRSS    int64         `json:"peak_rss_bytes"` // largest since its start (VmHWM)
-	WriteBytes int64         `json:"write_bytes"`    // to storage
-	Ended      bool          `json:"ended,omitempty"`
+	PID     int           `json:"pid"`
+	CPU     time.Duration `json:"cpu_ns"`         // user and system
+	RSS     int64         `json:"rss_bytes"`      // at the end
+	PeakRSS int64         `json:"peak_rss_bytes"` // largest since its start (VmHWM)
+	Ended   bool          `json:"ended,omitempty"`
 }
 
 // Result is what a run has measured. Its JSON is what zk-lite bench -o json

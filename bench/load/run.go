@@ -132,6 +132,12 @@ func sample(cfg *Config, rec *Recorder, res *Result, ended <-chan struct{}) {
 			cfg.Progress(s)
 		}
 	}, cfg.Interval)
+	measured := func(begun bool) {
+		if cfg.Measured != nil {
+			cfg.Measured(begun)
+		}
+	}
+	measured(true)
 	before := readUsage(cfg.PIDs)
 	waitUntil(rec.until, ended, func(now time.Time, last *probe) {
 		s, ok := last.next(rec, now)
@@ -143,6 +149,7 @@ func sample(cfg *Config, rec *Recorder, res *Result, ended <-chan struct{}) {
 			cfg.Progress(s)
 		}
 	}, cfg.Interval)
+	measured(false)
 	used := readUsage(cfg.PIDs).since(before)
 	res.Servers, res.Generator = used.servers, used.self
 }

@@ -38,8 +38,8 @@ func Text(w io.Writer, r *load.Result) error {
 			fmt.Fprintf(&b, "process %d has ended\n", p.PID)
 			continue
 		}
-		fmt.Fprintf(&b, "process %d: CPU %.2f s, memory %s, at most %s; written %s\n", p.PID,
-			p.CPU.Seconds(), Bytes(p.RSS), Bytes(p.PeakRSS), Bytes(p.WriteBytes))
+		fmt.Fprintf(&b, "process %d: CPU %.2f s, memory %s, at most %s\n", p.PID,
+			p.CPU.Seconds(), Bytes(p.RSS), Bytes(p.PeakRSS))
 	}
 	if cpu := r.CPUPerOp(); cpu > 0 {
 		fmt.Fprintf(&b, "CPU of the servers for one answer: %s\n", Time(cpu))

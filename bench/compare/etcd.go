@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/bench/load"
+)
+
+// etcd is etcd's own server program, built from its module.
+type etcd struct {
+	binary, loader string
+}
+
+// newEtcd builds server and load generator into a directory.
+func newEtcd(root, dir string) (*etcd, error) {
+	e := &etcd{binary: filepath.Join(dir, "etcd"), loader: filepath.Join(dir, "etcdpeer")}
+	for binary, pkg := range map[string]string{
+		e.binary: "go.etcd.io/etcd/server/v3", e.loader: ".",
+	} {
+		// -mod=mod: a new version of one of our own dependencies is not an error there.
+		c := exec.Command("go", "build", "-mod=mod", "-trimpath", "-o", binary, pkg)
+		c.Dir = filepath.Join(root, "bench", "compare", "etcdpeer")
+		c.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := c.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("building %s: %w\n%s", pkg, err, out)
+		}
+	}
+	return e, nil
+}
+
+func (*etcd) name() string { return "etcd" }
+
+func (e *etcd) version() (string, error) {
+	out, err := exec.Command(e.binary, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("asking for etcd's version: %w", err)
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimPrefix(first, "etcd Version: "), nil
+}
+
+func (e *etcd) settings() []string {
+	return []string{"etcd " + strings.Join(e.flags("DIR", 1, []int{2379, 2380, 2381, 2382, 2383, 2384}), " "),
+		"syncs every entry before it is acknowledged (--unsafe-no-fsync is not given)",
+		"gets are serializable, as the others' are: answered by the server that is asked"}
+}
+
+// flags are those that an ensemble on one machine needs, and a quota above the
+// default of 2 GiB, which a long run without compaction would reach.
+func (*etcd) flags(dir string, id int, ports []int) []string {
+	url := func(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
+	var cluster []string
+	for k := 1; k <= servers; k++ {
+		cluster = append(cluster, fmt.Sprintf("n%d=%s", k, url(ports[2*k-1])))
+	}
+	client, peer := url(ports[2*id-2]), url(ports[2*id-1])
+	return []string{"--name", fmt.Sprintf("n%d", id), "--data-dir", filepath.Join(dir, "data"),
+		"--listen-client-urls", client, "--advertise-client-urls", client,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+		"--initial-cluster", strings.Join(cluster, ","), "--log-level", "warn",
+		"--quota-backend-bytes", "8589934592"}
+}
+
+func (e *etcd) start(dir string, env []string) (all []*process, hosts []string, err error) {
+	ports, err := freePorts(2 * servers)
+	if err != nil {
+		return nil, nil, err
+	}
+	for id := 1; id <= servers; id++ {
+		own := filepath.Join(dir, fmt.Sprint(id))
+		p, err := spawn(own, env, append([]string{e.binary}, e.flags(own, id, ports)...)...)
+		if err != nil {
+			return all, hosts, err
+		}
+		all, hosts = append(all, p), append(hosts, fmt.Sprintf("127.0.0.1:%d", ports[2*id-2]))
+	}
+	return all, hosts, nil
+}
+
+func (*etcd) ready(ctx context.Context, host string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+"/health", nil)
+	if err != nil {
+		return fmt.Errorf("asking for health: %w", err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("asking for health: %w", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s is not healthy: %s", host, answer.Status)
+	}
+	return nil
+}
+
+// run starts the load generator and follows what it says.
+func (e *etcd) run(
+	ctx context.Context, r *row, cfg load.Config, _ time.Duration,
+) (*load.Result, error) {
+	kind := "load"
+	if r.kind == kindMemory {
+		kind = "fill"
+	}
+	input, err := json.Marshal(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("etcd's load: %w", err)
+	}
+	c := exec.CommandContext(ctx, e.loader, kind)
+	c.Stdin = bytes.NewReader(input)
+	var out, trouble bytes.Buffer
+	c.Stdout = &out
+	words, err := c.StderrPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("etcd's load: %w", err)
+	}
+	follow(words, cfg.Measured, &trouble)
+	if err := c.Wait(); err != nil {
+		return nil, fmt.Errorf("etcd's load: %w: %s", err, trouble.Bytes())
+	}
+	res := &load.Result{}
+	return res, errors.Join(json.Unmarshal(out.Bytes(), res))
+}
+
+// follow passes on begin and end, and keeps the rest for messages.
+func follow(words io.Reader, measured func(bool), trouble *bytes.Buffer) {
+	for lines := bufio.NewScanner(words); lines.Scan(); {
+		word := lines.Text()
+		switch {
+		case word != "begin" && word != "end":
+			fmt.Fprintln(trouble, word)
+		case measured != nil:
+			measured(word == "begin")
+		}
+	}
+}
+
+func (*etcd) liveHeap(_ context.Context, p *process) (int64, error) { return lastTrace(p.log) }

@@ -1,0 +1,174 @@
+// Command etcdpeer puts the loads of bench/load on etcd, with etcd's own client,
+// for bench/compare. It reads a load.Config as JSON from standard input, writes
+// the load.Result as JSON to standard output, and "begin" and "end" to standard
+// error around the measured time.
+//
+//	etcdpeer load    a closed loop
+//	etcdpeer fill    Keys keys in transactions, left there
+//
+// What a ZooKeeper request becomes: set a Put, create a transaction that puts a
+// key which does not exist, get a Get. Gets are serializable, as ZooKeeper's and
+// zk-lite's are: the server that is asked answers from what it has applied. Each
+// connection is a client of its own with one endpoint.
+//
+// It is a module of its own: etcd's dependencies stay out of zk-lite's.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/zk-lite/zk-lite/bench/load"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "etcdpeer:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 1 {
+		return errors.New("want one argument, load or fill")
+	}
+	var cfg load.Config
+	if err := json.NewDecoder(os.Stdin).Decode(&cfg); err != nil {
+		return fmt.Errorf("reading the configuration: %w", err)
+	}
+	if err := cfg.Check(); err != nil {
+		return err
+	}
+	cfg.Measured = func(begun bool) {
+		word := "end"
+		if begun {
+			word = "begin"
+		}
+		fmt.Fprintln(os.Stderr, word)
+	}
+	keys := make([]string, cfg.Keys)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%s/d%d/k%d", cfg.Prefix, i/1000, i)
+	}
+	ctx := context.Background()
+	start := time.Now()
+	if err := fill(ctx, &cfg, keys); err != nil {
+		return err
+	}
+	var res *load.Result
+	var err error
+	switch args[0] {
+	case "fill":
+		res = &load.Result{Kind: "fill", Started: start, Config: cfg, Elapsed: time.Since(start)}
+		res.Total.PerSecond = float64(cfg.Keys) / res.Elapsed.Seconds()
+		for _, pid := range cfg.PIDs {
+			p, err := load.ReadProcess(pid)
+			if err != nil {
+				return err
+			}
+			res.Servers = append(res.Servers, p)
+		}
+	case "load":
+		res, err = load.RunCallers(ctx, cfg, func(conn int) (load.Caller, error) {
+			c, err := dial(cfg.Hosts[conn%len(cfg.Hosts)])
+			return &caller{client: c, keys: keys, prefix: cfg.Prefix + "/new/"}, err
+		})
+		if err == nil {
+			err = remove(ctx, &cfg)
+		}
+	default:
+		err = fmt.Errorf("%q is unknown; there are load and fill", args[0])
+	}
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(res)
+}
+
+func dial(endpoint string) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: 5 * time.Second,
+		Logger: zap.NewNop()})
+}
+
+// caller is one connection.
+type caller struct {
+	client *clientv3.Client
+	keys   []string
+	prefix string // of what Create makes
+}
+
+var errExists = errors.New("the key exists")
+
+// Do sends one request.
+func (c *caller) Do(ctx context.Context, call load.Call) error {
+	switch call.Op {
+	case load.Get:
+		_, err := c.client.Get(ctx, c.keys[call.Key], clientv3.WithSerializable())
+		return err
+	case load.Set:
+		_, err := c.client.Put(ctx, c.keys[call.Key], string(call.Data))
+		return err
+	case load.Create:
+		key := c.prefix + call.New
+		answer, err := c.client.Txn(ctx).If(clientv3.Compare(clientv3.Version(key), "=", 0)).
+			Then(clientv3.OpPut(key, string(call.Data))).Commit()
+		if err == nil && !answer.Succeeded {
+			err = errExists
+		}
+		return err
+	}
+	return fmt.Errorf("etcd has no counterpart of %s here", call.Op)
+}
+
+// Close ends the connection.
+func (c *caller) Close() error { return c.client.Close() }
+
+// fillOps is below etcd's limit for a transaction, 128 operations.
+const fillOps = 100
+
+// fillAhead is how many transactions are under way at once, as in load.Fill.
+const fillAhead = 8
+
+// fill creates the keys.
+func fill(ctx context.Context, cfg *load.Config, keys []string) error {
+	client, err := dial(cfg.Hosts[0])
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	data := string(make([]byte, cfg.ValueSize))
+	var group errgroup.Group
+	group.SetLimit(fillAhead)
+	for len(keys) > 0 {
+		n := min(fillOps, len(keys))
+		var ops []clientv3.Op
+		for _, key := range keys[:n] {
+			ops = append(ops, clientv3.OpPut(key, data))
+		}
+		keys = keys[n:]
+		group.Go(func() error {
+			_, err := client.Txn(ctx).Then(ops...).Commit()
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// remove deletes what the load has left.
+func remove(ctx context.Context, cfg *load.Config) error {
+	client, err := dial(cfg.Hosts[0])
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, err = client.Delete(ctx, cfg.Prefix+"/", clientv3.WithPrefix())
+	return err
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// stopTime is how long a server may take to end before it is killed.
+const stopTime = 20 * time.Second
+
+// process is one server.
+type process struct {
+	cmd   *exec.Cmd
+	log   string
+	ended chan struct{}
+}
+
+// spawn starts a server with its output in dir/log.
+func spawn(dir string, env []string, args ...string) (*process, error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("starting a server: %w", err)
+	}
+	p := &process{log: filepath.Join(dir, "log"), ended: make(chan struct{})}
+	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+	if err != nil {
+		return nil, fmt.Errorf("starting a server: %w", err)
+	}
+	defer out.Close() // the process has its own copy
+	p.cmd = exec.Command(args[0], args[1:]...)
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, out, out
+	p.cmd.Env = append(os.Environ(), env...)
+	// A group of its own, so that Ctrl-C ends the comparison in good order; and
+	// should that be killed, the kernel ends the servers.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", args[0], err)
+	}
+	go func() {
+		_ = p.cmd.Wait() // whoever waits for it looks at the log
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// stop ends the process and waits for that. One that has ended is no error.
+func (p *process) stop() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(stopTime):
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+	}
+}
+
+// tail is the end of the log, for messages.
+func (p *process) tail() string {
+	const bytes = 2000
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-bytes):])
+}
+
+// freePorts returns n ports of 127.0.0.1 that nobody listens on.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for port := firstPort; len(ports) < n; port++ {
+		if port > lastPort {
+			return nil, fmt.Errorf("fewer than %d free ports between %d and %d", n, firstPort, lastPort)
+		}
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		l.Close()
+		ports = append(ports, port)
+	}
+	return ports, nil
+}
+
+// Ports are below the range that systems use for outgoing connections.
+const (
+	firstPort = 21500
+	lastPort  = 31999
+)

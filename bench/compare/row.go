@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/bench/load"
+)
+
+// kind is how a row is measured.
+type kind int
+
+// The kinds.
+const (
+	kindLoad kind = iota
+	kindWatch
+	kindSessions
+	kindFailover
+	kindMemory
+)
+
+// column is a figure of a measurement that an aim is about.
+type column int
+
+// The columns.
+const (
+	throughput column = iota
+	median            // p50
+	lastEvent         // p50 of the last event of a round
+	outage
+	memory
+)
+
+// row is a load of the comparison.
+type row struct {
+	id, title string
+	kind      kind
+	mix       string
+	conns     int
+	inFlight  int
+	column    column
+	// aim is what zk-lite's figure should be, as a multiple of ZooKeeper's, or of
+	// the ceiling's if ofCeiling; aimTime is an aim in time. Throughput should be
+	// at least that, all else at most.
+	aim       float64
+	ofCeiling bool
+	aimTime   time.Duration
+	systems   []string
+}
+
+// failoverConnections are the clients of that row.
+const failoverConnections = 64
+
+func rows() []row {
+	zoo := []string{"ZooKeeper", "zk-lite"}
+	three := []string{"ZooKeeper", "etcd", "zk-lite"}
+	all := []string{"ZooKeeper", "etcd", "ceiling", "zk-lite"}
+	return []row{
+		{id: "set-1", title: "set, 1 connection", mix: "set", conns: 1, inFlight: 1,
+			column: median, aim: 0.6, systems: three},
+		{id: "set-64", title: "set, 64 connections", mix: "set", conns: 64, inFlight: 1, aim: 3,
+			systems: three},
+		{id: "set-256", title: "set, 256 connections", mix: "set", conns: 256, inFlight: 1, aim: 3,
+			systems: three},
+		{id: "set-32x32", title: "set, 32 connections x 32 in flight", mix: "set", conns: 32,
+			inFlight: 32, aim: 4, systems: three},
+		{id: "create-64", title: "create, 64 connections", mix: "create", conns: 64, inFlight: 1,
+			aim: 3, systems: three},
+		{id: "get-64", title: "get, 64 connections", mix: "get", conns: 64, inFlight: 1, aim: 0.85,
+			ofCeiling: true, systems: all},
+		{id: "get-32x32", title: "get, 32 connections x 32 in flight", mix: "get", conns: 32,
+			inFlight: 32, aim: 0.5, ofCeiling: true, systems: all},
+		{id: "mix-64", title: "90 % get, 10 % set, 64 connections", mix: "get=90,set=10", conns: 64,
+			inFlight: 1, aim: 3, systems: three},
+		{id: "watch-1000", title: "1,000 watchers of one znode, last event after", kind: kindWatch,
+			conns: 1000, inFlight: 1, column: lastEvent, aim: 0.3, systems: zoo},
+		{id: "sessions", title: "sessions opened and closed, 64 at a time", kind: kindSessions,
+			conns: 64, inFlight: 1, aim: 10, systems: zoo},
+		{id: "leader-killed", title: "leader killed with -9, nobody served for", kind: kindFailover,
+			mix: "set", conns: failoverConnections, inFlight: 1, column: outage,
+			aimTime: 40 * time.Millisecond, systems: zoo},
+		{id: "memory", title: "live heap of a server with the tree of -znodes", kind: kindMemory,
+			conns: 1, inFlight: 1, column: memory, aim: 0.5, systems: three},
+	}
+}
+
+// config is the load of a row.
+func (r *row) config(o *options, e *ensemble) (load.Config, error) {
+	cfg := load.Default()
+	cfg.Hosts, cfg.PIDs = e.hosts, e.pids()
+	cfg.Connections, cfg.InFlight = r.conns, r.inFlight
+	cfg.Duration, cfg.WarmUp, cfg.Seed = o.duration, o.warmUp, o.seed
+	switch r.kind {
+	case kindFailover:
+		cfg.SessionTimeout = 10 * time.Second
+		cfg.Duration = max(o.duration, failoverLeast)
+	case kindMemory:
+		cfg.Keys, cfg.Prefix, cfg.Keep = o.znodes, "/fill", true
+	}
+	if r.mix == "" {
+		return cfg, nil
+	}
+	mix, err := load.ParseMix(r.mix)
+	cfg.Mix = mix
+	return cfg, err
+}
+
+// failoverLeast is the shortest time for a server to be killed in and another
+// to be elected: ZooKeeper has needed seconds.
+const failoverLeast = 6 * time.Second
+
+// figure is the one of a measurement that the row is about: answers a second,
+// nanoseconds or bytes.
+func (r *row) figure(m *measurement) float64 {
+	switch r.column {
+	case median:
+		return float64(m.result.Total.Latency.P50)
+	case lastEvent:
+		for _, o := range m.result.Ops {
+			if o.Name == "last event" {
+				return float64(o.Latency.P50)
+			}
+		}
+		return 0
+	case outage:
+		return float64(m.result.Failover.Longest)
+	case memory:
+		return float64(m.heap)
+	}
+	return m.result.Total.PerSecond
+}
+
+// selected are the rows with an id that was asked for, all if none was.
+func selected(ids string) ([]row, error) {
+	if ids == "" {
+		return rows(), nil
+	}
+	var picked []row
+	var known []string
+	for _, r := range rows() {
+		known = append(known, r.id)
+	}
+	for _, id := range strings.Split(ids, ",") {
+		before := len(picked)
+		for _, r := range rows() {
+			if r.id == id {
+				picked = append(picked, r)
+			}
+		}
+		if len(picked) == before {
+			return nil, fmt.Errorf("row %q is unknown; there are %s", id, strings.Join(known, ", "))
+		}
+	}
+	return picked, nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/bench/load"
+)
+
+// syncEvents are the kernel's tracepoints of the calls that force data to disk.
+// perf counts them inside the kernel, at no cost worth mentioning, so that the
+// count is of the very run whose throughput is shown.
+func syncEvents() []string {
+	return []string{"syscalls:sys_enter_fdatasync", "syscalls:sys_enter_fsync",
+		"syscalls:sys_enter_msync", "syscalls:sys_enter_sync_file_range"}
+}
+
+// syncCounter counts disk syncs of processes during the measured time of a run.
+type syncCounter struct {
+	perf    *exec.Cmd
+	control *os.File // our commands
+	ack     *os.File // perf's answers to them
+	out     strings.Builder
+}
+
+// perfStart is how long perf takes at most to find its processes' threads.
+const perfStart = 5 * time.Second
+
+// countSyncs attaches perf to processes, counting nothing yet.
+func countSyncs(ctx context.Context, pids []int) (*syncCounter, error) {
+	controlRead, control, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("counting syncs: %w", err)
+	}
+	defer controlRead.Close()
+	ackRead, ack, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("counting syncs: %w", err)
+	}
+	defer ack.Close()
+	var list []string
+	for _, pid := range pids {
+		list = append(list, strconv.Itoa(pid))
+	}
+	s := &syncCounter{control: control, ack: ackRead}
+	// The numbers 3 and 4 are those of ExtraFiles; -D -1 starts with counting off.
+	s.perf = exec.CommandContext(ctx, "perf", "stat", "-x", ",", "-D", "-1", "--control", "fd:3,4",
+		"-e", strings.Join(syncEvents(), ","), "-p", strings.Join(list, ","))
+	s.perf.Stderr = &s.out
+	s.perf.ExtraFiles = []*os.File{controlRead, ack}
+	if err := s.perf.Start(); err != nil {
+		control.Close()
+		ackRead.Close()
+		return nil, fmt.Errorf("counting syncs: %w", err)
+	}
+	// perf answers its first command when it has attached to everything.
+	if err := s.say("disable"); err != nil {
+		_, _ = s.finish()
+		return nil, fmt.Errorf("counting syncs: perf does not answer: %w: %s", err, s.out.String())
+	}
+	return s, nil
+}
+
+// say sends a command and waits until it is carried out.
+func (s *syncCounter) say(word string) error {
+	if _, err := fmt.Fprintln(s.control, word); err != nil {
+		return fmt.Errorf("telling perf to %s: %w", word, err)
+	}
+	if err := s.ack.SetReadDeadline(time.Now().Add(perfStart)); err != nil {
+		return fmt.Errorf("telling perf to %s: %w", word, err)
+	}
+	if _, err := s.ack.Read(make([]byte, 16)); err != nil {
+		return fmt.Errorf("telling perf to %s: %w", word, err)
+	}
+	return nil
+}
+
+// measured is for load.Config. A perf that has ended shows in finish.
+func (s *syncCounter) measured(begun bool) {
+	if begun {
+		_ = s.say("enable")
+	} else {
+		_ = s.say("disable")
+	}
+}
+
+// finish ends perf and returns what it has counted.
+func (s *syncCounter) finish() (int64, error) {
+	_ = s.perf.Process.Signal(os.Interrupt)
+	_ = s.perf.Wait() // interrupted, as it is meant to be
+	s.control.Close()
+	s.ack.Close()
+	return parsePerf(s.out.String())
+}
+
+// parsePerf adds up the counts of perf stat -x, whose lines begin "123,,event,".
+func parsePerf(text string) (int64, error) {
+	sum, seen := int64(0), 0
+	for line := range strings.Lines(text) {
+		fields := strings.Split(line, ",")
+		if len(fields) < 3 || !strings.HasPrefix(fields[2], "syscalls:") {
+			continue
+		}
+		seen++
+		if strings.HasPrefix(fields[0], "<not counted>") {
+			continue // it never happened
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(fields[0]), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("counting syncs: %q: %w", line, err)
+		}
+		sum += n
+	}
+	if seen != len(syncEvents()) {
+		return 0, fmt.Errorf("counting syncs: perf says: %q", text)
+	}
+	return sum, nil
+}
+
+// ownSyncs is what zk-lite's servers say of themselves (mntr, fsync_count),
+// where perf is not to be had; 0 for everybody else.
+func ownSyncs(ctx context.Context, hosts []string) (sum int64) {
+	for _, host := range hosts {
+		text, err := load.FourLetter(ctx, host, "mntr")
+		if err != nil {
+			return 0
+		}
+		for line := range strings.Lines(text) {
+			if rest, ok := strings.CutPrefix(line, "zk_fsync_count\t"); ok {
+				n, _ := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+				sum += n
+			}
+		}
+	}
+	return sum
+}

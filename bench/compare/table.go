@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/bench/report"
+)
+
+// columns are the systems in the order of the table.
+func columns() []string { return []string{"ZooKeeper", "etcd", "ceiling", "zk-lite"} }
+
+// middle is the median; of two in the middle the mean.
+func middle(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	v = slices.Sorted(slices.Values(v))
+	n := len(v) / 2
+	if len(v)%2 == 1 {
+		return v[n]
+	}
+	return (v[n-1] + v[n]) / 2
+}
+
+// over is the median of a figure over the rounds.
+func over(all []*measurement, figure func(*measurement) float64) float64 {
+	var v []float64
+	for _, m := range all {
+		v = append(v, figure(m))
+	}
+	return middle(v)
+}
+
+// show writes a figure in its unit.
+func show(c column, v float64) string {
+	switch c {
+	case throughput:
+		return report.Count(v) + "/s"
+	case memory:
+		return report.Bytes(int64(v))
+	}
+	return report.Time(time.Duration(v))
+}
+
+// summary is the table of the aims.
+func (c *comparison) summary() string {
+	var b strings.Builder
+	b.WriteString("| load | " + strings.Join(columns(), " | ") + " | aim | ratio | met |\n")
+	b.WriteString("|---|" + strings.Repeat("---|", len(columns())+3) + "\n")
+	for i := range c.rows {
+		r := &c.rows[i]
+		fmt.Fprintf(&b, "| %s |", c.title(r))
+		for _, name := range columns() {
+			text := ""
+			if all := c.results[r.id][name]; len(all) > 0 {
+				text = show(r.column, over(all, r.figure))
+			}
+			fmt.Fprintf(&b, " %s |", text)
+		}
+		aim, ratio, met := c.verdict(r)
+		fmt.Fprintf(&b, " %s | %s | %s |\n", aim, ratio, met)
+	}
+	return b.String()
+}
+
+func (c *comparison) title(r *row) string {
+	if r.kind == kindMemory {
+		return fmt.Sprintf("%s znodes of 100 bytes, live heap of a server",
+			report.Count(float64(c.o.znodes)))
+	}
+	if r.column == median {
+		return r.title + ", p50"
+	}
+	return r.title
+}
+
+// verdict compares zk-lite with what it is to beat.
+func (c *comparison) verdict(r *row) (aim, ratio, met string) {
+	other := "ZooKeeper"
+	if r.ofCeiling {
+		other = "ceiling"
+	}
+	ours, theirs := c.results[r.id]["zk-lite"], c.results[r.id][other]
+	mark := func(ok bool) string {
+		if ok {
+			return "yes"
+		}
+		return "**no**"
+	}
+	quotient := 0.0
+	if len(ours) > 0 && len(theirs) > 0 {
+		quotient = over(ours, r.figure) / over(theirs, r.figure)
+		ratio = fmt.Sprintf("%.2f x %s", quotient, other)
+	}
+	switch {
+	case r.aimTime != 0:
+		aim = "under " + report.Time(r.aimTime)
+		if len(ours) > 0 {
+			met = mark(over(ours, r.figure) < float64(r.aimTime))
+		}
+	case r.column == throughput:
+		aim = fmt.Sprintf("at least %g x %s", r.aim, other)
+		if ratio != "" {
+			met = mark(quotient >= r.aim)
+		}
+	default:
+		aim = fmt.Sprintf("at most %g x %s", r.aim, other)
+		if ratio != "" {
+			met = mark(quotient <= r.aim)
+		}
+	}
+	return aim, ratio, met
+}
+
+// details is a table of everything measured, a line for each row and system.
+func (c *comparison) details() string {
+	var b strings.Builder
+	b.WriteString("| load | system | /s | least to most | p50 | p99 | p99.9 | max | CPU an answer | " +
+		"syncs an answer | errors |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for i := range c.rows {
+		r := &c.rows[i]
+		if r.kind == kindMemory {
+			continue
+		}
+		for _, name := range columns() {
+			if all := c.results[r.id][name]; len(all) > 0 {
+				fmt.Fprintf(&b, "| %s | %s |%s\n", r.title, name, detail(all))
+			}
+		}
+	}
+	return b.String()
+}
+
+// detail is the rest of a line of details: medians over the rounds.
+func detail(all []*measurement) string {
+	var rates []float64
+	errors, syncs := uint64(0), ""
+	for _, m := range all {
+		rates = append(rates, m.result.Total.PerSecond)
+		errors += m.result.Unanswered
+		for _, n := range m.result.Total.Errors {
+			errors += n
+		}
+	}
+	if all[0].syncs >= 0 {
+		syncs = fmt.Sprintf("%.3f", over(all, func(m *measurement) float64 {
+			return float64(m.syncs) / max(m.result.Total.PerSecond*m.result.Elapsed.Seconds(), 1)
+		}))
+	}
+	latency := func(pick func(*load.Latency) load.Micros) string {
+		return report.Time(time.Duration(over(all, func(m *measurement) float64 {
+			return float64(pick(&m.result.Total.Latency))
+		})))
+	}
+	cpu := over(all, func(m *measurement) float64 { return float64(m.result.CPUPerOp()) })
+	return fmt.Sprintf(" %s | %s to %s | %s | %s | %s | %s | %s | %s | %d |",
+		report.Count(middle(rates)), report.Count(slices.Min(rates)), report.Count(slices.Max(rates)),
+		latency(func(l *load.Latency) load.Micros { return l.P50 }),
+		latency(func(l *load.Latency) load.Micros { return l.P99 }),
+		latency(func(l *load.Latency) load.Micros { return l.P999 }),
+		latency(func(l *load.Latency) load.Micros { return l.Max }),
+		report.Time(time.Duration(cpu)), syncs, errors)
+}
+
+// failovers lists every kill.
+func (c *comparison) failovers() string {
+	var b strings.Builder
+	for _, name := range columns() {
+		for _, m := range c.results["leader-killed"][name] {
+			f := m.result.Failover
+			fmt.Fprintf(&b, "- %s: nobody served for %s, a client at most %s; of the connections to the "+
+				"killed server %d dropped, to survivors %d; %d sessions expired\n", name,
+				report.Time(f.Longest.Duration()), report.Time(f.Clients.Max.Duration()),
+				f.DroppedOfKilled, f.DroppedOfOthers, f.Expired)
+		}
+	}
+	return b.String()
+}
+
+// memories lists heap and resident memory of the filled servers.
+func (c *comparison) memories() string {
+	var b strings.Builder
+	for _, name := range columns() {
+		for _, m := range c.results["memory"][name] {
+			var resident, peak int64
+			for _, p := range m.result.Servers {
+				resident, peak = max(resident, p.RSS), max(peak, p.PeakRSS)
+			}
+			fmt.Fprintf(&b, "- %s: live heap %s, resident %s, at most %s; filled at %s znodes a second\n",
+				name, report.Bytes(m.heap), report.Bytes(resident), report.Bytes(peak),
+				report.Count(m.result.Total.PerSecond))
+		}
+	}
+	return b.String()
+}
+
+// The marks between which a document holds the results.
+const (
+	markBegin = "<!-- begin results: written by go run ./bench/compare -->"
+	markEnd   = "<!-- end results -->"
+)
+
+// replace puts the results into a document, between the marks.
+func replace(file, text string) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("writing the results: %w", err)
+	}
+	head, rest, ok := bytes.Cut(old, []byte(markBegin))
+	_, tail, ended := bytes.Cut(rest, []byte(markEnd))
+	if !ok || !ended {
+		return fmt.Errorf("%s has no lines %q and %q, between which the results belong", file, markBegin,
+			markEnd)
+	}
+	whole := string(head) + markBegin + "\n" + text + markEnd + string(tail)
+	if err := os.WriteFile(file, []byte(whole), 0o644); err != nil {
+		return fmt.Errorf("writing the results: %w", err)
+	}
+	return nil
+}
