@@ -29,7 +29,8 @@ var layers = []struct {
 	{"consensus", []string{"consensus/state", "consensus/peer", "consensus/raftlog", "session", "znode"}, "agreement knows no clients"},
 	{"client/...", []string{"internal/wire", "internal/jute", "znode", "client/..."}, "the client is a library of its own"},
 	{"server", []string{"consensus", "consensus/state", "session", "watch", "znode"}, "the request path knows no protocol"},
-	{"api", []string{"server", "consensus/state", "session", "watch", "znode"}, "the doors do not know each other"},
+	{"api", []string{"api/line", "server", "consensus/state", "session", "watch", "znode"}, "the doors do not know each other"},
+	{"api/line", nil, "names only: the tree and the waiting are its user's"},
 	{"api/zk/...", []string{"server", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "api/zk/..."}, "the doors do not know each other"},
 	{"recipes", []string{"client", "znode"}, "the recipes are built on the client alone"},
 	{"recipes/internal/zktest", []string{"client", "cmd/zk-lite/config", "internal/node"}, "starts what the recipes are tested against"},
@@ -39,6 +40,8 @@ var layers = []struct {
 	{"internal/node", []string{"api", "api/zk", "server", "consensus", "consensus/state", "cmd/zk-lite/config"}, "puts one server together"},
 	{"cmd/zk-lite", []string{"..."}, "the program"},
 	{"integration/...", []string{"..."}, "tests of the whole"},
+	{"examples/...", []string{"client", "recipes", "znode"}, "what a program outside can import, and no more"},
+	{"examples/internal/testserver", []string{"client", "cmd/zk-lite/config", "internal/node"}, "starts what the examples are tested against"},
 }
 
 // raftImporters are the only packages that may touch hashicorp/raft.
