@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/recipes"
+)
+
+// Resource is what holders work on; Store is one.
+type Resource interface {
+	Read(token client.Zxid, name string) (int, error)
+	Write(token client.Zxid, name string, value int) error
+}
+
+// Holder adds to numbers under a lock.
+type Holder struct {
+	mutex    *recipes.Mutex
+	resource Resource
+	// Think is what happens between reading and writing. A pause does not ask
+	// whether it suits, so the holder cannot do anything about it.
+	Think func(context.Context)
+}
+
+// NewHolder returns one who takes the lock at path.
+func NewHolder(c *client.Client, path string, r Resource) *Holder {
+	return &Holder{
+		mutex: recipes.NewMutex(c, path), resource: r, Think: func(context.Context) {},
+	}
+}
+
+// Add adds one to a number, and returns the sum.
+//
+// Errors: ErrStale if the lock was lost on the way and somebody else has come;
+// then nothing was added.
+func (h *Holder) Add(ctx context.Context, name string) (int, error) {
+	grant, err := h.mutex.Lock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	sum, err := h.addUnder(ctx, grant.Token(), name)
+	if rerr := grant.Release(ctx); !errors.Is(rerr, recipes.ErrLost) {
+		// That the lock was lost is no error here: the store decides whether
+		// it matters, and has decided.
+		err = errors.Join(err, rerr)
+	}
+	return sum, err
+}
+
+func (h *Holder) addUnder(ctx context.Context, token client.Zxid, name string) (int, error) {
+	value, err := h.resource.Read(token, name)
+	if err != nil {
+		return 0, err
+	}
+	h.Think(ctx)
+	value++
+	return value, h.resource.Write(token, name, value)
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// ErrStale says that somebody has come with a newer token: whoever comes with this
+// one does not hold the lock any more, and may not know it yet.
+var ErrStale = errors.New("the fencing token is stale")
+
+// Store is a resource that a lock protects: numbers by name. All methods are safe
+// for concurrent use.
+//
+// A store that outlives its process must keep the highest token with its data.
+type Store struct {
+	mu      sync.Mutex // protects the fields below
+	highest client.Zxid
+	values  map[string]int
+	refused int
+}
+
+// NewStore returns an empty store.
+func NewStore() *Store { return &Store{values: map[string]int{}} }
+
+// Read returns a value to the holder of a lock. It raises the fence as Write does:
+// what the holder makes of the value must not be based on one that an earlier
+// holder changes after this.
+//
+// Errors: ErrStale.
+func (s *Store) Read(token client.Zxid, name string) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.passLocked(token); err != nil {
+		return 0, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return s.values[name], nil
+}
+
+// Write replaces a value for the holder of a lock.
+//
+// Errors: ErrStale.
+func (s *Store) Write(token client.Zxid, name string, value int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.passLocked(token); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	s.values[name] = value
+	return nil
+}
+
+// passLocked lets a token pass that is at least the highest so far. Equal tokens
+// are of one holder, who may come as often as it likes.
+func (s *Store) passLocked(token client.Zxid) error {
+	if token < s.highest {
+		s.refused++
+		return fmt.Errorf("%w: %#x after %#x", ErrStale, int64(token), int64(s.highest))
+	}
+	s.highest = token
+	return nil
+}
+
+// Value is a value as anybody may look at it.
+func (s *Store) Value(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.values[name]
+}
+
+// Refused is how often a stale token was refused.
+func (s *Store) Refused() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
+}

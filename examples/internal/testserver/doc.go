@@ -1,0 +1,12 @@
+// Package testserver is for the tests of the examples: an ensemble of servers in
+// this process, clients whose connections can be cut, and the death of a process
+// as the others see it.
+//
+// It knows nothing of the examples, and is not for other tests: those of the
+// recipes have a kit of their own, which also runs against Apache ZooKeeper.
+//
+// # Concurrency
+//
+// The servers have their own goroutines. All methods of Tap are safe for
+// concurrent use; an Ensemble belongs to the goroutine of its test.
+package testserver

@@ -1,0 +1,109 @@
+package testserver
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/node"
+)
+
+// Ensemble is a number of servers that belong together. It ends with the test.
+type Ensemble struct {
+	settings []config.Settings
+	nodes    []*node.Node // nil while stopped
+}
+
+// Start starts n servers. They serve when a client has connected.
+func Start(tb testing.TB, n int) *Ensemble {
+	tb.Helper()
+	e := &Ensemble{nodes: make([]*node.Node, n)}
+	ports, dir := freePorts(tb, 3*n), tb.TempDir()
+	var servers []config.Server
+	for i := range n {
+		servers = append(servers, config.Server{
+			ID: i + 1, Host: "127.0.0.1", PeerPort: ports[3*i], ElectionPort: ports[3*i+1],
+			Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: ports[3*i+2],
+		})
+	}
+	for i := range n {
+		s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
+		if err != nil {
+			tb.Fatal(err)
+		}
+		s.MyID = i + 1
+		s.DataDir = filepath.Join(dir, fmt.Sprintf("server-%d", i+1))
+		s.DataLogDir = s.DataDir
+		s.ClientPortAddress, s.ClientPort = "127.0.0.1", servers[i].ClientPort
+		s.AdminEnabled = false
+		s.MaxClientCnxns = 0 // all clients of a test have one address
+		s.TickTime = 100 * time.Millisecond
+		s.SyncLimit = 50 // five seconds: a loaded machine is no dead server
+		s.MinSessionTimeout, s.MaxSessionTimeout = SessionTimeout, time.Minute
+		if s.Standalone = n == 1; !s.Standalone {
+			s.Servers = servers
+		}
+		e.settings = append(e.settings, s)
+		e.Restart(tb, i)
+	}
+	tb.Cleanup(func() {
+		for i := range e.nodes {
+			e.Stop(tb, i)
+		}
+	})
+	return e
+}
+
+// Restart starts a server again after Stop.
+func (e *Ensemble) Restart(tb testing.TB, i int) {
+	tb.Helper()
+	n, err := node.Open(node.Options{
+		Settings: e.settings[i], Version: "test", Logger: slog.New(slog.DiscardHandler),
+		Fatal: func(err error) { tb.Errorf("server %d has failed: %v", i+1, err) },
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	e.nodes[i] = n
+}
+
+// Stop stops a server, if it runs. Its clients go to the others.
+func (e *Ensemble) Stop(tb testing.TB, i int) {
+	tb.Helper()
+	if e.nodes[i] == nil {
+		return
+	}
+	if err := e.nodes[i].Close(); err != nil {
+		tb.Errorf("stopping server %d: %v", i+1, err)
+	}
+	e.nodes[i] = nil
+}
+
+// ConnectString names all servers.
+func (e *Ensemble) ConnectString() string {
+	var list []string
+	for _, s := range e.settings {
+		list = append(list, s.ClientListen())
+	}
+	return strings.Join(list, ",")
+}
+
+// freePorts returns ports that were free a moment ago, all different.
+func freePorts(tb testing.TB, n int) []int {
+	tb.Helper()
+	var ports []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
