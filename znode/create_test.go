@@ -117,6 +117,9 @@ func TestNewTree_Shape(t *testing.T) {
 			t.Errorf("%s holds %v, not empty data", path, data)
 		}
 	}
+	if n, code := tree.Descendants("", nil); n != 4 || code != OK { // as ZooKeeper
+		t.Errorf("Descendants of the empty path = %d, %v", n, code)
+	}
 	if n, code := tree.Descendants("/", nil); n != 3 || code != OK {
 		t.Errorf("descendants of the root: %d, %v", n, code)
 	}

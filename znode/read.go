@@ -76,6 +76,9 @@ func (t *Tree) Descendants(path string, ids []ID) (int, Error) {
 		return 0, code
 	}
 	count := -1
+	if path == "" {
+		count = 0 // ZooKeeper counts from the path, of which "" is not the root's
+	}
 	t.walk(n, func(*node) { count++ })
 	return count, OK
 }
