@@ -108,7 +108,7 @@ func TestShell_Terminal(t *testing.T) {
 
 	// Completion: a command, a flag, a path; a list if there are several.
 	s.expect(prompt)
-	s.typeKeys("ge\t")
+	s.typeKeys("ge\t\t")
 	s.expect(`get  getacl`)
 	s.typeKeys(" --wat\t")
 	s.expect(`--watch `)

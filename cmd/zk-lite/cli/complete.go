@@ -40,7 +40,7 @@ func (a *app) completePaths(c *cobra.Command, n int) {
 		if err != nil {
 			return nil, directive
 		}
-		defer cl.Close()
+		defer hangUp(cl)
 		return pathsLike(ctx, cl, word), directive
 	}
 }

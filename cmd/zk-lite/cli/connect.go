@@ -38,9 +38,13 @@ func (a *app) withClient(
 	if err != nil {
 		return err
 	}
-	defer cl.Close() // an answer that is lost costs no more than an idle session
+	defer hangUp(cl)
 	return a.watched(ctx, cl, f)
 }
+
+// hangUp closes a client when all that mattered has been done. If no server can be
+// told, the session ends by itself.
+func hangUp(cl *client.Client) { _ = cl.Close() }
 
 // connect opens a session. It does not wait for servers where nothing listens.
 func (a *app) connect(ctx context.Context, more ...client.Option) (*client.Client, error) {

@@ -56,7 +56,7 @@ exit code is 0 if there is no difference and 1 if there is.`,
 				if err != nil {
 					return err
 				}
-				defer cl.Close()
+				defer hangUp(cl)
 				return a.watched(ctx, cl, func(ctx context.Context, right *client.Client) error {
 					return a.diff(ctx, c, left, args[0], right, second, &o)
 				})

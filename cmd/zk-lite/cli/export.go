@@ -20,8 +20,9 @@ func (a *app) exportCommand() *cobra.Command {
 		Long: `Write a subtree as lines of JSON, on standard output or into a file: a header,
 a line for every znode, and a last line with their number. Data that is not UTF-8
 is written as base64; the field "encoding" says which. ACLs are in it, /zookeeper
-is not, nor does it say which znodes are containers or have a time to live. It is not a snapshot of one moment: a subtree that changes
-meanwhile is seen as it was when each znode's turn came.`,
+is not, nor does it say which znodes are containers or have a time to live. It is
+not a snapshot of one moment: a subtree that changes meanwhile is seen as it was
+when each znode's turn came.`,
 		Example: `  zk-lite export /app > app.jsonl
   zk-lite export / --file all.jsonl
   zk-lite export /app | zk-lite import --server other:2181 /app`,

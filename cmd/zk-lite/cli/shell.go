@@ -50,7 +50,7 @@ code of the last line that failed.`,
 		}
 		s := &shell{app: a, client: cl, out: &lineTracker{w: c.OutOrStdout()}, err: c.ErrOrStderr()}
 		defer s.wg.Wait()
-		defer cl.Close()
+		defer hangUp(cl)
 		if isTerminal(c.InOrStdin()) && isTerminal(c.OutOrStdout()) {
 			return s.interactive(c.Context())
 		}

@@ -93,7 +93,7 @@ func (a *app) withSession(
 	if err != nil {
 		return err
 	}
-	defer cl.Close()
+	defer hangUp(cl)
 	return f(c.Context(), cl)
 }
 
