@@ -181,7 +181,8 @@ func (r *chance) read(who session) step {
 	path := r.path()
 	if path == "" {
 		// ZooKeeper takes it for the root, but counts one descendant more.
-		return pick(r, who.get(path, false), who.ls2(path, false), who.getACL(path))
+		return pick(r, who.get(path, false), who.ls2(path, false), who.getACL(path),
+			who.descendants(path))
 	}
 	return pick(r, who.get(path, false), who.exists(path, false), who.ls(path, false),
 		who.ls2(path, false), who.getACL(path), who.descendants(path), who.ephemerals(path))
