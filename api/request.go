@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -125,8 +126,11 @@ func (q *request) look(visit func(v *server.View)) {
 func (q *request) setZxid(z znode.Zxid) { q.w.Header().Set(headerZxid, z.String()) }
 
 // parseVars decodes the parts of the URL's path, once.
-func (q *request) parseVars(*route) error {
-	vars := mux.Vars(q.http)
+func (q *request) parseVars(rt *route) error {
+	vars := maps.Clone(mux.Vars(q.http))
+	if !rt.parseTail(vars) {
+		return q.noResource()
+	}
 	q.vars = make(map[string]string, len(vars))
 	for name, raw := range vars {
 		text, err := url.PathUnescape(raw)

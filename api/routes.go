@@ -45,6 +45,11 @@ func (d *Door) routes() []route {
 		{del, sessions + "/{id}", nil, (*request).closeSession, false},
 		{get, sessions + "/{id}/events", list("watch", "since"), (*request).sessionEvents, false},
 		{get, "/v1/watches/{path}", list("kind", "since", "wait"), (*request).watch, false},
+
+		{get, "/v1/locks/{path}", nil, (*request).getLock, false},
+		{post, "/v1/locks/{path}", list("wait", "ticket", "acl"), (*request).takeLock, false},
+		{del, "/v1/locks/{path}/{ticket}", nil, (*request).releaseLock, false},
+		{post, "/v1/fences/check", nil, (*request).checkFence, false},
 	}
 }
 
@@ -81,14 +86,48 @@ func (d *Door) router() http.Handler {
 	m := mux.NewRouter().UseEncodedPath().SkipClean(true)
 	resources := map[string]resource{}
 	for _, r := range d.routes() {
-		if resources[r.pattern] == nil {
-			resources[r.pattern] = resource{}
-			m.Handle(muxPattern(r.pattern), d.serve(resources[r.pattern]))
+		// What follows {path} looks like a part of it, so one resource has both:
+		// the method tells them apart.
+		base, _ := r.split()
+		if resources[base] == nil {
+			resources[base] = resource{}
+			m.Handle(muxPattern(base), d.serve(resources[base]))
 		}
-		resources[r.pattern][r.method] = &r
+		resources[base][r.method] = &r
 	}
 	m.NotFoundHandler = d.serve(nil)
 	return m
+}
+
+// split cuts the pattern behind {path}. The tail is such as /{ticket}, or empty.
+func (r *route) split() (base, tail string) {
+	base, tail, found := strings.Cut(r.pattern, "/{path}")
+	if found {
+		base += "/{path}"
+	}
+	return base, tail
+}
+
+// parseTail takes what follows {path} off the path. It reports false when there is
+// less than the pattern has.
+func (r *route) parseTail(vars map[string]string) bool {
+	_, tail := r.split()
+	names := strings.Split(tail, "/")[1:]
+	for _, name := range slices.Backward(names) {
+		i := strings.LastIndexByte(vars["path"], '/')
+		if i < 0 {
+			return false
+		}
+		value := vars["path"][i+1:]
+		vars["path"] = vars["path"][:i]
+		switch {
+		case strings.HasPrefix(name, "{"):
+			vars[strings.Trim(name, "{}")] = value
+		case name != value:
+			return false
+		}
+	}
+	return true
 }
 
 // muxPattern lets {path} take the rest of the path, or nothing, which is the root.

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api/line"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// maxQueue bounds how many of a queue an answer shows: the first ones.
+const maxQueue = 1000
+
+// queueEntry is one who holds or waits.
+type queueEntry struct {
+	Ticket  string `json:"ticket"`
+	Path    string `json:"path"`
+	Fence   string `json:"fence,omitempty"`
+	Session string `json:"session,omitempty"`
+	Since   string `json:"since,omitempty"` // when it came into the queue
+	content
+	Error string `json:"error,omitempty"` // why it may not be read
+}
+
+// lockBody is a lock as JSON.
+type lockBody struct {
+	Path   string       `json:"path"`
+	Holder *queueEntry  `json:"holder"` // null: it is free
+	Queue  []queueEntry `json:"queue"`  // those who wait, at most maxQueue
+	Length int          `json:"length"` // of the whole queue
+}
+
+// getLock shows who has a lock and who waits for it.
+func (q *request) getLock() error {
+	dir, err := q.queuePath(lockKind())
+	if err != nil {
+		return err
+	}
+	all, length, err := q.listQueue(lockKind(), dir)
+	if err != nil {
+		return err
+	}
+	body := lockBody{Path: dir, Queue: []queueEntry{}}
+	if length > 0 {
+		body.Holder, body.Queue, body.Length = &all[0], all[1:], length-1
+	}
+	return q.answer(http.StatusOK, body)
+}
+
+// listQueue lists who stands in a queue, first come first, and says how many they are.
+// A queue that does not exist is empty.
+func (q *request) listQueue(k queueKind, dir string) (list []queueEntry, length int, err error) {
+	var names []string
+	var code znode.Error
+	q.look(func(v *server.View) { names, _, code = v.Tree().Children(dir, q.ids) })
+	switch code {
+	case znode.OK:
+	case znode.ErrNoNode:
+		return nil, 0, nil
+	default:
+		return nil, 0, failure{code, dir}
+	}
+	order := line.Order(names, k.markers...)
+	shown := order[:min(len(order), maxQueue+1)]
+	q.look(func(v *server.View) {
+		for _, c := range shown {
+			path := znode.Join(dir, c.Name)
+			data, st, code := v.Tree().Get(path, q.ids)
+			switch code {
+			case znode.OK:
+				list = append(list, queueEntry{
+					Ticket: c.Name, Path: path, Fence: st.Czxid.String(),
+					Session: st.EphemeralOwner.String(), Since: timeText(st.Ctime),
+					content: contentOf(data),
+				})
+			case znode.ErrNoNode: // it has left since
+			default:
+				list = append(list, queueEntry{Ticket: c.Name, Path: path, Error: code.Name()})
+			}
+		}
+	})
+	return list, len(order) - len(shown) + len(list), nil
+}
+
+// timeText is a time in milliseconds as RFC 3339 has it.
+func timeText(millis int64) string {
+	return time.UnixMilli(millis).UTC().Format("2006-01-02T15:04:05.000Z")
+}

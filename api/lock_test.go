@@ -1,0 +1,305 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/server"
+)
+
+// coordinator is a client with a session of its own.
+type coordinator struct {
+	*client
+	id string
+}
+
+func newCoordinator(t testing.TB, url string) *coordinator {
+	t.Helper()
+	c := newClient(t, url)
+	a := c.post("/v1/sessions", `{"timeout": "10s"}`).is(201)
+	proof := "Zk-Session: " + a.text("id") + "." + a.text("secret")
+	t.Cleanup(func() {
+		// Not with the test's context, which has ended by now.
+		req, err := http.NewRequestWithContext(context.Background(), "DELETE",
+			url+"/v1/sessions/"+a.text("id"), nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		req.Header.Set("Zk-Session", strings.TrimPrefix(proof, "Zk-Session: "))
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			resp.Body.Close()
+		}
+	})
+	return &coordinator{c.with(proof), a.text("id")}
+}
+
+// queueURL is a lock or an election of the test's own.
+func queueURL(t testing.TB, kind string) (target, path string) {
+	path = "/queues/" + strings.NewReplacer("/", "_", "#", "-").Replace(t.Name())
+	return "/v1/" + kind + path, path
+}
+
+// later sends a request and gives the answer when it comes.
+func (c *client) later(method, target, body string) <-chan *answer {
+	done := make(chan *answer, 1)
+	go func() {
+		defer close(done)
+		done <- c.do(method, target, body)
+	}()
+	return done
+}
+
+func TestLock_QueuesInOrder(t *testing.T) {
+	e := shared()
+	target, path := queueURL(t, "locks")
+	a, b, x := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1]), newCoordinator(t, e.urls[2])
+	a.get(target).is(200).has("holder", nil).has("length", 0)
+	g := a.post(target, "first").is(200)
+	if !strings.HasPrefix(g.text("ticket"), "_c_") || g.text("path") != path+"/"+g.text("ticket") ||
+		!strings.HasSuffix(g.text("ticket"), "-lock-0000000000") {
+		t.Errorf("%s", g.body)
+	}
+	w := b.post(target+"?wait=10ms", "\xff").is(202).has("place", 1).has("ahead.0", g.text("ticket"))
+	y := x.post(target+"?wait=1ms", "").is(202).has("place", 2).has("ahead.1", w.text("ticket"))
+	l := a.get(target + "?consistency=linearizable").is(200)
+	l.has("holder.ticket", g.text("ticket")).has("holder.session", a.id).has("holder.data", "first")
+	l.has("holder.fence", g.text("fence")).has("length", 2).has("queue.0.ticket", w.text("ticket"))
+	l.has("queue.0.encoding", "base64").has("queue.1.ticket", y.text("ticket")).text("holder.since")
+
+	granted := b.later("POST", target+"?wait=20s&ticket="+w.text("ticket"), "")
+	b.post(target+"?wait=0s&ticket="+w.text("ticket"), "").is(202)
+	x.delete(target+"/"+g.text("ticket")).problem(403, "NOAUTH").has("parameter", "Zk-Session")
+	a.delete(target + "/" + g.text("ticket")).is(204)
+	h := (<-granted).is(200).has("ticket", w.text("ticket"))
+	if h.text("fence") <= g.text("fence") && len(h.text("fence")) == len(g.text("fence")) {
+		t.Errorf("fences %s, then %s", g.text("fence"), h.text("fence"))
+	}
+	a.delete(target+"/"+g.text("ticket")).problem(404, "NONODE")
+	// The ticket is good at any server.
+	last := x.at(e.urls[0]).later("POST", target+"?ticket="+y.text("ticket"), "")
+	b.delete(target + "/" + w.text("ticket")).is(204)
+	(<-last).is(200).has("ticket", y.text("ticket"))
+	x.at(e.urls[0]).delete(target + "/" + y.text("ticket")).is(204)
+	e.nodes[0].Server().Look(func(v *server.View) {
+		if !slices.Contains(v.Tree().Reapable(time.Now().UnixMilli(), 0, 1<<20), path) {
+			t.Error("the lock's znode is no container that goes when it is empty")
+		}
+	})
+}
+
+func TestLock_WaitNot(t *testing.T) {
+	e := shared()
+	target, _ := queueURL(t, "locks")
+	a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1])
+	g := a.post(target+"?wait=0s", "").is(200)
+	b.post(target+"?wait=0s", "").is(409).says(g.text("ticket")).says("held by another")
+	a.get(target+"?consistency=linearizable").has("length", 0).has("holder.ticket", g.text("ticket"))
+}
+
+// Of what waits, only a fresh place without a key is given up with its client.
+func TestLock_ClientGoesAway(t *testing.T) {
+	e := shared()
+	target, path := queueURL(t, "locks")
+	a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1])
+	a.post(target, "").is(200)
+	length := func() any { return a.get(target).field("length") }
+	leave := func(target string, headers ...string) {
+		t.Helper()
+		before := length()
+		ctx, cancel := context.WithCancel(t.Context())
+		req := b.with(headers...).request("POST", target, "").WithContext(ctx)
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			if resp, err := http.DefaultClient.Do(req); err == nil {
+				resp.Body.Close()
+				t.Errorf("%s: answered with %s", target, resp.Status)
+			}
+		}()
+		if !strings.Contains(target, "ticket=") {
+			eventually(t, "it is in the queue", func() bool { return length() != before })
+		}
+		cancel()
+		<-gone
+	}
+	leave(target)
+	eventually(t, "the place is given up", func() bool { return length() == 0.0 })
+	leave(target, "Idempotency-Key: "+t.Name())
+	w := b.with("Idempotency-Key: "+t.Name()).post(target+"?wait=1ms", "").is(202)
+	if w.header.Get("Idempotency-Replayed") != "true" {
+		t.Error("the place was not the same")
+	}
+	leave(target + "?ticket=" + w.text("ticket"))
+	b.post(target+"?wait=1ms&ticket="+w.text("ticket"), "").is(202).has("place", 1)
+	a.get("/v1/znodes" + path + "?children").is(200)
+	b.delete(target + "/" + w.text("ticket")).is(204)
+}
+
+// A repeated DELETE with its key is the first one's, and not 404.
+func TestLock_Release_IsIdempotent(t *testing.T) {
+	target, _ := queueURL(t, "locks")
+	a := newCoordinator(t, shared().urls[0])
+	g := a.post(target, "").is(200)
+	keyed := a.with("Idempotency-Key: " + t.Name())
+	keyed.delete(target + "/" + g.text("ticket")).is(204)
+	keyed.delete(target + "/" + g.text("ticket")).is(204)
+}
+
+func TestLock_SessionEnds(t *testing.T) {
+	e := shared()
+	target, _ := queueURL(t, "locks")
+	a, b, x := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1]), newCoordinator(t, e.urls[0])
+	a.post(target, "").is(200)
+	w := b.later("POST", target, "")
+	eventually(t, "b waits", func() bool { return a.get(target).field("length") == 1.0 })
+	y := x.later("POST", target, "")
+	eventually(t, "x waits", func() bool { return a.get(target).field("length") == 2.0 })
+	b.delete("/v1/sessions/" + b.id).is(204)
+	(<-w).problem(410, "SESSIONEXPIRED")
+	a.delete("/v1/sessions/" + a.id).is(204)
+	(<-y).is(200)
+}
+
+func TestLock_PlaceLost(t *testing.T) {
+	target, _ := queueURL(t, "locks")
+	a, b := newCoordinator(t, shared().urls[0]), newCoordinator(t, shared().urls[1])
+	a.post(target, "").is(200)
+	w := b.post(target+"?wait=1ms", "").is(202)
+	waiting := b.later("POST", target+"?ticket="+w.text("ticket"), "")
+	a.at(shared().urls[1]).delete("/v1/znodes" + w.text("path")).is(204)
+	// Before it waits, it is not there; while it waits, it is lost.
+	if got := <-waiting; got.status != 410 && got.status != 404 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+func TestLock_Parameters(t *testing.T) {
+	target, _ := queueURL(t, "locks")
+	c, a := newClient(t, shared().urls[0]), newCoordinator(t, shared().urls[0])
+	c.post(target, "").problem(400, "BADARGUMENTS").has("parameter", "Zk-Session")
+	c.delete(target+"/_c_x-lock-0000000001").problem(400, "BADARGUMENTS").has("parameter", "Zk-Session")
+	for _, x := range []struct{ method, target, param, says string }{
+		{"POST", target + "?wait=3", "wait", "unit"},
+		{"POST", target + "?wait=1h", "wait", "5m0s"},
+		{"POST", target + "?ticket=x", "ticket", "-lock-0000000004"},
+		{"POST", target + "?ticket=a%2Flock-0000000001", "ticket", "not a ticket"},
+		{"POST", target + "?ticket=lock-0000000001&acl=world:anyone:r", "acl", "already"},
+		{"POST", target + "?acl=x", "acl", "scheme:id:perms"},
+		{"POST", "/v1/locks/", "path", "root"},
+		{"GET", "/v1/locks", "path", "root"},
+		{"GET", "/v1/locks/a//b", "path", "empty name"},
+		{"DELETE", target + "/x", "ticket", "not a ticket"},
+		{"DELETE", target + "/..%2Flock-0000000001", "ticket", "not a ticket"},
+		{"POST", target + "?herd=1", "herd", "wait, ticket, acl"},
+	} {
+		a.do(x.method, x.target).is(400).says(x.says).has("parameter", x.param)
+	}
+	a.do("PUT", target).is(405).says("DELETE, GET, HEAD, OPTIONS, POST")
+	a.do("DELETE", "/v1/locks").is(404)
+	a.do("DELETE", target+"/_c_x-lock-0000000001").problem(404, "NONODE")
+	r := root(t, c)
+	a.post(r+"/e?mode=ephemeral", "").is(201)
+	a.post("/v1/locks"+strings.TrimPrefix(r, "/v1/znodes")+"/e/lock", "").
+		problem(409, "NOCHILDRENFOREPHEMERALS")
+}
+
+func TestLock_Forbidden(t *testing.T) {
+	target, path := queueURL(t, "locks")
+	a, b := newCoordinator(t, shared().urls[0]), newCoordinator(t, shared().urls[0])
+	owner := a.with(basic("alice:x"))
+	owner.post("/v1/znodes"+path+"?parents=true&acl=auth::cdrwa", "").is(201)
+	b.get(target).problem(401, "NOAUTH")
+	b.post(target, "").problem(401, "NOAUTH")
+	owner.post(target+"?acl=auth::cdrwa", "").is(200)
+}
+
+// Many clients add to a counter that only the lock protects.
+func TestLock_Excludes(t *testing.T) {
+	e := shared()
+	target, path := queueURL(t, "locks")
+	const clients, rounds = 6, 5
+	newClient(t, e.urls[0]).put("/v1/znodes"+path+".sum?create=true&parents=true", "0").is(201)
+	var all sync.WaitGroup
+	for i := range clients {
+		c := newCoordinator(t, e.urls[i%3])
+		all.Go(func() {
+			for range rounds {
+				g := c.post(target, "")
+				for g.status == 202 {
+					g = c.post(target+"?ticket="+g.text("ticket"), "")
+				}
+				sum := c.get("/v1/znodes" + path + ".sum?consistency=linearizable")
+				var n int
+				if err := json.Unmarshal([]byte(sum.json["data"].(string)), &n); err != nil {
+					t.Error(err)
+				}
+				text, _ := json.Marshal(n + 1)
+				if a := c.put("/v1/znodes"+path+".sum", string(text)); a.status != 200 {
+					t.Errorf("%d %s", a.status, a.body)
+				}
+				if a := c.delete(target + "/" + g.json["ticket"].(string)); a.status != 204 {
+					t.Errorf("%d %s", a.status, a.body)
+				}
+			}
+		})
+	}
+	all.Wait()
+	newClient(t, e.urls[1]).get("/v1/znodes"+path+".sum?consistency=linearizable").has("data", "30")
+}
+
+func TestFence_Check(t *testing.T) {
+	e := shared()
+	target, path := queueURL(t, "locks")
+	a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1])
+	c := newClient(t, e.urls[2])
+	check := func(fence string) *answer {
+		t.Helper()
+		return c.post("/v1/fences/check", `{"path": "`+path+`", "fence": "`+fence+`"}`).is(200)
+	}
+	check("0x1").has("state", "free").has("current", false)
+	g := a.post(target, "").is(200)
+	if got := check(g.text("fence")).has("state", "current").has("current", true); got.header.
+		Get("Zk-Consistency") != "linearizable" {
+		t.Error("an old state may have been asked")
+	}
+	w := b.post(target+"?wait=1ms", "").is(202)
+	z := b.get("/v1/znodes" + w.text("path")).text("stat.czxid")
+	check(z).has("state", "waiting").has("newest", g.text("fence"))
+	a.delete(target + "/" + g.text("ticket")).is(204)
+	check(g.text("fence")).has("state", "stale").has("current", false).has("newest", z)
+	check(z).has("state", "current")
+	b.delete(target + "/" + w.text("ticket")).is(204)
+	check(z).has("state", "free").has("current", false)
+	c.post("/v1/fences/check", `{"path": "x", "fence": "0x1"}`).is(400).has("parameter", "path")
+	c.post("/v1/fences/check", `{"path": "/x", "fence": "1"}`).is(400).has("parameter", "fence")
+	c.post("/v1/fences/check", `{"path": "/x", "fence": "0x1", "y": 1}`).is(400).has("parameter", "body")
+	c.post("/v1/fences/check", strings.Repeat(" ", 5000)).is(413)
+}
+
+// A request that is refused leaves no place behind.
+func TestLock_BodyTooLarge(t *testing.T) {
+	target, _ := queueURL(t, "locks")
+	a := newCoordinator(t, shared().urls[0])
+	req := a.request("POST", target, strings.Repeat("x", 1<<20))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if resp.StatusCode != 413 {
+		t.Errorf("%s %s", resp.Status, body)
+	}
+	if err := validate(req, resp, body); err != nil {
+		t.Error(err)
+	}
+	a.get(target).has("holder", nil)
+}
