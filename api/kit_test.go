@@ -19,14 +19,15 @@ import (
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/server"
 )
 
 // ensemble is servers in this process, each with its HTTP door.
 type ensemble struct {
 	settings []config.Settings
 	nodes    []*node.Node // nil: stopped
-	doors    []*api.Door  // not nil: in place of the node's own
 	urls     []string
 }
 
@@ -66,7 +67,7 @@ func (panics) TempDir() string   { return sharedDir }
 
 func newEnsemble(tb fataler, n int) *ensemble {
 	tb.Helper()
-	e := &ensemble{nodes: make([]*node.Node, n), doors: make([]*api.Door, n), urls: make([]string, n)}
+	e := &ensemble{nodes: make([]*node.Node, n), urls: make([]string, n)}
 	ports := freePorts(tb, 4*n)
 	var servers []config.Server
 	for i := range n {
@@ -222,8 +223,25 @@ func (c *client) request(method, target, body string) *http.Request {
 	return req
 }
 
-// do sends a request and reads the answer.
+// do sends a request and reads the answer. Like any client it tries again when it is
+// told that nothing was done because there is no quorum just now.
 func (c *client) do(method, target string, body ...string) *answer {
+	c.Helper()
+	for {
+		a := c.once(method, target, body...)
+		if a.status != http.StatusServiceUnavailable || a.json["title"] != "no quorum" {
+			return a
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-c.Context().Done():
+			return a
+		}
+	}
+}
+
+// once does not try again.
+func (c *client) once(method, target string, body ...string) *answer {
 	c.Helper()
 	req := c.request(method, target, strings.Join(body, ""))
 	resp, err := http.DefaultClient.Do(req)
@@ -330,4 +348,48 @@ func (a *answer) text(way string) string {
 
 func basic(credentials string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))
+}
+
+// faulty is a server some of whose methods a test replaces.
+type faulty struct {
+	*server.Server
+	serving func() bool
+	do      func(ctx context.Context, c *state.Command) (state.Result, error)
+}
+
+func (f faulty) Serving() bool {
+	if f.serving != nil {
+		return f.serving()
+	}
+	return f.Server.Serving()
+}
+
+func (f faulty) Do(ctx context.Context, c *state.Command) (state.Result, error) {
+	if f.do != nil {
+		return f.do(ctx, c)
+	}
+	return f.Server.Do(ctx, c)
+}
+
+// door opens one more door to a server, and returns where it is.
+func door(tb testing.TB, srv api.Server, change ...func(*api.Config)) (*api.Door, string) {
+	tb.Helper()
+	cfg := api.Config{Version: "test", Logger: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&cfg)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d := api.New(srv, cfg)
+	served := make(chan error)
+	go func() { served <- d.Serve(l) }()
+	tb.Cleanup(func() {
+		d.Kill()
+		if err := <-served; err != nil {
+			tb.Errorf("serving: %v", err)
+		}
+	})
+	return d, "http://" + l.Addr().String()
 }

@@ -267,5 +267,6 @@ func TestZnode_TooLarge(t *testing.T) {
 	r := root(t, c)
 	c.put(r, strings.Repeat("x", 1<<20-1)).is(200)
 	c.put(r, strings.Repeat("x", 1<<20)).is(413).says("more than 1048575 bytes")
+	c.post(r+"/a", strings.Repeat("x", 1<<20)).is(413)
 	c.put(r, "").is(200)
 }

@@ -241,20 +241,25 @@ func (st *Stream) look() (found []Change, more bool, err error) {
 	return found, more, err
 }
 
-// match adds to found what an edit means to the filters, each type and path once.
+// match adds to found what an edit means to the filters, each type and path once:
+// what became of the znode itself, then that a parent's children changed.
 func (st *Stream) match(found []Change, e *znode.Event) []Change {
-	var own, children bool // an edit has two meanings at most
+	var own, children *Change
 	for i := range st.filters {
 		typ, path, ok := st.filters[i].match(e)
-		had := &own
-		if typ == znode.EventChildrenChanged {
-			had = &children
+		switch {
+		case !ok:
+		case typ == znode.EventChildrenChanged:
+			children = &Change{Type: typ, Path: path}
+		default:
+			own = &Change{Type: typ, Path: path}
 		}
-		if !ok || *had {
-			continue
-		}
-		*had = true
-		found = st.report(found, e.Zxid, Change{Type: typ, Path: path})
+	}
+	if own != nil {
+		found = st.report(found, e.Zxid, *own)
+	}
+	if children != nil {
+		found = st.report(found, e.Zxid, *children)
 	}
 	return found
 }

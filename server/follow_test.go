@@ -271,9 +271,9 @@ func TestStream_SeveralFilters_OneOrder(t *testing.T) {
 	}}
 	k.do(made("/a"), multi, changed("/a"), gone("/a/b"))
 	want := []string{
-		"NodeCreated /a", "NodeChildrenChanged /a", "NodeCreated /a/b", "NodeCreated /c",
-		"NodeDataChanged /a/b", "NodeCreated /c/d", "NodeDataChanged /a", "NodeChildrenChanged /a",
-		"NodeDeleted /a/b",
+		"NodeCreated /a", "NodeCreated /a/b", "NodeChildrenChanged /a", "NodeCreated /c",
+		"NodeDataChanged /a/b", "NodeCreated /c/d", "NodeDataChanged /a", "NodeDeleted /a/b",
+		"NodeChildrenChanged /a",
 	}
 	changes, err := waiting.Next(t.Context())
 	if err != nil || len(changes) != len(want) {

@@ -1,0 +1,25 @@
+package api
+
+import "github.com/zk-lite/zk-lite/znode"
+
+// Kill cuts all connections, as the end of the process does.
+func (d *Door) Kill() { _ = d.http.Close() }
+
+// OpenStreams is how many streams and long polls are open, from how many addresses.
+func (d *Door) OpenStreams() (streams, addresses int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.open, len(d.streams)
+}
+
+// The door as it is under the heaviest load.
+func (d *Door) FillStreams(address string) { d.streams[address] = maxStreamsPerAddress }
+func (d *Door) FillWrites(n int64)         { d.writes.Add(n * maxWrites) }
+func (d *Door) FillBodies(n int64)         { d.bodies.Add(n * maxBodies) }
+func (d *Door) Held() int64                { return d.bodies.Load() }
+
+// LargeFamily is more children than are sorted while the state is held still.
+const LargeFamily = smallFamily + 10
+
+// The codes that have an explanation of their own, for a test that all have.
+func StatusOf(code znode.Error) int { return explain(code, "", false).Status }

@@ -1,0 +1,274 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// A server that has lost its majority says so before anything is sent, and goes on
+// to show what it knows to who asks for that.
+func TestDoor_WithoutQuorum(t *testing.T) {
+	t.Parallel()
+	e := fresh(t, 2)
+	c := newClient(t, e.urls[0])
+	c.post("/v1/znodes/a", "x").is(201)
+	_, session := c.session("30s")
+	c.post("/v1/sync", "").is(200)
+	session.get("/v1/znodes/a").is(200)
+	e.stop(1)
+	eventually(t, "it is not ready", func() bool { return c.once("GET", "/readyz").status == 503 })
+	c.get("/livez").is(200)
+	for _, target := range []string{"/v1/znodes/a", "/v1/znodes/a?consistency=linearizable"} {
+		a := c.once("GET", target).problem(503, "CONNECTIONLOSS").says("nothing was done")
+		if a.header.Get("Retry-After") == "" || a.header.Get("Zk-Leader") != "none" {
+			t.Errorf("%v", a.header)
+		}
+	}
+	c.once("PUT", "/v1/znodes/a", "y").problem(503, "CONNECTIONLOSS")
+	c.once("PUT", "/v1/znodes/a?consistency=local", "y").problem(503, "CONNECTIONLOSS")
+	c.once("POST", "/v1/sync?consistency=local").problem(503, "CONNECTIONLOSS")
+	c.once("GET", "/v1/znodes/a?consistency=local").is(200).has("data", "x")
+	session.once("GET", "/v1/znodes/a?consistency=local").is(200)
+	c.with("Zk-Session: 0x77.00112233445566778899aabbccddeeff").
+		once("GET", "/v1/znodes/a?consistency=local").is(503)
+}
+
+// When the outcome is unknown the answer says so, and what to do.
+func TestDoor_UnknownOutcome(t *testing.T) {
+	srv := shared().nodes[0].Server()
+	var calls atomic.Int32
+	_, url := door(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
+		if r, err := srv.Do(ctx, c); err != nil || calls.Add(1) > 1 {
+			return r, err // the second time it gets through
+		}
+		return state.Result{}, context.DeadlineExceeded
+	}})
+	c := newClient(t, url)
+	r := root(t, c.at(shared().urls[0]))
+	c.put(r, "1").problem(504, "OPERATIONTIMEOUT").says("may or may not").says("with an Idempotency-Key")
+	calls.Store(0)
+	keyed := c.with("Idempotency-Key: " + r)
+	keyed.post(r+"/n-?mode=persistent_sequential", "").problem(504, "OPERATIONTIMEOUT").says("same Idempotency-Key")
+	a := keyed.post(r+"/n-?mode=persistent_sequential", "").is(201)
+	if !strings.HasSuffix(a.text("path"), "/n-0000000000") || a.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("%s %v", a.body, a.header)
+	}
+	// The state came by a snapshot: with a key the door finds the result itself.
+	_, url = door(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
+		if r, err := srv.Do(ctx, c); err != nil || calls.Add(1) != 1 {
+			return r, err
+		}
+		return state.Result{}, znode.ErrConnectionLoss
+	}})
+	calls.Store(0)
+	c.at(url).with("Idempotency-Key: 2"+r).put(r, "2").is(200)
+	calls.Store(0)
+	c.at(url).put(r, "2").problem(504, "OPERATIONTIMEOUT")
+	_, url = door(t, faulty{Server: srv, do: func(context.Context, *state.Command) (state.Result, error) {
+		return state.Result{}, errors.New("server is stopping")
+	}})
+	c.at(url).once("PUT", r, "3").problem(503, "CONNECTIONLOSS").says("nothing was done")
+}
+
+func TestDoor_Idempotency(t *testing.T) {
+	e := shared()
+	c := newClient(t, e.urls[0])
+	r := root(t, c)
+	key := func(s string) *client { return c.with("Idempotency-Key: " + t.Name() + s) }
+	twice := func(k, method, target, body string, status int) {
+		t.Helper()
+		first := key(k).do(method, target, body).is(status)
+		for i := range 2 {
+			again := key(k).at(e.urls[1+i]).do(method, target, body).is(status)
+			if string(again.body) != string(first.body) || again.header.Get("Idempotency-Replayed") == "" {
+				t.Errorf("%s %s: %s, then %s", method, target, first.body, again.body)
+			}
+		}
+	}
+	twice("1", "POST", r+"/n-?mode=persistent_sequential", "x", 201)
+	twice("2", "POST", r+"/a/b/c/n-?mode=persistent_sequential&parents=true", "x", 201)
+	twice("3", "PUT", r+"/a/b/c", "x", 200)
+	twice("4", "PUT", r+"/new?create=true", "x", 201)
+	twice("5", "PUT", r+"/newer/est?create=true&parents=true", "x", 201)
+	twice("6", "PUT", r+"?version=7", "x", 412)
+	twice("7", "PUT", r+"?acl=world:anyone:cdrwa", "", 200)
+	twice("8", "DELETE", r+"/new", "", 204)
+	twice("9", "DELETE", r+"/a?recursive=true", "", 204)
+	twice("a", "POST", "/v1/sessions", `{"timeout": "9s"}`, 201)
+	twice("b", "POST", "/v1/multi", `{"ops": [{"op": "create", "mode": "persistent_sequential", "path": "`+
+		strings.TrimPrefix(r, "/v1/znodes")+`/m-"}]}`, 200)
+	c.get(r+"?children").is(200).has("stat.numChildren", 3)
+	key("1").post(r+"/o-?mode=persistent_sequential", "x").problem(422, "BADARGUMENTS").has("parameter", "Idempotency-Key")
+	key("9").put(r, "x").is(422)
+	// The path of a repeated recursive delete is there again: what the first one
+	// did cannot be told.
+	c.post(r+"/a/x?parents=true", "").is(201)
+	key("9").delete(r + "/a?recursive=true").is(422)
+}
+
+// TTL znodes need a setting that the shared servers have.
+func TestDoor_Unimplemented(t *testing.T) {
+	srv := shared().nodes[0].Server()
+	_, url := door(t, faulty{Server: srv, do: func(_ context.Context, c *state.Command) (state.Result, error) {
+		one := state.OpResult{Op: state.OpCreate, Code: znode.ErrUnimplemented}
+		return state.Result{Op: c.Op, Code: one.Code, Multi: []state.OpResult{one}[:len(c.Ops)]}, nil
+	}})
+	c := newClient(t, url)
+	c.post("/v1/znodes/a?mode=ttl&ttl=1s", "").problem(501, "UNIMPLEMENTED").says("extendedTypesEnabled")
+	c.post("/v1/multi", `{"ops": [{"op": "create", "path": "/a", "mode": "ttl", "ttl": "1s"}]}`).
+		problem(501, "UNIMPLEMENTED")
+}
+
+// Whoever asks for more than there is is told so at once.
+func TestDoor_Bounds(t *testing.T) {
+	d, url := door(t, shared().nodes[0].Server())
+	c := newClient(t, url)
+	r := root(t, c)
+	busy := func(a *answer) {
+		t.Helper()
+		if a.problem(429, "THROTTLEDOP"); a.header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	}
+	d.FillStreams("127.0.0.1")
+	busy(c.get("/v1/watches/a"))
+	d.FillWrites(1)
+	busy(c.put(r, ""))
+	busy(c.get(r + "?consistency=linearizable"))
+	c.get(r).is(200)
+	d.FillWrites(-1)
+	d.FillBodies(1)
+	busy(c.put(r, "x"))
+	d.FillBodies(-1)
+	c.put(r, "x").is(200)
+	if d.Held() != 0 {
+		t.Errorf("%d bytes of bodies are still counted", d.Held())
+	}
+	long := c.with("X-Long: " + strings.Repeat("x", 100<<10))
+	resp, err := http.DefaultClient.Do(long.request("GET", r, ""))
+	if err == nil {
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("headers of 100 KB: %s", resp.Status)
+		}
+	}
+}
+
+func TestDoor_Origin(t *testing.T) {
+	_, url := door(t, shared().nodes[0].Server(), func(c *api.Config) { c.Origins = []string{"https://ok.example"} })
+	c := newClient(t, url)
+	c.get("/v1/znodes/").is(200)
+	c.with("Origin: " + url).get("/v1/znodes/").is(200)
+	for _, origin := range []string{"https://evil.example", "null", "http://127.0.0.1:1"} {
+		evil := c.with("Origin: " + origin)
+		evil.get("/v1/znodes/").is(403).has("parameter", "Origin")
+		evil.put("/v1/znodes/", "x").is(403)
+		if a := evil.do("OPTIONS", "/v1/znodes/"); a.status != 403 || a.header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: %d %v", origin, a.status, a.header)
+		}
+	}
+	friend := c.with("Origin: https://ok.example")
+	if h := friend.get("/v1/znodes/").is(200).header; h.Get("Access-Control-Allow-Origin") != "https://ok.example" ||
+		h.Get("Vary") != "Origin" || !strings.Contains(h.Get("Access-Control-Expose-Headers"), "Zk-Zxid") {
+		t.Errorf("%v", h)
+	}
+	if h := friend.do("OPTIONS", "/v1/znodes/a").is(204).header; !strings.Contains(h.Get("Access-Control-Allow-Methods"), "PUT") ||
+		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Idempotency-Key") {
+		t.Errorf("%v", h)
+	}
+	if h := c.do("OPTIONS", "/v1/sync").is(204).header; h.Get("Allow") != "OPTIONS, POST" {
+		t.Errorf("%v", h)
+	}
+}
+
+// Many children are sorted without holding the state still; pages fit together.
+func TestZnode_Children_Many(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	r := root(t, c)
+	var ops []string
+	for i := range api.LargeFamily {
+		ops = append(ops, fmt.Sprintf(`{"op":"create","path":"%s/%05d","data":"%d"}`, strings.TrimPrefix(r, "/v1/znodes"), i, i))
+	}
+	c.post("/v1/multi", `{"ops":[`+strings.Join(ops, ",")+`]}`).is(200)
+	n, after := 0, ""
+	for {
+		a := c.get(r + "?children&stat&data&limit=1500&after=" + after).is(200)
+		for _, child := range a.field("children").([]any) {
+			x := child.(map[string]any)
+			if x["name"] != fmt.Sprintf("%05d", n) || x["data"] != fmt.Sprint(n) {
+				t.Fatalf("child %d: %v", n, x)
+			}
+			n++
+		}
+		if a.json["next"] == nil {
+			break
+		}
+		after = a.text("next")
+	}
+	if n != api.LargeFamily {
+		t.Errorf("%d children", n)
+	}
+	c.delete(r + "?recursive=true").is(204)
+}
+
+// An answer does not outgrow its bound: a page ends early.
+func TestZnode_Children_PageOfLargeData(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	r := root(t, c)
+	for i := range 10 {
+		c.post(fmt.Sprintf("%s/%d", r, i), strings.Repeat("x", 1<<20-1)).is(201)
+	}
+	a := c.get(r+"?children&data").is(200).has("next", "7")
+	if n := len(a.field("children").([]any)); n != 8 {
+		t.Errorf("%d children", n)
+	}
+	c.get(r+"?children&data&after=7").is(200).has("children.0.name", "8")
+	c.delete(r + "?recursive=true").is(204)
+}
+
+// A body that ends too early is the client's fault, and nothing is written.
+func TestDoor_CutBody(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	r := root(t, c)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf", r)
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err == nil {
+		resp.Body.Close()
+		if resp.StatusCode != 400 {
+			t.Error(resp.Status)
+		}
+	}
+	c.get(r).is(200).has("stat.version", 0)
+}
+
+// Every code that the state machine may answer with has an explanation.
+func TestProblems_CoverTheCodes(t *testing.T) {
+	for _, code := range []znode.Error{
+		znode.ErrBadArguments, znode.ErrUnimplemented, znode.ErrNoNode, znode.ErrNoAuth, znode.ErrBadVersion,
+		znode.ErrNoChildrenForEphemeral, znode.ErrNodeExists, znode.ErrNotEmpty, znode.ErrSessionExpired,
+		znode.ErrInvalidACL, znode.ErrAuthFailed, znode.ErrSessionMoved, znode.ErrQuotaExceeded, znode.ErrThrottled,
+	} {
+		if api.StatusOf(code) == 500 {
+			t.Errorf("%s is a 500", code.Name())
+		}
+	}
+}
