@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/recipes"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Master assigns tasks to workers, while it is elected.
+type Master struct {
+	Client *client.Client
+	Name   string
+	Log    io.Writer // what happens, for people
+}
+
+// Run stands for election, and leads when elected, until ctx ends.
+func (m *Master) Run(ctx context.Context) error {
+	election := recipes.NewElection(m.Client, masterPath, recipes.WithData([]byte(m.Name)))
+	return election.Run(ctx, m.lead)
+}
+
+// lead keeps every task assigned to a worker that lives, until ctx ends because
+// the term does. A new master sees all that the old one has done: its assignments
+// came before the end of its session, and that before this term.
+func (m *Master) lead(ctx context.Context, term *recipes.Term) error {
+	fmt.Fprintf(m.Log, "%s: is the master, token %#x\n", m.Name, int64(term.Token()))
+	cache, err := client.NewCache(ctx, m.Client, workPath)
+	if err != nil {
+		return err
+	}
+	defer cache.Close()
+	for {
+		changed := cache.Changed()
+		if cache.Err() != nil {
+			return cache.Err()
+		}
+		err := m.assignAll(ctx, term, cache)
+		switch {
+		case err == nil:
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		case ctx.Err() != nil || !passing(err):
+			return err
+		}
+	}
+}
+
+// assignAll assigns what the cache shows to be without a living worker.
+func (m *Master) assignAll(ctx context.Context, term *recipes.Term, cache *client.Cache) error {
+	var tasks []assignment
+	for _, id := range cache.Children(tasksPath) {
+		if node, ok := cache.Get(znode.Join(tasksPath, id)); ok {
+			task, err := decode[Task](node.Data)
+			if err != nil {
+				fmt.Fprintf(m.Log, "%s: task %s is left alone: %v\n", m.Name, id, err)
+				continue
+			}
+			tasks = append(tasks, assignment{id, task, node.Stat.Version})
+		}
+	}
+	for _, change := range plan(tasks, cache.Children(workersPath)) {
+		if err := m.assign(ctx, term, change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// assign makes an assignment unless the term has ended, or the task is not any more
+// what the cache has shown. That is no error: the cache will show it.
+func (m *Master) assign(ctx context.Context, term *recipes.Term, a move) error {
+	assigned := Task{URL: a.task.URL, Worker: a.to}
+	multi := m.Client.Multi()
+	multi.Check(term.Path(), client.AnyVersion)
+	multi.Set(znode.Join(tasksPath, a.id), encode(assigned), a.version)
+	if a.task.Worker != "" {
+		multi.Delete(inboxOf(a.task.Worker, a.id), client.AnyVersion)
+	}
+	multi.Create(inboxOf(a.to, a.id), encode(assigned), client.Persistent)
+	err := multi.Commit(ctx)
+	switch {
+	case err == nil:
+		fmt.Fprintf(m.Log, "%s: %s goes to %s (was %q)\n", m.Name, a.task.URL, a.to, a.task.Worker)
+	case errors.Is(err, client.ErrBadVersion) || errors.Is(err, client.ErrNoNode):
+		return nil
+	}
+	return err
+}
+
+// assignment is a task as it stands.
+type assignment struct {
+	id      string
+	task    Task
+	version client.Version
+}
+
+// move is a task that goes to another worker.
+type move struct {
+	assignment
+	to string
+}
+
+// plan gives each task whose worker does not live to the one with the least to do.
+func plan(tasks []assignment, workers []string) []move {
+	if len(workers) == 0 {
+		return nil
+	}
+	load := map[string]int{}
+	for _, a := range tasks {
+		load[a.task.Worker]++
+	}
+	var moves []move
+	for _, a := range tasks {
+		if slices.Contains(workers, a.task.Worker) {
+			continue
+		}
+		to := slices.MinFunc(workers, func(a, b string) int { return load[a] - load[b] })
+		load[to]++
+		moves = append(moves, move{a, to})
+	}
+	return moves
+}
