@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"log/slog"
@@ -95,6 +96,7 @@ type proxy struct {
 	mu     sync.Mutex // protects the fields below
 	conns  map[net.Conn]bool
 	closed bool // no traffic
+	cutAt  int  // close behind the next request with this number
 }
 
 func startProxy(server string) (*proxy, error) {
@@ -135,7 +137,7 @@ func (p *proxy) forward(in net.Conn) {
 		to.Close()
 		from.Close()
 	}
-	wg.Go(func() { pipe(out, in) })
+	wg.Go(func() { pipe(out, &requests{Conn: in, proxy: p}) })
 	wg.Go(func() { pipe(in, out) })
 	wg.Wait()
 	p.mu.Lock()
@@ -154,6 +156,61 @@ func (p *proxy) set(open bool) {
 			c.Close()
 		}
 	}
+}
+
+// cut closes the proxy behind the next request with a number: the server has it,
+// and the client gets no answer.
+func (p *proxy) cut(op int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cutAt = op
+}
+
+// requests are the bytes that a client sends, one frame with each Read.
+type requests struct {
+	net.Conn
+	proxy *proxy
+	begun bool
+	rest  []byte
+	cut   bool // the last frame has been handed on
+}
+
+func (r *requests) Read(b []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if r.cut {
+			r.proxy.set(false)
+			return 0, io.EOF
+		}
+		frame := make([]byte, 4)
+		if _, err := io.ReadFull(r.Conn, frame); err != nil {
+			return 0, err
+		}
+		if !r.begun && frame[0] != 0 { // a four-letter word
+			return copy(b, frame), nil
+		}
+		frame = append(frame, make([]byte, binary.BigEndian.Uint32(frame))...)
+		if _, err := io.ReadFull(r.Conn, frame[4:]); err != nil {
+			return 0, err
+		}
+		if r.begun && len(frame) >= 12 {
+			r.proxy.mu.Lock()
+			r.cut = r.proxy.cutAt != 0 && int(binary.BigEndian.Uint32(frame[8:])) == r.proxy.cutAt
+			if r.cut {
+				// Before the server can answer: no reply comes through.
+				for c := range r.proxy.conns {
+					if c == r.Conn {
+						c.Close()
+					}
+				}
+				r.proxy.cutAt, r.proxy.closed = 0, true
+			}
+			r.proxy.mu.Unlock()
+		}
+		r.begun, r.rest = true, frame
+	}
+	n := copy(b, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
 }
 
 func (p *proxy) stop() {
@@ -196,6 +253,7 @@ func setUp(server string) func(*testscript.Env) error {
 //
 //	exits CODE PROGRAM ARGS...     run a program that ends with a code
 //	proxy open|closed              let traffic to the server through, or none
+//	proxy cut NUMBER               close behind the next such request, with no reply
 //	await PATH present|absent      wait until a znode is there, or gone
 //	awaitwatch PATH                wait until somebody watches a znode
 //	awaitfile NAME [REGEXP]        wait until a file is there and matches
@@ -228,7 +286,14 @@ func commands(server string) map[string]func(*testscript.TestScript, bool, []str
 			}
 		}),
 		"proxy": need(1, "proxy open|closed", func(ts *testscript.TestScript, args []string) {
-			ts.Value(proxyKey{}).(*proxy).set(args[0] == "open")
+			p := ts.Value(proxyKey{}).(*proxy)
+			if args[0] == "cut" {
+				op, err := strconv.Atoi(args[1])
+				ts.Check(err)
+				p.cut(op)
+				return
+			}
+			p.set(args[0] == "open")
 		}),
 		"await": need(2, "await PATH present|absent", func(ts *testscript.TestScript, args []string) {
 			awaitZnode(ts, server, args[0], args[1] == "present")
@@ -236,9 +301,9 @@ func commands(server string) map[string]func(*testscript.TestScript, bool, []str
 		"awaitwatch": need(1, "awaitwatch PATH", func(ts *testscript.TestScript, args []string) {
 			path := ts.Getenv("CHROOT") + strings.TrimSuffix(args[0], "/")
 			if !waitFor(func() bool {
-				return strings.Contains(ask(server, "wchp")+"\n", path+"\n")
+				return strings.Contains("\n"+ask(server, "wchp")+"\n", "\n"+path+"\n")
 			}) {
-				ts.Fatalf("nobody watches %s", path)
+				ts.Fatalf("awaitwatch %s does not come", path)
 			}
 		}),
 		"awaitwaiters": need(2, "awaitwaiters PATH N", func(ts *testscript.TestScript, args []string) {

@@ -33,6 +33,7 @@ what happened meanwhile has no event. Needs ZooKeeper 3.6 or newer.`,
 	f := c.Flags()
 	f.BoolVarP(&recursive, "recursive", "R", false, "watch all below, too")
 	f.IntVarP(&count, "count", "n", 0, "end after so many events; 0 is never")
+	a.bindSession(c)
 	a.completePaths(c, 1)
 	return a.command(c, func(c *cobra.Command, args []string) error {
 		if count < 0 {
