@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// processors is how many each process has.
+const processors = 3
+
+func main() {
+	servers := flag.String("servers", "127.0.0.1:2181,127.0.0.1:2182,127.0.0.1:2183",
+		"the ensemble, as host:port,...")
+	put := flag.Bool("put", false, "put the arguments into the queue, and end")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, *servers, *put, flag.Args())
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "mailers:", err)
+		os.Exit(1)
+	}
+}
+
+// run puts mails, and unless that is all, answers mails until ctx ends.
+func run(ctx context.Context, servers string, put bool, mails []string) error {
+	c, err := connect(ctx, servers)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }() // what is not closed expires
+	for _, mail := range mails {
+		if err := Submit(ctx, c, mail); err != nil {
+			return err
+		}
+	}
+	if put {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	outbox, ended := new(Outbox), make(chan error)
+	for i := range processors {
+		name := fmt.Sprintf("processor %d of process %d", i, os.Getpid())
+		go func() { ended <- process(ctx, servers, name, outbox) }()
+	}
+	fmt.Println(processors, "processors wait for mails; Ctrl-C ends them")
+	err = <-ended
+	cancel()
+	for range processors - 1 {
+		err = errors.Join(err, <-ended)
+	}
+	return err
+}
+
+func connect(ctx context.Context, servers string) (*client.Client, error) {
+	c, err := client.Connect(ctx, servers)
+	if err != nil {
+		return nil, fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)
+	}
+	return c, nil
+}
+
+// process runs one processor in a session of its own.
+func process(ctx context.Context, servers, name string, outbox *Outbox) error {
+	c, err := connect(ctx, servers)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }() // what is not closed expires
+	p := &Processor{Client: c, Name: name, Outbox: outbox, Write: write, Log: os.Stdout}
+	return p.Run(ctx)
+}
+
+// write takes its time, so that there is something to see.
+func write(ctx context.Context, mail string) (string, error) {
+	select {
+	case <-time.After(rand.N(2 * time.Second)):
+		return "Thank you for: " + mail, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
