@@ -66,29 +66,45 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	c := &comparison{o: o, results: results{}, perf: true}
+	c := &comparison{o: o, results: results{}}
 	if c.rows, err = selected(o.rows); err != nil {
 		return err
 	}
 	if c.systems, err = systems(root, o); err != nil {
 		return err
 	}
-	own, err := countSyncs(ctx, []int{os.Getpid()})
-	if err == nil {
-		_, err = own.finish()
+	if err := c.ask(ctx); err != nil {
+		return err
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "compare: disk syncs are counted by zk-lite's own metric only, as perf cannot:", err)
-		c.perf = false
-	}
-	measureErr := c.measure(ctx)
-	text, err := c.document(where, begin)
-	if err == nil && o.out == "-" {
+	// What was measured before an error is worth a look, but not a document.
+	err = c.measure(ctx)
+	if text := c.document(where, begin); o.out == "-" {
 		fmt.Print(text)
-	} else if err == nil && measureErr == nil {
+	} else if err == nil {
 		err = replace(o.out, text)
 	}
-	return errors.Join(measureErr, err, c.writeRaw())
+	return errors.Join(err, c.writeRaw())
+}
+
+// ask finds out the systems' versions, before the checkout changes again, and
+// whether perf can count syncs.
+func (c *comparison) ask(ctx context.Context) error {
+	c.versions = map[string]string{}
+	for _, s := range c.systems {
+		var err error
+		if c.versions[s.name()], err = s.version(); err != nil {
+			return err
+		}
+	}
+	counter, err := countSyncs(ctx, []int{os.Getpid()})
+	if err == nil {
+		_, err = counter.finish()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "compare: only zk-lite's disk syncs are counted, by itself, as perf cannot:", err)
+	}
+	c.perf = err == nil
+	return nil
 }
 
 // moduleRoot is where the module's go.mod is.
@@ -149,7 +165,7 @@ func systems(root string, o *options) ([]system, error) {
 }
 
 // document is the text of the results.
-func (c *comparison) document(where []string, begin time.Time) (string, error) {
+func (c *comparison) document(where []string, begin time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nMeasured on %s in %v: %d rounds of %v a row after %v of warm-up, %v of heating up "+
 		"after each start.\n\n", begin.UTC().Format("2006-01-02"), time.Since(begin).Round(time.Second),
@@ -158,11 +174,7 @@ func (c *comparison) document(where []string, begin time.Time) (string, error) {
 		fmt.Fprintf(&b, "- %s\n", line)
 	}
 	for _, s := range c.systems {
-		version, err := s.version()
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&b, "- %s: %s\n", s.name(), version)
+		fmt.Fprintf(&b, "- %s: %s\n", s.name(), c.versions[s.name()])
 	}
 	fmt.Fprintf(&b, "\n### Aims\n\n%s", c.summary())
 	fmt.Fprintf(&b, "\n### Details\n\nMedians over the rounds. CPU is that of all three servers. Disk syncs are "+
@@ -180,7 +192,7 @@ func (c *comparison) document(where []string, begin time.Time) (string, error) {
 		}
 	}
 	b.WriteString("\n")
-	return b.String(), nil
+	return b.String()
 }
 
 // counted says how syncs were counted.

@@ -35,11 +35,12 @@ func (all results) add(r *row, system string, m *measurement) {
 
 // comparison is one call of the command.
 type comparison struct {
-	o       *options
-	rows    []row
-	systems []system
-	perf    bool // perf counts syncs
-	results results
+	o        *options
+	rows     []row
+	systems  []system
+	versions map[string]string // by name of the system
+	perf     bool              // perf counts syncs
+	results  results
 }
 
 // measure runs all rounds. What was measured before an error is kept.

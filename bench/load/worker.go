@@ -109,7 +109,8 @@ func (w *worker) answer(s *sent, a *reply, now time.Time) {
 // split is a loop of two goroutines: this one reads, the other writes.
 func (w *worker) split() error {
 	l := &lane{window: make(chan sent, w.inFlight), slots: make(chan struct{}, w.inFlight),
-		stop: make(chan struct{})}
+		stop: make(chan struct{}), over: make(chan struct{})}
+	defer time.AfterFunc(time.Until(w.rec.Until()), func() { close(l.over) }).Stop()
 	written := make(chan error, 1)
 	go func() {
 		defer close(l.window)
@@ -135,6 +136,7 @@ type lane struct {
 	window chan sent     // what was sent, in order; has room for every slot
 	slots  chan struct{} // one for each request without a reply
 	stop   chan struct{} // closed when the reader has ended
+	over   chan struct{} // closed at the end of the measured time
 	b      []byte        // the writer's: appended and not yet sent
 }
 
@@ -172,6 +174,7 @@ func (w *worker) write(l *lane) error {
 			start = w.pace.start(k)
 		}
 		if goOn, err := w.enter(l); !goOn {
+			w.unsent(k)
 			return err
 		}
 		if w.pace == nil {
@@ -191,7 +194,8 @@ func (w *worker) write(l *lane) error {
 }
 
 // enter takes a slot of the window; if there is none, what is due is sent
-// before it waits for one. It reports false when the reader has ended.
+// before it waits for one. It reports false when the reader has ended, or the
+// time is over and still there is no room.
 func (w *worker) enter(l *lane) (bool, error) {
 	select {
 	case l.slots <- struct{}{}:
@@ -206,6 +210,19 @@ func (w *worker) enter(l *lane) (bool, error) {
 		return true, nil
 	case <-l.stop:
 		return false, nil
+	case <-l.over:
+		return false, nil
+	}
+}
+
+// unsent counts what should have been sent from request k on, and was not, as
+// the server did not keep up with the rate.
+func (w *worker) unsent(k int) {
+	if w.pace == nil {
+		return
+	}
+	for ; w.pace.at(k).Before(w.rec.Until()); k++ {
+		w.rec.Unanswered(w.pace.at(k))
 	}
 }
 
