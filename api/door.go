@@ -33,6 +33,14 @@ type Server interface {
 	SessionEnd(id znode.SessionID) (done <-chan struct{}, cancel func())
 
 	FollowAll(filters []server.Filter, after server.Position) (*server.Stream, error)
+
+	Members() map[state.ServerID]server.Member
+	AddServer(ctx context.Context, m server.Member) error
+	RemoveServer(ctx context.Context, id state.ServerID, force bool) error
+	TransferTo(ctx context.Context, id state.ServerID) error
+	Drain(ctx context.Context) error
+	Undrain()
+	Draining() bool
 }
 
 // Config is what a Door is made of.
@@ -57,6 +65,7 @@ type Door struct {
 
 	stopping context.Context // ends when Shutdown begins
 	stop     context.CancelFunc
+	waiting  guests
 
 	mu      sync.Mutex     // protects the field below
 	streams map[string]int // address → open streams and long polls, never 0
@@ -97,6 +106,7 @@ func New(srv Server, cfg Config) *Door {
 	}
 	d := &Door{srv: srv, cfg: cfg, streams: map[string]int{}}
 	d.stopping, d.stop = context.WithCancel(context.Background())
+	d.waiting.stopping = d.stopping
 	d.docs = buildDocuments(cfg.Version)
 	d.http = &http.Server{
 		Handler: d.router(), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes,

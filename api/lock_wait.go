@@ -139,13 +139,20 @@ func heldProblem(p *place, holder string) error {
 func (q *request) await(p *place, wait time.Duration) (*standing, error) {
 	ctx, cancel := context.WithTimeout(q.http.Context(), wait)
 	defer cancel()
-	defer context.AfterFunc(q.door.stopping, cancel)()
+	defer context.AfterFunc(q.door.waiting.until(), cancel)()
 	leave := func() {}
 	defer func() { leave() }()
 	for waiting := false; ; waiting = true {
 		s, err := q.stand(p)
-		if err != nil || len(s.ahead) == 0 || ctx.Err() != nil {
-			return s, err
+		if err != nil {
+			return nil, err
+		}
+		if len(s.ahead) == 0 && !q.door.srv.Serving() && !q.door.srv.Draining() {
+			// The session may have ended, and another be first, elsewhere.
+			return nil, unavailable("this server is not in touch with a majority")
+		}
+		if len(s.ahead) == 0 || ctx.Err() != nil {
+			return s, nil
 		}
 		if !waiting {
 			if leave, err = q.door.enterStream(q.address); err != nil {
@@ -192,8 +199,7 @@ func (q *request) untilMoved(ctx context.Context, p *place, s *standing) error {
 	}
 }
 
-// stand looks how a place stands. It is an error when it is there no more, and when
-// this server is out of touch: then the session may have ended elsewhere.
+// stand looks how a place stands. It is an error when it is there no more.
 func (q *request) stand(p *place) (*standing, error) {
 	s := &standing{}
 	var names []string
@@ -217,8 +223,6 @@ func (q *request) stand(p *place) (*standing, error) {
 		}
 	case code != znode.OK:
 		return nil, failure{code, p.dir}
-	case !q.door.srv.Serving():
-		return nil, unavailable("this server is not in touch with a majority")
 	}
 	for _, c := range line.Order(names, p.kind.markers...) {
 		if c.Name == p.ticket {

@@ -119,7 +119,10 @@ func complete(doc object) {
 func completeOperation(path, method string, op object) {
 	responses := op["responses"].(object)
 	common := []string{"400", "403"}
-	if strings.HasPrefix(path, "/v1/") {
+	if op["x-plain"] == true {
+		delete(op, "x-plain") // no consistency, no session
+		common = append(common, "401")
+	} else if strings.HasPrefix(path, "/v1/") {
 		list, _ := op["parameters"].([]any)
 		names := []string{"consistency", "min_zxid", "session"}
 		common = append(common, "401", "410", "429", "503")

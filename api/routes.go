@@ -23,7 +23,7 @@ type route struct {
 // routes is every operation of the door. Each has a file of its own, and an entry
 // in openapi/ (a test compares).
 func (d *Door) routes() []route {
-	const znodes, sessions = "/v1/znodes/{path}", "/v1/sessions"
+	const znodes, sessions, cluster = "/v1/znodes/{path}", "/v1/sessions", "/v1/cluster"
 	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	list := func(names ...string) []string { return names }
 	return []route{
@@ -50,6 +50,13 @@ func (d *Door) routes() []route {
 		{post, "/v1/locks/{path}", list("wait", "ticket", "acl"), (*request).takeLock, false},
 		{del, "/v1/locks/{path}/{ticket}", nil, (*request).releaseLock, false},
 		{post, "/v1/fences/check", nil, (*request).checkFence, false},
+
+		{get, cluster, nil, (*request).getCluster, true},
+		{post, cluster + "/members", nil, (*request).addMember, true},
+		{del, cluster + "/members/{id}", list("force"), (*request).removeMember, true},
+		{post, cluster + "/transfer", nil, (*request).transfer, true},
+		{post, cluster + "/drain", nil, (*request).drain, true},
+		{del, cluster + "/drain", nil, (*request).undrain, true},
 	}
 }
 

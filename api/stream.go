@@ -44,7 +44,7 @@ func (q *request) stream(filters []server.Filter, from server.Position, k *keepe
 	defer release()
 	ctx, cancel := context.WithCancelCause(q.http.Context())
 	defer cancel(nil)
-	defer context.AfterFunc(q.door.stopping, func() { cancel(errStopping) })()
+	defer context.AfterFunc(q.door.waiting.until(), func() { cancel(errStopping) })()
 	every := progressEvery
 	if k != nil {
 		every = min(every, k.every)

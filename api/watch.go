@@ -102,7 +102,7 @@ func (q *request) poll(filters []server.Filter, from server.Position, wait time.
 	defer release()
 	ctx, cancel := context.WithTimeout(q.http.Context(), wait)
 	defer cancel()
-	defer context.AfterFunc(q.door.stopping, cancel)()
+	defer context.AfterFunc(q.door.waiting.until(), cancel)()
 	changes, err := st.Next(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, server.ErrStopping) {
 		return followProblem(err)

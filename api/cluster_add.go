@@ -1,0 +1,96 @@
+package api
+
+import (
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
+)
+
+// maxServerID is ZooKeeper's: the id is the top byte of a session's.
+const maxServerID = 254
+
+// addMember takes a server into the running ensemble, without a vote until it has
+// caught up.
+func (q *request) addMember() error {
+	if err := q.needOperator(); err != nil {
+		return err
+	}
+	var doc struct {
+		ID      uint64 `json:"id"`
+		Address string `json:"address"`
+		Role    string `json:"role"`
+	}
+	if err := q.decode(smallBody, &doc); err != nil {
+		return err
+	}
+	if doc.ID < 1 || doc.ID > maxServerID {
+		return badRequest("id", "%d is not a server's number from 1 to %d", doc.ID, maxServerID)
+	}
+	m, err := parseMember(doc.Address)
+	if err != nil {
+		return err
+	}
+	m.ID = state.ServerID(doc.ID)
+	switch doc.Role {
+	case "", "voter":
+		m.Vote = true
+	case "observer":
+	default:
+		return badRequest("role", "%q is neither voter nor observer", doc.Role)
+	}
+	if err := q.door.srv.AddServer(q.ctx, m); err != nil {
+		return clusterProblem(err)
+	}
+	s := q.door.srv.Status()
+	if now, ok := q.door.srv.Members()[m.ID]; ok {
+		m = now // a vote that it had already, it keeps
+	}
+	return q.answer(http.StatusOK, memberOf(&m, &s))
+}
+
+// parseMember reads what follows server.N= in a configuration: host:peerPort, then
+// perhaps :electionPort, then perhaps ;[clientHost:]clientPort.
+func parseMember(text string) (m server.Member, err error) {
+	peer, client, hasClient := strings.Cut(text, ";")
+	host, ports, ok := cutHost(peer)
+	list := strings.Split(ports, ":")
+	if !ok || len(list) > 2 || !isPort(list[0]) || !isPort(list[len(list)-1]) {
+		return m, badRequest("address", "%q is not host:peerPort or host:peerPort:electionPort, "+
+			"perhaps with ;clientPort or ;clientHost:clientPort behind it", text)
+	}
+	m.Addr = net.JoinHostPort(host, list[0])
+	m.Peer = m.Addr + ":" + list[len(list)-1]
+	if !hasClient {
+		return m, nil
+	}
+	if isPort(client) {
+		client = "0.0.0.0:" + client // as in zoo.cfg
+	}
+	host, port, ok := cutHost(client)
+	if !ok || !isPort(port) {
+		return m, badRequest("address", "%q: what follows the semicolon is not clientPort or "+
+			"clientHost:clientPort", text)
+	}
+	m.Client = net.JoinHostPort(host, port)
+	return m, nil
+}
+
+// cutHost cuts the host, which is in brackets if it has colons, off what follows it.
+func cutHost(text string) (host, rest string, ok bool) {
+	if after, ipv6 := strings.CutPrefix(text, "["); ipv6 {
+		host, rest, ok = strings.Cut(after, "]:")
+		ok = ok && net.ParseIP(host) != nil
+	} else {
+		host, rest, ok = strings.Cut(text, ":")
+	}
+	return host, rest, ok && host != "" && !strings.ContainsAny(host, " \t\r\n/=,;[]")
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0 && text[0] != '+'
+}

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// needOperator refuses those who may not see and change how the ensemble is run: it
+// takes the super user's credentials or, when none is configured, a client on this
+// machine.
+func (q *request) needOperator() error {
+	if slices.Contains(q.ids, znode.SuperIDs) {
+		return nil
+	}
+	if q.door.srv.Config().SuperDigest == "" {
+		a, err := netip.ParseAddr(q.address)
+		if err == nil && a.IsLoopback() {
+			return nil
+		}
+		return &problem{
+			Status: http.StatusForbidden, Code: znode.ErrNoAuth,
+			Detail: "the cluster's resources are for clients on this machine, and this one is at " +
+				q.address,
+			Hint: "configure a super user (zookeeper.DigestAuthenticationProvider.superDigest) " +
+				"and send its credentials",
+		}
+	}
+	p := problemOf(failure{znode.ErrNoAuth, ""}, q.anonymous)
+	p.Detail = "the cluster's resources are for the super user"
+	p.Hint = "send the super user's credentials: curl -u super:password"
+	return p
+}
+
+// clusterProblem explains why a change of the ensemble has failed.
+func clusterProblem(err error) error {
+	p := &problem{
+		Status: http.StatusServiceUnavailable, Code: znode.ErrConnectionLoss, RetryAfter: 1,
+		Title: "the ensemble did not agree", Detail: err.Error(),
+		Hint: "try again; to repeat it does no harm",
+	}
+	switch {
+	case errors.Is(err, server.ErrNoMember):
+		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusNotFound, znode.OK, 0, "no such server"
+		p.Hint = "GET /v1/cluster lists the members, and who of them votes"
+	case errors.Is(err, server.ErrStandalone):
+		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "stands alone"
+		p.Hint = "start it as a member of an ensemble, with server.N lines"
+	case errors.Is(err, server.ErrTooFew):
+		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "too few would be left"
+		p.Hint = "bring another voter back first, or add one; force=true removes a server nevertheless"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		p.Status, p.Code, p.RetryAfter = http.StatusGatewayTimeout, znode.ErrOperationTimeout, 0
+		p.Title = "outcome unknown"
+		p.Hint = "GET /v1/cluster shows how it stands; to repeat it does no harm"
+	}
+	return p
+}

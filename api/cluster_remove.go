@@ -1,0 +1,28 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// removeMember takes a server out of the ensemble. A leader hands over first.
+func (q *request) removeMember() error {
+	if err := q.needOperator(); err != nil {
+		return err
+	}
+	id, err := strconv.ParseUint(q.vars["id"], 10, 8)
+	if err != nil || id < 1 || id > maxServerID {
+		return badRequest("id", "%q is not a server's number from 1 to %d", q.vars["id"], maxServerID)
+	}
+	force, err := q.query.flag("force")
+	if err != nil {
+		return err
+	}
+	if err := q.door.srv.RemoveServer(q.ctx, state.ServerID(id), force); err != nil {
+		return clusterProblem(err)
+	}
+	q.w.WriteHeader(http.StatusNoContent)
+	return nil
+}

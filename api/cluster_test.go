@@ -1,0 +1,311 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/server"
+)
+
+func operator(t testing.TB, url string) *client { return newClient(t, url).with(basic("super:secret")) }
+
+// leading is the index of the ensemble's leader.
+func (e *ensemble) leading(t testing.TB) int {
+	t.Helper()
+	i := -1
+	eventually(t, "a server leads", func() bool {
+		i = slices.IndexFunc(e.urls, func(url string) bool {
+			r, err := http.Get(url + "/readyz")
+			if err != nil {
+				return false
+			}
+			defer r.Body.Close()
+			var ready struct{ Role string }
+			return json.NewDecoder(r.Body).Decode(&ready) == nil && ready.Role == "leader"
+		})
+		return i >= 0
+	})
+	return i
+}
+
+func TestCluster_Get(t *testing.T) {
+	e := shared()
+	i := e.leading(t)
+	eventually(t, "all are connected", func() bool {
+		return operator(t, e.urls[i]).get("/v1/cluster").json["survives"] == 1.0
+	})
+	a := operator(t, e.urls[i]).get("/v1/cluster").is(200)
+	a.has("leader", i+1).has("voters", 3).has("tolerates", 1).has("server.role", "leader")
+	a.has("server.id", i+1).has("server.serving", true).has("server.draining", false)
+	a.has("server.last_contact", "0s").has(fmt.Sprintf("members.%d.role", i), "leader")
+	s := e.settings[2]
+	a.has("members.2.id", 3).has("members.2.client", fmt.Sprintf("127.0.0.1:%d", s.ClientPort))
+	other := (i + 1) % 3
+	b := operator(t, e.urls[other]).get("/v1/cluster").is(200)
+	b.has("server.role", "follower").has("leader", i+1).has(fmt.Sprintf("members.%d.role", other), "follower")
+	if b.json["survives"] != nil {
+		t.Errorf("a follower cannot know: %s", b.body)
+	}
+}
+
+func TestCluster_IsForOperators(t *testing.T) {
+	url := shared().urls[0]
+	c := newClient(t, url)
+	for _, x := range []struct{ method, target, body string }{
+		{"GET", "/v1/cluster", ""},
+		{"POST", "/v1/cluster/members", `{"id": 9, "address": "h:1"}`},
+		{"DELETE", "/v1/cluster/members/1?force=true", ""},
+		{"POST", "/v1/cluster/transfer", ""},
+		{"POST", "/v1/cluster/drain", ""},
+		{"DELETE", "/v1/cluster/drain", ""},
+	} {
+		c.do(x.method, x.target, x.body).problem(401, "NOAUTH").says("super user")
+		c.with(basic("super:guess")).do(x.method, x.target, x.body).problem(403, "NOAUTH")
+	}
+	// Without a super user, who is on the machine may.
+	_, open := door(t, noSuper{shared().nodes[0].Server()})
+	newClient(t, open).get("/v1/cluster").is(200)
+	newClient(t, open).with(basic("super:secret")).get("/v1/cluster").is(200)
+}
+
+// noSuper is a server without a super user.
+type noSuper struct{ *server.Server }
+
+func (s noSuper) Config() server.Config {
+	c := s.Server.Config()
+	c.SuperDigest = ""
+	return c
+}
+
+func TestCluster_Parameters(t *testing.T) {
+	c := operator(t, shared().urls[0])
+	for _, x := range []struct{ body, param, says string }{
+		{`{"id": 0, "address": "h:1"}`, "id", "1 to 254"},
+		{`{"id": 255, "address": "h:1"}`, "id", "1 to 254"},
+		{`{"id": 4}`, "address", "host:peerPort"},
+		{`{"id": 4, "address": "h"}`, "address", "host:peerPort"},
+		{`{"id": 4, "address": ":2888"}`, "address", "host:peerPort"},
+		{`{"id": 4, "address": "h:0"}`, "address", "host:peerPort"},
+		{`{"id": 4, "address": "h:1:2:3"}`, "address", "host:peerPort"},
+		{`{"id": 4, "address": "h:1:2:participant"}`, "address", "host:peerPort"},
+		{`{"id": 4, "address": "h i:1"}`, "address", "host:peerPort"},
+		{`{"id": 4, "address": "[::1:1"}`, "address", "host:peerPort"},
+		{`{"id": 4, "address": "h:1;x"}`, "address", "semicolon"},
+		{`{"id": 4, "address": "h:1;h:70000"}`, "address", "semicolon"},
+		{`{"id": 4, "address": "h:1", "role": "leader"}`, "role", "observer"},
+		{`{"id": 4, "adress": "h:1"}`, "body", "adress"},
+	} {
+		c.post("/v1/cluster/members", x.body).problem(400, "BADARGUMENTS").
+			has("parameter", x.param).says(x.says)
+	}
+	c.post("/v1/cluster/members", strings.Repeat(" ", 5000)).is(413)
+	c.post("/v1/cluster/transfer", strings.Repeat(" ", 5000)).is(413)
+	c.delete("/v1/cluster/members/x").is(400).has("parameter", "id")
+	c.delete("/v1/cluster/members/255").is(400).has("parameter", "id")
+	c.delete("/v1/cluster/members/77").is(404).says("no such server")
+	c.delete("/v1/cluster/members/77?force=perhaps").is(400).has("parameter", "force")
+	c.post("/v1/cluster/transfer", `{"to": 300}`).is(400).has("parameter", "to")
+	c.post("/v1/cluster/transfer", `{"to": 77}`).is(404)
+}
+
+func TestCluster_StandsAlone(t *testing.T) {
+	c := operator(t, fresh(t, 1).urls[0])
+	c.get("/v1/cluster").is(200).has("server.role", "standalone").has("survives", 0).has("voters", 1)
+	c.post("/v1/cluster/members", `{"id": 2, "address": "h:1"}`).is(409).says("stands alone")
+	c.delete("/v1/cluster/members/1").is(409)
+	c.post("/v1/cluster/transfer", "").is(409)
+	c.post("/v1/cluster/drain", "").is(409).says("too few")
+	c.get("/readyz").is(200)
+}
+
+func TestCluster_Transfer(t *testing.T) {
+	e := fresh(t, 3)
+	i := e.leading(t)
+	to := (i + 1) % 3
+	operator(t, e.urls[(i+2)%3]).post("/v1/cluster/transfer", fmt.Sprintf(`{"to": %d}`, to+1)).is(200)
+	eventually(t, "it leads", func() bool { return e.leading(t) == to })
+	operator(t, e.urls[i]).post("/v1/cluster/transfer", "").is(200)
+	eventually(t, "another leads", func() bool { return e.leading(t) != to })
+}
+
+// A drained server sends away who waits, with a place to go on from.
+func TestCluster_Drain_SendsClientsAway(t *testing.T) {
+	e := fresh(t, 3)
+	a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1])
+	op := operator(t, e.urls[0])
+	g := b.post("/v1/locks/l", "").is(200)
+	queued := a.later("POST", "/v1/locks/l", "")
+	req := a.request("GET", "/v1/watches/l?kind=recursive", "")
+	req.Header.Set("Accept", "text/event-stream")
+	stream, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	eventually(t, "a waits", func() bool { return b.get("/v1/locks/l").field("length") == 1.0 })
+	op.post("/v1/cluster/drain", "").is(200).has("safe_to_stop", true).has("server", 1)
+	w := (<-queued).is(202).has("place", 1)
+	if text, err := io.ReadAll(stream.Body); err != nil || !strings.Contains(string(text), "event: reconnect") {
+		t.Errorf("%v %s", err, text)
+	}
+	refused := a.once("GET", "/v1/znodes/l").is(503)
+	if refused.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	op.get("/v1/cluster").is(200).has("server.draining", true).has("server.serving", false)
+	granted := a.at(e.urls[2]).later("POST", "/v1/locks/l?ticket="+w.text("ticket"), "")
+	b.delete("/v1/locks/l/" + g.text("ticket")).is(204)
+	(<-granted).is(200)
+	op.delete("/v1/cluster/drain").is(204)
+	a.get("/v1/znodes/l").is(200)
+	a.get("/v1/watches/l?wait=1ms").is(200)
+}
+
+// traveller is a client as the documentation wants it: it goes to the next server when
+// one does not serve, and repeats with the same key what it does not know the end of.
+type traveller struct {
+	urls func() []string
+	at   int
+}
+
+func (c *traveller) create(ctx context.Context, target, key string) error {
+	wait := time.NewTimer(0)
+	defer wait.Stop()
+	for {
+		urls := c.urls()
+		req, err := http.NewRequestWithContext(ctx, "POST", urls[c.at%len(urls)]+target, nil)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Idempotency-Key", key)
+		resp, err := http.DefaultClient.Do(req)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			body, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			again := resp.Header.Get("Retry-After") != "" || resp.StatusCode == 504
+			if resp.StatusCode != 201 && !again {
+				return fmt.Errorf("%s: %s %s", target, resp.Status, body)
+			}
+			if resp.StatusCode == 201 {
+				return nil
+			}
+		}
+		c.at++
+		wait.Reset(20 * time.Millisecond)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// A server is added to a running ensemble and gets its vote, the old leader is drained,
+// removed and stopped, under load, and no client that follows the hints sees an error.
+func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
+	e := fresh(t, 3)
+	newClient(t, e.urls[0]).post("/v1/znodes/load", "").is(201)
+	var mu sync.Mutex
+	urls := func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(e.urls) }
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var all sync.WaitGroup
+	var created, stop atomic.Int64
+	for i := range 6 {
+		all.Go(func() {
+			c := &traveller{urls, i}
+			for n := 0; stop.Load() == 0; n++ {
+				key := fmt.Sprintf("%d-%d", i, n)
+				err := c.create(ctx, "/v1/znodes/load/n-?mode=persistent_sequential", key)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				created.Add(1)
+			}
+		})
+	}
+	progress := func() {
+		t.Helper()
+		before := created.Load()
+		eventually(t, "the load goes on", func() bool { return created.Load() > before+50 })
+	}
+	progress()
+
+	newcomer := e.extend(t)
+	own := newcomer.Servers[3]
+	old := e.leading(t)
+	stays := (old + 1) % 3
+	op := operator(t, e.urls[stays])
+	address := fmt.Sprintf(`{"id": 4, "address": "127.0.0.1:%d:%d;127.0.0.1:%d", "role": "voter"}`,
+		own.PeerPort, own.ElectionPort, own.ClientPort)
+	op.post("/v1/cluster/members", address).is(200).has("id", 4).has("role", "joining")
+	op.post("/v1/cluster/members", address).is(200) // once more: harmless
+	mu.Lock()
+	e.settings = append(e.settings, newcomer)
+	e.nodes = append(e.nodes, nil)
+	e.urls = append(e.urls, fmt.Sprintf("http://127.0.0.1:%d", newcomer.AdminPort))
+	mu.Unlock()
+	e.start(t, 3)
+	eventually(t, "the newcomer votes", func() bool {
+		a := op.get("/v1/cluster").is(200)
+		return a.json["voters"] == 4.0 && a.field("members.3.role") != "joining"
+	})
+	progress()
+	operator(t, e.urls[old]).post("/v1/cluster/drain", "").is(200).has("safe_to_stop", true)
+	progress()
+	op.delete(fmt.Sprintf("/v1/cluster/members/%d", old+1)).is(204)
+	e.stop(old)
+	progress()
+	a := op.get("/v1/cluster").is(200).has("voters", 3)
+	for _, m := range a.field("members").([]any) {
+		if m.(map[string]any)["id"] == float64(old+1) {
+			t.Errorf("it is still a member: %s", a.body)
+		}
+	}
+	stop.Store(1)
+	all.Wait()
+	z := newClient(t, e.urls[3]).get("/v1/znodes/load?consistency=linearizable").is(200)
+	z.has("stat.numChildren", int(created.Load()))
+	t.Logf("%d znodes were created meanwhile", created.Load())
+	// What is left survives no failure that would leave one of three.
+	lead := e.leading(t)
+	for i := range e.nodes {
+		if i != lead && i != old && e.nodes[i] != nil && i != 3 {
+			e.stop(i)
+		}
+	}
+	eventually(t, "no failure is survived", func() bool {
+		return operator(t, e.urls[lead]).get("/v1/cluster").json["survives"] == 0.0
+	})
+	operator(t, e.urls[lead]).post("/v1/cluster/drain", "").is(409).says("bring another")
+	operator(t, e.urls[lead]).delete("/v1/cluster/members/4").is(409).says("too few")
+}
+
+// extend returns the settings of one more server, which it alone knows of.
+func (e *ensemble) extend(t *testing.T) config.Settings {
+	ports := freePorts(t, 4)
+	s := e.settings[0]
+	s.MyID = len(e.settings) + 1
+	s.Servers = append(slices.Clone(s.Servers), config.Server{
+		ID: s.MyID, Host: "127.0.0.1", PeerPort: ports[0], ElectionPort: ports[1],
+		Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: ports[2],
+	})
+	s.DataDir = t.TempDir()
+	s.DataLogDir = s.DataDir
+	s.ClientPort, s.AdminPort = ports[2], ports[3]
+	return s
+}
