@@ -136,8 +136,8 @@ func (d *dev) greet(w io.Writer, o *devOptions) {
 		fmt.Fprintf(w, "  server %d            http://%s/readyz   %s\n", i+1, n.HTTPAddr(), n.Server().Status().Role)
 	}
 	fmt.Fprintf(w, "\nTry, in another terminal:\n\n")
-	fmt.Fprintf(w, "  echo srvr | nc %s %d\n", "127.0.0.1", o.clientPort)
-	fmt.Fprintf(w, "  zkCli.sh -server %s\n", strings.Join(hosts, ","))
+	fmt.Fprintf(w, "  export ZK_LITE_SERVER=%s\n", strings.Join(hosts, ","))
+	fmt.Fprintf(w, "  zk-lite status\n  zk-lite shell\n")
 	fmt.Fprintf(w, "  curl http://%s/readyz\n\nCtrl-C stops it.\n", d.nodes[0].HTTPAddr())
 }
 

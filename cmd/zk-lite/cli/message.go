@@ -59,6 +59,8 @@ func opMessage(op *client.OpError, err error) string {
 	case errors.Is(err, client.ErrNoAuth):
 		return fmt.Sprintf("%s: not permitted; `getacl %s` shows who may, "+
 			"--auth digest:user:password proves who you are", path, path)
+	case errors.Is(err, client.ErrAuthFailed):
+		return "the server refuses the identity; want a scheme it knows, as in digest user:password"
 	case errors.Is(err, client.ErrUnimplemented):
 		return fmt.Sprintf("%v; the server does not know the operation or has it switched off", err)
 	}
