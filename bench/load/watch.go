@@ -44,6 +44,7 @@ func watchRounds(ctx context.Context, cfg *Config, path string, data []byte) (*R
 	})
 	if res != nil {
 		res.Kind, res.Total = "watch", OpResult{Name: "events"}
+		res.Config.Mix = nil // not one that could be asked for
 		if len(res.Ops) > 0 {
 			res.Total.PerSecond, res.Total.Latency = res.Ops[0].PerSecond, res.Ops[0].Latency
 		}

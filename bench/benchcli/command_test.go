@@ -1,0 +1,187 @@
+package benchcli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/bench/load"
+)
+
+// quick are the flags of a run of a fraction of a second.
+func quick(args ...string) []string {
+	return append(args, "--duration", "150ms", "--warm-up", "20ms", "--interval", "40ms",
+		"--connections", "8", "-o", "json")
+}
+
+// run is bench with JSON, checked for what every good run has.
+func run(t *testing.T, hosts []string, args ...string) *load.Result {
+	t.Helper()
+	out, _, err := bench(t, hosts, args...)
+	if err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	r := &load.Result{}
+	if err := json.Unmarshal([]byte(out), r); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	for _, o := range r.Ops {
+		if len(o.Errors) != 0 {
+			t.Errorf("%v: %s: errors %v", args, o.Name, o.Errors)
+		}
+		l := o.Latency
+		if l.Count == 0 || l.P50 <= 0 || l.P50 > l.P99 || l.P99 > l.P9999 || l.P9999 > l.Max {
+			t.Errorf("%v: %s: latencies %+v", args, o.Name, l)
+		}
+	}
+	if r.Unanswered != 0 || r.Dropped != 0 {
+		t.Errorf("%v: %d unanswered, %d dropped", args, r.Unanswered, r.Dropped)
+	}
+	return r
+}
+
+// TestCommand_EveryLoad runs everything against three servers in this process,
+// a fraction of a second each, and finds the tree as it was before.
+func TestCommand_EveryLoad(t *testing.T) {
+	hosts, _ := start(t, 3)
+	before := znodes(t, hosts[0])
+	for _, op := range load.Ops() {
+		r := run(t, hosts, quick("--mix", op.String())...)
+		if r.Ops[0].Name != op.String() || r.Ops[0].PerSecond <= 0 {
+			t.Errorf("%s: %+v", op, r.Ops[0])
+		}
+	}
+	r := run(t, hosts, quick("--mix", "70% get 20% set 5% create 5% delete", "--in-flight", "16",
+		"--zipf", "1.1", "--keys", "2500", "--pids", fmt.Sprint(os.Getpid()))...)
+	if len(r.Ops) != 4 || len(r.Servers) != 1 || r.Servers[0].RSS == 0 || len(r.Timeline) < 2 {
+		t.Errorf("%d operations, %+v, %d samples", len(r.Ops), r.Servers, len(r.Timeline))
+	}
+	if gets, sets := r.Ops[0].Latency.Count, r.Ops[1].Latency.Count; gets < 2*sets || gets > 6*sets {
+		t.Errorf("%d gets and %d sets, want 7 to 2", gets, sets)
+	}
+	r = run(t, hosts, quick("--mix", "get", "--rate", "400")...)
+	if n := r.Total.Latency.Count; n < 56 || n > 64 {
+		t.Errorf("%d requests in 150 ms at 400/s, want 60", n)
+	}
+	// A window of more bytes than sockets hold, both ways.
+	run(t, hosts, quick("--mix", "get,set", "--in-flight", "32", "--value-size", "20000", "--keys", "10")...)
+	if after := znodes(t, hosts[0]); after != before {
+		t.Errorf("%s znodes before, %s after", before, after)
+	}
+}
+
+func TestCommand_OtherKinds(t *testing.T) {
+	hosts, _ := start(t, 1)
+	r := run(t, hosts, quick("watch")...)
+	if events, last := r.Ops[0].Latency.Count, r.Ops[1].Latency.Count; events != 8*last || last == 0 {
+		t.Errorf("%d events of %d changes to 8 watchers", events, last)
+	}
+	r = run(t, hosts, quick("sessions")...)
+	if open, ended := r.Ops[0].Latency.Count, r.Ops[1].Latency.Count; open < ended || ended == 0 {
+		t.Errorf("%d sessions opened, %d closed", open, ended)
+	}
+	before := znodes(t, hosts[0])
+	r = run(t, hosts, quick("fill", "--keys", "1500")...)
+	if r.Total.PerSecond <= 0 {
+		t.Errorf("%+v", r.Total)
+	}
+	// The prefix, new, two directories.
+	var a, b int
+	if _, err := fmt.Sscan(before+" "+znodes(t, hosts[0]), &a, &b); err != nil || b-a != 1504 {
+		t.Errorf("%d znodes before and %d after a fill of 1500 (%v)", a, b, err)
+	}
+}
+
+// TestFailover_LeaderStops: clients of the leader come back elsewhere, clients
+// of the others stay, and the pause is found.
+func TestFailover_LeaderStops(t *testing.T) {
+	hosts, stop := start(t, 3)
+	cfg := load.Default()
+	cfg.Hosts, cfg.Connections, cfg.WarmUp = hosts, 12, 0
+	cfg.Mix, cfg.Duration = load.Mix{{Op: load.Set, Weight: 1}}, time.Second
+	var leader int
+	res, err := load.Failover(t.Context(), cfg, func(ctx context.Context) (string, error) {
+		var err error
+		if leader, err = load.Leader(ctx, hosts); err != nil {
+			return "", err
+		}
+		go stop(leader)
+		return hosts[leader], nil
+	}, 200*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := res.Failover
+	if f.Killed != hosts[leader] || f.DroppedOfKilled < 4 || f.KilledAt < 200*time.Millisecond {
+		t.Errorf("%+v, want at least 4 clients of %s dropped", f, hosts[leader])
+	}
+	if f.Longest <= 0 || f.Clients.Count != 12 || f.Clients.Max < f.Longest/2 || res.Dropped < 4 {
+		t.Errorf("%+v, %d dropped", f, res.Dropped)
+	}
+}
+
+// TestCommand_Text_Progress: for people, with reports in files.
+func TestCommand_Text_Progress(t *testing.T) {
+	hosts, _ := start(t, 1)
+	dir := t.TempDir()
+	page, picture := filepath.Join(dir, "r.html"), filepath.Join(dir, "r.svg")
+	out, progress, err := bench(t, hosts, "--duration", "150ms", "--warm-up", "50ms", "--interval", "40ms",
+		"--connections", "2", "--html", page, "--svg", picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "p99.99") || !strings.Contains(out, "get, 2 connections to "+hosts[0]) {
+		t.Errorf("printed:\n%s", out)
+	}
+	if !strings.Contains(progress, "/s  p50") || !strings.Contains(progress, "(warm-up)") {
+		t.Errorf("progress:\n%s", progress)
+	}
+	for file, want := range map[string]string{page: "<!DOCTYPE html>", picture: "<svg "} {
+		if text, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(text), want) {
+			t.Errorf("%s: %v, %.40q", file, err, text)
+		}
+	}
+	if _, progress, err := bench(t, hosts, quick("-q")...); err != nil || progress != "" {
+		t.Errorf("with -q: %v, %q", err, progress)
+	}
+}
+
+func TestCommand_BadInput(t *testing.T) {
+	for want, args := range map[string][]string{
+		"operation \"fetch\" is unknown": {"--mix", "fetch"},
+		"--output \"xml\"":               {"-o", "xml"},
+		"connections 0":                  {"-c", "0"},
+		"prefix \"/\"":                   {"--prefix", "/"},
+		"connecting":                     {"-s", "127.0.0.1:1"},
+		"1 servers, 0 pids":              {"failover", "--kill-leader-after", "1s"},
+		"unknown flag":                   {"--nothing"},
+	} {
+		_, _, err := bench(t, []string{"127.0.0.1:1"}, args...)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", args, err, want)
+		}
+	}
+}
+
+// TestCommand_Interrupt: what was measured until then is shown, and the tree is
+// cleaned up.
+func TestCommand_Interrupt(t *testing.T) {
+	hosts, _ := start(t, 1)
+	before := znodes(t, hosts[0])
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := load.Default()
+	cfg.Hosts, cfg.Connections, cfg.WarmUp, cfg.Duration = hosts, 4, 0, time.Hour
+	cfg.Measured = func(begun bool) { cancel() }
+	res, err := load.Run(ctx, cfg)
+	if err == nil || !strings.Contains(err.Error(), "interrupted") || res == nil {
+		t.Errorf("%v, %v", res, err)
+	}
+	if after := znodes(t, hosts[0]); after != before {
+		t.Errorf("%s znodes before, %s after", before, after)
+	}
+}

@@ -1,0 +1,123 @@
+package benchcli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/node"
+)
+
+// start runs n zk-lite servers in this process and waits until they serve.
+// stop ends one of them earlier than the test.
+func start(t *testing.T, n int) (hosts []string, stop func(i int)) {
+	t.Helper()
+	var members []config.Server
+	var nodes []*node.Node
+	stopped := make([]sync.Once, n)
+	stop = func(i int) {
+		stopped[i].Do(func() {
+			if err := nodes[i].Close(); err != nil {
+				t.Error("closing a server:", err)
+			}
+		})
+	}
+	for id, ports := 1, freePorts(t, 3*n); id <= n; id++ {
+		at := 3 * (id - 1)
+		members = append(members, config.Server{ID: id, Host: "127.0.0.1", PeerPort: ports[at],
+			ElectionPort: ports[at+1], Role: config.Participant, ClientHost: "127.0.0.1",
+			ClientPort: ports[at+2]})
+	}
+	for _, m := range members {
+		s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.MyID, s.DataDir = m.ID, filepath.Join(t.TempDir(), "data")
+		s.DataLogDir = s.DataDir
+		s.ClientPortAddress, s.ClientPort = "127.0.0.1", m.ClientPort
+		s.AdminEnabled, s.MaxClientCnxns = false, 0
+		s.FourLetterWords = []string{"*"}
+		if s.Standalone = n == 1; n > 1 {
+			s.Servers = members
+		}
+		opened, err := node.Open(node.Options{Settings: s, Version: "test",
+			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Fatal:  func(err error) { t.Error("a server has given up:", err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { stop(m.ID - 1) })
+		nodes, hosts = append(nodes, opened), append(hosts, fmt.Sprintf("127.0.0.1:%d", m.ClientPort))
+	}
+	for _, n := range nodes {
+		serving(t, n)
+	}
+	return hosts, stop
+}
+
+func serving(t *testing.T, n *node.Node) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !n.Server().Serving() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("a server does not serve")
+		}
+	}
+}
+
+// freePorts returns n ports that nobody listens on; all are held until the last
+// is found, so that none comes twice.
+func freePorts(t *testing.T, n int) (ports []int) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// bench runs the command with arguments and returns what it prints.
+func bench(t *testing.T, hosts []string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var out, progress bytes.Buffer
+	c := Command()
+	c.SetArgs(append(args, "--server", strings.Join(hosts, ",")))
+	c.SetOut(&out)
+	c.SetErr(&progress)
+	c.SilenceUsage, c.SilenceErrors = true, true
+	err = c.ExecuteContext(ctx)
+	return out.String(), progress.String(), err
+}
+
+// znodes is how many znodes a server has.
+func znodes(t *testing.T, host string) string {
+	t.Helper()
+	text, err := load.FourLetter(t.Context(), host, "mntr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(text, "zk_znode_count\t")
+	count, _, _ := strings.Cut(rest, "\n")
+	return count
+}
