@@ -242,6 +242,7 @@ func setUp(server string) func(*testscript.Env) error {
 			return err
 		}
 		env.Setenv("ZK_LITE_SERVER", p.listener.Addr().String()+chroot)
+		env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector's second at the end of each command
 		env.Setenv("ADDRESS", server)
 		env.Setenv("CHROOT", chroot)
 		env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
