@@ -209,15 +209,42 @@ func TestClient_Queue_BoundHoldsAndIsFair(t *testing.T) {
 		defer cancel()
 		_, err := c.GetAsync(ctx, "/").Wait(t.Context())
 		wantErr(t, err, context.DeadlineExceeded)
-		s.do(func() { s.down = false })
-		_, err = first.Wait(t.Context())
-		mustNot(t, err)
-		_, err = second.Wait(t.Context())
-		mustNot(t, err)
-		if a, b := <-started, <-started; a != 0 || b != 1 {
-			t.Errorf("waiters got in in the order %d, %d", a, b)
+		// The server answers one at a time, so that each answer lets one in.
+		var held []wire.Xid // with conn the fake's
+		var conn *fakeConn
+		answer := func() {
+			t.Helper()
+			synctest.Wait()
+			s.do(func() {
+				conn.answerLocked(held[0], &wire.GetDataResponse{}, znode.OK)
+				held = held[1:]
+			})
+			synctest.Wait()
 		}
-		synctest.Wait()
+		s.do(func() {
+			s.down = false
+			s.hook = func(c *fakeConn, h wire.RequestHeader, _ wire.Request) verdict {
+				if h.Type != wire.OpGetData {
+					return serve
+				}
+				held, conn = append(held, h.Xid), c
+				return noAnswer
+			}
+		})
+		<-time.After(DefaultBackoffMax)
+		for want, p := range []*Pending[GetReply]{first, second} {
+			answer()
+			_, err = p.Wait(t.Context())
+			mustNot(t, err)
+			if len(started) != 1 {
+				t.Fatalf("%d got in for one that was answered", len(started))
+			}
+			if got := <-started; got != want {
+				t.Errorf("waiter %d got in, %d was before", got, want)
+			}
+		}
+		answer()
+		answer()
 		wantEmptyQueue(t, c)
 	}, WithMaxInFlight(2))
 }

@@ -1,0 +1,219 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// What follows runs against a real server: zk-lite in this process, and with the
+// build tag zookeeper Apache ZooKeeper (see startServer).
+
+func connect(tb testing.TB, servers string, opts ...client.Option) *client.Client {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 60*time.Second)
+	defer cancel()
+	c, err := client.Connect(ctx, servers, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = c.Close() }) // the test may have closed it
+	return c
+}
+
+func check(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func wantIs(tb testing.TB, err, want error) {
+	tb.Helper()
+	if !errors.Is(err, want) {
+		tb.Errorf("error %v, want %v", err, want)
+	}
+}
+
+func TestReal_ZnodesAndErrors(t *testing.T) {
+	ctx := t.Context()
+	servers := startServer(t)
+	connect(t, servers).EnsurePath(ctx, "/app", client.Persistent)
+	c := connect(t, servers+"/app")
+	path, stat, err := c.Create(ctx, "/a", []byte("1"), client.Persistent)
+	check(t, err)
+	if path != "/a" || stat.Czxid == 0 || stat.DataLength != 1 {
+		t.Errorf("%s %+v", path, stat)
+	}
+	_, _, err = c.Create(ctx, "/a", nil, client.Persistent)
+	wantIs(t, err, client.ErrNodeExists)
+	_, _, err = c.Create(ctx, "/none/x", nil, client.Persistent)
+	wantIs(t, err, client.ErrNoNode)
+	next, err := c.Set(ctx, "/a", []byte("22"), stat.Version)
+	check(t, err)
+	_, err = c.Set(ctx, "/a", nil, stat.Version)
+	wantIs(t, err, client.ErrBadVersion)
+	if !strings.Contains(err.Error(), "/a") {
+		t.Errorf("the error does not name the znode: %v", err)
+	}
+	data, got, err := c.Get(ctx, "/a")
+	check(t, err)
+	if string(data) != "22" || got != next {
+		t.Errorf("%q %+v, want %+v", data, got, next)
+	}
+	seq, _, err := c.Create(ctx, "/a/s-", nil, client.EphemeralSequential)
+	check(t, err)
+	if seq != "/a/s-0000000000" {
+		t.Errorf("sequential: %s", seq)
+	}
+	wantIs(t, c.Delete(ctx, "/a", client.AnyVersion), client.ErrNotEmpty)
+	own, err := c.GetEphemerals(ctx, "/")
+	check(t, err)
+	n, err := c.GetAllChildrenNumber(ctx, "/")
+	check(t, err)
+	names, _, err := c.Children(ctx, "/a")
+	check(t, err)
+	if !slices.Equal(own, []string{seq}) || n != 2 || !slices.Equal(names, []string{"s-0000000000"}) {
+		t.Errorf("ephemerals %v, %d below, children %v", own, n, names)
+	}
+	guarded, _, err := c.CreateProtected(ctx, "/a/lock-", nil, client.EphemeralSequential)
+	check(t, err)
+	if !strings.HasPrefix(guarded, "/a/_c_") {
+		t.Errorf("protected: %s", guarded)
+	}
+	check(t, c.Sync(ctx, "/"))
+	check(t, c.Close())
+	other := connect(t, servers)
+	if names, _, err := other.Children(ctx, "/app/a"); err != nil || len(names) != 0 {
+		t.Errorf("left of the closed session: %v, %v", names, err)
+	}
+}
+
+func TestReal_Transactions(t *testing.T) {
+	ctx := t.Context()
+	c := connect(t, startServer(t))
+	m := c.Multi()
+	made := m.Create("/m", []byte("x"), client.Persistent)
+	child := m.Create("/m/c-", nil, client.PersistentSequential)
+	set := m.Set("/m", []byte("y"), 0)
+	m.Check("/m", 1)
+	check(t, m.Commit(ctx))
+	if made.Path != "/m" || child.Path != "/m/c-0000000000" || set.Stat.Version != 1 {
+		t.Errorf("%+v %+v %+v", made, child, set)
+	}
+	bad := c.Multi()
+	bad.Delete(child.Path, client.AnyVersion)
+	bad.Check("/m", 7)
+	err := bad.Commit(ctx)
+	wantIs(t, err, client.ErrBadVersion)
+	var at *client.MultiError
+	if !errors.As(err, &at) || at.Index != 1 {
+		t.Errorf("blamed: %v", err)
+	}
+	r := c.MultiRead()
+	there, missing, list := r.Get("/m"), r.Get("/none"), r.Children("/m")
+	check(t, r.Do(ctx))
+	wantIs(t, missing.Err, client.ErrNoNode)
+	if string(there.Data) != "y" || len(list.Children) != 1 {
+		t.Errorf("%+v %+v", there, list)
+	}
+}
+
+func TestReal_ACLs(t *testing.T) {
+	ctx := t.Context()
+	servers := startServer(t)
+	c, stranger := connect(t, servers), connect(t, servers)
+	check(t, c.AddAuth(ctx, "digest", []byte("user:secret")))
+	ids, err := c.WhoAmI(ctx)
+	check(t, err)
+	if !slices.ContainsFunc(ids, func(id client.ID) bool { return id.Scheme == "digest" }) {
+		t.Errorf("who am I: %v", ids)
+	}
+	mine := client.ACL{Perms: client.PermAll, ID: client.ID{Scheme: "auth"}}
+	_, _, err = c.Create(ctx, "/mine", nil, client.Persistent, mine)
+	check(t, err)
+	_, _, err = stranger.Get(ctx, "/mine")
+	wantIs(t, err, client.ErrNoAuth)
+	acl, stat, err := c.GetACL(ctx, "/mine")
+	check(t, err)
+	if len(acl) != 1 || !strings.HasPrefix(acl[0].ID.ID, "user:") {
+		t.Errorf("%v", acl)
+	}
+	open := client.ACL{Perms: client.PermRead, ID: client.ID{Scheme: "world", ID: "anyone"}}
+	_, err = c.SetACL(ctx, "/mine", []client.ACL{open, acl[0]}, stat.Aversion)
+	check(t, err)
+	check(t, stranger.Sync(ctx, "/mine"))
+	if _, _, err := stranger.Get(ctx, "/mine"); err != nil {
+		t.Errorf("read with permission: %v", err)
+	}
+}
+
+func TestReal_Watches(t *testing.T) {
+	ctx := t.Context()
+	servers := startServer(t)
+	c, writer := connect(t, servers), connect(t, servers)
+	expect := func(w *client.Watch, typ client.EventType, path string) {
+		t.Helper()
+		select {
+		case e := <-w.C():
+			if e.Type != typ || e.Path != path {
+				t.Errorf("event %+v, want %v %s", e, typ, path)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("no event %v %s", typ, path)
+		}
+	}
+	_, _, missing, err := c.ExistsW(ctx, "/w")
+	check(t, err)
+	all, err := c.AddWatch(ctx, "/tree", client.ModeRecursive)
+	check(t, err)
+	_, _, err = writer.Create(ctx, "/w", nil, client.Persistent)
+	check(t, err)
+	expect(missing, client.EventCreated, "/w")
+	_, _, data, err := c.GetW(ctx, "/w")
+	check(t, err)
+	_, _, children, err := c.ChildrenW(ctx, "/w")
+	check(t, err)
+	_, _, err = writer.Create(ctx, "/w/x", nil, client.Persistent)
+	check(t, err)
+	_, err = writer.Set(ctx, "/w", []byte("1"), client.AnyVersion)
+	check(t, err)
+	expect(children, client.EventChildrenChanged, "/w")
+	expect(data, client.EventDataChanged, "/w")
+	check(t, writer.EnsurePath(ctx, "/tree/a/b", client.Persistent))
+	for _, path := range []string{"/tree", "/tree/a", "/tree/a/b"} {
+		expect(all, client.EventCreated, path)
+	}
+	all.Cancel()
+}
+
+func TestReal_Cache_FollowsAndCatchesUp(t *testing.T) {
+	ctx := t.Context()
+	servers := startServer(t)
+	c, writer := connect(t, servers), connect(t, servers)
+	check(t, writer.EnsurePath(ctx, "/c/a", client.Persistent))
+	k, err := client.NewCache(ctx, c, "/c")
+	check(t, err)
+	defer k.Close()
+	if k.Len() != 2 {
+		t.Errorf("%d znodes, want 2", k.Len())
+	}
+	stat, err := writer.Set(ctx, "/c/a", []byte("new"), client.AnyVersion)
+	check(t, err)
+	check(t, k.WaitZxid(ctx, stat.Mzxid))
+	if n, ok := k.Get("/c/a"); !ok || string(n.Data) != "new" || n.Stat != stat {
+		t.Errorf("%+v %v", n, ok)
+	}
+	check(t, writer.Delete(ctx, "/c/a", client.AnyVersion))
+	_, stat, err = writer.Create(ctx, "/elsewhere", nil, client.Persistent)
+	check(t, err)
+	check(t, k.WaitZxid(ctx, stat.Czxid))
+	if got := k.Children("/c"); len(got) != 0 {
+		t.Errorf("deleted, and in the cache: %v", got)
+	}
+}

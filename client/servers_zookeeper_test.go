@@ -1,0 +1,13 @@
+//go:build zookeeper
+
+package client_test
+
+import (
+	"testing"
+
+	"github.com/zk-lite/zk-lite/client/internal/zktest"
+)
+
+// startServer starts Apache ZooKeeper as Debian packages it; the test fails where
+// it is missing.
+func startServer(tb testing.TB) (servers string) { return zktest.Start(tb, 1).ConnectString() }
