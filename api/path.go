@@ -25,7 +25,12 @@ func (q *request) rawPath() string {
 
 func checkPath(param, path string) error {
 	if err := znode.ValidatePath(path); err != nil {
-		p := badRequest(param, "%s", strings.TrimSuffix(err.Error(), ": "+znode.ErrBadArguments.Error()))
+		p := badRequest(param, "")
+		// The error names the path already.
+		p.Detail = strings.TrimSuffix(err.Error(), ": "+znode.ErrBadArguments.Error())
+		if param != "path" {
+			p.Detail = param + ": " + p.Detail
+		}
 		p.Path = strings.ToValidUTF8(path, "�")
 		p.Hint = "names are separated by single slashes, without one at the end; the root is " +
 			"/v1/znodes/"

@@ -29,28 +29,36 @@ type problem struct {
 // Error is the detail.
 func (p *problem) Error() string { return p.Detail }
 
+// problemBody is a problem's JSON: the members of RFC 9457, then ours.
+type problemBody struct {
+	Type    string        `json:"type"`
+	Title   string        `json:"title"`
+	Status  int           `json:"status"`
+	Detail  string        `json:"detail"`
+	Hint    string        `json:"hint"`
+	Error   string        `json:"error,omitempty"`
+	Code    int32         `json:"code,omitempty"`
+	Path    string        `json:"path,omitempty"`
+	Param   string        `json:"parameter,omitempty"`
+	Failed  *int          `json:"failed,omitempty"`
+	Results []multiResult `json:"results,omitempty"`
+}
+
 // document is the problem's JSON.
-func (p *problem) document() map[string]any {
-	doc := map[string]any{"status": p.Status, "title": p.Title}
+func (p *problem) document() problemBody {
+	doc := problemBody{
+		Title: p.Title, Status: p.Status, Detail: p.Detail, Hint: p.Hint, Path: p.Path,
+		Param: p.Param, Failed: p.Failed, Results: p.Results,
+	}
 	kind := http.StatusText(p.Status)
 	if p.Code != znode.OK {
-		doc["error"], doc["code"] = p.Code.Name(), int32(p.Code)
+		doc.Error, doc.Code = p.Code.Name(), int32(p.Code)
 		kind = p.Code.Name()
 		if p.Title == "" {
-			doc["title"] = p.Code.Error()
+			doc.Title = p.Code.Error()
 		}
 	}
-	doc["type"] = "/docs#" + anchor(kind)
-	for name, text := range map[string]string{
-		"detail": p.Detail, "hint": p.Hint, "path": p.Path, "parameter": p.Param,
-	} {
-		if text != "" {
-			doc[name] = text
-		}
-	}
-	if p.Failed != nil {
-		doc["failed"], doc["results"] = *p.Failed, p.Results
-	}
+	doc.Type = "/docs#" + anchor(kind)
 	return doc
 }
 
