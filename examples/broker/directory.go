@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/recipes"
+)
+
+// The znodes of the broker; see the package's documentation.
+const (
+	root           = "/examples/broker"
+	controllerPath = root + "/controller"
+	registryPath   = root + "/registry"
+	directoryPath  = root + "/directory"
+
+	service = "broker" // its name in the registry
+)
+
+// Directory says which topic is where.
+type Directory struct {
+	// Controller is the token of the one who has written it last.
+	Controller client.Zxid
+	Topics     map[string]Placement
+}
+
+// Placement is where a topic is. The zero value is nowhere.
+type Placement struct {
+	Broker  string // ID
+	Address string // host:port
+	// Registration is the token of the broker's registration: the placement ends
+	// with it.
+	Registration client.Zxid
+}
+
+// followDirectory returns the directory as it is now and will be.
+func followDirectory(
+	ctx context.Context, c *client.Client,
+) (*recipes.Config[Directory], error) {
+	return recipes.NewConfig(ctx, c, directoryPath, recipes.JSON[Directory]())
+}
+
+// CreateTopic adds a topic to the directory. The controller will place it.
+func CreateTopic(ctx context.Context, c *client.Client, topic string) error {
+	directory, err := followDirectory(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer directory.Close()
+	return directory.Update(ctx, func(d Directory) (Directory, error) {
+		if _, ok := d.Topics[topic]; ok {
+			return d, nil
+		}
+		d.Topics = with(d.Topics, topic, Placement{})
+		return d, nil
+	})
+}
+
+// with returns a copy of the topics in which one is placed elsewhere. The original
+// may be shared with readers.
+func with(topics map[string]Placement, topic string, p Placement) map[string]Placement {
+	topics = maps.Clone(topics)
+	if topics == nil {
+		topics = map[string]Placement{}
+	}
+	topics[topic] = p
+	return topics
+}
+
+// place places each topic whose broker is not registered any more at the broker
+// with the fewest topics, and reports whether there was one.
+func place(d Directory, brokers []recipes.Instance) (Directory, bool) {
+	alive := map[client.Zxid]bool{}
+	for _, b := range brokers {
+		alive[b.Token] = true
+	}
+	load := map[client.Zxid]int{}
+	for _, p := range d.Topics {
+		load[p.Registration]++
+	}
+	moved := false
+	for _, topic := range slices.Sorted(maps.Keys(d.Topics)) {
+		if alive[d.Topics[topic].Registration] || len(brokers) == 0 {
+			continue
+		}
+		to := slices.MinFunc(brokers, func(a, b recipes.Instance) int {
+			return load[a.Token] - load[b.Token]
+		})
+		load[to.Token]++
+		d.Topics = with(d.Topics, topic, Placement{to.ID, to.Address, to.Token})
+		moved = true
+	}
+	return d, moved
+}
