@@ -64,7 +64,7 @@ func fileSystem(dir string) (string, error) {
 	// The numbers of statfs(2).
 	names := map[int64]string{0xEF53: "ext4", 0x58465342: "xfs", 0x9123683E: "btrfs",
 		0x2FC12FC1: "zfs", 0x794C7630: "overlayfs", 0x01021994: "tmpfs"}
-	name, ok := names[int64(s.Type)]
+	name, ok := names[s.Type]
 	if !ok {
 		name = fmt.Sprintf("file system %#x", s.Type)
 	}
@@ -82,8 +82,10 @@ func syncTime(dir string) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("probing the disk: %w", err)
 	}
-	defer os.Remove(f.Name())
-	defer f.Close()
+	defer func() {
+		f.Close()
+		_ = os.Remove(f.Name()) // the directory goes with it at the end
+	}()
 	all := make([]time.Duration, 0, syncProbes)
 	for range syncProbes {
 		start := time.Now()

@@ -61,7 +61,11 @@ func run(ctx context.Context, o *options) error {
 	if o.dir, err = os.MkdirTemp(o.dir, "zk-lite-compare-"); err != nil {
 		return fmt.Errorf("making a directory for the data: %w", err)
 	}
-	defer os.RemoveAll(o.dir)
+	defer func() {
+		if err := os.RemoveAll(o.dir); err != nil {
+			fmt.Fprintln(os.Stderr, "compare:", err)
+		}
+	}()
 	where, err := machine(o.dir)
 	if err != nil {
 		return err

@@ -108,7 +108,7 @@ func (r *row) config(o *options, e *ensemble) (load.Config, error) {
 
 // failoverLeast is the shortest time for a server to be killed in and another
 // to be elected: ZooKeeper has needed seconds.
-const failoverLeast = 6 * time.Second
+const failoverLeast = 9 * time.Second
 
 // figure is the one of a measurement that the row is about: answers a second,
 // nanoseconds or bytes.

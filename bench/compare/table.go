@@ -174,8 +174,12 @@ func (c *comparison) failovers() string {
 	for _, name := range columns() {
 		for _, m := range c.results["leader-killed"][name] {
 			f := m.result.Failover
-			fmt.Fprintf(&b, "- %s: nobody served for %s, a client at most %s; of the connections to the "+
-				"killed server %d dropped, to survivors %d; %d sessions expired\n", name,
+			least := ""
+			if f.Open {
+				least = "at least "
+			}
+			fmt.Fprintf(&b, "- %s: nobody served for %s%s, a client at most %s; of the connections to the "+
+				"killed server %d dropped, to survivors %d; %d sessions expired\n", name, least,
 				report.Time(f.Longest.Duration()), report.Time(f.Clients.Max.Duration()),
 				f.DroppedOfKilled, f.DroppedOfOthers, f.Expired)
 		}

@@ -19,6 +19,8 @@ type Outage struct {
 	// At its begin. After a kill only times that end later count.
 	Longest Micros        `json:"longest_us"`
 	At      time.Duration `json:"at_ns"`
+	// Open says that this time had not ended when the run did.
+	Open bool `json:"open,omitempty"`
 	// Clients is the longest time without an answer of each client, over the same
 	// time.
 	Clients Latency `json:"clients"`
@@ -107,6 +109,10 @@ func (o *outage) kill(ctx context.Context, kill Killer, after time.Duration) err
 // suspicious is how long a silence must be to be looked at under the lock.
 const suspicious = 200 * time.Microsecond
 
+// openGap is how long nobody may have been served at the end of a run before
+// that is called an outage: the last answers come at different times.
+const openGap = 100 * time.Millisecond
+
 // answered notes an answer.
 func (o *outage) answered(now time.Time) {
 	at := now.Sub(o.rec.from)
@@ -149,6 +155,10 @@ func (o *outage) result(clients []*survivor) *Outage {
 	defer o.mu.Unlock()
 	r := &Outage{Killed: o.killed, KilledAt: o.killedAt, Longest: Micros(o.longest), At: o.at,
 		Expired: o.expired}
+	length, last := o.rec.until.Sub(o.rec.from), time.Duration(o.last.Load())
+	if gap := length - last; gap > o.longest && gap > suspicious {
+		r.Longest, r.At, r.Open = Micros(gap), max(last, 0), gap > openGap
+	}
 	var pauses Histogram
 	for _, s := range clients {
 		pauses.Record(s.longest)

@@ -24,7 +24,7 @@ func Sessions(ctx context.Context, cfg Config) (*Result, error) {
 	})
 	if res != nil {
 		res.Kind = "sessions"
-		res.Config.Mix = nil // not one that could be asked for
+		res.Config.Mix = nil     // not one that could be asked for
 		res.Total.PerSecond /= 2 // an opened and closed session is one
 	}
 	return res, err

@@ -88,7 +88,7 @@ func ops(b *strings.Builder, r *load.Result) {
 		}
 		fmt.Fprintln(t)
 	}
-	t.Flush() // to a Builder, which takes everything
+	_ = t.Flush() // to a Builder, which takes everything
 }
 
 // troubles are what should be empty.
@@ -110,7 +110,12 @@ func outage(b *strings.Builder, f *load.Outage) {
 	if f.Killed != "" {
 		fmt.Fprintf(b, "killed %s after %s\n", f.Killed, Time(f.KilledAt))
 	}
-	fmt.Fprintf(b, "nobody had an answer for %s, from %s on\n", Time(f.Longest.Duration()), Time(f.At))
+	least := ""
+	if f.Open {
+		least = "at least "
+	}
+	fmt.Fprintf(b, "nobody had an answer for %s%s, from %s on\n", least, Time(f.Longest.Duration()),
+		Time(f.At))
 	fmt.Fprintf(b, "a client had none for %s (median), %s (longest)\n",
 		Time(f.Clients.P50.Duration()), Time(f.Clients.Max.Duration()))
 	fmt.Fprintf(b, "dropped connections: %d of the killed server, %d of others; %d sessions expired\n",
