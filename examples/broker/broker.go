@@ -58,7 +58,7 @@ func (b *Broker) Run(ctx context.Context) error {
 		err = b.live(ctx, listener.Addr().String())
 	}
 	err = errors.Join(err, server.Close())
-	<-ended // http.ErrServerClosed
+	_ = <-ended // http.ErrServerClosed
 	return err
 }
 

@@ -73,7 +73,9 @@ func (k *Customer) Subscribe(ctx context.Context, topic string) iter.Seq2[string
 			}
 			var messages []string
 			if err == nil {
-				messages, err = fetch(ctx, p, topic, from)
+				// Nothing is said of an error: there are no messages then, and it is
+				// tried again.
+				messages, _ = fetch(ctx, p, topic, from)
 			}
 			for _, m := range messages {
 				from++

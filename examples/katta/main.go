@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+func main() {
+	servers := flag.String("servers", "127.0.0.1:2181,127.0.0.1:2182,127.0.0.1:2183",
+		"the ensemble, as host:port,...")
+	query := flag.String("query", "", "words to search for; prints what is found, and ends")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *servers, *query); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "katta:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, servers, query string) error {
+	c, err := client.Connect(ctx, servers)
+	if err != nil {
+		return fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)
+	}
+	defer func() { _ = c.Close() }() // what is not closed expires
+	if query != "" {
+		return search(ctx, c, query)
+	}
+	if err := Deploy(ctx, c, ShardNames()); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	name := fmt.Sprintf("node-%d", os.Getpid())
+	ended := make(chan error)
+	go func() { ended <- (&Master{Client: c, Name: name, Log: os.Stdout}).Run(ctx) }()
+	go func() { ended <- (&Node{Client: c, Name: name, Load: Load, Log: os.Stdout}).Run(ctx) }()
+	err = <-ended
+	cancel()
+	return errors.Join(err, <-ended)
+}
+
+func search(ctx context.Context, c *client.Client, query string) error {
+	searcher, err := NewSearcher(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer searcher.Close()
+	hits, err := searcher.Search(ctx, query)
+	if err != nil {
+		return err
+	}
+	for _, h := range hits {
+		fmt.Printf("%d  %s: %s\n", h.Score, h.ID, h.Text)
+	}
+	fmt.Println(len(hits), "found")
+	return nil
+}
