@@ -58,7 +58,9 @@ func (b *Broker) Run(ctx context.Context) error {
 		err = b.live(ctx, listener.Addr().String())
 	}
 	err = errors.Join(err, server.Close())
-	_ = <-ended // http.ErrServerClosed
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	return err
 }
 

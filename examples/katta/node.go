@@ -46,7 +46,9 @@ func (n *Node) Run(ctx context.Context) error {
 	go func() { ended <- server.Serve(listener) }()
 	err = n.live(ctx)
 	err = errors.Join(err, server.Close())
-	_ = <-ended // http.ErrServerClosed
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	return err
 }
 
