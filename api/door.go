@@ -41,6 +41,8 @@ type Server interface {
 	Drain(ctx context.Context) error
 	Undrain()
 	Draining() bool
+
+	Digest() (znode.Zxid, uint64)
 }
 
 // Config is what a Door is made of.
@@ -51,6 +53,9 @@ type Config struct {
 	// "https://console.example.com"; "*" is all of them.
 	Origins []string
 	MaxBody int // bytes of a znode's data in a request; 0: defaultMaxBody
+
+	Metrics  Metrics   // adds to /metrics and the command monitor; nil: nothing
+	Settings *Settings // what the command configuration shows; nil: less
 }
 
 // Door serves HTTP.
@@ -60,12 +65,14 @@ type Door struct {
 	http *http.Server
 	docs documents
 
+	conns  atomic.Int64 // open, at most maxConns
 	writes atomic.Int64 // on their way, at most maxWrites
 	bodies atomic.Int64 // bytes held of requests' bodies, at most maxBodies
 
 	stopping context.Context // ends when Shutdown begins
 	stop     context.CancelFunc
 	waiting  guests
+	started  time.Time
 
 	mu      sync.Mutex     // protects the field below
 	streams map[string]int // address → open streams and long polls, never 0
@@ -94,6 +101,8 @@ const (
 	// that a client is told rather than kept.
 	maxWrites = 8192
 
+	// maxConns leaves room for others beside all streams; an idle one costs 10 KB.
+	maxConns = 16_384
 	// maxStreams and maxStreamsPerAddress bound what waits: about 30 KB each.
 	maxStreams           = 10_000
 	maxStreamsPerAddress = 2_000
@@ -104,13 +113,13 @@ func New(srv Server, cfg Config) *Door {
 	if cfg.MaxBody <= 0 {
 		cfg.MaxBody = defaultMaxBody
 	}
-	d := &Door{srv: srv, cfg: cfg, streams: map[string]int{}}
+	d := &Door{srv: srv, cfg: cfg, started: time.Now(), streams: map[string]int{}}
 	d.stopping, d.stop = context.WithCancel(context.Background())
 	d.waiting.stopping = d.stopping
 	d.docs = buildDocuments(cfg.Version)
 	d.http = &http.Server{
 		Handler: d.router(), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes,
-		IdleTimeout: idleTimeout, ConnContext: withConn,
+		IdleTimeout: idleTimeout, ConnContext: withConn, ConnState: d.countConn,
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	d.http.RegisterOnShutdown(d.stop)
@@ -134,4 +143,16 @@ type connKey struct{}
 
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
+}
+
+// countConn closes connections that are too many.
+func (d *Door) countConn(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		if d.conns.Add(1) > maxConns {
+			_ = c.Close() // which leads to StateClosed
+		}
+	case http.StateClosed:
+		d.conns.Add(-1)
+	}
 }

@@ -31,6 +31,9 @@ func (d *Door) routes() []route {
 		{get, "/readyz", list("verbose"), (*request).readyz, true},
 		{get, "/openapi.json", nil, (*request).openapi, true},
 		{get, "/docs", nil, (*request).docs, true},
+		{get, "/metrics", nil, (*request).metrics, true},
+		{get, "/commands", nil, (*request).listCommands, true},
+		{get, "/commands/{command}", nil, (*request).runCommand, true},
 
 		{get, znodes, list("raw", "children", "stat", "data", "limit", "after", "acl"),
 			(*request).getZnode, false},

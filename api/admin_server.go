@@ -1,0 +1,182 @@
+package api
+
+import (
+	"net"
+	"os"
+	"os/user"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// The commands about this server and the ensemble.
+
+// commandConfiguration shows the settings (ZooKeeperServerConf.toMap).
+func (q *request) commandConfiguration(out object) error {
+	c := q.door.srv.Config()
+	out["tick_time"] = c.Tick.Milliseconds()
+	out["min_session_timeout"] = c.MinSessionTimeout.Milliseconds()
+	out["max_session_timeout"] = c.MaxSessionTimeout.Milliseconds()
+	out["server_id"] = c.ID
+	if s := q.door.cfg.Settings; s != nil {
+		out["client_port"] = s.ClientPort
+		out["data_dir"], out["data_log_dir"] = s.DataDir, s.DataLogDir
+		out["max_client_cnxns"] = s.MaxClientCnxns
+		out["client_port_listen_backlog"] = s.ListenBacklog
+	}
+	return nil
+}
+
+// commandEnvironment shows the process's surroundings. What only a JVM has is left out.
+func (q *request) commandEnvironment(out object) error {
+	out["zookeeper.version"] = q.door.fullVersion()
+	out["go.version"], out["os.name"], out["os.arch"] = runtime.Version(), runtime.GOOS, runtime.GOARCH
+	set := func(key, value string, err error) {
+		if err == nil && value != "" {
+			out[key] = value
+		}
+	}
+	host, err := os.Hostname()
+	set("host.name", host, err)
+	dir, err := os.Getwd()
+	set("user.dir", dir, err)
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	set("os.version", strings.TrimSpace(string(release)), err)
+	if u, err := user.Current(); err == nil {
+		out["user.name"], out["user.home"] = u.Username, u.HomeDir
+	}
+	return nil
+}
+
+// commandHash shows the state's digest, which servers share that are at the same
+// zxid. It reads every znode, so it is for operators.
+func (q *request) commandHash(out object) error {
+	if err := q.needOperator(); err != nil {
+		return err
+	}
+	zxid, digest := q.door.srv.Digest()
+	out["digests"] = []object{{"zxid": int64(zxid), "digest": int64(digest), "digest_version": 0}}
+	return nil
+}
+
+// commandReadOnly says no: a server without a majority does not serve at all.
+func (q *request) commandReadOnly(out object) error {
+	out["read_only"] = false
+	return nil
+}
+
+// commandLeader says who leads.
+func (q *request) commandLeader(out object) error {
+	s := q.door.srv.Status()
+	if s.Role == server.RoleStandalone {
+		out["error"] = "server is not initialized"
+		return nil
+	}
+	host, _, _ := net.SplitHostPort(electionAddress(q.door.srv.Members()[s.Leader].Peer))
+	out["is_leader"], out["leader_id"], out["leader_ip"] = s.Role == server.RoleLeader, s.Leader, host
+	return nil
+}
+
+// commandMonitor shows all figures, as mntr does. Other than in the text for
+// Prometheus, a number is one.
+func (q *request) commandMonitor(out object) error {
+	out["version"] = q.door.fullVersion()
+	out["server_state"] = q.door.srv.Status().Role
+	for _, m := range q.door.measure() {
+		if m.label == "" {
+			out[m.name] = m.value
+		}
+	}
+	return nil
+}
+
+// commandServerStats is how the server is. Figures of the ZooKeeper port are there if
+// it reports them.
+func (q *request) commandServerStats(out object) error {
+	var zxid znode.Zxid
+	var size znode.Size
+	q.look(func(v *server.View) { zxid, size = v.Zxid(), v.Tree().Size() })
+	s := q.door.srv.Status()
+	stats := object{
+		"server_state": s.Role, "last_processed_zxid": int64(zxid), "provider_null": false,
+		"uptime": time.Since(q.door.started).Milliseconds(), "outstanding_requests": s.Pending,
+	}
+	names := map[string]string{
+		"min_latency": "min_latency", "avg_latency": "avg_latency", "max_latency": "max_latency",
+		"packets_received": "packets_received", "packets_sent": "packets_sent",
+		"num_alive_connections": "num_alive_client_connections",
+		"auth_failed_count":     "auth_failed_count",
+	}
+	for _, m := range q.door.measure() {
+		if name, ok := names[m.name]; ok {
+			stats[name] = m.value
+		}
+	}
+	out["version"], out["read_only"] = q.door.fullVersion(), false
+	out["server_stats"], out["node_count"] = stats, size.Znodes+1
+	return nil
+}
+
+// commandVotingView shows who votes, and where it is.
+func (q *request) commandVotingView(out object) error {
+	view := object{}
+	for id, m := range q.door.srv.Members() {
+		if !m.Voter {
+			continue
+		}
+		host, election, err := net.SplitHostPort(electionAddress(m.Peer))
+		quorum := strings.TrimSuffix(m.Peer, ":"+election)
+		one := object{"server_addresses": []string{}, "election_addresses": []string{},
+			"client_address": m.Client, "learner_type": "participant"}
+		if err == nil {
+			one["server_addresses"] = []string{quorum}
+			one["election_addresses"] = []string{net.JoinHostPort(host, election)}
+		}
+		view[strconv.FormatUint(uint64(id), 10)] = one
+	}
+	out["current_config"] = view
+	return nil
+}
+
+// electionAddress takes the first port out of host:port:port.
+func electionAddress(peer string) string {
+	last := strings.LastIndexByte(peer, ':')
+	if last < 0 {
+		return ""
+	}
+	first := strings.LastIndexByte(peer[:last], ':')
+	if first < 0 {
+		return ""
+	}
+	return peer[:first] + peer[last:]
+}
+
+// commandZabState is the state of the agreement in the words of ZooKeeper's protocol:
+// the epoch is Raft's term.
+func (q *request) commandZabState(out object) error {
+	s := q.door.srv.Status()
+	if s.Role == server.RoleStandalone {
+		out["voting"], out["zabstate"] = false, ""
+		return nil
+	}
+	var zxid znode.Zxid
+	q.look(func(v *server.View) { zxid = v.Zxid() })
+	out["myid"] = q.door.srv.Config().ID
+	out["is_leader"] = s.Role == server.RoleLeader
+	out["voting"] = q.door.srv.Members()[q.door.srv.Config().ID].Voter
+	out["last_zxid"] = zxid.String()
+	out["zab_epoch"], out["zab_counter"] = uint64(zxid)>>32, uint32(zxid)
+	out["zabstate"] = "broadcast"
+	if s.Role == server.RoleNone {
+		out["zabstate"] = "election"
+	}
+	return nil
+}
+
+func (d *Door) fullVersion() string {
+	return compatibleVersion + "-zk-lite-" + d.cfg.Version + ", built on unknown"
+}

@@ -1,0 +1,107 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/api"
+)
+
+func TestCommands_List(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	a := c.get("/commands").is(200).says(`<a href="/commands/monitor">monitor</a>`)
+	for link := range strings.SplitSeq(string(a.body), "<a href=\"") {
+		if target, _, ok := strings.Cut(link, "\""); ok && target != "/commands/hash" {
+			c.get(target).is(200).has("command", strings.TrimPrefix(target, "/commands/")).has("error", nil)
+		}
+	}
+	u := c.get("/commands/gtmk").is(404).has("error", "Unknown command: gtmk").has("command", "gtmk")
+	if known := u.field("commands").([]any); !slices.Contains(known, any("mntr")) || len(known) < 20 {
+		t.Errorf("%v", known)
+	}
+}
+
+func TestCommands_TellTheState(t *testing.T) {
+	e := shared()
+	i := e.leading(t)
+	c := newClient(t, e.urls[i])
+	for _, name := range []string{"monitor", "mntr"} {
+		a := c.get("/commands/"+name).is(200).has("command", "monitor").has("server_state", "leader")
+		a.has("quorum_size", 3).says("3.9.4-zk-lite-test, built on ")
+		if n := a.field("znode_count").(float64); n < 5 {
+			t.Errorf("%v znodes", n)
+		}
+	}
+	s := c.get("/commands/srvr").is(200).has("command", "server_stats").has("read_only", false)
+	s.has("server_stats.server_state", "leader").has("server_stats.provider_null", false)
+	s.text("version")
+	c.get("/commands/stat").is(200).has("command", "stats")
+	c.get("/commands/isro").is(200).has("read_only", false)
+	c.get("/commands/lead").is(200).has("is_leader", true).has("leader_id", i+1).has("leader_ip", "127.0.0.1")
+	newClient(t, e.urls[(i+1)%3]).get("/commands/leader").has("is_leader", false).has("leader_id", i+1)
+	z := c.get("/commands/zabstate").is(200).has("zabstate", "broadcast").has("voting", true).has("myid", i+1)
+	if !strings.HasPrefix(z.text("last_zxid"), fmt.Sprintf("0x%x", int(z.field("zab_epoch").(float64)))) {
+		t.Errorf("%s", z.body)
+	}
+	p := e.settings[0].Servers[0]
+	v := c.get("/commands/voting_view").is(200).has("current_config.1.learner_type", "participant")
+	v.has("current_config.1.server_addresses.0", fmt.Sprintf("127.0.0.1:%d", p.PeerPort))
+	v.has("current_config.1.election_addresses.0", fmt.Sprintf("127.0.0.1:%d", p.ElectionPort))
+	v.has("current_config.1.client_address", fmt.Sprintf("127.0.0.1:%d", p.ClientPort))
+	c.get("/commands/conf").is(200).has("tick_time", 100).has("server_id", i+1).
+		has("min_session_timeout", 1000).has("max_session_timeout", 60000)
+	c.get("/commands/env").is(200).has("command", "environment").says("go.version")
+}
+
+func TestCommands_Watches(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	c.get("/commands/wchs").is(200).has("command", "watch_summary").has("num_total_watches", 0)
+	c.get("/commands/wchc").is(200).field("session_id_to_watched_paths")
+	c.get("/commands/wchp").is(200).field("path_to_session_ids")
+}
+
+func TestCommands_Dump(t *testing.T) {
+	url := shared().urls[0]
+	a := newCoordinator(t, url)
+	r := root(t, a.client)
+	path := a.post(r+"/e?mode=ephemeral", "").is(201).text("path")
+	var id int64
+	if _, err := fmt.Sscanf(a.id, "0x%x", &id); err != nil {
+		t.Fatal(err)
+	}
+	d := newClient(t, url).get("/commands/dump").is(200)
+	d.has(fmt.Sprintf("session_id_to_ephemeral_paths.%d.0", id), path)
+}
+
+func TestCommands_Hash(t *testing.T) {
+	e := shared()
+	newClient(t, e.urls[0]).get("/commands/hash").problem(401, "NOAUTH")
+	eventually(t, "two servers at the same zxid have the same digest", func() bool {
+		a, b := operator(t, e.urls[0]).get("/commands/hash"), operator(t, e.urls[1]).get("/commands/hash")
+		if a.field("digests.0.zxid") != b.field("digests.0.zxid") {
+			return false
+		}
+		return a.field("digests.0.digest") == b.field("digests.0.digest")
+	})
+}
+
+func TestCommands_NotServing(t *testing.T) {
+	_, url := door(t, faulty{Server: shared().nodes[0].Server(), serving: func() bool { return false }},
+		func(c *api.Config) { c.Settings = &api.Settings{ClientPort: 2181, DataDir: "/var/lib/x"} })
+	c := newClient(t, url)
+	c.get("/commands/ruok").is(200).
+		has("error", "This ZooKeeper instance is not currently serving requests")
+	c.get("/commands/mntr").is(200).has("error", nil)
+	_, url = door(t, shared().nodes[0].Server(),
+		func(c *api.Config) { c.Settings = &api.Settings{ClientPort: 2181, DataDir: "/var/lib/x"} })
+	newClient(t, url).get("/commands/config").has("client_port", 2181).has("data_dir", "/var/lib/x")
+}
+
+func TestCommands_StandsAlone(t *testing.T) {
+	c := newClient(t, fresh(t, 1).urls[0])
+	c.get("/commands/leader").is(200).has("error", "server is not initialized")
+	c.get("/commands/zabstate").is(200).has("voting", false).has("zabstate", "")
+	c.get("/commands/srvr").is(200).has("server_stats.server_state", "standalone")
+}

@@ -1,0 +1,78 @@
+package api
+
+import (
+	"strconv"
+
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// The commands about watches and sessions. Session ids are Java longs there.
+
+// maxListed bounds how many watches or ephemerals a command lists: a million are a
+// hundred megabytes of text.
+const maxListed = 1 << 20
+
+// commandDump lists the sessions' ephemeral znodes.
+func (q *request) commandDump(out object) error {
+	list := object{}
+	q.look(func(v *server.View) {
+		n := 0
+		v.Tree().EphemeralOwners(func(id znode.SessionID, count int) {
+			if n += count; n <= maxListed {
+				list[sessionText(id)] = v.Tree().Ephemerals(id, "")
+			}
+		})
+	})
+	out["session_id_to_ephemeral_paths"] = list
+	return nil
+}
+
+// commandWatchSummary counts the watches of this server's connections.
+func (q *request) commandWatchSummary(out object) error {
+	s := q.watches().Summary()
+	out["num_connections"], out["num_paths"], out["num_total_watches"] = s.Connections, s.Paths, s.Watches
+	return nil
+}
+
+// commandWatches lists them by session.
+func (q *request) commandWatches(out object) error {
+	list := map[string][]string{}
+	rows, _ := q.watches().ByWatcher(maxListed)
+	for _, row := range rows {
+		id := sessionText(watcherSession(row.Watcher))
+		list[id] = append(list[id], row.Paths...)
+	}
+	out["session_id_to_watched_paths"] = list
+	return nil
+}
+
+// commandWatchesByPath lists them by path.
+func (q *request) commandWatchesByPath(out object) error {
+	list := map[string][]znode.SessionID{}
+	rows, _ := q.watches().ByPath(maxListed)
+	for _, row := range rows {
+		for _, w := range row.Watchers {
+			list[row.Path] = append(list[row.Path], watcherSession(w))
+		}
+	}
+	out["path_to_session_ids"] = list
+	return nil
+}
+
+func (q *request) watches() (m *watch.Manager) {
+	q.look(func(v *server.View) { m = v.Watches() })
+	return m
+}
+
+// watcherSession names a watcher by its session; 0 for one that has none.
+func watcherSession(w *watch.Watcher) znode.SessionID {
+	if sc, ok := w.Sink().(*server.Conn); ok {
+		id, _ := sc.Session()
+		return id
+	}
+	return 0
+}
+
+func sessionText(id znode.SessionID) string { return strconv.FormatInt(int64(id), 10) }

@@ -1,0 +1,211 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Metrics lists figures of other parts of the server: emit is called with a name in
+// the style of ZooKeeper's mntr, without zk_, and an integer or a float64. Others are
+// left out.
+type Metrics func(emit func(name string, value any))
+
+// metric is one figure.
+type metric struct {
+	name  string
+	kind  metricKind
+	help  string
+	label string // name="value", escaped; may be empty
+	value float64
+}
+
+type metricKind string
+
+const (
+	gauge   metricKind = "gauge"
+	counter metricKind = "counter"
+	untyped metricKind = "untyped"
+)
+
+// metrics answers with all figures in Prometheus's text format (version 0.0.4). Those
+// that ZooKeeper has, too, have its PrometheusMetricsProvider's names.
+func (q *request) metrics() error {
+	var b bytes.Buffer
+	for _, m := range q.door.measure() {
+		m.write(&b)
+	}
+	q.sendBytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", b.Bytes())
+	return nil
+}
+
+func (m *metric) write(b *bytes.Buffer) {
+	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s %s\n%s", m.name, m.help, m.name, m.kind, m.name)
+	if m.label != "" {
+		fmt.Fprintf(b, "{%s}", m.label)
+	}
+	fmt.Fprintf(b, " %s\n", strconv.FormatFloat(m.value, 'g', -1, 64))
+}
+
+// measure takes all figures, each name once.
+func (d *Door) measure() []metric {
+	s := d.srv.Status()
+	all := append(d.measureState(), d.measureAgreement(&s)...)
+	all = append(all, d.measureDoor()...)
+	if d.cfg.Metrics == nil {
+		return all
+	}
+	known := map[string]bool{}
+	for _, m := range all {
+		known[m.name] = true
+	}
+	d.cfg.Metrics(func(name string, value any) {
+		v, ok := number(value)
+		if !ok || known[name] || !isMetricName(name) {
+			return
+		}
+		known[name] = true
+		kind, help := describeMetric(name)
+		all = append(all, metric{name: name, kind: kind, help: help, value: v})
+	})
+	return all
+}
+
+// measureState is about the tree, the sessions and the watches.
+func (d *Door) measureState() []metric {
+	var size znode.Size
+	var watches watch.Summary
+	var sessions int
+	var zxid znode.Zxid
+	d.srv.Look(func(v *server.View) {
+		size, watches, zxid = v.Tree().Size(), v.Watches().Summary(), v.Zxid()
+		sessions = v.Machine().Sessions().Len()
+	})
+	return []metric{
+		// ZooKeeper counts the root twice, as / and as the empty path.
+		{"znode_count", gauge, "Znodes.", "", float64(size.Znodes + 1)},
+		{"ephemerals_count", gauge, "Ephemeral znodes.", "", float64(size.Ephemerals)},
+		{"approximate_data_size", gauge, "Bytes of all paths and data.", "", float64(size.Bytes)},
+		{"watch_count", gauge, "Watches of this server's connections.", "", float64(watches.Total)},
+		{"global_sessions", gauge, "Sessions of the whole ensemble.", "", float64(sessions)},
+		{"local_sessions", gauge, "Always 0: there is no such kind here.", "", 0},
+		{"last_zxid", gauge, "The last transaction that this server has applied.", "", float64(zxid)},
+	}
+}
+
+// measureAgreement is about this server's place in the ensemble.
+func (d *Door) measureAgreement(s *server.Status) []metric {
+	contact := s.Contact.Seconds()
+	if s.Contact >= contactNever {
+		contact = -1
+	}
+	all := []metric{
+		{"quorum_size", gauge, "Servers that vote.", "", float64(s.Voters)},
+		{"outstanding_requests", gauge, "Commands of this server that await their result.", "",
+			float64(s.Pending)},
+		{"raft_role", gauge, "What this server is in the ensemble.",
+			`role="` + string(s.Role) + `"`, 1},
+		{"raft_term", gauge, "Raft's term.", "", float64(s.Term)},
+		{"raft_leader", gauge, "The leader's id; 0: unknown.", "", float64(s.Leader)},
+		{"raft_last_index", gauge, "The last entry in this server's log.", "", float64(s.LastIndex)},
+		{"raft_applied_index", gauge, "The last entry that this server has applied.", "",
+			float64(s.AppliedIndex)},
+		{"raft_contact_seconds", gauge,
+			"How long ago a majority was last known; -1: never.", "", contact},
+		{"disk_fault", gauge, "1: this server could not write its log, vote or term when it last tried.",
+			"", truth(s.DiskFault != "")},
+		{"serving", gauge, "1: this server serves clients.", "", truth(d.srv.Serving())},
+		{"draining", gauge, "1: this server is drained, to be stopped.", "", truth(d.srv.Draining())},
+	}
+	if s.Role != server.RoleLeader {
+		return all
+	}
+	return append(all, []metric{
+		{"learners", gauge, "Servers that are connected to this leader.", "",
+			float64(s.Followers + s.Observers)},
+		{"synced_followers", gauge, "Voters that are connected to this leader.", "",
+			float64(s.Followers)},
+		{"synced_observers", gauge, "Observers that are connected to this leader.", "",
+			float64(s.Observers)},
+		{"survivable_failures", gauge, "How many connected voters may fail without loss of the majority.",
+			"", float64(*survives(s))},
+	}...)
+}
+
+// measureDoor is about this door and the process.
+func (d *Door) measureDoor() []metric {
+	d.mu.Lock()
+	open := d.open
+	d.mu.Unlock()
+	return []metric{
+		{"uptime", gauge, "Milliseconds since the start.", "",
+			float64(time.Since(d.started).Milliseconds())},
+		{"http_streams", gauge, "Streams and long polls that are open.", "", float64(open)},
+		{"http_writes", gauge, "Commands of HTTP clients on their way.", "", float64(d.writes.Load())},
+		{"http_body_bytes", gauge, "Bytes held of HTTP requests' bodies.", "", float64(d.bodies.Load())},
+		{"go_goroutines", gauge, "Goroutines.", "", float64(runtime.NumGoroutine())},
+		{"zk_lite_info", gauge, "The version.", "version=" + quoteLabel(d.cfg.Version), 1},
+	}
+}
+
+// describeMetric says what a figure of another part is.
+func describeMetric(name string) (metricKind, string) {
+	switch name {
+	case "fsync_count":
+		return counter, "Times that the log was synced to disk."
+	case "fsync_last_us":
+		return gauge, "Microseconds of the last sync."
+	case "fsync_max_us":
+		return gauge, "Microseconds of the longest sync."
+	case "raft_log_bytes":
+		return gauge, "Bytes of the log on disk."
+	case "raft_log_segments":
+		return gauge, "Files of the log."
+	case "raft_log_first_index", "raft_log_last_index":
+		return gauge, "An end of the log."
+	}
+	if strings.HasSuffix(name, "_count") {
+		return counter, "Counted since the start, as mntr tells it."
+	}
+	return untyped, "As mntr tells it."
+}
+
+func number(value any) (float64, bool) {
+	switch v := value.(type) {
+	case int:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	case uint64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// isMetricName reports whether Prometheus takes the name.
+func isMetricName(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_0123456789") == "" &&
+		(name[0] < '0' || name[0] > '9')
+}
+
+// quoteLabel writes a label's value as the text format has it.
+func quoteLabel(value string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(value) + `"`
+}
