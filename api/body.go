@@ -26,10 +26,8 @@ func (q *request) body(limit int) ([]byte, error) {
 	if q.held += size; q.door.bodies.Add(size) > maxBodies {
 		return nil, tooMany(1, "this server is taking in as much as it can")
 	}
-	ctl := http.NewResponseController(q.w)
-	_ = ctl.SetReadDeadline(time.Now().Add(bodyTimeout))
 	b, err := io.ReadAll(http.MaxBytesReader(q.w, q.http.Body, int64(limit)))
-	_ = ctl.SetReadDeadline(time.Time{})
+	_ = http.NewResponseController(q.w).SetReadDeadline(time.Time{})
 	var over *http.MaxBytesError
 	var slow net.Error
 	switch {

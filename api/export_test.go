@@ -1,9 +1,20 @@
 package api
 
-import "github.com/zk-lite/zk-lite/znode"
+import (
+	"net/http"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
 
 // Kill cuts all connections, as the end of the process does.
 func (d *Door) Kill() { _ = d.http.Close() }
+
+// Handler is what answers requests.
+func (d *Door) Handler() http.Handler { return d.http.Handler }
+
+// Conns is how many connections are open; FillConns opens more than there may be.
+func (d *Door) Conns() int64      { return d.conns.Load() }
+func (d *Door) FillConns(n int64) { d.conns.Add(n * maxConns) }
 
 // OpenStreams is how many streams and long polls are open, from how many addresses.
 func (d *Door) OpenStreams() (streams, addresses int) {

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -163,6 +165,59 @@ func TestDoor_Bounds(t *testing.T) {
 			t.Errorf("headers of 100 KB: %s", resp.Status)
 		}
 	}
+}
+
+// recorder notes which deadlines are set before the answer begins.
+type recorder struct {
+	*httptest.ResponseRecorder
+	write, read, atHeader time.Time
+}
+
+func (r *recorder) SetWriteDeadline(t time.Time) error { r.write = t; return nil }
+func (r *recorder) SetReadDeadline(t time.Time) error  { r.read = t; return nil }
+func (r *recorder) WriteHeader(status int) {
+	r.atHeader = r.write
+	r.ResponseRecorder.WriteHeader(status)
+}
+
+// A connection's deadlines outlive a request: an answer without a body must not be
+// sent under the one of the request before, and a body that nobody reads is bounded.
+func TestDoor_DeadlinesAreNew(t *testing.T) {
+	d, url := door(t, shared().nodes[0].Server())
+	r := root(t, newClient(t, url))
+	for _, x := range []struct {
+		method, target, body string
+		status               int
+		cleared              bool
+	}{
+		{"DELETE", r, "", 204, true}, {"OPTIONS", r, "", 204, true}, {"POST", r, "x", 201, true},
+		{"POST", r + "?bad=1", "x", 400, false},
+	} {
+		w := &recorder{ResponseRecorder: httptest.NewRecorder()}
+		d.Handler().ServeHTTP(w, httptest.NewRequest(x.method, x.target, strings.NewReader(x.body)))
+		if w.Code != x.status || time.Until(w.atHeader) <= 0 || w.read.IsZero() != x.cleared {
+			t.Errorf("%s: %d, deadlines %v and %v", x.method, w.Code, w.atHeader, w.read)
+		}
+	}
+}
+
+func TestDoor_TooManyConnections(t *testing.T) {
+	d, url := door(t, shared().nodes[0].Server())
+	c := newClient(t, url)
+	c.get("/livez").is(200)
+	d.FillConns(1)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("it may speak")
+	}
+	d.FillConns(-1)
+	http.DefaultClient.CloseIdleConnections()
+	eventually(t, "all have gone", func() bool { return d.Conns() == 0 })
+	c.get("/livez").is(200)
 }
 
 func TestDoor_Origin(t *testing.T) {

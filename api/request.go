@@ -57,11 +57,21 @@ func (d *Door) serve(res resource) http.Handler {
 		q.ctx, cancel = context.WithTimeout(r.Context(), requestTimeout)
 		defer cancel()
 		defer func() { d.bodies.Add(-q.held) }()
+		q.bound()
 		q.stamp()
 		if err := q.run(res); err != nil {
 			q.fail(err)
 		}
 	})
+}
+
+// bound sets new deadlines: those of the connection's request before still apply.
+func (q *request) bound() {
+	q.deadline()
+	if q.http.ContentLength != 0 {
+		// Until body has read it; else also while net/http skips it.
+		_ = http.NewResponseController(q.w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	}
 }
 
 // run takes a request through everything that all operations share, to its handler.

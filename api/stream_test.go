@@ -15,6 +15,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
 )
 
 // stream reads server-sent events.
@@ -365,6 +368,7 @@ func TestWatch_TooOld(t *testing.T) {
 	c := newClient(t, e.urls[0])
 	zxid := c.post("/v1/znodes/a", "").is(201).header.Get("Zk-Zxid")
 	many := `{"ops": [` + strings.Repeat(`{"op": "set", "path": "/a"},`, 9_999) + `{"op": "set", "path": "/a"}]}`
+	running := c.stream("/v1/watches/b?since=" + zxid)
 	for range 7 {
 		c.post("/v1/multi", many).is(200)
 	}
@@ -372,6 +376,24 @@ func TestWatch_TooOld(t *testing.T) {
 	_, err := c.with("Last-Event-ID: " + zxid).open("/v1/watches/a")
 	if err == nil || !strings.Contains(err.Error(), "410") {
 		t.Error(err)
+	}
+	c.post("/v1/znodes/b", "").is(201)
+	c.put("/v1/znodes/b", "").is(200)
+	if got := running.changes(1); got[0] != "changed /b" {
+		t.Errorf("a stream that was quiet is not late: %q", got)
+	}
+	// The state is replaced, as by a snapshot from the leader.
+	srv := e.nodes[0].Server()
+	var m *state.Machine
+	srv.Look(func(v *server.View) { m = v.Machine() })
+	srv.BeginApply()
+	srv.Restored(m)
+	srv.EndApply()
+	if got := running.changes(1); got[0] != "gone <nil>" {
+		t.Errorf("%q", got)
+	}
+	if _, err := running.next(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the end: %v", err)
 	}
 }
 

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// What the other end has not taken is seen, until it has.
+func TestTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	r := httptest.NewRequest("GET", "/", nil)
+	r = r.WithContext(context.WithValue(r.Context(), connKey{}, conn))
+	if !taken(r, 0) {
+		t.Error("nothing was sent, and nothing is missing")
+	}
+	conn.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
+	sent, err := io.CopyN(conn, zeros{}, 64<<20)
+	if err == nil {
+		t.Fatalf("%d bytes were sent to nobody", sent)
+	}
+	if taken(r, 0) {
+		t.Error("nobody reads, and all was taken")
+	}
+	if !taken(r, time.Hour) {
+		t.Error("something was acknowledged within the hour")
+	}
+	go func() { _, _ = io.Copy(io.Discard, client) }()
+	for end := time.Now().Add(10 * time.Second); !taken(r, 0); {
+		if time.Now().After(end) {
+			t.Fatal("all was read, and something is missing")
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
