@@ -84,7 +84,8 @@ Everything happens below --prefix, which is deleted at start and end.`,
 		})
 	}
 	o.common(c)
-	c.AddCommand(watchCommand(), sessionsCommand(), failoverCommand(), fillCommand(), ceilingCommand())
+	c.AddCommand(watchCommand(), sessionsCommand(), failoverCommand(), idleCommand(), fillCommand(),
+		ceilingCommand())
 	return c
 }
 
@@ -223,6 +224,23 @@ With --kill-leader-after this command kills the leader's process with SIGKILL (s
 			}
 			return load.Failover(ctx, o.cfg, kill, after)
 		})
+	}
+	o.common(c)
+	return c
+}
+
+func idleCommand() *cobra.Command {
+	o := &options{cfg: load.Default()}
+	o.cfg.Connections = 5000
+	c := &cobra.Command{
+		Use:   "idle",
+		Short: "Measure what sessions cost that have nothing to say",
+		Long: `Keep --connections sessions alive with a ping every third of their timeout, and, with --pids,
+show the CPU that the servers need for it.`,
+		Args: cobra.NoArgs,
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return o.run(c, func(ctx context.Context) (*load.Result, error) { return load.Idle(ctx, o.cfg) })
 	}
 	o.common(c)
 	return c

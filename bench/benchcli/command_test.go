@@ -87,6 +87,11 @@ func TestCommand_OtherKinds(t *testing.T) {
 	if off := open - ended; open == 0 || off > 8 || off < -8 {
 		t.Errorf("%d sessions opened, %d closed, by 8 loops", open, ended)
 	}
+	// Each of 8 sessions pings every 20 ms, for 150 ms.
+	r = run(t, hosts, quick("idle", "--session-timeout", "60ms", "--pids", fmt.Sprint(os.Getpid()))...)
+	if pings := r.Total.PerSecond * r.Elapsed.Seconds(); pings < 50 || pings > 60 || len(r.Servers) != 1 {
+		t.Errorf("%g pings, want 60", pings)
+	}
 	before := znodes(t, hosts[0])
 	r = run(t, hosts, quick("fill", "--keys", "1500")...)
 	if r.Total.PerSecond <= 0 {

@@ -171,7 +171,7 @@ func TestSelected_UnknownRow(t *testing.T) {
 	if all, err := selected(""); err != nil || len(all) != len(rows()) {
 		t.Errorf("%d rows, %v", len(all), err)
 	}
-	if len(rows()) != 12 {
+	if len(rows()) != 13 {
 		t.Errorf("%d rows", len(rows()))
 	}
 }

@@ -16,6 +16,7 @@ const (
 	kindLoad kind = iota
 	kindWatch
 	kindSessions
+	kindIdle
 	kindFailover
 	kindMemory
 )
@@ -29,6 +30,7 @@ const (
 	median            // p50
 	lastEvent         // p50 of the last event of a round
 	outage
+	cpuShare // of a core, all servers
 	memory
 )
 
@@ -41,11 +43,12 @@ type row struct {
 	inFlight  int
 	column    column
 	// aim is what zk-lite's figure should be, as a multiple of ZooKeeper's, or of
-	// the ceiling's if ofCeiling; aimTime is an aim in time. Throughput should be
+	// the ceiling's if ofCeiling; aimTime and aimShare are absolute. Throughput should be
 	// at least that, all else at most.
 	aim       float64
 	ofCeiling bool
 	aimTime   time.Duration
+	aimShare  float64 // of a core
 	systems   []string
 }
 
@@ -77,6 +80,8 @@ func rows() []row {
 			conns: 1000, inFlight: 1, column: lastEvent, aim: 0.3, systems: zoo},
 		{id: "sessions", title: "sessions opened and closed, 64 at a time", kind: kindSessions,
 			conns: 64, inFlight: 1, aim: 10, systems: zoo},
+		{id: "idle-5000", title: "5,000 idle sessions, CPU of all servers", kind: kindIdle,
+			conns: 5000, inFlight: 1, column: cpuShare, aimShare: 0.02, systems: zoo},
 		{id: "leader-killed", title: "leader killed with -9, nobody served for", kind: kindFailover,
 			mix: "set", conns: failoverConnections, inFlight: 1, column: outage,
 			aimTime: 40 * time.Millisecond, systems: zoo},
@@ -95,6 +100,8 @@ func (r *row) config(o *options, e *ensemble) (load.Config, error) {
 	case kindFailover:
 		cfg.SessionTimeout = 10 * time.Second
 		cfg.Duration = max(o.duration, failoverLeast)
+	case kindIdle:
+		cfg.Duration = max(o.duration, idleLeast)
 	case kindMemory:
 		cfg.Keys, cfg.Prefix, cfg.Keep = o.znodes, "/fill", true
 	}
@@ -109,6 +116,9 @@ func (r *row) config(o *options, e *ensemble) (load.Config, error) {
 // failoverLeast is the shortest time for a server to be killed in and another
 // to be elected: ZooKeeper has needed seconds.
 const failoverLeast = 9 * time.Second
+
+// idleLeast is one round of pings: a third of the session timeout, 30 s.
+const idleLeast = 10 * time.Second
 
 // figure is the one of a measurement that the row is about: answers a second,
 // nanoseconds or bytes.
@@ -125,6 +135,8 @@ func (r *row) figure(m *measurement) float64 {
 		return 0
 	case outage:
 		return float64(m.result.Failover.Longest)
+	case cpuShare:
+		return m.result.CPUShare()
 	case memory:
 		return float64(m.heap)
 	}

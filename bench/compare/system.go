@@ -127,6 +127,8 @@ func (speaksZooKeeper) run(
 			return nil, err
 		}
 		return load.Failover(ctx, cfg, kill, after)
+	case kindIdle:
+		return load.Idle(ctx, cfg)
 	case kindMemory:
 		return load.Fill(ctx, cfg)
 	}

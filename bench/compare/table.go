@@ -44,6 +44,8 @@ func show(c column, v float64) string {
 		return report.Count(v) + "/s"
 	case memory:
 		return report.Bytes(int64(v))
+	case cpuShare:
+		return fmt.Sprintf("%.2f %% of a core", 100*v)
 	}
 	return report.Time(time.Duration(v))
 }
@@ -104,6 +106,11 @@ func (c *comparison) verdict(r *row) (aim, ratio, met string) {
 		if len(ours) > 0 {
 			met = mark(over(ours, r.figure) < float64(r.aimTime))
 		}
+	case r.aimShare != 0:
+		aim = "under " + show(cpuShare, r.aimShare)
+		if len(ours) > 0 {
+			met = mark(over(ours, r.figure) < r.aimShare)
+		}
 	case r.column == throughput:
 		aim = fmt.Sprintf("at least %g x %s", r.aim, other)
 		if ratio != "" {
@@ -125,8 +132,8 @@ func (c *comparison) details() string {
 		"syncs an answer | errors |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for i := range c.rows {
 		r := &c.rows[i]
-		if r.kind == kindMemory {
-			continue
+		if r.kind == kindMemory || r.kind == kindIdle {
+			continue // neither answers anything
 		}
 		for _, name := range columns() {
 			if all := c.results[r.id][name]; len(all) > 0 {

@@ -24,9 +24,6 @@ func newPace(start time.Time, rate float64, i, n int) *pace {
 // at is when request k is intended.
 func (p *pace) at(k int) time.Time { return p.first.Add(time.Duration(k) * p.interval) }
 
-// left is the time until request k is due.
-func (p *pace) left(k int) time.Duration { return time.Until(p.at(k)) }
-
 // start is the moment from which the latency of request k counts: the intended
 // one, so that waiting for the server counts; but not the delay of the sleep
 // before it, when the connection had nothing to wait for.

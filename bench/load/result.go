@@ -82,7 +82,7 @@ type Process struct {
 // Result is what a run has measured. Its JSON is what zk-lite bench -o json
 // prints; durations are in the unit of their names.
 type Result struct {
-	Kind    string        `json:"kind"` // load, watch, sessions, failover or fill
+	Kind    string        `json:"kind"` // load, watch, sessions, failover, idle or fill
 	Started time.Time     `json:"started"`
 	Config  Config        `json:"config"`
 	Elapsed time.Duration `json:"elapsed_ns"` // measured time
@@ -98,6 +98,15 @@ type Result struct {
 	Servers   []Process     `json:"servers,omitempty"`
 	Generator time.Duration `json:"generator_cpu_ns"` // CPU of this process
 	Failover  *Outage       `json:"failover,omitempty"`
+}
+
+// CPUShare is the CPU time of all servers in cores: 0.5 is half of one.
+func (r *Result) CPUShare() float64 {
+	var cpu time.Duration
+	for _, p := range r.Servers {
+		cpu += p.CPU
+	}
+	return cpu.Seconds() / r.Elapsed.Seconds()
 }
 
 // CPUPerOp is the CPU time of all servers for one answered operation; 0 if it

@@ -241,17 +241,23 @@ func closeSockets(conns []*conn) {
 	}
 }
 
-// closeAll ends the sessions, several at once; what is broken already has no
-// session to end in good order.
-func closeAll(conns []*conn) {
+// closeAll ends the sessions, several at once, and returns the errors of those
+// that had ended already; most callers have counted them.
+func closeAll(conns []*conn) (lost []error) {
 	tickets := make(chan struct{}, dialsAtOnce)
 	var wg sync.WaitGroup
+	var mu sync.Mutex // protects lost
 	for _, c := range conns {
 		tickets <- struct{}{}
 		wg.Go(func() {
-			_ = c.closeSession()
+			if err := c.closeSession(); err != nil {
+				mu.Lock()
+				lost = append(lost, err)
+				mu.Unlock()
+			}
 			<-tickets
 		})
 	}
 	wg.Wait()
+	return lost
 }

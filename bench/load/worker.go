@@ -166,9 +166,9 @@ func (w *worker) write(l *lane) error {
 		if w.pace != nil {
 			start = w.pace.at(k)
 			if !start.Before(w.rec.Until()) {
-				return w.flush(l)
+				return w.await(l, w.rec.Until()) // the session lives as long as the run
 			}
-			if err := w.await(l, k); err != nil {
+			if err := w.await(l, start); err != nil {
 				return err
 			}
 			start = w.pace.start(k)
@@ -238,15 +238,16 @@ func (w *worker) flush(l *lane) error {
 // pingsATimeout is how often a session that has nothing to say is kept alive.
 const pingsATimeout = 3
 
-// await sends what is due and sleeps until request k is.
-func (w *worker) await(l *lane, k int) error {
-	if w.pace.left(k) <= 0 {
+// await sends what is due and sleeps until a moment.
+func (w *worker) await(l *lane, moment time.Time) error {
+	left := time.Until(moment)
+	if left <= 0 && time.Now().Before(w.rec.Until()) {
 		return nil
 	}
 	if err := w.flush(l); err != nil {
 		return err
 	}
-	for left := w.pace.left(k); left > 0; left = w.pace.left(k) {
+	for ; left > 0; left = time.Until(moment) {
 		step := min(left, w.timeout/pingsATimeout)
 		if !w.pace.sleep(step, l.stop) {
 			return nil // the reader's error says why

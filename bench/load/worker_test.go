@@ -86,6 +86,9 @@ func TestWorker_Open_Rate(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.conn.nc.Close()
+		if took := time.Since(start); took != cfg.Duration {
+			t.Errorf("the run has taken %v", took)
+		}
 		if len(at) != 10 {
 			t.Fatalf("%d requests in 1000 s at one every 100 s: %v", len(at), at)
 		}

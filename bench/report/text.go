@@ -41,7 +41,9 @@ func Text(w io.Writer, r *load.Result) error {
 		fmt.Fprintf(&b, "process %d: CPU %.2f s, memory %s, at most %s\n", p.PID,
 			p.CPU.Seconds(), Bytes(p.RSS), Bytes(p.PeakRSS))
 	}
-	if cpu := r.CPUPerOp(); cpu > 0 {
+	if r.Kind == "idle" && len(r.Servers) > 0 {
+		fmt.Fprintf(&b, "CPU of all servers: %s %% of a core\n", digits(100*r.CPUShare()))
+	} else if cpu := r.CPUPerOp(); cpu > 0 {
 		fmt.Fprintf(&b, "CPU of the servers for one answer: %s\n", Time(cpu))
 	}
 	fmt.Fprintf(&b, "CPU of the generator: %.2f s\n", r.Generator.Seconds())
@@ -56,6 +58,9 @@ func Title(r *load.Result) string {
 	switch r.Kind {
 	case "watch":
 		return fmt.Sprintf("%d watchers of one znode, %s", c.Connections, where)
+	case "idle":
+		return fmt.Sprintf("%d idle sessions at %s, %v", c.Connections, strings.Join(c.Hosts, ","),
+			r.Elapsed.Round(time.Millisecond))
 	case "sessions":
 		return fmt.Sprintf("sessions opened and closed, %s", where)
 	case "fill":
