@@ -3,8 +3,10 @@
 // loads in turn, and a server that does no work as the upper bound. It writes
 // the table of medians and ratios to docs/BENCHMARKS.md.
 //
-//	go run ./bench/compare                                  # an hour
-//	go run ./bench/compare -rounds 1 -duration 1s -znodes 100000   # three minutes
+//	go run ./bench/compare      # five rounds, 50 minutes
+//	go run ./bench/compare -rounds 1 -duration 1s -warm-up 300ms -heat 1s -znodes 100000 -out -
+//
+// The second takes three minutes and shows that everything works, no more.
 //
 // A round starts each system afresh, in another order every round, heats it up
 // (Java compiles what is used often), runs all rows on it, and stops it; so no

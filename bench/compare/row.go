@@ -101,7 +101,7 @@ func (r *row) config(o *options, e *ensemble) (load.Config, error) {
 		cfg.SessionTimeout = 10 * time.Second
 		cfg.Duration = max(o.duration, failoverLeast)
 	case kindIdle:
-		cfg.Duration = max(o.duration, idleLeast)
+		cfg.Duration, cfg.WarmUp = max(o.duration, idleLeast), max(o.warmUp, idleSettle)
 	case kindMemory:
 		cfg.Keys, cfg.Prefix, cfg.Keep = o.znodes, "/fill", true
 	}
@@ -119,6 +119,10 @@ const failoverLeast = 9 * time.Second
 
 // idleLeast is one round of pings: a third of the session timeout, 30 s.
 const idleLeast = 10 * time.Second
+
+// idleSettle is how long the opening of 5,000 sessions may still keep servers
+// busy.
+const idleSettle = 2 * time.Second
 
 // figure is the one of a measurement that the row is about: answers a second,
 // nanoseconds or bytes.
