@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/zk-lite/zk-lite/api/line"
 	"github.com/zk-lite/zk-lite/server"
@@ -42,7 +41,7 @@ func (q *request) getLock() error {
 		return err
 	}
 	body := lockBody{Path: dir, Queue: []queueEntry{}}
-	if length > 0 {
+	if len(all) > 0 {
 		body.Holder, body.Queue, body.Length = &all[0], all[1:], length-1
 	}
 	return q.answer(http.StatusOK, body)
@@ -65,25 +64,10 @@ func (q *request) listQueue(k queueKind, dir string) (list []queueEntry, length 
 	shown := order[:min(len(order), maxQueue+1)]
 	q.look(func(v *server.View) {
 		for _, c := range shown {
-			path := znode.Join(dir, c.Name)
-			data, st, code := v.Tree().Get(path, q.ids)
-			switch code {
-			case znode.OK:
-				list = append(list, queueEntry{
-					Ticket: c.Name, Path: path, Fence: st.Czxid.String(),
-					Session: st.EphemeralOwner.String(), Since: timeText(st.Ctime),
-					content: contentOf(data),
-				})
-			case znode.ErrNoNode: // it has left since
-			default:
-				list = append(list, queueEntry{Ticket: c.Name, Path: path, Error: code.Name()})
+			if e := entryAt(v.Tree(), dir, c.Name, q.ids); e != nil {
+				list = append(list, *e)
 			}
 		}
 	})
 	return list, len(order) - len(shown) + len(list), nil
-}
-
-// timeText is a time in milliseconds as RFC 3339 has it.
-func timeText(millis int64) string {
-	return time.UnixMilli(millis).UTC().Format("2006-01-02T15:04:05.000Z")
 }

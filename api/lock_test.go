@@ -205,6 +205,7 @@ func TestLock_Parameters(t *testing.T) {
 	a.do("PUT", target).is(405).says("DELETE, GET, HEAD, OPTIONS, POST")
 	a.do("DELETE", "/v1/locks").is(404)
 	a.do("DELETE", target+"/_c_x-lock-0000000001").problem(404, "NONODE")
+	a.post(target+"?ticket=_c_x-lock-0000000001", "").problem(404, "NONODE")
 	r := root(t, c)
 	a.post(r+"/e?mode=ephemeral", "").is(201)
 	a.post("/v1/locks"+strings.TrimPrefix(r, "/v1/znodes")+"/e/lock", "").

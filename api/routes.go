@@ -52,6 +52,13 @@ func (d *Door) routes() []route {
 		{get, "/v1/locks/{path}", nil, (*request).getLock, false},
 		{post, "/v1/locks/{path}", list("wait", "ticket", "acl"), (*request).takeLock, false},
 		{del, "/v1/locks/{path}/{ticket}", nil, (*request).releaseLock, false},
+		{get, "/v1/elections/{path}", nil, (*request).getElection, false},
+		{post, "/v1/elections/{path}", list("wait", "ticket", "acl"),
+			(*request).joinElection, false},
+		{del, "/v1/elections/{path}/{ticket}", nil, (*request).resign, false},
+		{get, "/v1/groups/{path}", list("limit", "after"), (*request).getGroup, false},
+		{put, "/v1/groups/{path}/members/{name}", list("acl"), (*request).joinGroup, false},
+		{del, "/v1/groups/{path}/members/{name}", nil, (*request).leaveGroup, false},
 		{post, "/v1/fences/check", nil, (*request).checkFence, false},
 
 		{get, cluster, nil, (*request).getCluster, true},

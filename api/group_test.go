@@ -1,0 +1,75 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestGroup_MembersComeAndGo(t *testing.T) {
+	e := shared()
+	target, path := queueURL(t, "groups")
+	a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1])
+	if m := a.get(target).is(200).has("path", path).field("members").([]any); len(m) != 0 {
+		t.Errorf("%v", m)
+	}
+	one := a.put(target+"/members/one", "10.0.0.1:80").is(201)
+	one.has("name", "one").has("path", path+"/one").has("session", a.id).has("data", "10.0.0.1:80")
+	b.put(target+"/members/two%20%C3%BC", "\xff").is(201).has("name", "two ü").has("encoding", "base64")
+	g := a.get(target + "?consistency=linearizable").is(200)
+	g.has("members.0.name", "one").has("members.0.fence", one.text("fence")).has("members.1.name", "two ü")
+	g.has("members.1.session", b.id)
+	page := a.get(target+"?limit=1").is(200).has("members.0.name", "one").has("next", "one")
+	a.get(target+"?limit=1&after="+page.text("next")).is(200).has("members.0.name", "two ü")
+	// Whose it is may change it, and nobody else.
+	a.put(target+"/members/one", "10.0.0.9:80").is(200).has("data", "10.0.0.9:80").has("fence", one.text("fence"))
+	b.put(target+"/members/one", "mine").problem(403, "NOAUTH").says(a.id)
+	b.delete(target+"/members/one").problem(403, "NOAUTH")
+	a.delete(target + "/members/one").is(204)
+	a.delete(target+"/members/one").problem(404, "NONODE")
+	b.delete("/v1/sessions/" + b.id).is(204)
+	if m := a.get(target + "?consistency=linearizable").is(200).field("members").([]any); len(m) != 0 {
+		t.Errorf("%v", m)
+	}
+}
+
+func TestGroup_IsIdempotent(t *testing.T) {
+	target, _ := queueURL(t, "groups")
+	a := newCoordinator(t, shared().urls[0])
+	keyed := a.with("Idempotency-Key: " + t.Name())
+	keyed.put(target+"/members/m", "x").is(201)
+	if again := keyed.put(target+"/members/m", "x").is(201); again.header.Get("Idempotency-Replayed") != "true" {
+		t.Error("it was done twice")
+	}
+	gone := a.with("Idempotency-Key: leave-" + t.Name())
+	gone.delete(target + "/members/m").is(204)
+	gone.delete(target + "/members/m").is(204)
+}
+
+func TestGroup_Parameters(t *testing.T) {
+	c, a := newClient(t, shared().urls[0]), newCoordinator(t, shared().urls[0])
+	target, _ := queueURL(t, "groups")
+	c.put(target+"/members/m", "").is(400).has("parameter", "Zk-Session")
+	c.delete(target+"/members/m").is(400).has("parameter", "Zk-Session")
+	a.put(target+"/members/a%2Fb", "").is(400).has("parameter", "name")
+	a.put(target+"/members/..", "").is(400).has("parameter", "name")
+	a.put(target+"/members/", "").is(400).has("parameter", "name")
+	a.put("/v1/groups/members/m", "").is(400).has("parameter", "path")
+	a.get("/v1/groups/").is(400).has("parameter", "path")
+	a.get(target+"?limit=0").is(400).has("parameter", "limit")
+	a.put(target+"/m", "").is(404).says("no such resource")
+	a.put(target+"/members/m?acl=x", "").is(400).has("parameter", "acl")
+	a.put(target+"/members/m", strings.Repeat("x", 1<<20)).is(413)
+	r := root(t, c)
+	a.post(r+"/e?mode=ephemeral", "").is(201)
+	a.put("/v1/groups"+strings.TrimPrefix(r, "/v1/znodes")+"/e/members/m", "").
+		problem(409, "NOCHILDRENFOREPHEMERALS")
+	c.post(r+"/lasting", "").is(201)
+	a.put("/v1/groups"+strings.TrimPrefix(r, "/v1/znodes")+"/members/lasting", "").
+		problem(403, "NOAUTH").says("not ephemeral")
+	private := a.with(basic("alice:x"))
+	private.post(r+"/private?acl=auth::cdrwa", "").is(201)
+	a.get("/v1/groups"+strings.TrimPrefix(r, "/v1/znodes")+"/private").problem(401, "NOAUTH")
+	// A group may have any path, even one that looks like a member.
+	a.put(target+"/members/x/members/m", "").is(201).has("name", "m")
+	a.get(target + "/members/x").is(200)
+}
