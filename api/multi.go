@@ -70,8 +70,11 @@ func (q *request) multi() error {
 
 func (q *request) multiFailure(op *multiOp, code znode.Error, i int, all []multiResult) error {
 	err := error(failure{code, op.Path})
-	if op.Op == "create" {
+	switch {
+	case op.Op == "create":
 		err = createFailure(code, op.Path)
+	case op.Op == "delete" && code == znode.ErrNoAuth:
+		err = failure{code, znode.Parent(op.Path)}
 	}
 	p := problemOf(err, q.anonymous)
 	p.Failed, p.Results = &i, all

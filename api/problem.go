@@ -124,7 +124,7 @@ func explain(code znode.Error, path string, anonymous bool) *problem {
 	}
 	switch code {
 	case znode.ErrNoNode:
-		p.Status, p.Hint = 404, "create it first: POST, with parents=true for those above it"
+		p.Status, p.Hint = 404, "POST creates it, with parents=true also those missing above it"
 	case znode.ErrNoAuth:
 		p.Status, p.Hint = 403, "these credentials do not suffice; GET ?acl says whose do"
 		if anonymous {

@@ -20,6 +20,7 @@ const walkFile = "../docs/http.md"
 // times and secrets differ from run to run; they are replaced by numbers in the order
 // of their first appearance, so that one which should be the same again must be.
 func TestWalk(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(walkFile)
 	if err != nil {
 		t.Fatal(err)

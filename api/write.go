@@ -75,6 +75,8 @@ func (q *request) do(c *state.Command) (state.Result, error) {
 		}
 	case state.KeyRepeated:
 		q.w.Header().Set(headerReplayed, "true")
+	case state.KeyFresh:
+		q.w.Header().Del(headerReplayed) // the first time it did not get this far
 	}
 	if r.Code == znode.ErrSessionExpired || r.Code == znode.ErrSessionMoved {
 		return r, failure{r.Code, ""}

@@ -123,9 +123,11 @@ func (q *request) checkCreate(mode, ttl string, c *state.Command) error {
 	return nil
 }
 
-// createFailure says of which znode a create speaks: NONODE is about the parent.
+// createFailure says of which znode a create speaks: what must be there, and permit
+// it, is the parent.
 func createFailure(code znode.Error, path string) error {
-	if code == znode.ErrNoNode || code == znode.ErrNoChildrenForEphemeral {
+	switch code {
+	case znode.ErrNoNode, znode.ErrNoAuth, znode.ErrNoChildrenForEphemeral:
 		path = znode.Parent(path)
 	}
 	return failure{code, path}

@@ -45,7 +45,11 @@ func (q *request) deleteZnode() error {
 }
 
 func (q *request) deleted(code znode.Error, path string) error {
-	if code != znode.OK {
+	switch code {
+	case znode.OK:
+	case znode.ErrNoAuth:
+		return failure{code, znode.Parent(path)} // whose permission it takes
+	default:
 		return failure{code, path}
 	}
 	q.w.WriteHeader(http.StatusNoContent)

@@ -235,6 +235,13 @@ func TestZnode_ACL(t *testing.T) {
 	alice.post(r+"/a?acl=auth::cdrwa,world:anyone:c", "").is(201)
 	c.get(r+"/a").problem(401, "NOAUTH").says("-u user:password")
 	bob.get(r+"/a").problem(403, "NOAUTH")
+	path := strings.TrimPrefix(r, "/v1/znodes") + "/a"
+	bob.post(r+"/a/x", "").is(201)
+	bob.delete(r+"/a/x").problem(403, "NOAUTH").has("path", path)
+	bob.delete(r+"/a?recursive=true").problem(403, "NOAUTH").has("path", path)
+	bob.post("/v1/multi", `{"ops": [{"op": "delete", "path": "`+path+`/x"}]}`).problem(403, "NOAUTH").has("path", path)
+	alice.post(r+"/a/shut?acl=auth::r", "").is(201)
+	bob.post(r+"/a/shut/x", "").problem(403, "NOAUTH").has("path", path+"/shut")
 	alice.get(r + "/a").is(200)
 	a := alice.get(r + "/a?acl").is(200)
 	a.has("acl.0.scheme", "digest").has("acl.0.perms", "cdrwa").has("stat.aversion", 0)
