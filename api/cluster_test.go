@@ -281,18 +281,21 @@ func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 	z := newClient(t, e.urls[3]).get("/v1/znodes/load?consistency=linearizable").is(200)
 	z.has("stat.numChildren", int(created.Load()))
 	t.Logf("%d znodes were created meanwhile", created.Load())
-	// What is left survives no failure that would leave one of three.
+	// With two of the three left, no failure more is survived.
 	lead := e.leading(t)
+	var others []int
 	for i := range e.nodes {
-		if i != lead && i != old && e.nodes[i] != nil && i != 3 {
-			e.stop(i)
+		if i != lead && i != old {
+			others = append(others, i)
 		}
 	}
+	e.stop(others[0])
 	eventually(t, "no failure is survived", func() bool {
 		return operator(t, e.urls[lead]).get("/v1/cluster").json["survives"] == 0.0
 	})
 	operator(t, e.urls[lead]).post("/v1/cluster/drain", "").is(409).says("bring another")
-	operator(t, e.urls[lead]).delete("/v1/cluster/members/4").is(409).says("too few")
+	operator(t, e.urls[lead]).
+		delete(fmt.Sprintf("/v1/cluster/members/%d", others[1]+1)).is(409).says("too few")
 }
 
 // extend returns the settings of one more server, which it alone knows of.
