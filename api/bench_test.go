@@ -38,14 +38,14 @@ func benchmark(b *testing.B, clients int, send func(c *http.Client, url string, 
 
 func BenchmarkGet(b *testing.B) {
 	benchmark(b, 16, func(_ *http.Client, url string, _ int) *http.Request {
-		r, _ := http.NewRequest("GET", url+"/v1/znodes/bench", nil)
+		r, _ := http.NewRequest(http.MethodGet, url+"/v1/znodes/bench", nil)
 		return r
 	})
 }
 
 func BenchmarkPut(b *testing.B) {
 	benchmark(b, 64, func(_ *http.Client, url string, n int) *http.Request {
-		r, _ := http.NewRequest("PUT", url+"/v1/znodes/bench", strings.NewReader(fmt.Sprint(n)))
+		r, _ := http.NewRequest(http.MethodPut, url+"/v1/znodes/bench", strings.NewReader(fmt.Sprint(n)))
 		return r
 	})
 }
@@ -58,14 +58,9 @@ func BenchmarkStreams(b *testing.B) {
 	c.put("/v1/znodes/streams?create=true", "")
 	told := make(chan struct{}, streams)
 	for i := range streams {
-		req := c.at(e.urls[i%3]).with("Accept: text/event-stream").request("GET", "/v1/watches/streams", "")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer resp.Body.Close()
+		s := c.at(e.urls[i%3]).stream("/v1/watches/streams")
 		go func() {
-			for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+			for lines := bufio.NewScanner(s.in); lines.Scan(); {
 				if lines.Text() == "event: changed" {
 					told <- struct{}{}
 				}

@@ -308,7 +308,7 @@ func TestDoor_CutBody(t *testing.T) {
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err == nil {
 		resp.Body.Close()
-		if resp.StatusCode != 400 {
+		if resp.StatusCode != http.StatusBadRequest {
 			t.Error(resp.Status)
 		}
 	}

@@ -222,11 +222,11 @@ func TestOpenAPI_Validation_Refuses(t *testing.T) {
 	}
 	cl := newClient(t, shared().urls[0])
 	req := cl.request("GET", "/livez", "")
-	bad := &http.Response{StatusCode: 418, Header: http.Header{}}
+	bad := &http.Response{StatusCode: http.StatusTeapot, Header: http.Header{}}
 	if validate(req, bad, nil) == nil {
 		t.Error("an answer that is not documented passes")
 	}
-	bad.StatusCode = 200
+	bad.StatusCode = http.StatusOK
 	if err := validate(req, bad, nil); err == nil || errors.Is(err, http.ErrBodyNotAllowed) {
 		t.Error("an answer without its headers passes")
 	}

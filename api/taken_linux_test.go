@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func TestTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	r := httptest.NewRequest("GET", "/", nil)
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r = r.WithContext(context.WithValue(r.Context(), connKey{}, conn))
 	if !taken(r, 0) {
 		t.Error("nothing was sent, and nothing is missing")

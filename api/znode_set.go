@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -97,7 +98,8 @@ func (q *request) createMaybeParents(c *state.Command, parents bool) (state.OpRe
 		return state.OpResult{Code: r.Code, Path: r.Path, Stat: r.Stat}, err
 	}
 	r, err := q.createWithParents(c)
-	if f, ok := err.(failure); ok && f.code == znode.ErrNodeExists && f.path == c.Path {
+	var f failure
+	if errors.As(err, &f) && f.code == znode.ErrNodeExists && f.path == c.Path {
 		return state.OpResult{Code: f.code}, nil
 	}
 	return r, err

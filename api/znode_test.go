@@ -106,7 +106,7 @@ func TestZnode_Parameters(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	r := root(t, c)
 	for _, x := range []struct{ method, target, param, says string }{
-		{"DELETE", "?versoin=3", "versoin", "there are: version, recursive"},
+		{"DELETE", "?ver=3", "ver", "there are: version, recursive"},
 		{"DELETE", "?version=x", "version", "stat.version"},
 		{"DELETE", "?version=1&version=2", "version", "given 2 times"},
 		{"DELETE", "?recursive=maybe", "recursive", "neither true nor false"},
