@@ -73,6 +73,7 @@ type Door struct {
 	stop     context.CancelFunc
 	waiting  guests
 	started  time.Time
+	backup   sync.Mutex // held while a snapshot is sent
 
 	mu      sync.Mutex     // protects the field below
 	streams map[string]int // address → open streams and long polls, never 0

@@ -67,6 +67,7 @@ func (d *Door) routes() []route {
 		{post, cluster + "/transfer", nil, (*request).transfer, true},
 		{post, cluster + "/drain", nil, (*request).drain, true},
 		{del, cluster + "/drain", nil, (*request).undrain, true},
+		{get, "/v1/snapshot", nil, (*request).getSnapshot, false},
 	}
 }
 
