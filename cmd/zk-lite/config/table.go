@@ -43,6 +43,9 @@ func (st *setting) flagName() string {
 
 // envName is the environment variable of the row.
 func (st *setting) envName() string {
+	if st.kind == kindServers {
+		return "ZK_LITE_SERVERS" // ZK_LITE_SERVER is the connect string of the client commands
+	}
 	return "ZK_LITE_" + strings.ToUpper(strings.ReplaceAll(st.flagName(), "-", "_"))
 }
 
@@ -89,7 +92,7 @@ func ensembleRows() []setting {
 	return []setting{
 		{key: "server.N", flag: "server", kind: kindServers,
 			help: "A server of the ensemble: `" + serverForm + "`. The flag is given once for each " +
-				"(`--server 1=host:2888:3888`), the variable ZK_LITE_SERVER holds all, separated by blanks."},
+				"(`--server 1=host:2888:3888`), the variable ZK_LITE_SERVERS holds all, separated by blanks."},
 		{flag: "myid", kind: kindServer,
 			field: func(s *Settings) any { return &s.MyID },
 			help:  "This server's number in the list. Default: the first line of the file `dataDir/myid`."},
