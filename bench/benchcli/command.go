@@ -104,7 +104,8 @@ func (o *options) common(c *cobra.Command) {
 	f.DurationVar(&o.cfg.SessionTimeout, "session-timeout", o.cfg.SessionTimeout, "of the sessions")
 	f.IntSliceVar(&o.cfg.PIDs, "pids", nil,
 		"the servers' processes on this machine, to measure CPU and memory; in the order of --server")
-	f.DurationVar(&o.cfg.Interval, "interval", o.cfg.Interval, "between two lines of progress and two points of a plot")
+	f.DurationVar(&o.cfg.Interval, "interval", o.cfg.Interval,
+		"between two lines of progress and two points of a plot")
 	f.StringVarP(&o.output, "output", "o", outputText, "output format, text or json")
 	f.StringVar(&o.html, "html", "", "also write a page with plots to a `file`")
 	f.StringVar(&o.svg, "svg", "", "also write the plots to a `file`")
@@ -186,7 +187,9 @@ func sessionsCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return o.run(c, func(ctx context.Context) (*load.Result, error) { return load.Sessions(ctx, o.cfg) })
+		return o.run(c, func(ctx context.Context) (*load.Result, error) {
+			return load.Sessions(ctx, o.cfg)
+		})
 	}
 	o.common(c)
 	return c
@@ -235,8 +238,8 @@ func idleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "idle",
 		Short: "Measure what sessions cost that have nothing to say",
-		Long: `Keep --connections sessions alive with a ping every third of their timeout, and, with --pids,
-show the CPU that the servers need for it.`,
+		Long: `Keep --connections sessions alive with a ping every third of their timeout, and, with
+--pids, show the CPU that the servers need for it.`,
 		Args: cobra.NoArgs,
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -252,8 +255,8 @@ func fillCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fill",
 		Short: "Create a tree of a given size and leave it",
-		Long: `Create --keys znodes of --value-size bytes in multis, and leave them; with --pids the servers'
-memory is shown.`,
+		Long: `Create --keys znodes of --value-size bytes in multis, and leave them; with --pids
+the servers' memory is shown.`,
 		Args: cobra.NoArgs,
 	}
 	c.Flags().IntVar(&o.cfg.Keys, "keys", o.cfg.Keys, "znodes")

@@ -48,6 +48,7 @@ func run(t *testing.T, hosts []string, args ...string) *load.Result {
 // TestCommand_EveryLoad runs everything against three servers in this process,
 // a fraction of a second each, and finds the tree as it was before.
 func TestCommand_EveryLoad(t *testing.T) {
+	t.Parallel()
 	hosts, _ := start(t, 3)
 	before := znodes(t, hosts[0])
 	for _, op := range load.Ops() {
@@ -76,6 +77,7 @@ func TestCommand_EveryLoad(t *testing.T) {
 }
 
 func TestCommand_OtherKinds(t *testing.T) {
+	t.Parallel()
 	hosts, _ := start(t, 1)
 	r := run(t, hosts, quick("watch")...)
 	if events, last := r.Ops[0].Latency.Count, r.Ops[1].Latency.Count; events != 8*last || last == 0 {
@@ -107,6 +109,7 @@ func TestCommand_OtherKinds(t *testing.T) {
 // TestFailover_LeaderStops: clients of the leader come back elsewhere, clients
 // of the others stay, and the pause is found.
 func TestFailover_LeaderStops(t *testing.T) {
+	t.Parallel()
 	hosts, stop := start(t, 3)
 	cfg := load.Default()
 	cfg.Hosts, cfg.Connections, cfg.WarmUp = hosts, 12, 0
@@ -134,6 +137,7 @@ func TestFailover_LeaderStops(t *testing.T) {
 
 // TestCommand_Text_Progress: for people, with reports in files.
 func TestCommand_Text_Progress(t *testing.T) {
+	t.Parallel()
 	hosts, _ := start(t, 1)
 	dir := t.TempDir()
 	page, picture := filepath.Join(dir, "r.html"), filepath.Join(dir, "r.svg")
@@ -159,6 +163,7 @@ func TestCommand_Text_Progress(t *testing.T) {
 }
 
 func TestCommand_BadInput(t *testing.T) {
+	t.Parallel()
 	for want, args := range map[string][]string{
 		"operation \"fetch\" is unknown": {"--mix", "fetch"},
 		"--output \"xml\"":               {"-o", "xml"},
@@ -178,6 +183,7 @@ func TestCommand_BadInput(t *testing.T) {
 // TestCommand_Interrupt: what was measured until then is shown, and the tree is
 // cleaned up.
 func TestCommand_Interrupt(t *testing.T) {
+	t.Parallel()
 	hosts, _ := start(t, 1)
 	before := znodes(t, hosts[0])
 	ctx, cancel := context.WithCancel(t.Context())

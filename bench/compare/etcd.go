@@ -52,7 +52,8 @@ func (e *etcd) version() (string, error) {
 }
 
 func (e *etcd) settings() []string {
-	return []string{"etcd " + strings.Join(e.flags("DIR", 1, []int{2379, 2380, 2381, 2382, 2383, 2384}), " "),
+	flags := e.flags("DIR", 1, []int{2379, 2380, 2381, 2382, 2383, 2384})
+	return []string{"etcd " + strings.Join(flags, " "),
 		"syncs every entry before it is acknowledged (--unsafe-no-fsync is not given)",
 		"gets are serializable, as the others' are: answered by the server that is asked"}
 }

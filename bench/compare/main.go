@@ -36,8 +36,10 @@ func main() {
 	flag.IntVar(&o.znodes, "znodes", 1_000_000, "znodes of the row memory")
 	flag.StringVar(&o.rows, "rows", "", "rows to measure, separated by commas; none: all")
 	flag.StringVar(&o.systems, "systems", "", "systems to measure, separated by commas; none: all")
-	flag.StringVar(&o.dir, "dir", "", "directory on the disk to measure; none: the system's for temporary files")
-	flag.StringVar(&o.out, "out", "", `file for the table; none: docs/BENCHMARKS.md; "-": standard output`)
+	flag.StringVar(&o.dir, "dir", "",
+		"directory on the disk to measure; none: the system's for temporary files")
+	flag.StringVar(&o.out, "out", "",
+		`file for the table; none: docs/BENCHMARKS.md; "-": standard output`)
 	flag.StringVar(&o.raw, "raw", "", "file for all results as JSON")
 	flag.Uint64Var(&o.seed, "seed", 1, "of everything random")
 	flag.Parse()
@@ -105,7 +107,8 @@ func (c *comparison) ask(ctx context.Context) error {
 		_, err = counter.finish()
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "compare: only zk-lite's disk syncs are counted, by itself, as perf cannot:", err)
+		fmt.Fprintln(os.Stderr,
+			"compare: only zk-lite's disk syncs are counted, by itself, as perf cannot:", err)
 	}
 	c.perf = err == nil
 	return nil
@@ -171,8 +174,8 @@ func systems(root string, o *options) ([]system, error) {
 // document is the text of the results.
 func (c *comparison) document(where []string, begin time.Time) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nMeasured on %s in %v: %d rounds of %v a row after %v of warm-up, %v of heating up "+
-		"after each start.\n\n", begin.UTC().Format("2006-01-02"), time.Since(begin).Round(time.Second),
+	fmt.Fprintf(&b, "\nMeasured on %s in %v: %d rounds of %v a row after %v of warm-up, "+
+		"%v of heating up after each start.\n\n", begin.UTC().Format("2006-01-02"), time.Since(begin).Round(time.Second),
 		c.o.rounds, c.o.duration, c.o.warmUp, c.o.heat)
 	for _, line := range where {
 		fmt.Fprintf(&b, "- %s\n", line)
@@ -181,8 +184,8 @@ func (c *comparison) document(where []string, begin time.Time) string {
 		fmt.Fprintf(&b, "- %s: %s\n", s.name(), c.versions[s.name()])
 	}
 	fmt.Fprintf(&b, "\n### Aims\n\n%s", c.summary())
-	fmt.Fprintf(&b, "\n### Details\n\nMedians over the rounds. CPU is that of all three servers. Disk syncs are "+
-		"those of all three servers, %s.\n\n%s", c.counted(), c.details())
+	fmt.Fprintf(&b, "\n### Details\n\nMedians over the rounds. CPU is that of all three servers. "+
+		"Disk syncs are those of all three servers, %s.\n\n%s", c.counted(), c.details())
 	if text := c.failovers(); text != "" {
 		fmt.Fprintf(&b, "\n### The leader killed\n\n%s", text)
 	}
@@ -202,8 +205,8 @@ func (c *comparison) document(where []string, begin time.Time) string {
 // counted says how syncs were counted.
 func (c *comparison) counted() string {
 	if c.perf {
-		return "counted by the kernel (perf stat on fdatasync, fsync, msync, sync_file_range) during the " +
-			"measured time"
+		return "counted by the kernel (perf stat on fdatasync, fsync, msync, sync_file_range) during " +
+			"the measured time"
 	}
 	return "zk-lite's counted by itself (mntr, fsync_count), the others' not counted"
 }

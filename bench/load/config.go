@@ -35,7 +35,7 @@ type Config struct {
 	// Zipf is the exponent, above 1, of the popularity of keys; 0 is uniform.
 	Zipf      float64 `json:"zipf"`
 	MultiSize int     `json:"multi_size"` // operations of a Multi
-	Prefix    string  `json:"prefix"`     // the znode below which all happens; deleted at start and end
+	Prefix    string  `json:"prefix"`     // all happens below it; deleted at start and end
 	Keep      bool    `json:"keep"`       // leave the znodes at the end
 	Seed      uint64  `json:"seed"`
 	// SessionTimeout is what sessions ask for.

@@ -2,8 +2,8 @@
 // measures what comes back: a mix of operations in a closed or an open loop
 // (Run), watchers of one znode (Watch), sessions opened and closed (Sessions),
 // the pause while something kills a server (Failover), sessions that are idle
-// (Idle) and a tree of a given size (Fill). RunCallers measures any other service with the same mixes, keys and
-// clock.
+// (Idle) and a tree of a given size (Fill). RunCallers measures any other
+// service with the same mixes, keys and clock.
 //
 // It speaks the protocol on raw connections with package internal/wire, not
 // with package client, so that on a machine that it shares with the servers

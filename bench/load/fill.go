@@ -19,6 +19,7 @@ func Fill(ctx context.Context, cfg Config) (*Result, error) {
 	used := readUsage(cfg.PIDs).since(before)
 	res := &Result{Kind: "fill", Started: start, Config: cfg, Elapsed: time.Since(start),
 		Servers: used.servers, Generator: used.self}
-	res.Total = OpResult{Name: "create in multis", PerSecond: float64(cfg.Keys) / res.Elapsed.Seconds()}
+	res.Total = OpResult{Name: "create in multis",
+		PerSecond: float64(cfg.Keys) / res.Elapsed.Seconds()}
 	return res, nil
 }

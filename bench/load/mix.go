@@ -50,7 +50,8 @@ func ParseMix(text string) (Mix, error) {
 		case pending == 0:
 			pending = weight
 		default:
-			return nil, fmt.Errorf("mix %q: two weights, %d and %d, for one operation", text, pending, weight)
+			return nil, fmt.Errorf("mix %q: two weights, %d and %d, for one operation",
+				text, pending, weight)
 		}
 	}
 	if pending != 0 {

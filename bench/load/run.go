@@ -59,7 +59,9 @@ func asAdmin(ctx context.Context, cfg *Config, do func(*conn) error) error {
 	return errors.Join(errs...)
 }
 
-func runConnections(ctx context.Context, cfg *Config, keys *keySpace, data []byte) (*Result, error) {
+func runConnections(
+	ctx context.Context, cfg *Config, keys *keySpace, data []byte,
+) (*Result, error) {
 	conns, err := connectAll(ctx, cfg.Hosts, cfg.Connections, cfg.SessionTimeout)
 	defer closeAll(conns)
 	if err != nil {
