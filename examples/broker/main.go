@@ -8,8 +8,17 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+)
+
+const (
+	// connectTimeout bounds how long the program waits for its first session.
+	connectTimeout = 10 * time.Second
+	// publishTimeout bounds how long a publisher waits for a broker: longer than a
+	// session lives without its process, after which a dead broker is replaced.
+	publishTimeout = 30 * time.Second
 )
 
 func main() {
@@ -28,7 +37,9 @@ func main() {
 }
 
 func run(ctx context.Context, servers, publish, subscribe, message string) error {
-	c, err := client.Connect(ctx, servers)
+	within, stop := context.WithTimeout(ctx, connectTimeout)
+	defer stop()
+	c, err := client.Connect(within, servers)
 	if err != nil {
 		return fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)
 	}
@@ -49,6 +60,8 @@ func run(ctx context.Context, servers, publish, subscribe, message string) error
 	}
 	defer customer.Close()
 	if publish != "" {
+		ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+		defer cancel()
 		return customer.Publish(ctx, publish, message)
 	}
 	for message, err := range customer.Subscribe(ctx, subscribe) {

@@ -15,6 +15,9 @@ import (
 // pauseEvery is how many additions the sleepy holder makes between its pauses.
 const pauseEvery = 4
 
+// connectTimeout bounds how long the program waits for its first session.
+const connectTimeout = 10 * time.Second
+
 func main() {
 	servers := flag.String("servers", "127.0.0.1:2181,127.0.0.1:2182,127.0.0.1:2183",
 		"the ensemble, as host:port,...")
@@ -44,7 +47,9 @@ func run(ctx context.Context, servers string) error {
 // add lets one holder add once a second.
 func add(ctx context.Context, servers, name string, store *Store) error {
 	wire := new(Wire)
-	c, err := client.Connect(ctx, servers,
+	within, stop := context.WithTimeout(ctx, connectTimeout)
+	defer stop()
+	c, err := client.Connect(within, servers,
 		client.WithDialer(wire.Dial), client.WithSessionTimeout(4*time.Second))
 	if err != nil {
 		return fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)

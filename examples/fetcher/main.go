@@ -9,12 +9,16 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/zk-lite/zk-lite/client"
 )
 
 // maxBody bounds how much of a page is stored: a znode is no place for more.
 const maxBody = 4 << 10
+
+// connectTimeout bounds how long the program waits for its first session.
+const connectTimeout = 10 * time.Second
 
 func main() {
 	servers := flag.String("servers", "127.0.0.1:2181,127.0.0.1:2182,127.0.0.1:2183",
@@ -31,7 +35,9 @@ func main() {
 
 // run submits addresses, and is a worker and perhaps the master until ctx ends.
 func run(ctx context.Context, servers, name string, urls []string) error {
-	c, err := client.Connect(ctx, servers)
+	within, stop := context.WithTimeout(ctx, connectTimeout)
+	defer stop()
+	c, err := client.Connect(within, servers)
 	if err != nil {
 		return fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)
 	}

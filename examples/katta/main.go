@@ -7,8 +7,16 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+)
+
+const (
+	// connectTimeout bounds how long the program waits for its first session.
+	connectTimeout = 10 * time.Second
+	// searchTimeout bounds how long a query waits for a node that has a shard.
+	searchTimeout = 10 * time.Second
 )
 
 func main() {
@@ -25,7 +33,9 @@ func main() {
 }
 
 func run(ctx context.Context, servers, query string) error {
-	c, err := client.Connect(ctx, servers)
+	within, stop := context.WithTimeout(ctx, connectTimeout)
+	defer stop()
+	c, err := client.Connect(within, servers)
 	if err != nil {
 		return fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)
 	}
@@ -48,6 +58,8 @@ func run(ctx context.Context, servers, query string) error {
 }
 
 func search(ctx context.Context, c *client.Client, query string) error {
+	ctx, cancel := context.WithTimeout(ctx, searchTimeout)
+	defer cancel()
 	searcher, err := NewSearcher(ctx, c)
 	if err != nil {
 		return err

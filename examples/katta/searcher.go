@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -57,6 +58,9 @@ func (s *Searcher) Search(ctx context.Context, query string) ([]Hit, error) {
 		err  error
 	}
 	names := s.shards.Children(shardsPath)
+	if len(names) == 0 {
+		return nil, errors.New("the index has no shards yet: start a node")
+	}
 	answers := make(chan answer, len(names))
 	for _, shard := range names {
 		go func() {
@@ -83,7 +87,7 @@ func (s *Searcher) Search(ctx context.Context, query string) ([]Hit, error) {
 // searchShard asks the nodes that have a shard, in random order, until one answers.
 func (s *Searcher) searchShard(ctx context.Context, shard, query string) ([]Hit, error) {
 	path := znode.Join(servingPath, shard)
-	err := fmt.Errorf("no node has it")
+	err := errors.New("no node has it")
 	for {
 		changed := s.serving.Changed()
 		nodes := s.serving.Children(path)

@@ -16,6 +16,9 @@ import (
 // processors is how many each process has.
 const processors = 3
 
+// connectTimeout bounds how long the program waits for its first session.
+const connectTimeout = 10 * time.Second
+
 func main() {
 	servers := flag.String("servers", "127.0.0.1:2181,127.0.0.1:2182,127.0.0.1:2183",
 		"the ensemble, as host:port,...")
@@ -62,7 +65,9 @@ func run(ctx context.Context, servers string, put bool, mails []string) error {
 }
 
 func connect(ctx context.Context, servers string) (*client.Client, error) {
-	c, err := client.Connect(ctx, servers)
+	within, stop := context.WithTimeout(ctx, connectTimeout)
+	defer stop()
+	c, err := client.Connect(within, servers)
 	if err != nil {
 		return nil, fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)
 	}
