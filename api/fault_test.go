@@ -87,7 +87,7 @@ func TestDoor_Idempotency(t *testing.T) {
 	e := shared()
 	c := newClient(t, e.urls[0])
 	r := root(t, c)
-	key := func(s string) *client { return c.with("Idempotency-Key: " + t.Name() + s) }
+	key := func(s string) *client { return c.with("Idempotency-Key: " + r + s) }
 	twice := func(k, method, target, body string, status int) {
 		t.Helper()
 		first := key(k).do(method, target, body).is(status)

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ type ensemble struct {
 	settings []config.Settings
 	nodes    []*node.Node // nil: stopped
 	urls     []string
+	roots    atomic.Int64 // znodes that tests have made for themselves
 }
 
 // shared is an ensemble of three for tests that stop none of its servers.

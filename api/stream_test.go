@@ -465,8 +465,8 @@ func TestSession_Events(t *testing.T) {
 	r := root(t, c)
 	p := strings.TrimPrefix(r, "/v1/znodes")
 	id, s := c.session("1s")
-	s.post(r+"/e?mode=ephemeral", "").is(201)
-	events := s.at(e.urls[1]).stream("/v1/sessions/" + id + "/events?watch=children:" + p +
+	zxid := s.post(r+"/e?mode=ephemeral", "").is(201).header.Get("Zk-Zxid")
+	events := s.at(e.urls[1]).stream("/v1/sessions/" + id + "/events?since=" + zxid + "&watch=children:" + p +
 		"&watch=exists:" + p + "/x&watch=persistent:" + p)
 	start := time.Now()
 	for marks := 0; time.Since(start) < 1500*time.Millisecond; marks++ {

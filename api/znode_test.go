@@ -7,10 +7,12 @@ import (
 	"testing"
 )
 
-// root makes a znode of the test's own and returns its URL's path.
+// root makes a znode of the test's own, a new one in every run, and returns its URL's
+// path.
 func root(t testing.TB, c *client) string {
 	t.Helper()
-	name := "/v1/znodes/" + strings.NewReplacer("/", "_", "#", "-").Replace(t.Name())
+	name := fmt.Sprint("/v1/znodes/", strings.NewReplacer("/", "_", "#", "-").Replace(t.Name()), "-",
+		shared().roots.Add(1))
 	c.put(name+"?create=true", "").is(http.StatusCreated)
 	return name
 }
