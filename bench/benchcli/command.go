@@ -154,7 +154,7 @@ func write(name string, res *load.Result, render func(io.Writer, *load.Result) e
 
 func progress(w io.Writer, s load.Sample) {
 	warm := ""
-	if s.At <= 0 {
+	if s.WarmUp {
 		warm = "  (warm-up)"
 	}
 	fmt.Fprintf(w, "%8s  %12s/s  p50 %9s  p99 %9s  max %9s%s\n",

@@ -63,7 +63,8 @@ type OpResult struct {
 
 // Sample is one moment of a run.
 type Sample struct {
-	At        time.Duration `json:"at_ns"` // since the start of the measured time; below 0: warm-up
+	At        time.Duration `json:"at_ns"` // since the start of the measured time
+	WarmUp    bool          `json:"-"`     // before that; not in a Timeline
 	PerSecond float64       `json:"per_second"`
 	P50       Micros        `json:"p50_us"`
 	P99       Micros        `json:"p99_us"`

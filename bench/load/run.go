@@ -131,6 +131,7 @@ func verdict(ctx context.Context, errs []error) error {
 func sample(cfg *Config, rec *Recorder, res *Result, ended <-chan struct{}) {
 	waitUntil(rec.from, ended, func(now time.Time, last *probe) {
 		if s, ok := last.next(rec, now); ok && cfg.Progress != nil {
+			s.WarmUp = true
 			cfg.Progress(s)
 		}
 	}, cfg.Interval)
