@@ -39,6 +39,16 @@ func (q *request) undrain() error {
 	return nil
 }
 
+// notServing says why this server does not take requests.
+func (q *request) notServing() *problem {
+	if !q.door.srv.Draining() {
+		return unavailable("this server is not in touch with a majority")
+	}
+	p := unavailable("this server is about to be stopped")
+	p.Title, p.Hint = "draining", "go on at another server; sessions are good at any"
+	return p
+}
+
 // guests are the streams and long polls of a door, which go on elsewhere when this
 // server is drained.
 type guests struct {

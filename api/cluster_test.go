@@ -158,7 +158,7 @@ func TestCluster_Drain_SendsClientsAway(t *testing.T) {
 	if text, err := io.ReadAll(stream.Body); err != nil || !strings.Contains(string(text), "event: reconnect") {
 		t.Errorf("%v %s", err, text)
 	}
-	refused := a.once("GET", "/v1/znodes/l").is(503)
+	refused := a.once("GET", "/v1/znodes/l").is(503).has("title", "draining").says("another server")
 	if refused.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}

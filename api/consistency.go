@@ -36,7 +36,7 @@ func (q *request) settle(rt *route) error {
 		return badRequest("consistency", "%q is neither %s nor %s", want, consistencyLocal,
 			consistencyLinearizable)
 	case !q.door.srv.Serving():
-		return unavailable("this server is not in touch with a majority")
+		return q.notServing()
 	}
 	return q.reach(min)
 }
@@ -68,7 +68,7 @@ func (q *request) zxid() (z znode.Zxid) {
 // barrier waits until this server has applied all that was acknowledged before.
 func (q *request) barrier() error {
 	if !q.door.srv.Serving() {
-		return unavailable("this server is not in touch with a majority")
+		return q.notServing()
 	}
 	release, err := q.door.enterWrite()
 	if err != nil {

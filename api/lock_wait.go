@@ -149,7 +149,7 @@ func (q *request) await(p *place, wait time.Duration) (*standing, error) {
 		}
 		if len(s.ahead) == 0 && !q.door.srv.Serving() && !q.door.srv.Draining() {
 			// The session may have ended, and another be first, elsewhere.
-			return nil, unavailable("this server is not in touch with a majority")
+			return nil, q.notServing()
 		}
 		if len(s.ahead) == 0 || ctx.Err() != nil {
 			return s, nil

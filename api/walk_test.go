@@ -32,7 +32,7 @@ func TestWalk(t *testing.T) {
 	}
 	outputs := w.run()
 	if *updateWalk {
-		w.write(outputs)
+		w.write(walkFile, outputs)
 		return
 	}
 	shown, real := newNormaliser(), newNormaliser()
@@ -124,7 +124,7 @@ func (w *walk) run() []string {
 }
 
 // write puts the outputs into the document.
-func (w *walk) write(outputs []string) {
+func (w *walk) write(file string, outputs []string) {
 	var b strings.Builder
 	at := 0
 	for i, c := range w.commands {
@@ -132,7 +132,7 @@ func (w *walk) write(outputs []string) {
 		at = c.line + strings.Count(c.output, "\n")
 	}
 	b.WriteString(strings.Join(w.lines[at:], "\n"))
-	if err := os.WriteFile(walkFile, []byte(b.String()), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 		w.t.Fatal(err)
 	}
 }

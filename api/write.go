@@ -34,7 +34,7 @@ func (q *request) readKey(*route) error {
 // gets the same results.
 func (q *request) do(c *state.Command) (state.Result, error) {
 	if !q.door.srv.Serving() {
-		return state.Result{}, unavailable("this server is not in touch with a majority")
+		return state.Result{}, q.notServing()
 	}
 	release, err := q.door.enterWrite()
 	if err != nil {

@@ -1,0 +1,64 @@
+package api_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
+)
+
+const coordinationWalk = "../docs/http-coordination.md"
+
+// TestWalk_Coordination runs every command of docs/http-coordination.md as TestWalk
+// does those of docs/http.md.
+func TestWalk_Coordination(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(coordinationWalk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &walk{t: t, e: fresh(t, 3)}
+	w.parse(string(text))
+	if len(w.commands) < 40 {
+		t.Fatalf("only %d commands found: is it still the format that is read here?", len(w.commands))
+	}
+	outputs := w.run()
+	if *updateWalk {
+		w.write(coordinationWalk, outputs)
+		return
+	}
+	shown, real := newPlaces(), newPlaces()
+	for i, c := range w.commands {
+		want, got := shown.replace(c.output), real.replace(outputs[i])
+		if got != want {
+			t.Fatalf("line %d: $ %s\nprints (ids replaced)\n%s\nthe document shows\n%s\nreally:\n%s",
+				c.line, c.text, got, want, outputs[i])
+		}
+	}
+}
+
+// places replaces, besides what normaliser does, what is in tickets and tells of the
+// ensemble.
+type places struct {
+	*normaliser
+	guids map[string]string
+}
+
+func newPlaces() *places { return &places{newNormaliser(), map[string]string{}} }
+
+var (
+	guids = regexp.MustCompile(`_c_[0-9a-f]{8}-[0-9a-f-]{27}`)
+	// Times, addresses, and how far a log has come.
+	passing = regexp.MustCompile(`20[0-9]{2}-[0-9-]{5}T[0-9:.]{12}Z|127\.0\.0\.1:[0-9]+(:[0-9]+)?|` +
+		`"(last_index|applied_index|pending)":[0-9]+|"last_contact":"[^"]*"|(raft_leader|znode_count) [0-9]+`)
+)
+
+func (p *places) replace(text string) string {
+	text = guids.ReplaceAllStringFunc(text, func(s string) string {
+		if p.guids[s] == "" {
+			p.guids[s] = fmt.Sprintf("_c_<%d>", len(p.guids)+1)
+		}
+		return p.guids[s]
+	})
+	return p.normaliser.replace(passing.ReplaceAllString(text, "~"))
+}
