@@ -96,6 +96,7 @@ func (w *town) publishAll(topics int, message string) map[string]Placement {
 // A broker, the controller and a server die. All topics go on, those of the dead
 // broker at others, those of the living where they were; a subscriber follows.
 func TestBroker_TopicsOutliveTheirBroker(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
 	const topics = 6
 	rnd := testserver.Rand(t)
 	w := newTown(t, 3, topics)
@@ -137,6 +138,7 @@ func TestBroker_TopicsOutliveTheirBroker(t *testing.T) {
 // A broker that is cut off from the ensemble, but not from its customers, refuses
 // their messages as soon as its topics may be elsewhere.
 func TestBroker_CutOffRefusesMessages(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
 	w := newTown(t, 1, 1)
 	topic := topicName(0)
 	old := w.publishAll(1, "first")[topic]
@@ -162,6 +164,7 @@ func TestBroker_CutOffRefusesMessages(t *testing.T) {
 
 // One who was controller finds out when it wants to write.
 func TestController_PlaceAll_ErrDeposedAfterItsTerm(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
 	ctx := testserver.Context(t)
 	c := testserver.Start(t, 1).Process(t).Client
 	term, err := recipes.NewElection(c, controllerPath).Campaign(ctx)

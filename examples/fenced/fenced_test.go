@@ -76,6 +76,7 @@ func pausedHolder(t *testing.T, r Resource) error {
 }
 
 func TestHolder_Add_PausedHolderIsRefused(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
 	store := NewStore()
 	if err := pausedHolder(t, store); !errors.Is(err, ErrStale) {
 		t.Errorf("the paused holder: %v, want %v", err, ErrStale)
@@ -89,6 +90,7 @@ func TestHolder_Add_PausedHolderIsRefused(t *testing.T) {
 // The same without fencing: two additions happen, and the sum is one. If this
 // fails, the test above has become one that cannot.
 func TestHolder_Add_WithoutFencingAnAdditionIsLost(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
 	store := NewStore()
 	if err := pausedHolder(t, unfenced{store}); err != nil {
 		t.Fatalf("nobody refuses, and yet: %v", err)
@@ -101,6 +103,7 @@ func TestHolder_Add_WithoutFencingAnAdditionIsLost(t *testing.T) {
 // Holders add while their connections are cut and blocked at random and servers
 // stop. What they were told was added must be in the sum, and nothing else.
 func TestHolder_Add_SumIsExactUnderFaults(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
 	const holders, additions = 3, 10
 	ctx := testserver.Context(t)
 	seeds := testserver.Rand(t)

@@ -60,6 +60,7 @@ func (s *site) hangs() bool {
 // the master dies, and addresses come in that no master has seen. In the end each
 // has one result, and nothing is left over.
 func TestFetcher_EveryAddressHasOneResultWhoeverDies(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
 	ctx := testserver.Context(t)
 	rnd := testserver.Rand(t)
 	e := testserver.Start(t, 3)
@@ -108,6 +109,7 @@ func TestFetcher_EveryAddressHasOneResultWhoeverDies(t *testing.T) {
 
 // One who was master cannot assign anything, although it does not know yet.
 func TestMaster_Assign_NothingAfterItsTerm(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
 	ctx := testserver.Context(t)
 	e := testserver.Start(t, 1)
 	c := e.Process(t).Client

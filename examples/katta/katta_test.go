@@ -55,6 +55,7 @@ func TestIndex_Search_BestFirst(t *testing.T) {
 // Every query has the answer of the whole index, also in between, and in the end all
 // shards are at as many nodes as they are to be.
 func TestKatta_QueriesAreCompleteWhoeverDies(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
 	ctx := testserver.Context(t)
 	rnd := testserver.Rand(t)
 	e := testserver.Start(t, 3)
@@ -138,6 +139,7 @@ func check(ctx context.Context, t *testing.T, s *Searcher) {
 
 // One who was master cannot assign anything, although it does not know yet.
 func TestMaster_Assign_NothingAfterItsTerm(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
 	ctx := testserver.Context(t)
 	c := testserver.Start(t, 1).Process(t).Client
 	if err := Deploy(ctx, c, []string{"s"}); err != nil {
