@@ -83,6 +83,7 @@ type Server struct {
 	nextShard   atomic.Uint32
 	nextSession atomic.Int64
 	draining    atomic.Bool
+	stopping    atomic.Bool
 
 	// followers are the watches that wake Streams, apart from the clients'.
 	followers *watch.Manager
@@ -147,8 +148,12 @@ func (s *Server) Start(c Consensus) {
 	go s.tick()
 }
 
-// Stop disconnects every client and ends the server's goroutines.
+// Stop disconnects every client and ends the server's goroutines. Only the first
+// call has an effect.
 func (s *Server) Stop() {
+	if !s.stopping.CompareAndSwap(false, true) {
+		return
+	}
 	close(s.stop)
 	s.kickAll(ReasonStopping)
 	s.done.Wait()

@@ -53,10 +53,13 @@ func newKeyTable() keyTable { return keyTable{byKey: map[string]*answer{}} }
 func (t *keyTable) clone() []*answer { return slices.Clone(t.queue) }
 
 // fingerprint is the same for the same request. The id and password of a new
-// session are the server's choice, not part of the request.
+// session are the server's choice, not part of the request, and a client may have
+// another address when it tries again.
 func fingerprint(c *Command) uint64 {
 	plain := *c
 	plain.Flags &^= FlagKeyed
+	plain.Identities = slices.DeleteFunc(slices.Clone(c.Identities),
+		func(id znode.ID) bool { return id.Scheme == "ip" })
 	if c.Op == OpCreateSession {
 		plain.Session, plain.Password = 0, [len(c.Password)]byte{}
 	}

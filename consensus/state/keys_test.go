@@ -34,7 +34,8 @@ func TestMachine_Key_RetryGetsTheFirstResult(t *testing.T) {
 		if c.Op == OpCreateSession {
 			c.Session, c.Password = 10, [len(c.Password)]byte{1} // the server's choice
 		}
-		again := g.do(2, keyed(key, c))[0] // through another server
+		c.Identities = []znode.ID{{Scheme: "ip", ID: "10.0.0.2"}} // another address than before
+		again := g.do(2, keyed(key, c))[0]                        // through another server
 		if first.Key != KeyFresh || again.Key != KeyRepeated || !sameResult(first, again) {
 			t.Errorf("%v: first %+v, then %+v", c.Op, first, again)
 		}

@@ -126,7 +126,9 @@ func (n *Node) openDoors(o *Options) {
 	})
 	go n.serve("the ZooKeeper port", func() error { return n.zk.Serve(n.listeners.client) })
 	if n.listeners.http != nil {
-		n.http = api.New(n.server, api.Config{Version: o.Version, Logger: o.Logger})
+		n.http = api.New(n.server, api.Config{
+			Version: o.Version, Logger: o.Logger, Origins: s.AdminOrigins, MaxBody: s.MaxBuffer,
+		})
 		go n.serve("the HTTP port", func() error { return n.http.Serve(n.listeners.http) })
 	}
 }
@@ -249,5 +251,23 @@ func publish(s *config.Settings) *state.Member {
 		}
 		m.Client = net.JoinHostPort(host, strconv.Itoa(own.ClientPort))
 	}
+	m.HTTP = httpAddress(s, own.Host)
 	return m
+}
+
+// httpAddress is where other hosts reach the HTTP port; empty if they do not: it is
+// switched off, or on the loopback interface of an ensemble that is not.
+func httpAddress(s *config.Settings, own string) string {
+	local := func(host string) bool {
+		ip := net.ParseIP(host)
+		return host == "localhost" || ip != nil && ip.IsLoopback()
+	}
+	switch host := s.AdminAddress; {
+	case !s.AdminEnabled || s.AdminPort == 0 || local(host) && !local(own):
+		return ""
+	case host == "":
+		return net.JoinHostPort(own, strconv.Itoa(s.AdminPort))
+	default:
+		return net.JoinHostPort(host, strconv.Itoa(s.AdminPort))
+	}
 }

@@ -66,6 +66,7 @@ type Settings struct {
 	AdminEnabled bool
 	AdminPort    int    // 0: any free port
 	AdminAddress string // "": all interfaces
+	AdminOrigins []string
 
 	// What is printed.
 	LoggerFormat string // LoggerText or LoggerJSON

@@ -220,6 +220,10 @@ func httpRows() []setting {
 		{key: "admin.serverAddress", kind: kindHost, def: "127.0.0.1",
 			field: func(s *Settings) any { return &s.AdminAddress },
 			help:  "Address of the HTTP port: loopback until one is named (ZooKeeper: all interfaces)."},
+		{key: "admin.allowedOrigins", kind: kindOrigins,
+			field: func(s *Settings) any { return &s.AdminOrigins },
+			help: "Web pages of other origins that may call the HTTP port, separated by commas, such as " +
+				"`https://example.org`. Others are refused."},
 	}
 }
 

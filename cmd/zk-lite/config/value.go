@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,12 +30,13 @@ const (
 	kindServer  // a server number
 	kindFile    // the zoo.cfg itself
 	kindHost    // a name or address to listen on, without a port
+	kindOrigins // web origins, such as https://example.org
 )
 
 // name is the kind in the documentation and in a flag's usage.
 func (k kind) name() string {
 	return [...]string{"text", "bool", "number", "bytes", "ms", "word", "list", "digest", "role",
-		"level", "servers", "number", "file", "host"}[k]
+		"level", "servers", "number", "file", "host", "list"}[k]
 }
 
 // fourLetterWords is all that ZooKeeper has (FourLetterCommands).
@@ -67,6 +69,10 @@ func (st *setting) set(s *Settings, text string) error {
 			return fmt.Errorf("%q is no level; want debug, info, warn or error", shorten(text))
 		}
 		return nil
+	case kindOrigins:
+		origins, err := parseOrigins(text)
+		*st.field(s).(*[]string) = origins
+		return err
 	case kindWords:
 		words, err := parseWords(text)
 		*st.field(s).(*[]string) = words
@@ -197,6 +203,23 @@ func parseWords(text string) ([]string, error) {
 	}
 	slices.Sort(words)
 	return slices.Compact(words), nil
+}
+
+// parseOrigins reads web origins, separated by commas: scheme, host and port if it
+// is not the scheme's own (RFC 6454, section 6.2).
+func parseOrigins(text string) ([]string, error) {
+	var origins []string
+	for o := range strings.SplitSeq(text, ",") {
+		if o = strings.TrimSpace(o); o == "" {
+			continue
+		}
+		u, err := url.Parse(o)
+		if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != o {
+			return nil, fmt.Errorf("%q is no web origin; want some like https://example.org:8443", shorten(o))
+		}
+		origins = append(origins, o)
+	}
+	return origins, nil
 }
 
 // parseHost reads an address to listen on. Brackets around an IPv6 address are
