@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/api"
+	wire "github.com/zk-lite/zk-lite/client"
 )
 
 func TestCommands_List(t *testing.T) {
@@ -39,9 +40,12 @@ func TestCommands_TellTheState(t *testing.T) {
 	s.text("version")
 	c.get("/commands/stat").is(200).has("command", "stats")
 	c.get("/commands/isro").is(200).has("read_only", false)
-	c.get("/commands/lead").is(200).has("is_leader", true).has("leader_id", i+1).has("leader_ip", "127.0.0.1")
-	newClient(t, e.urls[(i+1)%3]).get("/commands/leader").has("is_leader", false).has("leader_id", i+1)
-	z := c.get("/commands/zabstate").is(200).has("zabstate", "broadcast").has("voting", true).has("myid", i+1)
+	c.get("/commands/lead").is(200).has("is_leader", true).has("leader_id", i+1).
+		has("leader_ip", "127.0.0.1")
+	newClient(t, e.urls[(i+1)%3]).get("/commands/leader").has("is_leader", false).
+		has("leader_id", i+1)
+	z := c.get("/commands/zabstate").is(200).has("zabstate", "broadcast").has("voting", true)
+	z.has("myid", i+1)
 	if !strings.HasPrefix(z.text("last_zxid"), fmt.Sprintf("0x%x", int(z.field("zab_epoch").(float64)))) {
 		t.Errorf("%s", z.body)
 	}
@@ -56,10 +60,32 @@ func TestCommands_TellTheState(t *testing.T) {
 }
 
 func TestCommands_Watches(t *testing.T) {
-	c := newClient(t, shared().urls[0])
-	c.get("/commands/wchs").is(200).has("command", "watch_summary").has("num_total_watches", 0)
-	c.get("/commands/wchc").is(200).field("session_id_to_watched_paths")
-	c.get("/commands/wchp").is(200).field("path_to_session_ids")
+	e := fresh(t, 1)
+	zk, err := wire.Connect(t.Context(), fmt.Sprintf("127.0.0.1:%d", e.settings[0].ClientPort))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zk.Close()
+	for _, path := range []string{"/a", "/b"} {
+		if _, _, _, err := zk.ExistsW(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := newClient(t, e.urls[0])
+	id := int64(zk.Session().ID)
+	c.get("/commands/wchs").is(200).has("command", "watch_summary").has("num_total_watches", 2).
+		has("num_paths", 2).has("num_connections", 1)
+	paths := c.get("/commands/wchc").is(200).
+		field(fmt.Sprintf("session_id_to_watched_paths.%d", id)).([]any)
+	if len(paths) != 2 || !slices.Contains(paths, any("/a")) || !slices.Contains(paths, any("/b")) {
+		t.Errorf("%v", paths)
+	}
+	p := c.get("/commands/wchp").is(200)
+	// JSON's numbers lose the last digits of a long; the text has them.
+	p.says(fmt.Sprintf(`"/a":[%d]`, id)).says(fmt.Sprintf(`"/b":[%d]`, id))
+	if all, err := parseMetrics(c.get("/metrics").body); err != nil || all["watch_count"].value != 2 {
+		t.Errorf("%v %v", all["watch_count"], err)
+	}
 }
 
 func TestCommands_Dump(t *testing.T) {
@@ -79,7 +105,8 @@ func TestCommands_Hash(t *testing.T) {
 	e := shared()
 	newClient(t, e.urls[0]).get("/commands/hash").problem(401, "NOAUTH")
 	eventually(t, "two servers at the same zxid have the same digest", func() bool {
-		a, b := operator(t, e.urls[0]).get("/commands/hash"), operator(t, e.urls[1]).get("/commands/hash")
+		a := operator(t, e.urls[0]).get("/commands/hash")
+		b := operator(t, e.urls[1]).get("/commands/hash")
 		if a.field("digests.0.zxid") != b.field("digests.0.zxid") {
 			return false
 		}

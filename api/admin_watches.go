@@ -32,7 +32,8 @@ func (q *request) commandDump(out object) error {
 // commandWatchSummary counts the watches of this server's connections.
 func (q *request) commandWatchSummary(out object) error {
 	s := q.watches().Summary()
-	out["num_connections"], out["num_paths"], out["num_total_watches"] = s.Connections, s.Paths, s.Watches
+	out["num_connections"], out["num_paths"] = s.Connections, s.Paths
+	out["num_total_watches"] = s.Watches
 	return nil
 }
 

@@ -83,11 +83,12 @@ func parseMember(text string) (m server.Member, err error) {
 func cutHost(text string) (host, rest string, ok bool) {
 	if after, ipv6 := strings.CutPrefix(text, "["); ipv6 {
 		host, rest, ok = strings.Cut(after, "]:")
-		ok = ok && net.ParseIP(host) != nil
-	} else {
-		host, rest, ok = strings.Cut(text, ":")
+		return host, rest, ok && net.ParseIP(host) != nil
 	}
-	return host, rest, ok && host != "" && !strings.ContainsAny(host, " \t\r\n/=,;[]")
+	host, rest, ok = strings.Cut(text, ":")
+	name := strings.ToLower(host)
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
+	return host, rest, ok && name != "" && strings.Trim(name, letters) == ""
 }
 
 func isPort(text string) bool {

@@ -52,7 +52,8 @@ func clusterProblem(err error) error {
 		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "stands alone"
 		p.Hint = "start it as a member of an ensemble, with server.N lines"
 	case errors.Is(err, server.ErrTooFew):
-		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "too few would be left"
+		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
+		p.Title = "too few would be left"
 		p.Hint = "bring another voter back first, or add one; force=true removes a server nevertheless"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		p.Status, p.Code, p.RetryAfter = http.StatusGatewayTimeout, znode.ErrOperationTimeout, 0

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,11 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
 	"github.com/zk-lite/zk-lite/server"
 )
 
-func operator(t testing.TB, url string) *client { return newClient(t, url).with(basic("super:secret")) }
+func operator(t testing.TB, url string) *client {
+	return newClient(t, url).with(basic("super:secret"))
+}
 
 // leading is the index of the ensemble's leader.
 func (e *ensemble) leading(t testing.TB) int {
@@ -52,7 +56,8 @@ func TestCluster_Get(t *testing.T) {
 	a.has("members.2.id", 3).has("members.2.client", fmt.Sprintf("127.0.0.1:%d", s.ClientPort))
 	other := (i + 1) % 3
 	b := operator(t, e.urls[other]).get("/v1/cluster").is(200)
-	b.has("server.role", "follower").has("leader", i+1).has(fmt.Sprintf("members.%d.role", other), "follower")
+	b.has("server.role", "follower").has("leader", i+1)
+	b.has(fmt.Sprintf("members.%d.role", other), "follower")
 	if b.json["survives"] != nil {
 		t.Errorf("a follower cannot know: %s", b.body)
 	}
@@ -155,7 +160,8 @@ func TestCluster_Drain_SendsClientsAway(t *testing.T) {
 	eventually(t, "a waits", func() bool { return b.get("/v1/locks/l").field("length") == 1.0 })
 	op.post("/v1/cluster/drain", "").is(200).has("safe_to_stop", true).has("server", 1)
 	w := (<-queued).is(202).has("place", 1)
-	if text, err := io.ReadAll(stream.Body); err != nil || !strings.Contains(string(text), "event: reconnect") {
+	text, err := io.ReadAll(stream.Body)
+	if err != nil || !strings.Contains(string(text), "event: reconnect") {
 		t.Errorf("%v %s", err, text)
 	}
 	refused := a.once("GET", "/v1/znodes/l").is(503).has("title", "draining").says("another server")
@@ -311,4 +317,38 @@ func (e *ensemble) extend(t *testing.T) config.Settings {
 	s.DataLogDir = s.DataDir
 	s.ClientPort, s.AdminPort = ports[2], ports[3]
 	return s
+}
+
+func TestParseMember_ReadsWhatConfigurationsHave(t *testing.T) {
+	for text, want := range map[string]server.Member{
+		"zk4:2888":                       {Addr: "zk4:2888", Peer: "zk4:2888:2888"},
+		"zk4:2888:3888":                  {Addr: "zk4:2888", Peer: "zk4:2888:3888"},
+		"10.0.0.4:2888:3888;2181":        {Addr: "10.0.0.4:2888", Peer: "10.0.0.4:2888:3888", Client: "0.0.0.0:2181"},
+		"[2001:db8::4]:1:2;[::1]:2181":   {Addr: "[2001:db8::4]:1", Peer: "[2001:db8::4]:1:2", Client: "[::1]:2181"},
+		"zk4.example.com:1;client.x:218": {Addr: "zk4.example.com:1", Peer: "zk4.example.com:1:1", Client: "client.x:218"},
+	} {
+		if m, err := api.ParseMember(text); err != nil || m != want {
+			t.Errorf("%q: %+v %v", text, m, err)
+		}
+	}
+}
+
+// What is accepted becomes a line of /zookeeper/config, so it must not be able to
+// look like two.
+func FuzzParseMember(f *testing.F) {
+	for _, text := range []string{"zk4:2888:3888;2181", "[::1]:1:2;[::1]:3", "h:1;h:2", ";", "[", "h\n:1"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := api.ParseMember(text)
+		if err != nil {
+			return
+		}
+		if _, _, err := net.SplitHostPort(m.Addr); err != nil {
+			t.Errorf("%q: address %q: %v", text, m.Addr, err)
+		}
+		if strings.ContainsAny(m.Peer+m.Client, "\r\n;= ") {
+			t.Errorf("%q: %+v", text, m)
+		}
+	})
 }

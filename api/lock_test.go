@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,6 +103,66 @@ func TestLock_WaitNot(t *testing.T) {
 	g := a.post(target+"?wait=0s", "").is(200)
 	b.post(target+"?wait=0s", "").is(409).says(g.text("ticket")).says("held by another")
 	a.get(target+"?consistency=linearizable").has("length", 0).has("holder.ticket", g.text("ticket"))
+	// A repeated try is the first one's, even if the lock is free by then.
+	keyed := b.with("Idempotency-Key: " + t.Name())
+	keyed.post(target+"?wait=0s", "").is(409)
+	a.delete(target + "/" + g.text("ticket")).is(204)
+	keyed.post(target+"?wait=0s", "").is(409).says("held by another")
+}
+
+// Whoever waits lives: the request keeps a session alive that is shorter than the wait.
+func TestLock_WaitKeepsTheSession(t *testing.T) {
+	e := shared()
+	target, _ := queueURL(t, "locks")
+	a := newCoordinator(t, e.urls[0])
+	a.post(target, "").is(200)
+	s := newClient(t, e.urls[1]).post("/v1/sessions", `{"timeout": "1s"}`).is(201).has("timeout", "1s")
+	b := newClient(t, e.urls[1]).with("Zk-Session: " + s.text("id") + "." + s.text("secret"))
+	w := b.post(target+"?wait=4s", "").is(202).has("place", 1)
+	b.post(target+"?wait=1ms&ticket="+w.text("ticket"), "").is(202)
+	// And one that does not wait any more does not.
+	eventually(t, "the place goes with the session", func() bool {
+		return a.get(target).field("length") == 0.0
+	})
+}
+
+// A release wakes the one directly behind, and not the others.
+func TestLock_NoHerd(t *testing.T) {
+	e := fresh(t, 1)
+	var follows atomic.Int64
+	_, url := door(t, counting{e.nodes[0].Server(), &follows})
+	const waiting = 8
+	var all []*coordinator
+	var tickets []string
+	for range waiting {
+		c := newCoordinator(t, url)
+		tickets = append(tickets, c.post("/v1/locks/l?wait=1ms", "").text("ticket"))
+		all = append(all, c)
+	}
+	follows.Store(0)
+	var answers []<-chan *answer
+	for i := 1; i < waiting; i++ {
+		answers = append(answers, all[i].later("POST", "/v1/locks/l?ticket="+tickets[i], ""))
+	}
+	eventually(t, "all wait", func() bool { return follows.Load() == waiting-1 })
+	for i := range waiting - 1 {
+		all[i].delete("/v1/locks/l/" + tickets[i]).is(204)
+		(<-answers[i]).is(200).has("ticket", tickets[i+1])
+	}
+	if n := follows.Load(); n != waiting-1 {
+		t.Errorf("%d clients looked again although it was not their turn", n-waiting+1)
+	}
+}
+
+// counting counts how often somebody begins to wait.
+type counting struct {
+	*server.Server
+	follows *atomic.Int64
+}
+
+func (c counting) FollowAll(f []server.Filter, p server.Position) (*server.Stream, error) {
+	c.follows.Add(1)
+	return c.Server.FollowAll(f, p)
 }
 
 // Of what waits, only a fresh place without a key is given up with its client.
@@ -185,7 +246,8 @@ func TestLock_Parameters(t *testing.T) {
 	target, _ := queueURL(t, "locks")
 	c, a := newClient(t, shared().urls[0]), newCoordinator(t, shared().urls[0])
 	c.post(target, "").problem(400, "BADARGUMENTS").has("parameter", "Zk-Session")
-	c.delete(target+"/_c_x-lock-0000000001").problem(400, "BADARGUMENTS").has("parameter", "Zk-Session")
+	c.delete(target+"/_c_x-lock-0000000001").problem(400, "BADARGUMENTS").
+		has("parameter", "Zk-Session")
 	for _, x := range []struct{ method, target, param, says string }{
 		{"POST", target + "?wait=3", "wait", "unit"},
 		{"POST", target + "?wait=1h", "wait", "5m0s"},
@@ -281,7 +343,8 @@ func TestFence_Check(t *testing.T) {
 	check(z).has("state", "free").has("current", false)
 	c.post("/v1/fences/check", `{"path": "x", "fence": "0x1"}`).is(400).has("parameter", "path")
 	c.post("/v1/fences/check", `{"path": "/x", "fence": "1"}`).is(400).has("parameter", "fence")
-	c.post("/v1/fences/check", `{"path": "/x", "fence": "0x1", "y": 1}`).is(400).has("parameter", "body")
+	c.post("/v1/fences/check", `{"path": "/x", "fence": "0x1", "y": 1}`).is(400).
+		has("parameter", "body")
 	c.post("/v1/fences/check", strings.Repeat(" ", 5000)).is(413)
 }
 

@@ -80,6 +80,8 @@ func (q *request) queueUp(k queueKind) error {
 	switch {
 	case gone:
 		return nil // there is nobody to answer
+	case err != nil && wait == 0 && q.w.Header().Get(headerReplayed) != "":
+		return heldProblem(p, "another") // and the place was given up, the first time
 	case err != nil:
 		return err
 	case held && wait == 0:
