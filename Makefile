@@ -34,7 +34,8 @@ fuzz: ## every fuzz target for FUZZTIME each (10s)
 	  done; done
 
 interop: ## with other people's clients and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
-	$(GO) test -tags interop,zookeeper -timeout 20m ./integration/... ./client/...
+	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api
+	$(GO) test -tags interop,zookeeper -timeout 15m ./client/... ./recipes/...
 
 bench: ## benchmarks of tree, state machine, watches, codec, log
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./znode ./consensus/... ./watch ./session ./internal/... ./api/zk
