@@ -103,6 +103,39 @@ func TestKatta_QueriesAreCompleteWhoeverDies(t *testing.T) {
 	}
 }
 
+// A node that does not answer, and whose session has not expired yet, costs no
+// answer: the other replica gives it.
+func TestSearcher_Search_AsksTheOtherReplica(t *testing.T) {
+	t.Parallel()
+	ctx := testserver.Context(t)
+	e := testserver.Start(t, 1)
+	user := e.Process(t).Client
+	if err := Deploy(ctx, user, ShardNames()); err != nil {
+		t.Fatal(err)
+	}
+	p := e.Process(t)
+	p.Go(func(ctx context.Context, c *client.Client) error {
+		return (&Node{Client: c, Name: "node", Load: Load, Log: t.Output()}).Run(ctx)
+	})
+	p.Go(func(ctx context.Context, c *client.Client) error {
+		return (&Master{Client: c, Name: "node", Log: t.Output()}).Run(ctx)
+	})
+	for _, shard := range ShardNames() {
+		group := recipes.NewGroup(user, znode.Join(servingPath, shard))
+		if _, err := group.Join(ctx, "silent", []byte("127.0.0.1:1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	searcher, err := NewSearcher(ctx, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(searcher.Close)
+	for range 10 { // in random order: some begin with the silent one
+		check(ctx, t, searcher)
+	}
+}
+
 // waitForReplicas waits until each shard is served by as many nodes as it should
 // be, all of them alive.
 func waitForReplicas(ctx context.Context, t *testing.T, s *Searcher, alive map[string]bool) {
