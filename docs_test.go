@@ -20,7 +20,7 @@ func TestDocs_NamedTestsExist(t *testing.T) {
 		exists[line] = true
 	}
 	named := regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Za-z0-9_]+)`")
-	for _, file := range []string{"docs/guarantees.md", "docs/protocol.md"} {
+	for _, file := range []string{"docs/guarantees.md", "docs/protocol.md", "docs/client.md", "docs/recipes.md"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -195,3 +195,20 @@ func TestRegistry_RegisterUpdateLeave(t *testing.T) {
 	k.no(reg.Leave(k.ctx))
 	k.nothingLeft()
 }
+
+// A token of a session that has ended is no claim any more, also before the
+// membership has noticed and joined again.
+func TestMembership_Token_GoesWithTheSession(t *testing.T) {
+	k := newKit(t)
+	c := k.connect()
+	m, err := recipes.NewGroup(c, k.path("g")).Join(k.ctx, "a", nil)
+	k.no(err)
+	if m.Token() == 0 {
+		t.Error("a member has no token")
+	}
+	k.no(c.Close())
+	if token := m.Token(); token != 0 {
+		t.Errorf("token %v although the session has ended", token)
+	}
+	<-m.Done()
+}

@@ -57,7 +57,7 @@ func (m *Membership) Path() string { return m.path }
 func (m *Membership) Token() client.Zxid {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.joined {
+	if !m.joined || m.session.Err() != nil { // the znode goes with its session
 		return 0
 	}
 	return m.token
