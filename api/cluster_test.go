@@ -108,7 +108,7 @@ func TestCluster_Parameters(t *testing.T) {
 		{`{"id": 4, "address": "h:1;x"}`, "address", "semicolon"},
 		{`{"id": 4, "address": "h:1;h:70000"}`, "address", "semicolon"},
 		{`{"id": 4, "address": "h:1", "role": "leader"}`, "role", "observer"},
-		{`{"id": 4, "adress": "h:1"}`, "body", "adress"},
+		{`{"id": 4, "where": "h:1"}`, "body", "where"},
 	} {
 		c.post("/v1/cluster/members", x.body).problem(400, "BADARGUMENTS").
 			has("parameter", x.param).says(x.says)
@@ -189,7 +189,7 @@ func (c *traveller) create(ctx context.Context, target, key string) error {
 	defer wait.Stop()
 	for {
 		urls := c.urls()
-		req, err := http.NewRequestWithContext(ctx, "POST", urls[c.at%len(urls)]+target, nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, urls[c.at%len(urls)]+target, nil)
 		if err != nil {
 			return err
 		}
@@ -201,11 +201,11 @@ func (c *traveller) create(ctx context.Context, target, key string) error {
 		if err == nil {
 			body, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			again := resp.Header.Get("Retry-After") != "" || resp.StatusCode == 504
-			if resp.StatusCode != 201 && !again {
+			again := resp.Header.Get("Retry-After") != "" || resp.StatusCode == http.StatusGatewayTimeout
+			if resp.StatusCode != http.StatusCreated && !again {
 				return fmt.Errorf("%s: %s %s", target, resp.Status, body)
 			}
-			if resp.StatusCode == 201 {
+			if resp.StatusCode == http.StatusCreated {
 				return nil
 			}
 		}

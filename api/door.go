@@ -43,6 +43,7 @@ type Server interface {
 	Draining() bool
 
 	Digest() (znode.Zxid, uint64)
+	Freeze() (*state.Snapshot, znode.Zxid)
 }
 
 // Config is what a Door is made of.

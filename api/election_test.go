@@ -25,11 +25,11 @@ func observeElection(c *client, target string) *leaderStream {
 	c.Helper()
 	req := c.request("GET", target, "")
 	req.Header.Set("Accept", "text/event-stream")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := http.DefaultClient.Do(req) //nolint:bodyclose // leaderStream.close does
 	if err != nil {
 		c.Fatal(err)
 	}
-	if resp.StatusCode != 200 {
+	if resp.StatusCode != http.StatusOK {
 		c.Fatalf("%s: %s", target, resp.Status)
 	}
 	if err := validate(req, resp, nil); err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -36,7 +37,8 @@ func (q *request) joinGroup() error {
 			status = http.StatusOK
 			r, err = q.changeMember(path, data)
 		}
-		if f, ok := err.(failure); ok && (f.code == znode.ErrNoNode || f.code == znode.ErrBadVersion) {
+		var f failure
+		if errors.As(err, &f) && (f.code == znode.ErrNoNode || f.code == znode.ErrBadVersion) {
 			continue // it has gone, or been changed, since
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -19,7 +20,8 @@ func (q *request) leaveGroup() error {
 		return err
 	}
 	_, err = q.ownMember(path)
-	if f, ok := err.(failure); ok && f.code == znode.ErrNoNode && q.key != "" {
+	var f failure
+	if errors.As(err, &f) && f.code == znode.ErrNoNode && q.key != "" {
 		err = nil // it may be this request that has deleted it
 	}
 	if err != nil {

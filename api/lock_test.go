@@ -28,7 +28,7 @@ func newCoordinator(t testing.TB, url string) *coordinator {
 	proof := "Zk-Session: " + a.text("id") + "." + a.text("secret")
 	t.Cleanup(func() {
 		// Not with the test's context, which has ended by now.
-		req, err := http.NewRequestWithContext(context.Background(), "DELETE",
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodDelete,
 			url+"/v1/sessions/"+a.text("id"), nil)
 		if err != nil {
 			t.Error(err)
@@ -359,7 +359,7 @@ func TestLock_BodyTooLarge(t *testing.T) {
 	}
 	body, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if resp.StatusCode != 413 {
+	if resp.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("%s %s", resp.Status, body)
 	}
 	if err := validate(req, resp, body); err != nil {

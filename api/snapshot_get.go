@@ -4,10 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-
-	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/server"
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 // getSnapshot streams the whole state as it is at one moment: a backup, in the format
@@ -24,13 +20,7 @@ func (q *request) getSnapshot() error {
 		return tooMany(10, "a snapshot is on its way already")
 	}
 	defer d.backup.Unlock()
-	var frozen *state.Snapshot
-	var zxid znode.Zxid
-	d.srv.Look(func(v *server.View) {
-		// Freezing marks what only who applies entries reads and changes; they are kept
-		// out while this looks, and backup keeps others out who do the same.
-		frozen, zxid = v.Machine().Snapshot(), v.Zxid()
-	})
+	frozen, zxid := d.srv.Freeze()
 	defer frozen.Release()
 	q.setZxid(zxid)
 	h := q.w.Header()

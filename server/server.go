@@ -170,12 +170,17 @@ func (s *Server) Look(visit func(v *View)) {
 // which it was taken. It reads every znode, without holding anybody up for
 // more than the freezing of the state.
 func (s *Server) Digest() (znode.Zxid, uint64) {
-	s.view.Lock()
-	frozen := s.current.machine.Snapshot()
-	zxid := s.current.machine.Zxid()
-	s.view.Unlock()
+	frozen, zxid := s.Freeze()
 	defer frozen.Release()
 	return zxid, frozen.Digest()
+}
+
+// Freeze returns the whole state as it is at this moment, and its zxid. Nobody is
+// held up for longer than the freezing. The caller must Release it.
+func (s *Server) Freeze() (*state.Snapshot, znode.Zxid) {
+	s.view.Lock()
+	defer s.view.Unlock()
+	return s.current.machine.Snapshot(), s.current.machine.Zxid()
 }
 
 // Propose sends a command that belongs to no connection.

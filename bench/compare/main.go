@@ -175,7 +175,8 @@ func systems(root string, o *options) ([]system, error) {
 func (c *comparison) document(where []string, begin time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nMeasured on %s in %v: %d rounds of %v a row after %v of warm-up, "+
-		"%v of heating up after each start.\n\n", begin.UTC().Format("2006-01-02"), time.Since(begin).Round(time.Second),
+		"%v of heating up after each start.\n\n", begin.UTC().Format("2006-01-02"),
+		time.Since(begin).Round(time.Second),
 		c.o.rounds, c.o.duration, c.o.warmUp, c.o.heat)
 	for _, line := range where {
 		fmt.Fprintf(&b, "- %s\n", line)

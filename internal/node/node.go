@@ -128,6 +128,12 @@ func (n *Node) openDoors(o *Options) {
 	if n.listeners.http != nil {
 		n.http = api.New(n.server, api.Config{
 			Version: o.Version, Logger: o.Logger, Origins: s.AdminOrigins, MaxBody: s.MaxBuffer,
+			Metrics: n.metrics,
+			Settings: &api.Settings{
+				ClientPort: n.listeners.client.Addr().(*net.TCPAddr).Port,
+				DataDir:    s.DataDir, DataLogDir: s.DataLogDir,
+				MaxClientCnxns: s.MaxClientCnxns, ListenBacklog: s.ClientPortListenBacklog,
+			},
 		})
 		go n.serve("the HTTP port", func() error { return n.http.Serve(n.listeners.http) })
 	}
