@@ -137,6 +137,10 @@ func (n *Node) formRound(former bool) (*Identity, string, error) {
 					reply.Ensemble, n.cfg.ID)
 				continue
 			}
+			if told := n.identity.Load(); told != nil {
+				// The answer was given after this server had been told to form.
+				return told, "", nil
+			}
 			if former || s.ID == n.cfg.lowestVoter() {
 				// The voter with the lowest id strikes "forming" last.
 				return nil, "", fmt.Errorf("%w: server %d is in ensemble %s. If its disk was "+

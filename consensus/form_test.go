@@ -158,3 +158,17 @@ func TestConfig_Check_NamesWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// A server that was asking round was told to form, the ensemble was complete, and
+// then came the answer "the ensemble exists": it took itself for one that had lost
+// its disk, and ended.
+func TestRegression_Form_ToldWhileAsking(t *testing.T) {
+	t.Parallel()
+	e := newTestEnsemble(t, 3, nil)
+	e.waitFormed()
+	e.leader()
+	id, waiting, err := e.nodes[2].formRound(false) // the rest of the round that began before
+	if err != nil || id == nil || id.Ensemble != e.nodes[0].identity.Load().Ensemble {
+		t.Errorf("%+v, waiting %q, %v", id, waiting, err)
+	}
+}
