@@ -154,8 +154,9 @@ func TestInterop_ZkCLI(t *testing.T) {
 	atRest(t, e)
 }
 
-// cliEvent is how zkCli.sh prints an event, wherever its output stands.
-var cliEvent = regexp.MustCompile(`\nWATCHER::\n\nWatchedEvent .*\n`)
+// cliEvent is how zkCli.sh prints an event, in two parts, each wherever its output
+// stands just then.
+var cliEvent = regexp.MustCompile(`\nWATCHER::\n|\nWatchedEvent .*\n`)
 
 func checkCLI(t *testing.T, s cliStep, printed, later string) {
 	t.Helper()
