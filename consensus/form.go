@@ -39,6 +39,7 @@ type controlRequest struct {
 	From     state.ServerID `json:"from,omitempty"`
 	Ensemble string         `json:"ensemble,omitempty"`
 	Server   state.ServerID `json:"server,omitempty"` // whom the request is about
+	Leader   state.ServerID `json:"leader,omitempty"` // from whom leadership is taken
 	Force    bool           `json:"force,omitempty"`
 }
 

@@ -124,13 +124,44 @@ func (n *Node) TransferTo(ctx context.Context, id state.ServerID) error {
 	switch {
 	case n.cfg.standalone():
 		err = ErrStandalone
-	case id == 0 || n.standing(id) == standsVoter:
+	case id == 0:
+		err = n.transferAway(ctx)
+	case n.standing(id) == standsVoter:
 		err = n.askLeader(ctx, controlRequest{Op: controlTransfer, Server: id})
 	}
 	if err != nil {
 		return fmt.Errorf("handing over leadership: %w", err)
 	}
 	return nil
+}
+
+// transferAway takes leadership from the server that has it now. The request names
+// that server: a repetition whose first answer was lost must not take it from the
+// next one too.
+func (n *Node) transferAway(ctx context.Context) error {
+	for wait := redialMin; ; wait = min(2*wait, redialMax) {
+		if leader := n.leader(); leader != 0 {
+			return n.askLeader(ctx, controlRequest{Op: controlTransfer, Leader: leader})
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ctx.Err(), errNotLeader)
+		case <-n.ctx.Done():
+			return ErrStopped
+		case <-time.After(wait):
+		}
+	}
+}
+
+// leader is who leads as far as this server knows, or 0.
+func (n *Node) leader() state.ServerID {
+	select {
+	case <-n.ready:
+		_, id := n.raft.LeaderWithID()
+		return state.ServerID(peer.ParseRaftID(id))
+	default:
+		return 0
+	}
 }
 
 // Spare reports, with ErrTooFew, that the ensemble would lose its majority if this
@@ -203,13 +234,7 @@ func (n *Node) askLeader(ctx context.Context, req controlRequest) error {
 }
 
 func (n *Node) askLeaderOnce(req controlRequest) error {
-	select {
-	case <-n.ready:
-	default:
-		return errNotLeader
-	}
-	_, id := n.raft.LeaderWithID()
-	leader := state.ServerID(peer.ParseRaftID(id))
+	leader := n.leader()
 	switch leader {
 	case 0:
 		return errNotLeader
@@ -264,7 +289,7 @@ func (n *Node) lead(req *controlRequest) error {
 	case controlTransfer:
 		switch req.Server {
 		case 0:
-			return n.Transfer()
+			return n.leadTransferAway(req.Leader)
 		case n.cfg.ID:
 			return nil
 		}
@@ -273,6 +298,24 @@ func (n *Node) lead(req *controlRequest) error {
 		return n.patiently(func() error { return n.checkWithout(req.Server, n.voters()) })
 	}
 	return n.leadRemoval(req, id)
+}
+
+// leadTransferAway hands leadership to any other voter, unless the server from which
+// it is to be taken has lost it already.
+func (n *Node) leadTransferAway(from state.ServerID) error {
+	if from != n.cfg.ID {
+		return nil
+	}
+	err := n.patiently(func() error {
+		if voting, _ := n.streams.count(n.voters()); voting == 0 {
+			return fmt.Errorf("%w: no other voter is connected; bring one back first", ErrTooFew)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return n.Transfer()
 }
 
 func (n *Node) leadRemoval(req *controlRequest, id raft.ServerID) error {

@@ -160,3 +160,35 @@ func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
 	e.must(1, "/d")
 	e.agree()
 }
+
+// "Anyone else shall lead" was answered with success and changed nothing when the
+// leader was so new that no follower had found it yet; and a repetition, its first
+// answer lost, took leadership from the next leader too, which could give it back
+// to the one that was to lose it. A test of the HTTP API met it under load.
+func TestRegression_TransferToAnyone_TakesItFromOneLeaderOnce(t *testing.T) {
+	t.Parallel()
+	e := newTestEnsemble(t, 3, nil)
+	for round := range 6 {
+		from, to := e.leader(), (round+1)%3
+		if err := e.nodes[from].TransferTo(e.patience(), e.servers[to].ID); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the new leader", func() bool { return e.nodes[to].Status().Role == RoleLeader })
+		term := e.nodes[to].Status().Term
+		if err := e.nodes[to].TransferTo(e.patience(), 0); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "another leader", func() bool {
+			s := e.nodes[e.leader()].Status()
+			return s.Term > term && s.Leader != e.servers[to].ID
+		})
+		again := controlRequest{Op: controlTransfer, Leader: e.servers[to].ID}
+		leader := e.leader()
+		if err := e.nodes[leader].askLeader(e.patience(), again); err != nil {
+			t.Fatal(err)
+		}
+		if now := e.leader(); now != leader {
+			t.Fatalf("the repetition moved leadership from %d to %d", leader, now)
+		}
+	}
+}
