@@ -46,8 +46,9 @@ var (
 	ErrTooFew = errors.New("too few voters would be connected")
 )
 
-// errNotLeader says that another server has to be asked, or that none leads.
-var errNotLeader = errors.New("no leader could be reached")
+// errNotLeader says that the leader has to be asked again: another server leads, or
+// none, or it could not do it just now.
+var errNotLeader = errors.New("no leader has carried it out")
 
 // AddServer takes a server into the running ensemble: m.ID and m.Addr must be
 // set, and what clients shall see of it. If m.Vote, it votes as soon as it has
@@ -293,7 +294,7 @@ func (n *Node) lead(req *controlRequest) error {
 		case n.cfg.ID:
 			return nil
 		}
-		return n.raft.LeadershipTransferToServer(id, addr).Error()
+		return transferError(n.raft.LeadershipTransferToServer(id, addr).Error())
 	case controlSpare:
 		return n.patiently(func() error { return n.checkWithout(req.Server, n.voters()) })
 	}
@@ -315,7 +316,16 @@ func (n *Node) leadTransferAway(from state.ServerID) error {
 	if err != nil {
 		return err
 	}
-	return n.Transfer()
+	return transferError(n.Transfer())
+}
+
+// transferError has the leader, whoever that is then, asked again: raft gives the
+// next leader one election timeout, which a busy machine may need longer than.
+func transferError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errNotLeader, err)
 }
 
 func (n *Node) leadRemoval(req *controlRequest, id raft.ServerID) error {
@@ -336,7 +346,7 @@ func (n *Node) leadRemoval(req *controlRequest, id raft.ServerID) error {
 	if req.Server == n.cfg.ID {
 		// The next leader does it, so that nobody is without one for a while.
 		if err := n.Transfer(); err != nil {
-			return err
+			return transferError(err)
 		}
 		return errNotLeader
 	}
