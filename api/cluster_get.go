@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -16,9 +17,21 @@ type memberBody struct {
 	Peer   string         `json:"peer,omitempty"`
 	Client string         `json:"client,omitempty"`
 	HTTP   string         `json:"http,omitempty"`
+	// What the leader knows of it; nil if no leader has answered.
+	*knownBody
 }
 
-// clusterBody is the ensemble as this server sees it.
+// knownBody is how the leader knows a server.
+type knownBody struct {
+	Connected bool `json:"connected"`
+	// The indexes are nil while it is not connected.
+	LastIndex    *uint64 `json:"last_index,omitempty"`
+	AppliedIndex *uint64 `json:"applied_index,omitempty"`
+	Lag          *uint64 `json:"lag,omitempty"`
+	LastContact  *string `json:"last_contact"` // null: never
+}
+
+// clusterBody is the ensemble as this server sees it, with what its leader knows.
 type clusterBody struct {
 	Members []memberBody   `json:"members"`
 	Leader  state.ServerID `json:"leader"` // 0: unknown
@@ -26,9 +39,11 @@ type clusterBody struct {
 	Voters  int            `json:"voters"`
 	// Tolerates is how many voters may fail when all are up.
 	Tolerates int `json:"tolerates"`
-	// Survives is how many more may fail now; only the leader knows.
-	Survives *int       `json:"survives,omitempty"`
-	Server   serverBody `json:"server"`
+	// Survives is how many more may fail now: the leader says it.
+	Survives *int `json:"survives,omitempty"`
+	// Incomplete says why the leader's knowledge is missing.
+	Incomplete string     `json:"incomplete,omitempty"`
+	Server     serverBody `json:"server"`
 }
 
 // serverBody is how the server that answers stands.
@@ -44,39 +59,76 @@ type serverBody struct {
 	DiskFault    string         `json:"disk_fault,omitempty"`
 }
 
+// surveyTimeout is how long a request waits for the leader. Who asks how the ensemble
+// is wants to hear soon that nobody leads it.
+const surveyTimeout = 2 * time.Second
+
 // getCluster shows the ensemble.
 func (q *request) getCluster() error {
 	if err := q.needOperator(); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(q.ctx, surveyTimeout)
+	defer cancel()
+	survey, err := q.door.srv.Survey(ctx)
 	srv := q.door.srv
 	s := srv.Status()
 	body := clusterBody{
 		Members: []memberBody{}, Leader: s.Leader, Term: s.Term, Voters: s.Voters,
-		Tolerates: max(s.Voters-1, 0) / 2, Survives: survives(&s),
+		Tolerates: max(s.Voters-1, 0) / 2,
 		Server: serverBody{
 			ID: srv.Config().ID, Role: s.Role, Serving: srv.Serving(), Draining: srv.Draining(),
 			LastIndex: s.LastIndex, AppliedIndex: s.AppliedIndex, Pending: s.Pending,
-			DiskFault: s.DiskFault,
+			DiskFault: s.DiskFault, LastContact: contactText(s.Contact),
 		},
 	}
-	if s.Contact < contactNever {
-		text := s.Contact.Round(time.Millisecond).String()
-		body.Server.LastContact = &text
+	known := map[state.ServerID]*knownBody{}
+	if err != nil {
+		body.Incomplete = "no leader has answered, so how the members stand is not known: " +
+			err.Error()
+	} else {
+		n := survey.Survives()
+		body.Survives = &n
+		known = knownOf(&survey)
 	}
 	for _, m := range srv.Members() {
-		body.Members = append(body.Members, memberOf(&m, &s))
+		one := memberOf(&m, &s)
+		one.knownBody = known[m.ID]
+		body.Members = append(body.Members, one)
 	}
 	slices.SortFunc(body.Members, func(a, b memberBody) int { return int(a.ID) - int(b.ID) })
 	return q.answer(http.StatusOK, body)
+}
+
+func knownOf(s *server.Survey) map[state.ServerID]*knownBody {
+	all := map[state.ServerID]*knownBody{}
+	for i := range s.Members {
+		m := &s.Members[i]
+		k := &knownBody{Connected: m.Connected, LastContact: contactText(m.Contact)}
+		if m.Connected {
+			lag := s.Lag(m)
+			k.LastIndex, k.AppliedIndex, k.Lag = &m.LastIndex, &m.AppliedIndex, &lag
+		}
+		all[m.ID] = k
+	}
+	return all
+}
+
+// contactText says how long ago there was contact; nil: there never was.
+func contactText(d time.Duration) *string {
+	if d >= contactNever {
+		return nil
+	}
+	text := d.Round(time.Millisecond).String()
+	return &text
 }
 
 // contactNever is longer than any server runs: Status.Contact says so when there has
 // been no contact.
 const contactNever = 100 * 365 * 24 * time.Hour
 
-// survives is how many of the voters that are connected could fail without the loss
-// of the majority. Only the leader knows: it is nil elsewhere.
+// survives is how many of the voters whose streams are connected could fail without the
+// loss of the majority, for the leader's metrics: nil elsewhere.
 func survives(s *server.Status) *int {
 	var n int
 	switch s.Role {

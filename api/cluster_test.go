@@ -58,9 +58,53 @@ func TestCluster_Get(t *testing.T) {
 	b := operator(t, e.urls[other]).get("/v1/cluster").is(200)
 	b.has("server.role", "follower").has("leader", i+1)
 	b.has(fmt.Sprintf("members.%d.role", other), "follower")
-	if b.json["survives"] != nil {
-		t.Errorf("a follower cannot know: %s", b.body)
+}
+
+// Every server tells what only the leader knows, as it is now; without a leader it says
+// that it does not.
+func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
+	e := fresh(t, 3)
+	newClient(t, e.urls[0]).post("/v1/znodes/x", "").is(201)
+	connected := func(a *answer) (n int) {
+		for i := range 3 {
+			if a.field(fmt.Sprintf("members.%d.connected", i)) == true {
+				n++
+			}
+		}
+		return n
 	}
+	for i := range e.urls {
+		eventually(t, "all are connected, and up to date", func() bool {
+			a := operator(t, e.urls[i]).get("/v1/cluster").is(200)
+			return a.json["survives"] == 1.0 && connected(a) == 3 && a.json["incomplete"] == nil &&
+				a.field("members.0.lag") == 0.0 && a.field("members.1.lag") == 0.0 &&
+				a.field("members.2.lag") == 0.0 && a.field("members.2.applied_index").(float64) > 1 &&
+				a.field("members.2.last_index").(float64) > 1 &&
+				a.field("members.2.last_contact") != nil
+		})
+	}
+	down := (e.leading(t) + 1) % 3
+	e.stop(down)
+	for i := range e.urls {
+		if i == down {
+			continue
+		}
+		eventually(t, "two are connected", func() bool {
+			a := operator(t, e.urls[i]).get("/v1/cluster").is(200)
+			of := func(field string) any { return a.field(fmt.Sprintf("members.%d.%s", down, field)) }
+			return a.json["survives"] == 0.0 && connected(a) == 2 && of("connected") == false &&
+				of("last_contact") != nil && of("lag") == nil && of("last_index") == nil
+		})
+	}
+	lead := e.leading(t)
+	e.stop(lead)
+	last := 3 - down - lead
+	eventually(t, "nobody leads, and the answer says so", func() bool {
+		a := operator(t, e.urls[last]).get("/v1/cluster").is(200)
+		text, _ := a.json["incomplete"].(string)
+		return a.json["survives"] == nil && a.field("members.0.connected") == nil &&
+			strings.Contains(text, "no leader")
+	})
 }
 
 func TestCluster_IsForOperators(t *testing.T) {

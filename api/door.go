@@ -41,6 +41,7 @@ type Server interface {
 	Drain(ctx context.Context) error
 	Undrain()
 	Draining() bool
+	Survey(ctx context.Context) (server.Survey, error)
 
 	Digest() (znode.Zxid, uint64)
 	Freeze() (*state.Snapshot, znode.Zxid)

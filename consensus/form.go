@@ -49,6 +49,8 @@ type controlReply struct {
 	Forming  bool           `json:"forming,omitempty"`
 	Standing standing       `json:"standing,omitempty"` // of From, in raft's configuration
 	Applied  uint64         `json:"applied,omitempty"`  // index
+	Last     uint64         `json:"last,omitempty"`     // index
+	Survey   *Survey        `json:"survey,omitempty"`   // of controlSurvey
 	Error    string         `json:"error,omitempty"`
 	// Why Error, if the asker does something about it.
 	NotLeader bool `json:"not_leader,omitempty"`
@@ -283,14 +285,22 @@ func (n *Node) checkOthers(id Identity) {
 
 // ask sends a control request to a server.
 func (n *Node) ask(to state.ServerID, req controlRequest) (controlReply, error) {
-	ctx, cancel := context.WithTimeout(n.ctx, controlTimeout)
+	return n.askIn(n.ctx, to, req)
+}
+
+// askIn is ask for who does not wait as long.
+func (n *Node) askIn(
+	ctx context.Context, to state.ServerID, req controlRequest,
+) (controlReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
 	conn, err := n.mux.Dial(ctx, peer.KindControl, addressOf(to), 0)
 	if err != nil {
 		return controlReply{}, err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(controlTimeout)); err != nil {
+	until, _ := ctx.Deadline()
+	if err := conn.SetDeadline(until); err != nil {
 		return controlReply{}, err
 	}
 	req.From = n.cfg.ID
@@ -345,6 +355,11 @@ func (n *Node) serveControl(conn net.Conn) {
 	if id := n.identity.Load(); id != nil {
 		reply.Ensemble, reply.Forming = fmt.Sprintf("%x", id.Ensemble), id.Forming
 		reply.Standing, reply.Applied = n.standing(req.From), n.applied.Load()
+		select {
+		case <-n.ready:
+			reply.Last = n.raft.LastIndex()
+		default:
+		}
 	}
 	_ = json.NewEncoder(conn).Encode(reply)
 }

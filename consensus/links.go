@@ -225,6 +225,7 @@ func (n *Node) serveStream(conn *peer.Conn) {
 		if err != nil {
 			return
 		}
+		n.streams.hear(from)
 		switch kind {
 		case frameGroup:
 			g, err := parseGroup(body, from)

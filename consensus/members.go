@@ -259,10 +259,14 @@ func (n *Node) askLeaderOnce(req controlRequest) error {
 func (n *Node) serveMembers(req *controlRequest, reply *controlReply) {
 	var err error
 	switch req.Op {
-	case controlAdd, controlRemove, controlTransfer, controlSpare:
+	case controlAdd, controlRemove, controlTransfer, controlSpare, controlSurvey:
 		select {
 		case <-n.ready:
-			err = n.lead(req)
+			if req.Op == controlSurvey {
+				reply.Survey, err = n.survey()
+			} else {
+				err = n.lead(req)
+			}
 		default:
 			err = errNotLeader
 		}

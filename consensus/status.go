@@ -12,17 +12,33 @@ import (
 
 // streams are the other servers whose streams are connected here.
 type streams struct {
-	mu   sync.Mutex // protects the field below
-	open map[state.ServerID]*peer.Conn
+	mu    sync.Mutex // protects the fields below
+	open  map[state.ServerID]*peer.Conn
+	heard map[state.ServerID]time.Time // also of those that have gone
 }
 
 func (s *streams) enter(id state.ServerID, c *peer.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		s.open = map[state.ServerID]*peer.Conn{}
+		s.open, s.heard = map[state.ServerID]*peer.Conn{}, map[state.ServerID]time.Time{}
 	}
-	s.open[id] = c
+	s.open[id], s.heard[id] = c, time.Now()
+}
+
+// hear notes that something came on a server's stream.
+func (s *streams) hear(id state.ServerID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard[id] = time.Now()
+}
+
+// contact says whether a server's stream is connected, and when something last came on
+// one; the zero Time if nothing ever has.
+func (s *streams) contact(id state.ServerID) (open bool, heard time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[id] != nil, s.heard[id]
 }
 
 func (s *streams) leave(id state.ServerID, c *peer.Conn) {

@@ -15,10 +15,17 @@ type Cluster interface {
 	RemoveServer(ctx context.Context, id state.ServerID, force bool) error
 	TransferTo(ctx context.Context, id state.ServerID) error
 	Spare(ctx context.Context) error
+	Survey(ctx context.Context) (Survey, error)
 }
 
 // Member is what the ensemble knows of a server.
 type Member = state.Member
+
+// These are how the leader knows the ensemble.
+type (
+	Survey       = consensus.Survey
+	MemberStatus = consensus.MemberStatus
+)
 
 // The errors of what follows.
 var (
@@ -29,6 +36,9 @@ var (
 
 // Members returns the ensemble's servers.
 func (s *Server) Members() map[state.ServerID]Member { return s.agree.Members() }
+
+// Survey asks the leader how all servers stand; see consensus.Node.
+func (s *Server) Survey(ctx context.Context) (Survey, error) { return s.agree.Survey(ctx) }
 
 // AddServer takes a server into the running ensemble; see consensus.Node.
 func (s *Server) AddServer(ctx context.Context, m Member) error { return s.agree.AddServer(ctx, m) }

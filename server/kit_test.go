@@ -85,7 +85,8 @@ func (l *fakeLog) TransferTo(context.Context, state.ServerID) error {
 	l.setRole(RoleFollower)
 	return nil
 }
-func (l *fakeLog) Spare(context.Context) error { return l.spare }
+func (l *fakeLog) Spare(context.Context) error            { return l.spare }
+func (l *fakeLog) Survey(context.Context) (Survey, error) { return Survey{}, nil }
 
 func (l *fakeLog) setRole(r Role) {
 	l.mu.Lock()

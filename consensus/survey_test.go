@@ -1,0 +1,86 @@
+package consensus
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// survey asks server i, and looks a member up.
+func (e *testEnsemble) survey(i int) (Survey, map[state.ServerID]MemberStatus) {
+	e.t.Helper()
+	s, err := e.nodes[i].Survey(e.patience())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	members := map[state.ServerID]MemberStatus{}
+	for _, m := range s.Members {
+		members[m.ID] = m
+	}
+	return s, members
+}
+
+func TestEnsemble_Survey_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
+	t.Parallel()
+	e := newTestEnsemble(t, 3, nil)
+	e.must(0, "/a")
+	for i := range e.nodes {
+		eventually(t, "all are connected and have all", func() bool {
+			s, members := e.survey(i)
+			for _, m := range members {
+				if !m.Connected || s.Lag(&m) > 0 || m.Contact == NoContact || !m.Voter {
+					return false
+				}
+			}
+			return s.Survives() == 1 && s.Voters == 3 && s.Leader == e.servers[e.leader()].ID
+		})
+	}
+	lead := e.leader()
+	down, up := (lead+1)%3, (lead+2)%3
+	e.crash(down)
+	e.must(up, "/b")
+	for _, i := range []int{lead, up} {
+		eventually(t, "one is not connected", func() bool {
+			s, members := e.survey(i)
+			m := members[e.servers[down].ID]
+			return s.Survives() == 0 && s.Connected == 2 && !m.Connected && m.LastIndex == 0 &&
+				m.Contact != NoContact
+		})
+	}
+	e.crash(lead)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	eventually(t, "the last one notices", func() bool { return e.nodes[up].leader() == 0 })
+	if s, err := e.nodes[up].Survey(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without a leader: %+v, %v", s, err)
+	}
+}
+
+// A server that was cut off is as lost as one that is down, though its stream may look
+// open for a while.
+func TestEnsemble_Survey_CutOff(t *testing.T) {
+	t.Parallel()
+	e := newTestEnsemble(t, 3, nil)
+	e.must(0, "/a")
+	lead := e.leader()
+	cut := (lead + 1) % 3
+	e.net.setCut(cut, true)
+	eventually(t, "it is not connected", func() bool {
+		s, members := e.survey(lead)
+		return s.Survives() == 0 && !members[e.servers[cut].ID].Connected
+	})
+	e.net.setCut(cut, false)
+	eventually(t, "it is back", func() bool { s, _ := e.survey(lead); return s.Survives() == 1 })
+}
+
+func TestSurvey_Lag_IsNeverNegative(t *testing.T) {
+	s := Survey{AppliedIndex: 10}
+	for applied, want := range map[uint64]uint64{0: 10, 7: 3, 10: 0, 12: 0} {
+		if got := s.Lag(&MemberStatus{AppliedIndex: applied}); got != want {
+			t.Errorf("applied %d: lag %d, want %d", applied, got, want)
+		}
+	}
+}
