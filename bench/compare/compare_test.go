@@ -2,77 +2,20 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/bench/system"
 )
-
-func TestParsePerf(t *testing.T) {
-	const good = `Events disabled
-123,,syscalls:sys_enter_fdatasync,100,100.00,,
-<not counted>,,syscalls:sys_enter_fsync,0,100.00,,
-4,,syscalls:sys_enter_msync,100,100.00,,
-0,,syscalls:sys_enter_sync_file_range,100,100.00,,
-`
-	if n, err := parsePerf(good); n != 127 || err != nil {
-		t.Errorf("%d, %v, want 127", n, err)
-	}
-	for _, bad := range []string{"", "Events disabled\n", strings.Replace(good, "123", "<not supported>", 1)} {
-		if n, err := parsePerf(bad); err == nil {
-			t.Errorf("%q: %d, want an error", bad, n)
-		}
-	}
-}
-
-func TestParseTrace_LastCollection(t *testing.T) {
-	const log = `time=now level=INFO msg="gc 9 @x, 1->1->999 MB, 2 MB goal"
-gc 1 @0.011s 4%: 0.02+1.4+0.02 ms clock, 0.1+1.0/1.2/0.4+0.1 ms cpu, 3->4->2 MB, 4 MB goal, 0 MB stacks, 2 P
-gc 2 @0.2s 4%: 0.02+1.4+0.02 ms clock, 0.1+1.0/1.2/0.4+0.1 ms cpu, 110->112->56 MB, 113 MB goal, 2 P
-another line
-`
-	if n, err := parseTrace(log); n != 56<<20 || err != nil {
-		t.Errorf("%d, %v, want 56 MiB", n, err)
-	}
-	if _, err := parseTrace("nothing"); err == nil {
-		t.Error("no error without a line of the collector")
-	}
-}
-
-func TestParseHeapInfo(t *testing.T) {
-	const g1 = "123:\n garbage-first heap   total 2097152K, used 49012K [0x0, 0x1)\n" +
-		"  region size 1024K, 2 young (2048K), 0 survivors (0K)\n Metaspace       used 20000K, committed 1K\n"
-	if n, err := parseHeapInfo(g1); n != 49012<<10 || err != nil {
-		t.Errorf("%d, %v, want 49012 KiB", n, err)
-	}
-	const serial = " def new generation   total 100K, used 10K [0x0\n  eden space 80K,  12% used\n" +
-		" tenured generation   total 300K, used 20K [0x1\n"
-	if n, err := parseHeapInfo(serial); n != 30<<10 || err != nil {
-		t.Errorf("%d, %v, want 30 KiB", n, err)
-	}
-	if _, err := parseHeapInfo("no such process"); err == nil {
-		t.Error("no error without a heap")
-	}
-}
-
-func TestMiddle(t *testing.T) {
-	for _, c := range []struct {
-		v    []float64
-		want float64
-	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 2}, 2}, {[]float64{4, 1, 2, 9}, 3}} {
-		if got := middle(c.v); got != c.want {
-			t.Errorf("%v: %g, want %g", c.v, got, c.want)
-		}
-	}
-}
 
 func measured(perSecond float64, p50 time.Duration) *measurement {
 	r := &load.Result{Elapsed: time.Second}
 	r.Total.PerSecond, r.Total.Latency.P50 = perSecond, load.Micros(p50)
+	r.Total.Latency.P99, r.Total.Latency.P999 = load.Micros(2*p50), load.Micros(4*p50)
 	r.Failover = &load.Outage{Longest: load.Micros(p50)}
 	return &measurement{result: r, syncs: 100}
 }
@@ -124,32 +67,14 @@ func TestComparison_Tables_MediansOfRounds(t *testing.T) {
 		c.results.add(&picked[0], "zk-lite", measured(4*v, time.Millisecond))
 	}
 	if s := c.summary(); !strings.Contains(s,
-		"| set, 64 connections | 1,010/s |  |  | 4,040/s | at least 3 x ZooKeeper | 4.00 x ZooKeeper | yes |") {
+		"| set, 64 connections | **1,010/s**<br>p99 2.00 ms, p99.9 4.00 ms<br>0.099 syncs an answer |  |  | **4,040/s**<br>"+
+			"p99 2.00 ms, p99.9 4.00 ms<br>0.025 syncs an answer | at least 3 x ZooKeeper | 4.00 x ZooKeeper | yes | "+
+			"1.00 x, 1.00 x: not worse |") {
 		t.Error(s)
 	}
 	if s := c.details(); !strings.Contains(s, "| ZooKeeper | 1,010 | 1,000 to 9,999,999 | 1.00 ms |") ||
 		!strings.Contains(s, "| 0.099 |") {
 		t.Error(s)
-	}
-}
-
-func TestReplace_KeepsWhatStandsAround(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "doc.md")
-	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("before\n" + markBegin + "\nold\n" + markEnd + "\nafter\n")
-	if err := replace(file, "new\n"); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := os.ReadFile(file); string(got) != "before\n"+markBegin+"\nnew\n"+markEnd+"\nafter\n" {
-		t.Errorf("%q", got)
-	}
-	write("no marks")
-	if err := replace(file, "new"); err == nil {
-		t.Error("no error without marks")
 	}
 }
 
@@ -159,7 +84,8 @@ func TestDocument_HasMarks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Count(string(text), markBegin) != 1 || strings.Count(string(text), markEnd) != 1 {
+	if strings.Count(string(text), "<!-- begin "+section+" -->\n") != 1 ||
+		strings.Count(string(text), "<!-- end "+section+" -->") != 1 {
 		t.Error("docs/BENCHMARKS.md has not one pair of marks")
 	}
 }
@@ -176,37 +102,52 @@ func TestSelected_UnknownRow(t *testing.T) {
 	}
 }
 
-// TestSpawn_Stop: a process that ends by itself is no trouble, and its log is
-// kept.
-func TestSpawn_Stop(t *testing.T) {
-	p, err := spawn(t.TempDir(), []string{"WORD=hello"}, "sh", "-c", "echo $WORD")
+// TestComparison_Try_StalledPeer: a run in which connections ended is begun again
+// and told of, one that never succeeds is given up, and neither ends the comparison.
+func TestComparison_Try_StalledPeer(t *testing.T) {
+	picked, err := selected("set-1,set-64")
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-p.ended
-	p.stop()
-	if p.tail() != "hello\n" {
-		t.Errorf("log %q", p.tail())
+	peer := system.NewCeiling(&system.ZKLite{})
+	c := &comparison{o: &options{}, rows: picked, results: results{}}
+	runs := 0
+	err = c.try(t.Context(), peer, &picked[1], 2, func() (*measurement, error) {
+		runs++
+		m := measured(100, 1)
+		if runs < 3 {
+			m.result.Dropped = 1
+		}
+		return m, nil
+	})
+	if err != nil || runs != 3 || len(c.results["set-64"]["ceiling"]) != 1 {
+		t.Errorf("%d runs, %v", runs, err)
+	}
+	err = c.try(t.Context(), peer, &picked[0], 2, func() (*measurement, error) {
+		return nil, errors.New("no connection has lasted: i/o timeout\nand more")
+	})
+	if err != nil || len(c.results["set-1"]["ceiling"]) != 0 {
+		t.Error(err)
+	}
+	text := c.again()
+	if strings.Count(text, "begun again on fresh servers") != 4 || !strings.Contains(text,
+		"- set-1, ceiling, round 2: given up for this round (`no connection has lasted: i/o timeout`)\n") {
+		t.Error(text)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = c.try(ctx, peer, &picked[0], 1, func() (*measurement, error) { return nil, ctx.Err() })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("after an interrupt: %v", err)
 	}
 }
 
-// TestUp_ServerThatEnds: told at once, with the end of its log.
-func TestUp_ServerThatEnds(t *testing.T) {
-	_, err := up(context.Background(), broken{&canned{}}, t.TempDir(), nil)
-	if err == nil || !strings.Contains(err.Error(), "server 1 has ended") ||
-		!strings.Contains(err.Error(), "port in use") {
-		t.Errorf("%v", err)
+func TestParse_Short(t *testing.T) {
+	o, err := parse([]string{"-short", "-rounds", "7"})
+	if err != nil || o.rounds != 7 || o.duration != 3*time.Second {
+		t.Errorf("%+v, %v", o, err)
 	}
-}
-
-// broken is a system whose server ends at once.
-type broken struct{ *canned }
-
-func (broken) start(dir string, _ []string) ([]*process, []string, error) {
-	ports, err := freePorts(1)
-	if err != nil {
-		return nil, nil, err
+	if _, err := parse([]string{"-rounds", "0"}); err == nil {
+		t.Error("no error for no rounds")
 	}
-	p, err := spawn(dir, nil, "sh", "-c", "echo port in use; exit 1")
-	return []*process{p}, []string{fmt.Sprintf("127.0.0.1:%d", ports[0])}, err
 }

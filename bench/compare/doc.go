@@ -3,22 +3,23 @@
 // loads in turn, and a server that does no work as the upper bound. It writes
 // the table of medians and ratios to docs/BENCHMARKS.md.
 //
-//	go run ./bench/compare      # five rounds, 50 minutes
+//	go run ./bench/compare          # five rounds of 10 s a row, 50 minutes
+//	go run ./bench/compare -short   # three rounds of 3 s a row, 17 minutes
 //	go run ./bench/compare -rounds 1 -duration 1s -warm-up 300ms -heat 1s -znodes 100000 -out -
 //
-// The second takes three minutes and shows that everything works, no more.
+// The last takes three minutes and shows that everything works, no more.
 //
 // A round starts each system afresh, in another order every round, heats it up
 // (Java compiles what is used often), runs all rows on it, and stops it; so no
-// system measures the clean-up of another.
+// system measures the clean-up of another. A row that fails, also because a system has
+// left a request without an answer, is begun again on fresh servers, three times at
+// most, and the document tells of it. The document is written anew after every system
+// of a round, so an interrupt leaves what has been measured.
 //
 // ZooKeeper's and zk-lite's load comes from package load in this process, etcd's
-// from the program in etcdpeer, with etcd's own client and the same mixes and
-// clock. The program in etcdpeer is a module of its own, so that etcd's
-// dependencies are not ours.
+// from a program with etcd's own client and the same mixes and clock (package system).
 //
 // # Concurrency
 //
-// One thing is measured at a time, by the main goroutine. Every process of a
-// server has a goroutine that waits for its end.
+// One thing is measured at a time, by the main goroutine.
 package main

@@ -7,89 +7,124 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/bench/report"
+	"github.com/zk-lite/zk-lite/bench/system"
 )
+
+// section is the part of the document that this command writes.
+const section = "results: go run ./bench/compare"
 
 // options are the flags.
 type options struct {
 	rounds, znodes         int
 	duration, warmUp, heat time.Duration
+	short                  bool
 	rows, systems          string
 	dir, out, raw          string
 	seed                   uint64
 }
 
 func main() {
-	var o options
-	flag.IntVar(&o.rounds, "rounds", 5, "rounds; the table has their medians")
-	flag.DurationVar(&o.duration, "duration", 10*time.Second, "measured time of a row")
-	flag.DurationVar(&o.warmUp, "warm-up", 2*time.Second, "time before that, not measured")
-	flag.DurationVar(&o.heat, "heat", 10*time.Second,
-		"load on each system after its start, before the first row")
-	flag.IntVar(&o.znodes, "znodes", 1_000_000, "znodes of the row memory")
-	flag.StringVar(&o.rows, "rows", "", "rows to measure, separated by commas; none: all")
-	flag.StringVar(&o.systems, "systems", "", "systems to measure, separated by commas; none: all")
-	flag.StringVar(&o.dir, "dir", "",
-		"directory on the disk to measure; none: the system's for temporary files")
-	flag.StringVar(&o.out, "out", "",
-		`file for the table; none: docs/BENCHMARKS.md; "-": standard output`)
-	flag.StringVar(&o.raw, "raw", "", "file for all results as JSON")
-	flag.Uint64Var(&o.seed, "seed", 1, "of everything random")
-	flag.Parse()
+	o, err := parse(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, &o); err != nil {
+	if err == nil {
+		err = run(ctx, o)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, o *options) error {
-	begin := time.Now()
-	root, err := moduleRoot()
-	if err != nil {
-		return err
+// parse reads the flags.
+func parse(args []string) (*options, error) {
+	o := &options{}
+	f := flag.NewFlagSet("compare", flag.ContinueOnError)
+	f.IntVar(&o.rounds, "rounds", 5, "rounds; the table has their medians")
+	f.DurationVar(&o.duration, "duration", 10*time.Second, "measured time of a row")
+	f.DurationVar(&o.warmUp, "warm-up", 2*time.Second, "time before that, not measured")
+	f.DurationVar(&o.heat, "heat", 10*time.Second,
+		"load on each system after its start, before the first row")
+	f.BoolVar(&o.short, "short", false,
+		"3 rounds of 3s, 700ms of warm-up, 4s of heat, where they are not given: about 17 minutes")
+	f.IntVar(&o.znodes, "znodes", 1_000_000, "znodes of the row memory")
+	f.StringVar(&o.rows, "rows", "", "rows to measure, separated by commas; none: all")
+	f.StringVar(&o.systems, "systems", "", "systems to measure, separated by commas; none: all")
+	f.StringVar(&o.dir, "dir", "",
+		"directory on the disk to measure; none: the system's for temporary files")
+	f.StringVar(&o.out, "out", "",
+		`file for the table; none: docs/BENCHMARKS.md; "-": standard output`)
+	f.StringVar(&o.raw, "raw", "", "file for all results as JSON")
+	f.Uint64Var(&o.seed, "seed", 1, "of everything random")
+	if err := f.Parse(args); err != nil {
+		return nil, err
 	}
-	if o.out == "" {
-		o.out = filepath.Join(root, "docs", "BENCHMARKS.md")
-	}
-	if o.dir, err = os.MkdirTemp(o.dir, "zk-lite-compare-"); err != nil {
-		return fmt.Errorf("making a directory for the data: %w", err)
-	}
-	defer func() {
-		if err := os.RemoveAll(o.dir); err != nil {
-			fmt.Fprintln(os.Stderr, "compare:", err)
+	if o.short {
+		given := map[string]bool{}
+		f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+		for name, value := range map[string]string{"rounds": "3", "duration": "3s",
+			"warm-up": "700ms", "heat": "4s"} {
+			if given[name] {
+				continue
+			}
+			if err := f.Set(name, value); err != nil {
+				return nil, err
+			}
 		}
-	}()
-	where, err := machine(o.dir)
-	if err != nil {
-		return err
 	}
-	c := &comparison{o: o, results: results{}}
+	if f.NArg() > 0 || o.rounds < 1 || o.duration <= 0 || o.warmUp < 0 || o.heat < 0 || o.znodes < 1 {
+		return nil, errors.New("want no arguments, and flags above 0")
+	}
+	return o, nil
+}
+
+func run(ctx context.Context, o *options) error {
+	c := &comparison{o: o, began: time.Now(), results: results{}}
+	var err error
 	if c.rows, err = selected(o.rows); err != nil {
 		return err
 	}
-	if c.systems, err = systems(root, o); err != nil {
+	if c.site, err = system.NewSite(o.dir); err != nil {
+		return err
+	}
+	defer c.site.Close()
+	if o.out == "" {
+		o.out = filepath.Join(c.site.Root, "docs", "BENCHMARKS.md")
+	}
+	if c.systems, err = systems(c.site, o); err != nil {
 		return err
 	}
 	if err := c.ask(ctx); err != nil {
 		return err
 	}
-	// What was measured before an error is worth a look, but not a document.
-	err = c.measure(ctx)
-	if text := c.document(where, begin); o.out == "-" {
-		fmt.Print(text)
-	} else if err == nil {
-		err = replace(o.out, text)
+	c.end = errors.New("still running")
+	err = c.measure(ctx, c.save)
+	c.end = err
+	err = errors.Join(err, c.save())
+	if o.out == "-" {
+		fmt.Print(c.document())
 	}
-	return errors.Join(err, c.writeRaw())
+	return err
+}
+
+// save writes what there is, so that an end at any moment leaves it.
+func (c *comparison) save() error {
+	if c.o.out == "-" || len(c.results) == 0 {
+		return c.writeRaw()
+	}
+	return errors.Join(report.Replace(c.o.out, section, c.document()), c.writeRaw())
 }
 
 // ask finds out the systems' versions, before the checkout changes again, and
@@ -98,13 +133,13 @@ func (c *comparison) ask(ctx context.Context) error {
 	c.versions = map[string]string{}
 	for _, s := range c.systems {
 		var err error
-		if c.versions[s.name()], err = s.version(); err != nil {
+		if c.versions[s.Name()], err = s.Version(); err != nil {
 			return err
 		}
 	}
-	counter, err := countSyncs(ctx, []int{os.Getpid()})
+	counter, err := system.CountSyncs(ctx, []int{os.Getpid()})
 	if err == nil {
-		_, err = counter.finish()
+		_, err = counter.Finish()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr,
@@ -114,53 +149,31 @@ func (c *comparison) ask(ctx context.Context) error {
 	return nil
 }
 
-// moduleRoot is where the module's go.mod is.
-func moduleRoot() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.Dir}}").Output()
-	if err != nil {
-		return "", fmt.Errorf("finding the module: %w", err)
-	}
-	path, dir, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
-	if path != "github.com/zk-lite/zk-lite" {
-		return "", fmt.Errorf("run this inside zk-lite's module, not %s", path)
-	}
-	return dir, nil
-}
-
 // systems prepares those that were asked for and that a row needs.
-func systems(root string, o *options) ([]system, error) {
-	wanted := func(name string) bool {
-		if o.systems == "" {
-			return true
-		}
-		for _, s := range strings.Split(o.systems, ",") {
-			if s == name {
-				return true
-			}
-		}
-		return false
-	}
-	var all []system
+func systems(site *system.Site, o *options) ([]system.System, error) {
+	asked := strings.Split(o.systems, ",")
+	wanted := func(name string) bool { return o.systems == "" || slices.Contains(asked, name) }
+	var all []system.System
 	if wanted("ZooKeeper") {
-		z, err := newZooKeeper()
+		z, err := system.NewZooKeeper()
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, z)
 	}
 	if wanted("etcd") {
-		e, err := newEtcd(root, o.dir)
+		e, err := system.NewEtcd(site.Root, site.Dir)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, e)
 	}
-	ours, err := newZKLite(root, o.dir)
+	ours, err := system.NewZKLite(site.Root, site.Dir)
 	if err != nil {
 		return nil, err
 	}
 	if wanted("ceiling") {
-		all = append(all, &canned{binary: ours.binary})
+		all = append(all, system.NewCeiling(ours))
 	}
 	if wanted("zk-lite") {
 		all = append(all, ours)
@@ -169,47 +182,6 @@ func systems(root string, o *options) ([]system, error) {
 		return nil, fmt.Errorf("-systems %q: there are %s", o.systems, strings.Join(columns(), ", "))
 	}
 	return all, nil
-}
-
-// document is the text of the results.
-func (c *comparison) document(where []string, begin time.Time) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\nMeasured on %s in %v: %d rounds of %v a row after %v of warm-up, "+
-		"%v of heating up after each start.\n\n", begin.UTC().Format("2006-01-02"),
-		time.Since(begin).Round(time.Second),
-		c.o.rounds, c.o.duration, c.o.warmUp, c.o.heat)
-	for _, line := range where {
-		fmt.Fprintf(&b, "- %s\n", line)
-	}
-	for _, s := range c.systems {
-		fmt.Fprintf(&b, "- %s: %s\n", s.name(), c.versions[s.name()])
-	}
-	fmt.Fprintf(&b, "\n### Aims\n\n%s", c.summary())
-	fmt.Fprintf(&b, "\n### Details\n\nMedians over the rounds. CPU is that of all three servers. "+
-		"Disk syncs are those of all three servers, %s.\n\n%s", c.counted(), c.details())
-	if text := c.failovers(); text != "" {
-		fmt.Fprintf(&b, "\n### The leader killed\n\n%s", text)
-	}
-	if text := c.memories(); text != "" {
-		fmt.Fprintf(&b, "\n### Memory\n\n%s", text)
-	}
-	b.WriteString("\n### Settings\n\n")
-	for _, s := range c.systems {
-		for _, line := range s.settings() {
-			fmt.Fprintf(&b, "- %s: `%s`\n", s.name(), line)
-		}
-	}
-	b.WriteString("\n")
-	return b.String()
-}
-
-// counted says how syncs were counted.
-func (c *comparison) counted() string {
-	if c.perf {
-		return "counted by the kernel (perf stat on fdatasync, fsync, msync, sync_file_range) during " +
-			"the measured time"
-	}
-	return "zk-lite's counted by itself (mntr, fsync_count), the others' not counted"
 }
 
 // writeRaw writes every measurement.

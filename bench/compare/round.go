@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/bench/report"
+	"github.com/zk-lite/zk-lite/bench/system"
 )
 
 // measurement is one run of one row on one system.
@@ -20,134 +21,198 @@ type measurement struct {
 	// syncs are disk syncs of all servers in the measured time; below 0: not
 	// counted.
 	syncs int64
-	heap  int64 // live, of the largest server; only of kindMemory
+	heap  int64 // live, of the largest server; only of system.Memory
 }
 
 // results are all measurements: row id, system name, one a round.
 type results map[string]map[string][]*measurement
 
-func (all results) add(r *row, system string, m *measurement) {
+func (all results) add(r *row, name string, m *measurement) {
 	if all[r.id] == nil {
 		all[r.id] = map[string][]*measurement{}
 	}
-	all[r.id][system] = append(all[r.id][system], m)
+	all[r.id][name] = append(all[r.id][name], m)
+}
+
+// trouble is a row that had to be begun again, or was given up.
+type trouble struct {
+	row, system string
+	round       int // from 1; 0: memory, which has none
+	given       bool
+	why         string
 }
 
 // comparison is one call of the command.
 type comparison struct {
 	o        *options
+	site     *system.Site
+	began    time.Time
 	rows     []row
-	systems  []system
+	systems  []system.System
 	versions map[string]string // by name of the system
 	perf     bool              // perf counts syncs
 	results  results
+	troubles []trouble
+	rounds   int   // complete ones
+	end      error // why not all rounds were run
 }
 
-// measure runs all rounds. What was measured before an error is kept.
-func (c *comparison) measure(ctx context.Context) error {
+// measure runs all rounds, and saves after every system what there is. Its error
+// is the end of ctx or one of saving: a system that fails costs its own rows only.
+func (c *comparison) measure(ctx context.Context, save func() error) error {
 	for round := range c.o.rounds {
 		order := slices.Clone(c.systems)
 		for range round % len(order) {
 			order = append(order[1:], order[0])
 		}
 		for _, s := range order {
-			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, c.o.rounds, s.name())
-			if err := c.loads(ctx, s); err != nil {
-				return fmt.Errorf("round %d: %s: %w", round+1, s.name(), err)
+			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, c.o.rounds, s.Name())
+			err := c.loads(ctx, s, round+1)
+			if err = errors.Join(err, save()); err != nil {
+				return err
 			}
 		}
+		c.rounds++
 	}
 	for _, s := range c.systems {
-		if err := c.memory(ctx, s); err != nil {
-			return fmt.Errorf("memory of %s: %w", s.name(), err)
+		for _, r := range c.wanted(s, true) {
+			fmt.Fprintf(os.Stderr, "%s: %d znodes\n", s.Name(), c.o.znodes)
+			err := c.try(ctx, s, r, 0, func() (*measurement, error) { return c.fill(ctx, s, r) })
+			if err = errors.Join(err, save()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // wanted are the rows of a system that want a fresh tree (memory) or do not.
-func (c *comparison) wanted(s system, fill bool) (picked []*row) {
+func (c *comparison) wanted(s system.System, fill bool) (picked []*row) {
 	for i := range c.rows {
 		r := &c.rows[i]
-		if slices.Contains(r.systems, s.name()) && (r.kind == kindMemory) == fill {
+		if slices.Contains(r.systems, s.Name()) && (r.kind == system.Memory) == fill {
 			picked = append(picked, r)
 		}
 	}
 	return picked
 }
 
-// loads runs all rows but memory on a fresh ensemble.
-func (c *comparison) loads(ctx context.Context, s system) error {
-	picked := c.wanted(s, false)
-	if len(picked) == 0 {
-		return nil
-	}
-	e, err := up(ctx, s, c.o.dir, nil)
-	if err != nil {
-		return err
-	}
-	defer e.down()
-	if err := c.heat(ctx, e); err != nil {
-		return err
-	}
-	for _, r := range picked {
-		m, err := c.one(ctx, e, r)
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.id, err)
+// tries is how often a row is begun before it is given up for a round.
+const tries = 3
+
+// try measures a row until it succeeds, and adds it. A run in which a connection
+// ended, though nobody was killed, has not succeeded: ZooKeeper 3.8 now and then
+// leaves a request lying until the next one comes on the same connection, and the
+// rest of that row is a measurement of fewer connections. The error is the end of ctx.
+func (c *comparison) try(
+	ctx context.Context, s system.System, r *row, round int, once func() (*measurement, error),
+) error {
+	for k := 1; ; k++ {
+		m, err := once()
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted: %w", context.Cause(ctx))
 		}
-		c.results.add(r, s.name(), m)
-		progress(r, m)
+		if err == nil && r.kind != system.Failover && m.result.Dropped > 0 {
+			err = fmt.Errorf("%d of %d connections ended early", m.result.Dropped, r.conns)
+		}
+		if err == nil {
+			c.results.add(r, s.Name(), m)
+			progress(r, m)
+			return nil
+		}
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		c.troubles = append(c.troubles, trouble{r.id, s.Name(), round, k == tries, first})
+		fmt.Fprintf(os.Stderr, "  %s, try %d of %d: %v\n", r.id, k, tries, err)
+		if k == tries {
+			return nil
+		}
+	}
+}
+
+// loads runs all rows but memory on a fresh ensemble, and on another one after
+// something went wrong.
+func (c *comparison) loads(ctx context.Context, s system.System, round int) error {
+	var e *system.Ensemble
+	defer func() {
+		if e != nil {
+			e.Down()
+		}
+	}()
+	unable := 0 // starts that failed in turn
+	for _, r := range c.wanted(s, false) {
+		if unable >= tries {
+			return nil // noted, and not worth a minute for each further row
+		}
+		err := c.try(ctx, s, r, round, func() (m *measurement, err error) {
+			if e == nil {
+				if e, err = c.hot(ctx, s); err != nil {
+					unable++
+					return nil, err
+				}
+				unable = 0
+			}
+			if m, err = c.one(ctx, e, r); err != nil {
+				e.Down()
+				e = nil
+			}
+			return m, err
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// heat gives just-in-time compilers and caches what they need; everybody gets
-// it.
-func (c *comparison) heat(ctx context.Context, e *ensemble) error {
-	if c.o.heat == 0 {
-		return nil
+// hot starts an ensemble and gives just-in-time compilers and caches what they
+// need; everybody gets it.
+func (c *comparison) hot(ctx context.Context, s system.System) (*system.Ensemble, error) {
+	e, err := system.Up(ctx, s, c.site.Dir, system.Options{})
+	if err != nil || c.o.heat == 0 {
+		return e, err
 	}
 	r := row{mix: "get=50,set=50", conns: 32, inFlight: 16}
 	cfg, err := r.config(c.o, e)
+	if err == nil {
+		cfg.Duration, cfg.WarmUp = c.o.heat, 0
+		_, err = e.Run(ctx, r.kind, cfg, 0)
+	}
 	if err != nil {
-		return err
+		e.Down()
+		return nil, fmt.Errorf("heating up: %w", err)
 	}
-	cfg.Duration, cfg.WarmUp = c.o.heat, 0
-	if _, err := e.run(ctx, &r, cfg, 0); err != nil {
-		return fmt.Errorf("heating up: %w", err)
-	}
-	return nil
+	return e, nil
 }
 
 // one measures a row.
-func (c *comparison) one(ctx context.Context, e *ensemble, r *row) (*measurement, error) {
+func (c *comparison) one(ctx context.Context, e *system.Ensemble, r *row) (*measurement, error) {
 	cfg, err := r.config(c.o, e)
 	if err != nil {
 		return nil, err
 	}
 	m := &measurement{syncs: -1}
-	if r.kind != kindLoad {
-		m.result, err = e.run(ctx, r, cfg, cfg.Duration/3)
+	if r.kind != system.Load {
+		m.result, err = e.Run(ctx, r.kind, cfg, cfg.Duration/3)
 		return m, err
 	}
 	if !c.perf {
 		var at [2]int64
 		cfg.Measured = func(begun bool) {
-			at[index(begun)] = ownSyncs(ctx, e.hosts)
+			at[index(begun)] = system.OwnSyncs(ctx, e.Hosts)
 		}
-		m.result, err = e.run(ctx, r, cfg, 0)
+		m.result, err = e.Run(ctx, r.kind, cfg, 0)
 		if at[0] > 0 {
 			m.syncs = at[0] - at[1]
 		}
 		return m, err
 	}
-	counter, err := countSyncs(ctx, e.pids())
+	counter, err := system.CountSyncs(ctx, e.PIDs())
 	if err != nil {
 		return nil, err
 	}
-	cfg.Measured = counter.measured
-	m.result, err = e.run(ctx, r, cfg, 0)
-	syncs, countErr := counter.finish()
+	cfg.Measured = counter.Measured
+	m.result, err = e.Run(ctx, r.kind, cfg, 0)
+	syncs, countErr := counter.Finish()
 	m.syncs = syncs
 	return m, errors.Join(err, countErr)
 }
@@ -160,43 +225,26 @@ func index(begun bool) int {
 	return 0
 }
 
-// collectTime is how long a Go server may take to collect its garbage after
-// the tree is complete.
-const collectTime = 60 * time.Second
-
-// memory fills a fresh ensemble and looks at what it costs.
-func (c *comparison) memory(ctx context.Context, s system) error {
-	for _, r := range c.wanted(s, true) {
-		fmt.Fprintf(os.Stderr, "%s: %d znodes\n", s.name(), c.o.znodes)
-		m, err := c.fill(ctx, s, r)
-		if err != nil {
-			return err
-		}
-		c.results.add(r, s.name(), m)
-		progress(r, m)
-	}
-	return nil
-}
-
-func (c *comparison) fill(ctx context.Context, s system, r *row) (*measurement, error) {
-	e, err := up(ctx, s, c.o.dir, []string{goTrace})
+// fill fills a fresh ensemble and looks at what it costs.
+func (c *comparison) fill(ctx context.Context, s system.System, r *row) (*measurement, error) {
+	e, err := system.Up(ctx, s, c.site.Dir, system.Options{Env: []string{system.GoTrace}})
 	if err != nil {
 		return nil, err
 	}
-	defer e.down()
+	defer e.Down()
 	cfg, err := r.config(c.o, e)
 	if err != nil {
 		return nil, err
 	}
 	m := &measurement{syncs: -1}
-	if m.result, err = e.run(ctx, r, cfg, 0); err != nil {
+	if m.result, err = e.Run(ctx, r.kind, cfg, 0); err != nil {
 		return nil, err
 	}
 	if err := c.collect(ctx, e); err != nil {
 		return nil, err
 	}
-	for _, p := range e.processes {
-		heap, err := e.liveHeap(ctx, p)
+	for _, p := range e.Processes {
+		heap, err := e.LiveHeap(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -205,21 +253,25 @@ func (c *comparison) fill(ctx context.Context, s system, r *row) (*measurement, 
 	return m, nil
 }
 
+// collectTime is how long a Go server may take to collect its garbage after
+// the tree is complete.
+const collectTime = 60 * time.Second
+
 // collect writes a little until every Go server has collected twice since the
 // tree was complete: the first collection may have begun before that.
-func (c *comparison) collect(ctx context.Context, e *ensemble) error {
+func (c *comparison) collect(ctx context.Context, e *system.Ensemble) error {
 	traces := func() (least int) {
 		least = -1
-		for _, p := range e.processes {
-			text, err := os.ReadFile(p.log)
+		for _, p := range e.Processes {
+			text, err := os.ReadFile(p.Log())
 			if n := strings.Count(string(text), "\ngc "); err == nil && (least < 0 || n < least) {
 				least = n
 			}
 		}
 		return least
 	}
-	if e.name() == "ZooKeeper" {
-		return nil // liveHeap itself collects
+	if e.Name() == "ZooKeeper" {
+		return nil // LiveHeap itself collects
 	}
 	r := row{mix: "set", conns: 32, inFlight: 32}
 	cfg, err := r.config(c.o, e)
@@ -232,7 +284,7 @@ func (c *comparison) collect(ctx context.Context, e *ensemble) error {
 		if time.Now().After(end) {
 			return fmt.Errorf("a server has not collected its garbage within %v", collectTime)
 		}
-		if _, err := e.run(ctx, &r, cfg, 0); err != nil {
+		if _, err := e.Run(ctx, r.kind, cfg, 0); err != nil {
 			return err
 		}
 	}

@@ -6,19 +6,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
-)
-
-// kind is how a row is measured.
-type kind int
-
-// The kinds.
-const (
-	kindLoad kind = iota
-	kindWatch
-	kindSessions
-	kindIdle
-	kindFailover
-	kindMemory
+	"github.com/zk-lite/zk-lite/bench/system"
 )
 
 // column is a figure of a measurement that an aim is about.
@@ -37,7 +25,7 @@ const (
 // row is a load of the comparison.
 type row struct {
 	id, title string
-	kind      kind
+	kind      system.Kind
 	mix       string
 	conns     int
 	inFlight  int
@@ -76,33 +64,33 @@ func rows() []row {
 			inFlight: 32, aim: 0.5, ofCeiling: true, systems: all},
 		{id: "mix-64", title: "90 % get, 10 % set, 64 connections", mix: "get=90,set=10", conns: 64,
 			inFlight: 1, aim: 3, systems: three},
-		{id: "watch-1000", title: "1,000 watchers of one znode, last event after", kind: kindWatch,
+		{id: "watch-1000", title: "1,000 watchers of one znode, last event after", kind: system.Watch,
 			conns: 1000, inFlight: 1, column: lastEvent, aim: 0.3, systems: zoo},
-		{id: "sessions", title: "sessions opened and closed, 64 at a time", kind: kindSessions,
+		{id: "sessions", title: "sessions opened and closed, 64 at a time", kind: system.Sessions,
 			conns: 64, inFlight: 1, aim: 10, systems: zoo},
-		{id: "idle-5000", title: "5,000 idle sessions, CPU of all servers", kind: kindIdle,
+		{id: "idle-5000", title: "5,000 idle sessions, CPU of all servers", kind: system.Idle,
 			conns: 5000, inFlight: 1, column: cpuShare, aimShare: 0.02, systems: zoo},
-		{id: "leader-killed", title: "leader killed with -9, nobody served for", kind: kindFailover,
+		{id: "leader-killed", title: "leader killed with -9, nobody served for", kind: system.Failover,
 			mix: "set", conns: failoverConnections, inFlight: 1, column: outage,
 			aimTime: 40 * time.Millisecond, systems: zoo},
-		{id: "memory", title: "live heap of a server with the tree of -znodes", kind: kindMemory,
+		{id: "memory", title: "live heap of a server with the tree of -znodes", kind: system.Memory,
 			conns: 1, inFlight: 1, column: memory, aim: 0.5, systems: three},
 	}
 }
 
 // config is the load of a row.
-func (r *row) config(o *options, e *ensemble) (load.Config, error) {
+func (r *row) config(o *options, e *system.Ensemble) (load.Config, error) {
 	cfg := load.Default()
-	cfg.Hosts, cfg.PIDs = e.hosts, e.pids()
+	cfg.Hosts, cfg.PIDs = e.Hosts, e.PIDs()
 	cfg.Connections, cfg.InFlight = r.conns, r.inFlight
 	cfg.Duration, cfg.WarmUp, cfg.Seed = o.duration, o.warmUp, o.seed
 	switch r.kind {
-	case kindFailover:
+	case system.Failover:
 		cfg.SessionTimeout = 10 * time.Second
 		cfg.Duration = max(o.duration, failoverLeast)
-	case kindIdle:
+	case system.Idle:
 		cfg.Duration, cfg.WarmUp = max(o.duration, idleLeast), max(o.warmUp, idleSettle)
-	case kindMemory:
+	case system.Memory:
 		cfg.Keys, cfg.Prefix, cfg.Keep = o.znodes, "/fill", true
 	}
 	if r.mix == "" {

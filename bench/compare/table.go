@@ -1,32 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/bench/report"
+	"github.com/zk-lite/zk-lite/bench/system"
 )
 
 // columns are the systems in the order of the table.
 func columns() []string { return []string{"ZooKeeper", "etcd", "ceiling", "zk-lite"} }
-
-// middle is the median; of two in the middle the mean.
-func middle(v []float64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	v = slices.Sorted(slices.Values(v))
-	n := len(v) / 2
-	if len(v)%2 == 1 {
-		return v[n]
-	}
-	return (v[n-1] + v[n]) / 2
-}
 
 // over is the median of a figure over the rounds.
 func over(all []*measurement, figure func(*measurement) float64) float64 {
@@ -34,7 +21,7 @@ func over(all []*measurement, figure func(*measurement) float64) float64 {
 	for _, m := range all {
 		v = append(v, figure(m))
 	}
-	return middle(v)
+	return report.Middle(v)
 }
 
 // show writes a figure in its unit.
@@ -53,26 +40,87 @@ func show(c column, v float64) string {
 // summary is the table of the aims.
 func (c *comparison) summary() string {
 	var b strings.Builder
-	b.WriteString("| load | " + strings.Join(columns(), " | ") + " | aim | ratio | met |\n")
-	b.WriteString("|---|" + strings.Repeat("---|", len(columns())+3) + "\n")
+	b.WriteString("| load | " + strings.Join(columns(), " | ") +
+		" | aim | ratio | met | p99 and p99.9, ratio to ZooKeeper's |\n")
+	b.WriteString("|---|" + strings.Repeat("---|", len(columns())+4) + "\n")
 	for i := range c.rows {
 		r := &c.rows[i]
 		fmt.Fprintf(&b, "| %s |", c.title(r))
 		for _, name := range columns() {
-			text := ""
-			if all := c.results[r.id][name]; len(all) > 0 {
-				text = show(r.column, over(all, r.figure))
-			}
-			fmt.Fprintf(&b, " %s |", text)
+			fmt.Fprintf(&b, " %s |", cell(r, c.results[r.id][name]))
 		}
 		aim, ratio, met := c.verdict(r)
-		fmt.Fprintf(&b, " %s | %s | %s |\n", aim, ratio, met)
+		fmt.Fprintf(&b, " %s | %s | %s | %s |\n", aim, ratio, met, c.tails(r))
+	}
+	return b.String()
+}
+
+// cell is a system's figure, and beside a throughput what it was had for: the
+// tail of the latencies and disk syncs.
+func cell(r *row, all []*measurement) string {
+	if len(all) == 0 {
+		return ""
+	}
+	text := "**" + show(r.column, over(all, r.figure)) + "**"
+	if r.kind != system.Load && r.kind != system.Sessions {
+		return text
+	}
+	if r.column == median {
+		text += "<br>" + show(throughput, over(all, perSecond))
+	}
+	text += "<br>p99 " + show(median, over(all, p99)) + ", p99.9 " + show(median, over(all, p999))
+	if all[0].syncs >= 0 {
+		text += fmt.Sprintf("<br>%.3f syncs an answer", over(all, syncsAnAnswer))
+	}
+	return text
+}
+
+func perSecond(m *measurement) float64 { return m.result.Total.PerSecond }
+func p99(m *measurement) float64       { return float64(m.result.Total.Latency.P99) }
+func p999(m *measurement) float64      { return float64(m.result.Total.Latency.P999) }
+
+func syncsAnAnswer(m *measurement) float64 {
+	return float64(m.syncs) / max(m.result.Total.PerSecond*m.result.Elapsed.Seconds(), 1)
+}
+
+// tails compares the tail of zk-lite's latencies with ZooKeeper's, which it is
+// not to exceed.
+func (c *comparison) tails(r *row) string {
+	ours, theirs := c.results[r.id]["zk-lite"], c.results[r.id]["ZooKeeper"]
+	if r.kind != system.Load && r.kind != system.Sessions || len(ours) == 0 || len(theirs) == 0 {
+		return ""
+	}
+	a, b := over(ours, p99)/over(theirs, p99), over(ours, p999)/over(theirs, p999)
+	if math.IsNaN(a + b) {
+		return "" // nothing was answered
+	}
+	word := "not worse"
+	if a > 1 || b > 1 {
+		word = "**worse**"
+	}
+	return fmt.Sprintf("%.2f x, %.2f x: %s", a, b, word)
+}
+
+// short lists the rows that fall short of an aim.
+func (c *comparison) short() string {
+	var b strings.Builder
+	for i := range c.rows {
+		r := &c.rows[i]
+		aim, ratio, met := c.verdict(r)
+		if met == "**no**" {
+			fmt.Fprintf(&b, "- %s: %s, and it is %s (%s)\n", c.title(r), aim,
+				show(r.column, over(c.results[r.id]["zk-lite"], r.figure)), ratio)
+		}
+		if tails := c.tails(r); strings.Contains(tails, "**") {
+			fmt.Fprintf(&b, "- %s: p99 and p99.9 are %s than ZooKeeper's\n", c.title(r),
+				strings.ReplaceAll(tails, "**", ""))
+		}
 	}
 	return b.String()
 }
 
 func (c *comparison) title(r *row) string {
-	if r.kind == kindMemory {
+	if r.kind == system.Memory {
 		return fmt.Sprintf("%s znodes of 100 bytes, live heap of a server",
 			report.Count(float64(c.o.znodes)))
 	}
@@ -102,9 +150,13 @@ func (c *comparison) verdict(r *row) (aim, ratio, met string) {
 	}
 	switch {
 	case r.aimTime != 0:
-		aim = "under " + report.Time(r.aimTime)
+		aim = "under " + report.Time(r.aimTime) + ", no client of a survivor dropped"
 		if len(ours) > 0 {
-			met = mark(over(ours, r.figure) < float64(r.aimTime))
+			dropped := 0
+			for _, m := range ours {
+				dropped += m.result.Failover.DroppedOfOthers
+			}
+			met = mark(over(ours, r.figure) < float64(r.aimTime) && dropped == 0)
 		}
 	case r.aimShare != 0:
 		aim = "under " + show(cpuShare, r.aimShare)
@@ -132,7 +184,7 @@ func (c *comparison) details() string {
 		"syncs an answer | errors |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for i := range c.rows {
 		r := &c.rows[i]
-		if r.kind == kindMemory || r.kind == kindIdle {
+		if r.kind == system.Memory || r.kind == system.Idle {
 			continue // neither answers anything
 		}
 		for _, name := range columns() {
@@ -156,9 +208,7 @@ func detail(all []*measurement) string {
 		}
 	}
 	if all[0].syncs >= 0 {
-		syncs = fmt.Sprintf("%.3f", over(all, func(m *measurement) float64 {
-			return float64(m.syncs) / max(m.result.Total.PerSecond*m.result.Elapsed.Seconds(), 1)
-		}))
+		syncs = fmt.Sprintf("%.3f", over(all, syncsAnAnswer))
 	}
 	latency := func(pick func(*load.Latency) load.Micros) string {
 		return report.Time(time.Duration(over(all, func(m *measurement) float64 {
@@ -167,7 +217,7 @@ func detail(all []*measurement) string {
 	}
 	cpu := over(all, func(m *measurement) float64 { return float64(m.result.CPUPerOp()) })
 	return fmt.Sprintf(" %s | %s to %s | %s | %s | %s | %s | %s | %s | %d |",
-		report.Count(middle(rates)), report.Count(slices.Min(rates)), report.Count(slices.Max(rates)),
+		report.Count(report.Middle(rates)), report.Count(slices.Min(rates)), report.Count(slices.Max(rates)),
 		latency(func(l *load.Latency) load.Micros { return l.P50 }),
 		latency(func(l *load.Latency) load.Micros { return l.P99 }),
 		latency(func(l *load.Latency) load.Micros { return l.P999 }),
@@ -209,29 +259,4 @@ func (c *comparison) memories() string {
 		}
 	}
 	return b.String()
-}
-
-// The marks between which a document holds the results.
-const (
-	markBegin = "<!-- begin results: written by go run ./bench/compare -->"
-	markEnd   = "<!-- end results -->"
-)
-
-// replace puts the results into a document, between the marks.
-func replace(file, text string) error {
-	old, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("writing the results: %w", err)
-	}
-	head, rest, ok := bytes.Cut(old, []byte(markBegin))
-	_, tail, ended := bytes.Cut(rest, []byte(markEnd))
-	if !ok || !ended {
-		return fmt.Errorf("%s has no lines %q and %q, between which the results belong", file, markBegin,
-			markEnd)
-	}
-	whole := string(head) + markBegin + "\n" + text + markEnd + string(tail)
-	if err := os.WriteFile(file, []byte(whole), 0o644); err != nil {
-		return fmt.Errorf("writing the results: %w", err)
-	}
-	return nil
 }

@@ -41,6 +41,9 @@ type conn struct {
 	large   []byte // holds a reply that is larger than the buffer of r
 	session session
 	xid     wire.Xid // of the last request; the writer's
+	// patience bounds every wait for a reply, if it is not 0: a server that has
+	// fallen silent must not hold up what comes before or after a measurement.
+	patience time.Duration
 }
 
 // reply is what is looked at of an answer. body is valid until the next one.
@@ -156,6 +159,9 @@ func (c *conn) ready() bool {
 // read returns the next reply or notification; replies to pings are skipped.
 func (c *conn) read() (reply, error) {
 	for {
+		if c.patience > 0 {
+			c.nc.SetDeadline(time.Now().Add(c.patience))
+		}
 		payload, err := c.frame()
 		if err != nil {
 			return reply{}, err

@@ -42,6 +42,10 @@ func cleanUp(ctx context.Context, cfg *Config, keys *keySpace) error {
 	return asAdmin(ctx, cfg, func(c *conn) error { return keys.clear(ctx, c) })
 }
 
+// adminTimeout is above what a server needs for a list of all children of a large
+// znode, which is the longest reply of building and deleting a tree.
+const adminTimeout = time.Minute
+
 // asAdmin does something in a session of its own, at the first host that takes
 // it.
 func asAdmin(ctx context.Context, cfg *Config, do func(*conn) error) error {
@@ -52,6 +56,7 @@ func asAdmin(ctx context.Context, cfg *Config, do func(*conn) error) error {
 			errs = append(errs, err)
 			continue
 		}
+		c.patience = adminTimeout
 		stop := context.AfterFunc(ctx, func() { c.nc.Close() })
 		defer stop()
 		return errors.Join(do(c), c.closeSession())

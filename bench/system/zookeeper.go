@@ -1,4 +1,4 @@
-package main
+package system
 
 import (
 	"bytes"
@@ -26,7 +26,8 @@ type zookeeper struct {
 	classPath string
 }
 
-func newZooKeeper() (*zookeeper, error) {
+// NewZooKeeper finds Debian's package.
+func NewZooKeeper() (System, error) {
 	var all []string
 	for _, pattern := range []string{"zookeeper.jar", "zookeeper-jute.jar", "slf4j-api.jar",
 		"slf4j-simple.jar", "netty-*.jar", "jackson-*.jar", "snappy-java.jar", "commons-io.jar",
@@ -45,9 +46,9 @@ func newZooKeeper() (*zookeeper, error) {
 	return &zookeeper{classPath: strings.Join(all, ":")}, nil
 }
 
-func (*zookeeper) name() string { return "ZooKeeper" }
+func (*zookeeper) Name() string { return "ZooKeeper" }
 
-func (*zookeeper) version() (string, error) {
+func (*zookeeper) Version() (string, error) {
 	zk, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", "libzookeeper-java").Output()
 	if err != nil {
 		return "", fmt.Errorf("asking for ZooKeeper's version: %w", err)
@@ -67,20 +68,20 @@ func (z *zookeeper) flags() []string {
 
 const quorumPeer = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
-func (z *zookeeper) settings() []string {
+func (z *zookeeper) Settings() []string {
 	return []string{strings.Join(z.flags(), " ") + " " + quorumPeer + " zoo.cfg", shownCfg(),
 		"forceSync is its default, yes: every transaction is synced before it is acknowledged"}
 }
 
-func (z *zookeeper) start(dir string, env []string) ([]*process, []string, error) {
-	return startZoo(dir, env, func(file string) []string {
+func (z *zookeeper) start(e *Ensemble, o *Options) error {
+	return startZoo(e, o, func(file string) []string {
 		return append(z.flags(), "-cp", z.classPath, quorumPeer, file)
 	})
 }
 
-// liveHeap collects garbage and reads the heap in use (jcmd, part of the JDK).
-func (*zookeeper) liveHeap(ctx context.Context, p *process) (int64, error) {
-	pid := strconv.Itoa(p.pid())
+// LiveHeap collects garbage and reads the heap in use (jcmd, part of the JDK).
+func (*zookeeper) LiveHeap(ctx context.Context, p *Process) (int64, error) {
+	pid := strconv.Itoa(p.PID())
 	if out, err := exec.CommandContext(ctx, "jcmd", pid, "GC.run").CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("collecting garbage: %w: %s", err, out)
 	}

@@ -1,4 +1,4 @@
-package main
+package system
 
 import (
 	"fmt"
@@ -31,12 +31,17 @@ func machine(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return nil, fmt.Errorf("asking how busy the machine is: %w", err)
+	}
 	return []string{
 		fmt.Sprintf("%d x %s, %s of memory", runtime.NumCPU(), processor(),
 			report.Bytes(int64(host.Totalram)*int64(host.Unit))),
 		"Linux " + strings.TrimSpace(string(kernel)) + ", " + runtime.Version(),
 		fmt.Sprintf("data of all on one %s; a write of 4 KiB with fdatasync takes %s (median of %d)",
 			fs, report.Time(sync), syncProbes),
+		"load average before (1, 5, 15 minutes): " + strings.Join(strings.Fields(string(load))[:3], ", "),
 	}, nil
 }
 

@@ -1,4 +1,4 @@
-package main
+package system
 
 import (
 	"context"
@@ -20,8 +20,8 @@ func syncEvents() []string {
 		"syscalls:sys_enter_msync", "syscalls:sys_enter_sync_file_range"}
 }
 
-// syncCounter counts disk syncs of processes during the measured time of a run.
-type syncCounter struct {
+// SyncCounter counts disk syncs of processes during the measured time of a run.
+type SyncCounter struct {
 	perf    *exec.Cmd
 	control *os.File // our commands
 	ack     *os.File // perf's answers to them
@@ -31,8 +31,8 @@ type syncCounter struct {
 // perfStart is how long perf takes at most to find its processes' threads.
 const perfStart = 5 * time.Second
 
-// countSyncs attaches perf to processes, counting nothing yet.
-func countSyncs(ctx context.Context, pids []int) (*syncCounter, error) {
+// CountSyncs attaches perf to processes, counting nothing yet.
+func CountSyncs(ctx context.Context, pids []int) (*SyncCounter, error) {
 	controlRead, control, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("counting syncs: %w", err)
@@ -47,7 +47,7 @@ func countSyncs(ctx context.Context, pids []int) (*syncCounter, error) {
 	for _, pid := range pids {
 		list = append(list, strconv.Itoa(pid))
 	}
-	s := &syncCounter{control: control, ack: ackRead}
+	s := &SyncCounter{control: control, ack: ackRead}
 	// The numbers 3 and 4 are those of ExtraFiles; -D -1 starts with counting off.
 	s.perf = exec.CommandContext(ctx, "perf", "stat", "-x", ",", "-D", "-1", "--control", "fd:3,4",
 		"-e", strings.Join(syncEvents(), ","), "-p", strings.Join(list, ","))
@@ -60,14 +60,14 @@ func countSyncs(ctx context.Context, pids []int) (*syncCounter, error) {
 	}
 	// perf answers its first command when it has attached to everything.
 	if err := s.say("disable"); err != nil {
-		_, _ = s.finish()
+		_, _ = s.Finish()
 		return nil, fmt.Errorf("counting syncs: perf does not answer: %w: %s", err, s.out.String())
 	}
 	return s, nil
 }
 
 // say sends a command and waits until it is carried out.
-func (s *syncCounter) say(word string) error {
+func (s *SyncCounter) say(word string) error {
 	if _, err := fmt.Fprintln(s.control, word); err != nil {
 		return fmt.Errorf("telling perf to %s: %w", word, err)
 	}
@@ -80,8 +80,8 @@ func (s *syncCounter) say(word string) error {
 	return nil
 }
 
-// measured is for load.Config. A perf that has ended shows in finish.
-func (s *syncCounter) measured(begun bool) {
+// Measured is for load.Config. A perf that has ended shows in finish.
+func (s *SyncCounter) Measured(begun bool) {
 	if begun {
 		_ = s.say("enable")
 	} else {
@@ -89,8 +89,8 @@ func (s *syncCounter) measured(begun bool) {
 	}
 }
 
-// finish ends perf and returns what it has counted.
-func (s *syncCounter) finish() (int64, error) {
+// Finish ends perf and returns what it has counted.
+func (s *SyncCounter) Finish() (int64, error) {
 	_ = s.perf.Process.Signal(os.Interrupt)
 	_ = s.perf.Wait() // interrupted, as it is meant to be
 	s.control.Close()
@@ -122,9 +122,9 @@ func parsePerf(text string) (int64, error) {
 	return sum, nil
 }
 
-// ownSyncs is what zk-lite's servers say of themselves (mntr, fsync_count),
+// OwnSyncs is what zk-lite's servers say of themselves (mntr, fsync_count),
 // where perf is not to be had; 0 for everybody else.
-func ownSyncs(ctx context.Context, hosts []string) (sum int64) {
+func OwnSyncs(ctx context.Context, hosts []string) (sum int64) {
 	for _, host := range hosts {
 		text, err := load.FourLetter(ctx, host, "mntr")
 		if err != nil {

@@ -1,10 +1,10 @@
-// Command etcdpeer puts the loads of bench/load on etcd, with etcd's own client,
+// Command etcdload puts the loads of bench/load on etcd, with etcd's own client,
 // for bench/compare. It reads a load.Config as JSON from standard input, writes
 // the load.Result as JSON to standard output, and "begin" and "end" to standard
 // error around the measured time.
 //
-//	etcdpeer load    a closed loop
-//	etcdpeer fill    Keys keys in transactions, left there
+//	etcdload load    a closed loop
+//	etcdload fill    Keys keys in transactions, left there
 //
 // What a ZooKeeper request becomes: set a Put, create a transaction that puts a
 // key which does not exist, get a Get. Gets are serializable, as ZooKeeper's and
@@ -31,7 +31,7 @@ import (
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "etcdpeer:", err)
+		fmt.Fprintln(os.Stderr, "etcdload:", err)
 		os.Exit(1)
 	}
 }

@@ -1,4 +1,4 @@
-module github.com/zk-lite/zk-lite/bench/compare/etcdpeer
+module github.com/zk-lite/zk-lite/bench/system/etcdload
 
 go 1.26.0
 

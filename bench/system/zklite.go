@@ -1,4 +1,4 @@
-package main
+package system
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// zkLite is built from this checkout and runs with ZooKeeper's configuration.
-type zkLite struct {
+// ZKLite is built from this checkout and runs with ZooKeeper's configuration.
+type ZKLite struct {
 	speaksZooKeeper
 	binary, root string
 }
 
-// newZKLite builds the binary into a directory.
-func newZKLite(root, dir string) (*zkLite, error) {
-	z := &zkLite{root: root, binary: filepath.Join(dir, "zk-lite")}
+// NewZKLite builds the binary into a directory.
+func NewZKLite(root, dir string) (*ZKLite, error) {
+	z := &ZKLite{root: root, binary: filepath.Join(dir, "zk-lite")}
 	c := exec.Command("go", "build", "-trimpath", "-o", z.binary, "./cmd/zk-lite")
 	c.Dir, c.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
@@ -30,9 +30,9 @@ func newZKLite(root, dir string) (*zkLite, error) {
 	return z, nil
 }
 
-func (*zkLite) name() string { return "zk-lite" }
+func (*ZKLite) Name() string { return "zk-lite" }
 
-func (z *zkLite) version() (string, error) {
+func (z *ZKLite) Version() (string, error) {
 	git := func(args ...string) (string, error) {
 		c := exec.Command("git", args...)
 		c.Dir = z.root
@@ -53,24 +53,24 @@ func (z *zkLite) version() (string, error) {
 	return "commit " + commit, nil
 }
 
-func (z *zkLite) settings() []string {
+func (z *ZKLite) Settings() []string {
 	return []string{"zk-lite server --config zoo.cfg", shownCfg() + " (the same file)",
 		"all else is its default; every entry is synced before it is acknowledged"}
 }
 
-func (z *zkLite) start(dir string, env []string) ([]*process, []string, error) {
-	return startZoo(dir, env, func(file string) []string {
+func (z *ZKLite) start(e *Ensemble, o *Options) error {
+	return startZoo(e, o, func(file string) []string {
 		return []string{z.binary, "server", "--config", file}
 	})
 }
 
-// goTrace makes a Go program write a line for every garbage collection.
-const goTrace = "GODEBUG=gctrace=1"
+// GoTrace makes a Go program write a line for every garbage collection.
+const GoTrace = "GODEBUG=gctrace=1"
 
-// liveHeap is what the last collection has left, of which goTrace tells.
-func (*zkLite) liveHeap(_ context.Context, p *process) (int64, error) { return lastTrace(p.log) }
+// LiveHeap is what the last collection has left, of which GoTrace tells.
+func (*ZKLite) LiveHeap(_ context.Context, p *Process) (int64, error) { return lastTrace(p.log) }
 
-// lastTrace reads the last line of goTrace in a log.
+// lastTrace reads the last line of GoTrace in a log.
 func lastTrace(log string) (int64, error) {
 	text, err := os.ReadFile(log)
 	if err != nil {
@@ -84,7 +84,7 @@ func lastTrace(log string) (int64, error) {
 func parseTrace(text string) (int64, error) {
 	all := regexp.MustCompile(`(?m)^gc \d+ @.*, \d+->\d+->(\d+) MB,`).FindAllStringSubmatch(text, -1)
 	if all == nil {
-		return 0, fmt.Errorf("the log has no line of %s", goTrace)
+		return 0, fmt.Errorf("the log has no line of %s", GoTrace)
 	}
 	n, err := strconv.ParseInt(all[len(all)-1][1], 10, 64)
 	if err != nil {
@@ -93,35 +93,37 @@ func parseTrace(text string) (int64, error) {
 	return n << 20, nil
 }
 
+// NewCeiling is the server that does no work, which is a subcommand of zk-lite.
+func NewCeiling(z *ZKLite) System { return &canned{binary: z.binary} }
+
 // canned is the server that does no work.
 type canned struct {
 	speaksZooKeeper
 	binary string
 }
 
-func (*canned) name() string             { return "ceiling" }
-func (*canned) version() (string, error) { return "bench/ceiling of this commit", nil }
+func (*canned) Name() string             { return "ceiling" }
+func (*canned) Version() (string, error) { return "bench/ceiling of this commit", nil }
 
-func (*canned) settings() []string {
+func (*canned) Settings() []string {
 	return []string{"zk-lite bench ceiling --listen 127.0.0.1:PORT, three processes",
 		"answers from memory without looking, stores and replicates nothing"}
 }
 
-func (c *canned) start(dir string, env []string) (all []*process, hosts []string, err error) {
-	ports, err := freePorts(servers)
+func (c *canned) start(e *Ensemble, o *Options) error {
+	ports, err := freePorts(o.Servers)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	for i, port := range ports {
 		host := fmt.Sprintf("127.0.0.1:%d", port)
-		p, err := spawn(filepath.Join(dir, fmt.Sprint(i+1)), env, c.binary, "bench", "ceiling",
+		err := e.spawn(filepath.Join(e.dir, fmt.Sprint(i+1)), host, c.binary, "bench", "ceiling",
 			"--listen", host)
 		if err != nil {
-			return all, hosts, err
+			return err
 		}
-		all, hosts = append(all, p), append(hosts, host)
 	}
-	return all, hosts, nil
+	return nil
 }
 
 // ready is when it takes connections: it knows no four-letter words.
@@ -133,6 +135,6 @@ func (*canned) ready(_ context.Context, host string) error {
 	return c.Close()
 }
 
-func (*canned) liveHeap(context.Context, *process) (int64, error) {
+func (*canned) LiveHeap(context.Context, *Process) (int64, error) {
 	return 0, fmt.Errorf("the ceiling has no znodes")
 }

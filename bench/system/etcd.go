@@ -1,4 +1,4 @@
-package main
+package system
 
 import (
 	"bufio"
@@ -23,15 +23,15 @@ type etcd struct {
 	binary, loader string
 }
 
-// newEtcd builds server and load generator into a directory.
-func newEtcd(root, dir string) (*etcd, error) {
-	e := &etcd{binary: filepath.Join(dir, "etcd"), loader: filepath.Join(dir, "etcdpeer")}
+// NewEtcd builds server and load generator into a directory.
+func NewEtcd(root, dir string) (System, error) {
+	e := &etcd{binary: filepath.Join(dir, "etcd"), loader: filepath.Join(dir, "etcdload")}
 	for binary, pkg := range map[string]string{
 		e.binary: "go.etcd.io/etcd/server/v3", e.loader: ".",
 	} {
 		// -mod=mod: a new version of one of our own dependencies is not an error there.
 		c := exec.Command("go", "build", "-mod=mod", "-trimpath", "-o", binary, pkg)
-		c.Dir = filepath.Join(root, "bench", "compare", "etcdpeer")
+		c.Dir = filepath.Join(root, "bench", "system", "etcdload")
 		c.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := c.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("building %s: %w\n%s", pkg, err, out)
@@ -40,9 +40,9 @@ func newEtcd(root, dir string) (*etcd, error) {
 	return e, nil
 }
 
-func (*etcd) name() string { return "etcd" }
+func (*etcd) Name() string { return "etcd" }
 
-func (e *etcd) version() (string, error) {
+func (e *etcd) Version() (string, error) {
 	out, err := exec.Command(e.binary, "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("asking for etcd's version: %w", err)
@@ -51,7 +51,7 @@ func (e *etcd) version() (string, error) {
 	return strings.TrimPrefix(first, "etcd Version: "), nil
 }
 
-func (e *etcd) settings() []string {
+func (e *etcd) Settings() []string {
 	flags := e.flags("DIR", 1, []int{2379, 2380, 2381, 2382, 2383, 2384})
 	return []string{"etcd " + strings.Join(flags, " "),
 		"syncs every entry before it is acknowledged (--unsafe-no-fsync is not given)",
@@ -63,7 +63,7 @@ func (e *etcd) settings() []string {
 func (*etcd) flags(dir string, id int, ports []int) []string {
 	url := func(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
 	var cluster []string
-	for k := 1; k <= servers; k++ {
+	for k := 1; k <= len(ports)/2; k++ {
 		cluster = append(cluster, fmt.Sprintf("n%d=%s", k, url(ports[2*k-1])))
 	}
 	client, peer := url(ports[2*id-2]), url(ports[2*id-1])
@@ -74,20 +74,20 @@ func (*etcd) flags(dir string, id int, ports []int) []string {
 		"--quota-backend-bytes", "8589934592"}
 }
 
-func (e *etcd) start(dir string, env []string) (all []*process, hosts []string, err error) {
-	ports, err := freePorts(2 * servers)
+func (e *etcd) start(up *Ensemble, o *Options) error {
+	ports, err := freePorts(2 * o.Servers)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	for id := 1; id <= servers; id++ {
-		own := filepath.Join(dir, fmt.Sprint(id))
-		p, err := spawn(own, env, append([]string{e.binary}, e.flags(own, id, ports)...)...)
+	for id := 1; id <= o.Servers; id++ {
+		own, host := filepath.Join(up.dir, fmt.Sprint(id)), fmt.Sprintf("127.0.0.1:%d", ports[2*id-2])
+		err := up.spawn(own, host, append([]string{e.binary}, e.flags(own, id, ports)...)...)
 		if err != nil {
-			return all, hosts, err
+			return err
 		}
-		all, hosts = append(all, p), append(hosts, fmt.Sprintf("127.0.0.1:%d", ports[2*id-2]))
 	}
-	return all, hosts, nil
+	up.HTTP = up.Hosts // its gateway is on the client port
+	return nil
 }
 
 func (*etcd) ready(ctx context.Context, host string) error {
@@ -108,12 +108,12 @@ func (*etcd) ready(ctx context.Context, host string) error {
 	return nil
 }
 
-// run starts the load generator and follows what it says.
-func (e *etcd) run(
-	ctx context.Context, r *row, cfg load.Config, _ time.Duration,
+// Run starts the load generator and follows what it says.
+func (e *etcd) Run(
+	ctx context.Context, k Kind, cfg load.Config, _ time.Duration,
 ) (*load.Result, error) {
 	kind := "load"
-	if r.kind == kindMemory {
+	if k == Memory {
 		kind = "fill"
 	}
 	input, err := json.Marshal(cfg)
@@ -152,4 +152,4 @@ func follow(words io.Reader, measured func(bool), trouble *bytes.Buffer) {
 	}
 }
 
-func (*etcd) liveHeap(_ context.Context, p *process) (int64, error) { return lastTrace(p.log) }
+func (*etcd) LiveHeap(_ context.Context, p *Process) (int64, error) { return lastTrace(p.log) }

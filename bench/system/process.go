@@ -1,4 +1,4 @@
-package main
+package system
 
 import (
 	"fmt"
@@ -13,19 +13,19 @@ import (
 // stopTime is how long a server may take to end before it is killed.
 const stopTime = 20 * time.Second
 
-// process is one server.
-type process struct {
+// Process is one server.
+type Process struct {
 	cmd   *exec.Cmd
 	log   string
 	ended chan struct{}
 }
 
 // spawn starts a server with its output in dir/log.
-func spawn(dir string, env []string, args ...string) (*process, error) {
+func spawn(dir string, env []string, args ...string) (*Process, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("starting a server: %w", err)
 	}
-	p := &process{log: filepath.Join(dir, "log"), ended: make(chan struct{})}
+	p := &Process{log: filepath.Join(dir, "log"), ended: make(chan struct{})}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil {
 		return nil, fmt.Errorf("starting a server: %w", err)
@@ -47,10 +47,23 @@ func spawn(dir string, env []string, args ...string) (*process, error) {
 	return p, nil
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+// PID is that of the operating system.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// stop ends the process and waits for that. One that has ended is no error.
-func (p *process) stop() {
+// Log is the file that holds its output.
+func (p *Process) Log() string { return p.log }
+
+// Ended is closed when the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Kill ends the process with SIGKILL and waits for that.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // one that has ended is no error
+	<-p.ended
+}
+
+// Stop ends the process and waits for that. One that has ended is no error.
+func (p *Process) Stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
@@ -60,8 +73,8 @@ func (p *process) stop() {
 	}
 }
 
-// tail is the end of the log, for messages.
-func (p *process) tail() string {
+// Tail is the end of the log, for messages.
+func (p *Process) Tail() string {
 	const bytes = 2000
 	text, err := os.ReadFile(p.log)
 	if err != nil {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/bench/report"
+)
+
+// document is the text of the results so far.
+func (c *comparison) document() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nMeasured on %s in %v: %d rounds of %v a row after %v of warm-up, "+
+		"%v of heating up after each start; %s znodes in the row about memory.\n\n",
+		c.began.UTC().Format("2006-01-02"), time.Since(c.began).Round(time.Second),
+		c.o.rounds, c.o.duration, c.o.warmUp, c.o.heat, report.Count(float64(c.o.znodes)))
+	if c.end != nil {
+		fmt.Fprintf(&b, "**Not complete** (%v): %d rounds of %d are.\n\n", c.end, c.rounds, c.o.rounds)
+	}
+	for _, line := range c.site.Machine {
+		fmt.Fprintf(&b, "- %s\n", line)
+	}
+	for _, s := range c.systems {
+		fmt.Fprintf(&b, "- %s: %s\n", s.Name(), c.versions[s.Name()])
+	}
+	fmt.Fprintf(&b, "\n### Aims\n\nMedians over the rounds. Disk syncs are those of all three servers, %s.\n\n%s",
+		c.counted(), c.summary())
+	if text := c.short(); text != "" {
+		fmt.Fprintf(&b, "\nShort of an aim:\n\n%s", text)
+	}
+	fmt.Fprintf(&b, "\n### Details\n\nCPU is that of all three servers.\n\n%s", c.details())
+	for _, part := range []struct{ title, text string }{
+		{"The leader killed", c.failovers()}, {"Memory", c.memories()},
+		{"Begun again", c.again()},
+	} {
+		if part.text != "" {
+			fmt.Fprintf(&b, "\n### %s\n\n%s", part.title, part.text)
+		}
+	}
+	b.WriteString("\n### Settings\n\n")
+	for _, s := range c.systems {
+		for _, line := range s.Settings() {
+			fmt.Fprintf(&b, "- %s: `%s`\n", s.Name(), line)
+		}
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// again lists the rows that had to be begun again, and those that were given up.
+func (c *comparison) again() string {
+	var b strings.Builder
+	for _, t := range c.troubles {
+		end := "begun again on fresh servers"
+		if t.given {
+			end = "given up for this round"
+		}
+		where := fmt.Sprintf("round %d", t.round)
+		if t.round == 0 {
+			where = "after the rounds"
+		}
+		fmt.Fprintf(&b, "- %s, %s, %s: %s (`%s`)\n", t.row, t.system, where, end,
+			strings.ReplaceAll(t.why, "`", "'"))
+	}
+	return b.String()
+}
+
+// counted says how syncs were counted.
+func (c *comparison) counted() string {
+	if c.perf {
+		return "counted by the kernel (perf stat on fdatasync, fsync, msync, sync_file_range) during " +
+			"the measured time"
+	}
+	return "zk-lite's counted by itself (mntr, fsync_count), the others' not counted"
+}

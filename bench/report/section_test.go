@@ -1,0 +1,38 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestMiddle(t *testing.T) {
+	for _, c := range []struct {
+		v    []float64
+		want float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 2}, 2}, {[]float64{4, 1, 2, 9}, 3}} {
+		if got := Middle(c.v); got != c.want {
+			t.Errorf("%v: %g, want %g", c.v, got, c.want)
+		}
+	}
+}
+
+func TestReplace_KeepsWhatStandsAround(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "doc.md")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("before\n<!-- begin x -->\nold\n<!-- end x -->\nafter\n")
+	if err := Replace(file, "x", "new\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "before\n<!-- begin x -->\nnew\n<!-- end x -->\nafter\n" {
+		t.Errorf("%q", got)
+	}
+	write("no marks")
+	if err := Replace(file, "x", "new"); err == nil {
+		t.Error("no error without marks")
+	}
+}

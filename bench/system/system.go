@@ -1,0 +1,261 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/bench/load"
+)
+
+// DefaultServers is the size of an ensemble unless another is asked for.
+const DefaultServers = 3
+
+// readyTime is how long an ensemble may take to serve.
+const readyTime = 60 * time.Second
+
+// System is something to be measured.
+type System interface {
+	Name() string
+	// Version is what it says of itself.
+	Version() (string, error)
+	// Settings are the lines that a reader needs to judge the comparison, the
+	// command and the configuration of the first server.
+	Settings() []string
+	// start prepares and starts the servers in an empty directory. On errors it
+	// has put those that run into e.
+	start(e *Ensemble, o *Options) error
+	// ready is nil when a server takes clients.
+	ready(ctx context.Context, host string) error
+	// Run puts a load on the servers; a leader is killed after a part of the time.
+	Run(ctx context.Context, k Kind, cfg load.Config, after time.Duration) (*load.Result, error)
+	// LiveHeap is the memory of a server that is in use, after a collection.
+	LiveHeap(ctx context.Context, p *Process) (int64, error)
+}
+
+// Kind is a way to measure.
+type Kind int
+
+// The kinds, after the functions of package load.
+const (
+	Load Kind = iota
+	Watch
+	Sessions
+	Idle
+	Failover
+	Memory
+)
+
+// Options of an ensemble. The zero value is three servers.
+type Options struct {
+	Servers int      // 0: DefaultServers
+	Env     []string // of the processes
+	// HTTP opens the HTTP port of systems that have one closed by default.
+	HTTP bool
+	// Lines are added to every server's zoo.cfg.
+	Lines []string
+}
+
+// Ensemble is a system that runs.
+type Ensemble struct {
+	System
+	Processes []*Process
+	Hosts     []string // of the client ports
+	HTTP      []string // of the HTTP ports, if there are any
+
+	dir      string
+	commands [][]string // of the processes, to start them again
+	dirs     []string
+	env      []string
+}
+
+// Up starts a system in a directory of its own and waits until all of its
+// servers serve.
+func Up(ctx context.Context, s System, base string, o Options) (*Ensemble, error) {
+	if o.Servers == 0 {
+		o.Servers = DefaultServers
+	}
+	dir, err := os.MkdirTemp(base, s.Name()+"-")
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", s.Name(), err)
+	}
+	e := &Ensemble{System: s, dir: dir, env: o.Env}
+	if err = s.start(e, &o); err == nil {
+		err = e.Wait(ctx)
+	}
+	if err != nil {
+		if len(e.Processes) > 0 {
+			err = fmt.Errorf("%w; the first server's log ends with:\n%s", err, e.Processes[0].Tail())
+		}
+		e.Down()
+		return nil, fmt.Errorf("starting %s: %w", s.Name(), err)
+	}
+	return e, nil
+}
+
+// spawn adds a server.
+func (e *Ensemble) spawn(dir, host string, command ...string) error {
+	p, err := spawn(dir, e.env, command...)
+	if err != nil {
+		return err
+	}
+	e.Processes, e.Hosts = append(e.Processes, p), append(e.Hosts, host)
+	e.commands, e.dirs = append(e.commands, command), append(e.dirs, dir)
+	return nil
+}
+
+// Restart starts a server again that has been stopped, on what it has stored.
+// Wait tells when it serves.
+func (e *Ensemble) Restart(i int) error {
+	p, err := spawn(e.dirs[i], e.env, e.commands[i]...)
+	if err != nil {
+		return err
+	}
+	e.Processes[i] = p
+	return nil
+}
+
+// Ready is nil if a server takes clients.
+func (e *Ensemble) Ready(ctx context.Context, i int) error { return e.ready(ctx, e.Hosts[i]) }
+
+// Wait waits until all servers serve.
+func (e *Ensemble) Wait(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for i, host := range e.Hosts {
+		for err := e.ready(ctx, host); err != nil; err = e.ready(ctx, host) {
+			select {
+			case <-tick.C:
+			case <-e.Processes[i].Ended():
+				return fmt.Errorf("server %d has ended", i+1)
+			case <-ctx.Done():
+				return errors.Join(err, ctx.Err())
+			}
+		}
+	}
+	return nil
+}
+
+// Down stops all servers and deletes their data.
+func (e *Ensemble) Down() {
+	for _, p := range e.Processes {
+		p.Stop()
+	}
+	if err := os.RemoveAll(e.dir); err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+	}
+}
+
+// PIDs are the servers' processes, in the order of Hosts.
+func (e *Ensemble) PIDs() (pids []int) {
+	for _, p := range e.Processes {
+		pids = append(pids, p.PID())
+	}
+	return pids
+}
+
+// speaksZooKeeper is what systems of that protocol share.
+type speaksZooKeeper struct{}
+
+// ready asks for the mode, which a server has that serves.
+func (speaksZooKeeper) ready(ctx context.Context, host string) error {
+	text, err := load.FourLetter(ctx, host, "srvr")
+	if err == nil && !strings.Contains(text, "Mode: ") {
+		err = fmt.Errorf("%s is not serving: %s", host, text)
+	}
+	return err
+}
+
+// Run uses package load.
+func (speaksZooKeeper) Run(
+	ctx context.Context, k Kind, cfg load.Config, after time.Duration,
+) (*load.Result, error) {
+	switch k {
+	case Watch:
+		return load.Watch(ctx, cfg)
+	case Sessions:
+		return load.Sessions(ctx, cfg)
+	case Failover:
+		kill, err := load.KillLeader(cfg.Hosts, cfg.PIDs)
+		if err != nil {
+			return nil, err
+		}
+		return load.Failover(ctx, cfg, kill, after)
+	case Idle:
+		return load.Idle(ctx, cfg)
+	case Memory:
+		return load.Fill(ctx, cfg)
+	}
+	return load.Run(ctx, cfg)
+}
+
+// zooCfg is the configuration that ZooKeeper and zk-lite share, line by line.
+func zooCfg(dir string, id int, ports []int, o *Options) []string {
+	lines := []string{"tickTime=2000", "initLimit=10", "syncLimit=5",
+		"dataDir=" + filepath.Join(dir, "data"), fmt.Sprintf("clientPort=%d", ports[3*id-3]),
+		"clientPortAddress=127.0.0.1", "maxClientCnxns=0", "4lw.commands.whitelist=*",
+		"admin.enableServer=false"}
+	if o.HTTP {
+		lines[len(lines)-1] = fmt.Sprintf("admin.serverPort=%d", ports[3*o.Servers+id-1])
+	}
+	if o.Servers == 1 {
+		return append(lines, o.Lines...)
+	}
+	for k := 1; k <= o.Servers; k++ {
+		lines = append(lines, fmt.Sprintf("server.%d=127.0.0.1:%d:%d", k, ports[3*k-2], ports[3*k-1]))
+	}
+	return append(lines, o.Lines...)
+}
+
+// writeZoo writes zoo.cfg and myid of one server and returns the path of the
+// first.
+func writeZoo(dir string, id int, lines []string) (string, error) {
+	data := filepath.Join(dir, "data")
+	if err := os.MkdirAll(data, 0o750); err != nil {
+		return "", fmt.Errorf("preparing a server: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "myid"), fmt.Appendln(nil, id), 0o640); err != nil {
+		return "", fmt.Errorf("preparing a server: %w", err)
+	}
+	file := filepath.Join(dir, "zoo.cfg")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o640); err != nil {
+		return "", fmt.Errorf("preparing a server: %w", err)
+	}
+	return file, nil
+}
+
+// startZoo starts servers that read a zoo.cfg; command returns a server's
+// program and arguments.
+func startZoo(e *Ensemble, o *Options, command func(file string) []string) error {
+	ports, err := freePorts(4 * o.Servers)
+	if err != nil {
+		return err
+	}
+	for id := 1; id <= o.Servers; id++ {
+		own := filepath.Join(e.dir, fmt.Sprintf("server-%d", id))
+		file, err := writeZoo(own, id, zooCfg(own, id, ports, o))
+		if err != nil {
+			return err
+		}
+		err = e.spawn(own, fmt.Sprintf("127.0.0.1:%d", ports[3*id-3]), command(file)...)
+		if err != nil {
+			return err
+		}
+		if o.HTTP {
+			e.HTTP = append(e.HTTP, fmt.Sprintf("127.0.0.1:%d", ports[3*o.Servers+id-1]))
+		}
+	}
+	return nil
+}
+
+// shownCfg is zooCfg as a reader sees it, without this machine's directories.
+func shownCfg() string {
+	ports := []int{2181, 2888, 3888, 2182, 2889, 3889, 2183, 2890, 3890}
+	return strings.Join(zooCfg("DIR", 1, ports, &Options{Servers: 3}), "; ")
+}
