@@ -3,6 +3,7 @@ module github.com/zk-lite/zk-lite
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.0.3
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/creack/pty v1.1.24
 	github.com/getkin/kin-openapi v0.152.0

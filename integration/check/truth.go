@@ -1,0 +1,73 @@
+package check
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// truth is the tree at every zxid, made of the changes.
+type truth struct {
+	paths    map[string][]moment
+	children map[string][]string // by parent: every child there has ever been, once
+}
+
+// moment is what became of a znode with a change.
+type moment struct {
+	zxid   znode.Zxid
+	exists bool
+	value  string
+	owner  znode.SessionID
+}
+
+func newTruth(changes []Change) *truth {
+	t := &truth{paths: map[string][]moment{}, children: map[string][]string{}}
+	for i := range changes {
+		c := &changes[i]
+		have := t.paths[c.Path]
+		if len(have) == 0 {
+			parent := parentOf(c.Path)
+			t.children[parent] = append(t.children[parent], c.Path[strings.LastIndexByte(c.Path, '/')+1:])
+		}
+		m := moment{zxid: c.Zxid, exists: c.Type != znode.EventDeleted, value: c.Value, owner: c.Owner}
+		if c.Type == znode.EventDataChanged && len(have) > 0 {
+			m.owner = have[len(have)-1].owner
+		}
+		t.paths[c.Path] = append(have, m)
+	}
+	return t
+}
+
+func parentOf(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i > 0 {
+		return path[:i]
+	}
+	return "/"
+}
+
+// at is a znode after the transaction z.
+func (t *truth) at(path string, z znode.Zxid) moment {
+	list := t.paths[path]
+	n := sort.Search(len(list), func(i int) bool { return list[i].zxid > z })
+	if n == 0 {
+		return moment{}
+	}
+	return list[n-1]
+}
+
+// names are the children of a znode after the transaction z, sorted.
+func (t *truth) names(parent string, z znode.Zxid) []string {
+	prefix := parent + "/"
+	if parent == "/" {
+		prefix = "/"
+	}
+	var names []string
+	for _, n := range t.children[parent] {
+		if t.at(prefix+n, z).exists {
+			names = append(names, n)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
