@@ -32,6 +32,7 @@ func examples() []Command {
 		{Op: OpAttach, Session: 5, Timeout: time.Hour, Password: session.Password{3}},
 		{Op: OpExpireSession, Session: 5, Term: 1<<64 - 1},
 		{Op: OpReap, Path: "/c"},
+		{Op: OpDeleteAll, Path: "/c", Version: 3, Mzxid: 1 << 33},
 		{Op: OpMember, Member: Member{ID: 254, Peer: "h:1:2", Client: "h:3", HTTP: "h:4"}},
 	}, edits...)
 }

@@ -30,9 +30,10 @@ const (
 	OpReap          Op = 12 // by the leader's reaper of containers and TTL znodes
 	OpMember        Op = 13 // a server says where it can be reached
 	OpCheckAbsent   Op = 14 // only inside OpMulti: that there is no such znode
+	OpDeleteAll     Op = 15 // a znode and all below it, at most MaxSubtree
 )
 
-const lastOp = OpCheckAbsent
+const lastOp = OpDeleteAll
 
 // Flags of a Command: settings of the server that accepted it, stamped in so
 // that servers with different settings still apply alike.
@@ -62,7 +63,7 @@ type Command struct {
 	Data    []byte
 	Version znode.Version
 	// Mzxid is, unless it is 0, the one that the znode must have for OpDelete,
-	// OpSetData or OpCheck; else they fail like a wrong Version. Other than a
+	// OpDeleteAll, OpSetData or OpCheck; else they fail like a wrong Version. Other than a
 	// version it never comes again when a znode is deleted and created.
 	Mzxid znode.Zxid
 	ACL   []znode.ACL
@@ -111,7 +112,7 @@ func (c *Command) appendBody(b []byte) []byte {
 		b = append(appendString(b, c.Path), byte(c.Kind))
 		b = appendInt(appendInt(b, int64(c.Mode)), c.TTL)
 		return appendData(appendACL(b, c.ACL), c.Data)
-	case OpDelete, OpCheck:
+	case OpDelete, OpCheck, OpDeleteAll:
 		return appendInt(appendInt(appendString(b, c.Path), int64(c.Version)), int64(c.Mzxid))
 	case OpSetData:
 		b = appendInt(appendInt(appendString(b, c.Path), int64(c.Version)), int64(c.Mzxid))
@@ -179,7 +180,7 @@ func (c *Command) decodeBody(r *reader) {
 	case OpCreate:
 		c.Path, c.Kind, c.Mode = r.string(), znode.CreateKind(r.byte()), znode.Mode(r.int())
 		c.TTL, c.ACL, c.Data = r.int(), r.acl(), r.data()
-	case OpDelete, OpCheck:
+	case OpDelete, OpCheck, OpDeleteAll:
 		c.Path, c.Version, c.Mzxid = r.string(), znode.Version(r.int()), znode.Zxid(r.int())
 	case OpSetData:
 		c.Path, c.Version, c.Mzxid = r.string(), znode.Version(r.int()), znode.Zxid(r.int())

@@ -237,6 +237,8 @@ func (m *Machine) transact(c *Command, from ServerID) {
 		m.tree.DeleteOwned(&m.txn, c.Session)
 	case OpReap:
 		r.Code = m.tree.Reap(&m.txn, c.Path)
+	case OpDeleteAll:
+		m.deleteAll(c)
 	case OpMember:
 		m.members[c.Member.ID] = c.Member.clone()
 		m.membersChanged++
@@ -301,7 +303,8 @@ func (m *Machine) guard(c *Command) znode.Error {
 	if c.Mzxid == 0 {
 		return znode.OK
 	}
-	stat, code := m.tree.Exists(c.Path, m.txn.Identities)
+	// Who may change a znode and not read it must not overwrite what it does not mean.
+	stat, code := m.tree.Exists(c.Path, []znode.ID{znode.SuperIDs})
 	if code == znode.OK && stat.Mzxid != c.Mzxid {
 		return znode.ErrBadVersion
 	}

@@ -11,7 +11,7 @@ type Result struct {
 	Op    Op
 	Zxid  znode.Zxid // the transaction's; the last one's for commands that are none
 	Code  znode.Error
-	Path  string     // OpCreate
+	Path  string     // OpCreate; OpDeleteAll: the znode because of which it failed
 	Stat  znode.Stat // OpCreate, OpSetData, OpSetACL
 	Multi []OpResult // OpMulti
 	// Session is the one that OpCreateSession or OpAttach speak of.
