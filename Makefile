@@ -5,10 +5,13 @@ GO ?= go
 FUZZTIME ?= 10s
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: help build test race lint fuzz interop bench cover tidy
+DURATION ?= 10m
+SEED ?=
+
+.PHONY: help build test race lint fuzz interop soak-recipes bench cover tidy
 
 help: ## print this
-	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## the static binary, in ./bin
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/zk-lite ./cmd/zk-lite
@@ -36,6 +39,9 @@ fuzz: ## every fuzz target for FUZZTIME each (10s)
 interop: ## with other people's clients and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
 	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api
 	$(GO) test -tags interop,zookeeper -timeout 15m ./client/... ./recipes/...
+
+soak-recipes: ## all recipes for DURATION (10m) while servers are killed and paused; SEED repeats a schedule
+	ZK_LITE_SOAK=$(DURATION) ZK_LITE_SOAK_SEED=$(SEED) $(GO) test -count=1 -v -timeout 0 ./integration/recipes
 
 bench: ## benchmarks of tree, state machine, watches, codec, log
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./znode ./consensus/... ./watch ./session ./internal/... ./api/zk
