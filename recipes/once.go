@@ -17,8 +17,8 @@ const ticketName = "_ticket-"
 
 // once commits transactions whose outcome must be known. With each it makes an
 // ephemeral znode of a random name, the ticket: if the answer is lost, the ticket
-// is there if and only if the transaction has happened. It is deleted afterwards
-// without waiting for that, and goes with the session at the latest.
+// is there if and only if the transaction has happened. It is deleted afterwards,
+// in the background.
 type once struct {
 	c   *client.Client
 	dir string // of the tickets
@@ -42,7 +42,7 @@ func (o *once) commit(ctx context.Context, build func(*client.Multi)) error {
 		m.Create(ticket, nil, client.Ephemeral, o.acl...)
 		err := m.Commit(bound)
 		if err == nil {
-			o.c.DeleteAsync(bound, ticket, client.AnyVersion)
+			o.forget(bound, session, ticket)
 			return nil
 		}
 		if parent, ok := missingParent(err); ok && parents < maxParentTries {
@@ -61,10 +61,24 @@ func (o *once) commit(ctx context.Context, build func(*client.Multi)) error {
 			return fmt.Errorf("%w: %w", err, ferr)
 		}
 		if happened {
-			o.c.DeleteAsync(bound, ticket, client.AnyVersion)
+			o.forget(bound, session, ticket)
 			return nil
 		}
 	}
+}
+
+// forget deletes a ticket and does not wait for it. Sent from here, the deletion
+// travels in front of whatever the caller does next; if it is lost with the
+// connection it is repeated, for the session may live for years.
+func (o *once) forget(ctx context.Context, s client.Session, ticket string) {
+	pending := o.c.DeleteAsync(ctx, ticket, client.AnyVersion)
+	go func() {
+		<-pending.Done()
+		_, err := pending.Wait(context.Background())
+		if err != nil && !errors.Is(err, client.ErrNoNode) {
+			removeInSession(o.c, s, ticket)
+		}
+	}()
 }
 
 // find looks for a ticket. The sync orders that behind the transaction, which was

@@ -1,6 +1,7 @@
 package recipes_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
@@ -40,6 +41,27 @@ func TestRegression_Grant_ErrKnowsOfTheSessionFirst(t *testing.T) {
 		zktest.Expire(k, c, shared.Address) // returns at the moment of the loss
 		k.is(g.Err(), recipes.ErrLost)
 		k.is(g.Release(k.ctx), recipes.ErrLost)
+	}
+	k.nothingLeft()
+}
+
+// The deletion of a ticket was sent once, and nobody looked what came of it: if the
+// connection broke just then, the ticket stayed for as long as the session lived.
+// Found by TestSoak_ServersKilledAndPaused as a znode that was left.
+func TestRegression_Counter_TicketDeletionLost(t *testing.T) {
+	k := newKit(t)
+	c, tap := k.connectTapped()
+	var cut sync.Once
+	tap.Before(func(op zktest.Op) {
+		if op == zktest.OpDelete {
+			cut.Do(tap.Cut) // the request goes nowhere
+		}
+	})
+	_, err := recipes.NewCounter(c, k.path("n")).Add(k.ctx, 1)
+	k.no(err)
+	k.waitChildren(k.connect(), k.path("n"), 0)
+	if tap.Sent(zktest.OpDelete) < 2 {
+		t.Errorf("%d deletions were tried: the first was not lost", tap.Sent(zktest.OpDelete))
 	}
 	k.nothingLeft()
 }

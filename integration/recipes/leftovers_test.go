@@ -1,0 +1,122 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/recipes"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// permanent are the znodes that may be there when nobody uses a recipe any more:
+// containers, which the server deletes sooner or later, the parents of queues, and
+// the values.
+var permanent = regexp.MustCompile(`^/soak(/(mutex|election|rw|semaphore(/(locks|leases))?|` +
+	`(queue|priority|delay)(-claims|-puts|-door)?|gate|counter|config|group|registry(/s)?))?$`)
+
+// Goroutines of the recipes, and of the client.
+var (
+	recipesCode = regexp.MustCompile(`zk-lite/recipes\.\(?\*?\w`)
+	clientCode  = regexp.MustCompile(`zk-lite/client\.\(?\*?\w`)
+)
+
+// nothingLeft checks that, while the clients are still connected, no znode, no watch
+// and no goroutine of the recipes is left, and that no goroutine of the clients is
+// when they have been closed.
+func (s *soak) nothingLeft() {
+	s.Helper()
+	if s.failed() {
+		return
+	}
+	s.lastRound()
+	for _, leave := range s.leave {
+		leave()
+	}
+	cluster.Eventually(s, "no goroutine of the recipes is left", cluster.Patience, func() error {
+		return running(recipesCode)
+	})
+	probe := s.connect()
+	cluster.Eventually(s, "no znode is left", cluster.Patience, func() error {
+		return errors.Join(probe.Sync(s.ctx, root), left(s.ctx, probe, root))
+	})
+	s.no(probe.Close())
+	cluster.Eventually(s, "no watch is left at the servers", cluster.Patience, s.noWatches)
+	for _, c := range s.clients {
+		s.no(c.Close())
+	}
+	cluster.Eventually(s, "no goroutine of the clients is left", cluster.Patience, func() error {
+		return running(clientCode)
+	})
+}
+
+// lastRound has all go through the double barrier once more, without faults: that
+// takes away what a lost session may have left there.
+func (s *soak) lastRound() {
+	s.Helper()
+	errs := make(chan error)
+	for _, c := range s.clients {
+		go func() {
+			in, err := recipes.NewDoubleBarrier(c, path("gate"), clients).Enter(s.ctx)
+			if err == nil {
+				err = in.Leave(s.ctx)
+			}
+			errs <- err
+		}()
+	}
+	for range s.clients {
+		s.no(<-errs)
+	}
+}
+
+// running is an error if there is a goroutine in some code.
+func running(code *regexp.Regexp) error {
+	buf := make([]byte, 8<<20)
+	for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if code.MatchString(stack) {
+			return errors.New(stack)
+		}
+	}
+	return nil
+}
+
+// left is an error if there is a znode that should be gone.
+func left(ctx context.Context, c *client.Client, at string) error {
+	names, stat, err := c.Children(ctx, at)
+	if errors.Is(err, client.ErrNoNode) {
+		return nil // just now
+	}
+	if err != nil {
+		return err
+	}
+	if stat.EphemeralOwner > 0 || !permanent.MatchString(at) {
+		return fmt.Errorf("%s is left, of session %#x", at, int64(stat.EphemeralOwner))
+	}
+	for _, name := range names {
+		if err := left(ctx, c, znode.Join(at, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noWatches is an error if a server has a watch of anybody.
+func (s *soak) noWatches() error {
+	for _, server := range s.e.Servers() {
+		metrics, err := server.Metrics()
+		if err != nil {
+			return err
+		}
+		if metrics["watch_count"] != "0" {
+			paths, err := server.FourLetter("wchp")
+			return errors.Join(fmt.Errorf("server %d has %s watches: %s",
+				server.ID, metrics["watch_count"], paths), err)
+		}
+	}
+	return nil
+}

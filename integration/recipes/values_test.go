@@ -1,0 +1,242 @@
+package recipes_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/recipes"
+)
+
+// sum is what is known of additions.
+type sum struct{ certain, perhaps atomic.Int64 }
+
+func (x *sum) note(err error) error {
+	switch {
+	case err == nil:
+		x.certain.Add(1)
+	case errors.Is(err, client.ErrOutcomeUnknown):
+		x.perhaps.Add(1)
+	}
+	return err
+}
+
+func (x *sum) check(s *soak, what string, got int64) {
+	low, high := x.certain.Load(), x.certain.Load()+x.perhaps.Load()
+	if got < low || got > high || low == 0 {
+		s.errorf("%s is %d, want %d to %d", what, got, low, high)
+	}
+	s.Logf("%s: %d after %d additions and perhaps %d", what, got, low, high-low)
+}
+
+// setting is the value of the Config.
+type setting struct{ N int64 }
+
+// startValues starts those who count, change a setting, and come and go in a group,
+// and those who follow all that.
+func (s *soak) startValues() {
+	var counted, changed sum
+	for i, c := range s.clients {
+		n := recipes.NewCounter(c, path("counter"))
+		s.work(fmt.Sprintf("counter %d", i), func(ctx context.Context) error {
+			_, err := n.Add(ctx, 1)
+			return counted.note(err)
+		})
+		f, err := recipes.NewConfig(s.ctx, c, path("config"), recipes.JSON[setting]())
+		s.no(err)
+		s.work(fmt.Sprintf("config %d", i), func(ctx context.Context) error {
+			return changed.note(f.Update(ctx, func(v setting) (setting, error) { v.N++; return v, nil }))
+		})
+		s.atEnd(func() { s.configConverges(i, f) })
+		s.startMember(i, c)
+		cache, err := client.NewCache(s.ctx, c, path("group"))
+		s.no(err)
+		s.atEnd(func() { s.cacheConverges(i, c, cache) })
+	}
+	s.atEnd(func() {
+		c := s.connect()
+		v, err := recipes.NewCounter(c, path("counter")).Get(s.ctx)
+		s.no(err)
+		counted.check(s, "the counter", v)
+		data, _, err := c.Get(s.ctx, path("config"))
+		s.no(err)
+		var last setting
+		s.no(json.Unmarshal(data, &last))
+		changed.check(s, "the setting", last.N)
+		s.no(c.Close())
+	})
+}
+
+// configConverges waits until a Config shows what the others have, and closes it.
+func (s *soak) configConverges(i int, f *recipes.Config[setting]) {
+	s.Helper()
+	c := s.clients[i]
+	s.no(c.Sync(s.ctx, root))
+	_, stat, err := c.Get(s.ctx, path("config"))
+	s.no(err)
+	cluster.Eventually(s, fmt.Sprintf("config %d is that of the znode", i), cluster.Patience, func() error {
+		if have := f.Stat(); have.Mzxid != stat.Mzxid {
+			return fmt.Errorf("it has %#x, want %#x; %w", int64(have.Mzxid), int64(stat.Mzxid), f.Err())
+		}
+		return nil
+	})
+	f.Close()
+}
+
+// cacheConverges waits until a Cache is what can be read, and closes it.
+func (s *soak) cacheConverges(i int, c *client.Client, cache *client.Cache) {
+	s.Helper()
+	s.no(c.Sync(s.ctx, root))
+	names, _, err := c.Children(s.ctx, path("group"))
+	s.no(err)
+	want := map[string]client.Zxid{}
+	for _, name := range names {
+		_, stat, err := c.Get(s.ctx, path("group/"+name))
+		s.no(err)
+		want[path("group/"+name)] = stat.Mzxid
+	}
+	cluster.Eventually(s, fmt.Sprintf("cache %d is what can be read", i), cluster.Patience, func() error {
+		have := map[string]client.Zxid{}
+		for node := range cache.All() {
+			if node.Path != path("group") {
+				have[node.Path] = node.Stat.Mzxid
+			}
+		}
+		if !maps.Equal(have, want) {
+			return fmt.Errorf("it has %v, want %v; %w", have, want, cache.Err())
+		}
+		return nil
+	})
+	cache.Close()
+}
+
+// startMember keeps a member of the group, whose data changes, another that comes and
+// goes, an instance of a service, and one who watches each.
+func (s *soak) startMember(i int, c *client.Client) {
+	group := recipes.NewGroup(c, path("group"))
+	stays, err := group.Join(s.ctx, fmt.Sprintf("stays-%d", i), []byte("0"))
+	s.no(err)
+	n := 0
+	s.work(fmt.Sprintf("member %d", i), func(ctx context.Context) error {
+		n++
+		return stays.Set(ctx, fmt.Append(nil, n))
+	})
+	s.work(fmt.Sprintf("guest %d", i), func(ctx context.Context) error {
+		m, err := group.Join(ctx, fmt.Sprintf("guest-%d", i), nil)
+		if err != nil {
+			return err
+		}
+		return m.Leave(s.ctx)
+	})
+	registry := recipes.NewRegistry(c, path("registry"))
+	s.work(fmt.Sprintf("instance %d", i), func(ctx context.Context) error {
+		r, err := registry.Register(ctx, recipes.Instance{Service: "s", ID: fmt.Sprint(i), Address: "a"})
+		if err != nil {
+			return err
+		}
+		return r.Leave(s.ctx)
+	})
+	s.watchGroup(i, group, registry)
+	s.atEnd(func() {
+		if err := stays.Err(); err != nil {
+			s.errorf("member %d is not kept: %v", i, err)
+		}
+	})
+	s.leave = append(s.leave, func() { s.no(stays.Leave(s.ctx)) })
+}
+
+// watchGroup follows group and registry until the end, and checks that what was told
+// adds up, and comes to what there is.
+func (s *soak) watchGroup(i int, group *recipes.Group, registry *recipes.Registry) {
+	ctx, stop := context.WithCancel(s.ctx)
+	var members, instances atomic.Pointer[[]string]
+	var ended atomic.Int32
+	go func() {
+		defer ended.Add(1)
+		view := map[string]client.Zxid{}
+		for change, err := range group.Watch(ctx) {
+			if err != nil {
+				s.watchEnded(ctx, err)
+				return
+			}
+			s.addUp(view, change)
+			names := slices.Sorted(maps.Keys(view))
+			members.Store(&names)
+		}
+	}()
+	go func() {
+		defer ended.Add(1)
+		for change, err := range registry.Watch(ctx, "s") {
+			if err != nil {
+				s.watchEnded(ctx, err)
+				return
+			}
+			names := []string{}
+			for _, x := range change.Instances {
+				names = append(names, x.ID)
+			}
+			instances.Store(&names)
+		}
+	}()
+	s.atEnd(func() {
+		var want []string
+		for j := range s.clients {
+			want = append(want, fmt.Sprintf("stays-%d", j))
+		}
+		cluster.Eventually(s, fmt.Sprintf("watcher %d sees what there is", i), cluster.Patience, func() error {
+			have, found := members.Load(), instances.Load()
+			if have == nil || found == nil || !slices.Equal(*have, want) || len(*found) > 0 {
+				return fmt.Errorf("it sees %v and %v, want %v and nobody", have, found, want)
+			}
+			return nil
+		})
+		stop()
+		cluster.Eventually(s, "the watchers end", cluster.Patience, func() error {
+			if ended.Load() != 2 {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+	})
+}
+
+func (s *soak) watchEnded(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		s.errorf("a watch has ended: %v", err)
+	}
+}
+
+// addUp applies a change to what was told before, and compares with what there is.
+func (s *soak) addUp(view map[string]client.Zxid, change recipes.GroupChange) {
+	for _, m := range change.Left {
+		if view[m.Name] != m.Token {
+			s.errorf("member %s has left that was not there", m.Name)
+		}
+		delete(view, m.Name)
+	}
+	for _, m := range change.Joined {
+		if view[m.Name] != 0 {
+			s.errorf("member %s has joined that was there", m.Name)
+		}
+		view[m.Name] = m.Token
+	}
+	for _, m := range change.Changed {
+		if view[m.Name] != m.Token {
+			s.errorf("member %s has changed that was not there", m.Name)
+		}
+	}
+	for _, m := range change.Members {
+		if view[m.Name] != m.Token {
+			s.errorf("member %s is there, and nobody has told", m.Name)
+		}
+	}
+	if len(view) != len(change.Members) {
+		s.errorf("%d members are there, %d were told of", len(change.Members), len(view))
+	}
+}
