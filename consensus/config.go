@@ -43,11 +43,10 @@ type Config struct {
 	SnapshotCommands int           // commands between snapshots; 0: 100,000
 	MaxPending       int           // commands of this server without a result; 0: 131,072
 	MaxPendingBytes  int           // and their size; 0: 64 MiB
+	TrailingLogs     uint64        // entries kept behind a snapshot, for slow followers; 0: 4096
 	NoPush           bool          // see peer.Options
 	NoOverlap        bool
 	NoFailover       bool
-
-	trailing uint64 // for tests; 0: trailingLogs
 }
 
 // Bounds of what is on its way. They are far above what the disk can take in
@@ -105,8 +104,8 @@ func (c *Config) check() error {
 	if c.MaxPendingBytes <= 0 {
 		c.MaxPendingBytes = 64 << 20
 	}
-	if c.trailing == 0 {
-		c.trailing = trailingLogs
+	if c.TrailingLogs == 0 {
+		c.TrailingLogs = trailingLogs
 	}
 	if c.Dial == nil {
 		var d net.Dialer

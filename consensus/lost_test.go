@@ -14,7 +14,7 @@ import (
 
 // shortLog keeps few entries behind a snapshot, so that who lags gets the
 // snapshot.
-func shortLog(c *Config) { c.trailing = 4 }
+func shortLog(c *Config) { c.TrailingLogs = 4 }
 
 // snapshot has all but one server take a snapshot with everything up to now,
 // whoever of them leads when that one comes back.

@@ -241,7 +241,14 @@ func (n *Node) raftConfig() *raft.Config {
 	c.HeartbeatTimeout, c.ElectionTimeout = timeout, timeout
 	// No read relies on the lease; a longer one spares an overloaded leader.
 	c.LeaderLeaseTimeout = timeout * 3 / 4
-	c.TrailingLogs = n.cfg.trailing
+	if !n.cfg.NoPush {
+		// raft tells a quiet follower how far the log is committed this often. The
+		// transport has done so at once (peer, commit push); what is left for raft
+		// are its own entries, which no client waits for, and trying again after a
+		// failed request. Idle servers have less to do the rarer it is.
+		c.CommitTimeout = max(c.CommitTimeout, timeout/5)
+	}
+	c.TrailingLogs = n.cfg.TrailingLogs
 	c.SnapshotThreshold = 1 << 17 // takeSnapshots asks earlier
 	c.NoLegacyTelemetry = true
 	c.Logger = raftLogger(n.logger, "raft")
@@ -251,7 +258,7 @@ func (n *Node) raftConfig() *raft.Config {
 // rule watches raft's leadership and keeps a reign while this server has it.
 func (n *Node) rule() {
 	// LeaderCh drops all but the latest news, so raft's state is asked as well.
-	look := time.NewTicker(n.cfg.ElectionTimeout / 5)
+	look := time.NewTicker(n.cfg.ElectionTimeout / 2)
 	defer look.Stop()
 	defer func() { n.setReign(nil) }()
 	var told uint64 // the term the handler was last told of
