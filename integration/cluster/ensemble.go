@@ -26,6 +26,11 @@ type Options struct {
 	NotStarted bool
 	// Quiet leaves the logs unprinted when the test fails.
 	Quiet bool
+	// Network puts every server into a network namespace of its own; nil: all
+	// are on loopback.
+	Network *Network
+	// Wrap is put before a server's command, as of "unshare"; nil: nothing.
+	Wrap func(id int) []string
 }
 
 // The super user of every ensemble of the kit: what "auth digest" takes.
@@ -225,7 +230,7 @@ func (e *Ensemble) settings(s *Server) string {
 		"tickTime": "500", "initLimit": "20", "syncLimit": "10",
 		"dataDir":           s.DataDir,
 		"clientPort":        fmt.Sprint(s.clientPort),
-		"clientPortAddress": "127.0.0.1",
+		"clientPortAddress": s.host(),
 		"maxClientCnxns":    "0", "4lw.commands.whitelist": "*",
 		"admin.enableServer":                       "false",
 		"extendedTypesEnabled":                     "true",
@@ -234,7 +239,7 @@ func (e *Ensemble) settings(s *Server) string {
 	if len(e.servers) > 1 {
 		for _, x := range e.servers {
 			set[fmt.Sprintf("server.%d", x.ID)] =
-				fmt.Sprintf("127.0.0.1:%d:%d", x.peerPort, x.electionPort)
+				fmt.Sprintf("%s:%d:%d", x.host(), x.peerPort, x.electionPort)
 		}
 	}
 	e.program.config(s, set)

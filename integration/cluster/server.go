@@ -38,10 +38,18 @@ type process struct {
 }
 
 // Addr is where clients connect.
-func (s *Server) Addr() string { return fmt.Sprintf("127.0.0.1:%d", s.clientPort) }
+func (s *Server) Addr() string { return fmt.Sprintf("%s:%d", s.host(), s.clientPort) }
 
 // HTTPAddr is where the HTTP port of zk-lite is.
-func (s *Server) HTTPAddr() string { return fmt.Sprintf("127.0.0.1:%d", s.httpPort) }
+func (s *Server) HTTPAddr() string { return fmt.Sprintf("%s:%d", s.host(), s.httpPort) }
+
+// host is the address of the server.
+func (s *Server) host() string {
+	if s.e.opts.Network != nil {
+		return s.e.opts.Network.IP(s.ID)
+	}
+	return "127.0.0.1"
+}
 
 // Log is everything the server has printed, over all its runs.
 func (s *Server) Log() string {
@@ -108,6 +116,12 @@ func (s *Server) start() error {
 	args, err := s.e.program.command(s)
 	if err != nil {
 		return err
+	}
+	if wrap := s.e.opts.Wrap; wrap != nil {
+		args = append(wrap(s.ID), args...)
+	}
+	if network := s.e.opts.Network; network != nil {
+		args = network.command(s.ID, args)
 	}
 	out, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil {

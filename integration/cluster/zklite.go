@@ -19,6 +19,6 @@ func (zkLite) command(s *Server) ([]string, error) {
 
 func (zkLite) config(s *Server, set map[string]string) {
 	set["admin.enableServer"] = "true"
-	set["admin.serverAddress"] = "127.0.0.1"
+	set["admin.serverAddress"] = s.host()
 	set["admin.serverPort"] = fmt.Sprint(s.httpPort)
 }

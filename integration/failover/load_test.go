@@ -34,8 +34,11 @@ type load struct {
 	e       *cluster.Ensemble
 	root    string
 	writers []*writer
-	stop    chan struct{}
-	done    sync.WaitGroup
+	// pace is how long a writer waits between two writes, so that long tests do
+	// not end with trees that take long to compare.
+	pace time.Duration
+	stop chan struct{}
+	done sync.WaitGroup
 }
 
 // writer is one client. It creates sequential znodes whose names hold a number
@@ -60,7 +63,12 @@ type writer struct {
 // startLoad runs a single and a pipelining writer on every server.
 func startLoad(t *testing.T, e *cluster.Ensemble, root string) *load {
 	t.Helper()
-	l := &load{t: t, e: e, root: root, stop: make(chan struct{})}
+	return startPacedLoad(t, e, root, 0)
+}
+
+func startPacedLoad(t *testing.T, e *cluster.Ensemble, root string, pace time.Duration) *load {
+	t.Helper()
+	l := &load{t: t, e: e, root: root, pace: pace, stop: make(chan struct{})}
 	c := e.Running()[0].Connect(t, cluster.ConnectOptions{})
 	mustCreate(t, c, root, nil)
 	for _, s := range e.Running() {
@@ -106,6 +114,17 @@ func (l *load) stopping() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// wait is the pause between two writes.
+func (l *load) wait() {
+	if l.pace == 0 {
+		return
+	}
+	select {
+	case <-l.stop:
+	case <-time.After(l.pace):
 	}
 }
 
@@ -205,6 +224,7 @@ func (w *writer) write(c *cluster.Conn, next int) int {
 			}
 			next++
 			under = append(under, p)
+			w.load.wait()
 		}
 		if len(under) == 0 {
 			return next
