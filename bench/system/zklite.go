@@ -30,8 +30,10 @@ func NewZKLite(root, dir string) (*ZKLite, error) {
 	return z, nil
 }
 
+// Name implements System.
 func (*ZKLite) Name() string { return "zk-lite" }
 
+// Version is the commit of this checkout.
 func (z *ZKLite) Version() (string, error) {
 	git := func(args ...string) (string, error) {
 		c := exec.Command("git", args...)
@@ -53,6 +55,7 @@ func (z *ZKLite) Version() (string, error) {
 	return "commit " + commit, nil
 }
 
+// Settings implements System.
 func (z *ZKLite) Settings() []string {
 	return []string{"zk-lite server --config zoo.cfg", shownCfg() + " (the same file)",
 		"all else is its default; every entry is synced before it is acknowledged"}
