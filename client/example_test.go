@@ -261,3 +261,31 @@ func ExampleClient_SetAsync() {
 	// 2 <nil>
 	// true
 }
+
+func ExampleDigestACL() {
+	ctx, cancel := exampleContext()
+	defer cancel()
+	alice, err := client.Connect(ctx, servers(), client.WithAuth("digest", []byte("alice:secret")))
+	if err != nil {
+		log.Panic(err)
+	}
+	defer alice.Close()
+
+	acl, err := client.DigestACL(client.PermAll, "alice", "secret")
+	if err != nil {
+		log.Panic(err)
+	}
+	acl = append(acl, client.ReadACL()...) // and everybody may read
+	_, _, err = alice.Create(ctx, "/alice", []byte("hello"), client.Persistent, acl...)
+	fmt.Println(err)
+	list, _, err := alice.GetACL(ctx, "/alice")
+	for _, entry := range list {
+		fmt.Println(entry.Perms, entry.ID.Scheme, entry.ID.ID)
+	}
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// cdrwa digest alice:aYXlLOpEooaV1cRAvUL1fp9Qt7E=
+	// r world anyone
+	// <nil>
+}

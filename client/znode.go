@@ -80,13 +80,3 @@ const (
 	ErrThrottled              = znode.ErrThrottled
 	ErrUnimplemented          = znode.ErrUnimplemented
 )
-
-// OpenACL returns the list with which everybody may do everything.
-func OpenACL() []ACL { return []ACL{{Perms: PermAll, ID: znode.Anyone}} }
-
-// ReadACL returns the list with which everybody may read.
-func ReadACL() []ACL { return []ACL{{Perms: PermRead, ID: znode.Anyone}} }
-
-// CreatorACL returns the list that gives everything to the identities that the
-// connection has proved with WithAuth or AddAuth, and nothing to others.
-func CreatorACL() []ACL { return []ACL{{Perms: PermAll, ID: znode.AuthIDs}} }
