@@ -113,10 +113,11 @@ func TestDoor_Idempotency(t *testing.T) {
 	c.get(r+"?children").is(200).has("stat.numChildren", 3)
 	key("1").post(r+"/o-?mode=persistent_sequential", "x").problem(422, "BADARGUMENTS").has("parameter", "Idempotency-Key")
 	key("9").put(r, "x").is(422)
-	// The path of a repeated recursive delete is there again: what the first one
-	// did cannot be told.
+	// The path of a repeated recursive delete is there again.
 	c.post(r+"/a/x?parents=true", "").is(201)
-	key("9").delete(r + "/a?recursive=true").is(422)
+	key("9").delete(r + "/a?recursive=true").is(204)
+	c.get(r + "/a/x").is(200)
+	key("9").delete(r + "/a/x?recursive=true").is(422)
 }
 
 // TTL znodes need a setting that the shared servers have.

@@ -54,13 +54,15 @@ func (q *request) joinGroup() error {
 
 // changeMember sets the data of a member that is the session's own.
 func (q *request) changeMember(path string, data []byte) (state.Result, error) {
-	st, err := q.ownMember(path)
-	if err != nil {
-		return state.Result{}, err
-	}
 	c := state.Command{Op: state.OpSetData, Path: path, Data: data, Version: znode.AnyVersion}
-	if q.key == "" { // else what is sent must follow from the request alone
-		c.Mzxid = st.Mzxid
+	if !q.repeats() {
+		st, err := q.ownMember(path)
+		if err != nil {
+			return state.Result{}, err
+		}
+		if q.key == "" { // else what is sent must follow from the request alone
+			c.Mzxid = st.Mzxid
+		}
 	}
 	r, err := q.do(&c)
 	if err == nil && r.Code != znode.OK {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -19,13 +18,10 @@ func (q *request) leaveGroup() error {
 	if err := q.barrier(); err != nil {
 		return err
 	}
-	_, err = q.ownMember(path)
-	var f failure
-	if errors.As(err, &f) && f.code == znode.ErrNoNode && q.key != "" {
-		err = nil // it may be this request that has deleted it
-	}
-	if err != nil {
-		return err
+	if !q.repeats() {
+		if _, err := q.ownMember(path); err != nil {
+			return err
+		}
 	}
 	r, err := q.do(&state.Command{Op: state.OpDelete, Path: path, Version: znode.AnyVersion})
 	if err != nil {

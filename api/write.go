@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -48,10 +49,7 @@ func (q *request) do(c *state.Command) (state.Result, error) {
 	}
 	if q.key != "" {
 		c.Flags |= state.FlagKeyed
-		c.Key = q.key
-		if q.commands > 0 {
-			c.Key += "\n" + strconv.Itoa(q.commands) // no header contains a line feed
-		}
+		c.Key = q.nextKey()
 	}
 	q.commands++
 	if q.ctx.Err() != nil {
@@ -82,6 +80,24 @@ func (q *request) do(c *state.Command) (state.Result, error) {
 		return r, failure{r.Code, ""}
 	}
 	return r, nil
+}
+
+// nextKey is the key of the next command of a request with an Idempotency-Key.
+func (q *request) nextKey() string {
+	if q.commands == 0 {
+		return q.key
+	}
+	return q.key + "\n" + strconv.Itoa(q.commands) // no header contains a line feed
+}
+
+// repeats reports whether the next command is one whose result is known, because the
+// request is a repetition: then it does not matter any more whether it is permitted, and
+// what it changed may have changed again. This server must be up to date.
+func (q *request) repeats() (yes bool) {
+	if q.key != "" {
+		q.look(func(v *server.View) { yes = v.Machine().Answered(q.nextKey()) })
+	}
+	return yes
 }
 
 // unknownOutcome explains why there is no result.

@@ -1,0 +1,188 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// losing is a door to a server that loses the answer to one of the commands it sends:
+// the command happens, and nobody is told.
+func losing(t testing.TB, i int) (url string, lose func(n int)) {
+	srv := shared().nodes[i].Server()
+	var left atomic.Int64
+	_, url = door(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
+		r, err := srv.Do(ctx, c)
+		if err == nil && left.Add(-1) == 0 {
+			return state.Result{}, context.DeadlineExceeded
+		}
+		return r, err
+	}})
+	return url, func(n int) { left.Store(int64(n)) }
+}
+
+// write is a request that a test repeats, and what surrounds it. R stands for the
+// test's own znode.
+type write struct {
+	name                 string
+	before               [][2]string // requests, "METHOD target" and body
+	method, target, body string
+	status               int
+	since                [][2]string // what others do after it has happened
+	// after is what is there in the end: targets, and what their answers contain.
+	after map[string]string
+}
+
+func writes() []write {
+	return []write{
+		{name: "create", method: "POST", target: "/v1/znodesR/n-?mode=persistent_sequential", status: 201,
+			after: map[string]string{"/v1/znodesR?children": `["n-0000000000"]`}},
+		{name: "create with parents", method: "POST",
+			target: "/v1/znodesR/a/b/n-?mode=persistent_sequential&parents=true", status: 201,
+			since: [][2]string{{"DELETE /v1/znodesR/a?recursive=true", ""}},
+			after: map[string]string{"/v1/znodesR?children": `"children":[]`}},
+		{name: "create with parents that are there", before: [][2]string{{"POST /v1/znodesR/a", ""}},
+			method: "POST", target: "/v1/znodesR/a/n-?mode=persistent_sequential&parents=true", status: 201,
+			after: map[string]string{"/v1/znodesR/a?children": `["n-0000000000"]`}},
+		{name: "set", method: "PUT", target: "/v1/znodesR", body: "x", status: 200,
+			since: [][2]string{{"PUT /v1/znodesR", "newer"}},
+			after: map[string]string{"/v1/znodesR": `"data":"newer"`}},
+		{name: "set or create, missing", method: "PUT", target: "/v1/znodesR/a?create=true", status: 201,
+			since: [][2]string{{"DELETE /v1/znodesR/a", ""}},
+			after: map[string]string{"/v1/znodesR?children": `"children":[]`}},
+		{name: "set or create, there", before: [][2]string{{"POST /v1/znodesR/a", ""}},
+			method: "PUT", target: "/v1/znodesR/a?create=true", body: "x", status: 200,
+			since: [][2]string{{"DELETE /v1/znodesR/a", ""}},
+			after: map[string]string{"/v1/znodesR?children": `"children":[]`}},
+		{name: "set or create with parents", method: "PUT",
+			target: "/v1/znodesR/a/b/c?create=true&parents=true", body: "x", status: 201,
+			since: [][2]string{{"PUT /v1/znodesR/a/b/c", "newer"}},
+			after: map[string]string{"/v1/znodesR/a/b/c": `"data":"newer"`}},
+		{name: "delete", before: [][2]string{{"POST /v1/znodesR/a", ""}},
+			method: "DELETE", target: "/v1/znodesR/a", status: 204,
+			since: [][2]string{{"POST /v1/znodesR/a", "new"}},
+			after: map[string]string{"/v1/znodesR/a": `"data":"new"`}},
+		{name: "delete recursively", before: [][2]string{{"POST /v1/znodesR/a/b/c?parents=true", ""}},
+			method: "DELETE", target: "/v1/znodesR/a?recursive=true", status: 204,
+			since: [][2]string{{"POST /v1/znodesR/a/d?parents=true", "new"}},
+			after: map[string]string{"/v1/znodesR/a/d": `"data":"new"`}},
+		{name: "delete recursively what is not there", method: "DELETE",
+			target: "/v1/znodesR/a?recursive=true", status: 404,
+			since: [][2]string{{"POST /v1/znodesR/a", "new"}},
+			after: map[string]string{"/v1/znodesR/a": `"data":"new"`}},
+		{name: "set the ACL", method: "PUT", target: "/v1/znodesR?acl=world:anyone:cdrwa", status: 200,
+			after: map[string]string{"/v1/znodesR?acl": `"aversion":1`}},
+		{name: "multi", method: "POST", target: "/v1/multi", status: 200,
+			body:  `{"ops": [{"op": "create", "path": "R/n-", "mode": "persistent_sequential"}]}`,
+			after: map[string]string{"/v1/znodesR?children": `["n-0000000000"]`}},
+		{name: "join a group", method: "PUT", target: "/v1/groupsR/g/members/m", body: "x", status: 201,
+			since: [][2]string{{"DELETE /v1/groupsR/g/members/m", ""}},
+			after: map[string]string{"/v1/groupsR/g": `"members":[]`}},
+		{name: "change a member", before: [][2]string{{"PUT /v1/groupsR/g/members/m", "1"}},
+			method: "PUT", target: "/v1/groupsR/g/members/m", body: "2", status: 200,
+			since: [][2]string{{"DELETE /v1/groupsR/g/members/m", ""}},
+			after: map[string]string{"/v1/groupsR/g": `"members":[]`}},
+		{name: "leave a group", before: [][2]string{{"PUT /v1/groupsR/g/members/m", "1"}},
+			method: "DELETE", target: "/v1/groupsR/g/members/m", status: 204,
+			since: [][2]string{{"PUT /v1/groupsR/g/members/m", "new"}},
+			after: map[string]string{"/v1/groupsR/g": `"data":"new"`}},
+		{name: "take a lock", method: "POST", target: "/v1/locksR/l?wait=0s", status: 200,
+			after: map[string]string{"/v1/locksR/l": `"length":0`}},
+	}
+}
+
+// Whichever of the answers to its commands a request loses, its repetition at another
+// server brings what the first one would have brought, and nothing happens twice, nor
+// to what has come since.
+func TestDoor_Idempotency_LostAnswers(t *testing.T) {
+	e := shared()
+	lossy, lose := losing(t, 0)
+	for _, w := range writes() {
+		lost := 0
+		for n := 1; ; n++ {
+			r := strings.TrimPrefix(root(t, newClient(t, e.urls[0])), "/v1/znodes")
+			in := func(s string) string { return strings.ReplaceAll(s, "R", r) }
+			a := newCoordinator(t, e.urls[1])
+			run := func(list [][2]string) {
+				t.Helper()
+				for _, x := range list {
+					method, target, _ := strings.Cut(in(x[0]), " ")
+					if got := a.do(method, target, in(x[1])); got.status >= 400 {
+						t.Fatalf("%s: %d %s", x[0], got.status, got.body)
+					}
+				}
+			}
+			run(w.before)
+			keyed := a.with(fmt.Sprintf("Idempotency-Key: %s/%d", r, n))
+			lose(n)
+			first := keyed.at(lossy).do(w.method, in(w.target), in(w.body))
+			if first.status != 504 {
+				lose(0)
+				first.is(w.status)
+				break // it sends less than n commands
+			}
+			lost++
+			second := keyed.at(e.urls[2]).do(w.method, in(w.target), in(w.body)).is(w.status)
+			run(w.since)
+			third := keyed.at(e.urls[1]).do(w.method, in(w.target), in(w.body)).is(w.status)
+			if string(third.body) != string(second.body) && w.status != 404 {
+				t.Errorf("%s: %s, then %s", w.name, second.body, third.body)
+			}
+			if third.header.Get("Idempotency-Replayed") != "true" {
+				t.Errorf("%s: it does not say that it is the first result: %v", w.name, third.header)
+			}
+			for target, want := range w.after {
+				if strings.Contains(target, "?") {
+					target += "&consistency=linearizable"
+				} else {
+					target += "?consistency=linearizable"
+				}
+				a.get(in(target)).is(200).says(want)
+			}
+		}
+		if lost == 0 {
+			t.Errorf("%s: no answer was lost", w.name)
+		}
+	}
+}
+
+// The repetition of what ends a session has no session to prove any more.
+func TestDoor_Idempotency_SessionsLostAnswers(t *testing.T) {
+	e := shared()
+	lossy, lose := losing(t, 0)
+	c := newClient(t, lossy)
+	r := root(t, c.at(e.urls[0]))
+	opened := c.with("Idempotency-Key: open" + r)
+	lose(1)
+	opened.post("/v1/sessions", `{"timeout": "9s"}`).is(504)
+	a := opened.at(e.urls[1]).post("/v1/sessions", `{"timeout": "9s"}`).is(201)
+	b := opened.at(e.urls[2]).post("/v1/sessions", `{"timeout": "9s"}`).is(201)
+	if string(a.body) != string(b.body) {
+		t.Errorf("%s, then %s", a.body, b.body)
+	}
+	proof, url := "Zk-Session: "+a.text("id")+"."+a.text("secret"), "/v1/sessions/"+a.text("id")
+	closing := c.with(proof, "Idempotency-Key: close"+r)
+	lose(1)
+	closing.delete(url).is(504)
+	for i := range 3 {
+		again := closing.at(e.urls[i]).delete(url).is(204)
+		if again.header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("%v", again.header)
+		}
+	}
+	// With another key, or for something else, it is a session that has ended.
+	c.with(proof, "Idempotency-Key: other"+r).at(e.urls[0]).delete(url).problem(410, "SESSIONEXPIRED")
+	closing.at(e.urls[0]).post(r+"/e?mode=ephemeral", "").is(422)
+	c.with(proof).at(e.urls[0]).delete(url).problem(410, "SESSIONEXPIRED")
+	// Who has a wrong secret of a session that lives gets nothing for a key.
+	live := newCoordinator(t, e.urls[0])
+	wrong := "Zk-Session: " + live.id + "." + strings.Repeat("0", 32)
+	keyed := live.with("Idempotency-Key: live" + r)
+	keyed.post(r+"/e?mode=ephemeral", "").is(201)
+	c.with(wrong, "Idempotency-Key: live"+r).at(e.urls[0]).post(r+"/e?mode=ephemeral", "").
+		problem(410, "SESSIONEXPIRED")
+}
