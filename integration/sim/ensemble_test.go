@@ -1,0 +1,344 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/integration/check"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Times of the simulated ensemble.
+const (
+	electionTimeout = 500 * time.Millisecond
+	tick            = 500 * time.Millisecond
+	minTimeout      = 2 * time.Second
+	maxTimeout      = 20 * time.Second
+	grace           = 5 * time.Second
+)
+
+// world is one simulated ensemble with everything around it. Servers are counted from 0.
+type world struct {
+	seed    uint64
+	start   time.Time
+	rng     *rand.Rand // of the faults; its goroutine's own
+	net     *network
+	servers []*machine
+	truth   *truth
+	record  *recorder
+	logger  *slog.Logger
+	opt     options
+	counts  map[string]int // faults by kind; the fault goroutine's own
+
+	clientsCut []atomic.Bool // by server: clients cannot reach it
+	ended      sync.WaitGroup
+}
+
+// machine is a server's host, which survives its processes.
+type machine struct {
+	w    *world
+	i    int
+	disk *disk
+
+	mu   sync.Mutex // protects the field below
+	life *life      // nil: no process runs
+}
+
+// life is one process of a server.
+type life struct {
+	w      *world
+	i      int
+	srv    *server.Server
+	node   *consensus.Node
+	freeze gate
+	dead   atomic.Bool
+	closed chan struct{} // when a dead one has wound down
+	fatal  chan error
+}
+
+func newWorld(opt options, seed uint64) *world {
+	w := &world{
+		seed: seed, start: time.Now(), rng: rand.New(rand.NewPCG(seed, 1)), opt: opt,
+		truth: newTruthLog(), record: newRecorder(), counts: map[string]int{},
+		clientsCut: make([]atomic.Bool, opt.servers),
+	}
+	w.record.start, w.truth.start = w.start, w.start
+	w.net = newNetwork(opt.servers, rand.New(rand.NewPCG(seed, 2)))
+	var out io.Writer = io.Discard
+	level := slog.LevelError + 4
+	if opt.log {
+		out, level = os.Stderr, slog.LevelDebug
+	}
+	w.logger = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level}))
+	for i := range opt.servers {
+		w.servers = append(w.servers, &machine{w: w, i: i, disk: newDisk(seed + uint64(i)*1000)})
+	}
+	return w
+}
+
+func (w *world) now() time.Duration { return time.Since(w.start) }
+
+func (w *world) configuration() (list []consensus.Server) {
+	for i := range w.servers {
+		list = append(list, consensus.Server{ID: state.ServerID(i + 1), Addr: addrOf(i), Voter: true})
+	}
+	return list
+}
+
+// running is the server's process, or nil.
+func (m *machine) running() *life {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.life
+}
+
+// boot starts a process on a server that has none.
+func (m *machine) boot() error {
+	w := m.w
+	l := &life{w: w, i: m.i, closed: make(chan struct{}), fatal: make(chan error, 1)}
+	fatal := func(err error) {
+		if !l.dead.Load() {
+			w.record.violation("Majority", "server %d ended at %v: %v", l.i+1, w.now(), err)
+		}
+	}
+	logger := w.logger.With("server", m.i+1)
+	m.disk.fs.PowerOn()
+	storage, err := m.disk.storage(logger, fatal)
+	if err != nil {
+		return fmt.Errorf("storage of server %d: %w", m.i+1, err)
+	}
+	l.srv = server.New(server.Config{
+		ID: state.ServerID(m.i + 1), Tick: tick, MinSessionTimeout: minTimeout,
+		MaxSessionTimeout: maxTimeout, Grace: grace, Logger: logger,
+	})
+	h := &handler{Server: l.srv, life: l, reader: w.truth.reader(m.i)}
+	listener := w.net.listen(m.i)
+	l.node, err = consensus.Open(consensus.Config{
+		ID: state.ServerID(m.i + 1), Servers: w.configuration(), Listener: listener,
+		Dial: w.net.dialer(m.i), Storage: storage, Handler: h, Logger: logger, Fatal: fatal,
+		ElectionTimeout: electionTimeout, SnapshotCommands: w.opt.snapshot,
+		TrailingLogs: uint64(w.opt.snapshot / 8), NoPush: w.opt.noPush, NoOverlap: w.opt.noOverlap,
+		NoFailover: w.opt.noFailover,
+	})
+	if err != nil {
+		return fmt.Errorf("consensus of server %d: %w", m.i+1, err)
+	}
+	l.srv.Start(&agreement{l.node, l})
+	m.mu.Lock()
+	m.life = l
+	m.mu.Unlock()
+	return nil
+}
+
+// crash ends a process without warning. With power, the host vanishes: what was not synced may be
+// lost, and the network says nothing.
+func (m *machine) crash(power bool) {
+	m.mu.Lock()
+	l := m.life
+	m.life = nil
+	m.mu.Unlock()
+	if l == nil {
+		return
+	}
+	l.dead.Store(true)
+	m.w.net.kill(m.i, power)
+	m.disk.end(power)
+	l.freeze.open()
+	m.w.ended.Go(func() {
+		l.srv.Stop()
+		l.node.Close()
+		close(l.closed)
+	})
+	<-l.closed
+}
+
+// stop ends a process in good order: leadership is handed over, clients are sent away.
+func (m *machine) stop() {
+	m.mu.Lock()
+	l := m.life
+	m.life = nil
+	m.mu.Unlock()
+	if l == nil {
+		return
+	}
+	l.srv.Stop()
+	if err := l.node.Close(); err != nil {
+		m.w.logger.Info("closing", "server", m.i+1, "error", err)
+	}
+	l.dead.Store(true)
+	m.disk.end(false)
+}
+
+// pause lets a server stand still, or go on.
+func (m *machine) pause(on bool) {
+	l := m.running()
+	if l == nil {
+		return
+	}
+	if on {
+		m.disk.freeze.close()
+		l.freeze.close()
+	} else {
+		m.disk.freeze.open()
+		l.freeze.open()
+	}
+	m.w.net.change(func() { m.w.net.hosts[m.i].frozen = on })
+}
+
+// leader is the server that leads for most of the others, or -1.
+func (w *world) leader() int {
+	votes := map[int]int{}
+	for _, m := range w.servers {
+		if l := m.running(); l != nil {
+			votes[int(l.node.Status().Leader)-1]++
+		}
+	}
+	for i, n := range votes {
+		if i >= 0 && n > len(w.servers)/2 {
+			return i
+		}
+	}
+	return -1
+}
+
+// agreement is the node as package server sees it; it notes what sessions' clocks decide.
+type agreement struct {
+	*consensus.Node
+	life *life
+}
+
+// Propose implements server.Consensus.
+func (a *agreement) Propose(c *state.Command, w server.Waiter) error {
+	if c.Op == state.OpExpireSession {
+		a.life.w.truth.deciding(c.Session, c.Term)
+	}
+	return a.Node.Propose(c, w)
+}
+
+// handler stands between consensus and a server: it holds up the application of the log while the
+// process stands still, and writes down what the log does.
+type handler struct {
+	*server.Server
+	life    *life
+	machine *state.Machine
+	reader  *reader
+	term    atomic.Uint64
+}
+
+// BeginApply implements consensus.Handler.
+func (h *handler) BeginApply() {
+	h.life.freeze.wait()
+	h.Server.BeginApply()
+}
+
+// Restored implements consensus.Handler.
+func (h *handler) Restored(m *state.Machine) {
+	h.machine = m
+	h.Server.Restored(m)
+}
+
+// Event implements consensus.Handler.
+func (h *handler) Event(e *znode.Event) {
+	c := check.Change{Zxid: e.Zxid, Type: e.Type, Path: strings.Clone(e.Path)}
+	if e.Type != znode.EventDeleted {
+		data, stat, _ := h.machine.Tree().Get(e.Path, nil)
+		c.Value, c.Owner = string(data), stat.EphemeralOwner
+	}
+	if why := h.reader.see(c); why != "" {
+		h.life.w.record.violation("Replicas", "server %d: %s", h.life.i+1, why)
+	}
+	h.Server.Event(e)
+}
+
+// SessionOpened implements consensus.Handler.
+func (h *handler) SessionOpened(x *session.Session) {
+	h.life.w.truth.opened(x)
+	h.life.w.truth.heard(h.term.Load(), x.ID)
+	h.Server.SessionOpened(x)
+}
+
+// SessionAttached implements consensus.Handler.
+func (h *handler) SessionAttached(x *session.Session, former state.ServerID) {
+	h.life.w.truth.attached(x)
+	h.life.w.truth.heard(h.term.Load(), x.ID)
+	h.Server.SessionAttached(x, former)
+}
+
+// SessionClosed implements consensus.Handler.
+func (h *handler) SessionClosed(id znode.SessionID, expired bool) {
+	h.life.w.truth.closed(id, expired, h.machine.Zxid())
+	h.Server.SessionClosed(id, expired)
+}
+
+// Lead implements consensus.Handler.
+func (h *handler) Lead(term uint64) {
+	h.term.Store(term)
+	h.life.w.truth.lead(term)
+	h.Server.Lead(term)
+}
+
+// Touched implements consensus.Handler.
+func (h *handler) Touched(ids []znode.SessionID) {
+	for _, id := range ids {
+		h.life.w.truth.heard(h.term.Load(), id)
+	}
+	h.Server.Touched(ids)
+}
+
+// converged waits until all servers run, agree on a leader and have applied the same.
+func (w *world) converged(ctx context.Context) bool {
+	for wait(ctx, 50*time.Millisecond) == nil {
+		index, same := uint64(0), true
+		for i, m := range w.servers {
+			l := m.running()
+			if l == nil || l.node.Status().Leader == 0 {
+				same = false
+				break
+			}
+			n := w.applied(l)
+			same = same && (i == 0 || n == index)
+			index = n
+		}
+		if same {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) applied(l *life) (index uint64) {
+	l.srv.Look(func(v *server.View) { index = v.Machine().Index() })
+	return index
+}
+
+// final reads the tree of one server, with the sessions that live then.
+func (w *world) final(l *life) (list []check.Znode, zxid znode.Zxid) {
+	l.srv.Look(func(v *server.View) {
+		zxid = v.Zxid()
+		var walk func(path string)
+		walk = func(path string) {
+			data, stat, _ := v.Tree().Get(path, nil)
+			list = append(list, check.Znode{Path: path, Value: string(data), Owner: stat.EphemeralOwner})
+			names, _, _ := v.Tree().Children(path, nil)
+			slices.Sort(names)
+			for _, n := range names {
+				walk(strings.TrimSuffix(path, "/") + "/" + n)
+			}
+		}
+		walk("/")
+	})
+	return list, zxid
+}

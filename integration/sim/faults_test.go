@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// ms is a random time of the fault goroutine.
+func (w *world) ms(least, spread int) time.Duration {
+	return time.Duration(least+w.rng.IntN(spread)) * time.Millisecond
+}
+
+// anyone is a server; every second time the leader, if there is one.
+func (w *world) anyone() int {
+	if i := w.leader(); i >= 0 && w.rng.IntN(2) == 0 {
+		return i
+	}
+	return w.rng.IntN(len(w.servers))
+}
+
+// fault is one thing that can happen. It takes as long as it lasts.
+type fault struct {
+	name string
+	odds int
+	run  func(w *world)
+}
+
+func faults() []fault {
+	return []fault{
+		{"process killed", 4, func(w *world) { w.crash(false, w.anyone()) }},
+		{"power cut", 4, func(w *world) { w.crash(true, w.anyone()) }},
+		{"majority killed", 1, func(w *world) { w.crash(false, w.some(len(w.servers)/2+1)...) }},
+		{"power cut everywhere", 1, func(w *world) { w.crash(true, w.some(len(w.servers))...) }},
+		{"stopped and started", 2, func(w *world) {
+			m := w.servers[w.anyone()]
+			m.stop()
+			time.Sleep(w.ms(0, 1500))
+			w.boot(m)
+		}},
+		{"isolated", 4, (*world).isolate},
+		{"one-way partition", 4, (*world).oneWay},
+		{"split", 3, (*world).split},
+		{"bridge", 2, (*world).bridge},
+		{"clients cut off", 2, func(w *world) {
+			i := w.anyone()
+			w.clientsCut[i].Store(true)
+			time.Sleep(w.ms(500, 6000))
+			w.clientsCut[i].Store(false)
+		}},
+		{"connections reset", 5, func(w *world) {
+			i := w.anyone()
+			for range 1 + w.rng.IntN(4) {
+				w.net.reset(func(from, to int) bool { return from == i || to == i })
+				time.Sleep(w.ms(0, 100))
+			}
+		}},
+		{"connections stalled", 5, func(w *world) {
+			i := w.anyone()
+			w.net.stall(func(from, to int) bool { return from == i || to == i }, w.ms(50, 2500))
+			time.Sleep(w.ms(0, 1500))
+		}},
+		{"slow network", 4, (*world).slowNetwork},
+		{"slow disk", 4, func(w *world) {
+			i := w.anyone()
+			w.servers[i].disk.setSlow(w.ms(20, 800))
+			time.Sleep(w.ms(500, 4000))
+			w.servers[i].disk.setSlow(0)
+		}},
+		{"disk hangs", 1, func(w *world) {
+			i := w.anyone()
+			w.servers[i].disk.freeze.close()
+			time.Sleep(w.ms(3000, 8000))
+			w.servers[i].disk.freeze.open()
+		}},
+		{"pause", 4, func(w *world) {
+			m := w.servers[w.anyone()]
+			m.pause(true)
+			time.Sleep(w.ms(100, 5000))
+			m.pause(false)
+		}},
+		{"leadership moved", 3, func(w *world) {
+			if l := w.servers[w.anyone()].running(); l != nil {
+				ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+				defer cancel()
+				_ = l.node.TransferTo(ctx, state.ServerID(1+w.rng.IntN(len(w.servers))))
+			}
+		}},
+	}
+}
+
+// some are k servers.
+func (w *world) some(k int) []int { return w.rng.Perm(len(w.servers))[:k] }
+
+// crash ends servers at one instant; they come back in any order, each in its time.
+func (w *world) crash(power bool, victims ...int) {
+	var all sync.WaitGroup
+	for _, i := range victims {
+		m, down := w.servers[i], w.ms(0, 300)
+		if w.rng.IntN(2) == 0 {
+			down += w.ms(0, 5000)
+		}
+		all.Go(func() {
+			m.crash(power)
+			time.Sleep(down)
+			w.boot(m)
+		})
+	}
+	all.Wait()
+}
+
+func (w *world) boot(m *machine) {
+	if err := m.boot(); err != nil {
+		w.record.violation("Damage", "at %v: %v", w.now(), err)
+	}
+}
+
+// cut blocks directed links until the time is over.
+func (w *world) cut(d time.Duration, cut func(from, to int) bool) {
+	w.net.change(func() {
+		for i := range w.servers {
+			for j := range w.servers {
+				if i != j && cut(i, j) {
+					w.net.blocked[[2]int{i, j}] = true
+				}
+			}
+		}
+	})
+	time.Sleep(d)
+	w.net.change(func() { clear(w.net.blocked) })
+}
+
+func (w *world) isolate() {
+	i := w.anyone()
+	w.cut(w.ms(300, 6000), func(from, to int) bool { return from == i || to == i })
+}
+
+// oneWay lets a server hear but not speak, or speak but not hear, to all or to one.
+func (w *world) oneWay() {
+	i, other := w.anyone(), w.rng.IntN(len(w.servers))
+	deaf, all := w.rng.IntN(2) == 0, w.rng.IntN(2) == 0
+	w.cut(w.ms(300, 6000), func(from, to int) bool {
+		if deaf {
+			from, to = to, from
+		}
+		return from == i && (all || to == other)
+	})
+}
+
+// split makes two sides.
+func (w *world) split() {
+	side := map[int]bool{}
+	for _, i := range w.some(1 + w.rng.IntN(len(w.servers)-1)) {
+		side[i] = true
+	}
+	w.cut(w.ms(300, 6000), func(from, to int) bool { return side[from] != side[to] })
+}
+
+// bridge leaves one server that reaches all, while the others reach only it.
+func (w *world) bridge() {
+	i := w.anyone()
+	w.cut(w.ms(300, 6000), func(from, to int) bool { return from != i && to != i })
+}
+
+func (w *world) slowNetwork() {
+	extra, i, all := w.ms(1, 400), w.anyone(), w.rng.IntN(2) == 0
+	w.net.change(func() {
+		for a := range w.servers {
+			for b := range w.servers {
+				if all || a == i || b == i {
+					w.net.delay[[2]int{a, b}] = extra
+				}
+			}
+		}
+	})
+	time.Sleep(w.ms(500, 4000))
+	w.net.change(func() { clear(w.net.delay) })
+}
+
+// harass lets faults happen, now and then two at once, until the time is over.
+func (w *world) harass(d time.Duration) {
+	list := faults()
+	sum := 0
+	for _, f := range list {
+		sum += f.odds
+	}
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(w.ms(100, 1500))
+		n := w.rng.IntN(sum)
+		for _, f := range list {
+			if n -= f.odds; n < 0 {
+				w.counts[f.name]++
+				w.logger.Debug("FAULT", "kind", f.name, "at", w.now())
+				f.run(w)
+				break
+			}
+		}
+	}
+}
+
+// heal ends all faults; every server runs.
+func (w *world) heal() {
+	w.net.change(func() {
+		clear(w.net.blocked)
+		clear(w.net.delay)
+	})
+	for i, m := range w.servers {
+		w.clientsCut[i].Store(false)
+		m.disk.setSlow(0)
+		m.pause(false)
+		m.disk.freeze.open()
+		if m.running() == nil {
+			w.boot(m)
+		}
+	}
+}
