@@ -85,7 +85,7 @@ Everything happens below --prefix, which is deleted at start and end.`,
 	}
 	o.common(c)
 	c.AddCommand(watchCommand(), sessionsCommand(), failoverCommand(), idleCommand(), fillCommand(),
-		ceilingCommand())
+		ceilingCommand(), httpCommand())
 	return c
 }
 

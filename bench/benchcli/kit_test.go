@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,13 @@ import (
 // stop ends one of them earlier than the test.
 func start(t *testing.T, n int) (hosts []string, stop func(i int)) {
 	t.Helper()
+	hosts, _, stop = startWith(t, n, false)
+	return hosts, stop
+}
+
+// startWith is start, with the HTTP ports open if asked for.
+func startWith(t *testing.T, n int, http bool) (hosts, web []string, stop func(i int)) {
+	t.Helper()
 	var members []config.Server
 	var nodes []*node.Node
 	stopped := make([]sync.Once, n)
@@ -32,8 +40,9 @@ func start(t *testing.T, n int) (hosts []string, stop func(i int)) {
 			}
 		})
 	}
-	for id, ports := 1, freePorts(t, 3*n); id <= n; id++ {
-		at := 3 * (id - 1)
+	for id, ports := 1, freePorts(t, 4*n); id <= n; id++ {
+		at := 4 * (id - 1)
+		web = append(web, fmt.Sprintf("127.0.0.1:%d", ports[at+3]))
 		members = append(members, config.Server{ID: id, Host: "127.0.0.1", PeerPort: ports[at],
 			ElectionPort: ports[at+1], Role: config.Participant, ClientHost: "127.0.0.1",
 			ClientPort: ports[at+2]})
@@ -46,7 +55,12 @@ func start(t *testing.T, n int) (hosts []string, stop func(i int)) {
 		s.MyID, s.DataDir = m.ID, filepath.Join(t.TempDir(), "data")
 		s.DataLogDir = s.DataDir
 		s.ClientPortAddress, s.ClientPort = "127.0.0.1", m.ClientPort
-		s.AdminEnabled, s.MaxClientCnxns = false, 0
+		s.AdminEnabled, s.MaxClientCnxns = http, 0
+		if http {
+			_, port, _ := net.SplitHostPort(web[m.ID-1])
+			s.AdminAddress = "127.0.0.1"
+			s.AdminPort, _ = strconv.Atoi(port)
+		}
 		s.FourLetterWords = []string{"*"}
 		if s.Standalone = n == 1; n > 1 {
 			s.Servers = members
@@ -63,7 +77,7 @@ func start(t *testing.T, n int) (hosts []string, stop func(i int)) {
 	for _, n := range nodes {
 		serving(t, n)
 	}
-	return hosts, stop
+	return hosts, web, stop
 }
 
 func serving(t *testing.T, n *node.Node) {

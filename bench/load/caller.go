@@ -22,18 +22,18 @@ type Caller interface {
 	Close() error
 }
 
-// RunCallers puts a closed loop on any service, with the mix, the keys and the
-// clock of Run: Connections callers, each used by InFlight goroutines. dial is
-// called for each connection. Hosts and Prefix are the callers' business, and
-// Delete and Multi are not possible.
+// RunCallers puts a load on any service, with the mix, the keys and the clock of
+// Run: Connections callers, each used by InFlight goroutines, which in an open loop
+// share the rate. dial is called for each connection. Hosts and Prefix are the
+// callers' business, and Delete and Multi are not possible.
 func RunCallers(
 	ctx context.Context, cfg Config, dial func(conn int) (Caller, error),
 ) (*Result, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	if cfg.Rate != 0 || cfg.Mix.has(Delete) || cfg.Mix.has(Multi) {
-		return nil, errors.New("callers have no rate, delete or multi")
+	if cfg.Mix.has(Delete) || cfg.Mix.has(Multi) {
+		return nil, errors.New("callers have no delete or multi")
 	}
 	var callers []Caller
 	defer func() {
@@ -49,43 +49,71 @@ func RunCallers(
 		callers = append(callers, c)
 	}
 	data := value(cfg.Seed, cfg.ValueSize)
-	return measure(ctx, &cfg, func(rec *Recorder, _ time.Time) (tasks []func() error) {
+	return Measure(ctx, &cfg, func(rec *Recorder, begin time.Time) (tasks []func() error) {
 		for i, c := range callers {
 			for k := range cfg.InFlight {
-				id := i*cfg.InFlight + k
-				d := newDrawer(cfg.Seed, id, cfg.Keys, cfg.Zipf)
-				tasks = append(tasks, func() error { return calls(ctx, &cfg, rec, id, d, c, data) })
+				w := &user{id: i*cfg.InFlight + k, cfg: &cfg, rec: rec, caller: c, data: data}
+				w.drawer = newDrawer(cfg.Seed, w.id, cfg.Keys, cfg.Zipf)
+				if cfg.Rate > 0 {
+					w.pace = newPace(begin, cfg.Rate, w.id, len(callers)*cfg.InFlight)
+				}
+				tasks = append(tasks, func() error { return w.run(ctx) })
 			}
 		}
 		return tasks
 	})
 }
 
-// calls is one goroutine of RunCallers.
-func calls(
-	ctx context.Context, cfg *Config, rec *Recorder, id int, d *drawer, c Caller, data []byte,
-) error {
-	ctx, cancel := context.WithDeadline(ctx, rec.Until().Add(drainTimeout))
+// user is one goroutine of RunCallers.
+type user struct {
+	id     int
+	cfg    *Config
+	rec    *Recorder
+	caller Caller
+	drawer *drawer
+	data   []byte
+	pace   *pace // nil in a closed loop
+}
+
+func (w *user) run(ctx context.Context) error {
+	ctx, cancel := context.WithDeadline(ctx, w.rec.Until().Add(drainTimeout))
 	defer cancel()
 	for n := 0; ; n++ {
-		call := Call{Op: cfg.Mix.draw(d.random), Data: data}
-		if call.Op == Create {
-			call.New = fmt.Sprintf("c%d-%d", id, n)
-		} else {
-			call.Key = d.draw()
-		}
 		start := time.Now()
-		if !start.Before(rec.Until()) {
+		if w.pace != nil {
+			if left := w.pace.at(n).Sub(start); left > 0 && !w.pace.sleep(left, ctx.Done()) {
+				return context.Cause(ctx)
+			}
+			start = w.pace.start(n)
+		}
+		if now := time.Now(); !start.Before(w.rec.Until()) || !now.Before(w.rec.Until()) {
+			w.unsent(n)
 			return nil
 		}
-		if err := c.Do(ctx, call); err != nil {
+		call := Call{Op: w.cfg.Mix.draw(w.drawer.random), Data: w.data}
+		if call.Op == Create {
+			call.New = fmt.Sprintf("c%d-%d", w.id, n)
+		} else {
+			call.Key = w.drawer.draw()
+		}
+		if err := w.caller.Do(ctx, call); err != nil {
 			if ctx.Err() != nil {
-				rec.Unanswered(start)
+				w.rec.Unanswered(start)
 				return err
 			}
-			rec.Error(call.Op, err)
+			w.rec.Error(call.Op, err)
 			continue
 		}
-		rec.Answer(id, call.Op, start, time.Now())
+		w.rec.Answer(w.id, call.Op, start, time.Now())
+	}
+}
+
+// unsent counts what should have been sent from request n on.
+func (w *user) unsent(n int) {
+	if w.pace == nil {
+		return
+	}
+	for ; w.pace.at(n).Before(w.rec.Until()); n++ {
+		w.rec.Unanswered(w.pace.at(n))
 	}
 }

@@ -55,7 +55,7 @@ func Failover(ctx context.Context, cfg Config, kill Killer, after time.Duration)
 	}
 	o := &outage{}
 	var clients []*survivor
-	res, err := measure(ctx, &cfg, func(rec *Recorder, _ time.Time) (tasks []func() error) {
+	res, err := Measure(ctx, &cfg, func(rec *Recorder, _ time.Time) (tasks []func() error) {
 		o.rec = rec
 		o.last.Store(-1) // nothing yet
 		for i, c := range conns {

@@ -21,7 +21,7 @@ func Idle(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, err
 	}
 	pings := 0
-	res, err := measure(ctx, &cfg, func(rec *Recorder, begin time.Time) []func() error {
+	res, err := Measure(ctx, &cfg, func(rec *Recorder, begin time.Time) []func() error {
 		return []func() error{func() error {
 			pings = ping(ctx, conns, begin, rec, cfg.SessionTimeout/pingsATimeout)
 			return nil

@@ -25,8 +25,9 @@ const (
 	// What else is measured; not to be asked for in a mix.
 	openSession
 	endSession
-	event     // of one watcher
-	lastEvent // of all watchers of one change
+	Event     // of one watcher or stream
+	LastEvent // of all watchers or streams of one change
+	Lock      // taken and given back, by a Caller
 	opCount
 )
 
@@ -38,7 +39,7 @@ func Ops() []Op {
 // String is the name that ParseMix takes.
 func (o Op) String() string {
 	names := [opCount]string{"get", "set", "create", "delete", "exists", "children", "multi", "sync",
-		"open session", "close session", "event", "last event"}
+		"open session", "close session", "event", "last event", "lock"}
 	if o >= opCount {
 		return fmt.Sprintf("Op(%d)", uint8(o))
 	}

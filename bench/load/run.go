@@ -74,7 +74,7 @@ func runConnections(
 	}
 	// An end of ctx breaks the connections, which ends their workers.
 	defer context.AfterFunc(ctx, func() { closeSockets(conns) })()
-	return measure(ctx, cfg, func(rec *Recorder, begin time.Time) (tasks []func() error) {
+	return Measure(ctx, cfg, func(rec *Recorder, begin time.Time) (tasks []func() error) {
 		for i, c := range conns {
 			w := &worker{id: i, conn: c, requests: newRequester(cfg, keys, data, i),
 				inFlight: cfg.InFlight, rec: rec, timeout: cfg.SessionTimeout}
@@ -87,9 +87,9 @@ func runConnections(
 	})
 }
 
-// measure runs tasks, each in a goroutine, for the warm-up and the measured time,
+// Measure runs tasks, each in a goroutine, for the warm-up and the measured time,
 // and samples meanwhile.
-func measure(
+func Measure(
 	ctx context.Context, cfg *Config, start func(rec *Recorder, begin time.Time) []func() error,
 ) (*Result, error) {
 	begin := time.Now()

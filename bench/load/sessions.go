@@ -15,7 +15,7 @@ func Sessions(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, err
 	}
 	cfg.Mix = Mix{{openSession, 1}, {endSession, 1}}
-	res, err := measure(ctx, &cfg, func(rec *Recorder, _ time.Time) (tasks []func() error) {
+	res, err := Measure(ctx, &cfg, func(rec *Recorder, _ time.Time) (tasks []func() error) {
 		for i := range cfg.Connections {
 			host := cfg.Hosts[i%len(cfg.Hosts)]
 			tasks = append(tasks, func() error { return storm(ctx, &cfg, rec, i, host) })

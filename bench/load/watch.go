@@ -22,7 +22,7 @@ func Watch(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, err
 	}
 	keys := newKeySpace(cfg.Prefix, 1)
-	cfg.Keys, cfg.Mix = 1, Mix{{event, 1}, {lastEvent, 1}}
+	cfg.Keys, cfg.Mix = 1, Mix{{Event, 1}, {LastEvent, 1}}
 	data := value(cfg.Seed, cfg.ValueSize)
 	if err := asAdmin(ctx, &cfg, func(c *conn) error { return keys.build(ctx, c, data) }); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func watchRounds(ctx context.Context, cfg *Config, path string, data []byte) (*R
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { closeSockets(conns) })()
-	res, err := measure(ctx, cfg, func(rec *Recorder, _ time.Time) []func() error {
+	res, err := Measure(ctx, cfg, func(rec *Recorder, _ time.Time) []func() error {
 		f := &fanout{writer: conns[0], watchers: conns[1:], path: path, data: data, rec: rec}
 		return []func() error{f.run}
 	})
@@ -97,12 +97,12 @@ func (f *fanout) round() error {
 	}
 	last := start
 	for i, at := range arrived {
-		f.rec.Answer(i, event, start, at)
+		f.rec.Answer(i, Event, start, at)
 		if at.After(last) {
 			last = at
 		}
 	}
-	f.rec.Answer(0, lastEvent, start, last)
+	f.rec.Answer(0, LastEvent, start, last)
 	return nil
 }
 

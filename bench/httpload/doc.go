@@ -1,0 +1,14 @@
+// Package httpload puts load on HTTP APIs for coordination, zk-lite's and, to
+// compare, the JSON gateway of etcd: reads and writes (Run), locks taken and given
+// back (Locks), and changes told to many streams (Streams). What it measures comes as
+// a load.Result, with the clock and the percentiles of package load.
+//
+// It writes requests and reads answers on raw connections, HTTP/1.1 with keep-alive and
+// no pipelining: net/http's client would cost more than the servers that it shares
+// the machine with.
+//
+// # Concurrency
+//
+// A connection belongs to one goroutine at a time; every goroutine ends before the
+// function that started it returns.
+package httpload
