@@ -64,7 +64,7 @@ func (d *disk) fault() string {
 // whose raft refuses everything after a failed transfer of leadership
 // (hashicorp/raft issue 696: only a restart helps).
 func (d *disk) watch() {
-	ticker := time.NewTicker(diskHangs / 10)
+	ticker := time.NewTicker(diskHangs / 5)
 	defer ticker.Stop()
 	cut := false
 	for {

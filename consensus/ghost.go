@@ -26,7 +26,7 @@ const ghostLimit = 3
 // candidate, and asks for pre-votes in its next campaign as ever. Safety depends
 // on none of this.
 func (n *Node) exorcise() {
-	look := time.NewTicker(n.cfg.ElectionTimeout / 2)
+	look := time.NewTicker(n.cfg.ElectionTimeout)
 	defer look.Stop()
 	var since time.Time // when a candidate was first seen with this leader
 	var last raft.ServerID

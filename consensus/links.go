@@ -39,7 +39,7 @@ func (n *Node) follow() {
 		case id == n.cfg.ID:
 			worked = n.serveSelf()
 		default:
-			worked = n.serveRemote(id, leader)
+			worked = n.serveRemote(id, leader, events)
 		}
 		if worked {
 			backoff = redialMin
@@ -94,7 +94,9 @@ func (n *Node) serveSelf() bool {
 
 // serveRemote keeps a stream to the leader. It reports whether that worked
 // for a while.
-func (n *Node) serveRemote(id state.ServerID, leader raft.ServerID) bool {
+func (n *Node) serveRemote(
+	id state.ServerID, leader raft.ServerID, events <-chan raft.Observation,
+) bool {
 	ctx, cancel := context.WithTimeout(n.ctx, n.cfg.ElectionTimeout)
 	conn, err := n.mux.Dial(ctx, peer.KindStream, addressOf(id), uint64(id))
 	cancel()
@@ -120,15 +122,18 @@ func (n *Node) serveRemote(id state.ServerID, leader raft.ServerID) bool {
 		return false // it does not lead, or not yet
 	}
 	n.forward.rewind()
-	n.sendStream(ctx, conn, leader)
+	n.sendStream(ctx, conn, leader, events)
 	_ = conn.Close()
 	return true
 }
 
 // sendStream writes commands and heartbeats until the stream or the
 // leadership ends.
-func (n *Node) sendStream(ctx context.Context, conn net.Conn, leader raft.ServerID) {
-	look := time.NewTicker(n.cfg.ElectionTimeout / 5)
+func (n *Node) sendStream(
+	ctx context.Context, conn net.Conn, leader raft.ServerID, events <-chan raft.Observation,
+) {
+	// raft drops what an observer has no room for.
+	look := time.NewTicker(n.cfg.ElectionTimeout)
 	defer look.Stop()
 	var buf []byte
 	said := reports{}
@@ -137,6 +142,10 @@ func (n *Node) sendStream(ctx context.Context, conn net.Conn, leader raft.Server
 		select {
 		case <-ctx.Done():
 			return
+		case <-events:
+			if !n.stillLeads(leader) {
+				return
+			}
 		case <-look.C:
 			if !n.stillLeads(leader) {
 				return
