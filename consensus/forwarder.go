@@ -73,18 +73,39 @@ func (f *forwarder) add(c *state.Command, w Waiter) error {
 		f.mu.Unlock()
 		return ErrStopped
 	}
-	if cap(f.chunk)-len(f.chunk) < 512 {
-		f.chunk = make([]byte, 0, chunkSize)
-	}
-	start := len(f.chunk)
-	// A command that outgrows the chunk gets an array of its own from append,
-	// which then serves as the next chunk.
-	f.chunk = state.AppendCommand(f.chunk, c)
-	f.pending = append(f.pending, pending{f.chunk[start:len(f.chunk):len(f.chunk)], w})
-	f.bytes += len(f.chunk) - start
+	command := f.encodeLocked(c)
+	f.pending = append(f.pending, pending{command, w})
+	f.bytes += len(command)
 	f.mu.Unlock()
 	f.signal()
 	return nil
+}
+
+// encodeLocked appends c to the chunk, or to a new one if it may not fit.
+func (f *forwarder) encodeLocked(c *state.Command) []byte {
+	if need := roomFor(c); cap(f.chunk)-len(f.chunk) < need {
+		f.chunk = make([]byte, 0, max(chunkSize, need))
+	}
+	start, room := len(f.chunk), cap(f.chunk)
+	b := state.AppendCommand(f.chunk, c)
+	if f.chunk = b; cap(b) != room || len(b) > chunkSize {
+		// It has outgrown the chunk, or was larger than one: its array is not
+		// written to again. Otherwise append would make every chunk a multiple of
+		// the last, and one array would hold a hundred megabytes.
+		f.chunk = nil
+	}
+	return b[start:len(b):len(b)]
+}
+
+// roomFor is about how long a command's encoding is, rather more than less.
+func roomFor(c *state.Command) int {
+	const numbers, identity, entry = 256, 64, 64
+	n := numbers + len(c.Path) + len(c.Data) + identity*len(c.Identities) + entry*len(c.ACL)
+	for i := range c.Ops {
+		op := &c.Ops[i]
+		n += entry + len(op.Path) + len(op.Data) + entry*len(op.ACL)
+	}
+	return n
 }
 
 func (f *forwarder) signal() {
