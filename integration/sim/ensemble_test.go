@@ -52,6 +52,7 @@ type machine struct {
 	w    *world
 	i    int
 	disk *disk
+	busy chan struct{} // held by who ends or starts a process; capacity 1
 
 	mu   sync.Mutex // protects the field below
 	life *life      // nil: no process runs
@@ -66,7 +67,6 @@ type life struct {
 	freeze gate
 	dead   atomic.Bool
 	closed chan struct{} // when a dead one has wound down
-	fatal  chan error
 }
 
 func newWorld(opt options, seed uint64) *world {
@@ -84,7 +84,9 @@ func newWorld(opt options, seed uint64) *world {
 	}
 	w.logger = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level}))
 	for i := range opt.servers {
-		w.servers = append(w.servers, &machine{w: w, i: i, disk: newDisk(seed + uint64(i)*1000)})
+		w.servers = append(w.servers, &machine{
+			w: w, i: i, disk: newDisk(seed + uint64(i)*1000), busy: make(chan struct{}, 1),
+		})
 	}
 	return w
 }
@@ -108,10 +110,17 @@ func (m *machine) running() *life {
 // boot starts a process on a server that has none.
 func (m *machine) boot() error {
 	w := m.w
-	l := &life{w: w, i: m.i, closed: make(chan struct{}), fatal: make(chan error, 1)}
+	l := &life{w: w, i: m.i, closed: make(chan struct{})}
 	fatal := func(err error) {
-		if !l.dead.Load() {
-			w.record.violation("Majority", "server %d ended at %v: %v", l.i+1, w.now(), err)
+		switch {
+		case l.dead.Load():
+		case strings.Contains(err.Error(), "since a transfer of leadership failed"):
+			// What hashicorp/raft leaves no other way out of (consensus/disk.go); the process is
+			// started again by whoever supervises it.
+			w.net.change(func() { w.net.counts["ended by itself, and started again"]++ })
+			w.ended.Go(func() { m.again(l) })
+		default:
+			w.record.violation("Damage", "server %d ended at %v: %v", l.i+1, w.now(), err)
 		}
 	}
 	logger := w.logger.With("server", m.i+1)
@@ -141,6 +150,16 @@ func (m *machine) boot() error {
 	m.life = l
 	m.mu.Unlock()
 	return nil
+}
+
+// again starts a process in the place of one that has ended itself.
+func (m *machine) again(l *life) {
+	m.busy <- struct{}{}
+	defer func() { <-m.busy }()
+	if m.running() == l {
+		m.crash(false)
+		m.w.boot(m)
+	}
 }
 
 // crash ends a process without warning. With power, the host vanishes: what was not synced may be

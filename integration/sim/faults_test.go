@@ -36,9 +36,11 @@ func faults() []fault {
 		{"power cut everywhere", 1, func(w *world) { w.crash(true, w.some(len(w.servers))...) }},
 		{"stopped and started", 2, func(w *world) {
 			m := w.servers[w.anyone()]
+			m.busy <- struct{}{}
 			m.stop()
 			time.Sleep(w.ms(0, 1500))
 			w.boot(m)
+			<-m.busy
 		}},
 		{"isolated", 4, (*world).isolate},
 		{"one-way partition", 4, (*world).oneWay},
@@ -103,9 +105,11 @@ func (w *world) crash(power bool, victims ...int) {
 			down += w.ms(0, 5000)
 		}
 		all.Go(func() {
+			m.busy <- struct{}{}
 			m.crash(power)
 			time.Sleep(down)
 			w.boot(m)
+			<-m.busy
 		})
 	}
 	all.Wait()
@@ -211,8 +215,10 @@ func (w *world) heal() {
 		m.disk.setSlow(0)
 		m.pause(false)
 		m.disk.freeze.open()
+		m.busy <- struct{}{} // one that has ended itself is being started
 		if m.running() == nil {
 			w.boot(m)
 		}
+		<-m.busy
 	}
 }

@@ -141,7 +141,9 @@ func live(w *world) (outcome, *check.History) {
 	final, zxid := w.agree()
 	out.virtual = w.now()
 	for _, m := range w.servers {
+		m.busy <- struct{}{}
 		m.stop()
+		<-m.busy
 	}
 	w.ended.Wait()
 	maps.Copy(out.counts, w.net.counts)
