@@ -31,9 +31,10 @@ const (
 	OpMember        Op = 13 // a server says where it can be reached
 	OpCheckAbsent   Op = 14 // only inside OpMulti: that there is no such znode
 	OpDeleteAll     Op = 15 // a znode and all below it, at most MaxSubtree
+	OpRestore       Op = 16 // a step of a restore; see RestoreStep
 )
 
-const lastOp = OpDeleteAll
+const lastOp = OpRestore
 
 // Flags of a Command: settings of the server that accepted it, stamped in so
 // that servers with different settings still apply alike.
@@ -76,6 +77,7 @@ type Command struct {
 	Password session.Password // OpCreateSession, OpAttach
 	Term     uint64           // OpExpireSession: the term in which the leader decided
 	Member   Member           // OpMember
+	Restore  RestoreCommand   // OpRestore
 }
 
 // Member is what the ensemble publishes about a server.
@@ -133,6 +135,8 @@ func (c *Command) appendBody(b []byte) []byte {
 	case OpMember:
 		b = appendUint(b, uint64(c.Member.ID))
 		return c.Member.append(b)
+	case OpRestore:
+		return appendData(c.Restore.append(b), c.Data)
 	}
 	return b
 }
@@ -145,6 +149,8 @@ func (c *Command) Check() error {
 		return fmt.Errorf("unknown operation %d", c.Op)
 	case c.Timeout < 0:
 		return fmt.Errorf("timeout of %v", c.Timeout)
+	case c.Restore.Step > lastRestoreStep:
+		return errRestoreStep(c.Restore.Step)
 	}
 	if c.Op != OpMulti {
 		return nil
@@ -206,6 +212,8 @@ func (c *Command) decodeBody(r *reader) {
 		c.Path = r.string()
 	case OpMember:
 		c.Member = readMember(ServerID(r.uint()), r)
+	case OpRestore:
+		c.Restore, c.Data = readRestore(r), r.data()
 	case OpSync, OpCloseSession:
 	default:
 		r.fail(fmt.Errorf("unknown operation %d", c.Op))

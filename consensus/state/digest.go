@@ -32,6 +32,12 @@ func (s *Snapshot) Digest() uint64 {
 	for _, a := range s.keys {
 		add(a.append([]byte("key")))
 	}
+	if s.upload != nil {
+		add(s.upload.appendHead([]byte("upload")))
+		for i, p := range s.upload.parts {
+			sum += xxhash.Sum64(p) * (2*uint64(i) + 1) // their order does matter
+		}
+	}
 	return sum
 }
 

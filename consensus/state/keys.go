@@ -60,8 +60,12 @@ func fingerprint(c *Command) uint64 {
 	plain.Flags &^= FlagKeyed
 	plain.Identities = slices.DeleteFunc(slices.Clone(c.Identities),
 		func(id znode.ID) bool { return id.Scheme == "ip" })
-	if c.Op == OpCreateSession {
+	switch c.Op {
+	case OpCreateSession:
 		plain.Session, plain.Password = 0, [len(c.Password)]byte{}
+	case OpRestore:
+		// The sum says what is restored; how it comes here is the server's choice.
+		plain.Restore.Upload, plain.Restore.Part = 0, 0
 	}
 	return xxhash.Sum64(plain.Append(nil))
 }
@@ -157,6 +161,11 @@ func (a *answer) append(b []byte) []byte {
 		b = appendInt(append(b, byte(o.Op), byte(o.Kind)), int64(o.Code))
 		b = appendStat(appendString(b, o.Path), &o.Stat)
 	}
+	if r.Op == OpRestore {
+		for _, n := range r.Restored.counts() {
+			b = appendInt(b, int64(*n))
+		}
+	}
 	return b
 }
 
@@ -172,6 +181,11 @@ func readAnswer(r *reader) *answer {
 		o := OpResult{Op: Op(r.byte()), Kind: znode.CreateKind(r.byte()), Code: znode.Error(r.int())}
 		o.Path, o.Stat = strings.Clone(r.string()), readStat(r)
 		x.Multi = append(x.Multi, o)
+	}
+	if x.Op == OpRestore {
+		for _, n := range x.Restored.counts() {
+			*n = int(r.int())
+		}
 	}
 	return a
 }

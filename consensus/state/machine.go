@@ -16,6 +16,7 @@ type Machine struct {
 	voters   map[ServerID]bool // servers of the configuration; true for those that vote
 	origins  map[ServerID]origin
 	keys     keyTable
+	upload   *upload    // the backup that is on its way; nil: none
 	zxid     znode.Zxid // of the last transaction; 0 before the first
 	index    uint64     // Raft index of the last entry applied
 	time     int64      // of the last entry, milliseconds since the epoch
@@ -27,6 +28,10 @@ type Machine struct {
 	txn     znode.Txn
 	result  Result
 }
+
+// maxScratchEvents is how many events' memory is kept for the next transaction: more
+// than the largest multi has.
+const maxScratchEvents = 1 << 16
 
 // origin is how far a server's commands have been applied.
 type origin struct {
@@ -140,15 +145,26 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 	c := &m.command
 	m.result = Result{Op: c.Op, Multi: m.result.Multi[:0], Zxid: m.zxid}
 	if c.Flags&FlagKeyed != 0 && m.answered(c, timeMillis) {
+		if c.Op == OpRestore {
+			m.forgetUpload(c.Restore.Upload)
+		}
 		return
 	}
 	if code := m.admit(c, from); code != znode.OK {
 		m.result.Code = code
 		return
 	}
+	var backup *Backup
 	switch c.Op {
 	case OpSync:
 		return
+	case OpRestore:
+		if backup = m.receive(c, from, timeMillis); backup == nil {
+			return
+		}
+		// Clients of the ensemble that the backup is of, and what they have kept of
+		// it, must not be ahead.
+		m.zxid = max(m.zxid, backup.zxid)
 	case OpAttach:
 		m.attach(c, from, obs)
 		return
@@ -168,7 +184,11 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 		}
 	}
 	m.begin(term, timeMillis)
-	m.transact(c, from)
+	if backup == nil {
+		m.transact(c, from)
+	} else {
+		m.tree, m.result.Restored = merge(&m.txn, m.tree, backup)
+	}
 	m.result.Zxid = m.zxid
 	if c.Flags&FlagKeyed != 0 {
 		m.keys.add(c, &m.result, timeMillis)
@@ -178,6 +198,9 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 	}
 	for _, path := range m.txn.Exceeded {
 		obs.QuotaExceeded(path)
+	}
+	if len(m.txn.Events) > maxScratchEvents {
+		m.txn.Events = nil // they would keep the former tree's znodes
 	}
 	if m.result.Code != znode.OK {
 		return

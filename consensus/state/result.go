@@ -17,6 +17,8 @@ type Result struct {
 	// Session is the one that OpCreateSession or OpAttach speak of.
 	Session *session.Session
 	Key     KeyOutcome // of a command with a Key
+	// Restored is what the commit of a restore has changed.
+	Restored Restored
 }
 
 // OpResult is the outcome of one operation of a multi. When the multi failed,

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -20,7 +22,15 @@ import (
 // is the number of znodes and the state's digest, which a restore computes
 // again. zstd's own checksum guards the bytes, the digest the whole way from
 // tree to tree.
-const snapshotMagic = "zkls\x00\x01"
+//
+// Version 2 has the parts of a restore's upload behind the first block: a block
+// that describes it, and one for each part. It is written only when there is
+// something that version 1 has no place for, so that servers and tools that know
+// no restores can read all other snapshots.
+const (
+	snapshotMagic  = "zkls\x00\x01"
+	snapshotMagic2 = "zkls\x00\x02"
+)
 
 // blockMax bounds a block, so that damage cannot make a reader allocate
 // without end: a znode is at most a client's frame, the head grows with the
@@ -41,6 +51,7 @@ type Snapshot struct {
 	origins  map[ServerID]origin
 	sessions []session.Session
 	keys     []*answer
+	upload   *upload
 	tree     *znode.Snapshot
 }
 
@@ -52,6 +63,7 @@ func (m *Machine) Snapshot() *Snapshot {
 		voters: maps.Clone(m.voters), members: maps.Clone(m.members), origins: maps.Clone(m.origins),
 		sessions: m.sessions.Clone(),
 		keys:     m.keys.clone(),
+		upload:   m.upload.clone(),
 		tree:     m.tree.Snapshot(),
 	}
 }
@@ -64,7 +76,7 @@ func (s *Snapshot) Release() { s.tree.Release() }
 
 // Write encodes the snapshot.
 func (s *Snapshot) Write(w io.Writer) error {
-	if _, err := io.WriteString(w, snapshotMagic); err != nil {
+	if _, err := io.WriteString(w, s.magic()); err != nil {
 		return fmt.Errorf("writing snapshot: %w", err)
 	}
 	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
@@ -96,6 +108,20 @@ func (s *Snapshot) writeBlocks(out *bufio.Writer) error {
 	if err := put(); err != nil {
 		return err
 	}
+	if s.magic() == snapshotMagic2 {
+		b = s.upload.appendHead(b[:0])
+		if err := put(); err != nil {
+			return err
+		}
+		if s.upload != nil {
+			for _, b = range s.upload.parts {
+				if err := put(); err != nil {
+					return err
+				}
+			}
+		}
+		b = nil // a part is not to be written to
+	}
 	acls := map[*znode.ACL]int{}
 	err := s.tree.Walk(func(r *znode.Record) error {
 		b = appendRecord(b[:0], r, acls)
@@ -110,6 +136,15 @@ func (s *Snapshot) writeBlocks(out *bufio.Writer) error {
 	}
 	b = binary.BigEndian.AppendUint64(appendUint(b, uint64(s.tree.Len())), s.Digest())
 	return put()
+}
+
+// magic is the version that the snapshot needs.
+func (s *Snapshot) magic() string {
+	restores := func(a *answer) bool { return a.result.Op == OpRestore }
+	if s.upload != nil || slices.ContainsFunc(s.keys, restores) {
+		return snapshotMagic2
+	}
+	return snapshotMagic
 }
 
 func (s *Snapshot) appendHead(b []byte) []byte {
@@ -167,12 +202,15 @@ func appendRecord(b []byte, r *znode.Record, acls map[*znode.ACL]int) []byte {
 }
 
 // Restore reads a snapshot into a new Machine.
-func Restore(in io.Reader) (*Machine, error) {
+func Restore(in io.Reader) (*Machine, error) { return restore(in, math.MaxInt64) }
+
+// restore is Restore of a snapshot that has at most limit bytes when decoded.
+func restore(in io.Reader, limit int64) (*Machine, error) {
 	magic := make([]byte, len(snapshotMagic))
 	if _, err := io.ReadFull(in, magic); err != nil {
 		return nil, fmt.Errorf("reading snapshot: %w", err)
 	}
-	if string(magic) != snapshotMagic {
+	if string(magic) != snapshotMagic && string(magic) != snapshotMagic2 {
 		return nil, fmt.Errorf("reading snapshot: starts with %q, not with %q: not a snapshot, "+
 			"or one of another version", magic, snapshotMagic)
 	}
@@ -181,14 +219,18 @@ func Restore(in io.Reader) (*Machine, error) {
 		return nil, fmt.Errorf("reading snapshot: %w", err)
 	}
 	defer z.Close()
-	m, err := readBlocks(bufio.NewReaderSize(z, 1<<16))
+	limited := io.LimitedReader{R: z, N: limit}
+	m, err := readBlocks(bufio.NewReaderSize(&limited, 1<<16), string(magic) == snapshotMagic2)
+	if err != nil && limited.N <= 0 {
+		err = fmt.Errorf("it has more than %d bytes when it is decompressed", limit)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading snapshot: %w", err)
 	}
 	return m, nil
 }
 
-func readBlocks(in *bufio.Reader) (*Machine, error) {
+func readBlocks(in *bufio.Reader, withUpload bool) (*Machine, error) {
 	m := New()
 	b, err := readBlock(in, nil)
 	if err != nil {
@@ -196,6 +238,11 @@ func readBlocks(in *bufio.Reader) (*Machine, error) {
 	}
 	if err := m.readHead(b); err != nil {
 		return nil, fmt.Errorf("head: %w", err)
+	}
+	if withUpload {
+		if m.upload, err = readUpload(in); err != nil {
+			return nil, fmt.Errorf("upload: %w", err)
+		}
 	}
 	builder, acls, count := znode.NewBuilder(), [][]znode.ACL(nil), uint64(0)
 	for ; ; count++ {

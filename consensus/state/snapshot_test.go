@@ -100,6 +100,7 @@ func TestMachine_Random_SameLogSameState(t *testing.T) {
 	for range 4 {
 		g, lives := newRig(t), []uint64{1, 1, 1}
 		ms := []*Machine{New(), New(), New()}
+		sessions := 0 // there were at the same time; at the end all may have gone
 		for index := uint64(1); index <= 300; index++ {
 			if r.IntN(60) == 0 {
 				g.term++
@@ -116,6 +117,7 @@ func TestMachine_Random_SameLogSameState(t *testing.T) {
 				s.Release()
 				ms[2] = restored
 			}
+			sessions = max(sessions, ms[0].Sessions().Len())
 			entry, voters := randomEntry(g, r, lives), map[ServerID]bool(nil)
 			if r.IntN(20) == 0 {
 				voters = map[ServerID]bool{1: true, 2: r.IntN(2) == 0, 3: r.IntN(2) == 0}
@@ -141,8 +143,8 @@ func TestMachine_Random_SameLogSameState(t *testing.T) {
 				}
 			}
 		}
-		if ms[0].Tree().Size().Znodes < 10 || ms[0].Sessions().Len() == 0 {
-			t.Errorf("a dull run: %+v, %d sessions", ms[0].Tree().Size(), ms[0].Sessions().Len())
+		if ms[0].Tree().Size().Znodes < 10 || sessions == 0 {
+			t.Errorf("a dull run: %+v, never a session", ms[0].Tree().Size())
 		}
 	}
 }
