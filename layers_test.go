@@ -38,6 +38,8 @@ var layers = []struct {
 	{"lab/...", []string{"lab/..."}, "the lab is a simulator: nothing of the product runs in it"},
 	{"cmd/zk-lite/cli", []string{"client", "recipes", "znode", "cmd/zk-lite/cli/..."}, "the commands are clients like any other: no server runs in them"},
 	{"cmd/zk-lite/cli/subtree", []string{"client", "znode"}, "knows no command line"},
+	{"cmd/zk-lite/cli/httpapi", nil, "asks the HTTP API, and knows no resource"},
+	{"cmd/zk-lite/cli/backupfile", nil, "knows a format, and rebuilds no tree"},
 	{"cmd/zk-lite/cli/fourletter", nil, "asks servers, without a session"},
 	{"cmd/zk-lite/cli/supervise", nil, "runs commands, and knows no locks"},
 	{"cmd/zk-lite/cli/lineedit", nil, "reads lines, and knows no commands"},

@@ -271,21 +271,7 @@ func commands(server string) map[string]func(*testscript.TestScript, bool, []str
 		}
 	}
 	return map[string]scriptCommand{
-		"exits": need(2, "exits CODE PROGRAM ARGS...", func(ts *testscript.TestScript, args []string) {
-			want, err := strconv.Atoi(args[0])
-			ts.Check(err)
-			got := 0
-			err = ts.Exec(args[1], args[2:]...)
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
-				got = exit.ExitCode()
-			} else {
-				ts.Check(err)
-			}
-			if got != want {
-				ts.Fatalf("exit code %d, want %d", got, want)
-			}
-		}),
+		"exits": exits,
 		"proxy": need(1, "proxy open|closed", func(ts *testscript.TestScript, args []string) {
 			p := ts.Value(proxyKey{}).(*proxy)
 			if args[0] == "cut" {
@@ -328,6 +314,26 @@ func commands(server string) map[string]func(*testscript.TestScript, bool, []str
 				ts.Fatalf("%s does not match %q", args[0], want)
 			}
 		}),
+	}
+}
+
+// exits runs a program that is to end with a code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARGS...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
 	}
 }
 

@@ -33,6 +33,7 @@ const (
 // within which the command runs, if any.
 type app struct {
 	server         string
+	http           string
 	auth           []string
 	timeout        time.Duration
 	sessionTimeout time.Duration
@@ -46,6 +47,7 @@ const (
 	groupData = "data"
 	groupTree = "tree"
 	groupWork = "work"
+	groupHTTP = "http"
 )
 
 // AddCommands adds the commands of this package, and the shell, to root.
@@ -61,6 +63,13 @@ func AddCommands(root *cobra.Command) {
 		c.GroupID = groupWork
 		root.AddCommand(c)
 	}
+	root.AddGroup(&cobra.Group{ID: groupHTTP, Title: "Operation, over HTTP:"})
+	for _, c := range []*cobra.Command{
+		a.memberCommand(), a.transferCommand(), a.drainCommand(), a.backupCommand(), a.restoreCommand(),
+	} {
+		c.GroupID = groupHTTP
+		root.AddCommand(c)
+	}
 	strict(root)
 }
 
@@ -70,22 +79,31 @@ func strict(root *cobra.Command) {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see `%s --help`", err, strings.TrimSpace(c.CommandPath()))
 	})
-	root.Args = func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return nil
-		}
-		c.SuggestionsMinimumDistance = 2
-		text := fmt.Sprintf("there is no command %q", args[0])
-		if like := c.SuggestionsFor(args[0]); len(like) > 0 {
-			text += "; did you mean " + strings.Join(like, " or ") + "?"
-		}
-		return usagef("%s; see `%s`", text, strings.TrimSpace(c.CommandPath()+" help"))
-	}
+	root.Args = noSuchCommand
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	for _, c := range root.Commands() {
+	usageErrors(root)
+}
+
+// noSuchCommand refuses the arguments of a command that has others below it.
+func noSuchCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	c.SuggestionsMinimumDistance = 2
+	text := fmt.Sprintf("there is no command %q", args[0])
+	if like := c.SuggestionsFor(args[0]); len(like) > 0 {
+		text += "; did you mean " + strings.Join(like, " or ") + "?"
+	}
+	return usagef("%s; see `%s`", text, strings.TrimSpace(c.CommandPath()+" --help"))
+}
+
+// usageErrors makes what the arguments' checks find errors of usage, at all depths.
+func usageErrors(parent *cobra.Command) {
+	for _, c := range parent.Commands() {
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error { return Usage(check(c, args)) }
 		}
+		usageErrors(c)
 	}
 }
 

@@ -13,7 +13,7 @@ const (
 	ExitOK          = 0
 	ExitFailed      = 1 // anything that has no code of its own
 	ExitUsage       = 2
-	ExitNoNode      = 3
+	ExitNoNode      = 3 // nor such a server in the ensemble
 	ExitConflict    = 4 // exists, another version, not empty, held by others
 	ExitNoServer    = 5 // no connection, or it was lost
 	ExitUnknown     = 6 // a write was sent and its answer lost
@@ -27,6 +27,12 @@ lost, 6 outcome of a write unknown, 130 interrupted.`
 
 // errConflict is for conflicts that no code of the protocol stands for.
 var errConflict = errors.New("try again later, or wait")
+
+// conflictError is a conflict with what to do about it.
+type conflictError struct{ text string }
+
+func (e *conflictError) Error() string { return e.text }
+func (e *conflictError) Unwrap() error { return errConflict }
 
 // usageError is a mistake in the command line.
 type usageError struct{ err error }
@@ -47,6 +53,8 @@ func (e *exitError) Error() string { return e.text }
 func ExitCode(err error) int {
 	var usage *usageError
 	var exit *exitError
+	var noMember *noMemberError
+	httpCode, isHTTP := httpExitCode(err)
 	is := func(targets ...error) bool {
 		for _, t := range targets {
 			if errors.Is(err, t) {
@@ -62,6 +70,10 @@ func ExitCode(err error) int {
 		return exit.code
 	case errors.As(err, &usage):
 		return ExitUsage
+	case isHTTP:
+		return httpCode
+	case errors.As(err, &noMember):
+		return ExitNoNode
 	case is(client.ErrOutcomeUnknown):
 		return ExitUnknown
 	case is(client.ErrNoNode):

@@ -25,6 +25,9 @@ func Message(err error) string {
 			return text
 		}
 	}
+	if text := httpMessage(err); text != "" {
+		return text
+	}
 	if errors.Is(err, context.Canceled) && ExitCode(err) == ExitInterrupted {
 		return "interrupted"
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -127,24 +128,40 @@ func (a *app) printStatus(c *cobra.Command, servers []fourletter.Server) error {
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+	var text bytes.Buffer
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tROLE\tVERSION\tZXID\tBEHIND\tLATENCY\tCONNECTIONS\tZNODES\tSESSIONS\tWATCHES")
+	const rest = "\t\t\t\t\t\t\t\n" // a row with fewer cells would break the columns
+	silent := false
 	for i := range servers {
 		s := &servers[i]
 		switch {
 		case errors.Is(s.Err, fourletter.ErrNotServing):
-			fmt.Fprintf(w, "%s\tnot serving\t(it has no leader)\n", s.Address)
+			fmt.Fprintf(w, "%s\tnot serving\t(no leader, or drained)"+rest, s.Address)
 		case s.Err != nil && s.Up:
-			fmt.Fprintf(w, "%s\tunknown\t(%v)\n", s.Address, s.Err)
+			fmt.Fprintf(w, "%s\tunknown\t(%v)"+rest, s.Address, s.Err)
 		case s.Err != nil:
-			fmt.Fprintf(w, "%s\tunreachable\t(%v)\n", s.Address, rootCause(s.Err))
+			fmt.Fprintf(w, "%s\tunreachable\t(%v)"+rest, s.Address, rootCause(s.Err))
 		default:
+			silent = silent || s.Sessions < 0
 			fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%s\t%g/%g/%g\t%s\t%s\t%s\t%s\n", s.Address, s.Role, s.Version,
 				hexadecimal(s.Zxid), dash(s.Behind(servers)), s.MinLatency, s.AvgLatency, s.MaxLatency,
 				dash(s.Connections), dash(s.Znodes), dash(s.Sessions), dash(s.Watches))
 		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintln(c.OutOrStdout(), strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	if silent {
+		fmt.Fprintln(c.ErrOrStderr(), "sessions and watches show where 4lw.commands.whitelist has mntr: "+
+			"4lw.commands.whitelist=srvr,mntr")
+	}
+	return nil
 }
 
 // dash writes a number, or a dash if it is unknown.

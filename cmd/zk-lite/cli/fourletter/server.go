@@ -25,8 +25,8 @@ type Server struct {
 	Bytes                         int64 // of paths and data
 }
 
-// ErrNotServing says that a server is up and has no leader.
-var ErrNotServing = errors.New("not serving: it has no leader")
+// ErrNotServing says that a server is up and has no leader, or is drained.
+var ErrNotServing = errors.New("not serving: it has no leader, or is drained")
 
 // Look asks all servers at once. A server that does not answer in the time of
 // ctx has an Err.

@@ -1,0 +1,155 @@
+package backupfile
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// The format: six bytes of magic and version, then one zstd stream of blocks, each
+// behind its length as an unsigned varint. The first block begins with the log's index,
+// the zxid and the time; one block follows for every znode, then an empty one, then one
+// with the number of znodes and the state's digest.
+const (
+	magicName  = "zkls"
+	magic      = magicName + "\x00\x01"
+	digestSize = 8
+)
+
+const (
+	// blockMax bounds a block, as the servers do.
+	blockMax = 1 << 30
+	// headFields is the size of the three varints that begin the first block, at most.
+	headFields = 3 * binary.MaxVarintLen64
+	// windowMax bounds what a damaged header can make the decoder allocate; the
+	// servers' encoder uses 4 MiB.
+	windowMax = 32 << 20
+)
+
+// The errors of Check.
+var (
+	// ErrNoBackup says that something is no backup of this format at all.
+	ErrNoBackup = errors.New("not a backup of zk-lite")
+	// ErrDamaged says that a backup is cut off or changed.
+	ErrDamaged = errors.New("the backup is damaged or incomplete")
+)
+
+// errMore says that a backup does not end where it should, or that its checksum is
+// wrong, which stands behind the last block.
+var errMore = errors.New("it does not end well")
+
+// Summary is what a whole backup says about itself.
+type Summary struct {
+	Zxid   int64     // of the last transaction in it
+	Time   time.Time // of the ensemble when it was made
+	Znodes uint64
+}
+
+// Check reads a backup to its end. It calls step after each znode.
+//
+// Errors: ErrNoBackup, ErrDamaged.
+func Check(in io.Reader, step func()) (Summary, error) {
+	begin := make([]byte, len(magic))
+	switch n, err := io.ReadFull(in, begin); {
+	case err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF):
+		return Summary{}, fmt.Errorf("reading the backup: %w", err)
+	case n < len(magicName) || string(begin[:len(magicName)]) != magicName:
+		return Summary{}, fmt.Errorf("%w: it begins with %q", ErrNoBackup, begin[:n])
+	case n < len(magic):
+		return Summary{}, fmt.Errorf("%w: it has %d bytes", ErrDamaged, n)
+	case string(begin) != magic:
+		return Summary{}, fmt.Errorf("%w that this version can read: its format is version %d, want %d",
+			ErrNoBackup, binary.BigEndian.Uint16(begin[len(magicName):]), magic[len(magic)-1])
+	}
+	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(windowMax))
+	if err != nil {
+		return Summary{}, fmt.Errorf("reading the backup: %w", err)
+	}
+	defer z.Close()
+	r := &reader{in: bufio.NewReaderSize(z, 1<<16)}
+	s, err := r.blocks(step)
+	if err != nil {
+		return Summary{}, fmt.Errorf("%w: behind %d znodes: %w", ErrDamaged, r.znodes, err)
+	}
+	return s, nil
+}
+
+// reader goes through the blocks.
+type reader struct {
+	in     *bufio.Reader
+	znodes uint64
+}
+
+func (r *reader) blocks(step func()) (s Summary, err error) {
+	head, err := r.block(headFields)
+	if err != nil {
+		return s, err
+	}
+	_, index := binary.Uvarint(head)
+	if index <= 0 {
+		return s, errors.New("the head is too short")
+	}
+	zxid, n := binary.Varint(head[index:])
+	if n <= 0 {
+		return s, errors.New("the head is too short")
+	}
+	millis, n := binary.Varint(head[index+n:])
+	if n <= 0 {
+		return s, errors.New("the head is too short")
+	}
+	for {
+		b, err := r.block(1)
+		if err != nil {
+			return s, err
+		}
+		if len(b) == 0 {
+			break
+		}
+		r.znodes++
+		step()
+	}
+	end, err := r.block(binary.MaxVarintLen64 + digestSize)
+	if err != nil {
+		return s, err
+	}
+	switch want, n := binary.Uvarint(end); {
+	case n <= 0 || len(end) != n+digestSize:
+		return s, errors.New("the last block is no number with a digest")
+	case want != r.znodes:
+		return s, fmt.Errorf("%d znodes were written", want)
+	}
+	if _, err := r.in.ReadByte(); err != io.EOF {
+		return s, errors.Join(errMore, err)
+	}
+	return Summary{Zxid: zxid, Time: time.UnixMilli(millis), Znodes: r.znodes}, nil
+}
+
+// block reads a block and returns its beginning, at most so many bytes.
+func (r *reader) block(keep int) ([]byte, error) {
+	size, err := binary.ReadUvarint(r.in)
+	if err != nil {
+		return nil, cutOff(err)
+	}
+	if size > blockMax {
+		return nil, fmt.Errorf("a block of %d bytes; at most %d are possible", size, blockMax)
+	}
+	b := make([]byte, min(int(size), keep))
+	if _, err := io.ReadFull(r.in, b); err != nil {
+		return nil, cutOff(err)
+	}
+	_, err = r.in.Discard(int(size) - len(b))
+	return b, cutOff(err)
+}
+
+// cutOff makes an end in the middle of something recognisable.
+func cutOff(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+package backupfile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// made is a backup as servers write it.
+func made(t testing.TB) []byte {
+	t.Helper()
+	s := state.New().Snapshot()
+	defer s.Release()
+	var b bytes.Buffer
+	if err := s.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func nothing() {}
+
+// count is how many znodes there are, by the state's own account.
+func count(m *state.Machine) int {
+	s := m.Tree().Snapshot()
+	defer s.Release()
+	return s.Len()
+}
+
+// The servers' own reader agrees on what a whole backup is.
+func TestCheck_Whole_TellsWhatIsInIt(t *testing.T) {
+	b := made(t)
+	m, err := state.Restore(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 0
+	s, err := Check(bytes.NewReader(b), func() { steps++ })
+	if err != nil || s.Znodes != uint64(count(m)) || s.Zxid != int64(m.Zxid()) || steps != count(m) {
+		t.Errorf("%+v, %d steps, %v; want %d znodes at %v", s, steps, err, count(m), m.Zxid())
+	}
+}
+
+// Cut off anywhere, it is not taken for whole; nor with more behind it.
+func TestCheck_CutOffAnywhere_Refuses(t *testing.T) {
+	b := made(t)
+	for n := range b {
+		_, err := Check(bytes.NewReader(b[:n]), nothing)
+		want := ErrDamaged
+		if n < len(magicName) {
+			want = ErrNoBackup
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("%d of %d bytes: %v", n, len(b), err)
+		}
+	}
+	if _, err := Check(bytes.NewReader(append(bytes.Clone(b), 0)), nothing); !errors.Is(err, ErrDamaged) {
+		t.Errorf("with a byte more: %v", err)
+	}
+}
+
+// A byte changed anywhere behind zstd's header, which has bits that mean nothing, is
+// found out by its checksum.
+func TestCheck_ByteChanged_Refuses(t *testing.T) {
+	b := made(t)
+	const header = len(magic) + 6
+	for n := header; n < len(b); n++ {
+		c := bytes.Clone(b)
+		c[n] ^= 1
+		if _, err := Check(bytes.NewReader(c), nothing); !errors.Is(err, ErrDamaged) {
+			t.Errorf("byte %d of %d: %v", n, len(b), err)
+		}
+	}
+}
+
+func TestCheck_SomethingElse_SaysSo(t *testing.T) {
+	for _, text := range []string{"", "{}", "PK\x03\x04 something", "zkls\x00\x02 of the future"} {
+		if _, err := Check(bytes.NewReader([]byte(text)), nothing); !errors.Is(err, ErrNoBackup) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	broken := io.MultiReader(bytes.NewReader(made(t)[:40]), failing{})
+	if _, err := Check(broken, nothing); !errors.Is(err, errBroken) {
+		t.Errorf("%v", err)
+	}
+}
+
+type failing struct{}
+
+var errBroken = errors.New("broken")
+
+func (failing) Read([]byte) (int, error) { return 0, errBroken }
+
+// Nothing breaks Check, and whatever a server would restore it takes for whole. Only
+// the servers do not look at what stands behind the last block.
+func FuzzCheck(f *testing.F) {
+	b := made(f)
+	f.Add(b)
+	f.Add(b[:len(b)/2])
+	f.Add([]byte(magic))
+	f.Add([]byte("zkls\x00\x01\x28\xb5\x2f\xfd"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, err := Check(bytes.NewReader(b), nothing)
+		if err == nil || errors.Is(err, errMore) {
+			return
+		}
+		if _, restored := state.Restore(bytes.NewReader(b)); restored == nil {
+			t.Errorf("a server takes what Check refuses: %v", err)
+		}
+	})
+}

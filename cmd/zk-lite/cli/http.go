@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
+)
+
+// DefaultHTTP is where the commands that need the HTTP API look for it if they are not
+// told.
+const DefaultHTTP = "http://127.0.0.1:8080"
+
+// httpVariable is the environment variable that replaces DefaultHTTP.
+const httpVariable = "ZK_LITE_HTTP"
+
+// authHint is what to do when the servers do not permit something.
+const authHint = "the super user's credentials go with --auth digest:super:password; " +
+	"where none is configured, ask on the server's own machine"
+
+// operation completes a command that asks the HTTP API.
+func (a *app) operation(
+	c *cobra.Command, timeout time.Duration, run func(*cobra.Command, []string, *httpapi.Client) error,
+) *cobra.Command {
+	f := c.Flags()
+	f.StringVarP(&a.output, "output", "o", outputText, "output format, text or json")
+	f.StringVar(&a.http, "http", cmp.Or(os.Getenv(httpVariable), DefaultHTTP),
+		"HTTP API of the servers, `URL[,URL]`, tried in order ["+httpVariable+"]")
+	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `digest:user:password`")
+	f.DurationVar(&a.timeout, "timeout", timeout, "give up after so long without an answer")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := a.check(); err != nil {
+			return err
+		}
+		api, err := a.httpClient()
+		if err != nil {
+			return err
+		}
+		return run(c, args, api)
+	}
+	return c
+}
+
+func (a *app) httpClient() (*httpapi.Client, error) {
+	urls, err := httpapi.ParseURLs(a.http)
+	if err != nil {
+		return nil, usagef("--http: %w; --auth is for credentials", err)
+	}
+	api := httpapi.New(urls, a.timeout)
+	switch len(a.auth) {
+	case 0:
+		return api, nil
+	case 1:
+	default:
+		return nil, usagef("--auth: over HTTP one identity can be proved, and here are %d", len(a.auth))
+	}
+	user, digest := strings.CutPrefix(a.auth[0], "digest:")
+	user, password, ok := strings.Cut(user, ":")
+	if !digest || !ok || user == "" {
+		return nil, usagef("--auth: want digest:user:password; over HTTP there is no other scheme")
+	}
+	api.User, api.Password = user, password
+	return api, nil
+}
+
+// httpMessage explains an error of the HTTP API; it is empty if err is none.
+func httpMessage(err error) string {
+	var p *httpapi.Problem
+	if errors.As(err, &p) && (p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden) {
+		return fmt.Sprintf("%s; %s", p.Detail, authHint)
+	}
+	var none *httpapi.UnreachableError
+	if errors.As(err, &none) {
+		return fmt.Sprintf("%v; start a server with `zk-lite dev`, or name the HTTP address of "+
+			"another with --http or %s", none, httpVariable)
+	}
+	return ""
+}
+
+// httpExitCode is the exit code for an error of the HTTP API.
+func httpExitCode(err error) (code int, known bool) {
+	var none *httpapi.UnreachableError
+	var p *httpapi.Problem
+	switch {
+	case errors.Is(err, httpapi.ErrUnknown):
+		return ExitUnknown, true
+	case errors.As(err, &none):
+		return ExitNoServer, true
+	case !errors.As(err, &p):
+		return 0, false
+	case p.RetryAfter > 0:
+		return ExitNoServer, true
+	}
+	switch p.Status {
+	case http.StatusBadRequest:
+		return ExitUsage, true
+	case http.StatusNotFound:
+		return ExitNoNode, true
+	case http.StatusConflict:
+		return ExitConflict, true
+	}
+	return ExitFailed, true
+}

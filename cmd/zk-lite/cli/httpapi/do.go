@@ -1,0 +1,277 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// roundPause is how long to wait when all servers have been tried and none of them
+	// has said how long.
+	roundPause = 200 * time.Millisecond
+	// maxProblem bounds what is read of an error; those of zk-lite are short.
+	maxProblem = 64 << 10
+	// maxAnswer bounds an answer that is read as a whole.
+	maxAnswer = 4 << 20
+)
+
+// Request is what to ask for.
+type Request struct {
+	Method string
+	Target string // path and query: /v1/cluster
+	Body   []byte // JSON, or nil
+	// Content is sent instead of Body if it is not nil: it opens so many bytes, again
+	// for each attempt.
+	Content func() (io.ReadCloser, error)
+	Size    int64
+	// Repeatable says that the request does no harm when it is carried out twice. What
+	// is not, is repeated only if the server says that nothing was done.
+	Repeatable bool
+}
+
+// outcome is that of one attempt.
+type outcome int
+
+const (
+	answered outcome = iota // for good
+	notDone                 // certainly nothing has been done
+	lost                    // it may have been done
+)
+
+// Do asks one server after the other until one answers for good. The caller must close
+// the answer's body, whose reading ends with an error when nothing comes for Timeout.
+//
+// Errors: a *Problem; *UnreachableError; ErrUnknown, perhaps together with a Problem: a
+// repetition got that; ctx's.
+func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
+	t := &try{client: c, r: r, deadline: time.Now().Add(c.Timeout)}
+	for {
+		resp, done, err := t.round(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case done && err != nil && t.lost != nil:
+			return nil, fmt.Errorf("%w; an earlier attempt: %w", err, t.lost)
+		case done:
+			return resp, err
+		case time.Until(t.deadline) <= t.pause:
+			return nil, t.givenUp(err)
+		}
+		if err := wait(ctx, t.pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// try is a request on its way from server to server.
+type try struct {
+	client   *Client
+	r        *Request
+	deadline time.Time
+
+	pause   time.Duration // before the next round
+	lost    error         // an attempt's whose outcome is unknown
+	problem *Problem      // the last one that allows another attempt
+}
+
+// round asks every server once, and reports whether that was for good.
+func (t *try) round(ctx context.Context) (resp *http.Response, done bool, err error) {
+	refused := true
+	t.pause = 0
+	for i, at := range t.client.URLs {
+		left := max(time.Until(t.deadline), roundPause) / time.Duration(len(t.client.URLs)-i)
+		var what outcome
+		resp, what, err = t.client.attempt(ctx, at, t.r, left)
+		if what == answered || what == lost && !t.r.Repeatable || ctx.Err() != nil {
+			return resp, true, err
+		}
+		if what == lost {
+			t.lost = err
+		}
+		refused = refused && isRefused(err)
+		var p *Problem
+		if errors.As(err, &p) {
+			t.problem = p
+			if t.pause == 0 || p.RetryAfter < t.pause {
+				t.pause = p.RetryAfter
+			}
+		}
+	}
+	t.pause = max(t.pause, roundPause)
+	if refused {
+		return nil, true, &UnreachableError{t.client.URLs, err, true}
+	}
+	return nil, false, err
+}
+
+// givenUp is the error when there is no time left.
+func (t *try) givenUp(last error) error {
+	switch {
+	case t.lost != nil:
+		return t.lost
+	case t.problem != nil:
+		return t.problem
+	}
+	return &UnreachableError{URLs: t.client.URLs, Err: last}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// isRefused reports whether there is certainly nobody.
+func isRefused(err error) bool {
+	var op *net.OpError
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &op) && op.Op == "dial" && (!errors.As(err, &timeout) || !timeout.Timeout())
+}
+
+// errIdle says that nothing has moved for too long.
+var errIdle = errors.New("no answer in time")
+
+// attempt asks one server, which has so long to answer.
+func (c *Client) attempt(
+	ctx context.Context, at string, r *Request, patience time.Duration,
+) (*http.Response, outcome, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	idle := newIdleTimer(patience, cancel)
+	sent := new(atomic.Bool)
+	req, err := c.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) {
+			sent.Store(true)
+			if !r.Repeatable { // nobody else can be asked any more
+				idle.allow(c.Timeout)
+			}
+		},
+	}), at, r, idle)
+	if err != nil {
+		idle.stop()
+		return nil, answered, err
+	}
+	resp, err := c.transport.RoundTrip(req)
+	if err != nil {
+		idle.stop()
+		if errors.Is(context.Cause(ctx), errIdle) {
+			err = errIdle
+		}
+		if !sent.Load() || r.Method == http.MethodGet {
+			return nil, notDone, err
+		}
+		return nil, lost, fmt.Errorf("%w (%s: %w)", ErrUnknown, at, reason(err))
+	}
+	idle.allow(c.Timeout)
+	resp.Body = &watchedBody{resp.Body, idle, ctx}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return resp, answered, nil
+	}
+	defer resp.Body.Close()
+	what, err := refusal(at, r, resp)
+	if what == lost && r.Method == http.MethodGet {
+		what = notDone
+	}
+	return nil, what, err
+}
+
+// refusal reads an answer that is not what was asked for.
+func refusal(at string, r *Request, resp *http.Response) (outcome, error) {
+	p := &Problem{URL: at}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+	if err == nil && kind == "application/problem+json" {
+		err = json.Unmarshal(text, p)
+	}
+	p.Status = resp.StatusCode
+	seconds, noNumber := strconv.Atoi(resp.Header.Get("Retry-After"))
+	switch {
+	case (err != nil || p.Title == "") && p.Status >= 500: // a proxy's, perhaps
+		return lost, unknown(r, &foreignError{at, resp.Status})
+	case err != nil || p.Title == "":
+		return answered, &foreignError{at, resp.Status}
+	case p.Status == http.StatusGatewayTimeout:
+		return lost, unknown(r, p)
+	case noNumber == nil && seconds >= 0:
+		p.RetryAfter = max(time.Duration(seconds)*time.Second, roundPause)
+		return notDone, p
+	}
+	return answered, p
+}
+
+// unknown is the error of a request that may have been carried out. What only reads has
+// no outcome.
+func unknown(r *Request, err error) error {
+	if r.Method == http.MethodGet {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnknown, err)
+}
+
+// request makes a request of net/http.
+func (c *Client) request(
+	ctx context.Context, at string, r *Request, idle *idleTimer,
+) (*http.Request, error) {
+	var body io.Reader
+	if r.Body != nil {
+		body = bytes.NewReader(r.Body)
+	}
+	if r.Content != nil {
+		content, err := r.Content()
+		if err != nil {
+			return nil, err
+		}
+		body = &watchedContent{content, idle}
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, at+r.Target, body)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", at, err)
+	}
+	if r.Body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.Content != nil {
+		req.ContentLength = r.Size
+		req.Header.Set("Content-Type", "application/octet-stream")
+		req.Header.Set("Expect", "100-continue")
+	}
+	if c.User != "" {
+		req.SetBasicAuth(c.User, c.Password)
+	}
+	return req, nil
+}
+
+// JSON asks for something and decodes the answer into v, unless it is nil.
+func (c *Client) JSON(ctx context.Context, r *Request, v any) error {
+	resp, err := c.Do(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("reading the answer of %s: %w", resp.Request.URL.Host, err)
+	}
+	if v == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return &foreignError{resp.Request.URL.Host, resp.Status}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
+)
+
+// clusterPath is the resource of the ensemble.
+const clusterPath = "/v1/cluster"
+
+// maxServerID is the highest number that a server can have.
+const maxServerID = 254
+
+// The roles of members.
+const (
+	roleLeader   = "leader"
+	roleFollower = "follower"
+	roleJoining  = "joining"
+)
+
+// memberJSON is a member of the ensemble, as the servers write it.
+type memberJSON struct {
+	ID     int    `json:"id"`
+	Role   string `json:"role"` // leader, follower, observer or joining
+	Peer   string `json:"peer,omitempty"`
+	Client string `json:"client,omitempty"`
+	HTTP   string `json:"http,omitempty"`
+}
+
+// votes reports whether the ensemble counts on the member.
+func (m *memberJSON) votes() bool { return m.Role == roleLeader || m.Role == roleFollower }
+
+// clusterJSON is the ensemble as one of its servers sees it.
+type clusterJSON struct {
+	Members   []memberJSON `json:"members"`
+	Leader    int          `json:"leader"` // 0: unknown
+	Term      uint64       `json:"term"`
+	Voters    int          `json:"voters"`
+	Tolerates int          `json:"tolerates"`          // failures of voters, when all are up
+	Survives  *int         `json:"survives,omitempty"` // failures now; only the leader knows
+	Server    struct {
+		ID       int  `json:"id"`
+		Draining bool `json:"draining"`
+	} `json:"server"`
+}
+
+// member finds a member; nil if it is none.
+func (c *clusterJSON) member(id int) *memberJSON {
+	i := slices.IndexFunc(c.Members, func(m memberJSON) bool { return m.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &c.Members[i]
+}
+
+// numbers are the members' numbers.
+func (c *clusterJSON) numbers() (list []int) {
+	for _, m := range c.Members {
+		list = append(list, m.ID)
+	}
+	return list
+}
+
+// cluster asks how the ensemble stands.
+func cluster(ctx context.Context, api *httpapi.Client) (c clusterJSON, err error) {
+	err = api.JSON(ctx, &httpapi.Request{Method: http.MethodGet, Target: clusterPath, Repeatable: true}, &c)
+	return c, err
+}
+
+// noMemberError says that a server is not in the ensemble.
+type noMemberError struct {
+	id      int
+	members []int
+}
+
+func (e *noMemberError) Error() string {
+	return fmt.Sprintf("there is no server %d in the ensemble, whose members are %v; "+
+		"`zk-lite member list` shows them", e.id, e.members)
+}
+
+// parseServerID reads the number of a server.
+func parseServerID(what, text string) (int, error) {
+	id, err := strconv.Atoi(text)
+	if err != nil || id < 1 || id > maxServerID {
+		return 0, usagef("%s %q: want a server's number from 1 to %d", what, text, maxServerID)
+	}
+	return id, nil
+}
+
+func (a *app) memberCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "member",
+		Short: "List, add, remove and promote servers of the ensemble",
+		Long: `List the servers of a running ensemble, and change which ones there are. The
+servers are asked by their HTTP API.`,
+		Example: `  zk-lite member list
+  zk-lite member add 4 "zk4.example:2888:3888;2181"
+  zk-lite member promote 4
+  zk-lite member remove 1`,
+		Args: noSuchCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.memberListCommand(), a.memberAddCommand(), a.memberRemoveCommand(),
+		a.memberPromoteCommand())
+	return c
+}
+
+// pollEvery is how often something is looked for that nobody tells of.
+const pollEvery = 200 * time.Millisecond
+
+// until looks again and again until there is nothing to wait for any more, at most for
+// the timeout. It reports whether the wait has ended well.
+func (a *app) until(ctx context.Context, look func(context.Context) (done bool, err error)) (bool, error) {
+	limit := time.NewTimer(a.timeout)
+	defer limit.Stop()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		if done, err := look(ctx); done || err != nil {
+			return done, err
+		}
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}

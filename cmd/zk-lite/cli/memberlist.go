@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
+)
+
+func (a *app) memberListCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "Show the servers of the ensemble, and how many failures it survives",
+		Long: `Show the servers of the ensemble: the leader, followers (which vote), observers,
+and those joining, which get their vote when they have caught up. How many failures
+the ensemble survives now, only the leader knows: name the URLs of all servers, so
+that it is asked, too. The exit code is 1 if there is no leader.`,
+		Example: `  zk-lite member list
+  zk-lite member list --http http://zk1:8080,http://zk2:8080 --auth digest:super:secret
+  zk-lite member list -o json | jq -r '.members[] | select(.role == "leader") | .client'`,
+		Args: argCount(0, 0, 0),
+	}
+	return a.operation(c, defaultTimeout, func(c *cobra.Command, _ []string, api *httpapi.Client) error {
+		now, err := cluster(c.Context(), api)
+		if err != nil {
+			return err
+		}
+		if now.Survives == nil && now.Leader != 0 {
+			api.Each(func(one *httpapi.Client) bool {
+				other, err := cluster(c.Context(), one)
+				if err == nil && other.Survives != nil {
+					now = other
+				}
+				return now.Survives != nil
+			})
+		}
+		if a.json() {
+			err = writeJSON(c.OutOrStdout(), &now)
+		} else {
+			err = printCluster(c.OutOrStdout(), &now)
+		}
+		if err == nil && now.Leader == 0 {
+			err = errors.New("the ensemble has no leader: is a majority of its servers up?")
+		}
+		return err
+	})
+}
+
+func printCluster(out io.Writer, now *clusterJSON) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tROLE\tPEER\tCLIENT\tHTTP")
+	for _, m := range now.Members {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", m.ID, m.Role, orDash(m.Peer), orDash(m.Client), orDash(m.HTTP))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("term %d; of %d voters %d may fail", now.Term, now.Voters, now.Tolerates)
+	if now.Survives != nil {
+		text += fmt.Sprintf(", now %d more", *now.Survives)
+	}
+	_, err := fmt.Fprintln(out, text)
+	return err
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
+)
+
+func (a *app) memberRemoveCommand() *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use:   "remove ID",
+		Short: "Take a server out of the ensemble",
+		Long: `Take a server out of the ensemble; a leader hands over first. Refused if the voters
+that are connected would be no majority of those left, unless --force is given. The
+server keeps its data and cannot come back by itself: stop it afterwards. Drain it
+before, so that its clients go elsewhere at once.`,
+		Example: `  zk-lite drain 1 && zk-lite member remove 1
+  zk-lite member remove 3 --force   # it is lost for good`,
+		Args: argCount(1, 1, 0),
+	}
+	c.Flags().BoolVar(&force, "force", false, "also if too few of those left are connected")
+	return a.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
+		id, err := parseServerID("ID", args[0])
+		if err != nil {
+			return err
+		}
+		target := fmt.Sprintf("%s/members/%d", clusterPath, id)
+		if force {
+			target += "?force=true"
+		}
+		err = api.JSON(c.Context(),
+			&httpapi.Request{Method: http.MethodDelete, Target: target, Repeatable: true}, nil)
+		var p *httpapi.Problem
+		if errors.As(err, &p) && p.Status == http.StatusNotFound {
+			if errors.Is(err, httpapi.ErrUnknown) {
+				err = nil // an attempt before has done it
+			} else if now, lookErr := cluster(c.Context(), api); lookErr == nil {
+				err = &noMemberError{id, now.numbers()}
+			}
+		}
+		switch {
+		case errors.As(err, &p) && p.Status == http.StatusConflict && !force:
+			return &conflictError{p.Detail + "; --force removes it nevertheless"}
+		case err != nil:
+			return err
+		case a.json():
+			return writeJSON(c.OutOrStdout(), map[string]any{"id": id, "removed": true})
+		}
+		fmt.Fprintf(c.OutOrStdout(), "server %d is no member any more: it can be stopped\n", id)
+		return nil
+	})
+}

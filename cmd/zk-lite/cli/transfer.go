@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
+)
+
+func (a *app) transferCommand() *cobra.Command {
+	var to int
+	c := &cobra.Command{
+		Use:   "transfer",
+		Short: "Hand leadership to another server",
+		Long: `Hand leadership to the server --to or, without it, from the leader there is to the
+voter that is most up to date. Clients keep their connections and sessions.`,
+		Example: `  zk-lite transfer
+  zk-lite transfer --to 2`,
+		Args: argCount(0, 0, 0),
+	}
+	c.Flags().IntVar(&to, "to", 0, "the number of the server that is to lead")
+	return a.operation(c, defaultTimeout, func(c *cobra.Command, _ []string, api *httpapi.Client) error {
+		if c.Flags().Changed("to") && (to < 1 || to > maxServerID) {
+			return usagef("--to %d: want a server's number from 1 to %d", to, maxServerID)
+		}
+		before, err := cluster(c.Context(), api)
+		if err != nil {
+			return err
+		}
+		if to != 0 && before.member(to) == nil {
+			return &noMemberError{to, before.numbers()}
+		}
+		// Nobody takes leadership from the next leader, too, by a repetition: only one to
+		// a certain server can be repeated.
+		r := &httpapi.Request{
+			Method: http.MethodPost, Target: clusterPath + "/transfer", Repeatable: to != 0,
+		}
+		if to != 0 {
+			if r.Body, err = json.Marshal(map[string]int{"to": to}); err != nil {
+				return err
+			}
+		}
+		sent := api.JSON(c.Context(), r, nil)
+		if sent != nil && !errors.Is(sent, httpapi.ErrUnknown) {
+			return notVoter(sent, &before, to)
+		}
+		now, err := a.awaitLeader(c, api, before.Leader, to)
+		if err != nil {
+			return errors.Join(sent, err)
+		}
+		if a.json() {
+			return writeJSON(c.OutOrStdout(), map[string]any{"leader": now.Leader, "term": now.Term})
+		}
+		fmt.Fprintf(c.OutOrStdout(), "server %d leads, in term %d\n", now.Leader, now.Term)
+		return nil
+	})
+}
+
+// notVoter says why a member cannot lead, if that is so.
+func notVoter(err error, before *clusterJSON, to int) error {
+	var p *httpapi.Problem
+	m := before.member(to)
+	if !errors.As(err, &p) || p.Status != http.StatusNotFound || m == nil || m.votes() {
+		return err
+	}
+	return &conflictError{fmt.Sprintf("server %d does not vote (%s), and so cannot lead; "+
+		"`zk-lite member promote %d` gives it a vote", to, m.Role, to)}
+}
+
+// awaitLeader waits until a server leads: this one or, with 0, another than before.
+func (a *app) awaitLeader(
+	c *cobra.Command, api *httpapi.Client, before, to int,
+) (now clusterJSON, err error) {
+	done, err := a.until(c.Context(), func(ctx context.Context) (bool, error) {
+		var err error
+		now, err = cluster(ctx, api)
+		return now.Leader != 0 && (now.Leader == to || to == 0 && now.Leader != before), err
+	})
+	if err == nil && !done {
+		err = fmt.Errorf("server %d leads, in term %d; `zk-lite member list` shows how it goes on",
+			now.Leader, now.Term)
+	}
+	return now, err
+}

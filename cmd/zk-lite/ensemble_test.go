@@ -1,0 +1,229 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/node"
+)
+
+// superDigest is that of super:secret.
+const superDigest = "super:lK75jTNcA+U9vtVEw5vB51mj/w4="
+
+// scriptEnsemble is the servers of one script, each with its HTTP API.
+type scriptEnsemble struct {
+	dir      string
+	settings []config.Settings
+	nodes    []*node.Node // nil: stopped
+}
+
+// open starts n servers and waits until all serve.
+func (e *scriptEnsemble) open(n int) error {
+	ports, err := unusedPorts(4 * n)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		s, err := e.defaults(i+1, ports[4*i:])
+		if err != nil {
+			return err
+		}
+		e.settings = append(e.settings, s)
+	}
+	var members []config.Server
+	for _, s := range e.settings {
+		members = append(members, s.Servers...)
+	}
+	for i := range e.settings {
+		e.settings[i].Servers = members
+		if err := e.start(i); err != nil {
+			return err
+		}
+	}
+	return e.await()
+}
+
+// defaults are the settings of a server that knows itself only.
+func (e *scriptEnsemble) defaults(id int, ports []int) (config.Settings, error) {
+	s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
+	if err != nil {
+		return s, err
+	}
+	s.MyID = id
+	s.DataDir = filepath.Join(e.dir, fmt.Sprintf("server-%d", id))
+	s.DataLogDir = s.DataDir
+	s.ClientPortAddress, s.ClientPort = "127.0.0.1", ports[2]
+	s.AdminAddress, s.AdminPort = "127.0.0.1", ports[3]
+	s.FourLetterWords = []string{"*"}
+	s.MaxClientCnxns = 0
+	s.TickTime, s.SyncLimit = 100*time.Millisecond, 25
+	s.SuperDigest, s.Standalone = superDigest, false
+	s.Servers = []config.Server{{
+		ID: id, Host: "127.0.0.1", PeerPort: ports[0], ElectionPort: ports[1],
+		Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: ports[2],
+	}}
+	return s, nil
+}
+
+func (e *scriptEnsemble) start(i int) error {
+	n, err := node.Open(node.Options{
+		Settings: e.settings[i], Version: "test", Logger: slog.New(slog.DiscardHandler),
+		Fatal: func(err error) { panic(fmt.Sprintf("server %d: %v", i+1, err)) },
+	})
+	if err != nil {
+		return err
+	}
+	for len(e.nodes) <= i {
+		e.nodes = append(e.nodes, nil)
+	}
+	e.nodes[i] = n
+	return nil
+}
+
+// await waits until all that run serve.
+func (e *scriptEnsemble) await() error {
+	for i, n := range e.nodes {
+		if n != nil && !waitFor(n.Server().Serving) {
+			return fmt.Errorf("server %d does not serve", i+1)
+		}
+	}
+	return nil
+}
+
+func (e *scriptEnsemble) stop(i int) error {
+	n := e.nodes[i]
+	if n == nil {
+		return nil
+	}
+	e.nodes[i] = nil
+	return n.Close()
+}
+
+func (e *scriptEnsemble) url(i int) string {
+	return fmt.Sprintf("http://127.0.0.1:%d", e.settings[i].AdminPort)
+}
+
+func unusedPorts(n int) (ports []int, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+type ensembleKey struct{}
+
+// ensembleCommands are what the scripts of testdata/ensemble have:
+//
+//	exits CODE PROGRAM ARGS... run a program that ends with a code
+//	ensemble N                 start N servers of the script's own: $HTTP1 to $HTTPN,
+//	                           $ZK_LITE_HTTP all of them, $ZK_LITE_SERVER
+//	newcomer                   choose ports for one more server, $HTTP4 and $ADDRESS4
+//	startserver N, stopserver N
+//	leader [not] N             wait until server N leads, or another
+//	damage FILE                cut the last byte off a file
+func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) {
+	type scriptCommand = func(*testscript.TestScript, *scriptEnsemble, []string)
+	with := func(f scriptCommand) func(*testscript.TestScript, bool, []string) {
+		return func(ts *testscript.TestScript, neg bool, args []string) {
+			if neg {
+				ts.Fatalf("! has no meaning here")
+			}
+			f(ts, ts.Value(ensembleKey{}).(*scriptEnsemble), args)
+		}
+	}
+	number := func(ts *testscript.TestScript, args []string, at int) int {
+		n, err := strconv.Atoi(append(args, "", "")[at])
+		ts.Check(err)
+		return n
+	}
+	return map[string]func(*testscript.TestScript, bool, []string){
+		"exits": exits,
+		"ensemble": with(func(ts *testscript.TestScript, e *scriptEnsemble, args []string) {
+			ts.Check(e.open(number(ts, args, 0)))
+			var urls, servers []string
+			for i := range e.nodes {
+				ts.Setenv(fmt.Sprintf("HTTP%d", i+1), e.url(i))
+				urls = append(urls, e.url(i))
+				servers = append(servers, e.nodes[i].ClientAddr().String())
+			}
+			ts.Setenv("ZK_LITE_HTTP", strings.Join(urls, ","))
+			ts.Setenv("ZK_LITE_SERVER", strings.Join(servers, ","))
+		}),
+		"newcomer": with(func(ts *testscript.TestScript, e *scriptEnsemble, _ []string) {
+			ports, err := unusedPorts(4)
+			ts.Check(err)
+			id := len(e.settings) + 1
+			s, err := e.defaults(id, ports)
+			ts.Check(err)
+			s.Servers = append(e.settings[0].Servers[:id-1:id-1], s.Servers...)
+			e.settings = append(e.settings, s)
+			ts.Setenv(fmt.Sprintf("HTTP%d", id), e.url(id-1))
+			ts.Setenv(fmt.Sprintf("ADDRESS%d", id),
+				fmt.Sprintf("127.0.0.1:%d:%d;127.0.0.1:%d", ports[0], ports[1], ports[2]))
+		}),
+		"startserver": with(func(ts *testscript.TestScript, e *scriptEnsemble, args []string) {
+			ts.Check(e.start(number(ts, args, 0) - 1))
+		}),
+		"stopserver": with(func(ts *testscript.TestScript, e *scriptEnsemble, args []string) {
+			ts.Check(e.stop(number(ts, args, 0) - 1))
+		}),
+		"leader": with(func(ts *testscript.TestScript, e *scriptEnsemble, args []string) {
+			not := args[0] == "not"
+			id := number(ts, args, len(args)-1)
+			if !waitFor(func() bool {
+				for _, n := range e.nodes {
+					if n != nil {
+						now := int(n.Server().Status().Leader)
+						if now == 0 || (now == id) == not {
+							return false
+						}
+					}
+				}
+				return true
+			}) {
+				ts.Fatalf("leader %q does not become true", args)
+			}
+		}),
+		"damage": with(func(ts *testscript.TestScript, _ *scriptEnsemble, args []string) {
+			b, err := os.ReadFile(ts.MkAbs(args[0]))
+			ts.Check(err)
+			ts.Check(os.WriteFile(ts.MkAbs(args[0]), b[:len(b)-1], 0o600))
+		}),
+	}
+}
+
+// TestCLI_Ensemble runs the scripts of testdata/ensemble, which change and break the
+// servers, each against an ensemble of its own.
+func TestCLI_Ensemble(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "ensemble"), Cmds: ensembleCommands(),
+		RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			e := &scriptEnsemble{dir: filepath.Join(env.WorkDir, ".servers")}
+			env.Values[ensembleKey{}] = e
+			env.Defer(func() {
+				for i := range e.nodes {
+					_ = e.stop(i) // the script may have left it in any state
+				}
+			})
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			env.Setenv("SUPER", "digest:super:secret")
+			return nil
+		},
+	})
+}
