@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -120,10 +121,10 @@ func (m *Machine) applyGroup(g *Group, term uint64, timeMillis int64, obs Observ
 		if r.err != nil {
 			return fmt.Errorf("command %d of server %d: %w", seq, g.Server, r.err)
 		}
-		if seq <= have.last {
+		if seq <= have.last && !fault.On(fault.DropDedupe) {
 			continue
 		}
-		if seq != have.last+1 {
+		if seq > have.last+1 {
 			obs.Gap(g.Origin, have.last+1)
 			m.origins[g.Server] = have
 			return nil
@@ -132,7 +133,7 @@ func (m *Machine) applyGroup(g *Group, term uint64, timeMillis int64, obs Observ
 		if body.err != nil {
 			return fmt.Errorf("command %d of server %d: %w", seq, g.Server, body.err)
 		}
-		have.last = seq
+		have.last = max(have.last, seq)
 		m.applyCommand(g.Server, term, timeMillis, obs)
 		obs.Result(g.Origin, seq, &m.result)
 	}
@@ -228,7 +229,7 @@ func (m *Machine) admit(c *Command, from ServerID) znode.Error {
 	switch {
 	case s == nil:
 		return znode.ErrSessionExpired
-	case s.Owner != uint64(from) && c.Flags&FlagAnyServer == 0:
+	case s.Owner != uint64(from) && c.Flags&FlagAnyServer == 0 && !fault.On(fault.ForgetOwner):
 		return znode.ErrSessionMoved
 	}
 	return znode.OK
@@ -257,6 +258,9 @@ func (m *Machine) transact(c *Command, from ServerID) {
 		m.openSession(c, from)
 	case OpCloseSession, OpExpireSession:
 		m.sessions.Remove(c.Session)
+		if c.Op == OpExpireSession && fault.On(fault.SkipEphemeral) {
+			return
+		}
 		m.tree.DeleteOwned(&m.txn, c.Session)
 	case OpReap:
 		r.Code = m.tree.Reap(&m.txn, c.Path)
@@ -285,6 +289,9 @@ func (m *Machine) edit(c *Command, out *OpResult) {
 		}
 		req := znode.CreateRequest{
 			Kind: c.Kind, Path: c.Path, Data: c.Data, ACL: c.ACL, Mode: c.Mode, TTL: c.TTL,
+		}
+		if req.Mode.Sequential() && fault.On(fault.ReuseSequence) {
+			m.reuseSequence(&req)
 		}
 		out.Path, out.Stat, out.Code = m.tree.Create(x, &req)
 	case OpDelete:
@@ -348,7 +355,7 @@ func (m *Machine) multi(ops []Command) {
 			break
 		}
 	}
-	if failed < 0 {
+	if failed < 0 || fault.On(fault.HalfMulti) {
 		m.tree.Commit(&m.txn)
 	} else {
 		m.tree.Rollback(&m.txn)
