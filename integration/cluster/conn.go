@@ -77,6 +77,7 @@ type Item struct {
 	Call  *Call
 	Event wire.WatcherEvent
 	Zxid  znode.Zxid // of the notification
+	At    time.Time
 }
 
 // ConnectOptions choose the handshake.
@@ -263,7 +264,7 @@ func (c *Conn) receive(payload []byte) error {
 	defer c.mu.Unlock()
 	c.zxid = max(c.zxid, h.Zxid)
 	if h.Xid == wire.XidNotification {
-		item := Item{Zxid: h.Zxid}
+		item := Item{Zxid: h.Zxid, At: time.Now()}
 		item.Event.Decode(r)
 		c.items = append(c.items, item)
 		return r.Err()
@@ -289,7 +290,7 @@ func (c *Conn) receive(payload []byte) error {
 	case r.Remaining() != 0:
 		call.Err = fmt.Errorf("the reply to %s has %d bytes too many", call.Op, r.Remaining())
 	}
-	c.items = append(c.items, Item{Call: call})
+	c.items = append(c.items, Item{Call: call, At: call.AnsweredAt})
 	close(call.Done)
 	return nil
 }

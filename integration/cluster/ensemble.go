@@ -239,7 +239,7 @@ func (e *Ensemble) settings(s *Server) string {
 	if len(e.servers) > 1 {
 		for _, x := range e.servers {
 			set[fmt.Sprintf("server.%d", x.ID)] =
-				fmt.Sprintf("%s:%d:%d", x.host(), x.peerPort, x.electionPort)
+				x.PeerAddr()
 		}
 	}
 	e.program.config(s, set)

@@ -270,3 +270,8 @@ func (s *Server) Restart() {
 	s.Kill()
 	s.Start()
 }
+
+// PeerAddr is where the other servers connect, as in a server.N line.
+func (s *Server) PeerAddr() string {
+	return fmt.Sprintf("%s:%d:%d", s.host(), s.peerPort, s.electionPort)
+}

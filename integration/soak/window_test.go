@@ -1,0 +1,307 @@
+//go:build soak
+
+package soak_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/integration/check"
+	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+const (
+	zkWorkers   = 6
+	httpWorkers = 2
+	lockWorkers = 2
+)
+
+// window is some time in which clients work below a root of their own.
+type window struct {
+	t    *testing.T
+	e    *cluster.Ensemble
+	root string
+	rec  *recorder
+
+	stop    chan struct{}
+	done    sync.WaitGroup
+	workers []*worker
+	stream  *follower
+}
+
+// findings is what a window has come to.
+type findings struct {
+	history    *check.History
+	violations []check.Violation
+	linear     check.LinearStats
+	resumed    int
+}
+
+func (w *window) stopping() bool {
+	select {
+	case <-w.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause waits, but not longer than the window lasts.
+func (w *window) pause(d time.Duration) {
+	select {
+	case <-w.stop:
+	case <-time.After(d):
+	}
+}
+
+// open starts the workers of a window.
+func open(t *testing.T, e *cluster.Ensemble, number int, seed uint64) *window {
+	t.Helper()
+	w := &window{t: t, e: e, root: fmt.Sprintf("/w%d", number), stop: make(chan struct{})}
+	c := e.Running()[0].Connect(t, cluster.ConnectOptions{})
+	var created znode.Zxid
+	for _, path := range []string{"", "/reg", "/seq", "/eph"} {
+		call := c.Send(wire.OpCreate, &wire.CreateRequest{Path: w.root + path, ACL: znode.OpenACL})
+		if _, err := call.Wait(); err != nil {
+			t.Fatalf("create %s: %v", w.root+path, err)
+		}
+		created = call.Reply.Zxid
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.rec = newRecorder()
+	rng := func(i int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(number*1000+i))) }
+	for i := range zkWorkers {
+		k := &worker{w: w, id: i + 1, rng: rng(i), seen: map[string]znode.Version{},
+			timeout: time.Duration(4+i) * time.Second}
+		w.workers = append(w.workers, k)
+		w.done.Go(k.run)
+	}
+	for i := range httpWorkers {
+		k := &httpWorker{w: w, id: 100 + i, rng: rng(100 + i), client: httpClient()}
+		w.done.Go(k.run)
+	}
+	for i := range lockWorkers {
+		w.done.Go((&lockWorker{w: w, id: 200 + i}).run)
+	}
+	w.stream = &follower{w: w, client: httpClient(), position: fmt.Sprintf("0x%x", int64(created))}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.done.Go(func() { w.stream.run(ctx) })
+	w.done.Go(func() { <-w.stop; cancel() })
+	return w
+}
+
+// httpClient has its own connections, so that it can end them all.
+func httpClient() *http.Client { return &http.Client{Transport: &http.Transport{}} }
+
+// close ends the work, once everything is healed, and judges it.
+func (w *window) close() *findings {
+	w.t.Helper()
+	close(w.stop)
+	w.done.Wait()
+	h := &w.rec.history
+	conns := w.settle()
+	defer func() {
+		for _, c := range conns {
+			if err := c.Close(); err != nil {
+				c.Drop()
+			}
+		}
+		w.remove()
+	}()
+	w.e.CheckReplicas()
+	h.Changes = w.stream.truth(h)
+	w.sessionEnds(h)
+	for _, s := range w.rec.sessions {
+		h.Sessions = append(h.Sessions, *s)
+	}
+	f := &findings{history: h, resumed: w.stream.resumed}
+	f.violations, f.linear = check.Linearizable(h)
+	for _, more := range []func(*check.History) []check.Violation{check.Sessions, check.Once,
+		check.Watches, check.Ephemerals, check.Sequences, check.Tokens, streamEqualsTree} {
+		f.violations = append(f.violations, more(h)...)
+	}
+	return f
+}
+
+// settle finds out which sessions live, waits until the stream has told everything,
+// and reads the tree while those sessions live. Their connections are returned.
+func (w *window) settle() map[znode.SessionID]*cluster.Conn {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for try := 0; ; try++ {
+		conns := w.visit()
+		marker := w.mark(try)
+		w.awaitStream(ctx, marker)
+		w.rec.history.Final = w.tree()
+		if !slices.ContainsFunc(slices.Collect(mapValues(conns)), func(c *cluster.Conn) bool {
+			_, err := c.Do(wire.OpExists, &wire.ExistsRequest{Path: "/"})
+			return err != nil
+		}) {
+			return conns
+		}
+		for _, c := range conns {
+			c.Drop()
+		}
+		if try > 10 {
+			w.t.Fatal("sessions do not stay while the tree is read")
+		}
+	}
+}
+
+func mapValues(m map[znode.SessionID]*cluster.Conn) func(func(*cluster.Conn) bool) {
+	return func(yield func(*cluster.Conn) bool) {
+		for _, c := range m {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// visit comes back to every session whose end is not known.
+func (w *window) visit() map[znode.SessionID]*cluster.Conn {
+	w.t.Helper()
+	conns := map[znode.SessionID]*cluster.Conn{}
+	for _, k := range w.workers {
+		for i, s := range k.left {
+			if w.rec.end(s.ID) != check.Alive || conns[s.ID] != nil {
+				continue
+			}
+			server := w.e.Servers()[i%len(w.e.Servers())]
+			what := fmt.Sprintf("server %d says whether session %v lives", server.ID, s.ID)
+			cluster.Eventually(w.t, what, cluster.Patience, func() error {
+				c, err := cluster.Dial(server.Addr(), cluster.ConnectOptions{Session: s,
+					Timeout: k.timeout})
+				if errors.Is(err, cluster.ErrExpired) {
+					w.rec.ended(s.ID, check.Expired, w.rec.since(time.Now()), 0)
+					return nil
+				}
+				if err == nil {
+					conns[s.ID] = c
+				}
+				return err
+			})
+		}
+	}
+	return conns
+}
+
+// mark makes a change that the stream will come to.
+func (w *window) mark(try int) string {
+	w.t.Helper()
+	path := fmt.Sprintf("%s/end-%d", w.root, try)
+	c := w.e.Running()[0].Connect(w.t, cluster.ConnectOptions{})
+	if _, err := c.Do(wire.OpCreate, &wire.CreateRequest{Path: path, ACL: znode.OpenACL}); err != nil {
+		w.t.Fatalf("create %s: %v", path, err)
+	}
+	if err := c.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// awaitStream lets the stream go on until it has told of the marker.
+func (w *window) awaitStream(parent context.Context, marker string) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(parent)
+	var done sync.WaitGroup
+	done.Go(func() { w.stream.run(ctx) })
+	cluster.Eventually(w.t, "the stream of changes comes to its end", cluster.Patience, func() error {
+		w.stream.mu.Lock()
+		defer w.stream.mu.Unlock()
+		if n := len(w.stream.changes); n > 0 && w.stream.changes[n-1].Path == marker {
+			return nil
+		}
+		return errors.Join(fmt.Errorf("it has %d changes", len(w.stream.changes)), w.stream.failed)
+	})
+	cancel()
+	done.Wait()
+}
+
+// tree is what is below the root.
+func (w *window) tree() (all []check.Znode) {
+	w.t.Helper()
+	for _, z := range w.e.Running()[0].Dump(w.t) {
+		if strings.HasPrefix(z.Path, w.root+"/") {
+			all = append(all, check.Znode{Path: z.Path, Value: string(z.Data),
+				Owner: z.Stat.EphemeralOwner})
+		}
+	}
+	return all
+}
+
+// sessionEnds finds the transactions that ended expired sessions: that of the first
+// of its ephemerals that nobody has deleted. The others must have gone in the same.
+func (w *window) sessionEnds(h *check.History) {
+	deleted := map[string]bool{}
+	for i := range h.Ops {
+		if h.Ops[i].Kind == check.Delete {
+			deleted[h.Ops[i].Path] = true
+		}
+	}
+	owner := map[string]znode.SessionID{}
+	for _, c := range h.Changes {
+		if c.Owner != 0 {
+			owner[c.Path] = c.Owner
+		}
+		s := w.rec.sessions[owner[c.Path]]
+		if c.Type == znode.EventDeleted && s != nil && !deleted[c.Path] &&
+			s.Ended == check.Expired && s.EndZxid == 0 {
+			s.EndZxid = c.Zxid
+		}
+	}
+}
+
+// streamEqualsTree checks that who follows all changes ends with the tree.
+func streamEqualsTree(h *check.History) (all []check.Violation) {
+	followed := map[string]bool{}
+	for _, c := range h.Changes {
+		if (c.Type == znode.EventCreated) == followed[c.Path] {
+			all = append(all, check.Violation{Guarantee: "Resuming",
+				What: fmt.Sprintf("the stream tells %v of %s at %v, which it has told to exist: %v",
+					c.Type, c.Path, c.Zxid, followed[c.Path])})
+		}
+		followed[c.Path] = c.Type != znode.EventDeleted
+	}
+	for _, z := range h.Final {
+		if isLeaf := strings.Count(z.Path, "/") > 2; isLeaf && !followed[z.Path] {
+			all = append(all, check.Violation{Guarantee: "Resuming",
+				What: "the stream does not know of " + z.Path})
+		}
+		delete(followed, z.Path)
+	}
+	for path, there := range followed {
+		if there {
+			all = append(all, check.Violation{Guarantee: "Resuming",
+				What: "the stream tells of " + path + ", which is not there"})
+		}
+	}
+	return all[:min(len(all), 10)]
+}
+
+// remove deletes the window's znodes, so that windows do not grow.
+func (w *window) remove() {
+	c := w.e.Running()[0].Connect(w.t, cluster.ConnectOptions{})
+	defer c.Drop()
+	for _, z := range slices.Backward(w.tree()) {
+		// An ephemeral may be gone by now.
+		_ = c.Send(wire.OpDelete, &wire.DeleteRequest{Path: z.Path, Version: znode.AnyVersion})
+	}
+	_, err := c.Do(wire.OpDelete, &wire.DeleteRequest{Path: w.root, Version: znode.AnyVersion})
+	if err != nil {
+		w.t.Errorf("deleting %s: %v", w.root, err)
+	}
+}
