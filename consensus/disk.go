@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	deliberate "github.com/zk-lite/zk-lite/internal/fault"
 )
 
 // Limits of patience with the disk (decision D15).
@@ -31,8 +33,13 @@ type disk struct {
 
 func newDisk(n *Node) *disk { return &disk{n: n} }
 
-func (d *disk) log() raft.LogStore       { return &watchedLog{d.n.cfg.Storage.Log, d} }
-func (d *disk) stable() raft.StableStore { return &patientStable{d.n.cfg.Storage.Stable, d} }
+func (d *disk) log() raft.LogStore { return &watchedLog{d.n.cfg.Storage.Log, d} }
+func (d *disk) stable() raft.StableStore {
+	if deliberate.On(deliberate.ForgetVote) {
+		_ = d.n.cfg.Storage.Stable.SetUint64([]byte("LastVoteTerm"), 0) // raft's key
+	}
+	return &patientStable{d.n.cfg.Storage.Stable, d}
+}
 
 func (d *disk) begin() { d.busy.Store(d.n.now()) }
 func (d *disk) end()   { d.busy.Store(0) }

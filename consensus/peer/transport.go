@@ -9,6 +9,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/fault"
 )
 
 const (
@@ -193,6 +195,10 @@ func (t *Transport) AppendEntries(
 		f = t.push.sending(id, target, req)
 	}
 	err := t.NetworkTransport.AppendEntries(id, target, req, resp)
+	if err != nil && n > 0 && fault.On(fault.AckBeforeQuorum) {
+		err, resp.Term, resp.Success = nil, req.Term, true
+		resp.LastLog = req.Entries[n-1].Index
+	}
 	if f != nil {
 		t.push.answered(f, req, resp, err)
 	}

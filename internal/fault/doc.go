@@ -1,0 +1,46 @@
+// Package fault has the product break a promise on purpose, so that tests can show that they would
+// notice. Without the build tag "faults" every question is answered with a constant false and the
+// compiler leaves the broken branch out: nothing of it is in a normal binary.
+//
+// It does not decide anything by itself and is switched by tests only, one fault at a time.
+package fault
+
+// Fault is one promise that is broken.
+type Fault string
+
+// The faults, each with the guarantee of docs/guarantees.md that it breaks.
+const (
+	// AckBeforeQuorum: a leader takes a follower that it cannot reach for one that has stored the
+	// entries (Durability, Replicas).
+	AckBeforeQuorum Fault = "ack-before-quorum"
+	// AckBeforeDisk: what waits for the log's disk does not (Durability).
+	AckBeforeDisk Fault = "ack-before-disk"
+	// DropDedupe: the state machine applies what it has applied before (Once).
+	DropDedupe Fault = "drop-dedupe"
+	// ReadBeforeWrite: a read does not wait for its session's earlier writes (Order).
+	ReadBeforeWrite Fault = "read-before-write"
+	// WatchAfterReply: watches fire when an entry is through, behind its replies (Events before data).
+	WatchAfterReply Fault = "watch-after-reply"
+	// SkipEphemeral: the ephemerals of an expired session stay (Ephemerals).
+	SkipEphemeral Fault = "skip-ephemeral"
+	// ReuseSequence: a sequence number is that of the present children (Sequence numbers).
+	ReuseSequence Fault = "reuse-sequence"
+	// ForgetVote: a server that starts does not know its vote (Majority).
+	ForgetVote Fault = "forget-vote"
+	// ExpireEarly: the leader's clock gives sessions half their timeout (Sessions).
+	ExpireEarly Fault = "expire-early"
+	// ForgetOwner: a session's old server may still write for it (Once, Order).
+	ForgetOwner Fault = "forget-owner"
+	// SyncWithoutLog: a sync does not go through the log (Linearizable writes).
+	SyncWithoutLog Fault = "sync-without-log"
+	// HalfMulti: a multi that fails keeps what it did before (Atomicity).
+	HalfMulti Fault = "half-multi"
+)
+
+// All lists the faults.
+func All() []Fault {
+	return []Fault{
+		AckBeforeQuorum, AckBeforeDisk, DropDedupe, ReadBeforeWrite, WatchAfterReply, SkipEphemeral,
+		ReuseSequence, ForgetVote, ExpireEarly, ForgetOwner, SyncWithoutLog, HalfMulti,
+	}
+}
