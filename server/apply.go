@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -14,6 +15,12 @@ func (s *Server) BeginApply() { s.view.Lock() }
 
 // EndApply lets readers in again.
 func (s *Server) EndApply() {
+	if fault.On(fault.WatchAfterReply) {
+		for i := range s.late {
+			s.watches.Trigger(s.late[i])
+		}
+		s.late = s.late[:0]
+	}
 	for i, c := range s.orphans {
 		c.client.Kick(ReasonClosed)
 		s.orphans[i] = nil
@@ -44,7 +51,11 @@ func (s *Server) Restored(m *state.Machine) {
 
 // Event implements consensus.Handler.
 func (s *Server) Event(e *znode.Event) {
-	s.watches.Trigger(*e)
+	if fault.On(fault.WatchAfterReply) {
+		s.late = append(s.late, *e)
+	} else {
+		s.watches.Trigger(*e)
+	}
 	s.changes.add(e)
 	s.followers.Trigger(*e)
 }

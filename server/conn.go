@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
@@ -153,6 +154,9 @@ func (c *Conn) Read(op Op) error {
 // when it was applied. It blocks while too much is pending. An error means
 // that the command was not sent: ErrClosed, or the one of Consensus.Propose.
 func (c *Conn) Write(cmd *state.Command, op Op) error {
+	if cmd.Op == state.OpSync && fault.On(fault.SyncWithoutLog) {
+		return c.Read(idleSync{op})
+	}
 	cmd.Flags |= c.server.flags
 	if cmd.Session == 0 {
 		cmd.Session, _ = c.Session()
@@ -180,7 +184,7 @@ func (c *Conn) enqueue(op Op, write bool) (queued bool, err error) {
 	switch {
 	case c.closed, c.broken:
 		return false, ErrClosed
-	case !write && c.queue.len() == 0:
+	case !write && (c.queue.len() == 0 || fault.On(fault.ReadBeforeWrite)):
 		return false, nil
 	}
 	c.queue.push(request{op, write})

@@ -95,6 +95,7 @@ type Server struct {
 	// orphans are the connections whose session an entry has closed although
 	// another connection had asked for it. The applying goroutine's own.
 	orphans []*Conn
+	late    []znode.Event // only by a deliberate fault (package fault)
 
 	mu    sync.Mutex // protects the fields below
 	conns map[*Conn]struct{}

@@ -38,7 +38,7 @@ type leadership struct {
 func (l *leadership) track(id znode.SessionID, timeout time.Duration) {
 	l.mu.Lock()
 	if l.term != 0 {
-		l.clock.Track(id, timeout, time.Now())
+		l.clock.Track(id, lease(timeout), time.Now())
 	}
 	l.mu.Unlock()
 }
@@ -65,7 +65,7 @@ func (s *Server) Lead(term uint64) {
 		s.leader.clock = session.NewClock(s.cfg.Tick)
 		now := time.Now()
 		v.machine.Sessions().Each(func(x *session.Session) {
-			s.leader.clock.Track(x.ID, x.Timeout, now)
+			s.leader.clock.Track(x.ID, lease(x.Timeout), now)
 		})
 	})
 }
