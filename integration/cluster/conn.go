@@ -302,6 +302,15 @@ func (c *Conn) Items() []Item {
 	return append([]Item(nil), c.items...)
 }
 
+// Take is Items since the last Take, and forgets them.
+func (c *Conn) Take() []Item {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	items := c.items
+	c.items = nil
+	return items
+}
+
 // State is what a client must know to come back to the session.
 func (c *Conn) State() Session {
 	c.mu.Lock()

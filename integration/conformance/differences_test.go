@@ -112,8 +112,13 @@ func oddModes(s *step) bool {
 // compare fails the test for every step in which two runs differ.
 func compare(t *testing.T, script []step, zookeeper, zklite []record) {
 	t.Helper()
+	t.Logf("%d steps, %d differences", len(script), differ(t, script, zookeeper, zklite))
+}
+
+// differ is compare, and returns how many differences there are.
+func differ(t *testing.T, script []step, zookeeper, zklite []record) (wrong int) {
+	t.Helper()
 	rows := differences()
-	wrong := 0
 	for i := range script {
 		want := rewrite(rows, &script[i], zookeeper[i])
 		got := rewrite(rows, &script[i], zklite[i])
@@ -126,7 +131,7 @@ func compare(t *testing.T, script []step, zookeeper, zklite []record) {
 				i, &script[i], who, lines(want[who]), lines(got[who]))
 		}
 	}
-	t.Logf("%d steps, %d differences", len(script), wrong)
+	return wrong
 }
 
 func rewrite(rows []difference, s *step, r record) record {

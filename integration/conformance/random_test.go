@@ -17,8 +17,8 @@ import (
 const (
 	// seedVariable replays a random script.
 	seedVariable = "ZK_LITE_SEED"
-	// randomSteps is the length of a random script.
-	randomSteps = 1500
+	// randomLength is that of a random script, in steps.
+	randomLength = 1500
 	// maxBatch bounds the requests of a multi or of a burst.
 	maxBatch = 6
 )
@@ -55,16 +55,27 @@ func TestConformance_Random(t *testing.T) {
 // super user; d comes and goes.
 type chance struct {
 	*rand.Rand
-	steps []step
-	d     bool // d is connected
+	root    string
+	servers int
+	steps   []step
+	d       bool // d is connected
 }
 
 func randomScript(seed uint64) []step {
-	r := &chance{Rand: rand.New(rand.NewPCG(seed, 0))}
-	r.steps = []step{a.connect(1), b.connect(2), c.connect(3), x.connect(1),
-		x.auth("digest", cluster.SuperCredentials), a.auth("digest", "user:secret"),
-		a.create("/r", null, znode.Persistent)}
-	for len(r.steps) < randomSteps {
+	steps := append(opening(3), a.create("/r", null, znode.Persistent))
+	return append(steps, randomSteps(seed, "/r", 3, randomLength)...)
+}
+
+// opening connects the sessions of random scripts, to so many servers.
+func opening(servers int) []step {
+	return []step{a.connect(1), b.connect(min(2, servers)), c.connect(servers), x.connect(1),
+		x.auth("digest", cluster.SuperCredentials), a.auth("digest", "user:secret")}
+}
+
+// randomSteps is what the sessions do below a root.
+func randomSteps(seed uint64, root string, servers, length int) []step {
+	r := &chance{Rand: rand.New(rand.NewPCG(seed, 0)), root: root, servers: servers}
+	for len(r.steps) < length {
 		r.next()
 	}
 	if r.d {
@@ -105,7 +116,7 @@ func (r *chance) who() session {
 
 // visit opens d's session, moves it or ends it.
 func (r *chance) visit() {
-	server := 1 + r.IntN(3)
+	server := 1 + r.IntN(r.servers)
 	switch {
 	case !r.d:
 		r.d = true
@@ -121,9 +132,10 @@ func (r *chance) visit() {
 // path is one of few, so that requests meet; some are wrong.
 func (r *chance) path() string {
 	if r.IntN(40) == 0 {
-		return pick(r, "", "/", "r", "/r/", "/r//x", "/r/./x", "/r/a\x00", "/none/x", "/zookeeper")
+		return pick(r, "", "/", "r", r.root+"/", r.root+"//x", r.root+"/./x", r.root+"/a\x00", "/none/x",
+			"/zookeeper")
 	}
-	path := "/r"
+	path := r.root
 	for range r.IntN(4) {
 		path += pick(r, "/a", "/b", "/c")
 	}
@@ -242,7 +254,7 @@ func (r *chance) watch(who session) step {
 
 func (r *chance) paths() (all []string) {
 	for range r.IntN(4) {
-		all = append(all, "/r"+pick(r, "", "/a", "/b", "/a/b", "/c/c"))
+		all = append(all, r.root+pick(r, "", "/a", "/b", "/a/b", "/c/c"))
 	}
 	return all
 }
@@ -254,7 +266,7 @@ func (r *chance) reconnect(who session) {
 	for range r.IntN(4) {
 		r.steps = append(r.steps, r.request(x))
 	}
-	r.steps = append(r.steps, who.resume(1+r.IntN(3)))
+	r.steps = append(r.steps, who.resume(1+r.IntN(r.servers)))
 	switch who {
 	case a:
 		r.steps = append(r.steps, a.auth("digest", "user:secret"),

@@ -45,7 +45,6 @@ type client struct {
 	name  string
 	conn  *cluster.Conn
 	since znode.Zxid // last zxid seen at the last drop
-	seen  int        // items of conn that are recorded
 	state cluster.Session
 	ended bool // recorded that the connection ended
 }
@@ -56,8 +55,28 @@ type record map[string][]string
 // execute runs a script and returns a record for each step.
 func execute(t *testing.T, e *cluster.Ensemble, script []step) []record {
 	t.Helper()
+	r := newRun(t, e)
+	defer r.close()
+	return r.play(script)
+}
+
+func newRun(t *testing.T, e *cluster.Ensemble) *run {
 	r := &run{t: t, e: e, clients: map[string]*client{}, names: map[znode.SessionID]string{},
 		pings: map[*cluster.Call]bool{}, times: map[znode.Zxid]int64{}}
+	t.Cleanup(func() {
+		for _, c := range r.clients {
+			if c.conn != nil {
+				c.conn.Drop()
+			}
+		}
+	})
+	return r
+}
+
+// play executes the steps of a script with the sessions that are there.
+func (r *run) play(script []step) []record {
+	t, e := r.t, r.e
+	t.Helper()
 	var records []record
 	defer func() {
 		if t.Failed() {
@@ -72,14 +91,18 @@ func execute(t *testing.T, e *cluster.Ensemble, script []step) []record {
 		}
 		records = append(records, r.settle(&script[i]))
 	}
+	return records
+}
+
+// close ends the sessions.
+func (r *run) close() {
 	for _, c := range r.clients {
 		if c.conn.Err() == nil {
 			if err := c.conn.Close(); err != nil {
-				t.Errorf("%s: closing %s: %v", e.Name, c.name, err)
+				r.t.Errorf("%s: closing %s: %v", r.e.Name, c.name, err)
 			}
 		}
 	}
-	return records
 }
 
 func (r *run) step(s *step) error {
@@ -134,8 +157,7 @@ func (r *run) dial(s *step, session cluster.Session) error {
 		}
 		return err
 	})
-	r.t.Cleanup(conn.Drop)
-	c.conn, c.seen, c.ended = conn, 0, false
+	c.conn, c.ended = conn, false
 	c.state = conn.State()
 	r.names[conn.Session.ID] = s.who
 	if r.ends == nil {
@@ -213,7 +235,10 @@ func (r *run) await(s *step, c *client, call *cluster.Call) {
 // look reads with a session and returns the zxid that its server has applied,
 // and false when the connection has ended.
 func (r *run) look(s *step, c *client) (znode.Zxid, bool) {
-	call := c.conn.SendAs(settleXid, wire.OpExists, &wire.ExistsRequest{Path: "/"})
+	return r.looked(s, c, c.conn.SendAs(settleXid, wire.OpExists, &wire.ExistsRequest{Path: "/"}))
+}
+
+func (r *run) looked(s *step, c *client, call *cluster.Call) (znode.Zxid, bool) {
 	r.await(s, c, call)
 	if call.Err != nil {
 		<-c.conn.Ended()
@@ -230,11 +255,14 @@ func (r *run) catchUp(s *step) {
 	}
 	for behind := true; behind; {
 		behind = false
+		looks := map[*client]*cluster.Call{} // all at once, as there are thousands of steps
 		for _, c := range r.clients {
-			if c.ended {
-				continue
+			if !c.ended {
+				looks[c] = c.conn.SendAs(settleXid, wire.OpExists, &wire.ExistsRequest{Path: "/"})
 			}
-			zxid, ok := r.look(s, c)
+		}
+		for c, call := range looks {
+			zxid, ok := r.looked(s, c, call)
 			c.ended = !ok
 			behind = behind || ok && zxid != r.applied
 			r.applied = max(r.applied, zxid)
@@ -257,13 +285,11 @@ func (r *run) settle(s *step) record {
 		if !open[name] {
 			continue
 		}
-		items := c.conn.Items()
-		for _, item := range items[c.seen:] {
+		for _, item := range c.conn.Take() {
 			if item.Call == nil || item.Call.Xid != settleXid && !r.pings[item.Call] {
 				rec[name] = append(rec[name], r.text(&item))
 			}
 		}
-		c.seen = len(items)
 		if c.ended {
 			rec[name] = append(rec[name], "closed")
 		}
