@@ -43,10 +43,15 @@ func (b *Barrier) Set(ctx context.Context) error {
 // not set.
 func (b *Barrier) Remove(ctx context.Context) error { return remove(ctx, b.c, b.path) }
 
-// Wait returns when the barrier is not set, or ctx ends.
+// Wait returns when the barrier is not set, or ctx ends. One that was set before, by
+// whomever, is waited for.
 func (b *Barrier) Wait(ctx context.Context) error {
 	for {
-		_, _, w, err := b.c.GetW(ctx, b.path)
+		var w *client.Watch
+		err := afterSync(ctx, b.c, b.path, func() (err error) {
+			_, _, w, err = b.c.GetW(ctx, b.path)
+			return err
+		}, func() { w.Cancel() })
 		if errors.Is(err, client.ErrNoNode) {
 			return nil
 		}

@@ -27,8 +27,12 @@ func NewCounter(c *client.Client, path string, opts ...Option) *Counter {
 // Get returns the value, as a server sees it that is not behind what was
 // acknowledged before.
 func (n *Counter) Get(ctx context.Context) (int64, error) {
-	n.c.SyncAsync(ctx, n.path) // the read behind it waits for it
-	data, _, exists, err := n.get(ctx)
+	var data []byte
+	var exists bool
+	err := afterSync(ctx, n.c, n.path, func() (err error) {
+		data, _, exists, err = n.get(ctx)
+		return err
+	}, nil)
 	if err != nil {
 		return 0, err
 	}

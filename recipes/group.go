@@ -45,8 +45,15 @@ func (g *Group) Join(ctx context.Context, name string, data []byte) (*Membership
 // Members returns the members, sorted by name, as a server sees them that is not
 // behind what was acknowledged before.
 func (g *Group) Members(ctx context.Context) ([]Member, error) {
-	g.c.SyncAsync(ctx, g.path) // the read behind it waits for it
-	return g.read(ctx)
+	var list []Member
+	err := afterSync(ctx, g.c, g.path, func() (err error) {
+		list, err = g.read(ctx)
+		return err
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
 // readWindow is how many reads are under way at a time when all members are read:

@@ -150,8 +150,11 @@ func (l *line) first(ctx context.Context) (Participant, bool, error) {
 // walk yields participants as it reads them, up to an error.
 func (l *line) walk(ctx context.Context, markers ...string) iter.Seq2[Participant, error] {
 	return func(yield func(Participant, error) bool) {
-		l.c.SyncAsync(ctx, l.dir) // the read behind it waits for it
-		names, _, err := l.c.Children(ctx, l.dir)
+		var names []string
+		err := afterSync(ctx, l.c, l.dir, func() (err error) {
+			names, _, err = l.c.Children(ctx, l.dir)
+			return err
+		}, nil)
 		if err != nil {
 			if !errors.Is(err, client.ErrNoNode) {
 				yield(Participant{}, err)

@@ -119,8 +119,12 @@ func (m *Membership) removeOwn(ctx context.Context, s client.Session) error {
 	ctx, cancel := s.Context(ctx)
 	defer cancel()
 	for {
-		m.c.SyncAsync(ctx, m.path) // the read behind it waits for it
-		exists, stat, err := m.c.Exists(ctx, m.path)
+		var exists bool
+		var stat client.Stat
+		err := afterSync(ctx, m.c, m.path, func() (err error) {
+			exists, stat, err = m.c.Exists(ctx, m.path)
+			return err
+		}, nil)
 		if err != nil {
 			return err
 		}

@@ -84,8 +84,11 @@ func (o *once) forget(ctx context.Context, s client.Session, ticket string) {
 // find looks for a ticket. The sync orders that behind the transaction, which was
 // sent over another connection.
 func (o *once) find(ctx context.Context, ticket string) (bool, error) {
-	o.c.SyncAsync(ctx, ticket)
-	exists, _, err := o.c.Exists(ctx, ticket)
+	var exists bool
+	err := afterSync(ctx, o.c, ticket, func() (err error) {
+		exists, _, err = o.c.Exists(ctx, ticket)
+		return err
+	}, nil)
 	return exists, err
 }
 

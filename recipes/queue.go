@@ -104,8 +104,12 @@ func (q *queue) put(ctx context.Context, key string, data []byte) error {
 }
 
 func (q *queue) len(ctx context.Context) (int, error) {
-	q.c.SyncAsync(ctx, q.dir) // the read behind it waits for it
-	exists, stat, err := q.c.Exists(ctx, q.dir)
+	var exists bool
+	var stat client.Stat
+	err := afterSync(ctx, q.c, q.dir, func() (err error) {
+		exists, stat, err = q.c.Exists(ctx, q.dir)
+		return err
+	}, nil)
 	if err != nil || !exists {
 		return 0, err
 	}

@@ -257,8 +257,12 @@ func (i *Item) makeClaim(ctx context.Context) (bool, error) {
 // findClaim looks whether the claim is there and has our word. The sync orders that
 // behind what was sent over another connection.
 func (i *Item) findClaim(ctx context.Context) (bool, client.Stat, error) {
-	i.q.c.SyncAsync(ctx, i.claim)
-	data, stat, err := i.q.c.Get(ctx, i.claim)
+	var data []byte
+	var stat client.Stat
+	err := afterSync(ctx, i.q.c, i.claim, func() (err error) {
+		data, stat, err = i.q.c.Get(ctx, i.claim)
+		return err
+	}, nil)
 	if errors.Is(err, client.ErrNoNode) {
 		return false, stat, nil
 	}

@@ -117,8 +117,11 @@ func (r *Registry) group(service string) *Group {
 // Services returns the names of the services that have, or had lately, an instance,
 // sorted.
 func (r *Registry) Services(ctx context.Context) ([]string, error) {
-	r.c.SyncAsync(ctx, r.path) // the read behind it waits for it
-	names, _, err := r.c.Children(ctx, r.path)
+	var names []string
+	err := afterSync(ctx, r.c, r.path, func() (err error) {
+		names, _, err = r.c.Children(ctx, r.path)
+		return err
+	}, nil)
 	if errors.Is(err, client.ErrNoNode) {
 		return nil, nil
 	}

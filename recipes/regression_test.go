@@ -1,6 +1,7 @@
 package recipes_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 
@@ -63,5 +64,79 @@ func TestRegression_Counter_TicketDeletionLost(t *testing.T) {
 	if tap.Sent(zktest.OpDelete) < 2 {
 		t.Errorf("%d deletions were tried: the first was not lost", tap.Sent(zktest.OpDelete))
 	}
+	k.nothingLeft()
+}
+
+// A sync went in front of the reads that must not be behind. If the connection broke
+// after it, the client repeated the read alone, at another server perhaps: a ticket that
+// was there was not found, and the transaction repeated, which had happened. Found by
+// reading, when TestSoak_ServersKilledAndPaused had found that Barrier.Wait had no sync
+// at all and went past a barrier that a server had not heard of.
+func TestRegression_Reads_SyncIsRepeatedWithTheRead(t *testing.T) {
+	k := newKit(t)
+	for name, read := range map[string]func(*client.Client) error{
+		"Barrier.Wait": func(c *client.Client) error { return recipes.NewBarrier(c, k.path("none")).Wait(k.ctx) },
+		"Counter.Get": func(c *client.Client) error {
+			_, err := recipes.NewCounter(c, k.path("none")).Get(k.ctx)
+			return err
+		},
+		"Group.Members": func(c *client.Client) error {
+			_, err := recipes.NewGroup(c, k.path("none")).Members(k.ctx)
+			return err
+		},
+		"Mutex.Participants": func(c *client.Client) error {
+			_, err := recipes.NewMutex(c, k.path("none")).Participants(k.ctx)
+			return err
+		},
+		"Queue.Len": func(c *client.Client) error {
+			_, err := recipes.NewQueue(c, k.path("none")).Len(k.ctx)
+			return err
+		},
+		"Registry.Services": func(c *client.Client) error {
+			_, err := recipes.NewRegistry(c, k.path("none")).Services(k.ctx)
+			return err
+		},
+		"a lost answer of Counter.Add": func(c *client.Client) error {
+			_, err := recipes.NewCounter(c, k.path("n")).Add(k.ctx, 1)
+			return err
+		},
+	} {
+		c, tap := k.connectTapped()
+		if strings.HasPrefix(name, "a lost answer") {
+			tap.LoseReply(zktest.OpMulti)
+		}
+		tap.LoseReply(zktest.OpSync)
+		k.no(read(c))
+		if n := tap.Sent(zktest.OpSync); n != 2 {
+			t.Errorf("%s: %d syncs were sent, want the lost one and another", name, n)
+		}
+	}
+	n, err := recipes.NewCounter(k.connect(), k.path("n")).Get(k.ctx)
+	k.no(err)
+	if n != 1 {
+		t.Errorf("the counter is %d after one addition", n)
+	}
+	k.nothingLeft()
+}
+
+// A barrier that is there is waited for also if the sync and then the read were lost:
+// the watch of the first read must not stay.
+func TestRegression_Barrier_Wait_LeavesOneWatch(t *testing.T) {
+	k := newKit(t)
+	b := recipes.NewBarrier(k.connect(), k.path("b"))
+	k.no(b.Set(k.ctx))
+	c, tap := k.connectTapped()
+	tap.LoseReply(zktest.OpSync)
+	waiting := start(func() (struct{}, error) {
+		return struct{}{}, recipes.NewBarrier(c, k.path("b")).Wait(k.ctx)
+	})
+	zktest.WaitFor(k, "somebody waits", func() bool {
+		return tap.Sent(zktest.OpSync) == 2 && shared.Watches(k.path("b")) == 1
+	})
+	if len(waiting) > 0 {
+		t.Error("the barrier is set, and Wait has returned")
+	}
+	k.no(b.Remove(k.ctx))
+	k.no(recv(k, "the end of the wait", waiting).err)
 	k.nothingLeft()
 }

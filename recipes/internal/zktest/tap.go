@@ -18,6 +18,7 @@ const (
 	OpDelete   Op = 2
 	OpGetData  Op = 4
 	OpSetData  Op = 5
+	OpSync     Op = 9
 	OpChildren Op = 12
 	OpMulti    Op = 14
 	OpCreate   Op = 15
