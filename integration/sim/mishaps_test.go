@@ -21,15 +21,15 @@ func (w *world) anyone() int {
 	return w.rng.IntN(len(w.servers))
 }
 
-// fault is one thing that can happen. It takes as long as it lasts.
-type fault struct {
+// mishap is one thing that can happen. It takes as long as it lasts.
+type mishap struct {
 	name string
 	odds int
 	run  func(w *world)
 }
 
-func faults() []fault {
-	return []fault{
+func mishaps() []mishap {
+	return []mishap{
 		{"process killed", 4, func(w *world) { w.crash(false, w.anyone()) }},
 		{"power cut", 4, func(w *world) { w.crash(true, w.anyone()) }},
 		{"majority killed", 1, func(w *world) { w.crash(false, w.some(len(w.servers)/2+1)...) }},
@@ -185,7 +185,7 @@ func (w *world) slowNetwork() {
 
 // harass lets faults happen, now and then two at once, until the time is over.
 func (w *world) harass(d time.Duration) {
-	list := faults()
+	list := mishaps()
 	sum := 0
 	for _, f := range list {
 		sum += f.odds
