@@ -8,7 +8,7 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 DURATION ?= 10m
 SEED ?=
 
-.PHONY: help build test race lint fuzz interop soak-recipes bench cover tidy
+.PHONY: help build test race lint fuzz interop sim soak-recipes bench cover tidy
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ fuzz: ## every fuzz target for FUZZTIME each (10s)
 interop: ## with other people's clients and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
 	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api
 	$(GO) test -tags interop,zookeeper -timeout 15m ./client/... ./recipes/...
+
+sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, else new ones
+	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),0)
 
 soak-recipes: ## all recipes for DURATION (10m) while servers are killed and paused; SEED repeats a schedule
 	ZK_LITE_SOAK=$(DURATION) ZK_LITE_SOAK_SEED=$(SEED) $(GO) test -count=1 -v -timeout 0 ./integration/recipes
