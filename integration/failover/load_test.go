@@ -15,7 +15,12 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childVariable); dir != "" {
+		os.Exit(child(dir))
+	}
+	os.Exit(cluster.Main(m))
+}
 
 const (
 	// sessionTimeout is longer than any failover should take, so that a session

@@ -1,4 +1,4 @@
-//go:build privileged
+//go:build faults
 
 package failover_test
 

@@ -148,7 +148,7 @@ func (r *reader) block(keep int) ([]byte, error) {
 
 // cutOff makes an end in the middle of something recognisable.
 func cutOff(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -37,7 +37,7 @@ func New(urls []string, timeout time.Duration) *Client {
 // or host:port.
 func ParseURLs(text string) (list []string, err error) {
 	for item := range strings.SplitSeq(text, ",") {
-		item = strings.TrimRight(strings.TrimSpace(item), "/")
+		item = strings.TrimSpace(item)
 		if item != "" && !strings.Contains(item, "://") {
 			item = "http://" + item
 		}
@@ -49,7 +49,7 @@ func ParseURLs(text string) (list []string, err error) {
 		case u.User != nil:
 			return nil, fmt.Errorf("the URL of %s has credentials in it; they have their own place", u.Host)
 		}
-		list = append(list, item)
+		list = append(list, strings.TrimRight(item, "/"))
 	}
 	return list, nil
 }

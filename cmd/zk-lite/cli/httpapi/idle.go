@@ -63,7 +63,7 @@ func (w *watchedBody) Read(b []byte) (int, error) {
 	if n > 0 {
 		w.idle.moved()
 	}
-	if err != nil && err != io.EOF && errors.Is(context.Cause(w.ctx), errIdle) {
+	if err != nil && !errors.Is(err, io.EOF) && errors.Is(context.Cause(w.ctx), errIdle) {
 		err = fmt.Errorf("nothing came for %v: %w", w.idle.patience(), errIdle)
 	}
 	return n, err

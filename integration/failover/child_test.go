@@ -1,0 +1,114 @@
+package failover_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/integration/cluster"
+)
+
+// childVariable, when it is set, makes the test binary one of the commands that lock
+// and elect run: it is the directory where the children of one path meet.
+const childVariable = "ZK_LITE_TEST_CHILD"
+
+// nameVariable names whose child it is.
+const nameVariable = "ZK_LITE_TEST_NAME"
+
+// childPoll is how often a child looks whether it may end.
+const childPoll = 10 * time.Millisecond
+
+// child runs until its name is in a file go-NAME, or it is told to terminate. The lock
+// of the file system, which the kernel takes from whoever dies, finds out whether two
+// run at once.
+func child(dir string) int {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
+	name, token := os.Getenv(nameVariable), os.Getenv("ZK_LITE_TOKEN")
+	only, err := os.OpenFile(filepath.Join(dir, "only"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return 99
+	}
+	if err := syscall.Flock(int(only.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		note(dir, "overlap", name, token)
+		return 98
+	}
+	note(dir, "start", name, token)
+	tick := time.NewTicker(childPoll)
+	for {
+		select {
+		case <-told:
+			note(dir, "stopped", name, token)
+			return 0
+		case <-tick.C:
+			if _, err := os.Stat(filepath.Join(dir, "go-"+name)); err == nil {
+				note(dir, "done", name, token)
+				return 0
+			}
+		}
+	}
+}
+
+// note writes a line in one piece.
+func note(dir string, words ...string) {
+	f, err := os.OpenFile(filepath.Join(dir, "events"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		os.Exit(97) // the test sees it as the code of the command
+	}
+	defer f.Close()
+	if _, err := fmt.Fprintln(f, strings.Join(words, " ")); err != nil {
+		os.Exit(97)
+	}
+}
+
+// place is a directory where children meet.
+type place struct {
+	t   *testing.T
+	dir string
+}
+
+// event is a line of a child.
+type event struct{ what, name, token string }
+
+func (p *place) events() (list []event) {
+	p.t.Helper()
+	b, err := os.ReadFile(filepath.Join(p.dir, "events"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		p.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		w := strings.Fields(line)
+		if len(w) == 3 && strings.HasSuffix(line, "\n") {
+			list = append(list, event{w[0], w[1], w[2]})
+		}
+	}
+	return list
+}
+
+// await waits for the event with a number, from 0, and returns it.
+func (p *place) await(n int) (e event) {
+	p.t.Helper()
+	cluster.Eventually(p.t, fmt.Sprintf("event %d in %s", n, p.dir), cluster.Patience, func() error {
+		list := p.events()
+		if len(list) <= n {
+			return fmt.Errorf("there are %v", list)
+		}
+		e = list[n]
+		return nil
+	})
+	return e
+}
+
+// release lets the child of somebody end.
+func (p *place) release(name string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, "go-"+name), nil, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}

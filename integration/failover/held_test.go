@@ -1,0 +1,254 @@
+package failover_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/integration/cluster"
+)
+
+// holder is a zk-lite process that runs a child.
+type holder struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	name string
+
+	ended chan struct{} // closed when it has
+	err   error         // what it ended with; set before ended is closed
+	log   syncBuffer
+}
+
+// syncBuffer is written by a process while it may be read.
+type syncBuffer struct {
+	mu sync.Mutex // protects the field below
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// hold starts zk-lite lock or elect, with a child that meets others in a directory.
+func (p *place) hold(e *cluster.Ensemble, name string, args ...string) *holder {
+	p.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	args = append(args, "--server", e.ConnectString(), "--", self)
+	h := &holder{t: p.t, name: name, ended: make(chan struct{})}
+	h.cmd = exec.Command(os.Getenv(cluster.BinaryVariable), args...)
+	h.cmd.Env = append(os.Environ(), childVariable+"="+p.dir, nameVariable+"="+name)
+	h.cmd.Stdout, h.cmd.Stderr = &h.log, &h.log
+	h.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := h.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	go func() {
+		h.err = h.cmd.Wait()
+		close(h.ended)
+	}()
+	p.t.Cleanup(func() {
+		_ = h.cmd.Process.Kill()
+		<-h.ended
+		if p.t.Failed() {
+			p.t.Logf("%s: %v\n%s", h.name, h.err, h.log.String())
+		}
+	})
+	return h
+}
+
+// wait waits for the end and returns the exit code.
+func (h *holder) wait() (code int) {
+	h.t.Helper()
+	cluster.Eventually(h.t, "the end of "+h.name, cluster.Patience, func() error {
+		select {
+		case <-h.ended:
+			return nil
+		default:
+			return errors.New("it runs")
+		}
+	})
+	return h.cmd.ProcessState.ExitCode()
+}
+
+// queue is a lock or election as the HTTP API shows it.
+type queue struct {
+	Length int `json:"length"`
+	Holder struct {
+		Fence   string `json:"fence"`
+		Session string `json:"session"`
+	} `json:"holder"`
+	Leader struct {
+		Fence   string `json:"fence"`
+		Session string `json:"session"`
+	} `json:"leader"`
+}
+
+// look asks a server that runs who holds something, as the majority sees it.
+func look(e *cluster.Ensemble, resource string) (q queue, err error) {
+	running := e.Running()
+	resp, err := http.Get("http://" + running[0].HTTPAddr() + "/v1/" + resource + "?consistency=linearizable")
+	if err != nil {
+		return q, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return q, fmt.Errorf("%s: %s", resource, resp.Status)
+	}
+	return q, json.NewDecoder(resp.Body).Decode(&q)
+}
+
+// mustShow waits until the servers show so many in line and the first with a token.
+func mustShow(t *testing.T, e *cluster.Ensemble, resource string, length int, token string) {
+	t.Helper()
+	n, err := strconv.ParseInt(token, 10, 64)
+	if err != nil {
+		t.Fatalf("token %q: %v", token, err)
+	}
+	want := fmt.Sprintf("0x%x", n)
+	cluster.Eventually(t, resource+" is held with "+want, cluster.Patience, func() error {
+		q, err := look(e, resource)
+		if fence := q.Holder.Fence + q.Leader.Fence; err == nil && (fence != want || q.Length != length) {
+			err = fmt.Errorf("the fence is %s, %d wait", fence, q.Length)
+		}
+		return err
+	})
+}
+
+// checkOrder looks whether everybody has run once, one behind the other, with tokens
+// that grow.
+func (p *place) checkOrder(names int) {
+	p.t.Helper()
+	list := p.events()
+	if len(list) != 2*names {
+		p.t.Fatalf("%d have run and there are the events %v", names, list)
+	}
+	last, seen := int64(-1), map[string]bool{}
+	for i := 0; i < len(list); i += 2 {
+		start, end := list[i], list[i+1]
+		token, err := strconv.ParseInt(start.token, 10, 64)
+		if err != nil || start.what != "start" || end != (event{"done", start.name, start.token}) ||
+			seen[start.name] || token <= last {
+			p.t.Fatalf("event %d: %v", i, list)
+		}
+		last, seen[start.name] = token, true
+	}
+}
+
+// TestFailover_LockAndElectHoldOn: three processes want a lock and three stand for
+// election while one leader after the other is killed. Whoever had it keeps it, with
+// the same token and the same child; the next one's turn comes when that child ends.
+func TestFailover_LockAndElectHoldOn(t *testing.T) {
+	t.Parallel()
+	e := cluster.Start(t, 3, cluster.Options{Config: map[string]string{"maxSessionTimeout": "60000"}})
+	places := map[string]*place{"locks/held": {t, t.TempDir()}, "elections/held2": {t, t.TempDir()}}
+	var all []*holder
+	for _, name := range []string{"a", "b", "c"} {
+		all = append(all,
+			places["locks/held"].hold(e, name, "lock", "/held", "--session-timeout", "60s"),
+			places["elections/held2"].hold(e, name, "elect", "/held2", "--session-timeout", "60s"))
+	}
+	for resource, p := range places {
+		mustShow(t, e, resource, 2, p.await(0).token)
+	}
+	for range 3 { // each of the clients has lost its server then
+		leader := e.Leader()
+		leader.Kill()
+		e.WaitServing()
+		for resource, p := range places {
+			if list := p.events(); len(list) != 1 {
+				t.Fatalf("%s: the child has ended, or others run: %v", resource, list)
+			}
+			mustShow(t, e, resource, 2, p.events()[0].token)
+		}
+		leader.Start()
+		e.WaitServing()
+	}
+	leader := e.Leader()
+	for n := range 3 {
+		for _, p := range places {
+			p.release(p.await(2 * n).name)
+		}
+		if n == 0 { // while what they hold goes to the next one
+			leader.Kill()
+		}
+	}
+	for _, h := range all {
+		if code := h.wait(); code != 0 {
+			t.Errorf("%s ended with %d", h.name, code)
+		}
+	}
+	for _, p := range places {
+		p.checkOrder(3)
+	}
+	leader.Start()
+	e.WaitServing()
+	e.CheckReplicas()
+}
+
+// TestFailover_LockAndElectEndWithTheSession: all servers are gone for longer than the
+// session. The children are stopped meanwhile, before there is anybody who could give
+// what they hold to others.
+func TestFailover_LockAndElectEndWithTheSession(t *testing.T) {
+	t.Parallel()
+	e := cluster.Start(t, 3, cluster.Options{})
+	lock, election := &place{t, t.TempDir()}, &place{t, t.TempDir()}
+	first := lock.hold(e, "a", "lock", "/lost", "--session-timeout", "4s")
+	elect := election.hold(e, "a", "elect", "/lost2", "--session-timeout", "4s")
+	was, had := lock.await(0), election.await(0)
+	e.KillAll()
+	// No server runs until both have been stopped: that comes first, whatever the clocks
+	// of this machine do.
+	if end := lock.await(1); end != (event{"stopped", "a", was.token}) {
+		t.Fatalf("%v", lock.events())
+	}
+	if end := election.await(1); end != (event{"stopped", "a", had.token}) {
+		t.Fatalf("%v", election.events())
+	}
+	const exitLost = 5
+	if code := first.wait(); code != exitLost {
+		t.Errorf("lock ended with %d: %s", code, first.log.String())
+	}
+	e.StartAll()
+	second := lock.hold(e, "b", "lock", "/lost", "--session-timeout", "4s", "--timeout", "60s")
+	if now := lock.await(2); now.what != "start" || now.name != "b" || !later(was, now) {
+		t.Fatalf("%v", lock.events())
+	}
+	lock.release("b")
+	if code := second.wait(); code != 0 {
+		t.Errorf("the second lock ended with %d", code)
+	}
+	// The candidate stands again by itself, when its first session is over.
+	if now := election.await(2); now.what != "start" || now.name != "a" || !later(had, now) {
+		t.Fatalf("%v", election.events())
+	}
+	election.release("a")
+	if code := elect.wait(); code != 0 {
+		t.Errorf("elect ended with %d", code)
+	}
+}
+
+// later reports whether the second token is the higher one.
+func later(a, b event) bool {
+	x, err1 := strconv.ParseInt(a.token, 10, 64)
+	y, err2 := strconv.ParseInt(b.token, 10, 64)
+	return err1 == nil && err2 == nil && x < y
+}
