@@ -17,6 +17,7 @@ type recorder struct {
 	mu       sync.Mutex // protects the fields below
 	history  check.History
 	sessions map[znode.SessionID]*check.Session
+	closing  map[znode.SessionID]bool // their clients have asked for it, perhaps in vain
 	nextOp   int
 	nextConn int
 	answers  []answer
@@ -29,7 +30,8 @@ type answer struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{begin: time.Now(), sessions: map[znode.SessionID]*check.Session{}}
+	return &recorder{begin: time.Now(), sessions: map[znode.SessionID]*check.Session{},
+		closing: map[znode.SessionID]bool{}}
 }
 
 func (r *recorder) since(t time.Time) time.Duration { return t.Sub(r.begin) }
@@ -79,10 +81,22 @@ func (r *recorder) heard(id znode.SessionID, sent time.Duration) {
 	s.NotBefore = max(s.NotBefore, sent+s.Timeout)
 }
 
+// close notes that a client is about to close its session.
+func (r *recorder) close(id znode.SessionID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closing[id] = true
+}
+
+// ended notes that a session is gone. One whose close was not answered may have been
+// closed, which is not too early for its timeout.
 func (r *recorder) ended(id znode.SessionID, how check.End, at time.Duration, zxid znode.Zxid) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.sessions[id]
+	if r.closing[id] {
+		how = check.Closed
+	}
 	s.Ended, s.EndedAt, s.EndZxid = how, at, zxid
 }
 

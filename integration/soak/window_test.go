@@ -243,7 +243,7 @@ func (w *window) tree() (all []check.Znode) {
 	return all
 }
 
-// sessionEnds finds the transactions that ended expired sessions: that of the first
+// sessionEnds finds the transactions that ended sessions without an answer: that of the first
 // of its ephemerals that nobody has deleted. The others must have gone in the same.
 func (w *window) sessionEnds(h *check.History) {
 	deleted := map[string]bool{}
@@ -259,7 +259,7 @@ func (w *window) sessionEnds(h *check.History) {
 		}
 		s := w.rec.sessions[owner[c.Path]]
 		if c.Type == znode.EventDeleted && s != nil && !deleted[c.Path] &&
-			s.Ended == check.Expired && s.EndZxid == 0 {
+			s.Ended != check.Alive && s.EndZxid == 0 {
 			s.EndZxid = c.Zxid
 		}
 	}

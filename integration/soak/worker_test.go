@@ -200,6 +200,7 @@ func (k *worker) harvest() {
 
 // close ends the session in good order, or does not know whether it has.
 func (k *worker) close() {
+	k.w.rec.close(k.session.ID)
 	a := k.ask(wire.OpCloseSession, nil, check.Op{Kind: check.CloseSession})
 	k.wait([]*asked{a})
 	if k.conn != nil {
