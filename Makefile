@@ -7,6 +7,7 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 DURATION ?= 10m
 SEED ?=
+SCRIPTS ?= 5000
 
 .PHONY: help build test race lint fuzz interop sim soak-recipes bench cover tidy
 
@@ -26,7 +27,7 @@ race: ## the same under the race detector
 lint: ## formatting, vet, linters, tidy modules
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags interop,zookeeper ./...
+	$(GO) vet -tags interop,zookeeper,faults,soak ./...
 	$(GO) mod tidy -diff
 	$(GO) run $(LINT) run ./...
 
@@ -42,6 +43,16 @@ interop: ## with other people's clients and a real ZooKeeper as the oracle (Debi
 
 sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, else new ones
 	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),0)
+
+oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEED repeats them
+	ZK_LITE_ORACLE_SCRIPTS=$(SCRIPTS) ZK_LITE_SEED=$(SEED) $(GO) test -tags interop -count=1 -v -timeout 0 \
+	  -run TestConformance_Oracle ./integration/conformance
+
+faults: ## partitions, bad networks, full disks, odd clocks, hostile clients; needs root
+	$(GO) test -tags faults -count=1 -timeout 20m -run 'TestPartition|TestHostile|TestClock|DiskFull' ./integration/failover
+
+soak: ## histories judged for DURATION (10m) while everything is broken; SEED repeats the faults; needs root
+	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) $(GO) test -tags soak -count=1 -v -timeout 0 ./integration/soak
 
 soak-recipes: ## all recipes for DURATION (10m) while servers are killed and paused; SEED repeats a schedule
 	ZK_LITE_SOAK=$(DURATION) ZK_LITE_SOAK_SEED=$(SEED) $(GO) test -count=1 -v -timeout 0 ./integration/recipes
