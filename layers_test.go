@@ -51,6 +51,8 @@ var layers = []struct {
 	{"bench/benchcli", []string{"bench/load", "bench/httpload", "bench/report", "bench/ceiling"}, "the flags of all that"},
 	{"bench/system", []string{"bench/load", "bench/report"}, "meets the servers as processes only, all alike"},
 	{"bench/compare", []string{"bench/load", "bench/report", "bench/system"}, "tables of what was measured"},
+	{"bench/http", []string{"bench/httpload", "bench/load", "bench/report", "bench/system"}, "the same for HTTP"},
+	{"bench/growth", []string{"bench/load", "bench/report", "bench/system", "client"}, "curves of what was measured"},
 	{"cmd/zk-lite/config", nil, "settings are read in one place and know nobody who uses them"},
 	{"internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
 	{"internal/node", []string{"api", "api/zk", "server", "consensus", "consensus/state", "cmd/zk-lite/config"}, "puts one server together"},

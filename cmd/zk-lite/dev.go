@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/gc"
 	"github.com/zk-lite/zk-lite/internal/node"
 )
 
@@ -52,6 +53,7 @@ there.`,
 			logs = io.Discard
 		}
 		logger := newLogger(logs, config.LoggerText, 0)
+		defer gc.Tune(logger)()
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			d := &dev{closed: make(chan struct{})}
 			for id := 1; id <= o.servers; id++ {

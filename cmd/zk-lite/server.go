@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/gc"
 	"github.com/zk-lite/zk-lite/internal/node"
 )
 
@@ -34,6 +35,7 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		for _, n := range notices {
 			logger.Info(n.Text, "key", n.Key, "at", n.Source)
 		}
+		defer gc.Tune(logger)()
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			return node.Open(node.Options{Settings: s, Version: version, Logger: logger, Fatal: fatal})
 		})
