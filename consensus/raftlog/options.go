@@ -18,8 +18,9 @@ const (
 	MaxSegmentSize = 1 << 30
 	// DefaultCacheEntries covers the entries in flight to followers that keep up.
 	DefaultCacheEntries = 4096
-	// DefaultCacheBytes bounds the cache when entries are large.
-	DefaultCacheBytes = 32 << 20
+	// DefaultCacheBytes bounds the cache when entries are large. Those on their way to followers
+	// that keep up are a few, of 1 MiB at most; the others are in the page cache.
+	DefaultCacheBytes = 8 << 20
 )
 
 // Options configure a Store. The zero value is usable.
