@@ -37,7 +37,9 @@ type Config struct {
 	MultiSize int     `json:"multi_size"` // operations of a Multi
 	Prefix    string  `json:"prefix"`     // all happens below it; deleted at start and end
 	Keep      bool    `json:"keep"`       // leave the znodes at the end
-	Seed      uint64  `json:"seed"`
+	// Reuse finds the znodes of an earlier run with Keep, and as many Keys, in place.
+	Reuse bool   `json:"reuse"`
+	Seed  uint64 `json:"seed"`
 	// SessionTimeout is what sessions ask for.
 	SessionTimeout time.Duration `json:"session_timeout_ns"`
 	// PIDs are the servers' processes, if they are on this machine and their

@@ -21,8 +21,11 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, err
 	}
 	keys, data := newKeySpace(cfg.Prefix, cfg.Keys), value(cfg.Seed, cfg.ValueSize)
-	if err := asAdmin(ctx, &cfg, func(c *conn) error { return keys.build(ctx, c, data) }); err != nil {
-		return nil, err
+	if !cfg.Reuse {
+		err := asAdmin(ctx, &cfg, func(c *conn) error { return keys.build(ctx, c, data) })
+		if err != nil {
+			return nil, err
+		}
 	}
 	res, err := runConnections(ctx, &cfg, keys, data)
 	return res, errors.Join(err, cleanUp(ctx, &cfg, keys))

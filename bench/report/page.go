@@ -37,8 +37,10 @@ func HTML(w io.Writer, r *load.Result) error {
 }
 
 // SVG writes the plots of a result below one another as one picture.
-func SVG(w io.Writer, r *load.Result) error {
-	plots := Plots(r)
+func SVG(w io.Writer, r *load.Result) error { return PlotsSVG(w, Plots(r)) }
+
+// PlotsSVG writes plots below one another as one picture.
+func PlotsSVG(w io.Writer, plots []*Plot) error {
 	height := max(len(plots), 1) * plotHeight
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" `+

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/zk-lite/zk-lite/bench/load"
+)
+
+// figure is what was measured at one point of a line.
+type figure struct {
+	X         float64       `json:"x"`
+	PerSecond float64       `json:"per_second"`
+	P50       time.Duration `json:"p50_ns"`
+	P99       time.Duration `json:"p99_ns"`
+	P999      time.Duration `json:"p99_9_ns"`
+	Servers   float64       `json:"servers_cores"`   // CPU of all, in cores
+	Generator float64       `json:"generator_cores"` // CPU of this process
+	Memory    int64         `json:"memory_bytes"`    // resident, of the largest server
+	Syncs     float64       `json:"syncs"`           // of all servers, an answer; below 0: not counted
+	Errors    uint64        `json:"errors"`
+}
+
+func figureOf(x float64, r *load.Result, o *load.OpResult) figure {
+	f := figure{X: x, PerSecond: o.PerSecond, P50: o.Latency.P50.Duration(),
+		P99: o.Latency.P99.Duration(), P999: o.Latency.P999.Duration(), Servers: r.CPUShare(), Syncs: -1,
+		Generator: r.Generator.Seconds() / r.Elapsed.Seconds(), Errors: r.Unanswered + uint64(r.Dropped)}
+	for _, p := range r.Servers {
+		f.Memory = max(f.Memory, p.RSS)
+	}
+	for _, n := range o.Errors {
+		f.Errors += n
+	}
+	return f
+}
+
+// line is one operation of a curve.
+type line struct {
+	Name    string   `json:"name"`
+	Figures []figure `json:"figures"`
+}
+
+// curve is a quantity that grows, and what that does to some operations.
+type curve struct {
+	ID    string  `json:"id"`
+	Title string  `json:"title"`
+	X     string  `json:"x"`     // what grows
+	Times bool    `json:"times"` // latency is what matters, not throughput
+	Lines []*line `json:"lines"`
+}
+
+func (c *curve) line(name string) *line {
+	i := slices.IndexFunc(c.Lines, func(l *line) bool { return l.Name == name })
+	if i < 0 {
+		i = len(c.Lines)
+		c.Lines = append(c.Lines, &line{Name: name})
+	}
+	return c.Lines[i]
+}
+
+// value is what is plotted of a figure: answers a second, or milliseconds.
+func (c *curve) value(f *figure) float64 {
+	if c.Times {
+		return float64(f.P50) / float64(time.Millisecond)
+	}
+	return f.PerSecond
+}
+
+// leastBend is how much the slope of a curve must change for that to be called a bend:
+// half an order of magnitude in an order of magnitude.
+const leastBend = 0.5
+
+// bend is the point at which a line's slope, with both axes logarithmic, changes the
+// most, and the slopes before and after; false if it changes by less than leastBend.
+// The slope is 1 where the value grows as x does, 0 where it does not depend on it.
+func (c *curve) bend(l *line) (at *figure, before, after float64, ok bool) {
+	var all []*figure // what has a logarithm
+	for i := range l.Figures {
+		if c.value(&l.Figures[i]) > 0 {
+			all = append(all, &l.Figures[i])
+		}
+	}
+	slope := func(i int) float64 {
+		a, b := all[i], all[i+1]
+		return math.Log(c.value(b)/c.value(a)) / math.Log(b.X/a.X)
+	}
+	most := leastBend
+	for i := 1; i+1 < len(all); i++ {
+		was, is := slope(i-1), slope(i)
+		if change := math.Abs(is - was); change >= most {
+			most, at, before, after, ok = change, all[i], was, is, true
+		}
+	}
+	return at, before, after, ok
+}
+
+// full is the share of all processors from which on there is nothing left.
+const full = 0.9
+
+// bound says what a point runs into, from what was measured there.
+func (f *figure) bound() string {
+	cores := float64(runtime.NumCPU())
+	switch {
+	case f.Servers+f.Generator >= full*cores:
+		return "the processors are used up"
+	case f.Syncs > 0:
+		return "the processors are not used up: requests wait for the disk and for one another"
+	}
+	return "the processors are not used up: requests wait for one another"
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/bench/system"
+)
+
+// both are the operations of most curves: one that any server answers, and one that
+// needs a majority of them.
+func both() []load.Op { return []load.Op{load.Get, load.Set} }
+
+// sweep measures both operations at every point, on one ensemble.
+func (g *growth) sweep(
+	ctx context.Context, c *curve, xs []int, config func(*load.Config, int),
+) error {
+	e, err := g.up(ctx, system.Options{})
+	if err != nil {
+		return err
+	}
+	defer e.Down()
+	for _, x := range xs {
+		for _, op := range both() {
+			cfg := g.config(e, op, 16, 1)
+			config(&cfg, x)
+			if err := g.point(ctx, e, c, float64(x), cfg); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (g *growth) connections(ctx context.Context) error {
+	c := &curve{ID: "connections", X: "connections", Title: "connections, one request in flight each"}
+	return g.sweep(ctx, c, []int{1, 4, 16, 64, 256, 1024, 4096, 10_000},
+		func(cfg *load.Config, x int) { cfg.Connections = x })
+}
+
+func (g *growth) inFlight(ctx context.Context) error {
+	c := &curve{ID: "in-flight", X: "in flight", Title: "requests in flight on each of 16 connections"}
+	return g.sweep(ctx, c, []int{1, 4, 16, 64, 256, 1024},
+		func(cfg *load.Config, x int) { cfg.InFlight = x })
+}
+
+// largeValue is from where on there are fewer keys, so that the tree does not grow
+// beyond the memory together with its values.
+const largeValue = 100_000
+
+func (g *growth) valueSize(ctx context.Context) error {
+	c := &curve{ID: "value", X: "bytes", Title: "the size of a value, 16 connections"}
+	return g.sweep(ctx, c, []int{10, 100, 1000, 10_000, 100_000, 1_000_000},
+		func(cfg *load.Config, x int) {
+			cfg.ValueSize = x
+			if x >= largeValue {
+				cfg.Keys = 16
+			}
+		})
+}
+
+func (g *growth) ensemble(ctx context.Context) error {
+	c := &curve{ID: "ensemble", X: "servers", Title: "servers of the ensemble, 64 connections"}
+	for _, n := range []int{1, 3, 5, 7} {
+		e, err := g.up(ctx, system.Options{Servers: n})
+		if err != nil {
+			return fmt.Errorf("%d servers: %w", n, err)
+		}
+		for _, op := range both() {
+			if err == nil {
+				err = g.point(ctx, e, c, float64(n), g.config(e, op, 64, 1))
+			}
+		}
+		e.Down()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

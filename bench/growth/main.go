@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/bench/report"
+	"github.com/zk-lite/zk-lite/bench/system"
+)
+
+// section is the part of the document that this command writes.
+const section = "growth: go run ./bench/growth"
+
+// options are the flags.
+type options struct {
+	duration, warmUp time.Duration
+	znodes           int
+	short            bool
+	curves           string
+	dir, out, raw    string
+	svg              string
+}
+
+func main() {
+	var o options
+	flag.DurationVar(&o.duration, "duration", 3*time.Second, "measured time of a point")
+	flag.DurationVar(&o.warmUp, "warm-up", 700*time.Millisecond, "time before that, not measured")
+	flag.IntVar(&o.znodes, "znodes", 1_000_000, "the largest tree, number of children and of watches")
+	flag.BoolVar(&o.short, "short", false, "1s a point, 250ms of warm-up: about 9 minutes")
+	flag.StringVar(&o.curves, "curves", "", "what to measure, separated by commas; none: all")
+	flag.StringVar(&o.dir, "dir", "", "directory on the disk; none: that for temporary files")
+	flag.StringVar(&o.out, "out", "", `file for the tables; none: docs/BENCHMARKS.md; "-": standard output`)
+	flag.StringVar(&o.svg, "svg", "", `file for the plots; none: docs/growth.svg, or with -out "-" nowhere`)
+	flag.StringVar(&o.raw, "raw", "", "file for all results as JSON")
+	flag.Parse()
+	if o.short {
+		o.duration, o.warmUp = time.Second, 250*time.Millisecond
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, &o); err != nil {
+		fmt.Fprintln(os.Stderr, "growth:", err)
+		os.Exit(1)
+	}
+}
+
+// growth is one call of the command.
+type growth struct {
+	o        *options
+	site     *system.Site
+	zkLite   *system.ZKLite
+	version  string
+	began    time.Time
+	curves   []*curve
+	facts    []string // what is no curve
+	troubles []string
+	end      error // why not all was measured
+}
+
+// part is something to measure.
+type part struct {
+	id  string
+	run func(*growth, context.Context) error
+}
+
+func parts() []part {
+	return []part{
+		{"connections", (*growth).connections}, {"in-flight", (*growth).inFlight},
+		{"value", (*growth).valueSize}, {"tree", (*growth).tree}, {"children", (*growth).children},
+		{"watches", (*growth).watches}, {"watchers", (*growth).watchers},
+		{"ensemble", (*growth).ensemble}, {"snapshot", (*growth).snapshot},
+		{"catch-up", (*growth).catchUp},
+	}
+}
+
+// run measures what is asked for, and saves after each what there is.
+func run(ctx context.Context, o *options) error {
+	var ids []string
+	for _, p := range parts() {
+		ids = append(ids, p.id)
+	}
+	asked := ids
+	if o.curves != "" {
+		asked = strings.Split(o.curves, ",")
+	}
+	for _, id := range asked {
+		if !slices.Contains(ids, id) {
+			return fmt.Errorf("-curves %q: there are %s", id, strings.Join(ids, ", "))
+		}
+	}
+	site, err := system.NewSite(o.dir)
+	if err != nil {
+		return err
+	}
+	defer site.Close()
+	g := &growth{o: o, site: site, began: time.Now(), end: errors.New("still running")}
+	if g.zkLite, err = system.NewZKLite(site.Root, site.Dir); err != nil {
+		return err
+	}
+	if g.version, err = g.zkLite.Version(); err != nil {
+		return err
+	}
+	for _, p := range parts() {
+		if !slices.Contains(asked, p.id) {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "%s (%v)\n", p.id, time.Since(g.began).Round(time.Second))
+		err := p.run(g, ctx)
+		if ctx.Err() != nil {
+			g.end = fmt.Errorf("interrupted: %w", context.Cause(ctx))
+			return errors.Join(g.end, g.save())
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "  %v\n", err)
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			g.troubles = append(g.troubles, fmt.Sprintf("%s: not complete: `%s`", p.id, first))
+		}
+		if err := g.save(); err != nil {
+			return err
+		}
+	}
+	g.end = nil
+	if err := g.save(); err != nil {
+		return err
+	}
+	if o.out == "-" {
+		fmt.Print(g.text())
+	}
+	return nil
+}
+
+// up starts zk-lite's servers.
+func (g *growth) up(ctx context.Context, o system.Options) (*system.Ensemble, error) {
+	return system.Up(ctx, g.zkLite, g.site.Dir, o)
+}
+
+// config is a load of one operation.
+func (g *growth) config(e *system.Ensemble, op load.Op, conns, inFlight int) load.Config {
+	cfg := load.Default()
+	cfg.Hosts, cfg.PIDs, cfg.Connections, cfg.InFlight = e.Hosts, e.PIDs(), conns, inFlight
+	cfg.Duration, cfg.WarmUp = g.o.duration, g.o.warmUp
+	cfg.Mix = load.Mix{{Op: op, Weight: 1}}
+	return cfg
+}
+
+// tries is how often a point is begun before its curve is given up.
+const tries = 3
+
+// point measures one point of a curve.
+func (g *growth) point(
+	ctx context.Context, e *system.Ensemble, c *curve, x float64, cfg load.Config,
+) (err error) {
+	for range tries {
+		if err = g.once(ctx, e, c, x, cfg); err == nil || ctx.Err() != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "  %v\n", err)
+	}
+	return err
+}
+
+func (g *growth) once(
+	ctx context.Context, e *system.Ensemble, c *curve, x float64, cfg load.Config,
+) error {
+	counter, noPerf := system.CountSyncs(ctx, cfg.PIDs)
+	if noPerf == nil {
+		cfg.Measured = counter.Measured
+	}
+	r, err := e.Run(ctx, system.Load, cfg, 0)
+	syncs := int64(-1)
+	if noPerf == nil {
+		if n, err := counter.Finish(); err == nil {
+			syncs = n
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s %g: %w", c.X, x, err)
+	}
+	for i := range r.Ops {
+		f := figureOf(x, r, &r.Ops[i])
+		if syncs >= 0 {
+			f.Syncs = float64(syncs) / max(r.Total.PerSecond*r.Elapsed.Seconds(), 1)
+		}
+		g.add(c, r.Ops[i].Name, f)
+	}
+	return nil
+}
+
+// add notes a figure.
+func (g *growth) add(c *curve, name string, f figure) {
+	if !slices.Contains(g.curves, c) {
+		g.curves = append(g.curves, c)
+	}
+	l := c.line(name)
+	l.Figures = append(l.Figures, f)
+	fmt.Fprintf(os.Stderr, "  %g: %s %s/s, p50 %s, p99 %s, %.2f + %.2f cores\n", f.X, name,
+		report.Count(f.PerSecond), report.Time(f.P50), report.Time(f.P99), f.Servers, f.Generator)
+}
+
+// save writes what there is.
+func (g *growth) save() error {
+	if g.o.raw != "" {
+		text, err := json.MarshalIndent(g.curves, "", " ")
+		if err == nil {
+			err = os.WriteFile(g.o.raw, text, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("writing all results: %w", err)
+		}
+	}
+	docs := filepath.Join(g.site.Root, "docs")
+	svg, out := g.o.svg, g.o.out
+	if svg == "" && out == "" {
+		svg = filepath.Join(docs, plotFile)
+	}
+	if svg != "" {
+		if err := g.plot(svg); err != nil {
+			return err
+		}
+	}
+	if out == "-" {
+		return nil
+	}
+	if out == "" {
+		out = filepath.Join(docs, "BENCHMARKS.md")
+	}
+	return report.Replace(out, section, g.text())
+}
