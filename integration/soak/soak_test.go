@@ -38,11 +38,11 @@ func TestSoak(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	o := cluster.Options{Config: map[string]string{"snapCount": "400"}}
 	n := &nemesis{t: t, rng: rng}
-	if cluster.NetworksAllowed() {
+	if cluster.Privileged() {
 		n.network = cluster.NewNetwork(t, 3, seed)
 		o.Network = n.network
 	} else {
-		t.Logf("%s is set: NO FAULTS OF THE NETWORK", cluster.WithoutNetworksVariable)
+		t.Logf("%s is set: NO FAULTS OF THE NETWORK", cluster.UnprivilegedVariable)
 	}
 	n.e = cluster.Start(t, 3, o)
 	r := &report{begin: time.Now(), seed: seed, faults: map[string]int{}}
