@@ -167,6 +167,7 @@ func (f *follower) truth(h *check.History) []check.Change {
 			values[key(o.Stat.Mzxid, o.Path)] = o.Data
 		}
 	}
+	f.completeMultis(h, values, key)
 	for i := range f.changes {
 		c := &f.changes[i]
 		if c.Type == znode.EventDeleted {
@@ -181,4 +182,34 @@ func (f *follower) truth(h *check.History) []check.Change {
 		}
 	}
 	return f.changes
+}
+
+// completeMultis gives the parts of multis without an answer the zxid of the part that
+// a read has shown: the others, which perhaps nobody has read, must be there, too.
+func (f *follower) completeMultis(h *check.History, values map[string]string,
+	key func(z znode.Zxid, path string) string) {
+	shown := map[string]znode.Zxid{} // by value
+	for i := range f.changes {
+		c := &f.changes[i]
+		if v := values[key(c.Zxid, c.Path)]; v != "" {
+			shown[v] = c.Zxid
+		}
+	}
+	for i := range h.Ops {
+		o := &h.Ops[i]
+		if o.Kind != check.Multi || o.Outcome != check.Unknown {
+			continue
+		}
+		for k := range o.Ops {
+			z := shown[o.Ops[k].Value]
+			if z == 0 || o.Ops[k].Value == "" {
+				continue
+			}
+			for j := range o.Ops {
+				if at := key(z, o.Ops[j].Path); values[at] == "" && o.Ops[j].Value != "" {
+					values[at] = o.Ops[j].Value
+				}
+			}
+		}
+	}
 }
