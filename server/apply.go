@@ -11,7 +11,10 @@ import (
 )
 
 // BeginApply gives the calling goroutine the state alone, until EndApply.
-func (s *Server) BeginApply() { s.view.Lock() }
+func (s *Server) BeginApply() {
+	s.view.Lock()
+	s.applying.Store(int64(time.Since(s.started)) + 1)
+}
 
 // EndApply lets readers in again.
 func (s *Server) EndApply() {
@@ -26,7 +29,16 @@ func (s *Server) EndApply() {
 		s.orphans[i] = nil
 	}
 	s.orphans = s.orphans[:0]
+	s.applying.Store(0)
 	s.view.Unlock()
+}
+
+// busy reports whether one entry has been applied for longer than the server's clock
+// takes from one look to the next. Meanwhile clients are not read from, because
+// what they ask for cannot be looked up.
+func (s *Server) busy(now time.Time) bool {
+	since := s.applying.Load()
+	return since != 0 && now.Sub(s.started)-time.Duration(since) > s.cfg.Tick/ticksPerTick
 }
 
 // Restored replaces the whole state by another machine, at the start or when a

@@ -84,6 +84,11 @@ type Server struct {
 	nextSession atomic.Int64
 	draining    atomic.Bool
 	stopping    atomic.Bool
+	restoring   sync.Mutex // held by Restore, which there is one of at a time
+	// applying is when the entry that is being applied was begun, since started;
+	// 0: there is none.
+	applying atomic.Int64
+	started  time.Time
 
 	// followers are the watches that wake Streams, apart from the clients'.
 	followers *watch.Manager
@@ -127,6 +132,7 @@ func New(cfg Config) *Server {
 		streams:   map[*Stream]struct{}{},
 		ends:      map[znode.SessionID]map[*sessionEnd]struct{}{},
 		stop:      make(chan struct{}),
+		started:   time.Now(),
 	}
 	if cfg.ExtendedTypes {
 		s.flags |= state.FlagExtendedTypes

@@ -101,9 +101,10 @@ func (s *Server) tick() {
 			return
 		case <-ticker.C:
 			now := time.Now()
-			s.excuse(now.Sub(last))
+			busy := s.busy(now)
+			s.excuse(now.Sub(last), busy)
 			last = now
-			s.reportHeard()
+			s.reportHeard(busy)
 			s.expire(now)
 			s.kickCutOff()
 			if now.Sub(lastReap) >= interval {
@@ -116,27 +117,33 @@ func (s *Server) tick() {
 
 // excuse postpones the end of all sessions when the clock has stood still, as
 // when the process or its machine was stopped for a while: their heartbeats
-// could not be heard, and may still lie in the sockets.
-func (s *Server) excuse(since time.Duration) {
-	if since <= s.cfg.Tick {
+// could not be heard, and may still lie in the sockets. The same goes for the time
+// that the application of one entry takes, such as that of a large restore: then
+// the requests of HTTP sessions wait for its end, here and about as long elsewhere.
+func (s *Server) excuse(since time.Duration, busy bool) {
+	if since <= s.cfg.Tick && !busy {
 		return
 	}
 	s.leader.mu.Lock()
 	defer s.leader.mu.Unlock()
 	if s.leader.term != 0 {
 		s.leader.clock.Delay(since)
+		if busy {
+			return
+		}
 		s.logger.Warn("this server stood still; no session expires for as long again", "for", since)
 	}
 }
 
 // reportHeard tells the leader whose clients were heard since the last time.
 // It is sent also when there are none: the leader's answer shows that it is in
-// touch with a majority.
-func (s *Server) reportHeard() {
+// touch with a majority. While an entry keeps this server from reading what clients
+// send, it answers for those that are connected.
+func (s *Server) reportHeard(busy bool) {
 	var ids []znode.SessionID
 	s.mu.Lock()
 	for id, c := range s.bound {
-		if c.heard.Load() {
+		if busy || c.heard.Load() {
 			c.heard.Store(false)
 			ids = append(ids, id)
 		}

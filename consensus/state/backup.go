@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -103,6 +104,10 @@ func (s *Snapshot) Preview(b *Backup) (Restored, error) {
 	return done, nil
 }
 
-// WithoutUpload leaves out a backup that is on its way to this ensemble, which is
-// no part of a backup of it.
-func (s *Snapshot) WithoutUpload() { s.upload = nil }
+// OnlyState leaves out what restores have left in the state: a backup that is on its
+// way, and the answers to those that had a key. A backup is none the worse for it, and
+// is then of the format's first version, which all can read.
+func (s *Snapshot) OnlyState() {
+	s.upload = nil
+	s.keys = slices.DeleteFunc(s.keys, func(a *answer) bool { return a.result.Op == OpRestore })
+}

@@ -421,6 +421,14 @@ func TestMachine_Restore_KeyedRetry(t *testing.T) {
 	if err != nil || restored.Digest() != g.m.Digest() {
 		t.Fatal(err)
 	}
+	s := g.m.Snapshot()
+	if version := s.magic(); version != snapshotMagic2 {
+		t.Errorf("the snapshot has version %q", version)
+	}
+	if s.OnlyState(); s.magic() != snapshotMagic || len(g.m.keys.queue) != 1 {
+		t.Error("a backup has the answer, or the state has lost it")
+	}
+	s.Release()
 	g.m = restored
 	all = g.do(2, keyed(2, 50, file)...)
 	again := all[len(all)-1]
@@ -464,7 +472,7 @@ func TestMachine_Restore_SnapshotMidway(t *testing.T) {
 		}
 		// A backup that is taken now has nothing of the upload.
 		s = b.m.Snapshot()
-		s.WithoutUpload()
+		s.OnlyState()
 		var out bytes.Buffer
 		if err := s.Write(&out); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,291 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// noise is data that hardly compresses: xorshift from a seed.
+func noise(seed, n int) string {
+	b := make([]byte, n)
+	x := uint64(88172645463325252 + seed)
+	for i := range b {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		b[i] = byte(x)
+	}
+	return string(b)
+}
+
+// backup is a backup of a server with these znodes, each of so many bytes.
+func backup(t *testing.T, size int, paths ...string) []byte {
+	t.Helper()
+	k := newKit(t, nil)
+	c := k.connect()
+	for i, path := range paths {
+		c.create(path, noise(i, size))
+	}
+	k.log.drain()
+	frozen, _ := k.srv.Freeze()
+	defer frozen.Release()
+	var b bytes.Buffer
+	if err := frozen.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// running is a kit whose log is applied by itself.
+func running(t *testing.T) *kit {
+	k := newKit(t, nil)
+	var all sync.WaitGroup
+	k.log.run(&all)
+	t.Cleanup(all.Wait)
+	t.Cleanup(k.log.stop)
+	return k
+}
+
+// await waits until something is proposed, or ended; false says that nothing is.
+func (l *fakeLog) await(ended func() bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.waiting) == 0 && !ended() {
+		l.added.Wait()
+	}
+	return len(l.waiting) > 0
+}
+
+// awaitEnd waits for the end alone.
+func (l *fakeLog) awaitEnd(ended func() bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !ended() {
+		l.added.Wait()
+	}
+}
+
+func (k *kit) restore(file []byte, o RestoreOptions) (Restored, error) {
+	return k.srv.Restore(context.Background(), bytes.NewReader(file), o)
+}
+
+func TestServer_Restore_Outcomes(t *testing.T) {
+	k := running(t)
+	file := backup(t, 40_000, "/a", "/a/b", "/a/c", "/d", "/e", "/f", "/g", "/h", "/i", "/j", "/k", "/l")
+	if len(file) <= state.MaxBackupPart {
+		t.Fatalf("%d bytes are one part only", len(file))
+	}
+	got, err := k.restore(file, RestoreOptions{DryRun: true})
+	if err != nil || got.Created != 12 || k.srv.Status().Role == "" {
+		t.Errorf("dry: %+v, %v", got, err)
+	}
+	if got, err = k.restore(file, RestoreOptions{}); err != nil || got.Created != 12 || got.Backup < 12 || got.Zxid <= got.Backup {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err = k.restore(file, RestoreOptions{}); !errors.Is(err, ErrNotBare) {
+		t.Errorf("a tree with znodes: %v", err)
+	}
+	if _, err = k.restore(file, RestoreOptions{Key: "x"}); !errors.Is(err, ErrNotBare) {
+		t.Errorf("found out by the machine: %v", err)
+	}
+	if got, err = k.restore(backup(t, 1, "/a"), RestoreOptions{Replace: true, Key: "k"}); err != nil || got.Deleted != 11 || got.Changed != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	again, err := k.restore(backup(t, 1, "/a"), RestoreOptions{Replace: true, Key: "k"})
+	if err == nil && again.Repeated { // the same key, but the file has other times
+		t.Errorf("%+v", again)
+	}
+	if !errors.Is(err, ErrKeyMismatch) {
+		t.Errorf("another file with the key: %v", err)
+	}
+	before, digest := k.srv.Digest()
+	for n, bad := range map[string][]byte{
+		"not a snapshot": []byte("hello, world"), "EOF": nil, "unexpected EOF": file[:len(file)/2],
+	} {
+		if _, err := k.restore(bad, RestoreOptions{Replace: true}); !errors.Is(err, ErrBackup) || !strings.Contains(err.Error(), n) {
+			t.Errorf("%s: %v", n, err)
+		}
+	}
+	broken := fmt.Errorf("the line is cut")
+	if _, err := k.srv.Restore(t.Context(), &brokenReader{bytes.NewReader(file[:100]), broken}, RestoreOptions{Replace: true}); !errors.Is(err, broken) || errors.Is(err, ErrBackup) {
+		t.Errorf("a broken line: %v", err)
+	}
+	if zxid, now := k.srv.Digest(); zxid != before || now != digest {
+		t.Error("one of them has changed something")
+	}
+}
+
+type brokenReader struct {
+	in  *bytes.Reader
+	err error
+}
+
+func (r *brokenReader) Read(p []byte) (int, error) {
+	if r.in.Len() == 0 {
+		return 0, r.err
+	}
+	return r.in.Read(p)
+}
+
+// TestServer_Restore_Torn has things happen between the parts of an upload. What the
+// error says has to be so.
+func TestServer_Restore_Torn(t *testing.T) {
+	file := backup(t, 200_000, "/a", "/b", "/c", "/d", "/e")
+	commit := (len(file) + state.MaxBackupPart - 1) / state.MaxBackupPart // its step
+	other := &state.Command{Op: state.OpRestore, Data: []byte("x"), Restore: state.RestoreCommand{Upload: 77}}
+	for _, c := range []struct {
+		name   string
+		before func(k *kit, step int, cancel func()) // what comes before a step is applied
+		o      RestoreOptions
+		want   error
+		done   bool
+	}{
+		{"by the upload of another server", func(k *kit, step int, _ func()) {
+			if step == 0 {
+				k.log.from(2, other)
+			}
+		}, RestoreOptions{}, ErrRestoring, false},
+		{"by its end", func(_ *kit, step int, cancel func()) {
+			if step == 2 {
+				cancel()
+			}
+		}, RestoreOptions{}, context.Canceled, false},
+		{"by a write before the commit", func(k *kit, step int, _ func()) {
+			if step == commit {
+				k.log.from(2, &state.Command{Op: state.OpCreate, Path: "/x", ACL: znode.OpenACL})
+			}
+		}, RestoreOptions{}, ErrNotBare, false},
+		{"by the end after the commit", func(_ *kit, step int, cancel func()) {
+			if step == commit {
+				cancel()
+			}
+		}, RestoreOptions{}, &UnknownError{}, true},
+		{"not at all", func(*kit, int, func()) {}, RestoreOptions{}, nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := newKit(t, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var err error
+			var ended atomic.Bool
+			go func() {
+				_, err = k.srv.Restore(ctx, bytes.NewReader(file), c.o)
+				ended.Store(true)
+				k.log.mu.Lock()
+				k.log.added.Broadcast()
+				k.log.mu.Unlock()
+			}()
+			for step := 0; k.log.await(ended.Load); step++ {
+				if !ended.Load() {
+					c.before(k, step, cancel)
+				}
+				if ctx.Err() != nil && step == commit && !ended.Load() {
+					k.log.awaitEnd(ended.Load) // the caller gives up before the log goes on
+				}
+				k.log.step(1)
+			}
+			var unknown *UnknownError
+			if errors.As(c.want, &unknown) {
+				if !errors.As(err, &unknown) {
+					t.Errorf("%v, want that it is unknown", err)
+				}
+			} else if !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			if _, code := k.log.machine.Tree().Exists("/e", nil); (code == znode.OK) != c.done {
+				t.Errorf("/e: %v", code.Name())
+			}
+		})
+	}
+}
+
+// TestServer_Restore_ResultLost: when the state comes by a snapshot, the results of
+// parts do not matter, and the commit's is brought by the key.
+func TestServer_Restore_ResultLost(t *testing.T) {
+	file := backup(t, 10, "/a")
+	for _, key := range []string{"", "k"} {
+		k := newKit(t, nil)
+		result := make(chan error, 1)
+		go func() {
+			got, err := k.srv.Restore(t.Context(), bytes.NewReader(file), RestoreOptions{Key: key})
+			if err == nil && (got.Created != 1 || !got.Repeated) {
+				err = fmt.Errorf("%+v", got)
+			}
+			result <- err
+		}()
+		wait := func() { k.log.await(func() bool { return false }) }
+		wait()
+		k.log.step(1) // the only part
+		wait()
+		commit := k.log.take(1)
+		lost := commit[0].waiter
+		commit[0].waiter = nobody{}
+		k.log.apply(1, commit)
+		k.srv.BeginApply()
+		lost.Lost()
+		k.srv.EndApply()
+		if key != "" {
+			wait()
+			k.log.step(1)
+		}
+		var unknown *UnknownError
+		if err := <-result; (key == "") != errors.As(err, &unknown) || key != "" && err != nil {
+			t.Errorf("key %q: %v", key, err)
+		}
+	}
+}
+
+// TestServer_Expire_NobodyWhileAnEntryIsApplied: an entry that takes longer than a
+// session's timeout ends no session, although nothing is read from clients meanwhile;
+// what was silent before goes on being it.
+func TestServer_Expire_NobodyWhileAnEntryIsApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := started(t, nil)
+		here := k.connect()
+		s := here.open(4 * time.Second)
+		// Of an HTTP client, and of a client of another server.
+		for _, id := range []znode.SessionID{1, 2} {
+			k.log.from(2, &state.Command{Op: state.OpCreateSession, Session: id, Timeout: 4 * time.Second})
+		}
+		alive := func(want ...znode.SessionID) {
+			t.Helper()
+			for _, id := range []znode.SessionID{s.ID, 1, 2} {
+				is := k.log.machine.Sessions().Get(id) != nil
+				should := false
+				for _, x := range want {
+					should = should || x == id
+				}
+				if is != should {
+					t.Errorf("session %v: alive %v, want %v", id, is, should)
+				}
+			}
+		}
+		k.until(2*time.Second, here)
+		k.srv.Touched([]znode.SessionID{1, 2})
+		k.srv.BeginApply()
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if ops := k.log.pending(); len(ops) > 0 {
+			t.Errorf("proposed %v meanwhile", ops)
+		}
+		k.srv.EndApply()
+		k.until(2 * time.Second)
+		alive(s.ID, 1, 2)
+		k.srv.Touched([]znode.SessionID{1})
+		k.until(3*time.Second, here)
+		alive(s.ID, 1) // 2 was silent for longer than its timeout, but for the pause
+		k.until(10 * time.Second)
+		alive()
+	})
+}
