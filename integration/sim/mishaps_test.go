@@ -31,9 +31,17 @@ type mishap struct {
 func mishaps() []mishap {
 	return []mishap{
 		{"process killed", 4, func(w *world) { w.crash(false, w.anyone()) }},
-		{"power cut", 4, func(w *world) { w.crash(true, w.anyone()) }},
+		{"power cut", 4, func(w *world) {
+			i := w.anyone()
+			w.dawdle(i)
+			w.crash(true, i)
+		}},
 		{"majority killed", 1, func(w *world) { w.crash(false, w.some(len(w.servers)/2+1)...) }},
-		{"power cut everywhere", 1, func(w *world) { w.crash(true, w.some(len(w.servers))...) }},
+		{"power cut everywhere", 2, func(w *world) {
+			all := w.some(len(w.servers))
+			w.dawdle(all...)
+			w.crash(true, all...)
+		}},
 		{"stopped and started", 2, func(w *world) {
 			m := w.servers[w.anyone()]
 			m.busy <- struct{}{}
@@ -91,6 +99,18 @@ func mishaps() []mishap {
 			}
 		}},
 	}
+}
+
+// dawdle makes disks slow for a moment, every second time, so that much is written and not yet synced
+// when the power goes.
+func (w *world) dawdle(servers ...int) {
+	if w.rng.IntN(2) == 0 {
+		return
+	}
+	for _, i := range servers {
+		w.servers[i].disk.setSlow(400 * time.Millisecond)
+	}
+	time.Sleep(w.ms(200, 800))
 }
 
 // some are k servers.
