@@ -145,7 +145,7 @@ func (a *app) command(c *cobra.Command, run func(*cobra.Command, []string) error
 // there already.
 func (a *app) bind(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVarP(&a.output, "output", "o", cmp.Or(a.output, outputText), "output format, text or json")
+	a.bindOutput(c)
 	if a.shell != nil {
 		return
 	}
@@ -153,6 +153,17 @@ func (a *app) bind(c *cobra.Command) {
 		"servers and chroot, `host:port,...[/chroot]` ["+serverVariable+"]")
 	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `scheme:data`; may be repeated")
 	f.DurationVar(&a.timeout, "timeout", defaultTimeout, "give up after so long without a server")
+}
+
+// bindOutput defines the flag for the output format.
+func (a *app) bindOutput(c *cobra.Command) {
+	c.Flags().StringVarP(&a.output, "output", "o", cmp.Or(a.output, outputText),
+		"output format, text or json")
+	err := c.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions([]string{outputText, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic(fmt.Sprintf("cli: invariant broken: %v", err)) // there is no such flag
+	}
 }
 
 // bindSession is for commands whose session means something to others.

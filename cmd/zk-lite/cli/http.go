@@ -30,7 +30,7 @@ func (a *app) operation(
 	c *cobra.Command, timeout time.Duration, run func(*cobra.Command, []string, *httpapi.Client) error,
 ) *cobra.Command {
 	f := c.Flags()
-	f.StringVarP(&a.output, "output", "o", outputText, "output format, text or json")
+	a.bindOutput(c)
 	f.StringVar(&a.http, "http", cmp.Or(os.Getenv(httpVariable), DefaultHTTP),
 		"HTTP API of the servers, `URL[,URL]`, tried in order ["+httpVariable+"]")
 	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `digest:user:password`")
