@@ -107,7 +107,8 @@ func Tokens(h *History) []Violation {
 			a, b := list[i-1], list[i]
 			switch {
 			case a.Token == b.Token:
-				f.add("Locks", "%s: clients %d and %d held it with the same token %d", lock, a.Client, b.Client, a.Token)
+				f.add("Locks", "%s: clients %d and %d held it with the same token %d", lock, a.Client,
+					b.Client, a.Token)
 			case b.From < a.Asked:
 				f.add("Locks", "%s: client %d got token %d at %v, before client %d, who got %d, had asked at %v",
 					lock, b.Client, b.Token, b.From, a.Client, a.Token, a.Asked)

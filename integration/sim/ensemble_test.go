@@ -75,7 +75,7 @@ func newWorld(opt options, seed uint64) *world {
 		truth: newTruthLog(), record: newRecorder(), counts: map[string]int{},
 		clientsCut: make([]atomic.Bool, opt.servers),
 	}
-	w.record.start, w.truth.start = w.start, w.start
+	w.truth.start = w.start
 	w.net = newNetwork(opt.servers, rand.New(rand.NewPCG(seed, 2)))
 	var out io.Writer = io.Discard
 	level := slog.LevelError + 4

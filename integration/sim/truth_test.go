@@ -181,8 +181,6 @@ func (t *truth) endOf(id znode.SessionID) check.End {
 
 // recorder gathers what the clients see.
 type recorder struct {
-	start time.Time
-
 	mu         sync.Mutex // protects the fields below
 	ops        []*check.Op
 	events     []check.Event
@@ -192,8 +190,6 @@ type recorder struct {
 }
 
 func newRecorder() *recorder { return &recorder{} }
-
-func (r *recorder) now() time.Duration { return time.Since(r.start) }
 
 func (r *recorder) nextConn() int {
 	r.mu.Lock()
