@@ -194,7 +194,7 @@ func start(t testing.TB, options ...option) *kit {
 	served := make(chan error, 1)
 	go func() { served <- k.door.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := k.door.Shutdown(ctx); err != nil {
 			t.Errorf("shutting the door: %v", err)
@@ -219,7 +219,9 @@ type client struct {
 	timeout  int32
 }
 
-const patience = 10 * time.Second
+// patience is how long anything may take, a whole connection included, before a test
+// calls it stuck: long enough for a machine that has far too much to do.
+const patience = time.Minute
 
 func (k *kit) dial() *client {
 	k.t.Helper()
