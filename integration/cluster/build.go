@@ -42,8 +42,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-func build(binary string) error {
-	args, cgo := []string{"build", "-o", binary}, "CGO_ENABLED=0"
+func build(binary string, flags ...string) error {
+	args, cgo := append([]string{"build", "-o", binary}, flags...), "CGO_ENABLED=0"
 	if os.Getenv(RaceVariable) != "" {
 		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
 	}
