@@ -36,7 +36,9 @@ func newDisk(n *Node) *disk { return &disk{n: n} }
 func (d *disk) log() raft.LogStore { return &watchedLog{d.n.cfg.Storage.Log, d} }
 func (d *disk) stable() raft.StableStore {
 	if deliberate.On(deliberate.ForgetVote) {
-		_ = d.n.cfg.Storage.Stable.SetUint64([]byte("LastVoteTerm"), 0) // raft's key
+		for _, key := range []string{"CurrentTerm", "LastVoteTerm"} { // raft's
+			_ = d.n.cfg.Storage.Stable.SetUint64([]byte(key), 0)
+		}
 	}
 	return &patientStable{d.n.cfg.Storage.Stable, d}
 }

@@ -25,7 +25,7 @@ const (
 	SkipEphemeral Fault = "skip-ephemeral"
 	// ReuseSequence: a sequence number is that of the present children (Sequence numbers).
 	ReuseSequence Fault = "reuse-sequence"
-	// ForgetVote: a server that starts does not know its vote (Majority).
+	// ForgetVote: a server that starts knows neither its term nor its vote (Majority, Durability).
 	ForgetVote Fault = "forget-vote"
 	// ExpireEarly: the leader's clock gives sessions half their timeout (Sessions).
 	ExpireEarly Fault = "expire-early"
