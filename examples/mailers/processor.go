@@ -23,11 +23,17 @@ func Waiting(ctx context.Context, c *client.Client) (int, error) {
 	return recipes.NewQueue(c, inboxPath).Len(ctx)
 }
 
+// Answers is where answers go: an Outbox, wherever it is.
+type Answers interface {
+	Begin(mail string, token client.Zxid) error
+	Send(mail string, token client.Zxid, answer string) error
+}
+
 // Processor answers mails, one after the other.
 type Processor struct {
 	Client *client.Client
 	Name   string
-	Outbox *Outbox
+	Outbox Answers
 	Write  func(ctx context.Context, mail string) (answer string, err error)
 	Log    io.Writer // what happens, for people
 }

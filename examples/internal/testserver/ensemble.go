@@ -22,8 +22,22 @@ type Ensemble struct {
 // Start starts n servers. They serve when a client has connected.
 func Start(tb testing.TB, n int) *Ensemble {
 	tb.Helper()
-	e := &Ensemble{nodes: make([]*node.Node, n)}
-	ports, dir := freePorts(tb, 3*n), tb.TempDir()
+	e := configure(tb, n, freePorts(tb, 3*n))
+	for i := range n {
+		e.Restart(tb, i)
+	}
+	tb.Cleanup(func() {
+		for i := range e.nodes {
+			e.Stop(tb, i)
+		}
+	})
+	return e
+}
+
+// configure makes the settings of n servers, three ports each.
+func configure(tb testing.TB, n int, ports []int) *Ensemble {
+	tb.Helper()
+	e, dir := &Ensemble{nodes: make([]*node.Node, n)}, tb.TempDir()
 	var servers []config.Server
 	for i := range n {
 		servers = append(servers, config.Server{
@@ -49,13 +63,7 @@ func Start(tb testing.TB, n int) *Ensemble {
 			s.Servers = servers
 		}
 		e.settings = append(e.settings, s)
-		e.Restart(tb, i)
 	}
-	tb.Cleanup(func() {
-		for i := range e.nodes {
-			e.Stop(tb, i)
-		}
-	})
 	return e
 }
 

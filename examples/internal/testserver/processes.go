@@ -1,0 +1,123 @@
+package testserver
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// ChildSessionTimeout is that of the processes: longer than the one within a test,
+// because killed servers have to start again.
+const ChildSessionTimeout = 2 * time.Second
+
+// childPatience bounds the tests with processes, on a machine that is busy.
+const childPatience = 90 * time.Second
+
+// The ports of servers that are processes are below those that systems use for
+// outgoing connections, so that nobody takes that of a server which is down.
+const (
+	firstPort = 11000
+	lastPort  = 31999
+)
+
+// Processes is an ensemble of three servers, each a process of its own, and of
+// processes that have roles. All end with the test.
+type Processes struct {
+	Context context.Context // ends with the test, and after a while
+	Client  *client.Client  // of the test itself
+	Rand    *rand.Rand
+
+	tb       testing.TB
+	ensemble *Ensemble // its settings; it runs nothing
+	servers  []*Child
+	started  int
+}
+
+// StartProcesses starts the servers. The package's TestMain must call Main.
+func StartProcesses(tb testing.TB) *Processes {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), childPatience)
+	tb.Cleanup(cancel)
+	p := &Processes{Context: ctx, Rand: Rand(tb), tb: tb, ensemble: configure(tb, 3, fixedPorts(tb, 9))}
+	for i := range p.ensemble.settings {
+		p.ensemble.settings[i].MaxSessionTimeout = time.Minute
+		p.servers = append(p.servers, nil)
+		p.StartServer(i)
+	}
+	c, err := client.Connect(ctx, p.ensemble.ConnectString(), client.WithSessionTimeout(10*time.Second))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.Client = c
+	tb.Cleanup(func() { _ = c.Close() }) // the servers may be in the middle of something
+	return p
+}
+
+// StartServer starts a server, again after Child.Kill.
+func (p *Processes) StartServer(i int) {
+	p.tb.Helper()
+	p.servers[i] = startChild(p.tb, childTask{
+		Role: serverRole, Name: fmt.Sprintf("server %d", i+1), Settings: p.ensemble.settings[i],
+	})
+}
+
+// Server is the process of a server.
+func (p *Processes) Server(i int) *Child { return p.servers[i] }
+
+// Run starts a process that has a role, with a name that nobody else has.
+func (p *Processes) Run(role, arg string) *Child {
+	p.tb.Helper()
+	p.started++
+	return startChild(p.tb, childTask{
+		Role: role, Name: fmt.Sprintf("%s-%d", role, p.started), Arg: arg,
+		Servers: p.ensemble.ConnectString(),
+	})
+}
+
+// RestartServer kills a server at random, lets a moment pass and starts it again.
+func (p *Processes) RestartServer() {
+	p.tb.Helper()
+	i := p.Rand.IntN(len(p.servers))
+	p.servers[i].Kill()
+	p.Pass(300 * time.Millisecond)
+	p.StartServer(i)
+}
+
+// PauseServer stops a server at random for a moment.
+func (p *Processes) PauseServer() {
+	s := p.servers[p.Rand.IntN(len(p.servers))]
+	s.Pause()
+	p.Pass(time.Second)
+	s.Resume()
+}
+
+// Pass lets some time pass, at most d.
+func (p *Processes) Pass(d time.Duration) {
+	ctx, cancel := context.WithTimeout(p.Context, time.Duration(p.Rand.Int64N(int64(d))))
+	defer cancel()
+	<-ctx.Done()
+}
+
+// fixedPorts returns ports of 127.0.0.1 that nobody listens on.
+func fixedPorts(tb testing.TB, n int) []int {
+	tb.Helper()
+	var ports []int
+	for tries := 0; len(ports) < n; tries++ {
+		if tries > 1000 {
+			tb.Fatal("no free ports on 127.0.0.1")
+		}
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		defer l.Close() // held until all are found, so that none is found twice
+		ports = append(ports, port)
+	}
+	return ports
+}
