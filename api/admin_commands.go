@@ -21,7 +21,9 @@ type Settings struct {
 }
 
 // command is one of ZooKeeper's AdminServer (org.apache.zookeeper.server.admin): what
-// existing tools ask for, in its shape. Offered are those that mean something here.
+// existing tools ask for, in its shape. Offered are those that mean something here: there
+// is no snapshot or restore, which GET and POST /v1/snapshot are, nothing of the JVM, and
+// no initial configuration, since a zk-lite server does not need a file.
 type command struct {
 	names []string // the first is the primary one
 	// lame commands are answered by a server that does not serve, too.
@@ -33,15 +35,22 @@ func commands() []command {
 	list := func(names ...string) []string { return names }
 	return []command{
 		{list("configuration", "conf", "config"), false, (*request).commandConfiguration},
+		{list("connection_stat_reset", "crst"), false, (*request).commandConnectionReset},
+		{list("connections", "cons"), false, (*request).commandConnections},
+		{list("dirs"), false, (*request).commandDirs},
 		{list("dump"), false, (*request).commandDump},
 		{list("environment", "env", "envi"), true, (*request).commandEnvironment},
+		{list("get_trace_mask", "gtmk"), true, (*request).commandTraceMask},
 		{list("hash"), false, (*request).commandHash},
 		{list("is_read_only", "isro"), false, (*request).commandReadOnly},
 		{list("leader", "lead"), false, (*request).commandLeader},
 		{list("monitor", "mntr"), true, (*request).commandMonitor},
+		{list("observers", "obsr"), false, (*request).commandObservers},
 		{list("ruok"), false, (*request).commandRuok},
 		{list("server_stats", "srvr"), false, (*request).commandServerStats},
-		{list("stats", "stat"), false, (*request).commandServerStats},
+		{list("set_trace_mask", "stmk"), true, (*request).commandSetTraceMask},
+		{list("stat_reset", "srst"), false, (*request).commandStatReset},
+		{list("stats", "stat"), false, (*request).commandStats},
 		{list("voting_view"), false, (*request).commandVotingView},
 		{list("watch_summary", "wchs"), false, (*request).commandWatchSummary},
 		{list("watches", "wchc"), false, (*request).commandWatches},

@@ -94,8 +94,8 @@ func (q *request) commandMonitor(out object) error {
 	return nil
 }
 
-// commandServerStats is how the server is. Figures of the ZooKeeper port are there if
-// it reports them.
+// commandServerStats is how the server is (ServerStats). Of what ZooKeeper has there, the
+// counts of slow syncs and of connections without TLS are missing.
 func (q *request) commandServerStats(out object) error {
 	var zxid znode.Zxid
 	var size znode.Size
@@ -105,16 +105,19 @@ func (q *request) commandServerStats(out object) error {
 		"server_state": s.Role, "last_processed_zxid": int64(zxid), "provider_null": false,
 		"uptime": time.Since(q.door.started).Milliseconds(), "outstanding_requests": s.Pending,
 	}
-	names := map[string]string{
-		"min_latency": "min_latency", "avg_latency": "avg_latency", "max_latency": "max_latency",
-		"packets_received": "packets_received", "packets_sent": "packets_sent",
-		"num_alive_connections": "num_alive_client_connections",
-		"auth_failed_count":     "auth_failed_count",
-	}
-	for _, m := range q.door.measure() {
-		if name, ok := names[m.name]; ok {
-			stats[name] = m.value
+	if p := q.door.cfg.Port; p != nil {
+		t := p.Totals()
+		stats["min_latency"], stats["max_latency"] = t.MinLatency.Milliseconds(), t.MaxLatency.Milliseconds()
+		stats["avg_latency"] = t.AvgLatencyMillis
+		stats["packets_received"], stats["packets_sent"] = t.PacketsReceived, t.PacketsSent
+		stats["num_alive_client_connections"] = t.Connections
+		stats["outstanding_requests"], stats["auth_failed_count"] = t.Outstanding, t.AuthFailed
+		stats["data_dir_size"], stats["log_dir_size"] = p.DirSizes()
+		response := object{
+			"last_buffer_size": t.LastReplyBytes,
+			"min_buffer_size":  t.MinReplyBytes, "max_buffer_size": t.MaxReplyBytes,
 		}
+		stats["client_response_stats"], out["client_response"] = response, response
 	}
 	out["version"], out["read_only"] = q.door.fullVersion(), false
 	out["server_stats"], out["node_count"] = stats, size.Znodes+1
@@ -128,18 +131,25 @@ func (q *request) commandVotingView(out object) error {
 		if !m.Voter {
 			continue
 		}
-		host, election, err := net.SplitHostPort(electionAddress(m.Peer))
-		quorum := strings.TrimSuffix(m.Peer, ":"+election)
 		one := object{"server_addresses": []string{}, "election_addresses": []string{},
 			"client_address": m.Client, "learner_type": "participant"}
-		if err == nil {
+		if quorum, election := splitPeer(m.Peer); election != "" {
 			one["server_addresses"] = []string{quorum}
-			one["election_addresses"] = []string{net.JoinHostPort(host, election)}
+			one["election_addresses"] = []string{election}
 		}
 		view[strconv.FormatUint(uint64(id), 10)] = one
 	}
 	out["current_config"] = view
 	return nil
+}
+
+// splitPeer splits host:port:port into the two addresses; both are empty if it is none.
+func splitPeer(peer string) (quorum, election string) {
+	election = electionAddress(peer)
+	if election == "" {
+		return "", ""
+	}
+	return peer[:strings.LastIndexByte(peer, ':')], election
 }
 
 // electionAddress takes the first port out of host:port:port.
@@ -165,9 +175,12 @@ func (q *request) commandZabState(out object) error {
 	}
 	var zxid znode.Zxid
 	q.look(func(v *server.View) { zxid = v.Zxid() })
-	out["myid"] = q.door.srv.Config().ID
+	own := q.door.srv.Members()[q.door.srv.Config().ID]
+	quorum, election := splitPeer(own.Peer)
+	out["myid"], out["client_address"] = q.door.srv.Config().ID, own.Client
+	out["quorum_address"], out["election_address"] = quorum, election
 	out["is_leader"] = s.Role == server.RoleLeader
-	out["voting"] = q.door.srv.Members()[q.door.srv.Config().ID].Voter
+	out["voting"] = own.Voter
 	out["last_zxid"] = zxid.String()
 	out["zab_epoch"], out["zab_counter"] = uint64(zxid)>>32, uint32(zxid)
 	out["zabstate"] = "broadcast"

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,12 +14,16 @@ import (
 func TestCommands_List(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	a := c.get("/commands").is(200).says(`<a href="/commands/monitor">monitor</a>`)
+	reserved := map[string]bool{ // for operators, or with a parameter
+		"/commands/hash": true, "/commands/connection_stat_reset": true,
+		"/commands/stat_reset": true, "/commands/set_trace_mask": true,
+	}
 	for link := range strings.SplitSeq(string(a.body), "<a href=\"") {
-		if target, _, ok := strings.Cut(link, "\""); ok && target != "/commands/hash" {
+		if target, _, ok := strings.Cut(link, "\""); ok && !reserved[target] {
 			c.get(target).is(200).has("command", strings.TrimPrefix(target, "/commands/")).has("error", nil)
 		}
 	}
-	u := c.get("/commands/gtmk").is(404).has("error", "Unknown command: gtmk").has("command", "gtmk")
+	u := c.get("/commands/snap").is(404).has("error", "Unknown command: snap").has("command", "snap")
 	if known := u.field("commands").([]any); !slices.Contains(known, any("mntr")) || len(known) < 20 {
 		t.Errorf("%v", known)
 	}
@@ -131,4 +136,88 @@ func TestCommands_StandsAlone(t *testing.T) {
 	c.get("/commands/leader").is(200).has("error", "server is not initialized")
 	c.get("/commands/zabstate").is(200).has("voting", false).has("zabstate", "")
 	c.get("/commands/srvr").is(200).has("server_stats.server_state", "standalone")
+}
+
+// What existing tools read is there, under ZooKeeper's names, and tells of the ZooKeeper
+// port's connections.
+func TestCommands_Connections(t *testing.T) {
+	e := fresh(t, 1)
+	zk, err := wire.Connect(t.Context(), fmt.Sprintf("127.0.0.1:%d", e.settings[0].ClientPort))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zk.Close()
+	if _, _, err := zk.Get(t.Context(), "/zookeeper"); err != nil {
+		t.Fatal(err)
+	}
+	c, op := newClient(t, e.urls[0]), operator(t, e.urls[0])
+	keys := func(v any) []string { return slices.Sorted(maps.Keys(v.(map[string]any))) }
+	brief := []string{"interest_ops", "outstanding_requests", "packets_received", "packets_sent",
+		"remote_socket_address"}
+	full := append([]string{"avg_latency", "established", "last_cxid", "last_latency",
+		"last_operation", "last_response_time", "last_zxid", "max_latency", "min_latency",
+		"session_id", "session_timeout"}, brief...)
+	slices.Sort(full)
+	a := c.get("/commands/cons").is(200).has("command", "connections")
+	if got := keys(a.field("connections.0")); !slices.Equal(got, full) {
+		t.Errorf("%v, want %v", got, full)
+	}
+	a.has("connections.0.last_operation", "GETD").says(fmt.Sprintf(`"session_id":%d,`, int64(zk.Session().ID)))
+	if len(a.field("secure_connections").([]any)) != 0 || len(a.field("connections").([]any)) != 1 {
+		t.Errorf("%s", a.body)
+	}
+	if n := a.field("connections.0.packets_received").(float64); n < 2 {
+		t.Errorf("%v packets", n)
+	}
+	a = c.get("/commands/stats").is(200).has("command", "stats").has("read_only", false)
+	if got := keys(a.field("connections.0")); !slices.Equal(got, brief) {
+		t.Errorf("%v, want %v", got, brief)
+	}
+	for _, field := range []string{"server_stats.packets_received", "server_stats.packets_sent",
+		"server_stats.max_latency", "server_stats.avg_latency", "server_stats.min_latency",
+		"server_stats.outstanding_requests", "server_stats.auth_failed_count",
+		"server_stats.data_dir_size", "server_stats.log_dir_size",
+		"server_stats.client_response_stats.last_buffer_size",
+		"client_response.min_buffer_size", "client_response.max_buffer_size"} {
+		if _, ok := a.field(field).(float64); !ok {
+			t.Errorf("%s: %v", field, a.field(field))
+		}
+	}
+	a.has("server_stats.num_alive_client_connections", 1)
+	if n := a.field("client_response.max_buffer_size").(float64); n < 20 {
+		t.Errorf("the largest reply has %v bytes", n)
+	}
+	m := c.get("/commands/mntr").is(200).has("num_alive_connections", 1).has("disk_fault", 0)
+	if m.field("packets_received").(float64) < 2 || m.field("open_file_descriptor_count").(float64) < 3 {
+		t.Errorf("%s", m.body)
+	}
+	all, err := parseMetrics(c.get("/metrics").body)
+	if err != nil || all["packets_sent"].value < 2 || all["packets_sent"].kind != "counter" {
+		t.Errorf("%v %v", all["packets_sent"], err)
+	}
+	c.get("/commands/dirs").is(200).has("command", "dirs")
+	if c.get("/commands/dirs").field("datadir_size").(float64) < 100 {
+		t.Error("an empty data directory")
+	}
+	// What changes something is for operators.
+	for _, name := range []string{"crst", "srst", "stmk"} {
+		c.get("/commands/"+name).problem(401, "NOAUTH")
+	}
+	op.get("/commands/crst").is(200).has("command", "connection_stat_reset").has("error", nil)
+	a = c.get("/commands/cons").has("connections.0.packets_received", 0).has("connections.0.last_cxid", -1)
+	a.has("connections.0.last_zxid", -1).has("connections.0.last_operation", "NA")
+	op.get("/commands/srst").is(200).has("command", "stat_reset").has("error", nil)
+	a = c.get("/commands/srvr").has("server_stats.packets_received", 0).has("client_response.last_buffer_size", -1)
+	a.has("server_stats.num_alive_client_connections", 1)
+	op.get("/commands/stmk").is(200).says("requires long traceMask")
+	op.get("/commands/stmk?traceMask=x").is(200).says("got x")
+	op.get("/commands/stmk?traceMask=17").is(200).has("tracemask", 17)
+	c.get("/commands/gtmk").is(200).has("command", "get_trace_mask").has("tracemask", 17)
+	c.get("/commands/obsr").is(200).has("synced_observers", 0)
+	// The leader knows when sessions expire.
+	d := c.get("/commands/dump").is(200)
+	if len(keys(d.field("expiry_time_to_session_ids"))) != 1 {
+		t.Errorf("%s", d.body)
+	}
+	d.says(fmt.Sprintf("[%d]", int64(zk.Session().ID)))
 }

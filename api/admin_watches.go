@@ -14,8 +14,14 @@ import (
 // hundred megabytes of text.
 const maxListed = 1 << 20
 
-// commandDump lists the sessions' ephemeral znodes.
+// commandDump lists the sessions' ephemeral znodes and, on the leader, when they would
+// expire.
 func (q *request) commandDump(out object) error {
+	expiry := map[string][]znode.SessionID{}
+	for at, ids := range q.door.srv.Expiries() {
+		expiry[strconv.FormatInt(at, 10)] = ids
+	}
+	out["expiry_time_to_session_ids"] = expiry
 	list := object{}
 	q.look(func(v *server.View) {
 		n := 0

@@ -61,7 +61,7 @@ type serverBody struct {
 
 // surveyTimeout is how long a request waits for the leader. Who asks how the ensemble
 // is wants to hear soon that nobody leads it.
-const surveyTimeout = 2 * time.Second
+const surveyTimeout = 3 * time.Second
 
 // getCluster shows the ensemble.
 func (q *request) getCluster() error {

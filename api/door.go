@@ -30,6 +30,7 @@ type Server interface {
 	NewSession(timeout time.Duration) *state.Command
 	CheckSession(id znode.SessionID, p session.Password) (timeout time.Duration, ok bool)
 	Heard(id znode.SessionID)
+	Expiries() map[int64][]znode.SessionID
 	SessionEnd(id znode.SessionID) (done <-chan struct{}, cancel func())
 
 	FollowAll(filters []server.Filter, after server.Position) (*server.Stream, error)
@@ -58,6 +59,7 @@ type Config struct {
 
 	Metrics  Metrics   // adds to /metrics and the command monitor; nil: nothing
 	Settings *Settings // what the command configuration shows; nil: less
+	Port     *Port     // the server's ZooKeeper port; nil: it has none
 }
 
 // Door serves HTTP.

@@ -60,14 +60,11 @@ func (d *Door) measure() []metric {
 	s := d.srv.Status()
 	all := append(d.measureState(), d.measureAgreement(&s)...)
 	all = append(all, d.measureDoor()...)
-	if d.cfg.Metrics == nil {
-		return all
-	}
 	known := map[string]bool{}
 	for _, m := range all {
 		known[m.name] = true
 	}
-	d.cfg.Metrics(func(name string, value any) {
+	add := func(name string, value any) {
 		v, ok := number(value)
 		if !ok || known[name] || !isMetricName(name) {
 			return
@@ -75,7 +72,13 @@ func (d *Door) measure() []metric {
 		known[name] = true
 		kind, help := describeMetric(name)
 		all = append(all, metric{name: name, kind: kind, help: help, value: v})
-	})
+	}
+	if d.cfg.Port != nil {
+		d.cfg.Port.Emit(add)
+	}
+	if d.cfg.Metrics != nil {
+		d.cfg.Metrics(add)
+	}
 	return all
 }
 
@@ -109,7 +112,7 @@ func (d *Door) measureAgreement(s *server.Status) []metric {
 	}
 	all := []metric{
 		{"quorum_size", gauge, "Servers that vote.", "", float64(s.Voters)},
-		{"outstanding_requests", gauge, "Commands of this server that await their result.", "",
+		{"pending_commands", gauge, "Commands of this server that await their result.", "",
 			float64(s.Pending)},
 		{"raft_role", gauge, "What this server is in the ensemble.",
 			`role="` + string(s.Role) + `"`, 1},
@@ -172,10 +175,38 @@ func describeMetric(name string) (metricKind, string) {
 	case "raft_log_first_index", "raft_log_last_index":
 		return gauge, "An end of the log."
 	}
+	if kind, help, ok := describePort(name); ok {
+		return kind, help
+	}
 	if strings.HasSuffix(name, "_count") {
 		return counter, "Counted since the start, as mntr tells it."
 	}
 	return untyped, "As mntr tells it."
+}
+
+// describePort says what a figure of the ZooKeeper port is.
+func describePort(name string) (kind metricKind, help string, ok bool) {
+	switch name {
+	case "min_latency", "avg_latency", "max_latency":
+		return gauge, "Milliseconds from a request's arrival to its reply.", true
+	case "packets_received", "packets_sent":
+		return counter, "Packets of the ZooKeeper port, since the start or a reset.", true
+	case "bytes_received_count", "response_bytes":
+		return counter, "Bytes of the ZooKeeper port, since the start or a reset.", true
+	case "last_client_response_size", "min_client_response_size", "max_client_response_size":
+		return gauge, "Bytes of a reply of the ZooKeeper port; -1: none yet.", true
+	case "num_alive_connections":
+		return gauge, "Open connections to the ZooKeeper port.", true
+	case "outstanding_requests":
+		return gauge, "Requests of the ZooKeeper port that are not answered yet.", true
+	case "connection_rejected":
+		return counter, "Connections to the ZooKeeper port over a limit.", true
+	case "auth_failed_count":
+		return counter, "Failed authentications at the ZooKeeper port.", true
+	case "open_file_descriptor_count", "max_file_descriptor_count":
+		return gauge, "File descriptors of the process.", true
+	}
+	return "", "", false
 }
 
 func number(value any) (float64, bool) {

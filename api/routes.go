@@ -33,7 +33,7 @@ func (d *Door) routes() []route {
 		{get, "/docs", nil, (*request).docs, true},
 		{get, "/metrics", nil, (*request).metrics, true},
 		{get, "/commands", nil, (*request).listCommands, true},
-		{get, "/commands/{command}", nil, (*request).runCommand, true},
+		{get, "/commands/{command}", list("traceMask"), (*request).runCommand, true},
 
 		{get, znodes, list("raw", "children", "stat", "data", "limit", "after", "acl"),
 			(*request).getZnode, false},

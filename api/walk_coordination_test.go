@@ -50,7 +50,7 @@ var (
 	guids = regexp.MustCompile(`_c_[0-9a-f]{8}-[0-9a-f-]{27}`)
 	// Times, addresses, and how far a log has come.
 	passing = regexp.MustCompile(`20[0-9]{2}-[0-9-]{5}T[0-9:.]{12}Z|127\.0\.0\.1:[0-9]+(:[0-9]+)?|` +
-		`"(last_index|applied_index|pending)":[0-9]+|"last_contact":"[^"]*"|(raft_leader|znode_count) [0-9]+`)
+		`"(last_index|applied_index|pending|lag)":[0-9]+|"last_contact":"[^"]*"|(raft_leader|znode_count) [0-9]+`)
 )
 
 func (p *places) replace(text string) string {

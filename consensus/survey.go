@@ -17,7 +17,7 @@ const controlSurvey = "survey"
 // surveyPatience is how long the leader waits for the other servers' answers. Who is
 // not there in it is not connected, as far as an operator is concerned: it is much
 // longer than an answer takes, and shorter than people wait.
-const surveyPatience = 700 * time.Millisecond
+const surveyPatience = 1500 * time.Millisecond
 
 // Survey is the ensemble as its leader sees it.
 type Survey struct {
@@ -59,8 +59,8 @@ func (s *Survey) Lag(m *MemberStatus) uint64 {
 }
 
 // Survey asks the leader how all servers stand. Any server can be asked. It takes as
-// long as the slowest server that is connected needs for an answer, and less than a
-// second if there is a leader.
+// long as the slowest server that is connected needs for an answer, and at most
+// about two seconds if there is a leader.
 //
 // Errors: ctx's, when no leader has answered until then; ErrStopped.
 func (n *Node) Survey(ctx context.Context) (Survey, error) {

@@ -65,7 +65,7 @@ func (o *outbox) begin() (b []byte, ok bool) {
 // commit takes over what begin gave out and was appended to. With wake, a
 // writer is started; else the reader promises to flush.
 func (o *outbox) commit(b []byte, wake bool) {
-	o.stats.server.bytesOut += int64(len(b) - len(o.buf.b))
+	o.stats.server.out(int64(len(b) - len(o.buf.b)))
 	o.buf.b = b
 	if wake {
 		o.wakeLocked()

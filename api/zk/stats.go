@@ -17,6 +17,18 @@ type tally struct {
 	total    time.Duration
 	shortest time.Duration
 	longest  time.Duration
+
+	lastOut, minOut, maxOut int64     // bytes of a message sent; 0: none yet
+	lastAt                  time.Time // when a request was answered
+}
+
+// out counts n bytes that are one message.
+func (t *tally) out(n int64) {
+	t.bytesOut += n
+	if t.maxOut == 0 || n < t.minOut {
+		t.minOut = n
+	}
+	t.lastOut, t.maxOut = n, max(t.maxOut, n)
 }
 
 // request counts one answered request.
@@ -35,6 +47,15 @@ func (t *tally) add(u *tally) {
 	t.sent += u.sent
 	t.bytesIn += u.bytesIn
 	t.bytesOut += u.bytesOut
+	if u.maxOut > 0 {
+		if t.maxOut == 0 || u.minOut < t.minOut {
+			t.minOut = u.minOut
+		}
+		if t.maxOut == 0 || u.lastAt.After(t.lastAt) {
+			t.lastOut, t.lastAt = u.lastOut, u.lastAt
+		}
+		t.maxOut = max(t.maxOut, u.maxOut)
+	}
 	if u.requests == 0 {
 		return
 	}
@@ -91,7 +112,7 @@ func (s *stats) answered(r *request, zxid znode.Zxid) {
 	if r.xid >= 0 { // the special ones are not what one wants to know
 		s.lastXid = r.xid
 	}
-	s.lastAnswer, s.lastLatency = now, d
+	s.lastAnswer, s.lastLatency, s.server.lastAt = now, d, now
 }
 
 // opLetters is what cons calls the last operation (FinalRequestProcessor).

@@ -55,8 +55,9 @@ func (s *Settings) logDir() string {
 
 // dirs prints how large the data directories are, in bytes.
 func (a *answer) dirs() {
-	a.line("datadir_size: %d", directorySize(a.door.cfg.Settings.DataDir))
-	a.line("logdir_size: %d", directorySize(a.door.cfg.Settings.logDir()))
+	data, log := a.door.DirSizes()
+	a.line("datadir_size: %d", data)
+	a.line("logdir_size: %d", log)
 }
 
 // directorySize sums up the files below dir. What cannot be read, or is gone

@@ -20,24 +20,14 @@ func (a *answer) mntr() {
 	if ensemble {
 		a.metric("peer_state", peerState(status.Role))
 	}
-	t := d.totals()
 	a.metric("uptime", time.Since(d.started).Milliseconds())
-	a.metric("avg_latency", t.averageMillis())
-	a.metric("min_latency", t.shortest.Milliseconds())
-	a.metric("max_latency", t.longest.Milliseconds())
-	a.metric("packets_received", t.received)
-	a.metric("packets_sent", t.sent)
-	a.metric("bytes_received_count", t.bytesIn)
-	a.metric("response_bytes", t.bytesOut)
-	a.metric("num_alive_connections", t.connections)
-	a.metric("outstanding_requests", t.outstanding)
-	a.metric("connection_rejected", t.rejected)
-	a.metric("auth_failed_count", d.authFailed.Load())
+	d.Emit(a.metric)
 	a.stateMetrics()
-	if open, limit, err := fileDescriptors(); err == nil {
-		a.metric("open_file_descriptor_count", open)
-		a.metric("max_file_descriptor_count", limit)
+	fault := 0
+	if status.DiskFault != "" {
+		fault = 1
 	}
+	a.metric("disk_fault", fault)
 	if ensemble {
 		a.metric("quorum_size", status.Voters)
 	}

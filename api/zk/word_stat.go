@@ -78,25 +78,13 @@ func (a *answer) cons() {
 
 // crst starts the connections' figures afresh.
 func (a *answer) crst() {
-	for _, c := range a.door.snapshot() {
-		c.out.mu.Lock()
-		c.out.stats = stats{server: c.out.stats.server, lastXid: -1}
-		c.out.mu.Unlock()
-	}
+	a.door.ResetConnections()
 	a.line("Connection stats reset.")
 }
 
 // srst starts the server's figures afresh.
 func (a *answer) srst() {
-	d := a.door
-	d.mu.Lock()
-	d.past = tally{}
-	for c := range d.conns {
-		c.out.mu.Lock()
-		c.out.stats.server = tally{}
-		c.out.mu.Unlock()
-	}
-	d.mu.Unlock()
+	a.door.ResetTotals()
 	a.line("Server stats reset.")
 }
 

@@ -141,7 +141,9 @@ func TestWord_Mntr(t *testing.T) {
 		"zk_open_file_descriptor_count": `[1-9]\d*`, "zk_max_file_descriptor_count": `[1-9]\d*`,
 		"zk_global_sessions": `1`, "zk_local_sessions": `0`, "zk_fsync_count": `7`,
 		"zk_bytes_received_count": `\d{3}`, "zk_response_bytes": `\d{3}`,
-		"zk_connection_rejected": `0`, "zk_auth_failed_count": `0`,
+		"zk_connection_rejected": `0`, "zk_auth_failed_count": `0`, "zk_disk_fault": `0`,
+		"zk_last_client_response_size": `\d+`, "zk_min_client_response_size": `\d+`,
+		"zk_max_client_response_size": `\d+`,
 	} {
 		if !regexp.MustCompile("^" + want + "$").MatchString(m[key]) {
 			t.Errorf("%s = %q, want %s", key, m[key], want)
@@ -161,8 +163,11 @@ func TestWord_Mntr(t *testing.T) {
 			t.Errorf("%s = %q, want %q", key, m[key], want)
 		}
 	}
-	k.log.setStatus(func(s *server.Status) { s.Role = server.RoleFollower })
-	if m = metrics(); m["zk_peer_state"] != "following - broadcast" || m["zk_learners"] != "" {
+	k.log.setStatus(func(s *server.Status) {
+		s.Role, s.DiskFault = server.RoleFollower, "no space left on device"
+	})
+	if m = metrics(); m["zk_peer_state"] != "following - broadcast" || m["zk_learners"] != "" ||
+		m["zk_disk_fault"] != "1" {
 		t.Error(m)
 	}
 }

@@ -128,7 +128,7 @@ func (n *Node) openDoors(o *Options) {
 	if n.listeners.http != nil {
 		n.http = api.New(n.server, api.Config{
 			Version: o.Version, Logger: o.Logger, Origins: s.AdminOrigins, MaxBody: s.MaxBuffer,
-			Metrics: n.metrics,
+			Metrics: n.metrics, Port: n.port(),
 			Settings: &api.Settings{
 				ClientPort: n.listeners.client.Addr().(*net.TCPAddr).Port,
 				DataDir:    s.DataDir, DataLogDir: s.DataLogDir,
