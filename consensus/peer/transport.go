@@ -190,15 +190,19 @@ func (t *Transport) AppendEntries(
 			return err
 		}
 	}
+	if n > 0 && fault.On(fault.AckBeforeQuorum) {
+		late := *req
+		t.group.run(func() {
+			_ = t.NetworkTransport.AppendEntries(id, target, &late, &raft.AppendEntriesResponse{})
+		})
+		resp.Term, resp.Success, resp.LastLog = req.Term, true, req.Entries[n-1].Index
+		return nil
+	}
 	var f *follower
 	if t.push != nil && !heartbeat {
 		f = t.push.sending(id, target, req)
 	}
 	err := t.NetworkTransport.AppendEntries(id, target, req, resp)
-	if err != nil && n > 0 && fault.On(fault.AckBeforeQuorum) {
-		err, resp.Term, resp.Success = nil, req.Term, true
-		resp.LastLog = req.Entries[n-1].Index
-	}
 	if f != nil {
 		t.push.answered(f, req, resp, err)
 	}

@@ -311,6 +311,9 @@ func (w *world) compare(h *check.History) (list []check.Violation) {
 	return list
 }
 
+// progressEvery is after how many seeds a long run says that it lives.
+const progressEvery = 50
+
 // TestSim runs seeds: without flags always the same few, so that who builds zk-lite is not the one
 // to find what thousands of others have not.
 func TestSim(t *testing.T) {
@@ -327,6 +330,9 @@ func TestSim(t *testing.T) {
 	seeds := 0
 	t.Run("seeds", func(t *testing.T) {
 		for seed := first; seed < first+uint64(n); seed++ {
+			if done := seed - first; done > 0 && done%progressEvery == 0 {
+				t.Logf("%d seeds, %v of virtual time, %d operations", done, total.virtual.Round(time.Second), total.ops)
+			}
 			for range *flagRepeat {
 				opt := optionsOf(seed)
 				out := simulate(t, opt, seed)

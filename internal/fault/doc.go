@@ -10,8 +10,8 @@ type Fault string
 
 // The faults, each with the guarantee of docs/guarantees.md that it breaks.
 const (
-	// AckBeforeQuorum: a leader takes a follower that it cannot reach for one that has stored the
-	// entries (Durability, Replicas).
+	// AckBeforeQuorum: a leader takes the followers to have stored what it has only begun to send
+	// (Durability, Replicas).
 	AckBeforeQuorum Fault = "ack-before-quorum"
 	// AckBeforeDisk: what waits for the log's disk does not (Durability).
 	AckBeforeDisk Fault = "ack-before-disk"
