@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -46,6 +47,7 @@ type Server interface {
 
 	Digest() (znode.Zxid, uint64)
 	Freeze() (*state.Snapshot, znode.Zxid)
+	Restore(ctx context.Context, in io.Reader, o server.RestoreOptions) (server.Restored, error)
 }
 
 // Config is what a Door is made of.

@@ -68,6 +68,7 @@ func (d *Door) routes() []route {
 		{post, cluster + "/drain", nil, (*request).drain, true},
 		{del, cluster + "/drain", nil, (*request).undrain, true},
 		{get, "/v1/snapshot", nil, (*request).getSnapshot, false},
+		{post, "/v1/snapshot", list("replace", "dry_run"), (*request).restoreSnapshot, false},
 	}
 }
 

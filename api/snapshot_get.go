@@ -22,6 +22,7 @@ func (q *request) getSnapshot() error {
 	defer d.backup.Unlock()
 	frozen, zxid := d.srv.Freeze()
 	defer frozen.Release()
+	frozen.OnlyState()
 	q.setZxid(zxid)
 	h := q.w.Header()
 	h.Set("Content-Type", "application/octet-stream")

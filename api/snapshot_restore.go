@@ -1,0 +1,142 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// restoreTimeout is how long a restore may take altogether: 4 MB a second would do for
+// the largest.
+const restoreTimeout = 10 * time.Minute
+
+// restoredBody says what a restore has changed, in numbers of znodes.
+type restoredBody struct {
+	Zxid    string `json:"zxid"`
+	Backup  string `json:"backup_zxid"`
+	DryRun  bool   `json:"dry_run"`
+	Created int    `json:"created"`
+	Changed int    `json:"changed"`
+	Deleted int    `json:"deleted"`
+	Kept    int    `json:"kept_ephemerals"`
+	Skipped int    `json:"skipped_ephemerals"`
+}
+
+// restoreSnapshot turns the tree into that of a backup, as one transaction.
+func (q *request) restoreSnapshot() error {
+	if err := q.needOperator(); err != nil {
+		return err
+	}
+	o := server.RestoreOptions{Key: q.key, Identities: q.ids}
+	var err error
+	if o.Replace, err = q.query.flag("replace"); err != nil {
+		return err
+	}
+	if o.DryRun, err = q.query.flag("dry_run"); err != nil {
+		return err
+	}
+	d := q.door
+	if !d.srv.Serving() {
+		return q.notServing()
+	}
+	if q.http.ContentLength > server.MaxBackup {
+		return q.restoreProblem(server.ErrBackupTooLarge)
+	}
+	ctx, cancel := context.WithTimeout(q.http.Context(), restoreTimeout)
+	defer cancel()
+	defer context.AfterFunc(d.stopping, cancel)()
+	done, err := d.srv.Restore(ctx, &backupBody{q}, o)
+	if err != nil {
+		if d.stopping.Err() != nil {
+			d.cfg.Logger.Info("a restore was cut off by this server's stop", "error", err)
+		}
+		return q.restoreProblem(err)
+	}
+	if !o.DryRun {
+		q.w.Header().Set(headerConsistency, consistencyLinearizable)
+	}
+	if done.Repeated {
+		q.w.Header().Set(headerReplayed, "true")
+	}
+	q.setZxid(done.Zxid)
+	return q.answer(http.StatusOK, restoredBody{
+		Zxid: done.Zxid.String(), Backup: done.Backup.String(), DryRun: o.DryRun,
+		Created: done.Created, Changed: done.Changed, Deleted: done.Deleted,
+		Kept: done.Kept, Skipped: done.Skipped,
+	})
+}
+
+// backupBody is the request's body, which may be large but must keep on coming.
+type backupBody struct{ q *request }
+
+func (b *backupBody) Read(p []byte) (int, error) {
+	if b.q.door.stopping.Err() != nil {
+		return 0, errStopping
+	}
+	control := http.NewResponseController(b.q.w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	n, err := b.q.http.Body.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// restoreProblem explains why nothing was restored, or that this is not known.
+func (q *request) restoreProblem(err error) error {
+	var unknown *server.UnknownError
+	p := &problem{
+		Status: http.StatusServiceUnavailable, Code: znode.ErrConnectionLoss, RetryAfter: 1,
+		Title: "not restored", Detail: err.Error() + "; nothing was changed", Hint: "try again",
+	}
+	switch {
+	case errors.As(err, &unknown):
+		p.Status, p.Code, p.RetryAfter = http.StatusGatewayTimeout, znode.ErrOperationTimeout, 0
+		p.Title, p.Detail = "outcome unknown", err.Error()
+		p.Hint = "to restore the same backup again does no harm, but to what was written since; " +
+			"with dry_run=true it says what is different"
+		if q.key != "" {
+			p.Hint = "try again with the same " + headerKey + ": it will happen once"
+		}
+	case errors.Is(err, server.ErrBackup):
+		p.Status, p.Code, p.RetryAfter = http.StatusBadRequest, znode.ErrBadArguments, 0
+		p.Param, p.Detail = "body", "body: "+err.Error()+"; nothing was changed"
+		p.Hint = "send the file as GET /v1/snapshot has sent it: curl --data-binary @file"
+	case errors.Is(err, server.ErrBackupTooLarge):
+		p.Status, p.Code, p.RetryAfter = http.StatusRequestEntityTooLarge, znode.OK, 0
+		p.Title, p.Hint = "body too large", "delete what is not needed, and take another backup"
+	case errors.Is(err, server.ErrNotBare):
+		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.ErrNotEmpty, 0
+		p.Title = "the tree is not empty"
+		p.Hint = "replace=true restores nevertheless: it changes and deletes what is not as in " +
+			"the backup; dry_run=true says how much that is"
+	case errors.Is(err, server.ErrRestoring):
+		return tooMany(10, "%v; nothing was changed by this one", err)
+	case errors.Is(err, server.ErrKeyMismatch):
+		return keyMismatch()
+	case errors.Is(err, os.ErrDeadlineExceeded): // of the connection, not the context's
+		p.Status, p.Code, p.RetryAfter = http.StatusRequestTimeout, znode.OK, 0
+		p.Title = "the body came too slowly"
+		p.Detail = fmt.Sprintf("nothing came for %v; nothing was changed", bodyTimeout)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		p.Status, p.Code, p.RetryAfter = http.StatusBadRequest, znode.ErrBadArguments, 0
+		p.Param, p.Hint = "body", "the connection was cut before the end: try again"
+	}
+	return p
+}
+
+// keyMismatch is about an Idempotency-Key that another request has used.
+func keyMismatch() *problem {
+	return &problem{
+		Status: http.StatusUnprocessableEntity, Code: znode.ErrBadArguments, Param: headerKey,
+		Detail: headerKey + ": this key belongs to another request",
+		Hint:   "a new request needs a new key",
+	}
+}
