@@ -163,12 +163,13 @@ func (g *growth) catchUp(ctx context.Context) error {
 	if n := restored(e.Processes[behind]) - before; n > 1 {
 		how = "by a snapshot from the leader"
 	}
-	g.facts = append(g.facts, fmt.Sprintf("**Catch-up** on a tree of %s znodes under %s sets a second: a follower that "+
-		"has missed %s single writes takes clients %s after its start and has what it had missed after %s, %s; "+
-		"meanwhile sets took p50 %s, p99 %s, at most %s.", report.Count(float64(g.o.znodes)),
-		report.Count(snapshotRate), report.Count(missedWrites), report.Time(took), report.Time(current), how,
-		report.Time(r.Total.Latency.P50.Duration()), report.Time(r.Total.Latency.P99.Duration()),
-		report.Time(r.Total.Latency.Max.Duration())))
+	l := &r.Total.Latency
+	g.facts = append(g.facts, fmt.Sprintf("**Catch-up** on a tree of %s znodes under %s sets a second: a "+
+		"follower that has missed %s single writes takes clients %s after its start and has what it had "+
+		"missed after %s, %s; meanwhile sets took p50 %s, p99 %s, at most %s.",
+		report.Count(float64(g.o.znodes)), report.Count(snapshotRate), report.Count(missedWrites),
+		report.Time(took), report.Time(current), how, report.Time(l.P50.Duration()),
+		report.Time(l.P99.Duration()), report.Time(l.Max.Duration())))
 	return nil
 }
 

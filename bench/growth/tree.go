@@ -93,7 +93,7 @@ func (g *growth) children(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // the ensemble is thrown away
 	// The name is what package load puts its creates below.
 	parent := "/children/new"
 	if err := conn.EnsurePath(ctx, parent, client.Persistent); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -91,8 +92,8 @@ func (z ZKLite) clear(ctx context.Context, c *conn, prefix string) error {
 
 // missing reports a 404.
 func missing(err error) bool {
-	e, ok := err.(*StatusError)
-	return ok && e.Status == http.StatusNotFound
+	var e *StatusError
+	return errors.As(err, &e) && e.Status == http.StatusNotFound
 }
 
 func (ZKLite) owner(ctx context.Context, c *conn) (string, error) {

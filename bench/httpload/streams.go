@@ -159,16 +159,11 @@ func (f *fanout) end() {
 	for _, c := range f.conns {
 		c.close()
 	}
-	stop := make(chan struct{})
 	go func() {
 		f.wg.Wait()
-		close(stop)
+		close(f.heard)
 	}()
-	for {
-		select {
-		case <-f.heard:
-		case <-stop:
-			return
-		}
+	for err := range f.heard {
+		_ = err // the round that would have looked at it is over
 	}
 }
