@@ -56,7 +56,7 @@ func (c *Client) open(ctx context.Context, t target) (*link, error) {
 		}
 	}
 	l := &link{
-		conn: conn, target: t,
+		conn: conn, target: t, direct: isSocket(conn),
 		wake: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 	l.frames = wire.NewFrameReader(deadlineReader{l}, c.cfg.maxReply)
@@ -227,6 +227,9 @@ func (c *Client) attach(l *link) error {
 			continue
 		}
 		c.queue.push(op)
+	}
+	if len(l.out) > 0 {
+		l.wakeWriter()
 	}
 	c.setStateLocked(StateChange{State: state, Server: l.target.address})
 	if !c.everConnectedLocked() {

@@ -9,6 +9,20 @@ import (
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
+// directBytes bounds what a caller writes itself, far below the buffer that an idle
+// socket has free.
+const directBytes = 4 << 10
+
+// isSocket reports whether the kernel buffers what is written. TLS and whatever a
+// dialer of the application's own returns may block instead.
+func isSocket(conn net.Conn) bool {
+	switch conn.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		return true
+	}
+	return false
+}
+
 // keepOut is the largest output buffer that is kept for the next batch, so that
 // one large write does not cost memory for ever.
 const keepOut = 1 << 20
@@ -27,6 +41,8 @@ type link struct {
 	session *session
 	timeout time.Duration // of the session
 	since   time.Duration // when it was established, on Client.clock
+	// direct says that a small write to an idle connection does not block.
+	direct bool
 
 	// Own synchronisation.
 	wake chan struct{} // capacity 1: there is something in out
@@ -35,8 +51,10 @@ type link struct {
 	err  error // why; written before gone is closed
 
 	// Client.mu protects the fields below.
-	out      []byte        // frames that the writer has not taken
+	out      []byte        // frames that nobody has taken to write them
 	outSince time.Duration // not later than the submission of any of them
+	spare    []byte        // the next out; nil while its last content is being written
+	writing  bool          // somebody has taken frames, and will look at out again
 	taken    uint64        // number, in Client.queue, behind the last one taken
 	pings    []time.Duration
 }
@@ -63,12 +81,12 @@ func (l *link) wakeWriter() {
 func (l *link) silence() time.Duration { return l.timeout * 2 / 3 }
 
 // write is the writer's goroutine: it takes whatever has gathered in l.out and
-// hands it to the network in one call. It sends a ping when nothing else was
-// sent for a third of the session timeout.
+// hands it to the network in one call. It sends a ping when it has sent nothing for a
+// third of the session timeout. A request with which no other could share a call is
+// written by its caller (submit), which saves the way through two goroutines.
 func (c *Client) write(l *link) error {
 	idle := time.NewTimer(l.timeout / 3)
 	defer idle.Stop()
-	var spare []byte
 	for {
 		ping := false
 		select {
@@ -78,44 +96,93 @@ func (c *Client) write(l *link) error {
 		case <-l.gone:
 			return l.err
 		}
-		buf, err := c.takeOut(l, spare, ping)
+		buf, err := c.takeOut(l, ping)
+		for ; err == nil && len(buf) > 0; buf, err = c.takeMore(l, buf) {
+			if err = l.send(buf); err != nil {
+				return err
+			}
+			idle.Reset(l.timeout / 3)
+		}
 		if err != nil {
 			return err
 		}
-		if len(buf) == 0 {
-			continue
-		}
-		if err := l.conn.SetWriteDeadline(time.Now().Add(l.silence())); err != nil {
-			return err
-		}
-		if _, err := l.conn.Write(buf); err != nil {
-			return err
-		}
-		idle.Reset(l.timeout / 3)
-		if spare = buf[:0]; cap(buf) > keepOut {
-			spare = nil
+		if ping {
+			idle.Reset(l.timeout / 3) // also if a caller was just writing
 		}
 	}
 }
 
-// takeOut takes the gathered frames and leaves spare in their place. From here
-// on they count as sent: whether a failed Write has reached the server cannot
-// be known.
-func (c *Client) takeOut(l *link, spare []byte, ping bool) ([]byte, error) {
+// send writes frames to the network, in one call.
+func (l *link) send(buf []byte) error {
+	if err := l.conn.SetWriteDeadline(time.Now().Add(l.silence())); err != nil {
+		return err
+	}
+	_, err := l.conn.Write(buf)
+	return err
+}
+
+// takeOut takes the gathered frames, none if somebody else is writing.
+func (c *Client) takeOut(l *link, ping bool) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.link != l {
 		return nil, errLinkGone
+	}
+	if l.writing {
+		return nil, nil
 	}
 	if ping && len(l.out) == 0 {
 		l.pings = append(l.pings, c.clock())
 		l.out = wire.AppendRequest(l.out,
 			wire.RequestHeader{Xid: wire.XidPing, Type: wire.OpPing}, nil)
 	}
+	return c.takeLocked(l), nil
+}
+
+// takeMore gives back what has been written and takes what has gathered meanwhile.
+func (c *Client) takeMore(l *link, written []byte) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link != l {
+		return nil, errLinkGone
+	}
+	l.writtenLocked(written)
+	return c.takeLocked(l), nil
+}
+
+// takeLocked takes the gathered frames, for one who writes them and then calls
+// writtenLocked. From here on they count as sent: whether a failed Write has reached
+// the server cannot be known.
+func (c *Client) takeLocked(l *link) []byte {
+	if len(l.out) == 0 {
+		return nil
+	}
 	buf := l.out
-	l.out = spare
+	l.out, l.spare, l.writing = l.spare, nil, true
 	l.taken = c.queue.end()
-	return buf, nil
+	return buf
+}
+
+func (l *link) writtenLocked(buf []byte) {
+	l.writing = false
+	if cap(buf) <= keepOut {
+		l.spare = buf[:0]
+	}
+}
+
+// sendDirect writes what a caller has taken, and leaves what has gathered meanwhile to
+// the writer.
+func (c *Client) sendDirect(l *link, buf []byte) {
+	if err := l.send(buf); err != nil {
+		l.fail(err)
+		return
+	}
+	c.mu.Lock()
+	l.writtenLocked(buf)
+	if len(l.out) > 0 {
+		l.wakeWriter()
+	}
+	c.mu.Unlock()
 }
 
 // detachLocked gives up a connection: what was sent on it fails, what was not

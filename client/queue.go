@@ -77,17 +77,37 @@ func (c *Client) submit(ctx context.Context, op operation) {
 		c.used++
 		c.bytes += p.size
 	}
+	var buf []byte
+	var l *link
 	err := c.admitLocked(ctx)
 	if err == nil {
-		err = c.pushLocked(op)
+		buf, err = c.startLocked(op)
+		l = c.link
 	}
 	if err != nil {
 		c.releaseLocked(p)
 	}
 	c.mu.Unlock()
-	if err != nil {
+	switch {
+	case err != nil:
 		p.complete(err)
+	case buf != nil:
+		c.sendDirect(l, buf)
 	}
+}
+
+// startLocked is pushLocked, but what it returns is to be written by the caller: the
+// only request on a connection that is idle gains nothing by waiting for company.
+func (c *Client) startLocked(op operation) ([]byte, error) {
+	first, err := c.appendLocked(op)
+	if err != nil || !first {
+		return nil, err
+	}
+	if l := c.link; l.direct && c.queue.n == 1 && len(l.out) <= directBytes {
+		return c.takeLocked(l), nil
+	}
+	c.link.wakeWriter()
+	return nil, nil
 }
 
 func (c *Client) fitsLocked(size int) bool {
@@ -112,23 +132,34 @@ func (c *Client) admitLocked(ctx context.Context) error {
 // pushLocked appends an operation to the queue, and to what the writer will
 // send if there is a connection.
 func (c *Client) pushLocked(op operation) error {
+	first, err := c.appendLocked(op)
+	if first {
+		c.link.wakeWriter()
+	}
+	return err
+}
+
+// appendLocked is pushLocked without a word to the writer. It reports whether one is
+// due: there was nothing to write, and nobody who would look for more.
+func (c *Client) appendLocked(op operation) (first bool, err error) {
 	if l := c.link; l != nil {
+		idle := len(l.out) == 0
 		if err := c.encodeLocked(l, op); err != nil {
-			return err
+			return false, err
 		}
+		first = idle && !l.writing
 	}
 	if p := op.base(); p.watch != nil {
 		c.watches.expectLocked(p.full)
 	}
 	c.queue.push(op)
-	return nil
+	return first, nil
 }
 
 // encodeLocked appends the frame of op to the output of l.
 func (c *Client) encodeLocked(l *link, op operation) error {
 	p := op.base()
-	idle := len(l.out) == 0
-	if idle {
+	if len(l.out) == 0 {
 		l.outSince = c.clock()
 	}
 	p.at = l.outSince
@@ -139,9 +170,6 @@ func (c *Client) encodeLocked(l *link, op operation) error {
 	if n := len(l.out) - start - wire.FrameLengthBytes; n > c.cfg.maxRequest && !p.internal {
 		l.out = l.out[:start]
 		return ErrTooLarge
-	}
-	if idle {
-		l.wakeWriter()
 	}
 	return nil
 }

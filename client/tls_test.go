@@ -1,0 +1,95 @@
+package client_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// certificate makes one for a host that signs itself.
+func certificate(t *testing.T, host string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	check(t, err)
+	parsed, err := x509.ParseCertificate(der)
+	check(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(parsed)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+// startTLS puts TLS in front of a server, and returns the port.
+func startTLS(t *testing.T, server string, cert tls.Certificate) (port string) {
+	t.Helper()
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}})
+	check(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer in.Close()
+				out, err := net.Dial("tcp", server)
+				if err != nil {
+					return
+				}
+				go func() { _, _ = io.Copy(out, in); out.Close() }()
+				_, _ = io.Copy(in, out)
+			}()
+		}
+	}()
+	_, port, err = net.SplitHostPort(l.Addr().String())
+	check(t, err)
+	return port
+}
+
+// The certificate is checked against the name in the connect string, though the client
+// connects to what the name resolves to; another name, or nobody's certificate, is
+// refused before anything is said.
+func TestReal_TLS_CertificateIsForTheNameOfTheHost(t *testing.T) {
+	cert, pool := certificate(t, "zk.example")
+	port := startTLS(t, startServer(t), cert)
+	resolve := client.WithResolver(func(context.Context, string) ([]string, error) {
+		return []string{"127.0.0.1"}, nil
+	})
+	c := connect(t, "zk.example:"+port, resolve, client.WithTLS(&tls.Config{RootCAs: pool}))
+	_, _, err := c.Create(t.Context(), "/tls", nil, client.Persistent)
+	check(t, err)
+	for servers, cfg := range map[string]*tls.Config{
+		"other.example:" + port: {RootCAs: pool},
+		"zk.example:" + port:    {RootCAs: x509.NewCertPool()},
+	} {
+		var unfit *tls.CertificateVerificationError
+		for try := 0; try < 10 && unfit == nil; try++ { // a busy machine may not come so far
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err = client.Connect(ctx, servers, resolve, client.WithTLS(cfg))
+			cancel()
+			errors.As(err, &unfit)
+		}
+		if unfit == nil {
+			t.Errorf("%s: %v, want an error about the certificate", servers, err)
+		}
+	}
+}

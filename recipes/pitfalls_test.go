@@ -1,0 +1,197 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/recipes"
+	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
+)
+
+// What follows are the pitfalls of docs/recipes.md that no other test falls into.
+
+// waitingClients starts n calls, each at a client of its own, and waits after each until
+// a line has one more.
+func (k *kit) waitingClients(
+	n int, line string, first int, call func(*client.Client) (*recipes.Grant, error),
+) (waiters []<-chan outcome[*recipes.Grant], taps []*zktest.Tap) {
+	k.Helper()
+	probe := k.connect()
+	for i := range n {
+		c, tap := k.connectTapped()
+		waiters = append(waiters, start(func() (*recipes.Grant, error) { return call(c) }))
+		taps = append(taps, tap)
+		k.waitChildren(probe, k.path(line), first+i)
+	}
+	return waiters, taps
+}
+
+// nobodyWoke checks that clients have had no event of any watch.
+func (k *kit) nobodyWoke(taps []*zktest.Tap) {
+	k.Helper()
+	for i, tap := range taps {
+		if n := tap.Events(); n != 0 {
+			k.Errorf("client %d has %d events, and it was not its turn", i, n)
+		}
+	}
+}
+
+// A place of a semaphore that comes free wakes the one in the door, and that one the
+// next at the door: nobody behind them.
+func TestSemaphore_Release_WakesNobodyBehindTheDoor(t *testing.T) {
+	k := newKit(t)
+	acquire := func(c *client.Client) (*recipes.Grant, error) {
+		return recipes.NewSemaphore(c, k.path("s"), 1).Acquire(k.ctx)
+	}
+	holder, err := acquire(k.connect())
+	k.no(err)
+	waiters, taps := k.waitingClients(6, "s/locks", 1, acquire)
+	k.no(holder.Release(k.ctx))
+	next := recv(k, "the place", waiters[0])
+	k.no(next.err)
+	k.waitChildren(k.connect(), k.path("s/leases"), 2) // the second is in the door
+	k.nobodyWoke(taps[2:])
+	k.no(next.v.Release(k.ctx))
+	for _, w := range waiters[1:] {
+		got := recv(k, "the place", w)
+		k.no(got.err)
+		k.no(got.v.Release(k.ctx))
+	}
+	k.nothingLeft()
+}
+
+// The last reader that leaves wakes the first writer, and no other.
+func TestRWMutex_Release_WakesOneWriter(t *testing.T) {
+	k := newKit(t)
+	l := recipes.NewRWMutex(k.connect(), k.path("rw"))
+	var readers []*recipes.Grant
+	for range 3 {
+		g, err := l.RLock(k.ctx)
+		k.no(err)
+		readers = append(readers, g)
+	}
+	waiters, taps := k.waitingClients(4, "rw", 4, func(c *client.Client) (*recipes.Grant, error) {
+		return recipes.NewRWMutex(c, k.path("rw")).Lock(k.ctx)
+	})
+	for _, g := range readers {
+		k.no(g.Release(k.ctx))
+	}
+	first := recv(k, "the lock", waiters[0])
+	k.no(first.err)
+	k.nobodyWoke(taps[1:])
+	k.no(first.v.Release(k.ctx))
+	for _, w := range waiters[1:] {
+		got := recv(k, "the lock", w)
+		k.no(got.err)
+		k.no(got.v.Release(k.ctx))
+	}
+	k.nothingLeft()
+}
+
+// A connection that breaks is no reason to lead no more: somebody who takes minutes to
+// take over would otherwise be down for minutes at every hiccup (AURORA-1840).
+func TestElection_Campaign_BlipsCostNoLeadership(t *testing.T) {
+	k := newKit(t)
+	c, tap := k.connectTapped(client.WithSessionTimeout(30 * time.Second)) // not to be lost
+	_, leading := k.candidate(c, "leader", 1)
+	term := k.term(leading)
+	_, next := k.candidate(k.connect(), "next", 2)
+	states := c.States()
+	for range 10 {
+		tap.Cut()
+		for s := range states.C() {
+			if s.State == client.StateReconnected {
+				break
+			}
+		}
+	}
+	states.Cancel()
+	k.no(term.Err())
+	if len(next) != 0 {
+		t.Error("a connection has broken, and another one leads")
+	}
+	k.no(term.Resign(k.ctx))
+	k.no(k.term(next).Resign(k.ctx))
+	k.nothingLeft()
+}
+
+// One whose znode goes while it waits does not wait for ever, nor takes the turn of a
+// znode that is gone: it queues again (CURATOR-644, 645).
+func TestMutex_Lock_WaitersZnodeDeleted(t *testing.T) {
+	k := newKit(t)
+	m := recipes.NewMutex(k.connect(), k.path("m"))
+	holder := k.lock(m)
+	second := k.queue(recipes.NewMutex(k.connect(), k.path("m")), 2)
+	third := k.queue(recipes.NewMutex(k.connect(), k.path("m")), 3)
+	list, err := m.Participants(k.ctx)
+	k.no(err)
+	k.no(k.connect().Delete(k.ctx, list[1].Path, client.AnyVersion))
+	zktest.WaitFor(k, "it queues again, behind the other", func() bool {
+		now, err := m.Participants(k.ctx)
+		k.no(err)
+		return len(now) == 3 && now[1].Path == list[2].Path && now[2].Path != list[1].Path
+	})
+	k.no(holder.Release(k.ctx))
+	got := recv(k, "the lock of the third", third)
+	k.no(got.err)
+	if len(second) != 0 {
+		t.Error("two have the lock")
+	}
+	k.no(got.v.Release(k.ctx))
+	got = recv(k, "the lock of the second", second)
+	k.no(got.err)
+	k.no(got.v.Release(k.ctx))
+	k.nothingLeft()
+}
+
+// The server deletes a parent that has become empty, just before the znode is made in it.
+func TestMutex_Lock_ParentGoesBeforeTheCreation(t *testing.T) {
+	k := newKit(t)
+	janitor, root := k.connect(), k.path("m")
+	k.no(janitor.EnsurePath(k.ctx, root, client.Container))
+	c, tap := k.connectTapped()
+	var once sync.Once
+	tap.Before(func(op zktest.Op) {
+		if op == zktest.OpCreate {
+			once.Do(func() { k.no(janitor.Delete(k.ctx, root, client.AnyVersion)) })
+		}
+	})
+	g := k.lock(recipes.NewMutex(c, root))
+	if n := tap.Sent(zktest.OpContain); n != 1 {
+		t.Errorf("the parent was made %d times, want once", n)
+	}
+	k.no(g.Release(k.ctx))
+	k.nothingLeft()
+}
+
+// Whoever is told of a change may wait, with the same client, for what only later events
+// can bring: nothing calls back from the goroutine that reads the connection.
+func TestGroup_Watch_ConsumerMayWaitWithTheSameClient(t *testing.T) {
+	k := newKit(t)
+	c, other := k.connect(), k.connect()
+	holder := k.lock(recipes.NewMutex(other, k.path("m")))
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
+	inside := make(chan struct{})
+	done := start(func() (*recipes.Grant, error) {
+		for _, err := range recipes.NewGroup(c, k.path("g")).Watch(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			close(inside)
+			return recipes.NewMutex(c, k.path("m")).Lock(ctx)
+		}
+		return nil, errors.New("there was no change")
+	})
+	recv(k, "the first change", inside)
+	k.waitChildren(other, k.path("m"), 2)
+	k.no(holder.Release(k.ctx))
+	got := recv(k, "the lock", done)
+	k.no(got.err)
+	k.no(got.v.Release(k.ctx))
+	k.nothingLeft()
+}
