@@ -9,7 +9,7 @@ DURATION ?= 10m
 SEED ?=
 SCRIPTS ?= 5000
 
-.PHONY: help build test race lint fuzz interop sim soak-recipes bench cover tidy
+.PHONY: help build test race lint fuzz interop sim oracle faults soak soak-recipes bench cover tidy
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,7 +49,7 @@ oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEE
 	  -run TestConformance_Oracle ./integration/conformance
 
 faults: ## partitions, bad networks, full disks, odd clocks, hostile clients; needs root
-	$(GO) test -tags faults -count=1 -timeout 20m -run 'TestPartition|TestHostile|TestClock|DiskFull' ./integration/failover
+	$(GO) test -tags faults -count=1 -timeout 20m -run 'TestPartition|TestHostile|TestClock|TestRestart|DiskFull' ./integration/failover
 
 soak: ## histories judged for DURATION (10m) while everything is broken; SEED repeats the faults; needs root
 	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) $(GO) test -tags soak -count=1 -v -timeout 0 ./integration/soak
