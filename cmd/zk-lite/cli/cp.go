@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -49,9 +50,13 @@ func (a *app) cpCommand() *cobra.Command {
 		Short: "Copy a znode, or a subtree, with data and ACLs",
 		Long: `Copy a znode, with -R also all below it: data and ACLs, but not versions and
 times, nor ephemerals, which belong to a session. DESTINATION is the path of the
-copy, not that of a parent. A copy of a subtree is not one transaction. Servers do
-not tell which znodes are containers or have a time to live: the copies are
-persistent.`,
+copy, not that of a parent. Servers do not tell which znodes are containers or have a
+time to live: the copies are persistent.
+
+The copy of a subtree is not one transaction: it is not the source as it was at one
+moment, others see it grow, and at the first error it ends and says how far it got;
+what has been copied stays. Znodes that exist are such an error, unless --overwrite
+or --skip-existing says what to do with them; with either it can be repeated.`,
 		Example: `  zk-lite cp /app/config /app/config.old
   zk-lite cp -R /app /backup/app --parents`,
 		Args: argCount(2, 2, 2),
@@ -83,8 +88,8 @@ func (a *app) reportCount(
 	if n.Ephemerals > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "%d ephemeral znodes were left out\n", n.Ephemerals)
 	}
-	if err != nil && n.Created+n.Replaced > 0 {
-		return fmt.Errorf("%d znodes have been %s, then: %w", n.Created+n.Replaced, what, err)
+	if done := n.Created + n.Replaced; err != nil && (done > 0 || errors.Is(err, client.ErrNodeExists)) {
+		return &partError{done, what, err, "to go on, repeat it with --skip-existing or --overwrite"}
 	}
 	if err != nil || !a.json() {
 		return err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +30,7 @@ meanwhile sees a part. Children that others create meanwhile go, too.`,
 			p.clear()
 			if err != nil {
 				if n > 0 {
-					err = fmt.Errorf("%d znodes have been deleted, then: %w", n, err)
+					err = &partError{n, "deleted", err, "repeat it to delete the others"}
 				}
 				return err
 			}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 
@@ -41,7 +40,7 @@ when each znode's turn came.`,
 			write := func(out io.Writer) error {
 				n, err := subtree.Export(ctx, cl, path, out, p.step)
 				if err != nil && n > 0 {
-					err = fmt.Errorf("%d znodes have been exported, then: %w", n, err)
+					err = &partError{n: n, what: "exported", err: err}
 				}
 				return err
 			}

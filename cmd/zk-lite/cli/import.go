@@ -21,10 +21,13 @@ func (a *app) importCommand() *cobra.Command {
 		Use:   "import [PATH]",
 		Short: "Create the znodes of an export",
 		Long: `Create the znodes of an export, read from standard input or from a file, at PATH
-or else where they were. Znodes that exist are an error, unless --overwrite or
---skip-existing says what to do with them; with either, an import that has ended
-in the middle can be repeated. Ephemerals are left out: they belong to a session.
---dry-run reads the export to its end and writes nothing.`,
+or else where they were. Ephemerals are left out: they belong to a session. --dry-run
+reads the export to its end and writes nothing.
+
+It is not one transaction: others see it grow, and at the first error it ends and
+says how far it got; what has been imported stays. Znodes that exist are such an
+error, unless --overwrite or --skip-existing says what to do with them; with either
+it can be repeated.`,
 		Example: `  zk-lite import < app.jsonl
   zk-lite import /copy/of/app --file app.jsonl --parents
   zk-lite import --file app.jsonl --skip-existing   # go on after an error`,
@@ -72,9 +75,6 @@ in the middle can be repeated. Ephemerals are left out: they belong to a session
 			p := newProgress(c, "imported")
 			n, err := subtree.Import(ctx, cl, r, path, choice, p.step)
 			p.clear()
-			if errors.Is(err, client.ErrNodeExists) {
-				err = fmt.Errorf("%w (--overwrite or --skip-existing go on)", err)
-			}
 			return a.reportCount(c, "imported", path, n, err)
 		})
 	})

@@ -19,6 +19,17 @@ func Message(err error) string {
 	if errors.As(err, &exit) {
 		return exit.text
 	}
+	var part *partError
+	if errors.As(err, &part) {
+		text := fmt.Sprintf("%d znodes have been %s, then: %s", part.n, part.what, Message(part.err))
+		if part.n == 0 {
+			text = fmt.Sprintf("nothing has been %s: %s", part.what, Message(part.err))
+		}
+		if part.next != "" {
+			text += "; " + part.next
+		}
+		return text
+	}
 	var op *client.OpError
 	if errors.As(err, &op) {
 		if text := opMessage(op, err); text != "" {
@@ -69,3 +80,14 @@ func opMessage(op *client.OpError, err error) string {
 	}
 	return ""
 }
+
+// partError ends something that is not one transaction: what has been done stays.
+type partError struct {
+	n    int
+	what string // been done with so many znodes
+	err  error
+	next string // what to do; may be empty
+}
+
+func (e *partError) Error() string { return fmt.Sprintf("%d znodes %s, then: %v", e.n, e.what, e.err) }
+func (e *partError) Unwrap() error { return e.err }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,9 +19,9 @@ import (
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
 )
 
-// restoreTimeout is how long the servers may take without a sign: they write all that
-// differs through their log.
-const restoreTimeout = 5 * time.Minute
+// restoreTimeout is how long the servers may take without a sign, as long as they allow
+// themselves: they write all that differs through their log.
+const restoreTimeout = 10 * time.Minute
 
 // maxRestoreAnswer bounds what is read of the answer.
 const maxRestoreAnswer = 1 << 20
@@ -71,11 +72,11 @@ and the command asks; without one it needs --yes.`,
 			_, err = fmt.Fprintln(c.OutOrStdout(), text)
 			return err
 		}
-		verb := "restored"
+		verb := "restored,"
 		if o.dryRun {
 			verb = "nothing was done; there would be"
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s: %s %s\n", file.name, verb, counts)
+		fmt.Fprintf(c.OutOrStdout(), "%s: %s %s (zxid %s)\n", file.name, verb, counts, counts.Zxid)
 		return nil
 	})
 }
@@ -91,8 +92,8 @@ type backup struct {
 
 // openBackup opens a backup, and finds out whether it is whole before any server sees
 // it. Standard input goes into a file, to be read more than once.
-func openBackup(c *cobra.Command, name string) (b *backup, err error) {
-	b = &backup{name: name}
+func openBackup(c *cobra.Command, name string) (_ *backup, err error) {
+	b := &backup{name: name}
 	if name == "-" {
 		b.name, b.remove = "standard input", true
 		b.file, err = os.CreateTemp("", "zk-lite-restore-*.part")
@@ -164,12 +165,14 @@ type restoreCounts struct {
 	Created int64  `json:"created"`
 	Changed int64  `json:"changed"`
 	Deleted int64  `json:"deleted"`
+	Kept    int64  `json:"kept_ephemerals"`
+	Skipped int64  `json:"skipped_ephemerals"`
 }
 
 func (n *restoreCounts) String() string {
 	text := fmt.Sprintf("%d znodes created, %d changed, %d deleted", n.Created, n.Changed, n.Deleted)
-	if n.Zxid != "" {
-		text += ", zxid " + n.Zxid
+	if n.Kept+n.Skipped > 0 {
+		text += fmt.Sprintf("; of the ephemerals %d kept, %d not brought back", n.Kept, n.Skipped)
 	}
 	return text
 }
@@ -189,10 +192,15 @@ func (a *app) restore(
 	if len(params) > 0 {
 		target += "?" + strings.Join(params, "&")
 	}
+	key := "" // what changes nothing may be done twice
+	if !o.dryRun {
+		key = rand.Text()
+	}
 	note := newNote(c)
 	defer note.clear()
 	resp, err := api.Do(c.Context(), &httpapi.Request{
-		Method: http.MethodPost, Target: target, Content: b.content(note), Size: b.size, Repeatable: o.dryRun,
+		Method: http.MethodPost, Target: target, Content: b.content(note), Size: b.size,
+		Key: key, Repeatable: true,
 	})
 	if err != nil {
 		return "", nil, restoreProblem(err, o)
@@ -218,12 +226,17 @@ func restoreProblem(err error, o *restoreOptions) error {
 		return err
 	case errors.Is(err, httpapi.ErrUnknown):
 		return fmt.Errorf("%w; `zk-lite restore --replace --dry-run` with the same backup shows "+
-			"how much is still to be done, and to restore once more does no harm", err)
+			"whether anything is still to be done", err)
+	case errors.As(err, &p) && p.Status == http.StatusBadRequest: // not the user's mistake
+		return errors.New(p.Detail)
 	case errors.As(err, &p) && p.Status == http.StatusConflict && !o.replace:
-		return &conflictError{p.Detail + "; --replace replaces what is there, --dry-run --replace " +
-			"says what that would be"}
+		return notEmpty(p.Detail)
 	}
 	return err
+}
+
+func notEmpty(what string) error {
+	return &conflictError{what + "; --replace restores nevertheless, --dry-run says what that would change"}
 }
 
 // askToRestore shows what would be done, and asks whether it shall be.
@@ -234,10 +247,12 @@ func (a *app) askToRestore(c *cobra.Command, api *httpapi.Client, b *backup, o *
 	if err != nil {
 		return err
 	}
+	if !o.replace && counts.Changed+counts.Deleted > 0 {
+		return notEmpty(fmt.Sprintf("the tree is not empty: there would be %s; nothing was done", counts))
+	}
 	fmt.Fprintf(c.ErrOrStderr(), "%s: %d znodes at zxid %v, from %s\n", b.name, b.summary.Znodes,
 		hexadecimal(b.summary.Zxid), b.summary.Time.Format(time.DateTime))
-	fmt.Fprintf(c.ErrOrStderr(), "At %s there would be %d znodes created, %d changed, %d deleted.\n",
-		a.http, counts.Created, counts.Changed, counts.Deleted)
+	fmt.Fprintf(c.ErrOrStderr(), "At %s there would be %s.\n", a.http, counts)
 	fmt.Fprint(c.ErrOrStderr(), "Restore it? Type yes: ")
 	answer, err := next(c.Context(), func() (string, error) { return readLine(c.InOrStdin()) })
 	switch {

@@ -35,6 +35,9 @@ type Request struct {
 	// for each attempt.
 	Content func() (io.ReadCloser, error)
 	Size    int64
+	// Key, unless it is empty, makes a server recognise a repetition: it is carried out
+	// once (the header Idempotency-Key).
+	Key string
 	// Repeatable says that the request does no harm when it is carried out twice. What
 	// is not, is repeated only if the server says that nothing was done.
 	Repeatable bool
@@ -157,7 +160,7 @@ func (c *Client) attempt(
 	req, err := c.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) {
 			sent.Store(true)
-			if !r.Repeatable { // nobody else can be asked any more
+			if !r.Repeatable || r.Content != nil { // the others have to wait for this one
 				idle.allow(c.Timeout)
 			}
 		},
@@ -249,6 +252,9 @@ func (c *Client) request(
 		req.ContentLength = r.Size
 		req.Header.Set("Content-Type", "application/octet-stream")
 		req.Header.Set("Expect", "100-continue")
+	}
+	if r.Key != "" {
+		req.Header.Set("Idempotency-Key", r.Key)
 	}
 	if c.User != "" {
 		req.SetBasicAuth(c.User, c.Password)

@@ -2,6 +2,7 @@ package subtree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/zk-lite/zk-lite/client"
@@ -20,21 +21,26 @@ func Copy(
 		return Count{}, fmt.Errorf("%s lies within %s: the copy would never end", destination, source)
 	}
 	w := &writer{ctx: ctx, c: to, existing: existing, step: step}
-	for n, err := range Walk(ctx, from, source, Options{Data: true, ACL: true, Skip: systemPath}) {
-		if err != nil {
-			return w.Count, err
-		}
-		if masked(n.ACL) {
-			return w.Count, maskedError(n.Path)
-		}
-		if n.Depth > 0 && !recursive {
-			break
+	err := w.copy(from, source, destination, recursive)
+	err = errors.Join(err, w.flush())
+	return w.Count, err
+}
+
+func (w *writer) copy(from *client.Client, source, destination string, recursive bool) error {
+	for n, err := range Walk(w.ctx, from, source, Options{Data: true, ACL: true, Skip: systemPath}) {
+		switch {
+		case err != nil:
+			return err
+		case masked(n.ACL):
+			return maskedError(n.Path)
+		case n.Depth > 0 && !recursive:
+			return nil
 		}
 		if err := w.put(record(&n, join(destination, n.Rel))); err != nil {
-			return w.Count, err
+			return err
 		}
 	}
-	return w.Count, w.flush()
+	return nil
 }
 
 // record is what it takes to write a znode at another path.

@@ -18,24 +18,27 @@ func Import(
 	ctx context.Context, c *client.Client, r *Reader, root string, existing Existing, step func(),
 ) (Count, error) {
 	w := &writer{ctx: ctx, c: c, existing: existing, step: step}
+	err := w.read(r, root)
+	err = errors.Join(err, w.flush())
+	return w.Count, err
+}
+
+func (w *writer) read(r *Reader, root string) error {
 	for {
 		rec, err := r.Next(root)
-		if errors.Is(err, io.EOF) {
-			return w.Count, w.flush()
-		}
-		if err != nil {
-			return w.Count, errors.Join(err, w.flush())
-		}
 		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
 		case systemPath(rec.Path):
-			err = fmt.Errorf("%s belongs to the servers and cannot be imported", rec.Path)
-		case rec.Path == "/" && existing != Replace:
+			return fmt.Errorf("%s belongs to the servers and cannot be imported", rec.Path)
+		case rec.Path == "/" && w.existing != Replace:
 			w.Kept++
-		default:
-			err = w.put(rec)
+			continue
 		}
-		if err != nil {
-			return w.Count, err
+		if err := w.put(rec); err != nil {
+			return err
 		}
 	}
 }

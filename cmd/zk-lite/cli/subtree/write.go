@@ -52,6 +52,7 @@ type writer struct {
 	step     func()
 	Count
 
+	begun   bool // a record has been put
 	pending []put
 	bytes   int
 }
@@ -72,7 +73,12 @@ func (w *writer) put(rec Record) error {
 	}
 	w.bytes += len(rec.Data)
 	w.pending = append(w.pending, put{rec, w.create(&rec)})
-	return nil
+	if w.begun {
+		return nil
+	}
+	// If the root is there already, nothing may be put below it.
+	w.begun = true
+	return w.flush()
 }
 
 func (w *writer) create(r *Record) *client.Pending[client.CreateReply] {
@@ -90,11 +96,22 @@ func (w *writer) drain(count, size int) error {
 		w.bytes -= len(p.rec.Data)
 		_, err := p.reply.Wait(w.ctx)
 		if err := w.settle(&p.rec, err); err != nil {
+			w.abandon()
 			return err
 		}
 		w.step()
 	}
 	return nil
+}
+
+// abandon counts what is still being created behind the one that has failed.
+func (w *writer) abandon() {
+	for _, p := range w.pending {
+		if _, err := p.reply.Wait(w.ctx); err == nil {
+			w.Created++
+		}
+	}
+	w.pending = nil
 }
 
 // settle deals with the result of a creation.
