@@ -320,7 +320,7 @@ func TestSim(t *testing.T) {
 	first, n := *flagSeed, *flagSeeds
 	switch {
 	case first == 0 && n == 0:
-		first, n = 1, 12
+		first, n = 1, 8
 	case first == 0:
 		first = uint64(time.Now().UnixNano()) % 1_000_000_000
 	case n == 0:
