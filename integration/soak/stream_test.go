@@ -131,13 +131,6 @@ func (f *follower) event(id, name, data string) error {
 	return nil
 }
 
-// reached says how far the stream has come.
-func (f *follower) reached() (znode.Zxid, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.zxid, f.failed
-}
-
 // truth is what the stream has told, with the values and owners that clients know.
 // A value that no answer has shown stays a name of its own.
 func (f *follower) truth(h *check.History) []check.Change {

@@ -1,0 +1,113 @@
+//go:build faults
+
+package failover_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/integration/cluster"
+)
+
+// trailing is how many entries servers keep behind a snapshot (consensus.Config), and
+// some more: who has missed so many catches up by a snapshot.
+const trailing = 4096 + 500
+
+// TestRestart_Rolling restarts one server after the other in good order, as an upgrade
+// does, under load, the leader included.
+func TestRestart_Rolling(t *testing.T) {
+	e := cluster.Start(t, 3, cluster.Options{})
+	l := startPacedLoad(t, e, "/rolling", networkPace)
+	l.waitProgress(20)
+	at := time.Now()
+	for range rounds(t, 3) {
+		for _, s := range e.Servers() {
+			s.Stop()
+			s.Start()
+			e.WaitServing()
+			l.waitProgress(5)
+		}
+	}
+	gap, _ := l.gap(at)
+	t.Logf("nobody got an answer for %v", gap)
+	if gap > generousGap {
+		t.Errorf("nobody got an answer for %v", gap)
+	}
+	l.check()
+	e.CheckReplicas()
+}
+
+// TestRestart_MissedTooMuch_SnapshotOnly kills a follower for so long that the others
+// do not have its next entry any more, then gives a second one a new disk and a new
+// place in the ensemble: both must catch up by a snapshot, under load, with nothing
+// lost.
+func TestRestart_MissedTooMuch_SnapshotOnly(t *testing.T) {
+	e := cluster.Start(t, 3, cluster.Options{Config: map[string]string{"snapCount": "200"}})
+	l := startPacedLoad(t, e, "/behind", time.Millisecond)
+	l.waitProgress(50)
+	behind, replaced := e.Followers()[0], e.Followers()[1]
+	behind.Kill()
+	// An entry holds a write of each writer at most once for those that wait for their
+	// answers one at a time.
+	for missed := 0; missed < trailing; missed += 500 {
+		l.waitProgress(500)
+	}
+	catchesUp(t, e, behind)
+	replaced.Kill()
+	members(t, e.Leader(), http.MethodDelete, fmt.Sprintf("/members/%d?force=true", replaced.ID), "",
+		http.StatusNotFound)
+	l.waitProgress(20)
+	replaced.Wipe()
+	members(t, e.Leader(), http.MethodPost, "/members",
+		fmt.Sprintf(`{"id": %d, "address": %q}`, replaced.ID, replaced.PeerAddr()), http.StatusOK)
+	catchesUp(t, e, replaced)
+	l.waitProgress(50)
+	l.check()
+	e.CheckReplicas()
+}
+
+func catchesUp(t *testing.T, e *cluster.Ensemble, s *cluster.Server) {
+	t.Helper()
+	before := len(s.Log())
+	at := time.Now()
+	s.Start()
+	e.WaitServing()
+	t.Logf("server %d serves after %v", s.ID, time.Since(at))
+	// A server says that it serves as soon as it has heard from the leader, and applies
+	// what it has missed while it does.
+	cluster.Eventually(t, "the server has got a snapshot", cluster.Patience, func() error {
+		said := s.Log()[before:]
+		if !strings.Contains(said, "Installed remote snapshot") {
+			return fmt.Errorf("it says: %s", said)
+		}
+		return nil
+	})
+}
+
+// members asks for a change of the ensemble until it has happened; enough is a status
+// that says that it has.
+func members(t *testing.T, s *cluster.Server, method, path, body string, enough int) {
+	t.Helper()
+	cluster.Eventually(t, method+" "+path, cluster.Patience, func() error {
+		q, err := http.NewRequest(method, "http://"+s.HTTPAddr()+"/v1/cluster"+path, strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		user, password, _ := strings.Cut(cluster.SuperCredentials, ":")
+		q.SetBasicAuth(user, password)
+		r, err := http.DefaultClient.Do(q)
+		if err != nil {
+			return err
+		}
+		defer r.Body.Close()
+		text, _ := io.ReadAll(r.Body)
+		if r.StatusCode >= 300 && r.StatusCode != enough {
+			return fmt.Errorf("%s: %s", r.Status, text)
+		}
+		return nil
+	})
+}
