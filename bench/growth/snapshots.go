@@ -107,13 +107,13 @@ func written(e *system.Ensemble) (all []time.Duration) {
 	return all
 }
 
-// restored is how often a server has taken its state from a snapshot.
-func restored(p *system.Process) int {
+// installed is how often a server has taken its state from another's snapshot.
+func installed(p *system.Process) int {
 	text, err := os.ReadFile(p.Log())
 	if err != nil {
 		return 0
 	}
-	return bytes.Count(text, []byte("snapshot restored"))
+	return bytes.Count(text, []byte("Installed remote snapshot"))
 }
 
 // catchUp kills a follower, goes on until the logs no longer reach back to where it
@@ -141,7 +141,7 @@ func (g *growth) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := restored(e.Processes[behind])
+	before := installed(e.Processes[behind])
 	others.Connections, others.Rate, others.InFlight = 16, snapshotRate, 1024
 	others.Duration, others.Prefix = catchUpTime, "/under-load"
 	var r *load.Result
@@ -159,8 +159,7 @@ func (g *growth) catchUp(ctx context.Context) error {
 		return fmt.Errorf("the load: %w", loadErr)
 	}
 	how := "from the log alone"
-	// The first is its own, from its disk.
-	if n := restored(e.Processes[behind]) - before; n > 1 {
+	if installed(e.Processes[behind]) > before {
 		how = "by a snapshot from the leader"
 	}
 	l := &r.Total.Latency

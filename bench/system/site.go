@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -23,6 +24,10 @@ func NewSite(dir string) (*Site, error) {
 	}
 	s := &Site{Root: root}
 	if s.Dir, err = os.MkdirTemp(dir, "zk-lite-bench-"); err != nil {
+		return nil, fmt.Errorf("making a directory for the data: %w", err)
+	}
+	// Processes are started in directories of their own.
+	if s.Dir, err = filepath.Abs(s.Dir); err != nil {
 		return nil, fmt.Errorf("making a directory for the data: %w", err)
 	}
 	if s.Machine, err = machine(s.Dir); err != nil {
