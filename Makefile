@@ -27,7 +27,7 @@ race: ## the same under the race detector
 lint: ## formatting, vet, linters, tidy modules
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags interop,zookeeper,faults,soak ./...
+	$(GO) vet -tags interop,zookeeper,privileged,soak,faults ./...
 	$(GO) mod tidy -diff
 	$(GO) run $(LINT) run ./...
 
@@ -49,7 +49,7 @@ oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEE
 	  -run TestConformance_Oracle ./integration/conformance
 
 faults: ## partitions, bad networks, full disks, odd clocks, hostile clients; needs root
-	$(GO) test -tags faults -count=1 -timeout 20m -run 'TestPartition|TestHostile|TestClock|TestRestart|DiskFull' ./integration/failover
+	$(GO) test -tags privileged -count=1 -timeout 20m -run 'TestPartition|TestHostile|TestClock|TestRestart|DiskFull' ./integration/failover
 
 soak: ## histories judged for DURATION (10m) while everything is broken; SEED repeats the faults; needs root
 	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) $(GO) test -tags soak -count=1 -v -timeout 0 ./integration/soak

@@ -1,4 +1,4 @@
-//go:build faults
+//go:build privileged
 
 package failover_test
 

@@ -1,8 +1,9 @@
-//go:build faults
+//go:build privileged
 
 package failover_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -51,10 +52,9 @@ func TestRestart_MissedTooMuch_SnapshotOnly(t *testing.T) {
 	l.waitProgress(50)
 	behind, replaced := e.Followers()[0], e.Followers()[1]
 	behind.Kill()
-	// An entry holds a write of each writer at most once for those that wait for their
-	// answers one at a time.
-	for missed := 0; missed < trailing; missed += 500 {
-		l.waitProgress(500)
+	leader := e.Leader()
+	for end := lastIndex(t, leader) + trailing; lastIndex(t, leader) < end; {
+		l.waitProgress(20)
 	}
 	catchesUp(t, e, behind)
 	replaced.Kill()
@@ -86,6 +86,26 @@ func catchesUp(t *testing.T, e *cluster.Ensemble, s *cluster.Server) {
 		}
 		return nil
 	})
+}
+
+// lastIndex is the number of the last entry in a server's log.
+func lastIndex(t *testing.T, s *cluster.Server) (index int) {
+	t.Helper()
+	cluster.Eventually(t, "the server tells its last index", cluster.Patience, func() error {
+		r, err := http.Get("http://" + s.HTTPAddr() + "/metrics")
+		if err != nil {
+			return err
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		for line := range strings.Lines(string(text)) {
+			if n, err := fmt.Sscanf(line, "raft_last_index %d", &index); n == 1 && err == nil {
+				return nil
+			}
+		}
+		return fmt.Errorf("no raft_last_index in %d bytes, %w", len(text), errors.Join(err, io.EOF))
+	})
+	return index
 }
 
 // members asks for a change of the ensemble until it has happened; enough is a status
