@@ -20,7 +20,11 @@ func (q *request) needOperator() error {
 	}
 	if q.door.srv.Config().SuperDigest == "" {
 		a, err := netip.ParseAddr(q.address)
-		if err == nil && a.IsLoopback() {
+		switch {
+		case err != nil || !a.IsLoopback():
+		case !q.door.knownHost(q.http.Host):
+			return foreignHost(q.http.Host) // a browser on this machine was led here
+		default:
 			return nil
 		}
 		return &problem{

@@ -57,6 +57,9 @@ type Config struct {
 	// Origins are the web origins besides the server's own that may call, such as
 	// "https://console.example.com"; "*" is all of them.
 	Origins []string
+	// Hosts are the names, besides localhost, by which clients may call a server that
+	// listens on loopback only; "*" is all names.
+	Hosts   []string
 	MaxBody int // bytes of a znode's data in a request; 0: defaultMaxBody
 
 	Metrics  Metrics   // adds to /metrics and the command monitor; nil: nothing
@@ -71,6 +74,9 @@ type Door struct {
 	http *http.Server
 	docs documents
 
+	// loopback says that all listeners are on the loopback interface.
+	loopback atomic.Bool
+
 	conns  atomic.Int64 // open, at most maxConns
 	writes atomic.Int64 // on their way, at most maxWrites
 	bodies atomic.Int64 // bytes held of requests' bodies, at most maxBodies
@@ -81,9 +87,10 @@ type Door struct {
 	started  time.Time
 	backup   sync.Mutex // held while a snapshot is sent
 
-	mu      sync.Mutex     // protects the field below
+	mu      sync.Mutex     // protects the fields below
 	streams map[string]int // address → open streams and long polls, never 0
 	open    int            // their sum
+	served  bool           // Serve was called
 }
 
 // Bounds of what clients may send, of how long it may take, and of what they may
@@ -133,12 +140,22 @@ func New(srv Server, cfg Config) *Door {
 	return d
 }
 
-// Serve answers requests until Shutdown.
+// Serve answers requests until Shutdown. Several listeners may be served at once.
 func (d *Door) Serve(l net.Listener) error {
+	d.listen(isLoopback(l))
 	if err := d.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// listen notes a listener. One that others can reach opens the door to all names, since
+// a connection does not tell by which name its client found it.
+func (d *Door) listen(loopback bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.loopback.Store(loopback && (d.loopback.Load() || !d.served))
+	d.served = true
 }
 
 // Shutdown stops accepting, ends streams and long polls, and waits for requests in

@@ -76,6 +76,9 @@ func (q *request) bound() {
 
 // run takes a request through everything that all operations share, to its handler.
 func (q *request) run(res resource) error {
+	if err := q.checkHost(); err != nil {
+		return err
+	}
 	if done, err := q.checkOrigin(res); done || err != nil {
 		return err
 	}

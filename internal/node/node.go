@@ -128,6 +128,7 @@ func (n *Node) openDoors(o *Options) {
 	if n.listeners.http != nil {
 		n.http = api.New(n.server, api.Config{
 			Version: o.Version, Logger: o.Logger, Origins: s.AdminOrigins, MaxBody: s.MaxBuffer,
+			Hosts:   hosts(s),
 			Metrics: n.metrics, Port: n.port(),
 			Settings: &api.Settings{
 				ClientPort: n.listeners.client.Addr().(*net.TCPAddr).Port,
@@ -235,6 +236,15 @@ func ensemble(s *config.Settings) []consensus.Server {
 		})
 	}
 	return all
+}
+
+// hosts are the names by which the HTTP port may be called when it is on loopback: the
+// configured ones, and that which it was told to listen on.
+func hosts(s *config.Settings) []string {
+	if s.AdminAddress == "" {
+		return s.AdminHosts
+	}
+	return append([]string{s.AdminAddress}, s.AdminHosts...)
 }
 
 // publish is this server's line of /zookeeper/config. Clients are told a

@@ -175,7 +175,7 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 		}
 		value := map[kind]string{kindText: "x", kindHost: "::1", kindBool: "true", kindInt: "4321", kindBytes: "3MiB",
 			kindMillis: "23456", kindWords: "wchp", kindRole: "observer", kindLevel: "debug",
-			kindServer: "7", kindOrigins: "https://example.org", kindDigest: "super:Y+4oAfIPWvJrxDGwNmxPgI6ZmOs="}[st.kind]
+			kindServer: "7", kindOrigins: "https://example.org", kindHosts: "zk.example.org", kindDigest: "super:Y+4oAfIPWvJrxDGwNmxPgI6ZmOs="}[st.kind]
 		switch {
 		case st.kind == kindBool && st.def == "true":
 			value = "false"

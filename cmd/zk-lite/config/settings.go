@@ -67,6 +67,7 @@ type Settings struct {
 	AdminPort    int    // 0: any free port
 	AdminAddress string // "": all interfaces
 	AdminOrigins []string
+	AdminHosts   []string // names by which a port on loopback may be called; "*": any
 
 	// What is printed.
 	LoggerFormat string // LoggerText or LoggerJSON

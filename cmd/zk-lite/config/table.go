@@ -224,6 +224,10 @@ func httpRows() []setting {
 			field: func(s *Settings) any { return &s.AdminOrigins },
 			help: "Web pages of other origins that may call the HTTP port, separated by commas, such as " +
 				"`https://example.org`. Others are refused."},
+		{key: "admin.allowedHosts", kind: kindHosts,
+			field: func(s *Settings) any { return &s.AdminHosts },
+			help: "Names, separated by commas and without ports, by which a HTTP port that is on loopback may " +
+				"be called, besides localhost and addresses; `*` is any name. See below."},
 	}
 }
 

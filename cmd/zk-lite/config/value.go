@@ -31,12 +31,13 @@ const (
 	kindFile    // the zoo.cfg itself
 	kindHost    // a name or address to listen on, without a port
 	kindOrigins // web origins, such as https://example.org
+	kindHosts   // host names without a port
 )
 
 // name is the kind in the documentation and in a flag's usage.
 func (k kind) name() string {
 	return [...]string{"text", "bool", "number", "bytes", "ms", "word", "list", "digest", "role",
-		"level", "servers", "number", "file", "host", "list"}[k]
+		"level", "servers", "number", "file", "host", "list", "list"}[k]
 }
 
 // fourLetterWords is all that ZooKeeper has (FourLetterCommands).
@@ -72,6 +73,10 @@ func (st *setting) set(s *Settings, text string) error {
 	case kindOrigins:
 		origins, err := parseOrigins(text)
 		*st.field(s).(*[]string) = origins
+		return err
+	case kindHosts:
+		hosts, err := parseHosts(text)
+		*st.field(s).(*[]string) = hosts
 		return err
 	case kindWords:
 		words, err := parseWords(text)
@@ -220,6 +225,23 @@ func parseOrigins(text string) ([]string, error) {
 		origins = append(origins, o)
 	}
 	return origins, nil
+}
+
+// parseHosts reads names without ports, or "*".
+func parseHosts(text string) ([]string, error) {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
+	var hosts []string
+	for h := range strings.SplitSeq(text, ",") {
+		if h = strings.ToLower(strings.TrimSpace(h)); h == "" {
+			continue
+		}
+		if h != "*" && strings.Trim(h, letters) != "" {
+			return nil, fmt.Errorf("%q is no host name; want one without a port, such as zk.example.org, or *",
+				shorten(h))
+		}
+		hosts = append(hosts, strings.TrimSuffix(h, "."))
+	}
+	return hosts, nil
 }
 
 // parseHost reads an address to listen on. Brackets around an IPv6 address are
