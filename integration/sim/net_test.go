@@ -26,7 +26,7 @@ type network struct {
 	mu      sync.Mutex // protects the fields below, and every conn
 	rng     *rand.Rand
 	hosts   []host
-	blocked map[[2]int]bool          // nothing gets from the first to the second
+	blocked map[[2]int]int           // if not 0, nothing gets from the first to the second
 	delay   map[[2]int]time.Duration // at most so much more, one way
 	conns   map[*conn]struct{}
 	counts  map[string]int // faults that happened to connections
@@ -42,7 +42,7 @@ type host struct {
 
 func newNetwork(n int, rng *rand.Rand) *network {
 	return &network{
-		rng: rng, hosts: make([]host, n), blocked: map[[2]int]bool{},
+		rng: rng, hosts: make([]host, n), blocked: map[[2]int]int{},
 		delay: map[[2]int]time.Duration{}, conns: map[*conn]struct{}{}, counts: map[string]int{},
 	}
 }
@@ -173,7 +173,7 @@ func (n *network) connect(from, to, life int) (net.Conn, error) {
 	switch {
 	case n.hosts[from].life != life || n.hosts[from].silent:
 		return nil, net.ErrClosed
-	case h.silent, n.blocked[[2]int{from, to}], n.blocked[[2]int{to, from}]:
+	case h.silent, n.blocked[[2]int{from, to}] > 0, n.blocked[[2]int{to, from}] > 0:
 		return nil, errNoAnswer
 	case h.listener == nil:
 		return nil, &net.OpError{Op: "dial", Net: "sim", Err: syscall.ECONNREFUSED}
@@ -279,7 +279,7 @@ func newConn(n *network, from, to int) *conn {
 // heldLocked reports whether what the peer has sent stays on its way.
 func (c *conn) heldLocked() bool {
 	n := c.n
-	return n.blocked[[2]int{c.to, c.from}] || n.hosts[c.from].frozen || n.hosts[c.to].frozen ||
+	return n.blocked[[2]int{c.to, c.from}] > 0 || n.hosts[c.from].frozen || n.hosts[c.to].frozen ||
 		time.Now().Before(c.stalled)
 }
 

@@ -165,7 +165,7 @@ func live(w *world) (outcome, *check.History) {
 	w.heal()
 	out := outcome{counts: w.counts}
 	out.healed = w.available()
-	time.Sleep(w.ms(0, 3000))
+	time.Sleep(time.Duration(w.rng.IntN(3000)) * time.Millisecond)
 	close(stop)
 	clients.Wait()
 	final, zxid := w.agree()
