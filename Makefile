@@ -60,6 +60,12 @@ soak-recipes: ## all recipes for DURATION (10m) while servers are killed and pau
 bench: ## benchmarks of tree, state machine, watches, codec, log
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./znode ./consensus/... ./watch ./session ./internal/... ./api/zk
 
+benchmarks: ## fills docs/BENCHMARKS.md on a quiet machine, in about 35 minutes (Debian: zookeeper, default-jdk-headless, linux-perf)
+	$(GO) run ./bench/compare -short
+	cd bench/clients && $(GO) run . -short
+	$(GO) run ./bench/http -short
+	$(GO) run ./bench/growth -short
+
 cover: ## coverage by package
 	$(GO) test -cover ./...
 
