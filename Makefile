@@ -57,8 +57,8 @@ soak: ## histories judged for DURATION (10m) while everything is broken; SEED re
 soak-recipes: ## all recipes for DURATION (10m) while servers are killed and paused; SEED repeats a schedule
 	ZK_LITE_SOAK=$(DURATION) ZK_LITE_SOAK_SEED=$(SEED) $(GO) test -count=1 -v -timeout 0 ./integration/recipes
 
-bench: ## benchmarks of tree, state machine, watches, codec, log
-	$(GO) test -run '^$$' -bench . -benchtime 1s ./znode ./consensus/... ./watch ./session ./internal/... ./api/zk
+bench: ## benchmarks of every stage of a request: decode, order, propose, apply, watch, encode, flush
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./znode ./consensus/... ./watch ./session ./internal/... ./api/zk ./server
 
 benchmarks: ## fills docs/BENCHMARKS.md on a quiet machine, in about 35 minutes (Debian: zookeeper, default-jdk-headless, linux-perf)
 	$(GO) run ./bench/compare -short

@@ -115,3 +115,41 @@ func heapAndStacks() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc + m.StackInuse)
 }
+
+// BenchmarkDoor_Session connects, opens a session, closes it and waits for the
+// server to hang up. The client's own work is in the figures.
+func BenchmarkDoor_Session(b *testing.B) {
+	k := start(b)
+	q := wire.ConnectRequest{TimeoutMillis: 30_000, Password: make([]byte, 16)}
+	hello := frame(q.Append(nil))
+	bye := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: wire.OpCloseSession}, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		s := bareSocket(b, k.addr)
+		exchangeBare(b, s, hello)
+		exchangeBare(b, s, bye)
+		var end [1]byte
+		if n, err := syscall.Read(s, end[:]); n != 0 || err != nil {
+			b.Fatal("the server goes on:", n, err)
+		}
+		if err := syscall.Close(s); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkDoor_Ping is a heartbeat of a connection with nothing else to say.
+func BenchmarkDoor_Ping(b *testing.B) {
+	k := start(b)
+	s := bareSocket(b, k.addr)
+	q := wire.ConnectRequest{TimeoutMillis: 30_000, Password: make([]byte, 16)}
+	exchangeBare(b, s, frame(q.Append(nil)))
+	ping := wire.AppendRequest(nil, wire.RequestHeader{Xid: wire.XidPing, Type: wire.OpPing}, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		exchangeBare(b, s, ping)
+	}
+	if err := syscall.Close(s); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -74,7 +74,6 @@ func TestTune_HeapGrows_GOGCFollows(t *testing.T) {
 		t.Errorf("GOGC is %d for a large heap", got)
 	}
 	runtime.KeepAlive(large)
-	large = nil
 	for gogc() == usual && time.Now().Before(until) {
 		runtime.GC()
 	}

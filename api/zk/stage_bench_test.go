@@ -1,0 +1,142 @@
+package zk
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// The stages of a request in the door, each by itself. The ones behind it are in
+// packages server (order), consensus (propose), consensus/state (apply) and watch.
+
+// nowhere is a connection that takes everything at once and gives chunk for ever.
+type nowhere struct {
+	net.Conn
+	chunk []byte
+}
+
+func (nowhere) Write(b []byte) (int, error)      { return len(b), nil }
+func (x nowhere) Read(b []byte) (int, error)     { return copy(b, x.chunk), nil }
+func (nowhere) SetReadDeadline(time.Time) error  { return nil }
+func (nowhere) SetWriteDeadline(time.Time) error { return nil }
+func (nowhere) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+func stageConn(chunk []byte) *conn {
+	return newConn(New(nil, Config{}), nowhere{chunk: chunk})
+}
+
+var stageRequests = []struct {
+	op   wire.OpCode
+	body wire.Request
+}{
+	{wire.OpPing, nil},
+	{wire.OpGetData, &wire.GetDataRequest{Path: "/bench/znode"}},
+	{wire.OpSetData, &wire.SetDataRequest{Path: "/bench/znode", Data: make([]byte, 100), Version: -1}},
+	{wire.OpCreate, &wire.CreateRequest{Path: "/bench/znode", Data: make([]byte, 100), ACL: znode.OpenACL}},
+}
+
+// BenchmarkStage_Frame reads frames from a connection that always has 64 of them.
+func BenchmarkStage_Frame(b *testing.B) {
+	one := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: wire.OpGetData},
+		&wire.GetDataRequest{Path: "/bench/znode"})
+	var chunk []byte
+	for range 64 {
+		chunk = append(chunk, one...)
+	}
+	c := stageConn(chunk)
+	b.ReportAllocs()
+	for b.Loop() {
+		frame, err := c.in.frame()
+		if frame == nil {
+			c.in.discard() // what is left is cut by the buffer's end
+			err = c.in.fill()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkStage_Decode decodes a request's header and body.
+func BenchmarkStage_Decode(b *testing.B) {
+	for _, q := range stageRequests {
+		b.Run(q.op.String(), func(b *testing.B) {
+			frame := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: q.op}, q.body)
+			payload := frame[wire.FrameLengthBytes:]
+			var rd jute.Reader
+			var r request
+			b.ReportAllocs()
+			for b.Loop() {
+				var h wire.RequestHeader
+				rd.Reset(payload)
+				h.Decode(&rd)
+				r.op, r.xid = h.Type, h.Xid
+				if !r.decode(&rd) {
+					b.Fatal("not decoded")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkStage_Encode puts the reply to a get into the outbox.
+func BenchmarkStage_Encode(b *testing.B) {
+	c := stageConn(nil)
+	data, stat := make([]byte, 100), znode.Stat{DataLength: 100}
+	r := new(request)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		r.c, r.op, r.xid, r.quiet = c, wire.OpGetData, wire.Xid(i), true
+		c.pending.Store(1)
+		reply, ok := r.begin(7, znode.OK)
+		if !ok {
+			b.Fatal("the outbox has ended")
+		}
+		r.end(wire.AppendStat(jute.AppendBuffer(reply, data), &stat))
+		if i%64 == 63 {
+			c.out.flush()
+		}
+	}
+}
+
+// BenchmarkStage_Flush is a message's way through the outbox, 1 and 64 to a write.
+func BenchmarkStage_Flush(b *testing.B) {
+	message := make([]byte, 88) // the reply to a set
+	for _, n := range []int{1, 64} {
+		b.Run(fmt.Sprintf("together=%d", n), func(b *testing.B) {
+			c := stageConn(nil)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				buf, ok := c.out.begin()
+				if !ok {
+					b.Fatal("the outbox has ended")
+				}
+				c.out.commit(append(buf, message...), false)
+				if i%n == n-1 {
+					c.out.flush()
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkStage_Notify puts an event that others get as well into the outbox.
+func BenchmarkStage_Notify(b *testing.B) {
+	c := stageConn(nil)
+	c.out.writing = true // nobody writes but the benchmark
+	n := &watch.Notification{Zxid: 7, Type: znode.EventDataChanged, Path: "/bench/znode"}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		c.Notify(n)
+		if i%64 == 63 {
+			c.out.write()
+			c.out.writing = true
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package consensus
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// benchGroups are how many commands go together: one alone, as on a quiet server,
+// and a hundred, as on a busy one.
+var benchGroups = []int{1, 100}
+
+func benchCommand() *state.Command {
+	return &state.Command{
+		Op: state.OpSetData, Path: "/bench/znode", Data: make([]byte, 100), Version: znode.AnyVersion,
+		Session: 0x100000000000001, Identities: []znode.ID{{Scheme: "ip", ID: "127.0.0.1"}},
+	}
+}
+
+// BenchmarkForwarder is a command's way through its own server: numbered and
+// encoded, sent with others, and its waiter found when it was applied.
+func BenchmarkForwarder(b *testing.B) {
+	for _, n := range benchGroups {
+		b.Run(fmt.Sprintf("group=%d", n), func(b *testing.B) {
+			f := newForwarder(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+			c, w := benchCommand(), &note{}
+			var buf []byte
+			seq := uint64(0)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if err := f.add(c, w); err != nil {
+					b.Fatal(err)
+				}
+				if i%n != n-1 {
+					continue
+				}
+				g := f.take(buf[:0])
+				buf = g.Commands
+				for range g.Count {
+					seq++
+					if _, ok := f.applied(seq); !ok {
+						b.Fatal("a result without a waiter")
+					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkStream is the stream to the leader: a group's frame made, read and
+// checked. The figures are for a command.
+func BenchmarkStream(b *testing.B) {
+	for _, n := range benchGroups {
+		b.Run(fmt.Sprintf("group=%d", n), func(b *testing.B) {
+			g := state.Group{Origin: state.Origin{Server: 1, Incarnation: 1}, First: 1, Count: n}
+			for range n {
+				g.Commands = state.AppendCommand(g.Commands, benchCommand())
+			}
+			var buf []byte
+			wire := bytes.NewReader(nil)
+			in := bufio.NewReaderSize(wire, 64<<10)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i%n != 0 {
+					continue
+				}
+				buf = finishGroup(append(appendGroupHeader(buf[:0]), g.Commands...), &g)
+				wire.Reset(buf)
+				in.Reset(wire)
+				_, body, err := readFrame(in)
+				if err == nil {
+					_, err = parseGroup(body, 1)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReign_Entry is the leader's part without raft: groups gathered and
+// encoded as one entry. The figures are for a command.
+func BenchmarkReign_Entry(b *testing.B) {
+	for _, n := range benchGroups {
+		b.Run(fmt.Sprintf("group=%d", n), func(b *testing.B) {
+			ctx := b.Context()
+			r := newReign(&Node{ctx: ctx}, 1)
+			g := state.Group{Origin: state.Origin{Server: 1, Incarnation: 1}, First: 1, Count: n}
+			for range n {
+				g.Commands = state.AppendCommand(g.Commands, benchCommand())
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i%n == 0 && !r.submit(g) {
+					b.Fatal("the reign has ended")
+				}
+				if i%n == n-1 {
+					r.encode(r.take())
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkNode_Propose is everything but the doors: three servers in one
+// process, real disks, sockets and syncs, writes from a follower; 1 and 256 wait at a
+// time.
+func BenchmarkNode_Propose(b *testing.B) {
+	for _, waiting := range []int{1, 256} {
+		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
+			e := newTestEnsemble(b, 3, nil)
+			from := e.nodes[(e.leader()+1)%3]
+			propose(b, from, create("/bench"))
+			c := &state.Command{Op: state.OpSetData, Path: "/bench", Data: make([]byte, 100),
+				Version: znode.AnyVersion}
+			b.ReportAllocs()
+			b.ResetTimer()
+			var left sync.WaitGroup
+			for k := range waiting {
+				left.Go(func() {
+					for range (b.N + k) / waiting {
+						propose(b, from, c)
+					}
+				})
+			}
+			left.Wait()
+		})
+	}
+}
+
+// propose waits for a command's result.
+func propose(tb testing.TB, x *testNode, c *state.Command) {
+	w := &commitment{done: make(chan struct{})}
+	if err := x.Propose(c, w); err != nil {
+		tb.Error(err)
+		return
+	}
+	<-w.done
+	if w.code != znode.OK {
+		tb.Error(w.code)
+	}
+}
