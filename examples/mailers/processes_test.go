@@ -29,14 +29,7 @@ func processorRole(ctx context.Context, c *client.Client, name, at string) error
 			return "to " + mail, nil
 		},
 	}
-	for {
-		err := p.Run(ctx)
-		passing := errors.Is(err, client.ErrSessionExpired) || errors.Is(err, client.ErrConnectionLoss) ||
-			errors.Is(err, client.ErrOutcomeUnknown)
-		if !passing {
-			return err
-		}
-	}
+	return p.Run(ctx)
 }
 
 // remoteOutbox is an Outbox in another process.

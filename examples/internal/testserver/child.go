@@ -39,7 +39,7 @@ type childTask struct {
 const serverRole = "server"
 
 // Role is what a process of an example does until it is killed. The argument is the
-// test's.
+// test's. It is started again if a lost connection or session has ended it.
 type Role func(ctx context.Context, c *client.Client, name, arg string) error
 
 // Main is for the TestMain of a package whose tests run processes: it runs the tests,
@@ -75,7 +75,18 @@ func (t *childTask) run(roles map[string]Role) error {
 	if err != nil {
 		return err
 	}
-	return role(ctx, c, t.Name, t.Arg) // with the process, the session is left to expire
+	for { // the session is left to expire when the process is killed
+		if err = role(ctx, c, t.Name, t.Arg); !passing(err) {
+			return err
+		}
+	}
+}
+
+// passing reports whether an error is one after which a supervisor would start the
+// program again: a server died at the wrong moment.
+func passing(err error) bool {
+	return errors.Is(err, client.ErrSessionExpired) || errors.Is(err, client.ErrConnectionLoss) ||
+		errors.Is(err, client.ErrOutcomeUnknown)
 }
 
 func (t *childTask) serve(ctx context.Context) error {

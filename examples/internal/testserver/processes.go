@@ -16,7 +16,7 @@ import (
 const ChildSessionTimeout = 2 * time.Second
 
 // childPatience bounds the tests with processes, on a machine that is busy.
-const childPatience = 90 * time.Second
+const childPatience = 4 * time.Minute
 
 // The ports of servers that are processes are below those that systems use for
 // outgoing connections, so that nobody takes that of a server which is down.
