@@ -91,10 +91,20 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 	}
 	c.SuggestionsMinimumDistance = 2
 	text := fmt.Sprintf("there is no command %q", args[0])
+	help := c.CommandPath() + " --help"
+	if c.CommandPath() == "" {
+		help = "help"
+		switch args[0] {
+		case "lock", "elect", "join", "member", "transfer", "drain", "backup", "restore":
+			return usagef("%s in the shell: run `zk-lite %s` outside of it", text, args[0])
+		}
+	} else if args[0] == "addauth" {
+		return usagef("%s outside of `zk-lite shell`; to prove an identity there is --auth scheme:data", text)
+	}
 	if like := c.SuggestionsFor(args[0]); len(like) > 0 {
 		text += "; did you mean " + strings.Join(like, " or ") + "?"
 	}
-	return usagef("%s; see `%s`", text, strings.TrimSpace(c.CommandPath()+" --help"))
+	return usagef("%s; see `%s`", text, help)
 }
 
 // usageErrors makes what the arguments' checks find errors of usage, at all depths.

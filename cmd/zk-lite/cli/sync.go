@@ -25,7 +25,11 @@ connection of their own.`,
 			return err
 		}
 		return a.withClient(c, func(ctx context.Context, cl *client.Client) error {
-			return cl.Sync(ctx, path)
+			err := cl.Sync(ctx, path)
+			if err == nil && a.json() {
+				err = writeJSON(c.OutOrStdout(), map[string]any{"path": path})
+			}
+			return err
 		})
 	})
 }
