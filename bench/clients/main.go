@@ -98,11 +98,23 @@ func run(ctx context.Context, o *options) error {
 	for round := range o.rounds {
 		for i := range systems {
 			s := systems[(i+round)%len(systems)]
-			if t.end = t.round(ctx, s, round); t.end != nil {
-				return errors.Join(t.end, t.save())
+			err := t.round(ctx, s, round)
+			if ctx.Err() != nil {
+				t.end = err
+				return errors.Join(err, t.save())
+			}
+			if err != nil { // costs the other systems nothing
+				fmt.Fprintf(os.Stderr, "  %v\n", err)
+				first, _, _ := strings.Cut(err.Error(), "\n")
+				t.troubles = append(t.troubles, fmt.Sprintf("%s, round %d: `%s`", s.Name(), round+1, first))
+			}
+			t.end = errors.New("still running")
+			if err := t.save(); err != nil {
+				return err
 			}
 		}
 	}
+	t.end = nil
 	return t.save()
 }
 
@@ -187,7 +199,7 @@ func fill(ctx context.Context, host string) error {
 	if err != nil {
 		return err
 	}
-	defer o.Close()
+	defer func() { _ = o.Close() }() // the session's end has no say in what was created
 	if err := o.c.EnsurePath(ctx, "/clients", client.Persistent); err != nil {
 		return err
 	}
@@ -251,7 +263,7 @@ func drive(ctx context.Context, name, host string, cfg *load.Config) (*load.Resu
 		if err != nil {
 			return nil, err
 		}
-		defer o.Close()
+		defer func() { _ = o.Close() }() // it has been measured
 		return runAsync(ctx, o, cfg, make([]byte, cfg.ValueSize))
 	}
 	return load.RunCallers(ctx, *cfg, func(int) (load.Caller, error) {
@@ -275,7 +287,9 @@ func (t *table) save() error {
 	}
 	switch t.o.out {
 	case "-":
-		fmt.Print(t.text())
+		if t.end == nil || errors.Is(t.end, context.Canceled) { // not after every system
+			fmt.Print(t.text())
+		}
 		return nil
 	case "":
 		return report.Replace(filepath.Join(t.site.Root, "docs", "BENCHMARKS.md"), section, t.text())

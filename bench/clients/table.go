@@ -39,8 +39,8 @@ func (t *table) text() string {
 	}
 	b.WriteString("- go-zookeeper: github.com/go-zookeeper/zk v1.0.4; zk-lite: package client of this commit; " +
 		"both with their defaults, a session timeout of 30 s, one connection to the leader, 100-byte values\n\n")
-	b.WriteString("| servers | load | go-zookeeper | package client | ratio | ahead | package client, asynchronous |\n" +
-		"|---|---|---|---|---|---|---|\n")
+	b.WriteString("| servers | load | go-zookeeper | package client | ratio | ahead | " +
+		"package client, asynchronous |\n|---|---|---|---|---|---|---|\n")
 	for _, server := range strings.Split(t.o.systems, ",") {
 		for _, op := range []load.Op{load.Get, load.Set} {
 			for _, depth := range depths() {

@@ -84,11 +84,23 @@ func run(ctx context.Context, o *options) error {
 		for i := range peers {
 			p := peers[(i+round)%len(peers)]
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, o.rounds, p.Name())
-			if t.end = t.round(ctx, p); t.end != nil {
-				return errors.Join(t.end, t.save())
+			err := t.round(ctx, p)
+			if ctx.Err() != nil {
+				t.end = err
+				return errors.Join(err, t.save())
+			}
+			if err != nil { // costs the other systems nothing
+				fmt.Fprintf(os.Stderr, "  %v\n", err)
+				first, _, _ := strings.Cut(err.Error(), "\n")
+				t.troubles = append(t.troubles, fmt.Sprintf("%s, round %d: `%s`", p.Name(), round+1, first))
+			}
+			t.end = errors.New("still running")
+			if err := t.save(); err != nil {
+				return err
 			}
 		}
 	}
+	t.end = nil
 	return t.save()
 }
 
@@ -208,7 +220,9 @@ func (t *table) save() error {
 	}
 	switch t.o.out {
 	case "-":
-		fmt.Print(t.text())
+		if t.end == nil || errors.Is(t.end, context.Canceled) { // not after every system
+			fmt.Print(t.text())
+		}
 		return nil
 	case "":
 		return report.Replace(filepath.Join(t.site.Root, "docs", "BENCHMARKS.md"), section, t.text())
