@@ -8,6 +8,7 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 DURATION ?= 10m
 SEED ?=
 SCRIPTS ?= 5000
+FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull
 
 .PHONY: help build test race lint fuzz interop sim oracle faults soak soak-recipes bench cover tidy
 
@@ -49,7 +50,7 @@ oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEE
 	  -run TestConformance_Oracle ./integration/conformance
 
 faults: ## partitions, bad networks, full disks, odd clocks, hostile clients; needs root
-	$(GO) test -tags privileged -count=1 -timeout 20m -run 'TestPartition|TestHostile|TestClock|TestRestart|DiskFull' ./integration/failover
+	$(GO) test -tags privileged -count=1 -timeout 20m -run '$(FAULTS)' ./integration/failover
 
 soak: ## histories judged for DURATION (10m) while everything is broken; SEED repeats the faults; needs root
 	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) $(GO) test -tags soak -count=1 -v -timeout 0 ./integration/soak
