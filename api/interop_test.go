@@ -5,28 +5,59 @@ package api_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 )
 
-// kazoo is a Python process in the queue of a lock or an election.
-type kazoo struct {
+// contender is another client's process in the queue of a lock or an election. It says
+// "queued" and "held", waits for a line, and says "released". Any program that does so can
+// stand in the queue of a test here; Curator's is to be started like the others.
+type contender struct {
 	testing.TB
+	name  string
 	in    io.WriteCloser
 	words chan string
 }
 
-// startKazoo starts one, with Debian's python3-kazoo, at one of the ensemble's
-// ZooKeeper ports.
-func (e *ensemble) startKazoo(t testing.TB, i int, kind, path string) *kazoo {
+// kazoo starts one with Debian's python3-kazoo at one of the ensemble's ZooKeeper ports.
+func (e *ensemble) kazoo(t testing.TB, i int, kind, path string) *contender {
+	return contend(t, "kazoo", "/usr/bin/python3", "../recipes/testdata/kazoo_queue.py",
+		e.clientAddress(i), kind, path)
+}
+
+// goZookeeper starts one with github.com/go-zookeeper/zk, which has locks only.
+func (e *ensemble) goZookeeper(t testing.TB, program string, i int, path string) *contender {
+	return contend(t, "go-zookeeper", program, "queue", e.clientAddress(i), path)
+}
+
+func (e *ensemble) clientAddress(i int) string {
+	return fmt.Sprintf("127.0.0.1:%d", e.settings[i].ClientPort)
+}
+
+// buildGoZookeeper builds the module that has that client, so that this one has not.
+func buildGoZookeeper(t testing.TB) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), "gozk")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	cmd.Dir = "../integration/interop/gozk"
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building gozk: %v\n%s", err, out)
+	}
+	return program
+}
+
+func contend(t testing.TB, name, program string, args ...string) *contender {
 	t.Helper()
 	// Not with the test's context, which ends before the clean-up.
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	cmd := exec.CommandContext(ctx, "/usr/bin/python3", "../recipes/testdata/kazoo_queue.py",
-		fmt.Sprintf("127.0.0.1:%d", e.settings[i].ClientPort), kind, path)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	cmd := exec.CommandContext(ctx, program, args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +70,7 @@ func (e *ensemble) startKazoo(t testing.TB, i int, kind, path string) *kazoo {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	k := &kazoo{t, in, make(chan string, 8)}
+	k := &contender{t, name, in, make(chan string, 8)}
 	go func() {
 		defer close(k.words)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -48,45 +79,173 @@ func (e *ensemble) startKazoo(t testing.TB, i int, kind, path string) *kazoo {
 	}()
 	t.Cleanup(func() {
 		defer cancel()
+		if t.Failed() {
+			cancel() // its turn may never come
+		}
 		in.Close()
 		for range k.words { // Wait closes the pipe: read it to its end first
 		}
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("python: %v", err)
+		if err := cmd.Wait(); err != nil && ctx.Err() == nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	})
 	return k
 }
 
 // expect waits for a word.
-func (k *kazoo) expect(want string) {
+func (k *contender) expect(want string) {
 	k.Helper()
 	select {
 	case got := <-k.words:
 		if got != want {
-			k.Fatalf("kazoo says %q, want %q", got, want)
+			k.Fatalf("%s says %q, want %q", k.name, got, want)
 		}
-	case <-time.After(20 * time.Second):
-		k.Fatalf("kazoo does not say %q", want)
+	case <-time.After(time.Minute):
+		k.Fatalf("%s does not say %q", k.name, want)
 	}
 }
 
-// silent checks that kazoo has said nothing.
-func (k *kazoo) silent() {
+// silent checks that the client has said nothing.
+func (k *contender) silent() {
 	k.Helper()
 	select {
 	case got := <-k.words:
-		k.Fatalf("kazoo says %q before its turn", got)
+		k.Fatalf("%s says %q before its turn", k.name, got)
 	default:
 	}
 }
 
-func (k *kazoo) release() {
+func (k *contender) release() {
 	k.Helper()
 	if _, err := io.WriteString(k.in, "\n"); err != nil {
 		k.Fatal(err)
 	}
 	k.expect("released")
+}
+
+// One lock is queued for by kazoo, go-zookeeper and curl, each at another server, twice,
+// and each has its turn in the order in which they came.
+func TestInterop_OneLockForAll(t *testing.T) {
+	e := shared()
+	program := buildGoZookeeper(t)
+	target, path := queueURL(t, "locks")
+	owner := newCoordinator(t, e.urls[0])
+	first := owner.post(target, "").is(200)
+	type turn struct {
+		who    string
+		expect func()
+		silent func()
+		leave  func()
+	}
+	process := func(k *contender) turn {
+		k.expect("queued")
+		return turn{k.name, func() { k.expect("held") }, k.silent, k.release}
+	}
+	curl := func(url string) turn {
+		c := newCurl(t, url)
+		c.queue(target)
+		return turn{"curl", c.held, c.silent, c.release}
+	}
+	var line []turn
+	for range 2 {
+		line = append(line, process(e.kazoo(t, 1, "lock", path)))
+		line = append(line, process(e.goZookeeper(t, program, 2, path)))
+		line = append(line, curl(e.urls[0]))
+	}
+	if n := owner.get(target + "?consistency=linearizable").is(200).field("length"); n != float64(len(line)) {
+		t.Fatalf("%v wait", n)
+	}
+	owner.delete(target + "/" + first.text("ticket")).is(204)
+	last := first.text("fence")
+	for i, who := range line {
+		who.expect()
+		for _, next := range line[i+1:] {
+			next.silent()
+		}
+		fence := owner.get(target + "?consistency=linearizable").is(200).text("holder.fence")
+		if len(fence) < len(last) || len(fence) == len(last) && fence <= last {
+			t.Errorf("%s has the fence %s after %s", who.who, fence, last)
+		}
+		last = fence
+		who.leave()
+	}
+	eventually(t, "it is free", func() bool {
+		return owner.get(target+"?consistency=linearizable").is(200).field("holder") == nil
+	})
+}
+
+// curl is a shell's client: a session, and the program curl that waits for a lock.
+type curl struct {
+	*coordinator
+	target, ticket string
+	granted        chan string // the status of the answer
+}
+
+func newCurl(t testing.TB, url string) *curl {
+	return &curl{coordinator: newCoordinator(t, url), granted: make(chan string, 1)}
+}
+
+// run runs curl, and returns what it prints.
+func (c *curl) run(ctx context.Context, args ...string) (string, error) {
+	args = append([]string{"-sS", "-H", c.headers[0]}, args...)
+	out, err := exec.CommandContext(ctx, "curl", args...).Output()
+	return string(out), err
+}
+
+// queue takes a place and waits for the turn.
+func (c *curl) queue(target string) {
+	c.Helper()
+	c.target = target
+	out, err := c.run(c.Context(), "-X", "POST", c.url+target+"?wait=1ms")
+	var place struct {
+		Ticket string
+		Place  int
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &place)
+	}
+	if err != nil || place.Place == 0 {
+		c.Fatalf("curl queues: %v in %q", err, out)
+	}
+	c.ticket = place.Ticket
+	go func() {
+		status, err := c.run(c.Context(), "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST",
+			c.url+target+"?wait=2m&ticket="+place.Ticket)
+		if err != nil {
+			status = err.Error()
+		}
+		c.granted <- status
+	}()
+}
+
+func (c *curl) held() {
+	c.Helper()
+	select {
+	case status := <-c.granted:
+		if status != "200" {
+			c.Fatalf("curl waits, and gets %s", status)
+		}
+	case <-time.After(time.Minute):
+		c.Fatal("curl does not get the lock")
+	}
+}
+
+func (c *curl) silent() {
+	c.Helper()
+	select {
+	case status := <-c.granted:
+		c.Fatalf("curl gets %s before its turn", status)
+	default:
+	}
+}
+
+func (c *curl) release() {
+	c.Helper()
+	status, err := c.run(c.Context(), "-o", "/dev/null", "-w", "%{http_code}", "-X", "DELETE",
+		c.url+c.target+"/"+c.ticket)
+	if err != nil || status != "204" {
+		c.Fatalf("curl releases: %s %v", status, err)
+	}
 }
 
 // HTTP, kazoo, HTTP and kazoo again stand in one queue, each at another server, and
@@ -103,10 +262,10 @@ func TestInterop_OneQueueWithKazoo(t *testing.T) {
 			return a.get(target + "?consistency=linearizable").is(200).field(way)
 		}
 		first := a.post(target, "").is(200)
-		second := e.startKazoo(t, 1, x.kind, path)
+		second := e.kazoo(t, 1, x.kind, path)
 		second.expect("queued")
 		third := b.post(target+"?wait=1ms", "").is(202).has("place", 2)
-		fourth := e.startKazoo(t, 0, x.kind, path)
+		fourth := e.kazoo(t, 0, x.kind, path)
 		fourth.expect("queued")
 		if n := look("length"); n != 3.0 {
 			t.Fatalf("%v wait", n)

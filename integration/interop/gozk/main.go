@@ -1,7 +1,8 @@
 // Command gozk checks a zk-lite ensemble with the client
 // github.com/go-zookeeper/zk. It is a module of its own, so that zk-lite does
 // not depend on that client. The argument is the connect string; what is
-// printed is described at the type message in drive_test.go.
+// printed is described at the type message in drive_test.go. With the arguments
+// "queue", the connect string and a path it stands in the line of a lock.
 package main
 
 import (
@@ -396,6 +397,12 @@ func result(check func()) (detail string) {
 }
 
 func main() {
+	if len(os.Args) == 4 && os.Args[1] == "queue" {
+		if err := queue(os.Args[2], os.Args[3]); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	s := &suite{hosts: strings.Split(os.Args[1], ","), in: bufio.NewReader(os.Stdin),
 		out: json.NewEncoder(os.Stdout)}
 	checks := []struct {
