@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -130,11 +133,13 @@ type ensembleKey struct{}
 // ensembleCommands are what the scripts of testdata/ensemble have:
 //
 //	exits CODE PROGRAM ARGS... run a program that ends with a code
-//	ensemble N                 start N servers of the script's own: $HTTP1 to $HTTPN,
-//	                           $ZK_LITE_HTTP all of them, $ZK_LITE_SERVER
+//	ensemble N                 start N servers of the script's own: $HTTP1 to $HTTPN, $SERVER1 to $SERVERN,
+//	                           and all of them in $ZK_LITE_HTTP and $ZK_LITE_SERVER
 //	newcomer                   choose ports for one more server, $HTTP4 and $ADDRESS4
 //	startserver N, stopserver N
 //	leader [not] N             wait until server N leads, or another
+//	eventually REGEXP PROGRAM ARGS...  run a program until its output matches
+//	serve FILE NAME            answer every HTTP request with a file, at $NAME
 //	damage FILE                cut the last byte off a file
 func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	type scriptCommand = func(*testscript.TestScript, *scriptEnsemble, []string)
@@ -158,6 +163,7 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 			var urls, servers []string
 			for i := range e.nodes {
 				ts.Setenv(fmt.Sprintf("HTTP%d", i+1), e.url(i))
+				ts.Setenv(fmt.Sprintf("SERVER%d", i+1), e.nodes[i].ClientAddr().String())
 				urls = append(urls, e.url(i))
 				servers = append(servers, e.nodes[i].ClientAddr().String())
 			}
@@ -198,6 +204,26 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 			}) {
 				ts.Fatalf("leader %q does not become true", args)
 			}
+		}),
+		"eventually": with(func(ts *testscript.TestScript, _ *scriptEnsemble, args []string) {
+			if len(args) < 2 {
+				ts.Fatalf("usage: eventually REGEXP PROGRAM ARGS...")
+			}
+			want := regexp.MustCompile("(?m)" + args[0])
+			if !waitFor(func() bool {
+				return ts.Exec(args[1], args[2:]...) == nil && want.MatchString(ts.ReadFile("stdout"))
+			}) {
+				ts.Fatalf("it does not become true that the output matches %q", want)
+			}
+		}),
+		"serve": with(func(ts *testscript.TestScript, _ *scriptEnsemble, args []string) {
+			b, err := os.ReadFile(ts.MkAbs(args[0]))
+			ts.Check(err)
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = w.Write(b) // who does not read it all has seen enough
+			}))
+			ts.Defer(web.Close)
+			ts.Setenv(args[1], web.URL)
 		}),
 		"damage": with(func(ts *testscript.TestScript, _ *scriptEnsemble, args []string) {
 			b, err := os.ReadFile(ts.MkAbs(args[0]))

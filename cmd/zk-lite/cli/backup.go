@@ -24,12 +24,13 @@ const snapshotPath = "/v1/snapshot"
 const backupTimeout = time.Minute
 
 func (a *app) backupCommand() *cobra.Command {
-	var force bool
+	var force, local bool
 	c := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Save the whole state at one moment",
 		Long: `Save the whole state of the ensemble as it is at one moment: all znodes with their
-ACLs, versions and times. FILE is there when it is whole and on the disk, or not at
+ACLs, versions and times. All that was acknowledged before is in it, unless --local is
+given, which also works where there is no majority any more. FILE is there when it is whole and on the disk, or not at
 all; - is standard output. What is already there is not replaced without --force.
 ` + "`zk-lite restore`" + ` brings it back.`,
 		Example: `  zk-lite backup zk-$(date +%F).backup
@@ -37,13 +38,14 @@ all; - is standard output. What is already there is not replaced without --force
 		Args: argCount(1, 1, 0),
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace the file if it is there")
+	c.Flags().BoolVar(&local, "local", false, "what this server knows, however old")
 	return a.operation(c, backupTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
 		name := args[0]
 		if name == "-" {
 			if isTerminal(c.OutOrStdout()) {
 				return usagef("a backup is not for terminals: give a file, or put standard output somewhere")
 			}
-			s, size, err := download(c, api, c.OutOrStdout())
+			s, size, err := download(c, api, local, c.OutOrStdout())
 			if err == nil {
 				err = a.printBackup(c.ErrOrStderr(), "standard output", &s, size)
 			}
@@ -55,7 +57,7 @@ all; - is standard output. What is already there is not replaced without --force
 		var s backupfile.Summary
 		var size int64
 		err := writeNew(name, force, func(out io.Writer) (err error) {
-			s, size, err = download(c, api, out)
+			s, size, err = download(c, api, local, out)
 			return err
 		})
 		if err != nil {
@@ -86,10 +88,14 @@ func (a *app) printBackup(
 
 // download writes a backup as it comes, and makes sure that it is whole.
 func download(
-	c *cobra.Command, api *httpapi.Client, out io.Writer,
+	c *cobra.Command, api *httpapi.Client, local bool, out io.Writer,
 ) (backupfile.Summary, int64, error) {
+	target := snapshotPath + "?consistency=linearizable"
+	if local {
+		target = snapshotPath + "?consistency=local"
+	}
 	resp, err := api.Do(c.Context(), &httpapi.Request{
-		Method: http.MethodGet, Target: snapshotPath, Repeatable: true,
+		Method: http.MethodGet, Target: target, Repeatable: true,
 	})
 	if err != nil {
 		return backupfile.Summary{}, 0, err

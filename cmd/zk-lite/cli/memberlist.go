@@ -44,11 +44,14 @@ that it is asked, too. The exit code is 1 if there is no leader.`,
 			err = printCluster(c.OutOrStdout(), &now)
 		}
 		if err == nil && now.Leader == 0 {
-			err = errors.New("the ensemble has no leader: is a majority of its servers up?")
+			err = errNoLeader
 		}
 		return err
 	})
 }
+
+// errNoLeader says that nothing can be changed at the moment.
+var errNoLeader = errors.New("the ensemble has no leader: is a majority of its servers up?")
 
 func printCluster(out io.Writer, now *clusterJSON) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

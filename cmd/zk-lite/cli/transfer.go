@@ -28,7 +28,7 @@ voter that is most up to date. Clients keep their connections and sessions.`,
 		if c.Flags().Changed("to") && (to < 1 || to > maxServerID) {
 			return usagef("--to %d: want a server's number from 1 to %d", to, maxServerID)
 		}
-		before, err := cluster(c.Context(), api)
+		before, err := a.led(c.Context(), api)
 		if err != nil {
 			return err
 		}
@@ -59,6 +59,19 @@ voter that is most up to date. Clients keep their connections and sessions.`,
 		fmt.Fprintf(c.OutOrStdout(), "server %d leads, in term %d\n", now.Leader, now.Term)
 		return nil
 	})
+}
+
+// led asks how the ensemble stands, when the server asked knows who leads.
+func (a *app) led(ctx context.Context, api *httpapi.Client) (now clusterJSON, err error) {
+	done, err := a.until(ctx, func(ctx context.Context) (bool, error) {
+		var err error
+		now, err = cluster(ctx, api)
+		return now.Leader != 0, err
+	})
+	if err == nil && !done {
+		err = errNoLeader
+	}
+	return now, err
 }
 
 // notVoter says why a member cannot lead, if that is so.

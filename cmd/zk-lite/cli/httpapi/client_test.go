@@ -205,6 +205,9 @@ func TestDo_BodyEndsEarly_IsAnError(t *testing.T) {
 // Content is sent only to who wants it, and from the beginning each time.
 func TestDo_Content_IsSentAgain(t *testing.T) {
 	url, _ := served(t, func(w http.ResponseWriter, r *http.Request, n int64) {
+		if key := r.Header.Get("Idempotency-Key"); key != "the-same" {
+			t.Errorf("key %q", key)
+		}
 		if n == 1 {
 			refuse(w, 503, "0")
 			return
@@ -220,7 +223,7 @@ func TestDo_Content_IsSentAgain(t *testing.T) {
 	c.User, c.Password = "ann", "a:b"
 	opened := 0
 	err := c.JSON(t.Context(), &Request{
-		Method: http.MethodPost, Target: "/x", Size: 7,
+		Method: http.MethodPost, Target: "/x", Size: 7, Key: "the-same",
 		Content: func() (io.ReadCloser, error) {
 			opened++
 			return io.NopCloser(strings.NewReader("content")), nil
