@@ -25,8 +25,8 @@ const (
 	snapshotEvery = 4000
 	// never is snapCount where they are not.
 	never = 1 << 30
-	// snapshotTime is how long is measured, in units of -duration.
-	snapshotTime = 8
+	// snapshotLeast is how long is measured at least: some snapshots.
+	snapshotLeast = 10 * time.Second
 )
 
 // snapshot compares the latencies of writes with and without snapshots of a large
@@ -57,7 +57,7 @@ func (g *growth) delayed(ctx context.Context, every int) (string, error) {
 		return "", err
 	}
 	cfg := g.config(e, load.Set, 16, 1024)
-	cfg.Duration, cfg.Rate = snapshotTime*g.o.duration, snapshotRate
+	cfg.Duration, cfg.Rate = max(g.o.duration, snapshotLeast), snapshotRate
 	before := written(e)
 	r, err := e.Run(ctx, system.Load, cfg, 0)
 	if err != nil {
