@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -287,5 +288,40 @@ func TestServer_Expire_NobodyWhileAnEntryIsApplied(t *testing.T) {
 		alive(s.ID, 1) // 2 was silent for longer than its timeout, but for the pause
 		k.until(10 * time.Second)
 		alive()
+	})
+}
+
+// TestServer_ReportHeard_AnswersForClientsWhileAnEntryIsApplied: the leader may be
+// through with the entry earlier, and must not take this server's clients for dead.
+func TestServer_ReportHeard_AnswersForClientsWhileAnEntryIsApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := started(t, nil)
+		c := k.connect()
+		s := c.open(4 * time.Second)
+		k.until(2 * time.Second)
+		var reported atomic.Int64
+		k.log.mu.Lock()
+		k.log.touch = func(ids []znode.SessionID) {
+			if slices.Contains(ids, s.ID) {
+				reported.Add(1)
+			}
+		}
+		k.log.mu.Unlock()
+		k.until(time.Second)
+		if n := reported.Load(); n != 0 {
+			t.Errorf("a silent client was reported %d times", n)
+		}
+		k.srv.BeginApply()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		k.srv.EndApply()
+		if n := reported.Load(); n < 30 { // four times a tick
+			t.Errorf("reported %d times in 10 s", n)
+		}
+		before := reported.Load()
+		k.until(time.Second)
+		if n := reported.Load() - before; n != 0 {
+			t.Errorf("reported %d times after it", n)
+		}
 	})
 }
