@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,11 @@ import (
 func TestCommands_List(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	a := c.get("/commands").is(200).says(`<a href="/commands/monitor">monitor</a>`)
+	if resp, err := http.Get(c.url + "/commands/"); err != nil || resp.StatusCode != 200 {
+		t.Errorf("/commands/: %v %v", resp, err)
+	} else {
+		resp.Body.Close()
+	}
 	reserved := map[string]bool{ // for operators, or with a parameter
 		"/commands/hash": true, "/commands/connection_stat_reset": true,
 		"/commands/stat_reset": true, "/commands/set_trace_mask": true,

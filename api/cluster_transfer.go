@@ -2,8 +2,17 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
+)
+
+const (
+	// newsTimeout is how long the answer to a transfer waits for this server to hear of
+	// the new leader, and newsInterval how often it looks: a few times in a heartbeat.
+	newsTimeout  = 2 * time.Second
+	newsInterval = 10 * time.Millisecond
 )
 
 // transfer hands leadership to a voter, or to the one that is most up to date.
@@ -27,6 +36,28 @@ func (q *request) transfer() error {
 	if err := q.door.srv.TransferTo(q.ctx, to); err != nil {
 		return clusterProblem(err)
 	}
-	s := q.door.srv.Status()
+	s := q.awaitLeader(to)
 	return q.answer(http.StatusOK, map[string]any{"leader": s.Leader, "term": s.Term})
+}
+
+// awaitLeader waits a moment until this server knows who leads now: that server, or with
+// 0 any.
+func (q *request) awaitLeader(to state.ServerID) server.Status {
+	late := time.NewTimer(newsTimeout)
+	defer late.Stop()
+	look := time.NewTicker(newsInterval)
+	defer look.Stop()
+	for {
+		s := q.door.srv.Status()
+		if s.Leader != 0 && (to == 0 || s.Leader == to) {
+			return s
+		}
+		select {
+		case <-look.C:
+		case <-late.C:
+			return s
+		case <-q.ctx.Done():
+			return s
+		}
+	}
 }

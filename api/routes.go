@@ -114,6 +114,7 @@ func (d *Door) router() http.Handler {
 		}
 		resources[base][r.method] = &r
 	}
+	m.Handle("/commands/", d.serve(resources["/commands"])) // as in ZooKeeper
 	m.NotFoundHandler = d.serve(nil)
 	return m
 }
