@@ -52,7 +52,7 @@ func (p *place) hold(e *cluster.Ensemble, name string, args ...string) *holder {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	args = append(args, "--server", e.ConnectString(), "--", self)
+	args = append(args, "--server", e.ConnectString(), "--timeout", "60s", "--", self)
 	h := &holder{t: p.t, name: name, ended: make(chan struct{})}
 	h.cmd = exec.Command(os.Getenv(cluster.BinaryVariable), args...)
 	h.cmd.Env = append(os.Environ(), childVariable+"="+p.dir, nameVariable+"="+name)
@@ -163,8 +163,8 @@ func TestFailover_LockAndElectHoldOn(t *testing.T) {
 	var all []*holder
 	for _, name := range []string{"a", "b", "c"} {
 		all = append(all,
-			places["locks/held"].hold(e, name, "lock", "/held", "--session-timeout", "60s"),
-			places["elections/held2"].hold(e, name, "elect", "/held2", "--session-timeout", "60s"))
+			places["locks/held"].hold(e, name, "lock", "/held", "--session-timeout", "30s"),
+			places["elections/held2"].hold(e, name, "elect", "/held2", "--session-timeout", "30s"))
 	}
 	for resource, p := range places {
 		mustShow(t, e, resource, 2, p.await(0).token)
@@ -228,7 +228,7 @@ func TestFailover_LockAndElectEndWithTheSession(t *testing.T) {
 		t.Errorf("lock ended with %d: %s", code, first.log.String())
 	}
 	e.StartAll()
-	second := lock.hold(e, "b", "lock", "/lost", "--session-timeout", "4s", "--timeout", "60s")
+	second := lock.hold(e, "b", "lock", "/lost", "--session-timeout", "4s")
 	if now := lock.await(2); now.what != "start" || now.name != "b" || !later(was, now) {
 		t.Fatalf("%v", lock.events())
 	}

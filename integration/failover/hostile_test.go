@@ -269,9 +269,10 @@ func millionWatches(t *testing.T, s *cluster.Server) func() {
 	return c.release
 }
 
-// watchPaths leaves watches on paths that do not exist, a thousand at a time.
+// watchPaths leaves watches on paths that do not exist, as many at a time as the small
+// buffer of a raw session takes replies.
 func watchPaths(t *testing.T, nc net.Conn, watcher int) {
-	const batch, replyBytes = 1000, 20 // a length and a header: there is no znode
+	const batch, replyBytes = 100, 20 // a length and a header: there is no znode
 	replies := make([]byte, batch*replyBytes)
 	for n := 0; n < watchesOfEach; n += batch {
 		var b []byte
