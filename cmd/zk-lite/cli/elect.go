@@ -42,14 +42,11 @@ The election is Curator's LeaderLatch.`,
 				}
 				fmt.Fprintf(c.ErrOrStderr(), "elected: %s, token %d\n", term.Path(), int64(term.Token()))
 				err = o.runGranted(ctx, term.Grant, args[1:], electionVariable)
-				resigned := giveBack(ctx, term.Resign)
+				giveBack(ctx, c, term.Resign)
 				var lost *lostError
 				if errors.As(err, &lost) && ctx.Err() == nil {
 					fmt.Fprintf(c.ErrOrStderr(), "%v; standing again\n", lost)
 					continue
-				}
-				if err == nil {
-					err = resigned
 				}
 				return err
 			}

@@ -47,9 +47,7 @@ Groups are Curator's GroupMember.`,
 			}
 			fmt.Fprintf(c.ErrOrStderr(), "joined: %s\n", m.Path())
 			err = o.runJoined(ctx, m, args[2:])
-			if left := giveBack(ctx, m.Leave); err == nil {
-				err = left
-			}
+			giveBack(ctx, c, m.Leave)
 			return err
 		})
 	})

@@ -51,9 +51,7 @@ compete for the same.`,
 				return notAcquired(ctx, m, args[0], err)
 			}
 			err = o.runGranted(ctx, g, args[1:], lockVariable)
-			if released := giveBack(ctx, g.Release); err == nil {
-				err = released
-			}
+			giveBack(ctx, c, g.Release)
 			return err
 		})
 	})

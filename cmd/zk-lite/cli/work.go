@@ -137,9 +137,12 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() []error { return []error{errNoServer, e.cause} }
 
-// giveBack runs the end of a recipe, also after an interruption.
-func giveBack(ctx context.Context, end func(context.Context) error) error {
+// giveBack runs the end of a recipe, also after an interruption. Should that fail, it
+// is no failure of the command that has run: the session's end does the same.
+func giveBack(ctx context.Context, c *cobra.Command, end func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	return end(ctx)
+	if err := end(ctx); err != nil && !errors.Is(err, recipes.ErrLost) {
+		fmt.Fprintf(c.ErrOrStderr(), "zk-lite: not given back (%v): that comes with the end of the session\n", err)
+	}
 }
