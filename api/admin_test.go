@@ -15,7 +15,7 @@ import (
 func TestCommands_List(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	a := c.get("/commands").is(200).says(`<a href="/commands/monitor">monitor</a>`)
-	if resp, err := http.Get(c.url + "/commands/"); err != nil || resp.StatusCode != 200 {
+	if resp, err := http.Get(c.url + "/commands/"); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("/commands/: %v %v", resp, err)
 	} else {
 		resp.Body.Close()

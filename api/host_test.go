@@ -57,7 +57,7 @@ func TestDoor_Host_OnLoopback(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if resp.StatusCode != 403 {
+	if resp.StatusCode != http.StatusForbidden {
 		t.Errorf("a rebound page may write: %d", resp.StatusCode)
 	}
 }

@@ -21,11 +21,11 @@ type Cluster interface {
 // Member is what the ensemble knows of a server.
 type Member = state.Member
 
-// These are how the leader knows the ensemble.
-type (
-	Survey       = consensus.Survey
-	MemberStatus = consensus.MemberStatus
-)
+// Survey is the ensemble as its leader sees it.
+type Survey = consensus.Survey
+
+// MemberStatus is how the leader knows a server.
+type MemberStatus = consensus.MemberStatus
 
 // The errors of what follows.
 var (
