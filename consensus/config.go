@@ -63,6 +63,11 @@ const (
 	snapshotBytes    = 256 << 20
 )
 
+// overlapAfter is how long the newest entry is under way before another one is
+// proposed beside it. Where disk and network are quick it has been applied by
+// then; where they are slow, a command waits for no longer than this.
+const overlapAfter = 4 * time.Millisecond
+
 const defaultElectionTimeout = time.Second
 
 // loneElection is how long a lone server waits, at its start, for a leader that

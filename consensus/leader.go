@@ -21,6 +21,7 @@ type reign struct {
 	abort context.CancelFunc
 	wake  chan struct{} // capacity 1
 	slots chan struct{} // capacity maxInFlight: entries raft has not finished
+	freed chan struct{} // capacity 1: an entry has left its slot
 
 	mu     sync.Mutex // protects the fields below
 	room   *sync.Cond // on mu: the inbox has room again, or the reign has ended
@@ -33,6 +34,7 @@ func newReign(n *Node, term uint64) *reign {
 		node: n, term: term,
 		wake:  make(chan struct{}, 1),
 		slots: make(chan struct{}, maxInFlight),
+		freed: make(chan struct{}, 1),
 	}
 	r.ctx, r.abort = context.WithCancel(n.ctx)
 	r.room = sync.NewCond(&r.mu)
@@ -88,35 +90,69 @@ func (r *reign) take() []state.Group {
 }
 
 // propose runs until the reign ends. One command alone goes out at once: there
-// is no waiting for company, only for one of the few slots.
+// is no waiting for company, only for the entry before it (pace).
 func (r *reign) propose() {
 	defer r.wakeAll()
+	timer := time.NewTimer(overlapAfter)
+	defer timer.Stop()
+	var last time.Time // when the newest entry was handed to raft
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
 		case <-r.wake:
 		}
-		for {
-			select {
-			case <-r.ctx.Done():
+		for r.waiting() {
+			if !r.pace(timer, last) {
 				return
-			case r.slots <- struct{}{}:
 			}
-			groups := r.take()
-			if len(groups) == 0 {
-				<-r.slots
-				break
-			}
-			size := 16
-			for i := range groups {
-				size += len(groups[i].Commands) + 48
-			}
-			entry := state.AppendEntry(make([]byte, 0, size), time.Now().UnixMilli(), groups)
+			entry := r.encode(r.take())
+			last = time.Now()
 			future := r.node.raft.Apply(entry, 0)
 			r.node.tasks.Go(func() { r.await(future) })
 		}
 	}
+}
+
+// encode makes an entry of groups.
+func (r *reign) encode(groups []state.Group) []byte {
+	size := 16
+	for i := range groups {
+		size += len(groups[i].Commands) + 48
+	}
+	return state.AppendEntry(make([]byte, 0, size), time.Now().UnixMilli(), groups)
+}
+
+// waiting reports whether there is something to propose.
+func (r *reign) waiting() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.groups) > 0
+}
+
+// pace takes a slot for the next entry, and lets it go when none is under way, or
+// when the newest has been for overlapAfter. An entry costs all servers about as
+// much for one command as for a hundred, so while one is quick, what comes
+// meanwhile had better share the next. False means that the reign has ended.
+func (r *reign) pace(timer *time.Timer, last time.Time) bool {
+	select {
+	case <-r.ctx.Done():
+		return false
+	case r.slots <- struct{}{}:
+	}
+	if len(r.slots) > 1 { // this one, and another
+		timer.Reset(overlapAfter - time.Since(last))
+	}
+	for len(r.slots) > 1 {
+		select {
+		case <-r.ctx.Done():
+			return false
+		case <-timer.C:
+			return true
+		case <-r.freed: // or it was long ago
+		}
+	}
+	return true
 }
 
 // wakeAll tells those who wait for room that the reign has ended. Without the
@@ -131,7 +167,7 @@ func (r *reign) wakeAll() {
 // matters here.
 func (r *reign) await(f raft.ApplyFuture) {
 	err := f.Error()
-	<-r.slots
+	r.free()
 	if err == nil {
 		r.node.transferring.Store(0)
 		return
@@ -141,4 +177,13 @@ func (r *reign) await(f raft.ApplyFuture) {
 	}
 	r.node.logger.Debug("entry refused", "term", r.term, "error", err)
 	r.abort()
+}
+
+// free gives an entry's slot back.
+func (r *reign) free() {
+	<-r.slots
+	select {
+	case r.freed <- struct{}{}:
+	default:
+	}
 }
