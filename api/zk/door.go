@@ -66,7 +66,9 @@ func New(srv Server, cfg Config) *Door {
 }
 
 // Serve accepts connections until Shutdown, and then returns nil. It closes l.
-// Several listeners may be served at once.
+// Several listeners may be served at once. They had better have TCP's keep-alive
+// off, as ZooKeeper's has: sessions have heartbeats of their own, and thousands of
+// idle connections should cost nothing.
 func (d *Door) Serve(l net.Listener) error {
 	defer l.Close()
 	d.mu.Lock()
@@ -111,11 +113,6 @@ func (d *Door) isStopping() bool {
 // admit starts the goroutine of a connection that is within the limits; one
 // beyond them is closed without a word, as ZooKeeper does.
 func (d *Door) admit(nc net.Conn) {
-	if tcp, ok := nc.(*net.TCPConn); ok {
-		// Sessions have heartbeats of their own, and thousands of idle
-		// connections should cost nothing. ZooKeeper has it off, too.
-		_ = tcp.SetKeepAlive(false)
-	}
 	c := newConn(d, nc)
 	d.mu.Lock()
 	over := ""

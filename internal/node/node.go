@@ -187,7 +187,7 @@ func (n *Node) Close() error {
 }
 
 func (l *listeners) open(s *config.Settings) (err error) {
-	if l.client, err = listen("clientPort", s.ClientListen()); err != nil {
+	if l.client, err = listenClients("clientPort", s.ClientListen()); err != nil {
 		return err
 	}
 	if len(ensemble(s)) > 1 {
@@ -206,8 +206,18 @@ func (l *listeners) open(s *config.Settings) (err error) {
 	return err
 }
 
+// listenClients is listen without TCP's keep-alive, which would cost five system
+// calls a connection: sessions have heartbeats of their own.
+func listenClients(setting, addr string) (net.Listener, error) {
+	return listenBy(net.ListenConfig{KeepAlive: -1}, setting, addr)
+}
+
 func listen(setting, addr string) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
+	return listenBy(net.ListenConfig{}, setting, addr)
+}
+
+func listenBy(c net.ListenConfig, setting, addr string) (net.Listener, error) {
+	l, err := c.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s, given by the setting %s: %w; "+
 			"stop what uses it or change %s", addr, setting, err, setting)
