@@ -195,7 +195,7 @@ func TestDoor_DeadlinesAreNew(t *testing.T) {
 		{"POST", r + "?bad=1", "x", 400, false},
 	} {
 		w := &recorder{ResponseRecorder: httptest.NewRecorder()}
-		d.Handler().ServeHTTP(w, httptest.NewRequest(x.method, x.target, strings.NewReader(x.body)))
+		d.Handler().ServeHTTP(w, httptest.NewRequest(x.method, "http://localhost"+x.target, strings.NewReader(x.body)))
 		if w.Code != x.status || time.Until(w.atHeader) <= 0 || w.read.IsZero() != x.cleared {
 			t.Errorf("%s: %d, deadlines %v and %v", x.method, w.Code, w.atHeader, w.read)
 		}
@@ -302,7 +302,7 @@ func TestDoor_CutBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf", r)
+	fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf", r)
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (z *fuzzer) send(t *testing.T, method, target, headers, body string) {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(20 * time.Second))
-	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n%s\r\n%s",
+	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n%s\r\n%s",
 		method, target, len(body), headers, body)
 	if _, err := io.WriteString(conn, text); err != nil {
 		return // refused while it was sent; the answer is lost with it
