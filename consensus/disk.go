@@ -46,6 +46,15 @@ func (d *disk) stable() raft.StableStore {
 func (d *disk) begin() { d.busy.Store(d.n.now()) }
 func (d *disk) end()   { d.busy.Store(0) }
 
+// waiting is how long raft's main loop has been waiting for the disk; 0 it does not.
+func (d *disk) waiting() time.Duration {
+	since := d.busy.Load()
+	if since == 0 {
+		return 0
+	}
+	return max(0, time.Duration(d.n.now()-since))
+}
+
 // fault is why the last write to a store failed; empty if it succeeded.
 type fault struct{ last atomic.Pointer[error] }
 

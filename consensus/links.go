@@ -74,7 +74,7 @@ func (n *Node) serveSelf() bool {
 			return true
 		case ids := <-n.touches:
 			n.cfg.Handler.Touched(ids)
-			if n.raft.State() == raft.Leader {
+			if n.leads() {
 				// A leader that hands over has been in touch until now.
 				n.contact.Store(n.now())
 			}
@@ -215,7 +215,7 @@ func (n *Node) acceptStreams() {
 // serveStream takes commands from another server while this one leads.
 func (n *Node) serveStream(conn *peer.Conn) {
 	r := n.reign()
-	if r == nil {
+	if r == nil || !n.leads() {
 		return
 	}
 	defer context.AfterFunc(r.ctx, func() { _ = conn.Close() })()
@@ -247,7 +247,7 @@ func (n *Node) serveStream(conn *peer.Conn) {
 			}
 		case frameTouch:
 			stamp, ids, err := parseTouch(body)
-			if err != nil || n.raft.State() != raft.Leader {
+			if err != nil || !n.leads() {
 				return
 			}
 			n.cfg.Handler.Touched(ids)

@@ -63,6 +63,13 @@ func (s *streams) count(voters map[state.ServerID]bool) (voting, others int) {
 	return voting, others
 }
 
+// leads reports whether this server leads for all that it knows. raft calls a
+// server leader as long as its main loop waits for the disk, however long the
+// others have had another one.
+func (n *Node) leads() bool {
+	return n.raft.State() == raft.Leader && n.disk.waiting() < n.cfg.ElectionTimeout
+}
+
 // Status says how this server stands in the ensemble.
 func (n *Node) Status() Status {
 	s := Status{Role: RoleNone, Contact: NoContact, Pending: n.forward.len(), DiskFault: n.disk.fault()}
@@ -86,7 +93,7 @@ func (n *Node) Status() Status {
 	}
 	switch {
 	case n.raft.State() == raft.Leader:
-		s.Role, s.Contact = RoleLeader, 0
+		s.Role, s.Contact = RoleLeader, n.disk.waiting()
 		if n.cfg.standalone() && len(voters) == 1 {
 			s.Role = RoleStandalone
 		}
