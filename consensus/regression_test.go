@@ -219,3 +219,26 @@ func TestForwarder_Add_ChunkStaysSmall(t *testing.T) {
 		g = f.take(nil)
 	}
 }
+
+// A leader whose disk hung went on to say that it was in touch with a majority, since raft calls a
+// server leader until its main loop moves again. It kept its clients, whose sessions the next leader
+// let expire: they were still answered, from a state in which their ephemerals lived. The simulation
+// found it (integration/sim, seed 2).
+func TestRegression_LeaderWithHungDisk_IsOutOfContact(t *testing.T) {
+	t.Parallel()
+	e := newTestEnsemble(t, 1, nil)
+	e.must(0, "/a")
+	x := e.nodes[0]
+	if s := x.Status(); s.Contact >= testElection || !x.leads() {
+		t.Fatalf("a leader that works: contact %v ago, leads %v", s.Contact, x.leads())
+	}
+	x.disk.begin() // as a write does; nothing else is written here
+	eventually(t, "a leader that knows of nobody", func() bool {
+		return x.Status().Contact >= testElection && !x.leads()
+	})
+	x.disk.end()
+	if s := x.Status(); s.Contact >= testElection || !x.leads() {
+		t.Errorf("when the disk answers again: contact %v ago, leads %v", s.Contact, x.leads())
+	}
+	e.must(0, "/b")
+}
