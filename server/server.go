@@ -113,9 +113,10 @@ type Server struct {
 	// ends are closed when their session ends.
 	ends map[znode.SessionID]map[*sessionEnd]struct{}
 
-	leader leadership
-	stop   chan struct{}
-	done   sync.WaitGroup
+	leader  leadership
+	catchUp catchingUp
+	stop    chan struct{}
+	done    sync.WaitGroup
 }
 
 // New returns a server that is deaf until Start. The machine it shows is the
@@ -239,16 +240,6 @@ func (w *await) Lost() {
 
 // Status says how this server stands in the ensemble.
 func (s *Server) Status() Status { return s.agree.Status() }
-
-// Serving reports whether new clients are served: whether a leader was known
-// to have a majority a short while ago.
-func (s *Server) Serving() bool {
-	return !s.draining.Load() && s.Status().Contact <= s.patience(s.cfg.MinSessionTimeout)
-}
-
-// patience is how long a client with this session timeout is kept without a
-// leader.
-func (s *Server) patience(timeout time.Duration) time.Duration { return min(timeout/2, s.cfg.Grace) }
 
 // Config is what the server was made with.
 func (s *Server) Config() Config { return s.cfg }

@@ -106,6 +106,7 @@ func (s *Server) tick() {
 			last = now
 			s.reportHeard(busy)
 			s.expire(now)
+			s.upToDate()
 			s.kickCutOff()
 			if now.Sub(lastReap) >= interval {
 				lastReap = now

@@ -205,6 +205,7 @@ func start(t testing.TB, options ...option) *kit {
 		k.srv.Stop()
 		k.log.stop()
 	})
+	k.eventually("the server to serve", k.srv.Serving)
 	return k
 }
 

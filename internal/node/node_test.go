@@ -60,13 +60,13 @@ func TestNode_Restart_KeepsData(t *testing.T) {
 	} else {
 		c.Close()
 	}
-	resp, err := http.Get("http://" + n.HTTPAddr().String() + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("readyz: %s", resp.Status)
+	for ready := false; !ready; {
+		resp, err := http.Get("http://" + n.HTTPAddr().String() + "/readyz")
+		if err != nil || ctx.Err() != nil {
+			t.Fatal(err, ctx.Err())
+		}
+		resp.Body.Close()
+		ready = resp.StatusCode == http.StatusOK
 	}
 	addr := n.ClientAddr().String()
 	if err := n.Close(); err != nil {

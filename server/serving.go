@@ -1,0 +1,75 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// Serving reports whether new clients are served: whether a leader was known
+// to have a majority a short while ago, and this server has, since it came back in
+// touch with one, caught up with what had been acknowledged by then.
+func (s *Server) Serving() bool {
+	return s.upToDate() && !s.draining.Load()
+}
+
+// patience is how long a client with this session timeout is kept without a
+// leader.
+func (s *Server) patience(timeout time.Duration) time.Duration { return min(timeout/2, s.cfg.Grace) }
+
+// catchingUp is how a server that was out of touch comes back: in touch, it sends a
+// command that changes nothing, and when it has applied that, it has applied all that
+// came before. ZooKeeper's learners synchronise with the leader before they serve.
+type catchingUp struct {
+	mu    sync.Mutex // protects the fields below
+	lapse uint64     // counts the times when it was found out of touch
+	sent  *sentSync  // under way; nil: none
+	done  bool       // caught up since the last lapse
+}
+
+// upToDate reports whether this server is in touch and has caught up, and sees to it
+// that it will have.
+func (s *Server) upToDate() bool {
+	inTouch := s.Status().Contact <= s.patience(s.cfg.MinSessionTimeout)
+	c := &s.catchUp
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !inTouch:
+		if c.done || c.sent != nil {
+			c.lapse++
+			c.done, c.sent = false, nil
+		}
+	case !c.done && c.sent == nil:
+		w := &sentSync{c, c.lapse}
+		c.sent = w
+		go func() { // it may have to wait for room
+			if s.Propose(&state.Command{Op: state.OpSync}, w) != nil {
+				w.end(false)
+			}
+		}()
+	}
+	return c.done
+}
+
+// sentSync waits for the command's way through the log, which may begin only when there
+// is room for it.
+type sentSync struct {
+	c     *catchingUp
+	lapse uint64
+}
+
+// Applied implements Waiter. A lapse in between makes the answer worthless.
+func (w *sentSync) Applied(*state.Result) { w.end(true) }
+
+// Lost implements Waiter: the next look sends another.
+func (w *sentSync) Lost() { w.end(false) }
+
+func (w *sentSync) end(applied bool) {
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	if w.c.lapse == w.lapse {
+		w.c.done, w.c.sent = applied, nil
+	}
+}

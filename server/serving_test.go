@@ -1,0 +1,62 @@
+package server
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// A server that had been wiped and taken in again called itself ready, and answered over
+// HTTP that there was no such znode, while the snapshot was still on its way: it served
+// from the moment when it had heard the leader.
+func TestRegression_Serving_OnlyWhenCaughtUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKit(t, nil)
+		k.srv.catchUp.done = false // as after a start
+		serves := func(want bool, when string) {
+			t.Helper()
+			got := k.srv.Serving()
+			synctest.Wait()
+			if got != want {
+				t.Fatalf("serving is %v %s", got, when)
+			}
+		}
+		sent := func(n int) {
+			t.Helper()
+			if got := k.log.pending(); !slices.Equal(got, slices.Repeat([]state.Op{state.OpSync}, n)) {
+				t.Fatalf("proposed %v, want %d syncs", got, n)
+			}
+		}
+		k.log.setContact(consensus.NoContact)
+		serves(false, "without a leader")
+		sent(0)
+		k.log.setContact(0)
+		serves(false, "when it has just heard the leader")
+		serves(false, "with its sync on its way")
+		sent(1)
+		k.log.lose(1)
+		serves(false, "when its sync was lost")
+		sent(1)
+		k.log.step(1)
+		serves(true, "when it has caught up")
+
+		k.log.setContact(consensus.NoContact)
+		serves(false, "when it has lost the leader")
+		k.log.setContact(0)
+		serves(false, "when it is back")
+		sent(1)
+		k.log.setContact(consensus.NoContact)
+		serves(false, "when it is away again")
+		k.log.setContact(0)
+		serves(false, "when it is back again")
+		sent(2)
+		k.log.step(1) // what was sent before the lapse says nothing of what came in it
+		serves(false, "by the answer to its first sync")
+		k.log.step(1)
+		serves(true, "when it has caught up again")
+		sent(0)
+	})
+}
