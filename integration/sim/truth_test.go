@@ -23,7 +23,14 @@ type truth struct {
 	leads    map[uint64]time.Duration
 	touched  map[touch]time.Duration
 	decided  map[touch]decision
-	answered map[znode.SessionID]time.Duration // when its client was last heard, as that client knows
+	answered map[znode.SessionID]answers
+}
+
+// answers are what a client knows of when it was heard.
+type answers struct {
+	since  time.Duration // since then, never with more than a third of the timeout in between
+	last   time.Duration
+	steady time.Duration // the last one after a whole timeout like that; 0: none
 }
 
 type touch struct {
@@ -38,7 +45,7 @@ func newTruthLog() *truth {
 	return &truth{
 		first: map[znode.Zxid]int{}, sessions: map[znode.SessionID]*check.Session{},
 		leads: map[uint64]time.Duration{}, touched: map[touch]time.Duration{},
-		decided: map[touch]decision{}, answered: map[znode.SessionID]time.Duration{},
+		decided: map[touch]decision{}, answered: map[znode.SessionID]answers{},
 	}
 }
 
@@ -144,14 +151,25 @@ func (t *truth) heard(term uint64, id znode.SessionID) {
 func (t *truth) told(id znode.SessionID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.answered[id] = t.now()
+	now, a, s := t.now(), t.answered[id], t.sessions[id]
+	if s == nil {
+		return
+	}
+	if now-a.last > s.Timeout/3 {
+		a.since = now
+	}
+	if a.last = now; now-a.since >= s.Timeout {
+		a.steady = now
+	}
+	t.answered[id] = a
 }
 
 // deciding notes that a leader lets a session expire, and when it might at the earliest: a full
 // timeout after it began to lead, or last heard of the session; and, whatever became of the news,
-// half a timeout after the client's last contact with any server. That is how long a server that has
-// lost the leader keeps its clients (server.Config.Grace), so that they learn first; a tick is for
-// the news that a dying server takes along.
+// a sixth of the timeout after an answer to a client that is heard every third, as clients must see to.
+// For a server that has lost the leader keeps its clients for half of their timeout
+// (server.Config.Grace), of which the leader had heard at most a third before the loss, so that they
+// learn first. A tick is for the news that a dying server takes along.
 func (t *truth) deciding(id znode.SessionID, term uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,8 +179,8 @@ func (t *truth) deciding(id znode.SessionID, term uint64) {
 	}
 	key := touch{term, id}
 	earliest := max(t.leads[term], t.touched[key]) + s.Timeout
-	if at, ok := t.answered[id]; ok {
-		earliest = max(earliest, at+s.Timeout/2-tick)
+	if a := t.answered[id]; a.steady > 0 {
+		earliest = max(earliest, a.steady+s.Timeout/6-tick)
 	}
 	if _, ok := t.decided[key]; !ok {
 		t.decided[key] = decision{t.now(), earliest}
