@@ -298,7 +298,9 @@ func (n *Node) lead(req *controlRequest) error {
 		case n.cfg.ID:
 			return nil
 		}
-		return transferError(n.raft.LeadershipTransferToServer(id, addr).Error())
+		return transferError(n.transfer(func() raft.Future {
+			return n.raft.LeadershipTransferToServer(id, addr)
+		}))
 	case controlSpare:
 		return n.patiently(func() error { return n.checkWithout(req.Server, n.voters()) })
 	}

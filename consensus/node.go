@@ -390,7 +390,25 @@ func (n *Node) Transfer() error {
 	if voting, _ := n.streams.count(n.voters()); voting == 0 {
 		return nil
 	}
-	return n.raft.LeadershipTransfer().Error()
+	return n.transfer(n.raft.LeadershipTransfer)
+}
+
+// transfer starts a transfer of leadership and waits for its end. raft gives it one
+// election timeout, but may also forget it, as one that ends while the leader steps
+// down (hashicorp/raft issue 696): then nobody would ever answer.
+func (n *Node) transfer(start func() raft.Future) error {
+	ended := make(chan error, 1)
+	go func() { ended <- start().Error() }() // not one of tasks, for it may never end
+	late := time.NewTimer(max(membershipTimeout, 2*n.cfg.ElectionTimeout))
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+		return errors.New("raft does not say how the transfer has ended")
+	case <-n.ctx.Done():
+		return ErrStopped
+	}
 }
 
 // Close leaves the ensemble in good order: leadership is handed over first.

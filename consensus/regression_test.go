@@ -1,6 +1,8 @@
 package consensus
 
 import (
+	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -241,4 +243,34 @@ func TestRegression_LeaderWithHungDisk_IsOutOfContact(t *testing.T) {
 		t.Errorf("when the disk answers again: contact %v ago, leads %v", s.Contact, x.leads())
 	}
 	e.must(0, "/b")
+}
+
+// A server could not be closed any more when raft had forgotten a transfer of leadership:
+// the request that had asked for it waited for ever, and Close for the request. The
+// simulation found it (a seed of 30300 to 30649).
+func TestRegression_Transfer_ThatNeverEnds_DoesNotHoldUpClose(t *testing.T) {
+	t.Parallel()
+	e := newTestEnsemble(t, 1, nil)
+	e.must(0, "/a")
+	x := e.nodes[0]
+	asked, ended := make(chan struct{}), make(chan error, 1)
+	x.tasks.Go(func() {
+		ended <- x.transfer(func() raft.Future {
+			close(asked)
+			return forgotten{t.Context()}
+		})
+	})
+	<-asked
+	e.stop(0)
+	if err := <-ended; !errors.Is(err, ErrStopped) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// forgotten is a future that nobody answers while the test runs.
+type forgotten struct{ context.Context }
+
+func (f forgotten) Error() error {
+	<-f.Done()
+	return f.Err()
 }

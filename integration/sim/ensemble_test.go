@@ -201,20 +201,21 @@ func (m *machine) stop() {
 	m.disk.end(false)
 }
 
-// pause lets a server stand still, or go on.
-func (m *machine) pause(on bool) {
+// pause lets a server stand still until resume is called. Whoever stops the process in good
+// order meanwhile waits for that, as SIGTERM does for a process that is stopped.
+func (m *machine) pause() (resume func()) {
 	l := m.running()
 	if l == nil {
-		return
+		return func() {}
 	}
-	if on {
-		m.disk.freeze.close()
-		l.freeze.close()
-	} else {
+	m.disk.freeze.close()
+	l.freeze.close()
+	m.w.net.change(func() { m.w.net.hosts[m.i].frozen = true })
+	return func() {
 		m.disk.freeze.open()
 		l.freeze.open()
+		m.w.net.change(func() { m.w.net.hosts[m.i].frozen = false })
 	}
-	m.w.net.change(func() { m.w.net.hosts[m.i].frozen = on })
 }
 
 // leader is the server that leads for most of the others, or -1.

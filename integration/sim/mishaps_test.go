@@ -94,9 +94,9 @@ func mishaps() []mishap {
 		}},
 		{"pause", 4, func(w *chaos) {
 			m := w.servers[w.anyone()]
-			m.pause(true)
+			resume := m.pause()
 			time.Sleep(w.ms(100, 5000))
-			m.pause(false)
+			resume()
 		}},
 		{"leadership moved", 3, func(w *chaos) {
 			if l := w.servers[w.anyone()].running(); l != nil {
@@ -266,8 +266,6 @@ func (w *world) heal() {
 	for i, m := range w.servers {
 		w.clientsCut[i].Store(false)
 		m.disk.setSlow(0)
-		m.pause(false)
-		m.disk.freeze.open()
 		m.busy <- struct{}{} // one that has ended itself is being started
 		if m.running() == nil {
 			w.boot(m)
