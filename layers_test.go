@@ -20,6 +20,7 @@ var layers = []struct {
 }{
 	{"znode", nil, "the data model depends on nothing, so that it can be tested alone"},
 	{"internal/jute", nil, "an encoding knows nothing of what it encodes"},
+	{"internal/bubble", nil, "the clock of tests, which know their package alone"},
 	{"internal/fault", nil, "deliberate faults, for builds that show that tests notice"},
 	{"session", []string{"znode"}, "the tables do not know each other"},
 	{"watch", []string{"znode"}, "the tables do not know each other"},

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/bubble"
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
@@ -95,7 +96,7 @@ func TestInput_LargeBuffer_IsGivenBack(t *testing.T) {
 			if have, _ := server.waiting(); have < bufferBytes || have > max(bufferBytes, n+wire.FrameLengthBytes) {
 				t.Errorf("buffer of %d bytes for a frame of %d", have, n)
 			}
-			time.Sleep(2*busyFor + time.Millisecond) // of the bubble's clock
+			bubble.Sleep(2*busyFor + time.Millisecond) // of the bubble's clock
 			if have, timer := server.waiting(); have != smallInput || timer {
 				t.Errorf("idle buffer of %d bytes, timer %v", have, timer)
 			}
@@ -125,7 +126,7 @@ func TestInput_SmallFrames_DoNotKeepALargeBuffer(t *testing.T) {
 			}
 			<-frames
 			big = []byte{0, 0, 0, 1, byte(i)}
-			time.Sleep(busyFor / 10)
+			bubble.Sleep(busyFor / 10)
 		}
 		if n, _ := server.waiting(); n != smallInput {
 			t.Errorf("buffer of %d bytes", n)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
 // TestWorker_Open_CountsWaitingAsLatency: a server that stands still for a
@@ -17,7 +19,7 @@ func TestWorker_Open_CountsWaitingAsLatency(t *testing.T) {
 			cfg.Rate, cfg.Duration, cfg.WarmUp, cfg.InFlight = 100, 3*time.Second, 0, inFlight
 			w := fakeWorker(t, cfg, func(n int) bool {
 				if n == 101 {
-					time.Sleep(time.Second) // of the bubble's clock
+					bubble.Sleep(time.Second) // of the bubble's clock
 				}
 				return true
 			})
@@ -52,9 +54,9 @@ func TestWorker_Closed_SeesAStallOnce(t *testing.T) {
 		cfg := Default()
 		cfg.Duration, cfg.WarmUp = 3*time.Second, 0
 		w := fakeWorker(t, cfg, func(n int) bool {
-			time.Sleep(10 * time.Millisecond)
+			bubble.Sleep(10 * time.Millisecond)
 			if n == 101 {
-				time.Sleep(time.Second)
+				bubble.Sleep(time.Second)
 			}
 			return true
 		})
@@ -108,7 +110,7 @@ func TestWorker_InFlight_IsTheBound(t *testing.T) {
 			cfg := Default()
 			cfg.Rate, cfg.Duration, cfg.WarmUp, cfg.InFlight = rate, time.Second, 0, bound
 			w := fakeWorker(t, cfg, func(int) bool {
-				time.Sleep(10 * time.Millisecond)
+				bubble.Sleep(10 * time.Millisecond)
 				return true
 			})
 			if err := w.run(); err != nil {
@@ -141,7 +143,7 @@ func TestWorker_Closed_ConnectionEnds(t *testing.T) {
 			cfg := Default()
 			cfg.Rate, cfg.Duration, cfg.WarmUp, cfg.InFlight = rate, 10*time.Second, 0, 3
 			w := fakeWorker(t, cfg, func(n int) bool {
-				time.Sleep(time.Second)
+				bubble.Sleep(time.Second)
 				return n < 3
 			})
 			if err := w.run(); err == nil {
@@ -163,7 +165,7 @@ func TestWorker_Closed_ServerFallsSilent(t *testing.T) {
 		cfg := Default()
 		cfg.Duration, cfg.WarmUp, cfg.InFlight = time.Second, 0, 2
 		w := fakeWorker(t, cfg, func(n int) bool {
-			time.Sleep(time.Hour)
+			bubble.Sleep(time.Hour)
 			return false
 		})
 		start := time.Now()
@@ -177,7 +179,7 @@ func TestWorker_Closed_ServerFallsSilent(t *testing.T) {
 		if n := w.rec.unanswered.Load(); n != 2 {
 			t.Errorf("%d unanswered, want 2", n)
 		}
-		time.Sleep(time.Hour) // the server's goroutine ends
+		bubble.Sleep(time.Hour) // the server's goroutine ends
 	})
 }
 

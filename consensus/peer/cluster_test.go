@@ -13,6 +13,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
 // applied is one entry as a state machine saw it, and when.
@@ -276,7 +278,7 @@ func (c *cluster) leader(not ...*server) *server {
 				return s
 			}
 		}
-		time.Sleep(time.Millisecond)
+		bubble.Sleep(time.Millisecond)
 	}
 	c.t.Fatal("no leader after 20 s")
 	return nil
@@ -319,7 +321,7 @@ func (c *cluster) await(what string, f func() bool) {
 		if f() {
 			return
 		}
-		time.Sleep(time.Millisecond)
+		bubble.Sleep(time.Millisecond)
 	}
 	c.t.Fatalf("after 20 s: not %s", what)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
 var (
@@ -124,7 +126,7 @@ func simulateCrashes(t *testing.T, m crashMode, seed uint64) crashResult {
 		clients.Go(func() { x.client(c, stop) })
 	}
 	for end := time.Now().Add(*crashTime); time.Now().Before(end); {
-		time.Sleep(x.ms(100, 400))
+		bubble.Sleep(x.ms(100, 400))
 		x.fault()
 	}
 	close(stop)
@@ -196,7 +198,7 @@ func (x *crashes) client(c int, stop chan struct{}) {
 			}
 		}
 		if !sent {
-			time.Sleep(2 * time.Millisecond)
+			bubble.Sleep(2 * time.Millisecond)
 		}
 	}
 }
@@ -231,10 +233,10 @@ func (x *crashes) fault() {
 	case 4:
 		for _, s := range leaders {
 			s.disk.setSlow(x.ms(0, 300))
-			time.Sleep(x.ms(0, 10))
+			bubble.Sleep(x.ms(0, 10))
 			x.f.isolate(s.addr, x.addrs(), true)
 			wait := x.ms(150, 300)
-			x.ended.Go(func() { time.Sleep(wait); x.reconnect(s) })
+			x.ended.Go(func() { bubble.Sleep(wait); x.reconnect(s) })
 		}
 	}
 }
@@ -262,7 +264,7 @@ func (x *crashes) cutAndRestart(victims, leaders []*server) {
 	var back sync.WaitGroup
 	for i, s := range victims {
 		back.Go(func() {
-			time.Sleep(waits[i])
+			bubble.Sleep(waits[i])
 			x.start(s, nil)
 		})
 	}
@@ -291,13 +293,13 @@ func (x *crashes) cutPower(s *server) {
 func (x *crashes) verify() (bad []string) {
 	converged := false
 	for limit := time.Now().Add(30 * time.Second); !converged && time.Now().Before(limit); {
-		time.Sleep(20 * time.Millisecond)
+		bubble.Sleep(20 * time.Millisecond)
 		for _, s := range x.servers {
 			if r := s.raft(); r.State() != raft.Leader || r.Barrier(time.Second).Error() != nil {
 				continue
 			}
 			want := s.raft().CommitIndex()
-			time.Sleep(300 * time.Millisecond)
+			bubble.Sleep(300 * time.Millisecond)
 			converged = true
 			for _, o := range x.servers {
 				converged = converged && o.raft().AppliedIndex() >= want

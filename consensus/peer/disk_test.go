@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
 var errPowerCut = errors.New("power cut")
@@ -128,7 +130,7 @@ func (v *diskView) syncer() {
 		target, d := v.lastLocked(), v.syncTimeLocked()
 		if d > 0 {
 			v.mu.Unlock()
-			time.Sleep(d) // of the bubble's clock
+			bubble.Sleep(d) // of the bubble's clock
 			v.mu.Lock()
 		}
 		if v.deadLocked() {
@@ -205,7 +207,7 @@ func (v *diskView) StoreLogs(batch []*raft.Log) error {
 	if v.fail > 0 {
 		v.fail--
 		v.mu.Unlock()
-		time.Sleep(50 * time.Millisecond) // a disk takes its time to fail
+		bubble.Sleep(50 * time.Millisecond) // a disk takes its time to fail
 		return errors.New("injected write error")
 	}
 	if v.deadLocked() {
@@ -259,7 +261,7 @@ func (v *diskView) Set(k, val []byte) error {
 	d := v.syncTimeLocked() / 2
 	v.mu.Unlock()
 	if d > 0 {
-		time.Sleep(d)
+		bubble.Sleep(d)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

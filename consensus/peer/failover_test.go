@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
 // Goal: after a leader's process died a new one is there within milliseconds; switched off, it
@@ -18,7 +20,7 @@ func TestFailover_ProcessDeath_ElectsAtOnce(t *testing.T) {
 				c := newCluster(t, clusterOptions{n: n, options: Options{NoFailover: off}})
 				l := c.leader()
 				c.apply(l, "x")
-				time.Sleep(2 * time.Second)
+				bubble.Sleep(2 * time.Second)
 				term := l.raft().CurrentTerm()
 				start := time.Now()
 				c.f.vanish(l.addr)
@@ -44,14 +46,14 @@ func TestFailover_FalseAlarm_NoElection(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
 		c.apply(l, "x")
-		time.Sleep(time.Second)
+		bubble.Sleep(time.Second)
 		term := l.raft().CurrentTerm()
 		f := c.others(l)[0]
 		c.f.mu.Lock()
 		c.f.refused[[2]string{f.addr, l.addr}] = true
 		c.f.mu.Unlock()
 		f.t.fail.connEnded()
-		time.Sleep(3 * time.Second)
+		bubble.Sleep(3 * time.Second)
 		st := f.t.Stats()
 		if st.Deaths != 1 || st.Asks == 0 || st.Elections != 0 {
 			t.Fatalf("the follower did not come to the finding, or acted on it: %+v", st)
@@ -74,10 +76,10 @@ func TestFailover_ConnectionEnds_OnlyProbed(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
 		c.apply(l, "x")
-		time.Sleep(time.Second)
+		bubble.Sleep(time.Second)
 		term := l.raft().CurrentTerm()
 		c.f.drop(l.addr)
-		time.Sleep(3 * time.Second)
+		bubble.Sleep(3 * time.Second)
 		probes := int64(0)
 		for _, s := range c.others(l) {
 			st := s.t.Stats()
@@ -105,9 +107,9 @@ func TestFailover_NonVoter_NeverCampaigns(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.apply(l, "x")
-		time.Sleep(time.Second)
+		bubble.Sleep(time.Second)
 		c.f.vanish(l.addr)
-		time.Sleep(300 * time.Millisecond)
+		bubble.Sleep(300 * time.Millisecond)
 		if st := f.t.Stats(); st.Deaths == 0 || st.Elections != 0 || f.raft().State() != raft.Follower {
 			t.Fatalf("non-voter: %+v, %v", st, f.raft().State())
 		}
@@ -121,7 +123,7 @@ func TestFailover_CutRaft_OthersElect(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
 		c.apply(l, "x")
-		time.Sleep(time.Second)
+		bubble.Sleep(time.Second)
 		start := time.Now()
 		l.mux.CutRaft()
 		n := c.leader(l)
@@ -144,7 +146,7 @@ func TestFailover_ShorterLog_DoesNotWin(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
 		c.apply(l, "x")
-		time.Sleep(time.Second)
+		bubble.Sleep(time.Second)
 		o := c.others(l)
 		behind, ahead := o[0], o[1]
 		if behind.id > ahead.id {

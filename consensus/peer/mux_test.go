@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
 func TestMux_Dial_Table(t *testing.T) {
@@ -96,7 +98,7 @@ func TestMux_Dial_Converses(t *testing.T) {
 				t.Fatal(err)
 			}
 			// A minute later the deadline of the hello must not matter any more.
-			time.Sleep(time.Minute)
+			bubble.Sleep(time.Minute)
 			go out.Write([]byte("ping"))
 			buf := make([]byte, 4)
 			if _, err := io.ReadFull(in, buf); err != nil || string(buf) != "ping" {
@@ -209,7 +211,7 @@ func TestMux_Hello_LogsOnlyWhatMatters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(probeRead)
+			bubble.Sleep(probeRead)
 			probe.Close()
 		}
 		synctest.Wait()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
 // tap sits between a server's Transport and its raft, and between its pusher and the network.
@@ -41,7 +43,7 @@ func TestPush_QuietCluster_FollowersApplyAtOnce(t *testing.T) {
 				c.apply(l, "first")
 				var worst time.Duration
 				for i := range 20 {
-					time.Sleep(time.Second)
+					bubble.Sleep(time.Second)
 					data := fmt.Sprint("w", i)
 					at := c.apply(l, data).at
 					for _, s := range c.others(l) {
@@ -77,9 +79,9 @@ func TestPush_IdleCluster_SendsNothing(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
 		c.apply(l, "x")
-		time.Sleep(time.Second)
+		bubble.Sleep(time.Second)
 		before := l.t.Stats()
-		time.Sleep(time.Minute)
+		bubble.Sleep(time.Minute)
 		after := l.t.Stats()
 		if after.Pushes != before.Pushes || after.PushSkips != before.PushSkips {
 			t.Fatalf("an idle minute made %d pushes, %d skips",
@@ -104,12 +106,12 @@ func TestPush_UnderFaults_NeverBeyondAcknowledged(t *testing.T) {
 			slow.disk.setSlow(20 * time.Millisecond)
 			for i := range 50 {
 				l.raft().Apply(fmt.Append(nil, round, "-", i), 0)
-				time.Sleep(time.Duration(i%4) * time.Millisecond)
+				bubble.Sleep(time.Duration(i%4) * time.Millisecond)
 			}
 			l.raft().LeadershipTransfer().Error()
 			slow.disk.setSlow(0)
 		}
-		time.Sleep(time.Second)
+		bubble.Sleep(time.Second)
 		var pushes, failed int64
 		for _, s := range c.servers {
 			st := s.t.Stats()
@@ -207,14 +209,14 @@ func TestPush_MembershipChanges_PushersFollow(t *testing.T) {
 			return m
 		}
 		c.apply(l, "x")
-		time.Sleep(time.Second)
+		bubble.Sleep(time.Second)
 		if p := pushers(); len(p) != 2 || !p[RaftID(gone.id)] {
 			t.Fatalf("pushers %v, want one for each of two followers", p)
 		}
 		if err := l.raft().RemoveServer(RaftID(gone.id), 0, 0).Error(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		bubble.Sleep(time.Second)
 		if p := pushers(); len(p) != 1 || p[RaftID(gone.id)] {
 			t.Fatalf("after the removal: pushers %v", p)
 		}
@@ -224,7 +226,7 @@ func TestPush_MembershipChanges_PushersFollow(t *testing.T) {
 		}
 		c.apply(l, "y")
 		c.await("applied at the newcomer", func() bool { _, ok := gone.fsm.has("y"); return ok })
-		time.Sleep(time.Second)
+		bubble.Sleep(time.Second)
 		at := c.apply(l, "z").at
 		c.await("applied at the newcomer", func() bool { _, ok := gone.fsm.has("z"); return ok })
 		if a, _ := gone.fsm.has("z"); a.at.Sub(at) > time.Millisecond {

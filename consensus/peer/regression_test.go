@@ -11,6 +11,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
 // plain is what raft would run on without this package's Transport: the same network with the fast
@@ -114,7 +116,7 @@ func provokeDivergence(t *testing.T, wrapped bool) bool {
 	old := c.servers[0]
 	for l := c.leader(); l != old; l = c.leader() {
 		l.raft().LeadershipTransferToServer("1", rafts(old.addr)).Error()
-		time.Sleep(100 * time.Millisecond)
+		bubble.Sleep(100 * time.Millisecond)
 	}
 	keep := make(chan struct{})
 	var alive sync.WaitGroup
@@ -131,7 +133,7 @@ func provokeDivergence(t *testing.T, wrapped bool) bool {
 	for i := range 5 {
 		old.raft().Apply(fmt.Append(nil, "v", i), 0).Error()
 	}
-	time.Sleep(time.Second)
+	bubble.Sleep(time.Second)
 	close(keep)
 	alive.Wait()
 	c.f.isolate(old.addr, []string{"s2", "s3"}, true)
@@ -139,21 +141,21 @@ func provokeDivergence(t *testing.T, wrapped bool) bool {
 	for i := range 3 {
 		next.raft().Apply(fmt.Append(nil, "new", i), 0).Error()
 	}
-	time.Sleep(5 * time.Second)
+	bubble.Sleep(5 * time.Second)
 	c.f.isolate(old.addr, []string{"s2", "s3"}, false)
 	term := next.raft().CurrentTerm()
 	for range 3000 {
-		time.Sleep(time.Millisecond)
+		bubble.Sleep(time.Millisecond)
 		if old.raft().CurrentTerm() == term {
 			break
 		}
 	}
 	// Whatever becomes of it: the future may stay without an answer.
 	old.raft().Apply([]byte("EVIL"), 0)
-	time.Sleep(time.Minute)
+	bubble.Sleep(time.Minute)
 	l := c.leader()
 	l.raft().Apply([]byte("after"), 0)
-	time.Sleep(5 * time.Second)
+	bubble.Sleep(5 * time.Second)
 	return differ(t, c.servers)
 }
 
@@ -212,7 +214,7 @@ func provokeWedge(t *testing.T, wrapped bool) bool {
 	l := c.leader()
 	f := c.others(l)[0]
 	l.raft().Barrier(0).Error()
-	time.Sleep(200 * time.Millisecond)
+	bubble.Sleep(200 * time.Millisecond)
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
 	for range 16 {
@@ -229,20 +231,20 @@ func provokeWedge(t *testing.T, wrapped bool) bool {
 			}
 		})
 	}
-	time.Sleep(30 * time.Millisecond)
+	bubble.Sleep(30 * time.Millisecond)
 	f.disk.mu.Lock()
 	f.disk.fail = 1
 	f.disk.mu.Unlock()
-	time.Sleep(100 * time.Millisecond)
+	bubble.Sleep(100 * time.Millisecond)
 	close(stop)
 	writers.Wait()
-	time.Sleep(5 * time.Second)
+	bubble.Sleep(5 * time.Second)
 	for range 20 {
 		l.raft().Apply(make([]byte, 20), 0).Error()
 	}
 	last := l.raft().LastIndex()
 	t.Logf("%v: last %d; follower: last %d", l.raft(), last, f.raft().LastIndex())
-	time.Sleep(5 * time.Second)
+	bubble.Sleep(5 * time.Second)
 	return f.raft().LastIndex() < last
 }
 

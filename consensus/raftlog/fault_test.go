@@ -15,6 +15,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
+	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
 var errDisk = errors.New("input/output error")
@@ -237,7 +238,7 @@ func TestStore_SlowSync_OverlapsAppends(t *testing.T) {
 		s.Settle()
 		f.SetFault(func(op faultfs.Op, name string) error {
 			if op == faultfs.OpSync && strings.HasSuffix(name, ".seg") {
-				time.Sleep(delay)
+				bubble.Sleep(delay)
 			}
 			return nil
 		})
@@ -250,7 +251,7 @@ func TestStore_SlowSync_OverlapsAppends(t *testing.T) {
 			t.Errorf("100 asynchronous appends took %v", d)
 		}
 		checkLog(t, s, entries(1, 100, 1))
-		time.Sleep(delay / 2)
+		bubble.Sleep(delay / 2)
 		if st := s.Stalled(); st != delay/2 {
 			t.Errorf("Stalled %v, want %v", st, delay/2)
 		}
@@ -299,7 +300,7 @@ func TestStore_HangingSync_BlocksOnlyWaiters(t *testing.T) {
 			t.Fatalf("%q ended while the disk hangs", <-done)
 		}
 		must(t, s.GetLog(2, new(raft.Log)))
-		time.Sleep(time.Minute)
+		bubble.Sleep(time.Minute)
 		if st := s.Stalled(); st != time.Minute {
 			t.Errorf("Stalled %v, want 1m", st)
 		}

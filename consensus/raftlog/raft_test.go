@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
+	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
 // counter is a state machine that counts commands.
@@ -59,7 +60,7 @@ func TestStore_Raft_KeepsCommandsAcrossPowerCuts(t *testing.T) {
 					{ID: "a", Address: address}}}).Error())
 			}
 			for r.State() != raft.Leader {
-				time.Sleep(10 * time.Millisecond) // the bubble's clock
+				bubble.Sleep(10 * time.Millisecond) // the bubble's clock
 			}
 			must(t, r.Barrier(0).Error())
 			if fsm.n != want {

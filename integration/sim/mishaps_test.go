@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
 // chaos is who lets one thing at a time happen, with chance of its own.
@@ -53,7 +54,7 @@ func mishaps() []mishap {
 			m := w.servers[w.anyone()]
 			m.busy <- struct{}{}
 			m.stop()
-			time.Sleep(w.ms(0, 1500))
+			bubble.Sleep(w.ms(0, 1500))
 			w.boot(m)
 			<-m.busy
 		}},
@@ -64,38 +65,38 @@ func mishaps() []mishap {
 		{"clients cut off", 2, func(w *chaos) {
 			i := w.anyone()
 			w.clientsCut[i].Store(true)
-			time.Sleep(w.ms(500, 6000))
+			bubble.Sleep(w.ms(500, 6000))
 			w.clientsCut[i].Store(false)
 		}},
 		{"connections reset", 5, func(w *chaos) {
 			i := w.anyone()
 			for range 1 + w.rng.IntN(4) {
 				w.net.reset(func(from, to int) bool { return from == i || to == i })
-				time.Sleep(w.ms(0, 100))
+				bubble.Sleep(w.ms(0, 100))
 			}
 		}},
 		{"connections stalled", 5, func(w *chaos) {
 			i := w.anyone()
 			w.net.stall(func(from, to int) bool { return from == i || to == i }, w.ms(50, 2500))
-			time.Sleep(w.ms(0, 1500))
+			bubble.Sleep(w.ms(0, 1500))
 		}},
 		{"slow network", 4, (*chaos).slowNetwork},
 		{"slow disk", 4, func(w *chaos) {
 			i := w.anyone()
 			w.servers[i].disk.setSlow(w.ms(20, 800))
-			time.Sleep(w.ms(500, 4000))
+			bubble.Sleep(w.ms(500, 4000))
 			w.servers[i].disk.setSlow(0)
 		}},
 		{"disk hangs", 1, func(w *chaos) {
 			i := w.anyone()
 			w.servers[i].disk.freeze.close()
-			time.Sleep(w.ms(3000, 8000))
+			bubble.Sleep(w.ms(3000, 8000))
 			w.servers[i].disk.freeze.open()
 		}},
 		{"pause", 4, func(w *chaos) {
 			m := w.servers[w.anyone()]
 			resume := m.pause()
-			time.Sleep(w.ms(100, 5000))
+			bubble.Sleep(w.ms(100, 5000))
 			resume()
 		}},
 		{"leadership moved", 3, func(w *chaos) {
@@ -117,7 +118,7 @@ func (w *chaos) dawdle(servers ...int) {
 	for _, i := range servers {
 		w.servers[i].disk.setSlow(400 * time.Millisecond)
 	}
-	time.Sleep(w.ms(200, 800))
+	bubble.Sleep(w.ms(200, 800))
 }
 
 // some are k servers.
@@ -134,7 +135,7 @@ func (w *chaos) crash(power bool, victims ...int) {
 		all.Go(func() {
 			m.busy <- struct{}{}
 			m.crash(power)
-			time.Sleep(down)
+			bubble.Sleep(down)
 			w.boot(m)
 			<-m.busy
 		})
@@ -159,7 +160,7 @@ func (w *chaos) cut(d time.Duration, cut func(from, to int) bool) {
 			}
 		}
 	})
-	time.Sleep(d)
+	bubble.Sleep(d)
 	w.net.change(func() {
 		for i := range w.servers {
 			for j := range w.servers {
@@ -214,7 +215,7 @@ func (w *chaos) slowNetwork() {
 			}
 		}
 	})
-	time.Sleep(w.ms(500, 4000))
+	bubble.Sleep(w.ms(500, 4000))
 	w.net.change(func() { clear(w.net.delay) })
 }
 
@@ -225,12 +226,12 @@ func (w *world) harass(d time.Duration) {
 	var all sync.WaitGroup
 	for time.Now().Before(end) {
 		first := &chaos{w, rand.New(rand.NewPCG(w.rng.Uint64(), 1))}
-		time.Sleep(first.ms(100, 1500))
+		bubble.Sleep(first.ms(100, 1500))
 		if w.rng.IntN(4) == 0 {
 			second := &chaos{w, rand.New(rand.NewPCG(w.rng.Uint64(), 2))}
 			kind := w.choose()
 			all.Go(func() {
-				time.Sleep(second.ms(0, 500))
+				bubble.Sleep(second.ms(0, 500))
 				kind.run(second)
 			})
 		}

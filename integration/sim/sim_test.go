@@ -19,6 +19,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/integration/check"
+	"github.com/zk-lite/zk-lite/internal/bubble"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -167,7 +168,7 @@ func live(w *world) (outcome, *check.History) {
 	w.heal()
 	out := outcome{counts: w.counts}
 	out.healed = w.available()
-	time.Sleep(time.Duration(w.rng.IntN(3000)) * time.Millisecond)
+	bubble.Sleep(time.Duration(w.rng.IntN(3000)) * time.Millisecond)
 	close(stop)
 	clients.Wait()
 	final, zxid := w.agree()
