@@ -165,8 +165,9 @@ func (e *Ensemble) KillAll() {
 	}
 }
 
-// WaitServing waits until every running server serves and one of them leads
-// (or stands alone).
+// WaitServing waits until every running server serves, one of them leads (or
+// stands alone), and the others vote: who is taken in again does so once it has
+// caught up, and until then the ensemble changes by itself.
 func (e *Ensemble) WaitServing() {
 	e.t.Helper()
 	Eventually(e.t, e.Name+" serves on all running servers", Patience, func() error {
@@ -176,8 +177,11 @@ func (e *Ensemble) WaitServing() {
 			if err != nil {
 				return fmt.Errorf("server %d: %w", s.ID, err)
 			}
-			if mode == ModeLeader || mode == ModeStandalone {
+			switch mode {
+			case ModeLeader, ModeStandalone:
 				leaders++
+			case ModeObserver:
+				return fmt.Errorf("server %d has no vote yet", s.ID)
 			}
 		}
 		if leaders != 1 {

@@ -19,6 +19,7 @@ const wordTimeout = 2 * time.Second
 const (
 	ModeLeader     = "leader"
 	ModeFollower   = "follower"
+	ModeObserver   = "observer"
 	ModeStandalone = "standalone"
 )
 

@@ -12,7 +12,7 @@ import (
 )
 
 // logTailBytes is how much of a log is shown after a failure.
-const logTailBytes = 16 << 10
+const logTailBytes = 6 << 10
 
 // Server is one server of an ensemble: a place in its configuration, a
 // directory, and a process while it runs.
