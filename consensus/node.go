@@ -397,6 +397,7 @@ func (n *Node) Transfer() error {
 // election timeout, but may also forget it, as one that ends while the leader steps
 // down (hashicorp/raft issue 696): then nobody would ever answer.
 func (n *Node) transfer(start func() raft.Future) error {
+	n.transport.Hurry()
 	ended := make(chan error, 1)
 	go func() { ended <- start().Error() }() // not one of tasks, for it may never end
 	late := time.NewTimer(max(membershipTimeout, 2*n.cfg.ElectionTimeout))
@@ -419,7 +420,8 @@ func (n *Node) Close() error {
 	}
 	n.forward.stop()
 	n.cancel()
-	_ = n.mux.Close() // ends what waits for a connection
+	n.transport.Hurry() // raft waits for its requests
+	_ = n.mux.Close()   // ends what waits for a connection
 	var err error
 	select {
 	case <-n.ready:

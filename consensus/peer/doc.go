@@ -29,6 +29,8 @@
 //   - failover.go: when the leader's process dies the election starts at once. Invariant: only the
 //     moment of an election is chosen here; terms, votes and log comparison stay raft's.
 //
+// Raft's back-off against a follower that is out of reach is kept short by the way (hold.go).
+//
 // # Concurrency
 //
 // NewMux starts one accepting goroutine and, for each connection whose hello is awaited, one more

@@ -92,7 +92,7 @@ func (p *pusher) sending(
 	p.mu.Lock()
 	f := p.followers[id]
 	p.mu.Unlock()
-	if f == nil && !p.member(id) {
+	if f == nil && !p.t.member(id) {
 		return nil // raft's farewell to a removed server must not bring its pusher back
 	}
 	p.mu.Lock()
@@ -113,15 +113,6 @@ func (p *pusher) sending(
 	f.addr, f.header, f.busy = addr, req.RPCHeader, true
 	f.leader = req.Leader //nolint:staticcheck // raft still sends and checks it
 	return f
-}
-
-func (p *pusher) member(id raft.ServerID) bool {
-	for _, s := range p.t.servers() {
-		if s.ID == id {
-			return true
-		}
-	}
-	return false
 }
 
 // answered notes how the follower answered a request of raft's.

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -70,6 +71,7 @@ type Transport struct {
 	push    *pusher       // nil: switched off
 	overlap *overlap      // nil: switched off
 	fail    *detector     // nil: switched off
+	hold    *holder
 
 	// own synchronisation
 	raft  atomic.Pointer[raft.Raft]
@@ -103,6 +105,7 @@ func NewTransport(cfg TransportConfig) *Transport {
 		rpcs:   make(chan raft.RPC),
 		done:   make(chan struct{}),
 	}
+	t.hold = newHolder(t)
 	if !cfg.NoPush {
 		t.push = newPusher(t)
 	}
@@ -152,6 +155,11 @@ func (t *Transport) servers() []raft.Server {
 		return nil
 	}
 	return r.GetConfiguration().Configuration().Servers
+}
+
+// member reports whether a server is in raft's latest configuration.
+func (t *Transport) member(id raft.ServerID) bool {
+	return slices.ContainsFunc(t.servers(), func(s raft.Server) bool { return s.ID == id })
 }
 
 // Attach gives the transport the raft that was made with it. Until then nothing is pushed,
@@ -205,6 +213,12 @@ func (t *Transport) AppendEntries(
 	err := t.NetworkTransport.AppendEntries(id, target, req, resp)
 	if f != nil {
 		t.push.answered(f, req, resp, err)
+	}
+	switch {
+	case err == nil && heartbeat:
+		t.hold.reached(id)
+	case err != nil && !heartbeat:
+		t.hold.failed(id, req.Term)
 	}
 	if err == nil && resp.Success && n > 0 && t.overlap != nil {
 		return t.overlap.waitAsLeader(req.Entries[n-1].Index)

@@ -1,0 +1,110 @@
+package peer
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// While a follower cannot be reached every request to it fails at once, and raft waits before the
+// next one, twice as long each time, up to ten seconds (its replicateTo). A follower that comes back
+// then waits as long for its first entry, and an ensemble of three has no server to spare
+// meanwhile. Heartbeats fail as well, but are tried at least twice in a heartbeat timeout.
+//
+// So raft hears of a failed request only after the next heartbeat has got through: an outage,
+// however long, is one failure to it.
+//
+// Safety: to raft this is a request that takes long and then fails, as on any network. Nothing is
+// sent that raft did not send, and no answer is changed. Liveness: raft's goroutine for this
+// follower is held, and nobody else. It is let go when leadership or membership end, and before a
+// transfer of leadership (Hurry), in which raft waits for that goroutine.
+
+// holdCheck is how often it is looked whether waiting has become pointless. Only while a
+// follower is out of reach.
+const holdCheck = 100 * time.Millisecond
+
+// holder keeps failures from raft.
+type holder struct {
+	t *Transport
+
+	mu      sync.Mutex                      // protects the fields below
+	next    map[raft.ServerID]chan struct{} // closed by the next heartbeat that gets through
+	hurried uint64                          // up to this term nothing is held
+}
+
+func newHolder(t *Transport) *holder {
+	return &holder{t: t, next: map[raft.ServerID]chan struct{}{}}
+}
+
+// reached notes that a heartbeat has got through to a follower.
+func (h *holder) reached(id raft.ServerID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.releaseLocked(id)
+}
+
+func (h *holder) releaseLocked(id raft.ServerID) {
+	if ch := h.next[id]; ch != nil {
+		close(ch)
+		delete(h.next, id)
+	}
+}
+
+// failed waits until raft should hear that a request of term to a follower has failed.
+func (h *holder) failed(id raft.ServerID, term uint64) {
+	h.mu.Lock()
+	ch, hurried := h.next[id], term <= h.hurried
+	if ch == nil {
+		ch = make(chan struct{})
+		h.next[id] = ch
+	}
+	h.mu.Unlock()
+	tick := time.NewTicker(holdCheck)
+	defer tick.Stop()
+	for !hurried && h.leads(id, term) {
+		select {
+		case <-ch:
+			return
+		case <-h.t.done:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// leads reports whether this server leads in term and the other one belongs to the ensemble.
+func (h *holder) leads(id raft.ServerID, term uint64) bool {
+	r := h.t.raft.Load()
+	return r != nil && r.State() == raft.Leader && r.CurrentTerm() == term && h.t.member(id)
+}
+
+// Hurry has raft hear of every failure at once for the rest of the current term, of those that
+// are held, too. It must come before a transfer of leadership and before raft's shutdown, which
+// wait for the goroutines that are held otherwise.
+func (t *Transport) Hurry() {
+	r := t.raft.Load()
+	if r == nil {
+		return
+	}
+	h := t.hold
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.hurried = max(h.hurried, r.CurrentTerm())
+	for id := range h.next {
+		h.releaseLocked(id)
+	}
+}
+
+// InstallSnapshot is called by raft's replication goroutines.
+func (t *Transport) InstallSnapshot(
+	id raft.ServerID, target raft.ServerAddress,
+	req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
+) error {
+	err := t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
+	if err != nil {
+		t.hold.failed(id, req.Term)
+	}
+	return err
+}
