@@ -32,17 +32,17 @@ func TestSim_DeliberateFaults_AreCaught(t *testing.T) {
 			for n := range uint64(deliberateSeeds) {
 				opt := optionsOf(first + n)
 				out := simulate(t, opt, first+n)
-				virtual += out.virtual
-				if len(out.violations) == 0 {
+				virtual += out.Virtual
+				if len(out.Violations) == 0 {
 					continue
 				}
 				names := map[string]int{}
-				for _, v := range out.violations {
+				for _, v := range out.Violations {
 					names[v.Guarantee]++
 				}
 				t.Logf("caught with seed number %d, after %v of virtual time (%v real), as %v: %s", n+1,
 					virtual.Round(time.Second), time.Since(start).Round(time.Millisecond),
-					slices.Sorted(maps.Keys(names)), fmt.Sprintf("%.300s", out.violations[0]))
+					slices.Sorted(maps.Keys(names)), fmt.Sprintf("%.300s", out.Violations[0]))
 				return
 			}
 			t.Errorf("%d seeds have not noticed it", deliberateSeeds)
