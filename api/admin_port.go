@@ -2,61 +2,26 @@ package api
 
 import (
 	"strconv"
-	"time"
 
+	"github.com/zk-lite/zk-lite/api/figures"
 	"github.com/zk-lite/zk-lite/server"
-	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Port is what the commands tell of the server's ZooKeeper port, and do to it. The two
-// doors do not know each other: whoever opens both fills it in.
-type Port struct {
-	Totals                        func() PortTotals
-	Connections                   func() []PortConnection // the oldest first
-	ResetTotals, ResetConnections func()
-	TraceMask                     func() int64
-	SetTraceMask                  func(int64)
-	DirSizes                      func() (data, log int64) // bytes
-	Emit                          Metrics
+// Port is what the commands tell of the server's ZooKeeper port, and do to it.
+type Port interface {
+	Totals() figures.Totals
+	Connections() []figures.Connection // the oldest first
+	ResetTotals()
+	ResetConnections()
+	TraceMask() int64
+	SetTraceMask(mask int64)
+	DirSizes() (data, log int64) // bytes
+	Emit(emit func(name string, value any))
 }
 
-// PortTotals are the figures of all connections, present and past.
-type PortTotals struct {
-	PacketsReceived, PacketsSent                 int64
-	BytesReceived, BytesSent                     int64
-	MinLatency, MaxLatency                       time.Duration
-	AvgLatencyMillis                             float64
-	LastReplyBytes, MinReplyBytes, MaxReplyBytes int64 // -1 before the first
-
-	Connections int
-	Outstanding int64
-	Rejected    int64
-	AuthFailed  int64
-}
-
-// PortConnection is one connection's figures.
-type PortConnection struct {
-	Remote      string
-	Outstanding int
-
-	PacketsReceived, PacketsSent int64
-
-	Session          znode.SessionID
-	Timeout          time.Duration
-	Established      time.Time
-	LastOp           string
-	LastXid          int32 // -1 before the first
-	LastZxid         znode.Zxid
-	LastAnswer       time.Time // zero before the first
-	LastLatency      time.Duration
-	MinLatency       time.Duration
-	MaxLatency       time.Duration
-	AvgLatencyMillis float64
-}
-
-// info is a connection as ServerCnxn.getConnectionInfo has it. The last zxid is -1
+// connectionInfo is a connection as ServerCnxn.getConnectionInfo has it. The last zxid is -1
 // before the first answer, as there.
-func (c *PortConnection) info(brief bool) object {
+func connectionInfo(c *figures.Connection, brief bool) object {
 	// What ZooKeeper waits for on the socket: 1 is reading, which never ends here.
 	const reading = 1
 	out := object{
@@ -81,7 +46,7 @@ func (c *PortConnection) info(brief bool) object {
 }
 
 // needPort says that a command is about the ZooKeeper port, and there is none.
-func (q *request) needPort(out object) (*Port, bool) {
+func (q *request) needPort(out object) (Port, bool) {
 	if q.door.cfg.Port == nil {
 		out["error"] = "this server has no ZooKeeper port"
 		return nil, false
@@ -95,7 +60,7 @@ func (q *request) connectionList(out object, brief bool) {
 	list := []object{}
 	if p := q.door.cfg.Port; p != nil {
 		for _, c := range p.Connections() {
-			list = append(list, c.info(brief))
+			list = append(list, connectionInfo(&c, brief))
 		}
 	}
 	out["connections"], out["secure_connections"] = list, []object{}

@@ -48,7 +48,7 @@ func (q *request) commandWatches(out object) error {
 	list := map[string][]string{}
 	rows, _ := q.watches().ByWatcher(maxListed)
 	for _, row := range rows {
-		id := sessionText(watcherSession(row.Watcher))
+		id := sessionText(server.WatcherSession(row.Watcher))
 		list[id] = append(list[id], row.Paths...)
 	}
 	out["session_id_to_watched_paths"] = list
@@ -61,7 +61,7 @@ func (q *request) commandWatchesByPath(out object) error {
 	rows, _ := q.watches().ByPath(maxListed)
 	for _, row := range rows {
 		for _, w := range row.Watchers {
-			list[row.Path] = append(list[row.Path], watcherSession(w))
+			list[row.Path] = append(list[row.Path], server.WatcherSession(w))
 		}
 	}
 	out["path_to_session_ids"] = list
@@ -71,15 +71,6 @@ func (q *request) commandWatchesByPath(out object) error {
 func (q *request) watches() (m *watch.Manager) {
 	q.look(func(v *server.View) { m = v.Watches() })
 	return m
-}
-
-// watcherSession names a watcher by its session; 0 for one that has none.
-func watcherSession(w *watch.Watcher) znode.SessionID {
-	if sc, ok := w.Sink().(*server.Conn); ok {
-		id, _ := sc.Session()
-		return id
-	}
-	return 0
 }
 
 func sessionText(id znode.SessionID) string { return strconv.FormatInt(int64(id), 10) }

@@ -64,7 +64,7 @@ type Config struct {
 
 	Metrics  Metrics   // adds to /metrics and the command monitor; nil: nothing
 	Settings *Settings // what the command configuration shows; nil: less
-	Port     *Port     // the server's ZooKeeper port; nil: it has none
+	Port     Port      // the server's ZooKeeper port; nil: it has none
 }
 
 // Door serves HTTP.

@@ -2,39 +2,15 @@ package api_test
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"testing"
 )
-
-const coordinationWalk = "../docs/http-coordination.md"
 
 // TestWalk_Coordination runs every command of docs/http-coordination.md as TestWalk
 // does those of docs/http.md.
 func TestWalk_Coordination(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(coordinationWalk)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &walk{t: t, e: fresh(t, 3)}
-	w.parse(string(text))
-	if len(w.commands) < 40 {
-		t.Fatalf("only %d commands found: is it still the format that is read here?", len(w.commands))
-	}
-	outputs := w.run()
-	if *updateWalk {
-		w.write(coordinationWalk, outputs)
-		return
-	}
-	shown, real := newPlaces(), newPlaces()
-	for i, c := range w.commands {
-		want, got := shown.replace(c.output), real.replace(outputs[i])
-		if got != want {
-			t.Fatalf("line %d: $ %s\nprints (ids replaced)\n%s\nthe document shows\n%s\nreally:\n%s",
-				c.line, c.text, got, want, outputs[i])
-		}
-	}
+	walkThrough(t, "../docs/http-coordination.md", 40, func() replacer { return newPlaces() })
 }
 
 // places replaces, besides what normaliser does, what is in tickets and tells of the

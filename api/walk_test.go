@@ -11,9 +11,7 @@ import (
 	"testing"
 )
 
-var updateWalk = flag.Bool("update-walk", false, "write the real output into docs/http.md")
-
-const walkFile = "../docs/http.md"
+var updateWalk = flag.Bool("update-walk", false, "write the real output into docs/http*.md")
 
 // TestWalk runs every command of docs/http.md, in order and in one shell, against an
 // ensemble of three, and compares what it prints with what the document shows. Ids,
@@ -21,21 +19,31 @@ const walkFile = "../docs/http.md"
 // of their first appearance, so that one which should be the same again must be.
 func TestWalk(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(walkFile)
+	walkThrough(t, "../docs/http.md", 30, func() replacer { return newNormaliser() })
+}
+
+// replacer replaces what differs from run to run.
+type replacer interface{ replace(text string) string }
+
+// walkThrough runs a document that has at least so many commands. What it shows and what
+// is printed each have a replacer of their own.
+func walkThrough(t *testing.T, file string, commands int, newReplacer func() replacer) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &walk{t: t, e: fresh(t, 3)}
 	w.parse(string(text))
-	if len(w.commands) < 30 {
+	if len(w.commands) < commands {
 		t.Fatalf("only %d commands found: is it still the format that is read here?", len(w.commands))
 	}
 	outputs := w.run()
 	if *updateWalk {
-		w.write(walkFile, outputs)
+		w.write(file, outputs)
 		return
 	}
-	shown, real := newNormaliser(), newNormaliser()
+	shown, real := newReplacer(), newReplacer()
 	for i, c := range w.commands {
 		want, got := shown.replace(c.output), real.replace(outputs[i])
 		if got != want {
@@ -137,7 +145,7 @@ func (w *walk) write(file string, outputs []string) {
 	}
 }
 
-// normaliser replaces what differs from run to run.
+// normaliser replaces ids, times and secrets.
 type normaliser struct{ seen map[string]string }
 
 func newNormaliser() *normaliser { return &normaliser{map[string]string{}} }

@@ -124,6 +124,16 @@ func (c *Conn) Session() (znode.SessionID, time.Duration) {
 	return c.session, c.timeout
 }
 
+// WatcherSession is the session of the connection that a watcher belongs to; 0 for one without, such as
+// an HTTP client's.
+func WatcherSession(w *watch.Watcher) znode.SessionID {
+	if c, ok := w.Sink().(*Conn); ok {
+		id, _ := c.Session()
+		return id
+	}
+	return 0
+}
+
 // Watcher is the connection's hold on the table of watches.
 func (c *Conn) Watcher() *watch.Watcher { return c.watcher }
 

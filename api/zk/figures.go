@@ -1,53 +1,11 @@
 package zk
 
-import (
-	"time"
-
-	"github.com/zk-lite/zk-lite/znode"
-)
-
-// Totals are the figures of all connections, present and past: since the start, or
-// since they were reset.
-type Totals struct {
-	PacketsReceived, PacketsSent int64
-	BytesReceived, BytesSent     int64
-	// Latency is from the arrival of a request to its reply, of those answered.
-	MinLatency, MaxLatency time.Duration
-	AvgLatencyMillis       float64
-	// ReplyBytes are the sizes of what was sent, -1 before the first: the last one of
-	// the connection that was answered last, the smallest and the largest.
-	LastReplyBytes, MinReplyBytes, MaxReplyBytes int64
-
-	Connections int   // open now
-	Outstanding int64 // requests that are not answered yet
-	Rejected    int64 // connections over a limit
-	AuthFailed  int64
-}
-
-// Connection is one connection's figures (ServerCnxn.getConnectionInfo).
-type Connection struct {
-	Remote      string // address and port
-	Outstanding int    // requests that are not answered yet
-
-	PacketsReceived, PacketsSent int64
-
-	Session          znode.SessionID // 0: no handshake yet
-	Timeout          time.Duration   // of the session
-	Established      time.Time
-	LastOp           string // NA before the first
-	LastXid          int32  // -1 before the first
-	LastZxid         znode.Zxid
-	LastAnswer       time.Time // zero before the first
-	LastLatency      time.Duration
-	MinLatency       time.Duration
-	MaxLatency       time.Duration
-	AvgLatencyMillis float64
-}
+import "github.com/zk-lite/zk-lite/api/figures"
 
 // Totals adds up all connections' figures.
-func (d *Door) Totals() Totals {
+func (d *Door) Totals() figures.Totals {
 	t := d.totals()
-	out := Totals{
+	out := figures.Totals{
 		PacketsReceived: t.received, PacketsSent: t.sent,
 		BytesReceived: t.bytesIn, BytesSent: t.bytesOut,
 		MinLatency: t.shortest, MaxLatency: t.longest, AvgLatencyMillis: t.averageMillis(),
@@ -85,19 +43,19 @@ func (d *Door) Emit(emit func(key string, value any)) {
 }
 
 // Connections lists the open connections, the oldest first.
-func (d *Door) Connections() []Connection {
-	var list []Connection
+func (d *Door) Connections() []figures.Connection {
+	var list []figures.Connection
 	for _, c := range d.snapshot() {
 		list = append(list, c.figures())
 	}
 	return list
 }
 
-func (c *conn) figures() Connection {
+func (c *conn) figures() figures.Connection {
 	c.out.mu.Lock()
 	s := c.out.stats
 	c.out.mu.Unlock()
-	out := Connection{
+	out := figures.Connection{
 		Remote: c.remote, Outstanding: int(c.pending.Load()), Established: c.since,
 		PacketsReceived: s.conn.received, PacketsSent: s.conn.sent,
 		LastOp: opLetters(s.lastOp), LastXid: int32(s.lastXid), LastZxid: s.lastZxid,

@@ -6,7 +6,6 @@ import (
 
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/watch"
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 // dumpLimit bounds what wchc and wchp list: a million watches are a hundred
@@ -24,7 +23,7 @@ func (a *answer) wchs() {
 func (a *answer) wchc() {
 	rows, more := a.watches().ByWatcher(dumpLimit)
 	for _, row := range rows {
-		a.line("%s", watcherSession(row.Watcher))
+		a.line("%s", server.WatcherSession(row.Watcher))
 		slices.Sort(row.Paths)
 		for _, path := range row.Paths {
 			a.line("\t%s", path)
@@ -41,7 +40,7 @@ func (a *answer) wchp() {
 	for _, row := range rows {
 		a.line("%s", row.Path)
 		for _, w := range row.Watchers {
-			a.line("\t%s", watcherSession(w))
+			a.line("\t%s", server.WatcherSession(w))
 		}
 	}
 	a.line("")
@@ -58,14 +57,4 @@ func (a *answer) truncated(more bool) {
 func (a *answer) watches() (m *watch.Manager) {
 	a.look(func(v *server.View) { m = v.Watches() })
 	return m
-}
-
-// watcherSession names a watcher by its session, as ZooKeeper does; 0x0 for
-// one that has none, such as an HTTP client.
-func watcherSession(w *watch.Watcher) znode.SessionID {
-	if sc, ok := w.Sink().(*server.Conn); ok {
-		id, _ := sc.Session()
-		return id
-	}
-	return 0
 }

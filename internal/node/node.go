@@ -129,7 +129,7 @@ func (n *Node) openDoors(o *Options) {
 		n.http = api.New(n.server, api.Config{
 			Version: o.Version, Logger: o.Logger, Origins: s.AdminOrigins, MaxBody: s.MaxBuffer,
 			Hosts:   hosts(s),
-			Metrics: n.metrics, Port: n.port(),
+			Metrics: n.metrics, Port: n.zk,
 			Settings: &api.Settings{
 				ClientPort: n.listeners.client.Addr().(*net.TCPAddr).Port,
 				DataDir:    s.DataDir, DataLogDir: s.DataLogDir,
