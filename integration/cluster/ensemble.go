@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/integration/cluster/disk"
 )
 
 // Options change how an ensemble is run. The zero value is the usual one.
@@ -18,6 +20,9 @@ type Options struct {
 	// DataDir gives a server (1..n) a data directory of its own elsewhere; ""
 	// or nil leaves it below Dir.
 	DataDir func(id int) string
+	// Disks, one for each server, hold the data directories, so that they can fail
+	// and lose their power; nil: the machine's own.
+	Disks []*disk.Disk
 	// Env is added to the environment of the servers.
 	Env []string
 	// JavaFlags are for the JVM of ZooKeeper servers.
@@ -84,6 +89,10 @@ func start(t testing.TB, name string, n int, o Options, p program) *Ensemble {
 		s.DataDir = filepath.Join(s.dir, "data")
 		if o.DataDir != nil && o.DataDir(id) != "" {
 			s.DataDir = o.DataDir(id)
+		}
+		if o.Disks != nil {
+			s.Disk = o.Disks[id-1]
+			s.DataDir = filepath.Join(s.Disk.Dir(), "data")
 		}
 		e.servers = append(e.servers, s)
 	}

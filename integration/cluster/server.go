@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/zk-lite/zk-lite/integration/cluster/disk"
 )
 
 // logTailBytes is how much of a log is shown after a failure.
@@ -19,6 +21,7 @@ const logTailBytes = 6 << 10
 type Server struct {
 	ID      int
 	DataDir string
+	Disk    *disk.Disk // nil: its data is on the machine's own
 
 	e                                            *Ensemble
 	dir                                          string
@@ -81,6 +84,9 @@ func (s *Server) prepare() error {
 	}
 	if err := os.WriteFile(s.configFile(), []byte(s.e.settings(s)), 0o640); err != nil {
 		return fmt.Errorf("writing zoo.cfg: %w", err)
+	}
+	if s.Disk != nil {
+		s.Disk.Settle() // what the kit writes is not what is tested
 	}
 	return nil
 }

@@ -42,8 +42,20 @@ type load struct {
 	// pace is how long a writer waits between two writes, so that long tests do
 	// not end with trees that take long to compare.
 	pace time.Duration
-	stop chan struct{}
-	done sync.WaitGroup
+	// report is told what is wrong; nil: the test fails.
+	report func(format string, args ...any)
+	stop   chan struct{}
+	done   sync.WaitGroup
+}
+
+// wrong says that a promise is broken.
+func (l *load) wrong(format string, args ...any) {
+	l.t.Helper()
+	if l.report != nil {
+		l.report(format, args...)
+		return
+	}
+	l.t.Errorf(format, args...)
 }
 
 // writer is one client. It creates sequential znodes whose names hold a number
@@ -293,7 +305,8 @@ func (l *load) checkServer(s *cluster.Server) (acked, unknown int) {
 	}
 	list, err := c.Do(wire.OpGetChildren, &wire.GetChildrenRequest{Path: l.root})
 	if err != nil {
-		l.t.Fatalf("listing %s on server %d: %v", l.root, s.ID, err)
+		l.wrong("listing %s on server %d: %v", l.root, s.ID, err)
+		return 0, 0
 	}
 	there := map[string]string{} // the unique part -> the whole name
 	for _, name := range list.(*wire.GetChildrenResponse).Children {
@@ -302,7 +315,7 @@ func (l *load) checkServer(s *cluster.Server) (acked, unknown int) {
 		}
 		unique := name[:len(name)-10]
 		if other, twice := there[unique]; twice {
-			l.t.Errorf("server %d: written twice: %s and %s", s.ID, other, name)
+			l.wrong("server %d: written twice: %s and %s", s.ID, other, name)
 		}
 		there[unique] = name
 	}
@@ -311,7 +324,7 @@ func (l *load) checkServer(s *cluster.Server) (acked, unknown int) {
 		acked, unknown = acked+len(w.acked), unknown+len(w.unknown)
 		for unique, name := range w.acked {
 			if there[unique] != name {
-				l.t.Errorf("server %d: %s was acknowledged and is %q", s.ID, name, there[unique])
+				l.wrong("server %d: %s was acknowledged and is %q", s.ID, name, there[unique])
 			}
 			delete(there, unique)
 		}
@@ -322,7 +335,7 @@ func (l *load) checkServer(s *cluster.Server) (acked, unknown int) {
 		w.mu.Unlock()
 	}
 	for _, name := range there {
-		l.t.Errorf("server %d: nobody wrote %s", s.ID, name)
+		l.wrong("server %d: nobody wrote %s", s.ID, name)
 	}
 	if err := c.Close(); err != nil {
 		l.t.Error(err)
@@ -334,12 +347,12 @@ func (l *load) checkServer(s *cluster.Server) (acked, unknown int) {
 func (w *writer) checkSets(s *cluster.Server, c *cluster.Conn) {
 	got, err := c.Do(wire.OpExists, &wire.ExistsRequest{Path: w.load.root + "/" + w.name})
 	if err != nil {
-		w.load.t.Errorf("server %d: %s: %v", s.ID, w.name, err)
+		w.load.wrong("server %d: %s: %v", s.ID, w.name, err)
 		return
 	}
 	version := int(got.(*wire.ExistsResponse).Stat.Version)
 	if version < w.sets || version > w.sets+w.maybe {
-		w.load.t.Errorf("server %d: %s was set %d times, acknowledged %d, unknown %d",
+		w.load.wrong("server %d: %s was set %d times, acknowledged %d, unknown %d",
 			s.ID, w.name, version, w.sets, w.maybe)
 	}
 }

@@ -1,0 +1,209 @@
+package disk
+
+import (
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// Op names an operation for a Fault.
+type Op string
+
+// The operations that can fail or be slow.
+const (
+	OpWrite   Op = "write"
+	OpSync    Op = "sync" // fsync and fdatasync of a file
+	OpSyncDir Op = "syncdir"
+	OpName    Op = "name" // creating, renaming, removing
+)
+
+// Fault decides about an operation on a file, named by its path below the disk's root,
+// before it happens: 0 lets it happen. It may block, which the server meets as a slow
+// disk.
+type Fault func(op Op, path string) syscall.Errno
+
+// Loss is what a power cut has taken.
+type Loss struct {
+	Pages int // pages whose content was newer than the disk's
+	Names int // changes of names
+}
+
+// Counts says what a Disk has done.
+type Counts struct {
+	Writes, Syncs, FailedSyncs, Lies, Cuts, LostPages, LostNames int
+}
+
+// Disk is one disk. See the package comment for what it models.
+type Disk struct {
+	dir string   // where it is mounted
+	dev *os.File // /dev/fuse
+	// reader is closed when no more requests are read.
+	reader chan struct{}
+
+	mu      sync.Mutex // protects the fields below
+	rng     *rand.Rand
+	root    *node
+	byID    map[uint64]*node
+	lastID  uint64
+	pending []change // from what is on the disk to what programs see
+	fault   Fault
+	lying   bool
+	counts  Counts
+}
+
+// New mounts an empty disk, which ends with the test. All chance comes from seed. It needs
+// root and /dev/fuse, and fails the test where the system does not permit it.
+func New(t testing.TB, seed uint64) *Disk {
+	t.Helper()
+	d := &Disk{dir: t.TempDir(), reader: make(chan struct{}), rng: rand.New(rand.NewPCG(seed, 3)),
+		root: newNode(true, 0o755)}
+	d.nameAllLocked()
+	if err := d.mount(); err != nil {
+		t.Fatalf("a disk of the test's own: %v; this needs root and /dev/fuse", err)
+	}
+	t.Cleanup(func() {
+		if err := d.close(); err != nil {
+			t.Errorf("unmounting a disk: %v", err)
+		}
+	})
+	return d
+}
+
+// Dir is where the disk is mounted.
+func (d *Disk) Dir() string { return d.dir }
+
+// SetFault sets the function that is asked before every operation; nil means no faults.
+func (d *Disk) SetFault(f Fault) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fault = f
+}
+
+// SetLying makes syncs succeed and do nothing, and the kernel write nothing back. What was
+// written while a disk lied is lost with the next PowerCut, unless Settle comes first.
+func (d *Disk) SetLying(lying bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lying = lying
+}
+
+// Settle brings everything to the disk.
+func (d *Disk) Settle() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.commitNamesLocked(len(d.pending))
+	d.walkLocked(d.root, func(n *node) {
+		if !n.dir {
+			n.sync(slices.Collect(maps.Keys(n.dirty)))
+		}
+	})
+}
+
+// PowerCut forgets what is not on the disk, or a part of it. Its processes must have ended.
+func (d *Disk) PowerCut() (l Loss) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	keep := 0
+	if !d.lying {
+		keep = d.rng.IntN(len(d.pending) + 1)
+	}
+	l.Names = len(d.pending) - keep
+	d.commitNamesLocked(keep)
+	d.pending = nil
+	d.restoreLocked(d.root)
+	d.walkLocked(d.root, func(n *node) {
+		if !n.dir {
+			l.Pages += n.cut(d.rng, d.lying)
+		}
+	})
+	d.nameAllLocked()
+	d.counts.Cuts++
+	d.counts.LostPages += l.Pages
+	d.counts.LostNames += l.Names
+	return l
+}
+
+// Counts says what has happened so far.
+func (d *Disk) Counts() Counts {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.counts
+}
+
+func (d *Disk) commitNamesLocked(n int) {
+	for _, c := range d.pending[:n] {
+		c.apply(durable)
+	}
+	d.pending = d.pending[n:]
+}
+
+// restoreLocked shows programs the names that are on the disk.
+func (d *Disk) restoreLocked(dir *node) {
+	dir.names = maps.Clone(dir.durable)
+	for name, n := range dir.names {
+		n.parent, n.name = dir, name
+		if n.dir {
+			d.restoreLocked(n)
+		}
+	}
+}
+
+// walkLocked visits a node and all below, in an order that the seed repeats.
+func (d *Disk) walkLocked(n *node, visit func(*node)) {
+	visit(n)
+	for _, name := range slices.Sorted(maps.Keys(n.names)) {
+		d.walkLocked(n.names[name], visit)
+	}
+}
+
+// rootID is the kernel's name of the root.
+const rootID = 1
+
+// nameAllLocked gives all nodes new names towards the kernel, so that nothing which it
+// remembers of an earlier life is taken for what is there now.
+func (d *Disk) nameAllLocked() {
+	d.byID = map[uint64]*node{}
+	d.lastID = max(d.lastID, rootID)
+	d.walkLocked(d.root, func(n *node) { n.id, n.lookups = 0, 0 })
+	d.root.id = rootID
+	d.byID[rootID] = d.root
+}
+
+// knowLocked is a node that the kernel is told of.
+func (d *Disk) knowLocked(n *node) *node {
+	if n.id == 0 {
+		d.lastID++
+		n.id = d.lastID
+		d.byID[n.id] = n
+	}
+	n.lookups++
+	return n
+}
+
+// forgetLocked says that the kernel does not use a node any more.
+func (d *Disk) forgetLocked(id, lookups uint64) {
+	n := d.byID[id]
+	if n == nil || id == rootID {
+		return
+	}
+	n.lookups -= min(lookups, n.lookups)
+	if n.lookups == 0 {
+		delete(d.byID, id)
+		n.id = 0
+	}
+}
+
+// ask asks the fault function, without locks.
+func (d *Disk) ask(op Op, n *node) syscall.Errno {
+	d.mu.Lock()
+	fault, path := d.fault, n.path()
+	d.mu.Unlock()
+	if fault == nil {
+		return 0
+	}
+	return fault(op, path)
+}

@@ -1,0 +1,25 @@
+// Package disk is a file system for the data directory of a real server process whose
+// disk fails on request: syncs that fail, take long or lie, and power cuts after which
+// what was not synced is gone. It is mounted (FUSE), so that the binary under test is
+// the one that everybody gets, and every file of a server, whatever library writes it,
+// is on that disk.
+//
+// # Model
+//
+// It is the model of consensus/raftlog/faultfs, with directories. Every file has the
+// content that programs see and the content on the disk. A write changes the first; a
+// sync, or now and then the kernel's own writeback, copies pages to the second. After a
+// failed sync the pages count as clean, as on Linux: a second sync succeeds and the disk
+// still does not have them. Changes of names reach the disk in order, and a sync of any
+// directory brings all of them there, as a journal does. A power cut keeps each unsynced
+// page with even odds and a random number of the changes of names that were not synced;
+// on a lying disk, whose cache is lost as a whole, it keeps neither.
+//
+// It does not model owners, links, or times of files.
+//
+// # Concurrency
+//
+// All methods may be called from any goroutine, PowerCut only when no process has a file
+// open. Every request of the kernel is answered on a goroutine of its own, which asks the
+// Fault without locks held; Close waits for the reader, not for faults that hang.
+package disk

@@ -1,0 +1,207 @@
+//go:build privileged
+
+package failover_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+)
+
+const (
+	// powerSeed is for what power cuts take and when they come.
+	powerSeed = 1
+	powerPace = time.Millisecond
+)
+
+// onDisks starts n servers on disks that can fail, and returns false where the
+// machine's owner has said that this is not permitted.
+func onDisks(t *testing.T, n int, config map[string]string) (*cluster.Ensemble, []*disk.Disk, bool) {
+	t.Helper()
+	if !cluster.Privileged() {
+		t.Logf("%s is set: NOT RUN", cluster.UnprivilegedVariable)
+		return nil, nil, false
+	}
+	disks := cluster.NewDisks(t, n, powerSeed)
+	return cluster.Start(t, n, cluster.Options{Disks: disks, Config: config}), disks, true
+}
+
+// briefly waits up to so long, while the clients work.
+func briefly(t *testing.T, rng *rand.Rand, most time.Duration) {
+	t.Helper()
+	cluster.Steadily(t, "the clients work", time.Duration(rng.Int64N(int64(most))),
+		func() error { return nil })
+}
+
+// TestPower_AllCutUnderLoad_LosesNothing cuts the power of all servers at once, and of
+// one after the other, at random moments under load. What was not synced is gone, or a
+// random part of it; nothing that was acknowledged may be.
+func TestPower_AllCutUnderLoad_LosesNothing(t *testing.T) {
+	t.Parallel()
+	e, disks, allowed := onDisks(t, 3, map[string]string{"snapCount": "200"})
+	if !allowed {
+		return
+	}
+	rng := rand.New(rand.NewPCG(powerSeed, 1))
+	for round := range rounds(t, 6) {
+		l := startPacedLoad(t, e, fmt.Sprintf("/power-%d", round), powerPace)
+		l.waitProgress(10 + rng.IntN(40))
+		briefly(t, rng, 300*time.Millisecond)
+		var lost disk.Loss
+		if round%3 == 2 {
+			for _, s := range e.Servers() {
+				one := s.PowerCut()
+				lost.Pages, lost.Names = lost.Pages+one.Pages, lost.Names+one.Names
+				briefly(t, rng, 300*time.Millisecond)
+			}
+		} else {
+			lost = e.PowerCut()
+		}
+		t.Logf("round %d: lost %+v", round, lost)
+		e.StartAll()
+		e.WaitServing()
+		l.waitProgress(10)
+		l.check()
+		if t.Failed() {
+			break
+		}
+	}
+	e.CheckReplicas()
+	lost := 0
+	for i, d := range disks {
+		c := d.Counts()
+		lost += c.LostPages
+		t.Logf("disk %d: %+v", i+1, c)
+	}
+	if lost == 0 {
+		t.Error("no power cut has taken anything, so nothing was shown")
+	}
+}
+
+// TestPower_EveryDiskLies_IsNoticed is the control of the test before: the same with disks
+// that say that they have written and have not must be seen to lose what was acknowledged.
+func TestPower_EveryDiskLies_IsNoticed(t *testing.T) {
+	t.Parallel()
+	e, disks, allowed := onDisks(t, 3, nil)
+	if !allowed {
+		return
+	}
+	l := startPacedLoad(t, e, "/lies", powerPace)
+	var mu sync.Mutex
+	var wrong []string
+	l.report = func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		wrong = append(wrong, fmt.Sprintf(format, args...))
+	}
+	l.waitProgress(10)
+	for _, d := range disks {
+		d.SetLying(true)
+	}
+	l.waitProgress(50)
+	l.end() // their sessions may be among what is lost
+	e.PowerCut()
+	for _, d := range disks {
+		d.SetLying(false)
+	}
+	e.StartAll()
+	e.WaitServing()
+	l.check()
+	lost := 0
+	for _, what := range wrong {
+		if strings.Contains(what, "was acknowledged and is") {
+			lost++
+		}
+	}
+	t.Logf("%d acknowledged creates are noticed to be lost on the three servers", lost)
+	if lost == 0 {
+		t.Error("every disk lied, and nobody has noticed that anything is lost")
+	}
+}
+
+// TestPower_OneDiskLies cuts the power of one server whose disk lies, while the two others
+// work, and which stay for as long as it takes to bring it back. That is all that can be
+// promised: what it has acknowledged the other two have, or one of them, which then wins the
+// election. It comes back and catches up, or finds that its log is damaged and refuses to
+// start; then it is replaced.
+func TestPower_OneDiskLies(t *testing.T) {
+	t.Parallel()
+	e, _, allowed := onDisks(t, 3, map[string]string{"snapCount": "200"})
+	if !allowed {
+		return
+	}
+	rng := rand.New(rand.NewPCG(powerSeed, 2))
+	for round := range rounds(t, 4) {
+		l := startPacedLoad(t, e, fmt.Sprintf("/liar-%d", round), powerPace)
+		l.waitProgress(10)
+		liar := e.Leader()
+		if round%2 == 1 {
+			liar = e.Followers()[0]
+		}
+		liar.Disk.SetLying(true)
+		l.waitProgress(30)
+		briefly(t, rng, 300*time.Millisecond)
+		lost := liar.PowerCut()
+		liar.Disk.SetLying(false)
+		l.waitProgress(10)
+		t.Logf("round %d: server %d lost %+v", round, liar.ID, lost)
+		before := len(liar.Log())
+		liar.Start()
+		if !comesBack(t, liar) {
+			t.Logf("it refuses: %s", lastLine(liar.Log()[before:]))
+			replace(t, e, liar)
+		}
+		e.WaitServing()
+		l.waitProgress(10)
+		l.check()
+		e.CheckReplicas()
+		if t.Failed() {
+			break
+		}
+	}
+}
+
+// comesBack waits until a server that was started serves, and returns false if it ends
+// instead.
+func comesBack(t *testing.T, s *cluster.Server) (serves bool) {
+	t.Helper()
+	cluster.Eventually(t, fmt.Sprintf("server %d serves or ends", s.ID), cluster.Patience, func() error {
+		if !s.Running() {
+			return nil
+		}
+		_, err := s.Mode()
+		serves = err == nil
+		return err
+	})
+	if !serves && s.WaitEnd() == nil {
+		t.Errorf("server %d ended with exit code 0", s.ID)
+	}
+	return serves
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// replace gives a server that is down a new disk and its place again.
+func replace(t *testing.T, e *cluster.Ensemble, s *cluster.Server) {
+	t.Helper()
+	members(t, e.Leader(), http.MethodDelete, fmt.Sprintf("/members/%d?force=true", s.ID), "",
+		http.StatusNotFound)
+	s.Wipe()
+	s.Start()
+	members(t, e.Leader(), http.MethodPost, "/members",
+		fmt.Sprintf(`{"id": %d, "address": %q}`, s.ID, s.PeerAddr()), http.StatusOK)
+}
+
+// inLog reports whether a path below a disk's root is raft's log.
+func inLog(path string) bool { return filepath.Base(filepath.Dir(path)) == "raftlog" }

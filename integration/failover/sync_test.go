@@ -1,0 +1,192 @@
+//go:build privileged
+
+package failover_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+)
+
+// once has the first sync of a kind of file do something else, and counts.
+func once(match func(path string) bool, instead func() syscall.Errno) (disk.Fault, *atomic.Bool) {
+	var done atomic.Bool
+	return func(op disk.Op, path string) syscall.Errno {
+		if op == disk.OpSync && match(path) && done.CompareAndSwap(false, true) {
+			return instead()
+		}
+		return 0
+	}, &done
+}
+
+func broken() syscall.Errno { return syscall.EIO }
+
+// TestSync_LogFailsOnce: after one failed sync of its log nobody knows what is on a
+// server's disk. It must end, with an error that says why, whatever the next sync says; the
+// others go on, and it comes back with what it had, also when the power goes in between.
+func TestSync_LogFailsOnce(t *testing.T) {
+	t.Parallel()
+	e, _, allowed := onDisks(t, 3, nil)
+	if !allowed {
+		return
+	}
+	for round, name := range []string{"leader", "follower", "leader, then a power cut"} {
+		l := startPacedLoad(t, e, fmt.Sprintf("/eio-%d", round), powerPace)
+		l.waitProgress(20)
+		victim := e.Leader()
+		if name == "follower" {
+			victim = e.Followers()[0]
+		}
+		before := len(victim.Log())
+		fault, _ := once(inLog, broken)
+		victim.Disk.SetFault(fault)
+		if err := victim.WaitEnd(); err == nil {
+			t.Errorf("%s: server %d ended with exit code 0", name, victim.ID)
+		}
+		said := victim.Log()[before:]
+		if !strings.Contains(said, syscall.EIO.Error()) || strings.Contains(said, "panic:") {
+			t.Errorf("%s: server %d says:\n%s", name, victim.ID, said)
+		}
+		l.waitProgress(20)
+		if strings.HasSuffix(name, "cut") {
+			victim.PowerCut()
+		}
+		victim.Disk.SetFault(nil)
+		victim.Start()
+		e.WaitServing()
+		l.waitProgress(20)
+		l.check()
+		e.CheckReplicas()
+		if t.Failed() {
+			break
+		}
+	}
+}
+
+// TestSync_VoteFailsOnce: a sync of the file with term and vote fails. The server may end, or
+// go without that vote; started again, it takes part as before, and nothing is lost.
+func TestSync_VoteFailsOnce(t *testing.T) {
+	t.Parallel()
+	e, _, allowed := onDisks(t, 3, nil)
+	if !allowed {
+		return
+	}
+	l := startPacedLoad(t, e, "/vote", powerPace)
+	l.waitProgress(20)
+	leader, victim := e.Leader(), e.Followers()[0]
+	fault, done := once(func(path string) bool { return filepath.Base(path) == "stable.db" }, broken)
+	victim.Disk.SetFault(fault)
+	before := len(victim.Log())
+	leader.Kill()
+	cluster.Eventually(t, "the vote is written", cluster.Patience, func() error {
+		if !done.Load() {
+			return fmt.Errorf("no sync of it")
+		}
+		return nil
+	})
+	leader.Start()
+	if !comesBack(t, victim) {
+		t.Logf("server %d ended: %s", victim.ID, lastLine(victim.Log()[before:]))
+		victim.Disk.SetFault(nil)
+		victim.PowerCut()
+		victim.Start()
+	}
+	e.WaitServing()
+	l.waitProgress(20)
+	l.check()
+	e.CheckReplicas()
+}
+
+// TestSync_SnapshotFails: a server that cannot write a snapshot keeps its log, and goes on.
+func TestSync_SnapshotFails(t *testing.T) {
+	t.Parallel()
+	e, disks, allowed := onDisks(t, 3, map[string]string{"snapCount": "100"})
+	if !allowed {
+		return
+	}
+	var failed atomic.Int64
+	for _, d := range disks {
+		d.SetFault(func(op disk.Op, path string) syscall.Errno {
+			if op == disk.OpSync && strings.Contains(path, "/snapshots/") {
+				failed.Add(1)
+				return syscall.EIO
+			}
+			return 0
+		})
+	}
+	l := startPacedLoad(t, e, "/snapshot", powerPace)
+	cluster.Eventually(t, "snapshots fail", cluster.Patience, func() error {
+		if n := failed.Load(); n < 3 {
+			return fmt.Errorf("%d have failed", n)
+		}
+		return nil
+	})
+	l.waitProgress(20)
+	l.checkKept()
+	e.PowerCut()
+	for _, d := range disks {
+		d.SetFault(nil)
+	}
+	e.StartAll()
+	e.WaitServing()
+	l.waitProgress(20)
+	l.check()
+	e.CheckReplicas()
+}
+
+// TestSync_TakesLong: a disk that stands still for two seconds, or takes 50 ms for every
+// sync, costs time and nothing else; with one that stands still for longer than a server is
+// patient, the others lead meanwhile.
+func TestSync_TakesLong(t *testing.T) {
+	t.Parallel()
+	e, disks, allowed := onDisks(t, 3, nil)
+	if !allowed {
+		return
+	}
+	l := startPacedLoad(t, e, "/slow", powerPace)
+	l.waitProgress(20)
+	standsStill := func(d time.Duration) {
+		leader := e.Leader()
+		at := time.Now()
+		fault, done := once(inLog, func() syscall.Errno { <-time.After(d); return 0 })
+		leader.Disk.SetFault(fault)
+		l.waitProgress(20)
+		gap, _ := l.gap(at)
+		t.Logf("the leader's disk stood still for %v (%v): nobody got an answer for %v", d, done.Load(), gap)
+		if gap > generousGap+d {
+			t.Errorf("nobody got an answer for %v", gap)
+		}
+		cluster.Eventually(t, "the disk moves again", cluster.Patience, func() error {
+			if time.Since(at) < d {
+				return fmt.Errorf("not yet")
+			}
+			return nil
+		})
+		leader.Disk.SetFault(nil)
+		e.WaitServing()
+	}
+	standsStill(2 * time.Second)
+	standsStill(12 * time.Second)
+	for _, d := range disks {
+		d.SetFault(func(op disk.Op, _ string) syscall.Errno {
+			if op == disk.OpSync {
+				<-time.After(50 * time.Millisecond)
+			}
+			return 0
+		})
+	}
+	l.waitProgress(20)
+	for _, d := range disks {
+		d.SetFault(nil)
+	}
+	e.WaitServing()
+	l.check()
+	e.CheckReplicas()
+}
