@@ -89,9 +89,15 @@ func catchesUp(t *testing.T, e *cluster.Ensemble, s *cluster.Server) {
 }
 
 // lastIndex is the number of the last entry in a server's log.
-func lastIndex(t *testing.T, s *cluster.Server) (index int) {
+func lastIndex(t *testing.T, s *cluster.Server) int {
 	t.Helper()
-	cluster.Eventually(t, "the server tells its last index", cluster.Patience, func() error {
+	return metric(t, s, "raft_last_index")
+}
+
+// metric is one of a server's figures.
+func metric(t *testing.T, s *cluster.Server, name string) (value int) {
+	t.Helper()
+	cluster.Eventually(t, fmt.Sprintf("server %d tells its %s", s.ID, name), cluster.Patience, func() error {
 		r, err := http.Get("http://" + s.HTTPAddr() + "/metrics")
 		if err != nil {
 			return err
@@ -99,13 +105,13 @@ func lastIndex(t *testing.T, s *cluster.Server) (index int) {
 		defer r.Body.Close()
 		text, err := io.ReadAll(r.Body)
 		for line := range strings.Lines(string(text)) {
-			if n, err := fmt.Sscanf(line, "raft_last_index %d", &index); n == 1 && err == nil {
+			if n, err := fmt.Sscanf(line, name+" %d", &value); n == 1 && err == nil {
 				return nil
 			}
 		}
-		return fmt.Errorf("no raft_last_index in %d bytes, %w", len(text), errors.Join(err, io.EOF))
+		return fmt.Errorf("no %s in %d bytes, %w", name, len(text), errors.Join(err, io.EOF))
 	})
-	return index
+	return value
 }
 
 // members asks for a change of the ensemble until it has happened; enough is a status

@@ -1,0 +1,135 @@
+//go:build privileged
+
+package failover_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+)
+
+// refusing has a disk take nothing new in the files that are named.
+func refusing(code syscall.Errno, match func(path string) bool) disk.Fault {
+	return func(op disk.Op, path string) syscall.Errno {
+		if (op == disk.OpWrite || op == disk.OpName) && match(path) {
+			return code
+		}
+		return 0
+	}
+}
+
+// stableOrLog names what a server must write to vote and to follow.
+func stableOrLog(path string) bool {
+	return inLog(path) || filepath.Base(path) == "raftlog" || filepath.Base(path) == "stable.db"
+}
+
+// TestNoRoom_OneServer_OthersGoOn: a server whose disk takes nothing, full or broken, leads
+// nobody for long and holds up nobody. How many terms it costs until another leads is in the
+// log of the test, and how many while the other does.
+func TestNoRoom_OneServer_OthersGoOn(t *testing.T) {
+	t.Parallel()
+	e, _, allowed := onDisks(t, 3, nil)
+	if !allowed {
+		return
+	}
+	for i, test := range []struct {
+		name  string
+		code  syscall.Errno
+		match func(string) bool
+		leads bool
+	}{
+		{"the leader's log has no room", syscall.ENOSPC, inLog, true},
+		{"the leader's log cannot be written", syscall.EIO, inLog, true},
+		{"the leader's disk has no room", syscall.ENOSPC, stableOrLog, true},
+		{"a follower's log has no room", syscall.ENOSPC, inLog, false},
+		{"a follower's disk has no room", syscall.ENOSPC, stableOrLog, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := startPacedLoad(t, e, fmt.Sprintf("/no-room-%d", i), powerPace)
+			l.waitProgress(10)
+			victim := e.Leader()
+			if !test.leads {
+				victim = e.Followers()[0]
+			}
+			term, at := metric(t, e.Leader(), "raft_term"), time.Now()
+			victim.Disk.SetFault(refusing(test.code, test.match))
+			var other *cluster.Server
+			cluster.Eventually(t, "another server leads", cluster.Patience, func() error {
+				for _, s := range e.Servers() {
+					if mode, err := s.Mode(); s != victim && err == nil && mode == cluster.ModeLeader {
+						other = s
+						return nil
+					}
+				}
+				return errors.New("none")
+			})
+			then := metric(t, other, "raft_term")
+			others := withoutHome(l, victim)
+			others.waitProgress(300)
+			gap, _ := others.gap(at)
+			t.Logf("another leads %d terms later; %d terms later still it has gone on; nobody got an answer for %v",
+				then-term, metric(t, other, "raft_term")-then, gap)
+			if gap > generousGap {
+				t.Errorf("nobody got an answer for %v", gap)
+			}
+			if !victim.Running() {
+				t.Errorf("server %d has ended", victim.ID)
+			}
+			victim.Disk.SetFault(nil)
+			e.WaitServing()
+			l.waitProgress(10)
+			l.check()
+		})
+		if t.Failed() {
+			break
+		}
+	}
+	e.CheckReplicas()
+}
+
+// TestNoRoom_Election: the leader dies while one of the two that are left cannot write, so
+// that there is no majority. Nothing is acknowledged and nobody ends; terms may rise
+// meanwhile, and room, or the third server, brings everything back.
+func TestNoRoom_Election(t *testing.T) {
+	t.Parallel()
+	e, _, allowed := onDisks(t, 3, nil)
+	if !allowed {
+		return
+	}
+	for i, match := range []func(string) bool{inLog, stableOrLog} {
+		l := startPacedLoad(t, e, fmt.Sprintf("/election-%d", i), powerPace)
+		l.waitProgress(10)
+		leader, followers := e.Leader(), e.Followers()
+		victim, other := followers[0], followers[1]
+		term := metric(t, other, "raft_term")
+		victim.Disk.SetFault(refusing(syscall.ENOSPC, match))
+		leader.Kill()
+		cluster.Steadily(t, "both run", notice, func() error {
+			if !victim.Running() || !other.Running() {
+				return errors.New("one has ended")
+			}
+			return nil
+		})
+		t.Logf("in %v: %d terms", notice, metric(t, other, "raft_term")-term)
+		if i == 0 {
+			victim.Disk.SetFault(nil)
+		} else {
+			leader.Start()
+		}
+		l.waitProgress(10)
+		t.Logf("and %d when it goes on", metric(t, other, "raft_term")-term)
+		victim.Disk.SetFault(nil)
+		if !leader.Running() {
+			leader.Start()
+		}
+		e.WaitServing()
+		l.check()
+		e.CheckReplicas()
+	}
+}
