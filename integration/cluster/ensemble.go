@@ -160,16 +160,19 @@ func (e *Ensemble) StartAll() {
 	}
 }
 
-// KillAll ends all running servers at once, as a power cut of the processes
-// would.
-func (e *Ensemble) KillAll() {
+// KillAll ends servers at once, all that run if none are named, as a power cut of the
+// processes would.
+func (e *Ensemble) KillAll(servers ...*Server) {
 	e.t.Helper()
-	for _, s := range e.servers {
+	if len(servers) == 0 {
+		servers = e.servers
+	}
+	for _, s := range servers {
 		if s.Running() {
 			s.signal(os.Kill)
 		}
 	}
-	for _, s := range e.servers {
+	for _, s := range servers {
 		s.waitEnd(Patience)
 	}
 }
