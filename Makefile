@@ -42,8 +42,9 @@ interop: ## with other people's clients and a real ZooKeeper as the oracle (Debi
 	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api
 	$(GO) test -tags interop,zookeeper -timeout 15m ./client/... ./recipes/...
 
-sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, else new ones
-	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),0)
+sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, else new ones; none begins after WITHIN
+	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),0) \
+	  -sim.within=$(or $(WITHIN),0)
 
 oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEED repeats them
 	ZK_LITE_ORACLE_SCRIPTS=$(SCRIPTS) ZK_LITE_SEED=$(SEED) $(GO) test -tags interop -count=1 -v -timeout 0 \
