@@ -8,7 +8,8 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 DURATION ?= 10m
 SEED ?=
 SCRIPTS ?= 5000
-FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull
+SERVERS ?= 3
+FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk
 
 .PHONY: help build test race lint fuzz interop sim oracle faults soak soak-recipes bench cover tidy
 
@@ -50,11 +51,11 @@ oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEE
 	ZK_LITE_ORACLE_SCRIPTS=$(SCRIPTS) ZK_LITE_SEED=$(SEED) $(GO) test -tags interop -count=1 -v -timeout 0 \
 	  -run TestConformance_Oracle ./integration/conformance
 
-faults: ## partitions, bad networks, full disks, odd clocks, hostile clients; needs root
-	$(GO) test -tags privileged -count=1 -timeout 20m -run '$(FAULTS)' ./integration/failover
+faults: ## partitions, bad networks, full, failing and lying disks, odd clocks, hostile clients; needs root
+	$(GO) test -tags privileged -count=1 -timeout 20m -run '$(FAULTS)' ./integration/failover ./integration/cluster/...
 
-soak: ## histories judged for DURATION (10m) while everything is broken; SEED repeats the faults; needs root
-	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) $(GO) test -tags soak -count=1 -v -timeout 0 ./integration/soak
+soak: ## histories judged for DURATION (10m) while everything is broken; SEED repeats the faults, SERVERS (3); needs root
+	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) ZK_LITE_SOAK_SERVERS=$(SERVERS) $(GO) test -tags soak -count=1 -v -timeout 0 ./integration/soak
 
 soak-recipes: ## all recipes for DURATION (10m) while servers are killed and paused; SEED repeats a schedule
 	ZK_LITE_SOAK=$(DURATION) ZK_LITE_SOAK_SEED=$(SEED) $(GO) test -count=1 -v -timeout 0 ./integration/recipes

@@ -23,7 +23,7 @@ import (
 type nemesis struct {
 	t       *testing.T
 	e       *cluster.Ensemble
-	network *cluster.Network // nil: none
+	network *cluster.Network // nil: none, and no disks that fail
 	rng     *rand.Rand
 }
 
@@ -31,12 +31,17 @@ type nemesis struct {
 // will be by itself.
 type fault struct {
 	name  string
-	needs bool // a network
+	needs bool // a network, or disks, of the test's own
 	do    func(n *nemesis)
 }
 
 func faults() []fault {
-	all := []fault{
+	all := append(processFaults(), diskFaults()...)
+	return append(all, networkFaults()...)
+}
+
+func processFaults() []fault {
+	return []fault{
 		{"kill -9 of a server", false, func(n *nemesis) { n.kill(n.any()) }},
 		{"kill -9 of the leader", false, func(n *nemesis) { n.kill(n.e.Leader()) }},
 		{"kill -9 of all", false, func(n *nemesis) { n.e.KillAll(); n.last(0, 1000); n.e.StartAll() }},
@@ -50,47 +55,63 @@ func faults() []fault {
 		{"wiped disk, replaced member", false, (*nemesis).wiped},
 		{"leadership transferred", false, (*nemesis).transfer},
 	}
+}
+
+func networkFaults() (all []fault) {
 	cut := cluster.Link{Cut: true}
-	network := func(name string, do func(n *nemesis, w *cluster.Network, leader, a, b int)) {
+	// a is one of the followers, at random.
+	network := func(name string, do func(n *nemesis, w *cluster.Network, leader, a int, followers []int)) {
 		all = append(all, fault{name, true, func(n *nemesis) {
 			leader := n.e.Leader().ID
-			a, b := leader%3+1, (leader+1)%3+1
-			if n.rng.IntN(2) == 0 {
-				a, b = b, a
+			followers := n.rng.Perm(len(n.e.Servers()))
+			for i := range followers {
+				followers[i]++
 			}
-			do(n, n.network, leader, a, b)
+			followers = slices.DeleteFunc(followers, func(id int) bool { return id == leader })
+			do(n, n.network, leader, followers[0], followers)
 			n.last(500, 4000)
 			n.network.Heal()
 		}})
 	}
-	network("leader cut off", func(_ *nemesis, w *cluster.Network, leader, _, _ int) { w.Isolate(leader) })
-	network("follower cut off", func(_ *nemesis, w *cluster.Network, _, a, _ int) { w.Isolate(a) })
-	network("all cut off from each other", func(_ *nemesis, w *cluster.Network, _, _, _ int) {
+	type net = *cluster.Network
+	network("leader cut off", func(_ *nemesis, w net, leader, _ int, _ []int) { w.Isolate(leader) })
+	network("follower cut off", func(_ *nemesis, w net, _, a int, _ []int) { w.Isolate(a) })
+	network("all cut off from each other", func(_ *nemesis, w net, _, _ int, _ []int) {
 		w.SetServers(cut)
 	})
-	network("one-way: the leader is not heard", func(_ *nemesis, w *cluster.Network, l, a, b int) {
-		w.Set(l, a, cut)
-		w.Set(l, b, cut)
+	network("two sides, the leader with the fewer", func(_ *nemesis, w net, leader, _ int, followers []int) {
+		few := len(followers)/2 - 1
+		for _, id := range append(followers[:few:few], leader) {
+			for _, other := range followers[few:] {
+				w.SetBoth(id, other, cut)
+			}
+		}
 	})
-	network("one-way: the leader does not hear", func(_ *nemesis, w *cluster.Network, l, a, b int) {
-		w.Set(a, l, cut)
-		w.Set(b, l, cut)
+	network("one-way: the leader is not heard", func(_ *nemesis, w net, leader, _ int, followers []int) {
+		for _, id := range followers {
+			w.Set(leader, id, cut)
+		}
 	})
-	network("leader and follower apart", func(_ *nemesis, w *cluster.Network, l, a, _ int) {
-		w.SetBoth(l, a, cut)
+	network("one-way: the leader does not hear", func(_ *nemesis, w net, leader, _ int, followers []int) {
+		for _, id := range followers {
+			w.Set(id, leader, cut)
+		}
 	})
-	network("slow network", func(n *nemesis, w *cluster.Network, _, _, _ int) {
+	network("leader and follower apart", func(_ *nemesis, w net, leader, a int, _ []int) {
+		w.SetBoth(leader, a, cut)
+	})
+	network("slow network", func(n *nemesis, w net, _, _ int, _ []int) {
 		w.SetServers(cluster.Link{Delay: time.Duration(5+n.rng.IntN(60)) * time.Millisecond,
 			Jitter: time.Duration(1+n.rng.IntN(40)) * time.Millisecond})
 	})
-	network("lossy network", func(n *nemesis, w *cluster.Network, _, _, _ int) {
+	network("lossy network", func(n *nemesis, w net, _, _ int, _ []int) {
 		w.SetServers(cluster.Link{Loss: n.rng.Float64() / 10, Duplicate: n.rng.Float64() / 10})
 	})
-	network("clients cut off from a server", func(_ *nemesis, w *cluster.Network, _, a, _ int) {
+	network("clients cut off from a server", func(_ *nemesis, w net, _, a int, _ []int) {
 		w.SetBoth(cluster.Host, a, cut)
 	})
-	network("answers of a server lost", func(_ *nemesis, w *cluster.Network, l, _, _ int) {
-		w.Set(l, cluster.Host, cut)
+	network("answers of a server lost", func(_ *nemesis, w net, leader, _ int, _ []int) {
+		w.Set(leader, cluster.Host, cut)
 	})
 	return all
 }
@@ -101,7 +122,12 @@ func (n *nemesis) last(least, most int) {
 	<-time.After(d)
 }
 
-func (n *nemesis) any() *cluster.Server { return n.e.Servers()[n.rng.IntN(3)] }
+func (n *nemesis) any() *cluster.Server { return n.e.Servers()[n.rng.IntN(len(n.e.Servers()))] }
+
+// after is the next server in the circle.
+func (n *nemesis) after(s *cluster.Server) *cluster.Server {
+	return n.e.Server(s.ID%len(n.e.Servers()) + 1)
+}
 
 func (n *nemesis) kill(s *cluster.Server) {
 	s.Kill()
@@ -111,7 +137,7 @@ func (n *nemesis) kill(s *cluster.Server) {
 
 func (n *nemesis) killTwo() {
 	a := n.any()
-	b := n.e.Server(a.ID%3 + 1)
+	b := n.after(a)
 	a.Kill()
 	n.last(0, 500)
 	b.Kill()
@@ -169,7 +195,7 @@ func (n *nemesis) torn() {
 	path, b, end := n.segment(s)
 	if path != "" {
 		copy(b[end:], b[4096:4096+1+n.rng.IntN(60)])
-		n.write(path, b)
+		n.write(s, path, b)
 	}
 	s.Start()
 }
@@ -181,12 +207,13 @@ func (n *nemesis) flipped() {
 	s.Kill()
 	path, b, end := n.segment(s)
 	if path != "" {
-		at := 4096 + n.rng.IntN(end-4096)
+		// The last records may not have been durable; then they would be cut off.
+		at := 4096 + n.rng.IntN((end-4096)*3/4)
 		good := bytes.Clone(b)
 		b[at] ^= 1 << n.rng.IntN(8)
-		n.write(path, b)
+		n.write(s, path, b)
 		n.refuses(s, path, at)
-		n.write(path, good)
+		n.write(s, path, good)
 	}
 	s.Start()
 }
@@ -206,21 +233,25 @@ func (n *nemesis) flippedSnapshot() {
 		}
 		good[path] = bytes.Clone(b)
 		b[n.rng.IntN(len(b))] ^= 1 << n.rng.IntN(8)
-		n.write(path, b)
+		n.write(s, path, b)
 	}
 	if len(files) > 0 {
 		n.refuses(s, filepath.Join(s.DataDir, "snapshots"), -1)
 	}
 	for path, b := range good {
-		n.write(path, b)
+		n.write(s, path, b)
 	}
 	s.Start()
 }
 
-func (n *nemesis) write(path string, b []byte) {
+// write changes a file of a server that is down, on its disk too.
+func (n *nemesis) write(s *cluster.Server, path string, b []byte) {
 	n.t.Helper()
 	if err := os.WriteFile(path, b, 0o640); err != nil {
 		n.t.Fatal(err)
+	}
+	if s.Disk != nil {
+		s.Disk.Settle()
 	}
 }
 
@@ -253,7 +284,7 @@ func (n *nemesis) wiped() {
 	n.e.WaitServing()
 	s.Kill()
 	n.last(0, 1000)
-	other := n.e.Server(s.ID%3 + 1)
+	other := n.after(s)
 	n.cluster(other, http.MethodDelete, fmt.Sprintf("/members/%d?force=true", s.ID), "", http.StatusNotFound)
 	s.Wipe()
 	s.Start()

@@ -15,16 +15,19 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/check"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/integration/cluster/disk"
 )
 
 // report is what a run comes to.
 type report struct {
 	begin   time.Time
 	seed    uint64
+	servers int
 	faults  map[string]int
 	bands   []band
 	seconds []second
 	network cluster.NetworkCounts
+	disks   disk.Counts
 
 	windows, ops, unknown, judged, groups, undecided int
 	events, changes, resumed, sessions, holds        int
@@ -121,7 +124,7 @@ func (r *report) rows() [][2]string {
 	}
 	number := func(n int) string { return fmt.Sprint(n) }
 	rows := [][2]string{
-		{"seed", fmt.Sprint(r.seed)}, {"time", time.Since(r.begin).Round(time.Second).String()},
+		{"seed", fmt.Sprint(r.seed)}, {"servers", number(r.servers)}, {"time", time.Since(r.begin).Round(time.Second).String()},
 		{"windows", number(r.windows)}, {"operations", number(r.ops)},
 		{"of them without an answer", number(r.unknown)},
 		{"operations judged by porcupine", number(r.judged)},
@@ -134,7 +137,8 @@ func (r *report) rows() [][2]string {
 		{"latency, 99 %", percentile(r.latencies, 0.99).String()},
 		{"latency, 99.9 %", percentile(r.latencies, 0.999).String()},
 		{"seconds of work", number(worked)}, {"of them without any answer", number(silent)},
-		{"packets", fmt.Sprintf("%+v", r.network)}, {"faults", number(injected)},
+		{"packets", fmt.Sprintf("%+v", r.network)},
+		{"disks", fmt.Sprintf("%+v", r.disks)}, {"faults", number(injected)},
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.faults)) {
 		rows = append(rows, [2]string{"fault: " + name, number(r.faults[name])})

@@ -19,11 +19,13 @@ import (
 const (
 	durationVariable = "ZK_LITE_SOAK_DURATION" // a Go duration
 	seedVariable     = "ZK_LITE_SEED"
-	reportVariable   = "ZK_LITE_SOAK_REPORT" // a directory for the report and bad histories
+	serversVariable  = "ZK_LITE_SOAK_SERVERS" // how many
+	reportVariable   = "ZK_LITE_SOAK_REPORT"  // a directory for the report and bad histories
 )
 
 const (
 	defaultDuration = 35 * time.Second
+	defaultServers  = 3
 	// windowLength is how long faults come and go before everything is healed and
 	// judged.
 	windowLength = 20 * time.Second
@@ -34,24 +36,30 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 // TestSoak runs windows until the time is over, or a guarantee is broken.
 func TestSoak(t *testing.T) {
 	duration, seed := settings(t)
-	t.Logf("to run it again: %s=%v %s=%d", durationVariable, duration, seedVariable, seed)
+	servers := servers(t)
+	t.Logf("to run it again: %s=%v %s=%d %s=%d", durationVariable, duration, seedVariable, seed,
+		serversVariable, servers)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	o := cluster.Options{Config: map[string]string{"snapCount": "400"}}
 	n := &nemesis{t: t, rng: rng}
 	if cluster.Privileged() {
-		n.network = cluster.NewNetwork(t, 3, seed)
+		n.network = cluster.NewNetwork(t, servers, seed)
 		o.Network = n.network
+		o.Disks = cluster.NewDisks(t, servers, seed)
 	} else {
-		t.Logf("%s is set: NO FAULTS OF THE NETWORK", cluster.UnprivilegedVariable)
+		t.Logf("%s is set: NO FAULTS OF THE NETWORK AND THE DISKS", cluster.UnprivilegedVariable)
 	}
-	n.e = cluster.Start(t, 3, o)
-	r := &report{begin: time.Now(), seed: seed, faults: map[string]int{}}
+	n.e = cluster.Start(t, servers, o)
+	r := &report{begin: time.Now(), seed: seed, servers: servers, faults: map[string]int{}}
 	defer r.write(t)
 	for number := 0; time.Since(r.begin) < duration && !t.Failed(); number++ {
 		n.window(r, number, seed)
 	}
 	if n.network != nil {
 		r.network = n.network.Counts()
+	}
+	for _, d := range o.Disks {
+		r.disks.Add(d.Counts())
 	}
 	r.log(t)
 }
@@ -133,4 +141,18 @@ func settings(t *testing.T) (time.Duration, uint64) {
 		}
 	}
 	return duration, seed
+}
+
+// servers is how many the ensemble has.
+func servers(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv(serversVariable)
+	if text == "" {
+		return defaultServers
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 3 || n > 9 {
+		t.Fatalf("%s is %q; want a number from 3 to 9", serversVariable, text)
+	}
+	return n
 }

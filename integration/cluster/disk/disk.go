@@ -37,6 +37,17 @@ type Counts struct {
 	Writes, Syncs, FailedSyncs, Lies, Cuts, LostPages, LostNames int
 }
 
+// Add adds those of another disk.
+func (c *Counts) Add(o Counts) {
+	c.Writes += o.Writes
+	c.Syncs += o.Syncs
+	c.FailedSyncs += o.FailedSyncs
+	c.Lies += o.Lies
+	c.Cuts += o.Cuts
+	c.LostPages += o.LostPages
+	c.LostNames += o.LostNames
+}
+
 // Disk is one disk. See the package comment for what it models.
 type Disk struct {
 	dir string   // where it is mounted
