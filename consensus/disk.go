@@ -3,6 +3,7 @@ package consensus
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -139,8 +140,9 @@ func (w *watchedLog) StoreLogs(logs []*raft.Log) error {
 	return err
 }
 
-// patientStable is raft's store of term and vote. A full disk is waited for:
-// a server that cannot write its vote does not vote, and that is all.
+// patientStable is raft's store of term and vote, which panics when a term is refused. A
+// full disk is waited for: a server that cannot write its vote does not vote, and that is
+// all. After any other error nobody knows what the disk holds, and the process must end.
 type patientStable struct {
 	raft.StableStore
 	d *disk
@@ -154,22 +156,44 @@ func (p *patientStable) SetUint64(key []byte, value uint64) error {
 	return p.patiently(func() error { return p.StableStore.SetUint64(key, value) })
 }
 
+// patiently returns nil, or not at all: raft's main loop writes here, and one that ends
+// without a word cannot act on a term that the disk does not have. Only while raft is being
+// started, by join, it returns errors.
 func (p *patientStable) patiently(write func() error) error {
 	p.d.begin()
 	defer p.d.end()
 	for said := false; ; said = true {
 		err := write()
 		p.d.stableFault.note(err)
-		if !errors.Is(err, syscall.ENOSPC) {
+		full := errors.Is(err, syscall.ENOSPC)
+		if err == nil || !full && !p.d.n.started() {
 			return err
+		}
+		if !full {
+			p.d.n.fatal(fmt.Errorf("writing term or vote: %w", err))
+			<-p.d.n.ctx.Done()
+			runtime.Goexit()
 		}
 		if !said {
 			p.d.n.logger.Error("the disk is full; waiting for room to write term or vote", "error", err)
 		}
 		select {
 		case <-p.d.n.ctx.Done():
+			if p.d.n.started() {
+				runtime.Goexit()
+			}
 			return fmt.Errorf("stopped while the disk was full: %w", err)
 		case <-time.After(diskRetry):
 		}
+	}
+}
+
+// started reports whether raft runs.
+func (n *Node) started() bool {
+	select {
+	case <-n.ready:
+		return true
+	default:
+		return false
 	}
 }

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/znode"
@@ -137,4 +140,67 @@ func TestEnsemble_LeadersSyncFails_ServerEndsOthersLead(t *testing.T) {
 	e.mustStart(old)
 	e.must(old, "/back")
 	e.agree()
+}
+
+// brokenStable is a store of term and vote that cannot be written.
+type brokenStable struct {
+	raft.StableStore
+	why atomic.Pointer[error] // nil: it can
+}
+
+func (b *brokenStable) Set(key, value []byte) error {
+	if err := b.why.Load(); err != nil {
+		return *err
+	}
+	return b.StableStore.Set(key, value)
+}
+
+func (b *brokenStable) SetUint64(key []byte, value uint64) error {
+	if err := b.why.Load(); err != nil {
+		return *err
+	}
+	return b.StableStore.SetUint64(key, value)
+}
+
+// A term that cannot be written made raft panic: with any error of the disk, and with a full
+// one when the server was stopped. The server must end by its Fatal, or wait and be stopped,
+// and the others, one of whom dies to bring the new term about, must go on.
+func TestRegression_TermCannotBeWritten_NoPanic(t *testing.T) {
+	for _, why := range []error{errors.New("the disk is broken"), syscall.ENOSPC} {
+		t.Run(why.Error(), func(t *testing.T) {
+			t.Parallel()
+			stores := map[int]*brokenStable{}
+			e := newTestEnsemble(t, 3, func(c *Config) {
+				b := &brokenStable{StableStore: c.Storage.Stable}
+				c.Storage.Stable = b
+				stores[int(c.ID)-1] = b
+			})
+			e.waitFormed()
+			e.must(0, "/a")
+			leader := e.leader()
+			victim := (leader + 1) % 3
+			stores[victim].why.Store(&why)
+			e.crash(leader)
+			if errors.Is(why, syscall.ENOSPC) {
+				eventually(t, "the full disk is noticed", func() bool {
+					return strings.Contains(e.nodes[victim].Status().DiskFault, why.Error())
+				})
+			} else {
+				select {
+				case err := <-e.nodes[victim].fatal:
+					if !errors.Is(err, why) {
+						t.Errorf("%v, want the disk's error", err)
+					}
+				case <-time.After(time.Minute):
+					t.Fatal("a server that cannot write its term goes on")
+				}
+			}
+			e.crash(victim)
+			stores[victim].why.Store(nil)
+			e.mustStart(victim)
+			e.mustStart(leader)
+			e.must(victim, "/b")
+			e.agree()
+		})
+	}
 }
