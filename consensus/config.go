@@ -57,10 +57,15 @@ const (
 	maxGroupBytes    = 256 << 10
 	maxEntryCommands = 2048 // commands in one entry: about 2 ms of applying
 	maxEntryBytes    = 1 << 20
-	maxInFlight      = 2       // entries handed to raft and not yet applied
-	maxInboxBytes    = 8 << 20 // groups at the leader that wait to be proposed
-	trailingLogs     = 4096    // entries kept behind a snapshot, for slow followers
-	snapshotBytes    = 256 << 20
+	maxInFlight      = 2 // entries handed to raft and not yet applied
+	// What a server sends beyond that is not applied here yet, or the leader's next entries would
+	// never be full; and no more, because heartbeats travel behind it.
+	maxSentBytes = 2 << 20
+	// Groups at the leader that wait to be proposed. Those of seven servers fit, so that nobody's
+	// stream stands still with heartbeats in it.
+	maxInboxBytes = 16 << 20
+	trailingLogs  = 4096 // entries kept behind a snapshot, for slow followers
+	snapshotBytes = 256 << 20
 )
 
 // overlapAfter is how long the newest entry is under way before another one is

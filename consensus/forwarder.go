@@ -26,7 +26,9 @@ type forwarder struct {
 	first   uint64 // number of pending[head]
 	next    uint64 // number of the first command not sent on the present link
 	sent    uint64 // number of the first command never sent in this life
-	bytes   int
+	bytes   int    // of pending
+	flying  int    // of those in it that were sent on the present link
+	waiting int    // how many wait for room
 	chunk   []byte // where the next command is encoded
 	stopped bool
 }
@@ -67,7 +69,9 @@ func own(c *state.Command) bool {
 func (f *forwarder) add(c *state.Command, w Waiter) error {
 	f.mu.Lock()
 	for !f.stopped && !own(c) && (f.lenLocked() >= f.maxCount || f.bytes >= f.maxBytes) {
+		f.waiting++
 		f.room.Wait()
+		f.waiting--
 	}
 	if f.stopped {
 		f.mu.Unlock()
@@ -118,18 +122,24 @@ func (f *forwarder) signal() {
 func (f *forwarder) lenLocked() int { return len(f.pending) - f.head }
 
 // take returns the next commands to send, at most one group's worth, appended
-// to b. A Count of 0 means that everything has been sent.
+// to b, and signals if there are more. A Count of 0 means that everything has been
+// sent, or as much as may be under way: then applied signals.
 func (f *forwarder) take(b []byte) state.Group {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := state.Group{Origin: f.origin, First: f.next, Commands: b}
+	if f.flying >= maxSentBytes {
+		return g
+	}
 	for i := f.head + int(f.next-f.first); i < len(f.pending); i++ {
 		command := f.pending[i].command
 		if g.Count > 0 && (g.Count == maxGroupCommands || len(g.Commands)+len(command) > maxGroupBytes) {
+			f.signal()
 			break
 		}
 		g.Commands = append(g.Commands, command...)
 		g.Count++
+		f.flying += len(command)
 	}
 	f.next += uint64(g.Count)
 	f.sent = max(f.sent, f.next)
@@ -149,7 +159,7 @@ func (f *forwarder) life() state.Origin {
 func (f *forwarder) renumber(incarnation uint64) {
 	f.mu.Lock()
 	f.origin.Incarnation = incarnation
-	f.first, f.next, f.sent = 1, 1, 1
+	f.first, f.next, f.sent, f.flying = 1, 1, 1, 0
 	f.mu.Unlock()
 	f.signal()
 }
@@ -158,7 +168,7 @@ func (f *forwarder) renumber(incarnation uint64) {
 // the state machine has missed a number.
 func (f *forwarder) rewind() {
 	f.mu.Lock()
-	f.next = f.first
+	f.next, f.flying = f.first, 0
 	f.mu.Unlock()
 	f.signal()
 }
@@ -178,8 +188,13 @@ func (f *forwarder) applied(seq uint64) (w Waiter, ok bool) {
 func (f *forwarder) popLocked() Waiter {
 	p := &f.pending[f.head]
 	w := p.waiter
-	full := f.lenLocked() >= f.maxCount || f.bytes >= f.maxBytes
 	f.bytes -= len(p.command)
+	if f.first < f.next {
+		if f.flying >= maxSentBytes {
+			f.signal()
+		}
+		f.flying -= len(p.command)
+	}
 	*p = pending{}
 	f.head++
 	f.first++
@@ -192,8 +207,8 @@ func (f *forwarder) popLocked() Waiter {
 		clear(f.pending[n:])
 		f.pending, f.head = f.pending[:n], 0
 	}
-	if full {
-		f.room.Broadcast()
+	if f.waiting > 0 {
+		f.room.Signal() // one: they come in the order in which they have waited
 	}
 	return w
 }

@@ -93,6 +93,13 @@ func TestForwarder_Model_EveryCommandOnceInOrder(t *testing.T) {
 		if n := len(want) - told; f.len() != n {
 			t.Fatalf("%d are pending, want %d", f.len(), n)
 		}
+		flying := 0
+		for _, p := range f.pending[f.head : f.head+int(f.next-f.first)] {
+			flying += len(p.command)
+		}
+		if f.flying != flying {
+			t.Fatalf("%d bytes are under way, want %d", f.flying, flying)
+		}
 	}
 	for _, n := range notes {
 		if sum := n.applied + n.lost; sum > 1 || sum == 1 != (n.number < told) {
@@ -100,6 +107,51 @@ func TestForwarder_Model_EveryCommandOnceInOrder(t *testing.T) {
 		}
 	}
 	t.Logf("%d commands", told)
+}
+
+// Goal: no more is sent than may be under way, and what waits for that goes out when results come.
+func TestForwarder_Take_BoundedByWhatIsUnderWay(t *testing.T) {
+	f := newForwarder(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+	const size = 100_000
+	for range 4 * maxSentBytes / size {
+		c := &state.Command{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)}
+		if err := f.add(c, &note{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signalled := func() bool {
+		select {
+		case <-f.wake:
+			return true
+		default:
+			return false
+		}
+	}
+	send := func() (sent int) {
+		for signalled() {
+			sent += len(f.take(nil).Commands)
+		}
+		return sent
+	}
+	if sent := send(); sent < maxSentBytes || sent > maxSentBytes+maxGroupBytes {
+		t.Fatalf("%d bytes were sent, with room for %d", sent, maxSentBytes)
+	}
+	for done := uint64(0); f.len() > 0; {
+		before := f.flying
+		for range 5 {
+			if _, ok := f.applied(done + 1); ok {
+				done++
+			}
+		}
+		if sent := send(); f.len() > 0 && f.flying == 0 {
+			t.Fatalf("nothing is under way of %d commands; before it were %d bytes, then %d were sent",
+				f.len(), before, sent)
+		}
+	}
+	f.rewind()
+	if f.flying != 0 {
+		t.Errorf("%d bytes are under way on a new link", f.flying)
+	}
 }
 
 func TestForwarder_Add_BoundedByCountAndBytes(t *testing.T) {

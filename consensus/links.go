@@ -78,15 +78,9 @@ func (n *Node) serveSelf() bool {
 				// A leader that hands over has been in touch until now.
 				n.contact.Store(n.now())
 			}
-		case <-n.forward.wake:
-			for {
-				g := n.forward.take(nil)
-				if g.Count == 0 {
-					break
-				}
-				if !r.submit(g) {
-					return true
-				}
+		case <-n.forward.wake: // one group at a time, or heartbeats would wait for all
+			if g := n.forward.take(nil); g.Count > 0 && !r.submit(g) {
+				return true
 			}
 		}
 	}
@@ -156,16 +150,11 @@ func (n *Node) sendStream(
 			if !writeFrame(conn, appendTouch(buf[:0], uint64(stamp), ids)) {
 				return
 			}
-		case <-n.forward.wake:
-			for {
-				g := n.forward.take(appendGroupHeader(buf[:0]))
-				buf = g.Commands
-				if g.Count == 0 {
-					break
-				}
-				if !writeFrame(conn, finishGroup(buf, &g)) {
-					return
-				}
+		case <-n.forward.wake: // one group at a time, or heartbeats would wait for all
+			g := n.forward.take(appendGroupHeader(buf[:0]))
+			buf = g.Commands
+			if g.Count > 0 && !writeFrame(conn, finishGroup(buf, &g)) {
+				return
 			}
 		}
 	}

@@ -1,8 +1,10 @@
 package consensus
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"net"
 	"runtime"
 	"strings"
 	"testing"
@@ -273,4 +275,46 @@ type forgotten struct{ context.Context }
 func (f forgotten) Error() error {
 	<-f.Done()
 	return f.Err()
+}
+
+// A server's heartbeats waited until all its commands were at the leader, whose inbox let them in as
+// fast as entries became of them: for seconds, with thousands of requests in flight. Meanwhile the
+// sessions of its clients, who were heard all the time, expired.
+func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	n := &Node{touches: make(chan []znode.SessionID, 1), ctx: ctx}
+	n.cfg.ElectionTimeout = time.Hour
+	n.forward = newForwarder(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+	const size = 16 << 10
+	for range 8 * maxSentBytes / size { // none of which will ever be applied
+		set := &state.Command{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)}
+		if err := n.forward.add(set, &note{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn, leader := net.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		n.sendStream(ctx, conn, "2", nil)
+	}()
+	in := bufio.NewReader(leader)
+	for groups := 0; ; {
+		kind, body, err := readFrame(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind == frameTouch {
+			break
+		}
+		if groups == 0 {
+			n.Touch([]znode.SessionID{7})
+		}
+		if groups += len(body); groups > 2*maxSentBytes {
+			t.Fatalf("%d bytes of commands came before the heartbeat", groups)
+		}
+	}
+	cancel()
+	_ = conn.Close()
+	<-ended
 }
