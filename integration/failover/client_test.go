@@ -22,7 +22,7 @@ const cutOff = 50 * time.Second
 // and one that says nonsense lose their own connections; the writers beside
 // them notice nothing.
 func TestFailover_BadClients(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{
+	e := start(t, 3, cluster.Options{
 		Config: map[string]string{"limits.outboxBytes": "1MiB"}})
 	l := startLoad(t, e, "/bad")
 	s := e.Followers()[0]

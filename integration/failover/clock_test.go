@@ -24,7 +24,7 @@ func TestClock_WallJumps(t *testing.T) {
 	for id := 1; id <= 3; id++ {
 		clocks[id] = cluster.NewClock(t, id)
 	}
-	e := cluster.Start(t, 3, cluster.Options{Wrap: func(id int) []string {
+	e := start(t, 3, cluster.Options{Wrap: func(id int) []string {
 		return []string{"env", clocks[id].Env()}
 	}})
 	l := startPacedLoad(t, e, "/clock", clockPace)
@@ -123,7 +123,7 @@ func TestClock_OtherMonotonicClock(t *testing.T) {
 		return
 	}
 	offset := map[int]int{1: 0, 2: 0, 3: 0}
-	e := cluster.Start(t, 3, cluster.Options{Wrap: func(id int) []string {
+	e := start(t, 3, cluster.Options{Wrap: func(id int) []string {
 		seconds := fmt.Sprint(offset[id])
 		return []string{"unshare", "--time", "--monotonic", seconds, "--boottime", seconds}
 	}})

@@ -17,7 +17,7 @@ import (
 // load with one follower killed, whose files may be changed.
 func damaged(t *testing.T, o cluster.Options) (*cluster.Ensemble, *load, *cluster.Server) {
 	t.Helper()
-	e := cluster.Start(t, 3, o)
+	e := start(t, 3, o)
 	l := startLoad(t, e, "/damage")
 	l.waitProgress(200)
 	victim := e.Followers()[0]
@@ -199,7 +199,7 @@ func TestFailover_WipedDisk(t *testing.T) {
 // TestFailover_TwoWipedDisks: two servers that lost their disks and one that
 // did not are no majority, however many they are.
 func TestFailover_TwoWipedDisks(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{})
 	l := startLoad(t, e, "/wiped")
 	l.waitProgress(50)
 	l.end()

@@ -73,7 +73,7 @@ func TestFailover_DiskFull(t *testing.T) {
 		return
 	}
 	disks := []string{smallDisk(t), smallDisk(t), smallDisk(t)}
-	e := cluster.Start(t, 3, cluster.Options{DataDir: func(id int) string { return disks[id-1] }})
+	e := start(t, 3, cluster.Options{DataDir: func(id int) string { return disks[id-1] }})
 	l := startLoad(t, e, "/full")
 	l.waitProgress(20)
 	victim := e.Leader()

@@ -16,7 +16,7 @@ func TestFive_TwoKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	// With the kit's short tick, a busy machine's election takes longer than servers keep
 	// clients without a leader.
-	e := cluster.Start(t, 5, cluster.Options{Config: map[string]string{"tickTime": "2000"}})
+	e := start(t, 5, cluster.Options{Config: map[string]string{"tickTime": "2000"}})
 	for round := range rounds(t, 2) {
 		l := startPacedLoad(t, e, fmt.Sprintf("/five-%d", round), time.Millisecond)
 		l.waitProgress(20)
@@ -51,7 +51,7 @@ func TestFive_TwoKilledUnderLoad(t *testing.T) {
 // TestFive_AllKilledUnderLoad is TestFailover_AllKilledUnderLoad with five.
 func TestFive_AllKilledUnderLoad(t *testing.T) {
 	t.Parallel()
-	e := cluster.Start(t, 5, cluster.Options{})
+	e := start(t, 5, cluster.Options{})
 	l := startPacedLoad(t, e, "/five-all", time.Millisecond)
 	l.waitProgress(20)
 	e.KillAll()

@@ -158,7 +158,7 @@ func (p *place) checkOrder(names int) {
 // the same token and the same child; the next one's turn comes when that child ends.
 func TestFailover_LockAndElectHoldOn(t *testing.T) {
 	t.Parallel()
-	e := cluster.Start(t, 3, cluster.Options{Config: map[string]string{"maxSessionTimeout": "60000"}})
+	e := start(t, 3, cluster.Options{})
 	places := map[string]*place{"locks/held": {t, t.TempDir()}, "elections/held2": {t, t.TempDir()}}
 	var all []*holder
 	for _, name := range []string{"a", "b", "c"} {
@@ -209,7 +209,7 @@ func TestFailover_LockAndElectHoldOn(t *testing.T) {
 // what they hold to others.
 func TestFailover_LockAndElectEndWithTheSession(t *testing.T) {
 	t.Parallel()
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{})
 	lock, election := &place{t, t.TempDir()}, &place{t, t.TempDir()}
 	first := lock.hold(e, "a", "lock", "/lost", "--session-timeout", "4s")
 	elect := election.hold(e, "a", "elect", "/lost2", "--session-timeout", "4s")

@@ -61,7 +61,7 @@ func assaults() []assault {
 // their connections and be answered. How their latency changes is logged, and
 // bounded generously, as the hostile clients work on the same machine.
 func TestHostile_BoundsHold(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{Config: map[string]string{
+	e := start(t, 3, cluster.Options{Config: map[string]string{
 		"maxCnxns": fmt.Sprint(hostileConnections), "limits.outboxBytes": fmt.Sprint(hostileOutbox)}})
 	leader := e.Leader()
 	c := leader.Connect(t, cluster.ConnectOptions{})

