@@ -99,6 +99,12 @@ func (s *fakeServer) dial(ctx context.Context, _, address string) (net.Conn, err
 		return nil, errRefused
 	}
 	ours, theirs := net.Pipe()
+	s.acceptLocked(ours)
+	return theirs, nil
+}
+
+// acceptLocked serves one connection.
+func (s *fakeServer) acceptLocked(ours net.Conn) {
 	c := &fakeConn{
 		s: s, conn: ours, wake: make(chan struct{}, 1), gone: make(chan struct{}),
 		data: map[string]bool{}, child: map[string]bool{},
@@ -107,7 +113,6 @@ func (s *fakeServer) dial(ctx context.Context, _, address string) (net.Conn, err
 	s.conns[c] = struct{}{}
 	s.wg.Go(c.read)
 	s.wg.Go(c.write)
-	return theirs, nil
 }
 
 // get reads a field of the server.

@@ -28,8 +28,9 @@ func (op *getDataOp) decode(r *jute.Reader) {
 	op.value = GetReply{Data: bytes.Clone(resp.Data), Stat: resp.Stat, Watch: op.watch}
 }
 
-func (c *Client) getData(ctx context.Context, path string, watch bool) *Pending[GetReply] {
+func (c *Client) getData(ctx context.Context, path string, watch bool, f form) *Pending[GetReply] {
 	op := new(getDataOp)
+	op.form = f
 	if c.prepare(&op.call, wire.OpGetData, path, false) {
 		op.req = wire.GetDataRequest{Path: op.full, Watch: watch}
 		if watch {
@@ -44,25 +45,25 @@ func (c *Client) getData(ctx context.Context, path string, watch bool) *Pending[
 //
 // Errors: ErrNoNode, ErrNoAuth (READ).
 func (c *Client) Get(ctx context.Context, path string) ([]byte, Stat, error) {
-	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, false) })
+	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, false, awaited) })
 	return v.Data, v.Stat, err
 }
 
 // GetAsync is Get without waiting for the answer.
 func (c *Client) GetAsync(ctx context.Context, path string) *Pending[GetReply] {
-	return c.getData(ctx, path, false)
+	return c.getData(ctx, path, false, async)
 }
 
 // GetW is Get, and leaves a watch that fires when the data changes or the znode
 // is deleted. There is no watch if there is an error.
 func (c *Client) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error) {
-	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, true) })
+	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, true, awaited) })
 	return v.Data, v.Stat, v.Watch, err
 }
 
 // GetWAsync is GetW without waiting for the answer.
 func (c *Client) GetWAsync(ctx context.Context, path string) *Pending[GetReply] {
-	return c.getData(ctx, path, true)
+	return c.getData(ctx, path, true, async)
 }
 
 // getDataMarked is GetAsync for a cache: it notes how many events of w had come

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -56,10 +57,14 @@ func (c *Client) open(ctx context.Context, t target) (*link, error) {
 		}
 	}
 	l := &link{
-		conn: conn, target: t, direct: isSocket(conn),
-		wake: make(chan struct{}, 1), gone: make(chan struct{}),
+		conn: conn, target: t, direct: directTo(conn),
+		wake: make(chan struct{}, 1), rest: make(chan []byte, 1), gone: make(chan struct{}),
+		resume: make(chan struct{}, 1),
 	}
-	l.frames = wire.NewFrameReader(deadlineReader{l}, c.cfg.maxReply)
+	// A reader that has as large a buffer as frames wants is used by it as it is, so
+	// that nothing is read ahead of peek.
+	l.ahead = bufio.NewReaderSize(deadlineReader{c, l}, aheadBytes)
+	l.frames = wire.NewFrameReader(l.ahead, c.cfg.maxReply)
 	return l, nil
 }
 

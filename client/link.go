@@ -1,27 +1,15 @@
 package client
 
 import (
+	"bufio"
 	"errors"
 	"net"
 	"sync"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
-
-// directBytes bounds what a caller writes itself, far below the buffer that an idle
-// socket has free.
-const directBytes = 4 << 10
-
-// isSocket reports whether the kernel buffers what is written. TLS and whatever a
-// dialer of the application's own returns may block instead.
-func isSocket(conn net.Conn) bool {
-	switch conn.(type) {
-	case *net.TCPConn, *net.UnixConn:
-		return true
-	}
-	return false
-}
 
 // keepOut is the largest output buffer that is kept for the next batch, so that
 // one large write does not cost memory for ever.
@@ -32,23 +20,37 @@ var errLinkGone = errors.New("connection was given up")
 
 // link is one connection to a server on which the session has been established.
 // It has a goroutine that reads and one that writes; both end when the
-// connection is closed.
+// connection is closed. A caller may take the part of either for a moment.
 type link struct {
 	// Set at construction.
 	conn    net.Conn
 	target  target
-	frames  *wire.FrameReader
 	session *session
 	timeout time.Duration // of the session
 	since   time.Duration // when it was established, on Client.clock
-	// direct says that a small write to an idle connection does not block.
-	direct bool
+	direct  *direct       // by which callers write; nil if they must not
 
 	// Own synchronisation.
-	wake chan struct{} // capacity 1: there is something in out
-	gone chan struct{} // closed by fail
-	once sync.Once
-	err  error // why; written before gone is closed
+	wake    chan struct{} // capacity 1: there is something in out
+	rest    chan []byte   // capacity 1: what a caller could not write, with its right to
+	resume  chan struct{} // capacity 1: parked has become false
+	gone    chan struct{} // closed by fail
+	once    sync.Once
+	err     error          // why; written before gone is closed
+	leaders sync.WaitGroup // callers that read
+
+	// Owned by whoever writes: who has set writing.
+	writeFrom time.Duration // from when on the deadline of writes counts, on Client.clock
+
+	// Owned by whoever reads: the reader's goroutine, or the leader while that is parked.
+	ahead    *bufio.Reader // what frames reads from
+	frames   *wire.FrameReader
+	decoder  jute.Reader
+	readFrom time.Duration   // from when on the deadline of reads counts, on Client.clock
+	leading  bool            // a caller reads
+	streak   int             // answers in a row that callers could have read
+	guarded  <-chan struct{} // of the context that guard watches
+	unguard  func() bool     // ends that; nil without a guard
 
 	// Client.mu protects the fields below.
 	out      []byte        // frames that nobody has taken to write them
@@ -57,6 +59,12 @@ type link struct {
 	writing  bool          // somebody has taken frames, and will look at out again
 	taken    uint64        // number, in Client.queue, behind the last one taken
 	pings    []time.Duration
+
+	parked      bool            // the reader's goroutine waits for resume
+	leader      *call           // whose caller reads meanwhile, or nil
+	leaderDone  <-chan struct{} // of the leader's context
+	interrupted bool            // the leader's read was ended because its context has
+	led         time.Duration   // when the last leader ended, on Client.clock
 }
 
 // fail closes the connection. The first cause stays.
@@ -80,25 +88,34 @@ func (l *link) wakeWriter() {
 // another server (ZooKeeper's ClientCnxn has the same numbers).
 func (l *link) silence() time.Duration { return l.timeout * 2 / 3 }
 
+// slack is by how much earlier than that a write, or a caller that reads, may give up.
+// It saves moving the deadline for each of them.
+func (l *link) slack() time.Duration { return l.silence() / 32 }
+
 // write is the writer's goroutine: it takes whatever has gathered in l.out and
 // hands it to the network in one call. It sends a ping when it has sent nothing for a
 // third of the session timeout. A request with which no other could share a call is
-// written by its caller (submit), which saves the way through two goroutines.
+// written by its caller (submit), which saves the way through two goroutines; the
+// writer then writes what the socket had no room for.
 func (c *Client) write(l *link) error {
 	idle := time.NewTimer(l.timeout / 3)
 	defer idle.Stop()
 	for {
+		var buf []byte
+		var err error
 		ping := false
 		select {
 		case <-l.wake:
+			buf, err = c.takeOut(l, false)
+		case buf = <-l.rest:
 		case <-idle.C:
 			ping = true
+			buf, err = c.takeOut(l, true)
 		case <-l.gone:
 			return l.err
 		}
-		buf, err := c.takeOut(l, ping)
 		for ; err == nil && len(buf) > 0; buf, err = c.takeMore(l, buf) {
-			if err = l.send(buf); err != nil {
+			if err = c.send(l, buf); err != nil {
 				return err
 			}
 			idle.Reset(l.timeout / 3)
@@ -113,12 +130,21 @@ func (c *Client) write(l *link) error {
 }
 
 // send writes frames to the network, in one call.
-func (l *link) send(buf []byte) error {
-	if err := l.conn.SetWriteDeadline(time.Now().Add(l.silence())); err != nil {
+func (c *Client) send(l *link, buf []byte) error {
+	if err := l.setWriteDeadline(c.clock()); err != nil {
 		return err
 	}
 	_, err := l.conn.Write(buf)
 	return err
+}
+
+// setWriteDeadline gives a write that begins now its time.
+func (l *link) setWriteDeadline(now time.Duration) error {
+	if l.writeFrom > 0 && now-l.writeFrom <= l.slack() {
+		return nil
+	}
+	l.writeFrom = now
+	return l.conn.SetWriteDeadline(time.Now().Add(l.silence()))
 }
 
 // takeOut takes the gathered frames, none if somebody else is writing.
@@ -136,6 +162,7 @@ func (c *Client) takeOut(l *link, ping bool) ([]byte, error) {
 		l.out = wire.AppendRequest(l.out,
 			wire.RequestHeader{Xid: wire.XidPing, Type: wire.OpPing}, nil)
 	}
+	l.resumeLocked() // for the answer to the ping
 	return c.takeLocked(l), nil
 }
 
@@ -168,21 +195,6 @@ func (l *link) writtenLocked(buf []byte) {
 	if cap(buf) <= keepOut {
 		l.spare = buf[:0]
 	}
-}
-
-// sendDirect writes what a caller has taken, and leaves what has gathered meanwhile to
-// the writer.
-func (c *Client) sendDirect(l *link, buf []byte) {
-	if err := l.send(buf); err != nil {
-		l.fail(err)
-		return
-	}
-	c.mu.Lock()
-	l.writtenLocked(buf)
-	if len(l.out) > 0 {
-		l.wakeWriter()
-	}
-	c.mu.Unlock()
 }
 
 // detachLocked gives up a connection: what was sent on it fails, what was not
