@@ -24,21 +24,16 @@ type table struct {
 // text is the section of the document.
 func (t *table) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nMeasured on %s in %v: medians of %d rounds of %v a row after %v of warm-up, "+
-		"%v of heating up after each start of the servers.\n\n",
-		t.began.UTC().Format("2006-01-02"), time.Since(t.began).Round(time.Second), t.o.rounds,
-		t.o.duration, t.o.warmUp, t.o.heat)
-	if t.end != nil {
-		fmt.Fprintf(&b, "**Not complete** (%v).\n\n", t.end)
-	}
-	for _, line := range t.site.Machine {
-		fmt.Fprintf(&b, "- %s\n", line)
-	}
+	head := system.Head{Began: t.began, End: t.end,
+		How: fmt.Sprintf("medians of %d rounds of %v a row after %v of warm-up, %v of heating up after "+
+			"each start of the servers", t.o.rounds, t.o.duration, t.o.warmUp, t.o.heat)}
 	for _, name := range strings.Split(t.o.systems, ",") {
-		fmt.Fprintf(&b, "- %s's servers: %s\n", name, t.versions[name])
+		head.Versions = append(head.Versions, name+"'s servers: "+t.versions[name])
 	}
-	b.WriteString("- go-zookeeper: github.com/go-zookeeper/zk v1.0.4; zk-lite: package client of this commit; " +
-		"both with their defaults, a session timeout of 30 s, one connection to the leader, 100-byte values\n\n")
+	head.Versions = append(head.Versions, "go-zookeeper: github.com/go-zookeeper/zk v1.0.4; zk-lite: "+
+		"package client of this commit; both with their defaults, a session timeout of 30 s, one "+
+		"connection to the leader, 100-byte values")
+	b.WriteString(t.site.Head(&head))
 	b.WriteString("| servers | load | go-zookeeper | package client | ratio | ahead | " +
 		"package client, asynchronous |\n|---|---|---|---|---|---|---|\n")
 	for _, server := range strings.Split(t.o.systems, ",") {

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -27,12 +25,12 @@ type options struct {
 	rounds                 int
 	duration, warmUp, heat time.Duration
 	short                  bool
-	systems                string
-	dir, out, raw          string
+	systems, dir           string
+	output                 report.Output
 }
 
 func main() {
-	var o options
+	o := options{output: report.Output{Section: section}}
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds; the table has their medians")
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "measured time of a row")
 	flag.DurationVar(&o.warmUp, "warm-up", time.Second, "time before that, not measured")
@@ -41,8 +39,7 @@ func main() {
 		"3 rounds of 3s, 500ms of warm-up, 2s of heat: about 3 minutes")
 	flag.StringVar(&o.systems, "systems", "etcd,zk-lite", "systems to measure")
 	flag.StringVar(&o.dir, "dir", "", "directory on the disk; none: that for temporary files")
-	flag.StringVar(&o.out, "out", "", `file for the table; none: docs/BENCHMARKS.md; "-": standard output`)
-	flag.StringVar(&o.raw, "raw", "", "file for all results as JSON")
+	o.output.Flags(flag.CommandLine)
 	flag.Parse()
 	if o.short {
 		o.rounds, o.duration, o.warmUp, o.heat = 3, 3*time.Second, 500*time.Millisecond, 2*time.Second
@@ -208,24 +205,4 @@ func (t *table) round(ctx context.Context, p peer) error {
 }
 
 // save writes the table and everything that was measured.
-func (t *table) save() error {
-	if t.o.raw != "" {
-		text, err := json.MarshalIndent(t.all, "", " ")
-		if err == nil {
-			err = os.WriteFile(t.o.raw, text, 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("writing all results: %w", err)
-		}
-	}
-	switch t.o.out {
-	case "-":
-		if t.end == nil || errors.Is(t.end, context.Canceled) { // not after every system
-			fmt.Print(t.text())
-		}
-		return nil
-	case "":
-		return report.Replace(filepath.Join(t.site.Root, "docs", "BENCHMARKS.md"), section, t.text())
-	}
-	return report.Replace(t.o.out, section, t.text())
-}
+func (t *table) save() error { return t.o.output.Save(t.site.Root, t.text(), t.all, t.end) }

@@ -25,19 +25,15 @@ type table struct {
 // text is the section of the document.
 func (t *table) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nMeasured on %s in %v: medians of %d rounds of %v a row after %v of warm-up, "+
-		"%v of heating up after each start.\n\n", t.began.UTC().Format("2006-01-02"),
-		time.Since(t.began).Round(time.Second), t.o.rounds, t.o.duration, t.o.warmUp, t.o.heat)
-	if t.end != nil {
-		fmt.Fprintf(&b, "**Not complete** (%v).\n\n", t.end)
-	}
-	for _, line := range t.site.Machine {
-		fmt.Fprintf(&b, "- %s\n", line)
-	}
+	head := system.Head{Began: t.began, End: t.end,
+		How: fmt.Sprintf("medians of %d rounds of %v a row after %v of warm-up, %v of heating up after "+
+			"each start", t.o.rounds, t.o.duration, t.o.warmUp, t.o.heat)}
 	for _, p := range t.peers {
-		fmt.Fprintf(&b, "- %s: %s\n", p.Name(), t.versions[p.Name()])
+		head.Versions = append(head.Versions, p.Name()+": "+t.versions[p.Name()])
 	}
-	b.WriteString("- three servers each, one request under way on each connection, 100-byte values, 256 keys\n\n")
+	head.Versions = append(head.Versions,
+		"three servers each, one request under way on each connection, 100-byte values, 256 keys")
+	b.WriteString(t.site.Head(&head))
 	b.WriteString("| load | etcd's JSON gateway | zk-lite | ratio |\n|---|---|---|---|\n")
 	for _, r := range rows() {
 		theirs, ours := t.of(r.id, "etcd"), t.of(r.id, "zk-lite")
