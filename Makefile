@@ -5,6 +5,9 @@ GO ?= go
 FUZZTIME ?= 10s
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
+# Modules of their own, so that what they need is not needed by zk-lite.
+MODULES := $(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod */*/*/go.mod))
+
 DURATION ?= 10m
 SEED ?=
 SCRIPTS ?= 5000
@@ -26,12 +29,14 @@ test: ## every test that needs nothing but Go
 race: ## the same under the race detector
 	$(GO) test -race $$($(GO) list ./... | grep -v -e /lab/ -e /integration) ./lab/ensemble
 
-lint: ## formatting, vet, linters, tidy modules
+lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags interop,zookeeper,privileged,soak,faults ./...
 	$(GO) mod tidy -diff
 	$(GO) run $(LINT) run ./...
+	@set -e; for dir in $(MODULES); do echo "$$dir: vet, tidy, linters"; ( cd $$dir; \
+	  $(GO) vet ./...; $(GO) mod tidy -diff; $(GO) run $(LINT) run ./... ); done
 
 fuzz: ## every fuzz target for FUZZTIME each (10s)
 	@set -e; for pkg in $$($(GO) list ./...); do \
