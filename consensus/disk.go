@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/peer"
 	deliberate "github.com/zk-lite/zk-lite/internal/fault"
 )
 
@@ -22,12 +23,23 @@ const (
 	// diskRetry is the pause between two tries to write term or vote to a full
 	// disk. raft would panic on the first error.
 	diskRetry = 100 * time.Millisecond
+	// standAgain is for how many election timeouts after its log has refused a write a server
+	// stands for no election. Without it a leader that steps down for that reason stands at
+	// once, its log as long as any other's, wins as often as not, and steps down again: up to
+	// seven seconds without a leader were seen. It is bounded, because the others may need this
+	// server's log, and it learns that there is room again only by writing.
+	standAgain = 5
 )
+
+// errDiskRefuses is why a server does not stand for election.
+var errDiskRefuses = errors.New("this server's log has refused a write; it does not stand for election")
 
 // disk stands between raft and its stores and watches how long they take.
 type disk struct {
 	n    *Node
 	busy atomic.Int64 // now() when raft's main loop began to wait; 0 it does not
+	// refused is now() when the log refused a write; 0: it has taken one since.
+	refused atomic.Int64
 
 	logFault, stableFault fault
 }
@@ -133,11 +145,43 @@ func (w *watchedLog) StoreLogs(logs []*raft.Log) error {
 	defer w.d.end()
 	err := w.LogStore.StoreLogs(logs)
 	w.d.logFault.note(err)
+	w.d.noteRefusal(err != nil, w.d.n.now())
 	if err != nil {
 		w.d.n.logger.Error("writing raft's log failed; nothing is acknowledged until it works again",
 			"error", err)
 	}
 	return err
+}
+
+func (d *disk) noteRefusal(refused bool, now int64) {
+	switch {
+	case refused:
+		d.refused.Store(now)
+	case d.refused.Load() != 0: // looked at first: it is 0 nearly always
+		d.refused.Store(0)
+	}
+}
+
+// mayStand reports whether the log has taken a write since it refused one, or some time has gone.
+func (d *disk) mayStand(now int64) bool {
+	at := d.refused.Load()
+	return at == 0 || time.Duration(now-at) >= standAgain*d.n.cfg.ElectionTimeout
+}
+
+// candidacy is the transport as raft sees it: without the others' pre-votes nobody stands.
+type candidacy struct {
+	*peer.Transport
+	d *disk
+}
+
+// RequestPreVote implements raft.WithPreVote.
+func (c *candidacy) RequestPreVote(id raft.ServerID, target raft.ServerAddress,
+	req *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
+) error {
+	if !c.d.mayStand(c.d.n.now()) {
+		return errDiskRefuses
+	}
+	return c.Transport.RequestPreVote(id, target, req, resp)
 }
 
 // patientStable is raft's store of term and vote, which panics when a term is refused. A

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -203,4 +204,51 @@ func TestRegression_TermCannotBeWritten_NoPanic(t *testing.T) {
 			e.agree()
 		})
 	}
+}
+
+// A leader whose log had refused a write stepped down and stood for election at once, won, and
+// stepped down again, for several terms.
+func TestRegression_LogRefuses_StandsBack(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Second
+	d := newDisk(&Node{cfg: Config{ElectionTimeout: timeout}})
+	const now = int64(time.Minute)
+	if !d.mayStand(now) {
+		t.Error("a server with a good disk does not stand")
+	}
+	d.noteRefusal(true, now)
+	if d.mayStand(now) || d.mayStand(now+int64(standAgain*timeout)-1) {
+		t.Error("a server whose log refuses stands")
+	}
+	if !d.mayStand(now + int64(standAgain*timeout)) {
+		t.Error("it never stands again")
+	}
+	d.noteRefusal(false, now)
+	if !d.mayStand(now + 1) {
+		t.Error("a server whose log has taken a write again does not stand")
+	}
+}
+
+// The transport that raft sees refuses to ask for pre-votes then, and asks at other times.
+func TestCandidacy_LogRefuses_AsksNobody(t *testing.T) {
+	t.Parallel()
+	e := newTestEnsemble(t, 3, nil)
+	e.waitFormed()
+	n := e.nodes[0].Node
+	c := &candidacy{n.transport, n.disk}
+	ask := func() error {
+		var resp raft.RequestPreVoteResponse
+		return c.RequestPreVote(peer.RaftID(2), raft.ServerAddress(addressOf(2)),
+			&raft.RequestPreVoteRequest{}, &resp)
+	}
+	if err := ask(); errors.Is(err, errDiskRefuses) {
+		t.Errorf("with a good disk: %v", err)
+	}
+	eventually(t, "it asks nobody", func() bool {
+		// Its log works, and may be written in between, which it notes.
+		n.disk.noteRefusal(true, n.now()+int64(time.Hour))
+		return errors.Is(ask(), errDiskRefuses)
+	})
+	n.disk.noteRefusal(false, n.now())
+	e.must(0, "/a")
 }

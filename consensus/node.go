@@ -204,7 +204,8 @@ func (n *Node) join(id Identity) error {
 	n.cfg.Handler.Restored(n.fsm.machine)
 	n.cfg.Handler.EndApply()
 	s := &n.cfg.Storage
-	r, err := raft.NewRaft(n.raftConfig(), n.fsm, n.disk.log(), n.disk.stable(), s.Snapshots, n.transport)
+	r, err := raft.NewRaft(n.raftConfig(), n.fsm, n.disk.log(), n.disk.stable(), s.Snapshots,
+		&candidacy{n.transport, n.disk})
 	if err != nil {
 		return fmt.Errorf("starting raft: %w", err)
 	}
