@@ -70,8 +70,8 @@ func TestSync_LogFailsOnce(t *testing.T) {
 	}
 }
 
-// TestSync_VoteFailsOnce: a sync of the file with term and vote fails. The server may end, or
-// go without that vote; started again, it takes part as before, and nothing is lost.
+// TestSync_VoteFailsOnce: a sync of the file with term and vote fails. The server ends, and says
+// why; started again after a power cut, it takes part as before, and nothing is lost.
 func TestSync_VoteFailsOnce(t *testing.T) {
 	t.Parallel()
 	e, _, allowed := onDisks(t, 3, nil)
@@ -93,7 +93,11 @@ func TestSync_VoteFailsOnce(t *testing.T) {
 	})
 	leader.Start()
 	if !comesBack(t, victim) {
-		t.Logf("server %d ended: %s", victim.ID, lastLine(victim.Log()[before:]))
+		said := victim.Log()[before:]
+		t.Logf("server %d ended: %s", victim.ID, lastLine(said))
+		if !strings.Contains(said, syscall.EIO.Error()) || strings.Contains(said, "panic:") {
+			t.Errorf("server %d says:\n%s", victim.ID, said)
+		}
 		victim.Disk.SetFault(nil)
 		victim.PowerCut()
 		victim.Start()
