@@ -314,6 +314,7 @@ func TestLead_Nonsense_BreaksTheConnection(t *testing.T) {
 }
 
 func TestLead_Close_EndsTheCaller(t *testing.T) {
+	t.Parallel() // it waits for a timeout
 	withTCP(t, func(t *testing.T, s *fakeServer, c *Client) {
 		parkReader(t, c)
 		requests := hold(s, wire.OpSetData)
@@ -328,6 +329,7 @@ func TestLead_Close_EndsTheCaller(t *testing.T) {
 // TestLead_SilentServer_IsGivenUp: a caller that reads has the deadline of reads, and
 // pings are sent and their answers are read meanwhile.
 func TestLead_SilentServer_IsGivenUp(t *testing.T) {
+	t.Parallel() // it waits for a timeout
 	withTCP(t, func(t *testing.T, s *fakeServer, c *Client) {
 		parkReader(t, c)
 		requests := hold(s, wire.OpSetData)
