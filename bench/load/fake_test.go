@@ -11,6 +11,9 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
+// fakeTimeout is that of a fakeServer's session.
+const fakeTimeout = 30 * time.Second
+
 // fakeServer answers the other end of a pipe. before is called before each
 // answer, with the number of the request, from 1; false ends the connection.
 // What a socket would hold waits in channels, as a pipe holds nothing.
@@ -22,7 +25,7 @@ func fakeServer(t *testing.T, nc net.Conn, before func(n int) bool) {
 		return
 	}
 	b, mark := wire.BeginFrame(nil)
-	b = (&wire.ConnectResponse{TimeoutMillis: 30_000, SessionID: 7,
+	b = (&wire.ConnectResponse{TimeoutMillis: int32(fakeTimeout.Milliseconds()), SessionID: 7,
 		Password: make([]byte, wire.PasswordBytes)}).Append(b)
 	wire.EndFrame(b, mark)
 	replies <- b
@@ -36,7 +39,13 @@ func fakeServer(t *testing.T, nc net.Conn, before func(n int) bool) {
 	}()
 	go func() {
 		defer close(requests)
-		for payload, err := frames.Next(); err == nil; payload, err = frames.Next() {
+		defer nc.Close()
+		for {
+			nc.SetReadDeadline(time.Now().Add(fakeTimeout)) // then the session has expired
+			payload, err := frames.Next()
+			if err != nil {
+				return
+			}
 			var h wire.RequestHeader
 			h.Decode(jute.NewReader(payload))
 			requests <- h

@@ -116,6 +116,11 @@ func (w *worker) split() error {
 		defer close(l.window)
 		written <- w.write(l)
 	}()
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		w.keepAlive(l)
+	}()
 	w.conn.nc.SetReadDeadline(w.rec.Until().Add(drainTimeout))
 	err := w.take(l)
 	close(l.stop)
@@ -125,6 +130,7 @@ func (w *worker) split() error {
 	for s := range l.window {
 		w.rec.Unanswered(s.start)
 	}
+	<-kept
 	if writeErr := <-written; err == nil {
 		err = writeErr
 	}
@@ -235,8 +241,26 @@ func (w *worker) flush(l *lane) error {
 	return err
 }
 
-// pingsATimeout is how often a session that has nothing to say is kept alive.
+// pingsATimeout is how often a session is kept alive, as ZooKeeper's clients do when they have sent
+// nothing: with its window full a client sends nothing until replies come.
 const pingsATimeout = 3
+
+// keepAlive sends pings beside the writer until the reader has ended.
+func (w *worker) keepAlive(l *lane) {
+	tick := time.NewTicker(w.timeout / pingsATimeout)
+	defer tick.Stop()
+	ping := w.conn.appendPing(nil)
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-tick.C:
+			if _, err := w.conn.nc.Write(ping); err != nil {
+				return // the reader's error says why
+			}
+		}
+	}
+}
 
 // await sends what is due and sleeps until a moment.
 func (w *worker) await(l *lane, moment time.Time) error {
@@ -247,16 +271,6 @@ func (w *worker) await(l *lane, moment time.Time) error {
 	if err := w.flush(l); err != nil {
 		return err
 	}
-	for ; left > 0; left = time.Until(moment) {
-		step := min(left, w.timeout/pingsATimeout)
-		if !w.pace.sleep(step, l.stop) {
-			return nil // the reader's error says why
-		}
-		if step < left {
-			if _, err := w.conn.nc.Write(w.conn.appendPing(nil)); err != nil {
-				return err
-			}
-		}
-	}
+	w.pace.sleep(left, l.stop) // cut short if the reader has ended
 	return nil
 }

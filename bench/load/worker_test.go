@@ -137,6 +137,26 @@ func TestWorker_InFlight_IsTheBound(t *testing.T) {
 	}
 }
 
+// TestWorker_WindowFull_SessionIsKept: who may send nothing because its window is full
+// keeps its session by pings.
+func TestWorker_WindowFull_SessionIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := Default()
+		cfg.Duration, cfg.WarmUp, cfg.InFlight = 5*fakeTimeout, 0, 400
+		w := fakeWorker(t, cfg, func(n int) bool {
+			bubble.Sleep(10 * time.Millisecond)
+			if n == 1 {
+				bubble.Sleep(4 * fakeTimeout)
+			}
+			return true
+		})
+		if err := w.run(); err != nil {
+			t.Error(err)
+		}
+		w.conn.nc.Close()
+	})
+}
+
 func TestWorker_Closed_ConnectionEnds(t *testing.T) {
 	for _, rate := range []float64{0, 1000} {
 		synctest.Test(t, func(t *testing.T) {
