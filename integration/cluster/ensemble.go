@@ -229,15 +229,23 @@ func (e *Ensemble) Leader() (leader *Server) {
 }
 
 // Followers are the running servers besides the leader.
-func (e *Ensemble) Followers() (followers []*Server) {
+func (e *Ensemble) Followers() []*Server {
 	e.t.Helper()
-	leader := e.Leader()
+	_, followers := e.Roles()
+	return followers
+}
+
+// Roles are the leader and the other running servers, of one moment: who asks for the
+// leader and then for its followers may be told of two leaders.
+func (e *Ensemble) Roles() (leader *Server, followers []*Server) {
+	e.t.Helper()
+	leader = e.Leader()
 	for _, s := range e.Running() {
 		if s != leader {
 			followers = append(followers, s)
 		}
 	}
-	return followers
+	return leader, followers
 }
 
 // settings are the lines of a server's zoo.cfg.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/zk-lite/zk-lite/znode"
@@ -107,12 +106,8 @@ func (s *Server) WaitNotServing() {
 }
 
 // sessions are the lines of dump that all replicas share.
-func (s *Server) sessions(t testing.TB) string {
-	t.Helper()
+func (s *Server) sessions() (string, error) {
 	text, err := s.FourLetter("dump")
-	if err != nil {
-		t.Fatalf("server %d: %v", s.ID, err)
-	}
 	shared, _, _ := strings.Cut(text, "Connections dump:")
-	return shared
+	return shared, err
 }

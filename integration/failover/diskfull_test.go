@@ -76,11 +76,11 @@ func TestFailover_DiskFull(t *testing.T) {
 	e := start(t, 3, cluster.Options{DataDir: func(id int) string { return disks[id-1] }})
 	l := startLoad(t, e, "/full")
 	l.waitProgress(20)
-	victim := e.Leader()
+	victim, followers := e.Roles()
 	others := withoutHome(l, victim)
 	filler := fill(t, victim.DataDir)
 	at := time.Now()
-	stop := fatWrites(t, e, e.Followers()[0])
+	stop := fatWrites(t, e, followers[0])
 	cluster.Eventually(t, "the disk is full and leadership moves", cluster.Patience, func() error {
 		for _, s := range e.Servers() {
 			if mode, err := s.Mode(); s != victim && err == nil && mode == cluster.ModeLeader {

@@ -20,7 +20,8 @@ func TestFive_TwoKilledUnderLoad(t *testing.T) {
 	for round := range rounds(t, 2) {
 		l := startPacedLoad(t, e, fmt.Sprintf("/five-%d", round), time.Millisecond)
 		l.waitProgress(20)
-		dead := []*cluster.Server{e.Leader(), e.Followers()[round]}
+		leader, followers := e.Roles()
+		dead := []*cluster.Server{leader, followers[round]}
 		at := time.Now()
 		e.KillAll(dead...)
 		l.waitProgress(30)

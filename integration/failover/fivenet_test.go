@@ -33,7 +33,8 @@ func TestPartition_Five(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			l := startPacedLoad(t, e, fmt.Sprintf("/five-apart-%d", i), networkPace)
 			l.waitProgress(10)
-			line := append([]*cluster.Server{e.Leader()}, e.Followers()...)
+			leader, followers := e.Roles()
+			line := append([]*cluster.Server{leader}, followers...)
 			at := time.Now()
 			for _, a := range test.few {
 				for b := range line {

@@ -91,10 +91,10 @@ func checkNotServing(t *testing.T, s *cluster.Server) {
 // show up, once, as what its client knows to be of unknown outcome.
 func TestFailover_MinorityWritesNothing(t *testing.T) {
 	e := start(t, 3, cluster.Options{})
-	leader := e.Leader()
 	l := startLoad(t, e, "/minority")
 	l.waitProgress(20)
-	for _, s := range e.Followers() {
+	leader, followers := e.Roles()
+	for _, s := range followers {
 		s.Kill()
 	}
 	leader.WaitNotServing()

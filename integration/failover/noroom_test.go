@@ -102,7 +102,7 @@ func TestNoRoom_Election(t *testing.T) {
 	for i, match := range []func(string) bool{inLog, stableOrLog} {
 		l := startPacedLoad(t, e, fmt.Sprintf("/election-%d", i), powerPace)
 		l.waitProgress(10)
-		leader, followers := e.Leader(), e.Followers()
+		leader, followers := e.Roles()
 		victim, other := followers[0], followers[1]
 		term := metric(t, other, "raft_term")
 		victim.Disk.SetFault(refusing(syscall.ENOSPC, match))

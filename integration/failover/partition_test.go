@@ -93,7 +93,7 @@ func TestPartition_EveryWay(t *testing.T) {
 func breakNetwork(t *testing.T, e *cluster.Ensemble, w *cluster.Network, root string, p partition) {
 	l := startPacedLoad(t, e, root, networkPace)
 	l.waitProgress(20)
-	leader, followers := e.Leader(), e.Followers()
+	leader, followers := e.Roles()
 	at := time.Now()
 	p.apart(w, leader.ID, followers[0].ID, followers[1].ID)
 	alone := p.alone(leader.ID, followers[0].ID, followers[1].ID)

@@ -50,7 +50,8 @@ func TestRestart_MissedTooMuch_SnapshotOnly(t *testing.T) {
 	e := start(t, 3, cluster.Options{Config: map[string]string{"snapCount": "200"}})
 	l := startPacedLoad(t, e, "/behind", time.Millisecond)
 	l.waitProgress(50)
-	behind, replaced := e.Followers()[0], e.Followers()[1]
+	_, followers := e.Roles()
+	behind, replaced := followers[0], followers[1]
 	behind.Kill()
 	leader := e.Leader()
 	for end := lastIndex(t, leader) + trailing; lastIndex(t, leader) < end; {

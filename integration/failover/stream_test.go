@@ -40,8 +40,7 @@ type change struct {
 func TestFailover_Stream_ResumedAfterKill(t *testing.T) {
 	e := start(t, 3, cluster.Options{})
 	for _, kind := range []string{"follower", "leader"} {
-		victim := e.Leader()
-		others := e.Followers()
+		victim, others := e.Roles()
 		if kind == "follower" {
 			victim, others = others[0], []*cluster.Server{others[1], victim}
 		}

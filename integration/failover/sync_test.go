@@ -80,7 +80,8 @@ func TestSync_VoteFailsOnce(t *testing.T) {
 	}
 	l := startPacedLoad(t, e, "/vote", powerPace)
 	l.waitProgress(20)
-	leader, victim := e.Leader(), e.Followers()[0]
+	leader, followers := e.Roles()
+	victim := followers[0]
 	fault, done := once(func(path string) bool { return filepath.Base(path) == "stable.db" }, broken)
 	victim.Disk.SetFault(fault)
 	before := len(victim.Log())
