@@ -94,8 +94,10 @@ func (n *nemesis) failedSync(s *cluster.Server) {
 	s.Start()
 }
 
-// full has the disk take nothing new for a while.
+// full has the disk take nothing new for a while. A server that is being started on a full
+// disk ends, so all must serve.
 func (n *nemesis) full(s *cluster.Server) {
+	n.e.WaitServing()
 	s.Disk.SetFault(func(op disk.Op, path string) syscall.Errno {
 		if op == disk.OpWrite || op == disk.OpName {
 			return syscall.ENOSPC

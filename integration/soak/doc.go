@@ -10,9 +10,12 @@
 // client follows over HTTP, across all that happens to the servers, and the tree at
 // the end.
 //
-// Not here: a disk that lies or fails in single calls (consensus/raftlog/faultfs,
-// in one process), a full disk (integration/failover), and jumps of the wall clock,
-// which no kernel gives to one process alone.
+// The servers' data is on disks of the test's own (integration/cluster/disk), which
+// fill up, slow down, fail a sync and lose their power as the other faults come.
+//
+// Not here: disks that lie, which may lose what was acknowledged (integration/failover
+// shows that this is noticed), and jumps of the wall clock, which no kernel gives to
+// one process alone.
 //
 // # Concurrency
 //
