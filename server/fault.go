@@ -21,3 +21,6 @@ func lease(timeout time.Duration) time.Duration {
 	}
 	return timeout
 }
+
+// reaps reports whether this server removes what has expired: the leader does.
+func reaps(leads bool) bool { return leads && !fault.On(fault.NeverReap) }

@@ -180,7 +180,7 @@ func (s *Server) reap(now time.Time, interval time.Duration) {
 	s.leader.mu.Lock()
 	leads := s.leader.term != 0
 	s.leader.mu.Unlock()
-	if !leads || s.leader.sweep.Load() > 0 {
+	if !reaps(leads) || s.leader.sweep.Load() > 0 {
 		return
 	}
 	perMinute := s.cfg.Reap.MaxPerMinute

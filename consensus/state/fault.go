@@ -4,8 +4,27 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/znode"
 )
+
+// What follows is for deliberate faults (package fault).
+
+// rightsOf is what the sender of a command has proved to be.
+func rightsOf(c *Command) []znode.ID {
+	if fault.On(fault.ForgetRights) {
+		return []znode.ID{znode.SuperIDs}
+	}
+	return c.Identities
+}
+
+// lifeOf is the TTL that a command asks for, in milliseconds.
+func lifeOf(c *Command) int64 {
+	if fault.On(fault.ShortLife) {
+		return c.TTL / 4
+	}
+	return c.TTL
+}
 
 // reuseSequence is a deliberate fault (package fault): the number is that of
 // the present children, which comes again when some have been deleted.

@@ -243,7 +243,7 @@ func (m *Machine) begin(term uint64, timeMillis int64) {
 	c := &m.command
 	m.txn.Reset()
 	m.txn.Zxid, m.txn.TimeMillis = m.zxid, timeMillis
-	m.txn.Session, m.txn.Identities = c.Session, c.Identities
+	m.txn.Session, m.txn.Identities = c.Session, rightsOf(c)
 	m.txn.ExtendedTypes = c.Flags&FlagExtendedTypes != 0
 	m.txn.EnforceQuota = c.Flags&FlagEnforceQuota != 0
 }
@@ -288,7 +288,7 @@ func (m *Machine) edit(c *Command, out *OpResult) {
 			return
 		}
 		req := znode.CreateRequest{
-			Kind: c.Kind, Path: c.Path, Data: c.Data, ACL: c.ACL, Mode: c.Mode, TTL: c.TTL,
+			Kind: c.Kind, Path: c.Path, Data: c.Data, ACL: c.ACL, Mode: c.Mode, TTL: lifeOf(c),
 		}
 		if req.Mode.Sequential() && fault.On(fault.ReuseSequence) {
 			m.reuseSequence(&req)

@@ -29,13 +29,16 @@ type client struct {
 	seen     znode.Zxid // the newest state it knows, on any server
 	versions map[string]znode.Version
 	mine     []string // ephemerals
-	values   int
+	ttls     []ttlZnode
+	// watches are those that it believes to have. Protected by the mutex of its present connection.
+	watches map[watched]bool
+	values  int
 }
 
 func newClient(w *world, id int, stop <-chan struct{}) *client {
 	return &client{
 		w: w, id: id, stop: stop, rng: rand.New(rand.NewPCG(w.seed, uint64(100+id))),
-		versions: map[string]znode.Version{},
+		versions: map[string]znode.Version{}, watches: map[watched]bool{},
 	}
 }
 
@@ -103,6 +106,11 @@ func (x *connection) Notify(n *watch.Notification) {
 	if x.deafLocked() {
 		return
 	}
+	if x.c.eavesdrops(n.Path) {
+		x.c.w.record.violation("Permissions", "client %d, who may not read it, was told of %v %s", x.c.id, n.Type, n.Path)
+		return
+	}
+	x.firedLocked(n.Type, n.Path)
 	x.arrived++
 	x.seen = max(x.seen, n.Zxid)
 	x.c.w.record.event(check.Event{
@@ -138,13 +146,14 @@ type call struct {
 	x    *connection
 	op   *check.Op
 	done chan struct{}
+	look func(*server.View) // not nil: called with what a read sees
 
 	// Set before done is closed.
 	session session.Session
 }
 
-// send asks for an operation. False means that the connection is of no use any more.
-func (x *connection) send(op check.Op, cmd *state.Command) (*call, bool) {
+// call begins an operation.
+func (x *connection) call(op check.Op) *call {
 	c := x.c
 	x.sent++
 	op.Client, op.Conn, op.Server, op.Session, op.Sent = c.id, x.number, x.life.i+1, c.session, x.sent
@@ -153,22 +162,34 @@ func (x *connection) send(op check.Op, cmd *state.Command) (*call, bool) {
 	}
 	k := &call{x: x, op: &op, done: make(chan struct{})}
 	c.w.record.call(k.op)
+	return k
+}
+
+// send asks for an operation. False means that the connection is of no use any more.
+func (x *connection) send(op check.Op, cmd *state.Command) (*call, bool) {
+	k := x.call(op)
+	return k, x.ask(k, cmd)
+}
+
+// ask sends an operation that has begun; without a command, it is a read.
+func (x *connection) ask(k *call, cmd *state.Command) bool {
 	if !x.reach() {
-		return k, false
+		return false
 	}
 	x.sc.Touch()
 	var err error
 	switch {
 	case cmd == nil:
 		err = x.sc.Read(k)
-	case op.Kind == check.OpenSession:
+	case k.op.Kind == check.OpenSession:
 		err = x.sc.OpenSession(cmd.Timeout, k)
-	case op.Kind == check.AttachSession:
+	case k.op.Kind == check.AttachSession:
 		err = x.sc.AttachSession(cmd.Session, cmd.Password, cmd.Timeout, k)
 	default:
+		cmd.Identities = x.sc.Identities()
 		err = x.sc.Write(cmd, k)
 	}
-	return k, err == nil
+	return err == nil
 }
 
 // reach waits until the server hears, and reports false if it does not within the client's patience.
@@ -232,6 +253,7 @@ func (k *call) answer(zxid znode.Zxid, code znode.Error, fill func(o *check.Op))
 		o.Outcome = check.Failed
 	}
 	fill(o)
+	x.leftLocked(o)
 	if o.Session != 0 && code != znode.ErrSessionExpired && code != znode.ErrSessionMoved {
 		x.c.w.truth.told(o.Session)
 	}
@@ -244,14 +266,17 @@ func (k *call) Read(v *server.View) {
 	var data []byte
 	var stat znode.Stat
 	var names []string
-	code := znode.OK
+	code, ids := znode.OK, k.x.sc.Identities()
+	if k.look != nil {
+		k.look(v)
+	}
 	switch o.Kind {
 	case check.Get:
-		data, stat, code = v.Tree().Get(o.Path, nil)
+		data, stat, code = v.Tree().Get(o.Path, ids)
 	case check.Exists:
-		stat, code = v.Tree().Exists(o.Path, nil)
+		stat, code = v.Tree().Exists(o.Path, ids)
 	case check.Children:
-		names, stat, code = v.Tree().Children(o.Path, nil)
+		names, stat, code = v.Tree().Children(o.Path, ids)
 		names = append([]string(nil), names...)
 	}
 	if mode := watchModes[o.Watch]; mode != 0 && (code == znode.OK || o.Kind == check.Exists) {
@@ -312,8 +337,9 @@ func (c *client) connect(want int) *connection {
 			continue
 		}
 		x := &connection{c: c, number: c.w.record.nextConn(), life: l, kicked: make(chan struct{})}
-		x.sc = l.srv.NewConn(x, nil)
-		if c.shake(x) {
+		x.sc = l.srv.NewConn(x, c.identities())
+		session, seen := c.session, c.seen
+		if c.shake(x) && (c.session != session || c.setWatches(x, seen)) {
 			return x
 		}
 		x.close()
@@ -361,7 +387,10 @@ func (c *client) shake(x *connection) bool {
 }
 
 // forget begins a life without a session.
-func (c *client) forget() { c.session, c.timeout, c.mine = 0, 0, nil }
+func (c *client) forget() {
+	c.session, c.timeout, c.mine = 0, 0, nil
+	clear(c.watches)
+}
 
 // run works until it is told to stop.
 func (c *client) run() {
@@ -402,6 +431,17 @@ func (c *client) round(x *connection) bool {
 			return false
 		}
 	}
+	if c.rng.IntN(5) == 0 {
+		kind := c.permission
+		if c.rng.IntN(2) == 0 {
+			kind = c.expire
+		}
+		more, ok := kind(x)
+		calls = append(calls, more...)
+		if !ok {
+			return false
+		}
+	}
 	if c.rng.IntN(60) == 0 {
 		return false // breaks with its requests under way
 	}
@@ -423,6 +463,7 @@ func (c *client) learn(k *call) {
 	if o.Outcome != check.OK {
 		if o.Code == znode.ErrNoNode {
 			delete(c.versions, o.Path)
+			c.forgetTTL(o.Path)
 		}
 		return
 	}
@@ -433,6 +474,9 @@ func (c *client) learn(k *call) {
 		c.versions[o.Created] = 0
 		if o.Mode.Ephemeral() {
 			c.mine = append(c.mine, o.Created)
+		}
+		if ttl, ok := lifeOf(o.Value); ok {
+			c.ttls = append(c.ttls, ttlZnode{o.Created, ttl})
 		}
 	}
 }

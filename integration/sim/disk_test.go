@@ -61,10 +61,12 @@ func (g *gate) closed() <-chan struct{} {
 
 // disk is a server's disk. It survives the server's lives; each has its own view of it.
 type disk struct {
-	fs     *faultfs.FS
+	seed   uint64
+	fs     *faultfs.FS // changed by wipe, while no process uses it
 	freeze gate
 
 	mu        sync.Mutex // protects the fields below
+	wiped     uint64     // how often
 	rng       *rand.Rand
 	slow      time.Duration // a sync may take so much longer
 	life      int
@@ -74,18 +76,23 @@ type disk struct {
 }
 
 func newDisk(seed uint64) *disk {
-	d := &disk{
-		fs: faultfs.New(seed, 0), rng: rand.New(rand.NewPCG(seed, 7)), stable: map[string][]byte{},
-	}
-	d.fs.SetFault(func(op faultfs.Op, _ string) error {
-		if op == faultfs.OpSync || op == faultfs.OpSyncDir {
-			d.sync()
-		} else {
-			d.freeze.wait()
-		}
-		return nil
-	})
+	d := &disk{seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), stable: map[string][]byte{}}
+	d.fs = d.blank()
 	return d
+}
+
+// known reports whether its server belongs to an ensemble.
+func (d *disk) known() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.identity != nil
+}
+
+// blankAgain reports whether it was wiped, and its server has not joined since.
+func (d *disk) blankAgain() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.wiped > 0 && d.identity == nil
 }
 
 // sync takes as long as the disk does.

@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/integration/check"
+	"github.com/zk-lite/zk-lite/internal/bubble"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
@@ -28,22 +29,30 @@ const (
 	minTimeout      = 2 * time.Second
 	maxTimeout      = 20 * time.Second
 	grace           = 5 * time.Second
+	// restartDelay is what a supervisor waits before it starts a process again.
+	restartDelay = time.Second
 )
 
 // world is one simulated ensemble with everything around it. Servers are counted from 0.
 type world struct {
-	seed    uint64
-	start   time.Time
-	rng     *rand.Rand // of the faults; its goroutine's own
-	net     *network
-	servers []*machine
-	truth   *truth
-	record  *recorder
-	logger  *slog.Logger
-	opt     options
-	counts  map[string]int // faults by kind; the fault goroutine's own
+	seed     uint64
+	start    time.Time
+	rng      *rand.Rand // of the faults; its goroutine's own
+	net      *network
+	servers  []*machine
+	truth    *truth
+	record   *recorder
+	rights   rights
+	again    again
+	expiring expiring
+	logger   *slog.Logger
+	opt      options
+	counts   map[string]int // faults by kind; the fault goroutine's own
 
 	clientsCut []atomic.Bool // by server: clients cannot reach it
+	replacing  atomic.Bool   // a server is being replaced
+	healed     chan struct{} // closed when nothing is broken any more
+	later      sync.WaitGroup
 	ended      sync.WaitGroup
 }
 
@@ -53,6 +62,9 @@ type machine struct {
 	i    int
 	disk *disk
 	busy chan struct{} // held by who ends or starts a process; capacity 1
+	// outside says that the server may have been taken out of the ensemble.
+	outside atomic.Bool
+	back    time.Time // when it may be taken in again; belongs to who sets outside
 
 	mu   sync.Mutex // protects the field below
 	life *life      // nil: no process runs
@@ -73,7 +85,7 @@ func newWorld(opt options, seed uint64) *world {
 	w := &world{
 		seed: seed, start: time.Now(), rng: rand.New(rand.NewPCG(seed, 1)), opt: opt,
 		truth: newTruthLog(), record: newRecorder(), counts: map[string]int{},
-		clientsCut: make([]atomic.Bool, opt.servers),
+		clientsCut: make([]atomic.Bool, opt.servers), healed: make(chan struct{}),
 	}
 	w.truth.start = w.start
 	w.net = newNetwork(opt.servers, rand.New(rand.NewPCG(seed, 2)))
@@ -119,6 +131,13 @@ func (m *machine) boot() error {
 			// started again by whoever supervises it.
 			w.net.change(func() { w.net.counts["ended by itself, and started again"]++ })
 			w.ended.Go(func() { m.again(l) })
+		case m.disk.blankAgain() && strings.Contains(err.Error(), "data directory is empty, but the ensemble exists"):
+			// It asked a server that has not heard of its removal yet.
+			w.net.change(func() { w.net.counts["refused for its empty disk, and started again"]++ })
+			w.ended.Go(func() {
+				bubble.Sleep(restartDelay)
+				m.again(l)
+			})
 		default:
 			w.record.violation("Damage", "server %d ended at %v: %v", l.i+1, w.now(), err)
 		}
@@ -131,7 +150,8 @@ func (m *machine) boot() error {
 	}
 	l.srv = server.New(server.Config{
 		ID: state.ServerID(m.i + 1), Tick: tick, MinSessionTimeout: minTimeout,
-		MaxSessionTimeout: maxTimeout, Grace: grace, Logger: logger,
+		MaxSessionTimeout: maxTimeout, Grace: grace, Logger: logger, ExtendedTypes: true,
+		Reap: server.ReapConfig{Interval: reapInterval},
 	})
 	h := &handler{Server: l.srv, life: l, reader: w.truth.reader(m.i)}
 	listener := w.net.listen(m.i)
@@ -177,11 +197,29 @@ func (m *machine) crash(power bool) {
 	m.disk.end(power)
 	l.freeze.open()
 	m.w.ended.Go(func() {
+		m.settle(l, time.Second) // a dead disk answers at once
 		l.srv.Stop()
 		l.node.Close()
 		close(l.closed)
 	})
 	<-l.closed
+}
+
+// settle waits while consensus is about to start raft: Node.Close does not end a raft that starts
+// meanwhile. A real process takes it along; here it would stay behind for good.
+func (m *machine) settle(l *life, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	for m.disk.known() {
+		select {
+		case <-l.node.Ready():
+			return
+		default:
+		}
+		if wait(ctx, time.Millisecond) != nil {
+			return
+		}
+	}
 }
 
 // stop ends a process in good order: leadership is handed over, clients are sent away.
@@ -193,6 +231,7 @@ func (m *machine) stop() {
 	if l == nil {
 		return
 	}
+	m.settle(l, healLimit)
 	l.srv.Stop()
 	if err := l.node.Close(); err != nil {
 		m.w.logger.Info("closing", "server", m.i+1, "error", err)
@@ -245,6 +284,9 @@ func (a *agreement) Propose(c *state.Command, w server.Waiter) error {
 	if c.Op == state.OpExpireSession {
 		a.life.w.truth.deciding(c.Session, c.Term)
 	}
+	if c.Op == state.OpReap {
+		a.life.w.expiring.reaping(c.Path, a.life.w.now())
+	}
 	return a.Node.Propose(c, w)
 }
 
@@ -274,9 +316,10 @@ func (h *handler) Restored(m *state.Machine) {
 func (h *handler) Event(e *znode.Event) {
 	c := check.Change{Zxid: e.Zxid, Type: e.Type, Path: strings.Clone(e.Path)}
 	if e.Type != znode.EventDeleted {
-		data, stat, _ := h.machine.Tree().Get(e.Path, nil)
+		data, stat, _ := h.machine.Tree().Get(e.Path, everybody())
 		c.Value, c.Owner = string(data), stat.EphemeralOwner
 	}
+	h.life.w.expiring.see(c, h.life.w.now())
 	if why := h.reader.see(c); why != "" {
 		h.life.w.record.violation("Replicas", "server %d: %s", h.life.i+1, why)
 	}
@@ -350,9 +393,9 @@ func (w *world) final(l *life) (list []check.Znode, zxid znode.Zxid) {
 		zxid = v.Zxid()
 		var walk func(path string)
 		walk = func(path string) {
-			data, stat, _ := v.Tree().Get(path, nil)
+			data, stat, _ := v.Tree().Get(path, everybody())
 			list = append(list, check.Znode{Path: path, Value: string(data), Owner: stat.EphemeralOwner})
-			names, _, _ := v.Tree().Children(path, nil)
+			names, _, _ := v.Tree().Children(path, everybody())
 			slices.Sort(names)
 			for _, n := range names {
 				walk(strings.TrimSuffix(path, "/") + "/" + n)
@@ -362,3 +405,6 @@ func (w *world) final(l *life) (list []check.Znode, zxid znode.Zxid) {
 	})
 	return list, zxid
 }
+
+// everybody is who may read all: the recorder.
+func everybody() []znode.ID { return []znode.ID{znode.SuperIDs} }

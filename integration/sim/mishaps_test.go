@@ -99,6 +99,7 @@ func mishaps() []mishap {
 			bubble.Sleep(w.ms(100, 5000))
 			resume()
 		}},
+		{"server replaced", 2, (*chaos).replace},
 		{"leadership moved", 3, func(w *chaos) {
 			if l := w.servers[w.anyone()].running(); l != nil {
 				ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)

@@ -31,6 +31,7 @@ var (
 	flagLog      = flag.Bool("sim.log", false, "print the servers' logs")
 	flagProcs    = flag.Int("sim.procs", 0, "processes that run seeds; 0: one for each processor; 1: none but this one")
 	flagWithin   = flag.Duration("sim.within", 0, "begin no seed after so much real time; 0: no limit")
+	flagAbsence  = flag.Duration("sim.absence", 15*time.Second, "virtual time for which a replaced server stays outside")
 	flagWorker   = flag.Bool("sim.worker", false, "internal: run the seeds that come on the standard input")
 )
 
@@ -152,7 +153,7 @@ func (r *run) employ(seed uint64) error {
 	said := &tail{}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSim$", "-test.timeout=0", "-sim.worker",
 		"-sim.servers="+strconv.Itoa(*flagServers), "-sim.clients="+strconv.Itoa(*flagClients),
-		"-sim.duration="+flagDuration.String())
+		"-sim.duration="+flagDuration.String(), "-sim.absence="+flagAbsence.String())
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = said, said, []*os.File{theirs}
 	orders, err := cmd.StdinPipe()
 	if err != nil {
@@ -231,10 +232,10 @@ func (w *tail) String() string {
 func (r *run) say(first uint64, n int) {
 	a, took := &r.total, time.Since(r.start)
 	r.t.Logf("seeds %d..%d, %d runs in %v: %v virtual time, %d operations (%d without an answer), %d judged by "+
-		"porcupine in %d groups (%d undecided), %d changes, %d events, %d holds of a lock; sessions: %d alive at "+
-		"the end, %d closed, %d expired; longest recovery %v; %d ended with raft's stuck transfer", first,
+		"porcupine in %d groups (%d undecided), %d changes, %d events, %d holds of a lock, %d watches "+
+		"set again, %d operations about ACLs, %d znodes that expired; sessions: %d alive at the end, %d closed, %d expired; longest recovery %v; %d ended with raft's stuck transfer", first,
 		first+uint64(n)-1, a.Seeds, took.Round(time.Second), a.Virtual.Round(time.Second), a.Ops, a.Unknown,
-		a.Linear.Ops, a.Linear.Groups, a.Linear.Undecided, a.Changes, a.Events, a.Holds, a.Ends[check.Alive],
+		a.Linear.Ops, a.Linear.Groups, a.Linear.Undecided, a.Changes, a.Events, a.Holds, a.Again, a.Rights, a.Expired, a.Ends[check.Alive],
 		a.Ends[check.Closed], a.Ends[check.Expired], a.Healed.Round(time.Millisecond), a.Stuck)
 	r.t.Logf("each real second: %.1f seeds, %.0f s of virtual time, %.0f operations",
 		float64(a.Seeds)/took.Seconds(), a.Virtual.Seconds()/took.Seconds(), float64(a.Ops)/took.Seconds())

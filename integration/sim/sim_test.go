@@ -74,6 +74,9 @@ type outcome struct {
 	Changes    int
 	Ends       map[check.End]int
 	Holds      int
+	Rights     int // operations with ACLs
+	Again      int // watches set again
+	Expired    int // TTL znodes and containers that went
 	Virtual    time.Duration
 	Counts     map[string]int // of faults, and of what else was tried
 	Healed     time.Duration  // until every server took a write, at most
@@ -94,6 +97,9 @@ func (a *outcome) add(b *outcome) {
 	a.Events += b.Events
 	a.Changes += b.Changes
 	a.Holds += b.Holds
+	a.Rights += b.Rights
+	a.Again += b.Again
+	a.Expired += b.Expired
 	a.Virtual += b.Virtual
 	a.Healed = max(a.Healed, b.Healed)
 	a.Stuck += b.Stuck
@@ -119,6 +125,7 @@ func threads(seed uint64) int {
 func simulate(t *testing.T, opt options, seed uint64) outcome {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads(seed)))
 	var out outcome
+	var w *world
 	var h *check.History
 	stuck := 0
 	func() {
@@ -126,7 +133,8 @@ func simulate(t *testing.T, opt options, seed uint64) outcome {
 		synctest.Test(t, func(t *testing.T) {
 			cryptotest.SetGlobalRandom(t, seed)
 			rand.Seed(int64(seed)) //nolint:staticcheck // raft's timeouts; see the directive at the top
-			out, h = live(newWorld(opt, seed))
+			w = newWorld(opt, seed)
+			out, h = live(w)
 		})
 	}()
 	out.Seeds, out.Stuck = 1, stuck
@@ -138,6 +146,12 @@ func simulate(t *testing.T, opt options, seed uint64) outcome {
 	} {
 		out.Violations = append(out.Violations, judge(h)...)
 	}
+	out.Violations = append(out.Violations, judgeRights(&w.rights)...)
+	out.Violations = append(out.Violations, judgeAgain(&w.again, h)...)
+	early, gone := judgeExpiring(&w.expiring, h)
+	out.Violations = append(out.Violations, early...)
+	out.Expired = gone
+	out.Rights, out.Again = len(w.rights.ops), len(w.again.list)
 	out.Ops, out.Events, out.Changes, out.Holds = len(h.Ops), len(h.Events), len(h.Changes), len(h.Holds)
 	for _, s := range h.Sessions {
 		out.Ends[s.Ended]++
@@ -162,13 +176,17 @@ func forgiveStuckTransfer(forgiven *int) {
 	}
 	stacks := make([]byte, 16<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
+	var others []string
 	for _, g := range strings.Split(string(stacks), "\n\n") {
 		head, _, _ := strings.Cut(g, "\n")
 		if strings.Contains(head, "synctest bubble") && !strings.Contains(g, "raft.(*Raft).leadershipTransfer") &&
 			!strings.Contains(g, "raft.(*Raft).leaderLoop.func") &&
 			!strings.Contains(g, "consensus.(*Node).transfer.func") {
-			panic(fmt.Sprint(broken, "\n", g))
+			others = append(others, g)
 		}
+	}
+	if len(others) > 0 {
+		panic(fmt.Sprint(broken, "\n", strings.Join(others, "\n\n")))
 	}
 	if !strings.Contains(fmt.Sprint(broken), "blocked goroutines remain") {
 		panic(broken)
@@ -194,12 +212,14 @@ func live(w *world) (outcome, *check.History) {
 	}
 	w.harass(w.opt.duration)
 	w.heal()
+	w.complete()
 	out := newOutcome()
 	out.Counts = w.counts
 	out.Healed = w.available()
 	bubble.Sleep(time.Duration(w.rng.IntN(3000)) * time.Millisecond)
 	close(stop)
 	clients.Wait()
+	w.reaped()
 	final, zxid := w.agree()
 	out.Virtual = w.now()
 	for _, m := range w.servers {
@@ -214,13 +234,23 @@ func live(w *world) (outcome, *check.History) {
 	return out, h
 }
 
-// prepare makes the znodes that all work below.
+// prepare makes the znodes that all work below, and those with ACLs.
 func (c *client) prepare() {
-	for _, path := range parents() {
+	acls := map[string][]znode.ACL{rightsPath: grant(znode.PermRead), secretPath: grant(0)}
+	paths := append(parents(), expiringPath, rightsPath, secretPath)
+	for i := range rightsCount {
+		path := fmt.Sprintf("%s/k%d", rightsPath, i)
+		acls[path], paths = grant(0), append(paths, path)
+	}
+	for _, path := range paths {
+		acl := acls[path]
+		if acl == nil {
+			acl = znode.OpenACL
+		}
 		for made := false; !made; {
 			x := c.connect(-1)
 			k, ok := x.send(check.Op{Kind: check.Create, Path: path, Value: c.value()}, &state.Command{
-				Op: state.OpCreate, Path: path, Data: []byte(fmt.Sprintf("c%d-%d", c.id, c.values)), ACL: znode.OpenACL,
+				Op: state.OpCreate, Path: path, Data: []byte(fmt.Sprintf("c%d-%d", c.id, c.values)), ACL: acl,
 			})
 			made = ok && x.await(k) && (k.op.Code == znode.OK || k.op.Code == znode.ErrNodeExists)
 			x.close()

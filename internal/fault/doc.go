@@ -35,12 +35,19 @@ const (
 	SyncWithoutLog Fault = "sync-without-log"
 	// HalfMulti: a multi that fails keeps what it did before (Atomicity).
 	HalfMulti Fault = "half-multi"
+	// ForgetRights: a write is done whoever asks for it (Permissions).
+	ForgetRights Fault = "forget-rights"
+	// ShortLife: a TTL znode lives a quarter of its time (Expiring znodes).
+	ShortLife Fault = "short-life"
+	// NeverReap: nobody removes what has expired (Expiring znodes).
+	NeverReap Fault = "never-reap"
 )
 
 // All lists the faults.
 func All() []Fault {
 	return []Fault{
 		AckBeforeQuorum, AckBeforeDisk, DropDedupe, ReadBeforeWrite, WatchAfterReply, SkipEphemeral,
-		ReuseSequence, ForgetVote, ExpireEarly, ForgetOwner, SyncWithoutLog, HalfMulti,
+		ReuseSequence, ForgetVote, ExpireEarly, ForgetOwner, SyncWithoutLog, HalfMulti, ForgetRights,
+		ShortLife, NeverReap,
 	}
 }

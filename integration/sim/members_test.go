@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/bubble"
+)
+
+// wipe puts an empty disk in the place of this one. Its server must be down.
+func (d *disk) wipe() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.life++
+	d.wiped++
+	d.fs = d.blank()
+	d.stable, d.identity, d.snapshots = map[string][]byte{}, nil, nil
+}
+
+// blank is a file system with nothing on it.
+func (d *disk) blank() *faultfs.FS {
+	fs := faultfs.New(d.seed+d.wiped<<32, 0)
+	fs.SetFault(func(op faultfs.Op, _ string) error {
+		if op == faultfs.OpSync || op == faultfs.OpSyncDir {
+			d.sync()
+		} else {
+			d.freeze.wait()
+		}
+		return nil
+	})
+	return fs
+}
+
+// replace does what an operator does with a server whose disk is lost: the server leaves the ensemble, gets
+// an empty disk, is started, and is taken in again, sometimes without a vote at first. Other things go on
+// meanwhile. Whatever of it fails because of them is left for complete.
+func (w *chaos) replace() {
+	i := w.anyone()
+	m, through := w.servers[i], w.servers[(i+1+w.rng.IntN(len(w.servers)-1))%len(w.servers)].running()
+	if through == nil || !w.replacing.CompareAndSwap(false, true) {
+		return
+	}
+	if !w.allVote() {
+		w.replacing.Store(false)
+		return // the last one has not been finished, or a server is down: nobody would go on
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), w.ms(1000, 4000))
+	defer cancel()
+	m.outside.Store(true) // perhaps, whatever the answer is
+	err := through.node.RemoveServer(ctx, state.ServerID(i+1), false)
+	m.back = time.Now().Add(*flagAbsence + w.ms(0, 1000))
+	if err != nil {
+		w.replacing.Store(false)
+		w.logger.Info("removing", "server", i+1, "error", err)
+		return
+	}
+	m.busy <- struct{}{}
+	if w.rng.IntN(2) == 0 {
+		m.stop()
+	} else {
+		m.crash(true)
+	}
+	m.disk.wipe()
+	w.net.change(func() { w.net.counts["disk wiped, outside of the ensemble"]++ })
+	bubble.Sleep(w.ms(0, 1000))
+	w.boot(m)
+	<-m.busy
+	vote, patience := w.rng.IntN(3) > 0, w.ms(1000, 4000)
+	w.later.Go(func() {
+		defer w.replacing.Store(false)
+		select {
+		case <-w.healed:
+			return
+		case <-time.After(time.Until(m.back)):
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := w.admit(ctx, i, vote); err != nil {
+			w.logger.Info("taking in again", "server", i+1, "error", err)
+		}
+	})
+}
+
+// admit takes a server into the ensemble through one of the others.
+func (w *world) admit(ctx context.Context, i int, vote bool) error {
+	err := errors.New("no other server knows a leader")
+	for j, m := range w.servers {
+		l := m.running()
+		if j == i || l == nil || l.node.Status().Leader == 0 {
+			continue
+		}
+		member := state.Member{ID: state.ServerID(i + 1), Peer: addrOf(i) + ":0", Addr: addrOf(i), Vote: vote}
+		if err = l.node.AddServer(ctx, member); err == nil {
+			// A node that is being closed says yes to whoever still waits, so its word does not count.
+			if vote && m.running() == l {
+				w.servers[i].outside.Store(false)
+			}
+			return nil
+		}
+	}
+	return err
+}
+
+// complete takes in again whoever has been taken out, and waits until every server knows that all have
+// a vote: until then the ensemble still changes by itself.
+func (w *world) complete() {
+	close(w.healed)
+	w.later.Wait()
+	for _, m := range w.servers {
+		if m.outside.Load() {
+			bubble.Sleep(time.Until(m.back))
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), healLimit)
+	defer cancel()
+	var all sync.WaitGroup
+	for i, m := range w.servers {
+		if !m.outside.Load() {
+			continue
+		}
+		all.Go(func() {
+			for m.outside.Load() {
+				step, done := context.WithTimeout(ctx, healLimit/6)
+				err := w.admit(step, i, true)
+				done()
+				if err != nil && wait(ctx, 100*time.Millisecond) != nil {
+					w.record.violation("Growing and shrinking", "server %d was not taken in again within %v of the "+
+						"end of all faults: %v: %s", i+1, healLimit, err, w.stand())
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	for !w.allVote() {
+		if wait(ctx, 50*time.Millisecond) != nil {
+			w.record.violation("Growing and shrinking", "not every server had a vote within %v of the end of all "+
+				"faults: %s", healLimit, w.stand())
+			return
+		}
+	}
+}
+
+func (w *world) allVote() bool {
+	for _, m := range w.servers {
+		l := m.running()
+		if l == nil {
+			return false
+		}
+		members := l.node.Members()
+		for i := range w.servers {
+			if !members[state.ServerID(i+1)].Voter {
+				return false
+			}
+		}
+	}
+	return true
+}
