@@ -97,24 +97,40 @@ func startLoad(t *testing.T, e *cluster.Ensemble, root string) *load {
 func startPacedLoad(t *testing.T, e *cluster.Ensemble, root string, pace time.Duration) *load {
 	t.Helper()
 	l := &load{t: t, e: e, root: root, pace: pace, stop: make(chan struct{})}
-	c := e.Running()[0].Connect(t, cluster.ConnectOptions{})
-	mustCreate(t, c, root, nil)
+	paths := []string{root}
 	for _, s := range e.Running() {
 		for _, depth := range []int{1, 32} {
 			w := &writer{load: l, name: fmt.Sprintf("s%d-d%d", s.ID, depth), home: s, depth: depth,
 				acked: map[string]string{}, unknown: map[string]bool{}}
-			mustCreate(t, c, root+"/"+w.name, nil)
+			paths = append(paths, root+"/"+w.name)
 			l.writers = append(l.writers, w)
 		}
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	createAll(t, e, paths)
 	for _, w := range l.writers {
 		l.done.Go(w.run)
 	}
 	t.Cleanup(func() { l.end() })
 	return l
+}
+
+// createAll creates znodes, over as many connections as it takes.
+func createAll(t *testing.T, e *cluster.Ensemble, paths []string) {
+	t.Helper()
+	cluster.Eventually(t, "the writers' znodes are created", cluster.Patience, func() error {
+		c, err := cluster.Dial(e.Running()[0].Addr(), cluster.ConnectOptions{})
+		if err != nil {
+			return err
+		}
+		defer c.Drop()
+		for _, path := range paths {
+			_, err := c.Do(wire.OpCreate, &wire.CreateRequest{Path: path, ACL: znode.OpenACL})
+			if err != nil && !errors.Is(err, znode.ErrNodeExists) {
+				return fmt.Errorf("create %s: %w", path, err)
+			}
+		}
+		return c.Close()
+	})
 }
 
 func mustCreate(t *testing.T, c *cluster.Conn, path string, data []byte) {
@@ -307,20 +323,67 @@ func (l *load) check() {
 	l.t.Logf("%d creates acknowledged, %d of unknown outcome", acked, unknown)
 }
 
-func (l *load) checkServer(s *cluster.Server) (acked, unknown int) {
+// holds is what a server holds of a load.
+type holds struct {
+	names    []string          // the root's children
+	versions map[*writer]int   // of the writers' own znodes
+	missing  map[*writer]error // why one has none
+}
+
+// read asks a server, behind a sync. The connection may be lost when the ensemble still
+// changes by itself, as a busy machine's does; then it is asked again.
+func (l *load) read(s *cluster.Server) (h holds, err error) {
 	l.t.Helper()
-	c := s.Connect(l.t, cluster.ConnectOptions{})
-	_, err := c.Do(wire.OpSync, &wire.SyncRequest{Path: "/"})
+	cluster.Eventually(l.t, fmt.Sprintf("server %d tells what it holds", s.ID), cluster.Patience,
+		func() error {
+			h, err = l.tryRead(s)
+			if cluster.IsUnknown(err) || errors.Is(err, errNoServer) {
+				return err
+			}
+			return nil
+		})
+	return h, err
+}
+
+// errNoServer says that there is nobody to ask.
+var errNoServer = errors.New("no connection")
+
+func (l *load) tryRead(s *cluster.Server) (h holds, err error) {
+	h = holds{versions: map[*writer]int{}, missing: map[*writer]error{}}
+	c, err := cluster.Dial(s.Addr(), cluster.ConnectOptions{})
 	if err != nil {
-		l.t.Fatalf("sync on server %d: %v", s.ID, err)
+		return h, fmt.Errorf("%w: %w", errNoServer, err)
+	}
+	defer c.Drop()
+	if _, err := c.Do(wire.OpSync, &wire.SyncRequest{Path: "/"}); err != nil {
+		return h, fmt.Errorf("sync: %w", err)
 	}
 	list, err := c.Do(wire.OpGetChildren, &wire.GetChildrenRequest{Path: l.root})
 	if err != nil {
-		l.wrong("listing %s on server %d: %v", l.root, s.ID, err)
+		return h, fmt.Errorf("listing %s: %w", l.root, err)
+	}
+	h.names = list.(*wire.GetChildrenResponse).Children
+	for _, w := range l.writers {
+		got, err := c.Do(wire.OpExists, &wire.ExistsRequest{Path: l.root + "/" + w.name})
+		if cluster.IsUnknown(err) {
+			return h, err
+		}
+		if h.missing[w] = err; err == nil {
+			h.versions[w] = int(got.(*wire.ExistsResponse).Stat.Version)
+		}
+	}
+	return h, c.Close()
+}
+
+func (l *load) checkServer(s *cluster.Server) (acked, unknown int) {
+	l.t.Helper()
+	h, err := l.read(s)
+	if err != nil {
+		l.wrong("server %d: %v", s.ID, err)
 		return 0, 0
 	}
 	there := map[string]string{} // the unique part -> the whole name
-	for _, name := range list.(*wire.GetChildrenResponse).Children {
+	for _, name := range h.names {
 		if !strings.Contains(name, ":") {
 			continue // a writer's own znode
 		}
@@ -342,26 +405,21 @@ func (l *load) checkServer(s *cluster.Server) (acked, unknown int) {
 		for unique := range w.unknown {
 			delete(there, unique)
 		}
-		w.checkSets(s, c)
+		w.checkSets(s, h.versions[w], h.missing[w])
 		w.mu.Unlock()
 	}
 	for _, name := range there {
 		l.wrong("server %d: nobody wrote %s", s.ID, name)
 	}
-	if err := c.Close(); err != nil {
-		l.t.Error(err)
-	}
 	return acked, unknown
 }
 
 // checkSets is called with w.mu held.
-func (w *writer) checkSets(s *cluster.Server, c *cluster.Conn) {
-	got, err := c.Do(wire.OpExists, &wire.ExistsRequest{Path: w.load.root + "/" + w.name})
+func (w *writer) checkSets(s *cluster.Server, version int, err error) {
 	if err != nil {
 		w.load.wrong("server %d: %s: %v", s.ID, w.name, err)
 		return
 	}
-	version := int(got.(*wire.ExistsResponse).Stat.Version)
 	if version < w.sets || version > w.sets+w.maybe {
 		w.load.wrong("server %d: %s was set %d times, acknowledged %d, unknown %d",
 			s.ID, w.name, version, w.sets, w.maybe)
