@@ -1,6 +1,9 @@
 package cluster
 
 import (
+	"path/filepath"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
@@ -37,4 +40,34 @@ func (e *Ensemble) PowerCut() (all disk.Loss) {
 		all.Names += l.Names
 	}
 	return all
+}
+
+// FailLogSync has one sync of the server's log fail, once; it is a zk-lite, which must end
+// then. The result ends that, and reports whether a sync has failed. A sync that only
+// prepares a segment for later is let through: without that segment the server goes on.
+func (s *Server) FailLogSync() (end func() (failed bool)) {
+	var mu sync.Mutex // protects the fields below
+	before, over, failed := map[string]bool{}, false, false
+	s.Disk.SetFault(func(op disk.Op, path string) syscall.Errno {
+		inLog := filepath.Base(filepath.Dir(path)) == "raftlog" && filepath.Ext(path) == ".seg"
+		if op != disk.OpSync || !inLog {
+			return 0
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		again := before[path]
+		before[path] = true
+		if over || failed || !again {
+			return 0
+		}
+		failed = true
+		return syscall.EIO
+	})
+	return func() bool {
+		s.Disk.SetFault(nil)
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		return failed
+	}
 }

@@ -45,8 +45,7 @@ func TestSync_LogFailsOnce(t *testing.T) {
 			victim = e.Followers()[0]
 		}
 		before := len(victim.Log())
-		fault, _ := once(inLog, broken)
-		victim.Disk.SetFault(fault)
+		end := victim.FailLogSync()
 		if err := victim.WaitEnd(); err == nil {
 			t.Errorf("%s: server %d ended with exit code 0", name, victim.ID)
 		}
@@ -58,7 +57,9 @@ func TestSync_LogFailsOnce(t *testing.T) {
 		if strings.HasSuffix(name, "cut") {
 			victim.PowerCut()
 		}
-		victim.Disk.SetFault(nil)
+		if !end() {
+			t.Error("no sync has failed, and it has ended")
+		}
 		victim.Start()
 		e.WaitServing()
 		l.waitProgress(20)

@@ -3,8 +3,6 @@
 package soak_test
 
 import (
-	"path/filepath"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -69,22 +67,11 @@ func (n *nemesis) hanging(s *cluster.Server) {
 	close(over)
 }
 
-// inLog reports whether a path below a disk's root is raft's log.
-func inLog(path string) bool { return filepath.Base(filepath.Dir(path)) == "raftlog" }
-
 // failedSync has one sync of a server's log fail. The server must end, and comes back.
 func (n *nemesis) failedSync(s *cluster.Server) {
-	const armed, failed, over = 0, 1, 2
-	var state atomic.Int32
-	s.Disk.SetFault(func(op disk.Op, path string) syscall.Errno {
-		if op == disk.OpSync && inLog(path) && state.CompareAndSwap(armed, failed) {
-			return syscall.EIO
-		}
-		return 0
-	})
+	end := s.FailLogSync()
 	n.last(500, 2000)
-	s.Disk.SetFault(nil)
-	if state.CompareAndSwap(armed, over) {
+	if !end() {
 		return // it had nothing to write
 	}
 	if s.WaitEnd() == nil {
