@@ -23,7 +23,7 @@ const (
 	stepPatience = 30 * time.Second
 	// closePatience is how long a server may take to close a connection that it has
 	// said to be at its end.
-	closePatience = 3 * time.Second
+	closePatience = 30 * time.Second
 	// pingInterval is how long the runner waits for a reply before it pings.
 	pingInterval = 250 * time.Millisecond
 )
