@@ -292,16 +292,23 @@ func streamEqualsTree(h *check.History) (all []check.Violation) {
 	return all[:min(len(all), 10)]
 }
 
-// remove deletes the window's znodes, so that windows do not grow.
+// remove deletes the window's znodes, so that windows do not grow. A request that nobody
+// waits for any more may still add one meanwhile.
 func (w *window) remove() {
-	c := w.e.Running()[0].Connect(w.t, cluster.ConnectOptions{})
-	defer c.Drop()
-	for _, z := range slices.Backward(w.tree()) {
-		// An ephemeral may be gone by now.
-		_ = c.Send(wire.OpDelete, &wire.DeleteRequest{Path: z.Path, Version: znode.AnyVersion})
-	}
-	_, err := c.Do(wire.OpDelete, &wire.DeleteRequest{Path: w.root, Version: znode.AnyVersion})
-	if err != nil {
-		w.t.Errorf("deleting %s: %v", w.root, err)
-	}
+	cluster.Eventually(w.t, "the window's znodes are deleted", cluster.Patience, func() error {
+		c, err := cluster.Dial(w.e.Running()[0].Addr(), cluster.ConnectOptions{})
+		if err != nil {
+			return err
+		}
+		defer c.Drop()
+		for _, z := range slices.Backward(w.tree()) {
+			// An ephemeral may be gone by now.
+			_ = c.Send(wire.OpDelete, &wire.DeleteRequest{Path: z.Path, Version: znode.AnyVersion})
+		}
+		_, err = c.Do(wire.OpDelete, &wire.DeleteRequest{Path: w.root, Version: znode.AnyVersion})
+		if errors.Is(err, znode.ErrNoNode) {
+			err = nil
+		}
+		return err
+	})
 }
