@@ -38,8 +38,9 @@ var errDiskRefuses = errors.New("this server's log has refused a write; it does 
 type disk struct {
 	n    *Node
 	busy atomic.Int64 // now() when raft's main loop began to wait; 0 it does not
-	// refused is now() when the log refused a write; 0: it has taken one since.
-	refused atomic.Int64
+	// refused is now() when the log refused a write, and refusing when it began to; 0: it has
+	// taken one since.
+	refused, refusing atomic.Int64
 
 	logFault, stableFault fault
 }
@@ -157,9 +158,21 @@ func (d *disk) noteRefusal(refused bool, now int64) {
 	switch {
 	case refused:
 		d.refused.Store(now)
+		d.refusing.CompareAndSwap(0, now)
 	case d.refused.Load() != 0: // looked at first: it is 0 nearly always
 		d.refused.Store(0)
+		d.refusing.Store(0)
 	}
+}
+
+// useless is for how long this server has not been able to write what it is told: it applies
+// nothing, whoever leads, and its clients are better off elsewhere.
+func (d *disk) useless() time.Duration {
+	useless := d.waiting()
+	if since := d.refusing.Load(); since != 0 {
+		useless = max(useless, time.Duration(d.n.now()-since))
+	}
+	return useless
 }
 
 // mayStand reports whether the log has taken a write since it refused one, or some time has gone.

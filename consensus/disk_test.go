@@ -143,6 +143,34 @@ func TestEnsemble_LeadersSyncFails_ServerEndsOthersLead(t *testing.T) {
 	e.agree()
 }
 
+// A follower with a full or hanging disk heard from the leader and so kept its clients, whose
+// requests waited for as long as that lasted, while the other servers would have answered them.
+func TestRegression_FollowerWithUselessDisk_IsOutOfContact(t *testing.T) {
+	t.Parallel()
+	e := withFaultyDisks(t, 3)
+	e.waitFormed()
+	for _, hangs := range []bool{false, true} {
+		leader := e.leader()
+		x := e.nodes[(leader+1)%3]
+		moves := make(chan struct{})
+		x.fs.SetFault(func(op faultfs.Op, name string) error {
+			if hangs && op == faultfs.OpWrite {
+				<-moves
+				return nil
+			}
+			return fullDisk(op, name)
+		})
+		e.fill(leader, fmt.Sprint("/n", hangs), 3)
+		eventually(t, "a follower that knows of nobody", func() bool {
+			return x.Status().Contact >= testElection
+		})
+		x.fs.SetFault(nil)
+		close(moves)
+		eventually(t, "a follower in contact", func() bool { return x.Status().Contact < testElection })
+		e.agree()
+	}
+}
+
 // brokenStable is a store of term and vote that cannot be written.
 type brokenStable struct {
 	raft.StableStore

@@ -18,6 +18,7 @@ func (n *Node) Metrics() []Metric {
 		{"raft_commit_push_count", t.Pushes},
 		{"raft_commit_push_failed_count", t.PushFailures},
 		{"raft_disk_stall_count", t.Stalls},
+		{"raft_stale_snapshot_count", t.Stale},
 		{"raft_fast_election_count", t.Elections},
 		{"raft_applied_index", int64(n.applied.Load())},
 	}

@@ -152,7 +152,7 @@ func (n *Node) startNetwork() {
 	})
 	n.transport = peer.NewTransport(peer.TransportConfig{
 		Mux: n.mux, LocalID: peer.RaftID(uint64(n.cfg.ID)), Store: n.cfg.Storage.Durable,
-		Logger: n.logger, RaftLogger: raftLogger(n.logger, "raft.net"),
+		Log: n.cfg.Storage.Log, Logger: n.logger, RaftLogger: raftLogger(n.logger, "raft.net"),
 		Options: peer.Options{
 			NoPush: n.cfg.NoPush, NoOverlap: n.cfg.NoOverlap, NoFailover: n.cfg.NoFailover,
 		},

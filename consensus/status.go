@@ -89,11 +89,11 @@ func (n *Node) Status() Status {
 	s.Term, s.Voters = n.raft.CurrentTerm(), len(voters)
 	s.LastIndex, s.AppliedIndex = n.raft.LastIndex(), n.applied.Load()
 	if t := n.contact.Load(); t > 0 {
-		s.Contact = time.Duration(n.now() - t)
+		s.Contact = max(time.Duration(n.now()-t), n.disk.useless())
 	}
 	switch {
 	case n.raft.State() == raft.Leader:
-		s.Role, s.Contact = RoleLeader, n.disk.waiting()
+		s.Role, s.Contact = RoleLeader, n.disk.useless()
 		if n.cfg.standalone() && len(voters) == 1 {
 			s.Role = RoleStandalone
 		}

@@ -209,7 +209,7 @@ func (c *cluster) start(s *server, bootstrap *raft.Configuration) {
 		logger = slog.Default()
 	}
 	s.t = NewTransport(TransportConfig{
-		Mux: s.mux, LocalID: RaftID(s.id), Store: s.store, Timeout: time.Second,
+		Mux: s.mux, LocalID: RaftID(s.id), Store: s.store, Log: s.store, Timeout: time.Second,
 		Logger: logger, Options: c.opt.options,
 	})
 	s.fsm = &machine{t: s.t, store: s.store, witness: c.opt.witness}

@@ -14,10 +14,11 @@
 //
 // # Transport
 //
-// Transport decorates raft.NetworkTransport. Two faults of hashicorp/raft are fenced in for good:
+// Transport decorates raft.NetworkTransport. Three faults of hashicorp/raft are fenced in for good:
 // heartbeats take raft's main loop (the fast path changes term and state under the main loop's
-// feet and can make replicas diverge), and pipelining is refused (it can wedge after one failed
-// write, and its answers would bypass AppendEntries). Three ideas are built on that, each with its
+// feet and can make replicas diverge), pipelining is refused (it can wedge after one failed
+// write, and its answers would bypass AppendEntries), and a snapshot that comes late is not
+// installed (stale.go). Three ideas are built on that, each with its
 // own switch and each with its safety argument at the top of its file:
 //
 //   - push.go: followers learn of a commit at once. Invariant of every push:

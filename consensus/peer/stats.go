@@ -16,6 +16,8 @@ type Stats struct {
 	Withheld int64 // answers to a leader that waited, or could have waited, for this disk
 	Stalls   int64 // RPCs not sent because the disk had stalled
 
+	Stale int64 // snapshots not installed, because this server held what they hold
+
 	Probes    int64 // looks at a leader after a connection ended
 	Deaths    int64 // of them, with the finding that it is gone
 	Asks      int64 // pre-votes asked for on such a finding
@@ -27,6 +29,7 @@ type counters struct {
 	entries, empty, heartbeats      atomic.Int64
 	pushes, pushSkips, pushFailures atomic.Int64
 	async, withheld, stalls         atomic.Int64
+	stale                           atomic.Int64
 	probes, deaths                  atomic.Int64
 	asks, grants, elections         atomic.Int64
 }
@@ -55,6 +58,7 @@ func (t *Transport) Stats() Stats {
 		Async:        c.async.Load(),
 		Withheld:     c.withheld.Load(),
 		Stalls:       c.stalls.Load(),
+		Stale:        c.stale.Load(),
 		Probes:       c.probes.Load(),
 		Deaths:       c.deaths.Load(),
 		Asks:         c.asks.Load(),

@@ -46,6 +46,9 @@ type TransportConfig struct {
 	LocalID raft.ServerID
 	// Store is the log store whose syncs are overlapped. Nil means none: NoOverlap.
 	Store Durable
+	// Log is raft's log, to tell what this server already holds. Nil means that only what was applied
+	// counts.
+	Log raft.LogStore
 	// Timeout replaces DefaultTimeout when it is positive.
 	Timeout time.Duration
 	// RaftLogger gets what raft.NetworkTransport has to say. Nil means none.
@@ -72,6 +75,7 @@ type Transport struct {
 	overlap *overlap      // nil: switched off
 	fail    *detector     // nil: switched off
 	hold    *holder
+	log     raft.LogStore // nil: unknown
 
 	// own synchronisation
 	raft  atomic.Pointer[raft.Raft]
@@ -101,6 +105,7 @@ func NewTransport(cfg TransportConfig) *Transport {
 			Logger:          cfg.RaftLogger,
 		}),
 		mux:    cfg.Mux,
+		log:    cfg.Log,
 		logger: cfg.Logger,
 		rpcs:   make(chan raft.RPC),
 		done:   make(chan struct{}),
@@ -230,8 +235,8 @@ func (t *Transport) AppendEntries(
 func (t *Transport) Consumer() <-chan raft.RPC { return t.rpcs }
 
 // pump hands the network's RPCs to raft. On the way it withholds acknowledgements of what may not
-// be on this server's disk, answers pre-votes about a leader that this server saw dead, and notes
-// the votes that raft gives.
+// be on this server's disk, answers snapshots of what this server holds and pre-votes about a leader
+// that it saw dead, and notes the votes that raft gives.
 func (t *Transport) pump() {
 	in := t.NetworkTransport.Consumer()
 	for {
@@ -243,6 +248,10 @@ func (t *Transport) pump() {
 			case *raft.AppendEntriesRequest:
 				if n := len(cmd.Entries); n > 0 && t.overlap != nil {
 					rpc.RespChan = t.overlap.withhold(rpc.RespChan, cmd.Entries[n-1].Index)
+				}
+			case *raft.InstallSnapshotRequest:
+				if t.answerSnapshot(rpc, cmd) {
+					continue
 				}
 			case *raft.RequestPreVoteRequest:
 				if t.fail != nil && t.fail.answerPreVote(rpc, cmd) {
