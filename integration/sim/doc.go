@@ -24,13 +24,15 @@
 //     does not count as waiting in a bubble: the clock could not go on meanwhile. Each write is
 //     durable when it returns.
 //   - The doors, their sockets and their encodings are left out: their reads from the network would
-//     have to be in memory too. Other tests have them.
+//     have to be in memory too. Other tests have them. What setWatches compares is done here in the
+//     door's place (again_test.go).
 //
 // # What cannot be modelled
 //
 //   - A pause stops a server's network, disk and the application of the log, and its clients'
 //     requests, but not its timers and what is under way in memory: a bubble has one clock.
-//   - Data races and the scheduler's own delays: a goroutine that can run does so in no time.
+//   - Data races and the scheduler's own delays: a goroutine that can run does so in no time. Most
+//     seeds have one thread (threads), so that a goroutine is interrupted where it waits.
 //   - Mutexes: who waits for one counts as running, so nothing may wait for time, network or disk
 //     while it holds one. That is a rule of the product as well.
 //
@@ -40,5 +42,11 @@
 // and all random bytes. The order in which goroutines that are ready at the same moment run does
 // not: Go's scheduler and select decide by chance. What a client asks depends on what it was
 // answered. So a seed brings back the same faults at the same moments, with another interleaving;
-// -sim.repeat runs it several times, until it fails.
+// -sim.repeat runs it several times.
+//
+// # Processes
+//
+// Random bytes and the number of threads belong to a process, so a process runs one seed at a time.
+// TestSim starts copies of itself that take seeds from it and tell it what came of them
+// (run_test.go), and reports the seed of one that dies.
 package sim
