@@ -34,14 +34,6 @@ type restorer interface {
 	settledLocked(h wire.ReplyHeader)
 }
 
-// form tells the two forms of an operation apart, where they are not the same.
-type form bool
-
-const (
-	async   form = false
-	awaited form = true // synchronous: await follows submit at once
-)
-
 // call is the part of an operation that does not depend on its type.
 type call struct {
 	// Set before the operation is queued.
@@ -53,17 +45,12 @@ type call struct {
 	internal bool   // the client's own: exempt from the queue's bounds
 	watch    *Watch // to be registered if the reply says that it is armed
 	marks    *Watch // whose pushed is to be kept in mark, or nil
-	form     form   // whether its caller calls await
 	done     chan struct{}
 
 	// Protected by Client.mu while the operation is queued.
 	xid       wire.Xid
 	at        time.Duration // not later than the moment it was sent, on c.clock
 	abandoned bool          // nobody waits any more
-	alone     bool          // a caller that waits could have read the answer itself
-
-	// Owned by the caller that waits.
-	leads *link // where it is the reader until its answer has come, or nil
 
 	// Written before done is closed, read after.
 	zxid znode.Zxid // of the reply, or 0
@@ -149,9 +136,6 @@ func (p *Pending[T]) Zxid() Zxid {
 // await is Wait for the synchronous form: if ctx ends, nobody will ask for the
 // result again.
 func (p *Pending[T]) await(ctx context.Context) (T, error) {
-	if p.leads != nil {
-		p.c.lead(ctx, &p.call)
-	}
 	select {
 	case <-p.done:
 	case <-ctx.Done():

@@ -63,7 +63,7 @@ func aclOrOpen(acl []ACL) []ACL {
 func (c *Client) Create(
 	ctx context.Context, path string, data []byte, mode Mode, acl ...ACL,
 ) (string, Stat, error) {
-	v, err := write(ctx, c.create(ctx, path, data, mode, acl, awaited))
+	v, err := write(ctx, c.CreateAsync(ctx, path, data, mode, acl...))
 	return v.Path, v.Stat, err
 }
 
@@ -72,14 +72,7 @@ func (c *Client) Create(
 func (c *Client) CreateAsync(
 	ctx context.Context, path string, data []byte, mode Mode, acl ...ACL,
 ) *Pending[CreateReply] {
-	return c.create(ctx, path, data, mode, acl, async)
-}
-
-func (c *Client) create(
-	ctx context.Context, path string, data []byte, mode Mode, acl []ACL, f form,
-) *Pending[CreateReply] {
 	op := new(createOp)
-	op.form = f
 	code := wire.OpCreate2
 	if mode == Container {
 		code = wire.OpCreateContainer

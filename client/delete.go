@@ -20,7 +20,7 @@ func (op *deleteOp) request() wire.Request { return &op.req }
 // Errors: ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrNoAuth (DELETE on the
 // parent), ErrOutcomeUnknown.
 func (c *Client) Delete(ctx context.Context, path string, version Version) error {
-	_, err := write(ctx, c.delete(ctx, path, version, awaited))
+	_, err := write(ctx, c.DeleteAsync(ctx, path, version))
 	return err
 }
 
@@ -28,14 +28,7 @@ func (c *Client) Delete(ctx context.Context, path string, version Version) error
 func (c *Client) DeleteAsync(
 	ctx context.Context, path string, version Version,
 ) *Pending[struct{}] {
-	return c.delete(ctx, path, version, async)
-}
-
-func (c *Client) delete(
-	ctx context.Context, path string, version Version, f form,
-) *Pending[struct{}] {
 	op := new(deleteOp)
-	op.form = f
 	if c.prepare(&op.call, wire.OpDelete, path, false) {
 		op.req = wire.DeleteRequest{Path: op.full, Version: version}
 		c.submit(ctx, op)

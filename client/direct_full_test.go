@@ -7,7 +7,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 )
 
 // stuckConn is a server's end of a connection that stops reading when told, and goes on
@@ -82,9 +81,10 @@ func TestDirect_SocketFull_WriterTakesOver(t *testing.T) {
 		s.do(func() { s.acceptLocked(server) })
 		return theirs, nil
 	}
-	c := dialFake(t, s, WithDialer(dial), withLease(time.Hour), WithSessionTimeout(patience))
+	c := dialFake(t, s, WithDialer(dial), WithSessionTimeout(patience))
 	defer c.Close()
-	parkReader(t, c)
+	_, _, err := c.Get(t.Context(), "/")
+	mustNot(t, err)
 	server.mu.Lock()
 	server.stuck = make(chan struct{})
 	server.mu.Unlock()
@@ -92,7 +92,11 @@ func TestDirect_SocketFull_WriterTakesOver(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	set := result(func() error { _, err := c.Set(ctx, "/", []byte("x"), AnyVersion); return err })
-	eventually(t, "the request has been taken", func() bool { return isLed(c) })
+	eventually(t, "the request has been taken", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.link.writing
+	})
 	cancel()
 	wantErr(t, <-set, ErrOutcomeUnknown, context.Canceled)
 	c.mu.Lock()

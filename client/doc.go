@@ -53,25 +53,15 @@
 //
 // A client has one goroutine that connects, and for each connection one that
 // writes and one that reads. The next connection starts when both of the last
-// have ended, and no caller reads from it. Operations are encoded by their callers
-// into one buffer; the writer takes all that has gathered in one system call. Only
-// the reader decodes, completes operations and fills the channels of watches. It
-// never waits for the application: a channel that is full ends its watch, and
-// completing an operation is closing a channel.
-//
-// The way through these two goroutines costs more than the request when there is only
-// one under way. So a request that finds the connection idle is written by its caller;
-// what the socket has no room for is left to the writer, and who is writing is one at a
-// time (link.writing). And where synchronous calls come one after the other, from one
-// goroutine at a time and without watches, the reader's goroutine parks and the caller
-// reads its own answer: it is the leader (lead.go), of whom there is one at most. Its
-// context ends its read. The goroutine reads again as soon as anything else is queued
-// or a watch is left, and otherwise 5 ms after the last such call; the end of the
-// connection may be noticed so much later. Neither happens with TLS, or with
-// connections of a dialer that are not sockets.
-//
-// One mutex, Client.mu, protects the queue, the watches and the session's state, and
-// who leads; nothing is called under it that can wait. Close stops all
+// have ended. Operations are encoded by their callers into one buffer; the writer
+// takes all that has gathered in one system call. A request that finds the
+// connection idle is written by its caller, who does not wait for room in the socket:
+// the writer takes over the rest. One at a time is writing (link.writing). TLS, and
+// connections of a dialer that are not sockets, are left to the writer. The reader alone decodes,
+// completes operations and fills the channels of watches. It never waits for the
+// application: a channel that is full ends its watch, and completing an operation
+// is closing a channel. One mutex, Client.mu, protects the queue, the watches and
+// the session's state; nothing is called under it that can wait. Close stops all
 // goroutines, including those of caches, and waits for them.
 //
 // Not supported: SASL, read-only servers, and changing the list of servers of a

@@ -33,9 +33,8 @@ func (op *existsOp) tolerate(code znode.Error) bool {
 	return code == ErrNoNode
 }
 
-func (c *Client) exists(ctx context.Context, path string, watch bool, f form) *Pending[ExistsReply] {
+func (c *Client) exists(ctx context.Context, path string, watch bool) *Pending[ExistsReply] {
 	op := new(existsOp)
-	op.form = f
 	if c.prepare(&op.call, wire.OpExists, path, false) {
 		op.req = wire.ExistsRequest{Path: op.full, Watch: watch}
 		if watch {
@@ -51,23 +50,23 @@ func (c *Client) exists(ctx context.Context, path string, watch bool, f form) *P
 //
 // Errors: ErrNoAuth (READ, since ZooKeeper 3.9.2).
 func (c *Client) Exists(ctx context.Context, path string) (bool, Stat, error) {
-	v, err := read(ctx, func() *Pending[ExistsReply] { return c.exists(ctx, path, false, awaited) })
+	v, err := read(ctx, func() *Pending[ExistsReply] { return c.exists(ctx, path, false) })
 	return v.Exists, v.Stat, err
 }
 
 // ExistsAsync is Exists without waiting for the answer.
 func (c *Client) ExistsAsync(ctx context.Context, path string) *Pending[ExistsReply] {
-	return c.exists(ctx, path, false, async)
+	return c.exists(ctx, path, false)
 }
 
 // ExistsW is Exists, and leaves a watch in any case: it fires when the znode is
 // created, its data changes, or it is deleted.
 func (c *Client) ExistsW(ctx context.Context, path string) (bool, Stat, *Watch, error) {
-	v, err := read(ctx, func() *Pending[ExistsReply] { return c.exists(ctx, path, true, awaited) })
+	v, err := read(ctx, func() *Pending[ExistsReply] { return c.exists(ctx, path, true) })
 	return v.Exists, v.Stat, v.Watch, err
 }
 
 // ExistsWAsync is ExistsW without waiting for the answer.
 func (c *Client) ExistsWAsync(ctx context.Context, path string) *Pending[ExistsReply] {
-	return c.exists(ctx, path, true, async)
+	return c.exists(ctx, path, true)
 }

@@ -28,10 +28,9 @@ func (op *getChildrenOp) decode(r *jute.Reader) {
 }
 
 func (c *Client) getChildren(
-	ctx context.Context, path string, watch bool, f form,
+	ctx context.Context, path string, watch bool,
 ) *Pending[ChildrenReply] {
 	op := new(getChildrenOp)
-	op.form = f
 	if c.prepare(&op.call, wire.OpGetChildren2, path, false) {
 		op.req = wire.GetChildrenRequest{Path: op.full, Watch: watch}
 		if watch {
@@ -47,28 +46,24 @@ func (c *Client) getChildren(
 //
 // Errors: ErrNoNode, ErrNoAuth (READ).
 func (c *Client) Children(ctx context.Context, path string) ([]string, Stat, error) {
-	v, err := read(ctx, func() *Pending[ChildrenReply] {
-		return c.getChildren(ctx, path, false, awaited)
-	})
+	v, err := read(ctx, func() *Pending[ChildrenReply] { return c.getChildren(ctx, path, false) })
 	return v.Children, v.Stat, err
 }
 
 // ChildrenAsync is Children without waiting for the answer.
 func (c *Client) ChildrenAsync(ctx context.Context, path string) *Pending[ChildrenReply] {
-	return c.getChildren(ctx, path, false, async)
+	return c.getChildren(ctx, path, false)
 }
 
 // ChildrenW is Children, and leaves a watch that fires when a child is created
 // or deleted, or the znode itself is deleted. There is no watch if there is an
 // error.
 func (c *Client) ChildrenW(ctx context.Context, path string) ([]string, Stat, *Watch, error) {
-	v, err := read(ctx, func() *Pending[ChildrenReply] {
-		return c.getChildren(ctx, path, true, awaited)
-	})
+	v, err := read(ctx, func() *Pending[ChildrenReply] { return c.getChildren(ctx, path, true) })
 	return v.Children, v.Stat, v.Watch, err
 }
 
 // ChildrenWAsync is ChildrenW without waiting for the answer.
 func (c *Client) ChildrenWAsync(ctx context.Context, path string) *Pending[ChildrenReply] {
-	return c.getChildren(ctx, path, true, async)
+	return c.getChildren(ctx, path, true)
 }

@@ -28,9 +28,8 @@ func (op *getDataOp) decode(r *jute.Reader) {
 	op.value = GetReply{Data: bytes.Clone(resp.Data), Stat: resp.Stat, Watch: op.watch}
 }
 
-func (c *Client) getData(ctx context.Context, path string, watch bool, f form) *Pending[GetReply] {
+func (c *Client) getData(ctx context.Context, path string, watch bool) *Pending[GetReply] {
 	op := new(getDataOp)
-	op.form = f
 	if c.prepare(&op.call, wire.OpGetData, path, false) {
 		op.req = wire.GetDataRequest{Path: op.full, Watch: watch}
 		if watch {
@@ -45,25 +44,25 @@ func (c *Client) getData(ctx context.Context, path string, watch bool, f form) *
 //
 // Errors: ErrNoNode, ErrNoAuth (READ).
 func (c *Client) Get(ctx context.Context, path string) ([]byte, Stat, error) {
-	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, false, awaited) })
+	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, false) })
 	return v.Data, v.Stat, err
 }
 
 // GetAsync is Get without waiting for the answer.
 func (c *Client) GetAsync(ctx context.Context, path string) *Pending[GetReply] {
-	return c.getData(ctx, path, false, async)
+	return c.getData(ctx, path, false)
 }
 
 // GetW is Get, and leaves a watch that fires when the data changes or the znode
 // is deleted. There is no watch if there is an error.
 func (c *Client) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error) {
-	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, true, awaited) })
+	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, true) })
 	return v.Data, v.Stat, v.Watch, err
 }
 
 // GetWAsync is GetW without waiting for the answer.
 func (c *Client) GetWAsync(ctx context.Context, path string) *Pending[GetReply] {
-	return c.getData(ctx, path, true, async)
+	return c.getData(ctx, path, true)
 }
 
 // getDataMarked is GetAsync for a cache: it notes how many events of w had come

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -59,12 +58,8 @@ func (c *Client) open(ctx context.Context, t target) (*link, error) {
 	l := &link{
 		conn: conn, target: t, direct: directTo(conn),
 		wake: make(chan struct{}, 1), rest: make(chan []byte, 1), gone: make(chan struct{}),
-		resume: make(chan struct{}, 1),
 	}
-	// A reader that has as large a buffer as frames wants is used by it as it is, so
-	// that nothing is read ahead of peek.
-	l.ahead = bufio.NewReaderSize(deadlineReader{c, l}, aheadBytes)
-	l.frames = wire.NewFrameReader(l.ahead, c.cfg.maxReply)
+	l.frames = wire.NewFrameReader(deadlineReader{l}, c.cfg.maxReply)
 	return l, nil
 }
 

@@ -1,13 +1,11 @@
 package client
 
 import (
-	"bufio"
 	"errors"
 	"net"
 	"sync"
 	"time"
 
-	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
@@ -20,37 +18,26 @@ var errLinkGone = errors.New("connection was given up")
 
 // link is one connection to a server on which the session has been established.
 // It has a goroutine that reads and one that writes; both end when the
-// connection is closed. A caller may take the part of either for a moment.
+// connection is closed.
 type link struct {
 	// Set at construction.
 	conn    net.Conn
 	target  target
+	frames  *wire.FrameReader
 	session *session
 	timeout time.Duration // of the session
 	since   time.Duration // when it was established, on Client.clock
 	direct  *direct       // by which callers write; nil if they must not
 
 	// Own synchronisation.
-	wake    chan struct{} // capacity 1: there is something in out
-	rest    chan []byte   // capacity 1: what a caller could not write, with its right to
-	resume  chan struct{} // capacity 1: parked has become false
-	gone    chan struct{} // closed by fail
-	once    sync.Once
-	err     error          // why; written before gone is closed
-	leaders sync.WaitGroup // callers that read
+	wake chan struct{} // capacity 1: there is something in out
+	rest chan []byte   // capacity 1: what a caller could not write, with its right to
+	gone chan struct{} // closed by fail
+	once sync.Once
+	err  error // why; written before gone is closed
 
 	// Owned by whoever writes: who has set writing.
 	writeFrom time.Duration // from when on the deadline of writes counts, on Client.clock
-
-	// Owned by whoever reads: the reader's goroutine, or the leader while that is parked.
-	ahead    *bufio.Reader // what frames reads from
-	frames   *wire.FrameReader
-	decoder  jute.Reader
-	readFrom time.Duration   // from when on the deadline of reads counts, on Client.clock
-	leading  bool            // a caller reads
-	streak   int             // answers in a row that callers could have read
-	guarded  <-chan struct{} // of the context that guard watches
-	unguard  func() bool     // ends that; nil without a guard
 
 	// Client.mu protects the fields below.
 	out      []byte        // frames that nobody has taken to write them
@@ -59,12 +46,6 @@ type link struct {
 	writing  bool          // somebody has taken frames, and will look at out again
 	taken    uint64        // number, in Client.queue, behind the last one taken
 	pings    []time.Duration
-
-	parked      bool            // the reader's goroutine waits for resume
-	leader      *call           // whose caller reads meanwhile, or nil
-	leaderDone  <-chan struct{} // of the leader's context
-	interrupted bool            // the leader's read was ended because its context has
-	led         time.Duration   // when the last leader ended, on Client.clock
 }
 
 // fail closes the connection. The first cause stays.
@@ -88,8 +69,8 @@ func (l *link) wakeWriter() {
 // another server (ZooKeeper's ClientCnxn has the same numbers).
 func (l *link) silence() time.Duration { return l.timeout * 2 / 3 }
 
-// slack is by how much earlier than that a write, or a caller that reads, may give up.
-// It saves moving the deadline for each of them.
+// slack is by how much earlier than that a write may be given up, which saves moving
+// the deadline for each.
 func (l *link) slack() time.Duration { return l.silence() / 32 }
 
 // write is the writer's goroutine: it takes whatever has gathered in l.out and
@@ -162,7 +143,6 @@ func (c *Client) takeOut(l *link, ping bool) ([]byte, error) {
 		l.out = wire.AppendRequest(l.out,
 			wire.RequestHeader{Xid: wire.XidPing, Type: wire.OpPing}, nil)
 	}
-	l.resumeLocked() // for the answer to the ping
 	return c.takeLocked(l), nil
 }
 

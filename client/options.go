@@ -70,7 +70,6 @@ type config struct {
 	background  bool
 	resume      *Credentials
 	seed        *[2]uint64
-	lease       time.Duration
 }
 
 func defaultConfig() config {
@@ -85,7 +84,6 @@ func defaultConfig() config {
 		maxReply:    DefaultMaxReply,
 		backoffMin:  DefaultBackoffMin,
 		backoffMax:  DefaultBackoffMax,
-		lease:       leaseTime,
 	}
 }
 
@@ -175,6 +173,3 @@ func WithSession(s Credentials) Option { return func(c *config) { c.resume = &s 
 
 // withSeed makes the shuffling and the jitter reproducible in tests.
 func withSeed(a, b uint64) Option { return func(c *config) { c.seed = &[2]uint64{a, b} } }
-
-// withLease changes leaseTime, so that tests know who reads.
-func withLease(d time.Duration) Option { return func(c *config) { c.lease = d } }

@@ -81,7 +81,7 @@ func (c *Client) submit(ctx context.Context, op operation) {
 	var l *link
 	err := c.admitLocked(ctx)
 	if err == nil {
-		buf, err = c.startLocked(ctx, op)
+		buf, err = c.startLocked(op)
 		l = c.link
 	}
 	if err != nil {
@@ -97,26 +97,17 @@ func (c *Client) submit(ctx context.Context, op operation) {
 }
 
 // startLocked is pushLocked, but what it returns is to be written by the caller: the
-// only request on a connection that is idle gains nothing by waiting for company. If
-// the reader's goroutine is parked, a caller that waits becomes the reader.
-func (c *Client) startLocked(ctx context.Context, op operation) ([]byte, error) {
+// only request on a connection that is idle gains nothing by waiting for company.
+func (c *Client) startLocked(op operation) ([]byte, error) {
 	first, err := c.appendLocked(op)
-	l := c.link
-	if err != nil || l == nil {
+	if err != nil || !first {
 		return nil, err
 	}
-	defer l.resumeLocked()
-	if !first || l.direct == nil || c.queue.n != 1 || len(l.out) > directBytes {
-		if first {
-			l.wakeWriter()
-		}
-		return nil, nil
+	if l := c.link; l.direct != nil && c.queue.n == 1 && len(l.out) <= directBytes {
+		return c.takeLocked(l), nil
 	}
-	if p := op.base(); p.form == awaited && p.watch == nil {
-		p.alone = true
-		l.leadLocked(p, ctx.Done())
-	}
-	return c.takeLocked(l), nil
+	c.link.wakeWriter()
+	return nil, nil
 }
 
 func (c *Client) fitsLocked(size int) bool {
@@ -144,9 +135,6 @@ func (c *Client) pushLocked(op operation) error {
 	first, err := c.appendLocked(op)
 	if first {
 		c.link.wakeWriter()
-	}
-	if c.link != nil {
-		c.link.resumeLocked()
 	}
 	return err
 }

@@ -12,31 +12,19 @@ import (
 // deadlineReader drops a connection that has been silent for too long. The
 // deadline moves with every system call and not with every frame. Before the
 // session timeout is known, the attempt to connect has its own.
-type deadlineReader struct {
-	c *Client
-	l *link
-}
+type deadlineReader struct{ l *link }
 
 func (d deadlineReader) Read(b []byte) (int, error) {
 	if d.l.timeout == 0 {
 		return d.l.conn.Read(b)
 	}
-	if d.l.leading {
-		return d.l.conn.Read(b) // readUntil has seen to the deadline
-	}
-	if err := d.c.setReadDeadline(d.l); err != nil {
+	if err := d.l.conn.SetReadDeadline(time.Now().Add(d.l.silence())); err != nil {
 		return 0, err
 	}
 	return d.l.conn.Read(b)
 }
 
-// setReadDeadline gives the server the whole time again to send something.
-func (c *Client) setReadDeadline(l *link) error {
-	l.readFrom = c.clock()
-	return l.conn.SetReadDeadline(time.Now().Add(l.silence()))
-}
-
-// readAll is the reader's goroutine:
+// read is the reader's goroutine:
 //
 //	read            frame after frame, until the connection ends
 //	  handle        header; what kind of frame is it?
@@ -48,34 +36,19 @@ func (c *Client) setReadDeadline(l *link) error {
 // Everything happens in the order of the stream, so an event is in its channel
 // before an operation completes whose reply came behind it.
 func (c *Client) readAll(l *link) error {
-	var lease *time.Timer // of this connection: none before it is needed
+	var r jute.Reader
 	for {
-		if err := c.next(l); err != nil {
+		payload, err := l.frames.Next()
+		if err != nil {
+			if isFrameLength(err) {
+				err = fmt.Errorf("%w: %w", ErrProtocol, err)
+			}
 			return err
 		}
-		if !c.park(l) {
-			continue
-		}
-		if lease == nil {
-			lease = time.NewTimer(c.cfg.lease)
-			defer lease.Stop()
-		}
-		if err := c.stayParked(l, lease); err != nil {
+		if err := c.handle(l, &r, payload); err != nil {
 			return err
 		}
 	}
-}
-
-// next reads a frame and does what it says.
-func (c *Client) next(l *link) error {
-	payload, err := l.frames.Next()
-	if err != nil {
-		if isFrameLength(err) {
-			err = fmt.Errorf("%w: %w", ErrProtocol, err)
-		}
-		return err
-	}
-	return c.handle(l, &l.decoder, payload)
 }
 
 func (c *Client) handle(l *link, r *jute.Reader, payload []byte) error {
@@ -195,11 +168,6 @@ func (c *Client) answered(l *link, h wire.ReplyHeader) (operation, error) {
 	c.heardLocked(p.at)
 	c.seenLocked(h.Zxid)
 	p.zxid = h.Zxid
-	if p.alone && c.queue.n == 0 && len(c.watches.paths) == 0 {
-		l.streak++
-	} else {
-		l.streak = 0
-	}
 	if p.watch != nil {
 		armed := h.Err == znode.OK || h.Err == ErrNoNode && p.op == wire.OpExists
 		if h.Err == ErrNoNode {

@@ -118,8 +118,6 @@ func (c *Client) serve(l *link) {
 	c.detachLocked(l, l.err)
 	c.mu.Unlock()
 	wg.Wait()
-	l.leaders.Wait()
-	l.dropGuard()
 	if c.ctx.Err() == nil {
 		c.cfg.logger.Info("connection lost", "server", l.target.address, "error", l.err)
 	}

@@ -29,7 +29,7 @@ func (op *setDataOp) decode(r *jute.Reader) {
 func (c *Client) Set(
 	ctx context.Context, path string, data []byte, version Version,
 ) (Stat, error) {
-	return write(ctx, c.setData(ctx, path, data, version, awaited))
+	return write(ctx, c.SetAsync(ctx, path, data, version))
 }
 
 // SetAsync is Set without waiting for the answer. The data must not be modified
@@ -37,14 +37,7 @@ func (c *Client) Set(
 func (c *Client) SetAsync(
 	ctx context.Context, path string, data []byte, version Version,
 ) *Pending[Stat] {
-	return c.setData(ctx, path, data, version, async)
-}
-
-func (c *Client) setData(
-	ctx context.Context, path string, data []byte, version Version, f form,
-) *Pending[Stat] {
 	op := new(setDataOp)
-	op.form = f
 	op.size = len(data)
 	if c.prepare(&op.call, wire.OpSetData, path, false) {
 		op.req = wire.SetDataRequest{Path: op.full, Data: data, Version: version}
