@@ -74,8 +74,8 @@ func TestSim(t *testing.T) {
 	if *flagProcs == 0 {
 		procs = min(runtime.GOMAXPROCS(0), n**flagRepeat)
 	}
-	if *flagLog {
-		procs = 1 // the log goes where it can be seen
+	if *flagLog || testing.CoverMode() != "" {
+		procs = 1 // the log goes where it can be seen, and what is counted is this process
 	}
 	go func() {
 		defer close(r.seeds)
