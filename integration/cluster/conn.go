@@ -91,13 +91,17 @@ type ConnectOptions struct {
 	FirstXid wire.Xid
 }
 
-// Connect opens a connection and its session, and fails the test if it cannot.
-func (s *Server) Connect(t testing.TB, o ConnectOptions) *Conn {
+// Connect opens a connection and its session, and fails the test if it cannot. A server
+// that has not heard from the leader for half of the shortest session timeout takes nobody,
+// which on a busy machine is soon: it is asked again.
+func (s *Server) Connect(t testing.TB, o ConnectOptions) (c *Conn) {
 	t.Helper()
-	c, err := Dial(s.Addr(), o)
-	if err != nil {
-		t.Fatalf("connecting to server %d: %v", s.ID, err)
-	}
+	Eventually(t, fmt.Sprintf("server %d takes a connection", s.ID), Patience, func() (err error) {
+		if c, err = Dial(s.Addr(), o); errors.Is(err, ErrExpired) {
+			t.Fatalf("connecting to server %d: %v", s.ID, err)
+		}
+		return err
+	})
 	t.Cleanup(func() { c.Drop() })
 	return c
 }
