@@ -161,12 +161,14 @@ func TestRegression_FollowerWithUselessDisk_IsOutOfContact(t *testing.T) {
 			return fullDisk(op, name)
 		})
 		e.fill(leader, fmt.Sprint("/n", hangs), 3)
-		eventually(t, "a follower that knows of nobody", func() bool {
-			return x.Status().Contact >= testElection
-		})
+		// Nobody touches sessions here, so that contact alone would say nothing.
+		eventually(t, "the disk is found useless", func() bool { return x.disk.useless() >= testElection })
+		if least, s := x.disk.useless(), x.Status(); s.Contact < least {
+			t.Errorf("contact %v ago, with a disk that is useless for %v", s.Contact, least)
+		}
 		x.fs.SetFault(nil)
 		close(moves)
-		eventually(t, "a follower in contact", func() bool { return x.Status().Contact < testElection })
+		eventually(t, "the disk is useful", func() bool { return x.disk.useless() == 0 })
 		e.agree()
 	}
 }
