@@ -129,7 +129,7 @@ func TestElection_Run_StandsAgainAfterLoss(t *testing.T) {
 	_, rival := k.candidate(k.connect(), "b", 2)
 	zktest.Expire(k, c, shared.Address)
 	recv(k, "the end of the work", first.work.Done())
-	k.is(context.Cause(first.work), client.ErrSessionExpired)
+	k.sessionGone(context.Cause(first.work))
 	b := k.term(rival)
 	if b.Token() <= first.term.Token() {
 		t.Errorf("token %v after %v", b.Token(), first.term.Token())

@@ -17,8 +17,10 @@ var (
 	// ErrSuspended is the reason for the loss of a grant that was asked for
 	// with WithLossOnSuspension.
 	ErrSuspended = errors.New("the connection to the servers is gone")
-	// ErrDeleted is the reason if somebody has deleted the grant's znode.
-	ErrDeleted = errors.New("the znode was deleted by somebody else")
+	// ErrDeleted is the reason if somebody has deleted the grant's znode. So has the end
+	// of the session at the servers; a client that comes back in that moment may be told
+	// of the znode first, and a loss is not kept back to find out.
+	ErrDeleted = errors.New("the znode was deleted")
 	// ErrReleased is Grant.Err after Release.
 	ErrReleased = errors.New("the grant was released")
 	// ErrNotHeld says that nobody holds what was to be revoked, or that a grant

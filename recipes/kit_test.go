@@ -70,6 +70,15 @@ func (k *kit) is(err, want error) {
 	}
 }
 
+// sessionGone checks the reason for a loss by the end of the session, of which the news
+// that the znode is gone may come first.
+func (k *kit) sessionGone(err error) {
+	k.Helper()
+	if !errors.Is(err, recipes.ErrDeleted) {
+		k.is(err, client.ErrSessionExpired)
+	}
+}
+
 // recv receives what must come.
 func recv[T any](k *kit, what string, c <-chan T) T {
 	k.Helper()
