@@ -54,8 +54,8 @@ var errNotLeader = errors.New("no leader has carried it out")
 // set, and what clients shall see of it. If m.Vote, it votes as soon as it has
 // caught up. It may be started before or after. To call it again is harmless.
 //
-// Errors: ErrStandalone; what is wrong with m; ctx's, and then the outcome is
-// unknown.
+// Errors: ErrStandalone; what is wrong with m; ctx's and ErrStopped, and then the
+// outcome is unknown.
 func (n *Node) AddServer(ctx context.Context, m state.Member) error {
 	switch {
 	case n.cfg.standalone():
@@ -72,13 +72,24 @@ func (n *Node) AddServer(ctx context.Context, m state.Member) error {
 	if err := n.Propose(&state.Command{Op: state.OpMember, Member: m}, w); err != nil {
 		return fmt.Errorf("adding server %d: %w", m.ID, err)
 	}
+	if err := n.committed(ctx, w); err != nil {
+		return fmt.Errorf("adding server %d: %w", m.ID, err)
+	}
+	return nil
+}
+
+// committed waits for the result of an OpMember.
+func (n *Node) committed(ctx context.Context, w *commitment) error {
 	select {
 	case <-w.done:
 	case <-ctx.Done():
-		return fmt.Errorf("adding server %d: %w", m.ID, ctx.Err())
+		return ctx.Err()
 	}
-	if w.code != znode.OK { // the command found it removed again
-		return fmt.Errorf("adding server %d: %w", m.ID, ErrNoMember)
+	switch {
+	case n.ctx.Err() != nil:
+		return fmt.Errorf("%w; whether it has happened is unknown", ErrStopped)
+	case w.code != znode.OK: // the command found it removed again
+		return ErrNoMember
 	}
 	return nil
 }
@@ -94,7 +105,7 @@ func (c *commitment) Applied(r *state.Result) {
 	close(c.done)
 }
 
-// Lost implements Waiter: the command is in the state.
+// Lost implements Waiter: the command is in the state, unless the node is being closed.
 func (c *commitment) Lost() { close(c.done) }
 
 // RemoveServer takes a server out of the ensemble. Unless force is set, it refuses

@@ -209,12 +209,9 @@ func (n *Node) join(id Identity) error {
 	if err != nil {
 		return fmt.Errorf("starting raft: %w", err)
 	}
-	n.raft = r
-	n.transport.Attach(r)
-	if s.SetAsync != nil && !n.cfg.NoOverlap {
-		s.SetAsync(n.transport.AsyncRule)
+	if !n.takeRaft(r) {
+		return errors.Join(ErrStopped, r.Shutdown().Error())
 	}
-	close(n.ready)
 	for _, task := range []func(){
 		n.follow, n.rule, n.acceptStreams, n.takeSnapshots, n.exorcise, n.disk.watch, n.promote,
 	} {
@@ -230,6 +227,22 @@ func (n *Node) join(id Identity) error {
 		n.tasks.Go(func() { n.checkOthers(id) })
 	}
 	return nil
+}
+
+// takeRaft makes raft that of the node, unless Close has begun: that would not stop it.
+func (n *Node) takeRaft(r *raft.Raft) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ctx.Err() != nil {
+		return false
+	}
+	n.raft = r
+	n.transport.Attach(r)
+	if set := n.cfg.Storage.SetAsync; set != nil && !n.cfg.NoOverlap {
+		set(n.transport.AsyncRule)
+	}
+	close(n.ready)
+	return true
 }
 
 func (n *Node) raftConfig() *raft.Config {
@@ -420,7 +433,9 @@ func (n *Node) Close() error {
 		n.logger.Warn("handing leadership over failed; the others will elect", "error", err)
 	}
 	n.forward.stop()
-	n.cancel()
+	n.mu.Lock()
+	n.cancel() // raft has been taken by now, or never will be
+	n.mu.Unlock()
 	n.transport.Hurry() // raft waits for its requests
 	_ = n.mux.Close()   // ends what waits for a connection
 	var err error

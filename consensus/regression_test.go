@@ -318,3 +318,30 @@ func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
 	_ = conn.Close()
 	<-ended
 }
+
+// A server that was told to close while it joined its ensemble could leave raft running, on a
+// transport that was closed: Close had looked whether there was a raft a moment too early.
+func TestRegression_Close_WhileJoining_TakesNoRaft(t *testing.T) {
+	n := &Node{ready: make(chan struct{})}
+	n.ctx, n.cancel = context.WithCancel(t.Context())
+	n.cancel()
+	if n.takeRaft(nil) || n.started() {
+		t.Error("a node that is being closed has taken a raft that nobody will stop")
+	}
+}
+
+// AddServer told its caller that the server was added when this one was closed before that was known:
+// all waiters of a node that ends are told Lost, which else means that the command is in the state.
+func TestRegression_AddServer_ClosedMeanwhile_IsUnknown(t *testing.T) {
+	n := &Node{}
+	n.ctx, n.cancel = context.WithCancel(t.Context())
+	w := &commitment{done: make(chan struct{})}
+	w.Lost()
+	if err := n.committed(t.Context(), w); err != nil {
+		t.Errorf("a command that is in the state: %v", err)
+	}
+	n.cancel()
+	if err := n.committed(t.Context(), w); !errors.Is(err, ErrStopped) {
+		t.Errorf("%v, want %v", err, ErrStopped)
+	}
+}
