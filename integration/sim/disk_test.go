@@ -81,13 +81,6 @@ func newDisk(seed uint64) *disk {
 	return d
 }
 
-// known reports whether its server belongs to an ensemble.
-func (d *disk) known() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.identity != nil
-}
-
 // blankAgain reports whether it was wiped, and its server has not joined since.
 func (d *disk) blankAgain() bool {
 	d.mu.Lock()

@@ -197,29 +197,11 @@ func (m *machine) crash(power bool) {
 	m.disk.end(power)
 	l.freeze.open()
 	m.w.ended.Go(func() {
-		m.settle(l, time.Second) // a dead disk answers at once
 		l.srv.Stop()
 		l.node.Close()
 		close(l.closed)
 	})
 	<-l.closed
-}
-
-// settle waits while consensus is about to start raft: Node.Close does not end a raft that starts
-// meanwhile. A real process takes it along; here it would stay behind for good.
-func (m *machine) settle(l *life, limit time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	for m.disk.known() {
-		select {
-		case <-l.node.Ready():
-			return
-		default:
-		}
-		if wait(ctx, time.Millisecond) != nil {
-			return
-		}
-	}
 }
 
 // stop ends a process in good order: leadership is handed over, clients are sent away.
@@ -231,7 +213,6 @@ func (m *machine) stop() {
 	if l == nil {
 		return
 	}
-	m.settle(l, healLimit)
 	l.srv.Stop()
 	if err := l.node.Close(); err != nil {
 		m.w.logger.Info("closing", "server", m.i+1, "error", err)

@@ -52,7 +52,7 @@ func (w *chaos) replace() {
 	defer cancel()
 	m.outside.Store(true) // perhaps, whatever the answer is
 	err := through.node.RemoveServer(ctx, state.ServerID(i+1), false)
-	m.back = time.Now().Add(*flagAbsence + w.ms(0, 1000))
+	m.back = time.Now().Add(w.ms(0, 1000))
 	if err != nil {
 		w.replacing.Store(false)
 		w.logger.Info("removing", "server", i+1, "error", err)
@@ -95,8 +95,7 @@ func (w *world) admit(ctx context.Context, i int, vote bool) error {
 		}
 		member := state.Member{ID: state.ServerID(i + 1), Peer: addrOf(i) + ":0", Addr: addrOf(i), Vote: vote}
 		if err = l.node.AddServer(ctx, member); err == nil {
-			// A node that is being closed says yes to whoever still waits, so its word does not count.
-			if vote && m.running() == l {
+			if vote {
 				w.servers[i].outside.Store(false)
 			}
 			return nil

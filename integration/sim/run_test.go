@@ -31,7 +31,6 @@ var (
 	flagLog      = flag.Bool("sim.log", false, "print the servers' logs")
 	flagProcs    = flag.Int("sim.procs", 0, "processes that run seeds; 0: one for each processor; 1: none but this one")
 	flagWithin   = flag.Duration("sim.within", 0, "begin no seed after so much real time; 0: no limit")
-	flagAbsence  = flag.Duration("sim.absence", 15*time.Second, "virtual time for which a replaced server stays outside")
 	flagWorker   = flag.Bool("sim.worker", false, "internal: run the seeds that come on the standard input")
 )
 
@@ -153,7 +152,7 @@ func (r *run) employ(seed uint64) error {
 	said := &tail{}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSim$", "-test.timeout=0", "-sim.worker",
 		"-sim.servers="+strconv.Itoa(*flagServers), "-sim.clients="+strconv.Itoa(*flagClients),
-		"-sim.duration="+flagDuration.String(), "-sim.absence="+flagAbsence.String())
+		"-sim.duration="+flagDuration.String())
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = said, said, []*os.File{theirs}
 	orders, err := cmd.StdinPipe()
 	if err != nil {
