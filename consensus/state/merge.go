@@ -96,6 +96,7 @@ func (g *merger) compareNow(r *znode.Record) error {
 		return nil
 	case !wanted && ephemeral && g.backup.wanted(znode.Parent(r.Path)):
 		g.done.Kept++
+		g.countUsage(r.Path)
 		return nil
 	}
 	g.deleted = append(g.deleted, r.Path)
@@ -118,15 +119,20 @@ func (g *merger) compareThen(r *znode.Record) error {
 		g.done.Skipped++
 		return nil
 	}
-	if subject, ok := usageSubject(r.Path); ok {
-		g.quotas[subject] = &usage{}
-	}
+	g.countUsage(r.Path)
 	if stat, code := g.now.Exists(r.Path, super); code != znode.OK || stat.EphemeralOwner != 0 {
 		g.created = append(g.created, r.Path)
 		parent := znode.Parent(r.Path)
 		g.births[parent] = more(g.births[parent], 1)
 	}
 	return nil
+}
+
+// countUsage prepares to count, if the znode at path records the usage of a quota.
+func (g *merger) countUsage(path string) {
+	if subject, ok := usageSubject(path); ok {
+		g.quotas[subject] = &usage{}
+	}
 }
 
 // addThen puts a znode of the backup into the result.
@@ -140,10 +146,6 @@ func (g *merger) addThen(r *znode.Record) error {
 		next = g.create(r)
 	} else {
 		next = g.keep(r, data, &stat)
-	}
-	if _, ok := usageSubject(r.Path); ok {
-		g.stats = append(g.stats, next)
-		return nil
 	}
 	return g.add(&next)
 }
@@ -214,7 +216,12 @@ func (g *merger) addNow(r *znode.Record) error {
 	return g.add(r)
 }
 
+// add puts a znode into the result, at the end if it records usage.
 func (g *merger) add(r *znode.Record) error {
+	if _, ok := usageSubject(r.Path); ok {
+		g.stats = append(g.stats, *r)
+		return nil
+	}
 	if len(g.quotas) > 0 && !strings.HasPrefix(r.Path, znode.SystemPath+"/") {
 		for path := r.Path; path != znode.RootPath; path = znode.Parent(path) {
 			if u := g.quotas[path]; u != nil {

@@ -277,6 +277,31 @@ func TestMachine_Restore_Random(t *testing.T) {
 
 // TestMachine_Restore_SequenceGoesOn: a number that was given before the backup,
 // or since, is not given again.
+// A session's znode that records the usage of a quota stayed as it was, and told of znodes that the
+// restore had taken away (found by TestMachine_Restore_Random, in CI).
+func TestRegression_Restore_UsageInAnEphemeralIsCounted(t *testing.T) {
+	const usage = "/zookeeper/quota/a/zookeeper_stats"
+	g := newRig(t)
+	for _, path := range []string{"/a", "/zookeeper/quota/a"} {
+		g.must(1, create(path))
+	}
+	file := write(t, g.m)
+	g.must(1, openSession(7))
+	stats := ephemeral(7, usage)
+	stats.Data = []byte("count=2,bytes=0")
+	g.must(1, stats)
+	g.must(1, create("/a/gone"))
+	all := g.do(1, restoreCommands(1, file, 1000, true)...)
+	if last := all[len(all)-1]; last.Code != znode.OK || last.Restored.Kept != 1 {
+		t.Fatalf("%+v", last)
+	}
+	data, _, _ := g.m.tree.Get("/a", super)
+	want := fmt.Sprintf("count=1,bytes=%d", len(data))
+	if got, _, _ := g.m.tree.Get(usage, super); string(got) != want {
+		t.Errorf("the usage is %q, want %q", got, want)
+	}
+}
+
 func TestMachine_Restore_SequenceGoesOn(t *testing.T) {
 	g := newRig(t)
 	sequential := create("/q/n-")
