@@ -286,11 +286,9 @@ func TestRegression_Restore_UsageInAnEphemeralIsCounted(t *testing.T) {
 		g.must(1, create(path))
 	}
 	file := write(t, g.m)
-	g.must(1, openSession(7))
-	stats := ephemeral(7, usage)
-	stats.Data = []byte("count=2,bytes=0")
-	g.must(1, stats)
 	g.must(1, create("/a/gone"))
+	g.must(1, openSession(7))
+	g.must(1, ephemeral(7, usage)) // which counts two
 	all := g.do(1, restoreCommands(1, file, 1000, true)...)
 	if last := all[len(all)-1]; last.Code != znode.OK || last.Restored.Kept != 1 {
 		t.Fatalf("%+v", last)
