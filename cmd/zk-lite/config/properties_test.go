@@ -107,6 +107,8 @@ func escapeAll(s string) string {
 		switch at := strings.IndexRune("\t\n\r\f", r); {
 		case at >= 0:
 			b.WriteString([]string{`\t`, `\n`, `\r`, `\f`}[at])
+		case r == '\ufeff': // at the beginning of a file it would be a byte order mark
+			b.WriteString(`\ufeff`)
 		case strings.ContainsRune(` =:#!\`, r):
 			b.WriteString(`\` + string(r))
 		default:
