@@ -3,28 +3,25 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/zk-lite/zk-lite/bench/report"
+	"github.com/zk-lite/zk-lite/bench/system"
 )
 
 // document is the text of the results so far.
 func (c *comparison) document() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nMeasured on %s in %v: %d rounds of %v a row after %v of warm-up, "+
-		"%v of heating up after each start; %s znodes in the row about memory.\n\n",
-		c.began.UTC().Format("2006-01-02"), time.Since(c.began).Round(time.Second),
-		c.o.rounds, c.o.duration, c.o.warmUp, c.o.heat, report.Count(float64(c.o.znodes)))
+	head := system.Head{Began: c.began, How: fmt.Sprintf("%d rounds of %v a row after %v of warm-up, "+
+		"%v of heating up after each start; %s znodes in the row about memory",
+		c.o.rounds, c.o.duration, c.o.warmUp, c.o.heat, report.Count(float64(c.o.znodes)))}
 	if c.end != nil {
-		fmt.Fprintf(&b, "**Not complete** (%v): %d rounds of %d are.\n\n", c.end, c.rounds, c.o.rounds)
-	}
-	for _, line := range c.site.Machine {
-		fmt.Fprintf(&b, "- %s\n", line)
+		head.End = fmt.Errorf("%w: %d rounds of %d are", c.end, c.rounds, c.o.rounds)
 	}
 	for _, s := range c.systems {
-		fmt.Fprintf(&b, "- %s: %s\n", s.Name(), c.versions[s.Name()])
+		head.Versions = append(head.Versions, s.Name()+": "+c.versions[s.Name()])
 	}
-	fmt.Fprintf(&b, "\n### Aims\n\nMedians over the rounds. Disk syncs are those of all three servers, %s.\n\n%s",
+	b.WriteString(c.site.Head(&head))
+	fmt.Fprintf(&b, "### Aims\n\nMedians over the rounds. Disk syncs are those of all three servers, %s.\n\n%s",
 		c.counted(), c.summary())
 	if text := c.short(); text != "" {
 		fmt.Fprintf(&b, "\nShort of an aim:\n\n%s", text)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -28,21 +27,20 @@ type options struct {
 	znodes           int
 	short            bool
 	curves           string
-	dir, out, raw    string
-	svg              string
+	dir, svg         string
+	output           report.Output
 }
 
 func main() {
-	var o options
+	o := options{output: report.Output{Section: section}}
 	flag.DurationVar(&o.duration, "duration", 3*time.Second, "measured time of a point")
 	flag.DurationVar(&o.warmUp, "warm-up", 700*time.Millisecond, "time before that, not measured")
 	flag.IntVar(&o.znodes, "znodes", 1_000_000, "the largest tree, number of children and of watches")
 	flag.BoolVar(&o.short, "short", false, "1s a point, 250ms of warm-up: about 9 minutes")
 	flag.StringVar(&o.curves, "curves", "", "what to measure, separated by commas; none: all")
 	flag.StringVar(&o.dir, "dir", "", "directory on the disk; none: that for temporary files")
-	flag.StringVar(&o.out, "out", "", `file for the tables; none: docs/BENCHMARKS.md; "-": standard output`)
 	flag.StringVar(&o.svg, "svg", "", `file for the plots; none: docs/growth.svg, or with -out "-" nowhere`)
-	flag.StringVar(&o.raw, "raw", "", "file for all results as JSON")
+	o.output.Flags(flag.CommandLine)
 	flag.Parse()
 	if o.short {
 		o.duration, o.warmUp = time.Second, 250*time.Millisecond
@@ -131,13 +129,7 @@ func run(ctx context.Context, o *options) error {
 		}
 	}
 	g.end = nil
-	if err := g.save(); err != nil {
-		return err
-	}
-	if o.out == "-" {
-		fmt.Print(g.text())
-	}
-	return nil
+	return g.save()
 }
 
 // up starts zk-lite's servers.
@@ -210,30 +202,17 @@ func (g *growth) add(c *curve, name string, f figure) {
 
 // save writes what there is.
 func (g *growth) save() error {
-	if g.o.raw != "" {
-		text, err := json.MarshalIndent(g.curves, "", " ")
-		if err == nil {
-			err = os.WriteFile(g.o.raw, text, 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("writing all results: %w", err)
-		}
-	}
-	docs := filepath.Join(g.site.Root, "docs")
-	svg, out := g.o.svg, g.o.out
-	if svg == "" && out == "" {
-		svg = filepath.Join(docs, plotFile)
+	svg := g.o.svg
+	if g.wantsPlotInDocs() {
+		svg = filepath.Join(g.site.Root, "docs", plotFile)
 	}
 	if svg != "" {
 		if err := g.plot(svg); err != nil {
 			return err
 		}
 	}
-	if out == "-" {
-		return nil
-	}
-	if out == "" {
-		out = filepath.Join(docs, "BENCHMARKS.md")
-	}
-	return report.Replace(out, section, g.text())
+	return g.o.output.Save(g.site.Root, g.text(), g.curves, g.end)
 }
+
+// wantsPlotInDocs reports whether the plots go beside the document that shows them.
+func (g *growth) wantsPlotInDocs() bool { return g.o.svg == "" && g.o.output.Out == "" }

@@ -6,9 +6,9 @@ import (
 	"math"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/zk-lite/zk-lite/bench/report"
+	"github.com/zk-lite/zk-lite/bench/system"
 )
 
 // plotFile stands beside the document.
@@ -17,16 +17,12 @@ const plotFile = "growth.svg"
 // text is the section of the document.
 func (g *growth) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nMeasured on %s in %v: %v a point after %v of warm-up, one round.\n\n",
-		g.began.UTC().Format("2006-01-02"), time.Since(g.began).Round(time.Second), g.o.duration, g.o.warmUp)
-	if g.end != nil {
-		fmt.Fprintf(&b, "**Not complete** (%v).\n\n", g.end)
-	}
-	for _, line := range g.site.Machine {
-		fmt.Fprintf(&b, "- %s\n", line)
-	}
-	fmt.Fprintf(&b, "- zk-lite: %s, three servers with their defaults where nothing else is said\n\n", g.version)
-	if g.o.svg == "" && g.o.out == "" {
+	b.WriteString(g.site.Head(&system.Head{
+		Began: g.began, End: g.end,
+		How:      fmt.Sprintf("%v a point after %v of warm-up, one round", g.o.duration, g.o.warmUp),
+		Versions: []string{"zk-lite: " + g.version + ", three servers with their defaults where nothing else is said"},
+	}))
+	if g.wantsPlotInDocs() {
 		fmt.Fprintf(&b, "![The curves](%s)\n\n", plotFile)
 	}
 	for _, fact := range g.facts {
