@@ -57,9 +57,11 @@ func TestFailover_Stream_ResumedAfterKill(t *testing.T) {
 func followThroughKill(t *testing.T, root string, victim, next, written *cluster.Server) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*cluster.Patience)
 	defer cancel()
-	w := &streamLoad{t: t, ctx: ctx, root: root, url: "http://" + written.HTTPAddr(),
+	// The root is made through the stream's server: one that hears of it later would tell of it.
+	w := &streamLoad{t: t, ctx: ctx, root: root, url: "http://" + victim.HTTPAddr(),
 		killed: make(chan struct{})}
 	w.write(root, http.MethodPost, "/v1/znodes"+root, "", nil)
+	w.url = "http://" + written.HTTPAddr()
 	r := &eventReader{t: t, ctx: ctx, root: root, url: "http://" + victim.HTTPAddr()}
 	r.open()
 	r.until("progress") // from here on the stream misses nothing
