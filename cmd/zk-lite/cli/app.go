@@ -20,6 +20,9 @@ const DefaultServer = "127.0.0.1:2181"
 // serverVariable is the environment variable that replaces DefaultServer.
 const serverVariable = "ZK_LITE_SERVER"
 
+// timeoutFlag is the flag for how long a command does without an answer.
+const timeoutFlag = "timeout"
+
 // defaultTimeout is how long a command does without a server before it gives up.
 const defaultTimeout = 10 * time.Second
 
@@ -35,7 +38,7 @@ type app struct {
 	server         string
 	http           string
 	auth           []string
-	timeout        time.Duration
+	timeout        time.Duration // the flag of the command that runs
 	sessionTimeout time.Duration
 	output         string
 
@@ -55,7 +58,11 @@ const (
 // Mistakes in the command line, also of root's other commands, become errors
 // with ExitUsage.
 func AddCommands(root *cobra.Command) {
-	a := new(app)
+	(&app{timeout: defaultTimeout}).addAll(root)
+}
+
+// addAll adds what there is outside of the shell.
+func (a *app) addAll(root *cobra.Command) {
 	a.addTo(root)
 	for _, c := range []*cobra.Command{
 		a.lockCommand(), a.electCommand(), a.joinCommand(), a.shellCommand(),
@@ -143,7 +150,7 @@ func (a *app) addTo(root *cobra.Command) {
 func (a *app) command(c *cobra.Command, run func(*cobra.Command, []string) error) *cobra.Command {
 	a.bind(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := a.check(); err != nil {
+		if err := a.check(c); err != nil {
 			return err
 		}
 		return run(c, args)
@@ -162,7 +169,7 @@ func (a *app) bind(c *cobra.Command) {
 	f.StringVar(&a.server, "server", defaultServer(),
 		"servers and chroot, `host:port,...[/chroot]` ["+serverVariable+"]")
 	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `scheme:data`; may be repeated")
-	f.DurationVar(&a.timeout, "timeout", defaultTimeout, "give up after so long without a server")
+	f.Duration(timeoutFlag, defaultTimeout, "give up after so long without a server")
 }
 
 // bindOutput defines the flag for the output format.
@@ -191,11 +198,21 @@ func defaultServer() string {
 	return DefaultServer
 }
 
-func (a *app) check() error {
+// check looks at the flags of the command that is to run, and takes its timeout, whose
+// default is another one for each command: a variable that several flags share keeps the
+// default of the last.
+func (a *app) check(c *cobra.Command) error {
+	if a.shell == nil {
+		d, err := c.Flags().GetDuration(timeoutFlag)
+		if err != nil {
+			panic(fmt.Sprintf("cli: invariant broken: %v", err)) // it has no such flag
+		}
+		a.timeout = d
+	}
 	switch {
 	case a.output != outputText && a.output != outputJSON:
 		return usagef("--output %q: want text or json", a.output)
-	case a.shell == nil && a.timeout <= 0:
+	case a.timeout <= 0:
 		return usagef("--timeout %v: want more than 0", a.timeout)
 	}
 	return nil

@@ -34,9 +34,9 @@ func (a *app) operation(
 	f.StringVar(&a.http, "http", cmp.Or(os.Getenv(httpVariable), DefaultHTTP),
 		"HTTP API of the servers, `URL[,URL]`, tried in order ["+httpVariable+"]")
 	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `digest:user:password`")
-	f.DurationVar(&a.timeout, "timeout", timeout, "give up after so long without an answer")
+	f.Duration(timeoutFlag, timeout, "give up after so long without an answer")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := a.check(); err != nil {
+		if err := a.check(c); err != nil {
 			return err
 		}
 		api, err := a.httpClient()
