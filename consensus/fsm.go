@@ -89,6 +89,7 @@ func (o observer) Result(origin state.Origin, seq uint64, r *state.Result) {
 		return
 	}
 	if w, ok := o.f.n.forward.applied(seq); ok {
+		o.f.publishMembers() // whoever waits for OpMember looks at them next
 		w.Applied(r)
 	}
 }
@@ -139,12 +140,12 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 	defer f.n.cfg.Handler.EndApply()
 	f.machine, f.broken = m, false
 	f.n.cfg.Handler.Restored(m)
+	f.members = m.MembersChanged() + 1
+	f.publishMembers()
 	for _, w := range f.n.forward.skipTo(m.Applied(f.n.forward.origin)) {
 		w.Lost()
 	}
 	f.n.outlive(m)
-	f.members = m.MembersChanged() + 1
-	f.publishMembers()
 	f.n.applied.Store(m.Index())
 	return nil
 }

@@ -345,3 +345,26 @@ func TestRegression_AddServer_ClosedMeanwhile_IsUnknown(t *testing.T) {
 		t.Errorf("%v, want %v", err, ErrStopped)
 	}
 }
+
+// Whoever had added a server could be told so before this node knew the server's addresses: they were
+// published when all entries at hand had been applied, and the waiter was woken at its own.
+func TestRegression_AddServer_KnowsTheMemberItAdded(t *testing.T) {
+	e := newTestEnsemble(t, 1, nil)
+	n := e.nodes[0].Node
+	addr := e.servers[0].Addr
+	seen := make(chan string, 1)
+	w := whenApplied(func(*state.Result) { seen <- n.Members()[1].Client })
+	m := state.Member{ID: 1, Addr: addr, Client: "client:2181", Vote: true}
+	if err := n.Propose(&state.Command{Op: state.OpMember, Member: m}, w); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-seen; got != m.Client {
+		t.Errorf("its client address is %q when the command has been applied, want %q", got, m.Client)
+	}
+}
+
+// whenApplied waits for a command's result.
+type whenApplied func(*state.Result)
+
+func (f whenApplied) Applied(r *state.Result) { f(r) }
+func (f whenApplied) Lost()                   { f(nil) }
