@@ -178,8 +178,7 @@ type requests struct {
 func (r *requests) Read(b []byte) (int, error) {
 	if len(r.rest) == 0 {
 		if r.cut {
-			r.proxy.set(false)
-			return 0, io.EOF
+			return 0, io.EOF // not closed once more: the script may have opened the proxy
 		}
 		frame := make([]byte, 4)
 		if _, err := io.ReadFull(r.Conn, frame); err != nil {
