@@ -147,3 +147,56 @@ func TestNode_Close_LosesWhatIsPending(t *testing.T) {
 		t.Errorf("after Close: %v, want ErrStopped", err)
 	}
 }
+
+// slowRestore is a handler of a server that takes long to restore what came from the leader.
+type slowRestore struct {
+	*testHandler
+	since   uint64        // the index that this server has itself
+	begun   chan struct{} // one for each such snapshot
+	restore chan struct{}
+}
+
+func (h *slowRestore) Restored(m *state.Machine) {
+	if m.Index() > h.since {
+		h.begun <- struct{}{}
+		<-h.restore
+	}
+	h.testHandler.Restored(m)
+}
+
+// A leader that takes snapshots more often than a follower can restore one waits with the next until
+// the follower has caught up. It went on once, and the follower was sent one after the other.
+func TestEnsemble_LaggingFollower_RestoresSlowly_IsSentOneSnapshot(t *testing.T) {
+	t.Parallel()
+	const every = 50
+	e := newTestEnsemble(t, 3, func(c *Config) { shortLog(c); c.SnapshotCommands = every })
+	e.must(0, "/a")
+	e.waitFormed()
+	leader := e.leader()
+	lagging := (leader + 1) % 3
+	slow := &slowRestore{
+		since: e.nodes[lagging].raft.LastIndex(), begun: make(chan struct{}, 100), restore: make(chan struct{}),
+	}
+	e.stop(lagging)
+	e.fill(leader, "/n", 3*every)
+	e.snapshot(lagging)
+	e.change = func(c *Config) {
+		shortLog(c)
+		c.SnapshotCommands = every
+		slow.testHandler = c.Handler.(*testHandler)
+		c.Handler = slow
+	}
+	e.mustStart(lagging)
+	<-slow.begun
+	e.fill(leader, "/m", 3*every)
+	close(slow.restore)
+	e.must(lagging, "/z")
+	e.agree()
+	if more := len(slow.begun); more != 0 {
+		t.Errorf("the follower was sent %d more snapshots", more)
+	}
+	first := func() uint64 { i, _ := e.nodes[leader].cfg.Storage.Log.FirstIndex(); return i }
+	before := first()
+	e.fill(leader, "/o", 2*every)
+	eventually(t, "the leader shortens its log again", func() bool { return first() > before })
+}

@@ -344,21 +344,6 @@ func (n *Node) setReign(r *reign) {
 	}
 }
 
-// takeSnapshots takes a snapshot whenever the FSM wants one.
-func (n *Node) takeSnapshots() {
-	for {
-		select {
-		case <-n.ctx.Done():
-			return
-		case <-n.wantSnapshot:
-			err := n.raft.Snapshot().Error()
-			if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && n.ctx.Err() == nil {
-				n.logger.Error("taking a snapshot failed; the log grows until one succeeds", "error", err)
-			}
-		}
-	}
-}
-
 // publish tells the ensemble where this server can be reached, once it has
 // caught up with what the ensemble thinks.
 func (n *Node) publish() {

@@ -30,7 +30,8 @@
 //   - failover.go: when the leader's process dies the election starts at once. Invariant: only the
 //     moment of an election is chosen here; terms, votes and log comparison stay raft's.
 //
-// Raft's back-off against a follower that is out of reach is kept short by the way (hold.go).
+// Raft's back-off against a follower that is out of reach is kept short by the way (hold.go),
+// and the leader knows who needs the log behind a snapshot (behind.go).
 //
 // # Concurrency
 //

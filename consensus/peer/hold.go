@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"io"
 	"sync"
 	"time"
 
@@ -95,16 +94,4 @@ func (t *Transport) Hurry() {
 	for id := range h.next {
 		h.releaseLocked(id)
 	}
-}
-
-// InstallSnapshot is called by raft's replication goroutines.
-func (t *Transport) InstallSnapshot(
-	id raft.ServerID, target raft.ServerAddress,
-	req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
-) error {
-	err := t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
-	if err != nil {
-		t.hold.failed(id, req.Term)
-	}
-	return err
 }

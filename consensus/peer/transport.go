@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"io"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -75,6 +76,7 @@ type Transport struct {
 	overlap *overlap      // nil: switched off
 	fail    *detector     // nil: switched off
 	hold    *holder
+	behind  behind
 	log     raft.LogStore // nil: unknown
 
 	// own synchronisation
@@ -222,11 +224,30 @@ func (t *Transport) AppendEntries(
 	switch {
 	case err == nil && heartbeat:
 		t.hold.reached(id)
-	case err != nil && !heartbeat:
-		t.hold.failed(id, req.Term)
+	case !heartbeat:
+		t.behind.appended(id, n, err == nil && resp.Success)
+		if err != nil {
+			t.hold.failed(id, req.Term)
+		}
 	}
 	if err == nil && resp.Success && n > 0 && t.overlap != nil {
 		return t.overlap.waitAsLeader(req.Entries[n-1].Index)
+	}
+	return err
+}
+
+// InstallSnapshot is called by raft's replication goroutines.
+func (t *Transport) InstallSnapshot(
+	id raft.ServerID, target raft.ServerAddress,
+	req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
+) error {
+	t.behind.snapshot(id, req.Term)
+	err := t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
+	if err != nil || !resp.Success {
+		t.behind.forget(id)
+	}
+	if err != nil {
+		t.hold.failed(id, req.Term)
 	}
 	return err
 }

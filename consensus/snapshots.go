@@ -1,0 +1,46 @@
+package consensus
+
+import (
+	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// maxPutOff is how often the FSM must have wanted a snapshot before the leader takes one although a
+// follower needs the log that it shortens: the log, and with it the disk and the time of a restart,
+// grow to so many times what they are otherwise.
+const maxPutOff = 16
+
+// takeSnapshots takes a snapshot whenever the FSM wants one.
+func (n *Node) takeSnapshots() {
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-n.wantSnapshot:
+			n.letCatchUp()
+			err := n.raft.Snapshot().Error()
+			if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && n.ctx.Err() == nil {
+				n.logger.Error("taking a snapshot failed; the log grows until one succeeds", "error", err)
+			}
+		}
+	}
+}
+
+// letCatchUp waits while a follower that was sent a snapshot needs the log behind that
+// one: the next snapshot would shorten it, and the follower would have to be sent that
+// snapshot too (peer, behind.go).
+func (n *Node) letCatchUp() {
+	look := time.NewTicker(n.cfg.ElectionTimeout / 8)
+	defer look.Stop()
+	for wants := 1; wants < maxPutOff && n.transport.CatchingUp(); {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-n.wantSnapshot:
+			wants++
+		case <-look.C:
+		}
+	}
+}
