@@ -16,6 +16,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/ports"
 	"github.com/zk-lite/zk-lite/server"
 )
 
@@ -352,16 +353,16 @@ func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 
 // extend returns the settings of one more server, which it alone knows of.
 func (e *ensemble) extend(t *testing.T) config.Settings {
-	ports := freePorts(t, 4)
+	port := ports.Take(t, 4)
 	s := e.settings[0]
 	s.MyID = len(e.settings) + 1
 	s.Servers = append(slices.Clone(s.Servers), config.Server{
-		ID: s.MyID, Host: "127.0.0.1", PeerPort: ports[0], ElectionPort: ports[1],
-		Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: ports[2],
+		ID: s.MyID, Host: "127.0.0.1", PeerPort: port[0], ElectionPort: port[1],
+		Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: port[2],
 	})
 	s.DataDir = t.TempDir()
 	s.DataLogDir = s.DataDir
-	s.ClientPort, s.AdminPort = ports[2], ports[3]
+	s.ClientPort, s.AdminPort = port[2], port[3]
 	return s
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/internal/ports"
 	"github.com/zk-lite/zk-lite/server"
 )
 
@@ -55,8 +56,7 @@ func TestMain(m *testing.M) {
 
 // fataler is the part of testing.TB that the ensemble needs.
 type fataler interface {
-	Helper()
-	Fatal(...any)
+	ports.TB
 	TempDir() string
 }
 
@@ -64,16 +64,17 @@ type fataler interface {
 type panics struct{}
 
 func (panics) Helper()           {}
+func (panics) Cleanup(func())    {} // the process ends
 func (panics) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 func (panics) TempDir() string   { return sharedDir }
 
 func newEnsemble(tb fataler, n int) *ensemble {
 	tb.Helper()
 	e := &ensemble{nodes: make([]*node.Node, n), urls: make([]string, n)}
-	ports := freePorts(tb, 4*n)
+	port := ports.Take(tb, 4*n)
 	var servers []config.Server
 	for i := range n {
-		p := ports[4*i:]
+		p := port[4*i:]
 		servers = append(servers, config.Server{
 			ID: i + 1, Host: "127.0.0.1", PeerPort: p[0], ElectionPort: p[1],
 			Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: p[2],
@@ -88,8 +89,8 @@ func newEnsemble(tb fataler, n int) *ensemble {
 		s.MyID = i + 1
 		s.DataDir = filepath.Join(dir, fmt.Sprintf("server-%d", i+1))
 		s.DataLogDir = s.DataDir
-		s.ClientPortAddress, s.ClientPort = "127.0.0.1", ports[4*i+2]
-		s.AdminAddress, s.AdminPort = "127.0.0.1", ports[4*i+3]
+		s.ClientPortAddress, s.ClientPort = "127.0.0.1", port[4*i+2]
+		s.AdminAddress, s.AdminPort = "127.0.0.1", port[4*i+3]
 		s.TickTime = 100 * time.Millisecond
 		s.SyncLimit = 25
 		s.MinSessionTimeout, s.MaxSessionTimeout = time.Second, time.Minute
@@ -170,18 +171,6 @@ func eventually(tb fataler, what string, condition func() bool) {
 			tb.Fatal("it does not become true that ", what)
 		}
 	}
-}
-
-func freePorts(tb fataler, n int) (ports []int) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			tb.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 // client sends requests to one server and checks every answer against the OpenAPI

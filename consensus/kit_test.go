@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"log/slog"
 	"net"
@@ -19,6 +18,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/ports"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -160,36 +160,15 @@ type testEnsemble struct {
 	change  func(*Config)
 }
 
-// ownHost is a loopback address for one test alone, so that the port of a
-// stopped server is taken by no other test, nor by an outgoing connection.
-func ownHost(t testing.TB) string {
-	h := fnv.New32a()
-	fmt.Fprint(h, os.Getpid(), t.Name())
-	sum := h.Sum32()
-	host := fmt.Sprintf("127.%d.%d.%d", 1+sum%250, sum>>8%250, 1+sum>>16%250)
-	l, err := net.Listen("tcp", host+":0")
-	if err != nil { // a system with one loopback address
-		return "127.0.0.1"
-	}
-	l.Close()
-	return host
-}
-
 // prepare makes an ensemble whose servers have not been started.
 func prepare(t testing.TB, n int, change func(*Config)) *testEnsemble {
 	e := &testEnsemble{t: t, change: change, net: &testNet{
 		addr: map[string]int{}, cut: map[int]bool{}, conns: map[net.Conn][2]int{},
 	}}
-	host := ownHost(t)
-	for i := range n {
-		l, err := net.Listen("tcp", host+":0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := l.Addr().String()
+	for i, port := range ports.Take(t, n) {
+		addr := fmt.Sprintf("127.0.0.1:%d", port)
 		e.servers = append(e.servers, Server{ID: state.ServerID(i + 1), Addr: addr, Voter: true})
 		e.net.addr[addr] = i
-		l.Close()
 		e.nodes = append(e.nodes, &testNode{dir: t.TempDir(), fatal: make(chan error, 8)})
 	}
 	t.Cleanup(func() {
@@ -237,11 +216,10 @@ func (e *testEnsemble) start(i int) error {
 			return err
 		}
 	}
-	var l net.Listener
-	eventually(e.t, "the port of before is free", func() bool { // a client may have it
-		l, err = net.Listen("tcp", e.servers[i].Addr)
-		return err == nil
-	})
+	l, err := net.Listen("tcp", e.servers[i].Addr)
+	if err != nil {
+		return errors.Join(err, storage.Close())
+	}
 	x.handler = &testHandler{}
 	cfg := Config{
 		ID: e.servers[i].ID, Servers: e.servers, Listener: l, Dial: e.net.dial(i),

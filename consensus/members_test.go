@@ -4,25 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/ports"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
 // room makes a place for one more server, which only it has in its configuration.
 func (e *testEnsemble) room() int {
-	l, err := net.Listen("tcp", ownHost(e.t)+":0")
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	defer l.Close()
 	i := len(e.servers)
-	addr := l.Addr().String()
+	addr := fmt.Sprintf("127.0.0.1:%d", ports.Take(e.t, 1)[0])
 	e.servers = append(slices.Clone(e.servers), Server{ID: state.ServerID(i + 1), Addr: addr, Voter: true})
 	e.net.mu.Lock()
 	e.net.addr[addr] = i

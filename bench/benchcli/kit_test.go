@@ -17,6 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
 	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/internal/ports"
 )
 
 // start runs n zk-lite servers in this process and waits until they serve.
@@ -40,12 +41,12 @@ func startWith(t *testing.T, n int, http bool) (hosts, web []string, stop func(i
 			}
 		})
 	}
-	for id, ports := 1, freePorts(t, 4*n); id <= n; id++ {
+	for id, port := 1, ports.Take(t, 4*n); id <= n; id++ {
 		at := 4 * (id - 1)
-		web = append(web, fmt.Sprintf("127.0.0.1:%d", ports[at+3]))
-		members = append(members, config.Server{ID: id, Host: "127.0.0.1", PeerPort: ports[at],
-			ElectionPort: ports[at+1], Role: config.Participant, ClientHost: "127.0.0.1",
-			ClientPort: ports[at+2]})
+		web = append(web, fmt.Sprintf("127.0.0.1:%d", port[at+3]))
+		members = append(members, config.Server{ID: id, Host: "127.0.0.1", PeerPort: port[at],
+			ElectionPort: port[at+1], Role: config.Participant, ClientHost: "127.0.0.1",
+			ClientPort: port[at+2]})
 	}
 	for _, m := range members {
 		s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
@@ -92,21 +93,6 @@ func serving(t *testing.T, n *node.Node) {
 			t.Fatal("a server does not serve")
 		}
 	}
-}
-
-// freePorts returns n ports that nobody listens on; all are held until the last
-// is found, so that none comes twice.
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 // bench runs the command with arguments and returns what it prints.

@@ -75,7 +75,7 @@ func (*etcd) flags(dir string, id int, ports []int) []string {
 }
 
 func (e *etcd) start(up *Ensemble, o *Options) error {
-	ports, err := freePorts(2 * o.Servers)
+	ports, err := up.take(2 * o.Servers)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package system
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,26 +81,3 @@ func (p *Process) Tail() string {
 	}
 	return string(text[max(0, len(text)-bytes):])
 }
-
-// freePorts returns n ports of 127.0.0.1 that nobody listens on.
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	for port := firstPort; len(ports) < n; port++ {
-		if port > lastPort {
-			return nil, fmt.Errorf("fewer than %d free ports between %d and %d", n, firstPort, lastPort)
-		}
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		l.Close()
-		ports = append(ports, port)
-	}
-	return ports, nil
-}
-
-// Ports are below the range that systems use for outgoing connections.
-const (
-	firstPort = 21500
-	lastPort  = 31999
-)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/internal/ports"
 )
 
 // DefaultServers is the size of an ensemble unless another is asked for.
@@ -68,6 +69,7 @@ type Ensemble struct {
 	HTTP      []string // of the HTTP ports, if there are any
 
 	dir      string
+	ports    []*ports.Reservation
 	commands [][]string // of the processes, to start them again
 	dirs     []string
 	env      []string
@@ -108,6 +110,16 @@ func (e *Ensemble) spawn(dir, host string, command ...string) error {
 	return nil
 }
 
+// take returns n ports that are the ensemble's until it goes down.
+func (e *Ensemble) take(n int) ([]int, error) {
+	r, err := ports.Reserve(n)
+	if err != nil {
+		return nil, fmt.Errorf("starting servers: %w", err)
+	}
+	e.ports = append(e.ports, r)
+	return r.Ports, nil
+}
+
 // Restart starts a server again that has been stopped, on what it has stored.
 // Wait tells when it serves.
 func (e *Ensemble) Restart(i int) error {
@@ -146,6 +158,9 @@ func (e *Ensemble) Wait(ctx context.Context) error {
 func (e *Ensemble) Down() {
 	for _, p := range e.Processes {
 		p.Stop()
+	}
+	for _, r := range e.ports {
+		r.Release()
 	}
 	if err := os.RemoveAll(e.dir); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
@@ -233,7 +248,7 @@ func writeZoo(dir string, id int, lines []string) (string, error) {
 // startZoo starts servers that read a zoo.cfg; command returns a server's
 // program and arguments.
 func startZoo(e *Ensemble, o *Options, command func(file string) []string) error {
-	ports, err := freePorts(4 * o.Servers)
+	ports, err := e.take(4 * o.Servers)
 	if err != nil {
 		return err
 	}

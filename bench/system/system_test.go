@@ -81,7 +81,7 @@ func TestUp_ServerThatEnds(t *testing.T) {
 type broken struct{ *canned }
 
 func (broken) start(e *Ensemble, _ *Options) error {
-	ports, err := freePorts(1)
+	ports, err := e.take(1)
 	if err != nil {
 		return err
 	}

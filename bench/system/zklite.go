@@ -114,7 +114,7 @@ func (*canned) Settings() []string {
 }
 
 func (c *canned) start(e *Ensemble, o *Options) error {
-	ports, err := freePorts(o.Servers)
+	ports, err := e.take(o.Servers)
 	if err != nil {
 		return err
 	}

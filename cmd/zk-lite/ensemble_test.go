@@ -1,11 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,7 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +17,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
 	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/internal/ports"
 )
 
 // superDigest is that of super:secret.
@@ -29,14 +26,14 @@ const superDigest = "super:lK75jTNcA+U9vtVEw5vB51mj/w4="
 // scriptEnsemble is the servers of one script, each with its HTTP API.
 type scriptEnsemble struct {
 	dir      string
-	ports    *portPool
+	ports    []*ports.Reservation
 	settings []config.Settings
 	nodes    []*node.Node // nil: stopped
 }
 
 // open starts n servers and waits until all serve.
 func (e *scriptEnsemble) open(n int) error {
-	ports, err := e.ports.take(4 * n)
+	ports, err := e.take(4 * n)
 	if err != nil {
 		return err
 	}
@@ -120,40 +117,14 @@ func (e *scriptEnsemble) url(i int) string {
 	return fmt.Sprintf("http://127.0.0.1:%d", e.settings[i].AdminPort)
 }
 
-// Ports are taken from below the range that systems use for outgoing connections, so
-// that nobody gets one before its server listens, or while that is down.
-const (
-	firstPort = 11000
-	lastPort  = 31999
-)
-
-// portPool gives each port once.
-type portPool struct {
-	mu   sync.Mutex // protects the field below
-	used map[int]bool
-}
-
-// take returns n ports that nobody listens on.
-func (p *portPool) take(n int) (ports []int, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for tries := 0; len(ports) < n; tries++ {
-		if tries > 1000 {
-			return nil, errors.New("no free ports on 127.0.0.1")
-		}
-		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		l.Close()
-		if p.used[port] {
-			continue
-		}
-		p.used[port] = true
-		ports = append(ports, port)
+// take returns n ports that are the script's until it ends.
+func (e *scriptEnsemble) take(n int) ([]int, error) {
+	r, err := ports.Reserve(n)
+	if err != nil {
+		return nil, err
 	}
-	return ports, nil
+	e.ports = append(e.ports, r)
+	return r.Ports, nil
 }
 
 type ensembleKey struct{}
@@ -199,7 +170,7 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 			ts.Setenv("ZK_LITE_SERVER", strings.Join(servers, ","))
 		}),
 		"newcomer": with(func(ts *testscript.TestScript, e *scriptEnsemble, _ []string) {
-			ports, err := e.ports.take(4)
+			ports, err := e.take(4)
 			ts.Check(err)
 			id := len(e.settings) + 1
 			s, err := e.defaults(id, ports)
@@ -264,16 +235,18 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 // TestCLI_Ensemble runs the scripts of testdata/ensemble, which change and break the
 // servers, each against an ensemble of its own.
 func TestCLI_Ensemble(t *testing.T) {
-	ports := &portPool{used: map[int]bool{}}
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "ensemble"), Cmds: ensembleCommands(),
 		RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
-			e := &scriptEnsemble{dir: filepath.Join(env.WorkDir, ".servers"), ports: ports}
+			e := &scriptEnsemble{dir: filepath.Join(env.WorkDir, ".servers")}
 			env.Values[ensembleKey{}] = e
 			env.Defer(func() {
 				for i := range e.nodes {
 					_ = e.stop(i) // the script may have left it in any state
+				}
+				for _, r := range e.ports {
+					r.Release()
 				}
 			})
 			env.Setenv("GORACE", "atexit_sleep_ms=0")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+	"github.com/zk-lite/zk-lite/internal/ports"
 )
 
 // Options change how an ensemble is run. The zero value is the usual one.
@@ -80,11 +81,11 @@ func start(t testing.TB, name string, n int, o Options, p program) *Ensemble {
 	if e.opts.Dir == "" {
 		e.opts.Dir = t.TempDir()
 	}
-	ports := freePorts(t, 4*n)
+	port := ports.Take(t, 4*n)
 	for id := 1; id <= n; id++ {
 		at := 4 * (id - 1)
-		s := &Server{ID: id, e: e, clientPort: ports[at], peerPort: ports[at+1],
-			electionPort: ports[at+2], httpPort: ports[at+3]}
+		s := &Server{ID: id, e: e, clientPort: port[at], peerPort: port[at+1],
+			electionPort: port[at+2], httpPort: port[at+3]}
 		s.dir = filepath.Join(e.opts.Dir, fmt.Sprintf("%s-%d", strings.ToLower(name), id))
 		s.DataDir = filepath.Join(s.dir, "data")
 		if o.DataDir != nil && o.DataDir(id) != "" {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/ports"
 )
 
 // jars are the patterns of what a server needs, below /usr/share/java, where
@@ -51,18 +53,18 @@ type Server struct {
 func Start(tb testing.TB, n int) *Ensemble {
 	tb.Helper()
 	classpath := classpath(tb)
-	ports := freePorts(tb, 3*n)
+	port := ports.Take(tb, 3*n)
 	var members strings.Builder
 	for i := range n {
-		fmt.Fprintf(&members, "server.%d=127.0.0.1:%d:%d\n", i+1, ports[3*i+1], ports[3*i+2])
+		fmt.Fprintf(&members, "server.%d=127.0.0.1:%d:%d\n", i+1, port[3*i+1], port[3*i+2])
 	}
 	e := new(Ensemble)
 	for i := range n {
 		s := &Server{
-			Address: fmt.Sprintf("127.0.0.1:%d", ports[3*i]), tb: tb,
+			Address: fmt.Sprintf("127.0.0.1:%d", port[3*i]), tb: tb,
 			dir: filepath.Join(tb.TempDir(), fmt.Sprintf("server%d", i+1)), classpath: classpath,
 		}
-		s.configure(i+1, ports[3*i], n, members.String())
+		s.configure(i+1, port[3*i], n, members.String())
 		s.Start()
 		e.Servers = append(e.Servers, s)
 	}
@@ -97,21 +99,6 @@ func classpath(tb testing.TB) string {
 		found = append(found, match...)
 	}
 	return strings.Join(found, ":")
-}
-
-// freePorts returns ports that were free a moment ago, all different.
-func freePorts(tb testing.TB, n int) []int {
-	tb.Helper()
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			tb.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 func (s *Server) configure(id, port, n int, members string) {

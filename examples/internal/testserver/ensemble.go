@@ -3,7 +3,6 @@ package testserver
 import (
 	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
 	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/internal/ports"
 )
 
 // Ensemble is a number of servers that belong together. It ends with the test.
@@ -22,7 +22,7 @@ type Ensemble struct {
 // Start starts n servers. They serve when a client has connected.
 func Start(tb testing.TB, n int) *Ensemble {
 	tb.Helper()
-	e := configure(tb, n, freePorts(tb, 3*n))
+	e := configure(tb, n)
 	for i := range n {
 		e.Restart(tb, i)
 	}
@@ -35,14 +35,15 @@ func Start(tb testing.TB, n int) *Ensemble {
 }
 
 // configure makes the settings of n servers, three ports each.
-func configure(tb testing.TB, n int, ports []int) *Ensemble {
+func configure(tb testing.TB, n int) *Ensemble {
 	tb.Helper()
+	port := ports.Take(tb, 3*n)
 	e, dir := &Ensemble{nodes: make([]*node.Node, n)}, tb.TempDir()
 	var servers []config.Server
 	for i := range n {
 		servers = append(servers, config.Server{
-			ID: i + 1, Host: "127.0.0.1", PeerPort: ports[3*i], ElectionPort: ports[3*i+1],
-			Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: ports[3*i+2],
+			ID: i + 1, Host: "127.0.0.1", PeerPort: port[3*i], ElectionPort: port[3*i+1],
+			Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: port[3*i+2],
 		})
 	}
 	for i := range n {
@@ -99,19 +100,4 @@ func (e *Ensemble) ConnectString() string {
 		list = append(list, s.ClientListen())
 	}
 	return strings.Join(list, ",")
-}
-
-// freePorts returns ports that were free a moment ago, all different.
-func freePorts(tb testing.TB, n int) []int {
-	tb.Helper()
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			tb.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }

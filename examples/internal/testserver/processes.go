@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"testing"
 	"time"
 
@@ -17,13 +16,6 @@ const ChildSessionTimeout = 2 * time.Second
 
 // childPatience bounds the tests with processes, on a machine that is busy.
 const childPatience = 4 * time.Minute
-
-// The ports of servers that are processes are below those that systems use for
-// outgoing connections, so that nobody takes that of a server which is down.
-const (
-	firstPort = 11000
-	lastPort  = 31999
-)
 
 // Processes is an ensemble of three servers, each a process of its own, and of
 // processes that have roles. All end with the test.
@@ -43,7 +35,7 @@ func StartProcesses(tb testing.TB) *Processes {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), childPatience)
 	tb.Cleanup(cancel)
-	p := &Processes{Context: ctx, Rand: Rand(tb), tb: tb, ensemble: configure(tb, 3, fixedPorts(tb, 9))}
+	p := &Processes{Context: ctx, Rand: Rand(tb), tb: tb, ensemble: configure(tb, 3)}
 	for i := range p.ensemble.settings {
 		p.ensemble.settings[i].MaxSessionTimeout = time.Minute
 		p.servers = append(p.servers, nil)
@@ -101,23 +93,4 @@ func (p *Processes) Pass(d time.Duration) {
 	ctx, cancel := context.WithTimeout(p.Context, time.Duration(p.Rand.Int64N(int64(d))))
 	defer cancel()
 	<-ctx.Done()
-}
-
-// fixedPorts returns ports of 127.0.0.1 that nobody listens on.
-func fixedPorts(tb testing.TB, n int) []int {
-	tb.Helper()
-	var ports []int
-	for tries := 0; len(ports) < n; tries++ {
-		if tries > 1000 {
-			tb.Fatal("no free ports on 127.0.0.1")
-		}
-		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		defer l.Close() // held until all are found, so that none is found twice
-		ports = append(ports, port)
-	}
-	return ports
 }

@@ -101,18 +101,3 @@ func waitFor(tb TB, timeout time.Duration, what string, condition func() bool) {
 		}
 	}
 }
-
-// freePorts returns ports that were free a moment ago, all different.
-func freePorts(tb TB, n int) []int {
-	tb.Helper()
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			tb.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
 	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/internal/ports"
 )
 
 // process is a zk-lite server in this process.
@@ -25,12 +26,12 @@ type server struct {
 
 func newProcesses(tb TB, n int) []process {
 	tb.Helper()
-	ports := freePorts(tb, 3*n)
+	port := ports.Take(tb, 3*n)
 	var servers []config.Server
 	for i := range n {
 		servers = append(servers, config.Server{
-			ID: i + 1, Host: "127.0.0.1", PeerPort: ports[3*i], ElectionPort: ports[3*i+1],
-			Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: ports[3*i+2],
+			ID: i + 1, Host: "127.0.0.1", PeerPort: port[3*i], ElectionPort: port[3*i+1],
+			Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: port[3*i+2],
 		})
 	}
 	var logs io.Writer = io.Discard

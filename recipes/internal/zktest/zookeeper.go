@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/zk-lite/zk-lite/internal/ports"
 )
 
 // jars are the patterns of what a server needs, below /usr/share/java, where
@@ -42,19 +44,19 @@ func newProcesses(tb TB, n int) []process {
 		}
 		classpath = append(classpath, match...)
 	}
-	ports := freePorts(tb, 3*n)
+	port := ports.Take(tb, 3*n)
 	var members strings.Builder
 	for i := range n {
-		fmt.Fprintf(&members, "server.%d=127.0.0.1:%d:%d\n", i+1, ports[3*i], ports[3*i+1])
+		fmt.Fprintf(&members, "server.%d=127.0.0.1:%d:%d\n", i+1, port[3*i], port[3*i+1])
 	}
 	var all []process
 	for i := range n {
 		s := &server{
 			dir:       filepath.Join(tb.TempDir(), fmt.Sprintf("server-%d", i+1)),
-			listen:    fmt.Sprintf("127.0.0.1:%d", ports[3*i+2]),
+			listen:    fmt.Sprintf("127.0.0.1:%d", port[3*i+2]),
 			classpath: strings.Join(classpath, ":"),
 		}
-		s.configure(tb, i+1, ports[3*i+2], n, members.String())
+		s.configure(tb, i+1, port[3*i+2], n, members.String())
 		all = append(all, process{s})
 	}
 	return all
