@@ -39,10 +39,7 @@ lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 	  $(GO) vet ./...; $(GO) mod tidy -diff; $(GO) run $(LINT) run ./... ); done
 
 fuzz: ## every fuzz target for FUZZTIME each (10s)
-	@set -e; for pkg in $$($(GO) list ./...); do \
-	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; \
-	  done; done
+	.ci/fuzz $(FUZZTIME)
 
 interop: ## with other people's clients and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
 	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api
