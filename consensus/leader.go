@@ -109,7 +109,7 @@ func (r *reign) propose() {
 			entry := r.encode(r.take())
 			last = time.Now()
 			future := r.node.raft.Apply(entry, 0)
-			r.node.tasks.Go(func() { r.await(future) })
+			go r.await(future) // not one of tasks: raft may never answer (answerOf)
 		}
 	}
 }

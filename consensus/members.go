@@ -301,7 +301,7 @@ func (n *Node) lead(req *controlRequest) error {
 		if n.standing(req.Server) != standsOutside {
 			return nil // and a voter keeps its vote
 		}
-		return leaderError(n.raft.AddNonvoter(id, addr, 0, membershipTimeout).Error())
+		return leaderError(n.answerOf(n.raft.AddNonvoter(id, addr, 0, membershipTimeout)))
 	case controlTransfer:
 		switch req.Server {
 		case 0:
@@ -367,7 +367,7 @@ func (n *Node) leadRemoval(req *controlRequest, id raft.ServerID) error {
 		}
 		return errNotLeader
 	}
-	return leaderError(n.raft.RemoveServer(id, 0, membershipTimeout).Error())
+	return leaderError(n.answerOf(n.raft.RemoveServer(id, 0, membershipTimeout)))
 }
 
 // patiently checks again and again for a while: a leader that has just been
@@ -450,7 +450,7 @@ func (n *Node) promoteOne(id state.ServerID) error {
 		return fmt.Errorf("it has applied %d entries of %d", reply.Applied, have)
 	}
 	addr := raft.ServerAddress(addressOf(id))
-	err = n.raft.AddVoter(peer.RaftID(uint64(id)), addr, 0, membershipTimeout).Error()
+	err = n.answerOf(n.raft.AddVoter(peer.RaftID(uint64(id)), addr, 0, membershipTimeout))
 	if err != nil {
 		return err
 	}

@@ -411,6 +411,19 @@ func (n *Node) transfer(start func() raft.Future) error {
 	}
 }
 
+// answerOf waits for raft's answer to what becomes an entry. raft gives none to entries that wait
+// for the state machine when it shuts down, so nobody for whom Close waits may wait for it alone.
+func (n *Node) answerOf(f raft.Future) error {
+	answer := make(chan error, 1)
+	go func() { answer <- f.Error() }() // not one of tasks
+	select {
+	case err := <-answer:
+		return err
+	case <-n.ctx.Done():
+		return raft.ErrRaftShutdown
+	}
+}
+
 // Close leaves the ensemble in good order: leadership is handed over first.
 // Commands without a result are Lost.
 func (n *Node) Close() error {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"runtime"
 	"strings"
@@ -368,3 +369,36 @@ type whenApplied func(*state.Result)
 
 func (f whenApplied) Applied(r *state.Result) { f(r) }
 func (f whenApplied) Lost()                   { f(nil) }
+
+// A server that was closed while entries waited for its state machine could hang for good: raft's
+// goroutine for that machine ends without a word to whoever waits for them.
+func TestRegression_Close_EntriesAtTheStateMachine_Ends(t *testing.T) {
+	e := newTestEnsemble(t, 1, nil)
+	for round := range 8 { // raft chooses at random whether it still applies them
+		n, h := e.nodes[0].Node, e.nodes[0].handler
+		done := make(chan outcome, maxInFlight)
+		e.must(0, fmt.Sprintf("/before%d", round))
+		h.BeginApply()               // applying waits
+		for k := range maxInFlight { // one in the machine's hands, one behind it
+			before := n.raft.CommitIndex()
+			if err := n.Propose(create(fmt.Sprintf("/n%d-%d", round, k)), waiter{done}); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "an entry of its own", func() bool { return n.raft.CommitIndex() > before })
+		}
+		closed := make(chan error, 1)
+		go func() { closed <- n.Close() }()
+		eventually(t, "raft is told to end", func() bool { return n.raft.State() == raft.Shutdown })
+		h.EndApply()
+		select {
+		case err := <-closed:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the server does not close")
+		}
+		e.nodes[0].Node = nil
+		e.mustStart(0)
+	}
+}
