@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -89,6 +90,22 @@ func (s *Server) prepare() error {
 		s.Disk.Settle() // what the kit writes is not what is tested
 	}
 	return nil
+}
+
+// Snapshots are the state files of the server's complete snapshots. One that was not
+// finished has a directory with .tmp behind its name.
+func (s *Server) Snapshots() (files []string) {
+	s.e.t.Helper()
+	all, err := filepath.Glob(filepath.Join(s.DataDir, "snapshots", "*-*-*", "state.bin"))
+	if err != nil {
+		s.e.t.Fatal(err)
+	}
+	for _, path := range all {
+		if !strings.HasSuffix(filepath.Dir(path), ".tmp") {
+			files = append(files, path)
+		}
+	}
+	return files
 }
 
 // Wipe empties the data directory of a server that is down, as a replaced disk

@@ -3,6 +3,7 @@ package failover_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -143,13 +144,18 @@ func TestFailover_FlippedBitInLog(t *testing.T) {
 
 // TestFailover_FlippedBitInSnapshot: the same for a snapshot.
 func TestFailover_FlippedBitInSnapshot(t *testing.T) {
-	e, l, victim := damaged(t, cluster.Options{Config: map[string]string{"snapCount": "200"}})
-	files, err := filepath.Glob(filepath.Join(victim.DataDir, "snapshots", "*-*-*", "state.bin"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no snapshots: %v", err)
-	}
+	e := start(t, 3, cluster.Options{Config: map[string]string{"snapCount": "200"}})
+	l := startLoad(t, e, "/damage")
+	victim := e.Followers()[0]
+	cluster.Eventually(t, "a snapshot", cluster.Patience, func() error {
+		if len(victim.Snapshots()) == 0 {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	victim.Kill()
 	good := map[string][]byte{}
-	for _, path := range files {
+	for _, path := range victim.Snapshots() {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

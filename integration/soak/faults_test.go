@@ -221,10 +221,7 @@ func (n *nemesis) flipped() {
 func (n *nemesis) flippedSnapshot() {
 	s := n.any()
 	s.Kill()
-	files, err := filepath.Glob(filepath.Join(s.DataDir, "snapshots", "*-*-*", "state.bin"))
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	files := s.Snapshots()
 	good := map[string][]byte{}
 	for _, path := range files {
 		b, err := os.ReadFile(path)
