@@ -131,7 +131,7 @@ func TestDoor_SlowReader_IsSlowedDown(t *testing.T) {
 	c := k.connect()
 	c.create("/big", string(make([]byte, 500_000)))
 	before := heapAndStacks()
-	const n = 400 // 200 MB
+	const n = 100 // 50 MB, ten times what may wait
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
