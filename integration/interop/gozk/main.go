@@ -347,6 +347,7 @@ func (s *suite) moves() {
 		_, _, missing, err := c.ExistsW(root + "/missing")
 		ok(err)
 		id, server := c.SessionID(), c.Server()
+		disturbed := other.Server() == server
 		for len(c.events) > 0 {
 			<-c.events
 		}
@@ -356,7 +357,8 @@ func (s *suite) moves() {
 		equal(c.SessionID(), id)
 		equal(c.Server() != server, true)
 		equal(text(c.Get(root+"/mine")), "x") // the credentials moved, too
-		for other.State() != zk.StateHasSession {
+		if disturbed { // which it may not have noticed yet
+			other.await(zk.StateDisconnected)
 			other.await(zk.StateHasSession)
 		}
 		other.sync()
