@@ -59,7 +59,7 @@ func (c *Client) open(ctx context.Context, t target) (*link, error) {
 		conn: conn, target: t, direct: directTo(conn),
 		wake: make(chan struct{}, 1), rest: make(chan []byte, 1), gone: make(chan struct{}),
 	}
-	l.frames = wire.NewFrameReader(deadlineReader{l}, c.cfg.maxReply)
+	l.frames = wire.NewFrameReader(&deadlineReader{l: l}, c.cfg.maxReply)
 	return l, nil
 }
 

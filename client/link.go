@@ -69,8 +69,8 @@ func (l *link) wakeWriter() {
 // another server (ZooKeeper's ClientCnxn has the same numbers).
 func (l *link) silence() time.Duration { return l.timeout * 2 / 3 }
 
-// slack is by how much earlier than that a write may be given up, which saves moving
-// the deadline for each.
+// slack is by how much earlier than that a read or a write may be given up, which saves
+// moving the deadline for each.
 func (l *link) slack() time.Duration { return l.silence() / 32 }
 
 // write is the writer's goroutine: it takes whatever has gathered in l.out and

@@ -9,17 +9,22 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// deadlineReader drops a connection that has been silent for too long. The
-// deadline moves with every system call and not with every frame. Before the
-// session timeout is known, the attempt to connect has its own.
-type deadlineReader struct{ l *link }
+// deadlineReader drops a connection that has been silent for too long. Before the
+// session timeout is known, the attempt to connect has its own deadline.
+type deadlineReader struct {
+	l    *link
+	from time.Time // when the deadline was last moved
+}
 
-func (d deadlineReader) Read(b []byte) (int, error) {
+func (d *deadlineReader) Read(b []byte) (int, error) {
 	if d.l.timeout == 0 {
 		return d.l.conn.Read(b)
 	}
-	if err := d.l.conn.SetReadDeadline(time.Now().Add(d.l.silence())); err != nil {
-		return 0, err
+	if now := time.Now(); d.from.IsZero() || now.Sub(d.from) > d.l.slack() {
+		d.from = now
+		if err := d.l.conn.SetReadDeadline(now.Add(d.l.silence())); err != nil {
+			return 0, err
+		}
 	}
 	return d.l.conn.Read(b)
 }
