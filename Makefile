@@ -23,11 +23,11 @@ build: ## the static binary, in ./bin
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/zk-lite ./cmd/zk-lite
 
 test: ## every test that needs nothing but Go
-	$(GO) test ./...
+	$(GO) test -timeout 20m ./...
 
 # The simulator has one thread, and integration runs the built binary.
 race: ## the same under the race detector
-	$(GO) test -race $$($(GO) list ./... | grep -v -e /lab/ -e /integration) ./lab/ensemble
+	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v -e /lab/ -e /integration) ./lab/ensemble
 
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
