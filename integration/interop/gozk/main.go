@@ -357,7 +357,8 @@ func (s *suite) moves() {
 		equal(c.SessionID(), id)
 		equal(c.Server() != server, true)
 		equal(text(c.Get(root+"/mine")), "x") // the credentials moved, too
-		if disturbed { // which it may not have noticed yet
+		if disturbed {
+			// It may not have noticed yet.
 			other.await(zk.StateDisconnected)
 			other.await(zk.StateHasSession)
 		}
