@@ -128,10 +128,11 @@ func TestDoor_DeafWatcher_IsCutOff(t *testing.T) {
 // waits for it is bounded; it gets everything.
 func TestDoor_SlowReader_IsSlowedDown(t *testing.T) {
 	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxBytes = 4 << 20 })
-	c := k.connect()
+	// It sends no pings, and with the race detector on a busy machine it reads for over ten seconds.
+	c := k.dial().connect(wire.ConnectRequest{TimeoutMillis: 60_000, HasReadOnly: true})
 	c.create("/big", string(make([]byte, 500_000)))
 	before := heapAndStacks()
-	const n = 100 // 50 MB, ten times what may wait
+	const n = 400 // 200 MB
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)

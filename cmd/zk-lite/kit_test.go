@@ -255,7 +255,7 @@ func setUp(server string) func(*testscript.Env) error {
 //	proxy open|closed              let traffic to the server through, or none
 //	proxy cut NUMBER               close behind the next such request, with no reply
 //	await PATH present|absent      wait until a znode is there, or gone
-//	awaitwatch PATH                wait until somebody watches a znode
+//	awaitwatch PATH [SESSIONS]     wait until one, or so many, watch a znode; PATH is a regular expression
 //	awaitfile NAME [REGEXP]        wait until a file is there and matches
 //	awaitwaiters PATH N            wait until so many stand in a line
 //	fakeserver NAME TEXT...        start a server that answers every word so, $NAME
@@ -284,12 +284,13 @@ func commands(server string) map[string]func(*testscript.TestScript, bool, []str
 		"await": need(2, "await PATH present|absent", func(ts *testscript.TestScript, args []string) {
 			awaitZnode(ts, server, args[0], args[1] == "present")
 		}),
-		"awaitwatch": need(1, "awaitwatch PATH", func(ts *testscript.TestScript, args []string) {
-			path := ts.Getenv("CHROOT") + strings.TrimSuffix(args[0], "/")
-			if !waitFor(func() bool {
-				return strings.Contains("\n"+ask(server, "wchp")+"\n", "\n"+path+"\n")
-			}) {
-				ts.Fatalf("awaitwatch %s does not come", path)
+		"awaitwatch": need(1, "awaitwatch PATH [SESSIONS]", func(ts *testscript.TestScript, args []string) {
+			sessions := append(args, "1")[1]
+			// wchp has a path in a line, and below it a line for each session.
+			want := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(ts.Getenv("CHROOT")) +
+				strings.TrimSuffix(args[0], "/") + "$(\n\t0x[0-9a-f]+){" + sessions + "}")
+			if !waitFor(func() bool { return want.MatchString(ask(server, "wchp")) }) {
+				ts.Fatalf("awaitwatch %v does not come", args)
 			}
 		}),
 		"awaitwaiters": need(2, "awaitwaiters PATH N", func(ts *testscript.TestScript, args []string) {
