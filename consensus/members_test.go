@@ -15,6 +15,7 @@ import (
 )
 
 // room makes a place for one more server, which only it has in its configuration.
+// Nothing else may use the ensemble meanwhile: load begins after it.
 func (e *testEnsemble) room() int {
 	i := len(e.servers)
 	addr := fmt.Sprintf("127.0.0.1:%d", ports.Take(e.t, 1)[0])
@@ -73,6 +74,7 @@ func TestEnsemble_GrowAndShrink_UnderLoad(t *testing.T) {
 	leader := e.leader()
 	e.must(leader, "/load")
 	through := (leader + 1) % 3
+	newcomer := e.room()
 	stop := make(chan struct{})
 	var load sync.WaitGroup
 	written := 0
@@ -92,7 +94,6 @@ func TestEnsemble_GrowAndShrink_UnderLoad(t *testing.T) {
 			written++
 		}
 	})
-	newcomer := e.room()
 	e.add(through, newcomer) // before it runs
 	e.mustStart(newcomer)
 	e.waitVoters(1, 2, 3, 4)
