@@ -54,7 +54,7 @@ func (t *Tree) Create(x *Txn, r *CreateRequest) (string, Stat, Error) {
 	}
 	path := r.Path
 	if r.Mode.Sequential() {
-		path = fmt.Sprintf("%s%010d", path, parent.creates)
+		path = fmt.Sprintf("%s%010d", path, parent.readRare().creates)
 	}
 	switch {
 	case ValidatePath(path) != nil:
@@ -68,10 +68,12 @@ func (t *Tree) Create(x *Txn, r *CreateRequest) (string, Stat, Error) {
 		return "", Stat{}, code
 	}
 	n := &node{
-		czxid: x.Zxid, mzxid: x.Zxid, pzxid: x.Zxid,
+		czxid: x.Zxid, mzxid: x.Zxid,
 		ctime: x.TimeMillis, mtime: x.TimeMillis,
-		owner: r.owner(x.Session),
-		acl:   t.acls.ref(acl),
+		acl: t.acls.ref(acl),
+	}
+	if owner := r.owner(x.Session); owner != 0 {
+		n.editRare().owner = owner
 	}
 	n.setBlob(path, r.Data)
 	t.insert(x, parent, n)

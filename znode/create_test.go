@@ -176,7 +176,7 @@ func TestTree_Create_SequenceAtTheLimit(t *testing.T) {
 	tree := NewTree()
 	x := &Txn{Zxid: 1}
 	mustCreate(t, tree, x, &CreateRequest{Path: "/p", ACL: OpenACL})
-	tree.get("/p").creates = math.MaxInt32
+	tree.get("/p").editRare().creates = math.MaxInt32
 	r := &CreateRequest{Path: "/p/n", ACL: OpenACL, Mode: PersistentSequential}
 	if path := mustCreate(t, tree, x, r); path != "/p/n2147483647" {
 		t.Error(path)
@@ -220,8 +220,8 @@ func TestTree_Create_KindDecides(t *testing.T) {
 		if code != OK {
 			continue
 		}
-		if n := tree.get(path); n.owner != c.owner || st.EphemeralOwner != c.shown {
-			t.Errorf("case %d: owner %v shown as %v", i, n.owner, st.EphemeralOwner)
+		if n := tree.get(path); n.owner() != c.owner || st.EphemeralOwner != c.shown {
+			t.Errorf("case %d: owner %v shown as %v", i, n.owner(), st.EphemeralOwner)
 		}
 		if c.kind != CreatePlain || c.mode == Container { // these may have children
 			mustCreate(t, tree, x, &CreateRequest{Path: path + "/child", ACL: OpenACL})

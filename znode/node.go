@@ -1,35 +1,41 @@
 package znode
 
 import (
+	"encoding/binary"
 	"math"
 	"unsafe"
 )
 
 // node is one znode as the tree holds it. A million of them are held at once,
-// so the layout is packed into the allocator's 96-byte class and the path and
-// the data share one allocation.
+// so the layout is packed into the allocator's 64-byte class, the path and the
+// data share one allocation, and what few znodes have lies elsewhere.
 //
 // A node is written only by the tree's single writer, and only while
 // node.gen == tree.gen or no snapshot is being read: otherwise it is replaced
 // by a copy first (Tree.own). The blob is never written after it was made, so
 // slices of it may be kept for ever.
 type node struct {
-	blob     *byte // path, then data
-	pathLen  uint32
-	dataLen  int32 // nullData when the client stored null
-	czxid    Zxid
-	mzxid    Zxid
+	blob    *byte // path and data; see setBlob
+	rare    *rare // nil until something differs from what a new znode has
+	czxid   Zxid
+	mzxid   Zxid
+	ctime   int64
+	mtime   int64
+	version Version
+	acl     aclID
+	slot    uint32 // place in the parent's list of children
+	gen     uint32 // tree.gen when this copy was made
+}
+
+// rare is what a znode has that is ephemeral, a container or one with a TTL, has
+// ever had a child, or another ACL than at first. Like a node's own fields it
+// belongs to one copy of the node.
+type rare struct {
 	pzxid    Zxid
-	ctime    int64
-	mtime    int64
 	owner    SessionID // session, or a marker: containerOwner, ttlOwner
-	version  Version
-	creates  int32 // children ever created; the next sequence number
+	creates  int32     // children ever created; the next sequence number
 	aversion Version
-	acl      aclID
 	children *children // nil until the first child
-	slot     uint32    // place in the parent's list of children
-	gen      uint32    // tree.gen when this copy was made
 }
 
 // children is the set of a znode's children, in a stable order. It is not part
@@ -38,8 +44,32 @@ type children struct {
 	list []*node // invariant: list[i].slot == i
 }
 
-// nullData in dataLen tells null from empty (Kafka registers with null).
-const nullData = -1
+// editRare returns n's rare part to write to, and makes one if there is none.
+func (n *node) editRare() *rare {
+	if n.rare == nil {
+		n.rare = &rare{pzxid: n.czxid}
+	}
+	return n.rare
+}
+
+// readRare returns n's rare part to read.
+func (n *node) readRare() rare {
+	if n.rare == nil {
+		return rare{pzxid: n.czxid}
+	}
+	return *n.rare
+}
+
+// copy returns a node that shares with n what is never written, and the
+// children.
+func (n *node) copy() node {
+	c := *n
+	if n.rare != nil {
+		r := *n.rare
+		c.rare = &r
+	}
+	return c
+}
 
 // Markers in owner, as ZooKeeper's EphemeralType stores them: a container is
 // the smallest number, a TTL znode has 0xFF in the top byte and the TTL in
@@ -52,61 +82,107 @@ const (
 
 func ttlOwner(millis int64) SessionID { return SessionID(ttlMarker | uint64(millis)) }
 
-func (n *node) path() string { return unsafe.String(n.blob, n.pathLen) }
+// setBlob gives n a new blob: the length of the path and the path, one more than
+// the length of the data, 0 for null (Kafka registers with null), and the data.
+// The lengths are varints. path may be n's own.
+func (n *node) setBlob(path string, data []byte) {
+	var lengths [2 * binary.MaxVarintLen64]byte
+	head := binary.PutUvarint(lengths[:], uint64(len(path)))
+	size := 0
+	if data != nil {
+		size = len(data) + 1
+	}
+	middle := head + binary.PutUvarint(lengths[head:], uint64(size))
+	b := make([]byte, middle+len(path)+len(data))
+	at := copy(b, lengths[:head])
+	at += copy(b[at:], path)
+	at += copy(b[at:], lengths[head:middle])
+	copy(b[at:], data)
+	n.blob = unsafe.SliceData(b)
+}
+
+func (n *node) path() string {
+	size, at := n.length(0)
+	return unsafe.String((*byte)(unsafe.Add(unsafe.Pointer(n.blob), at)), size)
+}
 
 // data is nil for null and not nil for empty data.
 func (n *node) data() []byte {
-	if n.dataLen < 0 {
+	size, at := n.end()
+	switch size {
+	case 0:
 		return nil
+	case 1:
+		return []byte{} // there may be nothing behind the length to point to
 	}
-	if n.dataLen == 0 {
-		return []byte{}
-	}
-	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(n.blob), n.pathLen)), n.dataLen)
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(n.blob), at)), size-1)
 }
 
 // size is the number of data bytes.
-func (n *node) size() int { return max(0, int(n.dataLen)) }
+func (n *node) size() int {
+	size, _ := n.end()
+	return max(0, size-1)
+}
 
-// setBlob gives n a new blob; path may be n's own.
-func (n *node) setBlob(path string, data []byte) {
-	b := make([]byte, len(path)+len(data))
-	copy(b, path)
-	copy(b[len(path):], data)
-	n.blob, n.pathLen, n.dataLen = unsafe.SliceData(b), uint32(len(path)), int32(len(data))
-	if data == nil {
-		n.dataLen = nullData
+// end is the second half of the blob: one more than the data's length, 0 for
+// null, and where in the blob the data are.
+func (n *node) end() (size, at int) {
+	size, at = n.length(0)
+	return n.length(at + size)
+}
+
+// length reads the varint that setBlob has put at a place in the blob, and
+// returns the place behind it.
+func (n *node) length(at int) (size, next int) {
+	for shift := 0; ; shift += 7 {
+		b := *(*byte)(unsafe.Add(unsafe.Pointer(n.blob), at))
+		size |= int(b&0x7f) << shift
+		at++
+		if b < 0x80 {
+			return size, at
+		}
 	}
 }
 
-func (n *node) numChildren() int {
-	if n.children == nil {
+func (n *node) numChildren() int { return len(n.childList()) }
+
+func (n *node) childList() []*node {
+	if n.rare == nil || n.rare.children == nil {
+		return nil
+	}
+	return n.rare.children.list
+}
+
+// owner is a session, a marker, or 0.
+func (n *node) owner() SessionID {
+	if n.rare == nil {
 		return 0
 	}
-	return len(n.children.list)
+	return n.rare.owner
 }
 
-func (n *node) isContainer() bool { return n.owner == containerOwner }
+func (n *node) isContainer() bool { return n.owner() == containerOwner }
 
-func (n *node) isTTL() bool { return uint64(n.owner)>>56 == 0xFF }
+func (n *node) isTTL() bool { return uint64(n.owner())>>56 == 0xFF }
 
-func (n *node) isEphemeral() bool { return n.owner != 0 && !n.isContainer() && !n.isTTL() }
+func (n *node) isEphemeral() bool { return n.owner() != 0 && !n.isContainer() && !n.isTTL() }
 
-func (n *node) ttlMillis() int64 { return int64(n.owner) & ttlMaxMillis }
+func (n *node) ttlMillis() int64 { return int64(n.owner()) & ttlMaxMillis }
 
 // stat is what clients see. cversion counts creates and deletes; since
 // deletes = creates - children, it need not be stored (DataNode.copyStat).
 func (n *node) stat() Stat {
+	r := n.readRare()
 	s := Stat{
-		Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: n.pzxid,
+		Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: r.pzxid,
 		Ctime: n.ctime, Mtime: n.mtime,
-		Version: n.version, Aversion: n.aversion,
-		Cversion:    Version(2*n.creates - int32(n.numChildren())),
+		Version: n.version, Aversion: r.aversion,
+		Cversion:    Version(2*r.creates - int32(n.numChildren())),
 		DataLength:  int32(n.size()),
 		NumChildren: int32(n.numChildren()),
 	}
 	if n.isEphemeral() {
-		s.EphemeralOwner = n.owner
+		s.EphemeralOwner = r.owner
 	}
 	return s
 }

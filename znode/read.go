@@ -131,7 +131,7 @@ func (t *Tree) Reapable(nowMillis, neverUsed int64, limit int) []string {
 			break
 		}
 		n := t.get(path)
-		idle := n.creates > 0 || neverUsed > 0 && nowMillis-n.mtime > neverUsed
+		idle := n.readRare().creates > 0 || neverUsed > 0 && nowMillis-n.mtime > neverUsed
 		if n.numChildren() == 0 && idle {
 			paths = append(paths, path)
 		}
@@ -157,13 +157,6 @@ func (t *Tree) readable(path string, want Perms, ids []ID) (*node, Error) {
 		return nil, ErrNoAuth
 	}
 	return n, OK
-}
-
-func (n *node) childList() []*node {
-	if n.children == nil {
-		return nil
-	}
-	return n.children.list
 }
 
 // walk visits n and everything below it; the depth of the tree costs no stack.

@@ -38,7 +38,7 @@ func (t *Tree) SetACL(x *Txn, path string, acl []ACL, version Version) (Stat, Er
 	if code != OK {
 		return Stat{}, code
 	}
-	if version != AnyVersion && version != n.aversion {
+	if version != AnyVersion && version != n.readRare().aversion {
 		return Stat{}, ErrBadVersion
 	}
 	return t.replaceACL(x, n, list).stat(), OK

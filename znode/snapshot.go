@@ -56,10 +56,11 @@ func (s *Snapshot) Walk(visit func(*Record) error) error {
 			if n == nil {
 				continue
 			}
+			rare := n.readRare()
 			r = Record{Path: n.path(), Data: n.data(), ACL: s.acls[n.acl].list, Stat: Stat{
-				Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: n.pzxid, Ctime: n.ctime, Mtime: n.mtime,
-				Version: n.version, Cversion: Version(n.creates), Aversion: n.aversion,
-				EphemeralOwner: n.owner,
+				Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: rare.pzxid, Ctime: n.ctime, Mtime: n.mtime,
+				Version: n.version, Cversion: Version(rare.creates), Aversion: rare.aversion,
+				EphemeralOwner: rare.owner,
 			}}
 			if err := visit(&r); err != nil {
 				return err
@@ -84,10 +85,15 @@ func (b *Builder) Add(r *Record) error {
 		return fmt.Errorf("adding znode %q: it is there already", r.Path)
 	}
 	n := &node{
-		czxid: r.Stat.Czxid, mzxid: r.Stat.Mzxid, pzxid: r.Stat.Pzxid,
-		ctime: r.Stat.Ctime, mtime: r.Stat.Mtime, owner: r.Stat.EphemeralOwner,
-		version: r.Stat.Version, creates: int32(r.Stat.Cversion), aversion: r.Stat.Aversion,
-		acl: b.tree.acls.ref(r.ACL),
+		czxid: r.Stat.Czxid, mzxid: r.Stat.Mzxid, ctime: r.Stat.Ctime, mtime: r.Stat.Mtime,
+		version: r.Stat.Version, acl: b.tree.acls.ref(r.ACL),
+	}
+	x := rare{
+		pzxid: r.Stat.Pzxid, owner: r.Stat.EphemeralOwner,
+		creates: int32(r.Stat.Cversion), aversion: r.Stat.Aversion,
+	}
+	if x != n.readRare() {
+		n.rare = &x
 	}
 	n.setBlob(r.Path, r.Data)
 	b.tree.index.insert(n)

@@ -90,21 +90,21 @@ func (t *Tree) adopt(n *node) {
 	if parent := t.parentOf(path); parent != nil {
 		// The set is shared by all copies of the parent, but a copy made before
 		// the first child would miss it: such a parent must be owned.
-		if parent.children == nil {
+		if parent.rare == nil || parent.rare.children == nil {
 			parent = t.own(parent)
-			parent.children = &children{}
+			parent.editRare().children = &children{}
 		}
-		set := parent.children
+		set := parent.rare.children
 		n.slot = uint32(len(set.list))
 		set.list = append(set.list, n)
 	}
 	t.account(n, 1)
 	switch {
 	case n.isEphemeral():
-		set := t.ephemerals[n.owner]
+		set := t.ephemerals[n.owner()]
 		if set == nil {
 			set = map[string]struct{}{}
-			t.ephemerals[n.owner] = set
+			t.ephemerals[n.owner()] = set
 		}
 		set[strings.Clone(path)] = struct{}{} // n.path() would keep the data alive
 	case n.isContainer():
@@ -121,7 +121,7 @@ func (t *Tree) unlink(n *node) {
 	t.noteQuota(n, false)
 	t.index.remove(path)
 	if parent := t.parentOf(path); parent != nil {
-		set := parent.children
+		set := parent.rare.children
 		last := len(set.list) - 1
 		if moved := set.list[last]; moved != n {
 			moved = t.own(moved)
@@ -137,10 +137,10 @@ func (t *Tree) unlink(n *node) {
 	t.account(n, -1)
 	switch {
 	case n.isEphemeral():
-		set := t.ephemerals[n.owner]
+		set := t.ephemerals[n.owner()]
 		delete(set, path)
 		if len(set) == 0 {
-			delete(t.ephemerals, n.owner)
+			delete(t.ephemerals, n.owner())
 		}
 	case n.isContainer():
 		delete(t.containers, path)
@@ -150,7 +150,7 @@ func (t *Tree) unlink(n *node) {
 }
 
 func (t *Tree) account(n *node, sign int64) {
-	t.dataBytes += sign * int64(int(n.pathLen)+n.size())
+	t.dataBytes += sign * int64(len(n.path())+n.size())
 }
 
 // own returns a copy of n that the writer may edit: n itself, unless a
@@ -163,11 +163,11 @@ func (t *Tree) own(n *node) *node {
 		n.gen = t.gen
 		return n
 	}
-	c := *n
+	c := n.copy()
 	c.gen = t.gen
 	t.index.replace(&c)
 	if parent := t.parentOf(c.path()); parent != nil {
-		parent.children.list[c.slot] = &c
+		parent.rare.children.list[c.slot] = &c
 	}
 	return &c
 }

@@ -85,10 +85,13 @@ func (t *Tree) Rollback(x *Txn) {
 func (t *Tree) restore(c *change) {
 	n, s := c.node, &c.saved
 	t.account(n, -1)
-	n.blob, n.pathLen, n.dataLen = s.blob, s.pathLen, s.dataLen
+	n.blob = s.blob
 	t.account(n, 1)
-	n.mzxid, n.pzxid, n.mtime = s.mzxid, s.pzxid, s.mtime
-	n.version, n.aversion, n.creates = s.version, s.aversion, s.creates
+	n.mzxid, n.mtime, n.version = s.mzxid, s.mtime, s.version
+	if n.rare != nil {
+		was := s.readRare()
+		n.rare.pzxid, n.rare.aversion, n.rare.creates = was.pzxid, was.aversion, was.creates
+	}
 	t.noteQuota(n, true)
 }
 
@@ -102,10 +105,11 @@ func (x *Txn) endAtomic() {
 // insert adds n under its parent, which it makes a parent once more.
 func (t *Tree) insert(x *Txn, parent, n *node) {
 	parent = t.edit(x, parent)
-	if next := parent.creates + 1; next > parent.creates {
-		parent.creates = next // a full counter stays (DataTree.createNode raises only)
+	r := parent.editRare()
+	if next := r.creates + 1; next > r.creates {
+		r.creates = next // a full counter stays (DataTree.createNode raises only)
 	}
-	parent.pzxid = x.Zxid
+	r.pzxid = x.Zxid
 	t.link(n)
 	if x.atomic {
 		x.undo = append(x.undo, change{kind: changeInserted, node: n})
@@ -119,7 +123,7 @@ func (t *Tree) remove(x *Txn, n *node) {
 		n = t.own(n) // a rollback would link it again
 	}
 	parent := t.edit(x, t.parentOf(n.path()))
-	parent.pzxid = x.Zxid
+	parent.editRare().pzxid = x.Zxid
 	x.emit(t, EventDeleted, n, parent)
 	t.unlink(n)
 	if x.atomic {
@@ -144,7 +148,7 @@ func (t *Tree) replaceACL(x *Txn, n *node, list []ACL) *node {
 	n = t.edit(x, n)
 	old := n.acl
 	n.acl = t.acls.ref(list)
-	n.aversion++
+	n.editRare().aversion++
 	if x.atomic {
 		x.undo = append(x.undo, change{kind: changeACL, node: n, saved: node{acl: old}})
 	} else {
@@ -165,7 +169,7 @@ func (t *Tree) putData(n *node, data []byte) {
 func (t *Tree) edit(x *Txn, n *node) *node {
 	n = t.own(n)
 	if x.atomic {
-		x.undo = append(x.undo, change{kind: changeEdited, node: n, saved: *n})
+		x.undo = append(x.undo, change{kind: changeEdited, node: n, saved: n.copy()})
 	}
 	return n
 }
