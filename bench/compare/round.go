@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -253,42 +254,45 @@ func (c *comparison) fill(ctx context.Context, s system.System, r *row) (*measur
 	return m, nil
 }
 
-// collectTime is how long a Go server may take to collect its garbage after
-// the tree is complete.
-const collectTime = 60 * time.Second
+// collectTime is how long a Go server may take to collect its garbage after the
+// tree is complete. Go does so by itself two minutes after the last time.
+const collectTime = 150 * time.Second
 
-// collect writes a little until every Go server has collected twice since the
-// tree was complete: the first collection may have begun before that.
+// collect waits until every Go server, with nothing to do, has collected its
+// garbage: what is allocated during a collection counts as live. ZooKeeper's
+// servers are told to when their heap is read (LiveHeap).
 func (c *comparison) collect(ctx context.Context, e *system.Ensemble) error {
-	traces := func() (least int) {
-		least = -1
-		for _, p := range e.Processes {
-			text, err := os.ReadFile(p.Log())
-			if n := strings.Count(string(text), "\ngc "); err == nil && (least < 0 || n < least) {
-				least = n
-			}
-		}
-		return least
-	}
 	if e.Name() == "ZooKeeper" {
-		return nil // LiveHeap itself collects
+		return nil
 	}
-	r := row{mix: "set", conns: 32, inFlight: 32}
-	cfg, err := r.config(c.o, e)
-	if err != nil {
-		return err
+	forced := func(p *system.Process) int {
+		text, err := os.ReadFile(p.Log())
+		if err != nil {
+			return 0
+		}
+		return bytes.Count(text, []byte(" (forced)\n"))
 	}
-	cfg.Duration, cfg.WarmUp = time.Second, 0
-	before := traces()
-	for end := time.Now().Add(collectTime); traces() < before+2; {
+	before := map[*system.Process]int{}
+	for _, p := range e.Processes {
+		before[p] = forced(p)
+	}
+	done := func(p *system.Process) bool { return forced(p) > before[p] }
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for end := time.Now().Add(collectTime); ; {
+		left := slices.IndexFunc(e.Processes, func(p *system.Process) bool { return !done(p) })
+		if left < 0 {
+			return nil
+		}
 		if time.Now().After(end) {
-			return fmt.Errorf("a server has not collected its garbage within %v", collectTime)
+			return fmt.Errorf("server %d has not collected its garbage within %v", left+1, collectTime)
 		}
-		if _, err := e.Run(ctx, r.kind, cfg, 0); err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
 		}
 	}
-	return nil
 }
 
 func progress(r *row, m *measurement) {
