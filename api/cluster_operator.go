@@ -55,6 +55,10 @@ func clusterProblem(err error) error {
 	case errors.Is(err, server.ErrStandalone):
 		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "stands alone"
 		p.Hint = "start it as a member of an ensemble, with server.N lines"
+	case errors.Is(err, server.ErrElsewhere):
+		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
+		p.Title = "a member at another address"
+		p.Hint = "choose another id; if this server has moved, stop it where it was first"
 	case errors.Is(err, server.ErrTooFew):
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
 		p.Title = "too few would be left"

@@ -84,6 +84,11 @@ func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
 				a.field("members.2.last_contact") != nil
 		})
 	}
+	// A member's id for a newcomer: the others would lose the member.
+	for i := range e.urls {
+		operator(t, e.urls[i]).post("/v1/cluster/members", `{"id": 2, "address": "127.0.0.1:1"}`).is(409).
+			has("title", "a member at another address")
+	}
 	down := (e.leading(t) + 1) % 3
 	e.stop(down)
 	for i := range e.urls {

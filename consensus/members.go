@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -44,6 +45,9 @@ var (
 	ErrStandalone = errors.New("this server stands alone: only an ensemble with a peer port can change")
 	// ErrTooFew says that a change would leave no connected majority.
 	ErrTooFew = errors.New("too few voters would be connected")
+	// ErrElsewhere says that a server to be added is a member at another address,
+	// and connected: to believe the new one would cost the ensemble a server.
+	ErrElsewhere = errors.New("there is such a server, at another address")
 )
 
 // errNotLeader says that the leader has to be asked again: another server leads, or
@@ -52,9 +56,10 @@ var errNotLeader = errors.New("no leader has carried it out")
 
 // AddServer takes a server into the running ensemble: m.ID and m.Addr must be
 // set, and what clients shall see of it. If m.Vote, it votes as soon as it has
-// caught up. It may be started before or after. To call it again is harmless.
+// caught up. It may be started before or after. To call it again is harmless, and
+// corrects the address of a server that is not connected.
 //
-// Errors: ErrStandalone; what is wrong with m; ctx's and ErrStopped, and then the
+// Errors: ErrStandalone; ErrElsewhere; what is wrong with m; ctx's and ErrStopped, and then the
 // outcome is unknown.
 func (n *Node) AddServer(ctx context.Context, m state.Member) error {
 	switch {
@@ -65,6 +70,9 @@ func (n *Node) AddServer(ctx context.Context, m state.Member) error {
 	case m.Addr == "":
 		return fmt.Errorf("the address of server %d's peer port is missing", m.ID)
 	}
+	if err := n.checkPlace(ctx, &m); err != nil {
+		return fmt.Errorf("adding server %d: %w", m.ID, err)
+	}
 	if err := n.askLeader(ctx, controlRequest{Op: controlAdd, Server: m.ID}); err != nil {
 		return fmt.Errorf("adding server %d: %w", m.ID, err)
 	}
@@ -74,6 +82,29 @@ func (n *Node) AddServer(ctx context.Context, m state.Member) error {
 	}
 	if err := n.committed(ctx, w); err != nil {
 		return fmt.Errorf("adding server %d: %w", m.ID, err)
+	}
+	return nil
+}
+
+// checkPlace reports, with ErrElsewhere, that a server is connected whose address is
+// not the given one.
+func (n *Node) checkPlace(ctx context.Context, m *state.Member) error {
+	have, in := n.Members()[m.ID]
+	at := have.Addr
+	if end := strings.LastIndexByte(have.Peer, ':'); at == "" && end >= 0 {
+		at = have.Peer[:end] // as it has published itself, without the election port
+	}
+	if !in || at == "" || at == m.Addr {
+		return nil
+	}
+	s, err := n.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range s.Members {
+		if s.Members[i].ID == m.ID && s.Members[i].Connected {
+			return fmt.Errorf("%w: it is connected as %s, not %s", ErrElsewhere, at, m.Addr)
+		}
 	}
 	return nil
 }

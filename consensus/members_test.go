@@ -124,6 +124,42 @@ func TestEnsemble_GrowAndShrink_UnderLoad(t *testing.T) {
 	}
 }
 
+// Who adds a server under the id of another would have the ensemble look for that one in
+// the wrong place. A server that is away may have moved.
+func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
+	e := newTestEnsemble(t, 3, nil)
+	leader := e.leader()
+	through, other := (leader+1)%3, (leader+2)%3
+	newcomer := e.room()
+	e.mustStart(newcomer)
+	e.add(through, newcomer)
+	e.waitVoters(1, 2, 3, 4)
+	elsewhere := state.Member{ID: 4, Addr: e.servers[other].Addr, Vote: true}
+	for _, i := range []int{through, leader} {
+		eventually(t, "a refusal", func() bool { // once the leader has its stream
+			return errors.Is(e.nodes[i].AddServer(e.patience(), elsewhere), ErrElsewhere)
+		})
+		if m := e.nodes[i].Members()[4]; m.Addr != e.servers[newcomer].Addr {
+			t.Fatalf("%+v", m)
+		}
+	}
+	e.stop(newcomer)
+	e.must(through, "/while-it-is-away")
+	addr := fmt.Sprintf("127.0.0.1:%d", ports.Take(t, 1)[0])
+	e.servers[newcomer].Addr = addr
+	e.net.mu.Lock()
+	e.net.addr[addr] = newcomer
+	e.net.mu.Unlock()
+	eventually(t, "the leader to miss it", func() bool {
+		s, err := e.nodes[leader].Survey(e.patience())
+		return err == nil && slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return m.ID == 4 && !m.Connected })
+	})
+	e.add(through, newcomer)
+	e.mustStart(newcomer)
+	e.must(newcomer, "/where-it-is-now")
+	e.agree()
+}
+
 // A server that was started before it is added waits, and its restart needs
 // nobody's configuration but its own.
 func TestEnsemble_AddServer_ThatIsWaiting(t *testing.T) {

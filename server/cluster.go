@@ -32,6 +32,7 @@ var (
 	ErrNoMember   = consensus.ErrNoMember
 	ErrStandalone = consensus.ErrStandalone
 	ErrTooFew     = consensus.ErrTooFew
+	ErrElsewhere  = consensus.ErrElsewhere
 )
 
 // Members returns the ensemble's servers.

@@ -270,8 +270,19 @@ func TestMachine_Configure_RendersMembers(t *testing.T) {
 	g.must(2, Command{Op: OpMember, Member: Member{ID: 2, Peer: "h2:2888:3888", Client: "h2:2181"}})
 	g.must(1, Command{Op: OpMember, Member: Member{ID: 1, Peer: "h1:2888:3888", HTTP: "h1:8080"}})
 	text("server.1=h1:2888:3888:participant\nserver.2=h2:2888:3888:observer;h2:2181\nversion=100000002")
+	// Who adds a server again does not know all that it has published, and takes nothing away.
+	g.must(1, Command{Op: OpMember, Member: Member{ID: 2, Peer: "h2:2888:2888", Addr: "h2:2888"}})
+	g.must(1, Command{Op: OpMember, Member: Member{ID: 1, Peer: "h1:2888:3888", Addr: "h1:2888"}})
+	if m := g.m.Members(); m[2].Client != "h2:2181" || m[1].HTTP != "h1:8080" {
+		t.Errorf("members %+v", m)
+	}
+	// The server itself may take back what it has said.
+	g.must(2, Command{Op: OpMember, Member: Member{ID: 2, Peer: "h2:2888:3888", Client: "h2:2181"}})
+	if m := g.m.Members(); m[2].Addr != "h2:2888" {
+		t.Errorf("members %+v", m)
+	}
 	configure(map[ServerID]bool{1: true, 2: true})
-	text("server.1=h1:2888:3888:participant\nserver.2=h2:2888:3888:participant;h2:2181\nversion=100000003")
+	text("server.1=h1:2888:3888:participant\nserver.2=h2:2888:3888:participant;h2:2181\nversion=100000006")
 	if len(g.rec.lines) != 1 || !strings.HasPrefix(g.rec.lines[0], "event NodeDataChanged /zookeeper/config") {
 		t.Errorf("told %v", g.rec.lines)
 	}
@@ -283,7 +294,7 @@ func TestMachine_Configure_RendersMembers(t *testing.T) {
 		t.Errorf("voters %v", g.m.Voters())
 	}
 	configure(map[ServerID]bool{1: true})
-	text("server.1=h1:2888:3888:participant\nversion=100000004")
+	text("server.1=h1:2888:3888:participant\nversion=100000007")
 	if m := g.m.Members(); len(m) != 1 || !m[1].Voter || m[1].HTTP != "h1:8080" {
 		t.Errorf("members %+v", m)
 	}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,10 +31,14 @@ func readMember(id ServerID, r *reader) Member {
 // said who added it, or says less.
 func (m *Machine) merged(c Member) Member {
 	have := m.members[c.ID]
-	if c.Addr == "" {
+	adding := c.Addr != "" // a server does not say it of itself
+	if !adding {
 		c.Addr = have.Addr
 	}
 	c.Vote = c.Vote || have.Vote
+	if adding {
+		c.Client, c.HTTP = cmp.Or(c.Client, have.Client), cmp.Or(c.HTTP, have.HTTP)
+	}
 	if c.Peer == "" && c.Client == "" && c.HTTP == "" {
 		c.Peer, c.Client, c.HTTP = have.Peer, have.Client, have.HTTP
 	}
