@@ -96,6 +96,9 @@ type sessionKey struct{}
 func (s Session) Context(parent context.Context) (ctx context.Context, cancel func()) {
 	ctx, cancelCause := context.WithCancelCause(context.WithValue(parent, sessionKey{}, s.s))
 	stop := context.AfterFunc(s.s.ctx, func() { cancelCause(s.Err()) })
+	if err := s.Err(); err != nil {
+		cancelCause(err) // AfterFunc's goroutine could come after the first operation
+	}
 	return ctx, func() {
 		stop()
 		cancelCause(context.Canceled)

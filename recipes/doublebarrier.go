@@ -3,6 +3,7 @@ package recipes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/zk-lite/zk-lite/client"
@@ -49,6 +50,10 @@ type Inside struct {
 // session is lost while waiting, it enters again in the next. Whoever comes when
 // the barrier is open enters at once.
 func (b *DoubleBarrier) Enter(ctx context.Context) (*Inside, error) {
+	if b.n < 1 {
+		return nil, fmt.Errorf("double barrier %s: for %d processes, want at least 1: %w", b.line.dir, b.n,
+			client.ErrBadArguments)
+	}
 	for {
 		p, err := b.line.join(ctx)
 		if err == nil {

@@ -21,7 +21,7 @@ var (
 	// of the session at the servers; a client that comes back in that moment may be told
 	// of the znode first, and a loss is not kept back to find out.
 	ErrDeleted = errors.New("the znode was deleted")
-	// ErrReleased is Grant.Err after Release.
+	// ErrReleased is Grant.Err after Release, and what a member gets who has left.
 	ErrReleased = errors.New("the grant was released")
 	// ErrNotHeld says that nobody holds what was to be revoked, or that a grant
 	// of another kind was given to Downgrade.

@@ -83,14 +83,18 @@ func (g *Grant) Revoked() <-chan struct{} { return g.hold.revoked }
 type holdKey struct{ owner any }
 
 // Context returns a context for work that needs the grant: it is cancelled when
-// the grant is lost or released, and operations of the client that use it fail
-// rather than run in another session. The caller must call cancel.
+// the grant is lost or released, at once if that has happened already, and operations
+// of the client that use it fail rather than run in another session. The caller must
+// call cancel.
 func (g *Grant) Context(parent context.Context) (ctx context.Context, cancel func()) {
 	h := g.hold
 	parent = context.WithValue(parent, holdKey{h.place.line}, h)
 	ctx, cancelSession := h.place.session.Context(parent)
 	ctx, cancelCause := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.ctx, func() { cancelCause(context.Cause(h.ctx)) })
+	if err := h.err(); err != nil {
+		cancelCause(err) // AfterFunc's goroutine could come after the first operation
+	}
 	return ctx, func() {
 		stop()
 		cancelCause(context.Canceled)

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/znode"
@@ -38,8 +40,22 @@ type Member struct {
 // Join makes a member of the group, until Leave or the end of the client. If the
 // session is lost it joins again. While another session has a member of that name,
 // it waits for its end.
+//
+// Errors: client.ErrBadArguments if name is empty or has a slash.
 func (g *Group) Join(ctx context.Context, name string, data []byte) (*Membership, error) {
+	if err := checkName(name); err != nil {
+		return nil, fmt.Errorf("member %q of %s: %w", name, g.path, err)
+	}
 	return join(ctx, g.c, znode.Join(g.path, name), data, g.acl)
+}
+
+// checkName refuses a name that is not one of a single znode.
+func checkName(name string) error {
+	err := znode.ValidatePath("/" + name)
+	if err == nil && (name == "" || strings.Contains(name, "/")) {
+		err = fmt.Errorf("want a name that is not empty and has no slash: %w", client.ErrBadArguments)
+	}
+	return err
 }
 
 // Members returns the members, sorted by name, as a server sees them that is not

@@ -72,6 +72,19 @@ func TestGroup_Watch_JoinChangeLeave(t *testing.T) {
 }
 
 // A member whose session expires, or whose znode somebody deletes, joins again.
+func TestGroup_Join_BadNames(t *testing.T) {
+	k := newKit(t)
+	g := recipes.NewGroup(k.connect(), k.path("g"))
+	for _, name := range []string{"", "a/b", "/a", "..", "a\x00"} {
+		_, err := g.Join(k.ctx, name, nil)
+		k.is(err, client.ErrBadArguments)
+	}
+	m, err := g.Join(k.ctx, "a", nil)
+	k.no(err)
+	k.no(m.Leave(k.ctx))
+	k.is(m.Set(k.ctx, []byte("late")), recipes.ErrReleased)
+}
+
 func TestGroup_Join_Again(t *testing.T) {
 	k := newKit(t)
 	c := k.connect()

@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -76,7 +77,12 @@ func (m *Membership) Err() error {
 }
 
 // Set replaces the data, also of the znodes that are made later.
+//
+// Errors: ErrReleased after Leave, and Err's.
 func (m *Membership) Set(ctx context.Context, data []byte) error {
+	if m.ctx.Err() != nil {
+		return cmp.Or(m.Err(), ErrReleased)
+	}
 	m.mu.Lock()
 	m.data = data
 	s := m.session

@@ -22,7 +22,8 @@ func newOptions(opts []Option) options {
 }
 
 // WithData stores data in the znode of every grant: who holds it, and where to
-// reach them. Elections, locks and semaphores have it.
+// reach them. Elections, locks, semaphores and double barriers
+// have it.
 func WithData(data []byte) Option { return func(o *options) { o.data = data } }
 
 // WithACL gives the znodes that a recipe makes, and the parents that it makes for

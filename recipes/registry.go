@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
@@ -92,12 +91,7 @@ func (g *Registration) Update(ctx context.Context, i Instance) error {
 
 func (r *Registry) encode(i *Instance) ([]byte, error) {
 	for _, name := range []string{i.Service, i.ID} {
-		err := znode.ValidatePath("/" + name)
-		if err == nil && (name == "" || strings.Contains(name, "/")) {
-			err = fmt.Errorf("want a name that is not empty and has no slash: %w",
-				client.ErrBadArguments)
-		}
-		if err != nil {
+		if err := checkName(name); err != nil {
 			return nil, fmt.Errorf("instance %q of service %q: %w", i.ID, i.Service, err)
 		}
 	}

@@ -88,6 +88,17 @@ func TestRWMutex_Downgrade_KeepsThePlace(t *testing.T) {
 }
 
 // There are never more holders than places, all places are used, and a wait wakes one.
+func TestSemaphore_Acquire_WithoutPlaces(t *testing.T) {
+	k := newKit(t)
+	s := recipes.NewSemaphore(k.connect(), k.path("s"), 0)
+	_, err := s.Acquire(k.ctx)
+	k.is(err, client.ErrBadArguments)
+	_, err = s.TryAcquire(k.ctx)
+	k.is(err, client.ErrBadArguments)
+	_, err = recipes.NewDoubleBarrier(k.connect(), k.path("b"), 0).Enter(k.ctx)
+	k.is(err, client.ErrBadArguments)
+}
+
 func TestSemaphore_Acquire_PlacesAndOrder(t *testing.T) {
 	k := newKit(t)
 	const places, waiters = 2, 5

@@ -3,6 +3,7 @@ package recipes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/zk-lite/zk-lite/client"
@@ -53,6 +54,9 @@ func NewSemaphore(c *client.Client, path string, places int, opts ...Option) *Se
 
 // Acquire waits until there is a place, or ctx ends.
 func (s *Semaphore) Acquire(ctx context.Context) (*Grant, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	for {
 		door, err := s.door.acquire(ctx, true)
 		if err == nil {
@@ -70,6 +74,9 @@ func (s *Semaphore) Acquire(ctx context.Context) (*Grant, error) {
 // TryAcquire is Acquire without waiting for a place. If all are taken, the error
 // is ErrNotAcquired.
 func (s *Semaphore) TryAcquire(ctx context.Context) (*Grant, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	for range maxTryAcquire {
 		door, err := s.door.acquire(ctx, false)
 		if err == nil {
@@ -110,6 +117,14 @@ func (s *Semaphore) enter(ctx context.Context, door *place, wait bool) (*Grant, 
 		return nil, err
 	}
 	return newGrant(p, s.strict), nil
+}
+
+func (s *Semaphore) check() error {
+	if s.places < 1 {
+		return fmt.Errorf("semaphore %s: %d places, want at least 1: %w", znode.Parent(s.door.dir), s.places,
+			client.ErrBadArguments)
+	}
+	return nil
 }
 
 // await waits until there are not more leases than places.
