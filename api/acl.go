@@ -64,6 +64,9 @@ func makeACL(param string, e aclEntry) (znode.ACL, error) {
 		}
 		perms |= 1 << i
 	}
+	if _, hash, _ := strings.Cut(e.ID, ":"); e.Scheme == "digest" && strings.Contains(hash, " ") {
+		return znode.ACL{}, badACL(param, "%q: a digest has no blank; in a URL write + as %%2B", e.ID)
+	}
 	return znode.ACL{Perms: perms, ID: znode.ID{Scheme: e.Scheme, ID: e.ID}}, nil
 }
 

@@ -107,7 +107,9 @@ func (q *request) commandServerStats(out object) error {
 	}
 	if p := q.door.cfg.Port; p != nil {
 		t := p.Totals()
-		stats["min_latency"], stats["max_latency"] = t.MinLatency.Milliseconds(), t.MaxLatency.Milliseconds()
+		stats["min_latency"] = t.MinLatency.Milliseconds()
+		// Rounded up: the average, which has a fraction, is never above it.
+		stats["max_latency"] = (t.MaxLatency + time.Millisecond - 1).Milliseconds()
 		stats["avg_latency"] = t.AvgLatencyMillis
 		stats["packets_received"], stats["packets_sent"] = t.PacketsReceived, t.PacketsSent
 		stats["num_alive_client_connections"] = t.Connections

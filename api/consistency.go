@@ -41,16 +41,13 @@ func (q *request) settle(rt *route) error {
 	return q.reach(min)
 }
 
-// reach waits until the state is of this zxid. Whoever has seen it was answered
-// by a server that had applied it, so a barrier brings it here.
+// reach waits until the state is of this zxid.
 func (q *request) reach(min znode.Zxid) error {
-	if min <= q.zxid() {
-		return nil
-	}
-	if err := q.barrier(); err != nil {
+	now, err := q.catchUp(min)
+	if err != nil {
 		return err
 	}
-	if now := q.zxid(); now < min {
+	if now < min {
 		p := unavailable("min_zxid: this ensemble has not reached " + min.String() +
 			", it is at " + now.String())
 		p.Title, p.Param = "not that far", "min_zxid"
@@ -58,6 +55,19 @@ func (q *request) reach(min znode.Zxid) error {
 		return p
 	}
 	return nil
+}
+
+// catchUp waits until the state is of this zxid, and returns the state's. Whoever has
+// seen it was answered by a server that had applied it, so a barrier brings it here,
+// if this ensemble has ever reached it.
+func (q *request) catchUp(min znode.Zxid) (now znode.Zxid, err error) {
+	if now = q.zxid(); min <= now {
+		return now, nil
+	}
+	if err = q.barrier(); err != nil {
+		return now, err
+	}
+	return q.zxid(), nil
 }
 
 func (q *request) zxid() (z znode.Zxid) {

@@ -14,7 +14,7 @@ type electionBody struct {
 // client accepts a stream.
 func (q *request) getElection() error {
 	k := electionKind()
-	dir, err := q.queuePath(k)
+	dir, err := q.shownQueue(k)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (s *eventStream) untilLeaderMoves(ctx context.Context, now *leadership) boo
 		return s.flush() // the state was replaced this moment: look again
 	}
 	if err != nil {
-		s.event("gone", problemOf(followProblem(err), s.q.anonymous).document())
+		s.event("gone", problemOf(s.q.followProblem(err), s.q.anonymous).document())
 		s.flush()
 		return false
 	}

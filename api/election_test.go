@@ -102,6 +102,7 @@ func TestElection_LeadersFollowEachOther(t *testing.T) {
 	early.next("a, better")
 	late.next("a, better")
 	elected := b.later("POST", target+"?ticket="+w.text("ticket"), "")
+	b.get(target + "/" + l.text("ticket")).is(404).says("shows it with the others")
 	b.delete(target+"/"+l.text("ticket")).problem(403, "NOAUTH")
 	a.delete(target + "/" + l.text("ticket")).is(204)
 	a.delete(target+"/"+l.text("ticket")).problem(404, "NONODE")

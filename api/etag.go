@@ -71,6 +71,14 @@ func parseETag(text string) (znode.Zxid, error) {
 	return znode.Zxid(n), nil
 }
 
+// refuse says that a header means nothing here, where its sender relies on it.
+func (q *request) refuse(header, why string) error {
+	if len(q.http.Header.Values(header)) == 0 {
+		return nil
+	}
+	return badRequest(header, "%s", why)
+}
+
 // onlyIfAbsent reads If-None-Match of a PUT.
 func (q *request) onlyIfAbsent() (bool, error) {
 	switch fields := q.http.Header.Values("If-None-Match"); {

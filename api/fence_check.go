@@ -13,7 +13,8 @@ const (
 	fenceCurrent = "current" // the holder's
 	fenceStale   = "stale"   // there is a newer grant
 	fenceFree    = "free"    // nobody holds the lock
-	fenceAhead   = "waiting" // newer than the holder's: its turn has not come
+	fenceAhead   = "waiting" // a place behind the holder: its turn has not come
+	fenceUnknown = "unknown" // newer than the holder's, and no place in the queue has it
 )
 
 // fenceBody answers a check.
@@ -49,7 +50,7 @@ func (q *request) checkFence() error {
 		}
 		q.w.Header().Set(headerConsistency, consistencyLinearizable)
 	}
-	holder, code := q.holder(doc.Path)
+	holder, waits, code := q.holder(doc.Path, fence)
 	if code != znode.OK && code != znode.ErrNoNode {
 		return failure{code, doc.Path}
 	}
@@ -61,24 +62,33 @@ func (q *request) checkFence() error {
 			body.Current, body.State = true, fenceCurrent
 		case fence < holder:
 			body.State = fenceStale
-		default:
+		case waits:
 			body.State = fenceAhead
+		default:
+			body.State = fenceUnknown
 		}
 	}
 	return q.answer(http.StatusOK, body)
 }
 
-// holder is the fence of who holds the lock or election at a path; 0: nobody.
-func (q *request) holder(dir string) (fence znode.Zxid, code znode.Error) {
+// holder is the fence of who holds the lock or election at a path, 0 if nobody does,
+// and whether the given one is that of a place behind it.
+func (q *request) holder(dir string, fence znode.Zxid) (holds znode.Zxid, waits bool, code znode.Error) {
 	q.look(func(v *server.View) {
 		var names []string
 		names, _, code = v.Tree().Children(dir, q.ids)
-		all := line.Order(names, line.Lock, line.KazooLock, line.Latch)
-		if code != znode.OK || len(all) == 0 {
-			return
+		for i, place := range line.Order(names, line.Lock, line.KazooLock, line.Latch) {
+			st, _ := v.Tree().Exists(znode.Join(dir, place.Name), superuser())
+			switch {
+			case i == 0:
+				holds = st.Czxid
+			case st.Czxid == fence:
+				waits = true
+			}
+			if fence <= holds || waits {
+				return
+			}
 		}
-		st, _ := v.Tree().Exists(znode.Join(dir, all[0].Name), superuser())
-		fence = st.Czxid
 	})
-	return fence, code
+	return holds, waits, code
 }

@@ -43,6 +43,9 @@ func (q *request) getGroup() error {
 	switch p.code {
 	case znode.OK:
 	case znode.ErrNoNode:
+		if group := q.groupOfMember(path); group != "" {
+			return elsewhere(path, "/v1/groups"+group)
+		}
 		return q.answer(http.StatusOK, body)
 	default:
 		return failure{p.code, path}
@@ -64,6 +67,24 @@ func (q *request) getGroup() error {
 }
 
 // groupPath is the path of the group in the URL.
+// groupOfMember is the group if a path that does not exist is one by which a member is put into
+// it, /app/workers/members/w1; else empty.
+func (q *request) groupOfMember(path string) (group string) {
+	members := znode.Parent(path)
+	group = znode.Parent(members)
+	if znode.Base(members) != "members" || group == znode.RootPath {
+		return ""
+	}
+	q.look(func(v *server.View) {
+		_, there := v.Tree().Exists(group, superuser())
+		_, between := v.Tree().Exists(members, superuser())
+		if there != znode.OK || between == znode.OK {
+			group = ""
+		}
+	})
+	return group
+}
+
 func (q *request) groupPath() (string, error) {
 	path, err := q.znodePath()
 	if err == nil && path == znode.RootPath {

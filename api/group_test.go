@@ -18,6 +18,7 @@ func TestGroup_MembersComeAndGo(t *testing.T) {
 	g := a.get(target + "?consistency=linearizable").is(200)
 	g.has("members.0.name", "one").has("members.0.fence", one.text("fence")).has("members.1.name", "two ü")
 	g.has("members.1.session", b.id)
+	a.get(target + "/members/one").is(404).says("shows it with the others")
 	page := a.get(target+"?limit=1").is(200).has("members.0.name", "one").has("next", "one")
 	a.get(target+"?limit=1&after="+page.text("next")).is(200).has("members.0.name", "two ü")
 	// Whose it is may change it, and nobody else.

@@ -35,7 +35,11 @@ type ensemble struct {
 }
 
 // shared is an ensemble of three for tests that stop none of its servers.
-var shared = sync.OnceValue(func() *ensemble { return newEnsemble(panics{}, 3) })
+var shared = sync.OnceValue(func() *ensemble { return newEnsemble(panics{}, 3, patient) })
+
+// patient is for ensembles in which no server is ever missing: one that gets no processor
+// for a second is not taken for dead, and its clients not sent away.
+func patient(s *config.Settings) { s.ElectionTimeout = 3 * time.Second }
 
 // sharedDir is where it has its data.
 var sharedDir string
@@ -68,7 +72,7 @@ func (panics) Cleanup(func())    {} // the process ends
 func (panics) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 func (panics) TempDir() string   { return sharedDir }
 
-func newEnsemble(tb fataler, n int) *ensemble {
+func newEnsemble(tb fataler, n int, change ...func(*config.Settings)) *ensemble {
 	tb.Helper()
 	e := &ensemble{nodes: make([]*node.Node, n), urls: make([]string, n)}
 	port := ports.Take(tb, 4*n)
@@ -99,6 +103,9 @@ func newEnsemble(tb fataler, n int) *ensemble {
 		s.Standalone = n == 1
 		if n > 1 {
 			s.Servers = servers
+		}
+		for _, f := range change {
+			f(&s)
 		}
 		e.settings = append(e.settings, s)
 		e.urls[i] = fmt.Sprintf("http://127.0.0.1:%d", s.AdminPort)
@@ -147,9 +154,9 @@ func (e *ensemble) stop(i int) {
 }
 
 // fresh is an ensemble of the test's own.
-func fresh(t *testing.T, n int) *ensemble {
+func fresh(t *testing.T, n int, change ...func(*config.Settings)) *ensemble {
 	t.Helper()
-	e := newEnsemble(t, n)
+	e := newEnsemble(t, n, change...)
 	t.Cleanup(func() {
 		for i := range e.nodes {
 			e.stop(i)

@@ -32,7 +32,7 @@ type lockBody struct {
 
 // getLock shows who has a lock and who waits for it.
 func (q *request) getLock() error {
-	dir, err := q.queuePath(lockKind())
+	dir, err := q.shownQueue(lockKind())
 	if err != nil {
 		return err
 	}
@@ -45,6 +45,15 @@ func (q *request) getLock() error {
 		body.Holder, body.Queue, body.Length = &all[0], all[1:], length-1
 	}
 	return q.answer(http.StatusOK, body)
+}
+
+// shownQueue is the path of the lock or election that GET is to show.
+func (q *request) shownQueue(k queueKind) (string, error) {
+	path, err := q.queuePath(k)
+	if _, is := line.Parse(znode.Base(path), k.markers...); err == nil && is {
+		err = elsewhere(path, "/v1/"+k.noun+"s"+znode.Parent(path))
+	}
+	return path, err
 }
 
 // listQueue lists who stands in a queue, first come first, and says how many they are.

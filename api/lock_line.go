@@ -53,8 +53,8 @@ func (q *request) needSession() error {
 	if q.session != 0 {
 		return nil
 	}
-	p := badRequest(headerSession, "what this makes lives as long as a session, and the request "+
-		"came without one")
+	p := badRequest(headerSession, "this is about what lives as long as a session, and the request came "+
+		"without one")
 	p.Hint = "POST /v1/sessions opens one; send it along as the header " + headerSession +
 		": <id>.<secret>"
 	return p

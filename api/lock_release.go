@@ -5,11 +5,11 @@ func (q *request) releaseLock() error { return q.giveBack(lockKind()) }
 
 // giveBack carries out the DELETE of a ticket.
 func (q *request) giveBack(k queueKind) error {
-	dir, err := q.queuePath(k)
+	ticket, err := k.parseTicket(q.vars["ticket"]) // first: it may be missing, and be the path's end
 	if err != nil {
 		return err
 	}
-	ticket, err := k.parseTicket(q.vars["ticket"])
+	dir, err := q.queuePath(k)
 	if err != nil {
 		return err
 	}

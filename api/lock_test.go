@@ -336,6 +336,8 @@ func TestFence_Check(t *testing.T) {
 	w := b.post(target+"?wait=1ms", "").is(202)
 	z := b.get("/v1/znodes" + w.text("path")).text("stat.czxid")
 	check(z).has("state", "waiting").has("newest", g.text("fence"))
+	check("0x7fffffffffffffff").has("state", "unknown").has("current", false)
+	c.get(target + "/" + g.text("ticket")).is(404).says("shows it with the others")
 	a.delete(target + "/" + g.text("ticket")).is(204)
 	check(g.text("fence")).has("state", "stale").has("current", false).has("newest", z)
 	check(z).has("state", "current")

@@ -37,6 +37,9 @@ type multiBody struct {
 
 // multi carries out a list of operations, all or none.
 func (q *request) multi() error {
+	if err := q.refuse("If-Match", "each operation has its own: version or mzxid"); err != nil {
+		return err
+	}
 	var doc struct {
 		Ops []multiOp `json:"ops"`
 	}
@@ -99,7 +102,9 @@ func resultOf(op *multiOp, r *state.OpResult, committed bool) multiResult {
 func (q *request) multiCommand(param string, op *multiOp, c *state.Command) (err error) {
 	c.Path, c.Version = op.Path, znode.AnyVersion
 	if op.Version != nil {
-		c.Version = znode.Version(*op.Version)
+		if c.Version = znode.Version(*op.Version); c.Version < znode.AnyVersion {
+			return badRequest(param+".version", "%d is not a version", c.Version)
+		}
 	}
 	if op.Mzxid != "" {
 		if c.Mzxid, err = parseZxid(param+".mzxid", op.Mzxid); err != nil {
@@ -173,5 +178,5 @@ func (q *request) multiCreate(param string, op *multiOp, c *state.Command) error
 	if c.Data, err = op.decode(param); err != nil {
 		return err
 	}
-	return q.checkCreate(param+".mode", param+".ttl", c)
+	return q.checkCreate(param+".path", param+".mode", param+".ttl", c)
 }

@@ -65,8 +65,12 @@ func TestMulti_BadBodies(t *testing.T) {
 		`{"ops": [{"op": "set", "path": "a"}]}`:  "starts with /",
 		`{"ops": [{"op": "set", "paht": "/a"}]}`: "paht",
 		`{"operations": []}`:                     "operations",
+		`{"ops": "x"}`:                           "ops: it has to be an array, not: string",
+		`{"ops": [{"op": "set", "data": 7}]}`:    "a string, not: number",
+		`[]`:                                     "no JSON object, but: array",
+		`{"ops": 1,}`:                            "at byte",
 		`{"ops": []} x`:                          "follows",
-		`[`:                                      "unexpected",
+		`[`:                                      "not complete",
 		`{"ops": [{"op": "delete", "path": "/a", "data": ""}]}`:                     "does not have",
 		`{"ops": [{"op": "create", "path": "/a", "version": 1}]}`:                   "version or mzxid",
 		`{"ops": [{"op": "set", "path": "/a", "mode": "container"}]}`:               "mode",
@@ -78,9 +82,15 @@ func TestMulti_BadBodies(t *testing.T) {
 		`{"ops": [{"op": "create", "path": "/a", "mode": "ttl", "ttl": "soon"}]}`:   "ops[0].ttl",
 		`{"ops": [{"op": "create", "path": "/a", "mode": "x"}]}`:                    "ops[0].mode",
 		`{"ops": [{"op": "create", "path": "/a", "acl": "x"}]}`:                     "ops[0].acl",
+		`{"ops": [{"op": "create", "path": "a"}]}`:                                  `"parameter":"ops[0].path"`,
+		`{"ops": [{"op": "delete", "path": "/a", "version": -5}]}`:                  "ops[0].version",
+		"{\"ops\": [{\"op\": \"set\", \"path\": \"/a\", \"data\": \"a\xffb\"}]}":    "base64",
+		`{"ops": [{"op": "set", "path": "/a", "data": "\\\ud800x"}]}`:               "base64",
+		`{"ops": [{"op": "set", "path": "/a", "data": "\udc00\ud800"}]}`:            "base64",
 	} {
 		c.post("/v1/multi", body).is(400).says(says)
 	}
+	c.with(`If-Match: "0x1"`).post("/v1/multi", `{"ops": []}`).is(400).has("parameter", "If-Match")
 	many := strings.Repeat(`{"op": "check", "path": "/"},`, 10_001)
 	c.post("/v1/multi", `{"ops": [`+strings.TrimSuffix(many, ",")+`]}`).is(400).says("10001 of them")
 	c.post("/v1/multi", strings.Repeat(" ", 4<<20)).is(413)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -37,14 +38,38 @@ func parsePosition(param, text string) (server.Position, error) {
 
 // since is where the client wants to go on: ?since= or Last-Event-ID, which a
 // browser sends when it connects again and is therefore the newer one; else now.
+// This server is brought there first.
 func (q *request) since() (server.Position, error) {
+	param, text := q.resumePoint()
+	if param == "" {
+		return server.Position{Zxid: q.zxid()}, nil
+	}
+	p, err := parsePosition(param, text)
+	if err != nil {
+		return p, err
+	}
+	now, err := q.catchUp(p.Zxid)
+	if err == nil && now < p.Zxid {
+		err = &problem{
+			Status: http.StatusGone, Title: "resume point never reached", Param: param,
+			Detail: fmt.Sprintf("%s: this ensemble has never been at %v, it is at %v; the position is of "+
+				"another one, or its data are gone", param, p.Zxid, now),
+			Hint: readAfresh,
+		}
+	}
+	return p, err
+}
+
+// resumePoint is where the client wants to go on, and what it has said so with; none
+// if it begins.
+func (q *request) resumePoint() (param, text string) {
 	if id := q.http.Header.Get("Last-Event-ID"); id != "" {
-		return parsePosition("Last-Event-ID", id)
+		return "Last-Event-ID", id
 	}
 	if q.query.has("since") {
-		return parsePosition("since", q.query.text("since"))
+		return "since", q.query.text("since")
 	}
-	return server.Position{Zxid: q.zxid()}, nil
+	return "", ""
 }
 
 // reached is how far a stream has come: where its last change was, or later when

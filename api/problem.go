@@ -126,7 +126,7 @@ func explain(code znode.Error, path string, anonymous bool) *problem {
 	case znode.ErrNoNode:
 		p.Status, p.Hint = 404, "POST creates it, with parents=true also those missing above it"
 	case znode.ErrNoAuth:
-		p.Status, p.Hint = 403, "these credentials do not suffice; GET ?acl says whose do"
+		p.Status, p.Hint = 403, "these credentials do not suffice; GET ?acl says whose do, to those who may read it"
 		if anonymous {
 			p.Status, p.Hint = 401, "send credentials: curl -u user:password"
 		}
@@ -143,7 +143,7 @@ func explain(code znode.Error, path string, anonymous bool) *problem {
 	case znode.ErrSessionExpired, znode.ErrSessionMoved:
 		p.Status, p.Hint = 410, "open a new one: POST /v1/sessions"
 	case znode.ErrInvalidACL:
-		p.Status, p.Hint = 400, "an entry is scheme:id:perms, such as world:anyone:r or, with "+
+		p.Status, p.Param, p.Hint = 400, "acl", "an entry is scheme:id:perms, such as world:anyone:r or, with "+
 			"credentials, auth::cdrwa"
 	case znode.ErrBadArguments, znode.ErrMarshalling:
 		p.Status, p.Hint = 400, "see /docs"
@@ -162,6 +162,14 @@ func badRequest(param, format string, args ...any) *problem {
 	return &problem{
 		Status: http.StatusBadRequest, Code: znode.ErrBadArguments, Param: param,
 		Detail: param + ": " + fmt.Sprintf(format, args...), Hint: "see /docs",
+	}
+}
+
+// elsewhere says that what a URL names is shown as a part of another resource.
+func elsewhere(path, resource string) *problem {
+	return &problem{
+		Status: http.StatusNotFound, Title: "shown elsewhere", Path: path,
+		Detail: path + " has no resource of its own", Hint: "GET " + resource + " shows it with the others",
 	}
 }
 

@@ -26,6 +26,9 @@ func (q *request) parseQuery(rt *route) error {
 			if !rt.plain {
 				known = append(known, commonParams[:]...)
 			}
+			if len(known) == 0 {
+				return badRequest(name, "there are no parameters here")
+			}
 			return badRequest(name, "there is no such parameter here; there are: %s",
 				strings.Join(known, ", "))
 		}

@@ -97,7 +97,7 @@ func (s *eventStream) run(ctx context.Context, every time.Duration) error {
 		switch {
 		case err == nil:
 		case errors.Is(err, server.ErrTooOld):
-			s.event("gone", problemOf(followProblem(err), false).document())
+			s.event("gone", problemOf(s.q.followProblem(err), false).document())
 			s.flush()
 			return nil
 		case errors.Is(err, server.ErrStopping):

@@ -197,8 +197,11 @@ func TestWatch_Poll(t *testing.T) {
 	c.get(w + "?wait=1ms&since=" + b.text("zxid")).is(200)
 	c.get(w+"?wait=0s&since=0x0&kind=exists").is(200).has("events.0.type", "created")
 	c.with("Last-Event-ID: " + b.text("zxid")).get(w + "?wait=0s&since=0x0").is(200)
-	// A position that this server has not reached is kept.
-	c.get(w+"?wait=0s&since=0x7000000000000000.2").is(200).has("zxid", "0x7000000000000000.2")
+	// A position that nobody has reached is of another ensemble, or of data that are gone: what
+	// happens up to there would never be told.
+	never := "0x7000000000000000.2"
+	c.get(w+"?wait=0s&since="+never).is(410).has("parameter", "since").says("never been at")
+	c.with("Last-Event-ID: "+never, "Accept: text/event-stream").get(w).is(410).has("parameter", "Last-Event-ID")
 	for target, param := range map[string]string{
 		"?wait=6m": "wait", "?wait=5": "wait", "?kind=all": "kind", "?since=5": "since",
 		"?since=0x5.0": "since", "?since=0x5.x": "since", "?since=0x.1": "since", "?since=0x0.1": "since",

@@ -33,7 +33,7 @@ func walkThrough(t *testing.T, file string, commands int, newReplacer func() rep
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &walk{t: t, e: fresh(t, 3)}
+	w := &walk{t: t, e: fresh(t, 3, patient)}
 	w.parse(string(text))
 	if len(w.commands) < commands {
 		t.Fatalf("only %d commands found: is it still the format that is read here?", len(w.commands))

@@ -76,21 +76,25 @@ func (q *request) follow(
 	st, err = q.door.srv.FollowAll(filters, from)
 	if err != nil {
 		leave()
-		return nil, nil, followProblem(err)
+		return nil, nil, q.followProblem(err)
 	}
 	return st, func() { st.Close(); leave() }, nil
 }
 
+const readAfresh = "read the znodes again, and watch since the Zk-Zxid of that answer"
+
 // followProblem explains why a stream cannot be opened or go on.
-func followProblem(err error) error {
+func (q *request) followProblem(err error) error {
 	if !errors.Is(err, server.ErrTooOld) {
 		return err
 	}
-	return &problem{
-		Status: http.StatusGone, Title: "resume point too old", Param: "since",
-		Detail: "since: " + err.Error(),
-		Hint:   "read the znodes again, and watch since the Zk-Zxid of that answer",
+	p := &problem{
+		Status: http.StatusGone, Title: "resume point too old", Detail: err.Error(), Hint: readAfresh,
 	}
+	if param, _ := q.resumePoint(); param != "" {
+		p.Param, p.Detail = param, param+": "+p.Detail
+	}
+	return p
 }
 
 // poll waits for the next changes.
@@ -105,7 +109,7 @@ func (q *request) poll(filters []server.Filter, from server.Position, wait time.
 	defer context.AfterFunc(q.door.waiting.until(), cancel)()
 	changes, err := st.Next(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, server.ErrStopping) {
-		return followProblem(err)
+		return q.followProblem(err)
 	}
 	body := watchBody{Events: make([]change, 0, len(changes))}
 	for i := range changes {

@@ -18,11 +18,15 @@ const maxKey = 256
 
 // readKey reads the header Idempotency-Key.
 func (q *request) readKey(*route) error {
-	key := q.http.Header.Get(headerKey)
-	if len(key) > maxKey {
-		return badRequest(headerKey, "longer than %d bytes", maxKey)
+	switch keys := q.http.Header.Values(headerKey); {
+	case len(keys) == 0:
+	case len(keys) > 1:
+		return badRequest(headerKey, "given %d times; once would do", len(keys))
+	case keys[0] == "" || len(keys[0]) > maxKey:
+		return badRequest(headerKey, "a key has 1 to %d bytes", maxKey)
+	default:
+		q.key = keys[0]
 	}
-	q.key = key
 	return nil
 }
 

@@ -31,11 +31,11 @@ func (q *request) getACL(path string) error {
 
 // setACL sets the ACL that ?acl= gives or, when that is empty, the one of the body.
 func (q *request) setACL(path string) error {
-	if len(q.http.Header.Values("If-Match")) > 0 {
-		return badRequest("If-Match", "an ETag is about the data; use version= with stat.aversion")
+	err := q.refuse("If-Match", "an ETag is about the data; use version= with stat.aversion")
+	if err != nil {
+		return err
 	}
 	c := state.Command{Op: state.OpSetACL, Path: path}
-	var err error
 	if c.Version, err = q.query.version("version"); err != nil {
 		return err
 	}
@@ -51,6 +51,10 @@ func (q *request) setACL(path string) error {
 
 func (q *request) newACL() ([]znode.ACL, error) {
 	if text := q.query.text("acl"); text != "" {
+		if q.http.ContentLength != 0 {
+			return nil, badRequest("acl", "with it PUT sets the ACL, and the body would be lost; "+
+				"set the data by a PUT of its own")
+		}
 		return parseACL("acl", text)
 	}
 	var doc aclDocument

@@ -49,6 +49,9 @@ func parseMode(param, text string) (createMode, error) {
 
 // createZnode creates the znode of the URL with the body as its data.
 func (q *request) createZnode() error {
+	if err := q.refuse("If-Match", "the znode is not there yet; PUT changes one that is"); err != nil {
+		return err
+	}
 	c, err := q.createCommand()
 	if err != nil {
 		return err
@@ -95,16 +98,16 @@ func (q *request) createCommand() (state.Command, error) {
 	if c.ACL, err = q.query.acl("acl"); err != nil {
 		return c, err
 	}
-	return c, q.checkCreate("mode", "ttl", &c)
+	return c, q.checkCreate("path", "mode", "ttl", &c)
 }
 
 // checkCreate finds what the state machine would refuse without saying why.
-func (q *request) checkCreate(mode, ttl string, c *state.Command) error {
+func (q *request) checkCreate(path, mode, ttl string, c *state.Command) error {
 	full := c.Path
 	if c.Mode.Sequential() {
 		full += "0" // the name may be the number alone
 	}
-	if err := checkPath("path", full); err != nil {
+	if err := checkPath(path, full); err != nil {
 		return err
 	}
 	switch {

@@ -24,6 +24,9 @@ func (q *request) deleteZnode() error {
 		p.Path = path
 		return p
 	}
+	if err := q.refuse("If-None-Match", "a change knows If-Match, or version="); err != nil {
+		return err
+	}
 	recursive, err := q.query.flag("recursive")
 	if err != nil {
 		return err

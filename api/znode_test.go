@@ -137,7 +137,14 @@ func TestZnode_Parameters(t *testing.T) {
 	c.with(`If-Match: "0x1","0x2"`).put(r, "").is(400)
 	c.with(`If-None-Match: "0x1"`).put(r, "").is(400).has("parameter", "If-None-Match")
 	c.with(`If-Match: "0x0"`).put(r, "").problem(412, "BADVERSION")
-	c.with("Idempotency-Key: "+strings.Repeat("x", 300)).put(r, "").is(400)
+	for _, key := range [][]string{
+		{"Idempotency-Key: " + strings.Repeat("x", 300)}, {"Idempotency-Key: "}, {"Idempotency-Key: a", "Idempotency-Key: b"},
+	} {
+		c.with(key...).put(r, "").is(400).has("parameter", "Idempotency-Key")
+	}
+	c.with(`If-Match: "0x1"`).post(r+"/new", "").is(400).has("parameter", "If-Match")
+	c.with("If-None-Match: *").delete(r+"/a").is(400).has("parameter", "If-None-Match")
+	c.delete("/v1/locks/a").is(400).has("parameter", "ticket")
 	c.do("PATCH", r).is(405).says("DELETE, GET, HEAD, OPTIONS, POST, PUT")
 	c.get("/v2/znodes/").is(404).says("no such resource")
 }
@@ -259,6 +266,9 @@ func TestZnode_ACL(t *testing.T) {
 	c.put(r+"/a?acl", `{"acl": [{"scheme":"world","id":"anyone","perms":"q"}]}`).problem(400, "INVALIDACL")
 	c.put(r+"/a?acl", `{"lca": []}`).is(400).says("lca")
 	c.with("Authorization: Bearer x").get(r+"/a").problem(401, "AUTHFAILED")
+	c.put(r+"/a?acl=world:anyone:r", "data that would be lost").is(400).has("parameter", "acl")
+	c.put(r+"/a?acl=digest:u:ab+c=:r", "").problem(400, "INVALIDACL").says("%2B")
+	c.post(r+"/b?acl=foo:bob:r", "").problem(400, "INVALIDACL").has("parameter", "acl")
 	c.with(`If-Match: "0x1"`).put(r+"/a?acl=world:anyone:r", "").is(400).says("aversion")
 }
 
