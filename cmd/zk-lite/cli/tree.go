@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,17 +59,16 @@ func (a *app) drawTree(
 			}
 		}
 		if n++; n > most {
-			fmt.Fprintf(out, "... ends after %d znodes; --max shows more\n", most)
+			end := io.Writer(out)
+			if a.json() {
+				end = c.ErrOrStderr() // it is no object
+			}
+			fmt.Fprintf(end, "... ends after %d znodes; --max shows more\n", most)
 			break
 		}
 		bars = append(bars[:max(node.Depth-1, 0)], !node.Last)
 		if a.json() {
-			err = writeJSON(out, struct {
-				Path  string    `json:"path"`
-				Depth int       `json:"depth"`
-				Stat  *statJSON `json:"stat"`
-			}{node.Path, node.Depth, newStatJSON(node.Stat)})
-			if err != nil {
+			if err := writeJSON(out, newTreeJSON(&node, err != nil)); err != nil {
 				return err
 			}
 			continue
@@ -76,6 +76,22 @@ func (a *app) drawTree(
 		fmt.Fprintln(out, drawNode(&node, bars, err != nil, node.Depth == depth))
 	}
 	return out.done(skipped.err())
+}
+
+// treeJSON is a znode in JSON. One that may not be read has no Stat.
+type treeJSON struct {
+	Path       string    `json:"path"`
+	Depth      int       `json:"depth"`
+	Stat       *statJSON `json:"stat"`
+	Unreadable bool      `json:"unreadable,omitempty"`
+}
+
+func newTreeJSON(n *subtree.Node, unreadable bool) treeJSON {
+	v := treeJSON{Path: n.Path, Depth: n.Depth, Unreadable: unreadable}
+	if !unreadable {
+		v.Stat = newStatJSON(n.Stat)
+	}
+	return v
 }
 
 // drawNode is the line of a znode. bars says for each level above whether more
