@@ -2,6 +2,7 @@ package subtree
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -173,7 +174,8 @@ func (r *Reader) line() ([]byte, error) {
 // Next returns the next znode, its path being the one below root, and io.EOF
 // behind the last.
 //
-// Errors: ErrTruncated; what is wrong with a line, with its number.
+// Errors: ErrTruncated; what is wrong with a line, with its number, also behind the
+// last.
 func (r *Reader) Next(root string) (Record, error) {
 	b, err := r.line()
 	if errors.Is(err, io.EOF) {
@@ -194,7 +196,7 @@ func (r *Reader) Next(root string) (Record, error) {
 		return Record{}, fmt.Errorf("line %d: %d znodes were written and %d are here: %w",
 			r.number, *both.End, r.records, ErrTruncated)
 	case both.End != nil:
-		return Record{}, io.EOF
+		return Record{}, r.end()
 	}
 	rec, err := both.record(root)
 	if err != nil {
@@ -202,6 +204,21 @@ func (r *Reader) Next(root string) (Record, error) {
 	}
 	r.records++
 	return rec, nil
+}
+
+// end reads what comes behind the last line, where only blank lines may be: whoever
+// has appended an export to another one wants both.
+func (r *Reader) end() error {
+	for {
+		b, err := r.line()
+		if err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(b)) > 0 {
+			return fmt.Errorf("line %d: the export has ended above: want one export, and nothing behind it",
+				r.number)
+		}
+	}
 }
 
 func (l *line) record(root string) (Record, error) {
