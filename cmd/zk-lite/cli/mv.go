@@ -10,6 +10,7 @@ import (
 )
 
 func (a *app) mvCommand() *cobra.Command {
+	var parents bool
 	c := &cobra.Command{
 		Use:   "mv SOURCE DESTINATION",
 		Short: "Move a znode and all below it, in one transaction",
@@ -21,10 +22,12 @@ to live become persistent.`,
 		Example: `  zk-lite mv /app/config.new /app/config`,
 		Args:    argCount(2, 2, 2),
 	}
+	c.Flags().BoolVar(&parents, "parents", false,
+		"create what is missing above the destination, before the transaction")
 	a.completePaths(c, 2)
 	return a.command(c, func(c *cobra.Command, args []string) error {
 		return a.withClient(c, func(ctx context.Context, cl *client.Client) error {
-			n, err := subtree.Move(ctx, cl, args[0], args[1])
+			n, err := subtree.Move(ctx, cl, args[0], args[1], parents)
 			if err == nil && a.json() {
 				err = writeJSON(c.OutOrStdout(), map[string]any{"path": args[1], "moved": n})
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // The bounds of Move, which is one transaction and so one request: the servers
@@ -25,12 +26,15 @@ const moveRounds = 5
 var ErrNotMovable = errors.New("cannot be moved")
 
 // Move moves a subtree, in one transaction: it is at either place, and never at
-// both or at none. Versions and times start anew, as with every new znode.
+// both or at none. Versions and times start anew, as with every new znode. With
+// parents, what is missing above destination is created before the transaction.
 //
 // Errors: ErrNotMovable (too large, or with ephemerals), ErrNoNode,
 // ErrNodeExists, ErrOutcomeUnknown; ErrBadVersion or ErrNotEmpty if the source
 // keeps changing.
-func Move(ctx context.Context, c *client.Client, source, destination string) (int, error) {
+func Move(
+	ctx context.Context, c *client.Client, source, destination string, parents bool,
+) (int, error) {
 	switch {
 	case systemPath(source) || source == "/":
 		return 0, fmt.Errorf("%s %w", source, ErrNotMovable)
@@ -38,7 +42,7 @@ func Move(ctx context.Context, c *client.Client, source, destination string) (in
 		return 0, fmt.Errorf("%s lies within %s, which therefore %w", destination, source, ErrNotMovable)
 	}
 	for round := 1; ; round++ {
-		n, err := moveOnce(ctx, c, source, destination)
+		n, err := moveOnce(ctx, c, source, destination, parents)
 		changed := errors.Is(err, client.ErrBadVersion) || errors.Is(err, client.ErrNotEmpty)
 		if !changed || round == moveRounds {
 			return n, err
@@ -46,7 +50,9 @@ func Move(ctx context.Context, c *client.Client, source, destination string) (in
 	}
 }
 
-func moveOnce(ctx context.Context, c *client.Client, source, destination string) (int, error) {
+func moveOnce(
+	ctx context.Context, c *client.Client, source, destination string, parents bool,
+) (int, error) {
 	var nodes []Node
 	size := 0
 	for n, err := range Walk(ctx, c, source, Options{Data: true, ACL: true}) {
@@ -66,6 +72,11 @@ func moveOnce(ctx context.Context, c *client.Client, source, destination string)
 			return 0, fmt.Errorf("%s has more than %d znodes or %d KiB, and so %w in one transaction; "+
 				"use `cp -R` and `deleteall`, which are not atomic",
 				source, MaxMoveNodes, MaxMoveBytes>>10, ErrNotMovable)
+		}
+	}
+	if parents {
+		if err := c.EnsurePath(ctx, znode.Parent(destination), client.Persistent); err != nil {
+			return 0, err
 		}
 	}
 	m := c.Multi()
