@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/base64"
 
 	"github.com/spf13/cobra"
 
@@ -9,14 +10,15 @@ import (
 )
 
 func (a *app) setCommand() *cobra.Command {
-	var withStat bool
+	var withStat, fromBase64 bool
 	var version int32
 	var source dataSource
 	c := &cobra.Command{
 		Use:   "set PATH [DATA | -]",
 		Short: "Replace the data of a znode",
 		Long: `Replace the data of a znode, by the argument, by what comes on standard input
-(-), or by a file (--file). With -v only if the znode has that version.`,
+(-), or by a file (--file). With -v only if the znode has that version. With -b
+what is given is base64, and the data is what it stands for.`,
 		Example: `  zk-lite set /app/config 'debug: true'
   zk-lite set /app/config --file config.yaml
   date | zk-lite set -v 3 /app/config -`,
@@ -25,6 +27,7 @@ func (a *app) setCommand() *cobra.Command {
 	f := c.Flags()
 	f.Int32VarP(&version, "version", "v", int32(client.AnyVersion), "only if the data has this version")
 	f.BoolVarP(&withStat, "stat", "s", false, "print the new Stat")
+	f.BoolVarP(&fromBase64, "base64", "b", false, "what is given is base64 of the data")
 	source.bind(c)
 	a.completePaths(c, 1)
 	return a.command(c, func(c *cobra.Command, args []string) error {
@@ -37,6 +40,11 @@ func (a *app) setCommand() *cobra.Command {
 		}
 		if len(rest) > 0 {
 			return usagef("data both as an argument and from --file")
+		}
+		if fromBase64 {
+			if data, err = base64.StdEncoding.AppendDecode(nil, data); err != nil {
+				return usagef("--base64: the data is not base64: %w", err)
+			}
 		}
 		return a.withClient(c, func(ctx context.Context, cl *client.Client) error {
 			stat, err := cl.Set(ctx, args[0], data, client.Version(version))

@@ -5,23 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/zk-lite/zk-lite/client"
 )
 
+// addWatchName is what zkCli calls the command.
+const addWatchName = "addWatch"
+
 func (a *app) watchCommand() *cobra.Command {
 	var recursive bool
+	var mode string
 	var count int
 	c := &cobra.Command{
 		Use:     "watch PATH",
-		Aliases: []string{"addWatch"},
+		Aliases: []string{addWatchName},
 		Short:   "Follow a znode, or a subtree, and print its events",
 		Long: `Print the events of a znode as they come, until interrupted: the type, the path
 and, if the server tells it, the zxid of the transaction. The znode need not
 exist. With -R, those of all znodes below it; then changes of lists of children
-are not told, as creations and deletions are.
+are not told, as creations and deletions are. Called addWatch, it has zkCli's default,
+which is the subtree.
 
 Rearmed means that the connection was lost in between: the watch goes on, and
 what happened meanwhile has no event. Needs ZooKeeper 3.6 or newer.`,
@@ -32,6 +38,7 @@ what happened meanwhile has no event. Needs ZooKeeper 3.6 or newer.`,
 	}
 	f := c.Flags()
 	f.BoolVarP(&recursive, "recursive", "R", false, "watch all below, too")
+	f.StringVarP(&mode, "mode", "m", "", "as in zkCli: PERSISTENT, or PERSISTENT_RECURSIVE, which is -R")
 	f.IntVarP(&count, "count", "n", 0, "end after so many events; 0 is never")
 	a.bindSession(c)
 	a.completePaths(c, 1)
@@ -39,18 +46,38 @@ what happened meanwhile has no event. Needs ZooKeeper 3.6 or newer.`,
 		if count < 0 {
 			return usagef("--count %d: want 0 or more", count)
 		}
-		mode := client.ModePersistent
-		if recursive {
-			mode = client.ModeRecursive
+		how, err := watchMode(mode, recursive, c.CalledAs() == addWatchName)
+		if err != nil {
+			return err
 		}
 		return a.withClient(c, func(ctx context.Context, cl *client.Client) error {
-			err := a.follow(ctx, c, cl, args[0], mode, count)
+			err := a.follow(ctx, c, cl, args[0], how, count)
 			if interrupted(c.Context(), err) {
 				return nil
 			}
 			return err
 		})
 	})
+}
+
+// watchMode is the mode that the flags ask for. The names, and the default of zkCli, are
+// those of its AddWatchCommand.
+func watchMode(name string, recursive, asZkCli bool) (client.AddWatchMode, error) {
+	switch strings.ToUpper(name) {
+	case "":
+		if recursive || asZkCli {
+			return client.ModeRecursive, nil
+		}
+		return client.ModePersistent, nil
+	case "PERSISTENT_RECURSIVE":
+		return client.ModeRecursive, nil
+	case "PERSISTENT":
+		if !recursive {
+			return client.ModePersistent, nil
+		}
+		return 0, usagef("--mode %s and --recursive exclude each other", name)
+	}
+	return 0, usagef("--mode %q: want PERSISTENT or PERSISTENT_RECURSIVE", name)
 }
 
 // follow prints events until there were enough, or the context ends. A lost

@@ -12,18 +12,22 @@ import (
 // znodes under its hands.
 const deleteRounds = 5
 
-// deleteWindow is how many deletions are under way at a time.
-const deleteWindow = 512
+// MaxDeleteWindow is how many deletions are under way at a time, at most.
+const MaxDeleteWindow = 512
 
 // Delete deletes a znode and all below it, and returns how many there were.
+// window bounds how many deletions are under way at a time, within MaxDeleteWindow.
 // step is called after each. If others create znodes in the subtree meanwhile,
 // these are deleted, too, as far as that succeeds within a few rounds.
 //
 // Errors: ErrNoNode if there is no root; those of a deletion.
-func Delete(ctx context.Context, c *client.Client, root string, step func()) (int, error) {
+func Delete(
+	ctx context.Context, c *client.Client, root string, window int, step func(),
+) (int, error) {
+	window = min(max(window, 1), MaxDeleteWindow)
 	total := 0
 	for round := 1; ; round++ {
-		n, err := deleteOnce(ctx, c, root, step)
+		n, err := deleteOnce(ctx, c, root, window, step)
 		total += n
 		lost := errors.Is(err, client.ErrConnectionLoss) && ctx.Err() == nil
 		switch {
@@ -35,7 +39,9 @@ func Delete(ctx context.Context, c *client.Client, root string, step func()) (in
 	}
 }
 
-func deleteOnce(ctx context.Context, c *client.Client, root string, step func()) (int, error) {
+func deleteOnce(
+	ctx context.Context, c *client.Client, root string, window int, step func(),
+) (int, error) {
 	var paths []string
 	for node, err := range Walk(ctx, c, root, Options{}) {
 		if err != nil {
@@ -60,7 +66,7 @@ func deleteOnce(ctx context.Context, c *client.Client, root string, step func())
 		return nil
 	}
 	for i := len(paths) - 1; i >= 0; i-- {
-		if err := drain(deleteWindow - 1); err != nil {
+		if err := drain(window - 1); err != nil {
 			return n, err
 		}
 		pending = append(pending, c.DeleteAsync(ctx, paths[i], client.AnyVersion))
