@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
 	"github.com/zk-lite/zk-lite/internal/gc"
 	"github.com/zk-lite/zk-lite/internal/node"
@@ -77,7 +78,7 @@ there.`,
 // ensemble of another size.
 func (o *devOptions) check() error {
 	if o.servers < 1 || o.servers > 7 {
-		return fmt.Errorf("--servers %d: 1 to 7 are possible", o.servers)
+		return cli.Usage(fmt.Errorf("--servers %d: 1 to 7 are possible", o.servers))
 	}
 	have, err := filepath.Glob(filepath.Join(o.dir, "server-*", "identity.json"))
 	if err != nil {

@@ -18,6 +18,17 @@ type Options struct {
 	// Real returns a runner that performs scenarios on the running ensemble at
 	// the addresses given. Nil leaves the flag --servers out.
 	Real func(servers string) (scenario.Runner, error)
+	// Usage marks an error as a mistake in the command line, for the exit code. Nil
+	// leaves errors as they are.
+	Usage func(error) error
+}
+
+// usage marks a mistake in the command line.
+func (o Options) usage(err error) error {
+	if err == nil || o.Usage == nil {
+		return err
+	}
+	return o.Usage(err)
 }
 
 // Command returns the command "lab" with its subcommands.
@@ -31,7 +42,7 @@ func Command(o Options) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(electionCommand(), mutexCommand(), detectorCommand(), tableCommand(),
+	c.AddCommand(electionCommand(o), mutexCommand(o), detectorCommand(o), tableCommand(o),
 		scenarioCommand(o))
 	return c
 }

@@ -42,7 +42,7 @@ type detectorFlags struct {
 	sweep     bool
 }
 
-func detectorCommand() *cobra.Command {
+func detectorCommand(o Options) *cobra.Command {
 	var f detectorFlags
 	c := &cobra.Command{
 		Use:   "detector",
@@ -52,7 +52,7 @@ func detectorCommand() *cobra.Command {
 			"noticed by everybody. --sweep repeats the run as loss and delay grow and shows what the\n" +
 			"mistakes do to the bully and ring elections.",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c, o) },
 	}
 	c.Flags().StringVar(&f.length, "length", "200", "length of the run in units")
 	c.Flags().BoolVar(&f.sweep, "sweep", false, "repeat as loss and delay grow, with elections")
@@ -62,33 +62,43 @@ func detectorCommand() *cobra.Command {
 	return c
 }
 
-func (f *detectorFlags) run(c *cobra.Command) error {
-	if err := f.output.check(); err != nil {
-		return err
-	}
+func (f *detectorFlags) config(c *cobra.Command) (detector.Config, error) {
 	config := detector.Config{Seed: f.common.seed, Keep: f.output.keep()}
+	if err := f.output.check(); err != nil {
+		return config, err
+	}
 	var err error
 	if config.IDs, err = f.common.processes(c); err != nil {
-		return err
+		return config, err
 	}
 	if config.Faults, err = f.common.faults(); err != nil {
-		return err
+		return config, err
 	}
 	if config.Network, err = f.common.network(); err != nil {
-		return err
+		return config, err
 	}
 	if config.Timing, err = f.heartbeat.timing(); err != nil {
-		return err
+		return config, err
 	}
-	if config.Length, err = optionalTime("--length", f.length); err != nil {
-		return err
+	config.Length, err = optionalTime("--length", f.length)
+	return config, err
+}
+
+func (f *detectorFlags) run(c *cobra.Command, o Options) error {
+	config, err := f.config(c)
+	if err != nil {
+		return o.usage(err)
 	}
 	if f.sweep {
-		return f.runSweep(c.OutOrStdout(), config)
+		rows, err := sweep(config)
+		if err != nil {
+			return o.usage(err)
+		}
+		return f.writeSweep(c.OutOrStdout(), rows)
 	}
 	result, err := detector.Run(config)
 	if err != nil {
-		return err
+		return o.usage(err) // all that it refuses is in the flags
 	}
 	run := chart.Run{Title: fmt.Sprintf("heartbeats, %d processes, seed %d", result.N, result.Seed),
 		Ring: result.Ring, Records: result.Records, Truncated: result.Truncated,
@@ -117,29 +127,33 @@ type sweepElection struct {
 	Live     bool `json:"live"`
 }
 
-func (f *detectorFlags) runSweep(w io.Writer, config detector.Config) error {
-	var rows []sweepRow
+// sweep repeats the run and the elections as loss and delay grow.
+func sweep(config detector.Config) (rows []sweepRow, err error) {
 	for _, most := range []string{"1", "2", "4"} {
 		for _, loss := range []float64{0, 0.05, 0.2, 0.4} {
 			delay, err := sim.ParseDelay("0.5-" + most)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			config.Network.Delay, config.Network.Loss = delay, loss
 			result, err := detector.Run(config)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			row := sweepRow{DelayMax: sim.Units(delay.Max), Loss: loss, Quality: result.Quality}
 			if row.Bully, err = electWith(config, "bully"); err != nil {
-				return err
+				return nil, err
 			}
 			if row.Ring, err = electWith(config, "ring"); err != nil {
-				return err
+				return nil, err
 			}
 			rows = append(rows, row)
 		}
 	}
+	return rows, nil
+}
+
+func (f *detectorFlags) writeSweep(w io.Writer, rows []sweepRow) error {
 	if f.output.json {
 		return writeJSON(w, rows)
 	}

@@ -27,7 +27,7 @@ type electionFlags struct {
 	noSpread   bool
 }
 
-func electionCommand() *cobra.Command {
+func electionCommand(o Options) *cobra.Command {
 	var f electionFlags
 	c := &cobra.Command{
 		Use:   "election",
@@ -36,7 +36,7 @@ func electionCommand() *cobra.Command {
 			"--crash 80@0 --initiator 6 --trace\n" +
 			"  zk-lite lab election --algorithm ring --ids 3,32,5,80,6,12 --initiator 3 --json",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c, o) },
 	}
 	var names []string
 	for _, a := range election.Algorithms() {
@@ -64,6 +64,9 @@ func (f *electionFlags) config(c *cobra.Command) (election.Config, error) {
 	config := election.Config{Algorithm: f.algorithm, Seed: f.common.seed, NoSpread: f.noSpread,
 		Detector: election.Detector(f.detector), Keep: f.output.keep()}
 	if _, err := election.Lookup(f.algorithm); err != nil {
+		return config, err
+	}
+	if err := f.output.check(); err != nil {
 		return config, err
 	}
 	var err error
@@ -121,17 +124,14 @@ func parseAttributes(texts []string) (map[sim.ID]int, error) {
 	return attributes, nil
 }
 
-func (f *electionFlags) run(c *cobra.Command) error {
-	if err := f.output.check(); err != nil {
-		return err
-	}
+func (f *electionFlags) run(c *cobra.Command, o Options) error {
 	config, err := f.config(c)
 	if err != nil {
-		return err
+		return o.usage(err)
 	}
 	result, err := election.Run(config)
 	if err != nil {
-		return err
+		return o.usage(err) // all that it refuses is in the flags
 	}
 	title := fmt.Sprintf("%s, %d processes, seed %d", result.Algorithm, result.N, result.Seed)
 	run := chart.Run{Title: title, Ring: result.Ring, Service: result.Service,

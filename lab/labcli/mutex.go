@@ -26,7 +26,7 @@ type mutexFlags struct {
 	plain      bool
 }
 
-func mutexCommand() *cobra.Command {
+func mutexCommand(o Options) *cobra.Command {
 	var f mutexFlags
 	c := &cobra.Command{
 		Use:   "mutex",
@@ -35,7 +35,7 @@ func mutexCommand() *cobra.Command {
 			"  zk-lite lab mutex --algorithm maekawa --plain --n 9 --trace   # deadlocks\n" +
 			"  zk-lite lab mutex --algorithm token-ring --duplicate token@3  # breaks safety",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c, o) },
 	}
 	var names []string
 	for _, a := range mutex.Algorithms() {
@@ -63,6 +63,9 @@ func (f *mutexFlags) config(c *cobra.Command) (mutex.Config, error) {
 	config := mutex.Config{Algorithm: f.algorithm, Requests: f.requests, Plain: f.plain,
 		Seed: f.common.seed, Keep: f.output.keep()}
 	if _, err := mutex.Lookup(f.algorithm); err != nil {
+		return config, err
+	}
+	if err := f.output.check(); err != nil {
 		return config, err
 	}
 	if f.requests < 1 || f.requests > mutex.MaxRequests {
@@ -100,17 +103,14 @@ func (f *mutexFlags) config(c *cobra.Command) (mutex.Config, error) {
 	return config, err
 }
 
-func (f *mutexFlags) run(c *cobra.Command) error {
-	if err := f.output.check(); err != nil {
-		return err
-	}
+func (f *mutexFlags) run(c *cobra.Command, o Options) error {
 	config, err := f.config(c)
 	if err != nil {
-		return err
+		return o.usage(err)
 	}
 	result, err := mutex.Run(config)
 	if err != nil {
-		return err
+		return o.usage(err) // all that it refuses is in the flags
 	}
 	title := fmt.Sprintf("%s, %d processes, seed %d", result.Algorithm, result.N, result.Seed)
 	run := chart.Run{Title: title, Ring: result.Ring, Service: result.Service,

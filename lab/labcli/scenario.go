@@ -30,6 +30,9 @@ func scenarioCommand(o Options) *cobra.Command {
 		Short: "Kill the leader of ZooKeeper's election recipe and count the watch events",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := k.Check(); err != nil {
+				return o.usage(err)
+			}
 			result := outcomes{Algorithm: "zookeeper", N: k.Candidates, Seed: seed,
 				Promised: k.Events(), Violations: []string{}}
 			if k.Herd {

@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/lab/table"
 )
 
-func tableCommand() *cobra.Command {
+func tableCommand(o Options) *cobra.Command {
 	var sizes string
 	var seed uint64
 	var asJSON bool
@@ -20,7 +20,10 @@ func tableCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			list, err := table.ParseSizes(sizes)
 			if err != nil {
-				return fmt.Errorf("--n: %w", err)
+				return o.usage(fmt.Errorf("--n: %w", err))
+			}
+			if err := table.CheckAlgorithms(only...); err != nil {
+				return o.usage(err)
 			}
 			rows, err := table.Make(c.Context(), list, seed, only...)
 			if err != nil {

@@ -77,19 +77,33 @@ func ParseSizes(text string) ([]int, error) {
 	return sizes, nil
 }
 
-// Make measures all rows for all sizes, grouped by algorithm. Only the algorithms
-// named are measured, or all if none is; "zookeeper" names the election and the
-// lock.
-func Make(ctx context.Context, sizes []int, seed uint64, only ...string) ([]Row, error) {
+// Algorithms returns the names that Make knows, sorted.
+func Algorithms() []string {
 	known := map[string]bool{}
 	for _, m := range measures() {
 		known[m.algorithm] = true
 	}
-	for _, name := range only {
-		if !known[name] {
-			return nil, fmt.Errorf("algorithm %q is unknown: want one of %s", name,
-				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+	return slices.Sorted(maps.Keys(known))
+}
+
+// CheckAlgorithms reports a name that Make does not know.
+func CheckAlgorithms(names ...string) error {
+	known := Algorithms()
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("algorithm %q is unknown: want one of %s", name,
+				strings.Join(known, ", "))
 		}
+	}
+	return nil
+}
+
+// Make measures all rows for all sizes, grouped by algorithm. Only the algorithms
+// named are measured, or all if none is; "zookeeper" names the election and the
+// lock.
+func Make(ctx context.Context, sizes []int, seed uint64, only ...string) ([]Row, error) {
+	if err := CheckAlgorithms(only...); err != nil {
+		return nil, err
 	}
 	var rows []Row
 	for _, m := range measures() {
