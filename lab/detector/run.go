@@ -46,6 +46,9 @@ func Run(c Config) (Result, error) {
 	if c.Length <= 0 {
 		return Result{}, fmt.Errorf("length of the run %s: want more than 0", sim.FormatTime(c.Length))
 	}
+	if err := c.Network.CheckUse("a detector", sim.Use{Types: []string{Heartbeat{}.Type()}}); err != nil {
+		return Result{}, err
+	}
 	peers := slices.Sorted(slices.Values(c.IDs))
 	var members []sim.Member
 	for _, id := range c.IDs {

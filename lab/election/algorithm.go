@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
+	"github.com/zk-lite/zk-lite/lab/znodes"
 )
 
 // Algorithm describes one algorithm and what it promises.
@@ -31,7 +32,9 @@ type Algorithm struct {
 	all bool
 	// detects: the algorithm reacts to a failure detector.
 	detects bool
-	build   func(s setup, id sim.ID, place int) sim.Node
+	// use of the network.
+	use   sim.Use
+	build func(s setup, id sim.ID, place int) sim.Node
 }
 
 // setup is what builders draw on.
@@ -45,28 +48,41 @@ type setup struct {
 func Algorithms() []Algorithm {
 	return []Algorithm{
 		{Name: "bully", Title: "Bully", best: true, informs: true, detects: true,
+			use: sim.Use{Types: []string{bullyElection, bullyAnswer, bullyCoordinator}},
 			build: func(s setup, id sim.ID, _ int) sim.Node {
 				return bully{self: id, peers: s.sorted, timing: s.timing, leader: sim.None}
 			}},
 		{Name: "ring", Title: "Ring (Chang-Roberts)", best: true, informs: true, detects: true,
+			use:   sim.Use{Ring: true, Types: []string{ringElection{}.Type(), ringElected{}.Type()}},
 			build: buildRing},
 		{Name: "lcr", Title: "LeLann-Chang-Roberts", best: true, informs: true, all: true,
+			use:   sim.Use{Ring: true, Types: []string{lcrCandidate{}.Type(), leaderMessage{}.Type()}},
 			build: func(_ setup, id sim.ID, _ int) sim.Node { return lcr{self: id, leader: sim.None} }},
 		{Name: "hs", Title: "Hirschberg-Sinclair", best: true, informs: true, all: true,
+			use: sim.Use{Ring: true, Types: []string{hsProbe{}.Type(), hsReply{}.Type(),
+				leaderMessage{}.Type()}},
 			build: func(_ setup, id sim.ID, _ int) sim.Node { return hs{self: id, leader: sim.None} }},
 		{Name: "broadcast", Title: "Trivial broadcast", best: true, informs: true, all: true,
+			use: sim.Use{Types: []string{broadcastID{}.Type()}},
 			build: func(s setup, id sim.ID, _ int) sim.Node {
 				return broadcast{self: id, peers: s.sorted, timing: s.timing, leader: sim.None}
 			}},
 		{Name: "anonymous", Title: "Anonymous ring", informs: true, all: true,
+			use:   sim.Use{Ring: true, Types: []string{viewMessage{}.Type()}},
 			build: buildAnonymous},
 		{Name: "majority", Title: "Majority vote", terms: true, informs: true, perpetual: true,
+			use: sim.Use{Types: []string{majorityRequest, majorityVote, majorityHeartbeat,
+				majorityAck}},
 			build: buildMajority},
 		{Name: "zookeeper-herd", Title: "ZooKeeper, all watch the leader", informs: true,
-			perpetual: true, service: true, build: buildZooKeeper(true)},
+			perpetual: true, service: true, use: zookeeperUse(), build: buildZooKeeper(true)},
 		{Name: "zookeeper", Title: "ZooKeeper, each watches the next lower", perpetual: true,
-			service: true, build: buildZooKeeper(false)},
+			service: true, use: zookeeperUse(), build: buildZooKeeper(false)},
 	}
+}
+
+func zookeeperUse() sim.Use {
+	return sim.Use{Sessions: true, Types: znodes.Types(znodes.Create, znodes.Children, znodes.Exists)}
 }
 
 // Lookup finds an algorithm by name.

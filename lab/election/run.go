@@ -180,6 +180,9 @@ func complete(c *Config, a Algorithm) error {
 	if c.Network.Delay == (sim.Delay{}) {
 		c.Network.Delay = sim.Delay{Min: sim.Unit, Max: sim.Unit}
 	}
+	if err := checkUse(c, a); err != nil {
+		return err
+	}
 	if c.AnswerTimeout == 0 {
 		c.AnswerTimeout = 2 * c.Network.Delay.Max
 	}
@@ -209,6 +212,22 @@ func complete(c *Config, a Algorithm) error {
 		c.MaxTime = defaultTime(*c)
 	}
 	return nil
+}
+
+// checkUse reports what the algorithm would ignore.
+func checkUse(c *Config, a Algorithm) error {
+	if c.AnswerTimeout != 0 && a.Name != "bully" && a.Name != "broadcast" {
+		return fmt.Errorf("%s does not wait for answers: an answer timeout is for bully and broadcast",
+			a.Name)
+	}
+	if c.NoSpread && a.Name != "majority" {
+		return fmt.Errorf("%s has no election timeouts to spread: that is for majority", a.Name)
+	}
+	use := a.use
+	if c.Detector == DetectorHeartbeat {
+		use.Types = append(slices.Clone(use.Types), detector.Heartbeat{}.Type())
+	}
+	return c.Network.CheckUse(a.Name, use)
 }
 
 func completeDetector(c *Config, a Algorithm) error {

@@ -72,6 +72,16 @@ func writeFile(name string, draw func(io.Writer) error) error {
 	return nil
 }
 
+// refuse reports a flag that was given and would be ignored.
+func refuse(c *cobra.Command, why string, flags ...string) error {
+	for _, name := range flags {
+		if c.Flags().Changed(name) {
+			return fmt.Errorf("--%s: %s", name, why)
+		}
+	}
+	return nil
+}
+
 // outputFlags say what becomes of a run.
 type outputFlags struct {
 	json, trace, background bool

@@ -64,7 +64,7 @@ func TestOutput_SameSeed_SameBytes(t *testing.T) {
 		"election --algorithm majority --n 9 --delay 0.1-3 --loss 0.1 --seed 42 --trace --json",
 		"election --algorithm zookeeper --n 9 --delay 0.1-1 --crash 1@20 --seed 42 --trace",
 		"mutex --algorithm maekawa --n 12 --requests 4 --delay 0.1-1 --seed 42 --trace",
-		"detector --loss 0.3 --seed 42 --sweep --json",
+		"detector --duplication 0.3 --seed 42 --sweep --json",
 		"table --n 6,16 --json",
 	} {
 		files := ""

@@ -67,6 +67,9 @@ func (f *detectorFlags) config(c *cobra.Command) (detector.Config, error) {
 	if err := f.output.check(); err != nil {
 		return config, err
 	}
+	if err := f.refuse(c); err != nil {
+		return config, err
+	}
 	var err error
 	if config.IDs, err = f.common.processes(c); err != nil {
 		return config, err
@@ -82,6 +85,19 @@ func (f *detectorFlags) config(c *cobra.Command) (detector.Config, error) {
 	}
 	config.Length, err = optionalTime("--length", f.length)
 	return config, err
+}
+
+// refuse reports flags that would be ignored.
+func (f *detectorFlags) refuse(c *cobra.Command) error {
+	if err := refuse(c, "that is for elections and locks: a detector runs for --length",
+		"max-time"); err != nil || !f.sweep {
+		return err
+	}
+	if err := refuse(c, "--sweep has its own", "loss", "delay"); err != nil {
+		return err
+	}
+	return refuse(c, "--sweep is many runs, of which none is drawn",
+		"trace", "svg", "html", "all-messages", "width", "rows")
 }
 
 func (f *detectorFlags) run(c *cobra.Command, o Options) error {

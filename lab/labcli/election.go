@@ -85,6 +85,12 @@ func (f *electionFlags) config(c *cobra.Command) (election.Config, error) {
 	if config.Network, err = f.common.network(); err != nil {
 		return config, err
 	}
+	if f.detector != string(election.DetectorHeartbeat) {
+		const why = "that is for --detector heartbeat"
+		if err = refuse(c, why, "heartbeat-period", "heartbeat-timeout"); err != nil {
+			return config, err
+		}
+	}
 	if config.Heartbeat, err = f.heartbeat.timing(); err != nil {
 		return config, err
 	}

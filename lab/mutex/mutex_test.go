@@ -1,6 +1,7 @@
 package mutex
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -15,12 +16,27 @@ func upTo(n int) []sim.ID {
 	return ids
 }
 
+// assertKnownTypes fails for a message of a type that --drop would refuse.
+func assertKnownTypes(t *testing.T, c Config, r Result) {
+	t.Helper()
+	a, err := Lookup(c.Algorithm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind := range r.Messages.ByType {
+		if !slices.Contains(a.use.Types, kind) {
+			t.Errorf("%s sends messages of type %q, which it does not name", a.Name, kind)
+		}
+	}
+}
+
 func mustRun(t *testing.T, c Config) Result {
 	t.Helper()
 	r, err := Run(c)
 	if err != nil {
 		t.Fatalf("run %s: %v", c.Algorithm, err)
 	}
+	assertKnownTypes(t, c, r)
 	return r
 }
 

@@ -15,10 +15,9 @@ type Algorithm struct {
 	Name    string
 	Title   string
 	service func(c Config) sim.Node // the process outside the ring, if any
-	// sessions: the service is reached over TCP.
-	sessions bool
 	// perpetual: the algorithm never falls silent.
 	perpetual bool
+	use       sim.Use // of the network
 	build     func(c Config, peers []sim.ID, id sim.ID) sim.Node
 }
 
@@ -26,30 +25,39 @@ type Algorithm struct {
 func Algorithms() []Algorithm {
 	return []Algorithm{
 		{Name: "central", Title: "Central coordinator",
+			use: sim.Use{Types: []string{messageRequest.Type(), messageGrant.Type(),
+				messageRelease.Type()}},
 			service: func(Config) sim.Node { return coordinator{holder: sim.None} },
 			build: func(c Config, _ []sim.ID, _ sim.ID) sim.Node {
 				return centralClient{section{hold: c.Hold}}
 			}},
 		{Name: "token-ring", Title: "Token ring", perpetual: true,
+			use: sim.Use{Ring: true, Types: []string{messageToken.Type()}},
 			build: func(c Config, _ []sim.ID, id sim.ID) sim.Node {
 				return tokenNode{section: section{hold: c.Hold}, first: id == c.IDs[0],
 					regenerate: c.Regenerate}
 			}},
 		{Name: "lamport", Title: "Lamport",
+			use: sim.Use{Types: []string{kindRequest, kindReply, kindRelease}},
 			build: func(c Config, peers []sim.ID, id sim.ID) sim.Node {
 				return lamport{section: section{hold: c.Hold}, self: id, peers: peers}
 			}},
 		{Name: "ricart-agrawala", Title: "Ricart-Agrawala",
+			use: sim.Use{Types: []string{kindRequest, kindReply}},
 			build: func(c Config, peers []sim.ID, id sim.ID) sim.Node {
 				return ricart{section: section{hold: c.Hold}, self: id, peers: peers}
 			}},
 		{Name: "maekawa", Title: "Maekawa",
+			use: sim.Use{Types: []string{kindRequest, kindVote, kindRelease, kindFail, kindInquire,
+				kindRelinquish}},
 			build: func(c Config, peers []sim.ID, id sim.ID) sim.Node {
 				place, _ := slices.BinarySearch(peers, id)
 				return maekawa{section: section{hold: c.Hold}, self: id,
 					set: votingSet(peers, place), plain: c.Plain}
 			}},
-		{Name: "zookeeper", Title: "ZooKeeper lock recipe", sessions: true, perpetual: true,
+		{Name: "zookeeper", Title: "ZooKeeper lock recipe", perpetual: true,
+			use: sim.Use{Sessions: true, Types: znodes.Types(znodes.Create, znodes.Children,
+				znodes.Exists, znodes.Delete)},
 			service: func(c Config) sim.Node {
 				return znodes.NewService(sessionTimeout * c.Network.Delay.Max)
 			},
@@ -153,7 +161,10 @@ func complete(c *Config, a Algorithm) error {
 	if c.Network.Delay == (sim.Delay{}) {
 		c.Network.Delay = sim.Delay{Min: sim.Unit, Max: sim.Unit}
 	}
-	c.Network.Sessions = a.sessions
+	if err := c.Network.CheckUse(a.Name, a.use); err != nil {
+		return err
+	}
+	c.Network.Sessions = a.use.Sessions
 	if c.Requests == 0 {
 		c.Requests = 1
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -168,6 +169,34 @@ func (n Network) check() error {
 	for name, p := range map[string]float64{"loss": n.Loss, "duplication": n.Duplication} {
 		if !(p >= 0 && p <= 1) {
 			return fmt.Errorf("%s %g: want a probability from 0 to 1", name, p)
+		}
+	}
+	return nil
+}
+
+// Use is what an algorithm makes of a Network.
+type Use struct {
+	// Types of its messages.
+	Types []string
+	// Ring: it sends to the next process of the ring.
+	Ring bool
+	// Sessions: it talks to the Service only, and as Network.Sessions says.
+	Sessions bool
+}
+
+// CheckUse reports what is set here and means nothing to an algorithm, which has a name.
+func (n Network) CheckUse(name string, u Use) error {
+	if n.StaticRing && !u.Ring {
+		return fmt.Errorf("%s sends nothing round the ring: a static ring is for algorithms that do", name)
+	}
+	if u.Sessions && (n.Loss > 0 || n.Duplication > 0) {
+		return fmt.Errorf("%s talks over sessions (TCP), which lose and repeat nothing: "+
+			"loss and duplication are for the other algorithms", name)
+	}
+	for _, picked := range slices.Concat(n.Drop, n.Duplicate) {
+		if !slices.Contains(u.Types, picked.Type) {
+			return fmt.Errorf("%s@%d: %s has no message of that type: want one of %s",
+				picked.Type, picked.K, name, strings.Join(u.Types, ", "))
 		}
 	}
 	return nil

@@ -30,6 +30,15 @@ const (
 	Exists   = "exists"
 )
 
+// Types returns the types of messages of processes that use these operations.
+func Types(operations ...string) []string {
+	var types []string
+	for _, op := range operations {
+		types = append(types, op, Reply{Op: op}.Type())
+	}
+	return append(types, WatchEvent{}.Type(), ping, pong, expired)
+}
+
 // Request asks the service for an operation. Number counts the requests of a
 // session, so that a repeated request is answered again and not done again.
 type Request struct {
