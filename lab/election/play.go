@@ -107,8 +107,8 @@ func (r *run) standstill() bool {
 		v, _ := r.checker.judge(r.inLine)
 		content := v.live && v.safe && !r.sim.Pending() && !r.partitioned()
 		if content && (!r.settled || r.checker.lastChange > r.settledAt) {
-			r.settledAt, r.counts = r.sim.Now(), r.sim.Counts()
-			r.time = r.completion()
+			r.settledAt, r.time = r.sim.Now(), r.completion()
+			r.counts, r.lost = r.sim.Counts(), r.sim.LostCount()
 		}
 		r.settled = content
 	}
@@ -143,17 +143,17 @@ func (r *run) finish(ended string) Result {
 		Algorithm: r.algorithm.Name, N: len(r.config.IDs), Seed: r.config.Seed,
 		Live: v.live && ended != "limit", Declared: r.checker.changes, Ended: ended,
 		Violations: append(append([]string{}, r.checker.violations...), wrong...),
-		Lost:       r.sim.LostCount(), Ring: r.sim.Ring(), Service: r.algorithm.service,
+		Ring:       r.sim.Ring(), Service: r.algorithm.service,
 	}
 	result.Safe = len(result.Violations) == 0
 	if v.leader != sim.None {
 		result.Leader = &v.leader
 	}
-	counts, at := r.sim.Counts(), r.completion()
+	counts, lost, at := r.sim.Counts(), r.sim.LostCount(), r.completion()
 	if ended == "settled" {
-		counts, at = r.counts, r.time
+		counts, lost, at = r.counts, r.lost, r.time
 	}
-	result.Time = sim.Units(at)
+	result.Time, result.Lost = sim.Units(at), lost
 	result.Messages = sim.Tally(counts)
 	result.Records, result.Truncated = r.sim.Records()
 	return result

@@ -82,7 +82,8 @@ type Result struct {
 	Seed   uint64  `json:"seed"`
 	// Declared counts how often a process declared itself leader.
 	Declared int `json:"declared"`
-	Lost     int `json:"lost"`
+	// Lost counts, of the same messages as Messages, those that did not arrive.
+	Lost int `json:"lost"`
 	// Ended says how the run ended: "quiet" (nothing left to happen), "settled"
 	// (a leader stands and only upkeep goes on) or "limit" (time or events).
 	Ended      string       `json:"ended"`
@@ -116,6 +117,7 @@ type run struct {
 	settledAt time.Duration // since when judge has been content
 	settled   bool
 	counts    map[string]int // as of settledAt
+	lost      int            // as of settledAt
 	time      time.Duration  // as of settledAt
 }
 
