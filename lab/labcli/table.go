@@ -29,6 +29,9 @@ func tableCommand(o Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for _, note := range table.LeftOut(list, only...) {
+				fmt.Fprintln(c.ErrOrStderr(), note)
+			}
 			if asJSON {
 				err = writeJSON(c.OutOrStdout(), rows)
 			} else {

@@ -218,12 +218,11 @@ func broadcast(_ context.Context, n int, _ uint64) ([]Row, error) {
 	}, nil
 }
 
+// maxAnonymous: a round costs every process one message and a view of the whole ring,
+// so large rings are cubic in total; the impossibility does not depend on size.
+const maxAnonymous = 128
+
 func anonymous(_ context.Context, n int, _ uint64) ([]Row, error) {
-	// A round costs every process one message and a view of the whole ring, so
-	// large rings are cubic in total; the impossibility does not depend on size.
-	if n > 128 {
-		return nil, nil
-	}
 	r, err := election.Run(election.Config{Algorithm: "anonymous", IDs: Ascending(n)})
 	if err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func costRows(n int, c cost) ([]Row, error) {
 		return nil, err
 	}
 	return append(rows,
-		row.with("worst (all ask)", "messages per entry", many.MessagesPerEntry,
+		row.with(crowdName(n), "messages per entry", many.MessagesPerEntry,
 			c.relation, c.contended, c.wantContended),
 		c.average(row, mean)), nil
 }
@@ -117,6 +117,14 @@ func averageMessages(base mutex.Config) (float64, error) {
 // crowd is how many processes ask at once in a contended row: enough for a queue,
 // few enough for a thousand processes to be simulated.
 const crowd = 16
+
+// crowdName is the case of a contended row.
+func crowdName(n int) string {
+	if n > crowd {
+		return fmt.Sprintf("worst (%d ask)", crowd)
+	}
+	return "worst (all ask)"
+}
 
 func central(_ context.Context, n int, _ uint64) ([]Row, error) {
 	return costRows(n, cost{"central", "3", 3, 2, 2, Equal, "3", 3})

@@ -100,7 +100,7 @@ func CheckAlgorithms(names ...string) error {
 
 // Make measures all rows for all sizes, grouped by algorithm. Only the algorithms
 // named are measured, or all if none is; "zookeeper" names the election and the
-// lock.
+// lock. LeftOut says which rows are not made.
 func Make(ctx context.Context, sizes []int, seed uint64, only ...string) ([]Row, error) {
 	if err := CheckAlgorithms(only...); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func Make(ctx context.Context, sizes []int, seed uint64, only ...string) ([]Row,
 		if len(only) > 0 && !slices.Contains(only, m.algorithm) {
 			continue
 		}
-		for _, n := range sizes {
+		for _, n := range m.fitting(sizes) {
 			if err := ctx.Err(); err != nil {
 				return nil, fmt.Errorf("making the table: %w", err)
 			}
@@ -134,14 +134,35 @@ func Make(ctx context.Context, sizes []int, seed uint64, only ...string) ([]Row,
 type measure struct {
 	algorithm string
 	make      func(ctx context.Context, n int, seed uint64) ([]Row, error)
+	max       int // number of processes it is made for
 }
 
 func measures() []measure {
-	return []measure{{"bully", bully}, {"ring", ring}, {"lcr", lcr}, {"hs", hirschberg},
-		{"broadcast", broadcast}, {"anonymous", anonymous}, {"majority", majority},
-		{"zookeeper-herd", herd}, {"zookeeper", zookeeper}, {"central", central},
-		{"token-ring", tokenRing}, {"lamport", lamport}, {"ricart-agrawala", ricart},
-		{"maekawa", maekawa}, {"zookeeper", lock}}
+	return []measure{{"bully", bully, MaxN}, {"ring", ring, MaxN}, {"lcr", lcr, MaxN},
+		{"hs", hirschberg, MaxN}, {"broadcast", broadcast, MaxN},
+		{"anonymous", anonymous, maxAnonymous}, {"majority", majority, MaxN},
+		{"zookeeper-herd", herd, MaxN}, {"zookeeper", zookeeper, MaxN},
+		{"central", central, MaxN}, {"token-ring", tokenRing, MaxN}, {"lamport", lamport, MaxN},
+		{"ricart-agrawala", ricart, MaxN}, {"maekawa", maekawa, MaxN}, {"zookeeper", lock, MaxN}}
+}
+
+// fitting returns the sizes that are not too large for the measure, of those a table
+// may have; Make refuses the others.
+func (m measure) fitting(sizes []int) []int {
+	return slices.DeleteFunc(slices.Clone(sizes), func(n int) bool { return n > m.max && n <= MaxN })
+}
+
+// LeftOut says, a sentence for each, which sizes Make leaves out for which algorithms.
+func LeftOut(sizes []int, only ...string) []string {
+	var notes []string
+	for _, m := range measures() {
+		fit := m.fitting(sizes)
+		if len(fit) < len(sizes) && (len(only) == 0 || slices.Contains(only, m.algorithm)) {
+			notes = append(notes, fmt.Sprintf("%s has rows for n up to %d only, and here for %d of %d sizes",
+				m.algorithm, m.max, len(fit), len(sizes)))
+		}
+	}
+	return notes
 }
 
 // Text writes the table in columns.

@@ -121,3 +121,35 @@ func TestParseSizes_Errors(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
+
+// TestLeftOut_NamesTheAlgorithmAndItsLimit: and Make leaves out just these.
+func TestLeftOut_NamesTheAlgorithmAndItsLimit(t *testing.T) {
+	sizes := []int{6, 128, 129, 256}
+	const want = "anonymous has rows for n up to 128 only, and here for 2 of 4 sizes"
+	if got := LeftOut(sizes); !slices.Equal(got, []string{want}) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := LeftOut(sizes, "bully"); got != nil {
+		t.Errorf("for bully: %q", got)
+	}
+	rows, err := Make(t.Context(), sizes, 1, "anonymous")
+	if err != nil || len(rows) != 2 {
+		t.Errorf("%d rows, %v, want those of 6 and 128", len(rows), err)
+	}
+	if _, err := Make(t.Context(), []int{MaxN + 1}, 1, "anonymous"); err == nil {
+		t.Error("a size above MaxN was taken")
+	}
+}
+
+// TestMake_Contended_SaysHowManyAsk: the case is what was run.
+func TestMake_Contended_SaysHowManyAsk(t *testing.T) {
+	rows, err := Make(t.Context(), []int{crowd, crowd + 1}, 1, "central")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, name := range map[int]string{crowd: "worst (all ask)", crowd + 1: "worst (16 ask)"} {
+		if !slices.ContainsFunc(rows, func(r Row) bool { return r.N == n && r.Case == name }) {
+			t.Errorf("no row %q for n=%d", name, n)
+		}
+	}
+}
