@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
@@ -13,8 +15,22 @@ import (
 func labCommand() *cobra.Command {
 	return labcli.Command(labcli.Options{
 		Real: func(servers string) (scenario.Runner, error) {
-			return ensemble.Runner{Servers: servers}, nil
+			return reachable{ensemble.Runner{Servers: servers}}, nil
 		},
 		Usage: cli.Usage,
 	})
+}
+
+// reachable is a runner that looks first whether there is a server, as the other commands
+// do: the candidates would wait for one as long as for anything else.
+type reachable struct{ ensemble.Runner }
+
+// KillLeader implements scenario.Runner.
+func (r reachable) KillLeader(
+	ctx context.Context, k scenario.KillLeader,
+) (scenario.Outcome, error) {
+	if err := cli.Reach(ctx, "--servers", r.Servers); err != nil {
+		return scenario.Outcome{}, err
+	}
+	return r.Runner.KillLeader(ctx, k)
 }

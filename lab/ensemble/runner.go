@@ -141,7 +141,12 @@ func (p *run) connect(ctx context.Context, servers string, n int) error {
 		})
 	}
 	wg.Wait()
-	return explain(ctx, errors.Join(errs...))
+	// All of them say the same.
+	if failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(failed) > 0 {
+		return explain(ctx, fmt.Errorf("%d of %d candidates have no session: %w",
+			len(failed), n, failed[0]))
+	}
+	return nil
 }
 
 // leader waits for the next candidate that leads.
@@ -204,8 +209,11 @@ func explain(ctx context.Context, err error) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w (%w); does the server allow so many connections "+
-			"from here (maxClientCnxns)?", err, context.Cause(ctx))
+		if cause := context.Cause(ctx); !errors.Is(err, cause) {
+			err = fmt.Errorf("%w (%w)", err, cause)
+		}
+		return fmt.Errorf("%w; does the server allow so many connections "+
+			"from here (maxClientCnxns)?", err)
 	}
 	return err
 }

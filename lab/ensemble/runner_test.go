@@ -1,7 +1,10 @@
 package ensemble_test
 
 import (
+	"context"
+	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,5 +71,22 @@ func TestRunner_KillLeader_RefusesNonsense(t *testing.T) {
 		t.Context(), scenario.KillLeader{Candidates: 1})
 	if err == nil {
 		t.Error("an election of one candidate was performed")
+	}
+}
+
+// Every candidate fails for the same reason, which is told once.
+func TestRunner_KillLeader_NobodyThere_SaysItOnce(t *testing.T) {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond,
+		errors.New("the test waits no longer"))
+	defer cancel()
+	_, err := ensemble.Runner{Servers: "127.0.0.1:1"}.KillLeader(
+		ctx, scenario.KillLeader{Candidates: 3})
+	if err == nil {
+		t.Fatal("an election without servers was performed")
+	}
+	text := err.Error()
+	if !strings.Contains(text, "3 of 3 candidates have no session") ||
+		strings.Count(text, "the test waits no longer") != 1 {
+		t.Errorf("the error is %q", text)
 	}
 }

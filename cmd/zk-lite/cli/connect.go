@@ -48,11 +48,22 @@ func hangUp(cl *client.Client) { _ = cl.Close() }
 
 // connect opens a session. It does not wait for servers where nothing listens.
 func (a *app) connect(ctx context.Context, more ...client.Option) (*client.Client, error) {
-	return a.connectTo(ctx, a.server, more...)
+	return a.connectTo(ctx, "--server", a.server, more...)
 }
 
+// Reach reports whether a session can be opened on the servers that flag names, with the
+// error of the commands that need one.
+func Reach(ctx context.Context, flag, servers string) error {
+	cl, err := (&app{timeout: defaultTimeout}).connectTo(ctx, flag, servers)
+	if err == nil {
+		hangUp(cl)
+	}
+	return err
+}
+
+// connectTo opens a session on the servers that flag names.
 func (a *app) connectTo(
-	ctx context.Context, server string, more ...client.Option,
+	ctx context.Context, flag, server string, more ...client.Option,
 ) (*client.Client, error) {
 	opts, err := a.options()
 	if err != nil {
@@ -67,7 +78,7 @@ func (a *app) connectTo(
 	defer late.Stop()
 	d := &dialer{tried: map[string]bool{}, giveUp: func(cause error) {
 		cancel(&noServerError{fmt.Sprintf("no server at %s (%v); start one with `zk-lite dev`, "+
-			"or name another with --server", hostsOf(server), rootCause(cause))})
+			"or name another with %s", hostsOf(server), rootCause(cause), flag)})
 	}}
 	opts = append(opts, client.WithDialer(d.dial), client.WithResolver(d.lookup))
 	cl, err := client.Connect(ctx, server, append(opts, more...)...)
@@ -84,7 +95,7 @@ func (a *app) connectTo(
 	case errors.Is(err, client.ErrAuthFailed):
 		return nil, fmt.Errorf("%s refuses the identity given with --auth: %w", server, client.ErrAuthFailed)
 	}
-	return nil, Usage(fmt.Errorf("--server: %w", err))
+	return nil, Usage(fmt.Errorf("%s: %w", flag, err))
 }
 
 func (a *app) options() ([]client.Option, error) {

@@ -52,7 +52,7 @@ exit code is 0 if there is no difference and 1 if there is.`,
 		return a.withClient(c, func(ctx context.Context, left *client.Client) error {
 			right := left
 			if o.other != "" {
-				cl, err := a.connectTo(ctx, o.other)
+				cl, err := a.connectTo(ctx, "--other", o.other)
 				if err != nil {
 					return err
 				}
