@@ -12,11 +12,16 @@ import (
 // ensemble's. Ephemerals are left out, and counted.
 //
 // Errors: ErrNoNode if there is no source, ErrNodeExists (Refuse); one if the
-// destination lies in the source.
+// destination lies in the source, or either belongs to the servers.
 func Copy(
 	ctx context.Context, from *client.Client, source string,
 	to *client.Client, destination string, recursive bool, existing Existing, step func(),
 ) (Count, error) {
+	for _, root := range []string{source, destination} {
+		if systemPath(root) {
+			return Count{}, systemError(root)
+		}
+	}
 	if from == to && recursive && within(source, destination) {
 		return Count{}, fmt.Errorf("%s lies within %s: the copy would never end", destination, source)
 	}
@@ -51,6 +56,10 @@ func record(n *Node, path string) Record {
 // systemPath reports whether a path belongs to the servers themselves. Below a
 // chroot it does not; there, a znode of that name is left out, too.
 func systemPath(path string) bool { return within("/zookeeper", path) }
+
+func systemError(path string) error {
+	return fmt.Errorf("%s belongs to the servers: what is in /zookeeper is not copied, exported or compared", path)
+}
 
 func maskedError(path string) error {
 	return fmt.Errorf("%s: the server hides digests of its ACL, which would be lost; "+

@@ -26,6 +26,12 @@ func Diff(
 	right *client.Client, rightRoot string,
 ) iter.Seq2[Difference, error] {
 	return func(yield func(Difference, error) bool) {
+		for _, root := range []string{leftRoot, rightRoot} {
+			if systemPath(root) {
+				yield(Difference{}, systemError(root))
+				return
+			}
+		}
 		o := Options{Data: true, ACL: true, Skip: systemPath}
 		l, r := newSide(ctx, left, leftRoot, o), newSide(ctx, right, rightRoot, o)
 		defer l.stop()

@@ -91,10 +91,13 @@ func decodeData(text *string, encoding string) ([]byte, error) {
 // Export writes a subtree as lines of JSON: a header, the znodes, parents first,
 // and a last line with their number. It returns that number.
 //
-// Errors: ErrNoNode; ErrNoAuth for a znode that may not be read as a whole.
+// Errors: ErrNoNode; one if root belongs to the servers; ErrNoAuth for a znode that may not be read as a whole.
 func Export(
 	ctx context.Context, c *client.Client, root string, out io.Writer, step func(),
 ) (int, error) {
+	if systemPath(root) {
+		return 0, systemError(root)
+	}
 	w := bufio.NewWriter(out)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
