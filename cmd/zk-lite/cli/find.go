@@ -57,6 +57,9 @@ Only --data reads the data.`,
 }
 
 func (o *findOptions) compile() error {
+	if o.minSize < 0 {
+		return usagef("--min-size %d: want 0 or more", o.minSize)
+	}
 	if _, err := path.Match(o.name, ""); err != nil {
 		return usagef("--name %q: %w", o.name, err)
 	}
