@@ -26,6 +26,16 @@ type devOptions struct {
 	verbose                        bool
 }
 
+// The flags for the ports of dev.
+const (
+	clientPortFlag = "client-port"
+	httpPortFlag   = "http-port"
+	peerPortFlag   = "peer-port"
+)
+
+// maxPort is the last port of TCP.
+const maxPort = 65535
+
 func devCommand() *cobra.Command {
 	var o devOptions
 	c := &cobra.Command{
@@ -41,9 +51,9 @@ there.`,
 	f := c.Flags()
 	f.IntVar(&o.servers, "servers", 3, "number of servers, 1 to 7")
 	f.StringVar(&o.dir, "data-dir", "zk-lite-dev", "directory of the ensemble's data")
-	f.IntVar(&o.clientPort, "client-port", 2181, "ZooKeeper port of the first server; the others follow")
-	f.IntVar(&o.httpPort, "http-port", 8080, "HTTP port of the first server; the others follow")
-	f.IntVar(&o.peerPort, "peer-port", 2888, "port between servers of the first one; the others follow")
+	f.IntVar(&o.clientPort, clientPortFlag, 2181, "ZooKeeper port of the first server; the others follow")
+	f.IntVar(&o.httpPort, httpPortFlag, 8080, "HTTP port of the first server; the others follow")
+	f.IntVar(&o.peerPort, peerPortFlag, 2888, "port between servers of the first one; the others follow")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print the servers' logs")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := o.check(); err != nil {
@@ -63,7 +73,7 @@ there.`,
 					Logger: logger.With("server", id), Fatal: fatal,
 				})
 				if err != nil {
-					return nil, errors.Join(err, d.Close())
+					return nil, errors.Join(portError(id, err), d.Close())
 				}
 				d.nodes = append(d.nodes, n)
 			}
@@ -80,6 +90,9 @@ func (o *devOptions) check() error {
 	if o.servers < 1 || o.servers > 7 {
 		return cli.Usage(fmt.Errorf("--servers %d: 1 to 7 are possible", o.servers))
 	}
+	if err := o.checkPorts(); err != nil {
+		return cli.Usage(err)
+	}
 	have, err := filepath.Glob(filepath.Join(o.dir, "server-*", "identity.json"))
 	if err != nil {
 		return fmt.Errorf("looking into %s: %w", o.dir, err)
@@ -89,6 +102,50 @@ func (o *devOptions) check() error {
 			o.dir, len(have), len(have))
 	}
 	return nil
+}
+
+// checkPorts finds ranges of ports that are none, or that meet.
+func (o *devOptions) checkPorts() error {
+	type portRange struct {
+		flag  string
+		first int
+	}
+	ranges := []portRange{{clientPortFlag, o.clientPort}, {httpPortFlag, o.httpPort}}
+	if o.servers > 1 { // one alone has no port for others
+		ranges = append(ranges, portRange{peerPortFlag, o.peerPort})
+	}
+	for i, r := range ranges {
+		if r.first == 0 && o.servers == 1 {
+			continue // any port
+		}
+		if r.first < 1 || r.first+o.servers-1 > maxPort {
+			return fmt.Errorf("--%s %d: want the first of %d ports from 1 to %d",
+				r.flag, r.first, o.servers, maxPort)
+		}
+		for _, other := range ranges[:i] {
+			if max(r.first, other.first)-min(r.first, other.first) < o.servers {
+				return fmt.Errorf("--%s %d and --%s %d overlap: each is the first of %d ports",
+					other.flag, other.first, r.flag, r.first, o.servers)
+			}
+		}
+	}
+	return nil
+}
+
+// portError names the flag for a port that cannot be opened: dev has no settings.
+func portError(id int, err error) error {
+	var port *node.ListenError
+	if !errors.As(err, &port) {
+		return err
+	}
+	flag := peerPortFlag
+	switch port.Setting {
+	case node.ClientPortSetting:
+		flag = clientPortFlag
+	case node.HTTPPortSetting:
+		flag = httpPortFlag
+	}
+	return fmt.Errorf("server %d: %w; stop what uses the port, or choose others with --%s", id, port.Err, flag)
 }
 
 // settings are those of one server: the defaults, with everything on loopback.

@@ -187,7 +187,7 @@ func (n *Node) Close() error {
 }
 
 func (l *listeners) open(s *config.Settings) (err error) {
-	if l.client, err = listenClients("clientPort", s.ClientListen()); err != nil {
+	if l.client, err = listenClients(ClientPortSetting, s.ClientListen()); err != nil {
 		return err
 	}
 	if len(ensemble(s)) > 1 {
@@ -201,7 +201,7 @@ func (l *listeners) open(s *config.Settings) (err error) {
 		}
 	}
 	if s.AdminEnabled {
-		l.http, err = listen("admin.serverPort", s.AdminListen())
+		l.http, err = listen(HTTPPortSetting, s.AdminListen())
 	}
 	return err
 }
@@ -219,11 +219,30 @@ func listen(setting, addr string) (net.Listener, error) {
 func listenBy(c net.ListenConfig, setting, addr string) (net.Listener, error) {
 	l, err := c.Listen(context.Background(), "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s, given by the setting %s: %w; "+
-			"stop what uses it or change %s", addr, setting, err, setting)
+		return nil, &ListenError{Setting: setting, Address: addr, Err: err}
 	}
 	return l, nil
 }
+
+// The settings of a ListenError; that of the port between servers is server.N.
+const (
+	ClientPortSetting = "clientPort"
+	HTTPPortSetting   = "admin.serverPort"
+)
+
+// ListenError says that a port of a server cannot be opened.
+type ListenError struct {
+	Setting string // that gives the address, as zoo.cfg calls it
+	Address string
+	Err     error
+}
+
+func (e *ListenError) Error() string {
+	return fmt.Sprintf("cannot listen on %s, given by the setting %s: %v; "+
+		"stop what uses it or change %s", e.Address, e.Setting, e.Err, e.Setting)
+}
+
+func (e *ListenError) Unwrap() error { return e.Err }
 
 // close closes what is open; a door or the consensus may have done so already.
 func (l *listeners) close() {
