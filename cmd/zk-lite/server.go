@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -23,7 +24,7 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		Example: `  zk-lite server
   zk-lite server --config /etc/zookeeper/zoo.cfg
   ZK_LITE_CLIENT_PORT=2182 zk-lite server --data-dir /var/lib/zk-lite`,
-		Args: cobra.NoArgs,
+		Args: noConfigArgument,
 	}
 	config.BindFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -41,6 +42,14 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		})
 	}
 	return c
+}
+
+// noConfigArgument refuses arguments, of which the first may be meant as a configuration.
+func noConfigArgument(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%q: want no arguments; a configuration is named with a flag, --config %s", args[0], args[0])
 }
 
 type closer interface{ Close() error }

@@ -227,7 +227,7 @@ func httpRows() []setting {
 		{key: "admin.allowedHosts", kind: kindHosts,
 			field: func(s *Settings) any { return &s.AdminHosts },
 			help: "Names, separated by commas and without ports, by which a HTTP port that is on loopback may " +
-				"be called, besides localhost and addresses; `*` is any name. See below."},
+				"be called, besides localhost and addresses; `*` is any name. More in docs/configuration.md."},
 	}
 }
 
