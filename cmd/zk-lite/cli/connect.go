@@ -31,15 +31,50 @@ func (a *app) withClient(
 	c *cobra.Command, f func(context.Context, *client.Client) error,
 ) error {
 	ctx := c.Context()
-	if a.shell != nil {
-		return a.watched(ctx, a.shell.client, f)
+	cl := a.shellClient()
+	if cl == nil {
+		var err error
+		if cl, err = a.connect(ctx); err != nil {
+			return err
+		}
+		defer hangUp(cl)
 	}
-	cl, err := a.connect(ctx)
-	if err != nil {
+	return a.chrootError(ctx, cl, "--server", a.server, a.watched(ctx, cl, f))
+}
+
+// shellClient is the connection of the shell, nil outside.
+func (a *app) shellClient() *client.Client {
+	if a.shell == nil {
+		return nil
+	}
+	return a.shell.client
+}
+
+// noChrootError says that a znode is missing because the chroot is.
+type noChrootError struct{ flag, hosts, chroot string }
+
+func (e *noChrootError) Error() string {
+	return fmt.Sprintf("the chroot %s of %s does not exist; make it with `zk-lite create --parents --server %s %s`",
+		e.chroot, e.flag, e.hosts, e.chroot)
+}
+
+func (e *noChrootError) Unwrap() error { return client.ErrNoNode }
+
+// chrootError looks, when a znode is said to be missing on the servers that flag names,
+// whether it is the chroot: its path is not in the errors, which are about what is below.
+func (a *app) chrootError(
+	ctx context.Context, cl *client.Client, flag, server string, err error,
+) error {
+	hosts, chroot, _ := strings.Cut(server, "/")
+	if chroot == "" || !errors.Is(err, client.ErrNoNode) {
 		return err
 	}
-	defer hangUp(cl)
-	return a.watched(ctx, cl, f)
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	if there, _, lookErr := cl.Exists(ctx, "/"); there || lookErr != nil {
+		return err
+	}
+	return &noChrootError{flag, hosts, "/" + chroot}
 }
 
 // hangUp closes a client when all that mattered has been done. If no server can be

@@ -57,9 +57,10 @@ exit code is 0 if there is no difference and 1 if there is.`,
 					return err
 				}
 				defer hangUp(cl)
-				return a.watched(ctx, cl, func(ctx context.Context, right *client.Client) error {
+				err = a.watched(ctx, cl, func(ctx context.Context, right *client.Client) error {
 					return a.diff(ctx, c, left, args[0], right, second, &o)
 				})
+				return a.chrootError(ctx, cl, "--other", o.other, err)
 			}
 			return a.diff(ctx, c, left, args[0], right, second, &o)
 		})

@@ -94,7 +94,7 @@ func (a *app) withSession(
 		return err
 	}
 	defer hangUp(cl)
-	return f(c.Context(), cl)
+	return a.chrootError(c.Context(), cl, "--server", a.server, f(c.Context(), cl))
 }
 
 // run runs a command and returns nil or its exit code.
