@@ -14,7 +14,7 @@ import (
 func (a *app) electCommand() *cobra.Command {
 	var o workOptions
 	c := &cobra.Command{
-		Use:   "elect PATH -- COMMAND [ARGS...]",
+		Use:   "elect [flags] PATH -- COMMAND [ARGS...]",
 		Short: "Run a command only where it is elected",
 		Long: `Stand for election at PATH, and run the command while elected: of all that do so,
 one at a time runs it. When the command ends, so does elect, with its exit code,
@@ -28,7 +28,8 @@ ZK_LITE_TOKEN that grows from leader to leader, and its znode in ZK_LITE_ELECTIO
 The election is Curator's LeaderLatch.`,
 		Example: `  zk-lite elect /app/scheduler -- ./scheduler
   zk-lite elect /app/master --data "$HOSTNAME:8080" -- ./serve --port 8080`,
-		Args: workArgs(1, true),
+		DisableFlagsInUseLine: true, // none may stand behind --
+		Args:                  workArgs(1, true),
 	}
 	o.bind(a, c, true)
 	a.completePaths(c, 1)

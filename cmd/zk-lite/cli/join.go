@@ -14,7 +14,7 @@ import (
 func (a *app) joinCommand() *cobra.Command {
 	var o workOptions
 	c := &cobra.Command{
-		Use:   "join PATH NAME [-- COMMAND [ARGS...]]",
+		Use:   "join [flags] PATH NAME [-- COMMAND [ARGS...]]",
 		Short: "Be a member of a group, while a command runs",
 		Long: `Be a member of the group PATH under a name, while the command runs, or without one
 until interrupted. The member is an ephemeral znode PATH/NAME with the data of
@@ -25,7 +25,8 @@ the path of the member in ZK_LITE_MEMBER.
 Groups are Curator's GroupMember.`,
 		Example: `  zk-lite join /app/workers "$HOSTNAME"
   zk-lite join /app/web w1 --data http://10.0.0.1:8080 -- ./serve`,
-		Args: workArgs(2, false),
+		DisableFlagsInUseLine: true, // none may stand behind --
+		Args:                  workArgs(2, false),
 	}
 	o.bind(a, c, false)
 	a.completePaths(c, 1)

@@ -17,7 +17,7 @@ func (a *app) lockCommand() *cobra.Command {
 	var wait time.Duration
 	var try bool
 	c := &cobra.Command{
-		Use:   "lock PATH -- COMMAND [ARGS...]",
+		Use:   "lock [flags] PATH -- COMMAND [ARGS...]",
 		Short: "Run a command while holding a lock",
 		Long: `Wait for the lock PATH, run the command, and release the lock when it has ended.
 The exit code is that of the command; 4 if the lock was not acquired (--try,
@@ -33,7 +33,8 @@ compete for the same.`,
 		Example: `  zk-lite lock /locks/backup -- ./backup.sh
   zk-lite lock --try /locks/cron-daily -- ./daily.sh
   zk-lite lock --wait 30s /locks/deploy -- sh -c 'deploy --fence "$ZK_LITE_TOKEN"'`,
-		Args: workArgs(1, true),
+		DisableFlagsInUseLine: true, // none may stand behind --
+		Args:                  workArgs(1, true),
 	}
 	f := c.Flags()
 	f.DurationVar(&wait, "wait", 0, "give up waiting after so long; 0 is never")

@@ -226,6 +226,7 @@ func (s *shell) commands() *cobra.Command {
 		Short: "Commands on one connection", SilenceErrors: true, SilenceUsage: true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetUsageTemplate(shellUsage(root.UsageTemplate()))
 	a := &app{
 		server: s.app.server, auth: s.app.auth, timeout: s.app.timeout, output: s.app.output, shell: s,
 	}
@@ -233,6 +234,15 @@ func (s *shell) commands() *cobra.Command {
 	root.AddCommand(s.addAuthCommand(), s.historyCommand(), s.quitCommand(), s.sessionCommand())
 	strict(root)
 	return root
+}
+
+// shellUsage is cobra's template for the help of a program that has no name.
+func shellUsage(template string) string {
+	return strings.NewReplacer(
+		"{{if .Runnable}}\n  {{.UseLine}}", "{{if and .Runnable .HasParent}}\n  {{trim .UseLine}}",
+		"{{.CommandPath}} [command] --help", "COMMAND --help",
+		"{{.CommandPath}} [command]", "COMMAND [FLAGS] [ARGUMENTS]",
+	).Replace(template)
 }
 
 // notify tells something that no command has asked for just now.
