@@ -72,6 +72,15 @@ func writeFile(name string, draw func(io.Writer) error) error {
 	return nil
 }
 
+// completeWith offers the values of a flag.
+func completeWith(c *cobra.Command, flag string, values ...string) {
+	err := c.RegisterFlagCompletionFunc(flag,
+		cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic(fmt.Sprintf("labcli: invariant broken: %v", err)) // there is no such flag
+	}
+}
+
 // refuse reports a flag that was given and would be ignored.
 func refuse(c *cobra.Command, why string, flags ...string) error {
 	for _, name := range flags {

@@ -54,6 +54,9 @@ func electionCommand(o Options) *cobra.Command {
 		"who tells of crashes after time 0: perfect|none|neighbour|heartbeat")
 	flags.BoolVar(&f.noSpread, "no-spread", false,
 		"majority: give all processes the same election timeout")
+	completeWith(c, "algorithm", names...)
+	completeWith(c, "detector", string(election.DetectorPerfect), string(election.DetectorNone),
+		string(election.DetectorNeighbour), string(election.DetectorHeartbeat))
 	f.common.register(c, 6)
 	f.heartbeat.register(c)
 	f.output.register(c)

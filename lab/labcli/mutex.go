@@ -54,6 +54,7 @@ func mutexCommand(o Options) *cobra.Command {
 		"token-ring: silence after which the first process makes a new token, in units")
 	flags.BoolVar(&f.plain, "plain", false,
 		"maekawa: do without fail, inquire and relinquish, so that it can deadlock")
+	completeWith(c, "algorithm", names...)
 	f.common.register(c, 5)
 	f.output.register(c)
 	return c

@@ -45,6 +45,7 @@ func tableCommand(o Options) *cobra.Command {
 	}
 	c.Flags().StringVar(&sizes, "n", "6,16,64,256,1024", "numbers of processes")
 	c.Flags().StringArrayVar(&only, "algorithm", nil, "only this algorithm; may be repeated")
+	completeWith(c, "algorithm", table.Algorithms()...)
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of the random arrangements")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the rows as JSON")
 	return c

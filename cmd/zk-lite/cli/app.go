@@ -77,7 +77,20 @@ func (a *app) addAll(root *cobra.Command) {
 		c.GroupID = groupHTTP
 		root.AddCommand(c)
 	}
+	strictCompletion(root)
 	strict(root)
+}
+
+// strictCompletion refuses shells that there are no scripts for: cobra's command would
+// print its help and end well.
+func strictCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	c, _, err := root.Find([]string{"completion"})
+	if err != nil || c == root {
+		return // there are no commands to be completed
+	}
+	c.Args = noSuchCommand
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 }
 
 // strict makes root an error without a command, and mistakes in flags and
