@@ -32,7 +32,7 @@
 // accepts streams, one serves control connections, one watches the disk,
 // one a raft that clings to a dead leader. All start in Open and end in Close.
 //
-// Locks: forwarder.mu, inbox.mu, Node.mu. Each is taken alone and nothing is
+// Locks: forwarder.mu, inbox.mu, proposals.mu, Node.mu. Each is taken alone and nothing is
 // called out to under it; the Handler's view lock is held by the FSM goroutine
 // when it takes forwarder.mu.
 package consensus

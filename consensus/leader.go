@@ -107,6 +107,7 @@ func (r *reign) propose() {
 				return
 			}
 			entry := r.encode(r.take())
+			r.node.proposals.count(len(entry))
 			last = time.Now()
 			future := r.node.raft.Apply(entry, 0)
 			go r.await(future) // not one of tasks: raft may never answer (answerOf)

@@ -9,7 +9,8 @@ type Metric struct {
 	Value int64
 }
 
-// Metrics lists what the transport and the log have counted since the start.
+// Metrics lists what the transport and the log have counted since the start, and on an
+// ensemble's leader what ZooKeeper's leader alone has.
 func (n *Node) Metrics() []Metric {
 	t := n.transport.Stats()
 	all := []Metric{
@@ -32,6 +33,15 @@ func (n *Node) Metrics() []Metric {
 			Metric{"fsync_count", int64(s.Syncs)},
 			Metric{"fsync_last_us", s.SyncLast.Microseconds()},
 			Metric{"fsync_max_us", s.SyncMax.Microseconds()},
+		)
+	}
+	if n.Status().Role == RoleLeader {
+		last, smallest, largest := n.ProposalSizes()
+		all = append(all,
+			Metric{"leader_uptime", n.proposals.uptime().Milliseconds()},
+			Metric{"last_proposal_size", last},
+			Metric{"min_proposal_size", smallest},
+			Metric{"max_proposal_size", largest},
 		)
 	}
 	return all

@@ -40,6 +40,7 @@ type Node struct {
 	formed       chan Identity          // capacity 1
 	forming      sync.Mutex             // one request to form at a time
 	streams      streams
+	proposals    proposals
 
 	identity     atomic.Pointer[Identity]
 	members      atomic.Pointer[map[state.ServerID]state.Member] // as applied here
@@ -319,6 +320,7 @@ func (n *Node) rule() {
 		}
 		if told != term {
 			told = term
+			n.proposals.begin()
 			n.cfg.Handler.Lead(term)
 		}
 		next := newReign(n, term)

@@ -41,10 +41,7 @@ type Config struct {
 
 	Settings Settings // what conf, envi and dirs print
 
-	// ProposalSizes returns the bytes of the last, the smallest and the largest
-	// entry that this server proposed as leader; -1 before the first. nil: not
-	// known, printed as -1.
-	ProposalSizes func() (last, smallest, largest int64)
+	Proposals Proposals // nil: not known, printed as -1
 	// Metrics adds lines to mntr: emit is called with a key without "zk_" and
 	// an integer, a float64 or a string. nil: none.
 	Metrics func(emit func(key string, value any))
@@ -66,6 +63,15 @@ type Settings struct {
 	ElectionPort  int
 	QuorumPort    int
 	Observer      bool
+}
+
+// Proposals are the entries that this server proposes while it leads.
+type Proposals interface {
+	// ProposalSizes returns the bytes of the last, the smallest and the largest; -1
+	// before the first.
+	ProposalSizes() (last, smallest, largest int64)
+	// ResetProposals starts these figures afresh, as srst does.
+	ResetProposals()
 }
 
 // Digest is a number that replicas with the same state share.

@@ -69,8 +69,12 @@ func (c *conn) figures() figures.Connection {
 	return out
 }
 
-// ResetTotals starts the figures of Totals afresh; what is open or waits stays.
+// ResetTotals starts the figures of Totals afresh, and those of the proposals; what is
+// open or waits stays.
 func (d *Door) ResetTotals() {
+	if d.cfg.Proposals != nil {
+		d.cfg.Proposals.ResetProposals()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.past = tally{}

@@ -58,19 +58,14 @@ func (a *answer) stateMetrics() {
 
 // leaderMetrics are those that ZooKeeper's leader alone has. A server here is
 // either a voter or an observer, and a sync is an entry of the log that waits
-// like any other, so two of them are always 0.
+// like any other, so two of them are always 0. Its uptime and the sizes of its
+// proposals come by Config.Metrics.
 func (a *answer) leaderMetrics(s *server.Status) {
 	a.metric("learners", s.Followers+s.Observers)
 	a.metric("synced_followers", s.Followers)
 	a.metric("synced_non_voting_followers", 0)
 	a.metric("synced_observers", s.Observers)
 	a.metric("pending_syncs", 0)
-	if a.door.cfg.ProposalSizes != nil {
-		last, smallest, largest := a.door.cfg.ProposalSizes()
-		a.metric("last_proposal_size", last)
-		a.metric("min_proposal_size", smallest)
-		a.metric("max_proposal_size", largest)
-	}
 }
 
 func (a *answer) metric(key string, value any) {

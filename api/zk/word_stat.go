@@ -49,10 +49,10 @@ func (a *answer) serverStats(clients bool) {
 
 // proposalSizes are -1 as long as they are not known, as ZooKeeper has it.
 func (d *Door) proposalSizes() (last, smallest, largest int64) {
-	if d.cfg.ProposalSizes == nil {
+	if d.cfg.Proposals == nil {
 		return -1, -1, -1
 	}
-	return d.cfg.ProposalSizes()
+	return d.cfg.Proposals.ProposalSizes()
 }
 
 // nodeCount is ZooKeeper's: it counts the root twice, as "/" and as "".

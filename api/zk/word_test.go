@@ -115,7 +115,6 @@ func TestWord_Cons(t *testing.T) {
 func TestWord_Mntr(t *testing.T) {
 	k := start(t, func(_ *serverConfig, z *zkConfig) {
 		z.Metrics = func(emit func(string, any)) { emit("fsync_count", 7) }
-		z.ProposalSizes = func() (int64, int64, int64) { return 3, 2, 9 }
 	})
 	c := k.connect()
 	c.want(znode.OK, wire.OpCreate, create("/e", "12345", znode.Ephemeral))
@@ -156,8 +155,7 @@ func TestWord_Mntr(t *testing.T) {
 	for key, want := range map[string]string{
 		"zk_server_state": "leader", "zk_peer_state": "leading - broadcast", "zk_quorum_size": "3",
 		"zk_learners": "3", "zk_synced_followers": "2", "zk_synced_observers": "1",
-		"zk_synced_non_voting_followers": "0", "zk_pending_syncs": "0", "zk_last_proposal_size": "3",
-		"zk_min_proposal_size": "2", "zk_max_proposal_size": "9",
+		"zk_synced_non_voting_followers": "0", "zk_pending_syncs": "0",
 	} {
 		if m[key] != want {
 			t.Errorf("%s = %q, want %q", key, m[key], want)

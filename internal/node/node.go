@@ -121,8 +121,9 @@ func (n *Node) openDoors(o *Options) {
 			zxid, digest := n.server.Digest()
 			return []zk.Digest{{Zxid: uint64(zxid), Value: digest}}
 		},
-		Metrics: n.metrics,
-		Logger:  o.Logger,
+		Proposals: n.agree,
+		Metrics:   n.metrics,
+		Logger:    o.Logger,
 	})
 	go n.serve("the ZooKeeper port", func() error { return n.zk.Serve(n.listeners.client) })
 	if n.listeners.http != nil {

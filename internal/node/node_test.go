@@ -2,11 +2,14 @@ package node_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/internal/ports"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -155,5 +159,104 @@ func TestNode_Open_DirectoryInUse_IsRefused(t *testing.T) {
 	}
 	if err := open(t, options(t, dir)).Close(); err != nil { // the directory is free again
 		t.Error(err)
+	}
+}
+
+// word asks a node's ZooKeeper port.
+func word(t *testing.T, n *node.Node, text string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", n.ClientAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(text, err)
+	}
+	return string(b)
+}
+
+// leading is a server that leads an ensemble: the other one has no vote and is not there.
+func leading(t *testing.T) *node.Node {
+	taken := ports.Take(t, 2)
+	o := options(t, t.TempDir())
+	o.Settings.Standalone = false
+	o.Settings.FourLetterWords = []string{"*"}
+	o.Settings.Servers = []config.Server{
+		{ID: 1, Host: "127.0.0.1", PeerPort: taken[0], Role: config.Participant},
+		{ID: 2, Host: "127.0.0.1", PeerPort: taken[1], Role: config.Observer},
+	}
+	n := open(t, o)
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	limit := time.After(time.Minute)
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for !n.Server().Serving() {
+		select {
+		case <-look.C:
+		case <-limit:
+			t.Fatal("no clients are served")
+		}
+	}
+	return n
+}
+
+// proposalSizes are those that srvr prints.
+func proposalSizes(t *testing.T, n *node.Node) (last, smallest, largest int) {
+	t.Helper()
+	const line = "Proposal sizes last/min/max: "
+	out := word(t, n, "srvr")
+	_, sizes, found := strings.Cut(out, line)
+	if !found {
+		t.Fatal(out)
+	}
+	if _, err := fmt.Sscanf(sizes, "%d/%d/%d", &last, &smallest, &largest); err != nil {
+		t.Fatal(out, err)
+	}
+	return last, smallest, largest
+}
+
+func TestNode_LeaderFigures_AreTakenAndReset(t *testing.T) {
+	n := leading(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i, bytes := range []int{5000, 0} {
+		r, err := n.Server().Do(ctx, &state.Command{
+			Op: state.OpCreate, Path: fmt.Sprint("/n", i), Data: make([]byte, bytes), ACL: znode.OpenACL,
+		})
+		if err != nil || r.Code != znode.OK {
+			t.Fatal(err, r.Code)
+		}
+	}
+	// What the server tells its ensemble at the start may come in between or behind.
+	last, smallest, largest := proposalSizes(t, n)
+	if last <= 0 || smallest <= 0 || smallest > last || last > largest ||
+		smallest > 1000 || largest < 5000 || largest > 6000 {
+		t.Errorf("proposals of %d, %d, %d bytes", last, smallest, largest)
+	}
+	for _, key := range []string{
+		"leader_uptime", "last_proposal_size", "min_proposal_size", "max_proposal_size",
+	} {
+		out := word(t, n, "mntr")
+		_, value, _ := strings.Cut(out, "\nzk_"+key+"\t")
+		value, _, _ = strings.Cut(value, "\n")
+		if v, err := strconv.Atoi(value); err != nil || v < 0 || key == "max_proposal_size" && v < 5000 {
+			t.Errorf("%s is %q in\n%s", key, value, out)
+		}
+	}
+	word(t, n, "srst")
+	if _, _, largest := proposalSizes(t, n); largest >= 5000 {
+		t.Errorf("after srst the largest has %d bytes", largest)
 	}
 }
