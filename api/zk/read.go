@@ -120,12 +120,6 @@ func (r *request) whoAmI(v *server.View) {
 	}
 }
 
-// reconfig is answered as by a ZooKeeper that has not enabled it
-// (PrepRequestProcessor), or that stands alone.
-func (r *request) reconfig(v *server.View) {
-	code := znode.ErrReconfigDisabled
-	if r.c.door.srv.Status().Role == server.RoleStandalone {
-		code = znode.ErrUnimplemented
-	}
-	r.fail(v.Zxid(), code)
-}
+// reconfig is answered as by a ZooKeeper that has not enabled it, which is looked at
+// before anything else, standalone or not (PrepRequestProcessor).
+func (r *request) reconfig(v *server.View) { r.fail(v.Zxid(), znode.ErrReconfigDisabled) }

@@ -271,11 +271,11 @@ func TestZKP_Sync_EchoesThePath(t *testing.T) {
 	}
 }
 
-// 2.O. reconfig is not enabled, or not possible.
+// 2.O. reconfig is not enabled, whether it would be possible or not.
 func TestZKP_Reconfig_IsDisabled(t *testing.T) {
 	k := start(t)
 	c := k.connect()
-	c.want(znode.ErrUnimplemented, wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: -1})
+	c.want(znode.ErrReconfigDisabled, wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: -1})
 	k.log.setStatus(func(s *server.Status) { s.Role = server.RoleFollower })
 	c.want(znode.ErrReconfigDisabled, wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: -1})
 	c.fence()
