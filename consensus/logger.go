@@ -2,23 +2,34 @@ package consensus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
 )
 
-// raftLogger lets hashicorp/raft, which logs through hclog, log through slog.
-func raftLogger(l *slog.Logger, name string) hclog.Logger {
-	return &logger{slog: l.With("subsystem", name), base: l, name: name}
+// raftLogger lets hashicorp/raft, which logs through hclog, log through slog. When ctx
+// has ended, raft's server is being closed.
+func raftLogger(ctx context.Context, l *slog.Logger, name string) hclog.Logger {
+	return &logger{
+		slog: l.With("subsystem", name), base: l, name: name, ctx: ctx, repeats: &repeats{},
+	}
 }
 
 type logger struct {
 	slog, base *slog.Logger
 	name       string
 	args       []any
+	ctx        context.Context
+	repeats    *repeats // of all loggers made from the same one
 }
 
 // levelOf maps levels. What raft calls info happens at elections only, but its
@@ -37,28 +48,106 @@ func levelOf(l hclog.Level) slog.Level {
 	return slog.LevelInfo
 }
 
-// expand formats the values that hclog formats late (hclog.Fmt).
+// level is that at which a message is logged. Raft's own is too high for what belongs
+// to a change of leaders, and for what a server's closing brings about.
+func (l *logger) level(level hclog.Level, msg string, args []any) slog.Level {
+	at := levelOf(level)
+	switch {
+	case at <= slog.LevelDebug:
+	case l.ctx.Err() != nil && (l.name == raftNet || anyEnding(args)):
+		return slog.LevelDebug
+	case msg == "peer has newer term, stopping replication",
+		msg == "new leader elected, stepping down":
+		return min(at, slog.LevelInfo)
+	}
+	return at
+}
+
+// raftNet is the name of the transport's logger.
+const raftNet = "raft.net"
+
+// anyEnding reports whether an error among args is one of a connection that has ended.
+func anyEnding(args []any) bool {
+	return slices.ContainsFunc(args, func(v any) bool {
+		err, ok := v.(error)
+		var op *net.OpError
+		return ok && (errors.As(err, &op) || slices.ContainsFunc([]error{
+			net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, context.Canceled,
+			os.ErrDeadlineExceeded, raft.ErrRaftShutdown, raft.ErrTransportShutdown,
+			raft.ErrPipelineShutdown,
+		}, func(e error) bool { return errors.Is(err, e) }))
+	})
+}
+
+// expand makes all values such that every handler of slog shows them: one for JSON would
+// leave out what is not exported, and does not know String.
 func expand(args []any) []any {
-	out := args
+	out := make([]any, len(args))
 	for i, v := range args {
-		f, ok := v.(hclog.Format)
-		if !ok || len(f) == 0 {
-			continue
-		}
-		if &out[0] == &args[0] {
-			out = append([]any(nil), args...)
-		}
-		if format, ok := f[0].(string); ok {
-			out[i] = fmt.Sprintf(format, f[1:]...)
-		}
+		out[i] = plain(v)
 	}
 	return out
 }
 
-func (l *logger) Log(level hclog.Level, msg string, args ...any) {
-	if ctx := context.Background(); l.slog.Enabled(ctx, levelOf(level)) {
-		l.slog.Log(ctx, levelOf(level), msg, expand(args)...)
+func plain(v any) any {
+	switch v := v.(type) {
+	case nil, error:
+		return v
+	case raft.Server:
+		return shortServer(v)
+	case []raft.Server:
+		names := make([]string, len(v))
+		for i, s := range v {
+			names[i] = shortServer(s)
+		}
+		return strings.Join(names, ", ")
+	case hclog.Format: // which hclog would format
+		return formatted(v)
 	}
+	if slog.AnyValue(v).Kind() == slog.KindAny {
+		return fmt.Sprintf("%+v", v)
+	}
+	return v
+}
+
+// shortServer leaves out the address, which is the id (addressOf).
+func shortServer(s raft.Server) string {
+	if s.Suffrage == raft.Voter {
+		return string(s.ID)
+	}
+	return string(s.ID) + " (no vote)"
+}
+
+func formatted(f hclog.Format) any {
+	if len(f) == 0 {
+		return ""
+	}
+	args := slices.Clone(f[1:])
+	for i, v := range args {
+		if servers, ok := v.([]raft.Server); ok {
+			args[i] = plain(servers)
+		}
+	}
+	return fmt.Sprintf(fmt.Sprint(f[0]), args...)
+}
+
+func (l *logger) Log(level hclog.Level, msg string, args ...any) {
+	at := l.level(level, msg, args)
+	if !l.slog.Enabled(context.Background(), at) {
+		return
+	}
+	args = expand(args)
+	if at > slog.LevelInfo || at == slog.LevelInfo && slices.Contains(args, any("term")) {
+		// What else is information tells of a change each time, as of leaders.
+		pass, leftOut := l.repeats.pass(repeatKey(l.name, msg, args))
+		switch {
+		case !pass:
+			at = slog.LevelDebug
+		case leftOut > 0:
+			args = append(args, "left_out", leftOut)
+		}
+	}
+	l.slog.Log(context.Background(), at, msg, args...)
 }
 
 func (l *logger) Trace(msg string, args ...any) { l.Log(hclog.Trace, msg, args...) }
@@ -89,7 +178,9 @@ func (l *logger) With(args ...any) hclog.Logger {
 func (l *logger) Named(name string) hclog.Logger { return l.ResetNamed(l.name + "." + name) }
 
 func (l *logger) ResetNamed(name string) hclog.Logger {
-	return &logger{slog: l.base.With("subsystem", name).With(l.args...), base: l.base, name: name, args: l.args}
+	c := *l
+	c.slog, c.name = l.base.With("subsystem", name).With(expand(l.args)...), name
+	return &c
 }
 
 // SetLevel does nothing: the level is the slog handler's.

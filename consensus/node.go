@@ -153,7 +153,7 @@ func (n *Node) startNetwork() {
 	})
 	n.transport = peer.NewTransport(peer.TransportConfig{
 		Mux: n.mux, LocalID: peer.RaftID(uint64(n.cfg.ID)), Store: n.cfg.Storage.Durable,
-		Log: n.cfg.Storage.Log, Logger: n.logger, RaftLogger: raftLogger(n.logger, "raft.net"),
+		Log: n.cfg.Storage.Log, Logger: n.logger, RaftLogger: raftLogger(n.ctx, n.logger, raftNet),
 		Options: peer.Options{
 			NoPush: n.cfg.NoPush, NoOverlap: n.cfg.NoOverlap, NoFailover: n.cfg.NoFailover,
 		},
@@ -266,7 +266,7 @@ func (n *Node) raftConfig() *raft.Config {
 	c.TrailingLogs = n.cfg.TrailingLogs
 	c.SnapshotThreshold = 1 << 17 // takeSnapshots asks earlier
 	c.NoLegacyTelemetry = true
-	c.Logger = raftLogger(n.logger, "raft")
+	c.Logger = raftLogger(n.ctx, n.logger, "raft")
 	return c
 }
 

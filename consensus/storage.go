@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -101,7 +102,8 @@ func OpenStorage(c StorageConfig) (Storage, error) {
 	if err := verifySnapshots(c.Dir); err != nil {
 		return Storage{}, errors.Join(err, s.Close())
 	}
-	s.Snapshots, err = raft.NewFileSnapshotStoreWithLogger(c.Dir, max(2, c.Retain), raftLogger(c.Logger, "snapshot"))
+	s.Snapshots, err = raft.NewFileSnapshotStoreWithLogger(c.Dir, max(2, c.Retain),
+		raftLogger(context.Background(), c.Logger, "snapshot"))
 	if err != nil {
 		return Storage{}, errors.Join(fmt.Errorf("opening snapshots in %s: %w", c.Dir, err), s.Close())
 	}

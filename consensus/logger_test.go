@@ -1,0 +1,161 @@
+package consensus
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/bubble"
+)
+
+// logBuffer is what a server's logger has written.
+type logBuffer struct {
+	mu sync.Mutex // protects the field below
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// take returns what was written since the last call.
+func (l *logBuffer) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.b.Reset()
+	return l.b.String()
+}
+
+func (l *logBuffer) logger() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{
+		Level: slog.LevelInfo,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+}
+
+// hidden is like what raft passes for itself: JSON knows nothing of it.
+type hidden struct{ id int }
+
+func (h *hidden) String() string { return fmt.Sprintf("Node at %d [Follower]", h.id) }
+
+func TestLogger_JSON_ShowsAllValues(t *testing.T) {
+	var out logBuffer
+	l := raftLogger(t.Context(), out.logger(), "raft")
+	two := raft.Server{Suffrage: raft.Voter, ID: "2", Address: "2"}
+	three := raft.Server{Suffrage: raft.Nonvoter, ID: "3", Address: "3"}
+	l.Info("m", "follower", &hidden{7}, "peer", two, "at", raft.ServerAddress("2"), "took", time.Second,
+		"servers", hclog.Fmt("%+v", []raft.Server{two, three}), "plain", struct{ a int }{1},
+		"percent", hclog.Fmt("%d%%", 12), "none", nil, "error", errors.New("bad"))
+	want := `{"level":"INFO","msg":"m","subsystem":"raft","follower":"Node at 7 [Follower]","peer":"2",` +
+		`"at":"2","took":1000000000,"servers":"2, 3 (no vote)","plain":"{a:1}","percent":"12%",` +
+		`"none":null,"error":"bad"}` + "\n"
+	if got := out.take(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestLogger_Closing_IsNoFault(t *testing.T) {
+	ended := &net.OpError{Op: "read", Net: "tcp", Err: net.ErrClosed}
+	for _, closing := range []bool{false, true} {
+		var out logBuffer
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if closing {
+			cancel()
+		}
+		transport := raftLogger(ctx, out.logger(), raftNet)
+		transport.Error("failed to accept connection", "error", ended)
+		transport.Error("failed to decode incoming command", "error", raft.ErrTransportShutdown)
+		l := raftLogger(ctx, out.logger(), "raft")
+		l.Error("failed to appendEntries to", "peer", 2, "error", io.EOF)
+		l.Error("failed to appendEntries to", "peer", 3, "error", fmt.Errorf("sending: %w", ended))
+		if lines := strings.Count(out.take(), "\n"); closing && lines != 0 || !closing && lines != 4 {
+			t.Errorf("closing %v: %d lines", closing, lines)
+		}
+		l.Error("failed to persist vote", "error", errors.New("the disk is gone"))
+		if s := out.take(); !strings.Contains(s, `"level":"ERROR"`) {
+			t.Errorf("closing %v: a disk's error is %s", closing, s)
+		}
+		l.Error("peer has newer term, stopping replication", "peer", 2)
+		if s := out.take(); !strings.Contains(s, `"level":"INFO"`) {
+			t.Errorf("closing %v: a new leader is %s", closing, s)
+		}
+	}
+}
+
+func TestLogger_Repetitions_ComeOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out logBuffer
+		l := raftLogger(t.Context(), out.logger(), "raft")
+		fail := func(peer int, backoff time.Duration) {
+			l.Error("failed to heartbeat to", "peer", peer, "backoff time", backoff,
+				"error", fmt.Errorf("dialling took %v", backoff))
+		}
+		for i := range 50 { // of a server that is away for a minute
+			fail(2, time.Duration(i))
+			bubble.Sleep(repeatEvery / 50)
+		}
+		fail(3, 0) // another one is another matter
+		l.Warn("failed to contact", "server-id", 2, "time", time.Second)
+		if s := out.take(); strings.Count(s, "\n") != 3 || strings.Contains(s, "left_out") {
+			t.Errorf("three different messages: %s", s)
+		}
+		fail(2, 0)
+		if s := out.take(); strings.Count(s, "\n") != 1 || !strings.Contains(s, `"left_out":49`) {
+			t.Errorf("after a minute: %s", s)
+		}
+		fail(2, 0)
+		if s := out.take(); s != "" {
+			t.Errorf("at once again: %s", s)
+		}
+		for range 3 {
+			l.Info("entering candidate state", "node", &hidden{1}, "term", 4)
+			l.Info("entering follower state", "follower", &hidden{1})
+		}
+		if s := out.take(); strings.Count(s, "candidate") != 1 || strings.Count(s, "follower state") != 3 {
+			t.Errorf("of one term once, of changes all: %s", s)
+		}
+	})
+}
+
+func TestRepeats_Memory_IsBounded(t *testing.T) {
+	var r repeats
+	for i := range 10 * maxRepeats {
+		if ok, _ := r.pass(fmt.Sprint(i)); !ok || len(r.seen) > maxRepeats {
+			t.Fatalf("message %d: passed %v, %d are remembered", i, ok, len(r.seen))
+		}
+	}
+}
+
+// A server that is stopped in good order has nothing to complain about.
+func TestNode_Close_LogsNothingAboveInfo(t *testing.T) {
+	var out logBuffer
+	e := newTestEnsemble(t, 1, func(c *Config) { c.Logger = out.logger() })
+	e.leader()
+	out.take()
+	e.stop(0)
+	for line := range strings.Lines(out.take()) {
+		if !strings.Contains(line, `"level":"INFO"`) {
+			t.Error(line)
+		}
+	}
+}
