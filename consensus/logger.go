@@ -14,13 +14,15 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
 // raftLogger lets hashicorp/raft, which logs through hclog, log through slog. When ctx
 // has ended, raft's server is being closed.
 func raftLogger(ctx context.Context, l *slog.Logger, name string) hclog.Logger {
 	return &logger{
-		slog: l.With("subsystem", name), base: l, name: name, ctx: ctx, repeats: &repeats{},
+		slog: l.With("subsystem", name), base: l, name: name, ctx: ctx, repeats: &repeats.Filter{},
 	}
 }
 
@@ -29,7 +31,7 @@ type logger struct {
 	name       string
 	args       []any
 	ctx        context.Context
-	repeats    *repeats // of all loggers made from the same one
+	repeats    *repeats.Filter // of all loggers made from the same one
 }
 
 // levelOf maps levels. What raft calls info happens at elections only, but its
@@ -139,7 +141,7 @@ func (l *logger) Log(level hclog.Level, msg string, args ...any) {
 	args = expand(args)
 	if at > slog.LevelInfo || at == slog.LevelInfo && slices.Contains(args, any("term")) {
 		// What else is information tells of a change each time, as of leaders.
-		pass, leftOut := l.repeats.pass(repeatKey(l.name, msg, args))
+		pass, leftOut := l.repeats.Pass(repeatKey(l.name, msg, args))
 		switch {
 		case !pass:
 			at = slog.LevelDebug
@@ -148,6 +150,20 @@ func (l *logger) Log(level hclog.Level, msg string, args ...any) {
 		}
 	}
 	l.slog.Log(context.Background(), at, msg, args...)
+}
+
+// repeatKey is what two messages have in common that say the same of the same servers.
+func repeatKey(name, msg string, args []any) string {
+	var b strings.Builder
+	b.WriteString(name + "\x00" + msg)
+	for i := 0; i+1 < len(args); i += 2 {
+		switch args[i] {
+		case "error", "time", "backoff time": // never twice the same
+		default:
+			fmt.Fprintf(&b, "\x00%v=%v", args[i], args[i+1])
+		}
+	}
+	return b.String()
 }
 
 func (l *logger) Trace(msg string, args ...any) { l.Log(hclog.Trace, msg, args...) }

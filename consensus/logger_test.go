@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
 // logBuffer is what a server's logger has written.
@@ -112,7 +113,7 @@ func TestLogger_Repetitions_ComeOnceAMinute(t *testing.T) {
 		}
 		for i := range 50 { // of a server that is away for a minute
 			fail(2, time.Duration(i))
-			bubble.Sleep(repeatEvery / 50)
+			bubble.Sleep(repeats.Every / 50)
 		}
 		fail(3, 0) // another one is another matter
 		l.Warn("failed to contact", "server-id", 2, "time", time.Second)
@@ -135,15 +136,6 @@ func TestLogger_Repetitions_ComeOnceAMinute(t *testing.T) {
 			t.Errorf("of one term once, of changes all: %s", s)
 		}
 	})
-}
-
-func TestRepeats_Memory_IsBounded(t *testing.T) {
-	var r repeats
-	for i := range 10 * maxRepeats {
-		if ok, _ := r.pass(fmt.Sprint(i)); !ok || len(r.seen) > maxRepeats {
-			t.Fatalf("message %d: passed %v, %d are remembered", i, ok, len(r.seen))
-		}
-	}
 }
 
 // A server that is stopped in good order has nothing to complain about.

@@ -76,7 +76,10 @@ func (c *conn) run() {
 // clients do every day.
 func (c *conn) report(err error, why string) {
 	var bad *protocolError
+	var ahead *aheadError
 	switch {
+	case errors.As(err, &ahead):
+		c.door.logRefusal("ahead", "remote", c.remote, "error", ahead)
 	case errors.As(err, &bad):
 		c.door.logger.Info("client sent what is not the protocol",
 			"remote", c.remote, "session", c.session(), "error", bad.problem)

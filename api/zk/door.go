@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -37,6 +38,7 @@ type Door struct {
 	trace   atomic.Int64
 
 	authFailed atomic.Int64
+	refusals   repeats.Filter // of connections, by their reasons
 
 	running sync.WaitGroup // the goroutines of connections
 
@@ -132,12 +134,29 @@ func (d *Door) admit(nc net.Conn) {
 		d.rejected++
 	}
 	d.mu.Unlock()
-	if over != "" {
-		d.logger.Debug("client refused", "remote", c.remote, "limit", over)
-		_ = nc.Close()
+	switch over {
+	case "":
+		go c.run()
 		return
+	case "stopping":
+		d.logger.Debug("client refused", "remote", c.remote, "reason", over)
+	default:
+		d.logRefusal(over, "remote", c.remote, "limit", over)
 	}
-	go c.run()
+	_ = nc.Close()
+}
+
+// logRefusal logs that a client was turned away, for the same reason once in a while
+// only: it comes again, and others do.
+func (d *Door) logRefusal(reason string, args ...any) {
+	level := slog.LevelWarn
+	switch pass, leftOut := d.refusals.Pass(reason); {
+	case !pass:
+		level = slog.LevelDebug
+	case leftOut > 0:
+		args = append(args, "left_out", leftOut)
+	}
+	d.logger.Log(context.Background(), level, "client refused", args...)
 }
 
 // remove forgets a connection that has gone.

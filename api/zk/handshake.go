@@ -38,7 +38,7 @@ func (c *conn) handshake() error {
 	if q.SessionID == 0 && c.isAhead(q.LastZxidSeen) {
 		// No session to attach to, so nothing will bring this server's state to
 		// where the client has been; another may be there.
-		return fmt.Errorf("client has seen zxid %s, this server has not", q.LastZxidSeen)
+		return &aheadError{fmt.Sprintf("client has seen zxid %s, this server has not", q.LastZxidSeen)}
 	}
 	// The request points into the input's buffer, which stays as it is until the
 	// reader goes on.
@@ -71,6 +71,11 @@ func (c *conn) isAhead(seen znode.Zxid) (ahead bool) {
 	return ahead
 }
 
+// aheadError refuses a client that has seen what is not known here.
+type aheadError struct{ problem string }
+
+func (e *aheadError) Error() string { return e.problem }
+
 // connecting is the request for a session. It implements server.Op.
 type connecting struct {
 	c        *conn
@@ -80,7 +85,7 @@ type connecting struct {
 
 	// Written by Done, read after a value came from answered.
 	taken   bool
-	refused string
+	refused error
 }
 
 // propose asks for a new session, or for the one the client names.
@@ -102,8 +107,8 @@ func (h *connecting) propose() error {
 
 // outcome is what became of the handshake.
 func (h *connecting) outcome() error {
-	if h.refused != "" {
-		return errors.New(h.refused)
+	if h.refused != nil {
+		return h.refused
 	}
 	h.c.out.flush()
 	return nil
@@ -125,9 +130,9 @@ func (h *connecting) Done(v *server.View, x *state.Result) {
 		// Also after the log has brought this server to the present, the client
 		// knows more: this ensemble has lost what it has seen. ZooKeeper closes
 		// without a word, so that the client tries another server.
-		h.refused = fmt.Sprintf("client has seen zxid %s, the ensemble is at %s",
-			h.q.LastZxidSeen, v.Zxid())
-		h.c.out.end(h.refused)
+		h.refused = &aheadError{fmt.Sprintf("client has seen zxid %s, the ensemble is at %s",
+			h.q.LastZxidSeen, v.Zxid())}
+		h.c.out.end(h.refused.Error())
 	default:
 		h.reply(&wire.ConnectResponse{
 			TimeoutMillis: int32(x.Session.Timeout.Milliseconds()),
@@ -140,10 +145,10 @@ func (h *connecting) Done(v *server.View, x *state.Result) {
 // refuse tells the client that its session is no more, and ends the
 // connection.
 func (h *connecting) refuse() {
-	h.refused = "session is unknown or its password wrong"
+	h.refused = errors.New("session is unknown or its password wrong")
 	var none session.Password
 	h.reply(&wire.ConnectResponse{Password: none[:]}, 0)
-	h.c.out.end(h.refused)
+	h.c.out.end(h.refused.Error())
 }
 
 // reply sends the answer. The readOnly field is there if the client sent it.

@@ -3,6 +3,7 @@ package zk_test
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 
 // 1. A client that has seen more than the server is closed without a response.
 func TestZKP_Session_ClientAheadIsClosedSilently(t *testing.T) {
-	k := start(t)
+	log := &lines{}
+	k := start(t, logTo(log))
 	first := k.connect()
 	first.create("/a", "")
 	seen := znode.Zxid(1 << 40)
@@ -26,6 +28,10 @@ func TestZKP_Session_ClientAheadIsClosedSilently(t *testing.T) {
 	c.raw(frame((&wire.ConnectRequest{LastZxidSeen: seen, TimeoutMillis: 1000,
 		SessionID: first.id, Password: first.password}).Append(nil)))
 	c.closed()
+	k.eventually("the line", func() bool { return strings.Contains(log.String(), "client has seen zxid") })
+	if s := log.String(); strings.Count(s, "\n") != 1 { // for both
+		t.Errorf("log %q", s)
+	}
 }
 
 // 2. The trailing readOnly is echoed only if it was sent.
@@ -378,10 +384,17 @@ func TestZKP_Session_NotServingClosesConnections(t *testing.T) {
 
 // 26. Connections over the limit of one address are closed at once.
 func TestZKP_Session_LimitPerAddress(t *testing.T) {
-	k := start(t, func(_ *serverConfig, z *zkConfig) { z.MaxPerAddress = 2 })
+	log := &lines{}
+	k := start(t, func(_ *serverConfig, z *zkConfig) { z.MaxPerAddress = 2 }, logTo(log))
 	a := k.connect()
 	k.connect().fence()
-	k.dial().closed()
+	for range 3 {
+		k.dial().closed()
+	}
+	if s := log.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, "limit=maxClientCnxns") ||
+		!strings.Contains(s, "remote=127.0.0.1:") {
+		t.Errorf("log %q", s)
+	}
 	a.close()
 	a.c.Close()
 	k.eventually("room for another", func() bool {
@@ -394,9 +407,13 @@ func TestZKP_Session_LimitPerAddress(t *testing.T) {
 
 // maxCnxns.
 func TestZKP_Session_LimitOfAll(t *testing.T) {
-	k := start(t, func(_ *serverConfig, z *zkConfig) { z.MaxConnections = 1 })
+	log := &lines{}
+	k := start(t, func(_ *serverConfig, z *zkConfig) { z.MaxConnections = 1 }, logTo(log))
 	k.connect().fence()
 	k.dial().closed()
+	if s := log.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, "limit=maxCnxns") {
+		t.Errorf("log %q", s)
+	}
 }
 
 // 1.7: a connection without a session is closed after a while.
