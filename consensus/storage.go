@@ -73,8 +73,15 @@ type StorageConfig struct {
 	OnFatal func(error) // see raftlog.Options
 }
 
+// remedy is what to do about a damaged or missing file. To remove it is no way: a server
+// without its term and vote may vote twice, and an older snapshot does not reach to where
+// the log begins.
+const remedy = "restore the file, or remove this server from the ensemble, empty its data " +
+	"directories but for myid, and add it as a new one; a server that stands alone starts " +
+	"empty, and is given a backup"
+
 // OpenStorage opens, or creates, a server's storage. It verifies the log and
-// the newest snapshot: damage is an error that names the file.
+// the newest snapshot: damage is an error that names the file and says what to do.
 func OpenStorage(c StorageConfig) (Storage, error) {
 	if c.LogDir == "" {
 		c.LogDir = c.Dir
@@ -84,19 +91,17 @@ func OpenStorage(c StorageConfig) (Storage, error) {
 			return Storage{}, fmt.Errorf("creating data directory: %w", err)
 		}
 	}
-	stablePath := filepath.Join(c.Dir, "stable.db")
-	stable, err := raftboltdb.New(raftboltdb.Options{
-		Path: stablePath, BoltOptions: boltOptions(),
-	})
-	if errors.Is(err, bbolterrors.ErrTimeout) {
-		return Storage{}, fmt.Errorf("data directory %s is in use by another process", c.Dir)
-	}
+	s := Storage{Identity: identityFile(filepath.Join(c.Dir, "identity.json"))}
+	id, err := s.Identity.Load()
 	if err != nil {
-		return Storage{}, fmt.Errorf("opening %s: %w", stablePath, err)
+		return Storage{}, err
 	}
-	s := Storage{Identity: identityFile(filepath.Join(c.Dir, "identity.json")), Stable: stable}
-	s.Close = stable.Close
-	if err := s.openLog(&c, stable.Close); err != nil {
+	stable, err := openStable(c.Dir, id != nil)
+	if err != nil {
+		return Storage{}, err
+	}
+	s.Stable, s.Close = stable, stable.Close
+	if err := s.openLog(&c, id != nil, stable.Close); err != nil {
 		return Storage{}, errors.Join(err, stable.Close())
 	}
 	if err := verifySnapshots(c.Dir); err != nil {
@@ -110,22 +115,39 @@ func OpenStorage(c StorageConfig) (Storage, error) {
 	return s, nil
 }
 
+// openStable opens the store of term and vote. A server that has lived must have one
+// already: the identity is written after it (become, enter).
+func openStable(dir string, lived bool) (*raftboltdb.BoltStore, error) {
+	path := filepath.Join(dir, "stable.db")
+	if info, err := os.Stat(path); lived &&
+		(errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0) { // bbolt takes that for new
+		return nil, fmt.Errorf("%s, with the term and the vote of this server, has gone; %s", path, remedy)
+	}
+	stable, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions()})
+	switch {
+	case errors.Is(err, bbolterrors.ErrTimeout):
+		return nil, fmt.Errorf("data directory %s is in use by another process", dir)
+	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrChecksum),
+		errors.Is(err, bbolterrors.ErrVersionMismatch):
+		return nil, fmt.Errorf("%s is damaged: %w; %s", path, err, remedy)
+	case err != nil:
+		return nil, fmt.Errorf("opening %s: %w", path, err)
+	}
+	return stable, nil
+}
+
 func boltOptions() *bbolt.Options {
 	return &bbolt.Options{
 		Timeout: time.Second, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,
 	}
 }
 
-func (s *Storage) openLog(c *StorageConfig, closeStable func() error) error {
-	id, err := s.Identity.Load()
-	if err != nil {
-		return err
-	}
+func (s *Storage) openLog(c *StorageConfig, lived bool, closeStable func() error) error {
 	switch c.Kind {
 	case LogStoreRaftlog, "":
 		dir := filepath.Join(c.LogDir, "raftlog")
 		log, err := raftlog.Open(dir, raftlog.Options{
-			Logger: c.Logger, OnFatal: c.OnFatal, MustExist: id != nil,
+			Logger: c.Logger, OnFatal: c.OnFatal, MustExist: lived,
 		})
 		if err != nil {
 			return fmt.Errorf("opening raft's log in %s: %w", dir, err)
@@ -134,8 +156,9 @@ func (s *Storage) openLog(c *StorageConfig, closeStable func() error) error {
 		s.Close = func() error { return errors.Join(log.Close(), closeStable()) }
 	case LogStoreBolt:
 		path := filepath.Join(c.LogDir, "raftlog.db")
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && id != nil {
-			return fmt.Errorf("opening raft's log: %s has gone, but this server belongs to an ensemble", path)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && lived {
+			return fmt.Errorf("opening raft's log: %s has gone, but this server belongs to an ensemble; %s",
+				path, remedy)
 		}
 		log, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions()})
 		if err != nil {
@@ -173,11 +196,11 @@ func verifySnapshots(dir string) error {
 	}
 	path := filepath.Join(dir, "snapshots", newest)
 	if len(list) == 0 || list[0].ID != newest {
-		return fmt.Errorf("snapshot %s is damaged: its meta.json cannot be read", path)
+		return fmt.Errorf("snapshot %s is damaged: its meta.json cannot be read; %s", path, remedy)
 	}
 	_, in, err := store.Open(newest) // verifies raft's checksum
 	if err != nil {
-		return fmt.Errorf("snapshot %s is damaged: %w", filepath.Join(path, "state.bin"), err)
+		return fmt.Errorf("snapshot %s is damaged: %w; %s", filepath.Join(path, "state.bin"), err, remedy)
 	}
 	return in.Close()
 }
@@ -201,11 +224,11 @@ func (f identityFile) Load() (*Identity, error) {
 	}
 	var j identityJSON
 	if err := json.Unmarshal(b, &j); err != nil {
-		return nil, fmt.Errorf("reading identity %s: %w", string(f), err)
+		return nil, fmt.Errorf("identity %s is damaged: %w; %s", string(f), err, remedy)
 	}
 	id := &Identity{Server: state.ServerID(j.Server), Forming: j.Forming}
 	if id.Ensemble, err = parseEnsemble(j.Ensemble); err != nil {
-		return nil, fmt.Errorf("reading identity %s: %w", string(f), err)
+		return nil, fmt.Errorf("identity %s is damaged: %w; %s", string(f), err, remedy)
 	}
 	return id, nil
 }

@@ -1,0 +1,91 @@
+package consensus
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// What is damaged or gone is named, with what to do about it, and the server does not start:
+// not at the second attempt either.
+func TestOpenStorage_Damage_IsNamedWithItsRemedy(t *testing.T) {
+	e := newTestEnsemble(t, 1, nil)
+	e.must(0, "/a")
+	if err := e.nodes[0].raft.Snapshot().Error(); err != nil {
+		t.Fatal(err)
+	}
+	e.must(0, "/b")
+	e.stop(0)
+	dir := e.nodes[0].dir
+	newest, err := newestSnapshotDir(dir)
+	if err != nil || newest == "" {
+		t.Fatal(newest, err)
+	}
+	snapshot := filepath.Join("snapshots", newest)
+	garbage := bytes.Repeat([]byte("no"), 20_000)
+	for _, x := range []struct {
+		file string
+		now  []byte // nil: gone
+	}{
+		{"identity.json", garbage},
+		{"identity.json", []byte(`{"ensemble":"0123","server":1}`)},
+		{"identity.json", []byte{}},
+		{"stable.db", garbage},
+		{"stable.db", garbage[:100]},
+		{"stable.db", []byte{}},
+		{"stable.db", nil},
+		{filepath.Join("raftlog", "manifest"), nil},
+		{filepath.Join(snapshot, "state.bin"), garbage},
+		{filepath.Join(snapshot, "meta.json"), garbage},
+	} {
+		path := filepath.Join(dir, x.file)
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.now == nil {
+			err = os.Remove(path)
+		} else {
+			err = os.WriteFile(path, x.now, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			err = e.start(0)
+			if err == nil {
+				e.stop(0)
+				t.Fatalf("%s as %.10q: the server has started", x.file, x.now)
+			}
+			name := strings.TrimSuffix(path, "/meta.json") // which is named with its directory
+			if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "add it as a new one") {
+				t.Errorf("%s as %.10q: %v", x.file, x.now, err)
+			}
+		}
+		if err := os.WriteFile(path, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.mustStart(0) // what was restored is as good as before
+	e.must(0, "/c")
+	if !e.nodes[0].handler.exists("/a") || !e.nodes[0].handler.exists("/b") {
+		t.Error("znodes are missing")
+	}
+}
+
+// A directory where a server has never lived has nothing to miss.
+func TestOpenStorage_Fresh_IsMade(t *testing.T) {
+	s, err := OpenStorage(StorageConfig{Dir: filepath.Join(t.TempDir(), "new"), Logger: new(logBuffer).logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exists, err := raft.HasExistingState(s.Log, s.Stable, s.Snapshots)
+	if err = errors.Join(err, s.Close()); exists || err != nil {
+		t.Error(exists, err)
+	}
+}
