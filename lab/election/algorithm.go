@@ -44,6 +44,10 @@ type setup struct {
 	timing timing
 }
 
+// Sessions reports whether messages travel over sessions (TCP), which lose and repeat
+// nothing.
+func (a Algorithm) Sessions() bool { return a.use.Sessions }
+
 // Algorithms returns all algorithms in the order of the lectures.
 func Algorithms() []Algorithm {
 	return []Algorithm{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/lab/chart"
 	"github.com/zk-lite/zk-lite/lab/scenario"
+	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
 // Options connects the lab to what it must not import.
@@ -89,6 +90,15 @@ func refuse(c *cobra.Command, why string, flags ...string) error {
 		}
 	}
 	return nil
+}
+
+// noteSessions says that loss and duplication, which every algorithm can be given, have no
+// effect on one whose messages travel over sessions.
+func noteSessions(c *cobra.Command, algorithm string, sessions bool, n sim.Network) {
+	if sessions && (n.Loss > 0 || n.Duplication > 0) {
+		fmt.Fprintf(c.ErrOrStderr(), "%s talks over sessions (TCP), which lose and repeat nothing: "+
+			"--loss and --duplication have no effect\n", algorithm)
+	}
 }
 
 // outputFlags say what becomes of a run.

@@ -66,13 +66,13 @@ func electionCommand(o Options) *cobra.Command {
 func (f *electionFlags) config(c *cobra.Command) (election.Config, error) {
 	config := election.Config{Algorithm: f.algorithm, Seed: f.common.seed, NoSpread: f.noSpread,
 		Detector: election.Detector(f.detector), Keep: f.output.keep()}
-	if _, err := election.Lookup(f.algorithm); err != nil {
+	algorithm, err := election.Lookup(f.algorithm)
+	if err != nil {
 		return config, err
 	}
 	if err := f.output.check(); err != nil {
 		return config, err
 	}
-	var err error
 	if config.IDs, err = f.common.processes(c); err != nil {
 		return config, err
 	}
@@ -88,6 +88,7 @@ func (f *electionFlags) config(c *cobra.Command) (election.Config, error) {
 	if config.Network, err = f.common.network(); err != nil {
 		return config, err
 	}
+	noteSessions(c, f.algorithm, algorithm.Sessions(), config.Network)
 	if f.detector != string(election.DetectorHeartbeat) {
 		const why = "that is for --detector heartbeat"
 		if err = refuse(c, why, "heartbeat-period", "heartbeat-timeout"); err != nil {

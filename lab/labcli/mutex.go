@@ -63,7 +63,8 @@ func mutexCommand(o Options) *cobra.Command {
 func (f *mutexFlags) config(c *cobra.Command) (mutex.Config, error) {
 	config := mutex.Config{Algorithm: f.algorithm, Requests: f.requests, Plain: f.plain,
 		Seed: f.common.seed, Keep: f.output.keep()}
-	if _, err := mutex.Lookup(f.algorithm); err != nil {
+	algorithm, err := mutex.Lookup(f.algorithm)
+	if err != nil {
 		return config, err
 	}
 	if err := f.output.check(); err != nil {
@@ -72,7 +73,6 @@ func (f *mutexFlags) config(c *cobra.Command) (mutex.Config, error) {
 	if f.requests < 1 || f.requests > mutex.MaxRequests {
 		return config, fmt.Errorf("--requests %d: want 1 to %d", f.requests, mutex.MaxRequests)
 	}
-	var err error
 	if config.IDs, err = f.common.processes(c); err != nil {
 		return config, err
 	}
@@ -85,6 +85,7 @@ func (f *mutexFlags) config(c *cobra.Command) (mutex.Config, error) {
 	if config.Network, err = f.common.network(); err != nil {
 		return config, err
 	}
+	noteSessions(c, f.algorithm, algorithm.Sessions(), config.Network)
 	if config.FirstRequest, err = sim.ParseTime(f.first); err != nil {
 		return config, fmt.Errorf("--first: %w", err)
 	}

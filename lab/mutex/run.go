@@ -21,6 +21,10 @@ type Algorithm struct {
 	build     func(c Config, peers []sim.ID, id sim.ID) sim.Node
 }
 
+// Sessions reports whether messages travel over sessions (TCP), which lose and repeat
+// nothing.
+func (a Algorithm) Sessions() bool { return a.use.Sessions }
+
 // Algorithms returns all algorithms in the order of the lectures.
 func Algorithms() []Algorithm {
 	return []Algorithm{

@@ -180,7 +180,8 @@ type Use struct {
 	Types []string
 	// Ring: it sends to the next process of the ring.
 	Ring bool
-	// Sessions: it talks to the Service only, and as Network.Sessions says.
+	// Sessions: it talks to the Service only, and as Network.Sessions says, so that loss
+	// and duplication have no effect.
 	Sessions bool
 }
 
@@ -188,10 +189,6 @@ type Use struct {
 func (n Network) CheckUse(name string, u Use) error {
 	if n.StaticRing && !u.Ring {
 		return fmt.Errorf("%s sends nothing round the ring: a static ring is for algorithms that do", name)
-	}
-	if u.Sessions && (n.Loss > 0 || n.Duplication > 0) {
-		return fmt.Errorf("%s talks over sessions (TCP), which lose and repeat nothing: "+
-			"loss and duplication are for the other algorithms", name)
 	}
 	for _, picked := range slices.Concat(n.Drop, n.Duplicate) {
 		if !slices.Contains(u.Types, picked.Type) {
