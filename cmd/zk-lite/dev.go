@@ -36,6 +36,10 @@ const (
 // maxPort is the last port of TCP.
 const maxPort = 65535
 
+// electionOffset lies between a server's port for others and the one for elections, which
+// is told and not opened.
+const electionOffset = 1000
+
 func devCommand() *cobra.Command {
 	var o devOptions
 	c := &cobra.Command{
@@ -107,20 +111,20 @@ func (o *devOptions) check() error {
 // checkPorts finds ranges of ports that are none, or that meet.
 func (o *devOptions) checkPorts() error {
 	type portRange struct {
-		flag  string
-		first int
+		flag       string
+		first, max int
 	}
-	ranges := []portRange{{clientPortFlag, o.clientPort}, {httpPortFlag, o.httpPort}}
+	ranges := []portRange{{clientPortFlag, o.clientPort, maxPort}, {httpPortFlag, o.httpPort, maxPort}}
 	if o.servers > 1 { // one alone has no port for others
-		ranges = append(ranges, portRange{peerPortFlag, o.peerPort})
+		ranges = append(ranges, portRange{peerPortFlag, o.peerPort, maxPort - electionOffset})
 	}
 	for i, r := range ranges {
 		if r.first == 0 && o.servers == 1 {
 			continue // any port
 		}
-		if r.first < 1 || r.first+o.servers-1 > maxPort {
+		if r.first < 1 || r.first+o.servers-1 > r.max {
 			return fmt.Errorf("--%s %d: want the first of %d ports from 1 to %d",
-				r.flag, r.first, o.servers, maxPort)
+				r.flag, r.first, o.servers, r.max)
 		}
 		for _, other := range ranges[:i] {
 			if max(r.first, other.first)-min(r.first, other.first) < o.servers {
@@ -164,7 +168,7 @@ func (o *devOptions) settings(id int) config.Settings {
 	s.Standalone = o.servers == 1
 	for k := 1; k <= o.servers; k++ {
 		s.Servers = append(s.Servers, config.Server{
-			ID: k, Host: "127.0.0.1", PeerPort: o.peerPort + k - 1, ElectionPort: o.peerPort + 1000 + k - 1,
+			ID: k, Host: "127.0.0.1", PeerPort: o.peerPort + k - 1, ElectionPort: o.peerPort + electionOffset + k - 1,
 			Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: o.clientPort + k - 1,
 		})
 	}
