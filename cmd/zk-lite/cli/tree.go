@@ -19,7 +19,8 @@ func (a *app) treeCommand() *cobra.Command {
 		Use:   "tree [PATH]",
 		Short: "Draw a subtree",
 		Long: `Draw a subtree, with the size of the data. What lies
-deeper than --depth is counted, and the drawing ends after --max znodes.`,
+deeper than --depth is counted, and the drawing ends after --max znodes. With -o json
+a znode that may not be read has no stat and is "unreadable".`,
 		Example: `  zk-lite tree /
   zk-lite tree --depth 1 /brokers`,
 		Args: argCount(0, 1, 0),
