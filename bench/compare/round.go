@@ -254,9 +254,13 @@ func (c *comparison) fill(ctx context.Context, s system.System, r *row) (*measur
 	return m, nil
 }
 
-// collectTime is how long a Go server may take to collect its garbage after the
-// tree is complete. Go does so by itself two minutes after the last time.
-const collectTime = 150 * time.Second
+const (
+	// collectTime is how long a Go server may take to collect its garbage after the
+	// tree is complete. An idle one does so two minutes after the last time.
+	collectTime = 150 * time.Second
+	// collectSettle is how long a collection may still last that the load has begun.
+	collectSettle = 5 * time.Second
+)
 
 // collect waits until every Go server, with nothing to do, has collected its
 // garbage: what is allocated during a collection counts as live. ZooKeeper's
@@ -265,33 +269,40 @@ func (c *comparison) collect(ctx context.Context, e *system.Ensemble) error {
 	if e.Name() == "ZooKeeper" {
 		return nil
 	}
-	forced := func(p *system.Process) int {
+	collections := func(p *system.Process) int {
 		text, err := os.ReadFile(p.Log())
 		if err != nil {
 			return 0
 		}
-		return bytes.Count(text, []byte(" (forced)\n"))
+		return bytes.Count(text, []byte("\ngc "))
+	}
+	if err := wait(ctx, collectSettle); err != nil {
+		return err
 	}
 	before := map[*system.Process]int{}
 	for _, p := range e.Processes {
-		before[p] = forced(p)
+		before[p] = collections(p)
 	}
-	done := func(p *system.Process) bool { return forced(p) > before[p] }
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
 	for end := time.Now().Add(collectTime); ; {
-		left := slices.IndexFunc(e.Processes, func(p *system.Process) bool { return !done(p) })
+		left := slices.IndexFunc(e.Processes, func(p *system.Process) bool { return collections(p) == before[p] })
 		if left < 0 {
 			return nil
 		}
 		if time.Now().After(end) {
 			return fmt.Errorf("server %d has not collected its garbage within %v", left+1, collectTime)
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
+		if err := wait(ctx, time.Second); err != nil {
+			return err
 		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
 	}
 }
 
