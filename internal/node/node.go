@@ -9,7 +9,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
@@ -44,12 +43,6 @@ type Node struct {
 	server    *server.Server
 	zk        *zk.Door
 	http      *api.Door // nil when switched off
-}
-
-// listeners are the ports of a server. They are opened before anything else,
-// so that a port in use is found while nothing has been touched.
-type listeners struct {
-	client, peer, http net.Listener // peer and http may be nil
 }
 
 // Open starts a server. It serves clients as soon as the ensemble has a leader.
@@ -185,73 +178,6 @@ func (n *Node) Close() error {
 	errs = append(errs, n.zk.Shutdown(ctx), n.agree.Close())
 	n.logger.Info("stopped")
 	return errors.Join(errs...)
-}
-
-func (l *listeners) open(s *config.Settings) (err error) {
-	if l.client, err = listenClients(ClientPortSetting, s.ClientListen()); err != nil {
-		return err
-	}
-	if len(ensemble(s)) > 1 {
-		own, _ := s.Own()
-		addr := own.PeerAddress()
-		if s.QuorumListenOnAllIPs {
-			addr = net.JoinHostPort("", strconv.Itoa(own.PeerPort))
-		}
-		if l.peer, err = listen(fmt.Sprintf("server.%d", s.MyID), addr); err != nil {
-			return err
-		}
-	}
-	if s.AdminEnabled {
-		l.http, err = listen(HTTPPortSetting, s.AdminListen())
-	}
-	return err
-}
-
-// listenClients is listen without TCP's keep-alive, which would cost five system
-// calls a connection: sessions have heartbeats of their own.
-func listenClients(setting, addr string) (net.Listener, error) {
-	return listenBy(net.ListenConfig{KeepAlive: -1}, setting, addr)
-}
-
-func listen(setting, addr string) (net.Listener, error) {
-	return listenBy(net.ListenConfig{}, setting, addr)
-}
-
-func listenBy(c net.ListenConfig, setting, addr string) (net.Listener, error) {
-	l, err := c.Listen(context.Background(), "tcp", addr)
-	if err != nil {
-		return nil, &ListenError{Setting: setting, Address: addr, Err: err}
-	}
-	return l, nil
-}
-
-// The settings of a ListenError; that of the port between servers is server.N.
-const (
-	ClientPortSetting = "clientPort"
-	HTTPPortSetting   = "admin.serverPort"
-)
-
-// ListenError says that a port of a server cannot be opened.
-type ListenError struct {
-	Setting string // that gives the address, as zoo.cfg calls it
-	Address string
-	Err     error
-}
-
-func (e *ListenError) Error() string {
-	return fmt.Sprintf("cannot listen on %s, given by the setting %s: %v; "+
-		"stop what uses it or change %s", e.Address, e.Setting, e.Err, e.Setting)
-}
-
-func (e *ListenError) Unwrap() error { return e.Err }
-
-// close closes what is open; a door or the consensus may have done so already.
-func (l *listeners) close() {
-	for _, x := range []net.Listener{l.client, l.peer, l.http} {
-		if x != nil {
-			_ = x.Close()
-		}
-	}
 }
 
 // ensemble is the configured servers, or this one alone.

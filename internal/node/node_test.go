@@ -131,6 +131,36 @@ func TestNode_Open_PortInUse_NamesTheSetting(t *testing.T) {
 	}
 }
 
+// An address that this machine does not have is not the port's fault.
+func TestNode_Open_NoSuchAddress_NamesTheSetting(t *testing.T) {
+	for _, host := range []string{"192.0.2.1", "no name"} { // the first is for documents (RFC 5737)
+		for setting, change := range map[string]func(*config.Settings){
+			"clientPortAddress":   func(s *config.Settings) { s.ClientPortAddress = host },
+			"admin.serverAddress": func(s *config.Settings) { s.AdminAddress = host },
+			"server.1": func(s *config.Settings) {
+				s.Standalone = false
+				s.Servers = []config.Server{
+					{ID: 1, Host: host, PeerPort: 1, Role: config.Participant},
+					{ID: 2, Host: "127.0.0.1", PeerPort: 2, Role: config.Participant},
+				}
+			},
+		} {
+			o := options(t, t.TempDir())
+			change(&o.Settings)
+			n, err := node.Open(o)
+			if err == nil {
+				n.Close()
+				t.Errorf("%s: %q was accepted", setting, host)
+				continue
+			}
+			if s := err.Error(); !strings.Contains(s, "given by the setting "+setting+":") ||
+				!strings.Contains(s, "correct "+setting) || strings.Contains(s, "stop what uses it") {
+				t.Errorf("%s: %v", setting, err)
+			}
+		}
+	}
+}
+
 // A data directory has one server; the one that fails leaves nothing behind.
 func TestNode_Open_DirectoryInUse_IsRefused(t *testing.T) {
 	dir := t.TempDir()

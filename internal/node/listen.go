@@ -1,0 +1,112 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+)
+
+// listeners are the ports of a server. They are opened before anything else,
+// so that a port in use is found while nothing has been touched.
+type listeners struct {
+	client, peer, http net.Listener // peer and http may be nil
+}
+
+func (l *listeners) open(s *config.Settings) (err error) {
+	own, _ := s.Own()
+	line := fmt.Sprintf("server.%d", s.MyID)
+	client := origin{port: ClientPortSetting, host: "clientPortAddress"}
+	if own.ClientHost != "" {
+		client.host = line
+	}
+	if l.client, err = listenClients(client, s.ClientListen()); err != nil {
+		return err
+	}
+	if len(ensemble(s)) > 1 {
+		addr := own.PeerAddress()
+		if s.QuorumListenOnAllIPs {
+			addr = net.JoinHostPort("", strconv.Itoa(own.PeerPort))
+		}
+		peers := origin{port: line, host: line, or: ", or set quorumListenOnAllIPs=true"}
+		if l.peer, err = listen(peers, addr); err != nil {
+			return err
+		}
+	}
+	if s.AdminEnabled {
+		l.http, err = listen(origin{port: HTTPPortSetting, host: "admin.serverAddress"}, s.AdminListen())
+	}
+	return err
+}
+
+// listenClients is listen without TCP's keep-alive, which would cost five system
+// calls a connection: sessions have heartbeats of their own.
+func listenClients(o origin, addr string) (net.Listener, error) {
+	return o.listen(net.ListenConfig{KeepAlive: -1}, addr)
+}
+
+func listen(o origin, addr string) (net.Listener, error) {
+	return o.listen(net.ListenConfig{}, addr)
+}
+
+// The settings of ports that a ListenError may name.
+const (
+	ClientPortSetting = "clientPort"
+	HTTPPortSetting   = "admin.serverPort"
+)
+
+// ListenError says that a port of a server cannot be opened.
+type ListenError struct {
+	Setting string // that is at fault, as zoo.cfg calls it: of the port, or of its address
+	Address string
+	Err     error
+	remedy  string
+}
+
+func (e *ListenError) Error() string {
+	return fmt.Sprintf("cannot listen on %s, given by the setting %s: %v%s",
+		e.Address, e.Setting, e.Err, e.remedy)
+}
+
+func (e *ListenError) Unwrap() error { return e.Err }
+
+// origin is where an address to listen on comes from: the settings of its port and its
+// host, and what else there is to do about a host that is not this machine's.
+type origin struct{ port, host, or string }
+
+func (o origin) listen(c net.ListenConfig, addr string) (net.Listener, error) {
+	l, err := c.Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		setting, remedy := o.blame(err)
+		return nil, &ListenError{Setting: setting, Address: addr, Err: err, remedy: remedy}
+	}
+	return l, nil
+}
+
+// blame finds the setting that is at fault and what to do.
+func (o origin) blame(err error) (setting, remedy string) {
+	var name *net.DNSError
+	switch {
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return o.host, "; no interface of this machine has this address: correct " + o.host + o.or
+	case errors.As(err, &name):
+		return o.host, "; the name leads to no address: correct " + o.host + ", or make the name known" + o.or
+	case errors.Is(err, syscall.EACCES):
+		return o.port, "; run with the right to use this port, or change " + o.port
+	default:
+		return o.port, "; stop what uses it or change " + o.port
+	}
+}
+
+// close closes what is open; a door or the consensus may have done so already.
+func (l *listeners) close() {
+	for _, x := range []net.Listener{l.client, l.peer, l.http} {
+		if x != nil {
+			_ = x.Close()
+		}
+	}
+}
