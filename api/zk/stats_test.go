@@ -1,0 +1,31 @@
+package zk
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// The figures that are printed are in order, however short or alike the requests were.
+func TestTally_Printed_IsInOrder(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 1000 {
+		var x tally
+		for range 1 + r.IntN(3) {
+			x.request(time.Duration(r.ExpFloat64() * float64(2*time.Millisecond)))
+		}
+		shortest, longest := x.shortest.Milliseconds(), wholeMillis(x.longest)
+		avg, err := strconv.ParseFloat(javaDouble(x.averageMillis()), 64)
+		if err != nil || float64(shortest) > avg || avg > float64(longest) ||
+			longest > int64(math.Ceil(x.longest.Seconds()*1000)) {
+			t.Fatal("seed", seed, fmt.Sprintf("%+v: %d/%v/%d, %v", x, shortest, avg, longest, err))
+		}
+	}
+	if wholeMillis(0) != 0 || wholeMillis(1) != 1 || wholeMillis(time.Millisecond) != 1 {
+		t.Error(wholeMillis(0), wholeMillis(1), wholeMillis(time.Millisecond))
+	}
+}
