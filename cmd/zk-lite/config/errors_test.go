@@ -38,6 +38,8 @@ func TestLoad_Errors(t *testing.T) {
 		{"admin.serverAddress=0.0.0.0:8080", `zoo.cfg:1: admin.serverAddress: "0.0.0.0:8080" is neither ` +
 			`a host name nor an IP address; want one without a port`, nil},
 		{"enforceQuota=maybe", `zoo.cfg:1: enforceQuota: "maybe" is neither true nor false`, nil},
+		{"standaloneEnabled=yes", `zoo.cfg:1: standaloneEnabled: "yes" is neither true nor false`, nil},
+		{"admin.enableServer=off", `zoo.cfg:1: admin.enableServer: "off" is neither true nor false`, nil},
 		{"log.store=bolt", `zoo.cfg:1: log.store: "bolt" is not known; want raftlog or boltdb`, nil},
 		{"logger.level=loud", `zoo.cfg:1: logger.level: "loud" is no level; ` +
 			`want debug, info, warn or error`, nil},

@@ -129,7 +129,7 @@ func TestLoad_WithoutAnything(t *testing.T) {
 func TestLoad_Precedence(t *testing.T) {
 	file := "dataDir=data\ntickTime=100\nserver.1=f:1:2\nadmin.enableServer=true\n"
 	env := map[string]string{"ZK_LITE_TICK_TIME": "200", "ZK_LITE_SERVERS": "1=e:1:2 server.2=e2:1:2",
-		"ZK_LITE_ADMIN_ENABLE_SERVER": "off", "ZK_LITE_MYID": "1", "ZK_LITE_LOG_STORE": ""}
+		"ZK_LITE_ADMIN_ENABLE_SERVER": "False", "ZK_LITE_MYID": "1", "ZK_LITE_LOG_STORE": ""}
 	flags := []string{"--tick-time=300ms", "--server", "1=g:1:2;7", "--server=2=h:1:2",
 		"--server=server.3=i:1:2", "--admin-enable-server", "--myid=2"}
 	tests := []struct {

@@ -100,11 +100,13 @@ func (st *setting) set(s *Settings, text string) error {
 	return nil
 }
 
+// setBool takes what ZooKeeper takes for its bools (QuorumPeerConfig.parseBoolean). Its
+// system properties, read with Java's Boolean, would be false for yes.
 func (st *setting) setBool(to *bool, text string) error {
 	switch strings.ToLower(text) {
-	case "true", "yes", "on":
+	case "true":
 		*to = true
-	case "false", "no", "off":
+	case "false":
 		*to = false
 	default:
 		return fmt.Errorf("%q is neither true nor false", shorten(text))
