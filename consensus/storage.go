@@ -86,9 +86,10 @@ func OpenStorage(c StorageConfig) (Storage, error) {
 	if c.LogDir == "" {
 		c.LogDir = c.Dir
 	}
-	for _, dir := range []string{c.Dir, c.LogDir} {
-		if err := os.MkdirAll(dir, 0o750); err != nil {
-			return Storage{}, fmt.Errorf("creating data directory: %w", err)
+	for _, x := range []struct{ setting, dir string }{{"dataDir", c.Dir}, {"dataLogDir", c.LogDir}} {
+		if err := os.MkdirAll(x.dir, 0o750); err != nil {
+			return Storage{}, fmt.Errorf("making the directory %s, given by the setting %s: %w",
+				x.dir, x.setting, err)
 		}
 	}
 	s := Storage{Identity: identityFile(filepath.Join(c.Dir, "identity.json"))}

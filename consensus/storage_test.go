@@ -78,6 +78,26 @@ func TestOpenStorage_Damage_IsNamedWithItsRemedy(t *testing.T) {
 	}
 }
 
+// A directory that cannot be made is named with its setting.
+func TestOpenStorage_NoDirectory_NamesTheSetting(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	below, there := filepath.Join(file, "below"), t.TempDir()
+	for setting, c := range map[string]StorageConfig{
+		"dataDir":    {Dir: below},
+		"dataLogDir": {Dir: there, LogDir: below},
+	} {
+		s, err := OpenStorage(c)
+		if err == nil {
+			t.Error(s.Close())
+		} else if !strings.Contains(err.Error(), below) || !strings.Contains(err.Error(), "setting "+setting+":") {
+			t.Errorf("%s: %v", setting, err)
+		}
+	}
+}
+
 // A directory where a server has never lived has nothing to miss.
 func TestOpenStorage_Fresh_IsMade(t *testing.T) {
 	s, err := OpenStorage(StorageConfig{Dir: filepath.Join(t.TempDir(), "new"), Logger: new(logBuffer).logger()})

@@ -135,7 +135,13 @@ func TestLoad_Errors(t *testing.T) {
 			"give each a port of its own", []string{"--myid=2"}},
 		{"dynamicConfigFile=gone\nserver.1=a:1:2", "zoo.cfg:2: server.1: the list of servers stands in " +
 			"the dynamicConfigFile; move the line there, or remove dynamicConfigFile\n" +
-			"gone: cannot be read: no such file or directory", nil},
+			"zoo.cfg:1: dynamicConfigFile: gone cannot be read: no such file or directory", nil},
+		{"-dataDir=zoo.cfg", "zoo.cfg:1: dataDir: zoo.cfg: not a directory; " +
+			"name a directory; it need not be there yet", nil},
+		{"dataLogDir=zoo.cfg/below", "zoo.cfg:1: dataLogDir: zoo.cfg/below: not a directory; " +
+			"name a directory; it need not be there yet", nil},
+		{"clientPort=1", "flag --data-dir: dataDir: zoo.cfg: not a directory; " +
+			"name a directory; it need not be there yet", []string{"--data-dir=zoo.cfg"}},
 		{"dynamicConfigFile=zoo.cfg", "zoo.cfg:1: dynamicConfigFile: only lines server.N=... belong " +
 			"into a dynamic configuration file; move the line to the file that names this one\n" +
 			"zoo.cfg:2: dataDir: only lines server.N=... belong into a dynamic configuration file; " +

@@ -73,7 +73,7 @@ func (l *loader) serverLine(source string, p property) {
 // names, in which ZooKeeper keeps it once it can be changed at run time.
 func (l *loader) dynamic(source string, p property) {
 	l.notice(source, p.key, "is read once, at start; zk-lite does not change it")
-	props, _ := l.read(p.value)
+	props, _ := l.read(p.value, source, p.key)
 	for _, d := range props {
 		at := fmt.Sprintf("%s:%d", p.value, d.line)
 		switch key := strings.TrimPrefix(d.key, "zookeeper."); {

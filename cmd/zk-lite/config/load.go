@@ -159,14 +159,19 @@ func (l *loader) file() {
 		return
 	}
 	l.s.ConfigFile = path
-	if props, ok := l.read(path); ok {
+	if props, ok := l.read(path, "", ""); ok {
 		l.properties(path, props)
 	}
 }
 
-// read reads a file in the properties format.
-func (l *loader) read(path string) ([]property, bool) {
+// read reads a file in the properties format. source and key say where it is named; empty
+// for the one that an error of its own names.
+func (l *loader) read(path, source, key string) ([]property, bool) {
 	text, err := readBounded(path)
+	if err != nil && key != "" {
+		l.fail(source, key, path+" cannot be read: "+err.Error(), "")
+		return nil, false
+	}
 	if err != nil {
 		l.fail(path, "", "cannot be read: "+err.Error(), "")
 		return nil, false

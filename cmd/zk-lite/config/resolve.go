@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // defaultDataDir is where the data of a server without a zoo.cfg is.
@@ -51,8 +52,20 @@ func (l *loader) resolveDirs() {
 		}
 		s.DataDir = defaultDataDir
 	}
+	l.checkDir("data-dir", s.DataDir)
 	if s.DataLogDir == "" {
 		s.DataLogDir = s.DataDir
+		return
+	}
+	l.checkDir("data-log-dir", s.DataLogDir)
+}
+
+// checkDir finds what can never be a directory; one that is missing is made at the start.
+func (l *loader) checkDir(flag, path string) {
+	info, err := os.Stat(path)
+	if errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
+		l.fail(l.where(flag), l.row(flag).key, fmt.Sprintf("%s: %v", path, syscall.ENOTDIR),
+			"name a directory; it need not be there yet")
 	}
 }
 
