@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -112,8 +114,7 @@ func deref(id *Identity) Identity {
 // formRound asks all others once. It returns the identity if this server has
 // one now, or what it is waiting for.
 func (n *Node) formRound(former bool) (*Identity, string, error) {
-	all := true
-	waiting := "to be told by the voter with the lowest id"
+	var missing []string // what there is to wait for
 	for _, s := range n.cfg.Servers {
 		if s.ID == n.cfg.ID {
 			continue
@@ -122,7 +123,7 @@ func (n *Node) formRound(former bool) (*Identity, string, error) {
 		switch {
 		case err != nil:
 			if s.Voter {
-				all, waiting = false, fmt.Sprintf("for server %d (%s): %v", s.ID, s.Addr, err)
+				missing = append(missing, fmt.Sprintf("for server %d (%s): %v", s.ID, s.Addr, err))
 			}
 		case reply.Ensemble != "" && !reply.Forming:
 			ensemble, err := parseEnsemble(reply.Ensemble)
@@ -135,9 +136,8 @@ func (n *Node) formRound(former bool) (*Identity, string, error) {
 				return &id, "", err
 			}
 			if reply.Standing == standsOutside {
-				all = false
-				waiting = fmt.Sprintf("to be added to ensemble %s, of which server %d is not a member",
-					reply.Ensemble, n.cfg.ID)
+				missing = append(missing, fmt.Sprintf("to be added to ensemble %s, of which server %d "+
+					"is not a member", reply.Ensemble, n.cfg.ID))
 				continue
 			}
 			if told := n.identity.Load(); told != nil {
@@ -152,8 +152,11 @@ func (n *Node) formRound(former bool) (*Identity, string, error) {
 			}
 		}
 	}
-	if !former || !all {
-		return nil, waiting, nil
+	switch {
+	case len(missing) > 0:
+		return nil, strings.Join(slices.Compact(missing), "; "), nil // members say the same
+	case !former:
+		return nil, "to be told by the voter with the lowest id", nil
 	}
 	id, err := n.become(newEnsemble(), true)
 	return &id, "", err

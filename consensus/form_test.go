@@ -62,6 +62,25 @@ func TestForm_LowestVoter_WithAllVotersPresent(t *testing.T) {
 	e.agree()
 }
 
+// Who starts is told of every voter that is away, not of one after the other.
+func TestForm_Waiting_NamesAllWhoAreAway(t *testing.T) {
+	t.Parallel()
+	e := prepare(t, 3, nil)
+	for _, i := range []int{0, 2} { // the one that would form, and another
+		e.mustStart(i)
+		id, waiting, err := e.nodes[i].formRound(i == 0)
+		if err != nil || id != nil {
+			t.Fatalf("%+v, %v", id, err)
+		}
+		for k, s := range e.servers {
+			if got := strings.Contains(waiting, fmt.Sprintf("for server %d (%s)", s.ID, s.Addr)); got != (k != i) {
+				t.Errorf("server %d waits %q", i+1, waiting)
+			}
+		}
+		e.stop(i)
+	}
+}
+
 // The server that forms is killed when it has noted the ensemble and told
 // nobody yet.
 func TestForm_CrashInBetween_IsMadeGood(t *testing.T) {
