@@ -26,13 +26,27 @@ type catchingUp struct {
 	lapse uint64     // counts the times when it was found out of touch
 	sent  *sentSync  // under way; nil: none
 	done  bool       // caught up since the last lapse
+	said  bool       // done, as it was logged
 }
 
 // upToDate reports whether this server is in touch and has caught up, and sees to it
 // that it will have.
 func (s *Server) upToDate() bool {
-	inTouch := s.Status().Contact <= s.patience(s.cfg.MinSessionTimeout)
-	c := &s.catchUp
+	status := s.Status()
+	done, news := s.catchUp.look(s, status.Contact <= s.patience(s.cfg.MinSessionTimeout))
+	switch {
+	case !news:
+	case done:
+		s.logger.Info("serving clients", "role", status.Role, "leader", status.Leader)
+	default:
+		s.logger.Warn("not serving clients: out of touch with a leader and a majority",
+			"role", status.Role, "leader", status.Leader)
+	}
+	return done
+}
+
+// look reports whether s has caught up, and whether that is news for the log.
+func (c *catchingUp) look(s *Server, inTouch bool) (done, news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -50,7 +64,9 @@ func (s *Server) upToDate() bool {
 			}
 		}()
 	}
-	return c.done
+	news = c.done != c.said
+	c.said = c.done
+	return c.done, news
 }
 
 // sentSync waits for the command's way through the log, which may begin only when there

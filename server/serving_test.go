@@ -1,7 +1,10 @@
 package server
 
 import (
+	"bytes"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -14,7 +17,8 @@ import (
 // from the moment when it had heard the leader.
 func TestRegression_Serving_OnlyWhenCaughtUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKit(t, nil)
+		var out bytes.Buffer
+		k := newKit(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&out, nil)) })
 		k.srv.catchUp.done = false // as after a start
 		serves := func(want bool, when string) {
 			t.Helper()
@@ -58,5 +62,13 @@ func TestRegression_Serving_OnlyWhenCaughtUp(t *testing.T) {
 		k.log.step(1)
 		serves(true, "when it has caught up again")
 		sent(0)
+		var said []string
+		for line := range strings.Lines(out.String()) {
+			_, msg, _ := strings.Cut(line, "msg=")
+			said = append(said, strings.Trim(msg, `"`)[:len("not serving")])
+		}
+		if !slices.Equal(said, []string{"serving cli", "not serving", "serving cli"}) {
+			t.Errorf("the log does not say each once: %s", &out)
+		}
 	})
 }
