@@ -23,6 +23,8 @@ func TestParseSequence_Examples(t *testing.T) {
 		{"2147483648", 0, false},
 		{"", 0, false}, {"-", 0, false}, {"007", 0, false}, {"00000000070", 0, false},
 		{"+000000007", 0, false}, {"0x00000007", 0, false}, {"--00000001", 0, false},
+		{"-1000000000", -1_000_000_000, true}, {"-999999999", -999_999_999, true},
+		{"-000000000", 0, false}, {"-0000000001", 0, false}, // no format writes these
 	} {
 		n, ok := parseSequence(c.text)
 		if ok != c.ok || ok && n != c.n {
@@ -115,7 +117,8 @@ func FuzzDecodeItems(f *testing.F) {
 }
 
 func FuzzParseNames(f *testing.F) {
-	for _, s := range []string{"queue-0000000001", "queue-1000000050000000000", "queue-|00012345|0000000002", "-2147483648"} {
+	for _, s := range []string{"queue-0000000001", "queue-1000000050000000000", "queue-|00012345|0000000002", "-2147483648",
+		"queue--000000000"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,13 +35,12 @@ func parseContender(name string, markers []string) (contender, bool) {
 // a signed 32-bit number, by Java's format %010d. It wraps from 2147483647 to
 // -2147483648, which is one character longer.
 func parseSequence(s string) (int32, bool) {
-	digits := strings.TrimPrefix(s, "-")
-	if len(s) != 10 && !(len(s) == 11 && s[0] == '-') ||
-		strings.Trim(digits, "0123456789") != "" {
+	if len(s) != 10 && len(s) != 11 {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(s, 10, 32)
-	return int32(n), err == nil
+	// No server writes -000000000, or 00000000001.
+	return int32(n), err == nil && s == fmt.Sprintf("%010d", n)
 }
 
 // contenders returns those children that are in a line, in its order. Other

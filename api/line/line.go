@@ -2,6 +2,7 @@ package line
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +29,7 @@ func Name(guid, marker string) string { return "_c_" + guid + "-" + marker }
 // of these markers.
 //
 // A server appends the parent's counter, 32 bits with a sign, by Java's %010d: ten
-// characters, or eleven when it has wrapped around.
+// characters, or eleven below -999999999, where it goes on from its largest number.
 func Parse(name string, markers ...string) (c Contender, ok bool) {
 	for _, width := range [...]int{10, 11} {
 		if len(name) < width {
@@ -39,10 +40,8 @@ func Parse(name string, markers ...string) (c Contender, ok bool) {
 		if !slices.ContainsFunc(markers, marked) {
 			continue
 		}
-		if (number[0] == '-') != (width == 11) || number[0] == '+' {
-			continue
-		}
-		if n, err := strconv.ParseInt(number, 10, 32); err == nil {
+		n, err := strconv.ParseInt(number, 10, 32)
+		if err == nil && number == fmt.Sprintf("%010d", n) { // as no server writes -000000000
 			return Contender{name, int32(n)}, true
 		}
 	}

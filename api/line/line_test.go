@@ -15,6 +15,7 @@ func TestParse_KnowsTheNamesOfCuratorAndKazoo(t *testing.T) {
 		"0e4cf0b6__lock__0000000012":                     12,
 		"_c_3f2a-lock-2147483647":                        2147483647,
 		"_c_3f2a-lock--2147483648":                       -2147483648,
+		"_c_3f2a-lock--000000001":                        -1,
 		"_c_lock-0000000001-lock-0000000002":             2,
 		line.Name("g", line.Lock) + "0000000003":         3,
 		strings.Repeat("ü", 9) + "-lock-" + "0000000004": 4,
@@ -26,7 +27,7 @@ func TestParse_KnowsTheNamesOfCuratorAndKazoo(t *testing.T) {
 	}
 	for _, name := range []string{
 		"", "lock-", "lock-7", "lock-00000000070", "lock-000000000x", "lock-+000000007",
-		"lock-9999999999", "latch-0000000001", "lock_0000000001", "-0000000001", "0000000001",
+		"lock--000000000", "lock--0000000001", "lock-9999999999", "latch-0000000001", "lock_0000000001", "-0000000001", "0000000001",
 	} {
 		if c, ok := line.Parse(name, line.Lock, line.KazooLock); ok {
 			t.Errorf("%q stands in the queue as %v", name, c)
