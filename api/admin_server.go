@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/figures"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -108,8 +109,7 @@ func (q *request) commandServerStats(out object) error {
 	if p := q.door.cfg.Port; p != nil {
 		t := p.Totals()
 		stats["min_latency"] = t.MinLatency.Milliseconds()
-		// Rounded up: the average, which has a fraction, is never above it.
-		stats["max_latency"] = (t.MaxLatency + time.Millisecond - 1).Milliseconds()
+		stats["max_latency"] = figures.WholeMillis(t.MaxLatency)
 		stats["avg_latency"] = t.AvgLatencyMillis
 		stats["packets_received"], stats["packets_sent"] = t.PacketsReceived, t.PacketsSent
 		stats["num_alive_client_connections"] = t.Connections

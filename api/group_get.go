@@ -44,7 +44,7 @@ func (q *request) getGroup() error {
 	case znode.OK:
 	case znode.ErrNoNode:
 		if group := q.groupOfMember(path); group != "" {
-			return elsewhere(path, "/v1/groups"+group)
+			return shownBy(path, "/v1/groups"+group)
 		}
 		return q.answer(http.StatusOK, body)
 	default:
@@ -66,7 +66,6 @@ func (q *request) getGroup() error {
 	return q.answer(http.StatusOK, body)
 }
 
-// groupPath is the path of the group in the URL.
 // groupOfMember is the group if a path that does not exist is one by which a member is put into
 // it, /app/workers/members/w1; else empty.
 func (q *request) groupOfMember(path string) (group string) {
@@ -85,6 +84,7 @@ func (q *request) groupOfMember(path string) (group string) {
 	return group
 }
 
+// groupPath is the path of the group in the URL.
 func (q *request) groupPath() (string, error) {
 	path, err := q.znodePath()
 	if err == nil && path == znode.RootPath {

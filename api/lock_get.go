@@ -51,7 +51,7 @@ func (q *request) getLock() error {
 func (q *request) shownQueue(k queueKind) (string, error) {
 	path, err := q.queuePath(k)
 	if _, is := line.Parse(znode.Base(path), k.markers...); err == nil && is {
-		err = elsewhere(path, "/v1/"+k.noun+"s"+znode.Parent(path))
+		err = shownBy(path, "/v1/"+k.noun+"s"+znode.Parent(path))
 	}
 	return path, err
 }

@@ -165,8 +165,8 @@ func badRequest(param, format string, args ...any) *problem {
 	}
 }
 
-// elsewhere says that what a URL names is shown as a part of another resource.
-func elsewhere(path, resource string) *problem {
+// shownBy says that what a URL names is shown as a part of another resource.
+func shownBy(path, resource string) *problem {
 	return &problem{
 		Status: http.StatusNotFound, Title: "shown elsewhere", Path: path,
 		Detail: path + " has no resource of its own", Hint: "GET " + resource + " shows it with the others",

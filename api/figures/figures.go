@@ -26,6 +26,11 @@ type Totals struct {
 	AuthFailed  int64
 }
 
+// WholeMillis rounds a maximum up, so that no average, which has a fraction, is above it.
+func WholeMillis(longest time.Duration) int64 {
+	return (longest + time.Millisecond - 1).Milliseconds()
+}
+
 // Connection is one connection's figures (ServerCnxn.getConnectionInfo).
 type Connection struct {
 	Remote      string // address and port

@@ -24,7 +24,7 @@ func (d *Door) Emit(emit func(key string, value any)) {
 	t := d.Totals()
 	emit("avg_latency", t.AvgLatencyMillis)
 	emit("min_latency", t.MinLatency.Milliseconds())
-	emit("max_latency", wholeMillis(t.MaxLatency))
+	emit("max_latency", figures.WholeMillis(t.MaxLatency))
 	emit("packets_received", t.PacketsReceived)
 	emit("packets_sent", t.PacketsSent)
 	emit("bytes_received_count", t.BytesReceived)

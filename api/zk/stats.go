@@ -75,11 +75,6 @@ func (t *tally) averageMillis() float64 {
 	return float64(t.total.Microseconds()) / 1000 / float64(t.requests)
 }
 
-// wholeMillis rounds a maximum up, so that no average is above it.
-func wholeMillis(longest time.Duration) int64 {
-	return (longest + time.Millisecond - 1).Milliseconds()
-}
-
 // stats are one connection's figures. They change under its outbox's lock, so
 // that counting needs no lock of its own; cons shows them, srvr their sum.
 type stats struct {

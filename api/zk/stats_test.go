@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/api/figures"
 )
 
 // The figures that are printed are in order, however short or alike the requests were.
@@ -18,14 +20,14 @@ func TestTally_Printed_IsInOrder(t *testing.T) {
 		for range 1 + r.IntN(3) {
 			x.request(time.Duration(r.ExpFloat64() * float64(2*time.Millisecond)))
 		}
-		shortest, longest := x.shortest.Milliseconds(), wholeMillis(x.longest)
+		shortest, longest := x.shortest.Milliseconds(), figures.WholeMillis(x.longest)
 		avg, err := strconv.ParseFloat(javaDouble(x.averageMillis()), 64)
 		if err != nil || float64(shortest) > avg || avg > float64(longest) ||
 			longest > int64(math.Ceil(x.longest.Seconds()*1000)) {
 			t.Fatal("seed", seed, fmt.Sprintf("%+v: %d/%v/%d, %v", x, shortest, avg, longest, err))
 		}
 	}
-	if wholeMillis(0) != 0 || wholeMillis(1) != 1 || wholeMillis(time.Millisecond) != 1 {
-		t.Error(wholeMillis(0), wholeMillis(1), wholeMillis(time.Millisecond))
+	if figures.WholeMillis(0) != 0 || figures.WholeMillis(1) != 1 || figures.WholeMillis(time.Millisecond) != 1 {
+		t.Error(figures.WholeMillis(0), figures.WholeMillis(1), figures.WholeMillis(time.Millisecond))
 	}
 }

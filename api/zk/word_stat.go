@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/figures"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -33,7 +34,7 @@ func (a *answer) serverStats(clients bool) {
 	a.look(func(v *server.View) { zxid, size = v.Zxid(), v.Tree().Size() })
 	role := a.door.srv.Status().Role
 	a.line("Latency min/avg/max: %d/%s/%d",
-		t.shortest.Milliseconds(), javaDouble(t.averageMillis()), wholeMillis(t.longest))
+		t.shortest.Milliseconds(), javaDouble(t.averageMillis()), figures.WholeMillis(t.longest))
 	a.line("Received: %d", t.received)
 	a.line("Sent: %d", t.sent)
 	a.line("Connections: %d", t.connections)
@@ -112,7 +113,7 @@ func (c *conn) describe(asking *conn, brief bool) string {
 			fmt.Fprintf(&b, ",lzxid=%s,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d",
 				s.lastZxid, unixMillis(s.lastAnswer), s.lastLatency.Milliseconds(),
 				s.conn.shortest.Milliseconds(), int64(s.conn.averageMillis()),
-				wholeMillis(s.conn.longest))
+				figures.WholeMillis(s.conn.longest))
 		}
 	}
 	b.WriteByte(')')
