@@ -19,6 +19,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/zk-lite/zk-lite/internal/socket"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -49,7 +50,7 @@ func Listen(addr string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the ceiling server: %w", err)
 	}
-	s := &Server{listener: l, bodies: bodies(), conns: map[net.Conn]bool{}}
+	s := &Server{listener: socket.Listener(l), bodies: bodies(), conns: map[net.Conn]bool{}}
 	s.running.Go(s.accept)
 	return s, nil
 }

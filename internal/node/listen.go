@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/internal/socket"
 )
 
 // listeners are the ports of a server. They are opened before anything else,
@@ -27,6 +28,7 @@ func (l *listeners) open(s *config.Settings) (err error) {
 	if l.client, err = listenClients(client, s.ClientListen()); err != nil {
 		return err
 	}
+	l.client = socket.Listener(l.client)
 	if len(ensemble(s)) > 1 {
 		addr := own.PeerAddress()
 		if s.QuorumListenOnAllIPs {
@@ -36,6 +38,7 @@ func (l *listeners) open(s *config.Settings) (err error) {
 		if l.peer, err = listen(peers, addr); err != nil {
 			return err
 		}
+		l.peer = socket.Listener(l.peer)
 	}
 	if s.AdminEnabled {
 		l.http, err = listen(origin{port: HTTPPortSetting, host: "admin.serverAddress"}, s.AdminListen())
@@ -47,6 +50,15 @@ func (l *listeners) open(s *config.Settings) (err error) {
 // calls a connection: sessions have heartbeats of their own.
 func listenClients(o origin, addr string) (net.Listener, error) {
 	return o.listen(net.ListenConfig{KeepAlive: -1}, addr)
+}
+
+// dialPeer connects to another server.
+func dialPeer(ctx context.Context, addr string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return socket.Direct(c), nil
 }
 
 func listen(o origin, addr string) (net.Listener, error) {

@@ -84,7 +84,7 @@ func (n *Node) start(o *Options) error {
 	})
 	n.agree, err = consensus.Open(consensus.Config{
 		ID: state.ServerID(s.MyID), Servers: ensemble(s), Publish: publish(s),
-		Listener: n.listeners.peer, Storage: storage, Handler: n.server, Logger: o.Logger,
+		Listener: n.listeners.peer, Dial: dialPeer, Storage: storage, Handler: n.server, Logger: o.Logger,
 		Fatal: o.Fatal, ElectionTimeout: s.ElectionTimeout, SnapshotCommands: s.SnapCount,
 		MaxPending: s.GlobalOutstandingLimit, MaxPendingBytes: int(s.PendingBytes),
 		NoPush: !s.CommitPush, NoOverlap: !s.OverlapSync, NoFailover: !s.FastFailover,
