@@ -61,6 +61,7 @@ var layers = []struct {
 	{"bench/growth", []string{"bench/load", "bench/report", "bench/system", "client"}, "curves of what was measured"},
 	{"cmd/zk-lite/config", nil, "settings are read in one place and know nobody who uses them"},
 	{"internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
+	{"internal/processors", nil, "settings of the runtime: nothing of ours matters to it"},
 	{"internal/node", []string{"api", "api/zk", "server", "consensus", "consensus/state", "cmd/zk-lite/config", "internal/socket"}, "puts one server together"},
 	{"cmd/zk-lite", []string{"..."}, "the program"},
 	{"integration/...", []string{"..."}, "tests of the whole"},

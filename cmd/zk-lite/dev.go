@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
 	"github.com/zk-lite/zk-lite/internal/gc"
 	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/internal/processors"
 )
 
 // devOptions are the flags of dev.
@@ -69,6 +70,7 @@ there.`,
 		}
 		logger := newLogger(logs, config.LoggerText, 0)
 		defer gc.Tune(logger)()
+		defer processors.Follow(logger)()
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			d := &dev{closed: make(chan struct{})}
 			for id := 1; id <= o.servers; id++ {

@@ -12,6 +12,7 @@ import (
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
 	"github.com/zk-lite/zk-lite/internal/gc"
 	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/internal/processors"
 )
 
 func serverCommand() *cobra.Command {
@@ -37,6 +38,7 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 			logger.Info(n.Text, "key", n.Key, "at", n.Source)
 		}
 		defer gc.Tune(logger)()
+		defer processors.Follow(logger)()
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			return node.Open(node.Options{Settings: s, Version: version, Logger: logger, Fatal: fatal})
 		})

@@ -1,0 +1,84 @@
+package processors
+
+import (
+	"log/slog"
+	"os"
+	"runtime"
+	"time"
+)
+
+const (
+	// lookEvery is how long work may pile up on one processor before it gets the others.
+	lookEvery = 100 * time.Millisecond
+	// widenAt of one processor, used since the last look, is where requests begin to wait for
+	// each other: at eight tenths the mean wait is twice what one takes.
+	widenAt = 0.8
+	// narrowBelow, for as long as narrowAfter, is little enough to do with one again. It is below
+	// widenAt by what loads vary, for each change stops the world.
+	narrowBelow = 0.6
+	narrowAfter = 2 * time.Second
+)
+
+// Follow adapts GOMAXPROCS until stop is called, which brings Go's default back. It has no effect with
+// a single processor, and on systems where the CPU time of a process is not known to it.
+func Follow(logger *slog.Logger) (stop func()) {
+	_, set := os.LookupEnv("GOMAXPROCS")
+	if _, known := cpuTime(); set || !known || runtime.GOMAXPROCS(0) == 1 {
+		return func() {}
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		follow(quit, cpuTime, func(wide bool) {
+			use(wide)
+			logger.Debug("processors", "GOMAXPROCS", runtime.GOMAXPROCS(0))
+		})
+	}()
+	return func() {
+		close(quit)
+		<-done
+		use(true)
+	}
+}
+
+// use makes the process wide or narrow. What wide is can change while it runs: Go follows the limits of
+// its control group.
+func use(wide bool) {
+	if wide {
+		runtime.SetDefaultGOMAXPROCS()
+		return
+	}
+	runtime.GOMAXPROCS(1)
+}
+
+// follow looks at the CPU time until quit is closed and calls use at each change. It begins wide.
+func follow(quit <-chan struct{}, cpu func() (time.Duration, bool), use func(wide bool)) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	wide := true
+	last, _ := cpu()
+	at := time.Now()
+	busy := at
+	for {
+		select {
+		case <-quit:
+			return
+		case <-tick.C:
+		}
+		now := time.Now()
+		used, _ := cpu()
+		load := float64(used-last) / float64(now.Sub(at))
+		last, at = used, now
+		if load >= narrowBelow {
+			busy = now
+		}
+		switch {
+		case !wide && load >= widenAt:
+			wide = true
+			use(wide)
+		case wide && now.Sub(busy) >= narrowAfter:
+			wide = false
+			use(wide)
+		}
+	}
+}
