@@ -10,6 +10,10 @@ import (
 const (
 	// lookEvery is how long work may pile up on one processor before it gets the others.
 	lookEvery = 100 * time.Millisecond
+	// lookIdle replaces it while hardly anything of one processor is used: an idle server should
+	// not be woken for this.
+	lookIdle = 500 * time.Millisecond
+	idle     = 0.1
 	// widenAt of one processor, used since the last look, is where requests begin to wait for
 	// each other: at eight tenths the mean wait is twice what one takes.
 	widenAt = 0.8
@@ -53,8 +57,8 @@ func use(wide bool) {
 
 // follow looks at the CPU time until quit is closed and calls use at each change. It begins wide.
 func follow(quit <-chan struct{}, cpu func() (time.Duration, bool), use func(wide bool)) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
 	wide := true
 	last, _ := cpu()
 	at := time.Now()
@@ -63,7 +67,7 @@ func follow(quit <-chan struct{}, cpu func() (time.Duration, bool), use func(wid
 		select {
 		case <-quit:
 			return
-		case <-tick.C:
+		case <-timer.C:
 		}
 		now := time.Now()
 		used, _ := cpu()
@@ -79,6 +83,11 @@ func follow(quit <-chan struct{}, cpu func() (time.Duration, bool), use func(wid
 		case wide && now.Sub(busy) >= narrowAfter:
 			wide = false
 			use(wide)
+		}
+		if !wide && load < idle {
+			timer.Reset(lookIdle)
+		} else {
+			timer.Reset(lookEvery)
 		}
 	}
 }

@@ -18,7 +18,7 @@ type phase struct {
 }
 
 // The process is wide at first, narrow when it has needed little for two seconds, and wide again within
-// a look of needing a processor whole.
+// a look of needing a processor whole, which is half a second when it was idle.
 func TestFollow_Loads(t *testing.T) {
 	for name, c := range map[string]struct {
 		phases []phase
@@ -30,7 +30,11 @@ func TestFollow_Loads(t *testing.T) {
 		"half busy stays narrow": {[]phase{{0, 3 * time.Second}, {0.7, time.Minute}}, []time.Duration{2 * time.Second}},
 		"a burst": {
 			[]phase{{0, 3 * time.Second}, {1, time.Second}, {0.1, time.Minute}},
-			[]time.Duration{2 * time.Second, 3100 * time.Millisecond, 6 * time.Second},
+			[]time.Duration{2 * time.Second, 3500 * time.Millisecond, 6 * time.Second},
+		},
+		"more and more": {
+			[]phase{{0.3, 3 * time.Second}, {1, time.Minute}},
+			[]time.Duration{2 * time.Second, 3100 * time.Millisecond},
 		},
 		"a pause is too short": {
 			[]phase{{1, time.Second}, {0, time.Second}, {1, time.Second}, {0, 1500 * time.Millisecond}, {1, time.Second}}, nil,
