@@ -24,7 +24,9 @@ type shard struct {
 }
 
 // table is the part of a shard that a snapshot takes. tags[i] is 0 for a free
-// slot, else 0x80 and seven bits of the hash of slots[i]'s path.
+// slot, else 0x80 and seven bits of the hash of slots[i]'s path. The low half of
+// the hash, as a fraction, says where its probe sequence begins: lengths need not
+// be powers of two, so that a shard that is full need not double.
 type table struct {
 	tags  []uint8
 	slots []*node
@@ -32,29 +34,41 @@ type table struct {
 
 func newIndex() index { return index{seed: maphash.MakeSeed()} }
 
-// locate splits a hash into shard, home slot and tag.
-func (x *index) locate(path string) (s *shard, home uint64, tag uint8) {
+// locate splits a hash into shard, place in it and tag.
+func (x *index) locate(path string) (s *shard, place uint32, tag uint8) {
 	h := maphash.String(x.seed, path)
-	return &x.shards[h>>54], h, uint8(h>>47) | 0x80
+	return &x.shards[h>>54], uint32(h), uint8(h>>47) | 0x80
 }
 
 func (x *index) get(path string) *node {
-	s, home, tag := x.locate(path)
-	if i := s.find(path, home, tag); i >= 0 {
+	s, place, tag := x.locate(path)
+	if i := s.find(path, place, tag); i >= 0 {
 		return s.slots[i]
 	}
 	return nil
 }
 
+// home is the slot at which the probe sequence of a place begins.
+func (t *table) home(place uint32) int {
+	return int(uint64(place) * uint64(len(t.tags)) >> 32)
+}
+
+// after is the slot behind i, in a circle.
+func (t *table) after(i int) int {
+	if i++; i < len(t.tags) {
+		return i
+	}
+	return 0
+}
+
 // find returns the slot of path or -1.
-func (t *table) find(path string, home uint64, tag uint8) int {
+func (t *table) find(path string, place uint32, tag uint8) int {
 	if len(t.tags) == 0 {
 		return -1
 	}
-	mask := uint64(len(t.tags) - 1)
-	for i := home & mask; t.tags[i] != 0; i = (i + 1) & mask {
+	for i := t.home(place); t.tags[i] != 0; i = t.after(i) {
 		if t.tags[i] == tag && t.slots[i].path() == path {
-			return int(i)
+			return i
 		}
 	}
 	return -1
@@ -62,12 +76,12 @@ func (t *table) find(path string, home uint64, tag uint8) int {
 
 // insert adds n, whose path must not be there.
 func (x *index) insert(n *node) {
-	s, home, tag := x.locate(n.path())
+	s, place, tag := x.locate(n.path())
 	if (s.used+1)*8 > len(s.tags)*7 {
 		x.grow(s)
 	}
 	s.unshare()
-	s.put(n, home, tag)
+	s.put(n, place, tag)
 	s.used++
 	x.count++
 }
@@ -75,22 +89,21 @@ func (x *index) insert(n *node) {
 // replace puts n in the place of the node with the same path.
 func (x *index) replace(n *node) {
 	path := n.path()
-	s, home, tag := x.locate(path)
+	s, place, tag := x.locate(path)
 	s.unshare()
-	s.slots[s.find(path, home, tag)] = n
+	s.slots[s.find(path, place, tag)] = n
 }
 
 // remove takes path out, moving later entries of the probe sequence back so
 // that no tombstones are needed.
 func (x *index) remove(path string) {
-	s, home, tag := x.locate(path)
+	s, place, tag := x.locate(path)
 	s.unshare()
-	hole := s.find(path, home, tag)
-	mask := len(s.tags) - 1
-	for i := (hole + 1) & mask; s.tags[i] != 0; i = (i + 1) & mask {
-		h := int(maphash.String(x.seed, s.slots[i].path())) & mask
+	hole := s.find(path, place, tag)
+	for i := s.after(hole); s.tags[i] != 0; i = s.after(i) {
+		h := s.home(uint32(maphash.String(x.seed, s.slots[i].path())))
 		// Entry i may move to the hole unless its home lies between the two.
-		if (i-h)&mask >= (i-hole)&mask {
+		if s.distance(h, i) >= s.distance(hole, i) {
 			s.tags[hole], s.slots[hole] = s.tags[i], s.slots[i]
 			hole = i
 		}
@@ -100,21 +113,37 @@ func (x *index) remove(path string) {
 	x.count--
 }
 
-func (t *table) put(n *node, home uint64, tag uint8) {
-	mask := uint64(len(t.tags) - 1)
-	i := home & mask
+// distance is how far it is from one slot to another, in a circle.
+func (t *table) distance(from, to int) int {
+	if d := to - from; d >= 0 {
+		return d
+	}
+	return to - from + len(t.tags)
+}
+
+func (t *table) put(n *node, place uint32, tag uint8) {
+	i := t.home(place)
 	for t.tags[i] != 0 {
-		i = (i + 1) & mask
+		i = t.after(i)
 	}
 	t.tags[i], t.slots[i] = tag, n
 }
 
+// grow makes room: 8 slots, 12, 16, 24, 32 and so on, by a half or a third in turn.
 func (x *index) grow(s *shard) {
-	size := max(8, 2*len(s.tags))
+	size := len(s.tags)
+	switch {
+	case size == 0:
+		size = 8
+	case size&(size-1) == 0:
+		size += size / 2
+	default:
+		size += size / 3
+	}
 	next := table{tags: make([]uint8, size), slots: make([]*node, size)}
 	for i, tag := range s.tags {
 		if tag != 0 {
-			next.put(s.slots[i], maphash.String(x.seed, s.slots[i].path()), tag)
+			next.put(s.slots[i], uint32(maphash.String(x.seed, s.slots[i].path())), tag)
 		}
 	}
 	s.table, s.shared = next, false

@@ -86,7 +86,8 @@ func TestIndex_Remove_Collisions(t *testing.T) {
 	var paths []string
 	for i := 0; len(paths) < 24; i++ {
 		p := fmt.Sprintf("/%d", i)
-		if s, home, _ := x.locate(p); s == &x.shards[0] && home&31 >= 28 || s == &x.shards[0] && home&31 == 0 {
+		s, place, _ := x.locate(p)
+		if home := place >> 27; s == &x.shards[0] && (home >= 28 || home == 0) {
 			paths = append(paths, p)
 		}
 	}
@@ -117,6 +118,18 @@ func TestIndex_Remove_Collisions(t *testing.T) {
 			if tag != 0 || x.shards[0].slots[i] != nil {
 				t.Fatal("the empty table is not empty")
 			}
+		}
+	}
+}
+
+// A full shard grows by a half or a third, so that it is never less than half full then.
+func TestIndex_Grow_Lengths(t *testing.T) {
+	x := newIndex()
+	s := &x.shards[0]
+	for _, want := range []int{8, 12, 16, 24, 32, 48, 64, 96, 128} {
+		x.grow(s)
+		if len(s.tags) != want || len(s.slots) != want {
+			t.Fatalf("%d tags and %d slots, want %d", len(s.tags), len(s.slots), want)
 		}
 	}
 }
