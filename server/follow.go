@@ -231,7 +231,7 @@ func (st *Stream) look() (found []Change, more bool, err error) {
 				break
 			}
 			st.seen = max(st.seen, e.Zxid)
-			found = st.match(found, e)
+			found = st.match(found, &e)
 		}
 		st.first, more = n, n < r.total
 		if st.todo = more; !more {
