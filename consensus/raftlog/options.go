@@ -20,7 +20,7 @@ const (
 	DefaultCacheEntries = 4096
 	// DefaultCacheBytes bounds the cache when entries are large. Those on their way to followers
 	// that keep up are a few, of 1 MiB at most; the others are in the page cache.
-	DefaultCacheBytes = 8 << 20
+	DefaultCacheBytes = 4 << 20
 )
 
 // Options configure a Store. The zero value is usable.
