@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/zk-lite/zk-lite/internal/processors"
 )
 
 // keeperState is what the keeper goroutine and the others tell each other, under Store.mu.
@@ -83,7 +85,9 @@ func (s *Store) prepareSegment() {
 	if !want {
 		return
 	}
+	release := processors.Hold()
 	g, err := s.newSegment()
+	release()
 	if err != nil && !errors.Is(err, errStopped) {
 		s.logger.Warn("cannot prepare the next raft log segment", "dir", s.dir, "err", err)
 	}

@@ -6,6 +6,8 @@
 // it on does this several times an entry, and three servers on a small machine take the processors for that
 // from each other: a sixth of their CPU went there (docs/performance.md, docs/adr/0011).
 //
+// Work on files that blocks for long asks for all of them (Hold).
+//
 // The environment variable GOMAXPROCS, where it is set, has the last word.
 //
 // # Concurrency

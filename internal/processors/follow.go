@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,6 +24,32 @@ const (
 	narrowAfter = 2 * time.Second
 )
 
+// governor decides how many processors there are.
+type governor struct {
+	held atomic.Int32  // how many need all of them now
+	kick chan struct{} // capacity 1: held has grown
+}
+
+// process is the governor of this process.
+var process = newGovernor()
+
+func newGovernor() *governor { return &governor{kick: make(chan struct{}, 1)} }
+
+// Hold gives the process all processors until release is called. It is for work on files that
+// blocks for long: the only processor would be kept by it for up to 20 ms, until the runtime's monitor
+// thread, which sleeps longer the busier the process is, has taken it away. Without Follow it
+// does nothing.
+func Hold() (release func()) { return process.hold() }
+
+func (g *governor) hold() (release func()) {
+	g.held.Add(1)
+	select {
+	case g.kick <- struct{}{}:
+	default:
+	}
+	return func() { g.held.Add(-1) }
+}
+
 // Follow adapts GOMAXPROCS until stop is called, which brings Go's default back. It has no effect with
 // a single processor, and on systems where the CPU time of a process is not known to it.
 func Follow(logger *slog.Logger) (stop func()) {
@@ -33,7 +60,7 @@ func Follow(logger *slog.Logger) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		follow(quit, cpuTime, func(wide bool) {
+		process.follow(quit, cpuTime, func(wide bool) {
 			use(wide)
 			logger.Debug("processors", "GOMAXPROCS", runtime.GOMAXPROCS(0))
 		})
@@ -56,7 +83,9 @@ func use(wide bool) {
 }
 
 // follow looks at the CPU time until quit is closed and calls use at each change. It begins wide.
-func follow(quit <-chan struct{}, cpu func() (time.Duration, bool), use func(wide bool)) {
+func (g *governor) follow(
+	quit <-chan struct{}, cpu func() (time.Duration, bool), use func(wide bool),
+) {
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
 	wide := true
@@ -68,12 +97,18 @@ func follow(quit <-chan struct{}, cpu func() (time.Duration, bool), use func(wid
 		case <-quit:
 			return
 		case <-timer.C:
+		case <-g.kick:
+			if !wide {
+				wide = true
+				use(wide)
+			}
+			continue // the timer goes on
 		}
 		now := time.Now()
 		used, _ := cpu()
 		load := float64(used-last) / float64(now.Sub(at))
 		last, at = used, now
-		if load >= narrowBelow {
+		if load >= narrowBelow || g.held.Load() > 0 {
 			busy = now
 		}
 		switch {

@@ -56,7 +56,7 @@ func TestFollow_Loads(t *testing.T) {
 				quit, done := make(chan struct{}), make(chan struct{})
 				go func() {
 					defer close(done)
-					follow(quit, cpu, func(wide bool) {
+					newGovernor().follow(quit, cpu, func(wide bool) {
 						if wide == isWide {
 							t.Errorf("wide %v twice", wide)
 						}
@@ -80,6 +80,40 @@ func TestFollow_Loads(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Hold makes an idle process wide at once, and keeps it so until two seconds after it is released.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGovernor()
+		isWide := true
+		quit, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			g.follow(quit, func() (time.Duration, bool) { return 0, true }, func(wide bool) { isWide = wide })
+		}()
+		look := func(after time.Duration, want bool) {
+			t.Helper()
+			bubble.Sleep(after)
+			synctest.Wait()
+			if isWide != want {
+				t.Errorf("wide %v, want %v", isWide, want)
+			}
+		}
+		look(3*time.Second, false)
+		first, second := g.hold(), g.hold()
+		look(0, true)
+		look(time.Minute, true)
+		first()
+		look(time.Minute, true)
+		second()
+		look(time.Second, true)
+		look(2*time.Second, false)
+		g.hold()()
+		look(0, true)
+		close(quit)
+		<-done
+	})
 }
 
 // An idle process gets one processor, and stop brings the default back.
