@@ -98,6 +98,7 @@ func (g *governor) follow(
 			return
 		case <-timer.C:
 		case <-g.kick:
+			busy = time.Now()
 			if !wide {
 				wide = true
 				use(wide)

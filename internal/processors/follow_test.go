@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,18 +87,18 @@ func TestFollow_Loads(t *testing.T) {
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGovernor()
-		isWide := true
+		var isWide atomic.Bool
 		quit, done := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(done)
-			g.follow(quit, func() (time.Duration, bool) { return 0, true }, func(wide bool) { isWide = wide })
+			g.follow(quit, func() (time.Duration, bool) { return 0, true }, isWide.Store)
 		}()
 		look := func(after time.Duration, want bool) {
 			t.Helper()
 			bubble.Sleep(after)
 			synctest.Wait()
-			if isWide != want {
-				t.Errorf("wide %v, want %v", isWide, want)
+			if got := isWide.Load(); got != want {
+				t.Errorf("wide %v, want %v", got, want)
 			}
 		}
 		look(3*time.Second, false)
@@ -111,6 +112,8 @@ func TestHold(t *testing.T) {
 		look(2*time.Second, false)
 		g.hold()()
 		look(0, true)
+		look(time.Second, true)
+		look(2*time.Second, false)
 		close(quit)
 		<-done
 	})
