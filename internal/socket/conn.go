@@ -47,11 +47,12 @@ type conn struct {
 
 // transfer is one direction of a connection.
 type transfer struct {
-	mu   sync.Mutex // held during a Read or Write; protects the fields below
-	call func(fd uintptr) (done bool)
-	b    []byte // in: room for what comes; out: what is still to be sent
-	n    int    // in: what has come
-	err  error
+	call func(fd uintptr) (done bool) // is read or write, made once
+
+	mu    sync.Mutex    // held during a Read or Write; protects the fields below
+	b     []byte        // in: room for what comes; out: what is still to be sent
+	n     int           // in: what has come
+	errno syscall.Errno // of the last system call
 }
 
 // Read reads as net.Conn says.
@@ -59,14 +60,14 @@ func (c *conn) Read(b []byte) (int, error) {
 	t := &c.in
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.b, t.n, t.err = b, 0, nil
+	t.b = b
 	err := c.raw.Read(t.call)
 	t.b = nil
 	switch {
 	case err != nil:
 		return 0, err
-	case t.err != nil:
-		return 0, c.failure("read", t.err)
+	case t.errno != 0:
+		return 0, c.failure("read", t.errno)
 	case t.n == 0 && len(b) > 0:
 		return 0, io.EOF
 	}
@@ -78,46 +79,32 @@ func (c *conn) Write(b []byte) (int, error) {
 	t := &c.out
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.b, t.err = b, nil
+	t.b, t.errno = b, 0
 	err := c.raw.Write(t.call)
 	n := len(b) - len(t.b)
 	t.b = nil
-	if err == nil && t.err != nil {
-		err = c.failure("write", t.err)
+	if err == nil && t.errno != 0 {
+		err = c.failure("write", t.errno)
 	}
 	return n, err
 }
 
-func (c *conn) failure(op string, err error) error {
+func (c *conn) failure(op string, errno syscall.Errno) error {
 	return &net.OpError{
-		Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, err),
+		Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, errno),
 	}
 }
 
 func (t *transfer) read(fd uintptr) (done bool) {
-	n, errno := read(fd, t.b)
-	if errno == syscall.EAGAIN {
-		return false
-	}
-	if errno != 0 {
-		t.err = errno
-		return true
-	}
-	t.n = n
-	return true
+	t.n, t.errno = read(fd, t.b)
+	return t.errno != syscall.EAGAIN
 }
 
 func (t *transfer) write(fd uintptr) (done bool) {
-	for len(t.b) > 0 {
-		n, errno := write(fd, t.b)
-		if errno == syscall.EAGAIN {
-			return false
+	for n := 0; len(t.b) > 0; t.b = t.b[n:] {
+		if n, t.errno = write(fd, t.b); t.errno != 0 {
+			return t.errno != syscall.EAGAIN
 		}
-		if errno != 0 {
-			t.err = errno
-			return true
-		}
-		t.b = t.b[n:]
 	}
 	return true
 }
