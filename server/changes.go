@@ -56,7 +56,7 @@ func (c *changes) add(e *znode.Event) {
 
 // permissions returns those of the change before, if e has the same.
 func (c *changes) permissions(e *znode.Event) *permissions {
-	if c.total > 0 && len(c.ring) > 0 {
+	if c.total > 0 {
 		p := c.ring[(c.total-1)%maxChanges].may
 		if sameList(p.own, e.ACL) && sameList(p.parent, e.ParentACL) {
 			return p
