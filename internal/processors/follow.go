@@ -89,6 +89,12 @@ func (g *governor) follow(
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
 	wide := true
+	turn := func(to bool) {
+		if wide != to {
+			wide = to
+			use(to)
+		}
+	}
 	last, _ := cpu()
 	at := time.Now()
 	busy := at
@@ -99,10 +105,7 @@ func (g *governor) follow(
 		case <-timer.C:
 		case <-g.kick:
 			busy = time.Now()
-			if !wide {
-				wide = true
-				use(wide)
-			}
+			turn(true)
 			continue // the timer goes on
 		}
 		now := time.Now()
@@ -113,12 +116,10 @@ func (g *governor) follow(
 			busy = now
 		}
 		switch {
-		case !wide && load >= widenAt:
-			wide = true
-			use(wide)
-		case wide && now.Sub(busy) >= narrowAfter:
-			wide = false
-			use(wide)
+		case load >= widenAt:
+			turn(true)
+		case now.Sub(busy) >= narrowAfter:
+			turn(false)
 		}
 		if !wide && load < idle {
 			timer.Reset(lookIdle)

@@ -153,9 +153,11 @@ func TestFollow_ThisProcess(t *testing.T) {
 func TestFollow_Environment_HasTheLastWord(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "2")
 	before := runtime.GOMAXPROCS(0)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+	runtime.GOMAXPROCS(before + 1) // which stop would not leave, had Follow begun
 	Follow(slog.New(slog.DiscardHandler))()
-	if got := runtime.GOMAXPROCS(0); got != before {
-		t.Errorf("GOMAXPROCS is %d though the environment has it, it was %d", got, before)
+	if got := runtime.GOMAXPROCS(0); got != before+1 {
+		t.Errorf("GOMAXPROCS is %d though the environment has it, it was %d", got, before+1)
 	}
 }
 
