@@ -9,7 +9,6 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/processors"
 )
 
 // fsm is what raft sees of the state machine. All methods but Persist run on
@@ -170,7 +169,6 @@ type snapshot struct {
 // Persist implements raft.FSMSnapshot. What is in a snapshot must be in the
 // log on disk too, or a power cut would leave a log that ends before it.
 func (s *snapshot) Persist(sink raft.SnapshotSink) error {
-	defer processors.Hold()()
 	start := time.Now()
 	err := s.persist(sink)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/processors"
 )
 
 // maxPutOff is how often the FSM must have wanted a snapshot before the leader takes one although a
@@ -20,7 +22,9 @@ func (n *Node) takeSnapshots() {
 			return
 		case <-n.wantSnapshot:
 			n.letCatchUp()
+			release := processors.Hold() // files are written, synced and removed, also before and after the FSM's part
 			err := n.raft.Snapshot().Error()
+			release()
 			if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && n.ctx.Err() == nil {
 				n.logger.Error("taking a snapshot failed; the log grows until one succeeds", "error", err)
 			}

@@ -170,6 +170,7 @@ func (s *Store) dropSegments() {
 	if len(gone) == 0 {
 		return
 	}
+	defer processors.Hold()()
 	m := s.manifest
 	m.first = keep
 	if _, err := s.commitManifest(m); err != nil {
