@@ -8,8 +8,10 @@
 //   - An entry that was acknowledged as durable is given back as it was, or there is an error that
 //     names file and offset. Damage found at start is a *CorruptError if it lies below what any
 //     part of the files says was durable, and is cut off as a torn write otherwise.
-//   - StoreLogs costs one write and one fdatasync. With the predicate of SetAsync it returns after
-//     the write, and WaitDurable and Stalled tell about the rest. Raft is only safe with that
+//   - StoreLogs costs one direct, durable write where the file system is known to do that well
+//     (FS.OpenDirect; docs/adr/0013), else one write to the page cache and one fdatasync. With the
+//     predicate of SetAsync it returns before the disk is asked for anything, or after the first of
+//     the two, and WaitDurable and Stalled tell about the rest. Raft is only safe with that
 //     under the rules that the predicate's owner must keep: responses wait for WaitDurable,
 //     batches of a single voter or with a configuration are synchronous, and so on.
 //   - A failed sync is final: nothing is retried, everybody who waits gets the error, and

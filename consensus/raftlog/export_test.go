@@ -14,3 +14,9 @@ func (s *Store) Settle() {
 
 // RequestDrop asks the keeper for a round of dropping, as the end of a prefix deletion does.
 func (s *Store) RequestDrop() { s.requestDrop() }
+
+// NewTail returns a file whose end is written to direct.
+func NewTail(file File, direct DirectFile) File { return newTail(file, direct) }
+
+// MaxTail is how much waits in memory.
+const MaxTail = maxTail

@@ -45,10 +45,12 @@ func (s *failSyncs) set(on bool) {
 	s.on = on
 }
 
-func TestStore_FailedSync_IsFinal(t *testing.T) {
+func TestStore_FailedSync_IsFinal(t *testing.T) { eachWay(t, testStoreFailedSyncIsFinal) }
+
+func testStoreFailedSyncIsFinal(t *testing.T, newFS makeFS) {
 	for _, async := range []bool{false, true} {
 		t.Run(fmt.Sprintf("async=%v", async), func(t *testing.T) {
-			f := faultfs.New(1, 512)
+			f := newFS(1, 512)
 			var disk failSyncs
 			f.SetFault(disk.fault)
 			fatal := make(chan error, 10)
@@ -123,7 +125,11 @@ func TestOpen_AfterFailedSync_WritesTailAgain(t *testing.T) {
 }
 
 func TestStore_FullDisk_RefusesAndRecovers(t *testing.T) {
-	f := faultfs.New(1, 512)
+	eachWay(t, testStoreFullDiskRefusesAndRecovers)
+}
+
+func testStoreFullDiskRefusesAndRecovers(t *testing.T, newFS makeFS) {
+	f := newFS(1, 512)
 	s := openFault(t, f, raftlog.Options{})
 	s.Settle()
 	f.SetCapacity(6 * segSize)
@@ -196,9 +202,13 @@ func TestStore_FailedWrite_TakesBatchBack(t *testing.T) {
 // A disk whose syncs do nothing loses what was acknowledged, which no store can prevent. It must
 // not give back anything wrong, and must refuse if it can know that something is missing.
 func TestOpen_LyingDisk_NeverReturnsWrongData(t *testing.T) {
+	eachWay(t, testOpenLyingDiskNeverReturnsWrongData)
+}
+
+func testOpenLyingDiskNeverReturnsWrongData(t *testing.T, newFS makeFS) {
 	refused, shorter := 0, 0
 	for seed := range uint64(60) {
-		f := faultfs.New(seed, 512)
+		f := newFS(seed, 512)
 		s := openFault(t, f, raftlog.Options{})
 		must(t, s.StoreLogs(entries(1, 20, 1)))
 		f.SetLying(true)
@@ -229,10 +239,12 @@ func TestOpen_LyingDisk_NeverReturnsWrongData(t *testing.T) {
 
 // Goal: with a disk that takes 10 ms a sync, asynchronous appends return at once, readers see them,
 // Stalled and WaitDurable tell the truth, and many appends share a sync.
-func TestStore_SlowSync_OverlapsAppends(t *testing.T) {
+func TestStore_SlowSync_OverlapsAppends(t *testing.T) { eachWay(t, testStoreSlowSyncOverlapsAppends) }
+
+func testStoreSlowSyncOverlapsAppends(t *testing.T, newFS makeFS) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay = 10 * time.Millisecond
-		f := faultfs.New(1, 512)
+		f := newFS(1, 512)
 		s, err := tryOpen(f, raftlog.Options{SegmentSize: 1 << 16, CacheEntries: 8, Async: always})
 		must(t, err)
 		s.Settle()
@@ -271,8 +283,12 @@ func TestStore_SlowSync_OverlapsAppends(t *testing.T) {
 
 // Nothing that waits for a hanging disk is released, and nothing else waits.
 func TestStore_HangingSync_BlocksOnlyWaiters(t *testing.T) {
+	eachWay(t, testStoreHangingSyncBlocksOnlyWaiters)
+}
+
+func testStoreHangingSyncBlocksOnlyWaiters(t *testing.T, newFS makeFS) {
 	synctest.Test(t, func(t *testing.T) {
-		f := faultfs.New(1, 512)
+		f := newFS(1, 512)
 		s, err := tryOpen(f, raftlog.Options{SegmentSize: 1 << 16, Async: always})
 		must(t, err)
 		s.Settle()
@@ -319,7 +335,11 @@ func TestStore_HangingSync_BlocksOnlyWaiters(t *testing.T) {
 }
 
 func TestStore_WaitDurable_UnknownIndexes(t *testing.T) {
-	f := faultfs.New(1, 512)
+	eachWay(t, testStoreWaitDurableUnknownIndexes)
+}
+
+func testStoreWaitDurableUnknownIndexes(t *testing.T, newFS makeFS) {
+	f := newFS(1, 512)
 	s := openFault(t, f, raftlog.Options{})
 	must(t, s.WaitDurable(1<<60)) // empty log: nothing is volatile
 	must(t, s.StoreLogs(entries(100, 110, 1)))
@@ -331,7 +351,11 @@ func TestStore_WaitDurable_UnknownIndexes(t *testing.T) {
 // Old segments go, the manifest says so, and the log still opens, with readers and an appender at
 // work all the time.
 func TestStore_DeleteRange_DropsSegmentsUnderLoad(t *testing.T) {
-	f := faultfs.New(1, 512)
+	eachWay(t, testStoreDeleteRangeDropsSegmentsUnderLoad)
+}
+
+func testStoreDeleteRangeDropsSegmentsUnderLoad(t *testing.T, newFS makeFS) {
+	f := newFS(1, 512)
 	s := openFault(t, f, raftlog.Options{CacheEntries: 16})
 	const n = 3000
 	var wg sync.WaitGroup
@@ -396,8 +420,12 @@ func TestStore_DeleteRange_DropsSegmentsUnderLoad(t *testing.T) {
 // A deletion that is visible but not durable must not cost a file: its record may be lost in a
 // power cut, and the log would then start with entries whose segments are gone.
 func TestStore_DeleteRange_KeepsFilesUntilDurable(t *testing.T) {
+	eachWay(t, testStoreDeleteRangeKeepsFilesUntilDurable)
+}
+
+func testStoreDeleteRangeKeepsFilesUntilDurable(t *testing.T, newFS makeFS) {
 	synctest.Test(t, func(t *testing.T) {
-		f := faultfs.New(1, 512)
+		f := newFS(1, 512)
 		s, err := tryOpen(f, raftlog.Options{})
 		must(t, err)
 		must(t, s.StoreLogs(entries(1, 300, 1)))
@@ -431,8 +459,10 @@ func TestStore_DeleteRange_KeepsFilesUntilDurable(t *testing.T) {
 	})
 }
 
-func TestStore_Stats_CountsAndLatencies(t *testing.T) {
-	f := faultfs.New(1, 512)
+func TestStore_Stats_CountsAndLatencies(t *testing.T) { eachWay(t, testStoreStatsCountsAndLatencies) }
+
+func testStoreStatsCountsAndLatencies(t *testing.T, newFS makeFS) {
+	f := newFS(1, 512)
 	s := openFault(t, f, raftlog.Options{CacheEntries: 10})
 	must(t, s.StoreLogs(entries(1, 50, 1)))
 	s.Settle()

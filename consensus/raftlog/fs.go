@@ -12,6 +12,10 @@ type FS interface {
 	// Open opens an existing file for reading and writing. A missing file gives an error
 	// that wraps fs.ErrNotExist.
 	Open(name string) (File, error)
+	// OpenDirect opens an existing file for writes past the page cache. Its length must be a
+	// multiple of 4096, and everything in it durable. An error that wraps errors.ErrUnsupported
+	// says that system or file system cannot, or are not known to do it well.
+	OpenDirect(name string) (DirectFile, error)
 	// Rename replaces newName by oldName atomically.
 	Rename(oldName, newName string) error
 	// Remove deletes a file.
@@ -36,4 +40,14 @@ type File interface {
 	Sync() error
 	// Datasync makes content durable, and metadata only as far as reading needs it (fdatasync).
 	Datasync() error
+}
+
+// DirectFile writes to a file that is open as a File too. That one reads what was written.
+type DirectFile interface {
+	// WriteDurable writes b to off and returns when it is on stable storage (O_DIRECT and
+	// O_DSYNC). Offset, length and place in memory of b are multiples of 4096. After an error,
+	// and after a power cut during the call, each sector of the disk is old or new. One call
+	// may run at a time.
+	WriteDurable(b []byte, off int64) error
+	io.Closer
 }

@@ -111,6 +111,9 @@ func (s *Store) newSegment() (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.openTail(g); err != nil {
+		return nil, errors.Join(err, g.discard(s.fs))
+	}
 	m := s.manifest
 	m.last = g.id
 	named, err := s.commitManifest(m)

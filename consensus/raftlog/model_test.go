@@ -52,7 +52,7 @@ type modelRun struct {
 }
 
 func (r *modelRun) open() error {
-	size := int64(raftlog.MinSegmentSize + r.rand.IntN(3)*3000)
+	size := int64(2+r.rand.IntN(3)) * 4096
 	cacheSize := []int{-1, 1, 7, 100}[r.rand.IntN(4)]
 	s, err := tryOpen(r.fs, raftlog.Options{
 		SegmentSize: size, CacheEntries: cacheSize,
@@ -202,28 +202,32 @@ func TestStore_Model_RandomStepsAndPowerCuts(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	for round := range uint64(4) {
-		t.Run(fmt.Sprint(round), func(t *testing.T) {
-			t.Logf("-model.seed=%d (the schedule of goroutines is not part of it)", seed)
-			pageSize := []int{64, 512, 4096, 512}[round]
-			r := &modelRun{
-				t: t, rand: rand.New(rand.NewPCG(seed, round)),
-				fs: faultfs.New(seed+round, pageSize), m: model{states: [][]*raft.Log{nil}},
-			}
-			must(t, r.open())
-			for i := range *modelSteps {
-				if err := r.step(); err != nil {
-					if !errors.Is(err, faultfs.ErrPowerCut) && !errors.Is(err, raftlog.ErrClosed) {
-						t.Fatalf("step %d: %v", i, err)
-					}
-					r.restart()
-				}
+		for _, direct := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d direct=%v", round, direct), func(t *testing.T) {
+				t.Logf("-model.seed=%d (the schedule of goroutines is not part of it)", seed)
+				f := faultfs.New(seed+round, []int{64, 512, 4096, 512}[round])
+				f.SetDirect(direct)
+				runModel(t, rand.New(rand.NewPCG(seed, round)), f)
+			})
+		}
+	}
+}
+
+func runModel(t *testing.T, rng *rand.Rand, f *faultfs.FS) {
+	r := &modelRun{t: t, rand: rng, fs: f, m: model{states: [][]*raft.Log{nil}}}
+	must(t, r.open())
+	for i := range *modelSteps {
+		if err := r.step(); err != nil {
+			if !errors.Is(err, faultfs.ErrPowerCut) && !errors.Is(err, raftlog.ErrClosed) {
+				t.Fatalf("step %d: %v", i, err)
 			}
 			r.restart()
-			t.Logf("%d power cuts, %d volatile steps lost", r.cuts, r.lost)
-			if *modelSteps >= 1000 && (r.cuts == 0 || r.lost == 0) {
-				t.Fatal("no power cut lost anything: the test tested nothing")
-			}
-		})
+		}
+	}
+	r.restart()
+	t.Logf("%d power cuts, %d volatile steps lost", r.cuts, r.lost)
+	if *modelSteps >= 1000 && (r.cuts == 0 || r.lost == 0) {
+		t.Fatal("no power cut lost anything: the test tested nothing")
 	}
 }
 

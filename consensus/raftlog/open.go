@@ -152,6 +152,8 @@ func (s *Store) resume(r *recovery) error {
 		}
 		s.segments = append(s.segments, g)
 		r.end = at(g.id, segmentHeaderSize)
+	} else if err := s.openTails(r.end.segment()); err != nil {
+		return err
 	}
 	used := int(r.end.segment()-s.segments[0].id) + 1
 	s.prepared = append([]*segment(nil), s.segments[used:]...)
@@ -161,6 +163,16 @@ func (s *Store) resume(r *recovery) error {
 	s.end, s.durable, s.syncedLast = r.end, r.end, r.span.last
 	s.keeper.wantSegment = true
 	s.keeper.wantDrop = true
+	return nil
+}
+
+// openTails opens the tails of the segments that records will go to.
+func (s *Store) openTails(first uint32) error {
+	for _, g := range s.segments[first-s.segments[0].id:] {
+		if err := s.openTail(g); err != nil {
+			return fmt.Errorf("raftlog: %w", err)
+		}
+	}
 	return nil
 }
 

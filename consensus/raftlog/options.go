@@ -42,6 +42,9 @@ type Options struct {
 	Logger *slog.Logger
 	// FS is the file system; nil means OS().
 	FS FS
+	// NoDirect writes records through the page cache, one write and one fdatasync each time, even
+	// if the file system can do better.
+	NoDirect bool
 	// MustExist refuses to create a new log. A server that has a term or a snapshot sets it,
 	// because a log that vanished as a whole cannot notice that itself.
 	MustExist bool

@@ -34,6 +34,9 @@ func (s *Store) syncTo(target position) error {
 				err = fmt.Errorf("raftlog: syncing %s: %w", g.path, err)
 			}
 		}
+		if t, is := g.file.(*tail); is && g.id < goal.segment() {
+			t.rest() // it is sealed
+		}
 		s.closeQuietly(g)
 	}
 	if err != nil {

@@ -57,6 +57,7 @@ func (f *FS) Clone(seed uint64) *FS {
 			data: slices.Clone(n.data), disk: slices.Clone(n.data), dirty: map[int64]bool{},
 		}
 	}
+	c.direct = f.direct
 	c.disk = maps.Clone(c.names)
 	return c
 }

@@ -63,6 +63,8 @@ type FS struct {
 	pending  []nameChange     // from disk to names
 	fault    Fault
 	lying    bool
+	lied     bool // at some time
+	direct   bool
 	capacity int64 // 0: unlimited
 	cutAfter int   // operations until the power goes; 0: never
 	off      bool
@@ -110,6 +112,7 @@ func (f *FS) SetLying(lying bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lying = lying
+	f.lied = f.lied || lying
 }
 
 // SetCapacity bounds the sum of all file lengths in bytes; 0 means no bound. Writes that need more

@@ -1,0 +1,161 @@
+//go:build amd64 || arm64
+
+package raftlog_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/zk-lite/zk-lite/consensus/raftlog"
+)
+
+const (
+	ext4Magic = 0xef53
+	xfsMagic  = 0x58465342
+)
+
+// onDirectDisk skips the test if the directory for temporary files is in memory, say.
+func onDirectDisk(t *testing.T, dir string) {
+	t.Helper()
+	var st syscall.Statfs_t
+	must(t, syscall.Statfs(dir, &st))
+	if st.Type != ext4Magic && st.Type != xfsMagic {
+		t.Skipf("%s is neither on ext4 nor on XFS (type %#x): set TMPDIR", dir, st.Type)
+	}
+}
+
+// directPair is a file of size random bytes, open both ways.
+func directPair(t *testing.T, size int) (raftlog.File, raftlog.DirectFile, []byte) {
+	t.Helper()
+	dir := t.TempDir()
+	onDirectDisk(t, dir)
+	fsys := raftlog.OS()
+	name := filepath.Join(dir, "file")
+	file, err := fsys.Create(name)
+	must(t, err)
+	content := blocks(size)
+	fill(rand.New(rand.NewPCG(uint64(size), 1)), content)
+	_, err = file.WriteAt(content, 0)
+	must(t, err)
+	must(t, file.Sync())
+	direct, err := fsys.OpenDirect(name)
+	must(t, err)
+	t.Cleanup(func() { must(t, errors.Join(direct.Close(), file.Close())) })
+	return file, direct, content
+}
+
+// blocks returns n bytes in memory as direct writes want it.
+func blocks(n int) []byte {
+	b := make([]byte, n+4096)
+	skip := -int(uintptr(unsafe.Pointer(&b[0]))) & 4095
+	return b[skip : skip+n : skip+n]
+}
+
+func fill(rng *rand.Rand, b []byte) {
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+}
+
+// What is written past the page cache is what is read through it, also if pages of the place are in
+// it already: then the kernel refuses to do it without blocking, and it is done in a call that may.
+func TestDirect_RealFile_IsReadAsWritten(t *testing.T) {
+	const size = 1 << 20
+	file, direct, content := directPair(t, size)
+	rng := rand.New(rand.NewPCG(2, 2))
+	got := make([]byte, size)
+	for i := range 100 {
+		off := rng.IntN(size/4096) * 4096
+		b := blocks(4096 * (1 + rng.IntN(min(20, (size-off)/4096))))
+		fill(rng, b)
+		must(t, direct.WriteDurable(b, int64(off)))
+		copy(content[off:], b)
+		if i%3 == 0 {
+			_, err := file.ReadAt(got, 0)
+			must(t, err)
+			if !bytes.Equal(got, content) {
+				t.Fatalf("after write %d, of %d bytes at %d, something else is read", i, len(b), off)
+			}
+		}
+	}
+}
+
+// Two stores write to their files at once: their ends do not wake the wrong one.
+func TestDirect_ManyFilesAtOnce(t *testing.T) {
+	for range 4 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			file, direct, content := directPair(t, 64<<10)
+			rng := rand.New(rand.NewPCG(3, 3))
+			for range 50 {
+				b := blocks(4096)
+				fill(rng, b)
+				off := rng.IntN(16) * 4096
+				must(t, direct.WriteDurable(b, int64(off)))
+				copy(content[off:], b)
+			}
+			got := make([]byte, len(content))
+			_, err := file.ReadAt(got, 0)
+			must(t, err)
+			if !bytes.Equal(got, content) {
+				t.Error("something else is read than was written")
+			}
+		})
+	}
+}
+
+func TestDirect_ErrAlignment_NamesFile(t *testing.T) {
+	file, direct, content := directPair(t, 8192)
+	err := direct.WriteDurable(blocks(4096), 100)
+	if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), "/file") {
+		t.Errorf("a write at 100: %v, want EINVAL of the file", err)
+	}
+	got := make([]byte, len(content))
+	_, err = file.ReadAt(got, 0)
+	must(t, err)
+	if !bytes.Equal(got, content) {
+		t.Error("a refused write changed the file")
+	}
+}
+
+// Where it cannot be done, the log goes through the page cache.
+func TestDirect_ErrUnsupported_LogWorks(t *testing.T) {
+	const inMemory = "/dev/shm"
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(inMemory, &st); err != nil || st.Type == ext4Magic || st.Type == xfsMagic {
+		t.Skipf("%s is not in memory (%v)", inMemory, err)
+	}
+	dir, err := os.MkdirTemp(inMemory, "raftlog")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	name := filepath.Join(dir, "file")
+	must(t, os.WriteFile(name, make([]byte, 4096), 0o600))
+	if _, err := raftlog.OS().OpenDirect(name); !errors.Is(err, errors.ErrUnsupported) {
+		t.Fatalf("OpenDirect in %s: %v, want that it is not supported", dir, err)
+	}
+	s := openDir(t, filepath.Join(dir, "log"), raftlog.Options{SegmentSize: 8192})
+	must(t, s.StoreLogs(entries(1, 10, 1)))
+	checkLog(t, s, entries(1, 10, 1))
+	must(t, s.Close())
+}
+
+// A log written one way is read and continued the other way.
+func TestDirect_SwitchedOnAndOff_KeepsLog(t *testing.T) {
+	dir := t.TempDir()
+	onDirectDisk(t, dir)
+	for i := range uint64(6) {
+		s := openDir(t, dir, raftlog.Options{SegmentSize: 16 << 10, NoDirect: i%2 == 1, CacheEntries: -1})
+		checkLog(t, s, entries(1, i*50, 1))
+		must(t, s.StoreLogs(entries(i*50+1, i*50+49, 1)))
+		must(t, s.StoreLog(entry(i*50+50, 1)))
+		checkLog(t, s, entries(1, i*50+50, 1))
+		must(t, s.Close())
+	}
+}

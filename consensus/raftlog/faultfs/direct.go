@@ -1,0 +1,85 @@
+package faultfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/zk-lite/zk-lite/consensus/raftlog"
+)
+
+// directBlock divides what a direct write may have.
+const directBlock = 4096
+
+// SetDirect lets OpenDirect succeed; a new file system refuses it.
+func (f *FS) SetDirect(direct bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.direct = direct
+}
+
+// OpenDirect implements raftlog.FS.
+func (f *FS) OpenDirect(name string) (raftlog.DirectFile, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, ok := f.names[name]
+	switch {
+	case f.off:
+		return nil, ErrPowerCut
+	case !f.direct:
+		return nil, errors.ErrUnsupported
+	case !ok:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	case len(n.data)%directBlock != 0 || len(n.dirty) > 0 && !f.lied:
+		panic(fmt.Sprintf("faultfs: direct writes to %s, of %d bytes, %d pages not synced",
+			name, len(n.data), len(n.dirty)))
+	}
+	return &directFile{file{fs: f, node: n, name: name, life: f.life}}, nil
+}
+
+type directFile struct{ file }
+
+// WriteDurable is one OpSync: that is when it can fail, hang or lose its power. Programs may see any
+// of it at once. A write that fails leaves each page old or new, for programs too.
+func (h *directFile) WriteDurable(b []byte, off int64) error {
+	f, n := h.fs, h.node
+	end := off + int64(len(b))
+	f.mu.Lock()
+	if h.gone() {
+		f.mu.Unlock()
+		return ErrPowerCut
+	}
+	if off%directBlock != 0 || len(b)%directBlock != 0 || end > int64(len(n.data)) {
+		f.mu.Unlock()
+		panic(fmt.Sprintf("faultfs: a direct write of %d bytes at %d to %s, of %d bytes",
+			len(b), off, h.name, len(n.data)))
+	}
+	before := slices.Clone(n.data[off:end])
+	copy(n.data[off:], b)
+	for p := off / f.pageSize; p*f.pageSize < end; p++ {
+		n.dirty[p] = true
+	}
+	f.mu.Unlock()
+
+	err := f.before(OpSync, h.name, h.life)
+	if errors.Is(err, ErrPowerCut) {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case h.gone():
+		return ErrPowerCut
+	case f.lying && err == nil:
+		return nil
+	}
+	for p := off / f.pageSize; p*f.pageSize < end; p++ {
+		if err != nil && f.rand.IntN(2) == 0 {
+			from, to := max(p*f.pageSize, off), min((p+1)*f.pageSize, end)
+			copy(n.data[from:to], before[from-off:])
+		}
+		n.flush(p, f.pageSize)
+	}
+	return err
+}
