@@ -65,12 +65,14 @@ const (
 
 // StorageConfig says where on disk a server lives.
 type StorageConfig struct {
-	Dir     string // identity, term and vote, snapshots
-	LogDir  string // raft's log; empty: Dir
-	Kind    LogStoreKind
-	Retain  int // snapshots kept, at least 2
-	Logger  *slog.Logger
-	OnFatal func(error) // see raftlog.Options
+	Dir    string // identity, term and vote, snapshots
+	LogDir string // raft's log; empty: Dir
+	Kind   LogStoreKind
+	// NoDirectLog keeps a raftlog from being written past the page cache.
+	NoDirectLog bool
+	Retain      int // snapshots kept, at least 2
+	Logger      *slog.Logger
+	OnFatal     func(error) // see raftlog.Options
 }
 
 // remedy is what to do about a damaged or missing file. To remove it is no way: a server
@@ -148,7 +150,7 @@ func (s *Storage) openLog(c *StorageConfig, lived bool, closeStable func() error
 	case LogStoreRaftlog, "":
 		dir := filepath.Join(c.LogDir, "raftlog")
 		log, err := raftlog.Open(dir, raftlog.Options{
-			Logger: c.Logger, OnFatal: c.OnFatal, MustExist: lived,
+			Logger: c.Logger, OnFatal: c.OnFatal, MustExist: lived, NoDirect: c.NoDirectLog,
 		})
 		if err != nil {
 			return fmt.Errorf("opening raft's log in %s: %w", dir, err)

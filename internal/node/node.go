@@ -65,7 +65,7 @@ func (n *Node) start(o *Options) error {
 		"clients", n.listeners.client.Addr().String(), "ensemble", len(s.Servers))
 	storage, err := consensus.OpenStorage(consensus.StorageConfig{
 		Dir: s.DataDir, LogDir: s.DataLogDir, Kind: consensus.LogStoreKind(s.LogStore),
-		Retain: s.SnapRetainCount, Logger: o.Logger, OnFatal: o.Fatal,
+		NoDirectLog: !s.DirectLog, Retain: s.SnapRetainCount, Logger: o.Logger, OnFatal: o.Fatal,
 	})
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ type Settings struct {
 	DataDir         string
 	DataLogDir      string // Raft's log; DataDir unless set
 	LogStore        string // LogStoreRaftlog or LogStoreBoltDB
+	DirectLog       bool
 	OverlapSync     bool
 	SnapCount       int
 	SnapRetainCount int // at least 3
