@@ -24,6 +24,7 @@ func (d *disk) wipe() {
 // blank is a file system with nothing on it.
 func (d *disk) blank() *faultfs.FS {
 	fs := faultfs.New(d.seed+d.wiped<<32, 0)
+	fs.SetDirect(d.rng.IntN(2) == 0) // some servers write past the page cache, some through it
 	fs.SetFault(func(op faultfs.Op, _ string) error {
 		if op == faultfs.OpSync || op == faultfs.OpSyncDir {
 			d.sync()
