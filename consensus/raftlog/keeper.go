@@ -4,9 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/zk-lite/zk-lite/internal/processors"
 )
+
+// noteEvery is how old the high-water file may be. To write it after every sync would cost as much
+// as the sync: see docs/adr/0013.
+const noteEvery = 100 * time.Millisecond
 
 // keeperState is what the keeper goroutine and the others tell each other, under Store.mu.
 type keeperState struct {
@@ -15,6 +20,7 @@ type keeperState struct {
 	err         error  // of the last one
 	wantDrop    bool   // remove the segments that hold nothing
 	noted       position
+	noteDue     bool // the timer is set
 	idle        bool // nothing was left to do when it looked last
 }
 
@@ -30,6 +36,7 @@ func (s *Store) wakeKeeper() {
 // and notes in the high-water file how far the log is durable.
 func (s *Store) runKeeper() {
 	defer s.wg.Done()
+	defer s.noteTimer.Stop()
 	for {
 		select {
 		case <-s.stop:
@@ -195,13 +202,14 @@ func (s *Store) dropSegments() {
 }
 
 // noteHighWater writes to the high-water file how far the log is durable. It is not synced: after
-// a power cut the file may be older or torn, after a kill it is exact. It lets recovery tell a
-// lost or damaged end of the log from a torn one.
+// a power cut the file may be older than noteEvery, or torn. It lets recovery tell a lost or damaged
+// end of the log from a torn one.
 func (s *Store) noteHighWater() {
 	s.mu.Lock()
 	p := s.durable
 	news := p > s.keeper.noted
 	s.keeper.noted = p
+	s.keeper.noteDue = false
 	s.mu.Unlock()
 	if !news || s.highWater == nil {
 		return

@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -31,6 +32,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		cache:   newCache(opt.CacheEntries, opt.CacheBytes),
 	}
 	s.cond = sync.NewCond(&s.mu)
+	s.noteTimer = time.AfterFunc(noteEvery, s.wakeKeeper)
 	s.SetAsync(opt.Async)
 	if err := s.openFiles(); err != nil {
 		return nil, errors.Join(err, s.closeFiles())

@@ -42,7 +42,8 @@ type Store struct {
 
 	// Protected by the keeper goroutine, and by Open and Close while it does not run.
 	manifest  manifest
-	highWater File // nil if it cannot be written; it is only a hint
+	highWater File        // nil if it cannot be written; it is only a hint
+	noteTimer *time.Timer // wakes it; reset by who holds mu
 
 	mu   sync.RWMutex
 	cond *sync.Cond // on mu: any change of end, durable, err, closed, segments or the keeper's

@@ -56,8 +56,14 @@ func (s *Store) publish(goal position, last uint64, took time.Duration) {
 	s.syncs++
 	s.syncLast, s.syncMax = took, max(s.syncMax, took)
 	s.cond.Broadcast()
+	if s.keeper.wantDrop {
+		s.wakeKeeper()
+	}
+	if !s.keeper.noteDue {
+		s.keeper.noteDue = true
+		s.noteTimer.Reset(noteEvery)
+	}
 	s.mu.Unlock()
-	s.wakeKeeper()
 }
 
 func (s *Store) closeQuietly(g *segment) {
