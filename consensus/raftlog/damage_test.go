@@ -20,22 +20,6 @@ const (
 	segSize = 8192
 )
 
-// makeFS makes an empty file system with faults.
-type makeFS func(seed uint64, pageSize int) *faultfs.FS
-
-// eachWay runs a test with a log that is written through the page cache, and past it.
-func eachWay(t *testing.T, test func(*testing.T, makeFS)) {
-	for _, direct := range []bool{false, true} {
-		t.Run(fmt.Sprintf("direct=%v", direct), func(t *testing.T) {
-			test(t, func(seed uint64, pageSize int) *faultfs.FS {
-				f := faultfs.New(seed, pageSize)
-				f.SetDirect(direct)
-				return f
-			})
-		})
-	}
-}
-
 func openFault(t testing.TB, f *faultfs.FS, opt raftlog.Options) *raftlog.Store {
 	t.Helper()
 	s, err := tryOpen(f, opt)
@@ -118,14 +102,10 @@ func checkRefusal(t *testing.T, what string, err error) {
 // Goal: no flipped byte anywhere is returned as right or costs an entry that was durable. Method:
 // flip every byte of every file of a killed server's log, and some of a closed one's, and open it.
 func TestOpen_FlippedByte_RefusesOrReadsAll(t *testing.T) {
-	eachWay(t, testOpenFlippedByteRefusesOrReadsAll)
-}
-
-func testOpenFlippedByteRefusesOrReadsAll(t *testing.T, newFS makeFS) {
 	for closed, stride := range map[bool]int{true: 7, false: 1} {
 		t.Run(fmt.Sprintf("closed=%v", closed), func(t *testing.T) {
 			t.Parallel()
-			f := newFS(1, 512)
+			f := faultfs.New(1, 512)
 			s := openFault(t, f, raftlog.Options{})
 			want := smallLog(t, s)
 			if closed {
@@ -163,12 +143,8 @@ func testOpenFlippedByteRefusesOrReadsAll(t *testing.T, newFS makeFS) {
 // What was never durable may go, but only from the end on: with no high-water file and the
 // manifest of the start, the marks in the records alone decide.
 func TestOpen_FlippedByteWithoutHighWater_LosesLastAppendsOnly(t *testing.T) {
-	eachWay(t, testOpenFlippedByteWithoutHighWaterLosesLastAppendsOnly)
-}
-
-func testOpenFlippedByteWithoutHighWaterLosesLastAppendsOnly(t *testing.T, newFS makeFS) {
 	t.Parallel()
-	f := newFS(1, 512)
+	f := faultfs.New(1, 512)
 	s := openFault(t, f, raftlog.Options{SegmentSize: 20 << 10})
 	old := f.ReadFile(manFile)
 	want := smallLog(t, s)
@@ -203,10 +179,8 @@ func testOpenFlippedByteWithoutHighWaterLosesLastAppendsOnly(t *testing.T, newFS
 }
 
 // A file that is shorter than it was made is damage whatever was in it.
-func TestOpen_CutFile_Refuses(t *testing.T) { eachWay(t, testOpenCutFileRefuses) }
-
-func testOpenCutFileRefuses(t *testing.T, newFS makeFS) {
-	f := newFS(1, 512)
+func TestOpen_CutFile_Refuses(t *testing.T) {
+	f := faultfs.New(1, 512)
 	want := smallLog(t, openFault(t, f, raftlog.Options{}))
 	for _, name := range f.Files() {
 		content := f.ReadFile(name)
@@ -228,14 +202,10 @@ func testOpenCutFileRefuses(t *testing.T, newFS makeFS) {
 
 // Zeros from any byte of the log on, as if the end of the file had never been written.
 func TestOpen_ZeroedEnd_RefusesOrReadsDurablePrefix(t *testing.T) {
-	eachWay(t, testOpenZeroedEndRefusesOrReadsDurablePrefix)
-}
-
-func testOpenZeroedEndRefusesOrReadsDurablePrefix(t *testing.T, newFS makeFS) {
 	for _, highWater := range []bool{true, false} {
 		t.Run(fmt.Sprintf("highwater=%v", highWater), func(t *testing.T) {
 			t.Parallel()
-			f := newFS(1, 512)
+			f := faultfs.New(1, 512)
 			s := openFault(t, f, raftlog.Options{SegmentSize: 16 << 10})
 			old := f.ReadFile(manFile)
 			must(t, s.StoreLogs(entries(1, 30, 1)))
@@ -272,10 +242,8 @@ func testOpenZeroedEndRefusesOrReadsDurablePrefix(t *testing.T, newFS makeFS) {
 	}
 }
 
-func TestOpen_LostFile_Refuses(t *testing.T) { eachWay(t, testOpenLostFileRefuses) }
-
-func testOpenLostFileRefuses(t *testing.T, newFS makeFS) {
-	f := newFS(1, 512)
+func TestOpen_LostFile_Refuses(t *testing.T) {
+	f := faultfs.New(1, 512)
 	want := smallLog(t, openFault(t, f, raftlog.Options{}))
 	for _, name := range f.Files() {
 		c := f.Clone(1)
@@ -295,10 +263,8 @@ func testOpenLostFileRefuses(t *testing.T, newFS makeFS) {
 }
 
 // A segment put back from an earlier copy, or taken from another server, is not this log's.
-func TestOpen_ForeignSegment_Refuses(t *testing.T) { eachWay(t, testOpenForeignSegmentRefuses) }
-
-func testOpenForeignSegmentRefuses(t *testing.T, newFS makeFS) {
-	f, g := newFS(1, 512), newFS(2, 512)
+func TestOpen_ForeignSegment_Refuses(t *testing.T) {
+	f, g := faultfs.New(1, 512), faultfs.New(2, 512)
 	smallLog(t, openFault(t, f, raftlog.Options{}))
 	smallLog(t, openFault(t, g, raftlog.Options{}))
 	name := logDir + "/00000002.seg"
@@ -313,11 +279,7 @@ func testOpenForeignSegmentRefuses(t *testing.T, newFS makeFS) {
 }
 
 func TestStore_GetLog_FlippedByte_Refuses(t *testing.T) {
-	eachWay(t, testStoreGetLogFlippedByteRefuses)
-}
-
-func testStoreGetLogFlippedByteRefuses(t *testing.T, newFS makeFS) {
-	f := newFS(1, 512)
+	f := faultfs.New(1, 512)
 	s := openFault(t, f, raftlog.Options{})
 	want := smallLog(t, s)
 	for _, name := range f.Files() {

@@ -18,6 +18,22 @@ import (
 	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
+// makeFS makes an empty file system with faults.
+type makeFS func(seed uint64, pageSize int) *faultfs.FS
+
+// eachWay runs a test with a log that is written through the page cache, and past it.
+func eachWay(t *testing.T, test func(*testing.T, makeFS)) {
+	for _, direct := range []bool{false, true} {
+		t.Run(fmt.Sprintf("direct=%v", direct), func(t *testing.T) {
+			test(t, func(seed uint64, pageSize int) *faultfs.FS {
+				f := faultfs.New(seed, pageSize)
+				f.SetDirect(direct)
+				return f
+			})
+		})
+	}
+}
+
 var errDisk = errors.New("input/output error")
 
 func always([]*raft.Log) bool { return true }
