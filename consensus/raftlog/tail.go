@@ -73,11 +73,8 @@ func (t *tail) WriteAt(b []byte, off int64) (int, error) {
 	defer t.mu.Unlock()
 	if len(t.bytes) > maxTail {
 		t.mu.Unlock()
-		err := t.Datasync()
+		_ = t.Datasync() // its error is kept
 		t.mu.Lock()
-		if err != nil {
-			return 0, err
-		}
 	}
 	if off < t.base {
 		// An append that was taken back leaves the end before what a flight has taken.
@@ -85,6 +82,9 @@ func (t *tail) WriteAt(b []byte, off int64) (int, error) {
 		acquire(t.flight)
 		defer release(t.flight)
 		t.mu.Lock()
+	}
+	if t.err != nil {
+		return 0, t.err
 	}
 	if err := t.reach(off); err != nil {
 		return 0, err
@@ -164,7 +164,8 @@ func overlay(b []byte, off int64, src []byte, at int64) {
 	}
 }
 
-// Datasync makes durable all that was written before the call. After an error every call returns it.
+// Datasync makes durable all that was written before the call. After an error every call returns it,
+// and WriteAt too.
 func (t *tail) Datasync() error {
 	acquire(t.flight)
 	defer release(t.flight)

@@ -165,7 +165,9 @@ func TestTail_FailedWrite_FailsEverySync(t *testing.T) {
 		t.Error("what could not be written is not read any more")
 	}
 	disk.Store(false)
-	_, _ = tail.WriteAt(b, 50000)
+	if _, err := tail.WriteAt(b, 50000); !errors.Is(err, errDisk) {
+		t.Errorf("the next write returns %v, want the error of the sync", err)
+	}
 	if err := tail.Datasync(); !errors.Is(err, errDisk) {
 		t.Errorf("the next sync returns %v, want the error of the first", err)
 	}
