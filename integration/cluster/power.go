@@ -13,9 +13,20 @@ import (
 // /dev/fuse.
 func NewDisks(t testing.TB, n int, seed uint64) []*disk.Disk {
 	t.Helper()
+	return newDisks(t, n, seed, disk.New)
+}
+
+// NewExt4Disks is NewDisks with an ext4 on each.
+func NewExt4Disks(t testing.TB, n int, seed uint64) []*disk.Disk {
+	t.Helper()
+	return newDisks(t, n, seed, disk.NewExt4)
+}
+
+func newDisks(t testing.TB, n int, seed uint64, one func(testing.TB, uint64) *disk.Disk) []*disk.Disk {
+	t.Helper()
 	disks := make([]*disk.Disk, n)
 	for i := range disks {
-		disks[i] = disk.New(t, seed*1000+uint64(i))
+		disks[i] = one(t, seed*1000+uint64(i))
 	}
 	return disks
 }
@@ -24,18 +35,26 @@ func NewDisks(t testing.TB, n int, seed uint64) []*disk.Disk {
 // synced, or a part of it.
 func (s *Server) PowerCut() disk.Loss {
 	s.e.t.Helper()
+	s.Disk.PowerOff()
 	if s.Running() {
 		s.Kill()
 	}
-	return s.Disk.PowerCut()
+	l, err := s.Disk.PowerCut()
+	if err != nil {
+		s.e.t.Fatalf("after a power cut of server %d: %v", s.ID, err)
+	}
+	return l
 }
 
 // PowerCut is that of the whole room: all servers at the same moment.
 func (e *Ensemble) PowerCut() (all disk.Loss) {
 	e.t.Helper()
+	for _, s := range e.servers {
+		s.Disk.PowerOff()
+	}
 	e.KillAll()
 	for _, s := range e.servers {
-		l := s.Disk.PowerCut()
+		l := s.PowerCut()
 		all.Pages += l.Pages
 		all.Names += l.Names
 	}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,12 +48,51 @@ func briefly(t *testing.T, rng *rand.Rand, most time.Duration) {
 // random part of it; nothing that was acknowledged may be.
 func TestPower_AllCutUnderLoad_LosesNothing(t *testing.T) {
 	t.Parallel()
-	e, disks, allowed := onDisks(t, 3, map[string]string{"snapCount": "200"})
-	if !allowed {
+	if e, disks, allowed := onDisks(t, 3, map[string]string{"snapCount": "200"}); allowed {
+		cutUnderLoad(t, e, disks, 6)
+	}
+}
+
+// TestPower_Ext4_AllCutUnderLoad_LosesNothing is the same with the log written past the page
+// cache, which only a file system of the kernel's can do: it must ask its disk for all that
+// the log relies on.
+func TestPower_Ext4_AllCutUnderLoad_LosesNothing(t *testing.T) {
+	t.Parallel()
+	if !cluster.Privileged() {
+		t.Logf("%s is set: NOT RUN", cluster.UnprivilegedVariable)
 		return
 	}
+	disks := cluster.NewExt4Disks(t, 3, powerSeed)
+	e := start(t, 3, cluster.Options{Disks: disks, Config: map[string]string{"snapCount": "200"}})
+	for _, s := range e.Servers() {
+		checkDirect(t, s.PID())
+	}
+	cutUnderLoad(t, e, disks, 4)
+}
+
+// checkDirect sees to it that a process has a log segment open for direct writes.
+func checkDirect(t *testing.T, pid int) {
+	t.Helper()
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range fds {
+		name, _ := os.Readlink(fd)
+		info, _ := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(fd)), "fdinfo", filepath.Base(fd)))
+		var pos, flags int
+		_, err := fmt.Sscanf(string(info), "pos:\t%d\nflags:\t%o", &pos, &flags)
+		if err == nil && filepath.Ext(name) == ".seg" && flags&syscall.O_DIRECT != 0 {
+			return
+		}
+	}
+	t.Fatalf("process %d has no log segment open with O_DIRECT", pid)
+}
+
+func cutUnderLoad(t *testing.T, e *cluster.Ensemble, disks []*disk.Disk, most int) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(powerSeed, 1))
-	for round := range rounds(t, 6) {
+	for round := range rounds(t, most) {
 		l := startPacedLoad(t, e, fmt.Sprintf("/power-%d", round), powerPace)
 		l.waitProgress(10 + rng.IntN(40))
 		briefly(t, rng, 300*time.Millisecond)

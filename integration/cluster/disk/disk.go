@@ -54,6 +54,7 @@ type Disk struct {
 	dev *os.File // /dev/fuse
 	// reader is closed when no more requests are read.
 	reader chan struct{}
+	ext4   *ext4 // on this disk, nil: none
 
 	mu      sync.Mutex // protects the fields below
 	rng     *rand.Rand
@@ -84,8 +85,13 @@ func New(t testing.TB, seed uint64) *Disk {
 	return d
 }
 
-// Dir is where the disk is mounted.
-func (d *Disk) Dir() string { return d.dir }
+// Dir is where the disk is mounted, or the file system on it.
+func (d *Disk) Dir() string {
+	if d.ext4 != nil {
+		return d.ext4.dir
+	}
+	return d.dir
+}
 
 // SetFault sets the function that is asked before every operation; nil means no faults.
 func (d *Disk) SetFault(f Fault) {
@@ -104,6 +110,9 @@ func (d *Disk) SetLying(lying bool) {
 
 // Settle brings everything to the disk.
 func (d *Disk) Settle() {
+	if d.ext4 != nil {
+		_, _ = run("sync", "-f", d.ext4.dir) // what it could not write, the next cut takes
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.commitNamesLocked(len(d.pending))
@@ -114,8 +123,25 @@ func (d *Disk) Settle() {
 	})
 }
 
+// PowerOff takes the power from a disk with an ext4 while its processes run, which then meet
+// errors; PowerCut gives it back. Without an ext4 it does nothing: what a disk has when its
+// processes have ended, the next PowerCut takes.
+func (d *Disk) PowerOff() {
+	if d.ext4 != nil {
+		d.ext4.powerOff()
+	}
+}
+
 // PowerCut forgets what is not on the disk, or a part of it. Its processes must have ended.
-func (d *Disk) PowerCut() (l Loss) {
+// The error is that of mounting an ext4 again.
+func (d *Disk) PowerCut() (Loss, error) {
+	if d.ext4 != nil {
+		return d.ext4.cut(d)
+	}
+	return d.cut(), nil
+}
+
+func (d *Disk) cut() (l Loss) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	keep := 0

@@ -35,6 +35,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
+func mustCut(t *testing.T, d *disk.Disk) {
+	t.Helper()
+	_, err := d.PowerCut()
+	must(t, err)
+}
+
 func write(t *testing.T, path string, b []byte, sync bool) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
@@ -117,7 +123,7 @@ func TestDisk_PowerCut_KeepsWhatWasSynced(t *testing.T) {
 		must(t, err)
 		must(t, f.Close())
 		write(t, filepath.Join(d.Dir(), "unsynced"), []byte("u"), true)
-		d.PowerCut()
+		mustCut(t, d)
 		got, err := os.ReadFile(synced)
 		must(t, err)
 		if len(got) != 3*pageSize || got[0] != 's' || got[2*pageSize] != 's' {
@@ -155,7 +161,7 @@ func TestDisk_Lying_LosesWhatWasSynced(t *testing.T) {
 	if got, err := os.ReadFile(path); string(got) != "new" {
 		t.Errorf("before: %q, %v", got, err)
 	}
-	if l := d.PowerCut(); l.Pages != 1 || l.Names != 1 {
+	if l, _ := d.PowerCut(); l.Pages != 1 || l.Names != 1 {
 		t.Errorf("lost %+v", l)
 	}
 	got, err := os.ReadFile(path)
@@ -193,7 +199,7 @@ func TestDisk_FailedSync_LosesThePages(t *testing.T) {
 	d.SetFault(nil)
 	must(t, f.Sync())
 	must(t, f.Close())
-	d.PowerCut()
+	mustCut(t, d)
 	if got, err := os.ReadFile(path); err != nil || got[0] != 'o' {
 		t.Errorf("%.3q, %v", got, err)
 	}
@@ -261,7 +267,7 @@ func TestDisk_Random_SyncedFilesSurvive(t *testing.T) {
 		switch rng.IntN(10) {
 		case 0: // everything may go to what it may be
 			must(t, h.Close())
-			d.PowerCut()
+			mustCut(t, d)
 			for f := range files {
 				got, err := os.ReadFile(path(f))
 				must(t, err)

@@ -15,6 +15,9 @@
 // page with even odds and a random number of the changes of names that were not synced;
 // on a lying disk, whose cache is lost as a whole, it keeps neither.
 //
+// With NewExt4 the server's files are on an ext4 of the kernel's instead, whose block device
+// is one file of such a disk. Its power goes while processes run.
+//
 // It does not model owners, links, or times of files.
 //
 // # Concurrency

@@ -168,6 +168,11 @@ func (n *node) cut(rng *rand.Rand, everything bool) (lost int) {
 	if n.resized && !everything && rng.IntN(2) == 0 {
 		n.disk.resize(n.data.size)
 	}
+	for at, p := range n.data.pages {
+		if !n.dirty[at] && p != n.disk.pages[at] {
+			lost++ // given up by a sync that failed
+		}
+	}
 	for _, at := range slices.Sorted(maps.Keys(n.dirty)) {
 		if !everything && rng.IntN(2) == 0 {
 			n.flush(at)
