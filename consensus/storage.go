@@ -33,7 +33,10 @@ type Storage struct {
 	Durable peer.Durable
 	// SetAsync hands the log store the rule of overlapping; nil without it.
 	SetAsync func(func([]*raft.Log) bool)
-	Close    func() error
+	// SetBlocking tells the log store whether its writes may block a thread, see raftlog; nil
+	// without it.
+	SetBlocking func(bool)
+	Close       func() error
 }
 
 // Identity says which server of which ensemble a data directory belongs to.
@@ -155,7 +158,7 @@ func (s *Storage) openLog(c *StorageConfig, lived bool, closeStable func() error
 		if err != nil {
 			return fmt.Errorf("opening raft's log in %s: %w", dir, err)
 		}
-		s.Log, s.Durable, s.SetAsync = log, log, log.SetAsync
+		s.Log, s.Durable, s.SetAsync, s.SetBlocking = log, log, log.SetAsync, log.SetBlocking
 		s.Close = func() error { return errors.Join(log.Close(), closeStable()) }
 	case LogStoreBolt:
 		path := filepath.Join(c.LogDir, "raftlog.db")

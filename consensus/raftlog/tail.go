@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -29,6 +30,8 @@ const (
 type tail struct {
 	File   // what is on disk
 	direct DirectFile
+	// blocking is Store's, for direct.
+	blocking *atomic.Bool
 
 	flight chan struct{} // held while something is written to direct; taken before mu
 
@@ -55,13 +58,13 @@ func (s *Store) openTail(g *segment) error {
 	if err != nil {
 		return fmt.Errorf("opening %s for direct writes: %w", g.path, err)
 	}
-	g.file = newTail(g.file, direct)
+	g.file = newTail(g.file, direct, &s.blocking)
 	return nil
 }
 
 // newTail owns both files.
-func newTail(file File, direct DirectFile) *tail {
-	return &tail{File: file, direct: direct, flight: make(chan struct{}, 1)}
+func newTail(file File, direct DirectFile, blocking *atomic.Bool) *tail {
+	return &tail{File: file, direct: direct, blocking: blocking, flight: make(chan struct{}, 1)}
 }
 
 // WriteAt puts b into memory.
@@ -173,6 +176,7 @@ func (t *tail) Datasync() error {
 	if err != nil || b == nil {
 		return err
 	}
+	t.direct.SetBlocking(t.blocking.Load())
 	return t.arrive(t.direct.WriteDurable(b, at))
 }
 
@@ -213,11 +217,14 @@ func (t *tail) arrive(err error) error {
 	return nil
 }
 
-// rest gives the memory back until the next write.
+// rest gives memory and kernel's resources back until the next write.
 func (t *tail) rest() {
+	acquire(t.flight)
+	defer release(t.flight)
+	t.direct.SetBlocking(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.news && t.flying == nil {
+	if !t.news {
 		t.bytes, t.spare = nil, nil
 	}
 }

@@ -1,0 +1,141 @@
+//go:build amd64 || arm64
+
+package raftlog
+
+import (
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+)
+
+// aio is a context of the kernel's asynchronous I/O (io_submit(2)), for one write at a time to one
+// file. It is there for the sake of the goroutine that waits, which is parked like one that waits for
+// a socket. A thread in a blocking call would take its processor along until the runtime's monitor
+// notices, and would wake the monitor, which together cost a fifth of a busy server. Not io_uring,
+// which container runtimes forbid.
+type aio struct {
+	name    string
+	fd      uint32
+	context uintptr  // aio_context_t
+	done    *os.File // eventfd(2), by which the runtime's poller learns that a write has ended
+	doneFD  uint32
+	poll    syscall.RawConn
+
+	// Of the write that runs, and in one place, because the kernel is told where it is.
+	block  ioControlBlock
+	submit *ioControlBlock
+	pinner runtime.Pinner
+	ended  func(uintptr) bool // is collect
+	event  ioEvent
+	errno  syscall.Errno
+}
+
+// ioControlBlock is struct iocb of linux/aio_abi.h, little-endian.
+type ioControlBlock struct {
+	_        uint64 // data, given back with the event
+	_        uint32 // key, the kernel's
+	rwFlags  int32
+	opcode   uint16
+	_        int16 // priority
+	fd       uint32
+	buf      uint64
+	bytes    uint64
+	offset   int64
+	_        uint64 // reserved
+	flags    uint32
+	resultFD uint32
+}
+
+// ioEvent is struct io_event.
+type ioEvent struct {
+	_      uint64 // data
+	_      uint64 // the control block's address
+	result int64  // bytes written, or an error's number, negative
+	_      int64
+}
+
+const (
+	opPwrite     = 1   // IOCB_CMD_PWRITE
+	flagResultFD = 1   // IOCB_FLAG_RESFD
+	rwNoWait     = 0x8 // RWF_NOWAIT
+)
+
+// newAIO fails where the kernel has none of it (ENOSYS), a filter of system calls forbids it (EPERM)
+// or fs.aio-max-nr is used up (EAGAIN).
+func newAIO(f *os.File) (*aio, error) {
+	a := &aio{name: f.Name(), fd: uint32(f.Fd())}
+	a.submit, a.ended = &a.block, a.collect
+	_, _, errno := syscall.Syscall(syscall.SYS_IO_SETUP, 1, uintptr(unsafe.Pointer(&a.context)), 0)
+	if errno != 0 {
+		return nil, os.NewSyscallError("io_setup", errno)
+	}
+	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
+	if errno != 0 {
+		a.destroy()
+		return nil, os.NewSyscallError("eventfd", errno)
+	}
+	a.done, a.doneFD = os.NewFile(fd, "eventfd"), uint32(fd)
+	var err error
+	if a.poll, err = a.done.SyscallConn(); err != nil {
+		a.close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// write writes b to off. The error EAGAIN says that it would block.
+func (a *aio) write(b []byte, off int64) error {
+	start := unsafe.SliceData(b)
+	a.pinner.Pin(start)
+	defer a.pinner.Unpin()
+	a.block = ioControlBlock{
+		opcode: opPwrite, rwFlags: rwNoWait, flags: flagResultFD, fd: a.fd, resultFD: a.doneFD,
+		buf: uint64(uintptr(unsafe.Pointer(start))), bytes: uint64(len(b)), offset: off,
+	}
+	a.errno = 0
+	// It returns at once, so that the runtime need not be told.
+	_, _, errno := syscall.RawSyscall(syscall.SYS_IO_SUBMIT, a.context, 1, uintptr(unsafe.Pointer(&a.submit)))
+	if errno != 0 {
+		return os.NewSyscallError("io_submit", errno)
+	}
+	err := a.poll.Read(a.ended)
+	switch n := a.event.result; {
+	case err != nil:
+	case a.errno != 0:
+		err = os.NewSyscallError("io_getevents", a.errno)
+	case n < 0:
+		err = syscall.Errno(-n)
+	case n != int64(len(b)):
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		err = &os.PathError{Op: "direct write", Path: a.name, Err: err}
+	}
+	return err
+}
+
+// collect asks whether the write has ended. The poller is edge-triggered, so nobody needs to read the
+// eventfd: each end is an edge.
+func (a *aio) collect(uintptr) bool {
+	var now syscall.Timespec
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_IO_GETEVENTS, a.context, 0, 1,
+		uintptr(unsafe.Pointer(&a.event)), uintptr(unsafe.Pointer(&now)), 0)
+	if errors.Is(errno, syscall.EINTR) {
+		return a.collect(0)
+	}
+	a.errno = errno
+	return errno != 0 || n == 1
+}
+
+// close takes the kernel some 30 ms. No write may run.
+func (a *aio) close() {
+	a.destroy()
+	_ = a.done.Close()
+}
+
+func (a *aio) destroy() {
+	_, _, _ = syscall.Syscall(syscall.SYS_IO_DESTROY, a.context, 0, 0)
+}
