@@ -188,6 +188,7 @@ func (s *suite) acls() {
 	acl, _, err := c.GetACL("/acl")
 	ok(err)
 	equal(acl, zk.DigestACL(zk.PermAll, "user", "secret"))
+	other.sync() // its server may not have heard of the znode yet
 	_, _, err = other.Get("/acl")
 	fails(err, zk.ErrNoAuth)
 	ok(other.AddAuth("digest", []byte("user:wrong")))
