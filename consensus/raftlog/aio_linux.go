@@ -4,11 +4,12 @@ package raftlog
 
 import (
 	"errors"
-	"io"
 	"os"
 	"runtime"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // aio is a context of the kernel's asynchronous I/O (io_submit(2)), for one write at a time to one
@@ -58,9 +59,8 @@ type ioEvent struct {
 }
 
 const (
-	opPwrite     = 1   // IOCB_CMD_PWRITE
-	flagResultFD = 1   // IOCB_FLAG_RESFD
-	rwNoWait     = 0x8 // RWF_NOWAIT
+	opPwrite     = 1 // IOCB_CMD_PWRITE
+	flagResultFD = 1 // IOCB_FLAG_RESFD
 )
 
 // newAIO fails where the kernel has none of it (ENOSYS), a filter of system calls forbids it (EPERM)
@@ -72,13 +72,12 @@ func newAIO(f *os.File) (*aio, error) {
 	if errno != 0 {
 		return nil, os.NewSyscallError("io_setup", errno)
 	}
-	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
-	if errno != 0 {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
 		a.destroy()
-		return nil, os.NewSyscallError("eventfd", errno)
+		return nil, os.NewSyscallError("eventfd", err)
 	}
-	a.done, a.doneFD = os.NewFile(fd, "eventfd"), uint32(fd)
-	var err error
+	a.done, a.doneFD = os.NewFile(uintptr(fd), "eventfd"), uint32(fd)
 	if a.poll, err = a.done.SyscallConn(); err != nil {
 		a.close()
 		return nil, err
@@ -92,7 +91,7 @@ func (a *aio) write(b []byte, off int64) error {
 	a.pinner.Pin(start)
 	defer a.pinner.Unpin()
 	a.block = ioControlBlock{
-		opcode: opPwrite, rwFlags: rwNoWait, flags: flagResultFD, fd: a.fd, resultFD: a.doneFD,
+		opcode: opPwrite, rwFlags: unix.RWF_DSYNC | unix.RWF_NOWAIT, flags: flagResultFD, fd: a.fd, resultFD: a.doneFD,
 		buf: uint64(uintptr(unsafe.Pointer(start))), bytes: uint64(len(b)), offset: off,
 	}
 	a.errno = 0
@@ -101,20 +100,17 @@ func (a *aio) write(b []byte, off int64) error {
 	if errno != 0 {
 		return os.NewSyscallError("io_submit", errno)
 	}
-	err := a.poll.Read(a.ended)
-	switch n := a.event.result; {
-	case err != nil:
-	case a.errno != 0:
-		err = os.NewSyscallError("io_getevents", a.errno)
-	case n < 0:
-		err = syscall.Errno(-n)
-	case n != int64(len(b)):
-		err = io.ErrShortWrite
+	if err := a.poll.Read(a.ended); err != nil {
+		return err
 	}
-	if err != nil {
-		err = &os.PathError{Op: "direct write", Path: a.name, Err: err}
+	if a.errno != 0 {
+		return os.NewSyscallError("io_getevents", a.errno)
 	}
-	return err
+	var failed error
+	if a.event.result < 0 {
+		failed = syscall.Errno(-a.event.result)
+	}
+	return writeError(a.name, int(a.event.result), len(b), failed)
 }
 
 // collect asks whether the write has ended. The poller is edge-triggered, so nobody needs to read the

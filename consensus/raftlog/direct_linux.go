@@ -5,19 +5,14 @@ package raftlog
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// File systems whose direct, durable writes in place are known to be what DirectFile promises: the
-// f_type of statfs(2).
-const (
-	ext4Magic = 0xef53
-	xfsMagic  = 0x58465342
-)
-
-// directFile writes with O_DIRECT and O_DSYNC.
+// directFile writes with O_DIRECT and RWF_DSYNC.
 type directFile struct {
 	file   *os.File
 	aio    *aio           // nil: writes block
@@ -27,8 +22,8 @@ type directFile struct {
 
 // OpenDirect implements FS.
 func (osFS) OpenDirect(name string) (DirectFile, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|syscall.O_DIRECT|syscall.O_DSYNC, 0)
-	if errors.Is(err, syscall.EINVAL) {
+	f, err := os.OpenFile(name, os.O_RDWR|unix.O_DIRECT, 0)
+	if errors.Is(err, unix.EINVAL) {
 		return nil, errors.ErrUnsupported // by a file system without O_DIRECT
 	}
 	if err != nil {
@@ -46,12 +41,14 @@ func (osFS) OpenDirect(name string) (DirectFile, error) {
 	return d, nil
 }
 
+// checkFileSystem lets those pass whose direct, durable writes in place are known to be what DirectFile
+// promises.
 func checkFileSystem(f *os.File) error {
-	var st syscall.Statfs_t
-	if err := syscall.Fstatfs(int(f.Fd()), &st); err != nil {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
 		return os.NewSyscallError("fstatfs", err)
 	}
-	if st.Type != ext4Magic && st.Type != xfsMagic {
+	if st.Type != unix.EXT4_SUPER_MAGIC && st.Type != unix.XFS_SUPER_MAGIC {
 		return fmt.Errorf("file system of type %#x: %w", st.Type, errors.ErrUnsupported)
 	}
 	return nil
@@ -59,10 +56,7 @@ func checkFileSystem(f *os.File) error {
 
 // dropCache lets the page cache forget the file: a direct write over a page that is there has to
 // wait for it, and so cannot be done without blocking. It is only advice.
-func dropCache(f *os.File) {
-	const dontNeed = 4 // POSIX_FADV_DONTNEED
-	_, _, _ = syscall.Syscall6(syscall.SYS_FADVISE64, f.Fd(), 0, 0, dontNeed, 0, 0)
-}
+func dropCache(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) }
 
 // try writes the first block again, as it is, to see whether all this works on this file.
 func (d *directFile) try() error {
@@ -70,7 +64,7 @@ func (d *directFile) try() error {
 	if _, err := d.file.ReadAt(b, 0); err != nil {
 		return err
 	}
-	_, err := d.file.WriteAt(b, 0)
+	err := d.writeBlocking(b, 0)
 	if unable(err) {
 		return fmt.Errorf("%w, %w", err, errors.ErrUnsupported)
 	}
@@ -80,8 +74,8 @@ func (d *directFile) try() error {
 // unable reports whether err says that a call, as it was made, is not to be had here. Nothing was
 // written then.
 func unable(err error) bool {
-	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EOPNOTSUPP) ||
-		errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM)
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) ||
+		errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM)
 }
 
 // WriteDurable implements DirectFile. What would block before the write is on its way (a page of the
@@ -92,11 +86,31 @@ func (d *directFile) WriteDurable(b []byte, off int64) error {
 		if unable(err) {
 			d.failed = true
 			d.SetBlocking(true)
-		} else if !errors.Is(err, syscall.EAGAIN) {
+		} else if !errors.Is(err, unix.EAGAIN) {
 			return err
 		}
 	}
-	_, err := d.file.WriteAt(b, off)
+	return d.writeBlocking(b, off)
+}
+
+func (d *directFile) writeBlocking(b []byte, off int64) error {
+	for {
+		n, err := unix.Pwritev2(int(d.file.Fd()), [][]byte{b}, off, unix.RWF_DSYNC)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		return writeError(d.file.Name(), n, len(b), err)
+	}
+}
+
+// writeError is the error of a write of want bytes that wrote n, nil if there is none.
+func writeError(name string, n, want int, err error) error {
+	if err == nil && n != want {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		err = &os.PathError{Op: "direct write", Path: name, Err: err}
+	}
 	return err
 }
 

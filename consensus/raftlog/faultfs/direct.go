@@ -3,7 +3,6 @@ package faultfs
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
@@ -23,19 +22,17 @@ func (f *FS) SetDirect(direct bool) {
 func (f *FS) OpenDirect(name string) (raftlog.DirectFile, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n, ok := f.names[name]
+	h, err := f.openLocked(name)
 	switch {
-	case f.off:
-		return nil, ErrPowerCut
+	case err != nil:
+		return nil, err
 	case !f.direct:
 		return nil, errors.ErrUnsupported
-	case !ok:
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	case len(n.data)%directBlock != 0 || len(n.dirty) > 0 && !f.lied:
+	case len(h.node.data)%directBlock != 0 || len(h.node.dirty) > 0 && !f.lied:
 		panic(fmt.Sprintf("faultfs: direct writes to %s, of %d bytes, %d pages not synced",
-			name, len(n.data), len(n.dirty)))
+			name, len(h.node.data), len(h.node.dirty)))
 	}
-	return &directFile{file{fs: f, node: n, name: name, life: f.life}}, nil
+	return &directFile{*h}, nil
 }
 
 type directFile struct{ file }
@@ -60,29 +57,17 @@ func (h *directFile) WriteDurable(b []byte, off int64) error {
 	}
 	before := slices.Clone(n.data[off:end])
 	copy(n.data[off:], b)
+	var pages []int64
 	for p := off / f.pageSize; p*f.pageSize < end; p++ {
 		n.dirty[p] = true
+		pages = append(pages, p)
 	}
 	f.mu.Unlock()
-
-	err := f.before(OpSync, h.name, h.life)
-	if errors.Is(err, ErrPowerCut) {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case h.gone():
-		return ErrPowerCut
-	case f.lying && err == nil:
-		return nil
-	}
-	for p := off / f.pageSize; p*f.pageSize < end; p++ {
+	return h.sync(pages, func(p int64, err error) {
 		if err != nil && f.rand.IntN(2) == 0 {
 			from, to := max(p*f.pageSize, off), min((p+1)*f.pageSize, end)
 			copy(n.data[from:to], before[from-off:])
 		}
 		n.flush(p, f.pageSize)
-	}
-	return err
+	})
 }

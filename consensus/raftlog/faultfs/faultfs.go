@@ -296,6 +296,14 @@ func (f *FS) Create(name string) (raftlog.File, error) {
 func (f *FS) Open(name string) (raftlog.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	h, err := f.openLocked(name)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (f *FS) openLocked(name string) (*file, error) {
 	n, ok := f.names[name]
 	switch {
 	case f.off:

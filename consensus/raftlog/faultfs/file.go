@@ -101,11 +101,24 @@ func (h *file) Sync() error {
 	}
 	h.fs.mu.Unlock()
 	slices.Sort(pages)
-	err := h.fs.before(OpSync, h.name, h.life)
+	n := h.node
+	return h.sync(pages, func(p int64, err error) {
+		if err != nil {
+			delete(n.dirty, p)
+		} else if n.dirty[p] {
+			n.flush(p, h.fs.pageSize)
+		}
+	})
+}
+
+// sync is an OpSync. Unless the power goes or the disk lies, settle does with each page what becomes
+// of it, with the file system locked.
+func (h *file) sync(pages []int64, settle func(p int64, err error)) error {
+	f := h.fs
+	err := f.before(OpSync, h.name, h.life)
 	if errors.Is(err, ErrPowerCut) {
 		return err
 	}
-	f := h.fs
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -115,11 +128,7 @@ func (h *file) Sync() error {
 		return nil
 	}
 	for _, p := range pages {
-		if err != nil {
-			delete(h.node.dirty, p)
-		} else if h.node.dirty[p] {
-			h.node.flush(p, f.pageSize)
-		}
+		settle(p, err)
 	}
 	return err
 }
