@@ -43,7 +43,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 // called at the first error of Read and, because the end may just as well show in a Write, when the
 // connection is closed.
 func (c *Conn) reportEnd() {
-	if !c.inbound || c.kind != KindRaft || c.ended.Swap(true) {
+	if !c.inbound || !c.kind.raft() || c.ended.Swap(true) {
 		return
 	}
 	if f := c.mux.raftEnded.Load(); f != nil {

@@ -66,9 +66,9 @@ func (m *Mux) introduce(kind Kind, wantID uint64) (hello, error) {
 
 func (m *Mux) mayDialLocked(kind Kind) error {
 	switch {
-	case m.closed || kind == KindRaft && m.door == doorClosed:
+	case m.closed || kind.raft() && m.door == doorClosed:
 		return net.ErrClosed
-	case kind == KindRaft && m.door == doorCut:
+	case kind.raft() && m.door == doorCut:
 		return errRaftCut
 	}
 	return nil

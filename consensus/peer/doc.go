@@ -14,7 +14,8 @@
 //
 // # Transport
 //
-// Transport decorates raft.NetworkTransport. Three faults of hashicorp/raft are fenced in for good:
+// Transport decorates raft.NetworkTransport, which carries votes and snapshots. AppendEntries has
+// connections and an encoding of its own (append.go, appendwire.go). Three faults of hashicorp/raft are fenced in for good:
 // heartbeats take raft's main loop (the fast path changes term and state under the main loop's
 // feet and can make replicas diverge), pipelining is refused (it can wedge after one failed
 // write, and its answers would bypass AppendEntries), and a snapshot that comes late is not
@@ -36,8 +37,9 @@
 // # Concurrency
 //
 // NewMux starts one accepting goroutine and, for each connection whose hello is awaited, one more
-// (at most maxHellos). NewTransport starts the pump between the network and raft's main loop, the
-// failure detector and, for each follower that this server leads, one pusher. A withheld answer
+// (at most maxHellos). NewTransport starts the pump between the NetworkTransport and raft's main
+// loop, one goroutine that accepts append connections and one for each of them, the failure detector
+// and, for each follower that this server leads, one pusher. A withheld answer
 // has a goroutine only while a record of this server may still be volatile, an asked or given vote
 // one for its duration. All are tracked; Mux.Close and Transport.Close end them and wait.
 //
@@ -46,6 +48,6 @@
 // follower delays only its own pusher. Close waits for a disk write whose answer is withheld, so a
 // store whose disk hangs has to be failed or closed first.
 //
-// There are three locks (Mux.mu, pusher.mu, detector.mu) besides the one that counts goroutines;
+// There are four locks (Mux.mu, appender.mu, pusher.mu, detector.mu) besides the one that counts goroutines;
 // none is held while another is taken, and none over network, disk or raft's main loop.
 package peer

@@ -12,13 +12,14 @@ type Kind uint8
 
 // The kinds of connection. The numbers travel on the wire.
 const (
-	KindRaft    Kind = 1 // hashicorp/raft's RPCs
+	KindRaft    Kind = 1 // hashicorp/raft's RPCs but AppendEntries
 	KindStream  Kind = 2 // ordered commands for the leader
 	KindControl Kind = 3 // forming, joining, asking; allowed before an ensemble exists
+	KindAppend  Kind = 4 // raft's AppendEntries
 )
 
 // kinds bounds the arrays indexed by Kind.
-const kinds = 4
+const kinds = 5
 
 // String names k as it appears in messages for people.
 func (k Kind) String() string {
@@ -29,11 +30,16 @@ func (k Kind) String() string {
 		return "stream"
 	case KindControl:
 		return "control"
+	case KindAppend:
+		return "append"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-func (k Kind) valid() bool { return k >= KindRaft && k <= KindControl }
+func (k Kind) valid() bool { return k >= KindRaft && k <= KindAppend }
+
+// raft reports whether raft's RPCs travel on it: its end may be that of the leader.
+func (k Kind) raft() bool { return k == KindRaft || k == KindAppend }
 
 // The hello, all numbers big-endian:
 //
@@ -126,7 +132,7 @@ func decodeHelloBody(b []byte) (hello, error) {
 	copy(h.ensemble[:], b[1:17])
 	if !h.kind.valid() {
 		return hello{}, refuse(RefusedMalformed,
-			"connection of unknown %v, want raft (1), stream (2) or control (3)", h.kind)
+			"connection of unknown %v, want raft (1), stream (2), control (3) or append (4)", h.kind)
 	}
 	return h, nil
 }

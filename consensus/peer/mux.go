@@ -189,7 +189,7 @@ func (m *Mux) shutRaft(to raftDoor) {
 	}
 	var ended []*Conn
 	for c := range m.conns {
-		if c.kind == KindRaft {
+		if c.kind.raft() {
 			ended = append(ended, c)
 		}
 	}

@@ -29,12 +29,14 @@ func TestMux_Dial_Table(t *testing.T) {
 	}{
 		{"raft", 1, KindRaft, testEnsemble, 2, 1, 0},
 		{"raft to anybody", 1, KindRaft, testEnsemble, 2, 0, 0},
+		{"append", 1, KindAppend, testEnsemble, 2, 1, 0},
 		{"stream", 1, KindStream, testEnsemble, 2, 1, 0},
 		{"control", 1, KindControl, testEnsemble, 2, 1, 0},
 		{"control of a newcomer", 1, KindControl, none, 0, 0, 0},
 		{"control to a newcomer", 0, KindControl, testEnsemble, 2, 0, 0},
 		{"control among newcomers", 0, KindControl, none, 0, 0, 0},
 		{"raft to a newcomer", 0, KindRaft, testEnsemble, 2, 1, RefusedNotFormed},
+		{"append to a newcomer", 0, KindAppend, testEnsemble, 2, 1, RefusedNotFormed},
 		{"stream to a newcomer", 0, KindStream, testEnsemble, 2, 0, RefusedNotFormed},
 		{"control to a newcomer by id", 0, KindControl, none, 0, 5, RefusedNotFormed},
 		{"raft of another ensemble", 1, KindRaft, other, 2, 1, RefusedEnsemble},
@@ -295,14 +297,20 @@ func TestMux_Accept_QueueBounded(t *testing.T) {
 }
 
 func TestMux_CutRaft_BothDirections(t *testing.T) {
+	for _, kind := range []Kind{KindRaft, KindAppend} {
+		t.Run(kind.String(), func(t *testing.T) { testCutRaft(t, kind) })
+	}
+}
+
+func testCutRaft(t *testing.T, kind Kind) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFabric()
 		a, b := newTestMux(t, f, "a", 1), newTestMux(t, f, "b", 2)
 		dial := func(from *Mux, to string) (net.Conn, error) {
-			return from.StreamLayer().Dial(rafts(to), time.Second)
+			return from.dialMember(kind, rafts(to), time.Second)
 		}
 		accept := func(m *Mux) net.Conn {
-			c, err := m.StreamLayer().Accept()
+			c, err := m.next(m.raftClosed, kind)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,7 @@ import (
 //
 //	ackIdx, ackTerm  last entry of a request that it answered with Success
 //	                 (its PrevLogEntry when the request had no entries)
-//	told             highest commit index that it has confirmed to have heard
+//	told             highest commit index that it has been sent
 //	c                min(index applied by our own state machine, ackIdx)
 //
 // A push is the request {Term, Leader and header of raft's last request; PrevLogEntry = ackIdx,
@@ -40,15 +40,16 @@ import (
 //  5. When the leader changes between capture and send, the push carries the old term: a follower
 //     in a newer one refuses it, a follower still in the old one gets what a delayed message of
 //     that leader would have been.
-//  6. INVARIANT the answer never reaches raft: no match index, no lease, no VerifyLeader vote
-//     comes from a push. It moves told and nothing else.
+//  6. INVARIANT no match index, no lease, no VerifyLeader vote comes from a push: it has no answer.
+//     A push that is lost, or refused because it came late, is made up for by raft's next request,
+//     after CommitTimeout at the latest.
 //
 // The commit index must not be patched into heartbeats instead: a failed PrevLogEntry check would
 // make VerifyLeader step the leader down.
 type pusher struct {
 	// set at construction
 	t    *Transport
-	send sendFunc // raft.NetworkTransport's AppendEntries, which tests look at
+	send sendFunc // the appender's tell, which tests look at
 
 	// own synchronisation
 	applied atomic.Uint64 // highest index that our own state machine has applied
@@ -57,14 +58,12 @@ type pusher struct {
 	followers map[raft.ServerID]*follower
 }
 
-type sendFunc func(raft.ServerID, raft.ServerAddress,
-	*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) error
+type sendFunc func(raft.ServerAddress, *raft.AppendEntriesRequest) error
 
 // follower is what the pusher has seen raft itself send to, and hear from, one follower in one
 // term. Its fields below stop are protected by pusher.mu.
 type follower struct {
 	// set at construction
-	id   raft.ServerID
 	kick chan struct{} // room for one
 	stop chan struct{} // closed when the server has left the configuration
 
@@ -80,8 +79,7 @@ type follower struct {
 }
 
 func newPusher(t *Transport) *pusher {
-	return &pusher{t: t, send: t.NetworkTransport.AppendEntries,
-		followers: map[raft.ServerID]*follower{}}
+	return &pusher{t: t, send: t.appends.tell, followers: map[raft.ServerID]*follower{}}
 }
 
 // sending notes a request of raft's before it is sent. Nil when the follower is not to be pushed
@@ -98,7 +96,7 @@ func (p *pusher) sending(
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f = p.followers[id]; f == nil {
-		f = &follower{id: id, kick: make(chan struct{}, 1), stop: make(chan struct{})}
+		f = &follower{kick: make(chan struct{}, 1), stop: make(chan struct{})}
 		if !p.t.group.run(func() { p.loop(f) }) {
 			return nil
 		}
@@ -204,14 +202,14 @@ func (p *pusher) loop(f *follower) {
 			continue
 		}
 		p.t.count.pushes.Add(1)
-		var resp raft.AppendEntriesResponse
-		err := p.send(f.id, addr, req, &resp)
+		err := p.send(addr, req)
 		p.mu.Lock()
-		if err == nil && resp.Success && req.Term == f.term {
-			f.told = max(f.told, req.LeaderCommitIndex)
-		} else {
+		switch {
+		case err != nil:
 			p.t.count.pushFailures.Add(1)
 			f.ok = false // raft's own next success arms it again: no storm against a dead server
+		case req.Term == f.term:
+			f.told = max(f.told, req.LeaderCommitIndex)
 		}
 		p.mu.Unlock()
 	}

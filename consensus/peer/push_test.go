@@ -152,14 +152,12 @@ func (tp *tap) on(s *server) raft.Transport {
 		}
 	})
 	send := s.t.push.send
-	s.t.push.send = func(id raft.ServerID, addr raft.ServerAddress,
-		req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
-	) error {
+	s.t.push.send = func(addr raft.ServerAddress, req *raft.AppendEntriesRequest) error {
 		s.fsm.mu.Lock()
 		last := s.fsm.last
 		s.fsm.mu.Unlock()
-		tp.pushed(id, req, last)
-		return send(id, addr, req, resp)
+		tp.pushed(RaftID(s.t.serverAt(string(addr))), req, last)
+		return send(addr, req)
 	}
 	return tt
 }

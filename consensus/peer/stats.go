@@ -10,7 +10,7 @@ type Stats struct {
 
 	Pushes       int64 // commit indexes pushed to a follower
 	PushSkips    int64 // pushes left out because raft was about to say the same
-	PushFailures int64 // pushes that failed or were declined
+	PushFailures int64 // pushes that could not be sent
 
 	Async    int64 // batches that StoreLogs was allowed to return early
 	Withheld int64 // answers to a leader that waited, or could have waited, for this disk

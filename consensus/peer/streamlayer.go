@@ -35,18 +35,25 @@ func (l raftLayer) Close() error {
 // Addr is the advertised address, which raft takes as its own.
 func (l raftLayer) Addr() net.Addr { return l.m.Addr() }
 
-// Dial connects to the server that raft's configuration has at addr, and to no other that may
-// answer there by now.
+// Dial makes a connection for the NetworkTransport.
 func (l raftLayer) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	return l.m.dialMember(KindRaft, addr, timeout)
+}
+
+// dialMember connects to the server that raft's configuration has at addr, and to no other that
+// may answer there by now.
+func (m *Mux) dialMember(
+	kind Kind, addr raft.ServerAddress, timeout time.Duration,
+) (net.Conn, error) {
 	var want uint64
-	if f := l.m.raftID.Load(); f != nil {
+	if f := m.raftID.Load(); f != nil {
 		want = (*f)(string(addr))
 	}
-	ctx := l.m.raftClosed
+	ctx := m.raftClosed
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	return l.m.Dial(ctx, KindRaft, string(addr), want)
+	return m.Dial(ctx, kind, string(addr), want)
 }

@@ -19,9 +19,9 @@ const (
 	// DefaultTimeout bounds one RPC of raft's. It covers the other server's disk sync; for a
 	// snapshot raft scales it with the size.
 	DefaultTimeout = 5 * time.Second
-	// maxPool is how many idle connections raft keeps to each server: replication, heartbeat and
-	// push hold one each, an election needs another.
-	maxPool = 4
+	// maxPool is how many idle connections raft keeps to each server: one for votes, one for a
+	// transfer of leadership.
+	maxPool = 2
 )
 
 // Options switches the three ideas off, each by itself. The zero value has all of them on.
@@ -72,9 +72,10 @@ type Transport struct {
 	logger  *slog.Logger
 	mux     *Mux
 	rpcs    chan raft.RPC // to raft's main loop
-	push    *pusher       // nil: switched off
-	overlap *overlap      // nil: switched off
-	fail    *detector     // nil: switched off
+	appends *appender
+	push    *pusher   // nil: switched off
+	overlap *overlap  // nil: switched off
+	fail    *detector // nil: switched off
 	hold    *holder
 	behind  behind
 	log     raft.LogStore // nil: unknown
@@ -106,11 +107,12 @@ func NewTransport(cfg TransportConfig) *Transport {
 			Timeout:         cfg.Timeout,
 			Logger:          cfg.RaftLogger,
 		}),
-		mux:    cfg.Mux,
-		log:    cfg.Log,
-		logger: cfg.Logger,
-		rpcs:   make(chan raft.RPC),
-		done:   make(chan struct{}),
+		mux:     cfg.Mux,
+		appends: newAppender(cfg),
+		log:     cfg.Log,
+		logger:  cfg.Logger,
+		rpcs:    make(chan raft.RPC),
+		done:    make(chan struct{}),
 	}
 	t.hold = newHolder(t)
 	if !cfg.NoPush {
@@ -128,6 +130,7 @@ func NewTransport(cfg TransportConfig) *Transport {
 		t.group.run(t.fail.loop)
 	}
 	t.group.run(t.pump)
+	t.group.run(t.acceptAppends)
 	return t
 }
 
@@ -208,7 +211,7 @@ func (t *Transport) AppendEntries(
 	if n > 0 && fault.On(fault.AckBeforeQuorum) {
 		late := *req
 		t.group.run(func() {
-			_ = t.NetworkTransport.AppendEntries(id, target, &late, &raft.AppendEntriesResponse{})
+			_ = t.appends.call(target, &late, &raft.AppendEntriesResponse{})
 		})
 		resp.Term, resp.Success, resp.LastLog = req.Term, true, req.Entries[n-1].Index
 		return nil
@@ -217,7 +220,7 @@ func (t *Transport) AppendEntries(
 	if t.push != nil && !heartbeat {
 		f = t.push.sending(id, target, req)
 	}
-	err := t.NetworkTransport.AppendEntries(id, target, req, resp)
+	err := t.appends.call(target, req, resp)
 	if f != nil {
 		t.push.answered(f, req, resp, err)
 	}
@@ -255,9 +258,7 @@ func (t *Transport) InstallSnapshot(
 // Consumer is where raft's main loop receives RPCs.
 func (t *Transport) Consumer() <-chan raft.RPC { return t.rpcs }
 
-// pump hands the network's RPCs to raft. On the way it withholds acknowledgements of what may not
-// be on this server's disk, answers snapshots of what this server holds and pre-votes about a leader
-// that it saw dead, and notes the votes that raft gives.
+// pump receives the RPCs of the NetworkTransport.
 func (t *Transport) pump() {
 	in := t.NetworkTransport.Consumer()
 	for {
@@ -265,27 +266,34 @@ func (t *Transport) pump() {
 		case <-t.done:
 			return
 		case rpc := <-in:
-			switch cmd := rpc.Command.(type) {
-			case *raft.AppendEntriesRequest:
-				if n := len(cmd.Entries); n > 0 && t.overlap != nil {
-					rpc.RespChan = t.overlap.withhold(rpc.RespChan, cmd.Entries[n-1].Index)
-				}
-			case *raft.InstallSnapshotRequest:
-				if t.answerSnapshot(rpc, cmd) {
-					continue
-				}
-			case *raft.RequestPreVoteRequest:
-				if t.fail != nil && t.fail.answerPreVote(rpc, cmd) {
-					continue
-				}
-			case *raft.RequestVoteRequest:
-				if t.fail != nil {
-					rpc.RespChan = t.fail.noteVote(rpc.RespChan)
-				}
-			}
-			t.hand(rpc)
+			t.receive(rpc)
 		}
 	}
+}
+
+// receive hands an RPC of another server's to raft. On the way it withholds acknowledgements of what
+// may not be on this server's disk, answers snapshots of what this server holds and pre-votes about
+// a leader that it saw dead, and notes the votes that raft gives.
+func (t *Transport) receive(rpc raft.RPC) {
+	switch cmd := rpc.Command.(type) {
+	case *raft.AppendEntriesRequest:
+		if n := len(cmd.Entries); n > 0 && t.overlap != nil {
+			rpc.RespChan = t.overlap.withhold(rpc.RespChan, cmd.Entries[n-1].Index)
+		}
+	case *raft.InstallSnapshotRequest:
+		if t.answerSnapshot(rpc, cmd) {
+			return
+		}
+	case *raft.RequestPreVoteRequest:
+		if t.fail != nil && t.fail.answerPreVote(rpc, cmd) {
+			return
+		}
+	case *raft.RequestVoteRequest:
+		if t.fail != nil {
+			rpc.RespChan = t.fail.noteVote(rpc.RespChan)
+		}
+	}
+	t.hand(rpc)
 }
 
 // hand gives rpc to raft's main loop, unless the transport is closed first.

@@ -113,7 +113,7 @@ func (m *Mux) admit(raw net.Conn, h hello) (*Conn, *RefusedError) {
 	switch {
 	case m.closed:
 		return nil, refuse(RefusedBusy, "the server is stopping")
-	case h.kind == KindRaft && m.door != doorOpen:
+	case h.kind.raft() && m.door != doorOpen:
 		return nil, refuse(RefusedCut, "the server takes no raft connections at the moment")
 	case m.inbound >= maxInbound:
 		return nil, refuse(RefusedBusy, "%d peer connections are open, the most allowed", m.inbound)
