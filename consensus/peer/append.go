@@ -128,7 +128,7 @@ func (t *Transport) acceptAppends() {
 
 // serveAppends hands the requests of a connection to raft, one after the other.
 func (t *Transport) serveAppends(c *Conn) {
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	r := bufio.NewReaderSize(c, appendBuffer)
 	answer := make(chan raft.RPCResponse, 1) // room for one: raft never waits for us
 	for {
@@ -164,5 +164,6 @@ func (t *Transport) appendsEnded(c *Conn, doing string, err error) {
 	if errors.Is(err, errMalformed) {
 		level = slog.LevelWarn
 	}
-	t.logger.Log(context.Background(), level, "append connection ended", "server", c.ServerID(), "while", doing, "error", err)
+	t.logger.Log(context.Background(), level, "append connection ended",
+		"server", c.ServerID(), "while", doing, "error", err)
 }
