@@ -87,6 +87,8 @@ func startTCP(t *testing.T) (servers []*tcpServer) {
 		s.mux.SetIdentity(testEnsemble, uint64(i+1))
 		s.t = NewTransport(TransportConfig{
 			Mux: s.mux, LocalID: RaftID(uint64(i + 1)), Store: s.store,
+			// On a busy machine two campaigns 20 ms apart may meet, and raft's timers decide.
+			Options: Options{Stagger: 500 * time.Millisecond},
 		})
 		s.fsm = &machine{t: s.t, store: s.store}
 		s.store.async = s.t.AsyncRule
