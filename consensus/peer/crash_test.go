@@ -112,7 +112,7 @@ func simulateCrashes(t *testing.T, m crashMode, seed uint64) crashResult {
 	}
 	x.cluster = newCluster(t, clusterOptions{
 		n: m.n, seed: seed, syncTime: randomSync, options: m.options, witness: w,
-		wire: m.wire,
+		wire: m.wire, transport: m.transport,
 		config: func(_ uint64, c *raft.Config) {
 			c.HeartbeatTimeout, c.ElectionTimeout = 120*time.Millisecond, 120*time.Millisecond
 			c.LeaderLeaseTimeout, c.CommitTimeout = 100*time.Millisecond, 10*time.Millisecond
@@ -161,6 +161,30 @@ func (m crashMode) wire(s *server) {
 			return r != nil && r.State() == raft.Follower || s.t.AsyncRule(batch)
 		}
 	}
+}
+
+// transport is what raft runs on.
+func (m crashMode) transport(s *server) raft.Transport {
+	if m.unsafeLeader || m.unsafeFollower {
+		return patient{s.t}
+	}
+	return s.t
+}
+
+// patient takes a moment over each request that is declined. Where a control has made two servers
+// commit different entries at one index, raft's leader and follower decline each other without end,
+// the log, the snapshot behind it, and the log again, and the bubble's clock would stand still.
+type patient struct{ *Transport }
+
+func (p patient) AppendEntries(
+	id raft.ServerID, target raft.ServerAddress,
+	req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
+) error {
+	err := p.Transport.AppendEntries(id, target, req, resp)
+	if err == nil && !resp.Success {
+		bubble.Sleep(time.Millisecond)
+	}
+	return err
 }
 
 func (x *crashes) ms(least, spread int) time.Duration {
