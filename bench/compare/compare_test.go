@@ -32,14 +32,14 @@ func TestComparison_Verdict_BothSidesOfEachAim(t *testing.T) {
 		other, met    string
 		aim, quotient string
 	}{
-		{0, measured(100, 0), measured(300, 0), "ZooKeeper", "yes", "at least 3 x ZooKeeper", "3.00 x"},
-		{0, measured(100, 0), measured(290, 0), "ZooKeeper", "**no**", "at least 3", "2.90 x"},
-		{1, measured(0, 100), measured(0, 60), "ZooKeeper", "yes", "at most 0.6 x ZooKeeper", "0.60 x"},
-		{1, measured(0, 100), measured(0, 61), "ZooKeeper", "**no**", "at most 0.6", "0.61 x"},
-		{2, measured(0, time.Second), measured(0, 39*time.Millisecond), "ZooKeeper", "yes", "under 40.0 ms", "0.04 x"},
-		{2, measured(0, time.Second), measured(0, 40*time.Millisecond), "ZooKeeper", "**no**", "under", "0.04 x"},
-		{3, measured(100, 0), measured(85, 0), "ceiling", "yes", "at least 0.85 x ceiling", "0.85 x"},
-		{3, measured(100, 0), measured(84, 0), "ceiling", "**no**", "at least 0.85", "0.84 x"},
+		{1, measured(100, 0), measured(300, 0), "ZooKeeper", "yes", "at least 3 x ZooKeeper", "3.00 x"},
+		{1, measured(100, 0), measured(290, 0), "ZooKeeper", "**no**", "at least 3", "2.90 x"},
+		{0, measured(0, 100), measured(0, 60), "ZooKeeper", "yes", "at most 0.6 x ZooKeeper", "0.60 x"},
+		{0, measured(0, 100), measured(0, 61), "ZooKeeper", "**no**", "at most 0.6", "0.61 x"},
+		{3, measured(0, time.Second), measured(0, 39*time.Millisecond), "ZooKeeper", "yes", "under 40.0 ms", "0.04 x"},
+		{3, measured(0, time.Second), measured(0, 40*time.Millisecond), "ZooKeeper", "**no**", "under", "0.04 x"},
+		{2, measured(100, 0), measured(85, 0), "ceiling", "yes", "at least 0.85 x ceiling", "0.85 x"},
+		{2, measured(100, 0), measured(84, 0), "ceiling", "**no**", "at least 0.85", "0.84 x"},
 	} {
 		r := &all[c.row]
 		cmp := &comparison{results: results{}}
@@ -93,6 +93,9 @@ func TestDocument_HasMarks(t *testing.T) {
 func TestSelected_UnknownRow(t *testing.T) {
 	if _, err := selected("set-64,nothing"); err == nil || !strings.Contains(err.Error(), "set-1, set-64") {
 		t.Errorf("%v", err)
+	}
+	if two, err := selected("leader-killed,set-1"); err != nil || len(two) != 2 || two[0].id != "set-1" {
+		t.Errorf("not in their own order: %v, %v", two, err)
 	}
 	if all, err := selected(""); err != nil || len(all) != len(rows()) {
 		t.Errorf("%d rows, %v", len(all), err)

@@ -103,6 +103,11 @@ func run(ctx context.Context, o *options) error {
 	if o.out == "" {
 		o.out = filepath.Join(c.site.Root, "docs", "BENCHMARKS.md")
 	}
+	if o.out != "-" {
+		if err = report.Check(o.out, section); err != nil {
+			return err
+		}
+	}
 	if c.systems, err = systems(c.site, o); err != nil {
 		return err
 	}
@@ -152,6 +157,11 @@ func (c *comparison) ask(ctx context.Context) error {
 // systems prepares those that were asked for and that a row needs.
 func systems(site *system.Site, o *options) ([]system.System, error) {
 	asked := strings.Split(o.systems, ",")
+	for _, name := range asked {
+		if o.systems != "" && !slices.Contains(columns(), name) {
+			return nil, fmt.Errorf("system %q is unknown; there are %s", name, strings.Join(columns(), ", "))
+		}
+	}
 	wanted := func(name string) bool { return o.systems == "" || slices.Contains(asked, name) }
 	var all []system.System
 	if wanted("ZooKeeper") {
@@ -177,9 +187,6 @@ func systems(site *system.Site, o *options) ([]system.System, error) {
 	}
 	if wanted("zk-lite") {
 		all = append(all, ours)
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("-systems %q: there are %s", o.systems, strings.Join(columns(), ", "))
 	}
 	return all, nil
 }
