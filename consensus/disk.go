@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/peer"
+	"github.com/zk-lite/zk-lite/internal/grid"
 	deliberate "github.com/zk-lite/zk-lite/internal/fault"
 )
 
@@ -96,14 +97,15 @@ func (d *disk) fault() string {
 // whose raft refuses everything after a failed transfer of leadership
 // (hashicorp/raft issue 696: only a restart helps).
 func (d *disk) watch() {
-	ticker := time.NewTicker(diskHangs / 5)
-	defer ticker.Stop()
+	timer := time.NewTimer(grid.Until(diskHangs / 5))
+	defer timer.Stop()
 	cut := false
 	for {
 		select {
 		case <-d.n.ctx.Done():
 			return
-		case <-ticker.C:
+		case <-timer.C:
+			timer.Reset(grid.Until(diskHangs / 5))
 		}
 		since := d.busy.Load()
 		hangs := since != 0 && time.Duration(d.n.now()-since) > diskHangs

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/peer"
+	"github.com/zk-lite/zk-lite/internal/grid"
 )
 
 // ghostLimit, in election timeouts, is how long a candidate may name a leader.
@@ -26,7 +27,7 @@ const ghostLimit = 3
 // candidate, and asks for pre-votes in its next campaign as ever. Safety depends
 // on none of this.
 func (n *Node) exorcise() {
-	look := time.NewTicker(n.cfg.ElectionTimeout)
+	look := time.NewTimer(grid.Until(n.cfg.ElectionTimeout))
 	defer look.Stop()
 	var since time.Time // when a candidate was first seen with this leader
 	var last raft.ServerID
@@ -35,6 +36,7 @@ func (n *Node) exorcise() {
 		case <-n.ctx.Done():
 			return
 		case <-look.C:
+			look.Reset(grid.Until(n.cfg.ElectionTimeout))
 		}
 		_, leader := n.raft.LeaderWithID()
 		switch {

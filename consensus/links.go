@@ -11,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/grid"
 )
 
 // Times of a stream.
@@ -129,7 +130,7 @@ func (n *Node) sendStream(
 	ctx context.Context, conn net.Conn, leader raft.ServerID, events <-chan raft.Observation,
 ) {
 	// raft drops what an observer has no room for.
-	look := time.NewTicker(n.cfg.ElectionTimeout)
+	look := time.NewTimer(grid.Until(n.cfg.ElectionTimeout))
 	defer look.Stop()
 	var buf []byte
 	said := reports{}
@@ -146,6 +147,7 @@ func (n *Node) sendStream(
 			if !n.stillLeads(leader) {
 				return
 			}
+			look.Reset(grid.Until(n.cfg.ElectionTimeout))
 		case ids := <-n.touches:
 			stamp := n.now()
 			said.add(ids, stamp, n.contact.Load())

@@ -15,6 +15,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/grid"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -273,7 +274,7 @@ func (n *Node) raftConfig() *raft.Config {
 // rule watches raft's leadership and keeps a reign while this server has it.
 func (n *Node) rule() {
 	// LeaderCh drops all but the latest news, so raft's state is asked as well.
-	look := time.NewTicker(n.cfg.ElectionTimeout / 2)
+	look := time.NewTimer(grid.Until(n.cfg.ElectionTimeout / 2))
 	defer look.Stop()
 	defer func() { n.setReign(nil) }()
 	var told uint64 // the term the handler was last told of
@@ -289,6 +290,7 @@ func (n *Node) rule() {
 				return
 			case <-n.raft.LeaderCh():
 			case <-look.C:
+				look.Reset(grid.Until(n.cfg.ElectionTimeout / 2))
 			case <-ended:
 			}
 		}

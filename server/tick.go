@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/grid"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -87,8 +88,9 @@ func (s *Server) Touched(ids []znode.SessionID) {
 // tick is the server's own clock.
 func (s *Server) tick() {
 	defer s.done.Done()
-	ticker := time.NewTicker(s.cfg.Tick / ticksPerTick)
-	defer ticker.Stop()
+	period := s.cfg.Tick / ticksPerTick
+	timer := time.NewTimer(grid.Until(period))
+	defer timer.Stop()
 	interval := s.cfg.Reap.Interval
 	if interval <= 0 {
 		interval = time.Minute
@@ -99,7 +101,8 @@ func (s *Server) tick() {
 		select {
 		case <-s.stop:
 			return
-		case <-ticker.C:
+		case <-timer.C:
+			timer.Reset(grid.Until(period))
 			now := time.Now()
 			busy := s.busy(now)
 			s.excuse(now.Sub(last), busy)

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/grid"
 )
 
 const (
@@ -86,7 +88,7 @@ func use(wide bool) {
 func (g *governor) follow(
 	quit <-chan struct{}, cpu func() (time.Duration, bool), use func(wide bool),
 ) {
-	timer := time.NewTimer(lookEvery)
+	timer := time.NewTimer(grid.Until(lookEvery))
 	defer timer.Stop()
 	wide := true
 	turn := func(to bool) {
@@ -122,9 +124,9 @@ func (g *governor) follow(
 			turn(false)
 		}
 		if !wide && load < idle {
-			timer.Reset(lookIdle)
+			timer.Reset(grid.Until(lookIdle))
 		} else {
-			timer.Reset(lookEvery)
+			timer.Reset(grid.Until(lookEvery))
 		}
 	}
 }
