@@ -73,7 +73,7 @@ type Conn struct {
 	watcher *watch.Watcher
 
 	identities atomic.Pointer[[]znode.ID]
-	heard      atomic.Bool // something came from the client since the last tick
+	heard      atomic.Bool // something came from the client since the last report: c is in Server.lately
 
 	mu sync.Mutex // protects the fields below
 	// queue holds the requests that wait: its head is always a write, whose
@@ -140,8 +140,11 @@ func (c *Conn) Watcher() *watch.Watcher { return c.watcher }
 // Touch notes that the client is alive. The doors call it for whatever
 // arrives.
 func (c *Conn) Touch() {
-	if !c.heard.Load() { // written rarely, so that the line stays shared
-		c.heard.Store(true)
+	if !c.heard.Load() && c.heard.CompareAndSwap(false, true) { // written rarely, so that the line stays shared
+		s := c.server
+		s.latelyMu.Lock()
+		s.lately = append(s.lately, c)
+		s.latelyMu.Unlock()
 	}
 }
 

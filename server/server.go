@@ -113,6 +113,11 @@ type Server struct {
 	// ends are closed when their session ends.
 	ends map[znode.SessionID]map[*sessionEnd]struct{}
 
+	latelyMu sync.Mutex // protects lately; nothing else is locked under it
+	// lately are the connections that were heard since the last report to the leader. The silent ones are
+	// not looked at: of thousands of idle sessions, few have said something.
+	lately []*Conn
+
 	leader  leadership
 	catchUp catchingUp
 	stop    chan struct{}

@@ -145,11 +145,21 @@ func (s *Server) excuse(since time.Duration, busy bool) {
 // send, it answers for those that are connected.
 func (s *Server) reportHeard(busy bool) {
 	var ids []znode.SessionID
-	s.mu.Lock()
-	for id, c := range s.bound {
-		if busy || c.heard.Load() {
-			c.heard.Store(false)
-			ids = append(ids, id)
+	s.mu.Lock() // also while heard changes, or forget would miss that it is set
+	s.latelyMu.Lock()
+	lately := s.lately
+	s.lately = nil
+	s.latelyMu.Unlock()
+	for _, c := range lately {
+		c.heard.Store(false)
+	}
+	if busy {
+		ids = slices.AppendSeq(ids, maps.Keys(s.bound))
+	} else {
+		for _, c := range lately {
+			if id, _ := c.Session(); s.bound[id] == c {
+				ids = append(ids, id)
+			}
 		}
 	}
 	ids = slices.AppendSeq(ids, maps.Keys(s.heard))

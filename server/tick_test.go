@@ -295,3 +295,39 @@ func TestServer_Reap_BoundedAndByTheLeaderOnly(t *testing.T) {
 		}
 	})
 }
+
+// A report names each session once whose client was heard since the last one, also if its connection has gone,
+// and no other.
+func TestServer_ReportHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := started(t, nil)
+		reports := make(chan []znode.SessionID, 100)
+		k.log.mu.Lock()
+		k.log.touch = func(ids []znode.SessionID) { reports <- ids }
+		k.log.mu.Unlock()
+		next := func(want ...znode.SessionID) {
+			t.Helper()
+			if got := <-reports; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+				t.Errorf("the report %x, want %x", got, want)
+			}
+		}
+		talks, silent, leaves := k.connect(), k.connect(), k.connect()
+		var ids []znode.SessionID
+		for _, c := range []*client{talks, silent, leaves} {
+			ids = append(ids, c.open(time.Minute).ID)
+		}
+		next() // nothing came since
+		for range 3 {
+			talks.Touch()
+		}
+		leaves.Touch()
+		leaves.Close()
+		next(ids[0], ids[2])
+		next()
+		silent.Touch()
+		next(ids[1])
+		k.srv.Heard(ids[2])
+		talks.Touch()
+		next(ids[0], ids[2])
+	})
+}
