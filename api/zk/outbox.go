@@ -4,6 +4,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/socket"
 )
 
 const (
@@ -151,24 +153,38 @@ func (o *outbox) write() {
 // long has failed.
 func (o *outbox) sendLocked(b []byte) {
 	for len(b) > 0 && !o.failed {
-		patience := o.timeout
-		if o.ending {
-			patience = endGrace
-		}
-		err := o.conn.SetWriteDeadline(time.Now().Add(patience))
-		if err == nil {
-			o.mu.Unlock()
-			_, err = o.conn.Write(b[:min(len(b), writeChunk)])
-			o.mu.Lock()
+		chunk := b[:min(len(b), writeChunk)]
+		b = b[len(chunk):]
+		o.mu.Unlock()
+		n, err := socket.WriteNow(o.conn, chunk)
+		o.mu.Lock()
+		if err == nil && n < len(chunk) {
+			err = o.waitLocked(chunk[n:])
 		}
 		if err != nil {
 			o.failed = true
 			// The reader must notice. Closing never blocks: no linger is set.
 			_ = o.conn.Close()
-			return
 		}
-		b = b[min(len(b), writeChunk):]
 	}
+}
+
+// waitLocked writes b to a client that has no room for it yet, without the lock.
+func (o *outbox) waitLocked(b []byte) error {
+	patience := o.timeout
+	if o.ending {
+		patience = endGrace
+	}
+	if err := o.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	o.mu.Unlock()
+	_, err := o.conn.Write(b)
+	o.mu.Lock()
+	if err == nil && !o.ending { // then the deadline is endLocked's
+		err = o.conn.SetWriteDeadline(time.Time{})
+	}
+	return err
 }
 
 // end lets nothing more in, has what is there sent, and then ended called. It

@@ -20,8 +20,18 @@ func Direct(c net.Conn) net.Conn {
 		return c // it is closed, and whoever uses it will find out
 	}
 	d := &conn{TCPConn: tcp, raw: raw}
-	d.in.call, d.out.call = d.in.read, d.out.write
+	d.in.call, d.out.call, d.out.once = d.in.read, d.out.write, d.out.writeOnce
 	return d
+}
+
+// WriteNow writes as much of b to c as can be taken without waiting, which takes no deadline: for a deadline
+// that is moved at each write, the runtime keeps a timer, and it wakes an idle process for each. It is for
+// connections that Direct made; on others it writes nothing.
+func WriteNow(c net.Conn, b []byte) (n int, err error) {
+	if d, ok := c.(*conn); ok {
+		return d.writeNow(b)
+	}
+	return 0, nil
 }
 
 // Listener returns l with every connection that it accepts made Direct.
@@ -48,6 +58,7 @@ type conn struct {
 // transfer is one direction of a connection.
 type transfer struct {
 	call func(fd uintptr) (done bool) // is read or write, made once
+	once func(fd uintptr) (done bool) // is writeOnce, made once
 
 	mu    sync.Mutex    // held during a Read or Write; protects the fields below
 	b     []byte        // in: room for what comes; out: what is still to be sent
@@ -75,12 +86,16 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 // Write writes all of b or returns an error, as net.Conn says.
-func (c *conn) Write(b []byte) (int, error) {
+func (c *conn) Write(b []byte) (int, error) { return c.write(b, c.out.call) }
+
+func (c *conn) writeNow(b []byte) (int, error) { return c.write(b, c.out.once) }
+
+func (c *conn) write(b []byte, call func(fd uintptr) (done bool)) (int, error) {
 	t := &c.out
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b, t.errno = b, 0
-	err := c.raw.Write(t.call)
+	err := c.raw.Write(call)
 	n := len(b) - len(t.b)
 	t.b = nil
 	if err == nil && t.errno != 0 {
@@ -98,6 +113,14 @@ func (c *conn) failure(op string, errno syscall.Errno) error {
 func (t *transfer) read(fd uintptr) (done bool) {
 	t.n, t.errno = read(fd, t.b)
 	return t.errno != syscall.EAGAIN
+}
+
+// writeOnce is write that does not wait for room.
+func (t *transfer) writeOnce(fd uintptr) (done bool) {
+	if !t.write(fd) {
+		t.errno = 0
+	}
+	return true
 }
 
 func (t *transfer) write(fd uintptr) (done bool) {

@@ -141,6 +141,43 @@ func TestConn_Deadlines(t *testing.T) {
 
 func soon(set func(time.Time) error) { _ = set(time.Now().Add(20 * time.Millisecond)) }
 
+// WriteNow takes what fits, whatever the client does, and Write goes on where it ended.
+func TestWriteNow(t *testing.T) {
+	ours, theirs := pair(t)
+	want := make([]byte, 64<<20) // more than the buffers of both sockets hold
+	for i := range want {
+		want[i] = byte(i * 7 >> 3)
+	}
+	n, err := WriteNow(ours, want)
+	if err != nil || (n == 0) == available || n == len(want) {
+		t.Fatalf("a client that does not read was written %d bytes: %v", n, err)
+	}
+	if more, err := WriteNow(ours, want[n:]); err != nil || more == len(want)-n {
+		t.Fatalf("and %d more: %v", more, err)
+	} else {
+		n += more
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(theirs, got); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("read something else: %v", err)
+		}
+	})
+	if _, err := ours.Write(want[n:]); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+
+	ours.Close()
+	if _, err := WriteNow(ours, want); available && !errors.Is(err, net.ErrClosed) {
+		t.Errorf("on a closed connection: %v", err)
+	}
+	if n, err := WriteNow(theirs, want); n != 0 || err != nil {
+		t.Errorf("on a connection that is not Direct: %d, %v", n, err)
+	}
+}
+
 // Close ends a Read and a Write that wait.
 func TestConn_Close_EndsWhatWaits(t *testing.T) {
 	ours, _ := pair(t)
