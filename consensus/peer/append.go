@@ -74,10 +74,11 @@ func (a *appender) with(target raft.ServerAddress, f func(*appendConn) error) er
 	if err = c.SetDeadline(time.Now().Add(a.timeout)); err == nil {
 		err = f(c)
 	}
-	var declined *declinedError
-	if err != nil && !errors.As(err, &declined) {
-		_ = c.Close()
-		return err
+	if err != nil {
+		if _, ok := errors.AsType[*declinedError](err); !ok {
+			_ = c.Close()
+			return err
+		}
 	}
 	a.put(target, c)
 	return err
