@@ -259,10 +259,11 @@ func (n *Node) raftConfig() *raft.Config {
 	c.LeaderLeaseTimeout = timeout * 3 / 4
 	if !n.cfg.NoPush {
 		// raft tells a quiet follower how far the log is committed this often. The
-		// transport has done so at once (peer, commit push); what is left for raft
-		// are its own entries, which no client waits for, and trying again after a
-		// failed request. Idle servers have less to do the rarer it is.
-		c.CommitTimeout = max(c.CommitTimeout, timeout/5)
+		// transport has done so at once (peer, commit push), and sends a request that
+		// failed again by itself (peer, hold.go); what is left for raft are its own
+		// entries, which no client waits for, and a push that was lost with its
+		// connection. Idle servers have less to do the rarer it is.
+		c.CommitTimeout = max(c.CommitTimeout, timeout/2)
 	}
 	c.TrailingLogs = n.cfg.TrailingLogs
 	c.SnapshotThreshold = 1 << 17 // takeSnapshots asks earlier

@@ -12,11 +12,12 @@ import (
 // then waits as long for its first entry, and an ensemble of three has no server to spare
 // meanwhile. Heartbeats fail as well, but are tried at least twice in a heartbeat timeout.
 //
-// So raft hears of a failed request only after the next heartbeat has got through: an outage,
-// however long, is one failure to it.
+// So raft does not hear of a failed AppendEntries: it is sent again when the next heartbeat has got through. An
+// outage, however long, is a request to raft that takes long; what a failed one costs it otherwise, CommitTimeout
+// until it tries again, nobody waits for. Of a snapshot that could not be sent raft hears then, and sends another.
 //
-// Safety: to raft this is a request that takes long and then fails, as on any network. Nothing is
-// sent that raft did not send, and no answer is changed. Liveness: raft's goroutine for this
+// Safety: to raft this is a slow network, and one that doubles a request (the first may have arrived), which it
+// tolerates. Nothing is sent that raft did not send, in the term in which it did, and no answer is changed. Liveness: raft's goroutine for this
 // follower is held, and nobody else. It is let go when leadership or membership end, and before a
 // transfer of leadership (Hurry), in which raft waits for that goroutine.
 
@@ -51,8 +52,9 @@ func (h *holder) releaseLocked(id raft.ServerID) {
 	}
 }
 
-// failed waits until raft should hear that a request of term to a follower has failed.
-func (h *holder) failed(id raft.ServerID, term uint64) {
+// failed waits, after a request of term to a follower has failed, until the follower is in reach again. It
+// returns false when raft should hear of the failure.
+func (h *holder) failed(id raft.ServerID, term uint64) (again bool) {
 	h.mu.Lock()
 	ch, hurried := h.next[id], term <= h.hurried
 	if ch == nil {
@@ -65,12 +67,15 @@ func (h *holder) failed(id raft.ServerID, term uint64) {
 	for !hurried && h.leads(id, term) {
 		select {
 		case <-ch:
-			return
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return term > h.hurried
 		case <-h.t.done:
-			return
+			return false
 		case <-tick.C:
 		}
 	}
+	return false
 }
 
 // leads reports whether this server leads in term and the other one belongs to the ensemble.

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/zk-lite/zk-lite/internal/bubble"
 )
 
@@ -33,6 +35,32 @@ func TestHold_FollowerComesBack_CatchesUpAtOnce(t *testing.T) {
 		t.Logf("it took %v", took)
 		if limit := testConfig(1).HeartbeatTimeout; took > limit {
 			t.Errorf("it took %v, more than %v", took, limit)
+		}
+	})
+}
+
+// Goal: the request that fails when a connection breaks is sent again at the next heartbeat, and not after
+// raft's CommitTimeout: an ensemble with no server to spare waits for it. Method: CommitTimeout is a minute.
+func TestHold_ConnectionBreaks_EntryGoesOutAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{config: func(_ uint64, c *raft.Config) { c.CommitTimeout = time.Minute }})
+		l := c.leader()
+		c.apply(l, "before")
+		away, left := c.others(l)[0], c.others(l)[1]
+		away.end()
+		for i := range 10 {
+			bubble.Sleep(300 * time.Millisecond)
+			start := time.Now()
+			entry := l.raft().Apply(fmt.Append(nil, "entry ", i), 0)
+			left.mux.CutRaft() // the follower has the entry, or not; the answer is lost
+			bubble.Sleep(time.Millisecond)
+			left.mux.RestoreRaft()
+			if err := entry.Error(); err != nil {
+				t.Fatal(err)
+			}
+			if took, limit := time.Since(start), testConfig(1).HeartbeatTimeout; took > limit {
+				t.Errorf("entry %d took %v, more than %v", i, took, limit)
+			}
 		}
 	})
 }

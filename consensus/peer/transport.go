@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"slices"
@@ -201,41 +202,58 @@ func (t *Transport) AppendEntries(
 	}
 	n := len(req.Entries)
 	heartbeat := n == 0 && req.PrevLogEntry == 0 && req.LeaderCommitIndex == 0
-	t.count.appendEntries(n, heartbeat)
-	if t.overlap != nil {
-		if err := t.overlap.stalled(); err != nil {
-			t.count.stalls.Add(1)
+	for {
+		t.count.appendEntries(n, heartbeat)
+		if t.overlap != nil {
+			if err := t.overlap.stalled(); err != nil {
+				t.count.stalls.Add(1)
+				return err
+			}
+		}
+		if n > 0 && fault.On(fault.AckBeforeQuorum) {
+			late := *req
+			t.group.run(func() {
+				_ = t.appends.call(target, &late, &raft.AppendEntriesResponse{})
+			})
+			resp.Term, resp.Success, resp.LastLog = req.Term, true, req.Entries[n-1].Index
+			return nil
+		}
+		if heartbeat {
+			err := t.appends.call(target, req, resp)
+			if err == nil {
+				t.hold.reached(id)
+			}
+			return err
+		}
+		err := t.replicate(id, target, req, resp)
+		if err == nil {
+			break
+		}
+		again := t.hold.failed(id, req.Term)
+		if _, declined := errors.AsType[*declinedError](err); declined || !again {
 			return err
 		}
 	}
-	if n > 0 && fault.On(fault.AckBeforeQuorum) {
-		late := *req
-		t.group.run(func() {
-			_ = t.appends.call(target, &late, &raft.AppendEntriesResponse{})
-		})
-		resp.Term, resp.Success, resp.LastLog = req.Term, true, req.Entries[n-1].Index
-		return nil
+	if resp.Success && n > 0 && t.overlap != nil {
+		return t.overlap.waitAsLeader(req.Entries[n-1].Index)
 	}
+	return nil
+}
+
+// replicate sends what is not a heartbeat, once.
+func (t *Transport) replicate(
+	id raft.ServerID, target raft.ServerAddress,
+	req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
+) error {
 	var f *follower
-	if t.push != nil && !heartbeat {
+	if t.push != nil {
 		f = t.push.sending(id, target, req)
 	}
 	err := t.appends.call(target, req, resp)
 	if f != nil {
 		t.push.answered(f, req, resp, err)
 	}
-	switch {
-	case err == nil && heartbeat:
-		t.hold.reached(id)
-	case !heartbeat:
-		t.behind.appended(id, n, err == nil && resp.Success)
-		if err != nil {
-			t.hold.failed(id, req.Term)
-		}
-	}
-	if err == nil && resp.Success && n > 0 && t.overlap != nil {
-		return t.overlap.waitAsLeader(req.Entries[n-1].Index)
-	}
+	t.behind.appended(id, len(req.Entries), err == nil && resp.Success)
 	return err
 }
 
