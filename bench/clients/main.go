@@ -76,6 +76,9 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	defer site.Close()
+	if err = o.output.Check(site.Root); err != nil {
+		return err
+	}
 	t := &table{o: o, site: site, began: time.Now(), versions: map[string]string{}}
 	systems, err := t.prepare()
 	if err != nil {

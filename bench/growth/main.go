@@ -102,6 +102,9 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	defer site.Close()
+	if err = o.output.Check(site.Root); err != nil {
+		return err
+	}
 	g := &growth{o: o, site: site, began: time.Now(), end: errors.New("still running")}
 	if g.zkLite, err = system.NewZKLite(site.Root, site.Dir); err != nil {
 		return err

@@ -23,6 +23,21 @@ func (o *Output) Flags(set *flag.FlagSet) {
 	set.StringVar(&o.Raw, "raw", "", "file for all results as JSON")
 }
 
+// Check says what Save would object to, before something long is measured in vain. root is as there.
+func (o *Output) Check(root string) error {
+	if o.Out == "-" {
+		return nil
+	}
+	return Check(o.file(root), o.Section)
+}
+
+func (o *Output) file(root string) string {
+	if o.Out == "" {
+		return filepath.Join(root, "docs", "BENCHMARKS.md")
+	}
+	return o.Out
+}
+
 // Save writes the text, and all as JSON. It may be called after every step, with end
 // saying why not all was measured: standard output gets only what is complete or was
 // interrupted. root is the directory in which docs is.
@@ -36,14 +51,11 @@ func (o *Output) Save(root, text string, all any, end error) error {
 			return fmt.Errorf("writing all results: %w", err)
 		}
 	}
-	switch o.Out {
-	case "-":
+	if o.Out == "-" {
 		if end == nil || errors.Is(end, context.Canceled) {
 			fmt.Print(text)
 		}
 		return nil
-	case "":
-		return Replace(filepath.Join(root, "docs", "BENCHMARKS.md"), o.Section, text)
 	}
-	return Replace(o.Out, o.Section, text)
+	return Replace(o.file(root), o.Section, text)
 }

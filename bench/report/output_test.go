@@ -46,6 +46,14 @@ func TestOutput_Save_DocumentAndRaw(t *testing.T) {
 		if err := o.Save(root, "new\n", nil, nil); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
+		if early := o.Check(root); (early == nil) != (o.Raw != "") {
+			t.Errorf("%+v: checked beforehand: %v", o, early)
+		}
+	}
+	for _, o := range []Output{{Section: "s"}, {Section: "s", Out: other}, {Section: "s", Out: "-"}} {
+		if err := o.Check(root); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
 	}
 }
 
