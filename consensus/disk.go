@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/peer"
-	"github.com/zk-lite/zk-lite/internal/grid"
 	deliberate "github.com/zk-lite/zk-lite/internal/fault"
+	"github.com/zk-lite/zk-lite/internal/grid"
 )
 
 // Limits of patience with the disk (decision D15).

@@ -12,14 +12,15 @@ import (
 // then waits as long for its first entry, and an ensemble of three has no server to spare
 // meanwhile. Heartbeats fail as well, but are tried at least twice in a heartbeat timeout.
 //
-// So raft does not hear of a failed AppendEntries: it is sent again when the next heartbeat has got through. An
-// outage, however long, is a request to raft that takes long; what a failed one costs it otherwise, CommitTimeout
-// until it tries again, nobody waits for. Of a snapshot that could not be sent raft hears then, and sends another.
+// So raft does not hear of a failed AppendEntries: it is sent again when the next heartbeat has got
+// through. An outage, however long, is a request to raft that takes long, and nobody waits until raft
+// tries again by itself, after its CommitTimeout. Of a snapshot that could not be sent raft hears then.
 //
-// Safety: to raft this is a slow network, and one that doubles a request (the first may have arrived), which it
-// tolerates. Nothing is sent that raft did not send, in the term in which it did, and no answer is changed. Liveness: raft's goroutine for this
-// follower is held, and nobody else. It is let go when leadership or membership end, and before a
-// transfer of leadership (Hurry), in which raft waits for that goroutine.
+// Safety: to raft this is a slow network that doubles a request now and then (the first may have
+// arrived), which it tolerates. Nothing is sent that raft did not send, in the term in which it did, and
+// no answer is changed. Liveness: raft's goroutine for this follower is held, and nobody else. It is let
+// go when leadership or membership end, and before a transfer of leadership (Hurry), in which raft waits
+// for that goroutine.
 
 // holdCheck is how often it is looked whether waiting has become pointless. Only while a
 // follower is out of reach.

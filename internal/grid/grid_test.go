@@ -34,10 +34,10 @@ func TestUntil_Loops_FallTogether(t *testing.T) {
 		const span = 20 * time.Second
 		end := time.Now().Add(span)
 		ticks := make(chan time.Time, 1000)
-		for i, period := range []time.Duration{500, 500, 1000, 1000, 1000, 2000} {
+		for i, ms := range []int{500, 500, 1000, 1000, 1000, 2000} {
 			go func() {
 				bubble.Sleep(time.Duration(17*i) * time.Millisecond)
-				period *= time.Millisecond
+				period := time.Duration(ms) * time.Millisecond
 				for time.Now().Before(end) {
 					bubble.Sleep(Until(period))
 					ticks <- time.Now()
