@@ -37,6 +37,6 @@
 //
 // The locks, in the order in which they may be taken: view, Server.mu or the
 // leadership's, Conn.mu, then what a door has of its own (an outbox) or
-// watch.Manager's. Nothing is called out to network, disk or raft under any of
-// them.
+// watch.Manager's; Server.latelyMu, under Server.mu or alone. Nothing is called out
+// to network, disk or raft under any of them.
 package server
