@@ -31,6 +31,7 @@ type conn struct {
 
 	out     outbox
 	pending atomic.Int32                // requests that are not answered yet
+	held    atomic.Bool                 // a ping waits; written under the door's pongs.mu
 	sc      atomic.Pointer[server.Conn] // nil until the handshake
 	linger  atomic.Pointer[time.Timer]
 
@@ -39,6 +40,7 @@ type conn struct {
 	rd      jute.Reader // of the frame that is being executed
 	now     time.Time   // when the bytes came that are being executed
 	deaf    bool        // no further request is executed
+	patient bool        // its pings need not be answered at once
 	idBytes int         // of identities added by auth
 }
 
@@ -139,6 +141,8 @@ func (c *conn) serve() error {
 // requests executes frames until the client has gone or broken the protocol.
 func (c *conn) requests() error {
 	sc := c.sc.Load()
+	_, timeout := sc.Session()
+	c.patient = timeout >= pongTimeout
 	for !c.deaf {
 		frame, err := c.in.frame()
 		if err != nil {
@@ -152,7 +156,10 @@ func (c *conn) requests() error {
 			continue
 		}
 		c.out.flush()
-		if err := c.in.fillOpen(c.now); err != nil {
+		err = c.in.fillOpen(c.now)
+		c.door.pongs.settle(c)
+		if err != nil {
+			c.out.flush() // a client that only closed its sending side still reads
 			return err
 		}
 		c.now = time.Now()
@@ -232,6 +239,10 @@ func (c *conn) execute(frame []byte) error {
 	}
 	c.out.countReceived(wire.FrameLengthBytes + len(frame))
 	switch header.Type {
+	case wire.OpPing:
+		if c.door.pongs.hold(c) {
+			return nil
+		}
 	case wire.OpAuth:
 		return c.auth(header.Xid, rd)
 	case wire.OpSASL:

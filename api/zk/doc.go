@@ -15,6 +15,7 @@
 //	  then frames: execute → request → Conn.Read  → request.Read → outbox
 //	                                   Conn.Write ⋯ request.Done → outbox
 //	                          watch ⋯ conn.Notify              → outbox
+//	                a lone ping → pongs.go ⋯ conn.pong          → outbox
 //
 // # Concurrency
 //
@@ -24,7 +25,8 @@
 // notifications that come from elsewhere, that is from the goroutine that
 // applies the log, start a writer: a goroutine that lives until the outbox is
 // empty. Reader and writers never write at the same time, and the order of the
-// outbox is the order on the wire. An idle connection so costs one goroutine
+// outbox is the order on the wire. Pings of idle clients wait for each other and
+// are executed by one goroutine, while their readers wait (pongs.go). An idle connection so costs one goroutine
 // and half a kilobyte of buffer.
 //
 // A conn's outbox has the only lock that the apply goroutine takes here; under
@@ -34,8 +36,8 @@
 // (outboxHighWater), so that only notifications and answers of queued requests
 // can get there. Nobody else waits for it.
 //
-// Locks, in the order in which they may be taken: Door.mu, then server's
-// (view, Conn.mu), then outbox.mu.
+// Locks, in the order in which they may be taken: Door.mu or pongs.mu, then
+// server's (view, Conn.mu), then outbox.mu.
 //
 // The goroutines are started by Serve and ended by Shutdown, which waits for
 // all of them.

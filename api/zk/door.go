@@ -35,6 +35,7 @@ type Door struct {
 	started time.Time
 	buffers buffers
 	pool    sync.Pool // of *request
+	pongs   pongs
 	trace   atomic.Int64
 
 	authFailed atomic.Int64
@@ -177,6 +178,7 @@ func (d *Door) remove(c *conn) {
 // are sent, and waits for all goroutines. When ctx ends first, connections are
 // cut without waiting for their goroutines, and its error is returned.
 func (d *Door) Shutdown(ctx context.Context) error {
+	d.pongs.close()
 	d.mu.Lock()
 	d.stopping = true
 	for l := range d.listeners {

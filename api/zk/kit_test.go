@@ -172,6 +172,16 @@ type (
 
 func start(t testing.TB, options ...option) *kit {
 	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startOn(t, l, options...)
+}
+
+// startOn is start with a listener of the test's own.
+func startOn(t testing.TB, l net.Listener, options ...option) *kit {
+	t.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	scfg := server.Config{
 		ID: 1, Tick: 100 * time.Millisecond,
@@ -186,10 +196,6 @@ func start(t testing.TB, options ...option) *kit {
 	k := &kit{t: t, srv: server.New(scfg)}
 	k.log = newFakeLog(k.srv)
 	k.door = zk.New(k.srv, zcfg)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	k.addr = l.Addr().String()
 	served := make(chan error, 1)
 	go func() { served <- k.door.Serve(l) }()
@@ -230,6 +236,12 @@ func (k *kit) dial() *client {
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	return k.over(c)
+}
+
+// over is a client on a connection of the test's own.
+func (k *kit) over(c net.Conn) *client {
+	k.t.Helper()
 	k.t.Cleanup(func() { c.Close() })
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		k.t.Fatal(err)
@@ -240,7 +252,7 @@ func (k *kit) dial() *client {
 // connect opens a session.
 func (k *kit) connect() *client {
 	k.t.Helper()
-	return k.dial().connect(wire.ConnectRequest{TimeoutMillis: 10_000, HasReadOnly: true})
+	return k.dial().connect(wire.ConnectRequest{TimeoutMillis: briskMillis, HasReadOnly: true})
 }
 
 func (c *client) connect(q wire.ConnectRequest) *client {
@@ -397,6 +409,9 @@ func (c *client) close() {
 }
 
 var noDeadline time.Time
+
+// briskMillis is a session timeout with which pings are answered at once.
+const briskMillis = 9_000
 
 // idleTick keeps the server's clock from being part of a measurement.
 const idleTick = time.Minute

@@ -2,6 +2,7 @@ package zk
 
 import (
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,6 +110,24 @@ func (o *outbox) flush() {
 	o.writing = true
 	o.mu.Unlock()
 	o.write()
+}
+
+// nudge is flush that never blocks: what the client has no room for, a writer sends.
+func (o *outbox) nudge() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.buf == nil || o.writing {
+		return
+	}
+	// Of an error the writer hears too.
+	n, _ := socket.WriteNow(o.conn, o.buf.b)
+	if n < len(o.buf.b) {
+		o.buf.b = slices.Delete(o.buf.b, 0, n)
+		o.wakeLocked()
+		return
+	}
+	o.pool.put(o.buf)
+	o.buf = nil
 }
 
 // slowDown waits until a client that gets more than it reads has caught up.

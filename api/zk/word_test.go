@@ -101,7 +101,7 @@ func TestWord_Cons(t *testing.T) {
 	c.want(znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: "/"})
 	k.matches("cons",
 		` /127\.0\.0\.1:\d+\[1\]\(queued=0,recved=2,sent=2,sid=`+c.id.String()+
-			`,lop=GETD,est=\d{13},to=10000,lcxid=0x1,lzxid=0x[\da-f]+,lresp=\d{13},llat=\d+,`+
+			`,lop=GETD,est=\d{13},to=9000,lcxid=0x1,lzxid=0x[\da-f]+,lresp=\d{13},llat=\d+,`+
 			`minlat=\d+,avglat=\d+,maxlat=\d+\)`,
 		` /127\.0\.0\.1:\d+\[0\]\(queued=0,recved=1,sent=0\)`, "", "")
 	if s := k.word("crst"); s != "Connection stats reset.\n" {
@@ -199,7 +199,7 @@ func TestWord_Dump(t *testing.T) {
 	c := k.connect()
 	c.want(znode.OK, wire.OpCreate, create("/e", "", znode.Ephemeral))
 	id := c.id.String()
-	k.matches("dump", "SessionTracker dump:", `Global Sessions\(1\):`, id+"\t10000ms",
+	k.matches("dump", "SessionTracker dump:", `Global Sessions\(1\):`, id+"\t9000ms",
 		"ephemeral nodes dump:", `Sessions with Ephemerals \(1\):`, id+":", "\t/e",
 		"Connections dump:", `Connections Sets \(1\)/\(2\):`,
 		`	ip: /127\.0\.0\.1:\d+ sessionId: `+id, `	ip: /127\.0\.0\.1:\d+ sessionId: 0x0`, "")

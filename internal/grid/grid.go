@@ -16,9 +16,15 @@ import "time"
 // half and one and a half of it. A loop resets its timer to this at every tick. When the clock is set, one period
 // is of another length within these bounds.
 func Until(period time.Duration) time.Duration {
-	since := time.Duration(time.Now().UnixNano() % int64(period))
-	if wait := period - since; wait >= period/2 {
-		return wait
+	wait := Next(period)
+	if wait < period/2 {
+		wait += period
 	}
-	return 2*period - since
+	return wait
+}
+
+// Next is how long it is from now to the next multiple of period: more than 0 and at most period. It is for
+// what waits once, and not longer than a period.
+func Next(period time.Duration) time.Duration {
+	return period - time.Duration(time.Now().UnixNano()%int64(period))
 }

@@ -28,6 +28,20 @@ func TestUntil(t *testing.T) {
 	}
 }
 
+func TestNext(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tc := range []struct{ at, want time.Duration }{
+		{0, 500 * ms}, {1 * ms, 499 * ms}, {499 * ms, 1 * ms}, {500 * ms, 500 * ms}, {750 * ms, 250 * ms},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			bubble.Sleep(tc.at)
+			if got := Next(500 * ms); got != tc.want {
+				t.Errorf("at %v, the next multiple is awaited for %v, want %v", tc.at, got, tc.want)
+			}
+		})
+	}
+}
+
 // Six loops that begin at different times wake the process twice a second.
 func TestUntil_Loops_FallTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
