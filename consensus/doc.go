@@ -28,11 +28,11 @@
 //
 // raft's FSM goroutine is the only writer of the state machine and calls the
 // Handler; it never waits for network or disk. One goroutine sends (forwarder),
-// one looks for the leader (links), one proposes while this server leads, one
-// accepts streams, one serves control connections, one watches the disk,
+// one looks for the leader (links), while this server leads one proposes and one
+// has heartbeats sent (beat), one accepts streams, one serves control connections, one watches the disk,
 // one a raft that clings to a dead leader. All start in Open and end in Close.
 //
-// Locks: forwarder.mu, inbox.mu, proposals.mu, Node.mu. Each is taken alone and nothing is
+// Locks: forwarder.mu, inbox.mu, proposals.mu, Node.mu, Node.sparing. Each is taken alone and nothing is
 // called out to under it; the Handler's view lock is held by the FSM goroutine
 // when it takes forwarder.mu.
 package consensus

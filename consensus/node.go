@@ -52,6 +52,9 @@ type Node struct {
 
 	mu      sync.Mutex // protects the fields below
 	current *reign
+
+	sparing     sync.Mutex // protects the field below, and raft's timeouts
+	handingOver int        // transfers of leadership that are under way
 }
 
 // addressOf is a server's address in raft's configuration: its id. Where that
@@ -331,6 +334,7 @@ func (n *Node) rule() {
 		}
 		next := newReign(n, term)
 		n.tasks.Go(next.propose)
+		n.tasks.Go(next.beat)
 		n.setReign(next)
 	}
 }
@@ -405,6 +409,7 @@ func (n *Node) Transfer() error {
 // down (hashicorp/raft issue 696): then nobody would ever answer.
 func (n *Node) transfer(start func() raft.Future) error {
 	n.transport.Hurry()
+	defer n.handOver()()
 	ended := make(chan error, 1)
 	go func() { ended <- start().Error() }() // not one of tasks, for it may never end
 	late := time.NewTimer(max(membershipTimeout, 2*n.cfg.ElectionTimeout))
