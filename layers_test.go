@@ -39,7 +39,7 @@ var layers = []struct {
 	{"api", []string{"api/line", "api/figures", "server", "consensus/state", "session", "watch", "znode"}, "the doors do not know each other"},
 	{"api/figures", []string{"znode"}, "names only: the doors count and tell"},
 	{"api/line", nil, "names only: the tree and the waiting are its user's"},
-	{"api/zk/...", []string{"server", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/repeats", "internal/socket", "api/figures", "api/zk/..."}, "the doors do not know each other"},
+	{"api/zk/...", []string{"server", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/grid", "internal/repeats", "internal/socket", "api/figures", "api/zk/..."}, "the doors do not know each other"},
 	{"recipes", []string{"client", "znode"}, "the recipes are built on the client alone"},
 	{"recipes/internal/zktest", []string{"client", "cmd/zk-lite/config", "internal/node", "internal/ports"}, "starts what the recipes are tested against"},
 	{"lab/ensemble", []string{"lab/scenario", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
