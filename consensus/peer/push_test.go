@@ -41,8 +41,9 @@ func TestPush_QuietCluster_FollowersApplyAtOnce(t *testing.T) {
 				c := newCluster(t, clusterOptions{options: Options{NoPush: off}})
 				l := c.leader()
 				c.apply(l, "first")
+				const writes = 20
 				var worst time.Duration
-				for i := range 20 {
+				for i := range writes {
 					bubble.Sleep(time.Second)
 					data := fmt.Sprint("w", i)
 					at := c.apply(l, data).at
@@ -66,8 +67,10 @@ func TestPush_QuietCluster_FollowersApplyAtOnce(t *testing.T) {
 				if worst > time.Millisecond {
 					t.Fatalf("followers applied %v after the leader, CommitTimeout is 50 ms", worst)
 				}
-				if st.Pushes < 40 || st.PushFailures != 0 {
-					t.Fatalf("20 writes to 2 followers made %+v", st)
+				// The follower whose acknowledgement makes the majority always needs a push. The other
+				// one's entry may leave so late that it says already that it is committed.
+				if st.Pushes < writes || st.PushFailures != 0 {
+					t.Fatalf("%d writes to 2 followers made %+v", writes, st)
 				}
 			})
 		})
