@@ -55,12 +55,13 @@ func (n *Node) whole() bool {
 	return voting+others >= len(configured)-1
 }
 
-// spare makes raft's own heartbeats rare, or as frequent as they are by default.
-func (n *Node) spare(heartbeats bool) {
+// spare makes raft's own heartbeats rare, except during a transfer of leadership, or else as frequent as they are
+// by default.
+func (n *Node) spare(rare bool) {
 	n.sparing.Lock()
 	defer n.sparing.Unlock()
 	timeout := n.cfg.ElectionTimeout
-	if heartbeats && n.handingOver == 0 {
+	if rare && n.handingOver == 0 {
 		timeout *= spareFactor
 	}
 	c := n.raft.ReloadableConfig()

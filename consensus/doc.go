@@ -28,11 +28,12 @@
 //
 // raft's FSM goroutine is the only writer of the state machine and calls the
 // Handler; it never waits for network or disk. One goroutine sends (forwarder),
-// one looks for the leader (links), while this server leads one proposes and one
-// has heartbeats sent (beat), one accepts streams, one serves control connections, one watches the disk,
-// one a raft that clings to a dead leader. All start in Open and end in Close.
+// one looks for the leader (links), one accepts streams, one serves control connections,
+// one watches the disk, one a raft that clings to a dead leader. All start in Open and
+// end in Close. While this server leads, one proposes and one has heartbeats sent (beat).
 //
-// Locks: forwarder.mu, inbox.mu, proposals.mu, Node.mu, Node.sparing. Each is taken alone and nothing is
-// called out to under it; the Handler's view lock is held by the FSM goroutine
-// when it takes forwarder.mu.
+// Locks: forwarder.mu, inbox.mu, proposals.mu, Node.mu, Node.sparing. Each is taken alone
+// and nothing is called out to under it, except that raft's timeouts are changed under
+// the last; the Handler's view lock is held by the FSM goroutine when it takes
+// forwarder.mu.
 package consensus

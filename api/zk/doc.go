@@ -26,8 +26,8 @@
 // applies the log, start a writer: a goroutine that lives until the outbox is
 // empty. Reader and writers never write at the same time, and the order of the
 // outbox is the order on the wire. Pings of idle clients wait for each other and
-// are executed by one goroutine, while their readers wait (pongs.go). An idle connection so costs one goroutine
-// and half a kilobyte of buffer.
+// are executed by one goroutine, while their readers wait (pongs.go). An idle
+// connection so costs one goroutine and half a kilobyte of buffer.
 //
 // A conn's outbox has the only lock that the apply goroutine takes here; under
 // it nothing is called that could block. A client that does not read is cut

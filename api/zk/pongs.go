@@ -67,6 +67,7 @@ func (p *pongs) settle(c *conn) {
 	}
 }
 
+// answer executes the pings that wait, and sends the answers.
 func (p *pongs) answer() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
