@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net"
 	"net/http"
 	"syscall"
 	"time"
@@ -13,7 +12,7 @@ import (
 // has vanished succeeds for many minutes; a stream must not keep a session alive
 // for as long.
 func taken(r *http.Request, lately time.Duration) bool {
-	conn, ok := r.Context().Value(connKey{}).(*net.TCPConn)
+	conn, ok := r.Context().Value(connKey{}).(syscall.Conn)
 	if !ok {
 		return true
 	}

@@ -8,10 +8,19 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/socket"
 )
 
-// What the other end has not taken is seen, until it has.
+// What the other end has not taken is seen, until it has: of a connection of package net, and of
+// one as servers accept them, which is not a *net.TCPConn.
 func TestTaken(t *testing.T) {
+	t.Run("net", func(t *testing.T) { testTaken(t, func(l net.Listener) net.Listener { return l }) })
+	t.Run("socket", func(t *testing.T) { testTaken(t, socket.Listener) })
+}
+
+func testTaken(t *testing.T, wrap func(net.Listener) net.Listener) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -22,7 +31,7 @@ func TestTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	conn, err := l.Accept()
+	conn, err := wrap(l).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,9 +41,13 @@ func (l *listeners) open(s *config.Settings) (err error) {
 		l.peer = socket.Listener(l.peer)
 	}
 	if s.AdminEnabled {
-		l.http, err = listen(origin{port: HTTPPortSetting, host: "admin.serverAddress"}, s.AdminListen())
+		admin := origin{port: HTTPPortSetting, host: "admin.serverAddress"}
+		if l.http, err = listen(admin, s.AdminListen()); err != nil {
+			return err
+		}
+		l.http = socket.Listener(l.http)
 	}
-	return err
+	return nil
 }
 
 // listenClients is listen without TCP's keep-alive, which would cost five system
