@@ -35,7 +35,7 @@ func (q *request) undrain() error {
 	}
 	q.door.srv.Undrain()
 	q.door.waiting.welcome()
-	q.w.WriteHeader(http.StatusNoContent)
+	q.begin(http.StatusNoContent)
 	return nil
 }
 

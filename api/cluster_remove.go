@@ -23,6 +23,6 @@ func (q *request) removeMember() error {
 	if err := q.door.srv.RemoveServer(q.ctx, state.ServerID(id), force); err != nil {
 		return clusterProblem(err)
 	}
-	q.w.WriteHeader(http.StatusNoContent)
+	q.begin(http.StatusNoContent)
 	return nil
 }

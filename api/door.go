@@ -74,6 +74,8 @@ type Door struct {
 	http *http.Server
 	docs documents
 
+	traffic []*traffic // of all operations; the first: of no operation
+
 	// loopback says that all listeners are on the loopback interface.
 	loopback atomic.Bool
 

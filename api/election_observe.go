@@ -52,7 +52,7 @@ func (q *request) observe(k queueKind, dir string) error {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
-	q.w.WriteHeader(http.StatusOK)
+	q.begin(http.StatusOK)
 	s := &eventStream{q: q}
 	s.retry(reconnectMillis)
 	var told *leaderMark

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"net/http"
+	"time"
 
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -28,6 +30,17 @@ func (d *Door) FillStreams(address string) { d.streams[address] = maxStreamsPerA
 func (d *Door) FillWrites(n int64)         { d.writes.Add(n * maxWrites) }
 func (d *Door) FillBodies(n int64)         { d.bodies.Add(n * maxBodies) }
 func (d *Door) Held() int64                { return d.bodies.Load() }
+
+// CountLatencies is the histogram x of answers that took so long.
+func CountLatencies(took ...time.Duration) string {
+	t := newTraffic("GET", "/")
+	for _, d := range took {
+		t.count(http.StatusOK, d)
+	}
+	var b bytes.Buffer
+	t.writeSeconds(&b, "x")
+	return b.String()
+}
 
 // LargeFamily is more children than are sorted while the state is held still.
 const LargeFamily = smallFamily + 10

@@ -154,7 +154,7 @@ func (q *request) leave(p *place) error {
 	if r.Code != znode.OK {
 		return noTicket(r.Code, p)
 	}
-	q.w.WriteHeader(http.StatusNoContent)
+	q.begin(http.StatusNoContent)
 	return nil
 }
 

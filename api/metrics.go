@@ -43,6 +43,7 @@ func (q *request) metrics() error {
 	for _, m := range q.door.measure() {
 		m.write(&b)
 	}
+	q.door.writeTraffic(&b)
 	q.sendBytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", b.Bytes())
 	return nil
 }

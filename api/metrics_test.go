@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/server"
@@ -22,56 +23,62 @@ type sample struct {
 
 var (
 	helpLine   = regexp.MustCompile(`^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) (\S.*)$`)
-	typeLine   = regexp.MustCompile(`^# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge|untyped)$`)
-	sampleLine = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)` +
-		`(?:\{([a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*")\})? (\S+)$`)
+	typeLine   = regexp.MustCompile(`^# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge|untyped|histogram)$`)
+	sampleLine = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(` + label + `(?:,` + label + `)*)\})? (\S+)$`)
 )
 
+const label = `[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"`
+
 // parseMetrics reads the text format as strictly as its description is: for each name
-// its HELP, its TYPE and its sample, once and in this order, each line ended.
+// its HELP, its TYPE and its samples, once and in this order, each line ended. A figure
+// with several samples has each by its name and labels, as name{labels}.
 func parseMetrics(text []byte) (map[string]sample, error) {
 	all := map[string]sample{}
 	if !bytes.HasSuffix(text, []byte("\n")) {
 		return nil, fmt.Errorf("the last line is not ended")
 	}
 	lines := bufio.NewScanner(bytes.NewReader(text))
-	next := func(pattern *regexp.Regexp) ([]string, error) {
-		if !lines.Scan() {
-			return nil, fmt.Errorf("it ends before %v", pattern)
-		}
-		m := pattern.FindStringSubmatch(lines.Text())
-		if m == nil {
-			return nil, fmt.Errorf("%q does not match %v", lines.Text(), pattern)
-		}
-		return m, nil
-	}
+	names := map[string]bool{}
+	var kind []string // the last TYPE line
 	for lines.Scan() {
-		help := helpLine.FindStringSubmatch(lines.Text())
-		if help == nil {
-			return nil, fmt.Errorf("%q is not a HELP line", lines.Text())
+		if help := helpLine.FindStringSubmatch(lines.Text()); help != nil {
+			if kind = nil; lines.Scan() {
+				kind = typeLine.FindStringSubmatch(lines.Text())
+			}
+			if kind == nil || kind[1] != help[1] || names[help[1]] {
+				return nil, fmt.Errorf("%q follows the HELP of %s, which is there twice: %v",
+					lines.Text(), help[1], names[help[1]])
+			}
+			names[help[1]] = true
+			continue
 		}
-		kind, err := next(typeLine)
-		if err != nil {
-			return nil, err
-		}
-		line, err := next(sampleLine)
-		if err != nil {
-			return nil, err
-		}
-		name := help[1]
-		if kind[1] != name || line[1] != name {
-			return nil, fmt.Errorf("%s, then %s and %s", name, kind[1], line[1])
-		}
-		if _, twice := all[name]; twice {
-			return nil, fmt.Errorf("%s is there twice", name)
+		line := sampleLine.FindStringSubmatch(lines.Text())
+		if line == nil || kind == nil || !belongs(line[1], kind[1], kind[2]) {
+			return nil, fmt.Errorf("%q follows %v", lines.Text(), kind)
 		}
 		v, err := strconv.ParseFloat(line[3], 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%q: %w", lines.Text(), err)
 		}
-		all[name] = sample{kind[2], line[2], v}
+		key := line[1]
+		if strings.Contains(line[2], ",") {
+			key += "{" + line[2] + "}"
+		}
+		if _, twice := all[key]; twice {
+			return nil, fmt.Errorf("%s is there twice", key)
+		}
+		all[key] = sample{kind[2], line[2], v}
 	}
 	return all, lines.Err()
+}
+
+// belongs reports whether a sample is one of a figure's.
+func belongs(sample, name, kind string) bool {
+	if kind != "histogram" {
+		return sample == name
+	}
+	part, found := strings.CutPrefix(sample, name)
+	return found && (part == "_bucket" || part == "_sum" || part == "_count")
 }
 
 func TestMetrics_AreInTheTextFormat(t *testing.T) {
@@ -170,6 +177,81 @@ func TestParseMetrics_RefusesWhatIsNoTextFormat(t *testing.T) {
 	} {
 		if _, err := parseMetrics([]byte(bad)); err == nil {
 			t.Errorf("%q passes", bad)
+		}
+	}
+}
+
+// Requests are counted by operation and status, and by the time until they were answered;
+// those for nothing that there is together, whatever names their clients make up.
+func TestMetrics_OfRequests(t *testing.T) {
+	_, url := door(t, shared().nodes[0].Server(), func(*api.Config) {})
+	c := newClient(t, url)
+	c.get("/v1/znodes/").is(200)
+	c.do("HEAD", "/v1/znodes/", "").is(200)
+	c.get("/v1/znodes/missing").is(404)
+	c.get("/v1/znodes/?stat=perhaps").is(400)
+	c.get("/nothing").is(404)
+	c.do("BREW", "/nothing", "").is(404)
+	c.do("BREW", "/v1/znodes/", "").is(405)
+	c.do("OPTIONS", "/v1/znodes/", "").is(204)
+	all, err := parseMetrics(c.get("/metrics").is(200).body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(name, method, route, more string) float64 {
+		return all[name+`{method="`+method+`",route="`+route+`"`+more+`}`].value
+	}
+	const znodes = "/v1/znodes/{path}"
+	for _, want := range []struct {
+		method, route, code string
+		n                   float64
+	}{
+		{"GET", znodes, "200", 2}, {"GET", znodes, "404", 1}, {"GET", znodes, "400", 1},
+		{"none", "none", "404", 2}, {"none", "none", "405", 1}, {"none", "none", "204", 1},
+		{"BREW", znodes, "405", 0}, {"GET", "/metrics", "200", 0}, // it is not answered yet
+	} {
+		got := count("http_requests_total", want.method, want.route, `,code="`+want.code+`"`)
+		if got != want.n {
+			t.Errorf("%v requests, want %+v", got, want)
+		}
+	}
+	const seconds = "http_request_duration_seconds"
+	if n := count(seconds+"_count", "GET", znodes, ""); n != 4 {
+		t.Errorf("%v latencies of four requests", n)
+	}
+	if sum := count(seconds+"_sum", "GET", znodes, ""); sum <= 0 || sum > 60 {
+		t.Errorf("four requests took %v s", sum)
+	}
+	last := 0.0
+	for _, le := range []string{"0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1",
+		"0.25", "0.5", "1", "2.5", "5", "10", "+Inf"} {
+		n, there := all[seconds+`_bucket{method="GET",route="`+znodes+`",le="`+le+`"}`]
+		if !there || n.value < last {
+			t.Errorf("%v (%v) within %s s, and %v earlier", n.value, there, le, last)
+		}
+		last = n.value
+	}
+	if last != 4 {
+		t.Errorf("%v requests took any time", last)
+	}
+	for name := range all {
+		if strings.Contains(name, "BREW") || strings.Contains(name, "missing") {
+			t.Errorf("a client made up %s", name)
+		}
+	}
+}
+
+// A latency is counted in all buckets that it is within, a bound's own included.
+func TestMetrics_Latencies(t *testing.T) {
+	text := api.CountLatencies(0, 500*time.Microsecond, 500*time.Microsecond+1, 10*time.Second, 11*time.Second)
+	for _, want := range []string{
+		`x_bucket{method="GET",route="/",le="0.0005"} 2`, `x_bucket{method="GET",route="/",le="0.001"} 3`,
+		`x_bucket{method="GET",route="/",le="5"} 3`, `x_bucket{method="GET",route="/",le="10"} 4`,
+		`x_bucket{method="GET",route="/",le="+Inf"} 5`, `x_count{method="GET",route="/"} 5`,
+		`x_sum{method="GET",route="/"} 21.001000001`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("%s is not in\n%s", want, text)
 		}
 	}
 }

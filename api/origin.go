@@ -38,7 +38,7 @@ func (q *request) checkOrigin(res resource) (done bool, err error) {
 	}
 	if preflight {
 		h.Set("Allow", res.allow())
-		q.w.WriteHeader(http.StatusNoContent)
+		q.begin(http.StatusNoContent)
 	}
 	return preflight, nil
 }

@@ -47,12 +47,15 @@ type request struct {
 	commands int    // sent so far
 
 	held int64 // bytes of the door's maxBodies
+
+	came    time.Time // when its headers had arrived
+	traffic *traffic  // where it is counted: its operation's, once that is known
 }
 
 // serve makes the handler of a resource; nil stands for none.
 func (d *Door) serve(res resource) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q := &request{door: d, w: w, http: r}
+		q := &request{door: d, w: w, http: r, came: time.Now(), traffic: d.traffic[0]}
 		var cancel context.CancelFunc
 		q.ctx, cancel = context.WithTimeout(r.Context(), requestTimeout)
 		defer cancel()
@@ -89,8 +92,8 @@ func (q *request) run(res resource) error {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	rt := res[method]
-	if rt == nil {
+	op := res[method]
+	if op == nil {
 		q.w.Header().Set("Allow", res.allow())
 		return &problem{
 			Status: http.StatusMethodNotAllowed, Title: "method not allowed",
@@ -98,14 +101,15 @@ func (q *request) run(res resource) error {
 			Hint:   "it has " + res.allow(),
 		}
 	}
+	q.traffic = op.traffic
 	for _, prepare := range []func(*route) error{
 		q.parseQuery, q.parseVars, q.identify, q.readKey, q.settle, q.readSession,
 	} {
-		if err := prepare(rt); err != nil {
+		if err := prepare(&op.route); err != nil {
 			return err
 		}
 	}
-	return rt.handle(q)
+	return op.handle(q)
 }
 
 // stamp sets the headers of every answer. Who looks at the state, or changes it,
@@ -176,7 +180,7 @@ func (q *request) sendBytes(status int, contentType string, body []byte) {
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	q.deadline()
-	q.w.WriteHeader(status)
+	q.begin(status)
 	_, _ = q.w.Write(body) // the client has gone
 }
 

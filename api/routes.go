@@ -83,8 +83,14 @@ func (r *route) knows(param string) bool {
 	return slices.Contains(r.params, param) || !r.plain && slices.Contains(commonParams[:], param)
 }
 
+// operation is a route that is served.
+type operation struct {
+	route
+	traffic *traffic
+}
+
 // resource is what answers at one pattern: its operations by method.
-type resource map[string]*route
+type resource map[string]*operation
 
 // allow is the header Allow.
 func (r resource) allow() string {
@@ -104,7 +110,10 @@ func (r resource) allow() string {
 func (d *Door) router() http.Handler {
 	m := mux.NewRouter().UseEncodedPath().SkipClean(true)
 	resources := map[string]resource{}
+	d.traffic = []*traffic{newTraffic("none", "none")} // of requests for nothing that there is
 	for _, r := range d.routes() {
+		op := &operation{r, newTraffic(r.method, r.pattern)}
+		d.traffic = append(d.traffic, op.traffic)
 		// What follows {path} looks like a part of it, so one resource has both:
 		// the method tells them apart.
 		base, _ := r.split()
@@ -112,7 +121,7 @@ func (d *Door) router() http.Handler {
 			resources[base] = resource{}
 			m.Handle(muxPattern(base), d.serve(resources[base]))
 		}
-		resources[base][r.method] = &r
+		resources[base][r.method] = op
 	}
 	m.Handle("/commands/", d.serve(resources["/commands"])) // as in ZooKeeper
 	m.NotFoundHandler = d.serve(nil)

@@ -28,7 +28,7 @@ func (q *request) getSnapshot() error {
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="zk-lite-%s.snapshot"`, zxid))
 	h.Set("Cache-Control", "no-store")
-	q.w.WriteHeader(http.StatusOK)
+	q.begin(http.StatusOK)
 	if q.http.Method == http.MethodHead {
 		return nil
 	}

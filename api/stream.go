@@ -63,7 +63,7 @@ func (q *request) stream(filters []server.Filter, from server.Position, k *keepe
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would collect events before it passes them on
-	q.w.WriteHeader(http.StatusOK)
+	q.begin(http.StatusOK)
 	s := &eventStream{q: q, st: st, at: from, keeper: k}
 	s.retry(reconnectMillis)
 	return s.run(ctx, every)

@@ -53,7 +53,7 @@ func (q *request) deleted(code znode.Error, path string) error {
 	default:
 		return failure{code, path}
 	}
-	q.w.WriteHeader(http.StatusNoContent)
+	q.begin(http.StatusNoContent)
 	return nil
 }
 

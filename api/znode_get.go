@@ -49,7 +49,7 @@ func (q *request) getData(path string) error {
 	q.setStat(&st)
 	switch {
 	case q.matchesNone(st.Mzxid):
-		q.w.WriteHeader(http.StatusNotModified)
+		q.begin(http.StatusNotModified)
 		return nil
 	case raw:
 		q.sendBytes(http.StatusOK, "application/octet-stream", data)
