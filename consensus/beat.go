@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -16,7 +17,8 @@ import (
 //
 // Followers hear of their leader about as often as before, and wait for it as long. Rare are raft's own
 // heartbeats only while this server leads and is connected to all others: a failed one is tried again
-// within half of raft's timeout (its heartbeat), and nobody is to wait longer for the leader when they are back.
+// within half of raft's timeout (its heartbeat), and nobody is to wait longer for the leader when they are back. And
+// only while raft hears us: its main loop may wait for the disk, or for the state machine, and then sends nothing.
 
 const (
 	// beatsATimeout is how many heartbeats a follower gets in an election timeout.
@@ -42,11 +44,22 @@ func (r *reign) beat() {
 			return
 		case <-timer.C:
 			timer.Reset(grid.Until(period))
-			n.spare(n.raft.State() == raft.Leader && n.whole())
-			n.raft.VerifyLeader() // sends heartbeats; nobody needs its answer
+			heard := unheard(n.raft) == 0
+			n.spare(heard && n.raft.State() == raft.Leader && n.whole())
+			if heard {
+				n.raft.VerifyLeader() // sends heartbeats; nobody needs its answer
+			}
 		}
 	}
 }
+
+// verifyCh is where raft keeps what its main loop was asked by VerifyLeader, until it comes to it, and has room for 64.
+var verifyCh, _ = reflect.TypeFor[raft.Raft]().FieldByName("verifyCh")
+
+// unheard is how often raft was asked and has not come to it yet. raft tells nobody, so this looks at the length of its
+// channel. Were it asked all the same, a main loop that is held up for long would find the channel full, and its
+// heartbeats had stopped before: whoever delivers a follower's answer waits for room, a lock in his hand.
+func unheard(r *raft.Raft) int { return reflect.ValueOf(r).Elem().FieldByIndex(verifyCh.Index).Len() }
 
 // whole reports whether all other servers of the ensemble are connected to this one, which leads.
 func (n *Node) whole() bool {

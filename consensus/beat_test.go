@@ -3,6 +3,9 @@ package consensus
 import (
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // sparing reports whether server i's raft sends heartbeats of its own but rarely.
@@ -69,4 +72,39 @@ func TestBeat_Transfer_KeepsTheDefaults(t *testing.T) {
 	}
 	ended()
 	eventually(t, "it spares them again", func() bool { return e.sparing(leader) })
+}
+
+// A leader whose raft waits for the disk is not asked for heartbeats again and again: raft's own become as frequent
+// as ever until it is back. The simulation found one that did not end: raft's channel for such questions was full, and
+// the goroutine that delivered a follower's answer waited for room in it, holding a lock that the other's wanted.
+func TestRegression_DiskHangs_RaftIsNotAskedInVain(t *testing.T) {
+	e := withFaultyDisks(t, 3)
+	leader := e.leader()
+	x := e.nodes[leader]
+	eventually(t, "the leader spares heartbeats", func() bool { return e.sparing(leader) })
+	release := make(chan struct{})
+	x.fs.SetFault(func(op faultfs.Op, _ string) error {
+		if op == faultfs.OpWrite {
+			<-release
+		}
+		return nil
+	})
+	waiting := e.propose(leader, create("/waiting"))
+	eventually(t, "raft waits for the disk", func() bool { return x.disk.waiting() > 0 })
+	eventually(t, "it spares none while raft waits", func() bool { return !e.sparing(leader) })
+	before := x.transport.Stats().Heartbeats
+	most := 0
+	eventually(t, "both followers hear of it all the same", func() bool {
+		most = max(most, unheard(x.raft))
+		return x.transport.Stats().Heartbeats-before > 20 || x.disk.waiting() > diskHangs // and it is cut off
+	})
+	if most > 1 {
+		t.Errorf("raft was asked %d times more before it came to the first", most-1)
+	}
+	x.fs.SetFault(nil)
+	close(release)
+	if o := e.await("/waiting", waiting); o.lost || o.Code != znode.OK {
+		t.Errorf("lost %v, %v", o.lost, o.Code)
+	}
+	eventually(t, "the leader spares heartbeats again", func() bool { return e.sparing(e.leader()) })
 }

@@ -41,7 +41,7 @@ const (
 	// where many share a processor; one that never ends shall say where it is.
 	stuckAfter = 10 * time.Minute
 	// maxTail is how much of a worker's output is kept for the case that it dies.
-	maxTail = 64 << 10
+	maxTail = 1 << 20
 	// garbagePercent lets more garbage gather than Go does (100): the ensembles are small, and a fifth of
 	// the time went into collecting.
 	garbagePercent = 400
