@@ -120,6 +120,9 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	if f.broken {
 		return nil, fmt.Errorf("this server cannot apply the log any further")
 	}
+	if !f.n.transport.BeginSnapshot() {
+		return nil, raft.ErrNothingNewToSnapshot // the leader's, which is newer, is being installed
+	}
 	f.n.cfg.Handler.BeginApply() // freezing marks the tree: readers wait microseconds
 	defer f.n.cfg.Handler.EndApply()
 	return &snapshot{n: f.n, state: f.machine.Snapshot()}, nil
@@ -192,4 +195,7 @@ func (s *snapshot) persist(sink raft.SnapshotSink) error {
 }
 
 // Release implements raft.FSMSnapshot.
-func (s *snapshot) Release() { s.state.Release() }
+func (s *snapshot) Release() {
+	s.state.Release()
+	s.n.transport.EndSnapshot()
+}

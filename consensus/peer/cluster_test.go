@@ -29,6 +29,7 @@ type machine struct {
 	t       *Transport
 	store   *diskView
 	witness *witness
+	slow    chan struct{} // if not nil, closed when snapshots may be written
 
 	mu   sync.Mutex
 	seen []applied
@@ -79,8 +80,11 @@ func (m *machine) ApplyBatch(logs []*raft.Log) []any {
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if !m.t.BeginSnapshot() {
+		return nil, raft.ErrNothingNewToSnapshot
+	}
 	b, err := json.Marshal(m.data)
-	return &machineSnapshot{b, m.store, m.last}, err
+	return &machineSnapshot{b, m, m.last}, err
 }
 
 func (m *machine) Restore(r io.ReadCloser) error {
@@ -107,20 +111,23 @@ func (m *machine) has(data string) (applied, bool) {
 
 type machineSnapshot struct {
 	b     []byte
-	store *diskView
+	m     *machine
 	index uint64
 }
 
 func (s *machineSnapshot) Persist(k raft.SnapshotSink) error {
-	if err := s.store.WaitDurable(s.index); err != nil {
+	if err := s.m.store.WaitDurable(s.index); err != nil {
 		return err
+	}
+	if s.m.slow != nil {
+		<-s.m.slow
 	}
 	if _, err := k.Write(s.b); err != nil {
 		return err
 	}
 	return k.Close()
 }
-func (s *machineSnapshot) Release() {}
+func (s *machineSnapshot) Release() { s.m.t.EndSnapshot() }
 
 // server is one server of a test cluster; mux to raft belong to its current life.
 type server struct {

@@ -15,12 +15,13 @@
 // # Transport
 //
 // Transport decorates raft.NetworkTransport, which carries votes and snapshots; AppendEntries has
-// connections and an encoding of its own (append.go, appendwire.go). Three faults of hashicorp/raft
+// connections and an encoding of its own (append.go, appendwire.go). Four faults of hashicorp/raft
 // are fenced in for good: heartbeats take raft's main loop (the fast path changes term and state
 // under the main loop's feet and can make replicas diverge), pipelining is refused (it can wedge
 // after one failed write, and its answers would bypass AppendEntries), and a snapshot that comes
-// late is not installed (stale.go). Three ideas are built on that, each with its own switch and each
-// with its safety argument at the top of its file:
+// late is not installed (stale.go), nor one while the server writes its own (onesnapshot.go). Three
+// ideas are built on that, each with its own switch and each with its safety argument at the top of
+// its file:
 //
 //   - push.go: followers learn of a commit at once. Invariant of every push:
 //     LeaderCommitIndex <= PrevLogEntry = the last entry that this follower acknowledged in this

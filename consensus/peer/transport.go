@@ -82,11 +82,12 @@ type Transport struct {
 	log     raft.LogStore // nil: unknown
 
 	// own synchronisation
-	raft  atomic.Pointer[raft.Raft]
-	done  chan struct{}
-	once  sync.Once
-	group group
-	count counters
+	raft      atomic.Pointer[raft.Raft]
+	snapshots chan struct{} // has room for one, see onesnapshot.go
+	done      chan struct{}
+	once      sync.Once
+	group     group
+	count     counters
 }
 
 // NewTransport starts a transport over the mux. Close, which raft calls at its shutdown, stops it.
@@ -115,6 +116,7 @@ func NewTransport(cfg TransportConfig) *Transport {
 		rpcs:    make(chan raft.RPC),
 		done:    make(chan struct{}),
 	}
+	t.snapshots = make(chan struct{}, 1)
 	t.hold = newHolder(t)
 	if !cfg.NoPush {
 		t.push = newPusher(t)
@@ -299,9 +301,10 @@ func (t *Transport) receive(rpc raft.RPC) {
 			rpc.RespChan = t.overlap.withhold(rpc.RespChan, cmd.Entries[n-1].Index)
 		}
 	case *raft.InstallSnapshotRequest:
-		if t.answerSnapshot(rpc, cmd) {
-			return
+		if !t.answerSnapshot(rpc, cmd) {
+			t.receiveSnapshot(rpc, cmd)
 		}
+		return
 	case *raft.RequestPreVoteRequest:
 		if t.fail != nil && t.fail.answerPreVote(rpc, cmd) {
 			return
