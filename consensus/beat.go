@@ -57,8 +57,8 @@ func (r *reign) beat() {
 var verifyCh, _ = reflect.TypeFor[raft.Raft]().FieldByName("verifyCh")
 
 // unheard is how often raft was asked and has not come to it yet. raft tells nobody, so this looks at the length of its
-// channel. Were it asked all the same, a main loop that is held up for long would find the channel full, and its
-// heartbeats had stopped before: whoever delivers a follower's answer waits for room, a lock in his hand.
+// channel. Were it asked all the same, the channel would be full when its main loop is held up for long, and no heartbeats
+// would go out: whoever delivers a follower's answer waits for room, and holds a lock that the others want.
 func unheard(r *raft.Raft) int { return reflect.ValueOf(r).Elem().FieldByIndex(verifyCh.Index).Len() }
 
 // whole reports whether all other servers of the ensemble are connected to this one, which leads.
