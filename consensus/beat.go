@@ -56,9 +56,9 @@ func (r *reign) beat() {
 // verifyCh is where raft keeps what its main loop was asked by VerifyLeader, until it comes to it, and has room for 64.
 var verifyCh, _ = reflect.TypeFor[raft.Raft]().FieldByName("verifyCh")
 
-// unheard is how often raft was asked and has not come to it yet. raft tells nobody, so this looks at the length of its
-// channel. Were it asked all the same, the channel would be full when its main loop is held up for long, and no heartbeats
-// would go out: whoever delivers a follower's answer waits for room, and holds a lock that the others want.
+// unheard is how often raft was asked and has not come to it yet. raft tells nobody, so this looks at the length of
+// its channel. Were it asked all the same, the channel would be full when its main loop is held up for long, and no
+// heartbeats would go out: whoever delivers a follower's answer waits for room, and holds a lock that the others want.
 func unheard(r *raft.Raft) int { return reflect.ValueOf(r).Elem().FieldByIndex(verifyCh.Index).Len() }
 
 // whole reports whether all other servers of the ensemble are connected to this one, which leads.
