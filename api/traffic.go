@@ -57,15 +57,24 @@ func (q *request) begin(status int) {
 // writeTraffic adds the figures of all operations that were asked for, in Prometheus's
 // text format.
 func (d *Door) writeTraffic(b *bytes.Buffer) {
-	const requests, seconds = "http_requests_total", "http_request_duration_seconds"
-	fmt.Fprintf(b, "# HELP %s Requests over HTTP that were answered.\n# TYPE %s counter\n", requests, requests)
+	d.writeFamily(b, "http_requests_total", "counter",
+		"Requests over HTTP that were answered.", (*traffic).writeRequests)
+	d.writeFamily(b, "http_request_duration_seconds", "histogram",
+		"Time until the answer began; a long poll's has all that it waited.", (*traffic).writeSeconds)
+}
+
+// writeFamily adds a figure of all operations, if there is anything to tell yet.
+func (d *Door) writeFamily(
+	b *bytes.Buffer, name, kind, help string, write func(t *traffic, b *bytes.Buffer, name string),
+) {
+	before := b.Len()
+	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+	head := b.Len()
 	for _, t := range d.traffic {
-		t.writeRequests(b, requests)
+		write(t, b, name)
 	}
-	fmt.Fprintf(b, "# HELP %s Time until the answer began; a long poll's has all that it waited.\n"+
-		"# TYPE %s histogram\n", seconds, seconds)
-	for _, t := range d.traffic {
-		t.writeSeconds(b, seconds)
+	if b.Len() == head {
+		b.Truncate(before)
 	}
 }
 

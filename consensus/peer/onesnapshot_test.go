@@ -47,6 +47,9 @@ func TestRegression_OwnSnapshotWhileOneIsInstalled(t *testing.T) {
 		if last, has := f.raft().LastIndex(), f.raft().AppliedIndex(); last < has {
 			t.Errorf("the follower's log ends at %d, and it has applied %d", last, has)
 		}
+		if _, entry := f.fsm.has("after 0"); entry {
+			t.Error("the follower got the entries, and no snapshot: nothing was shown")
+		}
 		c.apply(l, "and on")
 		c.await("the follower takes entries", func() bool { _, ok := f.fsm.has("and on"); return ok })
 	})
