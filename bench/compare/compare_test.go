@@ -22,7 +22,7 @@ func measured(perSecond float64, p50 time.Duration) *measurement {
 
 // TestComparison_Verdict_BothSidesOfEachAim: more is better or less is.
 func TestComparison_Verdict_BothSidesOfEachAim(t *testing.T) {
-	all, err := selected("set-64,set-1,leader-killed,get-64")
+	all, err := selected("set-64,set-1,leader-killed,get-64,set-rate")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +36,10 @@ func TestComparison_Verdict_BothSidesOfEachAim(t *testing.T) {
 		{1, measured(100, 0), measured(290, 0), "ZooKeeper", "**no**", "at least 3", "2.90 x"},
 		{0, measured(0, 100), measured(0, 60), "ZooKeeper", "yes", "at most 0.6 x ZooKeeper", "0.60 x"},
 		{0, measured(0, 100), measured(0, 61), "ZooKeeper", "**no**", "at most 0.6", "0.61 x"},
-		{3, measured(0, time.Second), measured(0, 39*time.Millisecond), "ZooKeeper", "yes", "under 40.0 ms", "0.04 x"},
-		{3, measured(0, time.Second), measured(0, 40*time.Millisecond), "ZooKeeper", "**no**", "under", "0.04 x"},
+		{3, measured(0, 100), measured(0, 100), "ZooKeeper", "yes", "at most 1 x ZooKeeper", "1.00 x"},
+		{3, measured(0, 100), measured(0, 101), "ZooKeeper", "**no**", "at most 1", "1.01 x"},
+		{4, measured(0, time.Second), measured(0, 39*time.Millisecond), "ZooKeeper", "yes", "under 40.0 ms", "0.04 x"},
+		{4, measured(0, time.Second), measured(0, 40*time.Millisecond), "ZooKeeper", "**no**", "under", "0.04 x"},
 		{2, measured(100, 0), measured(85, 0), "ceiling", "yes", "at least 0.85 x ceiling", "0.85 x"},
 		{2, measured(100, 0), measured(84, 0), "ceiling", "**no**", "at least 0.85", "0.84 x"},
 	} {
@@ -78,6 +80,24 @@ func TestComparison_Tables_MediansOfRounds(t *testing.T) {
 	}
 }
 
+// TestComparison_Summary_AtARate: the figure is the tail, beside the rate that was kept.
+func TestComparison_Summary_AtARate(t *testing.T) {
+	picked, err := selected("set-rate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := picked[0].config(&options{}, &system.Ensemble{})
+	if err != nil || cfg.Rate != 2000 || cfg.InFlight != rateInFlight {
+		t.Errorf("%+v, %v", cfg, err)
+	}
+	c := &comparison{o: &options{}, rows: picked, results: results{}}
+	c.results.add(&picked[0], "zk-lite", measured(2000, time.Millisecond))
+	if s := c.summary(); !strings.Contains(s,
+		"| set, 2,000 a second on 64 connections, p99 |  |  |  | **2.00 ms**<br>2,000/s<br>p99 2.00 ms, p99.9 4.00 ms<br>") {
+		t.Error(s)
+	}
+}
+
 // TestDocument_HasMarks: the document that a run writes to is ready for it.
 func TestDocument_HasMarks(t *testing.T) {
 	text, err := os.ReadFile("../../docs/BENCHMARKS.md")
@@ -100,7 +120,7 @@ func TestSelected_UnknownRow(t *testing.T) {
 	if all, err := selected(""); err != nil || len(all) != len(rows()) {
 		t.Errorf("%d rows, %v", len(all), err)
 	}
-	if len(rows()) != 13 {
+	if len(rows()) != 16 {
 		t.Errorf("%d rows", len(rows()))
 	}
 }

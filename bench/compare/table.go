@@ -65,7 +65,7 @@ func cell(r *row, all []*measurement) string {
 	if r.kind != system.Load && r.kind != system.Sessions {
 		return text
 	}
-	if r.column == median {
+	if r.column != throughput {
 		text += "<br>" + show(throughput, over(all, perSecond))
 	}
 	text += "<br>p99 " + show(median, over(all, p99)) + ", p99.9 " + show(median, over(all, p999))
@@ -124,8 +124,11 @@ func (c *comparison) title(r *row) string {
 		return fmt.Sprintf("%s znodes of 100 bytes, live heap of a server",
 			report.Count(float64(c.o.znodes)))
 	}
-	if r.column == median {
+	switch r.column {
+	case median:
 		return r.title + ", p50"
+	case tail:
+		return r.title + ", p99"
 	}
 	return r.title
 }
