@@ -115,8 +115,9 @@ func NewTransport(cfg TransportConfig) *Transport {
 		logger:  cfg.Logger,
 		rpcs:    make(chan raft.RPC),
 		done:    make(chan struct{}),
+
+		snapshots: make(chan struct{}, 1),
 	}
-	t.snapshots = make(chan struct{}, 1)
 	t.hold = newHolder(t)
 	if !cfg.NoPush {
 		t.push = newPusher(t)
