@@ -24,10 +24,6 @@ const (
 	outputJSON = "json"
 )
 
-// openInFlight is the window of an open loop unless one is asked for: so large
-// that only a server that has stalled fills it.
-const openInFlight = 1024
-
 // options are what the flags hold beside the load itself.
 type options struct {
 	cfg     load.Config
@@ -66,7 +62,7 @@ Everything happens below --prefix, which is deleted at start and end.`,
 	f := c.Flags()
 	f.StringVarP(&o.mix, "mix", "m", o.cfg.Mix.String(), "operations and weights")
 	f.IntVarP(&o.cfg.InFlight, "in-flight", "d", o.cfg.InFlight,
-		fmt.Sprintf("requests of a connection without a reply (with --rate: at most, %d)", openInFlight))
+		fmt.Sprintf("requests of a connection without a reply (with --rate: at most, %d)", load.OpenInFlight))
 	f.Float64VarP(&o.cfg.Rate, "rate", "r", 0, "open loop: requests a second of all connections")
 	f.IntVar(&o.cfg.Keys, "keys", o.cfg.Keys, "znodes that are read and written")
 	f.Float64Var(&o.cfg.Zipf, "zipf", 0, "exponent of the popularity of keys, above 1; 0 is uniform")
@@ -78,7 +74,7 @@ Everything happens below --prefix, which is deleted at start and end.`,
 				return nil, err
 			}
 			if o.cfg.Rate > 0 && !f.Changed("in-flight") {
-				o.cfg.InFlight = openInFlight
+				o.cfg.InFlight = load.OpenInFlight
 			}
 			return load.Run(ctx, o.cfg)
 		})

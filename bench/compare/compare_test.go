@@ -87,7 +87,7 @@ func TestComparison_Summary_AtARate(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg, err := picked[0].config(&options{}, &system.Ensemble{})
-	if err != nil || cfg.Rate != 2000 || cfg.InFlight != rateInFlight {
+	if err != nil || cfg.Rate != 2000 || cfg.InFlight != load.OpenInFlight {
 		t.Errorf("%+v, %v", cfg, err)
 	}
 	c := &comparison{o: &options{}, rows: picked, results: results{}}

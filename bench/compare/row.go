@@ -46,9 +46,6 @@ type row struct {
 // failoverConnections are the clients of that row.
 const failoverConnections = 64
 
-// rateInFlight is how many requests of a connection may wait for their answers in a row with a rate.
-const rateInFlight = 1024
-
 func rows() []row {
 	zoo := []string{"ZooKeeper", "zk-lite"}
 	floor := []string{"ZooKeeper", "ceiling", "zk-lite"} // what the machine and Go cost anybody
@@ -74,11 +71,11 @@ func rows() []row {
 		// In a closed loop the quicker system has the more to do. At one rate, which ZooKeeper can
 		// bear on a slow day, both do the same.
 		{id: "set-rate", title: "set, 2,000 a second on 64 connections", mix: "set", conns: 64,
-			inFlight: rateInFlight, rate: 2000, column: tail, aim: 1, systems: zoo},
+			inFlight: load.OpenInFlight, rate: 2000, column: tail, aim: 1, systems: zoo},
 		{id: "get-rate", title: "get, 8,000 a second on 64 connections", mix: "get", conns: 64,
-			inFlight: rateInFlight, rate: 8000, column: tail, aim: 1, systems: floor},
+			inFlight: load.OpenInFlight, rate: 8000, column: tail, aim: 1, systems: floor},
 		{id: "mix-rate", title: "90 % get, 10 % set, 4,000 a second on 64 connections", mix: "get=90,set=10",
-			conns: 64, inFlight: rateInFlight, rate: 4000, column: tail, aim: 1, systems: zoo},
+			conns: 64, inFlight: load.OpenInFlight, rate: 4000, column: tail, aim: 1, systems: zoo},
 		{id: "watch-1000", title: "1,000 watchers of one znode, last event after", kind: system.Watch,
 			conns: 1000, inFlight: 1, column: lastEvent, aim: 0.3, systems: zoo},
 		{id: "sessions", title: "sessions opened and closed, 64 at a time", kind: system.Sessions,

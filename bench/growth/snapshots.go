@@ -142,7 +142,7 @@ func (g *growth) catchUp(ctx context.Context) error {
 		return err
 	}
 	before := installed(e.Processes[behind])
-	others.Connections, others.Rate, others.InFlight = 16, snapshotRate, 1024
+	others.Connections, others.Rate, others.InFlight = 16, snapshotRate, load.OpenInFlight
 	others.Duration, others.Prefix = catchUpTime, "/under-load"
 	var r *load.Result
 	var loadErr error

@@ -19,6 +19,10 @@ const (
 	maxRate        = 100_000_000
 )
 
+// OpenInFlight is the window (Config.InFlight) that an open loop should have: so large that only a
+// server that has stalled fills it.
+const OpenInFlight = 1024
+
 // Config says what load to put on whom.
 type Config struct {
 	Hosts       []string `json:"hosts"`       // host:port; connections are spread over them in turn
