@@ -66,8 +66,8 @@ func (n *Node) AddServer(ctx context.Context, m state.Member) error {
 	switch {
 	case n.cfg.standalone():
 		return ErrStandalone
-	case m.ID < 1 || m.ID > 254:
-		return fmt.Errorf("server id %d is not between 1 and 254", m.ID)
+	case m.ID < 1 || m.ID > state.MaxServerID:
+		return fmt.Errorf("server id %d is not between 1 and %d", m.ID, state.MaxServerID)
 	case m.Addr == "":
 		return fmt.Errorf("the address of server %d's peer port is missing", m.ID)
 	}

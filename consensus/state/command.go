@@ -8,8 +8,12 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// ServerID names a server of the ensemble: the N of server.N, 1 to 254.
+// ServerID names a server of the ensemble: the N of server.N, 1 to MaxServerID.
 type ServerID uint64
+
+// MaxServerID is the largest ServerID. A session id and the owner of a znode
+// with a TTL have the same place for it, the top byte; there 255 marks a TTL.
+const MaxServerID = 254
 
 // Op is what a Command does. The numbers are stored in the log: never reuse one.
 type Op uint8
