@@ -25,6 +25,7 @@ var layers = []struct {
 	{"internal/socket", nil, "how bytes are read and written, whatever they say"},
 	{"internal/grid", nil, "the clock, whatever it is looked at for"},
 	{"internal/repeats", nil, "what to leave out of a log, whatever it is about"},
+	{"internal/structure", nil, "reads source, and runs nothing of it"},
 	{"internal/fault", nil, "deliberate faults, for builds that show that tests notice"},
 	{"session", []string{"znode"}, "the tables do not know each other"},
 	{"watch", []string{"znode"}, "the tables do not know each other"},
