@@ -13,62 +13,66 @@ const module = "github.com/zk-lite/zk-lite"
 // layers is the table of docs/ARCHITECTURE.md, "Layout": what each package may
 // import of ours, and why not more. A package ending in /... stands for itself
 // and everything below it that has no row of its own.
+//
+// The layers order the rows: an import points to a package with a lower number. Packages of the
+// same row may import each other, since Go forbids cycles among them.
 var layers = []struct {
-	pkg string
-	may []string
-	why string
+	layer int // above those of all that it imports
+	pkg   string
+	may   []string
+	why   string
 }{
-	{"znode", nil, "the data model depends on nothing, so that it can be tested alone"},
-	{"internal/jute", nil, "an encoding knows nothing of what it encodes"},
-	{"internal/bubble", nil, "the clock of tests, which know their package alone"},
-	{"internal/ports", nil, "TCP ports know no servers"},
-	{"internal/socket", nil, "how bytes are read and written, whatever they say"},
-	{"internal/grid", nil, "the clock, whatever it is looked at for"},
-	{"internal/repeats", nil, "what to leave out of a log, whatever it is about"},
-	{"internal/structure", nil, "reads source, and runs nothing of it"},
-	{"internal/fault", nil, "deliberate faults, for builds that show that tests notice"},
-	{"session", []string{"znode"}, "the tables do not know each other"},
-	{"watch", []string{"znode"}, "the tables do not know each other"},
-	{"internal/wire", []string{"znode", "internal/jute"}, "messages only: it serves server, client and tools"},
-	{"consensus/state", []string{"znode", "session", "internal/fault"}, "the state machine is pure: no raft, no network"},
-	{"consensus/raftlog/...", []string{"consensus/raftlog", "internal/processors"}, "a log store knows no state"},
-	{"consensus/peer", []string{"internal/fault"}, "a transport knows no state"},
-	{"consensus", []string{"consensus/state", "consensus/peer", "consensus/raftlog", "session", "znode", "internal/fault", "internal/repeats", "internal/processors", "internal/grid"}, "agreement knows no clients"},
-	{"client/...", []string{"internal/wire", "internal/jute", "znode", "client/..."}, "the client is a library of its own"},
-	{"client/internal/zktest", []string{"client", "internal/ports"}, "starts what the client is tested against"},
-	{"server", []string{"consensus", "consensus/state", "session", "watch", "znode", "internal/fault", "internal/grid"}, "the request path knows no protocol"},
-	{"api", []string{"api/line", "api/figures", "server", "consensus/state", "session", "watch", "znode"}, "the doors do not know each other"},
-	{"api/figures", []string{"znode"}, "names only: the doors count and tell"},
-	{"api/line", nil, "names only: the tree and the waiting are its user's"},
-	{"api/zk/...", []string{"server", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/grid", "internal/repeats", "internal/socket", "api/figures", "api/zk/..."}, "the doors do not know each other"},
-	{"recipes", []string{"client", "znode"}, "the recipes are built on the client alone"},
-	{"recipes/internal/zktest", []string{"client", "cmd/zk-lite/config", "internal/node", "internal/ports"}, "starts what the recipes are tested against"},
-	{"lab/ensemble", []string{"lab/scenario", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
-	{"lab/...", []string{"lab/..."}, "the lab is a simulator: nothing of the product runs in it"},
-	{"cmd/zk-lite/cli", []string{"client", "recipes", "znode", "cmd/zk-lite/cli/..."}, "the commands are clients like any other: no server runs in them"},
-	{"cmd/zk-lite/cli/subtree", []string{"client", "znode"}, "knows no command line"},
-	{"cmd/zk-lite/cli/httpapi", nil, "asks the HTTP API, and knows no resource"},
-	{"cmd/zk-lite/cli/backupfile", nil, "knows a format, and rebuilds no tree"},
-	{"cmd/zk-lite/cli/fourletter", nil, "asks servers, without a session"},
-	{"cmd/zk-lite/cli/supervise", nil, "runs commands, and knows no locks"},
-	{"cmd/zk-lite/cli/lineedit", nil, "reads lines, and knows no commands"},
-	{"bench/load", []string{"internal/wire", "internal/jute", "internal/socket", "znode"}, "a generator of load is a client that costs as little as possible"},
-	{"bench/ceiling", []string{"internal/wire", "internal/socket", "znode"}, "a server that does no work needs nobody's"},
-	{"bench/httpload", []string{"bench/load"}, "the same for HTTP, where there are no frames to share"},
-	{"bench/report", []string{"bench/load"}, "shows what was measured, and measures nothing"},
-	{"bench/benchcli", []string{"bench/load", "bench/httpload", "bench/report", "bench/ceiling"}, "the flags of all that"},
-	{"bench/system", []string{"bench/load", "bench/report", "internal/ports"}, "meets the servers as processes only, all alike"},
-	{"bench/compare", []string{"bench/load", "bench/report", "bench/system"}, "tables of what was measured"},
-	{"bench/http", []string{"bench/httpload", "bench/load", "bench/report", "bench/system"}, "the same for HTTP"},
-	{"bench/growth", []string{"bench/load", "bench/report", "bench/system", "client"}, "curves of what was measured"},
-	{"cmd/zk-lite/config", nil, "settings are read in one place and know nobody who uses them"},
-	{"internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
-	{"internal/processors", []string{"internal/grid"}, "settings of the runtime: nothing of ours matters to it"},
-	{"internal/node", []string{"api", "api/zk", "server", "consensus", "consensus/state", "cmd/zk-lite/config", "internal/socket"}, "puts one server together"},
-	{"cmd/zk-lite", []string{"..."}, "the program"},
-	{"integration/...", []string{"..."}, "tests of the whole"},
-	{"examples/...", []string{"client", "recipes", "znode"}, "what a program outside can import, and no more"},
-	{"examples/internal/testserver", []string{"client", "cmd/zk-lite/config", "internal/node", "internal/ports"}, "starts what the examples are tested against"},
+	{1, "znode", nil, "the data model depends on nothing, so that it can be tested alone"},
+	{0, "internal/jute", nil, "an encoding knows nothing of what it encodes"},
+	{0, "internal/bubble", nil, "the clock of tests, which know their package alone"},
+	{0, "internal/ports", nil, "TCP ports know no servers"},
+	{0, "internal/socket", nil, "how bytes are read and written, whatever they say"},
+	{0, "internal/grid", nil, "the clock, whatever it is looked at for"},
+	{0, "internal/repeats", nil, "what to leave out of a log, whatever it is about"},
+	{0, "internal/structure", nil, "reads source, and runs nothing of it"},
+	{0, "internal/fault", nil, "deliberate faults, for builds that show that tests notice"},
+	{2, "session", []string{"znode"}, "the tables do not know each other"},
+	{2, "watch", []string{"znode"}, "the tables do not know each other"},
+	{2, "internal/wire", []string{"znode", "internal/jute"}, "messages only: it serves server, client and tools"},
+	{3, "consensus/state", []string{"znode", "session", "internal/fault"}, "the state machine is pure: no raft, no network"},
+	{3, "consensus/raftlog/...", []string{"consensus/raftlog", "internal/processors"}, "a log store knows no state"},
+	{5, "consensus/peer", []string{"internal/fault"}, "a transport knows no state"},
+	{7, "consensus", []string{"consensus/state", "consensus/peer", "consensus/raftlog", "session", "znode", "internal/fault", "internal/repeats", "internal/processors", "internal/grid"}, "agreement knows no clients"},
+	{3, "client/...", []string{"internal/wire", "internal/jute", "znode", "client/..."}, "the client is a library of its own"},
+	{4, "client/internal/zktest", []string{"client", "internal/ports"}, "starts what the client is tested against"},
+	{9, "server", []string{"consensus", "consensus/state", "session", "watch", "znode", "internal/fault", "internal/grid"}, "the request path knows no protocol"},
+	{12, "api", []string{"api/line", "api/figures", "server", "consensus/state", "session", "watch", "znode"}, "the doors do not know each other"},
+	{10, "api/figures", []string{"znode"}, "names only: the doors count and tell"},
+	{0, "api/line", nil, "names only: the tree and the waiting are its user's"},
+	{11, "api/zk/...", []string{"server", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/grid", "internal/repeats", "internal/socket", "api/figures", "api/zk/..."}, "the doors do not know each other"},
+	{4, "recipes", []string{"client", "znode"}, "the recipes are built on the client alone"},
+	{16, "recipes/internal/zktest", []string{"client", "cmd/zk-lite/config", "internal/node", "internal/ports"}, "starts what the recipes are tested against"},
+	{5, "lab/ensemble", []string{"lab/scenario", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
+	{0, "lab/...", []string{"lab/..."}, "the lab is a simulator: nothing of the product runs in it"},
+	{6, "cmd/zk-lite/cli", []string{"client", "recipes", "znode", "cmd/zk-lite/cli/..."}, "the commands are clients like any other: no server runs in them"},
+	{5, "cmd/zk-lite/cli/subtree", []string{"client", "znode"}, "knows no command line"},
+	{5, "cmd/zk-lite/cli/httpapi", nil, "asks the HTTP API, and knows no resource"},
+	{5, "cmd/zk-lite/cli/backupfile", nil, "knows a format, and rebuilds no tree"},
+	{5, "cmd/zk-lite/cli/fourletter", nil, "asks servers, without a session"},
+	{5, "cmd/zk-lite/cli/supervise", nil, "runs commands, and knows no locks"},
+	{5, "cmd/zk-lite/cli/lineedit", nil, "reads lines, and knows no commands"},
+	{3, "bench/load", []string{"internal/wire", "internal/jute", "internal/socket", "znode"}, "a generator of load is a client that costs as little as possible"},
+	{3, "bench/ceiling", []string{"internal/wire", "internal/socket", "znode"}, "a server that does no work needs nobody's"},
+	{4, "bench/httpload", []string{"bench/load"}, "the same for HTTP, where there are no frames to share"},
+	{4, "bench/report", []string{"bench/load"}, "shows what was measured, and measures nothing"},
+	{5, "bench/benchcli", []string{"bench/load", "bench/httpload", "bench/report", "bench/ceiling"}, "the flags of all that"},
+	{5, "bench/system", []string{"bench/load", "bench/report", "internal/ports"}, "meets the servers as processes only, all alike"},
+	{6, "bench/compare", []string{"bench/load", "bench/report", "bench/system"}, "tables of what was measured"},
+	{6, "bench/http", []string{"bench/httpload", "bench/load", "bench/report", "bench/system"}, "the same for HTTP"},
+	{6, "bench/growth", []string{"bench/load", "bench/report", "bench/system", "client"}, "curves of what was measured"},
+	{14, "cmd/zk-lite/config", nil, "settings are read in one place and know nobody who uses them"},
+	{0, "internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
+	{1, "internal/processors", []string{"internal/grid"}, "settings of the runtime: nothing of ours matters to it"},
+	{15, "internal/node", []string{"api", "api/zk", "server", "consensus", "consensus/state", "cmd/zk-lite/config", "internal/socket"}, "puts one server together"},
+	{17, "cmd/zk-lite", []string{"..."}, "the program"},
+	{18, "integration/...", []string{"..."}, "tests of the whole"},
+	{5, "examples/...", []string{"client", "recipes", "znode"}, "what a program outside can import, and no more"},
+	{16, "examples/internal/testserver", []string{"client", "cmd/zk-lite/config", "internal/node", "internal/ports"}, "starts what the examples are tested against"},
 }
 
 // raftImporters are the only packages that may touch hashicorp/raft.
@@ -96,6 +100,10 @@ func TestLayers_ImportsFollowTheTable(t *testing.T) {
 		used[layers[row].pkg] = true
 		for _, imp := range p.Imports {
 			own, ok := strings.CutPrefix(imp, module+"/")
+			if to := rowOf(own); ok && to >= 0 && to != row && layers[to].layer >= layers[row].layer {
+				t.Errorf("%s (layer %d) imports %s (layer %d): an import must point to a lower layer",
+					name, layers[row].layer, own, layers[to].layer)
+			}
 			switch {
 			case ok && !allowed(layers[row].may, own):
 				t.Errorf("%s imports %s: %s", name, own, layers[row].why)
