@@ -46,7 +46,7 @@ var layers = []struct {
 	{0, "api/line", nil, "names only: the tree and the waiting are its user's"},
 	{11, "api/zk/...", []string{"server", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/grid", "internal/repeats", "internal/socket", "api/figures", "api/zk/..."}, "the doors do not know each other"},
 	{4, "recipes", []string{"client", "znode"}, "the recipes are built on the client alone"},
-	{16, "recipes/internal/zktest", []string{"client", "cmd/zk-lite/config", "internal/node", "internal/ports"}, "starts what the recipes are tested against"},
+	{16, "recipes/internal/zktest", []string{"client", "app/config", "app", "internal/ports"}, "starts what the recipes are tested against"},
 	{5, "lab/ensemble", []string{"lab/scenario", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
 	{0, "lab/...", []string{"lab/..."}, "the lab is a simulator: nothing of the product runs in it"},
 	{6, "cmd/zk-lite/cli", []string{"client", "recipes", "znode", "cmd/zk-lite/cli/..."}, "the commands are clients like any other: no server runs in them"},
@@ -65,14 +65,14 @@ var layers = []struct {
 	{6, "bench/compare", []string{"bench/load", "bench/report", "bench/system"}, "tables of what was measured"},
 	{6, "bench/http", []string{"bench/httpload", "bench/load", "bench/report", "bench/system"}, "the same for HTTP"},
 	{6, "bench/growth", []string{"bench/load", "bench/report", "bench/system", "client"}, "curves of what was measured"},
-	{14, "cmd/zk-lite/config", nil, "settings are read in one place and know nobody who uses them"},
+	{14, "app/config", nil, "settings are read in one place and know nobody who uses them"},
 	{0, "internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
 	{1, "internal/processors", []string{"internal/grid"}, "settings of the runtime: nothing of ours matters to it"},
-	{15, "internal/node", []string{"api", "api/zk", "server", "consensus", "consensus/state", "cmd/zk-lite/config", "internal/socket"}, "puts one server together"},
+	{15, "app", []string{"api", "api/zk", "server", "consensus", "consensus/state", "app/config", "internal/socket"}, "puts one server together"},
 	{17, "cmd/zk-lite", []string{"..."}, "the program"},
 	{18, "integration/...", []string{"..."}, "tests of the whole"},
 	{5, "examples/...", []string{"client", "recipes", "znode"}, "what a program outside can import, and no more"},
-	{16, "examples/internal/testserver", []string{"client", "cmd/zk-lite/config", "internal/node", "internal/ports"}, "starts what the examples are tested against"},
+	{16, "examples/internal/testserver", []string{"client", "app/config", "app", "internal/ports"}, "starts what the examples are tested against"},
 }
 
 // raftImporters are the only packages that may touch hashicorp/raft.

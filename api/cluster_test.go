@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/ports"
 	"github.com/zk-lite/zk-lite/server"
 )

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/node"
 	"github.com/zk-lite/zk-lite/internal/ports"
 	"github.com/zk-lite/zk-lite/server"
 )
@@ -29,7 +29,7 @@ import (
 // ensemble is servers in this process, each with its HTTP door.
 type ensemble struct {
 	settings []config.Settings
-	nodes    []*node.Node // nil: stopped
+	nodes    []*app.Node // nil: stopped
 	urls     []string
 	roots    atomic.Int64 // znodes that tests have made for themselves
 }
@@ -74,7 +74,7 @@ func (panics) TempDir() string   { return sharedDir }
 
 func newEnsemble(tb fataler, n int, change ...func(*config.Settings)) *ensemble {
 	tb.Helper()
-	e := &ensemble{nodes: make([]*node.Node, n), urls: make([]string, n)}
+	e := &ensemble{nodes: make([]*app.Node, n), urls: make([]string, n)}
 	port := ports.Take(tb, 4*n)
 	var servers []config.Server
 	for i := range n {
@@ -124,7 +124,7 @@ const superDigest = "super:" + "lK75jTNcA+U9vtVEw5vB51mj/w4="
 
 func (e *ensemble) start(tb fataler, i int) {
 	tb.Helper()
-	n, err := node.Open(node.Options{
+	n, err := app.Open(app.Options{
 		Settings: e.settings[i], Version: "test", Logger: slog.New(slog.DiscardHandler),
 		Fatal: func(err error) { panic(err) },
 	})

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/client"
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
-	"github.com/zk-lite/zk-lite/internal/node"
 )
 
 // The examples run against a zk-lite server in this process, which starts with the
@@ -46,7 +46,7 @@ func startForExamples() string {
 	s.DataDir, s.DataLogDir = dir, dir
 	s.ClientPortAddress, s.ClientPort = "127.0.0.1", 0
 	s.AdminEnabled = false
-	n, err := node.Open(node.Options{
+	n, err := app.Open(app.Options{
 		Settings: s, Version: "test", Logger: slog.New(slog.DiscardHandler),
 		Fatal: func(err error) { log.Panic(err) },
 	})

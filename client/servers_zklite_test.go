@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
-	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 )
 
 // startServer starts a zk-lite server in this process.
@@ -20,7 +20,7 @@ func startServer(tb testing.TB) (servers string) {
 	s.DataDir, s.DataLogDir = tb.TempDir(), tb.TempDir()
 	s.ClientPortAddress, s.ClientPort = "127.0.0.1", 0
 	s.AdminEnabled = false
-	n, err := node.Open(node.Options{
+	n, err := app.Open(app.Options{
 		Settings: s, Version: "test", Logger: slog.New(slog.DiscardHandler),
 		Fatal: func(err error) { tb.Errorf("the server has failed: %v", err) },
 	})

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/bench/load"
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
-	"github.com/zk-lite/zk-lite/internal/node"
 	"github.com/zk-lite/zk-lite/internal/ports"
 )
 
@@ -32,7 +32,7 @@ func start(t *testing.T, n int) (hosts []string, stop func(i int)) {
 func startWith(t *testing.T, n int, http bool) (hosts, web []string, stop func(i int)) {
 	t.Helper()
 	var members []config.Server
-	var nodes []*node.Node
+	var nodes []*app.Node
 	stopped := make([]sync.Once, n)
 	stop = func(i int) {
 		stopped[i].Do(func() {
@@ -66,7 +66,7 @@ func startWith(t *testing.T, n int, http bool) (hosts, web []string, stop func(i
 		if s.Standalone = n == 1; n > 1 {
 			s.Servers = members
 		}
-		opened, err := node.Open(node.Options{Settings: s, Version: "test",
+		opened, err := app.Open(app.Options{Settings: s, Version: "test",
 			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			Fatal:  func(err error) { t.Error("a server has given up:", err) }})
 		if err != nil {
@@ -81,7 +81,7 @@ func startWith(t *testing.T, n int, http bool) (hosts, web []string, stop func(i
 	return hosts, web, stop
 }
 
-func serving(t *testing.T, n *node.Node) {
+func serving(t *testing.T, n *app.Node) {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)

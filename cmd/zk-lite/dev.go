@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
 	"github.com/zk-lite/zk-lite/internal/gc"
-	"github.com/zk-lite/zk-lite/internal/node"
 	"github.com/zk-lite/zk-lite/internal/processors"
 )
 
@@ -74,7 +74,7 @@ there.`,
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			d := &dev{closed: make(chan struct{})}
 			for id := 1; id <= o.servers; id++ {
-				n, err := node.Open(node.Options{
+				n, err := app.Open(app.Options{
 					Settings: o.settings(id), Version: version,
 					Logger: logger.With("server", id), Fatal: fatal,
 				})
@@ -140,15 +140,15 @@ func (o *devOptions) checkPorts() error {
 
 // portError names the flag for a port that cannot be opened: dev has no settings.
 func portError(id int, err error) error {
-	var port *node.ListenError
+	var port *app.ListenError
 	if !errors.As(err, &port) {
 		return err
 	}
 	flag := peerPortFlag
 	switch port.Setting {
-	case node.ClientPortSetting:
+	case app.ClientPortSetting:
 		flag = clientPortFlag
-	case node.HTTPPortSetting:
+	case app.HTTPPortSetting:
 		flag = httpPortFlag
 	}
 	return fmt.Errorf("server %d: %w; stop what uses the port, or choose others with --%s", id, port.Err, flag)
@@ -179,7 +179,7 @@ func (o *devOptions) settings(id int) config.Settings {
 
 // dev is the running ensemble.
 type dev struct {
-	nodes  []*node.Node
+	nodes  []*app.Node
 	closed chan struct{}
 }
 

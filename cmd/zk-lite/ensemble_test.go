@@ -15,8 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
-	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/ports"
 )
 
@@ -28,7 +28,7 @@ type scriptEnsemble struct {
 	dir      string
 	ports    []*ports.Reservation
 	settings []config.Settings
-	nodes    []*node.Node // nil: stopped
+	nodes    []*app.Node // nil: stopped
 }
 
 // open starts n servers and waits until all serve.
@@ -80,7 +80,7 @@ func (e *scriptEnsemble) defaults(id int, ports []int) (config.Settings, error) 
 }
 
 func (e *scriptEnsemble) start(i int) error {
-	n, err := node.Open(node.Options{
+	n, err := app.Open(app.Options{
 		Settings: e.settings[i], Version: "test", Logger: slog.New(slog.DiscardHandler),
 		Fatal: func(err error) { panic(fmt.Sprintf("server %d: %v", i+1, err)) },
 	})

@@ -19,9 +19,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/client"
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
-	"github.com/zk-lite/zk-lite/internal/node"
 )
 
 func TestMain(m *testing.M) {
@@ -52,7 +52,7 @@ func startServer(t *testing.T) string {
 	s.MinSessionTimeout, s.MaxSessionTimeout = 500*time.Millisecond, time.Minute
 	s.ContainerCheckInterval = 100 * time.Millisecond
 	s.Standalone = true
-	n, err := node.Open(node.Options{
+	n, err := app.Open(app.Options{
 		Settings: s, Version: "test", Logger: slog.New(slog.DiscardHandler),
 		Fatal: func(err error) { t.Errorf("the server has failed: %v", err) },
 	})

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/gc"
-	"github.com/zk-lite/zk-lite/internal/node"
 	"github.com/zk-lite/zk-lite/internal/processors"
 )
 
@@ -40,7 +40,7 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		defer gc.Tune(logger)()
 		defer processors.Follow(logger)()
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
-			return node.Open(node.Options{Settings: s, Version: version, Logger: logger, Fatal: fatal})
+			return app.Open(app.Options{Settings: s, Version: version, Logger: logger, Fatal: fatal})
 		})
 	}
 	return c

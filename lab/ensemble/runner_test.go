@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
-	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/lab/election"
 	"github.com/zk-lite/zk-lite/lab/ensemble"
 	"github.com/zk-lite/zk-lite/lab/scenario"
@@ -27,7 +27,7 @@ func start(t *testing.T) string {
 	s.AdminEnabled = false
 	s.TickTime = 100 * time.Millisecond
 	s.MinSessionTimeout, s.MaxSessionTimeout = time.Second, time.Second
-	n, err := node.Open(node.Options{
+	n, err := app.Open(app.Options{
 		Settings: s, Version: "test", Logger: slog.New(slog.DiscardHandler),
 		Fatal: func(err error) { t.Errorf("the server has failed: %v", err) },
 	})

@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/client"
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
-	"github.com/zk-lite/zk-lite/internal/node"
 )
 
 // childVariable holds what a process that is a copy of the test binary is to do, as
@@ -91,7 +91,7 @@ func passing(err error) bool {
 
 func (t *childTask) serve(ctx context.Context) error {
 	failed := make(chan error, 1)
-	n, err := node.Open(node.Options{
+	n, err := app.Open(app.Options{
 		Settings: t.Settings, Version: "test",
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Fatal: func(err error) {

@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
-	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/ports"
 )
 
 // Ensemble is a number of servers that belong together. It ends with the test.
 type Ensemble struct {
 	settings []config.Settings
-	nodes    []*node.Node // nil while stopped
+	nodes    []*app.Node // nil while stopped
 }
 
 // Start starts n servers. They serve when a client has connected.
@@ -38,7 +38,7 @@ func Start(tb testing.TB, n int) *Ensemble {
 func configure(tb testing.TB, n int) *Ensemble {
 	tb.Helper()
 	port := ports.Take(tb, 3*n)
-	e, dir := &Ensemble{nodes: make([]*node.Node, n)}, tb.TempDir()
+	e, dir := &Ensemble{nodes: make([]*app.Node, n)}, tb.TempDir()
 	var servers []config.Server
 	for i := range n {
 		servers = append(servers, config.Server{
@@ -71,7 +71,7 @@ func configure(tb testing.TB, n int) *Ensemble {
 // Restart starts a server again after Stop.
 func (e *Ensemble) Restart(tb testing.TB, i int) {
 	tb.Helper()
-	n, err := node.Open(node.Options{
+	n, err := app.Open(app.Options{
 		Settings: e.settings[i], Version: "test", Logger: slog.New(slog.DiscardHandler),
 		Fatal: func(err error) { tb.Errorf("server %d has failed: %v", i+1, err) },
 	})

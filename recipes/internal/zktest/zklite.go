@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
-	"github.com/zk-lite/zk-lite/internal/node"
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/ports"
 )
 
@@ -21,7 +21,7 @@ type process struct{ *server }
 type server struct {
 	settings config.Settings
 	logger   *slog.Logger
-	node     *node.Node // nil while stopped
+	node     *app.Node // nil while stopped
 }
 
 func newProcesses(tb TB, n int) []process {
@@ -71,7 +71,7 @@ func (s *server) address() string { return s.settings.ClientListen() }
 // Start starts the server, again after Stop. It does not wait until it serves.
 func (s *server) Start(tb TB) {
 	tb.Helper()
-	n, err := node.Open(node.Options{
+	n, err := app.Open(app.Options{
 		Settings: s.settings, Version: "test", Logger: s.logger,
 		Fatal: func(err error) { s.logger.Error("fatal", "error", err) },
 	})

@@ -1,10 +1,10 @@
-// Package node puts one server together: storage, consensus, the request path
+// Package app puts one server together: storage, consensus, the request path
 // and the doors, from a server's settings. It is what `zk-lite server` runs
 // once and `zk-lite dev` three times.
 //
 // It decides nothing that a package below could decide; it opens, connects and
 // closes in the right order.
-package node
+package app
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/api/zk"
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"

@@ -1,4 +1,4 @@
-package node
+package app
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/socket"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const docsFile = "../../../docs/configuration.md"
+const docsFile = "../../docs/configuration.md"
 
 // TestDocs_Configuration keeps the tables of docs/configuration.md equal to
 // the tables of this package; -update rewrites them.
@@ -21,7 +21,7 @@ func TestDocs_Configuration(t *testing.T) {
 		"settings": settingsTable(), "refused": foreignTable(refusedKeys()),
 		"ignored": foreignTable(ignoredKeys()),
 	} {
-		begin := fmt.Sprintf("<!-- begin %s: written by the test of cmd/zk-lite/config -->\n", name)
+		begin := fmt.Sprintf("<!-- begin %s: written by the test of app/config -->\n", name)
 		end := fmt.Sprintf("<!-- end %s -->", name)
 		head, rest, ok := strings.Cut(want, begin)
 		_, tail, ok2 := strings.Cut(rest, end)
@@ -35,7 +35,7 @@ func TestDocs_Configuration(t *testing.T) {
 	}
 	if !*update {
 		t.Fatalf("%s is not what the package's tables say; "+
-			"run go test ./cmd/zk-lite/config -run TestDocs -update", docsFile)
+			"run go test ./app/config -run TestDocs -update", docsFile)
 	}
 	if err := os.WriteFile(docsFile, []byte(want), 0o644); err != nil {
 		t.Fatal(err)

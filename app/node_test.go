@@ -1,4 +1,4 @@
-package node_test
+package app_test
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/config"
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/node"
 	"github.com/zk-lite/zk-lite/internal/ports"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
 // options are those of a lone server on any free ports.
-func options(t *testing.T, dir string) node.Options {
+func options(t *testing.T, dir string) app.Options {
 	s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
@@ -32,15 +32,15 @@ func options(t *testing.T, dir string) node.Options {
 	s.DataDir, s.DataLogDir = dir, dir
 	s.ClientPortAddress, s.ClientPort = "127.0.0.1", 0
 	s.AdminAddress, s.AdminPort = "127.0.0.1", 0
-	return node.Options{
+	return app.Options{
 		Settings: s, Version: "test", Logger: slog.New(slog.DiscardHandler),
 		Fatal: func(err error) { t.Error(err) },
 	}
 }
 
-func open(t *testing.T, o node.Options) *node.Node {
+func open(t *testing.T, o app.Options) *app.Node {
 	t.Helper()
-	n, err := node.Open(o)
+	n, err := app.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestNode_Open_PortInUse_NamesTheSetting(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data")
 		o := options(t, dir)
 		change(&o.Settings)
-		n, err := node.Open(o)
+		n, err := app.Open(o)
 		if err == nil {
 			n.Close()
 			t.Errorf("%s: a port in use was accepted", setting)
@@ -147,7 +147,7 @@ func TestNode_Open_NoSuchAddress_NamesTheSetting(t *testing.T) {
 		} {
 			o := options(t, t.TempDir())
 			change(&o.Settings)
-			n, err := node.Open(o)
+			n, err := app.Open(o)
 			if err == nil {
 				n.Close()
 				t.Errorf("%s: %q was accepted", setting, host)
@@ -165,7 +165,7 @@ func TestNode_Open_NoSuchAddress_NamesTheSetting(t *testing.T) {
 func TestNode_Open_DirectoryInUse_IsRefused(t *testing.T) {
 	dir := t.TempDir()
 	n := open(t, options(t, dir))
-	second, err := node.Open(options(t, dir))
+	second, err := app.Open(options(t, dir))
 	if err == nil {
 		second.Close()
 		t.Fatal("two servers in one directory")
@@ -181,7 +181,7 @@ func TestNode_Open_DirectoryInUse_IsRefused(t *testing.T) {
 	}
 	o := options(t, dir)
 	o.Settings.MyID = 2
-	if n, err := node.Open(o); err == nil {
+	if n, err := app.Open(o); err == nil {
 		n.Close()
 		t.Error("server 2 runs on the data of server 1")
 	} else if !strings.Contains(err.Error(), "belongs to server 1") {
@@ -193,7 +193,7 @@ func TestNode_Open_DirectoryInUse_IsRefused(t *testing.T) {
 }
 
 // word asks a node's ZooKeeper port.
-func word(t *testing.T, n *node.Node, text string) string {
+func word(t *testing.T, n *app.Node, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", n.ClientAddr().String())
 	if err != nil {
@@ -214,7 +214,7 @@ func word(t *testing.T, n *node.Node, text string) string {
 }
 
 // leading is a server that leads an ensemble: the other one has no vote and is not there.
-func leading(t *testing.T) *node.Node {
+func leading(t *testing.T) *app.Node {
 	taken := ports.Take(t, 2)
 	o := options(t, t.TempDir())
 	o.Settings.Standalone = false
@@ -243,7 +243,7 @@ func leading(t *testing.T) *node.Node {
 }
 
 // proposalSizes are those that srvr prints.
-func proposalSizes(t *testing.T, n *node.Node) (last, smallest, largest int) {
+func proposalSizes(t *testing.T, n *app.Node) (last, smallest, largest int) {
 	t.Helper()
 	const line = "Proposal sizes last/min/max: "
 	out := word(t, n, "srvr")
