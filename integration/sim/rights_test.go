@@ -29,20 +29,24 @@ const (
 	rightsLimit = 20 * time.Second
 )
 
-var owner = znode.ID{Scheme: "digest", ID: "owner:hash"}
+var (
+	owner    = znode.ID{Scheme: "digest", ID: "owner:hash"}
+	stranger = znode.ID{Scheme: "digest", ID: "stranger:hash"}
+)
 
 func (c *client) identities() []znode.ID {
 	if c.id%2 == 0 {
 		return []znode.ID{owner}
 	}
-	return nil
+	return []znode.ID{stranger}
 }
 
-// grant is an ACL under which strangers have these permissions.
+// grant is an ACL under which strangers have these permissions. It names them: what anyone may do is found on
+// another way (znode.Permits).
 func grant(strangers znode.Perms) []znode.ACL {
 	list := []znode.ACL{{Perms: znode.PermAll, ID: owner}}
 	if strangers != 0 {
-		list = append(list, znode.ACL{Perms: strangers, ID: znode.Anyone})
+		list = append(list, znode.ACL{Perms: strangers, ID: stranger})
 	}
 	return list
 }
@@ -50,7 +54,7 @@ func grant(strangers znode.Perms) []znode.ACL {
 // granted is the reverse.
 func granted(list []znode.ACL) (strangers znode.Perms) {
 	for _, a := range list {
-		if a.ID == znode.Anyone {
+		if a.ID == stranger {
 			strangers |= a.Perms
 		}
 	}
