@@ -29,7 +29,7 @@ import (
 // ensemble is servers in this process, each with its HTTP door.
 type ensemble struct {
 	settings []config.Settings
-	nodes    []*app.Node // nil: stopped
+	nodes    []*app.Server // nil: stopped
 	urls     []string
 	roots    atomic.Int64 // znodes that tests have made for themselves
 }
@@ -74,7 +74,7 @@ func (panics) TempDir() string   { return sharedDir }
 
 func newEnsemble(tb fataler, n int, change ...func(*config.Settings)) *ensemble {
 	tb.Helper()
-	e := &ensemble{nodes: make([]*app.Node, n), urls: make([]string, n)}
+	e := &ensemble{nodes: make([]*app.Server, n), urls: make([]string, n)}
 	port := ports.Take(tb, 4*n)
 	var servers []config.Server
 	for i := range n {

@@ -118,7 +118,7 @@ func (o origin) blame(err error) (setting, remedy string) {
 	}
 }
 
-// close closes what is open; a door or the consensus may have done so already.
+// close closes what is open; the user of a listener may have closed it already.
 func (l *listeners) close() {
 	for _, x := range []net.Listener{l.client, l.peer, l.http} {
 		if x != nil {

@@ -32,7 +32,7 @@ func start(t *testing.T, n int) (hosts []string, stop func(i int)) {
 func startWith(t *testing.T, n int, http bool) (hosts, web []string, stop func(i int)) {
 	t.Helper()
 	var members []config.Server
-	var nodes []*app.Node
+	var nodes []*app.Server
 	stopped := make([]sync.Once, n)
 	stop = func(i int) {
 		stopped[i].Do(func() {
@@ -81,7 +81,7 @@ func startWith(t *testing.T, n int, http bool) (hosts, web []string, stop func(i
 	return hosts, web, stop
 }
 
-func serving(t *testing.T, n *app.Node) {
+func serving(t *testing.T, n *app.Server) {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -179,7 +179,7 @@ func (o *devOptions) settings(id int) config.Settings {
 
 // dev is the running ensemble.
 type dev struct {
-	nodes  []*app.Node
+	nodes  []*app.Server
 	closed chan struct{}
 }
 

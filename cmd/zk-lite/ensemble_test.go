@@ -28,7 +28,7 @@ type scriptEnsemble struct {
 	dir      string
 	ports    []*ports.Reservation
 	settings []config.Settings
-	nodes    []*app.Node // nil: stopped
+	nodes    []*app.Server // nil: stopped
 }
 
 // open starts n servers and waits until all serve.

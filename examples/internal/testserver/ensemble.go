@@ -16,7 +16,7 @@ import (
 // Ensemble is a number of servers that belong together. It ends with the test.
 type Ensemble struct {
 	settings []config.Settings
-	nodes    []*app.Node // nil while stopped
+	nodes    []*app.Server // nil while stopped
 }
 
 // Start starts n servers. They serve when a client has connected.
@@ -38,7 +38,7 @@ func Start(tb testing.TB, n int) *Ensemble {
 func configure(tb testing.TB, n int) *Ensemble {
 	tb.Helper()
 	port := ports.Take(tb, 3*n)
-	e, dir := &Ensemble{nodes: make([]*app.Node, n)}, tb.TempDir()
+	e, dir := &Ensemble{nodes: make([]*app.Server, n)}, tb.TempDir()
 	var servers []config.Server
 	for i := range n {
 		servers = append(servers, config.Server{

@@ -21,7 +21,7 @@ type process struct{ *server }
 type server struct {
 	settings config.Settings
 	logger   *slog.Logger
-	node     *app.Node // nil while stopped
+	node     *app.Server // nil while stopped
 }
 
 func newProcesses(tb TB, n int) []process {

@@ -38,7 +38,7 @@ func options(t *testing.T, dir string) app.Options {
 	}
 }
 
-func open(t *testing.T, o app.Options) *app.Node {
+func open(t *testing.T, o app.Options) *app.Server {
 	t.Helper()
 	n, err := app.Open(o)
 	if err != nil {
@@ -47,7 +47,7 @@ func open(t *testing.T, o app.Options) *app.Node {
 	return n
 }
 
-func TestNode_Restart_KeepsData(t *testing.T) {
+func TestServer_Restart_KeepsData(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -58,7 +58,7 @@ func TestNode_Restart_KeepsData(t *testing.T) {
 	if err != nil || r.Code != znode.OK {
 		t.Fatal(err, r.Code)
 	}
-	// Both doors are open; the HTTP door knows that the server serves.
+	// Both ports are open, and the HTTP server reports when the server serves.
 	if c, err := net.Dial("tcp", n.ClientAddr().String()); err != nil {
 		t.Error(err)
 	} else {
@@ -95,7 +95,7 @@ func TestNode_Restart_KeepsData(t *testing.T) {
 }
 
 // What is wrong is found before anything is touched, and named by its setting.
-func TestNode_Open_PortInUse_NamesTheSetting(t *testing.T) {
+func TestServer_Open_PortInUse_NamesTheSetting(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestNode_Open_PortInUse_NamesTheSetting(t *testing.T) {
 }
 
 // An address that this machine does not have is not the port's fault.
-func TestNode_Open_NoSuchAddress_NamesTheSetting(t *testing.T) {
+func TestServer_Open_NoSuchAddress_NamesTheSetting(t *testing.T) {
 	for _, host := range []string{"192.0.2.1", "no name"} { // the first is for documents (RFC 5737)
 		for setting, change := range map[string]func(*config.Settings){
 			"clientPortAddress":   func(s *config.Settings) { s.ClientPortAddress = host },
@@ -162,7 +162,7 @@ func TestNode_Open_NoSuchAddress_NamesTheSetting(t *testing.T) {
 }
 
 // A data directory has one server; the one that fails leaves nothing behind.
-func TestNode_Open_DirectoryInUse_IsRefused(t *testing.T) {
+func TestServer_Open_DirectoryInUse_IsRefused(t *testing.T) {
 	dir := t.TempDir()
 	n := open(t, options(t, dir))
 	second, err := app.Open(options(t, dir))
@@ -193,7 +193,7 @@ func TestNode_Open_DirectoryInUse_IsRefused(t *testing.T) {
 }
 
 // word asks a node's ZooKeeper port.
-func word(t *testing.T, n *app.Node, text string) string {
+func word(t *testing.T, n *app.Server, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", n.ClientAddr().String())
 	if err != nil {
@@ -214,7 +214,7 @@ func word(t *testing.T, n *app.Node, text string) string {
 }
 
 // leading is a server that leads an ensemble: the other one has no vote and is not there.
-func leading(t *testing.T) *app.Node {
+func leading(t *testing.T) *app.Server {
 	taken := ports.Take(t, 2)
 	o := options(t, t.TempDir())
 	o.Settings.Standalone = false
@@ -243,7 +243,7 @@ func leading(t *testing.T) *app.Node {
 }
 
 // proposalSizes are those that srvr prints.
-func proposalSizes(t *testing.T, n *app.Node) (last, smallest, largest int) {
+func proposalSizes(t *testing.T, n *app.Server) (last, smallest, largest int) {
 	t.Helper()
 	const line = "Proposal sizes last/min/max: "
 	out := word(t, n, "srvr")
@@ -257,7 +257,7 @@ func proposalSizes(t *testing.T, n *app.Node) (last, smallest, largest int) {
 	return last, smallest, largest
 }
 
-func TestNode_LeaderFigures_AreTakenAndReset(t *testing.T) {
+func TestServer_LeaderMetrics_AreTakenAndReset(t *testing.T) {
 	n := leading(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -1,0 +1,247 @@
+// Package app puts one server together from its settings: storage, consensus, the
+// request path, the HTTP server and the ZooKeeper listener. `zk-lite server` runs
+// one, `zk-lite dev` three.
+//
+// It opens, connects and closes them in the right order, and decides nothing that a
+// package below could decide. It starts one goroutine per listener, which ends with
+// Close.
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/api/zk"
+	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
+)
+
+// shutdownTimeout is how long clients' last replies may take at the end.
+const shutdownTimeout = 5 * time.Second
+
+// Options say what to run.
+type Options struct {
+	Settings config.Settings
+	Version  string // zk-lite's own
+	Logger   *slog.Logger
+	// Fatal is called, at most once, when the server cannot go on: the process
+	// should end with an error.
+	Fatal func(error)
+}
+
+// Server is a running server.
+type Server struct {
+	logger    *slog.Logger
+	listeners listeners
+	consensus *consensus.Node
+	server    *server.Server
+	zk        *zk.Door
+	http      *api.Door // nil when switched off
+}
+
+// Open starts a server. It serves clients as soon as the ensemble has a leader.
+func Open(o Options) (*Server, error) {
+	s := &Server{logger: o.Logger}
+	if err := s.listeners.open(&o.Settings); err != nil {
+		s.listeners.close()
+		return nil, err
+	}
+	if err := s.start(&o); err != nil {
+		s.listeners.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) start(o *Options) error {
+	c := &o.Settings
+	o.Logger.Info("starting", "version", o.Version, "server", c.MyID, "dataDir", c.DataDir,
+		"clients", s.listeners.client.Addr().String(), "ensemble", len(c.Servers))
+	storage, err := consensus.OpenStorage(consensus.StorageConfig{
+		Dir: c.DataDir, LogDir: c.DataLogDir, Kind: consensus.LogStoreKind(c.LogStore),
+		NoDirectLog: !c.DirectLog, Retain: c.SnapRetainCount, Logger: o.Logger, OnFatal: o.Fatal,
+	})
+	if err != nil {
+		return err
+	}
+	s.server = server.New(server.Config{
+		ID: state.ServerID(c.MyID), Tick: c.TickTime,
+		MinSessionTimeout: c.MinSessionTimeout, MaxSessionTimeout: c.MaxSessionTimeout,
+		Grace:         c.LeaderContactLimit(),
+		ExtendedTypes: c.ExtendedTypes, EnforceQuota: c.EnforceQuota, SuperDigest: c.SuperDigest,
+		WatchLimit: c.WatchesPerConnection,
+		Reap: server.ReapConfig{
+			Interval: c.ContainerCheckInterval, MaxPerMinute: c.ContainerMaxPerMinute,
+			NeverUsed: c.ContainerMaxNeverUsed,
+		},
+		Logger: o.Logger,
+	})
+	s.consensus, err = consensus.Open(consensus.Config{
+		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(c),
+		Listener: s.listeners.peer, Dial: dialPeer, Storage: storage, Handler: s.server, Logger: o.Logger,
+		Fatal: o.Fatal, ElectionTimeout: c.ElectionTimeout, SnapshotCommands: c.SnapCount,
+		MaxPending: c.GlobalOutstandingLimit, MaxPendingBytes: int(c.PendingBytes),
+		NoPush: !c.CommitPush, NoOverlap: !c.OverlapSync, NoFailover: !c.FastFailover,
+	})
+	if err != nil {
+		return errors.Join(err, storage.Close())
+	}
+	s.server.Start(s.consensus)
+	s.serveClients(o)
+	return nil
+}
+
+// serveClients starts the HTTP server and the one for the ZooKeeper protocol.
+func (s *Server) serveClients(o *Options) {
+	c := &o.Settings
+	own, _ := c.Own()
+	s.zk = zk.New(s.server, zk.Config{
+		Version: o.Version, MaxFrame: c.MaxBuffer, OutboxBytes: int(c.OutboxBytes),
+		MaxPerAddress: c.MaxClientCnxns, MaxConnections: c.MaxCnxns, Words: c.FourLetterWords,
+		Settings: zk.Settings{
+			ClientPort: s.listeners.client.Addr().(*net.TCPAddr).Port,
+			DataDir:    c.DataDir, DataLogDir: c.DataLogDir, ListenBacklog: c.ClientPortListenBacklog,
+			InitLimit: c.InitLimit, SyncLimit: c.SyncLimit,
+			ElectionPort: own.ElectionPort, QuorumPort: own.PeerPort,
+			Observer: own.Role == config.Observer,
+		},
+		Digests: func() []zk.Digest {
+			zxid, digest := s.server.Digest()
+			return []zk.Digest{{Zxid: uint64(zxid), Value: digest}}
+		},
+		Proposals: s.consensus,
+		Metrics:   s.metrics,
+		Logger:    o.Logger,
+	})
+	go s.serve("the ZooKeeper port", func() error { return s.zk.Serve(s.listeners.client) })
+	if s.listeners.http != nil {
+		s.http = api.New(s.server, api.Config{
+			Version: o.Version, Logger: o.Logger, Origins: c.AdminOrigins, MaxBody: c.MaxBuffer,
+			Hosts:   hosts(c),
+			Metrics: s.metrics, Port: s.zk,
+			Settings: &api.Settings{
+				ClientPort: s.listeners.client.Addr().(*net.TCPAddr).Port,
+				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,
+				MaxClientCnxns: c.MaxClientCnxns, ListenBacklog: c.ClientPortListenBacklog,
+			},
+		})
+		go s.serve("the HTTP port", func() error { return s.http.Serve(s.listeners.http) })
+	}
+}
+
+// serve runs one of the two until Close; its Shutdown waits for this to end.
+func (s *Server) serve(what string, run func() error) {
+	if err := run(); err != nil && !errors.Is(err, net.ErrClosed) {
+		s.logger.Error("no new clients are accepted", "listener", what, "error", err)
+	}
+}
+
+// metrics adds the metrics of consensus to mntr.
+func (s *Server) metrics(emit func(key string, value any)) {
+	for _, m := range s.consensus.Metrics() {
+		emit(m.Key, m.Value)
+	}
+}
+
+// ClientAddr is where ZooKeeper clients connect.
+func (s *Server) ClientAddr() net.Addr { return s.listeners.client.Addr() }
+
+// HTTPAddr is where the HTTP API is, nil when it is switched off.
+func (s *Server) HTTPAddr() net.Addr {
+	if s.listeners.http == nil {
+		return nil
+	}
+	return s.listeners.http.Addr()
+}
+
+// Server is the server's request path, for tests that read its state.
+func (s *Server) Server() *server.Server { return s.server }
+
+// Close stops the server in good order: leadership is handed over while
+// clients are still served, then clients are let go, then the log is closed.
+func (s *Server) Close() error {
+	if err := s.consensus.Transfer(); err != nil {
+		s.logger.Warn("handing leadership over failed; the others will elect", "error", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	var errs []error
+	if s.http != nil {
+		errs = append(errs, s.http.Shutdown(ctx))
+	}
+	s.server.Stop()
+	errs = append(errs, s.zk.Shutdown(ctx), s.consensus.Close())
+	s.logger.Info("stopped")
+	return errors.Join(errs...)
+}
+
+// ensemble is the configured servers, or this one alone.
+func ensemble(s *config.Settings) []consensus.Server {
+	if s.Standalone || len(s.Servers) == 0 {
+		return []consensus.Server{{ID: state.ServerID(s.MyID), Voter: true}}
+	}
+	var all []consensus.Server
+	for _, x := range s.Servers {
+		all = append(all, consensus.Server{
+			ID: state.ServerID(x.ID), Addr: x.PeerAddress(), Voter: x.Role != config.Observer,
+		})
+	}
+	return all
+}
+
+// hosts are the names that the header Host may have when the HTTP port is on loopback: the
+// configured ones, and the address that it listens on.
+func hosts(s *config.Settings) []string {
+	if s.AdminAddress == "" {
+		return s.AdminHosts
+	}
+	return append([]string{s.AdminAddress}, s.AdminHosts...)
+}
+
+// publish is this server's line of /zookeeper/config. It has a client
+// address only if the configuration has one, as in ZooKeeper: Curator connects to
+// what it reads there.
+func publish(s *config.Settings) *state.Member {
+	own, ok := s.Own()
+	if !ok || s.Standalone {
+		return nil
+	}
+	m := &state.Member{
+		ID: state.ServerID(own.ID),
+		Peer: net.JoinHostPort(own.Host, strconv.Itoa(own.PeerPort)) +
+			":" + strconv.Itoa(own.ElectionPort),
+	}
+	if own.ClientPort > 0 {
+		host := own.ClientHost
+		if host == "" {
+			host = "0.0.0.0"
+		}
+		m.Client = net.JoinHostPort(host, strconv.Itoa(own.ClientPort))
+	}
+	m.HTTP = httpAddress(s, own.Host)
+	return m
+}
+
+// httpAddress is where other hosts reach the HTTP port; empty if they do not: it is
+// switched off, or on the loopback interface of an ensemble that is not.
+func httpAddress(s *config.Settings, own string) string {
+	local := func(host string) bool {
+		ip := net.ParseIP(host)
+		return host == "localhost" || ip != nil && ip.IsLoopback()
+	}
+	switch host := s.AdminAddress; {
+	case !s.AdminEnabled || s.AdminPort == 0 || local(host) && !local(own):
+		return ""
+	case host == "":
+		return net.JoinHostPort(own, strconv.Itoa(s.AdminPort))
+	default:
+		return net.JoinHostPort(host, strconv.Itoa(s.AdminPort))
+	}
+}
