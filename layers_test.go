@@ -36,8 +36,11 @@ var layers = []struct {
 	{2, "internal/wire", []string{"znode", "internal/jute"}, "messages only: it serves server, client and tools"},
 	{3, "consensus/state", []string{"znode", "session", "internal/fault"}, "the state machine is pure: no raft, no network"},
 	{3, "consensus/raftlog/...", []string{"consensus/raftlog", "internal/processors"}, "a log store knows no state"},
-	{5, "consensus/peer", []string{"internal/fault"}, "a transport knows no state"},
-	{7, "consensus", []string{"consensus/state", "consensus/peer", "consensus/raftlog", "session", "znode", "internal/fault", "internal/repeats", "internal/processors", "internal/grid"}, "agreement knows no clients"},
+	{4, "consensus/transport/mux", nil, "carries connections, and reads nothing on them but the hello"},
+	{4, "consensus/transport/appendrpc", nil, "encodes one message, on connections that it is given"},
+	{5, "consensus/transport", []string{"consensus/transport/mux", "consensus/transport/appendrpc", "internal/fault"}, "a transport knows no state"},
+	{0, "internal/testkit/pipenet", nil, "a network for tests, which knows no servers"},
+	{7, "consensus", []string{"consensus/state", "consensus/transport", "consensus/transport/mux", "consensus/raftlog", "session", "znode", "internal/fault", "internal/repeats", "internal/processors", "internal/grid"}, "agreement knows no clients"},
 	{3, "client/...", []string{"internal/wire", "internal/jute", "znode", "client/..."}, "the client is a library of its own"},
 	{4, "client/internal/zktest", []string{"client", "internal/ports"}, "starts what the client is tested against"},
 	{9, "server", []string{"consensus", "consensus/state", "session", "watch", "znode", "internal/fault", "internal/grid"}, "the request path knows no protocol"},
@@ -76,7 +79,7 @@ var layers = []struct {
 }
 
 // raftImporters are the only packages that may touch hashicorp/raft.
-var raftImporters = []string{"consensus", "consensus/peer", "consensus/raftlog", "consensus/raftlog/faultfs"}
+var raftImporters = []string{"consensus", "consensus/transport", "consensus/transport/appendrpc", "consensus/raftlog", "consensus/raftlog/faultfs"}
 
 // znodeForbidden is what the tree must not reach for: decisions come in as
 // arguments.

@@ -44,7 +44,7 @@ type Config struct {
 	MaxPending       int           // commands of this server without a result; 0: 131,072
 	MaxPendingBytes  int           // and their size; 0: 64 MiB
 	TrailingLogs     uint64        // entries kept behind a snapshot, for slow followers; 0: 4096
-	NoPush           bool          // see peer.Options
+	NoPush           bool          // see transport.Options
 	NoOverlap        bool
 	NoFailover       bool
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus/peer"
+	"github.com/zk-lite/zk-lite/consensus/transport"
 	deliberate "github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/internal/grid"
 )
@@ -185,7 +185,7 @@ func (d *disk) mayStand(now int64) bool {
 
 // candidacy is the transport as raft sees it: without the others' pre-votes nobody stands.
 type candidacy struct {
-	*peer.Transport
+	*transport.Transport
 	d *disk
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
+	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -268,7 +268,7 @@ func TestCandidacy_LogRefuses_AsksNobody(t *testing.T) {
 	c := &candidacy{n.transport, n.disk}
 	ask := func() error {
 		var resp raft.RequestPreVoteResponse
-		return c.RequestPreVote(peer.RaftID(2), raft.ServerAddress(addressOf(2)),
+		return c.RequestPreVote(transport.RaftID(2), raft.ServerAddress(addressOf(2)),
 			&raft.RequestPreVoteRequest{}, &resp)
 	}
 	if err := ask(); errors.Is(err, errDiskRefuses) {

@@ -15,8 +15,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport"
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
 
 // Forming an ensemble happens once, when all its voters start with empty data
@@ -204,7 +205,7 @@ func (n *Node) bootstrap() error {
 			suffrage = raft.Voter
 		}
 		c.Servers = append(c.Servers, raft.Server{
-			Suffrage: suffrage, ID: peer.RaftID(uint64(x.ID)), Address: raft.ServerAddress(addressOf(x.ID)),
+			Suffrage: suffrage, ID: transport.RaftID(uint64(x.ID)), Address: raft.ServerAddress(addressOf(x.ID)),
 		})
 	}
 	cfg := n.raftConfig()
@@ -264,11 +265,11 @@ func (n *Node) checkOthers(id Identity) {
 				continue
 			}
 			reply, err := n.ask(s.ID, controlRequest{Op: "who"})
-			var refused *peer.RefusedError
+			var refused *mux.RefusedError
 			switch {
 			case err == nil && reply.Ensemble == fmt.Sprintf("%x", id.Ensemble):
 				return
-			case errors.As(err, &refused) && refused.Code == peer.RefusedEnsemble:
+			case errors.As(err, &refused) && refused.Code == mux.RefusedEnsemble:
 				foreign = append(foreign, s.ID)
 			}
 		}
@@ -297,7 +298,7 @@ func (n *Node) askIn(
 ) (controlReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	conn, err := n.mux.Dial(ctx, peer.KindControl, addressOf(to), 0)
+	conn, err := n.mux.Dial(ctx, mux.KindControl, addressOf(to), 0)
 	if err != nil {
 		return controlReply{}, err
 	}
@@ -326,7 +327,7 @@ func (n *Node) askIn(
 // acceptControl answers control connections.
 func (n *Node) acceptControl() {
 	for {
-		conn, err := n.mux.Accept(peer.KindControl)
+		conn, err := n.mux.Accept(mux.KindControl)
 		if err != nil {
 			return // the mux was closed
 		}

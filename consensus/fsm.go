@@ -7,8 +7,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport"
 )
 
 // fsm is what raft sees of the state machine. All methods but Persist run on
@@ -70,7 +70,7 @@ func (f *fsm) apply(l *raft.Log) error {
 func votersOf(servers []raft.Server) map[state.ServerID]bool {
 	voter := map[state.ServerID]bool{}
 	for _, s := range servers {
-		voter[state.ServerID(peer.ParseRaftID(s.ID))] = s.Suffrage == raft.Voter
+		voter[state.ServerID(transport.ParseRaftID(s.ID))] = s.Suffrage == raft.Voter
 	}
 	return voter
 }

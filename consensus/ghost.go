@@ -5,7 +5,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus/peer"
+	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/internal/grid"
 )
 
@@ -52,7 +52,7 @@ func (n *Node) exorcise() {
 		last = ""
 		n.logger.Warn("raft holds on to a leader that it hears nothing from; making it forget",
 			"leader", leader)
-		own := peer.RaftID(uint64(n.cfg.ID))
+		own := transport.RaftID(uint64(n.cfg.ID))
 		request := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
 			ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(own), Addr: []byte(addressOf(n.cfg.ID)),
 		}}

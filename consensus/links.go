@@ -9,8 +9,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport"
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 	"github.com/zk-lite/zk-lite/internal/grid"
 )
 
@@ -34,7 +35,7 @@ func (n *Node) follow() {
 	backoff := redialMin
 	for n.ctx.Err() == nil {
 		_, leader := n.raft.LeaderWithID()
-		id := state.ServerID(peer.ParseRaftID(leader))
+		id := state.ServerID(transport.ParseRaftID(leader))
 		var worked bool
 		switch {
 		case leader == "":
@@ -95,7 +96,7 @@ func (n *Node) serveRemote(
 	id state.ServerID, leader raft.ServerID, events <-chan raft.Observation,
 ) bool {
 	ctx, cancel := context.WithTimeout(n.ctx, n.cfg.ElectionTimeout)
-	conn, err := n.mux.Dial(ctx, peer.KindStream, addressOf(id), uint64(id))
+	conn, err := n.mux.Dial(ctx, mux.KindStream, addressOf(id), uint64(id))
 	cancel()
 	if err != nil {
 		n.logger.Debug("cannot reach the leader", "leader", id, "error", err)
@@ -200,19 +201,19 @@ func (n *Node) hearLeader(conn net.Conn, greeted chan struct{}) {
 // acceptStreams serves the other servers' streams.
 func (n *Node) acceptStreams() {
 	for {
-		conn, err := n.mux.Accept(peer.KindStream)
+		conn, err := n.mux.Accept(mux.KindStream)
 		if err != nil {
 			return // the mux was closed
 		}
 		n.tasks.Go(func() {
 			defer conn.Close()
-			n.serveStream(conn.(*peer.Conn))
+			n.serveStream(conn)
 		})
 	}
 }
 
 // serveStream takes commands from another server while this one leads.
-func (n *Node) serveStream(conn *peer.Conn) {
+func (n *Node) serveStream(conn *mux.Conn) {
 	r := n.reign()
 	if r == nil || !n.leads() {
 		return

@@ -8,8 +8,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -198,7 +198,7 @@ func TestEnsemble_LaggingFollower_RestoresSlowly_IsSentOneSnapshot(t *testing.T)
 		took := time.Since(begun)
 		close(slow.restore)
 		e.must(lagging, fmt.Sprintf("/z%d", round))
-		if took > peer.DefaultTimeout/2 || e.nodes[leader].raft.CurrentTerm() != term {
+		if took > transport.DefaultTimeout/2 || e.nodes[leader].raft.CurrentTerm() != term {
 			return -1
 		}
 		return len(slow.begun)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/internal/grid"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -202,7 +202,7 @@ func (n *Node) leader() state.ServerID {
 	select {
 	case <-n.ready:
 		_, id := n.raft.LeaderWithID()
-		return state.ServerID(peer.ParseRaftID(id))
+		return state.ServerID(transport.ParseRaftID(id))
 	default:
 		return 0
 	}
@@ -327,7 +327,7 @@ func (n *Node) lead(req *controlRequest) error {
 	if n.raft.State() != raft.Leader {
 		return errNotLeader
 	}
-	id, addr := peer.RaftID(uint64(req.Server)), raft.ServerAddress(addressOf(req.Server))
+	id, addr := transport.RaftID(uint64(req.Server)), raft.ServerAddress(addressOf(req.Server))
 	switch req.Op {
 	case controlAdd:
 		if n.standing(req.Server) != standsOutside {
@@ -483,7 +483,7 @@ func (n *Node) promoteOne(id state.ServerID) error {
 		return fmt.Errorf("it has applied %d entries of %d", reply.Applied, have)
 	}
 	addr := raft.ServerAddress(addressOf(id))
-	err = n.answerOf(n.raft.AddVoter(peer.RaftID(uint64(id)), addr, 0, membershipTimeout))
+	err = n.answerOf(n.raft.AddVoter(transport.RaftID(uint64(id)), addr, 0, membershipTimeout))
 	if err != nil {
 		return err
 	}

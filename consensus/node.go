@@ -13,8 +13,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport"
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 	"github.com/zk-lite/zk-lite/internal/grid"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -24,8 +25,8 @@ type Node struct {
 	cfg       Config
 	logger    *slog.Logger
 	start     time.Time
-	mux       *peer.Mux
-	transport *peer.Transport
+	mux       *mux.Mux
+	transport *transport.Transport
 	fsm       *fsm
 	forward   *forwarder
 	disk      *disk
@@ -152,13 +153,13 @@ func (n *Node) startNetwork() {
 	if listener == nil {
 		listener = newDeafListener()
 	}
-	n.mux = peer.NewMux(peer.MuxConfig{
+	n.mux = mux.New(mux.Config{
 		Listener: listener, Dial: n.dial, Advertise: addressOf(n.cfg.ID), Logger: n.logger,
 	})
-	n.transport = peer.NewTransport(peer.TransportConfig{
-		Mux: n.mux, LocalID: peer.RaftID(uint64(n.cfg.ID)), Store: n.cfg.Storage.Durable,
+	n.transport = transport.New(transport.Config{
+		Mux: n.mux, LocalID: transport.RaftID(uint64(n.cfg.ID)), Store: n.cfg.Storage.Durable,
 		Log: n.cfg.Storage.Log, Logger: n.logger, RaftLogger: raftLogger(n.ctx, n.logger, raftNet),
-		Options: peer.Options{
+		Options: transport.Options{
 			NoPush: n.cfg.NoPush, NoOverlap: n.cfg.NoOverlap, NoFailover: n.cfg.NoFailover,
 		},
 	})
@@ -252,7 +253,7 @@ func (n *Node) takeRaft(r *raft.Raft) bool {
 
 func (n *Node) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
-	c.LocalID = peer.RaftID(uint64(n.cfg.ID))
+	c.LocalID = transport.RaftID(uint64(n.cfg.ID))
 	timeout := n.cfg.ElectionTimeout
 	if n.cfg.standalone() {
 		timeout = min(timeout, loneElection)

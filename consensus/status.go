@@ -6,22 +6,23 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport"
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
 
 // streams are the other servers whose streams are connected here.
 type streams struct {
 	mu    sync.Mutex // protects the fields below
-	open  map[state.ServerID]*peer.Conn
+	open  map[state.ServerID]*mux.Conn
 	heard map[state.ServerID]time.Time // also of those that have gone
 }
 
-func (s *streams) enter(id state.ServerID, c *peer.Conn) {
+func (s *streams) enter(id state.ServerID, c *mux.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		s.open, s.heard = map[state.ServerID]*peer.Conn{}, map[state.ServerID]time.Time{}
+		s.open, s.heard = map[state.ServerID]*mux.Conn{}, map[state.ServerID]time.Time{}
 	}
 	s.open[id], s.heard[id] = c, time.Now()
 }
@@ -41,7 +42,7 @@ func (s *streams) contact(id state.ServerID) (open bool, heard time.Time) {
 	return s.open[id] != nil, s.heard[id]
 }
 
-func (s *streams) leave(id state.ServerID, c *peer.Conn) {
+func (s *streams) leave(id state.ServerID, c *mux.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open[id] == c {
@@ -85,7 +86,7 @@ func (n *Node) Status() Status {
 	}
 	voters := n.voters()
 	_, leader := n.raft.LeaderWithID()
-	s.Leader = state.ServerID(peer.ParseRaftID(leader))
+	s.Leader = state.ServerID(transport.ParseRaftID(leader))
 	s.Term, s.Voters = n.raft.CurrentTerm(), len(voters)
 	s.LastIndex, s.AppliedIndex = n.raft.LastIndex(), n.applied.Load()
 	if t := n.contact.Load(); t > 0 {

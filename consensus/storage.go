@@ -17,9 +17,9 @@ import (
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
 
-	"github.com/zk-lite/zk-lite/consensus/peer"
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport"
 )
 
 // Storage is where a server keeps what must survive it.
@@ -30,7 +30,7 @@ type Storage struct {
 	Snapshots raft.SnapshotStore
 	// Durable is the log store where its syncs can be overlapped; nil turns
 	// overlapping off.
-	Durable peer.Durable
+	Durable transport.Durable
 	// SetAsync hands the log store the rule of overlapping; nil without it.
 	SetAsync func(func([]*raft.Log) bool)
 	// SetBlocking tells the log store whether its writes may block a thread, see raftlog; nil

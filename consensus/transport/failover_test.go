@@ -1,0 +1,188 @@
+package transport
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
+	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/pipenet"
+)
+
+// Goal: after a leader's process died a new one is there within milliseconds; switched off, it
+// takes raft's timeouts. Method: its connections end and its address refuses, which is all that
+// the others can see of it.
+func TestFailover_ProcessDeath_ElectsAtOnce(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		for _, off := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, clusterOptions{n: n, options: Options{NoFailover: off}})
+				l := c.leader()
+				c.apply(l, "x")
+				bubble.Sleep(2 * time.Second)
+				term := l.raft().CurrentTerm()
+				start := time.Now()
+				c.f.Vanish(l.addr)
+				next := c.leader(l)
+				c.apply(next, "y")
+				d := time.Since(start)
+				t.Logf("servers %d, off=%v: first commit after %v", n, off, d)
+				if off != (d > 200*time.Millisecond) {
+					t.Fatalf("servers %d, off=%v: first commit after %v", n, off, d)
+				}
+				if !off && next.raft().CurrentTerm() != term+1 {
+					t.Fatalf("term %d after %d: more than one election",
+						next.raft().CurrentTerm(), term)
+				}
+			})
+		}
+	}
+}
+
+// Goal: one follower that is refused by a healthy leader changes nothing.
+func TestFailover_FalseAlarm_NoElection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{})
+		l := c.leader()
+		c.apply(l, "x")
+		bubble.Sleep(time.Second)
+		term := l.raft().CurrentTerm()
+		f := c.others(l)[0]
+		c.f.Refuse(f.addr, l.addr)
+		f.t.fail.connEnded()
+		bubble.Sleep(3 * time.Second)
+		st := f.t.Stats()
+		if st.Deaths != 1 || st.Asks == 0 || st.Elections != 0 {
+			t.Fatalf("the follower did not come to the finding, or acted on it: %+v", st)
+		}
+		if l.raft().State() != raft.Leader || l.raft().CurrentTerm() != term {
+			t.Fatalf("the leader changed: %v, term %d after %d",
+				l.raft().State(), l.raft().CurrentTerm(), term)
+		}
+		for _, s := range c.servers {
+			if got := s.t.Stats(); got.Grants != 0 {
+				t.Fatalf("server %d granted a pre-vote: %+v", s.id, got)
+			}
+		}
+	})
+}
+
+// Goal: a connection of the leader that ends while it lives is worth a look and no more.
+func TestFailover_ConnectionEnds_OnlyProbed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{})
+		l := c.leader()
+		c.apply(l, "x")
+		bubble.Sleep(time.Second)
+		term := l.raft().CurrentTerm()
+		c.f.Drop(l.addr)
+		bubble.Sleep(3 * time.Second)
+		probes := int64(0)
+		for _, s := range c.others(l) {
+			st := s.t.Stats()
+			probes += st.Probes
+			if st.Deaths != 0 || st.Asks != 0 {
+				t.Fatalf("a living leader was taken for dead: %+v", st)
+			}
+		}
+		if probes == 0 {
+			t.Fatal("nobody looked")
+		}
+		if l.raft().State() != raft.Leader || l.raft().CurrentTerm() != term {
+			t.Fatal("the leader changed")
+		}
+	})
+}
+
+// Goal: without a vote, no campaign: TimeoutNow would make even a non-voter stand.
+func TestFailover_NonVoter_NeverCampaigns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{})
+		l := c.leader()
+		f := c.others(l)[0]
+		if err := l.raft().DemoteVoter(RaftID(f.id), 0, 0).Error(); err != nil {
+			t.Fatal(err)
+		}
+		c.apply(l, "x")
+		bubble.Sleep(time.Second)
+		c.f.Vanish(l.addr)
+		bubble.Sleep(300 * time.Millisecond)
+		if st := f.t.Stats(); st.Deaths == 0 || st.Elections != 0 || f.raft().State() != raft.Follower {
+			t.Fatalf("non-voter: %+v, %v", st, f.raft().State())
+		}
+	})
+}
+
+// Goal: the watchdog's cut makes a healthy majority elect although the leader's heartbeats would go
+// on; once restored the old leader follows.
+func TestFailover_CutRaft_OthersElect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{})
+		l := c.leader()
+		c.apply(l, "x")
+		bubble.Sleep(time.Second)
+		start := time.Now()
+		l.mux.CutRaft()
+		n := c.leader(l)
+		c.apply(n, "y")
+		if d := time.Since(start); d > 3*time.Second {
+			t.Fatalf("it took %v", d)
+		}
+		l.mux.RestoreRaft()
+		c.await("the old leader has caught up", func() bool {
+			_, ok := l.fsm.has("y")
+			return ok && l.raft().State() == raft.Follower
+		})
+	})
+}
+
+// Goal: an early election is by raft's rules: of two followers only the one with the longer log can
+// win, although the other ranks first.
+func TestFailover_ShorterLog_DoesNotWin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{})
+		l := c.leader()
+		c.apply(l, "x")
+		bubble.Sleep(time.Second)
+		o := c.others(l)
+		behind, ahead := o[0], o[1]
+		if behind.id > ahead.id {
+			behind, ahead = ahead, behind
+		}
+		// The first in rank hears no more of the leader, so its log stays behind.
+		c.f.Deafen(l.addr, behind.addr)
+		c.apply(l, "y")
+		start := time.Now()
+		c.f.Vanish(l.addr)
+		n := c.leader(l)
+		if d := time.Since(start); n != ahead || d > 100*time.Millisecond {
+			t.Fatalf("server %d won after %v, want %d; behind %+v, ahead %+v",
+				n.id, d, ahead.id, behind.t.Stats(), ahead.t.Stats())
+		}
+		if behind.t.Stats().Elections != 0 {
+			t.Fatal("the shorter log campaigned")
+		}
+		c.apply(n, "z")
+	})
+}
+
+func BenchmarkLastEntry(b *testing.B) {
+	f := pipenet.New()
+	d := newDisk(1, nil)
+	v := d.open()
+	m := mux.New(mux.Config{Listener: f.Listen("a"), Dial: f.Dialer("a")})
+	tr := New(Config{Mux: m, LocalID: "1"})
+	r, err := raft.NewRaft(testConfig(1), &machine{t: tr, store: v}, v, v, v, tr)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		lastEntry(r)
+	}
+	r.Shutdown().Error()
+	m.Close()
+	v.close()
+}

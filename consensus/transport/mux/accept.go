@@ -1,0 +1,163 @@
+package mux
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+)
+
+// listen accepts until the listener is closed.
+func (m *Mux) listen() {
+	defer m.wg.Done()
+	const minPause, maxPause = 5 * time.Millisecond, time.Second
+	pause := minPause
+	for {
+		c, err := m.cfg.Listener.Accept()
+		if err == nil {
+			pause = minPause
+			m.greet(c)
+			continue
+		}
+		if errors.Is(err, net.ErrClosed) || m.ctx.Err() != nil {
+			return
+		}
+		// Out of file descriptors, most likely: it passes, and a busy loop would not help.
+		m.logger.Error("accepting a peer connection failed", "error", err, "retry_in", pause)
+		select {
+		case <-time.After(pause):
+		case <-m.ctx.Done():
+			return
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// greet starts the hello on a goroutine of its own, if there is a slot for it.
+func (m *Mux) greet(raw net.Conn) {
+	select {
+	case m.slots <- struct{}{}:
+	default:
+		m.warn("peer connection closed: too many are in their hello",
+			"remote", raw.RemoteAddr(), "bound", maxHellos)
+		raw.Close()
+		return
+	}
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		<-m.slots
+		raw.Close()
+		return
+	}
+	m.greeting[raw] = struct{}{}
+	m.mu.Unlock()
+	m.wg.Add(1)
+	go func() {
+		defer m.wg.Done()
+		m.welcome(raw)
+		m.mu.Lock()
+		delete(m.greeting, raw)
+		m.mu.Unlock()
+		<-m.slots
+	}()
+}
+
+// welcome reads the hello, answers it, and queues the connection for whoever accepts its kind.
+func (m *Mux) welcome(raw net.Conn) {
+	raw.SetDeadline(time.Now().Add(m.cfg.HelloTimeout))
+	h, err := readHello(raw)
+	var refusal *RefusedError
+	switch {
+	case errors.Is(err, errSilent):
+		m.logger.Debug("silent peer connection ended", "remote", raw.RemoteAddr(), "error", err)
+		raw.Close()
+		return
+	case err != nil && !errors.As(err, &refusal):
+		m.warn("peer connection closed: no valid hello", "remote", raw.RemoteAddr(), "error", err)
+		raw.Close()
+		return
+	}
+	var c *Conn
+	if refusal == nil {
+		c, refusal = m.admit(raw, h)
+	}
+	if refusal != nil {
+		m.warn("peer connection refused", "remote", raw.RemoteAddr(), "kind", h.kind,
+			"server", h.from, "reason", refusal.Reason)
+		_, _ = raw.Write(appendAnswer(nil, refusal)) // it is told why, if it still listens
+		raw.Close()
+		return
+	}
+	if _, err := raw.Write(appendAnswer(nil, nil)); err != nil {
+		m.logger.Debug("peer connection ended in its hello", "remote", raw.RemoteAddr(),
+			"error", err)
+		m.mu.Lock()
+		m.waiting[h.kind]--
+		m.mu.Unlock()
+		_ = c.Close()
+		return
+	}
+	raw.SetDeadline(time.Time{})
+	m.queues[h.kind] <- c // never blocks: admit reserved the place
+}
+
+// admit checks the hello against this server's identity and bounds, and reserves a place in the
+// queue.
+func (m *Mux) admit(raw net.Conn, h hello) (*Conn, *RefusedError) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.checkIdentityLocked(h); r != nil {
+		return nil, r
+	}
+	switch {
+	case m.closed:
+		return nil, refuse(RefusedBusy, "the server is stopping")
+	case h.kind.raft() && m.door != doorOpen:
+		return nil, refuse(RefusedCut, "the server takes no raft connections at the moment")
+	case m.inbound >= maxInbound:
+		return nil, refuse(RefusedBusy, "%d peer connections are open, the most allowed", m.inbound)
+	case m.waiting[h.kind] >= maxQueue:
+		return nil, refuse(RefusedBusy, "%d %v connections wait to be accepted, the most allowed",
+			m.waiting[h.kind], h.kind)
+	}
+	m.waiting[h.kind]++
+	m.inbound++
+	c := &Conn{Conn: raw, mux: m, kind: h.kind, peer: h.from, inbound: true}
+	m.conns[c] = struct{}{}
+	return c, nil
+}
+
+// checkIdentityLocked: raft and stream need both sides in the same ensemble. Control needs no
+// ensemble on either side, so that one can be formed and joined, but two different ones are a
+// mistake. Whoever is wanted by id has to have that id.
+func (m *Mux) checkIdentityLocked(h hello) *RefusedError {
+	none := [16]byte{}
+	control := h.kind == KindControl
+	switch {
+	case !control && m.id == 0:
+		return refuse(RefusedNotFormed, "this server belongs to no ensemble yet")
+	case !control && h.from == 0:
+		return refuse(RefusedMalformed, "a %v connection needs the sender's server id", h.kind)
+	case h.ensemble != m.ensemble && !(control && (h.ensemble == none || m.ensemble == none)):
+		return refuse(RefusedEnsemble, "this server belongs to ensemble %x, you to %x",
+			m.ensemble, h.ensemble)
+	case h.to != 0 && m.id == 0:
+		return refuse(RefusedNotFormed, "this server has no id yet, you want server %d", h.to)
+	case h.to != 0 && h.to != m.id:
+		return refuse(RefusedServer, "this is server %d, you want server %d", m.id, h.to)
+	}
+	return nil
+}
+
+// warn logs a warning unless there was one a moment ago; then the message goes to debug.
+func (m *Mux) warn(msg string, args ...any) {
+	now := time.Now()
+	m.mu.Lock()
+	level := slog.LevelDebug
+	if m.warned.IsZero() || now.Sub(m.warned) >= warnEvery {
+		m.warned, level = now, slog.LevelWarn
+	}
+	m.mu.Unlock()
+	m.logger.Log(m.ctx, level, msg, args...)
+}

@@ -1,0 +1,85 @@
+package mux
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync/atomic"
+)
+
+// Conn is an established connection between two servers, its hello done.
+type Conn struct {
+	net.Conn
+
+	mux     *Mux
+	kind    Kind
+	peer    uint64
+	inbound bool
+	ended   atomic.Bool // the end of an inbound raft connection has been reported
+}
+
+// Kind is what the hello said that the connection carries.
+func (c *Conn) Kind() Kind { return c.kind }
+
+// ServerID is the other server's id: inbound the one it gave in its hello (0 on a control
+// connection of a server that has none yet), outbound the one that was asked for (0 when any
+// would do).
+func (c *Conn) ServerID() uint64 { return c.peer }
+
+// NetConn returns the connection beneath, for those who want net.Buffers' single system call. What
+// is closed there is not forgotten here before Close.
+func (c *Conn) NetConn() net.Conn { return c.Conn }
+
+// Read reads from the connection. An error reports its end.
+func (c *Conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		c.reportEnd()
+	}
+	return n, err
+}
+
+// reportEnd tells the failure detector, once, that an inbound raft connection has ended. It is
+// called at the first error of Read and, because the end may just as well show in a Write, when the
+// connection is closed.
+func (c *Conn) reportEnd() {
+	if !c.inbound || !c.kind.raft() || c.ended.Swap(true) {
+		return
+	}
+	if f := c.mux.raftEnded.Load(); f != nil {
+		(*f)()
+	}
+}
+
+// Close closes the connection and makes the mux forget it.
+func (c *Conn) Close() error {
+	c.forget()
+	return c.Conn.Close()
+}
+
+// abort closes without ceremony: TLS would want to send an alert first, and wait for it.
+func (c *Conn) abort() {
+	c.forget()
+	abort(c.Conn)
+}
+
+func (c *Conn) forget() {
+	c.reportEnd()
+	m := c.mux
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.conns[c]; !ok {
+		return
+	}
+	delete(m.conns, c)
+	if c.inbound {
+		m.inbound--
+	}
+}
+
+func abort(c net.Conn) {
+	if inner, ok := c.(interface{ NetConn() net.Conn }); ok {
+		inner.NetConn().Close()
+	}
+	c.Close()
+}

@@ -1,0 +1,178 @@
+package mux
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Kind says what a connection between two servers carries.
+type Kind uint8
+
+// The kinds of connection. The numbers travel on the wire.
+const (
+	KindRaft    Kind = 1 // hashicorp/raft's RPCs but AppendEntries
+	KindStream  Kind = 2 // ordered commands for the leader
+	KindControl Kind = 3 // forming, joining, asking; allowed before an ensemble exists
+	KindAppend  Kind = 4 // raft's AppendEntries
+)
+
+// kinds bounds the arrays indexed by Kind.
+const kinds = 5
+
+// String names k as it appears in messages for people.
+func (k Kind) String() string {
+	switch k {
+	case KindRaft:
+		return "raft"
+	case KindStream:
+		return "stream"
+	case KindControl:
+		return "control"
+	case KindAppend:
+		return "append"
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+func (k Kind) valid() bool { return k >= KindRaft && k <= KindAppend }
+
+// raft reports whether raft's RPCs travel on it: its end may be that of the leader.
+func (k Kind) raft() bool { return k == KindRaft || k == KindAppend }
+
+// The hello, all numbers big-endian:
+//
+//	magic "zkLP" | version u8 | length u16 | body
+//	body of version 1: kind u8 | ensemble 16 bytes | from u64 | to u64
+//
+// and the answer, whose layout no later version may change:
+//
+//	magic "zkLA" | version u8 | code u8 (0 = welcome) | length u16 | reason, UTF-8
+const (
+	helloMagic   = "zkLP"
+	answerMagic  = "zkLA"
+	protoVersion = 1
+
+	helloPrefix  = 4 + 1 + 2
+	helloBody    = 1 + 16 + 8 + 8
+	answerPrefix = 4 + 1 + 1 + 2
+
+	// maxHelloBody is what a hello of any version may announce: enough for names and addresses
+	// that a later version might add, too little to be worth an attack.
+	maxHelloBody = 1024
+	// maxReason bounds the text of a refusal: a sentence or two.
+	maxReason = 512
+)
+
+// errSilent: the connection ended or timed out before its first byte.
+var errSilent = errors.New("nothing was said")
+
+// hello is the first message on a connection.
+type hello struct {
+	kind     Kind
+	ensemble [16]byte // zero: the sender belongs to none yet
+	from     uint64   // the sender's server id, 0 when it has none yet
+	to       uint64   // the id it wants to reach, 0 when it does not care
+}
+
+// append encodes h in the current version.
+func (h hello) append(b []byte) []byte {
+	b = append(b, helloMagic...)
+	b = append(b, protoVersion)
+	b = binary.BigEndian.AppendUint16(b, helloBody)
+	b = append(b, byte(h.kind))
+	b = append(b, h.ensemble[:]...)
+	b = binary.BigEndian.AppendUint64(b, h.from)
+	return binary.BigEndian.AppendUint64(b, h.to)
+}
+
+// readHello reads exactly one hello. A *RefusedError is an answer for the sender; any other error
+// means that the sender is not of this protocol, or gone.
+func readHello(r io.Reader) (hello, error) {
+	var prefix [helloPrefix]byte
+	if n, err := io.ReadFull(r, prefix[:]); err != nil {
+		if n == 0 {
+			return hello{}, fmt.Errorf("%w: %w", errSilent, err)
+		}
+		return hello{}, fmt.Errorf("hello cut short after %d bytes: %w", n, err)
+	}
+	if string(prefix[:4]) != helloMagic {
+		return hello{}, fmt.Errorf("not a hello: it starts with %q, want %q",
+			prefix[:4], helloMagic)
+	}
+	version, size := prefix[4], int(binary.BigEndian.Uint16(prefix[5:]))
+	if size > maxHelloBody {
+		return hello{}, refuse(RefusedMalformed,
+			"hello announces %d bytes, at most %d are allowed", size, maxHelloBody)
+	}
+	var buf [maxHelloBody]byte
+	body := buf[:size]
+	if n, err := io.ReadFull(r, body); err != nil {
+		return hello{}, fmt.Errorf("hello cut short after %d of %d bytes: %w",
+			helloPrefix+n, helloPrefix+size, err)
+	}
+	if version != protoVersion {
+		return hello{}, refuse(RefusedVersion,
+			"peer protocol version %d is not spoken here, want %d", version, protoVersion)
+	}
+	return decodeHelloBody(body)
+}
+
+func decodeHelloBody(b []byte) (hello, error) {
+	if len(b) != helloBody {
+		return hello{}, refuse(RefusedMalformed,
+			"hello of version %d has %d bytes, want %d", protoVersion, len(b), helloBody)
+	}
+	h := hello{
+		kind: Kind(b[0]),
+		from: binary.BigEndian.Uint64(b[17:]),
+		to:   binary.BigEndian.Uint64(b[25:]),
+	}
+	copy(h.ensemble[:], b[1:17])
+	if !h.kind.valid() {
+		return hello{}, refuse(RefusedMalformed,
+			"connection of unknown %v, want raft (1), stream (2), control (3) or append (4)", h.kind)
+	}
+	return h, nil
+}
+
+// appendAnswer encodes the acceptor's answer; a nil refusal is a welcome.
+func appendAnswer(b []byte, refusal *RefusedError) []byte {
+	code, reason := byte(0), ""
+	if refusal != nil {
+		code, reason = byte(refusal.Code), refusal.Reason
+	}
+	if len(reason) > maxReason {
+		reason = reason[:maxReason]
+	}
+	b = append(b, answerMagic...)
+	b = append(b, protoVersion, code)
+	b = binary.BigEndian.AppendUint16(b, uint16(len(reason)))
+	return append(b, reason...)
+}
+
+// readAnswer reads exactly one answer: nil for a welcome, *RefusedError for a refusal.
+func readAnswer(r io.Reader) error {
+	var prefix [answerPrefix]byte
+	if _, err := io.ReadFull(r, prefix[:]); err != nil {
+		return fmt.Errorf("reading the answer to the hello: %w", err)
+	}
+	if string(prefix[:4]) != answerMagic {
+		return fmt.Errorf("the answer to the hello starts with %q, want %q: "+
+			"is this the peer port of a zk-lite server?", prefix[:4], answerMagic)
+	}
+	size := int(binary.BigEndian.Uint16(prefix[6:]))
+	if size > maxReason {
+		return fmt.Errorf("the answer to the hello announces %d bytes, at most %d are allowed",
+			size, maxReason)
+	}
+	reason := make([]byte, size)
+	if _, err := io.ReadFull(r, reason); err != nil {
+		return fmt.Errorf("reading the reason of a refusal: %w", err)
+	}
+	if prefix[5] == 0 {
+		return nil
+	}
+	return &RefusedError{Code: RefusalCode(prefix[5]), Reason: string(reason)}
+}

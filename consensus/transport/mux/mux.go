@@ -1,0 +1,243 @@
+package mux
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of the mux.
+const (
+	// DefaultHelloTimeout is how long either side waits for the other's part of the hello: far
+	// beyond any round trip, short enough that dead connections do not pile up.
+	DefaultHelloTimeout = 5 * time.Second
+	// maxHellos bounds the connections whose hello is awaited. A server has a handful of peers
+	// with a handful of connections each; this leaves room for all of them to return at once.
+	maxHellos = 128
+	// maxQueue bounds the connections of one kind that are welcomed but not accepted yet.
+	maxQueue = 64
+	// maxInbound bounds the established inbound connections of all kinds: ensembles have at most
+	// tens of servers, raft holds about four connections for each.
+	maxInbound = 1024
+	// warnEvery spaces the warnings about refused connections, which a stranger can cause.
+	warnEvery = time.Second
+)
+
+// Config is what a Mux is made of.
+type Config struct {
+	// Listener gives the inbound connections. Required; the mux closes it.
+	Listener net.Listener
+	// Dial makes an outbound connection. Required. Both may speak TLS.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Advertise is the address under which the other servers know this one, as it stands in
+	// raft's configuration. Empty means the listener's own address.
+	Advertise string
+	// Logger gets refused connections as warnings, everything else at debug. Nil means none.
+	Logger *slog.Logger
+	// HelloTimeout replaces DefaultHelloTimeout when it is positive.
+	HelloTimeout time.Duration
+}
+
+// address is a net.Addr made of text.
+type address string
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return string(a) }
+
+// raftDoor tells whether raft connections are let through.
+type raftDoor uint8
+
+const (
+	doorOpen   raftDoor = iota
+	doorCut             // between CutRaft and RestoreRaft
+	doorClosed          // for ever: CloseRaft
+)
+
+// Mux is the one door for all traffic between servers. Its methods are safe for concurrent use.
+type Mux struct {
+	// set at construction
+	cfg       Config
+	logger    *slog.Logger
+	advertise net.Addr
+	queues    [kinds]chan *Conn
+	slots     chan struct{} // one for each hello being awaited
+
+	// own synchronisation
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	// see SetRaft
+	member     atomic.Pointer[func(addr string) uint64]
+	raftEnded  atomic.Pointer[func()]
+	raftClosed context.Context // ends with CloseRaft
+	closeRaft  context.CancelFunc
+
+	mu       sync.Mutex // protects the fields below
+	ensemble [16]byte
+	id       uint64
+	closed   bool
+	door     raftDoor
+	greeting map[net.Conn]struct{} // hello awaited
+	conns    map[*Conn]struct{}    // established, both directions
+	inbound  int                   // of conns
+	waiting  [kinds]int            // places taken in queues, reserved ones included
+	warned   time.Time             // last warning about a refused connection
+}
+
+// New starts accepting at once. Until SetIdentity only control connections are let through.
+// Close stops it.
+func New(cfg Config) *Mux {
+	if cfg.HelloTimeout <= 0 {
+		cfg.HelloTimeout = DefaultHelloTimeout
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	m := &Mux{
+		cfg:       cfg,
+		logger:    cfg.Logger,
+		advertise: cfg.Listener.Addr(),
+		slots:     make(chan struct{}, maxHellos),
+		greeting:  map[net.Conn]struct{}{},
+		conns:     map[*Conn]struct{}{},
+	}
+	if cfg.Advertise != "" {
+		m.advertise = address(cfg.Advertise)
+	}
+	for k := range m.queues {
+		m.queues[k] = make(chan *Conn, maxQueue)
+	}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.raftClosed, m.closeRaft = context.WithCancel(m.ctx)
+	m.wg.Add(1)
+	go m.listen()
+	return m
+}
+
+// SetIdentity makes this server a member: from now on raft and stream connections within the
+// ensemble are let through and can be dialled. Neither argument may be zero. Setting the same
+// again does nothing; an identity never changes, so another one panics.
+func (m *Mux) SetIdentity(ensemble [16]byte, id uint64) {
+	if ensemble == ([16]byte{}) || id == 0 {
+		panic("mux: invariant broken: an identity has a non-zero ensemble and server id")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.id != 0 && (m.id != id || m.ensemble != ensemble) {
+		panic(fmt.Sprintf("mux: invariant broken: identity %x/%d changes to %x/%d",
+			m.ensemble, m.id, ensemble, id))
+	}
+	m.ensemble, m.id = ensemble, id
+}
+
+// Addr is the advertised address of this server.
+func (m *Mux) Addr() net.Addr { return m.advertise }
+
+// SetRaft sets what raft's transport contributes. The function member returns the id of the server
+// that raft's configuration has at an address, or 0. The function ended is called when an inbound
+// raft connection ends; it must not block, and may be nil.
+func (m *Mux) SetRaft(member func(addr string) uint64, ended func()) {
+	m.member.Store(&member)
+	if ended != nil {
+		m.raftEnded.Store(&ended)
+	}
+}
+
+// Accept waits for the next connection of a kind and returns it with its hello done. The error is
+// net.ErrClosed after Close, for raft's kinds also after CloseRaft.
+func (m *Mux) Accept(kind Kind) (*Conn, error) {
+	ctx := m.ctx
+	if kind.raft() {
+		ctx = m.raftClosed
+	}
+	if ctx.Err() != nil {
+		return nil, net.ErrClosed
+	}
+	select {
+	case c := <-m.queues[kind]:
+		m.mu.Lock()
+		m.waiting[kind]--
+		m.mu.Unlock()
+		return c, nil
+	case <-ctx.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// CutRaft closes all raft connections of both directions and lets no new one through until
+// RestoreRaft. It is for the watchdog of a leader whose disk hangs: raft's heartbeats go on while
+// its main loop is stuck, so the others would never elect without it. Inbound raft connections are
+// refused too, because a stuck main loop answers nobody.
+func (m *Mux) CutRaft() { m.shutRaft(doorCut) }
+
+// RestoreRaft ends what CutRaft began.
+func (m *Mux) RestoreRaft() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.door == doorCut {
+		m.door = doorOpen
+	}
+}
+
+// CloseRaft ends all raft connections for good, those being dialled included, and nothing else.
+func (m *Mux) CloseRaft() {
+	m.closeRaft()
+	m.shutRaft(doorClosed)
+}
+
+func (m *Mux) shutRaft(to raftDoor) {
+	m.mu.Lock()
+	if m.door != doorClosed {
+		m.door = to
+	}
+	var ended []*Conn
+	for c := range m.conns {
+		if c.kind.raft() {
+			ended = append(ended, c)
+		}
+	}
+	m.mu.Unlock()
+	for _, c := range ended {
+		c.abort()
+	}
+}
+
+// Close stops accepting, closes the listener and every connection that the mux has made or
+// accepted, and waits for its goroutines.
+func (m *Mux) Close() error {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		m.wg.Wait()
+		return nil
+	}
+	m.closed = true
+	m.door = doorClosed
+	ended := make([]*Conn, 0, len(m.conns))
+	for c := range m.conns {
+		ended = append(ended, c)
+	}
+	greeting := make([]net.Conn, 0, len(m.greeting))
+	for c := range m.greeting {
+		greeting = append(greeting, c)
+	}
+	m.mu.Unlock()
+
+	m.cancel()
+	err := m.cfg.Listener.Close()
+	for _, c := range greeting {
+		abort(c)
+	}
+	for _, c := range ended {
+		c.abort()
+	}
+	m.wg.Wait()
+	if err != nil {
+		return fmt.Errorf("mux: closing the listener: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package transport
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/fault"
+)
+
+// Overlapped leader sync: hashicorp/raft's leader stores an entry, counts itself, and only then
+// replicates, so its disk sync and the followers' come one after the other. Here StoreLogs may
+// return after the write and before the sync (AsyncRule says when). raft then counts the leader
+// before its disk has the entry; to make up for it no follower counts before the leader's disk
+// has it: AppendEntries returns a success with entries only after WaitDurable.
+//
+// CLAIM: every index that raft commits is, at that moment, on the disks of a quorum.
+//
+// Let D(s) be the last index such that server s holds no volatile record at or below it. raft's
+// commit index is the median of match indexes, and moves only when one of them does or when the
+// configuration does.
+//
+//	match(leader)   set after StoreLogs; may exceed D(leader)
+//	match(f) = m    set after AppendEntries returned, hence D(leader) >= m (waitAsLeader)
+//	                and D(f) >= m (withhold), or after InstallSnapshot of an index that was
+//	                applied here, hence committed
+//
+// A quorum above the old commit index with two or more voters holds at least one follower f, and
+// the quorum's least match index m' is <= match(f) <= D(leader): the leader's share in the quorum
+// is durable up to m'. With one voter there is no follower to wait for, so the store must sync
+// inline. A configuration entry makes raft count again at once under the new configuration,
+// perhaps of one voter, so it syncs inline too, and with it everything before it.
+//
+// AsyncRule, on raft's main goroutine: true iff raft is attached, the state is Leader (then the
+// batch is from dispatchLogs), there are >= 2 voters, and no configuration entry is in the batch.
+//
+// The follower's side: a follower's own StoreLogs is synchronous, but a deposed leader may hold a
+// volatile tail, and raft acknowledges entries that it finds already in its log without StoreLogs.
+// So answers are withheld while such a tail may exist. In formulas, with
+//
+//	allowed  how many batches AsyncRule has let go early
+//	settled  a value of allowed such that WaitDurable(high) has returned since, where high is the
+//	         highest index of those batches
+//
+// an answer is passed on directly iff, before its request is handed to raft, the state is Follower
+// or Candidate and then settled == allowed: nothing is volatile at that moment (a batch let go is
+// counted, then written, and only then can the state change, all on the main goroutine). What could
+// become volatile before raft gets to the request are entries that this server makes as a leader
+// later on, and a request that was already here does not contain those: an entry is known by its
+// index and term, and only this server makes entries of its own term. settled moves to n only if
+// the state was seen as Follower or Candidate after n was read: then all n batches are written,
+// and WaitDurable sees their records.
+//
+// Why the two halves depend on raft's other parts as they are: the heartbeat handler is off (state
+// and configuration change on the main goroutine only), the pipeline is refused (answers would
+// bypass AppendEntries), requests without entries never move a match index (passed on at once).
+//
+// What the store and the server owe: Durable's contract; a sync error is never retried and never
+// becomes durable; suffix DeleteRange waits for the syncer first; opening the store syncs what it
+// found; a snapshot's Persist first calls WaitDurable(its index); entries in flight are capped.
+
+// DefaultStallLimit is twice and more the worst sync seen on a healthy disk (0.3 s).
+const DefaultStallLimit = time.Second
+
+// Durable is the part of a log store that overlapped sync needs. Its methods are called from many
+// goroutines.
+type Durable interface {
+	// WaitDurable returns nil once no record with an index <= index is volatile, which holds at
+	// once for indexes that only a snapshot has. After a failed sync it returns the error for ever.
+	WaitDurable(index uint64) error
+	// Stalled is how long the oldest volatile record has been waiting for its sync, 0 for none.
+	Stalled() time.Duration
+}
+
+type overlap struct {
+	// set at construction; tests replace the two functions to show what they are good for
+	t          *Transport
+	store      Durable
+	limit      time.Duration
+	leaderWait func(index uint64) error
+	answerWait func(index uint64) error
+
+	// own synchronisation
+	allowed atomic.Uint64
+	settled atomic.Uint64
+	high    atomic.Uint64
+}
+
+func newOverlap(t *Transport, cfg Config) *overlap {
+	o := &overlap{t: t, store: cfg.Store, limit: cfg.StallLimit}
+	if o.limit == 0 {
+		o.limit = DefaultStallLimit
+	}
+	o.leaderWait, o.answerWait = cfg.Store.WaitDurable, cfg.Store.WaitDurable
+	if fault.On(fault.AckBeforeDisk) {
+		none := func(uint64) error { return nil }
+		o.leaderWait, o.answerWait = none, none
+	}
+	return o
+}
+
+// AsyncRule says whether StoreLogs may return before this batch is durable. The store given in
+// TransportConfig.Store calls it in every StoreLogs, before it writes, on the goroutine that raft
+// called it on; every batch that it denies must be durable, and all before it, when StoreLogs
+// returns. It denies everything until Attach, and where overlapping is switched off.
+func (t *Transport) AsyncRule(batch []*raft.Log) bool {
+	o, r := t.overlap, t.raft.Load()
+	if fault.On(fault.AckBeforeDisk) {
+		return true
+	}
+	if o == nil || r == nil || len(batch) == 0 || r.State() != raft.Leader {
+		return false
+	}
+	for _, e := range batch {
+		if e.Type == raft.LogConfiguration {
+			return false
+		}
+	}
+	voters := 0
+	for _, s := range t.servers() {
+		if s.Suffrage == raft.Voter {
+			voters++
+		}
+	}
+	if voters < 2 {
+		return false
+	}
+	if last := batch[len(batch)-1].Index; last > o.high.Load() {
+		o.high.Store(last) // the main goroutine is the only writer
+	}
+	o.allowed.Add(1)
+	t.count.async.Add(1)
+	return true
+}
+
+// stalled is the reason to stop acting as leader, if there is one.
+func (o *overlap) stalled() error {
+	if o.limit < 0 {
+		return nil
+	}
+	if d := o.store.Stalled(); d > o.limit {
+		return fmt.Errorf("transport: the local disk has not synced the log for %v (limit %v): "+
+			"not acting as leader", d.Round(time.Millisecond), o.limit)
+	}
+	return nil
+}
+
+// waitAsLeader holds a follower's acknowledgement back until the leader's own disk has the entry.
+func (o *overlap) waitAsLeader(index uint64) error { return o.leaderWait(index) }
+
+// withhold arranges that an acknowledgement leaves only when what it acknowledges is on this
+// server's disk.
+func (o *overlap) withhold(out chan<- raft.RPCResponse, index uint64) chan<- raft.RPCResponse {
+	r := o.t.raft.Load()
+	if r == nil {
+		return out // AsyncRule has denied everything so far, and raft is not running yet
+	}
+	if quiet(r) && o.settled.Load() == o.allowed.Load() { // the state first, see above
+		return out
+	}
+	o.t.count.withheld.Add(1)
+	return o.t.intercept(out, func(resp *raft.RPCResponse) {
+		if a, ok := resp.Response.(*raft.AppendEntriesResponse); !ok || !a.Success {
+			return
+		}
+		if err := o.answerWait(index); err != nil {
+			resp.Error = fmt.Errorf("transport: entry %d is not durable: %w", index, err)
+			return
+		}
+		o.settle()
+	})
+}
+
+// quiet: no StoreLogs that AsyncRule has let go is under way on raft's main goroutine. (A server
+// that shuts down may be in the middle of one; Shutdown is set from any goroutine.)
+func quiet(r *raft.Raft) bool {
+	s := r.State()
+	return s == raft.Follower || s == raft.Candidate
+}
+
+// settle notes that the batches let go so far are durable. The order of its steps matters.
+func (o *overlap) settle() {
+	n := o.allowed.Load() // before high: a later batch may raise high, but is not counted in n
+	if n == o.settled.Load() || !quiet(o.t.raft.Load()) {
+		return
+	}
+	if o.answerWait(o.high.Load()) != nil {
+		return
+	}
+	for old := o.settled.Load(); old < n; old = o.settled.Load() {
+		if o.settled.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}

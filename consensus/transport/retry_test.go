@@ -1,0 +1,94 @@
+package transport
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/bubble"
+)
+
+// Goal: a follower that was away for minutes gets what it has missed as soon as it is back, and not
+// when raft's back-off, which has grown to ten seconds by then, comes to its end.
+func TestHold_FollowerComesBack_CatchesUpAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{})
+		l := c.leader()
+		away := c.others(l)[0]
+		away.end()
+		last := ""
+		for i := range 180 {
+			last = fmt.Sprint("while away ", i)
+			c.apply(l, last)
+			bubble.Sleep(time.Second)
+		}
+		start := time.Now()
+		c.start(away, nil)
+		c.await("the follower has caught up", func() bool {
+			_, ok := away.fsm.has(last)
+			return ok
+		})
+		took := time.Since(start)
+		t.Logf("it took %v", took)
+		if limit := testConfig(1).HeartbeatTimeout; took > limit {
+			t.Errorf("it took %v, more than %v", took, limit)
+		}
+	})
+}
+
+// Goal: the request that fails when a connection breaks is sent again at the next heartbeat, and not after
+// raft's CommitTimeout: an ensemble with no server to spare waits for it. Method: CommitTimeout is a minute.
+func TestHold_ConnectionBreaks_EntryGoesOutAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{config: func(_ uint64, c *raft.Config) { c.CommitTimeout = time.Minute }})
+		l := c.leader()
+		c.apply(l, "before")
+		away, left := c.others(l)[0], c.others(l)[1]
+		away.end()
+		for i := range 10 {
+			bubble.Sleep(300 * time.Millisecond)
+			start := time.Now()
+			entry := l.raft().Apply(fmt.Append(nil, "entry ", i), 0)
+			left.mux.CutRaft() // the follower has the entry, or not; the answer is lost
+			bubble.Sleep(time.Millisecond)
+			left.mux.RestoreRaft()
+			if err := entry.Error(); err != nil {
+				t.Fatal(err)
+			}
+			if took, limit := time.Since(start), testConfig(1).HeartbeatTimeout; took > limit {
+				t.Errorf("entry %d took %v, more than %v", i, took, limit)
+			}
+		}
+	})
+}
+
+// Goal: with a follower out of reach, leadership can be asked to go to it again and again without a
+// transfer that never ends (raft waits for the goroutine that is held), and the leader can stop.
+func TestHold_TransferToWhoIsAway_Ends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{})
+		l := c.leader()
+		away := c.others(l)[0]
+		away.end()
+		for i := range 5 {
+			c.apply(l, fmt.Sprint("before ", i))
+			bubble.Sleep(20 * time.Second)
+			l.t.Hurry()
+			moved := l.raft().LeadershipTransferToServer(RaftID(away.id), rafts(away.addr))
+			if err := moved.Error(); err == nil {
+				t.Fatal("leadership went to a server that is away")
+			}
+			c.await("the leader takes entries again", func() bool {
+				return l.raft().Apply([]byte(fmt.Sprint("after ", i)), 0).Error() == nil
+			})
+		}
+		start := time.Now()
+		l.end()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("the leader took %v to stop", took)
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package transport
+
+import (
+	"fmt"
+	"io"
+	"testing"
+	"testing/synctest"
+
+	"github.com/hashicorp/raft"
+)
+
+// Goal: a snapshot that arrives late, when the follower has applied or only written what came after
+// it, takes nothing away. Without answerSnapshot the follower's log is empty afterwards, and with it
+// entries are gone that it has acknowledged.
+func TestRegression_LateSnapshot_LeavesTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{})
+		l := c.leader()
+		for i := range 20 {
+			c.apply(l, fmt.Sprint("before ", i))
+		}
+		if err := l.raft().Snapshot().Error(); err != nil {
+			t.Fatal(err)
+		}
+		last := ""
+		for i := range 10 {
+			last = fmt.Sprint("after ", i)
+			c.apply(l, last)
+		}
+		f := c.others(l)[0]
+		c.await("the follower has it all", func() bool {
+			_, ok := f.fsm.has(last)
+			return ok
+		})
+		end := f.raft().LastIndex()
+		if resp := c.sendSnapshot(l, f); !resp.Success || resp.Term != l.raft().CurrentTerm() {
+			t.Errorf("the answer is %+v", resp)
+		}
+		if got := f.raft().AppliedIndex(); got < end {
+			t.Errorf("the follower had applied %d, and now %d", end, got)
+		}
+		var entry raft.Log
+		if err := f.store.GetLog(end, &entry); err != nil {
+			t.Errorf("entry %d was acknowledged: %v", end, err)
+		}
+		if n := f.t.Stats().Stale; n != 1 {
+			t.Errorf("%d late snapshots were counted", n)
+		}
+		c.apply(l, "and on")
+	})
+}
+
+// sendSnapshot sends a server's newest snapshot to another, as raft's leader does.
+func (c *cluster) sendSnapshot(from, to *server) raft.InstallSnapshotResponse {
+	c.t.Helper()
+	list, err := from.store.List()
+	if err != nil || len(list) == 0 {
+		c.t.Fatalf("%d snapshots, %v", len(list), err)
+	}
+	meta, data, err := from.store.Open(list[0].ID)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer data.Close()
+	req := raft.InstallSnapshotRequest{
+		RPCHeader: raft.RPCHeader{
+			ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(RaftID(from.id)), Addr: []byte(from.addr),
+		},
+		SnapshotVersion: meta.Version, Term: from.raft().CurrentTerm(),
+		LastLogIndex: meta.Index, LastLogTerm: meta.Term, Size: meta.Size,
+		Configuration:      raft.EncodeConfiguration(meta.Configuration),
+		ConfigurationIndex: meta.ConfigurationIndex,
+	}
+	var resp raft.InstallSnapshotResponse
+	if err := from.t.InstallSnapshot(RaftID(to.id), rafts(to.addr), &req, &resp, io.Reader(data)); err != nil {
+		c.t.Fatal(err)
+	}
+	return resp
+}
+
+// Goal: what a server holds is what it has applied, and what its log has with the same term.
+func TestTransport_Holds_AppliedOrTheSameEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{})
+		l := c.leader()
+		c.apply(l, "x")
+		r := l.raft()
+		end, term := r.LastIndex(), r.CurrentTerm()
+		if err := l.store.StoreLog(&raft.Log{Index: end + 1, Term: term, Type: raft.LogNoop}); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []struct {
+			index, term uint64
+			want        bool
+		}{
+			{end, term, true}, {1, 0, true}, // applied
+			{end + 1, term, true}, {end + 1, term + 1, false}, // written only
+			{end + 2, term, false},
+		} {
+			req := raft.InstallSnapshotRequest{LastLogIndex: x.index, LastLogTerm: x.term}
+			if got := l.t.holds(r, &req); got != x.want {
+				t.Errorf("holds entry %d of term %d: %v", x.index, x.term, got)
+			}
+		}
+	})
+}
