@@ -50,9 +50,11 @@
 // the stream is. Shared are the Door's counters: atomic ones, and under Door.mu the
 // streams by address; nothing is called under it.
 //
-// Door.stopping ends when Shutdown begins. Streams then say where they were and end,
-// long polls answer with what they have, and Shutdown waits for both. A client that
-// goes away ends its request's context, and with it everything that it held here.
+// One goroutine, watchServing, runs from Serve to Shutdown. Every second it asks whether
+// the server serves. While it does not, and when it is drained or stops, streams say how
+// far they were and end, long polls answer with what they have, and Shutdown waits for
+// both. A client that goes away ends its request's context, and with it everything that
+// it held here.
 //
 // Promised: a stream's events are in the order of zxids, each once; an answer is sent
 // after the write it speaks of was applied on this server. Not promised: any order

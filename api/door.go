@@ -84,8 +84,8 @@ type Door struct {
 	bodies atomic.Int64 // bytes held of requests' bodies, at most maxBodies
 
 	stopping context.Context // ends when Shutdown begins
-	stop     context.CancelFunc
-	waiting  guests
+	stop     func()
+	waiting  longRequests
 	started  time.Time
 	backup   sync.Mutex // held while a snapshot is sent
 
@@ -130,8 +130,9 @@ func New(srv Server, cfg Config) *Door {
 		cfg.MaxBody = defaultMaxBody
 	}
 	d := &Door{srv: srv, cfg: cfg, started: time.Now(), streams: map[string]int{}}
-	d.stopping, d.stop = context.WithCancel(context.Background())
-	d.waiting.stopping = d.stopping
+	ctx, stop := context.WithCancelCause(context.Background())
+	d.stopping, d.stop = ctx, func() { stop(errStopping) }
+	d.waiting.stopping, d.waiting.serving = d.stopping, srv.Serving
 	d.docs = buildDocuments(cfg.Version)
 	d.http = &http.Server{
 		Handler: d.router(), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes,
@@ -157,7 +158,10 @@ func (d *Door) listen(loopback bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.loopback.Store(loopback && (d.loopback.Load() || !d.served))
-	d.served = true
+	if !d.served {
+		d.served = true
+		go d.watchServing()
+	}
 }
 
 // Shutdown stops accepting, ends streams and long polls, and waits for requests in

@@ -9,7 +9,10 @@ import (
 )
 
 // Kill cuts all connections, as the end of the process does.
-func (d *Door) Kill() { _ = d.http.Close() }
+func (d *Door) Kill() {
+	d.stop()
+	_ = d.http.Close()
+}
 
 // Handler is what answers requests.
 func (d *Door) Handler() http.Handler { return d.http.Handler }

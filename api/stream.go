@@ -21,12 +21,6 @@ const (
 	reconnectMillis = 1000
 )
 
-// Why a stream ends, as the cause of its context.
-var (
-	errSessionEnded = errors.New("the session has ended")
-	errStopping     = errors.New("the server is stopping")
-)
-
 // keeper is the session that a stream keeps alive.
 type keeper struct {
 	id    znode.SessionID
@@ -44,7 +38,8 @@ func (q *request) stream(filters []server.Filter, from server.Position, k *keepe
 	defer release()
 	ctx, cancel := context.WithCancelCause(q.http.Context())
 	defer cancel(nil)
-	defer context.AfterFunc(q.door.waiting.until(), func() { cancel(errStopping) })()
+	long := q.door.waiting.until()
+	defer context.AfterFunc(long, func() { cancel(context.Cause(long)) })()
 	every := progressEvery
 	if k != nil {
 		every = min(every, k.every)
@@ -131,7 +126,7 @@ func (s *eventStream) end(why error) {
 	switch {
 	case errors.Is(why, errSessionEnded):
 		s.event("ended", map[string]string{"id": s.keeper.id.String(), "reason": why.Error()})
-	case errors.Is(why, errStopping):
+	case errors.Is(why, errStopping), errors.Is(why, errDraining), errors.Is(why, errNotServing):
 		s.at = reached(s.st, s.at)
 		s.retry(0)
 		s.event("reconnect", map[string]any{

@@ -1,0 +1,84 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// A server that has lost its majority, or was removed, hears of no change any more: what
+// waits there has to go on elsewhere, as at a drain, and not to be told that all is quiet.
+func TestRegression_NotServing_EndsWhatWaits(t *testing.T) {
+	t.Parallel()
+	var lost atomic.Bool
+	srv := shared().nodes[0].Server()
+	_, url := door(t, faulty{Server: srv, serving: func() bool { return !lost.Load() && srv.Serving() }})
+	lock, _ := queueURL(t, "locks")
+	election, _ := queueURL(t, "elections")
+	holder, waiter := newCoordinator(t, shared().urls[0]), newCoordinator(t, url)
+	holder.post(lock, "").is(200)
+	holder.post(election, "leader").is(200)
+
+	watch := waiter.stream("/v1/watches" + strings.TrimPrefix(lock, "/v1/locks"))
+	events := waiter.stream("/v1/sessions/" + waiter.id + "/events")
+	observer := observeElection(waiter.client, election)
+	observer.next("leader")
+	poll := waiter.later("GET", "/v1/watches/nothing?wait=1m", "")
+	queued := waiter.later("POST", lock+"?wait=1m", "")
+	eventually(t, "the waiter is in the queue", func() bool {
+		return holder.get(lock).field("length") == 1.0
+	})
+
+	lost.Store(true)
+	for _, s := range []*stream{watch, events} {
+		if last := lastEvent(s); last.name != "reconnect" || last.json["reason"] != "this server has lost touch with a majority" {
+			t.Errorf("the last event is %+v", last)
+		}
+	}
+	if e := <-observer.events; e.name != "reconnect" {
+		t.Errorf("the last event is %+v", e)
+	}
+	if n := len((<-poll).is(200).field("events").([]any)); n != 0 {
+		t.Errorf("%d events", n)
+	}
+	(<-queued).is(202).has("place", 1)
+
+	lost.Store(false)
+	again := waiter.stream("/v1/watches/nothing")
+	for range 2 {
+		if e, err := again.next(); err != nil || e.name != "progress" {
+			t.Errorf("a new stream sends %+v, %v", e, err)
+		}
+	}
+}
+
+// lastEvent reads a stream to its end.
+func lastEvent(s *stream) (last event) {
+	for {
+		e, err := s.next()
+		if err != nil {
+			return last
+		}
+		last = e
+	}
+}
+
+// The same with a real server that is taken out of the ensemble.
+func TestRegression_RemovedServer_EndsStreams(t *testing.T) {
+	t.Parallel()
+	e := fresh(t, 3)
+	op, c := operator(t, e.urls[0]), newClient(t, e.urls[2])
+	op.post("/v1/cluster/transfer", `{"to": 1}`).is(200)
+	watch := c.stream("/v1/watches/app?kind=exists")
+	observer := observeElection(c, "/v1/elections/app/leader")
+	observer.next("")
+	op.delete("/v1/cluster/members/3").is(http.StatusNoContent)
+	op.post("/v1/znodes/app", "").is(201)
+	if last := lastEvent(watch); last.name != "reconnect" {
+		t.Errorf("the last event is %+v", last)
+	}
+	if e := <-observer.events; e.name != "reconnect" {
+		t.Errorf("the last event is %+v", e)
+	}
+}
