@@ -14,7 +14,7 @@ SCRIPTS ?= 5000
 SERVERS ?= 3
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk
 
-.PHONY: help build test race lint fuzz interop sim oracle faults soak soak-recipes bench cover tidy
+.PHONY: help build test race lint fuzz interop sim oracle faults soak soak-recipes bench benchmarks cover tidy
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,7 +65,7 @@ soak-recipes: ## all recipes for DURATION (10m) while servers are killed and pau
 bench: ## benchmarks of every stage of a request: decode, order, propose, apply, watch, encode, flush
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./znode ./consensus/... ./watch ./session ./internal/... ./api/zk ./server
 
-benchmarks: ## fills docs/BENCHMARKS.md on a quiet machine, in about 35 minutes (Debian: zookeeper, default-jdk-headless, linux-perf)
+benchmarks: ## writes bench/results/DATE.md on a quiet machine, in about 35 minutes (Debian: zookeeper, default-jdk-headless, linux-perf)
 	$(GO) run ./bench/compare -short
 	cd bench/clients && $(GO) run . -short
 	$(GO) run ./bench/http -short

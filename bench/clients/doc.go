@@ -1,7 +1,7 @@
 // Command clients measures package client beside go-zookeeper, the client that Go
 // programs use today: get and set with 1, 64 and 1,024 requests in flight on one
 // connection, against three servers of zk-lite and of Apache ZooKeeper. It writes a
-// table to docs/BENCHMARKS.md.
+// table to bench/results.
 //
 //	cd bench/clients
 //	go run .           # five rounds of 5 s a row, 12 minutes

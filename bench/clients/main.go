@@ -21,7 +21,7 @@ import (
 )
 
 // section is the part of the document that this command writes.
-const section = "clients: cd bench/clients; go run ."
+const section = "clients"
 
 // options are the flags.
 type options struct {
@@ -76,9 +76,6 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	defer site.Close()
-	if err = o.output.Check(site.Root); err != nil {
-		return err
-	}
 	t := &table{o: o, site: site, began: time.Now(), versions: map[string]string{}}
 	systems, err := t.prepare()
 	if err != nil {
@@ -275,4 +272,6 @@ func drive(ctx context.Context, name, host string, cfg *load.Config) (*load.Resu
 }
 
 // save writes the table and everything that was measured.
-func (t *table) save() error { return t.o.output.Save(t.site.Root, t.text(), t.all, t.end) }
+func (t *table) save() error {
+	return t.o.output.Save(t.o.output.File(t.site.Root, t.began), t.text(), t.all, t.end)
+}

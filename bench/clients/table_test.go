@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -32,16 +31,5 @@ func TestTable_Text_RatioOfMedians(t *testing.T) {
 		if !strings.Contains(strings.ReplaceAll(text, "1024", "1,024"), want) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}
-	}
-}
-
-// TestDocument_HasMarks: the document that a run writes to is ready for it.
-func TestDocument_HasMarks(t *testing.T) {
-	text, err := os.ReadFile("../../docs/BENCHMARKS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Count(string(text), "<!-- begin "+section+" -->\n") != 1 {
-		t.Error("docs/BENCHMARKS.md has not one pair of marks")
 	}
 }

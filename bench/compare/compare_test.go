@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -95,18 +94,6 @@ func TestComparison_Summary_AtARate(t *testing.T) {
 	if s := c.summary(); !strings.Contains(s,
 		"| set, 2,000 a second on 64 connections, p99 |  |  |  | **2.00 ms**<br>2,000/s<br>p99 2.00 ms, p99.9 4.00 ms<br>") {
 		t.Error(s)
-	}
-}
-
-// TestDocument_HasMarks: the document that a run writes to is ready for it.
-func TestDocument_HasMarks(t *testing.T) {
-	text, err := os.ReadFile("../../docs/BENCHMARKS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Count(string(text), "<!-- begin "+section+" -->\n") != 1 ||
-		strings.Count(string(text), "<!-- end "+section+" -->") != 1 {
-		t.Error("docs/BENCHMARKS.md has not one pair of marks")
 	}
 }
 

@@ -1,7 +1,7 @@
 // Command compare measures zk-lite side by side with Apache ZooKeeper (Debian's
 // package) and etcd: three servers each, all syncing to the same disk, the same
 // loads in turn, and a server that does no work as the upper bound. It writes
-// the table of medians and ratios to docs/BENCHMARKS.md.
+// the table of medians and ratios to bench/results.
 //
 //	go run ./bench/compare          # five rounds of 10 s a row, 50 minutes
 //	go run ./bench/compare -short   # three rounds of 3 s a row, 17 minutes

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,7 +18,7 @@ import (
 )
 
 // section is the part of the document that this command writes.
-const section = "results: go run ./bench/compare"
+const section = "servers"
 
 // options are the flags.
 type options struct {
@@ -28,7 +26,8 @@ type options struct {
 	duration, warmUp, heat time.Duration
 	short                  bool
 	rows, systems          string
-	dir, out, raw          string
+	dir                    string
+	output                 report.Output
 	seed                   uint64
 }
 
@@ -50,7 +49,7 @@ func main() {
 
 // parse reads the flags.
 func parse(args []string) (*options, error) {
-	o := &options{}
+	o := &options{output: report.Output{Section: section}}
 	f := flag.NewFlagSet("compare", flag.ContinueOnError)
 	f.IntVar(&o.rounds, "rounds", 5, "rounds; the table has their medians")
 	f.DurationVar(&o.duration, "duration", 10*time.Second, "measured time of a row")
@@ -64,9 +63,7 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.systems, "systems", "", "systems to measure, separated by commas; none: all")
 	f.StringVar(&o.dir, "dir", "",
 		"directory on the disk to measure; none: the system's for temporary files")
-	f.StringVar(&o.out, "out", "",
-		`file for the table; none: docs/BENCHMARKS.md; "-": standard output`)
-	f.StringVar(&o.raw, "raw", "", "file for all results as JSON")
+	o.output.Flags(f)
 	f.Uint64Var(&o.seed, "seed", 1, "of everything random")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -100,14 +97,6 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	defer c.site.Close()
-	if o.out == "" {
-		o.out = filepath.Join(c.site.Root, "docs", "BENCHMARKS.md")
-	}
-	if o.out != "-" {
-		if err = report.Check(o.out, section); err != nil {
-			return err
-		}
-	}
 	if c.systems, err = systems(c.site, o); err != nil {
 		return err
 	}
@@ -117,19 +106,12 @@ func run(ctx context.Context, o *options) error {
 	c.end = errors.New("still running")
 	err = c.measure(ctx, c.save)
 	c.end = err
-	err = errors.Join(err, c.save())
-	if o.out == "-" {
-		fmt.Print(c.document())
-	}
-	return err
+	return errors.Join(err, c.save())
 }
 
 // save writes what there is, so that an end at any moment leaves it.
 func (c *comparison) save() error {
-	if c.o.out == "-" || len(c.results) == 0 {
-		return c.writeRaw()
-	}
-	return errors.Join(report.Replace(c.o.out, section, c.document()), c.writeRaw())
+	return c.o.output.Save(c.o.output.File(c.site.Root, c.began), c.document(), c.all(), c.end)
 }
 
 // ask finds out the systems' versions, before the checkout changes again, and
@@ -191,20 +173,18 @@ func systems(site *system.Site, o *options) ([]system.System, error) {
 	return all, nil
 }
 
-// writeRaw writes every measurement.
-func (c *comparison) writeRaw() error {
-	if c.o.raw == "" {
-		return nil
-	}
-	type line struct {
-		Row    string       `json:"row"`
-		System string       `json:"system"`
-		Round  int          `json:"round"`
-		Syncs  int64        `json:"syncs"`
-		Heap   int64        `json:"heap_bytes,omitempty"`
-		Result *load.Result `json:"result"`
-	}
-	var lines []line
+// line is a measurement in the file of all results.
+type line struct {
+	Row    string       `json:"row"`
+	System string       `json:"system"`
+	Round  int          `json:"round"`
+	Syncs  int64        `json:"syncs"`
+	Heap   int64        `json:"heap_bytes,omitempty"`
+	Result *load.Result `json:"result"`
+}
+
+// all is every measurement.
+func (c *comparison) all() (lines []line) {
 	for _, r := range c.rows {
 		for _, name := range columns() {
 			for i, m := range c.results[r.id][name] {
@@ -212,12 +192,5 @@ func (c *comparison) writeRaw() error {
 			}
 		}
 	}
-	text, err := json.MarshalIndent(lines, "", " ")
-	if err != nil {
-		return fmt.Errorf("writing all results: %w", err)
-	}
-	if err := os.WriteFile(c.o.raw, text, 0o644); err != nil {
-		return fmt.Errorf("writing all results: %w", err)
-	}
-	return nil
+	return lines
 }

@@ -2,8 +2,8 @@
 // flight, the size of a value, of the tree, of one znode's children, with watches, with
 // servers; how long a restart takes with a large tree, how long a server needs to catch
 // up from a snapshot under load, and for how long a snapshot delays a write. It writes
-// tables, and for each curve the point where it bends, to docs/BENCHMARKS.md, and the
-// plots to docs/growth.svg.
+// tables, and for each curve the point where it bends, to bench/results, and the
+// plots to bench/results, too.
 //
 //	go run ./bench/growth          # 3 s a point, 20 minutes
 //	go run ./bench/growth -short   # 1 s a point, 9 minutes

@@ -19,7 +19,7 @@ import (
 )
 
 // section is the part of the document that this command writes.
-const section = "growth: go run ./bench/growth"
+const section = "growth"
 
 // options are the flags.
 type options struct {
@@ -39,7 +39,7 @@ func main() {
 	flag.BoolVar(&o.short, "short", false, "1s a point, 250ms of warm-up: about 9 minutes")
 	flag.StringVar(&o.curves, "curves", "", "what to measure, separated by commas; none: all")
 	flag.StringVar(&o.dir, "dir", "", "directory on the disk; none: that for temporary files")
-	flag.StringVar(&o.svg, "svg", "", `file for the plots; none: docs/growth.svg, or with -out "-" nowhere`)
+	flag.StringVar(&o.svg, "svg", "", `file for the plots; none: bench/results/DATE-growth.svg, or with -out nowhere`)
 	o.output.Flags(flag.CommandLine)
 	flag.Parse()
 	if o.short {
@@ -102,9 +102,6 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	defer site.Close()
-	if err = o.output.Check(site.Root); err != nil {
-		return err
-	}
 	g := &growth{o: o, site: site, began: time.Now(), end: errors.New("still running")}
 	if g.zkLite, err = system.NewZKLite(site.Root, site.Dir); err != nil {
 		return err
@@ -205,17 +202,17 @@ func (g *growth) add(c *curve, name string, f figure) {
 
 // save writes what there is.
 func (g *growth) save() error {
-	svg := g.o.svg
-	if g.wantsPlotInDocs() {
-		svg = filepath.Join(g.site.Root, "docs", plotFile)
+	file, svg := g.o.output.File(g.site.Root, g.began), g.o.svg
+	if g.plotsBeside() {
+		svg = filepath.Join(filepath.Dir(file), g.plotFile())
 	}
 	if svg != "" {
 		if err := g.plot(svg); err != nil {
 			return err
 		}
 	}
-	return g.o.output.Save(g.site.Root, g.text(), g.curves, g.end)
+	return g.o.output.Save(file, g.text(), g.curves, g.end)
 }
 
-// wantsPlotInDocs reports whether the plots go beside the document that shows them.
-func (g *growth) wantsPlotInDocs() bool { return g.o.svg == "" && g.o.output.Out == "" }
+// plotsBeside reports whether the plots go beside the tables, which show them.
+func (g *growth) plotsBeside() bool { return g.o.svg == "" && g.o.output.Out == "" }

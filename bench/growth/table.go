@@ -6,13 +6,14 @@ import (
 	"math"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/zk-lite/zk-lite/bench/report"
 	"github.com/zk-lite/zk-lite/bench/system"
 )
 
-// plotFile stands beside the document.
-const plotFile = "growth.svg"
+// plotFile stands beside the tables.
+func (g *growth) plotFile() string { return g.began.UTC().Format(time.DateOnly) + "-growth.svg" }
 
 // text is the section of the document.
 func (g *growth) text() string {
@@ -22,8 +23,8 @@ func (g *growth) text() string {
 		How:      fmt.Sprintf("%v a point after %v of warm-up, one round", g.o.duration, g.o.warmUp),
 		Versions: []string{"zk-lite: " + g.version + ", three servers with their defaults where nothing else is said"},
 	}))
-	if g.wantsPlotInDocs() {
-		fmt.Fprintf(&b, "![The curves](%s)\n\n", plotFile)
+	if g.plotsBeside() {
+		fmt.Fprintf(&b, "![The curves](%s)\n\n", g.plotFile())
 	}
 	for _, fact := range g.facts {
 		fmt.Fprintf(&b, "- %s\n", fact)

@@ -18,7 +18,7 @@ import (
 )
 
 // section is the part of the document that this command writes.
-const section = "http: go run ./bench/http"
+const section = "http"
 
 // options are the flags.
 type options struct {
@@ -72,9 +72,6 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	defer site.Close()
-	if err = o.output.Check(site.Root); err != nil {
-		return err
-	}
 	t := &table{o: o, site: site, began: time.Now(), versions: map[string]string{}}
 	peers, err := t.prepare()
 	if err != nil {
@@ -208,4 +205,6 @@ func (t *table) round(ctx context.Context, p peer) error {
 }
 
 // save writes the table and everything that was measured.
-func (t *table) save() error { return t.o.output.Save(t.site.Root, t.text(), t.all, t.end) }
+func (t *table) save() error {
+	return t.o.output.Save(t.o.output.File(t.site.Root, t.began), t.text(), t.all, t.end)
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -31,16 +30,5 @@ func TestTable_Text_RatioOfMedians(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}
-	}
-}
-
-// TestDocument_HasMarks: the document that a run writes to is ready for it.
-func TestDocument_HasMarks(t *testing.T) {
-	text, err := os.ReadFile("../../docs/BENCHMARKS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Count(string(text), "<!-- begin "+section+" -->\n") != 1 {
-		t.Error("docs/BENCHMARKS.md has not one pair of marks")
 	}
 }

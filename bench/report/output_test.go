@@ -7,31 +7,27 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
-// TestOutput_Save_DocumentAndRaw: the document of the checkout unless there is another,
-// and everything as JSON beside it.
-func TestOutput_Save_DocumentAndRaw(t *testing.T) {
+// TestOutput_Save_FileAndRaw: the file of the day unless there is another, and
+// everything as JSON beside it.
+func TestOutput_Save_FileAndRaw(t *testing.T) {
 	root := t.TempDir()
-	docs := filepath.Join(root, "docs", "BENCHMARKS.md")
-	other := filepath.Join(root, "other.md")
-	const empty = "head\n<!-- begin s -->\nold\n<!-- end s -->\ntail\n"
-	if err := os.Mkdir(filepath.Dir(docs), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(root, "bench", "results"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{docs, other} {
-		if err := os.WriteFile(file, []byte(empty), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	daily, other := filepath.Join(root, "bench", "results", "2026-01-02.md"), filepath.Join(root, "other.md")
 	raw := filepath.Join(root, "raw.json")
-	for _, c := range []struct{ out, file string }{{"", docs}, {other, other}} {
+	for _, c := range []struct{ out, file, title string }{{"", daily, "2026-01-02"}, {other, other, "other"}} {
 		o := Output{Section: "s", Out: c.out, Raw: raw}
-		if err := o.Save(root, "new\n", []int{1, 2}, errors.New("still running")); err != nil {
+		if err := o.Save(o.File(root, began), "new\n", []int{1, 2}, errors.New("still running")); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(c.file)
-		if err != nil || string(text) != strings.Replace(empty, "old", "new", 1) {
+		if got := string(text); err != nil || !strings.HasPrefix(got, "# Results of "+c.title+"\n") ||
+			!strings.HasSuffix(got, "\n\n<!-- begin s -->\nnew\n<!-- end s -->\n") {
 			t.Errorf("-out %q: %v, %q", c.out, err, text)
 		}
 		if text, err := os.ReadFile(raw); err != nil || string(text) != "[\n 1,\n 2\n]" {
@@ -39,20 +35,11 @@ func TestOutput_Save_DocumentAndRaw(t *testing.T) {
 		}
 	}
 	for _, o := range []Output{
-		{Section: "s", Out: filepath.Join(root, "none.md")},
-		{Section: "unknown"},
+		{Section: "s", Out: filepath.Join(root, "none", "out.md")},
 		{Section: "s", Raw: filepath.Join(root, "none", "raw.json")},
 	} {
-		if err := o.Save(root, "new\n", nil, nil); err == nil {
+		if err := o.Save(o.File(root, began), "new\n", nil, nil); err == nil {
 			t.Errorf("%+v: no error", o)
-		}
-		if early := o.Check(root); (early == nil) != (o.Raw != "") {
-			t.Errorf("%+v: checked beforehand: %v", o, early)
-		}
-	}
-	for _, o := range []Output{{Section: "s"}, {Section: "s", Out: other}, {Section: "s", Out: "-"}} {
-		if err := o.Check(root); err != nil {
-			t.Errorf("%+v: %v", o, err)
 		}
 	}
 }
@@ -71,7 +58,7 @@ func TestOutput_Save_StandardOutputOnce(t *testing.T) {
 	for text, end := range map[string]error{
 		"running": errors.New("still running"), "stopped\n": context.Canceled, "all\n": nil,
 	} {
-		if err := o.Save("", text, nil, end); err != nil {
+		if err := o.Save("-", text, nil, end); err != nil {
 			t.Fatal(err)
 		}
 	}

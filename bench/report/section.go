@@ -2,45 +2,39 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 )
 
 // Replace writes text between the two lines of a Markdown file that mark the
 // section of that name, "<!-- begin NAME -->" and "<!-- end NAME -->", in place of
-// what stood there. Each must stand there once.
+// what stood there. A section that is missing is added, and so is the file.
 func Replace(file, name, text string) error {
-	head, tail, err := around(file, name)
-	if err != nil {
-		return err
+	old, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		title, _, _ := bytes.Cut([]byte(filepath.Base(file)), []byte("."))
+		old, err = fmt.Appendf(nil, "# Results of %s\n\nHow they were measured: [method](../notes/method.md).\n", title), nil
 	}
-	if err := os.WriteFile(file, slices.Concat(head, []byte(text), tail), 0o644); err != nil {
+	if err != nil {
+		return fmt.Errorf("reading the results so far: %w", err)
+	}
+	begin, end := fmt.Appendf(nil, "<!-- begin %s -->\n", name), fmt.Appendf(nil, "<!-- end %s -->", name)
+	head, rest, found := bytes.Cut(old, begin)
+	_, tail, ended := bytes.Cut(rest, end)
+	switch {
+	case !found:
+		head, tail = append(old, '\n'), []byte("\n")
+	case !ended:
+		return fmt.Errorf("%s has a line %q without %q below it", file, bytes.TrimSpace(begin), end)
+	}
+	if err := os.WriteFile(file, slices.Concat(head, begin, []byte(text), end, tail), 0o644); err != nil {
 		return fmt.Errorf("writing the results: %w", err)
 	}
 	return nil
-}
-
-// Check says what Replace would object to, before something long is measured in vain.
-func Check(file, name string) error {
-	_, _, err := around(file, name)
-	return err
-}
-
-// around gives what stands before and behind a section, its marks included.
-func around(file, name string) (head, tail []byte, err error) {
-	old, err := os.ReadFile(file)
-	if err != nil {
-		return nil, nil, fmt.Errorf("where the results belong: %w", err)
-	}
-	begin, end := []byte("<!-- begin "+name+" -->\n"), []byte("<!-- end "+name+" -->")
-	head, rest, ok := bytes.Cut(old, begin)
-	_, tail, ended := bytes.Cut(rest, end)
-	if !ok || !ended || bytes.Contains(tail, begin) || bytes.Contains(tail, end) {
-		return nil, nil, fmt.Errorf("%s must have one line %q and, below it, one %q, between which the results "+
-			"belong", file, bytes.TrimSpace(begin), end)
-	}
-	return slices.Concat(head, begin), slices.Concat(end, tail), nil
 }
 
 // Middle is the median; of two in the middle the mean; 0 of none.

@@ -31,8 +31,15 @@ func TestReplace_KeepsWhatStandsAround(t *testing.T) {
 	if got, _ := os.ReadFile(file); string(got) != "before\n<!-- begin x -->\nnew\n<!-- end x -->\nafter\n" {
 		t.Errorf("%q", got)
 	}
-	write("no marks")
+	if err := Replace(file, "y", "more\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "before\n<!-- begin x -->\nnew\n<!-- end x -->\nafter\n\n"+
+		"<!-- begin y -->\nmore\n<!-- end y -->\n" {
+		t.Errorf("%q", got)
+	}
+	write("<!-- begin x -->\nno end")
 	if err := Replace(file, "x", "new"); err == nil {
-		t.Error("no error without marks")
+		t.Error("no error without the mark of the end")
 	}
 }
