@@ -23,18 +23,18 @@ type Server interface {
 	Serving() bool
 	Config() server.Config
 
-	Look(visit func(v *server.View))
+	View(visit func(v *server.View))
 	Do(ctx context.Context, c *state.Command) (state.Result, error)
 	Barrier(ctx context.Context) error
 	Authenticate(credentials string) []znode.ID
 
 	NewSession(timeout time.Duration) *state.Command
 	CheckSession(id znode.SessionID, p session.Password) (timeout time.Duration, ok bool)
-	Heard(id znode.SessionID)
+	Touch(id znode.SessionID)
 	Expiries() map[int64][]znode.SessionID
 	SessionEnd(id znode.SessionID) (done <-chan struct{}, cancel func())
 
-	FollowAll(filters []server.Filter, after server.Position) (*server.Stream, error)
+	Subscribe(filters []server.Filter, after server.Position) (*server.Stream, error)
 
 	Members() map[state.ServerID]server.Member
 	AddServer(ctx context.Context, m server.Member) error
@@ -46,7 +46,7 @@ type Server interface {
 	Survey(ctx context.Context) (server.Survey, error)
 
 	Digest() (znode.Zxid, uint64)
-	Freeze() (*state.Snapshot, znode.Zxid)
+	Snapshot() (*state.Snapshot, znode.Zxid)
 	Restore(ctx context.Context, in io.Reader, o server.RestoreOptions) (server.Restored, error)
 }
 

@@ -77,7 +77,7 @@ func (q *request) observe(k queueKind, dir string) error {
 // untilLeaderMoves sends what there is, and waits. It reports false when the stream
 // has ended.
 func (s *eventStream) untilLeaderMoves(ctx context.Context, now *leadership) bool {
-	st, err := s.q.door.srv.FollowAll(now.filters, server.Position{Zxid: now.zxid})
+	st, err := s.q.door.srv.Subscribe(now.filters, server.Position{Zxid: now.zxid})
 	if errors.Is(err, server.ErrTooOld) {
 		return s.flush() // the state was replaced this moment: look again
 	}

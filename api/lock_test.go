@@ -89,7 +89,7 @@ func TestLock_QueuesInOrder(t *testing.T) {
 	b.delete(target + "/" + w.text("ticket")).is(204)
 	(<-last).is(200).has("ticket", y.text("ticket"))
 	x.at(e.urls[0]).delete(target + "/" + y.text("ticket")).is(204)
-	e.nodes[0].Server().Look(func(v *server.View) {
+	e.nodes[0].Server().View(func(v *server.View) {
 		if !slices.Contains(v.Tree().Reapable(time.Now().UnixMilli(), 0, 1<<20), path) {
 			t.Error("the lock's znode is no container that goes when it is empty")
 		}
@@ -160,9 +160,9 @@ type counting struct {
 	follows *atomic.Int64
 }
 
-func (c counting) FollowAll(f []server.Filter, p server.Position) (*server.Stream, error) {
+func (c counting) Subscribe(f []server.Filter, p server.Position) (*server.Stream, error) {
 	c.follows.Add(1)
-	return c.Server.FollowAll(f, p)
+	return c.Server.Subscribe(f, p)
 }
 
 // Of what waits, only a fresh place without a key is given up with its client.

@@ -177,7 +177,7 @@ func (q *request) untilMoved(ctx context.Context, p *place, s *standing) error {
 			Path: znode.Join(p.dir, name), Kind: server.KindData, Identities: superuser(),
 		})
 	}
-	st, err := q.door.srv.FollowAll(filters, server.Position{Zxid: s.zxid})
+	st, err := q.door.srv.Subscribe(filters, server.Position{Zxid: s.zxid})
 	if errors.Is(err, server.ErrTooOld) {
 		return nil // the state was replaced this moment: look again
 	}
@@ -196,7 +196,7 @@ func (q *request) untilMoved(ctx context.Context, p *place, s *standing) error {
 			return nil
 		}
 		if taken(q.http, every) {
-			q.door.srv.Heard(q.session)
+			q.door.srv.Touch(q.session)
 		}
 	}
 }

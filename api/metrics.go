@@ -89,7 +89,7 @@ func (d *Door) measureState() []metric {
 	var watches watch.Summary
 	var sessions int
 	var zxid znode.Zxid
-	d.srv.Look(func(v *server.View) {
+	d.srv.View(func(v *server.View) {
 		size, watches, zxid = v.Tree().Size(), v.Watches().Summary(), v.Zxid()
 		sessions = v.Machine().Sessions().Len()
 	})

@@ -133,7 +133,7 @@ func (q *request) stamp() {
 // it shows. visit must be quick.
 func (q *request) look(visit func(v *server.View)) {
 	var zxid znode.Zxid
-	q.door.srv.Look(func(v *server.View) {
+	q.door.srv.View(func(v *server.View) {
 		visit(v)
 		zxid = v.Zxid()
 	})

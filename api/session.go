@@ -40,7 +40,7 @@ func (q *request) readSession(rt *route) error {
 		return p
 	}
 	q.session, q.timeout = id, timeout
-	q.door.srv.Heard(id)
+	q.door.srv.Touch(id)
 	return nil
 }
 

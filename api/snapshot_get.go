@@ -20,7 +20,7 @@ func (q *request) getSnapshot() error {
 		return tooMany(10, "a snapshot is on its way already")
 	}
 	defer d.backup.Unlock()
-	frozen, zxid := d.srv.Freeze()
+	frozen, zxid := d.srv.Snapshot()
 	defer frozen.Release()
 	frozen.OnlyState()
 	q.setZxid(zxid)

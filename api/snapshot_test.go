@@ -48,7 +48,7 @@ func TestSnapshot_IsConsistent(t *testing.T) {
 	for range 10 {
 		<-written
 		a := operator(t, e.urls[0]).get("/v1/snapshot").is(200)
-		m, err := state.Restore(bytes.NewReader(a.body))
+		m, err := state.ReadSnapshot(bytes.NewReader(a.body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -117,7 +117,7 @@ func (s *eventStream) keep(every time.Duration) {
 	first := s.due.IsZero()
 	s.due = now.Add(every)
 	if s.keeper != nil && (first || taken(s.q.http, every)) {
-		s.q.door.srv.Heard(s.keeper.id)
+		s.q.door.srv.Touch(s.keeper.id)
 	}
 }
 
@@ -176,7 +176,7 @@ func (s *eventStream) flush() bool {
 // others are the HTTP addresses of the other servers, as far as they are known.
 func (d *Door) others() []string {
 	list := []string{}
-	d.srv.Look(func(v *server.View) {
+	d.srv.View(func(v *server.View) {
 		for id, m := range v.Machine().Members() {
 			if id != d.srv.Config().ID && m.HTTP != "" {
 				list = append(list, m.HTTP)

@@ -406,9 +406,9 @@ func TestWatch_TooOld(t *testing.T) {
 	// The state is replaced, as by a snapshot from the leader.
 	srv := e.nodes[0].Server()
 	var m *state.Machine
-	srv.Look(func(v *server.View) { m = v.Machine() })
+	srv.View(func(v *server.View) { m = v.Machine() })
 	srv.BeginApply()
-	srv.Restored(m)
+	srv.StateReplaced(m)
 	srv.EndApply()
 	if got := running.changes(1); got[0] != "gone <nil>" {
 		t.Errorf("%q", got)

@@ -73,7 +73,7 @@ func (q *request) follow(
 	if err != nil {
 		return nil, nil, err
 	}
-	st, err = q.door.srv.FollowAll(filters, from)
+	st, err = q.door.srv.Subscribe(filters, from)
 	if err != nil {
 		leave()
 		return nil, nil, q.followProblem(err)

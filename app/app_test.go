@@ -87,7 +87,7 @@ func TestServer_Restart_KeepsData(t *testing.T) {
 	if r, err := n.Server().Do(ctx, &state.Command{Op: state.OpSync}); err != nil || r.Code != znode.OK {
 		t.Fatal(err, r.Code)
 	}
-	n.Server().Look(func(v *server.View) {
+	n.Server().View(func(v *server.View) {
 		if data, _, code := v.Tree().Get("/kept", nil); code != znode.OK || string(data) != "x" {
 			t.Errorf("%q, %v", data, code)
 		}

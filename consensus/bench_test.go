@@ -57,7 +57,7 @@ func BenchmarkForwarder(b *testing.B) {
 func BenchmarkStream(b *testing.B) {
 	for _, n := range benchGroups {
 		b.Run(fmt.Sprintf("group=%d", n), func(b *testing.B) {
-			g := state.Group{Origin: state.Origin{Server: 1, Incarnation: 1}, First: 1, Count: n}
+			g := state.Batch{Origin: state.Origin{Server: 1, Incarnation: 1}, First: 1, Count: n}
 			for range n {
 				g.Commands = state.AppendCommand(g.Commands, benchCommand())
 			}
@@ -91,7 +91,7 @@ func BenchmarkReign_Entry(b *testing.B) {
 		b.Run(fmt.Sprintf("group=%d", n), func(b *testing.B) {
 			ctx := b.Context()
 			r := newReign(&Node{ctx: ctx}, 1)
-			g := state.Group{Origin: state.Origin{Server: 1, Incarnation: 1}, First: 1, Count: n}
+			g := state.Batch{Origin: state.Origin{Server: 1, Incarnation: 1}, First: 1, Count: n}
 			for range n {
 				g.Commands = state.AppendCommand(g.Commands, benchCommand())
 			}

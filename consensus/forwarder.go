@@ -124,10 +124,10 @@ func (f *forwarder) lenLocked() int { return len(f.pending) - f.head }
 // take returns the next commands to send, at most one group's worth, appended
 // to b, and signals if there are more. A Count of 0 means that everything has been
 // sent, or as much as may be under way: then applied signals.
-func (f *forwarder) take(b []byte) state.Group {
+func (f *forwarder) take(b []byte) state.Batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	g := state.Group{Origin: f.origin, First: f.next, Commands: b}
+	g := state.Batch{Origin: f.origin, First: f.next, Commands: b}
 	if f.flying >= maxSentBytes {
 		return g
 	}

@@ -33,7 +33,7 @@ func TestForwarder_Model_EveryCommandOnceInOrder(t *testing.T) {
 	var applied [][]byte // what the state machine has
 	told := 0            // applied[:told] were brought to the forwarder
 	base := uint64(0)    // commands that were applied in former lives
-	receive := func(g state.Group) {
+	receive := func(g state.Batch) {
 		rest := g.Commands
 		for seq := g.First; seq < g.First+uint64(g.Count); seq++ {
 			i := int(base + seq - 1)

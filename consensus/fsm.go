@@ -133,7 +133,7 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 func (f *fsm) Restore(in io.ReadCloser) error {
 	defer in.Close()
 	start := time.Now()
-	m, err := state.Restore(in)
+	m, err := state.ReadSnapshot(in)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 	f.n.cfg.Handler.BeginApply()
 	defer f.n.cfg.Handler.EndApply()
 	f.machine, f.broken = m, false
-	f.n.cfg.Handler.Restored(m)
+	f.n.cfg.Handler.StateReplaced(m)
 	f.members = m.MembersChanged() + 1
 	f.publishMembers()
 	for _, w := range f.n.forward.skipTo(m.Applied(f.n.forward.origin)) {

@@ -55,7 +55,7 @@ type testHandler struct {
 
 func (h *testHandler) BeginApply()                                      { h.mu.Lock() }
 func (h *testHandler) EndApply()                                        { h.mu.Unlock() }
-func (h *testHandler) Restored(m *state.Machine)                        { h.machine = m; h.restored.Add(1) }
+func (h *testHandler) StateReplaced(m *state.Machine)                   { h.machine = m; h.restored.Add(1) }
 func (h *testHandler) Event(*znode.Event)                               {}
 func (h *testHandler) SessionOpened(*session.Session)                   {}
 func (h *testHandler) SessionAttached(*session.Session, state.ServerID) {}

@@ -25,7 +25,7 @@ type reign struct {
 
 	mu     sync.Mutex // protects the fields below
 	room   *sync.Cond // on mu: the inbox has room again, or the reign has ended
-	groups []state.Group
+	groups []state.Batch
 	bytes  int
 }
 
@@ -43,7 +43,7 @@ func newReign(n *Node, term uint64) *reign {
 
 // submit puts a group into the inbox. It blocks while that is full, which
 // slows down only the stream it came on. False means that the reign has ended.
-func (r *reign) submit(g state.Group) bool {
+func (r *reign) submit(g state.Batch) bool {
 	r.mu.Lock()
 	for r.bytes >= maxInboxBytes && r.ctx.Err() == nil {
 		r.room.Wait()
@@ -63,7 +63,7 @@ func (r *reign) submit(g state.Group) bool {
 }
 
 // take removes the groups of one entry from the inbox.
-func (r *reign) take() []state.Group {
+func (r *reign) take() []state.Batch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n, bytes, commands := 0, 0, 0
@@ -116,7 +116,7 @@ func (r *reign) propose() {
 }
 
 // encode makes an entry of groups.
-func (r *reign) encode(groups []state.Group) []byte {
+func (r *reign) encode(groups []state.Batch) []byte {
 	size := 16
 	for i := range groups {
 		size += len(groups[i].Commands) + 48

@@ -157,12 +157,12 @@ type slowRestore struct {
 	restore chan struct{}
 }
 
-func (h *slowRestore) Restored(m *state.Machine) {
+func (h *slowRestore) StateReplaced(m *state.Machine) {
 	if m.Index() > h.since {
 		h.begun <- struct{}{}
 		<-h.restore
 	}
-	h.testHandler.Restored(m)
+	h.testHandler.StateReplaced(m)
 }
 
 // A leader that takes snapshots more often than a follower can restore one waits with the next until

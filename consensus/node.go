@@ -207,7 +207,7 @@ func (n *Node) join(id Identity) error {
 	n.mux.SetIdentity(id.Ensemble, uint64(id.Server))
 	n.fsm.machine = state.New()
 	n.cfg.Handler.BeginApply()
-	n.cfg.Handler.Restored(n.fsm.machine)
+	n.cfg.Handler.StateReplaced(n.fsm.machine)
 	n.cfg.Handler.EndApply()
 	s := &n.cfg.Storage
 	r, err := raft.NewRaft(n.raftConfig(), n.fsm, n.disk.log(), n.disk.stable(), s.Snapshots,

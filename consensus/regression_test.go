@@ -31,7 +31,7 @@ func TestRegression_Reign_EndWakesWhoWaitsForRoom(t *testing.T) {
 		go r.propose()
 		go func() {
 			close(started)
-			over <- r.submit(state.Group{})
+			over <- r.submit(state.Batch{})
 		}()
 		<-started
 		for range round % 3 {
@@ -72,7 +72,7 @@ func TestRegression_Forwarder_LearnsOfALaterLife(t *testing.T) {
 	e := newTestEnsemble(t, 1, nil)
 	e.must(0, "/a")
 	x := e.nodes[0]
-	later := state.Group{
+	later := state.Batch{
 		Origin: state.Origin{Server: 1, Incarnation: x.forward.life().Incarnation + 1000},
 		First:  1, Count: 1, Commands: state.AppendCommand(nil, create("/b")),
 	}
@@ -218,7 +218,7 @@ func TestForwarder_Add_ChunkStaysSmall(t *testing.T) {
 	}
 	g := f.take(nil)
 	for g.Count > 0 {
-		if err := state.CheckGroup(&g); err != nil {
+		if err := state.CheckBatch(&g); err != nil {
 			t.Fatal(err)
 		}
 		g = f.take(nil)

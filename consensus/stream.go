@@ -49,7 +49,7 @@ func appendGroupHeader(b []byte) []byte {
 	return append(b, make([]byte, groupHeader)...)
 }
 
-func finishGroup(b []byte, g *state.Group) []byte {
+func finishGroup(b []byte, g *state.Batch) []byte {
 	h := b[5:]
 	binary.BigEndian.PutUint64(h, g.Incarnation)
 	binary.BigEndian.PutUint64(h[8:], g.First)
@@ -57,11 +57,11 @@ func finishGroup(b []byte, g *state.Group) []byte {
 	return endFrame(b)
 }
 
-func parseGroup(body []byte, from state.ServerID) (state.Group, error) {
+func parseGroup(body []byte, from state.ServerID) (state.Batch, error) {
 	if len(body) < groupHeader {
-		return state.Group{}, fmt.Errorf("group frame of %d bytes", len(body))
+		return state.Batch{}, fmt.Errorf("group frame of %d bytes", len(body))
 	}
-	g := state.Group{
+	g := state.Batch{
 		Origin:   state.Origin{Server: from, Incarnation: binary.BigEndian.Uint64(body)},
 		First:    binary.BigEndian.Uint64(body[8:]),
 		Count:    int(binary.BigEndian.Uint32(body[16:])),
@@ -69,7 +69,7 @@ func parseGroup(body []byte, from state.ServerID) (state.Group, error) {
 	}
 	// What the leader puts into the log must be readable for everybody: a
 	// damaged group stops here, not at the state machine.
-	return g, state.CheckGroup(&g)
+	return g, state.CheckBatch(&g)
 }
 
 func appendTouch(b []byte, stamp uint64, ids []znode.SessionID) []byte {

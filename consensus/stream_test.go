@@ -15,7 +15,7 @@ func groupFrame(first uint64, commands ...*state.Command) []byte {
 	for _, c := range commands {
 		b = state.AppendCommand(b, c)
 	}
-	g := state.Group{Origin: state.Origin{Server: 3, Incarnation: 2}, First: first, Count: len(commands)}
+	g := state.Batch{Origin: state.Origin{Server: 3, Incarnation: 2}, First: first, Count: len(commands)}
 	return finishGroup(b, &g)
 }
 
@@ -96,7 +96,7 @@ func FuzzStream_Leader(f *testing.F) {
 				if err != nil {
 					return
 				}
-				entry := state.AppendEntry(nil, 1, []state.Group{g})
+				entry := state.AppendEntry(nil, 1, []state.Batch{g})
 				if err := m.Apply(index, 1, entry, discard{&testHandler{}}); err != nil {
 					t.Fatalf("the leader took a group that cannot be applied: %v", err)
 				}

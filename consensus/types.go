@@ -25,8 +25,8 @@ type Handler interface {
 	// BeginApply and EndApply enclose the changes of the state machine.
 	BeginApply()
 	EndApply()
-	// Restored replaces the state machine.
-	Restored(m *state.Machine)
+	// StateReplaced replaces the state machine.
+	StateReplaced(m *state.Machine)
 
 	Event(e *znode.Event)
 	SessionOpened(s *session.Session)

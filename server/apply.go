@@ -25,7 +25,7 @@ func (s *Server) EndApply() {
 		s.late = s.late[:0]
 	}
 	for i, c := range s.orphans {
-		c.client.Kick(ReasonClosed)
+		c.client.Disconnect(ReasonClosed)
 		s.orphans[i] = nil
 	}
 	s.orphans = s.orphans[:0]
@@ -41,11 +41,11 @@ func (s *Server) busy(now time.Time) bool {
 	return since != 0 && now.Sub(s.started)-time.Duration(since) > s.cfg.Tick/ticksPerTick
 }
 
-// Restored replaces the whole state by another machine, at the start or when a
+// StateReplaced replaces the whole state by another machine, at the start or when a
 // snapshot came from the leader. It is called between BeginApply and EndApply.
 // Clients that are connected may have missed events, so they are disconnected
 // and set their watches again.
-func (s *Server) Restored(m *state.Machine) {
+func (s *Server) StateReplaced(m *state.Machine) {
 	s.current.machine = m
 	s.changes.restart(m.Zxid())
 	s.mu.Lock()
@@ -58,7 +58,7 @@ func (s *Server) Restored(m *state.Machine) {
 		}
 	}
 	s.mu.Unlock()
-	s.kickAll(ReasonReset)
+	s.disconnectAll(ReasonReset)
 }
 
 // Event implements consensus.Handler.
@@ -83,7 +83,7 @@ func (s *Server) SessionAttached(x *session.Session, _ state.ServerID) {
 	s.leader.track(x.ID, x.Timeout)
 	if c := s.boundTo(x.ID); c != nil {
 		s.forget(c, x.ID)
-		c.client.Kick(ReasonMoved)
+		c.client.Disconnect(ReasonMoved)
 	}
 }
 
@@ -101,7 +101,7 @@ func (s *Server) SessionClosed(id znode.SessionID, expired bool) {
 	}
 	s.forget(c, id)
 	if expired {
-		c.client.Kick(ReasonExpired)
+		c.client.Disconnect(ReasonExpired)
 		return
 	}
 	s.orphans = append(s.orphans, c)

@@ -15,7 +15,7 @@ import (
 type deaf struct{}
 
 func (deaf) Notify(*watch.Notification) {}
-func (deaf) Kick(Reason)                {}
+func (deaf) Disconnect(Reason)          {}
 
 // benchOp reads a znode's data, or waits for a write.
 type benchOp struct {

@@ -69,7 +69,7 @@ func (s *Server) Drain(ctx context.Context) error {
 			return err
 		}
 	}
-	s.kickAll(ReasonStopping)
+	s.disconnectAll(ReasonStopping)
 	s.logger.Info("drained: no new clients are taken, and this server can be stopped")
 	return nil
 }

@@ -58,10 +58,10 @@ func (r Reason) String() string {
 type Client interface {
 	// Notify sends a watch event.
 	Notify(n *watch.Notification)
-	// Kick ends the connection once what is in its outbox has been sent, or
+	// Disconnect ends the connection once what is in its outbox has been sent, or
 	// soon if that does not work. Nothing more may be sent. The door then calls
 	// Conn.Close.
-	Kick(r Reason)
+	Disconnect(r Reason)
 }
 
 // Conn is one client's connection: its place in the order of requests, its
@@ -181,7 +181,7 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 		c.mu.Lock()
 		c.broken = true // earlier requests still get their answers
 		c.mu.Unlock()
-		c.client.Kick(ReasonStopping)
+		c.client.Disconnect(ReasonStopping)
 		return err
 	}
 	return nil
@@ -244,7 +244,7 @@ func (c *Conn) Lost() {
 	c.broken, c.queue = true, ring{}
 	c.mu.Unlock()
 	c.room.Broadcast()
-	c.client.Kick(ReasonReset)
+	c.client.Disconnect(ReasonReset)
 }
 
 // Notify implements watch.Sink. Whoever may not read the znode does not learn

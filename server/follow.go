@@ -10,7 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// The errors of Follow and Stream.Next.
+// The errors of Subscribe and Stream.Next.
 var (
 	// ErrTooOld says that changes have been forgotten that the stream would have
 	// to report: read the znodes again and follow from then on.
@@ -118,17 +118,11 @@ type Stream struct {
 	first uint64 // from this number on
 }
 
-// Follow starts a stream of the changes after a position. A position that this
-// server has not reached yet is waited for. The error is ErrTooOld, or says that
-// there are too many streams. Close the stream.
-func (s *Server) Follow(f Filter, after Position) (*Stream, error) {
-	return s.FollowAll([]Filter{f}, after)
-}
-
-// FollowAll is Follow for several filters at once, in one order. What several of
-// them match is reported once. A Position of such a stream is one for the same
-// filters.
-func (s *Server) FollowAll(filters []Filter, after Position) (*Stream, error) {
+// Subscribe starts a stream of the changes after a position that any of the filters
+// matches. What several of them match is reported once. A position that this server has
+// not reached yet is waited for. A Position of the stream is one for the same filters.
+// The error is ErrTooOld, or reports that there are too many streams. Close the stream.
+func (s *Server) Subscribe(filters []Filter, after Position) (*Stream, error) {
 	st := &Stream{srv: s, filters: filters, after: after, wake: make(chan struct{}, 1)}
 	st.watcher = s.followers.NewWatcher(st)
 	s.mu.Lock()
@@ -145,7 +139,7 @@ func (s *Server) FollowAll(filters []Filter, after Position) (*Stream, error) {
 			break
 		}
 	}
-	s.Look(func(*View) {
+	s.View(func(*View) {
 		st.life = s.changes.life
 		if err == nil && st.seen < s.changes.floor {
 			err = fmt.Errorf("%w: known are those behind %v, asked for are those behind %v",
@@ -214,7 +208,7 @@ func (st *Stream) Next(ctx context.Context) ([]Change, error) {
 // look reads the record from where the stream is, and reports whether it did not
 // come to its end. It stops between transactions only.
 func (st *Stream) look() (found []Change, more bool, err error) {
-	st.srv.Look(func(v *View) {
+	st.srv.View(func(v *View) {
 		r := &st.srv.changes
 		switch {
 		case st.life != r.life || st.todo && st.first < r.oldest():

@@ -16,7 +16,7 @@ import (
 
 func (k *kit) follow(f Filter, after Position) *Stream {
 	k.tb.Helper()
-	st, err := k.srv.Follow(f, after)
+	st, err := k.srv.Subscribe([]Filter{f}, after)
 	if err != nil {
 		k.tb.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestStream_TooOld(t *testing.T) {
 	if _, err := slow.Next(t.Context()); !errors.Is(err, ErrTooOld) {
 		t.Errorf("a stream that is too late: %v", err)
 	}
-	if _, err := k.srv.Follow(Filter{Path: "/a"}, start); !errors.Is(err, ErrTooOld) {
+	if _, err := k.srv.Subscribe([]Filter{{Path: "/a"}}, start); !errors.Is(err, ErrTooOld) {
 		t.Errorf("a new stream from too long ago: %v", err)
 	}
 	k.do(changed("/b"))
@@ -152,7 +152,7 @@ func TestStream_TooOld(t *testing.T) {
 		t.Errorf("a stream that had nothing to report is not late: %q", got)
 	}
 	k.srv.BeginApply()
-	k.srv.Restored(k.log.machine)
+	k.srv.StateReplaced(k.log.machine)
 	k.srv.EndApply()
 	if _, err := quiet.Next(t.Context()); !errors.Is(err, ErrTooOld) {
 		t.Errorf("after a snapshot came: %v", err)
@@ -192,7 +192,7 @@ func TestStream_Next_WakesAndProgresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := started(t, nil)
 		k.do(made("/a"))
-		st, err := k.srv.Follow(Filter{Path: "/a", Kind: KindData}, Position{Zxid: 100})
+		st, err := k.srv.Subscribe([]Filter{{Path: "/a", Kind: KindData}}, Position{Zxid: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func TestServer_SessionWithoutConnection(t *testing.T) {
 		ended, cancel := k.srv.SessionEnd(id)
 		defer cancel()
 		for range 10 {
-			k.srv.Heard(id)
+			k.srv.Touch(id)
 			k.until(3 * time.Second)
 		}
 		select {
@@ -261,7 +261,7 @@ func TestStream_SeveralFilters_OneOrder(t *testing.T) {
 		{Path: "/a", Kind: KindChildren}, {Path: "/a", Kind: KindPersistent},
 		{Path: "/a/b", Kind: KindExists}, {Path: "/c", Kind: KindRecursive},
 	}
-	waiting, err := k.srv.FollowAll(filters, Position{})
+	waiting, err := k.srv.Subscribe(filters, Position{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestStream_SeveralFilters_OneOrder(t *testing.T) {
 		if got := fmt.Sprint(c.Type, " ", c.Path); got != want[i] {
 			t.Errorf("change %d: %s, want %s", i, got, want[i])
 		}
-		st, err := k.srv.FollowAll(filters, c.At)
+		st, err := k.srv.Subscribe(filters, c.At)
 		if err != nil {
 			t.Fatal(err)
 		}

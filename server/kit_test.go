@@ -184,14 +184,14 @@ func (l *fakeLog) apply(from state.ServerID, batch []proposal) {
 	l.applying.Lock()
 	defer l.applying.Unlock()
 	l.index++
-	g := state.Group{
+	g := state.Batch{
 		Origin: state.Origin{Server: from, Incarnation: 1}, First: l.seq[from] + 1, Count: len(batch),
 	}
 	l.seq[from] += uint64(len(batch))
 	for _, p := range batch {
 		g.Commands = append(g.Commands, p.command...)
 	}
-	entry := state.AppendEntry(nil, time.Now().UnixMilli(), []state.Group{g})
+	entry := state.AppendEntry(nil, time.Now().UnixMilli(), []state.Batch{g})
 	obs := &fakeObserver{Server: l.srv, next: batch}
 	l.srv.BeginApply()
 	defer l.srv.EndApply()
@@ -242,7 +242,7 @@ func newKit(tb testing.TB, change func(*Config)) *kit {
 	l.status = Status{Role: RoleStandalone, Leader: 1, Term: 1, Voters: 1}
 	l.srv = New(cfg)
 	l.srv.BeginApply()
-	l.srv.Restored(l.machine)
+	l.srv.StateReplaced(l.machine)
 	l.srv.EndApply()
 	l.srv.agree = l
 	l.srv.catchUp.done = true // there is nothing in this log that it could have missed
@@ -283,8 +283,8 @@ func (c *client) Notify(n *watch.Notification) {
 	c.say(n.Zxid, "event %v %s", n.Type, strings.Clone(n.Path))
 }
 
-// Kick implements Client.
-func (c *client) Kick(r Reason) {
+// Disconnect implements Client.
+func (c *client) Disconnect(r Reason) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.kicks) == 0 {

@@ -40,7 +40,7 @@ func (r *racer) Notify(n *watch.Notification) {
 	r.fired++
 }
 
-func (r *racer) Kick(why Reason) { r.c.Kick(why) }
+func (r *racer) Disconnect(why Reason) { r.c.Disconnect(why) }
 
 func (r *racer) zxidLocked(z znode.Zxid) {
 	if n := len(r.c.zxids); n > 0 && r.c.zxids[n-1] > z {

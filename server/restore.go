@@ -88,7 +88,7 @@ func (s *Server) Restore(ctx context.Context, in io.Reader, o RestoreOptions) (R
 	}
 	done := Restored{Backup: backup.Zxid()}
 	if o.DryRun {
-		frozen, zxid := s.Freeze()
+		frozen, zxid := s.Snapshot()
 		defer frozen.Release()
 		done.Zxid = zxid
 		done.Restored, err = frozen.Preview(backup)
@@ -106,7 +106,7 @@ func (s *Server) Restore(ctx context.Context, in io.Reader, o RestoreOptions) (R
 }
 
 func (s *Server) bare() (bare bool) {
-	s.Look(func(v *View) { bare = v.machine.Bare() })
+	s.View(func(v *View) { bare = v.machine.Bare() })
 	return bare
 }
 

@@ -40,7 +40,7 @@ func backup(t *testing.T, size int, paths ...string) []byte {
 		c.create(path, noise(i, size))
 	}
 	k.log.drain()
-	frozen, _ := k.srv.Freeze()
+	frozen, _ := k.srv.Snapshot()
 	defer frozen.Release()
 	var b bytes.Buffer
 	if err := frozen.Write(&b); err != nil {

@@ -125,7 +125,7 @@ type Server struct {
 }
 
 // New returns a server that is deaf until Start. The machine it shows is the
-// one that consensus hands over with Restored.
+// one that consensus hands over with StateReplaced.
 func New(cfg Config) *Server {
 	s := &Server{
 		cfg: cfg, logger: cfg.Logger,
@@ -168,12 +168,12 @@ func (s *Server) Stop() {
 		return
 	}
 	close(s.stop)
-	s.kickAll(ReasonStopping)
+	s.disconnectAll(ReasonStopping)
 	s.done.Wait()
 }
 
-// Look calls visit with the present state; visit must be quick.
-func (s *Server) Look(visit func(v *View)) {
+// View calls visit with the present state; visit must be quick.
+func (s *Server) View(visit func(v *View)) {
 	s.view.shards[0].RLock()
 	defer s.view.shards[0].RUnlock()
 	visit(&s.current)
@@ -183,14 +183,14 @@ func (s *Server) Look(visit func(v *View)) {
 // which it was taken. It reads every znode, without holding anybody up for
 // more than the freezing of the state.
 func (s *Server) Digest() (znode.Zxid, uint64) {
-	frozen, zxid := s.Freeze()
+	frozen, zxid := s.Snapshot()
 	defer frozen.Release()
 	return zxid, frozen.Digest()
 }
 
-// Freeze returns the whole state as it is at this moment, and its zxid. Nobody is
+// Snapshot returns the whole state as it is at this moment, and its zxid. Nobody is
 // held up for longer than the freezing. The caller must Release it.
-func (s *Server) Freeze() (*state.Snapshot, znode.Zxid) {
+func (s *Server) Snapshot() (*state.Snapshot, znode.Zxid) {
 	s.view.Lock()
 	defer s.view.Unlock()
 	return s.current.machine.Snapshot(), s.current.machine.Zxid()
@@ -316,9 +316,9 @@ func (s *Server) boundTo(id znode.SessionID) *Conn {
 	return s.bound[id]
 }
 
-// kickCutOff disconnects the clients that have gone without a leader for too
+// disconnectCutOff disconnects the clients that have gone without a leader for too
 // long. Those that have no session yet count as the shortest one.
-func (s *Server) kickCutOff() {
+func (s *Server) disconnectCutOff() {
 	contact := s.Status().Contact
 	if contact <= s.patience(s.cfg.MinSessionTimeout) {
 		return
@@ -333,11 +333,11 @@ func (s *Server) kickCutOff() {
 	}
 	s.mu.Unlock()
 	for _, c := range out {
-		c.client.Kick(ReasonNoLeader)
+		c.client.Disconnect(ReasonNoLeader)
 	}
 }
 
-func (s *Server) kickAll(r Reason) {
+func (s *Server) disconnectAll(r Reason) {
 	s.mu.Lock()
 	all := make([]*Conn, 0, len(s.conns))
 	for c := range s.conns {
@@ -345,6 +345,6 @@ func (s *Server) kickAll(r Reason) {
 	}
 	s.mu.Unlock()
 	for _, c := range all {
-		c.client.Kick(r)
+		c.client.Disconnect(r)
 	}
 }

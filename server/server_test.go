@@ -42,7 +42,7 @@ func TestServer_Do_ContextEndsMeanwhile(t *testing.T) {
 			t.Errorf("%v, want context.DeadlineExceeded", err)
 		}
 		k.log.drain() // whose result nobody waits for any more
-		k.srv.Look(func(v *View) {
+		k.srv.View(func(v *View) {
 			if _, code := v.Tree().Exists("/a", nil); code != znode.OK {
 				t.Errorf("the command was sent, but has this effect: %v", code)
 			}
@@ -109,11 +109,11 @@ func TestServer_Restored_KicksEverybody(t *testing.T) {
 	k.log.drain()
 	m := state.New()
 	k.srv.BeginApply()
-	k.srv.Restored(m)
+	k.srv.StateReplaced(m)
 	k.srv.EndApply()
 	a.expectKicks(ReasonReset)
 	b.expectKicks(ReasonReset)
-	k.srv.Look(func(v *View) {
+	k.srv.View(func(v *View) {
 		if v.Machine() != m || v.Zxid() != 0 {
 			t.Error("the old state is shown still")
 		}

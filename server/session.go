@@ -29,7 +29,7 @@ func (s *Server) NewSession(timeout time.Duration) *state.Command {
 func (s *Server) CheckSession(
 	id znode.SessionID, password session.Password,
 ) (timeout time.Duration, ok bool) {
-	s.Look(func(v *View) {
+	s.View(func(v *View) {
 		x := v.machine.Sessions().Get(id)
 		if x != nil && subtle.ConstantTimeCompare(x.Password[:], password[:]) == 1 {
 			timeout, ok = x.Timeout, true
@@ -45,8 +45,8 @@ func (s *Server) Barrier(ctx context.Context) error {
 	return err
 }
 
-// Heard notes a heartbeat of a session.
-func (s *Server) Heard(id znode.SessionID) {
+// Touch notes a heartbeat of a session.
+func (s *Server) Touch(id znode.SessionID) {
 	s.mu.Lock()
 	s.heard[id] = struct{}{}
 	s.mu.Unlock()
@@ -59,7 +59,7 @@ type sessionEnd struct{ done chan struct{} }
 // if there is none. The caller must call cancel.
 func (s *Server) SessionEnd(id znode.SessionID) (done <-chan struct{}, cancel func()) {
 	e := &sessionEnd{make(chan struct{})}
-	s.Look(func(v *View) {
+	s.View(func(v *View) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if v.machine.Sessions().Get(id) == nil {

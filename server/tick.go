@@ -55,7 +55,7 @@ func (l *leadership) remove(id znode.SessionID) {
 // Lead tells the server that it leads since this term; 0 that it does not any
 // more. Every session gets a full timeout from a new leader.
 func (s *Server) Lead(term uint64) {
-	s.Look(func(v *View) {
+	s.View(func(v *View) {
 		s.leader.mu.Lock()
 		defer s.leader.mu.Unlock()
 		s.leader.term = term
@@ -110,7 +110,7 @@ func (s *Server) tick() {
 			s.reportHeard(busy)
 			s.expire(now)
 			s.upToDate()
-			s.kickCutOff()
+			s.disconnectCutOff()
 			if now.Sub(lastReap) >= interval {
 				lastReap = now
 				s.reap(now, interval)
@@ -202,7 +202,7 @@ func (s *Server) reap(now time.Time, interval time.Duration) {
 	}
 	limit := max(1, int(float64(perMinute)*interval.Minutes()))
 	var paths []string
-	s.Look(func(v *View) {
+	s.View(func(v *View) {
 		paths = v.Tree().Reapable(now.UnixMilli(), s.cfg.Reap.NeverUsed.Milliseconds(), limit)
 	})
 	for _, path := range paths {

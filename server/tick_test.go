@@ -207,7 +207,7 @@ func (k *kit) make(mode znode.Mode, ttl time.Duration, kind znode.CreateKind, pa
 }
 
 func (k *kit) exists(path string) (yes bool) {
-	k.srv.Look(func(v *View) {
+	k.srv.View(func(v *View) {
 		_, code := v.Tree().Exists(path, nil)
 		yes = code == znode.OK
 	})
@@ -326,7 +326,7 @@ func TestServer_ReportHeard(t *testing.T) {
 		next()
 		silent.Touch()
 		next(ids[1])
-		k.srv.Heard(ids[2])
+		k.srv.Touch(ids[2])
 		talks.Touch()
 		next(ids[0], ids[2])
 	})

@@ -204,8 +204,8 @@ func (c *conn) ended() {
 	c.linger.Store(time.AfterFunc(lingerTime, func() { _ = c.net.Close() }))
 }
 
-// Kick implements server.Client.
-func (c *conn) Kick(r server.Reason) { c.out.end(r.String()) }
+// Disconnect implements server.Client.
+func (c *conn) Disconnect(r server.Reason) { c.out.end(r.String()) }
 
 // Notify implements server.Client: an event goes out, encoded once for all
 // who get it.

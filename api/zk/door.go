@@ -18,7 +18,7 @@ import (
 // Server is what the door needs of *server.Server.
 type Server interface {
 	NewConn(client server.Client, identities []znode.ID) *server.Conn
-	Look(visit func(v *server.View))
+	View(visit func(v *server.View))
 	Status() server.Status
 	Serving() bool
 	Config() server.Config
@@ -185,7 +185,7 @@ func (d *Door) Shutdown(ctx context.Context) error {
 		_ = l.Close() // Serve returns
 	}
 	for c := range d.conns {
-		c.Kick(server.ReasonStopping)
+		c.Disconnect(server.ReasonStopping)
 	}
 	d.mu.Unlock()
 	done := make(chan struct{})

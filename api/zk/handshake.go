@@ -67,7 +67,7 @@ func (c *conn) handshake() error {
 
 // isAhead reports whether the client has seen what this server has not.
 func (c *conn) isAhead(seen znode.Zxid) (ahead bool) {
-	c.door.srv.Look(func(v *server.View) { ahead = seen > v.Zxid() })
+	c.door.srv.View(func(v *server.View) { ahead = seen > v.Zxid() })
 	return ahead
 }
 

@@ -54,7 +54,7 @@ func newFakeLog(srv *server.Server) *fakeLog {
 		millis: 1_700_000_000_000,
 	}
 	srv.BeginApply()
-	srv.Restored(l.machine)
+	srv.StateReplaced(l.machine)
 	srv.EndApply()
 	l.done.Add(1)
 	go l.run()
@@ -132,7 +132,7 @@ func (l *fakeLog) run() {
 
 func (l *fakeLog) apply(e fakeEntry, millis int64) {
 	l.index++
-	entry := state.AppendEntry(nil, millis, []state.Group{{
+	entry := state.AppendEntry(nil, millis, []state.Batch{{
 		Origin: state.Origin{Server: 1, Incarnation: 1}, First: l.index, Count: 1,
 		Commands: e.command,
 	}})

@@ -42,7 +42,7 @@ func (a *answer) line(format string, args ...any) {
 }
 
 // look shows the state. It must be left quickly: the log waits.
-func (a *answer) look(visit func(v *server.View)) { a.door.srv.Look(visit) }
+func (a *answer) look(visit func(v *server.View)) { a.door.srv.View(visit) }
 
 // words is the table of all words (ZooKeeper's FourLetterCommands).
 func words() map[string]word {

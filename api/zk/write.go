@@ -61,13 +61,13 @@ func (r *request) Done(v *server.View, x *state.Result) {
 		// The client is elsewhere by now; a reply could only confuse it
 		// (FinalRequestProcessor; ZOOKEEPER-710).
 		r.done()
-		c.Kick(server.ReasonMoved)
+		c.Disconnect(server.ReasonMoved)
 		return
 	}
 	closing := r.op == wire.OpCloseSession
 	r.answer(x)
 	if closing {
-		c.Kick(server.ReasonClosed)
+		c.Disconnect(server.ReasonClosed)
 	}
 }
 

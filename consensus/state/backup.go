@@ -45,7 +45,7 @@ func (b *Backup) Size() znode.Size { return b.tree.Size() }
 // checksums, its digest, and whatever would make it impossible to restore. The
 // error says what is wrong. Of the file's state only the tree is used.
 func ReadBackup(in io.Reader) (*Backup, error) {
-	m, err := restore(in, maxDecoded)
+	m, err := readSnapshot(in, maxDecoded)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func (f *feeder) make(n int, next func(i int) Command) {
 		c := next(i)
 		f.buf = AppendCommand(f.buf, &c)
 	}
-	f.entry = AppendEntry(nil, 1000, []Group{{Origin: Origin{1, 1}, First: f.seq + 1, Count: n, Commands: f.buf}})
+	f.entry = AppendEntry(nil, 1000, []Batch{{Origin: Origin{1, 1}, First: f.seq + 1, Count: n, Commands: f.buf}})
 	f.seq += uint64(n)
 }
 
@@ -172,7 +172,7 @@ func BenchmarkRestore(b *testing.B) {
 	}
 	s.Release()
 	for b.Loop() {
-		if _, err := Restore(bytes.NewReader(file.Bytes())); err != nil {
+		if _, err := ReadSnapshot(bytes.NewReader(file.Bytes())); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -218,7 +218,7 @@ func BenchmarkMachine_Restore(b *testing.B) {
 				cmds := restoreCommands(1, file, MaxBackupPart, true)
 				last := len(cmds) - 1
 				g.do(1, cmds[:last]...)
-				entry := AppendEntry(nil, g.time, []Group{g.group(Origin{1, 1}, cmds[last])})
+				entry := AppendEntry(nil, g.time, []Batch{g.batch(Origin{1, 1}, cmds[last])})
 				runtime.GC()
 				b.StartTimer()
 				if err := g.m.Apply(g.index+1, 1, entry, nothing{}); err != nil {

@@ -130,16 +130,16 @@ func FuzzCommand(f *testing.F) {
 }
 
 // FuzzApply feeds bytes as an entry. Nothing may panic, two machines must end
-// alike, and a group's bytes must be acceptable to CheckGroup, which protects
+// alike, and a batch's bytes must be acceptable to CheckBatch, which protects
 // the log, exactly if Apply accepts them.
 func FuzzApply(f *testing.F) {
-	var group []byte
+	var batch []byte
 	for _, c := range examples() {
 		f.Add(AppendCommand(nil, &c), 1)
-		group = AppendCommand(group, &c)
+		batch = AppendCommand(batch, &c)
 	}
-	f.Add(group, len(examples()))
-	f.Add(AppendEntry(nil, 5, []Group{{Origin: Origin{1, 1}, First: 1, Count: len(examples()), Commands: group}}), -1)
+	f.Add(batch, len(examples()))
+	f.Add(AppendEntry(nil, 5, []Batch{{Origin: Origin{1, 1}, First: 1, Count: len(examples()), Commands: batch}}), -1)
 	f.Fuzz(func(t *testing.T, b []byte, count int) {
 		var digest [2]uint64
 		for i := range digest {
@@ -150,11 +150,11 @@ func FuzzApply(f *testing.F) {
 		if digest[0] != digest[1] {
 			t.Error("two machines differ")
 		}
-		g := Group{Origin: Origin{1, 1}, First: 1, Count: count, Commands: b}
-		check := CheckGroup(&g)
-		apply := New().Apply(1, 1, AppendEntry(nil, 5, []Group{g}), &recorder{})
+		g := Batch{Origin: Origin{1, 1}, First: 1, Count: count, Commands: b}
+		check := CheckBatch(&g)
+		apply := New().Apply(1, 1, AppendEntry(nil, 5, []Batch{g}), &recorder{})
 		if (check == nil) != (apply == nil) {
-			t.Errorf("CheckGroup: %v; Apply: %v", check, apply)
+			t.Errorf("CheckBatch: %v; Apply: %v", check, apply)
 		}
 	})
 }

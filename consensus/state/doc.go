@@ -20,7 +20,7 @@
 //
 // # Concurrency
 //
-// A Machine has one writer, the goroutine that calls Apply, Restore and
+// A Machine has one writer, the goroutine that calls Apply, ReadSnapshot and
 // Snapshot. Reading it between two calls is safe for others if the caller
 // orders them; package server does. A Snapshot may be written out by another
 // goroutine while the writer goes on.

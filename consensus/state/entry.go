@@ -15,8 +15,8 @@ type Origin struct {
 	Incarnation uint64
 }
 
-// Group is a run of commands of one origin, numbered First, First+1, ...
-type Group struct {
+// Batch is a run of commands of one origin, numbered First, First+1, ...
+type Batch struct {
 	Origin
 	First uint64 // sequence number of the first command
 	Count int
@@ -25,7 +25,7 @@ type Group struct {
 	Commands []byte
 }
 
-// AppendCommand adds an encoded command to a Group's Commands.
+// AppendCommand adds an encoded command to a Batch's Commands.
 func AppendCommand(b []byte, c *Command) []byte {
 	// The length is not known yet. Nearly every command is shorter than 16 KiB,
 	// so two bytes are reserved and the rest is moved when that is not enough.
@@ -49,12 +49,12 @@ func AppendCommand(b []byte, c *Command) []byte {
 // AppendEntry encodes an entry: what the leader hands to Raft. The time is the
 // leader's wall clock in milliseconds since the epoch, that of every
 // transaction in the entry.
-func AppendEntry(b []byte, timeMillis int64, groups []Group) []byte {
+func AppendEntry(b []byte, timeMillis int64, batches []Batch) []byte {
 	b = append(b, entryVersion)
 	b = appendInt(b, timeMillis)
-	b = appendUint(b, uint64(len(groups)))
-	for i := range groups {
-		g := &groups[i]
+	b = appendUint(b, uint64(len(batches)))
+	for i := range batches {
+		g := &batches[i]
 		b = appendUint(appendUint(b, uint64(g.Server)), g.Incarnation)
 		b = appendUint(appendUint(b, g.First), uint64(g.Count))
 		b = appendUint(b, uint64(len(g.Commands)))
@@ -67,7 +67,7 @@ func AppendEntry(b []byte, timeMillis int64, groups []Group) []byte {
 type entryReader struct {
 	reader
 	timeMillis int64
-	groups     int
+	batches    int
 }
 
 func readEntry(entry []byte) (entryReader, error) {
@@ -76,12 +76,12 @@ func readEntry(entry []byte) (entryReader, error) {
 		return e, fmt.Errorf("entry has version %d, this server knows version %d", v, entryVersion)
 	}
 	e.timeMillis = e.int()
-	e.groups = e.count(5)
+	e.batches = e.count(5)
 	return e, e.err
 }
 
-func (e *entryReader) group() Group {
-	g := Group{Origin: Origin{ServerID(e.uint()), e.uint()}, First: e.uint(), Count: int(e.uint())}
+func (e *entryReader) batch() Batch {
+	g := Batch{Origin: Origin{ServerID(e.uint()), e.uint()}, First: e.uint(), Count: int(e.uint())}
 	g.Commands = e.take(e.count(1))
 	if g.Count < 0 || g.Count > len(g.Commands) {
 		e.fail(fmt.Errorf("%d commands in %d bytes", g.Count, len(g.Commands)))
@@ -89,9 +89,9 @@ func (e *entryReader) group() Group {
 	return g
 }
 
-// CheckGroup reports what would make a group impossible to apply, so that a
+// CheckBatch reports what would make a batch impossible to apply, so that a
 // leader can refuse it before it is in everybody's log.
-func CheckGroup(g *Group) error {
+func CheckBatch(g *Batch) error {
 	if g.Count < 0 || g.Count > len(g.Commands) {
 		return fmt.Errorf("%d commands in %d bytes of server %d", g.Count, len(g.Commands), g.Server)
 	}
@@ -109,7 +109,7 @@ func CheckGroup(g *Group) error {
 	return r.end(g.Server)
 }
 
-// end reports bytes behind a group's last command.
+// end reports bytes behind a batch's last command.
 func (r *reader) end(from ServerID) error {
 	if r.off != len(r.b) {
 		return fmt.Errorf("%d bytes behind the last command of server %d", len(r.b)-r.off, from)

@@ -104,7 +104,7 @@ func TestMachine_Key_SurvivesASnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Release()
-	m, err := Restore(&b)
+	m, err := ReadSnapshot(&b)
 	if err != nil {
 		t.Fatal(err)
 	}

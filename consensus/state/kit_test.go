@@ -77,12 +77,12 @@ func newRig(t testing.TB) *rig {
 	return &rig{t: t, m: New(), term: 1, time: 1000, next: map[Origin]uint64{}, rec: &recorder{}}
 }
 
-// group numbers commands of an origin.
-func (g *rig) group(o Origin, cmds ...Command) Group {
+// batch numbers commands of an origin.
+func (g *rig) batch(o Origin, cmds ...Command) Batch {
 	if g.next[o] == 0 {
 		g.next[o] = 1
 	}
-	x := Group{Origin: o, First: g.next[o], Count: len(cmds)}
+	x := Batch{Origin: o, First: g.next[o], Count: len(cmds)}
 	for i := range cmds {
 		x.Commands = AppendCommand(x.Commands, &cmds[i])
 	}
@@ -91,11 +91,11 @@ func (g *rig) group(o Origin, cmds ...Command) Group {
 }
 
 // apply applies an entry and returns what the observer was told.
-func (g *rig) apply(groups ...Group) []string {
+func (g *rig) apply(batches ...Batch) []string {
 	g.t.Helper()
 	g.index++
 	g.rec.lines, g.rec.results = nil, nil
-	if err := g.m.Apply(g.index, g.term, AppendEntry(nil, g.time, groups), g.rec); err != nil {
+	if err := g.m.Apply(g.index, g.term, AppendEntry(nil, g.time, batches), g.rec); err != nil {
 		g.t.Fatal(err)
 	}
 	return g.rec.lines
@@ -104,7 +104,7 @@ func (g *rig) apply(groups ...Group) []string {
 // do applies commands of a server as one entry and returns their results.
 func (g *rig) do(from ServerID, cmds ...Command) []Result {
 	g.t.Helper()
-	g.apply(g.group(Origin{from, 1}, cmds...))
+	g.apply(g.batch(Origin{from, 1}, cmds...))
 	if len(g.rec.results) != len(cmds) {
 		g.t.Fatalf("%d results of %d commands", len(g.rec.results), len(cmds))
 	}

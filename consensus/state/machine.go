@@ -87,17 +87,17 @@ func (m *Machine) Apply(index, term uint64, entry []byte, obs Observer) error {
 	if err != nil {
 		return fmt.Errorf("applying entry %d of term %d: %w", index, term, err)
 	}
-	for ; e.groups > 0; e.groups-- {
-		g := e.group()
+	for ; e.batches > 0; e.batches-- {
+		g := e.batch()
 		if e.err != nil {
 			break
 		}
-		if err := m.applyGroup(&g, term, e.timeMillis, obs); err != nil {
+		if err := m.applyBatch(&g, term, e.timeMillis, obs); err != nil {
 			return fmt.Errorf("applying entry %d of term %d: %w", index, term, err)
 		}
 	}
 	if e.err == nil && e.off != len(e.b) {
-		e.fail(fmt.Errorf("%d bytes behind the last group", len(e.b)-e.off))
+		e.fail(fmt.Errorf("%d bytes behind the last batch", len(e.b)-e.off))
 	}
 	if e.err != nil {
 		return fmt.Errorf("applying entry %d of term %d: %w", index, term, e.err)
@@ -106,8 +106,8 @@ func (m *Machine) Apply(index, term uint64, entry []byte, obs Observer) error {
 	return nil
 }
 
-// applyGroup applies those commands of g that are new.
-func (m *Machine) applyGroup(g *Group, term uint64, timeMillis int64, obs Observer) error {
+// applyBatch applies those commands of g that are new.
+func (m *Machine) applyBatch(g *Batch, term uint64, timeMillis int64, obs Observer) error {
 	have := m.origins[g.Server]
 	switch {
 	case g.Incarnation < have.incarnation:

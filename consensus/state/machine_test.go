@@ -49,9 +49,9 @@ func TestMachine_Apply_Zxids(t *testing.T) {
 func TestMachine_Apply_DuplicatesGapsAndLives(t *testing.T) {
 	g := newRig(t)
 	one, two := Origin{1, 1}, Origin{1, 2}
-	first := g.group(one, create("/1"), create("/2"))
-	second := g.group(one, create("/3"))
-	third := g.group(one, create("/4"))
+	first := g.batch(one, create("/1"), create("/2"))
+	second := g.batch(one, create("/3"))
+	third := g.batch(one, create("/4"))
 	count := func(what string, got []string, want ...string) {
 		t.Helper()
 		var short []string
@@ -69,13 +69,13 @@ func TestMachine_Apply_DuplicatesGapsAndLives(t *testing.T) {
 	count("third before second", g.apply(third), "gap 3")
 	count("all, in one entry", g.apply(first, second, first, third), "result 3", "result 4")
 	count("all again", g.apply(first, second, third))
-	overlap := Group{Origin: one, First: 4, Count: 2}
+	overlap := Batch{Origin: one, First: 4, Count: 2}
 	for _, c := range []Command{create("/4"), create("/5")} {
 		overlap.Commands = AppendCommand(overlap.Commands, &c)
 	}
 	count("half new", g.apply(overlap), "result 5")
-	count("a new life starts at 1", g.apply(g.group(two, create("/6"))), "result 1")
-	count("the old life", g.apply(Group{Origin: one, First: 6, Count: 1, Commands: second.Commands}))
+	count("a new life starts at 1", g.apply(g.batch(two, create("/6"))), "result 1")
+	count("the old life", g.apply(Batch{Origin: one, First: 6, Count: 1, Commands: second.Commands}))
 	if g.m.Applied(two) != 1 || g.m.Applied(one) != 0 || g.m.Incarnation(1) != 2 || g.m.Incarnation(9) != 0 {
 		t.Errorf("applied %d of the new life, %d of the old", g.m.Applied(two), g.m.Applied(one))
 	}
@@ -118,7 +118,7 @@ func TestMachine_Session_Life(t *testing.T) {
 			t.Errorf("operation %d by the former owner: %v", op, r.Code.Name())
 		}
 	}
-	lines := g.apply(g.group(Origin{2, 1}, Command{Op: OpCloseSession, Session: 7}))
+	lines := g.apply(g.batch(Origin{2, 1}, Command{Op: OpCloseSession, Session: 7}))
 	var deleted []string
 	for _, e := range lines {
 		if f := strings.Fields(e); f[0] == "event" {
@@ -146,15 +146,15 @@ func TestMachine_Expire_OnlyInItsTerm(t *testing.T) {
 	g.must(1, ephemeral(7, "/e"))
 	for _, c := range []struct{ decided, applied uint64 }{{3, 4}, {5, 4}, {4, 5}} {
 		g.term = c.applied
-		if lines := g.apply(g.group(Origin{2, 1}, Command{Op: OpExpireSession, Session: 7, Term: c.decided})); len(lines) != 1 {
+		if lines := g.apply(g.batch(Origin{2, 1}, Command{Op: OpExpireSession, Session: 7, Term: c.decided})); len(lines) != 1 {
 			t.Errorf("decided in %d, applied in %d: %v", c.decided, c.applied, lines)
 		}
 	}
-	lines := g.apply(g.group(Origin{2, 1}, Command{Op: OpExpireSession, Session: 7, Term: 5}))
+	lines := g.apply(g.batch(Origin{2, 1}, Command{Op: OpExpireSession, Session: 7, Term: 5}))
 	if len(lines) != 3 || lines[1] != "closed 0x7 true" || g.m.Sessions().Len() != 0 {
 		t.Errorf("told %v", lines)
 	}
-	if lines := g.apply(g.group(Origin{2, 1}, Command{Op: OpExpireSession, Session: 7, Term: 5})); len(lines) != 1 {
+	if lines := g.apply(g.batch(Origin{2, 1}, Command{Op: OpExpireSession, Session: 7, Term: 5})); len(lines) != 1 {
 		t.Errorf("a session that has gone: %v", lines)
 	}
 }
@@ -307,15 +307,15 @@ func TestMachine_Configure_RendersMembers(t *testing.T) {
 // with its index, not a result.
 func TestMachine_Apply_BadEntries(t *testing.T) {
 	c := create("/a")
-	good := AppendEntry(nil, 5, []Group{{Origin: Origin{1, 1}, First: 1, Count: 1, Commands: AppendCommand(nil, &c)}})
+	good := AppendEntry(nil, 5, []Batch{{Origin: Origin{1, 1}, First: 1, Count: 1, Commands: AppendCommand(nil, &c)}})
 	bad := map[string][]byte{
-		"empty":         {},
-		"version":       append([]byte{9}, good[1:]...),
-		"short":         good[:len(good)-1],
-		"behind groups": append(slices.Clone(good), 0),
-		"operation": AppendEntry(nil, 5, []Group{{Origin: Origin{1, 1}, First: 1, Count: 1,
+		"empty":          {},
+		"version":        append([]byte{9}, good[1:]...),
+		"short":          good[:len(good)-1],
+		"behind batches": append(slices.Clone(good), 0),
+		"operation": AppendEntry(nil, 5, []Batch{{Origin: Origin{1, 1}, First: 1, Count: 1,
 			Commands: AppendCommand(nil, &Command{Op: 99})}}),
-		"count": AppendEntry(nil, 5, []Group{{Origin: Origin{1, 1}, First: 1, Count: 2,
+		"count": AppendEntry(nil, 5, []Batch{{Origin: Origin{1, 1}, First: 1, Count: 2,
 			Commands: AppendCommand(nil, &c)}}),
 	}
 	for name, entry := range bad {

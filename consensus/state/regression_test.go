@@ -13,12 +13,12 @@ import (
 // and one whose index or time was damaged, which the digest does not cover.
 func TestRegression_Restore_ChecksumIsCompared(t *testing.T) {
 	good := write(t, busy(t))
-	if _, err := Restore(bytes.NewReader(good[:len(good)-4])); err == nil {
+	if _, err := ReadSnapshot(bytes.NewReader(good[:len(good)-4])); err == nil {
 		t.Error("a snapshot without zstd's checksum was accepted")
 	}
 	bad := bytes.Clone(good)
 	bad[len(bad)-1] ^= 1
-	if _, err := Restore(bytes.NewReader(bad)); err == nil {
+	if _, err := ReadSnapshot(bytes.NewReader(bad)); err == nil {
 		t.Error("a snapshot with a wrong checksum was accepted")
 	}
 }
@@ -43,40 +43,40 @@ func TestRegression_Restore_NothingBehindTheEnd(t *testing.T) {
 	if _, err := w.Write(append(plain.Bytes(), 0)); err != nil || w.Close() != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(&out); err == nil {
+	if _, err := ReadSnapshot(&out); err == nil {
 		t.Error("a byte behind the last block was ignored")
 	}
 }
 
-// CheckGroup, which keeps what cannot be applied out of the log, was stricter
+// CheckBatch, which keeps what cannot be applied out of the log, was stricter
 // than Apply about bytes behind the last command, and neither minded bytes
-// behind one command. Apply did not mind bytes behind the last group.
+// behind one command. Apply did not mind bytes behind the last batch.
 func TestRegression_Apply_NothingBehindCommands(t *testing.T) {
 	c := create("/a")
 	body := c.Append(nil)
 	for name, commands := range map[string][]byte{
 		"behind the command": append(binary.AppendUvarint(nil, uint64(len(body)+1)), append(body, 0)...),
-		"behind the group":   append(AppendCommand(nil, &c), 0),
+		"behind the batch":   append(AppendCommand(nil, &c), 0),
 	} {
-		g := Group{Origin: Origin{1, 1}, First: 1, Count: 1, Commands: commands}
-		if CheckGroup(&g) == nil {
-			t.Errorf("%s: CheckGroup accepts it", name)
+		g := Batch{Origin: Origin{1, 1}, First: 1, Count: 1, Commands: commands}
+		if CheckBatch(&g) == nil {
+			t.Errorf("%s: CheckBatch accepts it", name)
 		}
-		if New().Apply(1, 1, AppendEntry(nil, 1, []Group{g}), &recorder{}) == nil {
+		if New().Apply(1, 1, AppendEntry(nil, 1, []Batch{g}), &recorder{}) == nil {
 			t.Errorf("%s: Apply accepts it", name)
 		}
 	}
 }
 
-// A count of 1<<63 and more became negative, which passed for a group without
-// commands in CheckGroup and for one without an end in Apply.
+// A count of 1<<63 and more became negative, which passed for a batch without
+// commands in CheckBatch and for one without an end in Apply.
 func TestRegression_Group_CountBeyondInt(t *testing.T) {
 	for _, count := range []int{-1, -1 << 63} {
-		g := Group{Origin: Origin{1, 1}, First: 0, Count: count}
-		if CheckGroup(&g) == nil {
-			t.Errorf("count %d: CheckGroup accepts it", count)
+		g := Batch{Origin: Origin{1, 1}, First: 0, Count: count}
+		if CheckBatch(&g) == nil {
+			t.Errorf("count %d: CheckBatch accepts it", count)
 		}
-		if New().Apply(1, 1, AppendEntry(nil, 1, []Group{g}), &recorder{}) == nil {
+		if New().Apply(1, 1, AppendEntry(nil, 1, []Batch{g}), &recorder{}) == nil {
 			t.Errorf("count %d: Apply accepts it", count)
 		}
 	}

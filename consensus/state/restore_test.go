@@ -266,7 +266,7 @@ func TestMachine_Restore_Random(t *testing.T) {
 			t.Errorf("the second time: %+v", x)
 		}
 		run(20)
-		if m, err := Restore(bytes.NewReader(write(t, g.m))); err != nil || m.Digest() != g.m.Digest() {
+		if m, err := ReadSnapshot(bytes.NewReader(write(t, g.m))); err != nil || m.Digest() != g.m.Digest() {
 			t.Errorf("after it: %v", err)
 		}
 		if t.Failed() {
@@ -440,7 +440,7 @@ func TestMachine_Restore_KeyedRetry(t *testing.T) {
 		t.Fatalf("%+v", first)
 	}
 	g.must(1, create("/b"))
-	restored, err := Restore(bytes.NewReader(write(t, g.m)))
+	restored, err := ReadSnapshot(bytes.NewReader(write(t, g.m)))
 	if err != nil || restored.Digest() != g.m.Digest() {
 		t.Fatal(err)
 	}
@@ -486,7 +486,7 @@ func TestMachine_Restore_SnapshotMidway(t *testing.T) {
 			t.Errorf("step %d: version %q", i, s.magic())
 		}
 		s.Release()
-		m, err := Restore(bytes.NewReader(write(t, b.m)))
+		m, err := ReadSnapshot(bytes.NewReader(write(t, b.m)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -550,7 +550,7 @@ func TestReadBackup_Impossible_IsRefused(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if _, err := restore(bytes.NewReader(write(t, busy(t))), 500); err == nil || !strings.Contains(err.Error(), "more than 500 bytes") {
+	if _, err := readSnapshot(bytes.NewReader(write(t, busy(t))), 500); err == nil || !strings.Contains(err.Error(), "more than 500 bytes") {
 		t.Errorf("beyond the limit: %v", err)
 	}
 	full := &Machine{tree: tree(znode.Record{Path: "/a", Stat: znode.Stat{Cversion: math.MaxInt32}}), sessions: New().sessions}

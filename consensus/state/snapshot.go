@@ -201,11 +201,11 @@ func appendRecord(b []byte, r *znode.Record, acls map[*znode.ACL]int) []byte {
 	return appendACL(b, r.ACL)
 }
 
-// Restore reads a snapshot into a new Machine.
-func Restore(in io.Reader) (*Machine, error) { return restore(in, math.MaxInt64) }
+// ReadSnapshot reads a snapshot into a new Machine.
+func ReadSnapshot(in io.Reader) (*Machine, error) { return readSnapshot(in, math.MaxInt64) }
 
-// restore is Restore of a snapshot that has at most limit bytes when decoded.
-func restore(in io.Reader, limit int64) (*Machine, error) {
+// readSnapshot is ReadSnapshot of a snapshot that has at most limit bytes when decoded.
+func readSnapshot(in io.Reader, limit int64) (*Machine, error) {
 	magic := make([]byte, len(snapshotMagic))
 	if _, err := io.ReadFull(in, magic); err != nil {
 		return nil, fmt.Errorf("reading snapshot: %w", err)

@@ -52,10 +52,10 @@ func randomCommand(r *rand.Rand, depth int) Command {
 	return c
 }
 
-// randomEntry is one entry of up to three servers; now and then a group comes
+// randomEntry is one entry of up to three servers; now and then a batch comes
 // twice, or is left out so that there is a gap, or a server starts anew.
 func randomEntry(g *rig, r *rand.Rand, lives []uint64) []byte {
-	var groups []Group
+	var batches []Batch
 	for range 1 + r.IntN(3) {
 		s := r.IntN(len(lives))
 		if r.IntN(40) == 0 {
@@ -65,18 +65,18 @@ func randomEntry(g *rig, r *rand.Rand, lives []uint64) []byte {
 		for range r.IntN(5) {
 			cmds = append(cmds, randomCommand(r, 0))
 		}
-		x := g.group(Origin{ServerID(s + 1), lives[s]}, cmds...)
+		x := g.batch(Origin{ServerID(s + 1), lives[s]}, cmds...)
 		switch r.IntN(15) {
 		case 0: // lost, and sent again later by nobody: a new life
 			lives[s]++
 		case 1:
-			groups = append(groups, x, x)
+			batches = append(batches, x, x)
 		default:
-			groups = append(groups, x)
+			batches = append(batches, x)
 		}
 	}
 	g.time += int64(r.IntN(10))
-	return AppendEntry(nil, g.time, groups)
+	return AppendEntry(nil, g.time, batches)
 }
 
 // write takes a snapshot and encodes it.
@@ -107,7 +107,7 @@ func TestMachine_Random_SameLogSameState(t *testing.T) {
 			}
 			if r.IntN(12) == 0 {
 				s := ms[0].Snapshot()
-				restored, err := Restore(bytes.NewReader(write(t, ms[0])))
+				restored, err := ReadSnapshot(bytes.NewReader(write(t, ms[0])))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -169,11 +169,11 @@ func busy(tb testing.TB) *Machine {
 func TestRestore_Damage_IsAnError(t *testing.T) {
 	want := busy(t)
 	good := write(t, want)
-	if m, err := Restore(bytes.NewReader(good)); err != nil || !same(m, want) {
+	if m, err := ReadSnapshot(bytes.NewReader(good)); err != nil || !same(m, want) {
 		t.Fatal("undamaged: ", err)
 	}
 	for n := range good {
-		if _, err := Restore(bytes.NewReader(good[:n])); err == nil {
+		if _, err := ReadSnapshot(bytes.NewReader(good[:n])); err == nil {
 			t.Fatalf("cut off at %d of %d: no error", n, len(good))
 		}
 	}
@@ -182,11 +182,11 @@ func TestRestore_Damage_IsAnError(t *testing.T) {
 		bad := slices.Clone(good)
 		bad[n] ^= 1 << r.IntN(8)
 		// Some bits of a zstd stream mean nothing; then the state is the same.
-		if m, err := Restore(bytes.NewReader(bad)); err == nil && !same(m, want) {
+		if m, err := ReadSnapshot(bytes.NewReader(bad)); err == nil && !same(m, want) {
 			t.Errorf("byte %d of %d flipped from %02x to %02x: another state", n, len(good), good[n], bad[n])
 		}
 	}
-	if _, err := Restore(bytes.NewReader(append(slices.Clone(good), 0))); err == nil {
+	if _, err := ReadSnapshot(bytes.NewReader(append(slices.Clone(good), 0))); err == nil {
 		t.Error("a byte behind the end: no error")
 	}
 }
@@ -226,11 +226,11 @@ func FuzzRestore(f *testing.F) {
 	f.Add(write(f, busy(f)))
 	f.Add(good[:len(good)/2])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := Restore(bytes.NewReader(b))
+		m, err := ReadSnapshot(bytes.NewReader(b))
 		if err != nil {
 			return
 		}
-		again, err := Restore(bytes.NewReader(write(t, m)))
+		again, err := ReadSnapshot(bytes.NewReader(write(t, m)))
 		if err != nil || again.Digest() != m.Digest() {
 			t.Errorf("a restored machine does not survive another snapshot: %v", err)
 		}

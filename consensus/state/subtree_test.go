@@ -45,7 +45,7 @@ func TestMachine_DeleteAll_AllOrNothing(t *testing.T) {
 		}
 	}
 	before := g.m.Zxid()
-	lines := g.apply(g.group(Origin{1, 1}, Command{Op: OpDeleteAll, Path: "/a", Mzxid: mzxid(), Version: 0}))
+	lines := g.apply(g.batch(Origin{1, 1}, Command{Op: OpDeleteAll, Path: "/a", Mzxid: mzxid(), Version: 0}))
 	if n := len(lines); n != len(all)+1 {
 		t.Errorf("%d lines: %v", n, lines)
 	}

@@ -186,9 +186,9 @@ func (k *call) Done(v *server.View, r *state.Result) {
 		}
 	})
 	if k.op.Kind == check.CloseSession {
-		k.x.Kick(server.ReasonClosed)
+		k.x.Disconnect(server.ReasonClosed)
 	}
 	if r.Code == znode.ErrSessionMoved {
-		k.x.Kick(server.ReasonMoved)
+		k.x.Disconnect(server.ReasonMoved)
 	}
 }

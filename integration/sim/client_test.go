@@ -121,8 +121,8 @@ func (x *connection) Notify(n *watch.Notification) {
 
 func (x *connection) deafLocked() bool { return x.over || x.life.dead.Load() }
 
-// Kick implements server.Client.
-func (x *connection) Kick(r server.Reason) { x.end(r.String()) }
+// Disconnect implements server.Client.
+func (x *connection) Disconnect(r server.Reason) { x.end(r.String()) }
 
 // end makes the connection deaf.
 func (x *connection) end(why string) {
@@ -174,7 +174,7 @@ func (c *client) ahead(l *life) (ahead bool) {
 	if c.session != 0 {
 		return false
 	}
-	l.srv.Look(func(v *server.View) { ahead = c.seen > v.Zxid() })
+	l.srv.View(func(v *server.View) { ahead = c.seen > v.Zxid() })
 	return ahead
 }
 

@@ -287,10 +287,10 @@ func (h *handler) BeginApply() {
 	h.Server.BeginApply()
 }
 
-// Restored implements consensus.Handler.
-func (h *handler) Restored(m *state.Machine) {
+// StateReplaced implements consensus.Handler.
+func (h *handler) StateReplaced(m *state.Machine) {
 	h.machine = m
-	h.Server.Restored(m)
+	h.Server.StateReplaced(m)
 }
 
 // Event implements consensus.Handler.
@@ -364,13 +364,13 @@ func (w *world) converged(ctx context.Context) bool {
 }
 
 func (w *world) applied(l *life) (index uint64) {
-	l.srv.Look(func(v *server.View) { index = v.Machine().Index() })
+	l.srv.View(func(v *server.View) { index = v.Machine().Index() })
 	return index
 }
 
 // final reads the tree of one server, with the sessions that live then.
 func (w *world) final(l *life) (list []check.Znode, zxid znode.Zxid) {
-	l.srv.Look(func(v *server.View) {
+	l.srv.View(func(v *server.View) {
 		zxid = v.Zxid()
 		var walk func(path string)
 		walk = func(path string) {

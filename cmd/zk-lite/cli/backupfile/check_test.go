@@ -35,7 +35,7 @@ func count(m *state.Machine) int {
 // The servers' own reader agrees on what a whole backup is.
 func TestCheck_Whole_TellsWhatIsInIt(t *testing.T) {
 	b := made(t)
-	m, err := state.Restore(bytes.NewReader(b))
+	m, err := state.ReadSnapshot(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func FuzzCheck(f *testing.F) {
 		if err == nil || errors.Is(err, errMore) {
 			return
 		}
-		if _, restored := state.Restore(bytes.NewReader(b)); restored == nil {
+		if _, restored := state.ReadSnapshot(bytes.NewReader(b)); restored == nil {
 			t.Errorf("a server takes what Check refuses: %v", err)
 		}
 	})
