@@ -34,7 +34,7 @@ func TestDocs_Configuration(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s is not what the package's tables say; "+
+		t.Fatalf("%s differs from the package's tables; "+
 			"run go test ./app/config -run TestDocs -update", docsFile)
 	}
 	if err := os.WriteFile(docsFile, []byte(want), 0o644); err != nil {
@@ -44,8 +44,8 @@ func TestDocs_Configuration(t *testing.T) {
 
 func settingsTable() string {
 	var b strings.Builder
-	b.WriteString("| zoo.cfg | flag | variable | type | default | range | meaning |\n")
-	b.WriteString("|---|---|---|---|---|---|---|\n")
+	b.WriteString("| zoo.cfg | flag | type | default | range | meaning |\n")
+	b.WriteString("|---|---|---|---|---|---|\n")
 	for _, st := range table() {
 		names := []string{}
 		for _, k := range append([]string{st.key}, st.aliases...) {
@@ -60,9 +60,8 @@ func settingsTable() string {
 		if st.max != 0 || st.kind == kindServer || st.choices != nil {
 			bounds = st.bounds()
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", strings.Join(names, ", "),
-			code("--"+st.flagName()), code(st.envName()), st.kind.name(), def, bounds,
-			strings.ReplaceAll(st.help, "|", `\|`))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", strings.Join(names, ", "),
+			code("--"+st.flagName()), st.kind.name(), def, bounds, strings.ReplaceAll(st.help, "|", `\|`))
 	}
 	return b.String()
 }

@@ -76,10 +76,10 @@ func TestLoad_Errors(t *testing.T) {
 		{"enforce.auth.schemes=sasl", "zoo.cfg:1: enforce.auth.schemes: zk-lite cannot require clients " +
 			"to authenticate yet; remove the key", nil},
 		{"DigestAuthenticationProvider.digestAlg=SHA3-256", "zoo.cfg:1: DigestAuthenticationProvider." +
-			"digestAlg: zk-lite knows digest identities by SHA1 only, so that those of another " +
-			"algorithm would lock their owners out", nil},
-		{"group.1=1:2:3", "zoo.cfg:1: group.1: zk-lite counts one server as one vote; " +
-			"the key would change who has a majority, so remove it", nil},
+			"digestAlg: zk-lite supports SHA-1 digests only; identities with another digest " +
+			"would lose access", nil},
+		{"group.1=1:2:3", "zoo.cfg:1: group.1: zk-lite gives each server one vote; " +
+			"remove the key, it would change what a majority is", nil},
 
 		{"server.1=a:1", `zoo.cfg:1: server.1: "a:1" is not of the form ` + serverForm, nil},
 		{"server.1=:1:2", `zoo.cfg:1: server.1: ":1:2" has no host; the form is ` + serverForm, nil},

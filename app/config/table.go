@@ -68,17 +68,17 @@ func table() []setting {
 func basicRows() []setting {
 	return []setting{
 		{flag: "config", kind: kindFile,
-			help: "zoo.cfg to read. Without one the server stands alone with the defaults."},
+			help: "zoo.cfg to read. Default: none, a standalone server with the defaults."},
 		{key: "tickTime", kind: kindMillis, def: "2000", min: 1, max: hour,
 			field: func(s *Settings) any { return &s.TickTime },
-			help:  "Unit of the other times; sessions expire on a multiple of it."},
+			help:  "Unit of the other limits. Sessions expire at multiples of it."},
 		{key: "dataDir", kind: kindText,
 			field: func(s *Settings) any { return &s.DataDir },
-			help: "Directory of the data and of the file `myid`. Required in a zoo.cfg; without one " +
+			help: "Directory of the data and of the file `myid`. A zoo.cfg must set it. Default without a zoo.cfg: " +
 				"`./zk-lite-data`."},
 		{key: "dataLogDir", kind: kindText,
 			field: func(s *Settings) any { return &s.DataLogDir },
-			help:  "Directory of Raft's log, best on a disk of its own. Default: `dataDir`."},
+			help:  "Directory of Raft's log, best on a separate disk. Default: `dataDir`."},
 		{key: "minSessionTimeout", kind: kindMillis, def: "-1", min: 1, max: day, minusOne: true,
 			field: func(s *Settings) any { return &s.MinSessionTimeout },
 			help:  "Shortest session timeout that a client gets. Default: 2 ticks."},
@@ -91,17 +91,17 @@ func basicRows() []setting {
 func ensembleRows() []setting {
 	return []setting{
 		{key: "server.N", flag: "server", kind: kindServers,
-			help: "A server of the ensemble: `" + serverForm + "`. The flag is given once for each " +
-				"(`--server 1=host:2888:3888`), the variable ZK_LITE_SERVERS holds all, separated by blanks."},
+			help: "A server of the ensemble: `" + serverForm + "`. Repeat the flag for each server " +
+				"(`--server 1=host:2888:3888`). The variable is ZK_LITE_SERVERS, with all servers separated by blanks."},
 		{flag: "myid", kind: kindServer,
 			field: func(s *Settings) any { return &s.MyID },
-			help:  "This server's number in the list. Default: the first line of the file `dataDir/myid`."},
+			help:  "This server's id in the list. Default: the first line of the file `dataDir/myid`."},
 		{key: "peerType", kind: kindRole, def: "participant",
 			field: func(s *Settings) any { return &s.PeerType },
-			help:  "What this server is. As in ZooKeeper the list decides where the two differ."},
+			help:  "Role of this server. If the list of servers names another role, the list counts, as in ZooKeeper."},
 		{key: "initLimit", kind: kindInt, def: "10", min: 1, max: maxInt,
 			field: func(s *Settings) any { return &s.InitLimit },
-			help:  "Shown by `conf`; no other effect, a joining server takes the time it needs."},
+			help:  "Shown by `conf`. No other effect: a joining server takes the time that it needs."},
 		{key: "syncLimit", kind: kindInt, def: "5", min: 1, max: maxInt,
 			field: func(s *Settings) any { return &s.SyncLimit },
 			help:  "Ticks without contact to a leader after which a server stops serving."},
@@ -110,17 +110,17 @@ func ensembleRows() []setting {
 			help:  "Whether a server alone in the list is a standalone server, which needs no `myid`."},
 		{key: "quorumListenOnAllIPs", flag: "quorum-listen-on-all-ips", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.QuorumListenOnAllIPs },
-			help:  "Listen for the other servers on all interfaces, not on the address in the own line."},
+			help:  "Listen for the other servers on all interfaces, instead of the address in this server's `server.N` line."},
 		{key: "raft.electionTimeout", kind: kindMillis, def: "1000", min: 50, max: 60_000,
 			field: func(s *Settings) any { return &s.ElectionTimeout },
-			help: "Silence of a leader's host after which another is elected. A dead process is " +
+			help: "Time without a message from the leader after which another one is elected. A dead process is " +
 				"noticed at once."},
 		{key: "raft.fastFailover", kind: kindBool, def: "true",
 			field: func(s *Settings) any { return &s.FastFailover },
-			help:  "Elect as soon as a majority has seen the leader's process die."},
+			help:  "Elect a leader as soon as a majority has seen the old one's process end."},
 		{key: "raft.commitPush", kind: kindBool, def: "true",
 			field: func(s *Settings) any { return &s.CommitPush },
-			help:  "Tell followers of a commit at once, not with the next entry or heartbeat."},
+			help:  "Send the commit index to followers at once, instead of with the next entry or heartbeat."},
 	}
 }
 
@@ -128,38 +128,38 @@ func clientRows() []setting {
 	return []setting{
 		{key: "clientPort", kind: kindInt, def: "2181", min: 0, max: 65535,
 			field: func(s *Settings) any { return &s.ClientPort },
-			help:  "Port for ZooKeeper clients; 0 is any free one."},
+			help:  "Port for ZooKeeper clients; 0 is any free port."},
 		{key: "clientPortAddress", kind: kindHost,
 			field: func(s *Settings) any { return &s.ClientPortAddress },
 			help:  "Address for ZooKeeper clients. Default: all interfaces."},
 		{key: "clientPortListenBacklog", kind: kindInt, def: "-1", min: -1, max: maxInt,
 			field: func(s *Settings) any { return &s.ClientPortListenBacklog },
-			help:  "Shown by `conf`; no other effect, the operating system's bound holds."},
+			help:  "Shown by `conf`. No other effect: the operating system's limit applies."},
 		{key: "maxClientCnxns", kind: kindInt, def: "60", min: 0, max: maxInt,
 			field: func(s *Settings) any { return &s.MaxClientCnxns },
-			help:  "Connections from one address; 0 is without bound."},
+			help:  "Most connections from one address; 0 is no limit."},
 		{key: "maxCnxns", kind: kindInt, def: "0", min: 0, max: maxInt,
 			field: func(s *Settings) any { return &s.MaxCnxns },
-			help:  "Connections in all; 0 is without bound."},
+			help:  "Most connections in total; 0 is no limit."},
 		{key: "4lw.commands.whitelist", kind: kindWords, def: "srvr",
 			field: func(s *Settings) any { return &s.FourLetterWords },
-			help:  "Four-letter words that are answered, separated by commas; `*` is all of them."},
+			help:  "Four-letter words that the server answers, separated by commas; `*` is all of them."},
 		{key: "jute.maxbuffer", kind: kindBytes, def: "1048575", min: 1024, max: 1 << 30,
 			field: func(s *Settings) any { return &s.MaxBuffer },
-			help:  "Largest request, and so about the largest data of a znode."},
+			help:  "Largest request in bytes. A znode's data can be nearly as large."},
 		{key: "globalOutstandingLimit", kind: kindInt, def: "100000", min: 1, max: maxInt,
 			field: func(s *Settings) any { return &s.GlobalOutstandingLimit },
-			help: "Writes of all clients that wait for agreement before reading from clients pauses " +
+			help: "Most uncommitted writes of all clients. Beyond it the server stops reading from clients " +
 				"(ZooKeeper: 1000)."},
 		{key: "limits.pendingBytes", kind: kindBytes, def: "64MiB", min: 1 << 20, max: 1 << 40,
 			field: func(s *Settings) any { return &s.PendingBytes },
-			help:  "The same bound in bytes of those writes."},
+			help:  "The same limit in bytes."},
 		{key: "limits.outboxBytes", kind: kindBytes, def: "16MiB", min: 64 << 10, max: 1 << 40,
 			field: func(s *Settings) any { return &s.OutboxBytes },
-			help:  "Replies and events that wait for a slow client before it is disconnected."},
+			help:  "Most bytes of replies and events that wait for a slow client. Beyond it the client is disconnected."},
 		{key: "limits.watchesPerConnection", kind: kindInt, def: "262144", min: 1, max: maxInt,
 			field: func(s *Settings) any { return &s.WatchesPerConnection },
-			help:  "Paths that one connection may watch."},
+			help:  "Most paths that one connection can watch."},
 	}
 }
 
@@ -170,7 +170,7 @@ func znodeRows() []setting {
 			help:  "Allow TTL znodes. Default: false with a zoo.cfg, as in ZooKeeper, true without."},
 		{key: "enforceQuota", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.EnforceQuota },
-			help:  "Refuse what exceeds a hard quota; soft quotas only warn."},
+			help:  "Refuse writes that exceed a hard quota. Soft quotas only warn."},
 		{key: "DigestAuthenticationProvider.superDigest", aliases: []string{"superDigest"},
 			flag: "super-digest", kind: kindDigest,
 			field: func(s *Settings) any { return &s.SuperDigest },
@@ -179,11 +179,11 @@ func znodeRows() []setting {
 		{key: "znode.container.checkIntervalMs", flag: "container-check-interval", kind: kindMillis,
 			def: "60000", min: 1, max: day,
 			field: func(s *Settings) any { return &s.ContainerCheckInterval },
-			help:  "How often empty containers and overdue TTL znodes are looked for."},
+			help:  "Time between two searches for empty containers and expired TTL znodes."},
 		{key: "znode.container.maxPerMinute", flag: "container-max-per-minute", kind: kindInt,
 			def: "10000", min: 1, max: maxInt,
 			field: func(s *Settings) any { return &s.ContainerMaxPerMinute },
-			help:  "How many of them are deleted a minute at most."},
+			help:  "Most containers and TTL znodes that are deleted per minute."},
 		{key: "znode.container.maxNeverUsedIntervalMs", flag: "container-max-never-used",
 			kind: kindMillis, def: "0", min: 0, max: 365 * day,
 			field: func(s *Settings) any { return &s.ContainerMaxNeverUsed },
@@ -195,18 +195,17 @@ func storageRows() []setting {
 	return []setting{
 		{key: "snapCount", kind: kindInt, def: "100000", min: 2, max: maxInt,
 			field: func(s *Settings) any { return &s.SnapCount },
-			help:  "Transactions after which a snapshot is taken."},
+			help:  "Transactions between two snapshots."},
 		{key: "autopurge.snapRetainCount", kind: kindInt, def: "3", min: 0, max: maxInt,
 			field: func(s *Settings) any { return &s.SnapRetainCount },
-			help:  "Snapshots that are kept; fewer than 3 count as 3, as in ZooKeeper."},
+			help:  "Snapshots to keep. Less than 3 counts as 3, as in ZooKeeper."},
 		{key: "log.store", kind: kindChoice, def: LogStoreRaftlog,
 			choices: []string{LogStoreRaftlog, LogStoreBoltDB},
 			field:   func(s *Settings) any { return &s.LogStore },
-			help:    "Store of Raft's log. `raftlog` checks every record and syncs once an append."},
+			help:    "Store of Raft's log. `raftlog` checks every record and syncs once per append."},
 		{key: "log.direct", kind: kindBool, def: "true",
 			field: func(s *Settings) any { return &s.DirectLog },
-			help: "Write the log of `raftlog` past the page cache, where the file system is known to do that well: " +
-				"ext4 and XFS on Linux."},
+			help:  "Write the log of `raftlog` past the page cache, on ext4 and XFS under Linux."},
 		{key: "log.overlapSync", kind: kindBool, def: "true",
 			field: func(s *Settings) any { return &s.OverlapSync },
 			help:  "Let the leader's disk sync overlap with the followers'."},
@@ -220,18 +219,18 @@ func httpRows() []setting {
 			help:  "Open the HTTP port."},
 		{key: "admin.serverPort", kind: kindInt, def: "8080", min: 0, max: 65535,
 			field: func(s *Settings) any { return &s.AdminPort },
-			help:  "The HTTP port; 0 is any free one."},
+			help:  "The HTTP port; 0 is any free port."},
 		{key: "admin.serverAddress", kind: kindHost, def: "127.0.0.1",
 			field: func(s *Settings) any { return &s.AdminAddress },
-			help:  "Address of the HTTP port: loopback until one is named (ZooKeeper: all interfaces)."},
+			help:  "Address of the HTTP port (ZooKeeper: all interfaces)."},
 		{key: "admin.allowedOrigins", kind: kindOrigins,
 			field: func(s *Settings) any { return &s.AdminOrigins },
-			help: "Web pages of other origins that may call the HTTP port, separated by commas, such as " +
+			help: "Origins of web pages that may call the HTTP port, separated by commas, such as " +
 				"`https://example.org`. Others are refused."},
 		{key: "admin.allowedHosts", kind: kindHosts,
 			field: func(s *Settings) any { return &s.AdminHosts },
-			help: "Names, separated by commas and without ports, by which a HTTP port that is on loopback may " +
-				"be called, besides localhost and addresses; `*` is any name. More in docs/configuration.md."},
+			help: "Host names, separated by commas and without ports, that requests to an HTTP port on loopback may " +
+				"use, besides localhost and IP addresses; `*` is any name. See docs/configuration.md."},
 	}
 }
 
@@ -240,10 +239,10 @@ func loggerRows() []setting {
 		{key: "logger.format", kind: kindChoice, def: LoggerText,
 			choices: []string{LoggerText, LoggerJSON},
 			field:   func(s *Settings) any { return &s.LoggerFormat },
-			help:    "Form of what is printed."},
+			help:    "Format of the log."},
 		{key: "logger.level", kind: kindLevel, def: "info",
 			choices: []string{"debug", "info", "warn", "error"},
 			field:   func(s *Settings) any { return &s.LoggerLevel },
-			help:    "Least level that is printed."},
+			help:    "Lowest level that is logged."},
 	}
 }
