@@ -14,7 +14,7 @@
 //	...
 //	work, cancel := term.Context(ctx) // ends when leadership does
 //	defer cancel()
-//	err = store.Write(work, term.Token(), data) // refuses tokens that are too old
+//	err = store.Write(work, term.FencingToken(), data) // refuses tokens that are too old
 //	...
 //	err = term.Resign(ctx)
 //
@@ -25,7 +25,7 @@
 // end of its session no later than the servers do. What no lock service can
 // prevent is that a process is stopped (or a message of it delayed) for longer than
 // the session timeout and goes on, for a moment, as if nothing had happened.
-// Grant.Token is for that: a number that grows from holder to holder, by which the
+// Grant.FencingToken is for that: a number that grows from holder to holder, by which the
 // resource that is protected refuses the one who comes late.
 //
 // # Lost connections, lost sessions

@@ -155,7 +155,7 @@ func (e *Election) observe(
 			if errors.Is(err, client.ErrNoNode) {
 				continue // its successor is in the next list
 			}
-			return Participant{path, data, stat.Czxid, stat.EphemeralOwner}, stat.Version, w, err
+			return Participant{path, data, int64(stat.Czxid), stat.EphemeralOwner}, stat.Version, w, err
 		}
 		w, err := e.watchEmpty(ctx)
 		if w != nil || err != nil {

@@ -44,18 +44,18 @@ func TestElection_Campaign_NextLeadsAfterResign(t *testing.T) {
 		e, term = k.candidate(k.connect(), fmt.Sprint(i), i+1)
 		terms = append(terms, term)
 	}
-	var token client.Zxid
+	var token int64
 	for i, c := range terms {
 		term := k.term(c)
 		leader, err := e.Leader(k.ctx)
 		k.no(err)
-		if string(leader.Data) != fmt.Sprint(i) || leader.Token != term.Token() || leader.Path != term.Path() {
-			t.Errorf("the leader is %q with token %v, want %d with %v", leader.Data, leader.Token, i, term.Token())
+		if string(leader.Data) != fmt.Sprint(i) || leader.FencingToken != term.FencingToken() || leader.Path != term.Path() {
+			t.Errorf("the leader is %q with token %v, want %d with %v", leader.Data, leader.FencingToken, i, term.FencingToken())
 		}
-		if term.Token() <= token {
-			t.Errorf("token %v after %v", term.Token(), token)
+		if term.FencingToken() <= token {
+			t.Errorf("token %v after %v", term.FencingToken(), token)
 		}
-		token = term.Token()
+		token = term.FencingToken()
 		for j, later := range terms[i+1:] {
 			if len(later) != 0 {
 				t.Fatalf("%d leads together with %d", i+1+j, i)
@@ -131,8 +131,8 @@ func TestElection_Run_StandsAgainAfterLoss(t *testing.T) {
 	recv(k, "the end of the work", first.work.Done())
 	k.sessionGone(context.Cause(first.work))
 	b := k.term(rival)
-	if b.Token() <= first.term.Token() {
-		t.Errorf("token %v after %v", b.Token(), first.term.Token())
+	if b.FencingToken() <= first.term.FencingToken() {
+		t.Errorf("token %v after %v", b.FencingToken(), first.term.FencingToken())
 	}
 	zktest.WaitFor(k, "the first stands again", func() bool {
 		list, err := e.Candidates(k.ctx)
@@ -141,8 +141,8 @@ func TestElection_Run_StandsAgainAfterLoss(t *testing.T) {
 	})
 	k.no(b.Resign(k.ctx))
 	again := recv(k, "the second term", leads)
-	if again.term.Token() <= b.Token() {
-		t.Errorf("token %v after %v", again.term.Token(), b.Token())
+	if again.term.FencingToken() <= b.FencingToken() {
+		t.Errorf("token %v after %v", again.term.FencingToken(), b.FencingToken())
 	}
 	cancel()
 	k.is(recv(k, "the end of Run", ended).err, context.Canceled)

@@ -54,7 +54,7 @@ func ExampleElection() {
 	if err != nil {
 		log.Panic(err)
 	}
-	fmt.Println("tokens grow:", next.Token() > term.Token())
+	fmt.Println("tokens grow:", next.FencingToken() > term.FencingToken())
 	fmt.Println("one leads:", work.Err() == nil)
 	// Output:
 	// one leads: true
@@ -76,7 +76,7 @@ func ExampleMutex() {
 	}
 	// Give the token to what the lock protects, which must refuse lower ones than
 	// it has seen: examples/fenced shows how and why.
-	fmt.Println("token:", grant.Token() > 0)
+	fmt.Println("token:", grant.FencingToken() > 0)
 
 	_, err = recipes.NewMutex(theirs, "/example/lock").TryLock(ctx)
 	fmt.Println("others:", errors.Is(err, recipes.ErrNotAcquired))

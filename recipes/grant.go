@@ -58,10 +58,10 @@ func newGrant(p *place, strict bool) *Grant {
 	return &Grant{hold: h}
 }
 
-// Token is the fencing token: the zxid of the transaction that created the
+// FencingToken is the fencing token: the zxid of the transaction that created the
 // grant's znode. Of two grants of the same lock or election the later one has the
 // higher token.
-func (g *Grant) Token() client.Zxid { return g.hold.place.token }
+func (g *Grant) FencingToken() int64 { return int64(g.hold.place.token) }
 
 // Path is that of the grant's znode.
 func (g *Grant) Path() string { return g.hold.place.path }

@@ -30,11 +30,11 @@ func NewGroup(c *client.Client, path string, opts ...Option) *Group {
 
 // Member is one of a group.
 type Member struct {
-	Name    string
-	Data    []byte
-	Token   client.Zxid // of the creation of its znode
-	Version client.Version
-	Owner   client.SessionID
+	Name         string
+	Data         []byte
+	FencingToken int64 // of the creation of its znode
+	Version      client.Version
+	Owner        client.SessionID
 }
 
 // Join makes a member of the group, until Leave or the end of the client. If the
@@ -110,7 +110,7 @@ func (g *Group) read(ctx context.Context) ([]Member, error) {
 }
 
 func member(name string, data []byte, s client.Stat) Member {
-	return Member{name, data, s.Czxid, s.Version, s.EphemeralOwner}
+	return Member{name, data, int64(s.Czxid), s.Version, s.EphemeralOwner}
 }
 
 // GroupChange is what has happened to a group.
@@ -248,7 +248,7 @@ func compare(was, now []Member) GroupChange {
 		switch {
 		case !ok:
 			change.Joined = append(change.Joined, m)
-		case before.Token != m.Token:
+		case before.FencingToken != m.FencingToken:
 			change.Left = append(change.Left, before)
 			change.Joined = append(change.Joined, m)
 		case before.Version != m.Version:

@@ -95,9 +95,9 @@ func TestGroup_Join_Again(t *testing.T) {
 		func() { zktest.Expire(k, c, shared.Address) },
 		func() { k.no(k.connect().Delete(k.ctx, m.Path(), client.AnyVersion)) },
 	} {
-		token := m.Token()
+		token := m.FencingToken()
 		harm()
-		zktest.WaitFor(k, "it has joined again", func() bool { return m.Token() > token })
+		zktest.WaitFor(k, "it has joined again", func() bool { return m.FencingToken() > token })
 		list, err := g.Members(k.ctx)
 		k.no(err)
 		if names(list) != "a=x" || list[0].Owner != c.SessionID() {
@@ -177,7 +177,7 @@ func TestRegistry_RegisterUpdateLeave(t *testing.T) {
 	k.no(s.err)
 	k.no(s.change.Err)
 	if i := s.change.Instances[0]; i.ID != "i1" || *i.Port != port || i.Type != "DYNAMIC" ||
-		i.Registered == 0 || i.Token != reg.Token() || i.RegisteredAt().IsZero() {
+		i.Registered == 0 || i.FencingToken != reg.FencingToken() || i.RegisteredAt().IsZero() {
 		t.Errorf("the instance is %+v", i)
 	}
 	k.no(reg.Update(k.ctx, recipes.Instance{Address: "10.0.0.2", Payload: []byte(`{"v":1}`)}))
@@ -216,11 +216,11 @@ func TestMembership_Token_GoesWithTheSession(t *testing.T) {
 	c := k.connect()
 	m, err := recipes.NewGroup(c, k.path("g")).Join(k.ctx, "a", nil)
 	k.no(err)
-	if m.Token() == 0 {
+	if m.FencingToken() == 0 {
 		t.Error("a member has no token")
 	}
 	k.no(c.Close())
-	if token := m.Token(); token != 0 {
+	if token := m.FencingToken(); token != 0 {
 		t.Errorf("token %v although the session has ended", token)
 	}
 	<-m.Done()

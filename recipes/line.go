@@ -120,10 +120,10 @@ func withParents(
 
 // Participant is one who holds or waits.
 type Participant struct {
-	Path  string
-	Data  []byte // what WithData has stored
-	Token client.Zxid
-	Owner client.SessionID
+	Path         string
+	Data         []byte // what WithData has stored
+	FencingToken int64
+	Owner        client.SessionID
 }
 
 // participants returns all that are in the line and have one of the markers, in
@@ -170,7 +170,7 @@ func (l *line) walk(ctx context.Context, markers ...string) iter.Seq2[Participan
 			if errors.Is(err, client.ErrNoNode) {
 				continue // it has left since
 			}
-			more := yield(Participant{path, data, stat.Czxid, stat.EphemeralOwner}, err)
+			more := yield(Participant{path, data, int64(stat.Czxid), stat.EphemeralOwner}, err)
 			if !more || err != nil {
 				return
 			}

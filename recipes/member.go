@@ -26,7 +26,7 @@ type Membership struct {
 	mu      sync.Mutex // protects the fields below
 	data    []byte
 	session client.Session // that owns the znode
-	token   client.Zxid
+	token   int64
 	joined  bool
 	err     error
 }
@@ -53,9 +53,9 @@ func join(
 // Path is that of the znode.
 func (m *Membership) Path() string { return m.path }
 
-// Token is the zxid of the transaction that created the znode, and 0 while it has
+// FencingToken is the zxid of the transaction that created the znode, and 0 while it has
 // to be made again.
-func (m *Membership) Token() client.Zxid {
+func (m *Membership) FencingToken() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.joined || m.session.Err() != nil { // the znode goes with its session
@@ -203,7 +203,7 @@ func (m *Membership) try(ctx context.Context) (*client.Watch, error) {
 			return nil, contextError(ctx)
 		}
 	}
-	if m.setJoined(s, stat.Czxid); !m.current(have) {
+	if m.setJoined(s, int64(stat.Czxid)); !m.current(have) {
 		w.Cancel()
 		return nil, m.Set(ctx, m.latest())
 	}
@@ -224,7 +224,7 @@ func (m *Membership) create(ctx context.Context) error {
 	return err
 }
 
-func (m *Membership) setJoined(s client.Session, token client.Zxid) {
+func (m *Membership) setJoined(s client.Session, token int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.joined = token != 0; m.joined {

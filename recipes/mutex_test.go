@@ -21,7 +21,7 @@ var quick = client.WithSessionTimeout(time.Second)
 func TestMutex_Lock_GrantedInOrder(t *testing.T) {
 	k := newKit(t)
 	holder := k.lock(recipes.NewMutex(k.connect(), k.path("m")))
-	token := holder.Token()
+	token := holder.FencingToken()
 	var waiters []<-chan outcome[*recipes.Grant]
 	for i := range 6 {
 		m := recipes.NewMutex(k.connect(), k.path("m"), recipes.WithData(fmt.Append(nil, i)))
@@ -37,10 +37,10 @@ func TestMutex_Lock_GrantedInOrder(t *testing.T) {
 		got := recv(k, "the next grant", w)
 		k.no(got.err)
 		holder = got.v
-		if holder.Token() <= token {
-			t.Errorf("waiter %d has token %v after %v", i, holder.Token(), token)
+		if holder.FencingToken() <= token {
+			t.Errorf("waiter %d has token %v after %v", i, holder.FencingToken(), token)
 		}
-		token = holder.Token()
+		token = holder.FencingToken()
 	}
 	k.no(holder.Release(k.ctx))
 	k.waitChildren(k.connect(), k.path("m"), 0)
@@ -202,8 +202,8 @@ func TestMutex_Lock_SessionExpiresWhileHolding(t *testing.T) {
 	}
 	got := recv(k, "the next grant", next)
 	k.no(got.err)
-	if got.v.Token() <= g.Token() {
-		t.Errorf("token %v after %v", got.v.Token(), g.Token())
+	if got.v.FencingToken() <= g.FencingToken() {
+		t.Errorf("token %v after %v", got.v.FencingToken(), g.FencingToken())
 	}
 	k.is(g.Release(k.ctx), recipes.ErrLost)
 	k.no(got.v.Err())
@@ -342,8 +342,8 @@ func TestMutex_Lock_Reentrant(t *testing.T) {
 	defer cancel()
 	inner, err := m.Lock(ctx)
 	k.no(err)
-	if inner.Token() != outer.Token() {
-		t.Errorf("the inner grant has token %v, the outer %v", inner.Token(), outer.Token())
+	if inner.FencingToken() != outer.FencingToken() {
+		t.Errorf("the inner grant has token %v, the outer %v", inner.FencingToken(), outer.FencingToken())
 	}
 	_, err = m.TryLock(k.ctx) // not with the grant's context
 	k.is(err, recipes.ErrNotAcquired)

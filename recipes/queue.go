@@ -19,7 +19,7 @@ const (
 
 // Queue is a first-in first-out queue. An item that is put is there exactly once;
 // whoever takes it claims it, and has to say when it is done. If they die before,
-// somebody else gets it: an item is processed at least once, and Item.Token tells a
+// somebody else gets it: an item is processed at least once, and Item.FencingToken tells a
 // resource which of two is the later.
 //
 // Items are those of Curator's DistributedQueue with a lock path: path/queue-<number>

@@ -175,8 +175,8 @@ func TestQueue_Take_ConsumerDies(t *testing.T) {
 	recv(k, "the end of the work", work.Done())
 	again := recv(k, "the item", waiting)
 	k.no(again.err)
-	if string(again.v.Data) != "a" || again.v.Token() <= item.Token() || again.v.Path() != item.Path() {
-		t.Errorf("got %q with token %v after %v", again.v.Data, again.v.Token(), item.Token())
+	if string(again.v.Data) != "a" || again.v.FencingToken() <= item.FencingToken() || again.v.Path() != item.Path() {
+		t.Errorf("got %q with token %v after %v", again.v.Data, again.v.FencingToken(), item.FencingToken())
 	}
 	k.is(item.Done(k.ctx), recipes.ErrLost)
 	k.no(item.Return(k.ctx))

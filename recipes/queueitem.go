@@ -18,14 +18,14 @@ type Item struct {
 	path, claim string
 	word        string
 	key         int64
-	token       client.Zxid
+	token       int64
 	session     client.Session
 	returned    atomic.Bool
 }
 
-// Token is the fencing token, the zxid of the claim's creation: if an item is
+// FencingToken is the fencing token, the zxid of the claim's creation: if an item is
 // claimed again, the later claim has the higher one.
-func (i *Item) Token() client.Zxid { return i.token }
+func (i *Item) FencingToken() int64 { return i.token }
 
 // Path is that of the item's znode. No two items of a queue have the same.
 func (i *Item) Path() string { return i.path }

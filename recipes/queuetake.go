@@ -236,7 +236,7 @@ func (i *Item) makeClaim(ctx context.Context) (bool, error) {
 		})
 		switch {
 		case err == nil:
-			i.token = stat.Czxid
+			i.token = int64(stat.Czxid)
 			return true, nil
 		case errors.Is(err, client.ErrNodeExists):
 			return false, nil
@@ -248,7 +248,7 @@ func (i *Item) makeClaim(ctx context.Context) (bool, error) {
 			return false, errors.Join(err, ferr)
 		}
 		if made {
-			i.token = stat.Czxid
+			i.token = int64(stat.Czxid)
 			return true, nil
 		}
 	}

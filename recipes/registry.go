@@ -47,8 +47,8 @@ type Instance struct {
 	Type       string          `json:"serviceType"`
 	URISpec    json.RawMessage `json:"uriSpec,omitempty"` // Curator's UriSpec, kept as it is
 
-	// Token is the zxid of the registration, not part of the data.
-	Token client.Zxid `json:"-"`
+	// FencingToken is the zxid of the registration, not part of the data.
+	FencingToken int64 `json:"-"`
 }
 
 // RegisteredAt is when the instance was registered, by its own clock.
@@ -170,7 +170,7 @@ func (r *Registry) decode(service string, members []Member) ([]Instance, error) 
 				m.Name, service, client.ErrMarshalling, err))
 			continue
 		}
-		i.Service, i.ID, i.Token = service, m.Name, m.Token // where it is, is what it is
+		i.Service, i.ID, i.FencingToken = service, m.Name, m.FencingToken // where it is, is what it is
 		list = append(list, i)
 	}
 	return list, errors.Join(bad...)

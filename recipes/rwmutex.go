@@ -95,7 +95,7 @@ func (m *RWMutex) Downgrade(ctx context.Context, g *Grant) (*Grant, error) {
 	if err != nil {
 		return nil, lost(client.ErrSessionExpired)
 	}
-	p.token = g.Token() // by the place in the line: later grants have higher ones
+	p.token = g.hold.place.token // by the place in the line: later grants have higher ones
 	if err := p.watchOwn(bound); err != nil {
 		p.quit(ctx)
 		return nil, err

@@ -80,8 +80,8 @@ func TestRWMutex_Downgrade_KeepsThePlace(t *testing.T) {
 	k.no(r.Release(k.ctx))
 	got := recv(k, "the next writer", next)
 	k.no(got.err)
-	if r.Token() != w.Token() || got.v.Token() <= r.Token() {
-		t.Errorf("the tokens are %v, %v, %v", w.Token(), r.Token(), got.v.Token())
+	if r.FencingToken() != w.FencingToken() || got.v.FencingToken() <= r.FencingToken() {
+		t.Errorf("the tokens are %v, %v, %v", w.FencingToken(), r.FencingToken(), got.v.FencingToken())
 	}
 	k.no(got.v.Release(k.ctx))
 	k.nothingLeft()
@@ -125,8 +125,8 @@ func TestSemaphore_Acquire_PlacesAndOrder(t *testing.T) {
 		k.no(holders[i%2].Release(k.ctx))
 		got := recv(k, "a place", w)
 		k.no(got.err)
-		if got.v.Token() <= holders[(i+1)%2].Token() {
-			t.Errorf("token %v after %v", got.v.Token(), holders[(i+1)%2].Token())
+		if got.v.FencingToken() <= holders[(i+1)%2].FencingToken() {
+			t.Errorf("token %v after %v", got.v.FencingToken(), holders[(i+1)%2].FencingToken())
 		}
 		holders[i%2] = got.v
 	}

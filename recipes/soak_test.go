@@ -44,7 +44,7 @@ func (f *fence) use(g *recipes.Grant) error {
 	if g.Err() != nil {
 		return nil
 	}
-	token := int64(g.Token())
+	token := g.FencingToken()
 	if last := f.max.Load(); token < last && g.Err() == nil {
 		return fmt.Errorf("%s: token %d is used after %d", f.what, token, last)
 	}

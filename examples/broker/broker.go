@@ -32,7 +32,7 @@ type Broker struct {
 
 	mu           sync.Mutex // protects the fields below
 	session      client.Session
-	registration client.Zxid // that the session owns; 0 before there is one
+	registration int64 // that the session owns; 0 before there is one
 	topics       map[string][]string
 }
 
@@ -75,14 +75,14 @@ func (b *Broker) live(ctx context.Context, address string) error {
 		return err
 	}
 	defer func() { _ = r.Leave(ctx) }() // or gone with the session
-	token := r.Token()
+	token := r.FencingToken()
 	if session.Err() != nil {
 		return nil // lost by now: it is not certain which session the token is of
 	}
 	b.mu.Lock()
 	b.session, b.registration, b.topics = session, token, map[string][]string{}
 	b.mu.Unlock()
-	fmt.Fprintf(b.Log, "%s: is registered, token %#x\n", b.ID, int64(token))
+	fmt.Fprintf(b.Log, "%s: is registered, token %#x\n", b.ID, token)
 	select {
 	case <-session.Lost():
 		fmt.Fprintf(b.Log, "%s: has lost its session\n", b.ID)

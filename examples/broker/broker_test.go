@@ -13,11 +13,11 @@ import (
 )
 
 func TestPlace_MovesOnlyTheTopicsOfTheDead(t *testing.T) {
-	at := func(token client.Zxid) Placement { return Placement{Registration: token} }
+	at := func(token int64) Placement { return Placement{Registration: token} }
 	d := Directory{Topics: map[string]Placement{"a": at(1), "b": at(2), "c": at(1), "d": {}}}
-	brokers := []recipes.Instance{{ID: "one", Token: 1}, {ID: "new", Token: 3}}
+	brokers := []recipes.Instance{{ID: "one", FencingToken: 1}, {ID: "new", FencingToken: 3}}
 	got, moved := place(d, brokers)
-	for topic, want := range map[string]client.Zxid{"a": 1, "b": 3, "c": 1, "d": 3} {
+	for topic, want := range map[string]int64{"a": 1, "b": 3, "c": 1, "d": 3} {
 		if p := got.Topics[topic]; p.Registration != want {
 			t.Errorf("%s is at %+v, want %d", topic, p, want)
 		}
@@ -183,14 +183,14 @@ func TestController_PlaceAll_ErrDeposedAfterItsTerm(t *testing.T) {
 	}
 	<-changed
 	err = directory.Update(ctx, func(d Directory) (Directory, error) {
-		d.Controller = term.Token() + 1
+		d.Controller = term.FencingToken() + 1
 		return d, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	k := &Controller{Client: c, Name: "old", Log: t.Output()}
-	err = k.placeAll(ctx, term, directory, []recipes.Instance{{ID: "b", Token: 1}})
+	err = k.placeAll(ctx, term, directory, []recipes.Instance{{ID: "b", FencingToken: 1}})
 	if !errors.Is(err, errDeposed) {
 		t.Errorf("placing topics after the term: %v, want %v", err, errDeposed)
 	}

@@ -29,7 +29,7 @@ func (k *Controller) Run(ctx context.Context) error {
 // lead keeps every topic at a broker that is alive, until ctx ends because the
 // term does.
 func (k *Controller) lead(ctx context.Context, term *recipes.Term) error {
-	fmt.Fprintf(k.Log, "%s: is the controller, token %#x\n", k.Name, int64(term.Token()))
+	fmt.Fprintf(k.Log, "%s: is the controller, token %#x\n", k.Name, term.FencingToken())
 	directory, err := followDirectory(ctx, k.Client)
 	if err != nil {
 		return err
@@ -82,10 +82,10 @@ func (k *Controller) placeAll(
 		return nil
 	}
 	return directory.Update(ctx, func(d Directory) (Directory, error) {
-		if d.Controller > term.Token() {
+		if d.Controller > term.FencingToken() {
 			return d, errDeposed
 		}
-		d.Controller = term.Token()
+		d.Controller = term.FencingToken()
 		placed, _ := place(d, brokers)
 		for topic, p := range placed.Topics {
 			if was := d.Topics[topic]; was != p {

@@ -22,7 +22,7 @@ const (
 // Directory says which topic is where.
 type Directory struct {
 	// Controller is the token of the one who has written it last.
-	Controller client.Zxid
+	Controller int64
 	Topics     map[string]Placement
 }
 
@@ -32,7 +32,7 @@ type Placement struct {
 	Address string // host:port
 	// Registration is the token of the broker's registration: the placement ends
 	// with it.
-	Registration client.Zxid
+	Registration int64
 }
 
 // followDirectory returns the directory as it is now and will be.
@@ -72,11 +72,11 @@ func with(topics map[string]Placement, topic string, p Placement) map[string]Pla
 // place places each topic whose broker is not registered any more at the broker
 // with the fewest topics, and reports whether there was one.
 func place(d Directory, brokers []recipes.Instance) (Directory, bool) {
-	alive := map[client.Zxid]bool{}
+	alive := map[int64]bool{}
 	for _, b := range brokers {
-		alive[b.Token] = true
+		alive[b.FencingToken] = true
 	}
-	load := map[client.Zxid]int{}
+	load := map[int64]int{}
 	for _, p := range d.Topics {
 		load[p.Registration]++
 	}
@@ -86,10 +86,10 @@ func place(d Directory, brokers []recipes.Instance) (Directory, bool) {
 			continue
 		}
 		to := slices.MinFunc(brokers, func(a, b recipes.Instance) int {
-			return load[a.Token] - load[b.Token]
+			return load[a.FencingToken] - load[b.FencingToken]
 		})
-		load[to.Token]++
-		d.Topics = with(d.Topics, topic, Placement{to.ID, to.Address, to.Token})
+		load[to.FencingToken]++
+		d.Topics = with(d.Topics, topic, Placement{to.ID, to.Address, to.FencingToken})
 		moved = true
 	}
 	return d, moved

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
 )
 
@@ -16,16 +15,16 @@ const lockPath = "/fenced/lock"
 // unfenced is a resource that takes every token for the newest.
 type unfenced struct{ *Store }
 
-func (u unfenced) Read(_ client.Zxid, name string) (int, error) { return u.Store.Read(0, name) }
+func (u unfenced) Read(_ int64, name string) (int, error) { return u.Store.Read(0, name) }
 
-func (u unfenced) Write(_ client.Zxid, name string, value int) error {
+func (u unfenced) Write(_ int64, name string, value int) error {
 	return u.Store.Write(0, name, value)
 }
 
 func TestStore_Write_RefusesOlderTokens(t *testing.T) {
 	s := NewStore()
 	for _, step := range []struct {
-		token client.Zxid
+		token int64
 		err   error
 	}{{5, nil}, {5, nil}, {4, ErrStale}, {9, nil}, {8, ErrStale}, {5, ErrStale}, {9, nil}} {
 		if err := s.Write(step.token, "n", int(step.token)); !errors.Is(err, step.err) {

@@ -10,8 +10,8 @@ import (
 
 // Resource is what holders work on; Store is one.
 type Resource interface {
-	Read(token client.Zxid, name string) (int, error)
-	Write(token client.Zxid, name string, value int) error
+	Read(token int64, name string) (int, error)
+	Write(token int64, name string, value int) error
 }
 
 // Holder adds to numbers under a lock.
@@ -39,7 +39,7 @@ func (h *Holder) Add(ctx context.Context, name string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	sum, err := h.addUnder(ctx, grant.Token(), name)
+	sum, err := h.addUnder(ctx, grant.FencingToken(), name)
 	if rerr := grant.Release(ctx); !errors.Is(rerr, recipes.ErrLost) {
 		// That the lock was lost is no error here: the store decides whether
 		// it matters, and has decided.
@@ -48,7 +48,7 @@ func (h *Holder) Add(ctx context.Context, name string) (int, error) {
 	return sum, err
 }
 
-func (h *Holder) addUnder(ctx context.Context, token client.Zxid, name string) (int, error) {
+func (h *Holder) addUnder(ctx context.Context, token int64, name string) (int, error) {
 	value, err := h.resource.Read(token, name)
 	if err != nil {
 		return 0, err

@@ -23,18 +23,18 @@ func TestMain(m *testing.M) {
 // remote is a Resource in another process.
 type remote struct{ url, who string }
 
-func (r remote) Read(token client.Zxid, name string) (int, error) {
+func (r remote) Read(token int64, name string) (int, error) {
 	return r.ask("read", token, name, 0)
 }
 
-func (r remote) Write(token client.Zxid, name string, value int) error {
+func (r remote) Write(token int64, name string, value int) error {
 	_, err := r.ask("write", token, name, value)
 	return err
 }
 
-func (r remote) ask(what string, token client.Zxid, name string, value int) (got int, err error) {
+func (r remote) ask(what string, token int64, name string, value int) (got int, err error) {
 	response, err := http.Get(fmt.Sprintf("%s/%s?who=%s&token=%d&name=%s&value=%d",
-		r.url, what, url.QueryEscape(r.who), int64(token), url.QueryEscape(name), value))
+		r.url, what, url.QueryEscape(r.who), token, url.QueryEscape(name), value))
 	if err != nil {
 		return 0, err
 	}
@@ -77,10 +77,10 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/think":
 		d.think(r.FormValue("who"))
 	case "/read":
-		value, err = d.store.Read(client.Zxid(token), r.FormValue("name"))
+		value, err = d.store.Read(token, r.FormValue("name"))
 	case "/write":
 		d.mu.Lock()
-		if err = d.store.Write(client.Zxid(token), r.FormValue("name"), value); err == nil {
+		if err = d.store.Write(token, r.FormValue("name"), value); err == nil {
 			d.accepted++
 		}
 		d.mu.Unlock()

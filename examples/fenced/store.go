@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	"github.com/zk-lite/zk-lite/client"
 )
 
 // ErrStale says that somebody has come with a newer token: whoever comes with this
@@ -18,7 +16,7 @@ var ErrStale = errors.New("the fencing token is stale")
 // A store that outlives its process must keep the highest token with its data.
 type Store struct {
 	mu      sync.Mutex // protects the fields below
-	highest client.Zxid
+	highest int64
 	values  map[string]int
 	refused int
 }
@@ -31,7 +29,7 @@ func NewStore() *Store { return &Store{values: map[string]int{}} }
 // holder changes after this.
 //
 // Errors: ErrStale.
-func (s *Store) Read(token client.Zxid, name string) (int, error) {
+func (s *Store) Read(token int64, name string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.passLocked(token); err != nil {
@@ -43,7 +41,7 @@ func (s *Store) Read(token client.Zxid, name string) (int, error) {
 // Write replaces a value for the holder of a lock.
 //
 // Errors: ErrStale.
-func (s *Store) Write(token client.Zxid, name string, value int) error {
+func (s *Store) Write(token int64, name string, value int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.passLocked(token); err != nil {
@@ -55,10 +53,10 @@ func (s *Store) Write(token client.Zxid, name string, value int) error {
 
 // passLocked lets a token pass that is at least the highest so far. Equal tokens
 // are of one holder, who may come as often as it likes.
-func (s *Store) passLocked(token client.Zxid) error {
+func (s *Store) passLocked(token int64) error {
 	if token < s.highest {
 		s.refused++
-		return fmt.Errorf("%w: %#x after %#x", ErrStale, int64(token), int64(s.highest))
+		return fmt.Errorf("%w: %#x after %#x", ErrStale, token, s.highest)
 	}
 	s.highest = token
 	return nil

@@ -29,7 +29,7 @@ func (m *Master) Run(ctx context.Context) error {
 // the term does. A new master sees all that the old one has done: its assignments
 // came before the end of its session, and that before this term.
 func (m *Master) lead(ctx context.Context, term *recipes.Term) error {
-	fmt.Fprintf(m.Log, "%s: is the master, token %#x\n", m.Name, int64(term.Token()))
+	fmt.Fprintf(m.Log, "%s: is the master, token %#x\n", m.Name, term.FencingToken())
 	cache, err := client.NewCache(ctx, m.Client, workPath)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func (m *Master) Run(ctx context.Context) error {
 // lead keeps every shard assigned to nodes that live, until ctx ends because the
 // term does.
 func (m *Master) lead(ctx context.Context, term *recipes.Term) error {
-	fmt.Fprintf(m.Log, "%s: is the master, token %#x\n", m.Name, int64(term.Token()))
+	fmt.Fprintf(m.Log, "%s: is the master, token %#x\n", m.Name, term.FencingToken())
 	return follow(ctx, m.Client, clusterPath, func(cache *client.Cache) error {
 		shards, err := shardsOf(cache)
 		if err != nil {

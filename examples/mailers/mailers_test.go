@@ -16,10 +16,10 @@ import (
 func TestOutbox_Send_OneAnswerOfTheLastClaim(t *testing.T) {
 	o := new(Outbox)
 	for i, step := range []struct {
-		call func(mail string, token client.Zxid) error
+		call func(mail string, token int64) error
 		mail string
 		want error
-		tok  client.Zxid
+		tok  int64
 	}{
 		{o.Begin, "m", nil, 1},
 		{o.Begin, "m", nil, 2},
@@ -40,8 +40,8 @@ func TestOutbox_Send_OneAnswerOfTheLastClaim(t *testing.T) {
 	}
 }
 
-func (o *Outbox) send(mail string, token client.Zxid) error {
-	return o.Send(mail, token, fmt.Sprintf("by %d", int64(token)))
+func (o *Outbox) send(mail string, token int64) error {
+	return o.Send(mail, token, fmt.Sprintf("by %d", token))
 }
 
 // desk is where processors write answers; the test holds some of them up.

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	"github.com/zk-lite/zk-lite/client"
 )
 
 // The refusals of an outbox.
@@ -30,15 +28,15 @@ type Outbox struct {
 // record is what an outbox knows of a mail. A real one can forget it when the mail
 // has left the queue and no session of that time lives any more.
 type record struct {
-	token   client.Zxid // the highest with which somebody has come
-	answers []string    // at most one, if the outbox is right
+	token   int64    // the highest with which somebody has come
+	answers []string // at most one, if the outbox is right
 }
 
 // Begin says that a processor has claimed a mail. From then on earlier claims of
 // it are refused.
 //
 // Errors: ErrStale, ErrAnswered.
-func (o *Outbox) Begin(mail string, token client.Zxid) error {
+func (o *Outbox) Begin(mail string, token int64) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, err := o.passLocked(mail, token)
@@ -48,7 +46,7 @@ func (o *Outbox) Begin(mail string, token client.Zxid) error {
 // Send sends the answer to a mail.
 //
 // Errors: ErrStale, ErrAnswered.
-func (o *Outbox) Send(mail string, token client.Zxid, answer string) error {
+func (o *Outbox) Send(mail string, token int64, answer string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	r, err := o.passLocked(mail, token)
@@ -60,7 +58,7 @@ func (o *Outbox) Send(mail string, token client.Zxid, answer string) error {
 }
 
 // passLocked finds the record of a mail, for one who may answer it.
-func (o *Outbox) passLocked(mail string, token client.Zxid) (*record, error) {
+func (o *Outbox) passLocked(mail string, token int64) (*record, error) {
 	if o.mails == nil {
 		o.mails = map[string]*record{}
 	}
@@ -72,7 +70,7 @@ func (o *Outbox) passLocked(mail string, token client.Zxid) (*record, error) {
 	if token < r.token {
 		o.stale++
 		return nil, fmt.Errorf("%s: %w: token %#x after %#x",
-			mail, ErrStale, int64(token), int64(r.token))
+			mail, ErrStale, token, int64(r.token))
 	}
 	r.token = token
 	if len(r.answers) > 0 {

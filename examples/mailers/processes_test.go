@@ -35,17 +35,17 @@ func processorRole(ctx context.Context, c *client.Client, name, at string) error
 // remoteOutbox is an Outbox in another process.
 type remoteOutbox string
 
-func (o remoteOutbox) Begin(mail string, token client.Zxid) error {
+func (o remoteOutbox) Begin(mail string, token int64) error {
 	return o.ask("begin", mail, token, "")
 }
 
-func (o remoteOutbox) Send(mail string, token client.Zxid, answer string) error {
+func (o remoteOutbox) Send(mail string, token int64, answer string) error {
 	return o.ask("send", mail, token, answer)
 }
 
-func (o remoteOutbox) ask(what, mail string, token client.Zxid, answer string) error {
+func (o remoteOutbox) ask(what, mail string, token int64, answer string) error {
 	response, err := http.Get(fmt.Sprintf("%s/%s?mail=%s&token=%d&answer=%s",
-		string(o), what, url.QueryEscape(mail), int64(token), url.QueryEscape(answer)))
+		string(o), what, url.QueryEscape(mail), token, url.QueryEscape(answer)))
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func (o remoteOutbox) ask(what, mail string, token client.Zxid, answer string) e
 // serveOutbox is the other side of it.
 func serveOutbox(o *Outbox) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		n, err := strconv.ParseInt(r.FormValue("token"), 10, 64)
-		mail, token := r.FormValue("mail"), client.Zxid(n)
+		token, err := strconv.ParseInt(r.FormValue("token"), 10, 64)
+		mail := r.FormValue("mail")
 		switch {
 		case err != nil:
 		case r.URL.Path == "/begin":

@@ -25,8 +25,8 @@ func Waiting(ctx context.Context, c *client.Client) (int, error) {
 
 // Answers is where answers go: an Outbox, wherever it is.
 type Answers interface {
-	Begin(mail string, token client.Zxid) error
-	Send(mail string, token client.Zxid, answer string) error
+	Begin(mail string, token int64) error
+	Send(mail string, token int64, answer string) error
 }
 
 // Processor answers mails, one after the other.
@@ -79,12 +79,12 @@ func (p *Processor) process(ctx context.Context, item *recipes.Item) error {
 }
 
 func (p *Processor) answer(ctx context.Context, item *recipes.Item) error {
-	if err := p.Outbox.Begin(item.Path(), item.Token()); err != nil {
+	if err := p.Outbox.Begin(item.Path(), item.FencingToken()); err != nil {
 		return err
 	}
 	answer, err := p.Write(ctx, string(item.Data))
 	if err != nil {
 		return fmt.Errorf("answering %q: %w", item.Data, err)
 	}
-	return p.Outbox.Send(item.Path(), item.Token(), answer)
+	return p.Outbox.Send(item.Path(), item.FencingToken(), answer)
 }

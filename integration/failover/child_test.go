@@ -30,7 +30,7 @@ const childPoll = 10 * time.Millisecond
 func child(dir string) int {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGTERM)
-	name, token := os.Getenv(nameVariable), os.Getenv("ZK_LITE_TOKEN")
+	name, token := os.Getenv(nameVariable), os.Getenv("ZK_LITE_FENCING_TOKEN")
 	only, err := os.OpenFile(filepath.Join(dir, "only"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return 99

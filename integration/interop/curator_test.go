@@ -152,8 +152,8 @@ func (p *pair) mutex() {
 	fourth.silent()
 	second.release()
 	g := await(p, third)
-	if g.Token() <= first.Token() {
-		p.Errorf("token %d after %d", g.Token(), first.Token())
+	if g.FencingToken() <= first.FencingToken() {
+		p.Errorf("token %d after %d", g.FencingToken(), first.FencingToken())
 	}
 	fourth.silent()
 	p.no(g.Release(p.ctx))

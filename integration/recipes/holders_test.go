@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
@@ -18,13 +17,13 @@ import (
 // lose a write.
 type resource struct {
 	mu       sync.Mutex // protects the fields below
-	highest  client.Zxid
+	highest  int64
 	value    int
 	accepted int
 	refused  int
 }
 
-func (x *resource) read(token client.Zxid) (int, bool) {
+func (x *resource) read(token int64) (int, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if token < x.highest {
@@ -35,7 +34,7 @@ func (x *resource) read(token client.Zxid) (int, bool) {
 	return x.value, true
 }
 
-func (x *resource) write(token client.Zxid, value int) bool {
+func (x *resource) write(token int64, value int) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if token < x.highest {
@@ -52,7 +51,7 @@ func (x *resource) write(token client.Zxid, value int) bool {
 type tenure struct {
 	from, to time.Time
 	weight   int
-	token    client.Zxid
+	token    int64
 	client   int
 }
 
@@ -82,13 +81,13 @@ func (h *holders) hold(who int, g *recipes.Grant, weight int, x *resource, exclu
 	var value int
 	ok := false
 	if x != nil {
-		value, ok = x.read(g.Token())
+		value, ok = x.read(g.FencingToken())
 	}
 	ctx, cancel := g.Context(h.s.stop)
 	_, _, _ = h.s.clients[who].Exists(ctx, root) // takes a while, at the faults' mercy
 	cancel()
 	if ok && exclusive {
-		x.write(g.Token(), value+1)
+		x.write(g.FencingToken(), value+1)
 	}
 	h.look()
 	h.mu.Lock()
@@ -102,7 +101,7 @@ func (h *holders) hold(who int, g *recipes.Grant, weight int, x *resource, exclu
 		h.lost++
 		return err
 	}
-	h.tenures = append(h.tenures, tenure{from, to, weight, g.Token(), who})
+	h.tenures = append(h.tenures, tenure{from, to, weight, g.FencingToken(), who})
 	return nil
 }
 
@@ -122,7 +121,7 @@ func (h *holders) look() {
 	for g, weight := range h.inside {
 		if g.Err() == nil {
 			sum += weight
-			text += fmt.Sprintf(" %s (token %#x, session %#x)", g.Path(), int64(g.Token()), int64(g.Session().ID))
+			text += fmt.Sprintf(" %s (token %#x, session %#x)", g.Path(), g.FencingToken(), int64(g.Session().ID))
 		}
 	}
 	if sum <= h.places {

@@ -26,7 +26,7 @@ type ledger struct {
 	maybe  map[string]bool // perhaps
 	done   map[string]int  // how often, for certain
 	unsure map[string]bool // perhaps
-	tokens map[string]client.Zxid
+	tokens map[string]int64
 	stale  int // items that were worked on with an older token
 }
 
@@ -40,7 +40,7 @@ type anyQueue interface {
 func (s *soak) ledger(what string) *ledger {
 	return &ledger{
 		s: s, what: what, put: map[string]bool{}, maybe: map[string]bool{},
-		done: map[string]int{}, unsure: map[string]bool{}, tokens: map[string]client.Zxid{},
+		done: map[string]int{}, unsure: map[string]bool{}, tokens: map[string]int64{},
 	}
 }
 
@@ -114,10 +114,10 @@ func (l *ledger) finish(item *recipes.Item, timed bool) error {
 		l.s.errorf("%s: item %s was taken %v before its time", l.what, name, time.Until(item.Due()))
 	}
 	l.mu.Lock()
-	if item.Token() < l.tokens[name] {
+	if item.FencingToken() < l.tokens[name] {
 		l.stale++
 	}
-	l.tokens[name] = max(l.tokens[name], item.Token())
+	l.tokens[name] = max(l.tokens[name], item.FencingToken())
 	l.mu.Unlock()
 	err := item.Done(l.s.ctx)
 	l.mu.Lock()

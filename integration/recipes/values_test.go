@@ -159,7 +159,7 @@ func (s *soak) watchGroup(i int, group *recipes.Group, registry *recipes.Registr
 	var ended atomic.Int32
 	go func() {
 		defer ended.Add(1)
-		view := map[string]client.Zxid{}
+		view := map[string]int64{}
 		for change, err := range group.Watch(ctx) {
 			if err != nil {
 				s.watchEnded(ctx, err)
@@ -213,9 +213,9 @@ func (s *soak) watchEnded(ctx context.Context, err error) {
 }
 
 // addUp applies a change to what was told before, and compares with what there is.
-func (s *soak) addUp(view map[string]client.Zxid, change recipes.GroupChange) {
+func (s *soak) addUp(view map[string]int64, change recipes.GroupChange) {
 	for _, m := range change.Left {
-		if view[m.Name] != m.Token {
+		if view[m.Name] != m.FencingToken {
 			s.errorf("member %s has left that was not there", m.Name)
 		}
 		delete(view, m.Name)
@@ -224,15 +224,15 @@ func (s *soak) addUp(view map[string]client.Zxid, change recipes.GroupChange) {
 		if view[m.Name] != 0 {
 			s.errorf("member %s has joined that was there", m.Name)
 		}
-		view[m.Name] = m.Token
+		view[m.Name] = m.FencingToken
 	}
 	for _, m := range change.Changed {
-		if view[m.Name] != m.Token {
+		if view[m.Name] != m.FencingToken {
 			s.errorf("member %s has changed that was not there", m.Name)
 		}
 	}
 	for _, m := range change.Members {
-		if view[m.Name] != m.Token {
+		if view[m.Name] != m.FencingToken {
 			s.errorf("member %s is there, and nobody has told", m.Name)
 		}
 	}

@@ -45,7 +45,7 @@ func (k *lockWorker) take(ctx context.Context, m *recipes.Mutex) {
 	if err != nil {
 		return
 	}
-	h.Token, h.From = uint64(g.Token()), k.w.rec.since(time.Now())
+	h.Token, h.From = uint64(g.FencingToken()), k.w.rec.since(time.Now())
 	select {
 	case <-g.Done():
 	case <-time.After(workerPause):

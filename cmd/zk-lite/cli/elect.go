@@ -22,7 +22,7 @@ and the next candidate is elected.
 
 If leadership is lost with the session, the command gets SIGTERM, and SIGKILL
 after --grace; then elect stands for election again. The command finds a number in
-ZK_LITE_TOKEN that grows from leader to leader, and its znode in ZK_LITE_ELECTION.
+ZK_LITE_FENCING_TOKEN that grows from leader to leader, and its znode in ZK_LITE_ELECTION.
 --data is what others see of the leader (an address, say).
 
 The election is Curator's LeaderLatch.`,
@@ -41,7 +41,7 @@ The election is Curator's LeaderLatch.`,
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(c.ErrOrStderr(), "elected: %s, token %d\n", term.Path(), int64(term.Token()))
+				fmt.Fprintf(c.ErrOrStderr(), "elected: %s, token %d\n", term.Path(), term.FencingToken())
 				err = o.runGranted(ctx, term.Grant, args[1:], electionVariable)
 				giveBack(ctx, c, term.Resign)
 				var lost *lostError

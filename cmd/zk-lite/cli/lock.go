@@ -26,13 +26,13 @@ The exit code is that of the command; 4 if the lock was not acquired (--try,
 If the session is lost, and with it the lock, the command gets SIGTERM, and
 SIGKILL after --grace. A process can be stopped for longer than that, so what the
 lock protects should refuse whoever comes too late: the command finds a number in
-ZK_LITE_TOKEN that grows from holder to holder, and its znode in ZK_LITE_LOCK.
+ZK_LITE_FENCING_TOKEN that grows from holder to holder, and its znode in ZK_LITE_LOCK.
 
 The lock is Curator's InterProcessMutex: programs in Java, Python (kazoo) and Go
 compete for the same.`,
 		Example: `  zk-lite lock /locks/backup -- ./backup.sh
   zk-lite lock --try /locks/cron-daily -- ./daily.sh
-  zk-lite lock --wait 30s /locks/deploy -- sh -c 'deploy --fence "$ZK_LITE_TOKEN"'`,
+  zk-lite lock --wait 30s /locks/deploy -- sh -c 'deploy --fencing-token "$ZK_LITE_FENCING_TOKEN"'`,
 		DisableFlagsInUseLine: true, // none may stand behind --
 		Args:                  workArgs(1, true),
 	}

@@ -24,10 +24,10 @@ const releaseTimeout = 5 * time.Second
 
 // The environment of the commands that are run.
 const (
-	tokenVariable    = "ZK_LITE_TOKEN"    // fencing token, a decimal number
-	lockVariable     = "ZK_LITE_LOCK"     // znode of the holder
-	electionVariable = "ZK_LITE_ELECTION" // znode of the candidate
-	memberVariable   = "ZK_LITE_MEMBER"   // znode of the member
+	tokenVariable    = "ZK_LITE_FENCING_TOKEN" // fencing token, a decimal number
+	lockVariable     = "ZK_LITE_LOCK"          // znode of the holder
+	electionVariable = "ZK_LITE_ELECTION"      // znode of the candidate
+	memberVariable   = "ZK_LITE_MEMBER"        // znode of the member
 )
 
 // workOptions are the flags of the commands that run others.
@@ -120,7 +120,7 @@ func (o *workOptions) runGranted(
 ) error {
 	ctx, cancel := g.Context(ctx)
 	defer cancel()
-	err := o.run(ctx, args, fmt.Sprintf("%s=%d", tokenVariable, int64(g.Token())), variable+"="+g.Path())
+	err := o.run(ctx, args, fmt.Sprintf("%s=%d", tokenVariable, g.FencingToken()), variable+"="+g.Path())
 	if cause := g.Err(); errors.Is(cause, recipes.ErrLost) {
 		return &lostError{cause}
 	}
