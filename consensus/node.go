@@ -304,9 +304,6 @@ func (n *Node) rule() {
 		}
 		term := n.raft.CurrentTerm()
 		leads := n.raft.State() == raft.Leader
-		if set := n.cfg.Storage.SetBlocking; set != nil {
-			set(leads) // if it is killed, the others must hear of it at once
-		}
 		switch {
 		case !leads:
 			if r != nil {

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/zk-lite/zk-lite/internal/processors"
 )
 
 // maxPutOff is how often the FSM must have wanted a snapshot before the leader takes one although a
@@ -22,9 +20,7 @@ func (n *Node) takeSnapshots() {
 			return
 		case <-n.wantSnapshot:
 			n.letCatchUp()
-			release := processors.Hold() // files are written, synced and removed, also before and after the FSM's part
 			err := n.raft.Snapshot().Error()
-			release()
 			if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && n.ctx.Err() == nil {
 				n.logger.Error("taking a snapshot failed; the log grows until one succeeds", "error", err)
 			}
@@ -34,7 +30,7 @@ func (n *Node) takeSnapshots() {
 
 // letCatchUp waits while a follower that was sent a snapshot needs the log behind that
 // one: the next snapshot would shorten it, and the follower would have to be sent that
-// snapshot too (peer, behind.go).
+// snapshot too (transport, receivers.go).
 func (n *Node) letCatchUp() {
 	look := time.NewTicker(n.cfg.ElectionTimeout / 8)
 	defer look.Stop()

@@ -33,10 +33,7 @@ type Storage struct {
 	Durable transport.Durable
 	// SetAsync hands the log store the rule of overlapping; nil without it.
 	SetAsync func(func([]*raft.Log) bool)
-	// SetBlocking tells the log store whether its writes may block a thread, see raftlog; nil
-	// without it.
-	SetBlocking func(bool)
-	Close       func() error
+	Close    func() error
 }
 
 // Identity says which server of which ensemble a data directory belongs to.
@@ -158,7 +155,7 @@ func (s *Storage) openLog(c *StorageConfig, lived bool, closeStable func() error
 		if err != nil {
 			return fmt.Errorf("opening raft's log in %s: %w", dir, err)
 		}
-		s.Log, s.Durable, s.SetAsync, s.SetBlocking = log, log, log.SetAsync, log.SetBlocking
+		s.Log, s.Durable, s.SetAsync = log, log, log.SetAsync
 		s.Close = func() error { return errors.Join(log.Close(), closeStable()) }
 	case LogStoreBolt:
 		path := filepath.Join(c.LogDir, "raftlog.db")

@@ -12,14 +12,13 @@ import (
 	"github.com/zk-lite/zk-lite/bench/load"
 )
 
-// syncEvents are the kernel's tracepoints of the calls that force data to disk. With the last two zk-lite's log
-// asks for durable writes, followers by io_submit, leaders by pwritev2; nobody else here uses them.
+// syncEvents are the kernel's tracepoints of the calls that force data to disk. With the last one zk-lite's log
+// makes durable writes; no other system here uses it.
 // perf counts them inside the kernel, at no cost worth mentioning, so that the
 // count is of the very run whose throughput is shown.
 func syncEvents() []string {
 	return []string{"syscalls:sys_enter_fdatasync", "syscalls:sys_enter_fsync",
-		"syscalls:sys_enter_msync", "syscalls:sys_enter_sync_file_range", "syscalls:sys_enter_io_submit",
-		"syscalls:sys_enter_pwritev2"}
+		"syscalls:sys_enter_msync", "syscalls:sys_enter_sync_file_range", "syscalls:sys_enter_pwritev2"}
 }
 
 // SyncCounter counts disk syncs of processes during the measured time of a run.

@@ -37,15 +37,8 @@ func onDirectDisk(t *testing.T, dir string) {
 	}
 }
 
-// eachWait runs a test with writes that block, and with those that do not.
-func eachWait(t *testing.T, test func(t *testing.T, blocking bool)) {
-	for _, blocking := range []bool{true, false} {
-		t.Run(fmt.Sprintf("blocking=%v", blocking), func(t *testing.T) { test(t, blocking) })
-	}
-}
-
 // directPair is a file of size random bytes, open both ways.
-func directPair(t *testing.T, size int, blocking bool) (raftlog.File, raftlog.DirectFile, []byte) {
+func directPair(t *testing.T, size int) (raftlog.File, raftlog.DirectFile, []byte) {
 	t.Helper()
 	dir := t.TempDir()
 	onDirectDisk(t, dir)
@@ -60,7 +53,6 @@ func directPair(t *testing.T, size int, blocking bool) (raftlog.File, raftlog.Di
 	must(t, file.Sync())
 	direct, err := fsys.OpenDirect(name)
 	must(t, err)
-	direct.SetBlocking(blocking)
 	t.Cleanup(func() { must(t, errors.Join(direct.Close(), file.Close())) })
 	return file, direct, content
 }
@@ -79,12 +71,10 @@ func fill(rng *rand.Rand, b []byte) {
 }
 
 // What is written past the page cache is what is read through it, also if pages of the place are in
-// it already: then the kernel refuses to do it without blocking, and it is done in a call that may.
-func TestDirect_RealFile_IsReadAsWritten(t *testing.T) { eachWait(t, testIsReadAsWritten) }
-
-func testIsReadAsWritten(t *testing.T, blocking bool) {
+// it already.
+func TestDirect_RealFile_IsReadAsWritten(t *testing.T) {
 	const size = 1 << 20
-	file, direct, content := directPair(t, size, blocking)
+	file, direct, content := directPair(t, size)
 	rng := rand.New(rand.NewPCG(2, 2))
 	got := make([]byte, size)
 	for i := range 100 {
@@ -93,10 +83,6 @@ func testIsReadAsWritten(t *testing.T, blocking bool) {
 		fill(rng, b)
 		must(t, direct.WriteDurable(b, int64(off)))
 		copy(content[off:], b)
-		if i%10 == 9 {
-			direct.SetBlocking(i%20 == 9) // also in the middle
-			direct.SetBlocking(blocking)
-		}
 		if i%3 == 0 {
 			_, err := file.ReadAt(got, 0)
 			must(t, err)
@@ -107,34 +93,8 @@ func testIsReadAsWritten(t *testing.T, blocking bool) {
 	}
 }
 
-// Two stores write to their files at once: their ends do not wake the wrong one.
-func TestDirect_ManyFilesAtOnce(t *testing.T) {
-	for range 4 {
-		t.Run("", func(t *testing.T) {
-			t.Parallel()
-			file, direct, content := directPair(t, 64<<10, false)
-			rng := rand.New(rand.NewPCG(3, 3))
-			for range 50 {
-				b := blocks(4096)
-				fill(rng, b)
-				off := rng.IntN(16) * 4096
-				must(t, direct.WriteDurable(b, int64(off)))
-				copy(content[off:], b)
-			}
-			got := make([]byte, len(content))
-			_, err := file.ReadAt(got, 0)
-			must(t, err)
-			if !bytes.Equal(got, content) {
-				t.Error("something else is read than was written")
-			}
-		})
-	}
-}
-
-func TestDirect_ErrAlignment_NamesFile(t *testing.T) { eachWait(t, testErrAlignment) }
-
-func testErrAlignment(t *testing.T, blocking bool) {
-	file, direct, content := directPair(t, 8192, blocking)
+func TestDirect_ErrAlignment_NamesFile(t *testing.T) {
+	file, direct, content := directPair(t, 8192)
 	err := direct.WriteDurable(blocks(4096), 100)
 	if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), "/file") {
 		t.Errorf("a write at 100: %v, want EINVAL of the file", err)
@@ -169,7 +129,6 @@ func TestDirect_SwitchedOnAndOff_KeepsLog(t *testing.T) {
 	onDirectDisk(t, dir)
 	for i := range uint64(6) {
 		s := openDir(t, dir, raftlog.Options{SegmentSize: 16 << 10, NoDirect: i%2 == 1, CacheEntries: -1})
-		s.SetBlocking(i%4 == 0)
 		checkLog(t, s, entries(1, i*50, 1))
 		must(t, s.StoreLogs(entries(i*50+1, i*50+49, 1)))
 		must(t, s.StoreLog(entry(i*50+50, 1)))

@@ -1,7 +1,5 @@
 package raftlog
 
-import "sync/atomic"
-
 // Settle waits until the keeper has done everything it was asked for.
 func (s *Store) Settle() {
 	s.mu.Lock()
@@ -18,7 +16,7 @@ func (s *Store) Settle() {
 func (s *Store) RequestDrop() { s.requestDrop() }
 
 // NewTail returns a file whose end is written to direct.
-func NewTail(file File, direct DirectFile) File { return newTail(file, direct, new(atomic.Bool)) }
+func NewTail(file File, direct DirectFile) File { return newTail(file, direct) }
 
 // MaxTail is how much waits in memory.
 const MaxTail = maxTail

@@ -49,8 +49,5 @@ type DirectFile interface {
 	// and after a power cut during the call, each sector of the disk is old or new. One call
 	// may run at a time.
 	WriteDurable(b []byte, off int64) error
-	// SetBlocking says whether WriteDurable may block a thread, as at first, or is to park the
-	// goroutine alone, if it can. It may not be called during a WriteDurable.
-	SetBlocking(blocking bool)
 	io.Closer
 }

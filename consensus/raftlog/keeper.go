@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"time"
-
-	"github.com/zk-lite/zk-lite/internal/processors"
 )
 
 // noteEvery is how old the high-water file may be. To write it after every sync would cost as much
@@ -92,9 +90,7 @@ func (s *Store) prepareSegment() {
 	if !want {
 		return
 	}
-	release := processors.Hold()
 	g, err := s.newSegment()
-	release()
 	if err != nil && !errors.Is(err, errStopped) {
 		s.logger.Warn("cannot prepare the next raft log segment", "dir", s.dir, "err", err)
 	}
@@ -180,7 +176,6 @@ func (s *Store) dropSegments() {
 	if len(gone) == 0 {
 		return
 	}
-	defer processors.Hold()()
 	m := s.manifest
 	m.first = keep
 	if _, err := s.commitManifest(m); err != nil {

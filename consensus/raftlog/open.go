@@ -34,7 +34,6 @@ func Open(dir string, opt Options) (*Store, error) {
 	s.cond = sync.NewCond(&s.mu)
 	s.noteTimer = time.AfterFunc(noteEvery, s.wakeKeeper)
 	s.SetAsync(opt.Async)
-	s.SetBlocking(true)
 	if err := s.openFiles(); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
 	}

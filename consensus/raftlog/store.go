@@ -25,15 +25,14 @@ type Store struct {
 
 	// Own synchronisation. writer and syncing are locks that are held during input and output;
 	// they are channels so that waiting for them also counts as waiting in a synctest bubble.
-	blocking atomic.Bool // see SetBlocking
-	async    atomic.Pointer[func([]*raft.Log) bool]
-	writer   chan struct{} // held by who changes the log
-	syncing  chan struct{} // held by who syncs it; taken after writer, if both
-	kick     chan struct{} // wakes the keeper
-	stop     chan struct{} // closed by Close
-	wg       sync.WaitGroup
-	hits     atomic.Uint64
-	misses   atomic.Uint64
+	async   atomic.Pointer[func([]*raft.Log) bool]
+	writer  chan struct{} // held by who changes the log
+	syncing chan struct{} // held by who syncs it; taken after writer, if both
+	kick    chan struct{} // wakes the keeper
+	stop    chan struct{} // closed by Close
+	wg      sync.WaitGroup
+	hits    atomic.Uint64
+	misses  atomic.Uint64
 
 	// Protected by holding writer.
 	buf      []byte   // encodings, reused
@@ -119,12 +118,6 @@ func (s *Store) SetAsync(may func([]*raft.Log) bool) {
 	}
 	s.async.Store(&may)
 }
-
-// SetBlocking says how direct writes wait: blocking a thread each, as at first, or with the goroutine
-// parked, by the kernel's asynchronous I/O. The second is cheaper, but while it is in use a process
-// that is killed keeps its connections for some 30 ms more, because the kernel puts its contexts away
-// first. It counts from the next write on.
-func (s *Store) SetBlocking(blocking bool) { s.blocking.Store(blocking) }
 
 func acquire(token chan struct{}) { token <- struct{}{} }
 func release(token chan struct{}) { <-token }

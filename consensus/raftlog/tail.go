@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 )
 
@@ -20,7 +19,7 @@ const (
 )
 
 // tail is a file whose end is kept in memory until Datasync writes it past the page cache, durable
-// at once. So an append makes no system call, and the only one of a sync need not block a thread.
+// at once. So an append makes no system call, and a sync makes one.
 //
 // The last block is written again together with what follows it, in place: a power cut leaves each
 // of its sectors old or new, and the records that were durable are the same in both. What lies behind
@@ -30,8 +29,6 @@ const (
 type tail struct {
 	File   // what is on disk
 	direct DirectFile
-	// blocking is Store's, for direct.
-	blocking *atomic.Bool
 
 	flight chan struct{} // held while something is written to direct; taken before mu
 
@@ -58,13 +55,13 @@ func (s *Store) openTail(g *segment) error {
 	if err != nil {
 		return fmt.Errorf("opening %s for direct writes: %w", g.path, err)
 	}
-	g.file = newTail(g.file, direct, &s.blocking)
+	g.file = newTail(g.file, direct)
 	return nil
 }
 
 // newTail owns both files.
-func newTail(file File, direct DirectFile, blocking *atomic.Bool) *tail {
-	return &tail{File: file, direct: direct, blocking: blocking, flight: make(chan struct{}, 1)}
+func newTail(file File, direct DirectFile) *tail {
+	return &tail{File: file, direct: direct, flight: make(chan struct{}, 1)}
 }
 
 // WriteAt puts b into memory.
@@ -176,7 +173,6 @@ func (t *tail) Datasync() error {
 	if err != nil || b == nil {
 		return err
 	}
-	t.direct.SetBlocking(t.blocking.Load())
 	return t.arrive(t.direct.WriteDurable(b, at))
 }
 
@@ -217,11 +213,10 @@ func (t *tail) arrive(err error) error {
 	return nil
 }
 
-// rest gives memory and kernel's resources back until the next write.
+// rest gives memory back until the next write.
 func (t *tail) rest() {
 	acquire(t.flight)
 	defer release(t.flight)
-	t.direct.SetBlocking(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.news {

@@ -3,7 +3,6 @@
 package failover_test
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -68,7 +67,6 @@ func TestPower_Ext4_AllCutUnderLoad_LosesNothing(t *testing.T) {
 	for _, s := range e.Servers() {
 		checkDirect(t, s.PID())
 	}
-	checkAIO(t, e)
 	cutUnderLoad(t, e, disks, 4)
 }
 
@@ -89,29 +87,6 @@ func checkDirect(t *testing.T, pid int) {
 		}
 	}
 	t.Fatalf("process %d has no log segment open with O_DIRECT", pid)
-}
-
-// checkAIO sees to it that the leader alone has no context of the kernel's asynchronous I/O: when it
-// is killed, the kernel would put that away before it closes the connections, by which the others
-// notice.
-func checkAIO(t *testing.T, e *cluster.Ensemble) {
-	t.Helper()
-	l := startPacedLoad(t, e, "/aio", powerPace)
-	l.waitProgress(10)
-	cluster.Eventually(t, "followers have contexts for their logs, the leader has none", cluster.Patience, func() error {
-		leader := e.Leader()
-		for _, s := range e.Servers() {
-			maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.PID()))
-			if err != nil {
-				return err
-			}
-			if has := bytes.Contains(maps, []byte("[aio]")); has != (s != leader) {
-				return fmt.Errorf("server %d: %v, the leader is %d", s.ID, has, leader.ID)
-			}
-		}
-		return nil
-	})
-	l.check()
 }
 
 func cutUnderLoad(t *testing.T, e *cluster.Ensemble, disks []*disk.Disk, most int) {
