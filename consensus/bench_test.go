@@ -90,8 +90,8 @@ func BenchmarkReign_Entry(b *testing.B) {
 	for _, n := range benchGroups {
 		b.Run(fmt.Sprintf("group=%d", n), func(b *testing.B) {
 			ctx := b.Context()
-			r := newReign(&Node{ctx: ctx}, 1)
 			g := state.Batch{Origin: state.Origin{Server: 1, Incarnation: 1}, First: 1, Count: n}
+			r := newReign(&Node{ctx: ctx}, 1, &refusals{})
 			for range n {
 				g.Commands = state.AppendCommand(g.Commands, benchCommand())
 			}

@@ -93,9 +93,7 @@ func (d *disk) fault() string {
 	return ""
 }
 
-// watch cuts the connections of a leader whose disk hangs, and ends a server
-// whose raft refuses everything after a failed transfer of leadership
-// (hashicorp/raft issue 696: only a restart helps).
+// watch cuts the connections of a leader whose disk hangs.
 func (d *disk) watch() {
 	timer := time.NewTimer(grid.Until(diskHangs / 5))
 	defer timer.Stop()
@@ -119,12 +117,6 @@ func (d *disk) watch() {
 			cut = false
 			d.n.logger.Info("the disk answers again")
 			d.n.mux.RestoreRaft()
-		}
-		t := d.n.transferring.Load()
-		limit := 4*d.n.cfg.ElectionTimeout + time.Second
-		if t != 0 && time.Since(time.Unix(0, t)) > limit && d.n.raft.State() == raft.Leader {
-			d.n.fatal(errors.New("raft refuses every entry since a transfer of leadership failed; " +
-				"the server must be started again"))
 		}
 	}
 }

@@ -23,18 +23,22 @@ type reign struct {
 	slots chan struct{} // capacity maxInFlight: entries raft has not finished
 	freed chan struct{} // capacity 1: an entry has left its slot
 
+	refused *refusals // of this term
+
 	mu     sync.Mutex // protects the fields below
 	room   *sync.Cond // on mu: the inbox has room again, or the reign has ended
 	groups []state.Batch
 	bytes  int
 }
 
-func newReign(n *Node, term uint64) *reign {
+func newReign(n *Node, term uint64, refused *refusals) *reign {
 	r := &reign{
 		node: n, term: term,
 		wake:  make(chan struct{}, 1),
 		slots: make(chan struct{}, maxInFlight),
 		freed: make(chan struct{}, 1),
+
+		refused: refused,
 	}
 	r.ctx, r.abort = context.WithCancel(n.ctx)
 	r.room = sync.NewCond(&r.mu)
@@ -170,11 +174,13 @@ func (r *reign) await(f raft.ApplyFuture) {
 	err := f.Error()
 	r.free()
 	if err == nil {
-		r.node.transferring.Store(0)
+		r.refused.end()
 		return
 	}
-	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
-		r.node.transferring.CompareAndSwap(0, time.Now().UnixNano())
+	limit := 4*r.node.cfg.ElectionTimeout + time.Second
+	if errors.Is(err, raft.ErrLeadershipTransferInProgress) && r.refused.note(time.Now(), limit) > limit {
+		r.node.fatal(errors.New("raft refuses every entry since a transfer of leadership failed; " +
+			"the server must be started again"))
 	}
 	r.node.logger.Debug("entry refused", "term", r.term, "error", err)
 	r.abort()
@@ -187,4 +193,31 @@ func (r *reign) free() {
 	case r.freed <- struct{}{}:
 	default:
 	}
+}
+
+// refusals is for how long raft has refused every entry of one leadership because of a transfer. It does
+// so for at most an election timeout, unless it has forgotten that the transfer has ended
+// (hashicorp/raft issue 696): then only a restart helps.
+type refusals struct {
+	mu          sync.Mutex // protects the fields below
+	first, last time.Time  // of the refusals in a row; zero: none
+}
+
+// note counts a refusal and returns how long ago the first one in a row was. Refused commands are sent again
+// within a fraction of the limit, so after a longer pause another row begins.
+func (r *refusals) note(now time.Time, limit time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.first.IsZero() || now.Sub(r.last) > limit {
+		r.first = now
+	}
+	r.last = now
+	return now.Sub(r.first)
+}
+
+// end ends the row: raft has taken an entry.
+func (r *refusals) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.first = time.Time{}
 }

@@ -11,7 +11,7 @@ import (
 func paceReign(t *testing.T) *reign {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	return newReign(&Node{ctx: ctx}, 1)
+	return newReign(&Node{ctx: ctx}, 1, &refusals{})
 }
 
 func TestReign_Pace_WaitsForTheEntryBeforeButNotLong(t *testing.T) {

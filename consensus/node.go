@@ -44,12 +44,11 @@ type Node struct {
 	streams      streams
 	proposals    proposals
 
-	identity     atomic.Pointer[Identity]
-	members      atomic.Pointer[map[state.ServerID]state.Member] // as applied here
-	applied      atomic.Uint64
-	contact      atomic.Int64 // now() when a leader was last known to lead; 0 never
-	transferring atomic.Int64 // when raft began to refuse entries for a transfer; 0 it does not
-	failed       atomic.Bool
+	identity atomic.Pointer[Identity]
+	members  atomic.Pointer[map[state.ServerID]state.Member] // as applied here
+	applied  atomic.Uint64
+	contact  atomic.Int64 // now() when a leader was last known to lead; 0 never
+	failed   atomic.Bool
 
 	mu      sync.Mutex // protects the fields below
 	current *reign
@@ -283,6 +282,7 @@ func (n *Node) rule() {
 	defer look.Stop()
 	defer func() { n.setReign(nil) }()
 	var told uint64 // the term the handler was last told of
+	var refused *refusals
 	for {
 		var ended <-chan struct{}
 		r := n.reign()
@@ -327,10 +327,11 @@ func (n *Node) rule() {
 		}
 		if told != term {
 			told = term
+			refused = &refusals{}
 			n.proposals.begin()
 			n.cfg.Handler.Lead(term)
 		}
-		next := newReign(n, term)
+		next := newReign(n, term, refused)
 		n.tasks.Go(next.propose)
 		n.tasks.Go(next.beat)
 		n.setReign(next)

@@ -25,7 +25,7 @@ func TestRegression_Reign_EndWakesWhoWaitsForRoom(t *testing.T) {
 	n := &Node{}
 	n.ctx = t.Context()
 	for round := range 30_000 {
-		r := newReign(n, 1)
+		r := newReign(n, 1, &refusals{})
 		r.bytes = maxInboxBytes
 		started, over := make(chan struct{}), make(chan bool)
 		go r.propose()

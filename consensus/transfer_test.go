@@ -1,0 +1,80 @@
+package consensus
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestRefusals_Note_OnlyARowIsLong(t *testing.T) {
+	const limit = time.Second
+	start := time.Now()
+	r := &refusals{}
+	for at := time.Duration(0); at <= limit; at += limit / 10 {
+		if got := r.note(start.Add(at), limit); got != at {
+			t.Fatalf("raft refuses for %v, want %v", got, at)
+		}
+	}
+	r.end()
+	if got := r.note(start.Add(limit), limit); got != 0 {
+		t.Errorf("after an entry that was taken: %v", got)
+	}
+	if got := r.note(start.Add(3*limit), limit); got != 0 {
+		t.Errorf("after a pause: %v", got)
+	}
+}
+
+// A leader that handed over while it was asked for much noted that raft refused an entry. When it led
+// again, in a quiet ensemble, the note was old, no entry had taken it back, and the leader took raft for
+// one that refuses everything since a failed transfer: it ended its own process.
+func TestRegression_Transfer_ThereAndBack_EndsNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits until a note of the first leadership is old")
+	}
+	t.Parallel()
+	e := newTestEnsemble(t, 3, nil)
+	a := e.leader()
+	b := (a + 1) % 3
+	stop, stopped := make(chan struct{}), make(chan error, 1)
+	go func() { // keeps entries on their way while the leader hands over
+		done := make(chan outcome, 1<<17)
+		for k := 0; ; k++ {
+			select {
+			case <-stop:
+				stopped <- nil
+				return
+			default:
+			}
+			if err := e.nodes[b].Propose(create(fmt.Sprint("/k", k)), waiter{done}); err != nil {
+				stopped <- err
+				return
+			}
+			if k >= 64 {
+				<-done
+			}
+		}
+	}()
+	if err := e.nodes[a].TransferTo(e.patience(), e.servers[b].ID); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other leader", func() bool { return e.nodes[b].Status().Role == RoleLeader })
+	close(stop)
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
+	}
+	e.agree()
+	old := time.Now().Add(2 * (4*testElection + time.Second))
+	eventually(t, "a note that is old", func() bool { return time.Now().After(old) })
+	if err := e.nodes[b].TransferTo(e.patience(), e.servers[a].ID); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the first leader", func() bool { return e.nodes[a].Status().Role == RoleLeader })
+	leads := time.Now().Add(2 * diskHangs / 5)
+	eventually(t, "a watched leader", func() bool { return time.Now().After(leads) })
+	select {
+	case err := <-e.nodes[a].fatal:
+		t.Errorf("a healthy leader ended: %v", err)
+	default:
+	}
+	e.must(a, "/after")
+}
