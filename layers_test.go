@@ -40,7 +40,7 @@ var layers = []struct {
 	{4, "consensus/transport/appendrpc", nil, "encodes one message, on connections that it is given"},
 	{5, "consensus/transport", []string{"consensus/transport/mux", "consensus/transport/appendrpc", "internal/fault"}, "a transport knows no state"},
 	{0, "internal/testkit/pipenet", nil, "a network for tests, which knows no servers"},
-	{7, "consensus", []string{"consensus/state", "consensus/transport", "consensus/transport/mux", "consensus/raftlog", "session", "znode", "internal/fault", "internal/repeats", "internal/grid"}, "agreement knows no clients"},
+	{7, "consensus", []string{"consensus/state", "consensus/transport", "consensus/transport/mux", "consensus/raftlog", "session", "znode", "internal/fault", "internal/repeats"}, "agreement knows no clients"},
 	{3, "client/...", []string{"internal/wire", "internal/jute", "znode", "client/..."}, "the client is a library of its own"},
 	{4, "client/internal/zktest", []string{"client", "internal/ports"}, "starts what the client is tested against"},
 	{9, "server", []string{"consensus", "consensus/state", "session", "watch", "znode", "internal/fault", "internal/grid"}, "the request path knows no protocol"},

@@ -12,7 +12,6 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/transport"
 	deliberate "github.com/zk-lite/zk-lite/internal/fault"
-	"github.com/zk-lite/zk-lite/internal/grid"
 )
 
 // Limits of patience with the disk (decision D15).
@@ -95,15 +94,14 @@ func (d *disk) fault() string {
 
 // watch cuts the connections of a leader whose disk hangs.
 func (d *disk) watch() {
-	timer := time.NewTimer(grid.Until(diskHangs / 5))
-	defer timer.Stop()
+	look := time.NewTicker(diskHangs / 5)
+	defer look.Stop()
 	cut := false
 	for {
 		select {
 		case <-d.n.ctx.Done():
 			return
-		case <-timer.C:
-			timer.Reset(grid.Until(diskHangs / 5))
+		case <-look.C:
 		}
 		since := d.busy.Load()
 		hangs := since != 0 && time.Duration(d.n.now()-since) > diskHangs

@@ -27,13 +27,16 @@
 // # Concurrency
 //
 // raft's FSM goroutine is the only writer of the state machine and calls the
-// Handler; it never waits for network or disk. One goroutine sends (forwarder),
-// one looks for the leader (links), one accepts streams, one serves control connections,
-// one watches the disk, one a raft that clings to a dead leader. All start in Open and
-// end in Close. While this server leads, one proposes and one has heartbeats sent (beat).
+// Handler; it never waits for network or disk. Once raft runs, one goroutine each
+// watches leadership, forwards commands (and one more reads the stream from the leader),
+// accepts streams (and one more serves each), takes snapshots, watches the disk, gives
+// votes to new servers, and clears a stale leader. One accepts control connections
+// (and one more serves each) from Open to Close. While this server leads, one proposes,
+// and one waits for each entry in flight. For a while after the start, one forms the
+// ensemble or tells the others of it, one checks that they are in the same ensemble, and
+// one publishes this server's addresses.
 //
-// Locks: forwarder.mu, inbox.mu, proposals.mu, Node.mu, Node.sparing. Each is taken alone
-// and nothing is called out to under it, except that raft's timeouts are changed under
-// the last; the Handler's view lock is held by the FSM goroutine when it takes
-// forwarder.mu.
+// Locks: forwarder.mu, reign.mu, refusals.mu, streams.mu, proposals.mu, Node.mu, Node.forming. Each is
+// taken alone, and nothing is called out to under it, except that the disk is written under the
+// last. The FSM goroutine holds the Handler's view lock when it takes forwarder.mu.
 package consensus

@@ -6,7 +6,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/transport"
-	"github.com/zk-lite/zk-lite/internal/grid"
 )
 
 // ghostLimit, in election timeouts, is how long a candidate may name a leader.
@@ -27,7 +26,7 @@ const ghostLimit = 3
 // candidate, and asks for pre-votes in its next campaign as ever. Safety depends
 // on none of this.
 func (n *Node) exorcise() {
-	look := time.NewTimer(grid.Until(n.cfg.ElectionTimeout))
+	look := time.NewTicker(n.cfg.ElectionTimeout)
 	defer look.Stop()
 	var since time.Time // when a candidate was first seen with this leader
 	var last raft.ServerID
@@ -36,7 +35,6 @@ func (n *Node) exorcise() {
 		case <-n.ctx.Done():
 			return
 		case <-look.C:
-			look.Reset(grid.Until(n.cfg.ElectionTimeout))
 		}
 		_, leader := n.raft.LeaderWithID()
 		switch {

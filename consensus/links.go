@@ -12,7 +12,6 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
-	"github.com/zk-lite/zk-lite/internal/grid"
 )
 
 // Times of a stream.
@@ -131,7 +130,7 @@ func (n *Node) sendStream(
 	ctx context.Context, conn net.Conn, leader raft.ServerID, events <-chan raft.Observation,
 ) {
 	// raft drops what an observer has no room for.
-	look := time.NewTimer(grid.Until(n.cfg.ElectionTimeout))
+	look := time.NewTicker(n.cfg.ElectionTimeout)
 	defer look.Stop()
 	var buf []byte
 	said := reports{}
@@ -148,7 +147,6 @@ func (n *Node) sendStream(
 			if !n.stillLeads(leader) {
 				return
 			}
-			look.Reset(grid.Until(n.cfg.ElectionTimeout))
 		case ids := <-n.touches:
 			stamp := n.now()
 			said.add(ids, stamp, n.contact.Load())

@@ -11,7 +11,6 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport"
-	"github.com/zk-lite/zk-lite/internal/grid"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -447,14 +446,13 @@ func leaderError(err error) error {
 // promote runs as long as the node: while it leads, it gives those a vote that
 // shall have one and have caught up.
 func (n *Node) promote() {
-	look := time.NewTimer(grid.Until(n.cfg.ElectionTimeout))
+	look := time.NewTicker(n.cfg.ElectionTimeout)
 	defer look.Stop()
 	for {
 		select {
 		case <-n.ctx.Done():
 			return
 		case <-look.C:
-			look.Reset(grid.Until(n.cfg.ElectionTimeout))
 		}
 		if n.raft.State() != raft.Leader {
 			continue

@@ -16,7 +16,6 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
-	"github.com/zk-lite/zk-lite/internal/grid"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -52,9 +51,6 @@ type Node struct {
 
 	mu      sync.Mutex // protects the fields below
 	current *reign
-
-	sparing     sync.Mutex // protects the field below, and raft's timeouts
-	handingOver int        // transfers of leadership that are under way
 }
 
 // addressOf is a server's address in raft's configuration: its id. Where that
@@ -278,7 +274,7 @@ func (n *Node) raftConfig() *raft.Config {
 // rule watches raft's leadership and keeps a reign while this server has it.
 func (n *Node) rule() {
 	// LeaderCh drops all but the latest news, so raft's state is asked as well.
-	look := time.NewTimer(grid.Until(n.cfg.ElectionTimeout / 2))
+	look := time.NewTicker(n.cfg.ElectionTimeout / 2)
 	defer look.Stop()
 	defer func() { n.setReign(nil) }()
 	var told uint64 // the term the handler was last told of
@@ -295,7 +291,6 @@ func (n *Node) rule() {
 				return
 			case <-n.raft.LeaderCh():
 			case <-look.C:
-				look.Reset(grid.Until(n.cfg.ElectionTimeout / 2))
 			case <-ended:
 			}
 		}
@@ -333,7 +328,6 @@ func (n *Node) rule() {
 		}
 		next := newReign(n, term, refused)
 		n.tasks.Go(next.propose)
-		n.tasks.Go(next.beat)
 		n.setReign(next)
 	}
 }
@@ -408,7 +402,6 @@ func (n *Node) Transfer() error {
 // down (hashicorp/raft issue 696): then nobody would ever answer.
 func (n *Node) transfer(start func() raft.Future) error {
 	n.transport.Hurry()
-	defer n.handOver()()
 	ended := make(chan error, 1)
 	go func() { ended <- start().Error() }() // not one of tasks, for it may never end
 	late := time.NewTimer(max(membershipTimeout, 2*n.cfg.ElectionTimeout))
