@@ -28,7 +28,7 @@ func (q *request) needOperator() error {
 			return nil
 		}
 		return &problem{
-			Status: http.StatusForbidden, Code: znode.ErrNoAuth,
+			Status: http.StatusForbidden, Code: znode.ErrNoAuth, Title: "for operators only",
 			Detail: "the cluster's resources are for clients on this machine, and this one is at " +
 				q.address,
 			Hint: "configure a super user (zookeeper.DigestAuthenticationProvider.superDigest) " +
@@ -36,6 +36,7 @@ func (q *request) needOperator() error {
 		}
 	}
 	p := problemOf(failure{znode.ErrNoAuth, ""}, q.anonymous)
+	p.Title = "for operators only"
 	p.Detail = "the cluster's resources are for the super user"
 	p.Hint = "send the super user's credentials: curl -u super:password"
 	return p

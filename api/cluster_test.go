@@ -209,7 +209,7 @@ func TestCluster_Drain_SendsClientsAway(t *testing.T) {
 	defer stream.Body.Close()
 	eventually(t, "a waits", func() bool { return b.get("/v1/locks/l").field("length") == 1.0 })
 	op.post("/v1/cluster/drain", "").is(200).has("safe_to_stop", true).has("server", 1)
-	w := (<-queued).is(202).has("place", 1)
+	w := (<-queued).is(202).has("position", 1)
 	text, err := io.ReadAll(stream.Body)
 	if err != nil || !strings.Contains(string(text), "event: reconnect") {
 		t.Errorf("%v %s", err, text)

@@ -142,7 +142,7 @@ func entryAt(tree *znode.Tree, dir, name string, ids []znode.ID) *queueEntry {
 	data, st, code := tree.Get(e.Path, ids)
 	switch code {
 	case znode.OK:
-		e.Fence, e.Session = st.Czxid.String(), st.EphemeralOwner.String()
+		e.FencingToken, e.Session = fencingToken(st.Czxid), st.EphemeralOwner.String()
 		e.Since, e.content = timeText(st.Ctime), contentOf(data)
 	case znode.ErrNoNode:
 		return nil

@@ -2,37 +2,52 @@ package api
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/zk-lite/zk-lite/api/line"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// What a fence is at the moment.
+// What a fencing token is at the moment.
 const (
-	fenceCurrent = "current" // the holder's
-	fenceStale   = "stale"   // there is a newer grant
-	fenceFree    = "free"    // nobody holds the lock
-	fenceAhead   = "waiting" // a place behind the holder: its turn has not come
-	fenceUnknown = "unknown" // newer than the holder's, and no place in the queue has it
+	tokenCurrent = "current" // the holder's
+	tokenStale   = "stale"   // there is a newer grant
+	tokenFree    = "free"    // nobody holds the lock
+	tokenWaiting = "waiting" // that of a waiter behind the holder
+	tokenUnknown = "unknown" // newer than the holder's, and no waiter has it
 )
 
-// fenceBody answers a check.
-type fenceBody struct {
-	Path    string `json:"path"`
-	Fence   string `json:"fence"`
-	Current bool   `json:"current"`
-	State   string `json:"state"`
-	Newest  string `json:"newest,omitempty"` // the holder's fence
+// tokenBody answers a check.
+type tokenBody struct {
+	Path         string `json:"path"`
+	FencingToken string `json:"fencing_token"`
+	Current      bool   `json:"current"`
+	State        string `json:"state"`
+	Newest       string `json:"newest,omitempty"` // the holder's token
 }
 
-// checkFence tells whether a fence is that of the newest grant of a lock or an
-// election: of who holds it now. It asks a majority first, unless the request is
-// content with what this server knows: an old state would take an old fence for good.
-func (q *request) checkFence() error {
+// fencingToken is the token of a grant: the czxid of its znode in decimal digits, as the
+// command line prints it. It is a string, since JSON's numbers have 53 bits.
+func fencingToken(czxid znode.Zxid) string { return strconv.FormatInt(int64(czxid), 10) }
+
+// parseFencingToken is the inverse of fencingToken.
+func parseFencingToken(text string) (znode.Zxid, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || fencingToken(znode.Zxid(n)) != text {
+		return 0, badRequest("fencing_token", "%q is not a fencing token: give the decimal digits of the grant's "+
+			`fencing_token, as a string such as "8589934609"`, text)
+	}
+	return znode.Zxid(n), nil
+}
+
+// checkFencingToken reports whether a token is that of the newest grant of a lock or an
+// election: of who holds it now. It asks a majority first, unless the request is content
+// with what this server has: an old state would take an old token for good.
+func (q *request) checkFencingToken() error {
 	var doc struct {
-		Path  string `json:"path"`
-		Fence string `json:"fence"`
+		Path         string `json:"path"`
+		FencingToken string `json:"fencing_token"`
 	}
 	if err := q.decode(smallBody, &doc); err != nil {
 		return err
@@ -40,7 +55,7 @@ func (q *request) checkFence() error {
 	if err := checkPath("path", doc.Path); err != nil {
 		return err
 	}
-	fence, err := parseZxid("fence", doc.Fence)
+	token, err := parseFencingToken(doc.FencingToken)
 	if err != nil {
 		return err
 	}
@@ -50,42 +65,42 @@ func (q *request) checkFence() error {
 		}
 		q.w.Header().Set(headerConsistency, consistencyLinearizable)
 	}
-	holder, waits, code := q.holder(doc.Path, fence)
+	holder, waits, code := q.holder(doc.Path, token)
 	if code != znode.OK && code != znode.ErrNoNode {
 		return failure{code, doc.Path}
 	}
-	body := fenceBody{Path: doc.Path, Fence: fence.String(), State: fenceFree}
+	body := tokenBody{Path: doc.Path, FencingToken: fencingToken(token), State: tokenFree}
 	if holder != 0 {
-		body.Newest = holder.String()
+		body.Newest = fencingToken(holder)
 		switch {
-		case fence == holder:
-			body.Current, body.State = true, fenceCurrent
-		case fence < holder:
-			body.State = fenceStale
+		case token == holder:
+			body.Current, body.State = true, tokenCurrent
+		case token < holder:
+			body.State = tokenStale
 		case waits:
-			body.State = fenceAhead
+			body.State = tokenWaiting
 		default:
-			body.State = fenceUnknown
+			body.State = tokenUnknown
 		}
 	}
 	return q.answer(http.StatusOK, body)
 }
 
-// holder is the fence of who holds the lock or election at a path, 0 if nobody does,
-// and whether the given one is that of a place behind it.
-func (q *request) holder(dir string, fence znode.Zxid) (holds znode.Zxid, waits bool, code znode.Error) {
+// holder is the token of who holds the lock or election at a path, 0 if nobody does, and
+// whether the given one is that of a waiter.
+func (q *request) holder(dir string, token znode.Zxid) (holds znode.Zxid, waits bool, code znode.Error) {
 	q.look(func(v *server.View) {
 		var names []string
 		names, _, code = v.Tree().Children(dir, q.ids)
-		for i, place := range line.Order(names, line.Lock, line.KazooLock, line.Latch) {
-			st, _ := v.Tree().Exists(znode.Join(dir, place.Name), superuser())
+		for i, c := range line.Order(names, line.Lock, line.KazooLock, line.Latch) {
+			st, _ := v.Tree().Exists(znode.Join(dir, c.Name), superuser())
 			switch {
 			case i == 0:
 				holds = st.Czxid
-			case st.Czxid == fence:
+			case st.Czxid == token:
 				waits = true
 			}
-			if fence <= holds || waits {
+			if token <= holds || waits {
 				return
 			}
 		}

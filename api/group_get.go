@@ -9,11 +9,11 @@ import (
 
 // groupMember is a member of a group as JSON.
 type groupMember struct {
-	Name    string `json:"name"`
-	Path    string `json:"path"`
-	Session string `json:"session,omitempty"`
-	Fence   string `json:"fence,omitempty"`
-	Since   string `json:"since,omitempty"`
+	Name         string `json:"name"`
+	Path         string `json:"path"`
+	Session      string `json:"session,omitempty"`
+	FencingToken string `json:"fencing_token,omitempty"`
+	Since        string `json:"since,omitempty"`
 	content
 	Error string `json:"error,omitempty"` // why it may not be read
 }
@@ -57,7 +57,7 @@ func (q *request) getGroup() error {
 			Name: b.Name, Path: znode.Join(path, b.Name), content: b.content, Error: b.Error,
 		}
 		if b.Stat != nil {
-			m.Session, m.Fence = b.Stat.EphemeralOwner, b.Stat.Czxid
+			m.Session, m.FencingToken = b.Stat.EphemeralOwner, fencingToken(b.czxid)
 			m.Since = timeText(b.Stat.Ctime)
 		}
 		body.Members = append(body.Members, m)

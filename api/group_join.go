@@ -46,7 +46,7 @@ func (q *request) joinGroup() error {
 		}
 		return q.answer(status, groupMember{
 			Name: znode.Base(path), Path: path, Session: q.session.String(),
-			Fence: r.Stat.Czxid.String(), Since: timeText(r.Stat.Ctime), content: contentOf(data),
+			FencingToken: fencingToken(r.Stat.Czxid), Since: timeText(r.Stat.Ctime), content: contentOf(data),
 		})
 	}
 	return tooMany(1, "%s: it comes and goes too fast", path)

@@ -156,13 +156,13 @@ func TestInterop_OneLockForAll(t *testing.T) {
 		t.Fatalf("%v wait", n)
 	}
 	owner.delete(target + "/" + first.text("ticket")).is(204)
-	last := first.text("fence")
+	last := first.text("fencing_token")
 	for i, who := range line {
 		who.expect()
 		for _, next := range line[i+1:] {
 			next.silent()
 		}
-		fence := owner.get(target + "?consistency=linearizable").is(200).text("holder.fence")
+		fence := owner.get(target + "?consistency=linearizable").is(200).text("holder.fencing_token")
 		if len(fence) < len(last) || len(fence) == len(last) && fence <= last {
 			t.Errorf("%s has the fence %s after %s", who.who, fence, last)
 		}
@@ -264,7 +264,7 @@ func TestInterop_OneQueueWithKazoo(t *testing.T) {
 		first := a.post(target, "").is(200)
 		second := e.kazoo(t, 1, x.kind, path)
 		second.expect("queued")
-		third := b.post(target+"?wait=1ms", "").is(202).has("place", 2)
+		third := b.post(target+"?wait=1ms", "").is(202).has("position", 2)
 		fourth := e.kazoo(t, 0, x.kind, path)
 		fourth.expect("queued")
 		if n := look("length"); n != 3.0 {
@@ -277,14 +277,14 @@ func TestInterop_OneQueueWithKazoo(t *testing.T) {
 		second.silent()
 		a.delete(target + "/" + first.text("ticket")).is(204)
 		second.expect("held")
-		fence := look(x.holder + ".fence").(string)
+		fence := look(x.holder + ".fencing_token").(string)
 		check := func(fence, state string) {
 			t.Helper()
-			a.post("/v1/fences/check", fmt.Sprintf(`{"path": %q, "fence": %q}`, path, fence)).
+			a.post("/v1/fencing-tokens/check", fmt.Sprintf(`{"path": %q, "fencing_token": %q}`, path, fence)).
 				has("state", state)
 		}
 		check(fence, "current")
-		check(first.text("fence"), "stale")
+		check(first.text("fencing_token"), "stale")
 		select {
 		case got := <-waiting:
 			t.Fatalf("it was granted while kazoo holds: %s", got.body)
@@ -293,7 +293,7 @@ func TestInterop_OneQueueWithKazoo(t *testing.T) {
 		second.release()
 		held := (<-waiting).is(200)
 		check(fence, "stale")
-		check(held.text("fence"), "current")
+		check(held.text("fencing_token"), "current")
 		fourth.silent()
 		b.delete(target + "/" + held.text("ticket")).is(204)
 		fourth.expect("held")

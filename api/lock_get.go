@@ -13,11 +13,11 @@ const maxQueue = 1000
 
 // queueEntry is one who holds or waits.
 type queueEntry struct {
-	Ticket  string `json:"ticket"`
-	Path    string `json:"path"`
-	Fence   string `json:"fence,omitempty"`
-	Session string `json:"session,omitempty"`
-	Since   string `json:"since,omitempty"` // when it came into the queue
+	Ticket       string `json:"ticket"`
+	Path         string `json:"path"`
+	FencingToken string `json:"fencing_token,omitempty"`
+	Session      string `json:"session,omitempty"`
+	Since        string `json:"since,omitempty"` // when it came into the queue
 	content
 	Error string `json:"error,omitempty"` // why it may not be read
 }

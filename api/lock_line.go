@@ -53,9 +53,8 @@ func (q *request) needSession() error {
 	if q.session != 0 {
 		return nil
 	}
-	p := badRequest(headerSession, "this is about what lives as long as a session, and the request came "+
-		"without one")
-	p.Hint = "POST /v1/sessions opens one; send it along as the header " + headerSession +
+	p := badRequest(headerSession, "this operation needs a session")
+	p.Hint = "POST /v1/sessions opens one; send the header " + headerSession +
 		": <id>.<secret>"
 	return p
 }
@@ -199,6 +198,7 @@ func noTicket(code znode.Error, p *place) error {
 func notYours(path, owner string) error {
 	return &problem{
 		Status: http.StatusForbidden, Code: znode.ErrNoAuth, Param: headerSession, Path: path,
+		Title:  "another session's znode",
 		Detail: path + ": it belongs to " + owner + ", not to the session of this request",
 		Hint:   "send the " + headerSession + " of the session that made it",
 	}

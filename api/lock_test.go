@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,11 +69,11 @@ func TestLock_QueuesInOrder(t *testing.T) {
 		!strings.HasSuffix(g.text("ticket"), "-lock-0000000000") {
 		t.Errorf("%s", g.body)
 	}
-	w := b.post(target+"?wait=10ms", "\xff").is(202).has("place", 1).has("ahead.0", g.text("ticket"))
-	y := x.post(target+"?wait=1ms", "").is(202).has("place", 2).has("ahead.1", w.text("ticket"))
+	w := b.post(target+"?wait=10ms", "\xff").is(202).has("position", 1).has("ahead.0", g.text("ticket"))
+	y := x.post(target+"?wait=1ms", "").is(202).has("position", 2).has("ahead.1", w.text("ticket"))
 	l := a.get(target + "?consistency=linearizable").is(200)
 	l.has("holder.ticket", g.text("ticket")).has("holder.session", a.id).has("holder.data", "first")
-	l.has("holder.fence", g.text("fence")).has("length", 2).has("queue.0.ticket", w.text("ticket"))
+	l.has("holder.fencing_token", g.text("fencing_token")).has("length", 2).has("queue.0.ticket", w.text("ticket"))
 	l.has("queue.0.encoding", "base64").has("queue.1.ticket", y.text("ticket")).text("holder.since")
 
 	granted := b.later("POST", target+"?wait=20s&ticket="+w.text("ticket"), "")
@@ -80,8 +81,8 @@ func TestLock_QueuesInOrder(t *testing.T) {
 	x.delete(target+"/"+g.text("ticket")).problem(403, "NOAUTH").has("parameter", "Zk-Session")
 	a.delete(target + "/" + g.text("ticket")).is(204)
 	h := (<-granted).is(200).has("ticket", w.text("ticket"))
-	if h.text("fence") <= g.text("fence") && len(h.text("fence")) == len(g.text("fence")) {
-		t.Errorf("fences %s, then %s", g.text("fence"), h.text("fence"))
+	if h.text("fencing_token") <= g.text("fencing_token") && len(h.text("fencing_token")) == len(g.text("fencing_token")) {
+		t.Errorf("fences %s, then %s", g.text("fencing_token"), h.text("fencing_token"))
 	}
 	a.delete(target+"/"+g.text("ticket")).problem(404, "NONODE")
 	// The ticket is good at any server.
@@ -118,7 +119,7 @@ func TestLock_WaitKeepsTheSession(t *testing.T) {
 	a.post(target, "").is(200)
 	s := newClient(t, e.urls[1]).post("/v1/sessions", `{"timeout": "1s"}`).is(201).has("timeout", "1s")
 	b := newClient(t, e.urls[1]).with("Zk-Session: " + s.text("id") + "." + s.text("secret"))
-	w := b.post(target+"?wait=4s", "").is(202).has("place", 1)
+	w := b.post(target+"?wait=4s", "").is(202).has("position", 1)
 	b.post(target+"?wait=1ms&ticket="+w.text("ticket"), "").is(202)
 	// And one that does not wait any more does not.
 	eventually(t, "the place goes with the session", func() bool {
@@ -199,7 +200,7 @@ func TestLock_ClientGoesAway(t *testing.T) {
 		t.Error("the place was not the same")
 	}
 	leave(target + "?ticket=" + w.text("ticket"))
-	b.post(target+"?wait=1ms&ticket="+w.text("ticket"), "").is(202).has("place", 1)
+	b.post(target+"?wait=1ms&ticket="+w.text("ticket"), "").is(202).has("position", 1)
 	a.get("/v1/znodes" + path + "?children").is(200)
 	b.delete(target + "/" + w.text("ticket")).is(204)
 }
@@ -253,7 +254,7 @@ func TestLock_Parameters(t *testing.T) {
 		{"POST", target + "?wait=1h", "wait", "5m0s"},
 		{"POST", target + "?ticket=x", "ticket", "-lock-0000000004"},
 		{"POST", target + "?ticket=a%2Flock-0000000001", "ticket", "not a ticket"},
-		{"POST", target + "?ticket=lock-0000000001&acl=world:anyone:r", "acl", "already"},
+		{"POST", target + "?ticket=lock-0000000001&acl=world:anyone:r", "acl", "the znode exists"},
 		{"POST", target + "?acl=x", "acl", "scheme:id:perms"},
 		{"POST", "/v1/locks/", "path", "root"},
 		{"GET", "/v1/locks", "path", "root"},
@@ -318,39 +319,58 @@ func TestLock_Excludes(t *testing.T) {
 	newClient(t, e.urls[1]).get("/v1/znodes"+path+".sum?consistency=linearizable").has("data", "30")
 }
 
-func TestFence_Check(t *testing.T) {
+func TestFencingToken_Check(t *testing.T) {
 	e := shared()
 	target, path := queueURL(t, "locks")
 	a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1])
 	c := newClient(t, e.urls[2])
-	check := func(fence string) *answer {
+	const resource = "/v1/fencing-tokens/check"
+	check := func(token string) *answer {
 		t.Helper()
-		return c.post("/v1/fences/check", `{"path": "`+path+`", "fence": "`+fence+`"}`).is(200)
+		return c.post(resource, `{"path": "`+path+`", "fencing_token": "`+token+`"}`).is(200)
 	}
-	check("0x1").has("state", "free").has("current", false)
+	check("1").has("state", "free").has("current", false)
 	g := a.post(target, "").is(200)
-	if got := check(g.text("fence")).has("state", "current").has("current", true); got.header.
+	if got := check(g.text("fencing_token")).has("state", "current").has("current", true); got.header.
 		Get("Zk-Consistency") != "linearizable" {
 		t.Error("an old state may have been asked")
 	}
 	w := b.post(target+"?wait=1ms", "").is(202)
-	z := b.get("/v1/znodes" + w.text("path")).text("stat.czxid")
-	check(z).has("state", "waiting").has("newest", g.text("fence"))
-	check("0x7fffffffffffffff").has("state", "unknown").has("current", false)
+	n, err := strconv.ParseInt(b.get("/v1/znodes"+w.text("path")).text("stat.czxid"), 0, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := strconv.FormatInt(n, 10)
+	check(z).has("state", "waiting").has("newest", g.text("fencing_token"))
+	check("9223372036854775807").has("state", "unknown").has("current", false)
 	c.get(target + "/" + g.text("ticket")).is(404).says("shows it with the others")
 	a.delete(target + "/" + g.text("ticket")).is(204)
-	check(g.text("fence")).has("state", "stale").has("current", false).has("newest", z)
+	check(g.text("fencing_token")).has("state", "stale").has("current", false).has("newest", z)
 	check(z).has("state", "current")
 	b.delete(target + "/" + w.text("ticket")).is(204)
 	check(z).has("state", "free").has("current", false)
-	c.post("/v1/fences/check", `{"path": "x", "fence": "0x1"}`).is(400).has("parameter", "path")
-	c.post("/v1/fences/check", `{"path": "/x", "fence": "1"}`).is(400).has("parameter", "fence")
-	c.post("/v1/fences/check", `{"path": "/x", "fence": "0x1", "y": 1}`).is(400).
-		has("parameter", "body")
-	c.post("/v1/fences/check", strings.Repeat(" ", 5000)).is(413)
+	c.post(resource, `{"path": "x", "fencing_token": "1"}`).is(400).has("parameter", "path")
+	for _, token := range []string{"", "0x20000000a", "-1", "+1", "01", "1.0", "9223372036854775808"} {
+		c.post(resource, `{"path": "/x", "fencing_token": "`+token+`"}`).is(400).
+			has("parameter", "fencing_token").says("decimal digits")
+	}
+	c.post(resource, `{"path": "/x", "fencing_token": 1}`).is(400).has("parameter", "fencing_token").says("a string")
+	c.post(resource, `{"path": "/x", "fencing_token": "1", "y": 1}`).is(400).has("parameter", "body")
+	c.post(resource, strings.Repeat(" ", 5000)).is(413)
 }
 
-// A request that is refused leaves no place behind.
+// What refuses a ticket is its owner, not an ACL.
+func TestRegression_AnothersTicket_NoWordOfACL(t *testing.T) {
+	target, _ := queueURL(t, "locks")
+	a, b := newCoordinator(t, shared().urls[0]), newCoordinator(t, shared().urls[0])
+	g := a.post(target, "").is(200)
+	got := b.delete(target+"/"+g.text("ticket")).problem(403, "NOAUTH")
+	if strings.Contains(string(got.body), "the ACL") {
+		t.Errorf("%s", got.body)
+	}
+	a.delete(target + "/" + g.text("ticket")).is(204)
+}
+
 func TestLock_BodyTooLarge(t *testing.T) {
 	target, _ := queueURL(t, "locks")
 	a := newCoordinator(t, shared().urls[0])

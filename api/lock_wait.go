@@ -17,17 +17,17 @@ const maxAhead = 100
 
 // grantBody answers whose turn has come.
 type grantBody struct {
-	Ticket string `json:"ticket"`
-	Fence  string `json:"fence"`
-	Path   string `json:"path"`
+	Ticket       string `json:"ticket"`
+	FencingToken string `json:"fencing_token"`
+	Path         string `json:"path"`
 }
 
-// placeBody answers who has to wait longer.
-type placeBody struct {
-	Ticket string   `json:"ticket"`
-	Path   string   `json:"path"`
-	Place  int      `json:"place"` // how many are ahead
-	Ahead  []string `json:"ahead"` // their tickets, at most maxAhead
+// waiterBody answers who has to wait longer.
+type waiterBody struct {
+	Ticket   string   `json:"ticket"`
+	Path     string   `json:"path"`
+	Position int      `json:"position"` // how many are ahead
+	Ahead    []string `json:"ahead"`    // their tickets, at most maxAhead
 }
 
 // standing is how a place stands in its queue at one moment.
@@ -97,10 +97,10 @@ func (q *request) queueOn(k queueKind, dir string, wait time.Duration) error {
 		return err
 	}
 	if q.query.has("acl") {
-		return badRequest("acl", "the ticket's znode has been made with its ACL already")
+		return badRequest("acl", "it cannot be combined with ticket: the znode exists")
 	}
 	if data, err := q.body(0); err != nil || len(data) > 0 {
-		return badRequest("body", "the ticket's znode has been made with its data already")
+		return badRequest("body", "it cannot be combined with ticket: the znode exists")
 	}
 	p := &place{k, dir, ticket}
 	q.key = "" // nothing is sent under it
@@ -117,9 +117,9 @@ func (q *request) queueOn(k queueKind, dir string, wait time.Duration) error {
 // stands answers with a grant, or with the place.
 func (q *request) stands(p *place, s *standing) error {
 	if len(s.ahead) == 0 {
-		return q.answer(http.StatusOK, grantBody{p.ticket, s.stat.Czxid.String(), p.path()})
+		return q.answer(http.StatusOK, grantBody{p.ticket, fencingToken(s.stat.Czxid), p.path()})
 	}
-	body := placeBody{Ticket: p.ticket, Path: p.path(), Place: len(s.ahead)}
+	body := waiterBody{Ticket: p.ticket, Path: p.path(), Position: len(s.ahead)}
 	for _, c := range s.ahead[:min(len(s.ahead), maxAhead)] {
 		body.Ahead = append(body.Ahead, c.Name)
 	}
@@ -219,7 +219,7 @@ func (q *request) stand(p *place) (*standing, error) {
 		return nil, failure{znode.ErrSessionExpired, p.path()}
 	case code == znode.ErrNoNode || code == znode.OK && s.stat.EphemeralOwner != q.session:
 		return nil, &problem{
-			Status: http.StatusGone, Code: znode.ErrNoNode, Path: p.path(), Title: "place lost",
+			Status: http.StatusGone, Code: znode.ErrNoNode, Path: p.path(), Title: "ticket lost",
 			Detail: p.path() + ": somebody has deleted it, or it was given back",
 			Hint:   "POST without ticket= queues anew",
 		}

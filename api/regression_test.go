@@ -42,7 +42,7 @@ func TestRegression_NotServing_EndsWhatWaits(t *testing.T) {
 	if n := len((<-poll).is(200).field("events").([]any)); n != 0 {
 		t.Errorf("%d events", n)
 	}
-	(<-queued).is(202).has("place", 1)
+	(<-queued).is(202).has("position", 1)
 
 	lost.Store(false)
 	again := waiter.stream("/v1/watches/nothing")

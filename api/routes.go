@@ -59,7 +59,7 @@ func (d *Door) routes() []route {
 		{get, "/v1/groups/{path}", list("limit", "after"), (*request).getGroup, false},
 		{put, "/v1/groups/{path}/members/{name}", list("acl"), (*request).joinGroup, false},
 		{del, "/v1/groups/{path}/members/{name}", nil, (*request).leaveGroup, false},
-		{post, "/v1/fences/check", nil, (*request).checkFence, false},
+		{post, "/v1/fencing-tokens/check", nil, (*request).checkFencingToken, false},
 
 		{get, cluster, nil, (*request).getCluster, true},
 		{post, cluster + "/members", nil, (*request).addMember, true},

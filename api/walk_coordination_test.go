@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -17,13 +18,14 @@ func TestWalk_Coordination(t *testing.T) {
 // ensemble.
 type places struct {
 	*normaliser
-	guids map[string]string
+	guids, numbers map[string]string
 }
 
-func newPlaces() *places { return &places{newNormaliser(), map[string]string{}} }
+func newPlaces() *places { return &places{newNormaliser(), map[string]string{}, map[string]string{}} }
 
 var (
-	guids = regexp.MustCompile(`_c_[0-9a-f]{8}-[0-9a-f-]{27}`)
+	guids  = regexp.MustCompile(`_c_[0-9a-f]{8}-[0-9a-f-]{27}`)
+	tokens = regexp.MustCompile(`"(fencing_token|newest)":"[0-9]+"`)
 	// Times, addresses, and how far a log has come.
 	passing = regexp.MustCompile(`20[0-9]{2}-[0-9-]{5}T[0-9:.]{12}Z|127\.0\.0\.1:[0-9]+(:[0-9]+)?|` +
 		`"(last_index|applied_index|pending|lag)":[0-9]+|"last_contact":"[^"]*"|(raft_leader|znode_count) [0-9]+`)
@@ -35,6 +37,13 @@ func (p *places) replace(text string) string {
 			p.guids[s] = fmt.Sprintf("_c_<%d>", len(p.guids)+1)
 		}
 		return p.guids[s]
+	})
+	text = tokens.ReplaceAllStringFunc(text, func(s string) string {
+		name, number, _ := strings.Cut(s, ":")
+		if p.numbers[number] == "" {
+			p.numbers[number] = fmt.Sprintf("<token %d>", len(p.numbers)+1)
+		}
+		return name + ":" + p.numbers[number]
 	})
 	return p.normaliser.replace(passing.ReplaceAllString(text, "~"))
 }

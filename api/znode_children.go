@@ -31,7 +31,8 @@ type childrenBody struct {
 type childBody struct {
 	Name string `json:"name"`
 	content
-	Stat  *stat  `json:"stat,omitempty"`
+	Stat  *stat `json:"stat,omitempty"`
+	czxid znode.Zxid
 	Error string `json:"error,omitempty"` // why it may not be read
 }
 
@@ -125,7 +126,7 @@ func (r *pageRequest) fill(p *page, tree *znode.Tree) {
 			p.next = p.names[i-1]
 			return
 		}
-		b := childBody{Name: name}
+		b := childBody{Name: name, czxid: st.Czxid}
 		switch {
 		case code != znode.OK:
 			b.Error = code.Name()

@@ -122,11 +122,14 @@ func (ZKLite) lock(ctx context.Context, c *conn, owner, path string) (request, e
 	if err != nil {
 		return request{}, err
 	}
-	var grant struct{ Ticket, Fence string }
+	var grant struct {
+		Ticket       string `json:"ticket"`
+		FencingToken string `json:"fencing_token"`
+	}
 	if err := json.Unmarshal(body, &grant); err != nil {
 		return request{}, fmt.Errorf("a lock: %w", err)
 	}
-	if grant.Fence == "" {
+	if grant.FencingToken == "" {
 		return request{}, fmt.Errorf("a lock: not granted: %s", body)
 	}
 	return request{method: http.MethodDelete, target: target + "/" + grant.Ticket, header: owner}, nil

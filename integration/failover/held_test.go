@@ -93,12 +93,12 @@ func (h *holder) wait() (code int) {
 type queue struct {
 	Length int `json:"length"`
 	Holder struct {
-		Fence   string `json:"fence"`
-		Session string `json:"session"`
+		FencingToken string `json:"fencing_token"`
+		Session      string `json:"session"`
 	} `json:"holder"`
 	Leader struct {
-		Fence   string `json:"fence"`
-		Session string `json:"session"`
+		FencingToken string `json:"fencing_token"`
+		Session      string `json:"session"`
 	} `json:"leader"`
 }
 
@@ -119,15 +119,10 @@ func look(e *cluster.Ensemble, resource string) (q queue, err error) {
 // mustShow waits until the servers show so many in line and the first with a token.
 func mustShow(t *testing.T, e *cluster.Ensemble, resource string, length int, token string) {
 	t.Helper()
-	n, err := strconv.ParseInt(token, 10, 64)
-	if err != nil {
-		t.Fatalf("token %q: %v", token, err)
-	}
-	want := fmt.Sprintf("0x%x", n)
-	cluster.Eventually(t, resource+" is held with "+want, cluster.Patience, func() error {
+	cluster.Eventually(t, resource+" is held with "+token, cluster.Patience, func() error {
 		q, err := look(e, resource)
-		if fence := q.Holder.Fence + q.Leader.Fence; err == nil && (fence != want || q.Length != length) {
-			err = fmt.Errorf("the fence is %s, %d wait", fence, q.Length)
+		if held := q.Holder.FencingToken + q.Leader.FencingToken; err == nil && (held != token || q.Length != length) {
+			err = fmt.Errorf("the token is %s, %d wait", held, q.Length)
 		}
 		return err
 	})
