@@ -10,9 +10,6 @@ import (
 	"github.com/zk-lite/zk-lite/server"
 )
 
-// maxServerID is ZooKeeper's: the id is the top byte of a session's.
-const maxServerID = 254
-
 // addMember takes a server into the running ensemble, without a vote until it has
 // caught up.
 func (q *request) addMember() error {
@@ -27,8 +24,8 @@ func (q *request) addMember() error {
 	if err := q.decode(smallBody, &doc); err != nil {
 		return err
 	}
-	if doc.ID < 1 || doc.ID > maxServerID {
-		return badRequest("id", "%d is not a server's number from 1 to %d", doc.ID, maxServerID)
+	if doc.ID < 1 || doc.ID > state.MaxServerID {
+		return badRequest("id", "%d is not a server id from 1 to %d", doc.ID, state.MaxServerID)
 	}
 	m, err := parseMember(doc.Address)
 	if err != nil {

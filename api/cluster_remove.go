@@ -13,8 +13,8 @@ func (q *request) removeMember() error {
 		return err
 	}
 	id, err := strconv.ParseUint(q.vars["id"], 10, 8)
-	if err != nil || id < 1 || id > maxServerID {
-		return badRequest("id", "%q is not a server's number from 1 to %d", q.vars["id"], maxServerID)
+	if err != nil || id < 1 || id > state.MaxServerID {
+		return badRequest("id", "%q is not a server id from 1 to %d", q.vars["id"], state.MaxServerID)
 	}
 	force, err := q.query.flag("force")
 	if err != nil {

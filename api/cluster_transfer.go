@@ -28,8 +28,8 @@ func (q *request) transfer() error {
 	}
 	var to state.ServerID
 	if doc.To != nil {
-		if *doc.To < 1 || *doc.To > maxServerID {
-			return badRequest("to", "%d is not a server's number from 1 to %d", *doc.To, maxServerID)
+		if *doc.To < 1 || *doc.To > state.MaxServerID {
+			return badRequest("to", "%d is not a server id from 1 to %d", *doc.To, state.MaxServerID)
 		}
 		to = state.ServerID(*doc.To)
 	}
