@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zk-lite/zk-lite/bench/ceiling"
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/bench/noop"
 	"github.com/zk-lite/zk-lite/bench/report"
 )
 
@@ -81,7 +81,7 @@ Everything happens below --prefix, which is deleted at start and end.`,
 	}
 	o.common(c)
 	c.AddCommand(watchCommand(), sessionsCommand(), failoverCommand(), idleCommand(), fillCommand(),
-		ceilingCommand(), httpCommand())
+		noopCommand(), httpCommand())
 	return c
 }
 
@@ -263,18 +263,18 @@ the servers' memory is shown.`,
 	return c
 }
 
-func ceilingCommand() *cobra.Command {
+func noopCommand() *cobra.Command {
 	var listen string
 	c := &cobra.Command{
-		Use:   "ceiling",
-		Short: "Run a server that answers without doing anything, as the upper bound",
+		Use:   "noop",
+		Short: "Run a server that answers without doing anything: the upper bound of all measurements",
 		Args:  cobra.NoArgs,
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:2181", "address")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		s, err := ceiling.Listen(listen)
+		s, err := noop.Listen(listen)
 		if err != nil {
 			return err
 		}

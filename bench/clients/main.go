@@ -25,12 +25,12 @@ const section = "clients"
 
 // options are the flags.
 type options struct {
-	rounds                 int
-	duration, warmUp, heat time.Duration
-	short                  bool
-	systems, clients       string
-	dir, profile           string
-	output                 report.Output
+	rounds                int
+	duration, warmUp, jit time.Duration
+	short                 bool
+	systems, clients      string
+	dir, profile          string
+	output                report.Output
 }
 
 func main() {
@@ -38,9 +38,9 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds; the table has their medians")
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "measured time of a row")
 	flag.DurationVar(&o.warmUp, "warm-up", time.Second, "time before that, not measured")
-	flag.DurationVar(&o.heat, "heat", 8*time.Second, "load on the servers after each start")
+	flag.DurationVar(&o.jit, "jit-warm-up", 8*time.Second, "load on the servers after each start")
 	flag.BoolVar(&o.short, "short", false,
-		"3 rounds of 2s, 300ms of warm-up, 4s of heat: about 4 minutes")
+		"3 rounds of 2s, 300ms of warm-up, 4s of JIT warm-up: about 4 minutes")
 	flag.StringVar(&o.systems, "systems", "zk-lite,ZooKeeper", "whose servers")
 	flag.StringVar(&o.clients, "clients", strings.Join(clients(), ","), "which clients")
 	flag.StringVar(&o.dir, "dir", "", "directory on the disk; none: that for temporary files")
@@ -48,7 +48,7 @@ func main() {
 	flag.StringVar(&o.profile, "cpuprofile", "", "file for a CPU profile of the clients")
 	flag.Parse()
 	if o.short {
-		o.rounds, o.duration, o.warmUp, o.heat = 3, 2*time.Second, 300*time.Millisecond, 4*time.Second
+		o.rounds, o.duration, o.warmUp, o.jit = 3, 2*time.Second, 300*time.Millisecond, 4*time.Second
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -154,13 +154,13 @@ func (t *table) round(ctx context.Context, s system.System, round int) error {
 	if err := fill(ctx, host); err != nil {
 		return err
 	}
-	hot := options{duration: t.o.heat / 2}
+	hot := options{duration: t.o.jit / 2}
 	for _, op := range []load.Op{load.Get, load.Set} {
-		if t.o.heat == 0 {
+		if t.o.jit == 0 {
 			break
 		}
 		if _, err := one(ctx, &hot, blocking, host, op, 64); err != nil {
-			return fmt.Errorf("heating up: %w", err)
+			return fmt.Errorf("JIT warm-up: %w", err)
 		}
 	}
 	asked := strings.Split(t.o.clients, ",")

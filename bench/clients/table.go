@@ -25,8 +25,8 @@ type table struct {
 func (t *table) text() string {
 	var b strings.Builder
 	head := system.Head{Began: t.began, End: t.end,
-		How: fmt.Sprintf("medians of %d rounds of %v a row after %v of warm-up, %v of heating up after "+
-			"each start of the servers", t.o.rounds, t.o.duration, t.o.warmUp, t.o.heat)}
+		How: fmt.Sprintf("medians of %d rounds of %v a row after %v of warm-up, %v of JIT warm-up after "+
+			"each start of the servers", t.o.rounds, t.o.duration, t.o.warmUp, t.o.jit)}
 	for _, name := range strings.Split(t.o.systems, ",") {
 		head.Versions = append(head.Versions, name+"'s servers: "+t.versions[name])
 	}

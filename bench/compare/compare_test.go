@@ -39,8 +39,8 @@ func TestComparison_Verdict_BothSidesOfEachAim(t *testing.T) {
 		{3, measured(0, 100), measured(0, 101), "ZooKeeper", "**no**", "at most 1", "1.01 x"},
 		{4, measured(0, time.Second), measured(0, 39*time.Millisecond), "ZooKeeper", "yes", "under 40.0 ms", "0.04 x"},
 		{4, measured(0, time.Second), measured(0, 40*time.Millisecond), "ZooKeeper", "**no**", "under", "0.04 x"},
-		{2, measured(100, 0), measured(85, 0), "ceiling", "yes", "at least 0.85 x ceiling", "0.85 x"},
-		{2, measured(100, 0), measured(84, 0), "ceiling", "**no**", "at least 0.85", "0.84 x"},
+		{2, measured(100, 0), measured(85, 0), "noop", "yes", "at least 0.85 x noop", "0.85 x"},
+		{2, measured(100, 0), measured(84, 0), "noop", "**no**", "at least 0.85", "0.84 x"},
 	} {
 		r := &all[c.row]
 		cmp := &comparison{results: results{}}
@@ -62,7 +62,7 @@ func TestComparison_Tables_MediansOfRounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &comparison{o: &options{}, rows: picked, results: results{}}
+	c := &comparison{o: &options{}, rows: picked, names: known(), results: results{}}
 	for _, v := range []float64{1000, 9_999_999, 1010} {
 		c.results.add(&picked[0], "ZooKeeper", measured(v, time.Millisecond))
 		c.results.add(&picked[0], "zk-lite", measured(4*v, time.Millisecond))
@@ -89,11 +89,51 @@ func TestComparison_Summary_AtARate(t *testing.T) {
 	if err != nil || cfg.Rate != 2000 || cfg.InFlight != load.OpenInFlight {
 		t.Errorf("%+v, %v", cfg, err)
 	}
-	c := &comparison{o: &options{}, rows: picked, results: results{}}
+	c := &comparison{o: &options{}, rows: picked, names: known(), results: results{}}
 	c.results.add(&picked[0], "zk-lite", measured(2000, time.Millisecond))
 	if s := c.summary(); !strings.Contains(s,
 		"| set, 2,000 a second on 64 connections, p99 |  |  |  | **2.00 ms**<br>2,000/s<br>p99 2.00 ms, p99.9 4.00 ms<br>") {
 		t.Error(s)
+	}
+}
+
+// TestComparison_Pairs_RoundByRound: a ratio is that of one round, a round that one side
+// lacks counts for neither, and the verdict is by the other build's spread.
+func TestComparison_Pairs_RoundByRound(t *testing.T) {
+	picked, err := selected("set-64,set-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := parse([]string{"-binary", "base=/bin/zk-lite", "-binary", "older=/bin/zk-lite-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &comparison{o: o, rows: picked, results: results{}}
+	add := func(row int, name string, round int, perSecond float64, p50 time.Duration) {
+		m := measured(perSecond, p50)
+		m.round = round
+		c.results.add(&picked[row], name, m)
+	}
+	for round, rates := range [][2]float64{{100, 110}, {200, 200}, {400, 440}} {
+		add(1, "base", round+1, rates[0], time.Millisecond)
+		add(1, "zk-lite", round+1, rates[1], time.Millisecond)
+		add(0, "base", round+1, 1, time.Millisecond)
+		add(0, "zk-lite", round+1, 1, 2*time.Millisecond)
+	}
+	add(1, "zk-lite", 4, 1_000_000, time.Millisecond)
+	text := c.pairs()
+	for _, want := range []string{
+		"| set, 64 connections | 200/s (100/s to 400/s) | 200/s (110/s to 440/s) | **1.10** (1.00 to 1.10) |  | same |",
+		"| set, 1 connection, p50 | 1.00 ms (1.00 ms to 1.00 ms) | 2.00 ms (2.00 ms to 2.00 ms) | **2.00** (2.00 to 2.00) |  | **worse** |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	for _, wrong := range []string{"zk-lite=x", "base", "base="} {
+		if _, err := parse([]string{"-binary", "base=x", "-binary", wrong}); err == nil {
+			t.Errorf("-binary %s: no error", wrong)
+		}
 	}
 }
 
@@ -119,8 +159,8 @@ func TestComparison_Try_StalledPeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peer := system.NewCeiling(&system.ZKLite{})
-	c := &comparison{o: &options{}, rows: picked, results: results{}}
+	peer := system.NewNoop(&system.ZKLite{})
+	c := &comparison{o: &options{}, rows: picked, names: known(), results: results{}}
 	runs := 0
 	err = c.try(t.Context(), peer, &picked[1], 2, func() (*measurement, error) {
 		runs++
@@ -130,18 +170,18 @@ func TestComparison_Try_StalledPeer(t *testing.T) {
 		}
 		return m, nil
 	})
-	if err != nil || runs != 3 || len(c.results["set-64"]["ceiling"]) != 1 {
+	if err != nil || runs != 3 || len(c.results["set-64"]["noop"]) != 1 {
 		t.Errorf("%d runs, %v", runs, err)
 	}
 	err = c.try(t.Context(), peer, &picked[0], 2, func() (*measurement, error) {
 		return nil, errors.New("no connection has lasted: i/o timeout\nand more")
 	})
-	if err != nil || len(c.results["set-1"]["ceiling"]) != 0 {
+	if err != nil || len(c.results["set-1"]["noop"]) != 0 {
 		t.Error(err)
 	}
 	text := c.again()
 	if strings.Count(text, "begun again on fresh servers") != 4 || !strings.Contains(text,
-		"- set-1, ceiling, round 2: given up for this round (`no connection has lasted: i/o timeout`)\n") {
+		"- set-1, noop, round 2: given up for this round (`no connection has lasted: i/o timeout`)\n") {
 		t.Error(text)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -5,11 +5,14 @@
 //
 //	go run ./bench/compare          # five rounds of 10 s a row, 50 minutes
 //	go run ./bench/compare -short   # three rounds of 3 s a row, 17 minutes
-//	go run ./bench/compare -rounds 1 -duration 1s -warm-up 300ms -heat 1s -znodes 100000 -out -
+//	go run ./bench/compare -rounds 1 -duration 1s -warm-up 300ms -jit-warm-up 1s -znodes 100000 -out -
 //
-// The last takes three minutes and shows that everything works, no more.
+//	go run ./bench/compare -systems zk-lite -binary base=/tmp/zk-lite -rounds 10 -short -out -
 //
-// A round starts each system afresh, in another order every round, heats it up
+// The third takes three minutes and shows that everything works, no more. The last compares this
+// checkout with another build, both in turn within each round.
+//
+// A round starts each system afresh, in another order every round, warms it up
 // (Java compiles what is used often), runs all rows on it, and stops it; so no
 // system measures the clean-up of another. A row that fails, also because a system has
 // left a request without an answer, is begun again on fresh servers, three times at

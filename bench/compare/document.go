@@ -12,8 +12,8 @@ import (
 func (c *comparison) document() string {
 	var b strings.Builder
 	head := system.Head{Began: c.began, How: fmt.Sprintf("%d rounds of %v a row after %v of warm-up, "+
-		"%v of heating up after each start; %s znodes in the row about memory",
-		c.o.rounds, c.o.duration, c.o.warmUp, c.o.heat, report.Count(float64(c.o.znodes)))}
+		"%v of JIT warm-up after each start; %s znodes in the row about memory",
+		c.o.rounds, c.o.duration, c.o.warmUp, c.o.jit, report.Count(float64(c.o.znodes)))}
 	if c.end != nil {
 		head.End = fmt.Errorf("%w: %d rounds of %d are", c.end, c.rounds, c.o.rounds)
 	}
@@ -25,6 +25,9 @@ func (c *comparison) document() string {
 		c.counted(), c.summary())
 	if text := c.short(); text != "" {
 		fmt.Fprintf(&b, "\nShort of an aim:\n\n%s", text)
+	}
+	if text := c.pairs(); text != "" {
+		b.WriteString("\n### Builds in pairs\n\n" + text)
 	}
 	fmt.Fprintf(&b, "\n### Details\n\nCPU is that of all three servers.\n\n%s", c.details())
 	for _, part := range []struct{ title, text string }{

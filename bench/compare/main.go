@@ -22,13 +22,14 @@ const section = "servers"
 
 // options are the flags.
 type options struct {
-	rounds, znodes         int
-	duration, warmUp, heat time.Duration
-	short                  bool
-	rows, systems          string
-	dir                    string
-	output                 report.Output
-	seed                   uint64
+	rounds, znodes        int
+	duration, warmUp, jit time.Duration
+	short                 bool
+	rows, systems         string
+	builds                []build
+	dir                   string
+	output                report.Output
+	seed                  uint64
 }
 
 func main() {
@@ -47,6 +48,20 @@ func main() {
 	}
 }
 
+// build is a zk-lite that was built before.
+type build struct{ name, path string }
+
+// addBuild reads one flag -binary.
+func (o *options) addBuild(text string) error {
+	name, path, ok := strings.Cut(text, "=")
+	taken := slices.Contains(known(), name) || slices.ContainsFunc(o.builds, func(b build) bool { return b.name == name })
+	if !ok || path == "" || taken {
+		return errors.New("want NAME=PATH with a name that no other system has")
+	}
+	o.builds = append(o.builds, build{name, path})
+	return nil
+}
+
 // parse reads the flags.
 func parse(args []string) (*options, error) {
 	o := &options{output: report.Output{Section: section}}
@@ -54,13 +69,15 @@ func parse(args []string) (*options, error) {
 	f.IntVar(&o.rounds, "rounds", 5, "rounds; the table has their medians")
 	f.DurationVar(&o.duration, "duration", 10*time.Second, "measured time of a row")
 	f.DurationVar(&o.warmUp, "warm-up", 2*time.Second, "time before that, not measured")
-	f.DurationVar(&o.heat, "heat", 10*time.Second,
+	f.DurationVar(&o.jit, "jit-warm-up", 10*time.Second,
 		"load on each system after its start, before the first row")
 	f.BoolVar(&o.short, "short", false,
-		"3 rounds of 3s, 700ms of warm-up, 4s of heat, where they are not given: about 17 minutes")
+		"3 rounds of 3s, 700ms of warm-up, 4s of JIT warm-up, where they are not given: about 17 minutes")
 	f.IntVar(&o.znodes, "znodes", 1_000_000, "znodes of the row memory")
 	f.StringVar(&o.rows, "rows", "", "rows to measure, separated by commas; none: all")
 	f.StringVar(&o.systems, "systems", "", "systems to measure, separated by commas; none: all")
+	f.Func("binary", "NAME=PATH: a zk-lite to compare with this checkout's, as a system of that name; repeatable",
+		o.addBuild)
 	f.StringVar(&o.dir, "dir", "",
 		"directory on the disk to measure; none: the system's for temporary files")
 	o.output.Flags(f)
@@ -72,7 +89,7 @@ func parse(args []string) (*options, error) {
 		given := map[string]bool{}
 		f.Visit(func(f *flag.Flag) { given[f.Name] = true })
 		for name, value := range map[string]string{"rounds": "3", "duration": "3s",
-			"warm-up": "700ms", "heat": "4s"} {
+			"warm-up": "700ms", "jit-warm-up": "4s"} {
 			if given[name] {
 				continue
 			}
@@ -81,7 +98,7 @@ func parse(args []string) (*options, error) {
 			}
 		}
 	}
-	if f.NArg() > 0 || o.rounds < 1 || o.duration <= 0 || o.warmUp < 0 || o.heat < 0 || o.znodes < 1 {
+	if f.NArg() > 0 || o.rounds < 1 || o.duration <= 0 || o.warmUp < 0 || o.jit < 0 || o.znodes < 1 {
 		return nil, errors.New("want no arguments, and flags above 0")
 	}
 	return o, nil
@@ -99,6 +116,9 @@ func run(ctx context.Context, o *options) error {
 	defer c.site.Close()
 	if c.systems, err = systems(c.site, o); err != nil {
 		return err
+	}
+	for _, s := range c.systems {
+		c.names = append(c.names, s.Name())
 	}
 	if err := c.ask(ctx); err != nil {
 		return err
@@ -136,12 +156,13 @@ func (c *comparison) ask(ctx context.Context) error {
 	return nil
 }
 
-// systems prepares those that were asked for and that a row needs.
+// systems prepares those that were asked for, and all builds.
 func systems(site *system.Site, o *options) ([]system.System, error) {
 	asked := strings.Split(o.systems, ",")
 	for _, name := range asked {
-		if o.systems != "" && !slices.Contains(columns(), name) {
-			return nil, fmt.Errorf("system %q is unknown; there are %s", name, strings.Join(columns(), ", "))
+		isBuild := slices.ContainsFunc(o.builds, func(b build) bool { return b.name == name })
+		if o.systems != "" && !isBuild && !slices.Contains(known(), name) {
+			return nil, fmt.Errorf("system %q is unknown; there are %s", name, strings.Join(known(), ", "))
 		}
 	}
 	wanted := func(name string) bool { return o.systems == "" || slices.Contains(asked, name) }
@@ -164,11 +185,18 @@ func systems(site *system.Site, o *options) ([]system.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	if wanted("ceiling") {
-		all = append(all, system.NewCeiling(ours))
+	if wanted("noop") {
+		all = append(all, system.NewNoop(ours))
 	}
-	if wanted("zk-lite") {
+	if wanted(system.Ours) {
 		all = append(all, ours)
+	}
+	for _, b := range o.builds {
+		z, err := system.NewBuild(b.name, b.path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, z)
 	}
 	return all, nil
 }
@@ -186,9 +214,9 @@ type line struct {
 // all is every measurement.
 func (c *comparison) all() (lines []line) {
 	for _, r := range c.rows {
-		for _, name := range columns() {
-			for i, m := range c.results[r.id][name] {
-				lines = append(lines, line{r.id, name, i + 1, m.syncs, m.heap, m.result})
+		for _, name := range c.names {
+			for _, m := range c.results[r.id][name] {
+				lines = append(lines, line{r.id, name, m.round, m.syncs, m.heap, m.result})
 			}
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 // measurement is one run of one row on one system.
 type measurement struct {
+	round  int // from 1; 0: memory, which has none
 	result *load.Result
 	// syncs are disk syncs of all servers in the measured time; below 0: not
 	// counted.
@@ -50,6 +51,7 @@ type comparison struct {
 	began    time.Time
 	rows     []row
 	systems  []system.System
+	names    []string          // of the systems
 	versions map[string]string // by name of the system
 	perf     bool              // perf counts syncs
 	results  results
@@ -91,7 +93,11 @@ func (c *comparison) measure(ctx context.Context, save func() error) error {
 func (c *comparison) wanted(s system.System, fill bool) (picked []*row) {
 	for i := range c.rows {
 		r := &c.rows[i]
-		if slices.Contains(r.systems, s.Name()) && (r.kind == system.Memory) == fill {
+		name := s.Name()
+		if !slices.Contains(known(), name) {
+			name = system.Ours // a build of it
+		}
+		if slices.Contains(r.systems, name) && (r.kind == system.Memory) == fill {
 			picked = append(picked, r)
 		}
 	}
@@ -117,6 +123,7 @@ func (c *comparison) try(
 			err = fmt.Errorf("%d of %d connections ended early", m.result.Dropped, r.conns)
 		}
 		if err == nil {
+			m.round = round
 			c.results.add(r, s.Name(), m)
 			progress(r, m)
 			return nil
@@ -169,18 +176,18 @@ func (c *comparison) loads(ctx context.Context, s system.System, round int) erro
 // need; everybody gets it.
 func (c *comparison) hot(ctx context.Context, s system.System) (*system.Ensemble, error) {
 	e, err := system.Up(ctx, s, c.site.Dir, system.Options{})
-	if err != nil || c.o.heat == 0 {
+	if err != nil || c.o.jit == 0 {
 		return e, err
 	}
 	r := row{mix: "get=50,set=50", conns: 32, inFlight: 16}
 	cfg, err := r.config(c.o, e)
 	if err == nil {
-		cfg.Duration, cfg.WarmUp = c.o.heat, 0
+		cfg.Duration, cfg.WarmUp = c.o.jit, 0
 		_, err = e.Run(ctx, r.kind, cfg, 0)
 	}
 	if err != nil {
 		e.Down()
-		return nil, fmt.Errorf("heating up: %w", err)
+		return nil, fmt.Errorf("JIT warm-up: %w", err)
 	}
 	return e, nil
 }

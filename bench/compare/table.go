@@ -12,16 +12,12 @@ import (
 	"github.com/zk-lite/zk-lite/bench/system"
 )
 
-// columns are the systems in the order of the table.
-func columns() []string { return []string{"ZooKeeper", "etcd", "ceiling", "zk-lite"} }
+// known are the systems that are measured without being named, in the order of the table.
+func known() []string { return []string{"ZooKeeper", "etcd", "noop", system.Ours} }
 
 // over is the median of a figure over the rounds.
 func over(all []*measurement, figure func(*measurement) float64) float64 {
-	var v []float64
-	for _, m := range all {
-		v = append(v, figure(m))
-	}
-	return report.Middle(v)
+	return report.Middle(values(all, figure))
 }
 
 // show writes a figure in its unit.
@@ -40,13 +36,13 @@ func show(c column, v float64) string {
 // summary is the table of the aims.
 func (c *comparison) summary() string {
 	var b strings.Builder
-	b.WriteString("| load | " + strings.Join(columns(), " | ") +
+	b.WriteString("| load | " + strings.Join(c.names, " | ") +
 		" | aim | ratio | met | p99 and p99.9, ratio to ZooKeeper's |\n")
-	b.WriteString("|---|" + strings.Repeat("---|", len(columns())+4) + "\n")
+	b.WriteString("|---|" + strings.Repeat("---|", len(c.names)+4) + "\n")
 	for i := range c.rows {
 		r := &c.rows[i]
 		fmt.Fprintf(&b, "| %s |", c.title(r))
-		for _, name := range columns() {
+		for _, name := range c.names {
 			fmt.Fprintf(&b, " %s |", cell(r, c.results[r.id][name]))
 		}
 		aim, ratio, met := c.verdict(r)
@@ -136,8 +132,8 @@ func (c *comparison) title(r *row) string {
 // verdict compares zk-lite with what it is to beat.
 func (c *comparison) verdict(r *row) (aim, ratio, met string) {
 	other := "ZooKeeper"
-	if r.ofCeiling {
-		other = "ceiling"
+	if r.ofNoop {
+		other = "noop"
 	}
 	ours, theirs := c.results[r.id]["zk-lite"], c.results[r.id][other]
 	mark := func(ok bool) string {
@@ -190,7 +186,7 @@ func (c *comparison) details() string {
 		if r.kind == system.Memory || r.kind == system.Idle {
 			continue // neither answers anything
 		}
-		for _, name := range columns() {
+		for _, name := range c.names {
 			if all := c.results[r.id][name]; len(all) > 0 {
 				fmt.Fprintf(&b, "| %s | %s |%s\n", r.title, name, detail(all))
 			}
@@ -231,7 +227,7 @@ func detail(all []*measurement) string {
 // failovers lists every kill.
 func (c *comparison) failovers() string {
 	var b strings.Builder
-	for _, name := range columns() {
+	for _, name := range c.names {
 		for _, m := range c.results["leader-killed"][name] {
 			f := m.result.Failover
 			least := ""
@@ -250,7 +246,7 @@ func (c *comparison) failovers() string {
 // memories lists heap and resident memory of the filled servers.
 func (c *comparison) memories() string {
 	var b strings.Builder
-	for _, name := range columns() {
+	for _, name := range c.names {
 		for _, m := range c.results["memory"][name] {
 			var resident, peak int64
 			for _, p := range m.result.Servers {

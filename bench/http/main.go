@@ -22,11 +22,11 @@ const section = "http"
 
 // options are the flags.
 type options struct {
-	rounds                 int
-	duration, warmUp, heat time.Duration
-	short                  bool
-	systems, dir           string
-	output                 report.Output
+	rounds                int
+	duration, warmUp, jit time.Duration
+	short                 bool
+	systems, dir          string
+	output                report.Output
 }
 
 func main() {
@@ -34,15 +34,15 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds; the table has their medians")
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "measured time of a row")
 	flag.DurationVar(&o.warmUp, "warm-up", time.Second, "time before that, not measured")
-	flag.DurationVar(&o.heat, "heat", 4*time.Second, "load on the servers after each start")
+	flag.DurationVar(&o.jit, "jit-warm-up", 4*time.Second, "load on the servers after each start")
 	flag.BoolVar(&o.short, "short", false,
-		"3 rounds of 3s, 500ms of warm-up, 2s of heat: about 3 minutes")
+		"3 rounds of 3s, 500ms of warm-up, 2s of JIT warm-up: about 3 minutes")
 	flag.StringVar(&o.systems, "systems", "etcd,zk-lite", "systems to measure")
 	flag.StringVar(&o.dir, "dir", "", "directory on the disk; none: that for temporary files")
 	o.output.Flags(flag.CommandLine)
 	flag.Parse()
 	if o.short {
-		o.rounds, o.duration, o.warmUp, o.heat = 3, 3*time.Second, 500*time.Millisecond, 2*time.Second
+		o.rounds, o.duration, o.warmUp, o.jit = 3, 3*time.Second, 500*time.Millisecond, 2*time.Second
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -166,12 +166,12 @@ func (t *table) round(ctx context.Context, p peer) error {
 		return err
 	}
 	defer e.Down()
-	if t.o.heat > 0 {
+	if t.o.jit > 0 {
 		hot := row{conns: 32, mix: load.Mix{{Op: load.Get, Weight: 1}, {Op: load.Set, Weight: 1}}}
 		cfg := hot.config(t.o, e)
-		cfg.Duration, cfg.WarmUp = t.o.heat, 0
+		cfg.Duration, cfg.WarmUp = t.o.jit, 0
 		if _, err := httpload.Run(ctx, cfg, p.api); err != nil {
-			return fmt.Errorf("heating up: %w", err)
+			return fmt.Errorf("JIT warm-up: %w", err)
 		}
 	}
 	for _, r := range rows() {

@@ -71,7 +71,7 @@ func TestSpawn_Stop(t *testing.T) {
 
 // TestUp_ServerThatEnds: told at once, with the end of its log.
 func TestUp_ServerThatEnds(t *testing.T) {
-	_, err := Up(context.Background(), broken{&canned{}}, t.TempDir(), Options{})
+	_, err := Up(context.Background(), broken{&noop{}}, t.TempDir(), Options{})
 	if err == nil || !strings.Contains(err.Error(), "server 1 has ended") ||
 		!strings.Contains(err.Error(), "port in use") {
 		t.Errorf("%v", err)
@@ -79,7 +79,7 @@ func TestUp_ServerThatEnds(t *testing.T) {
 }
 
 // broken is a system whose server ends at once.
-type broken struct{ *canned }
+type broken struct{ *noop }
 
 func (broken) start(e *Ensemble, _ *Options) error {
 	ports, err := e.take(1)

@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net"
 	"os"
@@ -13,16 +14,35 @@ import (
 	"time"
 )
 
-// ZKLite is built from this checkout and runs with ZooKeeper's configuration.
+// ZKLite runs with ZooKeeper's configuration.
 type ZKLite struct {
 	speaksZooKeeper
-	binary, root string
+	name, binary string
+	root         string // of the checkout from which it was built; "" if only the binary is known
 }
 
-// NewZKLite builds the binary into a directory.
+// Ours is the name of the zk-lite that is built from this checkout.
+const Ours = "zk-lite"
+
+// NewBuild is a zk-lite that somebody has built before, to be compared with this checkout's.
+func NewBuild(name, binary string) (*ZKLite, error) {
+	if !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(name) {
+		return nil, fmt.Errorf("a build's name %q must consist of letters, digits, dots and dashes", name)
+	}
+	path, err := exec.LookPath(binary)
+	if err == nil {
+		path, err = filepath.Abs(path) // servers have directories of their own
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the binary of %s: %w", name, err)
+	}
+	return &ZKLite{name: name, binary: path}, nil
+}
+
+// NewZKLite builds this checkout's binary into a directory.
 func NewZKLite(root, dir string) (*ZKLite, error) {
-	z := &ZKLite{root: root, binary: filepath.Join(dir, "zk-lite")}
-	c := exec.Command("go", "build", "-trimpath", "-o", z.binary, "./cmd/zk-lite")
+	z := &ZKLite{name: Ours, root: root, binary: filepath.Join(dir, "zk-lite")}
+	c := exec.Command("go", "build", "-o", z.binary, "./cmd/zk-lite")
 	c.Dir, c.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building zk-lite: %w\n%s", err, out)
@@ -31,10 +51,17 @@ func NewZKLite(root, dir string) (*ZKLite, error) {
 }
 
 // Name implements System.
-func (*ZKLite) Name() string { return "zk-lite" }
+func (z *ZKLite) Name() string { return z.name }
 
-// Version is the commit of this checkout.
+// Version is the commit of this checkout, or the checksum of a binary that was built before.
 func (z *ZKLite) Version() (string, error) {
+	if z.root == "" {
+		content, err := os.ReadFile(z.binary)
+		if err != nil {
+			return "", fmt.Errorf("reading the binary of %s: %w", z.name, err)
+		}
+		return fmt.Sprintf("%s, sha256 %.6x", z.binary, sha256.Sum256(content)), nil
+	}
 	git := func(args ...string) (string, error) {
 		c := exec.Command("git", args...)
 		c.Dir = z.root
@@ -96,31 +123,31 @@ func parseTrace(text string) (int64, error) {
 	return n << 20, nil
 }
 
-// NewCeiling is the server that does no work, which is a subcommand of zk-lite.
-func NewCeiling(z *ZKLite) System { return &canned{binary: z.binary} }
+// NewNoop is the server that does no work, which is a subcommand of zk-lite.
+func NewNoop(z *ZKLite) System { return &noop{binary: z.binary} }
 
-// canned is the server that does no work.
-type canned struct {
+// noop is the server that does no work.
+type noop struct {
 	speaksZooKeeper
 	binary string
 }
 
-func (*canned) Name() string             { return "ceiling" }
-func (*canned) Version() (string, error) { return "bench/ceiling of this commit", nil }
+func (*noop) Name() string             { return "noop" }
+func (*noop) Version() (string, error) { return "bench/noop of this commit", nil }
 
-func (*canned) Settings() []string {
-	return []string{"zk-lite bench ceiling --listen 127.0.0.1:PORT, three processes",
+func (*noop) Settings() []string {
+	return []string{"zk-lite bench noop --listen 127.0.0.1:PORT, three processes",
 		"answers from memory without looking, stores and replicates nothing"}
 }
 
-func (c *canned) start(e *Ensemble, o *Options) error {
+func (c *noop) start(e *Ensemble, o *Options) error {
 	ports, err := e.take(o.Servers)
 	if err != nil {
 		return err
 	}
 	for i, port := range ports {
 		host := fmt.Sprintf("127.0.0.1:%d", port)
-		err := e.spawn(filepath.Join(e.dir, fmt.Sprint(i+1)), host, c.binary, "bench", "ceiling",
+		err := e.spawn(filepath.Join(e.dir, fmt.Sprint(i+1)), host, c.binary, "bench", "noop",
 			"--listen", host)
 		if err != nil {
 			return err
@@ -130,7 +157,7 @@ func (c *canned) start(e *Ensemble, o *Options) error {
 }
 
 // ready is when it takes connections: it knows no four-letter words.
-func (*canned) ready(_ context.Context, host string) error {
+func (*noop) ready(_ context.Context, host string) error {
 	c, err := net.DialTimeout("tcp", host, time.Second)
 	if err != nil {
 		return fmt.Errorf("not listening: %w", err)
@@ -138,6 +165,6 @@ func (*canned) ready(_ context.Context, host string) error {
 	return c.Close()
 }
 
-func (*canned) LiveHeap(context.Context, *Process) (int64, error) {
-	return 0, fmt.Errorf("the ceiling has no znodes")
+func (*noop) LiveHeap(context.Context, *Process) (int64, error) {
+	return 0, fmt.Errorf("the no-op server has no znodes")
 }

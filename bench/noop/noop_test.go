@@ -1,17 +1,17 @@
-package ceiling_test
+package noop_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/bench/ceiling"
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/bench/noop"
 )
 
 // TestServer_AnswersEveryOperation: in order and whole, one at a time and many
 // together, as the generator's own checks find.
 func TestServer_AnswersEveryOperation(t *testing.T) {
-	s, err := ceiling.Listen("127.0.0.1:0")
+	s, err := noop.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestServer_AnswersEveryOperation(t *testing.T) {
 }
 
 func TestServer_Close_EndsConnections(t *testing.T) {
-	s, err := ceiling.Listen("127.0.0.1:0")
+	s, err := noop.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

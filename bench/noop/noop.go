@@ -1,15 +1,15 @@
-// Package ceiling is a server that speaks ZooKeeper's protocol and does no work
+// Package noop is a server that speaks ZooKeeper's protocol and does no work
 // at all: every request is answered with a reply made beforehand, nothing is
 // looked up, changed, stored or replicated. What a load reaches with it is the
 // most that any server could show on the same machine with the same generator.
 //
-// It tells lies on purpose and is of no other use.
+// Its replies are wrong on purpose, and it is of no other use.
 //
 // # Concurrency
 //
 // Each connection has one goroutine, which answers all requests that have come
 // together with one write.
-package ceiling
+package noop
 
 import (
 	"bufio"
@@ -48,7 +48,7 @@ type Server struct {
 func Listen(addr string) (*Server, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("the ceiling server: %w", err)
+		return nil, fmt.Errorf("the no-op server: %w", err)
 	}
 	s := &Server{listener: socket.Listener(l), bodies: bodies(), conns: map[net.Conn]bool{}}
 	s.running.Go(s.accept)
