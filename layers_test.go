@@ -68,7 +68,7 @@ var layers = []struct {
 	{6, "bench/compare", []string{"bench/load", "bench/report", "bench/system"}, "tables of what was measured"},
 	{6, "bench/http", []string{"bench/httpload", "bench/load", "bench/report", "bench/system"}, "the same for HTTP"},
 	{6, "bench/growth", []string{"bench/load", "bench/report", "bench/system", "client"}, "curves of what was measured"},
-	{14, "app/config", nil, "settings are read in one place and know nobody who uses them"},
+	{14, "app/config", []string{"consensus/state"}, "settings are read in one place, and know nobody who uses them; consensus/state has the bound of server ids"},
 	{0, "internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
 	{1, "internal/processors", []string{"internal/grid"}, "settings of the runtime: nothing of ours matters to it"},
 	{15, "app", []string{"api", "api/zk", "server", "consensus", "consensus/state", "app/config", "internal/socket"}, "puts one server together"},

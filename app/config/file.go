@@ -56,8 +56,8 @@ func (l *loader) known(key string) *setting {
 
 // serverLine takes a line server.N.
 func (l *loader) serverLine(source string, p property) {
-	_, number, _ := strings.Cut(p.key, "server.")
-	id, err := parseServerID(number)
+	_, text, _ := strings.Cut(p.key, "server.")
+	id, err := parseServerID(text)
 	if err == nil {
 		var srv Server
 		if srv, err = parseServer(id, p.value); err == nil {

@@ -242,7 +242,7 @@ func TestLoad_MyIDFile(t *testing.T) {
 	write("replace this text with the instance id (1-255)")
 	_, _, err = load(t, "dataDir="+dir+"\n"+servers, nil)
 	want := filepath.Join(dir, "myid") + `: "replace this text with the instance id (1-255)" ` +
-		`is not a server number; want a number between 1 and 255`
+		`is not a server id; want a number between 1 and 254`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
 	}

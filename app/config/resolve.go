@@ -112,7 +112,7 @@ func (l *loader) checkServers() {
 	for _, srv := range l.s.Servers {
 		key := fmt.Sprintf("server.%d", srv.ID)
 		if ids[srv.ID] {
-			l.fail(at, key, "stands more than once", "give every server a number of its own")
+			l.fail(at, key, "stands more than once", "give every server an id of its own")
 		}
 		ids[srv.ID] = true
 		if !unspecified(srv.Host) {
@@ -124,10 +124,6 @@ func (l *loader) checkServers() {
 		}
 		if srv.Role == Participant {
 			voters++
-		}
-		if srv.ID == maxServerID && l.s.ExtendedTypes {
-			l.fail(at, key, "server number 255 cannot be used with TTL znodes, whose mark it is",
-				"renumber the server, or set extendedTypesEnabled=false")
 		}
 	}
 	switch {
@@ -175,7 +171,7 @@ func (l *loader) resolveMyID() {
 	if s.MyID == 0 {
 		if !s.Standalone {
 			l.fail(path, "", "is missing, so this server does not know which of the servers it is",
-				fmt.Sprintf("write its number there, as in: echo %d > %s; or give --myid or ZK_LITE_MYID",
+				fmt.Sprintf("write its id there, as in: echo %d > %s; or give --myid or ZK_LITE_MYID",
 					l.anyID(), path))
 			return
 		}
@@ -183,7 +179,7 @@ func (l *loader) resolveMyID() {
 	}
 	if _, ok := s.Own(); !ok && (len(s.Servers) > 0 || !s.Standalone) {
 		l.fail(at, "myid", fmt.Sprintf("%d is not in the list of servers (%s)", s.MyID, l.listed()),
-			"add the line server."+strconv.Itoa(s.MyID)+", or correct the number")
+			"add the line server."+strconv.Itoa(s.MyID)+", or correct the id")
 	}
 }
 
@@ -210,7 +206,7 @@ func readMyID(path string) (int, error) {
 	if info, err := os.Stat(path); err != nil {
 		return 0, err
 	} else if info.IsDir() {
-		return 0, errors.New("is a directory; want a file with this server's number")
+		return 0, errors.New("is a directory; want a file with this server's id")
 	}
 	text, err := readBounded(path)
 	if err != nil {

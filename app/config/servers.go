@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
 // Role is what a server of the ensemble takes part in.
@@ -17,10 +19,6 @@ const (
 	Participant Role = "participant" // votes
 	Observer    Role = "observer"    // follows and serves, without a vote
 )
-
-// maxServerID is the largest server number: the id is the top byte of the
-// session ids that the server hands out.
-const maxServerID = 255
 
 // Server is one line server.N of the list.
 type Server struct {
@@ -157,9 +155,9 @@ func splitAddress(s string) ([]string, error) {
 // parseServerID reads the N of server.N and the contents of a myid file.
 func parseServerID(s string) (int, error) {
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > maxServerID {
-		return 0, fmt.Errorf("%q is not a server number; want a number between 1 and %d",
-			shorten(s), maxServerID)
+	if err != nil || n < 1 || n > state.MaxServerID {
+		return 0, fmt.Errorf("%q is not a server id; want a number between 1 and %d",
+			shorten(s), state.MaxServerID)
 	}
 	return n, nil
 }

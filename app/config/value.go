@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
 // kind is how the text of a setting is read.
@@ -27,7 +29,7 @@ const (
 	kindRole    // participant or observer
 	kindLevel   // of the logger
 	kindServers // server lines
-	kindServer  // a server number
+	kindServer  // a server id
 	kindFile    // the zoo.cfg itself
 	kindHost    // a name or address to listen on, without a port
 	kindOrigins // web origins, such as https://example.org
@@ -182,7 +184,7 @@ func commentHint(text string) string {
 func (st *setting) bounds() string {
 	switch {
 	case st.kind == kindServer:
-		return fmt.Sprintf("1 to %d", maxServerID)
+		return fmt.Sprintf("1 to %d", state.MaxServerID)
 	case st.max == 0:
 		return strings.Join(st.choices, ", ")
 	}

@@ -16,9 +16,6 @@ import (
 // clusterPath is the resource of the ensemble.
 const clusterPath = "/v1/cluster"
 
-// maxServerID is the highest number that a server can have.
-const maxServerID = 254
-
 // The roles of members.
 const (
 	roleLeader   = "leader"
@@ -86,11 +83,11 @@ func (e *noMemberError) Error() string {
 		"`zk-lite member list` shows them", e.id, e.members)
 }
 
-// parseServerID reads the number of a server.
-func parseServerID(what, text string) (int, error) {
+// parseServerID reads the id of a server. The servers know how large it may be.
+func parseServerID(text string) (int, error) {
 	id, err := strconv.Atoi(text)
-	if err != nil || id < 1 || id > maxServerID {
-		return 0, usagef("%s %q: want a server's number from 1 to %d", what, text, maxServerID)
+	if err != nil || id < 1 {
+		return 0, usagef("%q is not a server id: want a number, as in server.N", text)
 	}
 	return id, nil
 }

@@ -29,7 +29,7 @@ no harm.`,
 	}
 	c.Flags().BoolVar(&observer, "observer", false, "it is never to vote")
 	return a.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
-		id, err := parseServerID("ID", args[0])
+		id, err := parseServerID(args[0])
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ wait for it, and nobody can have that sooner. An observer is told to join.`,
 		Args: argCount(1, 1, 0),
 	}
 	return a.operation(c, promoteTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
-		id, err := parseServerID("ID", args[0])
+		id, err := parseServerID(args[0])
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ before, so that its clients go elsewhere at once.`,
 	}
 	c.Flags().BoolVar(&force, "force", false, "also if too few of those left are connected")
 	return a.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
-		id, err := parseServerID("ID", args[0])
+		id, err := parseServerID(args[0])
 		if err != nil {
 			return err
 		}

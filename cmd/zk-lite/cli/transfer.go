@@ -13,20 +13,22 @@ import (
 )
 
 func (a *app) transferCommand() *cobra.Command {
-	var to int
 	c := &cobra.Command{
-		Use:   "transfer",
+		Use:   "transfer [ID]",
 		Short: "Hand leadership to another server",
-		Long: `Hand leadership to the server --to or, without it, from the leader there is to the
-voter that is most up to date. Clients keep their connections and sessions.`,
+		Long: `Hand leadership to the server ID or, without an ID, to the voter that is most up to
+date. Clients keep their connections and sessions.`,
 		Example: `  zk-lite transfer
-  zk-lite transfer --to 2`,
-		Args: argCount(0, 0, 0),
+  zk-lite transfer 2`,
+		Args: argCount(0, 1, 0),
 	}
-	c.Flags().IntVar(&to, "to", 0, "the number of the server that is to lead")
-	return a.operation(c, defaultTimeout, func(c *cobra.Command, _ []string, api *httpapi.Client) error {
-		if c.Flags().Changed("to") && (to < 1 || to > maxServerID) {
-			return usagef("--to %d: want a server's number from 1 to %d", to, maxServerID)
+	return a.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
+		to := 0
+		if len(args) == 1 {
+			var err error
+			if to, err = parseServerID(args[0]); err != nil {
+				return err
+			}
 		}
 		before, err := a.led(c.Context(), api)
 		if err != nil {
@@ -35,8 +37,7 @@ voter that is most up to date. Clients keep their connections and sessions.`,
 		if to != 0 && before.member(to) == nil {
 			return &noMemberError{to, before.numbers()}
 		}
-		// Nobody takes leadership from the next leader, too, by a repetition: only one to
-		// a certain server can be repeated.
+		// A repetition without an id would take leadership from the next leader, too.
 		r := &httpapi.Request{
 			Method: http.MethodPost, Target: clusterPath + "/transfer", Repeatable: to != 0,
 		}
