@@ -13,6 +13,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -34,7 +35,7 @@ type Server interface {
 	Expiries() map[int64][]znode.SessionID
 	SessionEnd(id znode.SessionID) (done <-chan struct{}, cancel func())
 
-	Subscribe(filters []server.Filter, after server.Position) (*server.Stream, error)
+	Subscribe(filters []changes.Filter, after changes.Position) (*changes.Stream, error)
 
 	Members() map[state.ServerID]server.Member
 	AddServer(ctx context.Context, m server.Member) error

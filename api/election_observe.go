@@ -8,6 +8,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/line"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -23,7 +24,7 @@ type leadership struct {
 	zxid    znode.Zxid
 	leader  *queueEntry
 	mark    leaderMark
-	filters []server.Filter
+	filters []changes.Filter
 }
 
 // leaderMark differs when there is something new to tell.
@@ -60,7 +61,7 @@ func (q *request) observe(k queueKind, dir string) error {
 	for {
 		if told == nil || *told != now.mark {
 			told = &now.mark
-			s.at = server.Position{Zxid: now.zxid}
+			s.at = changes.Position{Zxid: now.zxid}
 			s.event("leader", leaderEvent{dir, now.leader, now.zxid.String()})
 		}
 		if !s.untilLeaderMoves(ctx, now) {
@@ -77,8 +78,8 @@ func (q *request) observe(k queueKind, dir string) error {
 // untilLeaderMoves sends what there is, and waits. It reports false when the stream
 // has ended.
 func (s *eventStream) untilLeaderMoves(ctx context.Context, now *leadership) bool {
-	st, err := s.q.door.srv.Subscribe(now.filters, server.Position{Zxid: now.zxid})
-	if errors.Is(err, server.ErrTooOld) {
+	st, err := s.q.door.srv.Subscribe(now.filters, changes.Position{Zxid: now.zxid})
+	if errors.Is(err, changes.ErrTooOld) {
 		return s.flush() // the state was replaced this moment: look again
 	}
 	if err != nil {
@@ -96,9 +97,9 @@ func (s *eventStream) untilLeaderMoves(ctx context.Context, now *leadership) boo
 		_, err := st.Next(quiet)
 		cancel()
 		switch {
-		case err == nil, errors.Is(err, server.ErrTooOld):
+		case err == nil, errors.Is(err, changes.ErrTooOld):
 			return true
-		case errors.Is(err, server.ErrStopping):
+		case errors.Is(err, changes.ErrStopping):
 			s.end(errStopping)
 			return false
 		case ctx.Err() != nil:
@@ -112,8 +113,8 @@ func (s *eventStream) untilLeaderMoves(ctx context.Context, now *leadership) boo
 // lookForLeader finds who leads. As long as there is a leader only its znode can
 // change that; else the first child that comes, or the election itself.
 func (q *request) lookForLeader(k queueKind, dir string) (*leadership, error) {
-	l := &leadership{filters: []server.Filter{
-		{Path: dir, Kind: server.KindPersistent, Identities: superuser()},
+	l := &leadership{filters: []changes.Filter{
+		{Path: dir, Kind: changes.KindPersistent, Identities: superuser()},
 	}}
 	var code znode.Error
 	q.look(func(v *server.View) {
@@ -127,7 +128,7 @@ func (q *request) lookForLeader(k queueKind, dir string) (*leadership, error) {
 		e := entryAt(v.Tree(), dir, all[0].Name, q.ids)
 		st, _ := v.Tree().Exists(e.Path, superuser())
 		l.leader, l.mark = e, leaderMark{e.Ticket, st.Mzxid}
-		l.filters[0] = server.Filter{Path: e.Path, Kind: server.KindData, Identities: superuser()}
+		l.filters[0] = changes.Filter{Path: e.Path, Kind: changes.KindData, Identities: superuser()}
 	})
 	if code != znode.OK && code != znode.ErrNoNode {
 		return nil, failure{code, dir}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/changes"
 )
 
 // coordinator is a client with a session of its own.
@@ -161,7 +162,7 @@ type counting struct {
 	follows *atomic.Int64
 }
 
-func (c counting) Subscribe(f []server.Filter, p server.Position) (*server.Stream, error) {
+func (c counting) Subscribe(f []changes.Filter, p changes.Position) (*changes.Stream, error) {
 	c.follows.Add(1)
 	return c.Server.Subscribe(f, p)
 }

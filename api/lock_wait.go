@@ -9,6 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/line"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -171,14 +172,14 @@ func (q *request) await(p *place, wait time.Duration) (*standing, error) {
 // untilMoved waits until the one directly ahead or the place itself has changed, or
 // ctx ends.
 func (q *request) untilMoved(ctx context.Context, p *place, s *standing) error {
-	var filters []server.Filter
+	var filters []changes.Filter
 	for _, name := range []string{s.ahead[len(s.ahead)-1].Name, p.ticket} {
-		filters = append(filters, server.Filter{
-			Path: znode.Join(p.dir, name), Kind: server.KindData, Identities: superuser(),
+		filters = append(filters, changes.Filter{
+			Path: znode.Join(p.dir, name), Kind: changes.KindData, Identities: superuser(),
 		})
 	}
-	st, err := q.door.srv.Subscribe(filters, server.Position{Zxid: s.zxid})
-	if errors.Is(err, server.ErrTooOld) {
+	st, err := q.door.srv.Subscribe(filters, changes.Position{Zxid: s.zxid})
+	if errors.Is(err, changes.ErrTooOld) {
 		return nil // the state was replaced this moment: look again
 	}
 	if err != nil {
@@ -191,8 +192,8 @@ func (q *request) untilMoved(ctx context.Context, p *place, s *standing) error {
 		_, err := st.Next(beat)
 		cancel()
 		switch {
-		case err == nil, ctx.Err() != nil, errors.Is(err, server.ErrTooOld),
-			errors.Is(err, server.ErrStopping):
+		case err == nil, ctx.Err() != nil, errors.Is(err, changes.ErrTooOld),
+			errors.Is(err, changes.ErrStopping):
 			return nil
 		}
 		if taken(q.http, every) {

@@ -6,22 +6,22 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
 // formatPosition writes a place in the order of changes: the zxid, and in the
 // midst of a transaction .n behind it.
-func formatPosition(p server.Position) string {
+func formatPosition(p changes.Position) string {
 	if p.Part == 0 {
 		return p.Zxid.String()
 	}
 	return fmt.Sprintf("%s.%d", p.Zxid, p.Part)
 }
 
-func parsePosition(param, text string) (server.Position, error) {
+func parsePosition(param, text string) (changes.Position, error) {
 	digits, part, midst := strings.Cut(text, ".")
-	var p server.Position
+	var p changes.Position
 	var err error
 	if p.Zxid, err = parseZxid(param, digits); err != nil {
 		return p, badRequest(param, "%q is not a position: the zxid, or the id of a stream's "+
@@ -39,10 +39,10 @@ func parsePosition(param, text string) (server.Position, error) {
 // since is where the client wants to go on: ?since= or Last-Event-ID, which a
 // browser sends when it connects again and is therefore the newer one; else now.
 // This server is brought there first.
-func (q *request) since() (server.Position, error) {
+func (q *request) since() (changes.Position, error) {
 	param, text := q.resumePoint()
 	if param == "" {
-		return server.Position{Zxid: q.zxid()}, nil
+		return changes.Position{Zxid: q.zxid()}, nil
 	}
 	p, err := parsePosition(param, text)
 	if err != nil {
@@ -74,9 +74,9 @@ func (q *request) resumePoint() (param, text string) {
 
 // reached is how far a stream has come: where its last change was, or later when
 // nothing has happened since that concerns it.
-func reached(st *server.Stream, last server.Position) server.Position {
+func reached(st *changes.Stream, last changes.Position) changes.Position {
 	if z := st.Zxid(); z > last.Zxid {
-		return server.Position{Zxid: z}
+		return changes.Position{Zxid: z}
 	}
 	return last
 }
@@ -88,7 +88,7 @@ type change struct {
 	Zxid string `json:"zxid"`
 }
 
-func changeOf(c *server.Change) change {
+func changeOf(c *changes.Change) change {
 	return change{changeName(c.Type), c.Path, c.At.Zxid.String()}
 }
 
@@ -107,18 +107,18 @@ func changeName(t znode.EventType) string {
 }
 
 // parseKind reads a kind of watch; data when it is empty.
-func parseKind(param, text string) (server.Kind, error) {
+func parseKind(param, text string) (changes.Kind, error) {
 	switch text {
 	case "", "data":
-		return server.KindData, nil
+		return changes.KindData, nil
 	case "exists":
-		return server.KindExists, nil
+		return changes.KindExists, nil
 	case "children":
-		return server.KindChildren, nil
+		return changes.KindChildren, nil
 	case "persistent":
-		return server.KindPersistent, nil
+		return changes.KindPersistent, nil
 	case "recursive":
-		return server.KindRecursive, nil
+		return changes.KindRecursive, nil
 	}
 	return 0, badRequest(param, "%q is none of data, children, exists, persistent, recursive", text)
 }

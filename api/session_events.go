@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/changes"
 )
 
 const (
@@ -25,7 +25,7 @@ func (q *request) sessionEvents() error {
 	if len(watches) > maxWatches {
 		return badRequest("watch", "%d of them; one stream has %d at most", len(watches), maxWatches)
 	}
-	filters := make([]server.Filter, 0, len(watches))
+	filters := make([]changes.Filter, 0, len(watches))
 	for _, text := range watches {
 		name, path, ok := strings.Cut(text, ":")
 		if !ok {
@@ -38,7 +38,7 @@ func (q *request) sessionEvents() error {
 		if err := checkPath("watch", path); err != nil {
 			return err
 		}
-		filters = append(filters, server.Filter{Path: path, Kind: kind, Identities: q.ids})
+		filters = append(filters, changes.Filter{Path: path, Kind: kind, Identities: q.ids})
 	}
 	from, err := q.since()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -30,7 +31,7 @@ type keeper struct {
 
 // stream sends changes as server-sent events until the client goes, the server
 // stops or the session, if there is one, ends.
-func (q *request) stream(filters []server.Filter, from server.Position, k *keeper) error {
+func (q *request) stream(filters []changes.Filter, from changes.Position, k *keeper) error {
 	st, release, err := q.follow(filters, from)
 	if err != nil {
 		return err
@@ -67,8 +68,8 @@ func (q *request) stream(filters []server.Filter, from server.Position, k *keepe
 // eventStream is a running stream. It belongs to one goroutine.
 type eventStream struct {
 	q      *request
-	st     *server.Stream
-	at     server.Position
+	st     *changes.Stream
+	at     changes.Position
 	keeper *keeper
 	out    []byte    // to be sent
 	due    time.Time // of the next heartbeat or progress mark
@@ -84,18 +85,18 @@ func (s *eventStream) run(ctx context.Context, every time.Duration) error {
 			return nil
 		}
 		quiet, cancel := context.WithDeadline(ctx, s.due)
-		changes, err := s.st.Next(quiet)
+		news, err := s.st.Next(quiet)
 		cancel()
-		for i := range changes {
-			s.change(&changes[i])
+		for i := range news {
+			s.change(&news[i])
 		}
 		switch {
 		case err == nil:
-		case errors.Is(err, server.ErrTooOld):
+		case errors.Is(err, changes.ErrTooOld):
 			s.event("gone", problemOf(s.q.followProblem(err), false).document())
 			s.flush()
 			return nil
-		case errors.Is(err, server.ErrStopping):
+		case errors.Is(err, changes.ErrStopping):
 			s.end(errStopping)
 			return nil
 		case ctx.Err() != nil:
@@ -138,7 +139,7 @@ func (s *eventStream) end(why error) {
 	s.flush()
 }
 
-func (s *eventStream) change(c *server.Change) {
+func (s *eventStream) change(c *changes.Change) {
 	s.at = c.At
 	s.event(changeName(c.Type), changeOf(c))
 }

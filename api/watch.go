@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/changes"
 )
 
 const (
@@ -41,7 +41,7 @@ func (q *request) watch() error {
 	if err != nil {
 		return err
 	}
-	filters := []server.Filter{{Path: path, Kind: kind, Identities: q.ids}}
+	filters := []changes.Filter{{Path: path, Kind: kind, Identities: q.ids}}
 	if q.wantsStream() {
 		if q.query.has("wait") {
 			return badRequest("wait", "a stream does not end")
@@ -67,8 +67,8 @@ func (q *request) wantsStream() bool {
 // follow opens a stream of changes within the door's bounds. The caller must call
 // release.
 func (q *request) follow(
-	filters []server.Filter, from server.Position,
-) (st *server.Stream, release func(), err error) {
+	filters []changes.Filter, from changes.Position,
+) (st *changes.Stream, release func(), err error) {
 	leave, err := q.door.enterStream(q.address)
 	if err != nil {
 		return nil, nil, err
@@ -85,7 +85,7 @@ const readAfresh = "read the znodes again, and watch since the Zk-Zxid of that a
 
 // followProblem explains why a stream cannot be opened or go on.
 func (q *request) followProblem(err error) error {
-	if !errors.Is(err, server.ErrTooOld) {
+	if !errors.Is(err, changes.ErrTooOld) {
 		return err
 	}
 	p := &problem{
@@ -98,7 +98,7 @@ func (q *request) followProblem(err error) error {
 }
 
 // poll waits for the next changes.
-func (q *request) poll(filters []server.Filter, from server.Position, wait time.Duration) error {
+func (q *request) poll(filters []changes.Filter, from changes.Position, wait time.Duration) error {
 	st, release, err := q.follow(filters, from)
 	if err != nil {
 		return err
@@ -107,14 +107,14 @@ func (q *request) poll(filters []server.Filter, from server.Position, wait time.
 	ctx, cancel := context.WithTimeout(q.http.Context(), wait)
 	defer cancel()
 	defer context.AfterFunc(q.door.waiting.until(), cancel)()
-	changes, err := st.Next(ctx)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, server.ErrStopping) {
+	news, err := st.Next(ctx)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, changes.ErrStopping) {
 		return q.followProblem(err)
 	}
-	body := watchBody{Events: make([]change, 0, len(changes))}
-	for i := range changes {
-		body.Events = append(body.Events, changeOf(&changes[i]))
-		from = changes[i].At
+	body := watchBody{Events: make([]change, 0, len(news))}
+	for i := range news {
+		body.Events = append(body.Events, changeOf(&news[i]))
+		from = news[i].At
 	}
 	at := reached(st, from)
 	body.Zxid = formatPosition(at)

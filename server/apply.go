@@ -47,11 +47,8 @@ func (s *Server) busy(now time.Time) bool {
 // and set their watches again.
 func (s *Server) StateReplaced(m *state.Machine) {
 	s.current.machine = m
-	s.changes.restart(m.Zxid())
+	s.changes.Restart(m.Zxid())
 	s.mu.Lock()
-	for st := range s.streams {
-		st.poke()
-	}
 	for id := range s.ends {
 		if m.Sessions().Get(id) == nil {
 			s.endSessionLocked(id)
@@ -68,8 +65,7 @@ func (s *Server) Event(e *znode.Event) {
 	} else {
 		s.watches.Trigger(*e)
 	}
-	s.changes.add(e)
-	s.followers.Trigger(*e)
+	s.changes.Add(e)
 }
 
 // SessionOpened implements consensus.Handler.

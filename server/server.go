@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
@@ -90,12 +91,9 @@ type Server struct {
 	applying atomic.Int64
 	started  time.Time
 
-	// followers are the watches that wake Streams, apart from the clients'.
-	followers *watch.Manager
-
-	view    viewLock // protects current, what it leads to, and changes
+	view    viewLock // protects current, what it leads to, and the record of changes
 	current View
-	changes changes
+	changes *changes.Feed
 
 	// orphans are the connections whose session an entry has closed although
 	// another connection had asked for it. The applying goroutine's own.
@@ -107,9 +105,8 @@ type Server struct {
 	bound map[znode.SessionID]*Conn
 	// heard are sessions that were heard since the last report to the leader and
 	// have no connection here: it has gone, or they never had one (HTTP).
-	heard   map[znode.SessionID]struct{}
-	quota   map[string]time.Time // quota'd path → when it was last logged
-	streams map[*Stream]struct{}
+	heard map[znode.SessionID]struct{}
+	quota map[string]time.Time // quota'd path → when it was last logged
 	// ends are closed when their session ends.
 	ends map[znode.SessionID]map[*sessionEnd]struct{}
 
@@ -129,16 +126,14 @@ type Server struct {
 func New(cfg Config) *Server {
 	s := &Server{
 		cfg: cfg, logger: cfg.Logger,
-		watches:   watch.New(watch.Limit(cfg.WatchLimit)),
-		followers: watch.New(),
-		conns:     map[*Conn]struct{}{},
-		bound:     map[znode.SessionID]*Conn{},
-		heard:     map[znode.SessionID]struct{}{},
-		quota:     map[string]time.Time{},
-		streams:   map[*Stream]struct{}{},
-		ends:      map[znode.SessionID]map[*sessionEnd]struct{}{},
-		stop:      make(chan struct{}),
-		started:   time.Now(),
+		watches: watch.New(watch.Limit(cfg.WatchLimit)),
+		conns:   map[*Conn]struct{}{},
+		bound:   map[znode.SessionID]*Conn{},
+		heard:   map[znode.SessionID]struct{}{},
+		quota:   map[string]time.Time{},
+		ends:    map[znode.SessionID]map[*sessionEnd]struct{}{},
+		stop:    make(chan struct{}),
+		started: time.Now(),
 	}
 	if cfg.ExtendedTypes {
 		s.flags |= state.FlagExtendedTypes
@@ -147,6 +142,9 @@ func New(cfg Config) *Server {
 		s.flags |= state.FlagEnforceQuota
 	}
 	s.current = View{machine: state.New(), watches: s.watches}
+	s.changes = changes.NewFeed(func(visit func(znode.Zxid)) {
+		s.View(func(v *View) { visit(v.Zxid()) })
+	}, s.stop)
 	// ZooKeeper's numbering: the server in the top byte, then the time, then a
 	// counter, so that no server ever gives an id twice.
 	millis := uint64(time.Now().UnixMilli())
@@ -177,6 +175,11 @@ func (s *Server) View(visit func(v *View)) {
 	s.view.shards[0].RLock()
 	defer s.view.shards[0].RUnlock()
 	visit(&s.current)
+}
+
+// Subscribe starts a stream of changes; see changes.Feed.
+func (s *Server) Subscribe(filters []changes.Filter, after changes.Position) (*changes.Stream, error) {
+	return s.changes.Subscribe(filters, after)
 }
 
 // Digest is a number that servers in the same state share, and the zxid at

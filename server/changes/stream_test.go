@@ -1,4 +1,4 @@
-package server
+package changes
 
 import (
 	"context"
@@ -9,14 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-func (k *kit) follow(f Filter, after Position) *Stream {
+func (k *kit) subscribe(f Filter, after Position) *Stream {
 	k.tb.Helper()
-	st, err := k.srv.Subscribe([]Filter{f}, after)
+	st, err := k.feed.Subscribe([]Filter{f}, after)
 	if err != nil {
 		k.tb.Fatal(err)
 	}
@@ -43,29 +41,6 @@ func (k *kit) read(st *Stream) (lines []string, at Position) {
 	}
 }
 
-// do applies commands, each an entry.
-func (k *kit) do(cmds ...*state.Command) {
-	k.tb.Helper()
-	for _, c := range cmds {
-		if err := k.srv.Propose(c, nobody{}); err != nil {
-			k.tb.Fatal(err)
-		}
-		k.log.drain()
-	}
-}
-
-func made(path string) *state.Command {
-	return &state.Command{Op: state.OpCreate, Path: path, ACL: znode.OpenACL}
-}
-
-func changed(path string) *state.Command {
-	return &state.Command{Op: state.OpSetData, Path: path, Version: -1}
-}
-
-func gone(path string) *state.Command {
-	return &state.Command{Op: state.OpDelete, Path: path, Version: -1}
-}
-
 func TestStream_Kinds(t *testing.T) {
 	want := map[Kind][]string{
 		KindData:   {"NodeDataChanged /a", "NodeDeleted /a"},
@@ -82,10 +57,10 @@ func TestStream_Kinds(t *testing.T) {
 			"NodeCreated /a/b/c", "NodeDeleted /a/b/c", "NodeDeleted /a/b", "NodeDeleted /a",
 		},
 	}
-	k := newKit(t, nil)
+	k := newKit(t)
 	early := map[Kind]*Stream{}
 	for kind := range want {
-		early[kind] = k.follow(Filter{Path: "/a", Kind: kind}, Position{})
+		early[kind] = k.subscribe(Filter{Path: "/a", Kind: kind}, Position{})
 	}
 	k.do(made("/a"), changed("/a"), made("/ab"), made("/a/b"), changed("/a/b"), made("/a/b/c"),
 		gone("/a/b/c"), gone("/a/b"), gone("/ab"), gone("/a"))
@@ -93,12 +68,12 @@ func TestStream_Kinds(t *testing.T) {
 		if got, _ := k.read(early[kind]); !slices.Equal(got, lines) {
 			t.Errorf("kind %d, waiting: %q, want %q", kind, got, lines)
 		}
-		late := k.follow(Filter{Path: "/a", Kind: kind}, Position{})
+		late := k.subscribe(Filter{Path: "/a", Kind: kind}, Position{})
 		if got, _ := k.read(late); !slices.Equal(got, lines) {
 			t.Errorf("kind %d, from the record: %q, want %q", kind, got, lines)
 		}
 	}
-	all, _ := k.read(k.follow(Filter{Path: "/", Kind: KindRecursive}, Position{}))
+	all, _ := k.read(k.subscribe(Filter{Path: "/", Kind: KindRecursive}, Position{}))
 	if len(all) != 10 {
 		t.Errorf("below the root: %q", all)
 	}
@@ -107,14 +82,14 @@ func TestStream_Kinds(t *testing.T) {
 // A stream that goes on elsewhere, after any of the changes, misses none and
 // repeats none, also between those of one transaction.
 func TestStream_Resume_AfterEveryChange(t *testing.T) {
-	k := newKit(t, nil)
-	multi := &state.Command{Op: state.OpMulti}
+	k := newKit(t)
+	var multi []edit
 	for i := range 5 {
-		multi.Ops = append(multi.Ops, *made(fmt.Sprint("/m/", i)), *made(fmt.Sprint("/x/", i)))
+		multi = append(multi, made(fmt.Sprint("/m/", i)), made(fmt.Sprint("/x/", i)))
 	}
-	k.do(made("/m"), made("/x"), multi, changed("/m"), gone("/m/3"))
+	k.do(made("/m"), made("/x"), together(multi...), changed("/m"), gone("/m/3"))
 	f := Filter{Path: "/m", Kind: KindRecursive}
-	st := k.follow(f, Position{})
+	st := k.subscribe(f, Position{})
 	changes, err := st.Next(t.Context())
 	if err != nil || len(changes) != 8 {
 		t.Fatal(changes, err)
@@ -124,46 +99,46 @@ func TestStream_Resume_AfterEveryChange(t *testing.T) {
 		for _, later := range changes[i+1:] {
 			want = append(want, fmt.Sprint(later.Type, " ", later.Path))
 		}
-		if got, _ := k.read(k.follow(f, c.At)); !slices.Equal(got, want) {
+		if got, _ := k.read(k.subscribe(f, c.At)); !slices.Equal(got, want) {
 			t.Errorf("after %+v: %q, want %q", c, got, want)
 		}
 	}
 }
 
 func TestStream_TooOld(t *testing.T) {
-	k := newKit(t, nil)
+	k := newKit(t)
 	k.do(made("/a"), made("/b"))
 	start := Position{Zxid: 1}
-	quiet := k.follow(Filter{Path: "/b", Kind: KindData}, start)
-	slow := k.follow(Filter{Path: "/a", Kind: KindData}, start)
+	quiet := k.subscribe(Filter{Path: "/b", Kind: KindData}, start)
+	slow := k.subscribe(Filter{Path: "/a", Kind: KindData}, start)
 	k.read(quiet)
 	k.read(slow)
-	for range maxChanges + 1 {
+	for range capacity + 1 {
 		k.do(changed("/a"))
 	}
 	if _, err := slow.Next(t.Context()); !errors.Is(err, ErrTooOld) {
 		t.Errorf("a stream that is too late: %v", err)
 	}
-	if _, err := k.srv.Subscribe([]Filter{{Path: "/a"}}, start); !errors.Is(err, ErrTooOld) {
+	if _, err := k.feed.Subscribe([]Filter{{Path: "/a"}}, start); !errors.Is(err, ErrTooOld) {
 		t.Errorf("a new stream from too long ago: %v", err)
 	}
 	k.do(changed("/b"))
 	if got, _ := k.read(quiet); !slices.Equal(got, []string{"NodeDataChanged /b"}) {
 		t.Errorf("a stream that had nothing to report is not late: %q", got)
 	}
-	k.srv.BeginApply()
-	k.srv.StateReplaced(k.log.machine)
-	k.srv.EndApply()
+	k.mu.Lock()
+	k.feed.Restart(k.zxid)
+	k.mu.Unlock()
 	if _, err := quiet.Next(t.Context()); !errors.Is(err, ErrTooOld) {
 		t.Errorf("after a snapshot came: %v", err)
 	}
 }
 
 func TestStream_WaitsForAServerThatIsBehind(t *testing.T) {
-	k := newKit(t, nil)
+	k := newKit(t)
 	k.do(made("/a"))
-	now := k.log.machine.Zxid()
-	st := k.follow(Filter{Path: "/a", Kind: KindData}, Position{Zxid: now + 2})
+	now := k.zxid
+	st := k.subscribe(Filter{Path: "/a", Kind: KindData}, Position{Zxid: now + 2})
 	k.do(changed("/a"), changed("/a")) // the client has seen these elsewhere
 	if got, _ := k.read(st); len(got) != 0 {
 		t.Errorf("repeated: %q", got)
@@ -175,12 +150,10 @@ func TestStream_WaitsForAServerThatIsBehind(t *testing.T) {
 }
 
 func TestStream_HidesWhatMayNotBeRead(t *testing.T) {
-	k := newKit(t, nil)
-	secret := made("/s")
-	secret.ACL = []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "digest", ID: "u:x"}}}
-	k.do(secret)
-	stranger, _ := k.read(k.follow(Filter{Path: "/s", Kind: KindExists}, Position{}))
-	owner, _ := k.read(k.follow(Filter{
+	k := newKit(t)
+	k.do(createWith("/s", []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "digest", ID: "u:x"}}}))
+	stranger, _ := k.read(k.subscribe(Filter{Path: "/s", Kind: KindExists}, Position{}))
+	owner, _ := k.read(k.subscribe(Filter{
 		Path: "/s", Kind: KindExists, Identities: []znode.ID{{Scheme: "digest", ID: "u:x"}},
 	}, Position{}))
 	if len(stranger) != 0 || len(owner) != 1 {
@@ -190,9 +163,9 @@ func TestStream_HidesWhatMayNotBeRead(t *testing.T) {
 
 func TestStream_Next_WakesAndProgresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := started(t, nil)
+		k := newKit(t)
 		k.do(made("/a"))
-		st, err := k.srv.Subscribe([]Filter{{Path: "/a", Kind: KindData}}, Position{Zxid: 100})
+		st, err := k.feed.Subscribe([]Filter{{Path: "/a", Kind: KindData}}, Position{Zxid: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,61 +187,25 @@ func TestStream_Next_WakesAndProgresses(t *testing.T) {
 		if _, err := st.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("nothing to report: %v", err)
 		}
-		if st.Zxid() != k.log.machine.Zxid() {
-			t.Errorf("progress %v, the server is at %v", st.Zxid(), k.log.machine.Zxid())
-		}
-	})
-}
-
-func TestServer_SessionWithoutConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := started(t, nil)
-		open := k.srv.NewSession(4 * time.Second)
-		k.do(open)
-		id := open.Session
-		if d, ok := k.srv.CheckSession(id, open.Password); !ok || d != 4*time.Second {
-			t.Errorf("%v, %v", d, ok)
-		}
-		if _, ok := k.srv.CheckSession(id, session.Password{}); ok {
-			t.Error("a wrong password passes")
-		}
-		ended, cancel := k.srv.SessionEnd(id)
-		defer cancel()
-		for range 10 {
-			k.srv.Touch(id)
-			k.until(3 * time.Second)
-		}
-		select {
-		case <-ended:
-			t.Fatal("ended although it was heard every three seconds")
-		default:
-		}
-		k.until(6 * time.Second)
-		<-ended
-		again, cancel := k.srv.SessionEnd(id)
-		defer cancel()
-		<-again
-		if len(k.srv.ends) != 0 {
-			t.Error("something is left of the session")
+		if st.Zxid() != k.zxid {
+			t.Errorf("progress %v, the server is at %v", st.Zxid(), k.zxid)
 		}
 	})
 }
 
 // Several filters are one stream: in one order, nothing twice, resumable anywhere.
 func TestStream_SeveralFilters_OneOrder(t *testing.T) {
-	k := newKit(t, nil)
+	k := newKit(t)
 	filters := []Filter{
 		{Path: "/a", Kind: KindChildren}, {Path: "/a", Kind: KindPersistent},
 		{Path: "/a/b", Kind: KindExists}, {Path: "/c", Kind: KindRecursive},
 	}
-	waiting, err := k.srv.Subscribe(filters, Position{})
+	waiting, err := k.feed.Subscribe(filters, Position{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(waiting.Close)
-	multi := &state.Command{Op: state.OpMulti, Ops: []state.Command{
-		*made("/a/b"), *made("/c"), *changed("/a/b"), *made("/c/d"),
-	}}
+	multi := together(made("/a/b"), made("/c"), changed("/a/b"), made("/c/d"))
 	k.do(made("/a"), multi, changed("/a"), gone("/a/b"))
 	want := []string{
 		"NodeCreated /a", "NodeCreated /a/b", "NodeChildrenChanged /a", "NodeCreated /c",
@@ -283,7 +220,7 @@ func TestStream_SeveralFilters_OneOrder(t *testing.T) {
 		if got := fmt.Sprint(c.Type, " ", c.Path); got != want[i] {
 			t.Errorf("change %d: %s, want %s", i, got, want[i])
 		}
-		st, err := k.srv.Subscribe(filters, c.At)
+		st, err := k.feed.Subscribe(filters, c.At)
 		if err != nil {
 			t.Fatal(err)
 		}

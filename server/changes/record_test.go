@@ -1,4 +1,4 @@
-package server
+package changes
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 // What the record gives back is what was put in, whichever lists the events share, also
 // when it has gone round; and it takes no more room than it says.
-func TestChanges_GiveBackEvents(t *testing.T) {
+func TestRecord_GivesBackEvents(t *testing.T) {
 	lists := [][]znode.ACL{
 		nil, {}, znode.OpenACL, slices.Clone(znode.OpenACL),
 		{{Perms: znode.PermRead, ID: znode.ID{Scheme: "world", ID: "anyone"}}},
@@ -21,12 +21,12 @@ func TestChanges_GiveBackEvents(t *testing.T) {
 			ACL: lists[n/7%5], ParentACL: lists[n/11%5],
 		}
 	}
-	c := changes{floor: 9}
-	const total = maxChanges + 1000
+	c := record{floor: 9}
+	const total = capacity + 1000
 	for n := range uint64(total) {
 		e := event(n)
 		c.add(&e)
-		if cap(c.ring) > maxChanges {
+		if cap(c.ring) > capacity {
 			t.Fatalf("room for %d changes", cap(c.ring))
 		}
 	}

@@ -1,0 +1,175 @@
+package changes
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Position is a place in the order of changes from which a Stream can go on, on
+// any server. The zero Position is before the first change.
+type Position struct {
+	Zxid znode.Zxid
+	// Part is how many of the transaction's changes, of those that the stream
+	// reports, have been seen; 0 says all. Only a multi or the end of a session
+	// has several.
+	Part int
+}
+
+// Change is a change that a Stream reports.
+type Change struct {
+	Type znode.EventType
+	Path string
+	At   Position // go on from here, and this change is not reported again
+}
+
+// How much a stream does at a time, under the lock that appliers need too.
+const (
+	scanAtATime   = 4096
+	reportAtATime = 256
+)
+
+// Stream reports changes in their order, each once, from a Position on. It keeps
+// no queue: it reads the server's record of recent changes (architecture decision
+// D10), so a slow reader costs nothing, until it is so late that it gets
+// ErrTooOld. A quiet one is never late. A Stream belongs to one goroutine.
+type Stream struct {
+	feed    *Feed
+	filters []Filter
+	watcher *watch.Watcher
+	wake    chan struct{} // capacity 1
+
+	seen  znode.Zxid // all changes up to it have been read
+	after Position   // nothing up to it is reported
+	last  Position   // of the last match
+
+	// Protected by the view lock: written while an entry is applied or, with
+	// readers let in, by the stream's goroutine.
+	restart uint64 // record.restart at the start
+	todo    bool   // there are changes to read,
+	first   uint64 // from this number on
+}
+
+// Notify implements watch.Sink: the newest change of the record is for the stream.
+func (st *Stream) Notify(*watch.Notification) {
+	if !st.todo {
+		st.todo, st.first = true, st.feed.record.total-1
+	}
+	st.signal()
+}
+
+func (st *Stream) signal() {
+	select {
+	case st.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close frees what the stream holds.
+func (st *Stream) Close() {
+	st.feed.watches.Drop(st.watcher)
+	st.feed.mu.Lock()
+	delete(st.feed.streams, st)
+	st.feed.mu.Unlock()
+}
+
+// Zxid is how far the stream has read: all changes up to it.
+func (st *Stream) Zxid() znode.Zxid { return st.seen }
+
+// Next returns the next changes, at least one. When ctx ends before there is one,
+// the error is ctx's, and Zxid returns how far the stream has read all the same.
+//
+// Errors: ErrTooOld, ErrStopping.
+func (st *Stream) Next(ctx context.Context) ([]Change, error) {
+	for {
+		ended := ctx.Err()
+		changes, more, err := st.read()
+		switch {
+		case err != nil || len(changes) > 0:
+			return changes, err
+		case more:
+			continue
+		case ended != nil:
+			return nil, ended
+		}
+		select {
+		case <-st.wake:
+		case <-ctx.Done():
+		case <-st.feed.stop:
+			return nil, ErrStopping
+		}
+	}
+}
+
+// read returns what the record has from where the stream is, and reports whether
+// there is more. It stops between transactions only.
+func (st *Stream) read() (found []Change, more bool, err error) {
+	st.feed.view(func(zxid znode.Zxid) {
+		r := &st.feed.record
+		switch {
+		case st.restart != r.restart || st.todo && st.first < r.oldest():
+			err = fmt.Errorf("%w: they came faster than the stream was read", ErrTooOld)
+			return
+		case !st.todo:
+			st.seen = max(st.seen, zxid)
+			return
+		}
+		n := st.first
+		for ; n < r.total; n++ {
+			e := r.at(n)
+			if e.Zxid != st.seen && (n-st.first >= scanAtATime || len(found) >= reportAtATime) {
+				break
+			}
+			st.seen = max(st.seen, e.Zxid)
+			found = st.match(found, &e)
+		}
+		st.first, more = n, n < r.total
+		if st.todo = more; !more {
+			st.seen = max(st.seen, zxid)
+		}
+	})
+	return found, more, err
+}
+
+// match adds to found what an edit means to the filters, each type and path once:
+// what became of the znode itself, then that a parent's children changed.
+func (st *Stream) match(found []Change, e *znode.Event) []Change {
+	var own, children *Change
+	for i := range st.filters {
+		typ, path, ok := st.filters[i].match(e)
+		switch {
+		case !ok:
+		case typ == znode.EventChildrenChanged:
+			children = &Change{Type: typ, Path: path}
+		default:
+			own = &Change{Type: typ, Path: path}
+		}
+	}
+	if own != nil {
+		found = st.report(found, e.Zxid, *own)
+	}
+	if children != nil {
+		found = st.report(found, e.Zxid, *children)
+	}
+	return found
+}
+
+// report adds a match to found, unless the client has had it. The last change of
+// a transaction gets the position that says so.
+func (st *Stream) report(found []Change, zxid znode.Zxid, c Change) []Change {
+	if zxid != st.last.Zxid {
+		st.last = Position{Zxid: zxid}
+	}
+	st.last.Part++
+	seen := st.after
+	if zxid < seen.Zxid || zxid == seen.Zxid && (seen.Part == 0 || st.last.Part <= seen.Part) {
+		return found
+	}
+	if n := len(found); n > 0 && found[n-1].At.Zxid == zxid {
+		found[n-1].At.Part = st.last.Part - 1
+	}
+	c.At = Position{Zxid: zxid}
+	return append(found, c)
+}
