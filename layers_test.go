@@ -24,8 +24,7 @@ var layers = []struct {
 }{
 	{1, "znode", nil, "the data model depends on nothing, so that it can be tested alone"},
 	{0, "internal/jute", nil, "an encoding knows nothing of what it encodes"},
-	{0, "internal/bubble", nil, "the clock of tests, which know their package alone"},
-	{0, "internal/ports", nil, "TCP ports know no servers"},
+	{0, "internal/testkit/...", nil, "kits for tests know no package of the product"},
 	{0, "internal/socket", nil, "how bytes are read and written, whatever they say"},
 	{0, "internal/grid", nil, "the clock, whatever it is looked at for"},
 	{0, "internal/repeats", nil, "what to leave out of a log, whatever it is about"},
@@ -39,10 +38,9 @@ var layers = []struct {
 	{4, "consensus/transport/mux", nil, "carries connections, and reads nothing on them but the hello"},
 	{4, "consensus/transport/appendrpc", nil, "encodes one message, on connections that it is given"},
 	{5, "consensus/transport", []string{"consensus/transport/mux", "consensus/transport/appendrpc", "internal/fault"}, "a transport knows no state"},
-	{0, "internal/testkit/pipenet", nil, "a network for tests, which knows no servers"},
 	{7, "consensus", []string{"consensus/state", "consensus/transport", "consensus/transport/mux", "consensus/raftlog", "session", "znode", "internal/fault", "internal/repeats"}, "agreement knows no clients"},
 	{3, "client/...", []string{"internal/wire", "internal/jute", "znode", "client/..."}, "the client is a library of its own"},
-	{4, "client/internal/zktest", []string{"client", "internal/ports"}, "starts what the client is tested against"},
+	{4, "client/internal/zktest", []string{"client", "internal/testkit/ports"}, "starts what the client is tested against"},
 	{8, "server/changes", []string{"watch", "znode"}, "the record of changes: what it is of, and who applies it, is the server's"},
 	{9, "server", []string{"consensus", "consensus/state", "server/changes", "session", "watch", "znode", "internal/fault", "internal/grid"}, "the request path knows no protocol"},
 	{12, "api", []string{"api/line", "api/figures", "server", "server/changes", "consensus/state", "session", "watch", "znode"}, "the doors do not know each other"},
@@ -50,7 +48,7 @@ var layers = []struct {
 	{0, "api/line", nil, "names only: the tree and the waiting are its user's"},
 	{11, "api/zk/...", []string{"server", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/grid", "internal/repeats", "internal/socket", "api/figures", "api/zk/..."}, "the doors do not know each other"},
 	{4, "recipes", []string{"client", "znode"}, "the recipes are built on the client alone"},
-	{16, "recipes/internal/zktest", []string{"client", "app/config", "app", "internal/ports"}, "starts what the recipes are tested against"},
+	{16, "recipes/internal/zktest", []string{"client", "app/config", "app", "internal/testkit/ports"}, "starts what the recipes are tested against"},
 	{5, "lab/ensemble", []string{"lab/scenario", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
 	{0, "lab/...", []string{"lab/..."}, "the lab is a simulator: nothing of the product runs in it"},
 	{6, "cmd/zk-lite/cli", []string{"client", "recipes", "znode", "cmd/zk-lite/cli/..."}, "the commands are clients like any other: no server runs in them"},
@@ -65,7 +63,7 @@ var layers = []struct {
 	{4, "bench/httpload", []string{"bench/load"}, "the same for HTTP, where there are no frames to share"},
 	{4, "bench/report", []string{"bench/load"}, "shows what was measured, and measures nothing"},
 	{5, "bench/benchcli", []string{"bench/load", "bench/httpload", "bench/report", "bench/noop"}, "the flags of all that"},
-	{5, "bench/system", []string{"bench/load", "bench/report", "internal/ports"}, "meets the servers as processes only, all alike"},
+	{5, "bench/system", []string{"bench/load", "bench/report", "internal/testkit/ports"}, "meets the servers as processes only, all alike"},
 	{6, "bench/compare", []string{"bench/load", "bench/report", "bench/system"}, "tables of what was measured"},
 	{6, "bench/http", []string{"bench/httpload", "bench/load", "bench/report", "bench/system"}, "the same for HTTP"},
 	{6, "bench/growth", []string{"bench/load", "bench/report", "bench/system", "client"}, "curves of what was measured"},
@@ -76,7 +74,7 @@ var layers = []struct {
 	{17, "cmd/zk-lite", []string{"..."}, "the program"},
 	{18, "integration/...", []string{"..."}, "tests of the whole"},
 	{5, "examples/...", []string{"client", "recipes", "znode"}, "what a program outside can import, and no more"},
-	{16, "examples/internal/testserver", []string{"client", "app/config", "app", "internal/ports"}, "starts what the examples are tested against"},
+	{16, "examples/internal/testserver", []string{"client", "app/config", "app", "internal/testkit/ports"}, "starts what the examples are tested against"},
 }
 
 // raftImporters are the only packages that may touch hashicorp/raft.

@@ -10,7 +10,7 @@ import (
 )
 
 // TestTests_DoNotSleep holds the rule that a test waits for a condition, or
-// lets virtual time pass with bubble.Sleep: whoever waits for the real clock is slow on a fast
+// lets virtual time pass with clock.Sleep: whoever waits for the real clock is slow on a fast
 // machine and fails on a slow one.
 func TestTests_DoNotSleep(t *testing.T) {
 	sleep := []byte("time.Sleep" + "(")
@@ -27,7 +27,7 @@ func TestTests_DoNotSleep(t *testing.T) {
 		files++
 		text, err := os.ReadFile(path)
 		if bytes.Contains(text, sleep) {
-			t.Errorf("%s sleeps: wait for a condition, or use bubble.Sleep in synctest.Test", path)
+			t.Errorf("%s sleeps: wait for a condition, or use clock.Sleep in synctest.Test", path)
 		}
 		return err
 	})

@@ -16,7 +16,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/app/config"
-	"github.com/zk-lite/zk-lite/internal/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/server"
 )
 

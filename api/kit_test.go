@@ -22,7 +22,7 @@ import (
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/server"
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
 	"github.com/zk-lite/zk-lite/internal/repeats"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // logBuffer is what a server's logger has written.
@@ -113,7 +113,7 @@ func TestLogger_Repetitions_ComeOnceAMinute(t *testing.T) {
 		}
 		for i := range 50 { // of a server that is away for a minute
 			fail(2, time.Duration(i))
-			bubble.Sleep(repeats.Every / 50)
+			clock.Sleep(repeats.Every / 50)
 		}
 		fail(3, 0) // another one is another matter
 		l.Warn("failed to contact", "server-id", 2, "time", time.Second)

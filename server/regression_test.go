@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -26,7 +26,7 @@ func TestRegression_ServerStoodStill_ExpiresNobody(t *testing.T) {
 		k.log.mu.Lock()
 		k.log.touch = func([]znode.SessionID) { <-asleep }
 		k.log.mu.Unlock()
-		bubble.Sleep(time.Minute) // nothing runs on the server's clock
+		clock.Sleep(time.Minute) // nothing runs on the server's clock
 		k.log.mu.Lock()
 		k.log.touch = nil
 		k.log.mu.Unlock()
@@ -46,7 +46,7 @@ func TestRegression_Reap_OneSweepAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := reapKit(t, nil)
 		k.make(znode.PersistentTTL, time.Second, znode.CreateTTL, "/a", "/b")
-		bubble.Sleep(time.Hour)
+		clock.Sleep(time.Hour)
 		synctest.Wait()
 		if ops := k.log.pending(); !slices.Equal(ops, []state.Op{state.OpReap, state.OpReap}) {
 			t.Errorf("%d commands are pending, want one for each of the two znodes", len(ops))

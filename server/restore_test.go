@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -276,7 +276,7 @@ func TestServer_Expire_NobodyWhileAnEntryIsApplied(t *testing.T) {
 		k.until(2*time.Second, here)
 		k.srv.Touched([]znode.SessionID{1, 2})
 		k.srv.BeginApply()
-		bubble.Sleep(30 * time.Second)
+		clock.Sleep(30 * time.Second)
 		synctest.Wait()
 		if ops := k.log.pending(); len(ops) > 0 {
 			t.Errorf("proposed %v meanwhile", ops)
@@ -313,7 +313,7 @@ func TestServer_ReportHeard_AnswersForClientsWhileAnEntryIsApplied(t *testing.T)
 			t.Errorf("a silent client was reported %d times", n)
 		}
 		k.srv.BeginApply()
-		bubble.Sleep(10 * time.Second)
+		clock.Sleep(10 * time.Second)
 		synctest.Wait()
 		k.srv.EndApply()
 		if n := reported.Load(); n < 30 { // four times a tick

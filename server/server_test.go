@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -168,7 +168,7 @@ func TestServer_QuotaExceeded_SaidOnceAMinute(t *testing.T) {
 		for range 61 { // a second apart
 			k.srv.QuotaExceeded("/a")
 			k.srv.QuotaExceeded("/b")
-			bubble.Sleep(time.Second)
+			clock.Sleep(time.Second)
 		}
 		for _, p := range []string{"path=/a", "path=/b"} {
 			if n := strings.Count(out.String(), p); n != 2 {

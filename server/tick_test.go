@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -23,7 +23,7 @@ func (k *kit) until(d time.Duration, alive ...*client) {
 				c.Touch()
 			}
 		}
-		bubble.Sleep(pace)
+		clock.Sleep(pace)
 		synctest.Wait()
 		k.log.drain()
 	}
@@ -97,7 +97,7 @@ func TestServer_Expire_OfAFormerTermIsVoid(t *testing.T) {
 		k := started(t, nil)
 		c := k.connect()
 		s := c.open(4 * time.Second)
-		bubble.Sleep(6 * time.Second)
+		clock.Sleep(6 * time.Second)
 		synctest.Wait()
 		if ops := k.log.pending(); !slices.Equal(ops, []state.Op{state.OpExpireSession}) {
 			t.Fatalf("proposed %v, want the expiry", ops)

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
@@ -96,7 +96,7 @@ func TestInput_LargeBuffer_IsGivenBack(t *testing.T) {
 			if have, _ := server.waiting(); have < bufferBytes || have > max(bufferBytes, n+wire.FrameLengthBytes) {
 				t.Errorf("buffer of %d bytes for a frame of %d", have, n)
 			}
-			bubble.Sleep(2*busyFor + time.Millisecond) // of the bubble's clock
+			clock.Sleep(2*busyFor + time.Millisecond) // of the bubble's clock
 			if have, timer := server.waiting(); have != smallInput || timer {
 				t.Errorf("idle buffer of %d bytes, timer %v", have, timer)
 			}
@@ -126,7 +126,7 @@ func TestInput_SmallFrames_DoNotKeepALargeBuffer(t *testing.T) {
 			}
 			<-frames
 			big = []byte{0, 0, 0, 1, byte(i)}
-			bubble.Sleep(busyFor / 10)
+			clock.Sleep(busyFor / 10)
 		}
 		if n, _ := server.waiting(); n != smallInput {
 			t.Errorf("buffer of %d bytes", n)

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -61,7 +61,7 @@ func patiently(t *testing.T, n int, timeoutMillis int32, test func(t *testing.T,
 			q := wire.ConnectRequest{TimeoutMillis: timeoutMillis, HasReadOnly: true}
 			clients = append(clients, k.over(p.dial()).connect(q))
 		}
-		bubble.Sleep(period - time.Duration(time.Now().UnixNano())%period + 17*time.Millisecond)
+		clock.Sleep(period - time.Duration(time.Now().UnixNano())%period + 17*time.Millisecond)
 		test(t, k, clients)
 	})
 }
@@ -72,7 +72,7 @@ func TestPongs_GoOutTogether(t *testing.T) {
 		want := time.Now().Add(period - 17*time.Millisecond)
 		for _, c := range clients {
 			c.send(wire.OpPing, nil)
-			bubble.Sleep(10 * time.Millisecond)
+			clock.Sleep(10 * time.Millisecond)
 		}
 		for i, c := range clients {
 			c.reply(wire.XidPing, wire.OpPing)

@@ -17,7 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/bench/load"
-	"github.com/zk-lite/zk-lite/internal/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 )
 
 // start runs n zk-lite servers in this process and waits until they serve.

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // TestWorker_Open_CountsWaitingAsLatency: a server that stands still for a
@@ -19,7 +19,7 @@ func TestWorker_Open_CountsWaitingAsLatency(t *testing.T) {
 			cfg.Rate, cfg.Duration, cfg.WarmUp, cfg.InFlight = 100, 3*time.Second, 0, inFlight
 			w := fakeWorker(t, cfg, func(n int) bool {
 				if n == 101 {
-					bubble.Sleep(time.Second) // of the bubble's clock
+					clock.Sleep(time.Second) // of the bubble's clock
 				}
 				return true
 			})
@@ -54,9 +54,9 @@ func TestWorker_Closed_SeesAStallOnce(t *testing.T) {
 		cfg := Default()
 		cfg.Duration, cfg.WarmUp = 3*time.Second, 0
 		w := fakeWorker(t, cfg, func(n int) bool {
-			bubble.Sleep(10 * time.Millisecond)
+			clock.Sleep(10 * time.Millisecond)
 			if n == 101 {
-				bubble.Sleep(time.Second)
+				clock.Sleep(time.Second)
 			}
 			return true
 		})
@@ -110,7 +110,7 @@ func TestWorker_InFlight_IsTheBound(t *testing.T) {
 			cfg := Default()
 			cfg.Rate, cfg.Duration, cfg.WarmUp, cfg.InFlight = rate, time.Second, 0, bound
 			w := fakeWorker(t, cfg, func(int) bool {
-				bubble.Sleep(10 * time.Millisecond)
+				clock.Sleep(10 * time.Millisecond)
 				return true
 			})
 			if err := w.run(); err != nil {
@@ -144,9 +144,9 @@ func TestWorker_WindowFull_SessionIsKept(t *testing.T) {
 		cfg := Default()
 		cfg.Duration, cfg.WarmUp, cfg.InFlight = 5*fakeTimeout, 0, 400
 		w := fakeWorker(t, cfg, func(n int) bool {
-			bubble.Sleep(10 * time.Millisecond)
+			clock.Sleep(10 * time.Millisecond)
 			if n == 1 {
-				bubble.Sleep(4 * fakeTimeout)
+				clock.Sleep(4 * fakeTimeout)
 			}
 			return true
 		})
@@ -163,7 +163,7 @@ func TestWorker_Closed_ConnectionEnds(t *testing.T) {
 			cfg := Default()
 			cfg.Rate, cfg.Duration, cfg.WarmUp, cfg.InFlight = rate, 10*time.Second, 0, 3
 			w := fakeWorker(t, cfg, func(n int) bool {
-				bubble.Sleep(time.Second)
+				clock.Sleep(time.Second)
 				return n < 3
 			})
 			if err := w.run(); err == nil {
@@ -185,7 +185,7 @@ func TestWorker_Closed_ServerFallsSilent(t *testing.T) {
 		cfg := Default()
 		cfg.Duration, cfg.WarmUp, cfg.InFlight = time.Second, 0, 2
 		w := fakeWorker(t, cfg, func(n int) bool {
-			bubble.Sleep(time.Hour)
+			clock.Sleep(time.Hour)
 			return false
 		})
 		start := time.Now()
@@ -199,7 +199,7 @@ func TestWorker_Closed_ServerFallsSilent(t *testing.T) {
 		if n := w.rec.unanswered.Load(); n != 2 {
 			t.Errorf("%d unanswered, want 2", n)
 		}
-		bubble.Sleep(time.Hour) // the server's goroutine ends
+		clock.Sleep(time.Hour) // the server's goroutine ends
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
-	"github.com/zk-lite/zk-lite/internal/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 )
 
 // DefaultServers is the size of an ensemble unless another is asked for.

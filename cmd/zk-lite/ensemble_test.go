@@ -17,7 +17,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
-	"github.com/zk-lite/zk-lite/internal/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 )
 
 // superDigest is that of super:secret.

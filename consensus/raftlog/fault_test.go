@@ -15,7 +15,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // makeFS makes an empty file system with faults.
@@ -266,7 +266,7 @@ func testStoreSlowSyncOverlapsAppends(t *testing.T, newFS makeFS) {
 		s.Settle()
 		f.SetFault(func(op faultfs.Op, name string) error {
 			if op == faultfs.OpSync && strings.HasSuffix(name, ".seg") {
-				bubble.Sleep(delay)
+				clock.Sleep(delay)
 			}
 			return nil
 		})
@@ -279,7 +279,7 @@ func testStoreSlowSyncOverlapsAppends(t *testing.T, newFS makeFS) {
 			t.Errorf("100 asynchronous appends took %v", d)
 		}
 		checkLog(t, s, entries(1, 100, 1))
-		bubble.Sleep(delay / 2)
+		clock.Sleep(delay / 2)
 		if st := s.Stalled(); st != delay/2 {
 			t.Errorf("Stalled %v, want %v", st, delay/2)
 		}
@@ -332,7 +332,7 @@ func testStoreHangingSyncBlocksOnlyWaiters(t *testing.T, newFS makeFS) {
 			t.Fatalf("%q ended while the disk hangs", <-done)
 		}
 		must(t, s.GetLog(2, new(raft.Log)))
-		bubble.Sleep(time.Minute)
+		clock.Sleep(time.Minute)
 		if st := s.Stalled(); st != time.Minute {
 			t.Errorf("Stalled %v, want 1m", st)
 		}

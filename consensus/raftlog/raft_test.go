@@ -12,7 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // counter is a state machine that counts commands.
@@ -60,7 +60,7 @@ func TestStore_Raft_KeepsCommandsAcrossPowerCuts(t *testing.T) {
 					{ID: "a", Address: address}}}).Error())
 			}
 			for r.State() != raft.Leader {
-				bubble.Sleep(10 * time.Millisecond) // the bubble's clock
+				clock.Sleep(10 * time.Millisecond) // the bubble's clock
 			}
 			must(t, r.Barrier(0).Error())
 			if fsm.n != want {

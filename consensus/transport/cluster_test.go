@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/internal/testkit/pipenet"
 )
 
@@ -289,7 +289,7 @@ func (c *cluster) leader(not ...*server) *server {
 				return s
 			}
 		}
-		bubble.Sleep(time.Millisecond)
+		clock.Sleep(time.Millisecond)
 	}
 	c.t.Fatal("no leader after 20 s")
 	return nil
@@ -332,7 +332,7 @@ func (c *cluster) await(what string, f func() bool) {
 		if f() {
 			return
 		}
-		bubble.Sleep(time.Millisecond)
+		clock.Sleep(time.Millisecond)
 	}
 	c.t.Fatalf("after 20 s: not %s", what)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 var (
@@ -126,7 +126,7 @@ func simulateCrashes(t *testing.T, m crashMode, seed uint64) crashResult {
 		clients.Go(func() { x.client(c, stop) })
 	}
 	for end := time.Now().Add(*crashTime); time.Now().Before(end); {
-		bubble.Sleep(x.ms(100, 400))
+		clock.Sleep(x.ms(100, 400))
 		x.fault()
 	}
 	close(stop)
@@ -182,7 +182,7 @@ func (p patient) AppendEntries(
 ) error {
 	err := p.Transport.AppendEntries(id, target, req, resp)
 	if err == nil && !resp.Success {
-		bubble.Sleep(time.Millisecond)
+		clock.Sleep(time.Millisecond)
 	}
 	return err
 }
@@ -222,7 +222,7 @@ func (x *crashes) client(c int, stop chan struct{}) {
 			}
 		}
 		if !sent {
-			bubble.Sleep(2 * time.Millisecond)
+			clock.Sleep(2 * time.Millisecond)
 		}
 	}
 }
@@ -257,10 +257,10 @@ func (x *crashes) fault() {
 	case 4:
 		for _, s := range leaders {
 			s.disk.setSlow(x.ms(0, 300))
-			bubble.Sleep(x.ms(0, 10))
+			clock.Sleep(x.ms(0, 10))
 			x.f.Isolate(s.addr, x.addrs(), true)
 			wait := x.ms(150, 300)
-			x.ended.Go(func() { bubble.Sleep(wait); x.reconnect(s) })
+			x.ended.Go(func() { clock.Sleep(wait); x.reconnect(s) })
 		}
 	}
 }
@@ -288,7 +288,7 @@ func (x *crashes) cutAndRestart(victims, leaders []*server) {
 	var back sync.WaitGroup
 	for i, s := range victims {
 		back.Go(func() {
-			bubble.Sleep(waits[i])
+			clock.Sleep(waits[i])
 			x.start(s, nil)
 		})
 	}
@@ -317,13 +317,13 @@ func (x *crashes) cutPower(s *server) {
 func (x *crashes) verify() (bad []string) {
 	converged := false
 	for limit := time.Now().Add(30 * time.Second); !converged && time.Now().Before(limit); {
-		bubble.Sleep(20 * time.Millisecond)
+		clock.Sleep(20 * time.Millisecond)
 		for _, s := range x.servers {
 			if r := s.raft(); r.State() != raft.Leader || r.Barrier(time.Second).Error() != nil {
 				continue
 			}
 			want := s.raft().CommitIndex()
-			bubble.Sleep(300 * time.Millisecond)
+			clock.Sleep(300 * time.Millisecond)
 			converged = true
 			for _, o := range x.servers {
 				converged = converged && o.raft().AppliedIndex() >= want

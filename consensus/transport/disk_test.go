@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 var errPowerCut = errors.New("power cut")
@@ -130,7 +130,7 @@ func (v *diskView) syncer() {
 		target, d := v.lastLocked(), v.syncTimeLocked()
 		if d > 0 {
 			v.mu.Unlock()
-			bubble.Sleep(d) // of the bubble's clock
+			clock.Sleep(d) // of the bubble's clock
 			v.mu.Lock()
 		}
 		if v.deadLocked() {
@@ -207,7 +207,7 @@ func (v *diskView) StoreLogs(batch []*raft.Log) error {
 	if v.fail > 0 {
 		v.fail--
 		v.mu.Unlock()
-		bubble.Sleep(50 * time.Millisecond) // a disk takes its time to fail
+		clock.Sleep(50 * time.Millisecond) // a disk takes its time to fail
 		return errors.New("injected write error")
 	}
 	if v.deadLocked() {
@@ -261,7 +261,7 @@ func (v *diskView) Set(k, val []byte) error {
 	d := v.syncTimeLocked() / 2
 	v.mu.Unlock()
 	if d > 0 {
-		bubble.Sleep(d)
+		clock.Sleep(d)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/internal/testkit/pipenet"
 )
 
@@ -22,7 +22,7 @@ func TestFailover_ProcessDeath_ElectsAtOnce(t *testing.T) {
 				c := newCluster(t, clusterOptions{n: n, options: Options{NoFailover: off}})
 				l := c.leader()
 				c.apply(l, "x")
-				bubble.Sleep(2 * time.Second)
+				clock.Sleep(2 * time.Second)
 				term := l.raft().CurrentTerm()
 				start := time.Now()
 				c.f.Vanish(l.addr)
@@ -48,12 +48,12 @@ func TestFailover_FalseAlarm_NoElection(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
 		c.apply(l, "x")
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		term := l.raft().CurrentTerm()
 		f := c.others(l)[0]
 		c.f.Refuse(f.addr, l.addr)
 		f.t.fail.connEnded()
-		bubble.Sleep(3 * time.Second)
+		clock.Sleep(3 * time.Second)
 		st := f.t.Stats()
 		if st.Deaths != 1 || st.Asks == 0 || st.Elections != 0 {
 			t.Fatalf("the follower did not come to the finding, or acted on it: %+v", st)
@@ -76,10 +76,10 @@ func TestFailover_ConnectionEnds_OnlyProbed(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
 		c.apply(l, "x")
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		term := l.raft().CurrentTerm()
 		c.f.Drop(l.addr)
-		bubble.Sleep(3 * time.Second)
+		clock.Sleep(3 * time.Second)
 		probes := int64(0)
 		for _, s := range c.others(l) {
 			st := s.t.Stats()
@@ -107,9 +107,9 @@ func TestFailover_NonVoter_NeverCampaigns(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.apply(l, "x")
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		c.f.Vanish(l.addr)
-		bubble.Sleep(300 * time.Millisecond)
+		clock.Sleep(300 * time.Millisecond)
 		if st := f.t.Stats(); st.Deaths == 0 || st.Elections != 0 || f.raft().State() != raft.Follower {
 			t.Fatalf("non-voter: %+v, %v", st, f.raft().State())
 		}
@@ -123,7 +123,7 @@ func TestFailover_CutRaft_OthersElect(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
 		c.apply(l, "x")
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		start := time.Now()
 		l.mux.CutRaft()
 		n := c.leader(l)
@@ -146,7 +146,7 @@ func TestFailover_ShorterLog_DoesNotWin(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
 		c.apply(l, "x")
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		o := c.others(l)
 		behind, ahead := o[0], o[1]
 		if behind.id > ahead.id {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // Goal: a follower that is sent a snapshot while it writes an older one of its own ends with the newer, and takes
@@ -38,7 +38,7 @@ func TestRegression_OwnSnapshotWhileOneIsInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.f.Isolate(f.addr, others, false)
-		bubble.Sleep(2 * time.Second) // long enough for the leader to send its snapshot
+		clock.Sleep(2 * time.Second) // long enough for the leader to send its snapshot
 
 		close(f.fsm.slow)
 		if err := own.Error(); err != nil {

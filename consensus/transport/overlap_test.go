@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // randomSync is a disk that mostly takes up to 3 ms and sometimes 25 ms more.
@@ -31,7 +31,7 @@ func TestOverlap_Commit_WaitsForBothDisks(t *testing.T) {
 			c := newCluster(t, clusterOptions{options: Options{NoOverlap: off}})
 			l := c.leader()
 			c.apply(l, "first")
-			bubble.Sleep(time.Second)
+			clock.Sleep(time.Second)
 			l.disk.setSlow(leaderDisk)
 			for _, s := range c.others(l) {
 				s.disk.setSlow(followerDisk)
@@ -65,7 +65,7 @@ func TestOverlap_Commit_NeedsNoSlowFollower(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
 		c.apply(l, "first")
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		l.disk.setSlow(10 * time.Millisecond)
 		c.others(l)[0].disk.setSlow(400 * time.Millisecond)
 		start := time.Now()
@@ -151,7 +151,7 @@ func TestOverlap_DeposedLeader_WithholdsAcknowledgement(t *testing.T) {
 		c := newCluster(t, clusterOptions{options: Options{StallLimit: -1}})
 		l := c.leader()
 		c.apply(l, "first")
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		for _, s := range c.others(l) {
 			if n := s.t.Stats().Withheld; n != 0 {
 				t.Fatalf("%d answers of a follower that never led were withheld", n)
@@ -161,7 +161,7 @@ func TestOverlap_DeposedLeader_WithholdsAcknowledgement(t *testing.T) {
 		l.disk.setSlow(slow)
 		start := time.Now()
 		l.raft().Apply([]byte("tail"), 0)
-		bubble.Sleep(10 * time.Millisecond)
+		clock.Sleep(10 * time.Millisecond)
 		last := l.raft().LastIndex()
 		var tail raft.Log
 		if err := l.store.GetLog(last, &tail); err != nil || l.store.durableIndex() >= last {
@@ -203,7 +203,7 @@ func TestOverlap_StalledDisk_LeaderStepsDown(t *testing.T) {
 		c := newCluster(t, clusterOptions{options: Options{StallLimit: 300 * time.Millisecond}})
 		l := c.leader()
 		c.apply(l, "first")
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		l.disk.setSlow(8 * time.Second)
 		start := time.Now()
 		lost := l.raft().Apply([]byte("stuck"), 0)
@@ -221,6 +221,6 @@ func TestOverlap_StalledDisk_LeaderStepsDown(t *testing.T) {
 			t.Fatal("no RPC was held back")
 		}
 		l.disk.setSlow(0)
-		bubble.Sleep(10 * time.Second)
+		clock.Sleep(10 * time.Second)
 	})
 }

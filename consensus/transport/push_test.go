@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // tap sits between a server's Transport and its raft, and between its pusher and the network.
@@ -44,7 +44,7 @@ func TestPush_QuietCluster_FollowersApplyAtOnce(t *testing.T) {
 				const writes = 20
 				var worst time.Duration
 				for i := range writes {
-					bubble.Sleep(time.Second)
+					clock.Sleep(time.Second)
 					data := fmt.Sprint("w", i)
 					at := c.apply(l, data).at
 					for _, s := range c.others(l) {
@@ -82,9 +82,9 @@ func TestPush_IdleCluster_SendsNothing(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
 		c.apply(l, "x")
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		before := l.t.Stats()
-		bubble.Sleep(time.Minute)
+		clock.Sleep(time.Minute)
 		after := l.t.Stats()
 		if after.Pushes != before.Pushes || after.PushSkips != before.PushSkips {
 			t.Fatalf("an idle minute made %d pushes, %d skips",
@@ -109,12 +109,12 @@ func TestPush_UnderFaults_NeverBeyondAcknowledged(t *testing.T) {
 			slow.disk.setSlow(20 * time.Millisecond)
 			for i := range 50 {
 				l.raft().Apply(fmt.Append(nil, round, "-", i), 0)
-				bubble.Sleep(time.Duration(i%4) * time.Millisecond)
+				clock.Sleep(time.Duration(i%4) * time.Millisecond)
 			}
 			l.raft().LeadershipTransfer().Error()
 			slow.disk.setSlow(0)
 		}
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		var pushes, failed int64
 		for _, s := range c.servers {
 			st := s.t.Stats()
@@ -210,14 +210,14 @@ func TestPush_MembershipChanges_PushersFollow(t *testing.T) {
 			return m
 		}
 		c.apply(l, "x")
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		if p := pushers(); len(p) != 2 || !p[RaftID(gone.id)] {
 			t.Fatalf("pushers %v, want one for each of two followers", p)
 		}
 		if err := l.raft().RemoveServer(RaftID(gone.id), 0, 0).Error(); err != nil {
 			t.Fatal(err)
 		}
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		if p := pushers(); len(p) != 1 || p[RaftID(gone.id)] {
 			t.Fatalf("after the removal: pushers %v", p)
 		}
@@ -227,7 +227,7 @@ func TestPush_MembershipChanges_PushersFollow(t *testing.T) {
 		}
 		c.apply(l, "y")
 		c.await("applied at the newcomer", func() bool { _, ok := gone.fsm.has("y"); return ok })
-		bubble.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		at := c.apply(l, "z").at
 		c.await("applied at the newcomer", func() bool { _, ok := gone.fsm.has("z"); return ok })
 		if a, _ := gone.fsm.has("z"); a.at.Sub(at) > time.Millisecond {

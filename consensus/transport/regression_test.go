@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // plain is what raft would run on without this package's Transport: the same network with the fast
@@ -120,7 +120,7 @@ func provokeDivergence(t *testing.T, wrapped bool) bool {
 	old := c.servers[0]
 	for l := c.leader(); l != old; l = c.leader() {
 		l.raft().LeadershipTransferToServer("1", rafts(old.addr)).Error()
-		bubble.Sleep(100 * time.Millisecond)
+		clock.Sleep(100 * time.Millisecond)
 	}
 	keep := make(chan struct{})
 	var alive sync.WaitGroup
@@ -137,7 +137,7 @@ func provokeDivergence(t *testing.T, wrapped bool) bool {
 	for i := range 5 {
 		old.raft().Apply(fmt.Append(nil, "v", i), 0).Error()
 	}
-	bubble.Sleep(time.Second)
+	clock.Sleep(time.Second)
 	close(keep)
 	alive.Wait()
 	c.f.Isolate(old.addr, []string{"s2", "s3"}, true)
@@ -145,21 +145,21 @@ func provokeDivergence(t *testing.T, wrapped bool) bool {
 	for i := range 3 {
 		next.raft().Apply(fmt.Append(nil, "new", i), 0).Error()
 	}
-	bubble.Sleep(5 * time.Second)
+	clock.Sleep(5 * time.Second)
 	c.f.Isolate(old.addr, []string{"s2", "s3"}, false)
 	term := next.raft().CurrentTerm()
 	for range 3000 {
-		bubble.Sleep(time.Millisecond)
+		clock.Sleep(time.Millisecond)
 		if old.raft().CurrentTerm() == term {
 			break
 		}
 	}
 	// Whatever becomes of it: the future may stay without an answer.
 	old.raft().Apply([]byte("EVIL"), 0)
-	bubble.Sleep(time.Minute)
+	clock.Sleep(time.Minute)
 	l := c.leader()
 	l.raft().Apply([]byte("after"), 0)
-	bubble.Sleep(5 * time.Second)
+	clock.Sleep(5 * time.Second)
 	return differ(t, c.servers)
 }
 
@@ -218,7 +218,7 @@ func provokeWedge(t *testing.T, wrapped bool) bool {
 	l := c.leader()
 	f := c.others(l)[0]
 	l.raft().Barrier(0).Error()
-	bubble.Sleep(200 * time.Millisecond)
+	clock.Sleep(200 * time.Millisecond)
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
 	for range 16 {
@@ -235,19 +235,19 @@ func provokeWedge(t *testing.T, wrapped bool) bool {
 			}
 		})
 	}
-	bubble.Sleep(30 * time.Millisecond)
+	clock.Sleep(30 * time.Millisecond)
 	f.disk.mu.Lock()
 	f.disk.fail = 1
 	f.disk.mu.Unlock()
-	bubble.Sleep(100 * time.Millisecond)
+	clock.Sleep(100 * time.Millisecond)
 	close(stop)
 	writers.Wait()
-	bubble.Sleep(5 * time.Second)
+	clock.Sleep(5 * time.Second)
 	for range 20 {
 		l.raft().Apply(make([]byte, 20), 0).Error()
 	}
 	last := l.raft().LastIndex()
 	t.Logf("%v: last %d; follower: last %d", l.raft(), last, f.raft().LastIndex())
-	bubble.Sleep(5 * time.Second)
+	clock.Sleep(5 * time.Second)
 	return f.raft().LastIndex() < last
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // Goal: a follower that was away for minutes gets what it has missed as soon as it is back, and not
@@ -23,7 +23,7 @@ func TestHold_FollowerComesBack_CatchesUpAtOnce(t *testing.T) {
 		for i := range 180 {
 			last = fmt.Sprint("while away ", i)
 			c.apply(l, last)
-			bubble.Sleep(time.Second)
+			clock.Sleep(time.Second)
 		}
 		start := time.Now()
 		c.start(away, nil)
@@ -49,11 +49,11 @@ func TestHold_ConnectionBreaks_EntryGoesOutAgain(t *testing.T) {
 		away, left := c.others(l)[0], c.others(l)[1]
 		away.end()
 		for i := range 10 {
-			bubble.Sleep(300 * time.Millisecond)
+			clock.Sleep(300 * time.Millisecond)
 			start := time.Now()
 			entry := l.raft().Apply(fmt.Append(nil, "entry ", i), 0)
 			left.mux.CutRaft() // the follower has the entry, or not; the answer is lost
-			bubble.Sleep(time.Millisecond)
+			clock.Sleep(time.Millisecond)
 			left.mux.RestoreRaft()
 			if err := entry.Error(); err != nil {
 				t.Fatal(err)
@@ -75,7 +75,7 @@ func TestHold_TransferToWhoIsAway_Ends(t *testing.T) {
 		away.end()
 		for i := range 5 {
 			c.apply(l, fmt.Sprint("before ", i))
-			bubble.Sleep(20 * time.Second)
+			clock.Sleep(20 * time.Second)
 			l.t.Hurry()
 			moved := l.raft().LeadershipTransferToServer(RaftID(away.id), rafts(away.addr))
 			if err := moved.Error(); err == nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
-	"github.com/zk-lite/zk-lite/internal/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 )
 
 // Options change how an ensemble is run. The zero value is the usual one.

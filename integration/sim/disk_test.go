@@ -15,7 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 var errPowerCut = errors.New("power cut")
@@ -96,7 +96,7 @@ func (d *disk) sync() {
 		t += time.Duration(d.rng.Int64N(int64(d.slow)))
 	}
 	d.mu.Unlock()
-	bubble.Sleep(t)
+	clock.Sleep(t)
 	d.freeze.wait()
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/integration/check"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
@@ -135,7 +135,7 @@ func (m *machine) boot() error {
 			// It asked a server that has not heard of its removal yet.
 			w.net.change(func() { w.net.counts["refused for its empty disk, and started again"]++ })
 			w.ended.Go(func() {
-				bubble.Sleep(restartDelay)
+				clock.Sleep(restartDelay)
 				m.again(l)
 			})
 		default:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // wipe puts an empty disk in the place of this one. Its server must be down.
@@ -67,7 +67,7 @@ func (w *chaos) replace() {
 	}
 	m.disk.wipe()
 	w.net.change(func() { w.net.counts["disk wiped, outside of the ensemble"]++ })
-	bubble.Sleep(w.ms(0, 1000))
+	clock.Sleep(w.ms(0, 1000))
 	w.boot(m)
 	<-m.busy
 	vote, patience := w.rng.IntN(3) > 0, w.ms(1000, 4000)
@@ -112,7 +112,7 @@ func (w *world) complete() {
 	w.later.Wait()
 	for _, m := range w.servers {
 		if m.outside.Load() {
-			bubble.Sleep(time.Until(m.back))
+			clock.Sleep(time.Until(m.back))
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healLimit)

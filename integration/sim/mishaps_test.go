@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // chaos is who lets one thing at a time happen, with chance of its own.
@@ -54,7 +54,7 @@ func mishaps() []mishap {
 			m := w.servers[w.anyone()]
 			m.busy <- struct{}{}
 			m.stop()
-			bubble.Sleep(w.ms(0, 1500))
+			clock.Sleep(w.ms(0, 1500))
 			w.boot(m)
 			<-m.busy
 		}},
@@ -65,38 +65,38 @@ func mishaps() []mishap {
 		{"clients cut off", 2, func(w *chaos) {
 			i := w.anyone()
 			w.clientsCut[i].Store(true)
-			bubble.Sleep(w.ms(500, 6000))
+			clock.Sleep(w.ms(500, 6000))
 			w.clientsCut[i].Store(false)
 		}},
 		{"connections reset", 5, func(w *chaos) {
 			i := w.anyone()
 			for range 1 + w.rng.IntN(4) {
 				w.net.reset(func(from, to int) bool { return from == i || to == i })
-				bubble.Sleep(w.ms(0, 100))
+				clock.Sleep(w.ms(0, 100))
 			}
 		}},
 		{"connections stalled", 5, func(w *chaos) {
 			i := w.anyone()
 			w.net.stall(func(from, to int) bool { return from == i || to == i }, w.ms(50, 2500))
-			bubble.Sleep(w.ms(0, 1500))
+			clock.Sleep(w.ms(0, 1500))
 		}},
 		{"slow network", 4, (*chaos).slowNetwork},
 		{"slow disk", 4, func(w *chaos) {
 			i := w.anyone()
 			w.servers[i].disk.setSlow(w.ms(20, 800))
-			bubble.Sleep(w.ms(500, 4000))
+			clock.Sleep(w.ms(500, 4000))
 			w.servers[i].disk.setSlow(0)
 		}},
 		{"disk hangs", 1, func(w *chaos) {
 			i := w.anyone()
 			w.servers[i].disk.freeze.close()
-			bubble.Sleep(w.ms(3000, 8000))
+			clock.Sleep(w.ms(3000, 8000))
 			w.servers[i].disk.freeze.open()
 		}},
 		{"pause", 4, func(w *chaos) {
 			m := w.servers[w.anyone()]
 			resume := m.pause()
-			bubble.Sleep(w.ms(100, 5000))
+			clock.Sleep(w.ms(100, 5000))
 			resume()
 		}},
 		{"server replaced", 2, (*chaos).replace},
@@ -119,7 +119,7 @@ func (w *chaos) dawdle(servers ...int) {
 	for _, i := range servers {
 		w.servers[i].disk.setSlow(400 * time.Millisecond)
 	}
-	bubble.Sleep(w.ms(200, 800))
+	clock.Sleep(w.ms(200, 800))
 }
 
 // some are k servers.
@@ -136,7 +136,7 @@ func (w *chaos) crash(power bool, victims ...int) {
 		all.Go(func() {
 			m.busy <- struct{}{}
 			m.crash(power)
-			bubble.Sleep(down)
+			clock.Sleep(down)
 			w.boot(m)
 			<-m.busy
 		})
@@ -161,7 +161,7 @@ func (w *chaos) cut(d time.Duration, cut func(from, to int) bool) {
 			}
 		}
 	})
-	bubble.Sleep(d)
+	clock.Sleep(d)
 	w.net.change(func() {
 		for i := range w.servers {
 			for j := range w.servers {
@@ -216,7 +216,7 @@ func (w *chaos) slowNetwork() {
 			}
 		}
 	})
-	bubble.Sleep(w.ms(500, 4000))
+	clock.Sleep(w.ms(500, 4000))
 	w.net.change(func() { clear(w.net.delay) })
 }
 
@@ -227,12 +227,12 @@ func (w *world) harass(d time.Duration) {
 	var all sync.WaitGroup
 	for time.Now().Before(end) {
 		first := &chaos{w, rand.New(rand.NewPCG(w.rng.Uint64(), 1))}
-		bubble.Sleep(first.ms(100, 1500))
+		clock.Sleep(first.ms(100, 1500))
 		if w.rng.IntN(4) == 0 {
 			second := &chaos{w, rand.New(rand.NewPCG(w.rng.Uint64(), 2))}
 			kind := w.choose()
 			all.Go(func() {
-				bubble.Sleep(second.ms(0, 500))
+				clock.Sleep(second.ms(0, 500))
 				kind.run(second)
 			})
 		}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/integration/check"
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -216,7 +216,7 @@ func live(w *world) (outcome, *check.History) {
 	out := newOutcome()
 	out.Counts = w.counts
 	out.Healed = w.available()
-	bubble.Sleep(time.Duration(w.rng.IntN(3000)) * time.Millisecond)
+	clock.Sleep(time.Duration(w.rng.IntN(3000)) * time.Millisecond)
 	close(stop)
 	clients.Wait()
 	w.reaped()

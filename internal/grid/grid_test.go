@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 func TestUntil(t *testing.T) {
@@ -20,7 +20,7 @@ func TestUntil(t *testing.T) {
 		{320 * ms, 125 * ms, 180 * ms},
 	} {
 		synctest.Test(t, func(t *testing.T) { // whose clock begins with a whole second
-			bubble.Sleep(tc.at)
+			clock.Sleep(tc.at)
 			if got := Until(tc.period); got != tc.want {
 				t.Errorf("at %v, the next multiple of %v is awaited for %v, want %v", tc.at, tc.period, got, tc.want)
 			}
@@ -34,7 +34,7 @@ func TestNext(t *testing.T) {
 		{0, 500 * ms}, {1 * ms, 499 * ms}, {499 * ms, 1 * ms}, {500 * ms, 500 * ms}, {750 * ms, 250 * ms},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			bubble.Sleep(tc.at)
+			clock.Sleep(tc.at)
 			if got := Next(500 * ms); got != tc.want {
 				t.Errorf("at %v, the next multiple is awaited for %v, want %v", tc.at, got, tc.want)
 			}
@@ -50,15 +50,15 @@ func TestUntil_Loops_FallTogether(t *testing.T) {
 		ticks := make(chan time.Time, 1000)
 		for i, ms := range []int{500, 500, 1000, 1000, 1000, 2000} {
 			go func() {
-				bubble.Sleep(time.Duration(17*i) * time.Millisecond)
+				clock.Sleep(time.Duration(17*i) * time.Millisecond)
 				period := time.Duration(ms) * time.Millisecond
 				for time.Now().Before(end) {
-					bubble.Sleep(Until(period))
+					clock.Sleep(Until(period))
 					ticks <- time.Now()
 				}
 			}()
 		}
-		bubble.Sleep(span + 2*time.Second)
+		clock.Sleep(span + 2*time.Second)
 		wakes := map[time.Time]bool{}
 		for range len(ticks) {
 			wakes[<-ticks] = true

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // phase is how many cores a process uses, and for how long.
@@ -66,7 +66,7 @@ func TestFollow_Loads(t *testing.T) {
 					})
 				}()
 				for _, p := range c.phases {
-					bubble.Sleep(p.lasts)
+					clock.Sleep(p.lasts)
 				}
 				close(quit)
 				<-done
@@ -95,7 +95,7 @@ func TestHold(t *testing.T) {
 		}()
 		look := func(after time.Duration, want bool) {
 			t.Helper()
-			bubble.Sleep(after)
+			clock.Sleep(after)
 			synctest.Wait()
 			if got := isWide.Load(); got != want {
 				t.Errorf("wide %v, want %v", got, want)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 func TestFilter_Pass_OnceInAWhile(t *testing.T) {
@@ -19,13 +19,13 @@ func TestFilter_Pass_OnceInAWhile(t *testing.T) {
 		}
 		want("a", true, 0)
 		want("a", false, 0)
-		bubble.Sleep(Every - 1)
+		clock.Sleep(Every - 1)
 		want("a", false, 0)
 		want("b", true, 0)
-		bubble.Sleep(1)
+		clock.Sleep(1)
 		want("a", true, 2)
 		want("b", false, 0)
-		bubble.Sleep(Every)
+		clock.Sleep(Every)
 		want("a", true, 0)
 		want("b", true, 1)
 	})
@@ -39,7 +39,7 @@ func TestFilter_Memory_IsBounded(t *testing.T) {
 				t.Fatalf("message %d: passed %v, %d are remembered", i, ok, len(f.seen))
 			}
 			if i%maxKeys == maxKeys/2 {
-				bubble.Sleep(Every) // some are old when room is made, some are not
+				clock.Sleep(Every) // some are old when room is made, some are not
 			}
 		}
 	})

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/internal/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 )
 
 // jars are the patterns of what a server needs, below /usr/share/java, where

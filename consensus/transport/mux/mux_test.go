@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zk-lite/zk-lite/internal/bubble"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/internal/testkit/pipenet"
 )
 
@@ -114,7 +114,7 @@ func TestMux_Dial_Converses(t *testing.T) {
 				t.Fatal(err)
 			}
 			// A minute later the deadline of the hello must not matter any more.
-			bubble.Sleep(time.Minute)
+			clock.Sleep(time.Minute)
 			go out.Write([]byte("ping"))
 			buf := make([]byte, 4)
 			if _, err := io.ReadFull(in, buf); err != nil || string(buf) != "ping" {
@@ -224,7 +224,7 @@ func TestMux_Hello_LogsOnlyWhatMatters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bubble.Sleep(10 * time.Millisecond)
+			clock.Sleep(10 * time.Millisecond)
 			probe.Close()
 		}
 		synctest.Wait()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
-	"github.com/zk-lite/zk-lite/internal/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 )
 
 // process is a zk-lite server in this process.

@@ -1,7 +1,7 @@
-// Package bubble lets virtual time pass in tests that run in a testing/synctest bubble. Its one job
+// Package clock lets virtual time pass in tests that run in a testing/synctest bubble. Its one job
 // is to make sure that they do: outside of a bubble, where a test would wait for the real clock
 // and be as slow and as flaky as that, it panics. Only tests may import it.
-package bubble
+package clock
 
 import "time"
 
@@ -12,7 +12,7 @@ const epoch = 2010
 // Sleep lets d pass on the bubble's clock, as soon as all its goroutines wait for something.
 func Sleep(d time.Duration) {
 	if time.Now().Year() >= epoch {
-		panic("bubble: a test may not sleep in real time: run it in synctest.Test, or wait for a condition")
+		panic("clock: a test may not sleep in real time: run it in synctest.Test, or wait for a condition")
 	}
 	time.Sleep(d)
 }
