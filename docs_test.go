@@ -1,34 +1,196 @@
 package zklite_test
 
 import (
+	"io/fs"
 	"os"
-	"os/exec"
+	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
-// TestDocs_NamedTestsExist: a promise that names a test which does not exist
-// is not tested.
-func TestDocs_NamedTestsExist(t *testing.T) {
-	out, err := exec.Command("git", "grep", "-hoE", "--untracked", `^func (Test|Fuzz|Benchmark)[A-Za-z0-9_]+`, "--", "*_test.go").Output()
-	if err != nil {
-		t.Fatalf("git grep: %v", err)
-	}
-	exists := map[string]bool{}
-	for _, line := range strings.Fields(string(out)) {
-		exists[line] = true
-	}
-	named := regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Za-z0-9_]+)`")
-	for _, file := range []string{"docs/guarantees.md", "docs/protocol.md", "docs/client.md", "docs/recipes.md"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+// pages are all pages of Markdown, with the number of words that each may have. A new page needs a
+// row. A row that ends in / is for all pages of a folder that have no row of their own; 0 is no
+// limit, for notebooks and results.
+var pages = []struct {
+	page string
+	most int
+}{
+	{"README.md", 750},
+	{"CHANGELOG.md", 900},
+	{"SECURITY.md", 350},
+	{"bench/notes/", 0},
+	{"bench/results/", 0},
+	{"consensus/raftlog/FORMAT.md", 1600},
+	{"docs/ARCHITECTURE.md", 2500},
+	{"docs/BENCHMARKS.md", 800},
+	{"docs/adr/", 410},
+	{"docs/cli.md", 1900},
+	{"docs/client.md", 2400},
+	{"docs/configuration.md", 2500},
+	{"docs/guarantees.md", 1000},
+	{"docs/http-coordination.md", 1300},
+	{"docs/http.md", 2700},
+	{"docs/lab.md", 7500},
+	{"docs/operations.md", 1400},
+	{"docs/performance.md", 900},
+	{"docs/protocol.md", 700},
+	{"docs/recipes.md", 2000},
+	{"integration/README.md", 4800},
+}
+
+const widest = 120 // columns of a line of text
+
+// unwrapped pages have lines that are wider still.
+var unwrapped = []string{
+	"bench/results/", "bench/notes/performance.md", "bench/notes/method.md", "consensus/raftlog/FORMAT.md",
+	"docs/cli.md", "docs/client.md", "docs/http", "docs/lab.md", "docs/recipes.md", "integration/README.md",
+}
+
+// TestDocs_Length: a page that grows is one that nobody reads.
+func TestDocs_Length(t *testing.T) {
+	used := map[string]bool{}
+	for _, page := range markdown(t) {
+		row := -1
+		for i, p := range pages {
+			if p.page == page || strings.HasSuffix(p.page, "/") && strings.HasPrefix(page, p.page) &&
+				(row < 0 || len(p.page) > len(pages[row].page)) {
+				row = i
+			}
 		}
-		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
-			if !exists[m[1]] {
-				t.Errorf("%s names %s, which does not exist", file, m[1])
+		if row < 0 {
+			t.Errorf("%s has no row in the table of pages: add one, with the number of words that it may have", page)
+			continue
+		}
+		used[pages[row].page] = true
+		if n := len(strings.Fields(read(t, page))); pages[row].most > 0 && n > pages[row].most {
+			t.Errorf("%s has %d words; it may have %d", page, n, pages[row].most)
+		}
+	}
+	for _, p := range pages {
+		if !used[p.page] {
+			t.Errorf("the table of pages lists %s, which does not exist", p.page)
+		}
+	}
+}
+
+// TestDocs_Width: a difference in a long line cannot be read. Tables, code and links cannot be wrapped.
+func TestDocs_Width(t *testing.T) {
+	for _, page := range markdown(t) {
+		if slices.ContainsFunc(unwrapped, func(p string) bool { return strings.HasPrefix(page, p) }) {
+			continue
+		}
+		code := false
+		for i, line := range strings.Split(read(t, page), "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				code = !code
+			}
+			if code || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "<") || strings.HasPrefix(line, "    ") {
+				continue
+			}
+			if n := utf8.RuneCountInString(line); n > widest && strings.Contains(strings.TrimSpace(line), " ") {
+				t.Errorf("%s:%d has %d columns; wrap it at %d", page, i+1, n, widest)
 			}
 		}
 	}
+}
+
+// TestDocs_NamedTestsExist: a promise that names a test which does not exist is not tested.
+func TestDocs_NamedTestsExist(t *testing.T) {
+	exists := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Za-z0-9_]+)`)
+	for _, file := range files(t, "_test.go") {
+		for _, m := range declared.FindAllStringSubmatch(read(t, file), -1) {
+			exists[m[1]] = true
+		}
+	}
+	named := regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9_]+)`")
+	for _, page := range markdown(t) {
+		for _, m := range named.FindAllStringSubmatch(read(t, page), -1) {
+			if !exists[m[1]] {
+				t.Errorf("%s names %s, which does not exist", page, m[1])
+			}
+		}
+	}
+}
+
+// TestDocs_Links: a link leads to a file, and to a heading that is in it.
+func TestDocs_Links(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, page := range markdown(t) {
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			to, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(to, ":") {
+				continue
+			}
+			file := page
+			if to != "" {
+				file = path.Join(path.Dir(page), to)
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s links to %s, which does not exist", page, m[1])
+				continue
+			}
+			if anchor != "" && !anchors(read(t, file))[anchor] {
+				t.Errorf("%s links to %s: %s has no such heading", page, m[1], file)
+			}
+		}
+	}
+}
+
+// anchors are the names of a page's headings, as GitHub makes them.
+func anchors(text string) map[string]bool {
+	names := map[string]bool{}
+	for line := range strings.SplitSeq(text, "\n") {
+		heading := strings.TrimLeft(line, "#")
+		if heading == line {
+			continue
+		}
+		names[strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, strings.TrimSpace(heading))] = true
+	}
+	return names
+}
+
+func markdown(t *testing.T) []string { return files(t, ".md") }
+
+// files are the paths of all files below the repository's root that end in suffix.
+func files(t *testing.T, suffix string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "zk-lite-")):
+			return fs.SkipDir
+		case !d.IsDir() && strings.HasSuffix(name, suffix):
+			found = append(found, filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
