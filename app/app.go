@@ -42,7 +42,7 @@ type Server struct {
 	listeners listeners
 	consensus *consensus.Node
 	server    *server.Server
-	zk        *zk.Door
+	zk        *zk.Listener
 	http      *api.Door // nil when switched off
 }
 

@@ -23,10 +23,10 @@ func (c *conn) auth(xid wire.Xid, rd *jute.Reader) error {
 		return badf("an auth request that cannot be decoded: %v", rd.Err())
 	}
 	if !c.authenticate(&q) {
-		c.door.authFailed.Add(1)
+		c.listener.authFailed.Add(1)
 		c.direct(xid, znode.ErrAuthFailed, nil)
 		c.out.end("authentication failed")
-		c.deaf = true
+		c.closing = true
 		return nil
 	}
 	c.direct(xid, znode.OK, nil)
@@ -42,7 +42,7 @@ func (c *conn) authenticate(q *wire.AuthRequest) bool {
 		if q.Auth == nil {
 			return false
 		}
-		for _, id := range c.door.srv.Authenticate(string(q.Auth)) {
+		for _, id := range c.listener.srv.Authenticate(string(q.Auth)) {
 			if slices.Contains(c.sc.Load().Identities(), id) {
 				continue
 			}

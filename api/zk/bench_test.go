@@ -12,11 +12,11 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-func BenchmarkDoor_Get(b *testing.B) {
+func BenchmarkListener_Get(b *testing.B) {
 	benchmark(b, wire.OpGetData, &wire.GetDataRequest{Path: "/bench/znode"})
 }
 
-func BenchmarkDoor_Set(b *testing.B) {
+func BenchmarkListener_Set(b *testing.B) {
 	benchmark(b, wire.OpSetData, &wire.SetDataRequest{
 		Path: "/bench/znode", Data: make([]byte, 100), Version: znode.AnyVersion,
 	})
@@ -52,11 +52,11 @@ func benchmark(b *testing.B, op wire.OpCode, body wire.Request) {
 	}
 }
 
-// BenchmarkDoor_IdleConnection measures the memory of a connection with a
-// session that does nothing: the door's, the server's, net's, the goroutine's
+// BenchmarkListener_IdleConnection measures the memory of a connection with a
+// session that does nothing: the listener's, the server's, net's, the goroutine's
 // stack and the session's replicated record. The clients are bare sockets,
 // whose memory is the kernel's. Two requests have gone over each.
-func BenchmarkDoor_IdleConnection(b *testing.B) {
+func BenchmarkListener_IdleConnection(b *testing.B) {
 	k := start(b, func(s *serverConfig, _ *zkConfig) { s.Tick = idleTick; s.Grace = idleTick })
 	const n = 3000
 	q := wire.ConnectRequest{TimeoutMillis: 40_000, Password: make([]byte, 16)}
@@ -116,9 +116,9 @@ func heapAndStacks() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// BenchmarkDoor_Session connects, opens a session, closes it and waits for the
+// BenchmarkListener_Session connects, opens a session, closes it and waits for the
 // server to hang up. The client's own work is in the figures.
-func BenchmarkDoor_Session(b *testing.B) {
+func BenchmarkListener_Session(b *testing.B) {
 	k := start(b)
 	q := wire.ConnectRequest{TimeoutMillis: 30_000, Password: make([]byte, 16)}
 	hello := frame(q.Append(nil))
@@ -138,8 +138,8 @@ func BenchmarkDoor_Session(b *testing.B) {
 	}
 }
 
-// BenchmarkDoor_Ping is a heartbeat of a connection with nothing else to say.
-func BenchmarkDoor_Ping(b *testing.B) {
+// BenchmarkListener_Ping is a heartbeat of a connection with nothing else to say.
+func BenchmarkListener_Ping(b *testing.B) {
 	k := start(b)
 	s := bareSocket(b, k.addr)
 	q := wire.ConnectRequest{TimeoutMillis: 30_000, Password: make([]byte, 16)}

@@ -9,7 +9,7 @@ const bufferBytes = 32 << 10
 // buffer is a byte slice that goes through the pool without an allocation.
 type buffer struct{ b []byte }
 
-// buffers is the pool of buffers of one Door. Connections hold one only while
+// buffers is the pool of buffers of one Listener. Connections hold one only while
 // they have bytes in it, so that idle ones are cheap.
 type buffers struct{ pool sync.Pool }
 

@@ -18,12 +18,12 @@ const (
 	// with the sample configuration's tick: a client that has taken nothing for
 	// so long cannot have a session anyway.
 	DefaultWriteTimeout = 40 * time.Second
-	// CompatibleVersion is the ZooKeeper version that clients and monitors are
-	// told, because some choose features by it.
+	// CompatibleVersion is the ZooKeeper version that clients and monitors get to
+	// see, because some choose features by it.
 	CompatibleVersion = "3.9.4"
 )
 
-// Config is what a Door is made of. The zero value of every field is usable.
+// Config configures a Listener. The zero value of every field is usable.
 type Config struct {
 	Version   string // zk-lite's own, such as 0.1.0; empty: dev
 	BuildDate string // as it is printed after "built on"; empty: unknown

@@ -22,16 +22,15 @@ const lingerTime = time.Second
 
 // conn is one client's connection. It implements server.Client.
 type conn struct {
-	door    *Door
-	net     net.Conn
-	remote  string
-	address netip.Addr // for the limit; the zero Addr when there is none
-	since   time.Time
-	gone    chan struct{} // closed when the outbox has ended
+	listener *Listener
+	net      net.Conn
+	remote   string
+	address  netip.Addr // for the limit; the zero Addr when there is none
+	since    time.Time
+	gone     chan struct{} // closed when the outbox has ended
 
 	out     outbox
 	pending atomic.Int32                // requests that are not answered yet
-	held    atomic.Bool                 // a ping waits; written under the door's pongs.mu
 	sc      atomic.Pointer[server.Conn] // nil until the handshake
 	linger  atomic.Pointer[time.Timer]
 
@@ -39,28 +38,27 @@ type conn struct {
 	in      input
 	rd      jute.Reader // of the frame that is being executed
 	now     time.Time   // when the bytes came that are being executed
-	deaf    bool        // no further request is executed
-	patient bool        // its pings need not be answered at once
+	closing bool        // no further request is executed
 	idBytes int         // of identities added by auth
 }
 
-func newConn(d *Door, nc net.Conn) *conn {
+func newConn(ln *Listener, nc net.Conn) *conn {
 	c := &conn{
-		door: d, net: nc, remote: nc.RemoteAddr().String(),
+		listener: ln, net: nc, remote: nc.RemoteAddr().String(),
 		since: time.Now(), gone: make(chan struct{}),
 	}
 	if ap, err := netip.ParseAddrPort(c.remote); err == nil {
 		c.address = ap.Addr().Unmap().WithZone("")
 		c.remote = netip.AddrPortFrom(c.address, ap.Port()).String()
 	}
-	c.in.init(nc, &d.buffers, d.cfg.MaxFrame)
-	c.out.init(nc, &d.buffers, &d.cfg, c.ended)
+	c.in.init(nc, &ln.buffers, ln.cfg.MaxFrame)
+	c.out.init(nc, &ln.buffers, &ln.cfg, c.ended)
 	return c
 }
 
 // run is the connection's goroutine.
 func (c *conn) run() {
-	defer c.door.remove(c)
+	defer c.listener.remove(c)
 	err := c.serve()
 	_ = c.net.Close() // ends a writer that is stuck
 	if sc := c.sc.Load(); sc != nil {
@@ -81,15 +79,15 @@ func (c *conn) report(err error, why string) {
 	var ahead *aheadError
 	switch {
 	case errors.As(err, &ahead):
-		c.door.logRefusal("ahead", "remote", c.remote, "error", ahead)
+		c.listener.logRefusal("ahead", "remote", c.remote, "error", ahead)
 	case errors.As(err, &bad):
-		c.door.logger.Info("client sent what is not the protocol",
+		c.listener.logger.Info("client sent what is not the protocol",
 			"remote", c.remote, "session", c.session(), "error", bad.problem)
 	case why != "":
-		c.door.logger.Debug("client disconnected",
+		c.listener.logger.Debug("client disconnected",
 			"remote", c.remote, "session", c.session(), "reason", why)
 	default:
-		c.door.logger.Debug("client has gone",
+		c.listener.logger.Debug("client has gone",
 			"remote", c.remote, "session", c.session(), "error", err)
 	}
 }
@@ -114,7 +112,7 @@ func (c *conn) session() znode.SessionID {
 
 // serve reads until the connection ends.
 func (c *conn) serve() error {
-	if err := c.net.SetReadDeadline(c.since.Add(c.door.cfg.HandshakeTimeout)); err != nil {
+	if err := c.net.SetReadDeadline(c.since.Add(c.listener.cfg.HandshakeTimeout)); err != nil {
 		return fmt.Errorf("setting the handshake's deadline: %w", err)
 	}
 	for c.in.have() < wire.FrameLengthBytes {
@@ -122,10 +120,10 @@ func (c *conn) serve() error {
 			return fmt.Errorf("waiting for the first bytes: %w", err)
 		}
 	}
-	if name, ok := c.door.wordOf(c.in.head()); ok {
+	if name, ok := c.listener.wordOf(c.in.head()); ok {
 		return c.serveWord(name)
 	}
-	if !c.door.srv.Serving() {
+	if !c.listener.srv.Serving() {
 		return errors.New("this server is not serving")
 	}
 	if err := c.handshake(); err != nil {
@@ -141,9 +139,7 @@ func (c *conn) serve() error {
 // requests executes frames until the client has gone or broken the protocol.
 func (c *conn) requests() error {
 	sc := c.sc.Load()
-	_, timeout := sc.Session()
-	c.patient = timeout >= pongTimeout
-	for !c.deaf {
+	for !c.closing {
 		frame, err := c.in.frame()
 		if err != nil {
 			return badf("%v", err)
@@ -156,9 +152,7 @@ func (c *conn) requests() error {
 			continue
 		}
 		c.out.flush()
-		err = c.in.fillOpen(c.now)
-		c.door.pongs.settle(c)
-		if err != nil {
+		if err = c.in.fillOpen(c.now); err != nil {
 			c.out.flush() // a client that only closed its sending side still reads
 			return err
 		}
@@ -239,10 +233,6 @@ func (c *conn) execute(frame []byte) error {
 	}
 	c.out.countReceived(wire.FrameLengthBytes + len(frame))
 	switch header.Type {
-	case wire.OpPing:
-		if c.door.pongs.hold(c) {
-			return nil
-		}
 	case wire.OpAuth:
 		return c.auth(header.Xid, rd)
 	case wire.OpSASL:
@@ -252,7 +242,7 @@ func (c *conn) execute(frame []byte) error {
 	var err error
 	switch {
 	case !header.Type.ClientRequest():
-		c.deaf = true // answered in its turn, then the connection is closed
+		c.closing = true // answered in its turn, then the connection is closed
 		r.refuse(znode.ErrUnimplemented)
 		err = c.sc.Load().Read(r)
 	case !r.decode(rd):
@@ -268,7 +258,7 @@ func (c *conn) execute(frame []byte) error {
 	if err != nil {
 		// The server ends the connection, or has.
 		c.out.end("server: " + err.Error())
-		c.deaf = true
+		c.closing = true
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package zk is the ZooKeeper door: it speaks ZooKeeper's own client protocol
+// Package zk is the ZooKeeper listener: it speaks ZooKeeper's own client protocol
 // (3.9) on a listener, so that ZooKeeper's clients and tools connect
 // unmodified. It frames, decodes, encodes and prints; it decides nothing about
 // znodes, sessions or watches, which is what package server and those below it
@@ -15,7 +15,6 @@
 //	  then frames: execute → request → Conn.Read  → request.Read → outbox
 //	                                   Conn.Write ⋯ request.Done → outbox
 //	                          watch ⋯ conn.Notify              → outbox
-//	                a lone ping → pongs.go ⋯ conn.pong          → outbox
 //
 // # Concurrency
 //
@@ -25,9 +24,8 @@
 // notifications that come from elsewhere, that is from the goroutine that
 // applies the log, start a writer: a goroutine that lives until the outbox is
 // empty. Reader and writers never write at the same time, and the order of the
-// outbox is the order on the wire. Pings of idle clients wait for each other and
-// are executed by one goroutine, while their readers wait (pongs.go). An idle
-// connection so costs one goroutine and half a kilobyte of buffer.
+// outbox is the order on the wire. An idle connection so costs one goroutine and
+// half a kilobyte of buffer.
 //
 // A conn's outbox has the only lock that the apply goroutine takes here; under
 // it nothing is called that could block. A client that does not read is cut
@@ -36,7 +34,7 @@
 // (outboxHighWater), so that only notifications and answers of queued requests
 // can get there. Nobody else waits for it.
 //
-// Locks, in the order in which they may be taken: Door.mu or pongs.mu, then
+// Locks, in the order in which they may be taken: Listener.mu, then
 // server's (view, Conn.mu), then outbox.mu.
 //
 // The goroutines are started by Serve and ended by Shutdown, which waits for

@@ -3,15 +3,15 @@ package zk
 import "github.com/zk-lite/zk-lite/api/figures"
 
 // Totals adds up all connections' figures.
-func (d *Door) Totals() figures.Totals {
-	t := d.totals()
+func (ln *Listener) Totals() figures.Totals {
+	t := ln.totals()
 	out := figures.Totals{
 		PacketsReceived: t.received, PacketsSent: t.sent,
 		BytesReceived: t.bytesIn, BytesSent: t.bytesOut,
 		MinLatency: t.shortest, MaxLatency: t.longest, AvgLatencyMillis: t.averageMillis(),
 		LastReplyBytes: -1, MinReplyBytes: -1, MaxReplyBytes: -1,
 		Connections: t.connections, Outstanding: t.outstanding, Rejected: t.rejected,
-		AuthFailed: d.authFailed.Load(),
+		AuthFailed: ln.authFailed.Load(),
 	}
 	if t.maxOut > 0 {
 		out.LastReplyBytes, out.MinReplyBytes, out.MaxReplyBytes = t.lastOut, t.minOut, t.maxOut
@@ -19,9 +19,9 @@ func (d *Door) Totals() figures.Totals {
 	return out
 }
 
-// Emit lists the door's and the process's figures under the names that mntr has.
-func (d *Door) Emit(emit func(key string, value any)) {
-	t := d.Totals()
+// Emit lists the listener's and the process's figures under the names that mntr has.
+func (ln *Listener) Emit(emit func(key string, value any)) {
+	t := ln.Totals()
 	emit("avg_latency", t.AvgLatencyMillis)
 	emit("min_latency", t.MinLatency.Milliseconds())
 	emit("max_latency", figures.WholeMillis(t.MaxLatency))
@@ -43,9 +43,9 @@ func (d *Door) Emit(emit func(key string, value any)) {
 }
 
 // Connections lists the open connections, the oldest first.
-func (d *Door) Connections() []figures.Connection {
+func (ln *Listener) Connections() []figures.Connection {
 	var list []figures.Connection
-	for _, c := range d.snapshot() {
+	for _, c := range ln.snapshot() {
 		list = append(list, c.figures())
 	}
 	return list
@@ -71,23 +71,23 @@ func (c *conn) figures() figures.Connection {
 
 // ResetTotals starts the figures of Totals afresh, and those of the proposals; what is
 // open or waits stays.
-func (d *Door) ResetTotals() {
-	if d.cfg.Proposals != nil {
-		d.cfg.Proposals.ResetProposals()
+func (ln *Listener) ResetTotals() {
+	if ln.cfg.Proposals != nil {
+		ln.cfg.Proposals.ResetProposals()
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.past = tally{}
-	for c := range d.conns {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	ln.past = counters{}
+	for c := range ln.conns {
 		c.out.mu.Lock()
-		c.out.stats.server = tally{}
+		c.out.stats.server = counters{}
 		c.out.mu.Unlock()
 	}
 }
 
 // ResetConnections starts the figures of every connection afresh.
-func (d *Door) ResetConnections() {
-	for _, c := range d.snapshot() {
+func (ln *Listener) ResetConnections() {
+	for _, c := range ln.snapshot() {
 		c.out.mu.Lock()
 		c.out.stats = stats{server: c.out.stats.server, lastXid: -1}
 		c.out.mu.Unlock()
@@ -95,12 +95,12 @@ func (d *Door) ResetConnections() {
 }
 
 // TraceMask is what gtmk prints; SetTraceMask changes it. It has no effect.
-func (d *Door) TraceMask() int64 { return d.trace.Load() }
+func (ln *Listener) TraceMask() int64 { return ln.trace.Load() }
 
 // SetTraceMask is stmk.
-func (d *Door) SetTraceMask(mask int64) { d.trace.Store(mask) }
+func (ln *Listener) SetTraceMask(mask int64) { ln.trace.Store(mask) }
 
 // DirSizes are the bytes of the files in the data directories.
-func (d *Door) DirSizes() (data, log int64) {
-	return directorySize(d.cfg.Settings.DataDir), directorySize(d.cfg.Settings.logDir())
+func (ln *Listener) DirSizes() (data, log int64) {
+	return directorySize(ln.cfg.Settings.DataDir), directorySize(ln.cfg.Settings.logDir())
 }

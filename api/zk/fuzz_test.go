@@ -59,10 +59,10 @@ func everyRequest() [][]byte {
 	return all
 }
 
-// FuzzDoor_Session sends bytes behind a handshake. The server must not panic,
+// FuzzListener_Session sends bytes behind a handshake. The server must not panic,
 // must answer with whole frames, must close the connection in the end, and
 // must go on serving others.
-func FuzzDoor_Session(f *testing.F) {
+func FuzzListener_Session(f *testing.F) {
 	var all []byte
 	for _, b := range everyRequest() {
 		f.Add(b)
@@ -85,9 +85,9 @@ func FuzzDoor_Session(f *testing.F) {
 	})
 }
 
-// FuzzDoor_FirstBytes sends bytes as a connection's first: handshakes and
+// FuzzListener_FirstBytes sends bytes as a connection's first: handshakes and
 // four-letter words.
-func FuzzDoor_FirstBytes(f *testing.F) {
+func FuzzListener_FirstBytes(f *testing.F) {
 	for _, w := range []string{"ruok", "stmk\x00\x00\x00\x00\x00\x00\x00\x01", "stmk", "mntr", "stat",
 		"envi", "conf", "dump", "cons", "wchp", "wchc", "\xff\xf4\xff\xfd", "isro\n"} {
 		f.Add([]byte(w))

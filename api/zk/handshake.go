@@ -46,7 +46,7 @@ func (c *conn) handshake() error {
 	if c.address.IsValid() {
 		ip.ID = c.address.String()
 	}
-	c.sc.Store(c.door.srv.NewConn(c, []znode.ID{ip}))
+	c.sc.Store(c.listener.srv.NewConn(c, []znode.ID{ip}))
 	h := &connecting{c: c, q: &q, start: time.Now(), answered: make(chan struct{}, 1)}
 	c.out.countReceived(wire.FrameLengthBytes + len(frame))
 	for range sessionIDTries {
@@ -67,7 +67,7 @@ func (c *conn) handshake() error {
 
 // isAhead reports whether the client has seen what this server has not.
 func (c *conn) isAhead(seen znode.Zxid) (ahead bool) {
-	c.door.srv.View(func(v *server.View) { ahead = seen > v.Zxid() })
+	c.listener.srv.View(func(v *server.View) { ahead = seen > v.Zxid() })
 	return ahead
 }
 

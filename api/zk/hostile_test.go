@@ -38,7 +38,7 @@ func logTo(l *lines) option {
 }
 
 // Whatever is no frame ends the connection with one line in the log.
-func TestDoor_BadFrames_AreClosedWithOneLine(t *testing.T) {
+func TestListener_BadFrames_AreClosedWithOneLine(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"negative length":  {0xff, 0xff, 0xff, 0xff, 0, 0},
 		"smallest length":  {0x80, 0, 0, 0},
@@ -67,7 +67,7 @@ func TestDoor_BadFrames_AreClosedWithOneLine(t *testing.T) {
 }
 
 // The largest frame is served, also when it comes in pieces.
-func TestDoor_LargestFrame_IsServed(t *testing.T) {
+func TestListener_LargestFrame_IsServed(t *testing.T) {
 	k := start(t)
 	c := k.connect()
 	c.create("/big", "")
@@ -92,7 +92,7 @@ func TestDoor_LargestFrame_IsServed(t *testing.T) {
 }
 
 // A length is a claim: until bytes come, it costs nothing.
-func TestDoor_ClaimedLengths_CostNoMemory(t *testing.T) {
+func TestListener_ClaimedLengths_CostNoMemory(t *testing.T) {
 	k := start(t)
 	before := heapAndStacks()
 	const n = 300
@@ -108,7 +108,7 @@ func TestDoor_ClaimedLengths_CostNoMemory(t *testing.T) {
 }
 
 // Events that a client does not read end its connection and hold nobody up.
-func TestDoor_DeafWatcher_IsCutOff(t *testing.T) {
+func TestListener_DeafWatcher_IsCutOff(t *testing.T) {
 	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxBytes = 64 << 10 })
 	deaf, c := k.connect(), k.connect()
 	if err := deaf.c.(*net.TCPConn).SetReadBuffer(4096); err != nil {
@@ -126,7 +126,7 @@ func TestDoor_DeafWatcher_IsCutOff(t *testing.T) {
 
 // A client that asks for more than it reads is slowed down, not cut off; what
 // waits for it is bounded; it gets everything.
-func TestDoor_SlowReader_IsSlowedDown(t *testing.T) {
+func TestListener_SlowReader_IsSlowedDown(t *testing.T) {
 	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxBytes = 4 << 20 })
 	// It sends no pings, and with the race detector on a busy machine it reads for over ten seconds.
 	c := k.dial().connect(wire.ConnectRequest{TimeoutMillis: 60_000, HasReadOnly: true})
@@ -153,7 +153,7 @@ func TestDoor_SlowReader_IsSlowedDown(t *testing.T) {
 }
 
 // A write that makes no progress ends that connection only.
-func TestDoor_StuckClient_IsCut(t *testing.T) {
+func TestListener_StuckClient_IsCut(t *testing.T) {
 	k := start(t, func(_ *serverConfig, z *zkConfig) { z.WriteTimeout = 100 * time.Millisecond })
 	c, other := k.connect(), k.connect()
 	c.create("/big", string(make([]byte, 1_000_000)))
@@ -171,7 +171,7 @@ func TestDoor_StuckClient_IsCut(t *testing.T) {
 
 // More requests than the server's queue takes: the reader waits, and is freed
 // when the connection is ended while it does.
-func TestDoor_FullQueue_HoldsTheReader(t *testing.T) {
+func TestListener_FullQueue_HoldsTheReader(t *testing.T) {
 	k := start(t)
 	c := k.connect()
 	release := k.log.block()
@@ -191,8 +191,8 @@ func TestDoor_FullQueue_HoldsTheReader(t *testing.T) {
 	}
 }
 
-// Shutting the door ends also those who wait for the log.
-func TestDoor_Shutdown_FreesWhoWaits(t *testing.T) {
+// Shutdown ends also those who wait for the log.
+func TestListener_Shutdown_FreesWhoWaits(t *testing.T) {
 	k := start(t)
 	c := k.connect()
 	k.log.block()
@@ -213,7 +213,7 @@ func TestDoor_Shutdown_FreesWhoWaits(t *testing.T) {
 }
 
 // Thousands of connections come and go without leaving anything.
-func TestDoor_Churn_LeavesNothing(t *testing.T) {
+func TestListener_Churn_LeavesNothing(t *testing.T) {
 	k := start(t)
 	k.connect().close()
 	before := runtime.NumGoroutine()

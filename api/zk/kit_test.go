@@ -24,7 +24,7 @@ import (
 // log is an ensemble of one server without raft: every proposal is encoded
 // into an entry, as the real one does, and applied by one goroutine, in order.
 type fakeLog struct {
-	server.Cluster // nil: the door does not ask
+	server.Cluster // nil: the listener does not ask
 	srv            *server.Server
 	machine        *state.Machine
 	entries        chan fakeEntry
@@ -155,13 +155,13 @@ func (l *fakeLog) SessionAttached(s *session.Session, f state.ServerID) {
 func (l *fakeLog) SessionClosed(id znode.SessionID, x bool) { l.srv.SessionClosed(id, x) }
 func (l *fakeLog) QuotaExceeded(path string)                { l.srv.QuotaExceeded(path) }
 
-// kit is a real server behind a real door on loopback.
+// kit is a real server behind a real listener on loopback.
 type kit struct {
-	t    testing.TB
-	srv  *server.Server
-	log  *fakeLog
-	door *zk.Door
-	addr string
+	t        testing.TB
+	srv      *server.Server
+	log      *fakeLog
+	listener *zk.Listener
+	addr     string
 }
 
 type (
@@ -195,15 +195,15 @@ func startOn(t testing.TB, l net.Listener, options ...option) *kit {
 	}
 	k := &kit{t: t, srv: server.New(scfg)}
 	k.log = newFakeLog(k.srv)
-	k.door = zk.New(k.srv, zcfg)
+	k.listener = zk.New(k.srv, zcfg)
 	k.addr = l.Addr().String()
 	served := make(chan error, 1)
-	go func() { served <- k.door.Serve(l) }()
+	go func() { served <- k.listener.Serve(l) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := k.door.Shutdown(ctx); err != nil {
-			t.Errorf("shutting the door: %v", err)
+		if err := k.listener.Shutdown(ctx); err != nil {
+			t.Errorf("shutting down: %v", err)
 		}
 		if err := <-served; err != nil {
 			t.Errorf("serving: %v", err)

@@ -2,7 +2,6 @@ package zk
 
 import (
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -28,16 +27,16 @@ type outbox struct {
 	timeout time.Duration
 	ended   func() // called once, when an ended outbox has been sent or given up
 
-	mu      sync.Mutex // protects the fields below
-	changed sync.Cond  // on mu: sending, writing or failed has changed
-	buf     *buffer    // what is not being sent yet; nil: nothing
-	sending int        // bytes that a writer has taken out of buf
-	writing bool       // a goroutine writes, or is about to
-	ending  bool       // nothing may be added any more
-	failed  bool       // what is here will not be sent
-	told    bool       // ended was called
-	why     string     // the reason for ending
-	stats   stats
+	mu       sync.Mutex // protects the fields below
+	changed  sync.Cond  // on mu: sending, writing or failed has changed
+	buf      *buffer    // what is not being sent yet; nil: nothing
+	sending  int        // bytes that a writer has taken out of buf
+	writing  bool       // a goroutine writes, or is about to
+	ending   bool       // nothing may be added any more
+	failed   bool       // what is here will not be sent
+	reported bool       // ended was called
+	why      string     // the reason for ending
+	stats    stats
 }
 
 func (o *outbox) init(c net.Conn, pool *buffers, cfg *Config, ended func()) {
@@ -112,24 +111,6 @@ func (o *outbox) flush() {
 	o.write()
 }
 
-// nudge is flush that never blocks: what the client has no room for, a writer sends.
-func (o *outbox) nudge() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.buf == nil || o.writing {
-		return
-	}
-	// Of an error the writer hears too.
-	n, _ := socket.WriteNow(o.conn, o.buf.b)
-	if n < len(o.buf.b) {
-		o.buf.b = slices.Delete(o.buf.b, 0, n)
-		o.wakeLocked()
-		return
-	}
-	o.pool.put(o.buf)
-	o.buf = nil
-}
-
 // slowDown waits until a client that gets more than it reads has caught up.
 func (o *outbox) slowDown() {
 	o.mu.Lock()
@@ -157,8 +138,8 @@ func (o *outbox) write() {
 		o.pool.put(x)
 		o.changed.Broadcast()
 	}
-	if o.ending && !o.told {
-		o.told = true
+	if o.ending && !o.reported {
+		o.reported = true
 		o.mu.Unlock()
 		o.ended()
 		o.mu.Lock()

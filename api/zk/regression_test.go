@@ -10,7 +10,7 @@ import (
 // A client that sends a four-letter word and closes its sending side at once,
 // as `nc -q` does, got no answer: the reader saw the end of the stream and
 // closed the connection before the writer had sent anything.
-func TestDoor_HalfClosedClient_GetsItsAnswer(t *testing.T) {
+func TestListener_HalfClosedClient_GetsItsAnswer(t *testing.T) {
 	k := start(t)
 	for range 200 {
 		c, err := net.Dial("tcp", k.addr)

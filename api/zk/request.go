@@ -33,7 +33,7 @@ type request struct {
 }
 
 func (c *conn) newRequest(h wire.RequestHeader) *request {
-	r, ok := c.door.pool.Get().(*request)
+	r, ok := c.listener.pool.Get().(*request)
 	if !ok {
 		r = new(request)
 	}
@@ -51,7 +51,7 @@ func (r *request) done() {
 	types := r.types[:0]
 	*r = request{types: types}
 	c.pending.Add(-1)
-	c.door.pool.Put(r)
+	c.listener.pool.Put(r)
 }
 
 // refuse makes the request one that is answered, in its turn, by a code.

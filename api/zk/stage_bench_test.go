@@ -12,7 +12,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// The stages of a request in the door, each by itself. The ones behind it are in
+// The stages of a request in this package, each by itself. The ones behind it are in
 // packages server (order), consensus (propose), consensus/state (apply) and watch.
 
 // nowhere is a connection that takes everything at once and gives chunk for ever.

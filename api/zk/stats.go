@@ -7,8 +7,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// tally counts requests and how long they took.
-type tally struct {
+// counters counts requests and how long they took.
+type counters struct {
 	received int64
 	sent     int64
 	bytesIn  int64
@@ -23,7 +23,7 @@ type tally struct {
 }
 
 // out counts n bytes that are one message.
-func (t *tally) out(n int64) {
+func (t *counters) out(n int64) {
 	t.bytesOut += n
 	if t.maxOut == 0 || n < t.minOut {
 		t.minOut = n
@@ -32,7 +32,7 @@ func (t *tally) out(n int64) {
 }
 
 // request counts one answered request.
-func (t *tally) request(d time.Duration) {
+func (t *counters) request(d time.Duration) {
 	if t.requests == 0 || d < t.shortest {
 		t.shortest = d
 	}
@@ -42,7 +42,7 @@ func (t *tally) request(d time.Duration) {
 }
 
 // add counts all that u did.
-func (t *tally) add(u *tally) {
+func (t *counters) add(u *counters) {
 	t.received += u.received
 	t.sent += u.sent
 	t.bytesIn += u.bytesIn
@@ -68,7 +68,7 @@ func (t *tally) add(u *tally) {
 }
 
 // averageMillis is the mean latency in milliseconds.
-func (t *tally) averageMillis() float64 {
+func (t *counters) averageMillis() float64 {
 	if t.requests == 0 {
 		return 0
 	}
@@ -78,8 +78,8 @@ func (t *tally) averageMillis() float64 {
 // stats are one connection's figures. They change under its outbox's lock, so
 // that counting needs no lock of its own; cons shows them, srvr their sum.
 type stats struct {
-	conn   tally // since the start or crst
-	server tally // since the start or srst
+	conn   counters // since the start or crst
+	server counters // since the start or srst
 
 	lastOp      wire.OpCode
 	lastXid     wire.Xid

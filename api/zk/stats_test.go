@@ -16,7 +16,7 @@ func TestTally_Printed_IsInOrder(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 1000 {
-		var x tally
+		var x counters
 		for range 1 + r.IntN(3) {
 			x.request(time.Duration(r.ExpFloat64() * float64(2*time.Millisecond)))
 		}

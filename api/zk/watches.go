@@ -68,7 +68,7 @@ func (r *request) removeWatches(v *server.View) {
 }
 
 // setWatches leaves the watches of a client that has reconnected. What it has
-// missed since the zxid it names is told at once, before the reply, and its
+// missed since the zxid it names is reported at once, before the reply, and its
 // watch not left. These events skip the READ filter and belong to no
 // transaction (DataTree.setWatches).
 func (r *request) setWatches(v *server.View) {

@@ -29,7 +29,7 @@ type word struct {
 // answer is what a word writes to.
 type answer struct {
 	strings.Builder
-	door     *Door
+	listener *Listener
 	conn     *conn
 	serving  bool
 	argument []byte
@@ -42,7 +42,7 @@ func (a *answer) line(format string, args ...any) {
 }
 
 // look shows the state. It must be left quickly: the log waits.
-func (a *answer) look(visit func(v *server.View)) { a.door.srv.View(visit) }
+func (a *answer) look(visit func(v *server.View)) { a.listener.srv.View(visit) }
 
 // words is the table of all words (ZooKeeper's FourLetterCommands).
 func words() map[string]word {
@@ -70,13 +70,13 @@ func words() map[string]word {
 
 // wordOf is the word that a connection starts with, if it is one. No word is a
 // length that a frame may have.
-func (d *Door) wordOf(head uint32) (name string, ok bool) {
+func (ln *Listener) wordOf(head uint32) (name string, ok bool) {
 	if head == telnetClose {
 		return "", true
 	}
 	var b [4]byte
 	binary.BigEndian.PutUint32(b[:], head)
-	_, ok = d.words[string(b[:])]
+	_, ok = ln.words[string(b[:])]
 	return string(b[:]), ok
 }
 
@@ -87,9 +87,9 @@ func (c *conn) serveWord(name string) error {
 	if name == "" {
 		return errors.New("telnet close")
 	}
-	w, a := c.door.words[name], &answer{door: c.door, conn: c, serving: c.door.srv.Serving()}
+	w, a := c.listener.words[name], &answer{listener: c.listener, conn: c, serving: c.listener.srv.Serving()}
 	switch {
-	case !c.door.allowed[name]:
+	case !c.listener.allowed[name]:
 		a.line("%s is not executed because it is not in the whitelist.", name)
 	case !w.always && !a.serving:
 		a.line(notServing)

@@ -14,7 +14,7 @@ import (
 
 // conf prints the settings (ZooKeeperServer.dumpConf, QuorumZooKeeperServer).
 func (a *answer) conf() {
-	d, s, srv := a.door, &a.door.cfg.Settings, a.door.srv.Config()
+	d, s, srv := a.listener, &a.listener.cfg.Settings, a.listener.srv.Config()
 	a.line("clientPort=%d", s.ClientPort)
 	a.line("secureClientPort=-1")
 	a.line("dataDir=%s", s.DataDir)
@@ -55,7 +55,7 @@ func (s *Settings) logDir() string {
 
 // dirs prints how large the data directories are, in bytes.
 func (a *answer) dirs() {
-	data, log := a.door.DirSizes()
+	data, log := a.listener.DirSizes()
 	a.line("datadir_size: %d", data)
 	a.line("logdir_size: %d", log)
 }
@@ -97,7 +97,7 @@ func (a *answer) envi() {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	a.line("Environment:")
-	a.line("zookeeper.version=%s", a.door.cfg.fullVersion())
+	a.line("zookeeper.version=%s", a.listener.cfg.fullVersion())
 	a.line("host.name=%s", or(os.Hostname()))
 	a.line("java.version=%s", missing)
 	a.line("java.vendor=%s", missing)

@@ -24,20 +24,20 @@ func (a *answer) isro() {
 }
 
 // gtmk prints the trace mask, which is kept and has no effect.
-func (a *answer) gtmk() { a.WriteString(strconv.FormatInt(a.door.trace.Load(), 10)) }
+func (a *answer) gtmk() { a.WriteString(strconv.FormatInt(a.listener.trace.Load(), 10)) }
 
 // stmk sets it.
 func (a *answer) stmk() {
-	a.door.trace.Store(int64(binary.BigEndian.Uint64(a.argument)))
+	a.listener.trace.Store(int64(binary.BigEndian.Uint64(a.argument)))
 	a.gtmk()
 }
 
 // hash lists digests of the state.
 func (a *answer) hash() {
-	if a.door.cfg.Digests == nil {
+	if a.listener.cfg.Digests == nil {
 		return
 	}
-	for _, x := range a.door.cfg.Digests() {
+	for _, x := range a.listener.cfg.Digests() {
 		a.line("%x: %d", x.Zxid, int64(x.Value))
 	}
 }
@@ -74,7 +74,7 @@ func (a *answer) dump() {
 			a.line("\t%s", path)
 		}
 	}
-	conns := a.door.snapshot()
+	conns := a.listener.snapshot()
 	a.line("Connections dump:")
 	a.line("Connections Sets (%d)/(%d):", min(1, len(conns)), len(conns))
 	for _, c := range conns {

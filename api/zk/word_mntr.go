@@ -12,7 +12,7 @@ import (
 // mntr lists the figures that monitors read, a key and a value on each line.
 // Keys that only a JVM or Zab can have are left out.
 func (a *answer) mntr() {
-	d := a.door
+	d := a.listener
 	status := d.srv.Status()
 	a.metric("version", d.cfg.fullVersion())
 	a.metric("server_state", string(status.Role))

@@ -20,19 +20,19 @@ func (a *answer) srvr() { a.serverStats(false) }
 func (a *answer) stat() { a.serverStats(true) }
 
 func (a *answer) serverStats(clients bool) {
-	a.line("Zookeeper version: %s", a.door.cfg.fullVersion())
+	a.line("Zookeeper version: %s", a.listener.cfg.fullVersion())
 	if clients {
 		a.line("Clients:")
-		for _, c := range a.door.snapshot() {
+		for _, c := range a.listener.snapshot() {
 			a.line("%s", c.describe(a.conn, true))
 		}
 		a.line("")
 	}
-	t := a.door.totals()
+	t := a.listener.totals()
 	var zxid znode.Zxid
 	var size znode.Size
 	a.look(func(v *server.View) { zxid, size = v.Zxid(), v.Tree().Size() })
-	role := a.door.srv.Status().Role
+	role := a.listener.srv.Status().Role
 	a.line("Latency min/avg/max: %d/%s/%d",
 		t.shortest.Milliseconds(), javaDouble(t.averageMillis()), figures.WholeMillis(t.longest))
 	a.line("Received: %d", t.received)
@@ -43,17 +43,17 @@ func (a *answer) serverStats(clients bool) {
 	a.line("Mode: %s", role)
 	a.line("Node count: %d", nodeCount(size))
 	if role == server.RoleLeader {
-		last, smallest, largest := a.door.proposalSizes()
+		last, smallest, largest := a.listener.proposalSizes()
 		a.line("Proposal sizes last/min/max: %d/%d/%d", last, smallest, largest)
 	}
 }
 
 // proposalSizes are -1 as long as they are not known, as ZooKeeper has it.
-func (d *Door) proposalSizes() (last, smallest, largest int64) {
-	if d.cfg.Proposals == nil {
+func (ln *Listener) proposalSizes() (last, smallest, largest int64) {
+	if ln.cfg.Proposals == nil {
 		return -1, -1, -1
 	}
-	return d.cfg.Proposals.ProposalSizes()
+	return ln.cfg.Proposals.ProposalSizes()
 }
 
 // nodeCount is ZooKeeper's: it counts the root twice, as "/" and as "".
@@ -71,7 +71,7 @@ func javaDouble(v float64) string {
 
 // cons has a line for every connection.
 func (a *answer) cons() {
-	for _, c := range a.door.snapshot() {
+	for _, c := range a.listener.snapshot() {
 		a.line("%s", c.describe(a.conn, false))
 	}
 	a.line("")
@@ -79,13 +79,13 @@ func (a *answer) cons() {
 
 // crst starts the connections' figures afresh.
 func (a *answer) crst() {
-	a.door.ResetConnections()
+	a.listener.ResetConnections()
 	a.line("Connection stats reset.")
 }
 
 // srst starts the server's figures afresh.
 func (a *answer) srst() {
-	a.door.ResetTotals()
+	a.listener.ResetTotals()
 	a.line("Server stats reset.")
 }
 
@@ -129,30 +129,30 @@ func unixMillis(t time.Time) int64 {
 }
 
 // snapshot lists the connections, the oldest first.
-func (d *Door) snapshot() []*conn {
-	d.mu.Lock()
-	all := make([]*conn, 0, len(d.conns))
-	for c := range d.conns {
+func (ln *Listener) snapshot() []*conn {
+	ln.mu.Lock()
+	all := make([]*conn, 0, len(ln.conns))
+	for c := range ln.conns {
 		all = append(all, c)
 	}
-	d.mu.Unlock()
+	ln.mu.Unlock()
 	slices.SortFunc(all, func(x, y *conn) int { return x.since.Compare(y.since) })
 	return all
 }
 
 // totals are the figures of all connections, present and past.
 type totals struct {
-	tally
+	counters
 	connections int
 	outstanding int64
 	rejected    int64
 }
 
-func (d *Door) totals() totals {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t := totals{tally: d.past, connections: len(d.conns), rejected: d.rejected}
-	for c := range d.conns {
+func (ln *Listener) totals() totals {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	t := totals{counters: ln.past, connections: len(ln.conns), rejected: ln.rejected}
+	for c := range ln.conns {
 		t.outstanding += int64(c.pending.Load())
 		c.out.mu.Lock()
 		t.add(&c.out.stats.server)

@@ -50,7 +50,7 @@ func (a *answer) wchp() {
 // truncated logs that a list was cut: its format has no place to say so.
 func (a *answer) truncated(more bool) {
 	if more {
-		a.door.logger.Warn("a four-letter word's list of watches was cut", "watches", dumpLimit)
+		a.listener.logger.Warn("a four-letter word's list of watches was cut", "watches", dumpLimit)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestZKP_Auth_ReplyEchoesTheXid(t *testing.T) {
 	}
 }
 
-// 85. A failure is told, then the connection closed.
+// 85. A failure is reported, then the connection closed.
 func TestZKP_Auth_FailureCloses(t *testing.T) {
 	k := start(t)
 	for _, q := range []wire.AuthRequest{

@@ -15,7 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Server is what the door needs of *server.Server.
+// Server is what the listener needs of *server.Server.
 type Server interface {
 	NewConn(client server.Client, identities []znode.ID) *server.Conn
 	View(visit func(v *server.View))
@@ -25,8 +25,8 @@ type Server interface {
 	Authenticate(credentials string) []znode.ID
 }
 
-// Door serves ZooKeeper's protocol.
-type Door struct {
+// Listener serves ZooKeeper's protocol.
+type Listener struct {
 	srv     Server
 	cfg     Config
 	logger  *slog.Logger
@@ -35,7 +35,6 @@ type Door struct {
 	started time.Time
 	buffers buffers
 	pool    sync.Pool // of *request
-	pongs   pongs
 	trace   atomic.Int64
 
 	authFailed atomic.Int64
@@ -47,17 +46,17 @@ type Door struct {
 	listeners  map[net.Listener]struct{}
 	conns      map[*conn]struct{}
 	perAddress map[netip.Addr]int
-	past       tally // of connections that have gone, since the start or srst
-	rejected   int64 // connections over a limit
+	past       counters // of connections that have gone, since the start or srst
+	rejected   int64    // connections over a limit
 	stopping   bool
 }
 
 // defaultTrace is ZooKeeper's default trace mask, which gtmk prints.
 const defaultTrace = 306
 
-// New returns a door to srv. Serve opens it.
-func New(srv Server, cfg Config) *Door {
-	d := &Door{
+// New returns a Listener for srv, which accepts nothing before Serve.
+func New(srv Server, cfg Config) *Listener {
+	d := &Listener{
 		srv: srv, cfg: cfg.withDefaults(), started: time.Now(),
 		listeners:  map[net.Listener]struct{}{},
 		conns:      map[*conn]struct{}{},
@@ -72,29 +71,29 @@ func New(srv Server, cfg Config) *Door {
 // Several listeners may be served at once. They had better have TCP's keep-alive
 // off, as ZooKeeper's has: sessions have heartbeats of their own, and thousands of
 // idle connections should cost nothing.
-func (d *Door) Serve(l net.Listener) error {
+func (ln *Listener) Serve(l net.Listener) error {
 	defer l.Close()
-	d.mu.Lock()
-	if d.stopping {
-		d.mu.Unlock()
+	ln.mu.Lock()
+	if ln.stopping {
+		ln.mu.Unlock()
 		return nil
 	}
-	d.listeners[l] = struct{}{}
-	d.mu.Unlock()
+	ln.listeners[l] = struct{}{}
+	ln.mu.Unlock()
 	defer func() {
-		d.mu.Lock()
-		delete(d.listeners, l)
-		d.mu.Unlock()
+		ln.mu.Lock()
+		delete(ln.listeners, l)
+		ln.mu.Unlock()
 	}()
 	pause := time.Duration(0)
 	for {
 		c, err := l.Accept()
 		if err == nil {
 			pause = 0
-			d.admit(c)
+			ln.admit(c)
 			continue
 		}
-		if d.isStopping() {
+		if ln.isStopping() {
 			return nil
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -102,95 +101,94 @@ func (d *Door) Serve(l net.Listener) error {
 		}
 		// Out of file descriptors, most likely: others may be closed meanwhile.
 		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-		d.logger.Warn("accepting a client failed", "error", err, "retry_in", pause)
+		ln.logger.Warn("accepting a client failed", "error", err, "retry_in", pause)
 		<-time.After(pause)
 	}
 }
 
-func (d *Door) isStopping() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.stopping
+func (ln *Listener) isStopping() bool {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	return ln.stopping
 }
 
 // admit starts the goroutine of a connection that is within the limits; one
 // beyond them is closed without a word, as ZooKeeper does.
-func (d *Door) admit(nc net.Conn) {
-	c := newConn(d, nc)
-	d.mu.Lock()
+func (ln *Listener) admit(nc net.Conn) {
+	c := newConn(ln, nc)
+	ln.mu.Lock()
 	over := ""
 	switch {
-	case d.stopping:
+	case ln.stopping:
 		over = "stopping"
-	case d.cfg.MaxConnections > 0 && len(d.conns) >= d.cfg.MaxConnections:
+	case ln.cfg.MaxConnections > 0 && len(ln.conns) >= ln.cfg.MaxConnections:
 		over = "maxCnxns"
-	case d.cfg.MaxPerAddress > 0 && d.perAddress[c.address] >= d.cfg.MaxPerAddress:
+	case ln.cfg.MaxPerAddress > 0 && ln.perAddress[c.address] >= ln.cfg.MaxPerAddress:
 		over = "maxClientCnxns"
 	default:
-		d.conns[c] = struct{}{}
-		d.perAddress[c.address]++
-		d.running.Add(1)
+		ln.conns[c] = struct{}{}
+		ln.perAddress[c.address]++
+		ln.running.Add(1)
 	}
 	if over != "" {
-		d.rejected++
+		ln.rejected++
 	}
-	d.mu.Unlock()
+	ln.mu.Unlock()
 	switch over {
 	case "":
 		go c.run()
 		return
 	case "stopping":
-		d.logger.Debug("client refused", "remote", c.remote, "reason", over)
+		ln.logger.Debug("client refused", "remote", c.remote, "reason", over)
 	default:
-		d.logRefusal(over, "remote", c.remote, "limit", over)
+		ln.logRefusal(over, "remote", c.remote, "limit", over)
 	}
 	_ = nc.Close()
 }
 
 // logRefusal logs that a client was turned away, for the same reason once in a while
 // only: it comes again, and others do.
-func (d *Door) logRefusal(reason string, args ...any) {
+func (ln *Listener) logRefusal(reason string, args ...any) {
 	level := slog.LevelWarn
-	switch pass, leftOut := d.refusals.Pass(reason); {
+	switch pass, leftOut := ln.refusals.Pass(reason); {
 	case !pass:
 		level = slog.LevelDebug
 	case leftOut > 0:
 		args = append(args, "left_out", leftOut)
 	}
-	d.logger.Log(context.Background(), level, "client refused", args...)
+	ln.logger.Log(context.Background(), level, "client refused", args...)
 }
 
 // remove forgets a connection that has gone.
-func (d *Door) remove(c *conn) {
-	d.mu.Lock()
-	delete(d.conns, c)
-	if d.perAddress[c.address]--; d.perAddress[c.address] <= 0 {
-		delete(d.perAddress, c.address)
+func (ln *Listener) remove(c *conn) {
+	ln.mu.Lock()
+	delete(ln.conns, c)
+	if ln.perAddress[c.address]--; ln.perAddress[c.address] <= 0 {
+		delete(ln.perAddress, c.address)
 	}
 	c.out.mu.Lock()
-	d.past.add(&c.out.stats.server)
+	ln.past.add(&c.out.stats.server)
 	c.out.mu.Unlock()
-	d.mu.Unlock()
-	d.running.Done()
+	ln.mu.Unlock()
+	ln.running.Done()
 }
 
 // Shutdown closes the listeners, ends the connections once their last replies
 // are sent, and waits for all goroutines. When ctx ends first, connections are
 // cut without waiting for their goroutines, and its error is returned.
-func (d *Door) Shutdown(ctx context.Context) error {
-	d.pongs.close()
-	d.mu.Lock()
-	d.stopping = true
-	for l := range d.listeners {
+func (ln *Listener) Shutdown(ctx context.Context) error {
+	ln.mu.Lock()
+	ln.stopping = true
+	for l := range ln.listeners {
 		_ = l.Close() // Serve returns
 	}
-	for c := range d.conns {
+	for c := range ln.conns {
 		c.Disconnect(server.ReasonStopping)
 	}
-	d.mu.Unlock()
+	ln.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
-		d.running.Wait()
+		ln.running.Wait()
 		close(done)
 	}()
 	select {
@@ -198,10 +196,10 @@ func (d *Door) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	d.mu.Lock()
-	for c := range d.conns {
+	ln.mu.Lock()
+	for c := range ln.conns {
 		_ = c.net.Close()
 	}
-	d.mu.Unlock()
+	ln.mu.Unlock()
 	return ctx.Err()
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-func TestDoor_Session_EveryOperation(t *testing.T) {
+func TestListener_Session_EveryOperation(t *testing.T) {
 	c := start(t).connect()
 	if p := c.create("/a", "x"); p != "/a" {
 		t.Fatal(p)
