@@ -1,6 +1,9 @@
-# make            what there is
-# make test       every test that needs nothing but Go
+# make            prints what there is
+# make build      builds bin/zk-lite
+# make test       runs every test that needs no more than Go, bash, curl and sed (the walks through docs/http*.md)
 .DEFAULT_GOAL := help
+# All targets build alike, so that they share Go's build cache; a binary without cgo is static.
+export CGO_ENABLED = 0
 GO ?= go
 FUZZTIME ?= 10s
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -14,18 +17,22 @@ SCRIPTS ?= 5000
 SERVERS ?= 3
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk
 
-.PHONY: help build test race lint fuzz interop sim oracle faults soak soak-recipes bench benchmarks cover tidy
+.PHONY: help build short test race lint fuzz interop sim oracle faults soak soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## the static binary, in ./bin
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/zk-lite ./cmd/zk-lite
+	$(GO) build -o bin/zk-lite ./cmd/zk-lite
 
-test: ## every test that needs nothing but Go
+short: ## the tests that take a second or less each: under a minute
+	$(GO) test -short ./...
+
+test: ## every test that needs no more than Go, bash, curl and sed: under five minutes
 	$(GO) test -timeout 20m ./...
 
 # The simulator has one thread, and integration runs the built binary.
+race: export CGO_ENABLED = 1
 race: ## the same under the race detector
 	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v -e /lab/ -e /integration) ./lab/ensemble
 
@@ -70,9 +77,3 @@ benchmarks: ## writes bench/results/DATE.md on a quiet machine, in about 35 minu
 	cd bench/clients && $(GO) run . -short
 	$(GO) run ./bench/http -short
 	$(GO) run ./bench/growth -short
-
-cover: ## coverage by package
-	$(GO) test -cover ./...
-
-tidy: ## go.mod and go.sum
-	$(GO) mod tidy
