@@ -14,6 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/changes"
+	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -48,7 +49,7 @@ type Server interface {
 
 	Digest() (znode.Zxid, uint64)
 	Snapshot() (*state.Snapshot, znode.Zxid)
-	Restore(ctx context.Context, in io.Reader, o server.RestoreOptions) (server.Restored, error)
+	Restore(ctx context.Context, in io.Reader, o restore.Options) (restore.Result, error)
 }
 
 // Config is what a Door is made of.

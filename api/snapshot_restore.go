@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -34,7 +34,7 @@ func (q *request) restoreSnapshot() error {
 	if err := q.needOperator(); err != nil {
 		return err
 	}
-	o := server.RestoreOptions{Key: q.key, Identities: q.ids}
+	o := restore.Options{Key: q.key, Identities: q.ids}
 	var err error
 	if o.Replace, err = q.query.flag("replace"); err != nil {
 		return err
@@ -46,8 +46,8 @@ func (q *request) restoreSnapshot() error {
 	if !d.srv.Serving() {
 		return q.notServing()
 	}
-	if q.http.ContentLength > server.MaxBackup {
-		return q.restoreProblem(server.ErrBackupTooLarge)
+	if q.http.ContentLength > restore.MaxBackup {
+		return q.restoreProblem(restore.ErrTooLarge)
 	}
 	ctx, cancel := context.WithTimeout(q.http.Context(), restoreTimeout)
 	defer cancel()
@@ -91,7 +91,7 @@ func (b *backupBody) Read(p []byte) (int, error) {
 
 // restoreProblem explains why nothing was restored, or that this is not known.
 func (q *request) restoreProblem(err error) error {
-	var unknown *server.UnknownError
+	var unknown *restore.UnknownError
 	p := &problem{
 		Status: http.StatusServiceUnavailable, Code: znode.ErrConnectionLoss, RetryAfter: 1,
 		Title: "not restored", Detail: err.Error() + "; nothing was changed", Hint: "try again",
@@ -105,21 +105,21 @@ func (q *request) restoreProblem(err error) error {
 		if q.key != "" {
 			p.Hint = "try again with the same " + headerKey + ": it will happen once"
 		}
-	case errors.Is(err, server.ErrBackup):
+	case errors.Is(err, restore.ErrNotBackup):
 		p.Status, p.Code, p.RetryAfter = http.StatusBadRequest, znode.ErrBadArguments, 0
 		p.Param, p.Detail = "body", "body: "+err.Error()+"; nothing was changed"
 		p.Hint = "send the file as GET /v1/snapshot has sent it: curl --data-binary @file"
-	case errors.Is(err, server.ErrBackupTooLarge):
+	case errors.Is(err, restore.ErrTooLarge):
 		p.Status, p.Code, p.RetryAfter = http.StatusRequestEntityTooLarge, znode.OK, 0
 		p.Title, p.Hint = "body too large", "delete what is not needed, and take another backup"
-	case errors.Is(err, server.ErrNotBare):
+	case errors.Is(err, restore.ErrTreeNotEmpty):
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.ErrNotEmpty, 0
 		p.Title = "the tree is not empty"
 		p.Hint = "replace=true restores nevertheless: it changes and deletes what is not as in " +
 			"the backup; dry_run=true says how much that is"
-	case errors.Is(err, server.ErrRestoring):
+	case errors.Is(err, restore.ErrInProgress):
 		return tooMany(10, "%v; nothing was changed by this one", err)
-	case errors.Is(err, server.ErrKeyMismatch):
+	case errors.Is(err, restore.ErrKeyMismatch):
 		return keyMismatch()
 	case errors.Is(err, os.ErrDeadlineExceeded): // of the connection, not the context's
 		p.Status, p.Code, p.RetryAfter = http.StatusRequestTimeout, znode.OK, 0

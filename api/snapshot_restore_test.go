@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -248,7 +249,7 @@ func TestRestore_Refusals(t *testing.T) {
 		c.post("/v1/snapshot?dry_run=true", body).problem(400, "BADARGUMENTS")
 	}
 	req := c.request("POST", "/v1/snapshot?replace=true", "")
-	req.ContentLength = server.MaxBackup + 1
+	req.ContentLength = restore.MaxBackup + 1
 	req.Body = io.NopCloser(strings.NewReader("x"))
 	req.Header.Set("Expect", "100-continue")
 	resp, err := http.DefaultClient.Do(req)
@@ -284,7 +285,7 @@ func TestRestore_OneAtATime(t *testing.T) {
 	r, w := io.Pipe()
 	got := make(chan error, 1)
 	go func() {
-		_, err := e.nodes[0].Server().Restore(t.Context(), r, server.RestoreOptions{})
+		_, err := e.nodes[0].Server().Restore(t.Context(), r, restore.Options{})
 		got <- err
 	}()
 	// Once it has taken a byte in, it is under way.
@@ -311,8 +312,8 @@ type unsure struct {
 	err error
 }
 
-func (u unsure) Restore(context.Context, io.Reader, server.RestoreOptions) (server.Restored, error) {
-	return server.Restored{}, u.err
+func (u unsure) Restore(context.Context, io.Reader, restore.Options) (restore.Result, error) {
+	return restore.Result{}, u.err
 }
 
 func TestRestore_UnknownOutcome(t *testing.T) {
@@ -323,7 +324,7 @@ func TestRestore_UnknownOutcome(t *testing.T) {
 		code   znode.Error
 		says   string
 	}{
-		{&server.UnknownError{Err: context.DeadlineExceeded}, 504, znode.ErrOperationTimeout, "does no harm"},
+		{&restore.UnknownError{Err: context.DeadlineExceeded}, 504, znode.ErrOperationTimeout, "does no harm"},
 		{context.DeadlineExceeded, 503, znode.ErrConnectionLoss, "nothing was changed"},
 	} {
 		_, url := door(t, unsure{srv, x.err})

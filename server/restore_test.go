@@ -15,6 +15,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
+	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -78,7 +79,7 @@ func (l *fakeLog) awaitEnd(ended func() bool) {
 	}
 }
 
-func (k *kit) restore(file []byte, o RestoreOptions) (Restored, error) {
+func (k *kit) restore(file []byte, o restore.Options) (restore.Result, error) {
 	return k.srv.Restore(context.Background(), bytes.NewReader(file), o)
 }
 
@@ -88,39 +89,39 @@ func TestServer_Restore_Outcomes(t *testing.T) {
 	if len(file) <= state.MaxBackupPart {
 		t.Fatalf("%d bytes are one part only", len(file))
 	}
-	got, err := k.restore(file, RestoreOptions{DryRun: true})
+	got, err := k.restore(file, restore.Options{DryRun: true})
 	if err != nil || got.Created != 12 || k.srv.Status().Role == "" {
 		t.Errorf("dry: %+v, %v", got, err)
 	}
-	if got, err = k.restore(file, RestoreOptions{}); err != nil || got.Created != 12 || got.Backup < 12 || got.Zxid <= got.Backup {
+	if got, err = k.restore(file, restore.Options{}); err != nil || got.Created != 12 || got.Backup < 12 || got.Zxid <= got.Backup {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err = k.restore(file, RestoreOptions{}); !errors.Is(err, ErrNotBare) {
+	if _, err = k.restore(file, restore.Options{}); !errors.Is(err, restore.ErrTreeNotEmpty) {
 		t.Errorf("a tree with znodes: %v", err)
 	}
-	if _, err = k.restore(file, RestoreOptions{Key: "x"}); !errors.Is(err, ErrNotBare) {
+	if _, err = k.restore(file, restore.Options{Key: "x"}); !errors.Is(err, restore.ErrTreeNotEmpty) {
 		t.Errorf("found out by the machine: %v", err)
 	}
-	if got, err = k.restore(backup(t, 1, "/a"), RestoreOptions{Replace: true, Key: "k"}); err != nil || got.Deleted != 11 || got.Changed != 1 {
+	if got, err = k.restore(backup(t, 1, "/a"), restore.Options{Replace: true, Key: "k"}); err != nil || got.Deleted != 11 || got.Changed != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	again, err := k.restore(backup(t, 1, "/a"), RestoreOptions{Replace: true, Key: "k"})
+	again, err := k.restore(backup(t, 1, "/a"), restore.Options{Replace: true, Key: "k"})
 	if err == nil && again.Repeated { // the same key, but the file has other times
 		t.Errorf("%+v", again)
 	}
-	if !errors.Is(err, ErrKeyMismatch) {
+	if !errors.Is(err, restore.ErrKeyMismatch) {
 		t.Errorf("another file with the key: %v", err)
 	}
 	before, digest := k.srv.Digest()
 	for n, bad := range map[string][]byte{
 		"not a snapshot": []byte("hello, world"), "EOF": nil, "unexpected EOF": file[:len(file)/2],
 	} {
-		if _, err := k.restore(bad, RestoreOptions{Replace: true}); !errors.Is(err, ErrBackup) || !strings.Contains(err.Error(), n) {
+		if _, err := k.restore(bad, restore.Options{Replace: true}); !errors.Is(err, restore.ErrNotBackup) || !strings.Contains(err.Error(), n) {
 			t.Errorf("%s: %v", n, err)
 		}
 	}
 	broken := fmt.Errorf("the line is cut")
-	if _, err := k.srv.Restore(t.Context(), &brokenReader{bytes.NewReader(file[:100]), broken}, RestoreOptions{Replace: true}); !errors.Is(err, broken) || errors.Is(err, ErrBackup) {
+	if _, err := k.srv.Restore(t.Context(), &brokenReader{bytes.NewReader(file[:100]), broken}, restore.Options{Replace: true}); !errors.Is(err, broken) || errors.Is(err, restore.ErrNotBackup) {
 		t.Errorf("a broken line: %v", err)
 	}
 	if zxid, now := k.srv.Digest(); zxid != before || now != digest {
@@ -149,7 +150,7 @@ func TestServer_Restore_Torn(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		before func(k *kit, step int, cancel func()) // what comes before a step is applied
-		o      RestoreOptions
+		o      restore.Options
 		want   error
 		done   bool
 	}{
@@ -157,23 +158,23 @@ func TestServer_Restore_Torn(t *testing.T) {
 			if step == 0 {
 				k.log.from(2, other)
 			}
-		}, RestoreOptions{}, ErrRestoring, false},
+		}, restore.Options{}, restore.ErrInProgress, false},
 		{"by its end", func(_ *kit, step int, cancel func()) {
 			if step == 2 {
 				cancel()
 			}
-		}, RestoreOptions{}, context.Canceled, false},
+		}, restore.Options{}, context.Canceled, false},
 		{"by a write before the commit", func(k *kit, step int, _ func()) {
 			if step == commit {
 				k.log.from(2, &state.Command{Op: state.OpCreate, Path: "/x", ACL: znode.OpenACL})
 			}
-		}, RestoreOptions{}, ErrNotBare, false},
+		}, restore.Options{}, restore.ErrTreeNotEmpty, false},
 		{"by the end after the commit", func(_ *kit, step int, cancel func()) {
 			if step == commit {
 				cancel()
 			}
-		}, RestoreOptions{}, &UnknownError{}, true},
-		{"not at all", func(*kit, int, func()) {}, RestoreOptions{}, nil, true},
+		}, restore.Options{}, &restore.UnknownError{}, true},
+		{"not at all", func(*kit, int, func()) {}, restore.Options{}, nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newKit(t, nil)
@@ -197,7 +198,7 @@ func TestServer_Restore_Torn(t *testing.T) {
 				}
 				k.log.step(1)
 			}
-			var unknown *UnknownError
+			var unknown *restore.UnknownError
 			if errors.As(c.want, &unknown) {
 				if !errors.As(err, &unknown) {
 					t.Errorf("%v, want that it is unknown", err)
@@ -220,7 +221,7 @@ func TestServer_Restore_ResultLost(t *testing.T) {
 		k := newKit(t, nil)
 		result := make(chan error, 1)
 		go func() {
-			got, err := k.srv.Restore(t.Context(), bytes.NewReader(file), RestoreOptions{Key: key})
+			got, err := k.srv.Restore(t.Context(), bytes.NewReader(file), restore.Options{Key: key})
 			if err == nil && (got.Created != 1 || !got.Repeated) {
 				err = fmt.Errorf("%+v", got)
 			}
@@ -241,7 +242,7 @@ func TestServer_Restore_ResultLost(t *testing.T) {
 			wait()
 			k.log.step(1)
 		}
-		var unknown *UnknownError
+		var unknown *restore.UnknownError
 		if err := <-result; (key == "") != errors.As(err, &unknown) || key != "" && err != nil {
 			t.Errorf("key %q: %v", key, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server/changes"
+	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
@@ -85,15 +87,15 @@ type Server struct {
 	nextSession atomic.Int64
 	draining    atomic.Bool
 	stopping    atomic.Bool
-	restoring   sync.Mutex // held by Restore, which there is one of at a time
 	// applying is when the entry that is being applied was begun, since started;
 	// 0: there is none.
 	applying atomic.Int64
 	started  time.Time
 
-	view    viewLock // protects current, what it leads to, and the record of changes
-	current View
-	changes *changes.Feed
+	view     viewLock // protects current, what it leads to, and the record of changes
+	current  View
+	changes  *changes.Feed
+	restorer *restore.Restorer
 
 	// orphans are the connections whose session an entry has closed although
 	// another connection had asked for it. The applying goroutine's own.
@@ -145,6 +147,7 @@ func New(cfg Config) *Server {
 	s.changes = changes.NewFeed(func(visit func(znode.Zxid)) {
 		s.View(func(v *View) { visit(v.Zxid()) })
 	}, s.stop)
+	s.restorer = restore.New(s, cfg.Logger)
 	// ZooKeeper's numbering: the server in the top byte, then the time, then a
 	// counter, so that no server ever gives an id twice.
 	millis := uint64(time.Now().UnixMilli())
@@ -180,6 +183,11 @@ func (s *Server) View(visit func(v *View)) {
 // Subscribe starts a stream of changes; see changes.Feed.
 func (s *Server) Subscribe(filters []changes.Filter, after changes.Position) (*changes.Stream, error) {
 	return s.changes.Subscribe(filters, after)
+}
+
+// Restore turns the tree into that of a backup; see restore.Restorer.
+func (s *Server) Restore(ctx context.Context, in io.Reader, o restore.Options) (restore.Result, error) {
+	return s.restorer.Restore(ctx, in, o)
 }
 
 // Digest is a number that servers in the same state share, and the zxid at

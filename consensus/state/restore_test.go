@@ -383,7 +383,7 @@ func TestMachine_Restore_Refusals(t *testing.T) {
 		if got := all[len(all)-1].Code; got != want {
 			t.Errorf("%s: %v, want %v", what, got.Name(), want.Name())
 		}
-		if !strings.HasPrefix(what, "at last") && (g.m.Zxid() != zxid || g.m.Bare()) {
+		if !strings.HasPrefix(what, "at last") && (g.m.Zxid() != zxid || g.m.Empty()) {
 			t.Fatalf("%s: the tree has changed", what)
 		}
 	}
@@ -415,7 +415,7 @@ func TestMachine_Restore_Refusals(t *testing.T) {
 	g.m.upload = &upload{id: 9, from: 1, bytes: MaxBackup - 49, parts: [][]byte{{1}}}
 	code("too large altogether", 1, znode.ErrBadArguments, restoreCommands(9, file, 50, true)[1])
 	code("at last", 1, znode.OK, cmds...)
-	if !g.m.Bare() || g.m.upload != nil || g.m.Zxid() != zxid+1 {
+	if !g.m.Empty() || g.m.upload != nil || g.m.Zxid() != zxid+1 {
 		t.Errorf("zxid %v after %v", g.m.Zxid(), zxid)
 	}
 	code("at last into a bare tree", 1, znode.OK, restoreCommands(10, file, 50, false)...)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -73,6 +74,19 @@ func (s *Snapshot) Index() uint64 { return s.index }
 
 // Release lets the machine edit znodes in place again.
 func (s *Snapshot) Release() { s.tree.Release() }
+
+// Empty reports whether the tree holds nothing but the root and /zookeeper with
+// what is below it.
+func (s *Snapshot) Empty() bool {
+	return s.tree.Walk(func(r *znode.Record) error {
+		if r.Path == znode.RootPath || r.Path == znode.SystemPath || strings.HasPrefix(r.Path, znode.SystemPath+"/") {
+			return nil
+		}
+		return errTreeNotEmpty
+	}) == nil
+}
+
+var errTreeNotEmpty = errors.New("the tree is not empty")
 
 // Write encodes the snapshot.
 func (s *Snapshot) Write(w io.Writer) error {

@@ -126,7 +126,7 @@ func (m *Machine) receive(c *Command, from ServerID, timeMillis int64) *Backup {
 		return nil
 	}
 	m.upload = nil
-	if !x.Replace && !m.Bare() {
+	if !x.Replace && !m.Empty() {
 		m.result.Code = znode.ErrNotEmpty
 		return nil
 	}
@@ -174,9 +174,9 @@ func (m *Machine) forgetUpload(id uint64) {
 	}
 }
 
-// Bare reports whether the tree holds nothing but the root and /zookeeper with
+// Empty reports whether the tree holds nothing but the root and /zookeeper with
 // what is below it.
-func (m *Machine) Bare() bool {
+func (m *Machine) Empty() bool {
 	stat, _ := m.tree.Exists(znode.RootPath, super)
 	return stat.NumChildren == 1
 }
