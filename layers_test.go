@@ -38,7 +38,9 @@ var layers = []struct {
 	{4, "consensus/transport/mux", nil, "carries connections, and reads nothing on them but the hello"},
 	{4, "consensus/transport/appendrpc", nil, "encodes one message, on connections that it is given"},
 	{5, "consensus/transport", []string{"consensus/transport/mux", "consensus/transport/appendrpc", "internal/fault"}, "a transport knows no state"},
-	{7, "consensus", []string{"consensus/state", "consensus/transport", "consensus/transport/mux", "consensus/raftlog", "session", "znode", "internal/fault", "internal/repeats"}, "agreement knows no clients"},
+	{4, "consensus/raftlogger", []string{"internal/repeats"}, "turns log lines into others"},
+	{5, "consensus/storage", []string{"consensus/raftlog", "consensus/raftlogger", "consensus/state", "internal/fault"}, "files, whatever they are about"},
+	{7, "consensus", []string{"consensus/state", "consensus/transport", "consensus/transport/mux", "consensus/raftlogger", "consensus/storage", "session", "znode", "internal/fault"}, "agreement knows no clients"},
 	{3, "client/...", []string{"internal/wire", "internal/jute", "znode", "client/..."}, "the client is a library of its own"},
 	{4, "client/internal/zktest", []string{"client", "internal/testkit/ports"}, "starts what the client is tested against"},
 	{8, "server/changes", []string{"watch", "znode"}, "the record of changes: what it is of, and who applies it, is the server's"},
@@ -71,7 +73,7 @@ var layers = []struct {
 	{14, "app/config", []string{"consensus/state"}, "settings are read in one place, and know nobody who uses them; consensus/state has the bound of server ids"},
 	{0, "internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
 	{1, "internal/processors", []string{"internal/grid"}, "settings of the runtime: nothing of ours matters to it"},
-	{15, "app", []string{"api", "api/zk", "server", "consensus", "consensus/state", "app/config", "internal/socket"}, "puts one server together"},
+	{15, "app", []string{"api", "api/zk", "server", "consensus", "consensus/storage", "consensus/state", "app/config", "internal/socket"}, "puts one server together"},
 	{17, "cmd/zk-lite", []string{"..."}, "the program"},
 	{18, "integration/...", []string{"..."}, "tests of the whole"},
 	{5, "examples/...", []string{"client", "recipes", "znode"}, "what a program outside can import, and no more"},
@@ -79,7 +81,7 @@ var layers = []struct {
 }
 
 // raftImporters are the only packages that may touch hashicorp/raft.
-var raftImporters = []string{"consensus", "consensus/transport", "consensus/transport/appendrpc", "consensus/raftlog", "consensus/raftlog/faultfs"}
+var raftImporters = []string{"consensus", "consensus/transport", "consensus/transport/appendrpc", "consensus/raftlog", "consensus/raftlog/faultfs", "consensus/raftlogger", "consensus/storage"}
 
 // znodeForbidden is what the tree must not reach for: decisions come in as
 // arguments.

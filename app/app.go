@@ -20,6 +20,7 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/server"
 )
 
@@ -64,8 +65,8 @@ func (s *Server) start(o *Options) error {
 	c := &o.Settings
 	o.Logger.Info("starting", "version", o.Version, "server", c.MyID, "dataDir", c.DataDir,
 		"clients", s.listeners.client.Addr().String(), "ensemble", len(c.Servers))
-	storage, err := consensus.OpenStorage(consensus.StorageConfig{
-		Dir: c.DataDir, LogDir: c.DataLogDir, Kind: consensus.LogStoreKind(c.LogStore),
+	store, err := storage.Open(storage.Config{
+		Dir: c.DataDir, LogDir: c.DataLogDir, Kind: storage.LogKind(c.LogStore),
 		NoDirectLog: !c.DirectLog, Retain: c.SnapRetainCount, Logger: o.Logger, OnFatal: o.Fatal,
 	})
 	if err != nil {
@@ -85,13 +86,13 @@ func (s *Server) start(o *Options) error {
 	})
 	s.consensus, err = consensus.Open(consensus.Config{
 		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(c),
-		Listener: s.listeners.peer, Dial: dialPeer, Storage: storage, Handler: s.server, Logger: o.Logger,
+		Listener: s.listeners.peer, Dial: dialPeer, Storage: store, Handler: s.server, Logger: o.Logger,
 		Fatal: o.Fatal, ElectionTimeout: c.ElectionTimeout, SnapshotCommands: c.SnapCount,
 		MaxPending: c.GlobalOutstandingLimit, MaxPendingBytes: int(c.PendingBytes),
 		NoPush: !c.CommitPush, NoOverlap: !c.OverlapSync, NoFailover: !c.FastFailover,
 	})
 	if err != nil {
-		return errors.Join(err, storage.Close())
+		return errors.Join(err, store.Close())
 	}
 	s.server.Start(s.consensus)
 	s.serveClients(o)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/storage"
 )
 
 // Server is one server of the configuration.
@@ -31,7 +32,7 @@ type Config struct {
 	Listener net.Listener
 	// Dial connects to another server; nil means TCP.
 	Dial    func(ctx context.Context, addr string) (net.Conn, error)
-	Storage Storage
+	Storage storage.Store
 	Handler Handler
 	Logger  *slog.Logger
 	// Fatal is called once when this server cannot go on and its process should

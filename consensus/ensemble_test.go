@@ -1,7 +1,11 @@
 package consensus
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -94,3 +98,39 @@ func TestNode_Close_HandsLeadershipOver(t *testing.T) {
 		t.Errorf("server %d leads, and was closed", next+1)
 	}
 }
+
+// When a server is stopped in good order, raft has nothing to complain about.
+func TestNode_Close_LogsNothingAboveInfo(t *testing.T) {
+	var out logBuffer
+	e := newTestEnsemble(t, 1, func(c *Config) { c.Logger = out.logger() })
+	e.leader()
+	out.take()
+	e.stop(0)
+	for line := range strings.Lines(out.take()) {
+		if strings.Contains(line, `"subsystem":"raft`) && !strings.Contains(line, `"level":"INFO"`) {
+			t.Error(line)
+		}
+	}
+}
+
+// logBuffer is what a server's logger has written.
+type logBuffer struct {
+	mu sync.Mutex // protects the field below
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// take returns what was written since the last call.
+func (l *logBuffer) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.b.Reset()
+	return l.b.String()
+}
+
+func (l *logBuffer) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(l, nil)) }

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
@@ -80,7 +81,7 @@ const (
 var errWiped = errors.New("this server's data directory is empty, but the ensemble exists")
 
 // form waits until this server belongs to an ensemble and returns its identity.
-func (n *Node) form() (Identity, error) {
+func (n *Node) form() (storage.Identity, error) {
 	if n.cfg.standalone() {
 		return n.become(newEnsemble(), false)
 	}
@@ -97,7 +98,7 @@ func (n *Node) form() (Identity, error) {
 		}
 		select {
 		case <-n.ctx.Done():
-			return Identity{}, ErrStopped
+			return storage.Identity{}, ErrStopped
 		case id := <-n.formed:
 			return id, nil
 		case <-time.After(formInterval):
@@ -105,16 +106,16 @@ func (n *Node) form() (Identity, error) {
 	}
 }
 
-func deref(id *Identity) Identity {
+func deref(id *storage.Identity) storage.Identity {
 	if id == nil {
-		return Identity{}
+		return storage.Identity{}
 	}
 	return *id
 }
 
 // formRound asks all others once. It returns the identity if this server has
 // one now, or what it is waiting for.
-func (n *Node) formRound(former bool) (*Identity, string, error) {
+func (n *Node) formRound(former bool) (*storage.Identity, string, error) {
 	var missing []string // what there is to wait for
 	for _, s := range n.cfg.Servers {
 		if s.ID == n.cfg.ID {
@@ -127,7 +128,7 @@ func (n *Node) formRound(former bool) (*Identity, string, error) {
 				missing = append(missing, fmt.Sprintf("for server %d (%s): %v", s.ID, s.Addr, err))
 			}
 		case reply.Ensemble != "" && !reply.Forming:
-			ensemble, err := parseEnsemble(reply.Ensemble)
+			ensemble, err := storage.ParseEnsemble(reply.Ensemble)
 			if err != nil {
 				return nil, "", fmt.Errorf("server %d: %w", s.ID, err)
 			}
@@ -172,15 +173,15 @@ func newEnsemble() (id [16]byte) {
 
 // enter notes that this server belongs to an ensemble that exists. Raft's
 // configuration comes with the log.
-func (n *Node) enter(ensemble [16]byte) (Identity, error) {
-	id := Identity{Ensemble: ensemble, Server: n.cfg.ID}
+func (n *Node) enter(ensemble [16]byte) (storage.Identity, error) {
+	id := storage.Identity{Ensemble: ensemble, Server: n.cfg.ID}
 	return id, n.cfg.Storage.Identity.Save(id)
 }
 
 // become notes that this server belongs to an ensemble that is being formed, and
 // gives raft its first configuration.
-func (n *Node) become(ensemble [16]byte, forming bool) (Identity, error) {
-	id := Identity{Ensemble: ensemble, Server: n.cfg.ID, Forming: forming}
+func (n *Node) become(ensemble [16]byte, forming bool) (storage.Identity, error) {
+	id := storage.Identity{Ensemble: ensemble, Server: n.cfg.ID, Forming: forming}
 	if err := n.bootstrap(); err != nil {
 		return id, err
 	}
@@ -216,7 +217,7 @@ func (n *Node) bootstrap() error {
 }
 
 // finishForming tells every voter which ensemble it belongs to, until all know.
-func (n *Node) finishForming(id Identity) {
+func (n *Node) finishForming(id storage.Identity) {
 	request := controlRequest{Op: "form", Ensemble: fmt.Sprintf("%x", id.Ensemble)}
 	told := map[state.ServerID]bool{n.cfg.ID: true}
 	for left := true; left; {
@@ -252,7 +253,7 @@ func (n *Node) finishForming(id Identity) {
 // checkOthers asks the other voters until one is in this server's ensemble. A
 // server that most of them turn away has the wrong data directory, or is in the
 // wrong configuration, and says so rather than ask for ever.
-func (n *Node) checkOthers(id Identity) {
+func (n *Node) checkOthers(id storage.Identity) {
 	look := time.NewTicker(n.cfg.ElectionTimeout)
 	defer look.Stop()
 	for {
@@ -370,7 +371,7 @@ func (n *Node) serveControl(conn net.Conn) {
 
 // toldToForm makes this server a member of the ensemble that another forms.
 func (n *Node) toldToForm(ensemble string) error {
-	want, err := parseEnsemble(ensemble)
+	want, err := storage.ParseEnsemble(ensemble)
 	if err != nil {
 		return err
 	}

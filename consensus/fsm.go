@@ -183,7 +183,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 }
 
 func (s *snapshot) persist(sink raft.SnapshotSink) error {
-	if d := s.n.cfg.Storage.Durable; d != nil {
+	if d := s.n.cfg.Storage.Raftlog; d != nil {
 		if err := d.WaitDurable(s.state.Index()); err != nil {
 			return fmt.Errorf("waiting for the log: %w", err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
@@ -207,23 +208,23 @@ func (e *testEnsemble) start(i int) error {
 		default:
 		}
 	}
-	storage, err := OpenStorage(StorageConfig{Dir: x.dir, Logger: logger, OnFatal: fatal})
+	store, err := storage.Open(storage.Config{Dir: x.dir, Logger: logger, OnFatal: fatal})
 	if err != nil {
 		return err
 	}
 	if x.fs != nil {
-		if err := onFaultyDisk(&storage, x.fs, logger, fatal); err != nil {
+		if err := onFaultyDisk(&store, x.fs, logger, fatal); err != nil {
 			return err
 		}
 	}
 	l, err := net.Listen("tcp", e.servers[i].Addr)
 	if err != nil {
-		return errors.Join(err, storage.Close())
+		return errors.Join(err, store.Close())
 	}
 	x.handler = &testHandler{}
 	cfg := Config{
 		ID: e.servers[i].ID, Servers: e.servers, Listener: l, Dial: e.net.dial(i),
-		Storage: storage, Handler: x.handler, Logger: logger, Fatal: fatal,
+		Storage: store, Handler: x.handler, Logger: logger, Fatal: fatal,
 		ElectionTimeout: testElection,
 	}
 	if e.change != nil {
@@ -231,14 +232,14 @@ func (e *testEnsemble) start(i int) error {
 	}
 	node, err := Open(cfg)
 	if err != nil {
-		return errors.Join(err, storage.Close())
+		return errors.Join(err, store.Close())
 	}
 	x.Node = node
 	return nil
 }
 
 // onFaultyDisk puts raft's log on a file system that fails on request.
-func onFaultyDisk(s *Storage, disk *faultfs.FS, logger *slog.Logger, fatal func(error)) error {
+func onFaultyDisk(s *storage.Store, disk *faultfs.FS, logger *slog.Logger, fatal func(error)) error {
 	log, err := raftlog.Open("log", raftlog.Options{
 		FS: disk, Logger: logger, OnFatal: fatal, SegmentSize: 1 << 20,
 	})
@@ -246,7 +247,7 @@ func onFaultyDisk(s *Storage, disk *faultfs.FS, logger *slog.Logger, fatal func(
 		return err
 	}
 	closeRest := s.Close
-	s.Log, s.Durable, s.SetAsync = log, log, log.SetAsync
+	s.Log, s.Raftlog = log, log
 	s.Close = func() error { return errors.Join(log.Close(), closeRest()) }
 	return nil
 }

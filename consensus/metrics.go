@@ -1,7 +1,5 @@
 package consensus
 
-import "github.com/zk-lite/zk-lite/consensus/raftlog"
-
 // Metric is a figure of this server's part in the agreement. Names are in the
 // style of ZooKeeper's mntr.
 type Metric struct {
@@ -23,7 +21,7 @@ func (n *Node) Metrics() []Metric {
 		{"raft_fast_election_count", t.Elections},
 		{"raft_applied_index", int64(n.applied.Load())},
 	}
-	if log, ok := n.cfg.Storage.Log.(*raftlog.Store); ok {
+	if log := n.cfg.Storage.Raftlog; log != nil {
 		s := log.Stats()
 		all = append(all,
 			Metric{"raft_log_bytes", s.Bytes},

@@ -13,7 +13,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/raftlogger"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 	"github.com/zk-lite/zk-lite/znode"
@@ -38,12 +40,12 @@ type Node struct {
 	ready        chan struct{}
 	touches      chan []znode.SessionID // capacity 1
 	wantSnapshot chan struct{}          // capacity 1
-	formed       chan Identity          // capacity 1
+	formed       chan storage.Identity  // capacity 1
 	forming      sync.Mutex             // one request to form at a time
 	streams      streams
 	proposals    proposals
 
-	identity atomic.Pointer[Identity]
+	identity atomic.Pointer[storage.Identity]
 	members  atomic.Pointer[map[state.ServerID]state.Member] // as applied here
 	applied  atomic.Uint64
 	contact  atomic.Int64 // now() when a leader was last known to lead; 0 never
@@ -70,7 +72,7 @@ func Open(cfg Config) (*Node, error) {
 		ready:        make(chan struct{}),
 		touches:      make(chan []znode.SessionID, 1),
 		wantSnapshot: make(chan struct{}, 1),
-		formed:       make(chan Identity, 1),
+		formed:       make(chan storage.Identity, 1),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	incarnation, err := nextIncarnation(cfg.Storage.Stable)
@@ -86,7 +88,7 @@ func Open(cfg Config) (*Node, error) {
 	switch {
 	case err != nil:
 	case id == nil && cfg.standalone():
-		var fresh Identity
+		var fresh storage.Identity
 		fresh, err = n.form()
 		id = &fresh
 	case id != nil && id.Server != cfg.ID:
@@ -151,13 +153,17 @@ func (n *Node) startNetwork() {
 	n.mux = mux.New(mux.Config{
 		Listener: listener, Dial: n.dial, Advertise: addressOf(n.cfg.ID), Logger: n.logger,
 	})
-	n.transport = transport.New(transport.Config{
-		Mux: n.mux, LocalID: transport.RaftID(uint64(n.cfg.ID)), Store: n.cfg.Storage.Durable,
-		Log: n.cfg.Storage.Log, Logger: n.logger, RaftLogger: raftLogger(n.ctx, n.logger, raftNet),
+	c := transport.Config{
+		Mux: n.mux, LocalID: transport.RaftID(uint64(n.cfg.ID)),
+		Log: n.cfg.Storage.Log, Logger: n.logger, RaftLogger: raftlogger.New(n.ctx, n.logger, raftlogger.Net),
 		Options: transport.Options{
 			NoPush: n.cfg.NoPush, NoOverlap: n.cfg.NoOverlap, NoFailover: n.cfg.NoFailover,
 		},
-	})
+	}
+	if log := n.cfg.Storage.Raftlog; log != nil {
+		c.Store = log
+	}
+	n.transport = transport.New(c)
 	n.tasks.Go(n.acceptControl)
 }
 
@@ -197,7 +203,7 @@ func (n *Node) formAndJoin() {
 }
 
 // join starts raft as a member of the ensemble.
-func (n *Node) join(id Identity) error {
+func (n *Node) join(id storage.Identity) error {
 	n.identity.Store(&id)
 	n.mux.SetIdentity(id.Ensemble, uint64(id.Server))
 	n.fsm.machine = state.New()
@@ -239,8 +245,8 @@ func (n *Node) takeRaft(r *raft.Raft) bool {
 	}
 	n.raft = r
 	n.transport.Attach(r)
-	if set := n.cfg.Storage.SetAsync; set != nil && !n.cfg.NoOverlap {
-		set(n.transport.AsyncRule)
+	if log := n.cfg.Storage.Raftlog; log != nil && !n.cfg.NoOverlap {
+		log.SetAsync(n.transport.AsyncRule)
 	}
 	close(n.ready)
 	return true
@@ -267,7 +273,7 @@ func (n *Node) raftConfig() *raft.Config {
 	c.TrailingLogs = n.cfg.TrailingLogs
 	c.SnapshotThreshold = 1 << 17 // takeSnapshots asks earlier
 	c.NoLegacyTelemetry = true
-	c.Logger = raftLogger(n.ctx, n.logger, "raft")
+	c.Logger = raftlogger.New(n.ctx, n.logger, "raft")
 	return c
 }
 

@@ -2,13 +2,10 @@ package consensus
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/raft"
 )
 
 // What is damaged or gone is named, with what to do about it, and the server does not start:
@@ -22,11 +19,11 @@ func TestOpenStorage_Damage_IsNamedWithItsRemedy(t *testing.T) {
 	e.must(0, "/b")
 	e.stop(0)
 	dir := e.nodes[0].dir
-	newest, err := newestSnapshotDir(dir)
-	if err != nil || newest == "" {
-		t.Fatal(newest, err)
+	snapshots, err := os.ReadDir(filepath.Join(dir, "snapshots"))
+	if err != nil || len(snapshots) == 0 {
+		t.Fatal(snapshots, err)
 	}
-	snapshot := filepath.Join("snapshots", newest)
+	snapshot := filepath.Join("snapshots", snapshots[len(snapshots)-1].Name())
 	garbage := bytes.Repeat([]byte("no"), 20_000)
 	for _, x := range []struct {
 		file string
@@ -75,37 +72,5 @@ func TestOpenStorage_Damage_IsNamedWithItsRemedy(t *testing.T) {
 	e.must(0, "/c")
 	if !e.nodes[0].handler.exists("/a") || !e.nodes[0].handler.exists("/b") {
 		t.Error("znodes are missing")
-	}
-}
-
-// A directory that cannot be made is named with its setting.
-func TestOpenStorage_NoDirectory_NamesTheSetting(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	below, there := filepath.Join(file, "below"), t.TempDir()
-	for setting, c := range map[string]StorageConfig{
-		"dataDir":    {Dir: below},
-		"dataLogDir": {Dir: there, LogDir: below},
-	} {
-		s, err := OpenStorage(c)
-		if err == nil {
-			t.Error(s.Close())
-		} else if !strings.Contains(err.Error(), below) || !strings.Contains(err.Error(), "setting "+setting+":") {
-			t.Errorf("%s: %v", setting, err)
-		}
-	}
-}
-
-// A directory where a server has never lived has nothing to miss.
-func TestOpenStorage_Fresh_IsMade(t *testing.T) {
-	s, err := OpenStorage(StorageConfig{Dir: filepath.Join(t.TempDir(), "new"), Logger: new(logBuffer).logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	exists, err := raft.HasExistingState(s.Log, s.Stable, s.Snapshots)
-	if err = errors.Join(err, s.Close()); exists || err != nil {
-		t.Error(exists, err)
 	}
 }

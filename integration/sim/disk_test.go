@@ -12,9 +12,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
+	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
@@ -71,7 +71,7 @@ type disk struct {
 	slow      time.Duration // a sync may take so much longer
 	life      int
 	stable    map[string][]byte
-	identity  *consensus.Identity
+	identity  *storage.Identity
 	snapshots []memSnapshot // the newest first
 }
 
@@ -120,8 +120,8 @@ func (d *disk) end(power bool) {
 	d.freeze.open()
 }
 
-// storage is the disk as a new life sees it.
-func (d *disk) storage(logger *slog.Logger, fatal func(error)) (consensus.Storage, error) {
+// store is the disk as a new life sees it.
+func (d *disk) store(logger *slog.Logger, fatal func(error)) (storage.Store, error) {
 	d.mu.Lock()
 	v := &view{disk: d, life: d.life}
 	known := d.identity != nil
@@ -130,10 +130,10 @@ func (d *disk) storage(logger *slog.Logger, fatal func(error)) (consensus.Storag
 		FS: d.fs, Logger: logger, OnFatal: fatal, SegmentSize: 128 << 10, MustExist: known,
 	})
 	if err != nil {
-		return consensus.Storage{}, err
+		return storage.Store{}, err
 	}
-	return consensus.Storage{
-		Identity: v, Log: log, Stable: v, Snapshots: v, Durable: log, SetAsync: log.SetAsync,
+	return storage.Store{
+		Identity: v, Log: log, Stable: v, Snapshots: v, Raftlog: log,
 		Close: log.Close,
 	}, nil
 }
@@ -147,8 +147,8 @@ type view struct {
 
 func (v *view) deadLocked() bool { return v.life != v.disk.life }
 
-// Load implements consensus.IdentityStore.
-func (v *view) Load() (*consensus.Identity, error) {
+// Load implements storage.IdentityStore.
+func (v *view) Load() (*storage.Identity, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.identity == nil {
@@ -158,8 +158,8 @@ func (v *view) Load() (*consensus.Identity, error) {
 	return &id, nil
 }
 
-// Save implements consensus.IdentityStore. It takes no time: a caller holds a mutex.
-func (v *view) Save(id consensus.Identity) error {
+// Save implements storage.IdentityStore. It takes no time: a caller holds a mutex.
+func (v *view) Save(id storage.Identity) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.deadLocked() {

@@ -144,7 +144,7 @@ func (m *machine) boot() error {
 	}
 	logger := w.logger.With("server", m.i+1)
 	m.disk.fs.PowerOn()
-	storage, err := m.disk.storage(logger, fatal)
+	storage, err := m.disk.store(logger, fatal)
 	if err != nil {
 		return fmt.Errorf("storage of server %d: %w", m.i+1, err)
 	}

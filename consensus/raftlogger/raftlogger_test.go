@@ -1,4 +1,4 @@
-package consensus
+package raftlogger
 
 import (
 	"bytes"
@@ -60,7 +60,7 @@ func (h *hidden) String() string { return fmt.Sprintf("Node at %d [Follower]", h
 
 func TestLogger_JSON_ShowsAllValues(t *testing.T) {
 	var out logBuffer
-	l := raftLogger(t.Context(), out.logger(), "raft")
+	l := New(t.Context(), out.logger(), "raft")
 	two := raft.Server{Suffrage: raft.Voter, ID: "2", Address: "2"}
 	three := raft.Server{Suffrage: raft.Nonvoter, ID: "3", Address: "3"}
 	l.Info("m", "follower", &hidden{7}, "peer", two, "at", raft.ServerAddress("2"), "took", time.Second,
@@ -83,10 +83,10 @@ func TestLogger_Closing_IsNoFault(t *testing.T) {
 		if closing {
 			cancel()
 		}
-		transport := raftLogger(ctx, out.logger(), raftNet)
+		transport := New(ctx, out.logger(), Net)
 		transport.Error("failed to accept connection", "error", ended)
 		transport.Error("failed to decode incoming command", "error", raft.ErrTransportShutdown)
-		l := raftLogger(ctx, out.logger(), "raft")
+		l := New(ctx, out.logger(), "raft")
 		l.Error("failed to appendEntries to", "peer", 2, "error", io.EOF)
 		l.Error("failed to appendEntries to", "peer", 3, "error", fmt.Errorf("sending: %w", ended))
 		if lines := strings.Count(out.take(), "\n"); closing && lines != 0 || !closing && lines != 4 {
@@ -106,7 +106,7 @@ func TestLogger_Closing_IsNoFault(t *testing.T) {
 func TestLogger_Repetitions_ComeOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out logBuffer
-		l := raftLogger(t.Context(), out.logger(), "raft")
+		l := New(t.Context(), out.logger(), "raft")
 		fail := func(peer int, backoff time.Duration) {
 			l.Error("failed to heartbeat to", "peer", peer, "backoff time", backoff,
 				"error", fmt.Errorf("dialling took %v", backoff))
@@ -136,18 +136,4 @@ func TestLogger_Repetitions_ComeOnceAMinute(t *testing.T) {
 			t.Errorf("of one term once, of changes all: %s", s)
 		}
 	})
-}
-
-// When a server is stopped in good order, raft has nothing to complain about.
-func TestNode_Close_LogsNothingAboveInfo(t *testing.T) {
-	var out logBuffer
-	e := newTestEnsemble(t, 1, func(c *Config) { c.Logger = out.logger() })
-	e.leader()
-	out.take()
-	e.stop(0)
-	for line := range strings.Lines(out.take()) {
-		if strings.Contains(line, `"subsystem":"raft`) && !strings.Contains(line, `"level":"INFO"`) {
-			t.Error(line)
-		}
-	}
 }

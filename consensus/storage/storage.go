@@ -1,4 +1,4 @@
-package consensus
+package storage
 
 import (
 	"context"
@@ -18,22 +18,19 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
+	"github.com/zk-lite/zk-lite/consensus/raftlogger"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/consensus/transport"
 )
 
-// Storage is where a server keeps what must survive it.
-type Storage struct {
+// Store is where a server keeps what must survive it.
+type Store struct {
 	Identity  IdentityStore
 	Log       raft.LogStore
 	Stable    raft.StableStore
 	Snapshots raft.SnapshotStore
-	// Durable is the log store where its syncs can be overlapped; nil turns
-	// overlapping off.
-	Durable transport.Durable
-	// SetAsync hands the log store the rule of overlapping; nil without it.
-	SetAsync func(func([]*raft.Log) bool)
-	Close    func() error
+	// Raftlog is Log where that is a raftlog, whose syncs can be overlapped; nil otherwise.
+	Raftlog *raftlog.Store
+	Close   func() error
 }
 
 // Identity says which server of which ensemble a data directory belongs to.
@@ -54,20 +51,20 @@ type IdentityStore interface {
 	Save(Identity) error
 }
 
-// LogStoreKind chooses the store of raft's log.
-type LogStoreKind string
+// LogKind chooses the store of raft's log.
+type LogKind string
 
 // The kinds.
 const (
-	LogStoreRaftlog LogStoreKind = "raftlog" // segments, a checksum on every record
-	LogStoreBolt    LogStoreKind = "boltdb"  // hashicorp/raft-boltdb
+	LogRaftlog LogKind = "raftlog" // segments, a checksum on every record
+	LogBolt    LogKind = "boltdb"  // hashicorp/raft-boltdb
 )
 
-// StorageConfig says where on disk a server lives.
-type StorageConfig struct {
+// Config says where on disk a server lives.
+type Config struct {
 	Dir    string // identity, term and vote, snapshots
 	LogDir string // raft's log; empty: Dir
-	Kind   LogStoreKind
+	Kind   LogKind
 	// NoDirectLog keeps a raftlog from being written past the page cache.
 	NoDirectLog bool
 	Retain      int // snapshots kept, at least 2
@@ -82,38 +79,38 @@ const remedy = "restore the file, or remove this server from the ensemble, empty
 	"directories but for myid, and add it as a new one; a server that stands alone starts " +
 	"empty, and is given a backup"
 
-// OpenStorage opens, or creates, a server's storage. It verifies the log and
+// Open opens, or creates, a server's storage. It verifies the log and
 // the newest snapshot: damage is an error that names the file and says what to do.
-func OpenStorage(c StorageConfig) (Storage, error) {
+func Open(c Config) (Store, error) {
 	if c.LogDir == "" {
 		c.LogDir = c.Dir
 	}
 	for _, x := range []struct{ setting, dir string }{{"dataDir", c.Dir}, {"dataLogDir", c.LogDir}} {
 		if err := os.MkdirAll(x.dir, 0o750); err != nil {
-			return Storage{}, fmt.Errorf("making the directory %s, given by the setting %s: %w",
+			return Store{}, fmt.Errorf("making the directory %s, given by the setting %s: %w",
 				x.dir, x.setting, err)
 		}
 	}
-	s := Storage{Identity: identityFile(filepath.Join(c.Dir, "identity.json"))}
+	s := Store{Identity: identityFile(filepath.Join(c.Dir, "identity.json"))}
 	id, err := s.Identity.Load()
 	if err != nil {
-		return Storage{}, err
+		return Store{}, err
 	}
 	stable, err := openStable(c.Dir, id != nil)
 	if err != nil {
-		return Storage{}, err
+		return Store{}, err
 	}
 	s.Stable, s.Close = stable, stable.Close
 	if err := s.openLog(&c, id != nil, stable.Close); err != nil {
-		return Storage{}, errors.Join(err, stable.Close())
+		return Store{}, errors.Join(err, stable.Close())
 	}
 	if err := verifySnapshots(c.Dir); err != nil {
-		return Storage{}, errors.Join(err, s.Close())
+		return Store{}, errors.Join(err, s.Close())
 	}
 	s.Snapshots, err = raft.NewFileSnapshotStoreWithLogger(c.Dir, max(2, c.Retain),
-		raftLogger(context.Background(), c.Logger, "snapshot"))
+		raftlogger.New(context.Background(), c.Logger, "snapshot"))
 	if err != nil {
-		return Storage{}, errors.Join(fmt.Errorf("opening snapshots in %s: %w", c.Dir, err), s.Close())
+		return Store{}, errors.Join(fmt.Errorf("opening snapshots in %s: %w", c.Dir, err), s.Close())
 	}
 	return s, nil
 }
@@ -145,9 +142,9 @@ func boltOptions() *bbolt.Options {
 	}
 }
 
-func (s *Storage) openLog(c *StorageConfig, lived bool, closeStable func() error) error {
+func (s *Store) openLog(c *Config, lived bool, closeStable func() error) error {
 	switch c.Kind {
-	case LogStoreRaftlog, "":
+	case LogRaftlog, "":
 		dir := filepath.Join(c.LogDir, "raftlog")
 		log, err := raftlog.Open(dir, raftlog.Options{
 			Logger: c.Logger, OnFatal: c.OnFatal, MustExist: lived, NoDirect: c.NoDirectLog,
@@ -155,9 +152,9 @@ func (s *Storage) openLog(c *StorageConfig, lived bool, closeStable func() error
 		if err != nil {
 			return fmt.Errorf("opening raft's log in %s: %w", dir, err)
 		}
-		s.Log, s.Durable, s.SetAsync = log, log, log.SetAsync
+		s.Log, s.Raftlog = log, log
 		s.Close = func() error { return errors.Join(log.Close(), closeStable()) }
-	case LogStoreBolt:
+	case LogBolt:
 		path := filepath.Join(c.LogDir, "raftlog.db")
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && lived {
 			return fmt.Errorf("opening raft's log: %s has gone, but this server belongs to an ensemble; %s",
@@ -174,7 +171,7 @@ func (s *Storage) openLog(c *StorageConfig, lived bool, closeStable func() error
 		s.Log = cache
 		s.Close = func() error { return errors.Join(log.Close(), closeStable()) }
 	default:
-		return fmt.Errorf("unknown log store %q; there are %q and %q", c.Kind, LogStoreRaftlog, LogStoreBolt)
+		return fmt.Errorf("unknown log store %q; there are %q and %q", c.Kind, LogRaftlog, LogBolt)
 	}
 	return nil
 }
@@ -230,7 +227,7 @@ func (f identityFile) Load() (*Identity, error) {
 		return nil, fmt.Errorf("identity %s is damaged: %w; %s", string(f), err, remedy)
 	}
 	id := &Identity{Server: state.ServerID(j.Server), Forming: j.Forming}
-	if id.Ensemble, err = parseEnsemble(j.Ensemble); err != nil {
+	if id.Ensemble, err = ParseEnsemble(j.Ensemble); err != nil {
 		return nil, fmt.Errorf("identity %s is damaged: %w; %s", string(f), err, remedy)
 	}
 	return id, nil

@@ -1,4 +1,4 @@
-package consensus
+package storage
 
 import (
 	"encoding/hex"
@@ -73,7 +73,8 @@ func less(a, b [3]uint64) bool {
 	return false
 }
 
-func parseEnsemble(text string) (id [16]byte, err error) {
+// ParseEnsemble reads an ensemble's id as it is written: in hexadecimal.
+func ParseEnsemble(text string) (id [16]byte, err error) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(id) {
 		return id, fmt.Errorf("ensemble id %q is not 32 hexadecimal digits", text)

@@ -1,4 +1,4 @@
-package consensus
+package raftlogger
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
-// raftLogger lets hashicorp/raft, which logs through hclog, log through slog. When ctx
+// New lets hashicorp/raft, which logs through hclog, log through slog. When ctx
 // has ended, raft's server is being closed.
-func raftLogger(ctx context.Context, l *slog.Logger, name string) hclog.Logger {
+func New(ctx context.Context, l *slog.Logger, name string) hclog.Logger {
 	return &logger{
 		slog: l.With("subsystem", name), base: l, name: name, ctx: ctx, repeats: &repeats.Filter{},
 	}
@@ -56,7 +56,7 @@ func (l *logger) level(level hclog.Level, msg string, args []any) slog.Level {
 	at := levelOf(level)
 	switch {
 	case at <= slog.LevelDebug:
-	case l.ctx.Err() != nil && (l.name == raftNet || anyEnding(args)):
+	case l.ctx.Err() != nil && (l.name == Net || anyEnding(args)):
 		return slog.LevelDebug
 	case msg == "peer has newer term, stopping replication",
 		msg == "new leader elected, stepping down":
@@ -65,8 +65,8 @@ func (l *logger) level(level hclog.Level, msg string, args []any) slog.Level {
 	return at
 }
 
-// raftNet is the name of the transport's logger.
-const raftNet = "raft.net"
+// Net is the name of the transport's logger.
+const Net = "raft.net"
 
 // anyEnding reports whether an error among args is one of a connection that has ended.
 func anyEnding(args []any) bool {
