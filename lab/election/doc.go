@@ -3,7 +3,7 @@
 // safety and liveness.
 //
 // It elects nobody outside the simulator: the election for real programs is in
-// the recipes, and the document docs/lab.md of this repository says what each
+// the recipes, and the page lab/testdata/elections.md says what each
 // algorithm teaches, where it comes from and how its messages are counted.
 //
 // # Promises checked

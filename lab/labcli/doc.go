@@ -4,5 +4,5 @@
 // it simulates nothing itself.
 //
 // It is a package of its own, and not part of the program, so that the examples
-// of docs/lab.md are run and compared by its tests.
+// of lab/testdata are run and compared by its tests.
 package labcli

@@ -12,7 +12,7 @@ import (
 )
 
 var update = flag.Bool("update", false,
-	"rewrite golden scripts, the document's examples and its plots")
+	"rewrite golden scripts, the pages' examples and the plots")
 
 // output runs one command line, without the leading program name.
 func output(t *testing.T, line string) (string, error) {
@@ -86,45 +86,55 @@ func replay(t *testing.T, script string) string {
 	return b.String()
 }
 
-// docFile is the document whose examples are real runs.
-const docFile = "../../docs/lab.md"
-
-// TestDocument_Examples runs every example of docs/lab.md: a block that opens
+// TestPages_Examples runs every example of the pages in lab/testdata: a block that opens
 // with ```console and whose first line is a command must show what it prints.
-func TestDocument_Examples(t *testing.T) {
-	data, err := os.ReadFile(docFile)
+func TestPages_Examples(t *testing.T) {
+	pages, err := filepath.Glob("../testdata/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := strings.Split(string(data), "```console\n$ zk-lite lab ")
-	if len(parts) < 16 {
-		t.Errorf("%d examples in the document: want one for each algorithm", len(parts)-1)
-	}
-	for i := 1; i < len(parts); i++ {
-		command, rest, _ := strings.Cut(parts[i], "\n")
-		shown, after, ok := strings.Cut(rest, "```\n")
-		if !ok {
-			t.Fatalf("the block of %q does not end", command)
-		}
-		out, err := output(t, command)
+	examples := 0
+	for _, page := range pages {
+		data, err := os.ReadFile(page)
 		if err != nil {
-			t.Errorf("%s: %v", command, err)
-		}
-		if out != shown && !*update {
-			t.Errorf("%s prints\n%s\nthe document shows\n%s", command, out, shown)
-		}
-		parts[i] = command + "\n" + out + "```\n" + after
-	}
-	if *update {
-		text := strings.Join(parts, "```console\n$ zk-lite lab ")
-		if err := os.WriteFile(docFile, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		parts := strings.Split(string(data), "```console\n$ zk-lite lab ")
+		for i := 1; i < len(parts); i++ {
+			examples++
+			parts[i] = example(t, parts[i])
+		}
+		if *update {
+			if err := os.WriteFile(page, []byte(strings.Join(parts, "```console\n$ zk-lite lab ")), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if examples < 16 {
+		t.Errorf("%d examples: want one for each algorithm", examples)
 	}
 }
 
-// TestDocument_Plots draws the plots of docs/lab from runs and compares them.
-func TestDocument_Plots(t *testing.T) {
+// example runs one, and returns it and the text behind it with what it prints.
+func example(t *testing.T, text string) string {
+	t.Helper()
+	command, rest, _ := strings.Cut(text, "\n")
+	shown, after, ok := strings.Cut(rest, "```\n")
+	if !ok {
+		t.Fatalf("the block of %q does not end", command)
+	}
+	out, err := output(t, command)
+	if err != nil {
+		t.Errorf("%s: %v", command, err)
+	}
+	if out != shown && !*update {
+		t.Errorf("%s prints\n%s\nthe page shows\n%s", command, out, shown)
+	}
+	return command + "\n" + out + "```\n" + after
+}
+
+// TestPages_Plots draws the plots of lab/testdata from runs and compares them.
+func TestPages_Plots(t *testing.T) {
 	rows, err := table.Make(t.Context(), []int{4, 8, 16, 32, 64, 128, 256}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +149,7 @@ func TestDocument_Plots(t *testing.T) {
 		if err := p.Plot.SVG(&b); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join("../../docs/lab", p.File)
+		file := filepath.Join("../testdata", p.File)
 		if *update {
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 				t.Fatal(err)
