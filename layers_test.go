@@ -52,7 +52,7 @@ var layers = []struct {
 	{11, "api/zk/...", []string{"server", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/grid", "internal/repeats", "internal/socket", "api/figures", "api/zk/..."}, "the doors do not know each other"},
 	{4, "recipes", []string{"client", "znode"}, "the recipes are built on the client alone"},
 	{16, "recipes/internal/zktest", []string{"client", "app/config", "app", "internal/testkit/ports"}, "starts what the recipes are tested against"},
-	{5, "lab/ensemble", []string{"lab/scenario", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
+	{5, "lab/ensemble", []string{"lab/election", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
 	{0, "lab/...", []string{"lab/..."}, "the lab is a simulator: nothing of the product runs in it"},
 	{6, "cmd/zk-lite/cli", []string{"client", "recipes", "znode", "cmd/zk-lite/cli/..."}, "the commands are clients like any other: no server runs in them"},
 	{5, "cmd/zk-lite/cli/subtree", []string{"client", "znode"}, "knows no command line"},

@@ -6,15 +6,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
+	"github.com/zk-lite/zk-lite/lab/election"
 	"github.com/zk-lite/zk-lite/lab/ensemble"
 	"github.com/zk-lite/zk-lite/lab/labcli"
-	"github.com/zk-lite/zk-lite/lab/scenario"
 )
 
 // labCommand returns the command "lab", whose scenarios run on real servers too.
 func labCommand() *cobra.Command {
 	return labcli.Command(labcli.Options{
-		Real: func(servers string) (scenario.Runner, error) {
+		Real: func(servers string) (election.Runner, error) {
 			return reachable{ensemble.Runner{Servers: servers}}, nil
 		},
 		Usage: cli.Usage,
@@ -25,12 +25,12 @@ func labCommand() *cobra.Command {
 // do: the candidates would wait for one as long as for anything else.
 type reachable struct{ ensemble.Runner }
 
-// KillLeader implements scenario.Runner.
+// KillLeader implements election.Runner.
 func (r reachable) KillLeader(
-	ctx context.Context, k scenario.KillLeader,
-) (scenario.Outcome, error) {
+	ctx context.Context, k election.KillLeader,
+) (election.Outcome, error) {
 	if err := cli.Reach(ctx, "--servers", r.Servers); err != nil {
-		return scenario.Outcome{}, err
+		return election.Outcome{}, err
 	}
 	return r.Runner.KillLeader(ctx, k)
 }

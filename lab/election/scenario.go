@@ -3,7 +3,6 @@ package election
 import (
 	"context"
 
-	"github.com/zk-lite/zk-lite/lab/scenario"
 	"github.com/zk-lite/zk-lite/lab/sim"
 	"github.com/zk-lite/zk-lite/lab/znodes"
 )
@@ -14,11 +13,11 @@ type ScenarioRunner struct{ Seed uint64 }
 // killTime of the leader, in units: long after the candidates are in line.
 const killTime = 20
 
-// KillLeader implements scenario.Runner.
-func (r ScenarioRunner) KillLeader(_ context.Context, k scenario.KillLeader) (scenario.Outcome,
+// KillLeader implements Runner.
+func (r ScenarioRunner) KillLeader(_ context.Context, k KillLeader) (Outcome,
 	error) {
 	if err := k.Check(); err != nil {
-		return scenario.Outcome{}, err
+		return Outcome{}, err
 	}
 	c := Config{Algorithm: "zookeeper", Seed: r.Seed}
 	if k.Herd {
@@ -34,9 +33,9 @@ func (r ScenarioRunner) KillLeader(_ context.Context, k scenario.KillLeader) (sc
 	c.Observers = []sim.Observer{counter}
 	result, err := Run(c)
 	if err != nil {
-		return scenario.Outcome{}, err
+		return Outcome{}, err
 	}
-	o := scenario.Outcome{Events: counter.events, Requests: counter.requests}
+	o := Outcome{Events: counter.events, Requests: counter.requests}
 	if result.Leader != nil && result.Safe && result.Live {
 		o.Leaders, o.Changed = 1, *result.Leader != c.IDs[0]
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
-	"github.com/zk-lite/zk-lite/lab/scenario"
+	"github.com/zk-lite/zk-lite/lab/election"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 )
 
 // Runner performs scenarios on the servers of a connect string
-// ("host:port,host:port/chroot"). It implements scenario.Runner.
+// ("host:port,host:port/chroot"). It implements election.Runner.
 type Runner struct{ Servers string }
 
 // run is one performance.
@@ -45,10 +45,10 @@ type led struct {
 	err  error
 }
 
-// KillLeader implements scenario.Runner. The election's znodes are below a new
+// KillLeader implements election.Runner. The election's znodes are below a new
 // one that the servers remove when it is empty.
-func (r Runner) KillLeader(ctx context.Context, k scenario.KillLeader) (
-	o scenario.Outcome, err error,
+func (r Runner) KillLeader(ctx context.Context, k election.KillLeader) (
+	o election.Outcome, err error,
 ) {
 	if err := k.Check(); err != nil {
 		return o, err
@@ -84,7 +84,7 @@ func (r Runner) KillLeader(ctx context.Context, k scenario.KillLeader) (
 
 // killAndCount kills the leader and waits until the next one stands and all
 // others watch again.
-func (p *run) killAndCount(ctx context.Context, first led) (o scenario.Outcome, err error) {
+func (p *run) killAndCount(ctx context.Context, first led) (o election.Outcome, err error) {
 	for _, c := range p.all {
 		c.tap.reset()
 	}

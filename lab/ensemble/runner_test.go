@@ -12,7 +12,6 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/lab/election"
 	"github.com/zk-lite/zk-lite/lab/ensemble"
-	"github.com/zk-lite/zk-lite/lab/scenario"
 )
 
 // start runs a server and returns its address.
@@ -45,7 +44,7 @@ func start(t *testing.T) string {
 // The simulator and the servers must see the same: what the recipe promises.
 func TestRunner_KillLeader_EqualsTheSimulator(t *testing.T) {
 	servers := start(t)
-	for _, k := range []scenario.KillLeader{
+	for _, k := range []election.KillLeader{
 		{Candidates: 2}, {Candidates: 2, Herd: true},
 		{Candidates: 24}, {Candidates: 24, Herd: true},
 	} {
@@ -68,7 +67,7 @@ func TestRunner_KillLeader_EqualsTheSimulator(t *testing.T) {
 
 func TestRunner_KillLeader_RefusesNonsense(t *testing.T) {
 	_, err := ensemble.Runner{Servers: "127.0.0.1:1"}.KillLeader(
-		t.Context(), scenario.KillLeader{Candidates: 1})
+		t.Context(), election.KillLeader{Candidates: 1})
 	if err == nil {
 		t.Error("an election of one candidate was performed")
 	}
@@ -80,7 +79,7 @@ func TestRunner_KillLeader_NobodyThere_SaysItOnce(t *testing.T) {
 		errors.New("the test waits no longer"))
 	defer cancel()
 	_, err := ensemble.Runner{Servers: "127.0.0.1:1"}.KillLeader(
-		ctx, scenario.KillLeader{Candidates: 3})
+		ctx, election.KillLeader{Candidates: 3})
 	if err == nil {
 		t.Fatal("an election without servers was performed")
 	}

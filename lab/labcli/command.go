@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zk-lite/zk-lite/lab/chart"
-	"github.com/zk-lite/zk-lite/lab/scenario"
+	"github.com/zk-lite/zk-lite/lab/election"
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
@@ -18,7 +18,7 @@ import (
 type Options struct {
 	// Real returns a runner that performs scenarios on the running ensemble at
 	// the addresses given. Nil leaves the flag --servers out.
-	Real func(servers string) (scenario.Runner, error)
+	Real func(servers string) (election.Runner, error)
 	// Usage marks an error as a mistake in the command line, for the exit code. Nil
 	// leaves errors as they are.
 	Usage func(error) error

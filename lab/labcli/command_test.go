@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zk-lite/zk-lite/lab/scenario"
+	"github.com/zk-lite/zk-lite/lab/election"
 )
 
 // TestJSON_Keys: every run's JSON has at least these keys, with total the sum of
@@ -101,18 +101,18 @@ func TestElection_Picture_ErrorNamesTheFile(t *testing.T) {
 }
 
 // fakeRunner stands for a running ensemble.
-type fakeRunner struct{ outcome scenario.Outcome }
+type fakeRunner struct{ outcome election.Outcome }
 
-func (f fakeRunner) KillLeader(_ context.Context, _ scenario.KillLeader) (scenario.Outcome, error) {
+func (f fakeRunner) KillLeader(_ context.Context, _ election.KillLeader) (election.Outcome, error) {
 	return f.outcome, nil
 }
 
 // TestScenario_Real_LaidBeside: the seam for a real ensemble, with one that keeps
 // the recipe's promise and one that does not.
 func TestScenario_Real_LaidBeside(t *testing.T) {
-	run := func(o scenario.Outcome) string {
+	run := func(o election.Outcome) string {
 		var b strings.Builder
-		c := Command(Options{Real: func(servers string) (scenario.Runner, error) {
+		c := Command(Options{Real: func(servers string) (election.Runner, error) {
 			if servers != "a:1" {
 				return nil, errors.New("wrong servers " + servers)
 			}
@@ -125,11 +125,11 @@ func TestScenario_Real_LaidBeside(t *testing.T) {
 		}
 		return b.String()
 	}
-	good := run(scenario.Outcome{Events: 1, Requests: 1, Leaders: 1, Changed: true})
+	good := run(election.Outcome{Events: 1, Requests: 1, Leaders: 1, Changed: true})
 	if !strings.Contains(good, "ensemble:") || strings.Contains(good, "broken") {
 		t.Errorf("good ensemble: %s", good)
 	}
-	bad := run(scenario.Outcome{Events: 4, Leaders: 1, Changed: true})
+	bad := run(election.Outcome{Events: 4, Leaders: 1, Changed: true})
 	if !strings.Contains(bad, "broken promise: ensemble: the kill caused 4 watch events: want 1") {
 		t.Errorf("bad ensemble: %s", bad)
 	}

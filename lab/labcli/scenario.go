@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zk-lite/zk-lite/lab/election"
-	"github.com/zk-lite/zk-lite/lab/scenario"
 )
 
 // outcomes is the JSON of the scenario command.
@@ -14,14 +13,14 @@ type outcomes struct {
 	Algorithm  string            `json:"algorithm"`
 	N          int               `json:"n"`
 	Promised   int               `json:"promised_events"`
-	Simulator  scenario.Outcome  `json:"simulator"`
-	Ensemble   *scenario.Outcome `json:"ensemble"` // null without --servers
+	Simulator  election.Outcome  `json:"simulator"`
+	Ensemble   *election.Outcome `json:"ensemble"` // null without --servers
 	Seed       uint64            `json:"seed"`
 	Violations []string          `json:"violations"`
 }
 
 func scenarioCommand(o Options) *cobra.Command {
-	var k scenario.KillLeader
+	var k election.KillLeader
 	var seed uint64
 	var asJSON bool
 	var servers string
@@ -39,7 +38,7 @@ func scenarioCommand(o Options) *cobra.Command {
 				result.Algorithm = "zookeeper-herd"
 			}
 			var err error
-			runner := scenario.Runner(election.ScenarioRunner{Seed: seed})
+			runner := election.Runner(election.ScenarioRunner{Seed: seed})
 			if result.Simulator, err = runner.KillLeader(c.Context(), k); err != nil {
 				return err
 			}
@@ -68,7 +67,7 @@ func scenarioCommand(o Options) *cobra.Command {
 	return c
 }
 
-func (r *outcomes) judge(where string, k scenario.KillLeader, o scenario.Outcome) {
+func (r *outcomes) judge(where string, k election.KillLeader, o election.Outcome) {
 	if err := k.Judge(o); err != nil {
 		r.Violations = append(r.Violations, fmt.Sprintf("%s: %v", where, err))
 	}

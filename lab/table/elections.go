@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/zk-lite/zk-lite/lab/election"
-	"github.com/zk-lite/zk-lite/lab/scenario"
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
@@ -273,7 +272,7 @@ func herd(ctx context.Context, n int, seed uint64) ([]Row, error) {
 
 func killed(ctx context.Context, row Row, n int, seed uint64, herd bool, formulas [2]string,
 	expected [2]int) ([]Row, error) {
-	k := scenario.KillLeader{Candidates: n + 1, Herd: herd}
+	k := election.KillLeader{Candidates: n + 1, Herd: herd}
 	o, err := election.ScenarioRunner{Seed: seed}.KillLeader(ctx, k)
 	if err != nil {
 		return nil, err

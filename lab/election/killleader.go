@@ -1,9 +1,4 @@
-// Package scenario states experiments that the simulator and a running ensemble
-// can both perform, so that their outcomes can be laid side by side. It describes
-// and compares; performing is the runner's job. The simulator's runner is in
-// package election; one for a real ensemble belongs where the recipes may be
-// imported.
-package scenario
+package election
 
 import (
 	"context"
@@ -13,9 +8,10 @@ import (
 // MaxCandidates bounds a scenario: each candidate is a session of its own.
 const MaxCandidates = 2000
 
-// KillLeader lets Candidates processes stand in an election, waits until one
-// leads and all others watch, kills the leader without a farewell, and waits
-// until another leads.
+// KillLeader is an experiment that the simulator and a running ensemble can both
+// perform (Runner), so that their outcomes can be laid side by side. It lets
+// Candidates processes stand in an election, waits until one leads and all others
+// watch, kills the leader without a farewell, and waits until another leads.
 type KillLeader struct {
 	// Candidates is the number of processes; the killed leader is one of them.
 	Candidates int
