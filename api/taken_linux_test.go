@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/internal/socket"
+	"github.com/zk-lite/zk-lite/internal/rawconn"
 )
 
 // What the other end has not taken is seen, until it has: of a connection of package net, and of
 // one as servers accept them, which is not a *net.TCPConn.
 func TestTaken(t *testing.T) {
 	t.Run("net", func(t *testing.T) { testTaken(t, func(l net.Listener) net.Listener { return l }) })
-	t.Run("socket", func(t *testing.T) { testTaken(t, socket.Listener) })
+	t.Run("socket", func(t *testing.T) { testTaken(t, rawconn.Listener) })
 }
 
 func testTaken(t *testing.T, wrap func(net.Listener) net.Listener) {

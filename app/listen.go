@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/zk-lite/zk-lite/app/config"
-	"github.com/zk-lite/zk-lite/internal/socket"
+	"github.com/zk-lite/zk-lite/internal/rawconn"
 )
 
 // listeners are the ports of a server. They are opened before anything else,
@@ -28,7 +28,7 @@ func (l *listeners) open(s *config.Settings) (err error) {
 	if l.client, err = listenClients(client, s.ClientListen()); err != nil {
 		return err
 	}
-	l.client = socket.Listener(l.client)
+	l.client = rawconn.Listener(l.client)
 	if len(ensemble(s)) > 1 {
 		addr := own.PeerAddress()
 		if s.QuorumListenOnAllIPs {
@@ -38,14 +38,14 @@ func (l *listeners) open(s *config.Settings) (err error) {
 		if l.peer, err = listen(peers, addr); err != nil {
 			return err
 		}
-		l.peer = socket.Listener(l.peer)
+		l.peer = rawconn.Listener(l.peer)
 	}
 	if s.AdminEnabled {
 		admin := origin{port: HTTPPortSetting, host: "admin.serverAddress"}
 		if l.http, err = listen(admin, s.AdminListen()); err != nil {
 			return err
 		}
-		l.http = socket.Listener(l.http)
+		l.http = rawconn.Listener(l.http)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func dialPeer(ctx context.Context, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return socket.Direct(c), nil
+	return rawconn.Direct(c), nil
 }
 
 func listen(o origin, addr string) (net.Listener, error) {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zk-lite/zk-lite/internal/socket"
+	"github.com/zk-lite/zk-lite/internal/rawconn"
 )
 
 const (
@@ -156,7 +156,7 @@ func (o *outbox) sendLocked(b []byte) {
 		chunk := b[:min(len(b), writeChunk)]
 		b = b[len(chunk):]
 		o.mu.Unlock()
-		n, err := socket.WriteNow(o.conn, chunk)
+		n, err := rawconn.WriteNow(o.conn, chunk)
 		o.mu.Lock()
 		if err == nil && n < len(chunk) {
 			err = o.waitLocked(chunk[n:])

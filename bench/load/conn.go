@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
-	"github.com/zk-lite/zk-lite/internal/socket"
+	"github.com/zk-lite/zk-lite/internal/rawconn"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -60,7 +60,7 @@ func connect(ctx context.Context, host string, timeout time.Duration, s session)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	return handshake(socket.Direct(nc), timeout, s)
+	return handshake(rawconn.Direct(nc), timeout, s)
 }
 
 // handshake opens a session on a new connection, and closes it on errors.

@@ -19,7 +19,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/zk-lite/zk-lite/internal/socket"
+	"github.com/zk-lite/zk-lite/internal/rawconn"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -50,7 +50,7 @@ func Listen(addr string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the no-op server: %w", err)
 	}
-	s := &Server{listener: socket.Listener(l), bodies: bodies(), conns: map[net.Conn]bool{}}
+	s := &Server{listener: rawconn.Listener(l), bodies: bodies(), conns: map[net.Conn]bool{}}
 	s.running.Go(s.accept)
 	return s, nil
 }

@@ -1,4 +1,4 @@
-// Package socket reads and writes TCP connections in system calls that Go's scheduler
+// Package rawconn reads and writes TCP connections in system calls that Go's scheduler
 // is not told about. It opens no connections, and knows no protocol.
 //
 // Package net announces every read and write to the scheduler, for it cannot know that
@@ -12,4 +12,4 @@
 // # Concurrency
 //
 // A connection may be used by several goroutines, as any net.Conn. No goroutine is started.
-package socket
+package rawconn
