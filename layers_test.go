@@ -72,7 +72,7 @@ var layers = []struct {
 	{6, "bench/growth", []string{"bench/load", "bench/report", "bench/system", "client"}, "curves of what was measured"},
 	{14, "app/config", []string{"consensus/state"}, "settings are read in one place, and know nobody who uses them; consensus/state has the bound of server ids"},
 	{0, "internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
-	{1, "internal/processors", []string{"internal/grid"}, "settings of the runtime: nothing of ours matters to it"},
+	{0, "internal/processors", nil, "settings of the runtime: nothing of ours matters to it"},
 	{15, "app", []string{"api", "api/zk", "server", "consensus", "consensus/storage", "consensus/state", "app/config", "internal/rawconn"}, "puts one server together"},
 	{17, "cmd/zk-lite", []string{"..."}, "the program"},
 	{18, "integration/...", []string{"..."}, "tests of the whole"},

@@ -65,6 +65,10 @@ func (s *Server) start(o *Options) error {
 	c := &o.Settings
 	o.Logger.Info("starting", "version", o.Version, "server", c.MyID, "dataDir", c.DataDir,
 		"clients", s.listeners.client.Addr().String(), "ensemble", len(c.Servers))
+	if c.LogStore == config.LogStoreBoltDB {
+		o.Logger.Warn("log.store=boltdb is deprecated: it does not notice damaged entries; to change, remove this " +
+			"server from the ensemble, empty its data directory, and add it with log.store=raftlog")
+	}
 	store, err := storage.Open(storage.Config{
 		Dir: c.DataDir, LogDir: c.DataLogDir, Kind: storage.LogKind(c.LogStore),
 		NoDirectLog: !c.DirectLog, Retain: c.SnapRetainCount, Logger: o.Logger, OnFatal: o.Fatal,
@@ -86,7 +90,7 @@ func (s *Server) start(o *Options) error {
 	})
 	s.consensus, err = consensus.Open(consensus.Config{
 		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(c),
-		Listener: s.listeners.peer, Dial: dialPeer, Storage: store, Handler: s.server, Logger: o.Logger,
+		Listener: s.listeners.peer, Dial: dialPeer(c), Storage: store, Handler: s.server, Logger: o.Logger,
 		Fatal: o.Fatal, ElectionTimeout: c.ElectionTimeout, SnapshotCommands: c.SnapCount,
 		MaxPending: c.GlobalOutstandingLimit, MaxPendingBytes: int(c.PendingBytes),
 		NoPush: !c.CommitPush, NoOverlap: !c.OverlapSync, NoFailover: !c.FastFailover,

@@ -28,7 +28,7 @@ func (l *listeners) open(s *config.Settings) (err error) {
 	if l.client, err = listenClients(client, s.ClientListen()); err != nil {
 		return err
 	}
-	l.client = rawconn.Listener(l.client)
+	l.client = accelerate(s, l.client)
 	if len(ensemble(s)) > 1 {
 		addr := own.PeerAddress()
 		if s.QuorumListenOnAllIPs {
@@ -38,14 +38,14 @@ func (l *listeners) open(s *config.Settings) (err error) {
 		if l.peer, err = listen(peers, addr); err != nil {
 			return err
 		}
-		l.peer = rawconn.Listener(l.peer)
+		l.peer = accelerate(s, l.peer)
 	}
 	if s.AdminEnabled {
 		admin := origin{port: HTTPPortSetting, host: "admin.serverAddress"}
 		if l.http, err = listen(admin, s.AdminListen()); err != nil {
 			return err
 		}
-		l.http = rawconn.Listener(l.http)
+		l.http = accelerate(s, l.http)
 	}
 	return nil
 }
@@ -56,13 +56,23 @@ func listenClients(o origin, addr string) (net.Listener, error) {
 	return o.listen(net.ListenConfig{KeepAlive: -1}, addr)
 }
 
-// dialPeer connects to another server.
-func dialPeer(ctx context.Context, addr string) (net.Conn, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
+// accelerate has the connections of l use raw system calls, unless that is switched off.
+func accelerate(s *config.Settings, l net.Listener) net.Listener {
+	if !s.RawSystemCalls {
+		return l
 	}
-	return rawconn.Direct(c), nil
+	return rawconn.Listener(l)
+}
+
+// dialPeer returns the function that connects to another server.
+func dialPeer(s *config.Settings) func(ctx context.Context, addr string) (net.Conn, error) {
+	return func(ctx context.Context, addr string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err != nil || !s.RawSystemCalls {
+			return c, err
+		}
+		return rawconn.New(c), nil
+	}
 }
 
 func listen(o origin, addr string) (net.Listener, error) {

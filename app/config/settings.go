@@ -70,6 +70,10 @@ type Settings struct {
 	AdminOrigins []string
 	AdminHosts   []string // names by which a port on loopback may be called; "*": any
 
+	// How the Go runtime is used.
+	AdjustProcessors bool // GOMAXPROCS follows the load
+	RawSystemCalls   bool // on sockets
+
 	// What is printed.
 	LoggerFormat string // LoggerText or LoggerJSON
 	LoggerLevel  slog.Level

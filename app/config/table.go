@@ -59,7 +59,7 @@ const (
 func table() []setting {
 	var rows []setting
 	for _, part := range [][]setting{basicRows(), ensembleRows(), clientRows(), znodeRows(),
-		storageRows(), httpRows(), loggerRows()} {
+		storageRows(), httpRows(), runtimeRows(), loggerRows()} {
 		rows = append(rows, part...)
 	}
 	return rows
@@ -202,7 +202,8 @@ func storageRows() []setting {
 		{key: "log.store", kind: kindChoice, def: LogStoreRaftlog,
 			choices: []string{LogStoreRaftlog, LogStoreBoltDB},
 			field:   func(s *Settings) any { return &s.LogStore },
-			help:    "Store of Raft's log. `raftlog` checks every record and syncs once per append."},
+			help: "Store of Raft's log. `raftlog` checks every record and syncs once per append. `boltdb` is " +
+				"deprecated: it returns a damaged entry as if it were right."},
 		{key: "log.direct", kind: kindBool, def: "true",
 			field: func(s *Settings) any { return &s.DirectLog },
 			help:  "Write the log of `raftlog` past the page cache, on ext4 and XFS under Linux."},
@@ -231,6 +232,18 @@ func httpRows() []setting {
 			field: func(s *Settings) any { return &s.AdminHosts },
 			help: "Host names, separated by commas and without ports, that requests to an HTTP port on loopback may " +
 				"use, besides localhost and IP addresses; `*` is any name. See docs/configuration.md."},
+	}
+}
+
+func runtimeRows() []setting {
+	return []setting{
+		{key: "runtime.adjustProcessors", kind: kindBool, def: "true",
+			field: func(s *Settings) any { return &s.AdjustProcessors },
+			help: "Run on one processor while one is enough, which costs less CPU. The environment variable " +
+				"GOMAXPROCS turns this off too."},
+		{key: "net.rawSystemCalls", kind: kindBool, def: "true",
+			field: func(s *Settings) any { return &s.RawSystemCalls },
+			help:  "Read and write sockets in system calls that cost Go's scheduler nothing, under Linux."},
 	}
 }
 

@@ -60,7 +60,7 @@ func connect(ctx context.Context, host string, timeout time.Duration, s session)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	return handshake(rawconn.Direct(nc), timeout, s)
+	return handshake(rawconn.New(nc), timeout, s)
 }
 
 // handshake opens a session on a new connection, and closes it on errors.

@@ -70,7 +70,7 @@ there.`,
 		}
 		logger := newLogger(logs, config.LoggerText, 0)
 		defer gc.Tune(logger)()
-		defer processors.Follow(logger)()
+		defer processors.Adjust(logger)()
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			d := &dev{closed: make(chan struct{})}
 			for id := 1; id <= o.servers; id++ {

@@ -38,7 +38,9 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 			logger.Info(n.Text, "key", n.Key, "at", n.Source)
 		}
 		defer gc.Tune(logger)()
-		defer processors.Follow(logger)()
+		if s.AdjustProcessors {
+			defer processors.Adjust(logger)()
+		}
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			return app.Open(app.Options{Settings: s, Version: version, Logger: logger, Fatal: fatal})
 		})

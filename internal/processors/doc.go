@@ -1,16 +1,19 @@
-// Package processors lets the number of Go's processors (GOMAXPROCS) follow what the process
-// uses of them: one while it needs less than one, all of them from the moment at which it needs more.
+// Package processors adjusts GOMAXPROCS, the number of processors that run Go code, to what the process
+// uses of them: one while it needs less than one, all of them once it needs more. It does nothing else,
+// and is started by the command line only. The setting runtime.adjustProcessors turns it off; so does the
+// environment variable GOMAXPROCS.
 //
-// With more than one, Go wakes a second thread whenever a goroutine becomes ready, in case there is
-// more to do, and parks it again when there is not. A server that is told of an entry, writes it and passes
-// it on does this several times an entry, and three servers on a small machine take the processors for that
-// from each other: a sixth of their CPU went there (docs/performance.md, docs/adr/0012).
+// With more than one, Go wakes a second thread whenever a goroutine becomes ready, in case there is more
+// to do, and that thread sleeps again when there is not. A server does this several times per entry. Three
+// servers on a machine with two cores take the processors for that from each other: a sixth of their CPU
+// went there (docs/adr/0012).
 //
-// Work on files that blocks for long asks for all of them (Hold).
-//
-// The environment variable GOMAXPROCS, where it is set, has the last word.
+// The price: when load begins suddenly, requests share one processor for up to 100 ms, or 500 ms if the
+// process was idle. A call that blocks on a file keeps the one processor until the runtime's monitor
+// thread takes it away, which takes up to 20 ms in a busy process.
 //
 // # Concurrency
 //
-// Follow runs one goroutine until it is stopped. It may be in effect once in a process.
+// Adjust runs one goroutine until it is stopped. It may be in effect once in a process. There are no
+// locks.
 package processors

@@ -8,25 +8,25 @@ import (
 	"syscall"
 )
 
-// Direct returns a connection that behaves as c and owns it, with cheaper reads and writes. Anything but
-// a *net.TCPConn, on a system that has such calls, is returned as it is.
-func Direct(c net.Conn) net.Conn {
+// New returns a connection that behaves as c and owns it, with cheaper reads and writes. It returns c
+// itself unless c is a *net.TCPConn on a system that has such calls.
+func New(c net.Conn) net.Conn {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok || !available {
 		return c
 	}
 	raw, err := tcp.SyscallConn()
 	if err != nil {
-		return c // it is closed, and whoever uses it will find out
+		return c // it is closed, and its next use will return that
 	}
 	d := &conn{TCPConn: tcp, raw: raw}
 	d.in.call, d.out.call, d.out.once = d.in.read, d.out.write, d.out.writeOnce
 	return d
 }
 
-// WriteNow writes as much of b to c as can be taken without waiting, which takes no deadline: for a deadline
-// that is moved at each write, the runtime keeps a timer, and it wakes an idle process for each. It is for
-// connections that Direct made; on others it writes nothing.
+// WriteNow writes as much of b to c as is possible without waiting, and so without a deadline: a deadline
+// that moves at each write keeps a timer, which wakes an idle process. It is for connections that New
+// made; on others it writes nothing.
 func WriteNow(c net.Conn, b []byte) (n int, err error) {
 	if d, ok := c.(*conn); ok {
 		return d.writeNow(b)
@@ -34,7 +34,7 @@ func WriteNow(c net.Conn, b []byte) (n int, err error) {
 	return 0, nil
 }
 
-// Listener returns l with every connection that it accepts made Direct.
+// Listener returns l with every connection that it accepts made by New.
 func Listener(l net.Listener) net.Listener { return listener{l} }
 
 type listener struct{ net.Listener }
@@ -44,11 +44,11 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Direct(c), nil
+	return New(c), nil
 }
 
-// conn is a connection whose methods Read and Write are ours. Neither ReadFrom nor WriteTo, which
-// net.TCPConn has for files, is of use to anybody here; they stay correct.
+// conn is a connection whose methods Read and Write are ours. ReadFrom and WriteTo, which net.TCPConn has
+// for files, are not used here; they stay correct.
 type conn struct {
 	*net.TCPConn
 	raw     syscall.RawConn

@@ -36,11 +36,11 @@ func pair(t testing.TB) (ours, theirs net.Conn) {
 	return ours, theirs
 }
 
-func TestDirect_OtherConnections_AreLeftAlone(t *testing.T) {
+func TestNew_OtherConnections_AreLeftAlone(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
 	defer b.Close()
-	if Direct(a) != a {
+	if New(a) != a {
 		t.Error("a pipe was wrapped")
 	}
 }
@@ -174,7 +174,7 @@ func TestWriteNow(t *testing.T) {
 		t.Errorf("on a closed connection: %v", err)
 	}
 	if n, err := WriteNow(theirs, want); n != 0 || err != nil {
-		t.Errorf("on a connection that is not Direct: %d, %v", n, err)
+		t.Errorf("on a connection that New did not make: %d, %v", n, err)
 	}
 }
 

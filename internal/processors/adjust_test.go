@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,17 +17,17 @@ type phase struct {
 	lasts time.Duration
 }
 
-// The process is wide at first, narrow when it has needed little for two seconds, and wide again within
-// a look of needing a processor whole, which is half a second when it was idle.
-func TestFollow_Loads(t *testing.T) {
+// The process has all processors at first, one when it has needed little for two seconds, and all again
+// within one check of needing a whole one, which is half a second when it was idle.
+func TestAdjust_Loads(t *testing.T) {
 	for name, c := range map[string]struct {
 		phases []phase
-		want   []time.Duration // of the changes, by turns to narrow and to wide
+		want   []time.Duration // of the changes, by turns to one and to all
 	}{
-		"idle":                   {[]phase{{0, time.Minute}}, []time.Duration{2 * time.Second}},
-		"busy":                   {[]phase{{3, time.Minute}}, nil},
-		"half busy stays wide":   {[]phase{{0.7, time.Minute}}, nil},
-		"half busy stays narrow": {[]phase{{0, 3 * time.Second}, {0.7, time.Minute}}, []time.Duration{2 * time.Second}},
+		"idle":                {[]phase{{0, time.Minute}}, []time.Duration{2 * time.Second}},
+		"busy":                {[]phase{{3, time.Minute}}, nil},
+		"half busy keeps all": {[]phase{{0.7, time.Minute}}, nil},
+		"half busy keeps one": {[]phase{{0, 3 * time.Second}, {0.7, time.Minute}}, []time.Duration{2 * time.Second}},
 		"a burst": {
 			[]phase{{0, 3 * time.Second}, {1, time.Second}, {0.1, time.Minute}},
 			[]time.Duration{2 * time.Second, 3500 * time.Millisecond, 6 * time.Second},
@@ -53,15 +52,15 @@ func TestFollow_Loads(t *testing.T) {
 					return time.Duration(used), true
 				}
 				var got []time.Duration
-				isWide := true
+				hasAll := true
 				quit, done := make(chan struct{}), make(chan struct{})
 				go func() {
 					defer close(done)
-					newGovernor().follow(quit, cpu, func(wide bool) {
-						if wide == isWide {
-							t.Errorf("wide %v twice", wide)
+					control(quit, cpu, func(all bool) {
+						if all == hasAll {
+							t.Errorf("all processors: %v, twice", all)
 						}
-						isWide = wide
+						hasAll = all
 						got = append(got, time.Since(begin))
 					})
 				}()
@@ -83,44 +82,8 @@ func TestFollow_Loads(t *testing.T) {
 	}
 }
 
-// Hold makes an idle process wide at once, and keeps it so until two seconds after it is released.
-func TestHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGovernor()
-		var isWide atomic.Bool
-		quit, done := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(done)
-			g.follow(quit, func() (time.Duration, bool) { return 0, true }, isWide.Store)
-		}()
-		look := func(after time.Duration, want bool) {
-			t.Helper()
-			clock.Sleep(after)
-			synctest.Wait()
-			if got := isWide.Load(); got != want {
-				t.Errorf("wide %v, want %v", got, want)
-			}
-		}
-		look(3*time.Second, false)
-		first, second := g.hold(), g.hold()
-		look(0, true)
-		look(time.Minute, true)
-		first()
-		look(time.Minute, true)
-		second()
-		look(time.Second, true)
-		look(2*time.Second, false)
-		g.hold()()
-		look(0, true)
-		look(time.Second, true)
-		look(2*time.Second, false)
-		close(quit)
-		<-done
-	})
-}
-
 // An idle process gets one processor, and stop brings the default back.
-func TestFollow_ThisProcess(t *testing.T) {
+func TestAdjust_ThisProcess(t *testing.T) {
 	if _, set := os.LookupEnv("GOMAXPROCS"); set {
 		t.Setenv("GOMAXPROCS", "") // brings it back afterwards
 		os.Unsetenv("GOMAXPROCS")
@@ -130,13 +93,13 @@ func TestFollow_ThisProcess(t *testing.T) {
 	runtime.SetDefaultGOMAXPROCS()
 	all := runtime.GOMAXPROCS(0)
 	if _, known := cpuTime(); !known || all == 1 {
-		Follow(slog.New(slog.DiscardHandler))()
+		Adjust(slog.New(slog.DiscardHandler))()
 		if got := runtime.GOMAXPROCS(0); got != all {
-			t.Errorf("GOMAXPROCS is %d where nothing can be followed, it was %d", got, all)
+			t.Errorf("GOMAXPROCS is %d where nothing can be adjusted, it was %d", got, all)
 		}
 		return
 	}
-	stop := Follow(slog.New(slog.DiscardHandler))
+	stop := Adjust(slog.New(slog.DiscardHandler))
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(time.Minute); runtime.GOMAXPROCS(0) != 1; <-tick.C {
@@ -150,12 +113,12 @@ func TestFollow_ThisProcess(t *testing.T) {
 	}
 }
 
-func TestFollow_Environment_HasTheLastWord(t *testing.T) {
+func TestAdjust_Environment_HasTheLastWord(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "2")
 	before := runtime.GOMAXPROCS(0)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
-	runtime.GOMAXPROCS(before + 1) // which stop would not leave, had Follow begun
-	Follow(slog.New(slog.DiscardHandler))()
+	runtime.GOMAXPROCS(before + 1) // which stop would not leave, had Adjust begun
+	Adjust(slog.New(slog.DiscardHandler))()
 	if got := runtime.GOMAXPROCS(0); got != before+1 {
 		t.Errorf("GOMAXPROCS is %d though the environment has it, it was %d", got, before+1)
 	}
