@@ -51,7 +51,7 @@ var layers = []struct {
 	{0, "api/line", nil, "names only: the tree and the waiting are its user's"},
 	{11, "api/zk/...", []string{"server", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/grid", "internal/repeats", "internal/rawconn", "api/figures", "api/zk/..."}, "the doors do not know each other"},
 	{4, "recipes", []string{"client", "znode"}, "the recipes are built on the client alone"},
-	{16, "recipes/internal/zktest", []string{"client", "app/config", "app", "internal/testkit/ports"}, "starts what the recipes are tested against"},
+	{17, "recipes/internal/zktest", []string{"client", "zklitetest", "internal/testkit/ports"}, "starts what the recipes are tested against"},
 	{5, "lab/ensemble", []string{"lab/election", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
 	{0, "lab/...", []string{"lab/..."}, "the lab is a simulator: nothing of the product runs in it"},
 	{6, "cmd/zk-lite/cli", []string{"client", "recipes", "znode", "cmd/zk-lite/cli/..."}, "the commands are clients like any other: no server runs in them"},
@@ -78,6 +78,7 @@ var layers = []struct {
 	{18, "integration/...", []string{"..."}, "tests of the whole"},
 	{5, "examples/...", []string{"client", "recipes", "znode"}, "what a program outside can import, and no more"},
 	{16, "examples/internal/testserver", []string{"client", "app/config", "app", "internal/testkit/ports"}, "starts what the examples are tested against"},
+	{16, "zklitetest", []string{"app", "app/config", "internal/testkit/ports"}, "starts servers in the tests of other programs, and knows no client"},
 }
 
 // raftImporters are the only packages that may touch hashicorp/raft.

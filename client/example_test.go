@@ -5,67 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"log/slog"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/app"
-	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
-// The examples run against a zk-lite server in this process, which starts with the
-// first of them, after all tests.
-var (
-	exampleServer = sync.OnceValue(startForExamples)
-	stopExamples  func() // set by startForExamples
-)
+// exampleServer is a zk-lite server in this process.
+var exampleServer string // set once by TestMain
 
 // exampleAtMost bounds how long an example may take.
 const exampleAtMost = 30 * time.Second
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if stopExamples != nil {
-		stopExamples()
-	}
-	os.Exit(code)
-}
-
-func startForExamples() string {
-	s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
-	if err != nil {
-		log.Panic(err)
-	}
-	dir, err := os.MkdirTemp("", "client-examples")
-	if err != nil {
-		log.Panic(err)
-	}
-	s.DataDir, s.DataLogDir = dir, dir
-	s.ClientPortAddress, s.ClientPort = "127.0.0.1", 0
-	s.AdminEnabled = false
-	n, err := app.Open(app.Options{
-		Settings: s, Version: "test", Logger: slog.New(slog.DiscardHandler),
-		Fatal: func(err error) { log.Panic(err) },
-	})
-	if err != nil {
-		log.Panic(err)
-	}
-	stopExamples = func() {
-		if err := errors.Join(n.Close(), os.RemoveAll(dir)); err != nil {
-			log.Panic(err)
-		}
-	}
-	return n.ClientAddr().String()
+	os.Exit(zklitetest.Main(m, func(e *zklitetest.Ensemble) { exampleServer = e.ConnectString() }))
 }
 
 // servers returns a connect string with a chroot of its own.
 func servers() string {
 	ctx, cancel := exampleContext()
 	defer cancel()
-	c, err := client.Connect(ctx, exampleServer())
+	c, err := client.Connect(ctx, exampleServer)
 	if err != nil {
 		log.Panic(err)
 	}
@@ -74,7 +36,7 @@ func servers() string {
 	if err != nil {
 		log.Panic(err)
 	}
-	return exampleServer() + root
+	return exampleServer + root
 }
 
 // exampleContext keeps an example from hanging.

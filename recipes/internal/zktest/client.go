@@ -24,7 +24,7 @@ func Context(tb testing.TB) context.Context {
 }
 
 // Connect connects a client that is closed with the test.
-func Connect(tb TB, servers string, opts ...client.Option) *client.Client {
+func Connect(tb testing.TB, servers string, opts ...client.Option) *client.Client {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -41,7 +41,7 @@ func Connect(tb TB, servers string, opts ...client.Option) *client.Client {
 }
 
 // ConnectTapped is Connect with a tap between.
-func ConnectTapped(tb TB, servers string, opts ...client.Option) (*client.Client, *Tap) {
+func ConnectTapped(tb testing.TB, servers string, opts ...client.Option) (*client.Client, *Tap) {
 	tb.Helper()
 	tap := NewTap()
 	return Connect(tb, servers, append(opts, client.WithDialer(tap.Dial))...), tap
@@ -49,7 +49,7 @@ func ConnectTapped(tb TB, servers string, opts ...client.Option) (*client.Client
 
 // Expire ends a client's current session at the servers, as if it had expired
 // there.
-func Expire(tb TB, c *client.Client, servers string) {
+func Expire(tb testing.TB, c *client.Client, servers string) {
 	tb.Helper()
 	session, credentials := c.Session(), c.Credentials()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -79,7 +79,7 @@ func Expire(tb TB, c *client.Client, servers string) {
 var ours = regexp.MustCompile(`zk-lite/recipes\.\(?\*?\w`)
 
 // NoGoroutines waits until the recipes have no goroutine any more.
-func NoGoroutines(tb TB) {
+func NoGoroutines(tb testing.TB) {
 	tb.Helper()
 	WaitFor(tb, "no goroutine of the recipes is left", func() bool {
 		buf := make([]byte, 4<<20)
@@ -94,7 +94,7 @@ func NoGoroutines(tb TB) {
 }
 
 // NoWatches waits until a server has no watch of anybody.
-func (s *Server) NoWatches(tb TB) {
+func (s *Server) NoWatches(tb testing.TB) {
 	tb.Helper()
 	WaitFor(tb, "no watch is left at the server", func() bool {
 		return strings.Contains(string(s.Ask("mntr")), "zk_watch_count\t0\n")

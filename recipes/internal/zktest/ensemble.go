@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -28,19 +29,19 @@ type Server struct {
 }
 
 // Start starts n servers, and waits until all of them serve.
-func Start(tb TB, n int) *Ensemble {
+func Start(tb testing.TB, n int) *Ensemble {
 	tb.Helper()
-	e := new(Ensemble)
-	for _, p := range newProcesses(tb, n) {
-		s := &Server{Address: p.address(), process: p}
-		e.Servers = append(e.Servers, s)
-		tb.Cleanup(s.Stop)
-	}
-	for _, s := range e.Servers {
-		s.Start(tb)
-	}
+	e := newEnsemble(startProcesses(tb, n))
 	for _, s := range e.Servers {
 		s.WaitServing(tb)
+	}
+	return e
+}
+
+func newEnsemble(all []process) *Ensemble {
+	e := new(Ensemble)
+	for _, p := range all {
+		e.Servers = append(e.Servers, &Server{Address: p.address(), process: p})
 	}
 	return e
 }
@@ -55,7 +56,7 @@ func (e *Ensemble) ConnectString() string {
 }
 
 // WaitServing waits until the server answers clients.
-func (s *Server) WaitServing(tb TB) {
+func (s *Server) WaitServing(tb testing.TB) {
 	tb.Helper()
 	waitFor(tb, startTimeout, s.Address+" serves", func() bool {
 		return bytes.Contains(s.Ask("srvr"), []byte("Mode:"))
@@ -82,12 +83,12 @@ func (s *Server) Ask(word string) []byte {
 
 // WaitFor waits until a condition holds, and fails the test if it does not within
 // half a minute.
-func WaitFor(tb TB, what string, condition func() bool) {
+func WaitFor(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
 	waitFor(tb, 30*time.Second, what, condition)
 }
 
-func waitFor(tb TB, timeout time.Duration, what string, condition func() bool) {
+func waitFor(tb testing.TB, timeout time.Duration, what string, condition func() bool) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()

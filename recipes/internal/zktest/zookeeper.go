@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 )
@@ -30,7 +31,7 @@ type server struct {
 	done        chan struct{}
 }
 
-func newProcesses(tb TB, n int) []process {
+func startProcesses(tb testing.TB, n int) []process {
 	tb.Helper()
 	if _, err := exec.LookPath("java"); err != nil {
 		tb.Fatalf("no java: %v; install Debian's zookeeper and libzookeeper-java", err)
@@ -57,12 +58,14 @@ func newProcesses(tb TB, n int) []process {
 			classpath: strings.Join(classpath, ":"),
 		}
 		s.configure(tb, i+1, port[3*i+2], n, members.String())
+		s.Start(tb)
+		tb.Cleanup(s.Stop)
 		all = append(all, process{s})
 	}
 	return all
 }
 
-func (s *server) configure(tb TB, id, port, n int, members string) {
+func (s *server) configure(tb testing.TB, id, port, n int, members string) {
 	tb.Helper()
 	cfg := fmt.Sprintf("tickTime=200\ninitLimit=50\nsyncLimit=25\ndataDir=%s\n"+
 		"clientPort=%d\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"+
@@ -87,7 +90,7 @@ func (s *server) configure(tb TB, id, port, n int, members string) {
 func (s *server) address() string { return s.listen }
 
 // Start starts the server, again after Stop. It does not wait until it serves.
-func (s *server) Start(tb TB) {
+func (s *server) Start(tb testing.TB) {
 	tb.Helper()
 	out, err := os.Create(filepath.Join(s.dir, "out"))
 	if err != nil {
@@ -115,4 +118,44 @@ func (s *server) Stop() {
 	_ = s.cmd.Process.Kill() // it may have ended already
 	<-s.done
 	s.cmd = nil
+}
+
+// Main runs the tests of a package with one server that all of them may use, and
+// returns the exit code. It is for TestMain: one server for all is much quicker
+// than one for each.
+func Main(m *testing.M, use func(*Server)) int {
+	tb := new(mainTB)
+	defer tb.cleanup()
+	use(Start(tb, 1).Servers[0])
+	return m.Run()
+}
+
+// mainTB is the testing.TB of TestMain, which has none.
+type mainTB struct {
+	testing.TB // nil: the methods below are all that is called
+	cleanups   []func()
+}
+
+func (tb *mainTB) Helper() {}
+
+func (tb *mainTB) Cleanup(f func()) { tb.cleanups = append(tb.cleanups, f) }
+
+func (tb *mainTB) TempDir() string {
+	dir, err := os.MkdirTemp("", "zktest")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // the system clears what is left
+	return dir
+}
+
+// Fatal panics: there is no test to fail yet.
+func (tb *mainTB) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+func (tb *mainTB) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+func (tb *mainTB) cleanup() {
+	for i := len(tb.cleanups) - 1; i >= 0; i-- {
+		tb.cleanups[i]()
+	}
 }
