@@ -162,7 +162,7 @@ func (a *answer) append(b []byte) []byte {
 		b = appendStat(appendString(b, o.Path), &o.Stat)
 	}
 	if r.Op == OpRestore {
-		for _, n := range r.Restored.counts() {
+		for _, n := range r.Restored.Counts() {
 			b = appendInt(b, int64(*n))
 		}
 	}
@@ -183,7 +183,7 @@ func readAnswer(r *reader) *answer {
 		x.Multi = append(x.Multi, o)
 	}
 	if x.Op == OpRestore {
-		for _, n := range x.Restored.counts() {
+		for _, n := range x.Restored.Counts() {
 			*n = int(r.int())
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/zk-lite/zk-lite/consensus/state/backup"
 	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
@@ -155,17 +156,17 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 		m.result.Code = code
 		return
 	}
-	var backup *Backup
+	var b *backup.Backup
 	switch c.Op {
 	case OpSync:
 		return
 	case OpRestore:
-		if backup = m.receive(c, from, timeMillis); backup == nil {
+		if b = m.receive(c, from, timeMillis); b == nil {
 			return
 		}
 		// Clients of the ensemble that the backup is of, and what they have kept of
 		// it, must not be ahead.
-		m.zxid = max(m.zxid, backup.zxid)
+		m.zxid = max(m.zxid, b.Zxid())
 	case OpAttach:
 		m.attach(c, from, obs)
 		return
@@ -185,10 +186,10 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 		}
 	}
 	m.begin(term, timeMillis)
-	if backup == nil {
+	if b == nil {
 		m.transact(c, from)
 	} else {
-		m.tree, m.result.Restored = merge(&m.txn, m.tree, backup)
+		m.tree, m.result.Restored = backup.Merge(&m.txn, m.tree, b)
 	}
 	m.result.Zxid = m.zxid
 	if c.Flags&FlagKeyed != 0 {

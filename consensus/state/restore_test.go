@@ -10,6 +10,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/zk-lite/zk-lite/consensus/state/backup"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -180,9 +181,9 @@ func (c *restoreCase) events() []string {
 // compares every znode, event and number with the rules.
 func TestMachine_Restore_Random(t *testing.T) {
 	r := newRand(t)
-	var sum Restored
+	var sum backup.Changes
 	defer func() {
-		for _, n := range sum.counts() {
+		for _, n := range sum.Counts() {
 			if *n < 5 {
 				t.Errorf("a dull run: %+v", sum)
 			}
@@ -218,18 +219,22 @@ func TestMachine_Restore_Random(t *testing.T) {
 		}
 		run(r.IntN(40))
 		enrich()
-		backup, err := ReadBackup(bytes.NewReader(file))
+		from, err := ReadBackup(bytes.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, err := ReadSnapshot(bytes.NewReader(file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := &restoreCase{
 			t: t, now: dump(t, g.m), live: ephemerals(g.m), births: map[string]int{}, deaths: map[string]int{},
-			then: dump(t, &Machine{tree: backup.tree}), over: ephemerals(&Machine{tree: backup.tree}),
+			then: dump(t, was), over: ephemerals(was),
 		}
 		before, sessions := g.m.Zxid(), g.m.sessions.Len()
 		g.time++
 		snapshot := g.m.Snapshot()
-		preview, err := snapshot.Preview(backup)
+		preview, err := snapshot.Preview(from)
 		snapshot.Release()
 		if err != nil {
 			t.Fatal(err)
@@ -237,9 +242,9 @@ func TestMachine_Restore_Random(t *testing.T) {
 		got := g.do(9, restoreCommands(7, file, 1+r.IntN(2000), true)...)
 		done := got[len(got)-1]
 		c.m, c.zxid, c.time, c.after = g.m, done.Zxid, g.time, dump(t, g.m)
-		if done.Code != znode.OK || done.Zxid <= before || done.Zxid <= backup.Zxid() || g.m.Zxid() != done.Zxid ||
+		if done.Code != znode.OK || done.Zxid <= before || done.Zxid <= from.Zxid() || g.m.Zxid() != done.Zxid ||
 			g.m.sessions.Len() != sessions || done.Restored != preview {
-			t.Fatalf("%+v, before %v, the backup's %v, preview %+v", done, before, backup.Zxid(), preview)
+			t.Fatalf("%+v, before %v, the backup's %v, preview %+v", done, before, from.Zxid(), preview)
 		}
 		c.diff()
 		for path := range c.after {
@@ -257,8 +262,8 @@ func TestMachine_Restore_Random(t *testing.T) {
 		if x := done.Restored; x.Created != len(c.created) || x.Deleted != len(c.deleted) {
 			t.Errorf("%+v, want %d created, %d deleted", x, len(c.created), len(c.deleted))
 		}
-		for i, n := range sum.counts() {
-			*n += *done.Restored.counts()[i]
+		for i, n := range sum.Counts() {
+			*n += *done.Restored.Counts()[i]
 		}
 		// Once more changes nothing, and what follows works on the new tree.
 		again := g.do(9, restoreCommands(8, file, 1<<16, true)...)
@@ -310,7 +315,7 @@ func TestMachine_Restore_SequenceGoesOn(t *testing.T) {
 	for range 4 {
 		g.must(1, sequential)
 	}
-	restore := func(id uint64) Restored {
+	restore := func(id uint64) backup.Changes {
 		t.Helper()
 		all := g.do(1, restoreCommands(id, file, 100, true)...)
 		if last := all[len(all)-1]; last.Code != znode.OK {
@@ -318,7 +323,7 @@ func TestMachine_Restore_SequenceGoesOn(t *testing.T) {
 		}
 		return all[len(all)-1].Restored
 	}
-	if got := restore(1); got != (Restored{Deleted: 4}) {
+	if got := restore(1); got != (backup.Changes{Deleted: 4}) {
 		t.Errorf("%+v", got)
 	}
 	if r := g.must(1, sequential); r.Path != "/q/n-0000000005" {
@@ -329,7 +334,7 @@ func TestMachine_Restore_SequenceGoesOn(t *testing.T) {
 		g.must(1, Command{Op: OpDelete, Path: path, Version: -1})
 	}
 	g.must(1, create("/q"))
-	if got := restore(2); got != (Restored{Created: 1}) {
+	if got := restore(2); got != (backup.Changes{Created: 1}) {
 		t.Errorf("%+v", got)
 	}
 	if r := g.must(1, sequential); r.Path != "/q/n-0000000002" {
@@ -436,7 +441,7 @@ func TestMachine_Restore_KeyedRetry(t *testing.T) {
 	}
 	all := g.do(1, keyed(1, 70, file)...)
 	first := all[len(all)-1]
-	if first.Restored != (Restored{Created: 1}) || first.Key != KeyFresh {
+	if first.Restored != (backup.Changes{Created: 1}) || first.Key != KeyFresh {
 		t.Fatalf("%+v", first)
 	}
 	g.must(1, create("/b"))
@@ -542,7 +547,7 @@ func TestReadBackup_Impossible_IsRefused(t *testing.T) {
 		"\"/e/x\" is below":    {tree: tree(owned("/e"), znode.Record{Path: "/e/x"})},
 		"config is not":        {tree: tree(owned(znode.ConfigPath))},
 		"has had -1 children":  {tree: tree(znode.Record{Path: "/a", Stat: znode.Stat{Cversion: -1}})},
-		"zxid 0x2000000000000": {tree: tree(), zxid: maxBackupZxid + 1},
+		"zxid 0x2000000000000": {tree: tree(), zxid: 1<<61 + 1},
 		"out of range":         {tree: tree(), zxid: -1},
 	} {
 		m.sessions = New().sessions
@@ -594,12 +599,12 @@ func FuzzMerge(f *testing.F) {
 		if err != nil {
 			return
 		}
-		backup := &Backup{tree: tree}
-		if backup.check() != nil {
+		from, err := backup.New(tree, 0, 0)
+		if err != nil {
 			return
 		}
-		result, _ := merge(&znode.Txn{Zxid: 1 << 40}, now, backup)
-		again, done := merge(&znode.Txn{Zxid: 1 << 41}, result, backup)
+		result, _ := backup.Merge(&znode.Txn{Zxid: 1 << 40}, now, from)
+		again, done := backup.Merge(&znode.Txn{Zxid: 1 << 41}, result, from)
 		if done.Created+done.Changed+done.Deleted != 0 || again != result {
 			t.Errorf("the second time: %+v", done)
 		}
@@ -615,10 +620,19 @@ func FuzzReadBackup(f *testing.F) {
 	midway.upload = &upload{id: 1, from: 2, parts: [][]byte{[]byte("part")}, bytes: 4}
 	f.Add(write(f, midway))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		backup, err := ReadBackup(bytes.NewReader(b))
+		from, err := ReadBackup(bytes.NewReader(b))
 		if err != nil {
 			return
 		}
-		merge(&znode.Txn{Zxid: 1}, New().tree, backup)
+		backup.Merge(&znode.Txn{Zxid: 1}, New().tree, from)
 	})
+}
+
+// usageSubject returns the path whose usage a znode records, if it does.
+func usageSubject(path string) (string, bool) {
+	subject, ok := strings.CutPrefix(path, znode.QuotaPath)
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(subject, "/zookeeper_stats")
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"github.com/zk-lite/zk-lite/consensus/state/backup"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -18,7 +19,7 @@ type Result struct {
 	Session *session.Session
 	Key     KeyOutcome // of a command with a Key
 	// Restored is what the commit of a restore has changed.
-	Restored Restored
+	Restored backup.Changes
 }
 
 // OpResult is the outcome of one operation of a multi. When the multi failed,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/zk-lite/zk-lite/consensus/state/backup"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -110,7 +111,7 @@ func (u *upload) sum() uint64 {
 
 // receive does a step of a restore. What it returns is what is to become of the
 // tree; nil until a commit is found to be in order.
-func (m *Machine) receive(c *Command, from ServerID, timeMillis int64) *Backup {
+func (m *Machine) receive(c *Command, from ServerID, timeMillis int64) *backup.Backup {
 	x := &c.Restore
 	switch x.Step {
 	case RestorePart:

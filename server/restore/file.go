@@ -7,6 +7,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/state/backup"
 )
 
 // backupFile is a backup as it came, in parts that the log takes.
@@ -17,10 +18,10 @@ type backupFile struct {
 }
 
 // read takes the file in while it is decoded.
-func (f *backupFile) read(in io.Reader) (*state.Backup, error) {
+func (f *backupFile) read(in io.Reader) (*backup.Backup, error) {
 	f.sum.Reset()
 	source := &sourceReader{in: in}
-	backup, err := state.ReadBackup(io.TeeReader(source, f))
+	b, err := state.ReadBackup(io.TeeReader(source, f))
 	switch {
 	case source.err != nil:
 		return nil, fmt.Errorf("receiving the backup: %w", source.err)
@@ -29,7 +30,7 @@ func (f *backupFile) read(in io.Reader) (*state.Backup, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrNotBackup, err)
 	}
-	return backup, nil
+	return b, nil
 }
 
 // sourceReader remembers its source's own error, to tell it from damage.

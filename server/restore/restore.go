@@ -17,6 +17,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/state/backup"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -67,7 +68,7 @@ type Options struct {
 
 // Result is what a restore has changed.
 type Result struct {
-	state.Restored
+	backup.Changes
 	Zxid     znode.Zxid // of the transaction; of a dry run, of the state that was compared
 	Backup   znode.Zxid // of the last transaction in the backup
 	Repeated bool       // it happened when the key came for the first time
@@ -107,24 +108,24 @@ func (r *Restorer) Restore(ctx context.Context, in io.Reader, o Options) (Result
 		return Result{}, ErrTreeNotEmpty // before it is sent in vain
 	}
 	file := &backupFile{}
-	backup, err := file.read(in)
+	b, err := file.read(in)
 	if err != nil {
 		return Result{}, err
 	}
-	done := Result{Backup: backup.Zxid()}
+	done := Result{Backup: b.Zxid()}
 	if o.DryRun {
 		s, zxid := r.srv.Snapshot()
 		defer s.Release()
 		done.Zxid = zxid
-		done.Restored, err = s.Preview(backup)
+		done.Changes, err = s.Preview(b)
 		return done, err
 	}
-	backup = nil // its memory is needed: the machine will make one of its own
+	b = nil // its memory is needed: the machine will make one of its own
 	x, err := r.upload(ctx, file, &o)
 	if err != nil {
 		return Result{}, err
 	}
-	done.Restored, done.Zxid, done.Repeated = x.Restored, x.Zxid, x.Key == state.KeyRepeated
+	done.Changes, done.Zxid, done.Repeated = x.Restored, x.Zxid, x.Key == state.KeyRepeated
 	r.logger.Info("backup restored", "backup", done.Backup, "zxid", done.Zxid,
 		"created", done.Created, "changed", done.Changed, "deleted", done.Deleted)
 	return done, nil

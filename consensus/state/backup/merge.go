@@ -1,4 +1,4 @@
-package state
+package backup
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Restored is what a restore has changed, in numbers of znodes.
-type Restored struct {
+// Changes is what a restore has changed, in numbers of znodes.
+type Changes struct {
 	Created int // were missing
 	Changed int // had other data, another ACL, or were of another kind
 	Deleted int // are not in the backup
@@ -19,8 +19,9 @@ type Restored struct {
 	Skipped int // ephemerals of the backup, which are left out
 }
 
-func (r *Restored) counts() []*int {
-	return []*int{&r.Created, &r.Changed, &r.Deleted, &r.Kept, &r.Skipped}
+// Counts lists the numbers, in the order in which snapshots store them.
+func (c *Changes) Counts() []*int {
+	return []*int{&c.Created, &c.Changed, &c.Deleted, &c.Kept, &c.Skipped}
 }
 
 // merger turns a tree into a backup's, as one transaction: what is the same stays
@@ -33,15 +34,15 @@ type merger struct {
 	x      *znode.Txn
 	now    *znode.Tree
 	backup *Backup
-	done   Restored
+	done   Changes
 	edits  bool // there is any difference
 
 	// owners are the sessions of the present ephemerals, and the markers of the
 	// present containers and TTL znodes.
-	owners map[string]znode.SessionID
-	births map[string]int32    // parent → children that are created
-	losses map[string]struct{} // parents of those that are deleted
-	quotas map[string]*usage   // quota'd path → what there will be
+	owners      map[string]znode.SessionID
+	newChildren map[string]int32  // parent → number of its children that are created
+	lostChild   map[string]bool   // parents of the znodes that are deleted
+	quotas      map[string]*usage // quota'd path → what there will be
 
 	created, deleted []string
 	changed          []string // those whose data, or kind, changes
@@ -53,13 +54,13 @@ type merger struct {
 // usage counts a subtree.
 type usage struct{ count, bytes int64 }
 
-// merge computes the tree that a restore of b makes of now, and adds its events to
+// Merge computes the tree that a restore of b makes of now, and adds its events to
 // x. Neither tree is changed. When nothing is different the result is now itself.
-func merge(x *znode.Txn, now *znode.Tree, b *Backup) (*znode.Tree, Restored) {
+func Merge(x *znode.Txn, now *znode.Tree, b *Backup) (*znode.Tree, Changes) {
 	g := &merger{
 		x: x, now: now, backup: b,
-		owners: map[string]znode.SessionID{}, births: map[string]int32{},
-		losses: map[string]struct{}{}, quotas: map[string]*usage{}, builder: znode.NewBuilder(),
+		owners: map[string]znode.SessionID{}, newChildren: map[string]int32{},
+		lostChild: map[string]bool{}, quotas: map[string]*usage{}, builder: znode.NewBuilder(),
 	}
 	present, future := now.Snapshot(), b.tree.Snapshot()
 	defer present.Release()
@@ -78,14 +79,14 @@ func merge(x *znode.Txn, now *znode.Tree, b *Backup) (*znode.Tree, Restored) {
 	return tree, g.done
 }
 
-// must is for what the checks of a Backup have ruled out.
+// must panics for an error that the checks of a Backup have ruled out.
 func (g *merger) must(err error) {
 	if err != nil {
-		panic(fmt.Sprintf("state: invariant broken: restoring a backup that was checked: %v", err))
+		panic(fmt.Sprintf("backup: invariant broken: restoring a backup that was checked: %v", err))
 	}
 }
 
-// compareNow finds out what becomes of a present znode.
+// compareNow decides whether a present znode stays.
 func (g *merger) compareNow(r *znode.Record) error {
 	if r.Stat.EphemeralOwner != 0 {
 		g.owners[r.Path] = r.Stat.EphemeralOwner
@@ -100,7 +101,7 @@ func (g *merger) compareNow(r *znode.Record) error {
 		return nil
 	}
 	g.deleted = append(g.deleted, r.Path)
-	g.losses[znode.Parent(r.Path)] = struct{}{}
+	g.lostChild[znode.Parent(r.Path)] = true
 	return nil
 }
 
@@ -113,7 +114,7 @@ func (g *merger) ephemeral(r *znode.Record) bool {
 	return stat.EphemeralOwner != 0
 }
 
-// compareThen finds what of the backup is missing.
+// compareThen decides whether a znode of the backup is new.
 func (g *merger) compareThen(r *znode.Record) error {
 	if r.Stat.EphemeralOwner != 0 && !g.backup.wanted(r.Path) {
 		g.done.Skipped++
@@ -123,7 +124,7 @@ func (g *merger) compareThen(r *znode.Record) error {
 	if stat, code := g.now.Exists(r.Path, super); code != znode.OK || stat.EphemeralOwner != 0 {
 		g.created = append(g.created, r.Path)
 		parent := znode.Parent(r.Path)
-		g.births[parent] = more(g.births[parent], 1)
+		g.newChildren[parent] = more(g.newChildren[parent], 1)
 	}
 	return nil
 }
@@ -151,7 +152,7 @@ func (g *merger) addThen(r *znode.Record) error {
 }
 
 // create makes a znode of the backup a new one. It has the versions that it had,
-// so that who has seen it then finds it as it was, and numbers its children from
+// so that a client that has seen it then finds it as it was, and numbers its children from
 // where it was.
 func (g *merger) create(r *znode.Record) znode.Record {
 	g.edits = true
@@ -159,7 +160,7 @@ func (g *merger) create(r *znode.Record) znode.Record {
 	s := &next.Stat
 	s.Czxid, s.Mzxid, s.Pzxid = g.x.Zxid, g.x.Zxid, g.x.Zxid
 	s.Ctime, s.Mtime = g.x.TimeMillis, g.x.TimeMillis
-	s.Cversion = max(s.Cversion, znode.Version(g.births[r.Path]))
+	s.Cversion = max(s.Cversion, znode.Version(g.newChildren[r.Path]))
 	return next
 }
 
@@ -172,9 +173,9 @@ func (g *merger) keep(r *znode.Record, data []byte, stat *znode.Stat) znode.Reco
 	// A Record has the number of children ever created, which a Stat hides in the
 	// number of creates and deletes. The addition may carry into the sign.
 	had := znode.Version(uint32(stat.Cversion+znode.Version(stat.NumChildren)) / 2)
-	s.Cversion = znode.Version(more(int32(max(had, r.Stat.Cversion)), g.births[r.Path]))
+	s.Cversion = znode.Version(more(int32(max(had, r.Stat.Cversion)), g.newChildren[r.Path]))
 	g.edits = g.edits || s.Cversion != had
-	if _, lost := g.losses[r.Path]; lost || g.births[r.Path] > 0 {
+	if g.lostChild[r.Path] || g.newChildren[r.Path] > 0 {
 		s.Pzxid, g.edits = g.x.Zxid, true
 	}
 	changed := false
@@ -256,58 +257,3 @@ func usageSubject(path string) (string, bool) {
 
 // more adds to a number of children, which stays at its limit as in every create.
 func more(n, by int32) int32 { return int32(min(int64(n)+int64(by), math.MaxInt32)) }
-
-// emit adds the events: first what goes, children before their parents, then what
-// comes and changes, parents before their children.
-func (g *merger) emit(tree *znode.Tree) {
-	g.done.Created, g.done.Deleted = len(g.created), len(g.deleted)
-	slices.SortFunc(g.deleted, func(a, b string) int { return strings.Compare(b, a) })
-	slices.Sort(g.created)
-	slices.Sort(g.changed)
-	events := slices.Grow(g.x.Events, len(g.deleted)+len(g.created)+len(g.changed))
-	before, after := aclCache{tree: g.now}, aclCache{tree: tree}
-	event := func(t znode.EventType, c *aclCache, path string) {
-		e := znode.Event{Type: t, Path: path, Zxid: g.x.Zxid, ACL: c.own(path)}
-		if t != znode.EventDataChanged {
-			e.ParentACL = c.parent(path)
-		}
-		events = append(events, e)
-	}
-	for _, path := range g.deleted {
-		event(znode.EventDeleted, &before, path)
-	}
-	created, changed := g.created, g.changed
-	for len(created)+len(changed) > 0 {
-		if len(changed) == 0 || len(created) > 0 && created[0] < changed[0] {
-			event(znode.EventCreated, &after, created[0])
-			created = created[1:]
-		} else {
-			event(znode.EventDataChanged, &after, changed[0])
-			changed = changed[1:]
-		}
-	}
-	g.x.Events = events
-}
-
-// aclCache looks up ACLs for events, which mostly share a few.
-type aclCache struct {
-	tree *znode.Tree
-	last []znode.ACL
-	path string // whose ACL of is
-	of   []znode.ACL
-}
-
-func (c *aclCache) own(path string) []znode.ACL {
-	acl, _, _ := c.tree.ACLOf(path, super)
-	if !slices.Equal(acl, c.last) {
-		c.last = acl
-	}
-	return c.last
-}
-
-func (c *aclCache) parent(path string) []znode.ACL {
-	if p := znode.Parent(path); p != c.path {
-		c.path, c.of = p, c.own(p)
-	}
-	return c.of
-}

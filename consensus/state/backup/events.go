@@ -1,0 +1,63 @@
+package backup
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// emit adds the events: first the deletions, children before their parents, then the
+// creations and changes, parents before their children.
+func (g *merger) emit(tree *znode.Tree) {
+	g.done.Created, g.done.Deleted = len(g.created), len(g.deleted)
+	slices.SortFunc(g.deleted, func(a, b string) int { return strings.Compare(b, a) })
+	slices.Sort(g.created)
+	slices.Sort(g.changed)
+	events := slices.Grow(g.x.Events, len(g.deleted)+len(g.created)+len(g.changed))
+	before, after := aclCache{tree: g.now}, aclCache{tree: tree}
+	event := func(t znode.EventType, c *aclCache, path string) {
+		e := znode.Event{Type: t, Path: path, Zxid: g.x.Zxid, ACL: c.own(path)}
+		if t != znode.EventDataChanged {
+			e.ParentACL = c.parent(path)
+		}
+		events = append(events, e)
+	}
+	for _, path := range g.deleted {
+		event(znode.EventDeleted, &before, path)
+	}
+	created, changed := g.created, g.changed
+	for len(created)+len(changed) > 0 {
+		if len(changed) == 0 || len(created) > 0 && created[0] < changed[0] {
+			event(znode.EventCreated, &after, created[0])
+			created = created[1:]
+		} else {
+			event(znode.EventDataChanged, &after, changed[0])
+			changed = changed[1:]
+		}
+	}
+	g.x.Events = events
+}
+
+// aclCache looks up ACLs for events, which mostly share a few.
+type aclCache struct {
+	tree *znode.Tree
+	last []znode.ACL
+	path string // whose ACL of is
+	of   []znode.ACL
+}
+
+func (c *aclCache) own(path string) []znode.ACL {
+	acl, _, _ := c.tree.ACLOf(path, super)
+	if !slices.Equal(acl, c.last) {
+		c.last = acl
+	}
+	return c.last
+}
+
+func (c *aclCache) parent(path string) []znode.ACL {
+	if p := znode.Parent(path); p != c.path {
+		c.path, c.of = p, c.own(p)
+	}
+	return c.of
+}
