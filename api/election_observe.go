@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/zk-lite/zk-lite/api/line"
+	"github.com/zk-lite/zk-lite/internal/curator"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/znode"
@@ -121,7 +121,7 @@ func (q *request) lookForLeader(k queueKind, dir string) (*leadership, error) {
 		l.zxid = v.Zxid()
 		var names []string
 		names, _, code = v.Tree().Children(dir, q.ids)
-		all := line.Order(names, k.markers...)
+		all := curator.Order(names, k.markers...)
 		if code != znode.OK || len(all) == 0 {
 			return
 		}

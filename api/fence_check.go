@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/zk-lite/zk-lite/api/line"
+	"github.com/zk-lite/zk-lite/internal/curator"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -92,7 +92,7 @@ func (q *request) holder(dir string, token znode.Zxid) (holds znode.Zxid, waits 
 	q.look(func(v *server.View) {
 		var names []string
 		names, _, code = v.Tree().Children(dir, q.ids)
-		for i, c := range line.Order(names, line.Lock, line.KazooLock, line.Latch) {
+		for i, c := range curator.Order(names, curator.Lock, curator.KazooLock, curator.Latch) {
 			st, _ := v.Tree().Exists(znode.Join(dir, c.Name), superuser())
 			switch {
 			case i == 0:

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"github.com/zk-lite/zk-lite/api/line"
+	"github.com/zk-lite/zk-lite/internal/curator"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -50,7 +50,7 @@ func (q *request) getLock() error {
 // shownQueue is the path of the lock or election that GET is to show.
 func (q *request) shownQueue(k queueKind) (string, error) {
 	path, err := q.queuePath(k)
-	if _, is := line.Parse(znode.Base(path), k.markers...); err == nil && is {
+	if _, is := curator.Parse(znode.Base(path), k.markers...); err == nil && is {
 		err = shownBy(path, "/v1/"+k.noun+"s"+znode.Parent(path))
 	}
 	return path, err
@@ -69,7 +69,7 @@ func (q *request) listQueue(k queueKind, dir string) (list []queueEntry, length 
 	default:
 		return nil, 0, failure{code, dir}
 	}
-	order := line.Order(names, k.markers...)
+	order := curator.Order(names, k.markers...)
 	shown := order[:min(len(order), maxQueue+1)]
 	q.look(func(v *server.View) {
 		for _, c := range shown {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/zk-lite/zk-lite/api/line"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/curator"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -22,11 +22,11 @@ type queueKind struct {
 }
 
 func lockKind() queueKind {
-	return queueKind{"lock", line.Lock, []string{line.Lock, line.KazooLock}}
+	return queueKind{"lock", curator.Lock, []string{curator.Lock, curator.KazooLock}}
 }
 
 func electionKind() queueKind {
-	return queueKind{"election", line.Latch, []string{line.Latch, line.KazooLock}}
+	return queueKind{"election", curator.Latch, []string{curator.Latch, curator.KazooLock}}
 }
 
 // place is a znode in a queue. Its name is the ticket.
@@ -61,7 +61,7 @@ func (q *request) needSession() error {
 
 // parseTicket reads a ticket, which is a name that stands in the queue.
 func (k *queueKind) parseTicket(text string) (string, error) {
-	_, ok := line.Parse(text, k.markers...)
+	_, ok := curator.Parse(text, k.markers...)
 	if !ok || checkPath("ticket", "/"+text) != nil || znode.Base("/"+text) != text {
 		return "", badRequest("ticket", "%q is not a ticket of a%s %s, such as "+
 			"_c_7d3f0c7e-5a3b-4b52-9c39-0d3b6a3f1c55-%s0000000004",
@@ -74,7 +74,7 @@ func (k *queueKind) parseTicket(text string) (string, error) {
 // containers: they go when they are empty.
 func (q *request) join(k queueKind, dir string, data []byte, acl []znode.ACL) (*place, error) {
 	c := state.Command{
-		Op: state.OpCreate, Path: znode.Join(dir, line.Name(q.guid(), k.base)), Data: data, ACL: acl,
+		Op: state.OpCreate, Path: znode.Join(dir, curator.Name(q.guid(), k.base)), Data: data, ACL: acl,
 		Mode: znode.EphemeralSequential, Kind: znode.CreatePlain,
 	}
 	if err := checkPath("path", c.Path+"0000000000"); err != nil {

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/zk-lite/zk-lite/api/line"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/curator"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/znode"
@@ -35,7 +35,7 @@ type waiterBody struct {
 type standing struct {
 	zxid  znode.Zxid
 	stat  znode.Stat       // of the znode
-	ahead []line.Contender // first come first
+	ahead []curator.Waiter // first come first
 }
 
 // queueUp carries out the POST of a lock or an election: it takes a place, or goes on
@@ -227,7 +227,7 @@ func (q *request) stand(p *place) (*standing, error) {
 	case code != znode.OK:
 		return nil, failure{code, p.dir}
 	}
-	for _, c := range line.Order(names, p.kind.markers...) {
+	for _, c := range curator.Order(names, p.kind.markers...) {
 		if c.Name == p.ticket {
 			break
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // DelayQueue is a Queue whose items can only be taken from a certain time on, the
@@ -58,6 +59,6 @@ func parseDelayName(name string) (queued, bool) {
 	rest, ok := strings.CutPrefix(name, itemName+"|")
 	digits, number, ok2 := strings.Cut(rest, "|")
 	ms, err := strconv.ParseInt(digits, 16, 64)
-	seq, ok3 := parseSequence(number)
+	seq, ok3 := znode.ParseSequence(number)
 	return queued{name: name, key: ms, seq: seq}, ok && ok2 && ok3 && err == nil && ms >= 0
 }

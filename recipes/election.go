@@ -6,11 +6,9 @@ import (
 	"iter"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/curator"
 	"github.com/zk-lite/zk-lite/znode"
 )
-
-// latchName is of the znodes of an election (Curator's LeaderLatch).
-const latchName = "latch-"
 
 // Election makes one of its candidates the leader. Each candidate watches only the
 // one before it, so that the death of a leader wakes one and not all.
@@ -29,7 +27,7 @@ func NewElection(c *client.Client, path string, opts ...Option) *Election {
 	o := newOptions(opts)
 	return &Election{
 		line: &line{
-			c: c, dir: path, base: latchName, markers: []string{latchName, kazooLockName},
+			c: c, dir: path, base: curator.Latch, markers: []string{curator.Latch, curator.KazooLock},
 			data: o.data, acl: o.acl, blocker: lastOf,
 		},
 		strict: o.strict,
@@ -148,9 +146,9 @@ func (e *Election) observe(
 		if err != nil && !errors.Is(err, client.ErrNoNode) {
 			return Participant{}, 0, nil, err
 		}
-		line := contenders(names, e.line.markers)
+		line := curator.Order(names, e.line.markers...)
 		if len(line) > 0 {
-			path := znode.Join(dir, line[0].name)
+			path := znode.Join(dir, line[0].Name)
 			data, stat, w, err := c.GetW(ctx, path)
 			if errors.Is(err, client.ErrNoNode) {
 				continue // its successor is in the next list
@@ -177,7 +175,7 @@ func (e *Election) watchEmpty(ctx context.Context) (*client.Watch, error) {
 		}
 		return w, err
 	}
-	if err == nil && len(contenders(names, e.line.markers)) > 0 {
+	if err == nil && len(curator.Order(names, e.line.markers...)) > 0 {
 		w.Cancel()
 		return nil, nil
 	}

@@ -4,61 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 )
-
-func TestParseSequence_Examples(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		n    int32
-		ok   bool
-	}{
-		{"0000000007", 7, true},
-		{"2147483647", math.MaxInt32, true},
-		{"-2147483648", math.MinInt32, true},
-		{"-000000001", -1, true}, // Java's %010d counts the sign
-		{"2147483648", 0, false},
-		{"", 0, false}, {"-", 0, false}, {"007", 0, false}, {"00000000070", 0, false},
-		{"+000000007", 0, false}, {"0x00000007", 0, false}, {"--00000001", 0, false},
-		{"-1000000000", -1_000_000_000, true}, {"-999999999", -999_999_999, true},
-		{"-000000000", 0, false}, {"-0000000001", 0, false}, // no format writes these
-	} {
-		n, ok := parseSequence(c.text)
-		if ok != c.ok || ok && n != c.n {
-			t.Errorf("%q: %d, %v; want %d, %v", c.text, n, ok, c.n, c.ok)
-		}
-	}
-}
-
-// The order is that of creation, whatever the GUIDs in front and wherever the 32-bit
-// counter wraps; foreign znodes are left out.
-func TestContenders_OrderAcrossTheWrap(t *testing.T) {
-	const seed = 1
-	t.Log("seed", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	for _, start := range []int32{0, -3, math.MaxInt32 - 5, math.MinInt32} {
-		var want, names []string
-		for i := range int32(12) {
-			name := fmt.Sprintf("_c_%08x-lock-%010d", r.Uint32(), start+i)
-			if i%3 == 0 {
-				name = fmt.Sprintf("%08x__lock__%010d", r.Uint32(), start+i)
-			}
-			want = append(want, name)
-		}
-		names = append(slices.Clone(want), "foreign", "lock-", "_c_x-latch-0000000001")
-		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-		var got []string
-		for _, c := range contenders(names, []string{lockName, kazooLockName}) {
-			got = append(got, c.name)
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("from %d: %s, want %s", start, got, want)
-		}
-	}
-}
 
 func TestQueueNames_ReadBack(t *testing.T) {
 	for _, p := range []int32{0, 1, -1, math.MaxInt32, math.MinInt32} {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/curator"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -27,11 +28,11 @@ type line struct {
 	acl     []client.ACL
 	// blocker returns the one to wait for, given all that are in front, in
 	// order; nil if the turn has come.
-	blocker func(earlier []contender) *contender
+	blocker func(earlier []curator.Waiter) *curator.Waiter
 }
 
 // lastOf is the blocker of those who wait for all in front of them.
-func lastOf(earlier []contender) *contender {
+func lastOf(earlier []curator.Waiter) *curator.Waiter {
 	if len(earlier) == 0 {
 		return nil
 	}
@@ -161,11 +162,11 @@ func (l *line) walk(ctx context.Context, markers ...string) iter.Seq2[Participan
 			}
 			return
 		}
-		for _, x := range contenders(names, l.markers) {
-			if len(markers) > 0 && !slices.Contains(markers, x.marker) {
+		for _, x := range curator.Order(names, l.markers...) {
+			if len(markers) > 0 && !slices.Contains(markers, x.Marker) {
 				continue
 			}
-			path := znode.Join(l.dir, x.name)
+			path := znode.Join(l.dir, x.Name)
 			data, stat, err := l.c.Get(ctx, path)
 			if errors.Is(err, client.ErrNoNode) {
 				continue // it has left since

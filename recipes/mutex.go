@@ -5,13 +5,7 @@ import (
 	"errors"
 
 	"github.com/zk-lite/zk-lite/client"
-)
-
-// The names of a mutex's znodes: Curator's (InterProcessMutex), and kazoo's. A
-// kazoo lock sees ours if it is made with extra_lock_patterns=["-lock-"].
-const (
-	lockName      = "lock-"
-	kazooLockName = "__lock__"
+	"github.com/zk-lite/zk-lite/internal/curator"
 )
 
 // Mutex is a lock that one client at a time has, in the order in which they asked
@@ -19,7 +13,8 @@ const (
 // own.
 //
 // Its znodes are those of Curator's InterProcessMutex:
-// path/_c_<guid>-lock-<number>.
+// path/_c_<guid>-lock-<number>. A kazoo lock sees them if it is made with
+// extra_lock_patterns=["-lock-"].
 type Mutex struct {
 	line      *line
 	strict    bool
@@ -32,7 +27,7 @@ func NewMutex(c *client.Client, path string, opts ...Option) *Mutex {
 	o := newOptions(opts)
 	return &Mutex{
 		line: &line{
-			c: c, dir: path, base: lockName, markers: []string{lockName, kazooLockName},
+			c: c, dir: path, base: curator.Lock, markers: []string{curator.Lock, curator.KazooLock},
 			data: o.data, acl: o.acl, blocker: lastOf,
 		},
 		strict: o.strict, reentrant: o.reentrant,

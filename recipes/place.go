@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/curator"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -38,7 +39,7 @@ func (p *place) await(ctx context.Context, wait bool) error {
 		if !wait {
 			return ErrNotAcquired
 		}
-		err = p.waitGone(ctx, znode.Join(p.line.dir, blocker.name))
+		err = p.waitGone(ctx, znode.Join(p.line.dir, blocker.Name))
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func (p *place) await(ctx context.Context, wait bool) error {
 // look lists the line, without a watch, and returns whom to wait for. What is
 // listed was there at a moment after our znode was: whoever is in front and not
 // in the list has gone for good.
-func (p *place) look(ctx context.Context) (*contender, error) {
+func (p *place) look(ctx context.Context) (*curator.Waiter, error) {
 	pending := p.line.c.ChildrenAsync(ctx, p.line.dir)
 	if p.own == nil {
 		if err := p.watchOwn(ctx); err != nil { // travels with the list
@@ -65,10 +66,10 @@ func (p *place) look(ctx context.Context) (*contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	var earlier []contender
-	line := contenders(reply.Children, p.line.markers)
+	var earlier []curator.Waiter
+	line := curator.Order(reply.Children, p.line.markers...)
 	for _, c := range line {
-		if c.name == p.name {
+		if c.Name == p.name {
 			return p.line.blocker(earlier), nil
 		}
 		earlier = append(earlier, c)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // PriorityQueue is a Queue from which the items of the lowest number come first,
@@ -56,7 +57,7 @@ func parsePriorityName(name string) (queued, bool) {
 		return queued{}, false
 	}
 	bits, err := strconv.ParseUint(rest[1:width], 16, 32)
-	seq, ok := parseSequence(rest[width:])
+	seq, ok := znode.ParseSequence(rest[width:])
 	if err != nil || !ok || rest[:width] != priorityKey(int32(bits)) {
 		return queued{}, false
 	}

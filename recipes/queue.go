@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/curator"
 )
 
 // The names of a queue's znodes: itemName is Curator's, the others stand behind
@@ -51,8 +52,8 @@ func (q *Queue) Len(ctx context.Context) (int, error) { return q.q.len(ctx) }
 
 // parseQueueName reads queue-<number>.
 func parseQueueName(name string) (queued, bool) {
-	x, ok := parseContender(name, []string{itemName})
-	return queued{name: name, seq: x.seq}, ok && name[:len(itemName)] == itemName
+	x, ok := curator.Parse(name, itemName)
+	return queued{name: name, seq: x.Number}, ok && name[:len(itemName)] == itemName
 }
 
 // queued is an item's name, and what it says of the order.

@@ -180,7 +180,7 @@ func (q *queue) inOrder(names []string) []queued {
 	if len(list) == 0 {
 		return nil
 	}
-	origin := list[0].seq // see contenders
+	origin := list[0].seq // see curator.Order
 	slices.SortFunc(list, func(a, b queued) int {
 		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.seq-origin, b.seq-origin))
 	})

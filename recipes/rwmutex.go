@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/curator"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -41,9 +42,9 @@ func NewRWMutex(c *client.Client, path string, opts ...Option) *RWMutex {
 }
 
 // lastWriter is the blocker of a reader.
-func lastWriter(earlier []contender) *contender {
+func lastWriter(earlier []curator.Waiter) *curator.Waiter {
 	for i := len(earlier) - 1; i >= 0; i-- {
-		if earlier[i].marker == writeName {
+		if earlier[i].Marker == writeName {
 			return &earlier[i]
 		}
 	}

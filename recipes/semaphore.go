@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/curator"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -41,8 +42,8 @@ func NewSemaphore(c *client.Client, path string, places int, opts ...Option) *Se
 	o := newOptions(opts)
 	return &Semaphore{
 		door: &line{
-			c: c, dir: znode.Join(path, semaphoreLocks), base: lockName,
-			markers: []string{lockName}, acl: o.acl, blocker: lastOf,
+			c: c, dir: znode.Join(path, semaphoreLocks), base: curator.Lock,
+			markers: []string{curator.Lock}, acl: o.acl, blocker: lastOf,
 		},
 		leases: &line{
 			c: c, dir: znode.Join(path, semaphoreLeases), base: leaseName,

@@ -1,7 +1,6 @@
 package znode
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -54,7 +53,7 @@ func (t *Tree) Create(x *Txn, r *CreateRequest) (string, Stat, Error) {
 	}
 	path := r.Path
 	if r.Mode.Sequential() {
-		path = fmt.Sprintf("%s%010d", path, parent.readRare().creates)
+		path += FormatSequence(parent.readRare().creates)
 	}
 	switch {
 	case ValidatePath(path) != nil:

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/zk-lite/zk-lite/internal/fault"
@@ -30,7 +29,7 @@ func lifeOf(c *Command) int64 {
 // the present children, which comes again when some have been deleted.
 func (m *Machine) reuseSequence(r *znode.CreateRequest) {
 	names, _, _ := m.tree.Children(r.Path[:max(1, strings.LastIndexByte(r.Path, '/'))], m.txn.Identities)
-	path := fmt.Sprintf("%s%010d", r.Path, len(names))
+	path := r.Path + znode.FormatSequence(int32(len(names)))
 	if _, code := m.tree.Exists(path, m.txn.Identities); code != znode.ErrNoNode {
 		return
 	}

@@ -1,11 +1,14 @@
-package line_test
+package curator_test
 
 import (
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/zk-lite/zk-lite/api/line"
+	"github.com/zk-lite/zk-lite/internal/curator"
 )
 
 func TestParse_KnowsTheNamesOfCuratorAndKazoo(t *testing.T) {
@@ -17,10 +20,10 @@ func TestParse_KnowsTheNamesOfCuratorAndKazoo(t *testing.T) {
 		"_c_3f2a-lock--2147483648":                       -2147483648,
 		"_c_3f2a-lock--000000001":                        -1,
 		"_c_lock-0000000001-lock-0000000002":             2,
-		line.Name("g", line.Lock) + "0000000003":         3,
+		curator.Name("g", curator.Lock) + "0000000003":   3,
 		strings.Repeat("ü", 9) + "-lock-" + "0000000004": 4,
 	} {
-		c, ok := line.Parse(name, line.Lock, line.KazooLock)
+		c, ok := curator.Parse(name, curator.Lock, curator.KazooLock)
 		if !ok || c.Number != want || c.Name != name {
 			t.Errorf("%q: %v %t, want %d", name, c, ok, want)
 		}
@@ -29,8 +32,8 @@ func TestParse_KnowsTheNamesOfCuratorAndKazoo(t *testing.T) {
 		"", "lock-", "lock-7", "lock-00000000070", "lock-000000000x", "lock-+000000007",
 		"lock--000000000", "lock--0000000001", "lock-9999999999", "latch-0000000001", "lock_0000000001", "-0000000001", "0000000001",
 	} {
-		if c, ok := line.Parse(name, line.Lock, line.KazooLock); ok {
-			t.Errorf("%q stands in the queue as %v", name, c)
+		if c, ok := curator.Parse(name, curator.Lock, curator.KazooLock); ok {
+			t.Errorf("%q is in the queue as %v", name, c)
 		}
 	}
 }
@@ -47,15 +50,42 @@ func TestOrder_FirstComeFirst(t *testing.T) {
 	for range len(children) {
 		children = append(children[1:], children[0])
 		var got []string
-		for _, c := range line.Order(children, line.Lock, line.KazooLock) {
+		for _, c := range curator.Order(children, curator.Lock, curator.KazooLock) {
 			got = append(got, c.Name)
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("%q, want %q", got, want)
 		}
 	}
-	if all := line.Order([]string{"other"}, line.Lock); all != nil {
+	if all := curator.Order([]string{"other"}, curator.Lock); all != nil {
 		t.Errorf("%v", all)
+	}
+}
+
+// The order is that of creation, whatever the GUIDs in front and wherever the 32-bit
+// counter wraps; foreign znodes are left out.
+func TestOrder_AcrossTheWrap(t *testing.T) {
+	const seed = 1
+	t.Log("seed", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for _, start := range []int32{0, -3, math.MaxInt32 - 5, math.MinInt32} {
+		var want, names []string
+		for i := range int32(12) {
+			name := fmt.Sprintf("_c_%08x-lock-%010d", r.Uint32(), start+i)
+			if i%3 == 0 {
+				name = fmt.Sprintf("%08x__lock__%010d", r.Uint32(), start+i)
+			}
+			want = append(want, name)
+		}
+		names = append(slices.Clone(want), "foreign", "lock-", "_c_x-latch-0000000001")
+		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		var got []string
+		for _, c := range curator.Order(names, curator.Lock, curator.KazooLock) {
+			got = append(got, c.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("from %d: %s, want %s", start, got, want)
+		}
 	}
 }
 
@@ -64,10 +94,10 @@ func FuzzParse(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		c, ok := line.Parse(name, line.Lock, line.KazooLock, line.Latch)
+		c, ok := curator.Parse(name, curator.Lock, curator.KazooLock, curator.Latch)
 		if ok && (c.Name != name || len(name) < 15) {
 			t.Errorf("%q: %v", name, c)
 		}
-		line.Order([]string{name, name + "1", "lock-0000000001"}, line.Lock)
+		curator.Order([]string{name, name + "1", "lock-0000000001"}, curator.Lock)
 	})
 }
