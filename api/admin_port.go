@@ -148,7 +148,7 @@ func (q *request) commandSetTraceMask(out object) error {
 func (q *request) commandObservers(out object) error {
 	list := []object{}
 	if q.door.srv.Status().Role == server.RoleLeader {
-		survey, err := q.door.srv.Survey(q.ctx)
+		survey, err := q.door.srv.EnsembleStatus(q.ctx)
 		if err != nil {
 			return clusterProblem(err)
 		}

@@ -70,7 +70,7 @@ func (q *request) getCluster() error {
 	}
 	ctx, cancel := context.WithTimeout(q.ctx, surveyTimeout)
 	defer cancel()
-	survey, err := q.door.srv.Survey(ctx)
+	survey, err := q.door.srv.EnsembleStatus(ctx)
 	srv := q.door.srv
 	s := srv.Status()
 	body := clusterBody{
@@ -100,7 +100,7 @@ func (q *request) getCluster() error {
 	return q.answer(http.StatusOK, body)
 }
 
-func knownOf(s *server.Survey) map[state.ServerID]*knownBody {
+func knownOf(s *server.EnsembleStatus) map[state.ServerID]*knownBody {
 	all := map[state.ServerID]*knownBody{}
 	for i := range s.Members {
 		m := &s.Members[i]

@@ -45,7 +45,7 @@ type Server interface {
 	Drain(ctx context.Context) error
 	Undrain()
 	Draining() bool
-	Survey(ctx context.Context) (server.Survey, error)
+	EnsembleStatus(ctx context.Context) (server.EnsembleStatus, error)
 
 	Digest() (znode.Zxid, uint64)
 	Snapshot() (*state.Snapshot, znode.Zxid)

@@ -48,14 +48,14 @@ type controlRequest struct {
 }
 
 type controlReply struct {
-	Server   state.ServerID `json:"server"`
-	Ensemble string         `json:"ensemble,omitempty"` // empty: fresh
-	Forming  bool           `json:"forming,omitempty"`
-	Standing standing       `json:"standing,omitempty"` // of From, in raft's configuration
-	Applied  uint64         `json:"applied,omitempty"`  // index
-	Last     uint64         `json:"last,omitempty"`     // index
-	Survey   *Survey        `json:"survey,omitempty"`   // of controlSurvey
-	Error    string         `json:"error,omitempty"`
+	Server   state.ServerID  `json:"server"`
+	Ensemble string          `json:"ensemble,omitempty"` // empty: fresh
+	Forming  bool            `json:"forming,omitempty"`
+	Standing standing        `json:"standing,omitempty"` // of From, in raft's configuration
+	Applied  uint64          `json:"applied,omitempty"`  // index
+	Last     uint64          `json:"last,omitempty"`     // index
+	Survey   *EnsembleStatus `json:"survey,omitempty"`   // of controlSurvey
+	Error    string          `json:"error,omitempty"`
 	// Why Error, if the asker does something about it.
 	NotLeader bool `json:"not_leader,omitempty"`
 	TooFew    bool `json:"too_few,omitempty"`

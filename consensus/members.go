@@ -97,7 +97,7 @@ func (n *Node) checkPlace(ctx context.Context, m *state.Member) error {
 	if !in || at == "" || at == m.Addr {
 		return nil
 	}
-	s, err := n.Survey(ctx)
+	s, err := n.EnsembleStatus(ctx)
 	if err != nil {
 		return err
 	}
@@ -207,11 +207,11 @@ func (n *Node) leader() state.ServerID {
 	}
 }
 
-// Spare reports, with ErrTooFew, that the ensemble would lose its majority if this
+// CheckStop reports, with ErrTooFew, that the ensemble would lose its majority if this
 // server stopped now.
 //
 // Errors: ErrTooFew; ctx's.
-func (n *Node) Spare(ctx context.Context) error {
+func (n *Node) CheckStop(ctx context.Context) error {
 	if n.cfg.standalone() {
 		return fmt.Errorf("%w: this server stands alone", ErrTooFew)
 	}

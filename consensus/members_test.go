@@ -151,7 +151,7 @@ func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
 	e.net.addr[addr] = newcomer
 	e.net.mu.Unlock()
 	eventually(t, "the leader to miss it", func() bool {
-		s, err := e.nodes[leader].Survey(e.patience())
+		s, err := e.nodes[leader].EnsembleStatus(e.patience())
 		return err == nil && slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return m.ID == 4 && !m.Connected })
 	})
 	e.add(through, newcomer)
@@ -224,13 +224,13 @@ func TestNode_RemoveServer_KeepsAMajority(t *testing.T) {
 		t.Errorf("a stranger as leader: %v", err)
 	}
 	e.must(leader, "/a")
-	if err := e.nodes[up].Spare(e.patience()); err != nil {
+	if err := e.nodes[up].CheckStop(e.patience()); err != nil {
 		t.Errorf("one of three could stop: %v", err)
 	}
 	e.crash(down)
 	eventually(t, "the leader to see it", func() bool { return e.nodes[leader].Status().Followers == 1 })
 	for _, through := range []int{leader, up} {
-		if err := e.nodes[through].Spare(e.patience()); !errors.Is(err, ErrTooFew) {
+		if err := e.nodes[through].CheckStop(e.patience()); !errors.Is(err, ErrTooFew) {
 			t.Errorf("one of the two that are left may not stop: %v", err)
 		}
 		if err := e.remove(through, up, false); !errors.Is(err, ErrTooFew) {

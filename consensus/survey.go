@@ -19,8 +19,8 @@ const controlSurvey = "survey"
 // longer than an answer takes, and shorter than people wait.
 const surveyPatience = 1500 * time.Millisecond
 
-// Survey is the ensemble as its leader sees it.
-type Survey struct {
+// EnsembleStatus is the ensemble as its leader sees it.
+type EnsembleStatus struct {
 	Leader       state.ServerID `json:"leader"`
 	Term         uint64         `json:"term"`
 	LastIndex    uint64         `json:"last"`    // in the leader's log
@@ -33,7 +33,7 @@ type Survey struct {
 
 // Survives is how many of the voters that are connected may fail without the loss of
 // the majority.
-func (s *Survey) Survives() int { return max(s.Connected-(s.Voters/2+1), 0) }
+func (s *EnsembleStatus) Survives() int { return max(s.Connected-(s.Voters/2+1), 0) }
 
 // MemberStatus is how the leader knows a server.
 type MemberStatus struct {
@@ -51,19 +51,19 @@ type MemberStatus struct {
 }
 
 // Lag is how many entries the server has not applied that the leader has.
-func (s *Survey) Lag(m *MemberStatus) uint64 {
+func (s *EnsembleStatus) Lag(m *MemberStatus) uint64 {
 	if m.AppliedIndex >= s.AppliedIndex {
 		return 0
 	}
 	return s.AppliedIndex - m.AppliedIndex
 }
 
-// Survey asks the leader how all servers stand. Any server can be asked. It takes as
+// EnsembleStatus asks the leader for the status of all servers. Any server can be asked. It takes as
 // long as the slowest server that is connected needs for an answer, and at most
 // about two seconds if there is a leader.
 //
 // Errors: ctx's, when no leader has answered until then; ErrStopped.
-func (n *Node) Survey(ctx context.Context) (Survey, error) {
+func (n *Node) EnsembleStatus(ctx context.Context) (EnsembleStatus, error) {
 	for wait := redialMin; ; wait = min(2*wait, redialMax) {
 		s, err := n.askSurvey(ctx)
 		if err == nil {
@@ -71,15 +71,15 @@ func (n *Node) Survey(ctx context.Context) (Survey, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return Survey{}, fmt.Errorf("asking the leader how all stand: %w: %w", ctx.Err(), err)
+			return EnsembleStatus{}, fmt.Errorf("asking the leader for the ensemble's status: %w: %w", ctx.Err(), err)
 		case <-n.ctx.Done():
-			return Survey{}, ErrStopped
+			return EnsembleStatus{}, ErrStopped
 		case <-time.After(wait):
 		}
 	}
 }
 
-func (n *Node) askSurvey(ctx context.Context) (*Survey, error) {
+func (n *Node) askSurvey(ctx context.Context) (*EnsembleStatus, error) {
 	leader := n.leader()
 	switch leader {
 	case 0:
@@ -98,11 +98,11 @@ func (n *Node) askSurvey(ctx context.Context) (*Survey, error) {
 }
 
 // survey asks all servers at once. Only the leader can.
-func (n *Node) survey() (*Survey, error) {
+func (n *Node) survey() (*EnsembleStatus, error) {
 	if n.raft.State() != raft.Leader {
 		return nil, errNotLeader
 	}
-	s := &Survey{
+	s := &EnsembleStatus{
 		Leader: n.cfg.ID, Term: n.raft.CurrentTerm(),
 		LastIndex: n.raft.LastIndex(), AppliedIndex: n.applied.Load(),
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 // survey asks server i, and looks a member up.
-func (e *testEnsemble) survey(i int) (Survey, map[state.ServerID]MemberStatus) {
+func (e *testEnsemble) survey(i int) (EnsembleStatus, map[state.ServerID]MemberStatus) {
 	e.t.Helper()
-	s, err := e.nodes[i].Survey(e.patience())
+	s, err := e.nodes[i].EnsembleStatus(e.patience())
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestEnsemble_Survey_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	eventually(t, "the last one notices", func() bool { return e.nodes[up].leader() == 0 })
-	if s, err := e.nodes[up].Survey(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if s, err := e.nodes[up].EnsembleStatus(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("without a leader: %+v, %v", s, err)
 	}
 }
@@ -77,7 +77,7 @@ func TestEnsemble_Survey_CutOff(t *testing.T) {
 }
 
 func TestSurvey_Lag_IsNeverNegative(t *testing.T) {
-	s := Survey{AppliedIndex: 10}
+	s := EnsembleStatus{AppliedIndex: 10}
 	for applied, want := range map[uint64]uint64{0: 10, 7: 3, 10: 0, 12: 0} {
 		if got := s.Lag(&MemberStatus{AppliedIndex: applied}); got != want {
 			t.Errorf("applied %d: lag %d, want %d", applied, got, want)

@@ -14,15 +14,15 @@ type Cluster interface {
 	AddServer(ctx context.Context, m Member) error
 	RemoveServer(ctx context.Context, id state.ServerID, force bool) error
 	TransferTo(ctx context.Context, id state.ServerID) error
-	Spare(ctx context.Context) error
-	Survey(ctx context.Context) (Survey, error)
+	CheckStop(ctx context.Context) error
+	EnsembleStatus(ctx context.Context) (EnsembleStatus, error)
 }
 
 // Member is what the ensemble knows of a server.
 type Member = state.Member
 
-// Survey is the ensemble as its leader sees it.
-type Survey = consensus.Survey
+// EnsembleStatus is the ensemble as its leader sees it.
+type EnsembleStatus = consensus.EnsembleStatus
 
 // MemberStatus is how the leader knows a server.
 type MemberStatus = consensus.MemberStatus
@@ -38,8 +38,10 @@ var (
 // Members returns the ensemble's servers.
 func (s *Server) Members() map[state.ServerID]Member { return s.agree.Members() }
 
-// Survey asks the leader how all servers stand; see consensus.Node.
-func (s *Server) Survey(ctx context.Context) (Survey, error) { return s.agree.Survey(ctx) }
+// EnsembleStatus asks the leader for the status of all servers; see consensus.Node.
+func (s *Server) EnsembleStatus(ctx context.Context) (EnsembleStatus, error) {
+	return s.agree.EnsembleStatus(ctx)
+}
 
 // AddServer takes a server into the running ensemble; see consensus.Node.
 func (s *Server) AddServer(ctx context.Context, m Member) error { return s.agree.AddServer(ctx, m) }
@@ -59,7 +61,7 @@ func (s *Server) TransferTo(ctx context.Context, id state.ServerID) error {
 // When it returns nil, the ensemble goes on without this server. With ErrTooFew it
 // would not, and nothing has been done.
 func (s *Server) Drain(ctx context.Context) error {
-	if err := s.agree.Spare(ctx); err != nil {
+	if err := s.agree.CheckStop(ctx); err != nil {
 		return err
 	}
 	s.draining.Store(true)

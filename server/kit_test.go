@@ -28,7 +28,7 @@ type fakeLog struct {
 	waiting []proposal
 	status  Status
 	stopped bool
-	spare   error                       // of Spare
+	spare   error                       // of CheckStop
 	touch   func(ids []znode.SessionID) // instead of Server.Touched
 
 	applying sync.Mutex // one applies at a time; protects the fields below
@@ -85,8 +85,10 @@ func (l *fakeLog) TransferTo(context.Context, state.ServerID) error {
 	l.setRole(RoleFollower)
 	return nil
 }
-func (l *fakeLog) Spare(context.Context) error            { return l.spare }
-func (l *fakeLog) Survey(context.Context) (Survey, error) { return Survey{}, nil }
+func (l *fakeLog) CheckStop(context.Context) error { return l.spare }
+func (l *fakeLog) EnsembleStatus(context.Context) (EnsembleStatus, error) {
+	return EnsembleStatus{}, nil
+}
 
 func (l *fakeLog) setRole(r Role) {
 	l.mu.Lock()
