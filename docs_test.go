@@ -22,6 +22,7 @@ var pages = []struct {
 }{
 	{"README.md", 750},
 	{"CHANGELOG.md", 900},
+	{"CONTRIBUTING.md", 1100},
 	{"SECURITY.md", 350},
 	{"bench/notes/", 0},
 	{"bench/results/", 0},
@@ -31,7 +32,7 @@ var pages = []struct {
 	{"docs/adr/", 410},
 	{"docs/cli.md", 1900},
 	{"docs/client.md", 2400},
-	{"docs/configuration.md", 2500},
+	{"docs/configuration.md", 2650},
 	{"docs/guarantees.md", 1000},
 	{"docs/http-coordination.md", 1300},
 	{"docs/http.md", 2700},
