@@ -17,7 +17,7 @@ SCRIPTS ?= 5000
 SERVERS ?= 3
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk
 
-.PHONY: help build short test race lint fuzz interop sim oracle faults soak soak-recipes bench benchmarks
+.PHONY: help build short test slow race lint fuzz interop sim oracle faults soak soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,8 +28,12 @@ build: ## the static binary, in ./bin
 short: ## the tests that take a second or less each: under a minute
 	$(GO) test -short ./...
 
+# Most tests wait for servers: three packages at a time keep two processors busy.
 test: ## every test that needs no more than Go, bash, curl and sed: under five minutes
-	$(GO) test -timeout 20m ./...
+	$(GO) test -p 3 -timeout 20m ./...
+
+slow: ## those left out there, since they take long: servers that are killed and paused, the largest tables
+	$(GO) test -tags slow -timeout 20m ./integration/failover ./lab/table
 
 # The simulator has one thread, and integration runs the built binary.
 race: export CGO_ENABLED = 1
@@ -39,7 +43,7 @@ race: ## the same under the race detector
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags interop,zookeeper,privileged,soak,faults ./...
+	$(GO) vet -tags interop,zookeeper,privileged,soak,slow,faults ./...
 	$(GO) mod tidy -diff
 	$(GO) run $(LINT) run ./...
 	@set -e; for dir in $(MODULES); do echo "$$dir: vet, tidy, linters"; ( cd $$dir; \

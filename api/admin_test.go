@@ -10,9 +10,11 @@ import (
 
 	"github.com/zk-lite/zk-lite/api"
 	wire "github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 func TestCommands_List(t *testing.T) {
+	tier.Seconds(t)
 	c := newClient(t, shared().urls[0])
 	a := c.get("/commands").is(200).says(`<a href="/commands/monitor">monitor</a>`)
 	if resp, err := http.Get(c.url + "/commands/"); err != nil || resp.StatusCode != http.StatusOK {

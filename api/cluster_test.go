@@ -17,6 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server"
 )
 
@@ -64,6 +65,7 @@ func TestCluster_Get(t *testing.T) {
 // Every server tells what only the leader knows, as it is now; without a leader it says
 // that it does not.
 func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
+	tier.Seconds(t)
 	e := fresh(t, 3)
 	newClient(t, e.urls[0]).post("/v1/znodes/x", "").is(201)
 	connected := func(a *answer) (n int) {
@@ -184,6 +186,7 @@ func TestCluster_StandsAlone(t *testing.T) {
 }
 
 func TestCluster_Transfer(t *testing.T) {
+	tier.Seconds(t)
 	e := fresh(t, 3)
 	i := e.leading(t)
 	to := (i + 1) % 3
@@ -195,6 +198,7 @@ func TestCluster_Transfer(t *testing.T) {
 
 // A drained server sends away who waits, with a place to go on from.
 func TestCluster_Drain_SendsClientsAway(t *testing.T) {
+	tier.Seconds(t)
 	e := fresh(t, 3)
 	a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1])
 	op := operator(t, e.urls[0])
@@ -274,6 +278,7 @@ func (c *traveller) create(ctx context.Context, target, key string) error {
 // A server is added to a running ensemble and gets its vote, the old leader is drained,
 // removed and stopped, under load, and no client that follows the hints sees an error.
 func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
+	tier.Seconds(t)
 	e := fresh(t, 3)
 	newClient(t, e.urls[0]).post("/v1/znodes/load", "").is(201)
 	var mu sync.Mutex

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // leaderStream reads the events leader of an election.
@@ -133,6 +135,7 @@ func TestElection_Parameters(t *testing.T) {
 }
 
 func TestElection_StreamEndsWithItsServer(t *testing.T) {
+	tier.Seconds(t)
 	e := fresh(t, 3)
 	s := observeElection(newClient(t, e.urls[0]), "/v1/elections/x")
 	s.next("")

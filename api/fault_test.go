@@ -15,12 +15,14 @@ import (
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
 // A server that has lost its majority says so before anything is sent, and goes on
 // to show what it knows to who asks for that.
 func TestDoor_WithoutQuorum(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := fresh(t, 2)
 	c := newClient(t, e.urls[0])

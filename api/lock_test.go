@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/changes"
 )
@@ -114,6 +115,7 @@ func TestLock_WaitNot(t *testing.T) {
 
 // Whoever waits lives: the request keeps a session alive that is shorter than the wait.
 func TestLock_WaitKeepsTheSession(t *testing.T) {
+	tier.Seconds(t)
 	e := shared()
 	target, _ := queueURL(t, "locks")
 	a := newCoordinator(t, e.urls[0])

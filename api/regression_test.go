@@ -5,11 +5,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // A server that has lost its majority, or was removed, hears of no change any more: what
 // waits there has to go on elsewhere, as at a drain, and not to be told that all is quiet.
 func TestRegression_NotServing_EndsWhatWaits(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	var lost atomic.Bool
 	srv := shared().nodes[0].Server()
@@ -66,6 +69,7 @@ func lastEvent(s *stream) (last event) {
 
 // The same with a real server that is taken out of the ensemble.
 func TestRegression_RemovedServer_EndsStreams(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := fresh(t, 3)
 	op, c := operator(t, e.urls[0]), newClient(t, e.urls[2])

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/znode"
@@ -63,6 +64,7 @@ func (p *poller) run(t *testing.T, c *client, path, since string, done *atomic.B
 // A backup is restored through a follower while others write, watch, and hold locks:
 // who watches sees each change once, by one zxid, and each server is in the same state.
 func TestRestore_UnderLoad(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := fresh(t, 3)
 	_, follower, other := e.leaderOf(newClient(t, e.urls[0]))
@@ -180,6 +182,7 @@ func (e *ensemble) sameState(t *testing.T, c *client) {
 // The leader stops while a backup is on its way: what is told of it is true, and it
 // can be repeated.
 func TestRestore_LeaderStops(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := fresh(t, 3)
 	leader, follower, _ := e.leaderOf(newClient(t, e.urls[0]))
@@ -227,6 +230,7 @@ func noise64(i int) string { return base64.StdEncoding.EncodeToString([]byte(noi
 
 // Whatever is wrong with a request or a file, nothing changes.
 func TestRestore_Refusals(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := fresh(t, 1)
 	c := operator(t, e.urls[0])

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server"
 )
 
@@ -230,6 +231,7 @@ func TestWatch_HidesWhatMayNotBeRead(t *testing.T) {
 // goes on at another server, and misses and repeats none of ten thousand changes,
 // those within transactions included.
 func TestWatch_Stream_ResumesAnywhere(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	const seed, total = 3, 10_000
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -384,6 +386,7 @@ func goroutines() (n int) {
 
 // Who was away for more changes than a server remembers is told so.
 func TestWatch_TooOld(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := fresh(t, 1)
 	c := newClient(t, e.urls[0])
@@ -462,6 +465,7 @@ func (c *client) session(timeout string) (id string, with *client) {
 
 // An open stream keeps the session alive, and nothing else does; it ends with it.
 func TestSession_Events(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := shared()
 	c := newClient(t, e.urls[0])
@@ -500,6 +504,7 @@ func TestSession_Events(t *testing.T) {
 
 // A client that goes away takes its session with it, a timeout later.
 func TestSession_ClientGoes_Expires(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	c := newClient(t, shared().urls[0])
 	r := root(t, c)

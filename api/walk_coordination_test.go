@@ -5,11 +5,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // TestWalk_Coordination runs every command of docs/http-coordination.md as TestWalk
 // does those of docs/http.md.
 func TestWalk_Coordination(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	walkThrough(t, "../docs/http-coordination.md", 40, func() replacer { return newPlaces() })
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 var updateWalk = flag.Bool("update-walk", false, "write the real output into docs/http*.md")
@@ -18,6 +20,7 @@ var updateWalk = flag.Bool("update-walk", false, "write the real output into doc
 // times and secrets differ from run to run; they are replaced by numbers in the order
 // of their first appearance, so that one which should be the same again must be.
 func TestWalk(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	walkThrough(t, "../docs/http.md", 30, func() replacer { return newNormaliser() })
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -176,6 +177,7 @@ func TestDirect_ConnectionBreaks_OutcomeUnknown(t *testing.T) {
 }
 
 func TestDirect_Close_EndsTheCaller(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel() // it waits for a timeout
 	withTCP(t, func(t *testing.T, s *fakeServer, c *Client) {
 		requests := hold(s, wire.OpSetData)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // certificate makes one for a host that signs itself.
@@ -69,6 +70,7 @@ func startTLS(t *testing.T, server string, cert tls.Certificate) (port string) {
 // connects to what the name resolves to; another name, or nobody's certificate, is
 // refused before anything is said.
 func TestReal_TLS_CertificateIsForTheNameOfTheHost(t *testing.T) {
+	tier.Seconds(t)
 	cert, pool := certificate(t, "zk.example")
 	port := startTLS(t, startServer(t), cert)
 	resolve := client.WithResolver(func(context.Context, string) ([]string, error) {

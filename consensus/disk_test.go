@@ -13,6 +13,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/transport"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -35,6 +36,7 @@ func fullDisk(op faultfs.Op, name string) error {
 }
 
 func TestEnsemble_LeadersDiskFull_OthersLeadUntilThereIsRoom(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := withFaultyDisks(t, 3)
 	e.waitFormed()
@@ -71,6 +73,7 @@ func TestEnsemble_LeadersDiskFull_OthersLeadUntilThereIsRoom(t *testing.T) {
 }
 
 func TestEnsemble_MajoritysDisksFull_NothingIsAcknowledged(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := withFaultyDisks(t, 3)
 	e.waitFormed()
@@ -103,6 +106,7 @@ func TestEnsemble_MajoritysDisksFull_NothingIsAcknowledged(t *testing.T) {
 // After a failed sync nobody knows what is on the disk: the server ends, the
 // others go on, and it comes back with what its disk has.
 func TestEnsemble_LeadersSyncFails_ServerEndsOthersLead(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := withFaultyDisks(t, 3)
 	e.waitFormed()
@@ -146,6 +150,7 @@ func TestEnsemble_LeadersSyncFails_ServerEndsOthersLead(t *testing.T) {
 // A follower with a full or hanging disk heard from the leader and so kept its clients, whose
 // requests waited for as long as that lasted, while the other servers would have answered them.
 func TestRegression_FollowerWithUselessDisk_IsOutOfContact(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := withFaultyDisks(t, 3)
 	e.waitFormed()

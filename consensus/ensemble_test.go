@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
 func TestEnsemble_Form_WriteThroughEveryServer(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	start := time.Now()
@@ -47,6 +49,7 @@ func TestEnsemble_LeaderStops_PendingCommandsSurviveOnce(t *testing.T) {
 }
 
 func TestEnsemble_RestartAll_KeepsEverything(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := newTestEnsemble(t, 3, func(c *Config) { c.SnapshotCommands = 100 })
 	done := make(chan outcome, 1000)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 func (e *testEnsemble) wantFatal(i int, words ...string) {
@@ -25,6 +27,7 @@ func (e *testEnsemble) wantFatal(i int, words ...string) {
 func (e *testEnsemble) formed(i int) bool { return e.nodes[i].identity.Load() != nil }
 
 func TestForm_LowestVoter_WithAllVotersPresent(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := prepare(t, 4, nil)
 	e.servers[0].Voter = false // server 1 observes: server 2 forms
@@ -106,6 +109,7 @@ func TestForm_CrashInBetween_IsMadeGood(t *testing.T) {
 }
 
 func TestEnsemble_WipedServer_IsRefused(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	e.must(0, "/kept")
@@ -131,6 +135,7 @@ func TestEnsemble_WipedServer_IsRefused(t *testing.T) {
 // All of a majority wiped: they must not form a second ensemble beside the
 // third server's data.
 func TestEnsemble_WipedMajority_FormsNothing(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	e.must(0, "/kept")

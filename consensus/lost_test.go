@@ -10,6 +10,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -40,6 +41,7 @@ func (e *testEnsemble) snapshot(without int) {
 }
 
 func TestEnsemble_LaggingFollower_GetsASnapshot(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := newTestEnsemble(t, 3, shortLog)
 	e.must(0, "/a")
@@ -63,6 +65,7 @@ func TestEnsemble_LaggingFollower_GetsASnapshot(t *testing.T) {
 // are Lost: their results are in a snapshot's state, and nobody can tell them
 // from it. Those that were not sent, or not applied, get their result.
 func TestEnsemble_Lost_ExactlyWhatASnapshotHides(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := newTestEnsemble(t, 3, func(c *Config) { shortLog(c); c.ElectionTimeout = time.Second })
 	e.must(0, "/a")
@@ -168,6 +171,7 @@ func (h *slowRestore) StateReplaced(m *state.Machine) {
 // A leader that takes snapshots more often than a follower can restore one waits with the next until
 // the follower has caught up. It went on once, and the follower was sent one after the other.
 func TestEnsemble_LaggingFollower_RestoresSlowly_IsSentOneSnapshot(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	const every = 20
 	often := func(c *Config) { shortLog(c); c.SnapshotCommands = every }

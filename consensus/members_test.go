@@ -11,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -70,6 +71,7 @@ func (e *testEnsemble) waitVoters(want ...state.ServerID) {
 // A server joins, catches up and votes, and the old leader goes, while a client
 // writes: nothing is lost, nothing happens twice, and the newcomer counts.
 func TestEnsemble_GrowAndShrink_UnderLoad(t *testing.T) {
+	tier.Seconds(t)
 	e := newTestEnsemble(t, 3, nil)
 	leader := e.leader()
 	e.must(leader, "/load")
@@ -163,6 +165,7 @@ func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
 // A server that was started before it is added waits, and its restart needs
 // nobody's configuration but its own.
 func TestEnsemble_AddServer_ThatIsWaiting(t *testing.T) {
+	tier.Seconds(t)
 	e := newTestEnsemble(t, 3, nil)
 	e.leader()
 	newcomer := e.room()
@@ -214,6 +217,7 @@ func TestEnsemble_WipedServer_RemovedAndAdded(t *testing.T) {
 }
 
 func TestNode_RemoveServer_KeepsAMajority(t *testing.T) {
+	tier.Seconds(t)
 	e := newTestEnsemble(t, 3, nil)
 	leader := e.leader()
 	down, up := (leader+1)%3, (leader+2)%3
@@ -250,6 +254,7 @@ func TestNode_RemoveServer_KeepsAMajority(t *testing.T) {
 }
 
 func TestNode_AddServer_RefusesNonsense(t *testing.T) {
+	tier.Seconds(t)
 	e := newTestEnsemble(t, 1, nil)
 	e.leader()
 	if err := e.nodes[0].AddServer(t.Context(), state.Member{ID: 2, Addr: "x:1"}); !errors.Is(err, ErrStandalone) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -111,6 +112,7 @@ func (w *writer) check(h *testHandler) {
 }
 
 func TestEnsemble_Chaos_EveryCommandOnceInOrder(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

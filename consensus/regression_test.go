@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -93,6 +94,7 @@ func TestRegression_Forwarder_LearnsOfALaterLife(t *testing.T) {
 // every connection, and went on asking for ever, without saying that it could
 // never work.
 func TestRegression_ForeignData_EndsTheServer(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	foreign := prepare(t, 3, nil)
 	foreign.servers = foreign.servers[2:] // server 3, alone
@@ -132,6 +134,7 @@ func TestRegression_ForeignData_EndsTheServer(t *testing.T) {
 // it for its leader when that one had died (see Node.exorcise). The chaos test
 // met it by chance; here the dead leader's messages are played.
 func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := newTestEnsemble(t, 3, func(c *Config) { c.NoFailover = true })
 	e.must(0, "/a")
@@ -373,6 +376,7 @@ func (f whenApplied) Lost()                   { f(nil) }
 // A server that was closed while entries waited for its state machine could hang for good: raft's
 // goroutine for that machine ends without a word to whoever waits for them.
 func TestRegression_Close_EntriesAtTheStateMachine_Ends(t *testing.T) {
+	tier.Seconds(t)
 	e := newTestEnsemble(t, 1, nil)
 	for round := range 8 { // raft chooses at random whether it still applies them
 		n, h := e.nodes[0].Node, e.nodes[0].handler

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // What is damaged or gone is named, with what to do about it, and the server does not start:
 // not at the second attempt either.
 func TestOpenStorage_Damage_IsNamedWithItsRemedy(t *testing.T) {
+	tier.Seconds(t)
 	e := newTestEnsemble(t, 1, nil)
 	e.must(0, "/a")
 	if err := e.nodes[0].raft.Snapshot().Error(); err != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 func TestRefusals_Note_OnlyARowIsLong(t *testing.T) {
@@ -28,6 +30,7 @@ func TestRefusals_Note_OnlyARowIsLong(t *testing.T) {
 // again, in a quiet ensemble, the note was old, no entry had taken it back, and the leader took raft for
 // one that refuses everything since a failed transfer: it ended its own process.
 func TestRegression_Transfer_ThereAndBack_EndsNobody(t *testing.T) {
+	tier.Seconds(t)
 	if testing.Short() {
 		t.Skip("waits until a note of the first leadership is old")
 	}

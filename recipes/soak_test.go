@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -70,6 +71,7 @@ type soak struct {
 // time two held one thing, or used an older token; every item that was put was done
 // once, the counter is as high as the additions; nobody waits, and no goroutine is left.
 func TestSoak_ConnectionsCutAndServersStopped(t *testing.T) {
+	tier.Seconds(t)
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("ZK_LITE_SOAK_SEED"); s != "" {
 		n, err := strconv.ParseUint(s, 10, 64)

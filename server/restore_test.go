@@ -15,6 +15,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -144,6 +145,7 @@ func (r *brokenReader) Read(p []byte) (int, error) {
 // TestServer_Restore_Torn has things happen between the parts of an upload. What the
 // error says has to be so.
 func TestServer_Restore_Torn(t *testing.T) {
+	tier.Seconds(t)
 	file := backup(t, 200_000, "/a", "/b", "/c", "/d", "/e")
 	commit := (len(file) + state.MaxBackupPart - 1) / state.MaxBackupPart // its step
 	other := &state.Command{Op: state.OpRestore, Data: []byte("x"), Restore: state.RestoreCommand{Upload: 77}}

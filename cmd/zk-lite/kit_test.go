@@ -22,6 +22,7 @@ import (
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 func TestMain(m *testing.M) {
@@ -415,6 +416,7 @@ func ask(server, word string) string {
 // TestCLI runs the scripts of testdata/script, each in a part of the tree of its
 // own, against one server.
 func TestCLI(t *testing.T) {
+	tier.Seconds(t)
 	server := startServer(t)
 	t.Run("script", func(t *testing.T) { // returns when all scripts, which run in parallel, have ended
 		testscript.Run(t, testscript.Params{

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // screen is a program on a terminal.
@@ -89,6 +91,7 @@ func (s *screen) expect(pattern string) {
 // commands, flags and paths, interruption, watches, the state of the connection,
 // and the history of an earlier shell.
 func TestShell_Terminal(t *testing.T) {
+	tier.Seconds(t)
 	server := startServer(t)
 	p, err := startProxy(server)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 const (
@@ -180,6 +181,7 @@ func TestOpen_FlippedByteWithoutHighWater_LosesLastAppendsOnly(t *testing.T) {
 
 // A file that is shorter than it was made is damage whatever was in it.
 func TestOpen_CutFile_Refuses(t *testing.T) {
+	tier.Seconds(t)
 	f := faultfs.New(1, 512)
 	want := smallLog(t, openFault(t, f, raftlog.Options{}))
 	for _, name := range f.Files() {

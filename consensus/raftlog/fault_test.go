@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // makeFS makes an empty file system with faults.
@@ -367,6 +368,7 @@ func testStoreWaitDurableUnknownIndexes(t *testing.T, newFS makeFS) {
 // Old segments go, the manifest says so, and the log still opens, with readers and an appender at
 // work all the time.
 func TestStore_DeleteRange_DropsSegmentsUnderLoad(t *testing.T) {
+	tier.Seconds(t)
 	eachWay(t, testStoreDeleteRangeDropsSegmentsUnderLoad)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 var (
@@ -197,6 +198,7 @@ func (r *modelRun) wait(now []*raft.Log) error {
 // a perfect store could hold. Method: random steps beside a model; the power goes between steps,
 // or in the middle of one, after any write, sync or change of a name.
 func TestStore_Model_RandomStepsAndPowerCuts(t *testing.T) {
+	tier.Seconds(t)
 	seed := *modelSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())

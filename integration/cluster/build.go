@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,8 +20,14 @@ const (
 )
 
 // Main is to be called by the TestMain of every package that starts servers.
-// It builds the binary once, runs the tests and returns the exit code.
+// It builds the binary once, runs the tests and returns the exit code. With -short it runs none:
+// each takes seconds.
 func Main(m *testing.M) int {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("no test of real servers is run with -short")
+		return 0
+	}
 	if os.Getenv(BinaryVariable) != "" {
 		return m.Run()
 	}

@@ -1,3 +1,5 @@
+//go:build slow || privileged
+
 package failover_test
 
 import (

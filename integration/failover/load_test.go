@@ -35,6 +35,11 @@ const (
 	generousGap = 30 * time.Second
 )
 
+// notice is how long a server that has lost the others may go on as if
+// nothing had happened: half of the shortest session timeout of the kit's
+// tick, and something for a busy machine.
+const notice = 5 * time.Second
+
 // start runs n servers that permit sessionTimeout.
 func start(t *testing.T, n int, o cluster.Options) *cluster.Ensemble {
 	t.Helper()

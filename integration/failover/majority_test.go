@@ -1,20 +1,16 @@
+//go:build slow || privileged
+
 package failover_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
-
-// notice is how long a server that has lost the others may go on as if
-// nothing had happened: half of the shortest session timeout of the kit's
-// tick, and something for a busy machine.
-const notice = 5 * time.Second
 
 // TestFailover_MajorityLost kills two of three servers. The third must accept
 // no write, elect nobody and say so; when the others return, everything that

@@ -26,20 +26,21 @@ func assertHolds(t *testing.T, sizes []int) {
 	}
 }
 
-func TestMake_EverySizeUpTo64_FormulasHold(t *testing.T) {
-	var sizes []int
-	for n := MinN; n <= 64; n++ {
+// upTo is every size from a to b.
+func upTo(a, b int) (sizes []int) {
+	for n := a; n <= b; n++ {
 		sizes = append(sizes, n)
 	}
-	assertHolds(t, sizes)
+	return sizes
 }
 
-func TestMake_SampledAbove64_FormulasHold(t *testing.T) {
-	sizes := []int{65, 100, 128, 129}
-	if !testing.Short() { // a minute under the race detector
-		sizes = append(sizes, 1024)
+func TestMake_SmallSizes_FormulasHold(t *testing.T) { assertHolds(t, upTo(MinN, 24)) }
+
+func TestMake_SampledAbove_FormulasHold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
 	}
-	assertHolds(t, sizes)
+	assertHolds(t, []int{63, 64, 65, 128, 129})
 }
 
 // TestRow_Judged_Broken shows that the check can fail.

@@ -1,0 +1,8 @@
+//go:build slow
+
+package table
+
+import "testing"
+
+// TestMake_Large_FormulasHold takes two minutes.
+func TestMake_Large_FormulasHold(t *testing.T) { assertHolds(t, append(upTo(25, 64), 100, MaxN)) }
