@@ -84,6 +84,16 @@ func TestReal_ReadyMadeACLs(t *testing.T) {
 	}
 	_, err = c.Set(ctx, "/own", nil, client.AnyVersion)
 	check(t, err)
+	careful := connect(t, servers, client.WithDefaultACL(client.ReadACL()...))
+	m := careful.Multi()
+	m.Create("/multi", nil, client.Persistent)
+	check(t, m.Commit(ctx))
+	_, _, err = careful.Create(ctx, "/default", nil, client.Persistent)
+	check(t, err)
+	for _, path := range []string{"/default", "/multi"} {
+		_, err = careful.Set(ctx, path, nil, client.AnyVersion)
+		wantIs(t, err, client.ErrNoAuth)
+	}
 	acl, _, err := c.GetACL(ctx, "/own")
 	check(t, err)
 	want, err := client.DigestACL(client.PermAll, "u", "p")

@@ -8,17 +8,18 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// AddWatchMode says which kind of persistent watch AddWatch leaves.
-type AddWatchMode = wire.AddWatchMode
+// AddWatchMode says which kind of persistent watch AddWatch leaves. The numbers are the
+// protocol's.
+type AddWatchMode int32
 
 // The modes of AddWatch.
 const (
 	// ModePersistent gets all events of the znode itself, and
 	// EventChildrenChanged.
-	ModePersistent = wire.AddWatchPersistent
+	ModePersistent AddWatchMode = 0
 	// ModeRecursive gets EventCreated, EventDeleted and EventDataChanged of the
 	// znode and of all below it, and never EventChildrenChanged.
-	ModeRecursive = wire.AddWatchPersistentRecursive
+	ModeRecursive AddWatchMode = 1
 )
 
 // WatchOption changes a default of AddWatch.
@@ -60,14 +61,15 @@ func (c *Client) AddWatch(
 	ctx context.Context, path string, mode AddWatchMode, opts ...WatchOption,
 ) (*Watch, error) {
 	return read(ctx, func() *Pending[*Watch] {
-		return c.AddWatchAsync(ctx, path, mode, opts...)
+		return c.Async().AddWatch(ctx, path, mode, opts...)
 	})
 }
 
-// AddWatchAsync is AddWatch without waiting for the answer.
-func (c *Client) AddWatchAsync(
+// AddWatch is Client.AddWatch without waiting for the answer.
+func (a Async) AddWatch(
 	ctx context.Context, path string, mode AddWatchMode, opts ...WatchOption,
 ) *Pending[*Watch] {
+	c := a.c
 	cfg := watchConfig{queue: DefaultWatchQueue}
 	for _, o := range opts {
 		o(&cfg)
@@ -78,7 +80,7 @@ func (c *Client) AddWatchAsync(
 		if mode == ModeRecursive {
 			kind = watchRecursive
 		}
-		op.req = wire.AddWatchRequest{Path: op.full, Mode: mode}
+		op.req = wire.AddWatchRequest{Path: op.full, Mode: wire.AddWatchMode(mode)}
 		// One more place, for the last event.
 		op.watch = newWatch(c, op.full, kind, cfg.queue+1)
 		c.submit(ctx, op)

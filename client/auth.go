@@ -39,14 +39,15 @@ func (op *authOp) settledLocked(h wire.ReplyHeader) {
 //
 // Errors: ErrAuthFailed, after which the server closes the connection.
 func (c *Client) AddAuth(ctx context.Context, scheme string, auth []byte) error {
-	_, err := read(ctx, func() *Pending[struct{}] { return c.AddAuthAsync(ctx, scheme, auth) })
+	_, err := read(ctx, func() *Pending[struct{}] { return c.Async().AddAuth(ctx, scheme, auth) })
 	return err
 }
 
-// AddAuthAsync is AddAuth without waiting for the answer.
-func (c *Client) AddAuthAsync(
+// AddAuth is Client.AddAuth without waiting for the answer.
+func (a Async) AddAuth(
 	ctx context.Context, scheme string, auth []byte,
 ) *Pending[struct{}] {
+	c := a.c
 	op := new(authOp)
 	c.prepareAny(&op.call, wire.OpAuth, "")
 	op.size += len(scheme) + len(auth)

@@ -37,7 +37,7 @@ func benchmarkGets(b *testing.B, c *client.Client, path string, inFlight int) {
 				b.Fatal(err)
 			}
 		}
-		window[slot] = c.GetAsync(ctx, path)
+		window[slot] = c.Async().Get(ctx, path)
 	}
 	for _, p := range window {
 		if p != nil {

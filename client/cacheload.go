@@ -215,7 +215,7 @@ func (k *Cache) loadChunk(
 	k.reading = k.reading[:0]
 	for _, path := range paths {
 		k.reading = append(k.reading, cacheRead{
-			path, k.get(w, path), k.c.ChildrenAsync(k.ctx, path),
+			path, k.get(w, path), k.c.Async().Children(k.ctx, path),
 		})
 	}
 	var next []string

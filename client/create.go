@@ -43,17 +43,17 @@ func aclSize(acl []ACL) int {
 	return n
 }
 
-// aclOrOpen is the list to send: everybody may do everything, if none is given.
-func aclOrOpen(acl []ACL) []ACL {
+// aclOrDefault is the list to send.
+func (c *Client) aclOrDefault(acl []ACL) []ACL {
 	if len(acl) == 0 {
-		return OpenACL()
+		return c.cfg.acl
 	}
 	return acl
 }
 
 // Create makes a znode and returns its path, with the sequence number if mode
-// is sequential, and its Stat. Without an ACL everybody may do everything. The
-// data must not be modified before Create returns. Use CreateTTL for modes with
+// is sequential, and its Stat. Without an ACL the znode gets that of WithDefaultACL;
+// without that option everybody may do everything. The data must not be modified before Create returns. Use CreateTTL for modes with
 // a time to live, and CreateProtected for a znode that must not be left behind
 // or made twice when a connection breaks.
 //
@@ -63,20 +63,22 @@ func aclOrOpen(acl []ACL) []ACL {
 func (c *Client) Create(
 	ctx context.Context, path string, data []byte, mode Mode, acl ...ACL,
 ) (string, Stat, error) {
-	v, err := write(ctx, c.CreateAsync(ctx, path, data, mode, acl...))
+	v, err := write(ctx, c.Async().Create(ctx, path, data, mode, acl...))
 	return v.Path, v.Stat, err
 }
 
-// CreateAsync is Create without waiting for the answer. The data must not be
+// Create is Client.Create without waiting for the answer. The data must not be
 // modified before it has come.
-func (c *Client) CreateAsync(
+func (a Async) Create(
 	ctx context.Context, path string, data []byte, mode Mode, acl ...ACL,
 ) *Pending[CreateReply] {
+	c := a.c
 	op := new(createOp)
 	code := wire.OpCreate2
 	if mode == Container {
 		code = wire.OpCreateContainer
 	}
+	acl = c.aclOrDefault(acl)
 	op.size = len(data) + aclSize(acl)
 	if !c.prepare(&op.call, code, path, mode.Sequential()) {
 		return &op.Pending
@@ -85,7 +87,7 @@ func (c *Client) CreateAsync(
 		op.complete(fmt.Errorf("mode %d: want 0 to 4, or CreateTTL: %w", mode, ErrBadArguments))
 		return &op.Pending
 	}
-	op.req = wire.CreateRequest{Path: op.full, Data: data, ACL: aclOrOpen(acl), Mode: mode}
+	op.req = wire.CreateRequest{Path: op.full, Data: data, ACL: acl, Mode: mode}
 	c.submit(ctx, op)
 	return &op.Pending
 }
@@ -100,16 +102,18 @@ func (c *Client) CreateAsync(
 func (c *Client) CreateTTL(
 	ctx context.Context, path string, data []byte, mode Mode, ttl time.Duration, acl ...ACL,
 ) (string, Stat, error) {
-	v, err := write(ctx, c.CreateTTLAsync(ctx, path, data, mode, ttl, acl...))
+	v, err := write(ctx, c.Async().CreateTTL(ctx, path, data, mode, ttl, acl...))
 	return v.Path, v.Stat, err
 }
 
-// CreateTTLAsync is CreateTTL without waiting for the answer. The data must not
+// CreateTTL is Client.CreateTTL without waiting for the answer. The data must not
 // be modified before it has come.
-func (c *Client) CreateTTLAsync(
+func (a Async) CreateTTL(
 	ctx context.Context, path string, data []byte, mode Mode, ttl time.Duration, acl ...ACL,
 ) *Pending[CreateReply] {
+	c := a.c
 	op := new(createOp)
+	acl = c.aclOrDefault(acl)
 	op.size = len(data) + aclSize(acl)
 	if !c.prepare(&op.call, wire.OpCreateTTL, path, mode.Sequential()) {
 		return &op.Pending
@@ -119,7 +123,7 @@ func (c *Client) CreateTTLAsync(
 		return &op.Pending
 	}
 	op.ttl = &wire.CreateTTLRequest{
-		Path: op.full, Data: data, ACL: aclOrOpen(acl), Mode: mode, TTLMillis: ttl.Milliseconds(),
+		Path: op.full, Data: data, ACL: acl, Mode: mode, TTLMillis: ttl.Milliseconds(),
 	}
 	c.submit(ctx, op)
 	return &op.Pending

@@ -20,14 +20,15 @@ func (op *deleteOp) request() wire.Request { return &op.req }
 // Errors: ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrNoAuth (DELETE on the
 // parent), ErrOutcomeUnknown.
 func (c *Client) Delete(ctx context.Context, path string, version Version) error {
-	_, err := write(ctx, c.DeleteAsync(ctx, path, version))
+	_, err := write(ctx, c.Async().Delete(ctx, path, version))
 	return err
 }
 
-// DeleteAsync is Delete without waiting for the answer.
-func (c *Client) DeleteAsync(
+// Delete is Client.Delete without waiting for the answer.
+func (a Async) Delete(
 	ctx context.Context, path string, version Version,
 ) *Pending[struct{}] {
+	c := a.c
 	op := new(deleteOp)
 	if c.prepare(&op.call, wire.OpDelete, path, false) {
 		op.req = wire.DeleteRequest{Path: op.full, Version: version}

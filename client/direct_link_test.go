@@ -118,7 +118,7 @@ func TestDirect_MixedWithOthers_InOrder(t *testing.T) {
 			first := result(func() error { _, _, err := c.Get(t.Context(), "/"); return err })
 			all := []held{<-requests}
 			second := result(func() error { _, _, err := c.Exists(t.Context(), "/"); return err })
-			third := c.SyncAsync(t.Context(), "/")
+			third := c.Async().Sync(t.Context(), "/")
 			all = append(all, <-requests, <-requests)
 			s.do(func() {
 				s.hook = nil
@@ -132,7 +132,7 @@ func TestDirect_MixedWithOthers_InOrder(t *testing.T) {
 			_, err := third.Wait(t.Context())
 			mustNot(t, err)
 		}
-		_, err := c.GetAsync(t.Context(), "/").Wait(t.Context())
+		_, err := c.Async().Get(t.Context(), "/").Wait(t.Context())
 		mustNot(t, err)
 	})
 }

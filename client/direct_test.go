@@ -33,7 +33,7 @@ func TestReal_WriteByCallerAndWriter(t *testing.T) {
 				var burst []*client.Pending[client.Stat]
 				for range 1 + random.IntN(4)*random.IntN(4) {
 					data := make([]byte, 10<<(10*random.IntN(2)))
-					burst = append(burst, c.SetAsync(t.Context(), path, data, version))
+					burst = append(burst, c.Async().Set(t.Context(), path, data, version))
 					version++
 				}
 				for _, p := range burst {

@@ -39,10 +39,10 @@
 //
 // # Asynchronous operations
 //
-// Every operation has a form with Async in its name, which returns a Pending as
-// soon as there is room (WithMaxInFlight). One connection carries any number of
-// operations at a time; requests are sent and answered in the order in which
-// they were submitted, reads included, and complete in that order.
+// Client.Async has every operation in a form that returns a Pending as soon as there
+// is room (WithMaxInFlight). One connection carries any number of operations at a
+// time; requests are sent and answered in the order in which they were submitted,
+// reads included, and complete in that order.
 //
 // # Watches
 //
@@ -63,6 +63,11 @@
 // is closing a channel. One mutex, Client.mu, protects the queue, the watches and
 // the session's state; nothing is called under it that can wait. Close stops all
 // goroutines, including those of caches, and waits for them.
+//
+// # Versions
+//
+// Semantic versioning covers the packages client, recipes and zklitetest, and the znodes
+// that recipes makes. The module's other packages can change in every release.
 //
 // Not supported: SASL, read-only servers, and changing the list of servers of a
 // running client.

@@ -199,7 +199,7 @@ func ExampleCache() {
 	// /settings/log "debug"
 }
 
-func ExampleClient_SetAsync() {
+func ExampleAsync_Set() {
 	ctx, cancel := exampleContext()
 	defer cancel()
 	c, err := client.Connect(ctx, servers())
@@ -212,9 +212,9 @@ func ExampleClient_SetAsync() {
 	}
 
 	// All are on their way at once, and take effect in this order.
-	first := c.SetAsync(ctx, "/async", []byte("1"), client.AnyVersion)
-	second := c.SetAsync(ctx, "/async", []byte("2"), client.AnyVersion)
-	read := c.GetAsync(ctx, "/async")
+	first := c.Async().Set(ctx, "/async", []byte("1"), client.AnyVersion)
+	second := c.Async().Set(ctx, "/async", []byte("2"), client.AnyVersion)
+	read := c.Async().Get(ctx, "/async")
 
 	reply, err := read.Wait(ctx)
 	fmt.Printf("%s %v\n", reply.Data, err)

@@ -54,9 +54,9 @@ func (c *Client) Exists(ctx context.Context, path string) (bool, Stat, error) {
 	return v.Exists, v.Stat, err
 }
 
-// ExistsAsync is Exists without waiting for the answer.
-func (c *Client) ExistsAsync(ctx context.Context, path string) *Pending[ExistsReply] {
-	return c.exists(ctx, path, false)
+// Exists is Client.Exists without waiting for the answer.
+func (a Async) Exists(ctx context.Context, path string) *Pending[ExistsReply] {
+	return a.c.exists(ctx, path, false)
 }
 
 // ExistsW is Exists, and leaves a watch in any case: it fires when the znode is
@@ -66,7 +66,7 @@ func (c *Client) ExistsW(ctx context.Context, path string) (bool, Stat, *Watch, 
 	return v.Exists, v.Stat, v.Watch, err
 }
 
-// ExistsWAsync is ExistsW without waiting for the answer.
-func (c *Client) ExistsWAsync(ctx context.Context, path string) *Pending[ExistsReply] {
-	return c.exists(ctx, path, true)
+// ExistsW is Client.ExistsW without waiting for the answer.
+func (a Async) ExistsW(ctx context.Context, path string) *Pending[ExistsReply] {
+	return a.c.exists(ctx, path, true)
 }

@@ -33,12 +33,13 @@ func (op *getACLOp) decode(r *jute.Reader) {
 //
 // Errors: ErrNoNode, ErrNoAuth (READ or ADMIN).
 func (c *Client) GetACL(ctx context.Context, path string) ([]ACL, Stat, error) {
-	v, err := read(ctx, func() *Pending[ACLReply] { return c.GetACLAsync(ctx, path) })
+	v, err := read(ctx, func() *Pending[ACLReply] { return c.Async().GetACL(ctx, path) })
 	return v.ACL, v.Stat, err
 }
 
-// GetACLAsync is GetACL without waiting for the answer.
-func (c *Client) GetACLAsync(ctx context.Context, path string) *Pending[ACLReply] {
+// GetACL is Client.GetACL without waiting for the answer.
+func (a Async) GetACL(ctx context.Context, path string) *Pending[ACLReply] {
+	c := a.c
 	op := new(getACLOp)
 	if c.prepare(&op.call, wire.OpGetACL, path, false) {
 		op.req = wire.GetACLRequest{Path: op.full}

@@ -24,12 +24,13 @@ func (op *getAllChildrenNumberOp) decode(r *jute.Reader) {
 //
 // Errors: ErrNoNode, ErrNoAuth (READ).
 func (c *Client) GetAllChildrenNumber(ctx context.Context, path string) (int, error) {
-	return read(ctx, func() *Pending[int] { return c.GetAllChildrenNumberAsync(ctx, path) })
+	return read(ctx, func() *Pending[int] { return c.Async().GetAllChildrenNumber(ctx, path) })
 }
 
-// GetAllChildrenNumberAsync is GetAllChildrenNumber without waiting for the
+// GetAllChildrenNumber is Client.GetAllChildrenNumber without waiting for the
 // answer.
-func (c *Client) GetAllChildrenNumberAsync(ctx context.Context, path string) *Pending[int] {
+func (a Async) GetAllChildrenNumber(ctx context.Context, path string) *Pending[int] {
+	c := a.c
 	op := new(getAllChildrenNumberOp)
 	if c.prepare(&op.call, wire.OpGetAllChildrenNumber, path, false) {
 		op.req = wire.GetAllChildrenNumberRequest{Path: op.full}

@@ -50,9 +50,9 @@ func (c *Client) Children(ctx context.Context, path string) ([]string, Stat, err
 	return v.Children, v.Stat, err
 }
 
-// ChildrenAsync is Children without waiting for the answer.
-func (c *Client) ChildrenAsync(ctx context.Context, path string) *Pending[ChildrenReply] {
-	return c.getChildren(ctx, path, false)
+// Children is Client.Children without waiting for the answer.
+func (a Async) Children(ctx context.Context, path string) *Pending[ChildrenReply] {
+	return a.c.getChildren(ctx, path, false)
 }
 
 // ChildrenW is Children, and leaves a watch that fires when a child is created
@@ -63,7 +63,7 @@ func (c *Client) ChildrenW(ctx context.Context, path string) ([]string, Stat, *W
 	return v.Children, v.Stat, v.Watch, err
 }
 
-// ChildrenWAsync is ChildrenW without waiting for the answer.
-func (c *Client) ChildrenWAsync(ctx context.Context, path string) *Pending[ChildrenReply] {
-	return c.getChildren(ctx, path, true)
+// ChildrenW is Client.ChildrenW without waiting for the answer.
+func (a Async) ChildrenW(ctx context.Context, path string) *Pending[ChildrenReply] {
+	return a.c.getChildren(ctx, path, true)
 }

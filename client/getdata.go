@@ -48,9 +48,9 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, Stat, error) {
 	return v.Data, v.Stat, err
 }
 
-// GetAsync is Get without waiting for the answer.
-func (c *Client) GetAsync(ctx context.Context, path string) *Pending[GetReply] {
-	return c.getData(ctx, path, false)
+// Get is Client.Get without waiting for the answer.
+func (a Async) Get(ctx context.Context, path string) *Pending[GetReply] {
+	return a.c.getData(ctx, path, false)
 }
 
 // GetW is Get, and leaves a watch that fires when the data changes or the znode
@@ -60,9 +60,9 @@ func (c *Client) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, e
 	return v.Data, v.Stat, v.Watch, err
 }
 
-// GetWAsync is GetW without waiting for the answer.
-func (c *Client) GetWAsync(ctx context.Context, path string) *Pending[GetReply] {
-	return c.getData(ctx, path, true)
+// GetW is Client.GetW without waiting for the answer.
+func (a Async) GetW(ctx context.Context, path string) *Pending[GetReply] {
+	return a.c.getData(ctx, path, true)
 }
 
 // getDataMarked is GetAsync for a cache: it notes how many events of w had come

@@ -27,11 +27,12 @@ func (op *getEphemeralsOp) decode(r *jute.Reader) {
 // prefix. The prefix is one of the text and not of the path's names: "/a"
 // matches "/ab". "" and "/" match all.
 func (c *Client) GetEphemerals(ctx context.Context, prefix string) ([]string, error) {
-	return read(ctx, func() *Pending[[]string] { return c.GetEphemeralsAsync(ctx, prefix) })
+	return read(ctx, func() *Pending[[]string] { return c.Async().GetEphemerals(ctx, prefix) })
 }
 
-// GetEphemeralsAsync is GetEphemerals without waiting for the answer.
-func (c *Client) GetEphemeralsAsync(ctx context.Context, prefix string) *Pending[[]string] {
+// GetEphemerals is Client.GetEphemerals without waiting for the answer.
+func (a Async) GetEphemerals(ctx context.Context, prefix string) *Pending[[]string] {
+	c := a.c
 	op := new(getEphemeralsOp)
 	c.prepareAny(&op.call, wire.OpGetEphemerals, prefix)
 	if prefix == "" {

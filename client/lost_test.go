@@ -51,7 +51,7 @@ func TestClient_Get_ReplyLost_SentAgain(t *testing.T) {
 		mustNot(t, err)
 		s.do(func() { s.hook = onFirst(wire.OpGetData, cut) })
 		// The asynchronous form promises order and leaves it to the caller.
-		_, err = c.GetAsync(t.Context(), "/").Wait(t.Context())
+		_, err = c.Async().Get(t.Context(), "/").Wait(t.Context())
 		wantErr(t, err, ErrConnectionLoss)
 		if errors.Is(err, ErrOutcomeUnknown) {
 			t.Errorf("a read has an unknown outcome: %v", err)
@@ -132,10 +132,10 @@ func TestClient_Async_CompletionInOrder(t *testing.T) {
 		}
 		for i := range n {
 			if i%3 == 0 {
-				all = append(all, pendingOf[GetReply]{c.GetAsync(t.Context(), "/n")})
+				all = append(all, pendingOf[GetReply]{c.Async().Get(t.Context(), "/n")})
 			} else {
 				all = append(all, pendingOf[Stat]{
-					c.SetAsync(t.Context(), "/n", fmt.Append(nil, i), AnyVersion)})
+					c.Async().Set(t.Context(), "/n", fmt.Append(nil, i), AnyVersion)})
 			}
 		}
 		done, unknown := 0, 0
@@ -191,12 +191,12 @@ func TestClient_Queue_BoundHoldsAndIsFair(t *testing.T) {
 		s.do(func() { s.down = true })
 		s.cutAll()
 		synctest.Wait()
-		first := c.GetAsync(t.Context(), "/")
-		second := c.GetAsync(t.Context(), "/")
+		first := c.Async().Get(t.Context(), "/")
+		second := c.Async().Get(t.Context(), "/")
 		started := make(chan int, 2)
 		for i := range 2 {
 			go func() {
-				p := c.GetAsync(t.Context(), "/")
+				p := c.Async().Get(t.Context(), "/")
 				started <- i
 				<-p.Done()
 			}()
@@ -207,7 +207,7 @@ func TestClient_Queue_BoundHoldsAndIsFair(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := c.GetAsync(ctx, "/").Wait(t.Context())
+		_, err := c.Async().Get(ctx, "/").Wait(t.Context())
 		wantErr(t, err, context.DeadlineExceeded)
 		// The server answers one at a time, so that each answer lets one in.
 		var held []wire.Xid // with conn the fake's
@@ -445,7 +445,7 @@ func TestClient_AddAuth_ReplyOvertakes(t *testing.T) {
 				return serve
 			}
 		})
-		exists := c.ExistsAsync(t.Context(), "/")
+		exists := c.Async().Exists(t.Context(), "/")
 		mustNot(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
 		s.do(func() { conn.answerLocked(xid, nil, znode.ErrNoNode) })
 		reply, err := exists.Wait(t.Context())

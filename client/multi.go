@@ -81,7 +81,7 @@ func (m *Multi) add(item multiItem, checkPath string, err error) {
 // Create adds the creation of a znode; see Client.Create.
 func (m *Multi) Create(path string, data []byte, mode Mode, acl ...ACL) *MultiCreate {
 	op := wire.MultiOp{Type: wire.OpCreate2, Request: &wire.CreateRequest{
-		Path: m.c.abs(path), Data: data, ACL: aclOrOpen(acl), Mode: mode,
+		Path: m.c.abs(path), Data: data, ACL: m.c.aclOrDefault(acl), Mode: mode,
 	}}
 	if mode == Container {
 		op.Type = wire.OpCreateContainer
@@ -99,7 +99,7 @@ func (m *Multi) CreateTTL(
 	path string, data []byte, mode Mode, ttl time.Duration, acl ...ACL,
 ) *MultiCreate {
 	op := wire.MultiOp{Type: wire.OpCreateTTL, Request: &wire.CreateTTLRequest{
-		Path: m.c.abs(path), Data: data, ACL: aclOrOpen(acl), Mode: mode,
+		Path: m.c.abs(path), Data: data, ACL: m.c.aclOrDefault(acl), Mode: mode,
 		TTLMillis: ttl.Milliseconds(),
 	}}
 	return m.addCreate(op, path, data, mode, checkTTL(mode, ttl))

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -66,6 +67,7 @@ type config struct {
 	backoffMin  time.Duration
 	backoffMax  time.Duration
 	auth        []credential
+	acl         []ACL
 	finalExpiry bool
 	background  bool
 	resume      *Credentials
@@ -78,6 +80,7 @@ func defaultConfig() config {
 		dial:        (&net.Dialer{}).DialContext,
 		lookup:      net.DefaultResolver.LookupHost,
 		logger:      slog.New(slog.DiscardHandler),
+		acl:         OpenACL(),
 		maxInFlight: DefaultMaxInFlight,
 		maxQueued:   DefaultMaxQueued,
 		maxRequest:  wire.DefaultMaxFrame,
@@ -91,6 +94,8 @@ func (c *config) check() error {
 	switch {
 	case c.timeout < time.Millisecond || c.timeout.Milliseconds() > 1<<31-1:
 		return fmt.Errorf("session timeout %v: want 1ms to %dms", c.timeout, 1<<31-1)
+	case len(c.acl) == 0:
+		return errors.New("default ACL: want at least one entry")
 	case c.maxInFlight < 1:
 		return fmt.Errorf("max in flight %d: want 1 or more", c.maxInFlight)
 	case c.maxRequest < 1 || c.maxReply < 1:
@@ -156,6 +161,11 @@ func WithBackoff(min, max time.Duration) Option {
 func WithAuth(scheme string, auth []byte) Option {
 	return func(c *config) { c.auth = append(c.auth, credential{scheme, auth}) }
 }
+
+// WithDefaultACL sets the list of znodes that this client creates without giving one,
+// those of recipes included. Without the option it is OpenACL: everybody may do
+// everything.
+func WithDefaultACL(acl ...ACL) Option { return func(c *config) { c.acl = acl } }
 
 // WithFinalExpiry makes the end of a session the end of the client, as in
 // ZooKeeper's Java client: every later operation fails with ErrSessionExpired.

@@ -44,12 +44,13 @@ func (op *reconfigOp) decode(r *jute.Reader) {
 // ErrBadVersion, ErrBadArguments, ErrNoAuth (WRITE on /zookeeper/config),
 // ErrUnimplemented (a standalone server), ErrOutcomeUnknown.
 func (c *Client) Reconfig(ctx context.Context, change Reconfiguration) ([]byte, Stat, error) {
-	v, err := write(ctx, c.ReconfigAsync(ctx, change))
+	v, err := write(ctx, c.Async().Reconfig(ctx, change))
 	return v.Data, v.Stat, err
 }
 
-// ReconfigAsync is Reconfig without waiting for the answer.
-func (c *Client) ReconfigAsync(ctx context.Context, change Reconfiguration) *Pending[GetReply] {
+// Reconfig is Client.Reconfig without waiting for the answer.
+func (a Async) Reconfig(ctx context.Context, change Reconfiguration) *Pending[GetReply] {
+	c := a.c
 	op := new(reconfigOp)
 	c.prepareAny(&op.call, wire.OpReconfig, "")
 	op.req = wire.ReconfigRequest{
@@ -77,17 +78,17 @@ func joined(list []string) *string {
 // configPath is where servers keep the configuration. No chroot applies.
 const configPath = "/zookeeper/config"
 
-// Config returns the configuration of the ensemble: a line for every server, as
+// Ensemble returns the configuration of the ensemble: a line for every server, as
 // in Reconfiguration.Joining, and one with version=. A standalone server has an
 // empty one.
-func (c *Client) Config(ctx context.Context) ([]byte, Stat, error) {
+func (c *Client) Ensemble(ctx context.Context) ([]byte, Stat, error) {
 	v, err := read(ctx, func() *Pending[GetReply] { return c.config(ctx, false) })
 	return v.Data, v.Stat, err
 }
 
-// ConfigW is Config, and leaves a watch that fires when the configuration
+// EnsembleW is Config, and leaves a watch that fires when the configuration
 // changes.
-func (c *Client) ConfigW(ctx context.Context) ([]byte, Stat, *Watch, error) {
+func (c *Client) EnsembleW(ctx context.Context) ([]byte, Stat, *Watch, error) {
 	v, err := read(ctx, func() *Pending[GetReply] { return c.config(ctx, true) })
 	return v.Data, v.Stat, v.Watch, err
 }

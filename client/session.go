@@ -79,9 +79,9 @@ func (c *Client) deadlineLocked() time.Time {
 	return c.epoch.Add(c.session.heard + c.session.lifetimeLocked())
 }
 
-// Lost returns a channel that is closed when the session is lost or closed.
+// Done returns a channel that is closed when the session is lost or closed.
 // From then on its ephemerals must be taken for gone.
-func (s Session) Lost() <-chan struct{} { return s.s.ctx.Done() }
+func (s Session) Done() <-chan struct{} { return s.s.ctx.Done() }
 
 // Err is nil while the session may be alive, and the reason afterwards:
 // ErrSessionExpired or ErrClosed.

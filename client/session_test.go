@@ -104,8 +104,8 @@ func TestClient_Session_LostAtLocalDeadline(t *testing.T) {
 		s.do(func() { s.down = true })
 		s.cutAll()
 		synctest.Wait()
-		queued := c.GetAsync(t.Context(), "/mine")
-		<-old.Lost()
+		queued := c.Async().Get(t.Context(), "/mine")
+		<-old.Done()
 		// A sixteenth earlier than the servers may: a successor that is told of
 		// the expiry must not overtake a timer of ours that fires late.
 		if d, want := time.Since(heard), testTimeout-testTimeout/16; d != want {
@@ -153,7 +153,7 @@ func TestClient_Session_DeadlineCountsFromTheRequestNotTheReply(t *testing.T) {
 			}
 		})
 		sent := time.Now()
-		p := c.GetAsync(t.Context(), "/a")
+		p := c.Async().Get(t.Context(), "/a")
 		<-time.After(time.Second)
 		s.do(func() { held.answerLocked(xid, &wire.GetDataResponse{}, znode.OK) })
 		_, err := p.Wait(t.Context())
@@ -216,7 +216,7 @@ func TestClient_Session_OtherSessionHandedOut(t *testing.T) {
 			}
 		})
 		s.cutAll()
-		<-old.Lost()
+		<-old.Done()
 		wantErr(t, old.Err(), ErrSessionExpired)
 	})
 }
@@ -311,7 +311,7 @@ func TestClient_Close_WithoutConnectionSaysSo(t *testing.T) {
 		s.do(func() { s.down = true })
 		s.cutAll()
 		synctest.Wait()
-		p := c.SetAsync(t.Context(), "/", nil, AnyVersion)
+		p := c.Async().Set(t.Context(), "/", nil, AnyVersion)
 		wantErr(t, c.Close(), ErrNotClosed)
 		_, err := p.Wait(t.Context())
 		wantErr(t, err, ErrClosed)
@@ -322,7 +322,7 @@ func TestClient_Close_WithoutConnectionSaysSo(t *testing.T) {
 func TestClient_Close_SilentServerDoesNotHang(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		s.do(func() { s.silent = true })
-		p := c.SetAsync(t.Context(), "/", nil, AnyVersion)
+		p := c.Async().Set(t.Context(), "/", nil, AnyVersion)
 		start := time.Now()
 		wantErr(t, c.Close(), ErrNotClosed)
 		if d := time.Since(start); d > maxCloseWait {

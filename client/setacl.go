@@ -28,13 +28,14 @@ func (op *setACLOp) decode(r *jute.Reader) {
 func (c *Client) SetACL(
 	ctx context.Context, path string, acl []ACL, aversion Version,
 ) (Stat, error) {
-	return write(ctx, c.SetACLAsync(ctx, path, acl, aversion))
+	return write(ctx, c.Async().SetACL(ctx, path, acl, aversion))
 }
 
-// SetACLAsync is SetACL without waiting for the answer.
-func (c *Client) SetACLAsync(
+// SetACL is Client.SetACL without waiting for the answer.
+func (a Async) SetACL(
 	ctx context.Context, path string, acl []ACL, aversion Version,
 ) *Pending[Stat] {
+	c := a.c
 	op := new(setACLOp)
 	op.size = aclSize(acl)
 	if c.prepare(&op.call, wire.OpSetACL, path, false) {

@@ -29,14 +29,15 @@ func (op *setDataOp) decode(r *jute.Reader) {
 func (c *Client) Set(
 	ctx context.Context, path string, data []byte, version Version,
 ) (Stat, error) {
-	return write(ctx, c.SetAsync(ctx, path, data, version))
+	return write(ctx, c.Async().Set(ctx, path, data, version))
 }
 
-// SetAsync is Set without waiting for the answer. The data must not be modified
+// Set is Client.Set without waiting for the answer. The data must not be modified
 // before it has come.
-func (c *Client) SetAsync(
+func (a Async) Set(
 	ctx context.Context, path string, data []byte, version Version,
 ) *Pending[Stat] {
+	c := a.c
 	op := new(setDataOp)
 	op.size = len(data)
 	if c.prepare(&op.call, wire.OpSetData, path, false) {

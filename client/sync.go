@@ -19,13 +19,14 @@ func (op *syncOp) request() wire.Request { return &op.req }
 // matter to ZooKeeper, which also does not ask a majority: a deposed leader can
 // still answer it.
 func (c *Client) Sync(ctx context.Context, path string) error {
-	_, err := read(ctx, func() *Pending[struct{}] { return c.SyncAsync(ctx, path) })
+	_, err := read(ctx, func() *Pending[struct{}] { return c.Async().Sync(ctx, path) })
 	return err
 }
 
-// SyncAsync is Sync without waiting for the answer: reads that are submitted
+// Sync is Client.Sync without waiting for the answer: reads that are submitted
 // behind it see what it promises.
-func (c *Client) SyncAsync(ctx context.Context, path string) *Pending[struct{}] {
+func (a Async) Sync(ctx context.Context, path string) *Pending[struct{}] {
+	c := a.c
 	op := new(syncOp)
 	if c.prepare(&op.call, wire.OpSync, path, false) {
 		op.req = wire.SyncRequest{Path: op.full}

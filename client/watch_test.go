@@ -121,7 +121,7 @@ func TestWatch_Reconnect_BreaksHalfWay(t *testing.T) {
 		for i := range n {
 			path := fmt.Sprintf("/%03d%s", i, pad)
 			s.create(path, "")
-			pending = append(pending, c.GetWAsync(ctx, path))
+			pending = append(pending, c.Async().GetW(ctx, path))
 		}
 		for _, p := range pending {
 			reply, err := p.Wait(ctx)
@@ -250,7 +250,7 @@ func TestWatch_Cancel_LeavesNothing(t *testing.T) {
 		mustNot(t, c.CheckWatches(ctx, "/a", WatcherAny))
 		// A request for a new watch is on its way while the last one goes: the
 		// server must not lose it.
-		next := c.ExistsWAsync(ctx, "/a")
+		next := c.Async().ExistsW(ctx, "/a")
 		all[0].Cancel()
 		reply, err := next.Wait(ctx)
 		mustNot(t, err)

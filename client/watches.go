@@ -7,16 +7,23 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// WatcherType says which watches CheckWatches and RemoveWatches mean.
-type WatcherType = wire.WatcherType
+// WatcherType says which watches CheckWatches and RemoveWatches mean. The numbers are
+// the protocol's.
+type WatcherType int32
 
-// The watcher types. The last two are known to servers since ZooKeeper 3.9.
+// The watcher types.
 const (
-	WatcherChildren  = wire.WatcherChildren
-	WatcherData      = wire.WatcherData
-	WatcherAny       = wire.WatcherAny
-	WatcherPersist   = wire.WatcherPersistent
-	WatcherRecursive = wire.WatcherPersistentRecursive
+	// WatcherChildren are the watches that ChildrenW leaves.
+	WatcherChildren WatcherType = 1
+	// WatcherData are the watches that GetW and ExistsW leave.
+	WatcherData WatcherType = 2
+	// WatcherAny are all watches of the path.
+	WatcherAny WatcherType = 3
+	// WatcherPersistent are those of AddWatch with ModePersistent. Servers know it, and
+	// WatcherRecursive, since ZooKeeper 3.9.
+	WatcherPersistent WatcherType = 4
+	// WatcherRecursive are those of AddWatch with ModeRecursive.
+	WatcherRecursive WatcherType = 5
 )
 
 type removeWatchesOp struct {
@@ -30,7 +37,7 @@ func (op *removeWatchesOp) request() wire.Request { return &op.req }
 // settledLocked ends the watches that the server has just removed.
 func (op *removeWatchesOp) settledLocked(h wire.ReplyHeader) {
 	if h.Err == znode.OK && op.op == wire.OpRemoveWatches {
-		op.c.watches.removedLocked(op.full, op.req.Type)
+		op.c.watches.removedLocked(op.full, WatcherType(op.req.Type))
 	}
 }
 
@@ -39,7 +46,7 @@ func (c *Client) askWatches(
 ) *Pending[struct{}] {
 	op := new(removeWatchesOp)
 	if c.prepare(&op.call, code, path, false) {
-		op.req = wire.RemoveWatchesRequest{Path: op.full, Type: t}
+		op.req = wire.RemoveWatchesRequest{Path: op.full, Type: wire.WatcherType(t)}
 		c.submit(ctx, op)
 	}
 	return &op.Pending
@@ -48,15 +55,15 @@ func (c *Client) askWatches(
 // CheckWatches asks the server whether this session has watches of a type on a
 // path, and returns ErrNoWatcher if not.
 func (c *Client) CheckWatches(ctx context.Context, path string, t WatcherType) error {
-	_, err := read(ctx, func() *Pending[struct{}] { return c.CheckWatchesAsync(ctx, path, t) })
+	_, err := read(ctx, func() *Pending[struct{}] { return c.Async().CheckWatches(ctx, path, t) })
 	return err
 }
 
-// CheckWatchesAsync is CheckWatches without waiting for the answer.
-func (c *Client) CheckWatchesAsync(
+// CheckWatches is Client.CheckWatches without waiting for the answer.
+func (a Async) CheckWatches(
 	ctx context.Context, path string, t WatcherType,
 ) *Pending[struct{}] {
-	return c.askWatches(ctx, wire.OpCheckWatches, path, t)
+	return a.c.askWatches(ctx, wire.OpCheckWatches, path, t)
 }
 
 // RemoveWatches removes all watches of a type that this client has on a path,
@@ -65,15 +72,15 @@ func (c *Client) CheckWatchesAsync(
 // Errors: ErrNoWatcher. If the connection breaks, the error is
 // ErrConnectionLoss and the watches stay.
 func (c *Client) RemoveWatches(ctx context.Context, path string, t WatcherType) error {
-	_, err := write(ctx, c.RemoveWatchesAsync(ctx, path, t))
+	_, err := write(ctx, c.Async().RemoveWatches(ctx, path, t))
 	return err
 }
 
-// RemoveWatchesAsync is RemoveWatches without waiting for the answer.
-func (c *Client) RemoveWatchesAsync(
+// RemoveWatches is Client.RemoveWatches without waiting for the answer.
+func (a Async) RemoveWatches(
 	ctx context.Context, path string, t WatcherType,
 ) *Pending[struct{}] {
-	return c.askWatches(ctx, wire.OpRemoveWatches, path, t)
+	return a.c.askWatches(ctx, wire.OpRemoveWatches, path, t)
 }
 
 // removedLocked ends the watches that a removal has taken from the server.
@@ -111,7 +118,7 @@ func (k watchKind) removedBy(t WatcherType) bool {
 		return k == watchData || k == watchExist
 	case WatcherChildren:
 		return k == watchChild
-	case WatcherPersist:
+	case WatcherPersistent:
 		return k == watchPersistent
 	case WatcherRecursive:
 		return k == watchRecursive

@@ -27,11 +27,12 @@ func (op *whoAmIOp) decode(r *jute.Reader) {
 // address, and the user names of what AddAuth has proved, without hashes.
 // ZooKeeper has it since 3.7.
 func (c *Client) WhoAmI(ctx context.Context) ([]ID, error) {
-	return read(ctx, func() *Pending[[]ID] { return c.WhoAmIAsync(ctx) })
+	return read(ctx, func() *Pending[[]ID] { return c.Async().WhoAmI(ctx) })
 }
 
-// WhoAmIAsync is WhoAmI without waiting for the answer.
-func (c *Client) WhoAmIAsync(ctx context.Context) *Pending[[]ID] {
+// WhoAmI is Client.WhoAmI without waiting for the answer.
+func (a Async) WhoAmI(ctx context.Context) *Pending[[]ID] {
+	c := a.c
 	op := new(whoAmIOp)
 	c.prepareAny(&op.call, wire.OpWhoAmI, "")
 	c.submit(ctx, op)

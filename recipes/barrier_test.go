@@ -62,10 +62,10 @@ func TestBarrier_SetRemove_RepliesLost(t *testing.T) {
 }
 
 // enter starts an Enter and waits until n are there.
-func (k *kit) enter(c *client.Client, size, n int) <-chan outcome[*recipes.Inside] {
+func (k *kit) enter(c *client.Client, size, n int) <-chan outcome[*recipes.Entered] {
 	k.Helper()
 	b := recipes.NewDoubleBarrier(c, k.path("b"), size)
-	in := start(func() (*recipes.Inside, error) { return b.Enter(k.ctx) })
+	in := start(func() (*recipes.Entered, error) { return b.Enter(k.ctx) })
 	if n > 0 {
 		k.waitChildren(c, k.path("b"), n)
 	}
@@ -78,7 +78,7 @@ func TestDoubleBarrier_EnterLeave_Together(t *testing.T) {
 	k := newKit(t)
 	clients := []*client.Client{k.connect(), k.connect(), k.connect()}
 	for range 3 {
-		entering := []<-chan outcome[*recipes.Inside]{
+		entering := []<-chan outcome[*recipes.Entered]{
 			k.enter(clients[0], 3, 1), k.enter(clients[1], 3, 2),
 		}
 		for _, e := range entering {
@@ -87,7 +87,7 @@ func TestDoubleBarrier_EnterLeave_Together(t *testing.T) {
 			}
 		}
 		entering = append(entering, k.enter(clients[2], 3, 0))
-		var inside []*recipes.Inside
+		var inside []*recipes.Entered
 		for _, e := range entering {
 			got := recv(k, "an entrance", e)
 			k.no(got.err)

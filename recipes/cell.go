@@ -56,7 +56,7 @@ func (x *cell) update(
 			return err
 		case errors.Is(err, client.ErrBadVersion), errors.Is(err, client.ErrNodeExists),
 			exists && errors.Is(err, client.ErrNoNode):
-			x.c.SyncAsync(ctx, x.path) // the server may be behind what was read
+			x.c.Async().Sync(ctx, x.path) // the server may be behind what was read
 		case !startAgain(ctx, x.c, err):
 			return err
 		}

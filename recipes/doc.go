@@ -52,7 +52,7 @@
 //
 // All types are safe for concurrent use. Goroutines run behind three of them: one
 // for each Grant, from the grant to its release or loss; one for each Membership,
-// until Leave; and one for each Config, until Close. Apart from these, a znode that
+// until Leave; and one for each Value, until Close. Apart from these, a znode that
 // is to be deleted after its context has ended has one that ends with the deletion
 // or the session. All end when the client is closed. Nothing calls back: whatever
 // there is to be told comes from channels and iterators, whose consumer may use the

@@ -38,8 +38,8 @@ func NewDoubleBarrier(c *client.Client, path string, n int, opts ...Option) *Dou
 	}
 }
 
-// Inside is what a process has between Enter and Leave.
-type Inside struct {
+// Entered is what a process has between Enter and Leave.
+type Entered struct {
 	b     *DoubleBarrier
 	place *place
 	round client.Zxid            // at which ready was created
@@ -49,7 +49,7 @@ type Inside struct {
 // Enter waits until as many have entered as the barrier is for, or ctx ends. If the
 // session is lost while waiting, it enters again in the next. Whoever comes when
 // the barrier is open enters at once.
-func (b *DoubleBarrier) Enter(ctx context.Context) (*Inside, error) {
+func (b *DoubleBarrier) Enter(ctx context.Context) (*Entered, error) {
 	if b.n < 1 {
 		return nil, fmt.Errorf("double barrier %s: for %d processes, want at least 1: %w", b.line.dir, b.n,
 			client.ErrBadArguments)
@@ -57,7 +57,7 @@ func (b *DoubleBarrier) Enter(ctx context.Context) (*Inside, error) {
 	for {
 		p, err := b.line.join(ctx)
 		if err == nil {
-			in := &Inside{b: b, place: p, known: map[string]client.Zxid{p.name: p.token}}
+			in := &Entered{b: b, place: p, known: map[string]client.Zxid{p.name: p.token}}
 			if err = in.enter(ctx); err == nil {
 				return in, nil
 			}
@@ -69,10 +69,10 @@ func (b *DoubleBarrier) Enter(ctx context.Context) (*Inside, error) {
 	}
 }
 
-func (in *Inside) ready() string { return znode.Join(in.b.line.dir, readyName) }
+func (in *Entered) ready() string { return znode.Join(in.b.line.dir, readyName) }
 
 // enter is Enter with a znode that is there.
-func (in *Inside) enter(ctx context.Context) error {
+func (in *Entered) enter(ctx context.Context) error {
 	ctx, cancel := in.place.session.Context(ctx)
 	defer cancel()
 	for {
@@ -87,7 +87,7 @@ func (in *Inside) enter(ctx context.Context) error {
 }
 
 // tryEnter looks once, does what there is to be done, or waits for a change.
-func (in *Inside) tryEnter(ctx context.Context) (open bool, err error) {
+func (in *Entered) tryEnter(ctx context.Context) (open bool, err error) {
 	c := in.b.line.c
 	exists, stat, w, err := c.ExistsW(ctx, in.ready())
 	if err != nil {
@@ -123,7 +123,7 @@ func (in *Inside) tryEnter(ctx context.Context) (open bool, err error) {
 // enterLate is for one who finds the barrier open. If there is anybody from before
 // it was opened, that is right. If not, ready has been left by a crash, and the
 // first of the members removes it: one only, so that nobody removes the next.
-func (in *Inside) enterLate(
+func (in *Entered) enterLate(
 	ctx context.Context, opened client.Zxid, members []string, w *client.Watch,
 ) (bool, error) {
 	first := in.place.name
@@ -164,7 +164,7 @@ func (in *Inside) enterLate(
 
 // members returns the names of those who are inside or wait, sorted as Curator
 // does.
-func (in *Inside) members(ctx context.Context) ([]string, error) {
+func (in *Entered) members(ctx context.Context) ([]string, error) {
 	names, _, err := in.b.line.c.Children(ctx, in.b.line.dir)
 	if errors.Is(err, client.ErrNoNode) {
 		return nil, nil
@@ -175,7 +175,7 @@ func (in *Inside) members(ctx context.Context) ([]string, error) {
 }
 
 // created returns when a member's znode was created. Names are not used twice.
-func (in *Inside) created(ctx context.Context, name string) (client.Zxid, bool, error) {
+func (in *Entered) created(ctx context.Context, name string) (client.Zxid, bool, error) {
 	if czxid, ok := in.known[name]; ok {
 		return czxid, true, nil
 	}
@@ -192,7 +192,7 @@ func (in *Inside) created(ctx context.Context, name string) (client.Zxid, bool, 
 //
 // The one whose name comes first stays to the end and waits for each of the
 // others; those leave at once and wait for it.
-func (in *Inside) Leave(ctx context.Context) error {
+func (in *Entered) Leave(ctx context.Context) error {
 	for {
 		gone, err := in.tryLeave(ctx)
 		if gone {
@@ -206,7 +206,7 @@ func (in *Inside) Leave(ctx context.Context) error {
 }
 
 // tryLeave looks once, leaves if it is time, and waits for a change.
-func (in *Inside) tryLeave(ctx context.Context) (gone bool, err error) {
+func (in *Entered) tryLeave(ctx context.Context) (gone bool, err error) {
 	all, err := in.members(ctx)
 	if err != nil {
 		return false, err
@@ -240,7 +240,7 @@ func (in *Inside) tryLeave(ctx context.Context) (gone bool, err error) {
 
 // leaveLast removes our znode together with ready, so that nobody sees one without
 // the other.
-func (in *Inside) leaveLast(ctx context.Context) error {
+func (in *Entered) leaveLast(ctx context.Context) error {
 	c := in.b.line.c
 	m := c.Multi()
 	m.Delete(in.place.path, client.AnyVersion)
@@ -253,7 +253,7 @@ func (in *Inside) leaveLast(ctx context.Context) error {
 }
 
 // waitGone waits for a change of a member's znode, unless it is gone.
-func (in *Inside) waitGone(ctx context.Context, name string) error {
+func (in *Entered) waitGone(ctx context.Context, name string) error {
 	_, _, w, err := in.b.line.c.GetW(ctx, znode.Join(in.b.line.dir, name))
 	if errors.Is(err, client.ErrNoNode) {
 		return nil

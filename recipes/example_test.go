@@ -152,7 +152,7 @@ func ExampleQueue() {
 		log.Panic(err)
 	}
 	fmt.Printf("%s\n", item.Data)
-	fmt.Println(item.Done(ctx)) // or Return; or it is returned if this process dies
+	fmt.Println(item.Complete(ctx)) // or Return; or it is returned if this process dies
 	_, err = queue.TryTake(ctx)
 	fmt.Println(errors.Is(err, recipes.ErrEmpty))
 	// Output:

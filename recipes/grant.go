@@ -173,7 +173,7 @@ func (h *hold) watch(states *client.StateWatch) {
 		select {
 		case <-h.stop:
 			return
-		case <-h.place.session.Lost():
+		case <-h.place.session.Done():
 			h.cancel(lost(h.place.session.Err()))
 			return
 		case s := <-changes:

@@ -90,7 +90,7 @@ func (g *Group) read(ctx context.Context) ([]Member, error) {
 	for part := range slices.Chunk(names, readWindow) {
 		pending := make([]*client.Pending[client.GetReply], len(part))
 		for i, name := range part {
-			pending[i] = g.c.GetAsync(ctx, znode.Join(g.path, name))
+			pending[i] = g.c.Async().Get(ctx, znode.Join(g.path, name))
 		}
 		for i, name := range part {
 			r, err := pending[i].Wait(ctx)

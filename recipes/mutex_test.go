@@ -122,7 +122,7 @@ func TestMutex_Lock_CreateReplyLostWithSession(t *testing.T) {
 	waiting := start(func() (*recipes.Grant, error) {
 		return recipes.NewMutex(c, k.path("m")).Lock(k.ctx)
 	})
-	recv(k, "the end of the session", old.Lost())
+	recv(k, "the end of the session", old.Done())
 	if tap.Lost() != 1 {
 		t.Fatalf("%d replies were lost, want 1", tap.Lost())
 	}

@@ -71,7 +71,7 @@ func (o *once) commit(ctx context.Context, build func(*client.Multi)) error {
 // travels in front of whatever the caller does next; if it is lost with the
 // connection it is repeated, for the session may live for years.
 func (o *once) forget(ctx context.Context, s client.Session, ticket string) {
-	pending := o.c.DeleteAsync(ctx, ticket, client.AnyVersion)
+	pending := o.c.Async().Delete(ctx, ticket, client.AnyVersion)
 	go func() {
 		<-pending.Done()
 		_, err := pending.Wait(context.Background())

@@ -50,7 +50,7 @@ func (p *place) await(ctx context.Context, wait bool) error {
 // listed was there at a moment after our znode was: whoever is in front and not
 // in the list has gone for good.
 func (p *place) look(ctx context.Context) (*curator.Waiter, error) {
-	pending := p.line.c.ChildrenAsync(ctx, p.line.dir)
+	pending := p.line.c.Async().Children(ctx, p.line.dir)
 	if p.own == nil {
 		if err := p.watchOwn(ctx); err != nil { // travels with the list
 			return nil, err

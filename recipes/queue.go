@@ -11,21 +11,22 @@ import (
 // The names of a queue's znodes: itemName is Curator's, the others stand behind
 // the queue's path.
 const (
-	itemName     = "queue-"
-	claimsSuffix = "-claims"
-	putsSuffix   = "-puts"
-	doorSuffix   = "-door"
-	doorName     = "lock-"
+	itemName      = "queue-"
+	claimsSuffix  = "-claims"
+	ticketsSuffix = "-tickets"
+	waitersSuffix = "-waiters"
+	waiterName    = "lock-"
 )
 
 // Queue is a first-in first-out queue. An item that is put is there exactly once;
-// whoever takes it claims it, and has to say when it is done. If they die before,
-// somebody else gets it: an item is processed at least once, and Item.FencingToken tells a
-// resource which of two is the later.
+// Take claims it, and Item.Complete removes it. If the claim's session is lost before,
+// another client gets the item: an item is processed at least once, and by
+// Item.FencingToken a resource finds out which of two claims is the later.
 //
 // Items are those of Curator's DistributedQueue with a lock path: path/queue-<number>
-// and, while claimed, <claims>/queue-<number>, ephemeral. Besides, <path>-puts has
-// what makes puts certain, and <path>-door the line of those who wait.
+// and, while claimed, <claims>/queue-<number>, ephemeral. Besides, <path>-tickets has
+// a znode per Put whose outcome is not certain yet, and <path>-waiters the queue of the
+// clients that wait in Take.
 type Queue struct{ q *queue }
 
 // NewQueue returns the queue at path. Options: WithACL, WithClaimPath.
@@ -65,14 +66,14 @@ type queued struct {
 
 // queue is what the three kinds of queues have in common.
 type queue struct {
-	c      *client.Client
-	dir    string // of the items
-	claims string // of the claims
-	door   *line  // of those who wait
-	puts   *once
-	acl    []client.ACL
-	parse  func(name string) (queued, bool)
-	timed  bool // keys are times, before which an item cannot be taken
+	c       *client.Client
+	dir     string // of the items
+	claims  string // of the claims
+	waiters *line  // of clients in Take
+	tickets *once  // of Put
+	acl     []client.ACL
+	parse   func(name string) (queued, bool)
+	timed   bool // keys are times, before which an item cannot be taken
 }
 
 func newQueue(
@@ -84,18 +85,18 @@ func newQueue(
 	}
 	return &queue{
 		c: c, dir: path, claims: o.claims, acl: o.acl, parse: parse,
-		door: &line{
-			c: c, dir: path + doorSuffix, base: doorName, markers: []string{doorName},
+		waiters: &line{
+			c: c, dir: path + waitersSuffix, base: waiterName, markers: []string{waiterName},
 			acl: o.acl, blocker: lastOf,
 		},
-		puts: &once{c: c, dir: path + putsSuffix, keep: path, acl: o.acl},
+		tickets: &once{c: c, dir: path + ticketsSuffix, keep: path, acl: o.acl},
 	}
 }
 
 func (q *queue) put(ctx context.Context, key string, data []byte) error {
 	data = encodeItem(data)
 	for {
-		err := q.puts.commit(ctx, func(m *client.Multi) {
+		err := q.tickets.commit(ctx, func(m *client.Multi) {
 			m.Create(q.dir+"/"+itemName+key, data, client.PersistentSequential, q.acl...)
 		})
 		if err == nil || isUnknown(err) || !startAgain(ctx, q.c, err) {

@@ -34,7 +34,7 @@ func (k *kit) takeAll(q taker) string {
 			return strings.Join(all, " ")
 		}
 		all = append(all, string(item.Data))
-		k.no(item.Done(k.ctx))
+		k.no(item.Complete(k.ctx))
 	}
 }
 
@@ -56,7 +56,7 @@ func TestQueue_Take_FirstInFirstOut(t *testing.T) {
 	if got := k.takeAll(recipes.NewQueue(k.connect(), k.path("deep/q"))); got != "0 1 2 3 4 5 6 7 8 9 10 11" {
 		t.Errorf("the items are %s", got)
 	}
-	for _, dir := range []string{"deep/q", "deep/q-claims", "deep/q-puts", "deep/q-door"} {
+	for _, dir := range []string{"deep/q", "deep/q-claims", "deep/q-tickets", "deep/q-waiters"} {
 		k.waitChildren(c, k.path(dir), 0)
 	}
 	k.nothingLeft()
@@ -88,13 +88,13 @@ func TestQueue_Put_CuratorLayout(t *testing.T) {
 	if !exists {
 		t.Error("the claim is not where Curator has it")
 	}
-	k.no(item.Done(k.ctx))
+	k.no(item.Complete(k.ctx))
 	item, err = q.Take(k.ctx)
 	k.no(err)
 	if string(item.Data) != "a" || len(item.More) != 1 || string(item.More[0]) != "bc" {
 		t.Errorf("the items are %q and %q", item.Data, item.More)
 	}
-	k.no(item.Done(k.ctx))
+	k.no(item.Complete(k.ctx))
 	if got := k.takeAll(q); got != "by hand" {
 		t.Errorf("the last item is %q", got)
 	}
@@ -142,12 +142,12 @@ func TestQueue_Take_RepliesLost(t *testing.T) {
 		t.Errorf("the first item is %q", item.Data)
 	}
 	tap.LoseReply(zktest.OpMulti)
-	k.no(item.Done(k.ctx))
+	k.no(item.Complete(k.ctx))
 	item, err = q.TryTake(k.ctx)
 	k.no(err)
 	tap.LoseReply(zktest.OpDelete)
-	k.no(item.Return(k.ctx))
-	k.is(item.Done(k.ctx), recipes.ErrReleased)
+	k.no(item.Release(k.ctx))
+	k.is(item.Complete(k.ctx), recipes.ErrReleased)
 	if tap.Lost() != 3 {
 		t.Errorf("%d replies were lost, want 3", tap.Lost())
 	}
@@ -158,7 +158,7 @@ func TestQueue_Take_RepliesLost(t *testing.T) {
 }
 
 // A consumer dies before it is done. Another one gets the item, at its old place,
-// with a higher token; the first one's Done fails.
+// with a higher token; the first one's Complete fails.
 func TestQueue_Take_ConsumerDies(t *testing.T) {
 	k := newKit(t)
 	c := k.connect()
@@ -173,14 +173,17 @@ func TestQueue_Take_ConsumerDies(t *testing.T) {
 	zktest.WaitFor(k, "the other waits", func() bool { return shared.Watches(k.root) == takerWatches })
 	zktest.Expire(k, c, shared.Address)
 	recv(k, "the end of the work", work.Done())
+	recv(k, "the end of the claim", item.Done())
+	k.is(item.Err(), recipes.ErrLost)
 	again := recv(k, "the item", waiting)
 	k.no(again.err)
 	if string(again.v.Data) != "a" || again.v.FencingToken() <= item.FencingToken() || again.v.Path() != item.Path() {
 		t.Errorf("got %q with token %v after %v", again.v.Data, again.v.FencingToken(), item.FencingToken())
 	}
-	k.is(item.Done(k.ctx), recipes.ErrLost)
-	k.no(item.Return(k.ctx))
-	k.no(again.v.Done(k.ctx))
+	k.is(item.Complete(k.ctx), recipes.ErrLost)
+	k.no(item.Release(k.ctx))
+	k.is(item.Err(), recipes.ErrReleased)
+	k.no(again.v.Complete(k.ctx))
 	k.nothingLeft()
 }
 
@@ -217,7 +220,7 @@ func TestQueue_Take_WakesOneConsumer(t *testing.T) {
 			k.no(clients[i+1+j].Sync(k.ctx, "/"))
 			want := 0
 			if j == 0 {
-				want = 1 // the door
+				want = 1 // the queue of the waiters
 			}
 			if n := tap.Events() - before[i+1+j]; n > want {
 				t.Errorf("put %d: consumer %d had %d events, want at most %d", i, i+1+j, n, want)
@@ -228,7 +231,7 @@ func TestQueue_Take_WakesOneConsumer(t *testing.T) {
 				return shared.Watches(k.root) == takerWatches+2*(consumers-2-i)
 			})
 		}
-		k.no(got.v.Done(k.ctx))
+		k.no(got.v.Complete(k.ctx))
 	}
 	k.nothingLeft()
 }
@@ -265,7 +268,7 @@ func TestPriorityQueue_Take_LowestFirst(t *testing.T) {
 	if item.Priority() != math.MinInt32 {
 		t.Errorf("the first priority is %d", item.Priority())
 	}
-	k.no(item.Done(k.ctx))
+	k.no(item.Complete(k.ctx))
 	n, err := q.Len(k.ctx)
 	k.no(err)
 	if n != 6 {
@@ -299,7 +302,7 @@ func TestDelayQueue_Take_WhenDue(t *testing.T) {
 	if string(item.Data) != "later" || item.Due().Before(due) || time.Now().Before(item.Due()) {
 		t.Errorf("got %q, due at %v, at %v", item.Data, item.Due(), time.Now())
 	}
-	k.no(item.Done(k.ctx))
+	k.no(item.Complete(k.ctx))
 	// While one waits for the late item an earlier one comes.
 	waiting := start(func() (*recipes.Item, error) { return q.Take(k.ctx) })
 	zktest.WaitFor(k, "it waits", func() bool { return shared.Watches(k.root) == takerWatches })
@@ -309,7 +312,7 @@ func TestDelayQueue_Take_WhenDue(t *testing.T) {
 	if string(got.v.Data) != "earlier" {
 		t.Errorf("got %q", got.v.Data)
 	}
-	k.no(got.v.Done(k.ctx))
+	k.no(got.v.Complete(k.ctx))
 	n, err := q.Len(k.ctx)
 	k.no(err)
 	if n != 1 {

@@ -8,8 +8,8 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// Item is one of a queue's, claimed: nobody else gets it until Done, until Return,
-// or until the session of the claim is lost.
+// Item is an item of a queue that has been claimed: nobody else gets it until Release,
+// or until the session of the claim is lost, and nobody at all after Complete.
 type Item struct {
 	Data []byte
 	More [][]byte // further items of the same znode: Curator's putMulti makes such
@@ -20,7 +20,7 @@ type Item struct {
 	key         int64
 	token       int64
 	session     client.Session
-	returned    atomic.Bool
+	released    atomic.Bool
 }
 
 // FencingToken is the fencing token, the zxid of the claim's creation: if an item is
@@ -30,9 +30,21 @@ func (i *Item) FencingToken() int64 { return i.token }
 // Path is that of the item's znode. No two items of a queue have the same.
 func (i *Item) Path() string { return i.path }
 
-// Lost returns a channel that is closed when the claim's session is lost: from
-// then on somebody else may have the item.
-func (i *Item) Lost() <-chan struct{} { return i.session.Lost() }
+// Done returns a channel that is closed when the claim's session is lost: from then on
+// somebody else may have the item.
+func (i *Item) Done() <-chan struct{} { return i.session.Done() }
+
+// Err is nil while the claim may be held, ErrLost with the reason when its session is
+// lost, and ErrReleased after Release.
+func (i *Item) Err() error {
+	if i.released.Load() {
+		return ErrReleased
+	}
+	if cause := i.session.Err(); cause != nil {
+		return lost(cause)
+	}
+	return nil
+}
 
 // Context returns a context for the work on the item: it is cancelled when the claim
 // is lost with its session. The caller must call cancel.
@@ -40,13 +52,13 @@ func (i *Item) Context(parent context.Context) (ctx context.Context, cancel func
 	return i.session.Context(parent)
 }
 
-// Done removes the item from the queue, together with the claim.
+// Complete removes the item from the queue, together with the claim.
 //
 // Errors: ErrLost if the claim was lost before, so that somebody else gets or has got
 // the item; client.ErrOutcomeUnknown if ctx or the session ends before that is known;
-// ErrReleased after Return.
-func (i *Item) Done(ctx context.Context) error {
-	if i.returned.Load() {
+// ErrReleased after Release.
+func (i *Item) Complete(ctx context.Context) error {
+	if i.released.Load() {
 		return ErrReleased
 	}
 	ctx, cancel := i.session.Context(ctx)
@@ -87,15 +99,15 @@ func (i *Item) gone(ctx context.Context) (bool, error) {
 	if err != nil || exists {
 		return false, err
 	}
-	_ = i.Return(ctx) // goes on in the background
+	_ = i.Release(ctx) // goes on in the background
 	return true, nil
 }
 
-// Return gives up the claim, so that the item can be taken again, at its old place
+// Release gives up the claim, so that the item can be taken again, at its old place
 // in the queue. If ctx ends before that is certain, its error is returned and the
-// return goes on in the background. It is no error if the claim was lost before.
-func (i *Item) Return(ctx context.Context) error {
-	i.returned.Store(true)
+// release goes on in the background. It is no error if the claim was lost before.
+func (i *Item) Release(ctx context.Context) error {
+	i.released.Store(true)
 	bound, cancel := i.session.Context(ctx)
 	defer cancel()
 	err := ctx.Err()

@@ -12,12 +12,12 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// take claims an item. Only one of those who wait, the first in the door, watches
+// take claims an item. Only the first of the waiters watches
 // the queue, so that an item wakes one and not all.
 //
 //	take
 //	  pick         list, claim the first free one
-//	  waitInDoor   if there is none
+//	  waitInTurn   if there is none
 //	    pick       with watches on the lists
 func (q *queue) take(ctx context.Context, wait bool) (*Item, error) {
 	for {
@@ -26,7 +26,7 @@ func (q *queue) take(ctx context.Context, wait bool) (*Item, error) {
 			if !wait {
 				return nil, ErrEmpty
 			}
-			item, err = q.waitInDoor(ctx)
+			item, err = q.waitInTurn(ctx)
 		}
 		if err == nil {
 			return item, nil
@@ -37,14 +37,14 @@ func (q *queue) take(ctx context.Context, wait bool) (*Item, error) {
 	}
 }
 
-// waitInDoor waits for the turn to watch, then for an item.
-func (q *queue) waitInDoor(ctx context.Context) (*Item, error) {
-	door, err := q.door.acquire(ctx, true)
+// waitInTurn waits for the turn to watch, then for an item.
+func (q *queue) waitInTurn(ctx context.Context) (*Item, error) {
+	turn, err := q.waiters.acquire(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	defer door.quit(ctx)
-	bound, cancel := door.session.Context(ctx)
+	defer turn.quit(ctx)
+	bound, cancel := turn.session.Context(ctx)
 	defer cancel()
 	// They are persistent, and so is the watch on them: nothing comes and goes.
 	for _, dir := range []string{q.dir, q.claims} {
@@ -54,7 +54,7 @@ func (q *queue) waitInDoor(ctx context.Context) (*Item, error) {
 		}
 	}
 	for {
-		item, err := q.pickOrWait(bound, door)
+		item, err := q.pickOrWait(bound, turn)
 		if item != nil || err != nil {
 			return item, err
 		}
@@ -63,7 +63,7 @@ func (q *queue) waitInDoor(ctx context.Context) (*Item, error) {
 
 // pickOrWait leaves watches, claims an item if there is one, and otherwise waits
 // until that may have changed.
-func (q *queue) pickOrWait(ctx context.Context, door *place) (*Item, error) {
+func (q *queue) pickOrWait(ctx context.Context, turn *place) (*Item, error) {
 	look := &watchedLists{}
 	defer look.cancel()
 	item, err := q.pick(ctx, look)
@@ -81,8 +81,8 @@ func (q *queue) pickOrWait(ctx context.Context, door *place) (*Item, error) {
 		return nil, ended(e, ok)
 	case e, ok := <-look.claims.C():
 		return nil, ended(e, ok)
-	case e := <-door.own.C():
-		return nil, door.ownChanged(ctx, e)
+	case e := <-turn.own.C():
+		return nil, turn.ownChanged(ctx, e)
 	case <-due:
 		return nil, nil
 	case <-ctx.Done():
@@ -214,7 +214,7 @@ func (q *queue) claim(ctx context.Context, x queued) (*Item, error) {
 		}
 		return item, nil
 	}
-	if rerr := item.Return(ctx); rerr != nil {
+	if rerr := item.Release(ctx); rerr != nil {
 		err = errors.Join(err, rerr)
 	}
 	if errors.Is(err, client.ErrNoNode) {

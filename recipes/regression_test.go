@@ -21,7 +21,7 @@ func TestRegression_Item_DoneReplyLostWithSession(t *testing.T) {
 	item, err := q.Take(k.ctx)
 	k.no(err)
 	tap.LoseReplyAndBlock(zktest.OpMulti)
-	k.is(item.Done(k.ctx), client.ErrOutcomeUnknown)
+	k.is(item.Complete(k.ctx), client.ErrOutcomeUnknown)
 	n, err := recipes.NewQueue(k.connect(), k.path("q")).Len(k.ctx)
 	k.no(err)
 	if n != 0 {

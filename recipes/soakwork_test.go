@@ -128,7 +128,7 @@ func (s *soak) takeItem(l *ledger, q *recipes.Queue) error {
 }
 
 func (s *soak) finish(l *ledger, item *recipes.Item) error {
-	err := item.Done(s.ctx)
+	err := item.Complete(s.ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

@@ -18,7 +18,7 @@ func afterSync(
 	ctx context.Context, c *client.Client, path string, read func() error, undo func(),
 ) error {
 	for {
-		sync := c.SyncAsync(ctx, path)
+		sync := c.Async().Sync(ctx, path)
 		err := read()
 		if err != nil && !errors.Is(err, client.ErrNoNode) {
 			return err

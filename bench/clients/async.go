@@ -26,10 +26,10 @@ func runAsync(ctx context.Context, o *ours, cfg *load.Config, data []byte) (*loa
 	send := func(now time.Time) pending {
 		at := o.paths[random.IntN(keys)]
 		if op == load.Get {
-			p := o.c.GetAsync(ctx, at)
+			p := o.c.Async().Get(ctx, at)
 			return pending{p, func() error { _, err := p.Wait(ctx); return err }, now}
 		}
-		p := o.c.SetAsync(ctx, at, data, client.AnyVersion)
+		p := o.c.Async().Set(ctx, at, data, client.AnyVersion)
 		return pending{p, func() error { _, err := p.Wait(ctx); return err }, now}
 	}
 	begin := time.Now()

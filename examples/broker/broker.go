@@ -28,7 +28,7 @@ type Broker struct {
 	ID     string    // no two brokers may have the same
 	Log    io.Writer // what happens, for people
 
-	directory *recipes.Config[Directory]
+	directory *recipes.Value[Directory]
 
 	mu           sync.Mutex // protects the fields below
 	session      client.Session
@@ -84,7 +84,7 @@ func (b *Broker) live(ctx context.Context, address string) error {
 	b.mu.Unlock()
 	fmt.Fprintf(b.Log, "%s: is registered, token %#x\n", b.ID, token)
 	select {
-	case <-session.Lost():
+	case <-session.Done():
 		fmt.Fprintf(b.Log, "%s: has lost its session\n", b.ID)
 		return nil
 	case <-ctx.Done():

@@ -75,7 +75,7 @@ func (k *Controller) follow(ctx context.Context, changes chan<- []recipes.Instan
 // placeAll writes a new directory if one is needed.
 func (k *Controller) placeAll(
 	ctx context.Context, term *recipes.Term,
-	directory *recipes.Config[Directory], brokers []recipes.Instance,
+	directory *recipes.Value[Directory], brokers []recipes.Instance,
 ) error {
 	d, _ := directory.Get()
 	if _, moved := place(d, brokers); !moved {

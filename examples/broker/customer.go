@@ -24,7 +24,7 @@ const maxBatch = maxTopic * maxMessage
 
 // Customer publishes and subscribes. It finds the brokers by the directory.
 type Customer struct {
-	directory *recipes.Config[Directory]
+	directory *recipes.Value[Directory]
 }
 
 // NewCustomer returns a customer; Close ends it.

@@ -38,8 +38,8 @@ type Placement struct {
 // followDirectory returns the directory as it is now and will be.
 func followDirectory(
 	ctx context.Context, c *client.Client,
-) (*recipes.Config[Directory], error) {
-	return recipes.NewConfig(ctx, c, directoryPath, recipes.JSON[Directory]())
+) (*recipes.Value[Directory], error) {
+	return recipes.NewValue(ctx, c, directoryPath, recipes.JSON[Directory]())
 }
 
 // CreateTopic adds a topic to the directory. The controller will place it.

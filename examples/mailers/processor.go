@@ -64,11 +64,11 @@ func (p *Processor) process(ctx context.Context, item *recipes.Item) error {
 	case errors.Is(err, ErrAnswered):
 		fmt.Fprintf(p.Log, "%s: only to be removed: %v\n", p.Name, err)
 	case err != nil:
-		return errors.Join(err, item.Return(ctx))
+		return errors.Join(err, item.Release(ctx))
 	default:
 		fmt.Fprintf(p.Log, "%s: has answered %q\n", p.Name, item.Data)
 	}
-	err = item.Done(ctx)
+	err = item.Complete(ctx)
 	switch {
 	case errors.Is(err, recipes.ErrLost):
 		return nil // the next one to take it will be told ErrAnswered

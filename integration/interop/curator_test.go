@@ -312,7 +312,7 @@ func (p *pair) barrier() {
 // Two of Go and one of Curator go in together and out together, twice.
 func (p *pair) doubleBarrier() {
 	for round := range 2 {
-		enter := func() (*recipes.Inside, error) {
+		enter := func() (*recipes.Entered, error) {
 			return recipes.NewDoubleBarrier(p.c, p.path, 3).Enter(p.ctx)
 		}
 		one := async(enter)
@@ -324,7 +324,7 @@ func (p *pair) doubleBarrier() {
 		three := async(enter)
 		in1, in3 := await(p, one), await(p, three)
 		two.expect("held")
-		leave := func(in *recipes.Inside) <-chan result[struct{}] {
+		leave := func(in *recipes.Entered) <-chan result[struct{}] {
 			return async(func() (struct{}, error) { return struct{}{}, in.Leave(p.ctx) })
 		}
 		var out1, out3 <-chan result[struct{}]
@@ -414,7 +414,7 @@ func (p *pair) counter() {
 func (p *pair) config() {
 	d := p.peer.begin("count", p.path)
 	d.expect("held")
-	f, err := recipes.NewConfig(p.ctx, p.c, p.path, recipes.Codec[int32]{
+	f, err := recipes.NewValue(p.ctx, p.c, p.path, recipes.Codec[int32]{
 		Encode: func(v int32) ([]byte, error) { return binary.BigEndian.AppendUint32(nil, uint32(v)), nil },
 		Decode: func(b []byte) (int32, error) {
 			if len(b) != 4 {
@@ -472,7 +472,7 @@ func (p *pair) take(q taker, want string) {
 	if string(item.Data) != want {
 		p.Errorf("took %q, want %q", item.Data, want)
 	}
-	p.no(item.Done(p.ctx))
+	p.no(item.Complete(p.ctx))
 }
 
 func (p *pair) priorityQueue() {

@@ -18,7 +18,7 @@ import (
 // containers, which the server deletes sooner or later, the parents of queues, and
 // the values.
 var permanent = regexp.MustCompile(`^/soak(/(mutex|election|rw|semaphore(/(locks|leases))?|` +
-	`(queue|priority|delay)(-claims|-puts|-door)?|gate|counter|config|group|registry(/s)?))?$`)
+	`(queue|priority|delay)(-claims|-tickets|-waiters)?|gate|counter|config|group|registry(/s)?))?$`)
 
 // Goroutines of the recipes, and of the client.
 var (

@@ -119,7 +119,7 @@ func (l *ledger) finish(item *recipes.Item, timed bool) error {
 	}
 	l.tokens[name] = max(l.tokens[name], item.FencingToken())
 	l.mu.Unlock()
-	err := item.Done(l.s.ctx)
+	err := item.Complete(l.s.ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

@@ -48,7 +48,7 @@ func (s *soak) startValues() {
 			_, err := n.Add(ctx, 1)
 			return counted.note(err)
 		})
-		f, err := recipes.NewConfig(s.ctx, c, path("config"), recipes.JSON[setting]())
+		f, err := recipes.NewValue(s.ctx, c, path("config"), recipes.JSON[setting]())
 		s.no(err)
 		s.work(fmt.Sprintf("config %d", i), func(ctx context.Context) error {
 			return changed.note(f.Update(ctx, func(v setting) (setting, error) { v.N++; return v, nil }))
@@ -74,7 +74,7 @@ func (s *soak) startValues() {
 }
 
 // configConverges waits until a Config shows what the others have, and closes it.
-func (s *soak) configConverges(i int, f *recipes.Config[setting]) {
+func (s *soak) configConverges(i int, f *recipes.Value[setting]) {
 	s.Helper()
 	c := s.clients[i]
 	s.no(c.Sync(s.ctx, root))

@@ -41,7 +41,7 @@ func standInHerd(ctx context.Context, c *client.Client, dir string) (<-chan stru
 	if err != nil {
 		return nil, err
 	}
-	lost := c.Session().Lost()
+	lost := c.Session().Done()
 	for {
 		names, _, err := c.Children(ctx, dir)
 		if err != nil {

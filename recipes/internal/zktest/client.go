@@ -69,7 +69,7 @@ func Expire(tb testing.TB, c *client.Client, servers string) {
 		}
 	}
 	select {
-	case <-session.Lost():
+	case <-session.Done():
 	case <-ctx.Done():
 		tb.Fatal("the client does not learn that its session is gone")
 	}

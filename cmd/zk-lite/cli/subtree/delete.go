@@ -69,7 +69,7 @@ func deleteOnce(
 		if err := drain(window - 1); err != nil {
 			return n, err
 		}
-		pending = append(pending, c.DeleteAsync(ctx, paths[i], client.AnyVersion))
+		pending = append(pending, c.Async().Delete(ctx, paths[i], client.AnyVersion))
 	}
 	return n, drain(0)
 }

@@ -98,15 +98,15 @@ func (w *walker) ask() {
 		}
 		it.asked = true
 		if w.o.Data {
-			it.get = w.c.GetAsync(w.ctx, it.node.Path)
+			it.get = w.c.Async().Get(w.ctx, it.node.Path)
 		}
 		if w.o.ACL {
-			it.acl = w.c.GetACLAsync(w.ctx, it.node.Path)
+			it.acl = w.c.Async().GetACL(w.ctx, it.node.Path)
 		}
 		if w.o.MaxDepth == 0 || it.node.Depth < w.o.MaxDepth {
-			it.children = w.c.ChildrenAsync(w.ctx, it.node.Path)
+			it.children = w.c.Async().Children(w.ctx, it.node.Path)
 		} else if !w.o.Data {
-			it.exists = w.c.ExistsAsync(w.ctx, it.node.Path)
+			it.exists = w.c.Async().Exists(w.ctx, it.node.Path)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (w *writer) put(rec Record) error {
 }
 
 func (w *writer) create(r *Record) *client.Pending[client.CreateReply] {
-	return w.c.CreateAsync(w.ctx, r.Path, r.Data, client.Persistent, r.ACL...)
+	return w.c.Async().Create(w.ctx, r.Path, r.Data, client.Persistent, r.ACL...)
 }
 
 // flush waits until everything is written.

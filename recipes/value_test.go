@@ -15,7 +15,7 @@ type settings struct{ Limit int }
 func TestConfig_FollowsItsZnode(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped()
-	f, err := recipes.NewConfig(k.ctx, c, k.path("deep/f"), recipes.JSON[settings]())
+	f, err := recipes.NewValue(k.ctx, c, k.path("deep/f"), recipes.JSON[settings]())
 	k.no(err)
 	wait := func(what string, ok func(v settings, exists bool) bool) {
 		t.Helper()

@@ -28,13 +28,13 @@ func JSON[T any]() Codec[T] {
 	}
 }
 
-// Config is a typed value that follows its znode. It has one watch and one
+// Value is a typed value that follows its znode. It has one watch and one
 // goroutine, and shows the newest value; values of the time between two that it
 // shows may be missing. Data that cannot be decoded is no reason to stop: the last
 // good value stays, and Err tells.
 //
 // All methods are safe for concurrent use.
-type Config[T any] struct {
+type Value[T any] struct {
 	cell  cell
 	codec Codec[T]
 	ctx   context.Context // of the goroutine
@@ -49,14 +49,14 @@ type Config[T any] struct {
 	changed chan struct{}
 }
 
-// NewConfig returns the value at path once it has been read. The znode need not
+// NewValue returns the value at path once it has been read. The znode need not
 // exist. Options: WithACL, for the znode that Update may create.
 //
 // Errors: those of a read. Data that cannot be decoded is none; see Err.
-func NewConfig[T any](
+func NewValue[T any](
 	ctx context.Context, c *client.Client, path string, codec Codec[T], opts ...Option,
-) (*Config[T], error) {
-	f := &Config[T]{
+) (*Value[T], error) {
+	f := &Value[T]{
 		cell:  cell{c: c, path: path, acl: newOptions(opts).acl},
 		codec: codec, done: make(chan struct{}), changed: make(chan struct{}),
 	}
@@ -71,14 +71,14 @@ func NewConfig[T any](
 
 // Get returns the value, and false if there is none: the znode does not exist, or
 // its data could never be decoded.
-func (f *Config[T]) Get() (T, bool) {
+func (f *Value[T]) Get() (T, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.value, f.exists
 }
 
 // Stat is that of the znode when it had the value.
-func (f *Config[T]) Stat() client.Stat {
+func (f *Value[T]) Stat() client.Stat {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.stat
@@ -87,7 +87,7 @@ func (f *Config[T]) Stat() client.Stat {
 // Err says why the value is not that of the znode: the newest data cannot be
 // decoded, or the value is not followed any more (client.ErrClosed, context.Canceled
 // after Close). It is nil if all is well.
-func (f *Config[T]) Err() error {
+func (f *Value[T]) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
@@ -95,7 +95,7 @@ func (f *Config[T]) Err() error {
 
 // Changed returns a channel that is closed when Get, Stat or Err change next. To
 // miss nothing, call it before them.
-func (f *Config[T]) Changed() <-chan struct{} {
+func (f *Value[T]) Changed() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.changed
@@ -107,7 +107,7 @@ func (f *Config[T]) Changed() <-chan struct{} {
 //
 // Errors: that of change or the codec; client.ErrOutcomeUnknown if ctx or the session
 // ends before it is known whether the value was stored.
-func (f *Config[T]) Update(ctx context.Context, change func(T) (T, error)) error {
+func (f *Value[T]) Update(ctx context.Context, change func(T) (T, error)) error {
 	return f.cell.update(ctx, func(old []byte, exists bool) ([]byte, bool, error) {
 		var v T
 		var err error
@@ -125,12 +125,12 @@ func (f *Config[T]) Update(ctx context.Context, change func(T) (T, error)) error
 }
 
 // Close stops following. The value stays.
-func (f *Config[T]) Close() {
+func (f *Value[T]) Close() {
 	f.stop()
 	<-f.done
 }
 
-func (f *Config[T]) decode(data []byte) (T, error) {
+func (f *Value[T]) decode(data []byte) (T, error) {
 	v, err := f.codec.Decode(data)
 	if err != nil {
 		err = fmt.Errorf("decoding the data of %s: %w", f.cell.path, err)
@@ -139,7 +139,7 @@ func (f *Config[T]) decode(data []byte) (T, error) {
 }
 
 // follow is the goroutine.
-func (f *Config[T]) follow(w *client.Watch) {
+func (f *Value[T]) follow(w *client.Watch) {
 	defer close(f.done)
 	defer f.stop()
 	for {
@@ -158,7 +158,7 @@ func (f *Config[T]) follow(w *client.Watch) {
 }
 
 // read takes in the newest value, and leaves a watch.
-func (f *Config[T]) read(ctx context.Context) (*client.Watch, error) {
+func (f *Value[T]) read(ctx context.Context) (*client.Watch, error) {
 	for {
 		data, stat, w, err := f.cell.c.GetW(ctx, f.cell.path)
 		exists := true
@@ -179,7 +179,7 @@ func (f *Config[T]) read(ctx context.Context) (*client.Watch, error) {
 	}
 }
 
-func (f *Config[T]) store(data []byte, stat client.Stat, exists bool) {
+func (f *Value[T]) store(data []byte, stat client.Stat, exists bool) {
 	var v T
 	var err error
 	if exists {
@@ -193,7 +193,7 @@ func (f *Config[T]) store(data []byte, stat client.Stat, exists bool) {
 	f.noteLocked()
 }
 
-func (f *Config[T]) noteLocked() {
+func (f *Value[T]) noteLocked() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
