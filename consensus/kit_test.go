@@ -19,10 +19,13 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
+	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
+
+var _ transport.AsyncLog = (*raftlog.Store)(nil) // or nothing would be overlapped
 
 // testElection is short, so that tests are, and long against the pauses of a
 // busy machine under the race detector.

@@ -153,17 +153,13 @@ func (n *Node) startNetwork() {
 	n.mux = mux.New(mux.Config{
 		Listener: listener, Dial: n.dial, Advertise: addressOf(n.cfg.ID), Logger: n.logger,
 	})
-	c := transport.Config{
+	n.transport = transport.New(transport.Config{
 		Mux: n.mux, LocalID: transport.RaftID(uint64(n.cfg.ID)),
 		Log: n.cfg.Storage.Log, Logger: n.logger, RaftLogger: raftlogger.New(n.ctx, n.logger, raftlogger.Net),
 		Options: transport.Options{
 			NoPush: n.cfg.NoPush, NoOverlap: n.cfg.NoOverlap, NoFailover: n.cfg.NoFailover,
 		},
-	}
-	if log := n.cfg.Storage.Raftlog; log != nil {
-		c.Store = log
-	}
-	n.transport = transport.New(c)
+	})
 	n.tasks.Go(n.acceptControl)
 }
 
@@ -245,9 +241,6 @@ func (n *Node) takeRaft(r *raft.Raft) bool {
 	}
 	n.raft = r
 	n.transport.Attach(r)
-	if log := n.cfg.Storage.Raftlog; log != nil && !n.cfg.NoOverlap {
-		log.SetAsync(n.transport.AsyncRule)
-	}
 	close(n.ready)
 	return true
 }
@@ -407,7 +400,7 @@ func (n *Node) Transfer() error {
 // election timeout, but may also forget it, as one that ends while the leader steps
 // down (hashicorp/raft issue 696): then nobody would ever answer.
 func (n *Node) transfer(start func() raft.Future) error {
-	n.transport.Hurry()
+	n.transport.StopRetrying()
 	ended := make(chan error, 1)
 	go func() { ended <- start().Error() }() // not one of tasks, for it may never end
 	late := time.NewTimer(max(membershipTimeout, 2*n.cfg.ElectionTimeout))
@@ -445,8 +438,8 @@ func (n *Node) Close() error {
 	n.mu.Lock()
 	n.cancel() // raft has been taken by now, or never will be
 	n.mu.Unlock()
-	n.transport.Hurry() // raft waits for its requests
-	_ = n.mux.Close()   // ends what waits for a connection
+	n.transport.StopRetrying() // raft waits for its requests
+	_ = n.mux.Close()          // ends what waits for a connection
 	var err error
 	select {
 	case <-n.ready:

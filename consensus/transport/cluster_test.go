@@ -220,11 +220,10 @@ func (c *cluster) start(s *server, bootstrap *raft.Configuration) {
 		logger = slog.Default()
 	}
 	s.t = New(Config{
-		Mux: s.mux, LocalID: RaftID(s.id), Store: s.store, Log: s.store, Timeout: time.Second,
+		Mux: s.mux, LocalID: RaftID(s.id), Log: s.store, Timeout: time.Second,
 		Logger: logger, Options: c.opt.options,
 	})
 	s.fsm = &machine{t: s.t, store: s.store, witness: c.opt.witness}
-	s.store.async = s.t.AsyncRule
 	s.mu.Unlock() // what follows takes time, and a mutex must not be held over that in a bubble
 	if c.opt.wire != nil {
 		c.opt.wire(s)

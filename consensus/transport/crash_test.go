@@ -51,7 +51,7 @@ func TestCrash_LeaderDoesNotWait_IsCaught(t *testing.T) {
 	runCrash(t, crashMode{n: 3, unsafeLeader: true}, true)
 }
 
-func TestCrash_FollowerDoesNotWithhold_IsCaught(t *testing.T) {
+func TestCrash_FollowerDoesNotDelay_IsCaught(t *testing.T) {
 	runCrash(t, crashMode{n: 3, unsafeFollower: true}, true)
 }
 
@@ -158,7 +158,7 @@ func (m crashMode) wire(s *server) {
 		s.t.overlap.answerWait = none
 		s.store.async = func(batch []*raft.Log) bool {
 			r := s.t.raft.Load()
-			return r != nil && r.State() == raft.Follower || s.t.AsyncRule(batch)
+			return r != nil && r.State() == raft.Follower || s.t.overlap.mayReturnEarly(batch)
 		}
 	}
 }

@@ -145,6 +145,9 @@ func (v *diskView) syncer() {
 	}
 }
 
+// SetAsync sets the rule that StoreLogs asks.
+func (v *diskView) SetAsync(mayReturnEarly func([]*raft.Log) bool) { v.async = mayReturnEarly }
+
 func (v *diskView) WaitDurable(i uint64) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
 
 // Fast failover: when a process dies its kernel closes its connections and refuses new ones. A
-// follower whose inbound raft connection ends looks whether the leader's address refuses; if it
-// does, and a majority of the voters (itself included) says the same, it starts the election at
-// once instead of after the heartbeat timeout.
+// follower whose inbound raft connection ends checks whether the leader's address refuses. If it
+// does, and a majority of the voters (itself included) finds the same, the follower starts the election
+// at once instead of after the heartbeat timeout.
 //
 // Steps: (1) any inbound raft connection ended and this server is a follower of another;
 // (2) probe the leader's address: refused means dead; an accepted connection that stays open for
@@ -41,21 +43,23 @@ const DefaultStagger = 20 * time.Millisecond
 
 const (
 	probeTimeout = 200 * time.Millisecond // for a connect; a living host answers far sooner
-	probeRead    = 10 * time.Millisecond  // a dying process may accept, but not hold on
+	probeRead    = 10 * time.Millisecond  // a dying process may accept, but does not keep the connection
 	probeTries   = 3
-	campaignTry  = 10                     // with retryPause: 50 ms for the others to notice, too
+	campaignTry  = 10                     // with retryPause: 50 ms so that the others notice too
 	retryPause   = 5 * time.Millisecond   //
-	votePause    = 20 * time.Millisecond  // having voted for another: its time to win
+	votePause    = 20 * time.Millisecond  // after a vote for another server, which may win meanwhile
 	askTimeout   = 100 * time.Millisecond // for the pre-votes of one try
 	suspectTTL   = 2 * time.Second        // how long a finding counts when others ask
 )
 
 type detector struct {
 	// set at construction
-	t       *Transport
+	link    *raftLink
+	net     *raft.NetworkTransport // for pre-votes
+	mux     *mux.Mux               // for probes
 	id      raft.ServerID
 	stagger time.Duration
-	kick    chan struct{} // room for one
+	wake    chan struct{} // room for one
 
 	// own synchronisation
 	voted atomic.Int64 // when this server last voted for another, Unix nanoseconds
@@ -68,10 +72,12 @@ type detector struct {
 	asking  map[raft.ServerID]bool // a pre-vote is on its way
 }
 
-func newDetector(t *Transport, cfg Config) *detector {
+func newDetector(
+	link *raftLink, id raft.ServerID, stagger time.Duration, m *mux.Mux, net *raft.NetworkTransport,
+) *detector {
 	d := &detector{
-		t: t, id: cfg.LocalID, stagger: cfg.Stagger,
-		kick: make(chan struct{}, 1), asking: map[raft.ServerID]bool{},
+		link: link, net: net, mux: m, id: id, stagger: stagger,
+		wake: make(chan struct{}, 1), asking: map[raft.ServerID]bool{},
 	}
 	if d.stagger == 0 {
 		d.stagger = DefaultStagger
@@ -82,7 +88,7 @@ func newDetector(t *Transport, cfg Config) *detector {
 // connEnded is the mux's report that an inbound raft connection has ended. It never blocks.
 func (d *detector) connEnded() {
 	select {
-	case d.kick <- struct{}{}:
+	case d.wake <- struct{}{}:
 	default:
 	}
 }
@@ -90,11 +96,11 @@ func (d *detector) connEnded() {
 func (d *detector) loop() {
 	for {
 		select {
-		case <-d.t.done:
+		case <-d.link.done:
 			return
-		case <-d.kick:
+		case <-d.wake:
 		}
-		r := d.t.raft.Load()
+		r := d.link.raft.Load()
 		if r == nil {
 			continue
 		}
@@ -102,9 +108,9 @@ func (d *detector) loop() {
 		if leader == "" {
 			continue
 		}
-		d.t.count.probes.Add(1)
+		d.link.count.probes.Add(1)
 		if d.dead(leader) {
-			d.t.count.deaths.Add(1)
+			d.link.count.deaths.Add(1)
 			d.campaign(r, leader)
 		}
 	}
@@ -122,11 +128,11 @@ func (d *detector) leaderElsewhere(r *raft.Raft) raft.ServerAddress {
 	return addr
 }
 
-// dead tells whether addr refuses connections.
+// dead reports whether addr refuses connections.
 func (d *detector) dead(addr raft.ServerAddress) bool {
 	for range probeTries {
 		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
-		c, err := d.t.mux.DialBare(ctx, string(addr))
+		c, err := d.mux.DialBare(ctx, string(addr))
 		cancel()
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			return true
@@ -140,13 +146,13 @@ func (d *detector) dead(addr raft.ServerAddress) bool {
 		c.Close()
 		var ne net.Error
 		if err == nil || errors.As(err, &ne) && ne.Timeout() {
-			return false // it accepts and holds on
+			return false // it accepts and keeps the connection
 		}
 	}
 	return false
 }
 
-// campaign starts an election for the dead leader's place, if others agree that it is dead.
+// campaign starts an election to replace the dead leader, if a majority finds it dead too.
 func (d *detector) campaign(r *raft.Raft, leader raft.ServerAddress) {
 	term := r.CurrentTerm()
 	if term == d.lastTerm {
@@ -158,39 +164,39 @@ func (d *detector) campaign(r *raft.Raft, leader raft.ServerAddress) {
 		return
 	}
 	start := time.Now()
-	if rank > 0 && !d.t.sleep(time.Duration(rank)*d.stagger) {
+	if rank > 0 && !d.link.sleep(time.Duration(rank)*d.stagger) {
 		return
 	}
 	for range campaignTry {
 		if now := d.leaderElsewhere(r); r.State() != raft.Follower || now != "" && now != leader {
-			return // somebody has won, or campaigns
+			return // another server has won, or campaigns
 		}
 		pause := retryPause
 		if d.voted.Load() > start.UnixNano() {
 			pause, start = votePause, time.Now()
-		} else if d.agreed(r, others, voters/2+1) {
+		} else if d.majorityAgrees(r, others, voters/2+1) {
 			d.lastTerm = term
-			d.t.logger.Info("the leader's process is gone: starting an election",
+			d.link.logger.Info("the leader's process has ended; starting an election",
 				"leader", leader, "term", term, "rank", rank)
-			d.t.count.elections.Add(1)
-			d.t.hand(raft.RPC{
+			d.link.count.elections.Add(1)
+			d.link.deliver(raft.RPC{
 				Command:  &raft.TimeoutNowRequest{RPCHeader: d.header()},
 				RespChan: make(chan raft.RPCResponse, 1),
 			})
 			return
 		}
-		if !d.t.sleep(pause) {
+		if !d.link.sleep(pause) {
 			return
 		}
 	}
 }
 
 // electorate finds the other voters without the dead leader, this server's rank among those left
-// (by id), and the number of all voters. Not ok: this server has no vote.
+// (by id), and the number of all voters. It returns false if this server has no vote.
 func (d *detector) electorate(
 	leader raft.ServerAddress,
 ) (others []raft.Server, rank, voters int, ok bool) {
-	for _, s := range d.t.servers() {
+	for _, s := range d.link.servers() {
 		if s.Suffrage != raft.Voter {
 			continue
 		}
@@ -224,6 +230,6 @@ func (d *detector) header() raft.RPCHeader {
 	return raft.RPCHeader{
 		ProtocolVersion: raft.ProtocolVersionMax,
 		ID:              []byte(d.id),
-		Addr:            []byte(d.t.LocalAddr()),
+		Addr:            []byte(d.net.LocalAddr()),
 	}
 }

@@ -52,7 +52,7 @@ func TestFailover_FalseAlarm_NoElection(t *testing.T) {
 		term := l.raft().CurrentTerm()
 		f := c.others(l)[0]
 		c.f.Refuse(f.addr, l.addr)
-		f.t.fail.connEnded()
+		f.t.failover.connEnded()
 		clock.Sleep(3 * time.Second)
 		st := f.t.Stats()
 		if st.Deaths != 1 || st.Asks == 0 || st.Elections != 0 {

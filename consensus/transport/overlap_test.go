@@ -78,8 +78,8 @@ func TestOverlap_Commit_NeedsNoSlowFollower(t *testing.T) {
 	})
 }
 
-// Goal: AsyncRule denies whatever the argument in overlap.go needs denied.
-func TestOverlap_AsyncRule_Denies(t *testing.T) {
+// Goal: mayReturnEarly denies what the argument in overlap.go needs denied.
+func TestOverlap_MayReturnEarly_Denies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		allowed := map[raft.LogType]int{}
@@ -109,12 +109,12 @@ func TestOverlap_AsyncRule_Denies(t *testing.T) {
 		for _, d := range []string{"a", "b", "c"} {
 			c.apply(l, d)
 		}
-		if l.t.AsyncRule(nil) {
-			t.Error("an empty batch was let go")
+		if l.t.overlap.mayReturnEarly(nil) {
+			t.Error("an empty batch may return early")
 		}
 		mu.Lock()
 		if allowed[raft.LogCommand] != 3 || allowed[raft.LogNoop] != 1 {
-			t.Errorf("the leader's batches let go: %v", allowed)
+			t.Errorf("the leader's batches that returned early: %v", allowed)
 		}
 		mu.Unlock()
 		// Shrink to one voter: the configuration entries and what comes after are synchronous.
@@ -133,7 +133,7 @@ func TestOverlap_AsyncRule_Denies(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if l.t.Stats().Async != before || allowed[raft.LogConfiguration] != 0 || follower != 0 {
-			t.Errorf("let go: %v (by non-leaders %d), alone %d",
+			t.Errorf("returned early: %v (by non-leaders %d), alone %d",
 				allowed, follower, l.t.Stats().Async-before)
 		}
 		if denied[raft.LogConfiguration] == 0 {
@@ -145,7 +145,7 @@ func TestOverlap_AsyncRule_Denies(t *testing.T) {
 // Goal: a deposed leader that finds the new leader's entries already in its log acknowledges them
 // only when its own disk has them; a plain follower's answers are not touched. Method: an isolated
 // leader with a slow disk is handed an AppendEntries with the tail that it stored itself.
-func TestOverlap_DeposedLeader_WithholdsAcknowledgement(t *testing.T) {
+func TestOverlap_DeposedLeader_DelaysAcknowledgement(t *testing.T) {
 	const slow = 700 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, clusterOptions{options: Options{StallLimit: -1}})
@@ -153,7 +153,7 @@ func TestOverlap_DeposedLeader_WithholdsAcknowledgement(t *testing.T) {
 		c.apply(l, "first")
 		clock.Sleep(time.Second)
 		for _, s := range c.others(l) {
-			if n := s.t.Stats().Withheld; n != 0 {
+			if n := s.t.Stats().Delayed; n != 0 {
 				t.Fatalf("%d answers of a follower that never led were withheld", n)
 			}
 		}
@@ -178,7 +178,7 @@ func TestOverlap_DeposedLeader_WithholdsAcknowledgement(t *testing.T) {
 			Term:      l.raft().CurrentTerm() + 1, PrevLogEntry: prev.Index,
 			PrevLogTerm: prev.Term, Entries: []*raft.Log{&tail},
 		}
-		l.t.hand(raft.RPC{Command: req, RespChan: l.t.overlap.withhold(out, tail.Index)})
+		l.t.deliver(raft.RPC{Command: req, RespChan: l.t.overlap.delay(out, tail.Index)})
 		resp := <-out
 		a := resp.Response.(*raft.AppendEntriesResponse)
 		if resp.Error != nil || !a.Success {
@@ -189,7 +189,7 @@ func TestOverlap_DeposedLeader_WithholdsAcknowledgement(t *testing.T) {
 		}
 		// Now that the tail is settled, answers pass directly again.
 		synctest.Wait()
-		if l.t.overlap.withhold(out, tail.Index) != (chan<- raft.RPCResponse)(out) {
+		if l.t.overlap.delay(out, tail.Index) != (chan<- raft.RPCResponse)(out) {
 			t.Fatal("answers are still withheld although nothing is volatile")
 		}
 		l.disk.setSlow(0)

@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// agreed asks the other voters for a pre-vote and tells whether need of them, this server included,
-// grant it within askTimeout. A voter that still owes an answer is not asked again.
-func (d *detector) agreed(r *raft.Raft, others []raft.Server, need int) bool {
+// majorityAgrees asks the other voters for a pre-vote and reports whether need of them, this server
+// included, grant it within askTimeout. A voter that has not answered the last one is not asked again.
+func (d *detector) majorityAgrees(r *raft.Raft, others []raft.Server, need int) bool {
 	req := &raft.RequestPreVoteRequest{RPCHeader: d.header(), Term: r.CurrentTerm() + 1}
 	req.LastLogIndex, req.LastLogTerm = lastEntry(r)
 	answers := make(chan bool, len(others))
@@ -36,7 +36,7 @@ func (d *detector) agreed(r *raft.Raft, others []raft.Server, need int) bool {
 			}
 		case <-timeout.C:
 			return false
-		case <-d.t.done:
+		case <-d.link.done:
 			return false
 		}
 	}
@@ -46,16 +46,16 @@ func (d *detector) ask(
 	s raft.Server, req *raft.RequestPreVoteRequest, answers chan<- bool,
 ) bool {
 	d.mu.Lock()
-	owing := d.asking[s.ID]
+	pending := d.asking[s.ID]
 	d.asking[s.ID] = true
 	d.mu.Unlock()
-	if owing {
+	if pending {
 		return false
 	}
-	return d.t.group.run(func() {
-		d.t.count.asks.Add(1)
+	return d.link.run(func() {
+		d.link.count.asks.Add(1)
 		var resp raft.RequestPreVoteResponse
-		err := d.t.NetworkTransport.RequestPreVote(s.ID, s.Address, req, &resp)
+		err := d.net.RequestPreVote(s.ID, s.Address, req, &resp)
 		d.mu.Lock()
 		delete(d.asking, s.ID)
 		d.mu.Unlock()
@@ -63,10 +63,10 @@ func (d *detector) ask(
 	})
 }
 
-// answerPreVote answers instead of raft iff this server has seen its leader dead and the asker is
-// another voter that is not behind in term. raft would refuse, because it has a leader.
+// answerPreVote answers instead of raft iff this server has found its leader dead and the request comes
+// from another voter whose term is not older. raft would refuse, because it has a leader.
 func (d *detector) answerPreVote(rpc raft.RPC, req *raft.RequestPreVoteRequest) bool {
-	r := d.t.raft.Load()
+	r := d.link.raft.Load()
 	if r == nil {
 		return false
 	}
@@ -78,7 +78,7 @@ func (d *detector) answerPreVote(rpc raft.RPC, req *raft.RequestPreVoteRequest) 
 	index, term := lastEntry(r)
 	granted := req.LastLogTerm > term || req.LastLogTerm == term && req.LastLogIndex >= index
 	if granted {
-		d.t.count.grants.Add(1)
+		d.link.count.grants.Add(1)
 	}
 	rpc.Respond(&raft.RequestPreVoteResponse{
 		RPCHeader: d.header(), Term: req.Term, Granted: granted,
@@ -87,7 +87,7 @@ func (d *detector) answerPreVote(rpc raft.RPC, req *raft.RequestPreVoteRequest) 
 }
 
 func (d *detector) voter(id raft.ServerID) bool {
-	for _, s := range d.t.servers() {
+	for _, s := range d.link.servers() {
 		if s.ID == id {
 			return s.Suffrage == raft.Voter
 		}
@@ -97,7 +97,7 @@ func (d *detector) voter(id raft.ServerID) bool {
 
 // noteVote notes when raft votes for another server.
 func (d *detector) noteVote(out chan<- raft.RPCResponse) chan<- raft.RPCResponse {
-	return d.t.intercept(out, func(resp *raft.RPCResponse) {
+	return d.link.intercept(out, func(resp *raft.RPCResponse) {
 		if v, ok := resp.Response.(*raft.RequestVoteResponse); ok && v.Granted {
 			d.voted.Store(time.Now().UnixNano())
 		}
@@ -106,8 +106,8 @@ func (d *detector) noteVote(out chan<- raft.RPCResponse) chan<- raft.RPCResponse
 
 // lastEntry is the index and term of the last entry, by raft's own rule (getLastEntry): of the log
 // or of the snapshot, whichever reaches further. Stats is the only accessor of raft's that reads
-// index and term under one lock and that knows the snapshot's term; LastIndex and a look into the
-// log store would race with a truncation and miss what only the snapshot has. It costs a few
+// index and term under one lock and that knows the snapshot's term; LastIndex and a read of the log
+// store would race with a truncation and miss what only the snapshot has. It costs a few
 // microseconds, and is called a few times when a leader dies.
 func lastEntry(r *raft.Raft) (index, term uint64) {
 	s := r.Stats()

@@ -15,14 +15,14 @@ import (
 //
 //	ackIdx, ackTerm  last entry of a request that it answered with Success
 //	                 (its PrevLogEntry when the request had no entries)
-//	told             highest commit index that it has been sent
+//	sent             highest commit index that it has been sent
 //	c                min(index applied by our own state machine, ackIdx)
 //
 // A push is the request {Term, Leader and header of raft's last request; PrevLogEntry = ackIdx,
 // PrevLogTerm = ackTerm, no entries, LeaderCommitIndex = c}. It is sent iff this server leads, the
-// term is still the current one, raft's last request succeeded, c > told, and raft itself is not
-// about to say the same (no request in flight and LastIndex == ackIdx; otherwise the answer to
-// that request brings us back here, so no news is lost).
+// term is still the current one, raft's last request succeeded, c > sent, and raft itself is not
+// about to send the same (no request in flight and LastIndex == ackIdx; otherwise the answer to
+// that request leads here again, so no commit is missed).
 //
 // Why it is safe:
 //
@@ -30,10 +30,10 @@ import (
 //     nextIndex = ackIdx+1 and no entries). Raft tolerates AppendEntries that are delayed, lost,
 //     doubled and reordered, so a further copy at another moment is no new behaviour.
 //  2. INVARIANT c <= ackIdx = PrevLogEntry. hashicorp/raft's follower commits up to
-//     min(LeaderCommitIndex, its own last index), not up to the last entry that the message vouches
-//     for, as the paper has it; a push with c > PrevLogEntry could commit a stale tail. With
-//     c <= PrevLogEntry the check of PrevLogEntry and PrevLogTerm vouches for everything up to c,
-//     by log matching.
+//     min(LeaderCommitIndex, its own last index), not up to the last entry that the message
+//     covers, as in the paper; a push with c > PrevLogEntry could commit a stale tail. With
+//     c <= PrevLogEntry the check of PrevLogEntry and PrevLogTerm covers everything up to c, by log
+//     matching.
 //  3. INVARIANT c <= applied. c comes from this server's state machine, so it is committed for
 //     ever; acknowledgements are never counted here.
 //  4. A push is not a heartbeat: c >= 1, and a heartbeat has LeaderCommitIndex = 0.
@@ -41,15 +41,15 @@ import (
 //     in a newer one refuses it, a follower still in the old one gets what a delayed message of
 //     that leader would have been.
 //  6. INVARIANT no match index, no lease, no VerifyLeader vote comes from a push: it has no answer.
-//     A push that is lost, or refused because it came late, is made up for by raft's next request,
+//     If a push is lost, or refused because it came late, raft's next request sends the same,
 //     after CommitTimeout at the latest.
 //
 // The commit index must not be patched into heartbeats instead: a failed PrevLogEntry check would
 // make VerifyLeader step the leader down.
 type pusher struct {
 	// set at construction
-	t    *Transport
-	send sendFunc // appends.Notify, which tests look at
+	link *raftLink
+	send sendFunc // appendrpc.Client.Notify; tests wrap it
 
 	// own synchronisation
 	applied atomic.Uint64 // highest index that our own state machine has applied
@@ -60,11 +60,11 @@ type pusher struct {
 
 type sendFunc func(raft.ServerAddress, *raft.AppendEntriesRequest) error
 
-// follower is what the pusher has seen raft itself send to, and hear from, one follower in one
-// term. Its fields below stop are protected by pusher.mu.
+// follower is what raft itself has sent to one follower in one term, and what that answered. Its fields
+// after stop are protected by pusher.mu.
 type follower struct {
 	// set at construction
-	kick chan struct{} // room for one
+	wake chan struct{} // room for one
 	stop chan struct{} // closed when the server has left the configuration
 
 	addr    raft.ServerAddress
@@ -73,31 +73,31 @@ type follower struct {
 	term    uint64
 	ackIdx  uint64
 	ackTerm uint64
-	told    uint64
+	sent    uint64
 	busy    bool // a request of raft's is in flight
 	ok      bool // raft's last request succeeded
 }
 
-func newPusher(t *Transport) *pusher {
-	return &pusher{t: t, send: t.appends.Notify, followers: map[raft.ServerID]*follower{}}
+func newPusher(link *raftLink, send sendFunc) *pusher {
+	return &pusher{link: link, send: send, followers: map[raft.ServerID]*follower{}}
 }
 
-// sending notes a request of raft's before it is sent. Nil when the follower is not to be pushed
-// to: it has left the configuration, or the request is of a term that is over.
+// sending notes a request of raft's before it is sent. It returns nil when the follower is not to be
+// pushed to: it has left the configuration, or the request is of a term that is over.
 func (p *pusher) sending(
 	id raft.ServerID, addr raft.ServerAddress, req *raft.AppendEntriesRequest,
 ) *follower {
 	p.mu.Lock()
 	f := p.followers[id]
 	p.mu.Unlock()
-	if f == nil && !p.t.member(id) {
-		return nil // raft's farewell to a removed server must not bring its pusher back
+	if f == nil && !p.link.member(id) {
+		return nil // raft's last request to a removed server must not start a pusher again
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f = p.followers[id]; f == nil {
-		f = &follower{kick: make(chan struct{}, 1), stop: make(chan struct{})}
-		if !p.t.group.run(func() { p.loop(f) }) {
+		f = &follower{wake: make(chan struct{}, 1), stop: make(chan struct{})}
+		if !p.link.run(func() { p.loop(f) }) {
 			return nil
 		}
 		p.followers[id] = f
@@ -106,7 +106,7 @@ func (p *pusher) sending(
 		return nil
 	}
 	if req.Term > f.term {
-		f.term, f.ackIdx, f.ackTerm, f.told, f.ok = req.Term, 0, 0, 0, false
+		f.term, f.ackIdx, f.ackTerm, f.sent, f.ok = req.Term, 0, 0, 0, false
 	}
 	f.addr, f.header, f.busy = addr, req.RPCHeader, true
 	f.leader = req.Leader //nolint:staticcheck // raft still sends and checks it
@@ -134,45 +134,38 @@ func (p *pusher) answered(
 	if idx > f.ackIdx {
 		f.ackIdx, f.ackTerm = idx, term
 	}
-	f.told = max(f.told, min(req.LeaderCommitIndex, idx))
-	if f.told < min(p.applied.Load(), f.ackIdx) {
-		f.wake()
+	f.sent = max(f.sent, min(req.LeaderCommitIndex, idx))
+	if f.sent < min(p.applied.Load(), f.ackIdx) {
+		f.tryPush()
 	}
 }
 
-func (f *follower) wake() {
+// tryPush wakes the follower's pusher.
+func (f *follower) tryPush() {
 	select {
-	case f.kick <- struct{}{}:
+	case f.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Committed tells the transport that this server's state machine has applied everything up to
-// index. FSM.ApplyBatch calls it at its end, on every server. It never waits for anything but a
-// short critical section.
-func (t *Transport) Committed(index uint64) {
-	p := t.push
-	if p == nil || index <= p.applied.Load() {
+// committed is Transport.Committed.
+func (p *pusher) committed(index uint64) {
+	if index <= p.applied.Load() {
 		return
 	}
 	p.applied.Store(index) // the state machine's goroutine is the only writer
-	if r := t.raft.Load(); r == nil || r.State() != raft.Leader {
+	if r := p.link.raft.Load(); r == nil || r.State() != raft.Leader {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.followers {
-		f.wake()
+		f.tryPush()
 	}
 }
 
-// SetPeers ends the pushers of servers that are no longer in the configuration. It is called when
-// a configuration entry is applied, and after a restore. New servers need no call.
-func (t *Transport) SetPeers(servers []raft.Server) {
-	p := t.push
-	if p == nil {
-		return
-	}
+// keep ends all pushers but those of servers.
+func (p *pusher) keep(servers []raft.Server) {
 	stay := make(map[raft.ServerID]bool, len(servers))
 	for _, s := range servers {
 		stay[s.ID] = true
@@ -191,33 +184,33 @@ func (t *Transport) SetPeers(servers []raft.Server) {
 func (p *pusher) loop(f *follower) {
 	for {
 		select {
-		case <-p.t.done:
+		case <-p.link.done:
 			return
 		case <-f.stop:
 			return
-		case <-f.kick:
+		case <-f.wake:
 		}
 		req, addr := p.request(f)
 		if req == nil {
 			continue
 		}
-		p.t.count.pushes.Add(1)
+		p.link.count.pushes.Add(1)
 		err := p.send(addr, req)
 		p.mu.Lock()
 		switch {
 		case err != nil:
-			p.t.count.pushFailures.Add(1)
-			f.ok = false // raft's own next success arms it again: no storm against a dead server
+			p.link.count.pushFailures.Add(1)
+			f.ok = false // until raft's own next success, so that a dead server gets no more of them
 		case req.Term == f.term:
-			f.told = max(f.told, req.LeaderCommitIndex)
+			f.sent = max(f.sent, req.LeaderCommitIndex)
 		}
 		p.mu.Unlock()
 	}
 }
 
-// request makes the push, or nil when it would tell nothing new or raft is about to say it.
+// request returns the push, or nil when it would be nothing new or raft is about to send the same.
 func (p *pusher) request(f *follower) (*raft.AppendEntriesRequest, raft.ServerAddress) {
-	r := p.t.raft.Load()
+	r := p.link.raft.Load()
 	if r == nil || r.State() != raft.Leader {
 		return nil, ""
 	}
@@ -226,11 +219,11 @@ func (p *pusher) request(f *follower) (*raft.AppendEntriesRequest, raft.ServerAd
 	defer p.mu.Unlock()
 	c := min(p.applied.Load(), f.ackIdx)
 	switch {
-	case term != f.term || !f.ok || c <= f.told:
+	case term != f.term || !f.ok || c <= f.sent:
 		return nil, ""
 	case f.busy || last > f.ackIdx:
-		p.t.count.pushSkips.Add(1)
-		return nil, "" // the answer to raft's own request brings us back here
+		p.link.count.pushSkips.Add(1)
+		return nil, "" // the answer to raft's own request leads here again
 	}
 	return &raft.AppendEntriesRequest{
 		RPCHeader: f.header, Term: f.term, Leader: f.leader, //nolint:staticcheck // as raft's own requests

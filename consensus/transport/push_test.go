@@ -135,7 +135,7 @@ func TestPush_UnderFaults_NeverBeyondAcknowledged(t *testing.T) {
 // on taps s.
 func (tp *tap) on(s *server) raft.Transport {
 	tt := tapTransport{s.t, make(chan raft.RPC)}
-	s.t.group.run(func() {
+	s.t.run(func() {
 		for {
 			select {
 			case <-s.t.done:

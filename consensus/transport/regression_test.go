@@ -64,7 +64,7 @@ func (s *server) spare() raft.StreamLayer {
 	s.mux.Close()
 	s.mux = mux.New(mux.Config{Listener: s.f.Listen(s.addr), Dial: s.f.Dialer(s.addr)})
 	s.mux.SetIdentity(testEnsemble, s.id)
-	return raftLayer{s.mux}
+	return streamLayer{s.mux}
 }
 
 // rounds is how often a test tries to provoke a fault of hashicorp/raft. Without the Transport, about

@@ -7,71 +7,72 @@ import (
 	"github.com/hashicorp/raft"
 )
 
+// retryCheck is how often a request that waits checks whether waiting has become pointless. It runs
+// only while a follower is out of reach.
+const retryCheck = 100 * time.Millisecond
+
+// retrier keeps failures from raft.
+//
 // While a follower cannot be reached every request to it fails at once, and raft waits before the
 // next one, twice as long each time, up to ten seconds (its replicateTo). A follower that comes back
-// then waits as long for its first entry, and an ensemble of three has no server to spare
-// meanwhile. Heartbeats fail as well, but are tried at least twice in a heartbeat timeout.
+// then waits that long for its first entry, and meanwhile an ensemble of three can lose no other
+// server. Heartbeats fail as well, but raft sends at least two per heartbeat timeout.
 //
-// So raft does not hear of a failed AppendEntries: it is sent again when the next heartbeat has got
-// through. An outage, however long, is a request to raft that takes long, and nobody waits until raft
-// tries again by itself, after its CommitTimeout. Of a snapshot that could not be sent raft hears then.
+// So a failed AppendEntries does not return to raft: it is sent again when the next heartbeat has
+// got through. An outage of any length is one long request to raft, and nothing waits until raft
+// tries again by itself, after its CommitTimeout. A snapshot that could not be sent returns its error at
+// that moment.
 //
 // Safety: to raft this is a slow network that doubles a request now and then (the first may have
-// arrived), which it tolerates. Nothing is sent that raft did not send, in the term in which it did, and
-// no answer is changed. Liveness: raft's goroutine for this follower is held, and nobody else. It is let
-// go when leadership or membership end, and before a transfer of leadership (Hurry), in which raft waits
-// for that goroutine.
-
-// holdCheck is how often it is looked whether waiting has become pointless. Only while a
-// follower is out of reach.
-const holdCheck = 100 * time.Millisecond
-
-// holder keeps failures from raft.
-type holder struct {
-	t *Transport
+// arrived), which it tolerates. Every request that is sent is one that raft sent, in the same term, and
+// no answer is changed. Liveness: raft's goroutine for this follower waits, and no other. It is released
+// when leadership or membership end, and before a transfer of leadership (StopRetrying), in which raft
+// waits for that goroutine.
+type retrier struct {
+	link *raftLink
 
 	mu      sync.Mutex                      // protects the fields below
 	next    map[raft.ServerID]chan struct{} // closed by the next heartbeat that gets through
-	hurried uint64                          // up to this term nothing is held
+	stopped uint64                          // up to this term nothing is retried
 }
 
-func newHolder(t *Transport) *holder {
-	return &holder{t: t, next: map[raft.ServerID]chan struct{}{}}
+func newRetrier(link *raftLink) *retrier {
+	return &retrier{link: link, next: map[raft.ServerID]chan struct{}{}}
 }
 
 // reached notes that a heartbeat has got through to a follower.
-func (h *holder) reached(id raft.ServerID) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.releaseLocked(id)
+func (r *retrier) reached(id raft.ServerID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.releaseLocked(id)
 }
 
-func (h *holder) releaseLocked(id raft.ServerID) {
-	if ch := h.next[id]; ch != nil {
+func (r *retrier) releaseLocked(id raft.ServerID) {
+	if ch := r.next[id]; ch != nil {
 		close(ch)
-		delete(h.next, id)
+		delete(r.next, id)
 	}
 }
 
-// failed waits, after a request of term to a follower has failed, until the follower is in reach again. It
-// returns false when raft should hear of the failure.
-func (h *holder) failed(id raft.ServerID, term uint64) (again bool) {
-	h.mu.Lock()
-	ch, hurried := h.next[id], term <= h.hurried
+// wait waits, after a request of term to a follower has failed, until the follower is in reach again. It
+// returns false when raft should see the failure.
+func (r *retrier) wait(id raft.ServerID, term uint64) (again bool) {
+	r.mu.Lock()
+	ch, stopped := r.next[id], term <= r.stopped
 	if ch == nil {
 		ch = make(chan struct{})
-		h.next[id] = ch
+		r.next[id] = ch
 	}
-	h.mu.Unlock()
-	tick := time.NewTicker(holdCheck)
+	r.mu.Unlock()
+	tick := time.NewTicker(retryCheck)
 	defer tick.Stop()
-	for !hurried && h.leads(id, term) {
+	for !stopped && r.leads(id, term) {
 		select {
 		case <-ch:
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			return term > h.hurried
-		case <-h.t.done:
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return term > r.stopped
+		case <-r.link.done:
 			return false
 		case <-tick.C:
 		}
@@ -80,24 +81,21 @@ func (h *holder) failed(id raft.ServerID, term uint64) (again bool) {
 }
 
 // leads reports whether this server leads in term and the other one belongs to the ensemble.
-func (h *holder) leads(id raft.ServerID, term uint64) bool {
-	r := h.t.raft.Load()
-	return r != nil && r.State() == raft.Leader && r.CurrentTerm() == term && h.t.member(id)
+func (r *retrier) leads(id raft.ServerID, term uint64) bool {
+	x := r.link.raft.Load()
+	return x != nil && x.State() == raft.Leader && x.CurrentTerm() == term && r.link.member(id)
 }
 
-// Hurry has raft hear of every failure at once for the rest of the current term, of those that
-// are held, too. It must come before a transfer of leadership and before raft's shutdown, which
-// wait for the goroutines that are held otherwise.
-func (t *Transport) Hurry() {
-	r := t.raft.Load()
-	if r == nil {
+// stopRetrying is Transport.StopRetrying.
+func (r *retrier) stopRetrying() {
+	x := r.link.raft.Load()
+	if x == nil {
 		return
 	}
-	h := t.hold
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.hurried = max(h.hurried, r.CurrentTerm())
-	for id := range h.next {
-		h.releaseLocked(id)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = max(r.stopped, x.CurrentTerm())
+	for id := range r.next {
+		r.releaseLocked(id)
 	}
 }

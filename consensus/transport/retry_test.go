@@ -13,7 +13,7 @@ import (
 
 // Goal: a follower that was away for minutes gets what it has missed as soon as it is back, and not
 // when raft's back-off, which has grown to ten seconds by then, comes to its end.
-func TestHold_FollowerComesBack_CatchesUpAtOnce(t *testing.T) {
+func TestRetry_FollowerComesBack_CatchesUpAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
@@ -41,7 +41,7 @@ func TestHold_FollowerComesBack_CatchesUpAtOnce(t *testing.T) {
 
 // Goal: the request that fails when a connection breaks is sent again at the next heartbeat, and not after
 // raft's CommitTimeout: an ensemble with no server to spare waits for it. Method: CommitTimeout is a minute.
-func TestHold_ConnectionBreaks_EntryGoesOutAgain(t *testing.T) {
+func TestRetry_ConnectionBreaks_EntryGoesOutAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, clusterOptions{config: func(_ uint64, c *raft.Config) { c.CommitTimeout = time.Minute }})
 		l := c.leader()
@@ -67,7 +67,7 @@ func TestHold_ConnectionBreaks_EntryGoesOutAgain(t *testing.T) {
 
 // Goal: with a follower out of reach, leadership can be asked to go to it again and again without a
 // transfer that never ends (raft waits for the goroutine that is held), and the leader can stop.
-func TestHold_TransferToWhoIsAway_Ends(t *testing.T) {
+func TestRetry_TransferToWhoIsAway_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
 		l := c.leader()
@@ -76,7 +76,7 @@ func TestHold_TransferToWhoIsAway_Ends(t *testing.T) {
 		for i := range 5 {
 			c.apply(l, fmt.Sprint("before ", i))
 			clock.Sleep(20 * time.Second)
-			l.t.Hurry()
+			l.t.StopRetrying()
 			moved := l.raft().LeadershipTransferToServer(RaftID(away.id), rafts(away.addr))
 			if err := moved.Error(); err == nil {
 				t.Fatal("leadership went to a server that is away")

@@ -5,20 +5,20 @@ import "sync/atomic"
 // Stats counts what a Transport has done since it was made.
 type Stats struct {
 	Entries    int64 // AppendEntries sent by raft with entries
-	Empty      int64 // and without, to tell the commit index
+	Empty      int64 // and without, to send the commit index
 	Heartbeats int64 // and as heartbeats
 
 	Pushes       int64 // commit indexes pushed to a follower
 	PushSkips    int64 // pushes left out because raft was about to say the same
 	PushFailures int64 // pushes that could not be sent
 
-	Async    int64 // batches that StoreLogs was allowed to return early
-	Withheld int64 // answers to a leader that waited, or could have waited, for this disk
-	Stalls   int64 // RPCs not sent because the disk had stalled
+	Async   int64 // batches from which StoreLogs was allowed to return early
+	Delayed int64 // answers to a leader to a leader that may have waited for this disk
+	Stalls  int64 // RPCs not sent because the disk had stalled
 
 	Stale int64 // snapshots not installed, because this server held what they hold
 
-	Probes    int64 // looks at a leader after a connection ended
+	Probes    int64 // dials to a leader after a connection ended
 	Deaths    int64 // of them, with the finding that it is gone
 	Asks      int64 // pre-votes asked for on such a finding
 	Grants    int64 // pre-votes granted to another server that found the same
@@ -28,7 +28,7 @@ type Stats struct {
 type counters struct {
 	entries, empty, heartbeats      atomic.Int64
 	pushes, pushSkips, pushFailures atomic.Int64
-	async, withheld, stalls         atomic.Int64
+	async, delayed, stalls          atomic.Int64
 	stale                           atomic.Int64
 	probes, deaths                  atomic.Int64
 	asks, grants, elections         atomic.Int64
@@ -45,9 +45,7 @@ func (c *counters) appendEntries(entries int, heartbeat bool) {
 	}
 }
 
-// Stats reads the counters. They are read one by one, not at one instant.
-func (t *Transport) Stats() Stats {
-	c := &t.count
+func (c *counters) stats() Stats {
 	return Stats{
 		Entries:      c.entries.Load(),
 		Empty:        c.empty.Load(),
@@ -56,7 +54,7 @@ func (t *Transport) Stats() Stats {
 		PushSkips:    c.pushSkips.Load(),
 		PushFailures: c.pushFailures.Load(),
 		Async:        c.async.Load(),
-		Withheld:     c.withheld.Load(),
+		Delayed:      c.delayed.Load(),
 		Stalls:       c.stalls.Load(),
 		Stale:        c.stale.Load(),
 		Probes:       c.probes.Load(),

@@ -9,11 +9,11 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
 
-// raftLayer is the mux as raft.NetworkTransport wants to see it.
-type raftLayer struct{ m *mux.Mux }
+// streamLayer is the mux as raft.NetworkTransport wants to see it.
+type streamLayer struct{ m *mux.Mux }
 
 // Accept waits for the next inbound raft connection.
-func (l raftLayer) Accept() (net.Conn, error) {
+func (l streamLayer) Accept() (net.Conn, error) {
 	c, err := l.m.Accept(mux.KindRaft)
 	if err != nil {
 		return nil, err
@@ -22,16 +22,16 @@ func (l raftLayer) Accept() (net.Conn, error) {
 }
 
 // Close ends the raft connections of both directions, those being dialled included.
-func (l raftLayer) Close() error {
+func (l streamLayer) Close() error {
 	l.m.CloseRaft()
 	return nil
 }
 
 // Addr is the advertised address, which raft takes as its own.
-func (l raftLayer) Addr() net.Addr { return l.m.Addr() }
+func (l streamLayer) Addr() net.Addr { return l.m.Addr() }
 
 // Dial makes a connection for the NetworkTransport.
-func (l raftLayer) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+func (l streamLayer) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	c, err := l.m.DialMember(mux.KindRaft, string(addr), timeout)
 	if err != nil {
 		return nil, err

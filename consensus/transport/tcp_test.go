@@ -88,12 +88,11 @@ func startTCP(t *testing.T) (servers []*tcpServer) {
 		}})
 		s.mux.SetIdentity(testEnsemble, uint64(i+1))
 		s.t = New(Config{
-			Mux: s.mux, LocalID: RaftID(uint64(i + 1)), Store: s.store,
+			Mux: s.mux, LocalID: RaftID(uint64(i + 1)), Log: s.store,
 			// On a busy machine two campaigns 20 ms apart may meet, and raft's timers decide.
 			Options: Options{Stagger: 500 * time.Millisecond},
 		})
 		s.fsm = &machine{t: s.t, store: s.store}
-		s.store.async = s.t.AsyncRule
 		servers = append(servers, s)
 		cfg.Servers = append(cfg.Servers, raft.Server{
 			ID: RaftID(uint64(i + 1)), Address: rafts(s.mux.Addr().String()),

@@ -16,13 +16,13 @@ func (m *Mux) listen() {
 		c, err := m.cfg.Listener.Accept()
 		if err == nil {
 			pause = minPause
-			m.greet(c)
+			m.startHandshake(c)
 			continue
 		}
 		if errors.Is(err, net.ErrClosed) || m.ctx.Err() != nil {
 			return
 		}
-		// Out of file descriptors, most likely: it passes, and a busy loop would not help.
+		// Most likely no file descriptor is free. That passes, and a busy loop would not help.
 		m.logger.Error("accepting a peer connection failed", "error", err, "retry_in", pause)
 		select {
 		case <-time.After(pause):
@@ -33,12 +33,12 @@ func (m *Mux) listen() {
 	}
 }
 
-// greet starts the hello on a goroutine of its own, if there is a slot for it.
-func (m *Mux) greet(raw net.Conn) {
+// startHandshake starts the hello on a goroutine of its own, if there is a slot for it.
+func (m *Mux) startHandshake(raw net.Conn) {
 	select {
 	case m.slots <- struct{}{}:
 	default:
-		m.warn("peer connection closed: too many are in their hello",
+		m.warn("peer connection closed: too many others have not sent their hello",
 			"remote", raw.RemoteAddr(), "bound", maxHellos)
 		raw.Close()
 		return
@@ -50,21 +50,21 @@ func (m *Mux) greet(raw net.Conn) {
 		raw.Close()
 		return
 	}
-	m.greeting[raw] = struct{}{}
+	m.awaiting[raw] = struct{}{}
 	m.mu.Unlock()
 	m.wg.Add(1)
 	go func() {
 		defer m.wg.Done()
-		m.welcome(raw)
+		m.handshake(raw)
 		m.mu.Lock()
-		delete(m.greeting, raw)
+		delete(m.awaiting, raw)
 		m.mu.Unlock()
 		<-m.slots
 	}()
 }
 
-// welcome reads the hello, answers it, and queues the connection for whoever accepts its kind.
-func (m *Mux) welcome(raw net.Conn) {
+// handshake reads the hello, answers it, and queues the connection for Accept.
+func (m *Mux) handshake(raw net.Conn) {
 	raw.SetDeadline(time.Now().Add(m.cfg.HelloTimeout))
 	h, err := readHello(raw)
 	var refusal *RefusedError
@@ -85,7 +85,7 @@ func (m *Mux) welcome(raw net.Conn) {
 	if refusal != nil {
 		m.warn("peer connection refused", "remote", raw.RemoteAddr(), "kind", h.kind,
 			"server", h.from, "reason", refusal.Reason)
-		_, _ = raw.Write(appendAnswer(nil, refusal)) // it is told why, if it still listens
+		_, _ = raw.Write(appendAnswer(nil, refusal)) // the reason, if the other side still reads
 		raw.Close()
 		return
 	}
@@ -113,7 +113,7 @@ func (m *Mux) admit(raw net.Conn, h hello) (*Conn, *RefusedError) {
 	switch {
 	case m.closed:
 		return nil, refuse(RefusedBusy, "the server is stopping")
-	case h.kind.raft() && m.door != doorOpen:
+	case h.kind.raft() && m.gate != gateOpen:
 		return nil, refuse(RefusedCut, "the server takes no raft connections at the moment")
 	case m.inbound >= maxInbound:
 		return nil, refuse(RefusedBusy, "%d peer connections are open, the most allowed", m.inbound)
@@ -128,9 +128,9 @@ func (m *Mux) admit(raw net.Conn, h hello) (*Conn, *RefusedError) {
 	return c, nil
 }
 
-// checkIdentityLocked: raft and stream need both sides in the same ensemble. Control needs no
-// ensemble on either side, so that one can be formed and joined, but two different ones are a
-// mistake. Whoever is wanted by id has to have that id.
+// checkIdentityLocked checks who sent the hello, and to whom. All kinds but control need both sides in the
+// same ensemble. Control needs no ensemble on either side, so that one can be bootstrapped and joined,
+// but two different ones are a mistake. If the hello wants a server id, this server must have it.
 func (m *Mux) checkIdentityLocked(h hello) *RefusedError {
 	none := [16]byte{}
 	control := h.kind == KindControl
@@ -140,17 +140,17 @@ func (m *Mux) checkIdentityLocked(h hello) *RefusedError {
 	case !control && h.from == 0:
 		return refuse(RefusedMalformed, "a %v connection needs the sender's server id", h.kind)
 	case h.ensemble != m.ensemble && !(control && (h.ensemble == none || m.ensemble == none)):
-		return refuse(RefusedEnsemble, "this server belongs to ensemble %x, you to %x",
+		return refuse(RefusedEnsemble, "this server belongs to ensemble %x, the sender to %x",
 			m.ensemble, h.ensemble)
 	case h.to != 0 && m.id == 0:
-		return refuse(RefusedNotFormed, "this server has no id yet, you want server %d", h.to)
+		return refuse(RefusedNotFormed, "this server has no id yet; the sender wants server %d", h.to)
 	case h.to != 0 && h.to != m.id:
-		return refuse(RefusedServer, "this is server %d, you want server %d", m.id, h.to)
+		return refuse(RefusedServer, "this is server %d; the sender wants server %d", m.id, h.to)
 	}
 	return nil
 }
 
-// warn logs a warning unless there was one a moment ago; then the message goes to debug.
+// warn logs a warning, or at debug level if the last warning is less than warnEvery ago.
 func (m *Mux) warn(msg string, args ...any) {
 	now := time.Now()
 	m.mu.Lock()

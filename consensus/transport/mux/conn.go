@@ -18,17 +18,13 @@ type Conn struct {
 	ended   atomic.Bool // the end of an inbound raft connection has been reported
 }
 
-// Kind is what the hello said that the connection carries.
+// Kind is what the connection carries, by its hello.
 func (c *Conn) Kind() Kind { return c.kind }
 
 // ServerID is the other server's id: inbound the one it gave in its hello (0 on a control
 // connection of a server that has none yet), outbound the one that was asked for (0 when any
 // would do).
 func (c *Conn) ServerID() uint64 { return c.peer }
-
-// NetConn returns the connection beneath, for those who want net.Buffers' single system call. What
-// is closed there is not forgotten here before Close.
-func (c *Conn) NetConn() net.Conn { return c.Conn }
 
 // Read reads from the connection. An error reports its end.
 func (c *Conn) Read(b []byte) (int, error) {
@@ -39,9 +35,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// reportEnd tells the failure detector, once, that an inbound raft connection has ended. It is
-// called at the first error of Read and, because the end may just as well show in a Write, when the
-// connection is closed.
+// reportEnd reports once that an inbound raft connection has ended (SetRaft). It is called at the first
+// error of Read and, because a Write may meet the end first, when the connection is closed.
 func (c *Conn) reportEnd() {
 	if !c.inbound || !c.kind.raft() || c.ended.Swap(true) {
 		return
@@ -57,7 +52,7 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// abort closes without ceremony: TLS would want to send an alert first, and wait for it.
+// abort closes at once: TLS would send an alert first, and wait for it.
 func (c *Conn) abort() {
 	c.forget()
 	abort(c.Conn)

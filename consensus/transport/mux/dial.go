@@ -17,7 +17,7 @@ func (m *Mux) Dial(
 	if !kind.valid() {
 		return nil, fmt.Errorf("mux: dialling %s: unknown %v", addr, kind)
 	}
-	h, err := m.introduce(kind, wantID)
+	h, err := m.newHello(kind, wantID)
 	if err != nil {
 		return nil, fmt.Errorf("mux: dialling %s for a %v connection: %w", addr, kind, err)
 	}
@@ -28,17 +28,17 @@ func (m *Mux) Dial(
 	if err != nil {
 		return nil, fmt.Errorf("mux: dialling %s for a %v connection: %w", addr, kind, err)
 	}
-	if err := m.exchange(ctx, raw, h); err != nil {
+	if err := m.sendHello(ctx, raw, h); err != nil {
 		raw.Close()
 		var refusal *RefusedError
 		if errors.As(err, &refusal) {
 			refusal.Addr = addr
 			return nil, refusal
 		}
-		return nil, fmt.Errorf("mux: greeting %s for a %v connection: %w", addr, kind, err)
+		return nil, fmt.Errorf("mux: the hello to %s for a %v connection: %w", addr, kind, err)
 	}
 	c := &Conn{Conn: raw, mux: m, kind: kind, peer: wantID}
-	if err := m.adopt(c); err != nil {
+	if err := m.register(c); err != nil {
 		raw.Close()
 		return nil, fmt.Errorf("mux: dialling %s for a %v connection: %w", addr, kind, err)
 	}
@@ -75,8 +75,8 @@ var (
 	errRaftCut    = errors.New("this server's raft connections are cut")
 )
 
-// introduce makes the hello of this server.
-func (m *Mux) introduce(kind Kind, wantID uint64) (hello, error) {
+// newHello makes the hello of this server.
+func (m *Mux) newHello(kind Kind, wantID uint64) (hello, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.mayDialLocked(kind); err != nil {
@@ -90,16 +90,16 @@ func (m *Mux) introduce(kind Kind, wantID uint64) (hello, error) {
 
 func (m *Mux) mayDialLocked(kind Kind) error {
 	switch {
-	case m.closed || kind.raft() && m.door == doorClosed:
+	case m.closed || kind.raft() && m.gate == gateClosed:
 		return net.ErrClosed
-	case kind.raft() && m.door == doorCut:
+	case kind.raft() && m.gate == gateCut:
 		return errRaftCut
 	}
 	return nil
 }
 
-// exchange does the dialler's part of the hello.
-func (m *Mux) exchange(ctx context.Context, raw net.Conn, h hello) error {
+// sendHello sends the hello and reads the answer.
+func (m *Mux) sendHello(ctx context.Context, raw net.Conn, h hello) error {
 	raw.SetDeadline(time.Now().Add(m.cfg.HelloTimeout))
 	stop := context.AfterFunc(ctx, func() { raw.SetDeadline(time.Unix(1, 0)) })
 	err := func() error {
@@ -117,8 +117,8 @@ func (m *Mux) exchange(ctx context.Context, raw net.Conn, h hello) error {
 	return err
 }
 
-// adopt makes an outbound connection one of those that Close and CutRaft close.
-func (m *Mux) adopt(c *Conn) error {
+// register makes an outbound connection one of those that Close and CutRaft close.
+func (m *Mux) register(c *Conn) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.mayDialLocked(c.kind); err != nil {

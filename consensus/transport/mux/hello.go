@@ -7,21 +7,21 @@ import (
 	"io"
 )
 
-// Kind says what a connection between two servers carries.
+// Kind is what a connection between two servers carries.
 type Kind uint8
 
 // The kinds of connection. The numbers travel on the wire.
 const (
 	KindRaft    Kind = 1 // hashicorp/raft's RPCs but AppendEntries
 	KindStream  Kind = 2 // ordered commands for the leader
-	KindControl Kind = 3 // forming, joining, asking; allowed before an ensemble exists
+	KindControl Kind = 3 // bootstrap, joining, questions; allowed before an ensemble exists
 	KindAppend  Kind = 4 // raft's AppendEntries
 )
 
 // kinds bounds the arrays indexed by Kind.
 const kinds = 5
 
-// String names k as it appears in messages for people.
+// String is the name of k in messages for people.
 func (k Kind) String() string {
 	switch k {
 	case KindRaft:
@@ -48,7 +48,7 @@ func (k Kind) raft() bool { return k == KindRaft || k == KindAppend }
 //
 // and the answer, whose layout no later version may change:
 //
-//	magic "zkLA" | version u8 | code u8 (0 = welcome) | length u16 | reason, UTF-8
+//	magic "zkLA" | version u8 | code u8 (0 = admitted) | length u16 | reason, UTF-8
 const (
 	helloMagic   = "zkLP"
 	answerMagic  = "zkLA"
@@ -59,14 +59,14 @@ const (
 	answerPrefix = 4 + 1 + 1 + 2
 
 	// maxHelloBody is what a hello of any version may announce: enough for names and addresses
-	// that a later version might add, too little to be worth an attack.
+	// that a later version might add, too little to be useful in an attack.
 	maxHelloBody = 1024
 	// maxReason bounds the text of a refusal: a sentence or two.
 	maxReason = 512
 )
 
 // errSilent: the connection ended or timed out before its first byte.
-var errSilent = errors.New("nothing was said")
+var errSilent = errors.New("nothing was sent")
 
 // hello is the first message on a connection.
 type hello struct {
@@ -114,7 +114,7 @@ func readHello(r io.Reader) (hello, error) {
 	}
 	if version != protoVersion {
 		return hello{}, refuse(RefusedVersion,
-			"peer protocol version %d is not spoken here, want %d", version, protoVersion)
+			"peer protocol version %d is not known here, want %d", version, protoVersion)
 	}
 	return decodeHelloBody(body)
 }
@@ -137,7 +137,7 @@ func decodeHelloBody(b []byte) (hello, error) {
 	return h, nil
 }
 
-// appendAnswer encodes the acceptor's answer; a nil refusal is a welcome.
+// appendAnswer encodes the acceptor's answer; a nil refusal admits.
 func appendAnswer(b []byte, refusal *RefusedError) []byte {
 	code, reason := byte(0), ""
 	if refusal != nil {
@@ -152,7 +152,7 @@ func appendAnswer(b []byte, refusal *RefusedError) []byte {
 	return append(b, reason...)
 }
 
-// readAnswer reads exactly one answer: nil for a welcome, *RefusedError for a refusal.
+// readAnswer reads exactly one answer: nil if admitted, *RefusedError for a refusal.
 func readAnswer(r io.Reader) error {
 	var prefix [answerPrefix]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {

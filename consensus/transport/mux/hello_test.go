@@ -37,7 +37,7 @@ func TestHello_ReadHello_Refusals(t *testing.T) {
 		code RefusalCode // 0: not worth an answer
 		text string
 	}{
-		{"nothing", nil, 0, "nothing was said"},
+		{"nothing", nil, 0, "nothing was sent"},
 		{"cut in prefix", good[:5], 0, "after 5 bytes"},
 		{"cut in body", good[:20], 0, "after 20 of 40"},
 		{"garbage", []byte("GET / HTTP/1.1\r\n"), 0, `starts with "GET "`},
@@ -111,7 +111,7 @@ func FuzzReadAnswer(f *testing.F) {
 			t.Fatalf("read %d bytes, more than the bound", used)
 		}
 		if err == nil && (len(b) < answerPrefix || b[5] != 0) {
-			t.Fatalf("%x is no welcome", b)
+			t.Fatalf("%x admits nobody", b)
 		}
 	})
 }

@@ -13,17 +13,17 @@ import (
 // Bounds of the mux.
 const (
 	// DefaultHelloTimeout is how long either side waits for the other's part of the hello: far
-	// beyond any round trip, short enough that dead connections do not pile up.
+	// beyond any round trip, short enough that dead connections do not accumulate.
 	DefaultHelloTimeout = 5 * time.Second
 	// maxHellos bounds the connections whose hello is awaited. A server has a handful of peers
 	// with a handful of connections each; this leaves room for all of them to return at once.
 	maxHellos = 128
-	// maxQueue bounds the connections of one kind that are welcomed but not accepted yet.
+	// maxQueue bounds the connections of one kind that are admitted but not accepted yet.
 	maxQueue = 64
 	// maxInbound bounds the established inbound connections of all kinds: ensembles have at most
 	// tens of servers, raft holds about four connections for each.
 	maxInbound = 1024
-	// warnEvery spaces the warnings about refused connections, which a stranger can cause.
+	// warnEvery spaces the warnings about refused connections, which any program can cause.
 	warnEvery = time.Second
 )
 
@@ -48,16 +48,16 @@ type address string
 func (address) Network() string  { return "tcp" }
 func (a address) String() string { return string(a) }
 
-// raftDoor tells whether raft connections are let through.
-type raftDoor uint8
+// raftGate is whether raft connections are admitted.
+type raftGate uint8
 
 const (
-	doorOpen   raftDoor = iota
-	doorCut             // between CutRaft and RestoreRaft
-	doorClosed          // for ever: CloseRaft
+	gateOpen   raftGate = iota
+	gateCut             // between CutRaft and RestoreRaft
+	gateClosed          // for ever: CloseRaft
 )
 
-// Mux is the one door for all traffic between servers. Its methods are safe for concurrent use.
+// Mux is the one listener of a server for all traffic between servers. Its methods are safe for concurrent use.
 type Mux struct {
 	// set at construction
 	cfg       Config
@@ -80,15 +80,15 @@ type Mux struct {
 	ensemble [16]byte
 	id       uint64
 	closed   bool
-	door     raftDoor
-	greeting map[net.Conn]struct{} // hello awaited
+	gate     raftGate
+	awaiting map[net.Conn]struct{} // whose hello is awaited
 	conns    map[*Conn]struct{}    // established, both directions
 	inbound  int                   // of conns
 	waiting  [kinds]int            // places taken in queues, reserved ones included
 	warned   time.Time             // last warning about a refused connection
 }
 
-// New starts accepting at once. Until SetIdentity only control connections are let through.
+// New starts accepting at once. Until SetIdentity only control connections are admitted.
 // Close stops it.
 func New(cfg Config) *Mux {
 	if cfg.HelloTimeout <= 0 {
@@ -102,7 +102,7 @@ func New(cfg Config) *Mux {
 		logger:    cfg.Logger,
 		advertise: cfg.Listener.Addr(),
 		slots:     make(chan struct{}, maxHellos),
-		greeting:  map[net.Conn]struct{}{},
+		awaiting:  map[net.Conn]struct{}{},
 		conns:     map[*Conn]struct{}{},
 	}
 	if cfg.Advertise != "" {
@@ -118,8 +118,8 @@ func New(cfg Config) *Mux {
 	return m
 }
 
-// SetIdentity makes this server a member: from now on raft and stream connections within the
-// ensemble are let through and can be dialled. Neither argument may be zero. Setting the same
+// SetIdentity makes this server a member: from now on all connections within the ensemble are admitted
+// and can be dialled. Neither argument may be zero. Setting the same
 // again does nothing; an identity never changes, so another one panics.
 func (m *Mux) SetIdentity(ensemble [16]byte, id uint64) {
 	if ensemble == ([16]byte{}) || id == 0 {
@@ -168,31 +168,31 @@ func (m *Mux) Accept(kind Kind) (*Conn, error) {
 	}
 }
 
-// CutRaft closes all raft connections of both directions and lets no new one through until
-// RestoreRaft. It is for the watchdog of a leader whose disk hangs: raft's heartbeats go on while
-// its main loop is stuck, so the others would never elect without it. Inbound raft connections are
-// refused too, because a stuck main loop answers nobody.
-func (m *Mux) CutRaft() { m.shutRaft(doorCut) }
+// CutRaft closes all raft connections of both directions and admits no new one until RestoreRaft. It is
+// for the watchdog of a leader whose disk hangs: raft's heartbeats go on while its main loop is stuck, so
+// the others would never elect without it. Inbound raft connections are refused too, because a stuck
+// main loop answers nothing.
+func (m *Mux) CutRaft() { m.shutRaft(gateCut) }
 
 // RestoreRaft ends what CutRaft began.
 func (m *Mux) RestoreRaft() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.door == doorCut {
-		m.door = doorOpen
+	if m.gate == gateCut {
+		m.gate = gateOpen
 	}
 }
 
 // CloseRaft ends all raft connections for good, those being dialled included, and nothing else.
 func (m *Mux) CloseRaft() {
 	m.closeRaft()
-	m.shutRaft(doorClosed)
+	m.shutRaft(gateClosed)
 }
 
-func (m *Mux) shutRaft(to raftDoor) {
+func (m *Mux) shutRaft(to raftGate) {
 	m.mu.Lock()
-	if m.door != doorClosed {
-		m.door = to
+	if m.gate != gateClosed {
+		m.gate = to
 	}
 	var ended []*Conn
 	for c := range m.conns {
@@ -216,20 +216,20 @@ func (m *Mux) Close() error {
 		return nil
 	}
 	m.closed = true
-	m.door = doorClosed
+	m.gate = gateClosed
 	ended := make([]*Conn, 0, len(m.conns))
 	for c := range m.conns {
 		ended = append(ended, c)
 	}
-	greeting := make([]net.Conn, 0, len(m.greeting))
-	for c := range m.greeting {
-		greeting = append(greeting, c)
+	awaiting := make([]net.Conn, 0, len(m.awaiting))
+	for c := range m.awaiting {
+		awaiting = append(awaiting, c)
 	}
 	m.mu.Unlock()
 
 	m.cancel()
 	err := m.cfg.Listener.Close()
-	for _, c := range greeting {
+	for _, c := range awaiting {
 		abort(c)
 	}
 	for _, c := range ended {

@@ -39,7 +39,7 @@ func TestMux_Dial_Table(t *testing.T) {
 		kind     Kind
 		ensemble [16]byte
 		from, to uint64
-		code     RefusalCode // 0: welcome
+		code     RefusalCode // 0: admitted
 	}{
 		{"raft", 1, KindRaft, testEnsemble, 2, 1, 0},
 		{"raft to anybody", 1, KindRaft, testEnsemble, 2, 0, 0},
@@ -374,7 +374,7 @@ func testCutRaft(t *testing.T, kind Kind) {
 	})
 }
 
-// Close ends whatever the mux holds: both ends, queued, greeting, dialling; and nothing leaks, or
+// Close ends whatever the mux holds: both ends, queued, awaiting its hello, dialling; and nothing leaks, or
 // synctest would complain.
 func TestMux_Close_EndsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -421,7 +421,7 @@ func TestMux_Close_EndsEverything(t *testing.T) {
 			t.Fatal("an outbound connection survived")
 		}
 		if _, err := silent.Read(make([]byte, 1)); err == nil {
-			t.Fatal("a greeting connection survived")
+			t.Fatal("a connection that awaits its hello survived")
 		}
 		if _, err := a.Dial(t.Context(), KindControl, "b", 2); !errors.Is(err, net.ErrClosed) {
 			t.Fatalf("dialling after Close: %v", err)

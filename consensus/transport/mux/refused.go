@@ -2,12 +2,12 @@ package mux
 
 import "fmt"
 
-// RefusalCode says why a server turned a connection away. The numbers travel on the wire.
+// RefusalCode is why a server refused a connection. The numbers travel on the wire.
 type RefusalCode uint8
 
-// The reasons to turn a connection away.
+// The reasons to refuse a connection.
 const (
-	RefusedMalformed RefusalCode = 1 // the hello makes no sense
+	RefusedMalformed RefusalCode = 1 // the hello cannot be decoded
 	RefusedVersion   RefusalCode = 2 // another version of the peer protocol
 	RefusedNotFormed RefusalCode = 3 // the acceptor belongs to no ensemble yet
 	RefusedEnsemble  RefusalCode = 4 // the two belong to different ensembles
@@ -16,7 +16,7 @@ const (
 	RefusedCut       RefusalCode = 7 // the acceptor takes no part in raft at the moment
 )
 
-// String names c as it appears in messages for people.
+// String is the name of c in messages for people.
 func (c RefusalCode) String() string {
 	switch c {
 	case RefusedMalformed:
@@ -24,7 +24,7 @@ func (c RefusalCode) String() string {
 	case RefusedVersion:
 		return "unknown version"
 	case RefusedNotFormed:
-		return "not formed yet"
+		return "belongs to no ensemble yet"
 	case RefusedEnsemble:
 		return "wrong ensemble"
 	case RefusedServer:
@@ -42,10 +42,10 @@ func (c RefusalCode) String() string {
 type RefusedError struct {
 	Addr   string // that was dialled; empty on the acceptor's side
 	Code   RefusalCode
-	Reason string // the acceptor's words
+	Reason string // as the acceptor gave it
 }
 
-// Error says who refused and why.
+// Error names the server that refused, and its reason.
 func (e *RefusedError) Error() string {
 	if e.Addr == "" {
 		return fmt.Sprintf("refused (%v): %s", e.Code, e.Reason)

@@ -1,0 +1,86 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/transport/appendrpc"
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
+)
+
+// The follower's side: what other servers send, on its way to raft's main loop.
+
+// SetHeartbeatHandler does nothing: heartbeats take raft's main loop like every other RPC. The
+// fast path would change term and state beside the main loop (hashicorp/raft issue 695), and the
+// ideas of this package rely on their changing nowhere else.
+func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
+
+// Consumer is where raft's main loop receives RPCs.
+func (t *Transport) Consumer() <-chan raft.RPC { return t.rpcs }
+
+// pump receives the RPCs of the NetworkTransport: votes and snapshots.
+func (t *Transport) pump() {
+	in := t.NetworkTransport.Consumer()
+	for {
+		select {
+		case <-t.done:
+			return
+		case rpc := <-in:
+			t.receive(rpc)
+		}
+	}
+}
+
+// acceptAppends serves each append connection of a leader on a goroutine of its own.
+func (t *Transport) acceptAppends() {
+	for {
+		c, err := t.mux.Accept(mux.KindAppend)
+		if err != nil {
+			return
+		}
+		if !t.run(func() { t.serveAppends(c) }) {
+			_ = c.Close()
+			return
+		}
+	}
+}
+
+func (t *Transport) serveAppends(c *mux.Conn) {
+	defer func() { _ = c.Close() }()
+	err := appendrpc.Serve(c, t.receive, t.done)
+	if t.stopped() {
+		return
+	}
+	level := slog.LevelDebug
+	if errors.Is(err, appendrpc.ErrMalformed) {
+		level = slog.LevelWarn
+	}
+	t.logger.Log(context.Background(), level, "append connection ended", "server", c.ServerID(), "error", err)
+}
+
+// receive delivers an RPC of another server to raft. On the way it delays acknowledgements of entries
+// that may not be on this server's disk, answers snapshots that hold nothing new and pre-votes about a
+// leader that this server has found dead, and notes the votes that raft gives.
+func (t *Transport) receive(rpc raft.RPC) {
+	switch cmd := rpc.Command.(type) {
+	case *raft.AppendEntriesRequest:
+		if n := len(cmd.Entries); n > 0 && t.overlap != nil {
+			rpc.RespChan = t.overlap.delay(rpc.RespChan, cmd.Entries[n-1].Index)
+		}
+	case *raft.InstallSnapshotRequest:
+		t.snapshots.receive(rpc, cmd)
+		return
+	case *raft.RequestPreVoteRequest:
+		if t.failover != nil && t.failover.answerPreVote(rpc, cmd) {
+			return
+		}
+	case *raft.RequestVoteRequest:
+		if t.failover != nil {
+			rpc.RespChan = t.failover.noteVote(rpc.RespChan)
+		}
+	}
+	t.deliver(rpc)
+}

@@ -1,0 +1,121 @@
+package transport
+
+import (
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/transport/appendrpc"
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
+	"github.com/zk-lite/zk-lite/internal/fault"
+)
+
+// The leader's side: what raft's replication and heartbeat goroutines call.
+
+// appendDialer returns the function that makes connections for AppendEntries.
+func appendDialer(m *mux.Mux, timeout time.Duration) func(raft.ServerAddress) (net.Conn, error) {
+	return func(target raft.ServerAddress) (net.Conn, error) {
+		c, err := m.DialMember(mux.KindAppend, string(target), timeout)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+}
+
+// AppendEntriesPipeline is refused: a pipeline can wedge for good after one failed write at the
+// follower (hashicorp/raft issue 612), and every answer has to pass AppendEntries.
+func (t *Transport) AppendEntriesPipeline(
+	raft.ServerID, raft.ServerAddress,
+) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
+}
+
+// AppendEntries is called by raft's replication and heartbeat goroutines.
+func (t *Transport) AppendEntries(
+	id raft.ServerID, target raft.ServerAddress,
+	req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
+) error {
+	if t.stopped() {
+		return raft.ErrTransportShutdown
+	}
+	n := len(req.Entries)
+	for {
+		t.count.appendEntries(n, isHeartbeat(req))
+		if t.overlap != nil {
+			if err := t.overlap.stalled(); err != nil {
+				t.count.stalls.Add(1)
+				return err
+			}
+		}
+		if n > 0 && fault.On(fault.AckBeforeQuorum) {
+			late := *req
+			t.run(func() {
+				_ = t.appends.Call(target, &late, &raft.AppendEntriesResponse{})
+			})
+			resp.Term, resp.Success, resp.LastLog = req.Term, true, req.Entries[n-1].Index
+			return nil
+		}
+		if isHeartbeat(req) {
+			err := t.appends.Call(target, req, resp)
+			if err == nil {
+				t.retry.reached(id)
+			}
+			return err
+		}
+		err := t.replicate(id, target, req, resp)
+		if err == nil {
+			break
+		}
+		again := t.retry.wait(id, req.Term)
+		if _, declined := errors.AsType[*appendrpc.DeclinedError](err); declined || !again {
+			return err
+		}
+	}
+	if resp.Success && n > 0 && t.overlap != nil {
+		return t.overlap.waitAsLeader(req.Entries[n-1].Index)
+	}
+	return nil
+}
+
+// isHeartbeat reports whether raft sent req as a heartbeat. raft does not mark them, but its
+// heartbeats alone have neither entries nor a previous entry nor a commit index.
+func isHeartbeat(req *raft.AppendEntriesRequest) bool {
+	return len(req.Entries) == 0 && req.PrevLogEntry == 0 && req.LeaderCommitIndex == 0
+}
+
+// replicate sends what is not a heartbeat, once.
+func (t *Transport) replicate(
+	id raft.ServerID, target raft.ServerAddress,
+	req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
+) error {
+	var f *follower
+	if t.push != nil {
+		f = t.push.sending(id, target, req)
+	}
+	err := t.appends.Call(target, req, resp)
+	if f != nil {
+		t.push.answered(f, req, resp, err)
+	}
+	t.receivers.appended(id, len(req.Entries), err == nil && resp.Success)
+	return err
+}
+
+// InstallSnapshot is called by raft's replication goroutines.
+func (t *Transport) InstallSnapshot(
+	id raft.ServerID, target raft.ServerAddress,
+	req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
+) error {
+	t.receivers.sending(id, req.Term)
+	err := t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
+	if err != nil || !resp.Success {
+		t.receivers.forget(id)
+	}
+	if err != nil {
+		t.retry.wait(id, req.Term)
+	}
+	return err
+}
