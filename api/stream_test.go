@@ -410,9 +410,10 @@ func TestWatch_TooOld(t *testing.T) {
 	srv := e.nodes[0].Server()
 	var m *state.Machine
 	srv.View(func(v *server.View) { m = v.Machine() })
-	srv.BeginApply()
-	srv.StateReplaced(m)
-	srv.EndApply()
+	h := srv.Handler()
+	h.BeginApply()
+	h.StateReplaced(m)
+	h.EndApply()
 	if got := running.changes(1); got[0] != "gone <nil>" {
 		t.Errorf("%q", got)
 	}

@@ -90,7 +90,7 @@ func (s *Server) start(o *Options) error {
 	})
 	s.consensus, err = consensus.Open(consensus.Config{
 		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(c),
-		Listener: s.listeners.peer, Dial: dialPeer(c), Storage: store, Handler: s.server, Logger: o.Logger,
+		Listener: s.listeners.peer, Dial: dialPeer(c), Storage: store, Handler: s.server.Handler(), Logger: o.Logger,
 		Fatal: o.Fatal, ElectionTimeout: c.ElectionTimeout, SnapshotCommands: c.SnapCount,
 		MaxPending: c.GlobalOutstandingLimit, MaxPendingBytes: int(c.PendingBytes),
 		NoPush: !c.CommitPush, NoOverlap: !c.OverlapSync, NoFailover: !c.FastFailover,

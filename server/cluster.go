@@ -36,24 +36,24 @@ var (
 )
 
 // Members returns the ensemble's servers.
-func (s *Server) Members() map[state.ServerID]Member { return s.agree.Members() }
+func (s *Server) Members() map[state.ServerID]Member { return s.consensus.Members() }
 
 // EnsembleStatus asks the leader for the status of all servers; see consensus.Node.
 func (s *Server) EnsembleStatus(ctx context.Context) (EnsembleStatus, error) {
-	return s.agree.EnsembleStatus(ctx)
+	return s.consensus.EnsembleStatus(ctx)
 }
 
 // AddServer takes a server into the running ensemble; see consensus.Node.
-func (s *Server) AddServer(ctx context.Context, m Member) error { return s.agree.AddServer(ctx, m) }
+func (s *Server) AddServer(ctx context.Context, m Member) error { return s.consensus.AddServer(ctx, m) }
 
 // RemoveServer takes a server out of the ensemble; see consensus.Node.
 func (s *Server) RemoveServer(ctx context.Context, id state.ServerID, force bool) error {
-	return s.agree.RemoveServer(ctx, id, force)
+	return s.consensus.RemoveServer(ctx, id, force)
 }
 
 // TransferTo hands leadership to a voter, 0 for any; see consensus.Node.
 func (s *Server) TransferTo(ctx context.Context, id state.ServerID) error {
-	return s.agree.TransferTo(ctx, id)
+	return s.consensus.TransferTo(ctx, id)
 }
 
 // Drain makes this server ready to be stopped: it takes no new clients, hands over
@@ -61,17 +61,17 @@ func (s *Server) TransferTo(ctx context.Context, id state.ServerID) error {
 // When it returns nil, the ensemble goes on without this server. With ErrTooFew it
 // would not, and nothing has been done.
 func (s *Server) Drain(ctx context.Context) error {
-	if err := s.agree.CheckStop(ctx); err != nil {
+	if err := s.consensus.CheckStop(ctx); err != nil {
 		return err
 	}
 	s.draining.Store(true)
 	if s.Status().Role == RoleLeader {
-		if err := s.agree.TransferTo(ctx, 0); err != nil {
+		if err := s.consensus.TransferTo(ctx, 0); err != nil {
 			s.draining.Store(false)
 			return err
 		}
 	}
-	s.disconnectAll(ReasonStopping)
+	s.conns.disconnectAll(ReasonStopping)
 	s.logger.Info("drained: no new clients are taken, and this server can be stopped")
 	return nil
 }

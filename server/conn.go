@@ -73,7 +73,7 @@ type Conn struct {
 	watcher *watch.Watcher
 
 	identities atomic.Pointer[[]znode.ID]
-	heard      atomic.Bool // something came from the client since the last report: c is in Server.lately
+	touched    atomic.Bool // something came from the client since the last report: c is in connections.touched
 
 	mu sync.Mutex // protects the fields below
 	// queue holds the requests that wait: its head is always a write, whose
@@ -95,9 +95,7 @@ func (s *Server) NewConn(client Client, identities []znode.ID) *Conn {
 	c.room = sync.NewCond(&c.mu)
 	c.identities.Store(&identities)
 	c.watcher = s.watches.NewWatcher(c)
-	s.mu.Lock()
-	s.conns[c] = struct{}{}
-	s.mu.Unlock()
+	s.conns.add(c)
 	return c
 }
 
@@ -137,16 +135,8 @@ func WatcherSession(w *watch.Watcher) znode.SessionID {
 // Watcher is the connection's hold on the table of watches.
 func (c *Conn) Watcher() *watch.Watcher { return c.watcher }
 
-// Touch notes that the client is alive. The doors call it for whatever
-// arrives.
-func (c *Conn) Touch() {
-	if !c.heard.Load() && c.heard.CompareAndSwap(false, true) { // written rarely, so that the line stays shared
-		s := c.server
-		s.latelyMu.Lock()
-		s.lately = append(s.lately, c)
-		s.latelyMu.Unlock()
-	}
-}
+// Touch notes that the client sent something, whatever it is.
+func (c *Conn) Touch() { c.server.conns.touch(c) }
 
 // Read executes op.Read, at once if no write of this connection is pending,
 // else right after the last of them was applied. It blocks while the queue is
@@ -177,7 +167,7 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	if _, err := c.enqueue(op, true); err != nil {
 		return err
 	}
-	if err := c.server.agree.Propose(cmd, c); err != nil {
+	if err := c.server.consensus.Propose(cmd, c); err != nil {
 		c.mu.Lock()
 		c.broken = true // earlier requests still get their answers
 		c.mu.Unlock()
@@ -218,10 +208,11 @@ func (c *Conn) Applied(r *state.Result) {
 	switch r.Op {
 	case state.OpCreateSession, state.OpAttach:
 		if r.Code == znode.OK {
-			c.server.bind(c, r.Session)
+			c.server.conns.bind(c, r.Session)
 		}
 	case state.OpCloseSession:
-		c.server.orphans = slices.DeleteFunc(c.server.orphans, func(o *Conn) bool { return o == c })
+		h := &c.server.handler
+		h.closedElsewhere = slices.DeleteFunc(h.closedElsewhere, func(o *Conn) bool { return o == c })
 	}
 	head.op.Done(v, r)
 	for {
@@ -269,16 +260,13 @@ func (c *Conn) Close() {
 	c.mu.Unlock()
 	c.room.Broadcast()
 	c.server.watches.Drop(c.watcher)
-	c.server.unbind(c, id)
+	c.server.conns.remove(c, id)
 }
 
 // OpenSession asks for a new session. op.Done gets the result; on OK the
 // connection carries the session from then on.
 func (c *Conn) OpenSession(timeout time.Duration, op Op) error {
-	return c.Write(&state.Command{
-		Op: state.OpCreateSession, Session: c.server.newSessionID(),
-		Timeout: c.server.clamp(timeout), Password: c.server.newPassword(),
-	}, op)
+	return c.Write(c.server.NewSession(timeout), op)
 }
 
 // AttachSession asks for a session that exists. op.Done gets the result:
@@ -289,6 +277,6 @@ func (c *Conn) AttachSession(
 	id znode.SessionID, password session.Password, timeout time.Duration, op Op,
 ) error {
 	return c.Write(&state.Command{
-		Op: state.OpAttach, Session: id, Password: password, Timeout: c.server.clamp(timeout),
+		Op: state.OpAttach, Session: id, Password: password, Timeout: c.server.cfg.clamp(timeout),
 	}, op)
 }

@@ -169,7 +169,7 @@ func TestConn_Session_MoveKicksTheOldConnection(t *testing.T) {
 	next.expect("attached", "attach: OK")
 	old.expectKicks(ReasonMoved)
 	old.Close()
-	if k.srv.boundTo(s.ID) != next.Conn {
+	if k.srv.conns.of(s.ID) != next.Conn {
 		t.Error("closing the old connection unbound the new one")
 	}
 
@@ -181,7 +181,7 @@ func TestConn_Session_MoveKicksTheOldConnection(t *testing.T) {
 	next.expectKicks(ReasonMoved)
 	k.log.drain()
 	next.expect("a write that comes too late", "create /late: SESSIONMOVED")
-	if k.srv.boundTo(s.ID) != nil {
+	if k.srv.conns.of(s.ID) != nil {
 		t.Error("the session is still bound here")
 	}
 }
@@ -198,7 +198,7 @@ func TestConn_Session_CloseIsAnswered(t *testing.T) {
 	k.log.drain()
 	c.expect("replies", "create /e: OK", "close: OK", "get /e: NONODE")
 	c.expectKicks()
-	if k.srv.boundTo(s.ID) != nil {
+	if k.srv.conns.of(s.ID) != nil {
 		t.Error("the session is still bound")
 	}
 	c.create("/x", "")
@@ -269,8 +269,8 @@ func TestConn_Close_ForgetsWhatWasPending(t *testing.T) {
 	if sum := k.srv.watches.Summary(); sum.Total != 0 {
 		t.Errorf("%d watches are left", sum.Total)
 	}
-	if k.srv.boundTo(s.ID) != nil || len(k.srv.conns) != 1 {
-		t.Errorf("still bound: %v, %d connections", k.srv.boundTo(s.ID), len(k.srv.conns))
+	if k.srv.conns.of(s.ID) != nil || len(k.srv.conns.all) != 1 {
+		t.Errorf("still bound: %v, %d connections", k.srv.conns.of(s.ID), len(k.srv.conns.all))
 	}
 	other.get("/mine", false)
 	other.expect("a write that was under way", "create /x: OK", "set /x: OK", "get /mine: ")
@@ -292,8 +292,8 @@ func TestConn_Close_BeforeSessionIsOpen(t *testing.T) {
 	c.Close()
 	k.log.drain()
 	c.expect("after Close")
-	if len(k.srv.bound) != 0 || k.log.machine.Sessions().Len() != 1 {
-		t.Errorf("%d bound, %d sessions", len(k.srv.bound), k.log.machine.Sessions().Len())
+	if len(k.srv.conns.bound) != 0 || k.log.machine.Sessions().Len() != 1 {
+		t.Errorf("%d bound, %d sessions", len(k.srv.conns.bound), k.log.machine.Sessions().Len())
 	}
 }
 

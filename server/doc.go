@@ -1,26 +1,25 @@
 // Package server is one server's request path: it keeps each client's requests
 // in order, answers reads from the local state, sends writes to consensus, and
-// sees to it that a client learns of an event before it can see its cause.
+// ensures that a client gets an event before it can see what caused it.
 //
-// It does not know any protocol: the doors (packages api and api/zk) decode
-// requests into operations (Op) and encode what those are given. It does not
-// agree on anything either: package consensus does, through the interface
-// Consensus.
+// It has no protocol: the packages api and api/zk decode requests into operations
+// (Op) and encode their results. It does not replicate: package consensus does,
+// through the interface Consensus, and calls the server through Server.Handler.
 //
-// # A request's way
+// # The path of a request
 //
-//	door decodes → Conn.Write → Consensus.Propose ⋯ log ⋯ Server.BeginApply
-//	  Server.Event   → watch.Manager → Conn.Notify → the client's outbox
-//	  Conn.Applied   → Op.Done       →               the client's outbox
-//	  reads queued behind the write → Op.Read →      the client's outbox
-//	Server.EndApply
-//	door decodes → Conn.Read → (no earlier request pending) Op.Read → outbox
+//	listener decodes → Conn.Write → Consensus.Propose ⋯ log ⋯ handler.BeginApply
+//	  handler.Event   → watch.Manager → Conn.Notify → the client's outbox
+//	  Conn.Applied    → Op.Done       →               the client's outbox
+//	  reads queued behind the write → Op.Read →       the client's outbox
+//	handler.EndApply
+//	listener decodes → Conn.Read → (no earlier request pending) Op.Read → outbox
 //
 // # Concurrency
 //
 // One lock orders readers and the writer: the view lock. The goroutine that
-// applies the log holds it alone from BeginApply to EndApply; everybody who
-// looks at the state, or adds a watch, shares it. So a read, the watch it
+// applies the log holds it alone from BeginApply to EndApply; every goroutine that
+// reads the state, or adds a watch, shares it. So a read, the watch it
 // leaves and the reply it enqueues are one step with respect to every write,
 // and an outbox gets everything in the order of zxids. The lock is split into
 // shards (each reader takes one, the writer all), so that readers on several
@@ -31,12 +30,16 @@
 // applied here; a read sees all earlier writes of its Conn and none of the
 // later ones. Not promised: any order between Conns.
 //
-// Whatever is called between BeginApply and EndApply, on a door's Client or
+// What is called between BeginApply and EndApply, on a listener's Client or
 // Op, must not block: a slow client's outbox is bounded and the client loses
-// its connection, nobody else waits.
+// its connection, no other client waits.
 //
-// The locks, in the order in which they may be taken: view, Server.mu or the
-// leadership's, Conn.mu, then what a door has of its own (an outbox) or
-// watch.Manager's; Server.latelyMu, under Server.mu or alone. Nothing is called out
-// to network, disk or raft under any of them.
+// The server starts two kinds of goroutines: one for housekeeping (touched sessions,
+// expiry, the reaper), from Start to Stop, and one that proposes the command with
+// which a server catches up, until it is sent.
+//
+// The locks, in the order in which they may be taken: view; connections.mu,
+// leader.mu, sessionEnds.mu, catchUp.mu or changes.Feed.mu, of which no two are held
+// together; Conn.mu, connections.touchedMu; then those of a listener (an outbox) or of
+// watch.Manager. No call to network, disk or raft is made under any of them.
 package server

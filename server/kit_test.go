@@ -29,7 +29,7 @@ type fakeLog struct {
 	status  Status
 	stopped bool
 	spare   error                       // of CheckStop
-	touch   func(ids []znode.SessionID) // instead of Server.Touched
+	touch   func(ids []znode.SessionID) // instead of handler.Touched
 
 	applying sync.Mutex // one applies at a time; protects the fields below
 	machine  *state.Machine
@@ -63,7 +63,7 @@ func (l *fakeLog) Touch(ids []znode.SessionID) {
 	touch := l.touch
 	l.mu.Unlock()
 	if touch == nil {
-		touch = l.srv.Touched
+		touch = l.srv.handler.Touched
 	}
 	touch(ids)
 }
@@ -152,8 +152,8 @@ func (l *fakeLog) drain() {
 // lose takes the oldest n proposals away, as a snapshot does that holds them.
 func (l *fakeLog) lose(n int) {
 	batch := l.take(n)
-	l.srv.BeginApply()
-	defer l.srv.EndApply()
+	l.srv.handler.BeginApply()
+	defer l.srv.handler.EndApply()
 	for _, p := range batch {
 		p.waiter.Lost()
 	}
@@ -194,9 +194,9 @@ func (l *fakeLog) apply(from state.ServerID, batch []proposal) {
 		g.Commands = append(g.Commands, p.command...)
 	}
 	entry := state.AppendEntry(nil, time.Now().UnixMilli(), []state.Batch{g})
-	obs := &fakeObserver{Server: l.srv, next: batch}
-	l.srv.BeginApply()
-	defer l.srv.EndApply()
+	obs := &fakeObserver{handler: &l.srv.handler, next: batch}
+	l.srv.handler.BeginApply()
+	defer l.srv.handler.EndApply()
 	if err := l.machine.Apply(l.index, l.term, entry, obs); err != nil {
 		l.tb.Error(err)
 	}
@@ -206,7 +206,7 @@ func (l *fakeLog) apply(from state.ServerID, batch []proposal) {
 
 // fakeObserver brings results to their waiters, as package consensus does.
 type fakeObserver struct {
-	*Server
+	*handler
 	next []proposal
 }
 
@@ -243,10 +243,10 @@ func newKit(tb testing.TB, change func(*Config)) *kit {
 	l.added = sync.NewCond(&l.mu)
 	l.status = Status{Role: RoleStandalone, Leader: 1, Term: 1, Voters: 1}
 	l.srv = New(cfg)
-	l.srv.BeginApply()
-	l.srv.StateReplaced(l.machine)
-	l.srv.EndApply()
-	l.srv.agree = l
+	l.srv.handler.BeginApply()
+	l.srv.handler.StateReplaced(l.machine)
+	l.srv.handler.EndApply()
+	l.srv.consensus = l
 	l.srv.catchUp.done = true // there is nothing in this log that it could have missed
 	return &kit{tb, l.srv, l}
 }
@@ -256,7 +256,7 @@ func newKit(tb testing.TB, change func(*Config)) *kit {
 func started(t *testing.T, change func(*Config)) *kit {
 	k := newKit(t, change)
 	k.srv.Start(k.log)
-	k.srv.Lead(1)
+	k.srv.handler.Lead(1)
 	t.Cleanup(k.srv.Stop)
 	return k
 }

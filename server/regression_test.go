@@ -70,7 +70,7 @@ func TestRegression_SessionClosedByAnotherConnection_EndsThisOne(t *testing.T) {
 	next.expect("attached", "attach: OK")
 	old.expectKicks(ReasonMoved)
 	next.expectKicks(ReasonClosed)
-	if k.srv.boundTo(s.ID) != nil {
+	if k.srv.conns.of(s.ID) != nil {
 		t.Error("the session is still bound")
 	}
 }

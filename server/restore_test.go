@@ -237,9 +237,9 @@ func TestServer_Restore_ResultLost(t *testing.T) {
 		lost := commit[0].waiter
 		commit[0].waiter = nobody{}
 		k.log.apply(1, commit)
-		k.srv.BeginApply()
+		k.srv.handler.BeginApply()
 		lost.Lost()
-		k.srv.EndApply()
+		k.srv.handler.EndApply()
 		if key != "" {
 			wait()
 			k.log.step(1)
@@ -277,17 +277,17 @@ func TestServer_Expire_NobodyWhileAnEntryIsApplied(t *testing.T) {
 			}
 		}
 		k.until(2*time.Second, here)
-		k.srv.Touched([]znode.SessionID{1, 2})
-		k.srv.BeginApply()
+		k.srv.handler.Touched([]znode.SessionID{1, 2})
+		k.srv.handler.BeginApply()
 		clock.Sleep(30 * time.Second)
 		synctest.Wait()
 		if ops := k.log.pending(); len(ops) > 0 {
 			t.Errorf("proposed %v meanwhile", ops)
 		}
-		k.srv.EndApply()
+		k.srv.handler.EndApply()
 		k.until(2 * time.Second)
 		alive(s.ID, 1, 2)
-		k.srv.Touched([]znode.SessionID{1})
+		k.srv.handler.Touched([]znode.SessionID{1})
 		k.until(3*time.Second, here)
 		alive(s.ID, 1) // 2 was silent for longer than its timeout, but for the pause
 		k.until(10 * time.Second)
@@ -315,10 +315,10 @@ func TestServer_ReportHeard_AnswersForClientsWhileAnEntryIsApplied(t *testing.T)
 		if n := reported.Load(); n != 0 {
 			t.Errorf("a silent client was reported %d times", n)
 		}
-		k.srv.BeginApply()
+		k.srv.handler.BeginApply()
 		clock.Sleep(10 * time.Second)
 		synctest.Wait()
-		k.srv.EndApply()
+		k.srv.handler.EndApply()
 		if n := reported.Load(); n < 30 { // four times a tick
 			t.Errorf("reported %d times in 10 s", n)
 		}

@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha1"
 	"encoding/base64"
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -17,14 +15,13 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/server/restore"
-	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// These belong to package consensus; the doors know them by these names.
+// These belong to package consensus; the packages above use these names.
 type (
-	// Waiter is told what became of a proposed command.
+	// Waiter gets the result of a proposed command.
 	Waiter = consensus.Waiter
 	// Role is what a server is in the ensemble.
 	Role = consensus.Role
@@ -48,9 +45,9 @@ type Consensus interface {
 	// (expiry, the reaper's): the clock that proposes those must not stand
 	// still. An error means that the command was not and will not be sent.
 	Propose(c *state.Command, w Waiter) error
-	// Touch reports sessions whose clients were heard.
+	// Touch reports sessions whose clients sent something.
 	Touch(ids []znode.SessionID)
-	// Status says how this server stands in the ensemble.
+	// Status is this server's place in the ensemble.
 	Status() Status
 
 	Cluster
@@ -75,67 +72,53 @@ type Config struct {
 	Logger        *slog.Logger
 }
 
-// Server is one server of the ensemble, as its doors see it.
-type Server struct {
-	cfg     Config
-	flags   state.Flags
-	logger  *slog.Logger
-	watches *watch.Manager
-	agree   Consensus
+// clamp returns the session timeout for one that a client asks for.
+func (c *Config) clamp(d time.Duration) time.Duration {
+	d = min(max(d, c.MinSessionTimeout), c.MaxSessionTimeout)
+	return d.Truncate(time.Millisecond)
+}
 
-	nextShard   atomic.Uint32
-	nextSession atomic.Int64
-	draining    atomic.Bool
-	stopping    atomic.Bool
-	// applying is when the entry that is being applied was begun, since started;
-	// 0: there is none.
-	applying atomic.Int64
-	started  time.Time
+// patience is how long a client with this session timeout is kept without a leader.
+func (c *Config) patience(timeout time.Duration) time.Duration { return min(timeout/2, c.Grace) }
+
+// Server is one server of the ensemble, as the packages see it that serve clients.
+type Server struct {
+	cfg       Config
+	flags     state.Flags
+	logger    *slog.Logger
+	started   time.Time
+	consensus Consensus
+	handler   handler
 
 	view     viewLock // protects current, what it leads to, and the record of changes
 	current  View
+	watches  *watch.Manager
 	changes  *changes.Feed
 	restorer *restore.Restorer
 
-	// orphans are the connections whose session an entry has closed although
-	// another connection had asked for it. The applying goroutine's own.
-	orphans []*Conn
-	late    []znode.Event // only by a deliberate fault (package fault)
+	conns       *connections
+	ends        sessionEnds
+	leader      leader
+	catchUp     catchingUp
+	nextShard   atomic.Uint32
+	nextSession atomic.Int64
+	draining    atomic.Bool
 
-	mu    sync.Mutex // protects the fields below
-	conns map[*Conn]struct{}
-	bound map[znode.SessionID]*Conn
-	// heard are sessions that were heard since the last report to the leader and
-	// have no connection here: it has gone, or they never had one (HTTP).
-	heard map[znode.SessionID]struct{}
-	quota map[string]time.Time // quota'd path → when it was last logged
-	// ends are closed when their session ends.
-	ends map[znode.SessionID]map[*sessionEnd]struct{}
-
-	latelyMu sync.Mutex // protects lately; nothing else is locked under it
-	// lately are the connections that were heard since the last report to the leader. The silent ones are
-	// not looked at: of thousands of idle sessions, few have said something.
-	lately []*Conn
-
-	leader  leadership
-	catchUp catchingUp
-	stop    chan struct{}
-	done    sync.WaitGroup
+	stopping atomic.Bool
+	stop     chan struct{}
+	done     sync.WaitGroup
 }
 
-// New returns a server that is deaf until Start. The machine it shows is the
-// one that consensus hands over with StateReplaced.
+// New returns a server that accepts no requests before Start. The machine it shows is
+// the one that consensus hands over with StateReplaced.
 func New(cfg Config) *Server {
 	s := &Server{
-		cfg: cfg, logger: cfg.Logger,
+		cfg: cfg, logger: cfg.Logger, started: time.Now(),
 		watches: watch.New(watch.Limit(cfg.WatchLimit)),
-		conns:   map[*Conn]struct{}{},
-		bound:   map[znode.SessionID]*Conn{},
-		heard:   map[znode.SessionID]struct{}{},
-		quota:   map[string]time.Time{},
-		ends:    map[znode.SessionID]map[*sessionEnd]struct{}{},
+		conns:   newConnections(),
+		ends:    sessionEnds{waiting: map[znode.SessionID]map[*sessionEnd]struct{}{}},
+		leader:  leader{tick: cfg.Tick, logger: cfg.Logger},
 		stop:    make(chan struct{}),
-		started: time.Now(),
 	}
 	if cfg.ExtendedTypes {
 		s.flags |= state.FlagExtendedTypes
@@ -143,6 +126,7 @@ func New(cfg Config) *Server {
 	if cfg.EnforceQuota {
 		s.flags |= state.FlagEnforceQuota
 	}
+	s.handler = handler{srv: s, quota: map[string]time.Time{}}
 	s.current = View{machine: state.New(), watches: s.watches}
 	s.changes = changes.NewFeed(func(visit func(znode.Zxid)) {
 		s.View(func(v *View) { visit(v.Zxid()) })
@@ -155,11 +139,13 @@ func New(cfg Config) *Server {
 	return s
 }
 
+// Handler is the server's side towards consensus.
+func (s *Server) Handler() consensus.Handler { return &s.handler }
+
 // Start begins to serve with the given consensus. Stop ends it.
 func (s *Server) Start(c Consensus) {
-	s.agree = c
-	s.done.Add(1)
-	go s.tick()
+	s.consensus = c
+	s.done.Go(s.housekeeping)
 }
 
 // Stop disconnects every client and ends the server's goroutines. Only the first
@@ -169,7 +155,7 @@ func (s *Server) Stop() {
 		return
 	}
 	close(s.stop)
-	s.disconnectAll(ReasonStopping)
+	s.conns.disconnectAll(ReasonStopping)
 	s.done.Wait()
 }
 
@@ -192,70 +178,23 @@ func (s *Server) Restore(ctx context.Context, in io.Reader, o restore.Options) (
 
 // Digest is a number that servers in the same state share, and the zxid at
 // which it was taken. It reads every znode, without holding anybody up for
-// more than the freezing of the state.
+// more than Snapshot does.
 func (s *Server) Digest() (znode.Zxid, uint64) {
-	frozen, zxid := s.Snapshot()
-	defer frozen.Release()
-	return zxid, frozen.Digest()
+	x, zxid := s.Snapshot()
+	defer x.Release()
+	return zxid, x.Digest()
 }
 
-// Snapshot returns the whole state as it is at this moment, and its zxid. Nobody is
-// held up for longer than the freezing. The caller must Release it.
+// Snapshot returns the whole state as it is at this moment, and its zxid. It holds the
+// view lock for microseconds. The caller must Release it.
 func (s *Server) Snapshot() (*state.Snapshot, znode.Zxid) {
 	s.view.Lock()
 	defer s.view.Unlock()
 	return s.current.machine.Snapshot(), s.current.machine.Zxid()
 }
 
-// Propose sends a command that belongs to no connection.
-func (s *Server) Propose(c *state.Command, w Waiter) error {
-	c.Flags |= s.flags
-	return s.agree.Propose(c, w)
-}
-
-// Do proposes a command and waits for its result, of which it returns a copy
-// that nobody changes. When ctx ends first,
-// the error is ctx's and the outcome is unknown, unless it had ended before the
-// call: then nothing is sent.
-func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error) {
-	if err := ctx.Err(); err != nil {
-		return state.Result{}, err // nothing has been sent
-	}
-	w := &await{done: make(chan struct{})}
-	if err := s.Propose(c, w); err != nil {
-		return state.Result{}, err
-	}
-	select {
-	case <-w.done:
-		return w.result, w.err
-	case <-ctx.Done():
-		return state.Result{}, ctx.Err()
-	}
-}
-
-type await struct {
-	result state.Result
-	err    error
-	done   chan struct{}
-}
-
-func (w *await) Applied(r *state.Result) {
-	w.result = *r
-	w.result.Multi = append([]state.OpResult(nil), r.Multi...)
-	if r.Session != nil {
-		x := *r.Session // the table's own goes on changing
-		w.result.Session = &x
-	}
-	close(w.done)
-}
-
-func (w *await) Lost() {
-	w.err = znode.ErrConnectionLoss
-	close(w.done)
-}
-
-// Status says how this server stands in the ensemble.
-func (s *Server) Status() Status { return s.agree.Status() }
+// Status is this server's place in the ensemble.
+func (s *Server) Status() Status { return s.consensus.Status() }
 
 // Config is what the server was made with.
 func (s *Server) Config() Config { return s.cfg }
@@ -272,90 +211,4 @@ func (s *Server) Authenticate(credentials string) []znode.ID {
 		ids = append(ids, znode.ID{Scheme: "super", ID: ""})
 	}
 	return ids
-}
-
-func (s *Server) clamp(d time.Duration) time.Duration {
-	d = min(max(d, s.cfg.MinSessionTimeout), s.cfg.MaxSessionTimeout)
-	return d.Truncate(time.Millisecond)
-}
-
-func (s *Server) newSessionID() znode.SessionID { return znode.SessionID(s.nextSession.Add(1)) }
-
-func (s *Server) newPassword() (p session.Password) {
-	if _, err := rand.Read(p[:]); err != nil {
-		panic(fmt.Sprintf("server: the system gives no random bytes: %v", err))
-	}
-	return p
-}
-
-// bind makes c the connection of a session on this server.
-func (s *Server) bind(c *Conn, x *session.Session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return // and Close will not look for it
-	}
-	c.session, c.timeout = x.ID, x.Timeout
-	s.bound[x.ID] = c
-}
-
-func (s *Server) unbind(c *Conn, id znode.SessionID) {
-	s.mu.Lock()
-	delete(s.conns, c)
-	s.mu.Unlock()
-	s.forget(c, id)
-}
-
-// forget undoes bind.
-func (s *Server) forget(c *Conn, id znode.SessionID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.bound[id] != c {
-		return
-	}
-	delete(s.bound, id)
-	if c.heard.Load() {
-		s.heard[id] = struct{}{}
-	}
-}
-
-func (s *Server) boundTo(id znode.SessionID) *Conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.bound[id]
-}
-
-// disconnectCutOff disconnects the clients that have gone without a leader for too
-// long. Those that have no session yet count as the shortest one.
-func (s *Server) disconnectCutOff() {
-	contact := s.Status().Contact
-	if contact <= s.patience(s.cfg.MinSessionTimeout) {
-		return
-	}
-	s.mu.Lock()
-	var out []*Conn
-	for c := range s.conns {
-		_, timeout := c.Session()
-		if contact > s.patience(max(timeout, s.cfg.MinSessionTimeout)) {
-			out = append(out, c)
-		}
-	}
-	s.mu.Unlock()
-	for _, c := range out {
-		c.client.Disconnect(ReasonNoLeader)
-	}
-}
-
-func (s *Server) disconnectAll(r Reason) {
-	s.mu.Lock()
-	all := make([]*Conn, 0, len(s.conns))
-	for c := range s.conns {
-		all = append(all, c)
-	}
-	s.mu.Unlock()
-	for _, c := range all {
-		c.client.Disconnect(r)
-	}
 }

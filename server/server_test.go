@@ -108,9 +108,9 @@ func TestServer_Restored_KicksEverybody(t *testing.T) {
 	b.create("/old", "")
 	k.log.drain()
 	m := state.New()
-	k.srv.BeginApply()
-	k.srv.StateReplaced(m)
-	k.srv.EndApply()
+	k.srv.handler.BeginApply()
+	k.srv.handler.StateReplaced(m)
+	k.srv.handler.EndApply()
 	a.expectKicks(ReasonReset)
 	b.expectKicks(ReasonReset)
 	k.srv.View(func(v *View) {
@@ -166,8 +166,8 @@ func TestServer_QuotaExceeded_SaidOnceAMinute(t *testing.T) {
 		var out bytes.Buffer
 		k := newKit(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&out, nil)) })
 		for range 61 { // a second apart
-			k.srv.QuotaExceeded("/a")
-			k.srv.QuotaExceeded("/b")
+			k.srv.handler.QuotaExceeded("/a")
+			k.srv.handler.QuotaExceeded("/b")
 			clock.Sleep(time.Second)
 		}
 		for _, p := range []string{"path=/a", "path=/b"} {
@@ -183,7 +183,7 @@ func TestServer_NewSessionID_NeverTwice(t *testing.T) {
 	for _, id := range []state.ServerID{1, 2, 254} {
 		s := New(Config{ID: id})
 		for range 1000 {
-			x := s.newSessionID()
+			x := s.NewSession(0).Session
 			if seen[x] || byte(uint64(x)>>56) != byte(id) {
 				t.Fatalf("server %d gave %v (seen before: %v)", id, x, seen[x])
 			}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"sync"
-	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
@@ -13,10 +12,6 @@ import (
 func (s *Server) Serving() bool {
 	return s.upToDate() && !s.draining.Load()
 }
-
-// patience is how long a client with this session timeout is kept without a
-// leader.
-func (s *Server) patience(timeout time.Duration) time.Duration { return min(timeout/2, s.cfg.Grace) }
 
 // catchingUp is how a server that was out of touch comes back: in touch, it sends a
 // command that changes nothing, and when it has applied that, it has applied all that
@@ -33,7 +28,7 @@ type catchingUp struct {
 // that it will have.
 func (s *Server) upToDate() bool {
 	status := s.Status()
-	done, news := s.catchUp.look(s, status.Contact <= s.patience(s.cfg.MinSessionTimeout))
+	done, news := s.catchUp.look(s, status.Contact <= s.cfg.patience(s.cfg.MinSessionTimeout))
 	switch {
 	case !news:
 	case done:

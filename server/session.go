@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
+	"fmt"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -17,9 +19,16 @@ import (
 // server's bounds apply.
 func (s *Server) NewSession(timeout time.Duration) *state.Command {
 	return &state.Command{
-		Op: state.OpCreateSession, Session: s.newSessionID(),
-		Timeout: s.clamp(timeout), Password: s.newPassword(),
+		Op: state.OpCreateSession, Session: znode.SessionID(s.nextSession.Add(1)),
+		Timeout: s.cfg.clamp(timeout), Password: newPassword(),
 	}
+}
+
+func newPassword() (p session.Password) {
+	if _, err := rand.Read(p[:]); err != nil {
+		panic(fmt.Sprintf("server: the system gives no random bytes: %v", err))
+	}
+	return p
 }
 
 // CheckSession reports whether this server knows the session and the password is
@@ -45,50 +54,23 @@ func (s *Server) Barrier(ctx context.Context) error {
 	return err
 }
 
-// Touch notes a heartbeat of a session.
-func (s *Server) Touch(id znode.SessionID) {
-	s.mu.Lock()
-	s.heard[id] = struct{}{}
-	s.mu.Unlock()
-}
-
-// sessionEnd is somebody who waits for a session's end.
-type sessionEnd struct{ done chan struct{} }
+// Touch notes that the client of a session sent something.
+func (s *Server) Touch(id znode.SessionID) { s.conns.touchSession(id) }
 
 // SessionEnd returns a channel that is closed when the session has ended, at once
 // if there is none. The caller must call cancel.
 func (s *Server) SessionEnd(id znode.SessionID) (done <-chan struct{}, cancel func()) {
 	e := &sessionEnd{make(chan struct{})}
 	s.View(func(v *View) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		if v.machine.Sessions().Get(id) == nil {
 			close(e.done)
 			return
 		}
-		if s.ends[id] == nil {
-			s.ends[id] = map[*sessionEnd]struct{}{}
-		}
-		s.ends[id][e] = struct{}{}
+		s.ends.add(id, e)
 	})
-	return e.done, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if delete(s.ends[id], e); len(s.ends[id]) == 0 {
-			delete(s.ends, id)
-		}
-	}
+	return e.done, func() { s.ends.remove(id, e) }
 }
 
-func (s *Server) endSession(id znode.SessionID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.endSessionLocked(id)
-}
-
-func (s *Server) endSessionLocked(id znode.SessionID) {
-	for e := range s.ends[id] {
-		close(e.done)
-	}
-	delete(s.ends, id)
-}
+// Expiries lists, on the leader, when the ensemble's sessions would expire if their
+// clients sent nothing any more, in milliseconds since the epoch. Elsewhere it is empty.
+func (s *Server) Expiries() map[int64][]znode.SessionID { return s.leader.deadlines() }

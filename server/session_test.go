@@ -39,7 +39,7 @@ func TestServer_SessionWithoutConnection(t *testing.T) {
 		again, cancel := k.srv.SessionEnd(id)
 		defer cancel()
 		<-again
-		if len(k.srv.ends) != 0 {
+		if len(k.srv.ends.waiting) != 0 {
 			t.Error("something is left of the session")
 		}
 	})

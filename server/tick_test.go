@@ -58,7 +58,7 @@ func TestServer_Expire_SilentSessionOnly(t *testing.T) {
 		if z := alive.zxids; len(z) != 2 || z[0] != z[1] {
 			t.Errorf("the ephemerals went in transactions %v, want one", z)
 		}
-		if k.log.machine.Sessions().Get(dead.ID) != nil || k.srv.boundTo(dead.ID) != nil {
+		if k.log.machine.Sessions().Get(dead.ID) != nil || k.srv.conns.of(dead.ID) != nil {
 			t.Error("the expired session is still there")
 		}
 		k.until(time.Minute, alive)
@@ -75,12 +75,12 @@ func TestServer_Expire_OnlyByTheLeader(t *testing.T) {
 		c := k.connect()
 		s := c.open(4 * time.Second)
 		k.until(3 * time.Second)
-		k.srv.Lead(0)
+		k.srv.handler.Lead(0)
 		k.until(time.Hour)
 		c.expectKicks()
 		// A new leader knows of no heartbeats: it grants a full timeout.
 		k.log.term = 2
-		k.srv.Lead(2)
+		k.srv.handler.Lead(2)
 		k.until(4*time.Second - time.Millisecond)
 		c.expectKicks()
 		k.until(1500 * time.Millisecond)
@@ -119,7 +119,7 @@ func TestServer_Touched_KeepsSessionsOfOtherServers(t *testing.T) {
 			k.log.from(2, &state.Command{Op: state.OpCreateSession, Session: id, Timeout: 4 * time.Second})
 		}
 		for range 30 {
-			k.srv.Touched([]znode.SessionID{2, 3}) // 3 there is not
+			k.srv.handler.Touched([]znode.SessionID{2, 3}) // 3 there is not
 			k.until(time.Second)
 		}
 		x := k.log.machine.Sessions()
@@ -270,7 +270,7 @@ func TestServer_Reap_TTLAfterItsTime(t *testing.T) {
 func TestServer_Reap_BoundedAndByTheLeaderOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := reapKit(t, func(c *ReapConfig) { c.MaxPerMinute = 30 }) // 5 a sweep
-		k.srv.Lead(0)
+		k.srv.handler.Lead(0)
 		for i := range 12 {
 			k.make(znode.PersistentTTL, time.Second, znode.CreateTTL, fmt.Sprint("/ttl", i))
 		}
@@ -286,7 +286,7 @@ func TestServer_Reap_BoundedAndByTheLeaderOnly(t *testing.T) {
 		if n := left(); n != 12 {
 			t.Errorf("a server that does not lead has reaped %d", 12-n)
 		}
-		k.srv.Lead(1)
+		k.srv.handler.Lead(1)
 		for _, want := range []int{7, 2, 0} {
 			k.until(10 * time.Second)
 			if n := left(); n != want {

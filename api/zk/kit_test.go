@@ -13,23 +13,23 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/zk"
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
-	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
 // log is an ensemble of one server without raft: every proposal is encoded
 // into an entry, as the real one does, and applied by one goroutine, in order.
 type fakeLog struct {
-	server.Cluster // nil: the listener does not ask
-	srv            *server.Server
-	machine        *state.Machine
-	entries        chan fakeEntry
-	stopped        chan struct{}
-	done           sync.WaitGroup
+	server.Cluster    // nil: the listener does not ask
+	consensus.Handler // the server's
+	machine           *state.Machine
+	entries           chan fakeEntry
+	stopped           chan struct{}
+	done              sync.WaitGroup
 
 	mu     sync.Mutex // protects the fields below
 	hold   chan struct{}
@@ -48,18 +48,18 @@ type fakeEntry struct {
 
 func newFakeLog(srv *server.Server) *fakeLog {
 	l := &fakeLog{
-		srv: srv, machine: state.New(),
+		Handler: srv.Handler(), machine: state.New(),
 		entries: make(chan fakeEntry, 100_000), stopped: make(chan struct{}),
 		status: server.Status{Role: server.RoleStandalone, Leader: 1, Voters: 1},
 		millis: 1_700_000_000_000,
 	}
-	srv.BeginApply()
-	srv.StateReplaced(l.machine)
-	srv.EndApply()
+	l.BeginApply()
+	l.StateReplaced(l.machine)
+	l.EndApply()
 	l.done.Add(1)
 	go l.run()
 	srv.Start(l)
-	srv.Lead(1)
+	l.Lead(1)
 	return l
 }
 
@@ -78,7 +78,7 @@ func (l *fakeLog) Propose(c *state.Command, w server.Waiter) error {
 	}
 }
 
-func (l *fakeLog) Touch(ids []znode.SessionID) { l.srv.Touched(ids) }
+func (l *fakeLog) Touch(ids []znode.SessionID) { l.Touched(ids) }
 
 func (l *fakeLog) Status() server.Status {
 	l.mu.Lock()
@@ -137,23 +137,16 @@ func (l *fakeLog) apply(e fakeEntry, millis int64) {
 		Commands: e.command,
 	}})
 	l.waiter = e.waiter
-	l.srv.BeginApply()
-	defer l.srv.EndApply()
+	l.BeginApply()
+	defer l.EndApply()
 	if err := l.machine.Apply(l.index, 1, entry, l); err != nil {
 		panic(err)
 	}
 }
 
-// fakeLog implements state.Observer.
-func (l *fakeLog) Event(e *znode.Event)                             { l.srv.Event(e) }
+// Result and Gap implement state.Observer, with the methods of Handler.
 func (l *fakeLog) Result(_ state.Origin, _ uint64, r *state.Result) { l.waiter.Applied(r) }
 func (l *fakeLog) Gap(state.Origin, uint64)                         { panic("gap") }
-func (l *fakeLog) SessionOpened(s *session.Session)                 { l.srv.SessionOpened(s) }
-func (l *fakeLog) SessionAttached(s *session.Session, f state.ServerID) {
-	l.srv.SessionAttached(s, f)
-}
-func (l *fakeLog) SessionClosed(id znode.SessionID, x bool) { l.srv.SessionClosed(id, x) }
-func (l *fakeLog) QuotaExceeded(path string)                { l.srv.QuotaExceeded(path) }
 
 // kit is a real server behind a real listener on loopback.
 type kit struct {

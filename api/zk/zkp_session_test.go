@@ -427,8 +427,8 @@ func TestZKP_Session_NoHandshakeIsClosed(t *testing.T) {
 
 // move makes another server the owner of a session.
 func (l *fakeLog) move(id znode.SessionID, to uint64) {
-	l.srv.BeginApply()
-	defer l.srv.EndApply()
+	l.BeginApply()
+	defer l.EndApply()
 	x := l.machine.Sessions().Get(id)
 	l.machine.Sessions().Attach(id, x.Password, x.Timeout, to)
 }

@@ -153,7 +153,7 @@ func (m *machine) boot() error {
 		MaxSessionTimeout: maxTimeout, Grace: grace, Logger: logger, ExtendedTypes: true,
 		Reap: server.ReapConfig{Interval: reapInterval},
 	})
-	h := &handler{Server: l.srv, life: l, reader: w.truth.reader(m.i)}
+	h := &handler{Handler: l.srv.Handler(), life: l, reader: w.truth.reader(m.i)}
 	listener := w.net.listen(m.i)
 	l.node, err = consensus.Open(consensus.Config{
 		ID: state.ServerID(m.i + 1), Servers: w.configuration(), Listener: listener,
@@ -274,7 +274,7 @@ func (a *agreement) Propose(c *state.Command, w server.Waiter) error {
 // handler stands between consensus and a server: it holds up the application of the log while the
 // process stands still, and writes down what the log does.
 type handler struct {
-	*server.Server
+	consensus.Handler
 	life    *life
 	machine *state.Machine
 	reader  *reader
@@ -284,13 +284,13 @@ type handler struct {
 // BeginApply implements consensus.Handler.
 func (h *handler) BeginApply() {
 	h.life.freeze.wait()
-	h.Server.BeginApply()
+	h.Handler.BeginApply()
 }
 
 // StateReplaced implements consensus.Handler.
 func (h *handler) StateReplaced(m *state.Machine) {
 	h.machine = m
-	h.Server.StateReplaced(m)
+	h.Handler.StateReplaced(m)
 }
 
 // Event implements consensus.Handler.
@@ -304,34 +304,34 @@ func (h *handler) Event(e *znode.Event) {
 	if why := h.reader.see(c); why != "" {
 		h.life.w.record.violation("Replicas", "server %d: %s", h.life.i+1, why)
 	}
-	h.Server.Event(e)
+	h.Handler.Event(e)
 }
 
 // SessionOpened implements consensus.Handler.
 func (h *handler) SessionOpened(x *session.Session) {
 	h.life.w.truth.opened(x)
 	h.life.w.truth.heard(h.term.Load(), x.ID)
-	h.Server.SessionOpened(x)
+	h.Handler.SessionOpened(x)
 }
 
 // SessionAttached implements consensus.Handler.
 func (h *handler) SessionAttached(x *session.Session, former state.ServerID) {
 	h.life.w.truth.attached(x)
 	h.life.w.truth.heard(h.term.Load(), x.ID)
-	h.Server.SessionAttached(x, former)
+	h.Handler.SessionAttached(x, former)
 }
 
 // SessionClosed implements consensus.Handler.
 func (h *handler) SessionClosed(id znode.SessionID, expired bool) {
 	h.life.w.truth.closed(id, expired, h.machine.Zxid())
-	h.Server.SessionClosed(id, expired)
+	h.Handler.SessionClosed(id, expired)
 }
 
 // Lead implements consensus.Handler.
 func (h *handler) Lead(term uint64) {
 	h.term.Store(term)
 	h.life.w.truth.lead(term)
-	h.Server.Lead(term)
+	h.Handler.Lead(term)
 }
 
 // Touched implements consensus.Handler.
@@ -339,7 +339,7 @@ func (h *handler) Touched(ids []znode.SessionID) {
 	for _, id := range ids {
 		h.life.w.truth.heard(h.term.Load(), id)
 	}
-	h.Server.Touched(ids)
+	h.Handler.Touched(ids)
 }
 
 // converged waits until all servers run, agree on a leader and have applied the same.

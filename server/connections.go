@@ -1,0 +1,144 @@
+package server
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// connections are a server's connections, the sessions that they carry, and the
+// sessions whose clients sent something since the last report to the leader.
+type connections struct {
+	mu    sync.Mutex // protects the fields below
+	all   map[*Conn]struct{}
+	bound map[znode.SessionID]*Conn
+	// touchedAlone are sessions that were touched and have no connection here: it has
+	// ended, or they never had one (HTTP).
+	touchedAlone map[znode.SessionID]struct{}
+
+	touchedMu sync.Mutex // protects touched; nothing else is locked under it
+	// touched are the connections from which something came. The silent ones are not
+	// visited: of thousands of idle sessions, few have sent something.
+	touched []*Conn
+}
+
+func newConnections() *connections {
+	return &connections{
+		all:          map[*Conn]struct{}{},
+		bound:        map[znode.SessionID]*Conn{},
+		touchedAlone: map[znode.SessionID]struct{}{},
+	}
+}
+
+func (t *connections) add(c *Conn) {
+	t.mu.Lock()
+	t.all[c] = struct{}{}
+	t.mu.Unlock()
+}
+
+// remove takes c out, which carried this session.
+func (t *connections) remove(c *Conn, id znode.SessionID) {
+	t.mu.Lock()
+	delete(t.all, c)
+	t.mu.Unlock()
+	t.unbind(c, id)
+}
+
+// bind makes c the connection of a session on this server.
+func (t *connections) bind(c *Conn, x *session.Session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return // and Close will not find it
+	}
+	c.session, c.timeout = x.ID, x.Timeout
+	t.bound[x.ID] = c
+}
+
+// unbind undoes bind.
+func (t *connections) unbind(c *Conn, id znode.SessionID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bound[id] != c {
+		return
+	}
+	delete(t.bound, id)
+	if c.touched.Load() {
+		t.touchedAlone[id] = struct{}{}
+	}
+}
+
+// of returns the connection that carries a session here; nil: none does.
+func (t *connections) of(id znode.SessionID) *Conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.bound[id]
+}
+
+// touch notes that something came from c's client.
+func (t *connections) touch(c *Conn) {
+	if !c.touched.Load() && c.touched.CompareAndSwap(false, true) { // written rarely, so that the line stays shared
+		t.touchedMu.Lock()
+		t.touched = append(t.touched, c)
+		t.touchedMu.Unlock()
+	}
+}
+
+// touchSession notes that something came from a client without a connection.
+func (t *connections) touchSession(id znode.SessionID) {
+	t.mu.Lock()
+	t.touchedAlone[id] = struct{}{}
+	t.mu.Unlock()
+}
+
+// takeTouched returns the sessions that were touched since the last call; with all,
+// also those of the silent connections.
+func (t *connections) takeTouched(all bool) (ids []znode.SessionID) {
+	t.mu.Lock() // also while Conn.touched is cleared, or unbind would miss that it is set
+	defer t.mu.Unlock()
+	t.touchedMu.Lock()
+	conns := t.touched
+	t.touched = nil
+	t.touchedMu.Unlock()
+	for _, c := range conns {
+		c.touched.Store(false)
+	}
+	if all {
+		ids = slices.AppendSeq(ids, maps.Keys(t.bound))
+	} else {
+		for _, c := range conns {
+			if id, _ := c.Session(); t.bound[id] == c {
+				ids = append(ids, id)
+			}
+		}
+	}
+	ids = slices.AppendSeq(ids, maps.Keys(t.touchedAlone))
+	clear(t.touchedAlone)
+	return ids
+}
+
+// disconnect disconnects the connections of which which is true; timeout is that of
+// the session, 0 for none.
+func (t *connections) disconnect(r Reason, which func(timeout time.Duration) bool) {
+	t.mu.Lock()
+	var out []*Conn
+	for c := range t.all {
+		if _, timeout := c.Session(); which(timeout) {
+			out = append(out, c)
+		}
+	}
+	t.mu.Unlock()
+	for _, c := range out {
+		c.client.Disconnect(r)
+	}
+}
+
+func (t *connections) disconnectAll(r Reason) {
+	t.disconnect(r, func(time.Duration) bool { return true })
+}

@@ -1,0 +1,140 @@
+package server
+
+import (
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/fault"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// handler is the server's side towards consensus: it implements consensus.Handler.
+type handler struct {
+	srv *Server
+	// applying is when the entry that is being applied was begun, since srv.started;
+	// 0: none is.
+	applying atomic.Int64
+
+	// The fields below belong to the goroutine that applies the log.
+
+	// closedElsewhere are the connections whose session an entry has closed although
+	// another connection had asked for it.
+	closedElsewhere []*Conn
+	quota           map[string]time.Time // quota'd path → when it was last logged
+	late            []znode.Event        // only by a deliberate fault (package fault)
+}
+
+// BeginApply implements consensus.Handler: it gives the calling goroutine the state
+// alone, until EndApply.
+func (h *handler) BeginApply() {
+	h.srv.view.Lock()
+	h.applying.Store(int64(time.Since(h.srv.started)) + 1)
+}
+
+// EndApply implements consensus.Handler: it lets readers in again.
+func (h *handler) EndApply() {
+	if fault.On(fault.WatchAfterReply) {
+		for i := range h.late {
+			h.srv.watches.Trigger(h.late[i])
+		}
+		h.late = h.late[:0]
+	}
+	for i, c := range h.closedElsewhere {
+		c.client.Disconnect(ReasonClosed)
+		h.closedElsewhere[i] = nil
+	}
+	h.closedElsewhere = h.closedElsewhere[:0]
+	h.applying.Store(0)
+	h.srv.view.Unlock()
+}
+
+// busy reports whether one entry has been applied for longer than this. Meanwhile
+// nothing is read from clients, because their requests could not be answered.
+func (h *handler) busy(now time.Time, limit time.Duration) bool {
+	since := h.applying.Load()
+	return since != 0 && now.Sub(h.srv.started)-time.Duration(since) > limit
+}
+
+// StateReplaced implements consensus.Handler: it replaces the whole state by another
+// machine, at the start or when a snapshot came from the leader. It is called between
+// BeginApply and EndApply. Clients that are connected may have missed events, so they
+// are disconnected and set their watches again.
+func (h *handler) StateReplaced(m *state.Machine) {
+	s := h.srv
+	s.current.machine = m
+	s.changes.Restart(m.Zxid())
+	s.ends.end(func(id znode.SessionID) bool { return m.Sessions().Get(id) == nil })
+	s.conns.disconnectAll(ReasonReset)
+}
+
+// Event implements consensus.Handler.
+func (h *handler) Event(e *znode.Event) {
+	if fault.On(fault.WatchAfterReply) {
+		h.late = append(h.late, *e)
+	} else {
+		h.srv.watches.Trigger(*e)
+	}
+	h.srv.changes.Add(e)
+}
+
+// SessionOpened implements consensus.Handler.
+func (h *handler) SessionOpened(x *session.Session) {
+	h.srv.leader.track(x.ID, x.Timeout)
+}
+
+// SessionAttached implements consensus.Handler: the connection that carried
+// the session here before, if there was one, is closed.
+func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
+	h.srv.leader.track(x.ID, x.Timeout)
+	if c := h.srv.conns.of(x.ID); c != nil {
+		h.srv.conns.unbind(c, x.ID)
+		c.client.Disconnect(ReasonMoved)
+	}
+}
+
+// SessionClosed implements consensus.Handler. A connection whose client asked
+// for it still gets the reply, which is delivered next, and is then ended by
+// its listener. One that carries the session while another asked, as when the
+// client has come back before its old connection's requests were through, is
+// ended after the entry.
+func (h *handler) SessionClosed(id znode.SessionID, expired bool) {
+	h.srv.leader.remove(id)
+	h.srv.ends.endOne(id)
+	c := h.srv.conns.of(id)
+	if c == nil {
+		return
+	}
+	h.srv.conns.unbind(c, id)
+	if expired {
+		c.client.Disconnect(ReasonExpired)
+		return
+	}
+	h.closedElsewhere = append(h.closedElsewhere, c)
+}
+
+// QuotaExceeded implements consensus.Handler. A subtree is reported at most
+// once per minute, as in ZooKeeper.
+func (h *handler) QuotaExceeded(path string) {
+	now := time.Now()
+	if now.Sub(h.quota[path]) < time.Minute {
+		return
+	}
+	if len(h.quota) >= 1000 {
+		clear(h.quota) // bounded; at worst a line is repeated
+	}
+	h.quota[strings.Clone(path)] = now // it lies in a log entry
+	h.srv.logger.Warn("quota exceeded", "path", path)
+}
+
+// Lead implements consensus.Handler: this server leads since this term; with 0 it does
+// not any more. Every session gets a full timeout from a new leader.
+func (h *handler) Lead(term uint64) {
+	h.srv.View(func(v *View) { h.srv.leader.lead(term, v.machine.Sessions()) })
+}
+
+// Touched implements consensus.Handler: some server heard from the clients of these
+// sessions, and this server leads.
+func (h *handler) Touched(ids []znode.SessionID) { h.srv.leader.touch(ids) }

@@ -1,0 +1,65 @@
+package server
+
+import (
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// roundsPerTick is how often per tick touched sessions are reported and the clock of
+// sessions is read: the delay that it adds to expiry stays a fraction of the promise.
+const roundsPerTick = 4
+
+// housekeeping is the server's own goroutine: what recurs, at a quarter of a tick.
+func (s *Server) housekeeping() {
+	period := s.cfg.Tick / roundsPerTick
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	last := time.Now()
+	reaper := newReaper(s.cfg.Reap)
+	reaper.last = last
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-ticker.C:
+			now := time.Now()
+			busy := s.handler.busy(now, period)
+			s.leader.extendDeadlines(now.Sub(last), busy)
+			last = now
+			// Also when none was touched: the leader's answer shows that it is in touch
+			// with a majority. While an entry keeps this server from reading what clients
+			// send, it answers for those that are connected.
+			s.consensus.Touch(s.conns.takeTouched(busy))
+			s.expire(now)
+			s.upToDate()
+			s.disconnectCutOff()
+			reaper.run(s, now)
+		}
+	}
+}
+
+// expire proposes the end of the sessions whose clients were silent too long.
+// The proposal counts only in the term in which it was decided.
+func (s *Server) expire(now time.Time) {
+	ids, term := s.leader.expire(now)
+	for _, id := range ids {
+		s.logger.Info("session expired", "session", id)
+		cmd := &state.Command{Op: state.OpExpireSession, Session: id, Term: term}
+		if err := s.Propose(cmd, nobody{}); err != nil {
+			return // stopping
+		}
+	}
+}
+
+// disconnectCutOff disconnects the clients that have been without a leader for too
+// long. Those that have no session yet count as the shortest one.
+func (s *Server) disconnectCutOff() {
+	contact := s.Status().Contact
+	if contact <= s.cfg.patience(s.cfg.MinSessionTimeout) {
+		return
+	}
+	s.conns.disconnect(ReasonNoLeader, func(timeout time.Duration) bool {
+		return contact > s.cfg.patience(max(timeout, s.cfg.MinSessionTimeout))
+	})
+}

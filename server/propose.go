@@ -1,0 +1,61 @@
+package server
+
+import (
+	"context"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Propose sends a command that belongs to no connection.
+func (s *Server) Propose(c *state.Command, w Waiter) error {
+	c.Flags |= s.flags
+	return s.consensus.Propose(c, w)
+}
+
+// Do proposes a command and waits for its result, of which it returns a copy
+// that nobody changes. When ctx ends first, the error is ctx's and the outcome is
+// unknown, unless it had ended before the call: then nothing is sent.
+func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return state.Result{}, err // nothing has been sent
+	}
+	w := &await{done: make(chan struct{})}
+	if err := s.Propose(c, w); err != nil {
+		return state.Result{}, err
+	}
+	select {
+	case <-w.done:
+		return w.result, w.err
+	case <-ctx.Done():
+		return state.Result{}, ctx.Err()
+	}
+}
+
+// await is a Waiter for one result.
+type await struct {
+	result state.Result
+	err    error
+	done   chan struct{}
+}
+
+func (w *await) Applied(r *state.Result) {
+	w.result = *r
+	w.result.Multi = append([]state.OpResult(nil), r.Multi...)
+	if r.Session != nil {
+		x := *r.Session // the table's own goes on changing
+		w.result.Session = &x
+	}
+	close(w.done)
+}
+
+func (w *await) Lost() {
+	w.err = znode.ErrConnectionLoss
+	close(w.done)
+}
+
+// nobody waits for a command whose result matters to no one.
+type nobody struct{}
+
+func (nobody) Applied(*state.Result) {}
+func (nobody) Lost()                 {}
