@@ -43,7 +43,8 @@ func BenchmarkStoreLogs(b *testing.B) {
 			b.ReportMetric(float64(s.Stats().SyncMax.Microseconds()), "max-sync-us")
 		})
 		b.Run(fmt.Sprintf("raftlog-async/%d", batch), func(b *testing.B) {
-			s := openDir(b, b.TempDir(), raftlog.Options{Async: always})
+			s := openDir(b, b.TempDir(), raftlog.Options{})
+			s.SetAsync(always)
 			benchAppend(b, s, batch, s.WaitDurable)
 		})
 		b.Run(fmt.Sprintf("raft-boltdb/%d", batch), func(b *testing.B) {
@@ -85,7 +86,8 @@ func BenchmarkGetLog(b *testing.B) {
 
 func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
-	s := openDir(b, dir, raftlog.Options{Async: always})
+	s := openDir(b, dir, raftlog.Options{})
+	s.SetAsync(always)
 	for i := uint64(1); i <= 200_000; i++ {
 		e := &raft.Log{Index: i, Term: 1, Data: make([]byte, benchEntrySize)}
 		if err := s.StoreLog(e); err != nil {

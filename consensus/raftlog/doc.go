@@ -5,16 +5,15 @@
 //
 // What it promises:
 //
-//   - An entry that was acknowledged as durable is given back as it was, or there is an error that
-//     names file and offset. Damage found at start is a *CorruptError if it lies below what any
-//     part of the files says was durable, and is cut off as a torn write otherwise.
+//   - An entry that was acknowledged as durable is returned as it was, or there is an error that
+//     names file and offset. Damage found at start is a *CorruptError if it lies below the highest
+//     position that any part of the files records as durable. Otherwise it is cut off as a torn write.
 //   - StoreLogs costs one direct, durable write where the file system is known to do that well
-//     (FS.OpenDirect; docs/adr/0013), else one write to the page cache and one fdatasync. With the
-//     predicate of SetAsync it returns before the disk is asked for anything, or after the first of
-//     the two, and WaitDurable and Stalled tell about the rest. Raft is only safe with that
-//     under the rules that the predicate's owner must keep: responses wait for WaitDurable,
-//     batches of a single voter or with a configuration are synchronous, and so on.
-//   - A failed sync is final: nothing is retried, everybody who waits gets the error, and
+//     (FS.OpenDirect; docs/adr/0013), else one write to the page cache and one fdatasync. Where the rule
+//     of SetAsync allows it, StoreLogs returns before the batch is durable; then WaitDurable waits for
+//     that, and Stalled returns for how long the disk has not answered. Raft is safe with this only if
+//     the rule is right (consensus/transport, overlap.go).
+//   - A failed sync is final: nothing is retried, all callers that wait get the error, and
 //     Options.OnFatal is called. A failed write (a full disk) is the caller's error alone; the
 //     log is as before and takes appends again when there is room.
 //
@@ -27,12 +26,15 @@
 // goroutine and GetLog from several. A prefix deletion makes appends wait for its write only.
 //
 // Two goroutines run from Open to Close. The syncer makes asynchronous appends durable, all that
-// wait with one sync. The keeper prepares the next segment, removes old ones and writes the
+// wait with one sync. The maintenance goroutine prepares the next segment, removes old ones and writes the
 // high-water file; an append waits for it only if a segment fills up before the next is ready.
 //
-// Two locks are held during input and output: writer (who changes the log) and syncing (who
-// syncs), taken in this order. They are channels, so that a test in a synctest bubble can make the
-// disk slow. Store.mu guards memory only, is taken last and is never held during input or output.
+// There are five locks. Three are held during input and output, taken in this order: Store.writer by a
+// change of the log, Store.syncing by a sync, and directWriter.writing by a direct write. They are channels,
+// so that a test in a synctest bubble can make the disk slow. Store.mu and directWriter.mu protect memory
+// only and are taken last. Store.mu is never held during input or output; directWriter.mu is held while
+// the start of a block is read from the file, which happens only at the first write after Open or after
+// an append was taken back.
 //
 // Order: entries are visible to GetLog and LastIndex once written, which is before they are
 // durable. Durability advances in log order. OnFatal is called on the goroutine that met the

@@ -89,7 +89,7 @@ func testStoreFailedSyncIsFinal(t *testing.T, newFS makeFS) {
 			if err := <-fatal; !errors.Is(err, errDisk) {
 				t.Fatalf("OnFatal(%v), want the disk's error", err)
 			}
-			disk.set(false) // the disk seems well again; nobody may believe it
+			disk.set(false) // the disk seems well again; that must not be believed
 			for name, err := range map[string]error{
 				"WaitDurable": s.WaitDurable(20),
 				"StoreLogs":   s.StoreLogs(entries(21, 21, 1)),
@@ -121,7 +121,7 @@ func testStoreFailedSyncIsFinal(t *testing.T, newFS makeFS) {
 // A kernel that failed a sync may keep the pages as clean, so that they are read back though the
 // disk never got them. A restart without a reboot must write them again before it trusts them.
 func TestOpen_AfterFailedSync_WritesTailAgain(t *testing.T) {
-	f := faultfs.New(1, 64) // small pages: nothing written later covers the tail by accident
+	f := faultfs.New(1, 64) // small pages: nothing written later covers the end by accident
 	var disk failSyncs
 	s := openFault(t, f, raftlog.Options{})
 	must(t, s.StoreLogs(entries(1, 10, 1)))
@@ -184,7 +184,7 @@ func TestStore_FailedWrite_TakesBatchBack(t *testing.T) {
 			s := openFault(t, f, raftlog.Options{SegmentSize: raftlog.MinSegmentSize})
 			must(t, s.StoreLogs(entries(1, 3, 1)))
 			s.Settle()
-			var n atomic.Int64 // the keeper writes too
+			var n atomic.Int64 // maintenance writes too
 			f.SetFault(func(op faultfs.Op, name string) error {
 				if op != faultfs.OpWrite || !strings.HasSuffix(name, ".seg") {
 					return nil
@@ -262,8 +262,9 @@ func testStoreSlowSyncOverlapsAppends(t *testing.T, newFS makeFS) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay = 10 * time.Millisecond
 		f := newFS(1, 512)
-		s, err := tryOpen(f, raftlog.Options{SegmentSize: 1 << 16, CacheEntries: 8, Async: always})
+		s, err := tryOpen(f, raftlog.Options{SegmentSize: 1 << 16, CacheEntries: 8})
 		must(t, err)
+		s.SetAsync(always)
 		s.Settle()
 		f.SetFault(func(op faultfs.Op, name string) error {
 			if op == faultfs.OpSync && strings.HasSuffix(name, ".seg") {
@@ -306,8 +307,9 @@ func TestStore_HangingSync_BlocksOnlyWaiters(t *testing.T) {
 func testStoreHangingSyncBlocksOnlyWaiters(t *testing.T, newFS makeFS) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFS(1, 512)
-		s, err := tryOpen(f, raftlog.Options{SegmentSize: 1 << 16, Async: always})
+		s, err := tryOpen(f, raftlog.Options{SegmentSize: 1 << 16})
 		must(t, err)
+		s.SetAsync(always)
 		s.Settle()
 		heal := make(chan struct{})
 		f.SetFault(func(op faultfs.Op, name string) error {

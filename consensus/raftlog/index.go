@@ -18,8 +18,6 @@ func (x *index) get(i uint64) position {
 	return x.chunks[k/chunkLen][k%chunkLen]
 }
 
-func (x *index) has(i uint64) bool { return i >= x.base && i-x.base < uint64(x.n) }
-
 // add appends the position of i, which must be base+n unless the index is empty.
 func (x *index) add(i uint64, p position) {
 	if x.n == 0 {

@@ -90,14 +90,14 @@ func commitManifest(fsys FS, dir string, m manifest) (committed bool, err error)
 	if err := fsys.SyncDir(dir); err != nil {
 		return true, fmt.Errorf("syncing directory %s: %w", dir, err)
 	}
-	spareManifest(fsys, temp)
+	preallocateManifest(fsys, temp)
 	return true, nil
 }
 
-// spareManifest takes the space of the next manifest in advance: on a full disk the manifest must
+// preallocateManifest takes the space of the next manifest in advance: on a full disk the manifest must
 // still change, because that is how segments are dropped. It may fail, the next commit then needs
 // space.
-func spareManifest(fsys FS, temp string) {
+func preallocateManifest(fsys FS, temp string) {
 	f, err := fsys.Create(temp)
 	if err != nil {
 		return

@@ -57,9 +57,9 @@ func (r *modelRun) open() error {
 	cacheSize := []int{-1, 1, 7, 100}[r.rand.IntN(4)]
 	s, err := tryOpen(r.fs, raftlog.Options{
 		SegmentSize: size, CacheEntries: cacheSize,
-		Async: func([]*raft.Log) bool { return r.async },
 	})
 	if err == nil {
+		s.SetAsync(func([]*raft.Log) bool { return r.async })
 		r.s = s
 	}
 	return err

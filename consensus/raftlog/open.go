@@ -27,19 +27,18 @@ func Open(dir string, opt Options) (*Store, error) {
 		fs: opt.FS, dir: dir, opt: opt, logger: opt.Logger,
 		writer:  make(chan struct{}, 1),
 		syncing: make(chan struct{}, 1),
-		kick:    make(chan struct{}, 1),
+		wake:    make(chan struct{}, 1),
 		stop:    make(chan struct{}),
 		cache:   newCache(opt.CacheEntries, opt.CacheBytes),
 	}
 	s.cond = sync.NewCond(&s.mu)
-	s.noteTimer = time.AfterFunc(noteEvery, s.wakeKeeper)
-	s.SetAsync(opt.Async)
+	s.noteTimer = time.AfterFunc(noteEvery, s.wakeMaintenance)
 	if err := s.openFiles(); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
 	}
 	s.wg.Add(2)
 	go s.syncer()
-	go s.runKeeper()
+	go s.runMaintenance()
 	if err := s.markOpened(); err != nil {
 		s.stopGoroutines()
 		return nil, errors.Join(err, s.closeFiles())
@@ -60,7 +59,7 @@ func (s *Store) openFiles() error {
 	if err := s.loadManifest(); err != nil {
 		return err
 	}
-	if err := s.removeStrangers(); err != nil {
+	if err := s.removeUnlisted(); err != nil {
 		return err
 	}
 	for id := s.manifest.first; id <= s.manifest.last && id != 0; id++ {
@@ -111,9 +110,9 @@ func (s *Store) loadManifest() error {
 	return nil
 }
 
-// removeStrangers removes segments that the manifest does not name: those prepared or dropped when
-// the server stopped. They hold nothing that counts.
-func (s *Store) removeStrangers() error {
+// removeUnlisted removes segments that the manifest does not name: those prepared or dropped when
+// the server stopped. Nothing in them counts.
+func (s *Store) removeUnlisted() error {
 	names, err := s.fs.List(s.dir)
 	if err != nil {
 		return fmt.Errorf("raftlog: listing the directory: %w", err)
@@ -154,7 +153,7 @@ func (s *Store) resume(r *recovery) error {
 		}
 		s.segments = append(s.segments, g)
 		r.end = at(g.id, segmentHeaderSize)
-	} else if err := s.openTails(r.end.segment()); err != nil {
+	} else if err := s.openDirectWriters(r.end.segment()); err != nil {
 		return err
 	}
 	used := int(r.end.segment()-s.segments[0].id) + 1
@@ -163,15 +162,15 @@ func (s *Store) resume(r *recovery) error {
 	s.current, s.offset = s.segments[used-1], r.end.offset()
 	s.span, s.index = r.span, r.index
 	s.end, s.durable, s.syncedLast = r.end, r.end, r.span.last
-	s.keeper.wantSegment = true
-	s.keeper.wantDrop = true
+	s.maintenance.wantSegment = true
+	s.maintenance.wantDrop = true
 	return nil
 }
 
-// openTails opens the tails of the segments that records will go to.
-func (s *Store) openTails(first uint32) error {
+// openDirectWriters opens for direct writes the segments that records will go to.
+func (s *Store) openDirectWriters(first uint32) error {
 	for _, g := range s.segments[first-s.segments[0].id:] {
-		if err := s.openTail(g); err != nil {
+		if err := s.openDirectWriter(g); err != nil {
 			return fmt.Errorf("raftlog: %w", err)
 		}
 	}
@@ -215,7 +214,7 @@ func (s *Store) openHighWater() {
 	path := filepath.Join(s.dir, highWaterName)
 	f, err := openOrCreate(s.fs, path)
 	if err != nil {
-		s.logger.Warn("cannot open the raft log's high-water file", "file", path, "err", err)
+		s.logger.Warn("cannot open the raft log's high-water file", "file", path, "error", err)
 		return
 	}
 	s.highWater = f
@@ -239,6 +238,6 @@ func (s *Store) markOpened() error {
 		return err
 	}
 	err = s.syncTo(b.commit(nil, true))
-	s.wakeKeeper()
+	s.wakeMaintenance()
 	return err
 }

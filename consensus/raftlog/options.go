@@ -3,8 +3,6 @@ package raftlog
 import (
 	"fmt"
 	"log/slog"
-
-	"github.com/hashicorp/raft"
 )
 
 const (
@@ -32,11 +30,9 @@ type Options struct {
 	CacheEntries int
 	// CacheBytes bounds the bytes held in memory; 0 means DefaultCacheBytes.
 	CacheBytes int64
-	// Async is the first predicate of SetAsync; nil means that every append is synchronous.
-	Async func([]*raft.Log) bool
 	// OnFatal is called once, with the store's lasting error, when a sync failed. The process
 	// must end: what reached the disk is unknown. It is called without locks held, must not
-	// wait for the store and must not call Close. nil means that only the calls' errors tell.
+	// wait for the store and must not call Close. nil means that only the calls return it.
 	OnFatal func(error)
 	// Logger receives recovery reports and background failures; nil discards them.
 	Logger *slog.Logger

@@ -52,7 +52,7 @@ func (s *Store) recoverRecords() (*recovery, error) {
 		}
 		r.scan(g, buf, from)
 	}
-	return r, s.judge(r)
+	return r, s.checkEnd(r)
 }
 
 // readHighWater returns the content of the high-water file, 0 if that says nothing.
@@ -139,8 +139,8 @@ func (r *recovery) scan(g *segment, b []byte, from int64) {
 	}
 }
 
-// judge decides whether the end that was found is one that a power cut can have left.
-func (s *Store) judge(r *recovery) error {
+// checkEnd reports whether a power cut can have left the end that was found.
+func (s *Store) checkEnd(r *recovery) error {
 	if len(s.segments) == 0 {
 		if r.mark > 0 {
 			return &CorruptError{

@@ -28,7 +28,7 @@ type Store struct {
 	async   atomic.Pointer[func([]*raft.Log) bool]
 	writer  chan struct{} // held by who changes the log
 	syncing chan struct{} // held by who syncs it; taken after writer, if both
-	kick    chan struct{} // wakes the keeper
+	wake    chan struct{} // of the maintenance goroutine
 	stop    chan struct{} // closed by Close
 	wg      sync.WaitGroup
 	hits    atomic.Uint64
@@ -40,34 +40,34 @@ type Store struct {
 	offset   int64    // where the next record goes in it
 	writeGen uint64   // generation of the next record
 
-	// Protected by the keeper goroutine, and by Open and Close while it does not run.
+	// Protected by the maintenance goroutine, and by Open and Close while it does not run.
 	manifest  manifest
 	highWater File        // nil if it cannot be written; it is only a hint
 	noteTimer *time.Timer // wakes it; reset by who holds mu
 
 	mu   sync.RWMutex
-	cond *sync.Cond // on mu: any change of end, durable, err, closed, segments or the keeper's
+	cond *sync.Cond // on mu: any change of end, durable, err, closed, segments or maintenance
 
 	// mu protects the fields below. It is never held during input or output.
-	segments   []*segment // consecutive; the last one is current, or will be at the next append
-	prepared   []*segment // consecutive, after segments; empty of valid records
-	span       span
-	index      index
-	cache      cache
-	end        position  // end of the records written
-	durable    position  // end of the records synced, <= end
-	syncedLast uint64    // no entry with an index <= this is volatile
-	wantSync   position  // the syncer makes this durable
-	deletedAt  position  // end of the last deletion record
-	inFlight   time.Time // when the oldest record was written that the running sync covers
-	waiting    time.Time // when the oldest record was written that no sync has started for
-	err        error     // lasting; set by a failed sync
-	closed     bool
-	stopping   bool // the syncer ends
-	keeper     keeperState
-	syncs      uint64
-	syncLast   time.Duration
-	syncMax    time.Duration
+	segments    []*segment // consecutive; the last one is current, or will be at the next append
+	prepared    []*segment // consecutive, after segments; empty of valid records
+	span        span
+	index       index
+	cache       cache
+	end         position  // end of the records written
+	durable     position  // end of the records synced, <= end
+	syncedLast  uint64    // no entry with an index <= this is volatile
+	wantSync    position  // the syncer makes this durable
+	deletedAt   position  // end of the last deletion record
+	inFlight    time.Time // when the oldest record was written that the running sync covers
+	waiting     time.Time // when the oldest record was written that no sync has started for
+	err         error     // lasting; set by a failed sync
+	closed      bool
+	stopping    bool // the syncer ends
+	maintenance maintenanceState
+	syncs       uint64
+	syncLast    time.Duration
+	syncMax     time.Duration
 }
 
 var (
@@ -108,21 +108,15 @@ func (s *Store) usableLocked() error {
 	return s.closedLocked()
 }
 
-// SetAsync sets the predicate that StoreLogs asks, on the caller's goroutine, whether a batch may
-// be returned from before it is durable; nil means never. Safety of Raft under it rests on
-// WaitDurable and on the caller's rules (design decision "overlapped leader sync").
-func (s *Store) SetAsync(may func([]*raft.Log) bool) {
-	if may == nil {
-		s.async.Store(nil)
-		return
-	}
-	s.async.Store(&may)
-}
+// SetAsync sets the rule that StoreLogs calls for each batch, on the caller's goroutine: if it returns
+// true, StoreLogs may return before the batch is durable. Without a rule it never does. That Raft is safe
+// with it rests on WaitDurable and on the rule (docs/adr/0006).
+func (s *Store) SetAsync(mayReturnEarly func(batch []*raft.Log) bool) { s.async.Store(&mayReturnEarly) }
 
 func acquire(token chan struct{}) { token <- struct{}{} }
 func release(token chan struct{}) { <-token }
 
-// fail records a lasting error and tells everybody who waits. Only the first one counts.
+// fail records a lasting error and wakes all that wait. Only the first one counts.
 func (s *Store) fail(err error) error {
 	s.mu.Lock()
 	first := s.err == nil
@@ -133,7 +127,7 @@ func (s *Store) fail(err error) error {
 	s.cond.Broadcast()
 	s.mu.Unlock()
 	if first {
-		s.logger.Error("raft log failed, the process must end", "dir", s.dir, "err", err)
+		s.logger.Error("raft log failed, the process must end", "dir", s.dir, "error", err)
 		if s.opt.OnFatal != nil {
 			s.opt.OnFatal(err)
 		}

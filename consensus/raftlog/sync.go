@@ -34,8 +34,8 @@ func (s *Store) syncTo(target position) error {
 				err = fmt.Errorf("raftlog: syncing %s: %w", g.path, err)
 			}
 		}
-		if t, is := g.file.(*tail); is && g.id < goal.segment() {
-			t.rest() // it is sealed
+		if w, is := g.file.(*directWriter); is && g.id < goal.segment() {
+			w.freeBuffers() // the segment is sealed
 		}
 		s.closeQuietly(g)
 	}
@@ -56,11 +56,11 @@ func (s *Store) publish(goal position, last uint64, took time.Duration) {
 	s.syncs++
 	s.syncLast, s.syncMax = took, max(s.syncMax, took)
 	s.cond.Broadcast()
-	if s.keeper.wantDrop {
-		s.wakeKeeper()
+	if s.maintenance.wantDrop {
+		s.wakeMaintenance()
 	}
-	if !s.keeper.noteDue {
-		s.keeper.noteDue = true
+	if !s.maintenance.noteDue {
+		s.maintenance.noteDue = true
 		s.noteTimer.Reset(noteEvery)
 	}
 	s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Store) publish(goal position, last uint64, took time.Duration) {
 
 func (s *Store) closeQuietly(g *segment) {
 	if err := g.release(); err != nil {
-		s.logger.Warn("closing a dropped log segment", "file", g.path, "err", err)
+		s.logger.Warn("closing a dropped log segment", "file", g.path, "error", err)
 	}
 }
 

@@ -53,7 +53,7 @@ func (f *FS) Clone(seed uint64) *FS {
 	defer f.mu.Unlock()
 	c := New(seed, int(f.pageSize))
 	for name, n := range f.names {
-		c.names[name] = &node{
+		c.names[name] = &inode{
 			data: slices.Clone(n.data), disk: slices.Clone(n.data), dirty: map[int64]bool{},
 		}
 	}

@@ -28,9 +28,9 @@ func (f *FS) OpenDirect(name string) (raftlog.DirectFile, error) {
 		return nil, err
 	case !f.direct:
 		return nil, errors.ErrUnsupported
-	case len(h.node.data)%directBlock != 0 || len(h.node.dirty) > 0 && !f.lied:
+	case len(h.inode.data)%directBlock != 0 || len(h.inode.dirty) > 0 && !f.lied:
 		panic(fmt.Sprintf("faultfs: direct writes to %s, of %d bytes, %d pages not synced",
-			name, len(h.node.data), len(h.node.dirty)))
+			name, len(h.inode.data), len(h.inode.dirty)))
 	}
 	return &directFile{*h}, nil
 }
@@ -40,7 +40,7 @@ type directFile struct{ file }
 // WriteDurable is one OpSync: that is when it can fail, hang or lose its power. Programs may see any
 // of it at once. A write that fails leaves each page old or new, for programs too.
 func (h *directFile) WriteDurable(b []byte, off int64) error {
-	f, n := h.fs, h.node
+	f, n := h.fs, h.inode
 	end := off + int64(len(b))
 	f.mu.Lock()
 	if h.gone() {

@@ -56,11 +56,11 @@ func (e *ShortWrite) Unwrap() error { return e.Err }
 type FS struct {
 	pageSize int64
 
-	mu       sync.Mutex // protects the fields below, and all nodes
+	mu       sync.Mutex // protects the fields below, and all inodes
 	rand     *rand.Rand
-	names    map[string]*node // as programs see it
-	disk     map[string]*node // as after a power cut
-	pending  []nameChange     // from disk to names
+	names    map[string]*inode // as programs see it
+	disk     map[string]*inode // as after a power cut
+	pending  []nameChange      // from disk to names
 	fault    Fault
 	lying    bool
 	lied     bool // at some time
@@ -73,14 +73,14 @@ type FS struct {
 	ops      int
 }
 
-// nameChange sets a name, or removes it if node is nil.
+// nameChange sets a name, or removes it if inode is nil.
 type nameChange struct {
 	name    string
-	node    *node
+	inode   *inode
 	renamed string // name that goes at the same moment, if any
 }
 
-type node struct {
+type inode struct {
 	data  []byte         // as programs see it
 	disk  []byte         // as after a power cut
 	dirty map[int64]bool // pages in which they differ, or may
@@ -94,7 +94,7 @@ func New(seed uint64, pageSize int) *FS {
 	}
 	return &FS{
 		pageSize: int64(pageSize), rand: rand.New(rand.NewPCG(seed, 1)),
-		names: map[string]*node{}, disk: map[string]*node{}, locks: map[string]int{},
+		names: map[string]*inode{}, disk: map[string]*inode{}, locks: map[string]int{},
 	}
 }
 
@@ -187,13 +187,13 @@ func (f *FS) cutLocked() {
 	for _, name := range sortedNames(f.disk) {
 		f.disk[name].cut(f)
 	}
-	f.names = map[string]*node{}
+	f.names = map[string]*inode{}
 	for name, n := range f.disk {
 		f.names[name] = n
 	}
 }
 
-func (n *node) cut(f *FS) {
+func (n *inode) cut(f *FS) {
 	pages := make([]int64, 0, len(n.dirty))
 	for p := range n.dirty {
 		pages = append(pages, p)
@@ -209,7 +209,7 @@ func (n *node) cut(f *FS) {
 }
 
 // flush copies one page to the disk.
-func (n *node) flush(p, pageSize int64) {
+func (n *inode) flush(p, pageSize int64) {
 	delete(n.dirty, p)
 	lo, hi := p*pageSize, min((p+1)*pageSize, int64(len(n.data)))
 	if lo >= hi {
@@ -221,7 +221,7 @@ func (n *node) flush(p, pageSize int64) {
 	copy(n.disk[lo:hi], n.data[lo:hi])
 }
 
-func sortedNames(m map[string]*node) []string {
+func sortedNames(m map[string]*inode) []string {
 	names := make([]string, 0, len(m))
 	for name := range m {
 		names = append(names, name)
@@ -230,14 +230,14 @@ func sortedNames(m map[string]*node) []string {
 	return names
 }
 
-func (c nameChange) apply(m map[string]*node) {
+func (c nameChange) apply(m map[string]*inode) {
 	if c.renamed != "" {
 		delete(m, c.renamed)
 	}
-	if c.node == nil {
+	if c.inode == nil {
 		delete(m, c.name)
 	} else {
-		m[c.name] = c.node
+		m[c.name] = c.inode
 	}
 }
 
@@ -287,9 +287,9 @@ func (f *FS) Create(name string) (raftlog.File, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := &node{dirty: map[int64]bool{}}
-	f.changeLocked(nameChange{name: name, node: n})
-	return &file{fs: f, node: n, name: name, life: f.life}, nil
+	n := &inode{dirty: map[int64]bool{}}
+	f.changeLocked(nameChange{name: name, inode: n})
+	return &file{fs: f, inode: n, name: name, life: f.life}, nil
 }
 
 // Open implements raftlog.FS.
@@ -311,7 +311,7 @@ func (f *FS) openLocked(name string) (*file, error) {
 	case !ok:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	return &file{fs: f, node: n, name: name, life: f.life}, nil
+	return &file{fs: f, inode: n, name: name, life: f.life}, nil
 }
 
 // Rename implements raftlog.FS.
@@ -325,7 +325,7 @@ func (f *FS) Rename(oldName, newName string) error {
 	if !ok {
 		return &fs.PathError{Op: "rename", Path: oldName, Err: fs.ErrNotExist}
 	}
-	f.changeLocked(nameChange{name: newName, node: n, renamed: oldName})
+	f.changeLocked(nameChange{name: newName, inode: n, renamed: oldName})
 	return nil
 }
 

@@ -9,10 +9,10 @@ import (
 
 // file is an open file.
 type file struct {
-	fs   *FS
-	node *node
-	name string
-	life int
+	fs    *FS
+	inode *inode
+	name  string
+	life  int
 }
 
 // ReadAt implements io.ReaderAt.
@@ -22,10 +22,10 @@ func (h *file) ReadAt(b []byte, off int64) (int, error) {
 	if h.gone() {
 		return 0, ErrPowerCut
 	}
-	if off >= int64(len(h.node.data)) {
+	if off >= int64(len(h.inode.data)) {
 		return 0, io.EOF
 	}
-	n := copy(b, h.node.data[off:])
+	n := copy(b, h.inode.data[off:])
 	if n < len(b) {
 		return n, io.EOF
 	}
@@ -49,7 +49,7 @@ func (h *file) WriteAt(b []byte, off int64) (int, error) {
 	if h.gone() {
 		return 0, ErrPowerCut
 	}
-	n := h.node
+	n := h.inode
 	if grow := off + int64(len(b)) - int64(len(n.data)); f.capacity > 0 && grow > 0 {
 		if room := max(f.capacity-f.usedLocked(), 0); grow > room {
 			b, err = b[:max(int64(len(b))-(grow-room), 0)], syscall.ENOSPC
@@ -88,7 +88,7 @@ func (h *file) Size() (int64, error) {
 	if h.gone() {
 		return 0, ErrPowerCut
 	}
-	return int64(len(h.node.data)), nil
+	return int64(len(h.inode.data)), nil
 }
 
 // Sync copies all pages written before to the disk.
@@ -96,12 +96,12 @@ func (h *file) Sync() error {
 	// Only what was written before the call is promised, so that is all the slow disk gives.
 	h.fs.mu.Lock()
 	var pages []int64
-	for p := range h.node.dirty {
+	for p := range h.inode.dirty {
 		pages = append(pages, p)
 	}
 	h.fs.mu.Unlock()
 	slices.Sort(pages)
-	n := h.node
+	n := h.inode
 	return h.sync(pages, func(p int64, err error) {
 		if err != nil {
 			delete(n.dirty, p)

@@ -8,38 +8,38 @@ import (
 )
 
 // noteEvery is how old the high-water file may be. To write it after every sync would cost as much
-// as the sync: see docs/adr/0013.
+// as the sync (docs/adr/0013).
 const noteEvery = 100 * time.Millisecond
 
-// keeperState is what the keeper goroutine and the others tell each other, under Store.mu.
-type keeperState struct {
+// maintenanceState is what the maintenance goroutine and the others exchange, under Store.mu.
+type maintenanceState struct {
 	wantSegment bool   // prepare a segment if there is none
 	attempts    uint64 // preparations ended, well or not
 	err         error  // of the last one
 	wantDrop    bool   // remove the segments that hold nothing
 	noted       position
 	noteDue     bool // the timer is set
-	idle        bool // nothing was left to do when it looked last
+	idle        bool // nothing was left to do at the last check
 }
 
-// wakeKeeper never blocks: one pending wake-up is enough.
-func (s *Store) wakeKeeper() {
+// wakeMaintenance never blocks: one pending wake-up is enough.
+func (s *Store) wakeMaintenance() {
 	select {
-	case s.kick <- struct{}{}:
+	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// runKeeper does what no append should wait for: it prepares the next segment, removes old ones,
+// runMaintenance does the work for which no append should wait: it prepares the next segment, removes old ones,
 // and notes in the high-water file how far the log is durable.
-func (s *Store) runKeeper() {
+func (s *Store) runMaintenance() {
 	defer s.wg.Done()
 	defer s.noteTimer.Stop()
 	for {
 		select {
 		case <-s.stop:
 			return
-		case <-s.kick:
+		case <-s.wake:
 		}
 		s.setIdle(false)
 		s.dropSegments()
@@ -51,7 +51,7 @@ func (s *Store) runKeeper() {
 
 func (s *Store) setIdle(idle bool) {
 	s.mu.Lock()
-	s.keeper.idle = idle
+	s.maintenance.idle = idle
 	s.cond.Broadcast()
 	s.mu.Unlock()
 }
@@ -62,10 +62,10 @@ func (s *Store) takePrepared() (*segment, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.prepared) == 0 {
-		before := s.keeper.attempts
-		s.keeper.wantSegment = true
-		s.wakeKeeper()
-		for len(s.prepared) == 0 && s.keeper.attempts == before && s.err == nil {
+		before := s.maintenance.attempts
+		s.maintenance.wantSegment = true
+		s.wakeMaintenance()
+		for len(s.prepared) == 0 && s.maintenance.attempts == before && s.err == nil {
 			s.cond.Wait()
 		}
 	}
@@ -73,32 +73,32 @@ func (s *Store) takePrepared() (*segment, error) {
 		return nil, s.err
 	}
 	if len(s.prepared) == 0 {
-		return nil, s.keeper.err
+		return nil, s.maintenance.err
 	}
 	g := s.prepared[0]
 	s.prepared = s.prepared[1:]
 	s.segments = append(s.segments[:len(s.segments):len(s.segments)], g)
-	s.keeper.wantSegment = true
-	s.wakeKeeper()
+	s.maintenance.wantSegment = true
+	s.wakeMaintenance()
 	return g, nil
 }
 
 func (s *Store) prepareSegment() {
 	s.mu.Lock()
-	want := s.keeper.wantSegment && len(s.prepared) == 0 && s.err == nil
+	want := s.maintenance.wantSegment && len(s.prepared) == 0 && s.err == nil
 	s.mu.Unlock()
 	if !want {
 		return
 	}
 	g, err := s.newSegment()
 	if err != nil && !errors.Is(err, errStopped) {
-		s.logger.Warn("cannot prepare the next raft log segment", "dir", s.dir, "err", err)
+		s.logger.Warn("cannot prepare the next raft log segment", "dir", s.dir, "error", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keeper.wantSegment = false
-	s.keeper.attempts++
-	s.keeper.err = err
+	s.maintenance.wantSegment = false
+	s.maintenance.attempts++
+	s.maintenance.err = err
 	if g != nil {
 		s.prepared = append(s.prepared, g)
 	}
@@ -114,7 +114,7 @@ func (s *Store) newSegment() (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.openTail(g); err != nil {
+	if err := s.openDirectWriter(g); err != nil {
 		return nil, errors.Join(err, g.discard(s.fs))
 	}
 	m := s.manifest
@@ -146,12 +146,12 @@ func (s *Store) commitManifest(m manifest) (committed bool, err error) {
 	return committed, err
 }
 
-// requestDrop asks the keeper to remove segments without entries.
+// requestDrop asks the maintenance goroutine to remove segments without entries.
 func (s *Store) requestDrop() {
 	s.mu.Lock()
-	s.keeper.wantDrop = true
+	s.maintenance.wantDrop = true
 	s.mu.Unlock()
-	s.wakeKeeper()
+	s.wakeMaintenance()
 }
 
 // dropSegments removes the segments before the one of the first entry, or all but the last one if
@@ -160,12 +160,12 @@ func (s *Store) requestDrop() {
 func (s *Store) dropSegments() {
 	s.mu.Lock()
 	// A deletion that is in memory but not durable yet must not cost a file: after a power cut
-	// its entries would be missing. The sync that ends it wakes the keeper again.
-	if !s.keeper.wantDrop || s.err != nil || s.durable < s.deletedAt || len(s.segments) == 0 {
+	// its entries would be missing. The sync that ends it wakes this goroutine again.
+	if !s.maintenance.wantDrop || s.err != nil || s.durable < s.deletedAt || len(s.segments) == 0 {
 		s.mu.Unlock()
 		return
 	}
-	s.keeper.wantDrop = false
+	s.maintenance.wantDrop = false
 	// Neither may the segment go that a sync still has to cover.
 	keep := min(s.segments[len(s.segments)-1].id, s.durable.segment())
 	if !s.span.empty() {
@@ -179,7 +179,7 @@ func (s *Store) dropSegments() {
 	m := s.manifest
 	m.first = keep
 	if _, err := s.commitManifest(m); err != nil {
-		s.logger.Warn("cannot drop old raft log segments", "dir", s.dir, "err", err)
+		s.logger.Warn("cannot drop old raft log segments", "dir", s.dir, "error", err)
 		return
 	}
 	s.mu.Lock()
@@ -188,11 +188,11 @@ func (s *Store) dropSegments() {
 	for _, g := range gone {
 		s.closeQuietly(g)
 		if err := s.fs.Remove(g.path); err != nil {
-			s.logger.Warn("cannot remove an old raft log segment", "file", g.path, "err", err)
+			s.logger.Warn("cannot remove an old raft log segment", "file", g.path, "error", err)
 		}
 	}
 	if err := s.fs.SyncDir(s.dir); err != nil {
-		s.logger.Warn("cannot sync the raft log directory", "dir", s.dir, "err", err)
+		s.logger.Warn("cannot sync the raft log directory", "dir", s.dir, "error", err)
 	}
 }
 
@@ -202,14 +202,14 @@ func (s *Store) dropSegments() {
 func (s *Store) noteHighWater() {
 	s.mu.Lock()
 	p := s.durable
-	news := p > s.keeper.noted
-	s.keeper.noted = p
-	s.keeper.noteDue = false
+	news := p > s.maintenance.noted
+	s.maintenance.noted = p
+	s.maintenance.noteDue = false
 	s.mu.Unlock()
 	if !news || s.highWater == nil {
 		return
 	}
 	if err := writeFull(s.highWater, encodeHighWater(s.id, p), 0); err != nil {
-		s.logger.Warn("cannot note the raft log's high-water mark", "dir", s.dir, "err", err)
+		s.logger.Warn("cannot note the raft log's high-water mark", "dir", s.dir, "error", err)
 	}
 }

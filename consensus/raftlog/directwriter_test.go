@@ -12,12 +12,12 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 )
 
-const tailFileSize = 64 << 10
+const directFileSize = 64 << 10
 
-// fullTail is a tail of a durable file of tailFileSize bytes, and what is in it.
-func fullTail(t *testing.T, f *faultfs.FS, rng *rand.Rand) (raftlog.File, []byte) {
+// fullDirectWriter is a direct writer to a durable file of directFileSize bytes, and what is in it.
+func fullDirectWriter(t *testing.T, f *faultfs.FS, rng *rand.Rand) (raftlog.File, []byte) {
 	t.Helper()
-	content := make([]byte, tailFileSize)
+	content := make([]byte, directFileSize)
 	for i := range content {
 		content[i] = byte(rng.Uint32())
 	}
@@ -30,17 +30,17 @@ func fullTail(t *testing.T, f *faultfs.FS, rng *rand.Rand) (raftlog.File, []byte
 	f.SetDirect(true)
 	direct, err := f.OpenDirect("/file")
 	must(t, err)
-	return raftlog.NewTail(file, direct), content
+	return raftlog.NewDirectWriter(file, direct), content
 }
 
-// Goal: a tail reads like a file, wherever it was written and however syncs overlap with that, and
+// Goal: a direct writer reads like a file, wherever it was written and however syncs overlap with that, and
 // what a sync took is there after a power cut. Method: random writes, mostly at the end, and reads
 // beside an array; syncs all the time on other goroutines; then the power goes.
-func TestTail_RandomWrites_ReadsLikeAFile(t *testing.T) {
+func TestDirectWriter_RandomWrites_ReadsLikeAFile(t *testing.T) {
 	for seed := range uint64(15) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		f := faultfs.New(seed, 512)
-		tail, content := fullTail(t, f, rng)
+		w, content := fullDirectWriter(t, f, rng)
 		known := make([]bool, len(content)) // bytes that were written
 		stop := make(chan struct{})
 		var syncs sync.WaitGroup
@@ -52,14 +52,14 @@ func TestTail_RandomWrites_ReadsLikeAFile(t *testing.T) {
 						return
 					default:
 					}
-					if err := tail.Datasync(); err != nil {
+					if err := w.Datasync(); err != nil {
 						t.Error(err)
 						return
 					}
 				}
 			})
 		}
-		end := rng.IntN(tailFileSize / 2)
+		end := rng.IntN(directFileSize / 2)
 		first := end
 		for range 300 {
 			off := end
@@ -68,27 +68,27 @@ func TestTail_RandomWrites_ReadsLikeAFile(t *testing.T) {
 				off = max(first, end-rng.IntN(20000)) // taken back, with all that follows
 				clear(known[off:])
 			case 1:
-				off = min(end+rng.IntN(5000), tailFileSize)
+				off = min(end+rng.IntN(5000), directFileSize)
 			}
-			n := min(rng.IntN(1+rng.IntN(3000)), tailFileSize-off)
+			n := min(rng.IntN(1+rng.IntN(3000)), directFileSize-off)
 			b := make([]byte, n)
 			for i := range b {
 				b[i] = byte(rng.Uint32())
 				known[off+i] = true
 			}
-			_, err := tail.WriteAt(b, int64(off))
+			_, err := w.WriteAt(b, int64(off))
 			must(t, err)
 			copy(content[off:], b)
 			end = off + n
-			from := rng.IntN(tailFileSize)
-			got := make([]byte, rng.IntN(tailFileSize-from))
-			_, err = tail.ReadAt(got, int64(from))
+			from := rng.IntN(directFileSize)
+			got := make([]byte, rng.IntN(directFileSize-from))
+			_, err = w.ReadAt(got, int64(from))
 			must(t, err)
 			compareKnown(t, seed, got, content, known, from)
 		}
 		close(stop)
 		syncs.Wait()
-		must(t, tail.Datasync())
+		must(t, w.Datasync())
 		f.PowerCut()
 		f.PowerOn()
 		compareKnown(t, seed, f.ReadFile("/file"), content, known, 0)
@@ -107,10 +107,10 @@ func compareKnown(t *testing.T, seed uint64, got, content []byte, known []bool, 
 	}
 }
 
-// While the disk hangs, what is on its way and what came later are both read, and nobody waits.
-func TestTail_HangingDisk_ReadsWhatIsOnItsWay(t *testing.T) {
+// While the disk hangs, the bytes on their way and those that came later are both read, without waiting.
+func TestDirectWriter_HangingDisk_ReadsWhatIsOnItsWay(t *testing.T) {
 	f := faultfs.New(1, 512)
-	tail, content := fullTail(t, f, rand.New(rand.NewPCG(1, 1)))
+	w, content := fullDirectWriter(t, f, rand.New(rand.NewPCG(1, 1)))
 	hangs, heal := make(chan struct{}), make(chan struct{})
 	f.SetFault(func(op faultfs.Op, _ string) error {
 		if op == faultfs.OpSync {
@@ -120,17 +120,17 @@ func TestTail_HangingDisk_ReadsWhatIsOnItsWay(t *testing.T) {
 		return nil
 	})
 	write := func(b []byte, off int64) {
-		_, err := tail.WriteAt(b, off)
+		_, err := w.WriteAt(b, off)
 		must(t, err)
 		copy(content[off:], b)
 	}
 	write(bytes.Repeat([]byte{1}, 10000), 5000)
 	synced := make(chan error, 1)
-	go func() { synced <- tail.Datasync() }()
+	go func() { synced <- w.Datasync() }()
 	<-hangs
 	write(bytes.Repeat([]byte{2}, 10000), 15000)
 	got := make([]byte, 40000)
-	_, err := tail.ReadAt(got, 0)
+	_, err := w.ReadAt(got, 0)
 	must(t, err)
 	if !bytes.Equal(got[:25000], content[:25000]) {
 		t.Error("reads something else than what was written")
@@ -141,9 +141,9 @@ func TestTail_HangingDisk_ReadsWhatIsOnItsWay(t *testing.T) {
 
 // A write that fails may have left anything, so no later sync may succeed: not even one of bytes that
 // have nothing to do with it.
-func TestTail_FailedWrite_FailsEverySync(t *testing.T) {
+func TestDirectWriter_FailedWrite_FailsEverySync(t *testing.T) {
 	f := faultfs.New(1, 512)
-	tail, _ := fullTail(t, f, rand.New(rand.NewPCG(1, 1)))
+	w, _ := fullDirectWriter(t, f, rand.New(rand.NewPCG(1, 1)))
 	var disk atomic.Bool
 	f.SetFault(func(op faultfs.Op, _ string) error {
 		if op == faultfs.OpSync && disk.Load() {
@@ -153,30 +153,30 @@ func TestTail_FailedWrite_FailsEverySync(t *testing.T) {
 	})
 	disk.Store(true)
 	b := bytes.Repeat([]byte{1}, 6000)
-	_, err := tail.WriteAt(b, 100)
+	_, err := w.WriteAt(b, 100)
 	must(t, err)
-	if err := tail.Datasync(); !errors.Is(err, errDisk) {
+	if err := w.Datasync(); !errors.Is(err, errDisk) {
 		t.Fatalf("the sync returns %v, want the disk's error", err)
 	}
 	got := make([]byte, len(b))
-	_, err = tail.ReadAt(got, 100)
+	_, err = w.ReadAt(got, 100)
 	must(t, err)
 	if !bytes.Equal(got, b) {
 		t.Error("what could not be written is not read any more")
 	}
 	disk.Store(false)
-	if _, err := tail.WriteAt(b, 50000); !errors.Is(err, errDisk) {
+	if _, err := w.WriteAt(b, 50000); !errors.Is(err, errDisk) {
 		t.Errorf("the next write returns %v, want the error of the sync", err)
 	}
-	if err := tail.Datasync(); !errors.Is(err, errDisk) {
+	if err := w.Datasync(); !errors.Is(err, errDisk) {
 		t.Errorf("the next sync returns %v, want the error of the first", err)
 	}
 }
 
 // A disk that is far behind makes writers wait before the memory is full.
-func TestTail_SlowDisk_BoundsMemory(t *testing.T) {
+func TestDirectWriter_SlowDisk_BoundsMemory(t *testing.T) {
 	f := faultfs.New(1, 4096)
-	const size = 2*raftlog.MaxTail + 4<<20
+	const size = 2*raftlog.MaxUnwritten + 4<<20
 	file, err := f.Create("/file")
 	must(t, err)
 	_, err = file.WriteAt(make([]byte, size), 0)
@@ -185,7 +185,7 @@ func TestTail_SlowDisk_BoundsMemory(t *testing.T) {
 	f.SetDirect(true)
 	direct, err := f.OpenDirect("/file")
 	must(t, err)
-	tail := raftlog.NewTail(file, direct)
+	w := raftlog.NewDirectWriter(file, direct)
 	hangs, heal := make(chan struct{}, 100), make(chan struct{})
 	var written atomic.Int64
 	f.SetFault(func(op faultfs.Op, _ string) error {
@@ -199,16 +199,16 @@ func TestTail_SlowDisk_BoundsMemory(t *testing.T) {
 	go func() {
 		b := make([]byte, 1<<20)
 		for off := int64(0); off < size; off += int64(len(b)) {
-			if _, err := tail.WriteAt(b, off); err != nil {
+			if _, err := w.WriteAt(b, off); err != nil {
 				done <- err
 				return
 			}
 			written.Add(int64(len(b)))
 		}
-		done <- tail.Datasync()
+		done <- w.Datasync()
 	}()
 	<-hangs // nobody asked for a sync: it is a write that waits
-	if n := written.Load(); n > raftlog.MaxTail+1<<20 {
+	if n := written.Load(); n > raftlog.MaxUnwritten+1<<20 {
 		t.Errorf("%d bytes were taken while the disk hangs", n)
 	}
 	close(heal)
