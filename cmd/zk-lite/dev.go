@@ -37,8 +37,8 @@ const (
 // maxPort is the last port of TCP.
 const maxPort = 65535
 
-// electionOffset lies between a server's port for others and the one for elections, which
-// is told and not opened.
+// electionOffset is the distance from a server's peer port to its election port, which is
+// in the list of members and not opened.
 const electionOffset = 1000
 
 func devCommand() *cobra.Command {
@@ -46,9 +46,9 @@ func devCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a whole ensemble in one process, for development",
-		Long: `Run an ensemble of real servers on loopback: real ports, real disks, real
-elections. Ctrl-C stops it; started again on the same directory, its data is
-there.`,
+		Long: `Run an ensemble of servers in this process, on loopback, with ports, disks and
+elections as in production. Ctrl-C stops it. Its data stays in --data-dir: the next
+run with the same directory has it.`,
 		Example: `  zk-lite dev
   zk-lite dev --servers 5 --data-dir /tmp/five`,
 		Args: cobra.NoArgs,
@@ -83,18 +83,18 @@ there.`,
 				}
 				d.nodes = append(d.nodes, n)
 			}
-			go d.greet(c.OutOrStdout(), &o)
+			go d.announce(c.OutOrStdout(), &o)
 			return d, nil
 		})
 	}
 	return c
 }
 
-// check finds what is wrong with the flags, and a directory that belongs to an
-// ensemble of another size.
+// check finds errors in the flags, and a directory that belongs to an ensemble of
+// another size.
 func (o *devOptions) check() error {
 	if o.servers < 1 || o.servers > 7 {
-		return cli.Usage(fmt.Errorf("--servers %d: 1 to 7 are possible", o.servers))
+		return cli.Usage(fmt.Errorf("--servers %d: want 1 to 7", o.servers))
 	}
 	if err := o.checkPorts(); err != nil {
 		return cli.Usage(err)
@@ -110,7 +110,7 @@ func (o *devOptions) check() error {
 	return nil
 }
 
-// checkPorts finds ranges of ports that are none, or that meet.
+// checkPorts finds invalid ranges of ports, and ranges that overlap.
 func (o *devOptions) checkPorts() error {
 	type portRange struct {
 		flag       string
@@ -138,7 +138,7 @@ func (o *devOptions) checkPorts() error {
 	return nil
 }
 
-// portError names the flag for a port that cannot be opened: dev has no settings.
+// portError names the flag for a port that cannot be opened, in place of the setting.
 func portError(id int, err error) error {
 	var port *app.ListenError
 	if !errors.As(err, &port) {
@@ -183,8 +183,8 @@ type dev struct {
 	closed chan struct{}
 }
 
-// greet waits for a leader and says what to do next.
-func (d *dev) greet(w io.Writer, o *devOptions) {
+// announce waits for a leader and prints the addresses and what to try next.
+func (d *dev) announce(w io.Writer, o *devOptions) {
 	for !d.serving() {
 		select {
 		case <-d.closed:
@@ -203,8 +203,17 @@ func (d *dev) greet(w io.Writer, o *devOptions) {
 	}
 	fmt.Fprintf(w, "\nTry, in another terminal:\n\n")
 	fmt.Fprintf(w, "  export ZK_LITE_SERVER=%s\n", strings.Join(hosts, ","))
-	fmt.Fprintf(w, "  zk-lite status\n  zk-lite shell\n")
+	program := programName(os.Args[0])
+	fmt.Fprintf(w, "  %s status\n  %s shell\n", program, program)
 	fmt.Fprintf(w, "  curl http://%s/readyz\n\nCtrl-C stops it.\n", d.nodes[0].HTTPAddr())
+}
+
+// programName is what the user can type to run this program again.
+func programName(arg0 string) string {
+	if strings.Contains(arg0, "go-build") { // of go run, which has removed it by then
+		return "go run ./cmd/zk-lite"
+	}
+	return arg0
 }
 
 func (d *dev) serving() bool {
@@ -216,7 +225,7 @@ func (d *dev) serving() bool {
 	return true
 }
 
-// Close stops all servers, at once: handing leadership around helps nobody.
+// Close stops all servers at the same time: none needs to hand its leadership over.
 func (d *dev) Close() error {
 	close(d.closed)
 	errs := make([]error, len(d.nodes))

@@ -1,5 +1,6 @@
-// Command zk-lite is a ZooKeeper-compatible coordination service: the server,
-// a whole ensemble for development, and tools.
+// Command zk-lite is a coordination service that speaks ZooKeeper's protocol: the
+// server, an ensemble for development, and tools. The commands for clients and operators
+// are in package cli.
 package main
 
 import (
@@ -37,7 +38,7 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(serverCommand(), devCommand(), labCommand(), benchCommand())
-	cli.AddCommands(root)
+	cli.AddCommands(root, []*cobra.Command{serverCommand(), devCommand()},
+		[]*cobra.Command{benchCommand(), labCommand(), versionCommand()})
 	return root
 }

@@ -3,27 +3,30 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// DefaultServer is where the commands look for a server if they are not told.
+// DefaultServer is the default of --server.
 const DefaultServer = "127.0.0.1:2181"
 
 // serverVariable is the environment variable that replaces DefaultServer.
 const serverVariable = "ZK_LITE_SERVER"
 
-// timeoutFlag is the flag for how long a command does without an answer.
+// timeoutFlag is the flag for how long a command waits for a server.
 const timeoutFlag = "timeout"
 
-// defaultTimeout is how long a command does without a server before it gives up.
+// defaultTimeout is its default.
 const defaultTimeout = 10 * time.Second
 
 // The output formats.
@@ -47,36 +50,44 @@ type app struct {
 
 // The groups of commands in the help.
 const (
-	groupData = "data"
-	groupTree = "tree"
-	groupWork = "work"
-	groupHTTP = "http"
+	groupServers      = "servers"
+	groupData         = "data"
+	groupCoordination = "coordination"
+	groupOperation    = "operation"
+	groupTools        = "tools"
 )
 
-// AddCommands adds the commands of this package, and the shell, to root.
+// AddCommands adds the commands of this package, the shell, and the commands that run
+// servers and tools, to root.
 //
 // Mistakes in the command line, also of root's other commands, become errors
 // with ExitUsage.
-func AddCommands(root *cobra.Command) {
+func AddCommands(root *cobra.Command, servers, tools []*cobra.Command) {
+	root.SetHelpCommandGroupID(groupTools)
+	root.SetCompletionCommandGroupID(groupTools)
+	root.AddGroup(&cobra.Group{ID: groupServers, Title: "Servers:"})
+	addGroup(root, groupServers, servers...)
 	(&app{timeout: defaultTimeout}).addAll(root)
+	root.AddGroup(&cobra.Group{ID: groupTools, Title: "Tools:"})
+	addGroup(root, groupTools, tools...)
+}
+
+func addGroup(root *cobra.Command, id string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = id
+		root.AddCommand(c)
+	}
 }
 
 // addAll adds what there is outside of the shell.
 func (a *app) addAll(root *cobra.Command) {
-	a.addTo(root)
-	for _, c := range []*cobra.Command{
-		a.lockCommand(), a.electCommand(), a.joinCommand(), a.shellCommand(),
-	} {
-		c.GroupID = groupWork
-		root.AddCommand(c)
-	}
-	root.AddGroup(&cobra.Group{ID: groupHTTP, Title: "Operation, over HTTP:"})
-	for _, c := range []*cobra.Command{
-		a.memberCommand(), a.transferCommand(), a.drainCommand(), a.backupCommand(), a.restoreCommand(),
-	} {
-		c.GroupID = groupHTTP
-		root.AddCommand(c)
-	}
+	a.addData(root)
+	root.AddGroup(&cobra.Group{ID: groupCoordination, Title: "Coordination:"})
+	addGroup(root, groupCoordination, a.lockCommand(), a.electCommand(), a.joinCommand())
+	a.addOperation(root)
+	addGroup(root, groupData, a.shellCommand())
+	addGroup(root, groupOperation, a.memberCommand(), a.transferCommand(), a.drainCommand(),
+		a.backupCommand(), a.restoreCommand())
 	strictCompletion(root)
 	strict(root)
 }
@@ -97,11 +108,41 @@ func strictCompletion(root *cobra.Command) {
 // arguments errors of usage.
 func strict(root *cobra.Command) {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%w; see `%s --help`", err, strings.TrimSpace(c.CommandPath()))
+		if like := likeFlag(c, err); like != "" {
+			return usagef("%w; did you mean --%s?", err, like)
+		}
+		return usagef("%w; see `%s`", err, strings.TrimSpace(c.CommandPath()+" --help"))
 	})
 	root.Args = noSuchCommand
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	usageErrors(root)
+}
+
+// likeFlag is the name of a command's flag that is like the unknown one; empty if none is.
+func likeFlag(c *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	var name strings.Builder // as flags are written: clientPort is a key of zoo.cfg
+	for _, r := range unknown.GetSpecifiedName() {
+		switch {
+		case unicode.IsUpper(r):
+			name.WriteRune('-')
+			r = unicode.ToLower(r)
+		case r == '_' || r == '.':
+			r = '-'
+		}
+		name.WriteRune(r)
+	}
+	flags := cobra.Command{SuggestionsMinimumDistance: 2} // cobra compares names of commands
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+	})
+	if like := flags.SuggestionsFor(name.String()); len(like) > 0 {
+		return like[0]
+	}
+	return ""
 }
 
 // noSuchCommand refuses the arguments of a command that has others below it.
@@ -119,7 +160,7 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 			return usagef("%s in the shell: run `zk-lite %s` outside of it", text, args[0])
 		}
 	} else if args[0] == "addauth" {
-		return usagef("%s outside of `zk-lite shell`; to prove an identity there is --auth scheme:data", text)
+		return usagef("%s outside of `zk-lite shell`; prove an identity with --auth scheme:data", text)
 	}
 	if like := c.SuggestionsFor(args[0]); len(like) > 0 {
 		text += "; did you mean " + strings.Join(like, " or ") + "?"
@@ -137,25 +178,19 @@ func usageErrors(parent *cobra.Command) {
 	}
 }
 
-// addTo adds what the shell has, too.
-func (a *app) addTo(root *cobra.Command) {
-	root.AddGroup(
-		&cobra.Group{ID: groupData, Title: "Znodes:"},
-		&cobra.Group{ID: groupTree, Title: "Subtrees:"},
-		&cobra.Group{ID: groupWork, Title: "Servers and processes:"},
-	)
-	group := func(id string, commands ...*cobra.Command) {
-		for _, c := range commands {
-			c.GroupID = id
-			root.AddCommand(c)
-		}
-	}
-	group(groupData, a.lsCommand(), a.getCommand(), a.setCommand(), a.createCommand(),
+// addData adds the commands for znodes and subtrees, which the shell has, too.
+func (a *app) addData(root *cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: groupData, Title: "Data:"})
+	addGroup(root, groupData, a.lsCommand(), a.getCommand(), a.setCommand(), a.createCommand(),
 		a.deleteCommand(), a.statCommand(), a.getACLCommand(), a.setACLCommand(),
-		a.syncCommand(), a.watchCommand())
-	group(groupTree, a.treeCommand(), a.findCommand(), a.deleteAllCommand(), a.cpCommand(),
+		a.syncCommand(), a.watchCommand(), a.treeCommand(), a.findCommand(), a.deleteAllCommand(), a.cpCommand(),
 		a.mvCommand(), a.exportCommand(), a.importCommand(), a.diffCommand())
-	group(groupWork, a.statusCommand())
+}
+
+// addOperation adds the one command for operators that the shell has, too.
+func (a *app) addOperation(root *cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: groupOperation, Title: "Operation:"})
+	addGroup(root, groupOperation, a.statusCommand())
 }
 
 // command completes a command that talks to a server: flags, help, checks of
@@ -182,7 +217,7 @@ func (a *app) bind(c *cobra.Command) {
 	f.StringVar(&a.server, "server", defaultServer(),
 		"servers and chroot, `host:port,...[/chroot]` ["+serverVariable+"]")
 	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `scheme:data`; may be repeated")
-	f.Duration(timeoutFlag, defaultTimeout, "give up after so long without a server")
+	f.Duration(timeoutFlag, defaultTimeout, "give up when no server has been connected for so long; does not bound the command")
 }
 
 // bindOutput defines the flag for the output format.
@@ -200,7 +235,7 @@ func (a *app) bindOutput(c *cobra.Command) {
 func (a *app) bindSession(c *cobra.Command) {
 	if a.shell == nil {
 		c.Flags().DurationVar(&a.sessionTimeout, "session-timeout", client.DefaultSessionTimeout,
-			"silence after which the servers take this client for dead")
+			"silence after which the servers end this client's session")
 	}
 }
 

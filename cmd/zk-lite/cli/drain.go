@@ -63,7 +63,7 @@ func theServer(ctx context.Context, api *httpapi.Client, id int) (*httpapi.Clien
 	case len(seen.Members) == 0:
 		return nil, failed
 	case m == nil:
-		return nil, &noMemberError{id, seen.numbers()}
+		return nil, &noMemberError{id, seen.ids()}
 	}
 	hint := ""
 	if m.HTTP != "" {

@@ -16,14 +16,15 @@ func (a *app) electCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "elect [flags] PATH -- COMMAND [ARGS...]",
 		Short: "Run a command only where it is elected",
-		Long: `Stand for election at PATH, and run the command while elected: of all that do so,
-one at a time runs it. When the command ends, so does elect, with its exit code,
-and the next candidate is elected.
+		Long: `Be a candidate in the election PATH, and run the command while elected: of all
+candidates one at a time runs its command. When the command ends, elect ends with its
+exit code, and the next candidate is elected.
 
-If leadership is lost with the session, the command gets SIGTERM, and SIGKILL
-after --grace; then elect stands for election again. The command finds a number in
-ZK_LITE_FENCING_TOKEN that grows from leader to leader, and its znode in ZK_LITE_ELECTION.
---data is what others see of the leader (an address, say).
+If leadership is lost with the session, the command gets SIGTERM, and SIGKILL after
+--grace; then elect is a candidate again. The command finds a fencing token in
+ZK_LITE_FENCING_TOKEN, a decimal number that grows from leader to leader, and the path
+of its znode in ZK_LITE_ELECTION. Other programs can read --data, for example the
+leader's address.
 
 The election is Curator's LeaderLatch.`,
 		Example: `  zk-lite elect /app/scheduler -- ./scheduler
@@ -41,12 +42,12 @@ The election is Curator's LeaderLatch.`,
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(c.ErrOrStderr(), "elected: %s, token %d\n", term.Path(), term.FencingToken())
+				fmt.Fprintf(c.ErrOrStderr(), "elected: %s, fencing token %d\n", term.Path(), term.FencingToken())
 				err = o.runGranted(ctx, term.Grant, args[1:], electionVariable)
-				giveBack(ctx, c, term.Resign)
+				release(ctx, c, term.Resign)
 				var lost *lostError
 				if errors.As(err, &lost) && ctx.Err() == nil {
-					fmt.Fprintf(c.ErrOrStderr(), "%v; standing again\n", lost)
+					fmt.Fprintf(c.ErrOrStderr(), "%v; candidate again\n", lost)
 					continue
 				}
 				return err

@@ -14,16 +14,15 @@ import (
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
 )
 
-// DefaultHTTP is where the commands that need the HTTP API look for it if they are not
-// told.
+// DefaultHTTP is the default of --http.
 const DefaultHTTP = "http://127.0.0.1:8080"
 
 // httpVariable is the environment variable that replaces DefaultHTTP.
 const httpVariable = "ZK_LITE_HTTP"
 
 // authHint is what to do when the servers do not permit something.
-const authHint = "the super user's credentials go with --auth digest:super:password; " +
-	"where none is configured, ask on the server's own machine"
+const authHint = "give the super user's credentials with --auth digest:super:password; " +
+	"if no super user is configured, run the command on the server's own machine"
 
 // operation completes a command that asks the HTTP API.
 func (a *app) operation(
@@ -34,7 +33,7 @@ func (a *app) operation(
 	f.StringVar(&a.http, "http", cmp.Or(os.Getenv(httpVariable), DefaultHTTP),
 		"HTTP API of the servers, `URL[,URL]`, tried in order ["+httpVariable+"]")
 	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `digest:user:password`")
-	f.Duration(timeoutFlag, timeout, "give up after so long without an answer")
+	f.Duration(timeoutFlag, timeout, "give up when a server is silent for so long")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := a.check(c); err != nil {
 			return err
@@ -59,7 +58,7 @@ func (a *app) httpClient() (*httpapi.Client, error) {
 		return api, nil
 	case 1:
 	default:
-		return nil, usagef("--auth: over HTTP one identity can be proved, and here are %d", len(a.auth))
+		return nil, usagef("--auth: over HTTP a request has one identity, and %d are given", len(a.auth))
 	}
 	user, digest := strings.CutPrefix(a.auth[0], "digest:")
 	user, password, ok := strings.Cut(user, ":")
@@ -70,7 +69,7 @@ func (a *app) httpClient() (*httpapi.Client, error) {
 	return api, nil
 }
 
-// httpMessage explains an error of the HTTP API; it is empty if err is none.
+// httpMessage explains an error of the HTTP API; it is empty if err is not one.
 func httpMessage(err error) string {
 	var p *httpapi.Problem
 	if errors.As(err, &p) && (p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden) {

@@ -16,11 +16,11 @@ func (a *app) joinCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "join [flags] PATH NAME [-- COMMAND [ARGS...]]",
 		Short: "Be a member of a group, while a command runs",
-		Long: `Be a member of the group PATH under a name, while the command runs, or without one
-until interrupted. The member is an ephemeral znode PATH/NAME with the data of
---data; it is made again when the session is lost. While another session has a
-member of that name, join waits. The exit code is that of the command, which finds
-the path of the member in ZK_LITE_MEMBER.
+		Long: `Be the member NAME of the group PATH while the command runs; without a command, until
+interrupted. The member is the ephemeral znode PATH/NAME with the data of --data; it
+is created again when the session is lost. While another session has a member of that
+name, join waits. The exit code is the command's, which finds the path of the member
+in ZK_LITE_MEMBER.
 
 Groups are Curator's GroupMember.`,
 		Example: `  zk-lite join /app/workers "$HOSTNAME"
@@ -48,7 +48,7 @@ Groups are Curator's GroupMember.`,
 			}
 			fmt.Fprintf(c.ErrOrStderr(), "joined: %s\n", m.Path())
 			err = o.runJoined(ctx, m, args[2:])
-			giveBack(ctx, c, m.Leave)
+			release(ctx, c, m.Leave)
 			return err
 		})
 	})

@@ -23,13 +23,14 @@ func (a *app) lockCommand() *cobra.Command {
 The exit code is that of the command; 4 if the lock was not acquired (--try,
 --wait), and 5 if it was lost.
 
-If the session is lost, and with it the lock, the command gets SIGTERM, and
-SIGKILL after --grace. A process can be stopped for longer than that, so what the
-lock protects should refuse whoever comes too late: the command finds a number in
-ZK_LITE_FENCING_TOKEN that grows from holder to holder, and its znode in ZK_LITE_LOCK.
+If the session is lost, so is the lock: the command gets SIGTERM, and SIGKILL after
+--grace. A process can be paused for longer than that, so the resource that the lock
+protects should refuse a holder that is too late. For that the command finds a
+fencing token in ZK_LITE_FENCING_TOKEN, a decimal number that grows from holder to
+holder, and the path of its znode in ZK_LITE_LOCK.
 
-The lock is Curator's InterProcessMutex: programs in Java, Python (kazoo) and Go
-compete for the same.`,
+The lock is Curator's InterProcessMutex: programs in Java, Python (kazoo) and Go can
+use the same one.`,
 		Example: `  zk-lite lock /locks/backup -- ./backup.sh
   zk-lite lock --try /locks/cron-daily -- ./daily.sh
   zk-lite lock --wait 30s /locks/deploy -- sh -c 'deploy --fencing-token "$ZK_LITE_FENCING_TOKEN"'`,
@@ -37,7 +38,7 @@ compete for the same.`,
 		Args:                  workArgs(1, true),
 	}
 	f := c.Flags()
-	f.DurationVar(&wait, "wait", 0, "give up waiting after so long; 0 is never")
+	f.DurationVar(&wait, "wait", 0, "give up after waiting so long; 0 means never")
 	f.BoolVar(&try, "try", false, "do not wait for others")
 	o.bind(a, c, true)
 	a.completePaths(c, 1)
@@ -52,7 +53,7 @@ compete for the same.`,
 				return notAcquired(ctx, m, args[0], err)
 			}
 			err = o.runGranted(ctx, g, args[1:], lockVariable)
-			giveBack(ctx, c, g.Release)
+			release(ctx, c, g.Release)
 			return err
 		})
 	})
@@ -76,7 +77,7 @@ func (a *app) acquire(
 	return m.Lock(ctx)
 }
 
-// notAcquired says who has the lock, if that is why there was no grant.
+// notAcquired names the holder of the lock, if that is why there was no grant.
 func notAcquired(ctx context.Context, m *recipes.Mutex, path string, err error) error {
 	late := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 	if !late && !errors.Is(err, recipes.ErrNotAcquired) {

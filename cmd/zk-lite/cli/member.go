@@ -32,7 +32,7 @@ type memberJSON struct {
 	HTTP   string `json:"http,omitempty"`
 }
 
-// votes reports whether the ensemble counts on the member.
+// votes reports whether the member has a vote.
 func (m *memberJSON) votes() bool { return m.Role == roleLeader || m.Role == roleFollower }
 
 // clusterJSON is the ensemble as one of its servers sees it.
@@ -58,28 +58,28 @@ func (c *clusterJSON) member(id int) *memberJSON {
 	return &c.Members[i]
 }
 
-// numbers are the members' numbers.
-func (c *clusterJSON) numbers() (list []int) {
+// ids are the ids of the members.
+func (c *clusterJSON) ids() (list []int) {
 	for _, m := range c.Members {
 		list = append(list, m.ID)
 	}
 	return list
 }
 
-// cluster asks how the ensemble stands.
+// cluster reads the state of the ensemble.
 func cluster(ctx context.Context, api *httpapi.Client) (c clusterJSON, err error) {
 	err = api.JSON(ctx, &httpapi.Request{Method: http.MethodGet, Target: clusterPath, Repeatable: true}, &c)
 	return c, err
 }
 
-// noMemberError says that a server is not in the ensemble.
+// noMemberError reports a server that is not in the ensemble.
 type noMemberError struct {
 	id      int
 	members []int
 }
 
 func (e *noMemberError) Error() string {
-	return fmt.Sprintf("there is no server %d in the ensemble, whose members are %v; "+
+	return fmt.Sprintf("there is no server %d in the ensemble; its members are %v; "+
 		"`zk-lite member list` shows them", e.id, e.members)
 }
 
@@ -96,8 +96,7 @@ func (a *app) memberCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "member",
 		Short: "List, add, remove and promote servers of the ensemble",
-		Long: `List the servers of a running ensemble, and change which ones there are. The
-servers are asked by their HTTP API.`,
+		Long:  `List, add, remove and promote servers of a running ensemble, over the HTTP API.`,
 		Example: `  zk-lite member list
   zk-lite member add 4 "zk4.example:2888:3888;2181"
   zk-lite member promote 4
@@ -110,11 +109,11 @@ servers are asked by their HTTP API.`,
 	return c
 }
 
-// pollEvery is how often something is looked for that nobody tells of.
+// pollEvery is the time between two requests of until.
 const pollEvery = 200 * time.Millisecond
 
-// until looks again and again until there is nothing to wait for any more, at most for
-// the timeout. It reports whether the wait has ended well.
+// until calls look until that reports done, at most for the timeout. It reports whether
+// it was done in time.
 func (a *app) until(ctx context.Context, look func(context.Context) (done bool, err error)) (bool, error) {
 	limit := time.NewTimer(a.timeout)
 	defer limit.Stop()

@@ -14,20 +14,19 @@ func (a *app) memberAddCommand() *cobra.Command {
 	var observer bool
 	c := &cobra.Command{
 		Use:   "add ID ADDRESS",
-		Short: "Take a server into the running ensemble",
-		Long: `Take a server into the running ensemble, before it is started or after. ADDRESS is
-what follows server.ID= in a configuration, without the role: host:peerPort, or
-host:peerPort:electionPort, perhaps with ;clientPort or ;clientHost:clientPort
-behind it (quote the semicolon).
+		Short: "Add a server to the running ensemble",
+		Long: `Add a server to the running ensemble, before or after it is started. ADDRESS is the
+value of server.ID in a configuration, without the role: host:peerPort or
+host:peerPort:electionPort, optionally followed by ;clientPort or
+;clientHost:clientPort (quote the semicolon).
 
-The server gets its vote by itself as soon as it has caught up; until then nobody
-waits for it. ` + "`zk-lite member promote ID`" + ` waits for that. To add a member once more does
-no harm.`,
+The server gets its vote when it has caught up; until then the ensemble does not wait
+for it. ` + "`zk-lite member promote ID`" + ` waits for the vote. To add a member again is harmless.`,
 		Example: `  zk-lite member add 4 "zk4.example:2888:3888;2181"
   zk-lite member add 5 zk5.example:2888 --observer`,
 		Args: argCount(2, 2, 0),
 	}
-	c.Flags().BoolVar(&observer, "observer", false, "it is never to vote")
+	c.Flags().BoolVar(&observer, "observer", false, "the server gets no vote")
 	return a.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
 		id, err := parseServerID(args[0])
 		if err != nil {
@@ -42,8 +41,8 @@ no harm.`,
 		}
 		switch {
 		case m.Role == roleJoining:
-			fmt.Fprintf(c.OutOrStdout(), "server %d joins, and votes when it has caught up: start it, then "+
-				"`zk-lite member promote %d` waits for that\n", id, id)
+			fmt.Fprintf(c.OutOrStdout(), "server %d joins and gets its vote when it has caught up: start it; "+
+				"`zk-lite member promote %d` waits for its vote\n", id, id)
 		default:
 			fmt.Fprintf(c.OutOrStdout(), "server %d is a member: %s\n", id, m.Role)
 		}

@@ -14,11 +14,11 @@ import (
 func (a *app) memberListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "Show the servers of the ensemble, and how many failures it survives",
-		Long: `Show the servers of the ensemble: the leader, followers (which vote), observers,
-and those joining, which get their vote when they have caught up. How many failures
-the ensemble survives now, only the leader knows: name the URLs of all servers, so
-that it is asked, too. The exit code is 1 if there is no leader.`,
+		Short: "Show the servers of the ensemble, and how many failures it tolerates",
+		Long: `Show the servers of the ensemble: the leader, followers (which vote), observers, and
+joining servers, which get their vote when they have caught up. Only the leader can
+report how many more failures the ensemble tolerates now, so name the URLs of all
+servers. The exit code is 1 if there is no leader.`,
 		Example: `  zk-lite member list
   zk-lite member list --http http://zk1:8080,http://zk2:8080 --auth digest:super:secret
   zk-lite member list -o json | jq -r '.members[] | select(.role == "leader") | .client'`,
@@ -50,7 +50,7 @@ that it is asked, too. The exit code is 1 if there is no leader.`,
 	})
 }
 
-// errNoLeader says that nothing can be changed at the moment.
+// errNoLeader reports that nothing can be changed now.
 var errNoLeader = errors.New("the ensemble has no leader: is a majority of its servers up?")
 
 func printCluster(out io.Writer, now *clusterJSON) error {
@@ -62,12 +62,25 @@ func printCluster(out io.Writer, now *clusterJSON) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("term %d; of %d voters %d may fail", now.Term, now.Voters, now.Tolerates)
-	if now.Survives != nil {
-		text += fmt.Sprintf(", now %d more", *now.Survives)
+	text := fmt.Sprintf("term %d; %s: the ensemble tolerates %s", now.Term, count(now.Voters, "voter"),
+		count(now.Tolerates, "failure"))
+	switch {
+	case now.Survives == nil:
+	case *now.Survives == now.Tolerates:
+		text += "; all voters are connected"
+	default:
+		text += fmt.Sprintf("; %d not connected, so it tolerates %d more", now.Tolerates-*now.Survives, *now.Survives)
 	}
 	_, err := fmt.Fprintln(out, text)
 	return err
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func orDash(text string) string {

@@ -36,7 +36,7 @@ wait for it, and nobody can have that sooner. An observer is told to join.`,
 		m := now.member(id)
 		switch {
 		case m == nil:
-			return &noMemberError{id, now.numbers()}
+			return &noMemberError{id, now.ids()}
 		case m.votes() && !a.json():
 			fmt.Fprintf(c.OutOrStdout(), "server %d votes already: %s\n", id, m.Role)
 			return nil
@@ -71,7 +71,7 @@ func (a *app) awaitVote(c *cobra.Command, api *httpapi.Client, id int) error {
 			return false, err
 		}
 		if m = now.member(id); m == nil {
-			return false, &noMemberError{id, now.numbers()}
+			return false, &noMemberError{id, now.ids()}
 		}
 		note.show("server %d is catching up, %v", id, time.Since(begin).Round(time.Second))
 		return m.votes(), nil

@@ -40,7 +40,7 @@ before, so that its clients go elsewhere at once.`,
 			if errors.Is(err, httpapi.ErrUnknown) {
 				err = nil // an attempt before has done it
 			} else if now, lookErr := cluster(c.Context(), api); lookErr == nil {
-				err = &noMemberError{id, now.numbers()}
+				err = &noMemberError{id, now.ids()}
 			}
 		}
 		switch {

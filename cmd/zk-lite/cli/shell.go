@@ -41,7 +41,6 @@ code of the last line that failed.`,
   printf 'create /a\nls /\n' | zk-lite shell`,
 		Args: argCount(0, 0, 0),
 	}
-	c.GroupID = groupWork
 	a.bindSession(c)
 	return a.command(c, func(c *cobra.Command, _ []string) error {
 		cl, err := a.connect(c.Context())
@@ -133,7 +132,7 @@ func (s *shell) interactive(ctx context.Context) error {
 	s.showState(<-states.C())
 	s.wg.Go(func() {
 		for change := range states.C() {
-			s.tellState(change)
+			s.notifyState(change)
 		}
 	})
 	for {
@@ -230,7 +229,8 @@ func (s *shell) commands() *cobra.Command {
 	a := &app{
 		server: s.app.server, auth: s.app.auth, timeout: s.app.timeout, output: s.app.output, shell: s,
 	}
-	a.addTo(root)
+	a.addData(root)
+	a.addOperation(root)
 	root.AddCommand(s.addAuthCommand(), s.historyCommand(), s.quitCommand(), s.sessionCommand())
 	strict(root)
 	return root
@@ -245,7 +245,7 @@ func shellUsage(template string) string {
 	).Replace(template)
 }
 
-// notify tells something that no command has asked for just now.
+// notify prints something that is not the output of a command.
 func (s *shell) notify(text string) {
 	if s.terminal == nil {
 		s.out.endLine()
@@ -257,7 +257,7 @@ func (s *shell) notify(text string) {
 	}
 }
 
-// await tells the event of a one-shot watch when it comes.
+// await prints the event of a one-shot watch when it comes.
 func (s *shell) await(w *client.Watch) {
 	s.wg.Go(func() {
 		e := <-w.C()
@@ -280,8 +280,8 @@ func (s *shell) showState(c client.StateChange) {
 	s.terminal.SetPrompt(fmt.Sprintf("[zk %s (%s)] ", server, state))
 }
 
-// tellState shows a change at once, above the line that is being typed.
-func (s *shell) tellState(c client.StateChange) {
+// notifyState prints a change at once, above the line that is being typed.
+func (s *shell) notifyState(c client.StateChange) {
 	s.showState(c)
 	switch c.State {
 	case client.StateSuspended:

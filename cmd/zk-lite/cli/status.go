@@ -88,7 +88,7 @@ type serverJSON struct {
 	Version     string       `json:"version,omitempty"`
 	Zxid        *hexadecimal `json:"zxid,omitempty"`
 	Behind      *int64       `json:"behind,omitempty"`
-	LatencyMS   []float64    `json:"latencyMillis,omitempty"` // shortest, mean, longest
+	LatencyMS   []float64    `json:"latency_ms,omitempty"` // shortest, mean, longest
 	Connections *int64       `json:"connections,omitempty"`
 	Outstanding *int64       `json:"outstanding,omitempty"`
 	Znodes      *int64       `json:"znodes,omitempty"`

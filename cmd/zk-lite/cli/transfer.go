@@ -35,7 +35,7 @@ date. Clients keep their connections and sessions.`,
 			return err
 		}
 		if to != 0 && before.member(to) == nil {
-			return &noMemberError{to, before.numbers()}
+			return &noMemberError{to, before.ids()}
 		}
 		// A repetition without an id would take leadership from the next leader, too.
 		r := &httpapi.Request{

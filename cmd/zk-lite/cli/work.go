@@ -15,11 +15,11 @@ import (
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
-// defaultGrace is how long a command may take to end when it is told to.
+// defaultGrace is how long a command may take to end after SIGTERM.
 const defaultGrace = 10 * time.Second
 
-// releaseTimeout bounds how long giving something back may take; after that it
-// is left to the session, which ends with the program.
+// releaseTimeout bounds how long a release may take; after that it is left to the
+// session, which ends with the program.
 const releaseTimeout = 5 * time.Second
 
 // The environment of the commands that are run.
@@ -39,11 +39,11 @@ type workOptions struct {
 
 func (o *workOptions) bind(a *app, c *cobra.Command, strict bool) {
 	f := c.Flags()
-	f.StringVar(&o.data, "data", "", "data of the znode, for others to see (default host:pid)")
-	f.DurationVar(&o.grace, "grace", defaultGrace, "from SIGTERM to SIGKILL when the command must end")
+	f.StringVar(&o.data, "data", "", "data of the znode, which others can read (default host:pid)")
+	f.DurationVar(&o.grace, "grace", defaultGrace, "time from SIGTERM to SIGKILL when the command must end")
 	if strict {
 		f.BoolVar(&o.strict, "strict", false,
-			"stop the command already when the connection is lost, not only with the session")
+			"stop the command when the connection is lost, not only when the session is lost")
 	}
 	a.bindSession(c)
 }
@@ -57,7 +57,7 @@ func (o *workOptions) recipe() []recipes.Option {
 	return opts
 }
 
-// name is how the process presents itself.
+// name is the data of the znode: --data, or host:pid.
 func (o *workOptions) name() string {
 	if o.data != "" {
 		return o.data
@@ -76,7 +76,7 @@ func workArgs(paths int, needCommand bool) cobra.PositionalArgs {
 		switch {
 		case dash < 0 && !needCommand && len(args) == paths:
 		case dash < 0 && needCommand:
-			return usagef("no command; the command stands behind --: %s", c.UseLine())
+			return usagef("missing command: put it after `--`; usage: %s", c.UseLine())
 		case dash != paths || len(args) == paths:
 			return usagef("usage: %s", c.UseLine())
 		}
@@ -137,12 +137,12 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() []error { return []error{errNoServer, e.cause} }
 
-// giveBack runs the end of a recipe, also after an interruption. Should that fail, it
-// is no failure of the command that has run: the session's end does the same.
-func giveBack(ctx context.Context, c *cobra.Command, end func(context.Context) error) {
+// release runs the end of a recipe, also after an interruption. If that fails, the command
+// that has run has not failed: the end of the session does the same.
+func release(ctx context.Context, c *cobra.Command, end func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if err := end(ctx); err != nil && !errors.Is(err, recipes.ErrLost) {
-		fmt.Fprintf(c.ErrOrStderr(), "zk-lite: not given back (%v): that comes with the end of the session\n", err)
+		fmt.Fprintf(c.ErrOrStderr(), "zk-lite: not released (%v); the end of the session releases it\n", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // may not have happened.
 var ErrUnknown = errors.New("the answer was lost: it may or may not have happened")
 
-// Problem is what a server says of a request that it did not do (RFC 9457).
+// Problem is a server's reason for not doing a request (RFC 9457).
 type Problem struct {
 	URL        string        `json:"-"` // the server's
 	Status     int           `json:"status"`
@@ -30,7 +30,7 @@ func (p *Problem) Error() string {
 	if text == "" {
 		text = p.Title
 	}
-	if p.Hint != "" {
+	if p.Hint != "" && !strings.Contains(p.Hint, "/docs") { // a page of the server is no help in a terminal
 		text += "; " + p.Hint
 	}
 	return text
@@ -51,7 +51,7 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// reason is what a system call or the resolver has said, without the story around it.
+// reason is the error of the system call or the resolver, without what wraps it.
 func reason(err error) error {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
