@@ -1,3 +1,7 @@
+// Package raftlogger lets hashicorp/raft, which logs through hclog, log through slog.
+//
+// It lowers raft's levels and limits repeated lines. It does not read what the lines say, and starts no
+// goroutine.
 package raftlogger
 
 import (
@@ -11,6 +15,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -18,8 +23,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
-// New lets hashicorp/raft, which logs through hclog, log through slog. When ctx
-// has ended, raft's server is being closed.
+// New returns a logger for raft, or for a part of it with that name. When ctx has ended, raft is being
+// shut down.
 func New(ctx context.Context, l *slog.Logger, name string) hclog.Logger {
 	return &logger{
 		slog: l.With("subsystem", name), base: l, name: name, ctx: ctx, repeats: &repeats.Filter{},
@@ -34,35 +39,28 @@ type logger struct {
 	repeats    *repeats.Filter // of all loggers made from the same one
 }
 
-// levelOf maps levels. What raft calls info happens at elections only, but its
-// debug and trace lines come with every message.
+// levelOf maps levels. Raft's own are too high by one: it reports as an error what any change of leaders
+// brings about. What is an error for this server is logged by the code of ours that returned it to raft
+// (package storage), or that asked raft for something.
 func levelOf(l hclog.Level) slog.Level {
 	switch l {
 	case hclog.Trace:
 		return slog.LevelDebug - 4
 	case hclog.Debug:
 		return slog.LevelDebug
-	case hclog.Warn:
-		return slog.LevelWarn
 	case hclog.Error:
-		return slog.LevelError
+		return slog.LevelWarn
 	}
 	return slog.LevelInfo
 }
 
-// level is that at which a message is logged. Raft's own is too high for what belongs
-// to a change of leaders, and for what a server's closing brings about.
-func (l *logger) level(level hclog.Level, msg string, args []any) slog.Level {
-	at := levelOf(level)
-	switch {
-	case at <= slog.LevelDebug:
-	case l.ctx.Err() != nil && (l.name == Net || anyEnding(args)):
-		return slog.LevelDebug
-	case msg == "peer has newer term, stopping replication",
-		msg == "new leader elected, stepping down":
-		return min(at, slog.LevelInfo)
+// level is that at which a message is logged. What the end of raft's connections brings about is nobody's
+// concern while this server is shut down.
+func (l *logger) level(level hclog.Level, args []any) slog.Level {
+	if l.ctx.Err() != nil && (l.name == Net || anyEnding(args)) {
+		return min(levelOf(level), slog.LevelDebug)
 	}
-	return at
+	return levelOf(level)
 }
 
 // Net is the name of the transport's logger.
@@ -81,8 +79,8 @@ func anyEnding(args []any) bool {
 	})
 }
 
-// expand makes all values such that every handler of slog shows them: one for JSON would
-// leave out what is not exported, and does not know String.
+// expand returns values that every handler of slog shows. The one for JSON leaves out fields that are not
+// exported, and does not call String.
 func expand(args []any) []any {
 	out := make([]any, len(args))
 	for i, v := range args {
@@ -134,14 +132,14 @@ func formatted(f hclog.Format) any {
 }
 
 func (l *logger) Log(level hclog.Level, msg string, args ...any) {
-	at := l.level(level, msg, args)
+	at := l.level(level, args)
 	if !l.slog.Enabled(context.Background(), at) {
 		return
 	}
+	key := repeatKey(l.name, msg, args)
 	args = expand(args)
-	if at > slog.LevelInfo || at == slog.LevelInfo && slices.Contains(args, any("term")) {
-		// What else is information tells of a change each time, as of leaders.
-		pass, leftOut := l.repeats.Pass(repeatKey(l.name, msg, args))
+	if at >= slog.LevelInfo {
+		pass, leftOut := l.repeats.Pass(key)
 		switch {
 		case !pass:
 			at = slog.LevelDebug
@@ -152,15 +150,16 @@ func (l *logger) Log(level hclog.Level, msg string, args ...any) {
 	l.slog.Log(context.Background(), at, msg, args...)
 }
 
-// repeatKey is what two messages have in common that say the same of the same servers.
+// repeatKey is what two messages have in common that report the same about the same servers: all but
+// errors and times, which are never the same twice.
 func repeatKey(name, msg string, args []any) string {
 	var b strings.Builder
 	b.WriteString(name + "\x00" + msg)
-	for i := 0; i+1 < len(args); i += 2 {
-		switch args[i] {
-		case "error", "time", "backoff time": // never twice the same
+	for _, v := range args {
+		switch v.(type) {
+		case error, time.Duration, time.Time:
 		default:
-			fmt.Fprintf(&b, "\x00%v=%v", args[i], args[i+1])
+			fmt.Fprintf(&b, "\x00%v", plain(v))
 		}
 	}
 	return b.String()
