@@ -11,9 +11,9 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// benchGroups are how many commands go together: one alone, as on a quiet server,
+// benchBatches are how many commands go together: one alone, as on a quiet server,
 // and a hundred, as on a busy one.
-var benchGroups = []int{1, 100}
+var benchBatches = []int{1, 100}
 
 func benchCommand() *state.Command {
 	return &state.Command{
@@ -22,18 +22,18 @@ func benchCommand() *state.Command {
 	}
 }
 
-// BenchmarkForwarder is a command's way through its own server: numbered and
+// BenchmarkQueue is a command's way through its own server: numbered and
 // encoded, sent with others, and its waiter found when it was applied.
-func BenchmarkForwarder(b *testing.B) {
-	for _, n := range benchGroups {
-		b.Run(fmt.Sprintf("group=%d", n), func(b *testing.B) {
-			f := newForwarder(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+func BenchmarkQueue(b *testing.B) {
+	for _, n := range benchBatches {
+		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {
+			f := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
 			c, w := benchCommand(), &note{}
 			var buf []byte
 			seq := uint64(0)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if err := f.add(c, w); err != nil {
+				if err := f.Add(c, w); err != nil {
 					b.Fatal(err)
 				}
 				if i%n != n-1 {
@@ -43,7 +43,7 @@ func BenchmarkForwarder(b *testing.B) {
 				buf = g.Commands
 				for range g.Count {
 					seq++
-					if _, ok := f.applied(seq); !ok {
+					if _, ok := f.Applied(seq); !ok {
 						b.Fatal("a result without a waiter")
 					}
 				}
@@ -52,11 +52,11 @@ func BenchmarkForwarder(b *testing.B) {
 	}
 }
 
-// BenchmarkStream is the stream to the leader: a group's frame made, read and
+// BenchmarkStream is the stream to the leader: a batch's frame made, read and
 // checked. The figures are for a command.
 func BenchmarkStream(b *testing.B) {
-	for _, n := range benchGroups {
-		b.Run(fmt.Sprintf("group=%d", n), func(b *testing.B) {
+	for _, n := range benchBatches {
+		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {
 			g := state.Batch{Origin: state.Origin{Server: 1, Incarnation: 1}, First: 1, Count: n}
 			for range n {
 				g.Commands = state.AppendCommand(g.Commands, benchCommand())
@@ -69,12 +69,12 @@ func BenchmarkStream(b *testing.B) {
 				if i%n != 0 {
 					continue
 				}
-				buf = finishGroup(append(appendGroupHeader(buf[:0]), g.Commands...), &g)
+				buf = finishBatch(append(appendBatchHeader(buf[:0]), g.Commands...), &g)
 				wire.Reset(buf)
 				in.Reset(wire)
 				_, body, err := readFrame(in)
 				if err == nil {
-					_, err = parseGroup(body, 1)
+					_, err = parseBatch(body, 1)
 				}
 				if err != nil {
 					b.Fatal(err)
@@ -84,21 +84,21 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkReign_Entry is the leader's part without raft: groups gathered and
+// BenchmarkBatcher_Entry is the leader's part without raft: batches gathered and
 // encoded as one entry. The figures are for a command.
-func BenchmarkReign_Entry(b *testing.B) {
-	for _, n := range benchGroups {
-		b.Run(fmt.Sprintf("group=%d", n), func(b *testing.B) {
+func BenchmarkBatcher_Entry(b *testing.B) {
+	for _, n := range benchBatches {
+		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {
 			ctx := b.Context()
 			g := state.Batch{Origin: state.Origin{Server: 1, Incarnation: 1}, First: 1, Count: n}
-			r := newReign(&Node{ctx: ctx}, 1, &refusals{})
+			r := newTestBatcher(ctx)
 			for range n {
 				g.Commands = state.AppendCommand(g.Commands, benchCommand())
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if i%n == 0 && !r.submit(g) {
-					b.Fatal("the reign has ended")
+					b.Fatal("the batcher has ended")
 				}
 				if i%n == n-1 {
 					r.encode(r.take())
@@ -108,7 +108,7 @@ func BenchmarkReign_Entry(b *testing.B) {
 	}
 }
 
-// BenchmarkNode_Propose is everything but the doors: three servers in one
+// BenchmarkNode_Propose is everything but the listeners: three servers in one
 // process, real disks, sockets and syncs, writes from a follower; 1 and 256 wait at a
 // time.
 func BenchmarkNode_Propose(b *testing.B) {

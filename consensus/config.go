@@ -12,13 +12,6 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/storage"
 )
 
-// Server is one server of the configuration.
-type Server struct {
-	ID    state.ServerID
-	Addr  string // host:port of the peer port
-	Voter bool
-}
-
 // Config is what a Node is made of.
 type Config struct {
 	ID      state.ServerID
@@ -50,29 +43,10 @@ type Config struct {
 	NoFailover       bool
 }
 
-// Bounds of what is on its way. They are far above what the disk can take in
-// the meantime, and far below raft's trailing logs (libraries: entries in
-// flight beyond those can never be replicated again).
 const (
-	maxGroupCommands = 1024 // commands sent in one go
-	maxGroupBytes    = 256 << 10
-	maxEntryCommands = 2048 // commands in one entry: about 2 ms of applying
-	maxEntryBytes    = 1 << 20
-	maxInFlight      = 2 // entries handed to raft and not yet applied
-	// What a server sends beyond that is not applied here yet, or the leader's next entries would
-	// never be full; and no more, because heartbeats travel behind it.
-	maxSentBytes = 2 << 20
-	// Groups at the leader that wait to be proposed. Those of seven servers fit, so that nobody's
-	// stream stands still with heartbeats in it.
-	maxInboxBytes = 16 << 20
 	trailingLogs  = 4096 // entries kept behind a snapshot, for slow followers
 	snapshotBytes = 256 << 20
 )
-
-// overlapAfter is how long the newest entry is under way before another one is
-// proposed beside it. Where disk and network are quick it has been applied by
-// then; where they are slow, a command waits for no longer than this.
-const overlapAfter = 4 * time.Millisecond
 
 const defaultElectionTimeout = time.Second
 
@@ -128,23 +102,3 @@ func (c *Config) check() error {
 }
 
 func (c *Config) standalone() bool { return len(c.Servers) == 1 }
-
-func (c *Config) self() Server {
-	for _, s := range c.Servers {
-		if s.ID == c.ID {
-			return s
-		}
-	}
-	return Server{}
-}
-
-// lowestVoter is the server that forms the ensemble.
-func (c *Config) lowestVoter() state.ServerID {
-	lowest := state.ServerID(0)
-	for _, s := range c.Servers {
-		if s.Voter && (lowest == 0 || s.ID < lowest) {
-			lowest = s.ID
-		}
-	}
-	return lowest
-}

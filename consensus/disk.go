@@ -1,8 +1,10 @@
 package consensus
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"sync/atomic"
 	"syscall"
@@ -10,63 +12,78 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus/transport"
+	"github.com/zk-lite/zk-lite/consensus/storage"
 	deliberate "github.com/zk-lite/zk-lite/internal/fault"
 )
 
-// Limits of patience with the disk (decision D15).
 const (
-	// diskHangs is how long a write may take before a leader's peer connections
+	// HangLimit is how long a write may take before a leader's peer connections
 	// are cut, so that the others elect: raft's heartbeats go on while its main
 	// loop waits for the disk.
-	diskHangs = 5 * time.Second
-	// diskRetry is the pause between two tries to write term or vote to a full
+	HangLimit = 5 * time.Second
+	// retryInterval is the pause between two tries to write term or vote to a full
 	// disk. raft would panic on the first error.
-	diskRetry = 100 * time.Millisecond
-	// standAgain is for how many election timeouts after its log has refused a write a server
-	// stands for no election. Without it a leader that steps down for that reason stands at
-	// once, its log as long as any other's, wins as often as not, and steps down again: up to
-	// seven seconds without a leader were seen. It is bounded, because the others may need this
-	// server's log, and it learns that there is room again only by writing.
-	standAgain = 5
+	retryInterval = 100 * time.Millisecond
+	// campaignPause is for how many election timeouts after its log has refused a write a server does
+	// not campaign. Without it a leader that steps down for that reason campaigns at once, its log as
+	// long as any other's, wins as often as not, and steps down again: up to seven seconds without a
+	// leader were seen. It is bounded, because the others may need this server's log, and it learns
+	// that there is room again only by writing.
+	campaignPause = 5
 )
 
-// errDiskRefuses is why a server does not stand for election.
-var errDiskRefuses = errors.New("this server's log has refused a write; it does not stand for election")
+// MonitorConfig is what a Monitor is made of.
+type MonitorConfig struct {
+	Store           *storage.Store
+	ElectionTimeout time.Duration
+	Logger          *slog.Logger
+	Now             func() int64 // a monotonic clock in nanoseconds, never 0
+	Fatal           func(error)
+	Stopping        context.Context // has ended when the server is closed
+}
 
-// disk stands between raft and its stores and watches how long they take.
-type disk struct {
-	n    *Node
-	busy atomic.Int64 // now() when raft's main loop began to wait; 0 it does not
-	// refused is now() when the log refused a write, and refusing when it began to; 0: it has
+// Monitor stands between raft and its stores. It measures for how long raft waits for them, and remembers
+// what they refused.
+type Monitor struct {
+	cfg     MonitorConfig
+	started atomic.Bool  // raft runs
+	busy    atomic.Int64 // Now() when raft's main loop began to wait; 0: it does not
+	// refused is Now() when the log refused a write, and refusing when it began to; 0: it has
 	// taken one since.
 	refused, refusing atomic.Int64
 
 	logFault, stableFault fault
 }
 
-func newDisk(n *Node) *disk { return &disk{n: n} }
+// NewMonitor returns the monitor of a store.
+func NewMonitor(cfg MonitorConfig) *Monitor { return &Monitor{cfg: cfg} }
 
-func (d *disk) log() raft.LogStore { return &watchedLog{d.n.cfg.Storage.Log, d} }
-func (d *disk) stable() raft.StableStore {
+// Log returns raft's log store, its writes watched.
+func (m *Monitor) Log() raft.LogStore { return &watchedLog{m.cfg.Store.Log, m} }
+
+// Stable returns raft's store of term and vote.
+func (m *Monitor) Stable() raft.StableStore {
 	if deliberate.On(deliberate.ForgetVote) {
 		for _, key := range []string{"CurrentTerm", "LastVoteTerm"} { // raft's
-			_ = d.n.cfg.Storage.Stable.SetUint64([]byte(key), 0)
+			_ = m.cfg.Store.Stable.SetUint64([]byte(key), 0)
 		}
 	}
-	return &patientStable{d.n.cfg.Storage.Stable, d}
+	return &retryingStable{m.cfg.Store.Stable, m}
 }
 
-func (d *disk) begin() { d.busy.Store(d.n.now()) }
-func (d *disk) end()   { d.busy.Store(0) }
+// Started notes that raft runs. Before, errors of the store of term and vote are returned.
+func (m *Monitor) Started() { m.started.Store(true) }
 
-// waiting is how long raft's main loop has been waiting for the disk; 0 it does not.
-func (d *disk) waiting() time.Duration {
-	since := d.busy.Load()
+func (m *Monitor) begin() { m.busy.Store(m.cfg.Now()) }
+func (m *Monitor) end()   { m.busy.Store(0) }
+
+// Waiting returns for how long raft's main loop has been waiting for the disk; 0: it does not.
+func (m *Monitor) Waiting() time.Duration {
+	since := m.busy.Load()
 	if since == 0 {
 		return 0
 	}
-	return max(0, time.Duration(d.n.now()-since))
+	return max(0, time.Duration(m.cfg.Now()-since))
 }
 
 // fault is why the last write to a store failed; empty if it succeeded.
@@ -76,15 +93,16 @@ func (f *fault) note(err error) {
 	switch {
 	case err != nil:
 		f.last.Store(&err)
-	case f.last.Load() != nil: // looked at first: it is nil nearly always
+	case f.last.Load() != nil: // read first: it is nil nearly always
 		f.last.Store(nil)
 	}
 }
 
-// fault says, for Status, what is wrong with the disk. A store is only well
-// again when it has taken a write itself: the vote may fit where the log does not.
-func (d *disk) fault() string {
-	for _, f := range []*fault{&d.logFault, &d.stableFault} {
+// Fault returns the error of the last write to the log, or to the store of term and vote; empty if both
+// succeeded. A store is only well again when it has taken a write itself: the vote may fit where the log
+// does not.
+func (m *Monitor) Fault() string {
+	for _, f := range []*fault{&m.logFault, &m.stableFault} {
 		if err := f.last.Load(); err != nil {
 			return (*err).Error()
 		}
@@ -92,37 +110,10 @@ func (d *disk) fault() string {
 	return ""
 }
 
-// watch cuts the connections of a leader whose disk hangs.
-func (d *disk) watch() {
-	look := time.NewTicker(diskHangs / 5)
-	defer look.Stop()
-	cut := false
-	for {
-		select {
-		case <-d.n.ctx.Done():
-			return
-		case <-look.C:
-		}
-		since := d.busy.Load()
-		hangs := since != 0 && time.Duration(d.n.now()-since) > diskHangs
-		switch {
-		case hangs && !cut && d.n.raft.State() == raft.Leader:
-			cut = true
-			d.n.logger.Error("the disk does not answer; leaving leadership to the others",
-				"waiting", time.Duration(d.n.now()-since))
-			d.n.mux.CutRaft()
-		case !hangs && cut:
-			cut = false
-			d.n.logger.Info("the disk answers again")
-			d.n.mux.RestoreRaft()
-		}
-	}
-}
-
 // watchedLog is raft's log store, its writes watched.
 type watchedLog struct {
 	raft.LogStore
-	d *disk
+	m *Monitor
 }
 
 // IsMonotonic implements raft.MonotonicLogStore for the store within.
@@ -134,115 +125,88 @@ func (w *watchedLog) IsMonotonic() bool {
 func (w *watchedLog) StoreLog(l *raft.Log) error { return w.StoreLogs([]*raft.Log{l}) }
 
 func (w *watchedLog) StoreLogs(logs []*raft.Log) error {
-	w.d.begin()
-	defer w.d.end()
+	w.m.begin()
+	defer w.m.end()
 	err := w.LogStore.StoreLogs(logs)
-	w.d.logFault.note(err)
-	w.d.noteRefusal(err != nil, w.d.n.now())
+	w.m.logFault.note(err)
+	w.m.noteRefusal(err != nil, w.m.cfg.Now())
 	if err != nil {
-		w.d.n.logger.Error("writing raft's log failed; nothing is acknowledged until it works again",
+		w.m.cfg.Logger.Error("writing raft's log failed; nothing is acknowledged until it works again",
 			"error", err)
 	}
 	return err
 }
 
-func (d *disk) noteRefusal(refused bool, now int64) {
+func (m *Monitor) noteRefusal(refused bool, now int64) {
 	switch {
 	case refused:
-		d.refused.Store(now)
-		d.refusing.CompareAndSwap(0, now)
-	case d.refused.Load() != 0: // looked at first: it is 0 nearly always
-		d.refused.Store(0)
-		d.refusing.Store(0)
+		m.refused.Store(now)
+		m.refusing.CompareAndSwap(0, now)
+	case m.refused.Load() != 0: // read first: it is 0 nearly always
+		m.refused.Store(0)
+		m.refusing.Store(0)
 	}
 }
 
-// useless is for how long this server has not been able to write what it is told: it applies
-// nothing, whoever leads, and its clients are better off elsewhere.
-func (d *disk) useless() time.Duration {
-	useless := d.waiting()
-	if since := d.refusing.Load(); since != 0 {
-		useless = max(useless, time.Duration(d.n.now()-since))
+// UnwritableFor returns for how long this server has not been able to write its log: it applies
+// nothing meanwhile, and its clients are better off elsewhere.
+func (m *Monitor) UnwritableFor() time.Duration {
+	d := m.Waiting()
+	if since := m.refusing.Load(); since != 0 {
+		d = max(d, time.Duration(m.cfg.Now()-since))
 	}
-	return useless
+	return d
 }
 
-// mayStand reports whether the log has taken a write since it refused one, or some time has gone.
-func (d *disk) mayStand(now int64) bool {
-	at := d.refused.Load()
-	return at == 0 || time.Duration(now-at) >= standAgain*d.n.cfg.ElectionTimeout
+// MayCampaign reports whether the log has taken a write since it refused one, or some time has passed.
+func (m *Monitor) MayCampaign() bool {
+	at := m.refused.Load()
+	return at == 0 || time.Duration(m.cfg.Now()-at) >= campaignPause*m.cfg.ElectionTimeout
 }
 
-// candidacy is the transport as raft sees it: without the others' pre-votes nobody stands.
-type candidacy struct {
-	*transport.Transport
-	d *disk
-}
-
-// RequestPreVote implements raft.WithPreVote.
-func (c *candidacy) RequestPreVote(id raft.ServerID, target raft.ServerAddress,
-	req *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
-) error {
-	if !c.d.mayStand(c.d.n.now()) {
-		return errDiskRefuses
-	}
-	return c.Transport.RequestPreVote(id, target, req, resp)
-}
-
-// patientStable is raft's store of term and vote, which panics when a term is refused. A
+// retryingStable is raft's store of term and vote, which panics when a term is refused. A
 // full disk is waited for: a server that cannot write its vote does not vote, and that is
 // all. After any other error nobody knows what the disk holds, and the process must end.
-type patientStable struct {
+type retryingStable struct {
 	raft.StableStore
-	d *disk
+	m *Monitor
 }
 
-func (p *patientStable) Set(key, value []byte) error {
-	return p.patiently(func() error { return p.StableStore.Set(key, value) })
+func (s *retryingStable) Set(key, value []byte) error {
+	return s.m.retryWhileFull(func() error { return s.StableStore.Set(key, value) })
 }
 
-func (p *patientStable) SetUint64(key []byte, value uint64) error {
-	return p.patiently(func() error { return p.StableStore.SetUint64(key, value) })
+func (s *retryingStable) SetUint64(key []byte, value uint64) error {
+	return s.m.retryWhileFull(func() error { return s.StableStore.SetUint64(key, value) })
 }
 
-// patiently returns nil, or not at all: raft's main loop writes here, and one that ends
-// without a word cannot act on a term that the disk does not have. Only while raft is being
-// started, by join, it returns errors.
-func (p *patientStable) patiently(write func() error) error {
-	p.d.begin()
-	defer p.d.end()
-	for said := false; ; said = true {
+// retryWhileFull returns nil, or not at all: raft's main loop writes here, and a goroutine that ends
+// cannot act on a term that the disk does not have. Only while raft is being started does it return errors.
+func (m *Monitor) retryWhileFull(write func() error) error {
+	m.begin()
+	defer m.end()
+	for logged := false; ; logged = true {
 		err := write()
-		p.d.stableFault.note(err)
+		m.stableFault.note(err)
 		full := errors.Is(err, syscall.ENOSPC)
-		if err == nil || !full && !p.d.n.started() {
+		if err == nil || !full && !m.started.Load() {
 			return err
 		}
 		if !full {
-			p.d.n.fatal(fmt.Errorf("writing term or vote: %w", err))
-			<-p.d.n.ctx.Done()
+			m.cfg.Fatal(fmt.Errorf("writing term or vote: %w", err))
+			<-m.cfg.Stopping.Done()
 			runtime.Goexit()
 		}
-		if !said {
-			p.d.n.logger.Error("the disk is full; waiting for room to write term or vote", "error", err)
+		if !logged {
+			m.cfg.Logger.Error("the disk is full; waiting for room to write term or vote", "error", err)
 		}
 		select {
-		case <-p.d.n.ctx.Done():
-			if p.d.n.started() {
+		case <-m.cfg.Stopping.Done():
+			if m.started.Load() {
 				runtime.Goexit()
 			}
 			return fmt.Errorf("stopped while the disk was full: %w", err)
-		case <-time.After(diskRetry):
+		case <-time.After(retryInterval):
 		}
-	}
-}
-
-// started reports whether raft runs.
-func (n *Node) started() bool {
-	select {
-	case <-n.ready:
-		return true
-	default:
-		return false
 	}
 }

@@ -167,13 +167,13 @@ func TestRegression_FollowerWithUselessDisk_IsOutOfContact(t *testing.T) {
 		})
 		e.fill(leader, fmt.Sprint("/n", hangs), 3)
 		// Nobody touches sessions here, so that contact alone would say nothing.
-		eventually(t, "the disk is found useless", func() bool { return x.disk.useless() >= testElection })
-		if least, s := x.disk.useless(), x.Status(); s.Contact < least {
+		eventually(t, "the disk is found useless", func() bool { return x.disk.UnwritableFor() >= testElection })
+		if least, s := x.disk.UnwritableFor(), x.Status(); s.Contact < least {
 			t.Errorf("contact %v ago, with a disk that is useless for %v", s.Contact, least)
 		}
 		x.fs.SetFault(nil)
 		close(moves)
-		eventually(t, "the disk is useful", func() bool { return x.disk.useless() == 0 })
+		eventually(t, "the disk is useful", func() bool { return x.disk.UnwritableFor() == 0 })
 		e.agree()
 	}
 }
@@ -243,47 +243,51 @@ func TestRegression_TermCannotBeWritten_NoPanic(t *testing.T) {
 
 // A leader whose log had refused a write stepped down and stood for election at once, won, and
 // stepped down again, for several terms.
-func TestRegression_LogRefuses_StandsBack(t *testing.T) {
+func TestRegression_LogRefuses_DoesNotCampaign(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
-	d := newDisk(&Node{cfg: Config{ElectionTimeout: timeout}})
-	const now = int64(time.Minute)
-	if !d.mayStand(now) {
-		t.Error("a server with a good disk does not stand")
+	now := int64(time.Minute)
+	m := NewMonitor(MonitorConfig{ElectionTimeout: timeout, Now: func() int64 { return now }})
+	if !m.MayCampaign() {
+		t.Error("a server with a good disk does not campaign")
 	}
-	d.noteRefusal(true, now)
-	if d.mayStand(now) || d.mayStand(now+int64(standAgain*timeout)-1) {
-		t.Error("a server whose log refuses stands")
+	m.noteRefusal(true, now)
+	if m.MayCampaign() {
+		t.Error("a server whose log refuses campaigns at once")
 	}
-	if !d.mayStand(now + int64(standAgain*timeout)) {
-		t.Error("it never stands again")
+	now += int64(campaignPause*timeout) - 1
+	if m.MayCampaign() {
+		t.Error("a server whose log refuses campaigns")
 	}
-	d.noteRefusal(false, now)
-	if !d.mayStand(now + 1) {
-		t.Error("a server whose log has taken a write again does not stand")
+	now++
+	if !m.MayCampaign() {
+		t.Error("it never campaigns again")
+	}
+	m.noteRefusal(true, now)
+	m.noteRefusal(false, now)
+	if !m.MayCampaign() {
+		t.Error("a server whose log has taken a write again does not campaign")
 	}
 }
 
 // The transport that raft sees refuses to ask for pre-votes then, and asks at other times.
-func TestCandidacy_LogRefuses_AsksNobody(t *testing.T) {
+func TestElectionGate_LogRefuses_AsksNobody(t *testing.T) {
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	e.waitFormed()
 	n := e.nodes[0].Node
-	c := &candidacy{n.transport, n.disk}
+	may := true
+	g := &electionGate{n.transport, func() bool { return may }}
 	ask := func() error {
 		var resp raft.RequestPreVoteResponse
-		return c.RequestPreVote(transport.RaftID(2), raft.ServerAddress(addressOf(2)),
+		return g.RequestPreVote(transport.RaftID(2), raft.ServerAddress(AddressOf(2)),
 			&raft.RequestPreVoteRequest{}, &resp)
 	}
-	if err := ask(); errors.Is(err, errDiskRefuses) {
+	if err := ask(); errors.Is(err, errMayNotCampaign) {
 		t.Errorf("with a good disk: %v", err)
 	}
-	eventually(t, "it asks nobody", func() bool {
-		// Its log works, and may be written in between, which it notes.
-		n.disk.noteRefusal(true, n.now()+int64(time.Hour))
-		return errors.Is(ask(), errDiskRefuses)
-	})
-	n.disk.noteRefusal(false, n.now())
-	e.must(0, "/a")
+	may = false
+	if err := ask(); !errors.Is(err, errMayNotCampaign) {
+		t.Errorf("after a refused write: %v", err)
+	}
 }

@@ -1,240 +1,233 @@
 package consensus
 
 import (
-	"errors"
-	"sync"
+	"bufio"
+	"context"
+	"log/slog"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
-// ErrStopped is returned by Propose once the server stops.
-var ErrStopped = errors.New("server is stopping")
+// Times of a stream.
+const (
+	streamWriteTimeout = 5 * time.Second // a leader that takes nothing for so long has failed
+	redialMin          = 2 * time.Millisecond
+	redialMax          = 100 * time.Millisecond
+)
 
-// forwarder holds this server's commands from Propose until their results have
-// been applied here, and knows which of them the present leader was sent.
-//
-// Invariant: pending[i] has number first+i; first <= next <= first+len(pending).
-type forwarder struct {
-	maxCount, maxBytes int
-	wake               chan struct{} // capacity 1: there may be something to send
+// ForwarderConfig is what a Forwarder is made of.
+type ForwarderConfig struct {
+	Self            state.ServerID
+	ElectionTimeout time.Duration
+	Logger          *slog.Logger
+	Queue           *Queue
+	Now             func() int64 // a monotonic clock in nanoseconds, never 0
 
-	mu      sync.Mutex   // protects the fields below
-	origin  state.Origin // changed by the applying goroutine only, which may look without mu
-	room    *sync.Cond   // on mu: there is room again, or stopped
-	pending []pending
-	head    int    // pending[:head] are done and will be moved over
-	first   uint64 // number of pending[head]
-	next    uint64 // number of the first command not sent on the present link
-	sent    uint64 // number of the first command never sent in this life
-	bytes   int    // of pending
-	flying  int    // of those in it that were sent on the present link
-	waiting int    // how many wait for room
-	chunk   []byte // where the next command is encoded
-	stopped bool
+	// Leader returns who leads, as published (0: nobody is known), and a channel that is closed at the
+	// next change.
+	Leader func() (state.ServerID, <-chan struct{})
+	// Leads reports whether this server leads at this very moment. What is published may be a moment
+	// old, and a contact that is confirmed after leadership was lost would let the other server serve
+	// reads from an old state for longer than it promises.
+	Leads func() bool
+	// Touched takes, on the leader, the sessions that any server has reported.
+	Touched func([]znode.SessionID)
+	// Dial opens a stream to a server.
+	Dial func(ctx context.Context, to state.ServerID) (net.Conn, error)
+	// Accept returns the next stream that another server has opened. It fails when there will be none.
+	Accept func() (net.Conn, state.ServerID, error)
+	// Go runs a goroutine that Close of the node waits for.
+	Go func(func())
 }
 
-type pending struct {
-	command []byte // with its length in front (state.AppendCommand)
-	waiter  Waiter
+// Forwarder carries the commands in the queue, and touched sessions, to the leader, and takes those of the
+// other servers while this one leads.
+type Forwarder struct {
+	cfg     ForwarderConfig
+	queue   *Queue
+	touches touches
+	contact atomic.Int64 // Now() when a leader was last known to lead; 0: never
+	batcher atomic.Pointer[Batcher]
+
+	Streams Streams // of the other servers
+	Stats   Stats   // of this server's leadership
 }
 
-// chunkSize is how many bytes of commands share an allocation. A chunk lives
-// until the last of its commands is done.
-const chunkSize = 64 << 10
-
-func newForwarder(o state.Origin, maxCount, maxBytes int) *forwarder {
-	f := &forwarder{
-		origin: o, maxCount: maxCount, maxBytes: maxBytes, first: 1, next: 1, sent: 1,
-		wake: make(chan struct{}, 1),
-	}
-	f.room = sync.NewCond(&f.mu)
-	return f
+// NewForwarder returns a Forwarder that does nothing before Run and Accept.
+func NewForwarder(cfg ForwarderConfig) *Forwarder {
+	return &Forwarder{cfg: cfg, queue: cfg.Queue, touches: newTouches()}
 }
 
-// own reports whether c is the ensemble's own command and no client's: there
-// are at most as many as sessions and as the reaper takes at once, and the
-// clock that proposes them must not stand still because clients ask for much.
-func own(c *state.Command) bool {
-	switch c.Op {
-	case state.OpExpireSession, state.OpMember:
-		return true
-	case state.OpReap:
-		return c.Session == 0 // a client may ask for it, too
+// SetBatcher has this server's commands, and those of all streams that are accepted from now on, go to b;
+// nil: this server does not lead. It ends the batcher before.
+func (f *Forwarder) SetBatcher(b *Batcher) {
+	if old := f.batcher.Swap(b); old != nil {
+		old.End()
 	}
-	return false
 }
 
-// add gives c the next number and keeps it. It blocks while too much is pending,
-// unless c is the ensemble's own.
-func (f *forwarder) add(c *state.Command, w Waiter) error {
-	f.mu.Lock()
-	for !f.stopped && !own(c) && (f.lenLocked() >= f.maxCount || f.bytes >= f.maxBytes) {
-		f.waiting++
-		f.room.Wait()
-		f.waiting--
+// Contact returns Now() when a leader was last known to lead; 0: never.
+func (f *Forwarder) Contact() int64 { return f.contact.Load() }
+
+// Touch reports sessions whose clients were heard by this server. It never
+// blocks: while no leader takes them they are merged.
+func (f *Forwarder) Touch(ids []znode.SessionID) { f.touches.add(ids) }
+
+// Run keeps this server's commands flowing to the leader, whichever server that is,
+// until ctx ends.
+func (f *Forwarder) Run(ctx context.Context) {
+	backoff := redialMin
+	for ctx.Err() == nil {
+		leader, changed := f.cfg.Leader()
+		var worked bool
+		switch leader {
+		case 0:
+		case f.cfg.Self:
+			worked = f.forwardToSelf()
+		default:
+			worked = f.forwardToLeader(ctx, leader, changed)
+		}
+		if worked {
+			backoff = redialMin
+		} else {
+			backoff = min(2*backoff, redialMax)
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+			backoff = redialMin
+		case <-time.After(backoff):
+		}
 	}
-	if f.stopped {
-		f.mu.Unlock()
-		return ErrStopped
-	}
-	command := f.encodeLocked(c)
-	f.pending = append(f.pending, pending{command, w})
-	f.bytes += len(command)
-	f.mu.Unlock()
-	f.signal()
-	return nil
 }
 
-// encodeLocked appends c to the chunk, or to a new one if it may not fit.
-func (f *forwarder) encodeLocked(c *state.Command) []byte {
-	if need := roomFor(c); cap(f.chunk)-len(f.chunk) < need {
-		f.chunk = make([]byte, 0, max(chunkSize, need))
+// forwardToSelf feeds this server's own batcher. It reports whether there was one.
+func (f *Forwarder) forwardToSelf() bool {
+	b := f.batcher.Load()
+	if b == nil || b.ctx.Err() != nil {
+		return false
 	}
-	start, room := len(f.chunk), cap(f.chunk)
-	b := state.AppendCommand(f.chunk, c)
-	if f.chunk = b; cap(b) != room || len(b) > chunkSize {
-		// It has outgrown the chunk, or was larger than one: its array is not
-		// written to again. Otherwise append would make every chunk a multiple of
-		// the last, and one array would hold a hundred megabytes.
-		f.chunk = nil
+	f.queue.Rewind()
+	for {
+		select {
+		case <-b.ctx.Done():
+			return true
+		case ids := <-f.touches:
+			f.cfg.Touched(ids)
+			if f.cfg.Leads() {
+				// A leader that hands over has been in touch until now.
+				f.contact.Store(f.cfg.Now())
+			}
+		case <-f.queue.wake: // one batch at a time, or touches would wait for all
+			yield()
+			if x := f.queue.take(nil); x.Count > 0 && !b.submit(x) {
+				return true
+			}
+		}
 	}
-	return b[start:len(b):len(b)]
 }
 
-// roomFor is about how long a command's encoding is, rather more than less.
-func roomFor(c *state.Command) int {
-	const numbers, identity, entry = 256, 64, 64
-	n := numbers + len(c.Path) + len(c.Data) + identity*len(c.Identities) + entry*len(c.ACL)
-	for i := range c.Ops {
-		op := &c.Ops[i]
-		n += entry + len(op.Path) + len(op.Data) + entry*len(op.ACL)
+// forwardToLeader keeps a stream to the leader. It reports whether that worked
+// for a while.
+func (f *Forwarder) forwardToLeader(
+	parent context.Context, leader state.ServerID, changed <-chan struct{},
+) bool {
+	ctx, cancel := context.WithTimeout(parent, f.cfg.ElectionTimeout)
+	conn, err := f.cfg.Dial(ctx, leader)
+	cancel()
+	if err != nil {
+		f.cfg.Logger.Debug("cannot reach the leader", "leader", leader, "error", err)
+		return false
 	}
-	return n
-}
-
-func (f *forwarder) signal() {
+	ctx, cancel = context.WithCancel(parent)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	accepted := make(chan struct{})
+	f.cfg.Go(func() {
+		defer cancel()
+		f.readContacts(conn, accepted)
+	})
+	if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameOpen), f.queue.Origin().Incarnation))) {
+		return false
+	}
 	select {
-	case f.wake <- struct{}{}:
-	default:
+	case <-accepted:
+	case <-ctx.Done():
+		_ = conn.Close()
+		return false // it does not lead, or not yet
 	}
+	f.queue.Rewind()
+	f.sendStream(ctx, conn, leader, changed)
+	_ = conn.Close()
+	return true
 }
 
-func (f *forwarder) lenLocked() int { return len(f.pending) - f.head }
-
-// take returns the next commands to send, at most one group's worth, appended
-// to b, and signals if there are more. A Count of 0 means that everything has been
-// sent, or as much as may be under way: then applied signals.
-func (f *forwarder) take(b []byte) state.Batch {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g := state.Batch{Origin: f.origin, First: f.next, Commands: b}
-	if f.flying >= maxSentBytes {
-		return g
-	}
-	for i := f.head + int(f.next-f.first); i < len(f.pending); i++ {
-		command := f.pending[i].command
-		if g.Count > 0 && (g.Count == maxGroupCommands || len(g.Commands)+len(command) > maxGroupBytes) {
-			f.signal()
-			break
+// sendStream writes commands and touches until the stream or the
+// leadership ends.
+func (f *Forwarder) sendStream(
+	ctx context.Context, conn net.Conn, leader state.ServerID, changed <-chan struct{},
+) {
+	var buf []byte
+	sent := reports{}
+	defer func() { f.Touch(sent.unconfirmed(f.contact.Load())) }()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+			var now state.ServerID
+			if now, changed = f.cfg.Leader(); now != leader {
+				return
+			}
+		case ids := <-f.touches:
+			stamp := f.cfg.Now()
+			sent.add(ids, stamp, f.contact.Load())
+			if !writeFrame(conn, appendTouch(buf[:0], uint64(stamp), ids)) {
+				return
+			}
+		case <-f.queue.wake: // one batch at a time, or touches would wait for all
+			yield()
+			x := f.queue.take(appendBatchHeader(buf[:0]))
+			buf = x.Commands
+			if x.Count > 0 && !writeFrame(conn, finishBatch(buf, &x)) {
+				return
+			}
 		}
-		g.Commands = append(g.Commands, command...)
-		g.Count++
-		f.flying += len(command)
 	}
-	f.next += uint64(g.Count)
-	f.sent = max(f.sent, f.next)
-	return g
 }
 
-// life is the origin of this server's commands.
-func (f *forwarder) life() state.Origin {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.origin
-}
+// yield lets other goroutines run before a batch is taken, so that they can add their commands to it. Go
+// runs the goroutine that was woken last first: of twenty clients whose requests have come together, the
+// first one's command would be sent alone, and so would each that follows (ADR 0014). Nobody is waited for.
+func yield() { runtime.Gosched() }
 
-// renumber begins a new life: the log knows one that is later than ours, and
-// drops all that we send. Nothing pending has had an effect, so everything is
-// numbered anew.
-func (f *forwarder) renumber(incarnation uint64) {
-	f.mu.Lock()
-	f.origin.Incarnation = incarnation
-	f.first, f.next, f.sent, f.flying = 1, 1, 1, 0
-	f.mu.Unlock()
-	f.signal()
-}
-
-// rewind has everything without a result sent again: on a new link, or after
-// the state machine has missed a number.
-func (f *forwarder) rewind() {
-	f.mu.Lock()
-	f.next, f.flying = f.first, 0
-	f.mu.Unlock()
-	f.signal()
-}
-
-// applied takes the waiter of a command that has its result. ok is false for a
-// number that is not the oldest pending one, or was not sent yet, which only a
-// replay of the log can bring.
-func (f *forwarder) applied(seq uint64) (w Waiter, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.lenLocked() == 0 || seq != f.first || seq >= f.sent {
-		return nil, false
+func writeFrame(conn net.Conn, frame []byte) bool {
+	if conn.SetWriteDeadline(time.Now().Add(streamWriteTimeout)) != nil {
+		return false
 	}
-	return f.popLocked(), true
+	_, err := conn.Write(frame)
+	return err == nil
 }
 
-func (f *forwarder) popLocked() Waiter {
-	p := &f.pending[f.head]
-	w := p.waiter
-	f.bytes -= len(p.command)
-	if f.first < f.next {
-		if f.flying >= maxSentBytes {
-			f.signal()
+// readContacts reads what the leader sends: that it leads, and which of our touches it has got.
+func (f *Forwarder) readContacts(conn net.Conn, accepted chan struct{}) {
+	in := bufio.NewReader(conn)
+	for first := true; ; first = false {
+		kind, body, err := readFrame(in)
+		if err != nil || kind != frameContact || len(body) != 8 {
+			return
 		}
-		f.flying -= len(p.command)
+		stamp, _, _ := parseTouch(body)
+		if first {
+			f.contact.Store(f.cfg.Now())
+			close(accepted)
+		} else if int64(stamp) > f.contact.Load() {
+			f.contact.Store(int64(stamp))
+		}
 	}
-	*p = pending{}
-	f.head++
-	f.first++
-	f.next = max(f.next, f.first)
-	switch {
-	case f.head == len(f.pending):
-		f.pending, f.head = f.pending[:0], 0
-	case f.head >= 4096 && f.head*2 >= len(f.pending):
-		n := copy(f.pending, f.pending[f.head:])
-		clear(f.pending[n:])
-		f.pending, f.head = f.pending[:n], 0
-	}
-	if f.waiting > 0 {
-		f.room.Signal() // one: they come in the order in which they have waited
-	}
-	return w
-}
-
-// skipTo takes the waiters of all commands up to seq: a snapshot has replaced
-// the entries with their results.
-func (f *forwarder) skipTo(seq uint64) []Waiter {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var lost []Waiter
-	for f.lenLocked() > 0 && f.first <= seq {
-		lost = append(lost, f.popLocked())
-	}
-	return lost
-}
-
-func (f *forwarder) len() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.lenLocked()
-}
-
-// stop makes add fail from now on.
-func (f *forwarder) stop() {
-	f.mu.Lock()
-	f.stopped = true
-	f.mu.Unlock()
-	f.room.Broadcast()
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/consensus/transport"
 )
 
 // fsm is what raft sees of the state machine. All methods but Persist run on
@@ -57,22 +56,14 @@ func (f *fsm) apply(l *raft.Log) error {
 	case raft.LogCommand:
 		f.bytes += len(l.Data)
 		err := f.machine.Apply(l.Index, l.Term, l.Data, obs)
-		f.n.outlive(f.machine)
+		f.n.advanceIncarnation(f.machine)
 		return err
 	case raft.LogConfiguration:
 		servers := raft.DecodeConfiguration(l.Data).Servers
-		f.machine.Configure(l.Index, l.Term, votersOf(servers), obs)
+		f.machine.Configure(l.Index, l.Term, VotersOf(servers), obs)
 		f.n.transport.SetPeers(servers)
 	}
 	return nil
-}
-
-func votersOf(servers []raft.Server) map[state.ServerID]bool {
-	voter := map[state.ServerID]bool{}
-	for _, s := range servers {
-		voter[state.ServerID(transport.ParseRaftID(s.ID))] = s.Suffrage == raft.Voter
-	}
-	return voter
 }
 
 // observer passes on what the machine reports, and brings results to those who
@@ -85,11 +76,11 @@ type observer struct {
 // Result implements state.Observer.
 func (o observer) Result(origin state.Origin, seq uint64, r *state.Result) {
 	o.f.commands++
-	if origin != o.f.n.forward.origin {
+	if origin != o.f.n.queue.OriginApplying() {
 		return
 	}
-	if w, ok := o.f.n.forward.applied(seq); ok {
-		o.f.publishMembers() // whoever waits for OpMember looks at them next
+	if w, ok := o.f.n.queue.Applied(seq); ok {
+		o.f.publishMembers() // what waits for OpMember reads them next
 		w.Applied(r)
 	}
 }
@@ -97,8 +88,8 @@ func (o observer) Result(origin state.Origin, seq uint64, r *state.Result) {
 // Gap implements state.Observer.
 func (o observer) Gap(origin state.Origin, want uint64) {
 	o.f.n.logger.Debug("commands arrived out of order", "server", origin.Server, "want", want)
-	if origin == o.f.n.forward.origin {
-		o.f.n.forward.rewind()
+	if origin == o.f.n.queue.OriginApplying() {
+		o.f.n.queue.Rewind()
 	}
 }
 
@@ -145,10 +136,10 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 	f.n.cfg.Handler.StateReplaced(m)
 	f.members = m.MembersChanged() + 1
 	f.publishMembers()
-	for _, w := range f.n.forward.skipTo(m.Applied(f.n.forward.origin)) {
+	for _, w := range f.n.queue.SkipTo(m.Applied(f.n.queue.OriginApplying())) {
 		w.Lost()
 	}
-	f.n.outlive(m)
+	f.n.advanceIncarnation(m)
 	f.n.applied.Store(m.Index())
 	return nil
 }

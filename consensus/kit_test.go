@@ -334,7 +334,7 @@ func (e *testEnsemble) waitFormed() {
 	e.t.Helper()
 	eventually(e.t, "an ensemble that is formed", func() bool {
 		for _, x := range e.nodes {
-			if id := x.identity.Load(); id == nil || id.Forming {
+			if id := x.ensemble.Identity(); id == nil || id.Bootstrapping {
 				return false
 			}
 		}
@@ -408,7 +408,7 @@ func (e *testEnsemble) agree() {
 	}
 	eventually(e.t, "equal indexes and nothing pending", func() bool {
 		for _, x := range up {
-			if x.applied.Load() != up[0].applied.Load() || x.forward.len() > 0 {
+			if x.applied.Load() != up[0].applied.Load() || x.queue.Len() > 0 {
 				return false
 			}
 		}

@@ -54,7 +54,7 @@ func (e *testEnsemble) waitVoters(want ...state.ServerID) {
 			if x.Node == nil || !slices.Contains(want, e.servers[i].ID) {
 				continue
 			}
-			voters := x.voters()
+			voters := x.ensemble.Voters()
 			for _, id := range want {
 				if !voters[id] {
 					return false

@@ -34,9 +34,9 @@ func (n *Node) Metrics() []Metric {
 		)
 	}
 	if n.Status().Role == RoleLeader {
-		last, smallest, largest := n.ProposalSizes()
+		last, smallest, largest := n.forwarder.Stats.Sizes()
 		all = append(all,
-			Metric{"leader_uptime", n.proposals.uptime().Milliseconds()},
+			Metric{"leader_uptime", n.forwarder.Stats.Uptime().Milliseconds()},
 			Metric{"last_proposal_size", last},
 			Metric{"min_proposal_size", smallest},
 			Metric{"max_proposal_size", largest},
@@ -44,3 +44,10 @@ func (n *Node) Metrics() []Metric {
 	}
 	return all
 }
+
+// ProposalSizes returns the bytes of the last, the smallest and the largest entry that this
+// server has proposed since it began to lead, or since ResetProposals; -1 before the first.
+func (n *Node) ProposalSizes() (last, smallest, largest int64) { return n.forwarder.Stats.Sizes() }
+
+// ResetProposals starts the statistics of ProposalSizes afresh.
+func (n *Node) ResetProposals() { n.forwarder.Stats.ResetSizes() }

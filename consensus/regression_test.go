@@ -13,23 +13,22 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// A stream that waited for room in the leader's inbox just when the reign ended
-// could miss the news: the end was announced without the lock, between its look
-// at the reign and its wait. That server's commands then never moved again, and
+// A stream that waited for room in the leader's inbox just when the batcher ended
+// could miss the news: the end was announced without the lock, between its check
+// and its wait. That server's commands then never moved again, and
 // its Close did not return.
-func TestRegression_Reign_EndWakesWhoWaitsForRoom(t *testing.T) {
-	n := &Node{}
-	n.ctx = t.Context()
+func TestRegression_Batcher_EndWakesWhoWaitsForRoom(t *testing.T) {
 	for round := range 30_000 {
-		r := newReign(n, 1, &refusals{})
+		r := newTestBatcher(t.Context())
 		r.bytes = maxInboxBytes
 		started, over := make(chan struct{}), make(chan bool)
-		go r.propose()
+		go r.Run()
 		go func() {
 			close(started)
 			over <- r.submit(state.Batch{})
@@ -38,14 +37,14 @@ func TestRegression_Reign_EndWakesWhoWaitsForRoom(t *testing.T) {
 		for range round % 3 {
 			runtime.Gosched()
 		}
-		r.abort()
+		r.End()
 		select {
 		case ok := <-over:
 			if ok {
-				t.Fatal("a group was taken by a reign that has ended")
+				t.Fatal("a group was taken by a batcher that has ended")
 			}
 		case <-time.After(10 * time.Second):
-			t.Fatalf("round %d: still waiting for room in a reign that has ended", round)
+			t.Fatalf("round %d: still waiting for room in a batcher that has ended", round)
 		}
 	}
 }
@@ -68,16 +67,16 @@ func TestRegression_WipedObserver_WritesAgain(t *testing.T) {
 }
 
 // Likewise when its clock was behind in its new life.
-func TestRegression_Forwarder_LearnsOfALaterLife(t *testing.T) {
+func TestRegression_Queue_LearnsOfALaterIncarnation(t *testing.T) {
 	t.Parallel()
 	e := newTestEnsemble(t, 1, nil)
 	e.must(0, "/a")
 	x := e.nodes[0]
 	later := state.Batch{
-		Origin: state.Origin{Server: 1, Incarnation: x.forward.life().Incarnation + 1000},
+		Origin: state.Origin{Server: 1, Incarnation: x.queue.Origin().Incarnation + 1000},
 		First:  1, Count: 1, Commands: state.AppendCommand(nil, create("/b")),
 	}
-	r := x.reign()
+	r := x.forwarder.batcher.Load()
 	if !r.submit(later) {
 		t.Fatal("the leader refused a group")
 	}
@@ -85,7 +84,7 @@ func TestRegression_Forwarder_LearnsOfALaterLife(t *testing.T) {
 	if o := e.await("/c", e.propose(0, create("/c"))); o.lost || o.Code != znode.OK {
 		t.Fatalf("lost %v, %v", o.lost, o.Code)
 	}
-	if got := x.forward.life().Incarnation; got <= later.Incarnation {
+	if got := x.queue.Origin().Incarnation; got <= later.Incarnation {
 		t.Errorf("this life is %d, a later one was %d", got, later.Incarnation)
 	}
 }
@@ -131,7 +130,7 @@ func TestRegression_ForeignData_EndsTheServer(t *testing.T) {
 
 // Two of three servers were up and elected nobody, for ever: one had campaigned
 // after a TimeoutNow, had then heard from the winner of the same term, and kept
-// it for its leader when that one had died (see Node.exorcise). The chaos test
+// it for its leader when that one had died (see staleleader.go). The chaos test
 // met it by chance; here the dead leader's messages are played.
 func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
 	tier.Seconds(t)
@@ -161,7 +160,7 @@ func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
 	eventually(t, "a campaign", func() bool { return x.raft.CurrentTerm() == term+1 })
 	heartbeat(term + 1) // server 3 has won it
 	if leader := x.Status().Leader; x.raft.State() != raft.Candidate || leader != 3 {
-		t.Fatalf("raft is a %v with leader %d: its fault has gone, and so may exorcise", x.raft.State(), leader)
+		t.Fatalf("raft is a %v with leader %d: its fault has gone, and so may clearStaleLeader", x.raft.State(), leader)
 	}
 	e.mustStart(0) // server 3 is never seen again
 	e.must(0, "/c")
@@ -192,7 +191,7 @@ func TestRegression_TransferToAnyone_TakesItFromOneLeaderOnce(t *testing.T) {
 		})
 		again := controlRequest{Op: controlTransfer, Leader: e.servers[to].ID}
 		leader := e.leader()
-		if err := e.nodes[leader].askLeader(e.patience(), again); err != nil {
+		if err := e.nodes[leader].ensemble.askLeader(e.patience(), again); err != nil {
 			t.Fatal(err)
 		}
 		if now := e.leader(); now != leader {
@@ -204,14 +203,14 @@ func TestRegression_TransferToAnyone_TakesItFromOneLeaderOnce(t *testing.T) {
 // A command that did not fit the chunk made append double it, and the doubled array
 // became the next chunk: after ten thousand multis of 15 KB one array held 158 MB, and
 // all of it was copied each time it grew.
-func TestForwarder_Add_ChunkStaysSmall(t *testing.T) {
-	f := newForwarder(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+func TestQueue_Add_ChunkStaysSmall(t *testing.T) {
+	f := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
 	for _, size := range []int{15_000, 100, chunkSize - 300, chunkSize, 3 * chunkSize} {
 		for range 200 {
 			multi := &state.Command{Op: state.OpMulti, Ops: []state.Command{
 				{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)},
 			}}
-			if err := f.add(multi, &note{}); err != nil {
+			if err := f.Add(multi, &note{}); err != nil {
 				t.Fatal(err)
 			}
 			if got := cap(f.chunk); got > chunkSize+size+512 {
@@ -234,21 +233,30 @@ func TestForwarder_Add_ChunkStaysSmall(t *testing.T) {
 // found it (integration/sim, seed 2).
 func TestRegression_LeaderWithHungDisk_IsOutOfContact(t *testing.T) {
 	t.Parallel()
-	e := newTestEnsemble(t, 1, nil)
-	e.must(0, "/a")
+	e := withFaultyDisks(t, 1)
 	x := e.nodes[0]
 	if s := x.Status(); s.Contact >= testElection || !x.leads() {
 		t.Fatalf("a leader that works: contact %v ago, leads %v", s.Contact, x.leads())
 	}
-	x.disk.begin() // as a write does; nothing else is written here
+	moves := make(chan struct{})
+	x.fs.SetFault(func(op faultfs.Op, _ string) error {
+		if op == faultfs.OpWrite {
+			<-moves
+		}
+		return nil
+	})
+	pending := e.propose(0, create("/b"))
 	eventually(t, "a leader that knows of nobody", func() bool {
 		return x.Status().Contact >= testElection && !x.leads()
 	})
-	x.disk.end()
-	if s := x.Status(); s.Contact >= testElection || !x.leads() {
-		t.Errorf("when the disk answers again: contact %v ago, leads %v", s.Contact, x.leads())
+	x.fs.SetFault(nil)
+	close(moves)
+	if o := e.await("/b", pending); o.lost || o.Code != znode.OK {
+		t.Fatalf("lost %v, %v", o.lost, o.Code)
 	}
-	e.must(0, "/b")
+	eventually(t, "a leader whose disk answers again", func() bool {
+		return x.Status().Contact < testElection && x.leads()
+	})
 }
 
 // A server could not be closed any more when raft had forgotten a transfer of leadership:
@@ -261,7 +269,7 @@ func TestRegression_Transfer_ThatNeverEnds_DoesNotHoldUpClose(t *testing.T) {
 	x := e.nodes[0]
 	asked, ended := make(chan struct{}), make(chan error, 1)
 	x.tasks.Go(func() {
-		ended <- x.transfer(func() raft.Future {
+		ended <- x.ensemble.transfer(func() raft.Future {
 			close(asked)
 			return forgotten{t.Context()}
 		})
@@ -286,13 +294,12 @@ func (f forgotten) Error() error {
 // sessions of its clients, who were heard all the time, expired.
 func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	n := &Node{touches: make(chan []znode.SessionID, 1), ctx: ctx}
-	n.cfg.ElectionTimeout = time.Hour
-	n.forward = newForwarder(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+	q := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+	f := NewForwarder(ForwarderConfig{Queue: q, Now: func() int64 { return 1 }})
 	const size = 16 << 10
 	for range 8 * maxSentBytes / size { // none of which will ever be applied
 		set := &state.Command{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)}
-		if err := n.forward.add(set, &note{}); err != nil {
+		if err := q.Add(set, &note{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -300,7 +307,7 @@ func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		n.sendStream(ctx, conn, "2", nil)
+		f.sendStream(ctx, conn, 2, nil)
 	}()
 	in := bufio.NewReader(leader)
 	for groups := 0; ; {
@@ -312,7 +319,7 @@ func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
 			break
 		}
 		if groups == 0 {
-			n.Touch([]znode.SessionID{7})
+			f.Touch([]znode.SessionID{7})
 		}
 		if groups += len(body); groups > 2*maxSentBytes {
 			t.Fatalf("%d bytes of commands came before the heartbeat", groups)
@@ -327,9 +334,9 @@ func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
 // transport that was closed: Close had looked whether there was a raft a moment too early.
 func TestRegression_Close_WhileJoining_TakesNoRaft(t *testing.T) {
 	n := &Node{ready: make(chan struct{})}
-	n.ctx, n.cancel = context.WithCancel(t.Context())
-	n.cancel()
-	if n.takeRaft(nil) || n.started() {
+	n.ctx, n.cancel = context.WithCancelCause(t.Context())
+	n.cancel(ErrStopped)
+	if n.takeRaft(nil) {
 		t.Error("a node that is being closed has taken a raft that nobody will stop")
 	}
 }
@@ -337,16 +344,23 @@ func TestRegression_Close_WhileJoining_TakesNoRaft(t *testing.T) {
 // AddServer told its caller that the server was added when this one was closed before that was known:
 // all waiters of a node that ends are told Lost, which else means that the command is in the state.
 func TestRegression_AddServer_ClosedMeanwhile_IsUnknown(t *testing.T) {
-	n := &Node{}
-	n.ctx, n.cancel = context.WithCancel(t.Context())
-	w := &commitment{done: make(chan struct{})}
-	w.Lost()
-	if err := n.committed(t.Context(), w); err != nil {
-		t.Errorf("a command that is in the state: %v", err)
-	}
-	n.cancel()
-	if err := n.committed(t.Context(), w); !errors.Is(err, ErrStopped) {
-		t.Errorf("%v, want %v", err, ErrStopped)
+	for _, stopped := range []bool{false, true} {
+		q := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 10, 1000)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := q.Do(t.Context(), create("/a"))
+			ended <- err
+		}()
+		eventually(t, "a command that is pending", func() bool { return q.Len() > 0 })
+		if stopped {
+			q.Stop()
+		}
+		for _, w := range q.SkipTo(1<<64 - 1) {
+			w.Lost()
+		}
+		if err := <-ended; errors.Is(err, ErrStopped) != stopped || !stopped && err != nil {
+			t.Errorf("stopped %v: %v", stopped, err)
+		}
 	}
 }
 

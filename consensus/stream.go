@@ -13,16 +13,16 @@ import (
 // The stream between a server and the leader: frames of a 4-byte length and a
 // type byte. The length counts what follows it.
 //
-//	server → leader  hello    incarnation u64
-//	server → leader  group    incarnation u64, first u64, count u32, commands
+//	server → leader  open     incarnation u64
+//	server → leader  batch    incarnation u64, first u64, count u32, commands
 //	server → leader  touch    stamp u64, session ids u64...
-//	leader → server  contact  stamp u64 of the touch it answers, 0 as greeting
+//	leader → server  contact  stamp u64 of the touch it answers, 0 at first
 //
-// The leader says contact only while it leads; when it does not any more it
+// The leader sends contact only while it leads; when it does not any more it
 // closes the stream. Everything is bounded by maxStreamFrame.
 const (
-	frameHello   = 1
-	frameGroup   = 2
+	frameOpen    = 1
+	frameBatch   = 2
 	frameTouch   = 3
 	frameContact = 4
 )
@@ -31,7 +31,7 @@ const (
 // with room for a setting above the default, and 100,000 session ids.
 const maxStreamFrame = 16 << 20
 
-const groupHeader = 8 + 8 + 4
+const batchHeader = 8 + 8 + 4
 
 func beginFrame(b []byte, kind byte) []byte { return append(b, 0, 0, 0, 0, kind) }
 
@@ -43,13 +43,13 @@ func endFrame(b []byte) []byte {
 
 func appendU64(b []byte, v uint64) []byte { return binary.BigEndian.AppendUint64(b, v) }
 
-// appendGroupHeader is completed by finishGroup after the commands.
-func appendGroupHeader(b []byte) []byte {
-	b = beginFrame(b, frameGroup)
-	return append(b, make([]byte, groupHeader)...)
+// appendBatchHeader is completed by finishBatch after the commands.
+func appendBatchHeader(b []byte) []byte {
+	b = beginFrame(b, frameBatch)
+	return append(b, make([]byte, batchHeader)...)
 }
 
-func finishGroup(b []byte, g *state.Batch) []byte {
+func finishBatch(b []byte, g *state.Batch) []byte {
 	h := b[5:]
 	binary.BigEndian.PutUint64(h, g.Incarnation)
 	binary.BigEndian.PutUint64(h[8:], g.First)
@@ -57,18 +57,18 @@ func finishGroup(b []byte, g *state.Batch) []byte {
 	return endFrame(b)
 }
 
-func parseGroup(body []byte, from state.ServerID) (state.Batch, error) {
-	if len(body) < groupHeader {
-		return state.Batch{}, fmt.Errorf("group frame of %d bytes", len(body))
+func parseBatch(body []byte, from state.ServerID) (state.Batch, error) {
+	if len(body) < batchHeader {
+		return state.Batch{}, fmt.Errorf("batch frame of %d bytes", len(body))
 	}
 	g := state.Batch{
 		Origin:   state.Origin{Server: from, Incarnation: binary.BigEndian.Uint64(body)},
 		First:    binary.BigEndian.Uint64(body[8:]),
 		Count:    int(binary.BigEndian.Uint32(body[16:])),
-		Commands: body[groupHeader:],
+		Commands: body[batchHeader:],
 	}
-	// What the leader puts into the log must be readable for everybody: a
-	// damaged group stops here, not at the state machine.
+	// Every server must be able to read what the leader puts into the log: a
+	// damaged batch stops here, not at the state machine.
 	return g, state.CheckBatch(&g)
 }
 
@@ -91,7 +91,7 @@ func parseTouch(body []byte) (stamp uint64, ids []znode.SessionID, err error) {
 	return stamp, ids, nil
 }
 
-// readFrame reads one frame. The body is new: groups are kept.
+// readFrame reads one frame. The body is new: batches are kept.
 func readFrame(r *bufio.Reader) (kind byte, body []byte, err error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -11,28 +11,28 @@ import (
 )
 
 func groupFrame(first uint64, commands ...*state.Command) []byte {
-	b := appendGroupHeader(nil)
+	b := appendBatchHeader(nil)
 	for _, c := range commands {
 		b = state.AppendCommand(b, c)
 	}
 	g := state.Batch{Origin: state.Origin{Server: 3, Incarnation: 2}, First: first, Count: len(commands)}
-	return finishGroup(b, &g)
+	return finishBatch(b, &g)
 }
 
 func TestStream_Frames_RoundTrip(t *testing.T) {
 	var b []byte
-	b = append(b, endFrame(appendU64(beginFrame(nil, frameHello), 9))...)
+	b = append(b, endFrame(appendU64(beginFrame(nil, frameOpen), 9))...)
 	b = append(b, groupFrame(5, create("/a"), create("/b"))...)
 	b = append(b, appendTouch(nil, 77, []znode.SessionID{1, -2})...)
 	in := bufio.NewReader(bytes.NewReader(b))
-	if kind, body, err := readFrame(in); err != nil || kind != frameHello || len(body) != 8 {
+	if kind, body, err := readFrame(in); err != nil || kind != frameOpen || len(body) != 8 {
 		t.Fatal(kind, body, err)
 	}
 	kind, body, err := readFrame(in)
-	if err != nil || kind != frameGroup {
+	if err != nil || kind != frameBatch {
 		t.Fatal(kind, err)
 	}
-	g, err := parseGroup(body, 3)
+	g, err := parseBatch(body, 3)
 	want := state.AppendCommand(state.AppendCommand(nil, create("/a")), create("/b"))
 	if err != nil || g.Server != 3 || g.Incarnation != 2 || g.First != 5 || g.Count != 2 ||
 		!bytes.Equal(g.Commands, want) {
@@ -54,11 +54,11 @@ func TestStream_Frames_RoundTrip(t *testing.T) {
 func TestStream_BadFrames_AreRefused(t *testing.T) {
 	good := groupFrame(1, create("/a"))[5:]
 	for name, body := range map[string][]byte{
-		"short": good[:groupHeader-1], "cut": good[:len(good)-1],
+		"short": good[:batchHeader-1], "cut": good[:len(good)-1],
 		"more":  append(slices.Clone(good), 0),
-		"count": append(append(slices.Clone(good[:groupHeader-4]), 0xff, 0xff, 0xff, 0xff), good[groupHeader:]...),
+		"count": append(append(slices.Clone(good[:batchHeader-4]), 0xff, 0xff, 0xff, 0xff), good[batchHeader:]...),
 	} {
-		if g, err := parseGroup(body, 1); err == nil {
+		if g, err := parseBatch(body, 1); err == nil {
 			t.Errorf("%s: %+v", name, g)
 		}
 	}
@@ -91,8 +91,8 @@ func FuzzStream_Leader(f *testing.F) {
 			switch kind {
 			case frameTouch:
 				_, _, _ = parseTouch(body)
-			case frameGroup:
-				g, err := parseGroup(body, 1)
+			case frameBatch:
+				g, err := parseBatch(body, 1)
 				if err != nil {
 					return
 				}

@@ -7,14 +7,17 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Touch reports sessions whose clients were heard by this server. It never
-// blocks: while no leader takes them they are merged.
-func (n *Node) Touch(ids []znode.SessionID) {
+// touches holds the touched sessions until a stream takes them.
+type touches chan []znode.SessionID // capacity 1
+
+func newTouches() touches { return make(touches, 1) }
+
+func (t touches) add(ids []znode.SessionID) {
 	for {
 		select {
-		case n.touches <- ids:
+		case t <- ids:
 			return
-		case older := <-n.touches:
+		case older := <-t:
 			seen := make(map[znode.SessionID]bool, len(ids))
 			for _, id := range ids {
 				seen[id] = true
@@ -28,9 +31,9 @@ func (n *Node) Touch(ids []znode.SessionID) {
 	}
 }
 
-// reports is what a stream has told the leader of sessions that were heard and
-// the leader has not confirmed: each with the stamp of the newest report. When
-// the stream breaks they are told again, or the sessions would expire early.
+// reports holds the touched sessions that a stream has sent to the leader and the leader has not
+// confirmed: each with the stamp of the newest report. When the stream breaks they are sent again, or the
+// sessions would expire early.
 type reports map[znode.SessionID]int64
 
 // add notes a report that is about to be sent, and drops what the leader has
@@ -42,7 +45,7 @@ func (r reports) add(ids []znode.SessionID, stamp, confirmed int64) {
 	}
 }
 
-// unconfirmed returns the sessions of which the leader may not know.
+// unconfirmed returns the sessions whose touches the leader may not have.
 func (r reports) unconfirmed(confirmed int64) []znode.SessionID {
 	r.drop(confirmed)
 	return slices.Collect(maps.Keys(r))

@@ -31,9 +31,6 @@ func TestRefusals_Note_OnlyARowIsLong(t *testing.T) {
 // one that refuses everything since a failed transfer: it ended its own process.
 func TestRegression_Transfer_ThereAndBack_EndsNobody(t *testing.T) {
 	tier.Seconds(t)
-	if testing.Short() {
-		t.Skip("waits until a note of the first leadership is old")
-	}
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	a := e.leader()
@@ -72,7 +69,7 @@ func TestRegression_Transfer_ThereAndBack_EndsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the first leader", func() bool { return e.nodes[a].Status().Role == RoleLeader })
-	leads := time.Now().Add(2 * diskHangs / 5)
+	leads := time.Now().Add(2 * HangLimit / 5)
 	eventually(t, "a watched leader", func() bool { return time.Now().After(leads) })
 	select {
 	case err := <-e.nodes[a].fatal:

@@ -8,17 +8,6 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Waiter is told what became of a proposed command. Both methods are called
-// between BeginApply and EndApply, in the order of the proposals, and must not
-// block.
-type Waiter interface {
-	// Applied delivers the result, which is valid during the call only.
-	Applied(r *state.Result)
-	// Lost says that the result will never be known here, because the state was
-	// replaced by a snapshot that contains the command.
-	Lost()
-}
-
 // Handler is told what is applied. Everything but Lead and Touched is called
 // on the goroutine that applies the log, and nothing may block.
 type Handler interface {
@@ -53,9 +42,6 @@ const (
 	RoleObserver   Role = "observer"
 	RoleNone       Role = "looking" // no leader is known
 )
-
-// NoContact is a Status.Contact of "never".
-const NoContact = time.Duration(1<<63 - 1)
 
 // Status is a server's place in the ensemble at one moment.
 type Status struct {

@@ -34,13 +34,12 @@ type Store struct {
 }
 
 // Identity says which server of which ensemble a data directory belongs to.
-// It is written once, when the ensemble is formed.
+// It is written once, when the ensemble is bootstrapped.
 type Identity struct {
 	Ensemble [16]byte
 	Server   state.ServerID
-	// Forming holds the voters that have not confirmed yet, on the one server
-	// that forms the ensemble, until all have.
-	Forming bool
+	// Bootstrapping is set on the one server that bootstraps the ensemble, until all voters have confirmed.
+	Bootstrapping bool
 }
 
 // IdentityStore keeps the Identity.
@@ -209,9 +208,9 @@ func verifySnapshots(dir string) error {
 type identityFile string
 
 type identityJSON struct {
-	Ensemble string `json:"ensemble"`
-	Server   uint64 `json:"server"`
-	Forming  bool   `json:"forming,omitempty"`
+	Ensemble      string `json:"ensemble"`
+	Server        uint64 `json:"server"`
+	Bootstrapping bool   `json:"forming,omitempty"`
 }
 
 func (f identityFile) Load() (*Identity, error) {
@@ -226,7 +225,7 @@ func (f identityFile) Load() (*Identity, error) {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return nil, fmt.Errorf("identity %s is damaged: %w; %s", string(f), err, remedy)
 	}
-	id := &Identity{Server: state.ServerID(j.Server), Forming: j.Forming}
+	id := &Identity{Server: state.ServerID(j.Server), Bootstrapping: j.Bootstrapping}
 	if id.Ensemble, err = ParseEnsemble(j.Ensemble); err != nil {
 		return nil, fmt.Errorf("identity %s is damaged: %w; %s", string(f), err, remedy)
 	}
@@ -235,7 +234,7 @@ func (f identityFile) Load() (*Identity, error) {
 
 func (f identityFile) Save(id Identity) error {
 	b, err := json.Marshal(identityJSON{
-		Ensemble: fmt.Sprintf("%x", id.Ensemble), Server: uint64(id.Server), Forming: id.Forming,
+		Ensemble: fmt.Sprintf("%x", id.Ensemble), Server: uint64(id.Server), Bootstrapping: id.Bootstrapping,
 	})
 	if err != nil {
 		return fmt.Errorf("writing identity: %w", err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
@@ -187,7 +188,7 @@ func (v *view) Get(k []byte) ([]byte, error) {
 	if b, ok := v.stable[string(k)]; ok {
 		return b, nil
 	}
-	return nil, errors.New("not found") // the words that raft expects
+	return nil, raftboltdb.ErrKeyNotFound // whose text raft expects
 }
 
 // SetUint64 implements raft.StableStore.

@@ -127,7 +127,7 @@ func (m *machine) boot() error {
 		switch {
 		case l.dead.Load():
 		case strings.Contains(err.Error(), "since a transfer of leadership failed"):
-			// What hashicorp/raft leaves no other way out of (consensus/disk.go); the process is
+			// What hashicorp/raft leaves no other way out of (consensus/storage, the monitor); the process is
 			// started again by whoever supervises it.
 			w.net.change(func() { w.net.counts["ended by itself, and started again"]++ })
 			w.ended.Go(func() { m.again(l) })

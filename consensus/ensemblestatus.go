@@ -6,18 +6,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
-// controlSurvey is a request of controlRequest.Op: the leader says how all stand.
-const controlSurvey = "survey"
-
-// surveyPatience is how long the leader waits for the other servers' answers. Who is
-// not there in it is not connected, as far as an operator is concerned: it is much
+// statusTimeout is how long the leader waits for the other servers' answers. A server that
+// has not answered by then is not connected, as far as an operator is concerned: it is much
 // longer than an answer takes, and shorter than people wait.
-const surveyPatience = 1500 * time.Millisecond
+const statusTimeout = 1500 * time.Millisecond
+
+// NoContact is a Contact of "never".
+const NoContact = time.Duration(1<<63 - 1)
 
 // EnsembleStatus is the ensemble as its leader sees it.
 type EnsembleStatus struct {
@@ -39,10 +37,10 @@ func (s *EnsembleStatus) Survives() int { return max(s.Connected-(s.Voters/2+1),
 type MemberStatus struct {
 	ID    state.ServerID `json:"id"`
 	Voter bool           `json:"voter"`
-	// Connected says that the server keeps a stream to the leader, and has answered
+	// Connected is set if the server keeps a stream to the leader, and has answered
 	// when it was asked.
 	Connected bool `json:"connected"`
-	// LastIndex and AppliedIndex are its own words; both are 0 if it is not connected.
+	// LastIndex and AppliedIndex are as it has answered; both are 0 if it is not connected.
 	LastIndex    uint64 `json:"last"`
 	AppliedIndex uint64 `json:"applied"`
 	// Contact is how long ago the leader has last got something on its stream;
@@ -58,68 +56,68 @@ func (s *EnsembleStatus) Lag(m *MemberStatus) uint64 {
 	return s.AppliedIndex - m.AppliedIndex
 }
 
-// EnsembleStatus asks the leader for the status of all servers. Any server can be asked. It takes as
+// Status asks the leader for the ensemble's status. Any server can be asked. It takes as
 // long as the slowest server that is connected needs for an answer, and at most
 // about two seconds if there is a leader.
 //
 // Errors: ctx's, when no leader has answered until then; ErrStopped.
-func (n *Node) EnsembleStatus(ctx context.Context) (EnsembleStatus, error) {
-	for wait := redialMin; ; wait = min(2*wait, redialMax) {
-		s, err := n.askSurvey(ctx)
-		if err == nil {
-			return *s, nil
-		}
-		select {
-		case <-ctx.Done():
-			return EnsembleStatus{}, fmt.Errorf("asking the leader for the ensemble's status: %w: %w", ctx.Err(), err)
-		case <-n.ctx.Done():
-			return EnsembleStatus{}, ErrStopped
-		case <-time.After(wait):
-		}
+func (e *Ensemble) Status(ctx context.Context) (EnsembleStatus, error) {
+	var s *EnsembleStatus
+	err := e.retry(ctx, func() (err error) {
+		s, err = e.askStatus(ctx)
+		return err
+	})
+	switch {
+	case e.cfg.Context.Err() != nil:
+		return EnsembleStatus{}, context.Cause(e.cfg.Context)
+	case err != nil:
+		return EnsembleStatus{}, fmt.Errorf("asking the leader for the ensemble's status: %w", err)
 	}
+	return *s, nil
 }
 
-func (n *Node) askSurvey(ctx context.Context) (*EnsembleStatus, error) {
-	leader := n.leader()
+func (e *Ensemble) askStatus(ctx context.Context) (*EnsembleStatus, error) {
+	leader := e.cfg.Leader()
 	switch leader {
 	case 0:
 		return nil, errNotLeader
-	case n.cfg.ID:
-		return n.survey()
+	case e.cfg.Self:
+		return e.statusAsLeader()
 	}
-	reply, err := n.askIn(ctx, leader, controlRequest{Op: controlSurvey})
+	reply, err := e.ask(ctx, leader, controlRequest{Op: controlStatus})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errNotLeader, err)
-	case reply.Survey == nil:
-		return nil, fmt.Errorf("%w: server %d does not know how all stand", errNotLeader, leader)
+	case reply.Status == nil:
+		return nil, fmt.Errorf("%w: server %d does not have it", errNotLeader, leader)
 	}
-	return reply.Survey, nil
+	return reply.Status, nil
 }
 
-// survey asks all servers at once. Only the leader can.
-func (n *Node) survey() (*EnsembleStatus, error) {
-	if n.raft.State() != raft.Leader {
-		return nil, errNotLeader
+// statusAsLeader asks all servers at once.
+func (e *Ensemble) statusAsLeader() (*EnsembleStatus, error) {
+	r, err := e.leads()
+	if err != nil {
+		return nil, err
 	}
 	s := &EnsembleStatus{
-		Leader: n.cfg.ID, Term: n.raft.CurrentTerm(),
-		LastIndex: n.raft.LastIndex(), AppliedIndex: n.applied.Load(),
+		Leader: e.cfg.Self, Term: r.CurrentTerm(),
+		LastIndex: r.LastIndex(), AppliedIndex: e.cfg.Applied(),
 	}
-	for id, voter := range n.configured() {
-		m := MemberStatus{ID: id, Voter: voter, Contact: NoContact}
-		if id == n.cfg.ID {
+	for id, votes := range e.configured() {
+		m := MemberStatus{ID: id, Voter: votes, Contact: NoContact}
+		if id == e.cfg.Self {
 			m.Connected, m.Contact = true, 0
 			m.LastIndex, m.AppliedIndex = s.LastIndex, s.AppliedIndex
 		}
 		s.Members = append(s.Members, m)
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, surveyPatience)
+	ctx, cancel := context.WithTimeout(e.cfg.Context, statusTimeout)
 	defer cancel()
 	var asking sync.WaitGroup
 	for i := range s.Members {
-		if m := &s.Members[i]; m.ID != n.cfg.ID {
-			asking.Go(func() { n.surveyOne(ctx, m) })
+		if m := &s.Members[i]; m.ID != e.cfg.Self {
+			asking.Go(func() { e.askMember(ctx, m) })
 		}
 	}
 	asking.Wait()
@@ -132,21 +130,21 @@ func (n *Node) survey() (*EnsembleStatus, error) {
 			}
 		}
 	}
-	if n.raft.State() != raft.Leader {
-		return nil, errNotLeader // what it has seen may be of a minority
+	if _, err := e.leads(); err != nil {
+		return nil, err // what it has seen may be of a minority
 	}
 	return s, nil
 }
 
-func (n *Node) surveyOne(ctx context.Context, m *MemberStatus) {
-	open, heard := n.streams.contact(m.ID)
-	if !heard.IsZero() {
-		m.Contact = time.Since(heard)
+func (e *Ensemble) askMember(ctx context.Context, m *MemberStatus) {
+	open, last := e.cfg.LastContact(m.ID)
+	if !last.IsZero() {
+		m.Contact = time.Since(last)
 	}
 	if !open {
 		return
 	}
-	reply, err := n.askIn(ctx, m.ID, controlRequest{Op: "who"})
+	reply, err := e.ask(ctx, m.ID, controlRequest{Op: controlWho})
 	if err != nil {
 		return
 	}

@@ -23,11 +23,11 @@ func (n *note) Lost()                 { n.lost++ }
 
 // The leader here is a naive one: it keeps the commands that it has applied, in
 // order, and drops what it has seen and what is not next.
-func TestForwarder_Model_EveryCommandOnceInOrder(t *testing.T) {
+func TestQueue_Model_EveryCommandOnceInOrder(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	f := newForwarder(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+	f := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
 	var notes []*note
 	var want [][]byte    // all commands that were added
 	var applied [][]byte // what the state machine has
@@ -59,7 +59,7 @@ func TestForwarder_Model_EveryCommandOnceInOrder(t *testing.T) {
 			}
 			c := &state.Command{Op: state.OpSetData, Path: fmt.Sprint("/", len(want)), Data: make([]byte, size)}
 			n := &note{number: len(notes)}
-			if err := f.add(c, n); err != nil {
+			if err := f.Add(c, n); err != nil {
 				t.Fatal(err)
 			}
 			notes, want = append(notes, n), append(want, state.AppendCommand(nil, c))
@@ -67,31 +67,31 @@ func TestForwarder_Model_EveryCommandOnceInOrder(t *testing.T) {
 			receive(f.take(nil))
 		case k < 75: // sent, and lost with the link
 			f.take(nil)
-			f.rewind()
+			f.Rewind()
 		case k < 76: // all that was not applied is in a new life
 			if told == len(applied) {
-				f.renumber(f.life().Incarnation + 1)
+				f.Renumber(f.Origin().Incarnation + 1)
 				base = uint64(told)
 			}
 		case k < 97:
 			for ; told < len(applied) && rng.IntN(4) > 0; told++ {
-				w, ok := f.applied(uint64(told) - base + 1)
+				w, ok := f.Applied(uint64(told) - base + 1)
 				if !ok || w != Waiter(notes[told]) {
 					t.Fatalf("result %d found waiter %v, %v", told, w, ok)
 				}
 				w.Applied(nil)
 			}
-			if _, ok := f.applied(f.sent); ok {
+			if _, ok := f.Applied(f.sent); ok {
 				t.Fatal("a result of a command that was not sent found a waiter")
 			}
 		default: // a snapshot holds all that was applied
-			for _, w := range f.skipTo(uint64(len(applied)) - base) {
+			for _, w := range f.SkipTo(uint64(len(applied)) - base) {
 				w.Lost()
 			}
 			told = len(applied)
 		}
-		if n := len(want) - told; f.len() != n {
-			t.Fatalf("%d are pending, want %d", f.len(), n)
+		if n := len(want) - told; f.Len() != n {
+			t.Fatalf("%d are pending, want %d", f.Len(), n)
 		}
 		flying := 0
 		for _, p := range f.pending[f.head : f.head+int(f.next-f.first)] {
@@ -110,12 +110,12 @@ func TestForwarder_Model_EveryCommandOnceInOrder(t *testing.T) {
 }
 
 // Goal: no more is sent than may be under way, and what waits for that goes out when results come.
-func TestForwarder_Take_BoundedByWhatIsUnderWay(t *testing.T) {
-	f := newForwarder(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+func TestQueue_Take_BoundedByWhatIsUnderWay(t *testing.T) {
+	f := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
 	const size = 100_000
 	for range 4 * maxSentBytes / size {
 		c := &state.Command{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)}
-		if err := f.add(c, &note{}); err != nil {
+		if err := f.Add(c, &note{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,38 +133,38 @@ func TestForwarder_Take_BoundedByWhatIsUnderWay(t *testing.T) {
 		}
 		return sent
 	}
-	if sent := send(); sent < maxSentBytes || sent > maxSentBytes+maxGroupBytes {
+	if sent := send(); sent < maxSentBytes || sent > maxSentBytes+maxBatchBytes {
 		t.Fatalf("%d bytes were sent, with room for %d", sent, maxSentBytes)
 	}
-	for done := uint64(0); f.len() > 0; {
+	for done := uint64(0); f.Len() > 0; {
 		before := f.flying
 		for range 5 {
-			if _, ok := f.applied(done + 1); ok {
+			if _, ok := f.Applied(done + 1); ok {
 				done++
 			}
 		}
-		if sent := send(); f.len() > 0 && f.flying == 0 {
+		if sent := send(); f.Len() > 0 && f.flying == 0 {
 			t.Fatalf("nothing is under way of %d commands; before it were %d bytes, then %d were sent",
-				f.len(), before, sent)
+				f.Len(), before, sent)
 		}
 	}
-	f.rewind()
+	f.Rewind()
 	if f.flying != 0 {
-		t.Errorf("%d bytes are under way on a new link", f.flying)
+		t.Errorf("%d bytes are in flight on a new stream", f.flying)
 	}
 }
 
-func TestForwarder_Add_BoundedByCountAndBytes(t *testing.T) {
-	for name, f := range map[string]*forwarder{
-		"count": newForwarder(state.Origin{Server: 1, Incarnation: 1}, 10, 1<<30),
-		"bytes": newForwarder(state.Origin{Server: 1, Incarnation: 1}, 1<<30, 10*len(state.AppendCommand(nil, create("/x")))),
+func TestQueue_Add_BoundedByCountAndBytes(t *testing.T) {
+	for name, f := range map[string]*Queue{
+		"count": NewQueue(state.Origin{Server: 1, Incarnation: 1}, 10, 1<<30),
+		"bytes": NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<30, 10*len(state.AppendCommand(nil, create("/x")))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := f
 				f.wake = make(chan struct{}, 1) // of the bubble
 				for range 10 {
-					if err := f.add(create("/x"), &note{}); err != nil {
+					if err := f.Add(create("/x"), &note{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -172,19 +172,19 @@ func TestForwarder_Add_BoundedByCountAndBytes(t *testing.T) {
 				over := make([]bool, 2)
 				for i := range errs {
 					go func() {
-						errs[i] = f.add(create("/x"), &note{})
+						errs[i] = f.Add(create("/x"), &note{})
 						over[i] = true
 					}()
 					synctest.Wait()
 				}
-				if over[0] || over[1] || f.len() != 10 {
-					t.Fatalf("more than the bound was taken: %d are pending", f.len())
+				if over[0] || over[1] || f.Len() != 10 {
+					t.Fatalf("more than the bound was taken: %d are pending", f.Len())
 				}
 				// The ensemble's own do not wait; a client's request to reap does.
 				for _, c := range []*state.Command{
 					{Op: state.OpExpireSession, Session: 7}, {Op: state.OpMember}, {Op: state.OpReap, Path: "/x"},
 				} {
-					if err := f.add(c, &note{}); err != nil {
+					if err := f.Add(c, &note{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -196,7 +196,7 @@ func TestForwarder_Add_BoundedByCountAndBytes(t *testing.T) {
 					if f.lenLocked() < f.maxCount && f.bytes < f.maxBytes {
 						t.Fatal("there is room, and a call waits")
 					}
-					if _, ok := f.applied(seq); !ok {
+					if _, ok := f.Applied(seq); !ok {
 						t.Fatal("a result found no waiter")
 					}
 					synctest.Wait()
@@ -204,7 +204,7 @@ func TestForwarder_Add_BoundedByCountAndBytes(t *testing.T) {
 				if over[0] == over[1] {
 					t.Errorf("there was room for one; waiting calls returned: %v", over)
 				}
-				f.stop()
+				f.Stop()
 				synctest.Wait()
 				if !over[0] || !over[1] {
 					t.Error("a call waits although the server stops")

@@ -24,9 +24,9 @@ func (e *testEnsemble) wantFatal(i int, words ...string) {
 }
 
 // formed reports whether a server belongs to an ensemble.
-func (e *testEnsemble) formed(i int) bool { return e.nodes[i].identity.Load() != nil }
+func (e *testEnsemble) formed(i int) bool { return e.nodes[i].ensemble.Identity() != nil }
 
-func TestForm_LowestVoter_WithAllVotersPresent(t *testing.T) {
+func TestBootstrap_LowestVoter_WithAllVotersPresent(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
 	e := prepare(t, 4, nil)
@@ -50,9 +50,9 @@ func TestForm_LowestVoter_WithAllVotersPresent(t *testing.T) {
 	}
 	e.mustStart(3)
 	e.waitFormed()
-	want := e.nodes[1].identity.Load().Ensemble
+	want := e.nodes[1].ensemble.Identity().Ensemble
 	for i, x := range e.nodes {
-		if id := x.identity.Load(); id.Ensemble != want || id.Server != e.servers[i].ID {
+		if id := x.ensemble.Identity(); id.Ensemble != want || id.Server != e.servers[i].ID {
 			t.Errorf("server %d: %+v, the ensemble is %x", i+1, id, want)
 		}
 	}
@@ -66,12 +66,12 @@ func TestForm_LowestVoter_WithAllVotersPresent(t *testing.T) {
 }
 
 // Who starts is told of every voter that is away, not of one after the other.
-func TestForm_Waiting_NamesAllWhoAreAway(t *testing.T) {
+func TestBootstrap_Waiting_NamesAllWhoAreAway(t *testing.T) {
 	t.Parallel()
 	e := prepare(t, 3, nil)
 	for _, i := range []int{0, 2} { // the one that would form, and another
 		e.mustStart(i)
-		id, waiting, err := e.nodes[i].formRound(i == 0)
+		id, waiting, err := e.nodes[i].ensemble.bootstrapRound(i == 0)
 		if err != nil || id != nil {
 			t.Fatalf("%+v, %v", id, err)
 		}
@@ -86,11 +86,11 @@ func TestForm_Waiting_NamesAllWhoAreAway(t *testing.T) {
 
 // The server that forms is killed when it has noted the ensemble and told
 // nobody yet.
-func TestForm_CrashInBetween_IsMadeGood(t *testing.T) {
+func TestBootstrap_CrashInBetween_IsMadeGood(t *testing.T) {
 	t.Parallel()
 	e := prepare(t, 3, nil)
 	e.mustStart(0)
-	id, err := e.nodes[0].become(newEnsemble(), true)
+	id, err := e.nodes[0].ensemble.bootstrapSelf(newEnsemble(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestForm_CrashInBetween_IsMadeGood(t *testing.T) {
 	}
 	e.waitFormed()
 	for i, x := range e.nodes {
-		if got := x.identity.Load().Ensemble; got != id.Ensemble {
+		if got := x.ensemble.Identity().Ensemble; got != id.Ensemble {
 			t.Errorf("server %d is in ensemble %x, want %x", i+1, got, id.Ensemble)
 		}
 		e.must(i, fmt.Sprint("/n", i))
@@ -186,13 +186,13 @@ func TestConfig_Check_NamesWhatIsWrong(t *testing.T) {
 // A server that was asking round was told to form, the ensemble was complete, and
 // then came the answer "the ensemble exists": it took itself for one that had lost
 // its disk, and ended.
-func TestRegression_Form_ToldWhileAsking(t *testing.T) {
+func TestRegression_Bootstrap_AcceptedWhileAsking(t *testing.T) {
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	e.waitFormed()
 	e.leader()
-	id, waiting, err := e.nodes[2].formRound(false) // the rest of the round that began before
-	if err != nil || id == nil || id.Ensemble != e.nodes[0].identity.Load().Ensemble {
+	id, waiting, err := e.nodes[2].ensemble.bootstrapRound(false) // the rest of the round that began before
+	if err != nil || id == nil || id.Ensemble != e.nodes[0].ensemble.Identity().Ensemble {
 		t.Errorf("%+v, waiting %q, %v", id, waiting, err)
 	}
 }

@@ -23,7 +23,7 @@ func (e *testEnsemble) survey(i int) (EnsembleStatus, map[state.ServerID]MemberS
 	return s, members
 }
 
-func TestEnsemble_Survey_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
+func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	e.must(0, "/a")
@@ -53,7 +53,7 @@ func TestEnsemble_Survey_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 	e.crash(lead)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	eventually(t, "the last one notices", func() bool { return e.nodes[up].leader() == 0 })
+	eventually(t, "the last one notices", func() bool { return e.nodes[up].Status().Leader == 0 })
 	if s, err := e.nodes[up].EnsembleStatus(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("without a leader: %+v, %v", s, err)
 	}
@@ -61,7 +61,7 @@ func TestEnsemble_Survey_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 
 // A server that was cut off is as lost as one that is down, though its stream may look
 // open for a while.
-func TestEnsemble_Survey_CutOff(t *testing.T) {
+func TestEnsemble_Status_CutOff(t *testing.T) {
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	e.must(0, "/a")
@@ -76,7 +76,7 @@ func TestEnsemble_Survey_CutOff(t *testing.T) {
 	eventually(t, "it is back", func() bool { s, _ := e.survey(lead); return s.Survives() == 1 })
 }
 
-func TestSurvey_Lag_IsNeverNegative(t *testing.T) {
+func TestEnsembleStatus_Lag_IsNeverNegative(t *testing.T) {
 	s := EnsembleStatus{AppliedIndex: 10}
 	for applied, want := range map[uint64]uint64{0: 10, 7: 3, 10: 0, 12: 0} {
 		if got := s.Lag(&MemberStatus{AppliedIndex: applied}); got != want {

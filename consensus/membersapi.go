@@ -1,0 +1,36 @@
+package consensus
+
+import (
+	"context"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// AddServer is membership.Ensemble's.
+func (n *Node) AddServer(ctx context.Context, m state.Member) error {
+	return n.ensemble.AddServer(ctx, m)
+}
+
+// RemoveServer is membership.Ensemble's.
+func (n *Node) RemoveServer(ctx context.Context, id state.ServerID, force bool) error {
+	return n.ensemble.RemoveServer(ctx, id, force)
+}
+
+// TransferTo is membership.Ensemble's.
+func (n *Node) TransferTo(ctx context.Context, id state.ServerID) error {
+	return n.ensemble.TransferTo(ctx, id)
+}
+
+// Transfer is membership.Ensemble's.
+func (n *Node) Transfer() error { return n.ensemble.Transfer() }
+
+// CheckStop is membership.Ensemble's.
+func (n *Node) CheckStop(ctx context.Context) error { return n.ensemble.CheckStop(ctx) }
+
+// Members is membership.Ensemble's.
+func (n *Node) Members() map[state.ServerID]state.Member { return n.ensemble.Members() }
+
+// EnsembleStatus is membership.Ensemble's Status.
+func (n *Node) EnsembleStatus(ctx context.Context) (EnsembleStatus, error) {
+	return n.ensemble.Status(ctx)
+}

@@ -1,0 +1,60 @@
+package consensus
+
+import (
+	"sync"
+	"time"
+)
+
+// Stats are the statistics of this server's leadership (ZooKeeper's BufferStats and
+// Leader.getUptime).
+type Stats struct {
+	mu                      sync.Mutex // protects the fields below
+	last, smallest, largest int64      // bytes; 0: none yet
+	since                   time.Time  // when the leadership began
+}
+
+// Begin starts all statistics afresh, with a leadership.
+func (s *Stats) Begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last, s.smallest, s.largest, s.since = 0, 0, 0, time.Now()
+}
+
+// count counts an entry, none of which is empty.
+func (s *Stats) count(bytes int) {
+	n := int64(bytes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.smallest == 0 || n < s.smallest {
+		s.smallest = n
+	}
+	s.last, s.largest = n, max(s.largest, n)
+}
+
+// Uptime returns for how long this server has led, if it does.
+func (s *Stats) Uptime() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.since.IsZero() {
+		return 0
+	}
+	return time.Since(s.since)
+}
+
+// Sizes returns the bytes of the last, the smallest and the largest entry since Begin or ResetSizes; -1
+// before the first.
+func (s *Stats) Sizes() (last, smallest, largest int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == 0 {
+		return -1, -1, -1
+	}
+	return s.last, s.smallest, s.largest
+}
+
+// ResetSizes starts the statistics of Sizes afresh.
+func (s *Stats) ResetSizes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last, s.smallest, s.largest = 0, 0, 0
+}
