@@ -77,7 +77,4 @@ bench: ## benchmarks of every stage of a request: decode, order, propose, apply,
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./znode ./consensus/... ./watch ./session ./internal/... ./api/zk ./server
 
 benchmarks: ## writes bench/results/DATE.md on a quiet machine, in about 35 minutes (Debian: zookeeper, default-jdk-headless, linux-perf)
-	$(GO) run ./bench/compare -short
-	cd bench/clients && $(GO) run . -short
-	$(GO) run ./bench/http -short
-	$(GO) run ./bench/growth -short
+	$(GO) run ./bench/compare -suite servers,http,clients,growth -short

@@ -1,21 +1,14 @@
-// Command clients measures package client beside go-zookeeper, the client that Go
-// programs use today: get and set with 1, 64 and 1,024 requests in flight on one
-// connection, against three servers of zk-lite and of Apache ZooKeeper. It writes a
-// table to bench/results.
+// Command clients puts a load on one server of ZooKeeper's protocol through a Go client,
+// package client of zk-lite or go-zookeeper, for bench/compare. It reads a load.Config as
+// JSON from standard input and writes the load.Result, with this process's CPU and
+// allocations, as JSON to standard output.
 //
-//	cd bench/clients
-//	go run .           # five rounds of 5 s a row, 12 minutes
-//	go run . -short    # three rounds of 2 s, 4 minutes
+//	clients go-zookeeper|zk-lite|zk-lite-async
 //
-// "In flight" is that many goroutines which call Get or Set one after the other, on
-// both clients; and for package client also one goroutine that keeps so many
-// asynchronous calls under way, which go-zookeeper does not have. All connections go to
-// the leader, whose answers to a set come without a hop.
-//
-// It is a module of its own, so that zk-lite does not depend on go-zookeeper.
+// It is a module of its own: go-zookeeper stays out of zk-lite's dependencies.
 //
 // # Concurrency
 //
-// One client is measured at a time. What a client does in the background is its own
-// business and part of the measurement.
+// A goroutine for each call under way, as programs that use these clients have them; the
+// asynchronous half has one for all.
 package main

@@ -21,10 +21,7 @@ func measured(perSecond float64, p50 time.Duration) *measurement {
 
 // TestComparison_Verdict_BothSidesOfEachAim: more is better or less is.
 func TestComparison_Verdict_BothSidesOfEachAim(t *testing.T) {
-	all, err := selected("set-64,set-1,leader-killed,get-64,set-rate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := selected(serverRows(), []string{"set-64", "set-1", "leader-killed", "get-64", "set-rate"})
 	for _, c := range []struct {
 		row           int
 		theirs, ours  *measurement
@@ -58,10 +55,7 @@ func TestComparison_Verdict_BothSidesOfEachAim(t *testing.T) {
 
 // TestComparison_Tables_MediansOfRounds: a wild round does not move the table.
 func TestComparison_Tables_MediansOfRounds(t *testing.T) {
-	picked, err := selected("set-64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	picked := selected(serverRows(), []string{"set-64"})
 	c := &comparison{o: &options{}, rows: picked, names: known(), results: results{}}
 	for _, v := range []float64{1000, 9_999_999, 1010} {
 		c.results.add(&picked[0], "ZooKeeper", measured(v, time.Millisecond))
@@ -81,15 +75,12 @@ func TestComparison_Tables_MediansOfRounds(t *testing.T) {
 
 // TestComparison_Summary_AtARate: the figure is the tail, beside the rate that was kept.
 func TestComparison_Summary_AtARate(t *testing.T) {
-	picked, err := selected("set-rate")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := picked[0].config(&options{}, &system.Ensemble{})
+	picked := selected(serverRows(), []string{"set-rate"})
+	c := &comparison{o: &options{}, rows: picked, names: known(), results: results{}}
+	cfg, err := c.config(&picked[0], &system.Ensemble{})
 	if err != nil || cfg.Rate != 2000 || cfg.InFlight != load.OpenInFlight {
 		t.Errorf("%+v, %v", cfg, err)
 	}
-	c := &comparison{o: &options{}, rows: picked, names: known(), results: results{}}
 	c.results.add(&picked[0], "zk-lite", measured(2000, time.Millisecond))
 	if s := c.summary(); !strings.Contains(s,
 		"| set, 2,000 a second on 64 connections, p99 |  |  |  | **2.00 ms**<br>2,000/s<br>p99 2.00 ms, p99.9 4.00 ms<br>") {
@@ -100,10 +91,7 @@ func TestComparison_Summary_AtARate(t *testing.T) {
 // TestComparison_Pairs_RoundByRound: a ratio is that of one round, a round that one side
 // lacks counts for neither, and the verdict is by the other build's spread.
 func TestComparison_Pairs_RoundByRound(t *testing.T) {
-	picked, err := selected("set-64,set-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	picked := selected(serverRows(), []string{"set-64", "set-1"})
 	o, err := parse([]string{"-binary", "base=/bin/zk-lite", "-binary", "older=/bin/zk-lite-1"})
 	if err != nil {
 		t.Fatal(err)
@@ -138,31 +126,39 @@ func TestComparison_Pairs_RoundByRound(t *testing.T) {
 }
 
 func TestSelected_UnknownRow(t *testing.T) {
-	if _, err := selected("set-64,nothing"); err == nil || !strings.Contains(err.Error(), "set-1, set-64") {
-		t.Errorf("%v", err)
+	for _, c := range []struct {
+		args []string
+		want string // of the error
+	}{
+		{[]string{"-rows", "set-64,nothing"}, "set-1, set-64"},
+		{[]string{"-rows", "put-1"}, "is unknown"}, // of another suite
+		{[]string{"-suite", "http,growth", "-rows", "put-1,tree"}, ""},
+		{[]string{"-suite", "everything"}, "servers, http, clients, growth"},
+	} {
+		o, err := parse(c.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = o.selected(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v: %v", c.args, err)
+		}
 	}
-	if two, err := selected("leader-killed,set-1"); err != nil || len(two) != 2 || two[0].id != "set-1" {
-		t.Errorf("not in their own order: %v, %v", two, err)
+	if two := selected(serverRows(), []string{"leader-killed", "set-1"}); len(two) != 2 || two[0].id != "set-1" {
+		t.Errorf("not in their own order: %v", two)
 	}
-	if all, err := selected(""); err != nil || len(all) != len(rows()) {
-		t.Errorf("%d rows, %v", len(all), err)
-	}
-	if len(rows()) != 16 {
-		t.Errorf("%d rows", len(rows()))
+	if len(serverRows()) != 16 || len(httpRows()) != 8 || len(clientRows()) != 16 {
+		t.Errorf("%d, %d, %d rows", len(serverRows()), len(httpRows()), len(clientRows()))
 	}
 }
 
 // TestComparison_Try_StalledPeer: a run in which connections ended is begun again
 // and told of, one that never succeeds is given up, and neither ends the comparison.
 func TestComparison_Try_StalledPeer(t *testing.T) {
-	picked, err := selected("set-1,set-64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	picked := selected(serverRows(), []string{"set-1", "set-64"})
 	peer := system.NewNoop(&system.ZKLite{})
 	c := &comparison{o: &options{}, rows: picked, names: known(), results: results{}}
 	runs := 0
-	err = c.try(t.Context(), peer, &picked[1], 2, func() (*measurement, error) {
+	err := c.try(t.Context(), peer, &picked[1], 2, func() (*measurement, error) {
 		runs++
 		m := measured(100, 1)
 		if runs < 3 {
@@ -192,12 +188,51 @@ func TestComparison_Try_StalledPeer(t *testing.T) {
 	}
 }
 
-func TestParse_Short(t *testing.T) {
-	o, err := parse([]string{"-short", "-rounds", "7"})
-	if err != nil || o.rounds != 7 || o.duration != 3*time.Second {
-		t.Errorf("%+v, %v", o, err)
+// TestParse_Times: a flag wins over -short, and -short over the suite's own.
+func TestParse_Times(t *testing.T) {
+	o, err := parse([]string{"-short", "-rounds", "7", "-jit-warm-up", "0s"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := parse([]string{"-rounds", "0"}); err == nil {
-		t.Error("no error for no rounds")
+	if got, err := o.of(&suites()[0]); err != nil || got != (times{7, 3 * time.Second, 700 * time.Millisecond, 0}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, wrong := range []string{"0", "x"} {
+		if _, err := parse([]string{"-rounds", wrong}); err == nil {
+			t.Errorf("no error for -rounds %s", wrong)
+		}
+	}
+}
+
+// TestClientTable_RatioOfMedians: both sides of the aim, and what is missing left empty.
+func TestClientTable_RatioOfMedians(t *testing.T) {
+	c := &comparison{suite: "clients", o: &options{}, rows: clientRows(), names: []string{"zk-lite"}, results: results{}}
+	add := func(id string, rates ...float64) {
+		for _, v := range rates {
+			c.results.add(&row{id: id}, "zk-lite", measured(v, time.Millisecond))
+		}
+	}
+	add("get-64-go-zookeeper", 100, 9_999_999, 101)
+	add("get-64-zk-lite", 202, 1, 203)
+	add("set-1-go-zookeeper", 100)
+	add("set-1-zk-lite", 100)
+	text := c.clientTable()
+	for _, want := range []string{"| 2.00 x | yes |", "| 1.00 x | **no** |", "| zk-lite | get, 1024 in flight |  |  |  |  |  |"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+}
+
+// TestSummary_HTTP_BesideEtcd: there is no aim, and the ratio is that of medians.
+func TestSummary_HTTP_BesideEtcd(t *testing.T) {
+	c := &comparison{suite: "http", o: &options{}, rows: httpRows(), names: []string{"etcd", "zk-lite"}, results: results{}}
+	for _, v := range []float64{100, 9_999_999, 101} {
+		c.results.add(&row{id: "get-64"}, "etcd", measured(v, time.Millisecond))
+		c.results.add(&row{id: "get-64"}, "zk-lite", measured(3*v, time.Millisecond))
+	}
+	if text := c.summary(); !strings.Contains(text, "| 3.00 x etcd |\n") ||
+		!strings.Contains(text, "| PUT, 1 connection |  |  |  |\n") {
+		t.Error(text)
 	}
 }

@@ -1,16 +1,22 @@
-// Command compare measures zk-lite side by side with Apache ZooKeeper (Debian's
-// package) and etcd: three servers each, all syncing to the same disk, the same
-// loads in turn, and a server that does no work as the upper bound. It writes
-// the table of medians and ratios to bench/results.
+// Command compare measures zk-lite side by side with other systems on the same machine,
+// three servers each, all syncing to the same disk. It has four suites:
 //
-//	go run ./bench/compare          # five rounds of 10 s a row, 50 minutes
-//	go run ./bench/compare -short   # three rounds of 3 s a row, 17 minutes
+//	servers   the same loads on zk-lite, Apache ZooKeeper (Debian's package), etcd, and a
+//	          server that does no work, as the upper bound
+//	http      zk-lite's HTTP API and etcd's JSON gateway
+//	clients   package client and go-zookeeper, each in a process of its own (bench/clients)
+//	growth    zk-lite alone, as connections, trees, watches and servers grow (package growth)
+//
+// It writes the tables of medians and ratios to a file in bench/results.
+//
+//	go run ./bench/compare                        # the suite servers, five rounds: 50 minutes
+//	go run ./bench/compare -short                 # three rounds of 3 s a row: 17 minutes
+//	go run ./bench/compare -suite http,clients,growth -short   # 18 minutes
 //	go run ./bench/compare -rounds 1 -duration 1s -warm-up 300ms -jit-warm-up 1s -znodes 100000 -out -
-//
 //	go run ./bench/compare -systems zk-lite -binary base=/tmp/zk-lite -rounds 10 -short -out -
 //
-// The third takes three minutes and shows that everything works, no more. The last compares this
-// checkout with another build, both in turn within each round.
+// The fourth takes three minutes and shows that everything works, no more. The last
+// compares this checkout with another build, both in turn within each round.
 //
 // A round starts each system afresh, in another order every round, warms it up
 // (Java compiles what is used often), runs all rows on it, and stops it; so no
@@ -18,9 +24,6 @@
 // left a request without an answer, is begun again on fresh servers, three times at
 // most, and the document tells of it. The document is written anew after every system
 // of a round, so an interrupt leaves what has been measured.
-//
-// ZooKeeper's and zk-lite's load comes from package load in this process, etcd's
-// from a program with etcd's own client and the same mixes and clock (package system).
 //
 // # Concurrency
 //

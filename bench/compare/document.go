@@ -4,32 +4,36 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/zk-lite/zk-lite/bench/report"
 	"github.com/zk-lite/zk-lite/bench/system"
 )
 
 // document is the text of the results so far.
 func (c *comparison) document() string {
 	var b strings.Builder
-	head := system.Head{Began: c.began, How: fmt.Sprintf("%d rounds of %v a row after %v of warm-up, "+
-		"%v of JIT warm-up after each start; %s znodes in the row about memory",
-		c.o.rounds, c.o.duration, c.o.warmUp, c.o.jit, report.Count(float64(c.o.znodes)))}
+	head := system.Head{Began: c.began, How: fmt.Sprintf("medians of %d rounds of %v a row after %v of warm-up, "+
+		"%v of JIT warm-up after each start", c.times.rounds, c.times.duration, c.times.warmUp, c.times.jit)}
 	if c.end != nil {
-		head.End = fmt.Errorf("%w: %d rounds of %d are", c.end, c.rounds, c.o.rounds)
+		head.End = fmt.Errorf("%w: %d rounds of %d are", c.end, c.rounds, c.times.rounds)
 	}
+	fmt.Fprintf(&b, "## Suite %s\n", c.suite)
 	for _, s := range c.systems {
 		head.Versions = append(head.Versions, s.Name()+": "+c.versions[s.Name()])
 	}
 	b.WriteString(c.site.Head(&head))
-	fmt.Fprintf(&b, "### Aims\n\nMedians over the rounds. Disk syncs are those of all three servers, %s.\n\n%s",
-		c.counted(), c.summary())
+	if c.suite == "clients" {
+		b.WriteString(c.clientTable())
+	} else {
+		fmt.Fprintf(&b, "Disk syncs are those of all three servers, %s.\n\n%s", c.counted(), c.summary())
+	}
 	if text := c.short(); text != "" {
 		fmt.Fprintf(&b, "\nShort of an aim:\n\n%s", text)
 	}
 	if text := c.pairs(); text != "" {
 		b.WriteString("\n### Builds in pairs\n\n" + text)
 	}
-	fmt.Fprintf(&b, "\n### Details\n\nCPU is that of all three servers.\n\n%s", c.details())
+	if c.suite != "clients" {
+		fmt.Fprintf(&b, "\n### Details\n\nCPU is that of all three servers.\n\n%s", c.details())
+	}
 	for _, part := range []struct{ title, text string }{
 		{"The leader killed", c.failovers()}, {"Memory", c.memories()},
 		{"Begun again", c.again()},

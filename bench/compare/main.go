@@ -12,24 +12,26 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/zk-lite/zk-lite/bench/growth"
 	"github.com/zk-lite/zk-lite/bench/load"
-	"github.com/zk-lite/zk-lite/bench/report"
 	"github.com/zk-lite/zk-lite/bench/system"
 )
 
-// section is the part of the document that this command writes.
-const section = "servers"
+// suite is a number of rows that belong together.
+type suite struct {
+	name        string
+	long, short times
+	rows        []row
+}
 
-// options are the flags.
-type options struct {
-	rounds, znodes        int
-	duration, warmUp, jit time.Duration
-	short                 bool
-	rows, systems         string
-	builds                []build
-	dir                   string
-	output                report.Output
-	seed                  uint64
+func suites() []suite {
+	const s, ms = time.Second, time.Millisecond
+	return []suite{
+		{"servers", times{5, 10 * s, 2 * s, 10 * s}, times{3, 3 * s, 700 * ms, 4 * s}, serverRows()},
+		{"http", times{5, 5 * s, s, 4 * s}, times{3, 3 * s, 500 * ms, 2 * s}, httpRows()},
+		{"clients", times{5, 5 * s, s, 8 * s}, times{3, 2 * s, 300 * ms, 4 * s}, clientRows()},
+		{growth.Section, times{1, 3 * s, 700 * ms, 0}, times{1, s, 250 * ms, 0}, nil},
+	}
 }
 
 func main() {
@@ -48,74 +50,48 @@ func main() {
 	}
 }
 
-// build is a zk-lite that was built before.
-type build struct{ name, path string }
-
-// addBuild reads one flag -binary.
-func (o *options) addBuild(text string) error {
-	name, path, ok := strings.Cut(text, "=")
-	taken := slices.Contains(known(), name) || slices.ContainsFunc(o.builds, func(b build) bool { return b.name == name })
-	if !ok || path == "" || taken {
-		return errors.New("want NAME=PATH with a name that no other system has")
+func run(ctx context.Context, o *options) error {
+	picked, err := o.selected()
+	if err != nil {
+		return err
 	}
-	o.builds = append(o.builds, build{name, path})
+	site, err := system.NewSite(o.dir)
+	if err != nil {
+		return err
+	}
+	defer site.Close()
+	for i := range picked {
+		s := &picked[i]
+		t, err := o.of(s)
+		switch {
+		case err != nil:
+		case s.name == growth.Section:
+			curves := slices.DeleteFunc(slices.Clone(o.rows), func(id string) bool {
+				return !slices.Contains(growth.Curves(), id)
+			})
+			err = growth.Run(ctx, site, &growth.Options{Duration: t.duration, WarmUp: t.warmUp, Znodes: o.znodes,
+				Curves: curves, Output: &o.output})
+		default:
+			err = o.compare(ctx, site, s, t)
+		}
+		if err != nil {
+			return fmt.Errorf("suite %s: %w", s.name, err)
+		}
+	}
 	return nil
 }
 
-// parse reads the flags.
-func parse(args []string) (*options, error) {
-	o := &options{output: report.Output{Section: section}}
-	f := flag.NewFlagSet("compare", flag.ContinueOnError)
-	f.IntVar(&o.rounds, "rounds", 5, "rounds; the table has their medians")
-	f.DurationVar(&o.duration, "duration", 10*time.Second, "measured time of a row")
-	f.DurationVar(&o.warmUp, "warm-up", 2*time.Second, "time before that, not measured")
-	f.DurationVar(&o.jit, "jit-warm-up", 10*time.Second,
-		"load on each system after its start, before the first row")
-	f.BoolVar(&o.short, "short", false,
-		"3 rounds of 3s, 700ms of warm-up, 4s of JIT warm-up, where they are not given: about 17 minutes")
-	f.IntVar(&o.znodes, "znodes", 1_000_000, "znodes of the row memory")
-	f.StringVar(&o.rows, "rows", "", "rows to measure, separated by commas; none: all")
-	f.StringVar(&o.systems, "systems", "", "systems to measure, separated by commas; none: all")
-	f.Func("binary", "NAME=PATH: a zk-lite to compare with this checkout's, as a system of that name; repeatable",
-		o.addBuild)
-	f.StringVar(&o.dir, "dir", "",
-		"directory on the disk to measure; none: the system's for temporary files")
-	o.output.Flags(f)
-	f.Uint64Var(&o.seed, "seed", 1, "of everything random")
-	if err := f.Parse(args); err != nil {
-		return nil, err
+// compare measures a suite of rows.
+func (o *options) compare(ctx context.Context, site *system.Site, s *suite, t times) (err error) {
+	c := &comparison{suite: s.name, times: t, o: o, site: site, began: time.Now(), rows: s.rows,
+		results: results{}}
+	if c.systems, err = c.prepare(); err != nil {
+		return err
 	}
-	if o.short {
-		given := map[string]bool{}
-		f.Visit(func(f *flag.Flag) { given[f.Name] = true })
-		for name, value := range map[string]string{"rounds": "3", "duration": "3s",
-			"warm-up": "700ms", "jit-warm-up": "4s"} {
-			if given[name] {
-				continue
-			}
-			if err := f.Set(name, value); err != nil {
-				return nil, err
-			}
+	if s.name == "clients" {
+		if c.loader, err = buildClients(site); err != nil {
+			return err
 		}
-	}
-	if f.NArg() > 0 || o.rounds < 1 || o.duration <= 0 || o.warmUp < 0 || o.jit < 0 || o.znodes < 1 {
-		return nil, errors.New("want no arguments, and flags above 0")
-	}
-	return o, nil
-}
-
-func run(ctx context.Context, o *options) error {
-	c := &comparison{o: o, began: time.Now(), results: results{}}
-	var err error
-	if c.rows, err = selected(o.rows); err != nil {
-		return err
-	}
-	if c.site, err = system.NewSite(o.dir); err != nil {
-		return err
-	}
-	defer c.site.Close()
-	if c.systems, err = systems(c.site, o); err != nil {
-		return err
 	}
 	for _, s := range c.systems {
 		c.names = append(c.names, s.Name())
@@ -131,7 +107,7 @@ func run(ctx context.Context, o *options) error {
 
 // save writes what there is, so that an end at any moment leaves it.
 func (c *comparison) save() error {
-	return c.o.output.Save(c.o.output.File(c.site.Root, c.began), c.document(), c.all(), c.end)
+	return c.o.output.Save(c.o.output.File(c.site.Root, c.began), c.suite, c.document(), c.all(), c.end)
 }
 
 // ask finds out the systems' versions, before the checkout changes again, and
@@ -156,40 +132,37 @@ func (c *comparison) ask(ctx context.Context) error {
 	return nil
 }
 
-// systems prepares those that were asked for, and all builds.
-func systems(site *system.Site, o *options) ([]system.System, error) {
-	asked := strings.Split(o.systems, ",")
+// prepare builds or finds the systems that were asked for and that a row needs, and all builds.
+func (c *comparison) prepare() (all []system.System, err error) {
+	o, asked := c.o, strings.Split(c.o.systems, ",")
 	for _, name := range asked {
 		isBuild := slices.ContainsFunc(o.builds, func(b build) bool { return b.name == name })
 		if o.systems != "" && !isBuild && !slices.Contains(known(), name) {
 			return nil, fmt.Errorf("system %q is unknown; there are %s", name, strings.Join(known(), ", "))
 		}
 	}
-	wanted := func(name string) bool { return o.systems == "" || slices.Contains(asked, name) }
-	var all []system.System
-	if wanted("ZooKeeper") {
-		z, err := system.NewZooKeeper()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, z)
-	}
-	if wanted("etcd") {
-		e, err := system.NewEtcd(site.Root, site.Dir)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	ours, err := system.NewZKLite(site.Root, site.Dir)
+	ours, err := system.NewZKLite(c.site.Root, c.site.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if wanted("noop") {
-		all = append(all, system.NewNoop(ours))
-	}
-	if wanted(system.Ours) {
-		all = append(all, ours)
+	for _, name := range known() {
+		needed := slices.ContainsFunc(c.rows, func(r row) bool { return slices.Contains(r.systems, name) })
+		if !needed || o.systems != "" && !slices.Contains(asked, name) {
+			continue
+		}
+		var s system.System = ours
+		switch name {
+		case "ZooKeeper":
+			s, err = system.NewZooKeeper()
+		case "etcd":
+			s, err = system.NewEtcd(c.site.Root, c.site.Dir)
+		case "noop":
+			s = system.NewNoop(ours)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
 	}
 	for _, b := range o.builds {
 		z, err := system.NewBuild(b.name, b.path)
@@ -197,6 +170,9 @@ func systems(site *system.Site, o *options) ([]system.System, error) {
 			return nil, err
 		}
 		all = append(all, z)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no row and system that belong together were asked for")
 	}
 	return all, nil
 }

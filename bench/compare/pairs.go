@@ -23,7 +23,7 @@ func (c *comparison) pairs() string {
 				continue
 			}
 			cpu := ""
-			if r.kind != system.Memory && r.kind != system.Idle {
+			if r.kind != system.Memory && r.kind != system.Idle && r.client == "" {
 				cpu = ratios(ours, theirs, cpuPerAnswer)
 			}
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.title(r), r.spread(theirs), r.spread(ours),

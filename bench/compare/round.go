@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zk-lite/zk-lite/bench/httpload"
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/bench/report"
 	"github.com/zk-lite/zk-lite/bench/system"
@@ -24,6 +24,8 @@ type measurement struct {
 	// counted.
 	syncs int64
 	heap  int64 // live, of the largest server; only of system.Memory
+	// allocs are those of a Go client's process, per answer.
+	allocs float64
 }
 
 // results are all measurements: row id, system name, one a round.
@@ -44,9 +46,12 @@ type trouble struct {
 	why         string
 }
 
-// comparison is one call of the command.
+// comparison is one suite of rows, measured on some systems.
 type comparison struct {
+	suite    string
+	times    times
 	o        *options
+	loader   string // the program for rows with a client
 	site     *system.Site
 	began    time.Time
 	rows     []row
@@ -63,13 +68,13 @@ type comparison struct {
 // measure runs all rounds, and saves after every system what there is. Its error
 // is the end of ctx or one of saving: a system that fails costs its own rows only.
 func (c *comparison) measure(ctx context.Context, save func() error) error {
-	for round := range c.o.rounds {
+	for round := range c.times.rounds {
 		order := slices.Clone(c.systems)
 		for range round % len(order) {
 			order = append(order[1:], order[0])
 		}
 		for _, s := range order {
-			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, c.o.rounds, s.Name())
+			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, c.times.rounds, s.Name())
 			err := c.loads(ctx, s, round+1)
 			if err = errors.Join(err, save()); err != nil {
 				return err
@@ -147,7 +152,7 @@ func (c *comparison) loads(ctx context.Context, s system.System, round int) erro
 		}
 	}()
 	unable := 0 // starts that failed in turn
-	for _, r := range c.wanted(s, false) {
+	for _, r := range inTurn(c.wanted(s, false), round) {
 		if unable >= tries {
 			return nil // noted, and not worth a minute for each further row
 		}
@@ -175,15 +180,21 @@ func (c *comparison) loads(ctx context.Context, s system.System, round int) erro
 // hot starts an ensemble and gives just-in-time compilers and caches what they
 // need; everybody gets it.
 func (c *comparison) hot(ctx context.Context, s system.System) (*system.Ensemble, error) {
-	e, err := system.Up(ctx, s, c.site.Dir, system.Options{})
-	if err != nil || c.o.jit == 0 {
+	e, err := system.Up(ctx, s, c.site.Dir, system.Options{HTTP: c.suite == "http"})
+	if err != nil || c.times.jit == 0 {
 		return e, err
 	}
 	r := row{mix: "get=50,set=50", conns: 32, inFlight: 16}
-	cfg, err := r.config(c.o, e)
+	switch c.suite {
+	case "http":
+		r.http, r.inFlight = httpload.Run, 1
+	case "clients":
+		r.client, r.conns, r.inFlight = blocking, 1, 64
+	}
+	cfg, err := c.config(&r, e)
 	if err == nil {
-		cfg.Duration, cfg.WarmUp = c.o.jit, 0
-		_, err = e.Run(ctx, r.kind, cfg, 0)
+		cfg.Duration, cfg.WarmUp = c.times.jit, 0
+		_, _, err = c.run(ctx, e, &r, cfg)
 	}
 	if err != nil {
 		e.Down()
@@ -192,13 +203,47 @@ func (c *comparison) hot(ctx context.Context, s system.System) (*system.Ensemble
 	return e, nil
 }
 
+// inTurn begins with another row in each round, where the order makes no difference:
+// Go clients are compared with one another on the same servers.
+func inTurn(all []*row, round int) []*row {
+	if len(all) == 0 || all[0].client == "" {
+		return all
+	}
+	n := round % len(all)
+	return append(all[n:], all[:n]...)
+}
+
+// run puts a row's load on the servers. The second result is what a client's process
+// has allocated per answer.
+func (c *comparison) run(
+	ctx context.Context, e *system.Ensemble, r *row, cfg load.Config,
+) (*load.Result, float64, error) {
+	switch {
+	case r.client != "":
+		return c.client(ctx, e, r, &cfg)
+	case r.http == nil:
+		res, err := e.Run(ctx, r.kind, cfg, 0)
+		return res, 0, err
+	}
+	var api httpload.API = httpload.ZKLite{}
+	if e.Name() == "etcd" {
+		api = httpload.Etcd{}
+	}
+	res, err := r.http(ctx, cfg, api)
+	return res, 0, err
+}
+
 // one measures a row.
 func (c *comparison) one(ctx context.Context, e *system.Ensemble, r *row) (*measurement, error) {
-	cfg, err := r.config(c.o, e)
+	cfg, err := c.config(r, e)
 	if err != nil {
 		return nil, err
 	}
 	m := &measurement{syncs: -1}
+	if r.client != "" {
+		m.result, m.allocs, err = c.run(ctx, e, r, cfg)
+		return m, err
+	}
 	if r.kind != system.Load {
 		m.result, err = e.Run(ctx, r.kind, cfg, cfg.Duration/3)
 		return m, err
@@ -208,7 +253,7 @@ func (c *comparison) one(ctx context.Context, e *system.Ensemble, r *row) (*meas
 		cfg.Measured = func(begun bool) {
 			at[index(begun)] = system.OwnSyncs(ctx, e.Hosts)
 		}
-		m.result, err = e.Run(ctx, r.kind, cfg, 0)
+		m.result, _, err = c.run(ctx, e, r, cfg)
 		if at[0] > 0 {
 			m.syncs = at[0] - at[1]
 		}
@@ -219,7 +264,7 @@ func (c *comparison) one(ctx context.Context, e *system.Ensemble, r *row) (*meas
 		return nil, err
 	}
 	cfg.Measured = counter.Measured
-	m.result, err = e.Run(ctx, r.kind, cfg, 0)
+	m.result, _, err = c.run(ctx, e, r, cfg)
 	syncs, countErr := counter.Finish()
 	m.syncs = syncs
 	return m, errors.Join(err, countErr)
@@ -231,86 +276,6 @@ func index(begun bool) int {
 		return 1
 	}
 	return 0
-}
-
-// fill fills a fresh ensemble and looks at what it costs.
-func (c *comparison) fill(ctx context.Context, s system.System, r *row) (*measurement, error) {
-	e, err := system.Up(ctx, s, c.site.Dir, system.Options{Env: []string{system.GoTrace}})
-	if err != nil {
-		return nil, err
-	}
-	defer e.Down()
-	cfg, err := r.config(c.o, e)
-	if err != nil {
-		return nil, err
-	}
-	m := &measurement{syncs: -1}
-	if m.result, err = e.Run(ctx, r.kind, cfg, 0); err != nil {
-		return nil, err
-	}
-	if err := c.collect(ctx, e); err != nil {
-		return nil, err
-	}
-	for _, p := range e.Processes {
-		heap, err := e.LiveHeap(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		m.heap = max(m.heap, heap)
-	}
-	return m, nil
-}
-
-const (
-	// collectTime is how long a Go server may take to collect its garbage after the
-	// tree is complete. An idle one does so two minutes after the last time.
-	collectTime = 150 * time.Second
-	// collectSettle is how long a collection may still last that the load has begun.
-	collectSettle = 5 * time.Second
-)
-
-// collect waits until every Go server, with nothing to do, has collected its
-// garbage: what is allocated during a collection counts as live. ZooKeeper's
-// servers are told to when their heap is read (LiveHeap).
-func (c *comparison) collect(ctx context.Context, e *system.Ensemble) error {
-	if e.Name() == "ZooKeeper" {
-		return nil
-	}
-	collections := func(p *system.Process) int {
-		text, err := os.ReadFile(p.Log())
-		if err != nil {
-			return 0
-		}
-		return bytes.Count(text, []byte("\ngc "))
-	}
-	if err := wait(ctx, collectSettle); err != nil {
-		return err
-	}
-	before := map[*system.Process]int{}
-	for _, p := range e.Processes {
-		before[p] = collections(p)
-	}
-	for end := time.Now().Add(collectTime); ; {
-		left := slices.IndexFunc(e.Processes, func(p *system.Process) bool { return collections(p) == before[p] })
-		if left < 0 {
-			return nil
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("server %d has not collected its garbage within %v", left+1, collectTime)
-		}
-		if err := wait(ctx, time.Second); err != nil {
-			return err
-		}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
 }
 
 func progress(r *row, m *measurement) {

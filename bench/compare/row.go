@@ -1,11 +1,11 @@
 package main
 
 import (
-	"fmt"
+	"context"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/zk-lite/zk-lite/bench/httpload"
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/bench/system"
 )
@@ -41,12 +41,18 @@ type row struct {
 	aimTime  time.Duration
 	aimShare float64 // of a core
 	systems  []string
+	http     httpRun // over the HTTP API, not over the ZooKeeper port
+	client   string  // a Go client does it, not the generator of package load
 }
+
+// httpRun is a load on an HTTP API.
+type httpRun func(context.Context, load.Config, httpload.API) (*load.Result, error)
 
 // failoverConnections are the clients of that row.
 const failoverConnections = 64
 
-func rows() []row {
+// serverRows compare servers by the generator of package load.
+func serverRows() []row {
 	zoo := []string{"ZooKeeper", "zk-lite"}
 	floor := []string{"ZooKeeper", "noop", "zk-lite"} // what the machine and Go cost anybody
 	three := []string{"ZooKeeper", "etcd", "zk-lite"}
@@ -90,20 +96,42 @@ func rows() []row {
 	}
 }
 
+// httpRows compare HTTP APIs: zk-lite's and etcd's JSON gateway.
+func httpRows() []row {
+	both := []string{"etcd", system.Ours}
+	all := []row{
+		{id: "get-1", title: "GET, 1 connection", conns: 1, mix: "get", http: httpload.Run},
+		{id: "get-64", title: "GET, 64 connections", conns: 64, mix: "get", http: httpload.Run},
+		{id: "put-1", title: "PUT, 1 connection", conns: 1, mix: "set", http: httpload.Run},
+		{id: "put-64", title: "PUT, 64 connections", conns: 64, mix: "set", http: httpload.Run},
+		{id: "put-256", title: "PUT, 256 connections", conns: 256, mix: "set", http: httpload.Run},
+		{id: "lock-1", title: "a lock taken and given back, 1 session", conns: 1, http: httpload.Locks},
+		{id: "lock-64", title: "a lock each taken and given back, 64 sessions", conns: 64, http: httpload.Locks},
+		{id: "streams-1000", title: "events to 1,000 streams of one key", conns: 1000, http: httpload.Streams},
+	}
+	for i := range all {
+		all[i].inFlight, all[i].systems = 1, both
+	}
+	return all
+}
+
 // config is the load of a row.
-func (r *row) config(o *options, e *system.Ensemble) (load.Config, error) {
+func (c *comparison) config(r *row, e *system.Ensemble) (load.Config, error) {
 	cfg := load.Default()
 	cfg.Hosts, cfg.PIDs = e.Hosts, e.PIDs()
+	if r.http != nil {
+		cfg.Hosts = e.HTTP
+	}
 	cfg.Connections, cfg.InFlight, cfg.Rate = r.conns, r.inFlight, r.rate
-	cfg.Duration, cfg.WarmUp, cfg.Seed = o.duration, o.warmUp, o.seed
+	cfg.Duration, cfg.WarmUp, cfg.Seed = c.times.duration, c.times.warmUp, c.o.seed
 	switch r.kind {
 	case system.Failover:
 		cfg.SessionTimeout = 10 * time.Second
-		cfg.Duration = max(o.duration, failoverLeast)
+		cfg.Duration = max(cfg.Duration, failoverLeast)
 	case system.Idle:
-		cfg.Duration, cfg.WarmUp = max(o.duration, idleLeast), max(o.warmUp, idleSettle)
+		cfg.Duration, cfg.WarmUp = max(cfg.Duration, idleLeast), max(cfg.WarmUp, idleSettle)
 	case system.Memory:
-		cfg.Keys, cfg.Prefix, cfg.Keep = o.znodes, "/fill", true
+		cfg.Keys, cfg.Prefix, cfg.Keep = c.o.znodes, "/fill", true
 	}
 	if r.mix == "" {
 		return cfg, nil
@@ -149,24 +177,13 @@ func (r *row) figure(m *measurement) float64 {
 	return m.result.Total.PerSecond
 }
 
-// selected are the rows with an id that was asked for, all if none was.
-func selected(ids string) ([]row, error) {
-	if ids == "" {
-		return rows(), nil
-	}
-	asked := strings.Split(ids, ",")
-	var picked []row
-	var known []string
-	for _, r := range rows() { // in their own order: behind the killed leader a server is missing
-		known = append(known, r.id)
-		if slices.Contains(asked, r.id) {
+// selected are the rows with an id that was asked for, all if none was, in their own
+// order: behind the killed leader a server is missing.
+func selected(all []row, ids []string) (picked []row) {
+	for _, r := range all {
+		if len(ids) == 0 || slices.Contains(ids, r.id) {
 			picked = append(picked, r)
 		}
 	}
-	for _, id := range asked {
-		if !slices.Contains(known, id) {
-			return nil, fmt.Errorf("row %q is unknown; there are %s", id, strings.Join(known, ", "))
-		}
-	}
-	return picked, nil
+	return picked
 }

@@ -36,9 +36,12 @@ func show(c column, v float64) string {
 // summary is the table of the aims.
 func (c *comparison) summary() string {
 	var b strings.Builder
-	b.WriteString("| load | " + strings.Join(c.names, " | ") +
-		" | aim | ratio | met | p99 and p99.9, ratio to ZooKeeper's |\n")
-	b.WriteString("|---|" + strings.Repeat("---|", len(c.names)+4) + "\n")
+	more := []string{"aim", "ratio", "met", "p99 and p99.9, ratio to ZooKeeper's"}
+	if c.suite == "http" {
+		more = []string{"ratio"}
+	}
+	b.WriteString("| load | " + strings.Join(slices.Concat(c.names, more), " | ") + " |\n")
+	b.WriteString("|---|" + strings.Repeat("---|", len(c.names)+len(more)) + "\n")
 	for i := range c.rows {
 		r := &c.rows[i]
 		fmt.Fprintf(&b, "| %s |", c.title(r))
@@ -46,6 +49,10 @@ func (c *comparison) summary() string {
 			fmt.Fprintf(&b, " %s |", cell(r, c.results[r.id][name]))
 		}
 		aim, ratio, met := c.verdict(r)
+		if c.suite == "http" {
+			fmt.Fprintf(&b, " %s |\n", ratio)
+			continue
+		}
 		fmt.Fprintf(&b, " %s | %s | %s | %s |\n", aim, ratio, met, c.tails(r))
 	}
 	return b.String()
@@ -75,15 +82,19 @@ func perSecond(m *measurement) float64 { return m.result.Total.PerSecond }
 func p99(m *measurement) float64       { return float64(m.result.Total.Latency.P99) }
 func p999(m *measurement) float64      { return float64(m.result.Total.Latency.P999) }
 
-func syncsAnAnswer(m *measurement) float64 {
-	return float64(m.syncs) / max(m.result.Total.PerSecond*m.result.Elapsed.Seconds(), 1)
+func p50(m *measurement) float64 { return float64(m.result.Total.Latency.P50) }
+
+func answers(m *measurement) float64 {
+	return max(m.result.Total.PerSecond*m.result.Elapsed.Seconds(), 1)
 }
+
+func syncsAnAnswer(m *measurement) float64 { return float64(m.syncs) / answers(m) }
 
 // tails compares the tail of zk-lite's latencies with ZooKeeper's, which it is
 // not to exceed.
 func (c *comparison) tails(r *row) string {
 	ours, theirs := c.results[r.id]["zk-lite"], c.results[r.id]["ZooKeeper"]
-	if r.kind != system.Load && r.kind != system.Sessions || len(ours) == 0 || len(theirs) == 0 {
+	if r.client != "" || r.kind != system.Load && r.kind != system.Sessions || len(ours) == 0 || len(theirs) == 0 {
 		return ""
 	}
 	a, b := over(ours, p99)/over(theirs, p99), over(ours, p999)/over(theirs, p999)
@@ -104,7 +115,10 @@ func (c *comparison) short() string {
 		r := &c.rows[i]
 		aim, ratio, met := c.verdict(r)
 		if met == "**no**" {
-			fmt.Fprintf(&b, "- %s: %s, and it is %s (%s)\n", c.title(r), aim,
+			if ratio != "" {
+				ratio = " (" + ratio + ")"
+			}
+			fmt.Fprintf(&b, "- %s: %s, and it is %s%s\n", c.title(r), aim,
 				show(r.column, over(c.results[r.id]["zk-lite"], r.figure)), ratio)
 		}
 		if tails := c.tails(r); strings.Contains(tails, "**") {
@@ -120,6 +134,9 @@ func (c *comparison) title(r *row) string {
 		return fmt.Sprintf("%s znodes of 100 bytes, live heap of a server",
 			report.Count(float64(c.o.znodes)))
 	}
+	if r.client != "" {
+		return r.title + ", " + r.client
+	}
 	switch r.column {
 	case median:
 		return r.title + ", p50"
@@ -132,8 +149,11 @@ func (c *comparison) title(r *row) string {
 // verdict compares zk-lite with what it is to beat.
 func (c *comparison) verdict(r *row) (aim, ratio, met string) {
 	other := "ZooKeeper"
-	if r.ofNoop {
+	switch {
+	case r.ofNoop:
 		other = "noop"
+	case r.http != nil:
+		other = "etcd"
 	}
 	ours, theirs := c.results[r.id]["zk-lite"], c.results[r.id][other]
 	mark := func(ok bool) string {
@@ -148,6 +168,7 @@ func (c *comparison) verdict(r *row) (aim, ratio, met string) {
 		ratio = fmt.Sprintf("%.2f x %s", quotient, other)
 	}
 	switch {
+	case r.aim == 0 && r.aimTime == 0 && r.aimShare == 0: // none
 	case r.aimTime != 0:
 		aim = "under " + report.Time(r.aimTime) + ", no client of a survivor dropped"
 		if len(ours) > 0 {

@@ -1,19 +1,15 @@
-// Command growth measures how the cost of zk-lite grows: with connections, requests in
+// Package growth measures how the cost of zk-lite grows: with connections, requests in
 // flight, the size of a value, of the tree, of one znode's children, with watches, with
 // servers; how long a restart takes with a large tree, how long a server needs to catch
 // up from a snapshot under load, and for how long a snapshot delays a write. It writes
-// tables, and for each curve the point where it bends, to bench/results, and the
-// plots to bench/results, too.
-//
-//	go run ./bench/growth          # 3 s a point, 20 minutes
-//	go run ./bench/growth -short   # 1 s a point, 9 minutes
-//	go run ./bench/growth -znodes 10000000 -curves tree   # needs the memory
+// tables, and for each curve the point where it bends, and the plots beside them. It
+// reads no flags: bench/compare does.
 //
 // A curve is a file with the same name. All measure one ensemble at a time; where
 // nothing else is said three servers with their defaults.
 //
 // # Concurrency
 //
-// One thing is measured at a time, by the main goroutine; only while servers are
+// One thing is measured at a time, by the caller's goroutine; only while servers are
 // restarted does the load have a goroutine, which ends before the measurement does.
-package main
+package growth

@@ -1,4 +1,4 @@
-package main
+package growth
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/bench/report"
 	"github.com/zk-lite/zk-lite/bench/system"
 )
 
@@ -51,7 +52,7 @@ func TestGrowth_TextAndPlot(t *testing.T) {
 	c := &curve{Title: "<connections>", X: "connections", Lines: []*line{lineOf(10, 100, 1000, 1000), lineOf(0)}}
 	times := &curve{Title: "watchers", X: "watchers", Times: true, Lines: []*line{{Name: "event",
 		Figures: []figure{{X: 1, P50: time.Millisecond}, {X: 10, P50: time.Second}}}}}
-	g := &growth{o: &options{}, site: &system.Site{}, curves: []*curve{c, times},
+	g := &growth{o: &Options{Output: &report.Output{}}, site: &system.Site{}, curves: []*curve{c, times},
 		facts: []string{"a fact"}, end: errors.New("interrupted")}
 	text := g.text()
 	for _, want := range []string{"- a fact\n", "**Not complete** (interrupted)",

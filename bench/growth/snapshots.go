@@ -1,4 +1,4 @@
-package main
+package growth
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ func (g *growth) snapshot(ctx context.Context) error {
 	}
 	g.facts = append(g.facts, fmt.Sprintf("**A snapshot delays a write**: %s sets a second on a tree of %s znodes, "+
 		"latency from the time at which each was due: %s.", report.Count(snapshotRate),
-		report.Count(float64(g.o.znodes)), strings.Join(told, "; ")))
+		report.Count(float64(g.o.Znodes)), strings.Join(told, "; ")))
 	return nil
 }
 
@@ -57,7 +57,7 @@ func (g *growth) delayed(ctx context.Context, every int) (string, error) {
 		return "", err
 	}
 	cfg := g.config(e, load.Set, 16, 1024)
-	cfg.Duration, cfg.Rate = max(g.o.duration, snapshotLeast), snapshotRate
+	cfg.Duration, cfg.Rate = max(g.o.Duration, snapshotLeast), snapshotRate
 	before := written(e)
 	r, err := e.Run(ctx, system.Load, cfg, 0)
 	if err != nil {
@@ -84,7 +84,7 @@ func (g *growth) delayed(ctx context.Context, every int) (string, error) {
 // fill makes the large tree.
 func (g *growth) fill(ctx context.Context, e *system.Ensemble) error {
 	cfg := g.config(e, load.Set, 1, 1)
-	cfg.Keys, cfg.Prefix = g.o.znodes, "/fill"
+	cfg.Keys, cfg.Prefix = g.o.Znodes, "/fill"
 	_, err := e.Run(ctx, system.Memory, cfg, 0)
 	return err
 }
@@ -166,7 +166,7 @@ func (g *growth) catchUp(ctx context.Context) error {
 	g.facts = append(g.facts, fmt.Sprintf("**Catch-up** on a tree of %s znodes under %s sets a second: a "+
 		"follower that has missed %s single writes takes clients %s after its start and has what it had "+
 		"missed after %s, %s; meanwhile sets took p50 %s, p99 %s, at most %s.",
-		report.Count(float64(g.o.znodes)), report.Count(snapshotRate), report.Count(missedWrites),
+		report.Count(float64(g.o.Znodes)), report.Count(snapshotRate), report.Count(missedWrites),
 		report.Time(took), report.Time(current), how, report.Time(l.P50.Duration()),
 		report.Time(l.P99.Duration()), report.Time(l.Max.Duration())))
 	return nil

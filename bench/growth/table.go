@@ -1,4 +1,4 @@
-package main
+package growth
 
 import (
 	"errors"
@@ -20,10 +20,10 @@ func (g *growth) text() string {
 	var b strings.Builder
 	b.WriteString(g.site.Head(&system.Head{
 		Began: g.began, End: g.end,
-		How:      fmt.Sprintf("%v a point after %v of warm-up, one round", g.o.duration, g.o.warmUp),
+		How:      fmt.Sprintf("%v a point after %v of warm-up, one round", g.o.Duration, g.o.WarmUp),
 		Versions: []string{"zk-lite: " + g.version + ", three servers with their defaults where nothing else is said"},
 	}))
-	if g.plotsBeside() {
+	if g.o.Output.Out != "-" {
 		fmt.Fprintf(&b, "![The curves](%s)\n\n", g.plotFile())
 	}
 	for _, fact := range g.facts {

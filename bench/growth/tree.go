@@ -1,4 +1,4 @@
-package main
+package growth
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func (g *growth) tree(ctx context.Context) error {
 		return err
 	}
 	defer e.Down()
-	for _, x := range tens(1000, g.o.znodes) {
+	for _, x := range tens(1000, g.o.Znodes) {
 		for i, op := range both() {
 			cfg := g.config(e, op, 64, 1)
 			cfg.Prefix, cfg.Keys, cfg.Keep, cfg.Reuse = fmt.Sprintf("/tree%d", x), x, true, i > 0
@@ -62,7 +62,7 @@ func (g *growth) restarts(ctx context.Context, e *system.Ensemble) error {
 	}
 	g.facts = append(g.facts, fmt.Sprintf("**Restart** with a tree of %s znodes: a follower killed with -9 "+
 		"serves again %s after its start, an ensemble that was stopped %s after its start.",
-		report.Count(float64(g.o.znodes)), report.Time(took), report.Time(all)))
+		report.Count(float64(g.o.Znodes)), report.Time(took), report.Time(all)))
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (g *growth) children(ctx context.Context) error {
 		return err
 	}
 	have := 0
-	for _, x := range tens(10, g.o.znodes) {
+	for _, x := range tens(10, g.o.Znodes) {
 		if err := g.grow(ctx, conn, parent, have, x); err != nil {
 			return err
 		}

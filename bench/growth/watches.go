@@ -1,4 +1,4 @@
-package main
+package growth
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const watchSessions = 30
 // load that they are not about.
 func (g *growth) watches(ctx context.Context) error {
 	c := &curve{ID: "watches", X: "watches", Title: "watches that wait, 64 connections that do not have them"}
-	for _, x := range tens(1, g.o.znodes) {
+	for _, x := range tens(1, g.o.Znodes) {
 		if err := g.watched(ctx, c, x); err != nil {
 			return err
 		}

@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// Output is where a command leaves what it has measured.
+// Output is where a program leaves what it has measured, section by section.
 type Output struct {
-	Section string // of the file, as Replace names it
-	Out     string // "": a file of today in bench/results; "-": standard output; otherwise a file
-	Raw     string // file for everything, as JSON; "" for none
+	Out string // "": a file of today in bench/results; "-": standard output; otherwise a file
+	Raw string // file for everything, as JSON; "" for none
+
+	raw map[string]any // by section
 }
 
 // Flags lets the user choose both.
@@ -32,12 +33,16 @@ func (o *Output) File(root string, began time.Time) string {
 	return o.Out
 }
 
-// Save writes the text, and all as JSON. It may be called after every step, with end
+// Save writes a section's text, and all as JSON. It may be called after every step, with end
 // as the reason why not all was measured: standard output gets only what is complete or was
 // interrupted.
-func (o *Output) Save(file, text string, all any, end error) error {
+func (o *Output) Save(file, section, text string, all any, end error) error {
 	if o.Raw != "" {
-		text, err := json.MarshalIndent(all, "", " ")
+		if o.raw == nil {
+			o.raw = map[string]any{}
+		}
+		o.raw[section] = all
+		text, err := json.MarshalIndent(o.raw, "", " ")
 		if err == nil {
 			err = os.WriteFile(o.Raw, text, 0o644)
 		}
@@ -51,5 +56,5 @@ func (o *Output) Save(file, text string, all any, end error) error {
 		}
 		return nil
 	}
-	return Replace(file, o.Section, text)
+	return Replace(file, section, text)
 }

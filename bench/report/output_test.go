@@ -21,8 +21,8 @@ func TestOutput_Save_FileAndRaw(t *testing.T) {
 	daily, other := filepath.Join(root, "bench", "results", "2026-01-02.md"), filepath.Join(root, "other.md")
 	raw := filepath.Join(root, "raw.json")
 	for _, c := range []struct{ out, file, title string }{{"", daily, "2026-01-02"}, {other, other, "other"}} {
-		o := Output{Section: "s", Out: c.out, Raw: raw}
-		if err := o.Save(o.File(root, began), "new\n", []int{1, 2}, errors.New("still running")); err != nil {
+		o := Output{Out: c.out, Raw: raw}
+		if err := o.Save(o.File(root, began), "s", "new\n", []int{1, 2}, errors.New("still running")); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(c.file)
@@ -30,15 +30,15 @@ func TestOutput_Save_FileAndRaw(t *testing.T) {
 			!strings.HasSuffix(got, "\n\n<!-- begin s -->\nnew\n<!-- end s -->\n") {
 			t.Errorf("-out %q: %v, %q", c.out, err, text)
 		}
-		if text, err := os.ReadFile(raw); err != nil || string(text) != "[\n 1,\n 2\n]" {
+		if text, err := os.ReadFile(raw); err != nil || string(text) != "{\n \"s\": [\n  1,\n  2\n ]\n}" {
 			t.Errorf("-raw: %v, %q", err, text)
 		}
 	}
 	for _, o := range []Output{
-		{Section: "s", Out: filepath.Join(root, "none", "out.md")},
-		{Section: "s", Raw: filepath.Join(root, "none", "raw.json")},
+		{Out: filepath.Join(root, "none", "out.md")},
+		{Raw: filepath.Join(root, "none", "raw.json")},
 	} {
-		if err := o.Save(o.File(root, began), "new\n", nil, nil); err == nil {
+		if err := o.Save(o.File(root, began), "s", "new\n", nil, nil); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
 	}
@@ -54,11 +54,11 @@ func TestOutput_Save_StandardOutputOnce(t *testing.T) {
 	stdout := os.Stdout
 	os.Stdout = file
 	defer func() { os.Stdout = stdout }()
-	o := Output{Section: "s", Out: "-"}
+	o := Output{Out: "-"}
 	for text, end := range map[string]error{
 		"running": errors.New("still running"), "stopped\n": context.Canceled, "all\n": nil,
 	} {
-		if err := o.Save("-", text, nil, end); err != nil {
+		if err := o.Save("-", "s", text, nil, end); err != nil {
 			t.Fatal(err)
 		}
 	}

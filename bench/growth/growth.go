@@ -1,16 +1,13 @@
-package main
+package growth
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
@@ -18,44 +15,20 @@ import (
 	"github.com/zk-lite/zk-lite/bench/system"
 )
 
-// section is the part of the document that this command writes.
-const section = "growth"
+// Section is the part of the results that this package writes.
+const Section = "growth"
 
-// options are the flags.
-type options struct {
-	duration, warmUp time.Duration
-	znodes           int
-	short            bool
-	curves           string
-	dir, svg         string
-	output           report.Output
+// Options of a measurement.
+type Options struct {
+	Duration, WarmUp time.Duration // of a point
+	Znodes           int           // the largest tree, number of children and of watches
+	Curves           []string      // what to measure; none: all
+	Output           *report.Output
 }
 
-func main() {
-	o := options{output: report.Output{Section: section}}
-	flag.DurationVar(&o.duration, "duration", 3*time.Second, "measured time of a point")
-	flag.DurationVar(&o.warmUp, "warm-up", 700*time.Millisecond, "time before that, not measured")
-	flag.IntVar(&o.znodes, "znodes", 1_000_000, "the largest tree, number of children and of watches")
-	flag.BoolVar(&o.short, "short", false, "1s a point, 250ms of warm-up: about 9 minutes")
-	flag.StringVar(&o.curves, "curves", "", "what to measure, separated by commas; none: all")
-	flag.StringVar(&o.dir, "dir", "", "directory on the disk; none: that for temporary files")
-	flag.StringVar(&o.svg, "svg", "", `file for the plots; none: bench/results/DATE-growth.svg, or with -out nowhere`)
-	o.output.Flags(flag.CommandLine)
-	flag.Parse()
-	if o.short {
-		o.duration, o.warmUp = time.Second, 250*time.Millisecond
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, &o); err != nil {
-		fmt.Fprintln(os.Stderr, "growth:", err)
-		os.Exit(1)
-	}
-}
-
-// growth is one call of the command.
+// growth is one measurement.
 type growth struct {
-	o        *options
+	o        *Options
 	site     *system.Site
 	zkLite   *system.ZKLite
 	version  string
@@ -82,27 +55,18 @@ func parts() []part {
 	}
 }
 
-// run measures what is asked for, and saves after each what there is.
-func run(ctx context.Context, o *options) error {
-	var ids []string
+// Curves are the names of all that can be measured.
+func Curves() (ids []string) {
 	for _, p := range parts() {
 		ids = append(ids, p.id)
 	}
-	asked := ids
-	if o.curves != "" {
-		asked = strings.Split(o.curves, ",")
-	}
-	for _, id := range asked {
-		if !slices.Contains(ids, id) {
-			return fmt.Errorf("-curves %q: there are %s", id, strings.Join(ids, ", "))
-		}
-	}
-	site, err := system.NewSite(o.dir)
-	if err != nil {
-		return err
-	}
-	defer site.Close()
+	return ids
+}
+
+// Run measures what is asked for, and saves after each what there is.
+func Run(ctx context.Context, site *system.Site, o *Options) error {
 	g := &growth{o: o, site: site, began: time.Now(), end: errors.New("still running")}
+	var err error
 	if g.zkLite, err = system.NewZKLite(site.Root, site.Dir); err != nil {
 		return err
 	}
@@ -110,7 +74,7 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	for _, p := range parts() {
-		if !slices.Contains(asked, p.id) {
+		if len(o.Curves) > 0 && !slices.Contains(o.Curves, p.id) {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "%s (%v)\n", p.id, time.Since(g.began).Round(time.Second))
@@ -141,7 +105,7 @@ func (g *growth) up(ctx context.Context, o system.Options) (*system.Ensemble, er
 func (g *growth) config(e *system.Ensemble, op load.Op, conns, inFlight int) load.Config {
 	cfg := load.Default()
 	cfg.Hosts, cfg.PIDs, cfg.Connections, cfg.InFlight = e.Hosts, e.PIDs(), conns, inFlight
-	cfg.Duration, cfg.WarmUp = g.o.duration, g.o.warmUp
+	cfg.Duration, cfg.WarmUp = g.o.Duration, g.o.WarmUp
 	cfg.Mix = load.Mix{{Op: op, Weight: 1}}
 	return cfg
 }
@@ -202,17 +166,11 @@ func (g *growth) add(c *curve, name string, f figure) {
 
 // save writes what there is.
 func (g *growth) save() error {
-	file, svg := g.o.output.File(g.site.Root, g.began), g.o.svg
-	if g.plotsBeside() {
-		svg = filepath.Join(filepath.Dir(file), g.plotFile())
-	}
-	if svg != "" {
-		if err := g.plot(svg); err != nil {
+	file := g.o.Output.File(g.site.Root, g.began)
+	if file != "-" {
+		if err := g.plot(filepath.Join(filepath.Dir(file), g.plotFile())); err != nil {
 			return err
 		}
 	}
-	return g.o.output.Save(file, g.text(), g.curves, g.end)
+	return g.o.Output.Save(file, Section, g.text(), g.curves, g.end)
 }
-
-// plotsBeside reports whether the plots go beside the tables, which show them.
-func (g *growth) plotsBeside() bool { return g.o.svg == "" && g.o.output.Out == "" }
