@@ -46,6 +46,13 @@ func (g *group) count(k kinds, by int) {
 	g.recursive += by * int(k.in(hasRecursive))
 }
 
+// has reports whether any member is in the table; hasRecursive stands for the
+// recursive watches.
+func (g *group) has(table kinds) bool {
+	return table&hasData != 0 && g.data > 0 || table&hasChild != 0 && g.child > 0 ||
+		table == hasRecursive && g.recursive > 0
+}
+
 // get is w's set of modes, 0 when it has none.
 func (ws watchers) get(w *Watcher) kinds {
 	if ws.group != nil {

@@ -6,19 +6,19 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// maxKeptHits bounds the room that Trigger keeps between calls for the
+// maxKeptMatches bounds the room that Trigger keeps between calls for the
 // watchers it chose: 512 KiB of pointers. A wider fan-out allocates each time.
-const maxKeptHits = 1 << 16
+const maxKeptMatches = 1 << 16
 
 // trigger is the state of Manager.Trigger, used by one goroutine at a time.
 type trigger struct {
 	// round numbers the notifications; a Watcher marked with it has been
 	// chosen for the current one already, by whatever table or ancestor.
-	round uint64
-	hits  []*Watcher
+	round   uint64
+	matched []*Watcher
 }
 
-// Trigger wakes everybody whom an edit of the tree concerns. It removes the
+// Trigger notifies all watchers that an edit of the tree concerns. It removes the
 // one-shot watches that fire, calls each watcher's Notify at most once for each
 // (type, path), and has finished when it returns. It never fails.
 func (m *Manager) Trigger(ev znode.Event) {
@@ -27,13 +27,13 @@ func (m *Manager) Trigger(ev znode.Event) {
 	}
 	t := &m.trigger
 	t.round++
-	m.collectAncestors(ev.Path)
+	m.matchAncestors(ev.Path)
 	switch ev.Type {
 	case znode.EventDeleted:
 		// Both tables, as one round: a connection in both gets one copy.
-		m.collect(ev.Path, dataTable|childTable, oneShot)
+		m.match(ev.Path, dataTable|childTable, oneShot)
 	case znode.EventCreated, znode.EventDataChanged:
-		m.collect(ev.Path, dataTable, hasData)
+		m.match(ev.Path, dataTable, hasData)
 	}
 	m.deliver(ev.Type, ev.Path, ev.Zxid, ev.ACL)
 	if ev.Type == znode.EventDataChanged || ev.Path == "/" {
@@ -41,39 +41,39 @@ func (m *Manager) Trigger(ev znode.Event) {
 	}
 	parent := znode.Parent(ev.Path)
 	t.round++
-	m.collect(parent, childTable, hasChild)
+	m.match(parent, childTable, hasChild)
 	m.deliver(znode.EventChildrenChanged, parent, ev.Zxid, ev.ParentACL)
 }
 
-// collect chooses the watchers of path in a table and takes the modes in
-// consumed away from them.
-func (m *Manager) collect(path string, table, consumed kinds) {
+// match chooses the watchers of path in a table for the current notification, and takes
+// the modes in consumed away from them.
+func (m *Manager) match(path string, table, consumed kinds) {
 	s := m.shard(path)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ws, ok := s.paths[path]
-	if !ok {
-		return
-	}
+	ws := s.paths[path]
 	if ws.group == nil {
-		m.hit(s, path, ws.one, ws.kinds, table, consumed)
+		m.matchOne(s, path, ws.one, ws.kinds, table, consumed)
 		return
 	}
-	if g := ws.group; (table&hasData == 0 || g.data == 0) && (table&hasChild == 0 || g.child == 0) {
+	if !ws.group.has(table) {
 		return // a thousand child watches cost a setData nothing
 	}
 	for w, k := range ws.group.kinds {
-		m.hit(s, path, w, k, table, consumed)
+		m.matchOne(s, path, w, k, table, consumed)
 	}
 }
 
-// hit chooses w if its modes k on path are in the table. s is path's shard,
-// locked.
-func (m *Manager) hit(s *shard, path string, w *Watcher, k, table, consumed kinds) {
+// matchOne is match for w, whose modes on path are k; it is chosen once per
+// notification. s is path's shard, locked.
+func (m *Manager) matchOne(s *shard, path string, w *Watcher, k, table, consumed kinds) {
 	if k&table == 0 {
 		return
 	}
-	m.choose(w)
+	if t := &m.trigger; w.mark != t.round {
+		w.mark = t.round
+		t.matched = append(t.matched, w)
+	}
 	to := k &^ consumed
 	if to == k {
 		return
@@ -85,22 +85,14 @@ func (m *Manager) hit(s *shard, path string, w *Watcher, k, table, consumed kind
 	}
 }
 
-// choose enters w once for the current round.
-func (m *Manager) choose(w *Watcher) {
-	if t := &m.trigger; w.mark != t.round {
-		w.mark = t.round
-		t.hits = append(t.hits, w)
-	}
-}
-
-// collectAncestors chooses the recursive watchers above path. Going down from
+// matchAncestors chooses the recursive watchers above path. Going down from
 // the root it visits only depths at which any recursive watch exists.
-func (m *Manager) collectAncestors(path string) {
+func (m *Manager) matchAncestors(path string) {
 	if path == "/" {
 		return
 	}
 	if m.recursive[0].Load() > 0 {
-		m.collectRecursive("/")
+		m.match("/", hasRecursive, 0)
 	}
 	for end, d := 0, 1; ; d++ {
 		i := strings.IndexByte(path[end+1:], '/')
@@ -109,29 +101,7 @@ func (m *Manager) collectAncestors(path string) {
 		}
 		end += 1 + i
 		if m.recursive[min(d, depths-1)].Load() > 0 {
-			m.collectRecursive(path[:end])
-		}
-	}
-}
-
-// collectRecursive chooses the recursive watchers of one ancestor.
-func (m *Manager) collectRecursive(path string) {
-	s := m.shard(path)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ws := s.paths[path]
-	if ws.group == nil {
-		if ws.kinds&hasRecursive != 0 {
-			m.choose(ws.one)
-		}
-		return
-	}
-	if ws.group.recursive == 0 {
-		return
-	}
-	for w, k := range ws.group.kinds {
-		if k&hasRecursive != 0 {
-			m.choose(w)
+			m.match(path[:end], hasRecursive, 0)
 		}
 	}
 }
@@ -140,16 +110,16 @@ func (m *Manager) collectRecursive(path string) {
 // is held.
 func (m *Manager) deliver(typ znode.EventType, path string, zxid znode.Zxid, acl []znode.ACL) {
 	t := &m.trigger
-	if len(t.hits) == 0 {
+	if len(t.matched) == 0 {
 		return
 	}
 	n := &Notification{Type: typ, Path: path, Zxid: zxid, ACL: acl}
-	for i, w := range t.hits {
-		t.hits[i] = nil // a connection that goes must not be kept alive here
+	for i, w := range t.matched {
+		t.matched[i] = nil // a connection that goes must not be kept alive here
 		w.sink.Notify(n)
 	}
-	t.hits = t.hits[:0]
-	if cap(t.hits) > maxKeptHits {
-		t.hits = nil
+	t.matched = t.matched[:0]
+	if cap(t.matched) > maxKeptMatches {
+		t.matched = nil
 	}
 }

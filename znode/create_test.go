@@ -41,6 +41,7 @@ func TestTree_Create_Errors(t *testing.T) {
 		{"empty path", CreateRequest{Path: "", ACL: OpenACL}, ErrBadArguments},
 		{"no slash before ACL", CreateRequest{Path: "foo"}, ErrBadArguments},
 		{"NUL", CreateRequest{Path: "/no/x\x00", ACL: OpenACL}, ErrBadArguments},
+		{"NUL first", CreateRequest{Path: "\x00/x", ACL: OpenACL}, ErrBadArguments},
 		{"no ACL before parent", CreateRequest{Path: "/no/x"}, ErrInvalidACL},
 		{"bad ACL before parent", CreateRequest{Path: "/no/x", ACL: bad}, ErrInvalidACL},
 		{"relative with a slash", CreateRequest{Path: "a/b", ACL: OpenACL}, ErrNoNode},

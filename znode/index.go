@@ -6,7 +6,7 @@ import "hash/maphash"
 // table with linear probing. It exists because Go's map costs 24 bytes a slot
 // for a path that the node holds anyway; here a slot is a pointer and a tag
 // byte. Shards grow on their own, so no insert ever waits for the whole table,
-// and a snapshot shares the shards' arrays until the writer next touches them.
+// and a snapshot shares the shards' slots until the writer next touches them.
 type index struct {
 	seed   maphash.Seed
 	shards [indexShards]shard
@@ -20,10 +20,10 @@ const indexShards = 1024
 type shard struct {
 	table
 	used   int
-	shared bool // a snapshot may be reading the arrays: copy before writing
+	shared bool // a snapshot may be reading the slots: copy them before writing
 }
 
-// table is the part of a shard that a snapshot takes. tags[i] is 0 for a free
+// table is the hash table of a shard. A snapshot takes the slots only. tags[i] is 0 for a free
 // slot, else 0x80 and seven bits of the hash of slots[i]'s path. The low half of
 // the hash, as a fraction, says where its probe sequence begins: lengths need not
 // be powers of two, so that a shard that is full need not double.
@@ -153,7 +153,6 @@ func (s *shard) unshare() {
 	if !s.shared {
 		return
 	}
-	s.tags = append([]uint8(nil), s.tags...)
 	s.slots = append([]*node(nil), s.slots...)
 	s.shared = false
 }

@@ -11,8 +11,8 @@ import (
 // showing its moment.
 func TestIndex_Random_EqualsMap(t *testing.T) {
 	type copied struct {
-		tables [indexShards]table
-		want   map[string]*node
+		slots [indexShards][]*node
+		want  map[string]*node
 	}
 	r := newRand(t)
 	x, want := newIndex(), map[string]*node{}
@@ -41,15 +41,15 @@ func TestIndex_Random_EqualsMap(t *testing.T) {
 		if step%10_000 == 5_000 {
 			c := copied{want: maps.Clone(want)}
 			for i := range x.shards {
-				c.tables[i] = x.shards[i].table
+				c.slots[i] = x.shards[i].slots
 				x.shards[i].shared = true
 			}
 			copies = append(copies, c)
 		}
 	}
-	var now [indexShards]table
+	var now [indexShards][]*node
 	for i := range x.shards {
-		now[i] = x.shards[i].table
+		now[i] = x.shards[i].slots
 	}
 	if x.count != len(want) {
 		t.Errorf("count %d, want %d", x.count, len(want))
@@ -61,8 +61,8 @@ func TestIndex_Random_EqualsMap(t *testing.T) {
 	}
 	for i, c := range append(copies, copied{now, want}) {
 		seen := 0
-		for j := range c.tables {
-			for _, n := range c.tables[j].slots {
+		for j := range c.slots {
+			for _, n := range c.slots[j] {
 				if n != nil {
 					if seen++; c.want[n.path()] != n {
 						t.Fatalf("copy %d shows %s, which is not of its moment", i, n.path())
@@ -131,5 +131,20 @@ func TestIndex_Grow_Lengths(t *testing.T) {
 		if len(s.tags) != want || len(s.slots) != want {
 			t.Fatalf("%d tags and %d slots, want %d", len(s.tags), len(s.slots), want)
 		}
+	}
+}
+
+// What is removed makes room: a shard does not grow for entries that have gone.
+func TestIndex_Remove_MakesRoom(t *testing.T) {
+	x := newIndex()
+	n := &node{}
+	n.setBlob("/a", nil)
+	s, _, _ := x.locate("/a")
+	for range 100 {
+		x.insert(n)
+		x.remove("/a")
+	}
+	if len(s.tags) != 8 || s.used != 0 || x.count != 0 {
+		t.Errorf("%d slots, %d of them used, %d entries", len(s.tags), s.used, x.count)
 	}
 }

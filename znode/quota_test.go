@@ -160,8 +160,93 @@ func TestParseQuota_Texts(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %+v", text, got)
 		}
+		if text == "count=5,bytes=7=;byteHardLimit=9;countHardLimit=8" && string(q.format()) != text {
+			t.Errorf("%q: formatted as %q", text, q.format())
+		}
 		if back := parseQuota(q.format()); back.get("count") != got.count || back.get("byteHardLimit") != got.bytesHard {
 			t.Errorf("%q: formatted as %q", text, q.format())
 		}
+	}
+}
+
+// TestQuota_Check_Table: each limit at its bound and beyond it, alone. /q and /q/a
+// are two znodes with 6 bytes.
+func TestQuota_Check_Table(t *testing.T) {
+	create := func(data string) func(*quotaRun) Error {
+		return func(h *quotaRun) Error {
+			_, _, code := h.tree.Create(&h.x, &CreateRequest{Path: "/q/new", Data: []byte(data), ACL: OpenACL})
+			return code
+		}
+	}
+	set := func(data string) func(*quotaRun) Error {
+		return func(h *quotaRun) Error {
+			_, code := h.tree.SetData(&h.x, "/q/a", []byte(data), AnyVersion)
+			return code
+		}
+	}
+	for _, c := range []struct {
+		limits   string
+		do       func(*quotaRun) Error
+		code     Error
+		reported bool
+	}{
+		{"countHardLimit=3", create(""), OK, false},
+		{"countHardLimit=2", create(""), ErrQuotaExceeded, true},
+		{"countHardLimit=0", create(""), ErrQuotaExceeded, true},
+		{"countHardLimit=2,byteHardLimit=100", create("1"), ErrQuotaExceeded, true},
+		{"countHardLimit=0", set("12"), OK, false}, // the count stays
+		{"byteHardLimit=7", set("12"), OK, false},
+		{"byteHardLimit=6", set("12"), ErrQuotaExceeded, true},
+		{"byteHardLimit=0", set("12"), ErrQuotaExceeded, true},
+		{"byteHardLimit=0", set("2"), OK, false}, // as many as before
+		{"byteHardLimit=0", create(""), OK, false},
+		{"count=3", create(""), OK, false},
+		{"count=2", create(""), OK, true},
+		{"count=0", create(""), OK, true},
+		{"count=2,bytes=100", create("1"), OK, true},
+		{"bytes=7", set("12"), OK, false},
+		{"bytes=6", set("12"), OK, true},
+		{"bytes=0", set("12"), OK, true},
+		{"count=0,countHardLimit=3", create(""), OK, false}, // the hard limit counts, not the soft one
+		{"", create("1"), OK, false},
+	} {
+		h := newQuotaRun(t, c.limits)
+		h.x.Reset()
+		code := c.do(h)
+		if reported := len(h.x.Exceeded) > 0; code != c.code || reported != c.reported {
+			t.Errorf("%q: %v, reported %v; want %v, %v", c.limits, code.Name(), reported, c.code.Name(), c.reported)
+		}
+	}
+}
+
+// TestQuota_OfTheSystem: nothing below /zookeeper is counted or limited, whatever the
+// quota says; nor is what has no quota, when there is a stats znode of the empty path.
+func TestQuota_OfTheSystem(t *testing.T) {
+	h := newQuotaRun(t, "count=-1,bytes=-1")
+	for _, path := range []string{
+		"/zookeeper/quota/zookeeper", "/zookeeper/quota/zookeeper/zookeeper_limits",
+		"/zookeeper/quota/zookeeper/zookeeper_stats",
+		"/zookeeper/quota/zookeeper_limits", "/zookeeper/quota/zookeeper_stats",
+	} {
+		h.create(path, "countHardLimit=0", OK)
+	}
+	h.create("/zookeeper/x", "1", OK)
+	h.create("/elsewhere", "1", OK)
+	data, _, _ := h.tree.Get("/zookeeper/quota/zookeeper_stats", nil)
+	if string(data) != "countHardLimit=0" || len(h.x.Exceeded) != 0 {
+		t.Errorf("stats %q, exceeded %v", data, h.x.Exceeded)
+	}
+}
+
+// A client may write the stats znode; only when it is new is the subtree counted.
+func TestQuota_Stats_WrittenByAClient(t *testing.T) {
+	h := newQuotaRun(t, "count=-1,bytes=-1")
+	h.set("/zookeeper/quota/q/zookeeper_stats", "count=7,bytes=8", OK)
+	data, _, _ := h.tree.Get("/zookeeper/quota/q/zookeeper_stats", nil)
+	if string(data) != "count=7,bytes=8" {
+		t.Errorf("%q", data)
+	}
+	if code := h.tree.Delete(&h.x, "/zookeeper/quota/q/zookeeper_stats", AnyVersion); code != OK {
+		t.Error(code)
 	}
 }

@@ -5,21 +5,21 @@ import "fmt"
 // Snapshot is the tree as it stood at one moment. It may be read by one other
 // goroutine while the writer goes on; Release it when done.
 //
-// Taking it costs a few microseconds: it shares the index's arrays, which the
+// Taking it costs a few microseconds: it shares the index's slots, which the
 // writer copies shard by shard when it next touches them, and the znodes,
 // which the writer replaces instead of editing them (Tree.own).
 type Snapshot struct {
-	tree   *Tree
-	tables [indexShards]table
-	acls   []aclEntry
-	count  int
+	tree  *Tree
+	slots [indexShards][]*node
+	acls  []aclEntry
+	count int
 }
 
 // Snapshot freezes the tree's present state. The caller is the writer.
 func (t *Tree) Snapshot() *Snapshot {
 	s := &Snapshot{tree: t, count: t.index.count, acls: append([]aclEntry(nil), t.acls.lists...)}
 	for i := range t.index.shards {
-		s.tables[i] = t.index.shards[i].table
+		s.slots[i] = t.index.shards[i].slots
 		t.index.shards[i].shared = true
 	}
 	t.gen++
@@ -31,7 +31,7 @@ func (t *Tree) Snapshot() *Snapshot {
 func (s *Snapshot) Release() {
 	s.tree.snapshots.Add(-1)
 	s.tree, s.acls = nil, nil
-	s.tables = [indexShards]table{}
+	s.slots = [indexShards][]*node{}
 }
 
 // Len is the number of znodes.
@@ -51,8 +51,8 @@ type Record struct {
 // an error. Path and Data stay valid for ever, the Record only for the call.
 func (s *Snapshot) Walk(visit func(*Record) error) error {
 	var r Record
-	for i := range s.tables {
-		for _, n := range s.tables[i].slots {
+	for i := range s.slots {
+		for _, n := range s.slots[i] {
 			if n == nil {
 				continue
 			}

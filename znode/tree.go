@@ -88,10 +88,9 @@ func (t *Tree) link(n *node) {
 func (t *Tree) adopt(n *node) {
 	path := n.path()
 	if parent := t.parentOf(path); parent != nil {
-		// The set is shared by all copies of the parent, but a copy made before
-		// the first child would miss it: such a parent must be owned.
+		// The set is shared by all copies of the parent that are made from now on. No
+		// snapshot contains a parent without a set: insert has edited it.
 		if parent.rare == nil || parent.rare.children == nil {
-			parent = t.own(parent)
 			parent.editRare().children = &children{}
 		}
 		set := parent.rare.children

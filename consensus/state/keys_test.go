@@ -183,3 +183,30 @@ func TestMachine_AnyServer_ServesASessionOfAnother(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// What an answer counts for is its key, its paths, and the room of its results.
+func TestKeyTable_Put_CountsBytes(t *testing.T) {
+	size := func(a answer) int {
+		table := newKeyTable()
+		if !table.put(&a) || table.bytes != a.bytes {
+			t.Errorf("%+v: the table has %d bytes", a, table.bytes)
+		}
+		return a.bytes
+	}
+	base := size(answer{})
+	multi := size(answer{result: Result{Multi: []OpResult{{}}}})
+	if base <= 0 || multi <= base {
+		t.Errorf("%d bytes, with a result %d", base, multi)
+	}
+	for what, a := range map[string]answer{
+		"key":  {key: "12345"},
+		"path": {result: Result{Path: "12345"}},
+	} {
+		if got := size(a); got != base+5 {
+			t.Errorf("%s of 5 bytes: %d, want %d", what, got, base+5)
+		}
+	}
+	if got := size(answer{result: Result{Multi: []OpResult{{Path: "12345"}, {Path: "1"}}}}); got != base+2*(multi-base)+6 {
+		t.Errorf("two results with paths: %d", got)
+	}
+}

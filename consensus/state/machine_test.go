@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -327,5 +328,133 @@ func TestMachine_Apply_BadEntries(t *testing.T) {
 		if m.Index() != 0 {
 			t.Errorf("%s: index %d", name, m.Index())
 		}
+	}
+}
+
+// The entry's index and time are the state's, and a backup has them.
+func TestMachine_Apply_SetsIndexAndTime(t *testing.T) {
+	g := newRig(t)
+	g.index, g.time = 41, 5000
+	g.must(1, create("/a"))
+	b, err := ReadBackup(bytes.NewReader(write(t, g.m)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ReadSnapshot(bytes.NewReader(write(t, g.m)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.m.Index() != 42 || m.Index() != 42 || b.TimeMillis() != 5000 || b.Zxid() != g.m.Zxid() {
+		t.Errorf("index %d, of a snapshot %d, time %d, zxid %v", g.m.Index(), m.Index(), b.TimeMillis(), b.Zxid())
+	}
+}
+
+// A server that publishes what is known changes nothing, also when the configuration
+// has made it a voter meanwhile; what was set when it was added stays.
+func TestMachine_Member_Merged(t *testing.T) {
+	g := newRig(t)
+	publish := func(m Member) znode.Zxid {
+		g.must(1, Command{Op: OpMember, Member: m})
+		return g.m.Zxid()
+	}
+	changed := g.m.MembersChanged()
+	g.index++
+	g.m.Configure(g.index, g.term, map[ServerID]bool{1: true, 2: true}, g.rec)
+	if g.m.MembersChanged() == changed {
+		t.Error("a configuration does not count as a change of the members")
+	}
+	full := Member{ID: 1, Peer: "h:1:2", Client: "h:3", HTTP: "h:4"}
+	first := publish(full)
+	if !g.m.Members()[1].Voter {
+		t.Error("no voter")
+	}
+	if again := publish(full); again != first {
+		t.Errorf("the same member is a transaction: %v after %v", again, first)
+	}
+	publish(Member{ID: 1, Peer: "h:1:2", Addr: "h:1", Vote: true}) // as one that is added
+	want := Member{ID: 1, Peer: "h:1:2", Client: "h:3", HTTP: "h:4", Addr: "h:1", Vote: true, Voter: true}
+	if got := g.m.Members()[1]; got != want {
+		t.Errorf("added: %+v", got)
+	}
+	publish(full)
+	if got := g.m.Members()[1]; got != want {
+		t.Errorf("published: %+v", got)
+	}
+	publish(Member{ID: 1})
+	if got := g.m.Members()[1]; got != want {
+		t.Errorf("published without addresses: %+v", got)
+	}
+	want.Client, want.HTTP = "", ""
+	publish(Member{ID: 1, Peer: "h:1:2"})
+	if got := g.m.Members()[1]; got != want {
+		t.Errorf("published without client addresses: %+v", got)
+	}
+	if one := publish(Member{ID: 1, HTTP: "h:9"}); one == first || g.m.Members()[1].HTTP != "h:9" {
+		t.Errorf("%+v", g.m.Members()[1])
+	}
+}
+
+// TestSnapshot_Digest_OneDifference: two states that differ in one field have two
+// digests.
+func TestSnapshot_Digest_OneDifference(t *testing.T) {
+	digest := func(edit func(*Snapshot)) uint64 {
+		s := New().Snapshot()
+		defer s.Release()
+		s.zxid = 9
+		s.voters = map[ServerID]bool{1: true, 2: false}
+		s.members = map[ServerID]Member{1: {ID: 1, Peer: "p", Client: "c", HTTP: "h", Addr: "a"}}
+		s.origins = map[ServerID]origin{1: {incarnation: 3, last: 4}}
+		s.sessions = []session.Session{{ID: 5, Timeout: time.Second, Owner: 1}}
+		s.keys = []*answer{{key: "k", print: 6, time: 7}}
+		s.upload = &upload{id: 8, from: 1, time: 9, parts: [][]byte{{1}, {2}}}
+		edit(s)
+		return s.Digest()
+	}
+	member := func(edit func(*Member)) func(*Snapshot) {
+		return func(s *Snapshot) {
+			m := s.members[1]
+			edit(&m)
+			s.members[1] = m
+		}
+	}
+	digests := map[uint64]string{digest(func(*Snapshot) {}): "nothing"}
+	if len(digests) != 1 || digests[digest(func(*Snapshot) {})] == "" {
+		t.Error("two equal states have two digests")
+	}
+	for name, edit := range map[string]func(*Snapshot){
+		"zxid":            func(s *Snapshot) { s.zxid++ },
+		"voter":           func(s *Snapshot) { s.voters[2] = true },
+		"voter's id":      func(s *Snapshot) { s.voters = map[ServerID]bool{1: true, 3: false} },
+		"member's id":     member(func(m *Member) { m.ID = 2 }),
+		"peer":            member(func(m *Member) { m.Peer = "q" }),
+		"client":          member(func(m *Member) { m.Client = "q" }),
+		"HTTP":            member(func(m *Member) { m.HTTP = "q" }),
+		"address":         member(func(m *Member) { m.Addr = "q" }),
+		"vote":            member(func(m *Member) { m.Vote = true }),
+		"member's voter":  member(func(m *Member) { m.Voter = true }),
+		"incarnation":     func(s *Snapshot) { s.origins[1] = origin{incarnation: 4, last: 4} },
+		"last":            func(s *Snapshot) { s.origins[1] = origin{incarnation: 3, last: 5} },
+		"origin's id":     func(s *Snapshot) { s.origins = map[ServerID]origin{2: {incarnation: 3, last: 4}} },
+		"session":         func(s *Snapshot) { s.sessions[0].ID++ },
+		"timeout":         func(s *Snapshot) { s.sessions[0].Timeout *= 2 },
+		"password":        func(s *Snapshot) { s.sessions[0].Password[3] = 1 },
+		"owner":           func(s *Snapshot) { s.sessions[0].Owner++ },
+		"key":             func(s *Snapshot) { s.keys[0].key = "l" },
+		"fingerprint":     func(s *Snapshot) { s.keys[0].print++ },
+		"key's time":      func(s *Snapshot) { s.keys[0].time++ },
+		"key's result":    func(s *Snapshot) { s.keys[0].result.Zxid++ },
+		"no upload":       func(s *Snapshot) { s.upload = nil },
+		"upload":          func(s *Snapshot) { s.upload.id++ },
+		"upload's server": func(s *Snapshot) { s.upload.from++ },
+		"upload's time":   func(s *Snapshot) { s.upload.time++ },
+		"part":            func(s *Snapshot) { s.upload.parts[1] = []byte{3} },
+		"order of parts":  func(s *Snapshot) { s.upload.parts = [][]byte{{2}, {1}} },
+		"one part more":   func(s *Snapshot) { s.upload.parts = [][]byte{{1}, {2}, {}} },
+	} {
+		d := digest(edit)
+		if other, taken := digests[d]; taken {
+			t.Errorf("another %s and another %s give one digest", name, other)
+		}
+		digests[d] = name
 	}
 }
