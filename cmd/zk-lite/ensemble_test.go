@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -138,6 +140,7 @@ type ensembleKey struct{}
 //	startserver N, stopserver N
 //	leader [not] N             wait until server N leads, or another
 //	eventually REGEXP PROGRAM ARGS...  run a program until its output matches
+//	checktoken PATH FILE STATE ask the HTTP API about the fencing token in a file
 //	serve FILE NAME            answer every HTTP request with a file, at $NAME
 //	damage FILE                cut the last byte off a file
 func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) {
@@ -213,6 +216,20 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 				return ts.Exec(args[1], args[2:]...) == nil && want.MatchString(ts.ReadFile("stdout"))
 			}) {
 				ts.Fatalf("it does not become true that the output matches %q", want)
+			}
+		}),
+		"checktoken": with(func(ts *testscript.TestScript, e *scriptEnsemble, args []string) {
+			ask, err := json.Marshal(map[string]string{
+				"path": args[0], "fencing_token": strings.TrimSpace(ts.ReadFile(args[1])),
+			})
+			ts.Check(err)
+			resp, err := http.Post(e.url(0)+"/v1/fencing-tokens/check", "application/json", bytes.NewReader(ask))
+			ts.Check(err)
+			defer resp.Body.Close()
+			var answer struct{ State string }
+			ts.Check(json.NewDecoder(resp.Body).Decode(&answer))
+			if resp.StatusCode != http.StatusOK || answer.State != args[2] {
+				ts.Fatalf("%s: status %d, state %q, want %q", ask, resp.StatusCode, answer.State, args[2])
 			}
 		}),
 		"serve": with(func(ts *testscript.TestScript, _ *scriptEnsemble, args []string) {
