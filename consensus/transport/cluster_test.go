@@ -140,9 +140,9 @@ type server struct {
 	id   uint64
 	addr string
 	disk *disk
-	// closePlain is set where raft runs without the Transport, see regression_test.go.
-	closePlain func()
-	f          *pipenet.Network
+	// plain is set where raft runs without the Transport, see regression_test.go.
+	plain *plain
+	f     *pipenet.Network
 
 	mu    sync.Mutex
 	mux   *mux.Mux
@@ -264,8 +264,8 @@ func (s *server) end() {
 	stopped := r.Shutdown() // only the first call's future waits
 	s.mux.Close()
 	s.store.close()
-	if s.closePlain != nil {
-		s.closePlain()
+	if s.plain != nil {
+		s.plain.unwedge()
 	}
 	if err := stopped.Error(); err != nil {
 		panic(err)

@@ -31,7 +31,7 @@ func onPlain(inFlight int) func(s *server) raft.Transport {
 				Stream: s.spare(), MaxPool: 3, Timeout: time.Second,
 				MaxRPCsInFlight: inFlight, Logger: hclog.NewNullLogger(),
 			})}
-		s.closePlain = p.unwedge
+		s.plain = p
 		return p
 	}
 }
@@ -65,6 +65,22 @@ func (s *server) spare() raft.StreamLayer {
 	s.mux = mux.New(mux.Config{Listener: s.f.Listen(s.addr), Dial: s.f.Dialer(s.addr)})
 	s.mux.SetIdentity(testEnsemble, s.id)
 	return streamLayer{s.mux}
+}
+
+// eachTransport runs a test on raft alone, where it has to show the fault, and on the Transport. The day on
+// which raft alone shows a fault no longer, its repair can go.
+func eachTransport(t *testing.T, test func(t *testing.T, opt clusterOptions, wrapped bool)) {
+	for _, wrapped := range []bool{false, true} {
+		t.Run(fmt.Sprintf("wrapped=%v", wrapped), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opt := clusterOptions{}
+				if !wrapped {
+					opt.transport = onPlain(1)
+				}
+				test(t, opt, wrapped)
+			})
+		})
+	}
 }
 
 // rounds is how often a test tries to provoke a fault of hashicorp/raft. Without the Transport, about

@@ -13,11 +13,11 @@ import (
 )
 
 // Goal: a snapshot that arrives late, when the follower has applied or only written what came after
-// it, takes nothing away. Without the guard the follower's log is empty afterwards, and with it
-// entries are gone that it has acknowledged.
+// it, takes nothing away. With raft alone the follower's log is empty afterwards: entries are gone that
+// it has acknowledged.
 func TestRegression_LateSnapshot_LeavesTheLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, clusterOptions{})
+	eachTransport(t, func(t *testing.T, opt clusterOptions, wrapped bool) {
+		c := newCluster(t, opt)
 		l := c.leader()
 		for i := range 20 {
 			c.apply(l, fmt.Sprint("before ", i))
@@ -36,7 +36,14 @@ func TestRegression_LateSnapshot_LeavesTheLog(t *testing.T) {
 			return ok
 		})
 		end := f.raft().LastIndex()
-		if resp := c.sendSnapshot(l, f); !resp.Success || resp.Term != l.raft().CurrentTerm() {
+		resp := c.sendSnapshot(l, f)
+		if !wrapped {
+			if err := f.store.GetLog(end, new(raft.Log)); err == nil {
+				t.Error("raft alone keeps the log: the repair is not needed any more")
+			}
+			return
+		}
+		if !resp.Success || resp.Term != l.raft().CurrentTerm() {
 			t.Errorf("the answer is %+v", resp)
 		}
 		if got := f.raft().AppliedIndex(); got < end {
@@ -75,7 +82,11 @@ func (c *cluster) sendSnapshot(from, to *server) raft.InstallSnapshotResponse {
 		ConfigurationIndex: meta.ConfigurationIndex,
 	}
 	var resp raft.InstallSnapshotResponse
-	if err := from.t.InstallSnapshot(RaftID(to.id), rafts(to.addr), &req, &resp, io.Reader(data)); err != nil {
+	var tr raft.Transport = from.t
+	if from.plain != nil {
+		tr = from.plain
+	}
+	if err := tr.InstallSnapshot(RaftID(to.id), rafts(to.addr), &req, &resp, io.Reader(data)); err != nil {
 		c.t.Fatal(err)
 	}
 	return resp
@@ -111,8 +122,9 @@ func TestSnapshotGuard_Holds_AppliedOrTheSameEntry(t *testing.T) {
 // Goal: a follower that is sent a snapshot while it writes an older one of its own ends with the newer, and takes
 // entries. raft alone then takes the older for its last; the simulation found a follower that stayed so for ever.
 func TestRegression_OwnSnapshotWhileOneIsInstalled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, clusterOptions{config: func(_ uint64, c *raft.Config) { c.TrailingLogs = 1 }})
+	eachTransport(t, func(t *testing.T, opt clusterOptions, wrapped bool) {
+		opt.config = func(_ uint64, c *raft.Config) { c.TrailingLogs = 1 }
+		c := newCluster(t, opt)
 		l := c.leader()
 		f := c.others(l)[0]
 		for i := range 10 {
@@ -138,10 +150,18 @@ func TestRegression_OwnSnapshotWhileOneIsInstalled(t *testing.T) {
 		clock.Sleep(2 * time.Second) // long enough for the leader to send its snapshot
 
 		close(f.fsm.slow)
-		if err := own.Error(); err != nil {
+		err := own.Error()
+		last, has := f.raft().LastIndex(), f.raft().AppliedIndex()
+		if !wrapped {
+			if last >= has {
+				t.Errorf("raft alone ends its log at %d, with %d applied: the repair is not needed any more", last, has)
+			}
+			return
+		}
+		if err != nil {
 			t.Errorf("the follower's own snapshot: %v", err)
 		}
-		if last, has := f.raft().LastIndex(), f.raft().AppliedIndex(); last < has {
+		if last < has {
 			t.Errorf("the follower's log ends at %d, and it has applied %d", last, has)
 		}
 		if _, entry := f.fsm.has("after 0"); entry {
