@@ -65,7 +65,7 @@ func (b *Barrier) Wait(ctx context.Context) error {
 }
 
 // waitEvents waits until one of the watches fires, and cancels the others. The
-// error is errPlaceLost if they ended with their session.
+// error is errPositionLost if they ended with their session.
 func waitEvents(ctx context.Context, w *client.Watch, more ...*client.Watch) error {
 	var other <-chan client.Event
 	if len(more) > 0 {
@@ -86,7 +86,7 @@ func waitEvents(ctx context.Context, w *client.Watch, more ...*client.Watch) err
 		return contextError(ctx)
 	}
 	if !ok || e.Type == client.EventEnded {
-		return errPlaceLost
+		return errPositionLost
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ const (
 // is not taken for one of the last, and a znode ready that a crash has left behind
 // is removed: it is older than all members.
 type DoubleBarrier struct {
-	line *line
-	n    int
+	queue *waitQueue
+	n     int
 }
 
 // NewDoubleBarrier returns the double barrier at path for n processes.
@@ -34,16 +34,16 @@ type DoubleBarrier struct {
 func NewDoubleBarrier(c *client.Client, path string, n int, opts ...Option) *DoubleBarrier {
 	o := newOptions(opts)
 	return &DoubleBarrier{
-		line: &line{c: c, dir: path, base: memberName, data: o.data, acl: o.acl}, n: n,
+		queue: &waitQueue{c: c, dir: path, base: memberName, data: o.data, acl: o.acl}, n: n,
 	}
 }
 
 // Entered is what a process has between Enter and Leave.
 type Entered struct {
-	b     *DoubleBarrier
-	place *place
-	round client.Zxid            // at which ready was created
-	known map[string]client.Zxid // creation of each znode seen
+	b        *DoubleBarrier
+	position *position
+	round    client.Zxid            // at which ready was created
+	known    map[string]client.Zxid // creation of each znode seen
 }
 
 // Enter waits until as many have entered as the barrier is for, or ctx ends. If the
@@ -51,29 +51,29 @@ type Entered struct {
 // the barrier is open enters at once.
 func (b *DoubleBarrier) Enter(ctx context.Context) (*Entered, error) {
 	if b.n < 1 {
-		return nil, fmt.Errorf("double barrier %s: for %d processes, want at least 1: %w", b.line.dir, b.n,
+		return nil, fmt.Errorf("double barrier %s: for %d processes, want at least 1: %w", b.queue.dir, b.n,
 			client.ErrBadArguments)
 	}
 	for {
-		p, err := b.line.join(ctx)
+		p, err := b.queue.join(ctx)
 		if err == nil {
-			in := &Entered{b: b, place: p, known: map[string]client.Zxid{p.name: p.token}}
+			in := &Entered{b: b, position: p, known: map[string]client.Zxid{p.name: p.token}}
 			if err = in.enter(ctx); err == nil {
 				return in, nil
 			}
 			p.quit(ctx)
 		}
-		if !startAgain(ctx, b.line.c, err) {
+		if !startAgain(ctx, b.queue.c, err) {
 			return nil, err
 		}
 	}
 }
 
-func (in *Entered) ready() string { return znode.Join(in.b.line.dir, readyName) }
+func (in *Entered) ready() string { return znode.Join(in.b.queue.dir, readyName) }
 
 // enter is Enter with a znode that is there.
 func (in *Entered) enter(ctx context.Context) error {
-	ctx, cancel := in.place.session.Context(ctx)
+	ctx, cancel := in.position.session.Context(ctx)
 	defer cancel()
 	for {
 		open, err := in.tryEnter(ctx)
@@ -88,12 +88,12 @@ func (in *Entered) enter(ctx context.Context) error {
 
 // tryEnter looks once, does what there is to be done, or waits for a change.
 func (in *Entered) tryEnter(ctx context.Context) (open bool, err error) {
-	c := in.b.line.c
+	c := in.b.queue.c
 	exists, stat, w, err := c.ExistsW(ctx, in.ready())
 	if err != nil {
 		return false, err
 	}
-	if exists && stat.Czxid > in.place.token {
+	if exists && stat.Czxid > in.position.token {
 		w.Cancel()
 		in.round = stat.Czxid
 		return true, nil
@@ -104,16 +104,16 @@ func (in *Entered) tryEnter(ctx context.Context) (open bool, err error) {
 		return false, err
 	}
 	switch {
-	case !slices.Contains(members, in.place.name):
+	case !slices.Contains(members, in.position.name):
 		w.Cancel()
-		return false, errPlaceLost
+		return false, errPositionLost
 	case exists:
 		return in.enterLate(ctx, stat.Czxid, members, w)
 	case len(members) < in.b.n:
 		return false, waitEvents(ctx, w)
 	}
 	w.Cancel()
-	_, _, err = c.Create(ctx, in.ready(), nil, client.Persistent, in.b.line.acl...)
+	_, _, err = c.Create(ctx, in.ready(), nil, client.Persistent, in.b.queue.acl...)
 	if errors.Is(err, client.ErrNodeExists) {
 		err = nil
 	}
@@ -126,7 +126,7 @@ func (in *Entered) tryEnter(ctx context.Context) (open bool, err error) {
 func (in *Entered) enterLate(
 	ctx context.Context, opened client.Zxid, members []string, w *client.Watch,
 ) (bool, error) {
-	first := in.place.name
+	first := in.position.name
 	for _, name := range members {
 		czxid, exists, err := in.created(ctx, name)
 		if err != nil {
@@ -142,8 +142,8 @@ func (in *Entered) enterLate(
 			first = name
 		}
 	}
-	c := in.b.line.c
-	if first == in.place.name {
+	c := in.b.queue.c
+	if first == in.position.name {
 		w.Cancel()
 		err := c.Delete(ctx, in.ready(), client.AnyVersion)
 		if errors.Is(err, client.ErrNoNode) {
@@ -151,7 +151,7 @@ func (in *Entered) enterLate(
 		}
 		return false, err
 	}
-	_, _, gone, err := c.GetW(ctx, znode.Join(in.b.line.dir, first))
+	_, _, gone, err := c.GetW(ctx, znode.Join(in.b.queue.dir, first))
 	if err != nil {
 		w.Cancel()
 		if errors.Is(err, client.ErrNoNode) {
@@ -165,7 +165,7 @@ func (in *Entered) enterLate(
 // members returns the names of those who are inside or wait, sorted as Curator
 // does.
 func (in *Entered) members(ctx context.Context) ([]string, error) {
-	names, _, err := in.b.line.c.Children(ctx, in.b.line.dir)
+	names, _, err := in.b.queue.c.Children(ctx, in.b.queue.dir)
 	if errors.Is(err, client.ErrNoNode) {
 		return nil, nil
 	}
@@ -179,7 +179,7 @@ func (in *Entered) created(ctx context.Context, name string) (client.Zxid, bool,
 	if czxid, ok := in.known[name]; ok {
 		return czxid, true, nil
 	}
-	exists, stat, err := in.b.line.c.Exists(ctx, znode.Join(in.b.line.dir, name))
+	exists, stat, err := in.b.queue.c.Exists(ctx, znode.Join(in.b.queue.dir, name))
 	if err != nil || !exists {
 		return 0, false, err
 	}
@@ -199,7 +199,7 @@ func (in *Entered) Leave(ctx context.Context) error {
 			return nil
 		}
 		unknown := errors.Is(err, client.ErrOutcomeUnknown) && ctx.Err() == nil
-		if err != nil && !unknown && !startAgain(ctx, in.b.line.c, err) {
+		if err != nil && !unknown && !startAgain(ctx, in.b.queue.c, err) {
 			return err
 		}
 	}
@@ -217,11 +217,11 @@ func (in *Entered) tryLeave(ctx context.Context) (gone bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if exists && (czxid < in.round || name == in.place.name) {
+		if exists && (czxid < in.round || name == in.position.name) {
 			round = append(round, name)
 		}
 	}
-	mine := slices.Index(round, in.place.name)
+	mine := slices.Index(round, in.position.name)
 	switch {
 	case len(round) == 0:
 		return true, nil
@@ -231,7 +231,7 @@ func (in *Entered) tryLeave(ctx context.Context) (gone bool, err error) {
 	case mine == 0:
 		return false, in.waitGone(ctx, round[len(round)-1])
 	case mine > 0:
-		if err := remove(ctx, in.b.line.c, in.place.path); err != nil {
+		if err := remove(ctx, in.b.queue.c, in.position.path); err != nil {
 			return false, err
 		}
 	}
@@ -241,20 +241,20 @@ func (in *Entered) tryLeave(ctx context.Context) (gone bool, err error) {
 // leaveLast removes our znode together with ready, so that nobody sees one without
 // the other.
 func (in *Entered) leaveLast(ctx context.Context) error {
-	c := in.b.line.c
+	c := in.b.queue.c
 	m := c.Multi()
-	m.Delete(in.place.path, client.AnyVersion)
+	m.Delete(in.position.path, client.AnyVersion)
 	m.Delete(in.ready(), client.AnyVersion)
 	err := m.Commit(ctx)
 	if errors.Is(err, client.ErrNoNode) {
-		return remove(ctx, c, in.place.path) // ready is gone, or both
+		return remove(ctx, c, in.position.path) // ready is gone, or both
 	}
 	return err
 }
 
 // waitGone waits for a change of a member's znode, unless it is gone.
 func (in *Entered) waitGone(ctx context.Context, name string) error {
-	_, _, w, err := in.b.line.c.GetW(ctx, znode.Join(in.b.line.dir, name))
+	_, _, w, err := in.b.queue.c.GetW(ctx, znode.Join(in.b.queue.dir, name))
 	if errors.Is(err, client.ErrNoNode) {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 // candidate of kazoo's Election is seen, and sees these if its lock is made with
 // extra_lock_patterns=["-latch-"].
 type Election struct {
-	line   *line
+	queue  *waitQueue
 	strict bool
 }
 
@@ -26,7 +26,7 @@ type Election struct {
 func NewElection(c *client.Client, path string, opts ...Option) *Election {
 	o := newOptions(opts)
 	return &Election{
-		line: &line{
+		queue: &waitQueue{
 			c: c, dir: path, base: curator.Latch, markers: []string{curator.Latch, curator.KazooLock},
 			data: o.data, acl: o.acl, blocker: lastOf,
 		},
@@ -41,7 +41,7 @@ type Term struct{ *Grant }
 // Campaign waits until this candidate leads, or ctx ends. If the session is lost
 // while waiting, it stands again in the next.
 func (e *Election) Campaign(ctx context.Context) (*Term, error) {
-	p, err := e.line.acquire(ctx, true)
+	p, err := e.queue.acquire(ctx, true)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (t *Term) Announce(ctx context.Context, data []byte) error {
 	ctx, cancel := t.Context(ctx)
 	defer cancel()
 	for {
-		_, err := t.hold.place.line.c.Set(ctx, t.Path(), data, client.AnyVersion)
+		_, err := t.hold.position.queue.c.Set(ctx, t.Path(), data, client.AnyVersion)
 		if !errors.Is(err, client.ErrOutcomeUnknown) || ctx.Err() != nil {
 			return err
 		}
@@ -86,14 +86,14 @@ func (e *Election) Run(ctx context.Context, lead func(context.Context, *Term) er
 // Candidates returns the leader, and behind it the other candidates in their
 // order.
 func (e *Election) Candidates(ctx context.Context) ([]Participant, error) {
-	return e.line.participants(ctx)
+	return e.queue.participants(ctx)
 }
 
 // Leader returns who has been elected. It may not know it yet, or not any more.
 //
 // Errors: ErrNoLeader.
 func (e *Election) Leader(ctx context.Context) (Participant, error) {
-	leader, ok, err := e.line.first(ctx)
+	leader, ok, err := e.queue.first(ctx)
 	if err == nil && !ok {
 		err = ErrNoLeader
 	}
@@ -112,7 +112,7 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Participant, error] {
 		for {
 			now, version, w, err := e.observe(ctx)
 			if err != nil {
-				if startAgain(ctx, e.line.c, err) {
+				if startAgain(ctx, e.queue.c, err) {
 					continue
 				}
 				yield(Participant{}, err)
@@ -140,15 +140,15 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Participant, error] {
 func (e *Election) observe(
 	ctx context.Context,
 ) (Participant, client.Version, *client.Watch, error) {
-	c, dir := e.line.c, e.line.dir
+	c, dir := e.queue.c, e.queue.dir
 	for {
 		names, _, err := c.Children(ctx, dir)
 		if err != nil && !errors.Is(err, client.ErrNoNode) {
 			return Participant{}, 0, nil, err
 		}
-		line := curator.Order(names, e.line.markers...)
-		if len(line) > 0 {
-			path := znode.Join(dir, line[0].Name)
+		waiting := curator.Order(names, e.queue.markers...)
+		if len(waiting) > 0 {
+			path := znode.Join(dir, waiting[0].Name)
 			data, stat, w, err := c.GetW(ctx, path)
 			if errors.Is(err, client.ErrNoNode) {
 				continue // its successor is in the next list
@@ -165,17 +165,17 @@ func (e *Election) observe(
 // watchEmpty leaves a watch for the first candidate. It returns no watch if there
 // is one in the meantime.
 func (e *Election) watchEmpty(ctx context.Context) (*client.Watch, error) {
-	names, _, w, err := e.line.c.ChildrenW(ctx, e.line.dir)
+	names, _, w, err := e.queue.c.ChildrenW(ctx, e.queue.dir)
 	if errors.Is(err, client.ErrNoNode) {
 		var exists bool
-		exists, _, w, err = e.line.c.ExistsW(ctx, e.line.dir)
+		exists, _, w, err = e.queue.c.ExistsW(ctx, e.queue.dir)
 		if err == nil && exists {
 			w.Cancel()
 			return nil, nil
 		}
 		return w, err
 	}
-	if err == nil && len(curator.Order(names, e.line.markers...)) > 0 {
+	if err == nil && len(curator.Order(names, e.queue.markers...)) > 0 {
 		w.Cancel()
 		return nil, nil
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
 
-// candidate stands in an election, and is the nth in the line when it returns.
+// candidate stands in an election, and is the nth in the queue when it returns.
 func (k *kit) candidate(
 	c *client.Client, name string, n int, opts ...recipes.Option,
 ) (*recipes.Election, <-chan outcome[*recipes.Term]) {
 	k.Helper()
 	e := recipes.NewElection(c, k.path("e"), append(opts, recipes.WithData([]byte(name)))...)
 	term := start(func() (*recipes.Term, error) { return e.Campaign(k.ctx) })
-	zktest.WaitFor(k, "the candidate is in the line", func() bool {
+	zktest.WaitFor(k, "the candidate is in the queue", func() bool {
 		list, err := e.Candidates(k.ctx)
 		k.no(err)
 		return len(list) == n

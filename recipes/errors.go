@@ -18,7 +18,7 @@ var (
 	// with WithLossOnSuspension.
 	ErrSuspended = errors.New("the connection to the servers is gone")
 	// ErrDeleted is the reason if somebody has deleted the grant's znode. So has the end
-	// of the session at the servers; a client that comes back in that moment may be told
+	// of the session at the servers; a client that reconnects in that moment may get
 	// of the znode first, and a loss is not kept back to find out.
 	ErrDeleted = errors.New("the znode was deleted")
 	// ErrReleased is Grant.Err after Release, and what a member gets who has left.
@@ -32,9 +32,9 @@ var (
 	ErrNoLeader = errors.New("there is no leader")
 )
 
-// errPlaceLost says that a znode in a line is gone, or belongs to a session that
+// errPositionLost reports that a znode in a queue is gone, or belongs to a session that
 // is: start again.
-var errPlaceLost = errors.New("the place in the line is lost")
+var errPositionLost = errors.New("the position in the queue is lost")
 
 // lost is ErrLost with the reason.
 func lost(cause error) error { return fmt.Errorf("%w: %w", ErrLost, cause) }

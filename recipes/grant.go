@@ -8,15 +8,15 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// Grant is the right to something: a lock, a place of a semaphore, leadership.
+// Grant is the right to something: a lock, a permit of a semaphore, leadership.
 // It is held until Release, or until it is lost. Call Release after a loss, too:
 // with WithLossOnSuspension the znode may still be there, and others wait for it.
 // All methods are safe for concurrent use.
 //
-// That a grant is lost is noticed here no later than anybody else can get it,
-// unless this process is stopped for longer than the session timeout, or a message
-// of its is under way for so long. Against that, let the resource compare
-// tokens: it must refuse a token that is lower than the highest it has seen.
+// The client learns of a loss before another client can get the grant, unless this
+// process is paused, or one of its messages is delayed, for longer than the session
+// timeout. For that case let the resource compare fencing tokens: it must refuse a token
+// that is lower than the highest it has seen.
 type Grant struct {
 	hold *hold
 
@@ -27,10 +27,10 @@ type Grant struct {
 // hold is what the grants of one znode share: more than one if they are
 // re-entrant.
 type hold struct {
-	place  *place
-	strict bool
-	ctx    context.Context // done when lost or released
-	cancel context.CancelCauseFunc
+	position *position
+	strict   bool
+	ctx      context.Context // done when lost or released
+	cancel   context.CancelCauseFunc
 
 	revoked chan struct{} // closed by watch
 	stop    chan struct{} // closed by the last release
@@ -40,10 +40,10 @@ type hold struct {
 	n  int        // grants that are not released
 }
 
-// newGrant starts to watch over a place whose turn has come.
-func newGrant(p *place, strict bool) *Grant {
+// newGrant starts to watch a position that has become a grant.
+func newGrant(p *position, strict bool) *Grant {
 	h := &hold{
-		place: p, strict: strict, n: 1,
+		position: p, strict: strict, n: 1,
 		revoked: make(chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
@@ -52,7 +52,7 @@ func newGrant(p *place, strict bool) *Grant {
 	}
 	var states *client.StateWatch
 	if strict {
-		states = p.line.c.States()
+		states = p.queue.c.States()
 	}
 	go h.watch(states)
 	return &Grant{hold: h}
@@ -61,13 +61,13 @@ func newGrant(p *place, strict bool) *Grant {
 // FencingToken is the fencing token: the zxid of the transaction that created the
 // grant's znode. Of two grants of the same lock or election the later one has the
 // higher token.
-func (g *Grant) FencingToken() int64 { return int64(g.hold.place.token) }
+func (g *Grant) FencingToken() int64 { return int64(g.hold.position.token) }
 
 // Path is that of the grant's znode.
-func (g *Grant) Path() string { return g.hold.place.path }
+func (g *Grant) Path() string { return g.hold.position.path }
 
 // Session is the one that owns the znode.
-func (g *Grant) Session() client.Session { return g.hold.place.session }
+func (g *Grant) Session() client.Session { return g.hold.position.session }
 
 // Done returns a channel that is closed when the grant is lost or released.
 func (g *Grant) Done() <-chan struct{} { return g.hold.ctx.Done() }
@@ -76,8 +76,8 @@ func (g *Grant) Done() <-chan struct{} { return g.hold.ctx.Done() }
 // ErrReleased.
 func (g *Grant) Err() error { return g.hold.err() }
 
-// Revoked returns a channel that is closed when somebody asks for a release
-// (Mutex.Revoke, Curator's Revoker). To follow is up to the holder.
+// Revoked returns a channel that is closed when another client asks for a release
+// (Mutex.Revoke, Curator's Revoker). The holder decides whether to release.
 func (g *Grant) Revoked() <-chan struct{} { return g.hold.revoked }
 
 type holdKey struct{ owner any }
@@ -88,8 +88,8 @@ type holdKey struct{ owner any }
 // call cancel.
 func (g *Grant) Context(parent context.Context) (ctx context.Context, cancel func()) {
 	h := g.hold
-	parent = context.WithValue(parent, holdKey{h.place.line}, h)
-	ctx, cancelSession := h.place.session.Context(parent)
+	parent = context.WithValue(parent, holdKey{h.position.queue}, h)
+	ctx, cancelSession := h.position.session.Context(parent)
 	ctx, cancelCause := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.ctx, func() { cancelCause(context.Cause(h.ctx)) })
 	if err := h.err(); err != nil {
@@ -102,7 +102,7 @@ func (g *Grant) Context(parent context.Context) (ctx context.Context, cancel fun
 	}
 }
 
-// Release gives the grant back, so that the next in the line has its turn. If ctx
+// Release gives the grant back, so that the next in the queue can have it. If ctx
 // ends before that is certain, its error is returned and the release goes on in
 // the background. Only the first call has an effect; others return the same.
 //
@@ -126,7 +126,7 @@ func (h *hold) again() (*Grant, bool) {
 // err is Grant.Err. The goroutine may not have seen yet that the session is lost,
 // while contexts of the session have ended already.
 func (h *hold) err() error {
-	if cause := h.place.session.Err(); cause != nil {
+	if cause := h.position.session.Err(); cause != nil {
 		h.cancel(lost(cause)) // the first cause stays
 	}
 	return context.Cause(h.ctx)
@@ -144,13 +144,13 @@ func (h *hold) release(ctx context.Context) error {
 	h.cancel(ErrReleased)
 	close(h.stop)
 	<-h.done
-	// Whoever is next may start when the znode is gone, so it goes last.
-	err := h.place.leave(ctx)
+	// The next holder may start when the znode is gone, so it is deleted last.
+	err := h.position.leave(ctx)
 	if cause = context.Cause(h.ctx); errors.Is(cause, ErrLost) {
 		return cause
 	}
-	if err == nil && h.place.session.Err() != nil {
-		return lost(h.place.session.Err())
+	if err == nil && h.position.session.Err() != nil {
+		return lost(h.position.session.Err())
 	}
 	return err
 }
@@ -164,7 +164,7 @@ func (h *hold) watch(states *client.StateWatch) {
 		defer states.Cancel()
 		changes = states.C()
 	}
-	events := h.place.own.C()
+	events := h.position.own.C()
 	var rearmed <-chan error // of a rearm that is under way
 	var rearms sync.WaitGroup
 	defer rearms.Wait()
@@ -173,8 +173,8 @@ func (h *hold) watch(states *client.StateWatch) {
 		select {
 		case <-h.stop:
 			return
-		case <-h.place.session.Done():
-			h.cancel(lost(h.place.session.Err()))
+		case <-h.position.session.Done():
+			h.cancel(lost(h.position.session.Err()))
 			return
 		case s := <-changes:
 			if !s.State.Connected() {
@@ -190,7 +190,7 @@ func (h *hold) watch(states *client.StateWatch) {
 				return
 			}
 			h.noteRevoked()
-			events = h.place.own.C()
+			events = h.position.own.C()
 		}
 	}
 }
@@ -200,26 +200,26 @@ func (h *hold) watch(states *client.StateWatch) {
 func (h *hold) rearm(rearms *sync.WaitGroup, e client.Event) <-chan error {
 	result := make(chan error, 1)
 	rearms.Go(func() {
-		ctx, cancel := h.place.session.Context(h.ctx)
+		ctx, cancel := h.position.session.Context(h.ctx)
 		defer cancel()
-		result <- h.place.ownChanged(ctx, e)
+		result <- h.position.ownChanged(ctx, e)
 	})
 	return result
 }
 
 // reason says why the own watch could not be kept.
 func (h *hold) reason(err error) error {
-	if cause := h.place.session.Err(); cause != nil {
+	if cause := h.position.session.Err(); cause != nil {
 		return cause
 	}
-	if errors.Is(err, errPlaceLost) {
+	if errors.Is(err, errPositionLost) {
 		return ErrDeleted
 	}
 	return err
 }
 
 func (h *hold) noteRevoked() {
-	if !h.place.revoked {
+	if !h.position.revoked {
 		return
 	}
 	select {

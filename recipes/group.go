@@ -188,7 +188,7 @@ func (g *Group) gather(
 		case e, ok := <-w.C():
 			switch {
 			case !ok || e.Type == client.EventEnded:
-				return false, errPlaceLost
+				return false, errPositionLost
 			case e.Type == client.EventRearmed:
 				all = true
 			case znode.Parent(e.Path) == g.path && e.Path != g.path:

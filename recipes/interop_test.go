@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
-// kazoo is a Python process in the line of a lock or an election.
+// kazoo is a Python process in the queue of a lock or an election.
 type kazoo struct {
 	k     *kit
 	in    io.WriteCloser
@@ -75,7 +75,7 @@ func (z *kazoo) release() {
 	z.expect("released")
 }
 
-// Go, kazoo and Go again stand in one line, and have the lock one after the other.
+// Go, kazoo and Go again wait in one queue, and have the lock one after the other.
 func TestInterop_Mutex_WithKazooLock(t *testing.T) {
 	k := newKit(t)
 	m := recipes.NewMutex(k.connect(), k.path("m"))
@@ -86,7 +86,7 @@ func TestInterop_Mutex_WithKazooLock(t *testing.T) {
 	list, err := m.Participants(k.ctx)
 	k.no(err)
 	if string(list[1].Data) != "kazoo" {
-		t.Errorf("the second in the line is %q", list[1].Data)
+		t.Errorf("the second in the queue is %q", list[1].Data)
 	}
 	k.no(first.Release(k.ctx))
 	z.expect("held")

@@ -133,11 +133,11 @@ func (k *kit) lock(m *recipes.Mutex) *recipes.Grant {
 	return g
 }
 
-// queue starts a Lock and waits until it is the nth in the line.
+// queue starts a Lock and waits until it is the nth in the queue.
 func (k *kit) queue(m *recipes.Mutex, n int) <-chan outcome[*recipes.Grant] {
 	k.Helper()
 	c := start(func() (*recipes.Grant, error) { return m.Lock(k.ctx) })
-	zktest.WaitFor(k, "the waiter is in the line", func() bool {
+	zktest.WaitFor(k, "the waiter is in the queue", func() bool {
 		list, err := m.Participants(k.ctx)
 		k.no(err)
 		return len(list) == n

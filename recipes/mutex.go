@@ -16,7 +16,7 @@ import (
 // path/_c_<guid>-lock-<number>. A kazoo lock sees them if it is made with
 // extra_lock_patterns=["-lock-"].
 type Mutex struct {
-	line      *line
+	queue     *waitQueue
 	strict    bool
 	reentrant bool
 }
@@ -26,7 +26,7 @@ type Mutex struct {
 func NewMutex(c *client.Client, path string, opts ...Option) *Mutex {
 	o := newOptions(opts)
 	return &Mutex{
-		line: &line{
+		queue: &waitQueue{
 			c: c, dir: path, base: curator.Lock, markers: []string{curator.Lock, curator.KazooLock},
 			data: o.data, acl: o.acl, blocker: lastOf,
 		},
@@ -44,13 +44,13 @@ func (m *Mutex) TryLock(ctx context.Context) (*Grant, error) { return m.lock(ctx
 
 func (m *Mutex) lock(ctx context.Context, wait bool) (*Grant, error) {
 	if m.reentrant {
-		if h, ok := ctx.Value(holdKey{m.line}).(*hold); ok {
+		if h, ok := ctx.Value(holdKey{m.queue}).(*hold); ok {
 			if g, ok := h.again(); ok {
 				return g, nil
 			}
 		}
 	}
-	p, err := m.line.acquire(ctx, wait)
+	p, err := m.queue.acquire(ctx, wait)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (m *Mutex) lock(ctx context.Context, wait bool) (*Grant, error) {
 // Participants returns the holder, if there is one, and behind it those who wait,
 // in their order.
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
-	return m.line.participants(ctx)
+	return m.queue.participants(ctx)
 }
 
 // Revoke asks the holder to release the mutex, by data in its znode that
@@ -68,14 +68,14 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 //
 // Errors: ErrNotHeld.
 func (m *Mutex) Revoke(ctx context.Context) error {
-	holder, ok, err := m.line.first(ctx)
+	holder, ok, err := m.queue.first(ctx)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return ErrNotHeld
 	}
-	return revoke(ctx, m.line.c, holder.Path)
+	return revoke(ctx, m.queue.c, holder.Path)
 }
 
 func revoke(ctx context.Context, c *client.Client, path string) error {

@@ -47,7 +47,7 @@ func TestMutex_Lock_GrantedInOrder(t *testing.T) {
 	k.nothingLeft()
 }
 
-// A release wakes the next waiter, and no other, whatever the length of the line:
+// A release wakes the next waiter, and no other, whatever the length of the queue:
 // one event for it, and one for the holder whose znode goes.
 func TestMutex_Release_WakesOneWaiter(t *testing.T) {
 	for _, length := range []int{1, 4, 24} {
@@ -90,7 +90,7 @@ func TestMutex_Release_WakesOneWaiter(t *testing.T) {
 	}
 }
 
-// The creation of the place succeeds and its answer is lost: there is one place,
+// The creation of the znode succeeds and its answer is lost: there is one znode,
 // not a second one that nobody would ever give up.
 func TestMutex_Lock_CreateReplyLost(t *testing.T) {
 	k := newKit(t)
@@ -102,17 +102,17 @@ func TestMutex_Lock_CreateReplyLost(t *testing.T) {
 		t.Fatalf("%d replies were lost, want 1", tap.Lost())
 	}
 	if n := k.children(c, k.path("m")); n != 1 {
-		t.Fatalf("there are %d places, want 1", n)
+		t.Fatalf("there are %d znodes, want 1", n)
 	}
 	k.no(g.Release(k.ctx))
 	if n := k.children(c, k.path("m")); n != 0 {
-		t.Fatalf("there are %d places after the release, want 0", n)
+		t.Fatalf("there are %d znodes after the release, want 0", n)
 	}
 	k.nothingLeft()
 }
 
 // The answer to the creation is lost together with the session: the znode belongs
-// to a session of the past, and must not be taken for a place (CURATOR-696).
+// to a session of the past, and must not be taken for a position (CURATOR-696).
 func TestMutex_Lock_CreateReplyLostWithSession(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped(quick)
@@ -279,7 +279,7 @@ func TestMutex_Lock_WaiterInTheMiddleGivesUp(t *testing.T) {
 	k.nothingLeft()
 }
 
-// Connections break again and again under a holder and waiters: no place and no
+// Connections break again and again under a holder and waiters: no znode and no
 // grant is lost by that.
 func TestMutex_Lock_ConnectionsBreak(t *testing.T) {
 	k := newKit(t)
@@ -323,7 +323,7 @@ func TestMutex_TryLock_ErrNotAcquired(t *testing.T) {
 	_, err = b.TryLock(k.ctx)
 	k.is(err, recipes.ErrNotAcquired)
 	if n := k.children(k.connect(), k.path("m")); n != 1 {
-		t.Fatalf("there are %d places, want the holder's", n)
+		t.Fatalf("there are %d znodes, want the holder's", n)
 	}
 	k.no(g.Release(k.ctx))
 	g, err = b.TryLock(k.ctx)

@@ -99,7 +99,7 @@ func (o *once) ensure(ctx context.Context, parent string) error {
 	}
 	err := o.c.EnsurePath(ctx, parent, mode, o.acl...)
 	if errors.Is(err, client.ErrOutcomeUnknown) && ctx.Err() == nil {
-		return nil // the transaction tells
+		return nil // the transaction reports it
 	}
 	return err
 }

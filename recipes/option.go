@@ -37,7 +37,7 @@ func WithACL(acl ...client.ACL) Option { return func(o *options) { o.acl = acl }
 // semaphores have it.
 func WithLossOnSuspension() Option { return func(o *options) { o.strict = true } }
 
-// WithReentrance makes a Mutex grant itself again, at once, to whoever calls with
+// WithReentrance makes a Mutex grant itself again, at once, to a caller with
 // a context of a grant of the same Mutex (Grant.Context). It is free again when
 // all those grants have been released.
 func WithReentrance() Option { return func(o *options) { o.reentrant = true } }

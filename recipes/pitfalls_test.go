@@ -15,7 +15,7 @@ import (
 // What follows are the pitfalls of docs/recipes.md that no other test falls into.
 
 // waitingClients starts n calls, each at a client of its own, and waits after each until
-// a line has one more.
+// a queue has one more.
 func (k *kit) waitingClients(
 	n int, line string, first int, call func(*client.Client) (*recipes.Grant, error),
 ) (waiters []<-chan outcome[*recipes.Grant], taps []*zktest.Tap) {
@@ -40,9 +40,9 @@ func (k *kit) nobodyWoke(taps []*zktest.Tap) {
 	}
 }
 
-// A place of a semaphore that comes free wakes the one in the door, and that one the
-// next at the door: nobody behind them.
-func TestSemaphore_Release_WakesNobodyBehindTheDoor(t *testing.T) {
+// A permit of a semaphore that comes free wakes the holder of its mutex, and that one the
+// next in the queue, and no other.
+func TestSemaphore_Release_WakesNoOtherWaiter(t *testing.T) {
 	k := newKit(t)
 	acquire := func(c *client.Client) (*recipes.Grant, error) {
 		return recipes.NewSemaphore(c, k.path("s"), 1).Acquire(k.ctx)
@@ -51,13 +51,13 @@ func TestSemaphore_Release_WakesNobodyBehindTheDoor(t *testing.T) {
 	k.no(err)
 	waiters, taps := k.waitingClients(6, "s/locks", 1, acquire)
 	k.no(holder.Release(k.ctx))
-	next := recv(k, "the place", waiters[0])
+	next := recv(k, "the permit", waiters[0])
 	k.no(next.err)
-	k.waitChildren(k.connect(), k.path("s/leases"), 2) // the second is in the door
+	k.waitChildren(k.connect(), k.path("s/leases"), 2) // the second has the mutex
 	k.nobodyWoke(taps[2:])
 	k.no(next.v.Release(k.ctx))
 	for _, w := range waiters[1:] {
-		got := recv(k, "the place", w)
+		got := recv(k, "the permit", w)
 		k.no(got.err)
 		k.no(got.v.Release(k.ctx))
 	}

@@ -67,10 +67,10 @@ type queued struct {
 // queue is what the three kinds of queues have in common.
 type queue struct {
 	c       *client.Client
-	dir     string // of the items
-	claims  string // of the claims
-	waiters *line  // of clients in Take
-	tickets *once  // of Put
+	dir     string     // of the items
+	claims  string     // of the claims
+	waiters *waitQueue // of clients in Take
+	tickets *once      // of Put
 	acl     []client.ACL
 	parse   func(name string) (queued, bool)
 	timed   bool // keys are times, before which an item cannot be taken
@@ -85,7 +85,7 @@ func newQueue(
 	}
 	return &queue{
 		c: c, dir: path, claims: o.claims, acl: o.acl, parse: parse,
-		waiters: &line{
+		waiters: &waitQueue{
 			c: c, dir: path + waitersSuffix, base: waiterName, markers: []string{waiterName},
 			acl: o.acl, blocker: lastOf,
 		},

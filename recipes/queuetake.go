@@ -63,7 +63,7 @@ func (q *queue) waitInTurn(ctx context.Context) (*Item, error) {
 
 // pickOrWait leaves watches, claims an item if there is one, and otherwise waits
 // until that may have changed.
-func (q *queue) pickOrWait(ctx context.Context, turn *place) (*Item, error) {
+func (q *queue) pickOrWait(ctx context.Context, turn *position) (*Item, error) {
 	look := &watchedLists{}
 	defer look.cancel()
 	item, err := q.pick(ctx, look)
@@ -92,7 +92,7 @@ func (q *queue) pickOrWait(ctx context.Context, turn *place) (*Item, error) {
 
 func ended(e client.Event, ok bool) error {
 	if !ok || e.Type == client.EventEnded {
-		return errPlaceLost
+		return errPositionLost
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (q *queue) list(
 	if watch {
 		names, _, w, err = q.c.ChildrenW(ctx, dir)
 		if errors.Is(err, client.ErrNoNode) {
-			return nil, nil, errPlaceLost // somebody has deleted it: make it again
+			return nil, nil, errPositionLost // somebody has deleted it: make it again
 		}
 		return names, w, err
 	}

@@ -19,7 +19,7 @@ const (
 	InstanceDynamic = "DYNAMIC" // gone with its session
 )
 
-// Registry tells which instances of which services are there, and where.
+// Registry lists the instances of services with their addresses.
 //
 // Its znodes are those of Curator's service discovery: path/<service>/<id>,
 // ephemeral, with a ServiceInstance as JSON. Each service is a Group.

@@ -23,7 +23,7 @@ const (
 // Its znodes are those of Curator's InterProcessReadWriteLock:
 // path/_c_<guid>-__READ__<number> and path/_c_<guid>-__WRIT__<number>.
 type RWMutex struct {
-	read, write *line
+	read, write *waitQueue
 	strict      bool
 }
 
@@ -33,9 +33,9 @@ func NewRWMutex(c *client.Client, path string, opts ...Option) *RWMutex {
 	o := newOptions(opts)
 	markers := []string{readName, writeName}
 	return &RWMutex{
-		read: &line{c: c, dir: path, base: readName, markers: markers,
+		read: &waitQueue{c: c, dir: path, base: readName, markers: markers,
 			data: o.data, acl: o.acl, blocker: lastWriter},
-		write: &line{c: c, dir: path, base: writeName, markers: markers,
+		write: &waitQueue{c: c, dir: path, base: writeName, markers: markers,
 			data: o.data, acl: o.acl, blocker: lastOf},
 		strict: o.strict,
 	}
@@ -64,8 +64,8 @@ func (m *RWMutex) TryLock(ctx context.Context) (*Grant, error) { return m.lock(c
 // waits for it.
 func (m *RWMutex) TryRLock(ctx context.Context) (*Grant, error) { return m.lock(ctx, m.read, false) }
 
-func (m *RWMutex) lock(ctx context.Context, l *line, wait bool) (*Grant, error) {
-	p, err := l.acquire(ctx, wait)
+func (m *RWMutex) lock(ctx context.Context, q *waitQueue, wait bool) (*Grant, error) {
+	p, err := q.acquire(ctx, wait)
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +76,9 @@ func (m *RWMutex) lock(ctx context.Context, l *line, wait bool) (*Grant, error) 
 // which another writer can have the lock. On success the old grant is released;
 // on an error it is as it was.
 //
-// As in Curator, the reader's znode gets the writer's number, and so its place.
+// As in Curator, the reader's znode gets the writer's number, and so its position.
 func (m *RWMutex) Downgrade(ctx context.Context, g *Grant) (*Grant, error) {
-	if g.hold.place.line != m.write {
+	if g.hold.position.queue != m.write {
 		return nil, fmt.Errorf("downgrading %s: %w for writing by this RWMutex", g.Path(), ErrNotHeld)
 	}
 	if err := g.Err(); err != nil {
@@ -92,11 +92,11 @@ func (m *RWMutex) Downgrade(ctx context.Context, g *Grant) (*Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := m.read.placeAt(path, stat)
+	p, err := m.read.positionOf(path, stat)
 	if err != nil {
 		return nil, lost(client.ErrSessionExpired)
 	}
-	p.token = g.hold.place.token // by the place in the line: later grants have higher ones
+	p.token = g.hold.position.token // by the position in the queue: later grants have higher ones
 	if err := p.watchOwn(bound); err != nil {
 		p.quit(ctx)
 		return nil, err

@@ -87,7 +87,7 @@ func TestRWMutex_Downgrade_KeepsThePlace(t *testing.T) {
 	k.nothingLeft()
 }
 
-// There are never more holders than places, all places are used, and a wait wakes one.
+// There are never more holders than permits, all permits are used, and a wait wakes one.
 func TestSemaphore_Acquire_WithoutPlaces(t *testing.T) {
 	k := newKit(t)
 	s := recipes.NewSemaphore(k.connect(), k.path("s"), 0)
@@ -101,8 +101,8 @@ func TestSemaphore_Acquire_WithoutPlaces(t *testing.T) {
 
 func TestSemaphore_Acquire_PlacesAndOrder(t *testing.T) {
 	k := newKit(t)
-	const places, waiters = 2, 5
-	s := recipes.NewSemaphore(k.connect(), k.path("s"), places)
+	const permits, waiters = 2, 5
+	s := recipes.NewSemaphore(k.connect(), k.path("s"), permits)
 	a, err := s.Acquire(k.ctx)
 	k.no(err)
 	b, err := s.TryAcquire(k.ctx)
@@ -112,18 +112,18 @@ func TestSemaphore_Acquire_PlacesAndOrder(t *testing.T) {
 	holders := []*recipes.Grant{a, b}
 	var waiting []<-chan outcome[*recipes.Grant]
 	for i := range waiters {
-		s := recipes.NewSemaphore(k.connect(), k.path("s"), places, recipes.WithData(fmt.Append(nil, i)))
+		s := recipes.NewSemaphore(k.connect(), k.path("s"), permits, recipes.WithData(fmt.Append(nil, i)))
 		waiting = append(waiting, start(func() (*recipes.Grant, error) { return s.Acquire(k.ctx) }))
 		k.waitChildren(k.connect(), k.path("s/locks"), i+1)
 	}
 	for i, w := range waiting {
 		for _, later := range waiting[i:] {
 			if len(later) != 0 {
-				t.Fatal("more holders than places")
+				t.Fatal("more holders than permits")
 			}
 		}
 		k.no(holders[i%2].Release(k.ctx))
-		got := recv(k, "a place", w)
+		got := recv(k, "a permit", w)
 		k.no(got.err)
 		if got.v.FencingToken() <= holders[(i+1)%2].FencingToken() {
 			t.Errorf("token %v after %v", got.v.FencingToken(), holders[(i+1)%2].FencingToken())
@@ -132,8 +132,8 @@ func TestSemaphore_Acquire_PlacesAndOrder(t *testing.T) {
 	}
 	list, err := s.Holders(k.ctx)
 	k.no(err)
-	if len(list) != places {
-		t.Errorf("%d holders, want %d", len(list), places)
+	if len(list) != permits {
+		t.Errorf("%d holders, want %d", len(list), permits)
 	}
 	for _, h := range holders {
 		k.no(h.Release(k.ctx))
@@ -141,7 +141,7 @@ func TestSemaphore_Acquire_PlacesAndOrder(t *testing.T) {
 	k.nothingLeft()
 }
 
-// A holder and the one who waits in the door lose their sessions.
+// A holder and the waiter that has the mutex lose their sessions.
 func TestSemaphore_Acquire_SessionsExpire(t *testing.T) {
 	k := newKit(t)
 	c, c2 := k.connect(), k.connect()
@@ -154,10 +154,10 @@ func TestSemaphore_Acquire_SessionsExpire(t *testing.T) {
 	zktest.Expire(k, c2, shared.Address)
 	k.waitChildren(c, k.path("s/leases"), 2) // it waits again
 	if len(second) != 0 {
-		t.Fatal("more holders than places")
+		t.Fatal("more holders than permits")
 	}
 	zktest.Expire(k, c, shared.Address)
-	got := recv(k, "the place", second)
+	got := recv(k, "the permit", second)
 	k.no(got.err)
 	k.is(g.Err(), recipes.ErrLost)
 	k.no(got.v.Release(k.ctx))

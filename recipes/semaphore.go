@@ -18,51 +18,52 @@ const (
 	leaseName       = "lease-"
 )
 
-// maxTryAcquire bounds how often TryAcquire looks again after it found somebody
-// in the door but not all places taken.
+// maxTryAcquire bounds how often TryAcquire tries again after it found another client at
+// the front of the queue, although not all permits are taken.
 const maxTryAcquire = 16
 
-// Semaphore is a number of places, granted in the order in which they were asked
-// for. Everybody must use the same number.
+// Semaphore is a number of permits, granted in the order of the requests. All clients
+// must use the same number.
 //
-// As in Curator's InterProcessSemaphoreV2, whoever wants a place first takes a
-// mutex, the door (path/locks); makes a znode path/leases/_c_<guid>-lease-<number>;
-// waits in the door until there are not too many of them; and leaves the door. So
-// only one watches the places, however many wait.
+// It works as Curator's InterProcessSemaphoreV2. A client first takes a mutex
+// (path/locks). Holding it, it creates its lease, the znode
+// path/leases/_c_<guid>-lease-<number>, waits until there are not more leases than
+// permits, and releases the mutex. So only one client watches the leases, however many
+// wait.
 type Semaphore struct {
-	door   *line
-	leases *line
-	places int
-	strict bool
+	waiters *waitQueue
+	leases  *waitQueue
+	permits int
+	strict  bool
 }
 
-// NewSemaphore returns the semaphore at path with a number of places.
+// NewSemaphore returns the semaphore at path with a number of permits.
 // Options: WithData, WithACL, WithLossOnSuspension.
-func NewSemaphore(c *client.Client, path string, places int, opts ...Option) *Semaphore {
+func NewSemaphore(c *client.Client, path string, permits int, opts ...Option) *Semaphore {
 	o := newOptions(opts)
 	return &Semaphore{
-		door: &line{
+		waiters: &waitQueue{
 			c: c, dir: znode.Join(path, semaphoreLocks), base: curator.Lock,
 			markers: []string{curator.Lock}, acl: o.acl, blocker: lastOf,
 		},
-		leases: &line{
+		leases: &waitQueue{
 			c: c, dir: znode.Join(path, semaphoreLeases), base: leaseName,
 			markers: []string{leaseName}, data: o.data, acl: o.acl,
 		},
-		places: places, strict: o.strict,
+		permits: permits, strict: o.strict,
 	}
 }
 
-// Acquire waits until there is a place, or ctx ends.
+// Acquire waits until there is a permit, or ctx ends.
 func (s *Semaphore) Acquire(ctx context.Context) (*Grant, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	for {
-		door, err := s.door.acquire(ctx, true)
+		turn, err := s.waiters.acquire(ctx, true)
 		if err == nil {
 			var g *Grant
-			if g, err = s.enter(ctx, door, true); err == nil {
+			if g, err = s.enter(ctx, turn, true); err == nil {
 				return g, nil
 			}
 		}
@@ -72,17 +73,17 @@ func (s *Semaphore) Acquire(ctx context.Context) (*Grant, error) {
 	}
 }
 
-// TryAcquire is Acquire without waiting for a place. If all are taken, the error
+// TryAcquire is Acquire without waiting for a permit. If all are taken, the error
 // is ErrNotAcquired.
 func (s *Semaphore) TryAcquire(ctx context.Context) (*Grant, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	for range maxTryAcquire {
-		door, err := s.door.acquire(ctx, false)
+		turn, err := s.waiters.acquire(ctx, false)
 		if err == nil {
 			var g *Grant
-			if g, err = s.enter(ctx, door, false); err == nil {
+			if g, err = s.enter(ctx, turn, false); err == nil {
 				return g, nil
 			}
 			if !startAgain(ctx, s.leases.c, err) {
@@ -93,27 +94,27 @@ func (s *Semaphore) TryAcquire(ctx context.Context) (*Grant, error) {
 		if !errors.Is(err, ErrNotAcquired) {
 			return nil, err
 		}
-		// Somebody is in the door: for good if there is no place for them, or
-		// just passing through.
+		// Another client holds the mutex: for long if there is no permit for it,
+		// else for a moment.
 		names, _, err := s.leases.c.Children(ctx, s.leases.dir)
 		if err != nil && !errors.Is(err, client.ErrNoNode) {
 			return nil, err
 		}
-		if len(names) > s.places {
+		if len(names) > s.permits {
 			break
 		}
 	}
 	return nil, ErrNotAcquired
 }
 
-// enter takes a place from within the door, and leaves the door.
-func (s *Semaphore) enter(ctx context.Context, door *place, wait bool) (*Grant, error) {
-	defer door.quit(ctx)
+// enter takes a permit while it holds the mutex, and releases the mutex.
+func (s *Semaphore) enter(ctx context.Context, turn *position, wait bool) (*Grant, error) {
+	defer turn.quit(ctx)
 	p, err := s.leases.join(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.await(ctx, door, p, wait); err != nil {
+	if err := s.await(ctx, turn, p, wait); err != nil {
 		p.quit(ctx)
 		return nil, err
 	}
@@ -121,28 +122,28 @@ func (s *Semaphore) enter(ctx context.Context, door *place, wait bool) (*Grant, 
 }
 
 func (s *Semaphore) check() error {
-	if s.places < 1 {
-		return fmt.Errorf("semaphore %s: %d places, want at least 1: %w", znode.Parent(s.door.dir), s.places,
+	if s.permits < 1 {
+		return fmt.Errorf("semaphore %s: %d permits, want at least 1: %w", znode.Parent(s.waiters.dir), s.permits,
 			client.ErrBadArguments)
 	}
 	return nil
 }
 
-// await waits until there are not more leases than places.
-func (s *Semaphore) await(ctx context.Context, door, p *place, wait bool) error {
+// await waits until there are not more leases than permits.
+func (s *Semaphore) await(ctx context.Context, turn, p *position, wait bool) error {
 	ctx, cancel := p.session.Context(ctx)
 	defer cancel()
 	if err := p.watchOwn(ctx); err != nil {
 		return err
 	}
 	for {
-		names, _, w, err := p.line.c.ChildrenW(ctx, s.leases.dir)
+		names, _, w, err := p.queue.c.ChildrenW(ctx, s.leases.dir)
 		if err != nil {
 			return err
 		}
 		mine := slices.Contains(names, p.name)
-		if mine && len(names) > s.places && wait {
-			if err := s.waitChange(ctx, door, p, w); err != nil {
+		if mine && len(names) > s.permits && wait {
+			if err := s.waitChange(ctx, turn, p, w); err != nil {
 				return err
 			}
 			continue
@@ -150,30 +151,30 @@ func (s *Semaphore) await(ctx context.Context, door, p *place, wait bool) error 
 		w.Cancel()
 		switch {
 		case !mine:
-			return errPlaceLost
-		case len(names) > s.places:
+			return errPositionLost
+		case len(names) > s.permits:
 			return ErrNotAcquired
 		}
 		return nil
 	}
 }
 
-// waitChange waits for the event of w, and that nobody takes away the lease or
-// the door. The watch is over when it returns.
-func (s *Semaphore) waitChange(ctx context.Context, door, p *place, w *client.Watch) error {
+// waitChange waits for the event of w. It fails if the lease or the mutex is lost. The
+// watch is over when it returns.
+func (s *Semaphore) waitChange(ctx context.Context, turn, p *position, w *client.Watch) error {
 	defer w.Cancel()
 	for {
 		var err error
 		select {
 		case e, ok := <-w.C():
 			if !ok || e.Type == client.EventEnded {
-				return errPlaceLost
+				return errPositionLost
 			}
 			return nil
 		case e := <-p.own.C():
 			err = p.ownChanged(ctx, e)
-		case e := <-door.own.C():
-			err = door.ownChanged(ctx, e)
+		case e := <-turn.own.C():
+			err = turn.ownChanged(ctx, e)
 		case <-ctx.Done():
 			err = contextError(ctx)
 		}
@@ -183,8 +184,8 @@ func (s *Semaphore) waitChange(ctx context.Context, door, p *place, w *client.Wa
 	}
 }
 
-// Holders returns those who have a place, and behind them the one who waits for
-// one, if anybody does.
+// Holders returns the clients that have a permit and, last, the one that waits for a
+// permit with the mutex, if there is one.
 func (s *Semaphore) Holders(ctx context.Context) ([]Participant, error) {
 	return s.leases.participants(ctx)
 }

@@ -30,8 +30,8 @@ func JSON[T any]() Codec[T] {
 
 // Value is a typed value that follows its znode. It has one watch and one
 // goroutine, and shows the newest value; values of the time between two that it
-// shows may be missing. Data that cannot be decoded is no reason to stop: the last
-// good value stays, and Err tells.
+// shows may be missing. If data cannot be decoded, the last good value stays and Err
+// reports it.
 //
 // All methods are safe for concurrent use.
 type Value[T any] struct {
