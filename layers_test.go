@@ -41,7 +41,9 @@ var layers = []struct {
 	{5, "consensus/transport", []string{"consensus/transport/mux", "consensus/transport/appendrpc", "internal/fault"}, "a transport knows no state"},
 	{4, "consensus/raftlogger", []string{"internal/repeats"}, "turns log lines into others"},
 	{5, "consensus/storage", []string{"consensus/raftlog", "consensus/raftlogger", "consensus/state", "internal/fault"}, "files, whatever they are about"},
-	{7, "consensus", []string{"consensus/state", "consensus/transport", "consensus/transport/mux", "consensus/raftlogger", "consensus/storage", "session", "znode", "internal/fault"}, "agreement knows no clients"},
+	{6, "consensus/forward", []string{"consensus/state", "znode"}, "raft comes in as functions"},
+	{6, "consensus/membership", []string{"consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "znode"}, "who leads, and what is connected, comes in as functions"},
+	{7, "consensus", []string{"consensus/state", "consensus/forward", "consensus/membership", "consensus/transport", "consensus/transport/mux", "consensus/raftlogger", "consensus/storage", "session", "znode"}, "agreement knows no clients"},
 	{3, "client/...", []string{"internal/wire", "internal/jute", "znode", "client/..."}, "the client is a library of its own"},
 	{4, "client/internal/zktest", []string{"client", "internal/testkit/ports"}, "starts what the client is tested against"},
 	{8, "server/changes", []string{"watch", "znode"}, "the record of changes: what it is of, and who applies it, is the server's"},
@@ -81,7 +83,7 @@ var layers = []struct {
 }
 
 // raftImporters are the only packages that may touch hashicorp/raft.
-var raftImporters = []string{"consensus", "consensus/transport", "consensus/transport/appendrpc", "consensus/raftlog", "consensus/raftlog/faultfs", "consensus/raftlogger", "consensus/storage"}
+var raftImporters = []string{"consensus", "consensus/transport", "consensus/transport/appendrpc", "consensus/raftlog", "consensus/raftlog/faultfs", "consensus/raftlogger", "consensus/storage", "consensus/membership"}
 
 // znodeForbidden is what the tree must not reach for: decisions come in as
 // arguments.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -241,35 +242,6 @@ func TestRegression_TermCannotBeWritten_NoPanic(t *testing.T) {
 	}
 }
 
-// A leader whose log had refused a write stepped down and stood for election at once, won, and
-// stepped down again, for several terms.
-func TestRegression_LogRefuses_DoesNotCampaign(t *testing.T) {
-	t.Parallel()
-	const timeout = time.Second
-	now := int64(time.Minute)
-	m := NewMonitor(MonitorConfig{ElectionTimeout: timeout, Now: func() int64 { return now }})
-	if !m.MayCampaign() {
-		t.Error("a server with a good disk does not campaign")
-	}
-	m.noteRefusal(true, now)
-	if m.MayCampaign() {
-		t.Error("a server whose log refuses campaigns at once")
-	}
-	now += int64(campaignPause*timeout) - 1
-	if m.MayCampaign() {
-		t.Error("a server whose log refuses campaigns")
-	}
-	now++
-	if !m.MayCampaign() {
-		t.Error("it never campaigns again")
-	}
-	m.noteRefusal(true, now)
-	m.noteRefusal(false, now)
-	if !m.MayCampaign() {
-		t.Error("a server whose log has taken a write again does not campaign")
-	}
-}
-
 // The transport that raft sees refuses to ask for pre-votes then, and asks at other times.
 func TestElectionGate_LogRefuses_AsksNobody(t *testing.T) {
 	t.Parallel()
@@ -280,7 +252,7 @@ func TestElectionGate_LogRefuses_AsksNobody(t *testing.T) {
 	g := &electionGate{n.transport, func() bool { return may }}
 	ask := func() error {
 		var resp raft.RequestPreVoteResponse
-		return g.RequestPreVote(transport.RaftID(2), raft.ServerAddress(AddressOf(2)),
+		return g.RequestPreVote(transport.RaftID(2), raft.ServerAddress(membership.AddressOf(2)),
 			&raft.RequestPreVoteRequest{}, &resp)
 	}
 	if err := ask(); errors.Is(err, errMayNotCampaign) {

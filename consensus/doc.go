@@ -1,42 +1,29 @@
 // Package consensus makes the servers of an ensemble agree on one log of
 // commands, with hashicorp/raft, and applies it to the state machine
-// (consensus/state). Together with its subpackages it is the only part of the
-// product that touches raft.
+// (consensus/state). Together with the packages below it is the only part of the
+// product that touches raft; RAFT.md lists what they rely on.
 //
-// It does not know clients or protocols: what it applies it reports to a
-// Handler (package server).
+// It has no clients or protocols: it reports to a Handler (package server) what it applies.
 //
-// # A command's way
+//   - Node puts one server's part together (node.go) and starts raft;
+//   - package forward brings commands to the leader and makes entries of them;
+//   - fsm.go applies entries, and brings each result to the Waiter of its command;
+//   - leadership.go asks raft who leads, and publishes it for all others;
+//   - package membership bootstraps the ensemble, and changes and reports who is a member;
+//   - package storage keeps files, and watches how long raft waits for them;
+//   - package transport carries raft's messages, and repairs what raft does wrong.
 //
-// Propose gives a command the next number of this server and keeps it until
-// its result has been applied here. One ordered stream carries the commands to
-// the leader, many at a time (forwarder.go). The leader gathers the streams of
-// all servers and hands raft one entry for what has come in (leader.go). Every
-// server applies the entry; on the server that proposed it, the result finds
-// its Waiter (fsm.go). When the leader dies or the stream breaks, everything
-// without a result is sent again to whoever leads next; the state machine
-// drops what it has seen. So a client of a surviving server notices nothing,
+// When the leader fails or a stream breaks, every command without a result is sent again to the next
+// leader; the state machine drops what it has seen. So a client of a server that goes on notices nothing,
 // and its write happens once.
 //
-// # Forming an ensemble
+// # Goroutines and locks
 //
-// A server with an empty data directory does not vote before an ensemble has
-// been formed, once, with all its voters present (form.go). A server whose
-// disk was wiped, and would forget what it has acknowledged, is refused.
+// raft's FSM goroutine is the only writer of the state machine and calls the Handler; it never waits for
+// network or disk. Once raft runs, one goroutine each watches leadership, takes snapshots, and publishes this
+// server's addresses, which ends when it is done. The packages below list theirs. Close waits for all but
+// those that wait for an answer that raft may never give.
 //
-// # Concurrency
-//
-// raft's FSM goroutine is the only writer of the state machine and calls the
-// Handler; it never waits for network or disk. Once raft runs, one goroutine each
-// watches leadership, forwards commands (and one more reads the stream from the leader),
-// accepts streams (and one more serves each), takes snapshots, watches the disk, gives
-// votes to new servers, and clears a stale leader. One accepts control connections
-// (and one more serves each) from Open to Close. While this server leads, one proposes,
-// and one waits for each entry in flight. For a while after the start, one forms the
-// ensemble or tells the others of it, one checks that they are in the same ensemble, and
-// one publishes this server's addresses.
-//
-// Locks: forwarder.mu, reign.mu, refusals.mu, streams.mu, proposals.mu, Node.mu, Node.forming. Each is
-// taken alone, and nothing is called out to under it, except that the disk is written under the
-// last. The FSM goroutine holds the Handler's view lock when it takes forwarder.mu.
+// Locks: Node.starting, publisher.mu, refusals.mu. Each is taken alone. Under Node.starting raft is attached to
+// the transport, and the node's context is ended; under the others nothing is called.
 package consensus

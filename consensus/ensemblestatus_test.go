@@ -75,12 +75,3 @@ func TestEnsemble_Status_CutOff(t *testing.T) {
 	e.net.setCut(cut, false)
 	eventually(t, "it is back", func() bool { s, _ := e.survey(lead); return s.Survives() == 1 })
 }
-
-func TestEnsembleStatus_Lag_IsNeverNegative(t *testing.T) {
-	s := EnsembleStatus{AppliedIndex: 10}
-	for applied, want := range map[uint64]uint64{0: 10, 7: 3, 10: 0, 12: 0} {
-		if got := s.Lag(&MemberStatus{AppliedIndex: applied}); got != want {
-			t.Errorf("applied %d: lag %d, want %d", applied, got, want)
-		}
-	}
-}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
@@ -60,7 +61,7 @@ func (f *fsm) apply(l *raft.Log) error {
 		return err
 	case raft.LogConfiguration:
 		servers := raft.DecodeConfiguration(l.Data).Servers
-		f.machine.Configure(l.Index, l.Term, VotersOf(servers), obs)
+		f.machine.Configure(l.Index, l.Term, membership.VotersOf(servers), obs)
 		f.n.transport.SetPeers(servers)
 	}
 	return nil

@@ -8,7 +8,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport"
 )
 
@@ -118,7 +120,7 @@ const restartPause = 2 * time.Millisecond
 type leadershipWatch struct {
 	n       *Node
 	now     leadership
-	batcher *Batcher           // of the present leadership; nil: this server does not lead
+	batcher *forward.Batcher   // of the present leadership; nil: this server does not lead
 	stop    context.CancelFunc // ends the tasks of the present leadership
 	refused *refusals          // of the present leadership
 	cut     bool               // the connections of raft are cut, because the disk hangs
@@ -183,7 +185,7 @@ func (w *leadershipWatch) restart(term uint64) {
 			return err
 		}
 	}
-	w.batcher = NewBatcher(n.ctx, term, propose, &n.forwarder.Stats, n.logger)
+	w.batcher = forward.NewBatcher(n.ctx, term, propose, &n.forwarder.Stats, n.logger)
 	n.tasks.Go(w.batcher.Run)
 	n.forwarder.SetBatcher(w.batcher)
 }
@@ -203,7 +205,7 @@ func (w *leadershipWatch) end() {
 // cutIfDiskHangs cuts the connections of a leader whose disk hangs, so that the others elect.
 func (w *leadershipWatch) cutIfDiskHangs() {
 	waiting := w.n.disk.Waiting()
-	switch hangs := waiting > HangLimit; {
+	switch hangs := waiting > storage.HangLimit; {
 	case hangs && !w.cut && w.now.role == raft.Leader:
 		w.cut = true
 		w.n.logger.Error("the disk does not answer; leaving leadership to the others", "waiting", waiting)

@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/raftlogger"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
@@ -33,10 +35,10 @@ type Node struct {
 
 	mux       *mux.Mux
 	transport *transport.Transport
-	disk      *Monitor
-	queue     *Queue
-	forwarder *Forwarder
-	ensemble  *Ensemble
+	disk      *storage.Monitor
+	queue     *forward.Queue
+	forwarder *forward.Forwarder
+	ensemble  *membership.Ensemble
 	fsm       *fsm
 	published publisher
 
@@ -84,7 +86,7 @@ func (n *Node) assemble(incarnation uint64) {
 		listener = newNoListener()
 	}
 	n.mux = mux.New(mux.Config{
-		Listener: listener, Dial: n.dial, Advertise: AddressOf(cfg.ID), Logger: n.logger,
+		Listener: listener, Dial: n.dial, Advertise: membership.AddressOf(cfg.ID), Logger: n.logger,
 	})
 	n.transport = transport.New(transport.Config{
 		Mux: n.mux, LocalID: transport.RaftID(uint64(cfg.ID)), Log: cfg.Storage.Log, Logger: n.logger,
@@ -93,13 +95,13 @@ func (n *Node) assemble(incarnation uint64) {
 			NoPush: cfg.NoPush, NoOverlap: cfg.NoOverlap, NoFailover: cfg.NoFailover,
 		},
 	})
-	n.disk = NewMonitor(MonitorConfig{
+	n.disk = storage.NewMonitor(storage.MonitorConfig{
 		Store: &cfg.Storage, ElectionTimeout: cfg.ElectionTimeout, Logger: n.logger,
 		Now: n.now, Fatal: n.fatal, Stopping: n.ctx,
 	})
-	n.queue = NewQueue(state.Origin{Server: cfg.ID, Incarnation: incarnation},
+	n.queue = forward.NewQueue(state.Origin{Server: cfg.ID, Incarnation: incarnation},
 		cfg.MaxPending, cfg.MaxPendingBytes)
-	n.forwarder = NewForwarder(ForwarderConfig{
+	n.forwarder = forward.New(forward.Config{
 		Self: cfg.ID, ElectionTimeout: cfg.ElectionTimeout, Logger: n.logger, Queue: n.queue, Now: n.now,
 		Leader: func() (state.ServerID, <-chan struct{}) {
 			l, changed := n.published.now()
@@ -107,7 +109,7 @@ func (n *Node) assemble(incarnation uint64) {
 		},
 		Leads: n.leads, Touched: cfg.Handler.Touched,
 		Dial: func(ctx context.Context, to state.ServerID) (net.Conn, error) {
-			return n.mux.Dial(ctx, mux.KindStream, AddressOf(to), uint64(to))
+			return n.mux.Dial(ctx, mux.KindStream, membership.AddressOf(to), uint64(to))
 		},
 		Accept: func() (net.Conn, state.ServerID, error) {
 			conn, err := n.mux.Accept(mux.KindStream)
@@ -118,10 +120,10 @@ func (n *Node) assemble(incarnation uint64) {
 		},
 		Go: n.tasks.Go,
 	})
-	n.ensemble = NewEnsemble(EnsembleConfig{
+	n.ensemble = membership.New(membership.Config{
 		Self: cfg.ID, Servers: cfg.Servers, ElectionTimeout: cfg.ElectionTimeout,
 		Logger: n.logger, Fatal: n.fatal,
-		Mux: n.mux, Store: &cfg.Storage, RaftConfig: n.raftConfig(), Transport: n.transport,
+		Mux: n.mux, Store: &cfg.Storage, RaftConfig: n.raftConfig(), Transport: n.transport, StopRetrying: n.transport.StopRetrying,
 		Leader: func() state.ServerID {
 			l, _ := n.published.now()
 			return l.leader
@@ -213,13 +215,13 @@ func (n *Node) advanceIncarnation(m *state.Machine) {
 func (n *Node) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if members := n.members.Load(); members != nil {
 		for id, m := range *members {
-			if AddressOf(id) == addr && m.Addr != "" {
+			if membership.AddressOf(id) == addr && m.Addr != "" {
 				return n.cfg.Dial(ctx, m.Addr)
 			}
 		}
 	}
 	for _, s := range n.cfg.Servers {
-		if AddressOf(s.ID) == addr {
+		if membership.AddressOf(s.ID) == addr {
 			return n.cfg.Dial(ctx, s.Addr)
 		}
 	}

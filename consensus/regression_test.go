@@ -3,51 +3,20 @@ package consensus
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
 )
-
-// A stream that waited for room in the leader's inbox just when the batcher ended
-// could miss the news: the end was announced without the lock, between its check
-// and its wait. That server's commands then never moved again, and
-// its Close did not return.
-func TestRegression_Batcher_EndWakesWhoWaitsForRoom(t *testing.T) {
-	for round := range 30_000 {
-		r := newTestBatcher(t.Context())
-		r.bytes = maxInboxBytes
-		started, over := make(chan struct{}), make(chan bool)
-		go r.Run()
-		go func() {
-			close(started)
-			over <- r.submit(state.Batch{})
-		}()
-		<-started
-		for range round % 3 {
-			runtime.Gosched()
-		}
-		r.End()
-		select {
-		case ok := <-over:
-			if ok {
-				t.Fatal("a group was taken by a batcher that has ended")
-			}
-		case <-time.After(10 * time.Second):
-			t.Fatalf("round %d: still waiting for room in a batcher that has ended", round)
-		}
-	}
-}
 
 // An observer may lose its disk and come back. It began to number its commands
 // from its first life on again, which the ensemble takes for repetitions: none
@@ -76,9 +45,10 @@ func TestRegression_Queue_LearnsOfALaterIncarnation(t *testing.T) {
 		Origin: state.Origin{Server: 1, Incarnation: x.queue.Origin().Incarnation + 1000},
 		First:  1, Count: 1, Commands: state.AppendCommand(nil, create("/b")),
 	}
-	r := x.forwarder.batcher.Load()
-	if !r.submit(later) {
-		t.Fatal("the leader refused a group")
+	e.leader()
+	entry := state.AppendEntry(nil, time.Now().UnixMilli(), []state.Batch{later})
+	if err := x.raft.Apply(entry, 0).Error(); err != nil {
+		t.Fatal(err)
 	}
 	eventually(t, "the entry of the later life", func() bool { return x.handler.exists("/b") })
 	if o := e.await("/c", e.propose(0, create("/c"))); o.lost || o.Code != znode.OK {
@@ -189,41 +159,11 @@ func TestRegression_TransferToAnyone_TakesItFromOneLeaderOnce(t *testing.T) {
 			s := e.nodes[e.leader()].Status()
 			return s.Term > term && s.Leader != e.servers[to].ID
 		})
-		again := controlRequest{Op: controlTransfer, Leader: e.servers[to].ID}
 		leader := e.leader()
-		if err := e.nodes[leader].ensemble.askLeader(e.patience(), again); err != nil {
-			t.Fatal(err)
-		}
+		e.control((leader+1)%3, leader, fmt.Sprintf(`{"op":"transfer","leader":%d}`, e.servers[to].ID))
 		if now := e.leader(); now != leader {
 			t.Fatalf("the repetition moved leadership from %d to %d", leader, now)
 		}
-	}
-}
-
-// A command that did not fit the chunk made append double it, and the doubled array
-// became the next chunk: after ten thousand multis of 15 KB one array held 158 MB, and
-// all of it was copied each time it grew.
-func TestQueue_Add_ChunkStaysSmall(t *testing.T) {
-	f := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
-	for _, size := range []int{15_000, 100, chunkSize - 300, chunkSize, 3 * chunkSize} {
-		for range 200 {
-			multi := &state.Command{Op: state.OpMulti, Ops: []state.Command{
-				{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)},
-			}}
-			if err := f.Add(multi, &note{}); err != nil {
-				t.Fatal(err)
-			}
-			if got := cap(f.chunk); got > chunkSize+size+512 {
-				t.Fatalf("commands of %d bytes: the chunk has %d", size, got)
-			}
-		}
-	}
-	g := f.take(nil)
-	for g.Count > 0 {
-		if err := state.CheckBatch(&g); err != nil {
-			t.Fatal(err)
-		}
-		g = f.take(nil)
 	}
 }
 
@@ -259,77 +199,6 @@ func TestRegression_LeaderWithHungDisk_IsOutOfContact(t *testing.T) {
 	})
 }
 
-// A server could not be closed any more when raft had forgotten a transfer of leadership:
-// the request that had asked for it waited for ever, and Close for the request. The
-// simulation found it (a seed of 30300 to 30649).
-func TestRegression_Transfer_ThatNeverEnds_DoesNotHoldUpClose(t *testing.T) {
-	t.Parallel()
-	e := newTestEnsemble(t, 1, nil)
-	e.must(0, "/a")
-	x := e.nodes[0]
-	asked, ended := make(chan struct{}), make(chan error, 1)
-	x.tasks.Go(func() {
-		ended <- x.ensemble.transfer(func() raft.Future {
-			close(asked)
-			return forgotten{t.Context()}
-		})
-	})
-	<-asked
-	e.stop(0)
-	if err := <-ended; !errors.Is(err, ErrStopped) {
-		t.Errorf("it ended with %v", err)
-	}
-}
-
-// forgotten is a future that nobody answers while the test runs.
-type forgotten struct{ context.Context }
-
-func (f forgotten) Error() error {
-	<-f.Done()
-	return f.Err()
-}
-
-// A server's heartbeats waited until all its commands were at the leader, whose inbox let them in as
-// fast as entries became of them: for seconds, with thousands of requests in flight. Meanwhile the
-// sessions of its clients, who were heard all the time, expired.
-func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	q := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
-	f := NewForwarder(ForwarderConfig{Queue: q, Now: func() int64 { return 1 }})
-	const size = 16 << 10
-	for range 8 * maxSentBytes / size { // none of which will ever be applied
-		set := &state.Command{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)}
-		if err := q.Add(set, &note{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	conn, leader := net.Pipe()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		f.sendStream(ctx, conn, 2, nil)
-	}()
-	in := bufio.NewReader(leader)
-	for groups := 0; ; {
-		kind, body, err := readFrame(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if kind == frameTouch {
-			break
-		}
-		if groups == 0 {
-			f.Touch([]znode.SessionID{7})
-		}
-		if groups += len(body); groups > 2*maxSentBytes {
-			t.Fatalf("%d bytes of commands came before the heartbeat", groups)
-		}
-	}
-	cancel()
-	_ = conn.Close()
-	<-ended
-}
-
 // A server that was told to close while it joined its ensemble could leave raft running, on a
 // transport that was closed: Close had looked whether there was a raft a moment too early.
 func TestRegression_Close_WhileJoining_TakesNoRaft(t *testing.T) {
@@ -338,29 +207,6 @@ func TestRegression_Close_WhileJoining_TakesNoRaft(t *testing.T) {
 	n.cancel(ErrStopped)
 	if n.takeRaft(nil) {
 		t.Error("a node that is being closed has taken a raft that nobody will stop")
-	}
-}
-
-// AddServer told its caller that the server was added when this one was closed before that was known:
-// all waiters of a node that ends are told Lost, which else means that the command is in the state.
-func TestRegression_AddServer_ClosedMeanwhile_IsUnknown(t *testing.T) {
-	for _, stopped := range []bool{false, true} {
-		q := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 10, 1000)
-		ended := make(chan error, 1)
-		go func() {
-			_, err := q.Do(t.Context(), create("/a"))
-			ended <- err
-		}()
-		eventually(t, "a command that is pending", func() bool { return q.Len() > 0 })
-		if stopped {
-			q.Stop()
-		}
-		for _, w := range q.SkipTo(1<<64 - 1) {
-			w.Lost()
-		}
-		if err := <-ended; errors.Is(err, ErrStopped) != stopped || !stopped && err != nil {
-			t.Errorf("stopped %v: %v", stopped, err)
-		}
 	}
 }
 
@@ -394,10 +240,11 @@ func TestRegression_Close_EntriesAtTheStateMachine_Ends(t *testing.T) {
 	e := newTestEnsemble(t, 1, nil)
 	for round := range 8 { // raft chooses at random whether it still applies them
 		n, h := e.nodes[0].Node, e.nodes[0].handler
-		done := make(chan outcome, maxInFlight)
+		const inFlight = 2 // entries, as in package forward
+		done := make(chan outcome, inFlight)
 		e.must(0, fmt.Sprintf("/before%d", round))
-		h.BeginApply()               // applying waits
-		for k := range maxInFlight { // one in the machine's hands, one behind it
+		h.BeginApply()            // applying waits
+		for k := range inFlight { // one in the machine's hands, one behind it
 			before := n.raft.CommitIndex()
 			if err := n.Propose(create(fmt.Sprintf("/n%d-%d", round, k)), waiter{done}); err != nil {
 				t.Fatal(err)
@@ -418,5 +265,22 @@ func TestRegression_Close_EntriesAtTheStateMachine_Ends(t *testing.T) {
 		}
 		e.nodes[0].Node = nil
 		e.mustStart(0)
+	}
+}
+
+// control sends a request on a control connection, and fails the test if it is refused.
+func (e *testEnsemble) control(from, to int, request string) {
+	e.t.Helper()
+	conn, err := e.nodes[from].mux.Dial(e.patience(), mux.KindControl, membership.AddressOf(e.servers[to].ID), 0)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintln(conn, request); err != nil {
+		e.t.Fatal(err)
+	}
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil || strings.Contains(answer, `"error"`) {
+		e.t.Fatalf("%s: %v", answer, err)
 	}
 }

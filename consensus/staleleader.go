@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport"
 )
@@ -50,10 +51,10 @@ func (s *staleLeader) check(n *Node) {
 func (n *Node) clearStaleLeader() {
 	self := transport.RaftID(uint64(n.cfg.ID))
 	request := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
-		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: []byte(AddressOf(n.cfg.ID)),
+		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: []byte(membership.AddressOf(n.cfg.ID)),
 	}}
 	var response raft.TimeoutNowResponse
-	err := n.transport.TimeoutNow(self, raft.ServerAddress(AddressOf(n.cfg.ID)), &request, &response)
+	err := n.transport.TimeoutNow(self, raft.ServerAddress(membership.AddressOf(n.cfg.ID)), &request, &response)
 	if err != nil {
 		n.logger.Warn("a server cannot reach its own peer port", "error", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
@@ -69,7 +70,7 @@ func TestRegression_Transfer_ThereAndBack_EndsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the first leader", func() bool { return e.nodes[a].Status().Role == RoleLeader })
-	leads := time.Now().Add(2 * HangLimit / 5)
+	leads := time.Now().Add(2 * storage.HangLimit / 5)
 	eventually(t, "a watched leader", func() bool { return time.Now().After(leads) })
 	select {
 	case err := <-e.nodes[a].fatal:

@@ -3,10 +3,36 @@ package consensus
 import (
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
+
+// What the packages below give to the server.
+type (
+	// Waiter is told what became of a proposed command.
+	Waiter = forward.Waiter
+	// Server is one server of the configuration.
+	Server = membership.Server
+	// EnsembleStatus is the ensemble as its leader sees it.
+	EnsembleStatus = membership.Status
+	// MemberStatus is how the leader knows a server.
+	MemberStatus = membership.MemberStatus
+)
+
+// The errors of Propose, and of changes to the ensemble.
+var (
+	ErrStopped    = forward.ErrStopped
+	ErrNoMember   = membership.ErrNoMember
+	ErrStandalone = membership.ErrStandalone
+	ErrTooFew     = membership.ErrTooFew
+	ErrElsewhere  = membership.ErrElsewhere
+)
+
+// NoContact is a Contact of "never".
+const NoContact = membership.NoContact
 
 // Handler is told what is applied. Everything but Lead and Touched is called
 // on the goroutine that applies the log, and nothing may block.

@@ -1,3 +1,8 @@
+// Package storage keeps what must survive a server: its identity, raft's log, term and vote, and snapshots. Open
+// verifies all of it, and names what is damaged with its remedy. The Monitor stands between raft and the stores,
+// and measures for how long raft waits for them.
+//
+// It starts no goroutine and has no locks: the Monitor's fields are atomic, and raft's main loop writes them.
 package storage
 
 import (

@@ -1,4 +1,4 @@
-package consensus
+package forward
 
 import (
 	"bufio"
@@ -20,8 +20,8 @@ const (
 	redialMax          = 100 * time.Millisecond
 )
 
-// ForwarderConfig is what a Forwarder is made of.
-type ForwarderConfig struct {
+// Config is what a Forwarder is made of.
+type Config struct {
 	Self            state.ServerID
 	ElectionTimeout time.Duration
 	Logger          *slog.Logger
@@ -48,7 +48,7 @@ type ForwarderConfig struct {
 // Forwarder carries the commands in the queue, and touched sessions, to the leader, and takes those of the
 // other servers while this one leads.
 type Forwarder struct {
-	cfg     ForwarderConfig
+	cfg     Config
 	queue   *Queue
 	touches touches
 	contact atomic.Int64 // Now() when a leader was last known to lead; 0: never
@@ -58,8 +58,8 @@ type Forwarder struct {
 	Stats   Stats   // of this server's leadership
 }
 
-// NewForwarder returns a Forwarder that does nothing before Run and Accept.
-func NewForwarder(cfg ForwarderConfig) *Forwarder {
+// New returns a Forwarder that does nothing before Run and Accept.
+func New(cfg Config) *Forwarder {
 	return &Forwarder{cfg: cfg, queue: cfg.Queue, touches: newTouches()}
 }
 

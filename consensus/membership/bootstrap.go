@@ -1,4 +1,4 @@
-package consensus
+package membership
 
 import (
 	"context"
@@ -44,12 +44,12 @@ var errWiped = errors.New("this server's data directory is empty, but the ensemb
 // Bootstrap waits until this server belongs to an ensemble and returns its identity.
 func (e *Ensemble) Bootstrap() (storage.Identity, error) {
 	if e.standalone() {
-		return e.bootstrapSelf(newEnsemble(), false)
+		return e.BootstrapSelf(newEnsemble(), false)
 	}
 	bootstrapper := e.lowestVoter() == e.cfg.Self
 	reminded := time.Now()
 	for {
-		id, waiting, err := e.bootstrapRound(bootstrapper)
+		id, waiting, err := e.BootstrapRound(bootstrapper)
 		switch {
 		case err != nil:
 			return storage.Identity{}, err
@@ -70,9 +70,9 @@ func (e *Ensemble) Bootstrap() (storage.Identity, error) {
 	}
 }
 
-// bootstrapRound asks all others once. It returns the identity if this server has
+// BootstrapRound is one round of Bootstrap: it asks all others once. It returns the identity if this server has
 // one now, or what it is waiting for.
-func (e *Ensemble) bootstrapRound(bootstrapper bool) (*storage.Identity, string, error) {
+func (e *Ensemble) BootstrapRound(bootstrapper bool) (*storage.Identity, string, error) {
 	var missing []string // what there is to wait for
 	for _, s := range e.cfg.Servers {
 		if s.ID == e.cfg.Self {
@@ -117,13 +117,13 @@ func (e *Ensemble) bootstrapRound(bootstrapper bool) (*storage.Identity, string,
 	case !bootstrapper:
 		return nil, "for the voter with the lowest id", nil
 	}
-	id, err := e.bootstrapSelf(newEnsemble(), true)
+	id, err := e.BootstrapSelf(newEnsemble(), true)
 	return &id, "", err
 }
 
 func newEnsemble() (id [16]byte) {
 	if _, err := rand.Read(id[:]); err != nil {
-		panic(fmt.Sprintf("consensus: the system gives no random bytes: %v", err))
+		panic(fmt.Sprintf("membership: the system gives no random bytes: %v", err))
 	}
 	return id
 }
@@ -135,9 +135,9 @@ func (e *Ensemble) adoptEnsemble(ensemble [16]byte) (storage.Identity, error) {
 	return id, e.cfg.Store.Identity.Save(id)
 }
 
-// bootstrapSelf notes that this server belongs to an ensemble that is being bootstrapped, and
+// BootstrapSelf notes that this server belongs to an ensemble that is being bootstrapped, and
 // gives raft its first configuration.
-func (e *Ensemble) bootstrapSelf(ensemble [16]byte, bootstrapping bool) (storage.Identity, error) {
+func (e *Ensemble) BootstrapSelf(ensemble [16]byte, bootstrapping bool) (storage.Identity, error) {
 	id := storage.Identity{Ensemble: ensemble, Server: e.cfg.Self, Bootstrapping: bootstrapping}
 	if err := e.bootstrapRaft(); err != nil {
 		return id, err
@@ -258,7 +258,7 @@ func (e *Ensemble) acceptBootstrap(ensemble string) error {
 		}
 		return nil
 	}
-	id, err := e.bootstrapSelf(want, false)
+	id, err := e.BootstrapSelf(want, false)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package consensus
+package membership
 
 import (
 	"context"
@@ -42,8 +42,8 @@ type Server struct {
 	Voter bool
 }
 
-// EnsembleConfig is what an Ensemble is made of.
-type EnsembleConfig struct {
+// Config is what an Ensemble is made of.
+type Config struct {
 	Self            state.ServerID
 	Servers         []Server // as configured
 	ElectionTimeout time.Duration
@@ -53,7 +53,9 @@ type EnsembleConfig struct {
 	Store           *storage.Store
 	// RaftConfig and Transport are what raft is bootstrapped with.
 	RaftConfig *raft.Config
-	Transport  *transport.Transport
+	Transport  raft.Transport
+	// StopRetrying has the transport return failures to raft, which waits for its requests in a transfer.
+	StopRetrying func()
 
 	// Leader returns who leads, as published; 0: nobody is known.
 	Leader func() state.ServerID
@@ -75,15 +77,15 @@ type EnsembleConfig struct {
 // Ensemble is the ensemble as one of its servers sees it: how it came to be, who is a member, and how
 // that is changed.
 type Ensemble struct {
-	cfg       EnsembleConfig
+	cfg       Config
 	raft      atomic.Pointer[raft.Raft] // nil: not started
 	identity  atomic.Pointer[storage.Identity]
 	accepted  chan storage.Identity // capacity 1: another server has bootstrapped this one
 	accepting sync.Mutex            // one request to bootstrap at a time
 }
 
-// NewEnsemble returns an Ensemble that does nothing before Serve and Bootstrap.
-func NewEnsemble(cfg EnsembleConfig) *Ensemble {
+// New returns an Ensemble that does nothing before Serve and Bootstrap.
+func New(cfg Config) *Ensemble {
 	return &Ensemble{cfg: cfg, accepted: make(chan storage.Identity, 1)}
 }
 

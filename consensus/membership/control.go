@@ -1,4 +1,4 @@
-package consensus
+package membership
 
 import (
 	"bufio"
@@ -44,8 +44,8 @@ type controlReply struct {
 	Applied       uint64         `json:"applied,omitempty"`  // index
 	Last          uint64         `json:"last,omitempty"`     // index
 	// Status answers controlStatus.
-	Status *EnsembleStatus `json:"survey,omitempty"`
-	Error  string          `json:"error,omitempty"`
+	Status *Status `json:"survey,omitempty"`
+	Error  string  `json:"error,omitempty"`
 	// Why Error, if the asker does something about it.
 	NotLeader bool `json:"not_leader,omitempty"`
 	TooFew    bool `json:"too_few,omitempty"`

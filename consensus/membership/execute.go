@@ -1,4 +1,4 @@
-package consensus
+package membership
 
 import (
 	"context"
@@ -205,7 +205,7 @@ func (e *Ensemble) Transfer() error {
 // election timeout, but may also forget it, as one that ends while the leader steps
 // down (hashicorp/raft issue 696): then it would wait for ever.
 func (e *Ensemble) transfer(start func() raft.Future) error {
-	e.cfg.Transport.StopRetrying()
+	e.cfg.StopRetrying()
 	ended := make(chan error, 1)
 	go func() { ended <- start().Error() }() // Close does not wait for it, for it may never end
 	late := time.NewTimer(max(changeTimeout, 2*e.cfg.ElectionTimeout))

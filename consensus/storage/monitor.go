@@ -1,4 +1,4 @@
-package consensus
+package storage
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/zk-lite/zk-lite/consensus/storage"
 	deliberate "github.com/zk-lite/zk-lite/internal/fault"
 )
 
@@ -34,7 +33,7 @@ const (
 
 // MonitorConfig is what a Monitor is made of.
 type MonitorConfig struct {
-	Store           *storage.Store
+	Store           *Store
 	ElectionTimeout time.Duration
 	Logger          *slog.Logger
 	Now             func() int64 // a monotonic clock in nanoseconds, never 0

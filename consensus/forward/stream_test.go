@@ -1,4 +1,4 @@
-package consensus
+package forward
 
 import (
 	"bufio"
@@ -97,16 +97,10 @@ func FuzzStream_Leader(f *testing.F) {
 					return
 				}
 				entry := state.AppendEntry(nil, 1, []state.Batch{g})
-				if err := m.Apply(index, 1, entry, discard{&testHandler{}}); err != nil {
+				if err := m.Apply(index, 1, entry, discard{}); err != nil {
 					t.Fatalf("the leader took a group that cannot be applied: %v", err)
 				}
 			}
 		}
 	})
 }
-
-// discard is an Observer that does not look.
-type discard struct{ *testHandler }
-
-func (discard) Result(state.Origin, uint64, *state.Result) {}
-func (discard) Gap(state.Origin, uint64)                   {}

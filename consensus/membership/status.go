@@ -1,4 +1,4 @@
-package consensus
+package membership
 
 import (
 	"context"
@@ -17,8 +17,8 @@ const statusTimeout = 1500 * time.Millisecond
 // NoContact is a Contact of "never".
 const NoContact = time.Duration(1<<63 - 1)
 
-// EnsembleStatus is the ensemble as its leader sees it.
-type EnsembleStatus struct {
+// Status is the ensemble as its leader sees it.
+type Status struct {
 	Leader       state.ServerID `json:"leader"`
 	Term         uint64         `json:"term"`
 	LastIndex    uint64         `json:"last"`    // in the leader's log
@@ -31,7 +31,7 @@ type EnsembleStatus struct {
 
 // Survives is how many of the voters that are connected may fail without the loss of
 // the majority.
-func (s *EnsembleStatus) Survives() int { return max(s.Connected-(s.Voters/2+1), 0) }
+func (s *Status) Survives() int { return max(s.Connected-(s.Voters/2+1), 0) }
 
 // MemberStatus is how the leader knows a server.
 type MemberStatus struct {
@@ -49,7 +49,7 @@ type MemberStatus struct {
 }
 
 // Lag is how many entries the server has not applied that the leader has.
-func (s *EnsembleStatus) Lag(m *MemberStatus) uint64 {
+func (s *Status) Lag(m *MemberStatus) uint64 {
 	if m.AppliedIndex >= s.AppliedIndex {
 		return 0
 	}
@@ -61,22 +61,22 @@ func (s *EnsembleStatus) Lag(m *MemberStatus) uint64 {
 // about two seconds if there is a leader.
 //
 // Errors: ctx's, when no leader has answered until then; ErrStopped.
-func (e *Ensemble) Status(ctx context.Context) (EnsembleStatus, error) {
-	var s *EnsembleStatus
+func (e *Ensemble) Status(ctx context.Context) (Status, error) {
+	var s *Status
 	err := e.retry(ctx, func() (err error) {
 		s, err = e.askStatus(ctx)
 		return err
 	})
 	switch {
 	case e.cfg.Context.Err() != nil:
-		return EnsembleStatus{}, context.Cause(e.cfg.Context)
+		return Status{}, context.Cause(e.cfg.Context)
 	case err != nil:
-		return EnsembleStatus{}, fmt.Errorf("asking the leader for the ensemble's status: %w", err)
+		return Status{}, fmt.Errorf("asking the leader for the ensemble's status: %w", err)
 	}
 	return *s, nil
 }
 
-func (e *Ensemble) askStatus(ctx context.Context) (*EnsembleStatus, error) {
+func (e *Ensemble) askStatus(ctx context.Context) (*Status, error) {
 	leader := e.cfg.Leader()
 	switch leader {
 	case 0:
@@ -95,12 +95,12 @@ func (e *Ensemble) askStatus(ctx context.Context) (*EnsembleStatus, error) {
 }
 
 // statusAsLeader asks all servers at once.
-func (e *Ensemble) statusAsLeader() (*EnsembleStatus, error) {
+func (e *Ensemble) statusAsLeader() (*Status, error) {
 	r, err := e.leads()
 	if err != nil {
 		return nil, err
 	}
-	s := &EnsembleStatus{
+	s := &Status{
 		Leader: e.cfg.Self, Term: r.CurrentTerm(),
 		LastIndex: r.LastIndex(), AppliedIndex: e.cfg.Applied(),
 	}

@@ -1,0 +1,135 @@
+package forward
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// A stream that waited for room in the leader's inbox just when the batcher ended
+// could miss the news: the end was announced without the lock, between its check
+// and its wait. That server's commands then never moved again, and
+// its Close did not return.
+func TestRegression_Batcher_EndWakesWhoWaitsForRoom(t *testing.T) {
+	for round := range 30_000 {
+		r := newTestBatcher(t.Context())
+		r.bytes = maxInboxBytes
+		started, over := make(chan struct{}), make(chan bool)
+		go r.Run()
+		go func() {
+			close(started)
+			over <- r.submit(state.Batch{})
+		}()
+		<-started
+		for range round % 3 {
+			runtime.Gosched()
+		}
+		r.End()
+		select {
+		case ok := <-over:
+			if ok {
+				t.Fatal("a group was taken by a batcher that has ended")
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("round %d: still waiting for room in a batcher that has ended", round)
+		}
+	}
+}
+
+// A command that did not fit the chunk made append double it, and the doubled array
+// became the next chunk: after ten thousand multis of 15 KB one array held 158 MB, and
+// all of it was copied each time it grew.
+func TestQueue_Add_ChunkStaysSmall(t *testing.T) {
+	f := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+	for _, size := range []int{15_000, 100, chunkSize - 300, chunkSize, 3 * chunkSize} {
+		for range 200 {
+			multi := &state.Command{Op: state.OpMulti, Ops: []state.Command{
+				{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)},
+			}}
+			if err := f.Add(multi, &note{}); err != nil {
+				t.Fatal(err)
+			}
+			if got := cap(f.chunk); got > chunkSize+size+512 {
+				t.Fatalf("commands of %d bytes: the chunk has %d", size, got)
+			}
+		}
+	}
+	g := f.take(nil)
+	for g.Count > 0 {
+		if err := state.CheckBatch(&g); err != nil {
+			t.Fatal(err)
+		}
+		g = f.take(nil)
+	}
+}
+
+// A server's heartbeats waited until all its commands were at the leader, whose inbox let them in as
+// fast as entries became of them: for seconds, with thousands of requests in flight. Meanwhile the
+// sessions of its clients, who were heard all the time, expired.
+func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	q := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+	f := New(Config{Queue: q, Now: func() int64 { return 1 }})
+	const size = 16 << 10
+	for range 8 * maxSentBytes / size { // none of which will ever be applied
+		set := &state.Command{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)}
+		if err := q.Add(set, &note{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn, leader := net.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.sendStream(ctx, conn, 2, nil)
+	}()
+	in := bufio.NewReader(leader)
+	for groups := 0; ; {
+		kind, body, err := readFrame(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind == frameTouch {
+			break
+		}
+		if groups == 0 {
+			f.Touch([]znode.SessionID{7})
+		}
+		if groups += len(body); groups > 2*maxSentBytes {
+			t.Fatalf("%d bytes of commands came before the heartbeat", groups)
+		}
+	}
+	cancel()
+	_ = conn.Close()
+	<-ended
+}
+
+// AddServer told its caller that the server was added when this one was closed before that was known:
+// all waiters of a node that ends are told Lost, which else means that the command is in the state.
+func TestRegression_Do_StoppedMeanwhile_IsUnknown(t *testing.T) {
+	for _, stopped := range []bool{false, true} {
+		q := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 10, 1000)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := q.Do(t.Context(), create("/a"))
+			ended <- err
+		}()
+		eventually(t, "a command that is pending", func() bool { return q.Len() > 0 })
+		if stopped {
+			q.Stop()
+		}
+		for _, w := range q.SkipTo(1<<64 - 1) {
+			w.Lost()
+		}
+		if err := <-ended; errors.Is(err, ErrStopped) != stopped || !stopped && err != nil {
+			t.Errorf("stopped %v: %v", stopped, err)
+		}
+	}
+}

@@ -1,0 +1,17 @@
+// Package membership is the ensemble as one of its servers sees it: how it comes to be (bootstrap.go), who is a
+// member and how that is changed (members.go, execute.go), and its status (status.go). Servers ask each other on
+// control connections (control.go).
+//
+// A server with an empty data directory does not vote before an ensemble has been bootstrapped, once, with all
+// its voters present. A server whose disk was wiped, and would forget what it has acknowledged, is refused.
+//
+// The package does not start raft and does not know who leads: both are given to it.
+//
+// # Goroutines and locks
+//
+// Serve accepts control connections, with one more goroutine for each. Start finishes a bootstrap and checks that
+// the other servers are in the same ensemble, each in a goroutine that ends when it is done. Promote runs while
+// this server leads. What raft may never answer has a goroutine that nothing waits for.
+//
+// There is one lock: Ensemble.accepting, over the writes to disk of a bootstrap.
+package membership
