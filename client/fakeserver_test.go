@@ -239,7 +239,7 @@ func (c *fakeConn) connect(payload []byte) bool {
 	}
 	resp := wire.ConnectResponse{
 		TimeoutMillis: req.TimeoutMillis, SessionID: req.SessionID, HasReadOnly: true,
-		Password: make([]byte, wire.PasswordBytes),
+		Password: make([]byte, znode.PasswordSize),
 	}
 	old := s.sessions[req.SessionID]
 	switch {
@@ -247,7 +247,7 @@ func (c *fakeConn) connect(payload []byte) bool {
 		s.nextID++
 		s.zxid++
 		resp.SessionID = s.nextID
-		resp.Password = bytes.Repeat([]byte{byte(s.nextID)}, wire.PasswordBytes)
+		resp.Password = bytes.Repeat([]byte{byte(s.nextID)}, znode.PasswordSize)
 		s.sessions[s.nextID] = &fakeSession{password: resp.Password}
 	case old == nil || old.expired || !bytes.Equal(old.password, req.Password):
 		resp.TimeoutMillis, resp.SessionID = 0, 0

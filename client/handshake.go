@@ -152,7 +152,7 @@ func sayGoodbye(l *link) error {
 
 func exchangeConnect(l *link, req *wire.ConnectRequest) (wire.ConnectResponse, error) {
 	if req.Password == nil {
-		req.Password = make([]byte, wire.PasswordBytes)
+		req.Password = make([]byte, znode.PasswordSize)
 	}
 	var resp wire.ConnectResponse
 	frame, mark := wire.BeginFrame(nil)

@@ -200,7 +200,7 @@ type disarmOp struct {
 }
 
 func newDisarmOp(c *Client, path string) *disarmOp {
-	op := &disarmOp{req: wire.RemoveWatchesRequest{Path: path, Type: wire.WatcherAny}}
+	op := &disarmOp{req: wire.RemoveWatchesRequest{Path: path, Type: znode.WatcherAny}}
 	c.prepareAny(&op.call, wire.OpRemoveWatches, path)
 	op.internal = true
 	return op

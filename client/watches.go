@@ -46,7 +46,7 @@ func (c *Client) askWatches(
 ) *Pending[struct{}] {
 	op := new(removeWatchesOp)
 	if c.prepare(&op.call, code, path, false) {
-		op.req = wire.RemoveWatchesRequest{Path: op.full, Type: wire.WatcherType(t)}
+		op.req = wire.RemoveWatchesRequest{Path: op.full, Type: znode.WatcherType(t)}
 		c.submit(ctx, op)
 	}
 	return &op.Pending

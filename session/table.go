@@ -7,12 +7,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// PasswordSize is the length of a session's password. The C client reads a
-// handshake of fixed size, so it cannot be anything else.
-const PasswordSize = 16
-
 // Password proves that whoever names a session is its client.
-type Password [PasswordSize]byte
+type Password [znode.PasswordSize]byte
 
 // Session is the replicated part of a session: the same on every server.
 type Session struct {

@@ -110,7 +110,7 @@ func BenchmarkAdd_OneShot(b *testing.B) {
 				if err := m.Add(w, p, Data); err != nil {
 					b.Error(err)
 				}
-				m.Remove(w, p, KindAny)
+				m.Remove(w, p, znode.WatcherAny)
 			}
 		})
 	})

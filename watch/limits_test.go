@@ -16,7 +16,7 @@ func TestManager_Limit_CountsWhatIsThere(t *testing.T) {
 	for i := range 3 {
 		path := fmt.Sprint("/", i)
 		mustAdd(t, m, w, path, Data)
-		if !m.Remove(w, path, KindAny) {
+		if !m.Remove(w, path, znode.WatcherAny) {
 			t.Fatal("nothing to remove")
 		}
 	}

@@ -90,7 +90,7 @@ func (m *Manager) shard(path string) *shard {
 // larger buffer. Errors: *LimitError, ErrDropped, and znode.ErrBadArguments for
 // a mode that is none.
 func (m *Manager) Add(w *Watcher, path string, mode Mode) error {
-	k := kindsOf(mode)
+	k := modesOf(mode)
 	if k == 0 {
 		return fmt.Errorf("watch: %s is no mode of a watch: %w", mode, znode.ErrBadArguments)
 	}
@@ -142,12 +142,12 @@ func (w *Watcher) forget(path string) {
 // Remove takes away those watches of w on path that kind names and reports
 // whether there was one (DataTree.removeWatch; the protocol's NOWATCHER when
 // not). An unknown kind removes nothing.
-func (m *Manager) Remove(w *Watcher, path string, kind RemoveKind) bool {
+func (m *Manager) Remove(w *Watcher, path string, kind znode.WatcherType) bool {
 	s := m.shard(path)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := s.paths[path].get(w)
-	to := from &^ kind.selects()
+	to := from &^ selects(kind)
 	if to == from {
 		return false
 	}
@@ -161,11 +161,11 @@ func (m *Manager) Remove(w *Watcher, path string, kind RemoveKind) bool {
 
 // Contains reports whether w has a watch on path that kind names
 // (DataTree.containsWatcher); false for an unknown kind.
-func (m *Manager) Contains(w *Watcher, path string, kind RemoveKind) bool {
+func (m *Manager) Contains(w *Watcher, path string, kind znode.WatcherType) bool {
 	s := m.shard(path)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.paths[path].get(w)&kind.selects() != 0
+	return s.paths[path].get(w)&selects(kind) != 0
 }
 
 // Drop removes all watches of a connection that has gone; Add refuses it from

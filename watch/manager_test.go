@@ -171,12 +171,12 @@ func TestManager_Trigger_SharesOneNotification(t *testing.T) {
 }
 
 // TestManager_Remove_Kinds holds DataTree.removeWatch and containsWatcher:
-// kinds 1 and 2 mean the one-shot watches only, 3 everything.
+// modes 1 and 2 mean the one-shot watches only, 3 everything.
 func TestManager_Remove_Kinds(t *testing.T) {
 	all := []Mode{Data, Child, Persistent, Recursive}
-	covers := map[RemoveKind][]Mode{
-		KindChildren: {Child}, KindData: {Data}, KindAny: all,
-		KindPersistent: {Persistent}, KindRecursive: {Recursive}, 0: nil, 6: nil, -1: nil,
+	covers := map[znode.WatcherType][]Mode{
+		znode.WatcherChildren: {Child}, znode.WatcherData: {Data}, znode.WatcherAny: all,
+		znode.WatcherPersistent: {Persistent}, znode.WatcherRecursive: {Recursive}, 0: nil, 6: nil, -1: nil,
 	}
 	for set := range 1 << len(all) {
 		for kind, modes := range covers {
@@ -206,12 +206,12 @@ func TestManager_Remove_Kinds(t *testing.T) {
 				t.Errorf("set %04b: kind %d is still there after Remove", set, kind)
 			}
 			for _, mode := range left {
-				if !m.Contains(w, "/a", map[Mode]RemoveKind{Data: KindData, Child: KindChildren,
-					Persistent: KindPersistent, Recursive: KindRecursive}[mode]) {
+				if !m.Contains(w, "/a", map[Mode]znode.WatcherType{Data: znode.WatcherData, Child: znode.WatcherChildren,
+					Persistent: znode.WatcherPersistent, Recursive: znode.WatcherRecursive}[mode]) {
 					t.Errorf("set %04b: Remove(%d) took the %s watch too", set, kind, mode)
 				}
 			}
-			if !m.Contains(other, "/a", KindAny) {
+			if !m.Contains(other, "/a", znode.WatcherAny) {
 				t.Error("Remove took another connection's watch")
 			}
 			checkCounters(t, m)
@@ -276,7 +276,7 @@ type reentrant struct {
 
 func (r *reentrant) Notify(n *Notification) {
 	r.n++
-	r.m.Remove(r.self, n.Path, KindAny)
+	r.m.Remove(r.self, n.Path, znode.WatcherAny)
 	if r.n == 1 {
 		_ = r.m.Add(r.self, n.Path, Data)
 		return

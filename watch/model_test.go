@@ -86,19 +86,19 @@ func (md *model) cut(match func(x modelWatch, data bool) bool) bool {
 	return len(md.data)+len(md.child) != before
 }
 
-func (md *model) remove(who int, path string, kind RemoveKind) bool {
+func (md *model) remove(who int, path string, kind znode.WatcherType) bool {
 	return md.cut(func(x modelWatch, data bool) bool {
 		if x.who != who || x.path != path {
 			return false
 		}
 		switch kind {
-		case KindChildren:
+		case znode.WatcherChildren:
 			return !data && x.mode == Child
-		case KindData:
+		case znode.WatcherData:
 			return data && x.mode == Data
-		case KindPersistent:
+		case znode.WatcherPersistent:
 			return x.mode == Persistent
-		case KindRecursive:
+		case znode.WatcherRecursive:
 			return x.mode == Recursive
 		}
 		return true
@@ -137,7 +137,7 @@ func runModel(t *testing.T, seed uint64, steps int) {
 			mustAdd(t, m, ws[who], path, mode)
 			md.add(who, path, mode)
 		case op < 11:
-			kind := RemoveKind(1 + rnd.IntN(5))
+			kind := znode.WatcherType(1 + rnd.IntN(5))
 			if has := m.Contains(ws[who], path, kind); has != m.Remove(ws[who], path, kind) {
 				t.Errorf("step %d: Contains = %v and Remove disagree", step, has)
 			} else if has != md.remove(who, path, kind) {

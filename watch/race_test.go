@@ -30,9 +30,9 @@ func TestManager_Concurrent_Connections(t *testing.T) {
 				p := path(rnd.IntN(21))
 				switch rnd.IntN(8) {
 				case 0:
-					m.Remove(w, p, KindAny)
+					m.Remove(w, p, znode.WatcherAny)
 				case 1:
-					m.Contains(w, p, KindData)
+					m.Contains(w, p, znode.WatcherData)
 				case 2:
 					m.Drop(w)
 					w = m.NewWatcher(&counter{})

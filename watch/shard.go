@@ -28,19 +28,19 @@ type shard struct {
 type watchers struct {
 	one   *Watcher
 	group *group
-	kinds kinds // of one
+	modes modes // of one
 }
 
 // group is the set of two or more watchers of a path. (It may shrink below two
 // again; it is not converted back.)
 type group struct {
-	kinds     map[*Watcher]kinds
+	modes     map[*Watcher]modes
 	data      int // members in the data table
 	child     int // members in the child table
 	recursive int // members with a recursive watch
 }
 
-func (g *group) count(k kinds, by int) {
+func (g *group) count(k modes, by int) {
 	g.data += by * int(k.in(dataTable))
 	g.child += by * int(k.in(childTable))
 	g.recursive += by * int(k.in(hasRecursive))
@@ -48,18 +48,18 @@ func (g *group) count(k kinds, by int) {
 
 // has reports whether any member is in the table; hasRecursive stands for the
 // recursive watches.
-func (g *group) has(table kinds) bool {
+func (g *group) has(table modes) bool {
 	return table&hasData != 0 && g.data > 0 || table&hasChild != 0 && g.child > 0 ||
 		table == hasRecursive && g.recursive > 0
 }
 
 // get is w's set of modes, 0 when it has none.
-func (ws watchers) get(w *Watcher) kinds {
+func (ws watchers) get(w *Watcher) modes {
 	if ws.group != nil {
-		return ws.group.kinds[w]
+		return ws.group.modes[w]
 	}
 	if ws.one == w {
-		return ws.kinds
+		return ws.modes
 	}
 	return 0
 }
@@ -69,12 +69,12 @@ func (ws watchers) dataWatchers() int {
 	if ws.group != nil {
 		return ws.group.data
 	}
-	return int(ws.kinds.in(dataTable))
+	return int(ws.modes.in(dataTable))
 }
 
 // setLocked makes to the set of modes of w on path, where it was from, and
 // keeps the counters. It does not touch w's own index.
-func (s *shard) setLocked(path string, w *Watcher, from, to kinds) {
+func (s *shard) setLocked(path string, w *Watcher, from, to modes) {
 	ws := s.paths[path]
 	before := ws.dataWatchers()
 	ws = ws.with(w, from, to)
@@ -96,13 +96,13 @@ func (s *shard) setLocked(path string, w *Watcher, from, to kinds) {
 }
 
 // with is the set after w's modes went from one value to another.
-func (ws watchers) with(w *Watcher, from, to kinds) watchers {
+func (ws watchers) with(w *Watcher, from, to modes) watchers {
 	if g := ws.group; g != nil {
 		g.count(from, -1)
 		g.count(to, +1)
 		if to != 0 {
-			g.kinds[w] = to
-		} else if delete(g.kinds, w); len(g.kinds) == 0 {
+			g.modes[w] = to
+		} else if delete(g.modes, w); len(g.modes) == 0 {
 			return watchers{}
 		}
 		return ws
@@ -111,17 +111,17 @@ func (ws watchers) with(w *Watcher, from, to kinds) watchers {
 	case to == 0:
 		return watchers{}
 	case ws.one == nil || ws.one == w:
-		return watchers{one: w, kinds: to}
+		return watchers{one: w, modes: to}
 	}
-	g := &group{kinds: map[*Watcher]kinds{ws.one: ws.kinds, w: to}}
-	g.count(ws.kinds, +1)
+	g := &group{modes: map[*Watcher]modes{ws.one: ws.modes, w: to}}
+	g.count(ws.modes, +1)
 	g.count(to, +1)
 	return watchers{group: g}
 }
 
 // countLocked follows one change of a pair. before and after are the path's
 // watchers in the data table.
-func (s *shard) countLocked(from, to kinds, before, after int) {
+func (s *shard) countLocked(from, to modes, before, after int) {
 	data := to.in(dataTable) - from.in(dataTable)
 	s.dataPairs += data
 	s.pairs += data + to.in(childTable) - from.in(childTable)
@@ -134,13 +134,13 @@ func (s *shard) countLocked(from, to kinds, before, after int) {
 }
 
 // all goes through the set.
-func (ws watchers) all() iter.Seq2[*Watcher, kinds] {
+func (ws watchers) all() iter.Seq2[*Watcher, modes] {
 	if ws.group != nil {
-		return maps.All(ws.group.kinds)
+		return maps.All(ws.group.modes)
 	}
-	return func(yield func(*Watcher, kinds) bool) {
+	return func(yield func(*Watcher, modes) bool) {
 		if ws.one != nil {
-			yield(ws.one, ws.kinds)
+			yield(ws.one, ws.modes)
 		}
 	}
 }

@@ -47,26 +47,26 @@ func (m *Manager) Trigger(ev znode.Event) {
 
 // match chooses the watchers of path in a table for the current notification, and takes
 // the modes in consumed away from them.
-func (m *Manager) match(path string, table, consumed kinds) {
+func (m *Manager) match(path string, table, consumed modes) {
 	s := m.shard(path)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ws := s.paths[path]
 	if ws.group == nil {
-		m.matchOne(s, path, ws.one, ws.kinds, table, consumed)
+		m.matchOne(s, path, ws.one, ws.modes, table, consumed)
 		return
 	}
 	if !ws.group.has(table) {
 		return // a thousand child watches cost a setData nothing
 	}
-	for w, k := range ws.group.kinds {
+	for w, k := range ws.group.modes {
 		m.matchOne(s, path, w, k, table, consumed)
 	}
 }
 
 // matchOne is match for w, whose modes on path are k; it is chosen once per
 // notification. s is path's shard, locked.
-func (m *Manager) matchOne(s *shard, path string, w *Watcher, k, table, consumed kinds) {
+func (m *Manager) matchOne(s *shard, path string, w *Watcher, k, table, consumed modes) {
 	if k&table == 0 {
 		return
 	}

@@ -33,22 +33,6 @@ func (m Mode) String() string {
 	return fmt.Sprintf("mode(%d)", uint8(m))
 }
 
-// RemoveKind says which of a watcher's watches on a path removeWatches and
-// checkWatches are about; the numbers are the wire's (Watcher.WatcherType).
-type RemoveKind int32
-
-// The kinds, as DataTree.removeWatch and containsWatcher read them.
-const (
-	KindChildren   RemoveKind = 1 // the one-shot child watch
-	KindData       RemoveKind = 2 // the one-shot data watch
-	KindAny        RemoveKind = 3 // every watch on the path, in both tables
-	KindPersistent RemoveKind = 4
-	KindRecursive  RemoveKind = 5
-)
-
-// Valid reports whether k is one of the five kinds of the protocol.
-func (k RemoveKind) Valid() bool { return k >= KindChildren && k <= KindRecursive }
-
 // Notification is one watch event on its way to the connections. Every
 // watcher of one (type, path) of a Trigger gets the same pointer.
 type Notification struct {
@@ -92,11 +76,11 @@ func (e *LimitError) Error() string {
 // Unwrap is the protocol's code for the refusal.
 func (e *LimitError) Unwrap() error { return znode.ErrThrottled }
 
-// kinds is the set of modes that one watcher holds on one path.
-type kinds uint8
+// modes is the set of modes that one watcher holds on one path.
+type modes uint8
 
 const (
-	hasData kinds = 1 << iota
+	hasData modes = 1 << iota
 	hasChild
 	hasPersistent
 	hasRecursive
@@ -106,33 +90,34 @@ const (
 	childTable = hasChild | hasPersistent
 )
 
-// kindsOf is 0 for a number that is no mode.
-func kindsOf(m Mode) kinds {
+// modesOf is 0 for a number that is no mode.
+func modesOf(m Mode) modes {
 	if m < Data || m > Recursive {
 		return 0
 	}
 	return 1 << (m - Data)
 }
 
-// selects is the set of modes that a wire kind speaks of; 0 when it is none.
-func (k RemoveKind) selects() kinds {
-	switch k {
-	case KindChildren:
+// selects is the set of modes that removeWatches and checkWatches mean by t, as
+// DataTree.removeWatch and containsWatcher read it; 0 for an unknown type.
+func selects(t znode.WatcherType) modes {
+	switch t {
+	case znode.WatcherChildren:
 		return hasChild
-	case KindData:
+	case znode.WatcherData:
 		return hasData
-	case KindAny:
+	case znode.WatcherAny:
 		return dataTable | childTable
-	case KindPersistent:
+	case znode.WatcherPersistent:
 		return hasPersistent
-	case KindRecursive:
+	case znode.WatcherRecursive:
 		return hasRecursive
 	}
 	return 0
 }
 
 // in counts membership in a table: 1 when the set has a mode of it, else 0.
-func (k kinds) in(table kinds) int64 {
+func (k modes) in(table modes) int64 {
 	if k&table != 0 {
 		return 1
 	}

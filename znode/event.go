@@ -26,6 +26,22 @@ func (t EventType) String() string {
 	return "None"
 }
 
+// WatcherType says which watches removeWatches and checkWatches mean; the numbers are
+// the protocol's (Watcher.WatcherType).
+type WatcherType int32
+
+// The watcher types.
+const (
+	WatcherChildren   WatcherType = 1 // the one-shot child watch
+	WatcherData       WatcherType = 2 // the one-shot data watch
+	WatcherAny        WatcherType = 3 // every watch on the path
+	WatcherPersistent WatcherType = 4
+	WatcherRecursive  WatcherType = 5
+)
+
+// Valid reports whether t is one of the five.
+func (t WatcherType) Valid() bool { return t >= WatcherChildren && t <= WatcherRecursive }
+
 // Event is one edit of the tree, as the primitive that made it reports it:
 // a znode was created, deleted or got new data. That the parent's children
 // changed follows from the first two and is not an Event of its own.

@@ -20,6 +20,10 @@ type SessionID int64
 // String writes the id as ZooKeeper's tools do, in hexadecimal with 0x.
 func (s SessionID) String() string { return fmt.Sprintf("0x%x", uint64(s)) }
 
+// PasswordSize is the length of a session's password. The C client reads a
+// handshake of fixed size, so it cannot be anything else.
+const PasswordSize = 16
+
 // Version counts the changes of one aspect of a znode: its data (version), its
 // children (cversion) or its ACL (aversion).
 type Version int32

@@ -18,7 +18,7 @@ type Txn struct {
 	// transaction went over, for the log.
 	Exceeded []string
 
-	undo   []change
+	undo   []undoRecord
 	atomic bool
 }
 
@@ -28,20 +28,20 @@ func (x *Txn) Reset() {
 	x.Events, x.Exceeded = x.Events[:0], nil
 }
 
-// change is an undo record: what a primitive did to the tree.
-type change struct {
-	kind  changeKind
+// undoRecord is what a primitive did to the tree.
+type undoRecord struct {
+	kind  undoKind
 	node  *node
-	saved node // for changeEdited: the node before
+	saved node // for undoEdited: the node before
 }
 
-type changeKind uint8
+type undoKind uint8
 
 const (
-	changeInserted changeKind = iota
-	changeRemoved
-	changeEdited
-	changeACL // saved.acl -> node.acl, besides changeEdited
+	undoInserted undoKind = iota
+	undoRemoved
+	undoEdited
+	undoACL // saved.acl -> node.acl, besides undoEdited
 )
 
 // Begin starts a multi: until Commit or Rollback, edits can be undone.
@@ -51,9 +51,9 @@ func (t *Tree) Begin(x *Txn) { x.atomic = true }
 func (t *Tree) Commit(x *Txn) {
 	for i := range x.undo {
 		switch c := &x.undo[i]; c.kind {
-		case changeRemoved:
+		case undoRemoved:
 			t.acls.drop(c.node.acl)
-		case changeACL:
+		case undoACL:
 			t.acls.drop(c.saved.acl)
 		}
 	}
@@ -64,25 +64,25 @@ func (t *Tree) Commit(x *Txn) {
 func (t *Tree) Rollback(x *Txn) {
 	for i := len(x.undo) - 1; i >= 0; i-- {
 		switch c := &x.undo[i]; c.kind {
-		case changeInserted:
+		case undoInserted:
 			t.unlink(c.node)
 			t.acls.drop(c.node.acl)
-		case changeRemoved:
+		case undoRemoved:
 			t.link(c.node)
-		case changeACL:
+		case undoACL:
 			t.acls.drop(c.node.acl)
 			c.node.acl = c.saved.acl
-		case changeEdited:
-			t.restore(c)
+		case undoEdited:
+			t.undoEdit(c)
 		}
 	}
 	x.endAtomic()
 	x.Reset()
 }
 
-// restore puts the fields back that an edit may have changed. The place among
+// undoEdit puts the fields back that an edit may have changed. The place among
 // the siblings and the set of children are other records' business.
-func (t *Tree) restore(c *change) {
+func (t *Tree) undoEdit(c *undoRecord) {
 	n, s := c.node, &c.saved
 	t.account(n, -1)
 	n.blob = s.blob
@@ -112,7 +112,7 @@ func (t *Tree) insert(x *Txn, parent, n *node) {
 	r.pzxid = x.Zxid
 	t.link(n)
 	if x.atomic {
-		x.undo = append(x.undo, change{kind: changeInserted, node: n})
+		x.undo = append(x.undo, undoRecord{kind: undoInserted, node: n})
 	}
 	x.emit(t, EventCreated, n, parent)
 }
@@ -127,7 +127,7 @@ func (t *Tree) remove(x *Txn, n *node) {
 	x.emit(t, EventDeleted, n, parent)
 	t.unlink(n)
 	if x.atomic {
-		x.undo = append(x.undo, change{kind: changeRemoved, node: n})
+		x.undo = append(x.undo, undoRecord{kind: undoRemoved, node: n})
 	} else {
 		t.acls.drop(n.acl)
 	}
@@ -150,7 +150,7 @@ func (t *Tree) replaceACL(x *Txn, n *node, list []ACL) *node {
 	n.acl = t.acls.ref(list)
 	n.editRare().aversion++
 	if x.atomic {
-		x.undo = append(x.undo, change{kind: changeACL, node: n, saved: node{acl: old}})
+		x.undo = append(x.undo, undoRecord{kind: undoACL, node: n, saved: node{acl: old}})
 	} else {
 		t.acls.drop(old)
 	}
@@ -169,7 +169,7 @@ func (t *Tree) putData(n *node, data []byte) {
 func (t *Tree) edit(x *Txn, n *node) *node {
 	n = t.own(n)
 	if x.atomic {
-		x.undo = append(x.undo, change{kind: changeEdited, node: n, saved: n.copy()})
+		x.undo = append(x.undo, undoRecord{kind: undoEdited, node: n, saved: n.copy()})
 	}
 	return n
 }

@@ -33,7 +33,7 @@ func (r *request) kindIsKnown() bool {
 		mode := wire.AddWatchMode(r.kind)
 		return mode == wire.AddWatchPersistent || mode == wire.AddWatchPersistentRecursive
 	}
-	return watch.RemoveKind(r.kind).Valid()
+	return znode.WatcherType(r.kind).Valid()
 }
 
 // addWatch needs no permission and no znode. Its reply has a body of a code,
@@ -54,7 +54,7 @@ func (r *request) addWatch(v *server.View) {
 
 // removeWatches takes watches away, or only looks for them (checkWatches).
 func (r *request) removeWatches(v *server.View) {
-	found, w, kind := false, r.c.sc.Load().Watcher(), watch.RemoveKind(r.kind)
+	found, w, kind := false, r.c.sc.Load().Watcher(), znode.WatcherType(r.kind)
 	if r.op == wire.OpRemoveWatches {
 		found = v.Watches().Remove(w, r.path, kind)
 	} else {

@@ -86,11 +86,11 @@ func TestZKP_Watch_OnlyExistsWatchesWhatIsMissing(t *testing.T) {
 	w.want(znode.ErrNoAuth, wire.OpExists, &wire.ExistsRequest{Path: "/secret", Watch: true}) // 52.
 	for _, path := range []string{"/n", "/secret"} {
 		w.want(znode.ErrNoWatcher, wire.OpCheckWatches,
-			&wire.RemoveWatchesRequest{Path: path, Type: wire.WatcherAny})
+			&wire.RemoveWatchesRequest{Path: path, Type: znode.WatcherAny})
 	}
 	w.want(znode.ErrNoNode, wire.OpExists, &wire.ExistsRequest{Path: "/n", Watch: true})
 	w.want(znode.OK, wire.OpCheckWatches,
-		&wire.RemoveWatchesRequest{Path: "/n", Type: wire.WatcherData})
+		&wire.RemoveWatchesRequest{Path: "/n", Type: znode.WatcherData})
 }
 
 // 65. The event comes before the reply of whatever shows the change, the
@@ -124,7 +124,7 @@ func TestZKP_Watch_ReadFilter(t *testing.T) {
 	c.want(znode.OK, wire.OpCreate, &wire.CreateRequest{Path: "/hid", ACL: noRead})
 	w.fence()
 	w.want(znode.ErrNoWatcher, wire.OpCheckWatches,
-		&wire.RemoveWatchesRequest{Path: "/hid", Type: wire.WatcherData})
+		&wire.RemoveWatchesRequest{Path: "/hid", Type: znode.WatcherData})
 	c.create("/open", "")
 	w.event(znode.EventCreated, "/open")
 }
@@ -221,9 +221,9 @@ func TestZKP_Watch_RemoveAndCheck(t *testing.T) {
 			&wire.AddWatchRequest{Path: "/a", Mode: wire.AddWatchPersistentRecursive})
 	}
 	arm()
-	for typ := wire.WatcherChildren; typ <= wire.WatcherPersistentRecursive; typ++ {
+	for typ := znode.WatcherChildren; typ <= znode.WatcherRecursive; typ++ {
 		q := &wire.RemoveWatchesRequest{Path: "/a", Type: typ}
-		if typ == wire.WatcherAny {
+		if typ == znode.WatcherAny {
 			continue
 		}
 		c.want(znode.OK, wire.OpCheckWatches, q)
@@ -233,9 +233,9 @@ func TestZKP_Watch_RemoveAndCheck(t *testing.T) {
 	}
 	arm()
 	c.want(znode.OK, wire.OpRemoveWatches,
-		&wire.RemoveWatchesRequest{Path: "/a", Type: wire.WatcherAny})
+		&wire.RemoveWatchesRequest{Path: "/a", Type: znode.WatcherAny})
 	c.want(znode.OK, wire.OpSetData, set("/a")) // nothing comes before the reply
-	for _, typ := range []wire.WatcherType{0, 6, -1} {
+	for _, typ := range []znode.WatcherType{0, 6, -1} {
 		c.want(znode.ErrMarshalling, wire.OpCheckWatches,
 			&wire.RemoveWatchesRequest{Path: "/a", Type: typ})
 	}

@@ -76,7 +76,7 @@ func handshake(nc net.Conn, timeout time.Duration, s session) (*conn, error) {
 func (c *conn) shake(timeout time.Duration) error {
 	password := c.session.password
 	if password == nil {
-		password = make([]byte, wire.PasswordBytes)
+		password = make([]byte, znode.PasswordSize)
 	}
 	request := wire.ConnectRequest{
 		LastZxidSeen: c.session.zxid, TimeoutMillis: int32(timeout.Milliseconds()),

@@ -26,7 +26,7 @@ func fakeServer(t *testing.T, nc net.Conn, before func(n int) bool) {
 	}
 	b, mark := wire.BeginFrame(nil)
 	b = (&wire.ConnectResponse{TimeoutMillis: int32(fakeTimeout.Milliseconds()), SessionID: 7,
-		Password: make([]byte, wire.PasswordBytes)}).Append(b)
+		Password: make([]byte, znode.PasswordSize)}).Append(b)
 	wire.EndFrame(b, mark)
 	replies <- b
 	go func() {

@@ -162,7 +162,7 @@ func (s *Server) serve(c net.Conn) error {
 func hello() []byte {
 	b, mark := wire.BeginFrame(nil)
 	b = (&wire.ConnectResponse{TimeoutMillis: 30_000, SessionID: 1, HasReadOnly: true,
-		Password: make([]byte, wire.PasswordBytes)}).Append(b)
+		Password: make([]byte, znode.PasswordSize)}).Append(b)
 	wire.EndFrame(b, mark)
 	return b
 }

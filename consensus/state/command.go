@@ -209,7 +209,7 @@ func (c *Command) decodeBody(r *reader) {
 		}
 	case OpCreateSession, OpAttach:
 		c.Timeout = r.millis()
-		copy(c.Password[:], r.take(session.PasswordSize))
+		copy(c.Password[:], r.take(znode.PasswordSize))
 	case OpExpireSession:
 		c.Term = r.uint()
 	case OpReap, OpCheckAbsent:

@@ -16,7 +16,7 @@ type Machine struct {
 	sessions *session.Table
 	members  map[ServerID]Member
 	voters   map[ServerID]bool // servers of the configuration; true for those that vote
-	origins  map[ServerID]origin
+	origins  map[ServerID]progress
 	keys     keyTable
 	upload   *upload    // the backup that is on its way; nil: none
 	zxid     znode.Zxid // of the last transaction; 0 before the first
@@ -35,8 +35,8 @@ type Machine struct {
 // than the largest multi has.
 const maxScratchEvents = 1 << 16
 
-// origin is how far a server's commands have been applied.
-type origin struct {
+// progress is how far a server's commands have been applied.
+type progress struct {
 	incarnation uint64
 	last        uint64 // sequence number
 }
@@ -47,7 +47,7 @@ func New() *Machine {
 		tree:     znode.NewTree(),
 		sessions: session.NewTable(),
 		members:  map[ServerID]Member{},
-		origins:  map[ServerID]origin{},
+		origins:  map[ServerID]progress{},
 		keys:     newKeyTable(),
 	}
 }
@@ -114,7 +114,7 @@ func (m *Machine) applyBatch(g *Batch, term uint64, timeMillis int64, obs Observ
 	case g.Incarnation < have.incarnation:
 		return nil // sent by the server before it was started again
 	case g.Incarnation > have.incarnation:
-		have = origin{incarnation: g.Incarnation}
+		have = progress{incarnation: g.Incarnation}
 	}
 	r := reader{b: g.Commands}
 	for seq := g.First; seq < g.First+uint64(g.Count); seq++ {

@@ -180,12 +180,12 @@ func TestMachine_Multi_Results(t *testing.T) {
 	}
 	if z := g.m.zxid; true {
 		g.m.zxid = z - 1 // the failed transaction's number is all that may differ
-		g.m.origins[1] = origin{1, g.m.origins[1].last - 1}
+		g.m.origins[1] = progress{1, g.m.origins[1].last - 1}
 		if g.m.Digest() != before {
 			t.Error("a failed multi left a trace")
 		}
 		g.m.zxid = z
-		g.m.origins[1] = origin{1, g.m.origins[1].last + 1}
+		g.m.origins[1] = progress{1, g.m.origins[1].last + 1}
 	}
 	r = g.must(1, Command{Op: OpMulti, Ops: []Command{
 		create("/b"),
@@ -403,7 +403,7 @@ func TestSnapshot_Digest_OneDifference(t *testing.T) {
 		s.zxid = 9
 		s.voters = map[ServerID]bool{1: true, 2: false}
 		s.members = map[ServerID]Member{1: {ID: 1, Peer: "p", Client: "c", HTTP: "h", Addr: "a"}}
-		s.origins = map[ServerID]origin{1: {incarnation: 3, last: 4}}
+		s.origins = map[ServerID]progress{1: {incarnation: 3, last: 4}}
 		s.sessions = []session.Session{{ID: 5, Timeout: time.Second, Owner: 1}}
 		s.keys = []*answer{{key: "k", print: 6, time: 7}}
 		s.upload = &upload{id: 8, from: 1, time: 9, parts: [][]byte{{1}, {2}}}
@@ -432,9 +432,9 @@ func TestSnapshot_Digest_OneDifference(t *testing.T) {
 		"address":         member(func(m *Member) { m.Addr = "q" }),
 		"vote":            member(func(m *Member) { m.Vote = true }),
 		"member's voter":  member(func(m *Member) { m.Voter = true }),
-		"incarnation":     func(s *Snapshot) { s.origins[1] = origin{incarnation: 4, last: 4} },
-		"last":            func(s *Snapshot) { s.origins[1] = origin{incarnation: 3, last: 5} },
-		"origin's id":     func(s *Snapshot) { s.origins = map[ServerID]origin{2: {incarnation: 3, last: 4}} },
+		"incarnation":     func(s *Snapshot) { s.origins[1] = progress{incarnation: 4, last: 4} },
+		"last":            func(s *Snapshot) { s.origins[1] = progress{incarnation: 3, last: 5} },
+		"origin's id":     func(s *Snapshot) { s.origins = map[ServerID]progress{2: {incarnation: 3, last: 4}} },
 		"session":         func(s *Snapshot) { s.sessions[0].ID++ },
 		"timeout":         func(s *Snapshot) { s.sessions[0].Timeout *= 2 },
 		"password":        func(s *Snapshot) { s.sessions[0].Password[3] = 1 },

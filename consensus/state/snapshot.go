@@ -49,7 +49,7 @@ type Snapshot struct {
 	time     int64
 	voters   map[ServerID]bool
 	members  map[ServerID]Member
-	origins  map[ServerID]origin
+	origins  map[ServerID]progress
 	sessions []session.Session
 	keys     []*answer
 	upload   *upload
@@ -338,13 +338,13 @@ func (m *Machine) readHead(b []byte) error {
 	}
 	for n := r.count(3); n > 0; n-- {
 		id := ServerID(r.uint())
-		m.origins[id] = origin{incarnation: r.uint(), last: r.uint()}
+		m.origins[id] = progress{incarnation: r.uint(), last: r.uint()}
 	}
-	for n := r.count(3 + session.PasswordSize); n > 0; n-- {
+	for n := r.count(3 + znode.PasswordSize); n > 0; n-- {
 		s := session.Session{
 			ID: znode.SessionID(r.int()), Timeout: r.millis(),
 		}
-		copy(s.Password[:], r.take(session.PasswordSize))
+		copy(s.Password[:], r.take(znode.PasswordSize))
 		s.Owner = r.uint()
 		if r.err == nil && !m.sessions.Add(s) {
 			r.fail(fmt.Errorf("session %v is impossible or there twice", s.ID))

@@ -132,7 +132,7 @@ func (c *Conn) handshake(frames *wire.FrameReader, o ConnectOptions) error {
 	}
 	password := o.Session.Password
 	if password == nil {
-		password = make([]byte, wire.PasswordBytes)
+		password = make([]byte, znode.PasswordSize)
 	}
 	request := wire.ConnectRequest{
 		LastZxidSeen: o.Session.LastZxid, TimeoutMillis: int32(timeout.Milliseconds()),

@@ -244,10 +244,10 @@ func (r *chance) watch(who session) step {
 	path := r.path()
 	if who == a {
 		return pick(r, a.get(path, true), a.exists(path, true), a.ls(path, true), a.ls2(path, true),
-			a.removeWatches(path, wire.WatcherAny))
+			a.removeWatches(path, znode.WatcherAny))
 	}
 	if r.IntN(4) == 0 {
-		return who.removeWatches(path, wire.WatcherAny)
+		return who.removeWatches(path, znode.WatcherAny)
 	}
 	return who.addWatch(path, map[session]wire.AddWatchMode{b: recursive, c: persistent}[who])
 }

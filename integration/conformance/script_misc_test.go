@@ -39,7 +39,7 @@ func pipelines() []step {
 			c.multi(c.create("/pl/m", null, 0)), c.exists("/pl/m", false),
 			c.multi(c.create("/pl/m", null, 0)), c.whoAmI()),
 		a.burst(a.getACL("/pl"), a.addWatch("/pl", persistent), a.create("/pl/w", null, 0),
-			a.removeWatches("/pl", wire.WatcherAny), a.create("/pl/w2", null, 0)),
+			a.removeWatches("/pl", znode.WatcherAny), a.create("/pl/w2", null, 0)),
 	}
 }
 

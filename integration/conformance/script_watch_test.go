@@ -62,13 +62,13 @@ func persistentWatches() []step {
 		a.create("/pw/4", null, 0), c.addWatch("/", recursive),
 		a.set("/pw/4", null, -1), a.delete("/pw/4", -1), a.setACL("/pw", znode.OpenACL, -1),
 		a.multi(a.create("/pw/5", null, 0), a.set("/pw", null, -1), a.delete("/pw/5", -1)),
-		c.removeWatches("/", wire.WatcherAny), a.create("/pw/6", null, znode.Ephemeral),
+		c.removeWatches("/", znode.WatcherAny), a.create("/pw/6", null, znode.Ephemeral),
 		x.connect(1), x.addWatch("/pw", recursive), x.create("/pw/7", null, znode.Ephemeral), x.close(),
 		a.delete("/pw/3", -1), a.addWatch("", recursive), a.addWatch("no", persistent),
 		a.delete("/pw/6", -1), a.delete("/pw/none", -1), a.delete("/pw", -1), a.create("/pw", null, 0),
-		a.removeWatches("/pw", wire.WatcherAny), b.removeWatches("/pw", wire.WatcherAny),
-		c.removeWatches("/pw/none", wire.WatcherAny), a.set("/pw", null, -1),
-		a.removeWatches("", wire.WatcherAny), a.removeWatches("no", wire.WatcherAny),
+		a.removeWatches("/pw", znode.WatcherAny), b.removeWatches("/pw", znode.WatcherAny),
+		c.removeWatches("/pw/none", znode.WatcherAny), a.set("/pw", null, -1),
+		a.removeWatches("", znode.WatcherAny), a.removeWatches("no", znode.WatcherAny),
 	}
 }
 
@@ -78,22 +78,22 @@ func removing() []step {
 	s := []step{a.create("/rw", null, 0)}
 	for _, arm := range []struct {
 		steps []step
-		kinds []wire.WatcherType
+		kinds []znode.WatcherType
 	}{
-		{nil, []wire.WatcherType{1, 2, 3, 0, 6}},
-		{[]step{a.get("/rw", true)}, []wire.WatcherType{1, 2, 3, 0, 6}},
-		{[]step{a.exists("/rw", true)}, []wire.WatcherType{1, 2, 3, 0, 6}},
-		{[]step{a.ls("/rw", true)}, []wire.WatcherType{1, 2, 3, 0, 6}},
-		{[]step{a.get("/rw", true), a.ls("/rw", true)}, []wire.WatcherType{1, 2, 3, 0, 6}},
-		{[]step{a.addWatch("/rw", persistent)}, []wire.WatcherType{3, 0, 6}},
-		{[]step{a.addWatch("/rw", recursive)}, []wire.WatcherType{3, 0, 6}},
+		{nil, []znode.WatcherType{1, 2, 3, 0, 6}},
+		{[]step{a.get("/rw", true)}, []znode.WatcherType{1, 2, 3, 0, 6}},
+		{[]step{a.exists("/rw", true)}, []znode.WatcherType{1, 2, 3, 0, 6}},
+		{[]step{a.ls("/rw", true)}, []znode.WatcherType{1, 2, 3, 0, 6}},
+		{[]step{a.get("/rw", true), a.ls("/rw", true)}, []znode.WatcherType{1, 2, 3, 0, 6}},
+		{[]step{a.addWatch("/rw", persistent)}, []znode.WatcherType{3, 0, 6}},
+		{[]step{a.addWatch("/rw", recursive)}, []znode.WatcherType{3, 0, 6}},
 	} {
 		for _, kind := range arm.kinds {
 			s = append(s, arm.steps...)
 			s = append(s, a.checkWatches("/rw", kind), a.removeWatches("/rw", kind),
-				a.checkWatches("/rw", wire.WatcherAny), b.set("/rw", null, -1),
+				a.checkWatches("/rw", znode.WatcherAny), b.set("/rw", null, -1),
 				b.create("/rw/1", null, 0), b.delete("/rw/1", -1),
-				a.removeWatches("/rw", wire.WatcherAny), a.removeWatches("/rw/none", kind))
+				a.removeWatches("/rw", znode.WatcherAny), a.removeWatches("/rw/none", kind))
 		}
 	}
 	return s
@@ -130,8 +130,8 @@ func watchACLs() []step {
 			x.set("/wa/n", null, -1), x.create("/wa/n/m", null, 0),
 			x.set("/wa/n/m", null, -1), x.delete("/wa/n/m", -1),
 			x.createACL("/wa/n/m", null, 0, acl(perm, "world", "anyone")), x.delete("/wa/n/m", -1),
-			x.delete("/wa/n", -1), b.removeWatches("/wa/n", wire.WatcherAny),
-			c.removeWatches("/wa/n", wire.WatcherAny))
+			x.delete("/wa/n", -1), b.removeWatches("/wa/n", znode.WatcherAny),
+			c.removeWatches("/wa/n", znode.WatcherAny))
 	}
 	return append(s, x.close())
 }

@@ -173,11 +173,11 @@ func (s session) addWatch(path string, mode wire.AddWatchMode) step {
 	return s.do(wire.OpAddWatch, &wire.AddWatchRequest{Path: path, Mode: mode})
 }
 
-func (s session) checkWatches(path string, t wire.WatcherType) step {
+func (s session) checkWatches(path string, t znode.WatcherType) step {
 	return s.do(wire.OpCheckWatches, &wire.RemoveWatchesRequest{Path: path, Type: t})
 }
 
-func (s session) removeWatches(path string, t wire.WatcherType) step {
+func (s session) removeWatches(path string, t znode.WatcherType) step {
 	return s.do(wire.OpRemoveWatches, &wire.RemoveWatchesRequest{Path: path, Type: t})
 }
 

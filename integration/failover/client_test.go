@@ -62,7 +62,7 @@ func rawSession(t *testing.T, s *cluster.Server, timeout time.Duration) (*net.TC
 	}
 	b, mark := wire.BeginFrame(nil)
 	b = (&wire.ConnectRequest{TimeoutMillis: int32(timeout.Milliseconds()),
-		Password: make([]byte, wire.PasswordBytes)}).Append(b)
+		Password: make([]byte, znode.PasswordSize)}).Append(b)
 	wire.EndFrame(b, mark)
 	rawWrite(t, nc, b)
 	answer := make([]byte, 40) // a response of 36 bytes and its length

@@ -27,7 +27,7 @@ const (
 	ReuseSequence Fault = "reuse-sequence"
 	// ForgetVote: a server that starts knows neither its term nor its vote (Majority, Durability).
 	ForgetVote Fault = "forget-vote"
-	// ExpireEarly: the leader's clock gives sessions half their timeout (Sessions).
+	// ExpireEarly: the leader's clock gives sessions a quarter of their timeout (Sessions).
 	ExpireEarly Fault = "expire-early"
 	// ForgetOwner: a session's old server may still write for it (Once, Order).
 	ForgetOwner Fault = "forget-owner"

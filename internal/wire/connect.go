@@ -5,10 +5,6 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// PasswordBytes is the length of a session password. The C client reads a
-// handshake of a fixed size, so a server must send exactly so many.
-const PasswordBytes = 16
-
 // ConnectRequest is the first frame of a connection, without a header: 44 bytes
 // without and 45 with the readOnly field.
 type ConnectRequest struct {
@@ -16,7 +12,7 @@ type ConnectRequest struct {
 	LastZxidSeen    znode.Zxid // largest zxid the client has seen; 0 at first
 	TimeoutMillis   int32      // the session timeout the client asks for
 	SessionID       znode.SessionID
-	Password        []byte // PasswordBytes bytes; zeros or null for a new session
+	Password        []byte // znode.PasswordSize bytes; zeros or null for a new session
 	// HasReadOnly says that the optional field is present; ReadOnly is false
 	// without it. Clients older than ZooKeeper 3.4 and go-zookeeper omit it.
 	HasReadOnly bool
@@ -49,7 +45,7 @@ type ConnectResponse struct {
 	ProtocolVersion int32           // 0
 	TimeoutMillis   int32           // the negotiated timeout; 0: the session has expired
 	SessionID       znode.SessionID // 0: the session has expired
-	Password        []byte          // PasswordBytes bytes
+	Password        []byte          // znode.PasswordSize bytes
 	HasReadOnly     bool            // the optional field is present
 	ReadOnly        bool            // the server is read-only
 }

@@ -42,7 +42,7 @@ func goldenACL() []znode.ACL {
 }
 
 func goldenPassword() []byte {
-	p := make([]byte, PasswordBytes)
+	p := make([]byte, znode.PasswordSize)
 	for i := range p {
 		p[i] = byte(0xa0 + i)
 	}
@@ -109,9 +109,9 @@ func goldenRequests() []golden {
 				"00000001 00000002 2f70 00000001 00000002 2f71"},
 		{"AddWatchRequest", &AddWatchRequest{Path: "/a", Mode: AddWatchPersistentRecursive},
 			hexA + "00000001"},
-		{"RemoveWatchesRequest", &RemoveWatchesRequest{Path: "/a", Type: WatcherAny},
+		{"RemoveWatchesRequest", &RemoveWatchesRequest{Path: "/a", Type: znode.WatcherAny},
 			hexA + "00000003"},
-		{"CheckWatchesRequest", &RemoveWatchesRequest{Path: "/a", Type: WatcherData},
+		{"CheckWatchesRequest", &RemoveWatchesRequest{Path: "/a", Type: znode.WatcherData},
 			hexA + "00000002"},
 		{"AuthPacket", &AuthRequest{Scheme: "digest", Auth: []byte("u:p")},
 			"00000000 00000006 646967657374 00000003 753a70"},

@@ -5,19 +5,6 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// WatcherType says which watches checkWatches and removeWatches mean
-// (Watcher.WatcherType).
-type WatcherType int32
-
-// The watcher types.
-const (
-	WatcherChildren            WatcherType = 1
-	WatcherData                WatcherType = 2
-	WatcherAny                 WatcherType = 3
-	WatcherPersistent          WatcherType = 4
-	WatcherPersistentRecursive WatcherType = 5
-)
-
 // AddWatchMode says which kind of watch addWatch leaves
 // (org.apache.zookeeper.AddWatchMode).
 type AddWatchMode int32
@@ -100,7 +87,7 @@ func (a *AddWatchRequest) Decode(r *jute.Reader) {
 // only asks whether there are any.
 type RemoveWatchesRequest struct {
 	Path string
-	Type WatcherType
+	Type znode.WatcherType
 }
 
 func (*RemoveWatchesRequest) isRequest() {}
@@ -113,5 +100,5 @@ func (w *RemoveWatchesRequest) Append(b []byte) []byte {
 // Decode reads the record.
 func (w *RemoveWatchesRequest) Decode(r *jute.Reader) {
 	w.Path = r.Ustring()
-	w.Type = WatcherType(r.Int32())
+	w.Type = znode.WatcherType(r.Int32())
 }
