@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/api/admin"
 	wire "github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
@@ -128,14 +129,14 @@ func TestCommands_Hash(t *testing.T) {
 }
 
 func TestCommands_NotServing(t *testing.T) {
-	_, url := door(t, faulty{Server: shared().nodes[0].Server(), serving: func() bool { return false }},
-		func(c *api.Config) { c.Settings = &api.Settings{ClientPort: 2181, DataDir: "/var/lib/x"} })
+	_, url := serve(t, faulty{Server: shared().nodes[0].Server(), serving: func() bool { return false }},
+		func(c *api.Config) { c.Settings = &admin.Settings{ClientPort: 2181, DataDir: "/var/lib/x"} })
 	c := newClient(t, url)
 	c.get("/commands/ruok").is(200).
 		has("error", "This ZooKeeper instance is not currently serving requests")
 	c.get("/commands/mntr").is(200).has("error", nil)
-	_, url = door(t, shared().nodes[0].Server(),
-		func(c *api.Config) { c.Settings = &api.Settings{ClientPort: 2181, DataDir: "/var/lib/x"} })
+	_, url = serve(t, shared().nodes[0].Server(),
+		func(c *api.Config) { c.Settings = &admin.Settings{ClientPort: 2181, DataDir: "/var/lib/x"} })
 	newClient(t, url).get("/commands/config").has("client_port", 2181).has("data_dir", "/var/lib/x")
 }
 

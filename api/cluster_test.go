@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -130,7 +128,7 @@ func TestCluster_IsForOperators(t *testing.T) {
 		c.with(basic("super:guess")).do(x.method, x.target, x.body).problem(403, "NOAUTH")
 	}
 	// Without a super user, who is on the machine may.
-	_, open := door(t, noSuper{shared().nodes[0].Server()})
+	_, open := serve(t, noSuper{shared().nodes[0].Server()})
 	newClient(t, open).get("/v1/cluster").is(200)
 	newClient(t, open).with(basic("super:secret")).get("/v1/cluster").is(200)
 }
@@ -374,38 +372,4 @@ func (e *ensemble) extend(t *testing.T) config.Settings {
 	s.DataLogDir = s.DataDir
 	s.ClientPort, s.AdminPort = port[2], port[3]
 	return s
-}
-
-func TestParseMember_ReadsWhatConfigurationsHave(t *testing.T) {
-	for text, want := range map[string]server.Member{
-		"zk4:2888":                       {Addr: "zk4:2888", Peer: "zk4:2888:2888"},
-		"zk4:2888:3888":                  {Addr: "zk4:2888", Peer: "zk4:2888:3888"},
-		"10.0.0.4:2888:3888;2181":        {Addr: "10.0.0.4:2888", Peer: "10.0.0.4:2888:3888", Client: "0.0.0.0:2181"},
-		"[2001:db8::4]:1:2;[::1]:2181":   {Addr: "[2001:db8::4]:1", Peer: "[2001:db8::4]:1:2", Client: "[::1]:2181"},
-		"zk4.example.com:1;client.x:218": {Addr: "zk4.example.com:1", Peer: "zk4.example.com:1:1", Client: "client.x:218"},
-	} {
-		if m, err := api.ParseMember(text); err != nil || m != want {
-			t.Errorf("%q: %+v %v", text, m, err)
-		}
-	}
-}
-
-// What is accepted becomes a line of /zookeeper/config, so it must not be able to
-// look like two.
-func FuzzParseMember(f *testing.F) {
-	for _, text := range []string{"zk4:2888:3888;2181", "[::1]:1:2;[::1]:3", "h:1;h:2", ";", "[", "h\n:1"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		m, err := api.ParseMember(text)
-		if err != nil {
-			return
-		}
-		if _, _, err := net.SplitHostPort(m.Addr); err != nil {
-			t.Errorf("%q: address %q: %v", text, m.Addr, err)
-		}
-		if strings.ContainsAny(m.Peer+m.Client, "\r\n;= ") {
-			t.Errorf("%q: %+v", text, m)
-		}
-	})
 }

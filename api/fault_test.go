@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
@@ -21,7 +22,7 @@ import (
 
 // A server that has lost its majority says so before anything is sent, and goes on
 // to show what it knows to who asks for that.
-func TestDoor_WithoutQuorum(t *testing.T) {
+func TestServer_WithoutQuorum(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
 	e := fresh(t, 2)
@@ -49,10 +50,10 @@ func TestDoor_WithoutQuorum(t *testing.T) {
 }
 
 // When the outcome is unknown the answer says so, and what to do.
-func TestDoor_UnknownOutcome(t *testing.T) {
+func TestServer_UnknownOutcome(t *testing.T) {
 	srv := shared().nodes[0].Server()
 	var calls atomic.Int32
-	_, url := door(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
+	_, url := serve(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
 		if r, err := srv.Do(ctx, c); err != nil || calls.Add(1) > 1 {
 			return r, err // the second time it gets through
 		}
@@ -69,7 +70,7 @@ func TestDoor_UnknownOutcome(t *testing.T) {
 		t.Errorf("%s %v", a.body, a.header)
 	}
 	// The state came by a snapshot: with a key the door finds the result itself.
-	_, url = door(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
+	_, url = serve(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
 		if r, err := srv.Do(ctx, c); err != nil || calls.Add(1) != 1 {
 			return r, err
 		}
@@ -79,13 +80,13 @@ func TestDoor_UnknownOutcome(t *testing.T) {
 	c.at(url).with("Idempotency-Key: 2"+r).put(r, "2").is(200)
 	calls.Store(0)
 	c.at(url).put(r, "2").problem(504, "OPERATIONTIMEOUT")
-	_, url = door(t, faulty{Server: srv, do: func(context.Context, *state.Command) (state.Result, error) {
+	_, url = serve(t, faulty{Server: srv, do: func(context.Context, *state.Command) (state.Result, error) {
 		return state.Result{}, errors.New("server is stopping")
 	}})
 	c.at(url).once("PUT", r, "3").problem(503, "CONNECTIONLOSS").says("nothing was done")
 }
 
-func TestDoor_Idempotency(t *testing.T) {
+func TestServer_Idempotency(t *testing.T) {
 	e := shared()
 	c := newClient(t, e.urls[0])
 	r := root(t, c)
@@ -123,9 +124,9 @@ func TestDoor_Idempotency(t *testing.T) {
 }
 
 // TTL znodes need a setting that the shared servers have.
-func TestDoor_Unimplemented(t *testing.T) {
+func TestServer_Unimplemented(t *testing.T) {
 	srv := shared().nodes[0].Server()
-	_, url := door(t, faulty{Server: srv, do: func(_ context.Context, c *state.Command) (state.Result, error) {
+	_, url := serve(t, faulty{Server: srv, do: func(_ context.Context, c *state.Command) (state.Result, error) {
 		one := state.OpResult{Op: state.OpCreate, Code: znode.ErrUnimplemented}
 		return state.Result{Op: c.Op, Code: one.Code, Multi: []state.OpResult{one}[:len(c.Ops)]}, nil
 	}})
@@ -135,30 +136,33 @@ func TestDoor_Unimplemented(t *testing.T) {
 		problem(501, "UNIMPLEMENTED")
 }
 
-// Whoever asks for more than there is is told so at once.
-func TestDoor_Bounds(t *testing.T) {
-	d, url := door(t, shared().nodes[0].Server())
+// Whoever asks for more than there is gets an answer at once.
+func TestServer_Bounds(t *testing.T) {
+	srv := shared().nodes[0].Server()
+	d, url := serve(t, srv)
 	c := newClient(t, url)
 	r := root(t, c)
+	full := func(limits rest.Limits) *client {
+		t.Helper()
+		_, url := serve(t, srv, func(c *api.Config) { c.Limits = limits })
+		return c.at(url)
+	}
 	busy := func(a *answer) {
 		t.Helper()
 		if a.problem(429, "THROTTLEDOP"); a.header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}
 	}
-	d.FillStreams("127.0.0.1")
-	busy(c.get("/v1/watches/a"))
-	d.FillWrites(1)
-	busy(c.put(r, ""))
-	busy(c.get(r + "?consistency=linearizable"))
-	c.get(r).is(200)
-	d.FillWrites(-1)
-	d.FillBodies(1)
-	busy(c.put(r, "x"))
-	d.FillBodies(-1)
+	busy(full(rest.Limits{LongRequests: -1}).get("/v1/watches/a"))
+	busy(full(rest.Limits{LongRequestsPerAddress: -1}).get("/v1/watches/a"))
+	writes := full(rest.Limits{Writes: -1})
+	busy(writes.put(r, ""))
+	busy(writes.get(r + "?consistency=linearizable"))
+	writes.get(r).is(200)
+	busy(full(rest.Limits{BodyBytes: -1}).put(r, "x"))
 	c.put(r, "x").is(200)
-	if d.Held() != 0 {
-		t.Errorf("%d bytes of bodies are still counted", d.Held())
+	if d.Core().BodyBytes() != 0 {
+		t.Errorf("%d bytes of bodies are still counted", d.Core().BodyBytes())
 	}
 	long := c.with("X-Long: " + strings.Repeat("x", 100<<10))
 	resp, err := http.DefaultClient.Do(long.request("GET", r, ""))
@@ -185,8 +189,8 @@ func (r *recorder) WriteHeader(status int) {
 
 // A connection's deadlines outlive a request: an answer without a body must not be
 // sent under the one of the request before, and a body that nobody reads is bounded.
-func TestDoor_DeadlinesAreNew(t *testing.T) {
-	d, url := door(t, shared().nodes[0].Server())
+func TestServer_DeadlinesAreNew(t *testing.T) {
+	d, url := serve(t, shared().nodes[0].Server())
 	r := root(t, newClient(t, url))
 	for _, x := range []struct {
 		method, target, body string
@@ -204,8 +208,8 @@ func TestDoor_DeadlinesAreNew(t *testing.T) {
 	}
 }
 
-func TestDoor_TooManyConnections(t *testing.T) {
-	d, url := door(t, shared().nodes[0].Server())
+func TestServer_TooManyConnections(t *testing.T) {
+	d, url := serve(t, shared().nodes[0].Server())
 	c := newClient(t, url)
 	c.get("/livez").is(200)
 	d.FillConns(1)
@@ -223,8 +227,8 @@ func TestDoor_TooManyConnections(t *testing.T) {
 	c.get("/livez").is(200)
 }
 
-func TestDoor_Origin(t *testing.T) {
-	_, url := door(t, shared().nodes[0].Server(), func(c *api.Config) { c.Origins = []string{"https://ok.example"} })
+func TestServer_Origin(t *testing.T) {
+	_, url := serve(t, shared().nodes[0].Server(), func(c *api.Config) { c.Origins = []string{"https://ok.example"} })
 	c := newClient(t, url)
 	c.get("/v1/znodes/").is(200)
 	c.with("Origin: " + url).get("/v1/znodes/").is(200)
@@ -250,12 +254,15 @@ func TestDoor_Origin(t *testing.T) {
 	}
 }
 
+// largeFamily is more children than are sorted while the state is held still.
+const largeFamily = 4096 + 10
+
 // Many children are sorted without holding the state still; pages fit together.
 func TestZnode_Children_Many(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	r := root(t, c)
 	var ops []string
-	for i := range api.LargeFamily {
+	for i := range largeFamily {
 		ops = append(ops, fmt.Sprintf(`{"op":"create","path":"%s/%05d","data":"%d"}`, strings.TrimPrefix(r, "/v1/znodes"), i, i))
 	}
 	c.post("/v1/multi", `{"ops":[`+strings.Join(ops, ",")+`]}`).is(200)
@@ -274,7 +281,7 @@ func TestZnode_Children_Many(t *testing.T) {
 		}
 		after = a.text("next")
 	}
-	if n != api.LargeFamily {
+	if n != largeFamily {
 		t.Errorf("%d children", n)
 	}
 	c.delete(r + "?recursive=true").is(204)
@@ -296,7 +303,7 @@ func TestZnode_Children_PageOfLargeData(t *testing.T) {
 }
 
 // A body that ends too early is the client's fault, and nothing is written.
-func TestDoor_CutBody(t *testing.T) {
+func TestServer_CutBody(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	r := root(t, c)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
@@ -325,7 +332,7 @@ func TestProblems_CoverTheCodes(t *testing.T) {
 		znode.ErrNoChildrenForEphemeral, znode.ErrNodeExists, znode.ErrNotEmpty, znode.ErrSessionExpired,
 		znode.ErrInvalidACL, znode.ErrAuthFailed, znode.ErrSessionMoved, znode.ErrQuotaExceeded, znode.ErrThrottled,
 	} {
-		if api.StatusOf(code) == 500 {
+		if rest.Explain(code, "", false).Status == 500 {
 			t.Errorf("%s is a 500", code.Name())
 		}
 	}

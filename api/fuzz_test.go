@@ -16,13 +16,13 @@ import (
 // fuzzer sends requests byte for byte, as no HTTP library would let one.
 type fuzzer struct {
 	address string
-	door    *api.Door
+	door    *api.Server
 }
 
 // newFuzzer opens a door of its own to the shared ensemble, without a grace for
 // what waits.
 func newFuzzer(f *testing.F) *fuzzer {
-	d, url := door(f, shared().nodes[0].Server())
+	d, url := serve(f, shared().nodes[0].Server())
 	c := newClient(f, url)
 	c.put("/v1/znodes/fuzz?create=true", "x")
 	return &fuzzer{strings.TrimPrefix(url, "http://"), d}

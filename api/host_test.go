@@ -27,8 +27,8 @@ func asked(t *testing.T, url, target, host string) int {
 	return resp.StatusCode
 }
 
-func TestDoor_Host_OnLoopback(t *testing.T) {
-	_, url := door(t, shared().nodes[0].Server(),
+func TestServer_Host_OnLoopback(t *testing.T) {
+	_, url := serve(t, shared().nodes[0].Server(),
 		func(c *api.Config) { c.Hosts = []string{"console.example", "zk.example"} })
 	for _, host := range []string{
 		"localhost", "localhost:8080", "LOCALHOST", "localhost.", "localhost.:8080", "zk1.localhost",
@@ -63,8 +63,8 @@ func TestDoor_Host_OnLoopback(t *testing.T) {
 }
 
 // A client of HTTP/1.0, which is no browser, sends no Host.
-func TestDoor_Host_None(t *testing.T) {
-	_, url := door(t, shared().nodes[0].Server())
+func TestServer_Host_None(t *testing.T) {
+	_, url := serve(t, shared().nodes[0].Server())
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -79,13 +79,13 @@ func TestDoor_Host_None(t *testing.T) {
 
 // A server at a real address has names that it does not know of; "*" says the same of one
 // on loopback. What is for clients on the machine only still takes a known name.
-func TestDoor_Host_Elsewhere(t *testing.T) {
+func TestServer_Host_Elsewhere(t *testing.T) {
 	srv := noSuper{shared().nodes[0].Server()}
 	l, err := net.Listen("tcp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, _ := door(t, srv)
+	d, _ := serve(t, srv)
 	served := make(chan error, 1)
 	go func() { served <- d.Serve(l) }()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
@@ -103,7 +103,7 @@ func TestDoor_Host_Elsewhere(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	_, any := door(t, srv, func(c *api.Config) { c.Hosts = []string{"*"} })
+	_, any := serve(t, srv, func(c *api.Config) { c.Hosts = []string{"*"} })
 	if got := asked(t, any, "/v1/cluster", "zk.example"); got != 200 {
 		t.Errorf("with *: %d", got)
 	}

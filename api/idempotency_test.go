@@ -15,7 +15,7 @@ import (
 func losing(t testing.TB, i int) (url string, lose func(n int)) {
 	srv := shared().nodes[i].Server()
 	var left atomic.Int64
-	_, url = door(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
+	_, url = serve(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
 		r, err := srv.Do(ctx, c)
 		if err == nil && left.Add(-1) == 0 {
 			return state.Result{}, context.DeadlineExceeded
@@ -98,7 +98,7 @@ func writes() []write {
 // Whichever of the answers to its commands a request loses, its repetition at another
 // server brings what the first one would have brought, and nothing happens twice, nor
 // to what has come since.
-func TestDoor_Idempotency_LostAnswers(t *testing.T) {
+func TestServer_Idempotency_LostAnswers(t *testing.T) {
 	e := shared()
 	lossy, lose := losing(t, 0)
 	for _, w := range writes() {
@@ -151,7 +151,7 @@ func TestDoor_Idempotency_LostAnswers(t *testing.T) {
 }
 
 // The repetition of what ends a session has no session to prove any more.
-func TestDoor_Idempotency_SessionsLostAnswers(t *testing.T) {
+func TestServer_Idempotency_SessionsLostAnswers(t *testing.T) {
 	e := shared()
 	lossy, lose := losing(t, 0)
 	c := newClient(t, lossy)

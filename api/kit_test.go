@@ -19,6 +19,10 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/api/admin"
+	"github.com/zk-lite/zk-lite/api/coordination"
+	"github.com/zk-lite/zk-lite/api/data"
+	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -26,7 +30,7 @@ import (
 	"github.com/zk-lite/zk-lite/server"
 )
 
-// ensemble is servers in this process, each with its HTTP door.
+// ensemble is servers in this process, each with its HTTP server.
 type ensemble struct {
 	settings []config.Settings
 	nodes    []*app.Server // nil: stopped
@@ -369,8 +373,17 @@ func (f faulty) Do(ctx context.Context, c *state.Command) (state.Result, error) 
 	return f.Server.Do(ctx, c)
 }
 
-// door opens one more door to a server, and returns where it is.
-func door(tb testing.TB, srv api.Server, change ...func(*api.Config)) (*api.Door, string) {
+// backend is a server some of whose methods a test may replace.
+type backend interface {
+	rest.Server
+	data.Server
+	coordination.Server
+	admin.Cluster
+	admin.State
+}
+
+// serve opens one more HTTP server, and returns where it is.
+func serve(tb testing.TB, srv backend, change ...func(*api.Config)) (*api.Server, string) {
 	tb.Helper()
 	cfg := api.Config{Version: "test", Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
@@ -380,7 +393,7 @@ func door(tb testing.TB, srv api.Server, change ...func(*api.Config)) (*api.Door
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d := api.New(srv, cfg)
+	d := api.New(api.Backend{Core: srv, Data: srv, Coordination: srv, Cluster: srv, State: srv}, cfg)
 	served := make(chan error)
 	go func() { served <- d.Serve(l) }()
 	tb.Cleanup(func() {

@@ -16,7 +16,7 @@ func TestRegression_NotServing_EndsWhatWaits(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Bool
 	srv := shared().nodes[0].Server()
-	_, url := door(t, faulty{Server: srv, serving: func() bool { return !lost.Load() && srv.Serving() }})
+	_, url := serve(t, faulty{Server: srv, serving: func() bool { return !lost.Load() && srv.Serving() }})
 	lock, _ := queueURL(t, "locks")
 	election, _ := queueURL(t, "elections")
 	holder, waiter := newCoordinator(t, shared().urls[0]), newCoordinator(t, url)

@@ -1,21 +1,23 @@
-package api
+package api_test
 
 import (
-	"encoding/json"
+	"path"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/api/rest"
 )
 
 // Every operation is documented with all of its query parameters, and what is
 // documented exists.
 func TestRoutes_EqualTheDocument(t *testing.T) {
-	var doc object
-	if err := json.Unmarshal(buildDocuments("test").openapi, &doc); err != nil {
-		t.Fatal(err)
-	}
+	type object = map[string]any
+	doc := newClient(t, shared().urls[0]).get("/openapi.json").is(200).json
+	parameters := doc["components"].(object)["parameters"].(object)
 	documented := map[string][]string{}
-	for path, item := range doc["paths"].(object) {
+	for pattern, item := range doc["paths"].(object) {
 		for method, op := range item.(object) {
 			if method == "parameters" {
 				continue
@@ -23,19 +25,23 @@ func TestRoutes_EqualTheDocument(t *testing.T) {
 			names := []string{}
 			list, _ := op.(object)["parameters"].([]any)
 			for _, p := range list {
-				if p := resolve(doc, p); p["in"] == "query" {
+				p := p.(object)
+				if to, ok := p["$ref"].(string); ok {
+					p = parameters[path.Base(to)].(object)
+				}
+				if p["in"] == "query" {
 					names = append(names, p["name"].(string))
 				}
 			}
 			slices.Sort(names)
-			documented[strings.ToUpper(method)+" "+path] = names
+			documented[strings.ToUpper(method)+" "+pattern] = names
 		}
 	}
-	for _, r := range new(Door).routes() {
-		key := r.method + " " + r.pattern
-		want := slices.Clone(r.params)
-		if !r.plain {
-			want = append(want, commonParams[:]...)
+	for _, r := range api.Routes() {
+		key := r.Method + " " + r.Pattern
+		want := slices.Clone(r.Params)
+		if !r.Local {
+			want = append(want, rest.CommonParams[:]...)
 		}
 		slices.Sort(want)
 		if got, ok := documented[key]; !ok || !slices.Equal(got, want) {
@@ -45,16 +51,5 @@ func TestRoutes_EqualTheDocument(t *testing.T) {
 	}
 	for key := range documented {
 		t.Errorf("%s is documented and does not exist", key)
-	}
-}
-
-func TestMerge_RefusesWhatIsThereTwice(t *testing.T) {
-	into := object{"a": object{"b": "1"}}
-	if err := merge(into, object{"a": object{"c": "2"}}, ""); err != nil {
-		t.Error(err)
-	}
-	if err := merge(into, object{"a": object{"b": "1"}}, ""); err == nil ||
-		!strings.Contains(err.Error(), "/a/b") {
-		t.Error(err)
 	}
 }

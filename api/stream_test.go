@@ -260,7 +260,7 @@ func TestWatch_Stream_ResumesAnywhere(t *testing.T) {
 	next := map[byte]int{}
 	seen, cuts := 0, 0
 	for ; seen < total && !t.Failed(); cuts++ {
-		d, url := door(t, e.nodes[rnd.IntN(3)].Server())
+		d, url := serve(t, e.nodes[rnd.IntN(3)].Server())
 		s := c.at(url).with("Last-Event-ID: " + id).stream("/v1/watches" + p + "?kind=recursive")
 		for left := 1 + rnd.IntN(400); left > 0 && seen < total; {
 			ev, err := s.next()
@@ -289,9 +289,9 @@ func TestWatch_Stream_ResumesAnywhere(t *testing.T) {
 
 // A server stops in good order: its streams say where they were, long polls are
 // answered, and both go on elsewhere.
-func TestDoor_Shutdown_EndsStreams(t *testing.T) {
+func TestServer_Shutdown_EndsStreams(t *testing.T) {
 	e := shared()
-	d, url := door(t, e.nodes[0].Server())
+	d, url := serve(t, e.nodes[0].Server())
 	c := newClient(t, e.urls[1])
 	r := root(t, c)
 	w := "/v1/watches" + strings.TrimPrefix(r, "/v1/znodes")
@@ -302,7 +302,7 @@ func TestDoor_Shutdown_EndsStreams(t *testing.T) {
 	s.changes(1)
 	polled := make(chan *answer)
 	go func() { polled <- c.at(url).get(w + "?wait=1m&since=" + s.id) }()
-	eventually(t, "all are open", func() bool { n, _ := d.OpenStreams(); return n == 3 })
+	eventually(t, "all are open", func() bool { n, _ := d.Core().Long.Open(); return n == 3 })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := d.Shutdown(ctx); err != nil {
@@ -335,7 +335,7 @@ func TestDoor_Shutdown_EndsStreams(t *testing.T) {
 // What is left of streams and long polls when they have ended: nothing.
 func TestStreams_LeaveNothingBehind(t *testing.T) {
 	e := shared()
-	d, url := door(t, e.nodes[0].Server())
+	d, url := serve(t, e.nodes[0].Server())
 	c := newClient(t, e.urls[1])
 	r := root(t, c)
 	w := "/v1/watches" + strings.TrimPrefix(r, "/v1/znodes")
@@ -354,7 +354,7 @@ func TestStreams_LeaveNothingBehind(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all are open", func() bool { n, _ := d.OpenStreams(); return n == 150 })
+	eventually(t, "all are open", func() bool { n, _ := d.Core().Long.Open(); return n == 150 })
 	for i, s := range open {
 		if i%4 < 2 {
 			s.close()
@@ -362,13 +362,13 @@ func TestStreams_LeaveNothingBehind(t *testing.T) {
 	}
 	cancel()
 	polls.Wait()
-	eventually(t, "half have gone", func() bool { n, _ := d.OpenStreams(); return n == 50 })
+	eventually(t, "half have gone", func() bool { n, _ := d.Core().Long.Open(); return n == 50 })
 	session.delete("/v1/sessions/" + id).is(204)
-	eventually(t, "the session's have gone", func() bool { n, _ := d.OpenStreams(); return n == 25 })
+	eventually(t, "the session's have gone", func() bool { n, _ := d.Core().Long.Open(); return n == 25 })
 	for _, s := range open {
 		s.close()
 	}
-	eventually(t, "all have gone", func() bool { n, a := d.OpenStreams(); return n == 0 && a == 0 })
+	eventually(t, "all have gone", func() bool { n, a := d.Core().Long.Open(); return n == 0 && a == 0 })
 	http.DefaultClient.CloseIdleConnections()
 	eventually(t, "their goroutines have gone", func() bool { return goroutines() <= before })
 }

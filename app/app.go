@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/api/admin"
 	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus"
@@ -44,7 +45,7 @@ type Server struct {
 	consensus *consensus.Node
 	server    *server.Server
 	zk        *zk.Listener
-	http      *api.Door // nil when switched off
+	http      *api.Server // nil when switched off
 }
 
 // Open starts a server. It serves clients as soon as the ensemble has a leader.
@@ -127,11 +128,11 @@ func (s *Server) serveClients(o *Options) {
 	})
 	go s.serve("the ZooKeeper port", func() error { return s.zk.Serve(s.listeners.client) })
 	if s.listeners.http != nil {
-		s.http = api.New(s.server, api.Config{
+		s.http = api.New(api.BackendOf(s.server), api.Config{
 			Version: o.Version, Logger: o.Logger, Origins: c.AdminOrigins, MaxBody: c.MaxBuffer,
 			Hosts:   hosts(c),
 			Metrics: s.metrics, Port: s.zk,
-			Settings: &api.Settings{
+			Settings: &admin.Settings{
 				ClientPort: s.listeners.client.Addr().(*net.TCPAddr).Port,
 				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,
 				MaxClientCnxns: c.MaxClientCnxns, ListenBacklog: c.ClientPortListenBacklog,

@@ -1,0 +1,156 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
+)
+
+// memberBody is a server of the ensemble as JSON.
+type memberBody struct {
+	ID     state.ServerID `json:"id"`
+	Role   string         `json:"role"` // leader, follower, observer or joining
+	Peer   string         `json:"peer,omitempty"`
+	Client string         `json:"client,omitempty"`
+	HTTP   string         `json:"http,omitempty"`
+	// What the leader knows of it; nil if no leader has answered.
+	*knownBody
+}
+
+// knownBody is how the leader knows a server.
+type knownBody struct {
+	Connected bool `json:"connected"`
+	// The indexes are nil while it is not connected.
+	LastIndex    *uint64 `json:"last_index,omitempty"`
+	AppliedIndex *uint64 `json:"applied_index,omitempty"`
+	Lag          *uint64 `json:"lag,omitempty"`
+	LastContact  *string `json:"last_contact"` // null: never
+}
+
+// clusterBody is the ensemble as this server sees it, with what its leader knows.
+type clusterBody struct {
+	Members []memberBody   `json:"members"`
+	Leader  state.ServerID `json:"leader"` // 0: unknown
+	Term    uint64         `json:"term"`
+	Voters  int            `json:"voters"`
+	// Tolerates is how many voters may fail when all are up.
+	Tolerates int `json:"tolerates"`
+	// Survives is how many more may fail now: the leader says it.
+	Survives *int `json:"survives,omitempty"`
+	// Incomplete says why the leader's knowledge is missing.
+	Incomplete string     `json:"incomplete,omitempty"`
+	Server     serverBody `json:"server"`
+}
+
+// serverBody is how the server that answers stands.
+type serverBody struct {
+	ID           state.ServerID `json:"id"`
+	Role         server.Role    `json:"role"`
+	Serving      bool           `json:"serving"`
+	Draining     bool           `json:"draining"`
+	LastIndex    uint64         `json:"last_index"`
+	AppliedIndex uint64         `json:"applied_index"`
+	LastContact  *string        `json:"last_contact"` // null: never
+	Pending      int            `json:"pending"`
+	DiskFault    string         `json:"disk_fault,omitempty"`
+}
+
+// surveyTimeout is how long a request waits for the leader. Who asks how the ensemble
+// is wants to hear soon that nobody leads it.
+const surveyTimeout = 3 * time.Second
+
+// getCluster shows the ensemble.
+func (h *handlers) getCluster(q *rest.Request) error {
+	if err := needOperator(q); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(q.Context, surveyTimeout)
+	defer cancel()
+	survey, err := h.cluster.EnsembleStatus(ctx)
+	srv := q.Core.Server
+	s := srv.Status()
+	body := clusterBody{
+		Members: []memberBody{}, Leader: s.Leader, Term: s.Term, Voters: s.Voters,
+		Tolerates: max(s.Voters-1, 0) / 2,
+		Server: serverBody{
+			ID: srv.Config().ID, Role: s.Role, Serving: srv.Serving(), Draining: srv.Draining(),
+			LastIndex: s.LastIndex, AppliedIndex: s.AppliedIndex, Pending: s.Pending,
+			DiskFault: s.DiskFault, LastContact: contactText(s.Contact),
+		},
+	}
+	known := map[state.ServerID]*knownBody{}
+	if err != nil {
+		body.Incomplete = "no leader has answered, so how the members stand is not known: " +
+			err.Error()
+	} else {
+		n := survey.Survives()
+		body.Survives = &n
+		known = knownOf(&survey)
+	}
+	for _, m := range h.cluster.Members() {
+		one := memberOf(&m, &s)
+		one.knownBody = known[m.ID]
+		body.Members = append(body.Members, one)
+	}
+	slices.SortFunc(body.Members, func(a, b memberBody) int { return int(a.ID) - int(b.ID) })
+	return q.Answer(http.StatusOK, body)
+}
+
+func knownOf(s *server.EnsembleStatus) map[state.ServerID]*knownBody {
+	all := map[state.ServerID]*knownBody{}
+	for i := range s.Members {
+		m := &s.Members[i]
+		k := &knownBody{Connected: m.Connected, LastContact: contactText(m.Contact)}
+		if m.Connected {
+			lag := s.Lag(m)
+			k.LastIndex, k.AppliedIndex, k.Lag = &m.LastIndex, &m.AppliedIndex, &lag
+		}
+		all[m.ID] = k
+	}
+	return all
+}
+
+// contactText says how long ago there was contact; nil: there never was.
+func contactText(d time.Duration) *string {
+	if d >= contactNever {
+		return nil
+	}
+	text := d.Round(time.Millisecond).String()
+	return &text
+}
+
+// contactNever is longer than any server runs: Status.Contact says so when there has
+// been no contact.
+const contactNever = 100 * 365 * 24 * time.Hour
+
+// survives is how many of the voters whose streams are connected could fail without the
+// loss of the majority, for the leader's metrics: nil elsewhere.
+func survives(s *server.Status) *int {
+	var n int
+	switch s.Role {
+	case server.RoleStandalone:
+	case server.RoleLeader:
+		n = max(s.Followers+1-(s.Voters/2+1), 0)
+	default:
+		return nil
+	}
+	return &n
+}
+
+func memberOf(m *server.Member, s *server.Status) memberBody {
+	b := memberBody{ID: m.ID, Peer: m.Peer, Client: m.Client, HTTP: m.HTTP, Role: "observer"}
+	switch {
+	case m.ID == s.Leader:
+		b.Role = "leader"
+	case m.Voter:
+		b.Role = "follower"
+	case m.Vote:
+		b.Role = "joining"
+	}
+	return b
+}

@@ -1,0 +1,29 @@
+package admin
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// removeMember takes a server out of the ensemble. A leader hands over first.
+func (h *handlers) removeMember(q *rest.Request) error {
+	if err := needOperator(q); err != nil {
+		return err
+	}
+	id, err := strconv.ParseUint(q.Vars["id"], 10, 8)
+	if err != nil || id < 1 || id > state.MaxServerID {
+		return rest.BadRequest("id", "%q is not a server id from 1 to %d", q.Vars["id"], state.MaxServerID)
+	}
+	force, err := q.Query.Flag("force")
+	if err != nil {
+		return err
+	}
+	if err := h.cluster.RemoveServer(q.Context, state.ServerID(id), force); err != nil {
+		return clusterProblem(err)
+	}
+	q.Begin(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,64 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
+)
+
+const (
+	// newsTimeout is how long the answer to a transfer waits for this server to hear of
+	// the new leader, and newsInterval how often it looks: a few times in a heartbeat.
+	newsTimeout  = 2 * time.Second
+	newsInterval = 10 * time.Millisecond
+)
+
+// transfer hands leadership to a voter, or to the one that is most up to date.
+func (h *handlers) transfer(q *rest.Request) error {
+	if err := needOperator(q); err != nil {
+		return err
+	}
+	var doc struct {
+		To *uint64 `json:"to"`
+	}
+	if err := q.Decode(rest.SmallBody, &doc); err != nil {
+		return err
+	}
+	var to state.ServerID
+	if doc.To != nil {
+		if *doc.To < 1 || *doc.To > state.MaxServerID {
+			return rest.BadRequest("to", "%d is not a server id from 1 to %d", *doc.To, state.MaxServerID)
+		}
+		to = state.ServerID(*doc.To)
+	}
+	if err := h.cluster.TransferTo(q.Context, to); err != nil {
+		return clusterProblem(err)
+	}
+	s := awaitLeader(q, to)
+	return q.Answer(http.StatusOK, map[string]any{"leader": s.Leader, "term": s.Term})
+}
+
+// awaitLeader waits a moment until this server knows who leads now: that server, or with
+// 0 any.
+func awaitLeader(q *rest.Request, to state.ServerID) server.Status {
+	late := time.NewTimer(newsTimeout)
+	defer late.Stop()
+	look := time.NewTicker(newsInterval)
+	defer look.Stop()
+	for {
+		s := q.Core.Server.Status()
+		if s.Leader != 0 && (to == 0 || s.Leader == to) {
+			return s
+		}
+		select {
+		case <-look.C:
+		case <-late.C:
+			return s
+		case <-q.Context.Done():
+			return s
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package admin
+
+import (
+	"strconv"
+
+	"github.com/zk-lite/zk-lite/api/figures"
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/server"
+)
+
+// Port is what the commands tell of the server's ZooKeeper port, and do to it.
+type Port interface {
+	Totals() figures.Totals
+	Connections() []figures.Connection // the oldest first
+	ResetTotals()
+	ResetConnections()
+	TraceMask() int64
+	SetTraceMask(mask int64)
+	DirSizes() (data, log int64) // bytes
+	Emit(emit func(name string, value any))
+}
+
+// connectionInfo is a connection as ServerCnxn.getConnectionInfo has it. The last zxid is -1
+// before the first answer, as there.
+func connectionInfo(c *figures.Connection, brief bool) object {
+	// What ZooKeeper waits for on the socket: 1 is reading, which never ends here.
+	const reading = 1
+	out := object{
+		"remote_socket_address": c.Remote, "interest_ops": reading,
+		"outstanding_requests": c.Outstanding,
+		"packets_received":     c.PacketsReceived, "packets_sent": c.PacketsSent,
+	}
+	if brief {
+		return out
+	}
+	answered, zxid := int64(0), int64(-1)
+	if !c.LastAnswer.IsZero() {
+		answered, zxid = c.LastAnswer.UnixMilli(), int64(c.LastZxid)
+	}
+	out["session_id"], out["session_timeout"] = int64(c.Session), c.Timeout.Milliseconds()
+	out["established"], out["last_operation"] = c.Established.UnixMilli(), c.LastOp
+	out["last_cxid"], out["last_zxid"] = c.LastXid, zxid
+	out["last_response_time"], out["last_latency"] = answered, c.LastLatency.Milliseconds()
+	out["min_latency"], out["max_latency"] = c.MinLatency.Milliseconds(), c.MaxLatency.Milliseconds()
+	out["avg_latency"] = int64(c.AvgLatencyMillis) // whole milliseconds, as there
+	return out
+}
+
+// needPort says that a command is about the ZooKeeper port, and there is none.
+func (h *handlers) needPort(q *rest.Request, out object) (Port, bool) {
+	if h.cfg.Port == nil {
+		out["error"] = "this server has no ZooKeeper port"
+		return nil, false
+	}
+	return h.cfg.Port, true
+}
+
+// connectionList is the list of connections, and the one of those over TLS, which there
+// are none of.
+func (h *handlers) connectionList(q *rest.Request, out object, brief bool) {
+	list := []object{}
+	if p := h.cfg.Port; p != nil {
+		for _, c := range p.Connections() {
+			list = append(list, connectionInfo(&c, brief))
+		}
+	}
+	out["connections"], out["secure_connections"] = list, []object{}
+}
+
+// commandConnections lists the ZooKeeper port's connections.
+func (h *handlers) commandConnections(q *rest.Request, out object) error {
+	h.connectionList(q, out, false)
+	return nil
+}
+
+// commandStats is server_stats with the connections.
+func (h *handlers) commandStats(q *rest.Request, out object) error {
+	if err := h.commandServerStats(q, out); err != nil {
+		return err
+	}
+	h.connectionList(q, out, true)
+	return nil
+}
+
+// commandConnectionReset starts the connections' figures afresh. What changes something
+// is for operators: a GET is sent too easily.
+func (h *handlers) commandConnectionReset(q *rest.Request, out object) error {
+	if err := needOperator(q); err != nil {
+		return err
+	}
+	if p, ok := h.needPort(q, out); ok {
+		p.ResetConnections()
+	}
+	return nil
+}
+
+// commandStatReset starts the server's figures afresh.
+func (h *handlers) commandStatReset(q *rest.Request, out object) error {
+	if err := needOperator(q); err != nil {
+		return err
+	}
+	if p, ok := h.needPort(q, out); ok {
+		p.ResetTotals()
+	}
+	return nil
+}
+
+// commandDirs tells how large the data directories are.
+func (h *handlers) commandDirs(q *rest.Request, out object) error {
+	if p, ok := h.needPort(q, out); ok {
+		out["datadir_size"], out["logdir_size"] = p.DirSizes()
+	}
+	return nil
+}
+
+// commandTraceMask shows the trace mask, which is kept and has no effect.
+func (h *handlers) commandTraceMask(q *rest.Request, out object) error {
+	if p, ok := h.needPort(q, out); ok {
+		out["tracemask"] = p.TraceMask()
+	}
+	return nil
+}
+
+// commandSetTraceMask sets it.
+func (h *handlers) commandSetTraceMask(q *rest.Request, out object) error {
+	if err := needOperator(q); err != nil {
+		return err
+	}
+	p, ok := h.needPort(q, out)
+	if !ok {
+		return nil
+	}
+	text := q.Query.Text("traceMask")
+	mask, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case text == "":
+		out["error"] = "setTraceMask requires long traceMask argument"
+	case err != nil:
+		out["error"] = "setTraceMask requires long traceMask argument, got " + text
+	default:
+		p.SetTraceMask(mask)
+		out["tracemask"] = mask
+	}
+	return nil
+}
+
+// commandObservers lists the observers that are connected. Other than in ZooKeeper, who
+// does not lead knows of none.
+func (h *handlers) commandObservers(q *rest.Request, out object) error {
+	list := []object{}
+	if q.Core.Server.Status().Role == server.RoleLeader {
+		survey, err := h.cluster.EnsembleStatus(q.Context)
+		if err != nil {
+			return clusterProblem(err)
+		}
+		members := h.cluster.Members()
+		for i := range survey.Members {
+			m := &survey.Members[i]
+			if m.Connected && !m.Voter {
+				list = append(list, object{
+					"sid": m.ID, "remote_socket_address": members[m.ID].Peer,
+					"last_index": m.LastIndex, "applied_index": m.AppliedIndex,
+				})
+			}
+		}
+	}
+	out["synced_observers"], out["observers"] = len(list), list
+	return nil
+}

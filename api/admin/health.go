@@ -1,0 +1,71 @@
+package admin
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/server"
+)
+
+// livez says that the process answers.
+func (h *handlers) livez(q *rest.Request) error {
+	return q.Answer(http.StatusOK, map[string]any{"status": "ok", "version": h.cfg.Version})
+}
+
+// readyCheck is one of the things that readyz?verbose tells.
+type readyCheck struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// readyz says whether this server serves clients: whether it knows of a leader
+// with a majority. With verbose it says of what that is made up.
+func readyz(q *rest.Request) error {
+	verbose, err := q.Query.Flag("verbose")
+	if err != nil {
+		return err
+	}
+	s := q.Core.Server.Status()
+	body := map[string]any{
+		"status": "ok", "server": q.Core.Server.Config().ID, "role": s.Role, "leader": s.Leader,
+		"term": s.Term,
+	}
+	if verbose {
+		body["checks"] = readyChecks(q, &s)
+	}
+	code := http.StatusOK
+	switch {
+	case q.Core.Stopping.Err() != nil:
+		code, body["status"] = http.StatusServiceUnavailable, "stopping"
+	case q.Core.Server.Draining():
+		code, body["status"] = http.StatusServiceUnavailable, "draining"
+	case !q.Core.Server.Serving():
+		code, body["status"] = http.StatusServiceUnavailable, "no leader with a majority is known"
+	}
+	if code != http.StatusOK {
+		q.W.Header().Set("Retry-After", "1")
+	}
+	return q.Answer(code, body)
+}
+
+// readyChecks are the parts. The disk is told of and does not count: a server that cannot
+// write serves its clients through a leader that can.
+func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
+	majority := "a majority has never been in touch"
+	if text := contactText(s.Contact); text != nil {
+		majority = "a majority was last known " + *text + " ago"
+	}
+	leader := "none is known"
+	if s.Leader != 0 {
+		leader = "server " + strconv.FormatUint(uint64(s.Leader), 10)
+	}
+	return []readyCheck{
+		{"running", q.Core.Stopping.Err() == nil, ""},
+		{"not_draining", !q.Core.Server.Draining(), ""},
+		{"leader", s.Leader != 0, leader},
+		{"majority", q.Core.Server.Serving() || q.Core.Server.Draining() && s.Leader != 0, majority},
+		{"disk", s.DiskFault == "", s.DiskFault},
+	}
+}

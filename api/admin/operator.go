@@ -1,0 +1,74 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// needOperator refuses those who may not see and change how the ensemble is run: it
+// takes the super user's credentials or, when none is configured, a client on this
+// machine.
+func needOperator(q *rest.Request) error {
+	if slices.Contains(q.IDs, znode.SuperIDs) {
+		return nil
+	}
+	if q.Core.Server.Config().SuperDigest == "" {
+		a, err := netip.ParseAddr(q.Address)
+		switch {
+		case err != nil || !a.IsLoopback():
+		case !q.Core.KnownHost(q.HTTP.Host):
+			return rest.ForeignHost(q.HTTP.Host) // a browser on this machine was led here
+		default:
+			return nil
+		}
+		return &rest.Problem{
+			Status: http.StatusForbidden, Code: znode.ErrNoAuth, Title: "for operators only",
+			Detail: "the cluster's resources are for clients on this machine, and this one is at " +
+				q.Address,
+			Hint: "configure a super user (zookeeper.DigestAuthenticationProvider.superDigest) " +
+				"and send its credentials",
+		}
+	}
+	p := rest.ProblemOf(rest.Fail(znode.ErrNoAuth, ""), q.Anonymous)
+	p.Title = "for operators only"
+	p.Detail = "the cluster's resources are for the super user"
+	p.Hint = "send the super user's credentials: curl -u super:password"
+	return p
+}
+
+// clusterProblem explains why a change of the ensemble has failed.
+func clusterProblem(err error) error {
+	p := &rest.Problem{
+		Status: http.StatusServiceUnavailable, Code: znode.ErrConnectionLoss, RetryAfter: 1,
+		Title: "the ensemble did not agree", Detail: err.Error(),
+		Hint: "try again; to repeat it does no harm",
+	}
+	switch {
+	case errors.Is(err, server.ErrNoMember):
+		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusNotFound, znode.OK, 0, "no such server"
+		p.Hint = "GET /v1/cluster lists the members, and who of them votes"
+	case errors.Is(err, server.ErrStandalone):
+		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "stands alone"
+		p.Hint = "start it as a member of an ensemble, with server.N lines"
+	case errors.Is(err, server.ErrElsewhere):
+		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
+		p.Title = "a member at another address"
+		p.Hint = "choose another id; if this server has moved, stop it where it was first"
+	case errors.Is(err, server.ErrTooFew):
+		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
+		p.Title = "too few would be left"
+		p.Hint = "bring another voter back first, or add one; force=true removes a server nevertheless"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		p.Status, p.Code, p.RetryAfter = http.StatusGatewayTimeout, znode.ErrOperationTimeout, 0
+		p.Title = "outcome unknown"
+		p.Hint = "GET /v1/cluster shows how it stands; to repeat it does no harm"
+	}
+	return p
+}

@@ -1,0 +1,81 @@
+package admin
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/restore"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Cluster is what the ensemble's resources need of *server.Server, besides what every
+// request needs.
+type Cluster interface {
+	Members() map[state.ServerID]server.Member
+	AddServer(ctx context.Context, m server.Member) error
+	RemoveServer(ctx context.Context, id state.ServerID, force bool) error
+	TransferTo(ctx context.Context, id state.ServerID) error
+	Drain(ctx context.Context) error
+	Undrain()
+	EnsembleStatus(ctx context.Context) (server.EnsembleStatus, error)
+}
+
+// State is what is needed of the state as a whole.
+type State interface {
+	Digest() (znode.Zxid, uint64)
+	Expiries() map[int64][]znode.SessionID
+	Snapshot() (*state.Snapshot, znode.Zxid)
+	Restore(ctx context.Context, in io.Reader, o restore.Options) (restore.Result, error)
+}
+
+// Config configures the operations of this package.
+type Config struct {
+	Version  string    // zk-lite's own
+	Metrics  Metrics   // adds to /metrics and the command monitor; nil: nothing
+	Settings *Settings // what the command configuration shows; nil: less
+	Port     Port      // the server's ZooKeeper port; nil: it has none
+}
+
+type handlers struct {
+	core    *rest.Core
+	cluster Cluster
+	state   State
+	cfg     Config
+	docs    documents
+	started time.Time
+	backup  sync.Mutex // held while a snapshot is sent
+}
+
+// Routes returns the operations of this package.
+func Routes(core *rest.Core, cluster Cluster, state State, cfg Config) []rest.Route {
+	h := &handlers{
+		core: core, cluster: cluster, state: state, cfg: cfg,
+		docs: buildDocuments(cfg.Version), started: time.Now(),
+	}
+	const resource = "/v1/cluster"
+	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
+	return []rest.Route{
+		rest.LocalOp(get, "/livez", h.livez),
+		rest.LocalOp(get, "/readyz", readyz, "verbose"),
+		rest.LocalOp(get, "/openapi.json", h.openapi),
+		rest.LocalOp(get, "/docs", h.page),
+		rest.LocalOp(get, "/metrics", h.metrics),
+		rest.LocalOp(get, "/commands", h.listCommands),
+		rest.LocalOp(get, "/commands/{command}", h.runCommand, "traceMask"),
+
+		rest.LocalOp(get, resource, h.getCluster),
+		rest.LocalOp(post, resource+"/members", h.addMember),
+		rest.LocalOp(del, resource+"/members/{id}", h.removeMember, "force"),
+		rest.LocalOp(post, resource+"/transfer", h.transfer),
+		rest.LocalOp(post, resource+"/drain", h.drain),
+		rest.LocalOp(del, resource+"/drain", h.undrain),
+		rest.Op(get, "/v1/snapshot", h.getSnapshot),
+		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run"),
+	}
+}

@@ -1,0 +1,108 @@
+package coordination
+
+import (
+	"net/http"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// groupMember is a member of a group as JSON.
+type groupMember struct {
+	Name         string `json:"name"`
+	Path         string `json:"path"`
+	Session      string `json:"session,omitempty"`
+	FencingToken string `json:"fencing_token,omitempty"`
+	Since        string `json:"since,omitempty"`
+	rest.Content
+	Error string `json:"error,omitempty"` // why it may not be read
+}
+
+// groupBody is a page of a group.
+type groupBody struct {
+	Path    string        `json:"path"`
+	Members []groupMember `json:"members"`
+	Next    string        `json:"next,omitempty"` // the after= of the next page
+}
+
+// getGroup lists a group's members with their data, by name. A group that does not
+// exist has none.
+func getGroup(q *rest.Request) error {
+	path, err := groupPath(q)
+	if err != nil {
+		return err
+	}
+	r := rest.PageRequest{Path: path, IDs: q.IDs, Stat: true, Data: true, After: q.Query.Text("after")}
+	if r.Limit, err = q.Query.Integer("limit", rest.MaxPage, 1, rest.MaxPage); err != nil {
+		return err
+	}
+	var p rest.Page
+	var names []string
+	q.View(func(v *server.View) { names, _, p.Code = v.Tree().Children(path, r.IDs) })
+	body := groupBody{Path: path, Members: []groupMember{}}
+	switch p.Code {
+	case znode.OK:
+	case znode.ErrNoNode:
+		if group := groupOfMember(q, path); group != "" {
+			return shownBy(path, "/v1/groups"+group)
+		}
+		return q.Answer(http.StatusOK, body)
+	default:
+		return rest.Fail(p.Code, path)
+	}
+	p.Names, p.Next = r.Choose(names)
+	q.View(func(v *server.View) { r.Fill(&p, v.Tree()) })
+	for _, b := range p.Children {
+		m := groupMember{
+			Name: b.Name, Path: znode.Join(path, b.Name), Content: b.Content, Error: b.Error,
+		}
+		if b.Stat != nil {
+			m.Session, m.FencingToken = b.Stat.EphemeralOwner, fencingToken(b.Czxid)
+			m.Since = timeText(b.Stat.Ctime)
+		}
+		body.Members = append(body.Members, m)
+	}
+	body.Next = p.Next
+	return q.Answer(http.StatusOK, body)
+}
+
+// groupOfMember is the group if a path that does not exist is one by which a member is put into
+// it, /app/workers/members/w1; else empty.
+func groupOfMember(q *rest.Request, path string) (group string) {
+	members := znode.Parent(path)
+	group = znode.Parent(members)
+	if znode.Base(members) != "members" || group == znode.RootPath {
+		return ""
+	}
+	q.View(func(v *server.View) {
+		_, there := v.Tree().Exists(group, superuser())
+		_, between := v.Tree().Exists(members, superuser())
+		if there != znode.OK || between == znode.OK {
+			group = ""
+		}
+	})
+	return group
+}
+
+// groupPath is the path of the group in the URL.
+func groupPath(q *rest.Request) (string, error) {
+	path, err := q.ZnodePath()
+	if err == nil && path == znode.RootPath {
+		err = rest.BadRequest("path", "the root cannot be a group; name one, such as /v1/groups/app/workers")
+	}
+	return path, err
+}
+
+// memberPath is the path of the member in the URL.
+func memberPath(q *rest.Request) (string, error) {
+	dir, err := groupPath(q)
+	if err != nil {
+		return "", err
+	}
+	name := q.Vars["name"]
+	if name == "" || rest.CheckPath("name", "/"+name) != nil || znode.Base("/"+name) != name {
+		return "", rest.BadRequest("name", "%q is not a name: one without slashes, and not empty", name)
+	}
+	return znode.Join(dir, name), nil
+}

@@ -1,0 +1,33 @@
+package coordination
+
+import (
+	"net/http"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/server/changes"
+)
+
+// Server is what waiting needs of *server.Server, besides what every request needs.
+type Server interface {
+	Subscribe(filters []changes.Filter, after changes.Position) (*changes.Stream, error)
+}
+
+type handlers struct{ server Server }
+
+// Routes returns the operations of this package.
+func Routes(srv Server) []rest.Route {
+	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	h := &handlers{srv}
+	return []rest.Route{
+		rest.Op(get, "/v1/locks/{path}", getLock),
+		rest.Op(post, "/v1/locks/{path}", h.takeLock, "wait", "ticket", "acl"),
+		rest.Op(del, "/v1/locks/{path}/{ticket}", h.releaseLock),
+		rest.Op(get, "/v1/elections/{path}", h.getElection),
+		rest.Op(post, "/v1/elections/{path}", h.joinElection, "wait", "ticket", "acl"),
+		rest.Op(del, "/v1/elections/{path}/{ticket}", h.resign),
+		rest.Op(get, "/v1/groups/{path}", getGroup, "limit", "after"),
+		rest.Op(put, "/v1/groups/{path}/members/{name}", joinGroup, "acl"),
+		rest.Op(del, "/v1/groups/{path}/members/{name}", leaveGroup),
+		rest.Op(post, "/v1/fencing-tokens/check", checkFencingToken),
+	}
+}

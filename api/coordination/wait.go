@@ -1,0 +1,256 @@
+package coordination
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/curator"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/changes"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// maxAhead bounds how many of those ahead an answer names: the first ones.
+const maxAhead = 100
+
+// grantBody answers whose turn has come.
+type grantBody struct {
+	Ticket       string `json:"ticket"`
+	FencingToken string `json:"fencing_token"`
+	Path         string `json:"path"`
+}
+
+// waiterBody answers who has to wait longer.
+type waiterBody struct {
+	Ticket   string   `json:"ticket"`
+	Path     string   `json:"path"`
+	Position int      `json:"position"` // how many are ahead
+	Ahead    []string `json:"ahead"`    // their tickets, at most maxAhead
+}
+
+// position is where a ticket is in its queue at one moment.
+type position struct {
+	zxid  znode.Zxid
+	stat  znode.Stat       // of the znode
+	ahead []curator.Waiter // first come first
+}
+
+// queueUp carries out the POST of a lock or an election: it joins the queue, or continues
+// with ?ticket=, and waits for the turn.
+func (h *handlers) queueUp(q *rest.Request, k queueKind) error {
+	path, err := queuePath(q, k)
+	if err != nil {
+		return err
+	}
+	if err := q.NeedSession(); err != nil {
+		return err
+	}
+	wait, err := q.Query.Duration("wait", rest.DefaultWait, 0, rest.MaxWait)
+	if err != nil {
+		return err
+	}
+	l := &Queue{h.server, k, path, ""}
+	if q.Query.Has("ticket") {
+		return l.resume(q, wait)
+	}
+	acl, err := q.Query.ACL("acl")
+	if err != nil {
+		return err
+	}
+	data, err := q.Data()
+	if err != nil {
+		return err
+	}
+	// What has been sent is waited for even if the client goes: else nobody would know
+	// of the znode, and it would be in the way until the session ends.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.HTTP.Context()), rest.RequestTimeout)
+	defer cancel()
+	q.Context = ctx
+	if err := l.join(q, data, acl); err != nil {
+		return err
+	}
+	s, err := l.await(q, wait)
+	held := err == nil && len(s.ahead) > 0
+	gone := q.HTTP.Context().Err() != nil && q.Key == "" // who has a key comes back
+	if err != nil || gone || held && wait == 0 {
+		l.abandon(q)
+	}
+	switch {
+	case gone:
+		return nil // there is nobody to answer
+	case err != nil && wait == 0 && q.W.Header().Get(rest.HeaderReplayed) != "":
+		return l.heldBy("another") // and the ticket was given back, the first time
+	case err != nil:
+		return err
+	case held && wait == 0:
+		return l.heldBy(s.ahead[0].Name)
+	}
+	return l.answer(q, s)
+}
+
+// resume continues to wait with a ticket.
+func (l *Queue) resume(q *rest.Request, wait time.Duration) (err error) {
+	if l.ticket, err = l.kind.parseTicket(q.Query.Text("ticket")); err != nil {
+		return err
+	}
+	if q.Query.Has("acl") {
+		return rest.BadRequest("acl", "it cannot be combined with ticket: the znode exists")
+	}
+	if data, err := q.Body(0); err != nil || len(data) > 0 {
+		return rest.BadRequest("body", "it cannot be combined with ticket: the znode exists")
+	}
+	q.Key = "" // nothing is sent under it
+	if err := l.checkOwner(q); err != nil {
+		return err
+	}
+	s, err := l.await(q, wait)
+	if err != nil {
+		return err
+	}
+	return l.answer(q, s)
+}
+
+// answer answers with a grant, or with the position.
+func (l *Queue) answer(q *rest.Request, s *position) error {
+	if len(s.ahead) == 0 {
+		return q.Answer(http.StatusOK, grantBody{l.ticket, fencingToken(s.stat.Czxid), l.znode()})
+	}
+	body := waiterBody{Ticket: l.ticket, Path: l.znode(), Position: len(s.ahead)}
+	for _, c := range s.ahead[:min(len(s.ahead), maxAhead)] {
+		body.Ahead = append(body.Ahead, c.Name)
+	}
+	return q.Answer(http.StatusAccepted, body)
+}
+
+// heldBy is the problem of a request that does not wait.
+func (l *Queue) heldBy(holder string) error {
+	return &rest.Problem{
+		Status: http.StatusConflict, Title: "held by another", Path: znode.Join(l.path, holder),
+		Detail: l.path + ": " + holder + " has it; the request did not want to wait",
+		Hint:   "wait=30s waits in the queue",
+	}
+}
+
+// await waits until nobody is ahead, the wait or the client ends, or this server
+// stops. It wakes up only when the one directly ahead leaves, or the ticket itself.
+// While it waits the session is kept alive.
+func (l *Queue) await(q *rest.Request, wait time.Duration) (*position, error) {
+	ctx, cancel := context.WithTimeout(q.HTTP.Context(), wait)
+	defer cancel()
+	defer context.AfterFunc(q.Core.Long.Until(), cancel)()
+	leave := func() {}
+	defer func() { leave() }()
+	for waiting := false; ; waiting = true {
+		s, err := l.position(q)
+		if err != nil {
+			return nil, err
+		}
+		if len(s.ahead) == 0 && !q.Core.Server.Serving() && !q.Core.Server.Draining() {
+			// The session may have ended, and another be first, elsewhere.
+			return nil, q.NotServing()
+		}
+		if len(s.ahead) == 0 || ctx.Err() != nil {
+			return s, nil
+		}
+		if !waiting {
+			if leave, err = q.Core.Long.Enter(q.Address); err != nil {
+				leave = func() {}
+				return nil, err
+			}
+		}
+		if err := l.untilMoved(ctx, q, s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// untilMoved waits until the one directly ahead or the ticket itself has changed, or
+// ctx ends.
+func (l *Queue) untilMoved(ctx context.Context, q *rest.Request, s *position) error {
+	var filters []changes.Filter
+	for _, name := range []string{s.ahead[len(s.ahead)-1].Name, l.ticket} {
+		filters = append(filters, changes.Filter{
+			Path: znode.Join(l.path, name), Kind: changes.KindData, Identities: superuser(),
+		})
+	}
+	st, err := l.server.Subscribe(filters, changes.Position{Zxid: s.zxid})
+	if errors.Is(err, changes.ErrTooOld) {
+		return nil // the state was replaced this moment: look again
+	}
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	every := max(q.Timeout/rest.TouchesPerTimeout, time.Millisecond)
+	for {
+		quiet, cancel := context.WithTimeout(ctx, every)
+		_, err := st.Next(quiet)
+		cancel()
+		switch {
+		case err == nil, ctx.Err() != nil, errors.Is(err, changes.ErrTooOld),
+			errors.Is(err, changes.ErrStopping):
+			return nil
+		}
+		if rest.Taken(q.HTTP, every) {
+			q.Core.Server.Touch(q.Session)
+		}
+	}
+}
+
+// position returns where the ticket is. It is an error when it is not there any more.
+func (l *Queue) position(q *rest.Request) (*position, error) {
+	s := &position{}
+	var names []string
+	var code znode.Error
+	ended := false
+	q.View(func(v *server.View) {
+		s.zxid = v.Zxid()
+		if s.stat, code = v.Tree().Exists(l.znode(), superuser()); code == znode.OK {
+			names, _, code = v.Tree().Children(l.path, q.IDs)
+		}
+		ended = v.Machine().Sessions().Get(q.Session) == nil
+	})
+	switch {
+	case ended:
+		return nil, rest.Fail(znode.ErrSessionExpired, l.znode())
+	case code == znode.ErrNoNode || code == znode.OK && s.stat.EphemeralOwner != q.Session:
+		return nil, &rest.Problem{
+			Status: http.StatusGone, Code: znode.ErrNoNode, Path: l.znode(), Title: "ticket lost",
+			Detail: l.znode() + ": somebody has deleted it, or it was given back",
+			Hint:   "POST without ticket= queues anew",
+		}
+	case code != znode.OK:
+		return nil, rest.Fail(code, l.path)
+	}
+	for _, c := range curator.Order(names, l.kind.markers...) {
+		if c.Name == l.ticket {
+			break
+		}
+		s.ahead = append(s.ahead, c)
+	}
+	return s, nil
+}
+
+// abandon deletes the znode of a ticket that nobody has. If that fails the
+// znode stays until its session ends.
+func (l *Queue) abandon(q *rest.Request) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.HTTP.Context()), rest.RequestTimeout)
+	defer cancel()
+	for ctx.Err() == nil {
+		_, err := q.Core.Server.Do(ctx, &state.Command{
+			Op: state.OpDelete, Path: l.znode(), Version: znode.AnyVersion,
+			Session: q.Session, Flags: state.FlagAnyServer, Identities: q.IDs,
+		})
+		if !errors.Is(err, znode.ErrConnectionLoss) { // that one may not have happened
+			if err != nil {
+				q.Core.Config.Logger.Debug("a znode in a queue stays until its session ends",
+					"path", l.znode(), "error", err)
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package data
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// multiFactor is how much larger than one znode's data a transaction may be: room for
+// some znodes, and for base64.
+const multiFactor = 4
+
+// multiOp is one operation of a transaction as JSON.
+type multiOp struct {
+	Op   string `json:"op"`
+	Path string `json:"path"`
+	rest.Content
+	Version *int32 `json:"version"`
+	Mzxid   string `json:"mzxid"` // as If-Match, without the quotes
+	Mode    string `json:"mode"`
+	TTL     string `json:"ttl"`
+	ACL     string `json:"acl"`
+}
+
+// multiResult is what became of one of them.
+type multiResult struct {
+	Op    string     `json:"op"`
+	Path  string     `json:"path"`
+	Stat  *rest.Stat `json:"stat,omitempty"`
+	Error string     `json:"error,omitempty"`
+	Code  int32      `json:"code,omitempty"`
+}
+
+type multiBody struct {
+	Results []multiResult `json:"results"`
+	Zxid    string        `json:"zxid"`
+}
+
+// multi carries out a list of operations, all or none.
+func multi(q *rest.Request) error {
+	if err := refuse(q, "If-Match", "each operation has its own: version or mzxid"); err != nil {
+		return err
+	}
+	var doc struct {
+		Ops []multiOp `json:"ops"`
+	}
+	if err := q.Decode(multiFactor*q.Core.Config.MaxBody, &doc); err != nil {
+		return err
+	}
+	if len(doc.Ops) == 0 || len(doc.Ops) > maxOps {
+		return rest.BadRequest("ops", "%d of them; a transaction has 1 to %d", len(doc.Ops), maxOps)
+	}
+	c := state.Command{Op: state.OpMulti, Ops: make([]state.Command, len(doc.Ops))}
+	for i := range doc.Ops {
+		param := fmt.Sprintf("ops[%d]", i)
+		if err := multiCommand(q, param, &doc.Ops[i], &c.Ops[i]); err != nil {
+			return err
+		}
+	}
+	r, err := q.Do(&c)
+	if err != nil {
+		return err
+	}
+	results := make([]multiResult, len(r.Multi))
+	failed := culprit(r.Multi)
+	for i := range r.Multi {
+		results[i] = resultOf(&doc.Ops[i], &r.Multi[i], failed < 0)
+	}
+	if failed >= 0 {
+		return multiFailure(q, &doc.Ops[failed], r.Multi[failed].Code, failed, results)
+	}
+	return q.Answer(http.StatusOK, multiBody{results, r.Zxid.String()})
+}
+
+func multiFailure(q *rest.Request, op *multiOp, code znode.Error, i int, all []multiResult) error {
+	err := rest.Fail(code, op.Path)
+	switch {
+	case op.Op == "create":
+		err = rest.CreateFailure(code, op.Path)
+	case op.Op == "delete" && code == znode.ErrNoAuth:
+		err = rest.Fail(code, znode.Parent(op.Path))
+	}
+	p := rest.ProblemOf(err, q.Anonymous)
+	p.Failed, p.Results = &i, all
+	p.Detail = fmt.Sprintf("ops[%d]: %s; none of the operations has been carried out", i, p.Detail)
+	return p
+}
+
+func resultOf(op *multiOp, r *state.OpResult, committed bool) multiResult {
+	out := multiResult{Op: op.Op, Path: op.Path}
+	switch {
+	case r.Code != znode.OK:
+		out.Error, out.Code = r.Code.Name(), int32(r.Code)
+	case committed && r.Op == state.OpCreate:
+		out.Path, out.Stat = r.Path, rest.StatOf(&r.Stat)
+	case committed && r.Op == state.OpSetData:
+		out.Stat = rest.StatOf(&r.Stat)
+	}
+	return out
+}
+
+// multiCommand translates one operation. Its errors name it by param.
+func multiCommand(q *rest.Request, param string, op *multiOp, c *state.Command) (err error) {
+	c.Path, c.Version = op.Path, znode.AnyVersion
+	if op.Version != nil {
+		if c.Version = znode.Version(*op.Version); c.Version < znode.AnyVersion {
+			return rest.BadRequest(param+".version", "%d is not a version", c.Version)
+		}
+	}
+	if op.Mzxid != "" {
+		if c.Mzxid, err = rest.ParseZxid(param+".mzxid", op.Mzxid); err != nil {
+			return err
+		}
+		if c.Mzxid == 0 {
+			return rest.BadRequest(param+".mzxid", "a znode with mzxid 0x0 was never changed; use version")
+		}
+	}
+	guarded := op.Version != nil || op.Mzxid != ""
+	creating := op.Mode != "" || op.TTL != "" || op.ACL != ""
+	holding := op.Data != nil || op.Encoding != ""
+	unknown := func(wrong bool, what string) error {
+		if !wrong {
+			return nil
+		}
+		return rest.BadRequest(param, "%q does not have %s", op.Op, what)
+	}
+	const guards, wishes, data = "version or mzxid", "mode, ttl or acl", "data or encoding"
+	switch op.Op {
+	case "create":
+		c.Op = state.OpCreate
+		if err = unknown(guarded, guards); err == nil {
+			err = multiCreate(q, param, op, c)
+		}
+	case "set":
+		c.Op = state.OpSetData
+		if err = unknown(creating, wishes); err == nil {
+			c.Data, err = op.Decode(param)
+		}
+	case "delete", "check":
+		c.Op = state.OpDelete
+		if op.Op == "check" {
+			c.Op = state.OpCheck
+		}
+		if err = unknown(creating, wishes); err == nil {
+			err = unknown(holding, data)
+		}
+	case "check_not_exists":
+		c.Op = state.OpCheckAbsent
+		err = unknown(guarded || creating || holding, guards+", "+wishes+", "+data)
+	default:
+		err = rest.BadRequest(param+".op", "%q is none of create, set, delete, check, check_not_exists",
+			op.Op)
+	}
+	if err != nil || op.Op == "create" {
+		return err
+	}
+	return rest.CheckPath(param+".path", op.Path)
+}
+
+func multiCreate(q *rest.Request, param string, op *multiOp, c *state.Command) error {
+	mode, err := parseMode(param+".mode", op.Mode)
+	if err != nil {
+		return err
+	}
+	c.Mode, c.Kind, c.Version = mode.mode, mode.kind, 0
+	if op.TTL != "" {
+		ttl, err := rest.ParseDuration(param+".ttl", op.TTL, time.Millisecond, maxTTL)
+		if err != nil {
+			return err
+		}
+		c.TTL = ttl.Milliseconds()
+	}
+	c.ACL = znode.OpenACL
+	if op.ACL != "" {
+		if c.ACL, err = rest.ParseACL(param+".acl", op.ACL); err != nil {
+			return err
+		}
+	}
+	if c.Data, err = op.Decode(param); err != nil {
+		return err
+	}
+	return checkCreate(q, param+".path", param+".mode", param+".ttl", c)
+}

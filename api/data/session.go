@@ -1,0 +1,100 @@
+package data
+
+import (
+	"encoding/hex"
+	"net/http"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+const (
+	// defaultSessionTimeout is what one gets who does not say: long enough for a
+	// shell script.
+	defaultSessionTimeout = 30 * time.Second
+	// longest is beyond what any server grants; theirs apply.
+	longestSessionTimeout = 24 * time.Hour
+)
+
+// openSession opens a session.
+func (h *handlers) openSession(q *rest.Request) error {
+	var doc struct {
+		Timeout string `json:"timeout"`
+	}
+	if err := q.Decode(rest.SmallBody, &doc); err != nil {
+		return err
+	}
+	timeout := defaultSessionTimeout
+	if doc.Timeout != "" {
+		var err error
+		timeout, err = rest.ParseDuration("timeout", doc.Timeout, time.Millisecond, longestSessionTimeout)
+		if err != nil {
+			return err
+		}
+	}
+	r, err := q.Do(h.server.NewSession(timeout))
+	if err != nil {
+		return err
+	}
+	if r.Code != znode.OK || r.Session == nil {
+		return rest.Fail(r.Code, "")
+	}
+	id := r.Session.ID.String()
+	q.W.Header().Set("Location", "/v1/sessions/"+id)
+	q.W.Header().Set("Cache-Control", "no-store") // it has a secret
+	return q.Answer(http.StatusCreated, sessionBody{
+		ID: id, Secret: hex.EncodeToString(r.Session.Password[:]),
+		Timeout: r.Session.Timeout.String(),
+	})
+}
+
+// keepSession is a heartbeat. Reading the header has noted it already.
+func keepSession(q *rest.Request) error {
+	if err := ownSession(q); err != nil {
+		return err
+	}
+	return q.Answer(http.StatusOK, sessionBody{
+		ID: q.Session.String(), Timeout: q.Timeout.String(),
+	})
+}
+
+// closeSession ends a session; its ephemeral znodes go with it.
+func closeSession(q *rest.Request) error {
+	if err := ownSession(q); err != nil {
+		return err
+	}
+	r, err := q.Do(&state.Command{Op: state.OpCloseSession})
+	if err != nil {
+		return err
+	}
+	return rest.Deleted(q, r.Code, "")
+}
+
+// ownSession checks that the session in the URL is the one that the request has
+// proved to be of.
+func ownSession(q *rest.Request) error {
+	id, ok := rest.ParseSessionID(q.Vars["id"])
+	switch {
+	case !ok:
+		return rest.BadRequest("id", "%q is not the id of a session, such as 0x1001", q.Vars["id"])
+	case q.Session == 0:
+		p := rest.ProblemOf(rest.Fail(znode.ErrAuthFailed, ""), false)
+		p.Status, p.Param = 403, rest.HeaderSession
+		p.Detail = rest.HeaderSession + ": the request does not prove that the session is its own"
+		p.Hint = "send the header " + rest.HeaderSession + ": <id>.<secret>"
+		return p
+	case id != q.Session:
+		return rest.BadRequest(rest.HeaderSession, "it is of session %v, the URL of %v", q.Session, id)
+	}
+	return nil
+}
+
+// sessionBody is a session as JSON.
+type sessionBody struct {
+	ID      string `json:"id"`
+	Secret  string `json:"secret,omitempty"`
+	Timeout string `json:"timeout"`
+}

@@ -1,0 +1,151 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Data reads the body as a znode's data, byte for byte.
+func (q *Request) Data() ([]byte, error) { return q.Body(q.Core.Config.MaxBody) }
+
+// Body reads the request's body, of at most so many bytes; never nil.
+func (q *Request) Body(limit int) ([]byte, error) {
+	size := q.HTTP.ContentLength
+	if size > int64(limit) {
+		return nil, tooLarge(limit)
+	}
+	if size < 0 {
+		size = int64(limit)
+	}
+	if q.held += size; q.Core.bodies.Add(size) > q.Core.Config.Limits.BodyBytes {
+		return nil, TooMany(1, "this server is taking in as much as it can")
+	}
+	b, err := io.ReadAll(http.MaxBytesReader(q.W, q.HTTP.Body, int64(limit)))
+	_ = http.NewResponseController(q.W).SetReadDeadline(time.Time{})
+	var over *http.MaxBytesError
+	var slow net.Error
+	switch {
+	case err == nil:
+		return b, nil
+	case errors.As(err, &over):
+		return nil, tooLarge(limit)
+	case errors.As(err, &slow) && slow.Timeout():
+		return nil, &Problem{
+			Status: http.StatusRequestTimeout, Title: "the body came too slowly",
+			Detail: fmt.Sprintf("it was not complete after %v; nothing was done", BodyTimeout),
+			Hint:   "try again",
+		}
+	}
+	return nil, BadRequest("body", "%v", err)
+}
+
+func tooLarge(limit int) *Problem {
+	p := &Problem{
+		Status: http.StatusRequestEntityTooLarge, Title: "body too large",
+		Detail: fmt.Sprintf("the body has more than %d bytes", limit),
+		Hint:   "see /docs for what it has to say",
+	}
+	if limit > SmallBody {
+		p.Hint = "znodes are for small data: keep the data elsewhere and store where it is"
+	}
+	return p
+}
+
+// Decode reads a JSON body into v, and refuses what v has no place for. An empty
+// Body leaves v as it is.
+func (q *Request) Decode(limit int, v any) error {
+	b, err := q.Body(limit)
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	if !utf8.Valid(b) || loneSurrogate(b) { // which encoding/json would replace by U+FFFD
+		return BadRequest("body", "it has text that is not Unicode; data that are not go in as base64, with "+
+			`"encoding": "base64"`)
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return decodeProblem(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return BadRequest("body", "something follows the JSON document")
+	}
+	return nil
+}
+
+// decodeProblem says what is wrong with a JSON body in the words of JSON.
+func decodeProblem(err error) *Problem {
+	var kind *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &kind) && kind.Field == "":
+		return BadRequest("body", "it is no JSON object, but: %s", kind.Value)
+	case errors.As(err, &kind):
+		return BadRequest(kind.Field, "it has to be %s, not: %s", jsonName(kind.Type), kind.Value)
+	case errors.As(err, &syntax):
+		return BadRequest("body", "no JSON: %v, at byte %d", syntax, syntax.Offset)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return BadRequest("body", "the JSON document is not complete")
+	}
+	return BadRequest("body", "%s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// jsonName is what JSON calls a type.
+func jsonName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Pointer:
+		return jsonName(t.Elem())
+	}
+	return "a whole number within its bounds"
+}
+
+// loneSurrogate reports whether a JSON text has half of a surrogate pair as an escape,
+// such as \ud800 (RFC 8259, 8.2), which is no character.
+func loneSurrogate(b []byte) bool {
+	for i := 0; i+1 < len(b); i++ {
+		if b[i] != '\\' {
+			continue
+		}
+		r := escapedUnit(b[i:])
+		switch {
+		case !utf16.IsSurrogate(r):
+			i++ // the escaped character: it may be a backslash itself
+		case utf16.DecodeRune(r, escapedUnit(b[i+6:])) == utf8.RuneError:
+			return true
+		default:
+			i += 11
+		}
+	}
+	return false
+}
+
+// escapedUnit is the number of an escape like \u00e4 at the start of b; -1 without one.
+func escapedUnit(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
+}

@@ -1,0 +1,120 @@
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Server is what every request needs of *server.Server.
+type Server interface {
+	Status() server.Status
+	Serving() bool
+	Draining() bool
+	Config() server.Config
+	View(visit func(v *server.View))
+	Do(ctx context.Context, c *state.Command) (state.Result, error)
+	Barrier(ctx context.Context) error
+	Authenticate(credentials string) []znode.ID
+	CheckSession(id znode.SessionID, p session.Password) (timeout time.Duration, ok bool)
+	Touch(id znode.SessionID)
+}
+
+// Config configures a Core.
+type Config struct {
+	Logger *slog.Logger
+	// Origins are the web origins besides the server's own that may call, such as
+	// "https://console.example.com"; "*" is all of them.
+	Origins []string
+	// Hosts are the names, besides localhost, by which clients may call a server that
+	// listens on loopback only; "*" is all names.
+	Hosts   []string
+	MaxBody int // bytes of a znode's data in a request; 0: defaultMaxBody
+	Limits  Limits
+}
+
+// Limits bound what all clients together may hold. 0 is the default; below it nothing
+// is allowed.
+type Limits struct {
+	// Writes are the commands in progress. The default is below what consensus takes
+	// before it makes callers wait, so that a client is told rather than kept.
+	Writes int64
+	// BodyBytes is the memory of all requests' bodies.
+	BodyBytes int64
+	// LongRequests are the streams and long polls: about 30 KB each.
+	LongRequests, LongRequestsPerAddress int
+}
+
+// Bounds of what one request may send, and of how long it may take.
+const (
+	RequestTimeout = 10 * time.Second // for all but streams and long polls
+	WriteTimeout   = 30 * time.Second // for a client to take what it is sent
+	BodyTimeout    = 30 * time.Second
+	// SmallBody is room for a request's few fields.
+	SmallBody = 4 << 10
+	// defaultMaxBody is jute.maxbuffer's default, so that the ZooKeeper port can deliver
+	// what the HTTP port stores.
+	defaultMaxBody = 1<<20 - 1
+)
+
+// Core is what the requests of one HTTP server share.
+type Core struct {
+	Server   Server
+	Config   Config
+	Stopping context.Context // ends when the HTTP server begins to stop
+	Long     LongRequests
+	Metrics  RequestMetrics
+
+	loopback atomic.Bool  // all listeners are on the loopback interface
+	writes   atomic.Int64 // in progress, at most Limits.Writes
+	bodies   atomic.Int64 // bytes held of requests' bodies, at most Limits.BodyBytes
+}
+
+// NewCore returns a Core whose long requests end when ctx does.
+func NewCore(ctx context.Context, srv Server, cfg Config) *Core {
+	if cfg.MaxBody <= 0 {
+		cfg.MaxBody = defaultMaxBody
+	}
+	l := &cfg.Limits
+	l.Writes = orDefault(l.Writes, 8192)
+	l.BodyBytes = orDefault(l.BodyBytes, 256<<20)
+	l.LongRequests = orDefault(l.LongRequests, 10_000)
+	l.LongRequestsPerAddress = orDefault(l.LongRequestsPerAddress, 2_000)
+	return &Core{
+		Server: srv, Config: cfg, Stopping: ctx,
+		Long: LongRequests{stopping: ctx, serving: srv.Serving, limits: *l, byAddress: map[string]int{}},
+	}
+}
+
+func orDefault[T int | int64](n, def T) T {
+	if n == 0 {
+		return def
+	}
+	return n
+}
+
+// Writes returns how many commands are in progress, BodyBytes how much memory the bodies
+// of requests have.
+func (c *Core) Writes() int64    { return c.writes.Load() }
+func (c *Core) BodyBytes() int64 { return c.bodies.Load() }
+
+// SetLoopback says whether the server is reached from its own machine only.
+func (c *Core) SetLoopback(only bool) { c.loopback.Store(only) }
+
+// Loopback reports what SetLoopback has said.
+func (c *Core) Loopback() bool { return c.loopback.Load() }
+
+// connKey is where a request's context has its net.Conn.
+type connKey struct{}
+
+// WithConn is for http.Server.ConnContext: Taken needs the connection.
+func WithConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}

@@ -1,0 +1,137 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/changes"
+)
+
+const (
+	// ProgressInterval is how long a stream is silent at most: short enough for a
+	// client to notice soon that its server has gone, and far below what proxies
+	// tolerate.
+	ProgressInterval = 5 * time.Second
+	// TouchesPerTimeout is how often a stream or a long poll keeps its session alive
+	// within the timeout: one touch may be lost.
+	TouchesPerTimeout = 3
+	// DefaultWait is how long a long poll waits, MaxWait the most that it may ask for:
+	// shorter than most proxies keep a silent connection.
+	DefaultWait = 30 * time.Second
+	MaxWait     = 5 * time.Minute
+	// reconnectMillis is how long a browser waits before it connects again.
+	reconnectMillis = 1000
+)
+
+// EventStream sends server-sent events (HTML standard, 9.2). It belongs to one goroutine.
+type EventStream struct {
+	At changes.Position // the id of the next event: where a client may continue
+
+	// Context ends, with its cause, when the client has gone, the long requests end, or
+	// Cancel is called.
+	Context context.Context
+	Cancel  context.CancelCauseFunc
+	stop    func() bool
+
+	q   *Request
+	out []byte // to be sent
+}
+
+// StartEvents begins the answer. The caller must call Close.
+func StartEvents(q *Request, at changes.Position) *EventStream {
+	s := &EventStream{At: at, q: q}
+	s.Context, s.Cancel = context.WithCancelCause(q.HTTP.Context())
+	long := q.Core.Long.Until()
+	s.stop = context.AfterFunc(long, func() { s.Cancel(context.Cause(long)) })
+	h := q.W.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would collect events before it passes them on
+	q.Begin(http.StatusOK)
+	s.retry(reconnectMillis)
+	return s
+}
+
+// Close frees what the stream holds.
+func (s *EventStream) Close() {
+	s.stop()
+	s.Cancel(nil)
+}
+
+// Event adds one to what is to be sent.
+func (s *EventStream) Event(name string, data any) {
+	text, err := json.Marshal(data) // in one line
+	if err != nil {
+		panic("rest: invariant broken: an event cannot be encoded: " + err.Error())
+	}
+	s.out = append(s.out, "id: "+FormatPosition(s.At)+"\nevent: "+name+"\ndata: "...)
+	s.out = append(append(s.out, text...), "\n\n"...)
+}
+
+// Progress reports how far the client has come although nothing happened to it.
+func (s *EventStream) Progress(st *changes.Stream) {
+	s.At = Reached(st, s.At)
+	s.Event("progress", map[string]string{"zxid": FormatPosition(s.At)})
+}
+
+// Gone reports why the stream cannot continue. It is the last event.
+func (s *EventStream) Gone(err error) {
+	s.Event("gone", ProblemOf(err, s.q.Anonymous).document())
+	s.Flush()
+}
+
+// Reconnect asks the client to continue at another server. It is the last event. If the
+// client has gone nobody reads it.
+func (s *EventStream) Reconnect(why error, st *changes.Stream) {
+	s.At = Reached(st, s.At)
+	s.retry(0)
+	s.Event("reconnect", map[string]any{
+		"zxid": FormatPosition(s.At), "reason": why.Error(), "servers": others(s.q.Core.Server),
+	})
+	s.Flush()
+}
+
+func (s *EventStream) retry(millis int) {
+	s.out = fmt.Appendf(s.out, "retry: %d\n\n", millis)
+}
+
+// Flush sends what there is and reports false when the client has gone, or does
+// not read.
+func (s *EventStream) Flush() bool {
+	ctl := http.NewResponseController(s.q.W)
+	_ = ctl.SetWriteDeadline(time.Now().Add(WriteTimeout))
+	_, err := s.q.W.Write(s.out)
+	s.out = s.out[:0]
+	return err == nil && ctl.Flush() == nil
+}
+
+// others are the HTTP addresses of the other servers, as far as they are known.
+func others(srv Server) []string {
+	list := []string{}
+	srv.View(func(v *server.View) {
+		for id, m := range v.Machine().Members() {
+			if id != srv.Config().ID && m.HTTP != "" {
+				list = append(list, m.HTTP)
+			}
+		}
+	})
+	return list
+}
+
+// WantsStream reports whether the client accepts server-sent events.
+func WantsStream(r *http.Request) bool {
+	for _, field := range r.Header.Values("Accept") {
+		for media := range strings.SplitSeq(field, ",") {
+			media, _, _ = strings.Cut(media, ";")
+			if strings.EqualFold(strings.TrimSpace(media), "text/event-stream") {
+				return true
+			}
+		}
+	}
+	return false
+}

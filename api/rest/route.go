@@ -1,0 +1,124 @@
+package rest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/mux"
+)
+
+// Route is one operation: a method of a resource.
+type Route struct {
+	Method  string // GET also answers HEAD
+	Pattern string // as in the OpenAPI document; {path} is a znode's path, with slashes
+	// Params are the query parameters that it has, besides the common ones. An
+	// unknown one is refused: a misspelt version= must not delete unconditionally.
+	Params []string
+	Handle func(*Request) error
+	// Local operations are about this server alone: no consistency, no session.
+	Local bool
+}
+
+// Op returns a Route.
+func Op(method, pattern string, handle func(*Request) error, params ...string) Route {
+	return Route{Method: method, Pattern: pattern, Params: params, Handle: handle}
+}
+
+// LocalOp returns a Route that is local.
+func LocalOp(method, pattern string, handle func(*Request) error, params ...string) Route {
+	return Route{Method: method, Pattern: pattern, Params: params, Handle: handle, Local: true}
+}
+
+// CommonParams are the query parameters of every operation that is not plain.
+var CommonParams = [...]string{"consistency", "min_zxid"}
+
+// repeatable are the parameters that may be given more than once.
+func repeatable(name string) bool { return name == "watch" }
+
+// knows reports whether the operation has this query parameter.
+func (r *Route) knows(param string) bool {
+	return slices.Contains(r.Params, param) || !r.Local && slices.Contains(CommonParams[:], param)
+}
+
+// operation is a route that is served.
+type operation struct {
+	Route
+	metrics *routeMetrics
+}
+
+// resource is what answers at one pattern: its operations by method.
+type resource map[string]*operation
+
+// allow is the header Allow.
+func (r resource) allow() string {
+	var methods []string
+	for m := range r {
+		if methods = append(methods, m); m == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+	}
+	methods = append(methods, http.MethodOptions)
+	slices.Sort(methods)
+	return strings.Join(methods, ", ")
+}
+
+// Handler answers requests by these routes. Paths are matched as they were sent, escapes
+// and all: a name may contain what a router would clean away.
+func (c *Core) Handler(routes []Route) http.Handler {
+	m := mux.NewRouter().UseEncodedPath().SkipClean(true)
+	resources := map[string]resource{}
+	c.Metrics.add("none", "none") // of requests for nothing that there is
+	for _, r := range routes {
+		op := &operation{r, c.Metrics.add(r.Method, r.Pattern)}
+		// What follows {path} looks like a part of it, so one resource has both:
+		// the method tells them apart.
+		base, _ := r.split()
+		if resources[base] == nil {
+			resources[base] = resource{}
+			m.Handle(muxPattern(base), c.serve(resources[base]))
+		}
+		resources[base][r.Method] = op
+	}
+	if commands := resources["/commands"]; commands != nil {
+		m.Handle("/commands/", c.serve(commands)) // as in ZooKeeper
+	}
+	m.NotFoundHandler = c.serve(nil)
+	return m
+}
+
+// split cuts the pattern behind {path}. The tail is such as /{ticket}, or empty.
+func (r *Route) split() (base, tail string) {
+	base, tail, found := strings.Cut(r.Pattern, "/{path}")
+	if found {
+		base += "/{path}"
+	}
+	return base, tail
+}
+
+// parseTail takes what follows {path} off the path. It reports false when there is
+// less than the pattern has.
+func (r *Route) parseTail(vars map[string]string) bool {
+	_, tail := r.split()
+	names := strings.Split(tail, "/")[1:]
+	for _, name := range slices.Backward(names) {
+		i := strings.LastIndexByte(vars["path"], '/')
+		if i < 0 {
+			return false
+		}
+		value := vars["path"][i+1:]
+		vars["path"] = vars["path"][:i]
+		switch {
+		case strings.HasPrefix(name, "{"):
+			vars[strings.Trim(name, "{}")] = value
+		case name != value:
+			return false
+		}
+	}
+	return true
+}
+
+// muxPattern lets {path} take the rest of the path, or nothing, which is the root.
+func muxPattern(pattern string) string {
+	return strings.Replace(pattern, "/{path}", "{path:(?:/.*)?}", 1)
+}

@@ -1,0 +1,65 @@
+package rest
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/rawconn"
+)
+
+// What the other end has not Taken is seen, until it has: of a connection of package net, and of
+// one as servers accept them, which is not a *net.TCPConn.
+func TestTaken(t *testing.T) {
+	t.Run("net", func(t *testing.T) { testTaken(t, func(l net.Listener) net.Listener { return l }) })
+	t.Run("socket", func(t *testing.T) { testTaken(t, rawconn.Listener) })
+}
+
+func testTaken(t *testing.T, wrap func(net.Listener) net.Listener) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := wrap(l).Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r = r.WithContext(context.WithValue(r.Context(), connKey{}, conn))
+	if !Taken(r, 0) {
+		t.Error("nothing was sent, and nothing is missing")
+	}
+	conn.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
+	sent, err := io.CopyN(conn, zeros{}, 64<<20)
+	if err == nil {
+		t.Fatalf("%d bytes were sent to nobody", sent)
+	}
+	if Taken(r, 0) {
+		t.Error("nobody reads, and all was taken")
+	}
+	if !Taken(r, time.Hour) {
+		t.Error("something was acknowledged within the hour")
+	}
+	go func() { _, _ = io.Copy(io.Discard, client) }()
+	for end := time.Now().Add(10 * time.Second); !Taken(r, 0); {
+		if time.Now().After(end) {
+			t.Fatal("all was read, and something is missing")
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }

@@ -1,0 +1,133 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api/admin"
+	"github.com/zk-lite/zk-lite/api/coordination"
+	"github.com/zk-lite/zk-lite/api/data"
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/server"
+)
+
+// Backend is the server behind the API, as each part uses it.
+type Backend struct {
+	Core         rest.Server
+	Data         data.Server
+	Coordination coordination.Server
+	Cluster      admin.Cluster
+	State        admin.State
+}
+
+// BackendOf returns a Backend all of whose parts are srv.
+func BackendOf(srv *server.Server) Backend { return Backend{srv, srv, srv, srv, srv} }
+
+// Config configures a Server.
+type Config struct {
+	Version  string // zk-lite's own
+	Logger   *slog.Logger
+	Origins  []string        // see rest.Config
+	Hosts    []string        // see rest.Config
+	MaxBody  int             // see rest.Config
+	Limits   rest.Limits     // of all clients together
+	Metrics  admin.Metrics   // see admin.Config
+	Settings *admin.Settings // see admin.Config
+	Port     admin.Port      // see admin.Config
+}
+
+// Server serves HTTP.
+type Server struct {
+	http *http.Server
+	core *rest.Core
+	stop func() // ends streams and long polls
+
+	conns atomic.Int64 // open, at most maxConns
+
+	mu     sync.Mutex // protects the field below
+	served bool       // Serve was called
+}
+
+const (
+	headerTimeout = 10 * time.Second // for the request line and headers
+	headerBytes   = 64 << 10
+	idleTimeout   = 2 * time.Minute
+	// maxConns leaves room for others beside all streams; an idle one costs 10 KB.
+	maxConns = 16_384
+)
+
+// New returns a Server that is not served yet.
+func New(b Backend, cfg Config) *Server {
+	stopping, stop := context.WithCancelCause(context.Background())
+	s := &Server{stop: func() { stop(rest.ErrStopping) }}
+	s.core = rest.NewCore(stopping, b.Core, rest.Config{
+		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
+	})
+	s.http = &http.Server{
+		Handler:           s.core.Handler(routes(s.core, b, cfg)),
+		ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes, IdleTimeout: idleTimeout,
+		ConnContext: rest.WithConn, ConnState: s.countConn,
+		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+	}
+	s.http.RegisterOnShutdown(s.stop)
+	return s
+}
+
+func routes(core *rest.Core, b Backend, cfg Config) []rest.Route {
+	return slices.Concat(
+		admin.Routes(core, b.Cluster, b.State, admin.Config{
+			Version: cfg.Version, Metrics: cfg.Metrics, Settings: cfg.Settings, Port: cfg.Port,
+		}),
+		data.Routes(b.Data), coordination.Routes(b.Coordination),
+	)
+}
+
+// Serve answers requests until Shutdown. Several listeners may be served at once.
+func (s *Server) Serve(l net.Listener) error {
+	s.listen(isLoopback(l))
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// listen notes a listener. One that others can reach permits all names, since a
+// connection does not tell by which name its client found it.
+func (s *Server) listen(loopback bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.core.SetLoopback(loopback && (s.core.Loopback() || !s.served))
+	if !s.served {
+		s.served = true
+		go s.core.Long.Watch(s.core.Server)
+	}
+}
+
+// isLoopback reports whether a listener is reached from its own machine only.
+func isLoopback(l net.Listener) bool {
+	a, ok := l.Addr().(*net.TCPAddr)
+	return ok && a.IP.IsLoopback()
+}
+
+// Shutdown stops accepting, ends streams and long polls, and waits for requests in
+// progress until ctx ends.
+func (s *Server) Shutdown(ctx context.Context) error { return s.http.Shutdown(ctx) }
+
+// countConn closes connections that are too many.
+func (s *Server) countConn(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		if s.conns.Add(1) > maxConns {
+			_ = c.Close() // which leads to StateClosed
+		}
+	case http.StateClosed:
+		s.conns.Add(-1)
+	}
+}
