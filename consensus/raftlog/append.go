@@ -11,7 +11,7 @@ import (
 // maxKeptBuffer is the encoding buffer kept between appends; larger ones are for the collector.
 const maxKeptBuffer = 4 << 20
 
-// batch writes records behind the end of the log. Nothing of it counts until commit; until then
+// batch writes records after the end of the log. Nothing of it counts until commit; before that,
 // abandon takes it back.
 type batch struct {
 	s      *Store
@@ -101,9 +101,9 @@ func (b *batch) flush() error {
 	return nil
 }
 
-// abandon takes the batch back. What it left in the files has the old generation, so that behind
-// any record written there later it is not taken for one; for the time until then the first
-// header is blanked, as well as it goes.
+// abandon takes the batch back. The bytes that it left in the files have the old generation, so
+// that recovery does not take them for records once a newer record is written before them. Until
+// then a blanked first header prevents that, if it can be written.
 func (b *batch) abandon() {
 	s := b.s
 	s.writeGen++
@@ -155,10 +155,10 @@ func (s *Store) keepBuffer(b []byte) {
 func (s *Store) StoreLog(e *raft.Log) error { return s.StoreLogs([]*raft.Log{e}) }
 
 // StoreLogs appends entries, all or none as long as the process lives. The first must follow the
-// last one in the log; into an empty log any index may go. If it lies above, as after a power cut
-// that left the log behind the newest snapshot, the log starts anew with it: Raft sends such an
-// entry only to a server whose snapshot covers the gap. It returns when the entries are durable,
-// or, if the predicate of SetAsync says so, when they are written. Data and Extensions of the
+// last one in the log; an empty log takes any index. If it lies above, as after a power cut
+// that left the log shorter than the newest snapshot, the log starts anew with it: Raft sends such an
+// entry only to a server that has a snapshot of the gap. StoreLogs returns when the entries are
+// durable, or, if the rule of SetAsync allows it, when they are written. Data and Extensions of the
 // entries must not be changed afterwards. An error of a write (a full disk) leaves the log as it
 // was; that of a failed sync is lasting.
 func (s *Store) StoreLogs(entries []*raft.Log) error {
@@ -213,7 +213,7 @@ func (s *Store) startAnew(next uint64) error {
 	s.mu.RLock()
 	had := s.span
 	s.mu.RUnlock()
-	s.logger.Warn("raft log starts anew behind a gap that a snapshot must cover",
+	s.logger.Warn("raft log starts anew after a gap that a snapshot must cover",
 		"dir", s.dir, "first", had.first, "last", had.last, "next", next)
 	return s.deleteHoldingWriter(kindReset, 0)
 }

@@ -35,8 +35,8 @@ func (osFS) OpenDirect(name string) (DirectFile, error) {
 	return d, nil
 }
 
-// checkFileSystem lets those pass whose direct, durable writes in place are known to be what DirectFile
-// promises.
+// checkFileSystem refuses all file systems but those whose direct, durable writes in place are known to
+// keep DirectFile's promises.
 func checkFileSystem(f *os.File) error {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {

@@ -14,8 +14,8 @@ var ErrEntryTooLarge = errors.New("raftlog: entry does not fit a segment")
 // errStopped ends work in the background when the store is closed.
 var errStopped = errors.New("raftlog: closing")
 
-// CorruptError says that the files contradict what had been made durable in them. A server that
-// meets it at start must not run with this log: it has forgotten entries that it acknowledged, and
+// CorruptError is returned if the files lack something that had been made durable in them. A server that
+// gets it at start must not run with this log: it has forgotten entries that it acknowledged, and
 // could elect a leader that lacks committed entries.
 type CorruptError struct {
 	File   string // path of the damaged or missing file

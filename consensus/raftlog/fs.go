@@ -14,7 +14,7 @@ type FS interface {
 	Open(name string) (File, error)
 	// OpenDirect opens an existing file for writes past the page cache. Its length must be a
 	// multiple of 4096, and everything in it durable. An error that wraps errors.ErrUnsupported
-	// says that system or file system cannot, or are not known to do it well.
+	// means that the system or the file system cannot do this, or is not known to do it well.
 	OpenDirect(name string) (DirectFile, error)
 	// Rename replaces newName by oldName atomically.
 	Rename(oldName, newName string) error
@@ -25,7 +25,7 @@ type FS interface {
 	// SyncDir makes creations, renames and removals in a directory durable.
 	SyncDir(dir string) error
 	// Lock takes an exclusive lock on a file, creating it if need be, without waiting: an
-	// error means that somebody else holds it. Closing the result gives it up.
+	// error means that another process holds it. Closing the result gives it up.
 	Lock(name string) (io.Closer, error)
 }
 

@@ -197,8 +197,8 @@ func (s *Store) dropSegments() {
 }
 
 // noteHighWater writes to the high-water file how far the log is durable. It is not synced: after
-// a power cut the file may be older than noteEvery, or torn. It lets recovery tell a lost or damaged
-// end of the log from a torn one.
+// a power cut the file may be older than noteEvery, or torn. With it, recovery distinguishes a
+// lost or damaged end of the log from a torn one.
 func (s *Store) noteHighWater() {
 	s.mu.Lock()
 	p := s.durable

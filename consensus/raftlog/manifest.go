@@ -19,7 +19,7 @@ const (
 	highWaterSize  = 32
 )
 
-// manifest says which segments exist. It is replaced atomically and is always durable before
+// manifest lists the segments that exist. It is replaced atomically and is always durable before
 // anything relies on it: a segment is named before the first record goes into it, and no longer
 // named before its file is removed.
 type manifest struct {

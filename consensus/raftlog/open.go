@@ -220,9 +220,9 @@ func (s *Store) openHighWater() {
 	s.highWater = f
 }
 
-// markOpened writes a record of the new generation behind the end. From then on nothing behind it
-// that an earlier generation left can be taken for a record, and everything before is under the
-// durable mark.
+// markOpened writes a record of the new generation at the end. From then on nothing after it that
+// an earlier generation left can be taken for a record, and everything before is below the durable
+// mark.
 func (s *Store) markOpened() error {
 	acquire(s.writer)
 	defer release(s.writer)

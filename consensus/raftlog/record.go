@@ -18,7 +18,7 @@ func at(seg uint32, off int64) position { return position(seg)<<32 | position(ui
 func (p position) segment() uint32 { return uint32(p >> 32) }
 func (p position) offset() int64   { return int64(uint32(p)) }
 
-// kind says what a record does to the log. The values are part of the format.
+// kind is what a record does to the log. The values are part of the format.
 type kind uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 
 const (
 	recordHeaderSize = 64
-	recordMagic      = 0x4c5a // makes the search for records behind damage cheap
+	recordMagic      = 0x4c5a // makes the search for records after damage cheap
 	recordAlign      = 8      // records start at multiples of this, for the same reason
 )
 
@@ -88,7 +88,7 @@ func appendRecord(b []byte, r *record, seg uint32, off int64) []byte {
 	return b
 }
 
-// recordExtent returns the length in bytes of the record whose header b starts with. The header
+// recordExtent returns the length in bytes of the record at the start of b, by its header. The header
 // is not verified yet, only bounded: limit is the room to the end of the segment.
 func recordExtent(b []byte, limit int64) (int64, error) {
 	if limit < recordHeaderSize || len(b) < recordHeaderSize {
@@ -105,9 +105,9 @@ func recordExtent(b []byte, limit int64) (int64, error) {
 	return n, nil
 }
 
-// decodeRecord decodes the record at the start of b, which stands at off in segment seg and may go
-// on behind the record. Extensions and Data of the result share b's memory. It returns the bytes
-// that the record takes.
+// decodeRecord decodes the record at the start of b, which is the content of segment seg from off on
+// and may be longer than the record. Extensions and Data of the result share b's memory. It returns
+// the record's length too.
 func decodeRecord(b []byte, seg uint32, off int64) (record, int64, error) {
 	var r record
 	n, err := recordExtent(b, int64(len(b)))

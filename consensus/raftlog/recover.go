@@ -17,11 +17,11 @@ type recovery struct {
 	torn       bool     // the bytes at end are not zeros
 }
 
-// recoverRecords finds the end of the log, the first place without a valid record, and refuses if
-// anything says that the log was durable beyond it: the manifest, the high-water file or the mark
-// in any record, also one behind the end. A record lost above every mark may be a write that a
-// power cut interrupted; writes reach the disk in any order, so valid records may follow it, but
-// none of them was ever called durable.
+// recoverRecords finds the end of the log, the first place without a valid record. It refuses the log
+// if anything shows that it was durable beyond that place: the manifest, the high-water file or the
+// mark of any record, those after the end included. A record lost above every mark may be a write that
+// a power cut interrupted. Writes reach the disk in any order, so valid records may follow it, but none
+// of them was ever reported as durable.
 func (s *Store) recoverRecords() (*recovery, error) {
 	r := &recovery{mark: max(s.manifest.highWater, s.readHighWater())}
 	if len(s.segments) > 0 {
@@ -55,7 +55,7 @@ func (s *Store) recoverRecords() (*recovery, error) {
 	return r, s.checkEnd(r)
 }
 
-// readHighWater returns the content of the high-water file, 0 if that says nothing.
+// readHighWater returns the content of the high-water file, 0 if it has none that is valid.
 func (s *Store) readHighWater() position {
 	b, err := readSmall(s.fs, filepath.Join(s.dir, highWaterName), highWaterSize)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *recovery) corrupt(g *segment, off int64, reason string) error {
 	return &CorruptError{File: g.path, Offset: off, Index: r.span.last + 1, Reason: reason}
 }
 
-// replay applies the records of a segment. It stops behind a seal, or at the first place without a
+// replay applies the records of a segment. It stops after a seal, or at the first place without a
 // valid record, and then sets reason.
 func (r *recovery) replay(g *segment, b []byte, oldest bool) (sealed bool, err error) {
 	off := int64(segmentHeaderSize)
@@ -79,7 +79,7 @@ func (r *recovery) replay(g *segment, b []byte, oldest bool) (sealed bool, err e
 		case err != nil:
 			r.reason = err.Error()
 		case rec.generation < r.generation:
-			r.reason = fmt.Sprintf("a record of generation %#x, left behind by one of %#x",
+			r.reason = fmt.Sprintf("a record of generation %#x, after one of %#x",
 				rec.generation, r.generation)
 		}
 		if r.reason != "" {

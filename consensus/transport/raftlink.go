@@ -88,7 +88,7 @@ func (l *raftLink) run(f func()) bool {
 	return true
 }
 
-// stop tells all goroutines to end. Calling it again does nothing.
+// stop makes all goroutines end. Calling it again does nothing.
 func (l *raftLink) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

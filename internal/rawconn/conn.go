@@ -66,7 +66,7 @@ type transfer struct {
 	errno syscall.Errno // of the last system call
 }
 
-// Read reads as net.Conn says.
+// Read implements net.Conn.
 func (c *conn) Read(b []byte) (int, error) {
 	t := &c.in
 	t.mu.Lock()
@@ -85,7 +85,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return t.n, nil
 }
 
-// Write writes all of b or returns an error, as net.Conn says.
+// Write implements net.Conn.
 func (c *conn) Write(b []byte) (int, error) { return c.write(b, c.out.call) }
 
 func (c *conn) writeNow(b []byte) (int, error) { return c.write(b, c.out.once) }

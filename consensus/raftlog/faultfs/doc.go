@@ -10,7 +10,7 @@
 // failed sync the pages count as clean, as on Linux: a second sync succeeds and the disk still
 // does not have them. Changes of directories reach the disk in order. A power cut keeps each
 // unsynced page with even odds, a random number of the directory changes that were not synced, and
-// makes every open file and lock of the life before useless. A direct write is like
+// makes every open file and lock from before useless. A direct write is like
 // a write and a sync of its pages in one, but a failed one leaves each page old or new.
 //
 // # Concurrency

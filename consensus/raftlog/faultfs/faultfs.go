@@ -156,8 +156,8 @@ func (f *FS) Used() int64 {
 }
 
 // PowerOn turns the file system on again. If it is not off, because CutAfter's cut has not come
-// yet, the cut comes now. The stores of the life before must be closed by then: their operations
-// on names, unlike those on open files, cannot be told from those of the new life.
+// yet, the cut comes now. The stores from before must be closed by then: their operations on
+// names, unlike those on open files, cannot be distinguished from those of the new stores.
 func (f *FS) PowerOn() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

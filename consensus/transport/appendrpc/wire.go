@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// What travels on an append connection, all numbers big-endian. The leader sends
+// The messages on an append connection, all numbers big-endian. The leader sends
 //
 //	length u32 of what follows | form u8 | raft's protocol version u8
 //	term u64 | previous index u64 | previous term u64 | commit index u64
@@ -20,11 +20,11 @@ import (
 //	entry: index u64 | term u64 | type u8 | appended at: seconds u64, nanoseconds u32
 //	       length of extensions u32 | length of data u32 | extensions | data
 //
-// and gets for a request, in the order of the requests, nothing for a notice,
+// and gets, for each request in order and for no notice,
 //
 //	length u32 of what follows | raft's protocol version u8 | flags u8 | term u64 | last index u64
 //	id, address: each length u16, bytes
-//	why it failed, UTF-8, to the end
+//	the reason of a failure, UTF-8, to the end
 const (
 	formRequest = 1 // is answered
 	formNotice  = 2 // is not
@@ -37,10 +37,10 @@ const (
 	flagNoRetry = 2
 	flagFailed  = 4
 
-	// maxRequest bounds a request: raft puts up to maxAppendEntries entries into one, and an entry
+	// maxRequest bounds a request: raft puts up to MaxAppendEntries entries into one, and an entry
 	// may hold a command of any size that jute.maxbuffer allows.
 	maxRequest = 1<<31 - 1
-	// readStep is what a length that is only announced may cost: more is taken as it comes.
+	// readStep is the most memory that an announced length takes by itself: more is taken as bytes come.
 	readStep = 1 << 20
 	// maxAnswer holds two names and a sentence.
 	maxAnswer = 4096
@@ -48,7 +48,7 @@ const (
 	maxReason = 512
 )
 
-// ErrMalformed: not what a server of this version sends.
+// ErrMalformed is wrapped by the error of bytes that no server of this version sends.
 var ErrMalformed = errors.New("malformed")
 
 // requestSize is how many bytes follow the length of a request.
@@ -129,7 +129,7 @@ func decodeRequest(body []byte) (form byte, req *raft.AppendEntriesRequest, err 
 	case b.short:
 		return 0, nil, fmt.Errorf("%w: request of %d bytes is cut short", ErrMalformed, len(body))
 	case len(b.b) > 0:
-		return 0, nil, fmt.Errorf("%w: %d bytes behind a request", ErrMalformed, len(b.b))
+		return 0, nil, fmt.Errorf("%w: %d extra bytes after a request", ErrMalformed, len(b.b))
 	case form != formRequest && form != formNotice:
 		return 0, nil, fmt.Errorf("%w: unknown form %d of a request, want %d or %d",
 			ErrMalformed, form, formRequest, formNotice)
@@ -168,8 +168,8 @@ func writeAnswer(w io.Writer, r raft.RPCResponse) error {
 	return err
 }
 
-// readAnswer reads one answer. A *DeclinedError is what the other server's raft said; the
-// connection goes on.
+// readAnswer reads one answer. A *DeclinedError is an error of the other server's raft; the
+// connection can be used again.
 func readAnswer(r *bufio.Reader, resp *raft.AppendEntriesResponse) error {
 	body, err := readFrame(r, answerHead, maxAnswer)
 	if err != nil {
@@ -227,7 +227,7 @@ func appendName(b, name []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(b, uint16(len(name))), name...)
 }
 
-// unread is what is still to be decoded. What is not there reads as zero, and sets short.
+// unread is the rest of a message. A field that is not there reads as zero, and sets short.
 type unread struct {
 	b     []byte
 	short bool

@@ -118,7 +118,7 @@ func TestWire_Request_Malformed(t *testing.T) {
 		{"short", edit(0, 0, 0, 0, 3), "3 bytes announced"},
 		{"long", edit(0, 0xff, 0xff, 0xff, 0xff), "4294967295 bytes announced"},
 		{"cut", edit(0, 0, 0, 0, requestHead+1), "cut short"},
-		{"something behind", append(edit(3, good[3]+1), 'x'), "1 bytes behind"},
+		{"something behind", append(edit(3, good[3]+1), 'x'), "1 extra bytes"},
 		{"form", edit(4, 9), "unknown form 9"},
 		{"entries", edit(count, 0xff, 0xff, 0xff, 0xff), "4294967295 entries announced"},
 	} {
