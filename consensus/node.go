@@ -181,7 +181,6 @@ var keyIncarnation = []byte("zk-lite.incarnation")
 // before; advanceIncarnation takes care of a clock that is behind.
 func nextIncarnation(s raft.StableStore) (uint64, error) {
 	last, err := s.GetUint64(keyIncarnation)
-	// What other stores than raft-boltdb return differs, but raft itself compares this text.
 	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
 		return 0, fmt.Errorf("reading the incarnation: %w", err)
 	}
