@@ -46,10 +46,10 @@ func TestCluster_Get(t *testing.T) {
 	e := shared()
 	i := e.leading(t)
 	eventually(t, "all are connected", func() bool {
-		return operator(t, e.urls[i]).get("/v1/cluster").json["survives"] == 1.0
+		return operator(t, e.urls[i]).get("/v1/cluster").json["failures_tolerated_now"] == 1.0
 	})
 	a := operator(t, e.urls[i]).get("/v1/cluster").is(200)
-	a.has("leader", i+1).has("voters", 3).has("tolerates", 1).has("server.role", "leader")
+	a.has("leader", i+1).has("voters", 3).has("failures_tolerated", 1).has("server.role", "leader")
 	a.has("server.id", i+1).has("server.serving", true).has("server.draining", false)
 	a.has("server.last_contact", "0s").has(fmt.Sprintf("members.%d.role", i), "leader")
 	s := e.settings[2]
@@ -77,7 +77,7 @@ func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
 	for i := range e.urls {
 		eventually(t, "all are connected, and up to date", func() bool {
 			a := operator(t, e.urls[i]).get("/v1/cluster").is(200)
-			return a.json["survives"] == 1.0 && connected(a) == 3 && a.json["incomplete"] == nil &&
+			return a.json["failures_tolerated_now"] == 1.0 && connected(a) == 3 && a.json["incomplete"] == nil &&
 				a.field("members.0.lag") == 0.0 && a.field("members.1.lag") == 0.0 &&
 				a.field("members.2.lag") == 0.0 && a.field("members.2.applied_index").(float64) > 1 &&
 				a.field("members.2.last_index").(float64) > 1 &&
@@ -98,7 +98,7 @@ func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
 		eventually(t, "two are connected", func() bool {
 			a := operator(t, e.urls[i]).get("/v1/cluster").is(200)
 			of := func(field string) any { return a.field(fmt.Sprintf("members.%d.%s", down, field)) }
-			return a.json["survives"] == 0.0 && connected(a) == 2 && of("connected") == false &&
+			return a.json["failures_tolerated_now"] == 0.0 && connected(a) == 2 && of("connected") == false &&
 				of("last_contact") != nil && of("lag") == nil && of("last_index") == nil
 		})
 	}
@@ -108,7 +108,7 @@ func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
 	eventually(t, "nobody leads, and the answer says so", func() bool {
 		a := operator(t, e.urls[last]).get("/v1/cluster").is(200)
 		text, _ := a.json["incomplete"].(string)
-		return a.json["survives"] == nil && a.field("members.0.connected") == nil &&
+		return a.json["failures_tolerated_now"] == nil && a.field("members.0.connected") == nil &&
 			strings.Contains(text, "no leader")
 	})
 }
@@ -175,7 +175,7 @@ func TestCluster_Parameters(t *testing.T) {
 
 func TestCluster_StandsAlone(t *testing.T) {
 	c := operator(t, fresh(t, 1).urls[0])
-	c.get("/v1/cluster").is(200).has("server.role", "standalone").has("survives", 0).has("voters", 1)
+	c.get("/v1/cluster").is(200).has("server.role", "standalone").has("failures_tolerated_now", 0).has("voters", 1)
 	c.post("/v1/cluster/members", `{"id": 2, "address": "h:1"}`).is(409).says("stands alone")
 	c.delete("/v1/cluster/members/1").is(409)
 	c.post("/v1/cluster/transfer", "").is(409)
@@ -352,7 +352,7 @@ func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 	}
 	e.stop(others[0])
 	eventually(t, "no failure is survived", func() bool {
-		return operator(t, e.urls[lead]).get("/v1/cluster").json["survives"] == 0.0
+		return operator(t, e.urls[lead]).get("/v1/cluster").json["failures_tolerated_now"] == 0.0
 	})
 	operator(t, e.urls[lead]).post("/v1/cluster/drain", "").is(409).says("bring another")
 	operator(t, e.urls[lead]).

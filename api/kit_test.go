@@ -242,11 +242,16 @@ func (c *client) do(method, target string, body ...string) *answer {
 	}
 }
 
+// direct does not follow redirects.
+var direct = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
 // once does not try again.
 func (c *client) once(method, target string, body ...string) *answer {
 	c.Helper()
 	req := c.request(method, target, strings.Join(body, ""))
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := direct.Do(req)
 	if err != nil {
 		c.Fatalf("%s %s: %v", method, target, err)
 	}

@@ -35,7 +35,7 @@ func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 					return false
 				}
 			}
-			return s.Survives() == 1 && s.Voters == 3 && s.Leader == e.servers[e.leader()].ID
+			return s.FailuresToleratedNow() == 1 && s.Voters == 3 && s.Leader == e.servers[e.leader()].ID
 		})
 	}
 	lead := e.leader()
@@ -46,7 +46,7 @@ func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 		eventually(t, "one is not connected", func() bool {
 			s, members := e.survey(i)
 			m := members[e.servers[down].ID]
-			return s.Survives() == 0 && s.Connected == 2 && !m.Connected && m.LastIndex == 0 &&
+			return s.FailuresToleratedNow() == 0 && s.Connected == 2 && !m.Connected && m.LastIndex == 0 &&
 				m.Contact != NoContact
 		})
 	}
@@ -70,8 +70,8 @@ func TestEnsemble_Status_CutOff(t *testing.T) {
 	e.net.setCut(cut, true)
 	eventually(t, "it is not connected", func() bool {
 		s, members := e.survey(lead)
-		return s.Survives() == 0 && !members[e.servers[cut].ID].Connected
+		return s.FailuresToleratedNow() == 0 && !members[e.servers[cut].ID].Connected
 	})
 	e.net.setCut(cut, false)
-	eventually(t, "it is back", func() bool { s, _ := e.survey(lead); return s.Survives() == 1 })
+	eventually(t, "it is back", func() bool { s, _ := e.survey(lead); return s.FailuresToleratedNow() == 1 })
 }

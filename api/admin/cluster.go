@@ -38,10 +38,10 @@ type clusterBody struct {
 	Leader  state.ServerID `json:"leader"` // 0: unknown
 	Term    uint64         `json:"term"`
 	Voters  int            `json:"voters"`
-	// Tolerates is how many voters may fail when all are up.
-	Tolerates int `json:"tolerates"`
-	// Survives is how many more may fail now: the leader says it.
-	Survives *int `json:"survives,omitempty"`
+	// FailuresTolerated is how many voters may fail when all are up.
+	FailuresTolerated int `json:"failures_tolerated"`
+	// FailuresToleratedNow is how many more may fail now: the leader says it.
+	FailuresToleratedNow *int `json:"failures_tolerated_now,omitempty"`
 	// Incomplete says why the leader's knowledge is missing.
 	Incomplete string     `json:"incomplete,omitempty"`
 	Server     serverBody `json:"server"`
@@ -76,7 +76,7 @@ func (h *handlers) getCluster(q *rest.Request) error {
 	s := srv.Status()
 	body := clusterBody{
 		Members: []memberBody{}, Leader: s.Leader, Term: s.Term, Voters: s.Voters,
-		Tolerates: max(s.Voters-1, 0) / 2,
+		FailuresTolerated: max(s.Voters-1, 0) / 2,
 		Server: serverBody{
 			ID: srv.Config().ID, Role: s.Role, Serving: srv.Serving(), Draining: srv.Draining(),
 			LastIndex: s.LastIndex, AppliedIndex: s.AppliedIndex, Pending: s.Pending,
@@ -88,8 +88,8 @@ func (h *handlers) getCluster(q *rest.Request) error {
 		body.Incomplete = "no leader has answered, so how the members stand is not known: " +
 			err.Error()
 	} else {
-		n := survey.Survives()
-		body.Survives = &n
+		n := survey.FailuresToleratedNow()
+		body.FailuresToleratedNow = &n
 		known = knownOf(&survey)
 	}
 	for _, m := range h.cluster.Members() {
@@ -128,9 +128,9 @@ func contactText(d time.Duration) *string {
 // been no contact.
 const contactNever = 100 * 365 * 24 * time.Hour
 
-// survives is how many of the voters whose streams are connected could fail without the
+// failuresToleratedNow is how many of the voters whose streams are connected could fail without the
 // loss of the majority, for the leader's metrics: nil elsewhere.
-func survives(s *server.Status) *int {
+func failuresToleratedNow(s *server.Status) *int {
 	var n int
 	switch s.Role {
 	case server.RoleStandalone:

@@ -16,6 +16,13 @@ import (
 //go:embed docs.html
 var pageTemplate string
 
+// root leads those who open the address in a browser to the page.
+func root(q *rest.Request) error {
+	q.W.Header().Set("Location", "/docs")
+	q.Begin(http.StatusFound)
+	return nil
+}
+
 // page answers with a page for people. It is made from the OpenAPI document and
 // fetches nothing.
 func (h *handlers) page(q *rest.Request) error {

@@ -141,7 +141,7 @@ func (h *handlers) measureAgreement(s *server.Status) []metric {
 		{"synced_observers", gauge, "Observers that are connected to this leader.", "",
 			float64(s.Observers)},
 		{"survivable_failures", gauge, "How many connected voters may fail without loss of the majority.",
-			"", float64(*survives(s))},
+			"", float64(*failuresToleratedNow(s))},
 	}...)
 }
 

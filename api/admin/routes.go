@@ -61,6 +61,7 @@ func Routes(core *rest.Core, cluster Cluster, state State, cfg Config) []rest.Ro
 	const resource = "/v1/cluster"
 	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
 	return []rest.Route{
+		rest.LocalOp(get, "/", root),
 		rest.LocalOp(get, "/livez", h.livez),
 		rest.LocalOp(get, "/readyz", readyz, "verbose"),
 		rest.LocalOp(get, "/openapi.json", h.openapi),

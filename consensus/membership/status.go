@@ -29,9 +29,9 @@ type Status struct {
 	Members []MemberStatus `json:"members"`
 }
 
-// Survives is how many of the voters that are connected may fail without the loss of
+// FailuresToleratedNow is how many of the voters that are connected may fail without the loss of
 // the majority.
-func (s *Status) Survives() int { return max(s.Connected-(s.Voters/2+1), 0) }
+func (s *Status) FailuresToleratedNow() int { return max(s.Connected-(s.Voters/2+1), 0) }
 
 // MemberStatus is how the leader knows a server.
 type MemberStatus struct {

@@ -29,13 +29,13 @@ servers. The exit code is 1 if there is no leader.`,
 		if err != nil {
 			return err
 		}
-		if now.Survives == nil && now.Leader != 0 {
+		if now.FailuresToleratedNow == nil && now.Leader != 0 {
 			api.Each(func(one *httpapi.Client) bool {
 				other, err := cluster(c.Context(), one)
-				if err == nil && other.Survives != nil {
+				if err == nil && other.FailuresToleratedNow != nil {
 					now = other
 				}
-				return now.Survives != nil
+				return now.FailuresToleratedNow != nil
 			})
 		}
 		if a.json() {
@@ -63,13 +63,13 @@ func printCluster(out io.Writer, now *clusterJSON) error {
 		return err
 	}
 	text := fmt.Sprintf("term %d; %s: the ensemble tolerates %s", now.Term, count(now.Voters, "voter"),
-		count(now.Tolerates, "failure"))
+		count(now.FailuresTolerated, "failure"))
 	switch {
-	case now.Survives == nil:
-	case *now.Survives == now.Tolerates:
+	case now.FailuresToleratedNow == nil:
+	case *now.FailuresToleratedNow == now.FailuresTolerated:
 		text += "; all voters are connected"
 	default:
-		text += fmt.Sprintf("; %d not connected, so it tolerates %d more", now.Tolerates-*now.Survives, *now.Survives)
+		text += fmt.Sprintf("; %d not connected, so it tolerates %d more", now.FailuresTolerated-*now.FailuresToleratedNow, *now.FailuresToleratedNow)
 	}
 	_, err := fmt.Fprintln(out, text)
 	return err
