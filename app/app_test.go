@@ -18,6 +18,7 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -163,6 +164,7 @@ func TestServer_Open_NoSuchAddress_NamesTheSetting(t *testing.T) {
 
 // A data directory has one server; the one that fails leaves nothing behind.
 func TestServer_Open_DirectoryInUse_IsRefused(t *testing.T) {
+	tier.Seconds(t)
 	dir := t.TempDir()
 	n := open(t, options(t, dir))
 	second, err := app.Open(options(t, dir))

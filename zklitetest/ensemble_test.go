@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
@@ -23,6 +24,7 @@ func connect(t *testing.T, servers string) *client.Client {
 }
 
 func TestStart_ThreeServers_LeaderStops(t *testing.T) {
+	tier.Seconds(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	e := zklitetest.Start(t, zklitetest.WithServers(3))

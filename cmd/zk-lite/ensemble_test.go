@@ -20,6 +20,7 @@ import (
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // superDigest is that of super:secret.
@@ -252,6 +253,7 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 // TestCLI_Ensemble runs the scripts of testdata/ensemble, which change and break the
 // servers, each against an ensemble of its own.
 func TestCLI_Ensemble(t *testing.T) {
+	tier.Seconds(t)
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "ensemble"), Cmds: ensembleCommands(),
 		RequireExplicitExec: true, RequireUniqueNames: true,

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -19,10 +17,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/zk-lite/zk-lite/app"
-	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/client"
-	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
 func TestMain(m *testing.M) {
@@ -39,36 +35,7 @@ const pollEvery = 5 * time.Millisecond
 // its address.
 func startServer(t *testing.T) string {
 	t.Helper()
-	s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.DataDir = filepath.Join(t.TempDir(), "data")
-	s.DataLogDir = s.DataDir
-	s.ClientPortAddress, s.ClientPort = "127.0.0.1", 0
-	s.AdminEnabled = false
-	s.FourLetterWords = []string{"*"}
-	s.MaxClientCnxns = 0
-	s.TickTime = 200 * time.Millisecond
-	s.MinSessionTimeout, s.MaxSessionTimeout = 500*time.Millisecond, time.Minute
-	s.ContainerCheckInterval = 100 * time.Millisecond
-	s.Standalone = true
-	n, err := app.Open(app.Options{
-		Settings: s, Version: "test", Logger: slog.New(slog.DiscardHandler),
-		Fatal: func(err error) { t.Errorf("the server has failed: %v", err) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			t.Errorf("closing the server: %v", err)
-		}
-	})
-	if !waitFor(n.Server().Serving) {
-		t.Fatal("the server does not serve")
-	}
-	return n.ClientAddr().String()
+	return zklitetest.Start(t, zklitetest.WithSetting("znode.container.checkIntervalMs", "100")).ConnectString()
 }
 
 // waitFor waits until a condition holds, and reports whether it did.
@@ -86,140 +53,6 @@ func waitFor(condition func() bool) bool {
 	}
 	return true
 }
-
-// proxy stands between a command and the server, and can be closed as a
-// network can.
-type proxy struct {
-	listener net.Listener
-	server   string
-	wg       sync.WaitGroup
-
-	mu     sync.Mutex // protects the fields below
-	conns  map[net.Conn]bool
-	closed bool // no traffic
-	cutAt  int  // close behind the next request with this number
-}
-
-func startProxy(server string) (*proxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	p := &proxy{listener: l, server: server, conns: map[net.Conn]bool{}}
-	p.wg.Go(func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			p.wg.Go(func() { p.forward(in) })
-		}
-	})
-	return p, nil
-}
-
-func (p *proxy) forward(in net.Conn) {
-	defer in.Close()
-	out, err := net.Dial("tcp", p.server)
-	if err != nil {
-		return
-	}
-	defer out.Close()
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return
-	}
-	p.conns[in], p.conns[out] = true, true
-	p.mu.Unlock()
-	var wg sync.WaitGroup
-	pipe := func(to, from net.Conn) {
-		_, _ = io.Copy(to, from)
-		to.Close()
-		from.Close()
-	}
-	wg.Go(func() { pipe(out, &requests{Conn: in, proxy: p}) })
-	wg.Go(func() { pipe(in, out) })
-	wg.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.conns, in)
-	delete(p.conns, out)
-}
-
-// set lets traffic through, or none.
-func (p *proxy) set(open bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = !open
-	if p.closed {
-		for c := range p.conns {
-			c.Close()
-		}
-	}
-}
-
-// cut closes the proxy behind the next request with a number: the server has it,
-// and the client gets no answer.
-func (p *proxy) cut(op int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cutAt = op
-}
-
-// requests are the bytes that a client sends, one frame with each Read.
-type requests struct {
-	net.Conn
-	proxy *proxy
-	begun bool
-	rest  []byte
-	cut   bool // the last frame has been handed on
-}
-
-func (r *requests) Read(b []byte) (int, error) {
-	if len(r.rest) == 0 {
-		if r.cut {
-			return 0, io.EOF // not closed once more: the script may have opened the proxy
-		}
-		frame := make([]byte, 4)
-		if _, err := io.ReadFull(r.Conn, frame); err != nil {
-			return 0, err
-		}
-		if !r.begun && frame[0] != 0 { // a four-letter word
-			return copy(b, frame), nil
-		}
-		frame = append(frame, make([]byte, binary.BigEndian.Uint32(frame))...)
-		if _, err := io.ReadFull(r.Conn, frame[4:]); err != nil {
-			return 0, err
-		}
-		if r.begun && len(frame) >= 12 {
-			r.proxy.mu.Lock()
-			r.cut = r.proxy.cutAt != 0 && int(binary.BigEndian.Uint32(frame[8:])) == r.proxy.cutAt
-			if r.cut {
-				// Before the server can answer: no reply comes through.
-				for c := range r.proxy.conns {
-					if c == r.Conn {
-						c.Close()
-					}
-				}
-				r.proxy.cutAt, r.proxy.closed = 0, true
-			}
-			r.proxy.mu.Unlock()
-		}
-		r.begun, r.rest = true, frame
-	}
-	n := copy(b, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
-func (p *proxy) stop() {
-	p.listener.Close()
-	p.set(false)
-	p.wg.Wait()
-}
-
-type proxyKey struct{}
 
 // setUp gives a script its own part of the tree, and its own way to the server.
 func setUp(server string) func(*testscript.Env) error {
@@ -411,18 +244,4 @@ func ask(server, word string) string {
 	}
 	answer, _ := io.ReadAll(conn)
 	return string(answer)
-}
-
-// TestCLI runs the scripts of testdata/script, each in a part of the tree of its
-// own, against one server.
-func TestCLI(t *testing.T) {
-	tier.Seconds(t)
-	server := startServer(t)
-	t.Run("script", func(t *testing.T) { // returns when all scripts, which run in parallel, have ended
-		testscript.Run(t, testscript.Params{
-			Dir: filepath.Join("testdata", "script"), Setup: setUp(server), Cmds: commands(server),
-			RequireExplicitExec: true, RequireUniqueNames: true,
-			UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
-		})
-	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"io"
 	"net"
 	"net/http"
@@ -155,6 +156,7 @@ func TestDo_RepetitionRefused_OutcomeIsUnknown(t *testing.T) {
 
 // One that does not answer does not take the others' time.
 func TestDo_OneIsSilent_AnotherAnswers(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	silent := make(chan struct{})
 	bad, _ := served(t, func(http.ResponseWriter, *http.Request, int64) { <-silent })
@@ -176,6 +178,7 @@ func TestDo_OneIsSilent_AnotherAnswers(t *testing.T) {
 
 // An answer that is cut off, or stops, is an error and not the end.
 func TestDo_BodyEndsEarly_IsAnError(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	cut, _ := served(t, func(w http.ResponseWriter, _ *http.Request, _ int64) {
 		fmt.Fprint(w, "part")

@@ -1,0 +1,134 @@
+package client
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+func TestClient_Multi_TypedResults(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		m := c.Multi()
+		made := m.Create("/a", []byte("1"), PersistentSequential)
+		set := m.Set("/", []byte("22"), AnyVersion)
+		mustNot(t, m.Commit(t.Context()))
+		if made.Path != "/a0000000000" || made.Stat.DataLength != 1 || set.Stat.DataLength != 2 {
+			t.Errorf("results %+v %+v", made, set)
+		}
+		m = c.Multi()
+		m.Create("/a0000000000", nil, Persistent)
+		m.Delete("/nothing", AnyVersion)
+		err := m.Commit(t.Context())
+		wantErr(t, err, ErrNodeExists)
+		var me *MultiError
+		if !errors.As(err, &me) || me.Index != 0 || me.Path != "/a0000000000" {
+			t.Errorf("error %v does not say which operation", err)
+		}
+		m = c.Multi()
+		m.Delete("relative", AnyVersion)
+		wantErr(t, m.Commit(t.Context()), ErrBadArguments)
+	})
+}
+
+func TestClient_Chroot_RequestsResultsAndEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer(t)
+		defer s.stop()
+		s.create("/app", "")
+		c, err := Connect(t.Context(), "10.0.0.1:2181/app", WithDialer(s.dial))
+		mustNot(t, err)
+		defer c.Close()
+		ctx := t.Context()
+		rec, err := c.AddWatch(ctx, "/", ModeRecursive)
+		mustNot(t, err)
+		path, _, err := c.Create(ctx, "/x-", nil, EphemeralSequential)
+		mustNot(t, err)
+		if path != "/x-0000000000" || get(s, &s.nodes)["/app/x-0000000000"] == nil {
+			t.Errorf("path %s", path)
+		}
+		if ev := <-rec.C(); ev.Path != path || ev.Type != EventCreated || rec.Path() != "/" {
+			t.Errorf("event %+v", ev)
+		}
+		own, err := c.GetEphemerals(ctx, "")
+		mustNot(t, err)
+		if len(own) != 1 || own[0] != path {
+			t.Errorf("ephemerals %v", own)
+		}
+		_, _, err = c.Get(ctx, "/none")
+		var op *OpError
+		if !errors.As(err, &op) || op.Path != "/none" {
+			t.Errorf("error %v", err)
+		}
+		s.create("/application", "") // not below the chroot, though it looks so
+		m := c.Multi()
+		made := m.Create("/m", nil, Persistent)
+		mustNot(t, m.Commit(ctx))
+		if made.Path != "/m" {
+			t.Errorf("path %s", made.Path)
+		}
+		if ev := <-rec.C(); ev.Path != "/m" {
+			t.Errorf("event %+v", ev)
+		}
+	})
+}
+
+func TestClient_AddAuth_RestoredBeforeAnythingElse(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		s.do(func() { s.credentials = map[string]bool{"u:p": true} })
+		mustNot(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
+		mustNot(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
+		wantErr(t, c.AddAuth(t.Context(), "digest", []byte("u:wrong")), ErrAuthFailed)
+		s.do(func() { s.requests = nil })
+		s.cutAll()
+		_, _, err := c.Get(t.Context(), "/")
+		mustNot(t, err)
+		s.do(func() {
+			if len(s.requests) != 2 || s.requests[0] != wire.OpAuth {
+				t.Errorf("requests on the new connection: %v", s.requests)
+			}
+		})
+	})
+}
+
+func TestClient_AddAuth_ReplyOvertakes(t *testing.T) {
+	// ZooKeeper answers auth on the thread that reads, before older requests.
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		var conn *fakeConn
+		var xid wire.Xid
+		s.do(func() {
+			s.hook = func(c *fakeConn, h wire.RequestHeader, _ wire.Request) verdict {
+				if h.Type == wire.OpExists {
+					conn, xid = c, h.Xid
+					return noAnswer
+				}
+				return serve
+			}
+		})
+		exists := c.Async().Exists(t.Context(), "/")
+		mustNot(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
+		s.do(func() { conn.answerLocked(xid, nil, znode.ErrNoNode) })
+		reply, err := exists.Wait(t.Context())
+		mustNot(t, err)
+		if reply.Exists {
+			t.Error("exists")
+		}
+	})
+}
+
+func TestClient_Set_TooLarge(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		_, err := c.Set(t.Context(), "/", make([]byte, 1<<20), AnyVersion)
+		wantErr(t, err, ErrTooLarge)
+		// Just too large together with what is around the data.
+		_, err = c.Set(t.Context(), "/", make([]byte, wire.DefaultMaxFrame-10), AnyVersion)
+		wantErr(t, err, ErrTooLarge)
+		_, err = c.Set(t.Context(), "/", make([]byte, wire.DefaultMaxFrame-64), AnyVersion)
+		mustNot(t, err)
+		if n := len(get(s, &s.connects)); n != 1 {
+			t.Errorf("%d connections, want 1", n)
+		}
+	})
+}

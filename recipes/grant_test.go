@@ -1,0 +1,63 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/recipes"
+)
+
+// A context of a grant that is over is over, too: work that begins with it must not be done once
+// more. It used to be cancelled by a goroutine, and the first operation was quicker.
+func TestGrant_Context_OfAGrantThatIsOver(t *testing.T) {
+	k := newKit(t)
+	c := k.connect()
+	m := recipes.NewMutex(c, k.path("m"))
+	_, _, err := c.Create(k.ctx, k.path("r"), nil, client.Persistent)
+	k.no(err)
+	write := func(g *recipes.Grant, why error) {
+		t.Helper()
+		for range 50 {
+			ctx, cancel := g.Context(k.ctx)
+			_, err := c.Set(ctx, k.path("r"), []byte("late"), client.AnyVersion)
+			cancel()
+			if err == nil || errors.Is(err, client.ErrOutcomeUnknown) || !errors.Is(context.Cause(ctx), why) {
+				t.Fatalf("a write under a grant that is over: %v, its context: %v", err, context.Cause(ctx))
+			}
+		}
+	}
+	g := k.lock(m)
+	k.no(g.Release(k.ctx))
+	write(g, recipes.ErrReleased)
+	g = k.lock(m)
+	k.no(c.Delete(k.ctx, g.Path(), client.AnyVersion))
+	recv(k, "the loss", g.Done())
+	write(g, recipes.ErrDeleted)
+	if _, stat, err := c.Get(k.ctx, k.path("r")); err != nil || stat.Version != 0 {
+		t.Errorf("%d writes were done, %v", stat.Version, err)
+	}
+	k.is(g.Release(k.ctx), recipes.ErrLost)
+	k.nothingLeft()
+}
+
+// Release returns when its context ends, and goes on in the background.
+func TestGrant_Release_ContextEnds(t *testing.T) {
+	k := newKit(t)
+	c, tap := k.connectTapped()
+	g := k.lock(recipes.NewMutex(c, k.path("m")))
+	next := k.queue(recipes.NewMutex(k.connect(), k.path("m")), 2)
+	tap.Block()
+	ctx, cancel := context.WithCancel(k.ctx)
+	released := start(func() (struct{}, error) { return struct{}{}, g.Release(ctx) })
+	recv(k, "the end of the grant", g.Done())
+	cancel()
+	k.is(recv(k, "the end of Release", released).err, context.Canceled)
+	tap.Unblock()
+	got := recv(k, "the next grant", next)
+	k.no(got.err)
+	k.no(c.Session().Err())
+	k.no(got.v.Release(k.ctx))
+	k.nothingLeft()
+}
