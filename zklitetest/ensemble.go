@@ -90,7 +90,7 @@ func (o *options) configure(dir string, i int, port []int) (config.Settings, err
 	defaults := []setting{
 		{"tickTime", "200"}, {"syncLimit", "25"}, // five seconds: a loaded machine is no dead server
 		{"minSessionTimeout", "500"}, {"maxSessionTimeout", "60000"},
-		{"maxClientCnxns", "0"}, {"4lw.commands.whitelist", "*"},
+		{"maxClientCnxns", "0"}, {"4lw.commands.whitelist", "*"}, {"extendedTypesEnabled", "true"},
 	}
 	for _, s := range append(defaults, o.settings...) { // of two lines with one key the last one counts
 		lines = append(lines, s.key+"="+s.value)

@@ -19,8 +19,8 @@ func WithServers(n int) Option { return func(o *options) { o.servers = n } }
 
 // WithSetting gives every server a setting by its name in zoo.cfg, as in
 // docs/configuration.md. It replaces the default, and what this package sets: a
-// tickTime of 200 ms, sessions of at least 500 ms, any number of connections and all
-// four-letter words. Ports and directories cannot be set.
+// tickTime of 200 ms, sessions of at least 500 ms, any number of connections, znodes
+// with a time to live, and all four-letter words. Ports and directories cannot be set.
 func WithSetting(key, value string) Option {
 	return func(o *options) { o.settings = append(o.settings, setting{key, value}) }
 }
