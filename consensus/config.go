@@ -16,7 +16,7 @@ import (
 type Config struct {
 	ID      state.ServerID
 	Servers []Server // the whole ensemble, this server included; one alone is standalone
-	// Publish is what the ensemble tells clients about this server in
+	// Publish is what the ensemble shows clients of this server in
 	// /zookeeper/config; nil publishes nothing.
 	Publish *state.Member
 

@@ -67,15 +67,15 @@ func readLeadership(r *raft.Raft) leadership {
 	}
 }
 
-// leads reports whether this server leads at this very moment, for all that it knows. raft calls a
+// leads reports whether this server leads at this very moment, as far as it can see. raft calls a
 // server leader as long as its main loop waits for the disk, however long the
 // others have had another one.
 func (n *Node) leads() bool {
 	return n.raft.State() == raft.Leader && n.disk.Waiting() < n.cfg.ElectionTimeout
 }
 
-// watchLeadership publishes who leads, has commands proposed while this server leads, and looks after
-// what goes wrong with leaders: one whose disk hangs, and one that raft does not forget.
+// watchLeadership publishes who leads, has commands proposed while this server leads, and repairs what goes wrong with leaders: it cuts off
+// one whose disk hangs, and clears one that raft keeps.
 func (n *Node) watchLeadership() {
 	// raft drops observations that the channel has no room for, so it is also asked at every tick.
 	events := make(chan raft.Observation, 64)
@@ -142,7 +142,7 @@ func (w *leadershipWatch) update(l leadership) {
 	if w.batcher != nil && (l.role != raft.Leader || l.term != before.term) {
 		w.endLeadership()
 		if l.role != raft.Leader {
-			n.published.publish(l) // nobody shall believe in it while the handler is told
+			n.published.publish(l) // first, so that no subscriber believes in it while the handler works
 			n.cfg.Handler.Lead(0)
 		}
 	}
@@ -181,7 +181,7 @@ func (w *leadershipWatch) restart(term uint64) {
 		future := n.raft.Apply(entry, 0)
 		return func() error {
 			err := future.Error()
-			n.noteRefusal(refused, err)
+			w.noteRefusal(refused, err)
 			return err
 		}
 	}
@@ -218,7 +218,8 @@ func (w *leadershipWatch) cutIfDiskHangs() {
 }
 
 // noteRefusal ends the server when raft has refused every entry of a leadership for too long.
-func (n *Node) noteRefusal(refused *refusals, err error) {
+func (w *leadershipWatch) noteRefusal(refused *refusals, err error) {
+	n := w.n
 	limit := 4*n.cfg.ElectionTimeout + time.Second
 	switch {
 	case err == nil:

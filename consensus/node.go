@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/membership"
@@ -128,6 +127,10 @@ func (n *Node) assemble(incarnation uint64) {
 			l, _ := n.published.now()
 			return l.leader
 		},
+		Term: func() uint64 {
+			l, _ := n.published.now()
+			return l.term
+		},
 		Applied: n.applied.Load,
 		Published: func() map[state.ServerID]state.Member {
 			if p := n.members.Load(); p != nil {
@@ -172,43 +175,6 @@ func (n *Node) bootstrapAndStart() error {
 	return n.startRaft(id)
 }
 
-// keyIncarnation is where the last incarnation is kept.
-var keyIncarnation = []byte("zk-lite.incarnation")
-
-// nextIncarnation numbers this server's starts, so that commands of an earlier
-// one differ from those of this one. It is the wall clock's milliseconds,
-// so that an observer that has lost its disk does not take a number that it had
-// before; advanceIncarnation takes care of a clock that is behind.
-func nextIncarnation(s raft.StableStore) (uint64, error) {
-	last, err := s.GetUint64(keyIncarnation)
-	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
-		return 0, fmt.Errorf("reading the incarnation: %w", err)
-	}
-	next := max(last+1, uint64(time.Now().UnixMilli()))
-	if err := s.SetUint64(keyIncarnation, next); err != nil {
-		return 0, fmt.Errorf("writing the incarnation: %w", err)
-	}
-	return next, nil
-}
-
-// advanceIncarnation begins a later incarnation than all of this server that the log contains. It
-// is called by the applying goroutine; the disk is not waited for, since after
-// a crash the same would happen again.
-func (n *Node) advanceIncarnation(m *state.Machine) {
-	known := m.Incarnation(n.cfg.ID)
-	if known <= n.queue.OriginApplying().Incarnation {
-		return
-	}
-	n.logger.Warn("the log contains a newer incarnation of this server; its disk or clock was reset",
-		"known", known, "this", n.queue.OriginApplying().Incarnation)
-	n.queue.Renumber(known + 1)
-	n.tasks.Go(func() {
-		if err := n.cfg.Storage.Stable.SetUint64(keyIncarnation, known+1); err != nil {
-			n.logger.Error("writing the incarnation failed", "error", err)
-		}
-	})
-}
-
 // dial connects to a server by its id: at the address with which it was added to the running
 // ensemble, or at that in this server's own configuration.
 func (n *Node) dial(ctx context.Context, addr string) (net.Conn, error) {
@@ -226,102 +192,6 @@ func (n *Node) dial(ctx context.Context, addr string) (net.Conn, error) {
 	}
 	return nil, fmt.Errorf("server %s is not in this server's configuration, and was not added to the ensemble", addr)
 }
-
-// electionGate is the transport as raft sees it: without the others' pre-votes no server campaigns.
-type electionGate struct {
-	*transport.Transport
-	mayCampaign func() bool
-}
-
-// errMayNotCampaign is why a server does not campaign.
-var errMayNotCampaign = errors.New("this server's log has refused a write; it does not campaign")
-
-// RequestPreVote implements raft.WithPreVote.
-func (g *electionGate) RequestPreVote(id raft.ServerID, target raft.ServerAddress,
-	req *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
-) error {
-	if !g.mayCampaign() {
-		return errMayNotCampaign
-	}
-	return g.Transport.RequestPreVote(id, target, req, resp)
-}
-
-// startRaft starts raft as a member of the ensemble.
-func (n *Node) startRaft(id storage.Identity) error {
-	n.ensemble.Join(id)
-	n.mux.SetIdentity(id.Ensemble, uint64(id.Server))
-	n.fsm.machine = state.New()
-	n.cfg.Handler.BeginApply()
-	n.cfg.Handler.StateReplaced(n.fsm.machine)
-	n.cfg.Handler.EndApply()
-	r, err := raft.NewRaft(n.raftConfig(), n.fsm, n.disk.Log(), n.disk.Stable(), n.cfg.Storage.Snapshots,
-		&electionGate{n.transport, n.disk.MayCampaign})
-	if err != nil {
-		return fmt.Errorf("starting raft: %w", err)
-	}
-	if !n.takeRaft(r) {
-		return errors.Join(ErrStopped, r.Shutdown().Error())
-	}
-	for _, task := range []func(){n.watchLeadership, n.forwarder.Accept, n.takeSnapshots} {
-		n.tasks.Go(task)
-	}
-	n.tasks.Go(func() { n.forwarder.Run(n.ctx) })
-	if n.cfg.Publish != nil {
-		n.tasks.Go(n.publish)
-	}
-	n.ensemble.Start(r)
-	return nil
-}
-
-// takeRaft makes raft that of the node, unless Close has begun: that would not stop it.
-func (n *Node) takeRaft(r *raft.Raft) bool {
-	n.starting.Lock()
-	defer n.starting.Unlock()
-	if n.ctx.Err() != nil {
-		return false
-	}
-	n.raft = r
-	n.transport.Attach(r)
-	n.disk.Started()
-	close(n.ready)
-	return true
-}
-
-func (n *Node) raftConfig() *raft.Config {
-	c := raft.DefaultConfig()
-	c.LocalID = transport.RaftID(uint64(n.cfg.ID))
-	timeout := n.cfg.ElectionTimeout
-	if n.cfg.standalone() {
-		timeout = min(timeout, loneElection)
-	}
-	c.HeartbeatTimeout, c.ElectionTimeout = timeout, timeout
-	// No read relies on the lease; a longer one spares an overloaded leader.
-	c.LeaderLeaseTimeout = timeout * 3 / 4
-	if !n.cfg.NoPush {
-		// raft sends a quiet follower how far the log is committed this often. The
-		// transport has done so at once (push.go), and repeats a request that
-		// failed (retry.go); what is left for raft are its own
-		// entries, which no client waits for, and a push that was lost with its
-		// connection. Idle servers have less to do the rarer it is.
-		c.CommitTimeout = max(c.CommitTimeout, timeout/2)
-	}
-	c.TrailingLogs = n.cfg.TrailingLogs
-	c.SnapshotThreshold = 1 << 17 // takeSnapshots asks earlier
-	c.NoLegacyTelemetry = true
-	c.Logger = raftlogger.New(n.ctx, n.logger, "raft")
-	return c
-}
-
-// publish has the ensemble note where this server can be reached, once it has
-// caught up with what the ensemble has noted.
-func (n *Node) publish() {
-	_ = n.Propose(&state.Command{Op: state.OpMember, Member: *n.cfg.Publish}, ignore{})
-}
-
-type ignore struct{}
-
-func (ignore) Applied(*state.Result) {}
-func (ignore) Lost()                 {}
 
 // Propose sends a command on its way and returns before it is applied. It
 // blocks while too much is pending, but not for the ensemble's own commands

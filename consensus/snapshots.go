@@ -32,15 +32,15 @@ func (n *Node) takeSnapshots() {
 // one: the next snapshot would shorten it, and the follower would have to be sent that
 // snapshot too (transport, receivers.go).
 func (n *Node) letCatchUp() {
-	look := time.NewTicker(n.cfg.ElectionTimeout / 8)
-	defer look.Stop()
+	tick := time.NewTicker(n.cfg.ElectionTimeout / 8)
+	defer tick.Stop()
 	for wants := 1; wants < maxPutOff && n.transport.CatchingUp(); {
 		select {
 		case <-n.ctx.Done():
 			return
 		case <-n.wantSnapshot:
 			wants++
-		case <-look.C:
+		case <-tick.C:
 		}
 	}
 }

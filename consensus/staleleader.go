@@ -43,12 +43,12 @@ func (s *staleLeader) check(n *Node) {
 	case time.Since(s.since) >= staleLimit*n.cfg.ElectionTimeout:
 		s.id = 0
 		n.logger.Warn("raft keeps a leader that it hears nothing from; clearing it", "leader", l.leader)
-		n.tasks.Go(n.clearStaleLeader)
+		n.tasks.Go(func() { clearStaleLeader(n) })
 	}
 }
 
 // clearStaleLeader has raft forget its leader.
-func (n *Node) clearStaleLeader() {
+func clearStaleLeader(n *Node) {
 	self := transport.RaftID(uint64(n.cfg.ID))
 	request := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
 		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: []byte(membership.AddressOf(n.cfg.ID)),

@@ -12,13 +12,13 @@ import (
 
 // What the packages below give to the server.
 type (
-	// Waiter is told what became of a proposed command.
+	// Waiter gets what became of a proposed command.
 	Waiter = forward.Waiter
 	// Server is one server of the configuration.
 	Server = membership.Server
 	// EnsembleStatus is the ensemble as its leader sees it.
 	EnsembleStatus = membership.Status
-	// MemberStatus is how the leader knows a server.
+	// MemberStatus is a server as the leader sees it.
 	MemberStatus = membership.MemberStatus
 )
 
@@ -34,7 +34,7 @@ var (
 // NoContact is a Contact of "never".
 const NoContact = membership.NoContact
 
-// Handler is told what is applied. Everything but Lead and Touched is called
+// Handler gets what is applied. Everything but Lead and Touched is called
 // on the goroutine that applies the log, and nothing may block.
 type Handler interface {
 	// BeginApply and EndApply enclose the changes of the state machine.
@@ -45,11 +45,11 @@ type Handler interface {
 
 	Event(e *znode.Event)
 	SessionOpened(s *session.Session)
-	SessionAttached(s *session.Session, former state.ServerID)
+	SessionAttached(s *session.Session, previous state.ServerID)
 	SessionClosed(id znode.SessionID, expired bool)
 	QuotaExceeded(path string)
 
-	// Lead says that this server leads since the given term, or, with 0, that
+	// Lead reports that this server leads since the given term, or, with 0, that
 	// it does not any more.
 	Lead(term uint64)
 	// Touched reports, on the leader, sessions whose clients were heard
@@ -83,7 +83,7 @@ type Status struct {
 	LastIndex    uint64
 	AppliedIndex uint64
 	Pending      int // commands of this server that await their result
-	// DiskFault says why this server could not write its log, vote or term when
+	// DiskFault is why this server could not write its log, vote or term when
 	// it last tried; empty while it can.
 	DiskFault string
 }

@@ -7,7 +7,7 @@
 // hands them to raft (batcher.go). When the leader fails or the stream breaks, everything without a result is
 // sent again to the next leader.
 //
-// The package does not know raft, which comes in as functions, does not elect, and applies nothing.
+// The package does not import raft, which comes in as functions, does not elect, and applies nothing.
 //
 // # Goroutines and locks
 //

@@ -13,7 +13,7 @@ import (
 // ErrStopped is returned by Add once the server stops.
 var ErrStopped = errors.New("server is stopping")
 
-// Waiter is told what became of a proposed command. Both methods are called
+// Waiter gets what became of a proposed command. Both methods are called
 // between BeginApply and EndApply, in the order of the proposals, and must not
 // block.
 type Waiter interface {
@@ -32,19 +32,19 @@ type Queue struct {
 	maxCount, maxBytes int
 	wake               chan struct{} // capacity 1: there may be something to send
 
-	mu      sync.Mutex   // protects the fields below
-	origin  state.Origin // changed by the applying goroutine only, which may read it without mu
-	room    *sync.Cond   // on mu: there is room again, or stopped
-	pending []pending
-	head    int    // pending[:head] are done and will be moved over
-	first   uint64 // number of pending[head]
-	next    uint64 // number of the first command not sent on the present stream
-	sent    uint64 // number of the first command never sent in this incarnation
-	bytes   int    // of pending
-	flying  int    // of those in it that were sent on the present stream
-	waiting int    // how many wait for room
-	chunk   []byte // where the next command is encoded
-	stopped bool
+	mu       sync.Mutex   // protects the fields below
+	origin   state.Origin // changed by the applying goroutine only, which may read it without mu
+	room     *sync.Cond   // on mu: there is room again, or stopped
+	pending  []pending
+	head     int    // pending[:head] are done and will be moved over
+	first    uint64 // number of pending[head]
+	next     uint64 // number of the first command not sent on the present stream
+	sent     uint64 // number of the first command never sent in this incarnation
+	bytes    int    // of pending
+	inFlight int    // of those in it that were sent on the present stream
+	waiting  int    // how many wait for room
+	chunk    []byte // where the next command is encoded
+	stopped  bool
 }
 
 type pending struct {
@@ -154,7 +154,7 @@ func (q *Queue) take(b []byte) state.Batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	g := state.Batch{Origin: q.origin, First: q.next, Commands: b}
-	if q.flying >= maxSentBytes {
+	if q.inFlight >= maxSentBytes {
 		return g
 	}
 	for i := q.head + int(q.next-q.first); i < len(q.pending); i++ {
@@ -165,7 +165,7 @@ func (q *Queue) take(b []byte) state.Batch {
 		}
 		g.Commands = append(g.Commands, command...)
 		g.Count++
-		q.flying += len(command)
+		q.inFlight += len(command)
 	}
 	q.next += uint64(g.Count)
 	q.sent = max(q.sent, q.next)
@@ -188,7 +188,7 @@ func (q *Queue) Origin() state.Origin {
 func (q *Queue) Renumber(incarnation uint64) {
 	q.mu.Lock()
 	q.origin.Incarnation = incarnation
-	q.first, q.next, q.sent, q.flying = 1, 1, 1, 0
+	q.first, q.next, q.sent, q.inFlight = 1, 1, 1, 0
 	q.mu.Unlock()
 	q.signal()
 }
@@ -197,7 +197,7 @@ func (q *Queue) Renumber(incarnation uint64) {
 // the state machine has missed a number.
 func (q *Queue) Rewind() {
 	q.mu.Lock()
-	q.next, q.flying = q.first, 0
+	q.next, q.inFlight = q.first, 0
 	q.mu.Unlock()
 	q.signal()
 }
@@ -219,10 +219,10 @@ func (q *Queue) popLocked() Waiter {
 	w := p.waiter
 	q.bytes -= len(p.command)
 	if q.first < q.next {
-		if q.flying >= maxSentBytes {
+		if q.inFlight >= maxSentBytes {
 			q.signal()
 		}
-		q.flying -= len(p.command)
+		q.inFlight -= len(p.command)
 	}
 	*p = pending{}
 	q.head++
@@ -282,7 +282,7 @@ func (q *Queue) Do(ctx context.Context, c *state.Command) (znode.Error, error) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.stopped { // all waiters are told Lost then
+	if q.stopped { // all waiters are Lost then
 		return 0, fmt.Errorf("%w; whether it has happened is unknown", ErrStopped)
 	}
 	return w.code, nil

@@ -93,12 +93,12 @@ func TestQueue_Model_EveryCommandOnceInOrder(t *testing.T) {
 		if n := len(want) - told; f.Len() != n {
 			t.Fatalf("%d are pending, want %d", f.Len(), n)
 		}
-		flying := 0
+		inFlight := 0
 		for _, p := range f.pending[f.head : f.head+int(f.next-f.first)] {
-			flying += len(p.command)
+			inFlight += len(p.command)
 		}
-		if f.flying != flying {
-			t.Fatalf("%d bytes are under way, want %d", f.flying, flying)
+		if f.inFlight != inFlight {
+			t.Fatalf("%d bytes are under way, want %d", f.inFlight, inFlight)
 		}
 	}
 	for _, n := range notes {
@@ -137,20 +137,20 @@ func TestQueue_Take_BoundedByWhatIsUnderWay(t *testing.T) {
 		t.Fatalf("%d bytes were sent, with room for %d", sent, maxSentBytes)
 	}
 	for done := uint64(0); f.Len() > 0; {
-		before := f.flying
+		before := f.inFlight
 		for range 5 {
 			if _, ok := f.Applied(done + 1); ok {
 				done++
 			}
 		}
-		if sent := send(); f.Len() > 0 && f.flying == 0 {
+		if sent := send(); f.Len() > 0 && f.inFlight == 0 {
 			t.Fatalf("nothing is under way of %d commands; before it were %d bytes, then %d were sent",
 				f.Len(), before, sent)
 		}
 	}
 	f.Rewind()
-	if f.flying != 0 {
-		t.Errorf("%d bytes are in flight on a new stream", f.flying)
+	if f.inFlight != 0 {
+		t.Errorf("%d bytes are in flight on a new stream", f.inFlight)
 	}
 }
 

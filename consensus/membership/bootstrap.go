@@ -38,7 +38,7 @@ const (
 	bootstrapRemind   = 5 * time.Second       // between two log lines about waiting
 )
 
-// errWiped says that this server must not take part.
+// errWiped reports that this server must not take part.
 var errWiped = errors.New("this server's data directory is empty, but the ensemble exists")
 
 // Bootstrap waits until this server belongs to an ensemble and returns its identity.

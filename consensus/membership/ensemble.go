@@ -23,7 +23,7 @@ var (
 	// ErrNoMember reports that a server is not in the ensemble, or not as a voter.
 	ErrNoMember = errors.New("there is no such server in the ensemble")
 	// ErrStandalone reports that a lone server without a peer port was asked.
-	ErrStandalone = errors.New("this server stands alone: only an ensemble with a peer port can change")
+	ErrStandalone = errors.New("this server is standalone: only an ensemble with a peer port can change")
 	// ErrTooFew reports that a change would leave no connected majority.
 	ErrTooFew = errors.New("too few voters would be connected")
 	// ErrElsewhere reports that a server to be added is a member at another address,
@@ -59,6 +59,8 @@ type Config struct {
 
 	// Leader returns who leads, as published; 0: nobody is known.
 	Leader func() state.ServerID
+	// Term returns the term, as published.
+	Term func() uint64
 	// Applied returns the index of the last entry that was applied here.
 	Applied func() uint64
 	// Published returns what the servers have published, as applied here.
@@ -185,8 +187,7 @@ func (e *Ensemble) suffrage(id state.ServerID) suffrage {
 	}
 }
 
-// Members returns what the ensemble knows of its servers, with those that have
-// not published anything.
+// Members returns the servers of the ensemble, with what they have published.
 func (e *Ensemble) Members() map[state.ServerID]state.Member {
 	all := map[state.ServerID]state.Member{}
 	published := e.cfg.Published()

@@ -132,7 +132,7 @@ func (e *Ensemble) checkWithout(id state.ServerID, voters map[state.ServerID]boo
 	return nil
 }
 
-// leaderError tells apart what another leader has to be asked for.
+// leaderError marks the errors after which another leader has to be asked.
 func leaderError(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipLost),

@@ -138,7 +138,7 @@ func (e *Ensemble) transferAway(ctx context.Context) error {
 // Errors: ErrTooFew; ctx's.
 func (e *Ensemble) CheckStop(ctx context.Context) error {
 	if e.standalone() {
-		return fmt.Errorf("%w: this server stands alone", ErrTooFew)
+		return fmt.Errorf("%w: this server is standalone", ErrTooFew)
 	}
 	return e.askLeader(ctx, controlRequest{Op: controlCheckStop, Server: e.cfg.Self})
 }

@@ -33,7 +33,7 @@ type Status struct {
 // the majority.
 func (s *Status) FailuresToleratedNow() int { return max(s.Connected-(s.Voters/2+1), 0) }
 
-// MemberStatus is how the leader knows a server.
+// MemberStatus is a server as the leader sees it.
 type MemberStatus struct {
 	ID    state.ServerID `json:"id"`
 	Voter bool           `json:"voter"`
@@ -101,7 +101,7 @@ func (e *Ensemble) statusAsLeader() (*Status, error) {
 		return nil, err
 	}
 	s := &Status{
-		Leader: e.cfg.Self, Term: r.CurrentTerm(),
+		Leader: e.cfg.Self, Term: e.cfg.Term(),
 		LastIndex: r.LastIndex(), AppliedIndex: e.cfg.Applied(),
 	}
 	for id, votes := range e.configured() {

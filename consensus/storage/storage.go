@@ -38,7 +38,7 @@ type Store struct {
 	Close   func() error
 }
 
-// Identity says which server of which ensemble a data directory belongs to.
+// Identity is the server and the ensemble that a data directory belongs to.
 // It is written once, when the ensemble is bootstrapped.
 type Identity struct {
 	Ensemble [16]byte
@@ -64,7 +64,7 @@ const (
 	LogBolt    LogKind = "boltdb"  // hashicorp/raft-boltdb
 )
 
-// Config says where on disk a server lives.
+// Config is where on disk a server keeps its files.
 type Config struct {
 	Dir    string // identity, term and vote, snapshots
 	LogDir string // raft's log; empty: Dir
@@ -80,11 +80,11 @@ type Config struct {
 // without its term and vote may vote twice, and an older snapshot does not reach to where
 // the log begins.
 const remedy = "restore the file, or remove this server from the ensemble, empty its data " +
-	"directories but for myid, and add it as a new one; a server that stands alone starts " +
+	"directories but for myid, and add it as a new one; a standalone server starts " +
 	"empty, and is given a backup"
 
 // Open opens, or creates, a server's storage. It verifies the log and
-// the newest snapshot: damage is an error that names the file and says what to do.
+// the newest snapshot: damage is an error with the file and the remedy.
 func Open(c Config) (Store, error) {
 	if c.LogDir == "" {
 		c.LogDir = c.Dir
@@ -119,13 +119,13 @@ func Open(c Config) (Store, error) {
 	return s, nil
 }
 
-// openStable opens the store of term and vote. A server that has lived must have one
-// already: the identity is written after it (become, enter).
-func openStable(dir string, lived bool) (*raftboltdb.BoltStore, error) {
+// openStable opens the store of term and vote. A server that has an identity must have one
+// already: the identity is written after it (membership, bootstrap.go).
+func openStable(dir string, hasIdentity bool) (*raftboltdb.BoltStore, error) {
 	path := filepath.Join(dir, "stable.db")
-	if info, err := os.Stat(path); lived &&
+	if info, err := os.Stat(path); hasIdentity &&
 		(errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0) { // bbolt takes that for new
-		return nil, fmt.Errorf("%s, with the term and the vote of this server, has gone; %s", path, remedy)
+		return nil, fmt.Errorf("%s, with the term and the vote of this server, is missing; %s", path, remedy)
 	}
 	stable, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions()})
 	switch {
@@ -146,12 +146,12 @@ func boltOptions() *bbolt.Options {
 	}
 }
 
-func (s *Store) openLog(c *Config, lived bool, closeStable func() error) error {
+func (s *Store) openLog(c *Config, hasIdentity bool, closeStable func() error) error {
 	switch c.Kind {
 	case LogRaftlog, "":
 		dir := filepath.Join(c.LogDir, "raftlog")
 		log, err := raftlog.Open(dir, raftlog.Options{
-			Logger: c.Logger, OnFatal: c.OnFatal, MustExist: lived, NoDirect: c.NoDirectLog,
+			Logger: c.Logger, OnFatal: c.OnFatal, MustExist: hasIdentity, NoDirect: c.NoDirectLog,
 		})
 		if err != nil {
 			return fmt.Errorf("opening raft's log in %s: %w", dir, err)
@@ -160,8 +160,8 @@ func (s *Store) openLog(c *Config, lived bool, closeStable func() error) error {
 		s.Close = func() error { return errors.Join(log.Close(), closeStable()) }
 	case LogBolt:
 		path := filepath.Join(c.LogDir, "raftlog.db")
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && lived {
-			return fmt.Errorf("opening raft's log: %s has gone, but this server belongs to an ensemble; %s",
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && hasIdentity {
+			return fmt.Errorf("opening raft's log: %s is missing, but this server belongs to an ensemble; %s",
 				path, remedy)
 		}
 		log, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions()})
