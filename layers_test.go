@@ -45,7 +45,7 @@ var layers = []struct {
 	{6, "consensus/membership", []string{"consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "znode"}, "who leads, and what is connected, comes in as functions"},
 	{7, "consensus", []string{"consensus/state", "consensus/forward", "consensus/membership", "consensus/transport", "consensus/transport/mux", "consensus/raftlogger", "consensus/storage", "session", "znode"}, "agreement knows no clients"},
 	{3, "client/...", []string{"internal/wire", "internal/jute", "znode", "client/..."}, "the client is a library of its own"},
-	{4, "client/internal/zktest", []string{"client", "internal/testkit/ports"}, "starts what the client is tested against"},
+	{4, "client/internal/zktest", []string{"client", "internal/testkit/..."}, "starts what the client is tested against"},
 	{8, "server/changes", []string{"watch", "znode"}, "the record of changes: what it is of, and who applies it, is the server's"},
 	{8, "server/restore", []string{"consensus", "consensus/state", "consensus/state/backup", "znode"}, "sends a backup into the log: what becomes of it is the state machine's"},
 	{9, "server", []string{"consensus", "consensus/state", "server/changes", "server/restore", "session", "watch", "znode", "internal/fault"}, "the request path knows no protocol"},
@@ -57,7 +57,7 @@ var layers = []struct {
 	{12, "api/admin", []string{"api/rest", "api/figures", "server", "server/restore", "consensus/state", "watch", "znode"}, "the operations' packages do not know each other"},
 	{11, "api/zk/...", []string{"server", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/repeats", "internal/rawconn", "api/figures", "api/zk/..."}, "the two servers for clients do not know each other"},
 	{4, "recipes", []string{"client", "internal/curator", "znode"}, "the recipes are built on the client alone"},
-	{17, "recipes/internal/zktest", []string{"client", "zklitetest", "internal/testkit/ports"}, "starts what the recipes are tested against"},
+	{17, "recipes/internal/zktest", []string{"client", "zklitetest", "internal/testkit/..."}, "starts what the recipes are tested against"},
 	{5, "lab/ensemble", []string{"lab/election", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
 	{0, "lab/...", []string{"lab/..."}, "the lab is a simulator: nothing of the product runs in it"},
 	{6, "cmd/zk-lite/cli", []string{"client", "recipes", "znode", "cmd/zk-lite/cli/..."}, "the commands are clients like any other: no server runs in them"},
@@ -82,7 +82,7 @@ var layers = []struct {
 	{17, "cmd/zk-lite", []string{"..."}, "the program"},
 	{18, "integration/...", []string{"..."}, "tests of the whole"},
 	{5, "examples/...", []string{"client", "recipes", "znode"}, "what a program outside can import, and no more"},
-	{16, "examples/internal/testserver", []string{"client", "app/config", "app", "internal/testkit/ports"}, "starts what the examples are tested against"},
+	{16, "examples/internal/testserver", []string{"client", "app/config", "app", "internal/testkit/..."}, "starts what the examples are tested against"},
 	{16, "zklitetest", []string{"app", "app/config", "internal/testkit/ports"}, "starts servers in the tests of other programs, and knows no client"},
 }
 

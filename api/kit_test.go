@@ -27,6 +27,7 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/server"
 )
 
@@ -171,17 +172,7 @@ func fresh(t *testing.T, n int, change ...func(*config.Settings)) *ensemble {
 
 func eventually(tb fataler, what string, condition func() bool) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	tick := time.NewTicker(3 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			tb.Fatal("it does not become true that ", what)
-		}
-	}
+	wait.Until(tb, what, condition)
 }
 
 // client sends requests to one server and checks every answer against the OpenAPI

@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // stuckConn is a server's end of a connection that stops reading when told, and goes on
@@ -50,7 +52,7 @@ func fill(t *testing.T, conn *net.TCPConn) (total int) {
 	mustNot(t, err)
 	junk := make([]byte, 64<<10)
 	full := 0
-	eventually(t, "the socket is full", func() bool {
+	wait.Until(t, "the socket is full", func() bool {
 		for n := 1; n > 0; total += n {
 			err := raw.Write(func(fd uintptr) bool { n, err = tryWrite(fd, junk); return true })
 			mustNot(t, err)
@@ -92,7 +94,7 @@ func TestDirect_SocketFull_WriterTakesOver(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	set := result(func() error { _, err := c.Set(ctx, "/", []byte("x"), AnyVersion); return err })
-	eventually(t, "the request has been taken", func() bool {
+	wait.Until(t, "the request has been taken", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.link.writing

@@ -58,20 +58,6 @@ func withTCP(t *testing.T, f func(t *testing.T, s *fakeServer, c *Client)) {
 	f(t, s, c)
 }
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for limit := time.After(patience); !condition(); {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("not after %v: %s", patience, what)
-		}
-	}
-}
-
 // held is a request that the server has not answered yet.
 type held struct {
 	conn   *fakeConn

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 func (e *testEnsemble) wantFatal(i int, words ...string) {
@@ -35,7 +36,7 @@ func TestBootstrap_LowestVoter_WithAllVotersPresent(t *testing.T) {
 	e.mustStart(2)
 	e.mustStart(3)
 	// The others have asked server 2 several times, and form nothing.
-	eventually(t, "questions to the absent server", func() bool { return e.net.dialled(1) >= 10 })
+	wait.Until(t, "questions to the absent server", func() bool { return e.net.dialled(1) >= 10 })
 	for _, i := range []int{0, 2, 3} {
 		if e.formed(i) {
 			t.Errorf("server %d belongs to an ensemble that is not complete", i+1)
@@ -44,7 +45,7 @@ func TestBootstrap_LowestVoter_WithAllVotersPresent(t *testing.T) {
 	e.stop(3)
 	e.mustStart(1)
 	asked := e.net.dialled(3)
-	eventually(t, "questions to another absent server", func() bool { return e.net.dialled(3) >= asked+10 })
+	wait.Until(t, "questions to another absent server", func() bool { return e.net.dialled(3) >= asked+10 })
 	if e.formed(1) {
 		t.Error("an ensemble was formed without one of its voters")
 	}

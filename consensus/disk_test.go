@@ -15,6 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -52,7 +53,7 @@ func TestEnsemble_LeadersDiskFull_OthersLeadUntilThereIsRoom(t *testing.T) {
 		t.Fatal("a leader that cannot write still leads")
 	}
 	e.fill(next, "/n", 10)
-	eventually(t, "a status that says why", func() bool {
+	wait.Until(t, "a status that says why", func() bool {
 		return strings.Contains(x.Status().DiskFault, syscall.ENOSPC.Error())
 	})
 	if s := x.Status(); s.Role == RoleLeader || s.AppliedIndex >= e.nodes[next].Status().AppliedIndex {
@@ -66,7 +67,7 @@ func TestEnsemble_LeadersDiskFull_OthersLeadUntilThereIsRoom(t *testing.T) {
 		t.Errorf("lost %v, %v", o.lost, o.Code)
 	}
 	e.must(old, "/room")
-	eventually(t, "a status without fault", func() bool { return x.Status().DiskFault == "" })
+	wait.Until(t, "a status without fault", func() bool { return x.Status().DiskFault == "" })
 	if len(x.fatal) > 0 {
 		t.Errorf("a full disk ended the server: %v", <-x.fatal)
 	}
@@ -85,7 +86,7 @@ func TestEnsemble_MajoritysDisksFull_NothingIsAcknowledged(t *testing.T) {
 	for i := range 3 {
 		waiting = append(waiting, e.propose(i, create(fmt.Sprint("/w", i))))
 	}
-	eventually(t, "both statuses say why", func() bool {
+	wait.Until(t, "both statuses say why", func() bool {
 		return e.nodes[0].Status().DiskFault != "" && e.nodes[1].Status().DiskFault != ""
 	})
 	for i, w := range waiting {
@@ -168,13 +169,13 @@ func TestRegression_FollowerWithUselessDisk_IsOutOfContact(t *testing.T) {
 		})
 		e.fill(leader, fmt.Sprint("/n", hangs), 3)
 		// Nobody touches sessions here, so that contact alone would say nothing.
-		eventually(t, "the disk is found useless", func() bool { return x.disk.UnwritableFor() >= testElection })
+		wait.Until(t, "the disk is found useless", func() bool { return x.disk.UnwritableFor() >= testElection })
 		if least, s := x.disk.UnwritableFor(), x.Status(); s.Contact < least {
 			t.Errorf("contact %v ago, with a disk that is useless for %v", s.Contact, least)
 		}
 		x.fs.SetFault(nil)
 		close(moves)
-		eventually(t, "the disk is useful", func() bool { return x.disk.UnwritableFor() == 0 })
+		wait.Until(t, "the disk is useful", func() bool { return x.disk.UnwritableFor() == 0 })
 		e.agree()
 	}
 }
@@ -219,7 +220,7 @@ func TestRegression_TermCannotBeWritten_NoPanic(t *testing.T) {
 			stores[victim].why.Store(&why)
 			e.crash(leader)
 			if errors.Is(why, syscall.ENOSPC) {
-				eventually(t, "the full disk is noticed", func() bool {
+				wait.Until(t, "the full disk is noticed", func() bool {
 					return strings.Contains(e.nodes[victim].Status().DiskFault, why.Error())
 				})
 			} else {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -72,7 +73,7 @@ func TestEnsemble_RestartAll_KeepsEverything(t *testing.T) {
 		e.mustStart(i)
 	}
 	for _, x := range e.nodes {
-		eventually(t, "everything is back", func() bool { _, d := x.handler.digest(); return d == before })
+		wait.Until(t, "everything is back", func() bool { _, d := x.handler.digest(); return d == before })
 	}
 }
 

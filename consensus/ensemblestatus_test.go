@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // survey asks server i, and looks a member up.
@@ -28,7 +29,7 @@ func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 	e := newTestEnsemble(t, 3, nil)
 	e.must(0, "/a")
 	for i := range e.nodes {
-		eventually(t, "all are connected and have all", func() bool {
+		wait.Until(t, "all are connected and have all", func() bool {
 			s, members := e.survey(i)
 			for _, m := range members {
 				if !m.Connected || s.Lag(&m) > 0 || m.Contact == NoContact || !m.Voter {
@@ -43,7 +44,7 @@ func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 	e.crash(down)
 	e.must(up, "/b")
 	for _, i := range []int{lead, up} {
-		eventually(t, "one is not connected", func() bool {
+		wait.Until(t, "one is not connected", func() bool {
 			s, members := e.survey(i)
 			m := members[e.servers[down].ID]
 			return s.FailuresToleratedNow() == 0 && s.Connected == 2 && !m.Connected && m.LastIndex == 0 &&
@@ -53,7 +54,7 @@ func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 	e.crash(lead)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	eventually(t, "the last one notices", func() bool { return e.nodes[up].Status().Leader == 0 })
+	wait.Until(t, "the last one notices", func() bool { return e.nodes[up].Status().Leader == 0 })
 	if s, err := e.nodes[up].EnsembleStatus(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("without a leader: %+v, %v", s, err)
 	}
@@ -68,10 +69,10 @@ func TestEnsemble_Status_CutOff(t *testing.T) {
 	lead := e.leader()
 	cut := (lead + 1) % 3
 	e.net.setCut(cut, true)
-	eventually(t, "it is not connected", func() bool {
+	wait.Until(t, "it is not connected", func() bool {
 		s, members := e.survey(lead)
 		return s.FailuresToleratedNow() == 0 && !members[e.servers[cut].ID].Connected
 	})
 	e.net.setCut(cut, false)
-	eventually(t, "it is back", func() bool { s, _ := e.survey(lead); return s.FailuresToleratedNow() == 1 })
+	wait.Until(t, "it is back", func() bool { s, _ := e.survey(lead); return s.FailuresToleratedNow() == 1 })
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -30,22 +31,6 @@ var _ transport.AsyncLog = (*raftlog.Store)(nil) // or nothing would be overlapp
 // testElection is short, so that tests are, and long against the pauses of a
 // busy machine under the race detector.
 const testElection = 250 * time.Millisecond
-
-// eventually waits for a condition that no channel announces.
-func eventually(tb testing.TB, what string, holds func() bool) {
-	tb.Helper()
-	deadline := time.NewTimer(2 * time.Minute) // machines with far too much to do exist
-	defer deadline.Stop()
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for !holds() {
-		select {
-		case <-look.C:
-		case <-deadline.C:
-			tb.Fatalf("still not: %s", what)
-		}
-	}
-}
 
 // testHandler is a Handler that only remembers.
 type testHandler struct {
@@ -289,7 +274,7 @@ func (e *testEnsemble) wipe(i int) {
 func (e *testEnsemble) leader(without ...int) int {
 	e.t.Helper()
 	found := -1
-	eventually(e.t, "a leader", func() bool {
+	wait.Until(e.t, "a leader", func() bool {
 		found = -1
 		for i, x := range e.nodes {
 			if x.Node == nil || contains(without, i) {
@@ -332,7 +317,7 @@ func contains(list []int, x int) bool {
 // waitFormed waits until the server that forms has heard from all.
 func (e *testEnsemble) waitFormed() {
 	e.t.Helper()
-	eventually(e.t, "an ensemble that is formed", func() bool {
+	wait.Until(e.t, "an ensemble that is formed", func() bool {
 		for _, x := range e.nodes {
 			if id := x.ensemble.Identity(); id == nil || id.Bootstrapping {
 				return false
@@ -406,7 +391,7 @@ func (e *testEnsemble) agree() {
 			up = append(up, x)
 		}
 	}
-	eventually(e.t, "equal indexes and nothing pending", func() bool {
+	wait.Until(e.t, "equal indexes and nothing pending", func() bool {
 		for _, x := range up {
 			if x.applied.Load() != up[0].applied.Load() || x.queue.Len() > 0 {
 				return false

@@ -11,6 +11,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -32,7 +33,7 @@ func (e *testEnsemble) snapshot(without int) {
 		if i == without {
 			continue
 		}
-		eventually(e.t, "everything applied", func() bool { return x.raft.AppliedIndex() >= last })
+		wait.Until(e.t, "everything applied", func() bool { return x.raft.AppliedIndex() >= last })
 		err := x.raft.Snapshot().Error()
 		if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 			e.t.Fatal(err)
@@ -54,7 +55,7 @@ func TestEnsemble_LaggingFollower_GetsASnapshot(t *testing.T) {
 	e.fill(leader, "/m", 10)
 	e.mustStart(lagging)
 	x := e.nodes[lagging]
-	eventually(t, "a follower that has caught up", func() bool {
+	wait.Until(t, "a follower that has caught up", func() bool {
 		return x.handler.restored.Load() > 1 && x.applied.Load() >= e.nodes[leader].applied.Load()
 	})
 	e.must(lagging, "/z")
@@ -82,7 +83,7 @@ func TestEnsemble_Lost_ExactlyWhatASnapshotHides(t *testing.T) {
 	for k := range 20 {
 		hidden = append(hidden, e.propose(i, create(fmt.Sprint("/hidden", k))))
 	}
-	eventually(t, "the commands in the others' log", func() bool {
+	wait.Until(t, "the commands in the others' log", func() bool {
 		return e.nodes[leader].handler.exists("/hidden19")
 	})
 	e.net.setCut(i, true) // now the stream as well
@@ -219,5 +220,5 @@ func TestEnsemble_LaggingFollower_RestoresSlowly_IsSentOneSnapshot(t *testing.T)
 	first := func() uint64 { i, _ := e.nodes[leader].cfg.Storage.Log.FirstIndex(); return i }
 	before := first()
 	e.fill(leader, "/o", 2*every)
-	eventually(t, "the leader shortens its log again", func() bool { return first() > before })
+	wait.Until(t, "the leader shortens its log again", func() bool { return first() > before })
 }

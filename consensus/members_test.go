@@ -12,6 +12,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -49,7 +50,7 @@ func (e *testEnsemble) remove(through, i int, force bool) error {
 
 func (e *testEnsemble) waitVoters(want ...state.ServerID) {
 	e.t.Helper()
-	eventually(e.t, fmt.Sprint("voters ", want), func() bool {
+	wait.Until(e.t, fmt.Sprint("voters ", want), func() bool {
 		for i, x := range e.nodes {
 			if x.Node == nil || !slices.Contains(want, e.servers[i].ID) {
 				continue
@@ -138,7 +139,7 @@ func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
 	e.waitVoters(1, 2, 3, 4)
 	elsewhere := state.Member{ID: 4, Addr: e.servers[other].Addr, Vote: true}
 	for _, i := range []int{through, leader} {
-		eventually(t, "a refusal", func() bool { // once the leader has its stream
+		wait.Until(t, "a refusal", func() bool { // once the leader has its stream
 			return errors.Is(e.nodes[i].AddServer(e.patience(), elsewhere), ErrElsewhere)
 		})
 		if m := e.nodes[i].Members()[4]; m.Addr != e.servers[newcomer].Addr {
@@ -152,7 +153,7 @@ func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
 	e.net.mu.Lock()
 	e.net.addr[addr] = newcomer
 	e.net.mu.Unlock()
-	eventually(t, "the leader to miss it", func() bool {
+	wait.Until(t, "the leader to miss it", func() bool {
 		s, err := e.nodes[leader].EnsembleStatus(e.patience())
 		return err == nil && slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return m.ID == 4 && !m.Connected })
 	})
@@ -232,7 +233,7 @@ func TestNode_RemoveServer_KeepsAMajority(t *testing.T) {
 		t.Errorf("one of three could stop: %v", err)
 	}
 	e.crash(down)
-	eventually(t, "the leader to see it", func() bool { return e.nodes[leader].Status().Followers == 1 })
+	wait.Until(t, "the leader to see it", func() bool { return e.nodes[leader].Status().Followers == 1 })
 	for _, through := range []int{leader, up} {
 		if err := e.nodes[through].CheckStop(e.patience()); !errors.Is(err, ErrTooFew) {
 			t.Errorf("one of the two that are left may not stop: %v", err)
@@ -249,7 +250,7 @@ func TestNode_RemoveServer_KeepsAMajority(t *testing.T) {
 	if err := e.nodes[up].TransferTo(e.patience(), e.servers[up].ID); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the new leader", func() bool { return e.nodes[up].Status().Role == RoleLeader })
+	wait.Until(t, "the new leader", func() bool { return e.nodes[up].Status().Role == RoleLeader })
 	e.must(leader, "/c")
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -132,7 +133,7 @@ func TestEnsemble_Chaos_EveryCommandOnceInOrder(t *testing.T) {
 	progress := func(which ...int) {
 		for _, i := range which {
 			from := writers[i].results.Load()
-			eventually(t, "progress", func() bool { return writers[i].results.Load() >= from+100 })
+			wait.Until(t, "progress", func() bool { return writers[i].results.Load() >= from+100 })
 		}
 	}
 	progress(0, 1, 2)

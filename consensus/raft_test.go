@@ -16,6 +16,7 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"github.com/zk-lite/zk-lite/consensus/storage"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // readRaftMD returns RAFT.md.
@@ -166,7 +167,7 @@ func TestReliesOn_Snapshot_ReleaseComesLast(t *testing.T) {
 	f := &releaseFSM{}
 	r := loneRaft(t, f)
 	f.raft.Store(r)
-	eventually(t, "a leader", func() bool { return r.State() == raft.Leader })
+	wait.Until(t, "a leader", func() bool { return r.State() == raft.Leader })
 	if err := r.Apply([]byte("x"), 0).Error(); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestReliesOn_Snapshot_ReleaseComesLast(t *testing.T) {
 	if err := r.Snapshot().Error(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the snapshot is released", func() bool { return f.released.Load() != nil })
+	wait.Until(t, "the snapshot is released", func() bool { return f.released.Load() != nil })
 	if at, now := *f.released.Load(), r.Stats()["last_snapshot_index"]; at == "0" || at != now {
 		t.Errorf("at its release raft's last snapshot was %s, now it is %s", at, now)
 	}
@@ -192,7 +193,7 @@ func TestReliesOn_Observer_ReadsWhatHasChanged(t *testing.T) {
 		_, leader := o.Data.(raft.LeaderObservation)
 		return leader
 	}))
-	eventually(t, "a leader", func() bool { return r.State() == raft.Leader })
+	wait.Until(t, "a leader", func() bool { return r.State() == raft.Leader })
 	deadline := time.After(time.Minute)
 	for {
 		if l := readLeadership(r); l.leader == 1 && l.role == raft.Leader && l.term > 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -50,7 +51,7 @@ func TestRegression_Queue_LearnsOfALaterIncarnation(t *testing.T) {
 	if err := x.raft.Apply(entry, 0).Error(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the entry of the later life", func() bool { return x.handler.exists("/b") })
+	wait.Until(t, "the entry of the later life", func() bool { return x.handler.exists("/b") })
 	if o := e.await("/c", e.propose(0, create("/c"))); o.lost || o.Code != znode.OK {
 		t.Fatalf("lost %v, %v", o.lost, o.Code)
 	}
@@ -127,7 +128,7 @@ func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
 	if err := x.transport.TimeoutNow("2", "2", &request, &raft.TimeoutNowResponse{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a campaign", func() bool { return x.raft.CurrentTerm() == term+1 })
+	wait.Until(t, "a campaign", func() bool { return x.raft.CurrentTerm() == term+1 })
 	heartbeat(term + 1) // server 3 has won it
 	if leader := x.Status().Leader; x.raft.State() != raft.Candidate || leader != 3 {
 		t.Fatalf("raft is a %v with leader %d: its fault has gone, and so may clearStaleLeader", x.raft.State(), leader)
@@ -150,12 +151,12 @@ func TestRegression_TransferToAnyone_TakesItFromOneLeaderOnce(t *testing.T) {
 		if err := e.nodes[from].TransferTo(e.patience(), e.servers[to].ID); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the new leader", func() bool { return e.nodes[to].Status().Role == RoleLeader })
+		wait.Until(t, "the new leader", func() bool { return e.nodes[to].Status().Role == RoleLeader })
 		term := e.nodes[to].Status().Term
 		if err := e.nodes[to].TransferTo(e.patience(), 0); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "another leader", func() bool {
+		wait.Until(t, "another leader", func() bool {
 			s := e.nodes[e.leader()].Status()
 			return s.Term > term && s.Leader != e.servers[to].ID
 		})
@@ -186,7 +187,7 @@ func TestRegression_LeaderWithHungDisk_IsOutOfContact(t *testing.T) {
 		return nil
 	})
 	pending := e.propose(0, create("/b"))
-	eventually(t, "a leader that knows of nobody", func() bool {
+	wait.Until(t, "a leader that knows of nobody", func() bool {
 		return x.Status().Contact >= testElection && !x.leads()
 	})
 	x.fs.SetFault(nil)
@@ -194,7 +195,7 @@ func TestRegression_LeaderWithHungDisk_IsOutOfContact(t *testing.T) {
 	if o := e.await("/b", pending); o.lost || o.Code != znode.OK {
 		t.Fatalf("lost %v, %v", o.lost, o.Code)
 	}
-	eventually(t, "a leader whose disk answers again", func() bool {
+	wait.Until(t, "a leader whose disk answers again", func() bool {
 		return x.Status().Contact < testElection && x.leads()
 	})
 }
@@ -249,11 +250,11 @@ func TestRegression_Close_EntriesAtTheStateMachine_Ends(t *testing.T) {
 			if err := n.Propose(create(fmt.Sprintf("/n%d-%d", round, k)), waiter{done}); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "an entry of its own", func() bool { return n.raft.CommitIndex() > before })
+			wait.Until(t, "an entry of its own", func() bool { return n.raft.CommitIndex() > before })
 		}
 		closed := make(chan error, 1)
 		go func() { closed <- n.Close() }()
-		eventually(t, "raft is told to end", func() bool { return n.raft.State() == raft.Shutdown })
+		wait.Until(t, "raft is told to end", func() bool { return n.raft.State() == raft.Shutdown })
 		h.EndApply()
 		select {
 		case err := <-closed:

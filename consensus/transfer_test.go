@@ -7,6 +7,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 func TestRefusals_Note_OnlyARowIsLong(t *testing.T) {
@@ -58,20 +59,20 @@ func TestRegression_Transfer_ThereAndBack_EndsNobody(t *testing.T) {
 	if err := e.nodes[a].TransferTo(e.patience(), e.servers[b].ID); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the other leader", func() bool { return e.nodes[b].Status().Role == RoleLeader })
+	wait.Until(t, "the other leader", func() bool { return e.nodes[b].Status().Role == RoleLeader })
 	close(stop)
 	if err := <-stopped; err != nil {
 		t.Fatal(err)
 	}
 	e.agree()
 	old := time.Now().Add(2 * (4*testElection + time.Second))
-	eventually(t, "a note that is old", func() bool { return time.Now().After(old) })
+	wait.Until(t, "a note that is old", func() bool { return time.Now().After(old) })
 	if err := e.nodes[b].TransferTo(e.patience(), e.servers[a].ID); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the first leader", func() bool { return e.nodes[a].Status().Role == RoleLeader })
+	wait.Until(t, "the first leader", func() bool { return e.nodes[a].Status().Role == RoleLeader })
 	leads := time.Now().Add(2 * storage.HangLimit / 5)
-	eventually(t, "a watched leader", func() bool { return time.Now().After(leads) })
+	wait.Until(t, "a watched leader", func() bool { return time.Now().After(leads) })
 	select {
 	case err := <-e.nodes[a].fatal:
 		t.Errorf("a healthy leader ended: %v", err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -27,7 +28,7 @@ func TestBarrier_Wait_UntilRemoved(t *testing.T) {
 			return recipes.NewBarrier(c, k.path("deep/b")).Wait(k.ctx)
 		}))
 	}
-	zktest.WaitFor(k, "all watch", func() bool { return shared.Watches(k.root) == 2 })
+	wait.Until(k, "all watch", func() bool { return shared.Watches(k.root) == 2 })
 	tap.Cut()
 	zktest.Expire(k, unlucky, shared.Address) // waiting does not depend on a session
 	ctx, cancel := context.WithCancel(k.ctx)
@@ -97,7 +98,7 @@ func TestDoubleBarrier_EnterLeave_Together(t *testing.T) {
 			do(func() error { return inside[0].Leave(k.ctx) }),
 			do(func() error { return inside[1].Leave(k.ctx) }),
 		}
-		zktest.WaitFor(k, "one has left", func() bool { return k.children(clients[0], k.path("b")) < 4 })
+		wait.Until(k, "one has left", func() bool { return k.children(clients[0], k.path("b")) < 4 })
 		for _, l := range leaving {
 			if len(l) != 0 {
 				t.Fatal("somebody is out too early")
@@ -146,7 +147,7 @@ func TestDoubleBarrier_Enter_StaleReady(t *testing.T) {
 	c := k.connect()
 	k.no(c.EnsurePath(k.ctx, k.path("b/ready"), client.Persistent))
 	first := k.enter(k.connect(), 2, 0)
-	zktest.WaitFor(k, "ready is removed", func() bool {
+	wait.Until(k, "ready is removed", func() bool {
 		exists, _, err := c.Exists(k.ctx, k.path("b/ready"))
 		k.no(err)
 		return !exists

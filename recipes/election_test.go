@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -18,7 +19,7 @@ func (k *kit) candidate(
 	k.Helper()
 	e := recipes.NewElection(c, k.path("e"), append(opts, recipes.WithData([]byte(name)))...)
 	term := start(func() (*recipes.Term, error) { return e.Campaign(k.ctx) })
-	zktest.WaitFor(k, "the candidate is in the queue", func() bool {
+	wait.Until(k, "the candidate is in the queue", func() bool {
 		list, err := e.Candidates(k.ctx)
 		k.no(err)
 		return len(list) == n
@@ -83,7 +84,7 @@ func TestElection_Campaign_WakesOneCandidate(t *testing.T) {
 		_, term := k.candidate(c, fmt.Sprint(i), i+2)
 		clients, taps, terms = append(clients, c), append(taps, tap), append(terms, term)
 	}
-	zktest.WaitFor(k, "all watch", func() bool { return shared.Watches(k.path("e")) == 1+2*length })
+	wait.Until(k, "all watch", func() bool { return shared.Watches(k.path("e")) == 1+2*length })
 	k.no(c.Close())
 	term := k.term(terms[0])
 	if leader.Err() == nil {
@@ -134,7 +135,7 @@ func TestElection_Run_StandsAgainAfterLoss(t *testing.T) {
 	if b.FencingToken() <= first.term.FencingToken() {
 		t.Errorf("token %v after %v", b.FencingToken(), first.term.FencingToken())
 	}
-	zktest.WaitFor(k, "the first stands again", func() bool {
+	wait.Until(k, "the first stands again", func() bool {
 		list, err := e.Candidates(k.ctx)
 		k.no(err)
 		return len(list) == 2 && string(list[1].Data) == "a"
@@ -246,7 +247,7 @@ func TestElection_Campaign_NoDoubleLeaderAfterReconnect(t *testing.T) {
 	k.is(old.Err(), recipes.ErrLost) // before anybody else leads
 	tap.Unblock()
 	again := start(func() (*recipes.Term, error) { return e.Campaign(k.ctx) })
-	zktest.WaitFor(k, "it stands again", func() bool { return k.children(c, k.path("e")) == 2 })
+	wait.Until(k, "it stands again", func() bool { return k.children(c, k.path("e")) == 2 })
 	k.no(b.Err())
 	if len(again) != 0 {
 		t.Fatal("two lead")

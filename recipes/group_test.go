@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -97,7 +98,7 @@ func TestGroup_Join_Again(t *testing.T) {
 	} {
 		token := m.FencingToken()
 		harm()
-		zktest.WaitFor(k, "it has joined again", func() bool { return m.FencingToken() > token })
+		wait.Until(k, "it has joined again", func() bool { return m.FencingToken() > token })
 		list, err := g.Members(k.ctx)
 		k.no(err)
 		if names(list) != "a=x" || list[0].Owner != c.SessionID() {
@@ -119,7 +120,7 @@ func TestGroup_Join_NamesakeWaits(t *testing.T) {
 	second := start(func() (*recipes.Membership, error) {
 		return recipes.NewGroup(c2, k.path("g")).Join(k.ctx, "a", []byte("2"))
 	})
-	zktest.WaitFor(k, "the second waits", func() bool { return shared.Watches(k.root) == 2 })
+	wait.Until(k, "the second waits", func() bool { return shared.Watches(k.root) == 2 })
 	k.no(first.Leave(k.ctx))
 	got := recv(k, "the second's turn", second)
 	k.no(got.err)

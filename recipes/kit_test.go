@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -121,7 +122,7 @@ func (k *kit) children(c *client.Client, path string) int {
 // waitChildren waits until a znode has so many children.
 func (k *kit) waitChildren(c *client.Client, path string, n int) {
 	k.Helper()
-	zktest.WaitFor(k, path+" has the wanted number of children",
+	wait.Until(k, path+" has the wanted number of children",
 		func() bool { return k.children(c, path) == n })
 }
 
@@ -137,7 +138,7 @@ func (k *kit) lock(m *recipes.Mutex) *recipes.Grant {
 func (k *kit) queue(m *recipes.Mutex, n int) <-chan outcome[*recipes.Grant] {
 	k.Helper()
 	c := start(func() (*recipes.Grant, error) { return m.Lock(k.ctx) })
-	zktest.WaitFor(k, "the waiter is in the queue", func() bool {
+	wait.Until(k, "the waiter is in the queue", func() bool {
 		list, err := m.Participants(k.ctx)
 		k.no(err)
 		return len(list) == n

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -83,7 +84,7 @@ func TestMutex_Lock_SessionExpiresWhileWaiting(t *testing.T) {
 	m := recipes.NewMutex(k.connect(), k.path("m"))
 	second := k.queue(m, 3)
 	zktest.Expire(k, unlucky, shared.Address)
-	zktest.WaitFor(k, "the unlucky one waits again, at the end", func() bool {
+	wait.Until(k, "the unlucky one waits again, at the end", func() bool {
 		list, err := m.Participants(k.ctx)
 		k.no(err)
 		return len(list) == 3 && string(list[2].Data) == "first"

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -62,7 +63,7 @@ func TestMutex_Release_WakesOneWaiter(t *testing.T) {
 				taps = append(taps, tap)
 				waiters = append(waiters, k.queue(recipes.NewMutex(c, k.path("m")), i+2))
 			}
-			zktest.WaitFor(k, "everybody watches", func() bool {
+			wait.Until(k, "everybody watches", func() bool {
 				return shared.Watches(k.path("m")) == 1+2*length
 			})
 			for i, w := range waiters {
@@ -78,7 +79,7 @@ func TestMutex_Release_WakesOneWaiter(t *testing.T) {
 					case j == 0 || j == i+1:
 						want = 1
 					}
-					zktest.WaitFor(k, "the events have come", func() bool { return tap.Events() >= want })
+					wait.Until(k, "the events have come", func() bool { return tap.Events() >= want })
 					if n := tap.Events(); n != want {
 						t.Errorf("after release %d client %d has %d events, want %d", i, j, n, want)
 					}
@@ -124,10 +125,10 @@ func TestMutex_Lock_WaiterInTheMiddleGivesUp(t *testing.T) {
 	middle := start(func() (*recipes.Grant, error) { return m.Lock(ctx) })
 	k.waitChildren(k.connect(), k.path("m"), 2)
 	last := k.queue(recipes.NewMutex(k.connect(), k.path("m")), 3)
-	zktest.WaitFor(k, "all watch", func() bool { return shared.Watches(k.path("m")) == 5 })
+	wait.Until(k, "all watch", func() bool { return shared.Watches(k.path("m")) == 5 })
 	cancel()
 	k.is(recv(k, "the end of the wait", middle).err, context.Canceled)
-	zktest.WaitFor(k, "the last waits for the holder", func() bool {
+	wait.Until(k, "the last waits for the holder", func() bool {
 		return shared.Watches(k.path("m")) == 3
 	})
 	if len(last) != 0 {

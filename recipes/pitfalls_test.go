@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -130,7 +131,7 @@ func TestMutex_Lock_WaitersZnodeDeleted(t *testing.T) {
 	list, err := m.Participants(k.ctx)
 	k.no(err)
 	k.no(k.connect().Delete(k.ctx, list[1].Path, client.AnyVersion))
-	zktest.WaitFor(k, "it queues again, behind the other", func() bool {
+	wait.Until(k, "it queues again, behind the other", func() bool {
 		now, err := m.Participants(k.ctx)
 		k.no(err)
 		return len(now) == 3 && now[1].Path == list[2].Path && now[2].Path != list[1].Path

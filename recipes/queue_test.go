@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -170,7 +171,7 @@ func TestQueue_Take_ConsumerDies(t *testing.T) {
 	defer cancel()
 	other := recipes.NewQueue(k.connect(), k.path("q"))
 	waiting := start(func() (*recipes.Item, error) { return other.Take(k.ctx) })
-	zktest.WaitFor(k, "the other waits", func() bool { return shared.Watches(k.root) == takerWatches })
+	wait.Until(k, "the other waits", func() bool { return shared.Watches(k.root) == takerWatches })
 	zktest.Expire(k, c, shared.Address)
 	recv(k, "the end of the work", work.Done())
 	recv(k, "the end of the claim", item.Done())
@@ -203,7 +204,7 @@ func TestQueue_Take_WakesOneConsumer(t *testing.T) {
 		waiting = append(waiting, start(func() (*recipes.Item, error) { return q.Take(k.ctx) }))
 		// The first watches its own place (and both lists), the others theirs and
 		// the one in front.
-		zktest.WaitFor(k, "it waits", func() bool { return shared.Watches(k.root) == takerWatches+2*i })
+		wait.Until(k, "it waits", func() bool { return shared.Watches(k.root) == takerWatches+2*i })
 	}
 	for i, w := range waiting {
 		var before []int
@@ -227,7 +228,7 @@ func TestQueue_Take_WakesOneConsumer(t *testing.T) {
 			}
 		}
 		if i+1 < consumers {
-			zktest.WaitFor(k, "the next watches", func() bool {
+			wait.Until(k, "the next watches", func() bool {
 				return shared.Watches(k.root) == takerWatches+2*(consumers-2-i)
 			})
 		}
@@ -242,7 +243,7 @@ func TestQueue_Take_ContextEnds(t *testing.T) {
 	q := recipes.NewQueue(k.connect(), k.path("q"))
 	ctx, cancel := context.WithCancel(k.ctx)
 	waiting := start(func() (*recipes.Item, error) { return q.Take(ctx) })
-	zktest.WaitFor(k, "it waits", func() bool { return shared.Watches(k.root) == takerWatches })
+	wait.Until(k, "it waits", func() bool { return shared.Watches(k.root) == takerWatches })
 	cancel()
 	k.is(recv(k, "the end", waiting).err, context.Canceled)
 	k.nothingLeft()
@@ -305,7 +306,7 @@ func TestDelayQueue_Take_WhenDue(t *testing.T) {
 	k.no(item.Complete(k.ctx))
 	// While one waits for the late item an earlier one comes.
 	waiting := start(func() (*recipes.Item, error) { return q.Take(k.ctx) })
-	zktest.WaitFor(k, "it waits", func() bool { return shared.Watches(k.root) == takerWatches })
+	wait.Until(k, "it waits", func() bool { return shared.Watches(k.root) == takerWatches })
 	k.no(q.Put(k.ctx, time.Now(), []byte("earlier")))
 	got := recv(k, "the item", waiting)
 	k.no(got.err)

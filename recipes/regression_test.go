@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -130,7 +131,7 @@ func TestRegression_Barrier_Wait_LeavesOneWatch(t *testing.T) {
 	waiting := start(func() (struct{}, error) {
 		return struct{}{}, recipes.NewBarrier(c, k.path("b")).Wait(k.ctx)
 	})
-	zktest.WaitFor(k, "somebody waits", func() bool {
+	wait.Until(k, "somebody waits", func() bool {
 		return tap.Sent(zktest.OpSync) == 2 && shared.Watches(k.path("b")) == 1
 	})
 	if len(waiting) > 0 {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -81,7 +82,7 @@ func (s *soak) hold(f *fence, holders *atomic.Int64, most int64, g *recipes.Gran
 	if held && n > most {
 		// Others may have lost theirs and not come to count themselves out. That
 		// is soon over; what counts is that it ends while ours is held.
-		zktest.WaitFor(s, "those who have lost their grants leave",
+		wait.Until(s, "those who have lost their grants leave",
 			func() bool { return holders.Load() <= most || g.Err() != nil })
 	}
 	var err error

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -17,7 +18,7 @@ func TestConfig_FollowsItsZnode(t *testing.T) {
 	c, tap := k.connectTapped()
 	f, err := recipes.NewValue(k.ctx, c, k.path("deep/f"), recipes.JSON[settings]())
 	k.no(err)
-	wait := func(what string, ok func(v settings, exists bool) bool) {
+	until := func(what string, ok func(v settings, exists bool) bool) {
 		t.Helper()
 		for {
 			changed := f.Changed()
@@ -27,18 +28,18 @@ func TestConfig_FollowsItsZnode(t *testing.T) {
 			recv(k, what, changed)
 		}
 	}
-	wait("none", func(_ settings, exists bool) bool { return !exists })
+	until("none", func(_ settings, exists bool) bool { return !exists })
 	set := func(n int) {
 		t.Helper()
 		k.no(f.Update(k.ctx, func(s settings) (settings, error) { s.Limit = n; return s, nil }))
-		wait("the value", func(s settings, exists bool) bool { return exists && s.Limit == n })
+		until("the value", func(s settings, exists bool) bool { return exists && s.Limit == n })
 	}
 	set(1)
 	set(2)
 	other := k.connect()
 	_, err = other.Set(k.ctx, k.path("deep/f"), []byte("{"), client.AnyVersion)
 	k.no(err)
-	zktest.WaitFor(k, "the error shows", func() bool { return f.Err() != nil })
+	wait.Until(k, "the error shows", func() bool { return f.Err() != nil })
 	if v, ok := f.Get(); !ok || v.Limit != 2 {
 		t.Errorf("with bad data the value is %v, %v; want the last good one", v, ok)
 	}
@@ -47,7 +48,7 @@ func TestConfig_FollowsItsZnode(t *testing.T) {
 	}
 	stat, err := other.Set(k.ctx, k.path("deep/f"), []byte(`{"Limit":3}`), client.AnyVersion)
 	k.no(err)
-	wait("the good data", func(s settings, _ bool) bool { return s.Limit == 3 })
+	until("the good data", func(s settings, _ bool) bool { return s.Limit == 3 })
 	if f.Err() != nil || f.Stat().Version != stat.Version {
 		t.Errorf("the error is %v, the version %d", f.Err(), f.Stat().Version)
 	}
@@ -55,12 +56,12 @@ func TestConfig_FollowsItsZnode(t *testing.T) {
 	zktest.Expire(k, c, shared.Address)
 	_, err = other.Set(k.ctx, k.path("deep/f"), []byte(`{"Limit":4}`), client.AnyVersion)
 	k.no(err)
-	wait("the value after a lost session", func(s settings, _ bool) bool { return s.Limit == 4 })
+	until("the value after a lost session", func(s settings, _ bool) bool { return s.Limit == 4 })
 	oops := errors.New("oops")
 	k.is(f.Update(k.ctx, func(s settings) (settings, error) { return s, oops }), oops)
 	k.waitChildren(other, k.path("deep/f"), 0)
 	k.no(other.Delete(k.ctx, k.path("deep/f"), client.AnyVersion))
-	wait("the deletion", func(_ settings, exists bool) bool { return !exists })
+	until("the deletion", func(_ settings, exists bool) bool { return !exists })
 	f.Close()
 	k.is(f.Err(), context.Canceled)
 	f.Close()

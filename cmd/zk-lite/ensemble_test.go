@@ -21,6 +21,7 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // superDigest is that of super:secret.
@@ -100,7 +101,7 @@ func (e *scriptEnsemble) start(i int) error {
 // await waits until all that run serve.
 func (e *scriptEnsemble) await() error {
 	for i, n := range e.nodes {
-		if n != nil && !waitFor(n.Server().Serving) {
+		if n != nil && !wait.Holds(n.Server().Serving) {
 			return fmt.Errorf("server %d does not serve", i+1)
 		}
 	}
@@ -194,7 +195,7 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 		"leader": with(func(ts *testscript.TestScript, e *scriptEnsemble, args []string) {
 			not := args[0] == "not"
 			id := number(ts, args, len(args)-1)
-			if !waitFor(func() bool {
+			if !wait.Holds(func() bool {
 				for _, n := range e.nodes {
 					if n != nil {
 						now := int(n.Server().Status().Leader)
@@ -213,7 +214,7 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 				ts.Fatalf("usage: eventually REGEXP PROGRAM ARGS...")
 			}
 			want := regexp.MustCompile("(?m)" + args[0])
-			if !waitFor(func() bool {
+			if !wait.Holds(func() bool {
 				return ts.Exec(args[1], args[2:]...) == nil && want.MatchString(ts.ReadFile("stdout"))
 			}) {
 				ts.Fatalf("it does not become true that the output matches %q", want)

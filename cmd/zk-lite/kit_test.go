@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
@@ -28,30 +29,11 @@ func TestMain(m *testing.M) {
 // patience bounds every wait of the tests.
 const patience = 30 * time.Second
 
-// pollEvery is how often a wait looks.
-const pollEvery = 5 * time.Millisecond
-
 // startServer starts a standalone server that ends with the test, and returns
 // its address.
 func startServer(t *testing.T) string {
 	t.Helper()
 	return zklitetest.Start(t, zklitetest.WithSetting("znode.container.checkIntervalMs", "100")).ConnectString()
-}
-
-// waitFor waits until a condition holds, and reports whether it did.
-func waitFor(condition func() bool) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
 }
 
 // setUp gives a script its own part of the tree, and its own way to the server.
@@ -123,7 +105,7 @@ func commands(server string) map[string]func(*testscript.TestScript, bool, []str
 			// wchp has a path in a line, and below it a line for each session.
 			want := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(ts.Getenv("CHROOT")) +
 				strings.TrimSuffix(args[0], "/") + "$(\n\t0x[0-9a-f]+){" + sessions + "}")
-			if !waitFor(func() bool { return want.MatchString(ask(server, "wchp")) }) {
+			if !wait.Holds(func() bool { return want.MatchString(ask(server, "wchp")) }) {
 				ts.Fatalf("awaitwatch %v does not come", args)
 			}
 		}),
@@ -141,7 +123,7 @@ func commands(server string) map[string]func(*testscript.TestScript, bool, []str
 		}),
 		"awaitfile": need(1, "awaitfile NAME [REGEXP]", func(ts *testscript.TestScript, args []string) {
 			want := regexp.MustCompile(append(args, "", "")[1])
-			if !waitFor(func() bool {
+			if !wait.Holds(func() bool {
 				b, err := os.ReadFile(ts.MkAbs(args[0]))
 				return err == nil && want.Match(b)
 			}) {

@@ -12,6 +12,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // screen is a program on a terminal.
@@ -74,7 +75,7 @@ func (s *screen) typeKeys(keys string) {
 func (s *screen) expect(pattern string) {
 	s.t.Helper()
 	want := regexp.MustCompile(pattern)
-	if !waitFor(func() bool {
+	if !wait.Holds(func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		at := want.FindStringIndex(s.text)

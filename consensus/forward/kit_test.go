@@ -1,9 +1,6 @@
 package forward
 
 import (
-	"testing"
-	"time"
-
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
@@ -11,22 +8,6 @@ import (
 
 func create(path string) *state.Command {
 	return &state.Command{Op: state.OpCreate, Path: path, Data: []byte("x"), ACL: znode.OpenACL}
-}
-
-// eventually waits for a condition that no channel announces.
-func eventually(tb testing.TB, what string, holds func() bool) {
-	tb.Helper()
-	deadline := time.NewTimer(time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			tb.Fatalf("still not: %s", what)
-		}
-	}
 }
 
 // discard is an Observer that does nothing.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -121,7 +122,7 @@ func TestRegression_Do_StoppedMeanwhile_IsUnknown(t *testing.T) {
 			_, err := q.Do(t.Context(), create("/a"))
 			ended <- err
 		}()
-		eventually(t, "a command that is pending", func() bool { return q.Len() > 0 })
+		wait.Until(t, "a command that is pending", func() bool { return q.Len() > 0 })
 		if stopped {
 			q.Stop()
 		}

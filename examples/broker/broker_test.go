@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
@@ -143,7 +144,7 @@ func TestBroker_CutOffRefusesMessages(t *testing.T) {
 	topic := topicName(0)
 	old := w.publishAll(1, "first")[topic]
 	w.brokers[old.Broker].Tap.Block()
-	testserver.WaitFor(w.ctx, t, "the topic has moved", func() bool {
+	wait.Until(t, "the topic has moved", func() bool {
 		d, _ := w.customer.directory.Get()
 		return d.Topics[topic].Broker != old.Broker
 	})

@@ -52,7 +52,7 @@ func (k *Customer) Publish(ctx context.Context, topic, message string) error {
 		if err == nil {
 			return nil
 		}
-		if !wait(ctx, changed) {
+		if !pause(ctx, changed) {
 			return fmt.Errorf("publishing to %s: %w: %w", topic, ctx.Err(), err)
 		}
 	}
@@ -83,7 +83,7 @@ func (k *Customer) Subscribe(ctx context.Context, topic string) iter.Seq2[string
 					return
 				}
 			}
-			if len(messages) == 0 && !wait(ctx, changed) {
+			if len(messages) == 0 && !pause(ctx, changed) {
 				yield("", ctx.Err())
 				return
 			}
@@ -133,9 +133,9 @@ func ask(ctx context.Context, method string, p Placement, what, body string) ([]
 	return answer, err
 }
 
-// wait waits until the directory has changed or some time has passed; false means
+// pause waits until the directory has changed or some time has passed; false means
 // that ctx has ended.
-func wait(ctx context.Context, changed <-chan struct{}) bool {
+func pause(ctx context.Context, changed <-chan struct{}) bool {
 	select {
 	case <-changed:
 	case <-time.After(pollEvery):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
@@ -63,7 +64,7 @@ func TestBroker_ProcessesKilled(t *testing.T) {
 		p.RestartServer()
 		start("broker", brokers)
 	}
-	testserver.WaitFor(p.Context, t, "all topics are at brokers that live", func() bool {
+	wait.Until(t, "all topics are at brokers that live", func() bool {
 		d, _ := w.customer.directory.Get()
 		for i := range topics {
 			if brokers[d.Topics[topicName(i)].Broker] == nil {
@@ -81,7 +82,7 @@ func TestBroker_ProcessesKilled(t *testing.T) {
 			}
 		}
 	}
-	testserver.WaitFor(p.Context, t, "a controller that lives is in office", func() bool {
+	wait.Until(t, "a controller that lives is in office", func() bool {
 		leader, err := election.Leader(p.Context)
 		return err == nil && controllers[string(leader.Data)] != nil
 	})

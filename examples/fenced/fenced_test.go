@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 const lockPath = "/fenced/lock"
@@ -130,7 +131,7 @@ func TestHolder_Add_SumIsExactUnderFaults(t *testing.T) {
 			}
 		})
 	}
-	testserver.WaitFor(ctx, t, "some have been added", func() bool { return store.Value("n") > 5 })
+	wait.Until(t, "some have been added", func() bool { return store.Value("n") > 5 })
 	i := seeds.IntN(3)
 	e.Stop(t, i)
 	e.Restart(t, i)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 func TestMain(m *testing.M) {
@@ -138,7 +139,7 @@ func TestFenced_ProcessesStoppedAndKilled(t *testing.T) {
 	grow := func(what string, by int) {
 		t.Helper()
 		from, _ := d.sum()
-		testserver.WaitFor(p.Context, t, what, func() bool { v, _ := d.sum(); return v >= from+by })
+		wait.Until(t, what, func() bool { v, _ := d.sum(); return v >= from+by })
 	}
 	grow("they add", 5)
 	caught, goOn := d.catch()
@@ -155,7 +156,7 @@ func TestFenced_ProcessesStoppedAndKilled(t *testing.T) {
 	refused := d.store.Refused()
 	asleep.Resume()
 	close(goOn)
-	testserver.WaitFor(p.Context, t, "the one that was asleep is refused",
+	wait.Until(t, "the one that was asleep is refused",
 		func() bool { return d.store.Refused() > refused })
 	for name, h := range holders {
 		if h != asleep {

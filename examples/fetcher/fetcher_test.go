@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -84,7 +85,7 @@ func TestFetcher_EveryAddressHasOneResultWhoeverDies(t *testing.T) {
 			return (&Master{Client: c, Name: name, Log: t.Output()}).Run(ctx)
 		})
 	}
-	testserver.WaitFor(ctx, t, "all workers are there", func() bool {
+	wait.Until(t, "all workers are there", func() bool {
 		names, _, _ := user.Children(ctx, workersPath) // not there at first
 		return len(names) == len(workers)
 	})
@@ -92,7 +93,7 @@ func TestFetcher_EveryAddressHasOneResultWhoeverDies(t *testing.T) {
 	if err := Submit(ctx, user, addresses(0, 20)...); err != nil {
 		t.Fatal(err)
 	}
-	testserver.WaitFor(ctx, t, "a worker is in the middle of it", pages.hangs)
+	wait.Until(t, "a worker is in the middle of it", pages.hangs)
 	stopped := rnd.IntN(3)
 	workers[0].Kill(t)
 	e.Stop(t, stopped)
@@ -153,7 +154,7 @@ func addresses(from, to int) (urls []string) {
 // waitForResults waits until there are n results, and checks them.
 func waitForResults(ctx context.Context, t *testing.T, c *client.Client, n int) {
 	t.Helper()
-	testserver.WaitFor(ctx, t, "all results are there and the work is done", func() bool {
+	wait.Until(t, "all results are there and the work is done", func() bool {
 		if err := c.Sync(ctx, root); err != nil {
 			return false
 		}

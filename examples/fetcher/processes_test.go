@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
@@ -88,7 +89,7 @@ func TestFetcher_ProcessesKilled(t *testing.T) {
 		workers[i] = p.Run("worker", web.URL)
 	}
 	waitForResults(p.Context, t, p.Client, rounds*pages)
-	testserver.WaitFor(p.Context, t, "a master that lives is in office", func() bool {
+	wait.Until(t, "a master that lives is in office", func() bool {
 		leader, err := election.Leader(p.Context)
 		return err == nil && masters[string(leader.Data)] != nil
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -140,7 +141,7 @@ func TestSearcher_Search_AsksTheOtherReplica(t *testing.T) {
 // be, all of them alive.
 func waitForReplicas(ctx context.Context, t *testing.T, s *Searcher, alive map[string]bool) {
 	t.Helper()
-	testserver.WaitFor(ctx, t, "all shards are where they are to be", func() bool {
+	wait.Until(t, "all shards are where they are to be", func() bool {
 		for _, shard := range ShardNames() {
 			nodes := s.serving.Children(znode.Join(servingPath, shard))
 			if len(nodes) != replicas || slices.ContainsFunc(nodes, func(n string) bool { return !alive[n] }) {

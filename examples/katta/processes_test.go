@@ -7,6 +7,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
@@ -72,7 +73,7 @@ func TestKatta_ProcessesKilled(t *testing.T) {
 		waitForReplicas(p.Context, t, searcher, alive)
 	}
 	check(p.Context, t, searcher)
-	testserver.WaitFor(p.Context, t, "a master that lives is in office", func() bool {
+	wait.Until(t, "a master that lives is in office", func() bool {
 		leader, err := election.Leader(p.Context)
 		return err == nil && masters[string(leader.Data)] != nil
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 func TestOutbox_Send_OneAnswerOfTheLastClaim(t *testing.T) {
@@ -110,16 +111,16 @@ func TestMailers_EveryMailHasOneAnswer(t *testing.T) {
 	stormy(t, rnd, processors[2:], outbox)
 	e.Stop(t, rnd.IntN(3))
 
-	testserver.WaitFor(ctx, t, "somebody has answered for the paused one", func() bool {
+	wait.Until(t, "somebody has answered for the paused one", func() bool {
 		return answersTo(outbox, hostage) > 0
 	})
 	processors[1].Tap.Unblock()
 	close(paused.resume)
-	testserver.WaitFor(ctx, t, "the paused one is refused", func() bool {
+	wait.Until(t, "the paused one is refused", func() bool {
 		stale, _ := outbox.Refused()
 		return stale > 0
 	})
-	testserver.WaitFor(ctx, t, "all mails are answered", func() bool {
+	wait.Until(t, "all mails are answered", func() bool {
 		n, err := Waiting(ctx, user)
 		return err == nil && n == 0
 	})
@@ -164,7 +165,7 @@ func submit(t *testing.T, c *client.Client, from, to int) {
 func stormy(t *testing.T, rnd *rand.Rand, all []*testserver.Process, outbox *Outbox) {
 	t.Helper()
 	for n := range 8 {
-		testserver.WaitFor(testserver.Context(t), t, "one more answer is there", func() bool {
+		wait.Until(t, "one more answer is there", func() bool {
 			return len(outbox.Answers()) > n
 		})
 		all[rnd.IntN(len(all))].Tap.Cut()

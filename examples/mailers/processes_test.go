@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 func TestMain(m *testing.M) {
@@ -118,7 +119,7 @@ func TestMailers_ProcessesKilled(t *testing.T) {
 			}
 		}
 	}
-	testserver.WaitFor(p.Context, t, "all mails are answered", func() bool {
+	wait.Until(t, "all mails are answered", func() bool {
 		n, err := Waiting(p.Context, p.Client)
 		return err == nil && n == 0
 	})

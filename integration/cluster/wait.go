@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 const (
@@ -22,21 +24,8 @@ var errNot = errors.New("not yet")
 // last error when that takes longer than patience.
 func Eventually(t testing.TB, what string, patience time.Duration, condition func() error) {
 	t.Helper()
-	if err := eventually(patience, condition); err != nil {
+	if err := wait.For(patience, condition); err != nil {
 		t.Fatalf("waited %v for: %s; at the end: %v", patience, what, err)
-	}
-}
-
-func eventually(patience time.Duration, condition func() error) error {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	deadline := time.Now().Add(patience)
-	for {
-		err := condition()
-		if err == nil || time.Now().After(deadline) {
-			return err
-		}
-		<-ticker.C
 	}
 }
 

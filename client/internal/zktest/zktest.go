@@ -2,7 +2,6 @@ package zktest
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // jars are the patterns of what a server needs, below /usr/share/java, where
@@ -24,13 +24,6 @@ var jars = [...]string{
 	"jackson-*.jar", "snappy-java.jar", "commons-io.jar", "commons-lang.jar", "commons-cli.jar",
 	"metrics-core.jar",
 }
-
-// startTimeout bounds how long a server may take until it serves: a Java
-// process on a loaded machine with few processors.
-const startTimeout = 90 * time.Second
-
-// pollEvery is how often WaitFor looks.
-const pollEvery = 20 * time.Millisecond
 
 // Ensemble is a number of servers that belong together.
 type Ensemble struct {
@@ -173,7 +166,7 @@ func (s *Server) signal(sig os.Signal) {
 // WaitServing waits until the server answers clients.
 func (s *Server) WaitServing() {
 	s.tb.Helper()
-	WaitFor(s.tb, startTimeout, func() bool {
+	wait.Until(s.tb, "ZooKeeper serves", func() bool {
 		select {
 		case <-s.done:
 			out, _ := os.ReadFile(filepath.Join(s.dir, "out")) // only for the message
@@ -200,20 +193,4 @@ func (s *Server) Ask(word string) []byte {
 	}
 	answer, _ := io.ReadAll(conn) // a partial answer is one
 	return answer
-}
-
-// WaitFor waits until condition holds, and fails the test after the timeout.
-func WaitFor(tb testing.TB, timeout time.Duration, condition func() bool) {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			tb.Fatalf("condition does not hold after %v", timeout)
-		}
-	}
 }

@@ -15,9 +15,6 @@ import (
 // expire, and long enough for a loaded machine.
 const SessionTimeout = time.Second
 
-// pollEvery is how often WaitFor looks.
-const pollEvery = 5 * time.Millisecond
-
 // Process stands for a process of its own: it has its own session, and can be
 // killed, alone.
 type Process struct {
@@ -87,18 +84,4 @@ func Rand(tb testing.TB) *rand.Rand {
 	seed := rand.Uint64()
 	tb.Logf("seed %d", seed)
 	return rand.New(rand.NewPCG(seed, 0))
-}
-
-// WaitFor waits until a condition holds, and fails the test if ctx ends before.
-func WaitFor(ctx context.Context, tb testing.TB, what string, condition func() bool) {
-	tb.Helper()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			tb.Fatalf("waiting until %s: %v", what, context.Cause(ctx))
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // SessionTimeout is what Connect asks for: short, so that tests in which a
@@ -81,7 +82,7 @@ var ours = regexp.MustCompile(`zk-lite/recipes\.\(?\*?\w`)
 // NoGoroutines waits until the recipes have no goroutine any more.
 func NoGoroutines(tb testing.TB) {
 	tb.Helper()
-	WaitFor(tb, "no goroutine of the recipes is left", func() bool {
+	wait.Until(tb, "no goroutine of the recipes is left", func() bool {
 		buf := make([]byte, 4<<20)
 		stacks := string(buf[:runtime.Stack(buf, true)])
 		for _, stack := range strings.Split(stacks, "\n\n") {
@@ -96,7 +97,7 @@ func NoGoroutines(tb testing.TB) {
 // NoWatches waits until a server has no watch of anybody.
 func (s *Server) NoWatches(tb testing.TB) {
 	tb.Helper()
-	WaitFor(tb, "no watch is left at the server", func() bool {
+	wait.Until(tb, "no watch is left at the server", func() bool {
 		return strings.Contains(string(s.Ask("mntr")), "zk_watch_count\t0\n")
 	})
 }

@@ -2,20 +2,14 @@ package zktest
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
-
-// startTimeout bounds how long servers may take until they serve: long for a
-// Java process on a loaded machine.
-const startTimeout = 60 * time.Second
-
-// pollEvery is how often WaitFor looks.
-const pollEvery = 5 * time.Millisecond
 
 // Ensemble is a number of servers that belong together. It ends with the test.
 type Ensemble struct {
@@ -58,7 +52,7 @@ func (e *Ensemble) ConnectString() string {
 // WaitServing waits until the server answers clients.
 func (s *Server) WaitServing(tb testing.TB) {
 	tb.Helper()
-	waitFor(tb, startTimeout, s.Address+" serves", func() bool {
+	wait.Until(tb, s.Address+" serves", func() bool {
 		return bytes.Contains(s.Ask("srvr"), []byte("Mode:"))
 	})
 }
@@ -79,26 +73,4 @@ func (s *Server) Ask(word string) []byte {
 	}
 	answer, _ := io.ReadAll(conn) // a partial answer is one
 	return answer
-}
-
-// WaitFor waits until a condition holds, and fails the test if it does not within
-// half a minute.
-func WaitFor(tb testing.TB, what string, condition func() bool) {
-	tb.Helper()
-	waitFor(tb, 30*time.Second, what, condition)
-}
-
-func waitFor(tb testing.TB, timeout time.Duration, what string, condition func() bool) {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			tb.Fatalf("after %v it does not hold that %s", timeout, what)
-		}
-	}
 }
