@@ -39,7 +39,7 @@ func DigestACL(perms Perms, user, password string) ([]ACL, error) {
 // DigestID returns the identity that WithAuth("digest", []byte("user:password"))
 // proves: scheme digest, and the user's name with the base64 of the SHA-1 of
 // user:password behind it (ZooKeeper's DigestAuthenticationProvider). The hash is
-// not salted: whoever may read the list can try passwords, so let them be long.
+// not salted: a client that may read the list can try passwords, so use long ones.
 //
 // Errors: ErrBadArguments if the user's name is empty or has a colon, at which the
 // servers would cut it.

@@ -143,10 +143,10 @@ func (k *Cache) refreshChunk(w *Watch, paths []string) (last cacheMark, err erro
 	return last, nil
 }
 
-// absent reports whether err says that there is nothing to be seen of a znode.
+// absent reports whether err means that the znode does not exist or may not be read.
 func absent(err error) bool { return errors.Is(err, ErrNoNode) || errors.Is(err, ErrNoAuth) }
 
-// get reads a znode. The reply tells how many events came before it.
+// get reads a znode. The reply has the number of events that came before it.
 func (k *Cache) get(w *Watch, path string) *Pending[GetReply] {
 	return k.c.getDataMarked(k.ctx, path, w)
 }

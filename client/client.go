@@ -41,15 +41,15 @@ type Client struct {
 	connectErr  error // why the last attempt to connect failed
 	closing     bool  // Close or Detach has been called
 	refusal     error // why no operation is accepted any more, or nil
-	// lapsed is the last session that was assumed lost without a word from a
-	// server, until a server has been told.
+	// lapsed is the last session that the client gave up by itself, until a server has
+	// been asked to close it.
 	lapsed *Credentials
 
 	link     *link // nil while disconnected
 	lastZxid znode.Zxid
 	// restoreFrom is lastZxid, except while watches are being restored: then it
 	// is the lastZxid of the connection before, because the watches that the
-	// server has not heard of yet may have missed everything since. Without
+	// server does not have yet may have missed everything since. Without
 	// this a connection that breaks half-way through would lose events.
 	restoreFrom znode.Zxid
 	restoring   int // setWatches that have not been answered

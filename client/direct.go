@@ -15,7 +15,7 @@ type direct struct {
 	raw   syscall.RawConn
 	write func(fd uintptr) bool // is attempt, made once
 
-	// Owned by whoever writes.
+	// Owned by the goroutine that writes.
 	buf []byte
 	n   int
 	err error
@@ -36,7 +36,7 @@ func directTo(conn net.Conn) *direct {
 	}
 	raw, err := socket.SyscallConn()
 	if err != nil {
-		return nil // it is closed, and whoever uses it will find out
+		return nil // it is closed; its next use reports that
 	}
 	d := &direct{raw: raw}
 	d.write = d.attempt

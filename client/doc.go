@@ -1,7 +1,6 @@
-// Package client is a client of the ZooKeeper protocol: sessions, operations,
+// Package client is a client for the ZooKeeper protocol: sessions, operations,
 // watches, and a cache of a subtree. It works with Apache ZooKeeper 3.5 and
-// newer and with zk-lite. Recipes such as locks and elections are built on it in
-// package recipes, not here.
+// newer and with zk-lite. Locks, elections and other recipes are in package recipes.
 //
 //	c, err := client.Connect(ctx, "zk1:2181,zk2:2181,zk3:2181/app")
 //	...
@@ -18,21 +17,20 @@
 //
 // A write whose answer was lost, because the connection broke or the context
 // ended after it was sent, is ErrOutcomeUnknown; any other error of a write means
-// that it did not happen. Reads whose answer was lost are sent again by the
-// synchronous form. CreateProtected finds out what happened.
+// that it did not happen. A read whose answer was lost is sent again, by the
+// synchronous form only. CreateProtected finds out whether its create happened.
 //
 // # Sessions
 //
 // While there is no connection, operations wait until their context ends; the
-// state is StateSuspended. Servers are tried in turn, with names looked up anew
-// and growing pauses, the last good server first. A session is lost
-// (StateExpired) when a server says so, or when 15/16 of the session timeout have
-// passed since the sending of the last request that was answered: then no server
-// can have been reached, and the ensemble may soon give the session up; the
-// sixteenth is for timers that fire late and clocks that drift. Ephemerals
-// must be taken for gone from then on, and the session is not used again even if
-// it should have survived: the client asks the servers to close it and opens a
-// new one. Operations that were waiting fail with ErrSessionExpired. With
+// state is StateSuspended. The client tries the servers in turn, first the last one that
+// worked, looks their names up in every round, and waits longer from round to round. A
+// session is lost (StateExpired) when a server reports it, or when 15/16 of the session
+// timeout have passed since the client sent the last request that was answered: the
+// ensemble may expire the session soon. The sixteenth allows for timers that fire late
+// and clocks that drift. From then on the session's ephemerals count as deleted, and the
+// session is not used again, even if the servers still have it: the client asks them to
+// close it and opens a new one. Waiting operations fail with ErrSessionExpired. With
 // WithFinalExpiry the client ends instead.
 //
 // Session.Context binds work to one session.
@@ -46,23 +44,22 @@
 //
 // # Watches
 //
-// A Watch is a channel; see there for what it promises. Cancel watches that are
-// not needed any more.
+// A Watch is a channel of events. Cancel watches that are not needed any more.
 //
 // # Concurrency
 //
-// A client has one goroutine that connects, and for each connection one that
-// writes and one that reads. The next connection starts when both of the last
-// have ended. Operations are encoded by their callers into one buffer; the writer
-// takes all that has gathered in one system call. A request that finds the
-// connection idle is written by its caller, who does not wait for room in the socket:
-// the writer takes over the rest. One at a time is writing (link.writing). TLS, and
-// connections of a dialer that are not sockets, are left to the writer. The reader alone decodes,
-// completes operations and fills the channels of watches. It never waits for the
-// application: a channel that is full ends its watch, and completing an operation
-// is closing a channel. One mutex, Client.mu, protects the queue, the watches and
-// the session's state; nothing is called under it that can wait. Close stops all
-// goroutines, including those of caches, and waits for them.
+// A client has one goroutine that connects, and per connection one that writes and one
+// that reads. The next connection starts when both of the last have ended. Callers
+// encode their operations into one buffer; the writer sends all that has gathered in one
+// system call. A caller that finds the connection idle writes its request itself. It does
+// not wait for room in the socket: the writer sends the rest. One goroutine at a time
+// writes (link.writing). On TLS, and on connections of a dialer that are not sockets,
+// only the writer writes. Only the reader decodes, completes operations and fills the
+// channels of watches. It never waits for the application: a channel that is full ends
+// its watch, and to complete an operation is to close a channel. One mutex, Client.mu,
+// protects the queue, the watches and the session's state; nothing that can wait is
+// called under it. Close stops all goroutines, including those of caches, and waits for
+// them.
 //
 // # Versions
 //

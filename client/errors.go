@@ -31,7 +31,7 @@ var (
 	ErrCacheClosed = errors.New("the cache is closed")
 	// ErrCacheFull ends a Cache whose subtree has more znodes than allowed.
 	ErrCacheFull = errors.New("the subtree has too many znodes for the cache")
-	// ErrNotClosed is in the error of Close if no server could be told: the
+	// ErrNotClosed is in the error of Close if no server could be asked: the
 	// session and its ephemerals live on until the session expires.
 	ErrNotClosed = errors.New("the session could not be closed and is left to expire")
 )

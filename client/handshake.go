@@ -120,7 +120,7 @@ func (c *Client) adopt(l *link, resp *wire.ConnectResponse, sent time.Duration) 
 		return false
 	}
 	s.id, s.timeout, s.password = resp.SessionID, l.timeout, bytes.Clone(resp.Password)
-	c.heardLocked(sent)
+	c.noteAliveLocked(sent)
 	return true
 }
 

@@ -34,9 +34,9 @@ func newHosts(list []hostPort, lookup LookupFunc, random *rand.Rand) *hosts {
 }
 
 // round yields every address once: first the server that worked last, which
-// still knows the session, then the others. Names are looked up anew in every
-// round, each when its turn comes, so that one broken name delays no other. A
-// name that cannot be resolved is an error in place of a target.
+// still knows the session, then the others. Names are looked up in every
+// round, each when its turn comes, so that one broken name does not delay the others.
+// A name that cannot be resolved yields an error instead of a target.
 func (h *hosts) round(ctx context.Context, each time.Duration) iter.Seq2[target, error] {
 	return func(yield func(target, error) bool) {
 		first := h.preferred

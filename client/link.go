@@ -36,7 +36,7 @@ type link struct {
 	once sync.Once
 	err  error // why; written before gone is closed
 
-	// Owned by whoever writes: who has set writing.
+	// Owned by the goroutine that has set writing.
 	writeFrom time.Duration // from when on the deadline of writes counts, on Client.clock
 
 	// Client.mu protects the fields below.

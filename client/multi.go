@@ -34,8 +34,8 @@ type multiItem struct {
 // error.
 type MultiCreate struct {
 	Path string // with the sequence number, if any
-	// Stat is zero if the server does not tell: ZooKeeper 3.8 answers in a
-	// transaction as if it had been asked for the path only.
+	// Stat is zero if the server does not report it: ZooKeeper 3.8 answers a create in a
+	// transaction with the path only.
 	Stat Stat
 }
 

@@ -185,8 +185,8 @@ func (c *Client) nextXidLocked(op wire.OpCode) wire.Xid {
 	return c.xid
 }
 
-// releaseLocked gives the room of an operation that has left the queue to
-// whoever waits.
+// releaseLocked gives the room of an operation that has left the queue to the
+// operations that wait for it.
 func (c *Client) releaseLocked(p *call) {
 	if p.internal {
 		return

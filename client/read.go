@@ -36,10 +36,10 @@ func (d *deadlineReader) Read(b []byte) (int, error) {
 //	    notify      an event: into the channels of the watches
 //	    pong        a ping's answer: the session was alive when it was sent
 //	    reply       takes the oldest operation, registers its watch,
-//	                decodes the body, wakes whoever waits
+//	                decodes the body, wakes the caller
 //
 // Everything happens in the order of the stream, so an event is in its channel
-// before an operation completes whose reply came behind it.
+// before an operation completes whose reply came after it.
 func (c *Client) readAll(l *link) error {
 	var r jute.Reader
 	for {
@@ -104,7 +104,7 @@ func (c *Client) pong(l *link, h wire.ReplyHeader) error {
 	case len(l.pings) == 0:
 		return protocolError("answer to a ping that was not sent")
 	}
-	c.heardLocked(l.pings[0])
+	c.noteAliveLocked(l.pings[0])
 	l.pings = l.pings[1:]
 	c.seenLocked(h.Zxid)
 	return nil
@@ -170,7 +170,7 @@ func (c *Client) answered(l *link, h wire.ReplyHeader) (operation, error) {
 			h.Xid, p.xid, p.op)
 	}
 	p := op.base()
-	c.heardLocked(p.at)
+	c.noteAliveLocked(p.at)
 	c.seenLocked(h.Zxid)
 	p.zxid = h.Zxid
 	if p.watch != nil {

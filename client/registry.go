@@ -101,7 +101,7 @@ func (r *registry) removeLocked(w *Watch) {
 }
 
 // tidyLocked drops an entry that nothing refers to. If the server still has a
-// watch for it, the server is told. A request that leaves a new watch can only
+// watch for it, the server is asked to remove it. A request that leaves a new watch can only
 // come behind that in the queue, so it cannot lose it.
 func (r *registry) tidyLocked(path string, e *pathWatches) {
 	if len(e.list) > 0 || e.pending > 0 {
@@ -192,7 +192,7 @@ func (r *registry) endAllLocked(cause error) {
 	}
 }
 
-// disarmOp tells the server that nobody here watches a path any more.
+// disarmOp asks the server to remove its watch on a path that nothing here watches.
 type disarmOp struct {
 	Pending[struct{}]
 	quiet

@@ -103,7 +103,7 @@ func (c *Client) attemptTime() time.Duration {
 	defer c.mu.Unlock()
 	d := c.cfg.timeout
 	if s := c.session; s.timeout > 0 {
-		d = max(s.heard+s.lifetimeLocked()-c.clock(), minAttempt)
+		d = max(s.aliveAt+s.lifetimeLocked()-c.clock(), minAttempt)
 	}
 	return max(d/time.Duration(len(c.hosts.list)), min(minAttempt, d))
 }

@@ -18,20 +18,20 @@ type session struct {
 	id       znode.SessionID
 	password []byte
 	timeout  time.Duration // negotiated, 0 until connected
-	// heard is a moment, on Client.clock, at which the session was certainly
+	// aliveAt is a moment, on Client.clock, at which the session was certainly
 	// alive at a server: when the newest request that has been answered was
 	// sent. The server's own timer cannot have started earlier.
-	heard time.Duration
-	timer *time.Timer // fires at heard+lifetime, or earlier
-	dead  bool
+	aliveAt time.Duration
+	timer   *time.Timer // fires at aliveAt+lifetime, or earlier
+	dead    bool
 }
 
 // lifetimeMargin is the part of the session timeout by which the client gives up
 // earlier than the servers may: timers fire late on a busy machine, clocks drift
-// apart, and whoever waits for the session's end is told within a millisecond.
+// apart, and others learn of the session's end within a millisecond.
 const lifetimeMargin = 16
 
-// lifetimeLocked is for how long after heard the session is taken for alive.
+// lifetimeLocked is for how long after aliveAt the session counts as alive.
 func (s *session) lifetimeLocked() time.Duration { return s.timeout - s.timeout/lifetimeMargin }
 
 func newSession() *session {
@@ -76,7 +76,7 @@ func (c *Client) deadlineLocked() time.Time {
 	if c.session.timeout == 0 {
 		return time.Time{}
 	}
-	return c.epoch.Add(c.session.heard + c.session.lifetimeLocked())
+	return c.epoch.Add(c.session.aliveAt + c.session.lifetimeLocked())
 }
 
 // Done returns a channel that is closed when the session is lost or closed.
@@ -122,11 +122,11 @@ func (c *Client) Credentials() Credentials {
 // clock is the monotonic time since the client was made.
 func (c *Client) clock() time.Duration { return time.Since(c.epoch) }
 
-// heardLocked notes that a request which was sent at that moment, or later, has
+// noteAliveLocked notes that a request which was sent at that moment, or later, has
 // been answered.
-func (c *Client) heardLocked(at time.Duration) {
-	if at > c.session.heard {
-		c.session.heard = at
+func (c *Client) noteAliveLocked(at time.Duration) {
+	if at > c.session.aliveAt {
+		c.session.aliveAt = at
 	}
 }
 
@@ -135,7 +135,7 @@ func (c *Client) heardLocked(at time.Duration) {
 // how much time is left.
 func (c *Client) armDeadlineLocked() {
 	s := c.session
-	left := s.heard + s.lifetimeLocked() - c.clock()
+	left := s.aliveAt + s.lifetimeLocked() - c.clock()
 	if s.timer == nil {
 		s.timer = time.AfterFunc(left, func() { c.checkDeadline(s) })
 	} else {
@@ -149,7 +149,7 @@ func (c *Client) checkDeadline(s *session) {
 		c.mu.Unlock()
 		return
 	}
-	silent := c.clock() - s.heard
+	silent := c.clock() - s.aliveAt
 	if left := s.lifetimeLocked() - silent; left > 0 {
 		s.timer.Reset(left)
 		c.mu.Unlock()
@@ -165,8 +165,8 @@ func (c *Client) checkDeadline(s *session) {
 
 // loseSessionLocked ends the session and all that depends on it, and starts the
 // next one or refuses everything from now on. It is final: the session is not
-// used again even if a server should still know it, because the application has
-// been told that it is gone.
+// used again even if a server should still know it, because the application knows
+// that it is gone.
 func (c *Client) loseSessionLocked(cause error) {
 	s := c.session
 	s.dead = true

@@ -100,7 +100,7 @@ func TestClient_Session_LostAtLocalDeadline(t *testing.T) {
 		}
 		_, _, watch, err := c.GetW(t.Context(), "/mine")
 		mustNot(t, err)
-		heard := time.Now()
+		answered := time.Now()
 		s.do(func() { s.down = true })
 		s.cutAll()
 		synctest.Wait()
@@ -108,7 +108,7 @@ func TestClient_Session_LostAtLocalDeadline(t *testing.T) {
 		<-old.Done()
 		// A sixteenth earlier than the servers may: a successor that is told of
 		// the expiry must not overtake a timer of ours that fires late.
-		if d, want := time.Since(heard), testTimeout-testTimeout/16; d != want {
+		if d, want := time.Since(answered), testTimeout-testTimeout/16; d != want {
 			t.Errorf("lost after %v, want %v", d, want)
 		}
 		wantErr(t, old.Err(), ErrSessionExpired)

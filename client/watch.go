@@ -6,7 +6,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// EventType says what a watch has to tell.
+// EventType is what has happened to a path, or to the watch.
 type EventType int32
 
 // The types of events. The first four come from the server.
@@ -17,8 +17,8 @@ const (
 	EventChildrenChanged = EventType(znode.EventChildrenChanged)
 	// EventRearmed comes from the client, to persistent watches only: the
 	// connection was gone and the watch has been left on another server.
-	// ZooKeeper does not tell persistent watches what happened in between, so
-	// read again whatever depends on the watch.
+	// ZooKeeper does not report to persistent watches what happened in between, so
+	// read all that depends on the watch again.
 	EventRearmed EventType = 100
 	// EventEnded is the last event of a watch that ends without having been
 	// cancelled; Err says why.
@@ -69,9 +69,8 @@ func (k watchKind) oneShot() bool { return k <= watchChild }
 // A one-shot watch (GetW, ExistsW, ChildrenW) has a channel of capacity one. It
 // receives exactly one event, that of the change or EventEnded if the session is
 // lost before, and is closed. A reconnection is not an event: the client leaves
-// the watch again, and the server tells what changed in between. (The one thing
-// that it cannot tell is that a znode which did not exist was created and
-// deleted again.)
+// the watch again, and the server reports what changed in between. (It cannot report
+// that a znode which did not exist was created and deleted again.)
 //
 // A persistent watch (AddWatch) receives every event until it is cancelled or
 // ends. Its channel is bounded: if the reader is slower than the events, the
@@ -116,7 +115,7 @@ func (w *Watch) Err() error {
 }
 
 // Cancel ends the watch: its channel is closed without another event, and the
-// server is told if nobody else here watches the path. It may be called more
+// server is asked to remove it if nothing else here watches the path. It may be called more
 // than once, also after the watch has ended.
 func (w *Watch) Cancel() {
 	w.c.mu.Lock()

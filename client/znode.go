@@ -48,7 +48,7 @@ const (
 // AnyVersion as an expected version matches every version.
 const AnyVersion = znode.AnyVersion
 
-// NoZxid marks an event whose transaction is unknown: ZooKeeper tells the zxid
+// NoZxid marks an event whose transaction is unknown: ZooKeeper sends the zxid
 // of events since 3.9, and never for those that setWatches catches up with.
 const NoZxid = znode.NoZxid
 

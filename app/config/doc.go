@@ -8,7 +8,7 @@
 // the file over the default.
 //
 // A zoo.cfg of Apache ZooKeeper 3.9 is read as it is (see properties.go for its
-// syntax). A key that means nothing here is accepted with one Notice. A key that
+// syntax). A key without a meaning here is accepted with one Notice. A key that
 // asks for protection that zk-lite does not offer yet, or that changes who has a
 // majority, is an error, because to start without it would be worse than not to
 // start. An unknown key is an error that names the nearest known one.

@@ -15,7 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// errNoServer says that no server could be reached, or none was for --timeout.
+// errNoServer reports that no server could be reached, or none for --timeout.
 var errNoServer = errors.New("no server")
 
 // noServerError is errNoServer with what to do about it.
@@ -50,7 +50,7 @@ func (a *app) shellClient() *client.Client {
 	return a.shell.client
 }
 
-// noChrootError says that a znode is missing because the chroot is.
+// noChrootError reports that a znode is missing because its chroot is missing.
 type noChrootError struct{ flag, hosts, chroot string }
 
 func (e *noChrootError) Error() string {
@@ -78,7 +78,7 @@ func (a *app) chrootError(
 }
 
 // hangUp closes a client when all that mattered has been done. If no server can be
-// told, the session ends by itself.
+// asked, the session expires by itself.
 func hangUp(cl *client.Client) { _ = cl.Close() }
 
 // connect opens a session. It does not wait for servers where nothing listens.
@@ -156,8 +156,7 @@ func hostsOf(server string) string {
 	return hosts
 }
 
-// rootCause is what a system call or the resolver has said, without the story
-// around it.
+// rootCause is the error of the system call or the resolver, without what wraps it.
 func rootCause(err error) error {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
@@ -207,9 +206,9 @@ func (a *app) giveUp(states *client.StateWatch, cancel context.CancelCauseFunc) 
 	}
 }
 
-// dialer opens the connections of a client. Until the first is open it notes
-// what has failed: when something is tried for the second time, everything has
-// been tried, and if there is certainly nobody anywhere it gives up.
+// dialer opens the connections of a client. Until the first is open it records the
+// failures: when an address is tried for the second time, all have been tried, and if all
+// have refused it gives up.
 type dialer struct {
 	giveUp func(error)
 
@@ -248,7 +247,7 @@ func (d *dialer) end(what string, err error) {
 	d.tried[what] = true
 }
 
-// settle ends the noting.
+// settle ends the recording.
 func (d *dialer) settle() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

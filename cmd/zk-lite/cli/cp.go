@@ -50,7 +50,7 @@ func (a *app) cpCommand() *cobra.Command {
 		Short: "Copy a znode, or a subtree, with data and ACLs",
 		Long: `Copy a znode, with -R also all below it: data and ACLs, but not versions and
 times, nor ephemerals, which belong to a session. DESTINATION is the path of the
-copy, not that of a parent. Servers do not tell which znodes are containers or have a
+copy, not that of a parent. Servers do not report which znodes are containers or have a
 time to live: the copies are persistent.
 
 The copy of a subtree is not one transaction: it is not the source as it was at one
@@ -81,7 +81,7 @@ or --skip-existing says what to do with them; with either it can be repeated.`,
 	})
 }
 
-// reportCount says what cp and import have done.
+// reportCount reports what cp and import have done.
 func (a *app) reportCount(
 	c *cobra.Command, what, path string, n subtree.Count, err error,
 ) error {

@@ -16,7 +16,7 @@ func (a *app) deleteAllCommand() *cobra.Command {
 		Use:     "deleteall PATH",
 		Aliases: []string{"rmr"},
 		Short:   "Delete a znode and all below it",
-		Long: `Delete a znode and all below it. This is not one transaction: whoever looks
+		Long: `Delete a znode and all below it. This is not one transaction: a client that looks
 meanwhile sees a part. Children that others create meanwhile go, too.`,
 		Example: `  zk-lite deleteall /app/old`,
 		Args:    argCount(1, 1, 1),

@@ -4,8 +4,8 @@
 // the connection, connecting, output as text or JSON, exit codes, and errors
 // that say what to do next.
 //
-// Every command is in a file of its own; what can do without cobra is in the
-// packages below. It does not run servers.
+// Every command is in a file of its own. Code that needs no cobra is in the packages
+// below. The package runs no servers.
 //
 // # Concurrency
 //

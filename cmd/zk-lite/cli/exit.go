@@ -25,10 +25,10 @@ const ExitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such znode, 
 (exists, other version, not empty, held by others), 5 no server or connection
 lost, 6 outcome of a write unknown, 130 interrupted.`
 
-// errConflict is for conflicts that no code of the protocol stands for.
+// errConflict is for conflicts that have no error code in the protocol.
 var errConflict = errors.New("try again later, or wait")
 
-// conflictError is a conflict with what to do about it.
+// conflictError is a conflict, with advice.
 type conflictError struct{ text string }
 
 func (e *conflictError) Error() string { return e.text }

@@ -19,7 +19,7 @@ func (a *app) memberPromoteCommand() *cobra.Command {
 		Short: "Give a member a vote, and wait until it has it",
 		Long: `Wait until a server that joins votes, for --timeout at most. It gets its vote by
 itself, as soon as it is started and has caught up: then the others would not have to
-wait for it, and nobody can have that sooner. An observer is told to join.`,
+wait for it, and there is no faster way. An observer becomes a joining server.`,
 		Example: `  zk-lite member promote 4
   zk-lite member promote 4 --timeout 10m`,
 		Args: argCount(1, 1, 0),
@@ -44,7 +44,7 @@ wait for it, and nobody can have that sooner. An observer is told to join.`,
 			return writeJSON(c.OutOrStdout(), m)
 		case m.Role != roleJoining:
 			if m.Peer == "" {
-				return fmt.Errorf("server %d has not told where it is: start it, or name its address "+
+				return fmt.Errorf("the address of server %d is unknown: start it, or give its address "+
 					"with `zk-lite member add %d ADDRESS`", id, id)
 			}
 			address := m.Peer

@@ -9,8 +9,8 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// Message is what the program says of an error: what is wrong, and what to do
-// next where that is known. It is empty if there is nothing to be said.
+// Message is the text that the program prints for an error: what is wrong and, if that is
+// known, what to do. It is empty if there is nothing to print.
 func Message(err error) string {
 	var exit *exitError
 	if err == nil {
@@ -55,7 +55,7 @@ func opMessage(op *client.OpError, err error) string {
 	}
 	switch {
 	case errors.Is(err, client.ErrOutcomeUnknown):
-		return fmt.Sprintf("%v; look whether it has happened before you repeat it", err)
+		return fmt.Sprintf("%v; check whether it has happened before you repeat it", err)
 	case errors.Is(err, client.ErrNoNode) && strings.HasPrefix(name, "create"):
 		return fmt.Sprintf("the parent of %s does not exist; --parents makes it", path)
 	case errors.Is(err, client.ErrNoNode):
@@ -71,8 +71,8 @@ func opMessage(op *client.OpError, err error) string {
 	case errors.Is(err, client.ErrInvalidACL):
 		return fmt.Sprintf("%s: the server refuses the ACL; `auth` needs an identity (--auth)", path)
 	case errors.Is(err, client.ErrNoAuth):
-		return fmt.Sprintf("%s: not permitted; `getacl %s` shows who may, "+
-			"--auth digest:user:password proves who you are", path, path)
+		return fmt.Sprintf("%s: not permitted; `getacl %s` shows the permissions, "+
+			"--auth digest:user:password proves your identity", path, path)
 	case errors.Is(err, client.ErrAuthFailed):
 		return "the server refuses the identity; want a scheme it knows, as in digest user:password"
 	case errors.Is(err, client.ErrUnimplemented):

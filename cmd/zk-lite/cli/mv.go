@@ -17,7 +17,7 @@ func (a *app) mvCommand() *cobra.Command {
 		Long: `Move a znode and all below it, with data and ACLs, in one transaction: others see
 it at the one place or at the other. What is too large for one transaction (1000
 znodes, 900 KiB) or has ephemerals is refused. DESTINATION is the new path, not
-that of a parent. Versions and times start anew; containers and znodes with a time
+that of a parent. The new znodes have new versions and times; containers and znodes with a time
 to live become persistent.`,
 		Example: `  zk-lite mv /app/config.new /app/config`,
 		Args:    argCount(2, 2, 2),

@@ -133,7 +133,7 @@ func (b *backup) close() {
 	}
 }
 
-// content opens the backup for one more reading, and tells how far that is.
+// content opens the backup for one more reading, and shows the progress.
 func (b *backup) content(note *note) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		part := io.NewSectionReader(b.file, 0, b.size)

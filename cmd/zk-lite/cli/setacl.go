@@ -18,7 +18,7 @@ func (a *app) setACLCommand() *cobra.Command {
 		Aliases: []string{"setAcl"},
 		Short:   "Replace the access control list of a znode",
 		Long: `Replace the access control list of a znode by a list of scheme:id:perms, with
-commas between them. The schemes are world:anyone, auth: (whoever this command
+commas between them. The schemes are world:anyone, auth: (the identity that this command
 has proved to be), digest:user:hash, ip:address/bits. The permissions are letters
 of cdrwa: create, delete (of children), read, write, admin. Lists are not
 inherited; -R replaces those of all znodes below, too.`,

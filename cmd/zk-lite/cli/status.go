@@ -23,7 +23,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Ask every server of the connect string how it is, by the four-letter words srvr
 and mntr. BEHIND is how many transactions a server lacks that another one has;
 LATENCY is the shortest, mean and longest time of a request in milliseconds. A
-dash is what a server does not tell: ZooKeeper answers mntr only if its
+dash is a value that a server does not report: ZooKeeper answers mntr only if its
 4lw.commands.whitelist has it. The exit code is 1 if no server is a leader.`,
 		Example: `  zk-lite status --server zk1:2181,zk2:2181,zk3:2181
   zk-lite status -o json | jq -r 'select(.role == "leader") | .server'`,
@@ -80,7 +80,7 @@ func addressesOf(server string) ([]string, error) {
 	return list, nil
 }
 
-// serverJSON is a server in JSON; what it does not tell is left out.
+// serverJSON is a server in JSON; values that it does not report are left out.
 type serverJSON struct {
 	Server      string       `json:"server"`
 	Error       string       `json:"error,omitempty"`

@@ -24,9 +24,9 @@ func (a *app) watchCommand() *cobra.Command {
 		Aliases: []string{addWatchName},
 		Short:   "Follow a znode, or a subtree, and print its events",
 		Long: `Print the events of a znode as they come, until interrupted: the type, the path
-and, if the server tells it, the zxid of the transaction. The znode need not
+and, if the server sends it, the zxid of the transaction. The znode need not
 exist. With -R, those of all znodes below it; then changes of lists of children
-are not told, as creations and deletions are. Called addWatch, it has zkCli's default,
+are not reported, as creations and deletions are. Called addWatch, it has zkCli's default,
 which is the subtree.
 
 Rearmed means that the connection was lost in between: the watch goes on, and

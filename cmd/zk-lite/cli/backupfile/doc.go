@@ -1,5 +1,5 @@
-// Package backupfile finds out whether a backup is whole: what GET /v1/snapshot
-// streams, which is the format of the servers' own snapshots. It needs little memory
-// however large a backup is, and so does not rebuild the tree and its digest: a server
-// does that when the backup is restored. zstd's checksum guards the bytes here.
+// Package backupfile checks that a backup is complete and undamaged. A backup is what GET
+// /v1/snapshot streams, in the format of the servers' snapshots. The check needs little
+// memory for a backup of any size. It verifies zstd's checksum and does not rebuild the
+// tree and its digest: a server does that when it restores the backup.
 package backupfile

@@ -1,4 +1,4 @@
-// Package fourletter asks servers how they are, by ZooKeeper's four-letter
-// words srvr and mntr, which need no session and which servers answer that have
-// no leader. It knows no cobra and prints nothing.
+// Package fourletter reads the state of servers with ZooKeeper's four-letter words srvr
+// and mntr. They need no session, and servers without a leader answer them. The package
+// prints nothing and starts no goroutine.
 package fourletter

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Server is what a server says of itself. Numbers that it does not tell are -1.
+// Server is what a server reports about itself. Numbers that it does not report are -1.
 type Server struct {
 	Address string
 	Err     error  // why there is no more; the server may be up and not serve
@@ -139,9 +139,9 @@ func (s *Server) ParseMntr(answer string) {
 // transactions of one leader.
 const epochBits = 32
 
-// Behind is how many transactions a server has not applied yet that another of
-// the list has, as far as they were asked at the same moment. It is -1 if that
-// cannot be told, because it is still in the time of another leader.
+// Behind is the number of transactions that another server of the list has applied and
+// this one has not, if all were asked at the same moment. It is -1 if that is unknown,
+// because this server is still in the epoch of another leader.
 func (s *Server) Behind(all []Server) int64 {
 	newest := s.Zxid
 	for i := range all {

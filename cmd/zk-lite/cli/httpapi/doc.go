@@ -1,10 +1,10 @@
-// Package httpapi asks the HTTP API of the servers of an ensemble: it goes from server to
-// server when one is down or tells it to, waits as long as a server asks for, and tells
-// apart what has failed for certain from what may have happened. It knows no command line
-// and nothing of what the resources mean.
+// Package httpapi sends requests to the HTTP API of an ensemble. It goes on to the next
+// server when one is down or does not serve, waits as long as a server asks it to, and
+// distinguishes requests that have failed from those that may have happened. It does not
+// depend on the command line or on the meaning of the resources.
 //
 // # Concurrency
 //
-// A Client may be used from any goroutine. It runs none of its own, but for the timer of
-// a request that is under way, which ends with the answer's body.
+// A Client may be used from any goroutine. It has no goroutine of its own; a request in
+// progress has a timer, which ends with the answer's body.
 package httpapi

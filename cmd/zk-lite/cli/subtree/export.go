@@ -209,8 +209,8 @@ func (r *Reader) Next(root string) (Record, error) {
 	return rec, nil
 }
 
-// end reads what comes behind the last line, where only blank lines may be: whoever
-// has appended an export to another one wants both.
+// end reads what follows the last line. Only blank lines may: a second export there
+// would be ignored.
 func (r *Reader) end() error {
 	for {
 		b, err := r.line()

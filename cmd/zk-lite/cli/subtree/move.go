@@ -21,13 +21,13 @@ const (
 // between reading it and the transaction.
 const moveRounds = 5
 
-// ErrNotMovable says that a subtree cannot be moved in one transaction. Nothing
+// ErrNotMovable reports that a subtree cannot be moved in one transaction. Nothing
 // has happened.
 var ErrNotMovable = errors.New("cannot be moved")
 
-// Move moves a subtree, in one transaction: it is at either place, and never at
-// both or at none. Versions and times start anew, as with every new znode. With
-// parents, what is missing above destination is created before the transaction.
+// Move moves a subtree, in one transaction: it is at one of the two places at any time.
+// Versions and times are new, as those of every new znode. With parents, missing znodes
+// above destination are created before the transaction.
 //
 // Errors: ErrNotMovable (too large, or with ephemerals), ErrNoNode,
 // ErrNodeExists, ErrOutcomeUnknown; ErrBadVersion or ErrNotEmpty if the source

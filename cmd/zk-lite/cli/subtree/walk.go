@@ -41,8 +41,8 @@ type Options struct {
 
 // Walk yields the znodes of a subtree, parents before children and siblings by
 // name. Znodes that are deleted meanwhile are left out. An error about one znode
-// comes with its path, and what is below it is left out; whoever wants to goes
-// on. If there is no root, the error is ErrNoNode.
+// comes with its path, and the znodes below it are left out; the caller may go on. If
+// there is no root, the error is ErrNoNode.
 func Walk(ctx context.Context, c *client.Client, root string, o Options) iter.Seq2[Node, error] {
 	return func(yield func(Node, error) bool) {
 		w := &walker{ctx: ctx, c: c, root: root, o: o}

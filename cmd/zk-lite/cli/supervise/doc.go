@@ -1,5 +1,5 @@
-// Package supervise runs a command for as long as it may run: until it ends by
-// itself, or the right to run it is lost. It knows nothing of locks.
+// Package supervise runs a command until it ends, or until a context ends and the command
+// must end. It does not depend on locks.
 //
 // # Concurrency
 //

@@ -33,8 +33,8 @@ type Command struct {
 
 // Run runs a command and returns its exit code: 128 and the number of the signal
 // if one ended it, 127 or 126 with an error if it could not be started. When ctx
-// ends, the command is told to terminate, and killed after the grace; in a group
-// of its own, whatever it has left behind is killed when it has ended.
+// ends, the command gets SIGTERM, and SIGKILL after the grace. If it has a process group
+// of its own, the processes that it has left behind are killed when it has ended.
 //
 // On Linux the command is killed if this process dies.
 func Run(ctx context.Context, c *Command) (int, error) {
