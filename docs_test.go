@@ -28,6 +28,7 @@ var pages = []struct {
 	{"bench/notes/", 0},
 	{"bench/results/", 0},
 	{"client/README.md", 250},
+	{"consensus/RAFT.md", 2500},
 	{"consensus/raftlog/FORMAT.md", 1600},
 	{"docs/ARCHITECTURE.md", 3200},
 	{"docs/BENCHMARKS.md", 800},

@@ -16,10 +16,10 @@ import (
 // fuzzer sends requests byte for byte, as no HTTP library would let one.
 type fuzzer struct {
 	address string
-	door    *api.Server
+	server  *api.Server
 }
 
-// newFuzzer opens a door of its own to the shared ensemble, without a grace for
+// newFuzzer starts an HTTP server of its own for the shared ensemble, without a grace for
 // what waits.
 func newFuzzer(f *testing.F) *fuzzer {
 	d, url := serve(f, shared().nodes[0].Server())

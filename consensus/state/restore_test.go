@@ -52,15 +52,15 @@ func ephemerals(m *Machine) map[string]bool {
 
 // restoreCase is a restore and what there was before it.
 type restoreCase struct {
-	t                *testing.T
-	m                *Machine // restored
-	zxid             znode.Zxid
-	time             int64
-	now, then, after map[string]znode.Record
-	live, over       map[string]bool // ephemerals of now, and of the backup
-	births, deaths   map[string]int
-	created, changed []string
-	deleted          []string
+	t                          *testing.T
+	m                          *Machine // restored
+	zxid                       znode.Zxid
+	time                       int64
+	now, then, after           map[string]znode.Record
+	live, over                 map[string]bool // ephemerals of now, and of the backup
+	createdBelow, deletedBelow map[string]int
+	created, changed           []string
+	deleted                    []string
 }
 
 // place says whether there must be a znode, and whether it is new. It is written
@@ -81,13 +81,13 @@ func (c *restoreCase) diff() {
 	for path := range c.then {
 		if there, fresh := c.place(path); there && fresh {
 			c.created = append(c.created, path)
-			c.births[znode.Parent(path)]++
+			c.createdBelow[znode.Parent(path)]++
 		}
 	}
 	for path := range c.now {
 		if there, fresh := c.place(path); !there || fresh {
 			c.deleted = append(c.deleted, path)
-			c.deaths[znode.Parent(path)]++
+			c.deletedBelow[znode.Parent(path)]++
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (c *restoreCase) check(path string) {
 		want = then
 		s := &want.Stat
 		s.Czxid, s.Mzxid, s.Pzxid, s.Ctime, s.Mtime = c.zxid, c.zxid, c.zxid, c.time, c.time
-		s.Cversion = max(s.Cversion, znode.Version(c.births[path]))
+		s.Cversion = max(s.Cversion, znode.Version(c.createdBelow[path]))
 	default:
 		want = c.changedOf(path, now, then)
 	}
@@ -121,8 +121,8 @@ func (c *restoreCase) check(path string) {
 func (c *restoreCase) changedOf(path string, now, then znode.Record) znode.Record {
 	want := now
 	s := &want.Stat
-	s.Cversion = max(s.Cversion, then.Stat.Cversion) + znode.Version(c.births[path])
-	if c.births[path]+c.deaths[path] > 0 {
+	s.Cversion = max(s.Cversion, then.Stat.Cversion) + znode.Version(c.createdBelow[path])
+	if c.createdBelow[path]+c.deletedBelow[path] > 0 {
 		s.Pzxid = c.zxid
 	}
 	_, usage := usageSubject(path)
@@ -228,7 +228,7 @@ func TestMachine_Restore_Random(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &restoreCase{
-			t: t, now: dump(t, g.m), live: ephemerals(g.m), births: map[string]int{}, deaths: map[string]int{},
+			t: t, now: dump(t, g.m), live: ephemerals(g.m), createdBelow: map[string]int{}, deletedBelow: map[string]int{},
 			then: dump(t, was), over: ephemerals(was),
 		}
 		before, sessions := g.m.Zxid(), g.m.sessions.Len()
