@@ -26,7 +26,9 @@ type Network struct {
 // Addr is an address on a Network.
 type Addr string
 
-func (Addr) Network() string  { return "tcp" }
+// Network is the name that package net has for TCP.
+func (Addr) Network() string { return "tcp" }
+
 func (a Addr) String() string { return string(a) }
 
 // Host is one listening address.
@@ -189,7 +191,7 @@ func (f *Network) DropIf(match func(from, to string) bool) {
 	}
 	f.mu.Unlock()
 	for _, p := range ended {
-		p.Close()
+		_ = p.Close()
 	}
 }
 
@@ -201,7 +203,7 @@ func (f *Network) Vanish(addr string) {
 	h := f.hosts[addr]
 	f.mu.Unlock()
 	if h != nil {
-		h.Close()
+		_ = h.Close()
 	}
 	f.Drop(addr)
 }
