@@ -14,6 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/admin"
 	"github.com/zk-lite/zk-lite/api/coordination"
 	"github.com/zk-lite/zk-lite/api/data"
+	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/server"
 )
@@ -38,7 +39,7 @@ type Config struct {
 	Hosts    []string        // see rest.Config
 	MaxBody  int             // see rest.Config
 	Limits   rest.Limits     // of all clients together
-	Metrics  admin.Metrics   // see admin.Config
+	Metrics  metrics.Part    // see admin.Config
 	Settings *admin.Settings // see admin.Config
 	Port     admin.Port      // see admin.Config
 }

@@ -1,10 +1,10 @@
 package consensus
 
-// Metric is a figure of this server's part in the agreement. Names are in the
-// style of ZooKeeper's mntr.
+// Metric is a metric of this server's part in the agreement, by its name in the table of
+// package api/metrics.
 type Metric struct {
 	Key   string
-	Value int64
+	Value any // int64 or float64
 }
 
 // Metrics lists what the transport and the log have counted since the start, and on an
@@ -12,13 +12,13 @@ type Metric struct {
 func (n *Node) Metrics() []Metric {
 	t := n.transport.Stats()
 	all := []Metric{
-		{"raft_append_entries_count", t.Entries},
-		{"raft_heartbeat_count", t.Heartbeats},
-		{"raft_commit_push_count", t.Pushes},
-		{"raft_commit_push_failed_count", t.PushFailures},
-		{"raft_disk_stall_count", t.Stalls},
-		{"raft_stale_snapshot_count", t.Stale},
-		{"raft_fast_election_count", t.Elections},
+		{"raft_append_entries_total", t.Entries},
+		{"raft_heartbeats_total", t.Heartbeats},
+		{"raft_commit_pushes_total", t.Pushes},
+		{"raft_commit_push_failures_total", t.PushFailures},
+		{"raft_disk_stalls_total", t.Stalls},
+		{"raft_stale_snapshots_total", t.Stale},
+		{"raft_fast_elections_total", t.Elections},
 		{"raft_applied_index", int64(n.applied.Load())},
 	}
 	if log := n.cfg.Storage.Raftlog; log != nil {
@@ -28,9 +28,9 @@ func (n *Node) Metrics() []Metric {
 			Metric{"raft_log_segments", int64(s.Segments)},
 			Metric{"raft_log_first_index", int64(s.FirstIndex)},
 			Metric{"raft_log_last_index", int64(s.LastIndex)},
-			Metric{"fsync_count", int64(s.Syncs)},
-			Metric{"fsync_last_us", s.SyncLast.Microseconds()},
-			Metric{"fsync_max_us", s.SyncMax.Microseconds()},
+			Metric{"log_fsyncs_total", int64(s.Syncs)},
+			Metric{"log_fsync_last_seconds", s.SyncLast.Seconds()},
+			Metric{"log_fsync_max_seconds", s.SyncMax.Seconds()},
 		)
 	}
 	if n.Status().Role == RoleLeader {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
@@ -117,29 +118,11 @@ func knownOf(s *server.EnsembleStatus) map[state.ServerID]*knownBody {
 
 // contactText says how long ago there was contact; nil: there never was.
 func contactText(d time.Duration) *string {
-	if d >= contactNever {
+	if d >= metrics.ContactNever {
 		return nil
 	}
 	text := d.Round(time.Millisecond).String()
 	return &text
-}
-
-// contactNever is longer than any server runs: Status.Contact says so when there has
-// been no contact.
-const contactNever = 100 * 365 * 24 * time.Hour
-
-// failuresToleratedNow is how many of the voters whose streams are connected could fail without the
-// loss of the majority, for the leader's metrics: nil elsewhere.
-func failuresToleratedNow(s *server.Status) *int {
-	var n int
-	switch s.Role {
-	case server.RoleStandalone:
-	case server.RoleLeader:
-		n = max(s.Followers+1-(s.Voters/2+1), 0)
-	default:
-		return nil
-	}
-	return &n
 }
 
 func memberOf(m *server.Member, s *server.Status) memberBody {

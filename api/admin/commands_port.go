@@ -3,26 +3,26 @@ package admin
 import (
 	"strconv"
 
-	"github.com/zk-lite/zk-lite/api/figures"
+	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/server"
 )
 
 // Port is what the commands tell of the server's ZooKeeper port, and do to it.
 type Port interface {
-	Totals() figures.Totals
-	Connections() []figures.Connection // the oldest first
+	Totals() metrics.Totals
+	Connections() []metrics.Connection // the oldest first
 	ResetTotals()
 	ResetConnections()
 	TraceMask() int64
 	SetTraceMask(mask int64)
 	DirSizes() (data, log int64) // bytes
-	Emit(emit func(name string, value any))
+	Metrics(emit func(name string, value any))
 }
 
 // connectionInfo is a connection as ServerCnxn.getConnectionInfo has it. The last zxid is -1
 // before the first answer, as there.
-func connectionInfo(c *figures.Connection, brief bool) object {
+func connectionInfo(c *metrics.Connection, brief bool) object {
 	// What ZooKeeper waits for on the socket: 1 is reading, which never ends here.
 	const reading = 1
 	out := object{

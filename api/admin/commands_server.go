@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zk-lite/zk-lite/api/figures"
+	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
@@ -83,16 +83,11 @@ func (h *handlers) commandLeader(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandMonitor shows all figures, as mntr does. Other than in the text for
-// Prometheus, a number is one.
+// commandMonitor shows all metrics, as mntr does.
 func (h *handlers) commandMonitor(q *rest.Request, out object) error {
 	out["version"] = h.fullVersion()
 	out["server_state"] = q.Core.Server.Status().Role
-	for _, m := range h.measure() {
-		if m.label == "" {
-			out[m.name] = m.value
-		}
-	}
+	h.measure().JSON(out)
 	return nil
 }
 
@@ -110,7 +105,7 @@ func (h *handlers) commandServerStats(q *rest.Request, out object) error {
 	if p := h.cfg.Port; p != nil {
 		t := p.Totals()
 		stats["min_latency"] = t.MinLatency.Milliseconds()
-		stats["max_latency"] = figures.WholeMillis(t.MaxLatency)
+		stats["max_latency"] = metrics.WholeMillis(t.MaxLatency)
 		stats["avg_latency"] = t.AvgLatencyMillis
 		stats["packets_received"], stats["packets_sent"] = t.PacketsReceived, t.PacketsSent
 		stats["num_alive_client_connections"] = t.Connections

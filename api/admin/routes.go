@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
@@ -36,10 +37,10 @@ type State interface {
 
 // Config configures the operations of this package.
 type Config struct {
-	Version  string    // zk-lite's own
-	Metrics  Metrics   // adds to /metrics and the command monitor; nil: nothing
-	Settings *Settings // what the command configuration shows; nil: less
-	Port     Port      // the server's ZooKeeper port; nil: it has none
+	Version  string       // zk-lite's own
+	Metrics  metrics.Part // of other parts of the server, for /metrics and monitor; nil: none
+	Settings *Settings    // what the command configuration shows; nil: less
+	Port     Port         // the server's ZooKeeper port; nil: it has none
 }
 
 type handlers struct {

@@ -6,9 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/zk-lite/zk-lite/api/metrics"
 )
 
 // latencies are the bounds of the buckets into which answers are counted by the time
@@ -33,7 +34,7 @@ type routeMetrics struct {
 
 func newRouteMetrics(method, route string) *routeMetrics {
 	return &routeMetrics{
-		labels: "method=" + QuoteLabel(method) + ",route=" + QuoteLabel(route),
+		labels: "method=" + metrics.Quote(method) + ",route=" + metrics.Quote(route),
 		status: map[int]int64{},
 	}
 }
@@ -67,18 +68,16 @@ func (m *RequestMetrics) add(method, route string) *routeMetrics {
 // Write adds the metrics of all operations that were asked for, in Prometheus's text
 // format.
 func (m *RequestMetrics) Write(b *bytes.Buffer) {
-	m.write(b, "http_requests_total", "counter",
-		"Requests over HTTP that were answered.", (*routeMetrics).writeRequests)
-	m.write(b, "http_request_duration_seconds", "histogram",
-		"Time until the answer began; a long poll's has all that it waited.", (*routeMetrics).writeSeconds)
+	m.write(b, "http_requests_total", (*routeMetrics).writeRequests)
+	m.write(b, "http_request_duration_seconds", (*routeMetrics).writeSeconds)
 }
 
 // write adds one metric of all operations, if there is any sample yet.
 func (m *RequestMetrics) write(
-	b *bytes.Buffer, name, kind, help string, write func(r *routeMetrics, b *bytes.Buffer, name string),
+	b *bytes.Buffer, name string, write func(r *routeMetrics, b *bytes.Buffer, name string),
 ) {
 	before := b.Len()
-	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+	metrics.Header(b, name)
 	head := b.Len()
 	for _, r := range m.routes {
 		write(r, b, name)
@@ -113,8 +112,3 @@ func (t *routeMetrics) writeSeconds(b *bytes.Buffer, name string) {
 
 // decimal writes a duration in seconds.
 func decimal(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) }
-
-// QuoteLabel writes a label's value as the text format has it.
-func QuoteLabel(value string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(value) + `"`
-}

@@ -23,7 +23,7 @@ func BenchmarkListener_Set(b *testing.B) {
 }
 
 // benchmark measures one connection over loopback with 1 and 64 requests in
-// flight. The client's own work and its two system calls are in the figures;
+// flight. The client's own work and its two system calls are in the metrics;
 // its allocations are not: it reuses everything.
 func benchmark(b *testing.B, op wire.OpCode, body wire.Request) {
 	for _, inFlight := range []int{1, 64} {
@@ -117,7 +117,7 @@ func heapAndStacks() int64 {
 }
 
 // BenchmarkListener_Session connects, opens a session, closes it and waits for the
-// server to hang up. The client's own work is in the figures.
+// server to hang up. The client's own work is in the metrics.
 func BenchmarkListener_Session(b *testing.B) {
 	k := start(b)
 	q := wire.ConnectRequest{TimeoutMillis: 30_000, Password: make([]byte, 16)}

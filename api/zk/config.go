@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
@@ -41,10 +42,8 @@ type Config struct {
 
 	Settings Settings // what conf, envi and dirs print
 
-	Proposals Proposals // nil: not known, printed as -1
-	// Metrics adds lines to mntr: emit is called with a key without "zk_" and
-	// an integer, a float64 or a string. nil: none.
-	Metrics func(emit func(key string, value any))
+	Proposals Proposals    // nil: not known, printed as -1
+	Metrics   metrics.Part // of other parts of the server; nil: none
 	// Digests lists the digests of the state that hash prints, oldest first.
 	// nil: none are kept.
 	Digests func() []Digest
@@ -70,7 +69,7 @@ type Proposals interface {
 	// ProposalSizes returns the bytes of the last, the smallest and the largest; -1
 	// before the first.
 	ProposalSizes() (last, smallest, largest int64)
-	// ResetProposals starts these figures afresh, as srst does.
+	// ResetProposals starts these metrics afresh, as srst does.
 	ResetProposals()
 }
 

@@ -21,6 +21,7 @@ type Server interface {
 	View(visit func(v *server.View))
 	Status() server.Status
 	Serving() bool
+	Draining() bool
 	Config() server.Config
 	Authenticate(credentials string) []znode.ID
 }

@@ -75,7 +75,7 @@ func (t *counters) averageMillis() float64 {
 	return float64(t.total.Microseconds()) / 1000 / float64(t.requests)
 }
 
-// stats are one connection's figures. They change under its outbox's lock, so
+// stats are one connection's metrics. They change under its outbox's lock, so
 // that counting needs no lock of its own; cons shows them, srvr their sum.
 type stats struct {
 	conn   counters // since the start or crst

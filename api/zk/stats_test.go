@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/api/figures"
+	"github.com/zk-lite/zk-lite/api/metrics"
 )
 
-// The figures that are printed are in order, however short or alike the requests were.
+// The metrics that are printed are in order, however short or alike the requests were.
 func TestTally_Printed_IsInOrder(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -20,14 +20,14 @@ func TestTally_Printed_IsInOrder(t *testing.T) {
 		for range 1 + r.IntN(3) {
 			x.request(time.Duration(r.ExpFloat64() * float64(2*time.Millisecond)))
 		}
-		shortest, longest := x.shortest.Milliseconds(), figures.WholeMillis(x.longest)
-		avg, err := strconv.ParseFloat(javaDouble(x.averageMillis()), 64)
+		shortest, longest := x.shortest.Milliseconds(), metrics.WholeMillis(x.longest)
+		avg, err := strconv.ParseFloat(metrics.JavaDouble(x.averageMillis()), 64)
 		if err != nil || float64(shortest) > avg || avg > float64(longest) ||
 			longest > int64(math.Ceil(x.longest.Seconds()*1000)) {
 			t.Fatal("seed", seed, fmt.Sprintf("%+v: %d/%v/%d, %v", x, shortest, avg, longest, err))
 		}
 	}
-	if figures.WholeMillis(0) != 0 || figures.WholeMillis(1) != 1 || figures.WholeMillis(time.Millisecond) != 1 {
-		t.Error(figures.WholeMillis(0), figures.WholeMillis(1), figures.WholeMillis(time.Millisecond))
+	if metrics.WholeMillis(0) != 0 || metrics.WholeMillis(1) != 1 || metrics.WholeMillis(time.Millisecond) != 1 {
+		t.Error(metrics.WholeMillis(0), metrics.WholeMillis(1), metrics.WholeMillis(time.Millisecond))
 	}
 }

@@ -2,13 +2,11 @@ package zk
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/zk-lite/zk-lite/api/figures"
+	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -34,7 +32,7 @@ func (a *answer) serverStats(clients bool) {
 	a.look(func(v *server.View) { zxid, size = v.Zxid(), v.Tree().Size() })
 	role := a.listener.srv.Status().Role
 	a.line("Latency min/avg/max: %d/%s/%d",
-		t.shortest.Milliseconds(), javaDouble(t.averageMillis()), figures.WholeMillis(t.longest))
+		t.shortest.Milliseconds(), metrics.JavaDouble(t.averageMillis()), metrics.WholeMillis(t.longest))
 	a.line("Received: %d", t.received)
 	a.line("Sent: %d", t.sent)
 	a.line("Connections: %d", t.connections)
@@ -59,16 +57,6 @@ func (ln *Listener) proposalSizes() (last, smallest, largest int64) {
 // nodeCount is ZooKeeper's: it counts the root twice, as "/" and as "".
 func nodeCount(s znode.Size) int { return s.Znodes + 1 }
 
-// javaDouble writes a number as AvgMinMaxCounter does: four decimals, without
-// zeros at the end, but with one decimal at least.
-func javaDouble(v float64) string {
-	s := strconv.FormatFloat(math.Round(v*1e4)/1e4, 'f', -1, 64)
-	if !strings.Contains(s, ".") {
-		s += ".0"
-	}
-	return s
-}
-
 // cons has a line for every connection.
 func (a *answer) cons() {
 	for _, c := range a.listener.snapshot() {
@@ -77,13 +65,13 @@ func (a *answer) cons() {
 	a.line("")
 }
 
-// crst starts the connections' figures afresh.
+// crst starts the connections' metrics afresh.
 func (a *answer) crst() {
 	a.listener.ResetConnections()
 	a.line("Connection stats reset.")
 }
 
-// srst starts the server's figures afresh.
+// srst starts the server's metrics afresh.
 func (a *answer) srst() {
 	a.listener.ResetTotals()
 	a.line("Server stats reset.")
@@ -113,7 +101,7 @@ func (c *conn) describe(asking *conn, brief bool) string {
 			fmt.Fprintf(&b, ",lzxid=%s,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d",
 				s.lastZxid, unixMillis(s.lastAnswer), s.lastLatency.Milliseconds(),
 				s.conn.shortest.Milliseconds(), int64(s.conn.averageMillis()),
-				figures.WholeMillis(s.conn.longest))
+				metrics.WholeMillis(s.conn.longest))
 		}
 	}
 	b.WriteByte(')')
@@ -140,7 +128,7 @@ func (ln *Listener) snapshot() []*conn {
 	return all
 }
 
-// totals are the figures of all connections, present and past.
+// totals are the metrics of all connections, present and past.
 type totals struct {
 	counters
 	connections int

@@ -114,7 +114,7 @@ func TestWord_Cons(t *testing.T) {
 
 func TestWord_Mntr(t *testing.T) {
 	k := start(t, func(_ *serverConfig, z *zkConfig) {
-		z.Metrics = func(emit func(string, any)) { emit("fsync_count", 7) }
+		z.Metrics = func(emit func(string, any)) { emit("log_fsyncs_total", 7) }
 	})
 	c := k.connect()
 	c.want(znode.OK, wire.OpCreate, create("/e", "12345", znode.Ephemeral))
@@ -138,7 +138,7 @@ func TestWord_Mntr(t *testing.T) {
 		"zk_outstanding_requests": `0`, "zk_znode_count": `6`, "zk_watch_count": `1`,
 		"zk_ephemerals_count": `1`, "zk_approximate_data_size": `\d+`, "zk_uptime": `\d+`,
 		"zk_open_file_descriptor_count": `[1-9]\d*`, "zk_max_file_descriptor_count": `[1-9]\d*`,
-		"zk_global_sessions": `1`, "zk_local_sessions": `0`, "zk_fsync_count": `7`,
+		"zk_global_sessions": `1`, "zk_local_sessions": `0`, "zk_log_fsyncs_total": `7`,
 		"zk_bytes_received_count": `\d{3}`, "zk_response_bytes": `\d{3}`,
 		"zk_connection_rejected": `0`, "zk_auth_failed_count": `0`, "zk_disk_fault": `0`,
 		"zk_last_client_response_size": `\d+`, "zk_min_client_response_size": `\d+`,

@@ -76,5 +76,5 @@ func (c *comparison) counted() string {
 		return "counted by the kernel (perf stat on fdatasync, fsync, msync, sync_file_range, and " +
 			"pwritev2, by which zk-lite's log writes durably) during the measured time"
 	}
-	return "zk-lite's counted by itself (mntr, fsync_count), the others' not counted"
+	return "zk-lite's counted by itself (mntr, log_fsyncs_total), the others' not counted"
 }

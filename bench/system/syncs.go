@@ -123,7 +123,7 @@ func parsePerf(text string) (int64, error) {
 	return sum, nil
 }
 
-// OwnSyncs is what zk-lite's servers say of themselves (mntr, fsync_count),
+// OwnSyncs is what zk-lite's servers say of themselves (mntr, log_fsyncs_total),
 // where perf is not to be had; 0 for everybody else.
 func OwnSyncs(ctx context.Context, hosts []string) (sum int64) {
 	for _, host := range hosts {
@@ -132,7 +132,7 @@ func OwnSyncs(ctx context.Context, hosts []string) (sum int64) {
 			return 0
 		}
 		for line := range strings.Lines(text) {
-			if rest, ok := strings.CutPrefix(line, "zk_fsync_count\t"); ok {
+			if rest, ok := strings.CutPrefix(line, "zk_log_fsyncs_total\t"); ok {
 				n, _ := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
 				sum += n
 			}

@@ -1,6 +1,4 @@
-// Package figures names what the ZooKeeper door counts of its connections, so that the HTTP door can
-// tell of it although the two do not know each other. It counts nothing itself.
-package figures
+package metrics
 
 import (
 	"time"
@@ -8,7 +6,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Totals are the figures of all connections, present and past: since the start, or
+// Totals are the metrics of all connections, present and past: since the start, or
 // since they were reset.
 type Totals struct {
 	PacketsReceived, PacketsSent int64
@@ -31,7 +29,7 @@ func WholeMillis(longest time.Duration) int64 {
 	return (longest + time.Millisecond - 1).Milliseconds()
 }
 
-// Connection is one connection's figures (ServerCnxn.getConnectionInfo).
+// Connection is one connection's metrics (ServerCnxn.getConnectionInfo).
 type Connection struct {
 	Remote      string // address and port
 	Outstanding int    // requests that are not answered yet

@@ -1,11 +1,11 @@
 package zk
 
-import "github.com/zk-lite/zk-lite/api/figures"
+import "github.com/zk-lite/zk-lite/api/metrics"
 
-// Totals adds up all connections' figures.
-func (ln *Listener) Totals() figures.Totals {
+// Totals adds up the metrics of all connections.
+func (ln *Listener) Totals() metrics.Totals {
 	t := ln.totals()
-	out := figures.Totals{
+	out := metrics.Totals{
 		PacketsReceived: t.received, PacketsSent: t.sent,
 		BytesReceived: t.bytesIn, BytesSent: t.bytesOut,
 		MinLatency: t.shortest, MaxLatency: t.longest, AvgLatencyMillis: t.averageMillis(),
@@ -19,12 +19,12 @@ func (ln *Listener) Totals() figures.Totals {
 	return out
 }
 
-// Emit lists the listener's and the process's figures under the names that mntr has.
-func (ln *Listener) Emit(emit func(key string, value any)) {
+// Metrics is the part of the ZooKeeper port and the process's files (metrics.Part).
+func (ln *Listener) Metrics(emit func(name string, value any)) {
 	t := ln.Totals()
 	emit("avg_latency", t.AvgLatencyMillis)
 	emit("min_latency", t.MinLatency.Milliseconds())
-	emit("max_latency", figures.WholeMillis(t.MaxLatency))
+	emit("max_latency", metrics.WholeMillis(t.MaxLatency))
 	emit("packets_received", t.PacketsReceived)
 	emit("packets_sent", t.PacketsSent)
 	emit("bytes_received_count", t.BytesReceived)
@@ -43,19 +43,19 @@ func (ln *Listener) Emit(emit func(key string, value any)) {
 }
 
 // Connections lists the open connections, the oldest first.
-func (ln *Listener) Connections() []figures.Connection {
-	var list []figures.Connection
+func (ln *Listener) Connections() []metrics.Connection {
+	var list []metrics.Connection
 	for _, c := range ln.snapshot() {
-		list = append(list, c.figures())
+		list = append(list, c.metrics())
 	}
 	return list
 }
 
-func (c *conn) figures() figures.Connection {
+func (c *conn) metrics() metrics.Connection {
 	c.out.mu.Lock()
 	s := c.out.stats
 	c.out.mu.Unlock()
-	out := figures.Connection{
+	out := metrics.Connection{
 		Remote: c.remote, Outstanding: int(c.pending.Load()), Established: c.since,
 		PacketsReceived: s.conn.received, PacketsSent: s.conn.sent,
 		LastOp: opLetters(s.lastOp), LastXid: int32(s.lastXid), LastZxid: s.lastZxid,
@@ -69,7 +69,7 @@ func (c *conn) figures() figures.Connection {
 	return out
 }
 
-// ResetTotals starts the figures of Totals afresh, and those of the proposals; what is
+// ResetTotals starts the metrics of Totals afresh, and those of the proposals; what is
 // open or waits stays.
 func (ln *Listener) ResetTotals() {
 	if ln.cfg.Proposals != nil {
@@ -85,7 +85,7 @@ func (ln *Listener) ResetTotals() {
 	}
 }
 
-// ResetConnections starts the figures of every connection afresh.
+// ResetConnections starts the metrics of every connection afresh.
 func (ln *Listener) ResetConnections() {
 	for _, c := range ln.snapshot() {
 		c.out.mu.Lock()

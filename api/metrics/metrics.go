@@ -1,0 +1,115 @@
+package metrics
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Part lists the metrics of one part of the server: emit is called with a name of the
+// table and an integer, a float64, or an Info.
+type Part func(emit func(name string, value any))
+
+// Info is the value of a metric that has a label instead of a number.
+type Info struct{ Label, Value string }
+
+type sample struct {
+	name  string
+	value any
+}
+
+// Samples are what was measured at one moment, each name once.
+type Samples struct{ all []sample }
+
+// Take asks the parts. The first one that has a name counts.
+func Take(parts ...Part) *Samples {
+	s := &Samples{}
+	seen := map[string]bool{}
+	for _, part := range parts {
+		if part == nil {
+			continue
+		}
+		part(func(name string, value any) {
+			if !seen[name] {
+				seen[name] = true
+				s.all = append(s.all, sample{name, value})
+			}
+		})
+	}
+	return s
+}
+
+// Mntr calls line with the samples that are numbers, as mntr prints them.
+func (s *Samples) Mntr(line func(key, value string)) {
+	for _, x := range s.all {
+		switch v := x.value.(type) {
+		case Info:
+		case float64:
+			line("zk_"+x.name, JavaDouble(v))
+		default:
+			line("zk_"+x.name, fmt.Sprint(v))
+		}
+	}
+}
+
+// JSON adds the samples that are numbers to an object.
+func (s *Samples) JSON(out map[string]any) {
+	for _, x := range s.all {
+		if _, info := x.value.(Info); !info {
+			out[x.name] = x.value
+		}
+	}
+}
+
+// Prometheus writes the samples in Prometheus's text format, version 0.0.4.
+func (s *Samples) Prometheus(b *bytes.Buffer) {
+	for _, x := range s.all {
+		Header(b, x.name)
+		switch v := x.value.(type) {
+		case Info:
+			fmt.Fprintf(b, "%s{%s=%s} 1\n", x.name, v.Label, Quote(v.Value))
+		case float64:
+			fmt.Fprintf(b, "%s %s\n", x.name, strconv.FormatFloat(v, 'g', -1, 64))
+		default:
+			fmt.Fprintf(b, "%s %v\n", x.name, v)
+		}
+	}
+}
+
+// Header writes what stands before a metric's samples in Prometheus's text format.
+func Header(b *bytes.Buffer, name string) {
+	m, ok := byName[name]
+	if !ok {
+		m = Metric{Type: untyped, Help: "Not in the table of metrics."}
+	}
+	help := m.Help
+	if m.Unit != "" {
+		help = strings.TrimSuffix(help, ".") + ", in " + m.Unit + "."
+	}
+	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, m.Type)
+}
+
+var byName = func() map[string]Metric {
+	all := map[string]Metric{}
+	for _, m := range Table() {
+		all[m.Name] = m
+	}
+	return all
+}()
+
+// Quote writes a label's value as Prometheus's text format has it.
+func Quote(value string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(value) + `"`
+}
+
+// JavaDouble writes a number as ZooKeeper's AvgMinMaxCounter does: four decimals, without
+// zeros at the end, but with one decimal at least.
+func JavaDouble(v float64) string {
+	s := strconv.FormatFloat(math.Round(v*1e4)/1e4, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}

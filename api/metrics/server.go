@@ -1,0 +1,91 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Server is what is measured of *server.Server.
+type Server interface {
+	View(visit func(v *server.View))
+	Status() server.Status
+	Serving() bool
+	Draining() bool
+}
+
+// ContactNever is longer than any server runs: Status.Contact is longer when there has been
+// no contact.
+const ContactNever = 100 * 365 * 24 * time.Hour
+
+// OfServer is the part of the tree, the sessions, the watches and the ensemble.
+func OfServer(srv Server, started time.Time) Part {
+	return func(emit func(name string, value any)) {
+		emit("uptime", time.Since(started).Milliseconds())
+		ofState(srv, emit)
+		s := srv.Status()
+		ofEnsemble(srv, &s, emit)
+		if s.Role == server.RoleLeader {
+			ofLeader(&s, emit)
+		}
+	}
+}
+
+func ofState(srv Server, emit func(name string, value any)) {
+	var size znode.Size
+	var watches watch.Summary
+	var sessions int
+	var zxid znode.Zxid
+	srv.View(func(v *server.View) {
+		size, watches, zxid = v.Tree().Size(), v.Watches().Summary(), v.Zxid()
+		sessions = v.Machine().Sessions().Len()
+	})
+	emit("znode_count", size.Znodes+1) // ZooKeeper counts the root as / and as the empty path
+	emit("watch_count", watches.Total)
+	emit("ephemerals_count", size.Ephemerals)
+	emit("approximate_data_size", size.Bytes)
+	emit("global_sessions", sessions)
+	emit("local_sessions", 0)
+	emit("last_zxid", int64(zxid))
+}
+
+func ofEnsemble(srv Server, s *server.Status, emit func(name string, value any)) {
+	if s.Role != server.RoleStandalone {
+		emit("quorum_size", s.Voters)
+	}
+	contact := s.Contact.Seconds()
+	if s.Contact >= ContactNever {
+		contact = -1
+	}
+	emit("serving", number(srv.Serving()))
+	emit("draining", number(srv.Draining()))
+	emit("disk_fault", number(s.DiskFault != ""))
+	emit("pending_commands", s.Pending)
+	emit("raft_role", Info{"role", string(s.Role)})
+	emit("raft_term", s.Term)
+	emit("raft_leader", uint64(s.Leader))
+	emit("raft_last_index", s.LastIndex)
+	emit("raft_applied_index", s.AppliedIndex)
+	emit("raft_contact_seconds", contact)
+}
+
+// ofLeader is what ZooKeeper's leader alone has. A server here is either a voter or an
+// observer, and a sync is an entry of the log that waits like any other, so two of them are
+// always 0.
+func ofLeader(s *server.Status, emit func(name string, value any)) {
+	emit("learners", s.Followers+s.Observers)
+	emit("synced_followers", s.Followers)
+	emit("synced_non_voting_followers", 0)
+	emit("synced_observers", s.Observers)
+	emit("pending_syncs", 0)
+	emit("failures_tolerated_now", max(s.Followers+1-(s.Voters/2+1), 0))
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,116 @@
+package metrics
+
+// Metric describes a metric.
+type Metric struct {
+	Name   string
+	Type   Type
+	Unit   string // empty: it is a number of what Help names
+	Help   string // a sentence
+	Source string // the part of the server that has it
+	// ZooKeeper says that the name is ZooKeeper's, which stays as it is. Ours follow
+	// Prometheus's rules: base units, and _total behind a counter.
+	ZooKeeper bool
+	// LeaderOnly metrics are reported by a leader of an ensemble.
+	LeaderOnly bool
+}
+
+// Type is a metric's type, in Prometheus's words.
+type Type string
+
+// The types.
+const (
+	Gauge     Type = "gauge"
+	Counter   Type = "counter"
+	Histogram Type = "histogram"
+	untyped   Type = "untyped" // of what is not in the table
+)
+
+// The sources, and units.
+const (
+	state    = "tree and sessions"
+	ensemble = "ensemble"
+	logStore = "log"
+	zkPort   = "ZooKeeper port"
+	httpPort = "HTTP port"
+	process  = "process"
+
+	seconds, millis, bytesUnit = "seconds", "milliseconds", "bytes"
+)
+
+// Table returns all metrics, by source.
+func Table() []Metric {
+	const zk = true
+	return []Metric{
+		{"znode_count", Gauge, "", "Znodes in the tree; as in ZooKeeper the root counts twice.", state, zk, false},
+		{"ephemerals_count", Gauge, "", "Ephemeral znodes in the tree.", state, zk, false},
+		{"approximate_data_size", Gauge, bytesUnit, "Size of all paths and data.", state, zk, false},
+		{"watch_count", Gauge, "", "Watches of this server's ZooKeeper clients.", state, zk, false},
+		{"global_sessions", Gauge, "", "Sessions of the whole ensemble.", state, zk, false},
+		{"local_sessions", Gauge, "", "Always 0: there are no local sessions.", state, zk, false},
+		{"last_zxid", Gauge, "", "Zxid of the last transaction that this server has applied.", state, false, false},
+
+		{"quorum_size", Gauge, "", "Voters in the ensemble.", ensemble, zk, false},
+		{"learners", Gauge, "", "Followers and observers that are connected to this leader.", ensemble, zk, true},
+		{"synced_followers", Gauge, "", "Voters that are connected to this leader.", ensemble, zk, true},
+		{"synced_observers", Gauge, "", "Observers that are connected to this leader.", ensemble, zk, true},
+		{"synced_non_voting_followers", Gauge, "", "Always 0: a server is a voter or an observer.", ensemble, zk, true},
+		{"pending_syncs", Gauge, "", "Always 0: a sync waits in the log like any other command.", ensemble, zk, true},
+		{"leader_uptime", Gauge, millis, "Time since this server began to lead.", ensemble, zk, true},
+		{"last_proposal_size", Gauge, bytesUnit, "Size of the last entry that this leader has proposed; -1: none yet.", ensemble, zk, true},
+		{"min_proposal_size", Gauge, bytesUnit, "Size of the smallest entry that this leader has proposed; -1: none yet.", ensemble, zk, true},
+		{"max_proposal_size", Gauge, bytesUnit, "Size of the largest entry that this leader has proposed; -1: none yet.", ensemble, zk, true},
+		{"failures_tolerated_now", Gauge, "", "Connected voters that may fail without the loss of the majority.", ensemble, false, true},
+		{"serving", Gauge, "", "1 while this server serves clients, else 0.", ensemble, false, false},
+		{"draining", Gauge, "", "1 while this server is drained, to be stopped, else 0.", ensemble, false, false},
+		{"pending_commands", Gauge, "", "Commands of this server's clients that await their result.", ensemble, false, false},
+		{"raft_role", Gauge, "", "Always 1; the label role has this server's role.", ensemble, false, false},
+		{"raft_term", Gauge, "", "Raft's term.", ensemble, false, false},
+		{"raft_leader", Gauge, "", "Id of the leader; 0: unknown.", ensemble, false, false},
+		{"raft_last_index", Gauge, "", "Index of the last entry in this server's log.", ensemble, false, false},
+		{"raft_applied_index", Gauge, "", "Index of the last entry that this server has applied.", ensemble, false, false},
+		{"raft_contact_seconds", Gauge, seconds, "Time since this server last had contact with a majority; -1: never.", ensemble, false, false},
+		{"raft_append_entries_total", Counter, "", "AppendEntries requests with entries that this server has sent.", ensemble, false, false},
+		{"raft_heartbeats_total", Counter, "", "Heartbeats of Raft that this server has sent.", ensemble, false, false},
+		{"raft_commit_pushes_total", Counter, "", "Commit indexes that this leader has sent to followers at once.", ensemble, false, false},
+		{"raft_commit_push_failures_total", Counter, "", "Commit indexes that could not be sent to a follower at once.", ensemble, false, false},
+		{"raft_disk_stalls_total", Counter, "", "Requests to followers that were not sent because this server's disk had stalled.", ensemble, false, false},
+		{"raft_stale_snapshots_total", Counter, "", "Snapshots that were not installed, because this server had all that they hold.", ensemble, false, false},
+		{"raft_fast_elections_total", Counter, "", "Elections that this server has started because the leader's process had ended.", ensemble, false, false},
+
+		{"disk_fault", Gauge, "", "1 if the last write of this server's log, vote or term failed, else 0.", logStore, false, false},
+		{"log_fsyncs_total", Counter, "", "Times that the log was synced to disk.", logStore, false, false},
+		{"log_fsync_last_seconds", Gauge, seconds, "Duration of the last sync of the log.", logStore, false, false},
+		{"log_fsync_max_seconds", Gauge, seconds, "Duration of the longest sync of the log since the start.", logStore, false, false},
+		{"raft_log_bytes", Gauge, bytesUnit, "Size of the log on disk.", logStore, false, false},
+		{"raft_log_segments", Gauge, "", "Files that the log consists of.", logStore, false, false},
+		{"raft_log_first_index", Gauge, "", "Index of the oldest entry in the log; 0: it is empty.", logStore, false, false},
+		{"raft_log_last_index", Gauge, "", "Index of the newest entry in the log on disk; 0: it is empty.", logStore, false, false},
+
+		{"avg_latency", Gauge, millis, "Mean time from a request's arrival to its reply, since the start or srst.", zkPort, zk, false},
+		{"min_latency", Gauge, millis, "Shortest time from a request's arrival to its reply, since the start or srst.", zkPort, zk, false},
+		{"max_latency", Gauge, millis, "Longest time from a request's arrival to its reply, since the start or srst.", zkPort, zk, false},
+		{"packets_received", Counter, "", "Requests received, since the start or srst.", zkPort, zk, false},
+		{"packets_sent", Counter, "", "Replies and notifications sent, since the start or srst.", zkPort, zk, false},
+		{"bytes_received_count", Counter, bytesUnit, "Size of all requests, since the start or srst.", zkPort, zk, false},
+		{"response_bytes", Counter, bytesUnit, "Size of all replies and notifications, since the start or srst.", zkPort, zk, false},
+		{"last_client_response_size", Gauge, bytesUnit, "Size of the last reply; -1: none yet.", zkPort, zk, false},
+		{"min_client_response_size", Gauge, bytesUnit, "Size of the smallest reply, since the start or srst; -1: none yet.", zkPort, zk, false},
+		{"max_client_response_size", Gauge, bytesUnit, "Size of the largest reply, since the start or srst; -1: none yet.", zkPort, zk, false},
+		{"num_alive_connections", Gauge, "", "Open connections.", zkPort, zk, false},
+		{"outstanding_requests", Gauge, "", "Requests that are not answered yet.", zkPort, zk, false},
+		{"connection_rejected", Counter, "", "Connections that were closed because of a limit.", zkPort, zk, false},
+		{"auth_failed_count", Counter, "", "Authentications that failed.", zkPort, zk, false},
+
+		{"http_requests_total", Counter, "", "Requests that were answered, by method, route and status code.", httpPort, false, false},
+		{"http_request_duration_seconds", Histogram, seconds, "Time until the answer began; a long poll's includes its wait.", httpPort, false, false},
+		{"http_streams", Gauge, "", "Streams and long polls that are open.", httpPort, false, false},
+		{"http_writes", Gauge, "", "Commands of HTTP clients that await their result.", httpPort, false, false},
+		{"http_body_bytes", Gauge, bytesUnit, "Memory that the bodies of HTTP requests take.", httpPort, false, false},
+
+		{"uptime", Gauge, millis, "Time since the start of the server.", process, zk, false},
+		{"open_file_descriptor_count", Gauge, "", "Open file descriptors of the process.", process, zk, false},
+		{"max_file_descriptor_count", Gauge, "", "Limit of the process's open file descriptors.", process, zk, false},
+		{"go_goroutines", Gauge, "", "Goroutines of the process.", process, false, false},
+		{"zk_lite_info", Gauge, "", "Always 1; the label version has the version.", process, false, false},
+	}
+}
