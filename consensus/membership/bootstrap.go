@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -41,15 +43,52 @@ const (
 // errWiped reports that this server must not take part.
 var errWiped = errors.New("this server's data directory is empty, but the ensemble exists")
 
-// Bootstrap waits until this server belongs to an ensemble and returns its identity.
-func (e *Ensemble) Bootstrap() (storage.Identity, error) {
-	if e.standalone() {
-		return e.BootstrapSelf(newEnsemble(), false)
+// bootstrapper knows to which ensemble this server belongs.
+type bootstrapper struct {
+	cfg       *Config
+	control   *control
+	identity  atomic.Pointer[storage.Identity]
+	accepted  chan storage.Identity // capacity 1: another server has bootstrapped this one
+	accepting sync.Mutex            // one request to bootstrap at a time
+}
+
+// Join notes to which ensemble this server belongs.
+func (b *bootstrapper) Join(id storage.Identity) { b.identity.Store(&id) }
+
+// Identity returns to which ensemble this server belongs; nil: none yet.
+func (b *bootstrapper) Identity() *storage.Identity { return b.identity.Load() }
+
+func (b *bootstrapper) standalone() bool { return len(b.cfg.Servers) == 1 }
+
+func (b *bootstrapper) self() Server {
+	for _, s := range b.cfg.Servers {
+		if s.ID == b.cfg.Self {
+			return s
+		}
 	}
-	bootstrapper := e.lowestVoter() == e.cfg.Self
+	return Server{}
+}
+
+// lowestVoter is the server that bootstraps the ensemble.
+func (b *bootstrapper) lowestVoter() state.ServerID {
+	lowest := state.ServerID(0)
+	for _, s := range b.cfg.Servers {
+		if s.Voter && (lowest == 0 || s.ID < lowest) {
+			lowest = s.ID
+		}
+	}
+	return lowest
+}
+
+// Bootstrap waits until this server belongs to an ensemble and returns its identity.
+func (b *bootstrapper) Bootstrap() (storage.Identity, error) {
+	if b.standalone() {
+		return b.BootstrapSelf(newEnsemble(), false)
+	}
+	first := b.lowestVoter() == b.cfg.Self
 	reminded := time.Now()
 	for {
-		id, waiting, err := e.BootstrapRound(bootstrapper)
+		id, waiting, err := b.BootstrapRound(first)
 		switch {
 		case err != nil:
 			return storage.Identity{}, err
@@ -58,12 +97,12 @@ func (e *Ensemble) Bootstrap() (storage.Identity, error) {
 		}
 		if time.Since(reminded) >= bootstrapRemind {
 			reminded = time.Now()
-			e.cfg.Logger.Info("waiting to form the ensemble: all its voters must be up", "waiting", waiting)
+			b.cfg.Logger.Info("waiting to form the ensemble: all its voters must be up", "waiting", waiting)
 		}
 		select {
-		case <-e.cfg.Context.Done():
-			return storage.Identity{}, context.Cause(e.cfg.Context)
-		case id := <-e.accepted:
+		case <-b.cfg.Context.Done():
+			return storage.Identity{}, context.Cause(b.cfg.Context)
+		case id := <-b.accepted:
 			return id, nil
 		case <-time.After(bootstrapInterval):
 		}
@@ -71,14 +110,14 @@ func (e *Ensemble) Bootstrap() (storage.Identity, error) {
 }
 
 // BootstrapRound is one round of Bootstrap: it asks all others once. It returns the identity if this server has
-// one now, or what it is waiting for.
-func (e *Ensemble) BootstrapRound(bootstrapper bool) (*storage.Identity, string, error) {
+// one now, or what it is waiting for. first: this is the server that bootstraps.
+func (b *bootstrapper) BootstrapRound(first bool) (*storage.Identity, string, error) {
 	var missing []string // what there is to wait for
-	for _, s := range e.cfg.Servers {
-		if s.ID == e.cfg.Self {
+	for _, s := range b.cfg.Servers {
+		if s.ID == b.cfg.Self {
 			continue
 		}
-		reply, err := e.ask(e.cfg.Context, s.ID, controlRequest{Op: controlWho})
+		reply, err := b.control.ask(b.cfg.Context, s.ID, controlRequest{Op: controlWho})
 		switch {
 		case err != nil:
 			if s.Voter {
@@ -89,35 +128,35 @@ func (e *Ensemble) BootstrapRound(bootstrapper bool) (*storage.Identity, string,
 			if err != nil {
 				return nil, "", fmt.Errorf("server %d: %w", s.ID, err)
 			}
-			if !e.self().Voter || reply.Suffrage == nonvoter {
+			if !b.self().Voter || reply.Suffrage == nonvoter {
 				// A server that does not vote has acknowledged nothing that counts.
-				id, err := e.adoptEnsemble(ensemble)
+				id, err := b.adoptEnsemble(ensemble)
 				return &id, "", err
 			}
 			if reply.Suffrage == notMember {
 				missing = append(missing, fmt.Sprintf("to be added to ensemble %s, of which server %d "+
-					"is not a member", reply.Ensemble, e.cfg.Self))
+					"is not a member", reply.Ensemble, b.cfg.Self))
 				continue
 			}
-			if id := e.identity.Load(); id != nil {
+			if id := b.identity.Load(); id != nil {
 				// The answer was given after this server had been asked to join.
 				return id, "", nil
 			}
-			if bootstrapper || s.ID == e.lowestVoter() {
+			if first || s.ID == b.lowestVoter() {
 				// The bootstrapper is the last to note that all is done.
 				return nil, "", fmt.Errorf("%w: server %d is in ensemble %s. If its disk was "+
 					"replaced, remove server %d from the ensemble and add it again; if it holds "+
-					"the wrong directory, set dataDir", errWiped, s.ID, reply.Ensemble, e.cfg.Self)
+					"the wrong directory, set dataDir", errWiped, s.ID, reply.Ensemble, b.cfg.Self)
 			}
 		}
 	}
 	switch {
 	case len(missing) > 0:
 		return nil, strings.Join(slices.Compact(missing), "; "), nil // members give the same answer
-	case !bootstrapper:
+	case !first:
 		return nil, "for the voter with the lowest id", nil
 	}
-	id, err := e.BootstrapSelf(newEnsemble(), true)
+	id, err := b.BootstrapSelf(newEnsemble(), true)
 	return &id, "", err
 }
 
@@ -130,25 +169,25 @@ func newEnsemble() (id [16]byte) {
 
 // adoptEnsemble notes that this server belongs to an ensemble that exists. Raft's
 // configuration comes with the log.
-func (e *Ensemble) adoptEnsemble(ensemble [16]byte) (storage.Identity, error) {
-	id := storage.Identity{Ensemble: ensemble, Server: e.cfg.Self}
-	return id, e.cfg.Store.Identity.Save(id)
+func (b *bootstrapper) adoptEnsemble(ensemble [16]byte) (storage.Identity, error) {
+	id := storage.Identity{Ensemble: ensemble, Server: b.cfg.Self}
+	return id, b.cfg.Store.Identity.Save(id)
 }
 
 // BootstrapSelf notes that this server belongs to an ensemble that is being bootstrapped, and
 // gives raft its first configuration.
-func (e *Ensemble) BootstrapSelf(ensemble [16]byte, bootstrapping bool) (storage.Identity, error) {
-	id := storage.Identity{Ensemble: ensemble, Server: e.cfg.Self, Bootstrapping: bootstrapping}
-	if err := e.bootstrapRaft(); err != nil {
+func (b *bootstrapper) BootstrapSelf(ensemble [16]byte, bootstrapping bool) (storage.Identity, error) {
+	id := storage.Identity{Ensemble: ensemble, Server: b.cfg.Self, Bootstrapping: bootstrapping}
+	if err := b.bootstrapRaft(); err != nil {
 		return id, err
 	}
-	return id, e.cfg.Store.Identity.Save(id)
+	return id, b.cfg.Store.Identity.Save(id)
 }
 
 // bootstrapRaft writes raft's first configuration. It may have done so before a
 // crash, in which case it is there.
-func (e *Ensemble) bootstrapRaft() error {
-	s := e.cfg.Store
+func (b *bootstrapper) bootstrapRaft() error {
+	s := b.cfg.Store
 	exists, err := raft.HasExistingState(s.Log, s.Stable, s.Snapshots)
 	if err != nil {
 		return fmt.Errorf("looking for raft's state: %w", err)
@@ -157,7 +196,7 @@ func (e *Ensemble) bootstrapRaft() error {
 		return nil
 	}
 	var c raft.Configuration
-	for _, x := range e.cfg.Servers {
+	for _, x := range b.cfg.Servers {
 		suffrage := raft.Nonvoter
 		if x.Voter {
 			suffrage = raft.Voter
@@ -166,62 +205,62 @@ func (e *Ensemble) bootstrapRaft() error {
 			Suffrage: suffrage, ID: transport.RaftID(uint64(x.ID)), Address: raft.ServerAddress(AddressOf(x.ID)),
 		})
 	}
-	if err := raft.BootstrapCluster(e.cfg.RaftConfig, s.Log, s.Stable, s.Snapshots, e.cfg.Transport, c); err != nil {
+	if err := raft.BootstrapCluster(b.cfg.RaftConfig, s.Log, s.Stable, s.Snapshots, b.cfg.Transport, c); err != nil {
 		return fmt.Errorf("bootstrapping raft: %w", err)
 	}
 	return nil
 }
 
 // finishBootstrap asks every voter to join the ensemble, until all have.
-func (e *Ensemble) finishBootstrap(id storage.Identity) {
+func (b *bootstrapper) finishBootstrap(id storage.Identity) {
 	request := controlRequest{Op: controlBootstrap, Ensemble: fmt.Sprintf("%x", id.Ensemble)}
-	joined := map[state.ServerID]bool{e.cfg.Self: true}
+	joined := map[state.ServerID]bool{b.cfg.Self: true}
 	for left := true; left; {
 		left = false
-		for _, s := range e.cfg.Servers {
+		for _, s := range b.cfg.Servers {
 			if joined[s.ID] || !s.Voter {
 				continue
 			}
-			if _, err := e.ask(e.cfg.Context, s.ID, request); err != nil {
+			if _, err := b.control.ask(b.cfg.Context, s.ID, request); err != nil {
 				left = true
-				e.cfg.Logger.Debug("asking a server to join the new ensemble", "server", s.ID, "error", err)
+				b.cfg.Logger.Debug("asking a server to join the new ensemble", "server", s.ID, "error", err)
 				continue
 			}
 			joined[s.ID] = true
 		}
 		if left {
 			select {
-			case <-e.cfg.Context.Done():
+			case <-b.cfg.Context.Done():
 				return
 			case <-time.After(bootstrapInterval):
 			}
 		}
 	}
 	id.Bootstrapping = false
-	if err := e.cfg.Store.Identity.Save(id); err != nil {
-		e.cfg.Fatal(err)
+	if err := b.cfg.Store.Identity.Save(id); err != nil {
+		b.cfg.Fatal(err)
 		return
 	}
-	e.identity.Store(&id)
-	e.cfg.Logger.Info("ensemble formed", "ensemble", fmt.Sprintf("%x", id.Ensemble))
+	b.identity.Store(&id)
+	b.cfg.Logger.Info("ensemble formed", "ensemble", fmt.Sprintf("%x", id.Ensemble))
 }
 
 // checkOthers asks the other voters until one is in this server's ensemble. A
 // server that most of them refuse has the wrong data directory, or is in the
 // wrong configuration, and ends rather than ask for ever.
-func (e *Ensemble) checkOthers(id storage.Identity) {
-	tick := time.NewTicker(e.cfg.ElectionTimeout)
+func (b *bootstrapper) checkOthers(id storage.Identity) {
+	tick := time.NewTicker(b.cfg.ElectionTimeout)
 	defer tick.Stop()
 	for {
 		voters, foreign := 0, []state.ServerID(nil)
-		for _, s := range e.cfg.Servers {
+		for _, s := range b.cfg.Servers {
 			if s.Voter {
 				voters++
 			}
-			if !s.Voter || s.ID == e.cfg.Self {
+			if !s.Voter || s.ID == b.cfg.Self {
 				continue
 			}
-			reply, err := e.ask(e.cfg.Context, s.ID, controlRequest{Op: controlWho})
+			reply, err := b.control.ask(b.cfg.Context, s.ID, controlRequest{Op: controlWho})
 			var refused *mux.RefusedError
 			switch {
 			case err == nil && reply.Ensemble == fmt.Sprintf("%x", id.Ensemble):
@@ -231,13 +270,13 @@ func (e *Ensemble) checkOthers(id storage.Identity) {
 			}
 		}
 		if len(foreign) > voters/2 {
-			e.cfg.Fatal(fmt.Errorf("this server's data directory belongs to ensemble %x, but servers %v "+
+			b.cfg.Fatal(fmt.Errorf("this server's data directory belongs to ensemble %x, but servers %v "+
 				"belong to another ensemble: check dataDir, and the addresses in the configuration",
 				id.Ensemble, foreign))
 			return
 		}
 		select {
-		case <-e.cfg.Context.Done():
+		case <-b.cfg.Context.Done():
 			return
 		case <-tick.C:
 		}
@@ -245,24 +284,24 @@ func (e *Ensemble) checkOthers(id storage.Identity) {
 }
 
 // acceptBootstrap makes this server a member of the ensemble that another bootstraps.
-func (e *Ensemble) acceptBootstrap(ensemble string) error {
+func (b *bootstrapper) acceptBootstrap(ensemble string) error {
 	want, err := storage.ParseEnsemble(ensemble)
 	if err != nil {
 		return err
 	}
-	e.accepting.Lock()
-	defer e.accepting.Unlock()
-	if have := e.identity.Load(); have != nil {
+	b.accepting.Lock()
+	defer b.accepting.Unlock()
+	if have := b.identity.Load(); have != nil {
 		if have.Ensemble != want {
 			return fmt.Errorf("this server belongs to ensemble %x", have.Ensemble)
 		}
 		return nil
 	}
-	id, err := e.BootstrapSelf(want, false)
+	id, err := b.BootstrapSelf(want, false)
 	if err != nil {
 		return err
 	}
-	e.identity.Store(&id)
-	e.accepted <- id
+	b.identity.Store(&id)
+	b.accepted <- id
 	return nil
 }

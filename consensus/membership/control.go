@@ -1,13 +1,10 @@
 package membership
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -51,27 +48,30 @@ type controlReply struct {
 	TooFew    bool `json:"too_few,omitempty"`
 }
 
-// suffrage is what a server is in raft's configuration.
-type suffrage string
-
-const (
-	notMember suffrage = ""
-	voter     suffrage = "voter"
-	nonvoter  suffrage = "nonvoter"
-)
-
 const (
 	controlTimeout = 3 * time.Second
 	controlMax     = 64 << 10
 )
 
+// Between two tries.
+const (
+	retryMin = 2 * time.Millisecond
+	retryMax = 100 * time.Millisecond
+)
+
+// control asks other servers.
+type control struct {
+	self state.ServerID
+	mux  *mux.Mux
+}
+
 // ask sends a control request to a server.
-func (e *Ensemble) ask(
+func (c *control) ask(
 	ctx context.Context, to state.ServerID, req controlRequest,
 ) (controlReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	conn, err := e.cfg.Mux.Dial(ctx, mux.KindControl, AddressOf(to), 0)
+	conn, err := c.mux.Dial(ctx, mux.KindControl, AddressOf(to), 0)
 	if err != nil {
 		return controlReply{}, err
 	}
@@ -80,7 +80,7 @@ func (e *Ensemble) ask(
 	if err := conn.SetDeadline(until); err != nil {
 		return controlReply{}, err
 	}
-	req.From = e.cfg.Self
+	req.From = c.self
 	if err := json.NewEncoder(conn).Encode(req); err != nil {
 		return controlReply{}, err
 	}
@@ -95,56 +95,4 @@ func (e *Ensemble) ask(
 		return reply, fmt.Errorf("the server at the address of server %d is server %d", to, reply.Server)
 	}
 	return reply, nil
-}
-
-// Serve answers control connections until there are no more.
-func (e *Ensemble) Serve() {
-	for {
-		conn, err := e.cfg.Mux.Accept(mux.KindControl)
-		if err != nil {
-			return // the mux was closed
-		}
-		e.cfg.Go(func() {
-			defer conn.Close()
-			e.serveControl(conn)
-		})
-	}
-}
-
-func (e *Ensemble) serveControl(conn net.Conn) {
-	if conn.SetDeadline(time.Now().Add(controlTimeout)) != nil {
-		return
-	}
-	var req controlRequest
-	if err := json.NewDecoder(io.LimitReader(bufio.NewReader(conn), controlMax)).Decode(&req); err != nil {
-		return
-	}
-	reply := controlReply{Server: e.cfg.Self}
-	if err := e.answer(&req, &reply); err != nil {
-		reply.Error = err.Error()
-		reply.NotLeader, reply.TooFew = errors.Is(err, errNotLeader), errors.Is(err, ErrTooFew)
-	}
-	if id := e.identity.Load(); id != nil {
-		reply.Ensemble, reply.Bootstrapping = fmt.Sprintf("%x", id.Ensemble), id.Bootstrapping
-		reply.Suffrage, reply.Applied = e.suffrage(req.From), e.cfg.Applied()
-		if r := e.raft.Load(); r != nil {
-			reply.Last = r.LastIndex()
-		}
-	}
-	_ = json.NewEncoder(conn).Encode(reply)
-}
-
-func (e *Ensemble) answer(req *controlRequest, reply *controlReply) (err error) {
-	switch req.Op {
-	case controlWho:
-	case controlBootstrap:
-		err = e.acceptBootstrap(req.Ensemble)
-	case controlAdd, controlRemove, controlTransfer, controlCheckStop:
-		err = e.executeAsLeader(req)
-	case controlStatus:
-		reply.Status, err = e.statusAsLeader()
-	default:
-		err = fmt.Errorf("unknown request %q", req.Op)
-	}
-	return err
 }

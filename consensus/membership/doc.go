@@ -1,5 +1,5 @@
 // Package membership is the ensemble as one of its servers sees it: how it comes to be (bootstrap.go), who is a
-// member and how that is changed (members.go, execute.go), and its status (status.go). Servers ask each other on
+// member and how that is changed (members.go, leader.go), and its status (leaderstatus.go). Servers ask each other on
 // control connections (control.go).
 //
 // A server with an empty data directory does not vote before an ensemble has been bootstrapped, once, with all
@@ -13,5 +13,5 @@
 // the other servers are in the same ensemble, each in a goroutine that ends when it is done. Promote runs while
 // this server leads. What raft may never answer has a goroutine that nothing waits for.
 //
-// There is one lock: Ensemble.accepting, over the writes to disk of a bootstrap.
+// There is one lock: bootstrapper.accepting, over the writes to disk of a bootstrap.
 package membership

@@ -170,12 +170,6 @@ func (e *Ensemble) askLeaderOnce(req controlRequest) error {
 	}
 }
 
-// Between two tries.
-const (
-	retryMin = 2 * time.Millisecond
-	retryMax = 100 * time.Millisecond
-)
-
 // retry calls try until it returns something other than errNotLeader, or ctx or the node ends.
 func (e *Ensemble) retry(ctx context.Context, try func() error) error {
 	for wait := retryMin; ; wait = min(2*wait, retryMax) {
@@ -191,4 +185,42 @@ func (e *Ensemble) retry(ctx context.Context, try func() error) error {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// Status asks the leader for the ensemble's status. Any server can be asked. It takes as
+// long as the slowest server that is connected needs for an answer, and at most
+// about two seconds if there is a leader.
+//
+// Errors: ctx's, when no leader has answered until then; ErrStopped.
+func (e *Ensemble) Status(ctx context.Context) (Status, error) {
+	var s *Status
+	err := e.retry(ctx, func() (err error) {
+		s, err = e.askStatus(ctx)
+		return err
+	})
+	switch {
+	case e.cfg.Context.Err() != nil:
+		return Status{}, context.Cause(e.cfg.Context)
+	case err != nil:
+		return Status{}, fmt.Errorf("asking the leader for the ensemble's status: %w", err)
+	}
+	return *s, nil
+}
+
+func (e *Ensemble) askStatus(ctx context.Context) (*Status, error) {
+	leader := e.cfg.Leader()
+	switch leader {
+	case 0:
+		return nil, errNotLeader
+	case e.cfg.Self:
+		return e.statusAsLeader()
+	}
+	reply, err := e.ask(ctx, leader, controlRequest{Op: controlStatus})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errNotLeader, err)
+	case reply.Status == nil:
+		return nil, fmt.Errorf("%w: server %d does not have it", errNotLeader, leader)
+	}
+	return reply.Status, nil
 }

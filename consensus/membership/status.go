@@ -1,18 +1,10 @@
 package membership
 
 import (
-	"context"
-	"fmt"
-	"sync"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
-
-// statusTimeout is how long the leader waits for the other servers' answers. A server that
-// has not answered by then is not connected, as far as an operator is concerned: it is much
-// longer than an answer takes, and shorter than people wait.
-const statusTimeout = 1500 * time.Millisecond
 
 // NoContact is a Contact of "never".
 const NoContact = time.Duration(1<<63 - 1)
@@ -54,99 +46,4 @@ func (s *Status) Lag(m *MemberStatus) uint64 {
 		return 0
 	}
 	return s.AppliedIndex - m.AppliedIndex
-}
-
-// Status asks the leader for the ensemble's status. Any server can be asked. It takes as
-// long as the slowest server that is connected needs for an answer, and at most
-// about two seconds if there is a leader.
-//
-// Errors: ctx's, when no leader has answered until then; ErrStopped.
-func (e *Ensemble) Status(ctx context.Context) (Status, error) {
-	var s *Status
-	err := e.retry(ctx, func() (err error) {
-		s, err = e.askStatus(ctx)
-		return err
-	})
-	switch {
-	case e.cfg.Context.Err() != nil:
-		return Status{}, context.Cause(e.cfg.Context)
-	case err != nil:
-		return Status{}, fmt.Errorf("asking the leader for the ensemble's status: %w", err)
-	}
-	return *s, nil
-}
-
-func (e *Ensemble) askStatus(ctx context.Context) (*Status, error) {
-	leader := e.cfg.Leader()
-	switch leader {
-	case 0:
-		return nil, errNotLeader
-	case e.cfg.Self:
-		return e.statusAsLeader()
-	}
-	reply, err := e.ask(ctx, leader, controlRequest{Op: controlStatus})
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", errNotLeader, err)
-	case reply.Status == nil:
-		return nil, fmt.Errorf("%w: server %d does not have it", errNotLeader, leader)
-	}
-	return reply.Status, nil
-}
-
-// statusAsLeader asks all servers at once.
-func (e *Ensemble) statusAsLeader() (*Status, error) {
-	r, err := e.leads()
-	if err != nil {
-		return nil, err
-	}
-	s := &Status{
-		Leader: e.cfg.Self, Term: e.cfg.Term(),
-		LastIndex: r.LastIndex(), AppliedIndex: e.cfg.Applied(),
-	}
-	for id, votes := range e.configured() {
-		m := MemberStatus{ID: id, Voter: votes, Contact: NoContact}
-		if id == e.cfg.Self {
-			m.Connected, m.Contact = true, 0
-			m.LastIndex, m.AppliedIndex = s.LastIndex, s.AppliedIndex
-		}
-		s.Members = append(s.Members, m)
-	}
-	ctx, cancel := context.WithTimeout(e.cfg.Context, statusTimeout)
-	defer cancel()
-	var asking sync.WaitGroup
-	for i := range s.Members {
-		if m := &s.Members[i]; m.ID != e.cfg.Self {
-			asking.Go(func() { e.askMember(ctx, m) })
-		}
-	}
-	asking.Wait()
-	for i := range s.Members {
-		m := &s.Members[i]
-		if m.Voter {
-			s.Voters++
-			if m.Connected {
-				s.Connected++
-			}
-		}
-	}
-	if _, err := e.leads(); err != nil {
-		return nil, err // what it has seen may be of a minority
-	}
-	return s, nil
-}
-
-func (e *Ensemble) askMember(ctx context.Context, m *MemberStatus) {
-	open, last := e.cfg.LastContact(m.ID)
-	if !last.IsZero() {
-		m.Contact = time.Since(last)
-	}
-	if !open {
-		return
-	}
-	reply, err := e.ask(ctx, m.ID, controlRequest{Op: controlWho})
-	if err != nil {
-		return
-	}
-	m.Connected, m.LastIndex, m.AppliedIndex = true, reply.Last, reply.Applied
 }

@@ -21,41 +21,58 @@ const (
 	caughtUp = 256
 )
 
+// leader does what only the leader can.
+type leader struct {
+	cfg           *Config
+	control       *control
+	configuration *configuration
+}
+
+// leads returns raft if this server leads. Raft itself refuses what it is asked when that is no longer
+// so.
+func (l *leader) leads() (*raft.Raft, error) {
+	r := l.configuration.raft.Load()
+	if r == nil || l.cfg.Leader() != l.cfg.Self {
+		return nil, errNotLeader
+	}
+	return r, nil
+}
+
 // executeAsLeader does on the leader what was asked for.
-func (e *Ensemble) executeAsLeader(req *controlRequest) error {
-	r, err := e.leads()
+func (l *leader) executeAsLeader(req *controlRequest) error {
+	r, err := l.leads()
 	if err != nil {
 		return err
 	}
 	id, addr := transport.RaftID(uint64(req.Server)), raft.ServerAddress(AddressOf(req.Server))
 	switch req.Op {
 	case controlAdd:
-		if e.suffrage(req.Server) != notMember {
+		if l.configuration.suffrage(req.Server) != notMember {
 			return nil // and a voter keeps its vote
 		}
-		return leaderError(e.answerOf(r.AddNonvoter(id, addr, 0, changeTimeout)))
+		return leaderError(l.answerOf(r.AddNonvoter(id, addr, 0, changeTimeout)))
 	case controlTransfer:
 		switch req.Server {
 		case 0:
-			return e.transferAwayAsLeader(req.Leader)
-		case e.cfg.Self:
+			return l.transferAwayAsLeader(req.Leader)
+		case l.cfg.Self:
 			return nil
 		}
-		return transferError(e.transfer(func() raft.Future { return r.LeadershipTransferToServer(id, addr) }))
+		return transferError(l.transfer(func() raft.Future { return r.LeadershipTransferToServer(id, addr) }))
 	case controlCheckStop:
-		return e.retryCheck(func() error { return e.checkWithout(req.Server, e.Voters()) })
+		return l.retryCheck(func() error { return l.checkWithout(req.Server, l.configuration.Voters()) })
 	}
-	return e.removeAsLeader(r, req)
+	return l.removeAsLeader(r, req)
 }
 
 // transferAwayAsLeader hands leadership to any other voter, unless the server from which
 // it is to be taken has lost it already.
-func (e *Ensemble) transferAwayAsLeader(from state.ServerID) error {
-	if from != e.cfg.Self {
+func (l *leader) transferAwayAsLeader(from state.ServerID) error {
+	if from != l.cfg.Self {
 		return nil
 	}
-	err := e.retryCheck(func() error {
-		if voting, _ := e.cfg.Connected(e.Voters()); voting == 0 {
+	err := l.retryCheck(func() error {
+		if voting, _ := l.cfg.Connected(l.configuration.Voters()); voting == 0 {
 			return fmt.Errorf("%w: no other voter is connected; start another voter first", ErrTooFew)
 		}
 		return nil
@@ -63,7 +80,7 @@ func (e *Ensemble) transferAwayAsLeader(from state.ServerID) error {
 	if err != nil {
 		return err
 	}
-	return transferError(e.Transfer())
+	return transferError(l.Transfer())
 }
 
 // transferError has the leader, whichever server that is then, asked again: raft gives the
@@ -75,40 +92,40 @@ func transferError(err error) error {
 	return fmt.Errorf("%w: %w", errNotLeader, err)
 }
 
-func (e *Ensemble) removeAsLeader(r *raft.Raft, req *controlRequest) error {
-	suffrage := e.suffrage(req.Server)
+func (l *leader) removeAsLeader(r *raft.Raft, req *controlRequest) error {
+	suffrage := l.configuration.suffrage(req.Server)
 	if suffrage == notMember {
 		return nil // it was removed already
 	}
 	if suffrage == voter && !req.Force {
-		err := e.retryCheck(func() error {
-			left := e.Voters()
+		err := l.retryCheck(func() error {
+			left := l.configuration.Voters()
 			delete(left, req.Server)
-			return e.checkWithout(req.Server, left)
+			return l.checkWithout(req.Server, left)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if req.Server == e.cfg.Self {
+	if req.Server == l.cfg.Self {
 		// The next leader does it, so that the ensemble is not without one for a while.
-		if err := e.Transfer(); err != nil {
+		if err := l.Transfer(); err != nil {
 			return transferError(err)
 		}
 		return errNotLeader
 	}
-	return leaderError(e.answerOf(r.RemoveServer(transport.RaftID(uint64(req.Server)), 0, changeTimeout)))
+	return leaderError(l.answerOf(r.RemoveServer(transport.RaftID(uint64(req.Server)), 0, changeTimeout)))
 }
 
 // retryCheck repeats a check for a while: a leader that has just been
 // elected has not been found by all others yet.
-func (e *Ensemble) retryCheck(check func() error) error {
+func (l *leader) retryCheck(check func() error) error {
 	err := check()
 	for wait := retryMin; err != nil && wait < changeTimeout/2; wait *= 2 {
 		select {
 		case <-time.After(wait):
-		case <-e.cfg.Context.Done():
-			return context.Cause(e.cfg.Context)
+		case <-l.cfg.Context.Done():
+			return context.Cause(l.cfg.Context)
 		}
 		err = check()
 	}
@@ -117,9 +134,9 @@ func (e *Ensemble) retryCheck(check func() error) error {
 
 // checkWithout reports that, without a server, the voters that are connected would
 // be no majority of these.
-func (e *Ensemble) checkWithout(id state.ServerID, voters map[state.ServerID]bool) error {
-	connected, _ := e.cfg.Connected(voters)
-	if voters[e.cfg.Self] {
+func (l *leader) checkWithout(id state.ServerID, voters map[state.ServerID]bool) error {
+	connected, _ := l.cfg.Connected(voters)
+	if voters[l.cfg.Self] {
 		connected++
 	}
 	if voters[id] { // it is connected, or it is this server
@@ -144,8 +161,8 @@ func leaderError(err error) error {
 
 // Promote runs while this server leads: it gives a vote to those servers that
 // shall have one and have caught up.
-func (e *Ensemble) Promote(ctx context.Context) {
-	tick := time.NewTicker(e.cfg.ElectionTimeout)
+func (l *leader) Promote(ctx context.Context) {
+	tick := time.NewTicker(l.cfg.ElectionTimeout)
 	defer tick.Stop()
 	for {
 		select {
@@ -153,23 +170,23 @@ func (e *Ensemble) Promote(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for id, m := range e.Members() {
+		for id, m := range l.configuration.Members() {
 			if m.Voter || !m.Vote {
 				continue
 			}
-			if err := e.promoteOne(ctx, id); err != nil {
-				e.cfg.Logger.Info("a server has no vote yet", "server", id, "reason", err)
+			if err := l.promoteOne(ctx, id); err != nil {
+				l.cfg.Logger.Info("a server has no vote yet", "server", id, "reason", err)
 			}
 		}
 	}
 }
 
-func (e *Ensemble) promoteOne(ctx context.Context, id state.ServerID) error {
-	r, err := e.leads()
+func (l *leader) promoteOne(ctx context.Context, id state.ServerID) error {
+	r, err := l.leads()
 	if err != nil {
 		return err
 	}
-	reply, err := e.ask(ctx, id, controlRequest{Op: controlWho})
+	reply, err := l.control.ask(ctx, id, controlRequest{Op: controlWho})
 	if err != nil {
 		return err
 	}
@@ -177,58 +194,58 @@ func (e *Ensemble) promoteOne(ctx context.Context, id state.ServerID) error {
 		// With a vote it would be taken for a voter that has lost its disk.
 		return errors.New("it has not joined yet")
 	}
-	if have := e.cfg.Applied(); reply.Applied+caughtUp < have {
+	if have := l.cfg.Applied(); reply.Applied+caughtUp < have {
 		return fmt.Errorf("it has applied %d entries of %d", reply.Applied, have)
 	}
 	addr := raft.ServerAddress(AddressOf(id))
-	if err := e.answerOf(r.AddVoter(transport.RaftID(uint64(id)), addr, 0, changeTimeout)); err != nil {
+	if err := l.answerOf(r.AddVoter(transport.RaftID(uint64(id)), addr, 0, changeTimeout)); err != nil {
 		return err
 	}
-	e.cfg.Logger.Info("a server has caught up and votes from now on", "server", id)
+	l.cfg.Logger.Info("a server has caught up and votes from now on", "server", id)
 	return nil
 }
 
 // Transfer hands leadership to another voter, if this server has it and one is
 // connected. The last server to stop has no successor, and need not wait for one.
-func (e *Ensemble) Transfer() error {
-	r, err := e.leads()
+func (l *leader) Transfer() error {
+	r, err := l.leads()
 	if err != nil {
 		return nil
 	}
-	if voting, _ := e.cfg.Connected(e.Voters()); voting == 0 {
+	if voting, _ := l.cfg.Connected(l.configuration.Voters()); voting == 0 {
 		return nil
 	}
-	return e.transfer(r.LeadershipTransfer)
+	return l.transfer(r.LeadershipTransfer)
 }
 
 // transfer starts a transfer of leadership and waits for its end. raft gives it one
 // election timeout, but may also forget it, as one that ends while the leader steps
 // down (hashicorp/raft issue 696): then it would wait for ever.
-func (e *Ensemble) transfer(start func() raft.Future) error {
-	e.cfg.StopRetrying()
+func (l *leader) transfer(start func() raft.Future) error {
+	l.cfg.StopRetrying()
 	ended := make(chan error, 1)
 	go func() { ended <- start().Error() }() // Close does not wait for it, for it may never end
-	late := time.NewTimer(max(changeTimeout, 2*e.cfg.ElectionTimeout))
+	late := time.NewTimer(max(changeTimeout, 2*l.cfg.ElectionTimeout))
 	defer late.Stop()
 	select {
 	case err := <-ended:
 		return err
 	case <-late.C:
 		return errors.New("raft does not report how the transfer has ended")
-	case <-e.cfg.Context.Done():
-		return context.Cause(e.cfg.Context)
+	case <-l.cfg.Context.Done():
+		return context.Cause(l.cfg.Context)
 	}
 }
 
 // answerOf waits for raft's answer to what becomes an entry. raft gives none to entries that wait
 // for the state machine when it shuts down, so what Close waits for must not wait for raft alone.
-func (e *Ensemble) answerOf(f raft.Future) error {
+func (l *leader) answerOf(f raft.Future) error {
 	answer := make(chan error, 1)
 	go func() { answer <- f.Error() }() // Close does not wait for it
 	select {
 	case err := <-answer:
 		return err
-	case <-e.cfg.Context.Done():
+	case <-l.cfg.Context.Done():
 		return raft.ErrRaftShutdown
 	}
 }

@@ -1,0 +1,84 @@
+package membership
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport"
+)
+
+// configuration is raft's latest configuration, committed or not.
+type configuration struct {
+	raft      atomic.Pointer[raft.Raft] // nil: not started
+	published func() map[state.ServerID]state.Member
+}
+
+// AddressOf returns a server's address in raft's configuration: its id. Where that
+// is in the network every server reads in its own configuration, so that an
+// address may change, and may differ from one server's view to another's.
+func AddressOf(id state.ServerID) string { return strconv.FormatUint(uint64(id), 10) }
+
+// VotersOf returns the servers of a configuration of raft's, and whether they vote.
+func VotersOf(servers []raft.Server) map[state.ServerID]bool {
+	voters := map[state.ServerID]bool{}
+	for _, s := range servers {
+		voters[state.ServerID(transport.ParseRaftID(s.ID))] = s.Suffrage == raft.Voter
+	}
+	return voters
+}
+
+// configured is raft's latest configuration, committed or not: the servers, and
+// whether they vote.
+func (c *configuration) configured() map[state.ServerID]bool {
+	r := c.raft.Load()
+	if r == nil {
+		return nil
+	}
+	return VotersOf(r.GetConfiguration().Configuration().Servers)
+}
+
+// Voters returns the servers that vote in raft's latest configuration.
+func (c *configuration) Voters() map[state.ServerID]bool {
+	voters := c.configured()
+	for id, v := range voters {
+		if !v {
+			delete(voters, id)
+		}
+	}
+	return voters
+}
+
+func (c *configuration) suffrage(id state.ServerID) suffrage {
+	switch votes, in := c.configured()[id]; {
+	case !in:
+		return notMember
+	case votes:
+		return voter
+	default:
+		return nonvoter
+	}
+}
+
+// Members returns the servers of the ensemble, with what they have published.
+func (c *configuration) Members() map[state.ServerID]state.Member {
+	all := map[state.ServerID]state.Member{}
+	published := c.published()
+	for id, votes := range c.configured() {
+		m := published[id]
+		m.ID, m.Voter = id, votes
+		all[id] = m
+	}
+	return all
+}
+
+// suffrage is what a server is in raft's configuration.
+type suffrage string
+
+const (
+	notMember suffrage = ""
+	voter     suffrage = "voter"
+	nonvoter  suffrage = "nonvoter"
+)
