@@ -24,6 +24,7 @@ var pages = []struct {
 	{"CHANGELOG.md", 900},
 	{"CONTRIBUTING.md", 1100},
 	{"SECURITY.md", 350},
+	{"api/README.md", 250},
 	{"bench/README.md", 250},
 	{"bench/notes/", 0},
 	{"bench/results/", 0},
