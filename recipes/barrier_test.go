@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
@@ -52,9 +53,9 @@ func TestBarrier_SetRemove_RepliesLost(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped()
 	b := recipes.NewBarrier(c, k.path("b"))
-	tap.LoseReply(zktest.OpCreate)
+	tap.LoseReply(proxy.OpCreate)
 	k.no(b.Set(k.ctx))
-	tap.LoseReply(zktest.OpDelete)
+	tap.LoseReply(proxy.OpDelete)
 	k.no(b.Remove(k.ctx))
 	if tap.Lost() != 2 {
 		t.Errorf("%d replies were lost, want 2", tap.Lost())

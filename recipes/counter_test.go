@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/recipes"
-	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
 
 func TestCounter_Values(t *testing.T) {
@@ -65,11 +65,11 @@ func TestCounter_Add_ReplyLost(t *testing.T) {
 	n := recipes.NewCounter(c, k.path("n"))
 	for i := range 6 {
 		if i%2 == 0 {
-			tap.LoseReply(zktest.OpMulti)
+			tap.LoseReply(proxy.OpMulti)
 		} else {
 			cut := false
-			tap.Before(func(op zktest.Op) { // lost on the way
-				if op == zktest.OpMulti && !cut {
+			tap.Before(func(op proxy.Op) { // lost on the way
+				if op == proxy.OpMulti && !cut {
 					cut = true
 					tap.Cut()
 				}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
@@ -77,7 +78,7 @@ func TestElection_Campaign_WakesOneCandidate(t *testing.T) {
 	leader := k.term(first)
 	const length = 12
 	var clients []*client.Client
-	var taps []*zktest.Tap
+	var taps []*proxy.Proxy
 	var terms []<-chan outcome[*recipes.Term]
 	for i := range length {
 		c, tap := k.connectTapped()

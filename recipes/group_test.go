@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
@@ -139,7 +140,7 @@ func TestGroup_Join_ReplyLostThenClosed(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped()
 	k.no(c.EnsurePath(k.ctx, k.path("g"), client.Persistent))
-	tap.LoseReply(zktest.OpCreate)
+	tap.LoseReply(proxy.OpCreate)
 	m, err := recipes.NewGroup(c, k.path("g")).Join(k.ctx, "a", nil)
 	k.no(err)
 	if tap.Lost() != 1 {

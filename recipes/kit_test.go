@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
@@ -44,7 +45,7 @@ func (k *kit) connect(opts ...client.Option) *client.Client {
 	return zktest.Connect(k, shared.Address, opts...)
 }
 
-func (k *kit) connectTapped(opts ...client.Option) (*client.Client, *zktest.Tap) {
+func (k *kit) connectTapped(opts ...client.Option) (*client.Client, *proxy.Proxy) {
 	k.Helper()
 	return zktest.ConnectTapped(k, shared.Address, opts...)
 }

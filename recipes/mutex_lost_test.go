@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
@@ -15,7 +16,7 @@ func TestMutex_Lock_CreateReplyLost(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped()
 	k.no(c.EnsurePath(k.ctx, k.path("m"), client.Container))
-	tap.LoseReply(zktest.OpCreate)
+	tap.LoseReply(proxy.OpCreate)
 	g := k.lock(recipes.NewMutex(c, k.path("m")))
 	if tap.Lost() != 1 {
 		t.Fatalf("%d replies were lost, want 1", tap.Lost())
@@ -37,7 +38,7 @@ func TestMutex_Lock_CreateReplyLostWithSession(t *testing.T) {
 	c, tap := k.connectTapped(quick)
 	k.no(c.EnsurePath(k.ctx, k.path("m"), client.Container))
 	old := c.Session()
-	tap.LoseReplyAndBlock(zktest.OpCreate)
+	tap.LoseReplyAndBlock(proxy.OpCreate)
 	waiting := start(func() (*recipes.Grant, error) {
 		return recipes.NewMutex(c, k.path("m")).Lock(k.ctx)
 	})
@@ -66,7 +67,7 @@ func TestMutex_Release_ReplyLost(t *testing.T) {
 	c, tap := k.connectTapped()
 	m := recipes.NewMutex(c, k.path("m"))
 	g := k.lock(m)
-	tap.LoseReply(zktest.OpDelete)
+	tap.LoseReply(proxy.OpDelete)
 	k.no(g.Release(k.ctx))
 	if tap.Lost() != 1 {
 		t.Fatalf("%d replies were lost, want 1", tap.Lost())
@@ -159,7 +160,7 @@ func TestMutex_Lock_ConnectionsBreak(t *testing.T) {
 	for range 5 {
 		for _, x := range []struct {
 			c *client.Client
-			*zktest.Tap
+			*proxy.Proxy
 		}{{c, tap}, {c2, tap2}} {
 			states := x.c.States()
 			<-states.C() // the current one

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
-	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
 
 // quick is a session timeout for tests that wait for one to pass.
@@ -55,7 +55,7 @@ func TestMutex_Release_WakesOneWaiter(t *testing.T) {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {
 			k := newKit(t)
 			c, tap := k.connectTapped()
-			taps := []*zktest.Tap{tap}
+			taps := []*proxy.Proxy{tap}
 			holder := k.lock(recipes.NewMutex(c, k.path("m")))
 			var waiters []<-chan outcome[*recipes.Grant]
 			for i := range length {
@@ -98,11 +98,11 @@ func TestMutex_Lock_PredecessorGoneBeforeWatch(t *testing.T) {
 	c, tap := k.connectTapped()
 	listed, reads := false, 0
 	released := make(chan error, 1)
-	tap.Before(func(op zktest.Op) {
+	tap.Before(func(op proxy.Op) {
 		switch {
-		case op == zktest.OpChildren:
+		case op == proxy.OpChildren:
 			listed = true
-		case op == zktest.OpGetData && listed:
+		case op == proxy.OpGetData && listed:
 			if reads++; reads == 2 { // the first is of the own znode
 				released <- holder.Release(k.ctx)
 			}
@@ -224,7 +224,7 @@ func TestMutex_Lock_CuratorLayout(t *testing.T) {
 	if !ok || len(name) != 36+len("-lock-0000000000") || !strings.HasSuffix(name, "-lock-0000000000") {
 		t.Errorf("the path is %s", g.Path())
 	}
-	if n := tap.Sent(zktest.OpContain); n != 3 { // deep/m, in vain; deep; deep/m
+	if n := tap.Sent(proxy.OpContain); n != 3 { // deep/m, in vain; deep; deep/m
 		t.Errorf("%d containers were asked for, want 3", n)
 	}
 	k.no(g.Release(k.ctx))

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
-	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
 
 // What follows are the pitfalls of docs/recipes.md that no other test falls into.
@@ -19,7 +19,7 @@ import (
 // a queue has one more.
 func (k *kit) waitingClients(
 	n int, line string, first int, call func(*client.Client) (*recipes.Grant, error),
-) (waiters []<-chan outcome[*recipes.Grant], taps []*zktest.Tap) {
+) (waiters []<-chan outcome[*recipes.Grant], taps []*proxy.Proxy) {
 	k.Helper()
 	probe := k.connect()
 	for i := range n {
@@ -32,7 +32,7 @@ func (k *kit) waitingClients(
 }
 
 // nobodyWoke checks that clients have had no event of any watch.
-func (k *kit) nobodyWoke(taps []*zktest.Tap) {
+func (k *kit) nobodyWoke(taps []*proxy.Proxy) {
 	k.Helper()
 	for i, tap := range taps {
 		if n := tap.Events(); n != 0 {
@@ -156,13 +156,13 @@ func TestMutex_Lock_ParentGoesBeforeTheCreation(t *testing.T) {
 	k.no(janitor.EnsurePath(k.ctx, root, client.Container))
 	c, tap := k.connectTapped()
 	var once sync.Once
-	tap.Before(func(op zktest.Op) {
-		if op == zktest.OpCreate {
+	tap.Before(func(op proxy.Op) {
+		if op == proxy.OpCreate {
 			once.Do(func() { k.no(janitor.Delete(k.ctx, root, client.AnyVersion)) })
 		}
 	})
 	g := k.lock(recipes.NewMutex(c, root))
-	if n := tap.Sent(zktest.OpContain); n != 1 {
+	if n := tap.Sent(proxy.OpContain); n != 1 {
 		t.Errorf("the parent was made %d times, want once", n)
 	}
 	k.no(g.Release(k.ctx))

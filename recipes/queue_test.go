@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
@@ -109,11 +110,11 @@ func TestQueue_Put_ReplyLost(t *testing.T) {
 	q := recipes.NewQueue(c, k.path("q"))
 	for i := range 4 {
 		if i%2 == 0 {
-			tap.LoseReply(zktest.OpMulti)
+			tap.LoseReply(proxy.OpMulti)
 		} else {
 			cut := false
-			tap.Before(func(op zktest.Op) { // lost on the way
-				if op == zktest.OpMulti && !cut {
+			tap.Before(func(op proxy.Op) { // lost on the way
+				if op == proxy.OpMulti && !cut {
 					cut = true
 					tap.Cut()
 				}
@@ -136,17 +137,17 @@ func TestQueue_Take_RepliesLost(t *testing.T) {
 		k.no(q.Put(k.ctx, fmt.Append(nil, i)))
 	}
 	k.no(c.EnsurePath(k.ctx, k.path("q-claims"), client.Persistent))
-	tap.LoseReply(zktest.OpCreate)
+	tap.LoseReply(proxy.OpCreate)
 	item, err := q.TryTake(k.ctx)
 	k.no(err)
 	if string(item.Data) != "0" {
 		t.Errorf("the first item is %q", item.Data)
 	}
-	tap.LoseReply(zktest.OpMulti)
+	tap.LoseReply(proxy.OpMulti)
 	k.no(item.Complete(k.ctx))
 	item, err = q.TryTake(k.ctx)
 	k.no(err)
-	tap.LoseReply(zktest.OpDelete)
+	tap.LoseReply(proxy.OpDelete)
 	k.no(item.Release(k.ctx))
 	k.is(item.Complete(k.ctx), recipes.ErrReleased)
 	if tap.Lost() != 3 {
@@ -193,7 +194,7 @@ func TestQueue_Take_ConsumerDies(t *testing.T) {
 func TestQueue_Take_WakesOneConsumer(t *testing.T) {
 	k := newKit(t)
 	const consumers = 8
-	var taps []*zktest.Tap
+	var taps []*proxy.Proxy
 	var clients []*client.Client
 	var waiting []<-chan outcome[*recipes.Item]
 	producer := recipes.NewQueue(k.connect(), k.path("q"))

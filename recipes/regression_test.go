@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
@@ -21,7 +22,7 @@ func TestRegression_Item_DoneReplyLostWithSession(t *testing.T) {
 	k.no(q.Put(k.ctx, []byte("a")))
 	item, err := q.Take(k.ctx)
 	k.no(err)
-	tap.LoseReplyAndBlock(zktest.OpMulti)
+	tap.LoseReplyAndBlock(proxy.OpMulti)
 	k.is(item.Complete(k.ctx), client.ErrOutcomeUnknown)
 	n, err := recipes.NewQueue(k.connect(), k.path("q")).Len(k.ctx)
 	k.no(err)
@@ -54,16 +55,16 @@ func TestRegression_Counter_TicketDeletionLost(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped()
 	var cut sync.Once
-	tap.Before(func(op zktest.Op) {
-		if op == zktest.OpDelete {
+	tap.Before(func(op proxy.Op) {
+		if op == proxy.OpDelete {
 			cut.Do(tap.Cut) // the request goes nowhere
 		}
 	})
 	_, err := recipes.NewCounter(c, k.path("n")).Add(k.ctx, 1)
 	k.no(err)
 	k.waitChildren(k.connect(), k.path("n"), 0)
-	if tap.Sent(zktest.OpDelete) < 2 {
-		t.Errorf("%d deletions were tried: the first was not lost", tap.Sent(zktest.OpDelete))
+	if tap.Sent(proxy.OpDelete) < 2 {
+		t.Errorf("%d deletions were tried: the first was not lost", tap.Sent(proxy.OpDelete))
 	}
 	k.nothingLeft()
 }
@@ -104,11 +105,11 @@ func TestRegression_Reads_SyncIsRepeatedWithTheRead(t *testing.T) {
 	} {
 		c, tap := k.connectTapped()
 		if strings.HasPrefix(name, "a lost answer") {
-			tap.LoseReply(zktest.OpMulti)
+			tap.LoseReply(proxy.OpMulti)
 		}
-		tap.LoseReply(zktest.OpSync)
+		tap.LoseReply(proxy.OpSync)
 		k.no(read(c))
-		if n := tap.Sent(zktest.OpSync); n != 2 {
+		if n := tap.Sent(proxy.OpSync); n != 2 {
 			t.Errorf("%s: %d syncs were sent, want the lost one and another", name, n)
 		}
 	}
@@ -127,12 +128,12 @@ func TestRegression_Barrier_Wait_LeavesOneWatch(t *testing.T) {
 	b := recipes.NewBarrier(k.connect(), k.path("b"))
 	k.no(b.Set(k.ctx))
 	c, tap := k.connectTapped()
-	tap.LoseReply(zktest.OpSync)
+	tap.LoseReply(proxy.OpSync)
 	waiting := start(func() (struct{}, error) {
 		return struct{}{}, recipes.NewBarrier(c, k.path("b")).Wait(k.ctx)
 	})
 	wait.Until(k, "somebody waits", func() bool {
-		return tap.Sent(zktest.OpSync) == 2 && shared.Watches(k.path("b")) == 1
+		return tap.Sent(proxy.OpSync) == 2 && shared.Watches(k.path("b")) == 1
 	})
 	if len(waiting) > 0 {
 		t.Error("the barrier is set, and Wait has returned")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
@@ -59,7 +60,7 @@ type soak struct {
 	*kit
 	e       *zktest.Ensemble
 	clients []*client.Client
-	taps    []*zktest.Tap
+	taps    []*proxy.Proxy
 	stop    context.Context // ends when the workers have to finish
 	workers sync.WaitGroup
 	holders [3]atomic.Int64 // of mutex, election and semaphore, by their own belief
@@ -167,7 +168,7 @@ func (s *soak) disturb(r *rand.Rand, length time.Duration) {
 		case n < 8:
 			s.taps[r.IntN(len(s.taps))].Cut()
 		case n < 11:
-			s.taps[r.IntN(len(s.taps))].LoseReply([]zktest.Op{zktest.OpCreate, zktest.OpDelete, zktest.OpMulti}[r.IntN(3)])
+			s.taps[r.IntN(len(s.taps))].LoseReply([]proxy.Op{proxy.OpCreate, proxy.OpDelete, proxy.OpMulti}[r.IntN(3)])
 		case n < 12 && blocked < 0:
 			blocked = r.IntN(len(s.taps))
 			until = now.Add(time.Duration(r.IntN(3000)) * time.Millisecond)

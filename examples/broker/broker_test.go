@@ -143,7 +143,7 @@ func TestBroker_CutOffRefusesMessages(t *testing.T) {
 	w := newTown(t, 1, 1)
 	topic := topicName(0)
 	old := w.publishAll(1, "first")[topic]
-	w.brokers[old.Broker].Tap.Block()
+	w.brokers[old.Broker].Proxy.Block()
 	wait.Until(t, "the topic has moved", func() bool {
 		d, _ := w.customer.directory.Get()
 		return d.Topics[topic].Broker != old.Broker
@@ -152,7 +152,7 @@ func TestBroker_CutOffRefusesMessages(t *testing.T) {
 	if err == nil {
 		t.Error("the broker that is cut off has taken a message")
 	}
-	w.brokers[old.Broker].Tap.Unblock()
+	w.brokers[old.Broker].Proxy.Unblock()
 	w.no(w.customer.Publish(w.ctx, topic, "second"))
 	for message, err := range w.customer.Subscribe(w.ctx, topic) {
 		w.no(err)

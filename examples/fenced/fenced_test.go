@@ -59,8 +59,8 @@ func pausedHolder(t *testing.T, r Resource) error {
 	paused := NewHolder(sleepy.Client, lockPath, r)
 	session := sleepy.Client.Session()
 	paused.Think = func(ctx context.Context) {
-		sleepy.Tap.Block()
-		defer sleepy.Tap.Unblock()
+		sleepy.Proxy.Block()
+		defer sleepy.Proxy.Unblock()
 		// Adding waits for the lock, and so until the servers have given up the
 		// session of the paused one.
 		if sum, err := NewHolder(lively.Client, lockPath, r).Add(ctx, "n"); err != nil || sum != 1 {
@@ -117,7 +117,7 @@ func TestHolder_Add_SumIsExactUnderFaults(t *testing.T) {
 			h := NewHolder(p.Client, lockPath, store)
 			h.Think = func(context.Context) {
 				if rnd.IntN(4) == 0 {
-					p.Tap.Cut()
+					p.Proxy.Cut()
 				}
 			}
 			for n := 0; n < additions; {

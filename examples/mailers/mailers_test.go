@@ -106,7 +106,7 @@ func TestMailers_EveryMailHasOneAnswer(t *testing.T) {
 		processors = append(processors, startProcessor(t, e, fmt.Sprint(i), outbox, office))
 	}
 	processors[0].Kill(t)
-	processors[1].Tap.Block()
+	processors[1].Proxy.Block()
 	submit(t, user, 2, mails)
 	stormy(t, rnd, processors[2:], outbox)
 	e.Stop(t, rnd.IntN(3))
@@ -114,7 +114,7 @@ func TestMailers_EveryMailHasOneAnswer(t *testing.T) {
 	wait.Until(t, "somebody has answered for the paused one", func() bool {
 		return answersTo(outbox, hostage) > 0
 	})
-	processors[1].Tap.Unblock()
+	processors[1].Proxy.Unblock()
 	close(paused.resume)
 	wait.Until(t, "the paused one is refused", func() bool {
 		stale, _ := outbox.Refused()
@@ -168,7 +168,7 @@ func stormy(t *testing.T, rnd *rand.Rand, all []*testserver.Process, outbox *Out
 		wait.Until(t, "one more answer is there", func() bool {
 			return len(outbox.Answers()) > n
 		})
-		all[rnd.IntN(len(all))].Tap.Cut()
+		all[rnd.IntN(len(all))].Proxy.Cut()
 	}
 }
 

@@ -10,6 +10,5 @@
 //
 // # Concurrency
 //
-// The servers have their own goroutines. All methods of Tap are safe for
-// concurrent use; an Ensemble belongs to the goroutine of its test.
+// The servers have their own goroutines. An Ensemble belongs to the goroutine of its test.
 package testserver

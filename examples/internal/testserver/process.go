@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net"
 	"testing"
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 )
 
 // SessionTimeout is that of all clients: short, because tests wait for sessions to
@@ -19,7 +19,7 @@ const SessionTimeout = time.Second
 // killed, alone.
 type Process struct {
 	Client *client.Client
-	Tap    *Tap
+	Proxy  *proxy.Proxy
 
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -30,11 +30,11 @@ type Process struct {
 // Process connects a process. It ends with the test.
 func (e *Ensemble) Process(tb testing.TB) *Process {
 	tb.Helper()
-	p := &Process{Tap: &Tap{conns: map[net.Conn]bool{}}, ended: make(chan error)}
+	p := &Process{Proxy: proxy.New(), ended: make(chan error)}
 	c, err := client.Connect(Context(tb), e.ConnectString(),
 		client.WithSessionTimeout(SessionTimeout),
 		client.WithBackoff(time.Millisecond, 20*time.Millisecond),
-		client.WithDialer(p.Tap.Dial))
+		client.WithDialer(p.Proxy.Dial))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func (p *Process) Go(run func(context.Context, *client.Client) error) {
 // more. It says nothing to the servers; they have to find out.
 func (p *Process) Kill(tb testing.TB) {
 	tb.Helper()
-	p.Tap.Block()
+	p.Proxy.Block()
 	p.end(tb)
 }
 

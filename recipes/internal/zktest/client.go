@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
@@ -41,10 +42,10 @@ func Connect(tb testing.TB, servers string, opts ...client.Option) *client.Clien
 	return c
 }
 
-// ConnectTapped is Connect with a tap between.
-func ConnectTapped(tb testing.TB, servers string, opts ...client.Option) (*client.Client, *Tap) {
+// ConnectTapped is Connect with a proxy between.
+func ConnectTapped(tb testing.TB, servers string, opts ...client.Option) (*client.Client, *proxy.Proxy) {
 	tb.Helper()
-	tap := NewTap()
+	tap := proxy.New()
 	return Connect(tb, servers, append(opts, client.WithDialer(tap.Dial))...), tap
 }
 

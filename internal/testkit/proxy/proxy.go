@@ -1,4 +1,10 @@
-package zktest
+// Package proxy stands between a ZooKeeper client and its servers in tests: it breaks
+// connections at any request, loses replies, and counts what passes. It reads frames, and
+// knows no package of the product.
+//
+// It has no goroutine: the client's do the work. All methods of a Proxy are safe for
+// concurrent use.
+package proxy
 
 import (
 	"context"
@@ -26,13 +32,13 @@ const (
 )
 
 // errCut is what reads from a connection that was cut.
-var errCut = errors.New("zktest: the connection was cut")
+var errCut = errors.New("proxy: the connection was cut")
 
-// Tap sits between a client and its servers: it knows the frames that pass, and
-// can break connections at any of them. It is the client's dialer.
-type Tap struct {
+// Proxy is a client's dialer that reads the frames that pass, and can break connections
+// at any of them.
+type Proxy struct {
 	mu      sync.Mutex // protects the fields below
-	conns   map[*tapped]bool
+	conns   map[*proxied]bool
 	blocked bool
 	drop    map[Op]int // replies still to be lost
 	close   bool       // block after that
@@ -42,16 +48,16 @@ type Tap struct {
 	lost    int
 }
 
-// NewTap returns a tap that lets everything pass.
-func NewTap() *Tap {
-	return &Tap{conns: map[*tapped]bool{}, drop: map[Op]int{}, sent: map[Op]int{}}
+// New returns a proxy that lets everything pass.
+func New() *Proxy {
+	return &Proxy{conns: map[*proxied]bool{}, drop: map[Op]int{}, sent: map[Op]int{}}
 }
 
 // Dial is a client.DialFunc.
-func (t *Tap) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	t.mu.Lock()
-	blocked := t.blocked
-	t.mu.Unlock()
+func (p *Proxy) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	p.mu.Lock()
+	blocked := p.blocked
+	p.mu.Unlock()
 	if blocked {
 		return nil, fmt.Errorf("dialling %s: %w", address, errCut)
 	}
@@ -60,102 +66,102 @@ func (t *Tap) Dial(ctx context.Context, network, address string) (net.Conn, erro
 	if err != nil {
 		return nil, err
 	}
-	c := &tapped{Conn: conn, tap: t, cut: map[int32]bool{}}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.blocked {
+	c := &proxied{Conn: conn, proxy: p, cut: map[int32]bool{}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.blocked {
 		conn.Close()
 		return nil, fmt.Errorf("dialling %s: %w", address, errCut)
 	}
-	t.conns[c] = true
+	p.conns[c] = true
 	return c, nil
 }
 
 // Cut breaks the connections that there are.
-func (t *Tap) Cut() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for c := range t.conns {
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
 		c.Conn.Close()
 	}
 }
 
 // Block breaks the connections, and lets no new one through until Unblock.
-func (t *Tap) Block() {
-	t.mu.Lock()
-	t.blocked = true
-	t.mu.Unlock()
-	t.Cut()
+func (p *Proxy) Block() {
+	p.mu.Lock()
+	p.blocked = true
+	p.mu.Unlock()
+	p.Cut()
 }
 
 // Unblock ends a Block.
-func (t *Tap) Unblock() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.blocked = false
+func (p *Proxy) Unblock() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.blocked = false
 }
 
 // LoseReply breaks the connection when the server has answered the next request
 // of that kind, and loses the answer.
-func (t *Tap) LoseReply(op Op) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.drop[op]++
+func (p *Proxy) LoseReply(op Op) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drop[op]++
 }
 
 // LoseReplyAndBlock is LoseReply and then, at the same moment, Block.
-func (t *Tap) LoseReplyAndBlock(op Op) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.drop[op]++
-	t.close = true
+func (p *Proxy) LoseReplyAndBlock(op Op) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drop[op]++
+	p.close = true
 }
 
 // Before has f called with every request before it is sent; nil ends that. While
 // f runs, the client sends nothing.
-func (t *Tap) Before(f func(Op)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.before = f
+func (p *Proxy) Before(f func(Op)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.before = f
 }
 
 // Events is how many events of watches have come through.
-func (t *Tap) Events() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.events
+func (p *Proxy) Events() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.events
 }
 
 // Sent is how many requests of a kind have gone through.
-func (t *Tap) Sent(op Op) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.sent[op]
+func (p *Proxy) Sent(op Op) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sent[op]
 }
 
 // Lost is how many replies have been lost because of LoseReply.
-func (t *Tap) Lost() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.lost
+func (p *Proxy) Lost() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
 }
 
-// tapped is one connection. The client reads on one goroutine and writes on
+// proxied is one connection. The client reads on one goroutine and writes on
 // another.
-type tapped struct {
+type proxied struct {
 	net.Conn
-	tap *Tap
+	proxy *Proxy
 
 	begun   bool   // the connect request has been written
 	pending []byte // written, not yet a whole frame
 	greeted bool   // the connect reply has been read
 	in      []byte // read, not yet asked for
 
-	cut map[int32]bool // xids of replies to lose; protected by tap.mu
+	cut map[int32]bool // xids of replies to lose; protected by proxy.mu
 }
 
 // Write sends whole frames one after the other.
-func (c *tapped) Write(b []byte) (int, error) {
+func (c *proxied) Write(b []byte) (int, error) {
 	c.pending = append(c.pending, b...)
 	for len(c.pending) >= 4 {
 		n := 4 + int(binary.BigEndian.Uint32(c.pending))
@@ -175,23 +181,23 @@ func (c *tapped) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (c *tapped) request(xid int32, op Op) {
-	t := c.tap
-	t.mu.Lock()
-	t.sent[op]++
-	if t.drop[op] > 0 {
-		t.drop[op]--
+func (c *proxied) request(xid int32, op Op) {
+	p := c.proxy
+	p.mu.Lock()
+	p.sent[op]++
+	if p.drop[op] > 0 {
+		p.drop[op]--
 		c.cut[xid] = true
 	}
-	before := t.before
-	t.mu.Unlock()
+	before := p.before
+	p.mu.Unlock()
 	if before != nil {
 		before(op)
 	}
 }
 
 // Read returns bytes of whole frames.
-func (c *tapped) Read(b []byte) (int, error) {
+func (c *proxied) Read(b []byte) (int, error) {
 	if len(c.in) == 0 {
 		frame, err := c.frame()
 		if err != nil {
@@ -204,7 +210,7 @@ func (c *tapped) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-func (c *tapped) frame() ([]byte, error) {
+func (c *proxied) frame() ([]byte, error) {
 	frame := make([]byte, 4)
 	if _, err := io.ReadFull(c.Conn, frame); err != nil {
 		return nil, err
@@ -218,15 +224,15 @@ func (c *tapped) frame() ([]byte, error) {
 		return frame, nil
 	}
 	xid := int32(binary.BigEndian.Uint32(frame[4:]))
-	c.tap.mu.Lock()
-	defer c.tap.mu.Unlock()
+	c.proxy.mu.Lock()
+	defer c.proxy.mu.Unlock()
 	if xid == -1 {
-		c.tap.events++
+		c.proxy.events++
 	}
 	if c.cut[xid] {
-		c.tap.lost++
-		c.tap.blocked = c.tap.blocked || c.tap.close
-		c.tap.close = false
+		c.proxy.lost++
+		c.proxy.blocked = c.proxy.blocked || c.proxy.close
+		c.proxy.close = false
 		c.Conn.Close()
 		return nil, errCut
 	}
@@ -234,9 +240,9 @@ func (c *tapped) frame() ([]byte, error) {
 }
 
 // Close closes the connection.
-func (c *tapped) Close() error {
-	c.tap.mu.Lock()
-	delete(c.tap.conns, c)
-	c.tap.mu.Unlock()
+func (c *proxied) Close() error {
+	c.proxy.mu.Lock()
+	delete(c.proxy.conns, c)
+	c.proxy.mu.Unlock()
 	return c.Conn.Close()
 }
