@@ -85,7 +85,7 @@ const (
 	HTTPPortSetting   = "admin.serverPort"
 )
 
-// ListenError says that a port of a server cannot be opened.
+// ListenError reports that a port of a server cannot be opened.
 type ListenError struct {
 	Setting string // that is at fault, as zoo.cfg calls it: of the port, or of its address
 	Address string

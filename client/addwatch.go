@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// AddWatchMode says which kind of persistent watch AddWatch leaves. The numbers are the
+// AddWatchMode selects which kind of persistent watch AddWatch leaves. The numbers are the
 // protocol's.
 type AddWatchMode int32
 

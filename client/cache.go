@@ -64,7 +64,7 @@ type Cache struct {
 	changed   chan struct{} // closed at the next change
 }
 
-// cacheMark says that a cache which has processed so many events of its watch
+// cacheMark reports that a cache which has processed so many events of its watch
 // holds every change up to zxid: the reply with that zxid came behind them.
 type cacheMark struct {
 	zxid   Zxid

@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// errRearmed says that events may be missing and everything must be read again.
+// errRearmed reports that events may be missing and everything must be read again.
 var errRearmed = errors.New("the watch was left again")
 
 // follow reads the subtree and then what the watch reports, until the watch
@@ -56,7 +56,7 @@ func (k *Cache) chase(w *Watch, dirty map[string]struct{}) error {
 	}
 }
 
-// take notes what an event says.
+// take records an event.
 func (k *Cache) take(ev Event, open bool, dirty map[string]struct{}) error {
 	switch {
 	case !open:

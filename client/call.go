@@ -43,7 +43,7 @@ type call struct {
 	full     string // as sent: with the chroot
 	size     int    // bytes that it counts for in the queue
 	internal bool   // the client's own: exempt from the queue's bounds
-	watch    *Watch // to be registered if the reply says that it is armed
+	watch    *Watch // to be registered if the server has armed it
 	marks    *Watch // whose pushed is to be kept in mark, or nil
 	done     chan struct{}
 

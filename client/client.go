@@ -68,7 +68,7 @@ type Client struct {
 // path of the client, also in results and events, is below it.
 //
 // It returns when there is a session, or when ctx ends; ctx has no meaning
-// afterwards. The error says what the last server said. Unreachable servers are
+// afterwards. The error has the last server's answer. Unreachable servers are
 // tried again until ctx ends; refused credentials (ErrAuthFailed) are final.
 func Connect(ctx context.Context, servers string, opts ...Option) (*Client, error) {
 	cfg := defaultConfig()
@@ -93,7 +93,7 @@ func Connect(ctx context.Context, servers string, opts ...Option) (*Client, erro
 	case <-ctx.Done():
 		err = contextError(ctx)
 	case <-c.ctx.Done():
-		err = nil // connectErr says it
+		err = nil // connectErr has it
 	}
 	c.mu.Lock()
 	last := c.connectErr

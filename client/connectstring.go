@@ -74,7 +74,7 @@ func parseHost(s string) (hostPort, error) {
 	return h, nil
 }
 
-// abs is the path as the server knows it.
+// abs is the path at the server.
 func (c *Client) abs(path string) string {
 	switch {
 	case c.chroot == "":
@@ -85,7 +85,7 @@ func (c *Client) abs(path string) string {
 	return c.chroot + path
 }
 
-// rel is the path as the caller knows it, for a path at or below the chroot.
+// rel is the path below the chroot, for a path at or below the chroot.
 func (c *Client) rel(path string) string {
 	if c.chroot == "" {
 		return path

@@ -53,9 +53,9 @@ func (c *Client) aclOrDefault(acl []ACL) []ACL {
 
 // Create makes a znode and returns its path, with the sequence number if mode
 // is sequential, and its Stat. Without an ACL the znode gets that of WithDefaultACL;
-// without that option everybody may do everything. The data must not be modified before Create returns. Use CreateTTL for modes with
-// a time to live, and CreateProtected for a znode that must not be left behind
-// or made twice when a connection breaks.
+// without that option everybody may do everything. The data must not be modified before
+// Create returns. Use CreateTTL for modes with a time to live, and CreateProtected for a
+// znode that must not be left behind or made twice when a connection breaks.
 //
 // Errors: ErrNodeExists, ErrNoNode (the parent), ErrNoAuth (CREATE on the
 // parent), ErrNoChildrenForEphemeral, ErrInvalidACL, ErrQuotaExceeded,

@@ -24,7 +24,7 @@ const cleanupTries = 8
 
 // CreateProtected is Create for a znode whose creation must be known to have
 // happened or not, such as a place in the queue for a lock: if the connection
-// breaks before the answer, it looks for the znode, and creates it again if it is
+// breaks before the answer, it searches the znode, and creates it again if it is
 // not there. For that, the name starts with _c_ and a GUID, as Curator's
 // withProtection has it:
 //

@@ -61,11 +61,13 @@
 // called under it. Close stops all goroutines, including those of caches, and waits for
 // them.
 //
+// # Limits
+//
+// Not supported: SASL, read-only servers, and changing the list of servers of a running
+// client.
+//
 // # Versions
 //
-// Semantic versioning covers the packages client, recipes and zklitetest, and the znodes
-// that recipes makes. The module's other packages can change in every release.
-//
-// Not supported: SASL, read-only servers, and changing the list of servers of a
-// running client.
+// Semantic versioning covers the packages client, recipes and zklitetest, and the layout
+// of the znodes of recipes. The module's other packages can change in every release.
 package client

@@ -8,18 +8,18 @@ import (
 
 // The errors that the protocol has no code for; compare with errors.Is.
 var (
-	// ErrOutcomeUnknown says that a write was handed to the network and that
+	// ErrOutcomeUnknown reports that a write was handed to the network and that
 	// its answer did not arrive: it may have happened, or may happen yet. An
 	// error of a write that is not ErrOutcomeUnknown means that it did not
 	// happen. The cause (ErrConnectionLoss, context.DeadlineExceeded, ...) is in
 	// the same error.
 	ErrOutcomeUnknown = errors.New("the operation may or may not have happened")
-	// ErrClosed says that Close has been called.
+	// ErrClosed reports that Close has been called.
 	ErrClosed = errors.New("the client is closed")
-	// ErrProtocol says that a server sent bytes that the protocol does not
+	// ErrProtocol reports that a server sent bytes that the protocol does not
 	// allow. The connection is dropped and operations are not tried again.
 	ErrProtocol = errors.New("the server broke the protocol")
-	// ErrTooLarge says that a request is larger than the limit of
+	// ErrTooLarge reports that a request is larger than the limit of
 	// WithMaxRequest. It was not sent: a server would have closed the
 	// connection.
 	ErrTooLarge = errors.New("the request is too large")

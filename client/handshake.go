@@ -27,7 +27,7 @@ func (c *Client) attempt(t target) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The connection knows nothing of ctx: closing it ends a read in progress.
+	// The connection does not depend on ctx: closing it ends a read in progress.
 	stop := context.AfterFunc(ctx, func() { l.conn.Close() })
 	err = c.establish(l)
 	if !stop() {
@@ -110,7 +110,7 @@ func (c *Client) establish(l *link) error {
 	return nil
 }
 
-// adopt takes over what the server says of the session, and reports false if
+// adopt takes over the server's answer about the session, and reports false if
 // the session has been given up in the meantime.
 func (c *Client) adopt(l *link, resp *wire.ConnectResponse, sent time.Duration) bool {
 	c.mu.Lock()
@@ -140,7 +140,7 @@ func (c *Client) expired(s *session, server string) error {
 }
 
 // sayGoodbye asks the server to close the session of a connection on which
-// nothing else has been sent. The error says that the session was given up.
+// nothing else has been sent. The error is that the session was given up.
 func sayGoodbye(l *link) error {
 	if err := l.conn.SetWriteDeadline(time.Now().Add(minAttempt)); err != nil {
 		return err

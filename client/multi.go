@@ -44,7 +44,7 @@ type MultiSet struct {
 	Stat Stat
 }
 
-// MultiError says which operation a transaction failed for. None of the others
+// MultiError reports which operation a transaction failed for. None of the others
 // has happened either.
 type MultiError struct {
 	Index int    // of the operation, from 0
@@ -178,7 +178,7 @@ type multiOp struct {
 	Pending[MultiReply]
 	req   wire.MultiRequest
 	items []multiItem
-	// fills says that decode stores the results, and not the caller: one that
+	// fills reports that decode stores the results, and not the caller: one that
 	// has stopped waiting may look at them at any time.
 	fills bool
 }

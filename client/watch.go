@@ -21,7 +21,7 @@ const (
 	// read all that depends on the watch again.
 	EventRearmed EventType = 100
 	// EventEnded is the last event of a watch that ends without having been
-	// cancelled; Err says why.
+	// cancelled; Err has the reason.
 	EventEnded EventType = 101
 )
 
@@ -51,7 +51,7 @@ type Event struct {
 	Err  error // why the watch has ended
 }
 
-// watchKind says which events end or reach a watch.
+// watchKind selects which events end or reach a watch.
 type watchKind uint8
 
 const (

@@ -7,7 +7,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// WatcherType says which watches CheckWatches and RemoveWatches mean. The numbers are
+// WatcherType selects which watches CheckWatches and RemoveWatches mean. The numbers are
 // the protocol's.
 type WatcherType int32
 

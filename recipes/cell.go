@@ -8,7 +8,7 @@ import (
 )
 
 // cell is the data of one znode that is changed by reading, computing and writing
-// back if nobody else has written in between.
+// back if no other client has written in between.
 type cell struct {
 	c    *client.Client
 	path string
@@ -25,7 +25,7 @@ func (x *cell) get(ctx context.Context) (data []byte, stat client.Stat, exists b
 }
 
 // update replaces the data by what f makes of it, exactly once. It calls f again
-// if somebody else was quicker: one of those who compete always succeeds. If f
+// if another client was quicker: one of the competing clients always succeeds. If f
 // returns false or an error nothing is written.
 //
 // Tickets are children of the znode; see once.

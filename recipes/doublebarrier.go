@@ -86,7 +86,7 @@ func (in *Entered) enter(ctx context.Context) error {
 	}
 }
 
-// tryEnter looks once, does what there is to be done, or waits for a change.
+// tryEnter reads once, does what there is to be done, or waits for a change.
 func (in *Entered) tryEnter(ctx context.Context) (open bool, err error) {
 	c := in.b.queue.c
 	exists, stat, w, err := c.ExistsW(ctx, in.ready())
@@ -120,9 +120,9 @@ func (in *Entered) tryEnter(ctx context.Context) (open bool, err error) {
 	return false, err
 }
 
-// enterLate is for one who finds the barrier open. If there is anybody from before
-// it was opened, that is right. If not, ready has been left by a crash, and the
-// first of the members removes it: one only, so that nobody removes the next.
+// enterLate is for a member that finds the barrier open. If there is a member from before
+// it was opened, that is right. If not, ready has been left by a crash, and the first of
+// the members removes it: only one, so that no other removes the next ready.
 func (in *Entered) enterLate(
 	ctx context.Context, opened client.Zxid, members []string, w *client.Watch,
 ) (bool, error) {
@@ -188,10 +188,10 @@ func (in *Entered) created(ctx context.Context, name string) (client.Zxid, bool,
 }
 
 // Leave waits until all that were inside together have left, or ctx ends. Then it
-// may be called again. Whoever dies has left.
+// may be called again. A member whose session is lost has left.
 //
-// The one whose name comes first stays to the end and waits for each of the
-// others; those leave at once and wait for it.
+// The member whose name comes first stays to the end and waits for each of the others;
+// those leave at once and wait for it.
 func (in *Entered) Leave(ctx context.Context) error {
 	for {
 		gone, err := in.tryLeave(ctx)
@@ -205,13 +205,13 @@ func (in *Entered) Leave(ctx context.Context) error {
 	}
 }
 
-// tryLeave looks once, leaves if it is time, and waits for a change.
+// tryLeave reads once, leaves if it is time, and waits for a change.
 func (in *Entered) tryLeave(ctx context.Context) (gone bool, err error) {
 	all, err := in.members(ctx)
 	if err != nil {
 		return false, err
 	}
-	var round []string // those who were inside together with us
+	var round []string // the members that were inside together with us
 	for _, name := range all {
 		czxid, exists, err := in.created(ctx, name)
 		if err != nil {
@@ -238,7 +238,7 @@ func (in *Entered) tryLeave(ctx context.Context) (gone bool, err error) {
 	return false, in.waitGone(ctx, round[0])
 }
 
-// leaveLast removes our znode together with ready, so that nobody sees one without
+// leaveLast removes our znode together with ready, so that no client sees one without
 // the other.
 func (in *Entered) leaveLast(ctx context.Context) error {
 	c := in.b.queue.c

@@ -63,7 +63,7 @@ func (t *Term) Announce(ctx context.Context, data []byte) error {
 	}
 }
 
-// Run stands for election again and again. While elected it calls lead, whose
+// Run is a candidate again and again. While elected it calls lead, whose
 // context is cancelled when the term is lost. If it was lost, Run stands again once
 // lead has returned; otherwise Run resigns and returns what lead has returned.
 func (e *Election) Run(ctx context.Context, lead func(context.Context, *Term) error) error {

@@ -207,7 +207,7 @@ func (h *hold) rearm(rearms *sync.WaitGroup, e client.Event) <-chan error {
 	return result
 }
 
-// reason says why the own watch could not be kept.
+// reason returns why the own watch could not be kept.
 func (h *hold) reason(err error) error {
 	if cause := h.position.session.Err(); cause != nil {
 		return cause

@@ -235,7 +235,7 @@ func (v *groupView) refresh(
 	return change, nil
 }
 
-// compare says what is new in now.
+// compare returns what is new in now.
 func compare(was, now []Member) GroupChange {
 	change := GroupChange{Members: now}
 	old := make(map[string]Member, len(was))

@@ -12,7 +12,7 @@ import (
 )
 
 // Membership is an ephemeral znode that is kept: if the session is lost or
-// somebody deletes the znode, it is made again. All methods are safe for
+// the znode is deleted, it is created again. All methods are safe for
 // concurrent use.
 type Membership struct {
 	c    *client.Client
@@ -68,7 +68,7 @@ func (m *Membership) FencingToken() int64 {
 // after Leave, or because of an error.
 func (m *Membership) Done() <-chan struct{} { return m.done }
 
-// Err says why the znode is not kept any more: client.ErrClosed, or that it may
+// Err is the reason why the znode is not kept any more: client.ErrClosed, or that it may
 // not be created. It is nil before, and after Leave.
 func (m *Membership) Err() error {
 	m.mu.Lock()

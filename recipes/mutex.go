@@ -38,7 +38,7 @@ func NewMutex(c *client.Client, path string, opts ...Option) *Mutex {
 // while waiting, it queues again in the next.
 func (m *Mutex) Lock(ctx context.Context) (*Grant, error) { return m.lock(ctx, true) }
 
-// TryLock is Lock without waiting for others. If somebody has the mutex, the error
+// TryLock is Lock without waiting for others. If another client has the mutex, the error
 // is ErrNotAcquired.
 func (m *Mutex) TryLock(ctx context.Context) (*Grant, error) { return m.lock(ctx, false) }
 

@@ -32,7 +32,7 @@ func WithACL(acl ...client.ACL) Option { return func(o *options) { o.acl = acl }
 
 // WithLossOnSuspension makes a grant lost as soon as its client has no
 // connection. By default it is lost when the session is: within the session
-// timeout nobody else can get it, and giving it up at every short interruption
+// timeout no other client can get it, and giving it up at every short interruption
 // costs more than it gains where taking over is slow. Elections, locks and
 // semaphores have it.
 func WithLossOnSuspension() Option { return func(o *options) { o.strict = true } }
@@ -42,7 +42,7 @@ func WithLossOnSuspension() Option { return func(o *options) { o.strict = true }
 // all those grants have been released.
 func WithReentrance() Option { return func(o *options) { o.reentrant = true } }
 
-// WithClaimPath says where consumers of a queue leave the znodes by which they
+// WithClaimPath sets where consumers of a queue leave the znodes by which they
 // claim items (Curator's QueueBuilder.lockPath). All consumers of a queue must use
 // the same. The default is the path of the queue with "-claims" behind it.
 func WithClaimPath(path string) Option { return func(o *options) { o.claims = path } }

@@ -40,7 +40,7 @@ func NewQueue(c *client.Client, path string, opts ...Option) *Queue {
 // whether the item is there.
 func (q *Queue) Put(ctx context.Context, data []byte) error { return q.q.put(ctx, "", data) }
 
-// Take claims the first item that nobody has claimed, and waits for one until ctx
+// Take claims the first item that is not claimed, and waits for one until ctx
 // ends. Those who wait get items in the order in which they came; one who comes
 // when there is an item does not wait for them.
 func (q *Queue) Take(ctx context.Context) (*Item, error) { return q.q.take(ctx, true) }

@@ -22,7 +22,7 @@ func encodeItem(data []byte) []byte {
 
 // decodeItems returns the items of a znode; Curator can put several into one.
 // Bytes of another format are one item as they are, so that an item can be put by
-// hand, and no item stays in the queue for ever because nobody can decode it.
+// hand, and no item stays in the queue for ever because no client can decode it.
 func decodeItems(b []byte) [][]byte {
 	if len(b) < 4 || binary.BigEndian.Uint32(b) != itemsVersion {
 		return [][]byte{b}

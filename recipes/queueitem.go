@@ -8,8 +8,8 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// Item is an item of a queue that has been claimed: nobody else gets it until Release,
-// or until the session of the claim is lost, and nobody at all after Complete.
+// Item is an item of a queue that has been claimed: no other client gets it until Release,
+// or until the session of the claim is lost, and no client at all after Complete.
 type Item struct {
 	Data []byte
 	More [][]byte // further items of the same znode: Curator's putMulti makes such
@@ -31,7 +31,7 @@ func (i *Item) FencingToken() int64 { return i.token }
 func (i *Item) Path() string { return i.path }
 
 // Done returns a channel that is closed when the claim's session is lost: from then on
-// somebody else may have the item.
+// another client may have the item.
 func (i *Item) Done() <-chan struct{} { return i.session.Done() }
 
 // Err is nil while the claim may be held, ErrLost with the reason when its session is
@@ -54,7 +54,7 @@ func (i *Item) Context(parent context.Context) (ctx context.Context, cancel func
 
 // Complete removes the item from the queue, together with the claim.
 //
-// Errors: ErrLost if the claim was lost before, so that somebody else gets or has got
+// Errors: ErrLost if the claim was lost before, so that another client gets or has got
 // the item; client.ErrOutcomeUnknown if ctx or the session ends before that is known;
 // ErrReleased after Release.
 func (i *Item) Complete(ctx context.Context) error {
@@ -83,7 +83,7 @@ func (i *Item) Complete(ctx context.Context) error {
 			return errors.Join(unknown, gerr)
 		case isUnknown(err) && ctx.Err() == nil:
 			// If it has happened the item is not there: a repetition fails and
-			// does no harm, even if somebody else has made a claim since.
+			// does no harm, even if another client has made a claim since.
 			unknown = err
 		case unknown == nil && !isUnknown(err) && i.session.Err() != nil:
 			return lost(i.session.Err())

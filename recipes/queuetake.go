@@ -158,7 +158,7 @@ func (q *queue) list(
 	if watch {
 		names, _, w, err = q.c.ChildrenW(ctx, dir)
 		if errors.Is(err, client.ErrNoNode) {
-			return nil, nil, errPositionLost // somebody has deleted it: make it again
+			return nil, nil, errPositionLost // it was deleted: create it again
 		}
 		return names, w, err
 	}
@@ -187,7 +187,7 @@ func (q *queue) inOrder(names []string) []queued {
 	return list
 }
 
-// claim tries to get one item: nil if somebody else has, or had, it.
+// claim tries to get one item: nil if another client has, or had, it.
 func (q *queue) claim(ctx context.Context, x queued) (*Item, error) {
 	item := &Item{
 		q: q, path: znode.Join(q.dir, x.name), claim: znode.Join(q.claims, x.name), key: x.key,

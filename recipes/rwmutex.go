@@ -57,7 +57,7 @@ func (m *RWMutex) Lock(ctx context.Context) (*Grant, error) { return m.lock(ctx,
 // RLock waits until the lock is granted for reading, or ctx ends.
 func (m *RWMutex) RLock(ctx context.Context) (*Grant, error) { return m.lock(ctx, m.read, true) }
 
-// TryLock is Lock without waiting: ErrNotAcquired if anybody has the lock.
+// TryLock is Lock without waiting: ErrNotAcquired if another client has the lock.
 func (m *RWMutex) TryLock(ctx context.Context) (*Grant, error) { return m.lock(ctx, m.write, false) }
 
 // TryRLock is RLock without waiting: ErrNotAcquired if a writer has the lock or

@@ -7,7 +7,7 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// afterSync makes a read that sees every write which was acknowledged to anybody
+// afterSync makes a read that sees every write which was acknowledged to any client
 // before. A sync travels in front of it, so this is one round trip. If the connection
 // breaks then, the client sends the read again and not the sync, and perhaps to a
 // server that is behind: what was read counts only if the sync was answered.

@@ -84,7 +84,7 @@ func (f *Value[T]) Stat() client.Stat {
 	return f.stat
 }
 
-// Err says why the value is not that of the znode: the newest data cannot be
+// Err is the reason why the value is not that of the znode: the newest data cannot be
 // decoded, or the value is not followed any more (client.ErrClosed, context.Canceled
 // after Close). It is nil if all is well.
 func (f *Value[T]) Err() error {
@@ -102,7 +102,7 @@ func (f *Value[T]) Changed() <-chan struct{} {
 }
 
 // Update replaces the value by what change makes of it, exactly once; the znode is
-// created if it does not exist. If somebody else was quicker, change is called
+// created if it does not exist. If another client was quicker, change is called
 // again with the newer value. When Update returns, Get may still have the old one.
 //
 // Errors: that of change or the codec; client.ErrOutcomeUnknown if ctx or the session

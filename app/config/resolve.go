@@ -104,7 +104,7 @@ func (l *loader) resolveRest() {
 	}
 }
 
-// checkServers looks at the list as a whole.
+// checkServers checks the list as a whole.
 func (l *loader) checkServers() {
 	at := l.where("server")
 	ids, peers, clients := map[int]bool{}, map[string]int{}, map[string]int{}

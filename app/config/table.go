@@ -92,7 +92,8 @@ func ensembleRows() []setting {
 	return []setting{
 		{key: "server.N", flag: "server", kind: kindServers,
 			help: "A server of the ensemble: `" + serverForm + "`. Repeat the flag for each server " +
-				"(`--server 1=host:2888:3888`). The variable is ZK_LITE_SERVERS, with all servers separated by blanks."},
+				"(`--server 1=host:2888:3888`). The variable is ZK_LITE_SERVERS, " +
+				"with all servers separated by blanks."},
 		{flag: "myid", kind: kindServer,
 			field: func(s *Settings) any { return &s.MyID },
 			help:  "This server's id in the list. Default: the first line of the file `dataDir/myid`."},
@@ -110,7 +111,8 @@ func ensembleRows() []setting {
 			help:  "Whether a server alone in the list is a standalone server, which needs no `myid`."},
 		{key: "quorumListenOnAllIPs", flag: "quorum-listen-on-all-ips", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.QuorumListenOnAllIPs },
-			help:  "Listen for the other servers on all interfaces, instead of the address in this server's `server.N` line."},
+			help: "Listen for the other servers on all interfaces, " +
+				"instead of the address in this server's `server.N` line."},
 		{key: "raft.electionTimeout", kind: kindMillis, def: "1000", min: 50, max: 60_000,
 			field: func(s *Settings) any { return &s.ElectionTimeout },
 			help: "Time without a message from the leader after which another one is elected. A dead process is " +
@@ -156,7 +158,8 @@ func clientRows() []setting {
 			help:  "The same limit in bytes."},
 		{key: "limits.outboxBytes", kind: kindBytes, def: "16MiB", min: 64 << 10, max: 1 << 40,
 			field: func(s *Settings) any { return &s.OutboxBytes },
-			help:  "Most bytes of replies and events that wait for a slow client. Beyond it the client is disconnected."},
+			help: "Most bytes of replies and events that wait for a slow client. " +
+				"Beyond it the client is disconnected."},
 		{key: "limits.watchesPerConnection", kind: kindInt, def: "262144", min: 1, max: maxInt,
 			field: func(s *Settings) any { return &s.WatchesPerConnection },
 			help:  "Most paths that one connection can watch."},

@@ -267,7 +267,7 @@ func parseHost(text string) (string, error) {
 	return host, nil
 }
 
-// checkDigest knows super:base64(SHA1), which is what ZooKeeper's
+// checkDigest accepts super:base64(SHA1), which is what ZooKeeper's
 // DigestAuthenticationProvider.main prints.
 func checkDigest(text string) error {
 	user, hash, ok := strings.Cut(text, ":")

@@ -217,7 +217,8 @@ func (a *app) bind(c *cobra.Command) {
 	f.StringVar(&a.server, "server", defaultServer(),
 		"servers and chroot, `host:port,...[/chroot]` ["+serverVariable+"]")
 	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `scheme:data`; may be repeated")
-	f.Duration(timeoutFlag, defaultTimeout, "give up when no server has been connected for so long; does not bound the command")
+	f.Duration(timeoutFlag, defaultTimeout, "give up when no server has been connected for so long; "+
+		"it does not bound the command")
 }
 
 // bindOutput defines the flag for the output format.

@@ -67,7 +67,7 @@ all; - is standard output. What is already there is not replaced without --force
 	})
 }
 
-// backupJSON says what a backup has in it.
+// backupJSON is the contents of a backup in numbers.
 type backupJSON struct {
 	File   string      `json:"file"`
 	Zxid   hexadecimal `json:"zxid"`
@@ -130,7 +130,7 @@ func (c *counter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// existsError says that a file would be replaced.
+// existsError reports that a file would be replaced.
 func existsError(name string) error {
 	return &conflictError{fmt.Sprintf("%s is there already; --force replaces it", name)}
 }

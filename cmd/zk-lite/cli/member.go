@@ -37,12 +37,13 @@ func (m *memberJSON) votes() bool { return m.Role == roleLeader || m.Role == rol
 
 // clusterJSON is the ensemble as one of its servers sees it.
 type clusterJSON struct {
-	Members              []memberJSON `json:"members"`
-	Leader               int          `json:"leader"` // 0: unknown
-	Term                 uint64       `json:"term"`
-	Voters               int          `json:"voters"`
-	FailuresTolerated    int          `json:"failures_tolerated"`               // failures of voters, when all are up
-	FailuresToleratedNow *int         `json:"failures_tolerated_now,omitempty"` // failures now; only the leader knows
+	Members           []memberJSON `json:"members"`
+	Leader            int          `json:"leader"` // 0: unknown
+	Term              uint64       `json:"term"`
+	Voters            int          `json:"voters"`
+	FailuresTolerated int          `json:"failures_tolerated"` // when all voters are connected
+	// FailuresToleratedNow is in the leader's answer only.
+	FailuresToleratedNow *int `json:"failures_tolerated_now,omitempty"`
 	Server               struct {
 		ID       int  `json:"id"`
 		Draining bool `json:"draining"`

@@ -69,7 +69,8 @@ func printCluster(out io.Writer, now *clusterJSON) error {
 	case *now.FailuresToleratedNow == now.FailuresTolerated:
 		text += "; all voters are connected"
 	default:
-		text += fmt.Sprintf("; %d not connected, so it tolerates %d more", now.FailuresTolerated-*now.FailuresToleratedNow, *now.FailuresToleratedNow)
+		more := *now.FailuresToleratedNow
+		text += fmt.Sprintf("; %d not connected, so it tolerates %d more", now.FailuresTolerated-more, more)
 	}
 	_, err := fmt.Fprintln(out, text)
 	return err

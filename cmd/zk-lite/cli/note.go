@@ -12,7 +12,7 @@ import (
 
 // note is a line on the terminal that changes while something takes long.
 type note struct {
-	w     io.Writer // nil if nobody looks
+	w     io.Writer // nil if the output is not a terminal
 	next  time.Time
 	shown bool
 }

@@ -84,7 +84,7 @@ func parseACL(s string) ([]client.ACL, error) {
 	return list, nil
 }
 
-// lineTracker knows whether what was written ends a line, for prompts that must
+// lineTracker notes whether what was written ends a line, for prompts that must
 // not follow data on the same line.
 type lineTracker struct {
 	w io.Writer

@@ -218,7 +218,7 @@ func (a *app) restore(
 	return answer.String(), counts, nil
 }
 
-// restoreProblem says what to do next.
+// restoreProblem returns what to do next.
 func restoreProblem(err error, o *restoreOptions) error {
 	var p *httpapi.Problem
 	switch {

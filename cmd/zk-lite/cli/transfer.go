@@ -62,7 +62,7 @@ date. Clients keep their connections and sessions.`,
 	})
 }
 
-// led asks how the ensemble stands, when the server asked knows who leads.
+// led reads the state of the ensemble when the server reports a leader.
 func (a *app) led(ctx context.Context, api *httpapi.Client) (now clusterJSON, err error) {
 	done, err := a.until(ctx, func(ctx context.Context) (bool, error) {
 		var err error
@@ -75,7 +75,7 @@ func (a *app) led(ctx context.Context, api *httpapi.Client) (now clusterJSON, er
 	return now, err
 }
 
-// notVoter says why a member cannot lead, if that is so.
+// notVoter returns why a member cannot lead, if that is so.
 func notVoter(err error, before *clusterJSON, to int) error {
 	var p *httpapi.Problem
 	m := before.member(to)

@@ -95,7 +95,7 @@ func newTreeJSON(n *subtree.Node, unreadable bool) treeJSON {
 	return v
 }
 
-// drawNode is the line of a znode. bars says for each level above whether more
+// drawNode is the line of a znode. bars has for each level above whether more
 // siblings follow there.
 func drawNode(n *subtree.Node, bars []bool, unreadable, cut bool) string {
 	var b strings.Builder

@@ -57,7 +57,7 @@ const progressEvery = 200 * time.Millisecond
 
 // progress counts on the terminal while something takes long.
 type progress struct {
-	w    io.Writer // nil if nobody looks
+	w    io.Writer // nil if the output is not a terminal
 	what string
 	n    int
 	next time.Time

@@ -127,7 +127,7 @@ func (o *workOptions) runGranted(
 	return err
 }
 
-// lostError says that a command was stopped because it was not entitled to run
+// lostError reports that a command was stopped because it was not entitled to run
 // any more.
 type lostError struct{ cause error }
 

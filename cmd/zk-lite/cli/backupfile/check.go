@@ -33,17 +33,17 @@ const (
 
 // The errors of Check.
 var (
-	// ErrNoBackup says that something is no backup of this format at all.
+	// ErrNoBackup reports that something is no backup of this format at all.
 	ErrNoBackup = errors.New("not a backup of zk-lite")
-	// ErrDamaged says that a backup is cut off or changed.
+	// ErrDamaged reports that a backup is cut off or changed.
 	ErrDamaged = errors.New("the backup is damaged or incomplete")
 )
 
-// errMore says that a backup does not end where it should, or that its checksum is
+// errMore reports that a backup does not end where it should, or that its checksum is
 // wrong, which stands behind the last block.
 var errMore = errors.New("it does not end well")
 
-// Summary is what a whole backup says about itself.
+// Summary is the summary at the end of a backup.
 type Summary struct {
 	Zxid   int64     // of the last transaction in it
 	Time   time.Time // of the ensemble when it was made

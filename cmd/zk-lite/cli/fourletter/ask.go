@@ -31,7 +31,7 @@ func Ask(ctx context.Context, address, word string) (string, error) {
 	return string(answer), nil
 }
 
-// refusal returns what the server says instead of an answer, or "": words must
+// refusal returns the server's text instead of an answer, or "": words must
 // be in its whitelist, and most need a server that serves.
 func refusal(answer string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(answer), "\n")

@@ -25,7 +25,7 @@ type Server struct {
 	Bytes                         int64 // of paths and data
 }
 
-// ErrNotServing says that a server is up and has no leader, or is drained.
+// ErrNotServing reports that a server is up and has no leader, or is drained.
 var ErrNotServing = errors.New("not serving: it has no leader, or is drained")
 
 // Look asks all servers at once. A server that does not answer in the time of

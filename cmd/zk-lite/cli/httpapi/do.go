@@ -38,7 +38,7 @@ type Request struct {
 	// Key, unless it is empty, makes a server recognise a repetition: it is carried out
 	// once (the header Idempotency-Key).
 	Key string
-	// Repeatable says that the request does no harm when it is carried out twice. What
+	// Repeatable reports that the request does no harm when it is carried out twice. What
 	// is not, is repeated only if the server says that nothing was done.
 	Repeatable bool
 }
@@ -147,7 +147,7 @@ func isRefused(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial" && (!errors.As(err, &timeout) || !timeout.Timeout())
 }
 
-// errIdle says that nothing has moved for too long.
+// errIdle reports that nothing has moved for too long.
 var errIdle = errors.New("no answer in time")
 
 // attempt asks one server, which has so long to answer.

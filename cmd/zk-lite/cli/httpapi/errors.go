@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ErrUnknown says that a request was sent and its answer lost: what it asked for may or
+// ErrUnknown reports that a request was sent and its answer lost: what it asked for may or
 // may not have happened.
 var ErrUnknown = errors.New("the answer was lost: it may or may not have happened")
 
@@ -36,7 +36,7 @@ func (p *Problem) Error() string {
 	return text
 }
 
-// UnreachableError says that no server could be asked. Nothing has been done.
+// UnreachableError reports that no server could be asked. Nothing has been done.
 type UnreachableError struct {
 	URLs []string
 	Err  error // the last one's reason

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ErrQuote says that a quotation has no end.
+// ErrQuote reports that a quotation has no end.
 var ErrQuote = errors.New("a quotation mark is missing")
 
 // Split splits a line into words at blanks. Single quotes keep everything as it

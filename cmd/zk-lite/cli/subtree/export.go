@@ -31,9 +31,9 @@ const (
 
 // Errors of an import.
 var (
-	// ErrNotExport says that the input is no export.
+	// ErrNotExport reports that the input is no export.
 	ErrNotExport = errors.New("not an export of zk-lite")
-	// ErrTruncated says that the end of an export is missing.
+	// ErrTruncated reports that the end of an export is missing.
 	ErrTruncated = errors.New("the export is incomplete: its last line is missing")
 )
 

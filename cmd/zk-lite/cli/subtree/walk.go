@@ -30,7 +30,7 @@ type Node struct {
 // Ephemeral reports whether a znode belongs to a session.
 func Ephemeral(s client.Stat) bool { return s.EphemeralOwner != 0 }
 
-// Options says what Walk reads.
+// Options select what Walk reads.
 type Options struct {
 	Data, ACL bool
 	// MaxDepth is the depth below which nothing is read; 0 for no limit.

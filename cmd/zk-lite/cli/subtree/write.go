@@ -16,7 +16,7 @@ const (
 	writeBytes  = 8 << 20
 )
 
-// Existing says what to do with znodes that are there already.
+// Existing selects what to do with znodes that are there already.
 type Existing int
 
 // The answers.
@@ -35,7 +35,7 @@ type Record struct {
 	Ephemeral bool // it belonged to a session, and is not written
 }
 
-// Count says what has been done.
+// Count is how much has been done.
 type Count struct {
 	Created, Replaced, Kept int
 	Ephemerals              int // left out
