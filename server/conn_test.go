@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -130,80 +129,6 @@ func TestConn_Notify_WithoutReadPermissionSaysNothing(t *testing.T) {
 	k.log.drain()
 	later.expect("who has proved to be the owner meanwhile", "event NodeDataChanged /secret")
 	stranger.expect("who may not read")
-}
-
-func TestConn_Session_OpenCarriesClampedTimeout(t *testing.T) {
-	k := newKit(t, nil)
-	for ask, want := range map[time.Duration]time.Duration{
-		0: 2 * time.Second, 5500 * time.Millisecond: 5500 * time.Millisecond,
-		time.Hour: time.Minute, 3*time.Second + 1: 3 * time.Second,
-	} {
-		c := k.connect()
-		if id, _ := c.Session(); id != 0 {
-			t.Errorf("session %v before one was opened", id)
-		}
-		s := c.open(ask)
-		id, timeout := c.Session()
-		if s.Timeout != want || timeout != want || id != s.ID {
-			t.Errorf("asked for %v: session %v, connection %v and %v; want %v",
-				ask, s, id, timeout, want)
-		}
-		if byte(uint64(s.ID)>>56) != 1 {
-			t.Errorf("session %v does not carry server 1 in its top byte", s.ID)
-		}
-	}
-}
-
-func TestConn_Session_MoveKicksTheOldConnection(t *testing.T) {
-	k := newKit(t, nil)
-	old, next, thief := k.connect(), k.connect(), k.connect()
-	s := old.open(4 * time.Second)
-
-	thief.attach(&s, session.Password{1})
-	k.log.drain()
-	thief.expect("wrong password", "attach: SESSIONEXPIRED")
-	old.expectKicks()
-
-	next.attach(&s, s.Password)
-	k.log.drain()
-	next.expect("attached", "attach: OK")
-	old.expectKicks(ReasonMoved)
-	old.Close()
-	if k.srv.conns.of(s.ID) != next.Conn {
-		t.Error("closing the old connection unbound the new one")
-	}
-
-	// Another server takes the session: nothing that is under way here counts.
-	next.ephemeral("/late")
-	k.log.from(2, &state.Command{
-		Op: state.OpAttach, Session: s.ID, Password: s.Password, Timeout: s.Timeout,
-	})
-	next.expectKicks(ReasonMoved)
-	k.log.drain()
-	next.expect("a write that comes too late", "create /late: SESSIONMOVED")
-	if k.srv.conns.of(s.ID) != nil {
-		t.Error("the session is still bound here")
-	}
-}
-
-// The connection that asks for the end of its session gets the reply; it is the
-// door that ends it then.
-func TestConn_Session_CloseIsAnswered(t *testing.T) {
-	k := newKit(t, nil)
-	c := k.connect()
-	s := c.open(4 * time.Second)
-	c.ephemeral("/e")
-	c.write("close", &state.Command{Op: state.OpCloseSession})
-	c.get("/e", false)
-	k.log.drain()
-	c.expect("replies", "create /e: OK", "close: OK", "get /e: NONODE")
-	c.expectKicks()
-	if k.srv.conns.of(s.ID) != nil {
-		t.Error("the session is still bound")
-	}
-	c.create("/x", "")
-	k.log.drain()
-	c.expect("a write without a session", "create /x: SESSIONEXPIRED")
 }
 
 func TestConn_Lost_DropsTheQueueAndKicks(t *testing.T) {
@@ -340,42 +265,5 @@ func TestConn_Queue_FullBlocksUntilAnswersOrTheEnd(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestRing_Model(t *testing.T) {
-	var q ring
-	var model []request
-	next := 0
-	for round := range 300 { // grows, shrinks and wraps around at many offsets
-		for range round % 23 {
-			r := request{&op{name: fmt.Sprint(next)}, next%3 == 0}
-			next++
-			q.push(r)
-			model = append(model, r)
-		}
-		for range round % 29 {
-			take, want, ok := q.pop, request{}, len(model) > 0
-			if round%2 == 0 {
-				take, ok = q.popRead, ok && !model[0].write
-			}
-			if ok {
-				want, model = model[0], model[1:]
-			}
-			if got, have := take(); have != ok || got != want {
-				t.Fatalf("took %v, %v; want %v, %v", got, have, want, ok)
-			}
-		}
-		if q.len() != len(model) {
-			t.Fatalf("len() = %d, want %d", q.len(), len(model))
-		}
-	}
-	for q.len() > 0 {
-		q.pop()
-	}
-	for _, r := range q.items {
-		if r.op != nil {
-			t.Fatal("an empty ring keeps requests alive")
-		}
 	}
 }

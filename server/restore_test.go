@@ -5,16 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/znode"
@@ -249,83 +245,4 @@ func TestServer_Restore_ResultLost(t *testing.T) {
 			t.Errorf("key %q: %v", key, err)
 		}
 	}
-}
-
-// TestServer_Expire_NobodyWhileAnEntryIsApplied: an entry that takes longer than a
-// session's timeout ends no session, although nothing is read from clients meanwhile;
-// what was silent before goes on being it.
-func TestServer_Expire_NobodyWhileAnEntryIsApplied(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := started(t, nil)
-		here := k.connect()
-		s := here.open(4 * time.Second)
-		// Of an HTTP client, and of a client of another server.
-		for _, id := range []znode.SessionID{1, 2} {
-			k.log.from(2, &state.Command{Op: state.OpCreateSession, Session: id, Timeout: 4 * time.Second})
-		}
-		alive := func(want ...znode.SessionID) {
-			t.Helper()
-			for _, id := range []znode.SessionID{s.ID, 1, 2} {
-				is := k.log.machine.Sessions().Get(id) != nil
-				should := false
-				for _, x := range want {
-					should = should || x == id
-				}
-				if is != should {
-					t.Errorf("session %v: alive %v, want %v", id, is, should)
-				}
-			}
-		}
-		k.until(2*time.Second, here)
-		k.srv.handler.Touched([]znode.SessionID{1, 2})
-		k.srv.handler.BeginApply()
-		clock.Sleep(30 * time.Second)
-		synctest.Wait()
-		if ops := k.log.pending(); len(ops) > 0 {
-			t.Errorf("proposed %v meanwhile", ops)
-		}
-		k.srv.handler.EndApply()
-		k.until(2 * time.Second)
-		alive(s.ID, 1, 2)
-		k.srv.handler.Touched([]znode.SessionID{1})
-		k.until(3*time.Second, here)
-		alive(s.ID, 1) // 2 was silent for longer than its timeout, but for the pause
-		k.until(10 * time.Second)
-		alive()
-	})
-}
-
-// TestServer_ReportHeard_AnswersForClientsWhileAnEntryIsApplied: the leader may be
-// through with the entry earlier, and must not take this server's clients for dead.
-func TestServer_ReportHeard_AnswersForClientsWhileAnEntryIsApplied(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := started(t, nil)
-		c := k.connect()
-		s := c.open(4 * time.Second)
-		k.until(2 * time.Second)
-		var reported atomic.Int64
-		k.log.mu.Lock()
-		k.log.touch = func(ids []znode.SessionID) {
-			if slices.Contains(ids, s.ID) {
-				reported.Add(1)
-			}
-		}
-		k.log.mu.Unlock()
-		k.until(time.Second)
-		if n := reported.Load(); n != 0 {
-			t.Errorf("a silent client was reported %d times", n)
-		}
-		k.srv.handler.BeginApply()
-		clock.Sleep(10 * time.Second)
-		synctest.Wait()
-		k.srv.handler.EndApply()
-		if n := reported.Load(); n < 30 { // four times a tick
-			t.Errorf("reported %d times in 10 s", n)
-		}
-		before := reported.Load()
-		k.until(time.Second)
-		if n := reported.Load() - before; n != 0 {
-			t.Errorf("reported %d times after it", n)
-		}
-	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/session"
 )
 
@@ -43,4 +44,78 @@ func TestServer_SessionWithoutConnection(t *testing.T) {
 			t.Error("something is left of the session")
 		}
 	})
+}
+
+func TestConn_Session_OpenCarriesClampedTimeout(t *testing.T) {
+	k := newKit(t, nil)
+	for ask, want := range map[time.Duration]time.Duration{
+		0: 2 * time.Second, 5500 * time.Millisecond: 5500 * time.Millisecond,
+		time.Hour: time.Minute, 3*time.Second + 1: 3 * time.Second,
+	} {
+		c := k.connect()
+		if id, _ := c.Session(); id != 0 {
+			t.Errorf("session %v before one was opened", id)
+		}
+		s := c.open(ask)
+		id, timeout := c.Session()
+		if s.Timeout != want || timeout != want || id != s.ID {
+			t.Errorf("asked for %v: session %v, connection %v and %v; want %v",
+				ask, s, id, timeout, want)
+		}
+		if byte(uint64(s.ID)>>56) != 1 {
+			t.Errorf("session %v does not carry server 1 in its top byte", s.ID)
+		}
+	}
+}
+
+func TestConn_Session_MoveKicksTheOldConnection(t *testing.T) {
+	k := newKit(t, nil)
+	old, next, thief := k.connect(), k.connect(), k.connect()
+	s := old.open(4 * time.Second)
+
+	thief.attach(&s, session.Password{1})
+	k.log.drain()
+	thief.expect("wrong password", "attach: SESSIONEXPIRED")
+	old.expectKicks()
+
+	next.attach(&s, s.Password)
+	k.log.drain()
+	next.expect("attached", "attach: OK")
+	old.expectKicks(ReasonMoved)
+	old.Close()
+	if k.srv.conns.of(s.ID) != next.Conn {
+		t.Error("closing the old connection unbound the new one")
+	}
+
+	// Another server takes the session: nothing that is under way here counts.
+	next.ephemeral("/late")
+	k.log.from(2, &state.Command{
+		Op: state.OpAttach, Session: s.ID, Password: s.Password, Timeout: s.Timeout,
+	})
+	next.expectKicks(ReasonMoved)
+	k.log.drain()
+	next.expect("a write that comes too late", "create /late: SESSIONMOVED")
+	if k.srv.conns.of(s.ID) != nil {
+		t.Error("the session is still bound here")
+	}
+}
+
+// The connection that asks for the end of its session gets the reply; it is the
+// door that ends it then.
+func TestConn_Session_CloseIsAnswered(t *testing.T) {
+	k := newKit(t, nil)
+	c := k.connect()
+	s := c.open(4 * time.Second)
+	c.ephemeral("/e")
+	c.write("close", &state.Command{Op: state.OpCloseSession})
+	c.get("/e", false)
+	k.log.drain()
+	c.expect("replies", "create /e: OK", "close: OK", "get /e: NONODE")
+	c.expectKicks()
+	if k.srv.conns.of(s.ID) != nil {
+		t.Error("the session is still bound")
+	}
+	c.create("/x", "")
+	k.log.drain()
+	c.expect("a write without a session", "create /x: SESSIONEXPIRED")
 }

@@ -2,57 +2,11 @@ package watch
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"sort"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/znode"
 )
-
-// recorder is a Sink that keeps what it gets, as "Type path".
-type recorder struct {
-	got   []string
-	notes []*Notification
-}
-
-func (r *recorder) Notify(n *Notification) {
-	r.got = append(r.got, fmt.Sprintf("%s %s", n.Type, n.Path))
-	r.notes = append(r.notes, n)
-}
-
-func (r *recorder) take() []string {
-	got := r.got
-	r.got, r.notes = nil, nil
-	return got
-}
-
-func created(path string) znode.Event {
-	return znode.Event{Type: znode.EventCreated, Path: path, Zxid: 7}
-}
-
-func deleted(path string) znode.Event {
-	return znode.Event{Type: znode.EventDeleted, Path: path, Zxid: 7}
-}
-
-func changed(path string) znode.Event {
-	return znode.Event{Type: znode.EventDataChanged, Path: path, Zxid: 7}
-}
-
-func mustAdd(t testing.TB, m *Manager, w *Watcher, path string, modes ...Mode) {
-	t.Helper()
-	for _, mode := range modes {
-		if err := m.Add(w, path, mode); err != nil {
-			t.Fatalf("Add(%s, %s): %v", path, mode, err)
-		}
-	}
-}
-
-// watchOn is one Add of the table below.
-type watchOn struct {
-	path string
-	mode Mode
-}
 
 // TestManager_Trigger_Matrix holds the matrix of doc.go for one connection:
 // what it gets from an edit, and what from the same edit again, by which the
@@ -296,99 +250,4 @@ func TestManager_Trigger_AllowsCallsFromNotify(t *testing.T) {
 		t.Errorf("%d notifications, want 2: re-armed once, then dropped", r.n)
 	}
 	checkCounters(t, m)
-}
-
-func TestManager_Reports_DataTableOnly(t *testing.T) {
-	m := New()
-	a, b, c := m.NewWatcher(&recorder{}), m.NewWatcher(&recorder{}), m.NewWatcher(&recorder{})
-	mustAdd(t, m, a, "/x", Data, Persistent)
-	mustAdd(t, m, a, "/y", Child)
-	mustAdd(t, m, b, "/x", Data)
-	mustAdd(t, m, b, "/z", Recursive)
-	mustAdd(t, m, c, "/y", Child)
-	want := Summary{Connections: 2, Paths: 2, Watches: 3, Total: 3 + 3}
-	if got := m.Summary(); got != want {
-		t.Errorf("Summary() = %+v, want %+v", got, want)
-	}
-	rows, more := m.ByPath(100)
-	sort.Slice(rows, func(i, j int) bool { return rows[i].Path < rows[j].Path })
-	if more || len(rows) != 2 || rows[0].Path != "/x" || len(rows[0].Watchers) != 2 ||
-		rows[1].Path != "/z" || rows[1].Watchers[0] != b {
-		t.Errorf("ByPath: %+v, %v", rows, more)
-	}
-	byW, more := m.ByWatcher(100)
-	paths := map[*Watcher][]string{}
-	for _, row := range byW {
-		sort.Strings(row.Paths)
-		paths[row.Watcher] = row.Paths
-	}
-	if more || len(byW) != 2 || !slices.Equal(paths[a], []string{"/x"}) ||
-		!slices.Equal(paths[b], []string{"/x", "/z"}) {
-		t.Errorf("ByWatcher: %v, %v", paths, more)
-	}
-	for limit := range 5 {
-		rows, more := m.ByPath(limit)
-		n := 0
-		for _, row := range rows {
-			n += len(row.Watchers)
-		}
-		if n != min(limit, 3) || more != (limit < 3) {
-			t.Errorf("ByPath(%d): %d pairs, more %v", limit, n, more)
-		}
-		if _, more := m.ByWatcher(limit); more != (limit < 3) {
-			t.Errorf("ByWatcher(%d): more %v", limit, more)
-		}
-	}
-	if a.Sink() == nil {
-		t.Error("Sink() is nil")
-	}
-}
-
-// checkCounters recounts everything the Manager keeps a counter of.
-func checkCounters(t testing.TB, m *Manager) {
-	t.Helper()
-	var want Summary
-	var armed int64
-	var deep [depths]int64
-	conns := map[*Watcher]bool{}
-	for i := range m.shards {
-		s := &m.shards[i]
-		for path, ws := range s.paths {
-			data := 0
-			for w, k := range ws.all() {
-				if k == 0 {
-					t.Errorf("%s: a watcher without a mode", path)
-				}
-				if _, ok := w.paths[path]; !ok {
-					t.Errorf("%s: not in the watcher's own index", path)
-				}
-				armed++
-				data += int(k.in(dataTable))
-				want.Total += k.in(dataTable) + k.in(childTable)
-				if k&dataTable != 0 {
-					conns[w] = true
-				}
-				deep[depth(path)] += k.in(hasRecursive)
-			}
-			want.Watches += int64(data)
-			if data > 0 {
-				want.Paths++
-			}
-			if data != ws.dataWatchers() {
-				t.Errorf("%s: %d data watchers, counted %d", path, data, ws.dataWatchers())
-			}
-		}
-	}
-	want.Connections = int64(len(conns))
-	if got := m.Summary(); got != want {
-		t.Errorf("Summary() = %+v, recounted %+v", got, want)
-	}
-	if m.armed.Load() != armed {
-		t.Errorf("armed = %d, recounted %d", m.armed.Load(), armed)
-	}
-	for d := range deep {
-		if m.recursive[d].Load() != deep[d] {
-			t.Errorf("recursive[%d] = %d, recounted %d", d, m.recursive[d].Load(), deep[d])
-		}
-	}
 }

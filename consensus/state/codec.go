@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -147,4 +148,36 @@ func (r *reader) acl() []znode.ACL {
 		})
 	}
 	return list
+}
+
+func flag(v bool) byte {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+func cloneID(id znode.ID) znode.ID {
+	return znode.ID{Scheme: strings.Clone(id.Scheme), ID: strings.Clone(id.ID)}
+}
+
+func appendStat(b []byte, st *znode.Stat) []byte {
+	for _, v := range [...]int64{
+		int64(st.Czxid), int64(st.Mzxid), int64(st.Pzxid), st.Ctime, st.Mtime,
+		int64(st.Version), int64(st.Cversion), int64(st.Aversion), int64(st.EphemeralOwner),
+		int64(st.DataLength), int64(st.NumChildren),
+	} {
+		b = appendInt(b, v)
+	}
+	return b
+}
+
+func readStat(r *reader) znode.Stat {
+	return znode.Stat{
+		Czxid: znode.Zxid(r.int()), Mzxid: znode.Zxid(r.int()), Pzxid: znode.Zxid(r.int()),
+		Ctime: r.int(), Mtime: r.int(), Version: znode.Version(r.int()),
+		Cversion: znode.Version(r.int()), Aversion: znode.Version(r.int()),
+		EphemeralOwner: znode.SessionID(r.int()),
+		DataLength:     int32(r.int()), NumChildren: int32(r.int()),
+	}
 }

@@ -8,13 +8,6 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// ServerID names a server of the ensemble: the N of server.N, 1 to MaxServerID.
-type ServerID uint64
-
-// MaxServerID is the largest ServerID. A session id and the owner of a znode
-// with a TTL have the same place for it, the top byte; there 255 marks a TTL.
-const MaxServerID = 254
-
 // Op is what a Command does. The numbers are stored in the log: never reuse one.
 type Op uint8
 
@@ -82,20 +75,6 @@ type Command struct {
 	Term     uint64           // OpExpireSession: the term in which the leader decided
 	Member   Member           // OpMember
 	Restore  RestoreCommand   // OpRestore
-}
-
-// Member is what the ensemble publishes about a server.
-type Member struct {
-	ID     ServerID
-	Peer   string // host:port:port, as in zoo.cfg
-	Client string // host:port of the ZooKeeper port; may be empty
-	HTTP   string // host:port of the HTTP API; may be empty
-	// Addr is the host:port by which the others reach the peer port of a server
-	// that was added to a running ensemble, and so is in nobody's file; empty for
-	// the others. It and Vote stay when the server publishes itself.
-	Addr  string
-	Vote  bool // is to vote as soon as it has caught up
-	Voter bool // filled in from the configuration
 }
 
 // Append encodes c.

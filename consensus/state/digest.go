@@ -1,11 +1,7 @@
 package state
 
 import (
-	"strings"
-
 	"github.com/cespare/xxhash/v2"
-
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 // Digest is a number that two servers share when they are in the same state:
@@ -46,8 +42,4 @@ func (m *Machine) Digest() uint64 {
 	s := m.Snapshot()
 	defer s.Release()
 	return s.Digest()
-}
-
-func cloneID(id znode.ID) znode.ID {
-	return znode.ID{Scheme: strings.Clone(id.Scheme), ID: strings.Clone(id.ID)}
 }

@@ -31,16 +31,6 @@ const (
 	KeyMismatch                   // the key belongs to another command; nothing was done
 )
 
-// answer is the result of a command with a key. It does not change.
-type answer struct {
-	key     string
-	print   uint64 // of what the command asked for
-	time    int64  // of its entry, milliseconds since the epoch
-	session znode.SessionID
-	result  Result // without Session
-	bytes   int
-}
-
 // keyTable is the answers by key, and in the order in which they were given.
 type keyTable struct {
 	byKey map[string]*answer
@@ -145,68 +135,11 @@ func (t *keyTable) prune(timeMillis int64) {
 	}
 }
 
-// minAnswerBytes is the least that an answer takes in a snapshot.
-const minAnswerBytes = 6 + 11
-
-func (a *answer) append(b []byte) []byte {
-	r := &a.result
-	b = appendUint(appendString(b, a.key), a.print)
-	b = appendInt(appendInt(b, a.time), int64(a.session))
-	b = appendInt(append(b, byte(r.Op)), int64(r.Zxid))
-	b = appendInt(b, int64(r.Code))
-	b = appendStat(appendString(b, r.Path), &r.Stat)
-	b = appendUint(b, uint64(len(r.Multi)))
-	for i := range r.Multi {
-		o := &r.Multi[i]
-		b = appendInt(append(b, byte(o.Op), byte(o.Kind)), int64(o.Code))
-		b = appendStat(appendString(b, o.Path), &o.Stat)
-	}
-	if r.Op == OpRestore {
-		for _, n := range r.Restored.Counts() {
-			b = appendInt(b, int64(*n))
-		}
-	}
-	return b
-}
-
-func readAnswer(r *reader) *answer {
-	a := &answer{
-		key: strings.Clone(r.string()), print: r.uint(), time: r.int(),
-		session: znode.SessionID(r.int()),
-	}
-	x := &a.result
-	x.Op, x.Zxid, x.Code = Op(r.byte()), znode.Zxid(r.int()), znode.Error(r.int())
-	x.Path, x.Stat = strings.Clone(r.string()), readStat(r)
-	for n := r.count(4 + 11); n > 0; n-- {
-		o := OpResult{Op: Op(r.byte()), Kind: znode.CreateKind(r.byte()), Code: znode.Error(r.int())}
-		o.Path, o.Stat = strings.Clone(r.string()), readStat(r)
-		x.Multi = append(x.Multi, o)
-	}
-	if x.Op == OpRestore {
-		for _, n := range x.Restored.Counts() {
-			*n = int(r.int())
-		}
-	}
-	return a
-}
-
-func appendStat(b []byte, st *znode.Stat) []byte {
-	for _, v := range [...]int64{
-		int64(st.Czxid), int64(st.Mzxid), int64(st.Pzxid), st.Ctime, st.Mtime,
-		int64(st.Version), int64(st.Cversion), int64(st.Aversion), int64(st.EphemeralOwner),
-		int64(st.DataLength), int64(st.NumChildren),
-	} {
-		b = appendInt(b, v)
-	}
-	return b
-}
-
-func readStat(r *reader) znode.Stat {
-	return znode.Stat{
-		Czxid: znode.Zxid(r.int()), Mzxid: znode.Zxid(r.int()), Pzxid: znode.Zxid(r.int()),
-		Ctime: r.int(), Mtime: r.int(), Version: znode.Version(r.int()),
-		Cversion: znode.Version(r.int()), Aversion: znode.Version(r.int()),
-		EphemeralOwner: znode.SessionID(r.int()),
-		DataLength:     int32(r.int()), NumChildren: int32(r.int()),
-	}
+// Answered reports whether the result of a command with this key is known, and will be
+// for a while: whoever sends the command again now gets that result and changes nothing.
+// It is for requests whose preconditions were checked the first time, and need not hold
+// any more.
+func (m *Machine) Answered(key string) bool {
+	a := m.keys.byKey[key]
+	return a != nil && m.time-a.time < KeyLife/2
 }

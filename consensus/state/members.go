@@ -7,26 +7,6 @@ import (
 	"strings"
 )
 
-// clone copies the strings out of the log entry they lie in.
-func (m Member) clone() Member {
-	m.Peer, m.Client, m.HTTP = strings.Clone(m.Peer), strings.Clone(m.Client), strings.Clone(m.HTTP)
-	m.Addr = strings.Clone(m.Addr)
-	return m
-}
-
-// append encodes what a server publishes, without its id and Voter.
-func (m *Member) append(b []byte) []byte {
-	b = appendString(appendString(appendString(b, m.Peer), m.Client), m.HTTP)
-	return append(appendString(b, m.Addr), flag(m.Vote))
-}
-
-func readMember(id ServerID, r *reader) Member {
-	return Member{
-		ID: id, Peer: r.string(), Client: r.string(), HTTP: r.string(),
-		Addr: r.string(), Vote: r.byte() == 1,
-	}
-}
-
 // merged is what is kept of a server that says c: it does not know what those
 // said who added it, or says less.
 func (m *Machine) merged(c Member) Member {

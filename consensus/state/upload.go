@@ -7,9 +7,6 @@ import (
 	"io"
 
 	"github.com/cespare/xxhash/v2"
-
-	"github.com/zk-lite/zk-lite/consensus/state/backup"
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 // A restore comes through the log in parts, because a backup is larger than what
@@ -27,49 +24,6 @@ const (
 	// of a living one follow each other within a second, or an election.
 	UploadIdle = 60 * 1000
 )
-
-// RestoreStep says what an OpRestore does.
-type RestoreStep uint8
-
-// The steps.
-const (
-	RestorePart   RestoreStep = iota // brings the next part, in Command.Data
-	RestoreCommit                    // all parts have been sent: restore
-	RestoreAbort                     // forget the parts
-)
-
-const lastRestoreStep = RestoreAbort
-
-// RestoreCommand is what an OpRestore has besides its data.
-//
-// The codes of its results: OK; ErrThrottled when another upload is under way;
-// ErrDataInconsistency when the upload is not known as it should be, because
-// another one has taken its place; ErrBadArguments when it is too large;
-// ErrMarshalling when it is no backup; ErrNotEmpty when there are znodes and
-// Replace is not set. After all of them but OK, nothing has changed.
-type RestoreCommand struct {
-	Step    RestoreStep
-	Upload  uint64 // names the upload; chosen at random by the server
-	Part    uint64 // the number of this part, from 0; of a commit, how many there are
-	Sum     uint64 // of a commit: xxHash64 of the whole backup
-	Replace bool   // of a commit: also when there are znodes besides the system's
-}
-
-func (x *RestoreCommand) append(b []byte) []byte {
-	b = appendUint(appendUint(append(b, byte(x.Step)), x.Upload), x.Part)
-	return append(appendUint(b, x.Sum), flag(x.Replace))
-}
-
-func readRestore(r *reader) RestoreCommand {
-	x := RestoreCommand{
-		Step: RestoreStep(r.byte()), Upload: r.uint(), Part: r.uint(), Sum: r.uint(),
-		Replace: r.byte() == 1,
-	}
-	if x.Step > lastRestoreStep {
-		r.fail(errRestoreStep(x.Step))
-	}
-	return x
-}
 
 // upload is the backup that is on its way. Its parts are never written to, so a
 // snapshot may share them.
@@ -109,78 +63,7 @@ func (u *upload) sum() uint64 {
 	return h.Sum64()
 }
 
-// receive does a step of a restore. What it returns is what is to become of the
-// tree; nil until a commit is found to be in order.
-func (m *Machine) receive(c *Command, from ServerID, timeMillis int64) *backup.Backup {
-	x := &c.Restore
-	switch x.Step {
-	case RestorePart:
-		m.result.Code = m.receivePart(c, from, timeMillis)
-		return nil
-	case RestoreAbort:
-		m.forgetUpload(x.Upload)
-		return nil
-	}
-	u := m.upload
-	if u == nil || u.id != x.Upload || uint64(len(u.parts)) != x.Part {
-		m.result.Code = znode.ErrDataInconsistency
-		return nil
-	}
-	m.upload = nil
-	if !x.Replace && !m.Empty() {
-		m.result.Code = znode.ErrNotEmpty
-		return nil
-	}
-	if u.sum() != x.Sum {
-		m.result.Code = znode.ErrMarshalling
-		return nil
-	}
-	b, err := ReadBackup(u.reader())
-	if err != nil {
-		m.result.Code = znode.ErrMarshalling
-		return nil
-	}
-	return b
-}
-
-func (m *Machine) receivePart(c *Command, from ServerID, timeMillis int64) znode.Error {
-	x, u := &c.Restore, m.upload
-	switch {
-	case x.Part > 0:
-		if u == nil || u.id != x.Upload || uint64(len(u.parts)) != x.Part {
-			return znode.ErrDataInconsistency
-		}
-	case u != nil && u.from != from && timeMillis-u.time < UploadIdle:
-		return znode.ErrThrottled
-	default:
-		// A server has one upload at a time, so a new one says that its last is over.
-		u = &upload{id: x.Upload, from: from}
-		m.upload = u
-	}
-	if u.bytes += int64(len(c.Data)); u.bytes > MaxBackup || !possiblePart(c.Data) {
-		m.upload = nil
-		return znode.ErrBadArguments
-	}
-	u.parts = append(u.parts, bytes.Clone(c.Data)) // it lies in the entry
-	u.time = timeMillis
-	return znode.OK
-}
-
 func possiblePart(b []byte) bool { return len(b) > 0 && len(b) <= MaxBackupPart }
-
-// forgetUpload drops the upload with this id, if it is still there.
-func (m *Machine) forgetUpload(id uint64) {
-	if m.upload != nil && m.upload.id == id {
-		m.upload = nil
-	}
-}
-
-// Empty reports whether the tree holds nothing but the root and /zookeeper with
-// what is below it.
-func (m *Machine) Empty() bool {
-	stat, _ := m.tree.Exists(znode.RootPath, super)
-	return stat.NumChildren == 1
-}
 
 // appendHead encodes what an upload is besides its parts; nothing for none.
 func (u *upload) appendHead(b []byte) []byte {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -17,10 +18,6 @@ const maxDecoded = 32 << 30
 
 // super is an identity with all permissions.
 var super = []znode.ID{znode.SuperIDs}
-
-type errRestoreStep RestoreStep
-
-func (e errRestoreStep) Error() string { return fmt.Sprintf("unknown step %d of a restore", uint8(e)) }
 
 // ReadBackup decodes and checks a file that Snapshot.Write has written: its
 // checksums, its digest, and whatever would make it impossible to restore. The
@@ -59,4 +56,75 @@ func (s *Snapshot) Preview(b *backup.Backup) (backup.Changes, error) {
 func (s *Snapshot) OnlyState() {
 	s.upload = nil
 	s.keys = slices.DeleteFunc(s.keys, func(a *answer) bool { return a.result.Op == OpRestore })
+}
+
+// Empty reports whether the tree holds nothing but the root and /zookeeper with
+// what is below it.
+func (m *Machine) Empty() bool {
+	stat, _ := m.tree.Exists(znode.RootPath, super)
+	return stat.NumChildren == 1
+}
+
+// receive does a step of a restore. What it returns is what is to become of the
+// tree; nil until a commit is found to be in order.
+func (m *Machine) receive(c *Command, from ServerID, timeMillis int64) *backup.Backup {
+	x := &c.Restore
+	switch x.Step {
+	case RestorePart:
+		m.result.Code = m.receivePart(c, from, timeMillis)
+		return nil
+	case RestoreAbort:
+		m.forgetUpload(x.Upload)
+		return nil
+	}
+	u := m.upload
+	if u == nil || u.id != x.Upload || uint64(len(u.parts)) != x.Part {
+		m.result.Code = znode.ErrDataInconsistency
+		return nil
+	}
+	m.upload = nil
+	if !x.Replace && !m.Empty() {
+		m.result.Code = znode.ErrNotEmpty
+		return nil
+	}
+	if u.sum() != x.Sum {
+		m.result.Code = znode.ErrMarshalling
+		return nil
+	}
+	b, err := ReadBackup(u.reader())
+	if err != nil {
+		m.result.Code = znode.ErrMarshalling
+		return nil
+	}
+	return b
+}
+
+func (m *Machine) receivePart(c *Command, from ServerID, timeMillis int64) znode.Error {
+	x, u := &c.Restore, m.upload
+	switch {
+	case x.Part > 0:
+		if u == nil || u.id != x.Upload || uint64(len(u.parts)) != x.Part {
+			return znode.ErrDataInconsistency
+		}
+	case u != nil && u.from != from && timeMillis-u.time < UploadIdle:
+		return znode.ErrThrottled
+	default:
+		// A server has one upload at a time, so a new one says that its last is over.
+		u = &upload{id: x.Upload, from: from}
+		m.upload = u
+	}
+	if u.bytes += int64(len(c.Data)); u.bytes > MaxBackup || !possiblePart(c.Data) {
+		m.upload = nil
+		return znode.ErrBadArguments
+	}
+	u.parts = append(u.parts, bytes.Clone(c.Data)) // it lies in the entry
+	u.time = timeMillis
+	return znode.OK
+}
+
+// forgetUpload drops the upload with this id, if it is still there.
+func (m *Machine) forgetUpload(id uint64) {
+	if m.upload != nil && m.upload.id == id {
+		m.upload = nil
+	}
 }

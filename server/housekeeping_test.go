@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -187,115 +188,6 @@ func TestServer_NoLeader_PatienceByTimeout(t *testing.T) {
 	})
 }
 
-// reapKit has a reaper that works every 10 s.
-func reapKit(t *testing.T, change func(*ReapConfig)) *kit {
-	return started(t, func(c *Config) {
-		c.Reap = ReapConfig{Interval: 10 * time.Second}
-		if change != nil {
-			change(&c.Reap)
-		}
-	})
-}
-
-func (k *kit) make(mode znode.Mode, ttl time.Duration, kind znode.CreateKind, paths ...string) {
-	for _, p := range paths {
-		k.log.from(1, &state.Command{
-			Op: state.OpCreate, Path: p, Mode: mode, TTL: ttl.Milliseconds(), Kind: kind,
-			ACL: znode.OpenACL, Flags: state.FlagExtendedTypes,
-		})
-	}
-}
-
-func (k *kit) exists(path string) (yes bool) {
-	k.srv.View(func(v *View) {
-		_, code := v.Tree().Exists(path, nil)
-		yes = code == znode.OK
-	})
-	return yes
-}
-
-func (k *kit) expectPaths(when string, want map[string]bool) {
-	k.tb.Helper()
-	for path, there := range want {
-		if k.exists(path) != there {
-			k.tb.Errorf("%s: %s exists: %v, want %v", when, path, !there, there)
-		}
-	}
-}
-
-func TestServer_Reap_ContainersAfterUseOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := reapKit(t, nil)
-		k.make(znode.Container, 0, znode.CreateContainer, "/never", "/emptied", "/used")
-		k.make(znode.Persistent, 0, znode.CreatePlain, "/emptied/x", "/used/x", "/plain", "/plain/x")
-		for _, p := range []string{"/emptied/x", "/plain/x"} {
-			k.log.from(1, &state.Command{Op: state.OpDelete, Path: p, Version: -1})
-		}
-		k.until(9 * time.Second)
-		k.expectPaths("before the first sweep", map[string]bool{"/emptied": true})
-		k.until(2 * time.Second)
-		after := map[string]bool{"/never": true, "/emptied": false, "/used": true, "/plain": true}
-		k.expectPaths("after the first sweep", after)
-		k.until(time.Hour)
-		k.expectPaths("an hour later", after)
-	})
-}
-
-func TestServer_Reap_NeverUsedContainersWhenSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := reapKit(t, func(c *ReapConfig) { c.NeverUsed = time.Minute })
-		k.make(znode.Container, 0, znode.CreateContainer, "/never")
-		k.until(59 * time.Second)
-		k.expectPaths("before its time", map[string]bool{"/never": true})
-		k.until(12 * time.Second)
-		k.expectPaths("after its time", map[string]bool{"/never": false})
-	})
-}
-
-func TestServer_Reap_TTLAfterItsTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := reapKit(t, nil)
-		k.make(znode.PersistentTTL, 30*time.Second, znode.CreateTTL, "/ttl", "/changed", "/parent")
-		k.make(znode.Persistent, 0, znode.CreatePlain, "/parent/x")
-		k.until(25 * time.Second)
-		k.log.from(1, &state.Command{Op: state.OpSetData, Path: "/changed", Version: -1})
-		k.expectPaths("before its time", map[string]bool{"/ttl": true})
-		k.until(16 * time.Second)
-		k.expectPaths("after its time", map[string]bool{"/ttl": false, "/changed": true, "/parent": true})
-		k.until(30 * time.Second)
-		k.expectPaths("after the time of the changed one", map[string]bool{"/changed": false, "/parent": true})
-	})
-}
-
-func TestServer_Reap_BoundedAndByTheLeaderOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := reapKit(t, func(c *ReapConfig) { c.MaxPerMinute = 30 }) // 5 a sweep
-		k.srv.handler.Lead(0)
-		for i := range 12 {
-			k.make(znode.PersistentTTL, time.Second, znode.CreateTTL, fmt.Sprint("/ttl", i))
-		}
-		left := func() (n int) {
-			for i := range 12 {
-				if k.exists(fmt.Sprint("/ttl", i)) {
-					n++
-				}
-			}
-			return n
-		}
-		k.until(35 * time.Second)
-		if n := left(); n != 12 {
-			t.Errorf("a server that does not lead has reaped %d", 12-n)
-		}
-		k.srv.handler.Lead(1)
-		for _, want := range []int{7, 2, 0} {
-			k.until(10 * time.Second)
-			if n := left(); n != want {
-				t.Errorf("%d are left, want %d", n, want)
-			}
-		}
-	})
-}
-
 // A report names each session once whose client was heard since the last one, also if its connection has gone,
 // and no other.
 func TestServer_ReportHeard(t *testing.T) {
@@ -329,5 +221,84 @@ func TestServer_ReportHeard(t *testing.T) {
 		k.srv.Touch(ids[2])
 		talks.Touch()
 		next(ids[0], ids[2])
+	})
+}
+
+// TestServer_Expire_NobodyWhileAnEntryIsApplied: an entry that takes longer than a
+// session's timeout ends no session, although nothing is read from clients meanwhile;
+// what was silent before goes on being it.
+func TestServer_Expire_NobodyWhileAnEntryIsApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := started(t, nil)
+		here := k.connect()
+		s := here.open(4 * time.Second)
+		// Of an HTTP client, and of a client of another server.
+		for _, id := range []znode.SessionID{1, 2} {
+			k.log.from(2, &state.Command{Op: state.OpCreateSession, Session: id, Timeout: 4 * time.Second})
+		}
+		alive := func(want ...znode.SessionID) {
+			t.Helper()
+			for _, id := range []znode.SessionID{s.ID, 1, 2} {
+				is := k.log.machine.Sessions().Get(id) != nil
+				should := false
+				for _, x := range want {
+					should = should || x == id
+				}
+				if is != should {
+					t.Errorf("session %v: alive %v, want %v", id, is, should)
+				}
+			}
+		}
+		k.until(2*time.Second, here)
+		k.srv.handler.Touched([]znode.SessionID{1, 2})
+		k.srv.handler.BeginApply()
+		clock.Sleep(30 * time.Second)
+		synctest.Wait()
+		if ops := k.log.pending(); len(ops) > 0 {
+			t.Errorf("proposed %v meanwhile", ops)
+		}
+		k.srv.handler.EndApply()
+		k.until(2 * time.Second)
+		alive(s.ID, 1, 2)
+		k.srv.handler.Touched([]znode.SessionID{1})
+		k.until(3*time.Second, here)
+		alive(s.ID, 1) // 2 was silent for longer than its timeout, but for the pause
+		k.until(10 * time.Second)
+		alive()
+	})
+}
+
+// TestServer_ReportHeard_AnswersForClientsWhileAnEntryIsApplied: the leader may be
+// through with the entry earlier, and must not take this server's clients for dead.
+func TestServer_ReportHeard_AnswersForClientsWhileAnEntryIsApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := started(t, nil)
+		c := k.connect()
+		s := c.open(4 * time.Second)
+		k.until(2 * time.Second)
+		var reported atomic.Int64
+		k.log.mu.Lock()
+		k.log.touch = func(ids []znode.SessionID) {
+			if slices.Contains(ids, s.ID) {
+				reported.Add(1)
+			}
+		}
+		k.log.mu.Unlock()
+		k.until(time.Second)
+		if n := reported.Load(); n != 0 {
+			t.Errorf("a silent client was reported %d times", n)
+		}
+		k.srv.handler.BeginApply()
+		clock.Sleep(10 * time.Second)
+		synctest.Wait()
+		k.srv.handler.EndApply()
+		if n := reported.Load(); n < 30 { // four times a tick
+			t.Errorf("reported %d times in 10 s", n)
+		}
+		before := reported.Load()
+		k.until(time.Second)
+		if n := reported.Load() - before; n != 0 {
+			t.Errorf("reported %d times after it", n)
+		}
 	})
 }

@@ -1,0 +1,46 @@
+package state
+
+import (
+	"strings"
+)
+
+// ServerID names a server of the ensemble: the N of server.N, 1 to MaxServerID.
+type ServerID uint64
+
+// MaxServerID is the largest ServerID. A session id and the owner of a znode
+// with a TTL have the same place for it, the top byte; there 255 marks a TTL.
+const MaxServerID = 254
+
+// Member is what the ensemble publishes about a server.
+type Member struct {
+	ID     ServerID
+	Peer   string // host:port:port, as in zoo.cfg
+	Client string // host:port of the ZooKeeper port; may be empty
+	HTTP   string // host:port of the HTTP API; may be empty
+	// Addr is the host:port by which the others reach the peer port of a server
+	// that was added to a running ensemble, and so is in nobody's file; empty for
+	// the others. It and Vote stay when the server publishes itself.
+	Addr  string
+	Vote  bool // is to vote as soon as it has caught up
+	Voter bool // filled in from the configuration
+}
+
+// clone copies the strings out of the log entry they lie in.
+func (m Member) clone() Member {
+	m.Peer, m.Client, m.HTTP = strings.Clone(m.Peer), strings.Clone(m.Client), strings.Clone(m.HTTP)
+	m.Addr = strings.Clone(m.Addr)
+	return m
+}
+
+// append encodes what a server publishes, without its id and Voter.
+func (m *Member) append(b []byte) []byte {
+	b = appendString(appendString(appendString(b, m.Peer), m.Client), m.HTTP)
+	return append(appendString(b, m.Addr), flag(m.Vote))
+}
+
+func readMember(id ServerID, r *reader) Member {
+	return Member{
+		ID: id, Peer: r.string(), Client: r.string(), HTTP: r.string(),
+		Addr: r.string(), Vote: r.byte() == 1,
+	}
+}

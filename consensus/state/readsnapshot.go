@@ -1,0 +1,187 @@
+package state
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// ReadSnapshot reads a snapshot into a new Machine.
+func ReadSnapshot(in io.Reader) (*Machine, error) { return readSnapshot(in, math.MaxInt64) }
+
+// readSnapshot is ReadSnapshot of a snapshot that has at most limit bytes when decoded.
+func readSnapshot(in io.Reader, limit int64) (*Machine, error) {
+	magic := make([]byte, len(snapshotMagic))
+	if _, err := io.ReadFull(in, magic); err != nil {
+		return nil, fmt.Errorf("reading snapshot: %w", err)
+	}
+	if string(magic) != snapshotMagic && string(magic) != snapshotMagic2 {
+		return nil, fmt.Errorf("reading snapshot: starts with %q, not with %q: not a snapshot, "+
+			"or one of another version", magic, snapshotMagic)
+	}
+	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(windowMax))
+	if err != nil {
+		return nil, fmt.Errorf("reading snapshot: %w", err)
+	}
+	defer z.Close()
+	limited := io.LimitedReader{R: z, N: limit}
+	m, err := readBlocks(bufio.NewReaderSize(&limited, 1<<16), string(magic) == snapshotMagic2)
+	if err != nil && limited.N <= 0 {
+		err = fmt.Errorf("it has more than %d bytes when it is decompressed", limit)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading snapshot: %w", err)
+	}
+	return m, nil
+}
+
+func readBlocks(in *bufio.Reader, withUpload bool) (*Machine, error) {
+	m := New()
+	b, err := readBlock(in, nil)
+	if err != nil {
+		return nil, fmt.Errorf("head: %w", err)
+	}
+	if err := m.readHead(b); err != nil {
+		return nil, fmt.Errorf("head: %w", err)
+	}
+	if withUpload {
+		if m.upload, err = readUpload(in); err != nil {
+			return nil, fmt.Errorf("upload: %w", err)
+		}
+	}
+	builder, acls, count := znode.NewBuilder(), [][]znode.ACL(nil), uint64(0)
+	for ; ; count++ {
+		if b, err = readBlock(in, b); err != nil {
+			return nil, fmt.Errorf("znode %d: %w", count, err)
+		}
+		if len(b) == 0 {
+			break
+		}
+		rec, err := readRecord(b, &acls)
+		if err == nil {
+			err = builder.Add(&rec)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("znode %d: %w", count, err)
+		}
+	}
+	if m.tree, err = builder.Tree(); err != nil {
+		return nil, err
+	}
+	if b, err = readBlock(in, b); err != nil {
+		return nil, fmt.Errorf("end: %w", err)
+	}
+	r := reader{b: b}
+	n, sum := r.uint(), r.take(8)
+	if r.err != nil || n != count || r.off != len(b) {
+		return nil, fmt.Errorf("holds %d znodes, its end says %d", count, n)
+	}
+	// zstd compares its checksum when the stream ends, and not before.
+	switch _, err := in.ReadByte(); {
+	case err == nil:
+		return nil, errors.New("goes on behind its end")
+	case err != io.EOF:
+		return nil, fmt.Errorf("end: %w", err)
+	}
+	if got := m.Digest(); got != binary.BigEndian.Uint64(sum) {
+		return nil, fmt.Errorf("digest is %016x, its end says %x", got, sum)
+	}
+	return m, nil
+}
+
+// readBlock reads a block into b, or a larger one. It never allocates much
+// more than has really been read.
+func readBlock(in *bufio.Reader, b []byte) ([]byte, error) {
+	n, err := binary.ReadUvarint(in)
+	if err != nil {
+		return nil, err
+	}
+	if n > blockMax {
+		return nil, fmt.Errorf("block of %d bytes, at most %d are possible", n, blockMax)
+	}
+	b = b[:0]
+	for left := int(n); left > 0; {
+		part := min(left, 1<<20)
+		if cap(b)-len(b) < part {
+			b = append(make([]byte, 0, 2*len(b)+part), b...)
+		}
+		b = b[:len(b)+part]
+		if _, err := io.ReadFull(in, b[len(b)-part:]); err != nil {
+			return nil, err
+		}
+		left -= part
+	}
+	return b, nil
+}
+
+func (m *Machine) readHead(b []byte) error {
+	r := reader{b: b}
+	m.index, m.zxid, m.time = r.uint(), znode.Zxid(r.int()), r.int()
+	m.voters = map[ServerID]bool{}
+	for n := r.count(2); n > 0; n-- {
+		id := ServerID(r.uint())
+		m.voters[id] = r.byte() == 1
+	}
+	for n := r.count(7); n > 0; n-- {
+		x := readMember(ServerID(r.uint()), &r)
+		x.Voter = r.byte() == 1
+		m.members[x.ID] = x.clone()
+	}
+	for n := r.count(3); n > 0; n-- {
+		id := ServerID(r.uint())
+		m.origins[id] = progress{incarnation: r.uint(), last: r.uint()}
+	}
+	for n := r.count(3 + znode.PasswordSize); n > 0; n-- {
+		s := session.Session{
+			ID: znode.SessionID(r.int()), Timeout: r.millis(),
+		}
+		copy(s.Password[:], r.take(znode.PasswordSize))
+		s.Owner = r.uint()
+		if r.err == nil && !m.sessions.Add(s) {
+			r.fail(fmt.Errorf("session %v is impossible or there twice", s.ID))
+		}
+	}
+	for n := r.count(minAnswerBytes); n > 0; n-- {
+		if a := readAnswer(&r); r.err == nil && !m.keys.put(a) {
+			r.fail(fmt.Errorf("the idempotency key %q is there twice", a.key))
+		}
+	}
+	if r.err == nil && r.off != len(b) {
+		r.fail(fmt.Errorf("%d bytes behind the head", len(b)-r.off))
+	}
+	return r.err
+}
+
+func readRecord(b []byte, acls *[][]znode.ACL) (znode.Record, error) {
+	r := reader{b: b}
+	rec := znode.Record{Path: r.string(), Data: r.data(), Stat: znode.Stat{
+		Czxid: znode.Zxid(r.int()), Mzxid: znode.Zxid(r.int()), Pzxid: znode.Zxid(r.int()),
+		Ctime: r.int(), Mtime: r.int(),
+		Version: znode.Version(r.int()), Cversion: znode.Version(r.int()), Aversion: znode.Version(r.int()),
+		EphemeralOwner: znode.SessionID(r.int()),
+	}}
+	switch n := r.uint(); {
+	case n < uint64(len(*acls)):
+		rec.ACL = (*acls)[n]
+	case n == uint64(len(*acls)):
+		list := r.acl()
+		if len(list) == 0 {
+			r.fail(errors.New("empty ACL"))
+		}
+		for i := range list { // the block's bytes will be overwritten
+			list[i].ID = cloneID(list[i].ID)
+		}
+		*acls, rec.ACL = append(*acls, list), list
+	default:
+		r.fail(fmt.Errorf("ACL %d, only %d are known", n, len(*acls)))
+	}
+	return rec, r.err
+}
