@@ -181,7 +181,7 @@ func forgiveStuckTransfer(forgiven *int) {
 		head, _, _ := strings.Cut(g, "\n")
 		if strings.Contains(head, "synctest bubble") && !strings.Contains(g, "raft.(*Raft).leadershipTransfer") &&
 			!strings.Contains(g, "raft.(*Raft).leaderLoop.func") &&
-			!strings.Contains(g, "consensus.(*Node).transfer.func") {
+			!strings.Contains(g, "membership.(*leader).transfer.func") {
 			others = append(others, g)
 		}
 	}
