@@ -39,6 +39,7 @@ func TestCommands_List(t *testing.T) {
 }
 
 func TestCommands_TellTheState(t *testing.T) {
+	tier.Seconds(t)
 	e := shared()
 	i := e.leading(t)
 	c := newClient(t, e.urls[i])

@@ -259,6 +259,7 @@ const largeFamily = 4096 + 10
 
 // Many children are sorted without holding the state still; pages fit together.
 func TestZnode_Children_Many(t *testing.T) {
+	tier.Seconds(t)
 	c := newClient(t, shared().urls[0])
 	r := root(t, c)
 	var ops []string

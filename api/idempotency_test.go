@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // losing is a door to a server that loses the answer to one of the commands it sends:
@@ -99,6 +100,7 @@ func writes() []write {
 // server brings what the first one would have brought, and nothing happens twice, nor
 // to what has come since.
 func TestServer_Idempotency_LostAnswers(t *testing.T) {
+	tier.Seconds(t)
 	e := shared()
 	lossy, lose := losing(t, 0)
 	for _, w := range writes() {

@@ -88,6 +88,7 @@ func TestBootstrap_Waiting_NamesAllWhoAreAway(t *testing.T) {
 // The server that forms is killed when it has noted the ensemble and told
 // nobody yet.
 func TestBootstrap_CrashInBetween_IsMadeGood(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := prepare(t, 3, nil)
 	e.mustStart(0)
@@ -154,6 +155,7 @@ func TestEnsemble_WipedMajority_FormsNothing(t *testing.T) {
 }
 
 func TestNode_Open_OtherServersData_IsRefused(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	e.waitFormed()
@@ -188,6 +190,7 @@ func TestConfig_Check_NamesWhatIsWrong(t *testing.T) {
 // then came the answer "the ensemble exists": it took itself for one that had lost
 // its disk, and ended.
 func TestRegression_Bootstrap_AcceptedWhileAsking(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	e.waitFormed()

@@ -245,6 +245,7 @@ func TestRegression_TermCannotBeWritten_NoPanic(t *testing.T) {
 
 // The transport that raft sees refuses to ask for pre-votes then, and asks at other times.
 func TestElectionGate_LogRefuses_AsksNobody(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	e.waitFormed()

@@ -27,6 +27,7 @@ func TestEnsemble_Form_WriteThroughEveryServer(t *testing.T) {
 }
 
 func TestEnsemble_LeaderStops_PendingCommandsSurviveOnce(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	old := e.leader()

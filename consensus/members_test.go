@@ -130,6 +130,7 @@ func TestEnsemble_GrowAndShrink_UnderLoad(t *testing.T) {
 // Who adds a server under the id of another would have the ensemble look for that one in
 // the wrong place. A server that is away may have moved.
 func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
+	tier.Seconds(t)
 	e := newTestEnsemble(t, 3, nil)
 	leader := e.leader()
 	through, other := (leader+1)%3, (leader+2)%3
@@ -200,6 +201,7 @@ func TestEnsemble_AddServer_ThatIsWaiting(t *testing.T) {
 
 // A server whose disk was lost cannot vote again, but can be removed and added.
 func TestEnsemble_WipedServer_RemovedAndAdded(t *testing.T) {
+	tier.Seconds(t)
 	e := newTestEnsemble(t, 3, nil)
 	e.waitFormed()
 	lost := (e.leader() + 1) % 3

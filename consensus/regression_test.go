@@ -144,6 +144,7 @@ func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
 // answer lost, took leadership from the next leader too, which could give it back
 // to the one that was to lose it. A test of the HTTP API met it under load.
 func TestRegression_TransferToAnyone_TakesItFromOneLeaderOnce(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	e := newTestEnsemble(t, 3, nil)
 	for round := range 6 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // quick are the flags of a run of a fraction of a second.
@@ -68,6 +69,7 @@ func nothingOf(r *load.Result) bool {
 // TestCommand_EveryLoad runs everything against three servers in this process,
 // a fraction of a second each, and finds the tree as it was before.
 func TestCommand_EveryLoad(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	hosts, _ := start(t, 3)
 	before := znodes(t, hosts[0])
@@ -129,6 +131,7 @@ func TestCommand_OtherKinds(t *testing.T) {
 // TestFailover_LeaderStops: clients of the leader come back elsewhere, clients
 // of the others stay, and the pause is found.
 func TestFailover_LeaderStops(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	hosts, stop := start(t, 3)
 	cfg := load.Default()

@@ -144,6 +144,7 @@ func TestOpen_FlippedByte_RefusesOrReadsAll(t *testing.T) {
 // What was never durable may go, but only from the end on: with no high-water file and the
 // manifest of the start, the marks in the records alone decide.
 func TestOpen_FlippedByteWithoutHighWater_LosesLastAppendsOnly(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel()
 	f := faultfs.New(1, 512)
 	s := openFault(t, f, raftlog.Options{SegmentSize: 20 << 10})

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -62,6 +63,7 @@ func TestMachine_Key_OfASessionThatHasEnded(t *testing.T) {
 }
 
 func TestMachine_Key_IsForgotten(t *testing.T) {
+	tier.Seconds(t)
 	g := newRig(t)
 	g.must(1, keyed("old", create("/old")))
 	g.time += KeyLife

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 var (
@@ -37,6 +38,7 @@ type crashMode struct {
 // once, the leader, the leader and one more, any one, or the leader isolated with a slow disk;
 // restarts in random order, the old leader late half the time. Snapshots run meanwhile.
 func TestCrash_Overlap_LosesNothing(t *testing.T) {
+	tier.Seconds(t)
 	for _, n := range []int{1, 3, 5} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { runCrash(t, crashMode{n: n}, false) })
 	}
@@ -52,6 +54,7 @@ func TestCrash_LeaderDoesNotWait_IsCaught(t *testing.T) {
 }
 
 func TestCrash_FollowerDoesNotDelay_IsCaught(t *testing.T) {
+	tier.Seconds(t)
 	runCrash(t, crashMode{n: 3, unsafeFollower: true}, true)
 }
 

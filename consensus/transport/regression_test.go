@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // plain is what raft would run on without this package's Transport: the same network with the fast
@@ -102,6 +103,7 @@ func rounds(wrapped bool) int {
 // is written to as soon as the new leader's first heartbeat has come. Without the Transport this
 // has to show the fault, or the test would prove nothing.
 func TestRegression_HeartbeatFastPath_NoDivergence(t *testing.T) {
+	tier.Seconds(t)
 	for _, wrapped := range []bool{false, true} {
 		t.Run(fmt.Sprintf("wrapped=%v", wrapped), func(t *testing.T) {
 			diverged := false

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 )
@@ -97,6 +98,7 @@ func (w *town) publishAll(topics int, message string) map[string]Placement {
 // A broker, the controller and a server die. All topics go on, those of the dead
 // broker at others, those of the living where they were; a subscriber follows.
 func TestBroker_TopicsOutliveTheirBroker(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel() // it mostly waits for sessions to expire
 	const topics = 6
 	rnd := testserver.Rand(t)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 )
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 // Brokers, controllers and servers are processes and are killed. All topics go on, at
 // brokers that live, and a controller that lives is in office.
 func TestBroker_ProcessesKilled(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel() // it mostly waits for sessions to expire
 	p := testserver.StartProcesses(t)
 	brokers, controllers := map[string]*testserver.Child{}, map[string]*testserver.Child{}

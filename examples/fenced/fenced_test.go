@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
@@ -103,6 +104,7 @@ func TestHolder_Add_WithoutFencingAnAdditionIsLost(t *testing.T) {
 // Holders add while their connections are cut and blocked at random and servers
 // stop. What they were told was added must be in the sum, and nothing else.
 func TestHolder_Add_SumIsExactUnderFaults(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel() // it mostly waits for sessions to expire
 	const holders, additions = 3, 10
 	ctx := testserver.Context(t)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
@@ -126,6 +127,7 @@ func (d *desk) sum() (value, accepted int) {
 // long as it takes until others have added; one is killed; servers are killed. The one
 // that was stopped is refused when it wakes up, and no addition is lost.
 func TestFenced_ProcessesStoppedAndKilled(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel() // it mostly waits for sessions to expire
 	p := testserver.StartProcesses(t)
 	d := &desk{store: NewStore()}

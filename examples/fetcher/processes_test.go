@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 )
@@ -47,6 +48,7 @@ func fetchFrom(ctx context.Context, web, page string) (string, error) {
 // Workers, masters and servers are processes, and are killed and paused while addresses
 // come in. Each is fetched, and has one result; and there is a master in the end.
 func TestFetcher_ProcessesKilled(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel() // it mostly waits for sessions to expire
 	p := testserver.StartProcesses(t)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 )
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 // the answer of the whole index, also in between; in the end all shards are at as many
 // nodes that live as they are to be, and a master that lives is in office.
 func TestKatta_ProcessesKilled(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel() // it mostly waits for sessions to expire
 	p := testserver.StartProcesses(t)
 	nodes, masters := map[string]*testserver.Child{}, map[string]*testserver.Child{}

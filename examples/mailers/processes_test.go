@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
@@ -88,6 +89,7 @@ func serveOutbox(o *Outbox) http.HandlerFunc {
 // Processors and servers are processes, and are killed and paused in the middle of it.
 // Every mail has one answer in the end, and none has two.
 func TestMailers_ProcessesKilled(t *testing.T) {
+	tier.Seconds(t)
 	t.Parallel() // it mostly waits for sessions to expire
 	p := testserver.StartProcesses(t)
 	outbox := new(Outbox)

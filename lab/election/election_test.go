@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/lab/detector"
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
@@ -114,6 +115,7 @@ func shuffled(seed uint64, n int) []sim.ID {
 // perfect detector the algorithms that claim to survive crashes do, for
 // thousands of seeds with random crashes, recoveries, delays and ring orders.
 func TestRun_Crashes_SafeAndLive(t *testing.T) {
+	tier.Seconds(t)
 	seeds := uint64(3000)
 	if testing.Short() {
 		seeds = 300

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/lab/election"
 	"github.com/zk-lite/zk-lite/lab/ensemble"
 )
@@ -43,6 +44,7 @@ func start(t *testing.T) string {
 
 // The simulator and the servers must see the same: what the recipe promises.
 func TestRunner_KillLeader_EqualsTheSimulator(t *testing.T) {
+	tier.Seconds(t)
 	servers := start(t)
 	for _, k := range []election.KillLeader{
 		{Candidates: 2}, {Candidates: 2, Herd: true},

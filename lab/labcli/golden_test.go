@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/lab/table"
 )
 
@@ -135,6 +136,7 @@ func example(t *testing.T, text string) string {
 
 // TestPages_Plots draws the plots of lab/testdata from runs and compares them.
 func TestPages_Plots(t *testing.T) {
+	tier.Seconds(t)
 	rows, err := table.Make(t.Context(), []int{4, 8, 16, 32, 64, 128, 256}, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
@@ -111,6 +112,7 @@ func TestRun_Crash_WhoSurvives(t *testing.T) {
 
 // TestZooKeeper_Crashes_SafeAndLive is the lock's main property, over seeds.
 func TestZooKeeper_Crashes_SafeAndLive(t *testing.T) {
+	tier.Seconds(t)
 	for seed := uint64(1); seed <= 2000; seed++ {
 		n := 2 + int(seed%6)
 		var faults []sim.Fault
@@ -136,6 +138,7 @@ func TestZooKeeper_Crashes_SafeAndLive(t *testing.T) {
 // TestZooKeeper_HolderCutOff_LeavesFirst: a holder behind a partition leaves
 // before its session expires, so the next one never meets it inside.
 func TestZooKeeper_HolderCutOff_LeavesFirst(t *testing.T) {
+	tier.Seconds(t)
 	for seed := uint64(1); seed <= 300; seed++ {
 		r := mustRun(t, Config{Algorithm: "zookeeper", IDs: upTo(4), Seed: seed, Hold: at(50),
 			Network: sim.Network{Delay: sim.Delay{Min: at(0.1), Max: at(1)}, Partitions: []sim.Partition{

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
@@ -43,6 +44,7 @@ func mustRun(t *testing.T, c Config) Result {
 // TestRun_Contention_SafeAndLive runs every algorithm with all processes asking
 // again and again under random delays.
 func TestRun_Contention_SafeAndLive(t *testing.T) {
+	tier.Seconds(t)
 	seeds := uint64(2000)
 	if testing.Short() {
 		seeds = 200
@@ -70,6 +72,7 @@ func TestRun_Contention_SafeAndLive(t *testing.T) {
 // TestRun_CrashStop_Safe: crashes without recovery may stop any of the classical
 // algorithms, but must never let two in.
 func TestRun_CrashStop_Safe(t *testing.T) {
+	tier.Seconds(t)
 	stuck := map[string]int{}
 	for _, a := range Algorithms() {
 		for seed := uint64(1); seed <= 1000; seed++ {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // note is the message of the test nodes.
@@ -107,6 +109,7 @@ func TestSimulator_Script_LosesAndRepeatsOne(t *testing.T) {
 }
 
 func TestSimulator_Loss_IsAboutAsAsked(t *testing.T) {
+	tier.Seconds(t)
 	texts := make([]string, 10_000)
 	s := build(t, Config{Seed: 7, Network: Network{Loss: 0.3}}, talk(texts...), scripted{})
 	s.Run(nil)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/lab/election"
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
@@ -34,7 +35,10 @@ func upTo(a, b int) (sizes []int) {
 	return sizes
 }
 
-func TestMake_SmallSizes_FormulasHold(t *testing.T) { assertHolds(t, upTo(MinN, 24)) }
+func TestMake_SmallSizes_FormulasHold(t *testing.T) {
+	tier.Seconds(t)
+	assertHolds(t, upTo(MinN, 24))
+}
 
 func TestMake_SampledAbove_FormulasHold(t *testing.T) {
 	if testing.Short() {
