@@ -40,6 +40,7 @@ var pages = []struct {
 	{"docs/guarantees.md", 1000},
 	{"docs/http-coordination.md", 1200},
 	{"docs/http.md", 2450},
+	{"docs/metrics.md", 1400},
 	{"docs/operations.md", 1400},
 	{"docs/performance.md", 900},
 	{"docs/protocol.md", 700},
