@@ -100,7 +100,7 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 // listen notes a listener. One that others can reach permits all names, since a
-// connection does not tell by which name its client found it.
+// connection does not show by which name its client found it.
 func (s *Server) listen(loopback bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

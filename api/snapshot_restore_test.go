@@ -296,7 +296,7 @@ func TestRestore_OneAtATime(t *testing.T) {
 	if _, err := io.WriteString(w, file[:1]); err != nil {
 		t.Fatal(err)
 	}
-	a := c.post("/v1/snapshot", file).problem(429, "THROTTLEDOP").says("nothing was changed")
+	a := c.post("/v1/snapshot", file).problem(429, "THROTTLEDOP").says("has changed nothing")
 	if a.header.Get("Retry-After") == "" {
 		t.Errorf("%v", a.header)
 	}
@@ -328,7 +328,7 @@ func TestRestore_UnknownOutcome(t *testing.T) {
 		code   znode.Error
 		says   string
 	}{
-		{&restore.UnknownError{Err: context.DeadlineExceeded}, 504, znode.ErrOperationTimeout, "does no harm"},
+		{&restore.UnknownError{Err: context.DeadlineExceeded}, 504, znode.ErrOperationTimeout, "restoring the same backup again"},
 		{context.DeadlineExceeded, 503, znode.ErrConnectionLoss, "nothing was changed"},
 	} {
 		_, url := serve(t, unsure{srv, x.err})

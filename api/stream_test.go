@@ -201,7 +201,7 @@ func TestWatch_Poll(t *testing.T) {
 	// A position that nobody has reached is of another ensemble, or of data that are gone: what
 	// happens up to there would never be told.
 	never := "0x7000000000000000.2"
-	c.get(w+"?wait=0s&since="+never).is(410).has("parameter", "since").says("never been at")
+	c.get(w+"?wait=0s&since="+never).is(410).has("parameter", "since").says("has never reached")
 	c.with("Last-Event-ID: "+never, "Accept: text/event-stream").get(w).is(410).has("parameter", "Last-Event-ID")
 	for target, param := range map[string]string{
 		"?wait=6m": "wait", "?wait=5": "wait", "?kind=all": "kind", "?since=5": "since",

@@ -115,7 +115,7 @@ func TestZnode_Parameters(t *testing.T) {
 		{"GET", "?limit=3", "limit", "with children only"},
 		{"GET", "?children&limit=0", "limit", "from 1 to"},
 		{"GET", "?children&raw", "raw", "children"},
-		{"GET", "?children&acl", "acl", "its own"},
+		{"GET", "?children&acl", "acl", "cannot be combined"},
 		{"GET", "?children=no", "children", "neither"},
 		{"GET", "?acl=x", "acl", "no value"},
 		{"GET", "?consistency=strong", "consistency", "linearizable"},

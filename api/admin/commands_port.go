@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/server"
 )
 
-// Port is what the commands tell of the server's ZooKeeper port, and do to it.
+// Port is what the commands report of the server's ZooKeeper port, and do to it.
 type Port interface {
 	Totals() metrics.Totals
 	Connections() []metrics.Connection // the oldest first
@@ -82,7 +82,7 @@ func (h *handlers) commandStats(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandConnectionReset starts the connections' figures afresh. What changes something
+// commandConnectionReset resets the connections' metrics. What changes something
 // is for operators: a GET is sent too easily.
 func (h *handlers) commandConnectionReset(q *rest.Request, out object) error {
 	if err := needOperator(q); err != nil {
@@ -94,7 +94,7 @@ func (h *handlers) commandConnectionReset(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandStatReset starts the server's figures afresh.
+// commandStatReset resets the server's metrics.
 func (h *handlers) commandStatReset(q *rest.Request, out object) error {
 	if err := needOperator(q); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (h *handlers) commandStatReset(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandDirs tells how large the data directories are.
+// commandDirs reports how large the data directories are.
 func (h *handlers) commandDirs(q *rest.Request, out object) error {
 	if p, ok := h.needPort(q, out); ok {
 		out["datadir_size"], out["logdir_size"] = p.DirSizes()

@@ -161,7 +161,9 @@ func pageErrors() (list []pageError) {
 			rest.Anchor(code.Name()), code.Name(), int32(code), p.Status, code.Error(), p.Hint,
 		})
 	}
-	for _, p := range []*rest.Problem{rest.Unavailable("no quorum"), rest.UnknownOutcome(znode.ErrConnectionLoss, false)} {
+	for _, p := range []*rest.Problem{
+		rest.Unavailable("no quorum"), rest.UnknownOutcome(znode.ErrConnectionLoss, false),
+	} {
 		list = append(list, pageError{
 			rest.Anchor(p.Code.Name()), p.Code.Name(), int32(p.Code), p.Status, p.Title, p.Hint,
 		})

@@ -13,7 +13,7 @@ func (h *handlers) livez(q *rest.Request) error {
 	return q.Answer(http.StatusOK, map[string]any{"status": "ok", "version": h.cfg.Version})
 }
 
-// readyCheck is one of the things that readyz?verbose tells.
+// readyCheck is one of the checks of readyz?verbose.
 type readyCheck struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
@@ -50,12 +50,12 @@ func readyz(q *rest.Request) error {
 	return q.Answer(code, body)
 }
 
-// readyChecks are the parts. The disk is told of and does not count: a server that cannot
+// readyChecks are the parts. The disk is reported and does not count: a server that cannot
 // write serves its clients through a leader that can.
 func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
-	majority := "a majority has never been in touch"
+	majority := "this server has never had contact with a majority"
 	if text := contactText(s.Contact); text != nil {
-		majority = "a majority was last known " + *text + " ago"
+		majority = "the last contact with a majority was " + *text + " ago"
 	}
 	leader := "none is known"
 	if s.Leader != 0 {

@@ -48,15 +48,15 @@ func clusterProblem(err error) error {
 	p := &rest.Problem{
 		Status: http.StatusServiceUnavailable, Code: znode.ErrConnectionLoss, RetryAfter: 1,
 		Title: "the ensemble did not agree", Detail: err.Error(),
-		Hint: "try again; to repeat it does no harm",
+		Hint: "try again; repeating it is safe",
 	}
 	switch {
 	case errors.Is(err, server.ErrNoMember):
 		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusNotFound, znode.OK, 0, "no such server"
-		p.Hint = "GET /v1/cluster lists the members, and who of them votes"
+		p.Hint = "GET /v1/cluster lists the members, and which of them vote"
 	case errors.Is(err, server.ErrStandalone):
 		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "stands alone"
-		p.Hint = "start it as a member of an ensemble, with server.N lines"
+		p.Hint = "start it as a member of an ensemble: its configuration needs server.N lines"
 	case errors.Is(err, server.ErrElsewhere):
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
 		p.Title = "a member at another address"
@@ -68,7 +68,7 @@ func clusterProblem(err error) error {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		p.Status, p.Code, p.RetryAfter = http.StatusGatewayTimeout, znode.ErrOperationTimeout, 0
 		p.Title = "outcome unknown"
-		p.Hint = "GET /v1/cluster shows how it stands; to repeat it does no harm"
+		p.Hint = "GET /v1/cluster shows the result; repeating it is safe"
 	}
 	return p
 }

@@ -100,7 +100,7 @@ func restoreProblem(q *rest.Request, err error) error {
 	case errors.As(err, &unknown):
 		p.Status, p.Code, p.RetryAfter = http.StatusGatewayTimeout, znode.ErrOperationTimeout, 0
 		p.Title, p.Detail = "outcome unknown", err.Error()
-		p.Hint = "to restore the same backup again does no harm, but to what was written since; " +
+		p.Hint = "restoring the same backup again changes only what was written since; " +
 			"with dry_run=true it says what is different"
 		if q.Key != "" {
 			p.Hint = "try again with the same " + rest.HeaderKey + ": it will happen once"
@@ -118,7 +118,7 @@ func restoreProblem(q *rest.Request, err error) error {
 		p.Hint = "replace=true restores nevertheless: it changes and deletes what is not as in " +
 			"the backup; dry_run=true says how much that is"
 	case errors.Is(err, restore.ErrInProgress):
-		return rest.TooMany(10, "%v; nothing was changed by this one", err)
+		return rest.TooMany(10, "%v; this request has changed nothing", err)
 	case errors.Is(err, restore.ErrKeyMismatch):
 		return rest.KeyMismatch()
 	case errors.Is(err, os.ErrDeadlineExceeded): // of the connection, not the context's

@@ -18,7 +18,7 @@ func (h *handlers) getSnapshot(q *rest.Request) error {
 		return err
 	}
 	if !h.backup.TryLock() {
-		return rest.TooMany(10, "a snapshot is on its way already")
+		return rest.TooMany(10, "another snapshot is being sent already")
 	}
 	defer h.backup.Unlock()
 	frozen, zxid := h.state.Snapshot()

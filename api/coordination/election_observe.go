@@ -27,7 +27,7 @@ type leadership struct {
 	filters []changes.Filter
 }
 
-// leaderMark differs when there is something new to tell.
+// leaderMark differs when there is something new to send.
 type leaderMark struct {
 	ticket string
 	mzxid  znode.Zxid

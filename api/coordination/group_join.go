@@ -50,7 +50,7 @@ func joinGroup(q *rest.Request) error {
 			FencingToken: fencingToken(r.Stat.Czxid), Since: timeText(r.Stat.Ctime), Content: rest.ContentOf(data),
 		})
 	}
-	return rest.TooMany(1, "%s: it comes and goes too fast", path)
+	return rest.TooMany(1, "%s: it is created and deleted too often by others", path)
 }
 
 // changeMember sets the data of a member that is the session's own.

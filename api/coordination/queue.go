@@ -114,7 +114,7 @@ func createInContainer(q *rest.Request, c *state.Command) (state.Result, error) 
 			}
 		}
 	}
-	return state.Result{}, rest.TooMany(1, "%s: the znodes above it come and go too fast", c.Path)
+	return state.Result{}, rest.TooMany(1, "%s: the znodes above it are created and deleted too often by others", c.Path)
 }
 
 // guid is what makes the name of a znode the request's own. A request that is repeated
@@ -196,8 +196,8 @@ func notYours(path, owner string) error {
 	}
 }
 
-// superuser may read everything. It is for looking at what decides, not for what is
-// told to clients.
+// superuser may read everything. It is for reading what decides, not for what
+// clients are sent.
 func superuser() []znode.ID { return []znode.ID{znode.SuperIDs} }
 
 // shownBy says that what a URL names is shown as a part of another resource.

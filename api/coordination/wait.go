@@ -17,14 +17,14 @@ import (
 // maxAhead bounds how many of those ahead an answer names: the first ones.
 const maxAhead = 100
 
-// grantBody answers whose turn has come.
+// grantBody answers when the turn has come.
 type grantBody struct {
 	Ticket       string `json:"ticket"`
 	FencingToken string `json:"fencing_token"`
 	Path         string `json:"path"`
 }
 
-// waiterBody answers who has to wait longer.
+// waiterBody answers when the wait has ended before.
 type waiterBody struct {
 	Ticket   string   `json:"ticket"`
 	Path     string   `json:"path"`
@@ -130,7 +130,7 @@ func (l *Queue) answer(q *rest.Request, s *position) error {
 func (l *Queue) heldBy(holder string) error {
 	return &rest.Problem{
 		Status: http.StatusConflict, Title: "held by another", Path: znode.Join(l.path, holder),
-		Detail: l.path + ": " + holder + " has it; the request did not want to wait",
+		Detail: l.path + ": " + holder + " has it; the request does not wait",
 		Hint:   "wait=30s waits in the queue",
 	}
 }
@@ -220,7 +220,7 @@ func (l *Queue) position(q *rest.Request) (*position, error) {
 	case code == znode.ErrNoNode || code == znode.OK && s.stat.EphemeralOwner != q.Session:
 		return nil, &rest.Problem{
 			Status: http.StatusGone, Code: znode.ErrNoNode, Path: l.znode(), Title: "ticket lost",
-			Detail: l.znode() + ": somebody has deleted it, or it was given back",
+			Detail: l.znode() + ": it was deleted or given back",
 			Hint:   "POST without ticket= queues anew",
 		}
 	case code != znode.OK:

@@ -88,7 +88,7 @@ func onlyIfAbsent(q *rest.Request) (bool, error) {
 	case len(fields) == 1 && strings.TrimSpace(fields[0]) == "*":
 		return true, nil
 	default:
-		p := rest.BadRequest("If-None-Match", "a change knows * only, for a znode that is missing")
+		p := rest.BadRequest("If-None-Match", "a change takes * only, for a znode that does not exist")
 		p.Status = http.StatusBadRequest
 		return false, p
 	}

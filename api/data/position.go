@@ -25,7 +25,7 @@ func since(q *rest.Request) (changes.Position, error) {
 	if err == nil && now < p.Zxid {
 		err = &rest.Problem{
 			Status: http.StatusGone, Title: "resume point never reached", Param: param,
-			Detail: fmt.Sprintf("%s: this ensemble has never been at %v, it is at %v; the position is of "+
+			Detail: fmt.Sprintf("%s: this ensemble is at %[3]v and has never reached %[2]v; the position is of "+
 				"another one, or its data are gone", param, p.Zxid, now),
 			Hint: rest.ReadAgain,
 		}

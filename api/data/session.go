@@ -83,7 +83,7 @@ func ownSession(q *rest.Request) error {
 	case q.Session == 0:
 		p := rest.ProblemOf(rest.Fail(znode.ErrAuthFailed, ""), false)
 		p.Status, p.Param = 403, rest.HeaderSession
-		p.Detail = rest.HeaderSession + ": the request does not prove that the session is its own"
+		p.Detail = rest.HeaderSession + ": the request does not prove that it is of this session"
 		p.Hint = "send the header " + rest.HeaderSession + ": <id>.<secret>"
 		return p
 	case id != q.Session:

@@ -53,7 +53,7 @@ func setACL(q *rest.Request, path string) error {
 func newACL(q *rest.Request) ([]znode.ACL, error) {
 	if text := q.Query.Text("acl"); text != "" {
 		if q.HTTP.ContentLength != 0 {
-			return nil, rest.BadRequest("acl", "with it PUT sets the ACL, and the body would be lost; "+
+			return nil, rest.BadRequest("acl", "with acl= PUT sets the ACL alone, and ignores the body; "+
 				"set the data by a PUT of its own")
 		}
 		return rest.ParseACL("acl", text)

@@ -108,12 +108,12 @@ func checkCreate(q *rest.Request, path, mode, ttl string, c *state.Command) erro
 	case c.Mode.TTL() && c.TTL == 0:
 		return rest.BadRequest(ttl, "a znode with a time to live needs one, such as ttl=30s")
 	case !c.Mode.TTL() && c.TTL != 0:
-		return rest.BadRequest(ttl, "it means something with mode=ttl or ttl_sequential only")
+		return rest.BadRequest(ttl, "it can be used with mode=ttl or ttl_sequential only")
 	case c.Mode.Ephemeral() && q.Session == 0:
-		p := rest.BadRequest(mode, "an ephemeral znode lives as long as a session, and the request "+
+		p := rest.BadRequest(mode, "an ephemeral znode needs a session, and the request "+
 			"came without one")
 		p.Path = c.Path
-		p.Hint = "POST /v1/sessions opens one; send it along as the header " + rest.HeaderSession +
+		p.Hint = "POST /v1/sessions opens one; send the header " + rest.HeaderSession +
 			": <id>.<secret>"
 		return p
 	}
@@ -157,7 +157,7 @@ func createWithParents(q *rest.Request, c *state.Command) (state.OpResult, error
 			return state.OpResult{}, rest.CreateFailure(code, path)
 		}
 	}
-	return state.OpResult{}, rest.TooMany(1, "%s: the znodes above it come and go too fast", c.Path)
+	return state.OpResult{}, rest.TooMany(1, "%s: the znodes above it are created and deleted too often by others", c.Path)
 }
 
 // withParents is the command that creates the znodes at some paths, then c's.

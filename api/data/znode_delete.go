@@ -26,7 +26,7 @@ func deleteZnode(q *rest.Request) error {
 		p.Path = path
 		return p
 	}
-	if err := refuse(q, "If-None-Match", "a change knows If-Match, or version="); err != nil {
+	if err := refuse(q, "If-None-Match", "a delete takes If-Match, or version="); err != nil {
 		return err
 	}
 	recursive, err := q.Query.Flag("recursive")

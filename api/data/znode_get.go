@@ -20,9 +20,9 @@ func getZnode(q *rest.Request) error {
 	}
 	switch {
 	case q.Query.Has("acl") && (children || q.Query.Has("raw")):
-		return rest.BadRequest("acl", "it is an answer of its own")
+		return rest.BadRequest("acl", "it cannot be combined with raw or children")
 	case q.Query.Has("raw") && children:
-		return rest.BadRequest("raw", "it means the data; children come as JSON")
+		return rest.BadRequest("raw", "it cannot be combined with children, which are JSON")
 	case children:
 		return getChildren(q, path)
 	}

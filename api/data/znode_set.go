@@ -32,7 +32,7 @@ func setZnode(q *rest.Request) error {
 		return err
 	}
 	if parents && !create && !absent {
-		return rest.BadRequest("parents", "it means something with create=true only")
+		return rest.BadRequest("parents", "it can be used with create=true only")
 	}
 	c := state.Command{Op: state.OpSetData, Path: path}
 	if err := guard(q, &c); err != nil {
@@ -90,7 +90,7 @@ func setOrCreate(q *rest.Request, set *state.Command, acl []znode.ACL, parents, 
 			return p
 		}
 	}
-	return rest.TooMany(1, "%s: it comes and goes too fast", set.Path)
+	return rest.TooMany(1, "%s: it is created and deleted too often by others", set.Path)
 }
 
 func createMaybeParents(q *rest.Request, c *state.Command, parents bool) (state.OpResult, error) {

@@ -17,6 +17,7 @@ type ACLEntry struct {
 	Perms  string `json:"perms"`
 }
 
+// ACLBody returns an ACL as JSON has it.
 func ACLBody(list []znode.ACL) []ACLEntry {
 	out := make([]ACLEntry, 0, len(list))
 	for _, a := range list {
@@ -25,7 +26,7 @@ func ACLBody(list []znode.ACL) []ACLEntry {
 	return out
 }
 
-// acl is the parameter's ACL; open to the world when it is not given.
+// ACL is the parameter's ACL; open to the world when it is not given.
 func (p Params) ACL(name string) ([]znode.ACL, error) {
 	if !p.Has(name) {
 		return znode.OpenACL, nil
@@ -54,6 +55,7 @@ func ParseACL(param, text string) ([]znode.ACL, error) {
 	return list, nil
 }
 
+// MakeACL reads one entry.
 func MakeACL(param string, e ACLEntry) (znode.ACL, error) {
 	var perms znode.Perms
 	for _, letter := range e.Perms {
@@ -70,6 +72,7 @@ func MakeACL(param string, e ACLEntry) (znode.ACL, error) {
 	return znode.ACL{Perms: perms, ID: znode.ID{Scheme: e.Scheme, ID: e.ID}}, nil
 }
 
+// BadACL is the problem of a wrong ACL.
 func BadACL(param, format string, args ...any) *Problem {
 	p := BadRequest(param, format, args...)
 	p.Code = znode.ErrInvalidACL

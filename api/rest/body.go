@@ -29,7 +29,7 @@ func (q *Request) Body(limit int) ([]byte, error) {
 		size = int64(limit)
 	}
 	if q.held += size; q.Core.bodies.Add(size) > q.Core.Config.Limits.BodyBytes {
-		return nil, TooMany(1, "this server is taking in as much as it can")
+		return nil, TooMany(1, "this server has no memory left for more request bodies")
 	}
 	b, err := io.ReadAll(http.MaxBytesReader(q.W, q.HTTP.Body, int64(limit)))
 	_ = http.NewResponseController(q.W).SetReadDeadline(time.Time{})
@@ -54,10 +54,10 @@ func tooLarge(limit int) *Problem {
 	p := &Problem{
 		Status: http.StatusRequestEntityTooLarge, Title: "body too large",
 		Detail: fmt.Sprintf("the body has more than %d bytes", limit),
-		Hint:   "see /docs for what it has to say",
+		Hint:   "see /docs for the fields that it may have",
 	}
 	if limit > SmallBody {
-		p.Hint = "znodes are for small data: keep the data elsewhere and store where it is"
+		p.Hint = "znodes are for small data: store large data elsewhere, and its location here"
 	}
 	return p
 }
@@ -70,7 +70,7 @@ func (q *Request) Decode(limit int, v any) error {
 		return err
 	}
 	if !utf8.Valid(b) || loneSurrogate(b) { // which encoding/json would replace by U+FFFD
-		return BadRequest("body", "it has text that is not Unicode; data that are not go in as base64, with "+
+		return BadRequest("body", "it has text that is not Unicode; send other data as base64, with "+
 			`"encoding": "base64"`)
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -90,11 +90,11 @@ func decodeProblem(err error) *Problem {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &kind) && kind.Field == "":
-		return BadRequest("body", "it is no JSON object, but: %s", kind.Value)
+		return BadRequest("body", "it must be a JSON object, not: %s", kind.Value)
 	case errors.As(err, &kind):
-		return BadRequest(kind.Field, "it has to be %s, not: %s", jsonName(kind.Type), kind.Value)
+		return BadRequest(kind.Field, "it must be %s, not: %s", jsonName(kind.Type), kind.Value)
 	case errors.As(err, &syntax):
-		return BadRequest("body", "no JSON: %v, at byte %d", syntax, syntax.Offset)
+		return BadRequest("body", "this is not JSON: %v, at byte %d", syntax, syntax.Offset)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return BadRequest("body", "the JSON document is not complete")
 	}

@@ -21,7 +21,7 @@ func (q *Request) readKey(*Route) error {
 	switch keys := q.HTTP.Header.Values(HeaderKey); {
 	case len(keys) == 0:
 	case len(keys) > 1:
-		return BadRequest(HeaderKey, "given %d times; once would do", len(keys))
+		return BadRequest(HeaderKey, "given %d times; give it once", len(keys))
 	case keys[0] == "" || len(keys[0]) > maxKey:
 		return BadRequest(HeaderKey, "a key has 1 to %d bytes", maxKey)
 	default:
@@ -57,7 +57,7 @@ func (q *Request) Do(c *state.Command) (state.Result, error) {
 	}
 	q.commands++
 	if q.Context.Err() != nil {
-		return state.Result{}, Unavailable("the time for the request was over before it was sent")
+		return state.Result{}, Unavailable("the request timed out before it was sent to the log")
 	}
 	r, err := q.Core.Server.Do(q.Context, c)
 	if errors.Is(err, znode.ErrConnectionLoss) && q.Key != "" {
@@ -106,14 +106,14 @@ func UnknownOutcome(err error, keyed bool) *Problem {
 	if !lost && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		return Unavailable("this server is stopping") // it was not sent
 	}
-	hint := "look whether it has happened before trying again; with an " + HeaderKey +
+	hint := "check whether it has happened before you try again; with an " + HeaderKey +
 		" trying again would be safe"
 	if keyed {
 		hint = "try again with the same " + HeaderKey + ": it will happen once"
 	}
 	why := fmt.Sprintf("no majority has answered within %v", RequestTimeout)
 	if lost {
-		why = "this server was brought up to date by a snapshot"
+		why = "this server's state was replaced by a snapshot"
 	}
 	return &Problem{
 		Status: http.StatusGatewayTimeout, Code: znode.ErrOperationTimeout,

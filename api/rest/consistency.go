@@ -57,9 +57,9 @@ func waitForMinZxid(q *Request, min znode.Zxid) error {
 	return nil
 }
 
-// WaitForZxid waits until the state is of this zxid, and returns the state's. Whoever has
-// seen it was answered by a server that had applied it, so a barrier brings it here,
-// if this ensemble has ever reached it.
+// WaitForZxid waits until the state is of this zxid, and returns the state's. A client has
+// seen it in a reply of a server that had applied it, so a barrier brings it here, if
+// this ensemble has ever reached it.
 func (q *Request) WaitForZxid(min znode.Zxid) (now znode.Zxid, err error) {
 	if now = q.Zxid(); min <= now {
 		return now, nil
@@ -70,6 +70,7 @@ func (q *Request) WaitForZxid(min znode.Zxid) (now znode.Zxid, err error) {
 	return q.Zxid(), nil
 }
 
+// Zxid returns this server's zxid, which the answer will show.
 func (q *Request) Zxid() (z znode.Zxid) {
 	q.View(func(v *server.View) { z = v.Zxid() })
 	return z
@@ -95,9 +96,9 @@ func (q *Request) Barrier() error {
 // NotServing says why this server does not take requests.
 func (q *Request) NotServing() *Problem {
 	if !q.Core.Server.Draining() {
-		return Unavailable("this server is not in touch with a majority")
+		return Unavailable("this server has no contact with a majority")
 	}
 	p := Unavailable("this server is about to be stopped")
-	p.Title, p.Hint = "draining", "go on at another server; sessions are good at any"
+	p.Title, p.Hint = "draining", "continue at another server; a session can be used at every server"
 	return p
 }

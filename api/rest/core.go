@@ -44,7 +44,7 @@ type Config struct {
 // is allowed.
 type Limits struct {
 	// Writes are the commands in progress. The default is below what consensus takes
-	// before it makes callers wait, so that a client is told rather than kept.
+	// before it makes callers wait, so that a client gets a reply at once.
 	Writes int64
 	// BodyBytes is the memory of all requests' bodies.
 	BodyBytes int64
@@ -100,9 +100,10 @@ func orDefault[T int | int64](n, def T) T {
 	return n
 }
 
-// Writes returns how many commands are in progress, BodyBytes how much memory the bodies
-// of requests have.
-func (c *Core) Writes() int64    { return c.writes.Load() }
+// Writes returns how many commands are in progress.
+func (c *Core) Writes() int64 { return c.writes.Load() }
+
+// BodyBytes returns how much memory the bodies of requests take.
 func (c *Core) BodyBytes() int64 { return c.bodies.Load() }
 
 // SetLoopback says whether the server is reached from its own machine only.

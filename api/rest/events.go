@@ -20,10 +20,11 @@ const (
 	// TouchesPerTimeout is how often a stream or a long poll keeps its session alive
 	// within the timeout: one touch may be lost.
 	TouchesPerTimeout = 3
-	// DefaultWait is how long a long poll waits, MaxWait the most that it may ask for:
-	// shorter than most proxies keep a silent connection.
+	// DefaultWait is how long a long poll waits.
 	DefaultWait = 30 * time.Second
-	MaxWait     = 5 * time.Minute
+	// MaxWait is the longest wait that it may ask for: shorter than most proxies keep a
+	// silent connection.
+	MaxWait = 5 * time.Minute
 	// reconnectMillis is how long a browser waits before it connects again.
 	reconnectMillis = 1000
 )

@@ -14,8 +14,8 @@ import (
 // the browser sends as Host.
 
 // checkHost refuses a request to a name that this server is not known by, when it listens
-// on loopback only. Whoever reaches a server at a real address is subject to nothing that
-// loopback would spare, and that address may have any name.
+// on loopback only. A client of another address gets no privilege of loopback, and
+// that address may have any name.
 func (c *Core) checkHost(host string) error {
 	if !c.loopback.Load() || c.KnownHost(host) {
 		return nil

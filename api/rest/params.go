@@ -10,7 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// params are a request's query parameters. The errors of its methods name the
+// Params are a request's query parameters. The errors of its methods name the
 // parameter and say what would be right.
 type Params struct{ Values url.Values }
 
@@ -33,17 +33,20 @@ func (q *Request) parseQuery(rt *Route) error {
 				strings.Join(known, ", "))
 		}
 		if len(given) > 1 && !repeatable(name) {
-			return BadRequest(name, "given %d times; once would do", len(given))
+			return BadRequest(name, "given %d times; give it once", len(given))
 		}
 	}
 	q.Query = Params{values}
 	return nil
 }
 
-func (p Params) Has(name string) bool    { return p.Values.Has(name) }
+// Has reports whether a parameter is given.
+func (p Params) Has(name string) bool { return p.Values.Has(name) }
+
+// Text is its value, empty when it is not given.
 func (p Params) Text(name string) string { return p.Values.Get(name) }
 
-// flag is true for ?name, ?name=true and ?name=1.
+// Flag is true for ?name, ?name=true and ?name=1.
 func (p Params) Flag(name string) (bool, error) {
 	switch v := p.Text(name); {
 	case !p.Has(name):
@@ -57,17 +60,17 @@ func (p Params) Flag(name string) (bool, error) {
 	}
 }
 
-// only refuses parameters that mean something with another one only.
+// Only refuses parameters that mean something with another one only.
 func (p Params) Only(with string, names ...string) error {
 	for _, name := range names {
 		if p.Has(name) {
-			return BadRequest(name, "it means something with %s only", with)
+			return BadRequest(name, "it can be used with %s only", with)
 		}
 	}
 	return nil
 }
 
-// integer is between least and most; the default when it is not given.
+// Integer is between least and most; the default when it is not given.
 func (p Params) Integer(name string, def, least, most int) (int, error) {
 	if !p.Has(name) {
 		return def, nil
@@ -79,7 +82,7 @@ func (p Params) Integer(name string, def, least, most int) (int, error) {
 	return n, nil
 }
 
-// version is the one that a znode must have; any when it is not given.
+// Version is the one that a znode must have; any when it is not given.
 func (p Params) Version(name string) (znode.Version, error) {
 	if !p.Has(name) {
 		return znode.AnyVersion, nil
@@ -92,7 +95,7 @@ func (p Params) Version(name string) (znode.Version, error) {
 	return znode.Version(n), nil
 }
 
-// duration is between least and most.
+// Duration is between least and most.
 func (p Params) Duration(name string, def, least, most time.Duration) (time.Duration, error) {
 	if !p.Has(name) {
 		return def, nil
@@ -100,6 +103,7 @@ func (p Params) Duration(name string, def, least, most time.Duration) (time.Dura
 	return ParseDuration(name, p.Text(name), least, most)
 }
 
+// ParseDuration reads a time with its unit.
 func ParseDuration(name, text string, least, most time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < least || d > most {
@@ -117,6 +121,7 @@ func (p Params) Zxid(name string) (znode.Zxid, error) {
 	return ParseZxid(name, p.Text(name))
 }
 
+// ParseZxid reads a zxid in hexadecimal.
 func ParseZxid(name, text string) (znode.Zxid, error) {
 	digits, ok := strings.CutPrefix(text, "0x")
 	n, err := strconv.ParseUint(digits, 16, 63)

@@ -21,6 +21,7 @@ func (q *Request) RawPath() string {
 	return znode.RootPath
 }
 
+// CheckPath reports what is wrong with a path that a parameter has.
 func CheckPath(param, path string) error {
 	if err := znode.ValidatePath(path); err != nil {
 		p := BadRequest(param, "")

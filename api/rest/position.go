@@ -19,6 +19,7 @@ func FormatPosition(p changes.Position) string {
 	return fmt.Sprintf("%s.%d", p.Zxid, p.Part)
 }
 
+// ParsePosition is the inverse of FormatPosition.
 func ParsePosition(param, text string) (changes.Position, error) {
 	digits, part, midst := strings.Cut(text, ".")
 	var p changes.Position
@@ -31,7 +32,7 @@ func ParsePosition(param, text string) (changes.Position, error) {
 		return p, nil
 	}
 	if p.Part, err = strconv.Atoi(part); err != nil || p.Part < 1 || p.Zxid == 0 {
-		return p, BadRequest(param, "%q: what is behind the point is a number from 1", text)
+		return p, BadRequest(param, "%q: after the point there must be a number from 1", text)
 	}
 	return p, nil
 }

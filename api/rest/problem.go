@@ -73,7 +73,7 @@ func (q *Request) fail(err error) {
 		q.W.Header().Set("WWW-Authenticate", `Basic realm="zk-lite", charset="UTF-8"`)
 	}
 	if p.Status == http.StatusInternalServerError {
-		q.Core.Config.Logger.Error("a request failed for no good reason",
+		q.Core.Config.Logger.Error("unexpected error in an HTTP handler",
 			"method", q.HTTP.Method, "url", q.HTTP.URL.String(), "error", err)
 	}
 	if err := q.send(p.Status, "application/problem+json", p.document()); err != nil {
@@ -128,16 +128,16 @@ func Explain(code znode.Error, path string, anonymous bool) *Problem {
 	}
 	switch code {
 	case znode.ErrNoNode:
-		p.Status, p.Hint = 404, "POST creates it, with parents=true also those missing above it"
+		p.Status, p.Hint = 404, "POST creates it; parents=true also creates the missing ones above it"
 	case znode.ErrNoAuth:
-		p.Status, p.Hint = 403, "these credentials do not suffice; GET ?acl says whose do, to those who may read it"
+		p.Status, p.Hint = 403, "these credentials have no permission; GET ?acl shows which ones have, to those who may read the ACL"
 		if anonymous {
 			p.Status, p.Hint = 401, "send credentials: curl -u user:password"
 		}
 	case znode.ErrAuthFailed:
 		p.Status, p.Hint = 401, "send credentials as HTTP Basic: curl -u user:password"
 	case znode.ErrBadVersion:
-		p.Status, p.Hint = 412, "it has changed: GET it again and decide anew"
+		p.Status, p.Hint = 412, "it has changed: GET it again before you decide"
 	case znode.ErrNodeExists:
 		p.Status, p.Hint = 409, "PUT changes a znode that exists"
 	case znode.ErrNotEmpty:
@@ -184,7 +184,7 @@ func Unavailable(why string) *Problem {
 		Title:  "no quorum",
 		Detail: why + "; nothing was done",
 		Hint: "try again, or at another server; consistency=local reads what this server " +
-			"knows, which may be old",
+			"has, which may be old",
 	}
 }
 

@@ -140,6 +140,7 @@ func (q *Request) View(visit func(v *server.View)) {
 	q.SetZxid(zxid)
 }
 
+// SetZxid sets the header Zk-Zxid.
 func (q *Request) SetZxid(z znode.Zxid) { q.W.Header().Set(HeaderZxid, z.String()) }
 
 // parseVars decodes the parts of the URL's path, once.
@@ -175,6 +176,7 @@ func (q *Request) send(status int, contentType string, body any) error {
 	return nil
 }
 
+// SendBytes sends a body as it is.
 func (q *Request) SendBytes(status int, contentType string, body []byte) {
 	h := q.W.Header()
 	h.Set("Content-Type", contentType)

@@ -7,7 +7,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// stat is a znode's Stat as JSON: ids in hexadecimal, times in milliseconds since
+// Stat is a znode's Stat as JSON: ids in hexadecimal, times in milliseconds since
 // the epoch, as ZooKeeper's tools have them.
 type Stat struct {
 	Czxid          string `json:"czxid"`

@@ -81,7 +81,7 @@ func (c *conn) report(err error, why string) {
 	case errors.As(err, &ahead):
 		c.listener.logRefusal("ahead", "remote", c.remote, "error", ahead)
 	case errors.As(err, &bad):
-		c.listener.logger.Info("client sent what is not the protocol",
+		c.listener.logger.Info("a client broke the protocol",
 			"remote", c.remote, "session", c.session(), "error", bad.problem)
 	case why != "":
 		c.listener.logger.Debug("client disconnected",

@@ -142,7 +142,7 @@ func (h *connecting) Done(v *server.View, x *state.Result) {
 	}
 }
 
-// refuse tells the client that its session is no more, and ends the
+// refuse reports to the client that its session has ended, and ends the
 // connection.
 func (h *connecting) refuse() {
 	h.refused = errors.New("session is unknown or its password wrong")
