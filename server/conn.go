@@ -21,7 +21,7 @@ var ErrClosed = errors.New("connection closed")
 // client that sends more is not read from until some are answered.
 const maxQueue = 4096
 
-// Op is one request of a client, made by a door. Its methods are called with
+// Op is one request of a client, made by a listener. Its methods are called with
 // the view lock held and must not block.
 type Op interface {
 	// Read answers a read from v.
@@ -53,13 +53,13 @@ func (r Reason) String() string {
 	}[r]
 }
 
-// Client is the door's side of a Conn. Its methods may be called from any
+// Client is the listener's side of a Conn. Its methods may be called from any
 // goroutine, with the view lock held, and must not block.
 type Client interface {
 	// Notify sends a watch event.
 	Notify(n *watch.Notification)
 	// Disconnect ends the connection once what is in its outbox has been sent, or
-	// soon if that does not work. Nothing more may be sent. The door then calls
+	// soon if that does not work. Nothing more may be sent. The listener then calls
 	// Conn.Close.
 	Disconnect(r Reason)
 }

@@ -135,6 +135,6 @@ func (h *handler) Lead(term uint64) {
 	h.srv.View(func(v *View) { h.srv.leader.lead(term, v.machine.Sessions()) })
 }
 
-// Touched implements consensus.Handler: some server heard from the clients of these
-// sessions, and this server leads.
+// Touched implements consensus.Handler: the clients of these sessions sent something to
+// some server, and this server leads.
 func (h *handler) Touched(ids []znode.SessionID) { h.srv.leader.touch(ids) }

@@ -85,6 +85,12 @@ func TestClock_Track_BeforeTheFirstMoment(t *testing.T) {
 	if next, _ := c.Next(); !next.Equal(start.Add(-time.Second)) {
 		t.Errorf("Next() = %v after the first moment, want -1s", next.Sub(start))
 	}
+	exact := NewClock(time.Second)
+	exact.Track(1, time.Second, start)
+	exact.Track(2, time.Second, start.Add(-2*time.Second)) // silent for the timeout at -1 s, for longer at 0
+	if next, _ := exact.Next(); !next.Equal(start) {
+		t.Errorf("Next() = %v after the first moment, want 0", next.Sub(start))
+	}
 	if got := c.Expire(start); !slices.Equal(got, []znode.SessionID{2}) {
 		t.Errorf("expired %v", got)
 	}

@@ -1,5 +1,5 @@
-// Package session knows who is connected to the ensemble: the replicated table
-// of sessions, and the leader's clock that finds the dead ones.
+// Package session holds the sessions of the ensemble's clients: the replicated table
+// of sessions, and the leader's clock that finds those whose clients are silent.
 //
 // The table (Table) is part of the replicated state: the same commands in the
 // same order leave the same table on every server. The clock (Clock) is the

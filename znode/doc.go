@@ -4,9 +4,9 @@
 // The tree is a single-writer structure that decides nothing by itself: time,
 // identity and transaction ids come in as arguments, events come out of the
 // primitives that edit it. It knows no clock, no randomness, no network, no
-// logger and holds no lock; whoever owns a Tree orders the calls (package
+// logger and holds no lock; the owner of a Tree orders the calls (package
 // server does, with one writer and many readers).
 //
-// It does not know sessions beyond the id that owns an ephemeral znode, does
-// not replicate anything, and does not deliver events to anybody.
+// Of sessions it has only the id that owns an ephemeral znode. It does not
+// replicate anything, and does not deliver events.
 package znode

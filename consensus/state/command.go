@@ -160,7 +160,7 @@ func (c *Command) decode(r *reader) {
 	}
 	c.decodeBody(r)
 	if r.off != len(r.b) {
-		r.fail(fmt.Errorf("%d bytes behind the command", len(r.b)-r.off))
+		r.fail(fmt.Errorf("%d bytes after the command", len(r.b)-r.off))
 	}
 }
 

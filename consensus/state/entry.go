@@ -109,10 +109,10 @@ func CheckBatch(g *Batch) error {
 	return r.end(g.Server)
 }
 
-// end reports bytes behind a batch's last command.
+// end reports bytes after a batch's last command.
 func (r *reader) end(from ServerID) error {
 	if r.off != len(r.b) {
-		return fmt.Errorf("%d bytes behind the last command of server %d", len(r.b)-r.off, from)
+		return fmt.Errorf("%d bytes after the last command of server %d", len(r.b)-r.off, from)
 	}
 	return nil
 }

@@ -212,3 +212,59 @@ func TestKeyTable_Put_CountsBytes(t *testing.T) {
 		t.Errorf("two results with paths: %d", got)
 	}
 }
+
+// The bytes of answers that were forgotten do not count.
+func TestKeyTable_Prune_CountsBytes(t *testing.T) {
+	table := newKeyTable()
+	for i := range 3 {
+		table.put(&answer{key: string(rune('a' + i)), time: int64(i) * KeyLife / 2})
+	}
+	one := table.bytes / 3
+	table.prune(KeyLife)
+	if len(table.byKey) != 2 || table.bytes != 2*one {
+		t.Errorf("%d answers, %d bytes each, count as %d bytes", len(table.byKey), one, table.bytes)
+	}
+}
+
+// An answer counts as known for half as long as it is kept.
+func TestMachine_Answered(t *testing.T) {
+	g := newRig(t)
+	c := create("/a")
+	c.Flags, c.Key = FlagKeyed, "k"
+	g.must(1, c)
+	for after, want := range map[int64]bool{0: true, KeyLife/2 - 1: true, KeyLife / 2: false} {
+		now := g.m.time
+		g.m.time += after
+		if got := g.m.Answered("k"); got != want {
+			t.Errorf("after %d ms: %v", after, got)
+		}
+		g.m.time = now
+	}
+	if g.m.Answered("other") {
+		t.Error("a key that never came is known")
+	}
+}
+
+// The tree is empty with what is below /zookeeper, and not with anything else.
+func TestSnapshot_Empty(t *testing.T) {
+	g := newRig(t)
+	empty := func() bool {
+		s := g.m.Snapshot()
+		defer s.Release()
+		if s.Empty() != g.m.Empty() {
+			t.Error("the snapshot and the machine differ")
+		}
+		return s.Empty()
+	}
+	if !empty() {
+		t.Error("a new tree")
+	}
+	g.must(1, create("/zookeeper/quota/x"))
+	if !empty() {
+		t.Error("with a znode below /zookeeper")
+	}
+	g.must(1, create("/zookeepers"))
+	if empty() {
+		t.Error("with a znode")
+	}
+}

@@ -98,7 +98,7 @@ func (m *Machine) Apply(index, term uint64, entry []byte, obs Observer) error {
 		}
 	}
 	if e.err == nil && e.off != len(e.b) {
-		e.fail(fmt.Errorf("%d bytes behind the last batch", len(e.b)-e.off))
+		e.fail(fmt.Errorf("%d bytes after the last batch", len(e.b)-e.off))
 	}
 	if e.err != nil {
 		return fmt.Errorf("applying entry %d of term %d: %w", index, term, e.err)

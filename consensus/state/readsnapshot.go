@@ -82,17 +82,17 @@ func readBlocks(in *bufio.Reader, withUpload bool) (*Machine, error) {
 	r := reader{b: b}
 	n, sum := r.uint(), r.take(8)
 	if r.err != nil || n != count || r.off != len(b) {
-		return nil, fmt.Errorf("holds %d znodes, its end says %d", count, n)
+		return nil, fmt.Errorf("holds %d znodes, but its end gives their number as %d", count, n)
 	}
 	// zstd compares its checksum when the stream ends, and not before.
 	switch _, err := in.ReadByte(); {
 	case err == nil:
-		return nil, errors.New("goes on behind its end")
+		return nil, errors.New("goes on after its end")
 	case err != io.EOF:
 		return nil, fmt.Errorf("end: %w", err)
 	}
 	if got := m.Digest(); got != binary.BigEndian.Uint64(sum) {
-		return nil, fmt.Errorf("digest is %016x, its end says %x", got, sum)
+		return nil, fmt.Errorf("digest is %016x, but its end has %x", got, sum)
 	}
 	return m, nil
 }
@@ -155,7 +155,7 @@ func (m *Machine) readHead(b []byte) error {
 		}
 	}
 	if r.err == nil && r.off != len(b) {
-		r.fail(fmt.Errorf("%d bytes behind the head", len(b)-r.off))
+		r.fail(fmt.Errorf("%d bytes after the head", len(b)-r.off))
 	}
 	return r.err
 }

@@ -1,8 +1,8 @@
-// Package fault has the product break a promise on purpose, so that tests can show that they would
-// notice. Without the build tag "faults" every question is answered with a constant false and the
-// compiler leaves the broken branch out: nothing of it is in a normal binary.
+// Package fault makes the product break a promise on purpose, so that tests can show that they would
+// notice. Without the build tag "faults" On is the constant false and the compiler leaves the broken
+// branch out: nothing of it is in a normal binary.
 //
-// It does not decide anything by itself and is switched by tests only, one fault at a time.
+// It decides nothing by itself: tests switch on one fault at a time. It starts no goroutine and has no lock.
 package fault
 
 // Fault is one promise that is broken.
