@@ -66,7 +66,7 @@ func TestBootstrap_LowestVoter_WithAllVotersPresent(t *testing.T) {
 	e.agree()
 }
 
-// Who starts is told of every voter that is away, not of one after the other.
+// A server that starts logs every voter that is away, not one after the other.
 func TestBootstrap_Waiting_NamesAllWhoAreAway(t *testing.T) {
 	t.Parallel()
 	e := prepare(t, 3, nil)
@@ -85,8 +85,8 @@ func TestBootstrap_Waiting_NamesAllWhoAreAway(t *testing.T) {
 	}
 }
 
-// The server that forms is killed when it has noted the ensemble and told
-// nobody yet.
+// The bootstrapper is killed when it has noted the ensemble, and has asked no
+// other server yet.
 func TestBootstrap_CrashInBetween_IsMadeGood(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
@@ -186,7 +186,7 @@ func TestConfig_Check_NamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A server that was asking round was told to form, the ensemble was complete, and
+// A server that was asking the others was itself asked to join, the ensemble was complete, and
 // then came the answer "the ensemble exists": it took itself for one that had lost
 // its disk, and ended.
 func TestRegression_Bootstrap_AcceptedWhileAsking(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// survey asks server i, and looks a member up.
-func (e *testEnsemble) survey(i int) (EnsembleStatus, map[state.ServerID]MemberStatus) {
+// status asks server i for the status of the ensemble, and returns the members by their ids too.
+func (e *testEnsemble) status(i int) (EnsembleStatus, map[state.ServerID]MemberStatus) {
 	e.t.Helper()
-	s, err := e.nodes[i].EnsembleStatus(e.patience())
+	s, err := e.nodes[i].EnsembleStatus(e.longContext())
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 	e.must(0, "/a")
 	for i := range e.nodes {
 		wait.Until(t, "all are connected and have all", func() bool {
-			s, members := e.survey(i)
+			s, members := e.status(i)
 			for _, m := range members {
 				if !m.Connected || s.Lag(&m) > 0 || m.Contact == NoContact || !m.Voter {
 					return false
@@ -45,7 +45,7 @@ func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 	e.must(up, "/b")
 	for _, i := range []int{lead, up} {
 		wait.Until(t, "one is not connected", func() bool {
-			s, members := e.survey(i)
+			s, members := e.status(i)
 			m := members[e.servers[down].ID]
 			return s.FailuresToleratedNow() == 0 && s.Connected == 2 && !m.Connected && m.LastIndex == 0 &&
 				m.Contact != NoContact
@@ -70,9 +70,9 @@ func TestEnsemble_Status_CutOff(t *testing.T) {
 	cut := (lead + 1) % 3
 	e.net.setCut(cut, true)
 	wait.Until(t, "it is not connected", func() bool {
-		s, members := e.survey(lead)
+		s, members := e.status(lead)
 		return s.FailuresToleratedNow() == 0 && !members[e.servers[cut].ID].Connected
 	})
 	e.net.setCut(cut, false)
-	wait.Until(t, "it is back", func() bool { s, _ := e.survey(lead); return s.FailuresToleratedNow() == 1 })
+	wait.Until(t, "it is back", func() bool { s, _ := e.status(lead); return s.FailuresToleratedNow() == 1 })
 }

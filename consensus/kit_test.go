@@ -1,7 +1,6 @@
 package consensus
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -64,70 +62,6 @@ func (h *testHandler) exists(path string) bool {
 	defer h.mu.RUnlock()
 	_, code := h.machine.Tree().Exists(path, nil)
 	return code == znode.OK
-}
-
-// testNet is the network between the servers of a testEnsemble: TCP, of which
-// single servers can be cut off.
-type testNet struct {
-	mu    sync.Mutex // protects the fields below
-	addr  map[string]int
-	cut   map[int]bool
-	conns map[net.Conn][2]int
-	dials [8]int // by the server that was dialled
-}
-
-func (t *testNet) dial(from int) func(context.Context, string) (net.Conn, error) {
-	return func(ctx context.Context, addr string) (net.Conn, error) {
-		t.mu.Lock()
-		to := t.addr[addr]
-		t.dials[to]++
-		refused := t.cut[from] || t.cut[to]
-		t.mu.Unlock()
-		if refused {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-		}
-		var d net.Dialer
-		c, err := d.DialContext(ctx, "tcp", addr)
-		if err != nil {
-			return nil, err
-		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.cut[from] || t.cut[to] {
-			c.Close()
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-		}
-		t.conns[c] = [2]int{from, to}
-		return c, nil
-	}
-}
-
-func (t *testNet) dialled(i int) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.dials[i]
-}
-
-// sever ends all connections of a server; it may connect again.
-func (t *testNet) sever(i int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for c, ends := range t.conns {
-		if ends[0] == i || ends[1] == i {
-			c.Close()
-			delete(t.conns, c)
-		}
-	}
-}
-
-// setCut cuts a server off, or lets it back.
-func (t *testNet) setCut(i int, cut bool) {
-	t.mu.Lock()
-	t.cut[i] = cut
-	t.mu.Unlock()
-	if cut {
-		t.sever(i)
-	}
 }
 
 // testNode is a server of a testEnsemble.
@@ -298,7 +232,7 @@ func (e *testEnsemble) dump() {
 			continue
 		}
 		s := x.Status()
-		e.t.Logf("server %d: %+v, told of term %d", i+1, s, x.handler.term.Load())
+		e.t.Logf("server %d: %+v, the handler has term %d", i+1, s, x.handler.term.Load())
 		if s.Term > 0 { // raft runs
 			e.t.Logf("server %d: %v", i+1, x.raft.Stats())
 		}
@@ -325,84 +259,4 @@ func (e *testEnsemble) waitFormed() {
 		}
 		return true
 	})
-}
-
-// waiter passes on what became of one command.
-type waiter struct{ done chan outcome }
-
-// outcome is a result, or that it was lost.
-type outcome struct {
-	state.Result
-	lost bool
-}
-
-func (w waiter) Applied(r *state.Result) { w.done <- outcome{Result: *r} }
-func (w waiter) Lost()                   { w.done <- outcome{lost: true} }
-
-func create(path string) *state.Command {
-	return &state.Command{Op: state.OpCreate, Path: path, Data: []byte("x"), ACL: znode.OpenACL}
-}
-
-// propose sends a command and returns where its outcome will come.
-func (e *testEnsemble) propose(i int, c *state.Command) <-chan outcome {
-	e.t.Helper()
-	w := waiter{make(chan outcome, 1)}
-	if err := e.nodes[i].Propose(c, w); err != nil {
-		e.t.Fatal(err)
-	}
-	return w.done
-}
-
-// await waits for an outcome.
-func (e *testEnsemble) await(what string, done <-chan outcome) outcome {
-	e.t.Helper()
-	select {
-	case o := <-done:
-		return o
-	case <-time.After(30 * time.Second):
-		e.t.Fatalf("no outcome: %s", what)
-		return outcome{}
-	}
-}
-
-// must creates a znode through a server.
-func (e *testEnsemble) must(i int, path string) {
-	e.t.Helper()
-	if o := e.await(path, e.propose(i, create(path))); o.lost || o.Code != znode.OK {
-		e.t.Fatalf("creating %s: lost %v, %v", path, o.lost, o.Code)
-	}
-}
-
-// fill creates n znodes below prefix through a server, one an entry.
-func (e *testEnsemble) fill(i int, prefix string, n int) {
-	e.t.Helper()
-	for k := range n {
-		e.must(i, fmt.Sprint(prefix, k))
-	}
-}
-
-// agree waits until all running servers have applied the same and compares
-// digests.
-func (e *testEnsemble) agree() {
-	e.t.Helper()
-	var up []*testNode
-	for _, x := range e.nodes {
-		if x.Node != nil {
-			up = append(up, x)
-		}
-	}
-	wait.Until(e.t, "equal indexes and nothing pending", func() bool {
-		for _, x := range up {
-			if x.applied.Load() != up[0].applied.Load() || x.queue.Len() > 0 {
-				return false
-			}
-		}
-		return true
-	})
-	_, want := up[0].handler.digest()
-	for _, x := range up[1:] {
-		if _, got := x.handler.digest(); got != want {
-			e.t.Errorf("digest of server %d is %x, of server %d %x", x.cfg.ID, got, up[0].cfg.ID, want)
-		}
-	}
 }

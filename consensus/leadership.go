@@ -74,8 +74,8 @@ func (n *Node) leads() bool {
 	return n.raft.State() == raft.Leader && n.disk.Waiting() < n.cfg.ElectionTimeout
 }
 
-// watchLeadership publishes who leads, has commands proposed while this server leads, and repairs what goes wrong with leaders: it cuts off
-// one whose disk hangs, and clears one that raft keeps.
+// watchLeadership publishes who leads, has commands proposed while this server leads, and repairs what goes
+// wrong with leaders: it cuts off one whose disk hangs, and clears one that raft keeps.
 func (n *Node) watchLeadership() {
 	// raft drops observations that the channel has no room for, so it is also asked at every tick.
 	events := make(chan raft.Observation, 64)

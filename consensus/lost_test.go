@@ -142,7 +142,7 @@ func TestNode_Close_LosesWhatIsPending(t *testing.T) {
 			t.Errorf("command %d: %v, want Lost", k, got.Code)
 		}
 		if len(o) > 0 {
-			t.Errorf("command %d was told twice", k)
+			t.Errorf("command %d was reported twice", k)
 		}
 	}
 	if err := <-blocked; !errors.Is(err, ErrStopped) {

@@ -29,7 +29,7 @@ func (e *testEnsemble) room() int {
 	return i
 }
 
-func (e *testEnsemble) patience() context.Context {
+func (e *testEnsemble) longContext() context.Context {
 	ctx, cancel := context.WithTimeout(e.t.Context(), 30*time.Second)
 	e.t.Cleanup(cancel)
 	return ctx
@@ -39,13 +39,13 @@ func (e *testEnsemble) add(through, i int) {
 	e.t.Helper()
 	addr := e.servers[i].Addr
 	m := state.Member{ID: e.servers[i].ID, Peer: addr + ":0", Addr: addr, Vote: true}
-	if err := e.nodes[through].AddServer(e.patience(), m); err != nil {
+	if err := e.nodes[through].AddServer(e.longContext(), m); err != nil {
 		e.t.Fatal(err)
 	}
 }
 
 func (e *testEnsemble) remove(through, i int, force bool) error {
-	return e.nodes[through].RemoveServer(e.patience(), e.servers[i].ID, force)
+	return e.nodes[through].RemoveServer(e.longContext(), e.servers[i].ID, force)
 }
 
 func (e *testEnsemble) waitVoters(want ...state.ServerID) {
@@ -141,7 +141,7 @@ func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
 	elsewhere := state.Member{ID: 4, Addr: e.servers[other].Addr, Vote: true}
 	for _, i := range []int{through, leader} {
 		wait.Until(t, "a refusal", func() bool { // once the leader has its stream
-			return errors.Is(e.nodes[i].AddServer(e.patience(), elsewhere), ErrElsewhere)
+			return errors.Is(e.nodes[i].AddServer(e.longContext(), elsewhere), ErrElsewhere)
 		})
 		if m := e.nodes[i].Members()[4]; m.Addr != e.servers[newcomer].Addr {
 			t.Fatalf("%+v", m)
@@ -155,7 +155,7 @@ func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
 	e.net.addr[addr] = newcomer
 	e.net.mu.Unlock()
 	wait.Until(t, "the leader to miss it", func() bool {
-		s, err := e.nodes[leader].EnsembleStatus(e.patience())
+		s, err := e.nodes[leader].EnsembleStatus(e.longContext())
 		return err == nil && slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return m.ID == 4 && !m.Connected })
 	})
 	e.add(through, newcomer)
@@ -224,20 +224,20 @@ func TestNode_RemoveServer_KeepsAMajority(t *testing.T) {
 	e := newTestEnsemble(t, 3, nil)
 	leader := e.leader()
 	down, up := (leader+1)%3, (leader+2)%3
-	if err := e.nodes[leader].RemoveServer(e.patience(), 9, false); !errors.Is(err, ErrNoMember) {
+	if err := e.nodes[leader].RemoveServer(e.longContext(), 9, false); !errors.Is(err, ErrNoMember) {
 		t.Errorf("removing a stranger: %v", err)
 	}
-	if err := e.nodes[up].TransferTo(e.patience(), 9); !errors.Is(err, ErrNoMember) {
+	if err := e.nodes[up].TransferTo(e.longContext(), 9); !errors.Is(err, ErrNoMember) {
 		t.Errorf("a stranger as leader: %v", err)
 	}
 	e.must(leader, "/a")
-	if err := e.nodes[up].CheckStop(e.patience()); err != nil {
+	if err := e.nodes[up].CheckStop(e.longContext()); err != nil {
 		t.Errorf("one of three could stop: %v", err)
 	}
 	e.crash(down)
 	wait.Until(t, "the leader to see it", func() bool { return e.nodes[leader].Status().Followers == 1 })
 	for _, through := range []int{leader, up} {
-		if err := e.nodes[through].CheckStop(e.patience()); !errors.Is(err, ErrTooFew) {
+		if err := e.nodes[through].CheckStop(e.longContext()); !errors.Is(err, ErrTooFew) {
 			t.Errorf("one of the two that are left may not stop: %v", err)
 		}
 		if err := e.remove(through, up, false); !errors.Is(err, ErrTooFew) {
@@ -249,7 +249,7 @@ func TestNode_RemoveServer_KeepsAMajority(t *testing.T) {
 	}
 	e.waitVoters(e.servers[leader].ID, e.servers[up].ID)
 	e.must(up, "/b")
-	if err := e.nodes[up].TransferTo(e.patience(), e.servers[up].ID); err != nil {
+	if err := e.nodes[up].TransferTo(e.longContext(), e.servers[up].ID); err != nil {
 		t.Fatal(err)
 	}
 	wait.Until(t, "the new leader", func() bool { return e.nodes[up].Status().Role == RoleLeader })

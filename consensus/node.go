@@ -122,7 +122,8 @@ func (n *Node) assemble(incarnation uint64) {
 	n.ensemble = membership.New(membership.Config{
 		Self: cfg.ID, Servers: cfg.Servers, ElectionTimeout: cfg.ElectionTimeout,
 		Logger: n.logger, Fatal: n.fatal,
-		Mux: n.mux, Store: &cfg.Storage, RaftConfig: n.raftConfig(), Transport: n.transport, StopRetrying: n.transport.StopRetrying,
+		Mux: n.mux, Store: &cfg.Storage, RaftConfig: n.raftConfig(), Transport: n.transport,
+		StopRetrying: n.transport.StopRetrying,
 		Leader: func() state.ServerID {
 			l, _ := n.published.now()
 			return l.leader

@@ -185,7 +185,7 @@ func TestReliesOn_Snapshot_ReleaseComesLast(t *testing.T) {
 	}
 }
 
-// watchLeadership reads raft's state when it is told of a change.
+// watchLeadership reads raft's state at each observation.
 func TestReliesOn_Observer_ReadsWhatHasChanged(t *testing.T) {
 	r := loneRaft(t, &releaseFSM{})
 	events := make(chan raft.Observation, 64)

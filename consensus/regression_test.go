@@ -20,7 +20,7 @@ import (
 )
 
 // An observer may lose its disk and come back. It began to number its commands
-// from its first life on again, which the ensemble takes for repetitions: none
+// from its first incarnation on again, which the ensemble takes for repetitions: none
 // of its clients' writes was ever answered.
 func TestRegression_WipedObserver_WritesAgain(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestRegression_WipedObserver_WritesAgain(t *testing.T) {
 	e.agree()
 }
 
-// Likewise when its clock was behind in its new life.
+// Likewise when its clock was behind after the start.
 func TestRegression_Queue_LearnsOfALaterIncarnation(t *testing.T) {
 	t.Parallel()
 	e := newTestEnsemble(t, 1, nil)
@@ -51,12 +51,12 @@ func TestRegression_Queue_LearnsOfALaterIncarnation(t *testing.T) {
 	if err := x.raft.Apply(entry, 0).Error(); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "the entry of the later life", func() bool { return x.handler.exists("/b") })
+	wait.Until(t, "the entry of the later incarnation", func() bool { return x.handler.exists("/b") })
 	if o := e.await("/c", e.propose(0, create("/c"))); o.lost || o.Code != znode.OK {
 		t.Fatalf("lost %v, %v", o.lost, o.Code)
 	}
 	if got := x.queue.Origin().Incarnation; got <= later.Incarnation {
-		t.Errorf("this life is %d, a later one was %d", got, later.Incarnation)
+		t.Errorf("this incarnation is %d, a later one was %d", got, later.Incarnation)
 	}
 }
 
@@ -149,12 +149,12 @@ func TestRegression_TransferToAnyone_TakesItFromOneLeaderOnce(t *testing.T) {
 	e := newTestEnsemble(t, 3, nil)
 	for round := range 6 {
 		from, to := e.leader(), (round+1)%3
-		if err := e.nodes[from].TransferTo(e.patience(), e.servers[to].ID); err != nil {
+		if err := e.nodes[from].TransferTo(e.longContext(), e.servers[to].ID); err != nil {
 			t.Fatal(err)
 		}
 		wait.Until(t, "the new leader", func() bool { return e.nodes[to].Status().Role == RoleLeader })
 		term := e.nodes[to].Status().Term
-		if err := e.nodes[to].TransferTo(e.patience(), 0); err != nil {
+		if err := e.nodes[to].TransferTo(e.longContext(), 0); err != nil {
 			t.Fatal(err)
 		}
 		wait.Until(t, "another leader", func() bool {
@@ -201,7 +201,7 @@ func TestRegression_LeaderWithHungDisk_IsOutOfContact(t *testing.T) {
 	})
 }
 
-// A server that was told to close while it joined its ensemble could leave raft running, on a
+// A server that was closed while it joined its ensemble could leave raft running, on a
 // transport that was closed: Close had looked whether there was a raft a moment too early.
 func TestRegression_Close_WhileJoining_TakesNoRaft(t *testing.T) {
 	n := &Node{ready: make(chan struct{})}
@@ -212,7 +212,7 @@ func TestRegression_Close_WhileJoining_TakesNoRaft(t *testing.T) {
 	}
 }
 
-// Whoever had added a server could be told so before this node knew the server's addresses: they were
+// AddServer could return before this node knew the server's addresses: they were
 // published when all entries at hand had been applied, and the waiter was woken at its own.
 func TestRegression_AddServer_KnowsTheMemberItAdded(t *testing.T) {
 	e := newTestEnsemble(t, 1, nil)
@@ -255,7 +255,7 @@ func TestRegression_Close_EntriesAtTheStateMachine_Ends(t *testing.T) {
 		}
 		closed := make(chan error, 1)
 		go func() { closed <- n.Close() }()
-		wait.Until(t, "raft is told to end", func() bool { return n.raft.State() == raft.Shutdown })
+		wait.Until(t, "raft is shut down", func() bool { return n.raft.State() == raft.Shutdown })
 		h.EndApply()
 		select {
 		case err := <-closed:
@@ -273,7 +273,7 @@ func TestRegression_Close_EntriesAtTheStateMachine_Ends(t *testing.T) {
 // control sends a request on a control connection, and fails the test if it is refused.
 func (e *testEnsemble) control(from, to int, request string) {
 	e.t.Helper()
-	conn, err := e.nodes[from].mux.Dial(e.patience(), mux.KindControl, membership.AddressOf(e.servers[to].ID), 0)
+	conn, err := e.nodes[from].mux.Dial(e.longContext(), mux.KindControl, membership.AddressOf(e.servers[to].ID), 0)
 	if err != nil {
 		e.t.Fatal(err)
 	}

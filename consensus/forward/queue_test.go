@@ -12,7 +12,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
-// note is a Waiter that remembers what it was told.
+// note is a Waiter that counts its calls.
 type note struct {
 	number        int
 	applied, lost int
@@ -31,8 +31,8 @@ func TestQueue_Model_EveryCommandOnceInOrder(t *testing.T) {
 	var notes []*note
 	var want [][]byte    // all commands that were added
 	var applied [][]byte // what the state machine has
-	told := 0            // applied[:told] were brought to the forwarder
-	base := uint64(0)    // commands that were applied in former lives
+	reported := 0        // applied[:reported] were brought to the forwarder
+	base := uint64(0)    // commands that were applied in earlier incarnations
 	receive := func(g state.Batch) {
 		rest := g.Commands
 		for seq := g.First; seq < g.First+uint64(g.Count); seq++ {
@@ -68,16 +68,16 @@ func TestQueue_Model_EveryCommandOnceInOrder(t *testing.T) {
 		case k < 75: // sent, and lost with the link
 			f.take(nil)
 			f.Rewind()
-		case k < 76: // all that was not applied is in a new life
-			if told == len(applied) {
+		case k < 76: // all that was not applied is in a new incarnation
+			if reported == len(applied) {
 				f.Renumber(f.Origin().Incarnation + 1)
-				base = uint64(told)
+				base = uint64(reported)
 			}
 		case k < 97:
-			for ; told < len(applied) && rng.IntN(4) > 0; told++ {
-				w, ok := f.Applied(uint64(told) - base + 1)
-				if !ok || w != Waiter(notes[told]) {
-					t.Fatalf("result %d found waiter %v, %v", told, w, ok)
+			for ; reported < len(applied) && rng.IntN(4) > 0; reported++ {
+				w, ok := f.Applied(uint64(reported) - base + 1)
+				if !ok || w != Waiter(notes[reported]) {
+					t.Fatalf("result %d found waiter %v, %v", reported, w, ok)
 				}
 				w.Applied(nil)
 			}
@@ -88,9 +88,9 @@ func TestQueue_Model_EveryCommandOnceInOrder(t *testing.T) {
 			for _, w := range f.SkipTo(uint64(len(applied)) - base) {
 				w.Lost()
 			}
-			told = len(applied)
+			reported = len(applied)
 		}
-		if n := len(want) - told; f.Len() != n {
+		if n := len(want) - reported; f.Len() != n {
 			t.Fatalf("%d are pending, want %d", f.Len(), n)
 		}
 		inFlight := 0
@@ -102,11 +102,11 @@ func TestQueue_Model_EveryCommandOnceInOrder(t *testing.T) {
 		}
 	}
 	for _, n := range notes {
-		if sum := n.applied + n.lost; sum > 1 || sum == 1 != (n.number < told) {
-			t.Fatalf("command %d of %d: applied %d times, lost %d times", n.number, told, n.applied, n.lost)
+		if sum := n.applied + n.lost; sum > 1 || sum == 1 != (n.number < reported) {
+			t.Fatalf("command %d of %d: applied %d times, lost %d times", n.number, reported, n.applied, n.lost)
 		}
 	}
-	t.Logf("%d commands", told)
+	t.Logf("%d commands", reported)
 }
 
 // Goal: no more is sent than may be under way, and what waits for that goes out when results come.

@@ -75,7 +75,7 @@ func (c *control) ask(
 	if err != nil {
 		return controlReply{}, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	until, _ := ctx.Deadline()
 	if err := conn.SetDeadline(until); err != nil {
 		return controlReply{}, err

@@ -52,7 +52,7 @@ func (e *Ensemble) Serve() {
 			return // the mux was closed
 		}
 		e.cfg.Go(func() {
-			defer conn.Close()
+			defer func() { _ = conn.Close() }()
 			e.serveControl(conn)
 		})
 	}

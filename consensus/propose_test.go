@@ -1,0 +1,90 @@
+package consensus
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// waiter passes on what became of one command.
+type waiter struct{ done chan outcome }
+
+// outcome is a result, or that it was lost.
+type outcome struct {
+	state.Result
+	lost bool
+}
+
+func (w waiter) Applied(r *state.Result) { w.done <- outcome{Result: *r} }
+func (w waiter) Lost()                   { w.done <- outcome{lost: true} }
+
+func create(path string) *state.Command {
+	return &state.Command{Op: state.OpCreate, Path: path, Data: []byte("x"), ACL: znode.OpenACL}
+}
+
+// propose sends a command and returns where its outcome will come.
+func (e *testEnsemble) propose(i int, c *state.Command) <-chan outcome {
+	e.t.Helper()
+	w := waiter{make(chan outcome, 1)}
+	if err := e.nodes[i].Propose(c, w); err != nil {
+		e.t.Fatal(err)
+	}
+	return w.done
+}
+
+// await waits for an outcome.
+func (e *testEnsemble) await(what string, done <-chan outcome) outcome {
+	e.t.Helper()
+	select {
+	case o := <-done:
+		return o
+	case <-time.After(30 * time.Second):
+		e.t.Fatalf("no outcome: %s", what)
+		return outcome{}
+	}
+}
+
+// must creates a znode through a server.
+func (e *testEnsemble) must(i int, path string) {
+	e.t.Helper()
+	if o := e.await(path, e.propose(i, create(path))); o.lost || o.Code != znode.OK {
+		e.t.Fatalf("creating %s: lost %v, %v", path, o.lost, o.Code)
+	}
+}
+
+// fill creates n znodes below prefix through a server, one an entry.
+func (e *testEnsemble) fill(i int, prefix string, n int) {
+	e.t.Helper()
+	for k := range n {
+		e.must(i, fmt.Sprint(prefix, k))
+	}
+}
+
+// agree waits until all running servers have applied the same and compares
+// digests.
+func (e *testEnsemble) agree() {
+	e.t.Helper()
+	var up []*testNode
+	for _, x := range e.nodes {
+		if x.Node != nil {
+			up = append(up, x)
+		}
+	}
+	wait.Until(e.t, "equal indexes and nothing pending", func() bool {
+		for _, x := range up {
+			if x.applied.Load() != up[0].applied.Load() || x.queue.Len() > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	_, want := up[0].handler.digest()
+	for _, x := range up[1:] {
+		if _, got := x.handler.digest(); got != want {
+			e.t.Errorf("digest of server %d is %x, of server %d %x", x.cfg.ID, got, up[0].cfg.ID, want)
+		}
+	}
+}
