@@ -24,7 +24,7 @@ var layers = []struct {
 }{
 	{1, "znode", nil, "the data model depends on nothing, so that it can be tested alone"},
 	{0, "internal/jute", nil, "an encoding knows nothing of what it encodes"},
-	{0, "internal/testkit/...", nil, "kits for tests know no package of the product"},
+	{0, "internal/testkit/...", []string{"internal/testkit/..."}, "kits for tests know no package of the product"},
 	{0, "internal/rawconn", nil, "how bytes are read and written, whatever they say"},
 	{0, "internal/repeats", nil, "what to leave out of a log, whatever it is about"},
 	{0, "internal/structure", nil, "reads source, and runs nothing of it"},
@@ -45,7 +45,6 @@ var layers = []struct {
 	{6, "consensus/membership", []string{"consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "znode"}, "who leads, and what is connected, comes in as functions"},
 	{7, "consensus", []string{"consensus/state", "consensus/forward", "consensus/membership", "consensus/transport", "consensus/transport/mux", "consensus/raftlogger", "consensus/storage", "session", "znode"}, "agreement knows no clients"},
 	{3, "client/...", []string{"internal/wire", "internal/jute", "znode", "client/..."}, "the client is a library of its own"},
-	{4, "client/internal/zktest", []string{"client", "internal/testkit/..."}, "starts what the client is tested against"},
 	{8, "server/changes", []string{"watch", "znode"}, "the record of changes: what it is of, and who applies it, is the server's"},
 	{8, "server/restore", []string{"consensus", "consensus/state", "consensus/state/backup", "znode"}, "sends a backup into the log: what becomes of it is the state machine's"},
 	{9, "server", []string{"consensus", "consensus/state", "server/changes", "server/restore", "session", "watch", "znode", "internal/fault"}, "the request path knows no protocol"},

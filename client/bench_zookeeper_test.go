@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
-	"github.com/zk-lite/zk-lite/client/internal/zktest"
+	"github.com/zk-lite/zk-lite/internal/testkit/zookeeper"
 )
 
 // BenchmarkZooKeeper_Get measures gets of 100 bytes over one connection to a real
 // server, with different numbers in flight.
 func BenchmarkZooKeeper_Get(b *testing.B) {
-	e := zktest.Start(b, 1)
+	e := zookeeper.Start(b, 1)
 	c := connect(b, e.ConnectString())
 	if _, _, err := c.Create(b.Context(), "/bench", make([]byte, 100), client.Persistent); err != nil {
 		b.Fatal(err)

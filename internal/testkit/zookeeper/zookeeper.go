@@ -1,4 +1,8 @@
-package zktest
+// Package zookeeper starts Apache ZooKeeper, from Debian's packages, for tests: what is
+// compatible with it is tested against it. It starts processes only, and knows no client.
+//
+// Each process has a goroutine that waits for its end. All end with the test.
+package zookeeper
 
 import (
 	"bytes"
@@ -79,15 +83,14 @@ func (e *Ensemble) ConnectString() string {
 func classpath(tb testing.TB) string {
 	tb.Helper()
 	if _, err := exec.LookPath("java"); err != nil {
-		tb.Fatalf("no java: %v; install Debian's zookeeper and libzookeeper-java, "+
-			"or run with -short", err)
+		tb.Fatalf("no java: %v; install Debian's zookeeper and libzookeeper-java", err)
 	}
 	var found []string
 	for _, pattern := range jars {
 		match, err := filepath.Glob(filepath.Join("/usr/share/java", pattern))
 		if err != nil || len(match) == 0 && pattern == jars[0] {
 			tb.Fatalf("no ZooKeeper at /usr/share/java (%v); install Debian's zookeeper and "+
-				"libzookeeper-java, or run with -short", err)
+				"libzookeeper-java", err)
 		}
 		found = append(found, match...)
 	}
@@ -96,7 +99,7 @@ func classpath(tb testing.TB) string {
 
 func (s *Server) configure(id, port, n int, members string) {
 	s.tb.Helper()
-	cfg := fmt.Sprintf("tickTime=500\ninitLimit=20\nsyncLimit=10\ndataDir=%s\n"+
+	cfg := fmt.Sprintf("tickTime=200\ninitLimit=50\nsyncLimit=25\ndataDir=%s\n"+
 		"clientPort=%d\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"+
 		"minSessionTimeout=1000\nmaxSessionTimeout=60000\n"+
 		"4lw.commands.whitelist=*\nadmin.enableServer=false\nextendedTypesEnabled=true\n",
@@ -125,7 +128,7 @@ func (s *Server) Start() {
 		s.tb.Fatal(err)
 	}
 	defer out.Close()
-	s.cmd = exec.Command("java", "-Xms256m", "-Xmx512m", "-cp", s.classpath,
+	s.cmd = exec.Command("java", "-Xms128m", "-Xmx256m", "-cp", s.classpath,
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.dir, "zoo.cfg"))
 	s.cmd.Stdout, s.cmd.Stderr = out, out
 	if err := s.cmd.Start(); err != nil {
