@@ -21,7 +21,7 @@ var unlisted = []string{"bench/", "cmd/zk-lite/", "examples/", "integration/", "
 // layers_test.go holds it to.
 func TestArchitecture_Packages(t *testing.T) {
 	shown := map[string]int{}
-	row := regexp.MustCompile("(?m)^\\| ([0-9]+) \\| (.*?) \\|")
+	row := regexp.MustCompile(`(?m)^\| ([0-9]+) \| (.*?) \|`)
 	name := regexp.MustCompile("`([^`]+)`")
 	for _, m := range row.FindAllStringSubmatch(section(t, "## Packages"), -1) {
 		for _, n := range name.FindAllStringSubmatch(m[2], -1) {
