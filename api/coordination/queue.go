@@ -114,7 +114,7 @@ func createInContainer(q *rest.Request, c *state.Command) (state.Result, error) 
 			}
 		}
 	}
-	return state.Result{}, rest.TooMany(1, "%s: the znodes above it are created and deleted too often by others", c.Path)
+	return state.Result{}, rest.TooMany(1, "%s: others create and delete the znodes above it too often", c.Path)
 }
 
 // guid is what makes the name of a znode the request's own. A request that is repeated

@@ -157,7 +157,7 @@ func createWithParents(q *rest.Request, c *state.Command) (state.OpResult, error
 			return state.OpResult{}, rest.CreateFailure(code, path)
 		}
 	}
-	return state.OpResult{}, rest.TooMany(1, "%s: the znodes above it are created and deleted too often by others", c.Path)
+	return state.OpResult{}, rest.TooMany(1, "%s: others create and delete the znodes above it too often", c.Path)
 }
 
 // withParents is the command that creates the znodes at some paths, then c's.

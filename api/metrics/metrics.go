@@ -93,7 +93,7 @@ func Header(b *bytes.Buffer, name string) {
 
 var byName = func() map[string]Metric {
 	all := map[string]Metric{}
-	for _, m := range Table() {
+	for _, m := range table {
 		all[m.Name] = m
 	}
 	return all
