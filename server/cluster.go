@@ -18,13 +18,13 @@ type Cluster interface {
 	EnsembleStatus(ctx context.Context) (EnsembleStatus, error)
 }
 
-// Member is what the ensemble knows of a server.
+// Member is what the ensemble has published of a server.
 type Member = state.Member
 
 // EnsembleStatus is the ensemble as its leader sees it.
 type EnsembleStatus = consensus.EnsembleStatus
 
-// MemberStatus is how the leader knows a server.
+// MemberStatus is the status of a server as its leader has it.
 type MemberStatus = consensus.MemberStatus
 
 // The errors of what follows.

@@ -31,7 +31,7 @@ type Op interface {
 	Done(v *View, r *state.Result)
 }
 
-// Reason says why a server ends a client's connection.
+// Reason is why a server ends a client's connection.
 type Reason int
 
 // The reasons.
@@ -83,7 +83,7 @@ type Conn struct {
 	session znode.SessionID
 	timeout time.Duration
 	closed  bool
-	// broken says that a result is missing: what is asked from now on would be
+	// broken means that a result is missing: later requests would be
 	// given the answers to earlier requests.
 	broken bool
 }
@@ -238,7 +238,7 @@ func (c *Conn) Lost() {
 	c.client.Disconnect(ReasonReset)
 }
 
-// Notify implements watch.Sink. Whoever may not read the znode does not learn
+// Notify implements watch.Sink. A client that may not read the znode does not learn
 // of the event (ZooKeeper's CVE-2024-23944); the watch is used up all the same.
 func (c *Conn) Notify(n *watch.Notification) {
 	if znode.Permits(n.ACL, znode.PermRead, c.Identities()) {

@@ -28,7 +28,7 @@ type catchingUp struct {
 // that it will have.
 func (s *Server) upToDate() bool {
 	status := s.Status()
-	done, news := s.catchUp.look(s, status.Contact <= s.cfg.patience(s.cfg.MinSessionTimeout))
+	done, news := s.catchUp.check(s, status.Contact <= s.cfg.patience(s.cfg.MinSessionTimeout))
 	switch {
 	case !news:
 	case done:
@@ -40,8 +40,8 @@ func (s *Server) upToDate() bool {
 	return done
 }
 
-// look reports whether s has caught up, and whether that is news for the log.
-func (c *catchingUp) look(s *Server, inTouch bool) (done, news bool) {
+// check reports whether s has caught up, and whether that is news for the log.
+func (c *catchingUp) check(s *Server, inTouch bool) (done, news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -74,7 +74,7 @@ type sentSync struct {
 // Applied implements Waiter. A lapse in between makes the answer worthless.
 func (w *sentSync) Applied(*state.Result) { w.end(true) }
 
-// Lost implements Waiter: the next look sends another.
+// Lost implements Waiter: the next check sends another.
 func (w *sentSync) Lost() { w.end(false) }
 
 func (w *sentSync) end(applied bool) {

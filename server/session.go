@@ -31,7 +31,7 @@ func newPassword() (p session.Password) {
 	return p
 }
 
-// CheckSession reports whether this server knows the session and the password is
+// CheckSession reports whether this server has the session and the password is
 // its own, and returns its timeout. A session that was opened through another
 // server may not be known here yet: before it is refused, a command should have
 // gone through the log (Barrier).

@@ -92,7 +92,7 @@ func (c *Clock) Touch(id znode.SessionID, now time.Time) bool {
 }
 
 // Delay postpones every deadline by d: for as long as nobody listened to the
-// heartbeats, their absence says nothing.
+// heartbeats, their absence means nothing.
 func (c *Clock) Delay(d time.Duration) {
 	if !c.base.IsZero() && d > 0 {
 		c.base = c.base.Add(d)

@@ -7,7 +7,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Password proves that whoever names a session is its client.
+// Password proves that a client that names a session is its own.
 type Password [znode.PasswordSize]byte
 
 // Session is the replicated part of a session: the same on every server.

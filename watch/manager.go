@@ -19,7 +19,7 @@ const DefaultLimit = 1 << 18
 // watch. A larger one is thrown away, because a Go map never gives back room.
 const keptRoom = 64
 
-// depths is how many depths of the tree countRecursive tells apart; deeper
+// depths is how many depths of the tree countRecursive distinguishes; deeper
 // paths share the last.
 const depths = 32
 

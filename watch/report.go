@@ -1,6 +1,6 @@
 package watch
 
-// Summary is what wchs and mntr tell.
+// Summary is what wchs and mntr report.
 type Summary struct {
 	// The data table only, as ZooKeeper's wchs and AdminServer report it
 	// (DataTree.dumpWatchesSummary): connections with a watch in it, paths

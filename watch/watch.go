@@ -57,7 +57,7 @@ type Sink interface {
 	Notify(n *Notification)
 }
 
-// ErrDropped is Add's answer for a watcher whose connection is gone.
+// ErrDropped is Add's answer for a watcher that was dropped with its connection.
 var ErrDropped = errors.New("watch: the watcher's connection is closed")
 
 // LimitError is Add's answer for a watcher that watches as many paths as it

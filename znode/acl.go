@@ -41,7 +41,7 @@ type ACL struct {
 	ID    ID
 }
 
-// The identities and lists that everybody uses.
+// The identities and lists that are used everywhere.
 var (
 	Anyone   = ID{Scheme: "world", ID: "anyone"}
 	OpenACL  = []ACL{{Perms: PermAll, ID: Anyone}}

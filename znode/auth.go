@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Permits reports whether somebody with these identities may do one of the
+// Permits reports whether a client with these identities may do one of the
 // wanted things under an ACL (ZooKeeperServer.checkACL): an empty list and the
 // super user may do everything, and any one of the wanted bits is enough.
 func Permits(acl []ACL, want Perms, ids []ID) bool {

@@ -3,7 +3,7 @@
 //
 // The tree is a single-writer structure that decides nothing by itself: time,
 // identity and transaction ids come in as arguments, events come out of the
-// primitives that edit it. It knows no clock, no randomness, no network, no
+// primitives that edit it. It uses no clock, no randomness, no network, no
 // logger and holds no lock; the owner of a Tree orders the calls (package
 // server does, with one writer and many readers).
 //

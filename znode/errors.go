@@ -86,7 +86,7 @@ func (e Error) Name() string {
 	return fmt.Sprintf("UNKNOWN(%d)", int32(e))
 }
 
-// Error says what the code means, in words.
+// Error returns what the code means, in words.
 func (e Error) Error() string {
 	if t, ok := errorText[e]; ok {
 		return t[1]

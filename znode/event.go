@@ -1,6 +1,6 @@
 package znode
 
-// EventType says what happened to a znode; the numbers are the wire's.
+// EventType is what happened to a znode; the numbers are the wire's.
 type EventType int32
 
 // The four types that travel from server to client.
@@ -26,7 +26,7 @@ func (t EventType) String() string {
 	return "None"
 }
 
-// WatcherType says which watches removeWatches and checkWatches mean; the numbers are
+// WatcherType is which watches removeWatches and checkWatches mean; the numbers are
 // the protocol's (Watcher.WatcherType).
 type WatcherType int32
 

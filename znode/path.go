@@ -7,10 +7,10 @@ import (
 )
 
 // ValidatePath checks the whole rule for a znode's path (ZooKeeper's
-// PathUtils.validatePath). The error says what is wrong and where; it is
+// PathUtils.validatePath). The error describes what is wrong and where; it is
 // ErrBadArguments for errors.Is.
 //
-// ZooKeeper looks at UTF-16 units and refuses surrogates, so no character
+// ZooKeeper checks UTF-16 units and refuses surrogates, so no character
 // beyond U+FFFF is allowed in a name.
 func ValidatePath(path string) error {
 	switch {

@@ -46,7 +46,7 @@ func (t *Tree) Children(path string, ids []ID) ([]string, Stat, Error) {
 	return names, n.stat(), OK
 }
 
-// ACLOf returns a znode's ACL and Stat. Whoever may not administer it sees
+// ACLOf returns a znode's ACL and Stat. A client that may not administer it sees
 // digests without their hash (FinalRequestProcessor).
 //
 // Errors: ErrNoNode, ErrNoAuth (READ or ADMIN).

@@ -14,7 +14,7 @@ import (
 
 // The encoding of log entries and snapshots: varints (zig-zag where a number
 // may be negative), strings and data with their length in front. Data and ACLs
-// tell null from empty by a length one too large.
+// have a length one larger than it is, so that 0 is null.
 
 func appendUint(b []byte, v uint64) []byte { return binary.AppendUvarint(b, v) }
 

@@ -25,7 +25,7 @@ const (
 	OpAttach        Op = 10 // a session's client has come to the origin server
 	OpExpireSession Op = 11 // by the leader's clock
 	OpReap          Op = 12 // by the leader's reaper of containers and TTL znodes
-	OpMember        Op = 13 // a server says where it can be reached
+	OpMember        Op = 13 // a server publishes its addresses
 	OpCheckAbsent   Op = 14 // only inside OpMulti: that there is no such znode
 	OpDeleteAll     Op = 15 // a znode and all below it, at most MaxSubtree
 	OpRestore       Op = 16 // a step of a restore; see RestoreStep
@@ -44,7 +44,7 @@ const (
 	// FlagAnyServer admits a command of a session whichever server sends it: its
 	// client has no connection that could have moved, only requests.
 	FlagAnyServer
-	// FlagKeyed says that the command has a Key.
+	// FlagKeyed means that the command has a Key.
 	FlagKeyed
 )
 

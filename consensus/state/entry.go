@@ -73,7 +73,7 @@ type entryReader struct {
 func readEntry(entry []byte) (entryReader, error) {
 	e := entryReader{reader: reader{b: entry}}
 	if v := e.byte(); v != entryVersion {
-		return e, fmt.Errorf("entry has version %d, this server knows version %d", v, entryVersion)
+		return e, fmt.Errorf("entry has version %d, this server reads version %d", v, entryVersion)
 	}
 	e.timeMillis = e.int()
 	e.batches = e.count(5)
@@ -90,7 +90,7 @@ func (e *entryReader) batch() Batch {
 }
 
 // CheckBatch reports what would make a batch impossible to apply, so that a
-// leader can refuse it before it is in everybody's log.
+// leader can refuse it before it is in every server's log.
 func CheckBatch(g *Batch) error {
 	if g.Count < 0 || g.Count > len(g.Commands) {
 		return fmt.Errorf("%d commands in %d bytes of server %d", g.Count, len(g.Commands), g.Server)

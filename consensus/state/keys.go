@@ -20,7 +20,7 @@ const (
 	MaxKeyBytes = 16 << 20
 )
 
-// KeyOutcome says what became of a command with a Key (the idea of the HTTP
+// KeyOutcome is what became of a command with a Key (the idea of the HTTP
 // header Idempotency-Key, draft-ietf-httpapi-idempotency-key-header).
 type KeyOutcome uint8
 
@@ -54,7 +54,7 @@ func fingerprint(c *Command) uint64 {
 	case OpCreateSession:
 		plain.Session, plain.Password = 0, [len(c.Password)]byte{}
 	case OpRestore:
-		// The sum says what is restored; how it comes here is the server's choice.
+		// The sum identifies what is restored; how it comes here is the server's choice.
 		plain.Restore.Upload, plain.Restore.Part = 0, 0
 	}
 	return xxhash.Sum64(plain.Append(nil))
@@ -136,7 +136,7 @@ func (t *keyTable) prune(timeMillis int64) {
 }
 
 // Answered reports whether the result of a command with this key is known, and will be
-// for a while: whoever sends the command again now gets that result and changes nothing.
+// for a while: the command, sent again, now gets that result and changes nothing.
 // It is for requests whose preconditions were checked the first time, and need not hold
 // any more.
 func (m *Machine) Answered(key string) bool {

@@ -76,7 +76,7 @@ func (m *Machine) Applied(o Origin) uint64 {
 	return 0
 }
 
-// Incarnation returns the newest life of a server that the log knows; 0 if it
+// Incarnation returns the newest incarnation of a server in the log; 0 if it
 // has never sent a command.
 func (m *Machine) Incarnation(id ServerID) uint64 { return m.origins[id].incarnation }
 

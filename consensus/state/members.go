@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// merged is what is kept of a server that says c: it does not know what those
-// said who added it, or says less.
+// merged combines c, which a server published, with what was set when it was added,
+// and with the addresses that c leaves out.
 func (m *Machine) merged(c Member) Member {
 	have := m.members[c.ID]
 	adding := c.Addr != "" // a server does not say it of itself
@@ -28,7 +28,7 @@ func (m *Machine) merged(c Member) Member {
 // MembersChanged counts the changes of what Members returns.
 func (m *Machine) MembersChanged() uint64 { return m.membersChanged }
 
-// Configure tells the machine what Raft's configuration is since the entry
+// Configure sets Raft's configuration since the entry
 // with this index: servers that left are forgotten.
 func (m *Machine) Configure(index, term uint64, voter map[ServerID]bool, obs Observer) {
 	changed := false

@@ -21,7 +21,7 @@ var super = []znode.ID{znode.SuperIDs}
 
 // ReadBackup decodes and checks a file that Snapshot.Write has written: its
 // checksums, its digest, and whatever would make it impossible to restore. The
-// error says what is wrong. Of the file's state only the tree is used.
+// error describes what is wrong. Of the file's state only the tree is used.
 func ReadBackup(in io.Reader) (*backup.Backup, error) {
 	m, err := readSnapshot(in, maxDecoded)
 	if err != nil {
@@ -109,7 +109,7 @@ func (m *Machine) receivePart(c *Command, from ServerID, timeMillis int64) znode
 	case u != nil && u.from != from && timeMillis-u.time < UploadIdle:
 		return znode.ErrThrottled
 	default:
-		// A server has one upload at a time, so a new one says that its last is over.
+		// A server has one upload at a time, so a new one ends its last.
 		u = &upload{id: x.Upload, from: from}
 		m.upload = u
 	}

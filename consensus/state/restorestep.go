@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// RestoreStep says what an OpRestore does.
+// RestoreStep is what an OpRestore does.
 type RestoreStep uint8
 
 // The steps.

@@ -33,7 +33,7 @@ type OpResult struct {
 	Stat znode.Stat
 }
 
-// Observer is told what Apply does, in the order of the log, on the goroutine
+// Observer gets what Apply does, in the order of the log, on the goroutine
 // that calls Apply. For one command: Events first, then what became of
 // sessions, then the Result. None may block.
 type Observer interface {

@@ -6,7 +6,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// MaxSubtree is how many znodes OpDeleteAll deletes at most: everybody else waits while
+// MaxSubtree is how many znodes OpDeleteAll deletes at most: all other commands wait while
 // it is applied, which takes about a microsecond for each.
 const MaxSubtree = 10_000
 
@@ -15,7 +15,7 @@ const MaxSubtree = 10_000
 // and its place in the log alone: a repetition with the same Key is the same command.
 //
 // It takes the permission to read all of it and to delete below each parent, as a client
-// needs that lists and deletes one by one. ErrNotEmpty says that there is more than
+// needs that lists and deletes one by one. ErrNotEmpty means that there are more than
 // MaxSubtree; with ErrNoAuth the result's Path is the znode whose ACL stands against it.
 func (m *Machine) deleteAll(c *Command) {
 	r := &m.result

@@ -7,7 +7,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Kind says which changes of a znode a Stream reports. The first three are what
+// Kind is which changes of a znode a Stream reports. The first three are what
 // ZooKeeper's one-shot watches wait for, the others its persistent ones.
 type Kind uint8
 
@@ -20,7 +20,7 @@ const (
 	KindRecursive              // created, data changed, deleted; also of all znodes below
 )
 
-// Filter says what a Stream reports, and to whom: a change that the identities
+// Filter is what a Stream reports, and for which identities: a change that the identities
 // may not READ is left out.
 type Filter struct {
 	Path       string

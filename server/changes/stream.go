@@ -13,7 +13,7 @@ import (
 type Position struct {
 	Zxid znode.Zxid
 	// Part is how many of the transaction's changes, of those that the stream
-	// reports, have been seen; 0 says all. Only a multi or the end of a session
+	// reports, have been seen; 0 means all. Only a multi or the end of a session
 	// has several.
 	Part int
 }
@@ -157,7 +157,7 @@ func (st *Stream) match(found []Change, e *znode.Event) []Change {
 }
 
 // report adds a match to found, unless the client has had it. The last change of
-// a transaction gets the position that says so.
+// a transaction gets the position after the whole transaction.
 func (st *Stream) report(found []Change, zxid znode.Zxid, c Change) []Change {
 	if zxid != st.last.Zxid {
 		st.last = Position{Zxid: zxid}

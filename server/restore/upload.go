@@ -124,6 +124,7 @@ func (r *Restorer) abortUpload(id uint64) {
 		Op: state.OpRestore, Restore: state.RestoreCommand{Step: state.RestoreAbort, Upload: id},
 	})
 	if err != nil {
-		r.logger.Warn("could not end a failed upload of a backup: the servers keep its parts in memory until the next upload", "error", err)
+		r.logger.Warn("could not end a failed upload of a backup; the servers keep its parts until the next upload",
+			"error", err)
 	}
 }
