@@ -81,7 +81,7 @@ var layers = []struct {
 	{17, "cmd/zk-lite", []string{"..."}, "the program"},
 	{18, "integration/...", []string{"..."}, "tests of the whole"},
 	{5, "examples/...", []string{"client", "recipes", "znode"}, "what a program outside can import, and no more"},
-	{16, "examples/internal/testserver", []string{"client", "app/config", "app", "internal/testkit/..."}, "starts what the examples are tested against"},
+	{17, "examples/internal/testserver", []string{"client", "app/config", "app", "zklitetest", "internal/testkit/..."}, "starts what the examples are tested against"},
 	{16, "zklitetest", []string{"app", "app/config", "internal/testkit/ports"}, "starts servers in the tests of other programs, and knows no client"},
 }
 

@@ -124,7 +124,7 @@ func TestBroker_TopicsOutliveTheirBroker(t *testing.T) {
 	controller, err := recipes.NewElection(w.user, controllerPath).Leader(w.ctx)
 	w.no(err)
 	w.controllers[string(controller.Data)].Kill(t)
-	w.e.Stop(t, rnd.IntN(3))
+	w.e.Stop(rnd.IntN(3))
 	after := w.publishAll(topics, "second")
 	w.receive(got, "second")
 	for topic, was := range before {

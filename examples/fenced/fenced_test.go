@@ -135,8 +135,8 @@ func TestHolder_Add_SumIsExactUnderFaults(t *testing.T) {
 	}
 	wait.Until(t, "some have been added", func() bool { return store.Value("n") > 5 })
 	i := seeds.IntN(3)
-	e.Stop(t, i)
-	e.Restart(t, i)
+	e.Stop(i)
+	e.Restart(i)
 	all.Wait()
 	if got := store.Value("n"); got != holders*additions {
 		t.Errorf("the sum is %d, want %d", got, holders*additions)

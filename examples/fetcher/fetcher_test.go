@@ -96,7 +96,7 @@ func TestFetcher_EveryAddressHasOneResultWhoeverDies(t *testing.T) {
 	wait.Until(t, "a worker is in the middle of it", pages.hangs)
 	stopped := rnd.IntN(3)
 	workers[0].Kill(t)
-	e.Stop(t, stopped)
+	e.Stop(stopped)
 	leader, err := recipes.NewElection(user, masterPath).Leader(ctx)
 	if err != nil {
 		t.Fatal(err)

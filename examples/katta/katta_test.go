@@ -96,7 +96,7 @@ func TestKatta_QueriesAreCompleteWhoeverDies(t *testing.T) {
 		check(ctx, t, searcher)
 	}
 	kill(string(master.Data))
-	e.Stop(t, rnd.IntN(3))
+	e.Stop(rnd.IntN(3))
 	check(ctx, t, searcher)
 	for name := range names {
 		kill(name)

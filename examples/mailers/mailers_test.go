@@ -109,7 +109,7 @@ func TestMailers_EveryMailHasOneAnswer(t *testing.T) {
 	processors[1].Proxy.Block()
 	submit(t, user, 2, mails)
 	stormy(t, rnd, processors[2:], outbox)
-	e.Stop(t, rnd.IntN(3))
+	e.Stop(rnd.IntN(3))
 
 	wait.Until(t, "somebody has answered for the paused one", func() bool {
 		return answersTo(outbox, hostage) > 0

@@ -2,46 +2,34 @@ package testserver
 
 import (
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
-// Ensemble is a number of servers that belong together. It ends with the test.
-type Ensemble struct {
-	settings []config.Settings
-	nodes    []*app.Server // nil while stopped
-}
+// Ensemble is a number of servers in this process. It ends with the test.
+type Ensemble struct{ *zklitetest.Ensemble }
 
-// Start starts n servers. They serve when a client has connected.
+// Start starts n servers, and waits until they serve.
 func Start(tb testing.TB, n int) *Ensemble {
 	tb.Helper()
-	e := configure(tb, n)
-	for i := range n {
-		e.Restart(tb, i)
-	}
-	tb.Cleanup(func() {
-		for i := range e.nodes {
-			e.Stop(tb, i)
-		}
-	})
-	return e
+	return &Ensemble{zklitetest.Start(tb, zklitetest.WithServers(n))}
 }
 
-// configure makes the settings of n servers, three ports each.
-func configure(tb testing.TB, n int) *Ensemble {
+// settings are those of three servers that are processes of their own.
+func settings(tb testing.TB) (all []config.Settings, servers string) {
 	tb.Helper()
-	port := ports.Take(tb, 3*n)
-	e, dir := &Ensemble{nodes: make([]*app.Server, n)}, tb.TempDir()
-	var servers []config.Server
+	const n = 3
+	port, dir := ports.Take(tb, 3*n), tb.TempDir()
+	var members []config.Server
+	var addresses []string
 	for i := range n {
-		servers = append(servers, config.Server{
+		members = append(members, config.Server{
 			ID: i + 1, Host: "127.0.0.1", PeerPort: port[3*i], ElectionPort: port[3*i+1],
 			Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: port[3*i+2],
 		})
@@ -51,53 +39,16 @@ func configure(tb testing.TB, n int) *Ensemble {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		s.MyID = i + 1
+		s.MyID, s.Standalone, s.Servers = i+1, false, members
 		s.DataDir = filepath.Join(dir, fmt.Sprintf("server-%d", i+1))
 		s.DataLogDir = s.DataDir
-		s.ClientPortAddress, s.ClientPort = "127.0.0.1", servers[i].ClientPort
+		s.ClientPortAddress, s.ClientPort = "127.0.0.1", members[i].ClientPort
 		s.AdminEnabled = false
 		s.MaxClientCnxns = 0 // all clients of a test have one address
 		s.TickTime = 100 * time.Millisecond
 		s.SyncLimit = 50 // five seconds: a loaded machine is no dead server
 		s.MinSessionTimeout, s.MaxSessionTimeout = SessionTimeout, time.Minute
-		if s.Standalone = n == 1; !s.Standalone {
-			s.Servers = servers
-		}
-		e.settings = append(e.settings, s)
+		all, addresses = append(all, s), append(addresses, s.ClientListen())
 	}
-	return e
-}
-
-// Restart starts a server again after Stop.
-func (e *Ensemble) Restart(tb testing.TB, i int) {
-	tb.Helper()
-	n, err := app.Open(app.Options{
-		Settings: e.settings[i], Version: "test", Logger: slog.New(slog.DiscardHandler),
-		Fatal: func(err error) { tb.Errorf("server %d has failed: %v", i+1, err) },
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	e.nodes[i] = n
-}
-
-// Stop stops a server, if it runs. Its clients go to the others.
-func (e *Ensemble) Stop(tb testing.TB, i int) {
-	tb.Helper()
-	if e.nodes[i] == nil {
-		return
-	}
-	if err := e.nodes[i].Close(); err != nil {
-		tb.Errorf("stopping server %d: %v", i+1, err)
-	}
-	e.nodes[i] = nil
-}
-
-// ConnectString names all servers.
-func (e *Ensemble) ConnectString() string {
-	var list []string
-	for _, s := range e.settings {
-		list = append(list, s.ClientListen())
-	}
-	return strings.Join(list, ",")
+	return all, strings.Join(addresses, ",")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/client"
 )
 
@@ -25,7 +26,8 @@ type Processes struct {
 	Rand    *rand.Rand
 
 	tb       testing.TB
-	ensemble *Ensemble // its settings; it runs nothing
+	settings []config.Settings
+	connect  string // names all servers
 	servers  []*Child
 	started  int
 }
@@ -35,13 +37,13 @@ func StartProcesses(tb testing.TB) *Processes {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), childPatience)
 	tb.Cleanup(cancel)
-	p := &Processes{Context: ctx, Rand: Rand(tb), tb: tb, ensemble: configure(tb, 3)}
-	for i := range p.ensemble.settings {
-		p.ensemble.settings[i].MaxSessionTimeout = time.Minute
+	p := &Processes{Context: ctx, Rand: Rand(tb), tb: tb}
+	p.settings, p.connect = settings(tb)
+	for i := range p.settings {
 		p.servers = append(p.servers, nil)
 		p.StartServer(i)
 	}
-	c, err := client.Connect(ctx, p.ensemble.ConnectString(), client.WithSessionTimeout(10*time.Second))
+	c, err := client.Connect(ctx, p.connect, client.WithSessionTimeout(10*time.Second))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -54,7 +56,7 @@ func StartProcesses(tb testing.TB) *Processes {
 func (p *Processes) StartServer(i int) {
 	p.tb.Helper()
 	p.servers[i] = startChild(p.tb, childTask{
-		Role: serverRole, Name: fmt.Sprintf("server %d", i+1), Settings: p.ensemble.settings[i],
+		Role: serverRole, Name: fmt.Sprintf("server %d", i+1), Settings: p.settings[i],
 	})
 }
 
@@ -67,7 +69,7 @@ func (p *Processes) Run(role, arg string) *Child {
 	p.started++
 	return startChild(p.tb, childTask{
 		Role: role, Name: fmt.Sprintf("%s-%d", role, p.started), Arg: arg,
-		Servers: p.ensemble.ConnectString(),
+		Servers: p.connect,
 	})
 }
 
