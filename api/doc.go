@@ -47,9 +47,10 @@
 // they have, and Shutdown waits for both. A client that goes away ends its request's
 // context, and with it everything that it held here.
 //
-// Locks, none of which is held while another is taken: Server.mu (whether Serve was
-// called), rest.LongRequests.mu (the open streams by address), the mutex of each
-// operation's request metrics, and admin's, which is held while a backup is sent.
+// Locks: Server.mu (whether Serve was called), rest.LongRequests.mu (the open streams by
+// address; the server is asked under it whether it serves), the mutex of each operation's
+// request metrics, and admin's, which is held while a backup is sent. No lock of these is
+// held while another of them is taken.
 //
 // Promised: a stream's events are in the order of zxids, each once; an answer is sent
 // after the write it speaks of was applied on this server. Not promised: any order
