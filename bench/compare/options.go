@@ -38,7 +38,8 @@ type build struct{ name, path string }
 // addBuild reads one flag -binary.
 func (o *options) addBuild(text string) error {
 	name, path, ok := strings.Cut(text, "=")
-	taken := slices.Contains(known(), name) || slices.ContainsFunc(o.builds, func(b build) bool { return b.name == name })
+	taken := slices.Contains(known(), name) ||
+		slices.ContainsFunc(o.builds, func(b build) bool { return b.name == name })
 	if !ok || path == "" || taken {
 		return errors.New("want NAME=PATH with a name that no other system has")
 	}

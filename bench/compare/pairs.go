@@ -34,8 +34,9 @@ func (c *comparison) pairs() string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "Median (least to most) of the rounds that both completed; a ratio is that of each round's pair. The verdict is\n" +
-		"\"same\" where the median lies within the other build's least and most.\n\n" + strings.TrimSuffix(b.String(), "\n")
+	return "Median (least to most) of the rounds that both completed; a ratio is that of each round's pair. The\n" +
+		"verdict is \"same\" where the median lies within the other build's least and most.\n\n" +
+		strings.TrimSuffix(b.String(), "\n")
 }
 
 // paired are the measurements of the rounds that both have.

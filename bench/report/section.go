@@ -17,7 +17,8 @@ func Replace(file, name, text string) error {
 	old, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		title, _, _ := bytes.Cut([]byte(filepath.Base(file)), []byte("."))
-		old, err = fmt.Appendf(nil, "# Results of %s\n\nHow they were measured: [method](../notes/method.md).\n", title), nil
+		old = fmt.Appendf(nil, "# Results of %s\n\nHow they were measured: [method](../notes/method.md).\n", title)
+		err = nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading the results so far: %w", err)

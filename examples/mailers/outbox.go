@@ -70,7 +70,7 @@ func (o *Outbox) passLocked(mail string, token int64) (*record, error) {
 	if token < r.token {
 		o.stale++
 		return nil, fmt.Errorf("%s: %w: token %#x after %#x",
-			mail, ErrStale, token, int64(r.token))
+			mail, ErrStale, token, r.token)
 	}
 	r.token = token
 	if len(r.answers) > 0 {
