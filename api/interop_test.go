@@ -192,25 +192,25 @@ func (c *curl) run(ctx context.Context, args ...string) (string, error) {
 	return string(out), err
 }
 
-// queue takes a place and waits for the turn.
+// queue takes a position and waits for the turn.
 func (c *curl) queue(target string) {
 	c.Helper()
 	c.target = target
 	out, err := c.run(c.Context(), "-X", "POST", c.url+target+"?wait=1ms")
-	var place struct {
-		Ticket string
-		Place  int
+	var position struct {
+		Ticket   string
+		Position int
 	}
 	if err == nil {
-		err = json.Unmarshal([]byte(out), &place)
+		err = json.Unmarshal([]byte(out), &position)
 	}
-	if err != nil || place.Place == 0 {
+	if err != nil || position.Position == 0 {
 		c.Fatalf("curl queues: %v in %q", err, out)
 	}
-	c.ticket = place.Ticket
+	c.ticket = position.Ticket
 	go func() {
 		status, err := c.run(c.Context(), "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST",
-			c.url+target+"?wait=2m&ticket="+place.Ticket)
+			c.url+target+"?wait=2m&ticket="+position.Ticket)
 		if err != nil {
 			status = err.Error()
 		}

@@ -130,7 +130,8 @@ func Explain(code znode.Error, path string, anonymous bool) *Problem {
 	case znode.ErrNoNode:
 		p.Status, p.Hint = 404, "POST creates it; parents=true also creates the missing ones above it"
 	case znode.ErrNoAuth:
-		p.Status, p.Hint = 403, "these credentials have no permission; GET ?acl shows which have it, if the ACL may be read"
+		p.Status = 403
+		p.Hint = "these credentials have no permission; GET ?acl shows which have it, if the ACL may be read"
 		if anonymous {
 			p.Status, p.Hint = 401, "send credentials: curl -u user:password"
 		}

@@ -1,17 +1,13 @@
 package failover_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
-
-	"github.com/zk-lite/zk-lite/integration/cluster"
 )
 
 // childVariable, when it is set, makes the test binary one of the commands that lock
@@ -64,51 +60,5 @@ func note(dir string, words ...string) {
 	defer f.Close()
 	if _, err := fmt.Fprintln(f, strings.Join(words, " ")); err != nil {
 		os.Exit(97)
-	}
-}
-
-// place is a directory where children meet.
-type place struct {
-	t   *testing.T
-	dir string
-}
-
-// event is a line of a child.
-type event struct{ what, name, token string }
-
-func (p *place) events() (list []event) {
-	p.t.Helper()
-	b, err := os.ReadFile(filepath.Join(p.dir, "events"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		p.t.Fatal(err)
-	}
-	for line := range strings.Lines(string(b)) {
-		w := strings.Fields(line)
-		if len(w) == 3 && strings.HasSuffix(line, "\n") {
-			list = append(list, event{w[0], w[1], w[2]})
-		}
-	}
-	return list
-}
-
-// await waits for the event with a number, from 0, and returns it.
-func (p *place) await(n int) (e event) {
-	p.t.Helper()
-	cluster.Eventually(p.t, fmt.Sprintf("event %d in %s", n, p.dir), cluster.Patience, func() error {
-		list := p.events()
-		if len(list) <= n {
-			return fmt.Errorf("there are %v", list)
-		}
-		e = list[n]
-		return nil
-	})
-	return e
-}
-
-// release lets the child of somebody end.
-func (p *place) release(name string) {
-	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, "go-"+name), nil, 0o600); err != nil {
-		p.t.Fatal(err)
 	}
 }

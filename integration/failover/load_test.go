@@ -138,15 +138,6 @@ func createAll(t *testing.T, e *cluster.Ensemble, paths []string) {
 	})
 }
 
-func mustCreate(t *testing.T, c *cluster.Conn, path string, data []byte) {
-	t.Helper()
-	if _, err := c.Do(wire.OpCreate, &wire.CreateRequest{
-		Path: path, Data: data, ACL: znode.OpenACL,
-	}); err != nil {
-		t.Fatalf("create %s: %v", path, err)
-	}
-}
-
 // end stops the writers and waits for them.
 func (l *load) end() {
 	select {

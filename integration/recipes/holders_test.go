@@ -156,14 +156,14 @@ func (h *holders) check() {
 		held += e.weight
 		worst = max(worst, held)
 		if held > h.places {
-			h.s.errorf("%s: %d of %d held when token %#x began", h.what, held, h.places, int64(e.t.token))
+			h.s.errorf("%s: %d of %d held when token %#x began", h.what, held, h.places, e.t.token)
 		}
 	}
 	if h.ordered {
 		slices.SortFunc(h.tenures, func(a, b tenure) int { return a.from.Compare(b.from) })
 		for i := 1; i < len(h.tenures); i++ {
 			if a, b := h.tenures[i-1], h.tenures[i]; a.token >= b.token {
-				h.s.errorf("%s: token %#x was granted before %#x", h.what, int64(a.token), int64(b.token))
+				h.s.errorf("%s: token %#x was granted before %#x", h.what, a.token, b.token)
 			}
 		}
 	}

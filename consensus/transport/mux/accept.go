@@ -129,8 +129,8 @@ func (m *Mux) admit(raw net.Conn, h hello) (*Conn, *RefusedError) {
 }
 
 // checkIdentityLocked checks the sender and the wanted receiver of a hello. All kinds but control need
-// both sides in the same ensemble. Control needs no ensemble on either side, so that one can be bootstrapped and joined,
-// but two different ones are a mistake. If the hello wants a server id, this server must have it.
+// both sides in the same ensemble. Control needs no ensemble on either side, so that one can be bootstrapped and
+// joined, but two different ones are a mistake. If the hello wants a server id, this server must have it.
 func (m *Mux) checkIdentityLocked(h hello) *RefusedError {
 	none := [16]byte{}
 	control := h.kind == KindControl
