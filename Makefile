@@ -17,13 +17,16 @@ SCRIPTS ?= 5000
 SERVERS ?= 3
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk
 
-.PHONY: help build short test slow race lint fuzz interop sim oracle faults soak soak-recipes bench benchmarks
+.PHONY: help build dev short test slow race lint fuzz interop sim oracle faults soak soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## the static binary, in ./bin
 	$(GO) build -o bin/zk-lite ./cmd/zk-lite
+
+dev: build ## the binary, and with it three servers on this machine, until Ctrl-C
+	@bin/zk-lite dev
 
 short: ## the tests that take a second or less each: under a minute
 	$(GO) test -short ./...
