@@ -87,7 +87,7 @@ func serverRows() []row {
 		{id: "sessions", title: "sessions opened and closed, 64 at a time", kind: system.Sessions,
 			conns: 64, inFlight: 1, aim: 10, systems: floor},
 		{id: "idle-5000", title: "5,000 idle sessions, CPU of all servers", kind: system.Idle,
-			conns: 5000, inFlight: 1, column: cpuShare, aimShare: 0.02, systems: floor},
+			conns: 5000, inFlight: 1, column: cpuShare, aimShare: 0.03, systems: floor},
 		{id: "leader-killed", title: "leader killed with -9, nobody served for", kind: system.Failover,
 			mix: "set", conns: failoverConnections, inFlight: 1, column: outage,
 			aimTime: 40 * time.Millisecond, systems: zoo},
