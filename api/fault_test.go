@@ -69,7 +69,7 @@ func TestServer_UnknownOutcome(t *testing.T) {
 	if !strings.HasSuffix(a.text("path"), "/n-0000000000") || a.header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("%s %v", a.body, a.header)
 	}
-	// The state came by a snapshot: with a key the door finds the result itself.
+	// The state came by a snapshot: with a key the HTTP server finds the result itself.
 	_, url = serve(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
 		if r, err := srv.Do(ctx, c); err != nil || calls.Add(1) != 1 {
 			return r, err

@@ -11,7 +11,7 @@ import (
 	"github.com/zk-lite/zk-lite/api"
 )
 
-// asked is the status of a request to a door with some Host.
+// asked is the status of a request with some Host.
 func asked(t *testing.T, url, target, host string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+target, nil)
@@ -90,7 +90,7 @@ func TestServer_Host_Elsewhere(t *testing.T) {
 	go func() { served <- d.Serve(l) }()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	url := "http://127.0.0.1:" + port
-	eventually(t, "the door is open to others", func() bool {
+	eventually(t, "the server is open to others", func() bool {
 		return asked(t, url, "/v1/znodes/", "zk.example") == 200
 	})
 	if got := asked(t, url, "/v1/cluster", "zk.example"); got != 403 {

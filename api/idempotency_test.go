@@ -11,8 +11,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
-// losing is a door to a server that loses the answer to one of the commands it sends:
-// the command happens, and nobody is told.
+// losing is an HTTP server that loses the result of one of the commands that it sends:
+// the command happens, and no reply reports it.
 func losing(t testing.TB, i int) (url string, lose func(n int)) {
 	srv := shared().nodes[i].Server()
 	var left atomic.Int64

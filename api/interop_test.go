@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// contender is another client's process in the queue of a lock or an election. It says
+// waiter is another client's process in the queue of a lock or an election. It says
 // "queued" and "held", waits for a line, and says "released". Any program that does so can
 // stand in the queue of a test here; Curator's is to be started like the others.
-type contender struct {
+type waiter struct {
 	testing.TB
 	name  string
 	in    io.WriteCloser
@@ -26,14 +26,14 @@ type contender struct {
 }
 
 // kazoo starts one with Debian's python3-kazoo at one of the ensemble's ZooKeeper ports.
-func (e *ensemble) kazoo(t testing.TB, i int, kind, path string) *contender {
-	return contend(t, "kazoo", "/usr/bin/python3", "../recipes/testdata/kazoo_queue.py",
+func (e *ensemble) kazoo(t testing.TB, i int, kind, path string) *waiter {
+	return startWaiter(t, "kazoo", "/usr/bin/python3", "../recipes/testdata/kazoo_queue.py",
 		e.clientAddress(i), kind, path)
 }
 
 // goZookeeper starts one with github.com/go-zookeeper/zk, which has locks only.
-func (e *ensemble) goZookeeper(t testing.TB, program string, i int, path string) *contender {
-	return contend(t, "go-zookeeper", program, "queue", e.clientAddress(i), path)
+func (e *ensemble) goZookeeper(t testing.TB, program string, i int, path string) *waiter {
+	return startWaiter(t, "go-zookeeper", program, "queue", e.clientAddress(i), path)
 }
 
 func (e *ensemble) clientAddress(i int) string {
@@ -53,7 +53,7 @@ func buildGoZookeeper(t testing.TB) (program string) {
 	return program
 }
 
-func contend(t testing.TB, name, program string, args ...string) *contender {
+func startWaiter(t testing.TB, name, program string, args ...string) *waiter {
 	t.Helper()
 	// Not with the test's context, which ends before the clean-up.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -70,7 +70,7 @@ func contend(t testing.TB, name, program string, args ...string) *contender {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	k := &contender{t, name, in, make(chan string, 8)}
+	k := &waiter{t, name, in, make(chan string, 8)}
 	go func() {
 		defer close(k.words)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -93,7 +93,7 @@ func contend(t testing.TB, name, program string, args ...string) *contender {
 }
 
 // expect waits for a word.
-func (k *contender) expect(want string) {
+func (k *waiter) expect(want string) {
 	k.Helper()
 	select {
 	case got := <-k.words:
@@ -106,7 +106,7 @@ func (k *contender) expect(want string) {
 }
 
 // silent checks that the client has said nothing.
-func (k *contender) silent() {
+func (k *waiter) silent() {
 	k.Helper()
 	select {
 	case got := <-k.words:
@@ -115,7 +115,7 @@ func (k *contender) silent() {
 	}
 }
 
-func (k *contender) release() {
+func (k *waiter) release() {
 	k.Helper()
 	if _, err := io.WriteString(k.in, "\n"); err != nil {
 		k.Fatal(err)
@@ -137,7 +137,7 @@ func TestInterop_OneLockForAll(t *testing.T) {
 		silent func()
 		leave  func()
 	}
-	process := func(k *contender) turn {
+	process := func(k *waiter) turn {
 		k.expect("queued")
 		return turn{k.name, func() { k.expect("held") }, k.silent, k.release}
 	}

@@ -227,7 +227,7 @@ func TestWatch_HidesWhatMayNotBeRead(t *testing.T) {
 	alice.get(w).is(200).has("events.0.type", "created")
 }
 
-// A stream is cut at any event, by its client or by the end of its server's door,
+// A stream is cut at any event, by its client or by the end of its HTTP server,
 // goes on at another server, and misses and repeats none of ten thousand changes,
 // those within transactions included.
 func TestWatch_Stream_ResumesAnywhere(t *testing.T) {

@@ -45,7 +45,7 @@ type Cache struct {
 	max    int
 	ctx    context.Context
 	cancel context.CancelFunc
-	poke   chan struct{} // capacity 1: somebody waits for a newer zxid
+	wake   chan struct{} // capacity 1: somebody waits for a newer zxid
 	done   chan struct{} // closed when the goroutine has ended
 
 	// Owned by the goroutine (run).
@@ -92,7 +92,7 @@ func WithCacheNodes(n int) CacheOption { return func(k *Cache) { k.max = n } }
 func NewCache(ctx context.Context, c *Client, root string, opts ...CacheOption) (*Cache, error) {
 	k := &Cache{
 		c: c, root: root, max: DefaultCacheNodes,
-		poke: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
+		wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
 		tree: newCacheTree(), readings: 1,
 	}
 	for _, o := range opts {
@@ -218,7 +218,7 @@ func (k *Cache) WaitZxid(ctx context.Context, zxid Zxid) error {
 			}
 			asked = reading
 			select {
-			case k.poke <- struct{}{}:
+			case k.wake <- struct{}{}:
 			default:
 			}
 			continue

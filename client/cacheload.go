@@ -45,7 +45,7 @@ func (k *Cache) chase(w *Watch, dirty map[string]struct{}) error {
 			if err := k.take(ev, open, dirty); err != nil {
 				return err
 			}
-		case <-k.poke:
+		case <-k.wake:
 			dirty[k.root] = struct{}{}
 		case <-k.ctx.Done():
 			return k.ctx.Err()

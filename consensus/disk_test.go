@@ -169,9 +169,9 @@ func TestRegression_FollowerWithUselessDisk_IsOutOfContact(t *testing.T) {
 		})
 		e.fill(leader, fmt.Sprint("/n", hangs), 3)
 		// Nobody touches sessions here, so that contact alone would say nothing.
-		wait.Until(t, "the disk is found useless", func() bool { return x.disk.UnwritableFor() >= testElection })
+		wait.Until(t, "the disk is found to be unwritable", func() bool { return x.disk.UnwritableFor() >= testElection })
 		if least, s := x.disk.UnwritableFor(), x.Status(); s.Contact < least {
-			t.Errorf("contact %v ago, with a disk that is useless for %v", s.Contact, least)
+			t.Errorf("contact %v ago, with a disk that is unwritable for %v", s.Contact, least)
 		}
 		x.fs.SetFault(nil)
 		close(moves)

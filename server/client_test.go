@@ -13,21 +13,21 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// client is a door's side of one connection: it writes down what goes into its
+// client is the port's side of one connection: it writes down what goes into its
 // outbox.
 type client struct {
 	*Conn
 	k *kit
 
-	mu    sync.Mutex // protects the fields below
-	lines []string
-	zxids []znode.Zxid // of the replies and events, in the order of the outbox
-	kicks []Reason
-	kick  chan struct{} // closed at the first kick
+	mu      sync.Mutex // protects the fields below
+	lines   []string
+	zxids   []znode.Zxid // of the replies and events, in the order of the outbox
+	reasons []Reason
+	gone    chan struct{} // closed at the first reason
 }
 
 func (k *kit) connect(ids ...znode.ID) *client {
-	c := &client{k: k, kick: make(chan struct{})}
+	c := &client{k: k, gone: make(chan struct{})}
 	c.Conn = k.srv.NewConn(c, append([]znode.ID{{Scheme: "ip", ID: "127.0.0.1"}}, ids...))
 	return c
 }
@@ -41,10 +41,10 @@ func (c *client) Notify(n *watch.Notification) {
 func (c *client) Disconnect(r Reason) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.kicks) == 0 {
-		close(c.kick)
+	if len(c.reasons) == 0 {
+		close(c.gone)
 	}
-	c.kicks = append(c.kicks, r)
+	c.reasons = append(c.reasons, r)
 }
 
 func (c *client) say(z znode.Zxid, format string, args ...any) {
@@ -63,10 +63,10 @@ func (c *client) outbox() []string {
 	return lines
 }
 
-func (c *client) kicked() []Reason {
+func (c *client) disconnected() []Reason {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.kicks)
+	return slices.Clone(c.reasons)
 }
 
 // expect compares the outbox since the last call.
@@ -79,8 +79,8 @@ func (c *client) expect(what string, want ...string) {
 
 func (c *client) expectKicks(want ...Reason) {
 	c.k.tb.Helper()
-	if got := c.kicked(); !slices.Equal(got, want) {
-		c.k.tb.Errorf("kicked because of %v, want %v", got, want)
+	if got := c.disconnected(); !slices.Equal(got, want) {
+		c.k.tb.Errorf("disconnected because of %v, want %v", got, want)
 	}
 }
 

@@ -187,7 +187,7 @@ func TestConn_Close_ForgetsWhatWasPending(t *testing.T) {
 	c.create("/mine", "")
 	c.get("/mine", false)
 	c.Close()
-	c.Close() // a door may do it twice
+	c.Close() // a listener may do it twice
 	other.set("/x", "2")
 	k.log.drain()
 	c.expect("after Close")

@@ -168,13 +168,13 @@ func TestServer_NoLeader_PatienceByTimeout(t *testing.T) {
 		if k.srv.Serving() {
 			t.Error("serving new clients without a leader")
 		}
-		if len(fresh.kicked()) == 0 || fresh.kicked()[0] != ReasonNoLeader {
-			t.Errorf("a client without a session was kicked because of %v", fresh.kicked())
+		if len(fresh.disconnected()) == 0 || fresh.disconnected()[0] != ReasonNoLeader {
+			t.Errorf("a client without a session was disconnected because of %v", fresh.disconnected())
 		}
 		short.expectKicks()
 		fresh.Close()
 		lost(4*time.Second + 1)
-		if len(short.kicked()) == 0 {
+		if len(short.disconnected()) == 0 {
 			t.Error("a client with a timeout of 8 s is kept 4 s without a leader")
 		}
 		long.expectKicks()
@@ -182,7 +182,7 @@ func TestServer_NoLeader_PatienceByTimeout(t *testing.T) {
 		lost(10 * time.Second)
 		long.expectKicks()
 		lost(10*time.Second + 1) // the grace, before half of 60 s
-		if len(long.kicked()) == 0 {
+		if len(long.disconnected()) == 0 {
 			t.Error("a client is kept for longer than the grace")
 		}
 	})

@@ -128,7 +128,7 @@ func TestServer_ManyConnections_EachInOrder(t *testing.T) {
 	var all []*racer
 	for i := range conns {
 		r := &racer{path: fmt.Sprint("/own", i), rng: rand.New(rand.NewPCG(seed, uint64(i)))}
-		r.c = &client{k: k, kick: make(chan struct{})}
+		r.c = &client{k: k, gone: make(chan struct{})}
 		r.c.Conn = k.srv.NewConn(r, nil)
 		k.log.from(1, createCommand(r.path))
 		all = append(all, r)

@@ -101,7 +101,7 @@ func TestConn_Session_MoveKicksTheOldConnection(t *testing.T) {
 }
 
 // The connection that asks for the end of its session gets the reply; it is the
-// door that ends it then.
+// listener that ends it then.
 func TestConn_Session_CloseIsAnswered(t *testing.T) {
 	k := newKit(t, nil)
 	c := k.connect()

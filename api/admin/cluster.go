@@ -61,18 +61,18 @@ type serverBody struct {
 	DiskFault    string         `json:"disk_fault,omitempty"`
 }
 
-// surveyTimeout is how long a request waits for the leader. Who asks how the ensemble
+// statusTimeout is how long a request waits for the leader. Who asks how the ensemble
 // is wants to hear soon that nobody leads it.
-const surveyTimeout = 3 * time.Second
+const statusTimeout = 3 * time.Second
 
 // getCluster shows the ensemble.
 func (h *handlers) getCluster(q *rest.Request) error {
 	if err := needOperator(q); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(q.Context, surveyTimeout)
+	ctx, cancel := context.WithTimeout(q.Context, statusTimeout)
 	defer cancel()
-	survey, err := h.cluster.EnsembleStatus(ctx)
+	ensemble, err := h.cluster.EnsembleStatus(ctx)
 	srv := q.Core.Server
 	s := srv.Status()
 	body := clusterBody{
@@ -89,9 +89,9 @@ func (h *handlers) getCluster(q *rest.Request) error {
 		body.Incomplete = "no leader has answered, so how the members stand is not known: " +
 			err.Error()
 	} else {
-		n := survey.FailuresToleratedNow()
+		n := ensemble.FailuresToleratedNow()
 		body.FailuresToleratedNow = &n
-		known = knownOf(&survey)
+		known = knownOf(&ensemble)
 	}
 	for _, m := range h.cluster.Members() {
 		one := memberOf(&m, &s)

@@ -149,13 +149,13 @@ func (h *handlers) commandSetTraceMask(q *rest.Request, out object) error {
 func (h *handlers) commandObservers(q *rest.Request, out object) error {
 	list := []object{}
 	if q.Core.Server.Status().Role == server.RoleLeader {
-		survey, err := h.cluster.EnsembleStatus(q.Context)
+		ensemble, err := h.cluster.EnsembleStatus(q.Context)
 		if err != nil {
 			return clusterProblem(err)
 		}
 		members := h.cluster.Members()
-		for i := range survey.Members {
-			m := &survey.Members[i]
+		for i := range ensemble.Members {
+			m := &ensemble.Members[i]
 			if m.Connected && !m.Voter {
 				list = append(list, object{
 					"sid": m.ID, "remote_socket_address": members[m.ID].Peer,

@@ -67,7 +67,7 @@ func multi(q *rest.Request) error {
 		return err
 	}
 	results := make([]multiResult, len(r.Multi))
-	failed := culprit(r.Multi)
+	failed := firstFailed(r.Multi)
 	for i := range r.Multi {
 		results[i] = resultOf(&doc.Ops[i], &r.Multi[i], failed < 0)
 	}

@@ -143,7 +143,7 @@ func createWithParents(q *rest.Request, c *state.Command) (state.OpResult, error
 		if len(r.Multi) == 0 {
 			r.Multi = []state.OpResult{{Code: r.Code, Path: r.Path, Stat: r.Stat}}
 		}
-		i := culprit(r.Multi)
+		i := firstFailed(r.Multi)
 		if i < 0 {
 			return r.Multi[missing], nil
 		}
@@ -176,8 +176,8 @@ func withParents(parents []string, c *state.Command) *state.Command {
 	return multi
 }
 
-// culprit is the first operation of a multi that failed; -1: none did.
-func culprit(results []state.OpResult) int {
+// firstFailed is the first operation of a multi that failed; -1: none did.
+func firstFailed(results []state.OpResult) int {
 	for i := range results {
 		if results[i].Code != znode.OK {
 			return i

@@ -23,7 +23,7 @@ type Result struct {
 }
 
 // OpResult is the outcome of one operation of a multi. When the multi failed,
-// Code is OK for those before the culprit and ErrRuntimeInconsistency for
+// Code is OK for those before the one that failed, and ErrRuntimeInconsistency for
 // those after it, though nothing of it has happened.
 type OpResult struct {
 	Op   Op

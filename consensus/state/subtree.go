@@ -46,9 +46,9 @@ func (m *Machine) deleteAll(c *Command) {
 	m.tree.Rollback(&m.txn)
 }
 
-// below lists what is below a znode, parents before their children, or says because of
-// which znode it cannot. Below a znode that does not exist there is nothing.
-func (m *Machine) below(path string) (paths []string, culprit string, code znode.Error) {
+// below lists what is below a znode, parents before their children, or returns the path
+// that it failed at. Below a znode that does not exist there is nothing.
+func (m *Machine) below(path string) (paths []string, failed string, code znode.Error) {
 	if znode.ValidatePath(path) != nil {
 		return nil, path, znode.ErrBadArguments
 	}

@@ -65,7 +65,7 @@ func TestMachine_DeleteAll_Permissions(t *testing.T) {
 	}
 	for name, x := range map[string]struct {
 		parent, child znode.Perms
-		culprit       string
+		failed        string
 	}{
 		"nothing is in the way":        {znode.PermRead | znode.PermDelete, znode.PermRead, ""},
 		"may not delete below parent":  {znode.PermRead, znode.PermRead, "/a/p"},
@@ -84,11 +84,11 @@ func TestMachine_DeleteAll_Permissions(t *testing.T) {
 		}
 		r := g.do(1, Command{Op: OpDeleteAll, Path: "/a", Version: -1})[0]
 		want := znode.ErrNoAuth
-		if x.culprit == "" {
-			want, x.culprit = znode.OK, "/a"
+		if x.failed == "" {
+			want, x.failed = znode.OK, "/a"
 		}
-		if r.Code != want || r.Path != x.culprit {
-			t.Errorf("%s: %v %q, want %v %q", name, r.Code, r.Path, want, x.culprit)
+		if r.Code != want || r.Path != x.failed {
+			t.Errorf("%s: %v %q, want %v %q", name, r.Code, r.Path, want, x.failed)
 		}
 	}
 }

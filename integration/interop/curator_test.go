@@ -254,7 +254,7 @@ func (p *pair) semaphore() {
 		p.Errorf("a third place: %v", err)
 	}
 	d3 := p.peer.begin("semaphore", p.path, 2)
-	p.children(p.path+"/locks", 1) // in the door
+	p.children(p.path+"/locks", 1) // the waiters
 	g4 := async(acquire)
 	p.children(p.path+"/locks", 2)
 	d3.silent()

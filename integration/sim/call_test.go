@@ -79,7 +79,7 @@ func (x *connection) reach() bool {
 		case <-shut:
 		case <-limit.C:
 			return false
-		case <-x.kicked:
+		case <-x.disconnected:
 			return false
 		}
 	}
@@ -92,7 +92,7 @@ func (x *connection) await(calls ...*call) bool {
 	for _, k := range calls {
 		select {
 		case <-k.done:
-		case <-x.kicked:
+		case <-x.disconnected:
 			select {
 			case <-k.done: // it came before the end
 			default:

@@ -76,12 +76,12 @@ func (c *client) value() string {
 
 // connection is a client's connection to one life of a server. It is the server.Client.
 type connection struct {
-	c      *client
-	number int
-	life   *life
-	sc     *server.Conn
-	kicked chan struct{}
-	sent   int // its client's own
+	c            *client
+	number       int
+	life         *life
+	sc           *server.Conn
+	disconnected chan struct{}
+	sent         int // its client's own
 
 	mu      sync.Mutex // protects the fields below
 	over    bool       // nothing that comes is heard any more
@@ -130,7 +130,7 @@ func (x *connection) end(why string) {
 	defer x.mu.Unlock()
 	if !x.over {
 		x.over, x.why = true, why
-		close(x.kicked)
+		close(x.disconnected)
 	}
 }
 
@@ -155,7 +155,7 @@ func (c *client) connect(want int) *connection {
 			}
 			continue
 		}
-		x := &connection{c: c, number: c.w.record.nextConn(), life: l, kicked: make(chan struct{})}
+		x := &connection{c: c, number: c.w.record.nextConn(), life: l, disconnected: make(chan struct{})}
 		x.sc = l.srv.NewConn(x, c.identities())
 		session, seen := c.session, c.seen
 		if c.shake(x) && (c.session != session || c.setWatches(x, seen)) {
@@ -169,7 +169,7 @@ func (c *client) connect(want int) *connection {
 	return nil
 }
 
-// ahead does what the door does: a client without a session is turned away by a server that is behind.
+// ahead does what the ZooKeeper listener does: a client without a session is turned away by a server that is behind.
 func (c *client) ahead(l *life) (ahead bool) {
 	if c.session != 0 {
 		return false

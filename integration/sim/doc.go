@@ -9,7 +9,7 @@
 //
 // The consensus node with hashicorp/raft and the peer transport, raft's log in package raftlog, the
 // state machine, sessions, watches and the request path of package server. Clients use what the
-// doors use: server.Conn.
+// listeners use: server.Conn.
 //
 // # What stands in
 //
@@ -23,9 +23,9 @@
 //     files, because bbolt maps its file and locks it by system calls, and real input and output
 //     does not count as waiting in a bubble: the clock could not go on meanwhile. Each write is
 //     durable when it returns.
-//   - The doors, their sockets and their encodings are left out: their reads from the network would
+//   - The listeners, their sockets and their encodings are left out: their reads from the network would
 //     have to be in memory too. Other tests have them. What setWatches compares is done here in the
-//     door's place (again_test.go).
+//     listener's place (again_test.go).
 //
 // # What cannot be modelled
 //
