@@ -92,6 +92,19 @@ var raftImporters = []string{"consensus", "consensus/transport", "consensus/tran
 // arguments.
 var znodeForbidden = []string{"time", "math/rand", "math/rand/v2", "crypto/rand", "net", "log", "log/slog", "os", "sync"}
 
+// unsafeImporters are the packages whose code the compiler does not check in full, each with why it must be so.
+var unsafeImporters = map[string]string{
+	"api/rest":                 "what the kernel reports of a connection; the names of types in errors about JSON",
+	"consensus/raftlog":        "aligned memory for direct writes",
+	"consensus/state":          "strings that share the memory of the entry they were read from",
+	"integration/cluster":      "a network device of the kernel's, a clock in shared memory",
+	"integration/cluster/disk": "polling the kernel's file system protocol",
+	"internal/processors":      "the CPU time of the process, without an allocation",
+	"internal/rawconn":         "reads and writes of sockets that Go's scheduler is not asked about",
+	"lab/sim":                  "compares the states of processes, whatever their type",
+	"znode":                    "znodes packed into one block of memory",
+}
+
 type goPackage struct {
 	ImportPath string
 	Imports    []string
@@ -119,6 +132,8 @@ func TestLayers_ImportsFollowTheTable(t *testing.T) {
 				t.Errorf("%s imports %s: %s", name, own, layers[row].why)
 			case strings.HasPrefix(imp, "github.com/hashicorp/raft") && !slices.Contains(raftImporters, name):
 				t.Errorf("%s imports %s: only package consensus and those below it touch raft", name, imp)
+			case (imp == "unsafe" || imp == "reflect") && unsafeImporters[name] == "":
+				t.Errorf("%s imports %s: add it to unsafeImporters with the reason, or do without", name, imp)
 			case name == "znode" && slices.Contains(znodeForbidden, imp):
 				t.Errorf("znode imports %s: the tree decides nothing by itself and holds no lock", imp)
 			}
