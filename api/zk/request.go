@@ -143,8 +143,9 @@ func (r *request) begin(zxid znode.Zxid, code znode.Error) (b []byte, ok bool) {
 // end sends the reply.
 func (r *request) end(b []byte) {
 	wire.EndFrame(b, r.mark)
-	r.c.out.commit(b, !r.quiet)
-	r.done()
+	c, wake := r.c, !r.quiet
+	r.done() // before the client can have its reply: from then on srvr must not call it outstanding
+	c.out.commit(b, wake)
 }
 
 // fail replies with a code. UNIMPLEMENTED for a whole request type carries no

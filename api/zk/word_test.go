@@ -67,6 +67,18 @@ func TestWord_SrvrAndStat(t *testing.T) {
 		`Proposal sizes last/min/max: -1/-1/-1`, "")...)
 }
 
+// Once, srvr could show a request as outstanding whose reply its client had.
+func TestWord_Srvr_AnsweredRequestIsNotOutstanding(t *testing.T) {
+	k := start(t)
+	c := k.connect()
+	for range 300 {
+		c.reply(c.send(wire.OpSync, &wire.SyncRequest{Path: "/"}), wire.OpSync)
+		if out := k.word("srvr"); !strings.Contains(out, "Outstanding: 0\n") {
+			t.Fatal(out)
+		}
+	}
+}
+
 func TestWord_Latency_IsMeasured(t *testing.T) {
 	k := start(t)
 	c := k.connect()
