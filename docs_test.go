@@ -42,7 +42,7 @@ var pages = []struct {
 	{"docs/http.md", 2450},
 	{"docs/metrics.md", 1400},
 	{"docs/operations.md", 1400},
-	{"docs/performance.md", 900},
+	{"docs/performance.md", 1000},
 	{"docs/protocol.md", 700},
 	{"docs/recipes.md", 1750},
 	{"examples/README.md", 250},
