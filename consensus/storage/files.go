@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 // the new one.
 func writeFileSync(path string, b []byte) error {
 	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o640)
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -31,6 +32,25 @@ func writeFileSync(path string, b []byte) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// closeToOthers makes a directory that only this server's user may enter. One that exists is closed to other
+// users: raft made it, and the files in it, readable by everybody. Its group may stay: that is an operator's
+// choice. So may the data directory itself, which is often made by an installation; all data lie deeper.
+func closeToOthers(dir string, logger *slog.Logger) error {
+	const others = 0o007
+	if err := os.Mkdir(dir, 0o700); err == nil || !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode()&others == 0 {
+		return err
+	}
+	if err := os.Chmod(dir, info.Mode()&^others); err != nil {
+		logger.Warn("every user of this machine can read the snapshots, which hold all znodes' data; "+
+			"take the permissions of others away", "path", dir, "error", err)
+	}
+	return nil
 }
 
 // newestSnapshotDir finds the newest finished snapshot by the names that

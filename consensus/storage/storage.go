@@ -90,10 +90,13 @@ func Open(c Config) (Store, error) {
 		c.LogDir = c.Dir
 	}
 	for _, x := range []struct{ setting, dir string }{{"dataDir", c.Dir}, {"dataLogDir", c.LogDir}} {
-		if err := os.MkdirAll(x.dir, 0o750); err != nil {
+		if err := os.MkdirAll(x.dir, 0o700); err != nil {
 			return Store{}, fmt.Errorf("making the directory %s, given by the setting %s: %w",
 				x.dir, x.setting, err)
 		}
+	}
+	if err := closeToOthers(filepath.Join(c.Dir, "snapshots"), c.Logger); err != nil {
+		return Store{}, err
 	}
 	s := Store{Identity: identityFile(filepath.Join(c.Dir, "identity.json"))}
 	id, err := s.Identity.Load()
