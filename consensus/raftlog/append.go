@@ -22,6 +22,7 @@ type batch struct {
 	from   int64 // where buf goes
 	buf    []byte
 	rolled int // segments entered
+	size   int64
 	places []position
 }
 
@@ -41,14 +42,16 @@ func (s *Store) begin() (*batch, error) {
 // add encodes a record of kind k, with e's fields, and rolls to the next segment if it must.
 func (b *batch) add(k kind, e *raft.Log) error {
 	size := recordSize(e)
-	// Every segment keeps room for the seal that ends it.
-	if b.offset+size+recordHeaderSize > b.seg.size {
+	if room := b.s.opt.SegmentSize - segmentHeaderSize - 2*recordHeaderSize; size > room {
+		return fmt.Errorf("%w: it takes %d bytes, a segment has room for %d", ErrEntryTooLarge, size, room)
+	}
+	// Every segment keeps room for the seal that ends it. Short segments are left until one is long enough.
+	b.start()
+	for b.offset+size+recordHeaderSize > b.seg.size {
 		if err := b.roll(size); err != nil {
 			return err
 		}
-	}
-	if b.offset == segmentHeaderSize {
-		b.encode(kindStart, &raft.Log{Index: b.span.first, Term: b.span.last})
+		b.start()
 	}
 	r := record{kind: k, entry: *e}
 	next, err := b.span.apply(&r)
@@ -63,15 +66,25 @@ func (b *batch) add(k kind, e *raft.Log) error {
 	return nil
 }
 
-func (b *batch) encode(k kind, e *raft.Log) {
-	r := record{kind: k, generation: b.s.writeGen, mark: b.mark, entry: *e}
-	b.buf = appendRecord(b.buf, &r, b.seg.id, b.offset)
-	b.offset = b.from + int64(len(b.buf))
+// start begins a segment.
+func (b *batch) start() {
+	if b.offset == segmentHeaderSize {
+		b.encode(kindStart, &raft.Log{Index: b.span.first, Term: b.span.last})
+	}
 }
 
-// roll seals the segment and goes on in the next one, in which a record of size bytes must fit.
+func (b *batch) encode(k kind, e *raft.Log) {
+	r := record{kind: k, generation: b.s.writeGen, mark: b.mark, entry: *e}
+	before := len(b.buf)
+	b.buf = appendRecord(b.buf, &r, b.seg.id, b.offset)
+	b.offset = b.from + int64(len(b.buf))
+	b.size += int64(len(b.buf) - before)
+}
+
+// roll seals the segment and goes on in the next one. If the next record, of size bytes, does not fit there,
+// it does in the one after that.
 func (b *batch) roll(size int64) error {
-	next, err := b.s.takePrepared()
+	next, err := b.s.takePrepared(b.size + size + segmentHeaderSize + 2*recordHeaderSize)
 	if err != nil {
 		return err
 	}
@@ -81,10 +94,6 @@ func (b *batch) roll(size int64) error {
 		return err
 	}
 	b.seg, b.offset, b.from = next, segmentHeaderSize, segmentHeaderSize
-	if room := next.size - segmentHeaderSize - 2*recordHeaderSize; size > room {
-		return fmt.Errorf("%w: it takes %d bytes, a segment has room for %d",
-			ErrEntryTooLarge, size, room)
-	}
 	return nil
 }
 

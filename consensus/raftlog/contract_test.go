@@ -348,6 +348,33 @@ func TestOpen_ErrSegmentSize(t *testing.T) {
 	}
 }
 
+// NewestWithin counts whole entries from the end, across segments.
+func TestStore_NewestWithin(t *testing.T) {
+	s := openDir(t, t.TempDir(), raftlog.Options{SegmentSize: 8192})
+	if n := s.NewestWithin(1 << 20); n != 0 {
+		t.Errorf("%d entries in an empty log", n)
+	}
+	must(t, s.StoreLogs(entries(1, 1000, 1)))
+	if n := s.NewestWithin(1 << 30); n != 1000 {
+		t.Errorf("%d entries in the whole log, want 1000", n)
+	}
+	if n := s.NewestWithin(0); n != 0 {
+		t.Errorf("%d entries in 0 bytes", n)
+	}
+	all := s.Stats().Bytes
+	last := uint64(0)
+	for bytes := int64(0); bytes <= all; bytes += 1000 {
+		n := s.NewestWithin(bytes)
+		if n < last || n*64 > uint64(bytes) {
+			t.Errorf("%d entries in %d bytes, after %d", n, bytes, last)
+		}
+		last = n
+	}
+	if last < 900 {
+		t.Errorf("%d entries in all segments", last)
+	}
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -14,6 +14,7 @@ const noteEvery = 100 * time.Millisecond
 // maintenanceState is what the maintenance goroutine and the others exchange, under Store.mu.
 type maintenanceState struct {
 	wantSegment bool   // prepare a segment if there is none
+	least       int64  // bytes that it must have
 	attempts    uint64 // preparations ended, well or not
 	err         error  // of the last one
 	wantDrop    bool   // remove the segments that hold nothing
@@ -58,9 +59,11 @@ func (s *Store) setIdle(idle bool) {
 
 // takePrepared makes the prepared segment the last one in use. Without one it waits for a
 // preparation and returns its error, such as a full disk's; every call tries again.
-func (s *Store) takePrepared() (*segment, error) {
+// Segments that are prepared from now on have at least so many bytes.
+func (s *Store) takePrepared(least int64) (*segment, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.maintenance.least = least
 	if len(s.prepared) == 0 {
 		before := s.maintenance.attempts
 		s.maintenance.wantSegment = true
@@ -105,12 +108,28 @@ func (s *Store) prepareSegment() {
 	s.cond.Broadcast()
 }
 
+// nextSize is how long the next segment is to be: about as long as the whole log, so that a short log takes
+// little space, a long one rolls rarely, and one that was long becomes short again.
+func (s *Store) nextSize() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	want := s.maintenance.least
+	if !s.span.empty() {
+		want = max(want, s.bytesFromLocked(s.index.get(s.span.first)))
+	}
+	size := int64(firstSegmentSize)
+	for size < want {
+		size *= 2 // a multiple of blockSize
+	}
+	return min(size, s.opt.SegmentSize)
+}
+
 // newSegment creates the segment after the last one and names it in the manifest.
 func (s *Store) newSegment() (*segment, error) {
 	if s.manifest.last == math.MaxUint32 {
 		return nil, errors.New("raftlog: segment numbers are used up")
 	}
-	g, err := createSegment(s.fs, s.dir, s.manifest.last+1, s.opt.SegmentSize, s.id, s.stop)
+	g, err := createSegment(s.fs, s.dir, s.manifest.last+1, s.nextSize(), s.id, s.stop)
 	if err != nil {
 		return nil, err
 	}

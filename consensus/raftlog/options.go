@@ -9,6 +9,8 @@ const (
 	// DefaultSegmentSize is large against a batch, so that rolling is rare, and small against
 	// a disk, so that deleting a prefix soon frees space.
 	DefaultSegmentSize = 64 << 20
+	// firstSegmentSize is that of the segments of a log that holds little; see Store.nextSize.
+	firstSegmentSize = 1 << 20
 	// MinSegmentSize leaves room for a header and a few records; for tests.
 	MinSegmentSize = segmentHeaderSize + 1024
 	// MaxSegmentSize keeps offsets in 32 bits and recovery, which reads a segment at a time
@@ -23,8 +25,9 @@ const (
 
 // Options configure a Store. The zero value is usable.
 type Options struct {
-	// SegmentSize is the length in bytes of new segment files; 0 means DefaultSegmentSize. An
-	// entry must fit one segment. Existing segments keep their length.
+	// SegmentSize is the greatest length in bytes of new segment files; 0 means DefaultSegmentSize. An
+	// entry must fit such a segment. Those of a log that holds little are shorter. Existing segments
+	// keep their length.
 	SegmentSize int64
 	// CacheEntries bounds the entries held in memory; 0 means DefaultCacheEntries, -1 none.
 	CacheEntries int

@@ -1,6 +1,9 @@
 package raftlog
 
-import "time"
+import (
+	"sort"
+	"time"
+)
 
 // Stats is a snapshot of a Store's figures.
 type Stats struct {
@@ -40,4 +43,25 @@ func (s *Store) Stats() Stats {
 		st.Bytes += g.size
 	}
 	return st
+}
+
+// NewestWithin returns how many of the newest entries take at most so many bytes in the files.
+func (s *Store) NewestWithin(bytes int64) uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	older := sort.Search(s.index.n, func(i int) bool {
+		return s.bytesFromLocked(s.index.get(s.index.base+uint64(i))) <= bytes
+	})
+	return uint64(s.index.n - older)
+}
+
+// bytesFromLocked returns how many bytes there are from a position to the end of the log.
+func (s *Store) bytesFromLocked(p position) int64 {
+	size := s.end.offset() - p.offset()
+	for _, g := range s.segments {
+		if p.segment() <= g.id && g.id < s.end.segment() {
+			size += g.size
+		}
+	}
+	return size
 }

@@ -1,0 +1,66 @@
+package raftlog_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/raftlog"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+)
+
+// spaceOf is how many bytes the files of a directory have.
+func spaceOf(t *testing.T, dir string) (bytes int64) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	must(t, err)
+	for _, f := range files {
+		info, err := f.Info()
+		must(t, err)
+		bytes += info.Size()
+	}
+	return bytes
+}
+
+// A new log had two segments of 64 MiB at once: 128 MiB for an empty tree, and on a small volume no start.
+func TestRegression_Open_NewLogTakesLittleSpace(t *testing.T) {
+	tier.Seconds(t)
+	dir := t.TempDir()
+	s := openDir(t, dir, raftlog.Options{})
+	s.Settle()
+	if n := spaceOf(t, dir); n > 4<<20 {
+		t.Errorf("a new log takes %d bytes", n)
+	}
+	// An entry that only later segments have room for is taken all the same.
+	var want []*raft.Log
+	for i, size := range []int{1, 3 << 20, 1, 10 << 20} {
+		e := &raft.Log{Index: uint64(i + 1), Term: 1, Data: make([]byte, size)}
+		must(t, s.StoreLog(e))
+		want = append(want, e)
+	}
+	checkLog(t, s, want)
+	must(t, s.Close())
+	s = openDir(t, dir, raftlog.Options{})
+	checkLog(t, s, want)
+	// The longer the log, the longer its segments, and about as long as it; then it becomes short again.
+	s.Settle()
+	if n := spaceOf(t, dir); n > 5*13<<20 {
+		t.Errorf("13 MiB of entries take %d bytes", n)
+	}
+	for i := uint64(5); i < 40; i++ {
+		must(t, s.StoreLog(&raft.Log{Index: i, Term: 1, Data: make([]byte, 1<<20)}))
+	}
+	s.Settle()
+	if x := s.Stats(); x.Segments > 12 || x.Bytes > 5*50<<20 {
+		t.Errorf("50 MiB of entries: %d segments with %d bytes", x.Segments, x.Bytes)
+	}
+	for i := uint64(40); i < 120; i++ {
+		must(t, s.StoreLog(&raft.Log{Index: i, Term: 1, Data: make([]byte, 1<<20)}))
+		must(t, s.DeleteRange(1, i-1))
+	}
+	s.Settle()
+	if x := s.Stats(); x.Bytes > 16<<20 {
+		t.Errorf("1 MiB of entries takes %d bytes in %d segments", x.Bytes, x.Segments)
+	}
+}
