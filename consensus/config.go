@@ -38,6 +38,7 @@ type Config struct {
 	MaxPending       int           // commands of this server without a result; 0: 131,072
 	MaxPendingBytes  int           // and their size; 0: 64 MiB
 	TrailingLogs     uint64        // entries kept behind a snapshot, for slow followers; 0: 4096
+	TrailingBytes    int64         // and at most so many bytes of them, in a raftlog; 0: 64 MiB
 	NoPush           bool          // see transport.Options
 	NoOverlap        bool
 	NoFailover       bool
@@ -45,6 +46,7 @@ type Config struct {
 
 const (
 	trailingLogs  = 4096 // entries kept behind a snapshot, for slow followers
+	trailingBytes = 64 << 20
 	snapshotBytes = 256 << 20
 )
 
@@ -91,6 +93,9 @@ func (c *Config) check() error {
 	}
 	if c.TrailingLogs == 0 {
 		c.TrailingLogs = trailingLogs
+	}
+	if c.TrailingBytes == 0 {
+		c.TrailingBytes = trailingBytes
 	}
 	if c.Dial == nil {
 		var d net.Dialer

@@ -286,3 +286,33 @@ func (e *testEnsemble) control(from, to int, request string) {
 		e.t.Fatalf("%s: %v", answer, err)
 	}
 }
+
+// 4,096 entries stayed behind a snapshot whatever they weighed: after 42,000 sets of 10 kB, half a gigabyte.
+func TestRegression_LargeEntries_LogStaysShort(t *testing.T) {
+	const every, trailing = 50, 64
+	e := newTestEnsemble(t, 1, func(c *Config) {
+		c.SnapshotCommands, c.TrailingLogs, c.TrailingBytes = every, trailing, 1<<20
+	})
+	log := e.nodes[0].cfg.Storage.Raftlog
+	entries := func() uint64 { s := log.Stats(); return s.LastIndex - s.FirstIndex + 1 }
+	set := func(data []byte) {
+		e.t.Helper()
+		c := &state.Command{Op: state.OpSetData, Path: "/a", Data: data, Version: znode.AnyVersion}
+		if o := e.await("a set", e.propose(0, c)); o.Code != znode.OK {
+			t.Fatal(o.Code)
+		}
+	}
+	e.must(0, "/a")
+	for range 2 * every {
+		set(make([]byte, 100<<10))
+	}
+	// Ten behind the snapshot, and those since.
+	wait.Until(t, "a short log", func() bool { return entries() < trailing })
+	for range 3 * every {
+		set(nil)
+	}
+	wait.Until(t, "a log with the usual number of small entries", func() bool {
+		n := entries()
+		return trailing <= n && n <= trailing+every
+	})
+}

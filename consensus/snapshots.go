@@ -20,12 +20,27 @@ func (n *Node) takeSnapshots() {
 			return
 		case <-n.wantSnapshot:
 			n.letCatchUp()
-			err := n.raft.Snapshot().Error()
+			err := n.limitTrailing()
+			if err == nil {
+				err = n.raft.Snapshot().Error()
+			}
 			if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && n.ctx.Err() == nil {
 				n.logger.Error("taking a snapshot failed; the log grows until one succeeds", "error", err)
 			}
 		}
 	}
+}
+
+// limitTrailing sets how many entries raft keeps behind the snapshot that comes: as many as ever, but no more
+// than TrailingBytes. A follower that needs more than that is better off with the snapshot.
+func (n *Node) limitTrailing() error {
+	log := n.cfg.Storage.Raftlog
+	if log == nil {
+		return nil
+	}
+	c := n.raft.ReloadableConfig()
+	c.TrailingLogs = min(n.cfg.TrailingLogs, log.NewestWithin(n.cfg.TrailingBytes))
+	return n.raft.ReloadConfig(c)
 }
 
 // letCatchUp waits while a follower that was sent a snapshot needs the log behind that
