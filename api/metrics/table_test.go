@@ -59,26 +59,30 @@ func TestDocs_Metrics(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Metrics
 
-A test of api/metrics writes this page from the table there. Every server reports these metrics at ` + "`/metrics`" + ` of
-its HTTP port in Prometheus's text format, as numbers in JSON at ` + "`/commands/monitor`" + `, and with ` + "`zk_`" + ` in front of the
-name by the four-letter word ` + "`mntr`" + `, which leaves out those of the HTTP port. Names marked with Z are ZooKeeper's, with
-its units. An L marks what a leader of an ensemble alone reports.
+A test of api/metrics writes this page from the table there. Every server reports these metrics at ` + "`/metrics`" + ` of its
+HTTP port in Prometheus's text format, as numbers in JSON at ` + "`/commands/monitor`" + `, and with ` + "`zk_`" + ` in front of the name by
+the four-letter word ` + "`mntr`" + `, which leaves out those of the HTTP port. Names marked with Z are ZooKeeper's, with its
+units. An L marks what a leader of an ensemble alone reports. Latencies, packets and sizes of the ZooKeeper port are
+those since the start or the four-letter word ` + "`srst`" + `.
 `)
 	source := ""
 	for _, m := range metrics.Table() {
 		if m.Source != source {
 			source = m.Source
-			fmt.Fprintf(&b, "\n## %s\n\n| name | | type | unit | meaning |\n|---|---|---|---|---|\n",
+			fmt.Fprintf(&b, "\n## %s\n\n| name | type | meaning |\n|---|---|---|\n",
 				strings.ToUpper(source[:1])+source[1:])
 		}
-		mark := ""
+		marks, kind := "", string(m.Type)
 		if m.ZooKeeper {
-			mark = "Z"
+			marks = " Z"
 		}
 		if m.LeaderOnly {
-			mark += "L"
+			marks += " L"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Name, mark, m.Type, m.Unit, m.Help)
+		if m.Unit != "" {
+			kind += ", " + m.Unit
+		}
+		fmt.Fprintf(&b, "| `%s`%s | %s | %s |\n", m.Name, marks, kind, m.Help)
 	}
 	text, err := os.ReadFile(file)
 	switch {
