@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -225,6 +226,34 @@ func TestServer_TooManyConnections(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	eventually(t, "all have gone", func() bool { return d.Conns() == 0 })
 	c.get("/livez").is(200)
+}
+
+// Clients of the ZooKeeper port have taken what they may: some descriptors are left for this port,
+// and no more than that.
+func TestServer_Descriptors_SomeAreKept(t *testing.T) {
+	pool := descriptors.NewPool(16) // 1 is kept for HTTP
+	for pool.Clients.Take() {
+	}
+	d, url := serve(t, shared().nodes[0].Server(), func(c *api.Config) { c.Descriptors = pool.HTTP })
+	first, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the first is there", func() bool { return d.Conns() == 1 })
+	second, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if _, err := second.Read(make([]byte, 1)); err == nil {
+		t.Error("the second may speak")
+	}
+	if n := pool.Refused(); n != 1 {
+		t.Errorf("%d are counted as refused, want 1", n)
+	}
+	first.Close()
+	eventually(t, "all have gone", func() bool { return d.Conns() == 0 })
+	newClient(t, url).get("/livez").is(200)
 }
 
 func TestServer_Origin(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 	"github.com/zk-lite/zk-lite/api/data"
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/internal/descriptors"
+	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
 )
 
@@ -42,6 +44,8 @@ type Config struct {
 	Metrics  metrics.Part    // see admin.Config
 	Settings *admin.Settings // see admin.Config
 	Port     admin.Port      // see admin.Config
+	// Descriptors bounds the connections, beside what bounds them anyway; nil: not.
+	Descriptors *descriptors.Share
 }
 
 // Server serves HTTP.
@@ -50,7 +54,10 @@ type Server struct {
 	core *rest.Core
 	stop func() // ends streams and long polls
 
-	conns atomic.Int64 // open, at most maxConns
+	conns       atomic.Int64 // open, at most maxConns
+	descriptors *descriptors.Share
+	logger      *slog.Logger
+	refusals    repeats.Filter // of connections, by their reasons
 
 	mu     sync.Mutex // protects the field below
 	served bool       // Serve was called
@@ -67,7 +74,9 @@ const (
 // New returns a Server that is not served yet.
 func New(b Backend, cfg Config) *Server {
 	stopping, stop := context.WithCancelCause(context.Background())
-	s := &Server{stop: func() { stop(rest.ErrStopping) }}
+	s := &Server{
+		stop: func() { stop(rest.ErrStopping) }, descriptors: cfg.Descriptors, logger: cfg.Logger,
+	}
 	s.core = rest.NewCore(stopping, b.Core, rest.Config{
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
 	})
@@ -125,10 +134,24 @@ func (s *Server) Shutdown(ctx context.Context) error { return s.http.Shutdown(ct
 func (s *Server) countConn(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
-		if s.conns.Add(1) > maxConns {
-			_ = c.Close() // which leads to StateClosed
+		within := s.descriptors.Take()
+		switch {
+		case s.conns.Add(1) > maxConns:
+			s.refuse(c, "connections")
+		case !within:
+			s.descriptors.Refuse()
+			s.refuse(c, descriptors.Limited)
 		}
 	case http.StateClosed:
 		s.conns.Add(-1)
+		s.descriptors.Return()
+	}
+}
+
+// refuse closes a connection, which leads to StateClosed, and logs that once in a while.
+func (s *Server) refuse(c net.Conn, limit string) {
+	_ = c.Close()
+	if pass, leftOut := s.refusals.Pass(limit); pass {
+		s.logger.Warn("HTTP client refused", "remote", c.RemoteAddr(), "limit", limit, "left_out", leftOut)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
+	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/server"
 )
 
@@ -40,17 +41,18 @@ type Options struct {
 
 // Server is a running server.
 type Server struct {
-	logger    *slog.Logger
-	listeners listeners
-	consensus *consensus.Node
-	server    *server.Server
-	zk        *zk.Listener
-	http      *api.Server // nil when switched off
+	logger      *slog.Logger
+	listeners   listeners
+	descriptors *descriptors.Pool
+	consensus   *consensus.Node
+	server      *server.Server
+	zk          *zk.Listener
+	http        *api.Server // nil when switched off
 }
 
 // Open starts a server. It serves clients as soon as the ensemble has a leader.
 func Open(o Options) (*Server, error) {
-	s := &Server{logger: o.Logger}
+	s := &Server{logger: o.Logger, descriptors: descriptors.ForProcess()}
 	if err := s.listeners.open(&o.Settings); err != nil {
 		s.listeners.close()
 		return nil, err
@@ -111,6 +113,7 @@ func (s *Server) serveClients(o *Options) {
 	s.zk = zk.New(s.server, zk.Config{
 		Version: o.Version, MaxFrame: c.MaxBuffer, OutboxBytes: int(c.OutboxBytes),
 		MaxPerAddress: c.MaxClientCnxns, MaxConnections: c.MaxCnxns, Words: c.FourLetterWords,
+		Descriptors: s.descriptors.Clients,
 		Settings: zk.Settings{
 			ClientPort: s.listeners.client.Addr().(*net.TCPAddr).Port,
 			DataDir:    c.DataDir, DataLogDir: c.DataLogDir, ListenBacklog: c.ClientPortListenBacklog,
@@ -131,7 +134,7 @@ func (s *Server) serveClients(o *Options) {
 		s.http = api.New(api.BackendOf(s.server), api.Config{
 			Version: o.Version, Logger: o.Logger, Origins: c.AdminOrigins, MaxBody: c.MaxBuffer,
 			Hosts:   hosts(c),
-			Metrics: s.metrics, Port: s.zk,
+			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP,
 			Settings: &admin.Settings{
 				ClientPort: s.listeners.client.Addr().(*net.TCPAddr).Port,
 				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,
@@ -149,8 +152,9 @@ func (s *Server) serve(what string, run func() error) {
 	}
 }
 
-// metrics adds the metrics of consensus to mntr.
+// metrics adds the metrics of consensus and of descriptors to mntr.
 func (s *Server) metrics(emit func(key string, value any)) {
+	emit("descriptors_refused_total", s.descriptors.Refused())
 	for _, m := range s.consensus.Metrics() {
 		emit(m.Key, m.Value)
 	}

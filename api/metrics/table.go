@@ -131,6 +131,9 @@ var table = []Metric{
 	{"uptime", Gauge, millis, "Time since the start of the server.", process, zk, false},
 	{"open_file_descriptor_count", Gauge, "", "Open file descriptors of the process.", process, zk, false},
 	{"max_file_descriptor_count", Gauge, "", "Limit of the process's open file descriptors.", process, zk, false},
+	{"descriptors_refused_total", Counter, "",
+		"Clients of both ports that were refused, since the process may open too few files.",
+		process, false, false},
 	{"go_goroutines", Gauge, "", "Goroutines of the process.", process, false, false},
 	{"zk_lite_info", Gauge, "", "Always 1; the label version has the version.", process, false, false},
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/metrics"
+	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
@@ -29,12 +30,13 @@ type Config struct {
 	Version   string // zk-lite's own, such as 0.1.0; empty: dev
 	BuildDate string // as it is printed after "built on"; empty: unknown
 
-	MaxFrame         int           // largest request frame in bytes (jute.maxbuffer); 0: 1,048,575
-	OutboxBytes      int           // bytes that may wait for one client; 0: DefaultOutboxBytes
-	MaxPerAddress    int           // connections from one address (maxClientCnxns); 0: no bound
-	MaxConnections   int           // connections in all (maxCnxns); 0: no bound
-	HandshakeTimeout time.Duration // for a connection without session; 0: 10 s
-	WriteTimeout     time.Duration // for a write to make progress; 0: DefaultWriteTimeout
+	MaxFrame         int                // largest request frame in bytes (jute.maxbuffer); 0: 1,048,575
+	OutboxBytes      int                // bytes that may wait for one client; 0: DefaultOutboxBytes
+	MaxPerAddress    int                // connections from one address (maxClientCnxns); 0: no bound
+	MaxConnections   int                // connections in all (maxCnxns); 0: no bound
+	Descriptors      *descriptors.Share // of the process; nil: no bound
+	HandshakeTimeout time.Duration      // for a connection without session; 0: 10 s
+	WriteTimeout     time.Duration      // for a write to make progress; 0: DefaultWriteTimeout
 
 	// Words lists the four-letter words that are answered
 	// (4lw.commands.whitelist), "*" for all. srvr always is, as in ZooKeeper.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
@@ -22,12 +23,13 @@ const lingerTime = time.Second
 
 // conn is one client's connection. It implements server.Client.
 type conn struct {
-	listener *Listener
-	net      net.Conn
-	remote   string
-	address  netip.Addr // for the limit; the zero Addr when there is none
-	since    time.Time
-	gone     chan struct{} // closed when the outbox has ended
+	listener  *Listener
+	net       net.Conn
+	remote    string
+	address   netip.Addr // for the limit; the zero Addr when there is none
+	since     time.Time
+	wordsOnly bool          // it is refused when it asks for a session; set by admit
+	gone      chan struct{} // closed when the outbox has ended
 
 	out     outbox
 	pending atomic.Int32                // requests that are not answered yet
@@ -122,6 +124,10 @@ func (c *conn) serve() error {
 	}
 	if name, ok := c.listener.wordOf(c.in.head()); ok {
 		return c.serveWord(name)
+	}
+	if c.wordsOnly {
+		c.listener.refuse(c, descriptors.Limited)
+		return errors.New("no descriptors are left for clients")
 	}
 	if !c.listener.srv.Serving() {
 		return errors.New("this server is not serving")

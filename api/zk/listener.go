@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
@@ -48,9 +49,14 @@ type Listener struct {
 	conns      map[*conn]struct{}
 	perAddress map[netip.Addr]int
 	past       counters // of connections that have gone, since the start or srst
+	wordsOnly  int      // connections that may send no more than a four-letter word
 	rejected   int64    // connections over a limit
 	stopping   bool
 }
+
+// maxWordsOnly is how many connections may ask how the server is, when no descriptors are left
+// for clients. A client shows by its first bytes that it is one, and is refused then.
+const maxWordsOnly = 16
 
 // defaultTrace is ZooKeeper's default trace mask, which gtmk prints.
 const defaultTrace = 306
@@ -118,10 +124,13 @@ func (ln *Listener) isStopping() bool {
 func (ln *Listener) admit(nc net.Conn) {
 	c := newConn(ln, nc)
 	ln.mu.Lock()
+	within := ln.cfg.Descriptors.Take()
 	over := ""
 	switch {
 	case ln.stopping:
 		over = "stopping"
+	case !within && ln.wordsOnly >= maxWordsOnly:
+		over = descriptors.Limited
 	case ln.cfg.MaxConnections > 0 && len(ln.conns) >= ln.cfg.MaxConnections:
 		over = "maxCnxns"
 	case ln.cfg.MaxPerAddress > 0 && ln.perAddress[c.address] >= ln.cfg.MaxPerAddress:
@@ -130,9 +139,9 @@ func (ln *Listener) admit(nc net.Conn) {
 		ln.conns[c] = struct{}{}
 		ln.perAddress[c.address]++
 		ln.running.Add(1)
-	}
-	if over != "" {
-		ln.rejected++
+		if c.wordsOnly = !within; c.wordsOnly {
+			ln.wordsOnly++
+		}
 	}
 	ln.mu.Unlock()
 	switch over {
@@ -142,9 +151,21 @@ func (ln *Listener) admit(nc net.Conn) {
 	case "stopping":
 		ln.logger.Debug("client refused", "remote", c.remote, "reason", over)
 	default:
-		ln.logRefusal(over, "remote", c.remote, "limit", over)
+		ln.refuse(c, over)
 	}
 	_ = nc.Close()
+	ln.cfg.Descriptors.Return()
+}
+
+// refuse counts and logs a client that is over a limit.
+func (ln *Listener) refuse(c *conn, limit string) {
+	ln.mu.Lock()
+	ln.rejected++
+	ln.mu.Unlock()
+	if limit == descriptors.Limited {
+		ln.cfg.Descriptors.Refuse()
+	}
+	ln.logRefusal(limit, "remote", c.remote, "limit", limit)
 }
 
 // logRefusal logs that a client was turned away, for the same reason once in a while
@@ -170,7 +191,11 @@ func (ln *Listener) remove(c *conn) {
 	c.out.mu.Lock()
 	ln.past.add(&c.out.stats.server)
 	c.out.mu.Unlock()
+	if c.wordsOnly {
+		ln.wordsOnly--
+	}
 	ln.mu.Unlock()
+	ln.cfg.Descriptors.Return()
 	ln.running.Done()
 }
 

@@ -1,8 +1,12 @@
 package zk_test
 
 import (
+	"errors"
+	"os"
+	"strings"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -29,4 +33,38 @@ func TestListener_Session_EveryOperation(t *testing.T) {
 	c.want(znode.OK, wire.OpDelete, &wire.DeleteRequest{Path: "/a", Version: 1})
 	c.want(znode.ErrNoNode, wire.OpExists, &wire.ExistsRequest{Path: "/a"})
 	c.close()
+}
+
+// Clients once took every descriptor of the process, and nobody learned how the server was, nor
+// did the other servers reach it.
+func TestListener_Descriptors_LastOnesAreForWords(t *testing.T) {
+	pool := descriptors.NewPool(16) // 11 for clients
+	said := &lines{}
+	k := start(t, logTo(said), func(_ *serverConfig, z *zkConfig) { z.Descriptors = pool.Clients })
+	clients := make([]*client, 11)
+	for i := range clients {
+		clients[i] = k.connect()
+	}
+	for range 40 {
+		c := k.dial()
+		connect := wire.ConnectRequest{TimeoutMillis: briskMillis, Password: make([]byte, 16)}
+		_, _ = c.c.Write(frame(connect.Append(nil)))
+		if p, err := c.frames.Next(); err == nil {
+			t.Fatalf("a client beyond the limit was answered: % x", p)
+		} else if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal("a client beyond the limit was left waiting")
+		}
+		if text := k.word("ruok"); text != "imok" {
+			t.Fatalf("ruok: %q", text)
+		}
+	}
+	if n := pool.Refused(); n != 40 {
+		t.Errorf("%d are counted as refused, want 40", n)
+	}
+	if text := said.String(); strings.Count(text, "client refused") != 1 || !strings.Contains(text, descriptors.Limited) {
+		t.Errorf("want one line that names the limit: %s", text)
+	}
+	clients[0].close()
+	k.eventually("there is room again", func() bool { return k.listener.Totals().Connections < len(clients) })
+	k.connect()
 }

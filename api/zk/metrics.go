@@ -1,6 +1,9 @@
 package zk
 
-import "github.com/zk-lite/zk-lite/api/metrics"
+import (
+	"github.com/zk-lite/zk-lite/api/metrics"
+	"github.com/zk-lite/zk-lite/internal/descriptors"
+)
 
 // Totals adds up the metrics of all connections.
 func (ln *Listener) Totals() metrics.Totals {
@@ -36,8 +39,10 @@ func (ln *Listener) Metrics(emit func(name string, value any)) {
 	emit("outstanding_requests", t.Outstanding)
 	emit("connection_rejected", t.Rejected)
 	emit("auth_failed_count", t.AuthFailed)
-	if open, limit, err := fileDescriptors(); err == nil {
+	if open, err := descriptors.Open(); err == nil {
 		emit("open_file_descriptor_count", open)
+	}
+	if limit, err := descriptors.Limit(); err == nil {
 		emit("max_file_descriptor_count", limit)
 	}
 }
