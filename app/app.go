@@ -72,10 +72,7 @@ func (s *Server) start(o *Options) error {
 		o.Logger.Warn("log.store=boltdb is deprecated: it does not notice damaged entries; to change, remove this " +
 			"server from the ensemble, empty its data directory, and add it with log.store=raftlog")
 	}
-	store, err := storage.Open(storage.Config{
-		Dir: c.DataDir, LogDir: c.DataLogDir, Kind: storage.LogKind(c.LogStore),
-		NoDirectLog: !c.DirectLog, Retain: c.SnapRetainCount, Logger: o.Logger, OnFatal: o.Fatal,
-	})
+	store, err := storage.Open(o.storage())
 	if err != nil {
 		return err
 	}
@@ -107,6 +104,21 @@ func (s *Server) start(o *Options) error {
 }
 
 // serveClients starts the HTTP server and the one for the ZooKeeper protocol.
+// Check finds what would stop the start, as far as that can be known without opening or
+// creating anything.
+func Check(o Options) error {
+	c := o.storage()
+	return c.RefuseZooKeeper()
+}
+
+func (o *Options) storage() storage.Config {
+	c := &o.Settings
+	return storage.Config{
+		Dir: c.DataDir, LogDir: c.DataLogDir, Kind: storage.LogKind(c.LogStore),
+		NoDirectLog: !c.DirectLog, Retain: c.SnapRetainCount, Logger: o.Logger, OnFatal: o.Fatal,
+	}
+}
+
 func (s *Server) serveClients(o *Options) {
 	c := &o.Settings
 	own, _ := c.Own()

@@ -84,10 +84,14 @@ const remedy = "restore the file, or remove this server from the ensemble, empty
 	"empty, and is given a backup"
 
 // Open opens, or creates, a server's storage. It verifies the log and
-// the newest snapshot: damage is an error with the file and the remedy.
+// the newest snapshot: damage is an error with the file and the remedy. The data
+// of an Apache ZooKeeper is one too, before anything is created (RefuseZooKeeper).
 func Open(c Config) (Store, error) {
 	if c.LogDir == "" {
 		c.LogDir = c.Dir
+	}
+	if err := c.RefuseZooKeeper(); err != nil {
+		return Store{}, err
 	}
 	for _, x := range []struct{ setting, dir string }{{"dataDir", c.Dir}, {"dataLogDir", c.LogDir}} {
 		if err := os.MkdirAll(x.dir, 0o700); err != nil {

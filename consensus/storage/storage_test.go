@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -83,4 +84,66 @@ func TestRegression_Open_OtherUsersReadNothing(t *testing.T) {
 	open()
 	check(dir, 0o755)
 	check(snapshots, 0o750)
+}
+
+// An upgrade by exchanging the binary looked as if all data were lost: zk-lite served an empty
+// tree from ZooKeeper's directory, and mentioned version-2 in no line of its log.
+func TestOpen_DataOfZooKeeper_Refused(t *testing.T) {
+	for _, setting := range []string{"dataDir", "dataLogDir"} {
+		c := Config{Dir: t.TempDir(), LogDir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
+		foreign := map[string]string{"dataDir": c.Dir, "dataLogDir": c.LogDir}[setting]
+		found := filepath.Join(foreign, "version-2")
+		if err := os.Mkdir(found, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(c)
+		if err == nil {
+			t.Fatalf("%s: opened; %v", setting, s.Close())
+		}
+		for _, want := range []string{found, "setting " + setting, "zk-lite export", "docs/operations.md"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q is not in %v", setting, want, err)
+			}
+		}
+		for _, dir := range []string{c.Dir, c.LogDir} {
+			entries, err := os.ReadDir(dir)
+			if err != nil || len(entries) > 1 || len(entries) == 1 && entries[0].Name() != "version-2" {
+				t.Errorf("%s: a refused start has left %v in %s, %v", setting, entries, dir, err)
+			}
+		}
+		switch setting { // the remedy: another directory
+		case "dataDir":
+			c.Dir = t.TempDir()
+		case "dataLogDir":
+			c.LogDir = t.TempDir()
+		}
+		if s, err = Open(c); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A server that has run beside ZooKeeper's data has data of its own, and must start again.
+func TestOpen_DataOfZooKeeperBesideItsOwn_Mentioned(t *testing.T) {
+	var log bytes.Buffer
+	c := Config{Dir: t.TempDir(), LogDir: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	for range 2 {
+		s, err := Open(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(c.LogDir, "version-2"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := filepath.Join(c.LogDir, "version-2"); !strings.Contains(log.String(), "level=WARN") ||
+		!strings.Contains(log.String(), want) {
+		t.Errorf("the log does not warn of %s:\n%s", want, &log)
+	}
 }
