@@ -8,10 +8,12 @@
 // the file over the default.
 //
 // A zoo.cfg of Apache ZooKeeper 3.9 is read as it is (see properties.go for its
-// syntax). A key without a meaning here is accepted with one Notice. A key that
+// syntax). A key without a meaning here is accepted with a Notice that warns of
+// what its owner may miss; keys of tuning share one Notice. A key that
 // asks for protection that zk-lite does not offer yet, or that changes who has a
 // majority, is an error, because to start without it would be worse than not to
-// start. An unknown key is an error that names the nearest known one.
+// start. An unknown key is an error that names the nearest known one; in the form
+// of a system property, of which ZooKeeper takes any, it is a Notice.
 //
 // The package opens no port, creates no directory and logs nothing. It reads
 // the files it is pointed at: zoo.cfg, the dynamic configuration file that one

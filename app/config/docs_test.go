@@ -19,7 +19,7 @@ func TestDocs_Configuration(t *testing.T) {
 	want := string(text)
 	for name, table := range map[string]string{
 		"settings": settingsTable(), "refused": foreignTable(refusedKeys()),
-		"ignored": foreignTable(ignoredKeys()),
+		"ignored": foreignTable(ignoredKeys()), "tuning": foreignTable(tuningKeys()),
 	} {
 		begin := fmt.Sprintf("<!-- begin %s: written by the test of app/config -->\n", name)
 		end := fmt.Sprintf("<!-- end %s -->", name)
@@ -74,12 +74,13 @@ func foreignTable(families []foreign) string {
 		for i, k := range f.keys {
 			keys[i] = code(k)
 		}
+		harmless := strings.Fields(f.harmless)
+		if f.verdict == refused {
+			harmless = append(harmless, "false")
+		}
 		why := f.why
-		switch {
-		case f.verdict == refused && f.harmless != "":
-			why += fmt.Sprintf(" (`%s` or `false` is accepted)", f.harmless)
-		case f.verdict == refused:
-			why += " (`false` is accepted)"
+		if len(harmless) > 0 {
+			why += " (`" + strings.Join(harmless, "` or `") + "` asks for nothing)"
 		}
 		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(keys, ", "), why)
 	}

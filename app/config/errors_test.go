@@ -43,11 +43,8 @@ func TestLoad_Errors(t *testing.T) {
 		{"log.store=bolt", `zoo.cfg:1: log.store: "bolt" is not known; want raftlog or boltdb`, nil},
 		{"logger.level=loud", `zoo.cfg:1: logger.level: "loud" is no level; ` +
 			`want debug, info, warn or error`, nil},
-		{"4lw.commands.whitelist=srvr, stats", `zoo.cfg:1: 4lw.commands.whitelist: "stats" is no ` +
-			`four-letter word; want *, or some of conf, cons, crst, dirs, dump, envi, gtmk, hash, isro, ` +
-			`mntr, ruok, srst, srvr, stat, stmk, wchc, wchp, wchs`, nil},
-		{"superDigest=super:secret", "zoo.cfg:1: superDigest: the value is not of the form super:HASH " +
-			"(it is not repeated here); want HASH = base64(SHA-1(\"super:password\")), 28 characters", nil},
+		{"superDigest=super:secret", "zoo.cfg:1: superDigest: the value is not of the form USER:HASH " +
+			"(it is not repeated here); want HASH = base64(SHA-1(\"USER:PASSWORD\")), 28 characters", nil},
 		{"minSessionTimeout=50000", "zoo.cfg:1: minSessionTimeout: 50000 ms is more than " +
 			"maxSessionTimeout, 40000 ms; the defaults are 2 and 20 times tickTime", nil},
 
@@ -78,6 +75,10 @@ func TestLoad_Errors(t *testing.T) {
 		{"DigestAuthenticationProvider.digestAlg=SHA3-256", "zoo.cfg:1: DigestAuthenticationProvider." +
 			"digestAlg: zk-lite supports SHA-1 digests only; identities with another digest " +
 			"would lose access", nil},
+		{"DigestAuthenticationProvider.enabled=false", "zoo.cfg:1: DigestAuthenticationProvider.enabled: " +
+			"zk-lite cannot switch the digest scheme off yet: whoever knows a password could go on using it; " +
+			"remove the key", nil},
+		{"jute.maxbuffer=44", "zoo.cfg:1: jute.maxbuffer: 44 is out of range; want 45 to 1073741824", nil},
 		{"group.1=1:2:3", "zoo.cfg:1: group.1: zk-lite gives each server one vote; " +
 			"remove the key, it would change what a majority is", nil},
 

@@ -29,7 +29,7 @@ func (l *loader) properties(path string, props []property) {
 			key = st.key
 		}
 		if before, ok := seen[key]; ok && before != p.value {
-			l.notice(source, p.key, "stands more than once; this line, the last, counts")
+			l.warn(source, p.key, "stands more than once; this line, the last, counts")
 		}
 		seen[key] = p.value
 		switch {
@@ -40,6 +40,10 @@ func (l *loader) properties(path string, props []property) {
 		default:
 			l.foreign(source, key, p)
 		}
+	}
+	if len(l.tuning) > 0 {
+		l.warn(path, strings.Join(l.tuning, ", "),
+			"have no effect: they are tuning that zk-lite does not need (docs/configuration.md, \"Keys without effect\")")
 	}
 }
 
@@ -62,7 +66,7 @@ func (l *loader) serverLine(source string, p property) {
 		var srv Server
 		if srv, err = parseServer(id, p.value); err == nil {
 			l.s.Servers = append(l.s.Servers, srv)
-			l.source["server"] = source
+			l.source["server"], l.source[fmt.Sprintf("server.%d", id)] = source, source
 			return
 		}
 	}
@@ -72,7 +76,7 @@ func (l *loader) serverLine(source string, p property) {
 // dynamic reads the list of servers from the file that dynamicConfigFile
 // names, in which ZooKeeper keeps it once it can be changed at run time.
 func (l *loader) dynamic(source string, p property) {
-	l.notice(source, p.key, "is read once, at start; zk-lite does not change it")
+	l.note(source, p.key, "is read once, at start; zk-lite does not change it")
 	props, _ := l.read(p.value, source, p.key)
 	for _, d := range props {
 		at := fmt.Sprintf("%s:%d", p.value, d.line)
@@ -95,14 +99,15 @@ func (l *loader) foreign(source, key string, p property) {
 		if !f.matches(key) {
 			continue
 		}
+		if key == "readonlymode.enabled" {
+			l.readOnly = strings.EqualFold(p.value, "true")
+		}
 		switch {
+		case f.off(p.value):
+		case f.verdict == tuning:
+			l.tuning = append(l.tuning, shorten(p.key))
 		case f.verdict == ignored:
-			if key == "readonlymode.enabled" {
-				l.readOnly = strings.EqualFold(p.value, "true")
-			}
-			l.notice(source, p.key, "ignored, because zk-lite %s", f.why)
-		case f.verdict == refused && f.off(p.value):
-			l.notice(source, p.key, "%q asks for nothing, and has no effect", p.value)
+			l.warn(source, p.key, "has no effect: zk-lite %s", f.why)
 		default:
 			l.fail(source, p.key, "zk-lite "+f.why, "")
 		}
@@ -111,6 +116,10 @@ func (l *loader) foreign(source, key string, p property) {
 	want := "docs/configuration.md lists the known ones"
 	if n := nearest(key, l.names()); n != "" {
 		want = "did you mean " + n + "?"
+	}
+	if key != p.key { // a system property, of which ZooKeeper takes any
+		l.warn(source, shorten(p.key), "unknown key without effect; %s", want)
+		return
 	}
 	l.fail(source, shorten(p.key), "unknown key", want)
 }

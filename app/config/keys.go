@@ -9,9 +9,10 @@ import (
 type verdict int
 
 const (
-	ignored   verdict = iota + 1 // accepted with a Notice
-	refused                      // an error, unless the value is false, no or off
-	forbidden                    // an error whatever the value
+	tuning    verdict = iota + 1 // accepted; one Notice for all of them together
+	ignored                      // accepted with a Notice, unless the value is harmless
+	refused                      // an error, unless the value is harmless, false, no or off
+	forbidden                    // an error, unless the value is harmless
 )
 
 // foreign is a family of keys of ZooKeeper's that are no settings here.
@@ -21,20 +22,21 @@ type foreign struct {
 	keys []string
 	// why goes after "zk-lite ..."; for a refusal it also says what to do.
 	why string
-	// harmless is a value of a refused key, besides false, that asks for nothing.
+	// harmless are the values, separated by blanks, that ask for what zk-lite does anyway.
 	harmless string
 }
 
-// off reports whether a refused key's value asks for nothing.
+// off reports whether a value asks for nothing that zk-lite does not do anyway.
 func (f *foreign) off(value string) bool {
 	v := strings.ToLower(value)
-	return v == "false" || v == "no" || v == "off" || f.harmless != "" && v == f.harmless
+	return f.verdict == refused && (v == "false" || v == "no" || v == "off") ||
+		slices.Contains(strings.Fields(f.harmless), v)
 }
 
 // foreignKeys follows the parameters of ZooKeeper's Administrator's Guide and the
 // system properties of its source. The first family that matches counts.
 func foreignKeys() []foreign {
-	return slices.Concat(refusedKeys(), ignoredKeys())
+	return slices.Concat(refusedKeys(), ignoredKeys(), tuningKeys())
 }
 
 func refusedKeys() []foreign {
@@ -63,6 +65,9 @@ func refusedKeys() []foreign {
 		{refused, []string{"audit.enable"}, "has no audit log yet; remove the key", ""},
 		{refused, []string{"DigestAuthenticationProvider.digestAlg"},
 			"supports SHA-1 digests only; identities with another digest would lose access", "sha1"},
+		{forbidden, []string{"DigestAuthenticationProvider.enabled"},
+			"cannot switch the digest scheme off yet: whoever knows a password could go on using it; " +
+				"remove the key", "true"},
 		{refused, []string{"skipACL"},
 			"always checks ACLs; remove the key, and use the super user where that is needed", ""},
 		{forbidden, []string{"group.*", "weight.*", "oraclePath"},
@@ -70,59 +75,84 @@ func refusedKeys() []foreign {
 	}
 }
 
+// ignoredKeys are those whose owner may rely on an effect that does not come.
 func ignoredKeys() []foreign {
 	return []foreign{
-		{ignored, []string{"electionAlg", "electionPort*", "fastleader.*", "cnxTimeout",
+		{ignored, []string{"connectionMaxTokens", "connection_throttle_tokens"},
+			"accepts connections at any rate; maxClientCnxns and maxCnxns bound their number", "0"},
+		{ignored, []string{"largeRequestMaxBytes"},
+			"does not bound the memory of large requests that arrive at the same time; jute.maxbuffer bounds " +
+				"each, maxCnxns their number", "-1"},
+		{ignored, []string{"largeRequestThreshold"},
+			"treats large requests like all others; jute.maxbuffer bounds each", "-1"},
+		{ignored, []string{"requestThrottleLimit", "request_throttle_max_requests"},
+			"does not bound reads in progress; globalOutstandingLimit bounds the writes of all clients", "0"},
+		{ignored, []string{"IPAuthenticationProvider.*"},
+			"takes the address of the connection for the client's, also behind a proxy", "false"},
+		{ignored, []string{"admin.snapshot.enabled", "admin.restore.enabled"},
+			"has a backup and a restore of its own on the HTTP port, for the super user or, where none is " +
+				"configured, for this machine", ""},
+		{ignored, []string{"leaderServes"}, "lets the leader serve clients", "yes"},
+		{ignored, []string{"localSessionsEnabled", "localSessionsUpgradingEnabled"},
+			"replicates every session", "false"},
+		{ignored, []string{"reconfigEnabled"},
+			"does not offer reconfig, clients get RECONFIGDISABLED; zk-lite member changes the servers", "false"},
+		{ignored, []string{"readonlymode.enabled"},
+			"serves no reads without a majority; it still answers isro", "false"},
+		{ignored, []string{"multiAddress.enabled"}, "uses one address per server", "false"},
+		{ignored, []string{"forceSync"}, "always syncs before it acknowledges", "yes"},
+		{ignored, []string{"emulate353TTLNodes"},
+			"has TTL znodes in ZooKeeper's current format only", "false"},
+	}
+}
+
+// tuningKeys ask for nothing that a client or an owner would miss.
+func tuningKeys() []foreign {
+	return []foreign{
+		{tuning, []string{"electionAlg"}, "elects and replicates with Raft", "3"},
+		{tuning, []string{"electionPort*", "fastleader.*", "cnxTimeout",
 			"quorumCnxnTimeoutMs", "quorum.cnxn.threads.size", "observer.*", "leader.*", "learner.*",
 			"follower.*", "leaderConnectDelayDuringRetryMs", "connectToLearnerMasterLimit",
 			"maxConcurrentSnapSyncs", "maxConcurrentDiffSyncs", "maxTimeToWaitForEpoch",
 			"forceSnapshotSync", "forward_learner_requests_to_commit_processor_disabled",
 			"testingonly.*", "test.*"},
 			"elects and replicates with Raft", ""},
-		{ignored, []string{"observerMasterPort", "observerMaster.*", "syncEnabled"},
-			"replicates to observers from the leader, and they store what they receive", ""},
-		{ignored, []string{"leaderServes"}, "lets the leader serve clients", ""},
-		{ignored, []string{"localSessionsEnabled", "localSessionsUpgradingEnabled"},
-			"replicates every session", ""},
-		{ignored, []string{"reconfigEnabled"},
-			"does not offer reconfig; clients get RECONFIGDISABLED", ""},
-		{ignored, []string{"readonlymode.enabled"},
-			"serves no reads without a majority; it still answers isro", ""},
-		{ignored, []string{"multiAddress.*"}, "uses one address per server", ""},
-		{ignored, []string{"autopurge.purgeInterval"},
+		{tuning, []string{"observerMasterPort", "observerMaster.*"},
+			"replicates to observers from the leader", ""},
+		{tuning, []string{"syncEnabled"}, "lets observers store what they receive", "true"},
+		{tuning, []string{"multiAddress.*"}, "uses one address per server", ""},
+		{tuning, []string{"autopurge.purgeInterval"},
 			"removes old snapshots and log segments as soon as a newer snapshot is complete", ""},
-		{ignored, []string{"preAllocSize", "snapSizeLimitInKb", "snapshotSizeFactor",
+		{tuning, []string{"preAllocSize", "snapSizeLimitInKb", "snapshotSizeFactor",
 			"txnLogSizeLimitInKb", "commitLogCount", "fsync.warningthresholdms", "snapshot.*",
 			"db.autocreate", "datadir.autocreate", "digest.enabled",
 			"serializeLastProcessedZxid.enabled", "closeSessionTxn.enabled", "bitHashCacheSize"},
 			"has its own file format, always complete and checked", ""},
-		{ignored, []string{"forceSync"}, "always syncs before it acknowledges", ""},
-		{ignored, []string{"flushDelay", "maxBatchSize", "maxWriteQueuePollTime", "commitProcessor.*",
+		{tuning, []string{"flushDelay", "maxBatchSize", "maxWriteQueuePollTime", "commitProcessor.*",
 			"request_*", "requestThrottle*", "requestStale*", "request.timeout", "throttled_op_wait_time",
-			"throttledOpWaitTime", "connection_throttle_*", "connectionMaxTokens", "connectionToken*",
-			"connectionFreezeTime", "connectionDrop*", "connectionDecreaseRatio", "largeRequest*",
+			"throttledOpWaitTime", "connection_throttle_*", "connectionToken*",
+			"connectionFreezeTime", "connectionDrop*", "connectionDecreaseRatio",
 			"maxResponseCacheSize", "maxGetChildrenResponseCacheSize", "intBufferStartingSizeBytes",
 			"watchManagerName", "watcherClean*", "maxInProcessingDeadWatchers",
 			"enableEagerACLCheck", "jute.maxbuffer.extrasize"},
 			"needs no such tuning; its own limits are the settings limits.*", ""},
-		{ignored, []string{"serverCnxnFactory", "nio.*", "netty.*", "clientCnxnSocket",
+		{tuning, []string{"serverCnxnFactory", "nio.numSelectorThreads", "nio.numWorkerThreads",
+			"nio.directBufferBytes", "nio.shutdownTimeout", "netty.*", "clientCnxnSocket",
 			"advancedFlowControlEnabled", "outstandingHandshake.limit", "disableAutoWatchReset",
-			"shuffleDnsResponse", "hostProvider.*", "IPAuthenticationProvider.*"},
+			"shuffleDnsResponse", "hostProvider.*"},
 			"has its own network code", ""},
-		{ignored, []string{"tcpKeepAlive"}, "always has TCP's keep-alive on between servers", ""},
-		{ignored, []string{"clientTcpKeepAlive"},
-			"has TCP's keep-alive off for clients, because they send pings", ""},
-		{ignored, []string{"jvm.*", "java.*", "sun.*", "com.sun.*", "jmx.*", "log4j.*", "root.logger",
+		{tuning, []string{"tcpKeepAlive"}, "always has TCP's keep-alive on between servers", "true"},
+		{tuning, []string{"clientTcpKeepAlive"},
+			"has TCP's keep-alive off for clients, because they send pings", "false"},
+		{tuning, []string{"jvm.*", "java.*", "sun.*", "com.sun.*", "jmx.*", "log4j.*", "root.logger",
 			"console.threshold", "fips-mode", "kinit", "allowSaslFailedClients",
 			"letAnySaslUserDoX", "security.*"},
 			"runs on no Java virtual machine and offers no SASL", ""},
-		{ignored, []string{"metricsProvider.*", "pathStats.*", "messageTracker.*", "audit.impl.class"},
+		{tuning, []string{"metricsProvider.*", "pathStats.*", "messageTracker.*", "audit.impl.class"},
 			"reports its metrics by mntr and on the HTTP port", ""},
-		{ignored, []string{"admin.commandURL", "admin.idleTimeout", "admin.httpVersion",
-			"admin.snapshot.enabled", "admin.restore.enabled", "admin.rateLimiterIntervalInMS"},
+		{tuning, []string{"admin.commandURL", "admin.idleTimeout", "admin.httpVersion",
+			"admin.rateLimiterIntervalInMS"},
 			"has an HTTP API of its own", ""},
-		{ignored, []string{"emulate353TTLNodes"}, "has TTL znodes in ZooKeeper's current format only", ""},
-		{ignored, []string{"DigestAuthenticationProvider.enabled"}, "always has the digest scheme", ""},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -40,11 +41,16 @@ type loader struct {
 	source   map[string]string // flag name of a row -> where its value stands; none for a default
 	notices  []Notice
 	errs     []error
-	readOnly bool // readonlymode.enabled
+	tuning   []string // keys of ZooKeeper's tuning that have no effect
+	readOnly bool     // readonlymode.enabled
 }
 
-func (l *loader) notice(source, key, format string, args ...any) {
-	l.notices = append(l.notices, Notice{source, key, fmt.Sprintf(format, args...)})
+func (l *loader) warn(source, key, format string, args ...any) {
+	l.notices = append(l.notices, Notice{slog.LevelWarn, source, key, fmt.Sprintf(format, args...)})
+}
+
+func (l *loader) note(source, key, format string, args ...any) {
+	l.notices = append(l.notices, Notice{slog.LevelInfo, source, key, fmt.Sprintf(format, args...)})
 }
 
 func (l *loader) fail(source, key, problem, want string) {
@@ -126,7 +132,7 @@ func (l *loader) env(st *setting) (string, bool) {
 	}
 	if scheme, _, ok := strings.Cut(text, "://"); ok &&
 		slices.Contains([]string{"tcp", "udp", "sctp"}, scheme) {
-		l.notice("environment "+st.envName(), st.key,
+		l.note("environment "+st.envName(), st.key,
 			"ignored, because %q is what Kubernetes sets for a Service of that name", shorten(text))
 		return "", false
 	}

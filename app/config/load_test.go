@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -245,6 +246,80 @@ func TestLoad_MyIDFile(t *testing.T) {
 		`is not a server id; want a number between 1 and 254`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
+	}
+}
+
+// TestLoad_AcceptedAsInZooKeeper: each of these stopped the start, and does not stop ZooKeeper's. One
+// of Curator's base classes sets the last, and 64 of its tests failed by it.
+func TestLoad_AcceptedAsInZooKeeper(t *testing.T) {
+	const digest = "curator-test:zghsj3JfJqK7DbWf0RQ1BgbJH9w="
+	tests := []struct {
+		line    string
+		want    func(*Settings) bool
+		warning string // that is given; "": none
+	}{
+		{"4lw.commands.whitelist=foo, srvr", func(s *Settings) bool {
+			return slices.Equal(s.FourLetterWords, []string{"srvr"})
+		}, `WARN zoo.cfg:2: 4lw.commands.whitelist: "foo" is no four-letter word and has no effect; ` +
+			`want *, or some of ` + strings.Join(fourLetterWords(), ", ")},
+		{"jute.maxbuffer=100", func(s *Settings) bool { return s.MaxBuffer == 100 }, ""},
+		{"zookeeper.foo=1", func(*Settings) bool { return true },
+			"WARN zoo.cfg:2: zookeeper.foo: unknown key without effect; docs/configuration.md lists the known ones"},
+		{"zookeeper.snapCont=1", func(s *Settings) bool { return s.SnapCount == 100000 },
+			"WARN zoo.cfg:2: zookeeper.snapCont: unknown key without effect; did you mean snapCount?"},
+		{"snapCount=1", func(s *Settings) bool { return s.SnapCount == 2 },
+			"WARN zoo.cfg:2: snapCount: 1 counts as 2, the least"},
+		{"superDigest=" + digest, func(s *Settings) bool { return s.SuperDigest == digest }, ""},
+	}
+	for _, tt := range tests {
+		s, notices, err := load(t, "dataDir=data\n"+tt.line+"\n", nil)
+		if err != nil || !tt.want(&s) {
+			t.Errorf("%s: %v; %+v", tt.line, err, s)
+		}
+		switch {
+		case tt.warning == "" && len(notices) == 0:
+		case len(notices) == 1 && notices[0].String() == tt.warning:
+		default:
+			t.Errorf("%s: got %v, want %q", tt.line, notices, tt.warning)
+		}
+	}
+}
+
+// TestLoad_KeysWithoutEffect: what its owner may rely on is a warning of its own, tuning is one line
+// for all, and what asks for nothing is silent.
+func TestLoad_KeysWithoutEffect(t *testing.T) {
+	_, notices, err := load(t, "dataDir=data\nconnectionMaxTokens=5\npreAllocSize=64\nleaderServes=yes\n"+
+		"zookeeper.nio.numWorkerThreads=4\nsslQuorum=false\nrequestThrottleLimit=0\nlocalSessionsEnabled=true\n"+
+		"forceSync=yes\nDigestAuthenticationProvider.enabled=true\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"WARN zoo.cfg:2: connectionMaxTokens: has no effect: zk-lite accepts connections at any rate; " +
+			"maxClientCnxns and maxCnxns bound their number",
+		"WARN zoo.cfg:8: localSessionsEnabled: has no effect: zk-lite replicates every session",
+		"WARN zoo.cfg: preAllocSize, zookeeper.nio.numWorkerThreads: have no effect: they are tuning that " +
+			"zk-lite does not need (docs/configuration.md, \"Keys without effect\")",
+	}
+	var got []string
+	for _, n := range notices {
+		got = append(got, n.String())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestLoad_OneVoterWithObservers: ZooKeeper refuses it unless standaloneEnabled=false, because its one
+// server would start alone and follow nobody. Here it is an ensemble, of which the owner is warned.
+func TestLoad_OneVoterWithObservers(t *testing.T) {
+	s, notices, err := load(t, "dataDir=data\nserver.1=a:1:2\nserver.2=b:1:2:observer\n", nil, "--myid=1")
+	if err != nil || s.Standalone {
+		t.Errorf("%v, standalone %v", err, s.Standalone)
+	}
+	const want = "WARN zoo.cfg:3: server.N: with 1 voting server none may fail, whatever the number of observers"
+	if len(notices) != 1 || notices[0].String() != want {
+		t.Errorf("got %v, want %s", notices, want)
 	}
 }
 

@@ -15,6 +15,9 @@ import (
 // defaultDataDir is where the data of a server without a zoo.cfg is.
 const defaultDataDir = "./zk-lite-data"
 
+// minSnapCount is ZooKeeper's (ZooKeeperServer.getSnapCount).
+const minSnapCount = 2
+
 // minSnapRetain is ZooKeeper's (QuorumPeerConfig.MIN_SNAP_RETAIN_COUNT).
 const minSnapRetain = 3
 
@@ -93,11 +96,24 @@ func (l *loader) resolveRest() {
 	if !l.given("extended-types-enabled") {
 		s.ExtendedTypes = s.ConfigFile == ""
 	}
+	if s.SnapCount < minSnapCount {
+		l.warn(l.where("snap-count"), "snapCount", "%d counts as %d, the least", s.SnapCount, minSnapCount)
+		s.SnapCount = minSnapCount
+	}
 	if s.SnapRetainCount < minSnapRetain {
-		l.notice(l.where("autopurge-snap-retain-count"), "autopurge.snapRetainCount",
+		l.warn(l.where("autopurge-snap-retain-count"), "autopurge.snapRetainCount",
 			"%d counts as %d, the least", s.SnapRetainCount, minSnapRetain)
 		s.SnapRetainCount = minSnapRetain
 	}
+	s.FourLetterWords = slices.DeleteFunc(s.FourLetterWords, func(w string) bool {
+		unknown := !slices.Contains(fourLetterWords(), w)
+		if unknown {
+			l.warn(l.where("4lw-commands-whitelist"), "4lw.commands.whitelist",
+				"%q is no four-letter word and has no effect; want *, or some of %s",
+				shorten(w), strings.Join(fourLetterWords(), ", "))
+		}
+		return unknown
+	})
 	if l.readOnly && !slices.Contains(s.FourLetterWords, "isro") {
 		s.FourLetterWords = append(s.FourLetterWords, "isro")
 		slices.Sort(s.FourLetterWords)
@@ -133,10 +149,12 @@ func (l *loader) checkServers() {
 			"add lines server.N=..., or set standaloneEnabled=true")
 	case len(l.s.Servers) > 0 && voters == 0:
 		l.fail(at, "server.N", "every server is an observer", "at least one must be a participant")
+	case voters == 1 && len(l.s.Servers) > 1:
+		l.warn(at, "server.N", "with 1 voting server none may fail, whatever the number of observers")
 	case voters == 2:
-		l.notice(at, "server.N", "with 2 voting servers none may fail; 3 tolerate the failure of one")
+		l.warn(at, "server.N", "with 2 voting servers none may fail; 3 tolerate the failure of one")
 	case voters > 0 && voters%2 == 0:
-		l.notice(at, "server.N", "%d voting servers tolerate no more failures than %d",
+		l.warn(at, "server.N", "%d voting servers tolerate no more failures than %d",
 			voters, voters-1)
 	}
 }
@@ -165,7 +183,7 @@ func (l *loader) resolveMyID() {
 	case s.MyID == 0:
 		s.MyID, at = inFile, path
 	case s.MyID != inFile:
-		l.notice(at, "myid", "%d counts, not the %d in %s", s.MyID, inFile, path)
+		l.warn(at, "myid", "%d counts, not the %d in %s", s.MyID, inFile, path)
 	}
 	s.Standalone = s.StandaloneEnabled && len(s.Servers) <= 1
 	if s.MyID == 0 {
@@ -229,7 +247,7 @@ func (l *loader) resolveRole() {
 		return
 	}
 	if own.Role != s.PeerType && l.given("peer-type") {
-		l.notice(l.where("peer-type"), "peerType", "%s counts, which server.%d says in the list",
+		l.warn(l.where("peer-type"), "peerType", "%s counts, which server.%d says in the list",
 			own.Role, own.ID)
 	}
 	s.PeerType = own.Role

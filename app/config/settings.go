@@ -50,15 +50,16 @@ type Settings struct {
 	MaxCnxns                int      // in all; 0: no bound
 	FourLetterWords         []string // allowed ones, sorted, * resolved
 	MaxBuffer               int      // bytes of a request's frame (jute.maxbuffer)
-	GlobalOutstandingLimit  int      // requests of all clients that wait for agreement
-	PendingBytes            int64    // and their bytes
-	OutboxBytes             int64    // replies and notifications that one connection lets wait
+	SessionlessTimeout      time.Duration
+	GlobalOutstandingLimit  int   // requests of all clients that wait for agreement
+	PendingBytes            int64 // and their bytes
+	OutboxBytes             int64 // replies and notifications that one connection lets wait
 	WatchesPerConnection    int
 
 	// What clients may do.
 	ExtendedTypes          bool // containers are always there; TTL znodes need this
 	EnforceQuota           bool
-	SuperDigest            string // "super:" and the hash; "" for no super user
+	SuperDigest            string // user and hash; "" for no super user
 	ContainerCheckInterval time.Duration
 	ContainerMaxPerMinute  int
 	ContainerMaxNeverUsed  time.Duration // 0: a container that never had a child stays
@@ -116,13 +117,16 @@ func (s *Settings) Own() (Server, bool) {
 // Notice is something that was accepted and has no effect here, or another one
 // than its author may expect. It is to be logged once, at start.
 type Notice struct {
-	Source string // where it stands: "zoo.cfg:12", "flag --myid", ...
-	Key    string
+	Level  slog.Level // slog.LevelWarn, or LevelInfo if there is nothing to do about it
+	Source string     // where it stands: "zoo.cfg:12", "flag --myid", ...
+	Key    string     // or several, separated by commas
 	Text   string
 }
 
 // String is the notice as one line.
-func (n Notice) String() string { return n.Source + ": " + n.Key + ": " + n.Text }
+func (n Notice) String() string {
+	return n.Level.String() + " " + n.Source + ": " + n.Key + ": " + n.Text
+}
 
 // Error is one thing wrong with the configuration. Load joins all it finds.
 type Error struct {

@@ -53,6 +53,8 @@ const (
 	hour   = 60 * 60 * 1000 // milliseconds
 	day    = 24 * hour
 	maxInt = math.MaxInt32 // ZooKeeper's own numbers are Java ints
+
+	connectRequestBytes = 45 // with less no client could connect
 )
 
 // table is every setting of the server, in the order of the documentation.
@@ -146,7 +148,10 @@ func clientRows() []setting {
 		{key: "4lw.commands.whitelist", kind: kindWords, def: "srvr",
 			field: func(s *Settings) any { return &s.FourLetterWords },
 			help:  "Four-letter words that the server answers, separated by commas; `*` is all of them."},
-		{key: "jute.maxbuffer", kind: kindBytes, def: "1048575", min: 1024, max: 1 << 30,
+		{key: "nio.sessionlessCnxnTimeout", kind: kindMillis, def: "10000", min: 1, max: day,
+			field: func(s *Settings) any { return &s.SessionlessTimeout },
+			help:  "Time after which a connection without a session is closed."},
+		{key: "jute.maxbuffer", kind: kindBytes, def: "1048575", min: connectRequestBytes, max: 1 << 30,
 			field: func(s *Settings) any { return &s.MaxBuffer },
 			help:  "Largest request in bytes. A znode's data can be nearly as large."},
 		{key: "globalOutstandingLimit", kind: kindInt, def: "100000", min: 1, max: maxInt,
@@ -177,7 +182,7 @@ func znodeRows() []setting {
 		{key: "DigestAuthenticationProvider.superDigest", aliases: []string{"superDigest"},
 			flag: "super-digest", kind: kindDigest,
 			field: func(s *Settings) any { return &s.SuperDigest },
-			help: "The super user, `super:HASH` with HASH = base64(SHA-1(\"super:password\")). " +
+			help: "The super user, `USER:HASH` with HASH = base64(SHA-1(\"USER:PASSWORD\")). " +
 				"Default: none."},
 		{key: "znode.container.checkIntervalMs", flag: "container-check-interval", kind: kindMillis,
 			def: "60000", min: 1, max: day,
@@ -196,9 +201,9 @@ func znodeRows() []setting {
 
 func storageRows() []setting {
 	return []setting{
-		{key: "snapCount", kind: kindInt, def: "100000", min: 2, max: maxInt,
+		{key: "snapCount", kind: kindInt, def: "100000", min: 0, max: maxInt,
 			field: func(s *Settings) any { return &s.SnapCount },
-			help:  "Transactions between two snapshots."},
+			help:  "Transactions between two snapshots. Less than 2 counts as 2, as in ZooKeeper."},
 		{key: "autopurge.snapRetainCount", kind: kindInt, def: "3", min: 0, max: maxInt,
 			field: func(s *Settings) any { return &s.SnapRetainCount },
 			help:  "Snapshots to keep. Less than 3 counts as 3, as in ZooKeeper."},

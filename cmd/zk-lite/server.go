@@ -35,7 +35,7 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		}
 		logger := newLogger(os.Stderr, s.LoggerFormat, s.LoggerLevel)
 		for _, n := range notices {
-			logger.Info(n.Text, "key", n.Key, "at", n.Source)
+			logger.Log(c.Context(), n.Level, n.Text, "key", n.Key, "at", n.Source)
 		}
 		defer gc.Tune(logger)()
 		if s.AdjustProcessors {
