@@ -34,9 +34,9 @@
 // Op, must not block: a slow client's outbox is bounded and the client loses
 // its connection, no other client waits.
 //
-// The server starts two kinds of goroutines: one for housekeeping (touched sessions,
-// expiry, the reaper), from Start to Stop, and one that proposes the command with
-// which a server catches up, until it is sent.
+// The server starts three kinds of goroutines: one for housekeeping (touched sessions,
+// expiry) and one for the reaper, from Start to Stop, and one that proposes the command
+// with which a server catches up, until it is sent.
 //
 // The locks, in the order in which they may be taken: view; connections.mu,
 // leader.mu, sessionEnds.mu, catchUp.mu or changes.Feed.mu, of which no two are held

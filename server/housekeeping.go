@@ -16,8 +16,6 @@ func (s *Server) housekeeping() {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	last := time.Now()
-	reaper := newReaper(s.cfg.Reap)
-	reaper.last = last
 	for {
 		select {
 		case <-s.stop:
@@ -34,7 +32,6 @@ func (s *Server) housekeeping() {
 			s.expire(now)
 			s.upToDate()
 			s.disconnectCutOff()
-			reaper.run(s, now)
 		}
 	}
 }

@@ -19,38 +19,53 @@ type ReapConfig struct {
 // While the last sweep is not through there is no other, so that they do not pile up.
 type reaper struct {
 	cfg  ReapConfig
-	last time.Time
 	left atomic.Int64 // proposals that are still on their way
 }
 
-func newReaper(cfg ReapConfig) *reaper {
-	if cfg.Interval <= 0 {
-		cfg.Interval = time.Minute
+// reap is the reaper's own goroutine: its pace is that of its settings, not of the tick.
+func (s *Server) reap() {
+	r := reaper{cfg: s.cfg.Reap}
+	if r.cfg.Interval <= 0 {
+		r.cfg.Interval = time.Minute
 	}
-	if cfg.MaxPerMinute <= 0 {
-		cfg.MaxPerMinute = 10_000
+	if r.cfg.MaxPerMinute <= 0 {
+		r.cfg.MaxPerMinute = 10_000
 	}
-	return &reaper{cfg: cfg}
+	ticker := time.NewTicker(r.cfg.Interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-ticker.C:
+			r.sweep(s)
+		}
+	}
 }
 
-// run proposes one sweep, if it is time for one.
-func (r *reaper) run(s *Server, now time.Time) {
-	if now.Sub(r.last) < r.cfg.Interval {
-		return
-	}
-	r.last = now
+// sweep proposes the removal of what may go now, one after the other with the pause that
+// makes MaxPerMinute; at most a minute's worth.
+func (r *reaper) sweep(s *Server) {
 	if !reaps(s.leader.leads()) || r.left.Load() > 0 {
 		return
 	}
-	limit := max(1, int(float64(r.cfg.MaxPerMinute)*r.cfg.Interval.Minutes()))
 	var paths []string
 	s.View(func(v *View) {
-		paths = v.Tree().Reapable(now.UnixMilli(), r.cfg.NeverUsed.Milliseconds(), limit)
+		paths = v.Tree().Reapable(time.Now().UnixMilli(), r.cfg.NeverUsed.Milliseconds(), r.cfg.MaxPerMinute)
 	})
+	pause := time.Minute / time.Duration(r.cfg.MaxPerMinute)
 	for _, path := range paths {
+		if !s.leader.leads() {
+			return
+		}
 		r.left.Add(1)
 		if err := s.Propose(&state.Command{Op: state.OpReap, Path: path}, r); err != nil {
 			return // stopping
+		}
+		select {
+		case <-s.stop:
+			return
+		case <-time.After(pause):
 		}
 	}
 }

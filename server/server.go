@@ -146,6 +146,7 @@ func (s *Server) Handler() consensus.Handler { return &s.handler }
 func (s *Server) Start(c Consensus) {
 	s.consensus = c
 	s.done.Go(s.housekeeping)
+	s.done.Go(s.reap)
 }
 
 // Stop disconnects every client and ends the server's goroutines. Only the first
