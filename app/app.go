@@ -32,7 +32,8 @@ const shutdownTimeout = 5 * time.Second
 // Options say what to run.
 type Options struct {
 	Settings config.Settings
-	Version  string // zk-lite's own
+	Version  string    // zk-lite's own
+	Built    time.Time // of the program's source; zero: not known
 	Logger   *slog.Logger
 	// Fatal is called, at most once, when the server cannot go on: the process
 	// should end with an error.
@@ -103,7 +104,6 @@ func (s *Server) start(o *Options) error {
 	return nil
 }
 
-// serveClients starts the HTTP server and the one for the ZooKeeper protocol.
 // Check finds what would stop the start, as far as that can be known without opening or
 // creating anything.
 func Check(o Options) error {
@@ -119,13 +119,14 @@ func (o *Options) storage() storage.Config {
 	}
 }
 
+// serveClients starts the HTTP server and the one for the ZooKeeper protocol.
 func (s *Server) serveClients(o *Options) {
 	c := &o.Settings
 	own, _ := c.Own()
 	s.zk = zk.New(s.server, zk.Config{
-		Version: o.Version, MaxFrame: c.MaxBuffer, OutboxBytes: int(c.OutboxBytes),
+		Version: o.Version, BuildDate: o.buildDate(), MaxFrame: c.MaxBuffer, OutboxBytes: int(c.OutboxBytes),
 		MaxPerAddress: c.MaxClientCnxns, MaxConnections: c.MaxCnxns, Words: c.FourLetterWords,
-		Descriptors: s.descriptors.Clients,
+		Descriptors:      s.descriptors.Clients,
 		HandshakeTimeout: c.SessionlessTimeout,
 		Settings: zk.Settings{
 			ClientPort: s.listeners.client.Addr().(*net.TCPAddr).Port,
@@ -145,7 +146,7 @@ func (s *Server) serveClients(o *Options) {
 	go s.serve("the ZooKeeper port", func() error { return s.zk.Serve(s.listeners.client) })
 	if s.listeners.http != nil {
 		s.http = api.New(api.BackendOf(s.server), api.Config{
-			Version: o.Version, Logger: o.Logger, Origins: c.AdminOrigins, MaxBody: c.MaxBuffer,
+			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.AdminOrigins, MaxBody: c.MaxBuffer,
 			Hosts:   hosts(c),
 			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP,
 			Settings: &admin.Settings{
@@ -156,6 +157,14 @@ func (s *Server) serveClients(o *Options) {
 		})
 		go s.serve("the HTTP port", func() error { return s.http.Serve(s.listeners.http) })
 	}
+}
+
+// buildDate is what four-letter words and AdminServer's commands print.
+func (o *Options) buildDate() string {
+	if o.Built.IsZero() {
+		return zk.UnknownBuildDate
+	}
+	return o.Built.UTC().Format(zk.BuildDateFormat)
 }
 
 // serve runs one of the two until Close; its Shutdown waits for this to end.

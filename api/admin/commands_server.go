@@ -189,5 +189,5 @@ func (h *handlers) commandZabState(q *rest.Request, out object) error {
 }
 
 func (h *handlers) fullVersion() string {
-	return compatibleVersion + "-zk-lite-" + h.cfg.Version + ", built on unknown"
+	return compatibleVersion + "-zk-lite-" + h.cfg.Version + ", built on " + h.cfg.BuildDate
 }

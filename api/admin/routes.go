@@ -37,10 +37,12 @@ type State interface {
 
 // Config configures the operations of this package.
 type Config struct {
-	Version  string       // zk-lite's own
-	Metrics  metrics.Part // of other parts of the server, for /metrics and monitor; nil: none
-	Settings *Settings    // what the command configuration shows; nil: less
-	Port     Port         // the server's ZooKeeper port; nil: it has none
+	Version string // zk-lite's own
+	// BuildDate is what AdminServer's commands print after "built on".
+	BuildDate string
+	Metrics   metrics.Part // of other parts of the server, for /metrics and monitor; nil: none
+	Settings  *Settings    // what the command configuration shows; nil: less
+	Port      Port         // the server's ZooKeeper port; nil: it has none
 }
 
 type handlers struct {

@@ -23,12 +23,17 @@ const (
 	// CompatibleVersion is the ZooKeeper version that clients and monitors get to
 	// see, because some choose features by it.
 	CompatibleVersion = "3.9.4"
+	// BuildDateFormat is how ZooKeeper wrote the date until 3.6, for package time. Parsers of
+	// that time, such as go-zookeeper's, refuse ZooKeeper's newer form; the newer ones read both.
+	BuildDateFormat = "01/02/2006 15:04 GMT"
+	// UnknownBuildDate is a date that nobody takes for real and all can read.
+	UnknownBuildDate = "01/01/1970 00:00 GMT"
 )
 
 // Config configures a Listener. The zero value of every field is usable.
 type Config struct {
 	Version   string // zk-lite's own, such as 0.1.0; empty: dev
-	BuildDate string // as it is printed after "built on"; empty: unknown
+	BuildDate string // as it is printed after "built on"; empty: UnknownBuildDate
 
 	MaxFrame         int                // largest request frame in bytes (jute.maxbuffer); 0: 1,048,575
 	OutboxBytes      int                // bytes that may wait for one client; 0: DefaultOutboxBytes
@@ -86,7 +91,7 @@ func (c Config) withDefaults() Config {
 		c.Version = "dev"
 	}
 	if c.BuildDate == "" {
-		c.BuildDate = "unknown"
+		c.BuildDate = UnknownBuildDate
 	}
 	if c.MaxFrame <= 0 {
 		c.MaxFrame = wire.DefaultMaxFrame

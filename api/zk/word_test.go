@@ -48,7 +48,7 @@ func serverLines(mode string) []string {
 	}
 }
 
-const versionLine = `Zookeeper version: 3\.9\.\d+-zk-lite-0\.1\.0, built on unknown`
+const versionLine = `Zookeeper version: 3\.9\.\d+-zk-lite-0\.1\.0, built on 01/01/1970 00:00 GMT`
 
 func TestWord_SrvrAndStat(t *testing.T) {
 	k := start(t)
@@ -65,6 +65,23 @@ func TestWord_SrvrAndStat(t *testing.T) {
 	k.log.setStatus(func(s *server.Status) { s.Role = server.RoleLeader })
 	k.matches("srvr", append(append([]string{versionLine}, serverLines("leader")...),
 		`Proposal sizes last/min/max: -1/-1/-1`, "")...)
+}
+
+// "built on unknown" was no date: go-zookeeper's FLWSrvr failed. It wants the form of ZooKeeper 3.4, which
+// kazoo, Curator and exporters of metrics take as well.
+func TestWord_Srvr_BuiltOnADate(t *testing.T) {
+	built := time.Date(2026, 11, 24, 2, 16, 9, 0, time.UTC)
+	for _, date := range []string{zk.UnknownBuildDate, built.Format(zk.BuildDateFormat)} {
+		k := start(t, func(_ *serverConfig, z *zkConfig) { z.BuildDate = date })
+		line := regexp.MustCompile(`\AZookeeper version: ([\w.-]+), built on (\d\d/\d\d/\d{4} \d\d:\d\d \w+)\n`)
+		m := line.FindStringSubmatch(k.word("srvr"))
+		if m == nil {
+			t.Fatalf("srvr begins with %.80q", k.word("srvr"))
+		}
+		if got, err := time.Parse("01/02/2006 15:04 MST", m[2]); err != nil || got.Format(zk.BuildDateFormat) != date {
+			t.Errorf("%q is %v, %v", m[2], got, err)
+		}
+	}
 }
 
 // Once, srvr could show a request as outstanding whose reply its client had.

@@ -71,11 +71,13 @@ run with the same directory has it.`,
 		logger := newLogger(logs, config.LoggerText, 0)
 		defer gc.Tune(logger)()
 		defer processors.Adjust(logger)()
+		build := readBuildInfo()
+		fmt.Fprintf(c.OutOrStdout(), "starting an ensemble of %d in this process, data in %s\n", o.servers, o.dir)
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			d := &dev{closed: make(chan struct{})}
 			for id := 1; id <= o.servers; id++ {
 				n, err := app.Open(app.Options{
-					Settings: o.settings(id), Version: version,
+					Settings: o.settings(id), Version: version, Built: build.built(),
 					Logger: logger.With("server", id), Fatal: fatal,
 				})
 				if err != nil {

@@ -42,7 +42,9 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 			defer processors.Adjust(logger)()
 		}
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
-			return app.Open(app.Options{Settings: s, Version: version, Logger: logger, Fatal: fatal})
+			return app.Open(app.Options{
+				Settings: s, Version: version, Built: readBuildInfo().built(), Logger: logger, Fatal: fatal,
+			})
 		})
 	}
 	return c

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,6 +41,12 @@ func readBuildInfo() buildInfo {
 		}
 	}
 	return b
+}
+
+// built is the time of the commit, the zero time if it is not known.
+func (b buildInfo) built() time.Time {
+	t, _ := time.Parse(time.RFC3339, b.Time) // empty without a Git repository
+	return t
 }
 
 func versionCommand() *cobra.Command {

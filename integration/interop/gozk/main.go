@@ -179,6 +179,19 @@ func (s *suite) operations() {
 	fails(err, zk.ErrReconfigDisabled)
 }
 
+// words reads the four-letter words whose answers the client parses: srvr's date was none.
+func (s *suite) words() {
+	stats, all := zk.FLWSrvr(s.hosts, patience)
+	for _, x := range stats {
+		ok(x.Error)
+		equal(x.Mode == zk.ModeLeader || x.Mode == zk.ModeFollower, true)
+	}
+	equal(all, true)
+	for _, serves := range zk.FLWRuok(s.hosts, patience) {
+		equal(serves, true)
+	}
+}
+
 func (s *suite) acls() {
 	c, other := s.connect(), s.connect()
 	defer c.Close()
@@ -413,7 +426,7 @@ func main() {
 		name  string
 		check func()
 	}{
-		{"operations", s.operations}, {"ACLs and auth", s.acls}, {"multi", s.multi},
+		{"operations", s.operations}, {"words", s.words}, {"ACLs and auth", s.acls}, {"multi", s.multi},
 		{"watches", s.watches}, {"concurrent requests", s.pipeline}, {"recipe: lock", s.locks},
 		{"a session moves when its server dies", s.moves}, {"four-letter words", s.words},
 	}
