@@ -6,8 +6,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
@@ -60,8 +63,14 @@ func noConfigArgument(_ *cobra.Command, args []string) error {
 
 type closer interface{ Close() error }
 
-// run opens something and closes it when ctx ends or it fails.
+// run opens something and closes it when ctx ends or it fails. SIGHUP, which scripts send
+// to daemons so that they read their configuration or open their log again, ends it only if
+// it says what it is called after: that the terminal is gone.
 func run(ctx context.Context, logger *slog.Logger, open func(fatal func(error)) (closer, error)) error {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	onTerminal := term.IsTerminal(int(os.Stdin.Fd()))
 	failed := make(chan error, 1)
 	x, err := open(func(err error) {
 		select {
@@ -72,14 +81,22 @@ func run(ctx context.Context, logger *slog.Logger, open func(fatal func(error)) 
 	if err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		logger.Info("stopping")
-		return x.Close()
-	case err := <-failed:
-		// Nothing in order can be expected of a server that has failed: its disk
-		// may hang. What was acknowledged is on disk.
-		return err
+	for {
+		select {
+		case <-hangup:
+			if onTerminal && !term.IsTerminal(int(os.Stdin.Fd())) {
+				logger.Info("stopping, because the terminal is gone")
+				return x.Close()
+			}
+			logger.Info("SIGHUP has no effect: a changed configuration needs a restart, and the log is standard error")
+		case <-ctx.Done():
+			logger.Info("stopping")
+			return x.Close()
+		case err := <-failed:
+			// Nothing in order can be expected of a server that has failed: its disk
+			// may hang. What was acknowledged is on disk.
+			return err
+		}
 	}
 }
 
