@@ -21,6 +21,11 @@ import (
 // The error joins all problems that were found, each an *Error; the Settings
 // are of use only without one. The notices are to be logged once.
 func Load(fs *pflag.FlagSet, lookup func(string) (string, bool)) (Settings, []Notice, error) {
+	l, err := gather(fs, lookup)
+	return l.s, l.notices, err
+}
+
+func gather(fs *pflag.FlagSet, lookup func(string) (string, bool)) (*loader, error) {
 	l := &loader{rows: table(), fs: fs, lookup: lookup, source: map[string]string{}}
 	l.defaults()
 	l.file()
@@ -28,7 +33,7 @@ func Load(fs *pflag.FlagSet, lookup func(string) (string, bool)) (Settings, []No
 	if len(l.errs) == 0 {
 		l.resolve() // whose checks would only repeat what is already wrong
 	}
-	return l.s, l.notices, errors.Join(l.errs...)
+	return l, errors.Join(l.errs...)
 }
 
 // loader is one Load under way.
@@ -149,6 +154,9 @@ func (l *loader) servers(source string, lines []string) {
 			continue
 		}
 		list = append(list, srv)
+	}
+	for _, srv := range l.s.Servers {
+		delete(l.source, fmt.Sprintf("server.%d", srv.ID))
 	}
 	l.s.Servers = list
 	l.source["server"] = source

@@ -182,6 +182,7 @@ func (l *loader) resolveMyID() {
 		}
 	case s.MyID == 0:
 		s.MyID, at = inFile, path
+		l.source["myid"] = path
 	case s.MyID != inFile:
 		l.warn(at, "myid", "%d counts, not the %d in %s", s.MyID, inFile, path)
 	}
@@ -251,6 +252,7 @@ func (l *loader) resolveRole() {
 			own.Role, own.ID)
 	}
 	s.PeerType = own.Role
+	l.source["peer-type"] = l.ownSource(own.ID)
 	for _, srv := range s.Servers {
 		if srv.ID != own.ID && unspecified(srv.Host) {
 			l.fail(l.where("server"), fmt.Sprintf("server.%d", srv.ID),
@@ -278,6 +280,7 @@ func (l *loader) resolveClientPort() {
 				"leave clientPortAddress out, or make them the same")
 		}
 		s.ClientPort, s.ClientPortAddress = own.ClientPort, own.ClientHost
+		l.source["client-port"], l.source["client-port-address"] = l.ownSource(own.ID), l.ownSource(own.ID)
 	}
 	if unspecified(s.ClientPortAddress) {
 		s.ClientPortAddress = "" // so that both IPv4 and IPv6 are served, as by Java

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -27,14 +28,20 @@ and keeps its data in ./zk-lite-data. With --config it reads ZooKeeper's own
 zoo.cfg. Every setting is also a flag and an environment variable.`,
 		Example: `  zk-lite server
   zk-lite server --config /etc/zookeeper/zoo.cfg
+  zk-lite server --config /etc/zookeeper/zoo.cfg --check   # and start nothing
   ZK_LITE_CLIENT_PORT=2182 zk-lite server --data-dir /var/lib/zk-lite`,
 		Args: noConfigArgument,
 	}
 	config.BindFlags(c.Flags())
+	check := c.Flags().Bool("check", false,
+		"check the configuration, print every setting with its source, and start nothing")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, notices, err := config.Load(c.Flags(), os.LookupEnv)
 		if err != nil {
 			return err
+		}
+		if *check {
+			return checkServer(c, s, notices)
 		}
 		logger := newLogger(os.Stderr, s.LoggerFormat, s.LoggerLevel)
 		for _, n := range notices {
@@ -51,6 +58,27 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		})
 	}
 	return c
+}
+
+// checkServer is server with --check. What would be a warning in the log goes to standard error.
+func checkServer(c *cobra.Command, s config.Settings, notices []config.Notice) error {
+	for _, n := range notices {
+		fmt.Fprintln(c.ErrOrStderr(), n)
+	}
+	logger := newLogger(c.ErrOrStderr(), config.LoggerText, slog.LevelInfo)
+	if err := app.Check(app.Options{Settings: s, Logger: logger}); err != nil {
+		return err
+	}
+	values, err := config.Explain(c.Flags(), os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
+	for _, v := range values {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Name, v.Text, v.Source)
+	}
+	return w.Flush()
 }
 
 // noConfigArgument refuses arguments, of which the first may be meant as a configuration.

@@ -1,0 +1,90 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Value is a setting as a server would use it.
+type Value struct {
+	Name   string // in zoo.cfg; the flag's, with its dashes, if there is none
+	Text   string // the value, after other settings and ZooKeeper's rules have been applied
+	Source string // as in Error; "default" if nobody has set it
+}
+
+// Explain is Load for people: every setting in the order of the documentation, and a row for
+// each server. The hash of the super user is not in it.
+func Explain(fs *pflag.FlagSet, lookup func(string) (string, bool)) ([]Value, error) {
+	l, err := gather(fs, lookup)
+	if err != nil {
+		return nil, err
+	}
+	var all []Value
+	for i := range l.rows {
+		st := &l.rows[i]
+		v := Value{Name: st.key, Source: l.source[st.flagName()]}
+		if v.Name == "" {
+			v.Name = "--" + st.flagName()
+		}
+		if v.Source == "" {
+			v.Source = "default"
+		}
+		switch st.kind {
+		case kindFile:
+			continue // the sources name it
+		case kindServers:
+			for _, srv := range l.s.Servers {
+				all = append(all, Value{fmt.Sprintf("server.%d", srv.ID), srv.String(), l.ownSource(srv.ID)})
+			}
+			continue
+		}
+		v.Text = st.text(&l.s)
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// ownSource is where a server's line stands.
+func (l *loader) ownSource(id int) string {
+	if src := l.source[fmt.Sprintf("server.%d", id)]; src != "" {
+		return src
+	}
+	return l.source["server"] // a flag or variable has the whole list
+}
+
+// text is the value of the setting's field.
+func (st *setting) text(s *Settings) string {
+	var text string
+	switch p := st.field(s).(type) {
+	case *bool:
+		text = strconv.FormatBool(*p)
+	case *int:
+		text = strconv.Itoa(*p)
+	case *int64:
+		text = strconv.FormatInt(*p, 10)
+	case *time.Duration:
+		text = p.String()
+	case *string:
+		text = *p
+	case *[]string:
+		text = strings.Join(*p, ",")
+	case *Role:
+		text = string(*p)
+	case *slog.Level:
+		text = strings.ToLower(p.String())
+	}
+	switch {
+	case text == "" && st.kind == kindHost:
+		return "all interfaces"
+	case text == "":
+		return "none"
+	case st.kind == kindDigest:
+		return "set, and not shown"
+	}
+	return text
+}
