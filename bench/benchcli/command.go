@@ -53,9 +53,9 @@ create, delete, exists, children, multi, sync. A delete deletes what its connect
 and creates when there is nothing to delete.
 
 Everything happens below --prefix, which is deleted at start and end.`,
-		Example: `  zk-lite bench --mix get=90,set=10 --connections 64
+		Example: `  zk-lite bench --mix get=90,set=10 --connections 50
   zk-lite bench --mix set --rate 5000 --duration 1m --html report.html
-  zk-lite bench watch --connections 1000
+  zk-lite bench watch --connections 1000   # with maxClientCnxns=0
   zk-lite bench failover --pids 101,102,103 --kill-leader-after 2s`,
 		Args: cobra.NoArgs,
 	}
@@ -160,7 +160,6 @@ func progress(w io.Writer, s load.Sample) {
 
 func watchCommand() *cobra.Command {
 	o := &options{cfg: load.Default()}
-	o.cfg.Connections = 1000
 	c := &cobra.Command{
 		Use:   "watch",
 		Short: "Measure how long an event takes to many watchers of one znode",
@@ -230,7 +229,6 @@ With --kill-leader-after this command kills the leader's process with SIGKILL (s
 
 func idleCommand() *cobra.Command {
 	o := &options{cfg: load.Default()}
-	o.cfg.Connections = 5000
 	c := &cobra.Command{
 		Use:   "idle",
 		Short: "Measure what sessions cost that have nothing to say",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
 // quick are the flags of a run of a fraction of a second.
@@ -155,6 +156,22 @@ func TestFailover_LeaderStops(t *testing.T) {
 	}
 	if f.Longest <= 0 || f.Clients.Count != 12 || f.Clients.Max < f.Longest/2 || res.Dropped < 4 {
 		t.Errorf("%+v, %d dropped", f, res.Dropped)
+	}
+}
+
+// With its defaults, bench failed on a server with its defaults: it wanted 64 connections, watch 1000
+// and idle 5000, of 60 that one address may have.
+func TestCommand_Defaults_FitAServersDefaults(t *testing.T) {
+	t.Parallel()
+	host := zklitetest.Start(t, zklitetest.WithSetting("maxClientCnxns", "60")).ConnectString()
+	for _, kind := range []string{"--mix=get", "watch", "sessions", "idle"} {
+		if _, _, err := bench(t, []string{host}, kind, "--duration", "50ms", "--warm-up", "0s", "-q"); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	_, _, err := bench(t, []string{host}, "--connections", "61", "--duration", "50ms", "-q")
+	if err == nil || !strings.Contains(err.Error(), "maxClientCnxns") {
+		t.Errorf("with 61 connections: %v", err)
 	}
 }
 

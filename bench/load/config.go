@@ -59,10 +59,11 @@ type Config struct {
 	Measured func(begun bool) `json:"-"`
 }
 
-// Default is a closed loop of 64 connections that get, 100 bytes a znode.
+// Default is a closed loop of 32 connections that get, 100 bytes a znode. Servers with
+// their own defaults take 60 connections from an address, and those just closed may count.
 func Default() Config {
 	return Config{
-		Connections: 64, InFlight: 1, Mix: Mix{{Get, 1}}, Duration: 10 * time.Second,
+		Connections: 32, InFlight: 1, Mix: Mix{{Get, 1}}, Duration: 10 * time.Second,
 		WarmUp: 2 * time.Second, ValueSize: 100, Keys: 256, MultiSize: 10,
 		Prefix: "/zk-lite-bench", Seed: 1, SessionTimeout: 30 * time.Second, Interval: time.Second,
 	}

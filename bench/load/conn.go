@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
@@ -68,7 +69,12 @@ func handshake(nc net.Conn, timeout time.Duration, s session) (*conn, error) {
 	c := &conn{nc: nc, r: bufio.NewReaderSize(nc, readBytes), session: s}
 	if err := c.shake(timeout); err != nil {
 		nc.Close()
-		return nil, fmt.Errorf("opening a session at %s: %w", nc.RemoteAddr(), err)
+		err = fmt.Errorf("opening a session at %s: %w", nc.RemoteAddr(), err)
+		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+			err = fmt.Errorf("%w: the server has closed the connection; does it allow so many from one address "+
+				"(maxClientCnxns, 60 by default)?", err)
+		}
+		return nil, err
 	}
 	return c, nil
 }
