@@ -56,7 +56,9 @@ time to live: the copies are persistent.
 The copy of a subtree is not one transaction: it is not the source as it was at one
 moment, others see it grow, and at the first error it ends and says how far it got;
 what has been copied stays. Znodes that exist are such an error, unless --overwrite
-or --skip-existing says what to do with them; with either it can be repeated.`,
+or --skip-existing says what to do with them; with either it can be repeated. Znodes
+that may not be read are left out with all below them, and named on standard error;
+the exit code is 7 then.`,
 		Example: `  zk-lite cp /app/config /app/config.old
   zk-lite cp -R /app /backup/app --parents`,
 		Args: argCount(2, 2, 2),
@@ -74,9 +76,13 @@ or --skip-existing says what to do with them; with either it can be repeated.`,
 				return err
 			}
 			p := newProgress(c, "copied")
-			n, err := subtree.Copy(ctx, cl, args[0], cl, args[1], recursive, choice, p.step)
+			skipped := skipped{c: c, progress: p}
+			n, err := subtree.Copy(ctx, cl, args[0], cl, args[1], recursive, choice, p.step, skipped.note)
 			p.clear()
-			return a.reportCount(c, "copied", args[1], n, err)
+			if err := a.reportCount(c, "copied", args[1], n, err); err != nil {
+				return err
+			}
+			return skipped.err()
 		})
 	})
 }

@@ -31,7 +31,9 @@ for each znode that differs:
 
 PATH is relative to the subtrees, "." being their roots. With --other, the second
 subtree is in another ensemble; its path may be left out if it is the same. The
-exit code is 0 if there is no difference and 1 if there is.`,
+exit code is 0 if there is no difference and 1 if there is. Znodes that may not be
+read are left out with all below them, and named on standard error; the exit code is
+7 if the rest has no difference.`,
 		Example: `  zk-lite diff /app /backup/app
   zk-lite diff /app --other standby:2181`,
 		Args: argCount(1, 2, 1),
@@ -73,7 +75,13 @@ func (a *app) diff(
 ) error {
 	out := newBuffered(c.OutOrStdout())
 	differ := false
+	skipped := skipped{c: c}
 	for d, err := range subtree.Diff(ctx, left, leftRoot, right, rightRoot) {
+		if err != nil && d.Rel != "" {
+			if err = skipped.note(err); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return out.done(err)
 		}
@@ -91,7 +99,7 @@ func (a *app) diff(
 	if differ {
 		return &exitError{code: ExitFailed}
 	}
-	return nil
+	return skipped.err()
 }
 
 func (o *diffOptions) ignores(d *subtree.Difference) bool {

@@ -17,13 +17,15 @@ const (
 	ExitConflict    = 4 // exists, another version, not empty, held by others
 	ExitNoServer    = 5 // no connection, or it was lost
 	ExitUnknown     = 6 // a write was sent and its answer lost
+	ExitPartial     = 7 // done, but for znodes that may not be read
 	ExitInterrupted = 130
 )
 
 // ExitHelp explains the codes at the end of the help.
 const ExitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such znode, 4 conflict
 (exists, other version, not empty, held by others), 5 no server or connection
-lost, 6 outcome of a write unknown, 130 interrupted.`
+lost, 6 outcome of a write unknown, 7 done but for znodes that may not be read,
+130 interrupted.`
 
 // errConflict is for conflicts that have no error code in the protocol.
 var errConflict = errors.New("try again later, or wait")

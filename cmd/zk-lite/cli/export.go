@@ -21,7 +21,8 @@ a line for every znode, and a last line with their number. Data that is not UTF-
 is written as base64; the field "encoding" says which. ACLs are in it, /zookeeper
 is not, nor does it say which znodes are containers or have a time to live. It is
 not a snapshot of one moment: a subtree that changes meanwhile is seen as it was
-when each znode's turn came.`,
+when each znode's turn came. Znodes that may not be read are left out with all below
+them, and named on standard error; the exit code is 7 then.`,
 		Example: `  zk-lite export /app > app.jsonl
   zk-lite export / --file all.jsonl
   zk-lite export /app | zk-lite import --server other:2181 /app`,
@@ -37,17 +38,24 @@ when each znode's turn came.`,
 		return a.withClient(c, func(ctx context.Context, cl *client.Client) error {
 			p := newProgress(c, "exported")
 			defer p.clear()
+			skipped := skipped{c: c, progress: p}
 			write := func(out io.Writer) error {
-				n, err := subtree.Export(ctx, cl, path, out, p.step)
+				n, err := subtree.Export(ctx, cl, path, out, p.step, skipped.note)
 				if err != nil && n > 0 {
 					err = &partError{n: n, what: "exported", err: err}
 				}
 				return err
 			}
+			var err error
 			if file == "" {
-				return write(c.OutOrStdout())
+				err = write(c.OutOrStdout())
+			} else {
+				err = writeFile(file, write)
 			}
-			return writeFile(file, write)
+			if err != nil {
+				return err
+			}
+			return skipped.err()
 		})
 	})
 }

@@ -30,8 +30,9 @@ func (b buffered) done(err error) error {
 // skipped collects znodes below the root that may not be read: one of them is no
 // reason not to show the others.
 type skipped struct {
-	c *cobra.Command
-	n int
+	c        *cobra.Command
+	progress *progress // nil for none
+	n        int
 }
 
 // note takes the error of a walk, and returns it if it is none of those.
@@ -40,6 +41,9 @@ func (s *skipped) note(err error) error {
 		return err
 	}
 	s.n++
+	if s.progress != nil {
+		s.progress.clear()
+	}
 	fmt.Fprintln(s.c.ErrOrStderr(), "zk-lite:", Message(err))
 	return nil
 }
@@ -49,7 +53,7 @@ func (s *skipped) err() error {
 	if s.n == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d znodes are missing, with all below them: %w", s.n, client.ErrNoAuth)
+	return &exitError{ExitPartial, fmt.Sprintf("%d znodes are missing, with all below them: not permitted", s.n)}
 }
 
 // progressEvery is how often progress is shown.

@@ -20,7 +20,8 @@ type Difference struct {
 }
 
 // Diff yields the differences of two subtrees, by path. Versions, times and
-// sessions are no differences.
+// sessions are no differences. An error about one znode comes with its path within the
+// subtrees (Rel); the caller may go on without it and all below it, on both sides.
 func Diff(
 	ctx context.Context, left *client.Client, leftRoot string,
 	right *client.Client, rightRoot string,
@@ -37,9 +38,18 @@ func Diff(
 		defer l.stop()
 		defer r.stop()
 		for l.more || r.more {
-			if err := firstError(l, r); err != nil {
-				yield(Difference{}, err)
-				return
+			first, other := l, r
+			if order(l, r) > 0 || l.err == nil && order(l, r) == 0 {
+				first, other = r, l
+			}
+			if first.err != nil {
+				rel := first.node.Rel
+				if !yield(Difference{Rel: rel}, first.err) {
+					return
+				}
+				first.leave(rel)
+				other.leave(rel)
+				continue
 			}
 			d, same := meet(l, r)
 			if !same && !yield(d, nil) {
@@ -67,26 +77,28 @@ func newSide(ctx context.Context, c *client.Client, root string, o Options) *sid
 
 func (s *side) advance() { s.node, s.err, s.more = s.next() }
 
-func firstError(l, r *side) error {
-	if l.err != nil {
-		return l.err
+// leave goes on behind a znode and all below it, if they come next.
+func (s *side) leave(rel string) {
+	for s.more && within("/"+rel, "/"+s.node.Rel) {
+		s.advance()
 	}
-	return r.err
+}
+
+// order tells which of the current znodes comes first; a side that has ended comes last.
+func order(l, r *side) int {
+	switch {
+	case !l.more:
+		return 1
+	case !r.more:
+		return -1
+	}
+	return comparePaths(l.node.Rel, r.node.Rel)
 }
 
 // meet compares the current znodes and goes on with the side that is behind.
 func meet(l, r *side) (d Difference, same bool) {
-	order := 0
-	switch {
-	case !l.more:
-		order = 1
-	case !r.more:
-		order = -1
-	default:
-		order = comparePaths(l.node.Rel, r.node.Rel)
-	}
 	a, b := l.node, r.node
-	switch {
+	switch order := order(l, r); {
 	case order < 0:
 		l.advance()
 		return Difference{Rel: a.Rel, Left: &a}, false

@@ -89,11 +89,13 @@ func decodeData(text *string, encoding string) ([]byte, error) {
 }
 
 // Export writes a subtree as lines of JSON: a header, the znodes, parents first,
-// and a last line with their number. It returns that number.
+// and a last line with their number. It returns that number. The error of a znode below
+// root that cannot be read goes to unreadable: if that returns nil, it is left out with all
+// below it.
 //
-// Errors: ErrNoNode; one if root belongs to the servers; ErrNoAuth for a znode that may not be read as a whole.
+// Errors: ErrNoNode; one if root belongs to the servers; ErrNoAuth if root may not be read as a whole.
 func Export(
-	ctx context.Context, c *client.Client, root string, out io.Writer, step func(),
+	ctx context.Context, c *client.Client, root string, out io.Writer, step func(), unreadable func(error) error,
 ) (int, error) {
 	if systemPath(root) {
 		return 0, systemError(root)
@@ -102,9 +104,11 @@ func Export(
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	n := 0
-	for node, err := range Walk(ctx, c, root, Options{Data: true, ACL: true, Skip: systemPath}) {
-		if err == nil && masked(node.ACL) {
-			err = maskedError(node.Path)
+	for node, err := range Walk(ctx, c, root, wholeZnodes) {
+		if err != nil && node.Depth > 0 {
+			if err = unreadable(err); err == nil {
+				continue
+			}
 		}
 		if err == nil && n == 0 { // not before it is known that there is a root
 			err = enc.Encode(header{Format, root})

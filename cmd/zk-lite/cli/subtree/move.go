@@ -55,12 +55,9 @@ func moveOnce(
 ) (int, error) {
 	var nodes []Node
 	size := 0
-	for n, err := range Walk(ctx, c, source, Options{Data: true, ACL: true}) {
+	for n, err := range Walk(ctx, c, source, Options{Data: true, ACL: true, WholeACL: true}) {
 		if err != nil {
 			return 0, err
-		}
-		if masked(n.ACL) {
-			return 0, maskedError(n.Path)
 		}
 		if Ephemeral(n.Stat) {
 			return 0, fmt.Errorf("%s belongs to a session (ephemeral), so %s %w",

@@ -37,6 +37,8 @@ type Options struct {
 	MaxDepth int
 	// Skip leaves out a znode and all below it; nil for none.
 	Skip func(path string) bool
+	// WholeACL, with ACL, makes it an error (ErrNoAuth) that the server hides a part of an ACL.
+	WholeACL bool
 }
 
 // Walk yields the znodes of a subtree, parents before children and siblings by
@@ -142,6 +144,9 @@ func (w *walker) answer(it *item) error {
 		}
 		if err != nil {
 			return err
+		}
+		if w.o.WholeACL && masked(r.ACL) {
+			return maskedError(n.Path)
 		}
 		n.ACL = r.ACL
 	}
