@@ -80,7 +80,7 @@ func foreignTable(families []foreign) string {
 		}
 		why := f.why
 		if len(harmless) > 0 {
-			why += " (`" + strings.Join(harmless, "` or `") + "` asks for nothing)"
+			why += " (not `" + strings.Join(harmless, "`, `") + "`)"
 		}
 		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(keys, ", "), why)
 	}

@@ -76,8 +76,7 @@ func TestLoad_Errors(t *testing.T) {
 			"digestAlg: zk-lite supports SHA-1 digests only; identities with another digest " +
 			"would lose access", nil},
 		{"DigestAuthenticationProvider.enabled=false", "zoo.cfg:1: DigestAuthenticationProvider.enabled: " +
-			"zk-lite cannot switch the digest scheme off yet: whoever knows a password could go on using it; " +
-			"remove the key", nil},
+			"zk-lite cannot switch the digest scheme off yet, passwords would go on working; remove the key", nil},
 		{"jute.maxbuffer=44", "zoo.cfg:1: jute.maxbuffer: 44 is out of range; want 45 to 1073741824", nil},
 		{"group.1=1:2:3", "zoo.cfg:1: group.1: zk-lite gives each server one vote; " +
 			"remove the key, it would change what a majority is", nil},
