@@ -1,4 +1,4 @@
-// Package gc sets Go's garbage collector by the machine's memory. Only the command line starts it.
+// Package gc sets Go's garbage collector by the machine's memory, which it measures. Only the command line starts it.
 //
 // Go collects when the heap has doubled. A server with a small tree has a live heap of ten megabytes and
 // allocates a hundred times that every second, so it would collect all the time: a quarter of its CPU

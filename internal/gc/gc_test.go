@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"testing"
 	"time"
 )
@@ -46,6 +47,26 @@ func TestParse_Machines(t *testing.T) {
 	} {
 		if got := parseLimit(text); got != want {
 			t.Errorf("limit %q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+// A server in a control group that is not a container's saw the machine's memory only.
+func TestLimitFiles_GroupsOfAProcess(t *testing.T) {
+	for text, want := range map[string][]string{
+		"0::/\n": {"/sys/fs/cgroup/memory.max"},
+		"0::/system.slice/zk.service\n": {
+			"/sys/fs/cgroup/system.slice/zk.service/memory.max",
+			"/sys/fs/cgroup/system.slice/memory.max", "/sys/fs/cgroup/memory.max",
+		},
+		"7:cpu,cpuacct:/a\n6:memory:/a/b\n1:name=systemd:/\n": {
+			"/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes",
+			"/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+		},
+		"": nil, "0:memory\n": nil, "::../..\n": {"/sys/fs/cgroup/memory.max"},
+	} {
+		if got := limitFiles(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

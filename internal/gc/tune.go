@@ -28,7 +28,7 @@ const (
 
 // Tune sets the collector until stop is called.
 func Tune(logger *slog.Logger) (stop func()) {
-	total := machineMemory()
+	total := Memory()
 	t := &tuner{room: roomOf(total)}
 	var undo []func()
 	if _, set := os.LookupEnv("GOGC"); !set {
