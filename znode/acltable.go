@@ -13,6 +13,7 @@ type aclTable struct {
 	lists []aclEntry
 	byKey map[string]aclID
 	free  []aclID
+	bytes int64 // memory of all lists; see ACLMemory
 }
 
 type aclEntry struct {
@@ -39,6 +40,7 @@ func (t *aclTable) ref(list []ACL) aclID {
 		own[i] = ACL{a.Perms, ID{strings.Clone(a.ID.Scheme), strings.Clone(a.ID.ID)}}
 	}
 	e := aclEntry{list: own, key: key, uses: 1}
+	t.bytes += ACLMemory(list)
 	if n := len(t.free); n > 0 {
 		id := t.free[n-1]
 		t.free = t.free[:n-1]
@@ -59,6 +61,7 @@ func (t *aclTable) drop(id aclID) {
 	e := &t.lists[id]
 	e.uses--
 	if e.uses == 0 && id != openACL {
+		t.bytes -= ACLMemory(e.list)
 		delete(t.byKey, e.key)
 		*e = aclEntry{}
 		t.free = append(t.free, id)

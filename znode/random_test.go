@@ -309,6 +309,7 @@ func (h *randomRun) thaw() {
 func checkInvariants(t *testing.T, tree *Tree) {
 	t.Helper()
 	uses := map[aclID]int{}
+	var memory int64
 	var containers, ttls, limits int
 	for i := range tree.index.shards {
 		for _, n := range tree.index.shards[i].slots {
@@ -316,6 +317,7 @@ func checkInvariants(t *testing.T, tree *Tree) {
 				continue
 			}
 			uses[n.acl]++
+			memory += CreateMemory(n.path(), n.size()) + memoryOfSide(n)
 			if n.isContainer() {
 				containers++
 			}
@@ -341,5 +343,12 @@ func checkInvariants(t *testing.T, tree *Tree) {
 		if e.uses != uses[aclID(id)] {
 			t.Errorf("ACL %d %v has %d uses, want %d", id, e.list, e.uses, uses[aclID(id)])
 		}
+		if e.uses > 0 {
+			memory += ACLMemory(e.list)
+		}
+	}
+	// Each znode's eighth is rounded down.
+	if off := tree.Memory() - memory; off < 0 || off > int64(tree.index.count) {
+		t.Errorf("%d bytes of memory, want %d", tree.Memory(), memory)
 	}
 }

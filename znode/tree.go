@@ -24,6 +24,7 @@ type Tree struct {
 	ttls       map[string]struct{}
 	quotas     map[string]quotaLimits // quota'd path -> limits
 	dataBytes  int64                  // paths and data, as approximate_data_size counts
+	sideBytes  int64                  // memory of ephemerals, containers and ttls, about
 
 	gen       uint32
 	snapshots atomic.Int32 // snapshots being read; 0 lets the writer edit in place
@@ -111,12 +112,14 @@ func (t *Tree) adopt(n *node) {
 	case n.isTTL():
 		t.ttls[strings.Clone(path)] = struct{}{}
 	}
+	t.sideBytes += memoryOfSide(n)
 	t.noteQuota(n, true)
 }
 
 // unlink is the inverse of link.
 func (t *Tree) unlink(n *node) {
 	path := n.path()
+	t.sideBytes -= memoryOfSide(n)
 	t.noteQuota(n, false)
 	t.index.remove(path)
 	if parent := t.parentOf(path); parent != nil {

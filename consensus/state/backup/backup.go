@@ -37,6 +37,9 @@ func (b *Backup) TimeMillis() int64 { return b.time }
 // Size is what the backup holds.
 func (b *Backup) Size() znode.Size { return b.tree.Size() }
 
+// Memory is about how much of the heap its tree takes, in bytes.
+func (b *Backup) Memory() int64 { return b.tree.Memory() }
+
 // check finds what no server can have written: without its ephemerals, such a
 // tree would not be one.
 func (b *Backup) check() error {
