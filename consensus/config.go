@@ -37,6 +37,7 @@ type Config struct {
 	SnapshotCommands int           // commands between snapshots; 0: 100,000
 	MaxPending       int           // commands of this server without a result; 0: 131,072
 	MaxPendingBytes  int           // and their size; 0: 64 MiB
+	TreeLimit        int64         // memory that the tree may take on this server, in bytes; 0: no limit
 	TrailingLogs     uint64        // entries kept behind a snapshot, for slow followers; 0: 4096
 	TrailingBytes    int64         // and at most so many bytes of them, in a raftlog; 0: 64 MiB
 	NoPush           bool          // see transport.Options

@@ -107,6 +107,7 @@ func (n *Node) assemble(incarnation uint64) {
 			return l.leader, changed
 		},
 		Leads: n.leads, Touched: cfg.Handler.Touched,
+		TreeLimit: cfg.TreeLimit, Voters: func() map[state.ServerID]bool { return n.ensemble.Voters() },
 		Dial: func(ctx context.Context, to state.ServerID) (net.Conn, error) {
 			return n.mux.Dial(ctx, mux.KindStream, membership.AddressOf(to), uint64(to))
 		},
@@ -202,6 +203,10 @@ func (n *Node) Propose(c *state.Command, w Waiter) error { return n.queue.Add(c,
 
 // Touch reports sessions whose clients were heard by this server. It never blocks.
 func (n *Node) Touch(ids []znode.SessionID) { n.forwarder.Touch(ids) }
+
+// TreeMemory returns how much memory the tree may take on every voter and on this server (0: no limit), and
+// how much this server's commands without a result take, in bytes.
+func (n *Node) TreeMemory() (limit, pending int64) { return n.forwarder.TreeLimit(), n.queue.Bytes() }
 
 // Ready is closed when the ensemble exists and this server takes part.
 func (n *Node) Ready() <-chan struct{} { return n.ready }

@@ -316,3 +316,40 @@ func TestRegression_LargeEntries_LogStaysShort(t *testing.T) {
 		return trailing <= n && n <= trailing+every
 	})
 }
+
+// Every server has the smallest limit of all voters, so that none is filled through another: a client of a large
+// server had no limit there, and filled the small one. An observer's own limit counts for its clients only.
+func TestRegression_TreeLimit_SmallestOfTheVoters(t *testing.T) {
+	limits := []int64{0, 5000, 7000, 300}
+	e := prepare(t, 4, func(c *Config) { c.TreeLimit = limits[c.ID-1] })
+	e.servers[3].Voter = false
+	for i := range e.nodes {
+		e.mustStart(i)
+	}
+	e.must(0, "/a")
+	agree := func(want ...int64) {
+		t.Helper()
+		wait.Until(t, "every server knows the limit", func() bool {
+			for i, x := range e.nodes {
+				x.Touch(nil) // as the server does, four times per tick
+				if got, _ := x.TreeMemory(); got != want[i] {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	agree(5000, 5000, 5000, 300)
+	// Another leader, and a server that comes back with another limit.
+	limits[1] = 6000
+	e.waitFormed()
+	e.stop(1)
+	e.mustStart(1)
+	agree(6000, 6000, 6000, 300)
+	if leader := e.leader(); leader != 0 {
+		if err := e.nodes[leader].TransferTo(e.longContext(), e.servers[0].ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	agree(6000, 6000, 6000, 300)
+}

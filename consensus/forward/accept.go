@@ -32,13 +32,15 @@ func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) {
 	}
 	defer context.AfterFunc(b.ctx, func() { _ = conn.Close() })()
 	in := bufio.NewReaderSize(conn, 64<<10)
-	if kind, _, err := readFrame(in); err != nil || kind != frameOpen {
+	kind, body, err := readFrame(in)
+	if err != nil || kind != frameOpen {
 		return
 	}
-	if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameContact), 0))) {
+	limit, hasLimit, err := parseOpen(body)
+	if err != nil || !writeFrame(conn, appendContact(nil, 0, f.ensembleLimit(), hasLimit)) {
 		return
 	}
-	f.Streams.add(from, conn)
+	f.Streams.add(from, conn, limit)
 	defer f.Streams.remove(from, conn)
 	for {
 		kind, body, err := readFrame(in)
@@ -62,7 +64,7 @@ func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) {
 				return
 			}
 			f.cfg.Touched(ids)
-			if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameContact), stamp))) {
+			if !writeFrame(conn, appendContact(nil, uint64(stamp), f.ensembleLimit(), hasLimit)) {
 				return
 			}
 		default:
@@ -75,17 +77,34 @@ func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) {
 // Streams are the other servers whose streams are connected here.
 type Streams struct {
 	mu   sync.Mutex // protects the fields below
-	open map[state.ServerID]net.Conn
+	open map[state.ServerID]stream
 	last map[state.ServerID]time.Time // when something last came, also of those that have ended
 }
 
-func (s *Streams) add(id state.ServerID, c net.Conn) {
+type stream struct {
+	conn  net.Conn
+	limit int64 // of the memory of the server's tree; 0: none
+}
+
+func (s *Streams) add(id state.ServerID, c net.Conn, limit int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		s.open, s.last = map[state.ServerID]net.Conn{}, map[state.ServerID]time.Time{}
+		s.open, s.last = map[state.ServerID]stream{}, map[state.ServerID]time.Time{}
 	}
-	s.open[id], s.last[id] = c, time.Now()
+	s.open[id], s.last[id] = stream{c, limit}, time.Now()
+}
+
+// limit is the smallest limit of the connected servers that vote; 0: none has one.
+func (s *Streams) limit(voters map[state.ServerID]bool) (least int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, x := range s.open {
+		if voters[id] {
+			least = smaller(least, x.limit)
+		}
+	}
+	return least
 }
 
 // received notes that something came on a server's stream.
@@ -98,7 +117,7 @@ func (s *Streams) received(id state.ServerID) {
 func (s *Streams) remove(id state.ServerID, c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[id] == c {
+	if s.open[id].conn == c {
 		delete(s.open, id)
 	}
 }
@@ -108,7 +127,7 @@ func (s *Streams) remove(id state.ServerID, c net.Conn) {
 func (s *Streams) Contact(id state.ServerID) (open bool, last time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open[id] != nil, s.last[id]
+	return s.open[id].conn != nil, s.last[id]
 }
 
 // Count counts the connected servers that vote and those that do not.

@@ -37,6 +37,10 @@ type Config struct {
 	Leads func() bool
 	// Touched takes, on the leader, the sessions that any server has reported.
 	Touched func([]znode.SessionID)
+	// TreeLimit is how much memory, in bytes, the tree may take on this server; 0: no limit.
+	TreeLimit int64
+	// Voters returns the servers that vote.
+	Voters func() map[state.ServerID]bool
 	// Dial opens a stream to a server.
 	Dial func(ctx context.Context, to state.ServerID) (net.Conn, error)
 	// Accept returns the next stream that another server has opened. It fails when there will be none.
@@ -53,6 +57,7 @@ type Forwarder struct {
 	touches touches
 	contact atomic.Int64 // Now() when a leader was last known to lead; 0: never
 	batcher atomic.Pointer[Batcher]
+	limit   atomic.Int64 // the smallest TreeLimit of the voters, as the leader last said; 0: none
 
 	Streams Streams // of the other servers
 	Stats   Stats   // of this server's leadership
@@ -73,6 +78,14 @@ func (f *Forwarder) SetBatcher(b *Batcher) {
 
 // Contact returns Now() when a leader was last known to lead; 0: never.
 func (f *Forwarder) Contact() int64 { return f.contact.Load() }
+
+// TreeLimit returns how much memory, in bytes, the tree may take on every voter and on this server; 0: no limit.
+func (f *Forwarder) TreeLimit() int64 { return smaller(f.cfg.TreeLimit, f.limit.Load()) }
+
+// ensembleLimit is the smallest limit of all voters that are connected to this leader.
+func (f *Forwarder) ensembleLimit() int64 {
+	return smaller(f.cfg.TreeLimit, f.Streams.limit(f.cfg.Voters()))
+}
 
 // Touch reports sessions whose clients were heard by this server. It never
 // blocks: while no leader takes them they are merged.
@@ -119,6 +132,7 @@ func (f *Forwarder) forwardToSelf() bool {
 			return true
 		case ids := <-f.touches:
 			f.cfg.Touched(ids)
+			f.limit.Store(f.ensembleLimit())
 			if f.cfg.Leads() {
 				// A leader that hands over has been in touch until now.
 				f.contact.Store(f.cfg.Now())
@@ -152,7 +166,7 @@ func (f *Forwarder) forwardToLeader(
 		defer cancel()
 		f.readContacts(conn, accepted)
 	})
-	if !writeFrame(conn, endFrame(appendU64(beginFrame(nil, frameOpen), f.queue.Origin().Incarnation))) {
+	if !writeFrame(conn, appendOpen(nil, f.queue.Origin().Incarnation, f.cfg.TreeLimit)) {
 		return false
 	}
 	select {
@@ -219,15 +233,19 @@ func (f *Forwarder) readContacts(conn net.Conn, accepted chan struct{}) {
 	in := bufio.NewReader(conn)
 	for first := true; ; first = false {
 		kind, body, err := readFrame(in)
-		if err != nil || kind != frameContact || len(body) != 8 {
+		if err != nil || kind != frameContact {
 			return
 		}
-		stamp, _, _ := parseTouch(body)
+		stamp, limit, err := parseContact(body)
+		if err != nil {
+			return
+		}
+		f.limit.Store(limit)
 		if first {
 			f.contact.Store(f.cfg.Now())
 			close(accepted)
-		} else if int64(stamp) > f.contact.Load() {
-			f.contact.Store(int64(stamp))
+		} else if stamp > f.contact.Load() {
+			f.contact.Store(stamp)
 		}
 	}
 }

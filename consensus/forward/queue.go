@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/znode"
@@ -31,6 +32,7 @@ type Waiter interface {
 type Queue struct {
 	maxCount, maxBytes int
 	wake               chan struct{} // capacity 1: there may be something to send
+	bytes              atomic.Int64  // of pending; written under mu
 
 	mu       sync.Mutex   // protects the fields below
 	origin   state.Origin // changed by the applying goroutine only, which may read it without mu
@@ -40,7 +42,6 @@ type Queue struct {
 	first    uint64 // number of pending[head]
 	next     uint64 // number of the first command not sent on the present stream
 	sent     uint64 // number of the first command never sent in this incarnation
-	bytes    int    // of pending
 	inFlight int    // of those in it that were sent on the present stream
 	waiting  int    // how many wait for room
 	chunk    []byte // where the next command is encoded
@@ -94,7 +95,7 @@ func own(c *state.Command) bool {
 // An error means that the command was not and will not be sent.
 func (q *Queue) Add(c *state.Command, w Waiter) error {
 	q.mu.Lock()
-	for !q.stopped && !own(c) && (q.lenLocked() >= q.maxCount || q.bytes >= q.maxBytes) {
+	for !q.stopped && !own(c) && (q.lenLocked() >= q.maxCount || int(q.bytes.Load()) >= q.maxBytes) {
 		q.waiting++
 		q.room.Wait()
 		q.waiting--
@@ -105,7 +106,7 @@ func (q *Queue) Add(c *state.Command, w Waiter) error {
 	}
 	command := q.encodeLocked(c)
 	q.pending = append(q.pending, pending{command, w})
-	q.bytes += len(command)
+	q.bytes.Add(int64(len(command)))
 	q.mu.Unlock()
 	q.signal()
 	return nil
@@ -217,7 +218,7 @@ func (q *Queue) Applied(seq uint64) (w Waiter, ok bool) {
 func (q *Queue) popLocked() Waiter {
 	p := &q.pending[q.head]
 	w := p.waiter
-	q.bytes -= len(p.command)
+	q.bytes.Add(-int64(len(p.command)))
 	if q.first < q.next {
 		if q.inFlight >= maxSentBytes {
 			q.signal()
@@ -260,6 +261,9 @@ func (q *Queue) Len() int {
 	defer q.mu.Unlock()
 	return q.lenLocked()
 }
+
+// Bytes returns how many bytes the commands have that have no result yet.
+func (q *Queue) Bytes() int64 { return q.bytes.Load() }
 
 // Stop makes Add fail from now on.
 func (q *Queue) Stop() {

@@ -193,7 +193,7 @@ func TestQueue_Add_BoundedByCountAndBytes(t *testing.T) {
 				}
 				f.take(nil)
 				for seq := uint64(1); !over[0] && !over[1]; seq++ {
-					if f.lenLocked() < f.maxCount && f.bytes < f.maxBytes {
+					if f.lenLocked() < f.maxCount && int(f.Bytes()) < f.maxBytes {
 						t.Fatal("there is room, and a call waits")
 					}
 					if _, ok := f.Applied(seq); !ok {

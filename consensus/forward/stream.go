@@ -13,10 +13,13 @@ import (
 // The stream between a server and the leader: frames of a 4-byte length and a
 // type byte. The length counts what follows it.
 //
-//	server → leader  open     incarnation u64
+//	server → leader  open     incarnation u64, limit u64
 //	server → leader  batch    incarnation u64, first u64, count u32, commands
 //	server → leader  touch    stamp u64, session ids u64...
-//	leader → server  contact  stamp u64 of the touch it answers, 0 at first
+//	leader → server  contact  stamp u64 of the touch it answers, 0 at first; limit u64
+//
+// A limit is how much memory the tree may take: on that server, and on all voters whose streams are connected;
+// 0: no limit. A server that sends none in open gets none in contact.
 //
 // The leader sends contact only while it leads; when it does not any more it
 // closes the stream. Everything is bounded by maxStreamFrame.
@@ -89,6 +92,50 @@ func parseTouch(body []byte) (stamp uint64, ids []znode.SessionID, err error) {
 		ids = append(ids, znode.SessionID(binary.BigEndian.Uint64(body)))
 	}
 	return stamp, ids, nil
+}
+
+func appendOpen(b []byte, incarnation uint64, limit int64) []byte {
+	return endFrame(appendU64(appendU64(beginFrame(b, frameOpen), incarnation), uint64(limit)))
+}
+
+func parseOpen(body []byte) (limit int64, hasLimit bool, err error) {
+	switch len(body) {
+	case 8:
+		return 0, false, nil
+	case 16:
+		return parseLimit(body[8:]), true, nil
+	}
+	return 0, false, fmt.Errorf("open frame of %d bytes", len(body))
+}
+
+func appendContact(b []byte, stamp uint64, limit int64, hasLimit bool) []byte {
+	b = appendU64(beginFrame(b, frameContact), stamp)
+	if hasLimit {
+		b = appendU64(b, uint64(limit))
+	}
+	return endFrame(b)
+}
+
+func parseContact(body []byte) (stamp, limit int64, err error) {
+	switch len(body) {
+	case 16:
+		limit = parseLimit(body[8:])
+	case 8:
+	default:
+		return 0, 0, fmt.Errorf("contact frame of %d bytes", len(body))
+	}
+	return int64(binary.BigEndian.Uint64(body)), limit, nil
+}
+
+// parseLimit reads a limit; one beyond all numbers is none.
+func parseLimit(b []byte) int64 { return max(0, int64(binary.BigEndian.Uint64(b))) }
+
+// smaller is the smaller of two limits, of which 0 is none.
+func smaller(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // readFrame reads one frame. The body is new: batches are kept.

@@ -21,14 +21,18 @@ func groupFrame(first uint64, commands ...*state.Command) []byte {
 
 func TestStream_Frames_RoundTrip(t *testing.T) {
 	var b []byte
-	b = append(b, endFrame(appendU64(beginFrame(nil, frameOpen), 9))...)
+	b = append(b, appendOpen(nil, 9, 1<<30)...)
 	b = append(b, groupFrame(5, create("/a"), create("/b"))...)
 	b = append(b, appendTouch(nil, 77, []znode.SessionID{1, -2})...)
 	in := bufio.NewReader(bytes.NewReader(b))
-	if kind, body, err := readFrame(in); err != nil || kind != frameOpen || len(body) != 8 {
+	kind, body, err := readFrame(in)
+	if err != nil || kind != frameOpen {
 		t.Fatal(kind, body, err)
 	}
-	kind, body, err := readFrame(in)
+	if limit, has, err := parseOpen(body); limit != 1<<30 || !has || err != nil {
+		t.Fatal(limit, has, err)
+	}
+	kind, body, err = readFrame(in)
 	if err != nil || kind != frameBatch {
 		t.Fatal(kind, err)
 	}
@@ -51,6 +55,26 @@ func TestStream_Frames_RoundTrip(t *testing.T) {
 	}
 }
 
+// Servers of builds before the limits send none, and expect none.
+func TestStream_Limits_OldAndNew(t *testing.T) {
+	old := endFrame(appendU64(beginFrame(nil, frameOpen), 9))[5:]
+	if limit, has, err := parseOpen(old); limit != 0 || has || err != nil {
+		t.Error(limit, has, err)
+	}
+	for _, has := range []bool{false, true} {
+		body := appendContact(nil, 7, 99, has)[5:]
+		stamp, limit, err := parseContact(body)
+		if stamp != 7 || err != nil || (limit == 99) != has || (len(body) == 8) == has {
+			t.Error(stamp, limit, err, len(body))
+		}
+	}
+	for _, x := range []struct{ a, b, want int64 }{{0, 0, 0}, {0, 5, 5}, {5, 0, 5}, {4, 5, 4}, {5, 4, 4}} {
+		if got := smaller(x.a, x.b); got != x.want {
+			t.Errorf("the smaller of %d and %d is %d", x.a, x.b, got)
+		}
+	}
+}
+
 func TestStream_BadFrames_AreRefused(t *testing.T) {
 	good := groupFrame(1, create("/a"))[5:]
 	for name, body := range map[string][]byte{
@@ -66,6 +90,12 @@ func TestStream_BadFrames_AreRefused(t *testing.T) {
 		if _, _, err := parseTouch(make([]byte, size)); err == nil {
 			t.Errorf("a touch of %d bytes was taken", size)
 		}
+		if _, _, err := parseOpen(make([]byte, size)); err == nil {
+			t.Errorf("an open of %d bytes was taken", size)
+		}
+		if _, _, err := parseContact(make([]byte, size)); err == nil {
+			t.Errorf("a contact of %d bytes was taken", size)
+		}
 	}
 	for _, head := range []string{"\x00\x00\x00\x00\x01", "\x01\x00\x00\x01\x01", "\xff\xff\xff\xff\x01"} {
 		if _, _, err := readFrame(bufio.NewReader(bytes.NewReader([]byte(head)))); err == nil {
@@ -79,6 +109,7 @@ func TestStream_BadFrames_AreRefused(t *testing.T) {
 func FuzzStream_Leader(f *testing.F) {
 	f.Add(groupFrame(1, create("/a"), &state.Command{Op: state.OpSync}))
 	f.Add(appendTouch(nil, 1, []znode.SessionID{1, 2}))
+	f.Add(append(appendOpen(nil, 1, -1), appendContact(nil, 1, -1, true)...))
 	f.Add(append(groupFrame(2, create("/a")), groupFrame(3, &state.Command{Op: state.OpCloseSession, Session: 1})...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in := bufio.NewReader(bytes.NewReader(b))
@@ -89,6 +120,14 @@ func FuzzStream_Leader(f *testing.F) {
 				return
 			}
 			switch kind {
+			case frameOpen:
+				if limit, _, _ := parseOpen(body); limit < 0 {
+					t.Fatalf("a limit of %d", limit)
+				}
+			case frameContact:
+				if _, limit, _ := parseContact(body); limit < 0 {
+					t.Fatalf("a limit of %d", limit)
+				}
 			case frameTouch:
 				_, _, _ = parseTouch(body)
 			case frameBatch:
