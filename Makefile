@@ -15,7 +15,7 @@ DURATION ?= 10m
 SEED ?=
 SCRIPTS ?= 5000
 SERVERS ?= 3
-FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors
+FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory
 
 .PHONY: help build dev short test slow race lint fuzz interop sim oracle faults soak soak-recipes bench benchmarks
 
