@@ -361,6 +361,7 @@ func TestProblems_CoverTheCodes(t *testing.T) {
 		znode.ErrBadArguments, znode.ErrUnimplemented, znode.ErrNoNode, znode.ErrNoAuth, znode.ErrBadVersion,
 		znode.ErrNoChildrenForEphemeral, znode.ErrNodeExists, znode.ErrNotEmpty, znode.ErrSessionExpired,
 		znode.ErrInvalidACL, znode.ErrAuthFailed, znode.ErrSessionMoved, znode.ErrQuotaExceeded, znode.ErrThrottled,
+		znode.ErrSystem,
 	} {
 		if rest.Explain(code, "", false).Status == 500 {
 			t.Errorf("%s is a 500", code.Name())

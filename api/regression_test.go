@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
@@ -85,4 +86,49 @@ func TestRegression_RemovedServer_EndsStreams(t *testing.T) {
 	if e := <-observer.events; e.name != "reconnect" {
 		t.Errorf("the last event is %+v", e)
 	}
+}
+
+// A tree without a limit filled the memory of all servers. Now what adds to a full tree is refused, with a
+// problem that says so, and what makes room is not.
+func TestRegression_NoRoom_GrowthIs507(t *testing.T) {
+	tier.Seconds(t)
+	t.Parallel()
+	e := fresh(t, 1, func(s *config.Settings) { s.TreeBytes = 300_000 })
+	c := newClient(t, e.urls[0])
+	large := strings.Repeat("x", 100_000)
+	c.post("/v1/znodes/a", large).is(201)
+	c.post("/v1/znodes/b", large).is(201)
+	memory := func() any {
+		for _, check := range c.get("/readyz?verbose=true").is(200).field("checks").([]any) {
+			if m := check.(map[string]any); m["name"] == "memory" {
+				return m["ok"]
+			}
+		}
+		return nil
+	}
+	if memory() != true {
+		t.Error("readyz says that there is no room")
+	}
+	c.post("/v1/znodes/c", large).problem(507, "SYSTEMERROR").says("nothing was done")
+	multi := `{"ops":[{"op":"create","path":"/d","data":"` + large + `"},{"op":"delete","path":"/nobody"}]}`
+	c.post("/v1/multi", multi).problem(507, "SYSTEMERROR")
+	c.with("Idempotency-Key: k").put("/v1/znodes/a", large+large).problem(507, "SYSTEMERROR")
+	c.put("/v1/znodes/a", strings.ToUpper(large)).is(200)
+	if memory() != false {
+		t.Error("readyz does not say that there is no room")
+	}
+	c.get("/metrics").is(200).says("tree_memory_limit_bytes 300000").says("refused_writes_total 3")
+	c.delete("/v1/znodes/b").is(204)
+	c.with("Idempotency-Key: k").post("/v1/znodes/c", large).is(201)
+
+	// A server that starts with more than it may have serves, and only that.
+	e.stop(0)
+	e.settings[0].TreeBytes = 100_000
+	e.start(t, 0)
+	e.waitReady(t, 0)
+	c.get("/v1/znodes/a").is(200).has("stat.dataLength", 100_000)
+	c.post("/v1/znodes/d", "").problem(507, "SYSTEMERROR")
+	c.delete("/v1/znodes/a").is(204)
+	c.delete("/v1/znodes/c").is(204)
+	c.post("/v1/znodes/d", "").is(201)
 }

@@ -35,6 +35,9 @@ type Options struct {
 	Version  string    // zk-lite's own
 	Built    time.Time // of the program's source; zero: not known
 	Logger   *slog.Logger
+	// Memory is how much this server may use, in bytes; 0: unknown. Limits that are not set
+	// follow from it.
+	Memory int64
 	// Fatal is called, at most once, when the server cannot go on: the process
 	// should end with an error.
 	Fatal func(error)
@@ -93,7 +96,7 @@ func (s *Server) start(o *Options) error {
 		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(c),
 		Listener: s.listeners.peer, Dial: dialPeer(c), Storage: store, Handler: s.server.Handler(), Logger: o.Logger,
 		Fatal: o.Fatal, ElectionTimeout: c.ElectionTimeout, SnapshotCommands: c.SnapCount,
-		MaxPending: c.GlobalOutstandingLimit, MaxPendingBytes: int(c.PendingBytes),
+		MaxPending: c.GlobalOutstandingLimit, MaxPendingBytes: pendingBytes(o), TreeLimit: treeLimit(o),
 		NoPush: !c.CommitPush, NoOverlap: !c.OverlapSync, NoFailover: !c.FastFailover,
 	})
 	if err != nil {

@@ -154,7 +154,8 @@ func (c *Conn) Read(op Op) error {
 }
 
 // Write sends a command for this connection's session and has op.Done called
-// when it was applied. It blocks while too much is pending. An error means
+// when it was applied, or, with ErrSystem, was not sent because the tree may not
+// grow. It blocks while too much is pending. An error means
 // that the command was not sent: ErrClosed, or the one of Consensus.Propose.
 func (c *Conn) Write(cmd *state.Command, op Op) error {
 	if cmd.Op == state.OpSync && fault.On(fault.SyncWithoutLog) {
@@ -163,6 +164,9 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	cmd.Flags |= c.server.flags
 	if cmd.Session == 0 {
 		cmd.Session, _ = c.Session()
+	}
+	if !c.server.hasRoom(cmd) {
+		return c.Read(refusedWrite{op, cmd.Op})
 	}
 	if _, err := c.enqueue(op, true); err != nil {
 		return err

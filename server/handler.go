@@ -48,6 +48,7 @@ func (h *handler) EndApply() {
 	}
 	h.closedElsewhere = h.closedElsewhere[:0]
 	h.applying.Store(0)
+	h.srv.room.bytes.Store(h.srv.current.machine.Memory())
 	h.srv.view.Unlock()
 }
 

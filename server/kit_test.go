@@ -23,6 +23,7 @@ type fakeLog struct {
 	added   *sync.Cond // on mu: something was proposed, or closed
 	waiting []proposal
 	status  Status
+	limit   int64 // of TreeMemory
 	stopped bool
 	spare   error                       // of CheckStop
 	touch   func(ids []znode.SessionID) // instead of handler.Touched
@@ -69,6 +70,22 @@ func (l *fakeLog) Status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.status
+}
+
+// TreeMemory implements Consensus.
+func (l *fakeLog) TreeMemory() (limit, pending int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.waiting {
+		pending += int64(len(p.command))
+	}
+	return l.limit, pending
+}
+
+func (l *fakeLog) setLimit(bytes int64) {
+	l.mu.Lock()
+	l.limit = bytes
+	l.mu.Unlock()
 }
 
 // The log of one server has no members to change.

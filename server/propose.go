@@ -7,9 +7,14 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Propose sends a command that belongs to no connection.
+// Propose sends a command that belongs to no connection. One for which there is no room
+// gets the result ErrSystem at once, and is not sent.
 func (s *Server) Propose(c *state.Command, w Waiter) error {
 	c.Flags |= s.flags
+	if !s.hasRoom(c) {
+		w.Applied(noRoom(c.Op, 0))
+		return nil
+	}
 	return s.consensus.Propose(c, w)
 }
 

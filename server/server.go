@@ -49,6 +49,9 @@ type Consensus interface {
 	Touch(ids []znode.SessionID)
 	// Status is this server's place in the ensemble.
 	Status() Status
+	// TreeMemory returns how much memory the state may take (0: no limit), and how
+	// much the commands take that wait for their result, in bytes.
+	TreeMemory() (limit, pending int64)
 
 	Cluster
 }
@@ -89,6 +92,7 @@ type Server struct {
 	started   time.Time
 	consensus Consensus
 	handler   handler
+	room      room
 
 	view     viewLock // protects current, what it leads to, and the record of changes
 	current  View

@@ -1,8 +1,10 @@
 package admin
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/server"
@@ -50,8 +52,11 @@ func readyz(q *rest.Request) error {
 	return q.Answer(code, body)
 }
 
+// memoryShown is for how long a refused write is reported.
+const memoryShown = time.Minute
+
 // readyChecks are the parts. The disk is reported and does not count: a server that cannot
-// write serves its clients through a leader that can.
+// write serves its clients through a leader that can. Nor does memory: reads and deletes go on.
 func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 	majority := "this server has never had contact with a majority"
 	if text := contactText(s.Contact); text != nil {
@@ -61,11 +66,20 @@ func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 	if s.Leader != 0 {
 		leader = "server " + strconv.FormatUint(uint64(s.Leader), 10)
 	}
+	memory, room := q.Core.Server.Memory(), ""
+	if memory.Limit > 0 {
+		room = fmt.Sprintf("the tree takes %d of %d bytes", memory.Bytes, memory.Limit)
+	}
+	full := memory.Refused > 0 && memory.Since < memoryShown
+	if full {
+		room += "; writes that add to it are refused"
+	}
 	return []readyCheck{
 		{"running", q.Core.Stopping.Err() == nil, ""},
 		{"not_draining", !q.Core.Server.Draining(), ""},
 		{"leader", s.Leader != 0, leader},
 		{"majority", q.Core.Server.Serving() || q.Core.Server.Draining() && s.Leader != 0, majority},
 		{"disk", s.DiskFault == "", s.DiskFault},
+		{"memory", !full, room},
 	}
 }

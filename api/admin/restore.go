@@ -117,6 +117,9 @@ func restoreProblem(q *rest.Request, err error) error {
 		p.Title = "the tree is not empty"
 		p.Hint = "replace=true restores nevertheless: it changes and deletes what is not as in " +
 			"the backup; dry_run=true says how much that is"
+	case errors.Is(err, restore.ErrNoRoom), errors.Is(err, znode.ErrSystem):
+		p.Status, p.Code, p.RetryAfter = http.StatusInsufficientStorage, znode.ErrSystem, 0
+		p.Title, p.Hint = "no room", "delete what the restore would replace, or raise limits.treeBytes on all servers"
 	case errors.Is(err, restore.ErrInProgress):
 		return rest.TooMany(10, "%v; this request has changed nothing", err)
 	case errors.Is(err, restore.ErrKeyMismatch):

@@ -14,6 +14,7 @@ type Server interface {
 	Status() server.Status
 	Serving() bool
 	Draining() bool
+	Memory() server.Memory
 }
 
 // ContactNever is longer than any server runs: Status.Contact is longer when there has been
@@ -46,6 +47,10 @@ func ofState(srv Server, emit func(name string, value any)) {
 	emit("watch_count", watches.Total)
 	emit("ephemerals_count", size.Ephemerals)
 	emit("approximate_data_size", size.Bytes)
+	memory := srv.Memory()
+	emit("tree_memory_bytes", memory.Bytes)
+	emit("tree_memory_limit_bytes", memory.Limit)
+	emit("refused_writes_total", memory.Refused)
 	emit("global_sessions", sessions)
 	emit("local_sessions", 0)
 	emit("last_zxid", int64(zxid))

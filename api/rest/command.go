@@ -76,7 +76,8 @@ func (q *Request) Do(c *state.Command) (state.Result, error) {
 	case state.KeyFresh:
 		q.W.Header().Del(HeaderReplayed) // the first time it did not get this far
 	}
-	if r.Code == znode.ErrSessionExpired || r.Code == znode.ErrSessionMoved {
+	switch r.Code {
+	case znode.ErrSessionExpired, znode.ErrSessionMoved, znode.ErrSystem:
 		return r, Failure{r.Code, ""}
 	}
 	return r, nil

@@ -156,6 +156,10 @@ func Explain(code znode.Error, path string, anonymous bool) *Problem {
 		p.Status, p.Hint = 501, "TTL znodes need the setting extendedTypesEnabled=true"
 	case znode.ErrQuotaExceeded:
 		p.Status, p.Hint = 403, "delete something, or raise the quota below /zookeeper/quota"
+	case znode.ErrSystem:
+		p.Status, p.Title = http.StatusInsufficientStorage, "no room"
+		p.Detail = "the tree takes as much memory as it may; nothing was done"
+		p.Hint = "delete something; /readyz?verbose and the metric tree_memory_limit_bytes say how much there is"
 	case znode.ErrThrottled:
 		p.Status, p.RetryAfter, p.Hint = 429, 1, "try again later"
 	}

@@ -80,6 +80,8 @@ func (l *fakeLog) Propose(c *state.Command, w server.Waiter) error {
 
 func (l *fakeLog) Touch(ids []znode.SessionID) { l.Touched(ids) }
 
+func (l *fakeLog) TreeMemory() (limit, pending int64) { return 0, 0 }
+
 func (l *fakeLog) Status() server.Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,6 +23,7 @@ type Server interface {
 	Status() server.Status
 	Serving() bool
 	Draining() bool
+	Memory() server.Memory
 	Config() server.Config
 	Authenticate(credentials string) []znode.ID
 }

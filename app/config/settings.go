@@ -52,7 +52,8 @@ type Settings struct {
 	MaxBuffer               int      // bytes of a request's frame (jute.maxbuffer)
 	SessionlessTimeout      time.Duration
 	GlobalOutstandingLimit  int   // requests of all clients that wait for agreement
-	PendingBytes            int64 // and their bytes
+	PendingBytes            int64 // and their bytes; 0: by the memory
+	TreeBytes               int64 // memory that the tree may take; 0: by the memory
 	OutboxBytes             int64 // replies and notifications that one connection lets wait
 	WatchesPerConnection    int
 

@@ -158,9 +158,15 @@ func clientRows() []setting {
 			field: func(s *Settings) any { return &s.GlobalOutstandingLimit },
 			help: "Most uncommitted writes of all clients. Beyond it the server stops reading from clients " +
 				"(ZooKeeper: 1000)."},
-		{key: "limits.pendingBytes", kind: kindBytes, def: "64MiB", min: 1 << 20, max: 1 << 40,
+		{key: "limits.pendingBytes", kind: kindBytes, min: 1 << 20, max: 1 << 40,
 			field: func(s *Settings) any { return &s.PendingBytes },
-			help:  "The same limit in bytes."},
+			help: "The same limit in bytes. Default: 64 MiB, or a sixteenth of the memory of machine or control " +
+				"group if that is less."},
+		{key: "limits.treeBytes", kind: kindBytes, min: 1 << 20, max: 1 << 50,
+			field: func(s *Settings) any { return &s.TreeBytes },
+			help: "Memory that the tree may take. The smallest limit of all voters counts. Beyond it writes that " +
+				"add to the tree are refused. Default: two fifths of the memory of machine or control group, " +
+				"without 32 MiB."},
 		{key: "limits.outboxBytes", kind: kindBytes, def: "16MiB", min: 64 << 10, max: 1 << 40,
 			field: func(s *Settings) any { return &s.OutboxBytes },
 			help: "Most bytes of replies and events that wait for a slow client. " +

@@ -53,7 +53,8 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		}
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			return app.Open(app.Options{
-				Settings: s, Version: version, Built: readBuildInfo().built(), Logger: logger, Fatal: fatal,
+				Settings: s, Version: version, Built: readBuildInfo().built(),
+				Memory: gc.Memory(), Logger: logger, Fatal: fatal,
 			})
 		})
 	}

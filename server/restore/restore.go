@@ -44,6 +44,9 @@ var (
 	ErrTreeNotEmpty = errors.New("there are znodes that a restore would replace")
 	// ErrInProgress means that there is another restore under way.
 	ErrInProgress = errors.New("another restore is under way")
+	// ErrNoRoom means that the present tree and that of the backup, which every server holds for a
+	// moment, are together larger than the tree may be.
+	ErrNoRoom = errors.New("the servers have no room for the tree of the backup beside the present one")
 	// ErrKeyMismatch means that the key belongs to another request.
 	ErrKeyMismatch = errors.New("the key belongs to another request")
 )
@@ -79,6 +82,7 @@ type Server interface {
 	Propose(c *state.Command, w consensus.Waiter) error
 	Do(ctx context.Context, c *state.Command) (state.Result, error)
 	Snapshot() (*state.Snapshot, znode.Zxid)
+	HasRoomFor(key string, bytes int64) bool
 }
 
 // Restorer does the restores of one server, one at a time.
@@ -119,6 +123,9 @@ func (r *Restorer) Restore(ctx context.Context, in io.Reader, o Options) (Result
 		done.Zxid = zxid
 		done.Changes, err = s.Preview(b)
 		return done, err
+	}
+	if !r.srv.HasRoomFor(o.Key, b.Memory()) {
+		return Result{}, ErrNoRoom
 	}
 	b = nil // its memory is needed: the machine will make one of its own
 	x, err := r.upload(ctx, file, &o)

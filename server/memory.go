@@ -1,0 +1,92 @@
+package server
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// warnEvery is how often the log says that writes are refused.
+const warnEvery = time.Minute
+
+// room decides whether there is room for what a command adds to the state. Without it one client could fill
+// the memory of all servers, which the kernel would then kill, again after every start.
+//
+// The server that accepts a command decides, before it is in the log: what is in the log is carried out by all
+// servers alike, so replicas cannot differ. Each server has the smallest limit of all voters from the leader.
+// What other servers have accepted and this one has not applied is not counted; the limit leaves room for it
+// (docs/adr/0018).
+type room struct {
+	bytes   atomic.Int64 // Machine.Memory after the last entry
+	refused atomic.Int64 // commands
+	last    atomic.Int64 // when the last one was, in nanoseconds since Server.started; 0: never
+	warned  atomic.Int64 // when the log last said so
+}
+
+// Memory is how much of the heap the state takes here, and may take.
+type Memory struct {
+	Bytes   int64         // about
+	Limit   int64         // the smallest of the voters and this server; 0: there is none
+	Refused int64         // writes that were refused here since the start
+	Since   time.Duration // how long ago the last one was
+}
+
+// Memory returns how much of the heap the state takes here, and may take.
+func (s *Server) Memory() Memory {
+	m := Memory{Bytes: s.room.bytes.Load(), Refused: s.room.refused.Load()}
+	m.Limit, _ = s.consensus.TreeMemory()
+	m.Since = time.Since(s.started) - time.Duration(s.room.last.Load())
+	return m
+}
+
+// hasRoom reports whether c may be proposed. It must not be called with the view lock held.
+func (s *Server) hasRoom(c *state.Command) bool {
+	growth := c.MaxGrowth()
+	if growth == 0 {
+		return true
+	}
+	limit, pending := s.consensus.TreeMemory()
+	if limit == 0 || s.room.bytes.Load()+pending+growth <= limit {
+		return true
+	}
+	var have int64
+	s.View(func(v *View) { have, growth = v.machine.Memory(), v.machine.Growth(c) })
+	if growth <= 0 || have+pending+growth <= limit {
+		return true
+	}
+	s.room.refused.Add(1)
+	now := int64(time.Since(s.started))
+	s.room.last.Store(now)
+	if warned := s.room.warned.Load(); (warned == 0 || now-warned >= int64(warnEvery)) &&
+		s.room.warned.CompareAndSwap(warned, now) {
+		s.logger.Warn("refusing writes that add to the tree, which has no room; delete znodes, or give all servers "+
+			"more memory, or raise limits.treeBytes", "bytes", have, "pending", pending, "limit", limit)
+	}
+	return false
+}
+
+// HasRoomFor reports whether the state may grow by so much, or the result of a command with this key is known
+// already.
+func (s *Server) HasRoomFor(key string, bytes int64) (yes bool) {
+	limit, pending := s.consensus.TreeMemory()
+	s.View(func(v *View) {
+		yes = limit == 0 || v.machine.Memory()+pending+bytes <= limit || key != "" && v.machine.Answered(key)
+	})
+	return yes
+}
+
+// noRoom is the result of a command that was refused. Its code is the one that all clients know: kazoo 2.8
+// and Java 3.4 break on those that came later, QUOTAEXCEEDED among them (docs/protocol.md).
+func noRoom(op state.Op, zxid znode.Zxid) *state.Result {
+	return &state.Result{Op: op, Code: znode.ErrSystem, Zxid: zxid}
+}
+
+// refusedWrite answers a refused write in its place among its connection's requests.
+type refusedWrite struct {
+	Op
+	kind state.Op
+}
+
+func (w refusedWrite) Read(v *View) { w.Done(v, noRoom(w.kind, v.Zxid())) }
