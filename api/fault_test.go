@@ -18,6 +18,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -34,6 +35,9 @@ func TestServer_WithoutQuorum(t *testing.T) {
 	session.get("/v1/znodes/a").is(200)
 	e.stop(1)
 	eventually(t, "it is not ready", func() bool { return c.once("GET", "/readyz").status == 503 })
+	eventually(t, "it does not serve", func() bool {
+		return c.once("GET", "/readyz").json["status"] == "no leader with a majority is known"
+	})
 	c.get("/livez").is(200)
 	for _, target := range []string{"/v1/znodes/a", "/v1/znodes/a?consistency=linearizable"} {
 		a := c.once("GET", target).problem(503, "CONNECTIONLOSS").says("nothing was done")
@@ -48,6 +52,34 @@ func TestServer_WithoutQuorum(t *testing.T) {
 	session.once("GET", "/v1/znodes/a?consistency=local").is(200)
 	c.with("Zk-Session: 0x77.00112233445566778899aabbccddeeff").
 		once("GET", "/v1/znodes/a?consistency=local").is(503)
+}
+
+// A server was ready as long as it kept its clients: for seconds after its leader had gone, and while its disk
+// was full. A client that came then waited in vain.
+func TestServer_Ready_AsClientsFindIt(t *testing.T) {
+	srv := shared().nodes[0].Server()
+	for _, x := range []struct {
+		change func(*server.Status)
+		status string
+	}{
+		{func(s *server.Status) { s.Leader, s.Role = 0, server.RoleNone }, "no leader is known"},
+		{func(s *server.Status) { s.DiskFault = "no space left on device" }, "the disk refuses writes"},
+	} {
+		_, url := serve(t, changedStatus{srv, x.change})
+		newClient(t, url).once("GET", "/readyz?verbose").is(503).has("status", x.status)
+	}
+}
+
+// changedStatus is a server in another state.
+type changedStatus struct {
+	*server.Server
+	change func(*server.Status)
+}
+
+func (c changedStatus) Status() server.Status {
+	s := c.Server.Status()
+	c.change(&s)
+	return s
 }
 
 // When the outcome is unknown the answer says so, and what to do.

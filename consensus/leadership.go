@@ -205,6 +205,9 @@ func (w *leadershipWatch) end() {
 // cutIfDiskHangs cuts the connections of a leader whose disk hangs, so that the others elect.
 func (w *leadershipWatch) cutIfDiskHangs() {
 	waiting := w.n.disk.Waiting()
+	if w.n.alone() {
+		return
+	}
 	switch hangs := waiting > storage.HangLimit; {
 	case hangs && !w.cut && w.now.role == raft.Leader:
 		w.cut = true

@@ -96,7 +96,7 @@ func (n *Node) assemble(incarnation uint64) {
 	})
 	n.disk = storage.NewMonitor(storage.MonitorConfig{
 		Store: &cfg.Storage, ElectionTimeout: cfg.ElectionTimeout, Logger: n.logger,
-		Now: n.now, Fatal: n.fatal, Stopping: n.ctx,
+		Now: n.now, Fatal: n.fatal, Stopping: n.ctx, Alone: n.alone,
 	})
 	n.queue = forward.NewQueue(state.Origin{Server: cfg.ID, Incarnation: incarnation},
 		cfg.MaxPending, cfg.MaxPendingBytes)
@@ -210,6 +210,12 @@ func (n *Node) TreeMemory() (limit, pending int64) { return n.forwarder.TreeLimi
 
 // Ready is closed when the ensemble exists and this server takes part.
 func (n *Node) Ready() <-chan struct{} { return n.ready }
+
+// alone reports that this server has the only vote.
+func (n *Node) alone() bool {
+	voters := n.ensemble.Voters()
+	return len(voters) == 1 && voters[n.cfg.ID]
+}
 
 // now is a monotonic clock, never 0.
 func (n *Node) now() int64 { return int64(time.Since(n.start)) + 1 }

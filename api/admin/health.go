@@ -22,8 +22,8 @@ type readyCheck struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// readyz says whether this server serves clients: whether it knows of a leader
-// with a majority. With verbose it says of what that is made up.
+// readyz says whether a client that comes now would be served: whether this server knows of a
+// leader with a majority, at this moment, and can write. With verbose it says of what that is made up.
 func readyz(q *rest.Request) error {
 	verbose, err := q.Query.Flag("verbose")
 	if err != nil {
@@ -45,6 +45,10 @@ func readyz(q *rest.Request) error {
 		code, body["status"] = http.StatusServiceUnavailable, "draining"
 	case !q.Core.Server.Serving():
 		code, body["status"] = http.StatusServiceUnavailable, "no leader with a majority is known"
+	case s.Leader == 0: // clients that are here already are kept for a while
+		code, body["status"] = http.StatusServiceUnavailable, "no leader is known"
+	case s.DiskFault != "": // a server that cannot write applies nothing, whoever leads
+		code, body["status"] = http.StatusServiceUnavailable, "the disk refuses writes"
 	}
 	if code != http.StatusOK {
 		q.W.Header().Set("Retry-After", "1")
@@ -55,8 +59,7 @@ func readyz(q *rest.Request) error {
 // memoryShown is for how long a refused write is reported.
 const memoryShown = time.Minute
 
-// readyChecks are the parts. The disk is reported and does not count: a server that cannot
-// write serves its clients through a leader that can. Nor does memory: reads and deletes go on.
+// readyChecks are the parts. Memory is reported and does not count: reads and deletes go on.
 func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 	majority := "this server has never had contact with a majority"
 	if text := contactText(s.Contact); text != nil {

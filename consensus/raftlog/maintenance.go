@@ -95,7 +95,7 @@ func (s *Store) prepareSegment() {
 	}
 	g, err := s.newSegment()
 	if err != nil && !errors.Is(err, errStopped) {
-		s.logger.Warn("cannot prepare the next raft log segment", "dir", s.dir, "error", err)
+		s.warn("cannot prepare the next raft log segment", "dir", s.dir, "error", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +198,7 @@ func (s *Store) dropSegments() {
 	m := s.manifest
 	m.first = keep
 	if _, err := s.commitManifest(m); err != nil {
-		s.logger.Warn("cannot drop old raft log segments", "dir", s.dir, "error", err)
+		s.warn("cannot drop old raft log segments", "dir", s.dir, "error", err)
 		return
 	}
 	s.mu.Lock()
@@ -207,11 +207,11 @@ func (s *Store) dropSegments() {
 	for _, g := range gone {
 		s.closeQuietly(g)
 		if err := s.fs.Remove(g.path); err != nil {
-			s.logger.Warn("cannot remove an old raft log segment", "file", g.path, "error", err)
+			s.warn("cannot remove an old raft log segment", "file", g.path, "error", err)
 		}
 	}
 	if err := s.fs.SyncDir(s.dir); err != nil {
-		s.logger.Warn("cannot sync the raft log directory", "dir", s.dir, "error", err)
+		s.warn("cannot sync the raft log directory", "dir", s.dir, "error", err)
 	}
 }
 
@@ -229,6 +229,13 @@ func (s *Store) noteHighWater() {
 		return
 	}
 	if err := writeFull(s.highWater, encodeHighWater(s.id, p), 0); err != nil {
-		s.logger.Warn("cannot note the raft log's high-water mark", "dir", s.dir, "error", err)
+		s.warn("cannot note the raft log's high-water mark", "dir", s.dir, "error", err)
+	}
+}
+
+// warn logs that maintenance failed, once in a while: it is tried again with each append.
+func (s *Store) warn(msg string, args ...any) {
+	if pass, leftOut := s.repeats.Pass(msg); pass {
+		s.logger.Warn(msg, append(args, "left_out", leftOut)...)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
 // Store is a raft.LogStore and raft.MonotonicLogStore. See the package comment for who may call
@@ -31,6 +33,7 @@ type Store struct {
 	wake    chan struct{} // of the maintenance goroutine
 	stop    chan struct{} // closed by Close
 	wg      sync.WaitGroup
+	repeats repeats.Filter
 	hits    atomic.Uint64
 	misses  atomic.Uint64
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	deliberate "github.com/zk-lite/zk-lite/internal/fault"
+	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 	// loop waits for the disk.
 	HangLimit = 5 * time.Second
 	// retryInterval is the pause between two tries to write term or vote to a full
-	// disk. raft would panic on the first error.
+	// disk, where raft would panic on the first error, or the log of a lone server.
 	retryInterval = 100 * time.Millisecond
 	// campaignPause is for how many election timeouts after its log has refused a write a server does
 	// not campaign. Without it a leader that steps down for that reason campaigns at once, its log as
@@ -39,6 +40,8 @@ type MonitorConfig struct {
 	Now             func() int64 // a monotonic clock in nanoseconds, never 0
 	Fatal           func(error)
 	Stopping        context.Context // has ended when the server is closed
+	// Alone reports that nobody else can lead. nil: others can.
+	Alone func() bool
 }
 
 // Monitor stands between raft and its stores. It measures for how long raft waits for them, and remembers
@@ -52,6 +55,7 @@ type Monitor struct {
 	refused, refusing atomic.Int64
 
 	logFault, stableFault fault
+	repeats               repeats.Filter
 }
 
 // NewMonitor returns the monitor of a store.
@@ -123,17 +127,44 @@ func (w *watchedLog) IsMonotonic() bool {
 
 func (w *watchedLog) StoreLog(l *raft.Log) error { return w.StoreLogs([]*raft.Log{l}) }
 
+// StoreLogs returns errors, on which a leader steps down for another. A lone server tries until it
+// succeeds instead: it would be elected again at once, and again.
 func (w *watchedLog) StoreLogs(logs []*raft.Log) error {
-	w.m.begin()
-	defer w.m.end()
-	err := w.LogStore.StoreLogs(logs)
-	w.m.logFault.note(err)
-	w.m.noteRefusal(err != nil, w.m.cfg.Now())
-	if err != nil {
-		w.m.cfg.Logger.Error("writing raft's log failed; nothing is acknowledged until it works again",
-			"error", err)
+	m := w.m
+	m.begin()
+	defer m.end()
+	for {
+		err := w.LogStore.StoreLogs(logs)
+		m.logFault.note(err)
+		m.noteRefusal(err != nil, m.cfg.Now())
+		if err == nil {
+			return nil
+		}
+		m.logOnce("writing raft's log failed; nothing is acknowledged until it works again", err)
+		if !m.started.Load() || m.cfg.Alone == nil || !m.cfg.Alone() {
+			return err
+		}
+		if !m.pause() {
+			runtime.Goexit() // raft's main loop, which must not acknowledge
+		}
 	}
-	return err
+}
+
+// logOnce logs an error of the disk, which meets every write, once in a while.
+func (m *Monitor) logOnce(msg string, err error) {
+	if pass, leftOut := m.repeats.Pass(msg); pass {
+		m.cfg.Logger.Error(msg, "error", err, "left_out", leftOut)
+	}
+}
+
+// pause waits between two tries, and reports false when the server is closed.
+func (m *Monitor) pause() bool {
+	select {
+	case <-m.cfg.Stopping.Done():
+		return false
+	case <-time.After(retryInterval):
+		return true
+	}
 }
 
 func (m *Monitor) noteRefusal(refused bool, now int64) {
@@ -184,7 +215,7 @@ func (s *retryingStable) SetUint64(key []byte, value uint64) error {
 func (m *Monitor) retryWhileFull(write func() error) error {
 	m.begin()
 	defer m.end()
-	for logged := false; ; logged = true {
+	for {
 		err := write()
 		m.stableFault.note(err)
 		full := errors.Is(err, syscall.ENOSPC)
@@ -196,16 +227,13 @@ func (m *Monitor) retryWhileFull(write func() error) error {
 			<-m.cfg.Stopping.Done()
 			runtime.Goexit()
 		}
-		if !logged {
-			m.cfg.Logger.Error("the disk is full; waiting for room to write term or vote", "error", err)
+		m.logOnce("the disk is full; waiting for room to write term or vote", err)
+		if m.pause() {
+			continue
 		}
-		select {
-		case <-m.cfg.Stopping.Done():
-			if m.started.Load() {
-				runtime.Goexit()
-			}
-			return fmt.Errorf("stopped while the disk was full: %w", err)
-		case <-time.After(retryInterval):
+		if m.started.Load() {
+			runtime.Goexit()
 		}
+		return fmt.Errorf("stopped while the disk was full: %w", err)
 	}
 }

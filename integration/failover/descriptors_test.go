@@ -35,25 +35,23 @@ func limited(descriptors int) func(int) []string {
 	}
 }
 
-// ask returns the status of an answer of a server's HTTP port, on a connection of its own.
-func ask(s *cluster.Server, path string) (int, error) {
+// answers is an error unless a server's HTTP port answers with a status, on a connection of its own.
+func answers(s *cluster.Server, path string, want int) error {
 	c := http.Client{Timeout: probe, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := c.Get("http://" + s.HTTPAddr() + path)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return resp.StatusCode, resp.Body.Close()
+	if resp.StatusCode != want {
+		err = fmt.Errorf("server %d: %s: status %d, want %d", s.ID, path, resp.StatusCode, want)
+	}
+	return errors.Join(err, resp.Body.Close())
 }
 
 // healthy is an error if a server does not say that it lives, and serves, by either port.
 func healthy(s *cluster.Server) error {
-	for _, path := range []string{"/livez", "/readyz"} {
-		if code, err := ask(s, path); err != nil || code != http.StatusOK {
-			return fmt.Errorf("server %d: %s: %d, %w", s.ID, path, code, err)
-		}
-	}
 	_, err := s.Mode()
-	return err
+	return errors.Join(err, answers(s, "/livez", http.StatusOK), answers(s, "/readyz", http.StatusOK))
 }
 
 // gather opens sessions, some at a time.

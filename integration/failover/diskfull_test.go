@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,4 +144,34 @@ func fatWrites(t *testing.T, e *cluster.Ensemble, s *cluster.Server) (stop func(
 		done.Wait()
 		c.Drop()
 	})
+}
+
+// TestFailover_DiskFull_Alone fills the disk of the only server. It must say that it is not ready, and wait:
+// it once was elected twelve times a second, with 84 lines in its log, and was ready all the while.
+func TestFailover_DiskFull_Alone(t *testing.T) {
+	if !cluster.Privileged() {
+		t.Logf("%s is set: NOT RUN", cluster.UnprivilegedVariable)
+		return
+	}
+	e := start(t, 1, cluster.Options{DataDir: func(int) string { return smallDisk(t) }})
+	s := e.Server(1)
+	term := metric(t, s, "raft_term")
+	before := strings.Count(s.Log(), "\n")
+	filler := fill(t, s.DataDir)
+	stop := fatWrites(t, e, s)
+	notReady := func() error { return answers(s, "/readyz", http.StatusServiceUnavailable) }
+	cluster.Eventually(t, "it is not ready", cluster.Patience, notReady)
+	cluster.Steadily(t, "it is not ready, and waits", 2*notice, notReady)
+	stop()
+	if n := metric(t, s, "raft_term") - term; n != 0 {
+		t.Errorf("%d terms", n)
+	}
+	if said := s.Log(); strings.Count(said, "\n")-before > 20 || !strings.Contains(said, "no space left") {
+		t.Errorf("%d lines", strings.Count(said, "\n")-before)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	e.WaitServing()
+	mustCreate(t, s.Connect(t, cluster.ConnectOptions{}), "/room", nil)
 }
