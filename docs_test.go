@@ -21,7 +21,7 @@ var pages = []struct {
 	most int
 }{
 	{"README.md", 750},
-	{"CHANGELOG.md", 840},
+	{"CHANGELOG.md", 960},
 	{"CONTRIBUTING.md", 1050},
 	{"SECURITY.md", 360},
 	{"api/README.md", 145},
