@@ -77,31 +77,31 @@ func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) {
 // Streams are the other servers whose streams are connected here.
 type Streams struct {
 	mu   sync.Mutex // protects the fields below
-	open map[state.ServerID]stream
-	last map[state.ServerID]time.Time // when something last came, also of those that have ended
-}
-
-type stream struct {
-	conn  net.Conn
-	limit int64 // of the memory of the server's tree; 0: none
+	open map[state.ServerID]net.Conn
+	// Also of streams that have ended: when something last came, and the limit for the memory
+	// of the server's tree (0: none).
+	last   map[state.ServerID]time.Time
+	limits map[state.ServerID]int64
 }
 
 func (s *Streams) add(id state.ServerID, c net.Conn, limit int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		s.open, s.last = map[state.ServerID]stream{}, map[state.ServerID]time.Time{}
+		s.open, s.last = map[state.ServerID]net.Conn{}, map[state.ServerID]time.Time{}
+		s.limits = map[state.ServerID]int64{}
 	}
-	s.open[id], s.last[id] = stream{c, limit}, time.Now()
+	s.open[id], s.last[id], s.limits[id] = c, time.Now(), limit
 }
 
-// limit is the smallest limit of the connected servers that vote; 0: none has one.
+// limit is the smallest limit of the servers that vote, as far as they have been connected here; 0: none has
+// one. That of a server that is down counts, since it is to come back.
 func (s *Streams) limit(voters map[state.ServerID]bool) (least int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id, x := range s.open {
+	for id, limit := range s.limits {
 		if voters[id] {
-			least = smaller(least, x.limit)
+			least = smaller(least, limit)
 		}
 	}
 	return least
@@ -117,7 +117,7 @@ func (s *Streams) received(id state.ServerID) {
 func (s *Streams) remove(id state.ServerID, c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[id].conn == c {
+	if s.open[id] == c {
 		delete(s.open, id)
 	}
 }
@@ -127,7 +127,7 @@ func (s *Streams) remove(id state.ServerID, c net.Conn) {
 func (s *Streams) Contact(id state.ServerID) (open bool, last time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open[id].conn != nil, s.last[id]
+	return s.open[id] != nil, s.last[id]
 }
 
 // Count counts the connected servers that vote and those that do not.

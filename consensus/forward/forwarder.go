@@ -82,7 +82,7 @@ func (f *Forwarder) Contact() int64 { return f.contact.Load() }
 // TreeLimit returns how much memory, in bytes, the tree may take on every voter and on this server; 0: no limit.
 func (f *Forwarder) TreeLimit() int64 { return smaller(f.cfg.TreeLimit, f.limit.Load()) }
 
-// ensembleLimit is the smallest limit of all voters that are connected to this leader.
+// ensembleLimit is the smallest limit of the voters that this leader knows.
 func (f *Forwarder) ensembleLimit() int64 {
 	return smaller(f.cfg.TreeLimit, f.Streams.limit(f.cfg.Voters()))
 }

@@ -18,8 +18,8 @@ import (
 //	server → leader  touch    stamp u64, session ids u64...
 //	leader → server  contact  stamp u64 of the touch it answers, 0 at first; limit u64
 //
-// A limit is how much memory the tree may take: on that server, and on all voters whose streams are connected;
-// 0: no limit. A server that sends none in open gets none in contact.
+// A limit is how much memory the tree may take: on that server, and on all voters whose streams have been
+// connected; 0: no limit. A server that sends none in open gets none in contact.
 //
 // The leader sends contact only while it leads; when it does not any more it
 // closes the stream. Everything is bounded by maxStreamFrame.
