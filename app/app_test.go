@@ -19,6 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -93,6 +94,46 @@ func TestServer_Restart_KeepsData(t *testing.T) {
 			t.Errorf("%q, %v", data, code)
 		}
 	})
+}
+
+// nio.sessionlessCnxnTimeout had no effect: a connection that said nothing stayed for ten seconds.
+func TestServer_SessionlessTimeout_EndsSilentConnections(t *testing.T) {
+	o := options(t, t.TempDir())
+	o.Settings.SessionlessTimeout = 50 * time.Millisecond
+	n := open(t, o)
+	defer n.Close()
+	c, err := net.Dial("tcp", n.ClientAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	start := time.Now()
+	if b, err := io.ReadAll(c); err != nil || len(b) > 0 || time.Since(start) > 9*time.Second {
+		t.Errorf("%q, %v, after %v", b, err, time.Since(start))
+	}
+}
+
+// The date of the program reaches clients on both ports in the form that they can read.
+func TestServer_Built_IsPrinted(t *testing.T) {
+	o := options(t, t.TempDir())
+	o.Built = time.Date(2026, 11, 24, 3, 16, 9, 0, time.FixedZone("", 3600))
+	n := open(t, o)
+	defer n.Close()
+	wait.Until(t, "clients are served", n.Server().Serving)
+	resp, err := http.Get("http://" + n.HTTPAddr().String() + "/commands/srvr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	web, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for port, text := range map[string]string{"ZooKeeper": word(t, n, "srvr"), "HTTP": string(web)} {
+		if !strings.Contains(text, ", built on 11/24/2026 02:16 GMT") {
+			t.Errorf("%s port: %s", port, text)
+		}
+	}
 }
 
 // What is wrong is found before anything is touched, and named by its setting.

@@ -145,7 +145,11 @@ func TestServer_Digest_SameStateSameDigest(t *testing.T) {
 func TestServer_Authenticate_DigestAndSuper(t *testing.T) {
 	// printf super:secret | openssl dgst -sha1 -binary | base64
 	want := znode.ID{Scheme: "digest", ID: "super:lK75jTNcA+U9vtVEw5vB51mj/w4="}
-	k := newKit(t, func(c *Config) { c.SuperDigest = want.ID })
+	k := newKit(t, func(c *Config) { c.SuperDigest = "curator-test:mLV8pxRLwoukKJvTN+r5Ykel/Xc=" })
+	if ids := k.srv.Authenticate("curator-test:curator-test"); len(ids) != 2 || ids[1] != znode.SuperIDs {
+		t.Errorf("a super user of another name: %v", ids)
+	}
+	k.srv.cfg.SuperDigest = want.ID
 	ids := k.srv.Authenticate("super:secret")
 	if !slices.Equal(ids, []znode.ID{want, znode.SuperIDs}) {
 		t.Errorf("the super user: %v", ids)

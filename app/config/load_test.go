@@ -290,7 +290,7 @@ func TestLoad_AcceptedAsInZooKeeper(t *testing.T) {
 func TestLoad_KeysWithoutEffect(t *testing.T) {
 	_, notices, err := load(t, "dataDir=data\nconnectionMaxTokens=5\npreAllocSize=64\nleaderServes=yes\n"+
 		"zookeeper.nio.numWorkerThreads=4\nsslQuorum=false\nrequestThrottleLimit=0\nlocalSessionsEnabled=true\n"+
-		"forceSync=yes\nDigestAuthenticationProvider.enabled=true\n", nil)
+		"forceSync=yes\nclientPortListenBacklog=50\nDigestAuthenticationProvider.enabled=true\n", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,6 +300,8 @@ func TestLoad_KeysWithoutEffect(t *testing.T) {
 		"WARN zoo.cfg:8: localSessionsEnabled: has no effect: zk-lite replicates every session",
 		"WARN zoo.cfg: preAllocSize, zookeeper.nio.numWorkerThreads: have no effect: they are tuning that " +
 			"zk-lite does not need (docs/configuration.md, \"Keys without effect\")",
+		"WARN zoo.cfg:10: clientPortListenBacklog: has no effect but to be shown by conf: the operating system's " +
+			"limit applies",
 	}
 	var got []string
 	for _, n := range notices {

@@ -100,6 +100,10 @@ func (l *loader) resolveRest() {
 		l.warn(l.where("snap-count"), "snapCount", "%d counts as %d, the least", s.SnapCount, minSnapCount)
 		s.SnapCount = minSnapCount
 	}
+	if s.ClientPortListenBacklog != -1 {
+		l.warn(l.where("client-port-listen-backlog"), "clientPortListenBacklog",
+			"has no effect but to be shown by conf: the operating system's limit applies")
+	}
 	if s.SnapRetainCount < minSnapRetain {
 		l.warn(l.where("autopurge-snap-retain-count"), "autopurge.snapRetainCount",
 			"%d counts as %d, the least", s.SnapRetainCount, minSnapRetain)

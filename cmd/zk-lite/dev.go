@@ -86,7 +86,7 @@ run with the same directory has it.`,
 				}
 				d.nodes = append(d.nodes, n)
 			}
-			fmt.Fprintln(c.OutOrStdout(), "waiting until they serve clients, for which they elect a leader")
+			fmt.Fprintln(c.OutOrStdout(), "waiting until all servers serve clients")
 			go d.announce(c.OutOrStdout(), &o)
 			return d, nil
 		})
