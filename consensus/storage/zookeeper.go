@@ -7,11 +7,12 @@ import (
 )
 
 // zookeeperDir is where ZooKeeper keeps its snapshots, under dataDir, and its log, under
-// dataLogDir. The name has not changed since its first release.
+// dataLogDir, in every release of Apache's.
 const zookeeperDir = "version-2"
 
-// ownNames are in a directory that a server of zk-lite has used.
-var ownNames = []string{"identity.json", "stable.db", "snapshots", "raftlog", "raftlog.db"}
+// ownNames are in a directory that a server of zk-lite has used. The directory snapshots is no
+// such name: an operator of ZooKeeper may have one.
+var ownNames = []string{"identity.json", "stable.db", "raftlog", "raftlog.db"}
 
 // RefuseZooKeeper finds ZooKeeper's data in directories that no server of zk-lite has used
 // yet. To start there would serve an empty tree, as if all data were lost, and clients
