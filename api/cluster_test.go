@@ -145,8 +145,9 @@ func (s noSuper) Config() server.Config {
 func TestCluster_Parameters(t *testing.T) {
 	c := operator(t, shared().urls[0])
 	for _, x := range []struct{ body, param, says string }{
-		{`{"id": 0, "address": "h:1"}`, "id", "1 to 254"},
-		{`{"id": 255, "address": "h:1"}`, "id", "1 to 254"},
+		{`{"address": "h:1"}`, "id", "missing"},
+		{`{"id": -1, "address": "h:1"}`, "", "id"},
+		{`{"id": 255, "address": "h:1"}`, "id", "0 to 254"},
 		{`{"id": 4}`, "address", "host:peerPort"},
 		{`{"id": 4, "address": "h"}`, "address", "host:peerPort"},
 		{`{"id": 4, "address": ":2888"}`, "address", "host:peerPort"},

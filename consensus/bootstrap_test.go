@@ -20,7 +20,7 @@ func (e *testEnsemble) wantFatal(i int, words ...string) {
 			}
 		}
 	case <-time.After(20 * time.Second):
-		e.t.Fatalf("server %d goes on, it should end with an error", i+1)
+		e.t.Fatalf("server %d goes on, it should end with an error", i)
 	}
 }
 
@@ -31,15 +31,15 @@ func TestBootstrap_LowestVoter_WithAllVotersPresent(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
 	e := prepare(t, 4, nil)
-	e.servers[0].Voter = false // server 1 observes: server 2 forms
+	e.servers[0].Voter = false // server 0 observes: server 1 forms
 	e.mustStart(0)
 	e.mustStart(2)
 	e.mustStart(3)
-	// The others have asked server 2 several times, and form nothing.
+	// The others have asked server 1 several times, and form nothing.
 	wait.Until(t, "questions to the absent server", func() bool { return e.net.dialled(1) >= 10 })
 	for _, i := range []int{0, 2, 3} {
 		if e.formed(i) {
-			t.Errorf("server %d belongs to an ensemble that is not complete", i+1)
+			t.Errorf("server %d belongs to an ensemble that is not complete", i)
 		}
 	}
 	e.stop(3)
@@ -54,14 +54,14 @@ func TestBootstrap_LowestVoter_WithAllVotersPresent(t *testing.T) {
 	want := e.nodes[1].ensemble.Identity().Ensemble
 	for i, x := range e.nodes {
 		if id := x.ensemble.Identity(); id.Ensemble != want || id.Server != e.servers[i].ID {
-			t.Errorf("server %d: %+v, the ensemble is %x", i+1, id, want)
+			t.Errorf("server %d: %+v, the ensemble is %x", i, id, want)
 		}
 	}
 	for i := range e.nodes {
 		e.must(i, fmt.Sprint("/n", i))
 	}
 	if s := e.nodes[0].Status(); s.Role != RoleObserver || s.Voters != 3 {
-		t.Errorf("server 1: %+v, want an observer of 3 voters", s)
+		t.Errorf("server 0: %+v, want an observer of 3 voters", s)
 	}
 	e.agree()
 }
@@ -120,9 +120,9 @@ func TestEnsemble_WipedServer_IsRefused(t *testing.T) {
 		e.stop(i)
 		e.wipe(i)
 		e.mustStart(i)
-		e.wantFatal(i, "data directory is empty", fmt.Sprintf("remove server %d", i+1), "dataDir")
+		e.wantFatal(i, "data directory is empty", fmt.Sprintf("remove server %d", i), "dataDir")
 		if e.formed(i) {
-			t.Errorf("wiped server %d belongs to an ensemble", i+1)
+			t.Errorf("wiped server %d belongs to an ensemble", i)
 		}
 		e.stop(i)
 		if i == 2 {
@@ -164,7 +164,7 @@ func TestNode_Open_OtherServersData_IsRefused(t *testing.T) {
 	}
 	e.nodes[0].dir = e.nodes[1].dir
 	err := e.start(0)
-	if err == nil || !strings.Contains(err.Error(), "belongs to server 2, but this is server 1") {
+	if err == nil || !strings.Contains(err.Error(), "belongs to server 1, but this is server 0") {
 		t.Errorf("%v, want an error that names both servers", err)
 	}
 }
@@ -172,12 +172,11 @@ func TestNode_Open_OtherServersData_IsRefused(t *testing.T) {
 func TestConfig_Check_NamesWhatIsWrong(t *testing.T) {
 	three := []Server{{ID: 1, Voter: true}, {ID: 2, Voter: true}, {ID: 3}}
 	for want, c := range map[string]Config{
-		"between 1 and 254":       {ID: 255, Servers: three},
+		"between 0 and 254":       {ID: 255, Servers: three},
 		"configured twice":        {ID: 1, Servers: append(three, Server{ID: 2})},
 		"not among":               {ID: 4, Servers: three},
 		"no configured server":    {ID: 3, Servers: three[2:]},
 		"needs a listener":        {ID: 1, Servers: three},
-		"server id 0 is not":      {ID: 0, Servers: three},
 		"no configured server ma": {ID: 3, Servers: []Server{{ID: 3}, {ID: 4}}},
 	} {
 		if err := c.check(); err == nil || !strings.Contains(err.Error(), want) {

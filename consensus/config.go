@@ -59,8 +59,8 @@ const loneElection = 50 * time.Millisecond
 
 // check finds what is wrong with c, and fills in defaults.
 func (c *Config) check() error {
-	if c.ID < 1 || c.ID > state.MaxServerID {
-		return fmt.Errorf("server id %d is not between 1 and %d", c.ID, state.MaxServerID)
+	if c.ID > state.MaxServerID {
+		return fmt.Errorf("server id %d is not between 0 and %d", c.ID, state.MaxServerID)
 	}
 	seen, voters := map[state.ServerID]bool{}, 0
 	for _, s := range c.Servers {

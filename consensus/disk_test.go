@@ -255,7 +255,7 @@ func TestRegression_TermCannotBeWritten_NoPanic(t *testing.T) {
 			e := newTestEnsemble(t, 3, func(c *Config) {
 				b := &brokenStable{StableStore: c.Storage.Stable}
 				c.Storage.Stable = b
-				stores[int(c.ID)-1] = b
+				stores[int(c.ID)] = b
 			})
 			e.waitFormed()
 			e.must(0, "/a")
@@ -298,7 +298,7 @@ func TestElectionGate_LogRefuses_AsksNobody(t *testing.T) {
 	g := &electionGate{n.transport, func() bool { return may }}
 	ask := func() error {
 		var resp raft.RequestPreVoteResponse
-		return g.RequestPreVote(transport.RaftID(2), raft.ServerAddress(membership.AddressOf(2)),
+		return g.RequestPreVote(transport.RaftID(1), raft.ServerAddress(membership.AddressOf(1)),
 			&raft.RequestPreVoteRequest{}, &resp)
 	}
 	if err := ask(); errors.Is(err, errMayNotCampaign) {

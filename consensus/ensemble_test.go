@@ -100,7 +100,7 @@ func TestNode_Close_HandsLeadershipOver(t *testing.T) {
 		t.Errorf("the next write took %v, as long as an election", took)
 	}
 	if next := e.leader(); next == old {
-		t.Errorf("server %d leads, and was closed", next+1)
+		t.Errorf("server %d leads, and was closed", next)
 	}
 }
 

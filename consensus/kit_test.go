@@ -74,7 +74,7 @@ type testNode struct {
 }
 
 // testEnsemble is an ensemble of real stores and real sockets in one process.
-// Servers are counted from 0, ids from 1.
+// Servers are counted from 0, and so are their ids.
 type testEnsemble struct {
 	t       testing.TB
 	net     *testNet
@@ -90,7 +90,7 @@ func prepare(t testing.TB, n int, change func(*Config)) *testEnsemble {
 	}}
 	for i, port := range ports.Take(t, n) {
 		addr := fmt.Sprintf("127.0.0.1:%d", port)
-		e.servers = append(e.servers, Server{ID: state.ServerID(i + 1), Addr: addr, Voter: true})
+		e.servers = append(e.servers, Server{ID: state.ServerID(i), Addr: addr, Voter: true})
 		e.net.addr[addr] = i
 		e.nodes = append(e.nodes, &testNode{dir: t.TempDir(), fatal: make(chan error, 8)})
 	}
@@ -123,7 +123,7 @@ func (e *testEnsemble) mustStart(i int) {
 func (e *testEnsemble) start(i int) error {
 	x := e.nodes[i]
 	logger := slog.New(slog.NewTextHandler(testOutput(),
-		&slog.HandlerOptions{Level: slog.LevelDebug})).With("server", i+1)
+		&slog.HandlerOptions{Level: slog.LevelDebug})).With("server", i)
 	fatal := func(err error) {
 		select {
 		case x.fatal <- err:

@@ -19,11 +19,11 @@ import (
 // itself (Node.leads).
 type leadership struct {
 	term   uint64
-	leader state.ServerID // 0: unknown
+	leader state.ServerID // NoServer: unknown
 	role   raft.RaftState // this server's
 }
 
-// publisher hands the newest leadership to its subscribers. The zero value has published an unknown leader.
+// publisher hands the newest leadership to its subscribers.
 type publisher struct {
 	mu      sync.Mutex // protects the fields below
 	newest  leadership

@@ -21,7 +21,7 @@ import (
 func (e *testEnsemble) room() int {
 	i := len(e.servers)
 	addr := fmt.Sprintf("127.0.0.1:%d", ports.Take(e.t, 1)[0])
-	e.servers = append(slices.Clone(e.servers), Server{ID: state.ServerID(i + 1), Addr: addr, Voter: true})
+	e.servers = append(slices.Clone(e.servers), Server{ID: state.ServerID(i), Addr: addr, Voter: true})
 	e.net.mu.Lock()
 	e.net.addr[addr] = i
 	e.net.mu.Unlock()
@@ -99,12 +99,12 @@ func TestEnsemble_GrowAndShrink_UnderLoad(t *testing.T) {
 	})
 	e.add(through, newcomer) // before it runs
 	e.mustStart(newcomer)
-	e.waitVoters(1, 2, 3, 4)
+	e.waitVoters(0, 1, 2, 3)
 	e.add(through, newcomer) // again: harmless
 	if err := e.remove(through, leader, false); err != nil {
 		t.Fatal(err)
 	}
-	stay := []state.ServerID{1, 2, 3, 4}
+	stay := []state.ServerID{0, 1, 2, 3}
 	stay = slices.Delete(stay, leader, leader+1)
 	e.waitVoters(stay...)
 	close(stop)
@@ -137,13 +137,13 @@ func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
 	newcomer := e.room()
 	e.mustStart(newcomer)
 	e.add(through, newcomer)
-	e.waitVoters(1, 2, 3, 4)
-	elsewhere := state.Member{ID: 4, Addr: e.servers[other].Addr, Vote: true}
+	e.waitVoters(0, 1, 2, 3)
+	elsewhere := state.Member{ID: 3, Addr: e.servers[other].Addr, Vote: true}
 	for _, i := range []int{through, leader} {
 		wait.Until(t, "a refusal", func() bool { // once the leader has its stream
 			return errors.Is(e.nodes[i].AddServer(e.longContext(), elsewhere), ErrElsewhere)
 		})
-		if m := e.nodes[i].Members()[4]; m.Addr != e.servers[newcomer].Addr {
+		if m := e.nodes[i].Members()[3]; m.Addr != e.servers[newcomer].Addr {
 			t.Fatalf("%+v", m)
 		}
 	}
@@ -156,7 +156,7 @@ func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
 	e.net.mu.Unlock()
 	wait.Until(t, "the leader to miss it", func() bool {
 		s, err := e.nodes[leader].EnsembleStatus(e.longContext())
-		return err == nil && slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return m.ID == 4 && !m.Connected })
+		return err == nil && slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return m.ID == 3 && !m.Connected })
 	})
 	e.add(through, newcomer)
 	e.mustStart(newcomer)
@@ -181,7 +181,7 @@ func TestEnsemble_AddServer_ThatIsWaiting(t *testing.T) {
 	}
 	e.add(0, newcomer)
 	<-e.nodes[newcomer].Ready()
-	e.waitVoters(1, 2, 3, 4)
+	e.waitVoters(0, 1, 2, 3)
 	e.must(newcomer, "/a")
 	e.stop(newcomer)
 	e.mustStart(newcomer)
@@ -194,7 +194,7 @@ func TestEnsemble_AddServer_ThatIsWaiting(t *testing.T) {
 	}
 	e.must(newcomer, "/c")
 	e.agree()
-	if m := e.nodes[0].Members()[4]; m.Addr != e.servers[newcomer].Addr || !m.Voter {
+	if m := e.nodes[0].Members()[3]; m.Addr != e.servers[newcomer].Addr || !m.Voter {
 		t.Errorf("%+v", m)
 	}
 }
@@ -214,7 +214,7 @@ func TestEnsemble_WipedServer_RemovedAndAdded(t *testing.T) {
 	}
 	e.mustStart(lost)
 	e.add(through, lost)
-	e.waitVoters(1, 2, 3)
+	e.waitVoters(0, 1, 2)
 	e.must(lost, "/b")
 	e.agree()
 }
@@ -265,7 +265,7 @@ func TestNode_AddServer_RefusesNonsense(t *testing.T) {
 	}
 	three := newTestEnsemble(t, 3, nil)
 	three.leader()
-	for _, m := range []state.Member{{ID: 0, Addr: "x:1"}, {ID: 255, Addr: "x:1"}, {ID: 4}} {
+	for _, m := range []state.Member{{ID: 255, Addr: "x:1"}, {ID: 4}} {
 		if err := three.nodes[0].AddServer(t.Context(), m); err == nil {
 			t.Errorf("%+v was added", m)
 		}

@@ -61,6 +61,7 @@ func Open(cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger, start: time.Now(),
 		ready: make(chan struct{}), wantSnapshot: make(chan struct{}, 1),
+		published: publisher{newest: leadership{leader: state.NoServer}},
 	}
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	incarnation, err := nextIncarnation(cfg.Storage.Stable)

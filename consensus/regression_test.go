@@ -67,7 +67,7 @@ func TestRegression_ForeignData_EndsTheServer(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
 	foreign := prepare(t, 3, nil)
-	foreign.servers = foreign.servers[2:] // server 3, alone
+	foreign.servers = foreign.servers[2:] // server 2, alone
 	foreign.nodes[2], foreign.nodes[0] = foreign.nodes[0], foreign.nodes[2]
 	foreign.mustStart(0)
 	foreign.must(0, "/foreign")
@@ -110,30 +110,30 @@ func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
 	e.must(0, "/a")
 	e.waitFormed()
 	e.stop(1)
-	e.must(0, "/b") // server 2 has the shorter log, and cannot win
+	e.must(0, "/b") // server 1 has the shorter log, and cannot win
 	e.stop(0)
 	e.stop(2)
 	e.mustStart(1)
 	x := e.nodes[1]
-	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("3"), Addr: []byte("3")}
+	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("2"), Addr: []byte("2")}
 	heartbeat := func(term uint64) {
 		request := raft.AppendEntriesRequest{RPCHeader: header, Term: term}
-		if err := x.transport.AppendEntries("2", "2", &request, &raft.AppendEntriesResponse{}); err != nil {
+		if err := x.transport.AppendEntries("1", "1", &request, &raft.AppendEntriesResponse{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	term := x.raft.CurrentTerm() + 10
-	heartbeat(term) // server 3 leads, server 2 follows
+	heartbeat(term) // server 2 leads, server 1 follows
 	request := raft.TimeoutNowRequest{RPCHeader: header}
-	if err := x.transport.TimeoutNow("2", "2", &request, &raft.TimeoutNowResponse{}); err != nil {
+	if err := x.transport.TimeoutNow("1", "1", &request, &raft.TimeoutNowResponse{}); err != nil {
 		t.Fatal(err)
 	}
 	wait.Until(t, "a campaign", func() bool { return x.raft.CurrentTerm() == term+1 })
-	heartbeat(term + 1) // server 3 has won it
-	if leader := x.Status().Leader; x.raft.State() != raft.Candidate || leader != 3 {
+	heartbeat(term + 1) // server 2 has won it
+	if leader := x.Status().Leader; x.raft.State() != raft.Candidate || leader != 2 {
 		t.Fatalf("raft is a %v with leader %d: its fault has gone, and so may clearStaleLeader", x.raft.State(), leader)
 	}
-	e.mustStart(0) // server 3 is never seen again
+	e.mustStart(0) // server 2 is never seen again
 	e.must(0, "/c")
 	e.must(1, "/d")
 	e.agree()
@@ -162,7 +162,7 @@ func TestRegression_TransferToAnyone_TakesItFromOneLeaderOnce(t *testing.T) {
 			return s.Term > term && s.Leader != e.servers[to].ID
 		})
 		leader := e.leader()
-		e.control((leader+1)%3, leader, fmt.Sprintf(`{"op":"transfer","leader":%d}`, e.servers[to].ID))
+		e.control((leader+1)%3, leader, fmt.Sprintf(`{"op":"transfer","server":-1,"leader":%d}`, e.servers[to].ID))
 		if now := e.leader(); now != leader {
 			t.Fatalf("the repetition moved leadership from %d to %d", leader, now)
 		}
@@ -219,8 +219,8 @@ func TestRegression_AddServer_KnowsTheMemberItAdded(t *testing.T) {
 	n := e.nodes[0].Node
 	addr := e.servers[0].Addr
 	seen := make(chan string, 1)
-	w := whenApplied(func(*state.Result) { seen <- n.Members()[1].Client })
-	m := state.Member{ID: 1, Addr: addr, Client: "client:2181", Vote: true}
+	w := whenApplied(func(*state.Result) { seen <- n.Members()[0].Client })
+	m := state.Member{ID: 0, Addr: addr, Client: "client:2181", Vote: true}
 	if err := n.Propose(&state.Command{Op: state.OpMember, Member: m}, w); err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestRegression_Close_EntriesAtTheStateMachine_Ends(t *testing.T) {
 // control sends a request on a control connection, and fails the test if it is refused.
 func (e *testEnsemble) control(from, to int, request string) {
 	e.t.Helper()
-	conn, err := e.nodes[from].mux.Dial(e.longContext(), mux.KindControl, membership.AddressOf(e.servers[to].ID), 0)
+	conn, err := e.nodes[from].mux.Dial(e.longContext(), mux.KindControl, membership.AddressOf(e.servers[to].ID), mux.NoServer)
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -28,20 +28,20 @@ const staleLimit = 3
 // candidate, and asks for pre-votes in its next campaign as ever. Safety depends
 // on none of this.
 type staleLeader struct {
-	id    state.ServerID // of a candidate; 0: none
-	since time.Time      // when the candidate was first seen with this leader
+	id    state.ServerID // of a candidate
+	since time.Time      // when the candidate was first seen with this leader; zero: it is none, or has none
 }
 
 // check is called at every tick.
 func (s *staleLeader) check(n *Node) {
 	l, _ := n.published.now()
 	switch {
-	case l.leader == 0 || l.role != raft.Candidate:
-		s.id = 0
-	case l.leader != s.id:
+	case l.leader == state.NoServer || l.role != raft.Candidate:
+		*s = staleLeader{}
+	case s.since.IsZero() || l.leader != s.id:
 		s.id, s.since = l.leader, time.Now()
 	case time.Since(s.since) >= staleLimit*n.cfg.ElectionTimeout:
-		s.id = 0
+		*s = staleLeader{}
 		n.logger.Warn("raft keeps a leader that it hears nothing from; clearing it", "leader", l.leader)
 		n.tasks.Go(func() { clearStaleLeader(n) })
 	}

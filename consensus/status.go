@@ -8,7 +8,7 @@ import (
 
 // Status returns this server's place in the ensemble.
 func (n *Node) Status() Status {
-	s := Status{Role: RoleNone, Contact: NoContact, Pending: n.queue.Len(), DiskFault: n.disk.Fault()}
+	s := Status{Role: RoleNone, Leader: state.NoServer, Contact: NoContact, Pending: n.queue.Len(), DiskFault: n.disk.Fault()}
 	select {
 	case <-n.ready:
 	default:
@@ -33,7 +33,7 @@ func (n *Node) Status() Status {
 			s.Role = RoleStandalone
 		}
 		s.Followers, s.Observers = n.forwarder.Streams.Count(voters)
-	case s.Leader == 0:
+	case s.Leader == state.NoServer:
 	case voters[n.cfg.ID]:
 		s.Role = RoleFollower
 	default:

@@ -72,7 +72,7 @@ const (
 // Status is a server's place in the ensemble at one moment.
 type Status struct {
 	Role   Role
-	Leader state.ServerID // 0: unknown
+	Leader state.ServerID // NoServer: unknown
 	Term   uint64
 	// Contact is how long ago a leader, possibly this server, was last known to
 	// have a majority.

@@ -36,7 +36,7 @@ type knownBody struct {
 // clusterBody is the ensemble as this server sees it, with what its leader knows.
 type clusterBody struct {
 	Members []memberBody   `json:"members"`
-	Leader  state.ServerID `json:"leader"` // 0: unknown
+	Leader  state.ServerID `json:"leader"` // NoServer: unknown
 	Term    uint64         `json:"term"`
 	Voters  int            `json:"voters"`
 	// FailuresTolerated is how many voters may fail when all are up.

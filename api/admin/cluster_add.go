@@ -18,21 +18,24 @@ func (h *handlers) addMember(q *rest.Request) error {
 		return err
 	}
 	var doc struct {
-		ID      uint64 `json:"id"`
-		Address string `json:"address"`
-		Role    string `json:"role"`
+		ID      *uint64 `json:"id"`
+		Address string  `json:"address"`
+		Role    string  `json:"role"`
 	}
 	if err := q.Decode(rest.SmallBody, &doc); err != nil {
 		return err
 	}
-	if doc.ID < 1 || doc.ID > state.MaxServerID {
-		return rest.BadRequest("id", "%d is not a server id from 1 to %d", doc.ID, state.MaxServerID)
+	switch {
+	case doc.ID == nil:
+		return rest.BadRequest("id", "the new server's id is missing")
+	case *doc.ID > state.MaxServerID:
+		return rest.BadRequest("id", "%d is not a server id from 0 to %d", *doc.ID, state.MaxServerID)
 	}
 	m, err := parseMember(doc.Address)
 	if err != nil {
 		return err
 	}
-	m.ID = state.ServerID(doc.ID)
+	m.ID = state.ServerID(*doc.ID)
 	switch doc.Role {
 	case "", "voter":
 		m.Vote = true

@@ -14,8 +14,8 @@ func (h *handlers) removeMember(q *rest.Request) error {
 		return err
 	}
 	id, err := strconv.ParseUint(q.Vars["id"], 10, 8)
-	if err != nil || id < 1 || id > state.MaxServerID {
-		return rest.BadRequest("id", "%q is not a server id from 1 to %d", q.Vars["id"], state.MaxServerID)
+	if err != nil || id > state.MaxServerID {
+		return rest.BadRequest("id", "%q is not a server id from 0 to %d", q.Vars["id"], state.MaxServerID)
 	}
 	force, err := q.Query.Flag("force")
 	if err != nil {

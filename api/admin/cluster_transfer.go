@@ -27,10 +27,10 @@ func (h *handlers) transfer(q *rest.Request) error {
 	if err := q.Decode(rest.SmallBody, &doc); err != nil {
 		return err
 	}
-	var to state.ServerID
+	to := state.NoServer
 	if doc.To != nil {
-		if *doc.To < 1 || *doc.To > state.MaxServerID {
-			return rest.BadRequest("to", "%d is not a server id from 1 to %d", *doc.To, state.MaxServerID)
+		if *doc.To > state.MaxServerID {
+			return rest.BadRequest("to", "%d is not a server id from 0 to %d", *doc.To, state.MaxServerID)
 		}
 		to = state.ServerID(*doc.To)
 	}
@@ -42,7 +42,7 @@ func (h *handlers) transfer(q *rest.Request) error {
 }
 
 // awaitLeader waits a moment until this server knows who leads now: that server, or with
-// 0 any.
+// NoServer any.
 func awaitLeader(q *rest.Request, to state.ServerID) server.Status {
 	late := time.NewTimer(newsTimeout)
 	defer late.Stop()
@@ -50,7 +50,7 @@ func awaitLeader(q *rest.Request, to state.ServerID) server.Status {
 	defer look.Stop()
 	for {
 		s := q.Core.Server.Status()
-		if s.Leader != 0 && (to == 0 || s.Leader == to) {
+		if s.Leader != state.NoServer && (to == state.NoServer || s.Leader == to) {
 			return s
 		}
 		select {

@@ -66,7 +66,7 @@ func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 		majority = "the last contact with a majority was " + *text + " ago"
 	}
 	leader := "none is known"
-	if s.Leader != 0 {
+	if s.Leader != state.NoServer {
 		leader = "server " + strconv.FormatUint(uint64(s.Leader), 10)
 	}
 	memory, room := q.Core.Server.Memory(), ""
@@ -80,8 +80,8 @@ func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 	return []readyCheck{
 		{"running", q.Core.Stopping.Err() == nil, ""},
 		{"not_draining", !q.Core.Server.Draining(), ""},
-		{"leader", s.Leader != 0, leader},
-		{"majority", q.Core.Server.Serving() || q.Core.Server.Draining() && s.Leader != 0, majority},
+		{"leader", s.Leader != state.NoServer, leader},
+		{"majority", q.Core.Server.Serving() || q.Core.Server.Draining() && s.Leader != state.NoServer, majority},
 		{"disk", s.DiskFault == "", s.DiskFault},
 		{"memory", !full, room},
 	}

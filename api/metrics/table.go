@@ -75,7 +75,7 @@ var table = []Metric{
 		"Commands of this server's clients that await their result.", ensemble, false, false},
 	{"raft_role", Gauge, "", "Always 1; the label role has this server's role.", ensemble, false, false},
 	{"raft_term", Gauge, "", "Raft's term.", ensemble, false, false},
-	{"raft_leader", Gauge, "", "Id of the leader; 0: unknown.", ensemble, false, false},
+	{"raft_leader", Gauge, "", "Id of the leader; -1: unknown.", ensemble, false, false},
 	{"raft_last_index", Gauge, "", "Index of the last entry in this server's log.", ensemble, false, false},
 	{"raft_applied_index", Gauge, "",
 		"Index of the last entry that this server has applied.", ensemble, false, false},

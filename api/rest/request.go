@@ -119,7 +119,7 @@ func (q *Request) stamp() {
 	s := q.Core.Server.Status()
 	h.Set(HeaderServer, strconv.FormatUint(uint64(q.Core.Server.Config().ID), 10))
 	leader := "none"
-	if s.Leader != 0 {
+	if s.Leader != state.NoServer {
 		leader = strconv.FormatUint(uint64(s.Leader), 10)
 	}
 	h.Set(HeaderLeader, leader)

@@ -98,10 +98,10 @@ func TestLoad_Errors(t *testing.T) {
 		{"server.1=[::1:1:2", `zoo.cfg:1: server.1: "[::1:1:2" has a [ without a ]`, nil},
 		{"server.1=[host]:1:2", `zoo.cfg:1: server.1: "host" in brackets is not an IP address`, nil},
 		{"server.1=[::1]", `zoo.cfg:1: server.1: "[::1]" has no :port after the ]`, nil},
-		{"server.0=a:1:2", `zoo.cfg:1: server.0: "0" is not a server id; ` +
-			`want a number between 1 and 254`, nil},
+		{"server.-1=a:1:2", `zoo.cfg:1: server.-1: "-1" is not a server id; ` +
+			`want a number from 0 to 254`, nil},
 		{"server.256=a:1:2", `zoo.cfg:1: server.256: "256" is not a server id; ` +
-			`want a number between 1 and 254`, nil},
+			`want a number from 0 to 254`, nil},
 		{"server.1=a:1:2\nserver.1=b:1:2", "zoo.cfg:2: server.1: stands more than once; " +
 			"give every server an id of its own", nil},
 		{"server.1=a:1:2\nserver.2=A:1:3", "zoo.cfg:2: server.2: peer address a:1 is also that of " +
@@ -109,16 +109,16 @@ func TestLoad_Errors(t *testing.T) {
 		{"server.1=a:1:2:observer", "zoo.cfg:1: server.N: every server is an observer; " +
 			"at least one must be a participant", nil},
 		{"server.255=a:1:2", `zoo.cfg:1: server.255: "255" is not a server id; ` +
-			`want a number between 1 and 254`, nil},
+			`want a number from 0 to 254`, nil},
 		{"standaloneEnabled=false", "zoo.cfg:1: standaloneEnabled: false asks for an ensemble, but no " +
 			"server is listed; add lines server.N=..., or set standaloneEnabled=true", nil},
 		{"peerType=observer", "zoo.cfg:1: peerType: an observer has nobody to follow; " +
 			"list the servers as server.N=..., or remove peerType", nil},
-		{three, "data/myid: is missing, so this server does not know which of the servers it is; write " +
+		{three, "data/myid: names no server, or is missing, so this server does not know which of the servers it is; write " +
 			"its id there, as in: echo 1 > data/myid; or give --myid or ZK_LITE_MYID", nil},
 		{three, "flag --myid: myid: 4 is not in the list of servers (1, 2, 3); " +
 			"add the line server.4, or correct the id", []string{"--myid=4"}},
-		{three, `flag --myid: "one" is not a server id; want a number between 1 and 254`,
+		{three, `flag --myid: "one" is not a server id; want a number from 0 to 254`,
 			[]string{"--myid=one"}},
 		{"server.1=a:1:2\nserver.2=0.0.0.0:1:2", "zoo.cfg:2: server.2: 0.0.0.0 is no address at which " +
 			"another server can be reached; only this server's own line may stand for all interfaces",

@@ -235,6 +235,19 @@ func TestLoad_MyIDFile(t *testing.T) {
 			t.Errorf("myid %q: %d, %v", text, s.MyID, err)
 		}
 	}
+	write("-1") // ZooKeeper reads a standalone server's file, and believes anything
+	if s, _, err := load(t, "dataDir="+dir, nil); err != nil || s.MyID != 1 {
+		t.Errorf("-1 of a standalone server: %d, %v", s.MyID, err)
+	}
+	if _, _, err := load(t, "dataDir="+dir+"\n"+servers, nil); err == nil || !strings.Contains(err.Error(), "names no server") {
+		t.Errorf("-1 in an ensemble: %v", err)
+	}
+	write("0")
+	s, _, err := load(t, "dataDir="+dir+"\nserver.0=a:1:2\nserver.1=b:1:2\nserver.2=c:1:2", nil)
+	if own, ok := s.Own(); err != nil || s.MyID != 0 || !ok || own.Host != "a" {
+		t.Errorf("server 0: %d, %+v, %v", s.MyID, own, err)
+	}
+	write("3")
 	s, notices, err := load(t, "dataDir="+dir+"\n"+servers, nil, "--myid=2")
 	if err != nil || s.MyID != 2 || len(notices) != 1 ||
 		!strings.Contains(notices[0].Text, "2 counts, not the 3") {
@@ -243,7 +256,7 @@ func TestLoad_MyIDFile(t *testing.T) {
 	write("replace this text with the instance id (1-255)")
 	_, _, err = load(t, "dataDir="+dir+"\n"+servers, nil)
 	want := filepath.Join(dir, "myid") + `: "replace this text with the instance id (1-255)" ` +
-		`is not a server id; want a number between 1 and 254`
+		`is not a server id; want a number from 0 to 254`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
 	}

@@ -180,20 +180,20 @@ func (l *loader) resolveMyID() {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		if s.MyID == 0 {
+		if s.MyID == noID {
 			l.fail(path, "", err.Error(), "")
 			return
 		}
-	case s.MyID == 0:
+	case s.MyID == noID:
 		s.MyID, at = inFile, path
 		l.source["myid"] = path
-	case s.MyID != inFile:
+	case inFile != noID && s.MyID != inFile:
 		l.warn(at, "myid", "%d counts, not the %d in %s", s.MyID, inFile, path)
 	}
 	s.Standalone = s.StandaloneEnabled && len(s.Servers) <= 1
-	if s.MyID == 0 {
+	if s.MyID == noID {
 		if !s.Standalone {
-			l.fail(path, "", "is missing, so this server does not know which of the servers it is",
+			l.fail(path, "", "names no server, or is missing, so this server does not know which of the servers it is",
 				fmt.Sprintf("write its id there, as in: echo %d > %s; or give --myid or ZK_LITE_MYID",
 					l.anyID(), path))
 			return
@@ -236,7 +236,11 @@ func readMyID(path string) (int, error) {
 		return 0, fmt.Errorf("cannot be read: %w", err)
 	}
 	line, _, _ := strings.Cut(text, "\n")
-	return parseServerID(strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")))
+	line = strings.TrimSpace(strings.TrimPrefix(line, "\ufeff"))
+	if line == strconv.Itoa(noID) {
+		return noID, nil
+	}
+	return parseServerID(line)
 }
 
 // resolveRole lets the list decide, as ZooKeeper does (setupPeerType), and

@@ -152,11 +152,14 @@ func splitAddress(s string) ([]string, error) {
 	return append([]string{host}, tail...), err
 }
 
+// noID is the MyID of a server that has none yet, and what ZooKeeper lets a standalone server's file say.
+const noID = -1
+
 // parseServerID reads the N of server.N and the contents of a myid file.
 func parseServerID(s string) (int, error) {
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > state.MaxServerID {
-		return 0, fmt.Errorf("%q is not a server id; want a number between 1 and %d",
+	if err != nil || n < 0 || n > state.MaxServerID {
+		return 0, fmt.Errorf("%q is not a server id; want a number from 0 to %d",
 			shorten(s), state.MaxServerID)
 	}
 	return n, nil

@@ -30,7 +30,7 @@ type Settings struct {
 	SnapRetainCount int // at least 3
 
 	// The ensemble. Servers is empty for a server that stands alone without a
-	// list. MyID is that of this server, and 1 if it stands alone without one.
+	// list. MyID is the id of this server, and 1 if it is standalone without one.
 	Servers    []Server
 	MyID       int
 	PeerType   Role

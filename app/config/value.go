@@ -183,7 +183,7 @@ func commentHint(text string) string {
 func (st *setting) bounds() string {
 	switch {
 	case st.kind == kindServer:
-		return fmt.Sprintf("1 to %d", state.MaxServerID)
+		return fmt.Sprintf("0 to %d", state.MaxServerID)
 	case st.max == 0:
 		return strings.Join(st.choices, ", ")
 	}

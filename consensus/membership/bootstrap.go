@@ -71,9 +71,9 @@ func (b *bootstrapper) self() Server {
 
 // lowestVoter is the server that bootstraps the ensemble.
 func (b *bootstrapper) lowestVoter() state.ServerID {
-	lowest := state.ServerID(0)
+	lowest := state.NoServer
 	for _, s := range b.cfg.Servers {
-		if s.Voter && (lowest == 0 || s.ID < lowest) {
+		if s.Voter && s.ID < lowest {
 			lowest = s.ID
 		}
 	}

@@ -17,7 +17,7 @@ type controlRequest struct {
 	From     state.ServerID `json:"from,omitempty"`
 	Ensemble string         `json:"ensemble,omitempty"`
 	Server   state.ServerID `json:"server,omitempty"` // the one that the request is about
-	Leader   state.ServerID `json:"leader,omitempty"` // the one that is to lose leadership
+	Leader   state.ServerID `json:"leader,omitempty"` // the one that is to lose leadership to NoServer, which is any other
 	Force    bool           `json:"force,omitempty"`
 }
 
@@ -71,7 +71,7 @@ func (c *control) ask(
 ) (controlReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	conn, err := c.mux.Dial(ctx, mux.KindControl, AddressOf(to), 0)
+	conn, err := c.mux.Dial(ctx, mux.KindControl, AddressOf(to), mux.NoServer)
 	if err != nil {
 		return controlReply{}, err
 	}

@@ -53,7 +53,7 @@ func (l *leader) executeAsLeader(req *controlRequest) error {
 		return leaderError(l.answerOf(r.AddNonvoter(id, addr, 0, changeTimeout)))
 	case controlTransfer:
 		switch req.Server {
-		case 0:
+		case state.NoServer:
 			return l.transferAwayAsLeader(req.Leader)
 		case l.cfg.Self:
 			return nil

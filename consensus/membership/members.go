@@ -28,8 +28,8 @@ func (e *Ensemble) AddServer(ctx context.Context, m state.Member) error {
 	switch {
 	case e.standalone():
 		return ErrStandalone
-	case m.ID < 1 || m.ID > state.MaxServerID:
-		return fmt.Errorf("server id %d is not between 1 and %d", m.ID, state.MaxServerID)
+	case m.ID > state.MaxServerID:
+		return fmt.Errorf("server id %d is not between 0 and %d", m.ID, state.MaxServerID)
 	case m.Addr == "":
 		return fmt.Errorf("the address of server %d's peer port is missing", m.ID)
 	}
@@ -95,8 +95,8 @@ func (e *Ensemble) RemoveServer(ctx context.Context, id state.ServerID, force bo
 	return nil
 }
 
-// TransferTo hands leadership to a voter, or with 0 from this ensemble's leader to
-// the voter that is most up to date.
+// TransferTo hands leadership to a voter, or with NoServer from this ensemble's leader
+// to the voter that is most up to date.
 //
 // Errors: ErrStandalone, ErrNoMember; ctx's; that it could not catch up in time.
 func (e *Ensemble) TransferTo(ctx context.Context, id state.ServerID) error {
@@ -104,7 +104,7 @@ func (e *Ensemble) TransferTo(ctx context.Context, id state.ServerID) error {
 	switch {
 	case e.standalone():
 		err = ErrStandalone
-	case id == 0:
+	case id == state.NoServer:
 		err = e.transferAway(ctx)
 	case e.suffrage(id) == voter:
 		err = e.askLeader(ctx, controlRequest{Op: controlTransfer, Server: id})
@@ -121,7 +121,7 @@ func (e *Ensemble) TransferTo(ctx context.Context, id state.ServerID) error {
 func (e *Ensemble) transferAway(ctx context.Context) error {
 	var leader state.ServerID
 	err := e.retry(ctx, func() error {
-		if leader = e.cfg.Leader(); leader == 0 {
+		if leader = e.cfg.Leader(); leader == state.NoServer {
 			return errNotLeader
 		}
 		return nil
@@ -129,7 +129,7 @@ func (e *Ensemble) transferAway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.askLeader(ctx, controlRequest{Op: controlTransfer, Leader: leader})
+	return e.askLeader(ctx, controlRequest{Op: controlTransfer, Server: state.NoServer, Leader: leader})
 }
 
 // CheckStop reports, with ErrTooFew, that the ensemble would lose its majority if this
@@ -152,7 +152,7 @@ func (e *Ensemble) askLeader(ctx context.Context, req controlRequest) error {
 func (e *Ensemble) askLeaderOnce(req controlRequest) error {
 	leader := e.cfg.Leader()
 	switch leader {
-	case 0:
+	case state.NoServer:
 		return errNotLeader
 	case e.cfg.Self:
 		return e.executeAsLeader(&req)
@@ -210,7 +210,7 @@ func (e *Ensemble) Status(ctx context.Context) (Status, error) {
 func (e *Ensemble) askStatus(ctx context.Context) (*Status, error) {
 	leader := e.cfg.Leader()
 	switch leader {
-	case 0:
+	case state.NoServer:
 		return nil, errNotLeader
 	case e.cfg.Self:
 		return e.statusAsLeader()

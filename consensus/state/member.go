@@ -1,15 +1,45 @@
 package state
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 )
 
-// ServerID names a server of the ensemble: the N of server.N, 1 to MaxServerID.
+// ServerID names a server of the ensemble: the N of server.N, 0 to MaxServerID.
 type ServerID uint64
 
 // MaxServerID is the largest ServerID. A session id and the owner of a znode
 // with a TTL have the same place for it, the top byte; there 255 marks a TTL.
 const MaxServerID = 254
+
+// NoServer is no server's id: "unknown" or "any". In JSON it is -1.
+const NoServer ServerID = 255
+
+// Number returns the id, and -1 for NoServer.
+func (id ServerID) Number() int64 {
+	if id == NoServer {
+		return -1
+	}
+	return int64(id)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (id ServerID) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, id.Number(), 10), nil }
+
+// UnmarshalJSON implements json.Unmarshaler. An error names a number that is no server's.
+func (id *ServerID) UnmarshalJSON(text []byte) error {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	switch {
+	case err != nil || n < -1 || n > MaxServerID:
+		return fmt.Errorf("%s is not a server id from 0 to %d", text, MaxServerID)
+	case n == -1:
+		*id = NoServer
+	default:
+		*id = ServerID(n)
+	}
+	return nil
+}
 
 // Member is what the ensemble publishes about a server.
 type Member struct {

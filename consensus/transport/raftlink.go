@@ -43,14 +43,14 @@ func (l *raftLink) member(id raft.ServerID) bool {
 	return slices.ContainsFunc(l.servers(), func(s raft.Server) bool { return s.ID == id })
 }
 
-// serverAt returns the id of the server that raft's latest configuration has at addr, 0 for none.
+// serverAt returns the id of the server that raft's latest configuration has at addr, mux.NoServer for none.
 func (l *raftLink) serverAt(addr string) uint64 {
 	for _, s := range l.servers() {
 		if string(s.Address) == addr {
 			return ParseRaftID(s.ID)
 		}
 	}
-	return 0
+	return mux.NoServer
 }
 
 // deliver gives rpc to raft's main loop, unless the transport is closed first.
@@ -123,11 +123,11 @@ func (l *raftLink) sleep(d time.Duration) bool {
 // named this way, because the hello of a raft connection names the wanted server by its number.
 func RaftID(id uint64) raft.ServerID { return raft.ServerID(strconv.FormatUint(id, 10)) }
 
-// ParseRaftID is the inverse of RaftID; 0 for anything else.
+// ParseRaftID is the inverse of RaftID; mux.NoServer for anything else.
 func ParseRaftID(id raft.ServerID) uint64 {
 	n, err := strconv.ParseUint(string(id), 10, 64)
 	if err != nil {
-		return 0
+		return mux.NoServer
 	}
 	return n
 }

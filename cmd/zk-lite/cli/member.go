@@ -16,6 +16,9 @@ import (
 // clusterPath is the resource of the ensemble.
 const clusterPath = "/v1/cluster"
 
+// noServer is no server's id: the servers answer it when they know no leader.
+const noServer = -1
+
 // The roles of members.
 const (
 	roleLeader   = "leader"
@@ -38,7 +41,7 @@ func (m *memberJSON) votes() bool { return m.Role == roleLeader || m.Role == rol
 // clusterJSON is the ensemble as one of its servers sees it.
 type clusterJSON struct {
 	Members           []memberJSON `json:"members"`
-	Leader            int          `json:"leader"` // 0: unknown
+	Leader            int          `json:"leader"` // noServer: unknown
 	Term              uint64       `json:"term"`
 	Voters            int          `json:"voters"`
 	FailuresTolerated int          `json:"failures_tolerated"` // when all voters are connected
@@ -87,7 +90,7 @@ func (e *noMemberError) Error() string {
 // parseServerID reads the id of a server. The servers know how large it may be.
 func parseServerID(text string) (int, error) {
 	id, err := strconv.Atoi(text)
-	if err != nil || id < 1 {
+	if err != nil || id < 0 {
 		return 0, usagef("%q is not a server id: want a number, as in server.N", text)
 	}
 	return id, nil

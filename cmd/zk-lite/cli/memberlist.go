@@ -29,7 +29,7 @@ servers. The exit code is 1 if there is no leader.`,
 		if err != nil {
 			return err
 		}
-		if now.FailuresToleratedNow == nil && now.Leader != 0 {
+		if now.FailuresToleratedNow == nil && now.Leader != noServer {
 			api.Each(func(one *httpapi.Client) bool {
 				other, err := cluster(c.Context(), one)
 				if err == nil && other.FailuresToleratedNow != nil {
@@ -43,7 +43,7 @@ servers. The exit code is 1 if there is no leader.`,
 		} else {
 			err = printCluster(c.OutOrStdout(), &now)
 		}
-		if err == nil && now.Leader == 0 {
+		if err == nil && now.Leader == noServer {
 			err = errNoLeader
 		}
 		return err

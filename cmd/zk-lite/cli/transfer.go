@@ -23,7 +23,7 @@ date. Clients keep their connections and sessions.`,
 		Args: argCount(0, 1, 0),
 	}
 	return a.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
-		to := 0
+		to := noServer
 		if len(args) == 1 {
 			var err error
 			if to, err = parseServerID(args[0]); err != nil {
@@ -34,14 +34,14 @@ date. Clients keep their connections and sessions.`,
 		if err != nil {
 			return err
 		}
-		if to != 0 && before.member(to) == nil {
+		if to != noServer && before.member(to) == nil {
 			return &noMemberError{to, before.ids()}
 		}
 		// A repetition without an id would take leadership from the next leader, too.
 		r := &httpapi.Request{
-			Method: http.MethodPost, Target: clusterPath + "/transfer", Repeatable: to != 0,
+			Method: http.MethodPost, Target: clusterPath + "/transfer", Repeatable: to != noServer,
 		}
-		if to != 0 {
+		if to != noServer {
 			if r.Body, err = json.Marshal(map[string]int{"to": to}); err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func (a *app) led(ctx context.Context, api *httpapi.Client) (now clusterJSON, er
 	done, err := a.until(ctx, func(ctx context.Context) (bool, error) {
 		var err error
 		now, err = cluster(ctx, api)
-		return now.Leader != 0, err
+		return now.Leader != noServer, err
 	})
 	if err == nil && !done {
 		err = errNoLeader
@@ -86,14 +86,14 @@ func notVoter(err error, before *clusterJSON, to int) error {
 		"`zk-lite member promote %d` gives it a vote", to, m.Role, to)}
 }
 
-// awaitLeader waits until a server leads: this one or, with 0, another than before.
+// awaitLeader waits until a server leads: this one or, with noServer, another than before.
 func (a *app) awaitLeader(
 	c *cobra.Command, api *httpapi.Client, before, to int,
 ) (now clusterJSON, err error) {
 	done, err := a.until(c.Context(), func(ctx context.Context) (bool, error) {
 		var err error
 		now, err = cluster(ctx, api)
-		return now.Leader != 0 && (now.Leader == to || to == 0 && now.Leader != before), err
+		return now.Leader != noServer && (now.Leader == to || to == noServer && now.Leader != before), err
 	})
 	if err == nil && !done {
 		err = fmt.Errorf("server %d leads, in term %d; `zk-lite member list` shows how it goes on",

@@ -135,16 +135,16 @@ func (m *Mux) checkIdentityLocked(h hello) *RefusedError {
 	none := [16]byte{}
 	control := h.kind == KindControl
 	switch {
-	case !control && m.id == 0:
+	case !control && m.id == NoServer:
 		return refuse(RefusedNotFormed, "this server belongs to no ensemble yet")
-	case !control && h.from == 0:
+	case !control && h.from >= NoServer:
 		return refuse(RefusedMalformed, "a %v connection needs the sender's server id", h.kind)
 	case h.ensemble != m.ensemble && !(control && (h.ensemble == none || m.ensemble == none)):
 		return refuse(RefusedEnsemble, "this server belongs to ensemble %x, the sender to %x",
 			m.ensemble, h.ensemble)
-	case h.to != 0 && m.id == 0:
+	case h.to != NoServer && m.id == NoServer:
 		return refuse(RefusedNotFormed, "this server has no id yet; the sender wants server %d", h.to)
-	case h.to != 0 && h.to != m.id:
+	case h.to != NoServer && h.to != m.id:
 		return refuse(RefusedServer, "this is server %d; the sender wants server %d", m.id, h.to)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 )
 
 // Dial connects to the server at addr and does the hello. wantID is the server id that it must
-// have, 0 when any will do. All but control connections need SetIdentity first. A server that
+// have, NoServer when any will do. All but control connections need SetIdentity first. A server that
 // answers and declines gives a *RefusedError. The mux closes the connection at Close at the latest.
 func (m *Mux) Dial(
 	ctx context.Context, kind Kind, addr string, wantID uint64,
@@ -48,7 +48,7 @@ func (m *Mux) Dial(
 // DialMember connects to the server that raft's configuration has at addr, and to no other that may
 // answer there by now.
 func (m *Mux) DialMember(kind Kind, addr string, timeout time.Duration) (*Conn, error) {
-	var want uint64
+	want := NoServer
 	if f := m.member.Load(); f != nil {
 		want = (*f)(addr)
 	}
@@ -82,7 +82,7 @@ func (m *Mux) newHello(kind Kind, wantID uint64) (hello, error) {
 	if err := m.mayDialLocked(kind); err != nil {
 		return hello{}, err
 	}
-	if kind != KindControl && m.id == 0 {
+	if kind != KindControl && m.id == NoServer {
 		return hello{}, errNoIdentity
 	}
 	return hello{kind: kind, ensemble: m.ensemble, from: m.id, to: wantID}, nil

@@ -18,6 +18,9 @@ const (
 	KindAppend  Kind = 4 // raft's AppendEntries
 )
 
+// NoServer is no server's id: the sender has none yet, or it does not care which server it reaches.
+const NoServer uint64 = 255
+
 // kinds bounds the arrays indexed by Kind.
 const kinds = 5
 
@@ -72,8 +75,8 @@ var errSilent = errors.New("nothing was sent")
 type hello struct {
 	kind     Kind
 	ensemble [16]byte // zero: the sender belongs to none yet
-	from     uint64   // the sender's server id, 0 when it has none yet
-	to       uint64   // the id it wants to reach, 0 when it does not care
+	from     uint64   // the sender's server id, NoServer when it has none yet
+	to       uint64   // the id it wants to reach, NoServer when it does not care
 }
 
 // append encodes h in the current version.

@@ -78,7 +78,7 @@ type Mux struct {
 
 	mu       sync.Mutex // protects the fields below
 	ensemble [16]byte
-	id       uint64
+	id       uint64 // NoServer before SetIdentity
 	closed   bool
 	gate     raftGate
 	awaiting map[net.Conn]struct{} // whose hello is awaited
@@ -101,6 +101,7 @@ func New(cfg Config) *Mux {
 		cfg:       cfg,
 		logger:    cfg.Logger,
 		advertise: cfg.Listener.Addr(),
+		id:        NoServer,
 		slots:     make(chan struct{}, maxHellos),
 		awaiting:  map[net.Conn]struct{}{},
 		conns:     map[*Conn]struct{}{},
@@ -119,15 +120,15 @@ func New(cfg Config) *Mux {
 }
 
 // SetIdentity makes this server a member: from now on all connections within the ensemble are admitted
-// and can be dialled. Neither argument may be zero. Setting the same
-// again does nothing; an identity never changes, so another one panics.
+// and can be dialled. The ensemble may not be zero, nor id NoServer. Setting
+// the same again does nothing; an identity never changes, so another one panics.
 func (m *Mux) SetIdentity(ensemble [16]byte, id uint64) {
-	if ensemble == ([16]byte{}) || id == 0 {
-		panic("mux: invariant broken: an identity has a non-zero ensemble and server id")
+	if ensemble == ([16]byte{}) || id >= NoServer {
+		panic("mux: invariant broken: an identity has an ensemble and a server id")
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.id != 0 && (m.id != id || m.ensemble != ensemble) {
+	if m.id != NoServer && (m.id != id || m.ensemble != ensemble) {
 		panic(fmt.Sprintf("mux: invariant broken: identity %x/%d changes to %x/%d",
 			m.ensemble, m.id, ensemble, id))
 	}
@@ -138,7 +139,7 @@ func (m *Mux) SetIdentity(ensemble [16]byte, id uint64) {
 func (m *Mux) Addr() net.Addr { return m.advertise }
 
 // SetRaft sets what raft's transport contributes. The function member returns the id of the server
-// that raft's configuration has at an address, or 0. The function ended is called when an inbound
+// that raft's configuration has at an address, or NoServer. The function ended is called when an inbound
 // raft connection ends; it must not block, and may be nil.
 func (m *Mux) SetRaft(member func(addr string) uint64, ended func()) {
 	m.member.Store(&member)

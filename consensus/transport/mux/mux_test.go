@@ -23,7 +23,7 @@ var testEnsemble = [16]byte{1, 2, 3}
 func newTestMux(t *testing.T, f *pipenet.Network, addr string, id uint64) *Mux {
 	t.Helper()
 	m := New(Config{Listener: f.Listen(addr), Dial: f.Dialer(addr)})
-	if id != 0 {
+	if id != NoServer {
 		m.SetIdentity(testEnsemble, id)
 	}
 	t.Cleanup(func() { m.Close() })
@@ -42,24 +42,26 @@ func TestMux_Dial_Table(t *testing.T) {
 		code     RefusalCode // 0: admitted
 	}{
 		{"raft", 1, KindRaft, testEnsemble, 2, 1, 0},
-		{"raft to anybody", 1, KindRaft, testEnsemble, 2, 0, 0},
+		{"raft to anybody", 1, KindRaft, testEnsemble, 2, NoServer, 0},
+		{"raft to server 0", 0, KindRaft, testEnsemble, 2, 0, 0},
+		{"raft of server 0", 1, KindRaft, testEnsemble, 0, 1, 0},
 		{"append", 1, KindAppend, testEnsemble, 2, 1, 0},
 		{"stream", 1, KindStream, testEnsemble, 2, 1, 0},
 		{"control", 1, KindControl, testEnsemble, 2, 1, 0},
-		{"control of a newcomer", 1, KindControl, none, 0, 0, 0},
-		{"control to a newcomer", 0, KindControl, testEnsemble, 2, 0, 0},
-		{"control among newcomers", 0, KindControl, none, 0, 0, 0},
-		{"raft to a newcomer", 0, KindRaft, testEnsemble, 2, 1, RefusedNotFormed},
-		{"append to a newcomer", 0, KindAppend, testEnsemble, 2, 1, RefusedNotFormed},
-		{"stream to a newcomer", 0, KindStream, testEnsemble, 2, 0, RefusedNotFormed},
-		{"control to a newcomer by id", 0, KindControl, none, 0, 5, RefusedNotFormed},
+		{"control of a newcomer", 1, KindControl, none, NoServer, NoServer, 0},
+		{"control to a newcomer", NoServer, KindControl, testEnsemble, 2, NoServer, 0},
+		{"control among newcomers", NoServer, KindControl, none, NoServer, NoServer, 0},
+		{"raft to a newcomer", NoServer, KindRaft, testEnsemble, 2, 1, RefusedNotFormed},
+		{"append to a newcomer", NoServer, KindAppend, testEnsemble, 2, 1, RefusedNotFormed},
+		{"stream to a newcomer", NoServer, KindStream, testEnsemble, 2, NoServer, RefusedNotFormed},
+		{"control to a newcomer by id", NoServer, KindControl, none, NoServer, 5, RefusedNotFormed},
 		{"raft of another ensemble", 1, KindRaft, other, 2, 1, RefusedEnsemble},
 		{"raft of no ensemble", 1, KindRaft, none, 2, 1, RefusedEnsemble},
 		{"stream of no ensemble", 1, KindStream, none, 2, 1, RefusedEnsemble},
-		{"control of another ensemble", 1, KindControl, other, 2, 0, RefusedEnsemble},
+		{"control of another ensemble", 1, KindControl, other, 2, NoServer, RefusedEnsemble},
 		{"raft to another server", 1, KindRaft, testEnsemble, 2, 3, RefusedServer},
 		{"control to another server", 1, KindControl, testEnsemble, 2, 3, RefusedServer},
-		{"raft of nobody", 1, KindRaft, testEnsemble, 0, 1, RefusedMalformed},
+		{"raft of nobody", 1, KindRaft, testEnsemble, NoServer, 1, RefusedMalformed},
 		{"unknown kind", 1, 7, testEnsemble, 2, 1, RefusedMalformed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -135,9 +137,9 @@ func TestMux_Dial_Converses(t *testing.T) {
 func TestMux_Dial_BeforeIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := pipenet.New()
-		a := newTestMux(t, f, "a", 0)
+		a := newTestMux(t, f, "a", NoServer)
 		newTestMux(t, f, "b", 2)
-		if _, err := a.Dial(t.Context(), KindStream, "b", 0); !errors.Is(err, errNoIdentity) {
+		if _, err := a.Dial(t.Context(), KindStream, "b", NoServer); !errors.Is(err, errNoIdentity) {
 			t.Fatalf("stream before SetIdentity: %v", err)
 		}
 		if _, err := a.Dial(t.Context(), KindControl, "b", 2); err != nil {
@@ -175,7 +177,7 @@ func TestMux_Hello_SlowEnds(t *testing.T) {
 		defer mute.Close()
 		b := newTestMux(t, f, "b", 2)
 		start := time.Now()
-		if _, err := b.Dial(t.Context(), KindControl, "mute", 0); err == nil {
+		if _, err := b.Dial(t.Context(), KindControl, "mute", NoServer); err == nil {
 			t.Fatal("a mute server answered")
 		}
 		if d := time.Since(start); d != DefaultHelloTimeout {
@@ -184,7 +186,7 @@ func TestMux_Hello_SlowEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start = time.Now()
-		_, err := b.Dial(ctx, KindControl, "mute", 0)
+		_, err := b.Dial(ctx, KindControl, "mute", NoServer)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
 			t.Fatalf("with a context of 1 s: %v after %v", err, time.Since(start))
 		}
@@ -395,7 +397,7 @@ func TestMux_Close_EndsEverything(t *testing.T) {
 		}
 		dialled, accepted := make(chan error, 1), make(chan error, 2)
 		go func() {
-			_, err := a.Dial(context.Background(), KindStream, "mute", 0)
+			_, err := a.Dial(context.Background(), KindStream, "mute", NoServer)
 			dialled <- err
 		}()
 		go func() { _, err := a.Accept(KindStream); accepted <- err }()
