@@ -40,9 +40,9 @@ func (op *reconfigOp) decode(r *jute.Reader) {
 // Reconfig changes the members of the ensemble and returns the new
 // configuration.
 //
-// Errors: ErrReconfigDisabled, ErrReconfigInProgress, ErrNewConfigNoQuorum,
-// ErrBadVersion, ErrBadArguments, ErrNoAuth (WRITE on /zookeeper/config),
-// ErrUnimplemented (a standalone server), ErrOutcomeUnknown.
+// Errors: ErrUnimplemented (zk-lite); of ZooKeeper ErrReconfigDisabled,
+// ErrReconfigInProgress, ErrNewConfigNoQuorum, ErrBadVersion, ErrBadArguments,
+// ErrNoAuth (WRITE on /zookeeper/config); ErrOutcomeUnknown.
 func (c *Client) Reconfig(ctx context.Context, change Reconfiguration) ([]byte, Stat, error) {
 	v, err := write(ctx, c.Async().Reconfig(ctx, change))
 	return v.Data, v.Stat, err

@@ -148,7 +148,10 @@ func (c *conn) requests() error {
 	for !c.closing {
 		frame, err := c.in.frame()
 		if err != nil {
-			return badf("%v", err)
+			if err := c.refuseTooLong(err); err != nil {
+				return err
+			}
+			continue
 		}
 		if frame != nil {
 			if err := c.execute(frame); err != nil {
@@ -261,11 +264,56 @@ func (c *conn) execute(frame []byte) error {
 	default:
 		err = c.sc.Load().Read(r)
 	}
+	c.handedOn(err)
+	return nil
+}
+
+// handedOn ends the connection if the server did not take a request: it ends the session, or has.
+func (c *conn) handedOn(err error) {
 	if err != nil {
-		// The server ends the connection, or has.
 		c.out.end("server: " + err.Error())
 		c.closing = true
 	}
+}
+
+// refuseTooLong reads and forgets a frame longer than jute.maxbuffer, and answers it in its turn with
+// BADARGUMENTS, which all clients know. ZooKeeper closes the connection without a word, and then the client
+// sends the same request to the next server. An error ends the connection.
+func (c *conn) refuseTooLong(why error) error {
+	sc := c.sc.Load()
+	more := func() error {
+		c.out.flush()
+		err := c.in.fillOpen(c.now)
+		c.now = time.Now()
+		sc.Touch()
+		return err
+	}
+	for c.in.have() < wire.FrameLengthBytes+wire.RequestHeaderBytes {
+		if err := more(); err != nil {
+			return err
+		}
+	}
+	size := int(int32(c.in.head()))
+	var header wire.RequestHeader
+	c.rd.Reset(c.in.take(wire.FrameLengthBytes + wire.RequestHeaderBytes)[wire.FrameLengthBytes:])
+	header.Decode(&c.rd)
+	if size < 0 || !header.Type.ClientRequest() || header.Type == wire.OpAuth || header.Type == wire.OpSASL {
+		return badf("%v", why)
+	}
+	c.listener.logRefusal("request longer than jute.maxbuffer", "remote", c.remote, "session", c.session(),
+		"request", header.Type.String(), "bytes", size, "limit", c.listener.cfg.MaxFrame)
+	c.out.countReceived(wire.FrameLengthBytes + size)
+	for left := size - wire.RequestHeaderBytes; left > 0; {
+		if c.in.have() == 0 {
+			if err := more(); err != nil {
+				return err
+			}
+		}
+		left -= len(c.in.take(min(left, c.in.have())))
+	}
+	r := c.newRequest(header)
+	r.refuse(znode.ErrBadArguments)
+	c.handedOn(sc.Read(r))
 	return nil
 }
 

@@ -42,9 +42,8 @@
 //
 // # Where it differs from ZooKeeper
 //
-// An unknown watcher's bound: going over the watches that one connection may
-// have is answered with THROTTLEDOP (-127), which ZooKeeper's own server uses
-// for requests it will not execute under load, and which leaves the connection
-// open. createSession sent by a client is refused like an unknown type. The
+// Going over the watches that one connection may have is answered with
+// SYSTEMERROR, a request longer than jute.maxbuffer with BADARGUMENTS, and
+// reconfig with UNIMPLEMENTED: all clients survive these (docs/protocol.md). createSession sent by a client is refused like an unknown type. The
 // identities of one connection are bounded (maxIdentityBytes).
 package zk

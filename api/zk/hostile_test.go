@@ -87,6 +87,25 @@ func TestListener_LargestFrame_IsServed(t *testing.T) {
 	if _, x := c.reply(2, wire.OpGetData); !bytes.Equal(x.(*wire.GetDataResponse).Data, data) {
 		t.Error("the data has changed")
 	}
+}
+
+// A longer request is answered in its turn; it costs neither the connection nor memory. One that cannot be a
+// request ends the connection.
+func TestListener_TooLongRequest_IsRefused(t *testing.T) {
+	k := start(t)
+	c := k.connect()
+	before := c.send(wire.OpSync, &wire.SyncRequest{Path: "/"})
+	xid := c.send(wire.OpCreate, &wire.CreateRequest{
+		Path: "/big", Data: make([]byte, 20*wire.DefaultMaxFrame), ACL: wire.ACLOf(znode.OpenACL),
+	})
+	after := c.send(wire.OpExists, &wire.ExistsRequest{Path: "/big"})
+	c.reply(before, wire.OpSync)
+	if h, _ := c.reply(xid, wire.OpCreate); h.Err != znode.ErrBadArguments {
+		t.Errorf("answered by %v", h.Err)
+	}
+	if h, _ := c.reply(after, wire.OpExists); h.Err != znode.ErrNoNode {
+		t.Errorf("the request after it is answered by %v", h.Err)
+	}
 	c.raw(frame(make([]byte, wire.DefaultMaxFrame+1))[:100])
 	c.closed()
 }

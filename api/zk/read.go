@@ -122,4 +122,4 @@ func (r *request) whoAmI(v *server.View) {
 
 // reconfig is answered as by a ZooKeeper that has not enabled it, which is looked at
 // before anything else, standalone or not (PrepRequestProcessor).
-func (r *request) reconfig(v *server.View) { r.fail(v.Zxid(), znode.ErrReconfigDisabled) }
+func (r *request) reconfig(v *server.View) { r.fail(v.Zxid(), znode.ErrUnimplemented) }

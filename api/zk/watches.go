@@ -11,16 +11,12 @@ import (
 )
 
 // arm leaves a watch of the client. Over the limit the request fails with
-// THROTTLEDOP: of ZooKeeper's codes the one that says that the server will not
-// do this, for want of room, and that the request was without effect.
+// SYSTEMERROR: kazoo, to 2.10 at least, dies of a code that it does not know,
+// and THROTTLEDOP is one.
 func (r *request) arm(v *server.View, path string, mode watch.Mode) znode.Error {
 	err := v.Watches().Add(r.c.sc.Load().Watcher(), path, mode)
-	var limit *watch.LimitError
-	switch {
-	case err == nil, errors.Is(err, watch.ErrDropped): // then nobody gets the reply
+	if err == nil || errors.Is(err, watch.ErrDropped) { // then nobody gets the reply
 		return znode.OK
-	case errors.As(err, &limit):
-		return znode.ErrThrottled
 	}
 	return znode.ErrSystem
 }

@@ -261,14 +261,14 @@ func TestZKP_Watch_SessionEndFiresForEachEphemeral(t *testing.T) {
 }
 
 // The bound on watches gives a code of ZooKeeper's and keeps the connection.
-func TestZKP_Watch_LimitIsThrottled(t *testing.T) {
+func TestZKP_Watch_Limit(t *testing.T) {
 	c := start(t, func(s *serverConfig, _ *zkConfig) { s.WatchLimit = 2 }).connect()
-	for i, code := range []znode.Error{znode.OK, znode.OK, znode.ErrThrottled} {
+	for i, code := range []znode.Error{znode.OK, znode.OK, znode.ErrSystem} {
 		c.want(code, wire.OpAddWatch, &wire.AddWatchRequest{Path: fmt.Sprintf("/%d", i)})
 	}
-	c.want(znode.ErrThrottled, wire.OpGetData, &wire.GetDataRequest{Path: "/", Watch: true})
-	c.want(znode.ErrThrottled, wire.OpExists, &wire.ExistsRequest{Path: "/none", Watch: true})
-	c.want(znode.ErrThrottled, wire.OpSetWatches,
+	c.want(znode.ErrSystem, wire.OpGetData, &wire.GetDataRequest{Path: "/", Watch: true})
+	c.want(znode.ErrSystem, wire.OpExists, &wire.ExistsRequest{Path: "/none", Watch: true})
+	c.want(znode.ErrSystem, wire.OpSetWatches,
 		&wire.SetWatchesRequest{ExistWatches: []string{"/9"}})
 	c.want(znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: "/"})
 }

@@ -271,13 +271,13 @@ func TestZKP_Sync_EchoesThePath(t *testing.T) {
 	}
 }
 
-// 2.O. reconfig is not enabled, whether it would be possible or not.
-func TestZKP_Reconfig_IsDisabled(t *testing.T) {
+// 2.O. There is no reconfig; kazoo would not survive RECONFIGDISABLED.
+func TestZKP_Reconfig_IsUnimplemented(t *testing.T) {
 	k := start(t)
 	c := k.connect()
-	c.want(znode.ErrReconfigDisabled, wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: -1})
+	c.want(znode.ErrUnimplemented, wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: -1})
 	k.log.setStatus(func(s *server.Status) { s.Role = server.RoleFollower })
-	c.want(znode.ErrReconfigDisabled, wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: -1})
+	c.want(znode.ErrUnimplemented, wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: -1})
 	c.fence()
 }
 

@@ -78,7 +78,7 @@ func nonsense() []step {
 		d.do(wire.OpExists, &wire.SetDataRequest{Path: "/", Data: str("more than asked for")}),
 		d.raw(frame(append(header(99, 3), 0x7f, 0xff, 0xff, 0xff))...), d.resume(2),
 		d.raw(0, 0, 0, 0), d.resume(2), d.raw(0xff, 0xff, 0xff, 0xff), d.resume(2),
-		d.raw(0x00, 0x10, 0x00, 0x00), d.resume(2), d.raw(frame([]byte{0, 0, 0})...), d.resume(2),
+		d.raw(frame([]byte{0, 0, 0})...), d.resume(2),
 		d.do(wire.OpSASL, &wire.SASLRequest{Token: str("x")}), d.resume(2))
 	return append(s, d.close())
 }

@@ -176,7 +176,10 @@ func (s *suite) operations() {
 	must(c.Set("/ops", []byte(large), -1))
 	equal(text(c.Get("/ops")) == large, true)
 	_, err = c.IncrementalReconfig(nil, []string{"1"}, -1)
-	fails(err, zk.ErrReconfigDisabled)
+	equal(err.Error(), "unknown error: -6")
+	_, err = c.Set("/ops", make([]byte, 2_000_000), -1)
+	fails(err, zk.ErrBadArguments)
+	equal(text(c.Get("/ops")) == large, true)
 }
 
 func (s *suite) acls() {

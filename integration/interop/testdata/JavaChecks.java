@@ -279,6 +279,8 @@ public class JavaChecks {
       Arrays.fill(large, (byte) 'x');
       zk.setData("/data", large, -1);
       equal(Arrays.equals(zk.getData("/data", false, null), large), true);
+      raises(Code.BADARGUMENTS, () -> zk.setData("/data", new byte[2000000], -1));
+      equal(Arrays.equals(zk.getData("/data", false, null), large), true);
       zk.create("/data/a", new byte[0], OPEN, CreateMode.PERSISTENT);
       zk.create("/data/ä 日本", null, OPEN, CreateMode.PERSISTENT);
       equal(sorted(zk.getChildren("/data", false)), Arrays.asList("a", "ä 日本"));
@@ -509,12 +511,12 @@ public class JavaChecks {
     }
   }
 
-  static void reconfigIsDisabled() throws Exception {
+  static void reconfigIsUnimplemented() throws Exception {
     Events events = new Events();
     ZooKeeperAdmin admin = new ZooKeeperAdmin(hosts, SESSION, events);
     try {
       events.await(KeeperState.SyncConnected);
-      raises(Code.RECONFIGDISABLED, () -> admin.reconfigure("", "1", "", -1, null));
+      raises(Code.UNIMPLEMENTED, () -> admin.reconfigure("", "1", "", -1, null));
     } finally {
       admin.close();
     }
@@ -698,7 +700,7 @@ public class JavaChecks {
     checks.put("one-shot watches", JavaChecks::oneShotWatches);
     checks.put("persistent watches", JavaChecks::persistentWatches);
     checks.put("sync sees what others wrote", JavaChecks::syncSeesWhatOthersWrote);
-    checks.put("reconfig is disabled", JavaChecks::reconfigIsDisabled);
+    checks.put("reconfig is unimplemented", JavaChecks::reconfigIsUnimplemented);
     checks.put("a session ends", JavaChecks::sessionEnds);
     checks.put("a session is taken over", JavaChecks::sessionIsTakenOver);
     checks.put("a session moves when its server dies", JavaChecks::sessionMovesWhenItsServerDies);

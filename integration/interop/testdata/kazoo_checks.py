@@ -182,6 +182,9 @@ def reads_and_writes():
         large = os.urandom(900_000)
         c.set("/data", large)
         equal(c.get("/data")[0] == large, True)
+        raises(ke.BadArgumentsError, c.set, "/data", bytes(2_000_000))
+        raises(ke.UnimplementedError, c.reconfig, joining=None, leaving="1", new_members=None)
+        equal(c.get("/data")[0] == large, True)
         for i in range(3):
             c.create("/data/%d" % i)
         children, stat = c.get_children("/data", include_data=True)
