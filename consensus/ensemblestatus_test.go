@@ -54,7 +54,7 @@ func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 	e.crash(lead)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	wait.Until(t, "the last one notices", func() bool { return e.nodes[up].Status().Leader == 0 })
+	wait.Until(t, "the last one notices", func() bool { return e.nodes[up].Status().Leader == state.NoServer })
 	if s, err := e.nodes[up].EnsembleStatus(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("without a leader: %+v, %v", s, err)
 	}

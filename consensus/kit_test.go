@@ -215,10 +215,10 @@ func (e *testEnsemble) leader(without ...int) int {
 				continue
 			}
 			s := x.Status()
-			if s.Leader == 0 || found >= 0 && int(s.Leader) != found+1 {
+			if s.Leader == state.NoServer || found >= 0 && int(s.Leader) != found {
 				return false
 			}
-			found = int(s.Leader) - 1
+			found = int(s.Leader)
 		}
 		return found >= 0 && !contains(without, found) && e.nodes[found].handler.term.Load() != 0
 	})
@@ -232,9 +232,9 @@ func (e *testEnsemble) dump() {
 			continue
 		}
 		s := x.Status()
-		e.t.Logf("server %d: %+v, the handler has term %d", i+1, s, x.handler.term.Load())
+		e.t.Logf("server %d: %+v, the handler has term %d", i, s, x.handler.term.Load())
 		if s.Term > 0 { // raft runs
-			e.t.Logf("server %d: %v", i+1, x.raft.Stats())
+			e.t.Logf("server %d: %v", i, x.raft.Stats())
 		}
 	}
 }

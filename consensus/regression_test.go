@@ -43,7 +43,7 @@ func TestRegression_Queue_LearnsOfALaterIncarnation(t *testing.T) {
 	e.must(0, "/a")
 	x := e.nodes[0]
 	later := state.Batch{
-		Origin: state.Origin{Server: 1, Incarnation: x.queue.Origin().Incarnation + 1000},
+		Origin: state.Origin{Server: 0, Incarnation: x.queue.Origin().Incarnation + 1000},
 		First:  1, Count: 1, Commands: state.AppendCommand(nil, create("/b")),
 	}
 	e.leader()
@@ -154,7 +154,7 @@ func TestRegression_TransferToAnyone_TakesItFromOneLeaderOnce(t *testing.T) {
 		}
 		wait.Until(t, "the new leader", func() bool { return e.nodes[to].Status().Role == RoleLeader })
 		term := e.nodes[to].Status().Term
-		if err := e.nodes[to].TransferTo(e.longContext(), 0); err != nil {
+		if err := e.nodes[to].TransferTo(e.longContext(), state.NoServer); err != nil {
 			t.Fatal(err)
 		}
 		wait.Until(t, "another leader", func() bool {

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
 // Status returns this server's place in the ensemble.

@@ -66,7 +66,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 	s.draining.Store(true)
 	if s.Status().Role == RoleLeader {
-		if err := s.consensus.TransferTo(ctx, 0); err != nil {
+		if err := s.consensus.TransferTo(ctx, state.NoServer); err != nil {
 			s.draining.Store(false)
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
 )
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )

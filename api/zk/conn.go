@@ -280,6 +280,10 @@ func (c *conn) handedOn(err error) {
 // BADARGUMENTS, which all clients know. ZooKeeper closes the connection without a word, and then the client
 // sends the same request to the next server. An error ends the connection.
 func (c *conn) refuseTooLong(why error) error {
+	size := int(int32(c.in.head()))
+	if size < 0 {
+		return badf("%v", why)
+	}
 	sc := c.sc.Load()
 	more := func() error {
 		c.out.flush()
@@ -293,11 +297,10 @@ func (c *conn) refuseTooLong(why error) error {
 			return err
 		}
 	}
-	size := int(int32(c.in.head()))
 	var header wire.RequestHeader
 	c.rd.Reset(c.in.take(wire.FrameLengthBytes + wire.RequestHeaderBytes)[wire.FrameLengthBytes:])
 	header.Decode(&c.rd)
-	if size < 0 || !header.Type.ClientRequest() || header.Type == wire.OpAuth || header.Type == wire.OpSASL {
+	if !header.Type.ClientRequest() || header.Type == wire.OpAuth || header.Type == wire.OpSASL {
 		return badf("%v", why)
 	}
 	c.listener.logRefusal("request longer than jute.maxbuffer", "remote", c.remote, "session", c.session(),

@@ -42,7 +42,7 @@ func TestListener_BadFrames_AreClosedWithOneLine(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"negative length":  {0xff, 0xff, 0xff, 0xff, 0, 0},
 		"smallest length":  {0x80, 0, 0, 0},
-		"length too large": {0, 0x10, 0, 0, 1, 2, 3},
+		"length too large": {0, 0x10, 0, 0, 0, 0, 0, 1, 0x7f, 0, 0, 0},
 		"empty frame":      {0, 0, 0, 0},
 		"short header":     {0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0},
 		"http":             []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
@@ -96,7 +96,7 @@ func TestListener_TooLongRequest_IsRefused(t *testing.T) {
 	c := k.connect()
 	before := c.send(wire.OpSync, &wire.SyncRequest{Path: "/"})
 	xid := c.send(wire.OpCreate, &wire.CreateRequest{
-		Path: "/big", Data: make([]byte, 20*wire.DefaultMaxFrame), ACL: wire.ACLOf(znode.OpenACL),
+		Path: "/big", Data: make([]byte, 20*wire.DefaultMaxFrame), ACL: znode.OpenACL,
 	})
 	after := c.send(wire.OpExists, &wire.ExistsRequest{Path: "/big"})
 	c.reply(before, wire.OpSync)
@@ -106,7 +106,7 @@ func TestListener_TooLongRequest_IsRefused(t *testing.T) {
 	if h, _ := c.reply(after, wire.OpExists); h.Err != znode.ErrNoNode {
 		t.Errorf("the request after it is answered by %v", h.Err)
 	}
-	c.raw(frame(make([]byte, wire.DefaultMaxFrame+1))[:100])
+	c.raw(frame(make([]byte, wire.DefaultMaxFrame+1))[:100]) // of type 0
 	c.closed()
 }
 

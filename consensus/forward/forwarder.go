@@ -99,7 +99,7 @@ func (f *Forwarder) Run(ctx context.Context) {
 		leader, changed := f.cfg.Leader()
 		var worked bool
 		switch leader {
-		case 0:
+		case state.NoServer:
 		case f.cfg.Self:
 			worked = f.forwardToSelf()
 		default:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
 
 // raftLink is what the parts of a Transport share: raft, once it is attached, the way into its main
