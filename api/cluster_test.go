@@ -146,7 +146,7 @@ func TestCluster_Parameters(t *testing.T) {
 	c := operator(t, shared().urls[0])
 	for _, x := range []struct{ body, param, says string }{
 		{`{"address": "h:1"}`, "id", "missing"},
-		{`{"id": -1, "address": "h:1"}`, "", "id"},
+		{`{"id": -1, "address": "h:1"}`, "id", "whole number"},
 		{`{"id": 255, "address": "h:1"}`, "id", "0 to 254"},
 		{`{"id": 4}`, "address", "host:peerPort"},
 		{`{"id": 4, "address": "h"}`, "address", "host:peerPort"},

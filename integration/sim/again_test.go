@@ -111,7 +111,7 @@ func (r *rewatch) Read(v *server.View) {
 		// For the checkers, it is a read that shows this state and leaves the watch.
 		x.arrived++
 		o := &check.Op{
-			Client: c.id, Conn: x.number, Server: x.life.i + 1, Session: c.session, Path: k.path, Watch: k.mode,
+			Client: c.id, Conn: x.number, Server: x.life.i, Session: c.session, Path: k.path, Watch: k.mode,
 			Kind: check.Exists, Sent: r.first + i, Arrival: x.arrived, Call: c.w.now(), Return: c.w.now(),
 			Zxid: v.Zxid(), Stat: stat, Code: code,
 		}

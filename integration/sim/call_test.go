@@ -27,7 +27,7 @@ type call struct {
 func (x *connection) call(op check.Op) *call {
 	c := x.c
 	x.sent++
-	op.Client, op.Conn, op.Server, op.Session, op.Sent = c.id, x.number, x.life.i+1, c.session, x.sent
+	op.Client, op.Conn, op.Server, op.Session, op.Sent = c.id, x.number, x.life.i, c.session, x.sent
 	if op.Call == 0 {
 		op.Call = c.w.now()
 	}

@@ -107,7 +107,7 @@ func (w *world) now() time.Duration { return time.Since(w.start) }
 
 func (w *world) configuration() (list []consensus.Server) {
 	for i := range w.servers {
-		list = append(list, consensus.Server{ID: state.ServerID(i + 1), Addr: addrOf(i), Voter: true})
+		list = append(list, consensus.Server{ID: state.ServerID(i), Addr: addrOf(i), Voter: true})
 	}
 	return list
 }
@@ -139,31 +139,31 @@ func (m *machine) boot() error {
 				m.again(l)
 			})
 		default:
-			w.record.violation("Damage", "server %d ended at %v: %v", l.i+1, w.now(), err)
+			w.record.violation("Damage", "server %d ended at %v: %v", l.i, w.now(), err)
 		}
 	}
-	logger := w.logger.With("server", m.i+1)
+	logger := w.logger.With("server", m.i)
 	m.disk.fs.PowerOn()
 	storage, err := m.disk.store(logger, fatal)
 	if err != nil {
-		return fmt.Errorf("storage of server %d: %w", m.i+1, err)
+		return fmt.Errorf("storage of server %d: %w", m.i, err)
 	}
 	l.srv = server.New(server.Config{
-		ID: state.ServerID(m.i + 1), Tick: tick, MinSessionTimeout: minTimeout,
+		ID: state.ServerID(m.i), Tick: tick, MinSessionTimeout: minTimeout,
 		MaxSessionTimeout: maxTimeout, Grace: grace, Logger: logger, ExtendedTypes: true,
 		Reap: server.ReapConfig{Interval: reapInterval},
 	})
 	h := &handler{Handler: l.srv.Handler(), life: l, reader: w.truth.reader(m.i)}
 	listener := w.net.listen(m.i)
 	l.node, err = consensus.Open(consensus.Config{
-		ID: state.ServerID(m.i + 1), Servers: w.configuration(), Listener: listener,
+		ID: state.ServerID(m.i), Servers: w.configuration(), Listener: listener,
 		Dial: w.net.dialer(m.i), Storage: storage, Handler: h, Logger: logger, Fatal: fatal,
 		ElectionTimeout: electionTimeout, SnapshotCommands: w.opt.snapshot,
 		TrailingLogs: uint64(w.opt.snapshot / 8), NoPush: w.opt.noPush, NoOverlap: w.opt.noOverlap,
 		NoFailover: w.opt.noFailover,
 	})
 	if err != nil {
-		return fmt.Errorf("consensus of server %d: %w", m.i+1, err)
+		return fmt.Errorf("consensus of server %d: %w", m.i, err)
 	}
 	l.srv.Start(&agreement{l.node, l})
 	m.mu.Lock()
@@ -215,7 +215,7 @@ func (m *machine) stop() {
 	}
 	l.srv.Stop()
 	if err := l.node.Close(); err != nil {
-		m.w.logger.Info("closing", "server", m.i+1, "error", err)
+		m.w.logger.Info("closing", "server", m.i, "error", err)
 	}
 	l.dead.Store(true)
 	m.disk.end(false)
@@ -240,15 +240,15 @@ func (m *machine) pause() (resume func()) {
 
 // leader is the server that leads for most of the others, or -1.
 func (w *world) leader() int {
-	votes := map[int]int{}
+	votes := map[state.ServerID]int{}
 	for _, m := range w.servers {
 		if l := m.running(); l != nil {
-			votes[int(l.node.Status().Leader)-1]++
+			votes[l.node.Status().Leader]++
 		}
 	}
-	for i, n := range votes {
-		if i >= 0 && n > len(w.servers)/2 {
-			return i
+	for id, n := range votes {
+		if id != state.NoServer && n > len(w.servers)/2 {
+			return int(id)
 		}
 	}
 	return -1
@@ -302,7 +302,7 @@ func (h *handler) Event(e *znode.Event) {
 	}
 	h.life.w.expiring.see(c, h.life.w.now())
 	if why := h.reader.see(c); why != "" {
-		h.life.w.record.violation("Replicas", "server %d: %s", h.life.i+1, why)
+		h.life.w.record.violation("Replicas", "server %d: %s", h.life.i, why)
 	}
 	h.Handler.Event(e)
 }
@@ -348,7 +348,7 @@ func (w *world) converged(ctx context.Context) bool {
 		index, same := uint64(0), true
 		for i, m := range w.servers {
 			l := m.running()
-			if l == nil || l.node.Status().Leader == 0 {
+			if l == nil || l.node.Status().Leader == state.NoServer {
 				same = false
 				break
 			}

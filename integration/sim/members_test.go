@@ -52,11 +52,11 @@ func (w *chaos) replace() {
 	ctx, cancel := context.WithTimeout(context.Background(), w.ms(1000, 4000))
 	defer cancel()
 	m.outside.Store(true) // perhaps, whatever the answer is
-	err := through.node.RemoveServer(ctx, state.ServerID(i+1), false)
+	err := through.node.RemoveServer(ctx, state.ServerID(i), false)
 	m.back = time.Now().Add(w.ms(0, 1000))
 	if err != nil {
 		w.replacing.Store(false)
-		w.logger.Info("removing", "server", i+1, "error", err)
+		w.logger.Info("removing", "server", i, "error", err)
 		return
 	}
 	m.busy <- struct{}{}
@@ -81,7 +81,7 @@ func (w *chaos) replace() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := w.admit(ctx, i, vote); err != nil {
-			w.logger.Info("taking in again", "server", i+1, "error", err)
+			w.logger.Info("taking in again", "server", i, "error", err)
 		}
 	})
 }
@@ -91,10 +91,10 @@ func (w *world) admit(ctx context.Context, i int, vote bool) error {
 	err := errors.New("no other server knows a leader")
 	for j, m := range w.servers {
 		l := m.running()
-		if j == i || l == nil || l.node.Status().Leader == 0 {
+		if j == i || l == nil || l.node.Status().Leader == state.NoServer {
 			continue
 		}
-		member := state.Member{ID: state.ServerID(i + 1), Peer: addrOf(i) + ":0", Addr: addrOf(i), Vote: vote}
+		member := state.Member{ID: state.ServerID(i), Peer: addrOf(i) + ":0", Addr: addrOf(i), Vote: vote}
 		if err = l.node.AddServer(ctx, member); err == nil {
 			if vote {
 				w.servers[i].outside.Store(false)
@@ -129,7 +129,7 @@ func (w *world) complete() {
 				done()
 				if err != nil && wait(ctx, 100*time.Millisecond) != nil {
 					w.record.violation("Growing and shrinking", "server %d was not taken in again within %v of the "+
-						"end of all faults: %v: %s", i+1, healLimit, err, w.stand())
+						"end of all faults: %v: %s", i, healLimit, err, w.stand())
 					return
 				}
 			}
@@ -153,7 +153,7 @@ func (w *world) allVote() bool {
 		}
 		members := l.node.Members()
 		for i := range w.servers {
-			if !members[state.ServerID(i+1)].Voter {
+			if !members[state.ServerID(i)].Voter {
 				return false
 			}
 		}

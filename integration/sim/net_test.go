@@ -47,7 +47,7 @@ func newNetwork(n int, rng *rand.Rand) *network {
 	}
 }
 
-func addrOf(i int) string { return fmt.Sprintf("server-%d:2888", i+1) }
+func addrOf(i int) string { return fmt.Sprintf("server-%d:2888", i) }
 
 type simAddr string
 

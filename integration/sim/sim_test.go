@@ -290,7 +290,7 @@ func (w *world) available() time.Duration {
 			case <-done:
 			case <-limit.C:
 				w.record.violation("Availability", "server %d took no write within %v of the end of all "+
-					"faults at %v: %s", i+1, healLimit, w.now(), w.stand())
+					"faults at %v: %s", i, healLimit, w.now(), w.stand())
 				close(stop)
 				<-done
 			}
@@ -305,9 +305,9 @@ func (w *world) stand() string {
 	var b strings.Builder
 	for i, m := range w.servers {
 		if l := m.running(); l != nil {
-			fmt.Fprintf(&b, "[%d: %+v index %d] ", i+1, l.node.Status(), w.applied(l))
+			fmt.Fprintf(&b, "[%d: %+v index %d] ", i, l.node.Status(), w.applied(l))
 		} else {
-			fmt.Fprintf(&b, "[%d: down] ", i+1)
+			fmt.Fprintf(&b, "[%d: down] ", i)
 		}
 	}
 	return b.String()
@@ -324,7 +324,7 @@ func (w *world) agree() ([]check.Znode, znode.Zxid) {
 		zxids := map[znode.Zxid]bool{}
 		for i, m := range w.servers {
 			z, d := m.running().srv.Digest()
-			digests[[2]uint64{uint64(z), d}] = append(digests[[2]uint64{uint64(z), d}], i+1)
+			digests[[2]uint64{uint64(z), d}] = append(digests[[2]uint64{uint64(z), d}], i)
 			zxids[z] = true
 			if i == 0 {
 				final, zxid = w.final(m.running())
