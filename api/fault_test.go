@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -258,6 +259,45 @@ func TestServer_TooManyConnections(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	eventually(t, "all have gone", func() bool { return d.Conns() == 0 })
 	c.get("/livez").is(200)
+}
+
+// The answer to a body that stopped coming waited for the rest of it, without end. It comes after the bound,
+// whatever was announced, and ends the connection.
+func TestServer_BodyThatStops_IsAnswered(t *testing.T) {
+	const limit = 50 * time.Millisecond
+	_, url := serve(t, shared().nodes[0].Server(), func(c *api.Config) { c.Limits.BodyTime = limit })
+	for _, head := range []string{
+		"Content-Length: 4", "Content-Length: 1003", "Content-Length: 100003", "Content-Length: 300003",
+		"Transfer-Encoding: chunked",
+	} {
+		for _, method := range []string{"PUT", "BREW"} { // which nobody reads the body of
+			conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(time.Minute))
+			fmt.Fprintf(conn, "%s /v1/znodes/x?create=true HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n", method, head)
+			if strings.HasPrefix(head, "Content") {
+				fmt.Fprint(conn, "abc")
+			} else {
+				fmt.Fprint(conn, "4\r\nabc")
+			}
+			r := bufio.NewReader(conn)
+			resp, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Errorf("%s %s: %v", method, head, err)
+				continue
+			}
+			_, err = io.Copy(io.Discard, resp.Body)
+			if want := map[string]int{"PUT": 408, "BREW": 405}[method]; resp.StatusCode != want || err != nil {
+				t.Errorf("%s %s: %s, %v, want %d", method, head, resp.Status, err, want)
+			}
+			if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
+				t.Errorf("%s %s: the connection goes on: %v", method, head, err)
+			}
+		}
+	}
 }
 
 // Clients of the ZooKeeper port have taken what they may: some descriptors are left for this port,

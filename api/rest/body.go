@@ -32,18 +32,18 @@ func (q *Request) Body(limit int) ([]byte, error) {
 		return nil, TooMany(1, "this server has no memory left for more request bodies")
 	}
 	b, err := io.ReadAll(http.MaxBytesReader(q.W, q.HTTP.Body, int64(limit)))
-	_ = http.NewResponseController(q.W).SetReadDeadline(time.Time{})
 	var over *http.MaxBytesError
 	var slow net.Error
 	switch {
 	case err == nil:
-		return b, nil
+		_ = http.NewResponseController(q.W).SetReadDeadline(time.Time{})
+		return b, nil // otherwise net/http skips the rest before it answers, and the deadline ends that
 	case errors.As(err, &over):
 		return nil, tooLarge(limit)
 	case errors.As(err, &slow) && slow.Timeout():
 		return nil, &Problem{
 			Status: http.StatusRequestTimeout, Title: "the body came too slowly",
-			Detail: fmt.Sprintf("it was not complete after %v; nothing was done", BodyTimeout),
+			Detail: fmt.Sprintf("it was not complete after %v; nothing was done", q.Core.Config.Limits.BodyTime),
 			Hint:   "try again",
 		}
 	}

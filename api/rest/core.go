@@ -49,6 +49,8 @@ type Limits struct {
 	Writes int64
 	// BodyBytes is the memory of all requests' bodies.
 	BodyBytes int64
+	// BodyTime is how long a request's body may take.
+	BodyTime time.Duration
 	// LongRequests are the streams and long polls: about 30 KB each.
 	LongRequests, LongRequestsPerAddress int
 }
@@ -57,7 +59,7 @@ type Limits struct {
 const (
 	RequestTimeout = 10 * time.Second // for all but streams and long polls
 	WriteTimeout   = 30 * time.Second // for a client to take what it is sent
-	BodyTimeout    = 30 * time.Second
+	BodyTimeout    = 30 * time.Second // default of Limits.BodyTime
 	// SmallBody is room for a request's few fields.
 	SmallBody = 4 << 10
 	// defaultMaxBody is jute.maxbuffer's default, so that the ZooKeeper port can deliver
@@ -86,6 +88,7 @@ func NewCore(ctx context.Context, srv Server, cfg Config) *Core {
 	l := &cfg.Limits
 	l.Writes = orDefault(l.Writes, 8192)
 	l.BodyBytes = orDefault(l.BodyBytes, 256<<20)
+	l.BodyTime = orDefault(l.BodyTime, BodyTimeout)
 	l.LongRequests = orDefault(l.LongRequests, 10_000)
 	l.LongRequestsPerAddress = orDefault(l.LongRequestsPerAddress, 2_000)
 	return &Core{
@@ -94,7 +97,7 @@ func NewCore(ctx context.Context, srv Server, cfg Config) *Core {
 	}
 }
 
-func orDefault[T int | int64](n, def T) T {
+func orDefault[T int | int64 | time.Duration](n, def T) T {
 	if n == 0 {
 		return def
 	}

@@ -73,8 +73,8 @@ func (c *Core) serve(res resource) http.Handler {
 func (q *Request) bound() {
 	q.deadline()
 	if q.HTTP.ContentLength != 0 {
-		// Until body has read it; else also while net/http skips it.
-		_ = http.NewResponseController(q.W).SetReadDeadline(time.Now().Add(BodyTimeout))
+		// Until Body has read it; else also while net/http skips it.
+		_ = http.NewResponseController(q.W).SetReadDeadline(time.Now().Add(q.Core.Config.Limits.BodyTime))
 	}
 }
 
