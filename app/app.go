@@ -130,7 +130,7 @@ func (s *Server) serveClients(o *Options) {
 		Version: o.Version, BuildDate: o.buildDate(), MaxFrame: c.MaxBuffer, OutboxBytes: int(c.OutboxBytes),
 		MaxPerAddress: c.MaxClientCnxns, MaxConnections: c.MaxCnxns, Words: c.FourLetterWords,
 		Descriptors:      s.descriptors.Clients,
-		HandshakeTimeout: c.SessionlessTimeout,
+		HandshakeTimeout: c.SessionlessTimeout, PartialBytes: int(c.PartialBytes),
 		Settings: zk.Settings{
 			ClientPort: s.listeners.client.Addr().(*net.TCPAddr).Port,
 			DataDir:    c.DataDir, DataLogDir: c.DataLogDir, ListenBacklog: c.ClientPortListenBacklog,

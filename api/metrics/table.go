@@ -122,6 +122,9 @@ var table = []Metric{
 	{"num_alive_connections", Gauge, "", "Open connections.", zkPort, zk, false},
 	{"outstanding_requests", Gauge, "", "Requests that are not answered yet.", zkPort, zk, false},
 	{"connection_rejected", Counter, "", "Connections that were closed because of a limit.", zkPort, zk, false},
+	{"large_requests_rejected", Counter, "",
+		"Connections that were closed because a request that had arrived in part took room that others needed.",
+		zkPort, zk, false},
 	{"auth_failed_count", Counter, "", "Authentications that failed.", zkPort, zk, false},
 
 	{"http_requests_total", Counter, "",

@@ -14,6 +14,8 @@ import (
 const (
 	// DefaultOutboxBytes lets some ten of the largest replies wait.
 	DefaultOutboxBytes = 16 << 20
+	// DefaultPartialBytes lets some sixty of the largest requests arrive at a time.
+	DefaultPartialBytes = 64 << 20
 	// DefaultHandshakeTimeout is ZooKeeper's nio.sessionlessCnxnTimeout.
 	DefaultHandshakeTimeout = 10 * time.Second
 	// DefaultWriteTimeout is the default of ZooKeeper's longest session timeout
@@ -37,6 +39,7 @@ type Config struct {
 
 	MaxFrame         int                // largest request frame in bytes (jute.maxbuffer); 0: 1,048,575
 	OutboxBytes      int                // bytes that may wait for one client; 0: DefaultOutboxBytes
+	PartialBytes     int                // for requests that have arrived in part (largeRequestMaxBytes); 0: DefaultPartialBytes
 	MaxPerAddress    int                // connections from one address (maxClientCnxns); 0: no bound
 	MaxConnections   int                // connections in all (maxCnxns); 0: no bound
 	Descriptors      *descriptors.Share // of the process; nil: no bound
@@ -98,6 +101,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.OutboxBytes <= 0 {
 		c.OutboxBytes = DefaultOutboxBytes
+	}
+	if c.PartialBytes <= 0 {
+		c.PartialBytes = DefaultPartialBytes
 	}
 	if c.HandshakeTimeout <= 0 {
 		c.HandshakeTimeout = DefaultHandshakeTimeout

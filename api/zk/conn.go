@@ -53,7 +53,7 @@ func newConn(ln *Listener, nc net.Conn) *conn {
 		c.address = ap.Addr().Unmap().WithZone("")
 		c.remote = netip.AddrPortFrom(c.address, ap.Port()).String()
 	}
-	c.in.init(nc, &ln.buffers, ln.cfg.MaxFrame)
+	c.in.init(nc, &ln.buffers, &ln.partial, ln.cfg.MaxFrame)
 	c.out.init(nc, &ln.buffers, &ln.cfg, c.ended)
 	return c
 }
@@ -70,7 +70,7 @@ func (c *conn) run() {
 	if t := c.linger.Load(); t != nil {
 		t.Stop()
 	}
-	c.in.drop()
+	c.in.end()
 	c.report(err, why)
 }
 

@@ -252,3 +252,24 @@ func TestListener_Churn_LeavesNothing(t *testing.T) {
 	clients.Wait()
 	k.eventually("all goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
 }
+
+// Sessions that begin large requests and stop do not keep others from large and small requests, and lose
+// their connections one after the other, with one line in the log.
+func TestListener_PartialRequests_AreBounded(t *testing.T) {
+	log := &lines{}
+	k := start(t, logTo(log), func(_ *serverConfig, z *zkConfig) { z.PartialBytes = 1 << 20 })
+	for range 20 {
+		c := k.connect()
+		c.raw(append([]byte{0, 0x0f, 0, 0}, make([]byte, 500_000)...))
+	}
+	honest := k.connect()
+	for i := range 5 {
+		honest.create(fmt.Sprintf("/large-%d", i), strings.Repeat("x", 900_000))
+		honest.create(fmt.Sprintf("/small-%d", i), "x")
+	}
+	k.eventually("the oldest have gone", func() bool { return k.listener.Totals().Connections <= 4 })
+	honest.want(znode.OK, wire.OpExists, &wire.ExistsRequest{Path: "/"})
+	if text := log.String(); strings.Count(text, "limit=largeRequestMaxBytes") != 1 {
+		t.Errorf("log: %s", text)
+	}
+}

@@ -1,6 +1,7 @@
 package zk
 
 import (
+	"container/list"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ const busyFor = time.Second
 type input struct {
 	conn     net.Conn
 	pool     *buffers
+	partial  *partialFrames
 	maxFrame int
 
 	buf      []byte
@@ -34,11 +36,17 @@ type input struct {
 	pooled   *buffer   // buf's, if it is from the pool
 	needed   time.Time // when the larger buffer was last of use
 	until    time.Time // the read deadline that watches over it
+	counted  bool      // in partial
 	small    [smallInput]byte
+
+	// partial protects these: see there.
+	place *list.Element // nil: not counted
+	held  int           // bytes
+	cut   bool          // it is being closed
 }
 
-func (in *input) init(c net.Conn, pool *buffers, maxFrame int) {
-	in.conn, in.pool, in.maxFrame = c, pool, maxFrame
+func (in *input) init(c net.Conn, pool *buffers, partial *partialFrames, maxFrame int) {
+	in.conn, in.pool, in.partial, in.maxFrame = c, pool, partial, maxFrame
 	in.buf = in.small[:]
 }
 
@@ -61,6 +69,7 @@ func (in *input) frame() ([]byte, error) {
 	}
 	payload := in.buf[in.from+wire.FrameLengthBytes : end : end]
 	in.from = end
+	in.release()
 	return payload, nil
 }
 
@@ -129,8 +138,30 @@ func (in *input) watch(now time.Time) error {
 	return in.conn.SetReadDeadline(in.until)
 }
 
+// release notes that no partial frame takes a large buffer any more.
+func (in *input) release() {
+	if in.counted {
+		in.counted = false
+		in.partial.release(in)
+	}
+}
+
+// end gives back what in has; the connection has ended.
+func (in *input) end() {
+	in.release()
+	in.drop()
+}
+
 // makeRoom sees to it that buf has room after to.
 func (in *input) makeRoom() {
+	in.findRoom()
+	if in.have() > 0 && len(in.buf) > smallInput {
+		in.counted = true
+		in.partial.hold(in, len(in.buf))
+	}
+}
+
+func (in *input) findRoom() {
 	if in.to == smallInput && len(in.buf) == smallInput {
 		in.grow() // full: there is probably more to come
 		return

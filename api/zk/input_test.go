@@ -74,7 +74,7 @@ func TestInput_LargeBuffer_IsGivenBack(t *testing.T) {
 		server := &spy{Conn: pipe}
 		var pool buffers
 		var in input
-		in.init(server, &pool, wire.DefaultMaxFrame)
+		in.init(server, &pool, noBound(), wire.DefaultMaxFrame)
 		frames := make(chan int, 10)
 		go reading(&in, frames)
 		send := func(n int) {
@@ -116,7 +116,7 @@ func TestInput_SmallFrames_DoNotKeepALargeBuffer(t *testing.T) {
 		server := &spy{Conn: pipe}
 		var pool buffers
 		var in input
-		in.init(server, &pool, wire.DefaultMaxFrame)
+		in.init(server, &pool, noBound(), wire.DefaultMaxFrame)
 		frames := make(chan int, 10)
 		go reading(&in, frames)
 		big := append([]byte{0, 1, 0, 0}, make([]byte, 1<<16)...)
@@ -142,7 +142,7 @@ func TestInput_FrameLength_IsChecked(t *testing.T) {
 	defer client.Close()
 	var pool buffers
 	var in input
-	in.init(server, &pool, 100)
+	in.init(server, &pool, noBound(), 100)
 	go func() {
 		_, _ = client.Write([]byte{0, 0, 0, 101})
 	}()
@@ -151,5 +151,83 @@ func TestInput_FrameLength_IsChecked(t *testing.T) {
 	}
 	if f, err := in.frame(); f != nil || !errors.Is(err, wire.ErrFrameLength) {
 		t.Errorf("%v %v", f, err)
+	}
+}
+
+func noBound() *partialFrames { return &partialFrames{limit: 1 << 30} }
+
+// Frames that were announced and never completed cost their memory for as long as their sessions
+// lived: 300 of 1 MB took 375 MB. Whoever began first has to go, and nobody else.
+func TestPartialFrames_BeyondTheBound_TheOldestGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const half, limit = 60_000, 300_000 // a half needs a buffer of 64 KiB, so four fit
+		partial := &partialFrames{limit: limit, close: func(c net.Conn) { c.Close() }}
+		var pool buffers
+		type conn struct {
+			client net.Conn
+			frames chan int
+		}
+		var all []conn
+		begin := func(sent int) {
+			t.Helper()
+			pipe, client := net.Pipe()
+			c := conn{client, make(chan int, 10)}
+			in := &input{}
+			in.init(pipe, &pool, partial, wire.DefaultMaxFrame)
+			go func() {
+				defer in.end()
+				reading(in, c.frames)
+			}()
+			n := 2 * half
+			if _, err := client.Write(append([]byte{0, byte(n >> 16), byte(n >> 8), byte(n)}, make([]byte, sent)...)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			all = append(all, c)
+		}
+		begin(100) // takes no large buffer, and so no part in this
+		for range 7 {
+			begin(half)
+		}
+		if partial.bytes > limit || partial.queue.Len() != 4 {
+			t.Errorf("%d partial frames take %d bytes; %d are allowed", partial.queue.Len(), partial.bytes, limit)
+		}
+		for _, i := range []int{7, 0} { // the newest, and one that took no room
+			rest := 2*half - map[int]int{0: 100, 7: half}[i]
+			if _, err := all[i].client.Write(make([]byte, rest)); err != nil {
+				t.Errorf("connection %d: %v", i, err)
+			} else if n := <-all[i].frames; n != 2*half {
+				t.Errorf("connection %d got a frame of %d bytes", i, n)
+			}
+		}
+		for _, i := range []int{1, 2, 3} {
+			if _, err := all[i].client.Write([]byte{0}); err == nil {
+				t.Errorf("connection %d is still there", i)
+			}
+		}
+		for _, c := range all {
+			c.client.Close()
+		}
+		synctest.Wait()
+		if partial.bytes != 0 || partial.queue.Len() != 0 {
+			t.Errorf("%d frames of %d bytes are counted when all have gone", partial.queue.Len(), partial.bytes)
+		}
+	})
+}
+
+// A frame that is larger than the bound has it all to itself.
+func TestPartialFrames_LargerThanTheBound_Arrives(t *testing.T) {
+	server, client := net.Pipe()
+	defer client.Close()
+	var pool buffers
+	var in input
+	in.init(server, &pool, &partialFrames{limit: 1000}, wire.DefaultMaxFrame)
+	frames := make(chan int, 1)
+	go reading(&in, frames)
+	if _, err := client.Write(append([]byte{0, 1, 0, 0}, make([]byte, 1<<16)...)); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-frames; n != 1<<16 {
+		t.Errorf("a frame of %d bytes", n)
 	}
 }

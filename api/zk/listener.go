@@ -37,10 +37,12 @@ type Listener struct {
 	allowed map[string]bool // those that are answered
 	started time.Time
 	buffers buffers
+	partial partialFrames
 	pool    sync.Pool // of *request
 	trace   atomic.Int64
 
 	authFailed atomic.Int64
+	cutShort   atomic.Int64   // connections closed for a partial frame
 	refusals   repeats.Filter // of connections, by their reasons
 
 	running sync.WaitGroup // the goroutines of connections
@@ -72,6 +74,7 @@ func New(srv Server, cfg Config) *Listener {
 	}
 	d.logger, d.words, d.allowed = d.cfg.Logger, words(), d.cfg.allowed()
 	d.trace.Store(defaultTrace)
+	d.partial.limit, d.partial.close = d.cfg.PartialBytes, d.closePartial
 	return d
 }
 
@@ -167,6 +170,13 @@ func (ln *Listener) refuse(c *conn, limit string) {
 		ln.cfg.Descriptors.Refuse()
 	}
 	ln.logRefusal(limit, "remote", c.remote, "limit", limit)
+}
+
+// closePartial closes a connection whose partial frame takes room that others need.
+func (ln *Listener) closePartial(c net.Conn) {
+	ln.cutShort.Add(1)
+	ln.logRefusal("largeRequestMaxBytes", "remote", c.RemoteAddr(), "limit", "largeRequestMaxBytes")
+	_ = c.Close()
 }
 
 // logRefusal logs that a client was turned away, for the same reason once in a while

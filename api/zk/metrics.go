@@ -38,6 +38,7 @@ func (ln *Listener) Metrics(emit func(name string, value any)) {
 	emit("num_alive_connections", t.Connections)
 	emit("outstanding_requests", t.Outstanding)
 	emit("connection_rejected", t.Rejected)
+	emit("large_requests_rejected", ln.cutShort.Load())
 	emit("auth_failed_count", t.AuthFailed)
 	if open, err := descriptors.Open(); err == nil {
 		emit("open_file_descriptor_count", open)

@@ -79,8 +79,8 @@ func ignoredKeys() []foreign {
 	return []foreign{
 		{ignored, []string{"connectionMaxTokens", "connection_throttle_tokens"},
 			"accepts connections at any rate; maxClientCnxns and maxCnxns bound their number", "0"},
-		{ignored, []string{"largeRequestMaxBytes", "largeRequestThreshold"},
-			"bounds each request (jute.maxbuffer), not large ones together", "-1"},
+		{ignored, []string{"largeRequestThreshold"},
+			"bounds all requests that have arrived in part (largeRequestMaxBytes), whatever their size", "-1"},
 		{ignored, []string{"requestThrottleLimit", "request_throttle_max_requests"},
 			"bounds writes (globalOutstandingLimit), not reads in progress", "0"},
 		{ignored, []string{"IPAuthenticationProvider.*"},

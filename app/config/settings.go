@@ -51,6 +51,7 @@ type Settings struct {
 	FourLetterWords         []string // allowed ones, sorted, * resolved
 	MaxBuffer               int      // bytes of a request's frame (jute.maxbuffer)
 	SessionlessTimeout      time.Duration
+	PartialBytes            int64 // of requests that have arrived in part
 	GlobalOutstandingLimit  int   // requests of all clients that wait for agreement
 	PendingBytes            int64 // and their bytes; 0: by the memory
 	TreeBytes               int64 // memory that the tree may take; 0: by the memory

@@ -154,6 +154,10 @@ func clientRows() []setting {
 		{key: "jute.maxbuffer", kind: kindBytes, def: "1048575", min: connectRequestBytes, max: 1 << 30,
 			field: func(s *Settings) any { return &s.MaxBuffer },
 			help:  "Largest request in bytes. A znode's data can be nearly as large."},
+		{key: "largeRequestMaxBytes", kind: kindBytes, def: "64MiB", min: 1 << 20, max: 1 << 40,
+			field: func(s *Settings) any { return &s.PartialBytes },
+			help: "Memory for requests of all clients that have arrived in part. Beyond it the connection whose " +
+				"request began first is closed (ZooKeeper: 100 MiB, and the newest)."},
 		{key: "globalOutstandingLimit", kind: kindInt, def: "100000", min: 1, max: maxInt,
 			field: func(s *Settings) any { return &s.GlobalOutstandingLimit },
 			help: "Most uncommitted writes of all clients. Beyond it the server stops reading from clients " +

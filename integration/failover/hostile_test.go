@@ -25,9 +25,10 @@ import (
 const (
 	hostileConnections = 4000 // maxCnxns
 	hostileDials       = 5000
-	hostileFrames      = 300 // connections that send half of the largest frame
+	hostileFrames      = 400 // connections that send most of the largest frame
 	hostileReaders     = 30  // that ask for 90 MB each and do not read
 	hostileOutbox      = 1 << 20
+	hostilePartial     = 64 << 20 // largeRequestMaxBytes
 	hostileWatchers    = 4
 	watchesOfEach      = 250_000
 	stormSessions      = 3000
@@ -49,7 +50,7 @@ type assault struct {
 func assaults() []assault {
 	return []assault{
 		{"a flood of connections", floodConnections, hostileConnections * 64 << 10},
-		{"huge frames, half sent", halfFrames, hostileFrames * 2 << 20},
+		{"huge frames, sent in part", partialFrames, 2 * hostilePartial},
 		{"slow readers", slowReaders, hostileReaders * 4 * hostileOutbox},
 		{"a million watches", millionWatches, hostileWatchers * watchesOfEach * 512},
 		{"a storm of sessions", sessionStorm, stormSessions * 64 << 10},
@@ -219,10 +220,10 @@ func floodConnections(t *testing.T, s *cluster.Server) func() {
 	return c.release
 }
 
-// halfFrames sends the first half of frames that are as large as may be.
-func halfFrames(t *testing.T, s *cluster.Server) func() {
+// partialFrames sends all but the end of frames that are as large as may be.
+func partialFrames(t *testing.T, s *cluster.Server) func() {
 	c := &crowd{}
-	frame := make([]byte, wire.DefaultMaxFrame/2)
+	frame := make([]byte, wire.DefaultMaxFrame-1000)
 	frame[1], frame[2], frame[3] = 0x0f, 0xff, 0xff
 	for range hostileFrames {
 		nc, _ := rawSession(t, s, 10*time.Second)
