@@ -321,7 +321,7 @@ func TestRegression_LargeEntries_LogStaysShort(t *testing.T) {
 // server had no limit there, and filled the small one. An observer's own limit counts for its clients only.
 func TestRegression_TreeLimit_SmallestOfTheVoters(t *testing.T) {
 	limits := []int64{0, 5000, 7000, 300}
-	e := prepare(t, 4, func(c *Config) { c.TreeLimit = limits[c.ID-1] })
+	e := prepare(t, 4, func(c *Config) { c.TreeLimit = limits[c.ID] })
 	e.servers[3].Voter = false
 	for i := range e.nodes {
 		e.mustStart(i)
