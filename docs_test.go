@@ -43,7 +43,7 @@ var pages = []struct {
 	{"docs/metrics.md", 1300},
 	{"docs/operations.md", 1390},
 	{"docs/performance.md", 1000},
-	{"docs/protocol.md", 740},
+	{"docs/protocol.md", 920},
 	{"docs/recipes.md", 1450},
 	{"examples/README.md", 155},
 	{"integration/README.md", 1600},
