@@ -290,6 +290,7 @@ func TestServer_BodyThatStops_IsAnswered(t *testing.T) {
 				continue
 			}
 			_, err = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
 			if want := map[string]int{"PUT": 408, "BREW": 405}[method]; resp.StatusCode != want || err != nil {
 				t.Errorf("%s %s: %s, %v, want %d", method, head, resp.Status, err, want)
 			}

@@ -95,7 +95,8 @@ func New(b Backend, cfg Config) *Server {
 func routes(core *rest.Core, b Backend, cfg Config) []rest.Route {
 	return slices.Concat(
 		admin.Routes(core, b.Cluster, b.State, admin.Config{
-			Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings, Port: cfg.Port,
+			Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings,
+			Port: cfg.Port,
 		}),
 		data.Routes(b.Data), coordination.Routes(b.Coordination),
 	)

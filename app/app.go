@@ -149,7 +149,8 @@ func (s *Server) serveClients(o *Options) {
 	go s.serve("the ZooKeeper port", func() error { return s.zk.Serve(s.listeners.client) })
 	if s.listeners.http != nil {
 		s.http = api.New(api.BackendOf(s.server), api.Config{
-			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.AdminOrigins, MaxBody: c.MaxBuffer,
+			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.AdminOrigins,
+			MaxBody: c.MaxBuffer,
 			Hosts:   hosts(c),
 			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP,
 			Settings: &admin.Settings{

@@ -10,7 +10,10 @@ import (
 
 // Status returns this server's place in the ensemble.
 func (n *Node) Status() Status {
-	s := Status{Role: RoleNone, Leader: state.NoServer, Contact: NoContact, Pending: n.queue.Len(), DiskFault: n.disk.Fault()}
+	s := Status{
+		Role: RoleNone, Leader: state.NoServer, Contact: NoContact,
+		Pending: n.queue.Len(), DiskFault: n.disk.Fault(),
+	}
 	select {
 	case <-n.ready:
 	default:

@@ -51,7 +51,7 @@ var table = []Metric{
 	{"tree_memory_bytes", Gauge, bytesUnit, "Memory that the tree and the sessions take, about.", state, false, false},
 	{"tree_memory_limit_bytes", Gauge, bytesUnit,
 		"Memory that they may take: the least of all voters; 0: no limit.", state, false, false},
-	{"refused_writes_total", Counter, "", "Writes that were refused because the tree had no room.", state, false, false},
+	{"refused_writes_total", Counter, "", "Writes refused because the tree had no room.", state, false, false},
 	{"watch_count", Gauge, "", "Watches of this server's ZooKeeper clients.", state, zk, false},
 	{"global_sessions", Gauge, "", "Sessions of the whole ensemble.", state, zk, false},
 	{"local_sessions", Gauge, "", "Always 0: there are no local sessions.", state, zk, false},

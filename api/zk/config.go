@@ -39,7 +39,7 @@ type Config struct {
 
 	MaxFrame         int                // largest request frame in bytes (jute.maxbuffer); 0: 1,048,575
 	OutboxBytes      int                // bytes that may wait for one client; 0: DefaultOutboxBytes
-	PartialBytes     int                // for requests that have arrived in part (largeRequestMaxBytes); 0: DefaultPartialBytes
+	PartialBytes     int                // for requests that came in part (largeRequestMaxBytes); 0: DefaultPartialBytes
 	MaxPerAddress    int                // connections from one address (maxClientCnxns); 0: no bound
 	MaxConnections   int                // connections in all (maxCnxns); 0: no bound
 	Descriptors      *descriptors.Share // of the process; nil: no bound

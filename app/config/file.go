@@ -43,7 +43,7 @@ func (l *loader) properties(path string, props []property) {
 	}
 	if len(l.tuning) > 0 {
 		l.warn(path, strings.Join(l.tuning, ", "),
-			"have no effect: they are tuning that zk-lite does not need (docs/configuration.md, \"Keys without effect\")")
+			"have no effect: zk-lite needs no such tuning (docs/configuration.md, \"Keys without effect\")")
 	}
 }
 

@@ -86,7 +86,7 @@ func ignoredKeys() []foreign {
 		{ignored, []string{"IPAuthenticationProvider.*"},
 			"takes the address of the connection for the client's, also behind a proxy", "false"},
 		{ignored, []string{"admin.snapshot.enabled", "admin.restore.enabled"},
-			"has its own backup and restore on the HTTP port, for the super user or, without one, for this machine", ""},
+			"has its own backup and restore on the HTTP port, for the super user or, without one, this machine", ""},
 		{ignored, []string{"leaderServes"}, "lets the leader serve clients", "yes"},
 		{ignored, []string{"localSessionsEnabled", "localSessionsUpgradingEnabled"},
 			"replicates every session", "false"},

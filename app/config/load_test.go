@@ -311,8 +311,8 @@ func TestLoad_KeysWithoutEffect(t *testing.T) {
 		"WARN zoo.cfg:2: connectionMaxTokens: has no effect: zk-lite accepts connections at any rate; " +
 			"maxClientCnxns and maxCnxns bound their number",
 		"WARN zoo.cfg:8: localSessionsEnabled: has no effect: zk-lite replicates every session",
-		"WARN zoo.cfg: preAllocSize, zookeeper.nio.numWorkerThreads: have no effect: they are tuning that " +
-			"zk-lite does not need (docs/configuration.md, \"Keys without effect\")",
+		"WARN zoo.cfg: preAllocSize, zookeeper.nio.numWorkerThreads: have no effect: zk-lite needs no such tuning " +
+			"(docs/configuration.md, \"Keys without effect\")",
 		"WARN zoo.cfg:10: clientPortListenBacklog: has no effect but to be shown by conf: the operating system's " +
 			"limit applies",
 	}

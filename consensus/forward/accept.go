@@ -64,7 +64,7 @@ func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) {
 				return
 			}
 			f.cfg.Touched(ids)
-			if !writeFrame(conn, appendContact(nil, uint64(stamp), f.ensembleLimit(), hasLimit)) {
+			if !writeFrame(conn, appendContact(nil, stamp, f.ensembleLimit(), hasLimit)) {
 				return
 			}
 		default:

@@ -17,7 +17,7 @@ type controlRequest struct {
 	From     state.ServerID `json:"from,omitempty"`
 	Ensemble string         `json:"ensemble,omitempty"`
 	Server   state.ServerID `json:"server,omitempty"` // the one that the request is about
-	Leader   state.ServerID `json:"leader,omitempty"` // the one that is to lose leadership to NoServer, which is any other
+	Leader   state.ServerID `json:"leader,omitempty"` // the one that is to lose it, if Server is NoServer
 	Force    bool           `json:"force,omitempty"`
 }
 
