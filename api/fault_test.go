@@ -61,13 +61,15 @@ func TestServer_Ready_AsClientsFindIt(t *testing.T) {
 	srv := shared().nodes[0].Server()
 	for _, x := range []struct {
 		change func(*server.Status)
+		code   int
 		status string
 	}{
-		{func(s *server.Status) { s.Leader, s.Role = 0, server.RoleNone }, "no leader is known"},
-		{func(s *server.Status) { s.DiskFault = "no space left on device" }, "the disk refuses writes"},
+		{func(s *server.Status) { s.Leader, s.Role = state.NoServer, server.RoleNone }, 503, "no leader is known"},
+		{func(s *server.Status) { s.DiskFault = "no space left on device" }, 503, "the disk refuses writes"},
+		{func(s *server.Status) { s.Leader = 0 }, 200, "ok"}, // a server like any other
 	} {
 		_, url := serve(t, changedStatus{srv, x.change})
-		newClient(t, url).once("GET", "/readyz?verbose").is(503).has("status", x.status)
+		newClient(t, url).once("GET", "/readyz?verbose").is(x.code).has("status", x.status)
 	}
 }
 

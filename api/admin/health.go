@@ -46,7 +46,7 @@ func readyz(q *rest.Request) error {
 		code, body["status"] = http.StatusServiceUnavailable, "draining"
 	case !q.Core.Server.Serving():
 		code, body["status"] = http.StatusServiceUnavailable, "no leader with a majority is known"
-	case s.Leader == 0: // clients that are here already are kept for a while
+	case s.Leader == state.NoServer: // clients that are here already are kept for a while
 		code, body["status"] = http.StatusServiceUnavailable, "no leader is known"
 	case s.DiskFault != "": // a server that cannot write applies nothing, whoever leads
 		code, body["status"] = http.StatusServiceUnavailable, "the disk refuses writes"
