@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -9,6 +10,9 @@ import (
 // roundsPerTick is how often per tick touched sessions are reported and the clock of
 // sessions is read: the delay that it adds to expiry stays a fraction of the promise.
 const roundsPerTick = 4
+
+// maxExpiredShown is how many of the sessions that expire at a time are in the log.
+const maxExpiredShown = 5
 
 // housekeeping is the server's own goroutine: what recurs, at a quarter of a tick.
 func (s *Server) housekeeping() {
@@ -40,8 +44,10 @@ func (s *Server) housekeeping() {
 // The proposal counts only in the term in which it was decided.
 func (s *Server) expire(now time.Time) {
 	ids, term := s.leader.expire(now)
+	if len(ids) > 0 { // a thousand may, at once
+		s.logger.Info("sessions expired", "count", len(ids), "first", fmt.Sprint(ids[:min(len(ids), maxExpiredShown)]))
+	}
 	for _, id := range ids {
-		s.logger.Info("session expired", "session", id)
 		cmd := &state.Command{Op: state.OpExpireSession, Session: id, Term: term}
 		if err := s.Propose(cmd, nobody{}); err != nil {
 			return // stopping

@@ -1,8 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -66,6 +69,30 @@ func TestServer_Expire_SilentSessionOnly(t *testing.T) {
 		alive.expectKicks()
 		if k.log.machine.Sessions().Get(kept.ID) == nil {
 			t.Error("a session expired whose client is heard every second")
+		}
+	})
+}
+
+// Each of the sessions that expired at a time had a line of its own: 1,234 lines in one moment.
+func TestRegression_ManyExpire_OneLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		k := started(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&out, nil)) })
+		const n = 1000
+		for range n {
+			k.connect().open(4 * time.Second)
+		}
+		out.Reset()
+		k.until(10 * time.Second)
+		if left := k.log.machine.Sessions().Len(); left != 0 {
+			t.Errorf("%d sessions are left", left)
+		}
+		text := out.String()
+		if lines := strings.Count(text, "\n"); lines == 0 || lines > 10 || !strings.Contains(text, fmt.Sprint("count=", n)) {
+			t.Errorf("%d lines: %s", lines, text)
+		}
+		if n := strings.Count(text, "0x"); n == 0 || n > maxExpiredShown*strings.Count(text, "\n") {
+			t.Errorf("want some ids: %s", text)
 		}
 	})
 }

@@ -1,8 +1,10 @@
 package zk
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -74,6 +76,9 @@ func (c *conn) run() {
 	c.report(err, why)
 }
 
+// maxBroken is how many lines about clients that broke the protocol there are in repeats.Every.
+const maxBroken = 10
+
 // report logs why the connection has ended: nothing above debug for what
 // clients do every day.
 func (c *conn) report(err error, why string) {
@@ -83,7 +88,11 @@ func (c *conn) report(err error, why string) {
 	case errors.As(err, &ahead):
 		c.listener.logRefusal("ahead", "remote", c.remote, "error", ahead)
 	case errors.As(err, &bad):
-		c.listener.logger.Info("a client broke the protocol",
+		level := slog.LevelDebug
+		if pass, _ := c.listener.refusals.PassSome(maxBroken, "broken"); pass {
+			level = slog.LevelInfo
+		}
+		c.listener.logger.Log(context.Background(), level, "a client broke the protocol",
 			"remote", c.remote, "session", c.session(), "error", bad.problem)
 	case why != "":
 		c.listener.logger.Debug("client disconnected",

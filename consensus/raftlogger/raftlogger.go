@@ -27,7 +27,8 @@ import (
 // shut down.
 func New(ctx context.Context, l *slog.Logger, name string) hclog.Logger {
 	return &logger{
-		slog: l.With("subsystem", name), base: l, name: name, ctx: ctx, repeats: &repeats.Filter{},
+		slog: l.With("subsystem", name), base: l, name: name, ctx: ctx,
+		repeats: &repeats.Filter{}, messages: &repeats.Filter{},
 	}
 }
 
@@ -36,8 +37,19 @@ type logger struct {
 	name       string
 	args       []any
 	ctx        context.Context
-	repeats    *repeats.Filter // of all loggers made from the same one
+	// Of all loggers made from the same one. A line passes if its message with the same values has not
+	// passed a moment ago, and its message with any values not too often: values come from other servers,
+	// and from whoever claims to be one.
+	repeats, messages *repeats.Filter
 }
+
+const (
+	// linesOfMessage is how many lines with the same message pass in repeats.Every: a few
+	// about each of the other servers.
+	linesOfMessage = 10
+	// maxKey bounds what is remembered of a line, in bytes.
+	maxKey = 512
+)
 
 // levelOf maps levels. Raft's own are too high by one: it reports as an error what any change of leaders
 // brings about. What is an error for this server is logged by the code of ours that returned it to raft
@@ -140,6 +152,11 @@ func (l *logger) Log(level hclog.Level, msg string, args ...any) {
 	args = expand(args)
 	if at >= slog.LevelInfo {
 		pass, leftOut := l.repeats.Pass(key)
+		if pass {
+			var others int
+			pass, others = l.messages.PassSome(linesOfMessage, l.name+"\x00"+msg)
+			leftOut += others
+		}
 		switch {
 		case !pass:
 			at = slog.LevelDebug
@@ -162,7 +179,7 @@ func repeatKey(name, msg string, args []any) string {
 			fmt.Fprintf(&b, "\x00%v", plain(v))
 		}
 	}
-	return b.String()
+	return b.String()[:min(b.Len(), maxKey)]
 }
 
 func (l *logger) Trace(msg string, args ...any) { l.Log(hclog.Trace, msg, args...) }

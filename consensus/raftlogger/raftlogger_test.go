@@ -137,3 +137,27 @@ func TestLogger_Repetitions_ComeOnceAMinute(t *testing.T) {
 		}
 	})
 }
+
+// Anybody who reached the peer port filled the log with requests for votes under changing names: 83,700 lines
+// in 4 s.
+func TestRegression_ChangingNames_AreOneMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out logBuffer
+		l := New(t.Context(), out.logger(), "raft")
+		reject := func(i int) {
+			l.Warn("rejecting vote request since node is not in configuration", "from", fmt.Sprint("stranger", i))
+		}
+		for i := range 1000 {
+			reject(i)
+		}
+		l.Warn("failed to contact", "server-id", 2)
+		if n := strings.Count(out.take(), "\n"); n != linesOfMessage+1 {
+			t.Errorf("%d lines, want %d and another", n, linesOfMessage)
+		}
+		clock.Sleep(repeats.Every)
+		reject(0)
+		if s := out.take(); !strings.Contains(s, fmt.Sprintf(`"left_out":%d`, 1000-linesOfMessage)) {
+			t.Errorf("after a minute: %s", s)
+		}
+	})
+}

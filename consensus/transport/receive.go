@@ -54,11 +54,15 @@ func (t *Transport) serveAppends(c *mux.Conn) {
 	if t.stopped() {
 		return
 	}
-	level := slog.LevelDebug
+	const ended = "append connection ended"
+	level, leftOut := slog.LevelDebug, 0
 	if errors.Is(err, appendrpc.ErrMalformed) {
-		level = slog.LevelWarn
+		var pass bool
+		if pass, leftOut = t.repeats.Pass(ended); pass {
+			level = slog.LevelWarn
+		}
 	}
-	t.logger.Log(context.Background(), level, "append connection ended", "server", c.ServerID(), "error", err)
+	t.logger.Log(context.Background(), level, ended, "server", c.ServerID(), "error", err, "left_out", leftOut)
 }
 
 // receive delivers an RPC of another server to raft. On the way it delays acknowledgements of entries

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/transport/appendrpc"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
+	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
 const (
@@ -68,6 +69,7 @@ type Transport struct {
 	retry     *retrier
 	snapshots *snapshotGuard
 	receivers snapshotReceivers
+	repeats   repeats.Filter
 }
 
 // New starts a transport over the mux. Close, which raft calls at its shutdown, stops it.

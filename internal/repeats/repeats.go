@@ -24,20 +24,28 @@ type Filter struct {
 
 type passed struct {
 	at      time.Time
-	leftOut int // since then
+	times   int // since then
+	leftOut int // the same
 }
 
 // Pass reports whether a message may be logged, and how often one with the same key was
 // left out before.
-func (f *Filter) Pass(key string) (ok bool, leftOut int) {
+func (f *Filter) Pass(key string) (ok bool, leftOut int) { return f.PassSome(1, key) }
+
+// PassSome is Pass for messages that differ in what the key leaves out: so many may be logged.
+func (f *Filter) PassSome(most int, key string) (ok bool, leftOut int) {
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last, known := f.seen[key]
 	if known && now.Sub(last.at) < Every {
-		last.leftOut++
+		if ok = last.times < most; ok {
+			last.times++
+		} else {
+			last.leftOut++
+		}
 		f.seen[key] = last
-		return false, 0
+		return ok, 0
 	}
 	if !known && len(f.seen) >= maxKeys {
 		f.sweepLocked(now)
@@ -45,7 +53,7 @@ func (f *Filter) Pass(key string) (ok bool, leftOut int) {
 	if f.seen == nil {
 		f.seen = map[string]passed{}
 	}
-	f.seen[key] = passed{at: now}
+	f.seen[key] = passed{at: now, times: 1}
 	return true, last.leftOut
 }
 

@@ -44,3 +44,22 @@ func TestFilter_Memory_IsBounded(t *testing.T) {
 		}
 	})
 }
+
+// A key under which different messages go passes some of them.
+func TestFilter_PassSome_SoManyInAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f Filter
+		for range 2 {
+			for i := range 10 {
+				ok, leftOut := f.PassSome(3, "a")
+				if ok != (i < 3) || leftOut != 0 && i > 0 {
+					t.Errorf("message %d: passed %v, %d were left out", i, ok, leftOut)
+				}
+			}
+			clock.Sleep(Every)
+		}
+		if ok, leftOut := f.PassSome(3, "a"); !ok || leftOut != 7 {
+			t.Errorf("after a while: passed %v, %d were left out, want 7", ok, leftOut)
+		}
+	})
+}

@@ -23,7 +23,7 @@ func (m *Mux) listen() {
 			return
 		}
 		// Most likely no file descriptor is free. That passes, and a busy loop would not help.
-		m.logger.Error("accepting a peer connection failed", "error", err, "retry_in", pause)
+		m.warn("accepting a peer connection failed", "error", err, "retry_in", pause)
 		select {
 		case <-time.After(pause):
 		case <-m.ctx.Done():
@@ -150,14 +150,12 @@ func (m *Mux) checkIdentityLocked(h hello) *RefusedError {
 	return nil
 }
 
-// warn logs a warning, or at debug level if the last warning is less than warnEvery ago.
+// warn logs a warning that any program can cause, once in a while.
 func (m *Mux) warn(msg string, args ...any) {
-	now := time.Now()
-	m.mu.Lock()
 	level := slog.LevelDebug
-	if m.warned.IsZero() || now.Sub(m.warned) >= warnEvery {
-		m.warned, level = now, slog.LevelWarn
+	if pass, leftOut := m.repeats.Pass(msg); pass {
+		level = slog.LevelWarn
+		args = append(args, "left_out", leftOut)
 	}
-	m.mu.Unlock()
 	m.logger.Log(m.ctx, level, msg, args...)
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
 // Bounds of the mux.
@@ -23,8 +25,6 @@ const (
 	// maxInbound bounds the established inbound connections of all kinds: ensembles have at most
 	// tens of servers, raft holds about four connections for each.
 	maxInbound = 1024
-	// warnEvery spaces the warnings about refused connections, which any program can cause.
-	warnEvery = time.Second
 )
 
 // Config is what a Mux is made of.
@@ -75,6 +75,7 @@ type Mux struct {
 	raftEnded  atomic.Pointer[func()]
 	raftClosed context.Context // ends with CloseRaft
 	closeRaft  context.CancelFunc
+	repeats    repeats.Filter
 
 	mu       sync.Mutex // protects the fields below
 	ensemble [16]byte
@@ -85,7 +86,6 @@ type Mux struct {
 	conns    map[*Conn]struct{}    // established, both directions
 	inbound  int                   // of conns
 	waiting  [kinds]int            // places taken in queues, reserved ones included
-	warned   time.Time             // last warning about a refused connection
 }
 
 // New starts accepting at once. Until SetIdentity only control connections are admitted.
