@@ -354,6 +354,7 @@ func TestRegression_TreeLimit_SmallestOfTheVoters(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		wait.Until(t, "the streams to the new leader", func() bool { return e.nodes[i].Status().Followers == 2 })
 	}
 	// It counts while its server is down, until that comes back with another one.
 	lead(0)
