@@ -71,7 +71,14 @@ func TestServer_Ready_AsClientsFindIt(t *testing.T) {
 		_, url := serve(t, changedStatus{srv, x.change})
 		newClient(t, url).once("GET", "/readyz?verbose").is(x.code).has("status", x.status)
 	}
+	_, url := serve(t, stalled{srv})
+	newClient(t, url).once("GET", "/readyz?verbose").is(503).has("status", "nothing is applied, though requests wait")
 }
+
+// stalled is a server that applies nothing.
+type stalled struct{ *server.Server }
+
+func (stalled) Stalled() bool { return true }
 
 // changedStatus is a server in another state.
 type changedStatus struct {

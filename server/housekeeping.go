@@ -35,6 +35,7 @@ func (s *Server) housekeeping() {
 			s.consensus.Touch(s.conns.takeTouched(busy))
 			s.expire(now)
 			s.upToDate()
+			s.noteProgress(now)
 			s.disconnectCutOff()
 		}
 	}

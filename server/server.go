@@ -104,6 +104,7 @@ type Server struct {
 	ends        sessionEnds
 	leader      leader
 	catchUp     catchingUp
+	progress    progress
 	nextShard   atomic.Uint32
 	nextSession atomic.Int64
 	draining    atomic.Bool

@@ -2,6 +2,8 @@ package server
 
 import (
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
@@ -83,4 +85,25 @@ func (w *sentSync) end(applied bool) {
 	if w.c.lapse == w.lapse {
 		w.c.done, w.c.sent = applied, nil
 	}
+}
+
+// progress notices that commands of this server wait and nothing is applied, though there is a leader: the
+// disks of the others may be full. Housekeeping looks.
+type progress struct {
+	applied uint64       // at the last change
+	at      atomic.Int64 // of the last change, or of the last time when none waited; since Server.started
+}
+
+func (s *Server) noteProgress(now time.Time) {
+	p := &s.progress
+	if status := s.Status(); status.Pending == 0 || status.AppliedIndex != p.applied {
+		p.applied = status.AppliedIndex
+		p.at.Store(int64(now.Sub(s.started)))
+	}
+}
+
+// Stalled reports whether requests have waited for longer than clients are kept without a leader, and nothing
+// was applied meanwhile.
+func (s *Server) Stalled() bool {
+	return time.Since(s.started)-time.Duration(s.progress.at.Load()) > s.cfg.Grace
 }

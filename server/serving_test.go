@@ -10,6 +10,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // A server that had been wiped and taken in again called itself ready, and answered over
@@ -70,5 +71,37 @@ func TestRegression_Serving_OnlyWhenCaughtUp(t *testing.T) {
 		if !slices.Equal(said, []string{"serving cli", "not serving", "serving cli"}) {
 			t.Errorf("the log does not say each once: %s", &out)
 		}
+	})
+}
+
+// A server was ready while the disks of a majority were full: there was a leader, and no client was answered.
+func TestRegression_Stalled_WhenNothingIsApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := started(t, nil)
+		look := func(want bool, when string) {
+			t.Helper()
+			clock.Sleep(2 * k.srv.cfg.Grace)
+			synctest.Wait()
+			if got := k.srv.Stalled(); got != want {
+				t.Errorf("stalled is %v %s", got, when)
+			}
+		}
+		set := func(pending int, applied uint64) {
+			k.log.mu.Lock()
+			defer k.log.mu.Unlock()
+			k.log.status.Pending, k.log.status.AppliedIndex = pending, applied
+		}
+		look(false, "when nothing is asked")
+		set(1, 7)
+		look(true, "when a command waits")
+		set(1, 8)
+		clock.Sleep(k.srv.cfg.Tick)
+		synctest.Wait()
+		if k.srv.Stalled() {
+			t.Error("stalled after something was applied")
+		}
+		look(true, "when the next one waits")
+		set(0, 9)
+		look(false, "when none waits")
 	})
 }

@@ -50,6 +50,8 @@ func readyz(q *rest.Request) error {
 		code, body["status"] = http.StatusServiceUnavailable, "no leader is known"
 	case s.DiskFault != "": // a server that cannot write applies nothing, whoever leads
 		code, body["status"] = http.StatusServiceUnavailable, "the disk refuses writes"
+	case q.Core.Server.Stalled(): // as when the disks of the others are full
+		code, body["status"] = http.StatusServiceUnavailable, "nothing is applied, though requests wait"
 	}
 	if code != http.StatusOK {
 		q.W.Header().Set("Retry-After", "1")
@@ -84,6 +86,7 @@ func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 		{"leader", s.Leader != state.NoServer, leader},
 		{"majority", q.Core.Server.Serving() || q.Core.Server.Draining() && s.Leader != state.NoServer, majority},
 		{"disk", s.DiskFault == "", s.DiskFault},
+		{"progress", !q.Core.Server.Stalled(), ""},
 		{"memory", !full, room},
 	}
 }

@@ -18,6 +18,7 @@ type Server interface {
 	Status() server.Status
 	Serving() bool
 	Draining() bool
+	Stalled() bool
 	Memory() server.Memory
 	Config() server.Config
 	View(visit func(v *server.View))

@@ -5,6 +5,7 @@ package failover_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -130,4 +131,35 @@ func TestNoRoom_Election(t *testing.T) {
 		l.check()
 		e.CheckReplicas()
 	}
+}
+
+// TestNoRoom_Majority_NobodyIsReady: while the disks of two of three are full there is a leader, and no
+// client is answered. So none of the servers is ready, the one with room included.
+func TestNoRoom_Majority_NobodyIsReady(t *testing.T) {
+	t.Parallel()
+	e, _, allowed := onDisks(t, 3, nil)
+	if !allowed {
+		return
+	}
+	l := startPacedLoad(t, e, "/majority", powerPace)
+	l.waitProgress(10)
+	_, followers := e.Roles()
+	for _, s := range followers {
+		s.Disk.SetFault(refusing(syscall.ENOSPC, inLog))
+	}
+	for _, s := range e.Servers() {
+		cluster.Eventually(t, "none is ready", cluster.Patience, func() error {
+			return answers(s, "/readyz", http.StatusServiceUnavailable)
+		})
+	}
+	for _, s := range followers {
+		s.Disk.SetFault(nil)
+	}
+	e.WaitServing()
+	l.waitProgress(10)
+	for _, s := range e.Servers() {
+		cluster.Eventually(t, "all are ready", cluster.Patience, func() error { return healthy(s) })
+	}
+	l.check()
+	e.CheckReplicas()
 }
