@@ -15,9 +15,9 @@ DURATION ?= 10m
 SEED ?=
 SCRIPTS ?= 5000
 SERVERS ?= 3
-FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory
+FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
 
-.PHONY: help build dev short test slow race lint fuzz interop sim oracle faults soak soak-recipes bench benchmarks
+.PHONY: help build dev short test slow race lint fuzz interop sim oracle faults soak edge soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,9 +69,13 @@ oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEE
 
 faults: ## partitions, bad networks, full, failing and lying disks, odd clocks, hostile clients; needs root
 	$(GO) test -tags privileged -count=1 -timeout 20m -run '$(FAULTS)' ./integration/failover ./integration/cluster/...
+	$(GO) test -tags soak -count=1 -timeout 20m -run '$(FAULTS)' ./integration/soak
 
 soak: ## histories judged for DURATION (10m) while everything is broken; SEED repeats the faults, SERVERS (3); needs root
-	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) ZK_LITE_SOAK_SERVERS=$(SERVERS) $(GO) test -tags soak -count=1 -v -timeout 0 ./integration/soak
+	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) ZK_LITE_SOAK_SERVERS=$(SERVERS) $(GO) test -tags soak -count=1 -v -timeout 0 -run TestSoak ./integration/soak
+
+edge: ## the soak's clients for DURATION (10m) at servers with a full tree and no descriptors to spare; needs root
+	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) $(GO) test -tags soak -count=1 -v -timeout 0 -run TestEdge ./integration/soak
 
 soak-recipes: ## all recipes for DURATION (10m) while servers are killed and paused; SEED repeats a schedule
 	ZK_LITE_SOAK=$(DURATION) ZK_LITE_SOAK_SEED=$(SEED) $(GO) test -count=1 -v -timeout 0 ./integration/recipes

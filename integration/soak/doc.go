@@ -17,6 +17,9 @@
 // shows that this is noticed), and jumps of the wall clock, which no kernel gives to
 // one process alone.
 //
+// TestEdge has the same windows without faults, at servers whose tree is full and whose
+// descriptors are taken ("make edge DURATION=10m").
+//
 // # Concurrency
 //
 // Every worker is one goroutine and hands its notes to the window's recorder, which

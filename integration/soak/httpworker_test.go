@@ -82,8 +82,11 @@ func (k *httpWorker) request() {
 
 func (k *httpWorker) write(op *check.Op, method, url string) {
 	key := op.Value + "-" + k.w.root[1:]
-	for range httpTries {
+	for try := range httpTries {
 		k.do(op, method, url, key)
+		if try > 0 && op.Code == znode.ErrSystem {
+			op.Outcome = check.Unknown // this try has done nothing, but one before may have
+		}
 		if op.Outcome != check.Unknown {
 			return
 		}
@@ -93,7 +96,7 @@ func (k *httpWorker) write(op *check.Op, method, url string) {
 
 // do asks some server once.
 func (k *httpWorker) do(op *check.Op, method, url, key string) {
-	op.Outcome = check.Unknown
+	op.Outcome, op.Code = check.Unknown, znode.OK
 	s := k.w.e.Servers()[k.rng.IntN(len(k.w.e.Servers()))]
 	op.Server = s.ID
 	ctx, cancel := context.WithTimeout(context.Background(), httpAtMost)
@@ -113,6 +116,10 @@ func (k *httpWorker) do(op *check.Op, method, url, key string) {
 	defer r.Body.Close()
 	body, err := io.ReadAll(r.Body)
 	var doc document
+	if r.StatusCode == http.StatusInsufficientStorage {
+		op.Outcome, op.Code, op.Return = check.Failed, znode.ErrSystem, k.w.rec.since(time.Now())
+		return
+	}
 	if err != nil || r.StatusCode >= 500 || json.NewDecoder(bytes.NewReader(body)).Decode(&doc) != nil {
 		return
 	}

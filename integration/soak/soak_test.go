@@ -64,7 +64,7 @@ func TestSoak(t *testing.T) {
 	r.log(t)
 }
 
-// window runs one window and adds it to the report.
+// window runs one window of faults.
 func (n *nemesis) window(r *report, number int, seed uint64) {
 	w := open(n.t, n.e, number, seed)
 	offset := w.rec.begin.Sub(r.begin)
@@ -79,17 +79,23 @@ func (n *nemesis) window(r *report, number int, seed uint64) {
 	}
 	n.heal()
 	n.last(500, 1000)
+	w.judge(r, number, seed, offset)
+}
+
+// judge closes a window and adds it to the report.
+func (w *window) judge(r *report, number int, seed uint64, offset time.Duration) {
+	w.t.Helper()
 	f := w.close()
 	r.window(w, f, offset)
-	n.t.Logf("window %d: %d operations, %d judged for linearizability in %d groups (%d undecided), "+
+	w.t.Logf("window %d: %d operations, %d judged for linearizability in %d groups (%d undecided), "+
 		"%d events, %d changes, stream resumed %d times, %d sessions, %d holds of the lock", number,
 		len(f.history.Ops), f.linear.Ops, f.linear.Groups, f.linear.Undecided, len(f.history.Events),
 		len(f.history.Changes), f.resumed, len(f.history.Sessions), len(f.history.Holds))
 	for _, v := range f.violations {
-		n.t.Errorf("window %d, seed %d: the guarantee %q is broken: %s", number, seed, v.Guarantee, v.What)
+		w.t.Errorf("window %d, seed %d: the guarantee %q is broken: %s", number, seed, v.Guarantee, v.What)
 	}
 	if len(f.violations) > 0 {
-		keep(n.t, number, f.history)
+		keep(w.t, number, f.history)
 	}
 }
 
