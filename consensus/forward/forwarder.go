@@ -151,6 +151,7 @@ func (f *Forwarder) forwardToSelf() bool {
 func (f *Forwarder) forwardToLeader(
 	parent context.Context, leader state.ServerID, changed <-chan struct{},
 ) bool {
+	asked := f.cfg.Now()
 	ctx, cancel := context.WithTimeout(parent, f.cfg.ElectionTimeout)
 	conn, err := f.cfg.Dial(ctx, leader)
 	cancel()
@@ -158,13 +159,14 @@ func (f *Forwarder) forwardToLeader(
 		f.cfg.Logger.Debug("cannot reach the leader", "leader", leader, "error", err)
 		return false
 	}
+	defer conn.Close()
 	ctx, cancel = context.WithCancel(parent)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	accepted := make(chan struct{})
 	f.cfg.Go(func() {
 		defer cancel()
-		f.readContacts(conn, accepted)
+		f.readContacts(conn, asked, accepted)
 	})
 	if !writeFrame(conn, appendOpen(nil, f.queue.Origin().Incarnation, f.cfg.TreeLimit)) {
 		return false
@@ -172,12 +174,12 @@ func (f *Forwarder) forwardToLeader(
 	select {
 	case <-accepted:
 	case <-ctx.Done():
-		_ = conn.Close()
 		return false // it does not lead, or not yet
+	case <-changed:
+		return false // one that was cut off would never answer
 	}
 	f.queue.Rewind()
 	f.sendStream(ctx, conn, leader, changed)
-	_ = conn.Close()
 	return true
 }
 
@@ -228,8 +230,9 @@ func writeFrame(conn net.Conn, frame []byte) bool {
 	return err == nil
 }
 
-// readContacts reads what the leader sends: that it leads, and which of our touches it has got.
-func (f *Forwarder) readContacts(conn net.Conn, accepted chan struct{}) {
+// readContacts reads what the leader sends: that it leads, and which of our touches it has got. The first
+// contact counts as of asked, before the dial: it may have been under way for long, and others may lead since.
+func (f *Forwarder) readContacts(conn net.Conn, asked int64, accepted chan struct{}) {
 	in := bufio.NewReader(conn)
 	for first := true; ; first = false {
 		kind, body, err := readFrame(in)
@@ -242,7 +245,7 @@ func (f *Forwarder) readContacts(conn net.Conn, accepted chan struct{}) {
 		}
 		f.limit.Store(limit)
 		if first {
-			f.contact.Store(f.cfg.Now())
+			f.contact.Store(asked)
 			close(accepted)
 		} else if stamp > f.contact.Load() {
 			f.contact.Store(stamp)

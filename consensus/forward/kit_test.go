@@ -1,6 +1,18 @@
 package forward
 
 import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
@@ -20,3 +32,170 @@ func (discard) SessionClosed(znode.SessionID, bool)              {}
 func (discard) QuotaExceeded(string)                             {}
 func (discard) Result(state.Origin, uint64, *state.Result)       {}
 func (discard) Gap(state.Origin, uint64)                         {}
+
+// testNode is the Forwarder of server 1 in a bubble. The test plays the other servers.
+type testNode struct {
+	*Forwarder
+	t        *testing.T
+	leads    atomic.Bool
+	dialled  chan *peer
+	incoming chan *peer
+	touched  chan []znode.SessionID
+
+	mu      sync.Mutex // protects the fields below
+	leader  state.ServerID
+	changed chan struct{}
+}
+
+// newTestNode returns a testNode that dials nobody before Run.
+func newTestNode(t *testing.T) *testNode {
+	n := &testNode{
+		t: t, dialled: make(chan *peer, 100), incoming: make(chan *peer), touched: make(chan []znode.SessionID, 100),
+		leader: state.NoServer, changed: make(chan struct{}),
+	}
+	start := time.Now()
+	n.Forwarder = New(Config{
+		Self: 1, ElectionTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
+		Queue:   NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30),
+		Now:     func() int64 { return int64(time.Since(start)) + 1 },
+		Leads:   n.leads.Load,
+		Voters:  func() map[state.ServerID]bool { return map[state.ServerID]bool{1: true, 2: true} },
+		Touched: func(ids []znode.SessionID) { n.touched <- ids },
+		Leader: func() (state.ServerID, <-chan struct{}) {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.leader, n.changed
+		},
+		Dial: func(_ context.Context, to state.ServerID) (net.Conn, error) {
+			here, there := net.Pipe()
+			n.dialled <- newPeer(t, there, to)
+			return here, nil
+		},
+		Accept: func() (net.Conn, state.ServerID, error) {
+			if p := <-n.incoming; p != nil {
+				return p, p.id, nil
+			}
+			return nil, state.NoServer, net.ErrClosed
+		},
+		Go: func(f func()) { go f() },
+	})
+	go n.Accept()
+	t.Cleanup(func() { close(n.incoming) })
+	return n
+}
+
+// publish says that a leadership has begun.
+func (n *testNode) publish(leader state.ServerID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.leader = leader
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// add adds commands, none of which gets a result by itself.
+func (n *testNode) add(count int) {
+	n.t.Helper()
+	for range count {
+		if err := n.queue.Add(create("/x"), &note{}); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+}
+
+// nextDial returns the stream that the node opens next, as the dialled server sees it.
+func (n *testNode) nextDial(to state.ServerID) *peer {
+	n.t.Helper()
+	select {
+	case p := <-n.dialled:
+		if p.id != to {
+			n.t.Fatalf("server %d was dialled, want %d", p.id, to)
+		}
+		return p
+	case <-time.After(time.Minute):
+		n.t.Fatalf("server %d was not dialled", to)
+		return nil
+	}
+}
+
+// nextStream is nextDial, and the server leads.
+func (n *testNode) nextStream(to state.ServerID) *peer {
+	n.t.Helper()
+	p := n.nextDial(to)
+	p.read(frameOpen)
+	p.send(numberFrame(frameContact, 0))
+	return p
+}
+
+// connect has a server connect to the node.
+func (n *testNode) connect(from state.ServerID) *peer {
+	here, there := net.Pipe()
+	n.incoming <- newPeer(n.t, here, from)
+	return newPeer(n.t, there, 1)
+}
+
+// numberFrame is a frame that holds one number.
+func numberFrame(kind byte, v uint64) []byte { return endFrame(appendU64(beginFrame(nil, kind), v)) }
+
+// peer is the end of a stream to the server id.
+type peer struct {
+	net.Conn
+	t  *testing.T
+	id state.ServerID
+	in *bufio.Reader
+}
+
+func newPeer(t *testing.T, c net.Conn, id state.ServerID) *peer {
+	t.Cleanup(func() { c.Close() })
+	return &peer{c, t, id, bufio.NewReader(c)}
+}
+
+func (p *peer) next() (kind byte, body []byte, err error) {
+	p.SetReadDeadline(time.Now().Add(time.Minute))
+	return readFrame(p.in)
+}
+
+// read returns the body of the next frame of a type. Only touches may come before it.
+func (p *peer) read(want byte) []byte {
+	p.t.Helper()
+	for {
+		kind, body, err := p.next()
+		if err == nil && kind == want {
+			return body
+		}
+		if err != nil || kind != frameTouch {
+			p.t.Fatalf("read a frame of type %d, %v; want type %d", kind, err, want)
+		}
+	}
+}
+
+func (p *peer) readBatch() state.Batch {
+	p.t.Helper()
+	b, err := parseBatch(p.read(frameBatch), 1)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return b
+}
+
+func (p *peer) wantContact(stamp uint64) {
+	p.t.Helper()
+	if body := p.read(frameContact); binary.BigEndian.Uint64(body) != stamp {
+		p.t.Errorf("contact % x, want %d", body, stamp)
+	}
+}
+
+func (p *peer) send(frame []byte) {
+	p.t.Helper()
+	if !writeFrame(p, frame) {
+		p.t.Fatalf("server %d does not read", p.id)
+	}
+}
+
+// wantClosed fails the test unless the other side closes the stream and sends nothing before.
+func (p *peer) wantClosed() {
+	p.t.Helper()
+	if kind, _, err := p.next(); !errors.Is(err, io.EOF) {
+		p.t.Errorf("read a frame of type %d, %v; want the end of the stream", kind, err)
+	}
+}

@@ -7,9 +7,11 @@ import (
 	"net"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -133,4 +135,52 @@ func TestRegression_Do_StoppedMeanwhile_IsUnknown(t *testing.T) {
 			t.Errorf("stopped %v: %v", stopped, err)
 		}
 	}
+}
+
+// A leader that was cut off, or stopped, just when a server had dialled it never answered. The server waited for
+// it until TCP gave up, whoever led by then. And a connection on which not even the first frame could be sent was
+// not closed before the server was.
+func TestRegression_Forwarder_LeaderThatIsCutOffIsLeft(t *testing.T) {
+	for _, when := range []string{"before the first frame", "before the contact", "later"} {
+		t.Run(when, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newTestNode(t)
+				n.publish(2)
+				go n.Run(t.Context())
+				cutOff := n.nextDial(2)
+				if when != "before the first frame" {
+					cutOff.read(frameOpen)
+				}
+				if when == "later" {
+					cutOff.send(numberFrame(frameContact, 0))
+					synctest.Wait()
+					n.publish(2) // in another term, which is no reason to leave it
+					n.add(1)
+					cutOff.readBatch()
+				}
+				n.publish(3)
+				n.nextStream(3)
+				cutOff.wantClosed()
+			})
+		})
+	}
+}
+
+// The first word of a leader counted as contact when it arrived. It may have been under way while the network
+// was cut, and others may lead since: the server went on serving reads from its old state.
+func TestRegression_Forwarder_FirstContactIsAsOldAsTheDial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newTestNode(t)
+		dialled := n.cfg.Now()
+		n.publish(2)
+		go n.Run(t.Context())
+		leader := n.nextDial(2)
+		leader.read(frameOpen)
+		clock.Sleep(time.Minute)
+		leader.send(numberFrame(frameContact, 0))
+		synctest.Wait()
+		if got := n.Contact(); got != dialled {
+			t.Errorf("contact at %v, but the leader was dialled at %v", time.Duration(got), time.Duration(dialled))
+		}
+	})
 }
