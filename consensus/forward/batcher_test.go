@@ -2,10 +2,16 @@ package forward
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 // newTestBatcher returns a batcher without raft.
@@ -41,6 +47,132 @@ func TestBatcher_WaitForSlot_WaitsForTheEntryBeforeButNotLong(t *testing.T) {
 		b.End()
 		if b.waitForSlot(timer, time.Now()) {
 			t.Error("the batcher has ended")
+		}
+	})
+}
+
+// All servers apply one entry after the other, with readers let in between: an entry that is too large keeps them
+// waiting, one that is smaller than it could be costs a sync of the disk more. A batch cannot be split.
+func TestBatcher_Take_FillsEntriesAndNoMore(t *testing.T) {
+	type batch struct{ bytes, count int }
+	const bytes, count = maxEntryBytes, maxEntryCommands
+	for name, x := range map[string]struct {
+		batches []batch
+		want    []int // batches in each entry
+	}{
+		"all fit":             {[]batch{{1, 1}, {2, 2}, {3, 3}}, []int{3}},
+		"bytes fit exactly":   {[]batch{{bytes / 2, 1}, {bytes / 4, 1}, {bytes / 4, 1}, {1, 1}}, []int{3, 1}},
+		"one byte too many":   {[]batch{{bytes / 2, 1}, {bytes / 4, 1}, {bytes/4 + 1, 1}}, []int{2, 1}},
+		"count fits exactly":  {[]batch{{9, count / 2}, {9, count / 4}, {9, count / 4}, {9, 1}}, []int{3, 1}},
+		"one too many":        {[]batch{{9, count / 2}, {9, count / 4}, {9, count/4 + 1}}, []int{2, 1}},
+		"one alone too large": {[]batch{{1, 1}, {3 * bytes, 1}, {1, 3 * count}, {1, 1}}, []int{1, 1, 1, 1}},
+		"the first too large": {[]batch{{3 * bytes, 1}, {1, 1}, {1, 1}}, []int{1, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newTestBatcher(t.Context())
+			for i, y := range x.batches {
+				b.submit(state.Batch{First: uint64(i), Count: y.count, Commands: make([]byte, y.bytes)})
+			}
+			var got []int
+			next := uint64(0)
+			for b.waiting() {
+				entry := b.take()
+				if len(entry) == 0 {
+					t.Fatalf("an entry without a batch, though %d wait", len(x.batches)-int(next))
+				}
+				for _, y := range entry {
+					if y.First != next {
+						t.Fatalf("batch %d comes after %d others", y.First, next)
+					}
+					next++
+				}
+				got = append(got, len(entry))
+			}
+			if !slices.Equal(got, x.want) || b.bytes != 0 {
+				t.Errorf("entries of %v batches, want %v; the empty inbox counts %d bytes", got, x.want, b.bytes)
+			}
+		})
+	}
+}
+
+// A leader that is slow must not hold all that the others can send; and who has waited must be let in as soon as
+// an entry has left, or that server's clients would hang.
+func TestBatcher_Submit_WaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newTestBatcher(t.Context())
+		defer b.wakeAll()
+		defer b.End()
+		x := state.Batch{Count: 1, Commands: make([]byte, maxEntryBytes)}
+		var in atomic.Int64
+		const room, streams = maxInboxBytes / maxEntryBytes, 20
+		for range streams {
+			go func() {
+				if b.submit(x) {
+					in.Add(1)
+				}
+			}()
+		}
+		for taken := range 2 * streams {
+			synctest.Wait()
+			if want := min(room+taken, streams); int(in.Load()) != want {
+				t.Fatalf("%d of %d batches are in when %d were taken, want %d", in.Load(), streams, taken, want)
+			}
+			b.take()
+		}
+	})
+}
+
+// What raft has refused is sent again only because the batcher ends, and the streams with it.
+func TestBatcher_Run_ProposesAllUntilAnEntryIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		proposed, results := 0, make(chan error)
+		b := newTestBatcher(t.Context())
+		b.propose = func([]byte) func() error {
+			proposed++
+			return func() error {
+				select {
+				case err := <-results:
+					return err
+				case <-t.Context().Done():
+					return nil
+				}
+			}
+		}
+		for range 5 { // an entry each
+			b.submit(state.Batch{Count: 1, Commands: make([]byte, maxEntryBytes)})
+		}
+		go b.Run()
+		check := func(what string, want int) {
+			t.Helper()
+			if synctest.Wait(); proposed != want || b.ctx.Err() != nil {
+				t.Fatalf("%s: %d entries were proposed, want %d; ended: %v", what, proposed, want, b.ctx.Err())
+			}
+		}
+		result := func(err error) {
+			t.Helper()
+			select {
+			case results <- err:
+			case <-time.After(time.Minute):
+				t.Fatal("nobody waits for an entry's end")
+			}
+		}
+		check("at once", 1)
+		clock.Sleep(overlapAfter)
+		check("beside one that is slow", 2)
+		clock.Sleep(time.Hour)
+		check("beside two", 2)
+		result(nil)
+		check("when one was applied, beside one that is very slow", 3)
+		result(nil)
+		check("when another was, beside one that is new", 3)
+		clock.Sleep(overlapAfter)
+		check("when that is slow, too", 4)
+		if last, _, _ := b.stats.Sizes(); last < maxEntryBytes {
+			t.Errorf("the last entry counts %d bytes", last)
+		}
+		result(errors.New("leadership lost"))
+		if synctest.Wait(); b.ctx.Err() == nil {
+			t.Error("the batcher goes on after a refused entry")
 		}
 	})
 }

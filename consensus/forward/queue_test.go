@@ -101,12 +101,58 @@ func TestQueue_Model_EveryCommandOnceInOrder(t *testing.T) {
 			t.Fatalf("%d bytes are under way, want %d", f.inFlight, inFlight)
 		}
 	}
+	// All that is under way is lost with the last link, and nothing more is added.
+	for f.take(nil).Count > 0 {
+		continue
+	}
+	f.Rewind()
+	for g := f.take(nil); g.Count > 0; g = f.take(nil) {
+		receive(g)
+		for ; reported < len(applied); reported++ {
+			if w, ok := f.Applied(uint64(reported) - base + 1); !ok {
+				t.Fatalf("result %d found no waiter", reported)
+			} else {
+				w.Applied(nil)
+			}
+		}
+	}
+	if reported != len(notes) {
+		t.Fatalf("%d of %d commands were applied", reported, len(notes))
+	}
 	for _, n := range notes {
 		if sum := n.applied + n.lost; sum > 1 || sum == 1 != (n.number < reported) {
 			t.Fatalf("command %d of %d: applied %d times, lost %d times", n.number, reported, n.applied, n.lost)
 		}
 	}
 	t.Logf("%d commands", reported)
+}
+
+// A server must not keep what is done, whether it waits for one command at a time or never has none pending.
+func TestQueue_Applied_KeepsOnlyWhatIsPending(t *testing.T) {
+	for _, backlog := range []int{0, 100, 10_000} {
+		f := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
+		var notes []*note
+		for seq := range 40_000 {
+			for f.Len() <= backlog {
+				notes = append(notes, &note{})
+				if err := f.Add(create("/x"), notes[len(notes)-1]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.take(nil)
+			if w, ok := f.Applied(uint64(seq) + 1); !ok || w != Waiter(notes[seq]) {
+				t.Fatalf("backlog %d: result %d found the waiter %v, %v", backlog, seq+1, w, ok)
+			}
+		}
+		if have, most := cap(f.pending), 3*(4096+backlog); have > most {
+			t.Errorf("%d commands are pending, in room for %d, want %d at most", f.Len(), have, most)
+		}
+		for i, p := range f.pending[:cap(f.pending)] {
+			if kept := i < f.head || i >= len(f.pending); kept && (p.command != nil || p.waiter != nil) {
+				t.Fatalf("backlog %d: a command that is done is kept", backlog)
+			}
+		}
+	}
 }
 
 // Goal: no more is sent than may be under way, and what waits for that goes out when results come.
