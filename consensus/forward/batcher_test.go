@@ -125,10 +125,11 @@ func TestBatcher_Submit_WaitsForRoom(t *testing.T) {
 // What raft has refused is sent again only because the batcher ends, and the streams with it.
 func TestBatcher_Run_ProposesAllUntilAnEntryIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		proposed, results := 0, make(chan error)
+		var proposed atomic.Int64
+		results := make(chan error)
 		b := newTestBatcher(t.Context())
 		b.propose = func([]byte) func() error {
-			proposed++
+			proposed.Add(1)
 			return func() error {
 				select {
 				case err := <-results:
@@ -142,10 +143,10 @@ func TestBatcher_Run_ProposesAllUntilAnEntryIsRefused(t *testing.T) {
 			b.submit(state.Batch{Count: 1, Commands: make([]byte, maxEntryBytes)})
 		}
 		go b.Run()
-		check := func(what string, want int) {
+		check := func(what string, want int64) {
 			t.Helper()
-			if synctest.Wait(); proposed != want || b.ctx.Err() != nil {
-				t.Fatalf("%s: %d entries were proposed, want %d; ended: %v", what, proposed, want, b.ctx.Err())
+			if synctest.Wait(); proposed.Load() != want || b.ctx.Err() != nil {
+				t.Fatalf("%s: %d entries were proposed, want %d; ended: %v", what, proposed.Load(), want, b.ctx.Err())
 			}
 		}
 		result := func(err error) {
