@@ -42,7 +42,7 @@ var pages = []struct {
 	{"docs/http.md", 2150},
 	{"docs/metrics.md", 1300},
 	{"docs/operations.md", 1390},
-	{"docs/performance.md", 1000},
+	{"docs/performance.md", 1020},
 	{"docs/protocol.md", 920},
 	{"docs/recipes.md", 1450},
 	{"examples/README.md", 155},
