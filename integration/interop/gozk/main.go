@@ -177,7 +177,7 @@ func (s *suite) operations() {
 	equal(text(c.Get("/ops")) == large, true)
 	_, err = c.IncrementalReconfig(nil, []string{"1"}, -1)
 	equal(err.Error(), "unknown error: -6")
-	_, err = c.Set("/ops", make([]byte, 2_000_000), -1)
+	_, err = c.Set("/ops", make([]byte, 1_200_000), -1)
 	fails(err, zk.ErrBadArguments)
 	equal(text(c.Get("/ops")) == large, true)
 }
