@@ -90,9 +90,10 @@ func (n *Node) assemble(incarnation uint64) {
 	})
 	n.transport = transport.New(transport.Config{
 		Mux: n.mux, LocalID: transport.RaftID(uint64(cfg.ID)), Log: cfg.Storage.Log, Logger: n.logger,
-		RaftLogger: raftlogger.New(n.ctx, n.logger, raftlogger.Net),
+		RaftLogger:  raftlogger.New(n.ctx, n.logger, raftlogger.Net),
+		PersistTerm: func() { n.disk.PersistTerm() },
 		Options: transport.Options{
-			NoPush: cfg.NoPush, NoOverlap: cfg.NoOverlap, NoFailover: cfg.NoFailover,
+			NoPush: cfg.NoPush, NoOverlap: cfg.NoOverlap, NoFailover: cfg.NoFailover, Silence: cfg.ElectionTimeout,
 		},
 	})
 	n.disk = storage.NewMonitor(storage.MonitorConfig{

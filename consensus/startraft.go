@@ -39,7 +39,11 @@ func (n *Node) startRaft(id storage.Identity) error {
 	n.cfg.Handler.BeginApply()
 	n.cfg.Handler.StateReplaced(n.fsm.machine)
 	n.cfg.Handler.EndApply()
-	r, err := raft.NewRaft(n.raftConfig(), n.fsm, n.disk.Log(), n.disk.Stable(), n.cfg.Storage.Snapshots,
+	stable, err := n.disk.Stable()
+	if err != nil {
+		return fmt.Errorf("starting raft: %w", err)
+	}
+	r, err := raft.NewRaft(n.raftConfig(), n.fsm, n.disk.Log(), stable, n.cfg.Storage.Snapshots,
 		&electionGate{n.transport, n.disk.MayCampaign})
 	if err != nil {
 		return fmt.Errorf("starting raft: %w", err)

@@ -55,6 +55,7 @@ func (s *Store) publish(goal position, last uint64, took time.Duration) {
 	s.inFlight = time.Time{}
 	s.syncs++
 	s.syncLast, s.syncMax = took, max(s.syncMax, took)
+	s.syncRecent = max(took, s.syncRecent*7/8)
 	s.cond.Broadcast()
 	if s.maintenance.wantDrop {
 		s.wakeMaintenance()
@@ -124,4 +125,11 @@ func (s *Store) Stalled() time.Duration {
 	}
 	// Never 0 for a volatile record, however coarse the clock.
 	return max(time.Since(oldest), 1)
+}
+
+// SyncTime returns how long the slowest of the last few syncs took.
+func (s *Store) SyncTime() time.Duration {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.syncRecent
 }

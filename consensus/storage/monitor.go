@@ -12,7 +12,6 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	deliberate "github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
@@ -53,6 +52,7 @@ type Monitor struct {
 	// refused is Now() when the log refused a write, and refusing when it began to; 0: it has
 	// taken one since.
 	refused, refusing atomic.Int64
+	terms             atomic.Pointer[termStore] // nil: raft has not been started
 
 	logFault, stableFault fault
 	repeats               repeats.Filter
@@ -65,13 +65,26 @@ func NewMonitor(cfg MonitorConfig) *Monitor { return &Monitor{cfg: cfg} }
 func (m *Monitor) Log() raft.LogStore { return &watchedLog{m.cfg.Store.Log, m} }
 
 // Stable returns raft's store of term and vote.
-func (m *Monitor) Stable() raft.StableStore {
-	if deliberate.On(deliberate.ForgetVote) {
-		for _, key := range []string{"CurrentTerm", "LastVoteTerm"} { // raft's
-			_ = m.cfg.Store.Stable.SetUint64([]byte(key), 0)
-		}
+func (m *Monitor) Stable() (raft.StableStore, error) {
+	s, err := openTerms(m.cfg.Store.Stable, m)
+	if err != nil {
+		return nil, err
 	}
-	return &retryingStable{m.cfg.Store.Stable, m}
+	m.terms.Store(s)
+	return s, nil
+}
+
+// PersistTerm returns when the disk has raft's term and vote as they were at the call. It must come before
+// anything that follows from them leaves this server. While the disk is full it waits; if the disk
+// fails, it does not return.
+func (m *Monitor) PersistTerm() {
+	s := m.terms.Load()
+	if s == nil {
+		return
+	}
+	if err := s.persist(); err != nil { // raft is being started
+		m.fail(err)
+	}
 }
 
 // Started notes that raft runs. Before, errors of the store of term and vote are returned.
@@ -133,6 +146,7 @@ func (w *watchedLog) StoreLogs(logs []*raft.Log) error {
 	m := w.m
 	m.begin()
 	defer m.end()
+	m.PersistTerm()
 	for {
 		err := w.LogStore.StoreLogs(logs)
 		m.logFault.note(err)
@@ -194,27 +208,11 @@ func (m *Monitor) MayCampaign() bool {
 	return at == 0 || time.Duration(m.cfg.Now()-at) >= campaignPause*m.cfg.ElectionTimeout
 }
 
-// retryingStable is raft's store of term and vote, which panics when a term is refused. A
-// full disk is waited for: a server that cannot write its vote does not vote, and that is
-// all. After any other error nobody knows what the disk holds, and the process must end.
-type retryingStable struct {
-	raft.StableStore
-	m *Monitor
-}
-
-func (s *retryingStable) Set(key, value []byte) error {
-	return s.m.retryWhileFull(func() error { return s.StableStore.Set(key, value) })
-}
-
-func (s *retryingStable) SetUint64(key []byte, value uint64) error {
-	return s.m.retryWhileFull(func() error { return s.StableStore.SetUint64(key, value) })
-}
-
-// retryWhileFull returns nil, or not at all: raft's main loop writes here, and a goroutine that ends
-// cannot act on a term that the disk does not have. Only while raft is being started does it return errors.
+// retryWhileFull writes term or vote, on which raft panics when it fails. A full disk is waited for: a server
+// that cannot write its vote does not vote, and that is all. After any other error nobody knows what the
+// disk holds, and the process must end. So it returns nil, or not at all: a goroutine that ends cannot act
+// on a term that the disk does not have. Only while raft is being started does it return errors.
 func (m *Monitor) retryWhileFull(write func() error) error {
-	m.begin()
-	defer m.end()
 	for {
 		err := write()
 		m.stableFault.note(err)
@@ -223,9 +221,7 @@ func (m *Monitor) retryWhileFull(write func() error) error {
 			return err
 		}
 		if !full {
-			m.cfg.Fatal(fmt.Errorf("writing term or vote: %w", err))
-			<-m.cfg.Stopping.Done()
-			runtime.Goexit()
+			m.fail(err)
 		}
 		m.logOnce("the disk is full; waiting for room to write term or vote", err)
 		if m.pause() {
@@ -236,4 +232,11 @@ func (m *Monitor) retryWhileFull(write func() error) error {
 		}
 		return fmt.Errorf("stopped while the disk was full: %w", err)
 	}
+}
+
+// fail ends the process, and this goroutine, since term or vote could not be written.
+func (m *Monitor) fail(err error) {
+	m.cfg.Fatal(fmt.Errorf("writing term or vote: %w", err))
+	<-m.cfg.Stopping.Done()
+	runtime.Goexit()
 }

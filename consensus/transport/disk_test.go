@@ -68,6 +68,12 @@ func (d *disk) setSlow(t time.Duration) {
 	d.slow = t
 }
 
+func (d *disk) slowness() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.slow
+}
+
 func (d *disk) syncTimeLocked() time.Duration {
 	t := d.slow
 	if d.sync != nil {
@@ -144,6 +150,9 @@ func (v *diskView) syncer() {
 		v.cond.Broadcast()
 	}
 }
+
+// SyncTime implements AsyncLog.
+func (v *diskView) SyncTime() time.Duration { return v.slowness() }
 
 // SetAsync sets the rule that StoreLogs asks.
 func (v *diskView) SetAsync(mayReturnEarly func([]*raft.Log) bool) { v.async = mayReturnEarly }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -17,39 +16,45 @@ import (
 // Fast failover: when a process dies its kernel closes its connections and refuses new ones. A
 // follower whose inbound raft connection ends checks whether the leader's address refuses. If it
 // does, and a majority of the voters (itself included) finds the same, the follower starts the election
-// at once instead of after the heartbeat timeout.
+// at once instead of after the heartbeat timeout. A leader that has been silent for that timeout is
+// suspected as well: raft's own timers look only once in one to two timeouts, and at different moments.
 //
-// Steps: (1) any inbound raft connection ended and this server is a follower of another;
-// (2) probe the leader's address: refused means dead; an accepted connection that stays open for
-// probeRead means alive; anything else is left to raft's timers; (3) only voters act, at most once
-// in a term, the n-th of them n*Stagger later; (4) ask the other voters by RequestPreVote: a server
-// that saw the same leader dead grants it here if the asker's log is not older than its own, every
-// other server lets raft answer, and raft refuses while it has a leader; (5) with a majority, hand
-// raft a TimeoutNow, as the leader would in a leadership transfer.
+// Steps: (1) an inbound raft connection ended, another server asks for a pre-vote, or the leader is silent, and
+// this server is a follower of another; (2) probe the leader's address unless it is silent: refused means dead; an accepted connection
+// that stays open for probeRead means alive; anything else is left to the silence; (3) only voters act, the
+// n-th of them n staggers later; (4) ask the other voters by RequestPreVote: a server that suspects
+// the same leader grants it if the asker's log is not older than its own and it has not promised itself
+// to another (promise.go), every other server lets raft answer, and raft refuses while it has a
+// leader; (5) with a majority, and still in the same term, hand raft a TimeoutNow, as the leader would in a
+// leadership transfer; (6) again, until there is a leader.
 //
 // Why it is safe: raft's safety never depends on when a server campaigns. TimeoutNow only starts an
 // ordinary election early; terms, persisted votes and the comparison of logs are raft's own. The
-// pre-vote that is granted here is advice to a server that asked for advice, and persists nothing.
+// pre-vote that is granted here is advice to a server that asked for advice, and persists nothing; a
+// refused one is a lost message to raft.
 // INVARIANT: no false finding can lose or fork an entry; the worst is a needless election, and it
 // takes a majority with the same false finding. What early elections do void is a read lease that
 // assumes that followers refuse votes while they hear from the leader: nothing here may read by
 // LeaderLeaseTimeout.
 //
+// Why it is live: a promise ends by itself, and after suspectFor everything is left to raft's timers.
+//
 // timeoutNow in raft checks neither state nor suffrage (a leader would step down, a non-voter
-// would campaign), hence the checks of step 3 here.
-
-// DefaultStagger is long enough for one campaign of healthy servers (10 ms) with some reserve.
-const DefaultStagger = 20 * time.Millisecond
+// would campaign), hence the checks of steps 3 and 5 here.
 
 const (
 	probeTimeout = 200 * time.Millisecond // for a connect; a living host answers far sooner
 	probeRead    = 10 * time.Millisecond  // a dying process may accept, but does not keep the connection
 	probeTries   = 3
-	campaignTry  = 10                     // with retryPause: 50 ms so that the others notice too
-	retryPause   = 5 * time.Millisecond   //
-	votePause    = 20 * time.Millisecond  // after a vote for another server, which may win meanwhile
-	askTimeout   = 100 * time.Millisecond // for the pre-votes of one try
-	suspectTTL   = 2 * time.Second        // how long a finding counts when others ask
+	retryPause   = 5 * time.Millisecond  // before the second round: others may notice later
+	retryMax     = 80 * time.Millisecond // before later ones, each pause twice as long as the one before
+	suspectFor   = 2 * time.Second       // how long a finding counts, and its finder tries to act on it
+	staggerMin   = 2 * time.Millisecond  // between two ranks, so that the first need not compete
+	// promiseMin is how long a promise lasts, beyond what is known of disks and network: for a candidate that
+	// gets no processor. It matters only if the candidate dies.
+	promiseMin = 250 * time.Millisecond
+	// A candidate and then its voters write term and vote (two syncs each), then the first entry.
+	promiseSyncs, promiseTrips = 12, 8
 )
 
 type detector struct {
@@ -58,35 +63,34 @@ type detector struct {
 	net     *raft.NetworkTransport // for pre-votes
 	mux     *mux.Mux               // for probes
 	id      raft.ServerID
-	stagger time.Duration
-	wake    chan struct{} // room for one
-
-	// own synchronisation
-	voted atomic.Int64 // when this server last voted for another, Unix nanoseconds
-
-	lastTerm uint64 // the last term acted in; the loop's own
+	silence time.Duration        // of a leader that is suspected without further signs
+	syncs   func() time.Duration // how long a disk sync takes
+	wake    chan struct{}        // room for one
 
 	mu      sync.Mutex // protects the fields below
 	suspect raft.ServerAddress
+	term    uint64                 // in which it is suspected
 	until   time.Time              // the suspicion counts until then
+	trip    time.Duration          // a round trip to the suspect's host
 	asking  map[raft.ServerID]bool // a pre-vote is on its way
+	promise promise
 }
 
-func newDetector(
-	link *raftLink, id raft.ServerID, stagger time.Duration, m *mux.Mux, net *raft.NetworkTransport,
-) *detector {
+func newDetector(link *raftLink, cfg *Config, net *raft.NetworkTransport) *detector {
 	d := &detector{
-		link: link, net: net, mux: m, id: id, stagger: stagger,
-		wake: make(chan struct{}, 1), asking: map[raft.ServerID]bool{},
+		link: link, net: net, mux: cfg.Mux, id: cfg.LocalID, silence: cfg.Silence,
+		syncs: func() time.Duration { return 0 },
+		wake:  make(chan struct{}, 1), asking: map[raft.ServerID]bool{},
 	}
-	if d.stagger == 0 {
-		d.stagger = DefaultStagger
+	if log, ok := cfg.Log.(AsyncLog); ok {
+		d.syncs = log.SyncTime
 	}
 	return d
 }
 
-// connEnded is the mux's report that an inbound raft connection has ended. It never blocks.
-func (d *detector) connEnded() {
+// look has the detector look after the leader. The mux calls it when an inbound raft connection has ended. It
+// never blocks.
+func (d *detector) look() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
@@ -94,23 +98,29 @@ func (d *detector) connEnded() {
 }
 
 func (d *detector) loop() {
+	var tick <-chan time.Time
+	if d.silence > 0 {
+		ticker := time.NewTicker(d.silence / 8)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
 	for {
+		hint := false
 		select {
 		case <-d.link.done:
 			return
 		case <-d.wake:
+			hint = true
+		case <-tick:
 		}
 		r := d.link.raft.Load()
 		if r == nil {
 			continue
 		}
 		leader := d.leaderElsewhere(r)
-		if leader == "" {
-			continue
-		}
-		d.link.count.probes.Add(1)
-		if d.dead(leader) {
-			d.link.count.deaths.Add(1)
+		switch {
+		case leader == "":
+		case hint && d.dead(leader), d.silent(r):
 			d.campaign(r, leader)
 		}
 	}
@@ -128,17 +138,28 @@ func (d *detector) leaderElsewhere(r *raft.Raft) raft.ServerAddress {
 	return addr
 }
 
+// silent reports whether the leader has not been heard for the heartbeat timeout.
+func (d *detector) silent(r *raft.Raft) bool {
+	last := r.LastContact()
+	return d.silence > 0 && !last.IsZero() && time.Since(last) > d.silence
+}
+
 // dead reports whether addr refuses connections.
 func (d *detector) dead(addr raft.ServerAddress) bool {
+	d.link.count.probes.Add(1)
 	for range probeTries {
 		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+		start := time.Now()
 		c, err := d.mux.DialBare(ctx, string(addr))
 		cancel()
 		if errors.Is(err, syscall.ECONNREFUSED) {
+			d.mu.Lock()
+			d.trip = time.Since(start)
+			d.mu.Unlock()
 			return true
 		}
 		if err != nil {
-			return false // unreachable or slow: raft's timers decide
+			return false // unreachable or slow: its silence decides
 		}
 		c.SetReadDeadline(time.Now().Add(probeRead))
 		var b [1]byte
@@ -152,43 +173,80 @@ func (d *detector) dead(addr raft.ServerAddress) bool {
 	return false
 }
 
-// campaign starts an election to replace the dead leader, if a majority finds it dead too.
+// campaign starts elections to replace the dead leader, if a majority suspects it too, until there is
+// another leader.
 func (d *detector) campaign(r *raft.Raft, leader raft.ServerAddress) {
 	term := r.CurrentTerm()
-	if term == d.lastTerm {
-		return
-	}
-	d.setSuspect(leader)
+	d.link.count.deaths.Add(1)
+	stagger := d.setSuspect(leader, term)
 	others, rank, voters, ok := d.electorate(leader)
 	if !ok {
 		return
 	}
 	start := time.Now()
-	if rank > 0 && !d.link.sleep(time.Duration(rank)*d.stagger) {
+	pause, next := time.Duration(rank)*stagger, retryPause
+	for time.Since(start) < suspectFor && d.link.sleep(pause) {
+		addr, _ := r.LeaderWithID()
+		if addr != "" && (addr != leader || r.CurrentTerm() != term) || r.State() == raft.Shutdown {
+			return
+		}
+		if r.State() == raft.Follower {
+			d.round(r, others, voters/2+1)
+		}
+		pause, next = next, min(2*next, retryMax)
+	}
+}
+
+// round asks the others once, and starts an election if a majority agrees.
+func (d *detector) round(r *raft.Raft, others []raft.Server, need int) {
+	d.mu.Lock()
+	if d.promise.keptFor(d.id) {
+		d.mu.Unlock()
 		return
 	}
-	for range campaignTry {
-		if now := d.leaderElsewhere(r); r.State() != raft.Follower || now != "" && now != leader {
-			return // another server has won, or campaigns
-		}
-		pause := retryPause
-		if d.voted.Load() > start.UnixNano() {
-			pause, start = votePause, time.Now()
-		} else if d.majorityAgrees(r, others, voters/2+1) {
-			d.lastTerm = term
-			d.link.logger.Info("the leader's process has ended; starting an election",
-				"leader", leader, "term", term, "rank", rank)
-			d.link.count.elections.Add(1)
-			d.link.deliver(raft.RPC{
-				Command:  &raft.TimeoutNowRequest{RPCHeader: d.header()},
-				RespChan: make(chan raft.RPCResponse, 1),
-			})
-			return
-		}
-		if !d.link.sleep(pause) {
-			return
-		}
+	d.promise.release(d.id) // what is left of an earlier round
+	timeout := d.promiseTimeLocked()
+	d.promise.give(d.id, timeout)
+	broken := d.promise.broken
+	d.mu.Unlock()
+	term := r.CurrentTerm()
+	if !d.majorityAgrees(r, term, others, need, timeout/2, broken) || !d.beginCampaign(r, term, broken) {
+		d.mu.Lock()
+		d.promise.release(d.id)
+		d.mu.Unlock()
+		return
 	}
+	d.link.logger.Info("the leader's process has ended or is silent; starting an election", "term", term)
+	answer := make(chan raft.RPCResponse, 1)
+	select {
+	case d.link.rpcs <- raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: d.header()}, RespChan: answer}:
+		d.link.count.elections.Add(1)
+	case <-broken: // another candidate's request for a vote has come meanwhile
+		return
+	case <-d.link.done:
+		return
+	}
+	select {
+	case <-answer: // raft is a candidate from now on
+	case <-d.link.done:
+	}
+}
+
+// beginCampaign reports whether nothing has happened since the others were asked.
+func (d *detector) beginCampaign(r *raft.Raft, term uint64, broken <-chan struct{}) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-broken:
+		return false
+	default:
+	}
+	if r.State() != raft.Follower || r.CurrentTerm() != term {
+		return false
+	}
+	d.promise.give(d.id, d.promiseTimeLocked())
+	d.promise.campaigning = true
+	return true
 }
 
 // electorate finds the other voters without the dead leader, this server's rank among those left
@@ -206,7 +264,7 @@ func (d *detector) electorate(
 			ok = true
 		case s.Address != leader:
 			others = append(others, s)
-			if s.ID < d.id {
+			if ranksBefore(s.ID, d.id) {
 				rank++
 			}
 		}
@@ -214,16 +272,33 @@ func (d *detector) electorate(
 	return others, rank, voters, ok
 }
 
-func (d *detector) setSuspect(leader raft.ServerAddress) {
+// ranksBefore is the order in which servers with equal logs campaign.
+func ranksBefore(a, b raft.ServerID) bool { return ParseRaftID(a) < ParseRaftID(b) }
+
+// setSuspect notes that the leader of a term is suspected, and returns the time between two ranks.
+func (d *detector) setSuspect(leader raft.ServerAddress, term uint64) (stagger time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.suspect, d.until = leader, time.Now().Add(suspectTTL)
+	d.suspect, d.term, d.until = leader, term, time.Now().Add(suspectFor)
+	for _, s := range d.link.servers() {
+		if s.Address == leader {
+			d.promise.release(s.ID) // it was given when that one campaigned
+		}
+	}
+	return staggerMin + 2*d.trip
 }
 
-func (d *detector) suspects(leader raft.ServerAddress) bool {
+// suspects reports whether this server suspects the leader that it follows.
+func (d *detector) suspects(r *raft.Raft, leader raft.ServerAddress) bool {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.suspect == leader && time.Now().Before(d.until)
+	known := d.suspect == leader && d.term == r.CurrentTerm() && time.Now().Before(d.until)
+	d.mu.Unlock()
+	return known || d.silent(r)
+}
+
+// promiseTimeLocked is how long a campaign may take.
+func (d *detector) promiseTimeLocked() time.Duration {
+	return min(suspectFor, promiseMin+promiseSyncs*d.syncs()+promiseTrips*d.trip)
 }
 
 func (d *detector) header() raft.RPCHeader {

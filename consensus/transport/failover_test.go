@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,7 +53,7 @@ func TestFailover_FalseAlarm_NoElection(t *testing.T) {
 		term := l.raft().CurrentTerm()
 		f := c.others(l)[0]
 		c.f.Refuse(f.addr, l.addr)
-		f.t.failover.connEnded()
+		f.t.failover.look()
 		clock.Sleep(3 * time.Second)
 		st := f.t.Stats()
 		if st.Deaths != 1 || st.Asks == 0 || st.Elections != 0 {
@@ -169,6 +170,34 @@ func TestFailover_ShorterLog_DoesNotWin(t *testing.T) {
 	})
 }
 
+// Goal: a leader that falls silent without any sign, as a paused process or a host behind a cut cable, is replaced
+// after the silence, by one campaign. raft's own timers take up to twice as long, and another round if the
+// two followers' timers are far apart.
+func TestFailover_Silence_OneCampaign(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			silence := testConfig(1).HeartbeatTimeout
+			c := newCluster(t, clusterOptions{seed: 10 * seed, options: Options{Silence: silence}})
+			l := c.leader()
+			c.apply(l, "x")
+			clock.Sleep(2*time.Second + time.Duration(seed)*17*time.Millisecond)
+			start, campaigns := time.Now(), int64(0)
+			for _, s := range c.others(l) {
+				c.f.Deafen(l.addr, s.addr)
+			}
+			next := c.leader(l)
+			c.apply(next, "y")
+			took := time.Since(start)
+			for _, s := range c.servers {
+				campaigns += s.t.Stats().Elections
+			}
+			if campaigns != 1 || took > silence+silence/4 {
+				t.Errorf("seed %d: %d campaigns, first commit after %v", seed, campaigns, took)
+			}
+		})
+	}
+}
+
 func BenchmarkLastEntry(b *testing.B) {
 	f := pipenet.New()
 	d := newDisk(1, nil)
@@ -185,4 +214,72 @@ func BenchmarkLastEntry(b *testing.B) {
 	r.Shutdown().Error()
 	m.Close()
 	v.close()
+}
+
+// Goal: however slow the disks, and whoever dies, one server campaigns and wins. Method: the leader's process ends,
+// in some runs another one's at the same moment, in others the first in rank lacks an entry; disks take the
+// same time, or the first in rank or the last has one of its own, or one sync of a hundred takes long.
+func TestFailover_Disks_OneCampaign(t *testing.T) {
+	constant := func(d time.Duration) func(*rand.Rand) time.Duration {
+		return func(*rand.Rand) time.Duration { return d }
+	}
+	for name, syncTime := range map[string]func(*rand.Rand) time.Duration{
+		"0.2 ms": constant(200 * time.Microsecond),
+		"5 ms":   constant(5 * time.Millisecond),
+		"15 ms":  constant(15 * time.Millisecond),
+		"50 ms":  constant(50 * time.Millisecond),
+		"tail": func(rng *rand.Rand) time.Duration {
+			if rng.IntN(20) == 0 {
+				return 200 * time.Millisecond
+			}
+			return 2 * time.Millisecond
+		},
+	} {
+		for _, run := range []struct {
+			n, atOnce  int
+			odd        time.Duration // added to the disk of the first in rank; negative: of the last
+			incomplete bool          // the log of the first in rank
+		}{
+			{n: 3}, {n: 5}, {n: 7},
+			{n: 3, odd: 40 * time.Millisecond}, {n: 5, odd: 40 * time.Millisecond}, {n: 5, odd: -40 * time.Millisecond},
+			{n: 3, incomplete: true}, {n: 5, incomplete: true},
+			{n: 5, atOnce: 1}, {n: 7, atOnce: 2},
+		} {
+			for seed := range uint64(3) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newCluster(t, clusterOptions{n: run.n, seed: 100 * seed, syncTime: syncTime})
+					l := c.leader()
+					c.apply(l, "x")
+					clock.Sleep(2 * time.Second)
+					others := c.others(l)
+					if run.odd > 0 {
+						others[0].disk.setSlow(run.odd)
+					} else {
+						others[len(others)-1].disk.setSlow(-run.odd)
+					}
+					if run.incomplete {
+						c.f.Deafen(l.addr, others[0].addr)
+						c.apply(l, "y")
+					}
+					term, start := l.raft().CurrentTerm(), time.Now()
+					c.f.Vanish(l.addr)
+					dead := append([]*server{l}, others[len(others)-run.atOnce:]...)
+					for _, s := range dead[1:] {
+						c.f.Vanish(s.addr)
+					}
+					next := c.leader(dead...)
+					c.apply(next, "z")
+					took, campaigns := time.Since(start), int64(0)
+					for _, s := range others {
+						campaigns += s.t.Stats().Elections
+					}
+					t.Logf("%s, %+v, seed %d: first commit after %v", name, run, seed, took)
+					if now := next.raft().CurrentTerm(); campaigns != 1 || now != term+1 {
+						t.Errorf("%s, %+v, seed %d: %d campaigns, term %d after %d, first commit after %v",
+							name, run, seed, campaigns, now, term, took)
+					}
+				})
+			}
+		}
+	}
 }

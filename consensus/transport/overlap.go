@@ -76,6 +76,8 @@ type AsyncLog interface {
 	WaitDurable(index uint64) error
 	// Stalled is how long the oldest volatile record has been waiting for its sync, 0 for none.
 	Stalled() time.Duration
+	// SyncTime is how long the slowest of the last syncs took.
+	SyncTime() time.Duration
 }
 
 type overlap struct {

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -8,9 +9,12 @@ import (
 )
 
 // majorityAgrees asks the other voters for a pre-vote and reports whether need of them, this server
-// included, grant it within askTimeout. A voter that has not answered the last one is not asked again.
-func (d *detector) majorityAgrees(r *raft.Raft, others []raft.Server, need int) bool {
-	req := &raft.RequestPreVoteRequest{RPCHeader: d.header(), Term: r.CurrentTerm() + 1}
+// included, grant it in time, and before another server gets this one's promise. A voter that has
+// not answered the last one is not asked again.
+func (d *detector) majorityAgrees(
+	r *raft.Raft, term uint64, others []raft.Server, need int, within time.Duration, broken <-chan struct{},
+) bool {
+	req := &raft.RequestPreVoteRequest{RPCHeader: d.header(), Term: term + 1}
 	req.LastLogIndex, req.LastLogTerm = lastEntry(r)
 	answers := make(chan bool, len(others))
 	asked := 0
@@ -19,7 +23,7 @@ func (d *detector) majorityAgrees(r *raft.Raft, others []raft.Server, need int) 
 			asked++
 		}
 	}
-	timeout := time.NewTimer(askTimeout)
+	timeout := time.NewTimer(within)
 	defer timeout.Stop()
 	for got := 1; ; {
 		if got >= need {
@@ -35,6 +39,8 @@ func (d *detector) majorityAgrees(r *raft.Raft, others []raft.Server, need int) 
 				got++
 			}
 		case <-timeout.C:
+			return false
+		case <-broken:
 			return false
 		case <-d.link.done:
 			return false
@@ -63,27 +69,86 @@ func (d *detector) ask(
 	})
 }
 
-// answerPreVote answers instead of raft iff this server has found its leader dead and the request comes
-// from another voter whose term is not older. raft would refuse, because it has a leader.
-func (d *detector) answerPreVote(rpc raft.RPC, req *raft.RequestPreVoteRequest) bool {
-	r := d.link.raft.Load()
-	if r == nil {
-		return false
+// receivePreVote refuses a pre-vote if this server has promised itself to another, answers it if this server
+// suspects its leader, whom raft would stick to, and hands it to raft otherwise.
+func (d *detector) receivePreVote(rpc raft.RPC, req *raft.RequestPreVoteRequest) {
+	r, asker := d.link.raft.Load(), raft.ServerID(req.ID)
+	if r == nil || !d.voter(asker) {
+		d.link.deliver(rpc)
+		return
 	}
 	leader := d.leaderElsewhere(r)
-	if leader == "" || !d.suspects(leader) || string(req.Addr) == string(leader) ||
-		req.Term < r.CurrentTerm() || !d.voter(raft.ServerID(req.ID)) {
-		return false
+	suspected := leader != "" && d.suspects(r, leader) && string(req.Addr) != string(leader)
+	newer := compareLogs(req, r)
+	if !d.promiseFor(asker, newer > 0 || newer == 0 && ranksBefore(asker, d.id)) {
+		d.answerPreVote(rpc, req, false)
+		return
 	}
-	index, term := lastEntry(r)
-	granted := req.LastLogTerm > term || req.LastLogTerm == term && req.LastLogIndex >= index
+	if !suspected {
+		if leader != "" {
+			d.look() // the asker has noticed something
+		}
+		rpc.RespChan = d.link.intercept(rpc.RespChan, func(resp *raft.RPCResponse) {
+			if a, ok := resp.Response.(*raft.RequestPreVoteResponse); !ok || !a.Granted {
+				d.refused(asker)
+			}
+		})
+		d.link.deliver(rpc)
+		return
+	}
+	granted := newer >= 0 && req.Term >= r.CurrentTerm()
 	if granted {
 		d.link.count.grants.Add(1)
+	} else {
+		d.refused(asker)
 	}
-	rpc.Respond(&raft.RequestPreVoteResponse{
-		RPCHeader: d.header(), Term: req.Term, Granted: granted,
-	}, nil)
+	d.answerPreVote(rpc, req, granted)
+}
+
+func (d *detector) answerPreVote(rpc raft.RPC, req *raft.RequestPreVoteRequest, granted bool) {
+	rpc.Respond(&raft.RequestPreVoteResponse{RPCHeader: d.header(), Term: req.Term, Granted: granted}, nil)
+}
+
+// promiseFor gives a server that asks for a pre-vote this server's promise, unless another has it. This server
+// itself may have it, and takes it back for a better candidate until its own campaign begins.
+func (d *detector) promiseFor(asker raft.ServerID, better bool) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	yields := d.promise.to == d.id && !d.promise.campaigning && better
+	if d.promise.keptFor(asker) && !yields {
+		return false
+	}
+	d.promise.give(asker, d.promiseTimeLocked())
 	return true
+}
+
+// refused takes a promise back from a server that does not get what it asked for.
+func (d *detector) refused(asker raft.ServerID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.promise.release(asker)
+}
+
+// receiveVote gives a candidate this server's promise while raft decides about its vote, and longer if it gets
+// that.
+func (d *detector) receiveVote(rpc *raft.RPC, req *raft.RequestVoteRequest) {
+	r, candidate := d.link.raft.Load(), raft.ServerID(req.ID)
+	if r == nil || req.Term < r.CurrentTerm() || !d.voter(candidate) {
+		return
+	}
+	promise := func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.promise.give(candidate, d.promiseTimeLocked())
+	}
+	promise()
+	rpc.RespChan = d.link.intercept(rpc.RespChan, func(resp *raft.RPCResponse) {
+		if v, ok := resp.Response.(*raft.RequestVoteResponse); ok && v.Granted {
+			promise()
+		} else {
+			d.refused(candidate)
+		}
+	})
 }
 
 func (d *detector) voter(id raft.ServerID) bool {
@@ -95,13 +160,10 @@ func (d *detector) voter(id raft.ServerID) bool {
 	return false
 }
 
-// noteVote notes when raft votes for another server.
-func (d *detector) noteVote(out chan<- raft.RPCResponse) chan<- raft.RPCResponse {
-	return d.link.intercept(out, func(resp *raft.RPCResponse) {
-		if v, ok := resp.Response.(*raft.RequestVoteResponse); ok && v.Granted {
-			d.voted.Store(time.Now().UnixNano())
-		}
-	})
+// compareLogs is positive if the asker's log is newer than this server's, negative if it is older.
+func compareLogs(req *raft.RequestPreVoteRequest, r *raft.Raft) int {
+	index, term := lastEntry(r)
+	return cmp.Or(cmp.Compare(req.LastLogTerm, term), cmp.Compare(req.LastLogIndex, index))
 }
 
 // lastEntry is the index and term of the last entry, by raft's own rule (getLastEntry): of the log

@@ -17,9 +17,10 @@ import (
 // loop, the goroutines and the counters.
 type raftLink struct {
 	// set at construction
-	logger *slog.Logger
-	rpcs   chan raft.RPC // to raft's main loop
-	done   chan struct{} // closed by close
+	logger      *slog.Logger
+	persistTerm func()        // see Config
+	rpcs        chan raft.RPC // to raft's main loop
+	done        chan struct{} // closed by close
 
 	// own synchronisation
 	raft  atomic.Pointer[raft.Raft]
@@ -63,7 +64,7 @@ func (l *raftLink) deliver(rpc raft.RPC) {
 	}
 }
 
-// intercept runs f on the answer that raft gives, then passes it on to out.
+// intercept runs f on the answer that raft gives, then passes it on to out, once term and vote are on the disk.
 func (l *raftLink) intercept(
 	out chan<- raft.RPCResponse, f func(*raft.RPCResponse),
 ) chan<- raft.RPCResponse {
@@ -72,6 +73,7 @@ func (l *raftLink) intercept(
 		select {
 		case r := <-in:
 			f(&r)
+			l.persistTerm()
 			out <- r // room for one as well: made by raft.NetworkTransport for this RPC
 		case <-l.done:
 		}

@@ -50,7 +50,7 @@ func (t *Transport) acceptAppends() {
 
 func (t *Transport) serveAppends(c *mux.Conn) {
 	defer func() { _ = c.Close() }()
-	err := appendrpc.Serve(c, t.receive, t.done)
+	err := appendrpc.Serve(c, t.receive, t.persistTerm, t.done)
 	if t.stopped() {
 		return
 	}
@@ -67,7 +67,7 @@ func (t *Transport) serveAppends(c *mux.Conn) {
 
 // receive delivers an RPC of another server to raft. On the way it delays acknowledgements of entries
 // that may not be on this server's disk, answers snapshots that hold nothing new and pre-votes about a
-// leader that this server has found dead, and notes the votes that raft gives.
+// leader that this server suspects, and notes who campaigns.
 func (t *Transport) receive(rpc raft.RPC) {
 	switch cmd := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
@@ -78,12 +78,14 @@ func (t *Transport) receive(rpc raft.RPC) {
 		t.snapshots.receive(rpc, cmd)
 		return
 	case *raft.RequestPreVoteRequest:
-		if t.failover != nil && t.failover.answerPreVote(rpc, cmd) {
+		if t.failover != nil {
+			t.failover.receivePreVote(rpc, cmd)
 			return
 		}
 	case *raft.RequestVoteRequest:
+		rpc.RespChan = t.intercept(rpc.RespChan, func(*raft.RPCResponse) {})
 		if t.failover != nil {
-			rpc.RespChan = t.failover.noteVote(rpc.RespChan)
+			t.failover.receiveVote(&rpc, cmd)
 		}
 	}
 	t.deliver(rpc)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -42,6 +43,7 @@ func (t *Transport) AppendEntries(
 	if t.stopped() {
 		return raft.ErrTransportShutdown
 	}
+	t.persistTerm()
 	n := len(req.Entries)
 	for {
 		t.count.appendEntries(n, isHeartbeat(req))
@@ -102,6 +104,16 @@ func (t *Transport) replicate(
 	}
 	t.receivers.appended(id, len(req.Entries), err == nil && resp.Success)
 	return err
+}
+
+// RequestVote is called by raft on a goroutine for each other voter.
+func (t *Transport) RequestVote(
+	id raft.ServerID, target raft.ServerAddress,
+	req *raft.RequestVoteRequest, resp *raft.RequestVoteResponse,
+) error {
+	runtime.Gosched() // raft goes on to write its own vote, which had better share the term's write
+	t.persistTerm()
+	return t.NetworkTransport.RequestVote(id, target, req, resp)
 }
 
 // InstallSnapshot is called by raft's replication goroutines.

@@ -89,8 +89,6 @@ func startTCP(t *testing.T) (servers []*tcpServer) {
 		s.mux.SetIdentity(testEnsemble, uint64(i+1))
 		s.t = New(Config{
 			Mux: s.mux, LocalID: RaftID(uint64(i + 1)), Log: s.store,
-			// On a busy machine two campaigns 20 ms apart may meet, and raft's timers decide.
-			Options: Options{Stagger: 500 * time.Millisecond},
 		})
 		s.fsm = &machine{t: s.t, store: s.store}
 		servers = append(servers, s)

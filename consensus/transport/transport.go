@@ -31,9 +31,9 @@ type Options struct {
 	// server stops acting as leader: then every AppendEntries fails, the lease runs out, and the
 	// followers elect. 0 means DefaultStallLimit, negative means no limit.
 	StallLimit time.Duration
-	// Stagger is how much longer each further follower waits before it campaigns to replace a dead
-	// leader. 0 means DefaultStagger.
-	Stagger time.Duration
+	// Silence is for how long a follower must not have heard its leader to suspect it. 0 leaves silent
+	// leaders to raft's timers.
+	Silence time.Duration
 }
 
 // Config is what a Transport is made of.
@@ -44,6 +44,9 @@ type Config struct {
 	LocalID raft.ServerID
 	// Log is raft's log. Required. If it is an AsyncLog, its syncs are overlapped.
 	Log raft.LogStore
+	// PersistTerm returns when raft's term and vote are on the disk. It is called before anything that raft says
+	// in its term leaves this server. Nil means that they always are.
+	PersistTerm func()
 	// Timeout replaces DefaultTimeout when it is positive.
 	Timeout time.Duration
 	// RaftLogger gets the log lines of raft.NetworkTransport. Nil means none.
@@ -77,6 +80,9 @@ func New(cfg Config) *Transport {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = DefaultTimeout
 	}
+	if cfg.PersistTerm == nil {
+		cfg.PersistTerm = func() {}
+	}
 	if cfg.RaftLogger == nil {
 		cfg.RaftLogger = hclog.NewNullLogger()
 	}
@@ -88,9 +94,12 @@ func New(cfg Config) *Transport {
 			Stream: streamLayer{cfg.Mux}, MaxPool: maxPool, MaxRPCsInFlight: 1,
 			Timeout: cfg.Timeout, Logger: cfg.RaftLogger,
 		}),
-		raftLink: raftLink{logger: cfg.Logger, rpcs: make(chan raft.RPC), done: make(chan struct{})},
-		mux:      cfg.Mux,
-		appends:  appendrpc.NewClient(appendDialer(cfg.Mux, cfg.Timeout), cfg.Timeout),
+		raftLink: raftLink{
+			logger: cfg.Logger, persistTerm: cfg.PersistTerm,
+			rpcs: make(chan raft.RPC), done: make(chan struct{}),
+		},
+		mux:     cfg.Mux,
+		appends: appendrpc.NewClient(appendDialer(cfg.Mux, cfg.Timeout), cfg.Timeout),
 	}
 	t.retry = newRetrier(&t.raftLink)
 	t.snapshots = newSnapshotGuard(&t.raftLink, cfg.Log)
@@ -103,8 +112,8 @@ func New(cfg Config) *Transport {
 	if cfg.NoFailover {
 		cfg.Mux.SetRaft(t.serverAt, nil)
 	} else {
-		t.failover = newDetector(&t.raftLink, cfg.LocalID, cfg.Stagger, cfg.Mux, t.NetworkTransport)
-		cfg.Mux.SetRaft(t.serverAt, t.failover.connEnded)
+		t.failover = newDetector(&t.raftLink, &cfg, t.NetworkTransport)
+		cfg.Mux.SetRaft(t.serverAt, t.failover.look)
 		t.run(t.failover.loop)
 	}
 	t.run(t.pump)

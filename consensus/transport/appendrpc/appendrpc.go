@@ -107,10 +107,10 @@ func (cl *Client) put(target raft.ServerAddress, c *clientConn) {
 	_ = c.Close()
 }
 
-// Serve is the follower's side: it hands the requests of a connection to raft, one after the other. It
-// returns nil when done is closed, else why it ended: the connection has, or carries something else
-// (ErrMalformed). The caller closes the connection.
-func Serve(conn io.ReadWriter, hand func(raft.RPC), done <-chan struct{}) error {
+// Serve is the follower's side: it hands the requests of a connection to raft, one after the other, and
+// calls before before each answer. It returns nil when done is closed, else why it ended: the connection
+// has, or carries something else (ErrMalformed). The caller closes the connection.
+func Serve(conn io.ReadWriter, hand func(raft.RPC), before func(), done <-chan struct{}) error {
 	r := bufio.NewReaderSize(conn, bufferSize)
 	answer := make(chan raft.RPCResponse, 1) // room for one: raft never waits for us
 	for {
@@ -126,6 +126,7 @@ func Serve(conn io.ReadWriter, hand func(raft.RPC), done <-chan struct{}) error 
 			if form == formNotice {
 				continue
 			}
+			before()
 			if err := writeAnswer(conn, resp); err != nil {
 				return fmt.Errorf("answering a request: %w", err)
 			}

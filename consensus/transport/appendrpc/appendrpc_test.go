@@ -46,7 +46,7 @@ func newPair(t *testing.T) *pair {
 			}
 			go func() {
 				defer c.Close()
-				p.ended <- Serve(c, func(rpc raft.RPC) { p.rpcs <- rpc }, p.done)
+				p.ended <- Serve(c, func(rpc raft.RPC) { p.rpcs <- rpc }, func() {}, p.done)
 			}()
 		}
 	}()
