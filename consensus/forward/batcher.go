@@ -12,16 +12,17 @@ import (
 const (
 	maxEntryCommands = 2048 // commands in one entry: about 2 ms of applying
 	maxEntryBytes    = 1 << 20
-	maxInFlight      = 2 // entries handed to raft and not yet applied
 	// Batches that wait to be proposed. Those of seven servers fit, so that no
 	// stream stands still with touches in it.
 	maxInboxBytes = 16 << 20
 )
 
-// overlapAfter is how long the newest entry is in flight before another one is
-// proposed beside it. Where disk and network are quick it has been applied by
-// then; where they are slow, a command waits for no longer than this.
-const overlapAfter = 4 * time.Millisecond
+// Where an entry takes slowEntry and more, those whose commands were in the last one are waited for, for a part of
+// the time that it took: they have just got their results, and who misses an entry waits for two.
+const (
+	slowEntry  = 1500 * time.Microsecond
+	gatherPart = 4
+)
 
 // Propose hands an entry to raft. The returned function waits for its end: nil when it has been applied here.
 type Propose func(entry []byte) (wait func() error)
@@ -37,13 +38,12 @@ type Batcher struct {
 	ctx     context.Context // ends with the leadership, or when its streams must start afresh
 	abort   context.CancelFunc
 	wake    chan struct{} // capacity 1
-	slots   chan struct{} // capacity maxInFlight: entries raft has not finished
-	freed   chan struct{} // capacity 1: an entry has left its slot
 
 	mu      sync.Mutex // protects the fields below
 	room    *sync.Cond // on mu: the inbox has room again, or the batcher has ended
 	batches []state.Batch
 	bytes   int
+	count   int // commands
 }
 
 // NewBatcher returns the batcher of a leadership. It ends with ctx, or when an entry fails.
@@ -52,9 +52,7 @@ func NewBatcher(
 ) *Batcher {
 	b := &Batcher{
 		term: term, propose: propose, stats: stats, logger: logger,
-		wake:  make(chan struct{}, 1),
-		slots: make(chan struct{}, maxInFlight),
-		freed: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1),
 	}
 	b.ctx, b.abort = context.WithCancel(ctx)
 	b.room = sync.NewCond(&b.mu)
@@ -80,6 +78,7 @@ func (b *Batcher) submit(x state.Batch) bool {
 	}
 	b.batches = append(b.batches, x)
 	b.bytes += len(x.Commands)
+	b.count += x.Count
 	b.mu.Unlock()
 	select {
 	case b.wake <- struct{}{}:
@@ -112,16 +111,19 @@ func (b *Batcher) take() []state.Batch {
 		b.room.Broadcast()
 	}
 	b.bytes -= bytes
+	b.count -= commands
 	return batches
 }
 
-// Run proposes until the batcher ends. A single command is sent at once, unless an entry is still in flight
-// (waitForSlot).
+// Run proposes until the batcher ends, one entry after the other. An entry costs all servers about as much for
+// one command as for a hundred, so what comes while one is under way had better share the next. A second one
+// beside it would be no gain: raft sends a follower one request at a time, and a disk syncs one at a time.
 func (b *Batcher) Run() {
 	defer b.wakeAll()
-	timer := time.NewTimer(overlapAfter)
+	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var last time.Time // when the newest entry was handed to raft
+	var took time.Duration // of the last entry
+	var commands int       // in it
 	for {
 		select {
 		case <-b.ctx.Done():
@@ -129,13 +131,21 @@ func (b *Batcher) Run() {
 		case <-b.wake:
 		}
 		for b.waiting() {
-			if !b.waitForSlot(timer, last) {
+			if took >= slowEntry {
+				b.gather(timer, commands, took/gatherPart)
+			}
+			batches := b.take()
+			commands = 0
+			for i := range batches {
+				commands += batches[i].Count
+			}
+			entry := b.encode(batches)
+			b.stats.count(len(entry))
+			start := time.Now()
+			if !b.await(b.propose(entry)) {
 				return
 			}
-			entry := b.encode(b.take())
-			b.stats.count(len(entry))
-			last = time.Now()
-			go b.await(b.propose(entry)) // nobody waits for it: raft may never answer
+			took = time.Since(start)
 		}
 	}
 }
@@ -156,29 +166,25 @@ func (b *Batcher) waiting() bool {
 	return len(b.batches) > 0
 }
 
-// waitForSlot takes a slot for the next entry, and lets it go when none is under way, or
-// when the newest has been for overlapAfter. An entry costs all servers about as
-// much for one command as for a hundred, so while one is quick, what comes
-// meanwhile had better share the next. False means that the batcher has ended.
-func (b *Batcher) waitForSlot(timer *time.Timer, last time.Time) bool {
-	select {
-	case <-b.ctx.Done():
-		return false
-	case b.slots <- struct{}{}:
-	}
-	if len(b.slots) > 1 { // this one, and another
-		timer.Reset(overlapAfter - time.Since(last))
-	}
-	for len(b.slots) > 1 {
+// commands is how many commands wait.
+func (b *Batcher) commands() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.count
+}
+
+// gather waits until as many commands wait, but not long.
+func (b *Batcher) gather(timer *time.Timer, commands int, limit time.Duration) {
+	timer.Reset(limit)
+	for b.commands() < commands {
 		select {
 		case <-b.ctx.Done():
-			return false
+			return
 		case <-timer.C:
-			return true
-		case <-b.freed: // or it was long ago
+			return
+		case <-b.wake:
 		}
 	}
-	return true
 }
 
 // wakeAll wakes those who wait for room, because the batcher has ended. Without the
@@ -189,22 +195,19 @@ func (b *Batcher) wakeAll() {
 	b.mu.Unlock()
 }
 
-// await frees the entry's slot. The results have their own way; only failure
-// matters here.
-func (b *Batcher) await(wait func() error) {
-	err := wait()
-	b.free()
-	if err != nil {
-		b.logger.Debug("entry refused", "term", b.term, "error", err)
-		b.abort()
-	}
-}
-
-// free gives an entry's slot back.
-func (b *Batcher) free() {
-	<-b.slots
+// await waits for an entry's end. False means that the batcher has ended, perhaps because raft has refused the
+// entry. The results have their own way; only failure matters here.
+func (b *Batcher) await(wait func() error) bool {
+	ended := make(chan error, 1)
+	go func() { ended <- wait() }() // nobody waits for it: raft may never answer
 	select {
-	case b.freed <- struct{}{}:
-	default:
+	case <-b.ctx.Done():
+		return false
+	case err := <-ended:
+		if err != nil {
+			b.logger.Debug("entry refused", "term", b.term, "error", err)
+			b.abort()
+		}
+		return err == nil
 	}
 }

@@ -19,36 +19,40 @@ func newTestBatcher(ctx context.Context) *Batcher {
 	return NewBatcher(ctx, 1, nil, &Stats{}, slog.New(slog.DiscardHandler))
 }
 
-func TestBatcher_WaitForSlot_WaitsForTheEntryBeforeButNotLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		b := newTestBatcher(ctx)
-		timer := time.NewTimer(overlapAfter)
-		start := time.Now()
-		if !b.waitForSlot(timer, time.Time{}) || time.Since(start) != 0 {
-			t.Fatalf("one alone waited for %v", time.Since(start))
-		}
-		time.AfterFunc(overlapAfter/2, b.free)
-		last := time.Now()
-		if !b.waitForSlot(timer, last) || time.Since(last) != overlapAfter/2 {
-			t.Errorf("beside an entry of %v it waited for %v", overlapAfter/2, time.Since(last))
-		}
-		// freed may still hold the news of an entry long gone.
-		time.AfterFunc(time.Hour, b.free)
-		last = time.Now()
-		if !b.waitForSlot(timer, last) || time.Since(last) != overlapAfter {
-			t.Errorf("beside an entry that hangs it waited for %v", time.Since(last))
-		}
-		// Both slots are taken now.
-		if !b.waitForSlot(timer, last) || time.Since(last) != time.Hour {
-			t.Errorf("the third waited for %v", time.Since(last))
-		}
-		b.End()
-		if b.waitForSlot(timer, time.Now()) {
-			t.Error("the batcher has ended")
-		}
-	})
+// Where entries are slow, clients that have just got their results are waited for, so that they need not wait for
+// two entries; a client alone, and where entries are quick, nobody waits.
+func TestBatcher_Run_WaitsForWhoComesBack(t *testing.T) {
+	for _, x := range []struct {
+		clients    int
+		entry      time.Duration // how long each takes
+		back, want time.Duration // when the clients come back, and the next entry goes out
+	}{
+		{clients: 1, entry: 100 * time.Millisecond, back: 0, want: 0},
+		{clients: 8, entry: slowEntry - 1, back: time.Microsecond, want: 0},
+		{clients: 8, entry: slowEntry, back: slowEntry / gatherPart / 2, want: slowEntry / gatherPart / 2},
+		{clients: 8, entry: 20 * time.Millisecond, back: time.Second, want: 20 * time.Millisecond / gatherPart},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var entries []time.Time
+			b := newTestBatcher(t.Context())
+			b.propose = func([]byte) func() error {
+				entries = append(entries, time.Now())
+				return func() error { clock.Sleep(x.entry); return nil }
+			}
+			b.submit(state.Batch{Count: x.clients, Commands: []byte{1}})
+			go b.Run()
+			clock.Sleep(x.entry)
+			b.submit(state.Batch{Count: 1, Commands: []byte{1}}) // the first is back at once
+			clock.Sleep(x.back)
+			b.submit(state.Batch{Count: x.clients - 1, Commands: []byte{1}})
+			clock.Sleep(time.Minute)
+			b.End()
+			synctest.Wait()
+			if wait := entries[1].Sub(entries[0]) - x.entry; wait != x.want {
+				t.Errorf("%+v: the second entry came %v after the end of the first", x, wait)
+			}
+		})
+	}
 }
 
 // All servers apply one entry after the other, with readers let in between: an entry that is too large keeps them
@@ -75,7 +79,7 @@ func TestBatcher_Take_FillsEntriesAndNoMore(t *testing.T) {
 			}
 			var got []int
 			next := uint64(0)
-			for b.waiting() {
+			for len(b.batches) > 0 {
 				entry := b.take()
 				if len(entry) == 0 {
 					t.Fatalf("an entry without a batch, though %d wait", len(x.batches)-int(next))
@@ -88,8 +92,8 @@ func TestBatcher_Take_FillsEntriesAndNoMore(t *testing.T) {
 				}
 				got = append(got, len(entry))
 			}
-			if !slices.Equal(got, x.want) || b.bytes != 0 {
-				t.Errorf("entries of %v batches, want %v; the empty inbox counts %d bytes", got, x.want, b.bytes)
+			if !slices.Equal(got, x.want) || b.bytes != 0 || b.count != 0 {
+				t.Errorf("entries of %v batches, want %v; the empty inbox counts %d bytes and %d commands", got, x.want, b.bytes, b.count)
 			}
 		})
 	}
@@ -158,16 +162,10 @@ func TestBatcher_Run_ProposesAllUntilAnEntryIsRefused(t *testing.T) {
 			}
 		}
 		check("at once", 1)
-		clock.Sleep(overlapAfter)
-		check("beside one that is slow", 2)
 		clock.Sleep(time.Hour)
-		check("beside two", 2)
+		check("beside one that is slow", 1)
 		result(nil)
-		check("when one was applied, beside one that is very slow", 3)
-		result(nil)
-		check("when another was, beside one that is new", 3)
-		clock.Sleep(overlapAfter)
-		check("when that is slow, too", 4)
+		check("when it was applied", 2)
 		if last, _, _ := b.stats.Sizes(); last < maxEntryBytes {
 			t.Errorf("the last entry counts %d bytes", last)
 		}
