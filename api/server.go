@@ -56,6 +56,7 @@ type Server struct {
 	core *rest.Core
 	stop func() // ends streams and long polls
 
+	leaving     atomic.Bool  // Shutdown was called
 	conns       atomic.Int64 // open, at most maxConns
 	descriptors *descriptors.Share
 	logger      *slog.Logger
@@ -71,6 +72,8 @@ const (
 	idleTimeout   = 2 * time.Minute
 	// maxConns leaves room for others beside all streams; an idle one costs 10 KB.
 	maxConns = 16_384
+	// quietTime is for how long clients that use their connections are waited for when the server stops.
+	quietTime = 100 * time.Millisecond
 )
 
 // New returns a Server that is not served yet.
@@ -83,12 +86,11 @@ func New(b Backend, cfg Config) *Server {
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
 	})
 	s.http = &http.Server{
-		Handler:           s.core.Handler(routes(s.core, b, cfg)),
+		Handler:           s.letGo(s.core.Handler(routes(s.core, b, cfg))),
 		ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes, IdleTimeout: idleTimeout,
 		ConnContext: rest.WithConn, ConnState: s.countConn,
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 	}
-	s.http.RegisterOnShutdown(s.stop)
 	return s
 }
 
@@ -129,9 +131,34 @@ func isLoopback(l net.Listener) bool {
 	return ok && a.IP.IsLoopback()
 }
 
-// Shutdown stops accepting, ends streams and long polls, and waits for requests in
-// progress until ctx ends.
-func (s *Server) Shutdown(ctx context.Context) error { return s.http.Shutdown(ctx) }
+// letGo has the clients of a server that is about to stop close their connections when they have a reply: the next
+// request is not on its way then.
+func (s *Server) letGo(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.leaving.Load() || s.core.Server.Draining() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Shutdown ends streams and long polls, lets those clients go that use their connections, stops accepting, and waits
+// for requests in progress until ctx ends.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.leaving.Store(true)
+	s.stop()
+	quiet, cancel := context.WithTimeout(ctx, quietTime)
+	defer cancel()
+	tick := time.NewTicker(quietTime / 20)
+	defer tick.Stop()
+	for s.conns.Load() > 0 && quiet.Err() == nil {
+		select {
+		case <-tick.C:
+		case <-quiet.Done():
+		}
+	}
+	return s.http.Shutdown(ctx)
+}
 
 // countConn closes connections that are too many.
 func (s *Server) countConn(c net.Conn, state http.ConnState) {

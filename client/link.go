@@ -16,6 +16,9 @@ const keepOut = 1 << 20
 // errLinkGone ends a goroutine of a link that the client has already given up.
 var errLinkGone = errors.New("connection was given up")
 
+// errServerLeaves ends a connection whose server is about to stop (wire.GoAway).
+var errServerLeaves = errors.New("the server is about to stop")
+
 // link is one connection to a server on which the session has been established.
 // It has a goroutine that reads and one that writes; both end when the
 // connection is closed.

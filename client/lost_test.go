@@ -43,6 +43,37 @@ func TestClient_Set_ReplyLost_OutcomeUnknown(t *testing.T) {
 	}
 }
 
+// A server that stops says what it has not done: that is sent again, also what another server would do twice.
+func TestClient_GoAway_IsSentAgain(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		var left *fakeConn
+		s.do(func() {
+			s.hook = func(f *fakeConn, h wire.RequestHeader, _ wire.Request) verdict {
+				switch {
+				case left == nil && h.Type == wire.OpCreate2:
+					left = f
+					f.sendLocked(wire.AppendReply(nil, wire.GoAway(s.zxid), nil))
+					return noAnswer
+				case left == f:
+					return noAnswer
+				}
+				return serve
+			}
+		})
+		var pending []*Pending[CreateReply]
+		for range 3 {
+			pending = append(pending, c.Async().Create(t.Context(), "/a-", nil, PersistentSequential))
+		}
+		for i, p := range pending {
+			created, err := p.Wait(t.Context())
+			mustNot(t, err)
+			if want := fmt.Sprintf("/a-%010d", i); created.Path != want {
+				t.Errorf("created %s, want %s", created.Path, want)
+			}
+		}
+	})
+}
+
 func TestClient_Get_ReplyLost_SentAgain(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		s.do(func() { s.hook = onFirst(wire.OpGetData, cut) })

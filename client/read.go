@@ -101,6 +101,10 @@ func (c *Client) pong(l *link, h wire.ReplyHeader) error {
 	switch {
 	case c.link != l:
 		return errLinkGone
+	case wire.IsGoAway(h):
+		l.taken = c.queue.first // nothing of what waits for a reply has happened: it is sent again
+		c.detachLocked(l, errServerLeaves)
+		return errServerLeaves
 	case len(l.pings) == 0:
 		return protocolError("answer to a ping that was not sent")
 	}

@@ -18,9 +18,13 @@ func (c *Client) run() {
 		}
 		c.serve(l)
 		c.hosts.preferred = l.target
-		if isTimeout(l.err) {
-			// It has gone silent: ask the others first.
+		leaves := errors.Is(l.err, errServerLeaves)
+		if leaves || isTimeout(l.err) {
+			// It stops, or has gone silent: ask the others first.
 			c.hosts.preferred = target{}
+		}
+		if leaves {
+			continue
 		}
 		if c.clock()-l.since > c.backoff.max {
 			c.backoff.reset()

@@ -37,6 +37,7 @@ type conn struct {
 	pending atomic.Int32                // requests that are not answered yet
 	sc      atomic.Pointer[server.Conn] // nil until the handshake
 	linger  atomic.Pointer[time.Timer]
+	leaving atomic.Bool // the server stops; see leave
 
 	// The reader's own.
 	in      input
@@ -151,9 +152,10 @@ func (c *conn) serve() error {
 	return c.lastWords(c.requests())
 }
 
-// requests executes frames until the client has gone or broken the protocol.
+// requests executes frames until the client has gone or broken the protocol, or the server leaves.
 func (c *conn) requests() error {
 	sc := c.sc.Load()
+	served := false // something since the server leaves
 	for !c.closing {
 		frame, err := c.in.frame()
 		if err != nil {
@@ -167,12 +169,22 @@ func (c *conn) requests() error {
 				return err
 			}
 			c.out.slowDown()
+			served = c.leaving.Load()
 			continue
 		}
-		c.out.flush()
-		if err = c.in.fillOpen(c.now); err != nil {
-			c.out.flush() // a client that only closed its sending side still reads
-			return err
+		if c.leaving.Load() {
+			left, err := c.leaveNow(served)
+			if left || err != nil {
+				return err
+			}
+		} else {
+			c.out.flush()
+			if err = c.in.fillOpen(c.now, &c.leaving); errors.Is(err, errLeaving) {
+				continue
+			} else if err != nil {
+				c.out.flush() // a client that only closed its sending side still reads
+				return err
+			}
 		}
 		c.now = time.Now()
 		sc.Touch()
@@ -217,7 +229,13 @@ func (c *conn) ended() {
 }
 
 // Disconnect implements server.Client.
-func (c *conn) Disconnect(r server.Reason) { c.out.end(r.String()) }
+func (c *conn) Disconnect(r server.Reason) {
+	if r == server.ReasonStopping {
+		c.leave()
+		return
+	}
+	c.out.end(r.String())
+}
 
 // Notify implements server.Client: an event goes out, encoded once for all
 // who get it.
@@ -296,7 +314,7 @@ func (c *conn) refuseTooLong(why error) error {
 	sc := c.sc.Load()
 	more := func() error {
 		c.out.flush()
-		err := c.in.fillOpen(c.now)
+		err := c.in.fillOpen(c.now, &c.leaving)
 		c.now = time.Now()
 		sc.Touch()
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -98,8 +99,8 @@ func (in *input) fill() error {
 }
 
 // fillOpen is fill for a connection that has a session: it may be silent for
-// as long as it likes, but not keep a large buffer meanwhile.
-func (in *input) fillOpen(now time.Time) error {
+// as long as it likes, but not keep a large buffer meanwhile. It returns errLeaving when the server leaves.
+func (in *input) fillOpen(now time.Time, leaving *atomic.Bool) error {
 	for {
 		in.makeRoom()
 		if in.have() == 0 && now.Sub(in.needed) > busyFor {
@@ -107,6 +108,9 @@ func (in *input) fillOpen(now time.Time) error {
 		}
 		if err := in.watch(now); err != nil {
 			return fmt.Errorf("setting a read deadline: %w", err)
+		}
+		if leaving.Load() { // after watch, which may have undone leave's deadline
+			return errLeaving
 		}
 		n, err := in.conn.Read(in.buf[in.to:])
 		in.to += n

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,7 +61,7 @@ func reading(in *input, frames chan<- int) {
 			}
 			frames <- len(f)
 		}
-		if in.fillOpen(time.Now()) != nil {
+		if in.fillOpen(time.Now(), new(atomic.Bool)) != nil {
 			return
 		}
 	}
