@@ -65,10 +65,18 @@ func (t *Transport) serveAppends(c *mux.Conn) {
 	t.logger.Log(context.Background(), level, ended, "server", c.ServerID(), "error", err, "left_out", leftOut)
 }
 
-// receive delivers an RPC of another server to raft. On the way it delays acknowledgements of entries
+// receive delivers an RPC of another server to raft. On the way it refuses impossible terms, delays acknowledgements of entries
 // that may not be on this server's disk, answers snapshots that hold nothing new and pre-votes about a
 // leader that this server suspects, and notes who campaigns.
 func (t *Transport) receive(rpc raft.RPC) {
+	if err := t.checkRequest(rpc.Command); err != nil {
+		const refused = "a request of another server is refused"
+		if pass, leftOut := t.repeats.Pass(refused); pass {
+			t.logger.Warn(refused, "error", err, "left_out", leftOut)
+		}
+		rpc.Respond(nil, err)
+		return
+	}
 	switch cmd := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
 		if n := len(cmd.Entries); n > 0 && t.overlap != nil {

@@ -62,7 +62,7 @@ func (t *Transport) AppendEntries(
 			return nil
 		}
 		if isHeartbeat(req) {
-			err := t.appends.Call(target, req, resp)
+			err := t.call(target, req, resp)
 			if err == nil {
 				t.retry.reached(id)
 			}
@@ -83,6 +83,15 @@ func (t *Transport) AppendEntries(
 	return nil
 }
 
+func (t *Transport) call(
+	target raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
+) error {
+	if err := t.appends.Call(target, req, resp); err != nil {
+		return err
+	}
+	return t.checkTerm(resp.Term)
+}
+
 // isHeartbeat reports whether raft sent req as a heartbeat. raft does not mark them, but its
 // heartbeats alone have neither entries nor a previous entry nor a commit index.
 func isHeartbeat(req *raft.AppendEntriesRequest) bool {
@@ -98,7 +107,7 @@ func (t *Transport) replicate(
 	if t.push != nil {
 		f = t.push.sending(id, target, req)
 	}
-	err := t.appends.Call(target, req, resp)
+	err := t.call(target, req, resp)
 	if f != nil {
 		t.push.answered(f, req, resp, err)
 	}
@@ -113,7 +122,21 @@ func (t *Transport) RequestVote(
 ) error {
 	runtime.Gosched() // raft goes on to write its own vote, which had better share the term's write
 	t.persistTerm()
-	return t.NetworkTransport.RequestVote(id, target, req, resp)
+	if err := t.NetworkTransport.RequestVote(id, target, req, resp); err != nil {
+		return err
+	}
+	return t.checkTerm(resp.Term)
+}
+
+// RequestPreVote is called by raft on a goroutine for each other voter.
+func (t *Transport) RequestPreVote(
+	id raft.ServerID, target raft.ServerAddress,
+	req *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
+) error {
+	if err := t.NetworkTransport.RequestPreVote(id, target, req, resp); err != nil {
+		return err
+	}
+	return t.checkTerm(resp.Term)
 }
 
 // InstallSnapshot is called by raft's replication goroutines.
@@ -123,6 +146,9 @@ func (t *Transport) InstallSnapshot(
 ) error {
 	t.receivers.sending(id, req.Term)
 	err := t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
+	if err == nil {
+		err = t.checkTerm(resp.Term)
+	}
 	if err != nil || !resp.Success {
 		t.receivers.forget(id)
 	}

@@ -33,33 +33,33 @@ func (m *Mux) listen() {
 	}
 }
 
-// startHandshake starts the hello on a goroutine of its own, if there is a slot for it.
+// startHandshake starts the hello on a goroutine of its own. If too many others have not sent theirs, the one that
+// has waited longest gives way: a server sends its hello at once, and strangers may wait for ever.
 func (m *Mux) startHandshake(raw net.Conn) {
-	select {
-	case m.slots <- struct{}{}:
-	default:
-		m.warn("peer connection closed: too many others have not sent their hello",
-			"remote", raw.RemoteAddr(), "bound", maxHellos)
-		raw.Close()
-		return
-	}
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
-		<-m.slots
 		raw.Close()
 		return
 	}
-	m.awaiting[raw] = struct{}{}
+	var oldest net.Conn
+	if m.awaiting.Len() >= maxHellos {
+		oldest, _ = m.awaiting.Remove(m.awaiting.Front()).(net.Conn)
+	}
+	place := m.awaiting.PushBack(raw)
 	m.mu.Unlock()
+	if oldest != nil {
+		m.warn("peer connection closed: it has sent no hello, and too many others wait",
+			"remote", oldest.RemoteAddr(), "bound", maxHellos)
+		oldest.Close()
+	}
 	m.wg.Add(1)
 	go func() {
 		defer m.wg.Done()
 		m.handshake(raw)
 		m.mu.Lock()
-		delete(m.awaiting, raw)
+		m.awaiting.Remove(place)
 		m.mu.Unlock()
-		<-m.slots
 	}()
 }
 

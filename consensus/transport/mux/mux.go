@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"log/slog"
@@ -64,7 +65,6 @@ type Mux struct {
 	logger    *slog.Logger
 	advertise net.Addr
 	queues    [kinds]chan *Conn
-	slots     chan struct{} // one for each hello being awaited
 
 	// own synchronisation
 	ctx    context.Context // ends with Close
@@ -82,10 +82,10 @@ type Mux struct {
 	id       uint64 // NoServer before SetIdentity
 	closed   bool
 	gate     raftGate
-	awaiting map[net.Conn]struct{} // whose hello is awaited
-	conns    map[*Conn]struct{}    // established, both directions
-	inbound  int                   // of conns
-	waiting  [kinds]int            // places taken in queues, reserved ones included
+	awaiting *list.List         // of net.Conn, whose hello is awaited, in the order in which they came
+	conns    map[*Conn]struct{} // established, both directions
+	inbound  int                // of conns
+	waiting  [kinds]int         // places taken in queues, reserved ones included
 }
 
 // New starts accepting at once. Until SetIdentity only control connections are admitted.
@@ -102,8 +102,7 @@ func New(cfg Config) *Mux {
 		logger:    cfg.Logger,
 		advertise: cfg.Listener.Addr(),
 		id:        NoServer,
-		slots:     make(chan struct{}, maxHellos),
-		awaiting:  map[net.Conn]struct{}{},
+		awaiting:  list.New(),
 		conns:     map[*Conn]struct{}{},
 	}
 	if cfg.Advertise != "" {
@@ -222,8 +221,9 @@ func (m *Mux) Close() error {
 	for c := range m.conns {
 		ended = append(ended, c)
 	}
-	awaiting := make([]net.Conn, 0, len(m.awaiting))
-	for c := range m.awaiting {
+	awaiting := make([]net.Conn, 0, m.awaiting.Len())
+	for e := m.awaiting.Front(); e != nil; e = e.Next() {
+		c, _ := e.Value.(net.Conn)
 		awaiting = append(awaiting, c)
 	}
 	m.mu.Unlock()
