@@ -43,6 +43,14 @@ type Config struct {
 	Metrics   metrics.Part // of other parts of the server, for /metrics and monitor; nil: none
 	Settings  *Settings    // what the command configuration shows; nil: less
 	Port      Port         // the server's ZooKeeper port; nil: it has none
+	// Certificate is the one that this server shows; nil: none.
+	Certificate Certificate
+}
+
+// Certificate is what is known of a server's certificate.
+type Certificate interface {
+	Expires() time.Time // zero: there is none
+	Err() error         // why a newer one is not in use; nil: there is none, or it is
 }
 
 type handlers struct {
@@ -66,7 +74,7 @@ func Routes(core *rest.Core, cluster Cluster, state State, cfg Config) []rest.Ro
 	return []rest.Route{
 		rest.LocalOp(get, "/", root),
 		rest.LocalOp(get, "/livez", h.livez),
-		rest.LocalOp(get, "/readyz", readyz, "verbose"),
+		rest.LocalOp(get, "/readyz", h.readyz, "verbose"),
 		rest.LocalOp(get, "/openapi.json", h.openapi),
 		rest.LocalOp(get, "/docs", h.page),
 		rest.LocalOp(get, "/metrics", h.metrics),

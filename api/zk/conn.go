@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/watch"
@@ -84,16 +85,18 @@ const maxBroken = 10
 func (c *conn) report(err error, why string) {
 	var bad *protocolError
 	var ahead *aheadError
+	var plain *tlsport.PlainError
+	var unshaken *tlsport.HandshakeError
 	switch {
 	case errors.As(err, &ahead):
 		c.listener.logRefusal("ahead", "remote", c.remote, "error", ahead)
-	case errors.As(err, &bad):
+	case errors.As(err, &bad), errors.As(err, &plain), errors.As(err, &unshaken):
 		level := slog.LevelDebug
 		if pass, _ := c.listener.refusals.PassSome(maxBroken, "broken"); pass {
 			level = slog.LevelInfo
 		}
 		c.listener.logger.Log(context.Background(), level, "a client broke the protocol",
-			"remote", c.remote, "session", c.session(), "error", bad.problem)
+			"remote", c.remote, "session", c.session(), "error", err)
 	case why != "":
 		c.listener.logger.Debug("client disconnected",
 			"remote", c.remote, "session", c.session(), "reason", why)
@@ -134,6 +137,10 @@ func (c *conn) serve() error {
 	if name, ok := c.listener.wordOf(c.in.head()); ok {
 		return c.serveWord(name)
 	}
+	if speech := tlsport.Guess(c.in.waiting()); speech != tlsport.Other {
+		tlsport.AnswerPlain(c.net, speech)
+		return badf("the client speaks %s, and this port ZooKeeper's protocol%s", speech, c.withoutTLS())
+	}
 	if c.wordsOnly {
 		c.listener.refuse(c, descriptors.Limited)
 		return errors.New("no descriptors are left for clients")
@@ -149,6 +156,14 @@ func (c *conn) serve() error {
 	}
 	c.now = time.Now()
 	return c.lastWords(c.requests())
+}
+
+// withoutTLS is what a message about a port has to add.
+func (c *conn) withoutTLS() string {
+	if _, secure := c.net.(*tlsport.Conn); secure {
+		return ""
+	}
+	return " without TLS"
 }
 
 // requests executes frames until the client has gone or broken the protocol.

@@ -56,14 +56,31 @@ func TestLoad_Errors(t *testing.T) {
 		{"=2181", "zoo.cfg:1: no key before the separator", nil},
 		{"dataLogDir=\\u12", `zoo.cfg:1: incomplete escape \u12; four hexadecimal digits follow \u`, nil},
 
-		{"secureClientPort=2281", "zoo.cfg:1: secureClientPort: zk-lite does not offer TLS yet; " +
-			"remove the key, or put a TLS proxy in front", nil},
-		{"ssl.keyStore.location=/k", "zoo.cfg:1: ssl.keyStore.location: zk-lite does not offer TLS yet; " +
-			"remove the key, or put a TLS proxy in front", nil},
-		{"sslQuorum=true", "zoo.cfg:1: sslQuorum: zk-lite does not offer TLS yet; " +
-			"remove the key, or put a TLS proxy in front", nil},
-		{"zookeeper.admin.forceHttps=true", "zoo.cfg:1: zookeeper.admin.forceHttps: zk-lite does not " +
-			"offer TLS yet; remove the key, or put a TLS proxy in front", nil},
+		{"secureClientPort=2281\nssl.clientAuth=none", "zoo.cfg:1: ssl.keyStore.location: is missing, and a port is " +
+			"to speak TLS; name a file with a private key and its certificate; " +
+			"`zk-lite tls init` and `zk-lite tls issue` make one", nil},
+		{"ssl.keyStore.location=/k\nclient.portUnification=true", "zoo.cfg: ssl.trustStore.location: is missing, and " +
+			"clients are asked for certificates (ssl.clientAuth=need); " +
+			"name a file with the authorities that sign them, or set ssl.clientAuth=none", nil},
+		{"ssl.keyStore.location=/k\nadmin.needClientAuth=true", "zoo.cfg:2: ssl.trustStore.location: is missing, and " +
+			"HTTP clients must show certificates; name a file with the authorities that sign them", nil},
+		{"ssl.keyStore.location=/k\nssl.trustStore.location=/t\nsecureClientPort=2281\nclient.portUnification=true",
+			"zoo.cfg:4: client.portUnification: is about clientPort, and there is only secureClientPort; " +
+				"give clientPort, or remove the key", nil},
+		{"ssl.enabledProtocols=TLSv1.4", `zoo.cfg:1: ssl.enabledProtocols: "TLSv1.4" is no version of TLS; ` +
+			"want TLSv1.2 or TLSv1.3", nil},
+		{"ssl.protocol=TLSv1.1", "zoo.cfg:1: ssl.protocol: no version is left that zk-lite speaks; " +
+			"want TLSv1.2 or TLSv1.3", nil},
+		{"ssl.ciphersuites=TLS_RSA_WITH_RC4_128_SHA", "zoo.cfg:1: ssl.ciphersuites: no cipher suite is left that " +
+			"zk-lite has; want some of TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, " +
+			"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, ...", nil},
+		{"ssl.clientAuth=maybe", `zoo.cfg:1: ssl.clientAuth: "maybe" is not known; want none or want or need`, nil},
+		{"zookeeper.ssl.trustore.location=/t", "zoo.cfg:1: zookeeper.ssl.trustore.location: unknown key; " +
+			"did you mean ssl.trustStore.location?", nil},
+		{"ssl.ocsp=true", "zoo.cfg:1: ssl.ocsp: zk-lite asks no OCSP server during a handshake; use ssl.crl, or " +
+			"certificates with a short life", nil},
+		{"sslQuorum=true", "zoo.cfg:1: sslQuorum: zk-lite does not offer TLS between servers yet; " +
+			"remove the key, and keep the peer ports in a private network", nil},
 		{"authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
 			"zoo.cfg:1: authProvider.1: zk-lite has no pluggable authentication; " +
 				"world, auth, digest, ip and super are built in", nil},
@@ -89,8 +106,8 @@ func TestLoad_Errors(t *testing.T) {
 			`want participant or observer`, nil},
 		{"server.1=a:1:2;b:c:3", `zoo.cfg:1: server.1: client part "b:c:3" is not of the form ` +
 			`[host:]port`, nil},
-		{"server.1=a:1:2;3;4", "zoo.cfg:1: server.1: a secure client port asks for TLS, which zk-lite " +
-			"does not offer yet; remove the part after the second ;", nil},
+		{"server.1=a:1:2;3;4", "zoo.cfg:1: server.1: the secure client port has a key of its own; " +
+			"remove the part after the second ;, and set secureClientPort", nil},
 		{"server.1=a:1:2|b:1:2", "zoo.cfg:1: server.1: several addresses for one server (|) are not " +
 			"supported; name one", nil},
 		{"server.1=2001:db8::1:1:2", `zoo.cfg:1: server.1: "2001:db8::1:1:2" has too many colons; ` +

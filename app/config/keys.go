@@ -41,12 +41,16 @@ func foreignKeys() []foreign {
 
 func refusedKeys() []foreign {
 	return []foreign{
-		{forbidden, []string{"secureClientPort", "secureClientPortAddress"},
-			"does not offer TLS yet; remove the key, or put a TLS proxy in front", ""},
-		{refused, []string{"ssl.*", "sslQuorum*", "client.secure", "client.certReload",
-			"client.portUnification", "portUnification", "admin.forceHttps", "admin.needClientAuth",
-			"admin.portUnification"},
-			"does not offer TLS yet; remove the key, or put a TLS proxy in front", ""},
+		{refused, []string{"ssl.quorum.*", "sslQuorum*", "portUnification"},
+			"does not offer TLS between servers yet; remove the key, and keep the peer ports in a private network", ""},
+		{refused, []string{"ssl.ocsp"},
+			"asks no OCSP server during a handshake; use ssl.crl, or certificates with a short life", ""},
+		{refused, []string{"ssl.allowReverseDnsLookup"},
+			"does not look up the name of a client's address, which the owner of the address chooses; put the " +
+				"address into the certificate", ""},
+		{forbidden, []string{"ssl.context.supplier.class", "ssl.x509.*"},
+			"runs no Java classes, and takes a certificate's subject for the identity; remove the key", ""},
+		{forbidden, []string{"ssl.authProvider"}, "has the provider x509 only; remove the key", "x509"},
 		{refused, []string{"quorum.auth.*"},
 			"does not authenticate servers to each other yet; remove the key, and keep the peer ports " +
 				"in a private network", ""},
@@ -132,9 +136,11 @@ func tuningKeys() []foreign {
 			"enableEagerACLCheck", "jute.maxbuffer.extrasize"},
 			"needs no such tuning; its own limits are the settings limits.*", ""},
 		{tuning, []string{"serverCnxnFactory", "nio.numSelectorThreads", "nio.numWorkerThreads",
-			"nio.directBufferBytes", "nio.shutdownTimeout", "netty.*", "clientCnxnSocket",
-			"advancedFlowControlEnabled", "outstandingHandshake.limit", "disableAutoWatchReset",
-			"shuffleDnsResponse", "hostProvider.*"},
+			"nio.directBufferBytes", "nio.shutdownTimeout", "netty.advancedFlowControl.enabled",
+			"netty.server.earlyDropSecureConnectionHandshakes", "clientCnxnSocket",
+			"advancedFlowControlEnabled", "disableAutoWatchReset",
+			"shuffleDnsResponse", "hostProvider.*", "client.secure", "ssl.sslProvider",
+			"ssl.handshakeDetectionTimeoutMillis"},
 			"has its own network code", ""},
 		{tuning, []string{"tcpKeepAlive"}, "always has TCP's keep-alive on between servers", "true"},
 		{tuning, []string{"clientTcpKeepAlive"},

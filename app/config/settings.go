@@ -43,8 +43,11 @@ type Settings struct {
 	FastFailover         bool
 
 	// The ZooKeeper port.
-	ClientPort              int    // 0: any free port
+	ClientPort              int    // 0: any free port; NoPort: none
 	ClientPortAddress       string // "": all interfaces
+	SecureClientPort        int    // with TLS; 0: any free port; NoPort: none
+	SecureClientPortAddress string // "": all interfaces
+	PortUnification         bool   // TLS on ClientPort, too
 	ClientPortListenBacklog int
 	MaxClientCnxns          int      // for each address; 0: no bound
 	MaxCnxns                int      // in all; 0: no bound
@@ -72,6 +75,10 @@ type Settings struct {
 	AdminAddress string // "": all interfaces
 	AdminOrigins []string
 	AdminHosts   []string // names by which a port on loopback may be called; "*": any
+	// With any of them the port speaks TLS.
+	AdminForceHTTPS, AdminPortUnification, AdminNeedClientAuth bool
+
+	TLS TLS
 
 	// How the Go runtime is used.
 	AdjustProcessors bool // GOMAXPROCS follows the load
@@ -93,6 +100,11 @@ const (
 // ClientListen is the address of the ZooKeeper port for net.Listen.
 func (s *Settings) ClientListen() string {
 	return net.JoinHostPort(s.ClientPortAddress, strconv.Itoa(s.ClientPort))
+}
+
+// SecureClientListen is the address of the ZooKeeper port with TLS for net.Listen.
+func (s *Settings) SecureClientListen() string {
+	return net.JoinHostPort(s.SecureClientPortAddress, strconv.Itoa(s.SecureClientPort))
 }
 
 // AdminListen is the address of the HTTP port for net.Listen.

@@ -21,6 +21,8 @@ const (
 	kindText kind = iota
 	kindBool
 	kindInt
+	kindPort    // of TCP
+	kindSecret  // text that is never shown
 	kindBytes   // a number of bytes, or with KiB, MiB, GiB
 	kindMillis  // a number of milliseconds, or a Go duration such as 90s
 	kindChoice  // one of a list of words
@@ -38,7 +40,7 @@ const (
 
 // name is the kind in the documentation and in a flag's usage.
 func (k kind) name() string {
-	return [...]string{"text", "bool", "number", "bytes", "ms", "word", "list", "digest", "role",
+	return [...]string{"text", "bool", "number", "number", "text", "bytes", "ms", "word", "list", "digest", "role",
 		"level", "servers", "number", "file", "host", "list", "list"}[k]
 }
 
@@ -55,7 +57,7 @@ func (st *setting) set(s *Settings, text string) error {
 	switch st.kind {
 	case kindBool:
 		return st.setBool(st.field(s).(*bool), text)
-	case kindInt, kindBytes:
+	case kindInt, kindPort, kindBytes:
 		return st.setNumber(st.field(s), text)
 	case kindMillis:
 		return st.setDuration(st.field(s).(*time.Duration), text)
