@@ -85,11 +85,15 @@ func (s *Server) start(o *Options) error {
 	if err != nil {
 		return err
 	}
+	who, err := authenticator(o, portOf(s.listeners.http))
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
 	s.server = server.New(server.Config{
 		ID: state.ServerID(c.MyID), Tick: c.TickTime,
 		MinSessionTimeout: c.MinSessionTimeout, MaxSessionTimeout: c.MaxSessionTimeout,
 		Grace:         c.LeaderContactLimit(),
-		ExtendedTypes: c.ExtendedTypes, EnforceQuota: c.EnforceQuota, SuperDigest: c.SuperDigest,
+		ExtendedTypes: c.ExtendedTypes, EnforceQuota: c.EnforceQuota, Auth: who,
 		WatchLimit: c.WatchesPerConnection,
 		Reap: server.ReapConfig{
 			Interval: c.ContainerCheckInterval, MaxPerMinute: c.ContainerMaxPerMinute,
@@ -117,6 +121,9 @@ func (s *Server) start(o *Options) error {
 // creating anything.
 func Check(o Options) error {
 	if _, err := newPorts(&o.Settings, o.Logger); err != nil {
+		return err
+	}
+	if _, err := tokens(&o); err != nil {
 		return err
 	}
 	c := o.storage()

@@ -44,13 +44,14 @@ type conn struct {
 	rd      jute.Reader // of the frame that is being executed
 	now     time.Time   // when the bytes came that are being executed
 	closing bool        // no further request is executed
+	picky   bool        // requests need an identity (enforce.auth.schemes)
 	idBytes int         // of identities added by auth
 }
 
 func newConn(ln *Listener, nc net.Conn) *conn {
 	c := &conn{
 		listener: ln, net: nc, remote: nc.RemoteAddr().String(),
-		since: time.Now(), gone: make(chan struct{}),
+		since: time.Now(), gone: make(chan struct{}), picky: len(ln.srv.Auth().Schemes()) > 0,
 	}
 	if ap, err := netip.ParseAddrPort(c.remote); err == nil {
 		c.address = ap.Addr().Unmap().WithZone("")
@@ -270,6 +271,9 @@ func (c *conn) execute(frame []byte) error {
 		return c.auth(header.Xid, rd)
 	case wire.OpSASL:
 		return c.sasl(header.Xid, rd)
+	}
+	if c.picky && !c.enough(header.Xid) {
+		return nil
 	}
 	r := c.newRequest(header)
 	var err error

@@ -37,6 +37,8 @@ func (l *loader) properties(path string, props []property) {
 			l.apply(st, source, p.key, p.value)
 		case key == "dynamicConfigFile":
 			l.dynamic(source, p)
+		case strings.HasPrefix(key, "authProvider."):
+			l.provider(source, p)
 		default:
 			l.foreign(source, key, p)
 		}

@@ -174,7 +174,10 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 		if st.kind == kindServers || st.kind == kindFile || st.flagName() == "data-dir" {
 			continue // TestLoad_Precedence and all others have them
 		}
-		value := map[kind]string{kindText: "x", kindSecret: "x", kindPort: "4321", kindHost: "::1", kindBool: "true", kindInt: "4321", kindBytes: "3MiB",
+		if st.key == "enforce.auth.enabled" {
+			continue // TestLoad_Auth
+		}
+		value := map[kind]string{kindText: "x", kindSecret: "x", kindPort: "4321", kindYes: "yes", kindWordList: "x509", kindIdentities: "token:ops", kindHost: "::1", kindBool: "true", kindInt: "4321", kindBytes: "3MiB",
 			kindMillis: "23456", kindWords: "wchp", kindRole: "observer", kindLevel: "debug",
 			kindServer: "7", kindOrigins: "https://example.org", kindHosts: "zk.example.org", kindDigest: "super:Y+4oAfIPWvJrxDGwNmxPgI6ZmOs="}[st.kind]
 		switch {
@@ -184,10 +187,13 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 			value = st.choices[1]
 		case st.key == "ssl.protocol" || st.key == "ssl.enabledProtocols":
 			value = "TLSv1.2"
+		case st.key == "DigestAuthenticationProvider.digestAlg":
+			value = "sha-256"
 		case st.key == "ssl.ciphersuites":
 			value = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
 		}
-		const files = "ssl.keyStore.location=k\nssl.trustStore.location=t\n" // without which other keys are refused
+		const files = "ssl.keyStore.location=k\nssl.trustStore.location=t\nsecureClientPort=9\nclientPort=8\n" +
+			"enforce.auth.enabled=true\nenforce.auth.schemes=ip\n" // without which other keys are refused
 		servers := "server.7=a:1:2\nserver.8=b:1:2\n"
 		if st.kind == kindRole {
 			servers = "server.7=a:1:2:observer\nserver.8=b:1:2\n"

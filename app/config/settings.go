@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto"
 	"log/slog"
 	"net"
 	"strconv"
@@ -64,10 +65,24 @@ type Settings struct {
 	// What clients may do.
 	ExtendedTypes          bool // containers are always there; TTL znodes need this
 	EnforceQuota           bool
-	SuperDigest            string // user and hash; "" for no super user
 	ContainerCheckInterval time.Duration
 	ContainerMaxPerMinute  int
 	ContainerMaxNeverUsed  time.Duration // 0: a container that never had a child stays
+
+	// Who is who.
+	SuperDigest     string      // user and hash; "" for no super user
+	SuperName       string      // subject of the super user's certificate; "": none
+	Digest          crypto.Hash // of passwords
+	DigestEnabled   bool
+	TokenFile       string   // "": there are no tokens
+	AdminIdentities []string // SCHEME:ID
+	AuthSchemes     []string // of which a client needs one; none: it needs none
+	EnsembleAuth    bool     // the scheme ensemble is known
+	EnsembleNames   []string
+	SkipACL         bool
+
+	digestAlg   string
+	enforceAuth bool
 
 	// The HTTP port.
 	AdminEnabled bool

@@ -61,7 +61,7 @@ const (
 func table() []setting {
 	var rows []setting
 	for _, part := range [][]setting{basicRows(), ensembleRows(), clientRows(), znodeRows(),
-		storageRows(), httpRows(), tlsRows(), runtimeRows(), loggerRows()} {
+		storageRows(), httpRows(), tlsRows(), authRows(), runtimeRows(), loggerRows()} {
 		rows = append(rows, part...)
 	}
 	return rows
@@ -189,11 +189,6 @@ func znodeRows() []setting {
 		{key: "enforceQuota", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.EnforceQuota },
 			help:  "Refuse writes that exceed a hard quota. Soft quotas only warn."},
-		{key: "DigestAuthenticationProvider.superDigest", aliases: []string{"superDigest"},
-			flag: "super-digest", kind: kindDigest,
-			field: func(s *Settings) any { return &s.SuperDigest },
-			help: "The super user, `USER:HASH` with HASH = base64(SHA-1(\"USER:PASSWORD\")). " +
-				"Default: none."},
 		{key: "znode.container.checkIntervalMs", flag: "container-check-interval", kind: kindMillis,
 			def: "60000", min: 1, max: day,
 			field: func(s *Settings) any { return &s.ContainerCheckInterval },
