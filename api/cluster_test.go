@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +19,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/auth"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 func operator(t testing.TB, url string) *client {
@@ -113,7 +117,7 @@ func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
 	})
 }
 
-func TestCluster_IsForOperators(t *testing.T) {
+func TestCluster_IsForAdministrators(t *testing.T) {
 	url := shared().urls[0]
 	c := newClient(t, url)
 	for _, x := range []struct{ method, target, body string }{
@@ -123,23 +127,107 @@ func TestCluster_IsForOperators(t *testing.T) {
 		{"POST", "/v1/cluster/transfer", ""},
 		{"POST", "/v1/cluster/drain", ""},
 		{"DELETE", "/v1/cluster/drain", ""},
+		{"GET", "/v1/snapshot", ""},
+		{"POST", "/v1/snapshot?dry_run=true", ""},
 	} {
 		c.do(x.method, x.target, x.body).problem(401, "NOAUTH").says("super user")
 		c.with(basic("super:guess")).do(x.method, x.target, x.body).problem(403, "NOAUTH")
 	}
-	// Without a super user, who is on the machine may.
-	_, open := serve(t, noSuper{shared().nodes[0].Server()})
-	newClient(t, open).get("/v1/cluster").is(200)
-	newClient(t, open).with(basic("super:secret")).get("/v1/cluster").is(200)
 }
 
-// noSuper is a server without a super user.
-type noSuper struct{ *server.Server }
+// authed is a server with other knowledge of who is who.
+type authed struct {
+	*server.Server
+	a *auth.Authenticator
+}
 
-func (s noSuper) Config() server.Config {
-	c := s.Server.Config()
-	c.SuperDigest = ""
-	return c
+func (s authed) Auth() *auth.Authenticator { return s.a }
+
+// serveAs serves the shared ensemble's first server with other knowledge of who is who.
+func serveAs(t *testing.T, cfg auth.Config) *client {
+	t.Helper()
+	_, url := serve(t, authed{shared().nodes[0].Server(), auth.New(cfg)})
+	return newClient(t, url)
+}
+
+// Without a named administrator it takes this machine, no proxy, and the server's own file.
+func TestCluster_LocalAdministrator(t *testing.T) {
+	dir := t.TempDir()
+	local, err := auth.NewLocal(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(local.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, _ := strings.Cut(string(text), "\n")
+	c := serveAs(t, auth.Config{Local: local})
+	a := c.get("/v1/cluster").problem(401, "NOAUTH").says(local.Path())
+	if got := a.header.Get("Zk-Token-File"); got != local.Path() {
+		t.Errorf("%q", got)
+	}
+	bearer := c.with("Authorization: Bearer " + token)
+	bearer.get("/v1/cluster").is(200)
+	bearer.get("/v1/znodes/").is(200) // it is nobody's name there
+	c.with("Authorization: Bearer x"+token).get("/v1/cluster").problem(401, "AUTHFAILED")
+	c.with(basic("super:secret")).get("/v1/cluster").is(401)
+	for _, h := range []string{"Forwarded: for=1.2.3.4", "X-Forwarded-For: 127.0.0.1", "Via: 1.1 x", "X-Real-IP: 127.0.0.1",
+		"X-Forwarded-Host: localhost"} {
+		if a := bearer.with(h).get("/v1/cluster").problem(403, "NOAUTH"); a.header.Get("Zk-Token-File") != "" {
+			t.Errorf("%s: a stranger learns where the token is", h)
+		}
+	}
+	// A name that this machine is not known by, as a page that was led here would use.
+	if got := asked(t, c.url, "/v1/cluster", "evil.example"); got != 403 {
+		t.Errorf("evil.example: %d", got)
+	}
+}
+
+// Identities of all kinds are those that ACLs know, and may be administrators.
+func TestIdentities_TokensAndAdministrators(t *testing.T) {
+	path := t.TempDir() + "/tokens"
+	if err := os.WriteFile(path, []byte("alice 0123456789abcdef\nops fedcba9876543210\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := auth.OpenTokens(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := serveAs(t, auth.Config{Tokens: tokens, Administrators: []znode.ID{{Scheme: "token", ID: "ops"}}})
+	alice, ops := c.with("Authorization: Bearer 0123456789abcdef"), c.with("Authorization: bearer fedcba9876543210")
+	root := "/v1/znodes/identities"
+	alice.post(root+"?acl=auth::cdrwa", "mine").is(201)
+	alice.get(root+"?acl").is(200).has("acl.0.scheme", "token").has("acl.0.id", "alice")
+	c.get(root).problem(401, "NOAUTH")
+	ops.get(root).problem(403, "NOAUTH")
+	alice.get("/v1/cluster").problem(403, "NOAUTH").says("admin.identities")
+	ops.get("/v1/cluster").is(200)
+	c.with("Authorization: Bearer of-another-system").get(root).problem(401, "AUTHFAILED")
+	c.with("Authorization: Negotiate x").get(root).problem(401, "AUTHFAILED")
+	alice.delete(root).is(204)
+
+	none := serveAs(t, auth.Config{NoDigest: true})
+	none.with(basic("a:b")).get("/v1/znodes/").problem(401, "AUTHFAILED").says("takes no passwords")
+	needy := serveAs(t, auth.Config{Schemes: []string{"digest", "x509"}})
+	needy.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").says("digest or x509")
+	needy.with(basic("a:b")).get("/v1/znodes/").is(200)
+	needy.get("/livez").is(200)
+	free := serveAs(t, auth.Config{SkipACL: true, Administrators: []znode.ID{{Scheme: "token", ID: "ops"}}})
+	operator(t, shared().urls[0]).post(root+"?acl=digest:a:b:cdrwa", "").is(201)
+	free.get(root).is(200)
+	free.get("/v1/cluster").is(401)
+	free.delete(root).is(204)
+}
+
+// Credentials for somebody else close neither health nor metrics.
+func TestOpenOperations_TakeForeignCredentials(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	for _, h := range []string{"Authorization: Bearer of-another-system", "Authorization: x", basic("who:ever")} {
+		for _, target := range []string{"/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/commands/ruok"} {
+			c.with(h).get(target).is(200)
+		}
+	}
 }
 
 func TestCluster_Parameters(t *testing.T) {

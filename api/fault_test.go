@@ -351,6 +351,10 @@ func TestServer_Origin(t *testing.T) {
 			t.Errorf("%s: %d %v", origin, a.status, a.header)
 		}
 	}
+	for value, want := range map[string]int{"cross-site": 403, "same-site": 200, "same-origin": 200, "none": 200} {
+		c.with("Sec-Fetch-Site: " + value).get("/v1/znodes/").is(want)
+	}
+	c.with("Origin: https://ok.example", "Sec-Fetch-Site: cross-site").get("/v1/znodes/").is(200)
 	friend := c.with("Origin: https://ok.example")
 	if h := friend.get("/v1/znodes/").is(200).header; h.Get("Access-Control-Allow-Origin") != "https://ok.example" ||
 		h.Get("Vary") != "Origin" || !strings.Contains(h.Get("Access-Control-Expose-Headers"), "Zk-Zxid") {

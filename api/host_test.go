@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/server/auth"
 )
 
 // asked is the status of a request with some Host.
@@ -80,7 +81,11 @@ func TestServer_Host_None(t *testing.T) {
 // A server at a real address has names that it does not know of; "*" says the same of one
 // on loopback. What is for clients on the machine only still takes a known name.
 func TestServer_Host_Elsewhere(t *testing.T) {
-	srv := noSuper{shared().nodes[0].Server()}
+	local, err := auth.NewLocal(t.TempDir(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := authed{shared().nodes[0].Server(), auth.New(auth.Config{Local: local})}
 	l, err := net.Listen("tcp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +101,7 @@ func TestServer_Host_Elsewhere(t *testing.T) {
 	if got := asked(t, url, "/v1/cluster", "zk.example"); got != 403 {
 		t.Errorf("an operator by rebinding: %d", got)
 	}
-	if got := asked(t, url, "/v1/cluster", "localhost"); got != 200 {
+	if got := asked(t, url, "/v1/cluster", "localhost"); got != 401 { // it needs the token besides
 		t.Errorf("an operator on the machine: %d", got)
 	}
 	d.Kill()
@@ -104,7 +109,7 @@ func TestServer_Host_Elsewhere(t *testing.T) {
 		t.Error(err)
 	}
 	_, any := serve(t, srv, func(c *api.Config) { c.Hosts = []string{"*"} })
-	if got := asked(t, any, "/v1/cluster", "zk.example"); got != 200 {
+	if got := asked(t, any, "/v1/cluster", "zk.example"); got != 401 {
 		t.Errorf("with *: %d", got)
 	}
 }

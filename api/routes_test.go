@@ -47,9 +47,25 @@ func TestRoutes_EqualTheDocument(t *testing.T) {
 		if got, ok := documented[key]; !ok || !slices.Equal(got, want) {
 			t.Errorf("%s: documented %t with %q, it has %q", key, ok, got, want)
 		}
+		checkAccess(t, doc, &r)
 		delete(documented, key)
 	}
 	for key := range documented {
 		t.Errorf("%s is documented and does not exist", key)
+	}
+}
+
+// checkAccess: what an operation needs is in the document, for programs and for people.
+func checkAccess(t *testing.T, doc map[string]any, r *rest.Route) {
+	t.Helper()
+	op, _ := doc["paths"].(map[string]any)[r.Pattern].(map[string]any)[strings.ToLower(r.Method)].(map[string]any)
+	security, own := op["security"].([]any)
+	text, _ := op["description"].(string)
+	want := map[rest.Access]struct {
+		schemes int // of its own; -1: the document's
+		text    string
+	}{rest.ByACL: {-1, "ACLs"}, rest.Open: {1, "Anybody"}, rest.Administrators: {3, "Needs an administrator"}}[r.Access]
+	if own != (want.schemes >= 0) || own && len(security) != want.schemes || !strings.Contains(text, want.text) {
+		t.Errorf("%s %s: security %v, description %q", r.Method, r.Pattern, security, text)
 	}
 }

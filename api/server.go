@@ -37,15 +37,16 @@ func BackendOf(srv *server.Server) Backend { return Backend{srv, srv, srv, srv, 
 type Config struct {
 	Version string // zk-lite's own
 	// BuildDate is as in zk.Config.
-	BuildDate string
-	Logger    *slog.Logger
-	Origins   []string        // see rest.Config
-	Hosts     []string        // see rest.Config
-	MaxBody   int             // see rest.Config
-	Limits    rest.Limits     // of all clients together
-	Metrics   metrics.Part    // see admin.Config
-	Settings  *admin.Settings // see admin.Config
-	Port      admin.Port      // see admin.Config
+	BuildDate   string
+	Logger      *slog.Logger
+	Origins     []string          // see rest.Config
+	Hosts       []string          // see rest.Config
+	MaxBody     int               // see rest.Config
+	Limits      rest.Limits       // of all clients together
+	Metrics     metrics.Part      // see admin.Config
+	Settings    *admin.Settings   // see admin.Config
+	Port        admin.Port        // see admin.Config
+	Certificate admin.Certificate // see admin.Config
 	// Descriptors bounds the connections, beside what bounds them anyway; nil: not.
 	Descriptors *descriptors.Share
 }
@@ -98,7 +99,7 @@ func routes(core *rest.Core, b Backend, cfg Config) []rest.Route {
 	return slices.Concat(
 		admin.Routes(core, b.Cluster, b.State, admin.Config{
 			Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings,
-			Port: cfg.Port,
+			Port: cfg.Port, Certificate: cfg.Certificate,
 		}),
 		data.Routes(b.Data), coordination.Routes(b.Coordination),
 	)

@@ -47,6 +47,7 @@ type Options struct {
 type Server struct {
 	logger      *slog.Logger
 	listeners   listeners
+	tls         *ports // nil: no port speaks TLS
 	descriptors *descriptors.Pool
 	consensus   *consensus.Node
 	server      *server.Server
@@ -57,6 +58,10 @@ type Server struct {
 // Open starts a server. It serves clients as soon as the ensemble has a leader.
 func Open(o Options) (*Server, error) {
 	s := &Server{logger: o.Logger, descriptors: descriptors.ForProcess()}
+	var err error
+	if s.tls, err = newPorts(&o.Settings, o.Logger); err != nil {
+		return nil, err
+	}
 	if err := s.listeners.open(&o.Settings); err != nil {
 		s.listeners.close()
 		return nil, err
@@ -71,7 +76,7 @@ func Open(o Options) (*Server, error) {
 func (s *Server) start(o *Options) error {
 	c := &o.Settings
 	o.Logger.Info("starting", "version", o.Version, "server", c.MyID, "dataDir", c.DataDir,
-		"clients", s.listeners.client.Addr().String(), "ensemble", len(c.Servers))
+		"clients", s.ClientAddr().String(), "ensemble", len(c.Servers))
 	if c.LogStore == config.LogStoreBoltDB {
 		o.Logger.Warn("log.store=boltdb is deprecated: it does not notice damaged entries; to change, remove this " +
 			"server from the ensemble, empty its data directory, and add it with log.store=raftlog")
@@ -80,11 +85,15 @@ func (s *Server) start(o *Options) error {
 	if err != nil {
 		return err
 	}
+	who, err := authenticator(o, portOf(s.listeners.http))
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
 	s.server = server.New(server.Config{
 		ID: state.ServerID(c.MyID), Tick: c.TickTime,
 		MinSessionTimeout: c.MinSessionTimeout, MaxSessionTimeout: c.MaxSessionTimeout,
 		Grace:         c.LeaderContactLimit(),
-		ExtendedTypes: c.ExtendedTypes, EnforceQuota: c.EnforceQuota, SuperDigest: c.SuperDigest,
+		ExtendedTypes: c.ExtendedTypes, EnforceQuota: c.EnforceQuota, Auth: who,
 		WatchLimit: c.WatchesPerConnection,
 		Reap: server.ReapConfig{
 			Interval: c.ContainerCheckInterval, MaxPerMinute: c.ContainerMaxPerMinute,
@@ -103,6 +112,7 @@ func (s *Server) start(o *Options) error {
 		return errors.Join(err, store.Close())
 	}
 	s.server.Start(s.consensus)
+	s.tls.watch(c)
 	s.serveClients(o)
 	return nil
 }
@@ -110,6 +120,12 @@ func (s *Server) start(o *Options) error {
 // Check finds what would stop the start, as far as that can be known without opening or
 // creating anything.
 func Check(o Options) error {
+	if _, err := newPorts(&o.Settings, o.Logger); err != nil {
+		return err
+	}
+	if _, err := tokens(&o); err != nil {
+		return err
+	}
 	c := o.storage()
 	return c.RefuseZooKeeper()
 }
@@ -132,8 +148,8 @@ func (s *Server) serveClients(o *Options) {
 		Descriptors:      s.descriptors.Clients,
 		HandshakeTimeout: c.SessionlessTimeout, PartialBytes: int(c.PartialBytes),
 		Settings: zk.Settings{
-			ClientPort: s.listeners.client.Addr().(*net.TCPAddr).Port,
-			DataDir:    c.DataDir, DataLogDir: c.DataLogDir, ListenBacklog: c.ClientPortListenBacklog,
+			ClientPort: portOf(s.listeners.client), SecureClientPort: portOf(s.listeners.secure),
+			DataDir: c.DataDir, DataLogDir: c.DataLogDir, ListenBacklog: c.ClientPortListenBacklog,
 			InitLimit: c.InitLimit, SyncLimit: c.SyncLimit,
 			ElectionPort: own.ElectionPort, QuorumPort: own.PeerPort,
 			Observer: own.Role == config.Observer,
@@ -146,20 +162,25 @@ func (s *Server) serveClients(o *Options) {
 		Metrics:   s.metrics,
 		Logger:    o.Logger,
 	})
-	go s.serve("the ZooKeeper port", func() error { return s.zk.Serve(s.listeners.client) })
+	if l := s.listeners.client; l != nil {
+		go s.serve("the ZooKeeper port", func() error { return s.zk.Serve(s.tls.client(c, l)) })
+	}
+	if l := s.listeners.secure; l != nil {
+		go s.serve("the ZooKeeper port with TLS", func() error { return s.zk.Serve(s.tls.secure(c, l)) })
+	}
 	if s.listeners.http != nil {
 		s.http = api.New(api.BackendOf(s.server), api.Config{
 			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.AdminOrigins,
 			MaxBody: c.MaxBuffer,
 			Hosts:   hosts(c),
-			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP,
+			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP, Certificate: s.tls.certificate(),
 			Settings: &admin.Settings{
-				ClientPort: s.listeners.client.Addr().(*net.TCPAddr).Port,
+				ClientPort: portOf(s.listeners.client),
 				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,
 				MaxClientCnxns: c.MaxClientCnxns, ListenBacklog: c.ClientPortListenBacklog,
 			},
 		})
-		go s.serve("the HTTP port", func() error { return s.http.Serve(s.listeners.http) })
+		go s.serve("the HTTP port", func() error { return s.http.Serve(s.tls.http(c, s.listeners.http)) })
 	}
 }
 
@@ -181,13 +202,27 @@ func (s *Server) serve(what string, run func() error) {
 // metrics adds the metrics of consensus and of descriptors to mntr.
 func (s *Server) metrics(emit func(key string, value any)) {
 	emit("descriptors_refused_total", s.descriptors.Refused())
+	s.tls.metrics(emit)
 	for _, m := range s.consensus.Metrics() {
 		emit(m.Key, m.Value)
 	}
 }
 
-// ClientAddr is where ZooKeeper clients connect.
-func (s *Server) ClientAddr() net.Addr { return s.listeners.client.Addr() }
+// ClientAddr is where ZooKeeper clients connect; with TLS, if there is no port without it.
+func (s *Server) ClientAddr() net.Addr {
+	if s.listeners.client == nil {
+		return s.SecureClientAddr()
+	}
+	return s.listeners.client.Addr()
+}
+
+// SecureClientAddr is where ZooKeeper clients with TLS connect, nil if that is no port of its own.
+func (s *Server) SecureClientAddr() net.Addr {
+	if s.listeners.secure == nil {
+		return nil
+	}
+	return s.listeners.secure.Addr()
+}
 
 // HTTPAddr is where the HTTP API is, nil when it is switched off.
 func (s *Server) HTTPAddr() net.Addr {
@@ -214,8 +249,17 @@ func (s *Server) Close() error {
 	}
 	s.server.Stop()
 	errs = append(errs, s.zk.Shutdown(ctx), s.consensus.Close())
+	s.tls.close()
 	s.logger.Info("stopped")
 	return errors.Join(errs...)
+}
+
+// portOf is the number of a listener's port; config.NoPort without one.
+func portOf(l net.Listener) int {
+	if l == nil {
+		return config.NoPort
+	}
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 // ensemble is the configured servers, or this one alone.

@@ -15,7 +15,7 @@ import (
 // listeners are the ports of a server. They are opened before anything else,
 // so that a port in use is found while nothing has been touched.
 type listeners struct {
-	client, peer, http net.Listener // peer and http may be nil
+	client, secure, peer, http net.Listener // some may be nil
 }
 
 func (l *listeners) open(s *config.Settings) (err error) {
@@ -25,10 +25,19 @@ func (l *listeners) open(s *config.Settings) (err error) {
 	if own.ClientHost != "" {
 		client.host = line
 	}
-	if l.client, err = listenClients(client, s.ClientListen()); err != nil {
-		return err
+	if s.ClientPort != config.NoPort {
+		if l.client, err = listenClients(client, s.ClientListen()); err != nil {
+			return err
+		}
+		l.client = accelerate(s, l.client)
 	}
-	l.client = accelerate(s, l.client)
+	if s.SecureClientPort != config.NoPort {
+		secure := origin{port: SecureClientPortSetting, host: "secureClientPortAddress"}
+		if l.secure, err = listenClients(secure, s.SecureClientListen()); err != nil {
+			return err
+		}
+		l.secure = accelerate(s, l.secure)
+	}
 	if len(ensemble(s)) > 1 {
 		addr := own.PeerAddress()
 		if s.QuorumListenOnAllIPs {
@@ -81,8 +90,9 @@ func listen(o origin, addr string) (net.Listener, error) {
 
 // The settings of ports that a ListenError may name.
 const (
-	ClientPortSetting = "clientPort"
-	HTTPPortSetting   = "admin.serverPort"
+	ClientPortSetting       = "clientPort"
+	SecureClientPortSetting = "secureClientPort"
+	HTTPPortSetting         = "admin.serverPort"
 )
 
 // ListenError reports that a port of a server cannot be opened.
@@ -130,7 +140,7 @@ func (o origin) blame(err error) (setting, remedy string) {
 
 // close closes what is open; the user of a listener may have closed it already.
 func (l *listeners) close() {
-	for _, x := range []net.Listener{l.client, l.peer, l.http} {
+	for _, x := range []net.Listener{l.client, l.secure, l.peer, l.http} {
 		if x != nil {
 			_ = x.Close()
 		}

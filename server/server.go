@@ -2,17 +2,15 @@ package server
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/base64"
 	"io"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/watch"
@@ -67,10 +65,10 @@ type Config struct {
 	// timeout, so that it learns of its disconnection before the rest of the
 	// ensemble expires it.
 	Grace         time.Duration
-	ExtendedTypes bool   // allow TTL znodes
-	EnforceQuota  bool   // hard quotas refuse
-	SuperDigest   string // "super:<base64 of SHA-1>"; empty: no super user
-	WatchLimit    int    // paths one connection may watch; 0: watch.DefaultLimit
+	ExtendedTypes bool                // allow TTL znodes
+	EnforceQuota  bool                // hard quotas refuse
+	Auth          *auth.Authenticator // nil: ZooKeeper's defaults, and no super user
+	WatchLimit    int                 // paths one connection may watch; 0: watch.DefaultLimit
 	Reap          ReapConfig
 	Logger        *slog.Logger
 }
@@ -117,6 +115,9 @@ type Server struct {
 // New returns a server that accepts no requests before Start. The machine it shows is
 // the one that consensus hands over with StateReplaced.
 func New(cfg Config) *Server {
+	if cfg.Auth == nil {
+		cfg.Auth = auth.New(auth.Config{})
+	}
 	s := &Server{
 		cfg: cfg, logger: cfg.Logger, started: time.Now(),
 		watches: watch.New(watch.Limit(cfg.WatchLimit)),
@@ -205,16 +206,5 @@ func (s *Server) Status() Status { return s.consensus.Status() }
 // Config is what the server was made with.
 func (s *Server) Config() Config { return s.cfg }
 
-// Authenticate checks credentials of scheme digest: "user:password". It
-// returns the identities they prove: the digest itself, and the super user's
-// if it is that.
-func (s *Server) Authenticate(credentials string) []znode.ID {
-	user, _, _ := strings.Cut(credentials, ":")
-	sum := sha1.Sum([]byte(credentials))
-	digest := user + ":" + base64.StdEncoding.EncodeToString(sum[:])
-	ids := []znode.ID{{Scheme: "digest", ID: digest}}
-	if s.cfg.SuperDigest != "" && digest == s.cfg.SuperDigest {
-		ids = append(ids, znode.ID{Scheme: "super", ID: ""})
-	}
-	return ids
-}
+// Auth knows who clients are.
+func (s *Server) Auth() *auth.Authenticator { return s.cfg.Auth }

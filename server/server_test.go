@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -140,29 +139,6 @@ func TestServer_Digest_SameStateSameDigest(t *testing.T) {
 			t.Errorf("different logs gave %x", a)
 		}
 	})
-}
-
-func TestServer_Authenticate_DigestAndSuper(t *testing.T) {
-	// printf super:secret | openssl dgst -sha1 -binary | base64
-	want := znode.ID{Scheme: "digest", ID: "super:lK75jTNcA+U9vtVEw5vB51mj/w4="}
-	k := newKit(t, func(c *Config) { c.SuperDigest = "curator-test:mLV8pxRLwoukKJvTN+r5Ykel/Xc=" })
-	if ids := k.srv.Authenticate("curator-test:curator-test"); len(ids) != 2 || ids[1] != znode.SuperIDs {
-		t.Errorf("a super user of another name: %v", ids)
-	}
-	k.srv.cfg.SuperDigest = want.ID
-	ids := k.srv.Authenticate("super:secret")
-	if !slices.Equal(ids, []znode.ID{want, znode.SuperIDs}) {
-		t.Errorf("the super user: %v", ids)
-	}
-	if ids := k.srv.Authenticate("super:wrong"); len(ids) != 1 || ids[0] == want {
-		t.Errorf("wrong password: %v", ids)
-	}
-	k.srv.cfg.SuperDigest = ""
-	for _, text := range []string{"", ":", "super", "super:secret"} {
-		if ids := k.srv.Authenticate(text); len(ids) != 1 || ids[0].Scheme != "digest" {
-			t.Errorf("%q without a super user: %v", text, ids)
-		}
-	}
 }
 
 func TestServer_QuotaExceeded_SaidOnceAMinute(t *testing.T) {

@@ -61,7 +61,7 @@ func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
 		case a.ID.Scheme == "auth":
 			n := len(fixed)
 			for _, id := range ids {
-				if id.Scheme == "digest" || id.Scheme == "sasl" || id.Scheme == "x509" {
+				if slices.Contains(authSchemes, id.Scheme) {
 					fixed = append(fixed, ACL{a.Perms, id})
 				}
 			}
@@ -77,8 +77,12 @@ func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
 	return fixed, OK
 }
 
+// authSchemes are those whose identities "auth" stands for (AuthenticationProvider.isAuthenticated).
+var authSchemes = []string{"digest", "sasl", "x509", "token"}
+
 // validID reports whether an ACL may name id: world:anyone, a digest of two
-// parts, an address or a network.
+// parts, an address or a network, a distinguished name, a token's name. All servers
+// must say the same, whatever each of them is configured for.
 func validID(id ID) bool {
 	switch id.Scheme {
 	case "world":
@@ -90,9 +94,43 @@ func validID(id ID) bool {
 	case "ip":
 		_, _, ok := parseNetwork(id.ID)
 		return ok
+	case "x509":
+		return validName(id.ID)
+	case "token": // ours: the name of a bearer token
+		return id.ID != ""
 	}
 	return false
 }
+
+// validName reports whether text has the form of a distinguished name (RFC 2253): parts keyword=value, between them
+// commas, semicolons or plus signs. Java's X500Principal knows which keywords there are; here any word will do.
+func validName(text string) bool {
+	if text == "" {
+		return true // a certificate may have an empty subject
+	}
+	start, quoted := 0, false
+	for i := 0; i <= len(text); i++ {
+		switch {
+		case i == len(text):
+		case text[i] == '\\' && i+1 < len(text):
+			i++
+			continue
+		case text[i] == '"':
+			quoted = !quoted
+			continue
+		case quoted || !strings.ContainsRune(",;+", rune(text[i])):
+			continue
+		}
+		keyword, _, ok := strings.Cut(text[start:i], "=")
+		if keyword = strings.TrimSpace(keyword); !ok || keyword == "" || strings.Trim(keyword, keywordLetters) != "" {
+			return false
+		}
+		start = i + 1
+	}
+	return !quoted
+}
+
+const keywordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-"
 
 // ipMatches reports whether addr lies in the network expr. The families never
 // match each other (IPAuthenticationProvider).

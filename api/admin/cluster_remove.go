@@ -10,9 +10,6 @@ import (
 
 // removeMember takes a server out of the ensemble. A leader hands over first.
 func (h *handlers) removeMember(q *rest.Request) error {
-	if err := needOperator(q); err != nil {
-		return err
-	}
 	id, err := strconv.ParseUint(q.Vars["id"], 10, 8)
 	if err != nil || id > state.MaxServerID {
 		return rest.BadRequest("id", "%q is not a server id from 0 to %d", q.Vars["id"], state.MaxServerID)

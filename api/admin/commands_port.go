@@ -85,7 +85,7 @@ func (h *handlers) commandStats(q *rest.Request, out object) error {
 // commandConnectionReset resets the connections' metrics. What changes something
 // is for operators: a GET is sent too easily.
 func (h *handlers) commandConnectionReset(q *rest.Request, out object) error {
-	if err := needOperator(q); err != nil {
+	if err := q.NeedAdministrator(); err != nil {
 		return err
 	}
 	if p, ok := h.needPort(q, out); ok {
@@ -96,7 +96,7 @@ func (h *handlers) commandConnectionReset(q *rest.Request, out object) error {
 
 // commandStatReset resets the server's metrics.
 func (h *handlers) commandStatReset(q *rest.Request, out object) error {
-	if err := needOperator(q); err != nil {
+	if err := q.NeedAdministrator(); err != nil {
 		return err
 	}
 	if p, ok := h.needPort(q, out); ok {
@@ -123,7 +123,7 @@ func (h *handlers) commandTraceMask(q *rest.Request, out object) error {
 
 // commandSetTraceMask sets it.
 func (h *handlers) commandSetTraceMask(q *rest.Request, out object) error {
-	if err := needOperator(q); err != nil {
+	if err := q.NeedAdministrator(); err != nil {
 		return err
 	}
 	p, ok := h.needPort(q, out)

@@ -57,7 +57,7 @@ func (h *handlers) commandEnvironment(q *rest.Request, out object) error {
 // commandHash shows the state's digest, which servers share that are at the same
 // zxid. It reads every znode, so it is for operators.
 func (h *handlers) commandHash(q *rest.Request, out object) error {
-	if err := needOperator(q); err != nil {
+	if err := q.NeedAdministrator(); err != nil {
 		return err
 	}
 	zxid, digest := h.state.Digest()

@@ -25,7 +25,7 @@ type readyCheck struct {
 
 // readyz says whether a client that comes now would be served: whether this server knows of a
 // leader with a majority, at this moment, and can write. With verbose it says of what that is made up.
-func readyz(q *rest.Request) error {
+func (h *handlers) readyz(q *rest.Request) error {
 	verbose, err := q.Query.Flag("verbose")
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func readyz(q *rest.Request) error {
 		"term": s.Term,
 	}
 	if verbose {
-		body["checks"] = readyChecks(q, &s)
+		body["checks"] = append(readyChecks(q, &s), h.certificateCheck()...)
 	}
 	code := http.StatusOK
 	switch {
@@ -57,6 +57,24 @@ func readyz(q *rest.Request) error {
 		q.W.Header().Set("Retry-After", "1")
 	}
 	return q.Answer(code, body)
+}
+
+// certificateCheck is about the certificate of a server that has one. It is reported and does not count: who has a
+// connection keeps it.
+func (h *handlers) certificateCheck() []readyCheck {
+	if h.cfg.Certificate == nil {
+		return nil
+	}
+	expires, err := h.cfg.Certificate.Expires(), h.cfg.Certificate.Err()
+	left := time.Until(expires)
+	text := fmt.Sprintf("it expires in %.1f days, at %s", left.Hours()/24, expires.UTC().Format(time.RFC3339))
+	if left < 0 {
+		text = "it expired at " + expires.UTC().Format(time.RFC3339)
+	}
+	if err != nil {
+		text += "; the newer files cannot be used: " + err.Error()
+	}
+	return []readyCheck{{"certificate", left > 0 && err == nil, text}}
 }
 
 // memoryShown is for how long a refused write is reported.

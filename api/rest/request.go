@@ -40,6 +40,7 @@ type Request struct {
 	Address   string // the client's IP address
 	IDs       []znode.ID
 	Anonymous bool // it came without credentials
+	local     bool // it has the local administrator's token
 
 	Session znode.SessionID // that it has proved to be of; 0: none
 	Timeout time.Duration   // of that session
@@ -107,6 +108,11 @@ func (q *Request) run(res resource) error {
 		q.parseQuery, q.parseVars, q.identify, q.readKey, q.waitForConsistency, q.readSession,
 	} {
 		if err := prepare(&op.Route); err != nil {
+			return err
+		}
+	}
+	if op.Access == Administrators {
+		if err := q.NeedAdministrator(); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,26 @@ type Route struct {
 	Params []string
 	Handle func(*Request) error
 	// Local operations are about this server alone: no consistency, no session.
-	Local bool
+	Local  bool
+	Access Access
+}
+
+// Access says whose requests an operation takes.
+type Access int
+
+const (
+	// ByACL takes those that an ACL permits; of a client with enforce.auth.schemes' identity, if that is asked for.
+	ByACL Access = iota
+	// Open takes anybody's, with whatever credentials, which may be meant for others.
+	Open
+	// Administrators takes those of administrators (Request.NeedAdministrator).
+	Administrators
+)
+
+// For returns the Route for others than those that an ACL permits.
+func (r Route) For(a Access) Route {
+	r.Access = a
+	return r
 }
 
 // Op returns a Route.

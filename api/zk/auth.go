@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -33,26 +34,75 @@ func (c *conn) auth(xid wire.Xid, rd *jute.Reader) error {
 	return nil
 }
 
+// identities are those that a connection has from the start: its address, and its certificate if it has one.
+func (c *conn) identities() []znode.ID {
+	address := c.remote
+	if c.address.IsValid() {
+		address = c.address.String()
+	}
+	a := c.listener.srv.Auth()
+	return append(a.First(address), c.certificate()...)
+}
+
+// certificate returns the identities of the client's certificate.
+func (c *conn) certificate() []znode.ID {
+	port, secure := c.net.(*tlsport.Conn)
+	if !secure {
+		return nil
+	}
+	s, _ := port.TLS()
+	if len(s.PeerCertificates) == 0 {
+		return nil
+	}
+	return c.listener.srv.Auth().Certificate(s.PeerCertificates[0])
+}
+
 // authenticate adds the identities that q proves.
 func (c *conn) authenticate(q *wire.AuthRequest) bool {
+	a := c.listener.srv.Auth()
 	switch q.Scheme {
 	case "ip": // every connection has it from the start
 		return true
+	case "x509": // that one too, if it has one
+		return len(c.certificate()) > 0
+	case "ensemble":
+		return a.Ensemble(string(q.Auth))
 	case "digest":
 		if q.Auth == nil {
 			return false
 		}
-		for _, id := range c.listener.srv.Authenticate(string(q.Auth)) {
-			if slices.Contains(c.sc.Load().Identities(), id) {
-				continue
-			}
-			if c.idBytes += len(id.Scheme) + len(id.ID); c.idBytes > maxIdentityBytes {
-				return false
-			}
-			c.sc.Load().AddIdentity(id)
+		ids, ok := a.Password(string(q.Auth))
+		return ok && c.addIdentities(ids)
+	}
+	return false
+}
+
+// addIdentities adds those that the connection does not have. It reports false when they are too many.
+func (c *conn) addIdentities(ids []znode.ID) bool {
+	for _, id := range ids {
+		if slices.Contains(c.sc.Load().Identities(), id) {
+			continue
 		}
+		if c.idBytes += len(id.Scheme) + len(id.ID); c.idBytes > maxIdentityBytes {
+			return false
+		}
+		c.sc.Load().AddIdentity(id)
+	}
+	return true
+}
+
+// enough reports whether the client has proved what enforce.auth.schemes asks for. A client that has not gets
+// ZooKeeper's answer to every request but those that prove something, and is disconnected.
+func (c *conn) enough(xid wire.Xid) bool {
+	if c.listener.srv.Auth().Enough(c.sc.Load().Identities()) {
 		return true
 	}
+	c.listener.authFailed.Add(1)
+	c.listener.logRefusal("enforce.auth", "remote", c.remote, "session", c.session(),
+		"schemes", c.listener.srv.Auth().Schemes())
+	c.direct(xid, znode.ErrSessionClosedNeedsSASL, nil)
+	c.out.end("no identity of a scheme that is needed (enforce.auth.schemes)")
+	c.closing = true
 	return false
 }
 

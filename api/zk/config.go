@@ -63,15 +63,16 @@ type Config struct {
 
 // Settings are settings of the whole server that four-letter words print.
 type Settings struct {
-	ClientPort    int
-	DataDir       string
-	DataLogDir    string
-	ListenBacklog int // -1: the system's
-	InitLimit     int // ticks
-	SyncLimit     int // ticks
-	ElectionPort  int
-	QuorumPort    int
-	Observer      bool
+	ClientPort       int // -1: none
+	SecureClientPort int // -1: none
+	DataDir          string
+	DataLogDir       string
+	ListenBacklog    int // -1: the system's
+	InitLimit        int // ticks
+	SyncLimit        int // ticks
+	ElectionPort     int
+	QuorumPort       int
+	Observer         bool
 }
 
 // Proposals are the entries that this server proposes while it leads.

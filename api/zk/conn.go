@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/watch"
@@ -44,13 +45,14 @@ type conn struct {
 	rd      jute.Reader // of the frame that is being executed
 	now     time.Time   // when the bytes came that are being executed
 	closing bool        // no further request is executed
+	picky   bool        // requests need an identity (enforce.auth.schemes)
 	idBytes int         // of identities added by auth
 }
 
 func newConn(ln *Listener, nc net.Conn) *conn {
 	c := &conn{
 		listener: ln, net: nc, remote: nc.RemoteAddr().String(),
-		since: time.Now(), gone: make(chan struct{}),
+		since: time.Now(), gone: make(chan struct{}), picky: len(ln.srv.Auth().Schemes()) > 0,
 	}
 	if ap, err := netip.ParseAddrPort(c.remote); err == nil {
 		c.address = ap.Addr().Unmap().WithZone("")
@@ -85,16 +87,18 @@ const maxBroken = 10
 func (c *conn) report(err error, why string) {
 	var bad *protocolError
 	var ahead *aheadError
+	var plain *tlsport.PlainError
+	var unshaken *tlsport.HandshakeError
 	switch {
 	case errors.As(err, &ahead):
 		c.listener.logRefusal("ahead", "remote", c.remote, "error", ahead)
-	case errors.As(err, &bad):
+	case errors.As(err, &bad), errors.As(err, &plain), errors.As(err, &unshaken):
 		level := slog.LevelDebug
 		if pass, _ := c.listener.refusals.PassSome(maxBroken, "broken"); pass {
 			level = slog.LevelInfo
 		}
 		c.listener.logger.Log(context.Background(), level, "a client broke the protocol",
-			"remote", c.remote, "session", c.session(), "error", bad.problem)
+			"remote", c.remote, "session", c.session(), "error", err)
 	case why != "":
 		c.listener.logger.Debug("client disconnected",
 			"remote", c.remote, "session", c.session(), "reason", why)
@@ -135,6 +139,10 @@ func (c *conn) serve() error {
 	if name, ok := c.listener.wordOf(c.in.head()); ok {
 		return c.serveWord(name)
 	}
+	if speech := tlsport.Guess(c.in.waiting()); speech != tlsport.Other {
+		tlsport.AnswerPlain(c.net, speech)
+		return badf("the client speaks %s, and this port ZooKeeper's protocol%s", speech, c.withoutTLS())
+	}
 	if c.wordsOnly {
 		c.listener.refuse(c, descriptors.Limited)
 		return errors.New("no descriptors are left for clients")
@@ -150,6 +158,14 @@ func (c *conn) serve() error {
 	}
 	c.now = time.Now()
 	return c.lastWords(c.requests())
+}
+
+// withoutTLS is what a message about a port has to add.
+func (c *conn) withoutTLS() string {
+	if _, secure := c.net.(*tlsport.Conn); secure {
+		return ""
+	}
+	return " without TLS"
 }
 
 // requests executes frames until the client has gone or broken the protocol, or the server leaves.
@@ -273,6 +289,9 @@ func (c *conn) execute(frame []byte) error {
 		return c.auth(header.Xid, rd)
 	case wire.OpSASL:
 		return c.sasl(header.Xid, rd)
+	}
+	if c.picky && !c.enough(header.Xid) {
+		return nil
 	}
 	r := c.newRequest(header)
 	var err error

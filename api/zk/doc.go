@@ -5,7 +5,8 @@
 // do.
 //
 // It does not listen (Serve takes a net.Listener), does not read configuration
-// files, and has no TLS and no SASL.
+// files, and has no SASL. TLS is its listener's (internal/tlsport): it is begun by
+// the first read.
 //
 // # A connection's way
 //

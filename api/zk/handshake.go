@@ -42,11 +42,7 @@ func (c *conn) handshake() error {
 	}
 	// The request points into the input's buffer, which stays as it is until the
 	// reader goes on.
-	ip := znode.ID{Scheme: "ip", ID: c.remote}
-	if c.address.IsValid() {
-		ip.ID = c.address.String()
-	}
-	c.sc.Store(c.listener.srv.NewConn(c, []znode.ID{ip}))
+	c.sc.Store(c.listener.srv.NewConn(c, c.identities()))
 	h := &connecting{c: c, q: &q, start: time.Now(), answered: make(chan struct{}, 1)}
 	c.out.countReceived(wire.FrameLengthBytes + len(frame))
 	for range sessionIDTries {

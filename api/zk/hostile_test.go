@@ -3,6 +3,7 @@ package zk_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"runtime"
@@ -45,7 +46,6 @@ func TestListener_BadFrames_AreClosedWithOneLine(t *testing.T) {
 		"length too large": {0, 0x10, 0, 0, 0, 0, 0, 1, 0x7f, 0, 0, 0},
 		"empty frame":      {0, 0, 0, 0},
 		"short header":     {0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0},
-		"http":             []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
 		"bad auth":         {0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 100, 7},
 		"bad sasl":         {0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 102, 7},
 	} {
@@ -63,6 +63,25 @@ func TestListener_BadFrames_AreClosedWithOneLine(t *testing.T) {
 				t.Errorf("%s, session %v: log %q", name, session, log)
 			}
 		}
+	}
+}
+
+// Who speaks TLS or HTTP here is told so, in words that its own side shows, and the log names it.
+func TestListener_OtherProtocols_AreNamed(t *testing.T) {
+	for first, want := range map[string]struct{ answer, line string }{
+		"GET / HTTP/1.1\r\n\r\n":               {"HTTP/1.0 400 Bad Request\r\n", "the client speaks HTTP"},
+		"PUT /v1/znodes/x HTTP/1.1\r\n":        {"HTTP/1.0 400 Bad Request\r\n", "the client speaks HTTP"},
+		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc": {"this port speaks ZooKeeper's protocol without TLS\n", "the client speaks TLS"},
+	} {
+		log := &lines{}
+		k := start(t, logTo(log))
+		c := k.dial()
+		c.raw([]byte(first))
+		if b, err := io.ReadAll(c.c); err != nil || !strings.HasPrefix(string(b), want.answer) {
+			t.Errorf("%q is answered with %q, %v", first, b, err)
+		}
+		c.c.Close()
+		k.eventually("the line", func() bool { return strings.Contains(log.String(), want.line) })
 	}
 }
 

@@ -77,6 +77,9 @@ func (in *input) frame() ([]byte, error) {
 // head returns the first four bytes; the caller knows that there are so many.
 func (in *input) head() uint32 { return binary.BigEndian.Uint32(in.buf[in.from:]) }
 
+// waiting is what has arrived.
+func (in *input) waiting() []byte { return in.buf[in.from:in.to] }
+
 // take consumes n of the bytes that wait.
 func (in *input) take(n int) []byte {
 	b := in.buf[in.from : in.from+n]

@@ -18,6 +18,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -182,7 +183,7 @@ func startOn(t testing.TB, l net.Listener, options ...option) *kit {
 		ID: 1, Tick: 100 * time.Millisecond,
 		MinSessionTimeout: 200 * time.Millisecond, MaxSessionTimeout: 40 * time.Second,
 		Grace: 150 * time.Millisecond, ExtendedTypes: true, Logger: quiet,
-		SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU=", // super:test
+		Auth: auth.New(auth.Config{SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU="}), // super:test
 	}
 	zcfg := zk.Config{Version: "0.1.0", Words: []string{"*"}, Logger: quiet}
 	for _, o := range options {

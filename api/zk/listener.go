@@ -13,6 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -25,7 +26,7 @@ type Server interface {
 	Draining() bool
 	Memory() server.Memory
 	Config() server.Config
-	Authenticate(credentials string) []znode.ID
+	Auth() *auth.Authenticator
 }
 
 // Listener serves ZooKeeper's protocol.

@@ -16,7 +16,7 @@ import (
 func (a *answer) conf() {
 	d, s, srv := a.listener, &a.listener.cfg.Settings, a.listener.srv.Config()
 	a.line("clientPort=%d", s.ClientPort)
-	a.line("secureClientPort=-1")
+	a.line("secureClientPort=%d", s.SecureClientPort)
 	a.line("dataDir=%s", s.DataDir)
 	a.line("dataDirSize=%d", directorySize(s.DataDir))
 	a.line("dataLogDir=%s", s.logDir())

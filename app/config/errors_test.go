@@ -44,7 +44,9 @@ func TestLoad_Errors(t *testing.T) {
 		{"logger.level=loud", `zoo.cfg:1: logger.level: "loud" is no level; ` +
 			`want debug, info, warn or error`, nil},
 		{"superDigest=super:secret", "zoo.cfg:1: superDigest: the value is not of the form USER:HASH " +
-			"(it is not repeated here); want HASH = base64(SHA-1(\"USER:PASSWORD\")), 28 characters", nil},
+			"(it is not repeated here); `zk-lite digest` makes one", nil},
+		{"superDigest=super:AAAA", "zoo.cfg:1: superDigest: the value is not of the form USER:HASH with a hash of " +
+			"SHA1 (it is not repeated here); `zk-lite digest` makes one", nil},
 		{"minSessionTimeout=50000", "zoo.cfg:1: minSessionTimeout: 50000 ms is more than " +
 			"maxSessionTimeout, 40000 ms; the defaults are 2 and 20 times tickTime", nil},
 
@@ -56,27 +58,50 @@ func TestLoad_Errors(t *testing.T) {
 		{"=2181", "zoo.cfg:1: no key before the separator", nil},
 		{"dataLogDir=\\u12", `zoo.cfg:1: incomplete escape \u12; four hexadecimal digits follow \u`, nil},
 
-		{"secureClientPort=2281", "zoo.cfg:1: secureClientPort: zk-lite does not offer TLS yet; " +
-			"remove the key, or put a TLS proxy in front", nil},
-		{"ssl.keyStore.location=/k", "zoo.cfg:1: ssl.keyStore.location: zk-lite does not offer TLS yet; " +
-			"remove the key, or put a TLS proxy in front", nil},
-		{"sslQuorum=true", "zoo.cfg:1: sslQuorum: zk-lite does not offer TLS yet; " +
-			"remove the key, or put a TLS proxy in front", nil},
-		{"zookeeper.admin.forceHttps=true", "zoo.cfg:1: zookeeper.admin.forceHttps: zk-lite does not " +
-			"offer TLS yet; remove the key, or put a TLS proxy in front", nil},
+		{"secureClientPort=2281\nssl.clientAuth=none", "zoo.cfg:1: ssl.keyStore.location: is missing, and a port is " +
+			"to speak TLS; name a file with a private key and its certificate; " +
+			"`zk-lite tls init` and `zk-lite tls issue` make one", nil},
+		{"ssl.keyStore.location=/k\nclient.portUnification=true", "zoo.cfg: ssl.trustStore.location: is missing, and " +
+			"clients are asked for certificates (ssl.clientAuth=need); " +
+			"name a file with the authorities that sign them, or set ssl.clientAuth=none", nil},
+		{"ssl.keyStore.location=/k\nadmin.needClientAuth=true", "zoo.cfg:2: ssl.trustStore.location: is missing, and " +
+			"HTTP clients must show certificates; name a file with the authorities that sign them", nil},
+		{"ssl.keyStore.location=/k\nssl.trustStore.location=/t\nsecureClientPort=2281\nclient.portUnification=true",
+			"zoo.cfg:4: client.portUnification: is about clientPort, and there is only secureClientPort; " +
+				"give clientPort, or remove the key", nil},
+		{"ssl.enabledProtocols=TLSv1.4", `zoo.cfg:1: ssl.enabledProtocols: "TLSv1.4" is no version of TLS; ` +
+			"want TLSv1.2 or TLSv1.3", nil},
+		{"ssl.protocol=TLSv1.1", "zoo.cfg:1: ssl.protocol: no version is left that zk-lite speaks; " +
+			"want TLSv1.2 or TLSv1.3", nil},
+		{"ssl.ciphersuites=TLS_RSA_WITH_RC4_128_SHA", "zoo.cfg:1: ssl.ciphersuites: no cipher suite is left that " +
+			"zk-lite has; want some of TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, " +
+			"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, ...", nil},
+		{"ssl.clientAuth=maybe", `zoo.cfg:1: ssl.clientAuth: "maybe" is not known; want none or want or need`, nil},
+		{"zookeeper.ssl.trustore.location=/t", "zoo.cfg:1: zookeeper.ssl.trustore.location: unknown key; " +
+			"did you mean ssl.trustStore.location?", nil},
+		{"ssl.ocsp=true", "zoo.cfg:1: ssl.ocsp: zk-lite asks no OCSP server during a handshake; use ssl.crl, or " +
+			"certificates with a short life", nil},
+		{"sslQuorum=true", "zoo.cfg:1: sslQuorum: zk-lite does not offer TLS between servers yet; " +
+			"remove the key, and keep the peer ports in a private network", nil},
 		{"authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
-			"zoo.cfg:1: authProvider.1: zk-lite has no pluggable authentication; " +
-				"world, auth, digest, ip and super are built in", nil},
+			"zoo.cfg:1: authProvider.1: zk-lite does not offer SASL or Kerberos yet; remove the key", nil},
+		{"authProvider.x=com.example.Own", `zoo.cfg:1: authProvider.x: zk-lite runs no Java classes, and has nothing ` +
+			`like "com.example.Own"; it has the providers Digest, IP, X509 and Ensemble of ` +
+			"org.apache.zookeeper.server.auth", nil},
+		{"enforce.auth.enabled=true", "zoo.cfg:1: enforce.auth.schemes: is missing, and enforce.auth.enabled is true; " +
+			"name schemes: digest, x509, token, ip", nil},
+		{"enforce.auth.enabled=true\nenforce.auth.schemes=x509", "zoo.cfg:2: enforce.auth.schemes: x509 needs a port " +
+			"with TLS; set secureClientPort, for one", nil},
+		{"admin.identities=CN=ops", `zoo.cfg:1: admin.identities: "CN=ops" is no identity; ` +
+			"want digest:USER:HASH, x509:SUBJECT or token:NAME", nil},
+		{"skipACL=maybe", `zoo.cfg:1: skipACL: "maybe" is neither yes nor no`, nil},
 		{"quorum.auth.enableSasl=true", "zoo.cfg:1: quorum.auth.enableSasl: zk-lite does not " +
 			"authenticate servers to each other yet; remove the key, and keep the peer ports in a " +
 			"private network", nil},
-		{"enforce.auth.schemes=sasl", "zoo.cfg:1: enforce.auth.schemes: zk-lite cannot require clients " +
-			"to authenticate yet; remove the key", nil},
-		{"DigestAuthenticationProvider.digestAlg=SHA3-256", "zoo.cfg:1: DigestAuthenticationProvider." +
-			"digestAlg: zk-lite supports SHA-1 digests only; identities with another digest " +
-			"would lose access", nil},
-		{"DigestAuthenticationProvider.enabled=false", "zoo.cfg:1: DigestAuthenticationProvider.enabled: " +
-			"zk-lite cannot switch the digest scheme off yet, passwords would go on working; remove the key", nil},
+		{"enforce.auth.enabled=true\nenforce.auth.schemes=sasl", "zoo.cfg:2: enforce.auth.schemes: zk-lite does not " +
+			"offer SASL or Kerberos yet; remove the scheme", nil},
+		{"DigestAuthenticationProvider.digestAlg=MD5", `zoo.cfg:1: DigestAuthenticationProvider.digestAlg: "MD5" is ` +
+			"not known, or not safe; want SHA1, SHA-256, SHA-384, SHA-512, SHA3-256, SHA3-384 or SHA3-512", nil},
 		{"jute.maxbuffer=44", "zoo.cfg:1: jute.maxbuffer: 44 is out of range; want 45 to 1073741824", nil},
 		{"group.1=1:2:3", "zoo.cfg:1: group.1: zk-lite gives each server one vote; " +
 			"remove the key, it would change what a majority is", nil},
@@ -89,8 +114,8 @@ func TestLoad_Errors(t *testing.T) {
 			`want participant or observer`, nil},
 		{"server.1=a:1:2;b:c:3", `zoo.cfg:1: server.1: client part "b:c:3" is not of the form ` +
 			`[host:]port`, nil},
-		{"server.1=a:1:2;3;4", "zoo.cfg:1: server.1: a secure client port asks for TLS, which zk-lite " +
-			"does not offer yet; remove the part after the second ;", nil},
+		{"server.1=a:1:2;3;4", "zoo.cfg:1: server.1: the secure client port has a key of its own; " +
+			"remove the part after the second ;, and set secureClientPort", nil},
 		{"server.1=a:1:2|b:1:2", "zoo.cfg:1: server.1: several addresses for one server (|) are not " +
 			"supported; name one", nil},
 		{"server.1=2001:db8::1:1:2", `zoo.cfg:1: server.1: "2001:db8::1:1:2" has too many colons; ` +
@@ -214,7 +239,8 @@ func TestLoad_KnowsEveryKeyOfZooKeeper(t *testing.T) {
 	l := &loader{rows: table()}
 	for lines := bufio.NewScanner(f); lines.Scan(); n++ {
 		key := strings.TrimPrefix(lines.Text(), "zookeeper.")
-		if strings.HasPrefix(key, "server.") || l.known(key) != nil || key == "dynamicConfigFile" {
+		if strings.HasPrefix(key, "server.") || l.known(key) != nil || key == "dynamicConfigFile" ||
+			strings.HasPrefix(key, "authProvider.") {
 			continue
 		}
 		found := false

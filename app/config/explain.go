@@ -79,11 +79,13 @@ func (st *setting) text(s *Settings) string {
 		text = strings.ToLower(p.String())
 	}
 	switch {
+	case st.kind == kindPort && text == strconv.Itoa(NoPort):
+		return "none"
 	case text == "" && st.kind == kindHost:
 		return "all interfaces"
 	case text == "":
 		return "none"
-	case st.kind == kindDigest:
+	case st.kind == kindDigest || st.kind == kindSecret:
 		return "set, and not shown"
 	}
 	return text

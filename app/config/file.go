@@ -37,6 +37,8 @@ func (l *loader) properties(path string, props []property) {
 			l.apply(st, source, p.key, p.value)
 		case key == "dynamicConfigFile":
 			l.dynamic(source, p)
+		case strings.HasPrefix(key, "authProvider."):
+			l.provider(source, p)
 		default:
 			l.foreign(source, key, p)
 		}
@@ -117,7 +119,7 @@ func (l *loader) foreign(source, key string, p property) {
 	if n := nearest(key, l.names()); n != "" {
 		want = "did you mean " + n + "?"
 	}
-	if key != p.key { // a system property, of which ZooKeeper takes any
+	if key != p.key && !strings.HasPrefix(key, "ssl.") { // a system property, of which ZooKeeper takes any
 		l.warn(source, shorten(p.key), "unknown key without effect; %s", want)
 		return
 	}

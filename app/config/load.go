@@ -27,7 +27,7 @@ func Load(fs *pflag.FlagSet, lookup func(string) (string, bool)) (Settings, []No
 
 func gather(fs *pflag.FlagSet, lookup func(string) (string, bool)) (*loader, error) {
 	l := &loader{rows: table(), fs: fs, lookup: lookup, source: map[string]string{}}
-	l.s.MyID = noID
+	l.s.MyID, l.s.SecureClientPort = noID, NoPort
 	l.defaults()
 	l.file()
 	l.outer()

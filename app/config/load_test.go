@@ -174,7 +174,10 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 		if st.kind == kindServers || st.kind == kindFile || st.flagName() == "data-dir" {
 			continue // TestLoad_Precedence and all others have them
 		}
-		value := map[kind]string{kindText: "x", kindHost: "::1", kindBool: "true", kindInt: "4321", kindBytes: "3MiB",
+		if st.key == "enforce.auth.enabled" {
+			continue // TestLoad_Auth
+		}
+		value := map[kind]string{kindText: "x", kindSecret: "x", kindPort: "4321", kindYes: "yes", kindWordList: "x509", kindIdentities: "token:ops", kindHost: "::1", kindBool: "true", kindInt: "4321", kindBytes: "3MiB",
 			kindMillis: "23456", kindWords: "wchp", kindRole: "observer", kindLevel: "debug",
 			kindServer: "7", kindOrigins: "https://example.org", kindHosts: "zk.example.org", kindDigest: "super:Y+4oAfIPWvJrxDGwNmxPgI6ZmOs="}[st.kind]
 		switch {
@@ -182,19 +185,27 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 			value = "false"
 		case st.kind == kindChoice:
 			value = st.choices[1]
+		case st.key == "ssl.protocol" || st.key == "ssl.enabledProtocols":
+			value = "TLSv1.2"
+		case st.key == "DigestAuthenticationProvider.digestAlg":
+			value = "sha-256"
+		case st.key == "ssl.ciphersuites":
+			value = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
 		}
+		const files = "ssl.keyStore.location=k\nssl.trustStore.location=t\nsecureClientPort=9\nclientPort=8\n" +
+			"enforce.auth.enabled=true\nenforce.auth.schemes=ip\n" // without which other keys are refused
 		servers := "server.7=a:1:2\nserver.8=b:1:2\n"
 		if st.kind == kindRole {
 			servers = "server.7=a:1:2:observer\nserver.8=b:1:2\n"
 		}
 		base := map[string]string{"ZK_LITE_MYID": "7"}
-		before, _, err := load(t, "dataDir=d\nserver.8=b:1:2\n", map[string]string{"ZK_LITE_MYID": "8"})
+		before, _, err := load(t, "dataDir=d\nserver.8=b:1:2\n"+files, map[string]string{"ZK_LITE_MYID": "8"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := st.field(&before)
 		for _, source := range []string{"key", "variable", "flag"} {
-			cfg, env, args := "dataDir=d\n"+servers, map[string]string{}, []string(nil)
+			cfg, env, args := "dataDir=d\n"+servers+files, map[string]string{}, []string(nil)
 			for k, v := range base {
 				env[k] = v
 			}

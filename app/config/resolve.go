@@ -26,6 +26,8 @@ func (l *loader) resolve() {
 	l.resolveDirs()
 	l.resolveTimes()
 	l.resolveRest()
+	l.resolveTLS()
+	l.resolveAuth()
 	l.checkServers()
 	for _, step := range []func(){l.resolveMyID, l.resolveRole, l.resolveClientPort, l.checkPorts} {
 		if len(l.errs) > 0 {
@@ -293,6 +295,14 @@ func (l *loader) resolveClientPort() {
 	if unspecified(s.ClientPortAddress) {
 		s.ClientPortAddress = "" // so that both IPv4 and IPv6 are served, as by Java
 	}
+	if s.SecureClientPort == NoPort || l.given("client-port") {
+		return
+	}
+	if s.PortUnification {
+		l.fail(l.where("client-port-unification"), "client.portUnification",
+			"is about clientPort, and there is only secureClientPort", "give clientPort, or remove the key")
+	}
+	s.ClientPort = NoPort
 }
 
 // checkPorts finds two settings that want the same port of this machine.
@@ -302,7 +312,10 @@ func (l *loader) checkPorts() {
 		flag, key, host string
 		port            int
 	}
-	uses := []use{{"client-port", "clientPort", s.ClientPortAddress, s.ClientPort}}
+	uses := []use{
+		{"client-port", "clientPort", s.ClientPortAddress, s.ClientPort},
+		{"secure-client-port", "secureClientPort", s.SecureClientPortAddress, s.SecureClientPort},
+	}
 	if own, ok := s.Own(); ok && !s.Standalone {
 		host := own.Host
 		if s.QuorumListenOnAllIPs {
@@ -316,7 +329,7 @@ func (l *loader) checkPorts() {
 	for i, a := range uses {
 		for _, b := range uses[:i] {
 			meet := a.host == b.host || unspecified(a.host) || unspecified(b.host)
-			if a.port != 0 && a.port == b.port && meet {
+			if a.port > 0 && a.port == b.port && meet {
 				l.fail(l.where(a.flag), a.key, fmt.Sprintf("port %d is also that of %s", a.port, b.key),
 					"give each a port of its own")
 			}

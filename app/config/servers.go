@@ -61,8 +61,8 @@ func parseServer(id int, value string) (Server, error) {
 	server, client, hasClient := strings.Cut(value, ";")
 	client, secure, _ := strings.Cut(client, ";")
 	if strings.TrimSpace(secure) != "" {
-		return srv, errors.New("a secure client port asks for TLS, which zk-lite does not offer yet; " +
-			"remove the part after the second ;")
+		return srv, errors.New("the secure client port has a key of its own; " +
+			"remove the part after the second ;, and set secureClientPort")
 	}
 	parts, err := splitAddress(server)
 	if err != nil {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto"
 	"log/slog"
 	"net"
 	"strconv"
@@ -43,8 +44,11 @@ type Settings struct {
 	FastFailover         bool
 
 	// The ZooKeeper port.
-	ClientPort              int    // 0: any free port
+	ClientPort              int    // 0: any free port; NoPort: none
 	ClientPortAddress       string // "": all interfaces
+	SecureClientPort        int    // with TLS; 0: any free port; NoPort: none
+	SecureClientPortAddress string // "": all interfaces
+	PortUnification         bool   // TLS on ClientPort, too
 	ClientPortListenBacklog int
 	MaxClientCnxns          int      // for each address; 0: no bound
 	MaxCnxns                int      // in all; 0: no bound
@@ -61,10 +65,24 @@ type Settings struct {
 	// What clients may do.
 	ExtendedTypes          bool // containers are always there; TTL znodes need this
 	EnforceQuota           bool
-	SuperDigest            string // user and hash; "" for no super user
 	ContainerCheckInterval time.Duration
 	ContainerMaxPerMinute  int
 	ContainerMaxNeverUsed  time.Duration // 0: a container that never had a child stays
+
+	// Who is who.
+	SuperDigest     string      // user and hash; "" for no super user
+	SuperName       string      // subject of the super user's certificate; "": none
+	Digest          crypto.Hash // of passwords
+	DigestEnabled   bool
+	TokenFile       string   // "": there are no tokens
+	AdminIdentities []string // SCHEME:ID
+	AuthSchemes     []string // of which a client needs one; none: it needs none
+	EnsembleAuth    bool     // the scheme ensemble is known
+	EnsembleNames   []string
+	SkipACL         bool
+
+	digestAlg   string
+	enforceAuth bool
 
 	// The HTTP port.
 	AdminEnabled bool
@@ -72,6 +90,10 @@ type Settings struct {
 	AdminAddress string // "": all interfaces
 	AdminOrigins []string
 	AdminHosts   []string // names by which a port on loopback may be called; "*": any
+	// With any of them the port speaks TLS.
+	AdminForceHTTPS, AdminPortUnification, AdminNeedClientAuth bool
+
+	TLS TLS
 
 	// How the Go runtime is used.
 	AdjustProcessors bool // GOMAXPROCS follows the load
@@ -93,6 +115,11 @@ const (
 // ClientListen is the address of the ZooKeeper port for net.Listen.
 func (s *Settings) ClientListen() string {
 	return net.JoinHostPort(s.ClientPortAddress, strconv.Itoa(s.ClientPort))
+}
+
+// SecureClientListen is the address of the ZooKeeper port with TLS for net.Listen.
+func (s *Settings) SecureClientListen() string {
+	return net.JoinHostPort(s.SecureClientPortAddress, strconv.Itoa(s.SecureClientPort))
 }
 
 // AdminListen is the address of the HTTP port for net.Listen.

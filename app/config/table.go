@@ -61,7 +61,7 @@ const (
 func table() []setting {
 	var rows []setting
 	for _, part := range [][]setting{basicRows(), ensembleRows(), clientRows(), znodeRows(),
-		storageRows(), httpRows(), runtimeRows(), loggerRows()} {
+		storageRows(), httpRows(), tlsRows(), authRows(), runtimeRows(), loggerRows()} {
 		rows = append(rows, part...)
 	}
 	return rows
@@ -130,9 +130,9 @@ func ensembleRows() []setting {
 
 func clientRows() []setting {
 	return []setting{
-		{key: "clientPort", kind: kindInt, def: "2181", min: 0, max: 65535,
+		{key: "clientPort", kind: kindPort, def: "2181", min: 0, max: 65535,
 			field: func(s *Settings) any { return &s.ClientPort },
-			help:  "Port for ZooKeeper clients; 0 is any free port."},
+			help:  "Port for ZooKeeper clients; 0 is any free port. With `secureClientPort` alone there is none."},
 		{key: "clientPortAddress", kind: kindHost,
 			field: func(s *Settings) any { return &s.ClientPortAddress },
 			help:  "Address for ZooKeeper clients. Default: all interfaces."},
@@ -189,11 +189,6 @@ func znodeRows() []setting {
 		{key: "enforceQuota", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.EnforceQuota },
 			help:  "Refuse writes that exceed a hard quota. Soft quotas only warn."},
-		{key: "DigestAuthenticationProvider.superDigest", aliases: []string{"superDigest"},
-			flag: "super-digest", kind: kindDigest,
-			field: func(s *Settings) any { return &s.SuperDigest },
-			help: "The super user, `USER:HASH` with HASH = base64(SHA-1(\"USER:PASSWORD\")). " +
-				"Default: none."},
 		{key: "znode.container.checkIntervalMs", flag: "container-check-interval", kind: kindMillis,
 			def: "60000", min: 1, max: day,
 			field: func(s *Settings) any { return &s.ContainerCheckInterval },

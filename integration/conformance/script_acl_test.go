@@ -28,7 +28,7 @@ func acls() []step {
 		acl(31, "ip", "127.0.0.1/32"), acl(31, "ip", "127.0.0.1/33"), acl(31, "ip", "127.0.0.1/-1"),
 		acl(31, "ip", "127.0.0.1/x"), acl(31, "ip", "127.0.0"), acl(31, "ip", "256.0.0.1"),
 		acl(31, "ip", ""), acl(31, "ip", "::ffff:127.0.0.1"), acl(31, "ip", "localhost"), acl(31, "sasl", "u"),
-		acl(31, "x509", "CN=x"), acl(1, "ip", "10.0.0.1"),
+		acl(1, "ip", "10.0.0.1"),
 		{{Perms: 31, ID: znode.Anyone}, {Perms: 31, ID: znode.Anyone}},
 		{{Perms: 1, ID: znode.Anyone}, {Perms: 31, ID: znode.ID{Scheme: "digest", ID: "u:h"}}},
 		{{Perms: 31, ID: znode.Anyone}, {Perms: 31, ID: znode.ID{Scheme: "what", ID: "x"}}},

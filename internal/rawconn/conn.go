@@ -31,6 +31,9 @@ func WriteNow(c net.Conn, b []byte) (n int, err error) {
 	if d, ok := c.(*conn); ok {
 		return d.writeNow(b)
 	}
+	if d, ok := c.(interface{ WriteNow([]byte) (int, error) }); ok { // has one of ours below
+		return d.WriteNow(b)
+	}
 	return 0, nil
 }
 

@@ -41,6 +41,7 @@ type app struct {
 	server         string
 	http           string
 	auth           []string
+	passwordFile   string
 	timeout        time.Duration // the flag of the command that runs
 	sessionTimeout time.Duration
 	output         string
@@ -87,7 +88,7 @@ func (a *app) addAll(root *cobra.Command) {
 	a.addOperation(root)
 	addGroup(root, groupData, a.shellCommand())
 	addGroup(root, groupOperation, a.memberCommand(), a.transferCommand(), a.drainCommand(),
-		a.backupCommand(), a.restoreCommand())
+		a.backupCommand(), a.restoreCommand(), a.digestCommand())
 	strictCompletion(root)
 	strict(root)
 }
@@ -156,7 +157,7 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 	if c.CommandPath() == "" {
 		help = "help"
 		switch args[0] {
-		case "lock", "elect", "join", "member", "transfer", "drain", "backup", "restore":
+		case "lock", "elect", "join", "member", "transfer", "drain", "backup", "restore", "digest":
 			return usagef("%s in the shell: run `zk-lite %s` outside of it", text, args[0])
 		}
 	} else if args[0] == "addauth" {
@@ -217,6 +218,7 @@ func (a *app) bind(c *cobra.Command) {
 	f.StringVar(&a.server, "server", defaultServer(),
 		"servers and chroot, `host:port,...[/chroot]` ["+serverVariable+"]")
 	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `scheme:data`; may be repeated")
+	a.bindPasswordFile(c)
 	f.Duration(timeoutFlag, defaultTimeout, "give up when no server has been connected for so long; "+
 		"it does not bound the command")
 }

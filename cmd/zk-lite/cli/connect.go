@@ -136,9 +136,9 @@ func (a *app) connectTo(
 func (a *app) options() ([]client.Option, error) {
 	var opts []client.Option
 	for _, s := range a.auth {
-		scheme, data, ok := strings.Cut(s, ":")
-		if !ok || scheme == "" {
-			return nil, usagef("--auth %q: want scheme:data, as in digest:user:password", s)
+		scheme, data, err := a.credentials(s)
+		if err != nil {
+			return nil, err
 		}
 		opts = append(opts, client.WithAuth(scheme, []byte(data)))
 	}

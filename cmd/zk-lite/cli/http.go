@@ -21,8 +21,8 @@ const DefaultHTTP = "http://127.0.0.1:8080"
 const httpVariable = "ZK_LITE_HTTP"
 
 // authHint is what to do when the servers do not permit something.
-const authHint = "give the super user's credentials with --auth digest:super:password; " +
-	"if no super user is configured, run the command on the server's own machine"
+const authHint = "give an administrator's credentials, as with --auth digest:super:password; " +
+	"if no administrator is configured, run the command on the server's own machine, as the server's user"
 
 // operation completes a command that asks the HTTP API.
 func (a *app) operation(
@@ -33,6 +33,7 @@ func (a *app) operation(
 	f.StringVar(&a.http, "http", cmp.Or(os.Getenv(httpVariable), DefaultHTTP),
 		"HTTP API of the servers, `URL[,URL]`, tried in order ["+httpVariable+"]")
 	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `digest:user:password`")
+	a.bindPasswordFile(c)
 	f.Duration(timeoutFlag, timeout, "give up when a server is silent for so long")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := a.check(c); err != nil {
@@ -60,9 +61,12 @@ func (a *app) httpClient() (*httpapi.Client, error) {
 	default:
 		return nil, usagef("--auth: over HTTP a request has one identity, and %d are given", len(a.auth))
 	}
-	user, digest := strings.CutPrefix(a.auth[0], "digest:")
-	user, password, ok := strings.Cut(user, ":")
-	if !digest || !ok || user == "" {
+	scheme, data, err := a.credentials(a.auth[0])
+	if err != nil {
+		return nil, err
+	}
+	user, password, ok := strings.Cut(data, ":")
+	if scheme != "digest" || !ok || user == "" {
 		return nil, usagef("--auth: want digest:user:password; over HTTP there is no other scheme")
 	}
 	api.User, api.Password = user, password

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"strconv"
 	"strings"
@@ -96,6 +97,8 @@ type serverJSON struct {
 	Ephemerals  *int64       `json:"ephemerals,omitempty"`
 	Watches     *int64       `json:"watches,omitempty"`
 	Bytes       *int64       `json:"bytes,omitempty"`
+	// CertificateDays are left until the server's certificate expires.
+	CertificateDays *float64 `json:"certificate_days,omitempty"`
 }
 
 func newServerJSON(s *fourletter.Server, all []fourletter.Server) serverJSON {
@@ -116,6 +119,10 @@ func newServerJSON(s *fourletter.Server, all []fourletter.Server) serverJSON {
 	v.Behind, v.Connections, v.Outstanding = known(s.Behind(all)), known(s.Connections), known(s.Outstanding)
 	v.Znodes, v.Sessions, v.Ephemerals = known(s.Znodes), known(s.Sessions), known(s.Ephemerals)
 	v.Watches, v.Bytes = known(s.Watches), known(s.Bytes)
+	if s.CertificateSeconds != nil {
+		days := math.Round(*s.CertificateSeconds/86400*10) / 10
+		v.CertificateDays = &days
+	}
 	return v
 }
 
@@ -155,6 +162,11 @@ func (a *app) printStatus(c *cobra.Command, servers []fourletter.Server) error {
 	for line := range strings.Lines(text.String()) {
 		if _, err := fmt.Fprintln(c.OutOrStdout(), strings.TrimRight(line, " \n")); err != nil {
 			return err
+		}
+	}
+	for i := range servers {
+		if days := newServerJSON(&servers[i], servers).CertificateDays; days != nil {
+			fmt.Fprintf(c.OutOrStdout(), "the certificate of %s expires in %g days\n", servers[i].Address, *days)
 		}
 	}
 	if silent {

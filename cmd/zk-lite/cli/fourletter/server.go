@@ -23,6 +23,8 @@ type Server struct {
 	// From mntr, which ZooKeeper answers only if it is in the whitelist.
 	Sessions, Ephemerals, Watches int64
 	Bytes                         int64 // of paths and data
+	// CertificateSeconds are left until the server's certificate expires; nil: it has none, or does not report it.
+	CertificateSeconds *float64
 }
 
 // ErrNotServing reports that a server is up and has no leader, or is drained.
@@ -118,6 +120,12 @@ func (s *Server) field(key, value string) (err error) {
 func (s *Server) ParseMntr(answer string) {
 	for line := range strings.Lines(answer) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if key == "zk_tls_certificate_expiry_seconds" {
+			if f, err := strconv.ParseFloat(value, 64); err == nil {
+				s.CertificateSeconds = &f
+			}
+			continue
+		}
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {
 			continue

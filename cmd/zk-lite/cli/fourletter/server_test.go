@@ -38,6 +38,14 @@ func TestServer_ParseSrvr(t *testing.T) {
 	}
 }
 
+func TestServer_ParseMntr(t *testing.T) {
+	var s Server
+	s.ParseMntr("zk_global_sessions\t3\nzk_tls_certificate_expiry_seconds\t-12.5\nzk_watch_count\tx\n")
+	if s.Sessions != 3 || s.Watches != 0 || s.CertificateSeconds == nil || *s.CertificateSeconds != -12.5 {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestServer_Behind(t *testing.T) {
 	all := []Server{{Zxid: 0x200000005}, {Zxid: 0x200000009}, {Zxid: 0x1000000ff}, {Zxid: 0x300000000, Err: ErrNotServing}}
 	for i, want := range []int64{4, 0, -1} {

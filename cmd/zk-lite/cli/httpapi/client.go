@@ -18,6 +18,9 @@ type Client struct {
 	URLs []string
 	// User and Password are sent as HTTP Basic unless User is empty.
 	User, Password string
+	// Token is sent as a bearer token, without a User. Without both, a server on this machine may name the file
+	// with the token of its administrator.
+	Token string
 	// Timeout is how long to try, and how long to wait while nothing moves.
 	Timeout time.Duration
 

@@ -83,9 +83,10 @@ type try struct {
 	r        *Request
 	deadline time.Time
 
-	pause   time.Duration // before the next round
-	lost    error         // an attempt's whose outcome is unknown
-	problem *Problem      // the last one that allows another attempt
+	tokens  map[string]*credential // by server
+	pause   time.Duration          // before the next round
+	lost    error                  // an attempt's whose outcome is unknown
+	problem *Problem               // the last one that allows another attempt
 }
 
 // round asks every server once, and reports whether that was for good.
@@ -95,7 +96,7 @@ func (t *try) round(ctx context.Context) (resp *http.Response, done bool, err er
 	for i, at := range t.client.URLs {
 		left := max(time.Until(t.deadline), roundPause) / time.Duration(len(t.client.URLs)-i)
 		var what outcome
-		resp, what, err = t.client.attempt(ctx, at, t.r, left)
+		resp, what, err = t.client.attempt(ctx, at, t.r, left, t.token(at))
 		if what == answered || what == lost && !t.r.Repeatable || ctx.Err() != nil {
 			return resp, true, err
 		}
@@ -116,6 +117,23 @@ func (t *try) round(ctx context.Context) (resp *http.Response, done bool, err er
 		return nil, true, &UnreachableError{t.client.URLs, err, true}
 	}
 	return nil, false, err
+}
+
+// token is what to prove to a server, if it is not a password.
+func (t *try) token(at string) *credential {
+	if t.tokens == nil {
+		t.tokens = map[string]*credential{}
+	}
+	if t.tokens[at] == nil {
+		t.tokens[at] = &credential{token: t.client.Token, local: t.client.User == "" && t.client.Token == ""}
+	}
+	return t.tokens[at]
+}
+
+// credential is a bearer token; empty: none.
+type credential struct {
+	token string
+	local bool // the server on this machine may say where its own is
 }
 
 // givenUp is the error when there is no time left.
@@ -152,8 +170,9 @@ var errIdle = errors.New("no answer in time")
 
 // attempt asks one server, which has so long to answer.
 func (c *Client) attempt(
-	ctx context.Context, at string, r *Request, patience time.Duration,
+	ctx context.Context, at string, r *Request, patience time.Duration, proof *credential,
 ) (*http.Response, outcome, error) {
+	whole := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	idle := newIdleTimer(patience, cancel)
 	sent := new(atomic.Bool)
@@ -168,6 +187,9 @@ func (c *Client) attempt(
 	if err != nil {
 		idle.stop()
 		return nil, answered, err
+	}
+	if proof.token != "" {
+		req.Header.Set("Authorization", "Bearer "+proof.token)
 	}
 	resp, err := c.transport.RoundTrip(req)
 	if err != nil {
@@ -186,6 +208,13 @@ func (c *Client) attempt(
 		return resp, answered, nil
 	}
 	defer resp.Body.Close()
+	if proof.local {
+		proof.local = false
+		if token, ok := localToken(at, resp); ok {
+			proof.token = token
+			return c.attempt(whole, at, r, patience, proof)
+		}
+	}
 	what, err := refusal(at, r, resp)
 	if what == lost && r.Method == http.MethodGet {
 		what = notDone

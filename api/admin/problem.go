@@ -4,44 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/netip"
-	"slices"
 
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
-
-// needOperator refuses those who may not see and change how the ensemble is run: it
-// takes the super user's credentials or, when none is configured, a client on this
-// machine.
-func needOperator(q *rest.Request) error {
-	if slices.Contains(q.IDs, znode.SuperIDs) {
-		return nil
-	}
-	if q.Core.Server.Config().SuperDigest == "" {
-		a, err := netip.ParseAddr(q.Address)
-		switch {
-		case err != nil || !a.IsLoopback():
-		case !q.Core.KnownHost(q.HTTP.Host):
-			return rest.ForeignHost(q.HTTP.Host) // a browser on this machine was led here
-		default:
-			return nil
-		}
-		return &rest.Problem{
-			Status: http.StatusForbidden, Code: znode.ErrNoAuth, Title: "for operators only",
-			Detail: "the cluster's resources are for clients on this machine, and this one is at " +
-				q.Address,
-			Hint: "configure a super user (zookeeper.DigestAuthenticationProvider.superDigest) " +
-				"and send its credentials",
-		}
-	}
-	p := rest.ProblemOf(rest.Fail(znode.ErrNoAuth, ""), q.Anonymous)
-	p.Title = "for operators only"
-	p.Detail = "the cluster's resources are for the super user"
-	p.Hint = "send the super user's credentials: curl -u super:password"
-	return p
-}
 
 // clusterProblem explains why a change of the ensemble has failed.
 func clusterProblem(err error) error {

@@ -1,0 +1,61 @@
+package rest
+
+import (
+	"net/http"
+	"net/netip"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// HeaderTokenFile names the file that a local administrator reads.
+const HeaderTokenFile = "Zk-Token-File"
+
+// proxies are headers that only a proxy sends. What it passes on is not from this machine, wherever the proxy is.
+var proxies = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}
+
+// NeedAdministrator refuses those who may not see and change how the ensemble is run. It takes super users and the
+// identities of admin.identities or, when nobody is named, a client on this machine that can read the server's file
+// with a token.
+func (q *Request) NeedAdministrator() error {
+	a := q.Core.Server.Auth()
+	if a.Administrator(q.IDs) {
+		return nil
+	}
+	p := ProblemOf(Fail(znode.ErrNoAuth, ""), q.Anonymous)
+	p.Title = "for administrators only"
+	if a.Local() == nil {
+		p.Detail = "this is for super users and the identities of admin.identities"
+		p.Hint = "send the super user's credentials: curl -u super:password"
+		return p
+	}
+	if !q.fromHere() {
+		p.Status = http.StatusForbidden
+		p.Detail = "no administrator is configured, so this is for clients on the server's own machine, without a proxy; " +
+			"this one is at " + q.Address
+		p.Hint = "configure a super user (DigestAuthenticationProvider.superDigest) or admin.identities"
+		return p
+	}
+	if !q.Core.KnownHost(q.HTTP.Host) {
+		return ForeignHost(q.HTTP.Host) // a browser on this machine was led here
+	}
+	if q.local {
+		return nil
+	}
+	file := a.Local().Path()
+	q.W.Header().Set(HeaderTokenFile, file)
+	p.Status = http.StatusUnauthorized
+	p.Detail = "no administrator is configured, so this is for who can read the server's files"
+	p.Hint = `send the token of ` + file + `: curl -H "Authorization: Bearer $(head -1 ` + file + `)"; zk-lite finds it by itself`
+	return p
+}
+
+// fromHere reports whether the client is on this machine.
+func (q *Request) fromHere() bool {
+	for _, h := range proxies {
+		if _, there := q.HTTP.Header[h]; there {
+			return false
+		}
+	}
+	a, err := netip.ParseAddr(q.Address)
+	return err == nil && a.IsLoopback()
+}

@@ -1,0 +1,115 @@
+package zk_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/certs"
+	"github.com/zk-lite/zk-lite/internal/tlsport"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/server/auth"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+func knows(cfg auth.Config) option {
+	return func(s *serverConfig, _ *zkConfig) { s.Auth = auth.New(cfg) }
+}
+
+// A client without an identity of enforce.auth.schemes gets -124 for whatever it asks, and goes (AuthenticationHelper).
+func TestZKP_EnforceAuth(t *testing.T) {
+	k := start(t, knows(auth.Config{Schemes: []string{"digest"}}))
+	for _, op := range []wire.OpCode{wire.OpPing, wire.OpGetData, wire.OpCreate, wire.OpCloseSession} {
+		c := k.connect()
+		xid := c.send(op, nil)
+		if h, _ := c.reply(xid, op); h.Err != znode.ErrSessionClosedNeedsSASL || h.Zxid != 0 {
+			t.Errorf("%v: %+v", op, h)
+		}
+		c.closed()
+	}
+	c := k.connect()
+	c.auth("digest", "ann:secret")
+	c.create("/mine", "")
+	c.fence()
+}
+
+func TestZKP_EnsembleName(t *testing.T) {
+	k := start(t, knows(auth.Config{Ensemble: true, Ensembles: []string{"one", "two"}}))
+	for name, want := range map[string]znode.Error{"": znode.OK, "two": znode.OK, "three": znode.ErrAuthFailed} {
+		c := k.connect()
+		c.want(want, wire.OpAuth, &wire.AuthRequest{Scheme: "ensemble", Auth: []byte(name)})
+		if want != znode.OK {
+			c.closed()
+			continue
+		}
+		c.fence()
+	}
+}
+
+func TestZKP_DigestSwitchedOff_AndSkipACL(t *testing.T) {
+	c := start(t, knows(auth.Config{NoDigest: true})).connect()
+	c.want(znode.ErrAuthFailed, wire.OpAuth, &wire.AuthRequest{Scheme: "digest", Auth: []byte("a:b")})
+	c.closed()
+
+	free := start(t, knows(auth.Config{SkipACL: true})).connect()
+	nobodys := []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "digest", ID: "x:y"}}}
+	free.want(znode.OK, wire.OpCreate, &wire.CreateRequest{Path: "/locked", ACL: nobodys})
+	free.want(znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: "/locked"})
+}
+
+// A client's certificate is its identity from the start; addauth x509 adds nothing, and fails without one.
+func TestZKP_X509(t *testing.T) {
+	ca := certs.Authority(t, "ca")
+	own := ca.Issue(t, "server", nil)
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.Cert)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l = tlsport.New(l, tlsport.Options{
+		Config: &tls.Config{
+			Certificates: []tls.Certificate{{Certificate: [][]byte{own.Cert.Raw}, PrivateKey: own.Key}},
+			ClientAuth:   tls.VerifyClientCertIfGiven, ClientCAs: roots,
+		},
+		Handshakes: tlsport.NewHandshakes(0, time.Minute),
+	})
+	k := startOn(t, l, knows(auth.Config{SuperName: "CN=boss"}))
+	as := func(name string) *client {
+		t.Helper()
+		cfg := &tls.Config{RootCAs: roots, ServerName: "localhost"}
+		if name != "" {
+			p := ca.Issue(t, name, nil)
+			cfg.Certificates = []tls.Certificate{{Certificate: [][]byte{p.Cert.Raw}, PrivateKey: p.Key}}
+		}
+		raw, err := net.Dial("tcp", k.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k.over(tls.Client(raw, cfg)).connect(wire.ConnectRequest{TimeoutMillis: 30_000})
+	}
+	ann, boss, nobody := as("ann"), as("boss"), as("")
+	ann.want(znode.OK, wire.OpCreate, &wire.CreateRequest{Path: "/ann", ACL: []znode.ACL{{Perms: znode.PermAll, ID: znode.AuthIDs}}})
+	_, x := boss.want(znode.OK, wire.OpGetACL, &wire.GetACLRequest{Path: "/ann"})
+	if acl := x.(*wire.GetACLResponse).ACL; !slices.Equal(acl, []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "x509", ID: "CN=ann"}}}) {
+		t.Errorf("%v", acl)
+	}
+	nobody.want(znode.ErrNoAuth, wire.OpGetData, &wire.GetDataRequest{Path: "/ann"})
+	boss.want(znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: "/ann"})
+	ann.want(znode.OK, wire.OpAuth, &wire.AuthRequest{Scheme: "x509"})
+	nobody.want(znode.ErrAuthFailed, wire.OpAuth, &wire.AuthRequest{Scheme: "x509"})
+	nobody.closed()
+
+	// Frames larger than a TLS record, both ways, and a client that only closes its side.
+	big := strings.Repeat("x", 900_000)
+	ann.create("/big", big)
+	if _, x := ann.want(znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: "/big"}); string(x.(*wire.GetDataResponse).Data) != big {
+		t.Error("the data have changed")
+	}
+	ann.want(znode.OK, wire.OpCloseSession, nil)
+	ann.closed()
+}

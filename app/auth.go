@@ -1,0 +1,49 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/server/auth"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// authenticator knows who is who. Where the settings name no administrator, it writes the token that makes one.
+func authenticator(o *Options, httpPort int) (*auth.Authenticator, error) {
+	c := &o.Settings
+	cfg := auth.Config{
+		SuperDigest: c.SuperDigest, SuperName: c.SuperName, Digest: c.Digest, NoDigest: !c.DigestEnabled,
+		Schemes: c.AuthSchemes, Ensemble: c.EnsembleAuth, Ensembles: c.EnsembleNames, SkipACL: c.SkipACL,
+	}
+	for _, id := range c.AdminIdentities {
+		scheme, name, _ := strings.Cut(id, ":")
+		cfg.Administrators = append(cfg.Administrators, znode.ID{Scheme: scheme, ID: name})
+	}
+	if c.SkipACL {
+		o.Logger.Warn("skipACL=yes: this server checks no ACLs")
+	}
+	var err error
+	if cfg.Tokens, err = tokens(o); err != nil {
+		return nil, err
+	}
+	if httpPort != config.NoPort && !auth.New(cfg).Configured() {
+		// A full disk must not stop a start: its server is to answer again when there is room.
+		if cfg.Local, err = auth.NewLocal(c.DataDir, httpPort); err != nil {
+			o.Logger.Error("nobody is an administrator on the HTTP port until the next start", "error", err)
+		}
+	}
+	return auth.New(cfg), nil
+}
+
+// tokens reads http.tokenFile; nil without one.
+func tokens(o *Options) (*auth.Tokens, error) {
+	if o.Settings.TokenFile == "" {
+		return nil, nil
+	}
+	t, err := auth.OpenTokens(o.Settings.TokenFile, o.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("http.tokenFile: %w", err)
+	}
+	return t, nil
+}

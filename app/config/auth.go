@@ -1,0 +1,171 @@
+package config
+
+import (
+	"crypto"
+	_ "crypto/sha1" // to know the sizes of hashes
+	_ "crypto/sha256"
+	_ "crypto/sha3"
+	_ "crypto/sha512"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// hashes are the values of DigestAuthenticationProvider.digestAlg, in Java's names.
+var hashes = map[string]crypto.Hash{
+	"SHA1": crypto.SHA1, "SHA-1": crypto.SHA1, "SHA-256": crypto.SHA256, "SHA-384": crypto.SHA384,
+	"SHA-512": crypto.SHA512, "SHA3-256": crypto.SHA3_256, "SHA3-384": crypto.SHA3_384, "SHA3-512": crypto.SHA3_512,
+}
+
+func authRows() []setting {
+	return []setting{
+		{key: "DigestAuthenticationProvider.superDigest", aliases: []string{"superDigest"},
+			flag: "super-digest", kind: kindDigest,
+			field: func(s *Settings) any { return &s.SuperDigest },
+			help: "The super user, `USER:HASH` with HASH = base64(SHA-1(\"USER:PASSWORD\")); `zk-lite digest` makes it. " +
+				"Default: none."},
+		{key: "DigestAuthenticationProvider.digestAlg", flag: "digest-alg", kind: kindText, def: "SHA1",
+			field: func(s *Settings) any { return &s.digestAlg },
+			help: "Hash of passwords in ids of scheme digest: SHA1, SHA-256, SHA-384, SHA-512, SHA3-256, SHA3-384 or " +
+				"SHA3-512. The same on all servers; ids with another one lose access."},
+		{key: "DigestAuthenticationProvider.enabled", flag: "digest-enabled", kind: kindBool, def: "true",
+			field: func(s *Settings) any { return &s.DigestEnabled },
+			help:  "Whether passwords prove anything: the scheme digest, and HTTP Basic."},
+		{key: "X509AuthenticationProvider.superUser", flag: "x509-super-user", kind: kindText,
+			field: func(s *Settings) any { return &s.SuperName },
+			help:  "Subject of a certificate whose owner is a super user, as in `CN=admin,O=Example`."},
+		{key: "http.tokenFile", kind: kindText,
+			field: func(s *Settings) any { return &s.TokenFile },
+			help: "File with bearer tokens for the HTTP port, lines `NAME TOKEN` or `NAME sha256:HASH`. Each is the " +
+				"id `token:NAME`. It is followed while running."},
+		{key: "admin.identities", kind: kindIdentities,
+			field: func(s *Settings) any { return &s.AdminIdentities },
+			help: "Identities that may run the ensemble over HTTP besides super users, `SCHEME:ID`, separated by " +
+				"semicolons, as in `x509:CN=ops,O=Example;token:ops`. Without any administrator, who can read " +
+				"`dataDir/admin.token` on the server's machine is one."},
+		{key: "enforce.auth.enabled", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.enforceAuth },
+			help:  "Refuse requests of clients without an identity of `enforce.auth.schemes`."},
+		{key: "enforce.auth.schemes", kind: kindWordList,
+			field: func(s *Settings) any { return &s.AuthSchemes },
+			help:  "Schemes, separated by commas, of which one is enough: digest, x509, token, ip."},
+		{key: "ensembleAuthName", kind: kindWordList,
+			field: func(s *Settings) any { return &s.EnsembleNames },
+			help: "Names of this ensemble, separated by commas. A client that asks for another (`addauth ensemble NAME`) " +
+				"is disconnected."},
+		{key: "skipACL", kind: kindYes, def: "no",
+			field: func(s *Settings) any { return &s.SkipACL },
+			help:  "With `yes` this server checks no ACLs. Nobody becomes an administrator by it."},
+	}
+}
+
+// setYes takes ZooKeeper's yes and no.
+func setYes(to *bool, text string) error {
+	switch strings.ToLower(text) {
+	case "yes", "true":
+		*to = true
+	case "no", "false":
+		*to = false
+	default:
+		return fmt.Errorf("%q is neither yes nor no", shorten(text))
+	}
+	return nil
+}
+
+// parseIdentities reads SCHEME:ID, separated by semicolons: the names in certificates have commas.
+func parseIdentities(text string) (all []string, err error) {
+	for id := range strings.SplitSeq(text, ";") {
+		if id = strings.TrimSpace(id); id == "" {
+			continue
+		}
+		scheme, rest, ok := strings.Cut(id, ":")
+		if !ok || rest == "" || !slices.Contains([]string{"digest", "x509", "token"}, scheme) {
+			return nil, fmt.Errorf("%q is no identity; want digest:USER:HASH, x509:SUBJECT or token:NAME", shorten(id))
+		}
+		all = append(all, id)
+	}
+	return all, nil
+}
+
+func parseWordList(text string) (all []string) {
+	for w := range strings.SplitSeq(text, ",") {
+		if w = strings.TrimSpace(w); w != "" {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// provider takes a line authProvider.NAME=CLASS. ZooKeeper's own classes are built in.
+func (l *loader) provider(source string, p property) {
+	const classes = "org.apache.zookeeper.server.auth."
+	name, own := strings.CutPrefix(p.value, classes)
+	switch {
+	case own && slices.Contains([]string{"DigestAuthenticationProvider", "IPAuthenticationProvider",
+		"X509AuthenticationProvider"}, name):
+	case own && name == "EnsembleAuthenticationProvider":
+		l.s.EnsembleAuth = true
+	case own && name == "SASLAuthenticationProvider":
+		l.fail(source, p.key, "zk-lite does not offer SASL or Kerberos yet", "remove the key")
+	default:
+		l.fail(source, p.key, fmt.Sprintf("zk-lite runs no Java classes, and has nothing like %q", shorten(p.value)),
+			"it has the providers Digest, IP, X509 and Ensemble of "+strings.TrimSuffix(classes, "."))
+	}
+}
+
+// resolveAuth checks what is said about identities together.
+func (l *loader) resolveAuth() {
+	s := &l.s
+	if s.Digest = hashes[strings.ToUpper(s.digestAlg)]; s.Digest == 0 {
+		l.fail(l.where("digest-alg"), "DigestAuthenticationProvider.digestAlg",
+			fmt.Sprintf("%q is not known, or not safe", shorten(s.digestAlg)),
+			"want SHA1, SHA-256, SHA-384, SHA-512, SHA3-256, SHA3-384 or SHA3-512")
+		return
+	}
+	_, hash, _ := strings.Cut(s.SuperDigest, ":")
+	b, err := base64.StdEncoding.DecodeString(hash)
+	if s.SuperDigest != "" && (err != nil || len(b) != s.Digest.Size()) {
+		l.fail(l.where("super-digest"), "superDigest",
+			"the value is not of the form USER:HASH with a hash of "+s.digestAlg+" (it is not repeated here)",
+			"`zk-lite digest` makes one")
+	}
+	if !s.DigestEnabled && s.SuperDigest != "" {
+		l.warn(l.where("super-digest"), "superDigest",
+			"has no effect with DigestAuthenticationProvider.enabled=false: passwords prove nothing")
+		s.SuperDigest = ""
+	}
+	s.EnsembleAuth = s.EnsembleAuth || len(s.EnsembleNames) > 0
+	l.resolveSchemes()
+}
+
+func (l *loader) resolveSchemes() {
+	s := &l.s
+	if !s.enforceAuth {
+		s.AuthSchemes = nil
+		return
+	}
+	if len(s.AuthSchemes) == 0 {
+		l.fail(l.where("enforce-auth-enabled"), "enforce.auth.schemes", "is missing, and enforce.auth.enabled is true",
+			"name schemes: digest, x509, token, ip")
+	}
+	for _, scheme := range s.AuthSchemes {
+		at := l.where("enforce-auth-schemes")
+		switch scheme {
+		case "ip", "token":
+		case "digest":
+			if !s.DigestEnabled {
+				l.fail(at, "enforce.auth.schemes", "digest proves nothing (DigestAuthenticationProvider.enabled=false)", "")
+			}
+		case "x509":
+			if !s.Wanted() {
+				l.fail(at, "enforce.auth.schemes", "x509 needs a port with TLS", "set secureClientPort, for one")
+			}
+		case "sasl":
+			l.fail(at, "enforce.auth.schemes", "zk-lite does not offer SASL or Kerberos yet", "remove the scheme")
+		default:
+			l.fail(at, "enforce.auth.schemes", fmt.Sprintf("%q is no scheme", shorten(scheme)),
+				"want some of digest, x509, token, ip")
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package config
+
+import (
+	"crypto/tls"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// NoPort is the number of a port that is not opened.
+const NoPort = -1
+
+// TLS is what the keys ssl.* say, checked. It is for clients of both ports.
+type TLS struct {
+	KeyStore, TrustStore   Store
+	CRLFile                string
+	CheckCRL               bool
+	MinVersion, MaxVersion uint16
+	Suites                 []uint16 // of TLS 1.2; nil: Go's own
+	ClientAuth             string   // ClientAuthNone, ClientAuthWant or ClientAuthNeed
+	CheckClientHost        bool     // clients' certificates name their addresses
+	Reload                 bool
+	Handshakes             int // that may be unfinished; 0: no bound
+
+	protocol, protocols, suites string
+	checkHost                   bool
+}
+
+// Store is a key store or a trust store.
+type Store struct{ Location, Password, PasswordPath, Type string }
+
+// The values of TLS.ClientAuth.
+const (
+	ClientAuthNone = "none"
+	ClientAuthWant = "want"
+	ClientAuthNeed = "need"
+)
+
+// Wanted reports whether any port speaks TLS.
+func (s *Settings) Wanted() bool {
+	return s.SecureClientPort != NoPort || s.PortUnification || s.AdminTLS()
+}
+
+// AdminTLS reports whether the HTTP port speaks TLS.
+func (s *Settings) AdminTLS() bool {
+	return s.AdminEnabled && (s.AdminForceHTTPS || s.AdminPortUnification || s.AdminNeedClientAuth)
+}
+
+func tlsRows() []setting {
+	rows := []setting{
+		{key: "secureClientPort", kind: kindPort, min: 0, max: 65535,
+			field: func(s *Settings) any { return &s.SecureClientPort },
+			help: "Port for ZooKeeper clients that speak TLS; 0 is any free port. Without `clientPort` it is the " +
+				"only one."},
+		{key: "secureClientPortAddress", kind: kindHost,
+			field: func(s *Settings) any { return &s.SecureClientPortAddress },
+			help:  "Address of that port. Default: all interfaces."},
+		{key: "client.portUnification", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.PortUnification },
+			help:  "Take clients with and without TLS on `clientPort`."},
+	}
+	rows = append(rows, storeRows("keyStore", func(s *Settings) *Store { return &s.TLS.KeyStore },
+		"File with this server's private key and its certificates: PEM, PKCS12 or JKS.")...)
+	rows = append(rows, storeRows("trustStore", func(s *Settings) *Store { return &s.TLS.TrustStore },
+		"File with the certificates of the authorities that clients' certificates must lead to.")...)
+	return append(append(rows, protocolRows()...), verifyRows()...)
+}
+
+func storeRows(name string, store func(*Settings) *Store, help string) []setting {
+	prefix := "ssl." + name + "."
+	return []setting{
+		{key: prefix + "location", kind: kindText,
+			field: func(s *Settings) any { return &store(s).Location }, help: help},
+		{key: prefix + "password", kind: kindSecret,
+			field: func(s *Settings) any { return &store(s).Password }, help: "Password of that file. Default: none."},
+		{key: prefix + "passwordPath", kind: kindText,
+			field: func(s *Settings) any { return &store(s).PasswordPath },
+			help:  "File with that password in its first line. It counts more than the password itself."},
+		{key: prefix + "type", kind: kindChoice, choices: []string{"PEM", "PKCS12", "JKS"},
+			field: func(s *Settings) any { return &store(s).Type }, help: "Type of that file. Default: by its content."},
+	}
+}
+
+func protocolRows() []setting {
+	return []setting{
+		{key: "ssl.protocol", kind: kindText,
+			field: func(s *Settings) any { return &s.TLS.protocol },
+			help:  "The only version of TLS, TLSv1.2 or TLSv1.3, unless `ssl.enabledProtocols` is given."},
+		{key: "ssl.enabledProtocols", kind: kindText, def: "TLSv1.3,TLSv1.2",
+			field: func(s *Settings) any { return &s.TLS.protocols },
+			help:  "Versions of TLS, separated by commas: TLSv1.2, TLSv1.3."},
+		{key: "ssl.ciphersuites", kind: kindText,
+			field: func(s *Settings) any { return &s.TLS.suites },
+			help:  "Cipher suites of TLS 1.2, separated by commas. Default: Go's. Those of TLS 1.3 are always all allowed."},
+	}
+}
+
+func verifyRows() []setting {
+	return []setting{
+		{key: "ssl.clientAuth", kind: kindChoice, def: ClientAuthNeed,
+			choices: []string{ClientAuthNone, ClientAuthWant, ClientAuthNeed},
+			field:   func(s *Settings) any { return &s.TLS.ClientAuth },
+			help:    "Whether clients with TLS on the ZooKeeper port show a certificate: never, if they like, always."},
+		{key: "ssl.hostnameVerification", kind: kindBool, def: "true",
+			field: func(s *Settings) any { return &s.TLS.checkHost },
+			help:  "With `false`, `ssl.clientHostnameVerification` has no effect, as in ZooKeeper. No other effect on servers."},
+		{key: "ssl.clientHostnameVerification", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.TLS.CheckClientHost },
+			help:  "Take only certificates of clients that name the address that the client comes from."},
+		{key: "ssl.crl", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.TLS.CheckCRL },
+			help: "Refuse revoked certificates. Each authority must have a list in force in the trust store (PEM) or " +
+				"in `ssl.crl.location`; lists are not fetched."},
+		{key: "ssl.crl.location", kind: kindText,
+			field: func(s *Settings) any { return &s.TLS.CRLFile },
+			help:  "File with lists of revoked certificates (PEM, `X509 CRL`)."},
+		{key: "client.certReload", kind: kindBool, def: "true",
+			field: func(s *Settings) any { return &s.TLS.Reload },
+			help:  "Follow the files of `ssl.*` while running (ZooKeeper: false)."},
+		{key: "netty.server.outstandingHandshake.limit", aliases: []string{"outstandingHandshake.limit"},
+			flag: "outstanding-handshake-limit", kind: kindInt, def: "5000", min: -1, max: maxInt,
+			field: func(s *Settings) any { return &s.TLS.Handshakes },
+			help:  "Most unfinished TLS handshakes of all ports; beyond it a client is disconnected. -1 is no limit."},
+		{key: "admin.forceHttps", flag: "admin-force-https", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.AdminForceHTTPS },
+			help:  "Speak only TLS on the HTTP port, with the files of `ssl.*` (ZooKeeper: `ssl.quorum.*`)."},
+		{key: "admin.portUnification", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.AdminPortUnification },
+			help:  "Speak HTTP with and without TLS on the HTTP port."},
+		{key: "admin.needClientAuth", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.AdminNeedClientAuth },
+			help:  "Take only HTTP clients with TLS and a certificate."},
+	}
+}
+
+// resolveTLS checks what the keys ssl.* say together.
+func (l *loader) resolveTLS() {
+	s, t := &l.s, &l.s.TLS
+	t.CheckClientHost = t.CheckClientHost && t.checkHost
+	t.Handshakes = max(t.Handshakes, 0)
+	l.resolveVersions()
+	l.resolveSuites()
+	if !s.Wanted() {
+		return
+	}
+	if t.KeyStore.Location == "" {
+		l.fail(l.tlsUser(), "ssl.keyStore.location", "is missing, and a port is to speak TLS",
+			"name a file with a private key and its certificate; `zk-lite tls init` and `zk-lite tls issue` make one")
+	}
+	clients := s.SecureClientPort != NoPort || s.PortUnification
+	switch {
+	case t.TrustStore.Location != "":
+	case clients && t.ClientAuth != ClientAuthNone:
+		l.fail(l.where("ssl-client-auth"), "ssl.trustStore.location",
+			"is missing, and clients are asked for certificates (ssl.clientAuth="+t.ClientAuth+")",
+			"name a file with the authorities that sign them, or set ssl.clientAuth=none")
+	case s.AdminNeedClientAuth && s.AdminEnabled:
+		l.fail(l.where("admin-need-client-auth"), "ssl.trustStore.location",
+			"is missing, and HTTP clients must show certificates", "name a file with the authorities that sign them")
+	}
+	if s.AdminNeedClientAuth && s.AdminPortUnification && !s.AdminForceHTTPS && s.AdminEnabled {
+		l.fail(l.where("admin-need-client-auth"), "admin.needClientAuth",
+			"is of no use with admin.portUnification, which takes clients without TLS", "remove one of them")
+	}
+}
+
+// tlsUser is where the setting stands that asks for TLS.
+func (l *loader) tlsUser() string {
+	for _, flag := range []string{"secure-client-port", "client-port-unification", "admin-force-https",
+		"admin-port-unification"} {
+		if l.given(flag) {
+			return l.where(flag)
+		}
+	}
+	return l.where("admin-need-client-auth")
+}
+
+func (l *loader) resolveVersions() {
+	t, flag, key := &l.s.TLS, "ssl-enabled-protocols", "ssl.enabledProtocols"
+	if t.protocol != "" && !l.given(flag) {
+		t.protocols, flag, key = t.protocol, "ssl-protocol", "ssl.protocol"
+	}
+	known := map[string]uint16{"TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13}
+	for name := range strings.SplitSeq(t.protocols, ",") {
+		name = strings.TrimSpace(name)
+		v, ok := known[name]
+		switch {
+		case ok && t.MinVersion == 0:
+			t.MinVersion, t.MaxVersion = v, v
+		case ok:
+			t.MinVersion, t.MaxVersion = min(t.MinVersion, v), max(t.MaxVersion, v)
+		case slices.Contains([]string{"TLSv1", "TLSv1.1", "TLS", "SSLv2Hello", "SSLv3"}, name):
+			l.warn(l.where(flag), key, "%s is not spoken: it is not safe, or names no version", name)
+		default:
+			l.fail(l.where(flag), key, fmt.Sprintf("%q is no version of TLS", shorten(name)), "want TLSv1.2 or TLSv1.3")
+		}
+	}
+	if t.MinVersion == 0 && len(l.errs) == 0 {
+		l.fail(l.where(flag), key, "no version is left that zk-lite speaks", "want TLSv1.2 or TLSv1.3")
+	}
+}
+
+// resolveSuites takes Java's names, which are IANA's. Old ones that Go does not have, or takes for unsafe,
+// are left out with a warning.
+func (l *loader) resolveSuites() {
+	t := &l.s.TLS
+	if t.suites == "" {
+		return
+	}
+	const flag, key = "ssl-ciphersuites", "ssl.ciphersuites"
+	of13 := false
+	for name := range strings.SplitSeq(t.suites, ",") {
+		name = strings.TrimSpace(name)
+		i := slices.IndexFunc(tls.CipherSuites(), func(c *tls.CipherSuite) bool { return c.Name == name })
+		switch {
+		case i < 0:
+			l.warn(l.where(flag), key, "%q is left out: zk-lite does not have it", shorten(name))
+		case slices.Contains(tls.CipherSuites()[i].SupportedVersions, tls.VersionTLS12):
+			t.Suites = append(t.Suites, tls.CipherSuites()[i].ID)
+		default:
+			of13 = true
+		}
+	}
+	switch {
+	case len(t.Suites) > 0:
+	case of13 && t.MaxVersion == tls.VersionTLS13:
+		t.MinVersion = tls.VersionTLS13
+	case len(l.errs) == 0:
+		l.fail(l.where(flag), key, "no cipher suite is left that zk-lite has",
+			"want some of TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, ...")
+	}
+}

@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The token of a server on this machine is found by its file, which must be for that port, and for nobody else's eyes.
+func TestDo_LocalToken(t *testing.T) {
+	dir := t.TempDir()
+	var named string // by the server
+	at, _ := served(t, func(w http.ResponseWriter, r *http.Request, n int64) {
+		if r.Header.Get("Authorization") == "Bearer secret" {
+			ok(w, r, n)
+			return
+		}
+		w.Header().Set("Zk-Token-File", named)
+		refuse(w, 401, "")
+	})
+	u, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), mode)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write("good/admin.token", "secret\n"+u.Port()+"\n", 0o600)
+	link := filepath.Join(dir, "admin.token")
+	if err := os.Symlink(good, link); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		good:                      true,
+		"":                        false,
+		link:                      false,
+		dir + "/gone/admin.token": false,
+		write("id_rsa", "secret\n"+u.Port(), 0o600):           false,
+		write("other/admin.token", "secret\n1", 0o600):        false,
+		write("open/admin.token", "secret\n"+u.Port(), 0o644): false,
+	} {
+		named = path
+		for _, r := range []*Request{get, once} {
+			if err := New([]string{at}, patience).JSON(t.Context(), r, nil); (err == nil) != want {
+				t.Errorf("%s %s: %v", r.Method, path, err)
+			}
+		}
+	}
+	named = good
+	c := New([]string{at}, patience)
+	c.User, c.Password = "a", "b"
+	if err := c.JSON(t.Context(), get, nil); err == nil {
+		t.Error("somebody with credentials of his own became another")
+	}
+	if _, is := localToken("http://192.0.2.1:"+u.Port(), &http.Response{Header: http.Header{tokenHeader: {good}}}); is {
+		t.Error("the token was sent to another machine")
+	}
+}

@@ -1,0 +1,258 @@
+package tlsfiles
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// PollEvery is how often Watch looks at the files.
+const PollEvery = 2 * time.Second
+
+// Config says which files there are and what is asked of the other side.
+type Config struct {
+	// Prefix is that of the settings in errors: "ssl." or "ssl.quorum.".
+	Prefix string
+	// Key may have no Location for a client that shows no certificate. Trust may have none for a server that
+	// asks for none, and for a client: the system's authorities are meant then.
+	Key, Trust Store
+	// CRLs is a file with lists of revoked certificates in PEM, besides those in Trust. With CheckCRL each
+	// authority in a chain must have a list that is in force.
+	CRLs     string
+	CheckCRL bool
+	// Versions and Suites bound what is spoken; Suites are those of TLS 1.2 (nil: Go's).
+	MinVersion, MaxVersion uint16
+	Suites                 []uint16
+	// AnyHost has a client take a certificate for any name.
+	AnyHost bool
+	// CheckClientHost has a server take only certificates that name the client's address.
+	CheckClientHost bool
+}
+
+// Files follows the files of one Config. Its methods are safe for concurrent use.
+type Files struct {
+	cfg      Config
+	current  atomic.Pointer[loaded]
+	failures atomic.Int64
+	reloads  atomic.Int64
+
+	mu      sync.Mutex // protects the fields below
+	stamps  []stamp    // of the files when they were last looked at
+	lastErr error      // of the last reload; nil: it went well
+}
+
+// loaded is what the files held at one time.
+type loaded struct {
+	pair  *tls.Certificate // nil: none
+	roots *x509.CertPool   // nil: the system's
+	crls  []*x509.RevocationList
+}
+
+// stamp shows whether a file has changed.
+type stamp struct {
+	info os.FileInfo
+	err  string
+}
+
+func (s stamp) equal(o stamp) bool {
+	if s.info == nil || o.info == nil {
+		return s.info == nil && o.info == nil && s.err == o.err
+	}
+	return os.SameFile(s.info, o.info) && s.info.Size() == o.info.Size() && s.info.ModTime().Equal(o.info.ModTime())
+}
+
+// Open reads the files. An error names the setting and the file.
+func Open(cfg Config) (*Files, error) {
+	f := &Files{cfg: cfg}
+	f.stamps = f.look()
+	l, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	f.current.Store(l)
+	return f, nil
+}
+
+func (f *Files) setting(name string, err error) error {
+	return fmt.Errorf("%s%s: %w", f.cfg.Prefix, name, err)
+}
+
+func (f *Files) load() (*loaded, error) {
+	l := &loaded{}
+	if f.cfg.Key.Location != "" {
+		pair, err := f.cfg.Key.readKey()
+		if err != nil {
+			return nil, f.setting("keyStore.location", err)
+		}
+		l.pair = &pair
+	}
+	if f.cfg.Trust.Location != "" {
+		trusted, crls, err := f.cfg.Trust.readTrusted()
+		if err != nil {
+			return nil, f.setting("trustStore.location", err)
+		}
+		l.roots, l.crls = x509.NewCertPool(), crls
+		for _, cert := range trusted {
+			l.roots.AddCert(cert)
+		}
+	}
+	if f.cfg.CRLs != "" {
+		more, err := (&Store{Location: f.cfg.CRLs, Type: PEM}).read()
+		if err != nil {
+			return nil, f.setting("crl.location", err)
+		}
+		l.crls = append(l.crls, more.crls...)
+	}
+	if f.cfg.CheckCRL && len(l.crls) == 0 {
+		return nil, f.setting("crl", errors.New("neither crl.location nor the trust store has a list of revoked "+
+			"certificates (PEM, X509 CRL); lists are not fetched from where certificates say"))
+	}
+	return l, nil
+}
+
+// Server returns the configuration of a server that asks this of its clients. Each handshake is done with
+// what the files hold then. There are no tickets: one would let a client in whose authority is not trusted
+// any more.
+func (f *Files) Server(ask tls.ClientAuthType) *tls.Config {
+	return &tls.Config{
+		MinVersion: f.minVersion(), SessionTicketsDisabled: true,
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			c := f.config()
+			c.ClientAuth, c.ClientCAs, c.SessionTicketsDisabled = ask, c.RootCAs, true
+			if f.cfg.CheckClientHost {
+				c.VerifyConnection = func(s tls.ConnectionState) error {
+					return errors.Join(f.checkRevoked(&s), checkClientHost(&s, hello.Conn.RemoteAddr()))
+				}
+			}
+			return c, nil
+		},
+	}
+}
+
+func (f *Files) minVersion() uint16 { return max(f.cfg.MinVersion, tls.VersionTLS12) }
+
+// config is what both sides have in common.
+func (f *Files) config() *tls.Config {
+	l := f.current.Load()
+	c := &tls.Config{
+		MinVersion: f.minVersion(), MaxVersion: f.cfg.MaxVersion, CipherSuites: f.cfg.Suites, RootCAs: l.roots,
+		VerifyConnection: func(s tls.ConnectionState) error { return f.checkRevoked(&s) },
+	}
+	if l.pair != nil {
+		c.Certificates = []tls.Certificate{*l.pair}
+	}
+	return c
+}
+
+// Client returns the configuration for one connection to a server that is known by this name or address.
+func (f *Files) Client(host string) *tls.Config {
+	c := f.config()
+	c.ServerName = host
+	if f.cfg.AnyHost {
+		c.InsecureSkipVerify = true // of the name; the chain is checked here
+		c.VerifyConnection = func(s tls.ConnectionState) (err error) {
+			if s.VerifiedChains, err = verifyChain(&s, c.RootCAs); err != nil {
+				return err
+			}
+			return f.checkRevoked(&s)
+		}
+	}
+	return c
+}
+
+// Watch follows the files until ctx ends, and logs what it does.
+func (f *Files) Watch(ctx context.Context, logger *slog.Logger) {
+	tick := time.NewTicker(PollEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		changed, err := f.Reload()
+		switch {
+		case err != nil && changed:
+			logger.Error("the new TLS files cannot be used; the old ones stay in use", "error", err)
+		case changed:
+			logger.Info("the TLS files have changed and are in use", "settings", f.cfg.Prefix+"*",
+				"expires", f.Expires())
+		}
+	}
+}
+
+// Reload reads the files again if they have changed since they were last looked at. With an error what was
+// in use stays so.
+func (f *Files) Reload() (changed bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.look()
+	same := true
+	for i := range now {
+		same = same && now[i].equal(f.stamps[i])
+	}
+	if same {
+		return false, f.lastErr
+	}
+	f.stamps = now
+	l, err := f.load()
+	if err == nil && l.pair != nil && time.Now().After(l.pair.Leaf.NotAfter) {
+		err = f.setting("keyStore.location", fmt.Errorf("%s: the certificate expired at %s", f.cfg.Key.Location,
+			l.pair.Leaf.NotAfter.UTC().Format(time.RFC3339)))
+	}
+	if f.lastErr = err; err != nil {
+		f.failures.Add(1)
+		return true, err
+	}
+	f.current.Store(l)
+	f.reloads.Add(1)
+	return true, nil
+}
+
+func (f *Files) look() (all []stamp) {
+	for _, path := range []string{
+		f.cfg.Key.Location, f.cfg.Key.PasswordFile, f.cfg.Trust.Location, f.cfg.Trust.PasswordFile, f.cfg.CRLs,
+	} {
+		if path == "" {
+			continue
+		}
+		info, err := os.Stat(path)
+		s := stamp{info: info}
+		if err != nil {
+			s = stamp{err: err.Error()}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Expires is when the certificate in use does, the first of its chain; zero: there is none.
+func (f *Files) Expires() (at time.Time) {
+	pair := f.current.Load().pair
+	if pair == nil {
+		return at
+	}
+	for _, der := range pair.Certificate {
+		if cert, err := x509.ParseCertificate(der); err == nil && (at.IsZero() || cert.NotAfter.Before(at)) {
+			at = cert.NotAfter
+		}
+	}
+	return at
+}
+
+// Reloads counts the changes of the files that are in use, and those that could not be used.
+func (f *Files) Reloads() (good, bad int64) { return f.reloads.Load(), f.failures.Load() }
+
+// Err is why the newest files are not in use; nil: they are.
+func (f *Files) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lastErr
+}

@@ -1,0 +1,130 @@
+package auth
+
+import (
+	"crypto"
+	_ "crypto/sha1" // the digests of users
+	_ "crypto/sha256"
+	_ "crypto/sha3"
+	_ "crypto/sha512"
+	"crypto/subtle"
+	"crypto/x509"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Config is who is who. The zero value is ZooKeeper's default.
+type Config struct {
+	SuperDigest string      // of the super user, USER:HASH; empty: there is none
+	SuperName   string      // the super user's x509 subject; empty: there is none
+	Digest      crypto.Hash // of passwords; 0: SHA-1. All servers need the same.
+	NoDigest    bool        // the scheme digest proves nothing
+	// Schemes are those of which a client needs an identity; none: it needs none.
+	Schemes []string
+	// Ensemble says that the scheme ensemble is known. Ensembles are the names that clients may expect there; none:
+	// any.
+	Ensemble  bool
+	Ensembles []string
+	// SkipACL lets every client do everything with znodes. It makes nobody an administrator.
+	SkipACL bool
+	// Administrators are identities that may run the ensemble, besides super users.
+	Administrators []znode.ID
+	Tokens         *Tokens // nil: there are none
+	Local          *Local  // nil: nobody is an administrator by being on this machine
+}
+
+// Authenticator knows who is who.
+type Authenticator struct{ cfg Config }
+
+// New returns an Authenticator.
+func New(cfg Config) *Authenticator {
+	if cfg.Digest == 0 {
+		cfg.Digest = crypto.SHA1
+	}
+	return &Authenticator{cfg}
+}
+
+// unchecked is the super user that skipACL makes of everybody; it is no administrator.
+var unchecked = znode.ID{Scheme: "super", ID: "skipACL"}
+
+// First returns the identities of every client of this server.
+func (a *Authenticator) First(address string) []znode.ID {
+	ids := []znode.ID{{Scheme: "ip", ID: address}}
+	if a.cfg.SkipACL {
+		ids = append(ids, unchecked)
+	}
+	return ids
+}
+
+// Password returns the identities that "user:password" proves: the digest, and the super user's if it is that. ok
+// is false where the scheme digest proves nothing.
+func (a *Authenticator) Password(credentials string) (ids []znode.ID, ok bool) {
+	if a.cfg.NoDigest {
+		return nil, false
+	}
+	id := Digest(a.cfg.Digest, credentials)
+	ids = []znode.ID{{Scheme: "digest", ID: id}}
+	if a.cfg.SuperDigest != "" && subtle.ConstantTimeCompare([]byte(id), []byte(a.cfg.SuperDigest)) == 1 {
+		ids = append(ids, znode.SuperIDs)
+	}
+	return ids, true
+}
+
+// Digest is the id of scheme digest for "user:password".
+func Digest(h crypto.Hash, credentials string) string {
+	user, _, _ := strings.Cut(credentials, ":")
+	w := h.New()
+	w.Write([]byte(credentials))
+	return user + ":" + base64.StdEncoding.EncodeToString(w.Sum(nil))
+}
+
+// Certificate returns the identities of a client with this certificate, which has been checked.
+func (a *Authenticator) Certificate(cert *x509.Certificate) []znode.ID {
+	subject := Subject(cert)
+	ids := []znode.ID{{Scheme: "x509", ID: subject}}
+	if a.cfg.SuperName != "" && subject == a.cfg.SuperName {
+		ids = append(ids, znode.ID{Scheme: "super", ID: subject})
+	}
+	return ids
+}
+
+// Token returns the identity of a bearer token.
+func (a *Authenticator) Token(token string) (ids []znode.ID, ok bool) {
+	if a.cfg.Tokens == nil {
+		return nil, false
+	}
+	name, ok := a.cfg.Tokens.find(token)
+	return []znode.ID{{Scheme: "token", ID: name}}, ok
+}
+
+// Ensemble reports whether the ensemble has this name, and whether anybody asks here. An empty name is anybody's.
+func (a *Authenticator) Ensemble(name string) (ok bool) {
+	return a.cfg.Ensemble && (name == "" || len(a.cfg.Ensembles) == 0 || slices.Contains(a.cfg.Ensembles, name))
+}
+
+// Enough reports whether a client with these identities may send requests.
+func (a *Authenticator) Enough(ids []znode.ID) bool {
+	return len(a.cfg.Schemes) == 0 || slices.ContainsFunc(ids, func(id znode.ID) bool {
+		return slices.Contains(a.cfg.Schemes, id.Scheme)
+	})
+}
+
+// Schemes are those of which a client needs an identity.
+func (a *Authenticator) Schemes() []string { return a.cfg.Schemes }
+
+// Administrator reports whether one of the identities may run the ensemble.
+func (a *Authenticator) Administrator(ids []znode.ID) bool {
+	return slices.ContainsFunc(ids, func(id znode.ID) bool {
+		return id.Scheme == "super" && id != unchecked || slices.Contains(a.cfg.Administrators, id)
+	})
+}
+
+// Configured reports whether anybody was named who may run the ensemble.
+func (a *Authenticator) Configured() bool {
+	return a.cfg.SuperDigest != "" || a.cfg.SuperName != "" || len(a.cfg.Administrators) > 0
+}
+
+// Local is what makes a client on this machine an administrator; nil: nothing.
+func (a *Authenticator) Local() *Local { return a.cfg.Local }

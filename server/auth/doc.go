@@ -1,0 +1,7 @@
+// Package auth says who a client is: which identities its credentials prove, of which it needs one, and who is an
+// administrator. What an identity may do with a znode is said by ACLs (znode), and what a TLS certificate is worth
+// has been checked before (internal/tlsfiles).
+//
+// It keeps no connection and starts no goroutine. The file of tokens is read again when it has changed, by whoever
+// asks for a token then.
+package auth
