@@ -19,13 +19,13 @@ import (
 // at once instead of after the heartbeat timeout. A leader that has been silent for that timeout is
 // suspected as well: raft's own timers look only once in one to two timeouts, and at different moments.
 //
-// Steps: (1) an inbound raft connection ended, another server asks for a pre-vote, or the leader is silent, and
-// this server is a follower of another; (2) probe the leader's address unless it is silent: refused means dead; an accepted connection
+// Steps: (1) an inbound raft connection ended, or the leader is silent, and this server is a follower of
+// another; (2) probe the leader's address unless it is silent: refused means dead; an accepted connection
 // that stays open for probeRead means alive; anything else is left to the silence; (3) only voters act, the
 // n-th of them n staggers later; (4) ask the other voters by RequestPreVote: a server that suspects
-// the same leader grants it if the asker's log is not older than its own and it has not promised itself
-// to another (promise.go), every other server lets raft answer, and raft refuses while it has a
-// leader; (5) with a majority, and still in the same term, hand raft a TimeoutNow, as the leader would in a
+// the same leader, if need be after a look at it, grants it if the asker's log is not older than its own
+// and it has not promised itself to another (promise.go), every other server lets raft answer, and raft
+// refuses while it has a leader; (5) with a majority, and still in the same term, hand raft a TimeoutNow, as the leader would in a
 // leadership transfer; (6) again, until there is a leader.
 //
 // Why it is safe: raft's safety never depends on when a server campaigns. TimeoutNow only starts an
@@ -62,6 +62,7 @@ type detector struct {
 	link    *raftLink
 	net     *raft.NetworkTransport // for pre-votes
 	mux     *mux.Mux               // for probes
+	log     raft.LogStore
 	id      raft.ServerID
 	silence time.Duration        // of a leader that is suspected without further signs
 	syncs   func() time.Duration // how long a disk sync takes
@@ -78,7 +79,7 @@ type detector struct {
 
 func newDetector(link *raftLink, cfg *Config, net *raft.NetworkTransport) *detector {
 	d := &detector{
-		link: link, net: net, mux: cfg.Mux, id: cfg.LocalID, silence: cfg.Silence,
+		link: link, net: net, mux: cfg.Mux, log: cfg.Log, id: cfg.LocalID, silence: cfg.Silence,
 		syncs: func() time.Duration { return 0 },
 		wake:  make(chan struct{}, 1), asking: map[raft.ServerID]bool{},
 	}
@@ -191,14 +192,15 @@ func (d *detector) campaign(r *raft.Raft, leader raft.ServerAddress) {
 			return
 		}
 		if r.State() == raft.Follower {
-			d.round(r, others, voters/2+1)
+			d.round(r, others, voters)
 		}
 		pause, next = next, min(2*next, retryMax)
 	}
 }
 
 // round asks the others once, and starts an election if a majority agrees.
-func (d *detector) round(r *raft.Raft, others []raft.Server, need int) {
+func (d *detector) round(r *raft.Raft, others []raft.Server, voters int) {
+	need := voters/2 + 1
 	d.mu.Lock()
 	if d.promise.keptFor(d.id) {
 		d.mu.Unlock()
@@ -210,10 +212,9 @@ func (d *detector) round(r *raft.Raft, others []raft.Server, need int) {
 	broken := d.promise.broken
 	d.mu.Unlock()
 	term := r.CurrentTerm()
-	if !d.majorityAgrees(r, term, others, need, timeout/2, broken) || !d.beginCampaign(r, term, broken) {
-		d.mu.Lock()
-		d.promise.release(d.id)
-		d.mu.Unlock()
+	if !d.majorityAgrees(r, term, others, need, timeout/2, broken) || !d.beginCampaign(r, term, voters-need, broken) {
+		d.refused(d.id)
+		d.withdraw(others)
 		return
 	}
 	d.link.logger.Info("the leader's process has ended or is silent; starting an election", "term", term)
@@ -222,6 +223,7 @@ func (d *detector) round(r *raft.Raft, others []raft.Server, need int) {
 	case d.link.rpcs <- raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: d.header()}, RespChan: answer}:
 		d.link.count.elections.Add(1)
 	case <-broken: // another candidate's request for a vote has come meanwhile
+		d.withdraw(others)
 		return
 	case <-d.link.done:
 		return
@@ -232,8 +234,8 @@ func (d *detector) round(r *raft.Raft, others []raft.Server, need int) {
 	}
 }
 
-// beginCampaign reports whether nothing has happened since the others were asked.
-func (d *detector) beginCampaign(r *raft.Raft, term uint64, broken <-chan struct{}) bool {
+// beginCampaign reports whether nothing has happened since the others were asked. It can do without spare votes.
+func (d *detector) beginCampaign(r *raft.Raft, term uint64, spare int, broken <-chan struct{}) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	select {
@@ -245,7 +247,7 @@ func (d *detector) beginCampaign(r *raft.Raft, term uint64, broken <-chan struct
 		return false
 	}
 	d.promise.give(d.id, d.promiseTimeLocked())
-	d.promise.campaigning = true
+	d.promise.campaigning, d.promise.spare, d.promise.refusals = true, spare, 0
 	return true
 }
 

@@ -15,7 +15,7 @@ func (d *detector) majorityAgrees(
 	r *raft.Raft, term uint64, others []raft.Server, need int, within time.Duration, broken <-chan struct{},
 ) bool {
 	req := &raft.RequestPreVoteRequest{RPCHeader: d.header(), Term: term + 1}
-	req.LastLogIndex, req.LastLogTerm = lastEntry(r)
+	req.LastLogIndex, req.LastLogTerm = d.lastEntry(r)
 	answers := make(chan bool, len(others))
 	asked := 0
 	for _, s := range others {
@@ -69,6 +69,17 @@ func (d *detector) ask(
 	})
 }
 
+// withdraw tells the others that this server does not use their promises, so that they can give them to another: it
+// asks for a pre-vote in term 0, which nobody grants.
+func (d *detector) withdraw(others []raft.Server) {
+	for _, s := range others {
+		d.link.run(func() {
+			var resp raft.RequestPreVoteResponse
+			_ = d.net.RequestPreVote(s.ID, s.Address, &raft.RequestPreVoteRequest{RPCHeader: d.header()}, &resp)
+		})
+	}
+}
+
 // receivePreVote refuses a pre-vote if this server has promised itself to another, answers it if this server
 // suspects its leader, whom raft would stick to, and hands it to raft otherwise.
 func (d *detector) receivePreVote(rpc raft.RPC, req *raft.RequestPreVoteRequest) {
@@ -77,17 +88,33 @@ func (d *detector) receivePreVote(rpc raft.RPC, req *raft.RequestPreVoteRequest)
 		d.link.deliver(rpc)
 		return
 	}
+	if req.Term == 0 {
+		d.refused(asker)
+		d.answerPreVote(rpc, req, false)
+		return
+	}
 	leader := d.leaderElsewhere(r)
-	suspected := leader != "" && d.suspects(r, leader) && string(req.Addr) != string(leader)
-	newer := compareLogs(req, r)
+	if leader == "" || string(req.Addr) == string(leader) || d.suspects(r, leader) {
+		d.decide(r, rpc, req, leader)
+		return
+	}
+	d.link.run(func() { // the asker has noticed something
+		if d.dead(leader) {
+			d.look()
+			d.setSuspect(leader, r.CurrentTerm())
+		}
+		d.decide(r, rpc, req, leader)
+	})
+}
+
+// decide answers a pre-vote, or has raft answer it.
+func (d *detector) decide(r *raft.Raft, rpc raft.RPC, req *raft.RequestPreVoteRequest, leader raft.ServerAddress) {
+	asker, newer := raft.ServerID(req.ID), d.compareLogs(req, r)
 	if !d.promiseFor(asker, newer > 0 || newer == 0 && ranksBefore(asker, d.id)) {
 		d.answerPreVote(rpc, req, false)
 		return
 	}
-	if !suspected {
-		if leader != "" {
-			d.look() // the asker has noticed something
-		}
+	if leader == "" || string(req.Addr) == string(leader) || !d.suspects(r, leader) {
 		rpc.RespChan = d.link.intercept(rpc.RespChan, func(resp *raft.RPCResponse) {
 			if a, ok := resp.Response.(*raft.RequestPreVoteResponse); !ok || !a.Granted {
 				d.refused(asker)
@@ -129,6 +156,19 @@ func (d *detector) refused(asker raft.ServerID) {
 	d.promise.release(asker)
 }
 
+// noteAnswer counts the voters that have not granted this server's request for their votes. When it cannot win any
+// more, the next candidate need not wait for it.
+func (d *detector) noteAnswer(granted bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if granted || d.promise.to != d.id || !d.promise.campaigning {
+		return
+	}
+	if d.promise.refusals++; d.promise.refusals > d.promise.spare {
+		d.promise.release(d.id)
+	}
+}
+
 // receiveVote gives a candidate this server's promise while raft decides about its vote, and longer if it gets
 // that.
 func (d *detector) receiveVote(rpc *raft.RPC, req *raft.RequestVoteRequest) {
@@ -161,9 +201,22 @@ func (d *detector) voter(id raft.ServerID) bool {
 }
 
 // compareLogs is positive if the asker's log is newer than this server's, negative if it is older.
-func compareLogs(req *raft.RequestPreVoteRequest, r *raft.Raft) int {
-	index, term := lastEntry(r)
+func (d *detector) compareLogs(req *raft.RequestPreVoteRequest, r *raft.Raft) int {
+	index, term := d.lastEntry(r)
 	return cmp.Or(cmp.Compare(req.LastLogTerm, term), cmp.Compare(req.LastLogIndex, index))
+}
+
+// lastEntry is the index and term of the last entry that raft will have when it has taken up what it does now:
+// also of one that is being written, since raft will compare with that when it is asked for its vote.
+func (d *detector) lastEntry(r *raft.Raft) (index, term uint64) {
+	index, term = lastEntry(r)
+	if written, err := d.log.LastIndex(); err == nil && written > index {
+		var last raft.Log
+		if d.log.GetLog(written, &last) == nil {
+			return last.Index, last.Term
+		}
+	}
+	return index, term
 }
 
 // lastEntry is the index and term of the last entry, by raft's own rule (getLastEntry): of the log

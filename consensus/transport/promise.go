@@ -20,8 +20,9 @@ type promise struct {
 	to    raft.ServerID // empty: nobody
 	until time.Time
 	// campaigning is set when to is this server and a majority has agreed: it is not taken back then.
-	campaigning bool
-	broken      chan struct{} // closed when another gets the promise
+	campaigning     bool
+	spare, refusals int           // of such a campaign: votes that it can do without, and those that it will not get
+	broken          chan struct{} // closed when another gets the promise
 }
 
 // keptFor reports whether somebody else than id has the promise.

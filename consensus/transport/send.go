@@ -122,10 +122,14 @@ func (t *Transport) RequestVote(
 ) error {
 	runtime.Gosched() // raft goes on to write its own vote, which had better share the term's write
 	t.persistTerm()
-	if err := t.NetworkTransport.RequestVote(id, target, req, resp); err != nil {
-		return err
+	err := t.NetworkTransport.RequestVote(id, target, req, resp)
+	if err == nil {
+		err = t.checkTerm(resp.Term)
 	}
-	return t.checkTerm(resp.Term)
+	if t.failover != nil {
+		t.failover.noteAnswer(err == nil && resp.Granted)
+	}
+	return err
 }
 
 // RequestPreVote is called by raft on a goroutine for each other voter.
