@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/internal/rawconn"
 	"github.com/zk-lite/zk-lite/internal/testkit/certs"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // port echoes what its clients send, and collects why their first Read failed.
@@ -192,11 +193,7 @@ func TestHandshake_IsBoundedInNumber(t *testing.T) {
 	if _, err := slow.Write([]byte{recordHandshake, 3, 1, 1, 0}); err != nil {
 		t.Fatal(err)
 	}
-	for h.open.Load() == 0 { // the slow one has not been read yet
-		c := p.dial(t)
-		_ = tls.Client(c, p.client).Handshake()
-		c.Close()
-	}
+	wait.Until(t, "the slow one is read", func() bool { return h.open.Load() == 1 })
 	if err := tls.Client(p.dial(t), p.client).Handshake(); err == nil {
 		t.Error("a second one was done")
 	}
@@ -204,9 +201,7 @@ func TestHandshake_IsBoundedInNumber(t *testing.T) {
 		t.Error("nothing was counted")
 	}
 	slow.Close()
-	for h.open.Load() != 0 {
-		<-p.failed
-	}
+	wait.Until(t, "the slow one has ended", func() bool { return h.open.Load() == 0 })
 	if got := exchange(t, tls.Client(p.dial(t), p.client), "x"); got != "x" {
 		t.Errorf("afterwards %q", got)
 	}
