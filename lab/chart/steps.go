@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
+	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
 // Run is what a chart is drawn from.
@@ -14,6 +15,8 @@ type Run struct {
 	Ring    []sim.ID // columns, from left to right
 	Service bool     // draw a column for the service, at the far left
 	Records []sim.Record
+	// End is when the run ended.
+	End time.Duration
 	// Truncated says that the run was longer than its records.
 	Truncated bool
 	// Background asks for heartbeats and pings to be drawn as well.
@@ -61,51 +64,16 @@ func (r Run) steps() []step {
 			}
 			s.text = fmt.Sprintf("%v %s", record.Process, record.Label)
 		case sim.TimedOut:
-			if upkeep(record.Type) && !r.Background {
+			if trace.Upkeep(record.Type) && !r.Background {
 				continue
 			}
 			s.text = fmt.Sprintf("%v: timer %q runs out", record.Process, record.Type)
 		case sim.Noted:
-			s.text, s.status = describe(record.Process, record.Fact)
+			s.text, s.status = trace.Describe(record.Process, record.Fact)
 		default:
 			continue
 		}
 		steps = append(steps, s)
 	}
 	return steps
-}
-
-// upkeep names the timers that only keep something alive.
-func upkeep(timer string) bool {
-	return timer == "ping" || timer == "beat" || timer == "lease" || timer == "retry" ||
-		len(timer) > 3 && timer[:3] == "fd/"
-}
-
-// describe puts a fact in words and says what it makes of the process.
-func describe(p sim.ID, f sim.Fact) (text, status string) {
-	term := ""
-	if f.Number > 0 {
-		term = fmt.Sprintf(" in term %d", f.Number)
-	}
-	switch f.Name {
-	case "leader":
-		switch f.About {
-		case sim.None:
-			return fmt.Sprintf("%v holds no leader%s", p, term), "-"
-		case p, sim.Service:
-			return fmt.Sprintf("%v LEADS%s", p, term), "LEADS"
-		}
-		return fmt.Sprintf("%v takes %v as leader%s", p, f.About, term), f.About.String()
-	case "request":
-		return fmt.Sprintf("%v asks", p), "asks"
-	case "enter":
-		return fmt.Sprintf("%v ENTERS", p), "INSIDE"
-	case "exit":
-		return fmt.Sprintf("%v leaves", p), "-"
-	case "suspect":
-		return fmt.Sprintf("%v suspects %v", p, f.About), ""
-	case "trust":
-		return fmt.Sprintf("%v trusts %v again", p, f.About), ""
-	}
-	return fmt.Sprintf("%v: %s %v", p, f.Name, f.About), ""
 }

@@ -17,7 +17,7 @@ const beforeRun = -1 << 60 * time.Nanosecond
 // checker observes a run and judges it; see the package comment for the promises.
 type checker struct {
 	algorithm Algorithm
-	value     func(sim.ID) int // attribute
+	value     func(sim.ID) float64 // attribute
 	ids       []sim.ID
 	takeover  time.Duration // how long two processes may lead
 	window    time.Duration // how long the election of a declared leader lasted
@@ -31,10 +31,11 @@ type checker struct {
 	lastChange time.Duration
 	changes    int // how often a process declared itself
 	dirty      bool
-	violations []string
+	violations []sim.Violation
+	winners    []int // of each phase, which Hirschberg-Sinclair has
 }
 
-func newChecker(a Algorithm, ids []sim.ID, value func(sim.ID) int) *checker {
+func newChecker(a Algorithm, ids []sim.ID, value func(sim.ID) float64) *checker {
 	c := &checker{algorithm: a, value: value, ids: ids, upSince: map[sim.ID]time.Duration{},
 		held: map[sim.ID]sim.ID{}, terms: map[int]sim.ID{}, dirty: true}
 	for _, id := range ids {
@@ -45,8 +46,7 @@ func newChecker(a Algorithm, ids []sim.ID, value func(sim.ID) int) *checker {
 
 func (c *checker) violate(at time.Duration, format string, args ...any) {
 	if len(c.violations) < maxViolations {
-		c.violations = append(c.violations,
-			fmt.Sprintf("t=%s: ", sim.FormatTime(at))+fmt.Sprintf(format, args...))
+		c.violations = append(c.violations, sim.Violation{At: at, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -63,8 +63,14 @@ func (c *checker) Observe(r sim.Record) {
 		c.upSince[r.Process] = r.At
 		c.dirty = true
 	case sim.Noted:
-		if r.Fact.Name == FactLeader {
+		switch r.Fact.Name {
+		case FactLeader:
 			c.take(r)
+		case FactWinner:
+			for len(c.winners) <= r.Fact.Number {
+				c.winners = append(c.winners, 0)
+			}
+			c.winners[r.Fact.Number]++
 		}
 	}
 }
@@ -135,9 +141,12 @@ type verdict struct {
 
 // judge looks at what the up processes hold. inLine says whether a process that
 // need not know the leader has its place in the line.
-func (c *checker) judge(inLine func(sim.ID) bool) (verdict, []string) {
+func (c *checker) judge(inLine func(sim.ID) bool) (verdict, []sim.Violation) {
 	v := verdict{leader: sim.None, live: len(c.upSince) > 0, safe: true}
-	var wrong []string
+	var wrong []sim.Violation
+	broken := func(format string, args ...any) {
+		wrong = append(wrong, sim.Violation{End: true, Text: fmt.Sprintf(format, args...)})
+	}
 	best := sim.None
 	var leaders []sim.ID
 	for _, id := range c.ids {
@@ -153,19 +162,22 @@ func (c *checker) judge(inLine func(sim.ID) bool) (verdict, []string) {
 		} else if c.algorithm.informs || !inLine(id) {
 			v.live = false
 		}
+		if c.algorithm.service && !inLine(id) {
+			v.live = false // its place in the line is not sure yet
+		}
 	}
 	if !c.algorithm.informs {
 		leaders = c.leaders
 		v.live = v.live && len(leaders) > 0
 	}
 	if len(leaders) > 1 {
-		wrong = append(wrong, fmt.Sprintf("at the end the leaders held are %v", leaders))
+		broken("the leaders held are %v", leaders)
 	}
 	for _, id := range leaders {
 		if _, up := c.upSince[id]; !up {
-			wrong = append(wrong, fmt.Sprintf("at the end %v is held as leader but is down", id))
+			broken("%v is held as leader but is down", id)
 		} else if c.algorithm.best && c.better(best, id) {
-			wrong = append(wrong, fmt.Sprintf("at the end %v is leader although %v is up", id, best))
+			broken("%v is leader although %v is up", id, best)
 		}
 	}
 	v.safe = len(wrong) == 0

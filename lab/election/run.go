@@ -1,7 +1,9 @@
 package election
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -21,9 +23,11 @@ const (
 	DetectorPerfect Detector = "perfect"
 	// DetectorNone tells nobody.
 	DetectorNone Detector = "none"
-	// DetectorNeighbour lets the ring predecessor of the would-be leader time
-	// out on its elected message; it tells nobody else.
+	// DetectorNeighbour lets the ring predecessor of the would-be leader watch it:
+	// see neighbour.go. It tells nobody else.
 	DetectorNeighbour Detector = "neighbour"
+	// DetectorSuccessor is the same by its ring successor.
+	DetectorSuccessor Detector = "successor"
 	// DetectorHeartbeat runs a real detector, which can err, in every process.
 	DetectorHeartbeat Detector = "heartbeat"
 )
@@ -33,17 +37,25 @@ type Config struct {
 	Algorithm string
 	// IDs of the processes in ring order, clockwise. Must not be empty.
 	IDs []sim.ID
-	// Attributes by which the ring ranks processes; default is the id.
-	Attributes map[sim.ID]int
-	// Initiators start at time zero. Default: all processes, or the lowest that
-	// is up (bully, ring), or whose timer fires first (majority).
-	Initiators []sim.ID
-	Faults     []sim.Fault
-	Network    sim.Network
-	Seed       uint64
+	// Attributes by which bully and ring rank processes; default is the id.
+	Attributes map[sim.ID]float64
+	// Initiators. Default: all processes at time zero, or the lowest that is up
+	// (bully, ring), or whose timer fires first (majority).
+	Initiators []Initiator
+	// Participants makes the ring run by the rule of Chang and Roberts: who takes part
+	// swallows a smaller id. Without it messages of lower initiators are suppressed.
+	Participants bool
+	// AskAll, TellAll and AnnounceOnce choose a form of bully; see bullyForm.
+	AskAll, TellAll, AnnounceOnce bool
+	Faults                        []sim.Fault
+	Network                       sim.Network
+	Seed                          uint64
 	// AnswerTimeout is how long bully and broadcast wait for answers; default
 	// two message times, the least that is accurate.
 	AnswerTimeout time.Duration
+	// CoordinatorTimeout is how long bully waits for the announcement after an answer;
+	// default five message times.
+	CoordinatorTimeout time.Duration
 	// Detector; default DetectorPerfect.
 	Detector Detector
 	// Heartbeat is the timing of DetectorHeartbeat.
@@ -60,11 +72,18 @@ type Config struct {
 	Observers []sim.Observer
 }
 
-func (c Config) attribute(id sim.ID) int {
+func (c Config) attribute(id sim.ID) float64 {
 	if v, ok := c.Attributes[id]; ok {
 		return v
 	}
-	return int(id)
+	return float64(id)
+}
+
+// ranked returns the processes from the worst to the best: by attribute, then by id.
+func (c Config) ranked() []sim.ID {
+	return slices.SortedFunc(slices.Values(c.IDs), func(a, b sim.ID) int {
+		return cmp.Or(cmp.Compare(c.attribute(a), c.attribute(b)), cmp.Compare(a, b))
+	})
 }
 
 // Result is the outcome of a run.
@@ -73,8 +92,10 @@ type Result struct {
 	N         int          `json:"n"`
 	Messages  sim.Messages `json:"messages"`
 	// Time in units until the last message of the election was delivered or the
-	// last process took its leader.
-	Time float64 `json:"time"`
+	// last process took its leader; null for a run that did not end.
+	Time *float64 `json:"time"`
+	// CutOff is when such a run was ended, in units.
+	CutOff *float64 `json:"cut_off,omitempty"`
 	// Leader all processes that are up agree on, if it is up itself.
 	Leader *sim.ID `json:"leader"`
 	Safe   bool    `json:"safe"`
@@ -86,12 +107,16 @@ type Result struct {
 	Lost int `json:"lost"`
 	// Ended says how the run ended: "quiet" (nothing left to happen), "settled"
 	// (a leader stands and only upkeep goes on) or "limit" (time or events).
-	Ended      string       `json:"ended"`
-	Violations []string     `json:"violations"`
-	Records    []sim.Record `json:"-"`
-	Truncated  bool         `json:"-"`
-	Ring       []sim.ID     `json:"-"`
-	Service    bool         `json:"-"`
+	Ended string `json:"ended"`
+	// Winners counts, for Hirschberg-Sinclair, the winners of each phase from 0.
+	Winners    []int           `json:"phase_winners,omitempty"`
+	Violations []sim.Violation `json:"violations"`
+	Records    []sim.Record    `json:"-"`
+	Truncated  bool            `json:"-"`
+	// Counted is the time up to which messages count, if Ended is "settled".
+	Counted time.Duration `json:"-"`
+	Ring    []sim.ID      `json:"-"`
+	Service bool          `json:"-"`
 }
 
 // Run runs one election.
@@ -130,9 +155,14 @@ func newRun(c *Config) (*run, error) {
 		return nil, err
 	}
 	bound := c.Network.Delay.Max
-	r := &run{config: *c, algorithm: a, timing: timing{bound: bound, answer: c.AnswerTimeout},
+	r := &run{config: *c, algorithm: a, timing: timing{bound: bound, answer: c.AnswerTimeout,
+		coordinator: c.CoordinatorTimeout},
 		perpetual: a.perpetual || c.Detector == DetectorHeartbeat}
-	s := setup{config: *c, sorted: slices.Sorted(slices.Values(c.IDs)), timing: r.timing}
+	s := setup{config: *c, sorted: slices.Sorted(slices.Values(c.IDs)), ranked: c.ranked(),
+		rank: map[sim.ID]int{}, timing: r.timing}
+	for i, id := range s.ranked {
+		s.rank[id] = i
+	}
 	var members []sim.Member
 	if a.service {
 		members = append(members, sim.Member{ID: sim.Service,
@@ -170,6 +200,8 @@ func (r *run) grace() (takeover, window time.Duration) {
 		return bound, 2 * bound
 	case "zookeeper", "zookeeper-herd":
 		return 0, 0
+	case "zookeeper-drawn":
+		return 0, 0
 	}
 	return bound, time.Duration(3*len(r.config.IDs)) * bound
 }
@@ -188,24 +220,15 @@ func complete(c *Config, a Algorithm) error {
 	if c.AnswerTimeout == 0 {
 		c.AnswerTimeout = 2 * c.Network.Delay.Max
 	}
-	if c.AnswerTimeout < 0 {
-		return fmt.Errorf("answer timeout %s: want more than 0", sim.FormatTime(c.AnswerTimeout))
+	if c.CoordinatorTimeout == 0 {
+		c.CoordinatorTimeout = 5 * c.Network.Delay.Max
 	}
-	for _, id := range c.Initiators {
-		if !slices.Contains(c.IDs, id) {
-			return fmt.Errorf("initiator %d is not among the processes", int(id))
-		}
+	if c.AnswerTimeout < 0 || c.CoordinatorTimeout < 0 {
+		return fmt.Errorf("timeouts %s and %s: want more than 0", sim.FormatTime(c.AnswerTimeout),
+			sim.FormatTime(c.CoordinatorTimeout))
 	}
-	if len(c.Initiators) > 0 && a.service {
-		return fmt.Errorf("%s has no initiators: every candidate creates its znode at the start", a.Name)
-	}
-	for id := range c.Attributes {
-		if !slices.Contains(c.IDs, id) {
-			return fmt.Errorf("attribute of process %d, which is not among the processes", int(id))
-		}
-	}
-	if len(c.Attributes) > 0 && a.Name != "ring" {
-		return fmt.Errorf("%s ranks processes by id: attributes are for ring", a.Name)
+	if err := checkProcesses(c, a); err != nil {
+		return err
 	}
 	if err := completeDetector(c, a); err != nil {
 		return err
@@ -216,11 +239,53 @@ func complete(c *Config, a Algorithm) error {
 	return nil
 }
 
+// checkProcesses reports settings of single processes that make no sense.
+func checkProcesses(c *Config, a Algorithm) error {
+	for _, i := range c.Initiators {
+		if !slices.Contains(c.IDs, i.ID) {
+			return fmt.Errorf("initiator %d is not among the processes", int(i.ID))
+		}
+	}
+	switch {
+	case len(c.Initiators) > 0 && a.service:
+		return fmt.Errorf("%s has no initiators: every candidate creates its znode at the start", a.Name)
+	case len(c.Initiators) > 0 && a.Name == "zookeeper-drawn":
+		return fmt.Errorf("%s has no initiators: the highest leads from the start", a.Name)
+	}
+	for id, v := range c.Attributes {
+		if !slices.Contains(c.IDs, id) {
+			return fmt.Errorf("attribute of process %d, which is not among the processes", int(id))
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("attribute %g of process %d: want a number", v, int(id))
+		}
+	}
+	if len(c.Attributes) > 0 && !a.ranks {
+		return fmt.Errorf("%s ranks processes by id: attributes are for bully and ring", a.Name)
+	}
+	for _, f := range c.Faults {
+		if f.ID == sim.Service {
+			return fmt.Errorf("S does not crash here: it stands for an ensemble; " +
+				"the coordinator of the central lock does")
+		}
+	}
+	return nil
+}
+
 // checkUse reports what the algorithm would ignore.
 func checkUse(c *Config, a Algorithm) error {
 	if c.AnswerTimeout != 0 && a.Name != "bully" && a.Name != "broadcast" {
 		return fmt.Errorf("%s does not wait for answers: an answer timeout is for bully and broadcast",
 			a.Name)
+	}
+	if c.CoordinatorTimeout != 0 && a.Name != "bully" {
+		return fmt.Errorf("%s waits for no coordinator: that timeout is for bully", a.Name)
+	}
+	if (c.AskAll || c.TellAll || c.AnnounceOnce) && a.Name != "bully" {
+		return fmt.Errorf("%s asks and announces in one way only: other forms are for bully", a.Name)
+	}
+	if c.Participants && a.Name != "ring" {
+		return fmt.Errorf("%s has no rule for several initiators: that is for ring", a.Name)
 	}
 	if c.NoSpread && a.Name != "majority" {
 		return fmt.Errorf("%s has no election timeouts to spread: that is for majority", a.Name)
@@ -239,9 +304,12 @@ func completeDetector(c *Config, a Algorithm) error {
 		return nil
 	case DetectorPerfect, DetectorNone:
 		return nil
-	case DetectorNeighbour:
+	case DetectorNeighbour, DetectorSuccessor:
 		if a.Name != "ring" {
-			return fmt.Errorf("detector neighbour is for ring, not %s", a.Name)
+			return fmt.Errorf("detector %s is for ring, not %s", c.Detector, a.Name)
+		}
+		if c.Participants {
+			return fmt.Errorf("detector %s needs runs: it is for the rule of initiators", c.Detector)
 		}
 		return nil
 	case DetectorHeartbeat:
@@ -250,13 +318,16 @@ func completeDetector(c *Config, a Algorithm) error {
 		}
 		return c.Heartbeat.Check()
 	}
-	return fmt.Errorf("detector %q is unknown: want perfect, none, neighbour or heartbeat", c.Detector)
+	return fmt.Errorf("detector %q is unknown: want perfect, none, neighbour, successor or heartbeat", c.Detector)
 }
 
 // defaultTime is the limit of a run: long past the last fault, long against any
 // election of that size, and short enough that an endless one can be drawn.
 func defaultTime(c Config) time.Duration {
 	last := time.Duration(0)
+	for _, i := range c.Initiators {
+		last = max(last, i.At)
+	}
 	for _, f := range c.Faults {
 		last = max(last, f.At)
 	}
@@ -266,6 +337,9 @@ func defaultTime(c Config) time.Duration {
 	slowest := c.Network.Delay.Max
 	for _, s := range c.Network.Slow {
 		slowest = max(slowest, s.Delay)
+	}
+	for _, l := range c.Network.Late {
+		slowest = max(slowest, l.Delay)
 	}
 	return last + time.Duration(10*len(c.IDs)+200)*slowest
 }

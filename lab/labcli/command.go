@@ -11,7 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/lab/chart"
 	"github.com/zk-lite/zk-lite/lab/election"
-	"github.com/zk-lite/zk-lite/lab/sim"
+	"github.com/zk-lite/zk-lite/lab/play"
 )
 
 // Options connects the lab to what it must not import.
@@ -43,8 +43,10 @@ func Command(o Options) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(electionCommand(o), mutexCommand(o), detectorCommand(o), tableCommand(o),
-		scenarioCommand(o))
+	for _, p := range play.Commands() {
+		c.AddCommand(runCommand(o, p.Name))
+	}
+	c.AddCommand(tableCommand(o), scenarioCommand(o))
 	return c
 }
 
@@ -79,25 +81,6 @@ func completeWith(c *cobra.Command, flag string, values ...string) {
 		cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	if err != nil {
 		panic(fmt.Sprintf("labcli: invariant broken: %v", err)) // there is no such flag
-	}
-}
-
-// refuse reports a flag that was given and would be ignored.
-func refuse(c *cobra.Command, why string, flags ...string) error {
-	for _, name := range flags {
-		if c.Flags().Changed(name) {
-			return fmt.Errorf("--%s: %s", name, why)
-		}
-	}
-	return nil
-}
-
-// noteSessions says that loss and duplication, which every algorithm can be given, have no
-// effect on one whose messages travel over sessions.
-func noteSessions(c *cobra.Command, algorithm string, sessions bool, n sim.Network) {
-	if sessions && (n.Loss > 0 || n.Duplication > 0) {
-		fmt.Fprintf(c.ErrOrStderr(), "%s talks over sessions (TCP), which lose and repeat nothing: "+
-			"--loss and --duplication have no effect\n", algorithm)
 	}
 }
 

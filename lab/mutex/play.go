@@ -13,6 +13,7 @@ type run struct {
 	algorithm Algorithm
 	sim       *sim.Simulator
 	meter     *meter
+	fairness  *fairness
 	asked     map[sim.ID]int // requests given to a process so far
 	lastExit  time.Duration
 }
@@ -26,7 +27,8 @@ func Run(c Config) (Result, error) {
 	if err := complete(&c, a); err != nil {
 		return Result{}, err
 	}
-	r := &run{config: c, algorithm: a, meter: newMeter(), asked: map[sim.ID]int{}}
+	r := &run{config: c, algorithm: a, meter: newMeter(), asked: map[sim.ID]int{},
+		fairness: newFairness(c.Requesters)}
 	var members []sim.Member
 	if a.service != nil {
 		members = append(members, sim.Member{ID: sim.Service, Node: a.service(c)})
@@ -41,6 +43,7 @@ func Run(c Config) (Result, error) {
 		return Result{}, err
 	}
 	r.sim.Watch(r.meter)
+	r.sim.Watch(r.fairness)
 	for _, o := range c.Observers {
 		r.sim.Watch(o)
 	}
@@ -105,14 +108,22 @@ func (r *run) finish(ended string) Result {
 	missing := r.missing()
 	result := Result{
 		Algorithm: r.algorithm.Name, N: len(r.config.IDs), Seed: r.config.Seed,
-		Time: sim.Units(max(r.lastExit, r.sim.LastWork())),
 		Safe: len(m.violations) == 0, Live: missing == 0 && len(m.inside) == 0,
 		Requests: m.entries + missing, Entries: m.entries,
 		ClientDelay: delayOf(m.clientSum, m.clientMax, m.clients),
+		ExitDelay:   delayOf(m.exitSum, m.exitMax, m.exitCount),
 		SyncDelay:   delayOf(m.syncSum, m.syncMax, m.syncs),
-		Fairness:    Fairness{Overtakes: m.overtakes, WaitMax: sim.Units(m.waitMax)},
-		Lost:        r.sim.LostCount(), Ended: ended, Ring: r.sim.Ring(),
-		Service: r.algorithm.service != nil, Violations: append([]string{}, m.violations...),
+		Fairness: Fairness{Overtakes: m.overtakes, OutOfOrder: r.fairness.outOfOrder, Twice: r.fairness.twice,
+			Examples: append([]sim.Violation{}, r.fairness.examples...), WaitMax: sim.Units(m.waitMax)},
+		Lost: r.sim.LostCount(), Ended: ended, Ring: r.sim.Ring(),
+		Service: r.algorithm.service != nil, Violations: append([]sim.Violation{}, m.violations...),
+	}
+	units := sim.Units(max(r.lastExit, r.sim.LastWork()))
+	if ended == "limit" {
+		units = sim.Units(r.sim.Limit())
+		result.CutOff = &units
+	} else {
+		result.Time = &units
 	}
 	result.Messages = sim.Tally(r.sim.Counts())
 	upkeep := result.Messages.ByType["ping"] + result.Messages.ByType["pong"]

@@ -22,7 +22,7 @@ func Plots(rows []Row) []NamedPlot {
 				{"bully worst, election", "election", "bully", "worst", "election messages"},
 				{"LCR worst, candidate", "election", "lcr", "worst (descending)", "candidate messages"},
 				{"LCR average, candidate", "election", "lcr", "average (arrangement)", "candidate messages"},
-				{"HS worst, all", "election", "hs", "worst (bit-reversed)", "all messages"},
+				{"HS worst, all", "election", "hs", "worst (searched)", "all messages"},
 				{"ring worst, all", "election", "ring", "worst", "all messages"},
 				{"majority best, votes", "election", "majority", "best (one stands)", "vote messages"},
 				{"ZooKeeper herd, requests", "election", "zookeeper-herd", "leader dies, N wait",
@@ -31,7 +31,7 @@ func Plots(rows []Row) []NamedPlot {
 			})}},
 		{"election-time.svg", chart.Plot{Title: "Time of one election", X: "N",
 			Y: "message times", Series: series(rows, []line{
-				{"HS worst", "election", "hs", "worst (bit-reversed)", "time"},
+				{"HS worst", "election", "hs", "worst (searched)", "time"},
 				{"ring worst", "election", "ring", "worst", "time"},
 				{"ring best", "election", "ring", "best", "time"},
 				{"LCR", "election", "lcr", "worst (descending)", "time"},
@@ -66,7 +66,7 @@ func series(rows []Row, lines []line) []chart.Series {
 		s := chart.Series{Name: l.name}
 		for _, r := range rows {
 			if r.Family == l.family && r.Algorithm == l.algorithm && r.Case == l.kind &&
-				r.Quantity == l.quantity {
+				r.Quantity == l.quantity && (len(s.Points) == 0 || s.Points[len(s.Points)-1][0] != float64(r.N)) {
 				s.Points = append(s.Points, [2]float64{float64(r.N), r.Measured})
 			}
 		}
