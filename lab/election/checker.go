@@ -2,6 +2,7 @@ package election
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
@@ -26,8 +27,8 @@ type checker struct {
 	held       map[sim.ID]sim.ID
 	terms      map[int]sim.ID // who led in a term
 	leaders    []sim.ID       // who is up and leads, by its own account
-	overlap    time.Duration  // since when there are two of them
-	reported   bool           // that overlap
+	since      map[sim.ID]time.Duration
+	reported   bool // that overlap
 	lastChange time.Duration
 	changes    int // how often a process declared itself
 	dirty      bool
@@ -37,7 +38,7 @@ type checker struct {
 
 func newChecker(a Algorithm, ids []sim.ID, value func(sim.ID) float64) *checker {
 	c := &checker{algorithm: a, value: value, ids: ids, upSince: map[sim.ID]time.Duration{},
-		held: map[sim.ID]sim.ID{}, terms: map[int]sim.ID{}, dirty: true}
+		held: map[sim.ID]sim.ID{}, terms: map[int]sim.ID{}, since: map[sim.ID]time.Duration{}, dirty: true}
 	for _, id := range ids {
 		c.upSince[id], c.held[id] = beforeRun, sim.None
 	}
@@ -110,25 +111,34 @@ func (c *checker) better(a, b sim.ID) bool {
 
 // lead keeps the list of processes that lead by their own account.
 func (c *checker) lead(at time.Duration, id sim.ID, leads bool) {
-	before := len(c.leaders)
-	if leads {
-		c.leaders = with(c.leaders, id)
-	} else {
+	switch {
+	case !leads:
 		c.leaders = without(c.leaders, id)
+	case !holds(c.leaders, id):
+		c.leaders = with(c.leaders, id)
+		c.since[id] = at
 	}
-	if before < 2 && len(c.leaders) >= 2 {
-		c.overlap, c.reported = at, false
+	if len(c.leaders) < 2 {
+		c.reported = false
 	}
 }
 
 // checkOverlap judges the time up to now. Algorithms with terms may have a
 // deposed leader that does not know it yet; its term tells it apart.
 func (c *checker) checkOverlap(now time.Duration) {
-	if len(c.leaders) < 2 || c.algorithm.terms || c.reported || now-c.overlap <= c.takeover {
+	if len(c.leaders) < 2 || c.algorithm.terms || c.reported {
+		return
+	}
+	var starts []time.Duration
+	for _, id := range c.leaders {
+		starts = append(starts, c.since[id])
+	}
+	slices.Sort(starts)
+	if now-starts[1] <= c.takeover { // those two lead together the longest
 		return
 	}
 	c.reported = true
-	c.violate(c.overlap, "%v lead at the same time for longer than %s",
+	c.violate(starts[1], "%v lead at the same time for longer than %s",
 		c.leaders, sim.FormatTime(c.takeover))
 }
 
