@@ -36,7 +36,7 @@ func (o Options) usage(err error) error {
 func Command(o Options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
-		Short: "Run and count the classical election and mutual exclusion algorithms",
+		Short: "Run and count the algorithms of the lectures on a simulator",
 		Long: "The lab runs the algorithms of the lectures on a deterministic simulator and counts\n" +
 			"their messages. The same flags and the same seed give the same output. Times are in\n" +
 			"units: one unit is one message time at the default delay.",

@@ -38,6 +38,9 @@ func lines() []string {
 		"mutex --algorithm token-ring --n 4 --duplicate token@2 --hold 3",
 		"mutex --algorithm lamport --n 3 --clock 2=2,3=3",
 		"mutex --algorithm maekawa --n 9 --plain",
+		"problem --algorithm primary-backup --crash 1@5",
+		"problem --algorithm zab --crash 1@2 --recover 1@30",
+		"problem --algorithm deadlock --n 4",
 		"detector --n 3 --length 20 --late heartbeat@3=9",
 	}
 }
@@ -169,7 +172,7 @@ func TestRun_Errors_NameTheWord(t *testing.T) {
 // TestPackages_NeedNoMachine: the simulator runs in a browser, where there are no files,
 // no network and no processes.
 func TestPackages_NeedNoMachine(t *testing.T) {
-	for _, dir := range []string{"sim", "znodes", "detector", "election", "mutex", "table", "trace", "chart", "play"} {
+	for _, dir := range []string{"sim", "znodes", "problem", "race", "detector", "election", "mutex", "table", "trace", "chart", "play"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", dir, len(files), err)
