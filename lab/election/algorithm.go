@@ -93,6 +93,16 @@ func zookeeperUse() sim.Use {
 	return sim.Use{Sessions: true, Types: znodes.Types(znodes.Create, znodes.Children, znodes.Exists)}
 }
 
+// Detects reports whether processes heed a failure detector.
+func (a Algorithm) Detects() bool { return a.detects }
+
+// Terms reports whether leaders are numbered, so that one that does not know yet that it is
+// replaced can be told apart.
+func (a Algorithm) Terms() bool { return a.terms }
+
+// Service reports whether processes talk to a service.
+func (a Algorithm) Service() bool { return a.service }
+
 // Ring reports whether messages go round the ring.
 func (a Algorithm) Ring() bool { return a.use.Ring }
 

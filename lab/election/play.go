@@ -17,10 +17,10 @@ const detectionTime = 2
 // schedule puts the initiators' commands and the perfect detector's news into
 // the queue.
 func (r *run) schedule() {
-	for _, i := range r.initiators() {
+	for _, i := range r.config.Starters() {
 		var known []sim.ID
 		if r.algorithm.detects {
-			known = r.downAt(i.At)
+			known = r.config.downAt(i.At)
 		}
 		r.sim.Command(i.At, i.ID, Elect{Suspected: known})
 	}
@@ -52,9 +52,9 @@ func (r *run) upAgain(crash sim.Fault, at time.Duration) bool {
 }
 
 // downAt returns who is down once the faults up to a time have happened.
-func (r *run) downAt(at time.Duration) []sim.ID {
+func (c Config) downAt(at time.Duration) []sim.ID {
 	var down []sim.ID
-	faults := slices.SortedStableFunc(slices.Values(r.config.Faults), func(a, b sim.Fault) int {
+	faults := slices.SortedStableFunc(slices.Values(c.Faults), func(a, b sim.Fault) int {
 		return cmp.Compare(a.At, b.At)
 	})
 	for _, f := range faults {
@@ -69,21 +69,23 @@ func (r *run) downAt(at time.Duration) []sim.ID {
 	return down
 }
 
-func (r *run) initiators() []Initiator {
+// Starters returns who starts the election: those named, or as Config.Initiators says.
+func (c Config) Starters() []Initiator {
+	a, err := Lookup(c.Algorithm)
 	switch {
-	case len(r.config.Initiators) > 0:
-		return r.config.Initiators
-	case r.algorithm.perpetual:
+	case len(c.Initiators) > 0:
+		return c.Initiators
+	case err != nil || a.perpetual:
 		return nil // they start by themselves
-	case r.algorithm.all:
+	case a.all:
 		var all []Initiator
-		for _, id := range r.config.IDs {
+		for _, id := range c.IDs {
 			all = append(all, Initiator{ID: id})
 		}
 		return all
 	}
-	crashed := r.downAt(0)
-	for _, id := range r.config.ranked() {
+	crashed := c.downAt(0)
+	for _, id := range c.ranked() {
 		if !holds(crashed, id) {
 			return []Initiator{{ID: id}}
 		}

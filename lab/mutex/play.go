@@ -20,23 +20,12 @@ type run struct {
 
 // Run runs one algorithm until all requests are served or nothing more happens.
 func Run(c Config) (Result, error) {
-	a, err := Lookup(c.Algorithm)
+	a, members, err := Build(&c)
 	if err != nil {
-		return Result{}, err
-	}
-	if err := complete(&c, a); err != nil {
 		return Result{}, err
 	}
 	r := &run{config: c, algorithm: a, meter: newMeter(), asked: map[sim.ID]int{},
 		fairness: newFairness(c.Requesters)}
-	var members []sim.Member
-	if a.service != nil {
-		members = append(members, sim.Member{ID: sim.Service, Node: a.service(c)})
-	}
-	peers := slices.Sorted(slices.Values(c.IDs))
-	for _, id := range c.IDs {
-		members = append(members, sim.Member{ID: id, Node: a.build(c, peers, id)})
-	}
 	r.sim, err = sim.New(sim.Config{Seed: c.Seed, Network: c.Network, Faults: c.Faults,
 		MaxTime: c.MaxTime, Keep: c.Keep, CheckPure: c.CheckPure}, members)
 	if err != nil {
@@ -51,6 +40,26 @@ func Run(c Config) (Result, error) {
 		r.ask(c.FirstRequest+time.Duration(i)*c.Spacing, id)
 	}
 	return r.finish(r.play()), nil
+}
+
+// Build completes a configuration and returns its processes as they are before the run.
+func Build(c *Config) (Algorithm, []sim.Member, error) {
+	a, err := Lookup(c.Algorithm)
+	if err != nil {
+		return a, nil, err
+	}
+	if err := complete(c, a); err != nil {
+		return a, nil, err
+	}
+	var members []sim.Member
+	if a.service != nil {
+		members = append(members, sim.Member{ID: sim.Service, Node: a.service(*c)})
+	}
+	peers := slices.Sorted(slices.Values(c.IDs))
+	for _, id := range c.IDs {
+		members = append(members, sim.Member{ID: id, Node: a.build(*c, peers, id)})
+	}
+	return a, members, nil
 }
 
 func (r *run) ask(at time.Duration, id sim.ID) {

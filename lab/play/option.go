@@ -113,7 +113,7 @@ type Command struct {
 
 // Commands returns all commands.
 func Commands() []*Command {
-	return []*Command{electionCommand(), mutexCommand(), detectorCommand(), problemCommand(), raceCommand()}
+	return []*Command{electionCommand(), mutexCommand(), detectorCommand(), problemCommand(), raceCommand(), exploreCommand()}
 }
 
 // New returns the command of that name, which exists.
