@@ -77,3 +77,11 @@ func (r Run) steps() []step {
 	}
 	return steps
 }
+
+// EndOf is the moment of the last record.
+func EndOf(records []sim.Record) time.Duration {
+	if len(records) == 0 {
+		return 0
+	}
+	return records[len(records)-1].At
+}

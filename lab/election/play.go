@@ -71,11 +71,11 @@ func (c Config) downAt(at time.Duration) []sim.ID {
 
 // Starters returns who starts the election: those named, or as Config.Initiators says.
 func (c Config) Starters() []Initiator {
-	a, err := Lookup(c.Algorithm)
+	a, err := c.lookup()
 	switch {
 	case len(c.Initiators) > 0:
 		return c.Initiators
-	case err != nil || a.perpetual:
+	case err != nil || a.perpetual && c.Program == nil:
 		return nil // they start by themselves
 	case a.all:
 		var all []Initiator

@@ -33,6 +33,11 @@ const (
 // Config describes a run. Zero values stand for the defaults named.
 type Config struct {
 	Algorithm string
+	// Program, if it is given, makes the processes instead of Algorithm. It promises what
+	// bully does: all learn of one leader, the best that is up. With AnyLeader it need not
+	// be the best.
+	Program   func(id sim.ID) sim.Node
+	AnyLeader bool
 	// IDs of the processes in ring order, clockwise. Must not be empty.
 	IDs []sim.ID
 	// Attributes by which bully and ring rank processes; default is the id.
@@ -171,9 +176,18 @@ func (c Config) timing() timing {
 	return timing{bound: c.Network.Delay.Max, answer: c.AnswerTimeout, coordinator: c.CoordinatorTimeout}
 }
 
+// lookup finds the algorithm, or what a program promises.
+func (c Config) lookup() (Algorithm, error) {
+	if c.Program == nil {
+		return Lookup(c.Algorithm)
+	}
+	return Algorithm{Name: "program", Title: "A program", best: !c.AnyLeader, informs: true, detects: true, ranks: true,
+		perpetual: true, build: func(_ setup, id sim.ID, _ int) sim.Node { return c.Program(id) }}, nil
+}
+
 // Build completes a configuration and returns its processes as they are before the run.
 func Build(c *Config) (Algorithm, []sim.Member, error) {
-	a, err := Lookup(c.Algorithm)
+	a, err := c.lookup()
 	if err != nil {
 		return a, nil, err
 	}

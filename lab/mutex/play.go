@@ -42,9 +42,18 @@ func Run(c Config) (Result, error) {
 	return r.finish(r.play()), nil
 }
 
+// lookup finds the algorithm, or what a program promises.
+func (c Config) lookup() (Algorithm, error) {
+	if c.Program == nil {
+		return Lookup(c.Algorithm)
+	}
+	return Algorithm{Name: "program", Title: "A program", perpetual: true,
+		build: func(_ Config, _ []sim.ID, id sim.ID) sim.Node { return c.Program(id) }}, nil
+}
+
 // Build completes a configuration and returns its processes as they are before the run.
 func Build(c *Config) (Algorithm, []sim.Member, error) {
-	a, err := Lookup(c.Algorithm)
+	a, err := c.lookup()
 	if err != nil {
 		return a, nil, err
 	}
@@ -91,13 +100,17 @@ func (r *run) play() string {
 	return "limit"
 }
 
+// programRest is how many message times a program that never falls silent runs on.
+const programRest = 10
+
 // served reports whether all requests are over and, where messages end, the last
 // of them has arrived. A token never does.
 func (r *run) served() bool {
 	if r.sim.Pending() || r.missing() > 0 || len(r.meter.inside) > 0 {
 		return false
 	}
-	return r.algorithm.Name == "token-ring" || !r.sim.Working()
+	patient := r.config.Program != nil && r.sim.Now()-r.lastExit > programRest*r.config.Network.Delay.Max
+	return r.algorithm.Name == "token-ring" || patient || !r.sim.Working()
 }
 
 // missing counts the requests of up processes that were not served. A request

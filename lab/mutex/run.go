@@ -93,6 +93,8 @@ func Lookup(name string) (Algorithm, error) {
 // Config describes a run. Zero values stand for the defaults named.
 type Config struct {
 	Algorithm string
+	// Program, if it is given, makes the processes instead of Algorithm.
+	Program func(id sim.ID) sim.Node
 	// IDs of the processes in ring order, clockwise. Must not be empty.
 	IDs []sim.ID
 	// Requesters ask for the lock; default all.

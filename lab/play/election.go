@@ -52,8 +52,7 @@ type electionOptions struct {
 	noSpread   bool
 }
 
-func electionCommand() *Command {
-	var f electionOptions
+func electionCommand(f *electionOptions) *Command {
 	var names []string
 	for _, a := range election.Algorithms() {
 		names = append(names, a.Name)

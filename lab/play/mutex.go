@@ -27,8 +27,7 @@ type mutexOptions struct {
 	plain      bool
 }
 
-func mutexCommand() *Command {
-	var f mutexOptions
+func mutexCommand(f *mutexOptions) *Command {
 	var names []string
 	for _, a := range mutex.Algorithms() {
 		names = append(names, a.Name)

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/zk-lite/zk-lite/lab/election"
+	"github.com/zk-lite/zk-lite/lab/mutex"
 )
 
 // Option is one option of a command: --name, or --name VALUE.
@@ -113,7 +116,7 @@ type Command struct {
 
 // Commands returns all commands.
 func Commands() []*Command {
-	return []*Command{electionCommand(), mutexCommand(), detectorCommand(), problemCommand(), raceCommand(), exploreCommand()}
+	return []*Command{electionCommand(new(electionOptions)), mutexCommand(new(mutexOptions)), detectorCommand(), problemCommand(), raceCommand(), exploreCommand()}
 }
 
 // New returns the command of that name, which exists.
@@ -180,4 +183,24 @@ func (c *Command) parse(words []string) error {
 		}
 	}
 	return nil
+}
+
+// ElectionConfig reads options of the command election, whose algorithm somebody else brings.
+func ElectionConfig(words []string) (election.Config, error) {
+	var f electionOptions
+	c := electionCommand(&f)
+	if err := c.parse(words); err != nil {
+		return election.Config{}, err
+	}
+	return f.config(c)
+}
+
+// MutexConfig reads options of the command mutex.
+func MutexConfig(words []string) (mutex.Config, error) {
+	var f mutexOptions
+	c := mutexCommand(&f)
+	if err := c.parse(words); err != nil {
+		return mutex.Config{}, err
+	}
+	return f.config(c)
 }
