@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
@@ -19,6 +20,10 @@ type Run struct {
 	End time.Duration
 	// Truncated says that the run was longer than its records.
 	Truncated bool
+	// Round says that messages go round the ring of the columns.
+	Round bool
+	// Variables asks for the variables of processes to be drawn when they change.
+	Variables bool
 	// Background asks for heartbeats and pings to be drawn as well.
 	Background bool
 }
@@ -26,6 +31,7 @@ type Run struct {
 // step is one thing drawn.
 type step struct {
 	at, sent time.Duration
+	due      time.Duration // when a lost message would have arrived
 	kind     sim.Kind
 	from, to sim.ID // to is None for what happens at one process
 	text     string
@@ -53,7 +59,7 @@ func (r Run) steps() []step {
 		case sim.Delivered:
 			s.from, s.to, s.text = record.Peer, record.Process, record.Label
 		case sim.Lost:
-			s.to, s.text = record.Peer, record.Label
+			s.to, s.text, s.due = record.Peer, record.Label, record.Due
 		case sim.Crashed:
 			s.text, s.status = fmt.Sprintf("%v crashes", record.Process), "down"
 		case sim.Recovered:
@@ -70,12 +76,25 @@ func (r Run) steps() []step {
 			s.text = fmt.Sprintf("%v: timer %q runs out", record.Process, record.Type)
 		case sim.Noted:
 			s.text, s.status = trace.Describe(record.Process, record.Fact)
+		case sim.Changed:
+			if !r.Variables {
+				continue
+			}
+			s.text = fmt.Sprintf("%v: %s", record.Process, variables(record.Variables))
 		default:
 			continue
 		}
 		steps = append(steps, s)
 	}
 	return steps
+}
+
+func variables(list []sim.Variable) string {
+	var texts []string
+	for _, v := range list {
+		texts = append(texts, v.Name+" "+v.Value)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // EndOf is the moment of the last record.

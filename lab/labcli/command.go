@@ -87,6 +87,7 @@ func completeWith(c *cobra.Command, flag string, values ...string) {
 // outputFlags say what becomes of a run.
 type outputFlags struct {
 	json, trace, background bool
+	variables               bool
 	svg, html               string
 	width, rows             int
 }
@@ -96,6 +97,7 @@ func (f *outputFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.json, "json", false,
 		"print the result as JSON; with --trace, the chart is its key trace")
 	flags.BoolVar(&f.trace, "trace", false, "draw the run as a message-sequence chart")
+	flags.BoolVar(&f.variables, "variables", false, "draw the variables of processes when they change")
 	flags.BoolVar(&f.background, "all-messages", false, "draw heartbeats and pings as well")
 	flags.IntVar(&f.width, "width", 100, "greatest width of the chart in characters")
 	flags.IntVar(&f.rows, "rows", 200, "greatest number of rows of the chart")

@@ -84,7 +84,7 @@ func (f *detectorOptions) run(c *Command) (Outcome, error) {
 			fmt.Fprintf(w, "%s\nsafe: %s   live: %s\n", r.Quality, yes(r.Safe), yes(r.Live))
 		},
 		Ring: r.Ring, Records: r.Records, Truncated: r.Truncated, End: config.Length,
-		algorithm: r.Algorithm, seed: r.Seed, topology: "mesh", safe: r.Safe, live: r.Live, ended: "limit",
+		algorithm: r.Algorithm, seed: r.Seed, Topology: "mesh", safe: r.Safe, live: r.Live, ended: "limit",
 		time: &units}, nil
 }
 

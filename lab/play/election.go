@@ -187,7 +187,7 @@ func (f *electionOptions) run(c *Command) (Outcome, error) {
 	return Outcome{Title: title, Result: r, Words: func(w io.Writer) { writeElection(w, r) },
 		Notes: sessionNotes(f.algorithm, algorithm.Sessions(), config.Network), Ring: r.Ring, Service: r.Service,
 		Records: r.Records, Truncated: r.Truncated, End: endOf(r.Time, r.CutOff, r.Records),
-		algorithm: r.Algorithm, seed: r.Seed, topology: topology, safe: r.Safe, live: r.Live, ended: r.Ended,
+		algorithm: r.Algorithm, seed: r.Seed, Topology: topology, safe: r.Safe, live: r.Live, ended: r.Ended,
 		time: r.Time, cutOff: r.CutOff, counted: countedUntil(r.Counted, r.Ended), broken: r.Violations,
 		bounds: table.Bounds("election", r.Algorithm, r.N)}, nil
 }

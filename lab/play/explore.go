@@ -158,7 +158,7 @@ func (f *exploreOptions) run(c *Command) (Outcome, error) {
 	}
 	return Outcome{Title: fmt.Sprintf("%s, %d processes: %s", r.Algorithm, r.N, drawnWords(r)), Result: r,
 		Words: func(w io.Writer) { writeExplored(w, r) }, Ring: r.Ring, Service: r.Service, Records: r.Records,
-		End: endOf(r.Time, nil, r.Records), algorithm: r.Algorithm, topology: topology, safe: r.Safe, live: r.Live,
+		End: endOf(r.Time, nil, r.Records), algorithm: r.Algorithm, Topology: topology, safe: r.Safe, live: r.Live,
 		ended: "quiet", time: r.Time, broken: r.Violations}, nil
 }
 

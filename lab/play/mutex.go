@@ -144,7 +144,7 @@ func (f *mutexOptions) run(c *Command) (Outcome, error) {
 	return Outcome{Title: title, Result: r, Words: func(w io.Writer) { writeMutex(w, r) },
 		Notes: sessionNotes(f.algorithm, algorithm.Sessions(), config.Network), Ring: r.Ring, Service: r.Service,
 		Records: r.Records, Truncated: r.Truncated, End: endOf(r.Time, r.CutOff, r.Records),
-		algorithm: r.Algorithm, seed: r.Seed, topology: topology, safe: r.Safe, live: r.Live, ended: r.Ended,
+		algorithm: r.Algorithm, seed: r.Seed, Topology: topology, safe: r.Safe, live: r.Live, ended: r.Ended,
 		time: r.Time, cutOff: r.CutOff, broken: r.Violations, bounds: table.Bounds("mutex", r.Algorithm, r.N)}, nil
 }
 

@@ -85,7 +85,7 @@ func (f *problemOptions) run(c *Command) (Outcome, error) {
 	title := fmt.Sprintf("%s, %d processes, seed %d", r.Problem, r.N, r.Seed)
 	return Outcome{Title: title, Result: r, Words: func(w io.Writer) { writeProblem(w, r) }, Ring: r.Ring,
 		Records: r.Records, Truncated: r.Truncated, End: endOf(r.Time, r.CutOff, r.Records),
-		algorithm: r.Problem, seed: r.Seed, topology: p.Topology(), safe: r.Safe, live: r.Live, ended: r.Ended,
+		algorithm: r.Problem, seed: r.Seed, Topology: p.Topology(), safe: r.Safe, live: r.Live, ended: r.Ended,
 		time: r.Time, cutOff: r.CutOff, broken: r.Violations}, nil
 }
 
@@ -139,6 +139,6 @@ func (f *raceOptions) run(*Command) (Outcome, error) {
 			writeVerdict(w, r.Safe, r.Live, "quiet", r.Violations)
 		},
 		Ring: r.Ring, Service: true, Records: r.Records, End: endOf(r.Time, nil, r.Records),
-		algorithm: r.Program, topology: "star", safe: r.Safe, live: r.Live, ended: "quiet", time: r.Time,
+		algorithm: r.Program, Topology: "star", safe: r.Safe, live: r.Live, ended: "quiet", time: r.Time,
 		broken: r.Violations}, nil
 }

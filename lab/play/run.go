@@ -30,7 +30,7 @@ type Outcome struct {
 
 	algorithm    string
 	seed         uint64
-	topology     string
+	Topology     string // ring, mesh or star
 	safe, live   bool
 	ended        string
 	time, cutOff *float64
@@ -70,7 +70,7 @@ func (o Outcome) trace(words []string) (trace.Trace, error) {
 	var b strings.Builder
 	o.Words(&b)
 	t := trace.Trace{Command: words, Title: o.Title, Family: words[0], Algorithm: o.algorithm, Seed: o.seed,
-		Topology: o.topology, Steps: []trace.Step{}, Messages: []trace.Message{}, Spans: []trace.Span{},
+		Topology: o.Topology, Steps: []trace.Step{}, Messages: []trace.Message{}, Spans: []trace.Span{},
 		Bounds: append([]trace.Bound{}, o.bounds...), Broken: []trace.Broken{}, Safe: o.safe, Live: o.live,
 		Ended: o.ended, Time: o.time, CutOff: o.cutOff, CountedUntil: o.counted, Result: result,
 		Words: strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n"), Notes: append([]string{}, o.Notes...),

@@ -82,6 +82,7 @@ func bully(_ context.Context, n int, _ uint64) ([]Row, error) {
 	return []Row{
 		row.with("worst", "election messages", float64(worst.Messages.ByType["election"]),
 			Equal, "(N-1)N/2", (f-1)*f/2),
+		row.with("worst", "all messages", float64(worst.Messages.Total), Equal, "(N-1)^2 + N-2", (f-1)*(f-1)+f-2),
 		row.with("worst", "time", *worst.Time, Equal, "5", 5),
 		row.with("best", "coordinator messages", float64(best.Messages.ByType["coordinator"]),
 			Equal, "N-2", f-2),
@@ -153,9 +154,10 @@ func lcr(_ context.Context, n int, seed uint64) ([]Row, error) {
 		}
 		rows = append(rows, row.with(c.name, "candidate messages",
 			float64(r.Messages.ByType["candidate"]), Equal, c.formula, c.expected))
-		rows = append(rows, row.with(c.name, "time", *r.Time, Equal, "2N", 2*f))
+		rows = append(rows, row.with(c.name, "all messages", float64(r.Messages.Total), Equal, c.formula+" + N", c.expected+f),
+			row.with(c.name, "time", *r.Time, Equal, "2N", 2*f))
 	}
-	var measured, expected float64
+	var measured, expected, all float64
 	for i := range samples {
 		ids := Shuffled(n, seed+uint64(i)+1)
 		r, err := elect(election.Config{Algorithm: "lcr", IDs: ids})
@@ -164,7 +166,9 @@ func lcr(_ context.Context, n int, seed uint64) ([]Row, error) {
 		}
 		measured += float64(r.Messages.ByType["candidate"]) / samples
 		expected += float64(DistanceSum(ids)) / samples
+		all += float64(r.Messages.Total) / samples
 	}
+	rows = append(rows, row.with("average (arrangement)", "all messages", all, Equal, "2N + sum of distances", expected+f))
 	return append(rows, row.with("average (arrangement)", "candidate messages", measured, Equal,
 		"N + sum of distances", expected)), nil
 }
@@ -244,6 +248,7 @@ func majority(_ context.Context, n int, seed uint64) ([]Row, error) {
 	row := Row{Family: "election", Algorithm: "majority"}
 	rows := []Row{
 		row.with("best (one stands)", "vote messages", float64(votes), Equal, "2(N-1)", 2*(f-1)),
+		row.with("best (one stands)", "all messages", float64(best.Messages.Total), Equal, "4(N-1)", 4*(f-1)),
 		row.with("best (one stands)", "time", *best.Time, Equal, "3", 3),
 	}
 	// The worst case is a split vote in every term, which has no bound. On the
@@ -265,16 +270,16 @@ func majority(_ context.Context, n int, seed uint64) ([]Row, error) {
 // zookeeper and herd have n processes wait behind a leader that is killed.
 func zookeeper(ctx context.Context, n int, seed uint64) ([]Row, error) {
 	row := Row{Family: "election", Algorithm: "zookeeper"}
-	return killed(ctx, row, n, seed, false, [2]string{"1", "1"}, [2]int{1, 1})
+	return killed(ctx, row, n, seed, false, [3]string{"1", "1", "3"}, [3]int{1, 1, 3})
 }
 
 func herd(ctx context.Context, n int, seed uint64) ([]Row, error) {
 	row := Row{Family: "election", Algorithm: "zookeeper-herd"}
-	return killed(ctx, row, n, seed, true, [2]string{"N", "2N-1"}, [2]int{n, 2*n - 1})
+	return killed(ctx, row, n, seed, true, [3]string{"N", "2N-1", "5N-2"}, [3]int{n, 2*n - 1, 5*n - 2})
 }
 
-func killed(ctx context.Context, row Row, n int, seed uint64, herd bool, formulas [2]string,
-	expected [2]int) ([]Row, error) {
+func killed(ctx context.Context, row Row, n int, seed uint64, herd bool, formulas [3]string,
+	expected [3]int) ([]Row, error) {
 	k := election.KillLeader{Candidates: n + 1, Herd: herd}
 	o, err := election.ScenarioRunner{Seed: seed}.KillLeader(ctx, k)
 	if err != nil {
@@ -289,5 +294,6 @@ func killed(ctx context.Context, row Row, n int, seed uint64, herd bool, formula
 			float64(expected[0])),
 		row.with(name, "requests caused", float64(o.Requests), Equal, formulas[1],
 			float64(expected[1])),
+		row.with(name, "all messages", float64(o.Messages), Equal, formulas[2], float64(expected[2])),
 	}, nil
 }
