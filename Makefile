@@ -56,7 +56,7 @@ fuzz: ## every fuzz target for FUZZTIME each (10s)
 	.ci/fuzz $(FUZZTIME)
 
 interop: ## with other people's clients and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
-	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api
+	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api ./lab/judge
 	$(GO) test -tags interop,zookeeper -timeout 15m ./client/... ./recipes/...
 
 sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, else new ones; none begins after WITHIN

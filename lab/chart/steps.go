@@ -3,9 +3,11 @@ package chart
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
+	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
 // Run is what a chart is drawn from.
@@ -14,8 +16,14 @@ type Run struct {
 	Ring    []sim.ID // columns, from left to right
 	Service bool     // draw a column for the service, at the far left
 	Records []sim.Record
+	// End is when the run ended.
+	End time.Duration
 	// Truncated says that the run was longer than its records.
 	Truncated bool
+	// Round says that messages go round the ring of the columns.
+	Round bool
+	// Variables asks for the variables of processes to be drawn when they change.
+	Variables bool
 	// Background asks for heartbeats and pings to be drawn as well.
 	Background bool
 }
@@ -23,6 +31,7 @@ type Run struct {
 // step is one thing drawn.
 type step struct {
 	at, sent time.Duration
+	due      time.Duration // when a lost message would have arrived
 	kind     sim.Kind
 	from, to sim.ID // to is None for what happens at one process
 	text     string
@@ -50,7 +59,7 @@ func (r Run) steps() []step {
 		case sim.Delivered:
 			s.from, s.to, s.text = record.Peer, record.Process, record.Label
 		case sim.Lost:
-			s.to, s.text = record.Peer, record.Label
+			s.to, s.text, s.due = record.Peer, record.Label, record.Due
 		case sim.Crashed:
 			s.text, s.status = fmt.Sprintf("%v crashes", record.Process), "down"
 		case sim.Recovered:
@@ -61,12 +70,17 @@ func (r Run) steps() []step {
 			}
 			s.text = fmt.Sprintf("%v %s", record.Process, record.Label)
 		case sim.TimedOut:
-			if upkeep(record.Type) && !r.Background {
+			if trace.Upkeep(record.Type) && !r.Background {
 				continue
 			}
 			s.text = fmt.Sprintf("%v: timer %q runs out", record.Process, record.Type)
 		case sim.Noted:
-			s.text, s.status = describe(record.Process, record.Fact)
+			s.text, s.status = trace.Describe(record.Process, record.Fact)
+		case sim.Changed:
+			if !r.Variables {
+				continue
+			}
+			s.text = fmt.Sprintf("%v: %s", record.Process, variables(record.Variables))
 		default:
 			continue
 		}
@@ -75,37 +89,18 @@ func (r Run) steps() []step {
 	return steps
 }
 
-// upkeep names the timers that only keep something alive.
-func upkeep(timer string) bool {
-	return timer == "ping" || timer == "beat" || timer == "lease" || timer == "retry" ||
-		len(timer) > 3 && timer[:3] == "fd/"
+func variables(list []sim.Variable) string {
+	var texts []string
+	for _, v := range list {
+		texts = append(texts, v.Name+" "+v.Value)
+	}
+	return strings.Join(texts, ", ")
 }
 
-// describe puts a fact in words and says what it makes of the process.
-func describe(p sim.ID, f sim.Fact) (text, status string) {
-	term := ""
-	if f.Number > 0 {
-		term = fmt.Sprintf(" in term %d", f.Number)
+// EndOf is the moment of the last record.
+func EndOf(records []sim.Record) time.Duration {
+	if len(records) == 0 {
+		return 0
 	}
-	switch f.Name {
-	case "leader":
-		switch f.About {
-		case sim.None:
-			return fmt.Sprintf("%v holds no leader%s", p, term), "-"
-		case p, sim.Service:
-			return fmt.Sprintf("%v LEADS%s", p, term), "LEADS"
-		}
-		return fmt.Sprintf("%v takes %v as leader%s", p, f.About, term), f.About.String()
-	case "request":
-		return fmt.Sprintf("%v asks", p), "asks"
-	case "enter":
-		return fmt.Sprintf("%v ENTERS", p), "INSIDE"
-	case "exit":
-		return fmt.Sprintf("%v leaves", p), "-"
-	case "suspect":
-		return fmt.Sprintf("%v suspects %v", p, f.About), ""
-	case "trust":
-		return fmt.Sprintf("%v trusts %v again", p, f.About), ""
-	}
-	return fmt.Sprintf("%v: %s %v", p, f.Name, f.About), ""
+	return records[len(records)-1].At
 }

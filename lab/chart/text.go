@@ -143,6 +143,8 @@ func mark(s step) rune {
 		return '!'
 	case sim.TimedOut:
 		return 'o'
+	case sim.Changed:
+		return '='
 	}
 	return '*'
 }

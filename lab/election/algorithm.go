@@ -3,7 +3,6 @@ package election
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
 	"github.com/zk-lite/zk-lite/lab/znodes"
@@ -32,6 +31,8 @@ type Algorithm struct {
 	all bool
 	// detects: the algorithm reacts to a failure detector.
 	detects bool
+	// ranks: processes are ranked by attribute.
+	ranks bool
 	// use of the network.
 	use   sim.Use
 	build func(s setup, id sim.ID, place int) sim.Node
@@ -40,7 +41,9 @@ type Algorithm struct {
 // setup is what builders draw on.
 type setup struct {
 	config Config
-	sorted []sim.ID
+	sorted []sim.ID       // by id
+	ranked []sim.ID       // from the worst to the best
+	rank   map[sim.ID]int // places in ranked
 	timing timing
 }
 
@@ -51,13 +54,12 @@ func (a Algorithm) Sessions() bool { return a.use.Sessions }
 // Algorithms returns all algorithms in the order of the lectures.
 func Algorithms() []Algorithm {
 	return []Algorithm{
-		{Name: "bully", Title: "Bully", best: true, informs: true, detects: true,
-			use: sim.Use{Types: []string{bullyElection, bullyAnswer, bullyCoordinator}},
-			build: func(s setup, id sim.ID, _ int) sim.Node {
-				return bully{self: id, peers: s.sorted, timing: s.timing, leader: sim.None}
-			}},
-		{Name: "ring", Title: "Ring (Chang-Roberts)", best: true, informs: true, detects: true,
-			use:   sim.Use{Ring: true, Types: []string{ringElection{}.Type(), ringElected{}.Type()}},
+		{Name: "bully", Title: "Bully", best: true, informs: true, detects: true, ranks: true,
+			use:   sim.Use{Types: []string{bullyElection, bullyAnswer, bullyCoordinator}},
+			build: buildBully},
+		{Name: "ring", Title: "Ring (Chang-Roberts)", best: true, informs: true, detects: true, ranks: true,
+			use: sim.Use{Ring: true, Types: []string{ringElection{}.Type(), ringElected{}.Type(),
+				kindCheck, kindAlive}},
 			build: buildRing},
 		{Name: "lcr", Title: "LeLann-Chang-Roberts", best: true, informs: true, all: true,
 			use:   sim.Use{Ring: true, Types: []string{lcrCandidate{}.Type(), leaderMessage{}.Type()}},
@@ -78,6 +80,8 @@ func Algorithms() []Algorithm {
 			use: sim.Use{Types: []string{majorityRequest, majorityVote, majorityHeartbeat,
 				majorityAck}},
 			build: buildMajority},
+		{Name: "zookeeper-drawn", Title: "ZooKeeper as drawn: the highest leads, each polls the next-higher",
+			perpetual: true, use: sim.Use{Types: []string{kindCheck, kindAlive}}, build: buildDrawn},
 		{Name: "zookeeper-herd", Title: "ZooKeeper, all watch the leader", informs: true,
 			perpetual: true, service: true, use: zookeeperUse(), build: buildZooKeeper(true)},
 		{Name: "zookeeper", Title: "ZooKeeper, each watches the next lower", perpetual: true,
@@ -88,6 +92,19 @@ func Algorithms() []Algorithm {
 func zookeeperUse() sim.Use {
 	return sim.Use{Sessions: true, Types: znodes.Types(znodes.Create, znodes.Children, znodes.Exists)}
 }
+
+// Detects reports whether processes heed a failure detector.
+func (a Algorithm) Detects() bool { return a.detects }
+
+// Terms reports whether leaders are numbered, so that one that does not know yet that it is
+// replaced can be told apart.
+func (a Algorithm) Terms() bool { return a.terms }
+
+// Service reports whether processes talk to a service.
+func (a Algorithm) Service() bool { return a.service }
+
+// Ring reports whether messages go round the ring.
+func (a Algorithm) Ring() bool { return a.use.Ring }
 
 // Lookup finds an algorithm by name.
 func Lookup(name string) (Algorithm, error) {
@@ -100,15 +117,6 @@ func Lookup(name string) (Algorithm, error) {
 	}
 	return Algorithm{}, fmt.Errorf("election algorithm %q is unknown: want one of %s",
 		name, strings.Join(names, ", "))
-}
-
-func buildRing(s setup, id sim.ID, place int) sim.Node {
-	n := len(s.config.IDs)
-	return ringNode{self: id, attribute: s.config.attribute(id), leader: sim.None,
-		next: s.config.IDs[(place+1)%n], neighbour: s.config.Detector == DetectorNeighbour,
-		// From passing its successor's id on, the message goes once round, then
-		// the elected message does, and one message time is to spare.
-		patience: time.Duration(2*n+2) * s.timing.bound}
 }
 
 // anonymousLaps is how many times round the anonymous ring is watched before

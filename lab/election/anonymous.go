@@ -40,6 +40,12 @@ type anonymous struct {
 	passes int // complete views that were symmetric
 }
 
+// Show implements sim.Shower.
+func (a anonymous) Show() []sim.Variable {
+	return []sim.Variable{{Name: "elected", Value: map[bool]string{true: "I", false: "⊥"}[a.leads]},
+		{Name: "round", Value: fmt.Sprint(a.round)}, {Name: "view", Value: fmt.Sprint(a.view)}}
+}
+
 // Step implements sim.Node.
 func (a anonymous) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 	var out sim.Output

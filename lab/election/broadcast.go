@@ -29,6 +29,12 @@ type broadcast struct {
 	leader sim.ID
 }
 
+// Show implements sim.Shower.
+func (b broadcast) Show() []sim.Variable {
+	return []sim.Variable{{Name: "elected", Value: elected(b.leader)},
+		{Name: "heard", Value: fmt.Sprintf("%d of %d", b.count, len(b.peers)-1)}}
+}
+
 // Step implements sim.Node.
 func (b broadcast) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 	var out sim.Output

@@ -1,6 +1,7 @@
 package election
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func assertOutcome(t *testing.T, r Result, safe, live bool, leader sim.ID) {
 }
 
 func TestBully_TimeoutBelowTwoMessageTimes_BreaksSafety(t *testing.T) {
-	c := Config{Algorithm: "bully", IDs: slides(), Initiators: []sim.ID{6}, AnswerTimeout: at(1.5)}
+	c := Config{Algorithm: "bully", IDs: slides(), Initiators: from(6), AnswerTimeout: at(1.5)}
 	assertOutcome(t, mustRun(t, c), false, true, 80)
 	c.AnswerTimeout = at(2)
 	assertOutcome(t, mustRun(t, c), true, true, 80)
@@ -39,7 +40,7 @@ func TestBully_TimeoutSweep_BreaksBelowTwo(t *testing.T) {
 	}{{1.2, true}, {1.6, true}, {2, false}, {3, false}} {
 		broken := 0
 		for seed := uint64(1); seed <= 500; seed++ {
-			r := mustRun(t, Config{Algorithm: "bully", IDs: slides(), Initiators: []sim.ID{6},
+			r := mustRun(t, Config{Algorithm: "bully", IDs: slides(), Initiators: from(6),
 				Seed: seed, AnswerTimeout: at(c.timeout),
 				Network: sim.Network{Delay: sim.Delay{Min: at(0.5), Max: at(1)}}})
 			if !r.Safe {
@@ -54,17 +55,17 @@ func TestBully_TimeoutSweep_BreaksBelowTwo(t *testing.T) {
 }
 
 func TestBully_FailureDuringRun_NextHighestLeads(t *testing.T) {
-	r := mustRun(t, Config{Algorithm: "bully", IDs: slides(), Initiators: []sim.ID{6},
+	r := mustRun(t, Config{Algorithm: "bully", IDs: slides(), Initiators: from(6),
 		Detector: DetectorNone,
 		Faults:   []sim.Fault{{ID: 80}, {ID: 32, At: at(3.5)}}})
 	assertOutcome(t, r, true, true, 12)
-	if r.Time <= 5 {
+	if *r.Time <= 5 {
 		t.Errorf("time %v: the processes must have waited in vain for a coordinator", r.Time)
 	}
 }
 
 func TestBully_Recovery_BulliesThePresentLeader(t *testing.T) {
-	c := Config{Algorithm: "bully", IDs: slides(), Initiators: []sim.ID{6},
+	c := Config{Algorithm: "bully", IDs: slides(), Initiators: from(6),
 		Faults: []sim.Fault{{ID: 80}}}
 	assertOutcome(t, mustRun(t, c), true, true, 32)
 	c.Faults = append(c.Faults, sim.Fault{ID: 80, At: at(12), Recover: true})
@@ -92,7 +93,7 @@ func TestRing_WouldBeLeaderFails_EachRepair(t *testing.T) {
 		{"the detector tells of both", DetectorPerfect, two, true, 32},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := mustRun(t, Config{Algorithm: "ring", IDs: slides(), Initiators: []sim.ID{3},
+			r := mustRun(t, Config{Algorithm: "ring", IDs: slides(), Initiators: from(3),
 				Detector: c.detector, Faults: c.faults})
 			assertOutcome(t, r, true, c.live, c.leader)
 		})
@@ -102,10 +103,10 @@ func TestRing_WouldBeLeaderFails_EachRepair(t *testing.T) {
 // TestRing_LeaderMissedByDetector_BreaksSafety: the lectures' consequence of an
 // incomplete detector, a crashed leader held by the living.
 func TestRing_LeaderMissedByDetector_BreaksSafety(t *testing.T) {
-	r := mustRun(t, Config{Algorithm: "ring", IDs: slides(), Initiators: []sim.ID{3},
+	r := mustRun(t, Config{Algorithm: "ring", IDs: slides(), Initiators: from(3),
 		Detector: DetectorNone, Faults: []sim.Fault{{ID: 80, At: at(30)}}})
 	assertOutcome(t, r, false, true, sim.None)
-	if !strings.Contains(strings.Join(r.Violations, " "), "is down") {
+	if !strings.Contains(fmt.Sprint(r.Violations), "is down") {
 		t.Errorf("violations %v do not name the crashed leader", r.Violations)
 	}
 }
@@ -137,7 +138,7 @@ func TestRing_SeveralInitiators_OneRunCompletes(t *testing.T) {
 				initiators = append(initiators, id)
 			}
 		}
-		r := mustRun(t, Config{Algorithm: "ring", IDs: ids, Initiators: initiators, CheckPure: true})
+		r := mustRun(t, Config{Algorithm: "ring", IDs: ids, Initiators: from(initiators...), CheckPure: true})
 		if !r.Safe || !r.Live || leaderOf(r) != 80 || r.Declared != 1 ||
 			r.Messages.ByType["elected"] != 6 {
 			t.Errorf("initiators %v: %+v", initiators, r)
@@ -146,7 +147,7 @@ func TestRing_SeveralInitiators_OneRunCompletes(t *testing.T) {
 }
 
 func TestRing_Attribute_BestAttributeLeads(t *testing.T) {
-	r := mustRun(t, Config{Algorithm: "ring", IDs: slides(), Attributes: map[sim.ID]int{5: 1000}})
+	r := mustRun(t, Config{Algorithm: "ring", IDs: slides(), Attributes: map[sim.ID]float64{5: 1000}})
 	assertOutcome(t, r, true, true, 5)
 }
 
@@ -257,7 +258,7 @@ func TestMajority_Partition_MinorityElectsNobody(t *testing.T) {
 			Network: sim.Network{Partitions: []sim.Partition{{From: at(40), Until: at(1000),
 				Groups: [][]sim.ID{{1, 2}, {3, 4, 5}}}}},
 			Observers: []sim.Observer{watch}})
-		if !r.Safe && len(r.Violations) > 0 && strings.Contains(r.Violations[0], "term") {
+		if !r.Safe && len(r.Violations) > 0 && strings.Contains(r.Violations[0].Text, "term") {
 			t.Errorf("seed %d: %v", seed, r.Violations)
 		}
 		if watch.low > 0 {
@@ -304,7 +305,7 @@ func TestMajority_LossAndDuplication_Safe(t *testing.T) {
 			Network: sim.Network{Delay: sim.Delay{Min: at(0.1), Max: at(3)}, Reorder: true,
 				Loss: float64(seed%4) / 10, Duplication: 0.2}})
 		for _, v := range r.Violations {
-			if strings.Contains(v, "term") {
+			if strings.Contains(v.Text, "term") {
 				t.Errorf("seed %d: %s", seed, v)
 			}
 		}

@@ -10,7 +10,9 @@ import (
 // The bully algorithm: H. Garcia-Molina, "Elections in a Distributed Computing
 // System", IEEE Transactions on Computers C-31(1), 1982, in the form taught:
 // a process that misses the coordinator asks all processes with higher ids; if
-// none answers it is the coordinator and says so to all lower ones.
+// none answers it is the coordinator and says so to all lower ones. Lectures differ
+// in whom a process asks and tells, and in whether a coordinator that is asked
+// announces itself once more: see bullyForm.
 
 type bullyMessage struct{ kind string }
 
@@ -33,14 +35,39 @@ const (
 	bullyWaitCoordinator            // a higher one answered
 )
 
+func (p bullyPhase) String() string {
+	return [...]string{"idle", "answered", "waits for answers", "waits for the coordinator"}[p]
+}
+
+// bullyForm says in which of its forms the algorithm runs. The zero value asks the
+// higher ones, tells the lower ones and announces again.
+type bullyForm struct {
+	askAll  bool // send the election message to the lower ones too, who keep silent
+	tellAll bool // send the announcement to the higher ones too
+	once    bool // a coordinator that is asked answers, and announces itself no more
+}
+
 // bully is the state of one process. On disk: nothing.
 type bully struct {
 	self      sim.ID
-	peers     []sim.ID // all ids, ascending; shared and never changed
+	peers     []sim.ID       // all, from the worst to the best; shared and never changed
+	rank      map[sim.ID]int // places in peers; shared and never changed
+	form      bullyForm
 	timing    timing
 	phase     bullyPhase
 	leader    sim.ID
-	suspected []sim.ID
+	suspected []sim.ID // ascending ids
+}
+
+func buildBully(s setup, id sim.ID, _ int) sim.Node {
+	return bully{self: id, peers: s.ranked, rank: s.rank, timing: s.timing, leader: sim.None,
+		form: bullyForm{askAll: s.config.AskAll, tellAll: s.config.TellAll, once: s.config.AnnounceOnce}}
+}
+
+// Show implements sim.Shower.
+func (b bully) Show() []sim.Variable {
+	return []sim.Variable{{Name: "elected", Value: elected(b.leader)},
+		{Name: "phase", Value: b.phase.String()}, {Name: "suspects", Value: list(b.suspected)}}
 }
 
 // Step implements sim.Node.
@@ -78,24 +105,25 @@ func (b bully) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 }
 
 func (b bully) receive(d sim.Deliver, out *sim.Output) bully {
+	higher := b.rank[d.From] > b.rank[b.self]
 	switch d.Message.Type() {
 	case bullyElection:
-		out.Send(d.From, bullyMessage{bullyAnswer})
-		if b.phase == bullyIdle {
-			// A process first answers and then asks, one transmission after the
-			// other. The lectures' five message times count them in that order.
-			b.phase = bullyAnswered
-			out.SetTimer("elect", b.timing.bound)
+		if higher {
+			return b // asked although it is lower: it keeps silent
 		}
+		out.Send(d.From, bullyMessage{bullyAnswer})
+		return b.prepare(out)
 	case bullyAnswer:
 		if b.phase == bullyWaitAnswer {
 			b.phase = bullyWaitCoordinator
 			out.CancelTimer("answer")
-			// Five message times are the longest an election takes.
-			out.SetTimer("coordinator", 5*b.timing.bound)
+			out.SetTimer("coordinator", b.timing.coordinator)
 		}
 	case bullyCoordinator:
-		if d.From < b.leader && !holds(b.suspected, b.leader) {
+		if !higher {
+			return b.prepare(out) // it outranks who announces itself
+		}
+		if b.leader != sim.None && b.rank[d.From] < b.rank[b.leader] && !holds(b.suspected, b.leader) {
 			return b // overtaken by the announcement of a higher process
 		}
 		b.phase = bullyIdle
@@ -103,6 +131,17 @@ func (b bully) receive(d sim.Deliver, out *sim.Output) bully {
 		out.CancelTimer("answer")
 		out.CancelTimer("coordinator")
 		b = b.hold(d.From, out)
+	}
+	return b
+}
+
+// prepare begins an election of its own, unless it has done so already. A process
+// first answers and then asks, one transmission after the other: the lectures' five
+// message times count them in that order.
+func (b bully) prepare(out *sim.Output) bully {
+	if b.phase == bullyIdle && !(b.form.once && b.leader == b.self) {
+		b.phase = bullyAnswered
+		out.SetTimer("elect", b.timing.bound)
 	}
 	return b
 }
@@ -118,27 +157,35 @@ func (b bully) timeout(name string, out *sim.Output) bully {
 
 // elect asks all higher processes, unless all of them are known to be down.
 func (b bully) elect(out *sim.Output) bully {
-	at, _ := slices.BinarySearch(b.peers, b.self)
+	at := b.rank[b.self]
 	higher := b.peers[at+1:]
 	if !slices.ContainsFunc(higher, func(id sim.ID) bool { return !holds(b.suspected, id) }) {
 		return b.announce(out)
 	}
 	b = b.hold(sim.None, out)
 	b.phase = bullyWaitAnswer
-	for _, id := range higher {
-		out.Send(id, bullyMessage{bullyElection})
+	if b.form.askAll {
+		b.tell(b.peers[:at], bullyElection, out)
 	}
+	b.tell(higher, bullyElection, out)
 	out.SetTimer("answer", b.timing.answer)
 	return b
 }
 
 func (b bully) announce(out *sim.Output) bully {
 	b.phase = bullyIdle
-	at, _ := slices.BinarySearch(b.peers, b.self)
-	for _, id := range b.peers[:at] {
-		out.Send(id, bullyMessage{bullyCoordinator})
+	at := b.rank[b.self]
+	b.tell(b.peers[:at], bullyCoordinator, out)
+	if b.form.tellAll {
+		b.tell(b.peers[at+1:], bullyCoordinator, out)
 	}
 	return b.hold(b.self, out)
+}
+
+func (b bully) tell(to []sim.ID, kind string, out *sim.Output) {
+	for _, id := range to {
+		out.Send(id, bullyMessage{kind})
+	}
 }
 
 func (b bully) hold(leader sim.ID, out *sim.Output) bully {

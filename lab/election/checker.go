@@ -2,6 +2,7 @@ package election
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
@@ -17,7 +18,7 @@ const beforeRun = -1 << 60 * time.Nanosecond
 // checker observes a run and judges it; see the package comment for the promises.
 type checker struct {
 	algorithm Algorithm
-	value     func(sim.ID) int // attribute
+	value     func(sim.ID) float64 // attribute
 	ids       []sim.ID
 	takeover  time.Duration // how long two processes may lead
 	window    time.Duration // how long the election of a declared leader lasted
@@ -26,17 +27,18 @@ type checker struct {
 	held       map[sim.ID]sim.ID
 	terms      map[int]sim.ID // who led in a term
 	leaders    []sim.ID       // who is up and leads, by its own account
-	overlap    time.Duration  // since when there are two of them
-	reported   bool           // that overlap
+	since      map[sim.ID]time.Duration
+	reported   bool // that overlap
 	lastChange time.Duration
 	changes    int // how often a process declared itself
 	dirty      bool
-	violations []string
+	violations []sim.Violation
+	winners    []int // of each phase, which Hirschberg-Sinclair has
 }
 
-func newChecker(a Algorithm, ids []sim.ID, value func(sim.ID) int) *checker {
+func newChecker(a Algorithm, ids []sim.ID, value func(sim.ID) float64) *checker {
 	c := &checker{algorithm: a, value: value, ids: ids, upSince: map[sim.ID]time.Duration{},
-		held: map[sim.ID]sim.ID{}, terms: map[int]sim.ID{}, dirty: true}
+		held: map[sim.ID]sim.ID{}, terms: map[int]sim.ID{}, since: map[sim.ID]time.Duration{}, dirty: true}
 	for _, id := range ids {
 		c.upSince[id], c.held[id] = beforeRun, sim.None
 	}
@@ -45,8 +47,7 @@ func newChecker(a Algorithm, ids []sim.ID, value func(sim.ID) int) *checker {
 
 func (c *checker) violate(at time.Duration, format string, args ...any) {
 	if len(c.violations) < maxViolations {
-		c.violations = append(c.violations,
-			fmt.Sprintf("t=%s: ", sim.FormatTime(at))+fmt.Sprintf(format, args...))
+		c.violations = append(c.violations, sim.Violation{At: at, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -63,8 +64,14 @@ func (c *checker) Observe(r sim.Record) {
 		c.upSince[r.Process] = r.At
 		c.dirty = true
 	case sim.Noted:
-		if r.Fact.Name == FactLeader {
+		switch r.Fact.Name {
+		case FactLeader:
 			c.take(r)
+		case FactWinner:
+			for len(c.winners) <= r.Fact.Number {
+				c.winners = append(c.winners, 0)
+			}
+			c.winners[r.Fact.Number]++
 		}
 	}
 }
@@ -104,25 +111,34 @@ func (c *checker) better(a, b sim.ID) bool {
 
 // lead keeps the list of processes that lead by their own account.
 func (c *checker) lead(at time.Duration, id sim.ID, leads bool) {
-	before := len(c.leaders)
-	if leads {
-		c.leaders = with(c.leaders, id)
-	} else {
+	switch {
+	case !leads:
 		c.leaders = without(c.leaders, id)
+	case !holds(c.leaders, id):
+		c.leaders = with(c.leaders, id)
+		c.since[id] = at
 	}
-	if before < 2 && len(c.leaders) >= 2 {
-		c.overlap, c.reported = at, false
+	if len(c.leaders) < 2 {
+		c.reported = false
 	}
 }
 
 // checkOverlap judges the time up to now. Algorithms with terms may have a
 // deposed leader that does not know it yet; its term tells it apart.
 func (c *checker) checkOverlap(now time.Duration) {
-	if len(c.leaders) < 2 || c.algorithm.terms || c.reported || now-c.overlap <= c.takeover {
+	if len(c.leaders) < 2 || c.algorithm.terms || c.reported {
+		return
+	}
+	var starts []time.Duration
+	for _, id := range c.leaders {
+		starts = append(starts, c.since[id])
+	}
+	slices.Sort(starts)
+	if now-starts[1] <= c.takeover { // those two lead together the longest
 		return
 	}
 	c.reported = true
-	c.violate(c.overlap, "%v lead at the same time for longer than %s",
+	c.violate(starts[1], "%v lead at the same time for longer than %s",
 		c.leaders, sim.FormatTime(c.takeover))
 }
 
@@ -135,9 +151,12 @@ type verdict struct {
 
 // judge looks at what the up processes hold. inLine says whether a process that
 // need not know the leader has its place in the line.
-func (c *checker) judge(inLine func(sim.ID) bool) (verdict, []string) {
+func (c *checker) judge(inLine func(sim.ID) bool) (verdict, []sim.Violation) {
 	v := verdict{leader: sim.None, live: len(c.upSince) > 0, safe: true}
-	var wrong []string
+	var wrong []sim.Violation
+	broken := func(format string, args ...any) {
+		wrong = append(wrong, sim.Violation{End: true, Text: fmt.Sprintf(format, args...)})
+	}
 	best := sim.None
 	var leaders []sim.ID
 	for _, id := range c.ids {
@@ -153,19 +172,22 @@ func (c *checker) judge(inLine func(sim.ID) bool) (verdict, []string) {
 		} else if c.algorithm.informs || !inLine(id) {
 			v.live = false
 		}
+		if c.algorithm.service && !inLine(id) {
+			v.live = false // its place in the line is not sure yet
+		}
 	}
 	if !c.algorithm.informs {
 		leaders = c.leaders
 		v.live = v.live && len(leaders) > 0
 	}
 	if len(leaders) > 1 {
-		wrong = append(wrong, fmt.Sprintf("at the end the leaders held are %v", leaders))
+		broken("the leaders held are %v", leaders)
 	}
 	for _, id := range leaders {
 		if _, up := c.upSince[id]; !up {
-			wrong = append(wrong, fmt.Sprintf("at the end %v is held as leader but is down", id))
+			broken("%v is held as leader but is down", id)
 		} else if c.algorithm.best && c.better(best, id) {
-			wrong = append(wrong, fmt.Sprintf("at the end %v is leader although %v is up", id, best))
+			broken("%v is leader although %v is up", id, best)
 		}
 	}
 	v.safe = len(wrong) == 0

@@ -2,6 +2,7 @@ package election
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
@@ -38,6 +39,12 @@ type hs struct {
 	phase   int
 	replies int
 	leader  sim.ID
+}
+
+// Show implements sim.Shower.
+func (h hs) Show() []sim.Variable {
+	return []sim.Variable{{Name: "elected", Value: elected(h.leader)},
+		{Name: "phase", Value: strconv.Itoa(h.phase)}, {Name: "replies", Value: strconv.Itoa(h.replies)}}
 }
 
 // Step implements sim.Node.
@@ -103,6 +110,7 @@ func (h hs) reply(m hsReply, via sim.Route, out *sim.Output) hs {
 	h.replies++
 	if h.replies == 2 {
 		h.replies = 0
+		out.Note(FactWinner, sim.None, h.phase)
 		h.phase++
 		h.send(out)
 	}

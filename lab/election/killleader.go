@@ -44,6 +44,8 @@ type Outcome struct {
 	Events int `json:"events"`
 	// Requests counts the requests that candidates sent because of them.
 	Requests int `json:"requests"`
+	// Messages counts these, and the replies; only the simulator sees them all.
+	Messages int `json:"-"`
 	// Leaders counts the processes that lead at the end; it must be 1.
 	Leaders int `json:"leaders"`
 	// Changed says that the leader at the end is not the killed one.

@@ -29,6 +29,11 @@ type lcr struct {
 	leader sim.ID
 }
 
+// Show implements sim.Shower.
+func (l lcr) Show() []sim.Variable {
+	return []sim.Variable{{Name: "elected", Value: elected(l.leader)}}
+}
+
 // Step implements sim.Node.
 func (l lcr) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 	var out sim.Output

@@ -63,6 +63,14 @@ type majority struct {
 	leader   sim.ID
 }
 
+// Show implements sim.Shower.
+func (m majority) Show() []sim.Variable {
+	role := [...]string{"follower", "candidate", "leader"}[m.role]
+	return []sim.Variable{{Name: "elected", Value: elected(m.leader)}, {Name: "role", Value: role},
+		{Name: "term", Value: fmt.Sprint(m.term)}, {Name: "voted for", Value: elected(m.votedFor)},
+		{Name: "votes", Value: list(m.votes)}}
+}
+
 // Step implements sim.Node.
 func (m majority) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 	var out sim.Output

@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -16,13 +17,12 @@ const detectionTime = 2
 // schedule puts the initiators' commands and the perfect detector's news into
 // the queue.
 func (r *run) schedule() {
-	crashed := r.downAtStart()
-	for _, id := range r.initiators(crashed) {
-		known := slices.Clone(crashed)
-		if !r.algorithm.detects {
-			known = nil
+	for _, i := range r.config.Starters() {
+		var known []sim.ID
+		if r.algorithm.detects {
+			known = r.config.downAt(i.At)
 		}
-		r.sim.Command(0, id, Elect{Suspected: known})
+		r.sim.Command(i.At, i.ID, Elect{Suspected: known})
 	}
 	if r.config.Detector != DetectorPerfect || !r.algorithm.detects {
 		return
@@ -51,28 +51,43 @@ func (r *run) upAgain(crash sim.Fault, at time.Duration) bool {
 	})
 }
 
-func (r *run) downAtStart() []sim.ID {
+// downAt returns who is down once the faults up to a time have happened.
+func (c Config) downAt(at time.Duration) []sim.ID {
 	var down []sim.ID
-	for _, f := range r.config.Faults {
-		if f.At == 0 && !f.Recover {
+	faults := slices.SortedStableFunc(slices.Values(c.Faults), func(a, b sim.Fault) int {
+		return cmp.Compare(a.At, b.At)
+	})
+	for _, f := range faults {
+		switch {
+		case f.At > at:
+		case f.Recover:
+			down = without(down, f.ID)
+		default:
 			down = with(down, f.ID)
 		}
 	}
 	return down
 }
 
-func (r *run) initiators(crashed []sim.ID) []sim.ID {
+// Starters returns who starts the election: those named, or as Config.Initiators says.
+func (c Config) Starters() []Initiator {
+	a, err := c.lookup()
 	switch {
-	case len(r.config.Initiators) > 0:
-		return r.config.Initiators
-	case r.algorithm.perpetual:
+	case len(c.Initiators) > 0:
+		return c.Initiators
+	case err != nil || a.perpetual && c.Program == nil:
 		return nil // they start by themselves
-	case r.algorithm.all:
-		return r.config.IDs
+	case a.all:
+		var all []Initiator
+		for _, id := range c.IDs {
+			all = append(all, Initiator{ID: id})
+		}
+		return all
 	}
-	for _, id := range slices.Sorted(slices.Values(r.config.IDs)) {
+	crashed := c.downAt(0)
+	for _, id := range c.ranked() {
 		if !holds(crashed, id) {
-			return []sim.ID{id}
+			return []Initiator{{ID: id}}
 		}
 	}
 	return nil
@@ -107,10 +122,12 @@ func (r *run) standstill() bool {
 		v, _ := r.checker.judge(r.inLine)
 		content := v.live && v.safe && !r.sim.Pending() && !r.partitioned()
 		if content && (!r.settled || r.checker.lastChange > r.settledAt) {
-			r.settledAt, r.time = r.sim.Now(), r.completion()
-			r.counts, r.lost = r.sim.Counts(), r.sim.LostCount()
+			r.settledAt = r.sim.Now()
 		}
 		r.settled = content
+	}
+	if r.settled && r.sim.Now() == r.settledAt { // to the end of the instant
+		r.time, r.counts, r.lost = r.completion(), r.sim.Counts(), r.sim.LostCount()
 	}
 	return r.settled && r.sim.Now()-r.settledAt > settleTime*r.timing.bound
 }
@@ -125,8 +142,13 @@ func (r *run) partitioned() bool {
 }
 
 func (r *run) inLine(id sim.ID) bool {
-	z, ok := detector.Inner(r.sim.Node(id)).(zookeeperNode)
-	return ok && z.inLine()
+	switch n := detector.Inner(r.sim.Node(id)).(type) {
+	case zookeeperNode:
+		return n.inLine()
+	case drawn:
+		return true // it leads or polls
+	}
+	return false
 }
 
 func (r *run) completion() time.Duration {
@@ -139,11 +161,15 @@ func (r *run) completion() time.Duration {
 func (r *run) finish(ended string) Result {
 	r.checker.checkOverlap(r.sim.Now())
 	v, wrong := r.checker.judge(r.inLine)
+	for i := range wrong {
+		wrong[i].At = r.sim.Now()
+	}
 	result := Result{
 		Algorithm: r.algorithm.Name, N: len(r.config.IDs), Seed: r.config.Seed,
 		Live: v.live && ended != "limit", Declared: r.checker.changes, Ended: ended,
-		Violations: append(append([]string{}, r.checker.violations...), wrong...),
-		Ring:       r.sim.Ring(), Service: r.algorithm.service,
+		Violations: append(append([]sim.Violation{}, r.checker.violations...), wrong...),
+		Counted:    r.settledAt, Winners: r.checker.winners,
+		Ring: r.sim.Ring(), Service: r.algorithm.service,
 	}
 	result.Safe = len(result.Violations) == 0
 	if v.leader != sim.None {
@@ -153,7 +179,14 @@ func (r *run) finish(ended string) Result {
 	if ended == "settled" {
 		counts, lost, at = r.counts, r.lost, r.time
 	}
-	result.Time, result.Lost = sim.Units(at), lost
+	units := sim.Units(at)
+	if ended == "limit" {
+		units = sim.Units(r.sim.Limit())
+		result.CutOff = &units
+	} else {
+		result.Time = &units
+	}
+	result.Lost = lost
 	result.Messages = sim.Tally(counts)
 	result.Records, result.Truncated = r.sim.Records()
 	return result

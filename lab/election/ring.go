@@ -11,7 +11,8 @@ import (
 // Decentralized Extrema-Finding in Circular Configurations of Processes", CACM
 // 22(5), 1979, in the form taught: an election message carries the best
 // id:attribute met so far; when it is back at the process it names, that process
-// is elected and an elected message goes round.
+// is elected and an elected message goes round. Of several initiators the lower is
+// suppressed; the form in which participants swallow is in participant.go.
 
 // ringRun orders runs: a later run beats an earlier one, and of two runs started
 // at once the one of the higher initiator survives (suppression). Run numbers
@@ -30,15 +31,15 @@ func (r ringRun) before(o ringRun) bool {
 type ringElection struct {
 	run       ringRun
 	best      sim.ID
-	attribute int
+	attribute float64
 }
 
 func (m ringElection) Type() string { return "election" }
 func (m ringElection) String() string {
-	if m.attribute == int(m.best) {
+	if m.attribute == float64(m.best) {
 		return fmt.Sprintf("election %d", m.best)
 	}
-	return fmt.Sprintf("election %d:%d", m.best, m.attribute)
+	return fmt.Sprintf("election %d:%g", m.best, m.attribute)
 }
 
 type ringElected struct {
@@ -52,14 +53,45 @@ func (m ringElected) String() string { return fmt.Sprintf("elected %d", m.leader
 // ringNode is the state of one process. On disk: nothing.
 type ringNode struct {
 	self      sim.ID
-	attribute int
-	next      sim.ID // configured successor, known to the neighbour check
-	neighbour bool   // watch for the failure of next while it is about to win
+	attribute float64
+	neighbour neighbour // watched while it is about to win
 	patience  time.Duration
 	run       ringRun
 	joined    bool // has sent an election message in run
 	alarmed   bool // has set the alarm for the elected message in run
 	leader    sim.ID
+}
+
+func buildRing(s setup, id sim.ID, place int) sim.Node {
+	n := len(s.config.IDs)
+	watch := neighbour{id: sim.None, bound: s.timing.bound}
+	switch s.config.Detector {
+	case DetectorNeighbour:
+		watch.id = s.config.IDs[(place+1)%n]
+	case DetectorSuccessor:
+		watch.id = s.config.IDs[(place+n-1)%n]
+	}
+	if s.config.Participants {
+		return participant{self: id, attribute: s.config.attribute(id), leader: sim.None}
+	}
+	return ringNode{self: id, attribute: s.config.attribute(id), leader: sim.None, neighbour: watch,
+		// From passing the neighbour's id on, the message goes once round, then
+		// the elected message does, and one message time is to spare.
+		patience: time.Duration(2*n+2) * s.timing.bound}
+}
+
+// Show implements sim.Shower.
+func (r ringNode) Show() []sim.Variable {
+	return []sim.Variable{{Name: "elected", Value: elected(r.leader)},
+		{Name: "participant", Value: yesNo(r.joined && r.leader == sim.None)},
+		{Name: "initiator", Value: initiatorOf(r.run)}}
+}
+
+func initiatorOf(r ringRun) string {
+	if r.number == 0 {
+		return "-"
+	}
+	return r.initiator.String()
 }
 
 // Step implements sim.Node.
@@ -78,7 +110,7 @@ func (r ringNode) Step(now time.Duration, event sim.Event) (sim.Node, sim.Output
 			r = r.initiate(now, &out)
 		}
 	case sim.Timeout:
-		if r.leader == sim.None {
+		if e.Name == timerCheck && r.leader == r.neighbour.id || r.leader == sim.None {
 			r = r.initiate(now, &out)
 		}
 	case sim.Deliver:
@@ -87,6 +119,8 @@ func (r ringNode) Step(now time.Duration, event sim.Event) (sim.Node, sim.Output
 			r = r.election(m, &out)
 		case ringElected:
 			r = r.elected(m, &out)
+		case checkMessage:
+			m.answer(e.From, &out)
 		}
 	}
 	return r, out
@@ -103,7 +137,8 @@ func (r ringNode) initiate(now time.Duration, out *sim.Output) ringNode {
 // enter makes run the one this process takes part in.
 func (r ringNode) enter(run ringRun, out *sim.Output) ringNode {
 	r.run, r.joined, r.alarmed = run, false, false
-	out.CancelTimer("elected")
+	out.CancelTimer(timerElected)
+	out.CancelTimer(timerCheck)
 	return r.hold(sim.None, out)
 }
 
@@ -127,11 +162,11 @@ func (r ringNode) election(m ringElection, out *sim.Output) ringNode {
 	case mine:
 		m.best, m.attribute = r.self, r.attribute
 	}
-	if r.neighbour && m.best == r.next && !r.alarmed {
+	if m.best == r.neighbour.id && !r.alarmed {
 		// Set once a run: an election message that goes round for ever must not
 		// put the alarm off at every lap.
 		r.alarmed = true
-		out.SetTimer("elected", r.patience)
+		out.SetTimer(timerElected, r.patience)
 	}
 	r.joined = true
 	out.SendRing(sim.Clockwise, m)
@@ -149,9 +184,12 @@ func (r ringNode) elected(m ringElected, out *sim.Output) ringNode {
 		r = r.enter(m.run, out)
 	}
 	r.joined = true
-	out.CancelTimer("elected")
+	out.CancelTimer(timerElected)
 	r = r.hold(m.leader, out)
 	out.SendRing(sim.Clockwise, m)
+	if m.leader == r.neighbour.id {
+		r.neighbour.check(out)
+	}
 	return r
 }
 

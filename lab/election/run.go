@@ -1,7 +1,7 @@
 package election
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"time"
 
@@ -21,9 +21,11 @@ const (
 	DetectorPerfect Detector = "perfect"
 	// DetectorNone tells nobody.
 	DetectorNone Detector = "none"
-	// DetectorNeighbour lets the ring predecessor of the would-be leader time
-	// out on its elected message; it tells nobody else.
+	// DetectorNeighbour lets the ring predecessor of the would-be leader watch it:
+	// see neighbour.go. It tells nobody else.
 	DetectorNeighbour Detector = "neighbour"
+	// DetectorSuccessor is the same by its ring successor.
+	DetectorSuccessor Detector = "successor"
 	// DetectorHeartbeat runs a real detector, which can err, in every process.
 	DetectorHeartbeat Detector = "heartbeat"
 )
@@ -31,19 +33,32 @@ const (
 // Config describes a run. Zero values stand for the defaults named.
 type Config struct {
 	Algorithm string
+	// Program, if it is given, makes the processes instead of Algorithm. It promises what
+	// bully does: all learn of one leader, the best that is up. With AnyLeader it need not
+	// be the best.
+	Program   func(id sim.ID) sim.Node
+	AnyLeader bool
 	// IDs of the processes in ring order, clockwise. Must not be empty.
 	IDs []sim.ID
-	// Attributes by which the ring ranks processes; default is the id.
-	Attributes map[sim.ID]int
-	// Initiators start at time zero. Default: all processes, or the lowest that
-	// is up (bully, ring), or whose timer fires first (majority).
-	Initiators []sim.ID
-	Faults     []sim.Fault
-	Network    sim.Network
-	Seed       uint64
+	// Attributes by which bully and ring rank processes; default is the id.
+	Attributes map[sim.ID]float64
+	// Initiators. Default: all processes at time zero, or the lowest that is up
+	// (bully, ring), or whose timer fires first (majority).
+	Initiators []Initiator
+	// Participants makes the ring run by the rule of Chang and Roberts: who takes part
+	// swallows a smaller id. Without it messages of lower initiators are suppressed.
+	Participants bool
+	// AskAll, TellAll and AnnounceOnce choose a form of bully; see bullyForm.
+	AskAll, TellAll, AnnounceOnce bool
+	Faults                        []sim.Fault
+	Network                       sim.Network
+	Seed                          uint64
 	// AnswerTimeout is how long bully and broadcast wait for answers; default
 	// two message times, the least that is accurate.
 	AnswerTimeout time.Duration
+	// CoordinatorTimeout is how long bully waits for the announcement after an answer;
+	// default five message times.
+	CoordinatorTimeout time.Duration
 	// Detector; default DetectorPerfect.
 	Detector Detector
 	// Heartbeat is the timing of DetectorHeartbeat.
@@ -60,11 +75,18 @@ type Config struct {
 	Observers []sim.Observer
 }
 
-func (c Config) attribute(id sim.ID) int {
+func (c Config) attribute(id sim.ID) float64 {
 	if v, ok := c.Attributes[id]; ok {
 		return v
 	}
-	return int(id)
+	return float64(id)
+}
+
+// ranked returns the processes from the worst to the best: by attribute, then by id.
+func (c Config) ranked() []sim.ID {
+	return slices.SortedFunc(slices.Values(c.IDs), func(a, b sim.ID) int {
+		return cmp.Or(cmp.Compare(c.attribute(a), c.attribute(b)), cmp.Compare(a, b))
+	})
 }
 
 // Result is the outcome of a run.
@@ -73,8 +95,10 @@ type Result struct {
 	N         int          `json:"n"`
 	Messages  sim.Messages `json:"messages"`
 	// Time in units until the last message of the election was delivered or the
-	// last process took its leader.
-	Time float64 `json:"time"`
+	// last process took its leader; null for a run that did not end.
+	Time *float64 `json:"time"`
+	// CutOff is when such a run was ended, in units.
+	CutOff *float64 `json:"cut_off,omitempty"`
 	// Leader all processes that are up agree on, if it is up itself.
 	Leader *sim.ID `json:"leader"`
 	Safe   bool    `json:"safe"`
@@ -86,12 +110,16 @@ type Result struct {
 	Lost int `json:"lost"`
 	// Ended says how the run ended: "quiet" (nothing left to happen), "settled"
 	// (a leader stands and only upkeep goes on) or "limit" (time or events).
-	Ended      string       `json:"ended"`
-	Violations []string     `json:"violations"`
-	Records    []sim.Record `json:"-"`
-	Truncated  bool         `json:"-"`
-	Ring       []sim.ID     `json:"-"`
-	Service    bool         `json:"-"`
+	Ended string `json:"ended"`
+	// Winners counts, for Hirschberg-Sinclair, the winners of each phase from 0.
+	Winners    []int           `json:"phase_winners,omitempty"`
+	Violations []sim.Violation `json:"violations"`
+	Records    []sim.Record    `json:"-"`
+	Truncated  bool            `json:"-"`
+	// Counted is the time up to which messages count, if Ended is "settled".
+	Counted time.Duration `json:"-"`
+	Ring    []sim.ID      `json:"-"`
+	Service bool          `json:"-"`
 }
 
 // Run runs one election.
@@ -122,29 +150,12 @@ type run struct {
 }
 
 func newRun(c *Config) (*run, error) {
-	a, err := Lookup(c.Algorithm)
+	a, members, err := Build(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := complete(c, a); err != nil {
-		return nil, err
-	}
-	bound := c.Network.Delay.Max
-	r := &run{config: *c, algorithm: a, timing: timing{bound: bound, answer: c.AnswerTimeout},
+	r := &run{config: *c, algorithm: a, timing: c.timing(),
 		perpetual: a.perpetual || c.Detector == DetectorHeartbeat}
-	s := setup{config: *c, sorted: slices.Sorted(slices.Values(c.IDs)), timing: r.timing}
-	var members []sim.Member
-	if a.service {
-		members = append(members, sim.Member{ID: sim.Service,
-			Node: znodes.NewService(sessionTimeout * bound)})
-	}
-	for i, id := range c.IDs {
-		node := a.build(s, id, i)
-		if c.Detector == DetectorHeartbeat {
-			node = detector.Wrap(id, s.sorted, c.Heartbeat, node)
-		}
-		members = append(members, sim.Member{ID: id, Node: node})
-	}
 	network := c.Network
 	network.Sessions = a.service
 	r.sim, err = sim.New(sim.Config{Seed: c.Seed, Network: network, Faults: c.Faults,
@@ -161,6 +172,49 @@ func newRun(c *Config) (*run, error) {
 	return r, nil
 }
 
+func (c Config) timing() timing {
+	return timing{bound: c.Network.Delay.Max, answer: c.AnswerTimeout, coordinator: c.CoordinatorTimeout}
+}
+
+// lookup finds the algorithm, or what a program promises.
+func (c Config) lookup() (Algorithm, error) {
+	if c.Program == nil {
+		return Lookup(c.Algorithm)
+	}
+	return Algorithm{Name: "program", Title: "A program", best: !c.AnyLeader, informs: true, detects: true, ranks: true,
+		perpetual: true, build: func(_ setup, id sim.ID, _ int) sim.Node { return c.Program(id) }}, nil
+}
+
+// Build completes a configuration and returns its processes as they are before the run.
+func Build(c *Config) (Algorithm, []sim.Member, error) {
+	a, err := c.lookup()
+	if err != nil {
+		return a, nil, err
+	}
+	if err := complete(c, a); err != nil {
+		return a, nil, err
+	}
+	bound := c.Network.Delay.Max
+	s := setup{config: *c, sorted: slices.Sorted(slices.Values(c.IDs)), ranked: c.ranked(),
+		rank: map[sim.ID]int{}, timing: c.timing()}
+	for i, id := range s.ranked {
+		s.rank[id] = i
+	}
+	var members []sim.Member
+	if a.service {
+		members = append(members, sim.Member{ID: sim.Service,
+			Node: znodes.NewService(sessionTimeout * bound)})
+	}
+	for i, id := range c.IDs {
+		node := a.build(s, id, i)
+		if c.Detector == DetectorHeartbeat {
+			node = detector.Wrap(id, s.sorted, c.Heartbeat, node)
+		}
+		members = append(members, sim.Member{ID: id, Node: node})
+	}
+	return a, members, nil
+}
+
 // grace returns how long a takeover may take and how long a better process must
 // have been up for a declaration to be wrong.
 func (r *run) grace() (takeover, window time.Duration) {
@@ -170,102 +224,8 @@ func (r *run) grace() (takeover, window time.Duration) {
 		return bound, 2 * bound
 	case "zookeeper", "zookeeper-herd":
 		return 0, 0
+	case "zookeeper-drawn":
+		return 0, 0
 	}
 	return bound, time.Duration(3*len(r.config.IDs)) * bound
-}
-
-// complete fills in defaults and reports what makes no sense.
-func complete(c *Config, a Algorithm) error {
-	if len(c.IDs) == 0 {
-		return fmt.Errorf("an election needs at least one process")
-	}
-	if c.Network.Delay == (sim.Delay{}) {
-		c.Network.Delay = sim.Delay{Min: sim.Unit, Max: sim.Unit}
-	}
-	if err := checkUse(c, a); err != nil {
-		return err
-	}
-	if c.AnswerTimeout == 0 {
-		c.AnswerTimeout = 2 * c.Network.Delay.Max
-	}
-	if c.AnswerTimeout < 0 {
-		return fmt.Errorf("answer timeout %s: want more than 0", sim.FormatTime(c.AnswerTimeout))
-	}
-	for _, id := range c.Initiators {
-		if !slices.Contains(c.IDs, id) {
-			return fmt.Errorf("initiator %d is not among the processes", int(id))
-		}
-	}
-	if len(c.Initiators) > 0 && a.service {
-		return fmt.Errorf("%s has no initiators: every candidate creates its znode at the start", a.Name)
-	}
-	for id := range c.Attributes {
-		if !slices.Contains(c.IDs, id) {
-			return fmt.Errorf("attribute of process %d, which is not among the processes", int(id))
-		}
-	}
-	if len(c.Attributes) > 0 && a.Name != "ring" {
-		return fmt.Errorf("%s ranks processes by id: attributes are for ring", a.Name)
-	}
-	if err := completeDetector(c, a); err != nil {
-		return err
-	}
-	if c.MaxTime == 0 {
-		c.MaxTime = defaultTime(*c)
-	}
-	return nil
-}
-
-// checkUse reports what the algorithm would ignore.
-func checkUse(c *Config, a Algorithm) error {
-	if c.AnswerTimeout != 0 && a.Name != "bully" && a.Name != "broadcast" {
-		return fmt.Errorf("%s does not wait for answers: an answer timeout is for bully and broadcast",
-			a.Name)
-	}
-	if c.NoSpread && a.Name != "majority" {
-		return fmt.Errorf("%s has no election timeouts to spread: that is for majority", a.Name)
-	}
-	use := a.use
-	if c.Detector == DetectorHeartbeat {
-		use.Types = append(slices.Clone(use.Types), detector.Heartbeat{}.Type())
-	}
-	return c.Network.CheckUse(a.Name, use)
-}
-
-func completeDetector(c *Config, a Algorithm) error {
-	switch c.Detector {
-	case "":
-		c.Detector = DetectorPerfect
-		return nil
-	case DetectorPerfect, DetectorNone:
-		return nil
-	case DetectorNeighbour:
-		if a.Name != "ring" {
-			return fmt.Errorf("detector neighbour is for ring, not %s", a.Name)
-		}
-		return nil
-	case DetectorHeartbeat:
-		if !a.detects {
-			return fmt.Errorf("detector heartbeat is for bully and ring: %s heeds no detector", a.Name)
-		}
-		return c.Heartbeat.Check()
-	}
-	return fmt.Errorf("detector %q is unknown: want perfect, none, neighbour or heartbeat", c.Detector)
-}
-
-// defaultTime is the limit of a run: long past the last fault, long against any
-// election of that size, and short enough that an endless one can be drawn.
-func defaultTime(c Config) time.Duration {
-	last := time.Duration(0)
-	for _, f := range c.Faults {
-		last = max(last, f.At)
-	}
-	for _, p := range c.Network.Partitions {
-		last = max(last, p.Until)
-	}
-	slowest := c.Network.Delay.Max
-	for _, s := range c.Network.Slow {
-		slowest = max(slowest, s.Delay)
-	}
-	return last + time.Duration(10*len(c.IDs)+200)*slowest
 }

@@ -35,7 +35,7 @@ func (r ScenarioRunner) KillLeader(_ context.Context, k KillLeader) (Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := Outcome{Events: counter.events, Requests: counter.requests}
+	o := Outcome{Events: counter.events, Requests: counter.requests, Messages: counter.messages}
 	if result.Leader != nil && result.Safe && result.Live {
 		o.Leaders, o.Changed = 1, *result.Leader != c.IDs[0]
 	}
@@ -44,12 +44,15 @@ func (r ScenarioRunner) KillLeader(_ context.Context, k KillLeader) (Outcome,
 
 // killCounter counts what is sent after the first crash.
 type killCounter struct {
-	killed           bool
-	events, requests int
+	killed                     bool
+	events, requests, messages int
 }
 
 // Observe implements sim.Observer.
 func (k *killCounter) Observe(r sim.Record) {
+	if k.killed && !r.Quiet && r.Kind == sim.Sent {
+		k.messages++
+	}
 	switch {
 	case r.Kind == sim.Crashed:
 		k.killed = true

@@ -1,6 +1,7 @@
 package election
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,9 +18,23 @@ import (
 type zookeeperNode struct {
 	client  znodes.Client
 	herd    bool
-	mine    int // sequence of the own znode, -1 before it exists
-	watched int // sequence of the znode watched, -1 for none
+	mine    int  // sequence of the own znode, -1 before it exists
+	watched int  // sequence of the znode watched, -1 for none
+	set     bool // the watch is known to be set
 	leader  sim.ID
+}
+
+// Show implements sim.Shower.
+func (z zookeeperNode) Show() []sim.Variable {
+	return []sim.Variable{{Name: "leader", Value: elected(z.leader)}, {Name: "znode", Value: znode(z.mine)},
+		{Name: "watches", Value: znode(z.watched)}, {Name: "connected", Value: yesNo(z.client.Connected())}}
+}
+
+func znode(sequence int) string {
+	if sequence < 0 {
+		return "-"
+	}
+	return fmt.Sprintf("n_%d", sequence)
 }
 
 // Step implements sim.Node.
@@ -70,6 +85,7 @@ func (z zookeeperNode) reply(r znodes.Reply, out *sim.Output) zookeeperNode {
 	case znodes.Children:
 		z = z.place(r.List(), out)
 	case znodes.Exists:
+		z.set = r.Found
 		if !r.Found {
 			z.watched = -1
 			z.client = z.client.Call(znodes.Children, 0, out)
@@ -98,7 +114,7 @@ func (z zookeeperNode) place(list []znodes.Znode, out *sim.Output) zookeeperNode
 		}
 		z = z.hold(leader, out)
 	}
-	z.watched = list[target].Sequence
+	z.watched, z.set = list[target].Sequence, false
 	z.client = z.client.Call(znodes.Exists, z.watched, out)
 	return z
 }
@@ -113,7 +129,7 @@ func (z zookeeperNode) hold(leader sim.ID, out *sim.Output) zookeeperNode {
 
 // inLine reports that the process leads or watches somebody.
 func (z zookeeperNode) inLine() bool {
-	return z.client.Connected() && (z.leader == z.client.Session().ID || z.watched >= 0)
+	return z.client.Connected() && (z.leader == z.client.Session().ID || z.watched >= 0 && z.set)
 }
 
 // sessionTimeout of the simulated sessions, in message times: twice the six that

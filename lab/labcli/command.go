@@ -11,7 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/lab/chart"
 	"github.com/zk-lite/zk-lite/lab/election"
-	"github.com/zk-lite/zk-lite/lab/sim"
+	"github.com/zk-lite/zk-lite/lab/play"
 )
 
 // Options connects the lab to what it must not import.
@@ -36,15 +36,17 @@ func (o Options) usage(err error) error {
 func Command(o Options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
-		Short: "Run and count the classical election and mutual exclusion algorithms",
+		Short: "Run and count the algorithms of the lectures on a simulator",
 		Long: "The lab runs the algorithms of the lectures on a deterministic simulator and counts\n" +
 			"their messages. The same flags and the same seed give the same output. Times are in\n" +
 			"units: one unit is one message time at the default delay.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(electionCommand(o), mutexCommand(o), detectorCommand(o), tableCommand(o),
-		scenarioCommand(o))
+	for _, p := range play.Commands() {
+		c.AddCommand(runCommand(o, p.Name))
+	}
+	c.AddCommand(tableCommand(o), scenarioCommand(o), judgeCommand(o))
 	return c
 }
 
@@ -82,28 +84,10 @@ func completeWith(c *cobra.Command, flag string, values ...string) {
 	}
 }
 
-// refuse reports a flag that was given and would be ignored.
-func refuse(c *cobra.Command, why string, flags ...string) error {
-	for _, name := range flags {
-		if c.Flags().Changed(name) {
-			return fmt.Errorf("--%s: %s", name, why)
-		}
-	}
-	return nil
-}
-
-// noteSessions says that loss and duplication, which every algorithm can be given, have no
-// effect on one whose messages travel over sessions.
-func noteSessions(c *cobra.Command, algorithm string, sessions bool, n sim.Network) {
-	if sessions && (n.Loss > 0 || n.Duplication > 0) {
-		fmt.Fprintf(c.ErrOrStderr(), "%s talks over sessions (TCP), which lose and repeat nothing: "+
-			"--loss and --duplication have no effect\n", algorithm)
-	}
-}
-
 // outputFlags say what becomes of a run.
 type outputFlags struct {
 	json, trace, background bool
+	variables               bool
 	svg, html               string
 	width, rows             int
 }
@@ -113,6 +97,7 @@ func (f *outputFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.json, "json", false,
 		"print the result as JSON; with --trace, the chart is its key trace")
 	flags.BoolVar(&f.trace, "trace", false, "draw the run as a message-sequence chart")
+	flags.BoolVar(&f.variables, "variables", false, "draw the variables of processes when they change")
 	flags.BoolVar(&f.background, "all-messages", false, "draw heartbeats and pings as well")
 	flags.IntVar(&f.width, "width", 100, "greatest width of the chart in characters")
 	flags.IntVar(&f.rows, "rows", 200, "greatest number of rows of the chart")

@@ -23,7 +23,8 @@ func TestJSON_Keys(t *testing.T) {
 		"election --algorithm zookeeper --json --trace", "mutex --algorithm central --json",
 		"mutex --algorithm token-ring --json", "mutex --algorithm lamport --json",
 		"mutex --algorithm ricart-agrawala --json", "mutex --algorithm maekawa --json",
-		"mutex --algorithm zookeeper --json", "detector --json",
+		"mutex --algorithm zookeeper --json", "detector --json", "problem --json",
+		"problem --algorithm zab --json",
 	} {
 		out, err := output(t, line)
 		if err != nil {

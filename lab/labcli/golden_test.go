@@ -143,8 +143,8 @@ func TestPages_Plots(t *testing.T) {
 	}
 	for _, p := range table.Plots(rows) {
 		for _, s := range p.Plot.Series {
-			if len(s.Points) != 7 {
-				t.Errorf("%s: line %q has %d points, want 7", p.File, s.Name, len(s.Points))
+			if want := map[bool]int{false: 7, true: 4}[p.Plot.Linear]; len(s.Points) != want {
+				t.Errorf("%s: line %q has %d points, want %d", p.File, s.Name, len(s.Points), want)
 			}
 		}
 		var b bytes.Buffer

@@ -1,7 +1,9 @@
 package mutex
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
@@ -21,24 +23,75 @@ const (
 	messageRelease = plainMessage("release")
 )
 
-// coordinator is the state of the process that grants.
+// letter is a message that waits for the coordinator to read it.
+type letter struct {
+	from    sim.ID
+	message sim.Message
+}
+
+// coordinator is the state of the process that grants. On disk: nothing, so that one
+// that comes back has forgotten whom it has let in.
 type coordinator struct {
 	holder sim.ID
 	queue  []sim.ID
+	work   time.Duration // on each message; messages that come meanwhile wait
+	inbox  []letter      // the first is being worked on
+}
+
+// workTimer ends the work on a message.
+const workTimer = "work"
+
+// Show implements sim.Shower.
+func (c coordinator) Show() []sim.Variable {
+	queue := []string{}
+	for _, id := range c.queue {
+		queue = append(queue, id.String())
+	}
+	variables := []sim.Variable{{Name: "holder", Value: holderName(c.holder)},
+		{Name: "queue", Value: "[" + strings.Join(queue, " ") + "]"}}
+	if c.work > 0 {
+		variables = append(variables, sim.Variable{Name: "unread", Value: fmt.Sprint(len(c.inbox))})
+	}
+	return variables
+}
+
+func holderName(id sim.ID) string {
+	if id == sim.None {
+		return "-"
+	}
+	return id.String()
 }
 
 // Step implements sim.Node.
 func (c coordinator) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 	var out sim.Output
-	d, ok := event.(sim.Deliver)
-	if !ok {
-		return c, out
+	switch e := event.(type) {
+	case sim.Recover:
+		return coordinator{holder: sim.None, work: c.work}, out
+	case sim.Deliver:
+		if c.work == 0 {
+			return c.read(letter{e.From, e.Message}, &out), out
+		}
+		c.inbox = append(slices.Clone(c.inbox), letter{e.From, e.Message})
+		if len(c.inbox) == 1 {
+			out.SetTimer(workTimer, c.work)
+		}
+	case sim.Timeout:
+		c = c.read(c.inbox[0], &out)
+		c.inbox = slices.Clone(c.inbox[1:])
+		if len(c.inbox) > 0 {
+			out.SetTimer(workTimer, c.work)
+		}
 	}
-	switch d.Message {
+	return c, out
+}
+
+func (c coordinator) read(l letter, out *sim.Output) coordinator {
+	switch l.message {
 	case messageRequest:
-		c.queue = append(slices.Clone(c.queue), d.From)
+		c.queue = append(slices.Clone(c.queue), l.from)
 	case messageRelease:
-		if c.holder == d.From {
+		if c.holder == l.from {
 			c.holder = sim.None
 		}
 	}
@@ -46,7 +99,7 @@ func (c coordinator) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Outpu
 		c.holder, c.queue = c.queue[0], slices.Clone(c.queue[1:])
 		out.Send(c.holder, messageGrant)
 	}
-	return c, out
+	return c
 }
 
 // centralClient is the state of a process that asks.

@@ -1,7 +1,9 @@
 package mutex
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
@@ -26,6 +28,9 @@ const leaveTimer = "leave"
 
 type phase uint8
 
+// String writes the phase as the lectures do.
+func (p phase) String() string { return [...]string{"RELEASED", "WANTED", "HELD"}[p] }
+
 const (
 	outside phase = iota
 	wanting
@@ -36,6 +41,11 @@ const (
 type section struct {
 	phase phase
 	hold  time.Duration // length of a stay inside
+}
+
+// Show implements sim.Shower for those that have nothing more to show.
+func (s section) Show() []sim.Variable {
+	return []sim.Variable{{Name: "state", Value: s.phase.String()}}
 }
 
 // want begins a request; it reports false if there is one already.
@@ -68,6 +78,17 @@ type stamp struct {
 
 func (s stamp) before(o stamp) bool {
 	return s.clock < o.clock || s.clock == o.clock && s.id < o.id
+}
+
+// String writes it as (clock, id).
+func (s stamp) String() string { return fmt.Sprintf("(%d,%d)", s.clock, s.id) }
+
+func showStamps(queue []stamp) string {
+	texts := []string{}
+	for _, s := range queue {
+		texts = append(texts, s.String())
+	}
+	return "[" + strings.Join(texts, " ") + "]"
 }
 
 func compareStamps(a, b stamp) int {

@@ -37,7 +37,14 @@ type lamport struct {
 	clock int
 	own   stamp
 	queue []stamp
-	heard places // peers heard with a clock above own's, so that none can be ahead
+	heard places // peers heard with a stamp after own, so that none can be ahead
+}
+
+// Show implements sim.Shower.
+func (l lamport) Show() []sim.Variable {
+	return append(l.section.Show(), sim.Variable{Name: "clock", Value: fmt.Sprint(l.clock)},
+		sim.Variable{Name: "queue", Value: showStamps(l.queue)},
+		sim.Variable{Name: "heard later", Value: fmt.Sprintf("%d of %d", l.heard.count, len(l.peers)-1)})
 }
 
 // Step implements sim.Node.
@@ -50,7 +57,7 @@ func (l lamport) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 	case Request:
 		if l.want(&out) {
 			l.clock++
-			// Nothing heard so far has a clock above this one.
+			// Nothing heard so far has a stamp after this one.
 			l.own, l.heard = stamp{l.clock, l.self}, places{}
 			l.queue = insert(l.queue, l.own)
 			l.tell(kindRequest, &out)
@@ -71,7 +78,7 @@ func (l lamport) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 func (l *lamport) receive(from sim.ID, m stamped, out *sim.Output) {
 	l.clock = max(l.clock, m.stamp.clock) + 1
 	at, _ := slices.BinarySearch(l.peers, from)
-	if m.stamp.clock > l.own.clock {
+	if l.own.before(m.stamp) {
 		l.heard = l.heard.with(at)
 	}
 	switch m.kind {

@@ -1,7 +1,9 @@
 package mutex
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
@@ -60,6 +62,25 @@ type maekawa struct {
 	queue    []stamp // requests waiting for the vote; by arrival, or by stamp
 
 	local []stamped // messages to itself, handled within the step
+}
+
+// Show implements sim.Shower.
+func (m maekawa) Show() []sim.Variable {
+	vote := "-"
+	if m.given != (stamp{}) {
+		vote = m.given.id.String()
+	}
+	return append(m.section.Show(), sim.Variable{Name: "clock", Value: fmt.Sprint(m.clock)},
+		sim.Variable{Name: "voting set", Value: showIDs(m.set)}, sim.Variable{Name: "votes", Value: showIDs(m.votes)},
+		sim.Variable{Name: "its vote", Value: vote}, sim.Variable{Name: "waiting", Value: showStamps(m.queue)})
+}
+
+func showIDs(ids []sim.ID) string {
+	texts := []string{}
+	for _, id := range ids {
+		texts = append(texts, id.String())
+	}
+	return "[" + strings.Join(texts, " ") + "]"
 }
 
 // Step implements sim.Node.

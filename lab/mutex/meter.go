@@ -32,12 +32,17 @@ type meter struct {
 	waitSum    time.Duration
 	waitMax    time.Duration
 	overtakes  int
-	violations []string
+	wantsOut   map[sim.ID]time.Duration // when the stay of who is inside was over
+	exitSum    time.Duration
+	exitMax    time.Duration
+	exitCount  int
+	violations []sim.Violation
 }
 
 func newMeter() *meter {
 	return &meter{down: map[sim.ID]bool{}, inside: map[sim.ID]bool{},
-		asked: map[sim.ID]time.Duration{}, alone: map[sim.ID]bool{}, served: map[sim.ID]int{}}
+		asked: map[sim.ID]time.Duration{}, alone: map[sim.ID]bool{}, served: map[sim.ID]int{},
+		wantsOut: map[sim.ID]time.Duration{}}
 }
 
 // Observe implements sim.Observer.
@@ -49,6 +54,10 @@ func (m *meter) Observe(r sim.Record) {
 		delete(m.asked, r.Process)
 	case sim.Recovered:
 		delete(m.down, r.Process)
+	case sim.TimedOut:
+		if r.Type == leaveTimer {
+			m.wantsOut[r.Process] = r.At
+		}
 	case sim.Noted:
 		switch r.Fact.Name {
 		case FactRequest:
@@ -56,10 +65,20 @@ func (m *meter) Observe(r sim.Record) {
 		case FactEnter:
 			m.enter(r)
 		case FactExit:
-			delete(m.inside, r.Process)
+			m.exit(r)
 			m.lastExit, m.waited = r.At, len(m.asked) > 0
 			m.exits = append(m.exits, r.Process)
 		}
+	}
+}
+
+func (m *meter) exit(r sim.Record) {
+	delete(m.inside, r.Process)
+	if since, ok := m.wantsOut[r.Process]; ok {
+		m.exitCount++
+		m.exitSum += r.At - since
+		m.exitMax = max(m.exitMax, r.At-since)
+		delete(m.wantsOut, r.Process)
 	}
 }
 
@@ -72,12 +91,13 @@ func (m *meter) request(r sim.Record) {
 }
 
 func (m *meter) enter(r sim.Record) {
+	inside := sim.None
 	if len(m.inside) > 0 && len(m.violations) < maxViolations {
 		for id := range m.inside {
-			m.violations = append(m.violations, fmt.Sprintf(
-				"t=%s: %v enters while %v is inside", sim.FormatTime(r.At), r.Process, id))
-			break
+			inside = lower(inside, id)
 		}
+		m.violations = append(m.violations, sim.Violation{At: r.At,
+			Text: fmt.Sprintf("%v enters while %v is inside", r.Process, inside)})
 	}
 	asked := m.asked[r.Process]
 	wait := r.At - asked
@@ -93,7 +113,9 @@ func (m *meter) enter(r sim.Record) {
 		m.clients++
 		m.clientSum += wait
 		m.clientMax = max(m.clientMax, wait)
-	} else if m.entries > 0 && m.waited && len(m.inside) == 0 {
+	}
+	// Somebody waited at the last exit, or asked at that very moment.
+	if m.entries > 0 && (m.waited || asked == m.lastExit) && len(m.inside) == 0 {
 		gap := r.At - m.lastExit
 		m.syncs++
 		m.syncSum += gap

@@ -1,6 +1,7 @@
 package mutex
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,6 +21,18 @@ type ricart struct {
 	own      stamp
 	granted  places
 	deferred []stamp // requests whose reply is kept back
+}
+
+// Show implements sim.Shower.
+func (r ricart) Show() []sim.Variable {
+	own := "-"
+	if r.phase != outside {
+		own = r.own.String()
+	}
+	return append(r.section.Show(), sim.Variable{Name: "clock", Value: fmt.Sprint(r.clock)},
+		sim.Variable{Name: "own request", Value: own},
+		sim.Variable{Name: "replies", Value: fmt.Sprintf("%d of %d", r.granted.count, len(r.peers)-1)},
+		sim.Variable{Name: "kept back", Value: showStamps(r.deferred)})
 }
 
 // Step implements sim.Node.

@@ -2,6 +2,7 @@ package mutex
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func Algorithms() []Algorithm {
 		{Name: "central", Title: "Central coordinator",
 			use: sim.Use{Types: []string{messageRequest.Type(), messageGrant.Type(),
 				messageRelease.Type()}},
-			service: func(Config) sim.Node { return coordinator{holder: sim.None} },
+			service: func(c Config) sim.Node { return coordinator{holder: sim.None, work: c.Work} },
 			build: func(c Config, _ []sim.ID, _ sim.ID) sim.Node {
 				return centralClient{section{hold: c.Hold}}
 			}},
@@ -44,12 +45,12 @@ func Algorithms() []Algorithm {
 		{Name: "lamport", Title: "Lamport",
 			use: sim.Use{Types: []string{kindRequest, kindReply, kindRelease}},
 			build: func(c Config, peers []sim.ID, id sim.ID) sim.Node {
-				return lamport{section: section{hold: c.Hold}, self: id, peers: peers}
+				return lamport{section: section{hold: c.Hold}, self: id, peers: peers, clock: c.Clocks[id]}
 			}},
 		{Name: "ricart-agrawala", Title: "Ricart-Agrawala",
 			use: sim.Use{Types: []string{kindRequest, kindReply}},
 			build: func(c Config, peers []sim.ID, id sim.ID) sim.Node {
-				return ricart{section: section{hold: c.Hold}, self: id, peers: peers}
+				return ricart{section: section{hold: c.Hold}, self: id, peers: peers, clock: c.Clocks[id]}
 			}},
 		{Name: "maekawa", Title: "Maekawa",
 			use: sim.Use{Types: []string{kindRequest, kindVote, kindRelease, kindFail, kindInquire,
@@ -57,7 +58,7 @@ func Algorithms() []Algorithm {
 			build: func(c Config, peers []sim.ID, id sim.ID) sim.Node {
 				place, _ := slices.BinarySearch(peers, id)
 				return maekawa{section: section{hold: c.Hold}, self: id,
-					set: votingSet(peers, place), plain: c.Plain}
+					set: votingSet(peers, place), plain: c.Plain, clock: c.Clocks[id]}
 			}},
 		{Name: "zookeeper", Title: "ZooKeeper lock recipe", perpetual: true,
 			use: sim.Use{Sessions: true, Types: znodes.Types(znodes.Create, znodes.Children,
@@ -72,6 +73,9 @@ func Algorithms() []Algorithm {
 			}},
 	}
 }
+
+// Ring reports whether messages go round the ring.
+func (a Algorithm) Ring() bool { return a.use.Ring }
 
 // Lookup finds an algorithm by name.
 func Lookup(name string) (Algorithm, error) {
@@ -89,6 +93,8 @@ func Lookup(name string) (Algorithm, error) {
 // Config describes a run. Zero values stand for the defaults named.
 type Config struct {
 	Algorithm string
+	// Program, if it is given, makes the processes instead of Algorithm.
+	Program func(id sim.ID) sim.Node
 	// IDs of the processes in ring order, clockwise. Must not be empty.
 	IDs []sim.ID
 	// Requesters ask for the lock; default all.
@@ -107,6 +113,10 @@ type Config struct {
 	// Regenerate is the silence after which the first process of the token ring
 	// makes a new token; default 0, never.
 	Regenerate time.Duration
+	// Work is how long the central coordinator works on each message; default 0.
+	Work time.Duration
+	// Clocks are the logical clocks at the start; default 0.
+	Clocks map[sim.ID]int
 	// Plain makes Maekawa's voters do without fail, inquire and relinquish, so
 	// that they can deadlock.
 	Plain     bool
@@ -122,9 +132,14 @@ type Config struct {
 // Fairness of the order in which requests were served.
 type Fairness struct {
 	// Overtakes counts pairs in which the later request was served first.
-	Overtakes int     `json:"overtakes"`
-	WaitMean  float64 `json:"wait_mean"`
-	WaitMax   float64 `json:"wait_max"`
+	Overtakes int `json:"overtakes"`
+	// OutOfOrder counts entries before a request that happened before, and Twice those
+	// of a process that had entered since another began to wait. Examples tell of them.
+	OutOfOrder int             `json:"out_of_order"`
+	Twice      int             `json:"twice"`
+	Examples   []sim.Violation `json:"examples"`
+	WaitMean   float64         `json:"wait_mean"`
+	WaitMax    float64         `json:"wait_max"`
 }
 
 // Result is the outcome of a run.
@@ -133,12 +148,14 @@ type Result struct {
 	N         int          `json:"n"`
 	Messages  sim.Messages `json:"messages"`
 	// Time in units until the last message that is not upkeep was delivered or
-	// the last process left.
-	Time   float64 `json:"time"`
-	Leader *sim.ID `json:"leader"` // always null: nobody is elected
-	Safe   bool    `json:"safe"`
-	Live   bool    `json:"live"`
-	Seed   uint64  `json:"seed"`
+	// the last process left; null for a run that did not end.
+	Time *float64 `json:"time"`
+	// CutOff is when such a run was ended, in units.
+	CutOff *float64 `json:"cut_off,omitempty"`
+	Leader *sim.ID  `json:"leader"` // always null: nobody is elected
+	Safe   bool     `json:"safe"`
+	Live   bool     `json:"live"`
+	Seed   uint64   `json:"seed"`
 	// Requests that were made or were still to be made by processes up at the end.
 	Requests int `json:"requests"`
 	Entries  int `json:"entries"`
@@ -146,16 +163,18 @@ type Result struct {
 	MessagesPerEntry float64 `json:"messages_per_entry"`
 	// ClientDelay is from request to entry when nobody else asks or is inside.
 	ClientDelay Delay `json:"client_delay"`
-	// SyncDelay is from an exit to the next entry when somebody waits.
-	SyncDelay  Delay        `json:"sync_delay"`
-	Fairness   Fairness     `json:"fairness"`
-	Lost       int          `json:"lost"`
-	Ended      string       `json:"ended"`
-	Violations []string     `json:"violations"`
-	Records    []sim.Record `json:"-"`
-	Truncated  bool         `json:"-"`
-	Ring       []sim.ID     `json:"-"`
-	Service    bool         `json:"-"`
+	// ExitDelay is from the end of a stay inside to the exit.
+	ExitDelay Delay `json:"exit_delay"`
+	// SyncDelay is from an exit to the next entry when somebody waits or asks at once.
+	SyncDelay  Delay           `json:"sync_delay"`
+	Fairness   Fairness        `json:"fairness"`
+	Lost       int             `json:"lost"`
+	Ended      string          `json:"ended"`
+	Violations []sim.Violation `json:"violations"`
+	Records    []sim.Record    `json:"-"`
+	Truncated  bool            `json:"-"`
+	Ring       []sim.ID        `json:"-"`
+	Service    bool            `json:"-"`
 }
 
 func complete(c *Config, a Algorithm) error {
@@ -186,14 +205,40 @@ func complete(c *Config, a Algorithm) error {
 			return fmt.Errorf("requester %d is not among the processes", int(id))
 		}
 	}
+	if err := checkUse(c, a); err != nil {
+		return err
+	}
+	if c.MaxTime == 0 {
+		c.MaxTime = defaultTime(*c)
+	}
+	return nil
+}
+
+// checkUse reports what the algorithm would ignore.
+func checkUse(c *Config, a Algorithm) error {
 	if c.Regenerate != 0 && a.Name != "token-ring" {
 		return fmt.Errorf("%s has no token to regenerate: that is for token-ring", a.Name)
 	}
 	if c.Plain && a.Name != "maekawa" {
 		return fmt.Errorf("%s has no plain form: that is for maekawa", a.Name)
 	}
-	if c.MaxTime == 0 {
-		c.MaxTime = defaultTime(*c)
+	if c.Work != 0 && a.Name != "central" {
+		return fmt.Errorf("%s has no coordinator that works: that is for central", a.Name)
+	}
+	clocked := a.Name == "lamport" || a.Name == "ricart-agrawala" || a.Name == "maekawa"
+	for _, id := range slices.Sorted(maps.Keys(c.Clocks)) {
+		switch {
+		case !clocked:
+			return fmt.Errorf("%s has no clocks: that is for lamport, ricart-agrawala and maekawa", a.Name)
+		case !slices.Contains(c.IDs, id):
+			return fmt.Errorf("clock of process %d, which is not among the processes", int(id))
+		}
+	}
+	for _, f := range c.Faults {
+		if f.ID == sim.Service && a.Name == "zookeeper" {
+			return fmt.Errorf("S does not crash here: it stands for an ensemble; " +
+				"the coordinator of central does")
+		}
 	}
 	return nil
 }
@@ -212,6 +257,6 @@ func defaultTime(c Config) time.Duration {
 		last = max(last, p.Until)
 	}
 	turns := len(c.Requesters) * c.Requests
-	turn := c.Hold + c.Think + 20*c.Network.Delay.Max
+	turn := c.Hold + c.Think + 20*(c.Network.Delay.Max+c.Work)
 	return last + time.Duration(turns)*turn + time.Duration(10*len(c.IDs)+200)*c.Network.Delay.Max
 }

@@ -17,6 +17,13 @@ type tokenNode struct {
 	section
 	first      bool
 	regenerate time.Duration // silence after which first makes a token; 0: never
+	holds      bool
+}
+
+// Show implements sim.Shower.
+func (t tokenNode) Show() []sim.Variable {
+	return append(t.section.Show(), sim.Variable{Name: "token",
+		Value: map[bool]string{true: "here", false: "-"}[t.holds]})
 }
 
 // Step implements sim.Node.
@@ -28,7 +35,7 @@ func (t tokenNode) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output)
 			t.use(&out)
 		}
 	case sim.Recover:
-		t.phase = outside
+		t.phase, t.holds = outside, false
 		t.watch(&out)
 	case Request:
 		t.want(&out)
@@ -37,6 +44,7 @@ func (t tokenNode) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output)
 	case sim.Timeout:
 		if e.Name == leaveTimer {
 			t.exit(&out)
+			t.holds = false
 			out.SendRing(sim.Clockwise, messageToken)
 		} else {
 			t.use(&out) // the token seems lost: here is another
@@ -50,6 +58,7 @@ func (t *tokenNode) use(out *sim.Output) {
 	t.watch(out)
 	if t.phase == wanting {
 		t.enter(out)
+		t.holds = true
 		return
 	}
 	out.SendRing(sim.Clockwise, messageToken)

@@ -1,6 +1,7 @@
 package mutex
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,6 +21,19 @@ type zookeeperLock struct {
 	client  znodes.Client
 	mine    int // sequence of the own znode, -1 for none
 	watched int // sequence of the znode watched, -1 for none
+}
+
+// Show implements sim.Shower.
+func (z zookeeperLock) Show() []sim.Variable {
+	return append(z.section.Show(), sim.Variable{Name: "znode", Value: znode(z.mine)},
+		sim.Variable{Name: "watches", Value: znode(z.watched)})
+}
+
+func znode(sequence int) string {
+	if sequence < 0 {
+		return "-"
+	}
+	return fmt.Sprintf("n_%d", sequence)
 }
 
 // Step implements sim.Node.

@@ -13,13 +13,13 @@ type Fault struct {
 	Recover bool
 }
 
-// ParseFault reads ID@TIME; recover says which of the two it schedules.
+// ParseFault reads ID@TIME, where ID may be S for the Service; recover says which of the two it schedules.
 func ParseFault(text string, recover bool) (Fault, error) {
 	name, at, ok := strings.Cut(text, "@")
 	if !ok {
 		return Fault{}, fmt.Errorf("%q: want ID@TIME, such as 80@0", text)
 	}
-	id, err := ParseID(name)
+	id, err := parseMember(name)
 	if err != nil {
 		return Fault{}, fmt.Errorf("%q: want ID@TIME, such as 80@0: %w", text, err)
 	}

@@ -57,6 +57,23 @@ func ParseNth(text string) (Nth, error) {
 	return Nth{Type: name, K: k}, nil
 }
 
+// Late sets the delay of the K-th message of a type sent in a run.
+type Late struct {
+	Nth
+	Delay time.Duration
+}
+
+// ParseLate reads TYPE@K=DELAY.
+func ParseLate(text string) (Late, error) {
+	message, delay, ok := strings.Cut(text, "=")
+	nth, errNth := ParseNth(message)
+	d, errDelay := ParseTime(delay)
+	if !ok || errNth != nil || errDelay != nil || d < grain {
+		return Late{}, fmt.Errorf("%q: want TYPE@K=DELAY, such as answer@2=9", text)
+	}
+	return Late{nth, d}, nil
+}
+
 // Partition splits the processes from From until Until: a message between
 // processes of different groups, sent or due in that time, is lost. A process
 // in no group is cut off from all. The Service is reached by the first group.
@@ -135,6 +152,7 @@ type Network struct {
 	Partitions []Partition
 	// Drop and Duplicate script single messages.
 	Drop, Duplicate []Nth
+	Late            []Late
 	// Slow gives single links a delay of their own.
 	Slow []SlowLink
 }
@@ -153,8 +171,8 @@ func ParseSlowLink(text string) (SlowLink, error) {
 	if !ok || !ok2 {
 		return SlowLink{}, fmt.Errorf("slow link %q: %s", text, form)
 	}
-	a, errA := ParseID(from)
-	b, errB := ParseID(to)
+	a, errA := parseMember(from)
+	b, errB := parseMember(to)
 	d, errD := ParseTime(delay)
 	if errA != nil || errB != nil || errD != nil || d < grain {
 		return SlowLink{}, fmt.Errorf("slow link %q: %s", text, form)
@@ -176,7 +194,7 @@ func (n Network) check() error {
 
 // Use is what an algorithm makes of a Network.
 type Use struct {
-	// Types of its messages.
+	// Types of its messages; nil if they are not known.
 	Types []string
 	// Ring: it sends to the next process of the ring.
 	Ring bool
@@ -190,7 +208,14 @@ func (n Network) CheckUse(name string, u Use) error {
 	if n.StaticRing && !u.Ring {
 		return fmt.Errorf("%s sends nothing round the ring: a static ring is for algorithms that do", name)
 	}
-	for _, picked := range slices.Concat(n.Drop, n.Duplicate) {
+	picks := slices.Concat(n.Drop, n.Duplicate)
+	for _, l := range n.Late {
+		picks = append(picks, l.Nth)
+	}
+	if u.Types == nil {
+		return nil // a program, which may send what it likes
+	}
+	for _, picked := range picks {
 		if !slices.Contains(u.Types, picked.Type) {
 			return fmt.Errorf("%s@%d: %s has no message of that type: want one of %s",
 				picked.Type, picked.K, name, strings.Join(u.Types, ", "))
@@ -199,14 +224,22 @@ func (n Network) CheckUse(name string, u Use) error {
 	return nil
 }
 
-// ParseID reads a positive process id, with or without a leading N.
+// ParseID reads a process id, with or without a leading N.
 func ParseID(text string) (ID, error) {
 	digits := strings.TrimPrefix(strings.TrimSpace(text), "N")
 	n, err := strconv.Atoi(digits)
-	if err != nil || n < 1 || n > 1e9 {
-		return None, fmt.Errorf("process id %q: want a whole number from 1 to 1000000000", text)
+	if err != nil || n < 0 || n > 1e9 {
+		return None, fmt.Errorf("process id %q: want a whole number from 0 to 1000000000", text)
 	}
 	return ID(n), nil
+}
+
+// parseMember reads a process id, or S for the Service.
+func parseMember(text string) (ID, error) {
+	if strings.TrimSpace(text) == Service.String() {
+		return Service, nil
+	}
+	return ParseID(text)
 }
 
 // ParseIDs reads process ids separated by commas.

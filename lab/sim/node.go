@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// ID names a process. Processes that a user names have positive ids; Service is
-// reserved.
+// ID names a process. Processes that a user names have ids from 0; Service and
+// None are below.
 type ID int
 
 // Service is the id of the one process that is not a peer: the coordinator of
 // the central lock, or the simulated znode service.
-const Service ID = 0
+const Service ID = -2
 
 // None stands for "no process", as in "no leader".
 const None ID = -1
@@ -33,6 +33,16 @@ func (id ID) String() string {
 // algorithm needs it, is a Random held in the state.
 type Node interface {
 	Step(now time.Duration, event Event) (Node, Output)
+}
+
+// Shower is a Node that shows what a reader wants to see of its state: the
+// variables of the lectures, by their names there.
+type Shower interface{ Show() []Variable }
+
+// Variable is one of them.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Event is what a process can be told. It is one of Start, Recover, Deliver,

@@ -38,7 +38,7 @@ func FuzzParse(f *testing.F) {
 		if d, err := ParseDelay(text); err == nil && (d.Min <= 0 || d.Max < d.Min) {
 			t.Errorf("%q parses as delay %v", text, d)
 		}
-		if fault, err := ParseFault(text, false); err == nil && (fault.ID < 1 || fault.At < 0) {
+		if fault, err := ParseFault(text, false); err == nil && (fault.ID < 0 && fault.ID != Service || fault.At < 0) {
 			t.Errorf("%q parses as fault %v", text, fault)
 		}
 		if p, err := ParsePartition(text); err == nil && (len(p.Groups) == 0 || p.Until <= p.From) {

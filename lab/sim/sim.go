@@ -50,6 +50,7 @@ type process struct {
 	down   bool
 	life   int
 	timers map[string]uint64
+	shown  map[string]string // variables as last recorded
 }
 
 type link struct{ from, to ID }
@@ -129,7 +130,7 @@ func (s *Simulator) checkNames() error {
 	known := func(what string, ids ...ID) error {
 		for _, id := range ids {
 			if s.processes[id] == nil {
-				return fmt.Errorf("%s names process %d, which is not among the processes", what, int(id))
+				return fmt.Errorf("%s names process %v, which is not among the processes", what, id)
 			}
 		}
 		return nil
@@ -243,11 +244,11 @@ func (s *Simulator) deliver(it item) {
 		s.inFlight--
 	}
 	if s.processes[it.to].down {
-		s.lose(it, "receiver down")
+		s.lose(it, "receiver down", s.now)
 		return
 	}
 	if s.separated(it.from, it.to) {
-		s.lose(it, "partition")
+		s.lose(it, "partition", s.now)
 		return
 	}
 	if !quiet {
@@ -258,10 +259,11 @@ func (s *Simulator) deliver(it item) {
 	s.step(it.to, Deliver{From: it.from, Via: it.via, Message: it.msg})
 }
 
-func (s *Simulator) lose(it item, why string) {
+// lose records that a message will not arrive, which it would have done at due.
+func (s *Simulator) lose(it item, why string, due time.Duration) {
 	s.lost++
 	_, quiet := it.msg.(Background)
-	s.record(Record{Kind: Lost, Process: it.from, Peer: it.to, SentAt: it.sentAt,
+	s.record(Record{Kind: Lost, Process: it.from, Peer: it.to, SentAt: it.sentAt, Due: due,
 		Message: it.number, Type: it.msg.Type(), Label: it.msg.String() + ": " + why, Quiet: quiet})
 }
 
@@ -277,8 +279,14 @@ func (s *Simulator) step(id ID, event Event) {
 	}
 	for _, t := range out.Timers {
 		if t.Cancel {
+			if _, armed := p.timers[t.Name]; armed && s.config.Keep {
+				s.record(Record{Kind: Disarmed, Process: id, Peer: None, Type: t.Name})
+			}
 			delete(p.timers, t.Name)
 			continue
+		}
+		if s.config.Keep {
+			s.record(Record{Kind: Armed, Process: id, Peer: None, Type: t.Name, Due: s.now + t.After})
 		}
 		p.timers[t.Name] = s.seq
 		s.push(item{at: s.now + t.After, class: classTimer, to: id, life: p.life,
@@ -286,6 +294,30 @@ func (s *Simulator) step(id ID, event Event) {
 	}
 	for _, send := range out.Sends {
 		s.send(id, send)
+	}
+	if s.config.Keep {
+		s.show(id, p)
+	}
+}
+
+// show records the variables of a process that are not as they were.
+func (s *Simulator) show(id ID, p *process) {
+	shower, ok := p.node.(Shower)
+	if !ok {
+		return
+	}
+	if p.shown == nil {
+		p.shown = map[string]string{}
+	}
+	var changed []Variable
+	for _, v := range shower.Show() {
+		if old, known := p.shown[v.Name]; !known || old != v.Value {
+			changed = append(changed, v)
+			p.shown[v.Name] = v.Value
+		}
+	}
+	if changed != nil {
+		s.record(Record{Kind: Changed, Process: id, Peer: None, Variables: changed})
 	}
 }
 
@@ -328,6 +360,14 @@ func (s *Simulator) record(r Record) {
 
 // Now returns the virtual time of the latest event.
 func (s *Simulator) Now() time.Duration { return s.now }
+
+// Limit returns when a run that did not end by itself was cut off.
+func (s *Simulator) Limit() time.Duration {
+	if s.config.MaxTime > 0 && s.events < s.config.MaxEvents {
+		return s.config.MaxTime
+	}
+	return s.now
+}
 
 // LastWork returns when the last message that is not Background was delivered.
 func (s *Simulator) LastWork() time.Duration { return s.lastWork }

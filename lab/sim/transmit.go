@@ -25,6 +25,11 @@ func (s *Simulator) send(from ID, out Send) {
 	// The draws are made whatever the outcome, so that scripting one loss does
 	// not shift the randomness of every later message.
 	delay := s.drawDelay(from, to)
+	for _, l := range s.config.Network.Late {
+		if l.Type == kind && l.K == s.counts[kind] {
+			delay = l.Delay
+		}
+	}
 	lost := s.config.Network.Loss > 0 && s.random.Float64() < s.config.Network.Loss
 	twice := s.config.Network.Duplication > 0 &&
 		s.random.Float64() < s.config.Network.Duplication
@@ -35,9 +40,9 @@ func (s *Simulator) send(from ID, out Send) {
 	twice = twice || matches(s.config.Network.Duplicate, kind, s.counts[kind])
 	switch {
 	case s.separated(from, to):
-		s.lose(it, "partition")
+		s.lose(it, "partition", s.now+delay)
 	case lost:
-		s.lose(it, "lost")
+		s.lose(it, "lost", s.now+delay)
 	default:
 		s.enqueue(it, delay)
 		if twice {

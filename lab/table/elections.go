@@ -3,7 +3,6 @@ package table
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/zk-lite/zk-lite/lab/election"
@@ -57,7 +56,7 @@ func averageRelation(n int) Relation {
 
 func bullyRun(n, initiator int) (election.Result, error) {
 	return elect(election.Config{Algorithm: "bully", IDs: Ascending(n),
-		Initiators: []sim.ID{sim.ID(initiator)}, Faults: []sim.Fault{{ID: sim.ID(n)}}})
+		Initiators: []election.Initiator{{ID: sim.ID(initiator)}}, Faults: []sim.Fault{{ID: sim.ID(n)}}})
 }
 
 func bully(_ context.Context, n int, _ uint64) ([]Row, error) {
@@ -83,11 +82,12 @@ func bully(_ context.Context, n int, _ uint64) ([]Row, error) {
 	return []Row{
 		row.with("worst", "election messages", float64(worst.Messages.ByType["election"]),
 			Equal, "(N-1)N/2", (f-1)*f/2),
-		row.with("worst", "time", worst.Time, Equal, "5", 5),
+		row.with("worst", "all messages", float64(worst.Messages.Total), Equal, "(N-1)^2 + N-2", (f-1)*(f-1)+f-2),
+		row.with("worst", "time", *worst.Time, Equal, "5", 5),
 		row.with("best", "coordinator messages", float64(best.Messages.ByType["coordinator"]),
 			Equal, "N-2", f-2),
 		row.with("best", "all messages", float64(best.Messages.Total), Equal, "N-2", f-2),
-		row.with("best", "time", best.Time, Equal, "1", 1),
+		row.with("best", "time", *best.Time, Equal, "1", 1),
 		row.with("average (initiator)", "election messages", sum/float64(len(chosen)),
 			averageRelation(n-1), "N(N+1)/6 - 1/(N-1)", f*(f+1)/6-1/(f-1)),
 	}, nil
@@ -105,7 +105,7 @@ func ring(_ context.Context, n int, seed uint64) ([]Row, error) {
 	top := slices.Index(ids, sim.ID(n))
 	at := func(distance int) (election.Result, error) {
 		return elect(election.Config{Algorithm: "ring", IDs: ids,
-			Initiators: []sim.ID{ids[(top-distance+n)%n]}})
+			Initiators: []election.Initiator{{ID: ids[(top-distance+n)%n]}}})
 	}
 	worst, err := at(n - 1)
 	if err != nil {
@@ -128,9 +128,9 @@ func ring(_ context.Context, n int, seed uint64) ([]Row, error) {
 	row := Row{Family: "election", Algorithm: "ring"}
 	return []Row{
 		row.with("worst", "all messages", float64(worst.Messages.Total), Equal, "3N-1", 3*f-1),
-		row.with("worst", "time", worst.Time, Equal, "3N-1", 3*f-1),
+		row.with("worst", "time", *worst.Time, Equal, "3N-1", 3*f-1),
 		row.with("best", "all messages", float64(best.Messages.Total), Equal, "2N", 2*f),
-		row.with("best", "time", best.Time, Equal, "2N", 2*f),
+		row.with("best", "time", *best.Time, Equal, "2N", 2*f),
 		row.with("average (initiator)", "all messages", sum/float64(len(chosen)),
 			averageRelation(n), "2N + (N-1)/2", 2*f+(f-1)/2),
 	}, nil
@@ -154,9 +154,10 @@ func lcr(_ context.Context, n int, seed uint64) ([]Row, error) {
 		}
 		rows = append(rows, row.with(c.name, "candidate messages",
 			float64(r.Messages.ByType["candidate"]), Equal, c.formula, c.expected))
-		rows = append(rows, row.with(c.name, "time", r.Time, Equal, "2N", 2*f))
+		rows = append(rows, row.with(c.name, "all messages", float64(r.Messages.Total), Equal, c.formula+" + N", c.expected+f),
+			row.with(c.name, "time", *r.Time, Equal, "2N", 2*f))
 	}
-	var measured, expected float64
+	var measured, expected, all float64
 	for i := range samples {
 		ids := Shuffled(n, seed+uint64(i)+1)
 		r, err := elect(election.Config{Algorithm: "lcr", IDs: ids})
@@ -165,32 +166,37 @@ func lcr(_ context.Context, n int, seed uint64) ([]Row, error) {
 		}
 		measured += float64(r.Messages.ByType["candidate"]) / samples
 		expected += float64(DistanceSum(ids)) / samples
+		all += float64(r.Messages.Total) / samples
 	}
+	rows = append(rows, row.with("average (arrangement)", "all messages", all, Equal, "2N + sum of distances", expected+f))
 	return append(rows, row.with("average (arrangement)", "candidate messages", measured, Equal,
 		"N + sum of distances", expected)), nil
-}
-
-// HSBound is the bound of the lectures on all messages of Hirschberg and Sinclair.
-func HSBound(n int) float64 {
-	return 8*float64(n)*(math.Log2(float64(n))+2) + 5*float64(n)
 }
 
 func hirschberg(_ context.Context, n int, seed uint64) ([]Row, error) {
 	row := Row{Family: "election", Algorithm: "hs"}
 	const formula = "8N(log N + 2) + 5N"
+	worst, _ := HSWorst(n, seed)
 	var rows []Row
 	for _, c := range []struct {
 		name string
 		ids  []sim.ID
-	}{{"worst (bit-reversed)", BitReversed(n)}, {"best (ascending)", Ascending(n)}} {
+	}{{"worst (searched)", worst}, {"best (ascending)", Ascending(n)}} {
 		r, err := elect(election.Config{Algorithm: "hs", IDs: c.ids})
 		if err != nil {
 			return nil, err
 		}
+		all := float64(r.Messages.Total)
 		rows = append(rows,
-			row.with(c.name, "all messages", float64(r.Messages.Total), Below, formula, HSBound(n)),
+			row.with(c.name, "all messages", all, Below, "sum over phases", HSSum(n)),
+			row.with(c.name, "all messages", all, Below, formula, HSBound(n)),
+			row.with(c.name, "last phase", float64(len(r.Winners)), AtMost, "ceil(log(N-1)) + 1", float64(HSLastPhase(n))),
 			// Lynch 1996, section 3.4, gives 5N to elect; telling the ring takes N.
-			row.with(c.name, "time", r.Time, Below, "5N + N", 6*float64(n)))
+			row.with(c.name, "time", *r.Time, Below, "5N + N", 6*float64(n)))
+		for phase, winners := range r.Winners[:min(len(r.Winners), 2)] {
+			rows = append(rows, row.with(c.name, fmt.Sprintf("winners of phase %d", phase), float64(winners), AtMost,
+				fmt.Sprintf("N/(2^%d + 1)", phase), HSWinners(n, phase)))
+		}
 	}
 	measured := 0.0
 	for i := range samples {
@@ -212,8 +218,9 @@ func broadcast(_ context.Context, n int, _ uint64) ([]Row, error) {
 	f := float64(n)
 	row := Row{Family: "election", Algorithm: "broadcast"}
 	return []Row{
+		// The lectures' starter first sends a message without an id: N-1 more.
 		row.with("every", "all messages", float64(r.Messages.Total), Equal, "N(N-1)", f*(f-1)),
-		row.with("every", "time", r.Time, Equal, "1", 1),
+		row.with("every", "time", *r.Time, Equal, "1", 1),
 	}, nil
 }
 
@@ -233,7 +240,7 @@ func anonymous(_ context.Context, n int, _ uint64) ([]Row, error) {
 func majority(_ context.Context, n int, seed uint64) ([]Row, error) {
 	f := float64(n)
 	best, err := elect(election.Config{Algorithm: "majority", IDs: Ascending(n),
-		Initiators: []sim.ID{1}, Seed: seed})
+		Initiators: []election.Initiator{{ID: 1}}, Seed: seed})
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +248,8 @@ func majority(_ context.Context, n int, seed uint64) ([]Row, error) {
 	row := Row{Family: "election", Algorithm: "majority"}
 	rows := []Row{
 		row.with("best (one stands)", "vote messages", float64(votes), Equal, "2(N-1)", 2*(f-1)),
-		row.with("best (one stands)", "time", best.Time, Equal, "3", 3),
+		row.with("best (one stands)", "all messages", float64(best.Messages.Total), Equal, "4(N-1)", 4*(f-1)),
+		row.with("best (one stands)", "time", *best.Time, Equal, "3", 3),
 	}
 	// The worst case is a split vote in every term, which has no bound. On the
 	// average the first or second attempt elects: a timeout lasts 10 to 20.
@@ -253,7 +261,7 @@ func majority(_ context.Context, n int, seed uint64) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		mean += r.Time / float64(chosen)
+		mean += *r.Time / float64(chosen)
 	}
 	return append(rows, row.with("average (own timers)", "time", mean, Below,
 		"2 timeouts + 3", 43)), nil
@@ -262,16 +270,16 @@ func majority(_ context.Context, n int, seed uint64) ([]Row, error) {
 // zookeeper and herd have n processes wait behind a leader that is killed.
 func zookeeper(ctx context.Context, n int, seed uint64) ([]Row, error) {
 	row := Row{Family: "election", Algorithm: "zookeeper"}
-	return killed(ctx, row, n, seed, false, [2]string{"1", "1"}, [2]int{1, 1})
+	return killed(ctx, row, n, seed, false, [3]string{"1", "1", "3"}, [3]int{1, 1, 3})
 }
 
 func herd(ctx context.Context, n int, seed uint64) ([]Row, error) {
 	row := Row{Family: "election", Algorithm: "zookeeper-herd"}
-	return killed(ctx, row, n, seed, true, [2]string{"N", "2N-1"}, [2]int{n, 2*n - 1})
+	return killed(ctx, row, n, seed, true, [3]string{"N", "2N-1", "5N-2"}, [3]int{n, 2*n - 1, 5*n - 2})
 }
 
-func killed(ctx context.Context, row Row, n int, seed uint64, herd bool, formulas [2]string,
-	expected [2]int) ([]Row, error) {
+func killed(ctx context.Context, row Row, n int, seed uint64, herd bool, formulas [3]string,
+	expected [3]int) ([]Row, error) {
 	k := election.KillLeader{Candidates: n + 1, Herd: herd}
 	o, err := election.ScenarioRunner{Seed: seed}.KillLeader(ctx, k)
 	if err != nil {
@@ -286,5 +294,6 @@ func killed(ctx context.Context, row Row, n int, seed uint64, herd bool, formula
 			float64(expected[0])),
 		row.with(name, "requests caused", float64(o.Requests), Equal, formulas[1],
 			float64(expected[1])),
+		row.with(name, "all messages", float64(o.Messages), Equal, formulas[2], float64(expected[2])),
 	}, nil
 }

@@ -3,6 +3,8 @@ package table
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/mutex"
@@ -140,18 +142,38 @@ func ricart(_ context.Context, n int, _ uint64) ([]Row, error) {
 	return costRows(n, cost{"ricart-agrawala", "2(N-1)", m, 2, 1, Equal, "2(N-1)", m})
 }
 
-// maekawa's rows are of process 1, whose voting set is the full first row and
-// the full first column of the grid.
+// maekawa runs every process alone, up to a number, for the least, the mean and the most.
 func maekawa(_ context.Context, n int, _ uint64) ([]Row, error) {
-	width := 1
-	for width*width < n {
-		width++
+	least, mean, most := votingSets(n)
+	width, full, rest := lattice(n)
+	rows, err := costRows(n, cost{algorithm: "maekawa", messages: votingSetWords(n),
+		// Process 1 is in the first column, which the last row makes the longest.
+		wantMessages: 3 * float64(width+full-1+min(rest, 1)-1), client: 2, sync: 2, relation: Below,
+		contended: "5(|V|-1), the most", wantContended: 5 * (most - 1)})
+	if err != nil {
+		return nil, err
 	}
-	column := (n + width - 1) / width
-	set := float64(width + column - 1)
-	return costRows(n, cost{algorithm: "maekawa", messages: "3(|V|-1), |V|=2sqrt(N)-1",
-		wantMessages: 3 * (set - 1), client: 2, sync: 2, relation: Below,
-		contended: "5(|V|-1)", wantContended: 5 * (set - 1)})
+	row := Row{Family: "mutex", Algorithm: "maekawa"}
+	low, sum, high := math.Inf(1), 0.0, 0.0
+	chosen := []int{0, width - 1, n - 1} // the first row's ends and the last process have all sizes
+	for i := range n {
+		if n > exhaustive && !slices.Contains(chosen, i) {
+			continue
+		}
+		r, err := lockRun(mutex.Config{Algorithm: "maekawa", IDs: Ascending(n), Requesters: []sim.ID{sim.ID(i + 1)}})
+		if err != nil {
+			return nil, err
+		}
+		low, high = min(low, r.MessagesPerEntry), max(high, r.MessagesPerEntry)
+		sum += r.MessagesPerEntry
+	}
+	const quantity = "messages per entry"
+	rows = append(rows, row.with("alone, least", quantity, low, Equal, "3(|V|-1)", 3*(least-1)),
+		row.with("alone, most", quantity, high, Equal, "3(|V|-1)", 3*(most-1)))
+	if n <= exhaustive {
+		rows = append(rows, row.with("alone, mean", quantity, sum/float64(n), Equal, "3(|V|-1)", 3*(mean-1)))
+	}
+	return rows, nil
 }
 
 // lock is the ZooKeeper recipe: three requests with replies to an entry, and for
@@ -170,17 +192,19 @@ func tokenRing(_ context.Context, n int, _ uint64) ([]Row, error) {
 		name, quantity, formula string
 		requesters              []sim.ID
 		first                   float64 // when they ask
+		requests                int
 		sync                    bool
 		expected                float64
 	}{
 		// The token leaves process 1 at time 0, so process k gets it at k-1.
-		{"worst (just passed)", "client delay", "N", []sim.ID{1}, 0, false, f},
-		{"best (about to come)", "client delay", "0.001", []sim.ID{3}, 1.999, false, 0.001},
-		{"worst (predecessor)", "synchronisation delay", "N-1", []sim.ID{3, 2}, 1.5, true, f - 1},
-		{"best (successor)", "synchronisation delay", "1", []sim.ID{2, 3}, 0, true, 1},
+		{"worst (just passed)", "client delay", "N", []sim.ID{1}, 0, 1, false, f},
+		{"best (about to come)", "client delay", "0.001", []sim.ID{3}, 1.999, 1, false, 0.001},
+		{"worst (asks again)", "synchronisation delay", "N", []sim.ID{2}, 0, 2, true, f},
+		{"worst (predecessor)", "synchronisation delay", "N-1", []sim.ID{3, 2}, 1.5, 1, true, f - 1},
+		{"best (successor)", "synchronisation delay", "1", []sim.ID{2, 3}, 0, 1, true, 1},
 	} {
 		config := base
-		config.Requesters = c.requesters
+		config.Requesters, config.Requests = c.requesters, c.requests
 		t, err := sim.ParseTime(fmt.Sprint(c.first))
 		if err != nil {
 			return nil, err

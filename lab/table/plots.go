@@ -1,6 +1,8 @@
 package table
 
 import (
+	"slices"
+
 	"github.com/zk-lite/zk-lite/lab/chart"
 )
 
@@ -15,23 +17,25 @@ type line struct{ name, family, algorithm, kind, quantity string }
 
 // Plots draws the growth of messages and time over N from measured rows.
 func Plots(rows []Row) []NamedPlot {
+	messages := []line{
+		{"broadcast", "election", "broadcast", "every", "all messages"},
+		{"bully, worst", "election", "bully", "worst", "all messages"},
+		{"LCR, worst", "election", "lcr", "worst (descending)", "all messages"},
+		{"LCR, average", "election", "lcr", "average (arrangement)", "all messages"},
+		{"HS, worst found", "election", "hs", "worst (searched)", "all messages"},
+		{"ring, worst", "election", "ring", "worst", "all messages"},
+		{"majority, one stands", "election", "majority", "best (one stands)", "all messages"},
+		{"ZooKeeper, herd", "election", "zookeeper-herd", "leader dies, N wait", "all messages"},
+		{"ZooKeeper", "election", "zookeeper", "leader dies, N wait", "all messages"},
+	}
 	return []NamedPlot{
-		{"election-messages.svg", chart.Plot{Title: "Messages of one election", X: "N",
-			Y: "messages", Series: series(rows, []line{
-				{"broadcast, all", "election", "broadcast", "every", "all messages"},
-				{"bully worst, election", "election", "bully", "worst", "election messages"},
-				{"LCR worst, candidate", "election", "lcr", "worst (descending)", "candidate messages"},
-				{"LCR average, candidate", "election", "lcr", "average (arrangement)", "candidate messages"},
-				{"HS worst, all", "election", "hs", "worst (bit-reversed)", "all messages"},
-				{"ring worst, all", "election", "ring", "worst", "all messages"},
-				{"majority best, votes", "election", "majority", "best (one stands)", "vote messages"},
-				{"ZooKeeper herd, requests", "election", "zookeeper-herd", "leader dies, N wait",
-					"requests caused"},
-				{"ZooKeeper, requests", "election", "zookeeper", "leader dies, N wait", "requests caused"},
-			})}},
+		{"election-messages.svg", chart.Plot{Title: "All messages of one election", X: "N",
+			Y: "messages", Series: series(rows, messages)}},
+		{"election-messages-linear.svg", chart.Plot{Title: "All messages of one election", X: "N",
+			Y: "messages", Linear: true, Series: series(upTo(rows, 32), messages)}},
 		{"election-time.svg", chart.Plot{Title: "Time of one election", X: "N",
 			Y: "message times", Series: series(rows, []line{
-				{"HS worst", "election", "hs", "worst (bit-reversed)", "time"},
+				{"HS worst", "election", "hs", "worst (searched)", "time"},
 				{"ring worst", "election", "ring", "worst", "time"},
 				{"ring best", "election", "ring", "best", "time"},
 				{"LCR", "election", "lcr", "worst (descending)", "time"},
@@ -60,13 +64,18 @@ func Plots(rows []Row) []NamedPlot {
 	}
 }
 
+// upTo leaves larger sizes out: beside a square of 256 the rest is one line.
+func upTo(rows []Row, n int) []Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.N > n })
+}
+
 func series(rows []Row, lines []line) []chart.Series {
 	var all []chart.Series
 	for _, l := range lines {
 		s := chart.Series{Name: l.name}
 		for _, r := range rows {
 			if r.Family == l.family && r.Algorithm == l.algorithm && r.Case == l.kind &&
-				r.Quantity == l.quantity {
+				r.Quantity == l.quantity && (len(s.Points) == 0 || s.Points[len(s.Points)-1][0] != float64(r.N)) {
 				s.Points = append(s.Points, [2]float64{float64(r.N), r.Measured})
 			}
 		}

@@ -29,6 +29,8 @@ type Relation string
 const (
 	Equal Relation = "="
 	Below Relation = "<"
+	// AtMost: the formula is a bound that is reached.
+	AtMost Relation = "<="
 	// Sampled: the formula is the mean over all cases, of which some were run.
 	Sampled Relation = "~"
 )
@@ -58,6 +60,8 @@ func (r Row) judged() Row {
 		r.Holds = math.Abs(r.Measured-r.Expected) < 1e-6*max(1, r.Expected)
 	case Below:
 		r.Holds = r.Measured < r.Expected
+	case AtMost:
+		r.Holds = r.Measured <= r.Expected
 	case Sampled:
 		r.Holds = math.Abs(r.Measured-r.Expected) <= sampleTolerance*r.Expected
 	}
@@ -173,7 +177,7 @@ func LeftOut(sizes []int, only ...string) []string {
 // Text writes the table in columns.
 func Text(w io.Writer, rows []Row) error {
 	var b strings.Builder
-	form := "%-15s %-21s %5s  %-21s %10s %-1s %10s  %-25s %s\n"
+	form := "%-15s %-21s %5s  %-21s %10s %-2s %10s  %-25s %s\n"
 	fmt.Fprintf(&b, form, "algorithm", "case", "n", "quantity", "measured", "", "formula", "", "")
 	last := ""
 	for _, r := range rows {

@@ -27,8 +27,8 @@ func assertHolds(t *testing.T, sizes []int) {
 	}
 }
 
-// upTo is every size from a to b.
-func upTo(a, b int) (sizes []int) {
+// sizesFrom is every size from a to b.
+func sizesFrom(a, b int) (sizes []int) {
 	for n := a; n <= b; n++ {
 		sizes = append(sizes, n)
 	}
@@ -37,7 +37,7 @@ func upTo(a, b int) (sizes []int) {
 
 func TestMake_SmallSizes_FormulasHold(t *testing.T) {
 	tier.Seconds(t)
-	assertHolds(t, upTo(MinN, 24))
+	assertHolds(t, sizesFrom(MinN, 24))
 }
 
 func TestMake_SampledAbove_FormulasHold(t *testing.T) {

@@ -1,0 +1,203 @@
+package judge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"time"
+
+	"github.com/zk-lite/zk-lite/lab/sim"
+)
+
+// Limits on a program.
+const (
+	// MaxLine is the longest line that it may write.
+	MaxLine = 64 << 10
+	// maxSends is how many messages and timers one answer may have.
+	maxSends = 1000
+	// maxName is the longest type of a message or name of a timer.
+	maxName = 40
+	// maxEvents is how many events a process may have in one run.
+	maxEvents = 20_000
+	// patience is how long an answer may take, by the real clock.
+	patience = 5 * time.Second
+)
+
+// event is what a program is told.
+type event struct {
+	Event     string          `json:"event"`
+	Task      string          `json:"task,omitempty"`
+	Self      *sim.ID         `json:"self,omitempty"`
+	IDs       []sim.ID        `json:"ids,omitempty"`
+	Ring      []sim.ID        `json:"ring,omitempty"`
+	DelayMax  float64         `json:"delay_max,omitempty"`
+	Now       *float64        `json:"now,omitempty"`
+	From      *sim.ID         `json:"from,omitempty"`
+	Type      string          `json:"type,omitempty"`
+	Body      json.RawMessage `json:"body,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	ID        *sim.ID         `json:"id,omitempty"`
+	Suspected []sim.ID        `json:"suspected,omitempty"`
+}
+
+// answer is what it says.
+type answer struct {
+	Send []struct {
+		To   *sim.ID         `json:"to"`
+		Type string          `json:"type"`
+		Body json.RawMessage `json:"body"`
+	} `json:"send"`
+	Timers []struct {
+		Name   string   `json:"name"`
+		After  *float64 `json:"after"`
+		Cancel bool     `json:"cancel"`
+	} `json:"timers"`
+	Leader    json.RawMessage            `json:"leader"`
+	Enter     bool                       `json:"enter"`
+	Exit      bool                       `json:"exit"`
+	Variables map[string]json.RawMessage `json:"variables"`
+}
+
+// decode reads an answer.
+func decode(line []byte) (answer, error) {
+	var a answer
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a); err != nil {
+		return a, fmt.Errorf("want one JSON object a line, with send, timers, leader, enter, exit, variables: %w", err)
+	}
+	if d.More() {
+		return a, fmt.Errorf("want one JSON object a line, and nothing behind it")
+	}
+	if len(a.Send) > maxSends || len(a.Timers) > maxSends || len(a.Variables) > maxSends {
+		return a, fmt.Errorf("%d messages, %d timers, %d variables in one answer: want at most %d", len(a.Send),
+			len(a.Timers), len(a.Variables), maxSends)
+	}
+	for _, s := range a.Send {
+		if s.To == nil || s.Type == "" || len(s.Type) > maxName {
+			return a, fmt.Errorf("a message to %v of type %q: want to and a type of 1 to %d bytes", s.To, s.Type, maxName)
+		}
+	}
+	for _, t := range a.Timers {
+		if t.Name == "" || len(t.Name) > maxName || t.Name == leaveTimer {
+			return a, fmt.Errorf("a timer named %q: want a name of 1 to %d bytes other than %q", t.Name, maxName, leaveTimer)
+		}
+		if !t.Cancel && (t.After == nil || !(*t.After > 0 && *t.After < 1e6)) {
+			return a, fmt.Errorf("timer %q: want after, above 0 and below 1000000, or cancel", t.Name)
+		}
+	}
+	return a, nil
+}
+
+// program is one running copy.
+type program struct {
+	command *exec.Cmd
+	in      io.WriteCloser
+	lines   chan line
+	asked   int   // events of this run
+	err     error // the first thing that went wrong
+}
+
+// line is one that the program wrote, or why there are no more.
+type line struct {
+	text []byte
+	err  error
+}
+
+// start starts a copy. Its standard error goes to log.
+func start(ctx context.Context, words []string, log io.Writer) (*program, error) {
+	p := &program{command: exec.CommandContext(ctx, words[0], words[1:]...), lines: make(chan line)}
+	p.command.Stderr = log
+	p.command.WaitDelay = time.Second
+	var err error
+	if p.in, err = p.command.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", words[0], err)
+	}
+	out, err := p.command.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", words[0], err)
+	}
+	if err := p.command.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", words[0], err)
+	}
+	go p.read(ctx, out)
+	return p, nil
+}
+
+// read hands over what the program writes until that ends.
+func (p *program) read(ctx context.Context, out io.Reader) {
+	s := bufio.NewScanner(out)
+	s.Buffer(nil, MaxLine)
+	for {
+		var l line
+		if s.Scan() {
+			l.text = bytes.Clone(s.Bytes())
+		} else if l.err = s.Err(); l.err == nil {
+			l.err = io.EOF
+		}
+		select {
+		case p.lines <- l:
+		case <-ctx.Done():
+			return
+		}
+		if l.err != nil {
+			return
+		}
+	}
+}
+
+// stop ends the copy.
+func (p *program) stop() {
+	p.in.Close()
+	_ = p.command.Process.Kill()
+	_ = p.command.Wait() // it was killed, so it says so
+}
+
+// ask tells the program something and returns its answer. After an error it asks no more.
+func (p *program) ask(e event) (answer, error) {
+	if p.err != nil {
+		return answer{}, p.err
+	}
+	if p.asked++; p.asked > maxEvents {
+		p.err = fmt.Errorf("more than %d events in one run", maxEvents)
+		return answer{}, p.err
+	}
+	a, err := p.exchange(e)
+	if err != nil {
+		p.err = fmt.Errorf("asked %s: %w", e.Event, err)
+	}
+	return a, p.err
+}
+
+func (p *program) exchange(e event) (answer, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return answer{}, fmt.Errorf("encoding an event: %w", err)
+	}
+	if _, err := p.in.Write(append(text, '\n')); err != nil {
+		return answer{}, fmt.Errorf("the program does not read: %w", err)
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case l := <-p.lines:
+		switch {
+		case errors.Is(l.err, io.EOF):
+			return answer{}, fmt.Errorf("the program ended")
+		case l.err != nil:
+			return answer{}, fmt.Errorf("reading its answer (at most %d bytes): %w", MaxLine, l.err)
+		}
+		a, err := decode(l.text)
+		if err != nil {
+			return a, fmt.Errorf("answered %.200q: %w", l.text, err)
+		}
+		return a, nil
+	case <-timer.C:
+		return answer{}, fmt.Errorf("no answer in %v", patience)
+	}
+}
