@@ -11,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
 // DefaultServers is the size of an ensemble unless another is asked for.
@@ -59,6 +60,18 @@ type Options struct {
 	HTTP bool
 	// Lines are added to every server's zoo.cfg.
 	Lines []string
+	// Sync is how much longer the syncs of each server take, of the last one those of all that
+	// follow; none: they are left alone, and not counted.
+	Sync []slowdisk.Profile
+	Seed uint64 // of Sync
+}
+
+// disk is that of the server that is spawned next.
+func (o *Options) disk(id int) *slowdisk.Disk {
+	if len(o.Sync) == 0 {
+		return nil
+	}
+	return slowdisk.New(o.Sync[min(id, len(o.Sync))-1], o.Seed+uint64(id))
 }
 
 // Ensemble is a system that runs.
@@ -67,12 +80,14 @@ type Ensemble struct {
 	Processes []*Process
 	Hosts     []string // of the client ports
 	HTTP      []string // of the HTTP ports, if there are any
+	// Disks are the servers' where Options.Sync slows them, else nil.
+	Disks []*slowdisk.Disk
 
 	dir      string
 	ports    []*ports.Reservation
 	commands [][]string // of the processes, to start them again
 	dirs     []string
-	env      []string
+	options  *Options
 }
 
 // Up starts a system in a directory of its own and waits until all of its
@@ -85,7 +100,7 @@ func Up(ctx context.Context, s System, base string, o Options) (*Ensemble, error
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", s.Name(), err)
 	}
-	e := &Ensemble{System: s, dir: dir, env: o.Env}
+	e := &Ensemble{System: s, dir: dir, options: &o}
 	if err = s.start(e, &o); err == nil {
 		err = e.Wait(ctx)
 	}
@@ -101,10 +116,12 @@ func Up(ctx context.Context, s System, base string, o Options) (*Ensemble, error
 
 // spawn adds a server.
 func (e *Ensemble) spawn(dir, host string, command ...string) error {
-	p, err := spawn(dir, e.env, command...)
+	disk := e.options.disk(len(e.Processes) + 1)
+	p, err := spawn(dir, disk, e.options.Env, command...)
 	if err != nil {
 		return err
 	}
+	e.Disks = append(e.Disks, disk)
 	e.Processes, e.Hosts = append(e.Processes, p), append(e.Hosts, host)
 	e.commands, e.dirs = append(e.commands, command), append(e.dirs, dir)
 	return nil
@@ -123,7 +140,7 @@ func (e *Ensemble) take(n int) ([]int, error) {
 // Restart starts a server again that has been stopped, on what it has stored.
 // Wait tells when it serves.
 func (e *Ensemble) Restart(i int) error {
-	p, err := spawn(e.dirs[i], e.env, e.commands[i]...)
+	p, err := spawn(e.dirs[i], e.Disks[i], e.options.Env, e.commands[i]...)
 	if err != nil {
 		return err
 	}
@@ -156,7 +173,10 @@ func (e *Ensemble) Wait(ctx context.Context) error {
 
 // Down stops all servers and deletes their data.
 func (e *Ensemble) Down() {
-	for _, p := range e.Processes {
+	for i, p := range e.Processes {
+		if e.Disks[i] != nil {
+			e.Disks[i].Release()
+		}
 		p.Stop()
 	}
 	for _, r := range e.ports {
