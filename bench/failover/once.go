@@ -36,7 +36,7 @@ type outage struct {
 	syncs     []int           // of each server within the gap
 	delays    []time.Duration // that were added to those
 	campaigns []int           // real elections that each server has started
-	dropped   int             // connections to servers that it did not happen to
+	dropped   int             // clients of other servers whose connection ended
 	expired   int             // sessions
 	wrong     []string
 	logs      [][]byte // of all servers, from before the fault on
@@ -168,10 +168,8 @@ func (r *runner) measure(o *outage, writers []*load.Writer) {
 	}
 	for _, w := range slices.Concat(writers, r.sessions) {
 		report := w.Report()
-		for _, host := range report.Dropped {
-			if !slices.Contains(theirs, host) {
-				o.dropped++
-			}
+		if report.Lost != "" && !slices.Contains(theirs, report.Lost) {
+			o.dropped++
 		}
 		o.expired += report.Expired
 		o.wrong = append(o.wrong, report.Wrong...)

@@ -36,7 +36,7 @@ type WriterReport struct {
 	Unknown int      // whose answer never came
 	Longest Gap      // between two acknowledgements, since Mark
 	Expired int      // sessions, since Mark
-	Dropped []string // the hosts whose connections ended, since Mark; at most maxNotes
+	Lost    string   // the host whose connection was the first to end since Mark; "": none
 	Wrong   []string // error codes, and acknowledgements of which writes were lost or done twice; at most maxNotes
 	// Version is that of the last acknowledged write, and Most what it may be with those of unknown outcome.
 	Version, Most int64
@@ -48,7 +48,7 @@ type Gap struct{ From, To time.Time }
 // Length is how long it was.
 func (g Gap) Length() time.Duration { return g.To.Sub(g.From) }
 
-// maxNotes bounds the lists of a WriterReport.
+// maxNotes bounds Wrong.
 const maxNotes = 20
 
 // NewWriter connects to the first host and creates the znode if it is not there. An empty path is none.
@@ -138,16 +138,15 @@ func (w *Writer) acknowledged(v znode.Version) {
 	}
 	version := int64(v)
 	if before := w.version; before >= 0 && (version <= before || version > before+1+w.maybe) {
-		w.note(&w.report.Wrong, fmt.Sprintf("%s: version %d acknowledged after %d, with %d writes of unknown outcome",
-			w.path, version, before, w.maybe))
+		w.wrong("version %d acknowledged after %d, with %d writes of unknown outcome", version, before, w.maybe)
 	}
 	w.version, w.maybe = version, 0
 }
 
-// note adds to a list that is bounded.
-func (w *Writer) note(list *[]string, text string) {
-	if len(*list) < maxNotes {
-		*list = append(*list, text)
+// wrong notes what is wrong.
+func (w *Writer) wrong(format string, args ...any) {
+	if len(w.report.Wrong) < maxNotes {
+		w.report.Wrong = append(w.report.Wrong, w.path+": "+fmt.Sprintf(format, args...))
 	}
 }
 
@@ -155,7 +154,7 @@ func (w *Writer) refused(code znode.Error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.maybe++ // some codes do not say whether it was done
-	w.note(&w.report.Wrong, fmt.Sprintf("%s: a write was refused: %v", w.path, code))
+	w.wrong("a write was refused: %v", code)
 }
 
 func (w *Writer) lost() {
@@ -163,7 +162,9 @@ func (w *Writer) lost() {
 	defer w.mu.Unlock()
 	w.maybe++
 	w.report.Unknown++
-	w.note(&w.report.Dropped, w.hosts[w.at])
+	if w.report.Lost == "" {
+		w.report.Lost = w.hosts[w.at]
+	}
 }
 
 func (w *Writer) expired() {
@@ -176,7 +177,7 @@ func (w *Writer) expired() {
 func (w *Writer) Mark() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.report.Longest, w.report.Dropped, w.report.Expired = Gap{}, nil, 0
+	w.report.Longest, w.report.Lost, w.report.Expired = Gap{}, "", 0
 }
 
 // Report is what there is so far.
