@@ -174,6 +174,8 @@ func plans() map[string][]func(*config) {
 	}, "faults": {
 		with(sync(1*ms), func(c *config) { c.fault = faultStop }),
 		with(sync(1*ms), func(c *config) { c.fault = faultHang }),
+		with(sync(1*ms), func(c *config) { c.fault = faultFull }),
+		with(sync(1*ms), rtt(100*time.Microsecond), func(c *config) { c.fault = faultCut }),
 		with(sync(1*ms), five, func(c *config) { c.atOnce = 2 }),
 	}, "planned": {
 		with(sync(1*ms), func(c *config) { c.fault = faultTransfer }),

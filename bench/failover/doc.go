@@ -5,8 +5,9 @@
 //	go run ./bench/failover -kills 30 -sync 5ms -servers 5 -load 48 -busy
 //	go run ./bench/failover -kills 30 -sync 5ms -system zookeeper
 //	go run ./bench/failover -kills 30 -sync 15ms,1ms          # server 1 has a slow disk, the others a fast one
-//	go run ./bench/failover -kills 30 -fault stop             # or hang, cut (root), transfer, drain, sigterm
+//	go run ./bench/failover -kills 30 -fault stop             # or hang, fulldisk, transfer, drain, sigterm
 //	go run ./bench/failover -kills 30 -rtt 20ms               # between servers; needs root
+//	go run ./bench/failover -kills 30 -rtt 100us -fault cut   # needs root
 //	go run ./bench/failover -kills 30 -plan issue             # about twelve configurations, one table
 //
 // One writer, at a server that survives, writes a znode over and over, one write at a time; its longest

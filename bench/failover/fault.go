@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/network"
 	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
@@ -17,6 +18,8 @@ const (
 	faultKill     = "kill"
 	faultStop     = "stop"
 	faultHang     = "hang"
+	faultFull     = "fulldisk"
+	faultCut      = "cut"
 	faultTransfer = "transfer"
 	faultDrain    = "drain"
 	faultTerm     = "sigterm"
@@ -48,10 +51,18 @@ func faults() map[string]fault {
 		}
 	}
 	return map[string]fault{
-		faultKill:     {ends: true, do: signal(syscall.SIGKILL)},
-		faultTerm:     {ends: true, do: signal(syscall.SIGTERM)},
-		faultStop:     {do: signal(syscall.SIGSTOP), undo: signal(syscall.SIGCONT)},
-		faultHang:     {do: disk((*slowdisk.Disk).Hang), undo: disk((*slowdisk.Disk).Release)},
+		faultKill: {ends: true, do: signal(syscall.SIGKILL)},
+		faultTerm: {ends: true, do: signal(syscall.SIGTERM)},
+		faultStop: {do: signal(syscall.SIGSTOP), undo: signal(syscall.SIGCONT)},
+		faultHang: {do: disk((*slowdisk.Disk).Hang), undo: disk((*slowdisk.Disk).Release)},
+		faultFull: {do: disk((*slowdisk.Disk).Fill), undo: disk((*slowdisk.Disk).Empty)},
+		faultCut: {network: true, do: func(_ context.Context, r *runner, server int) error {
+			r.network.Isolate(server + 1)
+			return nil
+		}, undo: func(_ context.Context, r *runner, _ int) error {
+			r.network.SetServers(network.Link{Delay: r.c.rtt / 2})
+			return nil
+		}},
 		faultTransfer: {onlyOurs: true, do: ask(http.MethodPost, "/transfer")},
 		faultDrain:    {onlyOurs: true, ends: true, do: ask(http.MethodPost, "/drain"), undo: ask(http.MethodDelete, "/drain")},
 	}

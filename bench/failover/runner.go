@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/bench/system"
+	"github.com/zk-lite/zk-lite/internal/testkit/network"
 )
 
 // root is the znode below which everything happens.
@@ -28,6 +29,7 @@ type runner struct {
 	out      io.Writer
 	rng      *rand.Rand
 	ensemble *system.Ensemble
+	network  *network.Network // nil: loopback
 	sessions []*load.Writer
 }
 
@@ -37,10 +39,19 @@ func (r *runner) run(ctx context.Context) (all []*outage, err error) {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer cancel()
-	o := system.Options{Servers: r.c.servers, Sync: r.c.sync, Seed: r.c.seed, Lines: r.c.settings}
+	o := system.Options{Servers: r.c.servers, Sync: r.c.sync, Seed: r.c.seed, Lines: r.c.settings,
+		Fill: r.c.fault == faultFull}
 	if r.c.system == zkLite {
 		o.HTTP = true
 		o.Lines = append([]string{"logger.level=debug"}, o.Lines...)
+	}
+	if r.c.rtt > 0 {
+		if r.network, err = network.New(r.c.servers, r.c.seed); err != nil {
+			return nil, err
+		}
+		defer r.network.Close()
+		r.network.SetServers(network.Link{Delay: r.c.rtt / 2})
+		o.Network = r.network
 	}
 	if r.ensemble, err = system.Up(ctx, r.system, r.dir, o); err != nil {
 		return nil, err

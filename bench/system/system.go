@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/internal/testkit/network"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
@@ -64,6 +65,17 @@ type Options struct {
 	// follow; none: they are left alone, and not counted.
 	Sync []slowdisk.Profile
 	Seed uint64 // of Sync
+	Fill bool   // the disks of Sync can be filled
+	// Network is where servers with a zoo.cfg are, each in its place; nil: all are on loopback.
+	Network *network.Network
+}
+
+// host is the address of a server.
+func (o *Options) host(id int) string {
+	if o.Network != nil {
+		return o.Network.IP(id)
+	}
+	return "127.0.0.1"
 }
 
 // disk is that of the server that is spawned next.
@@ -71,7 +83,9 @@ func (o *Options) disk(id int) *slowdisk.Disk {
 	if len(o.Sync) == 0 {
 		return nil
 	}
-	return slowdisk.New(o.Sync[min(id, len(o.Sync))-1], o.Seed+uint64(id))
+	d := slowdisk.New(o.Sync[min(id, len(o.Sync))-1], o.Seed+uint64(id))
+	d.Fillable = o.Fill
+	return d
 }
 
 // Ensemble is a system that runs.
@@ -234,16 +248,17 @@ func (speaksZooKeeper) Run(
 func zooCfg(dir string, id int, ports []int, o *Options) []string {
 	lines := []string{"tickTime=2000", "initLimit=10", "syncLimit=5",
 		"dataDir=" + filepath.Join(dir, "data"), fmt.Sprintf("clientPort=%d", ports[3*id-3]),
-		"clientPortAddress=127.0.0.1", "maxClientCnxns=0", "4lw.commands.whitelist=*",
+		"clientPortAddress=" + o.host(id), "maxClientCnxns=0", "4lw.commands.whitelist=*",
 		"admin.enableServer=false"}
 	if o.HTTP {
 		lines[len(lines)-1] = fmt.Sprintf("admin.serverPort=%d", ports[3*o.Servers+id-1])
+		lines = append(lines, "admin.serverAddress="+o.host(id))
 	}
 	if o.Servers == 1 {
 		return append(lines, o.Lines...)
 	}
 	for k := 1; k <= o.Servers; k++ {
-		lines = append(lines, fmt.Sprintf("server.%d=127.0.0.1:%d:%d", k, ports[3*k-2], ports[3*k-1]))
+		lines = append(lines, fmt.Sprintf("server.%d=%s:%d:%d", k, o.host(k), ports[3*k-2], ports[3*k-1]))
 	}
 	return append(lines, o.Lines...)
 }
@@ -278,12 +293,16 @@ func startZoo(e *Ensemble, o *Options, command func(file string) []string) error
 		if err != nil {
 			return err
 		}
-		err = e.spawn(own, fmt.Sprintf("127.0.0.1:%d", ports[3*id-3]), command(file)...)
+		args := command(file)
+		if o.Network != nil {
+			args = o.Network.Command(id, args)
+		}
+		err = e.spawn(own, fmt.Sprintf("%s:%d", o.host(id), ports[3*id-3]), args...)
 		if err != nil {
 			return err
 		}
 		if o.HTTP {
-			e.HTTP = append(e.HTTP, fmt.Sprintf("127.0.0.1:%d", ports[3*o.Servers+id-1]))
+			e.HTTP = append(e.HTTP, fmt.Sprintf("%s:%d", o.host(id), ports[3*o.Servers+id-1]))
 		}
 	}
 	return nil

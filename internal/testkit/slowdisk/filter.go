@@ -21,26 +21,31 @@ const (
 	refuse = unix.SECCOMP_RET_ERRNO
 )
 
-// rules say what the filter does with which system calls; it lets all others through. A flag that is
-// not 0 must be set, at least in one of its bits, in the argument.
-var rules = []struct {
+// rule says what the filter does with a system call. Of flags that are not 0 one must be set in the argument.
+type rule struct {
 	call     uint32
 	argument uint32
 	flags    uint32
 	action   uint32
-}{
-	{unix.SYS_FSYNC, 0, 0, report},
-	{unix.SYS_FDATASYNC, 0, 0, report},
-	{unix.SYS_SYNC_FILE_RANGE, 0, 0, report},
-	{unix.SYS_MSYNC, 2, unix.MS_SYNC, report},
-	{unix.SYS_PWRITEV2, 5, unix.RWF_DSYNC | unix.RWF_SYNC, report},
-	{unix.SYS_OPENAT, 2, unix.O_DSYNC, refuse | uint32(unix.EINVAL)}, // a bit of O_SYNC, too
-	{unix.SYS_IO_SETUP, 0, 0, refuse | uint32(unix.ENOSYS)},
-	{unix.SYS_IO_URING_SETUP, 0, 0, refuse | uint32(unix.ENOSYS)},
 }
 
+// Calls without a rule are let through. With writes are the rules that Fill needs.
+var (
+	rules = []rule{
+		{unix.SYS_FSYNC, 0, 0, report},
+		{unix.SYS_FDATASYNC, 0, 0, report},
+		{unix.SYS_SYNC_FILE_RANGE, 0, 0, report},
+		{unix.SYS_MSYNC, 2, unix.MS_SYNC, report},
+		{unix.SYS_PWRITEV2, 5, unix.RWF_DSYNC | unix.RWF_SYNC, report},
+		{unix.SYS_OPENAT, 2, unix.O_DSYNC, refuse | uint32(unix.EINVAL)}, // a bit of O_SYNC, too
+		{unix.SYS_IO_SETUP, 0, 0, refuse | uint32(unix.ENOSYS)},
+		{unix.SYS_IO_URING_SETUP, 0, 0, refuse | uint32(unix.ENOSYS)},
+	}
+	withWrites = append([]rule{{unix.SYS_PWRITE64, 0, 0, report}, {unix.SYS_FALLOCATE, 0, 0, report}}, rules...)
+)
+
 // program is the filter as the kernel runs it.
-func program() (p []unix.SockFilter) {
+func program(rules []rule) (p []unix.SockFilter) {
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 	}
@@ -63,12 +68,12 @@ func program() (p []unix.SockFilter) {
 }
 
 // install gives this thread the filter and returns the descriptor of its reports.
-func install() (listener int, err error) {
+func install(rules []rule) (listener int, err error) {
 	// Without it only root may install filters.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("giving up new privileges: %w", err)
 	}
-	p := program()
+	p := program(rules)
 	filter := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
 	// With the second flag a call that was reported is not begun again after a signal, only killed.
 	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
@@ -80,13 +85,23 @@ func install() (listener int, err error) {
 	return int(fd), nil
 }
 
+// writes reports whether a call takes room on the disk, and syncs whether it is a sync.
+func (n *notification) writes() bool {
+	return n.call == unix.SYS_PWRITEV2 || n.call == unix.SYS_PWRITE64 || n.call == unix.SYS_FALLOCATE
+}
+
+func (n *notification) syncs() bool {
+	return n.call != unix.SYS_PWRITE64 && n.call != unix.SYS_FALLOCATE
+}
+
 // notification is struct seccomp_notif, and answer is struct seccomp_notif_resp.
 type (
 	notification struct {
 		id    uint64
 		pid   uint32
 		flags uint32
-		data  [64]byte
+		call  uint32
+		_     [60]byte
 	}
 	answer struct {
 		id    uint64
@@ -97,27 +112,35 @@ type (
 )
 
 // receive waits for the next report. It is false when no process is left that could send one.
-func receive(listener int) (id uint64, ok bool) {
+func receive(listener int) (n *notification, ok bool) {
 	for {
 		polled := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
 		if _, err := unix.Poll(polled, -1); err == unix.EINTR {
 			continue
 		} else if err != nil || polled[0].Revents&unix.POLLIN == 0 {
-			return 0, false
+			return nil, false
 		}
-		var n notification
+		n = &notification{}
 		_, _, code := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV,
-			uintptr(unsafe.Pointer(&n)))
+			uintptr(unsafe.Pointer(n)))
 		if code == 0 {
-			return n.id, true
+			return n, true
 		} // else a signal, or the process was killed before we looked
 	}
 }
 
 // goOn lets the kernel carry a reported call out.
-func goOn(listener int, id uint64) {
-	a := answer{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+func (n *notification) goOn(listener int) {
+	send(listener, &answer{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+}
+
+// fail ends a reported call with an error.
+func (n *notification) fail(listener int, code unix.Errno) {
+	send(listener, &answer{id: n.id, code: -int32(code)})
+}
+
+func send(listener int, a *answer) {
 	// An error means that the process was killed meanwhile.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND,
-		uintptr(unsafe.Pointer(&a)))
+		uintptr(unsafe.Pointer(a)))
 }

@@ -40,6 +40,7 @@ func child(path string) {
 		"fsync":     func() error { return unix.Fsync(fd) },
 		"fdatasync": func() error { return unix.Fdatasync(fd) },
 		"dsync":     func() error { _, err := unix.Pwritev2(fd, buf, 0, unix.RWF_DSYNC); return err },
+		"pwrite":    func() error { _, err := unix.Pwrite(fd, buf[0], 0); return err },
 		"write":     func() error { _, err := unix.Pwritev2(fd, buf, 0, 0); return err },
 		"range":     func() error { return unix.SyncFileRange(fd, 0, 4096, unix.SYNC_FILE_RANGE_WRITE) },
 		"open": func() error {
@@ -179,6 +180,31 @@ func TestDisk_Hang_UntilReleased(t *testing.T) {
 	d.Release()
 	if took, err := time.ParseDuration(p.hear()); err != nil || took < hung {
 		t.Errorf("the sync took %v, %v; the disk hung for %v at least", took, err, hung)
+	}
+}
+
+// TestDisk_Fill_NoRoom: until there is room again.
+func TestDisk_Fill_NoRoom(t *testing.T) {
+	d := New(Profile{}, 1)
+	d.Fillable = true
+	p := startChild(t, d)
+	works := func(call string, want bool) {
+		t.Helper()
+		if got := p.do(call); strings.Contains(got, "no space left") == want {
+			t.Errorf("%s: %s", call, got)
+		}
+	}
+	works("pwrite", true)
+	d.Fill()
+	works("pwrite", false)
+	works("dsync", false)
+	works("fsync", true)
+	works("write", true)
+	d.Empty()
+	works("pwrite", true)
+	works("dsync", true)
+	if n := d.Syncs(); n != 2 {
+		t.Errorf("%d syncs, want 2", n)
 	}
 }
 

@@ -6,14 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
 // variable is set in a process that is to install the filter: the number of the socket on which the
-// descriptor goes back.
+// descriptor goes back, and whether disks can be filled.
 const variable = "ZK_LITE_SLOW_SYNCS"
 
 // init turns a process that Start has started into the program that is meant. It is here, and not for
@@ -29,13 +28,18 @@ func init() {
 
 // become returns only with an error.
 func become(text string) error {
-	socket, err := strconv.Atoi(text)
-	if err != nil || len(os.Args) < 3 {
+	var socket int
+	var fillable bool
+	if _, err := fmt.Sscan(text, &socket, &fillable); err != nil || len(os.Args) < 3 {
 		return fmt.Errorf("%s is set to %q: it is not for people", variable, text)
+	}
+	calls := rules
+	if fillable {
+		calls = withWrites
 	}
 	runtime.LockOSThread() // the filter is this thread's, which becomes the program's first
 	unix.CloseOnExec(socket)
-	listener, err := install()
+	listener, err := install(calls)
 	if err != nil {
 		_, _ = unix.Write(socket, []byte(err.Error())) // if nobody is there, the log has it
 		return err
@@ -68,7 +72,7 @@ func (d *Disk) Start(c *exec.Cmd) error {
 	if c.Env == nil {
 		c.Env = os.Environ()
 	}
-	c.Env = append(c.Env, fmt.Sprintf("%s=%d", variable, firstExtra+len(c.ExtraFiles)))
+	c.Env = append(c.Env, fmt.Sprintf("%s=%d %t", variable, firstExtra+len(c.ExtraFiles), d.Fillable))
 	c.ExtraFiles = append(c.ExtraFiles, theirs)
 	c.Args = append([]string{"slowdisk", c.Path}, c.Args...)
 	c.Path = self
@@ -112,12 +116,19 @@ func receiveListener(socket int) (int, error) {
 // serve answers reports until the last process is gone.
 func (d *Disk) serve(listener int) {
 	var answers sync.WaitGroup
-	for id, ok := receive(listener); ok; id, ok = receive(listener) {
-		answers.Add(1)
-		d.delay(func() {
-			defer answers.Done()
-			goOn(listener, id)
-		})
+	for n, ok := receive(listener); ok; n, ok = receive(listener) {
+		switch {
+		case n.writes() && d.isFull():
+			n.fail(listener, unix.ENOSPC)
+		case !n.syncs():
+			n.goOn(listener)
+		default:
+			answers.Add(1)
+			d.delay(func() {
+				defer answers.Done()
+				n.goOn(listener)
+			})
+		}
 	}
 	answers.Wait() // else the number could be another file's
 	unix.Close(listener)
