@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -43,7 +44,10 @@ func (r *runner) run(ctx context.Context) (all []*outage, err error) {
 		Fill: r.c.fault == faultFull}
 	if r.c.system == zkLite {
 		o.HTTP = true
-		o.Lines = append([]string{"logger.level=debug"}, o.Lines...)
+		o.Lines = append(slices.Clone(o.Lines), "logger.level=debug")
+		if r.c.fault == faultFull {
+			o.Lines = append(o.Lines, "log.direct=false") // else its log is in room that is reserved
+		}
 	}
 	if r.c.rtt > 0 {
 		if r.network, err = network.New(r.c.servers, r.c.seed); err != nil {

@@ -76,8 +76,9 @@ func (d *Disk) Release() {
 	}
 }
 
-// Fill lets writes fail with ENOSPC that force data to disk or write at an offset, as databases and logs
-// do. Plain writes go through, as they may be to sockets.
+// Fill lets writes at an offset and reservations of room fail with ENOSPC, as on a full disk whose file
+// system copies on write. Plain writes go through, as they may be to sockets, and so do durable ones, which
+// are to room that is reserved.
 func (d *Disk) Fill() { d.setFull(true) }
 
 // Empty ends Fill.

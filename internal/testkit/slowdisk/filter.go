@@ -85,13 +85,9 @@ func install(rules []rule) (listener int, err error) {
 	return int(fd), nil
 }
 
-// writes reports whether a call takes room on the disk, and syncs whether it is a sync.
-func (n *notification) writes() bool {
-	return n.call == unix.SYS_PWRITEV2 || n.call == unix.SYS_PWRITE64 || n.call == unix.SYS_FALLOCATE
-}
-
-func (n *notification) syncs() bool {
-	return n.call != unix.SYS_PWRITE64 && n.call != unix.SYS_FALLOCATE
+// fills reports whether a call takes room on the disk; else it is a sync.
+func (n *notification) fills() bool {
+	return n.call == unix.SYS_PWRITE64 || n.call == unix.SYS_FALLOCATE
 }
 
 // notification is struct seccomp_notif, and answer is struct seccomp_notif_resp.

@@ -118,9 +118,9 @@ func (d *Disk) serve(listener int) {
 	var answers sync.WaitGroup
 	for n, ok := receive(listener); ok; n, ok = receive(listener) {
 		switch {
-		case n.writes() && d.isFull():
+		case n.fills() && d.isFull():
 			n.fail(listener, unix.ENOSPC)
-		case !n.syncs():
+		case n.fills():
 			n.goOn(listener)
 		default:
 			answers.Add(1)
