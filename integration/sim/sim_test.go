@@ -65,13 +65,12 @@ func optionsOf(seed uint64) options {
 
 // disksOf draws how long syncs take, on all disks or on one among faster ones.
 func disksOf(seed uint64) []slowdisk.Profile {
-	const us, ms = time.Microsecond, time.Millisecond
-	rng := mathrand.New(mathrand.NewPCG(seed, 9))
-	p := slowdisk.Profile{Delay: []time.Duration{200 * us, ms, 5 * ms, 15 * ms, 50 * ms}[rng.IntN(5)], Tail: rng.IntN(3) == 0}
+	rng, all := mathrand.New(mathrand.NewPCG(seed, 9)), slowdisk.Profiles()
+	p := all[rng.IntN(len(all))]
 	if rng.IntN(4) > 0 {
 		return []slowdisk.Profile{p}
 	}
-	return []slowdisk.Profile{p, {Delay: 200 * us}}
+	return []slowdisk.Profile{p, all[0]}
 }
 
 // healLimit is how long an ensemble may take, once everything works again, until every server takes

@@ -61,7 +61,7 @@ func processFaults() []fault {
 func networkFaults() (all []fault) {
 	cut := network.Link{Cut: true}
 	// a is one of the followers, at random.
-	network := func(name string, do func(n *nemesis, w *network.Network, leader, a int, followers []int)) {
+	add := func(name string, do func(n *nemesis, w *network.Network, leader, a int, followers []int)) {
 		all = append(all, fault{name, true, func(n *nemesis) {
 			leader := n.e.Leader().ID
 			followers := n.rng.Perm(len(n.e.Servers()))
@@ -75,12 +75,12 @@ func networkFaults() (all []fault) {
 		}})
 	}
 	type net = *network.Network
-	network("leader cut off", func(_ *nemesis, w net, leader, _ int, _ []int) { w.Isolate(leader) })
-	network("follower cut off", func(_ *nemesis, w net, _, a int, _ []int) { w.Isolate(a) })
-	network("all cut off from each other", func(_ *nemesis, w net, _, _ int, _ []int) {
+	add("leader cut off", func(_ *nemesis, w net, leader, _ int, _ []int) { w.Isolate(leader) })
+	add("follower cut off", func(_ *nemesis, w net, _, a int, _ []int) { w.Isolate(a) })
+	add("all cut off from each other", func(_ *nemesis, w net, _, _ int, _ []int) {
 		w.SetServers(cut)
 	})
-	network("two sides, the leader with the fewer", func(_ *nemesis, w net, leader, _ int, followers []int) {
+	add("two sides, the leader with the fewer", func(_ *nemesis, w net, leader, _ int, followers []int) {
 		few := len(followers)/2 - 1
 		for _, id := range append(followers[:few:few], leader) {
 			for _, other := range followers[few:] {
@@ -88,30 +88,30 @@ func networkFaults() (all []fault) {
 			}
 		}
 	})
-	network("one-way: the leader is not heard", func(_ *nemesis, w net, leader, _ int, followers []int) {
+	add("one-way: the leader is not heard", func(_ *nemesis, w net, leader, _ int, followers []int) {
 		for _, id := range followers {
 			w.Set(leader, id, cut)
 		}
 	})
-	network("one-way: the leader does not hear", func(_ *nemesis, w net, leader, _ int, followers []int) {
+	add("one-way: the leader does not hear", func(_ *nemesis, w net, leader, _ int, followers []int) {
 		for _, id := range followers {
 			w.Set(id, leader, cut)
 		}
 	})
-	network("leader and follower apart", func(_ *nemesis, w net, leader, a int, _ []int) {
+	add("leader and follower apart", func(_ *nemesis, w net, leader, a int, _ []int) {
 		w.SetBoth(leader, a, cut)
 	})
-	network("slow network", func(n *nemesis, w net, _, _ int, _ []int) {
+	add("slow network", func(n *nemesis, w net, _, _ int, _ []int) {
 		w.SetServers(network.Link{Delay: time.Duration(5+n.rng.IntN(60)) * time.Millisecond,
 			Jitter: time.Duration(1+n.rng.IntN(40)) * time.Millisecond})
 	})
-	network("lossy network", func(n *nemesis, w net, _, _ int, _ []int) {
+	add("lossy network", func(n *nemesis, w net, _, _ int, _ []int) {
 		w.SetServers(network.Link{Loss: n.rng.Float64() / 10, Duplicate: n.rng.Float64() / 10})
 	})
-	network("clients cut off from a server", func(_ *nemesis, w net, _, a int, _ []int) {
+	add("clients cut off from a server", func(_ *nemesis, w net, _, a int, _ []int) {
 		w.SetBoth(network.Host, a, cut)
 	})
-	network("answers of a server lost", func(_ *nemesis, w net, leader, _ int, _ []int) {
+	add("answers of a server lost", func(_ *nemesis, w net, leader, _ int, _ []int) {
 		w.Set(leader, network.Host, cut)
 	})
 	return all

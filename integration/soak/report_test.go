@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/check"
-	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
 	"github.com/zk-lite/zk-lite/internal/testkit/network"
 )

@@ -20,6 +20,15 @@ type Profile struct {
 	Tail  bool // 1 % of the syncs take 100 times longer
 }
 
+// Profiles are the disks that tests have: from a fast one to a slow cloud volume, constant and with a tail.
+func Profiles() (all []Profile) {
+	const us, ms = time.Microsecond, time.Millisecond
+	for _, delay := range []time.Duration{200 * us, ms, 5 * ms, 15 * ms, 50 * ms} {
+		all = append(all, Profile{Delay: delay}, Profile{Delay: delay, Tail: true})
+	}
+	return all
+}
+
 // Parse reads "5ms" or "5ms/tail".
 func Parse(text string) (p Profile, err error) {
 	delay, tail := strings.CutSuffix(text, tailSuffix)
