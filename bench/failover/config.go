@@ -30,6 +30,8 @@ type config struct {
 	atOnce   int // servers that it hits, the leader among them
 	kills    int
 	load     int // writers beside the one that is measured
+	goUsers  int // programs with package client
+	web      int // programs that speak HTTP
 	busy     bool
 	znodes   int
 	sessions int
@@ -76,6 +78,8 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.IntVar(&o.atOnce, "at-once", 1, "servers that it happens to, the leader among them")
 	f.IntVar(&o.kills, "kills", 30, "how often")
 	f.IntVar(&o.load, "load", 0, "writers at all servers, beside the one that is measured")
+	f.IntVar(&o.goUsers, "go", 0, "programs with package client that write, at all servers")
+	f.IntVar(&o.web, "http", 0, "programs that write over HTTP, at all servers")
 	f.BoolVar(&o.busy, "busy", false, "keep every processor busy with something else")
 	f.IntVar(&o.znodes, "znodes", 0, "znodes of 100 bytes that are there before")
 	f.IntVar(&o.sessions, "sessions", 0, "sessions that only send pings")
@@ -107,11 +111,11 @@ func (c *config) check() error {
 		return fmt.Errorf("-fault %q: %s are possible", c.fault, strings.Join(faultNames(), ", "))
 	case c.atOnce < 1 || 2*survivors <= c.servers:
 		return fmt.Errorf("-servers %d -at-once %d: a majority must survive", c.servers, c.atOnce)
-	case c.kills < 1 || c.load < 0 || c.znodes < 0 || c.znodes > load.MaxKeys || c.sessions < 0 ||
+	case c.kills < 1 || c.load < 0 || c.goUsers < 0 || c.web < 0 || c.znodes < 0 || c.znodes > load.MaxKeys || c.sessions < 0 ||
 		c.sessions > load.MaxConnections || c.rtt < 0 || c.timeout <= 0 || c.servers > 9:
 		return errors.New("-kills from 1, -servers to 9, -znodes to 20,000,000, -sessions to 60,000, nothing below 0")
-	case c.system == zooKeeper && faults()[c.fault].onlyOurs:
-		return fmt.Errorf("-fault %s: ZooKeeper does not have it", c.fault)
+	case c.system == zooKeeper && (faults()[c.fault].onlyOurs || c.web > 0):
+		return fmt.Errorf("-fault %s -http %d: ZooKeeper does not have it", c.fault, c.web)
 	case c.rtt == 0 && faults()[c.fault].network:
 		return fmt.Errorf("-fault %s needs a network: give -rtt, as 100us, as root", c.fault)
 	}
@@ -133,6 +137,8 @@ func (c *config) String() string {
 	add(c.fault != faultKill, "%s", c.fault)
 	add(c.atOnce > 1, "%d at once", c.atOnce)
 	add(c.load > 0, "%d writers more", c.load)
+	add(c.goUsers > 0, "%d Go clients", c.goUsers)
+	add(c.web > 0, "%d HTTP clients", c.web)
 	add(c.busy, "busy machine")
 	add(c.rtt > 0, "round trip %v", c.rtt)
 	add(c.znodes > 0, "%d znodes", c.znodes)
@@ -164,6 +170,9 @@ func plans() map[string][]func(*config) {
 	five := func(c *config) { c.servers = 5 }
 	rtt := func(d time.Duration) func(*config) { return func(c *config) { c.rtt = d } }
 	tail := func(c *config) { c.sync = []slowdisk.Profile{{Delay: 5 * ms, Tail: true}} }
+	planned := func(d time.Duration, fault string) func(*config) {
+		return with(sync(d), func(c *config) { c.fault, c.load, c.goUsers, c.web = fault, 9, 6, 6 })
+	}
 	return map[string][]func(*config){"issue": {
 		sync(0), sync(1 * ms), sync(5 * ms), sync(15 * ms), tail, sync(15*ms, 1*ms),
 		with(sync(0), busy), with(sync(5*ms), busy), with(sync(5*ms), five),
@@ -178,9 +187,8 @@ func plans() map[string][]func(*config) {
 		with(sync(1*ms), rtt(100*time.Microsecond), func(c *config) { c.fault = faultCut }),
 		with(sync(1*ms), five, func(c *config) { c.atOnce = 2 }),
 	}, "planned": {
-		with(sync(1*ms), func(c *config) { c.fault = faultTransfer }),
-		with(sync(1*ms), func(c *config) { c.fault = faultDrain }),
-		with(sync(1*ms), func(c *config) { c.fault = faultTerm }),
+		planned(0, faultTransfer), planned(0, faultDrain), planned(0, faultTerm),
+		planned(5*ms, faultTransfer), planned(5*ms, faultDrain), planned(5*ms, faultTerm),
 	}}
 }
 

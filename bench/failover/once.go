@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -36,9 +35,13 @@ type outage struct {
 	syncs     []int           // of each server within the gap
 	delays    []time.Duration // that were added to those
 	campaigns []int           // real elections that each server has started
-	dropped   int             // clients of other servers whose connection ended
+	dropped   int             // foreign clients of other servers whose connection ended
+	lost      int             // requests of foreign clients that were not answered
+	unread    int             // of these, those that the server had not read
+	failed    [vias]int       // operations, by the kind of client
 	expired   int             // sessions
 	wrong     []string
+	why       []string // operations have failed
 	logs      [][]byte // of all servers, from before the fault on
 }
 
@@ -57,7 +60,7 @@ func (r *runner) once(ctx context.Context, n int) (*outage, error) {
 	if err != nil {
 		return nil, err
 	}
-	writers, err := r.writers(ctx, survivors)
+	users, err := r.users(ctx, survivors)
 	if err != nil {
 		return nil, err
 	}
@@ -65,15 +68,15 @@ func (r *runner) once(ctx context.Context, n int) (*outage, error) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	for _, w := range writers {
-		running.Go(func() { w.Run(writing) })
+	for _, u := range slices.Concat(users[:]...) {
+		running.Go(func() { u.Run(writing) })
 	}
-	if err := r.during(ctx, o, writers); err != nil {
+	if err := r.during(ctx, o, users); err != nil {
 		return nil, err
 	}
 	stop()
 	running.Wait()
-	r.measure(o, writers)
+	r.measure(o, users)
 	// Who campaigns while servers come back does so for another reason.
 	meanwhile, err := r.logsSince(marks)
 	if err != nil {
@@ -84,7 +87,7 @@ func (r *runner) once(ctx context.Context, n int) (*outage, error) {
 	if err := r.recover(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := r.check(ctx, o, writers); err != nil {
+	if err := r.check(ctx, o, users); err != nil {
 		return nil, err
 	}
 	o.back = time.Since(begun)
@@ -102,42 +105,20 @@ func (r *runner) others(list []int) (others []int) {
 	return others
 }
 
-// writers opens the one that is measured, at a survivor, and those beside it, at all servers.
-func (r *runner) writers(ctx context.Context, survivors []int) (all []*load.Writer, err error) {
-	var hosts []string
-	for _, i := range survivors {
-		hosts = append(hosts, r.ensemble.Hosts[i])
-	}
-	for i := range r.c.load + 1 {
-		at := hosts
-		if i > 0 {
-			at = rotated(r.ensemble.Hosts, i)
-		}
-		w, err := load.NewWriter(ctx, at, fmt.Sprintf("%s/w%d", root, i), 0, r.c.timeout)
-		if err != nil {
-			for _, open := range all {
-				_ = open.Close() // the error is the one below
-			}
-			return nil, err
-		}
-		all = append(all, w)
-	}
-	return all, nil
-}
-
-// during makes the fault while writers write, and waits until the first one is served again.
-func (r *runner) during(ctx context.Context, o *outage, writers []*load.Writer) error {
+// during makes the fault while clients write, and waits until the one that is measured is served again.
+func (r *runner) during(ctx context.Context, o *outage, users [vias][]user) error {
 	before := leastBefore + time.Duration(r.rng.Int64N(int64(mostBefore-leastBefore)))
 	select {
 	case <-time.After(before):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for _, w := range slices.Concat(writers, r.sessions) {
-		w.Mark()
+	measured := users[viaWire][0].Tally()
+	for _, u := range slices.Concat(append(users[:], r.sessions)...) {
+		u.Tally().Mark()
 	}
 	o.fault = time.Now()
-	acks := writers[0].Report().Acks
+	acks := measured.Report().Acks
 	var faults sync.WaitGroup
 	errs := make([]error, len(o.servers))
 	for i, server := range o.servers {
@@ -149,9 +130,9 @@ func (r *runner) during(ctx context.Context, o *outage, writers []*load.Writer) 
 		return err
 	}
 	return until(ctx, servedTime, "the writer is served again", func() error {
-		w := writers[0].Report()
-		if w.Acks < acks+afterAcks || time.Since(o.fault) < o.took+afterTime {
-			return fmt.Errorf("%d writes acknowledged since then", w.Acks-acks)
+		more := measured.Report().Acks - acks
+		if more < afterAcks || time.Since(o.fault) < o.took+afterTime {
+			return fmt.Errorf("%d writes acknowledged since then", more)
 		}
 		return nil
 	})
@@ -159,20 +140,24 @@ func (r *runner) during(ctx context.Context, o *outage, writers []*load.Writer) 
 
 func (r *runner) fault() fault { return faults()[r.c.fault] }
 
-// measure reads writers and disks.
-func (r *runner) measure(o *outage, writers []*load.Writer) {
-	o.gap = writers[0].Report().Longest
+// measure reads clients and disks.
+func (r *runner) measure(o *outage, users [vias][]user) {
+	o.gap = users[viaWire][0].Tally().Report().Longest
 	var theirs []string // the hosts whose clients may lose their connection
 	for _, i := range o.servers {
 		theirs = append(theirs, r.ensemble.Hosts[i])
 	}
-	for _, w := range slices.Concat(writers, r.sessions) {
-		report := w.Report()
-		if report.Lost != "" && !slices.Contains(theirs, report.Lost) {
-			o.dropped++
+	for via, all := range append(users[:], r.sessions) {
+		via %= vias // sessions that only send pings are foreign, too
+		for _, u := range all {
+			report := u.Tally().Report()
+			if report.First != "" && !slices.Contains(theirs, report.First) {
+				o.dropped++
+			}
+			o.lost, o.unread, o.expired = o.lost+report.Lost, o.unread+report.Unread, o.expired+report.Expired
+			o.failed[via] += len(report.Failed)
+			o.wrong, o.why = append(o.wrong, report.Wrong...), append(o.why, report.Failed...)
 		}
-		o.expired += report.Expired
-		o.wrong = append(o.wrong, report.Wrong...)
 	}
 	for _, disk := range r.ensemble.Disks {
 		all, delay := disk.Between(o.gap.From, o.gap.To), time.Duration(0)
@@ -209,12 +194,13 @@ func (r *runner) recover(ctx context.Context, o *outage) error {
 	return err
 }
 
-// check compares what every server has with what writers were told. A server that does not catch up in
+// check compares what every server has with what clients were told. A server that does not catch up in
 // time has lost what it lacks.
-func (r *runner) check(ctx context.Context, o *outage, writers []*load.Writer) error {
+func (r *runner) check(ctx context.Context, o *outage, users [vias][]user) error {
+	all := slices.Concat(users[:]...)
 	var paths []string
-	for i := range writers {
-		paths = append(paths, path.Join(root, fmt.Sprintf("w%d", i)))
+	for _, u := range all {
+		paths = append(paths, u.Tally().Path())
 	}
 	for server, host := range r.ensemble.Hosts {
 		var have []int64
@@ -225,8 +211,8 @@ func (r *runner) check(ctx context.Context, o *outage, writers []*load.Writer) e
 		if err != nil {
 			return err
 		}
-		for i, w := range writers {
-			if report := w.Report(); have[i] < report.Version || have[i] > report.Most {
+		for i, u := range all {
+			if report := u.Tally().Report(); have[i] < report.Version || have[i] > report.Most {
 				o.wrong = append(o.wrong, fmt.Sprintf("server %d: %s has version %d; %d to %d are right",
 					server+1, paths[i], have[i], report.Version, report.Most))
 			}

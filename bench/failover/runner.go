@@ -31,7 +31,7 @@ type runner struct {
 	rng      *rand.Rand
 	ensemble *system.Ensemble
 	network  *network.Network // nil: loopback
-	sessions []*load.Writer
+	sessions []user
 }
 
 // run measures all kills. What was measured before an error is returned, too.
@@ -119,7 +119,7 @@ const openAtOnce = 64
 
 func (r *runner) openSessions(ctx context.Context, background *sync.WaitGroup) error {
 	tickets, errs := make(chan struct{}, openAtOnce), make([]error, r.c.sessions)
-	r.sessions = make([]*load.Writer, r.c.sessions)
+	r.sessions = make([]user, r.c.sessions)
 	var opening sync.WaitGroup
 	for i := range r.sessions {
 		tickets <- struct{}{}
@@ -133,8 +133,8 @@ func (r *runner) openSessions(ctx context.Context, background *sync.WaitGroup) e
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("opening sessions: %w", err)
 	}
-	for _, w := range r.sessions {
-		background.Go(func() { w.Run(ctx) })
+	for _, u := range r.sessions {
+		background.Go(func() { u.Run(ctx) })
 	}
 	return nil
 }

@@ -57,6 +57,13 @@ func (o *outage) line(c *config) string {
 	if o.dropped > 0 || o.expired > 0 {
 		text += fmt.Sprintf("; %d connections of survivors dropped, %d sessions expired", o.dropped, o.expired)
 	}
+	if o.lost > 0 {
+		text += fmt.Sprintf("; %d requests of foreign clients without an answer, %d of them not read", o.lost, o.unread)
+	}
+	if o.failed != [vias]int{} {
+		text += fmt.Sprintf("; operations failed: %d foreign, %d Go, %d HTTP, as %s", o.failed[viaWire], o.failed[viaGo],
+			o.failed[viaHTTP], o.why[0])
+	}
 	for _, wrong := range o.wrong {
 		text += "\n     WRONG: " + wrong
 	}
@@ -90,14 +97,16 @@ func percentile(sorted []time.Duration, percent int) time.Duration {
 
 // tableHead is above the rows.
 const tableHead = "| configuration | faults | p50 | p90 | p99 | max | duels | syncs in the gap, all servers: median, most | " +
-	"gap - 12 syncs at most 100 ms | survivors' connections dropped | sessions expired | writes lost or done twice, or refused |\n" +
-	"|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+	"gap - 12 syncs at most 100 ms | survivors' connections dropped | sessions expired | foreign requests without an answer: all, read | " +
+	"operations failed: foreign, Go, HTTP | writes lost or done twice |\n" +
+	"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 
 // row is a configuration's line of the table.
 func row(c *config, all []*outage) string {
 	var gaps []time.Duration
 	var syncs []int
-	duels, met, dropped, expired, wrong := 0, 0, 0, 0, 0
+	duels, met, dropped, expired, wrong, lost, read := 0, 0, 0, 0, 0, 0, 0
+	var failed [vias]int
 	for _, o := range all {
 		gaps = append(gaps, o.gap.Length())
 		sum := 0
@@ -112,9 +121,13 @@ func row(c *config, all []*outage) string {
 			met++
 		}
 		dropped, expired, wrong = dropped+o.dropped, expired+o.expired, wrong+len(o.wrong)
+		lost, read = lost+o.lost, read+o.lost-o.unread
+		for via, n := range o.failed {
+			failed[via] += n
+		}
 	}
 	if len(all) == 0 {
-		return fmt.Sprintf("| %s | 0 | | | | | | | | | | |\n", c)
+		return fmt.Sprintf("| %s | 0 | | | | | | | | | | | | |\n", c)
 	}
 	slices.Sort(gaps)
 	slices.Sort(syncs)
@@ -122,8 +135,9 @@ func row(c *config, all []*outage) string {
 	if c.system == zooKeeper {
 		duel = "not known"
 	}
-	return fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %s | %d, %d | %d of %d | %d | %d | %d |\n", c, len(all),
+	return fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %s | %d, %d | %d of %d | %d | %d | %d, %d | %d, %d, %d | %d |\n",
+		c, len(all),
 		report.Time(percentile(gaps, 50)), report.Time(percentile(gaps, 90)), report.Time(percentile(gaps, 99)),
 		report.Time(gaps[len(gaps)-1]), duel, syncs[len(syncs)/2], syncs[len(syncs)-1], met, len(all), dropped,
-		expired, wrong)
+		expired, lost, read, failed[viaWire], failed[viaGo], failed[viaHTTP], wrong)
 }
