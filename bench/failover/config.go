@@ -36,6 +36,7 @@ type config struct {
 	znodes   int
 	sessions int
 	rtt      time.Duration // between servers; 0: they are on loopback
+	down     time.Duration // for how long a follower that returns was down
 	timeout  time.Duration // of sessions
 	seed     uint64
 }
@@ -84,6 +85,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.IntVar(&o.znodes, "znodes", 0, "znodes of 100 bytes that are there before")
 	f.IntVar(&o.sessions, "sessions", 0, "sessions that only send pings")
 	f.DurationVar(&o.rtt, "rtt", 0, "round-trip time between servers; needs root")
+	f.DurationVar(&o.down, "down", 10*time.Second, "with -fault return: for how long a follower is down, and as long before")
 	f.DurationVar(&o.timeout, "session-timeout", 10*time.Second, "of the sessions")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of everything random; none: another one every time")
 	f.StringVar(&o.plan, "plan", "", "measure several configurations: "+strings.Join(planNames(), ", "))
@@ -111,6 +113,8 @@ func (c *config) check() error {
 		return fmt.Errorf("-fault %q: %s are possible", c.fault, strings.Join(faultNames(), ", "))
 	case c.atOnce < 1 || 2*survivors <= c.servers:
 		return fmt.Errorf("-servers %d -at-once %d: a majority must survive", c.servers, c.atOnce)
+	case c.fault == faultReturn && (c.atOnce > 1 || c.down <= 0):
+		return errors.New("-fault return is of one follower, and -down above 0")
 	case c.kills < 1 || c.load < 0 || c.goUsers < 0 || c.web < 0 || c.znodes < 0 || c.znodes > load.MaxKeys || c.sessions < 0 ||
 		c.sessions > load.MaxConnections || c.rtt < 0 || c.timeout <= 0 || c.servers > 9:
 		return errors.New("-kills from 1, -servers to 9, -znodes to 20,000,000, -sessions to 60,000, nothing below 0")
@@ -188,6 +192,7 @@ func plans() map[string][]func(*config) {
 		with(sync(1*ms), five, func(c *config) { c.atOnce = 2 }),
 	}, "planned": {
 		planned(0, faultTransfer), planned(0, faultDrain), planned(0, faultTerm),
+		with(sync(1*ms), func(c *config) { c.fault, c.load = faultReturn, 47 }),
 		planned(5*ms, faultTransfer), planned(5*ms, faultDrain), planned(5*ms, faultTerm),
 	}}
 }

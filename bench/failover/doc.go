@@ -8,6 +8,7 @@
 //	go run ./bench/failover -kills 30 -fault stop             # or hang, fulldisk, transfer, drain, sigterm
 //	go run ./bench/failover -kills 30 -rtt 20ms               # between servers; needs root
 //	go run ./bench/failover -kills 30 -rtt 100us -fault cut   # needs root
+//	go run ./bench/failover -kills 5 -fault return -load 47   # a follower's return with a long log to catch up
 //	go run ./bench/failover -kills 30 -plan issue             # about twelve configurations, one table
 //
 // One writer, at a server that survives, writes a znode over and over, one write at a time; its longest

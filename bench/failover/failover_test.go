@@ -69,6 +69,36 @@ func TestCampaigns_RealElectionsOnly(t *testing.T) {
 	}
 }
 
+func TestZxid(t *testing.T) {
+	if n, err := zxid("Mode: follower\nZxid: 0x20000000a\nNode count: 5\n"); n != 0x20000000a || err != nil {
+		t.Errorf("%#x, %v", n, err)
+	}
+	for _, wrong := range []string{"", "Zxid: none"} {
+		if n, err := zxid(wrong); err == nil {
+			t.Errorf("%q: %#x", wrong, n)
+		}
+	}
+}
+
+// TestCatchUpRow_RatioOfEachReturn: the median of the ratios, not the ratio of medians.
+func TestCatchUpRow_RatioOfEachReturn(t *testing.T) {
+	c := &config{system: zkLite, servers: 3, fault: faultReturn, atOnce: 1, sync: []slowdisk.Profile{{}}}
+	var all []*catchUp
+	for _, p99 := range [][2]time.Duration{{10, 12}, {20, 40}, {10, 15}} {
+		one := &catchUp{}
+		one.without.P99, one.back.P99 = load.Micros(p99[0]*time.Millisecond), load.Micros(p99[1]*time.Millisecond)
+		all = append(all, one)
+	}
+	all[0].wrong = []string{"lost"}
+	const want = "| zk-lite, 3 servers, sync +0s, return | 3 | 10.0 ms | 0 ns | 15.0 ms | 0 ns | 1.50, 2.00 | 2 of 3 | 1 |\n"
+	if got := catchUpRow(c, all); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := catchUpRow(c, nil); strings.Count(got, "|") != strings.Count(want, "|") {
+		t.Error(got)
+	}
+}
+
 // after is an outage with a gap of so many milliseconds.
 func after(n, ms int) *outage {
 	from := time.Unix(1_000_000, 0)
@@ -120,8 +150,9 @@ func TestRow_PercentilesAndDuels(t *testing.T) {
 	all[3].campaigns = []int{0, 1, 2}
 	all[9].dropped, all[9].wrong = 2, []string{"lost"}
 	all[8].lost, all[8].unread, all[8].failed, all[8].why = 3, 1, [vias]int{0, 4, 5}, []string{"refused"}
+	all[7].sentAway = 6
 	got := row(c, all)
-	const want = "| zk-lite, 3 servers, sync +5ms | 10 | 100 ms | 180 ms | 200 ms | 200 ms | 1 | 6, 10 | 8 of 10 | 2 | 0 | 3, 2 | 0, 4, 5 | 1 |\n"
+	const want = "| zk-lite, 3 servers, sync +5ms | 10 | 100 ms | 180 ms | 200 ms | 200 ms | 1 | 6, 10 | 8 of 10 | 2 | 0 | 3, 2 | 0, 4, 5; 6 | 1 |\n"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -23,6 +23,7 @@ const (
 	faultTransfer = "transfer"
 	faultDrain    = "drain"
 	faultTerm     = "sigterm"
+	faultReturn   = "return" // of a follower that was killed, which has no gap; see catchUp
 )
 
 // fault is one way to lose a leader.
@@ -51,11 +52,12 @@ func faults() map[string]fault {
 		}
 	}
 	return map[string]fault{
-		faultKill: {ends: true, do: signal(syscall.SIGKILL)},
-		faultTerm: {ends: true, do: signal(syscall.SIGTERM)},
-		faultStop: {do: signal(syscall.SIGSTOP), undo: signal(syscall.SIGCONT)},
-		faultHang: {do: disk((*slowdisk.Disk).Hang), undo: disk((*slowdisk.Disk).Release)},
-		faultFull: {do: disk((*slowdisk.Disk).Fill), undo: disk((*slowdisk.Disk).Empty)},
+		faultReturn: {},
+		faultKill:   {ends: true, do: signal(syscall.SIGKILL)},
+		faultTerm:   {ends: true, do: signal(syscall.SIGTERM)},
+		faultStop:   {do: signal(syscall.SIGSTOP), undo: signal(syscall.SIGCONT)},
+		faultHang:   {do: disk((*slowdisk.Disk).Hang), undo: disk((*slowdisk.Disk).Release)},
+		faultFull:   {do: disk((*slowdisk.Disk).Fill), undo: disk((*slowdisk.Disk).Empty)},
 		faultCut: {network: true, do: func(_ context.Context, r *runner, server int) error {
 			r.network.Isolate(server + 1)
 			return nil

@@ -56,8 +56,8 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	head := system.Head{Began: time.Now(), How: fmt.Sprintf("%d faults each, seed %d", o.kills, o.seed)}
 	systems := map[string]system.System{}
-	table := tableHead
-	var errs []error
+	outages, returns := "", ""
+	failed := 0
 	for _, c := range all {
 		if systems[c.system] == nil {
 			s, version, err := prepare(site, c)
@@ -70,18 +70,31 @@ func run(ctx context.Context, o *options) (err error) {
 		fmt.Printf("\n%s, seed %d\n", c, c.seed)
 		r := &runner{c: c, system: systems[c.system], dir: site.Dir, logs: logs, out: os.Stdout,
 			rng: rand.New(rand.NewPCG(c.seed, 3))}
-		outages, err := r.run(ctx)
-		errs = append(errs, err)
-		table += row(c, outages)
+		measured, err := r.run(ctx)
+		if c.fault == faultReturn {
+			returns += catchUpRow(c, measured.returns)
+		} else {
+			outages += row(c, measured.outages)
+		}
 		if err != nil {
+			failed++
 			fmt.Println(err)
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	head.End = errors.Join(errs...)
-	fmt.Printf("%s%s\nThe logs of the longest gaps are in %s.\n", site.Head(&head), table, logs.dir)
+	if failed > 0 {
+		head.End = fmt.Errorf("%d of %d configurations ended with an error, told above", failed, len(all))
+	}
+	fmt.Print(site.Head(&head))
+	if outages != "" {
+		fmt.Println(tableHead + outages)
+	}
+	if returns != "" {
+		fmt.Println(catchUpHead + returns)
+	}
+	fmt.Printf("The logs of the longest gaps are in %s.\n", logs.dir)
 	return head.End
 }
 

@@ -39,6 +39,7 @@ type outage struct {
 	lost      int             // requests of foreign clients that were not answered
 	unread    int             // of these, those that the server had not read
 	failed    [vias]int       // operations, by the kind of client
+	sentAway  int             // operations over HTTP that another server was asked for
 	expired   int             // sessions
 	wrong     []string
 	why       []string // operations have failed
@@ -155,7 +156,7 @@ func (r *runner) measure(o *outage, users [vias][]user) {
 				o.dropped++
 			}
 			o.lost, o.unread, o.expired = o.lost+report.Lost, o.unread+report.Unread, o.expired+report.Expired
-			o.failed[via] += len(report.Failed)
+			o.failed[via], o.sentAway = o.failed[via]+len(report.Failed), o.sentAway+report.Sent
 			o.wrong, o.why = append(o.wrong, report.Wrong...), append(o.why, report.Failed...)
 		}
 	}

@@ -34,8 +34,15 @@ type runner struct {
 	sessions []user
 }
 
+// result is what was measured.
+type result struct {
+	outages []*outage
+	returns []*catchUp
+}
+
 // run measures all kills. What was measured before an error is returned, too.
-func (r *runner) run(ctx context.Context) (all []*outage, err error) {
+func (r *runner) run(ctx context.Context) (all *result, err error) {
+	all = &result{}
 	ctx, cancel := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -51,31 +58,43 @@ func (r *runner) run(ctx context.Context) (all []*outage, err error) {
 	}
 	if r.c.rtt > 0 {
 		if r.network, err = network.New(r.c.servers, r.c.seed); err != nil {
-			return nil, err
+			return all, err
 		}
 		defer r.network.Close()
 		r.network.SetServers(network.Link{Delay: r.c.rtt / 2})
 		o.Network = r.network
 	}
 	if r.ensemble, err = system.Up(ctx, r.system, r.dir, o); err != nil {
-		return nil, err
+		return all, err
 	}
 	defer func() { r.ensemble.Down() }()
 	if err := r.prepare(ctx, &background); err != nil {
-		return nil, err
+		return all, err
 	}
 	for n := 1; n <= r.c.kills; n++ {
-		one, err := r.once(ctx, n)
-		if err != nil {
+		if err := r.measureOne(ctx, n, all); err != nil {
 			return all, fmt.Errorf("%s, fault %d: %w", r.c, n, err)
-		}
-		all = append(all, one)
-		fmt.Fprintln(r.out, one.line(r.c))
-		if err := r.logs.keep(r.c, one); err != nil {
-			return all, err
 		}
 	}
 	return all, nil
+}
+
+func (r *runner) measureOne(ctx context.Context, n int, all *result) error {
+	if r.c.fault == faultReturn {
+		one, err := r.catchUp(ctx)
+		if err == nil {
+			all.returns = append(all.returns, one)
+			fmt.Fprintln(r.out, one.line(n))
+		}
+		return err
+	}
+	one, err := r.once(ctx, n)
+	if err != nil {
+		return err
+	}
+	all.outages = append(all.outages, one)
+	fmt.Fprintln(r.out, one.line(r.c))
+	return r.logs.keep(r.c, one)
 }
 
 // prepare makes the znodes, the sessions and the other work of the machine.

@@ -64,6 +64,9 @@ func (o *outage) line(c *config) string {
 		text += fmt.Sprintf("; operations failed: %d foreign, %d Go, %d HTTP, as %s", o.failed[viaWire], o.failed[viaGo],
 			o.failed[viaHTTP], o.why[0])
 	}
+	if o.sentAway > 0 {
+		text += fmt.Sprintf("; %d answers of 503", o.sentAway)
+	}
 	for _, wrong := range o.wrong {
 		text += "\n     WRONG: " + wrong
 	}
@@ -98,14 +101,14 @@ func percentile(sorted []time.Duration, percent int) time.Duration {
 // tableHead is above the rows.
 const tableHead = "| configuration | faults | p50 | p90 | p99 | max | duels | syncs in the gap, all servers: median, most | " +
 	"gap - 12 syncs at most 100 ms | survivors' connections dropped | sessions expired | foreign requests without an answer: all, read | " +
-	"operations failed: foreign, Go, HTTP | writes lost or done twice |\n" +
+	"operations failed: foreign, Go, HTTP; 503 | writes lost or done twice |\n" +
 	"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 
 // row is a configuration's line of the table.
 func row(c *config, all []*outage) string {
 	var gaps []time.Duration
 	var syncs []int
-	duels, met, dropped, expired, wrong, lost, read := 0, 0, 0, 0, 0, 0, 0
+	duels, met, dropped, expired, wrong, lost, read, away := 0, 0, 0, 0, 0, 0, 0, 0
 	var failed [vias]int
 	for _, o := range all {
 		gaps = append(gaps, o.gap.Length())
@@ -121,7 +124,7 @@ func row(c *config, all []*outage) string {
 			met++
 		}
 		dropped, expired, wrong = dropped+o.dropped, expired+o.expired, wrong+len(o.wrong)
-		lost, read = lost+o.lost, read+o.lost-o.unread
+		lost, read, away = lost+o.lost, read+o.lost-o.unread, away+o.sentAway
 		for via, n := range o.failed {
 			failed[via] += n
 		}
@@ -135,9 +138,9 @@ func row(c *config, all []*outage) string {
 	if c.system == zooKeeper {
 		duel = "not known"
 	}
-	return fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %s | %d, %d | %d of %d | %d | %d | %d, %d | %d, %d, %d | %d |\n",
+	return fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %s | %d, %d | %d of %d | %d | %d | %d, %d | %d, %d, %d; %d | %d |\n",
 		c, len(all),
 		report.Time(percentile(gaps, 50)), report.Time(percentile(gaps, 90)), report.Time(percentile(gaps, 99)),
 		report.Time(gaps[len(gaps)-1]), duel, syncs[len(syncs)/2], syncs[len(syncs)-1], met, len(all), dropped,
-		expired, lost, read, failed[viaWire], failed[viaGo], failed[viaHTTP], wrong)
+		expired, lost, read, failed[viaWire], failed[viaGo], failed[viaHTTP], away, wrong)
 }

@@ -133,12 +133,17 @@ func (u *httpUser) Run(ctx context.Context) {
 			u.tally.Acknowledged(version)
 			continue
 		case errors.Is(err, syscall.ECONNREFUSED): // nothing was asked of it
+		case errors.Is(err, errElsewhere):
+			u.tally.SentAway()
 		default:
 			u.tally.Failed(err)
 		}
 		u.at = (u.at + 1) % len(u.hosts)
 	}
 }
+
+// errElsewhere is a 503: nothing was done, and another server is to be asked (docs/http.md).
+var errElsewhere = errors.New("503 Service Unavailable")
 
 // put writes the znode and returns its version.
 func (u *httpUser) put(ctx context.Context, query string) (version int64, err error) {
@@ -153,7 +158,11 @@ func (u *httpUser) put(ctx context.Context, query string) (version int64, err er
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode != http.StatusOK {
+	switch {
+	case err != nil:
+	case answer.StatusCode == http.StatusServiceUnavailable:
+		err = errElsewhere
+	case answer.StatusCode >= http.StatusMultipleChoices:
 		err = fmt.Errorf("a write over HTTP: %s: %.200s", answer.Status, text)
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ type Tally struct {
 	last    time.Time  // the last acknowledgement
 	version int64      // of it; below 0: not known yet
 	maybe   int64      // writes since then whose outcome is unknown
+	times   *Histogram // of the times between two acknowledgements; nil: of none
 	report  TallyReport
 }
 
@@ -26,6 +27,7 @@ type TallyReport struct {
 	Lost    int      // requests whose answer never came
 	Unread  int      // of these, those that the server's kernel has thrown away
 	First   string   // the host whose connection was the first to end with a request under way; "": none
+	Sent    int      // operations that another server was to be asked for, since nothing was done
 	Failed  []string // operations that failed, as their caller sees it; at most maxNotes
 	Expired int      // sessions
 	Wrong   []string // writes that were lost or done twice; at most maxNotes
@@ -58,10 +60,25 @@ func (t *Tally) Pinged() {
 func (t *Tally) ackedLocked() {
 	now := time.Now()
 	t.report.Acks++
-	if gap := (Gap{t.last, now}); !t.last.IsZero() && gap.Length() > t.report.Longest.Length() {
+	gap := Gap{t.last, now}
+	t.last = now
+	if gap.From.IsZero() {
+		return
+	}
+	if gap.Length() > t.report.Longest.Length() {
 		t.report.Longest = gap
 	}
-	t.last = now
+	if t.times != nil {
+		t.times.Record(gap.Length())
+	}
+}
+
+// Measure has the times between two acknowledgements go into a histogram from now on. For a client that
+// never pauses they are the latencies of its writes.
+func (t *Tally) Measure(h *Histogram) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.times = h
 }
 
 // Acknowledged notes a write, and compares its version with those that are possible.
@@ -85,6 +102,13 @@ func (t *Tally) Failed(why error) {
 	if len(t.report.Failed) < maxNotes {
 		t.report.Failed = append(t.report.Failed, fmt.Sprintf("%s: %v", t.path, why))
 	}
+}
+
+// SentAway notes an operation that the server has not done, and says so.
+func (t *Tally) SentAway() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report.Sent++
 }
 
 // Lost notes a request whose connection has ended.

@@ -59,14 +59,21 @@ func TestTally_SinceMark(t *testing.T) {
 		<-time.After(time.Minute)
 		w.Mark()
 		begun := time.Now()
+		var times Histogram
+		w.Measure(&times)
+		w.SentAway()
 		ack(3, time.Second)
 		ack(4, 2*time.Second)
 		w.Lost("two", true)
 		w.Lost("three", false)
 		r := w.Report()
 		if r.Longest.Length() != time.Minute+time.Second || !r.Longest.From.Before(begun) || r.Acks != 4 ||
-			r.First != "two" || r.Lost != 2 || r.Unread != 1 || len(r.Failed) != 0 || r.Expired != 0 {
+			r.First != "two" || r.Lost != 2 || r.Unread != 1 || len(r.Failed) != 0 || r.Expired != 0 || r.Sent != 1 {
 			t.Errorf("%+v", r)
+		}
+		var counts Counts
+		if times.AddTo(&counts); counts.N() != 2 || counts.Max() != time.Minute+time.Second {
+			t.Errorf("%d times, at most %v", counts.N(), counts.Max())
 		}
 	})
 }
