@@ -75,8 +75,9 @@ var layers = []struct {
 	{4, "bench/httpload", []string{"bench/load"}, "the same for HTTP, where there are no frames to share"},
 	{4, "bench/report", []string{"bench/load"}, "shows what was measured, and measures nothing"},
 	{5, "bench/benchcli", []string{"bench/load", "bench/httpload", "bench/report", "bench/noop"}, "the flags of all that"},
-	{5, "bench/system", []string{"bench/load", "bench/report", "internal/testkit/ports"}, "meets the servers as processes only, all alike"},
-	{7, "bench/compare", []string{"bench/load", "bench/httpload", "bench/report", "bench/system", "bench/growth"}, "tables of what was measured"},
+	{5, "bench/system", []string{"bench/load", "bench/report", "internal/testkit/network", "internal/testkit/ports", "internal/testkit/slowdisk"}, "meets the servers as processes only, all alike"},
+	{7, "bench/compare", []string{"bench/load", "bench/httpload", "bench/report", "bench/system", "bench/growth", "internal/testkit/slowdisk"}, "tables of what was measured"},
+	{7, "bench/failover", []string{"bench/load", "client", "bench/report", "bench/system", "internal/testkit/network", "internal/testkit/slowdisk"}, "takes leaders away from real servers, as processes"},
 	{6, "bench/growth", []string{"bench/load", "bench/report", "bench/system", "client"}, "curves of what was measured"},
 	{14, "app/config", []string{"consensus/state"}, "settings are read in one place, and know nobody who uses them; consensus/state has the bound of server ids"},
 	{0, "internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
@@ -98,15 +99,17 @@ var znodeForbidden = []string{"time", "math/rand", "math/rand/v2", "crypto/rand"
 
 // unsafeImporters are the packages whose code the compiler does not check in full, each with why it must be so.
 var unsafeImporters = map[string]string{
-	"api/rest":                 "what the kernel reports of a connection; the names of types in errors about JSON",
-	"consensus/raftlog":        "aligned memory for direct writes",
-	"consensus/state":          "strings that share the memory of the entry they were read from",
-	"integration/cluster":      "a network device of the kernel's, a clock in shared memory",
-	"integration/cluster/disk": "polling the kernel's file system protocol",
-	"internal/processors":      "the CPU time of the process, without an allocation",
-	"internal/rawconn":         "reads and writes of sockets that Go's scheduler is not asked about",
-	"lab/sim":                  "compares the states of processes, whatever their type",
-	"znode":                    "znodes packed into one block of memory",
+	"api/rest":                  "what the kernel reports of a connection; the names of types in errors about JSON",
+	"consensus/raftlog":         "aligned memory for direct writes",
+	"consensus/state":           "strings that share the memory of the entry they were read from",
+	"integration/cluster":       "a clock in shared memory",
+	"internal/testkit/network":  "a network device of the kernel's",
+	"integration/cluster/disk":  "polling the kernel's file system protocol",
+	"internal/processors":       "the CPU time of the process, without an allocation",
+	"internal/testkit/slowdisk": "a seccomp filter, and the kernel's reports from it",
+	"internal/rawconn":          "reads and writes of sockets that Go's scheduler is not asked about",
+	"lab/sim":                   "compares the states of processes, whatever their type",
+	"znode":                     "znodes packed into one block of memory",
 }
 
 type goPackage struct {

@@ -197,6 +197,14 @@ func TestParse_Times(t *testing.T) {
 	if got, err := o.of(&suites()[0]); err != nil || got != (times{7, 3 * time.Second, 700 * time.Millisecond, 0}) {
 		t.Errorf("%+v, %v", got, err)
 	}
+	if o, err := parse([]string{"-sync", "5ms/tail"}); err != nil || len(o.sync) != 1 || !o.sync[0].Tail {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for _, wrong := range [][]string{{"-sync", "5"}, {"-sync", "5ms", "-suite", "growth"}} {
+		if _, err := parse(wrong); err == nil {
+			t.Errorf("no error for %v", wrong)
+		}
+	}
 	for _, wrong := range []string{"0", "x"} {
 		if _, err := parse([]string{"-rounds", wrong}); err == nil {
 			t.Errorf("no error for -rounds %s", wrong)

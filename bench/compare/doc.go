@@ -14,9 +14,11 @@
 //	go run ./bench/compare -suite http,clients,growth -short   # 18 minutes
 //	go run ./bench/compare -rounds 1 -duration 1s -warm-up 300ms -jit-warm-up 1s -znodes 100000 -out -
 //	go run ./bench/compare -systems zk-lite -binary base=/tmp/zk-lite -rounds 10 -short -out -
+//	go run ./bench/compare -sync 5ms -rows set-64 -short -out -
 //
-// The fourth takes three minutes and shows that everything works, no more. The last
-// compares this checkout with another build, both in turn within each round.
+// The fourth takes three minutes and shows that everything works, no more. The fifth
+// compares this checkout with another build, both in turn within each round. The last adds 5 ms to
+// each disk sync of every system, as on a cloud's volume (internal/testkit/slowdisk).
 //
 // A round starts each system afresh, in another order every round, warms it up
 // (Java compiles what is used often), runs all rows on it, and stops it; so no

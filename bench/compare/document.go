@@ -7,6 +7,9 @@ import (
 	"github.com/zk-lite/zk-lite/bench/system"
 )
 
+// slowed says what -sync does.
+const slowed = "all systems alike, in fsync, fdatasync, msync, sync_file_range and pwritev2 with DSYNC"
+
 // document is the text of the results so far.
 func (c *comparison) document() string {
 	var b strings.Builder
@@ -18,6 +21,9 @@ func (c *comparison) document() string {
 	fmt.Fprintf(&b, "## Suite %s\n", c.suite)
 	for _, s := range c.systems {
 		head.Versions = append(head.Versions, s.Name()+": "+c.versions[s.Name()])
+	}
+	if c.o.sync != nil {
+		head.Versions = append(head.Versions, fmt.Sprintf("added per sync: %s (%s)", c.o.sync[0], slowed))
 	}
 	b.WriteString(c.site.Head(&head))
 	if c.suite == "clients" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/bench/growth"
 	"github.com/zk-lite/zk-lite/bench/report"
+	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
 // options are the flags.
@@ -24,6 +25,7 @@ type options struct {
 	dir             string
 	output          report.Output
 	seed            uint64
+	sync            []slowdisk.Profile // what is added to each sync; none: syncs are left alone
 }
 
 // times are how often and for how long a suite measures.
@@ -75,11 +77,20 @@ func parse(args []string) (*options, error) {
 		"directory on the disk to measure; none: the system's for temporary files")
 	o.output.Flags(f)
 	f.Uint64Var(&o.seed, "seed", 1, "of everything random")
+	f.Func("sync", "add `TIME` to each disk sync of all systems, as 5ms, or 5ms/tail, where 1 % take 100 times longer",
+		func(text string) error {
+			p, err := slowdisk.Parse(text)
+			o.sync = []slowdisk.Profile{p}
+			return err
+		})
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
 	if f.NArg() > 0 || o.znodes < 1 {
 		return nil, errors.New("want no arguments, and flags above 0")
+	}
+	if o.sync != nil && slices.Contains(strings.Split(o.suites, ","), growth.Section) {
+		return nil, errors.New("-sync is for the suites servers, http and clients, not for growth")
 	}
 	return o, nil
 }

@@ -180,7 +180,7 @@ func (c *comparison) loads(ctx context.Context, s system.System, round int) erro
 // hot starts an ensemble and gives just-in-time compilers and caches what they
 // need; everybody gets it.
 func (c *comparison) hot(ctx context.Context, s system.System) (*system.Ensemble, error) {
-	e, err := system.Up(ctx, s, c.site.Dir, system.Options{HTTP: c.suite == "http"})
+	e, err := system.Up(ctx, s, c.site.Dir, system.Options{HTTP: c.suite == "http", Sync: c.o.sync, Seed: c.o.seed})
 	if err != nil || c.times.jit == 0 {
 		return e, err
 	}

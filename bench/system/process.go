@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
 // stopTime is how long a server may take to end before it is killed.
@@ -19,8 +21,9 @@ type Process struct {
 	ended chan struct{}
 }
 
-// spawn starts a server with its output in dir/log.
-func spawn(dir string, env []string, args ...string) (*Process, error) {
+// spawn starts a server with its output in dir/log. Its syncs take as long as disk says; nil: as
+// long as they take.
+func spawn(dir string, disk *slowdisk.Disk, env []string, args ...string) (*Process, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("starting a server: %w", err)
 	}
@@ -36,7 +39,11 @@ func spawn(dir string, env []string, args ...string) (*Process, error) {
 	// A group of its own, so that Ctrl-C ends the comparison in good order; and
 	// should that be killed, the kernel ends the servers.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
+	start := p.cmd.Start
+	if disk != nil {
+		start = func() error { return disk.Start(p.cmd) }
+	}
+	if err := start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", args[0], err)
 	}
 	go func() {

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/internal/testkit/network"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
 // DefaultServers is the size of an ensemble unless another is asked for.
@@ -59,6 +61,31 @@ type Options struct {
 	HTTP bool
 	// Lines are added to every server's zoo.cfg.
 	Lines []string
+	// Sync is how much longer the syncs of each server take, of the last one those of all that
+	// follow; none: they are left alone, and not counted.
+	Sync []slowdisk.Profile
+	Seed uint64 // of Sync
+	Fill bool   // the disks of Sync can be filled
+	// Network is where servers with a zoo.cfg are, each in its place; nil: all are on loopback.
+	Network *network.Network
+}
+
+// host is the address of a server.
+func (o *Options) host(id int) string {
+	if o.Network != nil {
+		return o.Network.IP(id)
+	}
+	return "127.0.0.1"
+}
+
+// disk is that of the server that is spawned next.
+func (o *Options) disk(id int) *slowdisk.Disk {
+	if len(o.Sync) == 0 {
+		return nil
+	}
+	d := slowdisk.New(o.Sync[min(id, len(o.Sync))-1], o.Seed+uint64(id))
+	d.Fillable = o.Fill
+	return d
 }
 
 // Ensemble is a system that runs.
@@ -67,12 +94,14 @@ type Ensemble struct {
 	Processes []*Process
 	Hosts     []string // of the client ports
 	HTTP      []string // of the HTTP ports, if there are any
+	// Disks are the servers' where Options.Sync slows them, else nil.
+	Disks []*slowdisk.Disk
 
 	dir      string
 	ports    []*ports.Reservation
 	commands [][]string // of the processes, to start them again
 	dirs     []string
-	env      []string
+	options  *Options
 }
 
 // Up starts a system in a directory of its own and waits until all of its
@@ -85,7 +114,7 @@ func Up(ctx context.Context, s System, base string, o Options) (*Ensemble, error
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", s.Name(), err)
 	}
-	e := &Ensemble{System: s, dir: dir, env: o.Env}
+	e := &Ensemble{System: s, dir: dir, options: &o}
 	if err = s.start(e, &o); err == nil {
 		err = e.Wait(ctx)
 	}
@@ -101,10 +130,12 @@ func Up(ctx context.Context, s System, base string, o Options) (*Ensemble, error
 
 // spawn adds a server.
 func (e *Ensemble) spawn(dir, host string, command ...string) error {
-	p, err := spawn(dir, e.env, command...)
+	disk := e.options.disk(len(e.Processes) + 1)
+	p, err := spawn(dir, disk, e.options.Env, command...)
 	if err != nil {
 		return err
 	}
+	e.Disks = append(e.Disks, disk)
 	e.Processes, e.Hosts = append(e.Processes, p), append(e.Hosts, host)
 	e.commands, e.dirs = append(e.commands, command), append(e.dirs, dir)
 	return nil
@@ -123,7 +154,7 @@ func (e *Ensemble) take(n int) ([]int, error) {
 // Restart starts a server again that has been stopped, on what it has stored.
 // Wait tells when it serves.
 func (e *Ensemble) Restart(i int) error {
-	p, err := spawn(e.dirs[i], e.env, e.commands[i]...)
+	p, err := spawn(e.dirs[i], e.Disks[i], e.options.Env, e.commands[i]...)
 	if err != nil {
 		return err
 	}
@@ -156,7 +187,10 @@ func (e *Ensemble) Wait(ctx context.Context) error {
 
 // Down stops all servers and deletes their data.
 func (e *Ensemble) Down() {
-	for _, p := range e.Processes {
+	for i, p := range e.Processes {
+		if e.Disks[i] != nil {
+			e.Disks[i].Release()
+		}
 		p.Stop()
 	}
 	for _, r := range e.ports {
@@ -214,16 +248,17 @@ func (speaksZooKeeper) Run(
 func zooCfg(dir string, id int, ports []int, o *Options) []string {
 	lines := []string{"tickTime=2000", "initLimit=10", "syncLimit=5",
 		"dataDir=" + filepath.Join(dir, "data"), fmt.Sprintf("clientPort=%d", ports[3*id-3]),
-		"clientPortAddress=127.0.0.1", "maxClientCnxns=0", "4lw.commands.whitelist=*",
+		"clientPortAddress=" + o.host(id), "maxClientCnxns=0", "4lw.commands.whitelist=*",
 		"admin.enableServer=false"}
 	if o.HTTP {
 		lines[len(lines)-1] = fmt.Sprintf("admin.serverPort=%d", ports[3*o.Servers+id-1])
+		lines = append(lines, "admin.serverAddress="+o.host(id))
 	}
 	if o.Servers == 1 {
 		return append(lines, o.Lines...)
 	}
 	for k := 1; k <= o.Servers; k++ {
-		lines = append(lines, fmt.Sprintf("server.%d=127.0.0.1:%d:%d", k, ports[3*k-2], ports[3*k-1]))
+		lines = append(lines, fmt.Sprintf("server.%d=%s:%d:%d", k, o.host(k), ports[3*k-2], ports[3*k-1]))
 	}
 	return append(lines, o.Lines...)
 }
@@ -258,12 +293,16 @@ func startZoo(e *Ensemble, o *Options, command func(file string) []string) error
 		if err != nil {
 			return err
 		}
-		err = e.spawn(own, fmt.Sprintf("127.0.0.1:%d", ports[3*id-3]), command(file)...)
+		args := command(file)
+		if o.Network != nil {
+			args = o.Network.Command(id, args)
+		}
+		err = e.spawn(own, fmt.Sprintf("%s:%d", o.host(id), ports[3*id-3]), args...)
 		if err != nil {
 			return err
 		}
 		if o.HTTP {
-			e.HTTP = append(e.HTTP, fmt.Sprintf("127.0.0.1:%d", ports[3*o.Servers+id-1]))
+			e.HTTP = append(e.HTTP, fmt.Sprintf("%s:%d", o.host(id), ports[3*o.Servers+id-1]))
 		}
 	}
 	return nil

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
 func TestParsePerf(t *testing.T) {
@@ -58,7 +61,7 @@ func TestParseHeapInfo(t *testing.T) {
 // TestSpawn_Stop: a process that ends by itself is no trouble, and its log is
 // kept.
 func TestSpawn_Stop(t *testing.T) {
-	p, err := spawn(t.TempDir(), []string{"WORD=hello"}, "sh", "-c", "echo $WORD")
+	p, err := spawn(t.TempDir(), nil, []string{"WORD=hello"}, "sh", "-c", "echo $WORD")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,10 +92,10 @@ func (broken) start(e *Ensemble, _ *Options) error {
 	return e.spawn(e.dir, fmt.Sprintf("127.0.0.1:%d", ports[0]), "sh", "-c", "echo port in use; exit 1")
 }
 
-// TestEnsemble_Restart: the same command in the same directory.
+// TestEnsemble_Restart: the same command in the same directory, on the same disk.
 func TestEnsemble_Restart(t *testing.T) {
-	e := &Ensemble{dir: t.TempDir()}
-	if err := e.spawn(e.dir, "", "sh", "-c", "echo begun"); err != nil {
+	e := &Ensemble{dir: t.TempDir(), options: &Options{Sync: []slowdisk.Profile{{Delay: time.Microsecond}}}}
+	if err := e.spawn(e.dir, "", "sh", "-c", "echo begun; sync log"); err != nil {
 		t.Fatal(err)
 	}
 	<-e.Processes[0].Ended()
@@ -102,6 +105,20 @@ func TestEnsemble_Restart(t *testing.T) {
 	<-e.Processes[0].Ended()
 	if got := e.Processes[0].Tail(); got != "begun\nbegun\n" {
 		t.Errorf("log %q", got)
+	}
+	if n := e.Disks[0].Syncs(); n != 2 {
+		t.Errorf("%d syncs, want 2", n)
+	}
+}
+
+// TestOptions_Disk: the last one is that of all that follow.
+func TestOptions_Disk(t *testing.T) {
+	if (&Options{}).disk(1) != nil {
+		t.Error("a disk that nobody asked for")
+	}
+	o := &Options{Sync: []slowdisk.Profile{{Delay: time.Hour}, {}}}
+	if o.disk(1).Profile() != o.Sync[0] || o.disk(2).Profile() != o.Sync[1] || o.disk(3).Profile() != o.Sync[1] {
+		t.Error("another server's disk")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+	"github.com/zk-lite/zk-lite/internal/testkit/network"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 )
 
@@ -34,7 +35,7 @@ type Options struct {
 	Quiet bool
 	// Network puts every server into a network namespace of its own; nil: all
 	// are on loopback.
-	Network *Network
+	Network *network.Network
 	// Wrap is put before a server's command, as of "unshare"; nil: nothing.
 	Wrap func(id int) []string
 }

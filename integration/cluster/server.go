@@ -144,7 +144,7 @@ func (s *Server) start() error {
 		args = append(wrap(s.ID), args...)
 	}
 	if network := s.e.opts.Network; network != nil {
-		args = network.command(s.ID, args)
+		args = network.Command(s.ID, args)
 	}
 	out, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/network"
 )
 
 // TestPartition_Five parts five servers into three and two, with the leader on either side
@@ -19,7 +20,7 @@ func TestPartition_Five(t *testing.T) {
 	if !allowed {
 		return
 	}
-	cut := cluster.Link{Cut: true}
+	cut := network.Link{Cut: true}
 	for i, test := range []struct {
 		name string
 		// few are cut off from the others: places in the line of the leader and its

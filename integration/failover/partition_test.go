@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/network"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 
 // networked starts n servers, each in a network namespace of its own, and
 // returns false where the machine's owner has said that this is not permitted.
-func networked(t *testing.T, n int) (*cluster.Ensemble, *cluster.Network, bool) {
+func networked(t *testing.T, n int) (*cluster.Ensemble, *network.Network, bool) {
 	t.Helper()
 	if !cluster.Privileged() {
 		t.Logf("%s is set: NOT RUN", cluster.UnprivilegedVariable)
@@ -33,39 +34,39 @@ func networked(t *testing.T, n int) (*cluster.Ensemble, *cluster.Network, bool) 
 type partition struct {
 	name string
 	// apart says which links go; a and b are the followers.
-	apart func(w *cluster.Network, leader, a, b int)
+	apart func(w *network.Network, leader, a, b int)
 	// alone is the server that cannot take part while it lasts, 0: none.
 	alone func(leader, a, b int) int
 }
 
 func partitions() []partition {
-	cut := cluster.Link{Cut: true}
+	cut := network.Link{Cut: true}
 	theLeader := func(leader, _, _ int) int { return leader }
 	follower := func(_, a, _ int) int { return a }
 	nobody := func(_, _, _ int) int { return 0 }
 	return []partition{
-		{"the leader is alone", func(w *cluster.Network, leader, _, _ int) {
+		{"the leader is alone", func(w *network.Network, leader, _, _ int) {
 			w.Isolate(leader)
 		}, theLeader},
-		{"a follower is alone", func(w *cluster.Network, _, a, _ int) { w.Isolate(a) }, follower},
-		{"the leader hears and is not heard", func(w *cluster.Network, leader, a, b int) {
+		{"a follower is alone", func(w *network.Network, _, a, _ int) { w.Isolate(a) }, follower},
+		{"the leader hears and is not heard", func(w *network.Network, leader, a, b int) {
 			w.Set(leader, a, cut)
 			w.Set(leader, b, cut)
 		}, theLeader},
-		{"the leader is heard and does not hear", func(w *cluster.Network, leader, a, b int) {
+		{"the leader is heard and does not hear", func(w *network.Network, leader, a, b int) {
 			w.Set(a, leader, cut)
 			w.Set(b, leader, cut)
 		}, theLeader},
-		{"a follower hears and is not heard", func(w *cluster.Network, leader, a, b int) {
+		{"a follower hears and is not heard", func(w *network.Network, leader, a, b int) {
 			w.Set(a, leader, cut)
 			w.Set(a, b, cut)
 		}, follower},
-		{"a follower is heard and does not hear", func(w *cluster.Network, leader, a, b int) {
+		{"a follower is heard and does not hear", func(w *network.Network, leader, a, b int) {
 			w.Set(leader, a, cut)
 			w.Set(b, a, cut)
 		}, follower},
 		// The follower b reaches both: either may lead, and the other is without.
-		{"the leader and a follower are apart", func(w *cluster.Network, leader, a, _ int) {
+		{"the leader and a follower are apart", func(w *network.Network, leader, a, _ int) {
 			w.SetBoth(leader, a, cut)
 		}, nobody},
 	}
@@ -90,7 +91,7 @@ func TestPartition_EveryWay(t *testing.T) {
 	t.Logf("packets: %+v", w.Counts())
 }
 
-func breakNetwork(t *testing.T, e *cluster.Ensemble, w *cluster.Network, root string, p partition) {
+func breakNetwork(t *testing.T, e *cluster.Ensemble, w *network.Network, root string, p partition) {
 	l := startPacedLoad(t, e, root, networkPace)
 	l.waitProgress(20)
 	leader, followers := e.Roles()
@@ -143,7 +144,7 @@ func TestPartition_BadNetwork(t *testing.T) {
 	if !allowed {
 		return
 	}
-	for name, l := range map[string]cluster.Link{
+	for name, l := range map[string]network.Link{
 		"slow": {Delay: 50 * time.Millisecond},
 		"all":  {Delay: 5 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.03, Duplicate: 0.03},
 		"loss": {Loss: 0.05},
@@ -182,7 +183,7 @@ func TestPartition_HalfOpenClients(t *testing.T) {
 	}
 	others := withoutHome(l, victim)
 	others.waitProgress(20)
-	w.Set(cluster.Host, victim.ID, cluster.Link{Cut: true})
+	w.Set(network.Host, victim.ID, network.Link{Cut: true})
 	cluster.Eventually(t, "the sessions of the half-open connections end", cluster.Patience,
 		func() error {
 			text, err := followers[1].Metrics()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
 // once has the first sync of a kind of file do something else, and counts.
@@ -147,16 +148,15 @@ func TestSync_SnapshotFails(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// TestSync_TakesLong: a disk that stands still for two seconds, or takes 50 ms for every
-// sync, costs time and nothing else; with one that stands still for longer than a server is
-// patient, the others lead meanwhile.
-func TestSync_TakesLong(t *testing.T) {
+// TestSync_StandsStill: a disk that stands still for two seconds costs time and nothing else; with
+// one that stands still for longer than a server is patient, the others lead meanwhile.
+func TestSync_StandsStill(t *testing.T) {
 	t.Parallel()
-	e, disks, allowed := onDisks(t, 3, nil)
+	e, _, allowed := onDisks(t, 3, nil)
 	if !allowed {
 		return
 	}
-	l := startPacedLoad(t, e, "/slow", powerPace)
+	l := startPacedLoad(t, e, "/still", powerPace)
 	l.waitProgress(20)
 	standsStill := func(d time.Duration) {
 		leader := e.Leader()
@@ -177,19 +177,44 @@ func TestSync_TakesLong(t *testing.T) {
 	}
 	standsStill(2 * time.Second)
 	standsStill(12 * time.Second)
-	for _, d := range disks {
-		d.SetFault(func(op disk.Op, _ string) syscall.Errno {
-			if op == disk.OpSync {
-				<-time.After(50 * time.Millisecond)
-			}
-			return 0
-		})
-	}
-	l.waitProgress(20)
-	for _, d := range disks {
-		d.SetFault(nil)
-	}
-	e.WaitServing()
 	l.check()
+	e.CheckReplicas()
+}
+
+// TestSync_Slow: the leader is killed while all disks are slow, or the one of a follower is slower than the
+// others; then the power goes. It costs time, and nothing else.
+func TestSync_Slow(t *testing.T) {
+	t.Parallel()
+	e, disks, allowed := onDisks(t, 3, nil)
+	if !allowed {
+		return
+	}
+	for i, p := range slowdisk.Profiles() {
+		leader, followers := e.Roles()
+		for k, d := range disks {
+			if i%4 < 2 || d == followers[0].Disk { // every other pair of profiles: all, or one among fast ones
+				d.SetFault(disk.Slow(p, uint64(10*i+k)))
+			}
+		}
+		l := startPacedLoad(t, e, fmt.Sprintf("/slow-%d", i), powerPace)
+		l.waitProgress(5)
+		at := time.Now()
+		leader.Kill()
+		l.waitProgress(5)
+		gap, _ := l.gap(at)
+		t.Logf("syncs of %v, on one disk %v: nobody got an answer for %v", p, i%4 >= 2, gap)
+		leader.Start()
+		e.PowerCut()
+		for _, d := range disks {
+			d.SetFault(nil)
+		}
+		e.StartAll()
+		e.WaitServing()
+		l.waitProgress(5)
+		l.check()
+		if t.Failed() {
+			break
+		}
+	}
 	e.CheckReplicas()
 }

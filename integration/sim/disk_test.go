@@ -17,6 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
+	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
 var errPowerCut = errors.New("power cut")
@@ -67,17 +68,19 @@ type disk struct {
 	freeze gate
 
 	mu        sync.Mutex // protects the fields below
-	wiped     uint64     // how often
+	profile   slowdisk.Profile
+	wiped     uint64 // how often
 	rng       *rand.Rand
 	slow      time.Duration // a sync may take so much longer
+	syncs     int
 	life      int
 	stable    map[string][]byte
 	identity  *storage.Identity
 	snapshots []memSnapshot // the newest first
 }
 
-func newDisk(seed uint64) *disk {
-	d := &disk{seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), stable: map[string][]byte{}}
+func newDisk(seed uint64, p slowdisk.Profile) *disk {
+	d := &disk{seed: seed, profile: p, rng: rand.New(rand.NewPCG(seed, 7)), stable: map[string][]byte{}}
 	d.fs = d.blank()
 	return d
 }
@@ -89,10 +92,15 @@ func (d *disk) blankAgain() bool {
 	return d.wiped > 0 && d.identity == nil
 }
 
-// sync takes as long as the disk does.
+// sync takes as long as the disk does, and a little more or less, as disks do not keep step.
 func (d *disk) sync() {
 	d.mu.Lock()
-	t := 200*time.Microsecond + time.Duration(d.rng.Int64N(int64(2*time.Millisecond)))
+	d.syncs++
+	p := d.profile
+	// Who bootstraps holds a lock meanwhile, and would be asked again after 5 s: the bubble's clock would stop.
+	p.Tail = p.Tail && d.identity != nil
+	t := p.Draw(d.rng)
+	t += time.Duration(d.rng.Int64N(int64(d.profile.Delay/4) + 1))
 	if d.slow > 0 {
 		t += time.Duration(d.rng.Int64N(int64(d.slow)))
 	}
@@ -170,8 +178,9 @@ func (v *view) Save(id storage.Identity) error {
 	return nil
 }
 
-// Set implements raft.StableStore.
+// Set implements raft.StableStore. It is two syncs, as in bbolt: the pages, then the meta page.
 func (v *view) Set(k, val []byte) error {
+	v.sync()
 	v.sync()
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -97,7 +97,7 @@ func newWorld(opt options, seed uint64) *world {
 	w.logger = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level}))
 	for i := range opt.servers {
 		w.servers = append(w.servers, &machine{
-			w: w, i: i, disk: newDisk(seed + uint64(i)*1000), busy: make(chan struct{}, 1),
+			w: w, i: i, disk: newDisk(seed+uint64(i)*1000, opt.disks[min(i, len(opt.disks)-1)]), busy: make(chan struct{}, 1),
 		})
 	}
 	return w

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand"
+	mathrand "math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/integration/check"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
+	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -25,9 +27,10 @@ import (
 type options struct {
 	servers, clients int
 	duration         time.Duration
-	think            int // ms between two rounds of a client, at most
-	pipeline         int // requests at once, at most
-	snapshot         int // commands between snapshots
+	think            int                // ms between two rounds of a client, at most
+	pipeline         int                // requests at once, at most
+	snapshot         int                // commands between snapshots
+	disks            []slowdisk.Profile // of the servers; the last is that of all that follow
 
 	noPush, noOverlap, noFailover bool
 	log                           bool
@@ -48,6 +51,7 @@ func optionsOf(seed uint64) options {
 	if seed%2 == 0 {
 		o.think = 80
 	}
+	o.disks = disksOf(seed)
 	switch seed % 10 { // the ideas of package peer have switches: without them must work too
 	case 7:
 		o.noPush = true
@@ -57,6 +61,16 @@ func optionsOf(seed uint64) options {
 		o.noFailover = true
 	}
 	return o
+}
+
+// disksOf draws how long syncs take, on all disks or on one among faster ones.
+func disksOf(seed uint64) []slowdisk.Profile {
+	rng, all := mathrand.New(mathrand.NewPCG(seed, 9)), slowdisk.Profiles()
+	p := all[rng.IntN(len(all))]
+	if rng.IntN(4) > 0 {
+		return []slowdisk.Profile{p}
+	}
+	return []slowdisk.Profile{p, all[0]}
 }
 
 // healLimit is how long an ensemble may take, once everything works again, until every server takes
@@ -215,6 +229,7 @@ func live(w *world) (outcome, *check.History) {
 	w.complete()
 	out := newOutcome()
 	out.Counts = w.counts
+	out.Counts[fmt.Sprintf("seed with syncs of %v", w.opt.disks)]++
 	out.Healed = w.available()
 	clock.Sleep(time.Duration(w.rng.IntN(3000)) * time.Millisecond)
 	close(stop)

@@ -4,10 +4,10 @@ package soak_test
 
 import (
 	"syscall"
-	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
 func diskFaults() []fault {
@@ -43,14 +43,10 @@ func (n *nemesis) powerCuts() {
 
 // slow has every sync take longer for a while.
 func (n *nemesis) slow(servers ...*cluster.Server) {
-	takes := time.Duration(5+n.rng.IntN(80)) * time.Millisecond
+	all := slowdisk.Profiles()
+	p := all[n.rng.IntN(len(all))]
 	for _, s := range servers {
-		s.Disk.SetFault(func(op disk.Op, _ string) syscall.Errno {
-			if op == disk.OpSync || op == disk.OpSyncDir {
-				<-time.After(takes)
-			}
-			return 0
-		})
+		s.Disk.SetFault(disk.Slow(p, n.rng.Uint64()))
 	}
 	n.last(500, 4000)
 	for _, s := range servers {

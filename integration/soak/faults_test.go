@@ -17,13 +17,14 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/network"
 )
 
 // nemesis breaks an ensemble, one fault after the other.
 type nemesis struct {
 	t       *testing.T
 	e       *cluster.Ensemble
-	network *cluster.Network // nil: none, and no disks that fail
+	network *network.Network // nil: none, and no disks that fail
 	rng     *rand.Rand
 }
 
@@ -58,9 +59,9 @@ func processFaults() []fault {
 }
 
 func networkFaults() (all []fault) {
-	cut := cluster.Link{Cut: true}
+	cut := network.Link{Cut: true}
 	// a is one of the followers, at random.
-	network := func(name string, do func(n *nemesis, w *cluster.Network, leader, a int, followers []int)) {
+	add := func(name string, do func(n *nemesis, w *network.Network, leader, a int, followers []int)) {
 		all = append(all, fault{name, true, func(n *nemesis) {
 			leader := n.e.Leader().ID
 			followers := n.rng.Perm(len(n.e.Servers()))
@@ -73,13 +74,13 @@ func networkFaults() (all []fault) {
 			n.network.Heal()
 		}})
 	}
-	type net = *cluster.Network
-	network("leader cut off", func(_ *nemesis, w net, leader, _ int, _ []int) { w.Isolate(leader) })
-	network("follower cut off", func(_ *nemesis, w net, _, a int, _ []int) { w.Isolate(a) })
-	network("all cut off from each other", func(_ *nemesis, w net, _, _ int, _ []int) {
+	type net = *network.Network
+	add("leader cut off", func(_ *nemesis, w net, leader, _ int, _ []int) { w.Isolate(leader) })
+	add("follower cut off", func(_ *nemesis, w net, _, a int, _ []int) { w.Isolate(a) })
+	add("all cut off from each other", func(_ *nemesis, w net, _, _ int, _ []int) {
 		w.SetServers(cut)
 	})
-	network("two sides, the leader with the fewer", func(_ *nemesis, w net, leader, _ int, followers []int) {
+	add("two sides, the leader with the fewer", func(_ *nemesis, w net, leader, _ int, followers []int) {
 		few := len(followers)/2 - 1
 		for _, id := range append(followers[:few:few], leader) {
 			for _, other := range followers[few:] {
@@ -87,31 +88,31 @@ func networkFaults() (all []fault) {
 			}
 		}
 	})
-	network("one-way: the leader is not heard", func(_ *nemesis, w net, leader, _ int, followers []int) {
+	add("one-way: the leader is not heard", func(_ *nemesis, w net, leader, _ int, followers []int) {
 		for _, id := range followers {
 			w.Set(leader, id, cut)
 		}
 	})
-	network("one-way: the leader does not hear", func(_ *nemesis, w net, leader, _ int, followers []int) {
+	add("one-way: the leader does not hear", func(_ *nemesis, w net, leader, _ int, followers []int) {
 		for _, id := range followers {
 			w.Set(id, leader, cut)
 		}
 	})
-	network("leader and follower apart", func(_ *nemesis, w net, leader, a int, _ []int) {
+	add("leader and follower apart", func(_ *nemesis, w net, leader, a int, _ []int) {
 		w.SetBoth(leader, a, cut)
 	})
-	network("slow network", func(n *nemesis, w net, _, _ int, _ []int) {
-		w.SetServers(cluster.Link{Delay: time.Duration(5+n.rng.IntN(60)) * time.Millisecond,
+	add("slow network", func(n *nemesis, w net, _, _ int, _ []int) {
+		w.SetServers(network.Link{Delay: time.Duration(5+n.rng.IntN(60)) * time.Millisecond,
 			Jitter: time.Duration(1+n.rng.IntN(40)) * time.Millisecond})
 	})
-	network("lossy network", func(n *nemesis, w net, _, _ int, _ []int) {
-		w.SetServers(cluster.Link{Loss: n.rng.Float64() / 10, Duplicate: n.rng.Float64() / 10})
+	add("lossy network", func(n *nemesis, w net, _, _ int, _ []int) {
+		w.SetServers(network.Link{Loss: n.rng.Float64() / 10, Duplicate: n.rng.Float64() / 10})
 	})
-	network("clients cut off from a server", func(_ *nemesis, w net, _, a int, _ []int) {
-		w.SetBoth(cluster.Host, a, cut)
+	add("clients cut off from a server", func(_ *nemesis, w net, _, a int, _ []int) {
+		w.SetBoth(network.Host, a, cut)
 	})
-	network("answers of a server lost", func(_ *nemesis, w net, leader, _ int, _ []int) {
-		w.Set(leader, cluster.Host, cut)
+	add("answers of a server lost", func(_ *nemesis, w net, leader, _ int, _ []int) {
+		w.Set(leader, network.Host, cut)
 	})
 	return all
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/check"
-	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+	"github.com/zk-lite/zk-lite/internal/testkit/network"
 )
 
 // report is what a run comes to.
@@ -26,7 +26,7 @@ type report struct {
 	faults  map[string]int
 	bands   []band
 	seconds []second
-	network cluster.NetworkCounts
+	network network.Counts
 	disks   disk.Counts
 
 	windows, ops, unknown, judged, groups, undecided int
