@@ -16,10 +16,6 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
-// forbidDuels makes it a failure that more than one survivor campaigns after one death. It is off: on
-// slow disks the second survivor does not wait for as long as the first one's campaign takes.
-const forbidDuels = false
-
 const (
 	// deaths is how often an ensemble of TestFailover loses its leader.
 	deaths = 3
@@ -84,7 +80,6 @@ type deathToll struct {
 // TestFailover_LeaderKilled counts in virtual time who campaigns when a leader dies, and for how long nobody leads
 // and nobody is answered. -sim.seed begins with another seed, and -sim.seeds has each ensemble live as often.
 func TestFailover_LeaderKilled(t *testing.T) {
-	duels := 0
 	for i, f := range losses() {
 		var all []deathToll
 		for k := range max(1, *flagSeeds) {
@@ -101,14 +96,13 @@ func TestFailover_LeaderKilled(t *testing.T) {
 		slices.Sort(unanswered)
 		n := len(all)
 		several := n - campaigned[0] - campaigned[1]
-		duels += several
 		t.Logf("%s: %d deaths, %d duels; without a leader %v, at most %v; without an answer %v, at most %v", &f, n, several,
 			leaderless[n/2], leaderless[n-1], unanswered[n/2], unanswered[n-1])
-		if forbidDuels && several > 0 {
+		// A sync that takes a hundred times longer than those before may outlast a promise (ADR 0020).
+		if tail := slices.ContainsFunc(f.disks, func(p slowdisk.Profile) bool { return p.Tail }); several > 0 && !tail {
 			t.Errorf("%s: several survivors campaigned after one death, %d times of %d", &f, several, n)
 		}
 	}
-	t.Logf("%d duels", duels)
 }
 
 // run has an ensemble lose its leader several times.
