@@ -63,8 +63,9 @@ type Server struct {
 	logger      *slog.Logger
 	refusals    repeats.Filter // of connections, by their reasons
 
-	mu     sync.Mutex // protects the field below
-	served bool       // Serve was called
+	mu        sync.Mutex // protects the fields below
+	served    bool       // Serve was called
+	listeners []net.Listener
 }
 
 const (
@@ -107,8 +108,8 @@ func routes(core *rest.Core, b Backend, cfg Config) []rest.Route {
 
 // Serve answers requests until Shutdown. Several listeners may be served at once.
 func (s *Server) Serve(l net.Listener) error {
-	s.listen(isLoopback(l))
-	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	s.listen(l)
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) && !s.leaving.Load() {
 		return err
 	}
 	return nil
@@ -116,9 +117,11 @@ func (s *Server) Serve(l net.Listener) error {
 
 // listen notes a listener. One that others can reach permits all names, since a
 // connection does not show by which name its client found it.
-func (s *Server) listen(loopback bool) {
+func (s *Server) listen(l net.Listener) {
+	loopback := isLoopback(l)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.listeners = append(s.listeners, l)
 	s.core.SetLoopback(loopback && (s.core.Loopback() || !s.served))
 	if !s.served {
 		s.served = true
@@ -143,10 +146,15 @@ func (s *Server) letGo(next http.Handler) http.Handler {
 	})
 }
 
-// Shutdown ends streams and long polls, lets those clients go that use their connections, stops accepting, and waits
+// Shutdown stops accepting, ends streams and long polls, lets those clients go that use their connections, and waits
 // for requests in progress until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.leaving.Store(true)
+	s.mu.Lock()
+	for _, l := range s.listeners {
+		_ = l.Close() // Serve returns
+	}
+	s.mu.Unlock()
 	s.stop()
 	quiet, cancel := context.WithTimeout(ctx, quietTime)
 	defer cancel()

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -89,6 +92,12 @@ func (r *runner) ask(ctx context.Context, method string, server int, path string
 	if err != nil {
 		return fmt.Errorf("asking for %s: %w", path, err)
 	}
+	token, err := os.ReadFile(filepath.Join(r.ensemble.DataDir(server), "admin.token"))
+	if err != nil {
+		return fmt.Errorf("asking for %s: %w", path, err)
+	}
+	secret, _, _ := strings.Cut(string(token), "\n")
+	request.Header.Set("Authorization", "Bearer "+secret)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return fmt.Errorf("asking for %s: %w", path, err)

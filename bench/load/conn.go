@@ -46,6 +46,7 @@ type conn struct {
 	// patience bounds every wait for a reply, if it is not 0: a server that has
 	// fallen silent must not hold up what comes before or after a measurement.
 	patience time.Duration
+	goAway   bool // the server has said that it has done nothing of what it has not answered
 }
 
 // reply is what is looked at of an answer. body is valid until the next one.
@@ -185,6 +186,7 @@ func (c *conn) read() (reply, error) {
 		if a.Xid != wire.XidPing {
 			return a, nil
 		}
+		c.goAway = c.goAway || wire.IsGoAway(a.ReplyHeader)
 	}
 }
 

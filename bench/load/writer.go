@@ -56,7 +56,7 @@ func (w *Writer) Close() error { return w.conn.closeSession() }
 func (w *Writer) Run(ctx context.Context) {
 	for ctx.Err() == nil && (w.conn != nil || w.comeBack(ctx, w.tally.Expired)) {
 		if err := w.write(); err != nil {
-			w.tally.Lost(w.hosts[w.at], unread(w.conn.nc, err))
+			w.tally.Lost(w.hosts[w.at], w.conn.goAway || unread(w.conn.nc, err))
 			w.leave()
 		}
 		if w.pause > 0 {

@@ -104,6 +104,9 @@ type Ensemble struct {
 	options  *Options
 }
 
+// DataDir is where a server keeps its data, of ZooKeeper and zk-lite.
+func (e *Ensemble) DataDir(server int) string { return filepath.Join(e.dirs[server], "data") }
+
 // Up starts a system in a directory of its own and waits until all of its
 // servers serve.
 func Up(ctx context.Context, s System, base string, o Options) (*Ensemble, error) {
