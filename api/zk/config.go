@@ -8,6 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/server/audit"
 )
 
 // The defaults of Config.
@@ -58,6 +59,7 @@ type Config struct {
 	// nil: none are kept.
 	Digests func() []Digest
 
+	Audit  *audit.Log   // nil: none
 	Logger *slog.Logger // nil: slog.Default
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -151,6 +152,11 @@ func (r *request) end(b []byte) {
 // fail replies with a code. UNIMPLEMENTED for a whole request type carries no
 // zxid, which is -1, and ends the connection (UnimplementedRequestProcessor).
 func (r *request) fail(zxid znode.Zxid, code znode.Error) {
+	if log := r.c.listener.cfg.Audit; log != nil && code == znode.ErrNoAuth {
+		log.Note(r.c.auditClient(), audit.Event{
+			Operation: r.op.String(), Znode: r.path, Result: audit.Failure, Reason: code.Name(),
+		})
+	}
 	c, final := r.c, code == znode.ErrUnimplemented && !r.op.ClientRequest()
 	if final {
 		zxid = -1

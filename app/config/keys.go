@@ -61,7 +61,6 @@ func refusedKeys() []foreign {
 			"server.realm", "jaasLoginRenew", "requireKerberosConfig", "superUser", "superUser.*",
 			"java.security.auth.login.config"},
 			"does not offer SASL or Kerberos yet; remove the key", ""},
-		{refused, []string{"audit.enable"}, "has no audit log yet; remove the key", ""},
 		{forbidden, []string{"group.*", "weight.*", "oraclePath"},
 			"gives each server one vote; remove the key, it would change what a majority is", ""},
 	}
