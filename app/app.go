@@ -147,6 +147,7 @@ func (s *Server) serveClients(o *Options) {
 	own, _ := c.Own()
 	s.zk = zk.New(s.server, zk.Config{
 		Version: o.Version, BuildDate: o.buildDate(), MaxFrame: c.MaxBuffer, OutboxBytes: int(c.OutboxBytes),
+		Throttle: connectionThrottle(c), MaxRequests: c.Throttle.RequestLimit,
 		MaxPerAddress: c.MaxClientCnxns, MaxConnections: c.MaxCnxns, Words: c.FourLetterWords,
 		Descriptors:      s.descriptors.Clients,
 		HandshakeTimeout: c.SessionlessTimeout, PartialBytes: int(c.PartialBytes),

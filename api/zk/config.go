@@ -44,6 +44,8 @@ type Config struct {
 	MaxPerAddress    int                // connections from one address (maxClientCnxns); 0: no bound
 	MaxConnections   int                // connections in all (maxCnxns); 0: no bound
 	Descriptors      *descriptors.Share // of the process; nil: no bound
+	Throttle         ConnectionThrottle // of sessions; zero: none
+	MaxRequests      int                // that wait for their result (requestThrottleLimit); 0: no bound
 	HandshakeTimeout time.Duration      // for a connection without session; 0: 10 s
 	WriteTimeout     time.Duration      // for a write to make progress; 0: DefaultWriteTimeout
 

@@ -31,6 +31,7 @@ type request struct {
 	cmd   state.Command // of a write
 	body  wire.Request  // of the rarer reads
 	types []wire.OpCode // of a multi's results
+	slot  bool          // it has one of requestSlots
 }
 
 func (c *conn) newRequest(h wire.RequestHeader) *request {
@@ -43,12 +44,18 @@ func (c *conn) newRequest(h wire.RequestHeader) *request {
 	// Requests are counted until they are answered, and only this goroutine
 	// adds any; with none in the server's queue a read runs in place.
 	r.quiet = c.pending.Add(1) == 1
+	if slots := c.listener.slots; slots != nil {
+		r.slot = slots.take(c)
+	}
 	return r
 }
 
 // done gives the request back to the pool.
 func (r *request) done() {
 	c := r.c
+	if r.slot {
+		<-c.listener.slots
+	}
 	types := r.types[:0]
 	*r = request{types: types}
 	c.pending.Add(-1)
