@@ -85,7 +85,10 @@ func (c *Client) startTLS(ctx context.Context, conn net.Conn, host string) (net.
 // else.
 func (c *Client) wrongPort(l *link, err error) error {
 	var length *wire.FrameLengthError
-	if _, secure := l.conn.(*tls.Conn); !secure && errors.As(err, &length) && length.Header[0] == 0x15 && length.Header[1] == 3 {
+	if _, secure := l.conn.(*tls.Conn); secure || !errors.As(err, &length) {
+		return err
+	}
+	if length.Header[0] == 0x15 && length.Header[1] == 3 {
 		return fmt.Errorf("%w (%w)", ErrPortSpeaksTLS, err)
 	}
 	return err

@@ -123,7 +123,7 @@ func TestListener_MaxRequests(t *testing.T) {
 	var xids [2][]wire.Xid
 	for i := range 50 {
 		for n, c := range clients {
-			op, body := wire.OpCode(wire.OpCreate), wire.Request(&wire.CreateRequest{
+			op, body := wire.OpCreate, wire.Request(&wire.CreateRequest{
 				Path: fmt.Sprintf("/n%d-%d", n, i), ACL: znode.OpenACL})
 			if i%2 == 1 {
 				op, body = wire.OpExists, &wire.ExistsRequest{Path: fmt.Sprintf("/n%d-%d", n, i-1)}
@@ -133,7 +133,7 @@ func TestListener_MaxRequests(t *testing.T) {
 	}
 	for n, c := range clients {
 		for i, xid := range xids[n] {
-			op := wire.OpCode(wire.OpCreate)
+			op := wire.OpCreate
 			if i%2 == 1 {
 				op = wire.OpExists
 			}

@@ -51,10 +51,12 @@ func throttleRows() []setting {
 			field: func(s *Settings) any { return &s.Throttle.NewWeight }, help: "What a new session counts then."},
 		{key: "connection_throttle_renew_session_weight", flag: "connection-throttle-renew-session-weight",
 			kind: kindInt, def: "2", min: 1, max: maxInt,
-			field: func(s *Settings) any { return &s.Throttle.RenewWeight }, help: "What a session counts that comes back."},
+			field: func(s *Settings) any { return &s.Throttle.RenewWeight },
+			help:  "What a session counts that comes back."},
 		{key: "requestThrottleLimit", aliases: []string{"request_throttle_max_requests"},
 			kind: kindInt, def: "0", min: 0, max: maxInt,
 			field: func(s *Settings) any { return &s.Throttle.RequestLimit },
-			help:  "Most requests of all clients that wait for their result; beyond it the server stops reading. 0 is no limit."},
+			help: "Most requests of all clients that wait for their result; beyond it the server stops reading. " +
+				"0 is no limit."},
 	}
 }

@@ -45,11 +45,13 @@ Everything happens below --prefix, which is deleted at start and end.`,
 	}
 	o.commonAt(c, defaultHTTP)
 	c.AddCommand(
-		httpPart(secure, "lock", "Take locks and give them back", `Each connection has a session and a lock of its own, `+
-			`which it takes and gives back;
+		httpPart(secure, "lock", "Take locks and give them back",
+			`Each connection has a session and a lock of its own, `+
+				`which it takes and gives back;
 one operation is both requests.`, 64, httpload.Locks),
-		httpPart(secure, "streams", "Measure how long a change takes to many streams", `Each connection is a stream of `+
-			`server-sent events about the same znode; it is changed, and
+		httpPart(secure, "streams", "Measure how long a change takes to many streams",
+			`Each connection is a stream of `+
+				`server-sent events about the same znode; it is changed, and
 the time is taken until each stream, and the last, has told of it. Repeated for --duration.`, 1000,
 			httpload.Streams))
 	return c

@@ -217,7 +217,8 @@ func (d *dev) announce(w io.Writer, o *devOptions) {
 		scheme, curl = "https", "curl --cacert "+o.file("ca.pem")
 	}
 	for i, n := range d.nodes {
-		fmt.Fprintf(w, "  server %d            "+scheme+"://%s/readyz   %s\n", i+1, n.HTTPAddr(), n.Server().Status().Role)
+		fmt.Fprintf(w, "  server %d            %s://%s/readyz   %s\n", i+1, scheme, n.HTTPAddr(),
+			n.Server().Status().Role)
 	}
 	fmt.Fprintf(w, "\nTry, in another terminal:\n\n")
 	fmt.Fprintf(w, "  export ZK_LITE_SERVER=%s\n", strings.Join(hosts, ","))

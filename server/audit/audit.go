@@ -84,7 +84,6 @@ type item struct {
 	client  Client
 	command *state.Command // a change of a znode; nil: none
 	code    znode.Error
-	failed  int // the operation of a transaction that failed; -1: none
 }
 
 // Open starts a Log. The file is opened with the first line.

@@ -125,9 +125,11 @@ func (a *app) connectTo(
 	var none *noServerError
 	switch {
 	case errors.Is(err, client.ErrPortSpeaksTLS):
-		return nil, &noServerError{fmt.Sprintf("%s speaks TLS: give --tls-ca, and --tls-cert if it asks for one", server)}
+		return nil, &noServerError{fmt.Sprintf("%s speaks TLS: give --tls-ca, and --tls-cert if it asks for one",
+			server)}
 	case errors.Is(err, client.ErrPortSpeaksPlain):
-		return nil, &noServerError{fmt.Sprintf("%s does not speak TLS: take the port with TLS, or leave out --tls", server)}
+		return nil, &noServerError{fmt.Sprintf("%s does not speak TLS: take the port with TLS, or leave out --tls",
+			server)}
 	case unfitCertificate(err) != "":
 		return nil, &noServerError{fmt.Sprintf("%s: %s", server, unfitCertificate(err))}
 	case errors.As(context.Cause(ctx), &none):
@@ -170,7 +172,8 @@ func unfitCertificate(err error) string {
 		return fmt.Sprintf("the server's certificate is refused: %v; --tls-ca names the authorities, "+
 			"--tls-server-name the server", unfit.Err)
 	case errors.As(err, &alert) && alert.Op == "remote error": // package tls's name for an alert
-		return fmt.Sprintf("the server refuses the TLS handshake: %v; does it ask for a certificate (--tls-cert)?", alert.Err)
+		return fmt.Sprintf("the server refuses the TLS handshake: %v; does it ask for a certificate (--tls-cert)?",
+			alert.Err)
 	}
 	return ""
 }

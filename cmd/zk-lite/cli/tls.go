@@ -96,7 +96,8 @@ Without, it is a client's: ACLs know it as x509:CN=NAME.`,
 			return err
 		}
 		if len(*hosts) > 0 {
-			_, err = fmt.Fprintf(c.OutOrStdout(), "ssl.keyStore.location=%s\nssl.trustStore.location=%s\n", path, ca.CAFile())
+			_, err = fmt.Fprintf(c.OutOrStdout(), "ssl.keyStore.location=%s\nssl.trustStore.location=%s\n",
+				path, ca.CAFile())
 			return err
 		}
 		_, err = fmt.Fprintf(c.OutOrStdout(), "--tls-cert %s --tls-ca %s\n", path, ca.CAFile())

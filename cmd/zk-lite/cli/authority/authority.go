@@ -68,7 +68,8 @@ func Open(dir string) (*Authority, error) {
 	if a.trusted, err = ReadCertificates(a.CAFile()); err != nil {
 		return nil, err
 	}
-	if own, ok := a.key.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !own.Equal(a.trusted[0].PublicKey) {
+	own, ok := a.key.Public().(interface{ Equal(crypto.PublicKey) bool })
+	if !ok || !own.Equal(a.trusted[0].PublicKey) {
 		return nil, fmt.Errorf("%s: the first certificate of %s is not that of %s", dir, caFile, keyFile)
 	}
 	return a, nil
@@ -192,7 +193,9 @@ func (a *Authority) issue(path string, t *x509.Certificate, life time.Duration) 
 	return write(path, append(text, encodeCert(cert)...))
 }
 
-func sign(t, parent *x509.Certificate, key crypto.PublicKey, signer crypto.Signer, life time.Duration) (*x509.Certificate, error) {
+func sign(
+	t, parent *x509.Certificate, key crypto.PublicKey, signer crypto.Signer, life time.Duration,
+) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, err
@@ -201,8 +204,8 @@ func sign(t, parent *x509.Certificate, key crypto.PublicKey, signer crypto.Signe
 	t.NotBefore = time.Now().Add(-backdated)
 	t.NotAfter = time.Now().Add(life)
 	if t != parent && t.NotAfter.After(parent.NotAfter) {
-		return nil, fmt.Errorf("the certificate would outlive its authority, which ends at %s; `zk-lite tls rotate` makes "+
-			"a new one", parent.NotAfter.UTC().Format(time.RFC3339))
+		return nil, fmt.Errorf("the certificate would outlive its authority, which ends at %s; "+
+			"`zk-lite tls rotate` makes a new one", parent.NotAfter.UTC().Format(time.RFC3339))
 	}
 	der, err := x509.CreateCertificate(rand.Reader, t, parent, key, signer)
 	if err != nil {
