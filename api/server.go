@@ -19,6 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/audit"
 )
 
 // Backend is the server behind the API, as each part uses it.
@@ -47,6 +48,7 @@ type Config struct {
 	Settings    *admin.Settings   // see admin.Config
 	Port        admin.Port        // see admin.Config
 	Certificate admin.Certificate // see admin.Config
+	Audit       *audit.Log        // nil: none
 	// Descriptors bounds the connections, beside what bounds them anyway; nil: not.
 	Descriptors *descriptors.Share
 }
@@ -86,6 +88,7 @@ func New(b Backend, cfg Config) *Server {
 	}
 	s.core = rest.NewCore(stopping, b.Core, rest.Config{
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
+		Audit: cfg.Audit,
 	})
 	s.http = &http.Server{
 		Handler:           s.letGo(s.core.Handler(routes(s.core, b, cfg))),

@@ -24,6 +24,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/audit"
 )
 
 // shutdownTimeout is how long clients' last replies may take at the end.
@@ -47,7 +48,8 @@ type Options struct {
 type Server struct {
 	logger      *slog.Logger
 	listeners   listeners
-	tls         *ports // nil: no port speaks TLS
+	tls         *ports     // nil: no port speaks TLS
+	audit       *audit.Log // nil: none
 	descriptors *descriptors.Pool
 	consensus   *consensus.Node
 	server      *server.Server
@@ -112,6 +114,7 @@ func (s *Server) start(o *Options) error {
 		return errors.Join(err, store.Close())
 	}
 	s.server.Start(s.consensus)
+	s.audit = auditLog(o)
 	s.tls.watch(c)
 	s.serveClients(o)
 	return nil
@@ -144,6 +147,7 @@ func (s *Server) serveClients(o *Options) {
 	own, _ := c.Own()
 	s.zk = zk.New(s.server, zk.Config{
 		Version: o.Version, BuildDate: o.buildDate(), MaxFrame: c.MaxBuffer, OutboxBytes: int(c.OutboxBytes),
+		Throttle: connectionThrottle(c), MaxRequests: c.Throttle.RequestLimit,
 		MaxPerAddress: c.MaxClientCnxns, MaxConnections: c.MaxCnxns, Words: c.FourLetterWords,
 		Descriptors:      s.descriptors.Clients,
 		HandshakeTimeout: c.SessionlessTimeout, PartialBytes: int(c.PartialBytes),
@@ -158,9 +162,9 @@ func (s *Server) serveClients(o *Options) {
 			zxid, digest := s.server.Digest()
 			return []zk.Digest{{Zxid: uint64(zxid), Value: digest}}
 		},
-		Proposals: s.consensus,
-		Metrics:   s.metrics,
-		Logger:    o.Logger,
+		Proposals: s.consensus, Audit: s.audit,
+		Metrics: s.metrics,
+		Logger:  o.Logger,
 	})
 	if l := s.listeners.client; l != nil {
 		go s.serve("the ZooKeeper port", func() error { return s.zk.Serve(s.tls.client(c, l)) })
@@ -174,6 +178,7 @@ func (s *Server) serveClients(o *Options) {
 			MaxBody: c.MaxBuffer,
 			Hosts:   hosts(c),
 			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP, Certificate: s.tls.certificate(),
+			Audit: s.audit,
 			Settings: &admin.Settings{
 				ClientPort: portOf(s.listeners.client),
 				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,
@@ -203,6 +208,7 @@ func (s *Server) serve(what string, run func() error) {
 func (s *Server) metrics(emit func(key string, value any)) {
 	emit("descriptors_refused_total", s.descriptors.Refused())
 	s.tls.metrics(emit)
+	emit("audit_events_left_out_total", s.audit.LeftOut())
 	for _, m := range s.consensus.Metrics() {
 		emit(m.Key, m.Value)
 	}
@@ -250,6 +256,8 @@ func (s *Server) Close() error {
 	s.server.Stop()
 	errs = append(errs, s.zk.Shutdown(ctx), s.consensus.Close())
 	s.tls.close()
+	s.audit.Note(audit.Client{}, audit.Event{User: processUser(), Operation: "serverStop", Result: audit.Invoked})
+	errs = append(errs, s.audit.Close())
 	s.logger.Info("stopped")
 	return errors.Join(errs...)
 }

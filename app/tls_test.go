@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -209,5 +210,58 @@ func TestServer_TLS_BadFilesStopTheStart(t *testing.T) {
 		if err := try(); err == nil || !strings.Contains(err.Error(), "ssl.keyStore.location: ") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The audit log has what clients of both ports change, fail to log in to, and are refused, and nothing secret.
+func TestServer_Audit(t *testing.T) {
+	tier.Seconds(t)
+	o := options(t, t.TempDir())
+	o.Settings.Audit = config.Audit{Enabled: true, File: o.Settings.DataDir + "/audit.log", MaxBytes: 1 << 20, Keep: 1}
+	n := open(t, o)
+	wait.Until(t, "clients are served", n.Server().Serving)
+	url := "http://" + n.HTTPAddr().String()
+	for _, x := range []struct{ method, target, auth string }{
+		{"POST", "/v1/znodes/a?acl=auth::cdrwa", "ann:secret"}, {"GET", "/v1/znodes/a", ""}, {"GET", "/v1/cluster", ""},
+		{"DELETE", "/v1/znodes/a", "ann:secret"},
+	} {
+		q, err := http.NewRequest(x.method, url+x.target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if user, password, ok := strings.Cut(x.auth, ":"); ok {
+			q.SetBasicAuth(user, password)
+		}
+		resp, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(o.Settings.Audit.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for _, want := range []string{
+		"\toperation=serverStart\tresult=success\n",
+		" user=127.0.0.1,ann\tip=127.0.0.1\toperation=create\tznode=/a\tznode_type=persistent\tresult=success\n",
+		" user=127.0.0.1\tip=127.0.0.1\toperation=GET /v1/znodes/a\tresult=failure\treason=NOAUTH\n",
+		" user=127.0.0.1\tip=127.0.0.1\toperation=GET /v1/cluster\tresult=failure\treason=NOAUTH\n",
+		" user=127.0.0.1,ann\tip=127.0.0.1\toperation=delete\tznode=/a\tresult=success\n",
+		"\toperation=serverStop\tresult=invoked\n",
+	} {
+		i := strings.Index(string(text[at:]), want)
+		if i < 0 {
+			t.Errorf("no %q in its place in\n%s", want, text)
+			continue
+		}
+		at += i + len(want)
+	}
+	if strings.Contains(string(text), "secret") {
+		t.Error("a password is in the audit log")
 	}
 }

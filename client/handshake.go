@@ -3,10 +3,8 @@ package client
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
@@ -50,10 +48,8 @@ func (c *Client) open(ctx context.Context, t target) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dialing %s: %w", t.address, err)
 	}
-	if c.cfg.tls != nil {
-		if conn, err = startTLS(ctx, conn, c.cfg.tls, t.host); err != nil {
-			return nil, fmt.Errorf("TLS with %s: %w", t.address, err)
-		}
+	if conn, err = c.startTLS(ctx, conn, t.host); err != nil {
+		return nil, fmt.Errorf("TLS with %s: %w", t.address, err)
 	}
 	l := &link{
 		conn: conn, target: t, direct: directTo(conn),
@@ -61,18 +57,6 @@ func (c *Client) open(ctx context.Context, t target) (*link, error) {
 	}
 	l.frames = wire.NewFrameReader(&deadlineReader{l: l}, c.cfg.maxReply)
 	return l, nil
-}
-
-func startTLS(ctx context.Context, c net.Conn, cfg *tls.Config, host string) (net.Conn, error) {
-	if cfg.ServerName == "" && !cfg.InsecureSkipVerify {
-		cfg = cfg.Clone()
-		cfg.ServerName = host
-	}
-	conn := tls.Client(c, cfg)
-	if err := conn.HandshakeContext(ctx); err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	return conn, nil
 }
 
 // establish creates the session or moves it to l, and proves the identities.
@@ -88,7 +72,7 @@ func (c *Client) establish(l *link) error {
 	sent := c.clock()
 	resp, err := exchangeConnect(l, &req)
 	if err != nil {
-		return err
+		return c.wrongPort(l, err)
 	}
 	// A server that does not know the session any more must answer with
 	// neither id nor timeout. If it hands out another session instead, ours is

@@ -10,6 +10,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/tlsfiles"
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
@@ -59,6 +60,8 @@ type config struct {
 	dial        DialFunc
 	lookup      LookupFunc
 	tls         *tls.Config
+	files       *TLSFiles
+	opened      *tlsfiles.Files // of files; nil: none
 	logger      *slog.Logger
 	maxInFlight int
 	maxQueued   int
@@ -103,8 +106,12 @@ func (c *config) check() error {
 			c.maxRequest, c.maxReply)
 	case c.backoffMin <= 0 || c.backoffMax < c.backoffMin:
 		return fmt.Errorf("backoff %v to %v: want 0 < min <= max", c.backoffMin, c.backoffMax)
+	case c.files == nil:
+		return nil
 	}
-	return nil
+	var err error
+	c.opened, err = c.files.open()
+	return err
 }
 
 func (c *config) random() *rand.Rand {

@@ -12,10 +12,12 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/certs"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
@@ -92,6 +94,46 @@ func TestReal_TLS_CertificateIsForTheNameOfTheHost(t *testing.T) {
 		}
 		if unfit == nil {
 			t.Errorf("%s: %v, want an error about the certificate", servers, err)
+		}
+	}
+}
+
+// Files are read at the start, followed afterwards, and name themselves when they cannot be used.
+func TestReal_TLSFiles(t *testing.T) {
+	tier.Seconds(t)
+	dir, ca := t.TempDir(), certs.Authority(t, "ca")
+	server := ca.Issue(t, "server", nil)
+	plain := startServer(t)
+	port := startTLS(t, plain, tls.Certificate{Certificate: [][]byte{server.Cert.Raw}, PrivateKey: server.Key})
+	files := client.TLSFiles{
+		CA:          certs.Write(t, dir+"/ca.pem", ca.CertPEM()),
+		Certificate: certs.Write(t, dir+"/client.pem", ca.Issue(t, "client", nil).KeyPEM(t)),
+	}
+	c := connect(t, "localhost:"+port, client.WithTLSFiles(files))
+	if _, _, err := c.Create(t.Context(), "/tls-files", nil, client.Persistent); err != nil {
+		t.Error(err)
+	}
+	if _, err := files.Config(); err != nil {
+		t.Error(err)
+	}
+	missing := files
+	missing.CA = dir + "/none"
+	if _, err := client.Connect(t.Context(), "localhost:"+port, client.WithTLSFiles(missing)); err == nil ||
+		!strings.Contains(err.Error(), "none") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	for servers, want := range map[string]struct {
+		opts []client.Option
+		err  error
+	}{
+		"localhost:" + port: {nil, nil},
+		plain:               {[]client.Option{client.WithTLSFiles(files)}, client.ErrPortSpeaksPlain},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := client.Connect(ctx, servers, want.opts...)
+		cancel()
+		if err == nil || want.err != nil && !errors.Is(err, want.err) {
+			t.Errorf("%s: %v, want %v", servers, err, want.err)
 		}
 	}
 }

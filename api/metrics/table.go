@@ -146,6 +146,9 @@ var table = []Metric{
 	{"tls_handshakes_refused_total", Counter, "",
 		"Clients that were disconnected because too many handshakes were unfinished.", tlsPorts, false, false},
 
+	{"audit_events_left_out_total", Counter, "",
+		"Events that are not in the audit log, because its disk was too slow or has refused them.",
+		process, false, false},
 	{"uptime", Gauge, millis, "Time since the start of the server.", process, zk, false},
 	{"open_file_descriptor_count", Gauge, "", "Open file descriptors of the process.", process, zk, false},
 	{"max_file_descriptor_count", Gauge, "", "Limit of the process's open file descriptors.", process, zk, false},

@@ -30,8 +30,8 @@ func (q *Request) NeedAdministrator() error {
 	}
 	if !q.fromHere() {
 		p.Status = http.StatusForbidden
-		p.Detail = "no administrator is configured, so this is for clients on the server's own machine, without a proxy; " +
-			"this one is at " + q.Address
+		p.Detail = "no administrator is configured, so this is for clients on the server's own machine, " +
+			"without a proxy; this one is at " + q.Address
 		p.Hint = "configure a super user (DigestAuthenticationProvider.superDigest) or admin.identities"
 		return p
 	}
@@ -45,7 +45,8 @@ func (q *Request) NeedAdministrator() error {
 	q.W.Header().Set(HeaderTokenFile, file)
 	p.Status = http.StatusUnauthorized
 	p.Detail = "no administrator is configured, so this is for who can read the server's files"
-	p.Hint = `send the token of ` + file + `: curl -H "Authorization: Bearer $(head -1 ` + file + `)"; zk-lite finds it by itself`
+	p.Hint = `send the token of ` + file + `: curl -H "Authorization: Bearer $(head -1 ` + file +
+		`)"; zk-lite finds it by itself`
 	return p
 }
 

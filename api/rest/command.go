@@ -66,6 +66,9 @@ func (q *Request) Do(c *state.Command) (state.Result, error) {
 	if err != nil {
 		return r, UnknownOutcome(err, q.Key != "")
 	}
+	if r.Key != state.KeyRepeated {
+		q.Core.Config.Audit.Change(q.auditClient(), c, &r)
+	}
 	q.SetZxid(r.Zxid)
 	q.W.Header().Set(HeaderConsistency, ConsistencyLinearizable)
 	switch r.Key {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
@@ -41,6 +42,7 @@ type Config struct {
 	Hosts   []string
 	MaxBody int // bytes of a znode's data in a request; 0: defaultMaxBody
 	Limits  Limits
+	Audit   *audit.Log // nil: none
 }
 
 // Limits bound what all clients together may hold. 0 is the default; below it nothing

@@ -61,7 +61,8 @@ func (q *Request) credentials(a *auth.Authenticator) error {
 	}
 	ids, ok := a.Token(token)
 	if !ok {
-		return wrongCredentials("the token is not known", "the server's setting http.tokenFile names the file of tokens")
+		return wrongCredentials("the token is not known",
+			"the server's setting http.tokenFile names the file of tokens")
 	}
 	q.Anonymous = false
 	q.IDs = append(q.IDs, ids...)

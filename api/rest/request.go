@@ -116,7 +116,11 @@ func (q *Request) run(res resource) error {
 			return err
 		}
 	}
-	return op.Handle(q)
+	err := op.Handle(q)
+	if op.Access == Administrators {
+		q.noteAdministrator(&op.Route, err)
+	}
+	return err
 }
 
 // stamp sets the headers of every answer. Who looks at the state, or changes it,

@@ -6,6 +6,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -25,6 +26,7 @@ func (c *conn) auth(xid wire.Xid, rd *jute.Reader) error {
 	}
 	if !c.authenticate(&q) {
 		c.listener.authFailed.Add(1)
+		c.note("login", audit.Failure, "scheme "+q.Scheme)
 		c.direct(xid, znode.ErrAuthFailed, nil)
 		c.out.end("authentication failed")
 		c.closing = true
@@ -98,12 +100,33 @@ func (c *conn) enough(xid wire.Xid) bool {
 		return true
 	}
 	c.listener.authFailed.Add(1)
+	c.note("request", audit.Failure, "no identity of enforce.auth.schemes")
 	c.listener.logRefusal("enforce.auth", "remote", c.remote, "session", c.session(),
 		"schemes", c.listener.srv.Auth().Schemes())
 	c.direct(xid, znode.ErrSessionClosedNeedsSASL, nil)
 	c.out.end("no identity of a scheme that is needed (enforce.auth.schemes)")
 	c.closing = true
 	return false
+}
+
+// auditClient is the client for the audit log.
+func (c *conn) auditClient() audit.Client {
+	a := audit.Client{IP: c.remote}
+	if c.address.IsValid() {
+		a.IP = c.address.String()
+	}
+	if sc := c.sc.Load(); sc != nil {
+		a.Session, _ = sc.Session()
+		a.IDs = sc.Identities()
+	}
+	return a
+}
+
+// note records an event of this client in the audit log, if there is one.
+func (c *conn) note(operation string, r audit.Result, reason string) {
+	if log := c.listener.cfg.Audit; log != nil {
+		log.Note(c.auditClient(), audit.Event{Operation: operation, Result: r, Reason: reason})
+	}
 }
 
 // sasl is answered like a ZooKeeper without SASL configured does: all is well,

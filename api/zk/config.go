@@ -8,6 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/server/audit"
 )
 
 // The defaults of Config.
@@ -43,6 +44,8 @@ type Config struct {
 	MaxPerAddress    int                // connections from one address (maxClientCnxns); 0: no bound
 	MaxConnections   int                // connections in all (maxCnxns); 0: no bound
 	Descriptors      *descriptors.Share // of the process; nil: no bound
+	Throttle         ConnectionThrottle // of sessions; zero: none
+	MaxRequests      int                // that wait for their result (requestThrottleLimit); 0: no bound
 	HandshakeTimeout time.Duration      // for a connection without session; 0: 10 s
 	WriteTimeout     time.Duration      // for a write to make progress; 0: DefaultWriteTimeout
 
@@ -58,6 +61,7 @@ type Config struct {
 	// nil: none are kept.
 	Digests func() []Digest
 
+	Audit  *audit.Log   // nil: none
 	Logger *slog.Logger // nil: slog.Default
 }
 

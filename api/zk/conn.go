@@ -15,6 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -93,6 +94,9 @@ func (c *conn) report(err error, why string) {
 	case errors.As(err, &ahead):
 		c.listener.logRefusal("ahead", "remote", c.remote, "error", ahead)
 	case errors.As(err, &bad), errors.As(err, &plain), errors.As(err, &unshaken):
+		if unshaken != nil {
+			c.note("login", audit.Failure, unshaken.Error())
+		}
 		level := slog.LevelDebug
 		if pass, _ := c.listener.refusals.PassSome(maxBroken, "broken"); pass {
 			level = slog.LevelInfo

@@ -35,6 +35,10 @@ func (c *conn) handshake() error {
 	if q.Decode(rd); rd.Err() != nil {
 		return badf("a connect request that cannot be decoded: %v", rd.Err())
 	}
+	if !c.listener.throttle.admit(time.Now(), q.SessionID != 0) {
+		c.listener.refuse(c, "connectionMaxTokens")
+		return errors.New("sessions are opened faster than connectionMaxTokens allows")
+	}
 	if q.SessionID == 0 && c.isAhead(q.LastZxidSeen) {
 		// No session to attach to, so nothing will bring this server's state to
 		// where the client has been; another may be there.

@@ -31,16 +31,18 @@ type Server interface {
 
 // Listener serves ZooKeeper's protocol.
 type Listener struct {
-	srv     Server
-	cfg     Config
-	logger  *slog.Logger
-	words   map[string]word // all there are
-	allowed map[string]bool // those that are answered
-	started time.Time
-	buffers buffers
-	partial partialFrames
-	pool    sync.Pool // of *request
-	trace   atomic.Int64
+	srv      Server
+	cfg      Config
+	logger   *slog.Logger
+	words    map[string]word // all there are
+	allowed  map[string]bool // those that are answered
+	started  time.Time
+	buffers  buffers
+	partial  partialFrames
+	throttle *throttle
+	slots    requestSlots
+	pool     sync.Pool // of *request
+	trace    atomic.Int64
 
 	authFailed atomic.Int64
 	cutShort   atomic.Int64   // connections closed for a partial frame
@@ -72,6 +74,10 @@ func New(srv Server, cfg Config) *Listener {
 		listeners:  map[net.Listener]struct{}{},
 		conns:      map[*conn]struct{}{},
 		perAddress: map[netip.Addr]int{},
+	}
+	d.throttle = newThrottle(d.cfg.Throttle)
+	if d.cfg.MaxRequests > 0 {
+		d.slots = make(requestSlots, d.cfg.MaxRequests)
 	}
 	d.logger, d.words, d.allowed = d.cfg.Logger, words(), d.cfg.allowed()
 	d.trace.Store(defaultTrace)

@@ -7,6 +7,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -30,6 +31,7 @@ type request struct {
 	cmd   state.Command // of a write
 	body  wire.Request  // of the rarer reads
 	types []wire.OpCode // of a multi's results
+	slot  bool          // it has one of requestSlots
 }
 
 func (c *conn) newRequest(h wire.RequestHeader) *request {
@@ -42,12 +44,18 @@ func (c *conn) newRequest(h wire.RequestHeader) *request {
 	// Requests are counted until they are answered, and only this goroutine
 	// adds any; with none in the server's queue a read runs in place.
 	r.quiet = c.pending.Add(1) == 1
+	if slots := c.listener.slots; slots != nil {
+		r.slot = slots.take(c)
+	}
 	return r
 }
 
 // done gives the request back to the pool.
 func (r *request) done() {
 	c := r.c
+	if r.slot {
+		<-c.listener.slots
+	}
 	types := r.types[:0]
 	*r = request{types: types}
 	c.pending.Add(-1)
@@ -151,6 +159,11 @@ func (r *request) end(b []byte) {
 // fail replies with a code. UNIMPLEMENTED for a whole request type carries no
 // zxid, which is -1, and ends the connection (UnimplementedRequestProcessor).
 func (r *request) fail(zxid znode.Zxid, code znode.Error) {
+	if log := r.c.listener.cfg.Audit; log != nil && code == znode.ErrNoAuth {
+		log.Note(r.c.auditClient(), audit.Event{
+			Operation: r.op.String(), Znode: r.path, Result: audit.Failure, Reason: code.Name(),
+		})
+	}
 	c, final := r.c, code == znode.ErrUnimplemented && !r.op.ClientRequest()
 	if final {
 		zxid = -1

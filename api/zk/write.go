@@ -64,6 +64,9 @@ func (r *request) Done(v *server.View, x *state.Result) {
 		c.Disconnect(server.ReasonMoved)
 		return
 	}
+	if log := c.listener.cfg.Audit; log != nil {
+		log.Change(c.auditClient(), &r.cmd, x)
+	}
 	closing := r.op == wire.OpCloseSession
 	r.answer(x)
 	if closing {

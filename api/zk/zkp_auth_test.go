@@ -3,12 +3,14 @@ package zk_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/internal/testkit/certs"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -112,4 +114,47 @@ func TestZKP_X509(t *testing.T) {
 	}
 	ann.want(znode.OK, wire.OpCloseSession, nil)
 	ann.closed()
+}
+
+// Beyond requestThrottleLimit requests wait for each other, also those of one client, and all are answered in order.
+func TestListener_MaxRequests(t *testing.T) {
+	k := start(t, func(_ *serverConfig, z *zkConfig) { z.MaxRequests = 2 })
+	clients := []*client{k.connect(), k.connect()}
+	var xids [2][]wire.Xid
+	for i := range 50 {
+		for n, c := range clients {
+			op, body := wire.OpCreate, wire.Request(&wire.CreateRequest{
+				Path: fmt.Sprintf("/n%d-%d", n, i), ACL: znode.OpenACL})
+			if i%2 == 1 {
+				op, body = wire.OpExists, &wire.ExistsRequest{Path: fmt.Sprintf("/n%d-%d", n, i-1)}
+			}
+			xids[n] = append(xids[n], c.send(op, body))
+		}
+	}
+	for n, c := range clients {
+		for i, xid := range xids[n] {
+			op := wire.OpCreate
+			if i%2 == 1 {
+				op = wire.OpExists
+			}
+			if h, _ := c.reply(xid, op); h.Err != znode.OK {
+				t.Fatalf("request %d of client %d: %v", i, n, h.Err)
+			}
+		}
+	}
+}
+
+func TestListener_ConnectionThrottle(t *testing.T) {
+	k := start(t, func(_ *serverConfig, z *zkConfig) {
+		z.Throttle = zk.ConnectionThrottle{MaxTokens: 2, FillTime: time.Hour, FillCount: 1, Freeze: -1}
+	})
+	k.connect()
+	k.connect()
+	c := k.dial()
+	q := wire.ConnectRequest{TimeoutMillis: 30_000, Password: make([]byte, znode.PasswordSize)}
+	b, mark := wire.BeginFrame(nil)
+	b = q.Append(b)
+	wire.EndFrame(b, mark)
+	c.raw(b)
+	c.closed()
 }

@@ -23,8 +23,8 @@ func authRows() []setting {
 		{key: "DigestAuthenticationProvider.superDigest", aliases: []string{"superDigest"},
 			flag: "super-digest", kind: kindDigest,
 			field: func(s *Settings) any { return &s.SuperDigest },
-			help: "The super user, `USER:HASH` with HASH = base64(SHA-1(\"USER:PASSWORD\")); `zk-lite digest` makes it. " +
-				"Default: none."},
+			help: "The super user, `USER:HASH` with HASH = base64(SHA-1(\"USER:PASSWORD\")); `zk-lite digest` makes " +
+				"it. Default: none."},
 		{key: "DigestAuthenticationProvider.digestAlg", flag: "digest-alg", kind: kindText, def: "SHA1",
 			field: func(s *Settings) any { return &s.digestAlg },
 			help: "Hash of passwords in ids of scheme digest: SHA1, SHA-256, SHA-384, SHA-512, SHA3-256, SHA3-384 or " +
@@ -52,8 +52,8 @@ func authRows() []setting {
 			help:  "Schemes, separated by commas, of which one is enough: digest, x509, token, ip."},
 		{key: "ensembleAuthName", kind: kindWordList,
 			field: func(s *Settings) any { return &s.EnsembleNames },
-			help: "Names of this ensemble, separated by commas. A client that asks for another (`addauth ensemble NAME`) " +
-				"is disconnected."},
+			help: "Names of this ensemble, separated by commas. A client that asks for another " +
+				"(`addauth ensemble NAME`) is disconnected."},
 		{key: "skipACL", kind: kindYes, def: "no",
 			field: func(s *Settings) any { return &s.SkipACL },
 			help:  "With `yes` this server checks no ACLs. Nobody becomes an administrator by it."},

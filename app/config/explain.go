@@ -67,6 +67,8 @@ func (st *setting) text(s *Settings) string {
 		text = strconv.Itoa(*p)
 	case *int64:
 		text = strconv.FormatInt(*p, 10)
+	case *float64:
+		text = strconv.FormatFloat(*p, 'g', -1, 64)
 	case *time.Duration:
 		text = p.String()
 	case *string:

@@ -61,7 +61,6 @@ func refusedKeys() []foreign {
 			"server.realm", "jaasLoginRenew", "requireKerberosConfig", "superUser", "superUser.*",
 			"java.security.auth.login.config"},
 			"does not offer SASL or Kerberos yet; remove the key", ""},
-		{refused, []string{"audit.enable"}, "has no audit log yet; remove the key", ""},
 		{forbidden, []string{"group.*", "weight.*", "oraclePath"},
 			"gives each server one vote; remove the key, it would change what a majority is", ""},
 	}
@@ -70,12 +69,8 @@ func refusedKeys() []foreign {
 // ignoredKeys are those whose owner may rely on an effect that does not come.
 func ignoredKeys() []foreign {
 	return []foreign{
-		{ignored, []string{"connectionMaxTokens", "connection_throttle_tokens"},
-			"accepts connections at any rate; maxClientCnxns and maxCnxns bound their number", "0"},
 		{ignored, []string{"largeRequestThreshold"},
 			"bounds all requests that have arrived in part (largeRequestMaxBytes), whatever their size", "-1"},
-		{ignored, []string{"requestThrottleLimit", "request_throttle_max_requests"},
-			"bounds writes (globalOutstandingLimit), not reads in progress", "0"},
 		{ignored, []string{"IPAuthenticationProvider.*"},
 			"takes the address of the connection for the client's, also behind a proxy", "false"},
 		{ignored, []string{"admin.snapshot.enabled", "admin.restore.enabled"},
@@ -117,9 +112,9 @@ func tuningKeys() []foreign {
 			"serializeLastProcessedZxid.enabled", "closeSessionTxn.enabled", "bitHashCacheSize"},
 			"has its own file format, always complete and checked", ""},
 		{tuning, []string{"flushDelay", "maxBatchSize", "maxWriteQueuePollTime", "commitProcessor.*",
-			"request_*", "requestThrottle*", "requestStale*", "request.timeout", "throttled_op_wait_time",
-			"throttledOpWaitTime", "connection_throttle_*", "connectionToken*",
-			"connectionFreezeTime", "connectionDrop*", "connectionDecreaseRatio",
+			"request_stale_*", "request_throttle_drop_stale", "request_throttle_stall_time", "request_throttler.*",
+			"requestThrottleStallTime", "requestThrottleDropStale", "requestStale*", "request.timeout",
+			"throttled_op_wait_time", "throttledOpWaitTime", "connection_throttle_local_session_weight",
 			"maxResponseCacheSize", "maxGetChildrenResponseCacheSize", "intBufferStartingSizeBytes",
 			"watchManagerName", "watcherClean*", "maxInProcessingDeadWatchers",
 			"enableEagerACLCheck", "jute.maxbuffer.extrasize"},

@@ -177,7 +177,7 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 		if st.key == "enforce.auth.enabled" {
 			continue // TestLoad_Auth
 		}
-		value := map[kind]string{kindText: "x", kindSecret: "x", kindPort: "4321", kindYes: "yes", kindWordList: "x509", kindIdentities: "token:ops", kindHost: "::1", kindBool: "true", kindInt: "4321", kindBytes: "3MiB",
+		value := map[kind]string{kindText: "x", kindSecret: "x", kindPort: "4321", kindYes: "yes", kindFloat: "0.5", kindWordList: "x509", kindIdentities: "token:ops", kindHost: "::1", kindBool: "true", kindInt: "4321", kindBytes: "3MiB",
 			kindMillis: "23456", kindWords: "wchp", kindRole: "observer", kindLevel: "debug",
 			kindServer: "7", kindOrigins: "https://example.org", kindHosts: "zk.example.org", kindDigest: "super:Y+4oAfIPWvJrxDGwNmxPgI6ZmOs="}[st.kind]
 		switch {
@@ -319,8 +319,6 @@ func TestLoad_KeysWithoutEffect(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"WARN zoo.cfg:2: connectionMaxTokens: has no effect: zk-lite accepts connections at any rate; " +
-			"maxClientCnxns and maxCnxns bound their number",
 		"WARN zoo.cfg:8: localSessionsEnabled: has no effect: zk-lite replicates every session",
 		"WARN zoo.cfg: preAllocSize, zookeeper.nio.numWorkerThreads: have no effect: zk-lite needs no such tuning " +
 			"(docs/configuration.md, \"Keys without effect\")",

@@ -58,6 +58,9 @@ func (l *loader) resolveDirs() {
 		s.DataDir = defaultDataDir
 	}
 	l.checkDir("data-dir", s.DataDir)
+	if s.Audit.File == "" {
+		s.Audit.File = filepath.Join(s.DataDir, AuditFile)
+	}
 	if s.DataLogDir == "" {
 		s.DataLogDir = s.DataDir
 		return

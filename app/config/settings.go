@@ -93,7 +93,9 @@ type Settings struct {
 	// With any of them the port speaks TLS.
 	AdminForceHTTPS, AdminPortUnification, AdminNeedClientAuth bool
 
-	TLS TLS
+	TLS      TLS
+	Throttle Throttle
+	Audit    Audit
 
 	// How the Go runtime is used.
 	AdjustProcessors bool // GOMAXPROCS follows the load

@@ -77,7 +77,8 @@ func storeRows(name string, store func(*Settings) *Store, help string) []setting
 			field: func(s *Settings) any { return &store(s).PasswordPath },
 			help:  "File with that password in its first line. It counts more than the password itself."},
 		{key: prefix + "type", kind: kindChoice, choices: []string{"PEM", "PKCS12", "JKS"},
-			field: func(s *Settings) any { return &store(s).Type }, help: "Type of that file. Default: by its content."},
+			field: func(s *Settings) any { return &store(s).Type },
+			help:  "Type of that file. Default: by its content."},
 	}
 }
 
@@ -91,7 +92,8 @@ func protocolRows() []setting {
 			help:  "Versions of TLS, separated by commas: TLSv1.2, TLSv1.3."},
 		{key: "ssl.ciphersuites", kind: kindText,
 			field: func(s *Settings) any { return &s.TLS.suites },
-			help:  "Cipher suites of TLS 1.2, separated by commas. Default: Go's. Those of TLS 1.3 are always all allowed."},
+			help: "Cipher suites of TLS 1.2, separated by commas. Default: Go's. Those of TLS 1.3 are always all " +
+				"allowed."},
 	}
 }
 
@@ -103,7 +105,8 @@ func verifyRows() []setting {
 			help:    "Whether clients with TLS on the ZooKeeper port show a certificate: never, if they like, always."},
 		{key: "ssl.hostnameVerification", kind: kindBool, def: "true",
 			field: func(s *Settings) any { return &s.TLS.checkHost },
-			help:  "With `false`, `ssl.clientHostnameVerification` has no effect, as in ZooKeeper. No other effect on servers."},
+			help: "With `false`, `ssl.clientHostnameVerification` has no effect, as in ZooKeeper. No other effect on " +
+				"servers."},
 		{key: "ssl.clientHostnameVerification", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.TLS.CheckClientHost },
 			help:  "Take only certificates of clients that name the address that the client comes from."},

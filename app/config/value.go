@@ -38,6 +38,7 @@ const (
 	kindOrigins // web origins, such as https://example.org
 	kindHosts   // host names without a port
 	kindYes     // yes or no
+	kindFloat   // a number with a point, from min to max
 	kindWordList
 	kindIdentities // SCHEME:ID
 )
@@ -45,7 +46,7 @@ const (
 // name is the kind in the documentation and in a flag's usage.
 func (k kind) name() string {
 	return [...]string{"text", "bool", "number", "number", "text", "bytes", "ms", "word", "list", "digest", "role",
-		"level", "servers", "number", "file", "host", "list", "list", "word", "list", "list"}[k]
+		"level", "servers", "number", "file", "host", "list", "list", "word", "number", "list", "list"}[k]
 }
 
 // fourLetterWords is all that ZooKeeper has (FourLetterCommands).
@@ -86,6 +87,13 @@ func (st *setting) set(s *Settings, text string) error {
 		hosts, err := parseHosts(text)
 		*st.field(s).(*[]string) = hosts
 		return err
+	case kindFloat:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(f >= float64(st.min) && f <= float64(st.max)) {
+			return fmt.Errorf("%q is not a number from %d to %d", shorten(text), st.min, st.max)
+		}
+		*st.field(s).(*float64) = f
+		return nil
 	case kindYes:
 		return setYes(st.field(s).(*bool), text)
 	case kindWordList:

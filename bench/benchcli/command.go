@@ -2,6 +2,7 @@ package benchcli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/bench/noop"
@@ -33,11 +35,18 @@ type options struct {
 	html    string
 	svg     string
 	quiet   bool
+	secure  Secure
+}
+
+// Secure has the flags for TLS that all commands of the program share.
+type Secure interface {
+	Bind(f *pflag.FlagSet)
+	Config() (*tls.Config, error) // nil: no TLS
 }
 
 // Command returns "bench" with its subcommands.
-func Command() *cobra.Command {
-	o := &options{cfg: load.Default()}
+func Command(secure Secure) *cobra.Command {
+	o := &options{cfg: load.Default(), secure: secure}
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Put load on ZooKeeper-compatible servers and measure it",
@@ -80,8 +89,9 @@ Everything happens below --prefix, which is deleted at start and end.`,
 		})
 	}
 	o.common(c)
-	c.AddCommand(watchCommand(), sessionsCommand(), failoverCommand(), idleCommand(), fillCommand(),
-		noopCommand(), httpCommand())
+	c.AddCommand(watchCommand(secure), sessionsCommand(secure), failoverCommand(secure), idleCommand(secure),
+		fillCommand(secure), noopCommand(), httpCommand(secure))
+	secure.Bind(c.PersistentFlags())
 	return c
 }
 
@@ -114,6 +124,10 @@ func (o *options) run(
 ) error {
 	if o.output != outputText && o.output != outputJSON {
 		return fmt.Errorf("--output %q: %s and %s are possible", o.output, outputText, outputJSON)
+	}
+	var err error
+	if o.cfg.TLS, err = o.secure.Config(); err != nil {
+		return err
 	}
 	o.cfg.Hosts = strings.FieldsFunc(o.servers, func(r rune) bool { return r == ',' || r == ' ' })
 	if !o.quiet {
@@ -158,8 +172,8 @@ func progress(w io.Writer, s load.Sample) {
 		report.Time(s.P99.Duration()), report.Time(s.Max.Duration()), warm)
 }
 
-func watchCommand() *cobra.Command {
-	o := &options{cfg: load.Default()}
+func watchCommand(secure Secure) *cobra.Command {
+	o := &options{cfg: load.Default(), secure: secure}
 	c := &cobra.Command{
 		Use:   "watch",
 		Short: "Measure how long an event takes to many watchers of one znode",
@@ -174,8 +188,8 @@ until each watcher, and the last, has the event. Repeated for --duration.`,
 	return c
 }
 
-func sessionsCommand() *cobra.Command {
-	o := &options{cfg: load.Default()}
+func sessionsCommand(secure Secure) *cobra.Command {
+	o := &options{cfg: load.Default(), secure: secure}
 	c := &cobra.Command{
 		Use:   "sessions",
 		Short: "Open and close sessions as fast as the servers let it",
@@ -190,8 +204,8 @@ func sessionsCommand() *cobra.Command {
 	return c
 }
 
-func failoverCommand() *cobra.Command {
-	o := &options{cfg: load.Default()}
+func failoverCommand(secure Secure) *cobra.Command {
+	o := &options{cfg: load.Default(), secure: secure}
 	o.cfg.SessionTimeout = 10 * time.Second
 	var after time.Duration
 	c := &cobra.Command{
@@ -216,7 +230,7 @@ With --kill-leader-after this command kills the leader's process with SIGKILL (s
 				return nil, err
 			}
 			if after > 0 {
-				if kill, err = load.KillLeader(o.cfg.Hosts, o.cfg.PIDs); err != nil {
+				if kill, err = load.KillLeader(o.cfg.Hosts, o.cfg.PIDs, o.cfg.TLS); err != nil {
 					return nil, err
 				}
 			}
@@ -227,8 +241,8 @@ With --kill-leader-after this command kills the leader's process with SIGKILL (s
 	return c
 }
 
-func idleCommand() *cobra.Command {
-	o := &options{cfg: load.Default()}
+func idleCommand(secure Secure) *cobra.Command {
+	o := &options{cfg: load.Default(), secure: secure}
 	c := &cobra.Command{
 		Use:   "idle",
 		Short: "Measure what sessions cost that have nothing to say",
@@ -243,8 +257,8 @@ func idleCommand() *cobra.Command {
 	return c
 }
 
-func fillCommand() *cobra.Command {
-	o := &options{cfg: load.Default()}
+func fillCommand(secure Secure) *cobra.Command {
+	o := &options{cfg: load.Default(), secure: secure}
 	o.cfg.Keys = 1_000_000
 	c := &cobra.Command{
 		Use:   "fill",

@@ -14,8 +14,8 @@ import (
 const defaultHTTP = "127.0.0.1:8080"
 
 // httpCommand measures the HTTP API instead of the ZooKeeper protocol.
-func httpCommand() *cobra.Command {
-	o := &options{cfg: load.Default()}
+func httpCommand(secure Secure) *cobra.Command {
+	o := &options{cfg: load.Default(), secure: secure}
 	c := &cobra.Command{
 		Use:   "http",
 		Short: "Put load on the HTTP API",
@@ -45,11 +45,13 @@ Everything happens below --prefix, which is deleted at start and end.`,
 	}
 	o.commonAt(c, defaultHTTP)
 	c.AddCommand(
-		httpPart("lock", "Take locks and give them back", `Each connection has a session and a lock of its own, `+
-			`which it takes and gives back;
+		httpPart(secure, "lock", "Take locks and give them back",
+			`Each connection has a session and a lock of its own, `+
+				`which it takes and gives back;
 one operation is both requests.`, 64, httpload.Locks),
-		httpPart("streams", "Measure how long a change takes to many streams", `Each connection is a stream of `+
-			`server-sent events about the same znode; it is changed, and
+		httpPart(secure, "streams", "Measure how long a change takes to many streams",
+			`Each connection is a stream of `+
+				`server-sent events about the same znode; it is changed, and
 the time is taken until each stream, and the last, has told of it. Repeated for --duration.`, 1000,
 			httpload.Streams))
 	return c
@@ -57,10 +59,10 @@ the time is taken until each stream, and the last, has told of it. Repeated for 
 
 // httpPart is a subcommand without a mix.
 func httpPart(
-	use, short, long string, conns int,
+	secure Secure, use, short, long string, conns int,
 	measure func(context.Context, load.Config, httpload.API) (*load.Result, error),
 ) *cobra.Command {
-	o := &options{cfg: load.Default()}
+	o := &options{cfg: load.Default(), secure: secure}
 	o.cfg.Connections = conns
 	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.NoArgs}
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -3,6 +3,7 @@ package benchcli
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,8 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+
+	"github.com/spf13/pflag"
 )
 
 // start runs n zk-lite servers in this process and waits until they serve.
@@ -101,7 +104,7 @@ func bench(t *testing.T, hosts []string, args ...string) (stdout, stderr string,
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var out, progress bytes.Buffer
-	c := Command()
+	c := Command(plain{})
 	c.SetArgs(append(args, "--server", strings.Join(hosts, ",")))
 	c.SetOut(&out)
 	c.SetErr(&progress)
@@ -121,3 +124,9 @@ func znodes(t *testing.T, host string) string {
 	count, _, _ := strings.Cut(rest, "\n")
 	return count
 }
+
+// plain has no flags for TLS.
+type plain struct{}
+
+func (plain) Bind(*pflag.FlagSet)          {}
+func (plain) Config() (*tls.Config, error) { return nil, nil }

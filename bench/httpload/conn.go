@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http/httputil"
 	"strconv"
 	"time"
+
+	"github.com/zk-lite/zk-lite/bench/load"
 )
 
 const (
@@ -25,7 +28,8 @@ const (
 // conn is one connection, which comes back after an error.
 type conn struct {
 	host string
-	nc   net.Conn // nil before the first request and after an error
+	tls  *tls.Config // nil: without TLS
+	nc   net.Conn    // nil before the first request and after an error
 	r    *bufio.Reader
 	out  []byte
 	body []byte // of the last answer
@@ -53,6 +57,9 @@ func (c *conn) send(ctx context.Context, q *request) error {
 		d := net.Dialer{Timeout: dialTimeout}
 		nc, err := d.DialContext(ctx, "tcp", c.host)
 		if err != nil {
+			return fmt.Errorf("connecting: %w", err)
+		}
+		if nc, err = load.Secure(ctx, nc, c.tls, c.host); err != nil {
 			return fmt.Errorf("connecting: %w", err)
 		}
 		c.nc, c.r = nc, bufio.NewReaderSize(nc, readBytes)

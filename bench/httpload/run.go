@@ -39,7 +39,7 @@ func check(cfg *load.Config) error {
 }
 
 func newConn(cfg *load.Config, i int) *conn {
-	return &conn{host: cfg.Hosts[i%len(cfg.Hosts)]}
+	return &conn{host: cfg.Hosts[i%len(cfg.Hosts)], tls: cfg.TLS}
 }
 
 // around creates the keys before and deletes them after.

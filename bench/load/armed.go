@@ -29,7 +29,7 @@ func Arm(ctx context.Context, cfg Config, n int) (*Armed, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	conns, err := connectAll(ctx, cfg.Hosts, cfg.Connections, cfg.SessionTimeout)
+	conns, err := connectAll(ctx, &cfg, cfg.Connections)
 	a := &Armed{conns: conns}
 	errs := make([]error, len(conns))
 	for i, c := range conns {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"time"
@@ -51,6 +52,8 @@ type Config struct {
 	PIDs []int `json:"pids,omitempty"`
 	// Interval is the time between two Samples.
 	Interval time.Duration `json:"interval_ns"`
+	// TLS is for servers' ports with TLS; nil: they have none.
+	TLS *tls.Config `json:"-"`
 	// Progress, if not nil, is called with every Sample, from one goroutine.
 	Progress func(Sample) `json:"-"`
 	// Measured, if not nil, is called at the begin of the measured time with

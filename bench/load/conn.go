@@ -3,6 +3,7 @@ package load
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -56,13 +57,32 @@ type reply struct {
 }
 
 // connect dials a server and opens a session, or comes back to one.
-func connect(ctx context.Context, host string, timeout time.Duration, s session) (*conn, error) {
+func connect(ctx context.Context, cfg *Config, host string, s session) (*conn, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	nc, err := d.DialContext(ctx, "tcp", host)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	return handshake(rawconn.New(nc), timeout, s)
+	if nc, err = Secure(ctx, rawconn.New(nc), cfg.TLS, host); err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	return handshake(nc, cfg.SessionTimeout, s)
+}
+
+// Secure speaks TLS on a new connection to a host:port, unless cfg is nil. It closes the connection on errors.
+func Secure(ctx context.Context, nc net.Conn, cfg *tls.Config, host string) (net.Conn, error) {
+	if cfg == nil {
+		return nc, nil
+	}
+	if cfg.ServerName == "" {
+		cfg = cfg.Clone()
+		cfg.ServerName, _, _ = net.SplitHostPort(host)
+	}
+	c := tls.Client(nc, cfg)
+	if err := c.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, nc.Close())
+	}
+	return c, nil
 }
 
 // handshake opens a session on a new connection, and closes it on errors.

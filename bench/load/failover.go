@@ -48,7 +48,7 @@ func Failover(ctx context.Context, cfg Config, kill Killer, after time.Duration)
 	if err := asAdmin(ctx, &cfg, func(c *conn) error { return keys.build(ctx, c, data) }); err != nil {
 		return nil, err
 	}
-	conns, err := connectAll(ctx, cfg.Hosts, cfg.Connections, cfg.SessionTimeout)
+	conns, err := connectAll(ctx, &cfg, cfg.Connections)
 	if err != nil {
 		closeAll(conns)
 		return nil, err

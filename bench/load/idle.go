@@ -15,7 +15,7 @@ func Idle(ctx context.Context, cfg Config) (*Result, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	conns, err := connectAll(ctx, cfg.Hosts, cfg.Connections, cfg.SessionTimeout)
+	conns, err := connectAll(ctx, &cfg, cfg.Connections)
 	if err != nil {
 		closeAll(conns)
 		return nil, err

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -16,11 +17,19 @@ const wordTimeout = 2 * time.Second
 
 // FourLetter sends a four-letter word to a server and returns the whole answer.
 func FourLetter(ctx context.Context, host, word string) (string, error) {
+	return ask(ctx, host, word, nil)
+}
+
+// ask is FourLetter for a port that may speak TLS.
+func ask(ctx context.Context, host, word string, secure *tls.Config) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, wordTimeout)
 	defer cancel()
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", host)
 	if err != nil {
+		return "", fmt.Errorf("asking %s: %w", word, err)
+	}
+	if c, err = Secure(ctx, c, secure, host); err != nil {
 		return "", fmt.Errorf("asking %s: %w", word, err)
 	}
 	defer c.Close()
@@ -38,10 +47,12 @@ func FourLetter(ctx context.Context, host, word string) (string, error) {
 
 // Leader asks each host for its mode (srvr, which must be allowed) and returns
 // the index of the leader's.
-func Leader(ctx context.Context, hosts []string) (int, error) {
+func Leader(ctx context.Context, hosts []string) (int, error) { return findLeader(ctx, hosts, nil) }
+
+func findLeader(ctx context.Context, hosts []string, secure *tls.Config) (int, error) {
 	var errs []error
 	for i, host := range hosts {
-		text, err := FourLetter(ctx, host, "srvr")
+		text, err := ask(ctx, host, "srvr", secure)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -54,13 +65,13 @@ func Leader(ctx context.Context, hosts []string) (int, error) {
 
 // KillLeader returns a Killer that ends the leader's process with SIGKILL. The
 // processes are in the order of the hosts, on this machine.
-func KillLeader(hosts []string, pids []int) (Killer, error) {
+func KillLeader(hosts []string, pids []int, secure *tls.Config) (Killer, error) {
 	if len(hosts) != len(pids) {
 		return nil, fmt.Errorf("to kill the leader each server's pid is needed, in their order: "+
 			"%d servers, %d pids", len(hosts), len(pids))
 	}
 	return func(ctx context.Context) (string, error) {
-		i, err := Leader(ctx, hosts)
+		i, err := findLeader(ctx, hosts, secure)
 		if err != nil {
 			return "", err
 		}

@@ -54,7 +54,7 @@ const adminTimeout = time.Minute
 func asAdmin(ctx context.Context, cfg *Config, do func(*conn) error) error {
 	var errs []error
 	for _, host := range cfg.Hosts {
-		c, err := connect(ctx, host, cfg.SessionTimeout, session{})
+		c, err := connect(ctx, cfg, host, session{})
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -70,7 +70,7 @@ func asAdmin(ctx context.Context, cfg *Config, do func(*conn) error) error {
 func runConnections(
 	ctx context.Context, cfg *Config, keys *keySpace, data []byte,
 ) (*Result, error) {
-	conns, err := connectAll(ctx, cfg.Hosts, cfg.Connections, cfg.SessionTimeout)
+	conns, err := connectAll(ctx, cfg, cfg.Connections)
 	defer closeAll(conns)
 	if err != nil {
 		return nil, err
@@ -218,16 +218,14 @@ func waitUntil(
 
 // connectAll opens connections, spread over the hosts in turn. On errors it
 // returns those that are open.
-func connectAll(
-	ctx context.Context, hosts []string, n int, timeout time.Duration,
-) ([]*conn, error) {
+func connectAll(ctx context.Context, cfg *Config, n int) ([]*conn, error) {
 	all, errs := make([]*conn, n), make([]error, n)
 	tickets := make(chan struct{}, dialsAtOnce)
 	var wg sync.WaitGroup
 	for i := range n {
 		tickets <- struct{}{}
 		wg.Go(func() {
-			all[i], errs[i] = connect(ctx, hosts[i%len(hosts)], timeout, session{})
+			all[i], errs[i] = connect(ctx, cfg, cfg.Hosts[i%len(cfg.Hosts)], session{})
 			<-tickets
 		})
 	}

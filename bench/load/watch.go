@@ -32,7 +32,7 @@ func Watch(ctx context.Context, cfg Config) (*Result, error) {
 }
 
 func watchRounds(ctx context.Context, cfg *Config, path string, data []byte) (*Result, error) {
-	conns, err := connectAll(ctx, cfg.Hosts, cfg.Connections+1, cfg.SessionTimeout)
+	conns, err := connectAll(ctx, cfg, cfg.Connections+1)
 	defer closeAll(conns)
 	if err != nil {
 		return nil, err

@@ -234,7 +234,7 @@ func (speaksZooKeeper) Run(
 	case Sessions:
 		return load.Sessions(ctx, cfg)
 	case Failover:
-		kill, err := load.KillLeader(cfg.Hosts, cfg.PIDs)
+		kill, err := load.KillLeader(cfg.Hosts, cfg.PIDs, cfg.TLS)
 		if err != nil {
 			return nil, err
 		}

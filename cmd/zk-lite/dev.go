@@ -25,6 +25,7 @@ type devOptions struct {
 	dir                            string
 	clientPort, httpPort, peerPort int
 	verbose                        bool
+	tls                            bool
 }
 
 // The flags for the ports of dev.
@@ -59,6 +60,7 @@ run with the same directory has it.`,
 	f.IntVar(&o.clientPort, clientPortFlag, 2181, "ZooKeeper port of the first server; the others follow")
 	f.IntVar(&o.httpPort, httpPortFlag, 8080, "HTTP port of the first server; the others follow")
 	f.IntVar(&o.peerPort, peerPortFlag, 2888, "port between servers of the first one; the others follow")
+	f.BoolVar(&o.tls, "tls", false, "speak only TLS with clients; the certificates are made below --data-dir")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print the servers' logs")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := o.check(); err != nil {
@@ -72,6 +74,9 @@ run with the same directory has it.`,
 		defer gc.Tune(logger)()
 		defer processors.Adjust(logger)()
 		build := readBuildInfo()
+		if err := o.issue(); err != nil {
+			return err
+		}
 		fmt.Fprintf(c.OutOrStdout(), "starting an ensemble of %d in this process, data in %s\n", o.servers, o.dir)
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			d := &dev{closed: make(chan struct{})}
@@ -150,7 +155,7 @@ func portError(id int, err error) error {
 	}
 	flag := peerPortFlag
 	switch port.Setting {
-	case app.ClientPortSetting:
+	case app.ClientPortSetting, app.SecureClientPortSetting:
 		flag = clientPortFlag
 	case app.HTTPPortSetting:
 		flag = httpPortFlag
@@ -172,6 +177,11 @@ func (o *devOptions) settings(id int) config.Settings {
 	s.FourLetterWords = []string{"*"}
 	s.MaxClientCnxns = 0
 	s.Standalone = o.servers == 1
+	if o.tls {
+		s.SecureClientPort, s.SecureClientPortAddress, s.ClientPort = s.ClientPort, s.ClientPortAddress, config.NoPort
+		s.AdminForceHTTPS = true
+		s.TLS.KeyStore.Location, s.TLS.TrustStore.Location = o.file("server.pem"), o.file("ca.pem")
+	}
 	for k := 1; k <= o.servers; k++ {
 		s.Servers = append(s.Servers, config.Server{
 			ID: k, Host: "127.0.0.1", PeerPort: o.peerPort + k - 1, ElectionPort: o.peerPort + electionOffset + k - 1,
@@ -202,14 +212,23 @@ func (d *dev) announce(w io.Writer, o *devOptions) {
 	}
 	fmt.Fprintf(w, "\nzk-lite %s: an ensemble of %d is running, data in %s\n\n", version, len(d.nodes), o.dir)
 	fmt.Fprintf(w, "  ZooKeeper clients   %s\n", strings.Join(hosts, ","))
+	scheme, curl := "http", "curl"
+	if o.tls {
+		scheme, curl = "https", "curl --cacert "+o.file("ca.pem")
+	}
 	for i, n := range d.nodes {
-		fmt.Fprintf(w, "  server %d            http://%s/readyz   %s\n", i+1, n.HTTPAddr(), n.Server().Status().Role)
+		fmt.Fprintf(w, "  server %d            %s://%s/readyz   %s\n", i+1, scheme, n.HTTPAddr(),
+			n.Server().Status().Role)
 	}
 	fmt.Fprintf(w, "\nTry, in another terminal:\n\n")
 	fmt.Fprintf(w, "  export ZK_LITE_SERVER=%s\n", strings.Join(hosts, ","))
+	if o.tls {
+		fmt.Fprintf(w, "  export ZK_LITE_TLS_CA=%s ZK_LITE_TLS_CERT=%s ZK_LITE_HTTP=https://%s\n", o.file("ca.pem"),
+			o.file("client.pem"), d.nodes[0].HTTPAddr())
+	}
 	program := programName(os.Args[0])
 	fmt.Fprintf(w, "  %s status\n  %s shell\n", program, program)
-	fmt.Fprintf(w, "  curl http://%s/readyz\n\nCtrl-C stops it.\n", d.nodes[0].HTTPAddr())
+	fmt.Fprintf(w, "  %s %s://%s/readyz\n\nCtrl-C stops it.\n", curl, scheme, d.nodes[0].HTTPAddr())
 }
 
 // programName is what the user can type to run this program again.

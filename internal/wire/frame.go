@@ -50,10 +50,24 @@ func EndFrame(b []byte, mark int) {
 func CheckFrameLength(header [FrameLengthBytes]byte, limit int) (int, error) {
 	n := int32(binary.BigEndian.Uint32(header[:]))
 	if n < 0 || int64(n) > int64(limit) {
-		return 0, fmt.Errorf("%w: have %d bytes, want 0 to %d", ErrFrameLength, n, limit)
+		return 0, &FrameLengthError{header, limit}
 	}
 	return int(n), nil
 }
+
+// FrameLengthError is ErrFrameLength with what stands in the place of the length.
+type FrameLengthError struct {
+	Header [FrameLengthBytes]byte
+	limit  int
+}
+
+func (e *FrameLengthError) Error() string {
+	n := int32(binary.BigEndian.Uint32(e.Header[:]))
+	return fmt.Sprintf("%v: have %d bytes, want 0 to %d", ErrFrameLength, n, e.limit)
+}
+
+// Unwrap returns ErrFrameLength.
+func (e *FrameLengthError) Unwrap() error { return ErrFrameLength }
 
 // FrameReader reads frames from a stream. It is for clients and tools: a server
 // also has to tell four-letter words from frames. It is not safe for concurrent

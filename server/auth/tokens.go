@@ -126,7 +126,7 @@ func parseToken(line string) (name string, sum [sha256.Size]byte, err error) {
 	}
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != sha256.Size {
-		return "", sum, errors.New("want 64 hexadecimal digits behind sha256:")
+		return "", sum, errors.New("want sha256: and 64 hexadecimal digits behind it")
 	}
 	copy(sum[:], b)
 	return fields[0], sum, nil

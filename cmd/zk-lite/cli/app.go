@@ -42,6 +42,8 @@ type app struct {
 	http           string
 	auth           []string
 	passwordFile   string
+	tokenFile      string
+	tls            TLSFlags
 	timeout        time.Duration // the flag of the command that runs
 	sessionTimeout time.Duration
 	output         string
@@ -88,7 +90,7 @@ func (a *app) addAll(root *cobra.Command) {
 	a.addOperation(root)
 	addGroup(root, groupData, a.shellCommand())
 	addGroup(root, groupOperation, a.memberCommand(), a.transferCommand(), a.drainCommand(),
-		a.backupCommand(), a.restoreCommand(), a.digestCommand())
+		a.backupCommand(), a.restoreCommand(), a.digestCommand(), a.tlsCommand())
 	strictCompletion(root)
 	strict(root)
 }
@@ -157,7 +159,7 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 	if c.CommandPath() == "" {
 		help = "help"
 		switch args[0] {
-		case "lock", "elect", "join", "member", "transfer", "drain", "backup", "restore", "digest":
+		case "lock", "elect", "join", "member", "transfer", "drain", "backup", "restore", "digest", "tls":
 			return usagef("%s in the shell: run `zk-lite %s` outside of it", text, args[0])
 		}
 	} else if args[0] == "addauth" {
@@ -219,6 +221,7 @@ func (a *app) bind(c *cobra.Command) {
 		"servers and chroot, `host:port,...[/chroot]` ["+serverVariable+"]")
 	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `scheme:data`; may be repeated")
 	a.bindPasswordFile(c)
+	a.tls.Bind(f)
 	f.Duration(timeoutFlag, defaultTimeout, "give up when no server has been connected for so long; "+
 		"it does not bound the command")
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -123,6 +124,14 @@ func (a *app) connectTo(
 	}
 	var none *noServerError
 	switch {
+	case errors.Is(err, client.ErrPortSpeaksTLS):
+		return nil, &noServerError{fmt.Sprintf("%s speaks TLS: give --tls-ca, and --tls-cert if it asks for one",
+			server)}
+	case errors.Is(err, client.ErrPortSpeaksPlain):
+		return nil, &noServerError{fmt.Sprintf("%s does not speak TLS: take the port with TLS, or leave out --tls",
+			server)}
+	case unfitCertificate(err) != "":
+		return nil, &noServerError{fmt.Sprintf("%s: %s", server, unfitCertificate(err))}
 	case errors.As(context.Cause(ctx), &none):
 		return nil, none
 	case ctx.Err() != nil:
@@ -142,6 +151,9 @@ func (a *app) options() ([]client.Option, error) {
 		}
 		opts = append(opts, client.WithAuth(scheme, []byte(data)))
 	}
+	if a.tls.Wanted() {
+		opts = append(opts, client.WithTLSFiles(a.tls.Files))
+	}
 	if a.sessionTimeout != 0 {
 		if a.sessionTimeout < time.Millisecond {
 			return nil, usagef("--session-timeout %v: want a millisecond or more", a.sessionTimeout)
@@ -149,6 +161,21 @@ func (a *app) options() ([]client.Option, error) {
 		opts = append(opts, client.WithSessionTimeout(a.sessionTimeout))
 	}
 	return opts, nil
+}
+
+// unfitCertificate explains why a TLS handshake fails; it is empty for another error.
+func unfitCertificate(err error) string {
+	var unfit *tls.CertificateVerificationError
+	var alert *net.OpError
+	switch {
+	case errors.As(err, &unfit):
+		return fmt.Sprintf("the server's certificate is refused: %v; --tls-ca names the authorities, "+
+			"--tls-server-name the server", unfit.Err)
+	case errors.As(err, &alert) && alert.Op == "remote error": // package tls's name for an alert
+		return fmt.Sprintf("the server refuses the TLS handshake: %v; does it ask for a certificate (--tls-cert)?",
+			alert.Err)
+	}
+	return ""
 }
 
 func hostsOf(server string) string {

@@ -34,6 +34,8 @@ func (a *app) operation(
 		"HTTP API of the servers, `URL[,URL]`, tried in order ["+httpVariable+"]")
 	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `digest:user:password`")
 	a.bindPasswordFile(c)
+	a.tls.Bind(f)
+	f.StringVar(&a.tokenFile, "token-file", "", "`file` with a bearer token in its first line")
 	f.Duration(timeoutFlag, timeout, "give up when a server is silent for so long")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := a.check(c); err != nil {
@@ -53,11 +55,28 @@ func (a *app) httpClient() (*httpapi.Client, error) {
 	if err != nil {
 		return nil, usagef("--http: %w; --auth is for credentials", err)
 	}
-	api := httpapi.New(urls, a.timeout)
+	cfg, err := a.tls.Config()
+	if err != nil {
+		return nil, err
+	}
+	api := httpapi.New(urls, a.timeout, cfg)
+	if a.tokenFile != "" {
+		f, err := os.Open(a.tokenFile)
+		if err != nil {
+			return nil, usagef("--token-file: %w", err)
+		}
+		defer f.Close()
+		if api.Token, err = firstLine(f, "--token-file "+a.tokenFile); err != nil {
+			return nil, err
+		}
+	}
 	switch len(a.auth) {
 	case 0:
 		return api, nil
 	case 1:
+		if a.tokenFile != "" {
+			return nil, usagef("--auth, --token-file: over HTTP a request has one identity")
+		}
 	default:
 		return nil, usagef("--auth: over HTTP a request has one identity, and %d are given", len(a.auth))
 	}

@@ -37,7 +37,11 @@ dash is a value that a server does not report: ZooKeeper answers mntr only if it
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), a.timeout)
 		defer cancel()
-		servers := fourletter.Look(ctx, addresses)
+		secure, err := a.tls.Config()
+		if err != nil {
+			return err
+		}
+		servers := fourletter.Look(ctx, addresses, secure)
 		if err := a.printStatus(c, servers); err != nil {
 			return err
 		}

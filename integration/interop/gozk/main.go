@@ -108,7 +108,7 @@ func (s *suite) connect(hosts ...string) *client {
 	if hosts == nil {
 		hosts = s.hosts
 	}
-	c, events, err := zk.Connect(hosts, session, zk.WithLogger(log.New(os.Stderr, "", log.Ltime)))
+	c, events, err := zk.Connect(hosts, session, zk.WithLogger(log.New(os.Stderr, "", log.Ltime)), zk.WithDialer(dial))
 	ok(err)
 	k := &client{c, events}
 	k.await(zk.StateHasSession)
@@ -187,7 +187,15 @@ func (s *suite) acls() {
 	defer c.Close()
 	defer other.Close()
 	ok(c.AddAuth("digest", []byte("user:secret")))
-	must(c.Create("/acl", []byte("mine"), 0, zk.AuthACL(zk.PermAll)))
+	own := zk.AuthACL(zk.PermAll)
+	if os.Getenv(tlsVariable) != "" { // the certificate, which the other client has too, is an identity besides
+		must(c.Create("/x509", nil, 0, own))
+		acl, _, err := c.GetACL("/x509")
+		ok(err)
+		equal(acl[0], zk.ACL{Perms: zk.PermAll, Scheme: "x509", ID: "CN=client"})
+		own = zk.DigestACL(zk.PermAll, "user", "secret")
+	}
+	must(c.Create("/acl", []byte("mine"), 0, own))
 	acl, _, err := c.GetACL("/acl")
 	ok(err)
 	equal(acl, zk.DigestACL(zk.PermAll, "user", "secret"))

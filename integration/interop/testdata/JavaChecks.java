@@ -294,11 +294,21 @@ public class JavaChecks {
     }
   }
 
+  /** Whether this client speaks TLS, with a certificate of its own. */
+  static final boolean SECURE = Boolean.getBoolean("zookeeper.client.secure");
+
   static void aclsAndAuth() throws Exception {
     try (Client c = new Client(hosts); Client other = new Client(hosts)) {
-      raises(Code.INVALIDACL, () -> c.zk.create("/acl", null, Ids.CREATOR_ALL_ACL, CreateMode.PERSISTENT));
+      List<ACL> own = Ids.CREATOR_ALL_ACL;
+      if (SECURE) { // the certificate, which the other client has too, is an identity from the start
+        c.zk.create("/x509", null, own, CreateMode.PERSISTENT);
+        equal(c.zk.getACL("/x509", null), Arrays.asList(new ACL(Perms.ALL, new Id("x509", "CN=client"))));
+        own = Arrays.asList(new ACL(Perms.ALL, new Id("digest", "user:5w9W4eL3797Y4Wq8AcKUPPk8ha4=")));
+      } else {
+        raises(Code.INVALIDACL, () -> c.zk.create("/acl", null, Ids.CREATOR_ALL_ACL, CreateMode.PERSISTENT));
+      }
       c.zk.addAuthInfo("digest", bytes("user:secret"));
-      c.zk.create("/acl", bytes("mine"), Ids.CREATOR_ALL_ACL, CreateMode.PERSISTENT);
+      c.zk.create("/acl", bytes("mine"), own, CreateMode.PERSISTENT);
       Stat s = new Stat();
       List<ACL> acl = c.zk.getACL("/acl", s);
       equal(acl.get(0).getId().getScheme(), "digest");
@@ -318,7 +328,7 @@ public class JavaChecks {
       c.zk.create("/acl/ip", null, Arrays.asList(new ACL(Perms.ALL, new Id("ip", "127.0.0.0/8"))),
           CreateMode.PERSISTENT);
       equal(c.zk.getChildren("/acl/ip", false).size(), 0);
-      equal(c.zk.whoAmI().get(1).getUser(), "user");
+      equal(c.zk.whoAmI().get(SECURE ? 2 : 1).getUser(), "user");
     }
     try (Client c = new Client(hosts)) {
       c.zk.addAuthInfo("what", bytes("ever"));

@@ -24,6 +24,8 @@ from kazoo.security import (
     CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE, ACL, Id, make_acl, make_digest_acl)
 
 HOSTS = sys.argv[1]
+# Where ca.pem and client.pem are; empty: without TLS.
+TLS = os.environ.get("ZK_LITE_INTEROP_TLS", "")
 PATIENCE = 30  # seconds, for what should happen soon
 SESSION = 4.0  # seconds
 
@@ -53,6 +55,9 @@ def new_client(hosts=HOSTS, **more):
         connection_retry=KazooRetry(max_tries=-1, delay=0.05, max_delay=0.5),
         command_retry=KazooRetry(max_tries=-1, delay=0.05, max_delay=0.5))
     options.update(more)
+    if TLS:
+        options.update(use_ssl=True, verify_certs=True, ca=TLS + "/ca.pem", certfile=TLS + "/client.pem",
+                       keyfile=TLS + "/client.pem")
     client = KazooClient(**options)
     client.start(timeout=PATIENCE)
     return client
@@ -235,7 +240,8 @@ def acls():
         other.add_auth("digest", "user:secret")
         other.set("/acl", b"yes")
         c.create("/acl/creator", acl=CREATOR_ALL_ACL)
-        equal([a.id.scheme for a in c.get_acls("/acl/creator")[0]], ["digest"])
+        equal([a.id.scheme for a in c.get_acls("/acl/creator")[0]],
+              ["x509", "digest"] if TLS else ["digest"])
         c.create("/acl/ip", acl=[make_acl("ip", "127.0.0.1", all=True)])
         equal(c.get("/acl/ip")[0], b"")
         raises(ke.InvalidACLError, c.create, "/acl/bad", acl=[ACL(31, Id("what", "ever"))])

@@ -2,6 +2,7 @@ package fourletter
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strconv"
@@ -31,20 +32,20 @@ type Server struct {
 var ErrNotServing = errors.New("not serving: it has no leader, or is drained")
 
 // Look asks all servers at once. A server that does not answer in the time of
-// ctx has an Err.
-func Look(ctx context.Context, addresses []string) []Server {
+// ctx has an Err. secure is as for Ask.
+func Look(ctx context.Context, addresses []string, secure *tls.Config) []Server {
 	servers := make([]Server, len(addresses))
 	var wg sync.WaitGroup
 	for i, address := range addresses {
-		wg.Go(func() { servers[i] = look(ctx, address) })
+		wg.Go(func() { servers[i] = look(ctx, address, secure) })
 	}
 	wg.Wait()
 	return servers
 }
 
-func look(ctx context.Context, address string) Server {
+func look(ctx context.Context, address string, secure *tls.Config) Server {
 	s := Server{Address: address, Sessions: -1, Ephemerals: -1, Watches: -1, Bytes: -1}
-	answer, err := Ask(ctx, address, "srvr")
+	answer, err := Ask(ctx, address, "srvr", secure)
 	if err != nil {
 		s.Err = err
 		return s
@@ -60,7 +61,7 @@ func look(ctx context.Context, address string) Server {
 	if s.Err = s.ParseSrvr(answer); s.Err != nil {
 		return s
 	}
-	if answer, err := Ask(ctx, address, "mntr"); err == nil && refusal(answer) == "" {
+	if answer, err := Ask(ctx, address, "mntr", secure); err == nil && refusal(answer) == "" {
 		s.ParseMntr(answer)
 	}
 	return s

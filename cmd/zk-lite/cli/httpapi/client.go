@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -27,12 +28,13 @@ type Client struct {
 	transport http.RoundTripper
 }
 
-// New returns a client of the servers at these URLs.
-func New(urls []string, timeout time.Duration) *Client {
+// New returns a client of the servers at these URLs. secure is for https; nil: the system's authorities.
+func New(urls []string, timeout time.Duration, secure *tls.Config) *Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ExpectContinueTimeout = continueTimeout
 	t.DisableCompression = true // what is saved is what was sent
 	t.DisableKeepAlives = true  // a command asks a few things and ends
+	t.TLSClientConfig = secure
 	return &Client{URLs: urls, Timeout: timeout, transport: t}
 }
 

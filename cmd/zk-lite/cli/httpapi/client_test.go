@@ -62,7 +62,7 @@ func TestDo_OneAnswers_IsFound(t *testing.T) {
 	good, _ := served(t, ok)
 	for _, r := range []*Request{get, once, again} {
 		var v struct{ A int }
-		if err := New([]string{nobody(t), away, good}, patience).JSON(t.Context(), r, &v); err != nil || v.A != 1 {
+		if err := New([]string{nobody(t), away, good}, patience, nil).JSON(t.Context(), r, &v); err != nil || v.A != 1 {
 			t.Errorf("%s: %v %v", r.Method, v, err)
 		}
 	}
@@ -81,7 +81,7 @@ func TestDo_RetryAfter_IsFollowed(t *testing.T) {
 			}
 			ok(w, r, n)
 		})
-		if err := New([]string{url}, patience).JSON(t.Context(), r, nil); err != nil || n.Load() != 3 {
+		if err := New([]string{url}, patience, nil).JSON(t.Context(), r, nil); err != nil || n.Load() != 3 {
 			t.Errorf("%s: %v after %d requests", r.Method, err, n.Load())
 		}
 	}
@@ -90,7 +90,7 @@ func TestDo_RetryAfter_IsFollowed(t *testing.T) {
 // It is not waited for beyond the timeout.
 func TestDo_RetryAfterTooLate_Fails(t *testing.T) {
 	url, n := served(t, func(w http.ResponseWriter, _ *http.Request, _ int64) { refuse(w, 503, "3600") })
-	err := New([]string{url, nobody(t)}, patience).JSON(t.Context(), get, nil)
+	err := New([]string{url, nobody(t)}, patience, nil).JSON(t.Context(), get, nil)
 	var p *Problem
 	if !errors.As(err, &p) || p.Status != 503 || p.RetryAfter != time.Hour || n.Load() != 1 {
 		t.Errorf("%v after %d requests", err, n.Load())
@@ -98,7 +98,7 @@ func TestDo_RetryAfterTooLate_Fails(t *testing.T) {
 }
 
 func TestDo_NobodyListens_FailsAtOnce(t *testing.T) {
-	err := New([]string{nobody(t), nobody(t), "http://host.invalid:1"}, patience).JSON(t.Context(), once, nil)
+	err := New([]string{nobody(t), nobody(t), "http://host.invalid:1"}, patience, nil).JSON(t.Context(), once, nil)
 	var none *UnreachableError
 	if !errors.As(err, &none) || !none.Refused || len(none.URLs) != 3 {
 		t.Errorf("%v", err)
@@ -109,7 +109,7 @@ func TestDo_NobodyListens_FailsAtOnce(t *testing.T) {
 func TestDo_Problem_IsReturned(t *testing.T) {
 	url, _ := served(t, func(w http.ResponseWriter, _ *http.Request, _ int64) { refuse(w, 409, "") })
 	other, n := served(t, ok)
-	err := New([]string{url, other}, patience).JSON(t.Context(), again, nil)
+	err := New([]string{url, other}, patience, nil).JSON(t.Context(), again, nil)
 	var p *Problem
 	if !errors.As(err, &p) || p.Status != 409 || p.URL != url || n.Load() != 0 || err.Error() != "status 409; do this" {
 		t.Errorf("%v, the other was asked %d times", err, n.Load())
@@ -127,7 +127,7 @@ func TestDo_AnswerLost_IsRepeatedOnlyIfHarmless(t *testing.T) {
 	} {
 		bad, _ := served(t, lose)
 		good, n := served(t, ok)
-		c := New([]string{bad, good}, patience)
+		c := New([]string{bad, good}, patience, nil)
 		if err := c.JSON(t.Context(), once, nil); !errors.Is(err, ErrUnknown) || n.Load() != 0 {
 			t.Errorf("%v, repeated %d times", err, n.Load())
 		}
@@ -143,7 +143,7 @@ func TestDo_AnswerLost_IsRepeatedOnlyIfHarmless(t *testing.T) {
 func TestDo_RepetitionRefused_OutcomeIsUnknown(t *testing.T) {
 	bad, _ := served(t, hangUp)
 	other, _ := served(t, func(w http.ResponseWriter, _ *http.Request, _ int64) { refuse(w, 404, "") })
-	c := New([]string{bad, other}, patience)
+	c := New([]string{bad, other}, patience, nil)
 	err := c.JSON(t.Context(), again, nil)
 	var p *Problem
 	if !errors.Is(err, ErrUnknown) || !errors.As(err, &p) || p.Status != 404 {
@@ -162,14 +162,14 @@ func TestDo_OneIsSilent_AnotherAnswers(t *testing.T) {
 	bad, _ := served(t, func(http.ResponseWriter, *http.Request, int64) { <-silent })
 	t.Cleanup(func() { close(silent) })
 	good, _ := served(t, ok)
-	if err := New([]string{bad, good}, 5*time.Second).JSON(t.Context(), get, nil); err != nil {
+	if err := New([]string{bad, good}, 5*time.Second, nil).JSON(t.Context(), get, nil); err != nil {
 		t.Error(err)
 	}
-	err := New([]string{bad}, 2*time.Second).JSON(t.Context(), once, nil)
+	err := New([]string{bad}, 2*time.Second, nil).JSON(t.Context(), once, nil)
 	if !errors.Is(err, ErrUnknown) {
 		t.Errorf("%v", err)
 	}
-	err = New([]string{bad}, 2*time.Second).JSON(t.Context(), get, nil)
+	err = New([]string{bad}, 2*time.Second, nil).JSON(t.Context(), get, nil)
 	var none *UnreachableError
 	if !errors.As(err, &none) || none.Refused {
 		t.Errorf("%v", err)
@@ -193,7 +193,7 @@ func TestDo_BodyEndsEarly_IsAnError(t *testing.T) {
 	})
 	t.Cleanup(func() { close(silent) })
 	for url, want := range map[string]string{cut: "unexpected EOF", stops: "nothing came for 3s"} {
-		resp, err := New([]string{url}, 3*time.Second).Do(t.Context(), get)
+		resp, err := New([]string{url}, 3*time.Second, nil).Do(t.Context(), get)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func TestDo_Content_IsSentAgain(t *testing.T) {
 		}
 		ok(w, r, n)
 	})
-	c := New([]string{url}, patience)
+	c := New([]string{url}, patience, nil)
 	c.User, c.Password = "ann", "a:b"
 	opened := 0
 	err := c.JSON(t.Context(), &Request{
@@ -247,7 +247,7 @@ func TestDo_Interrupted_SaysSo(t *testing.T) {
 		cancel()
 		refuse(w, 503, "1")
 	})
-	if err := New([]string{url}, patience).JSON(ctx, get, nil); !errors.Is(err, context.Canceled) {
+	if err := New([]string{url}, patience, nil).JSON(ctx, get, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
@@ -260,7 +260,7 @@ func TestDo_SomebodyElsesServer_IsNotTakenForOurs(t *testing.T) {
 	} {
 		url, n := served(t, f)
 		var v any
-		err := New([]string{url}, patience).JSON(t.Context(), get, &v)
+		err := New([]string{url}, patience, nil).JSON(t.Context(), get, &v)
 		if err == nil || !strings.Contains(err.Error(), "not as the HTTP API of zk-lite does") || n.Load() != 1 {
 			t.Errorf("%v", err)
 		}

@@ -48,13 +48,13 @@ func TestDo_LocalToken(t *testing.T) {
 	} {
 		named = path
 		for _, r := range []*Request{get, once} {
-			if err := New([]string{at}, patience).JSON(t.Context(), r, nil); (err == nil) != want {
+			if err := New([]string{at}, patience, nil).JSON(t.Context(), r, nil); (err == nil) != want {
 				t.Errorf("%s %s: %v", r.Method, path, err)
 			}
 		}
 	}
 	named = good
-	c := New([]string{at}, patience)
+	c := New([]string{at}, patience, nil)
 	c.User, c.Password = "a", "b"
 	if err := c.JSON(t.Context(), get, nil); err == nil {
 		t.Error("somebody with credentials of his own became another")
