@@ -168,7 +168,8 @@ func lcr(_ context.Context, n int, seed uint64) ([]Row, error) {
 		expected += float64(DistanceSum(ids)) / samples
 		all += float64(r.Messages.Total) / samples
 	}
-	rows = append(rows, row.with("average (arrangement)", "all messages", all, Equal, "2N + sum of distances", expected+f))
+	rows = append(rows, row.with("average (arrangement)", "all messages", all, Equal, "2N + sum of distances",
+		expected+f))
 	return append(rows, row.with("average (arrangement)", "candidate messages", measured, Equal,
 		"N + sum of distances", expected)), nil
 }
