@@ -116,7 +116,8 @@ func (f *exploreOptions) election(c *Command, ids []sim.ID) (*election.Config, e
 }
 
 func (f *exploreOptions) lock(c *Command, ids []sim.ID) (*mutex.Config, error) {
-	if err := c.refuse("that is for elections", "down", "initiator", "attribute", "rule", "announce", "detector"); err != nil {
+	err := c.refuse("that is for elections", "down", "initiator", "attribute", "rule", "announce", "detector")
+	if err != nil {
 		return nil, err
 	}
 	requesters, err := parseAll("--requester", f.requesters, sim.ParseID)
