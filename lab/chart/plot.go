@@ -145,8 +145,9 @@ func (p Plot) lines(x, y axis) string {
 		last = at
 		colour := plotColours()[e.line%len(plotColours())]
 		s := p.Series[e.line]
-		fmt.Fprintf(&b, `<path d="M%.1f,%.1f L%.1f,%.1f" stroke="%s" fill="none"/><text x="%.1f" y="%.1f" fill="%s">%s (%.0f)</text>`+"\n",
-			right+3, e.y, right+18, at, colour, right+21, at+4, colour, html.EscapeString(s.Name), s.Points[len(s.Points)-1][1])
+		fmt.Fprintf(&b, `<path d="M%.1f,%.1f L%.1f,%.1f" stroke="%s" fill="none"/>`+
+			`<text x="%.1f" y="%.1f" fill="%s">%s (%.0f)</text>`+"\n", right+3, e.y, right+18, at, colour,
+			right+21, at+4, colour, html.EscapeString(s.Name), s.Points[len(s.Points)-1][1])
 	}
 	return b.String()
 }

@@ -119,8 +119,8 @@ func (r Run) picture(steps []step) (*picture, string) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" `+
-		`viewBox="0 0 %d %d" %s font-size="11" role="img" aria-label="%s">`+"\n", p.width, height, p.width, height, svgSource,
-		html.EscapeString(r.Title))
+		`viewBox="0 0 %d %d" %s font-size="11" role="img" aria-label="%s">`+"\n",
+		p.width, height, p.width, height, svgSource, html.EscapeString(r.Title))
 	b.WriteString(`<defs><marker id="head" markerWidth="8" markerHeight="8" refX="7" refY="3" ` +
 		`orient="auto"><path d="M0,0 L7,3 L0,6 z" fill="#345"/></marker></defs>` + "\n")
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", p.width, height)
@@ -173,19 +173,20 @@ func (p *picture) lifelines(columns []sim.ID) string {
 			if s.Open {
 				end = p.bottom
 			}
+			bar := func(left, width int, colour string) {
+				fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d" fill="%s" fill-opacity=".45"/>`,
+					s.What, x-left, begin, width, max(end-begin, 3), colour)
+			}
 			switch s.What {
 			case trace.Down:
 				fmt.Fprintf(&b, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#bbb"/>`, x, from, x, begin)
 				from = end
 			case trace.Inside:
-				fmt.Fprintf(&b, `<rect class="inside" x="%d" y="%d" width="10" height="%d" fill="#d55e00" fill-opacity=".45"/>`,
-					x-5, begin, max(end-begin, 3))
+				bar(5, 10, "#d55e00")
 			case trace.Asks:
-				fmt.Fprintf(&b, `<rect class="asks" x="%d" y="%d" width="4" height="%d" fill="#e69f00" fill-opacity=".45"/>`,
-					x-2, begin, max(end-begin, 3))
+				bar(2, 4, "#e69f00")
 			case trace.Leads:
-				fmt.Fprintf(&b, `<rect class="leads" x="%d" y="%d" width="5" height="%d" fill="#0072b2" fill-opacity=".45"/>`,
-					x-9, begin, max(end-begin, 3))
+				bar(9, 5, "#0072b2")
 			}
 		}
 		if from < p.bottom {
@@ -245,5 +246,6 @@ func (p *picture) note(s step, y int) string {
 }
 
 func cross(x, y int, colour string) string {
-	return fmt.Sprintf(`<path class="cross" d="M%d,%d l10,10 m0,-10 l-10,10" stroke="%s" stroke-width="2"/>`, x-5, y-5, colour)
+	return fmt.Sprintf(`<path class="cross" d="M%d,%d l10,10 m0,-10 l-10,10" stroke="%s" stroke-width="2"/>`,
+		x-5, y-5, colour)
 }

@@ -14,7 +14,7 @@ import (
 // What can be looked for.
 const (
 	TwoLeaders = "two-leaders" // two that are up lead at the same moment
-	Disagree   = "disagree"    // nothing can happen any more, and those that are up hold different leaders, or a dead one
+	Disagree   = "disagree"    // nothing can happen any more, and those that are up hold two leaders, or a dead one
 	NoLeader   = "no-leader"   // nothing can happen any more, and somebody that is up holds no leader
 	TwoInside  = "two-inside"  // two that are up are in the critical section
 	Deadlock   = "deadlock"    // nothing can happen any more, and somebody that is up waits
@@ -248,7 +248,7 @@ func (c *Config) members(s *searcher, r *Result) ([]sim.Member, error) {
 		}
 		for _, f := range c.Election.Faults {
 			if f.At != 0 || f.Recover || !slices.Contains(c.Election.IDs, f.ID) {
-				return nil, fmt.Errorf("crash of %v at %s: want processes, at time 0; later crashes happen at any moment",
+				return nil, fmt.Errorf("crash of %v at %s: want processes, at time 0; later crashes come at any moment",
 					f.ID, sim.FormatTime(f.At))
 			}
 		}
@@ -269,10 +269,12 @@ func (c *Config) members(s *searcher, r *Result) ([]sim.Member, error) {
 		return nil, fmt.Errorf("nothing to explore: want an election or a lock")
 	}
 	if r.N > MaxProcesses {
-		return nil, fmt.Errorf("%d processes: want at most %d, since the orders grow beyond all bounds", r.N, MaxProcesses)
+		return nil, fmt.Errorf("%d processes: want at most %d, since the orders grow beyond all bounds", r.N,
+			MaxProcesses)
 	}
 	if c.Find != "" && !slices.Contains(kinds, c.Find) {
-		return nil, fmt.Errorf("%q cannot be found in %s: want one of %s", c.Find, r.Algorithm, strings.Join(kinds, ", "))
+		return nil, fmt.Errorf("%q cannot be found in %s: want one of %s", c.Find, r.Algorithm,
+			strings.Join(kinds, ", "))
 	}
 	return members, nil
 }

@@ -83,7 +83,8 @@ func (c Case) String() string {
 		}
 	}
 	for _, f := range *c.faults() {
-		add(map[bool]string{true: "recover", false: "crash"}[f.Recover], fmt.Sprintf("%d@%s", int(f.ID), sim.FormatTime(f.At)))
+		name := map[bool]string{true: "recover", false: "crash"}[f.Recover]
+		add(name, fmt.Sprintf("%d@%s", int(f.ID), sim.FormatTime(f.At)))
 	}
 	return strings.Join(append(words, c.networkWords()...), " ")
 }
@@ -108,7 +109,8 @@ func (c Case) networkWords() (words []string) {
 	}
 	unit := sim.Delay{Min: sim.Unit, Max: sim.Unit}
 	if d := n.Delay; d != (sim.Delay{}) && d != unit {
-		words = append(words, "--delay", sim.FormatTime(d.Min)+"-"+sim.FormatTime(d.Max), "--seed", fmt.Sprint(c.seed()))
+		words = append(words, "--delay", sim.FormatTime(d.Min)+"-"+sim.FormatTime(d.Max),
+			"--seed", fmt.Sprint(c.seed()))
 	} else if n.Loss > 0 || n.Duplication > 0 {
 		words = append(words, "--seed", fmt.Sprint(c.seed()))
 	}
@@ -194,7 +196,8 @@ func (c Config) crashes(r *random, ids []sim.ID, after time.Duration) (faults []
 		at := after + time.Duration(1+r.next(8000))*sim.Unit/1000
 		faults = append(faults, sim.Fault{ID: id, At: at})
 		if c.Recoveries && r.next(2) == 0 {
-			faults = append(faults, sim.Fault{ID: id, At: at + time.Duration(1+r.next(20000))*sim.Unit/1000, Recover: true})
+			back := at + time.Duration(1+r.next(20000))*sim.Unit/1000
+			faults = append(faults, sim.Fault{ID: id, At: back, Recover: true})
 		}
 	}
 	return faults

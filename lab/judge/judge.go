@@ -180,8 +180,8 @@ func (j *judge) ready(ctx context.Context, c Case) error {
 	for i, id := range ring {
 		j.copies[i].asked = 0
 		// What it answers to this means nothing; that it does not is noticed in the run.
-		_, _ = j.copies[i].ask(event{Event: "init", Task: j.config.Task, Self: &id, IDs: slices.Sorted(slices.Values(ring)),
-			Ring: ring, DelayMax: bound})
+		_, _ = j.copies[i].ask(event{Event: "init", Task: j.config.Task, Self: &id,
+			IDs: slices.Sorted(slices.Values(ring)), Ring: ring, DelayMax: bound})
 	}
 	return nil
 }
@@ -223,7 +223,8 @@ func (j *judge) simulate(c Case, build func(sim.ID) sim.Node) (verdict, error) {
 		e.Program, e.Keep = build, true
 		r, err := election.Run(e)
 		v := verdict{messages: r.Messages.Total, ring: r.Ring, records: r.Records, truncated: r.Truncated}
-		v.judge(r.Safe, r.Live, r.Violations, "at the end a process that is up holds no leader, or the run does not end")
+		v.judge(r.Safe, r.Live, r.Violations,
+			"at the end a process that is up holds no leader, or the run does not end")
 		if err == nil && v.kind == "" && j.config.Like != "" && len(e.Faults) == 0 && quiet(e.Network) {
 			e.Program, e.Algorithm, e.Keep = nil, j.config.Like, false
 			other, err := election.Run(e)

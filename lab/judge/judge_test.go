@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/lab/election"
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
@@ -44,6 +45,7 @@ func assertFails(t *testing.T, r Result, kind, run string) {
 }
 
 func TestJudge_Go_RightPassWrongFail(t *testing.T) {
+	tier.Seconds(t)
 	ring, ricart := built(t, "ring"), built(t, "ricart")
 	for _, c := range []Config{
 		{Command: []string{ring}, Task: Election, Runs: 60},

@@ -85,7 +85,8 @@ func decode(line []byte) (answer, error) {
 	}
 	for _, t := range a.Timers {
 		if t.Name == "" || len(t.Name) > maxName || t.Name == leaveTimer {
-			return a, fmt.Errorf("a timer named %q: want a name of 1 to %d bytes other than %q", t.Name, maxName, leaveTimer)
+			return a, fmt.Errorf("a timer named %q: want a name of 1 to %d bytes other than %q", t.Name, maxName,
+				leaveTimer)
 		}
 		if !t.Cancel && (t.After == nil || !(*t.After > 0 && *t.After < 1e6)) {
 			return a, fmt.Errorf("timer %q: want after, above 0 and below 1000000, or cancel", t.Name)

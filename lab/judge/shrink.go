@@ -151,7 +151,8 @@ func (c Case) without(id sim.ID) bool {
 	*c.ids() = slices.DeleteFunc(*c.ids(), is)
 	*c.faults() = slices.DeleteFunc(*c.faults(), func(f sim.Fault) bool { return f.ID == id })
 	if c.Election != nil {
-		c.Election.Initiators = slices.DeleteFunc(c.Election.Initiators, func(i election.Initiator) bool { return i.ID == id })
+		c.Election.Initiators = slices.DeleteFunc(c.Election.Initiators,
+			func(i election.Initiator) bool { return i.ID == id })
 		return len(c.Election.Initiators) > 0
 	}
 	asked := len(c.Mutex.Requesters)

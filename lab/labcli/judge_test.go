@@ -5,10 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // TestJudge_WrongProgram_ShownAndRepeated: the run that is printed fails again when it is given.
 func TestJudge_WrongProgram_ShownAndRepeated(t *testing.T) {
+	tier.Seconds(t)
 	program := filepath.Join(t.TempDir(), "ricart")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../judge/testdata/ricart").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -96,7 +96,8 @@ func runCommand(o Options, name string) *cobra.Command {
 // finish writes pictures, chart and result, in JSON or in words.
 func (f *outputFlags) finish(w io.Writer, o play.Outcome) error {
 	run := chart.Run{Title: o.Title, Ring: o.Ring, Service: o.Service, Records: o.Records,
-		Truncated: o.Truncated, End: o.End, Background: f.background, Round: o.Topology == "ring", Variables: f.variables}
+		Truncated: o.Truncated, End: o.End, Background: f.background, Round: o.Topology == "ring",
+		Variables: f.variables}
 	if err := f.pictures(run); err != nil {
 		return err
 	}

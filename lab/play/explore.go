@@ -116,7 +116,8 @@ func (f *exploreOptions) election(c *Command, ids []sim.ID) (*election.Config, e
 }
 
 func (f *exploreOptions) lock(c *Command, ids []sim.ID) (*mutex.Config, error) {
-	if err := c.refuse("that is for elections", "down", "initiator", "attribute", "rule", "announce", "detector"); err != nil {
+	err := c.refuse("that is for elections", "down", "initiator", "attribute", "rule", "announce", "detector")
+	if err != nil {
 		return nil, err
 	}
 	requesters, err := parseAll("--requester", f.requesters, sim.ParseID)
@@ -177,7 +178,8 @@ func writeExplored(w io.Writer, r explore.Result) {
 	fmt.Fprintf(w, "%s, %d processes: %d states, %s; in %d nothing can happen any more\n", r.Algorithm, r.N, r.States,
 		through, r.Final)
 	for _, found := range r.Found {
-		fmt.Fprintf(w, "%s: after %d steps at the least (%d states): %s\n", found.Kind, found.Steps, found.States, found.Text)
+		fmt.Fprintf(w, "%s: after %d steps at the least (%d states): %s\n", found.Kind, found.Steps, found.States,
+			found.Text)
 	}
 	if len(r.Found) == 0 && r.Complete {
 		fmt.Fprintln(w, "no promise is broken in any order")
@@ -218,7 +220,8 @@ func (f *exploreOptions) worst(c *Command, e *election.Config, n int) (Outcome, 
 		}
 		fmt.Fprintf(w, "%d messages, %s: zk-lite lab %s\n", found.Messages, how, line)
 		if e.Algorithm == "hs" {
-			fmt.Fprintf(w, "bounds: %.1f by the sum over the phases, %.1f by 8N(log N + 2) + 5N\n", table.HSSum(n), table.HSBound(n))
+			fmt.Fprintf(w, "bounds: %.1f by the sum over the phases, %.1f by 8N(log N + 2) + 5N\n", table.HSSum(n),
+				table.HSBound(n))
 		}
 		words(w)
 	}

@@ -63,7 +63,8 @@ func number(to *int, name string, def int, help string) *Option {
 
 func seed(to *uint64) *Option {
 	*to = 1
-	return &Option{Name: "seed", Value: "N", Default: "1", Help: "seed of all randomness", set: func(text string) error {
+	const help = "seed of all randomness"
+	return &Option{Name: "seed", Value: "N", Default: "1", Help: help, set: func(text string) error {
 		v, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			return fmt.Errorf("want a whole number from 0")
@@ -116,7 +117,8 @@ type Command struct {
 
 // Commands returns all commands.
 func Commands() []*Command {
-	return []*Command{electionCommand(new(electionOptions)), mutexCommand(new(mutexOptions)), detectorCommand(), problemCommand(), raceCommand(), exploreCommand()}
+	return []*Command{electionCommand(new(electionOptions)), mutexCommand(new(mutexOptions)), detectorCommand(),
+		problemCommand(), raceCommand(), exploreCommand()}
 }
 
 // New returns the command of that name, which exists.

@@ -41,6 +41,7 @@ func lines() []string {
 		"problem --algorithm primary-backup --crash 1@5",
 		"problem --algorithm zab --crash 1@2 --recover 1@30",
 		"problem --algorithm deadlock --n 4",
+		"explore --algorithm maekawa --plain --find deadlock",
 		"detector --n 3 --length 20 --late heartbeat@3=9",
 	}
 }
@@ -205,11 +206,16 @@ func FuzzRun(f *testing.F) {
 		if len(words) > 20 || len(line) > 200 || len(words) == 0 {
 			return // longer lines make longer runs, not other ones
 		}
-		small := append(slices.Clone(words), "--n", "4", "--ids", "3,1,4,2", "--delay", "1")
-		if words[0] == "detector" {
-			small = append(small, "--length", "20")
-		} else {
-			small = append(small, "--max-time", "100")
+		small := append(slices.Clone(words), "--n", "4", "--ids", "3,1,4,2")
+		switch words[0] {
+		case "explore":
+			small = append(small, "--states", "200")
+		case "detector":
+			small = append(small, "--length", "20", "--delay", "1")
+		case "race":
+			small = words
+		default:
+			small = append(small, "--max-time", "100", "--delay", "1")
 		}
 		tr, err := Run(small)
 		if err != nil {

@@ -134,7 +134,8 @@ func (f *raceOptions) run(*Command) (Outcome, error) {
 			fmt.Fprintf(w, "%s: %d orders of the steps\n", r.Program, r.Schedules)
 			for _, final := range r.Finals {
 				verdict := map[bool]string{true: "right", false: "WRONG"}[final.Right]
-				fmt.Fprintf(w, "ends with %d: %d, such as %s: %s\n", final.Value, final.Schedules, final.Example, verdict)
+				fmt.Fprintf(w, "ends with %d: %d, such as %s: %s\n", final.Value, final.Schedules, final.Example,
+					verdict)
 			}
 			writeVerdict(w, r.Safe, r.Live, "quiet", r.Violations)
 		},

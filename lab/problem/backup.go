@@ -168,7 +168,6 @@ type depositor struct {
 	self      sim.ID
 	primary   sim.ID
 	bound     time.Duration
-	number    int // of the deposit under way
 	of        int
 	confirmed int
 }

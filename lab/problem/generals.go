@@ -36,11 +36,10 @@ const (
 
 // general is one of the two. On disk: nothing.
 type general struct {
-	other    sim.ID
-	of       int           // messages in all
-	dawn     time.Duration // when they decide
-	latest   int           // number of the latest message, sent or received
-	received bool          // that one was received
+	other  sim.ID
+	of     int           // messages in all
+	dawn   time.Duration // when they decide
+	latest int           // number of the latest message, sent or received
 }
 
 // Show implements sim.Shower.
@@ -79,8 +78,8 @@ func (g *general) send(number int, out *sim.Output) {
 }
 
 func generals() Problem {
-	return Problem{Name: "two-generals", Title: "Two generals whose messengers may be caught", N: 2, Least: 2, Fixed: true,
-		topology: "mesh", use: sim.Use{Types: []string{"attack"}},
+	return Problem{Name: "two-generals", Title: "Two generals whose messengers may be caught", N: 2, Least: 2,
+		Fixed: true, topology: "mesh", use: sim.Use{Types: []string{"attack"}},
 		build: func(c Config, place int) sim.Node {
 			return general{other: c.IDs[1-place], of: c.Rounds, dawn: time.Duration(c.Rounds+1) * c.Network.Delay.Max}
 		},

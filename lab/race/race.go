@@ -28,8 +28,10 @@ type Program struct {
 // Programs returns the lectures' two.
 func Programs() []Program {
 	return []Program{
-		{Name: "counter", Variable: "counter", Title: "counter++ beside counter--", start: 5, change: [2]int{1, -1}, right: 5},
-		{Name: "deposits", Variable: "balance", Title: "two deposits of 1", start: 17, change: [2]int{1, 1}, right: 19},
+		{Name: "counter", Variable: "counter", Title: "counter++ beside counter--", start: 5,
+			change: [2]int{1, -1}, right: 5},
+		{Name: "deposits", Variable: "balance", Title: "two deposits of 1", start: 17,
+			change: [2]int{1, 1}, right: 19},
 	}
 }
 
@@ -152,8 +154,8 @@ func Run(c Config) (Result, error) {
 			return Result{}, fmt.Errorf("schedule %s interrupts a thread whose steps are atomic", c.Schedule)
 		}
 	}
-	r := Result{Program: p.Name, N: 2, Messages: sim.Messages{ByType: map[string]int{}}, Live: true, Schedules: len(all),
-		Shown: c.Schedule, Ring: []sim.ID{1, 2}, Violations: []sim.Violation{}}
+	r := Result{Program: p.Name, N: 2, Messages: sim.Messages{ByType: map[string]int{}}, Live: true,
+		Schedules: len(all), Shown: c.Schedule, Ring: []sim.ID{1, 2}, Violations: []sim.Violation{}}
 	finals := map[int]*Final{}
 	for _, schedule := range all {
 		m := memory{value: p.start}
@@ -187,7 +189,8 @@ func (r *Result) record(p Program) {
 			Variables: []sim.Variable{{Name: name, Value: fmt.Sprint(value)}}})
 	}
 	note := func(at int, id sim.ID, text string) {
-		r.Records = append(r.Records, sim.Record{At: units(at), Kind: sim.Told, Process: id, Peer: sim.None, Label: text})
+		r.Records = append(r.Records, sim.Record{At: units(at), Kind: sim.Told, Process: id, Peer: sim.None,
+			Label: text})
 	}
 	note(0, sim.Service, fmt.Sprintf("is %s, %d", p.Variable, p.start))
 	set(0, sim.Service, p.Variable, p.start)

@@ -24,7 +24,7 @@ func TestParseTime_Forms(t *testing.T) {
 // FuzzParse gives every parser of user input the same text: none may panic, and
 // what is accepted must make sense and, for times, survive being written out.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"1", "2.5", "0.5-2", "80@0", "1,2|3@0-40", "token@3", "3-5@2",
+	for _, seed := range []string{"1", "2.5", "0.5-2", "80@0", "1,2|3@0-40", "token@3", "token@3=2", "S@1", "S-1@4", "3-5@2",
 		"3,32,5", "1500us", "N6", "", "@", "-", "|@-", "9e99", "NaN", "1-", "1@-1"} {
 		f.Add(seed)
 	}
@@ -46,6 +46,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if n, err := ParseNth(text); err == nil && (n.K < 1 || n.Type == "") {
 			t.Errorf("%q parses as %v", text, n)
+		}
+		if l, err := ParseLate(text); err == nil && (l.Delay <= 0 || l.K < 1) {
+			t.Errorf("%q parses as %v", text, l)
 		}
 		if l, err := ParseSlowLink(text); err == nil && l.Delay <= 0 {
 			t.Errorf("%q parses as slow link %v", text, l)

@@ -154,7 +154,8 @@ func lcr(_ context.Context, n int, seed uint64) ([]Row, error) {
 		}
 		rows = append(rows, row.with(c.name, "candidate messages",
 			float64(r.Messages.ByType["candidate"]), Equal, c.formula, c.expected))
-		rows = append(rows, row.with(c.name, "all messages", float64(r.Messages.Total), Equal, c.formula+" + N", c.expected+f),
+		rows = append(rows,
+			row.with(c.name, "all messages", float64(r.Messages.Total), Equal, c.formula+" + N", c.expected+f),
 			row.with(c.name, "time", *r.Time, Equal, "2N", 2*f))
 	}
 	var measured, expected, all float64
@@ -168,7 +169,8 @@ func lcr(_ context.Context, n int, seed uint64) ([]Row, error) {
 		expected += float64(DistanceSum(ids)) / samples
 		all += float64(r.Messages.Total) / samples
 	}
-	rows = append(rows, row.with("average (arrangement)", "all messages", all, Equal, "2N + sum of distances", expected+f))
+	rows = append(rows, row.with("average (arrangement)", "all messages", all, Equal, "2N + sum of distances",
+		expected+f))
 	return append(rows, row.with("average (arrangement)", "candidate messages", measured, Equal,
 		"N + sum of distances", expected)), nil
 }
@@ -190,7 +192,8 @@ func hirschberg(_ context.Context, n int, seed uint64) ([]Row, error) {
 		rows = append(rows,
 			row.with(c.name, "all messages", all, Below, "sum over phases", HSSum(n)),
 			row.with(c.name, "all messages", all, Below, formula, HSBound(n)),
-			row.with(c.name, "last phase", float64(len(r.Winners)), AtMost, "ceil(log(N-1)) + 1", float64(HSLastPhase(n))),
+			row.with(c.name, "last phase", float64(len(r.Winners)), AtMost, "ceil(log(N-1)) + 1",
+				float64(HSLastPhase(n))),
 			// Lynch 1996, section 3.4, gives 5N to elect; telling the ring takes N.
 			row.with(c.name, "time", *r.Time, Below, "5N + N", 6*float64(n)))
 		for phase, winners := range r.Winners[:min(len(r.Winners), 2)] {

@@ -3,10 +3,12 @@ package table
 import (
 	"testing"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/lab/election"
 )
 
 func TestHSWorst_Known(t *testing.T) {
+	tier.Seconds(t)
 	for n, want := range map[int]int{6: 74, 7: 85, 8: 97, 9: 143} {
 		ring, all := HSWorst(n, 1)
 		if got := HSMessages(ring); got != want || !all {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zk-lite/zk-lite/lab/election"
 	"github.com/zk-lite/zk-lite/lab/mutex"
@@ -145,6 +146,23 @@ func (c *comparison) bullies() {
 	for n := 4; n <= 5; n++ {
 		for _, set := range sets(n - 1) {
 			c.bully(row, n, set, true, once)
+		}
+	}
+	row = c.row("bully, one crash during the run, at every half", "", "election --n 7 --crash 7@0 --initiator 1 --detector none --crash 6@5.5")
+	for n := 4; n <= 7; n++ {
+		for victim := 1; victim < n-1; victim++ {
+			for after := range 6 {
+				b := newBullyRounds(n)
+				b.crashed, b.crashes = true, map[int]int{victim: after}
+				b.start([]int{0})
+				r, err := election.Run(election.Config{Algorithm: "bully", IDs: Ascending(n), Detector: election.DetectorNone,
+					Initiators: starters(Ascending(n), []int{0}),
+					Faults:     []sim.Fault{{ID: sim.ID(n)}, {ID: sim.ID(victim + 1), At: time.Duration(2*after+1) * sim.Unit / 2}}})
+				if err != nil {
+					c.t.Fatal(err)
+				}
+				row.check(c.t, fmt.Sprint(n, victim, after), countsAndTime(r.Messages.ByType, *r.Time), countsAndTime(b.counts, float64(b.last)))
+			}
 		}
 	}
 	row = c.row("bully, false alarm, again", "", "election --n 7 --initiator 6")

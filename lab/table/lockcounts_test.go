@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/zk-lite/zk-lite/lab/mutex"
+	"github.com/zk-lite/zk-lite/lab/problem"
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
@@ -50,6 +51,40 @@ func (c *comparison) locks() {
 		for i := range n {
 			r := cost("maekawa", n, sim.ID(i+1))
 			row.check(c.t, fmt.Sprint(n, i+1), r.Messages.Total, 3*(crossing(n, i)-1))
+		}
+	}
+	for _, p := range []struct {
+		name  string
+		words [3]string // from the first to the others, back, and again
+	}{{"two-phase-commit", [3]string{"prepare", "yes", "commit"}}, {"zab", [3]string{"proposal", "ack", "commit"}}} {
+		row = c.row(p.name, "3(N-1), time 3", "problem --algorithm "+p.name+" --n 8")
+		for n := 2; n <= 8; n++ {
+			r := newRounds(n)
+			answered := 0
+			tell := func(word string) {
+				for i := 1; i < n; i++ {
+					r.send(post{to: i, kind: word})
+				}
+			}
+			tell(p.words[0])
+			r.run(func(m post) {
+				if m.kind == p.words[0] {
+					r.send(post{from: m.to, kind: p.words[1]})
+				}
+				if m.kind != p.words[1] {
+					return
+				}
+				// Two-phase commit waits for all others, the broadcast for a majority with itself.
+				answered++
+				if p.name == "zab" && answered == n/2 || p.name != "zab" && answered == n-1 {
+					tell(p.words[2])
+				}
+			}, nil)
+			got, err := problem.Run(problem.Config{Problem: p.name, IDs: Ascending(n)})
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			row.check(c.t, fmt.Sprint(n), countsAndTime(got.Messages.ByType, *got.Time), countsAndTime(r.counts, float64(r.last)))
 		}
 	}
 	row = c.row("token ring, client delay of every process", "at most N", "mutex --algorithm token-ring --n 8 --requester 8")

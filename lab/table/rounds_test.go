@@ -27,6 +27,7 @@ type rounds struct {
 	alarms    []alarm
 	counts    map[string]int
 	up        []bool
+	crashes   map[int]int // processes that crash half a message time after a round
 }
 
 func newRounds(n int) *rounds {
@@ -53,6 +54,11 @@ func (r *rounds) run(hear func(post), ring func(alarm)) {
 			next = min(next, a.at)
 		}
 		r.now = next
+		for who, after := range r.crashes {
+			if after < next {
+				r.up[who] = false
+			}
+		}
 		for len(r.posts) > 0 && r.posts[0].at == next { // sent in the order of time
 			p := r.posts[0]
 			r.posts = r.posts[1:]
@@ -64,7 +70,9 @@ func (r *rounds) run(hear func(post), ring func(alarm)) {
 		due := slices.DeleteFunc(slices.Clone(r.alarms), func(a alarm) bool { return a.at != next })
 		r.alarms = slices.DeleteFunc(r.alarms, func(a alarm) bool { return a.at == next })
 		for _, a := range due {
-			ring(a)
+			if r.up[a.who] {
+				ring(a)
+			}
 		}
 	}
 }
