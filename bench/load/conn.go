@@ -56,17 +56,19 @@ type reply struct {
 	body []byte
 }
 
-// connect dials a server and opens a session, or comes back to one.
-func connect(ctx context.Context, cfg *Config, host string, s session) (*conn, error) {
+// connect dials a server and opens a session, or comes back to one. It speaks TLS if secure is not nil.
+func connect(
+	ctx context.Context, host string, timeout time.Duration, secure *tls.Config, s session,
+) (*conn, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	nc, err := d.DialContext(ctx, "tcp", host)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	if nc, err = Secure(ctx, rawconn.New(nc), cfg.TLS, host); err != nil {
+	if nc, err = Secure(ctx, rawconn.New(nc), secure, host); err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	return handshake(nc, cfg.SessionTimeout, s)
+	return handshake(nc, timeout, s)
 }
 
 // Secure speaks TLS on a new connection to a host:port, unless cfg is nil. It closes the connection on errors.

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"time"
 )
@@ -22,6 +23,7 @@ type home struct {
 	conn    *conn // nil while disconnected
 	session session
 	timeout time.Duration // of the session
+	tls     *tls.Config   // nil: none
 }
 
 // expect bounds the wait for the answer to a request that is sent at start: a client gives a server up
@@ -40,7 +42,7 @@ func (h *home) leave() {
 func (h *home) comeBack(ctx context.Context, expired func()) bool {
 	wait := backoffFirst
 	for ctx.Err() == nil {
-		c, err := connect(ctx, h.hosts[h.at], h.timeout, h.session)
+		c, err := connect(ctx, h.hosts[h.at], h.timeout, h.tls, h.session)
 		if err == nil {
 			h.conn = c
 			return true

@@ -54,7 +54,7 @@ const adminTimeout = time.Minute
 func asAdmin(ctx context.Context, cfg *Config, do func(*conn) error) error {
 	var errs []error
 	for _, host := range cfg.Hosts {
-		c, err := connect(ctx, cfg, host, session{})
+		c, err := connect(ctx, host, cfg.SessionTimeout, cfg.TLS, session{})
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -225,7 +225,7 @@ func connectAll(ctx context.Context, cfg *Config, n int) ([]*conn, error) {
 	for i := range n {
 		tickets <- struct{}{}
 		wg.Go(func() {
-			all[i], errs[i] = connect(ctx, cfg, cfg.Hosts[i%len(cfg.Hosts)], session{})
+			all[i], errs[i] = connect(ctx, cfg.Hosts[i%len(cfg.Hosts)], cfg.SessionTimeout, cfg.TLS, session{})
 			<-tickets
 		})
 	}

@@ -33,7 +33,7 @@ func Sessions(ctx context.Context, cfg Config) (*Result, error) {
 // storm is one loop of Sessions.
 func storm(ctx context.Context, cfg *Config, rec *Recorder, id int, host string) error {
 	for start := time.Now(); start.Before(rec.Until()) && ctx.Err() == nil; start = time.Now() {
-		c, err := connect(ctx, cfg, host, session{})
+		c, err := connect(ctx, host, cfg.SessionTimeout, cfg.TLS, session{})
 		if err != nil {
 			rec.Dropped()
 			return err

@@ -29,7 +29,7 @@ type Writer struct {
 func NewWriter(
 	ctx context.Context, hosts []string, path string, pause, timeout time.Duration,
 ) (*Writer, error) {
-	c, err := connect(ctx, hosts[0], timeout, session{})
+	c, err := connect(ctx, hosts[0], timeout, nil, session{})
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func unread(nc net.Conn, err error) bool {
 
 // Versions asks a server for the versions of znodes, after a sync.
 func Versions(ctx context.Context, host string, paths []string, timeout time.Duration) (all []int64, err error) {
-	c, err := connect(ctx, host, timeout, session{})
+	c, err := connect(ctx, host, timeout, nil, session{})
 	if err != nil {
 		return nil, err
 	}
