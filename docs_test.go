@@ -36,7 +36,7 @@ var pages = []struct {
 	{"docs/adr/", 350},
 	{"docs/cli.md", 1480},
 	{"docs/client.md", 1800},
-	{"docs/configuration.md", 4000},
+	{"docs/configuration.md", 4300},
 	{"docs/guarantees.md", 1100},
 	{"docs/http-coordination.md", 1150},
 	{"docs/http.md", 2150},

@@ -49,6 +49,7 @@ type Server struct {
 	logger      *slog.Logger
 	listeners   listeners
 	tls         *ports     // nil: no port speaks TLS
+	peerTLS     *peerTLS   // nil: nor does the peer port
 	audit       *audit.Log // nil: none
 	descriptors *descriptors.Pool
 	consensus   *consensus.Node
@@ -61,6 +62,9 @@ type Server struct {
 func Open(o Options) (*Server, error) {
 	s := &Server{logger: o.Logger, descriptors: descriptors.ForProcess()}
 	var err error
+	if s.peerTLS, err = newPeerTLS(&o.Settings, o.Logger); err != nil {
+		return nil, err
+	}
 	if s.tls, err = newPorts(&o.Settings, o.Logger); err != nil {
 		return nil, err
 	}
@@ -105,7 +109,8 @@ func (s *Server) start(o *Options) error {
 	})
 	s.consensus, err = consensus.Open(consensus.Config{
 		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(c),
-		Listener: s.listeners.peer, Dial: dialPeer(c), Storage: store, Handler: s.server.Handler(), Logger: o.Logger,
+		Listener: s.peerTLS.listener(s.listeners.peer), Dial: s.peerTLS.dial(dialPeer(c)), Verify: s.peerTLS.verify(),
+		Storage: store, Handler: s.server.Handler(), Logger: o.Logger,
 		Fatal: o.Fatal, ElectionTimeout: c.ElectionTimeout, SnapshotCommands: c.SnapCount,
 		MaxPending: c.GlobalOutstandingLimit, MaxPendingBytes: pendingBytes(o), TreeLimit: treeLimit(o),
 		NoPush: !c.CommitPush, NoOverlap: !c.OverlapSync, NoFailover: !c.FastFailover,
@@ -116,6 +121,7 @@ func (s *Server) start(o *Options) error {
 	s.server.Start(s.consensus)
 	s.audit = auditLog(o)
 	s.tls.watch(c)
+	s.peerTLS.watch(o.Logger)
 	s.serveClients(o)
 	return nil
 }
@@ -123,6 +129,9 @@ func (s *Server) start(o *Options) error {
 // Check finds what would stop the start, as far as that can be known without opening or
 // creating anything.
 func Check(o Options) error {
+	if _, err := newPeerTLS(&o.Settings, o.Logger); err != nil {
+		return err
+	}
 	if _, err := newPorts(&o.Settings, o.Logger); err != nil {
 		return err
 	}
@@ -256,6 +265,7 @@ func (s *Server) Close() error {
 	s.server.Stop()
 	errs = append(errs, s.zk.Shutdown(ctx), s.consensus.Close())
 	s.tls.close()
+	s.peerTLS.close()
 	s.audit.Note(audit.Client{}, audit.Event{User: processUser(), Operation: "serverStop", Result: audit.Invoked})
 	errs = append(errs, s.audit.Close())
 	s.logger.Info("stopped")

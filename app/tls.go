@@ -43,12 +43,7 @@ func newPorts(c *config.Settings, logger *slog.Logger) (*ports, error) {
 	}
 	p := &ports{files: files, logger: logger, stop: func() {},
 		handshakes: tlsport.NewHandshakes(c.TLS.Handshakes, c.SessionlessTimeout)}
-	switch left := time.Until(files.Expires()); {
-	case left < 0:
-		logger.Error("the TLS certificate has expired: clients will refuse it", "expired", files.Expires())
-	case left < expirySoon:
-		logger.Warn("the TLS certificate expires soon", "expires", files.Expires())
-	}
+	warnOfExpiry(files, logger, "for clients")
 	return p, nil
 }
 

@@ -24,7 +24,10 @@ type Config struct {
 	// The Node closes it.
 	Listener net.Listener
 	// Dial connects to another server; nil means TCP.
-	Dial    func(ctx context.Context, addr string) (net.Conn, error)
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Verify refuses a connection that says it comes from the server at a host, if that has not proved it;
+	// nil: nobody has to.
+	Verify  func(c net.Conn, host string) error
 	Storage storage.Store
 	Handler Handler
 	Logger  *slog.Logger

@@ -87,6 +87,7 @@ func (n *Node) assemble(incarnation uint64) {
 	}
 	n.mux = mux.New(mux.Config{
 		Listener: listener, Dial: n.dial, Advertise: membership.AddressOf(cfg.ID), Logger: n.logger,
+		Verify: n.verify,
 	})
 	n.transport = transport.New(transport.Config{
 		Mux: n.mux, LocalID: transport.RaftID(uint64(cfg.ID)), Log: cfg.Storage.Log, Logger: n.logger,
@@ -182,19 +183,38 @@ func (n *Node) bootstrapAndStart() error {
 // dial connects to a server by its id: at the address with which it was added to the running
 // ensemble, or at that in this server's own configuration.
 func (n *Node) dial(ctx context.Context, addr string) (net.Conn, error) {
+	at := n.hostPort(addr)
+	if at == "" {
+		return nil, fmt.Errorf("server %s is not in this server's configuration, and was not added to the ensemble", addr)
+	}
+	return n.cfg.Dial(ctx, at)
+}
+
+// hostPort is where a server is that has this address in raft's configuration; empty: not known here.
+func (n *Node) hostPort(addr string) string {
 	if members := n.members.Load(); members != nil {
 		for id, m := range *members {
 			if membership.AddressOf(id) == addr && m.Addr != "" {
-				return n.cfg.Dial(ctx, m.Addr)
+				return m.Addr
 			}
 		}
 	}
 	for _, s := range n.cfg.Servers {
 		if membership.AddressOf(s.ID) == addr {
-			return n.cfg.Dial(ctx, s.Addr)
+			return s.Addr
 		}
 	}
-	return nil, fmt.Errorf("server %s is not in this server's configuration, and was not added to the ensemble", addr)
+	return ""
+}
+
+// verify is Config.Verify for a server's id. A server that is not known here may have been added while this one was
+// down, and be the leader that would tell it.
+func (n *Node) verify(c net.Conn, from uint64) error {
+	host, _, err := net.SplitHostPort(n.hostPort(membership.AddressOf(state.ServerID(from))))
+	if n.cfg.Verify == nil || err != nil {
+		return nil
+	}
+	return n.cfg.Verify(c, host)
 }
 
 // Propose sends a command on its way and returns before it is applied. It

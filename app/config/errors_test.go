@@ -81,8 +81,12 @@ func TestLoad_Errors(t *testing.T) {
 			"did you mean ssl.trustStore.location?", nil},
 		{"ssl.ocsp=true", "zoo.cfg:1: ssl.ocsp: zk-lite asks no OCSP server during a handshake; use ssl.crl, or " +
 			"certificates with a short life", nil},
-		{"sslQuorum=true", "zoo.cfg:1: sslQuorum: zk-lite does not offer TLS between servers yet; " +
-			"remove the key, and keep the peer ports in a private network", nil},
+		{"sslQuorum=true\nssl.quorum.trustStore.location=/t", "zoo.cfg:1: ssl.quorum.keyStore.location: is missing, and " +
+			"servers are to speak TLS; name a file with a private key and its certificate; `zk-lite tls init` and " +
+			"`zk-lite tls issue` make one", nil},
+		{"portUnification=true\nssl.quorum.keyStore.location=/k", "zoo.cfg:1: ssl.quorum.trustStore.location: is missing, " +
+			"and servers must show certificates; name a file with the authorities that sign them; `zk-lite tls init` " +
+			"and `zk-lite tls issue` make one", nil},
 		{"authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
 			"zoo.cfg:1: authProvider.1: zk-lite does not offer SASL or Kerberos yet; remove the key", nil},
 		{"authProvider.x=com.example.Own", `zoo.cfg:1: authProvider.x: zk-lite runs no Java classes, and has nothing ` +
@@ -95,9 +99,8 @@ func TestLoad_Errors(t *testing.T) {
 		{"admin.identities=CN=ops", `zoo.cfg:1: admin.identities: "CN=ops" is no identity; ` +
 			"want digest:USER:HASH, x509:SUBJECT or token:NAME", nil},
 		{"skipACL=maybe", `zoo.cfg:1: skipACL: "maybe" is neither yes nor no`, nil},
-		{"quorum.auth.enableSasl=true", "zoo.cfg:1: quorum.auth.enableSasl: zk-lite does not " +
-			"authenticate servers to each other yet; remove the key, and keep the peer ports in a " +
-			"private network", nil},
+		{"quorum.auth.enableSasl=true", "zoo.cfg:1: quorum.auth.enableSasl: zk-lite has no " +
+			"SASL between servers; remove the key, and set sslQuorum=true", nil},
 		{"enforce.auth.enabled=true\nenforce.auth.schemes=sasl", "zoo.cfg:2: enforce.auth.schemes: zk-lite does not " +
 			"offer SASL or Kerberos yet; remove the scheme", nil},
 		{"DigestAuthenticationProvider.digestAlg=MD5", `zoo.cfg:1: DigestAuthenticationProvider.digestAlg: "MD5" is ` +

@@ -41,19 +41,19 @@ func foreignKeys() []foreign {
 
 func refusedKeys() []foreign {
 	return []foreign{
-		{refused, []string{"ssl.quorum.*", "sslQuorum*", "portUnification"},
-			"does not offer TLS between servers yet; remove the key, and keep the peer ports in a private network", ""},
+		{refused, []string{"ssl.quorum.ocsp"},
+			"asks no OCSP server during a handshake; use ssl.quorum.crl, or certificates with a short life", ""},
+		{forbidden, []string{"ssl.quorum.context.supplier.class"}, "runs no Java classes; remove the key", ""},
 		{refused, []string{"ssl.ocsp"},
 			"asks no OCSP server during a handshake; use ssl.crl, or certificates with a short life", ""},
-		{refused, []string{"ssl.allowReverseDnsLookup"},
+		{refused, []string{"ssl.allowReverseDnsLookup", "ssl.quorum.allowReverseDnsLookup"},
 			"does not look up the name of a client's address, which the owner of the address chooses; put the " +
 				"address into the certificate", ""},
 		{forbidden, []string{"ssl.context.supplier.class", "ssl.x509.*"},
 			"runs no Java classes, and takes a certificate's subject for the identity; remove the key", ""},
 		{forbidden, []string{"ssl.authProvider"}, "has the provider x509 only; remove the key", "x509"},
 		{refused, []string{"quorum.auth.*"},
-			"does not authenticate servers to each other yet; remove the key, and keep the peer ports " +
-				"in a private network", ""},
+			"has no SASL between servers; remove the key, and set sslQuorum=true", ""},
 		{refused, []string{"sessionRequireClientSASLAuth"},
 			"does not offer SASL yet; enforce.auth.schemes takes digest, x509 and token", ""},
 		{forbidden, []string{"authProvider"}, "needs a name: authProvider.NAME=CLASS, for ZooKeeper's own classes", ""},
@@ -75,6 +75,12 @@ func ignoredKeys() []foreign {
 			"takes the address of the connection for the client's, also behind a proxy", "false"},
 		{ignored, []string{"admin.snapshot.enabled", "admin.restore.enabled"},
 			"has its own backup and restore on the HTTP port, for administrators", ""},
+		{ignored, []string{"ssl.quorum.protocol", "ssl.quorum.enabledProtocols", "ssl.quorum.ciphersuites"},
+			"speaks TLS 1.3 between servers", "tlsv1.3"},
+		{ignored, []string{"ssl.quorum.clientAuth", "ssl.quorum.clientHostnameVerification"},
+			"has servers show certificates that name their hosts (ssl.quorum.hostnameVerification)", "need true"},
+		{tuning, []string{"ssl.quorum.handshakeDetectionTimeoutMillis", "ssl.quorum.sslProvider"},
+			"needs no such tuning", ""},
 		{ignored, []string{"leaderServes"}, "lets the leader serve clients", "yes"},
 		{ignored, []string{"localSessionsEnabled", "localSessionsUpgradingEnabled"},
 			"replicates every session", "false"},

@@ -192,7 +192,8 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 		case st.key == "ssl.ciphersuites":
 			value = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
 		}
-		const files = "ssl.keyStore.location=k\nssl.trustStore.location=t\nsecureClientPort=9\nclientPort=8\n" +
+		const files = "ssl.keyStore.location=k\nssl.trustStore.location=t\nssl.quorum.keyStore.location=k\n" +
+			"ssl.quorum.trustStore.location=t\nsecureClientPort=9\nclientPort=8\n" +
 			"enforce.auth.enabled=true\nenforce.auth.schemes=ip\n" // without which other keys are refused
 		servers := "server.7=a:1:2\nserver.8=b:1:2\n"
 		if st.kind == kindRole {

@@ -27,6 +27,7 @@ func (l *loader) resolve() {
 	l.resolveTimes()
 	l.resolveRest()
 	l.resolveTLS()
+	l.resolvePeerTLS()
 	l.resolveAuth()
 	l.checkServers()
 	for _, step := range []func(){l.resolveMyID, l.resolveRole, l.resolveClientPort, l.checkPorts} {

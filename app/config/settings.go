@@ -94,6 +94,7 @@ type Settings struct {
 	AdminForceHTTPS, AdminPortUnification, AdminNeedClientAuth bool
 
 	TLS      TLS
+	PeerTLS  PeerTLS
 	Throttle Throttle
 	Audit    Audit
 

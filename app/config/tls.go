@@ -59,15 +59,15 @@ func tlsRows() []setting {
 			field: func(s *Settings) any { return &s.PortUnification },
 			help:  "Take clients with and without TLS on `clientPort`."},
 	}
-	rows = append(rows, storeRows("keyStore", func(s *Settings) *Store { return &s.TLS.KeyStore },
+	rows = append(rows, storeRows("ssl.", "keyStore", func(s *Settings) *Store { return &s.TLS.KeyStore },
 		"File with this server's private key and its certificates: PEM, PKCS12 or JKS.")...)
-	rows = append(rows, storeRows("trustStore", func(s *Settings) *Store { return &s.TLS.TrustStore },
+	rows = append(rows, storeRows("ssl.", "trustStore", func(s *Settings) *Store { return &s.TLS.TrustStore },
 		"File with the certificates of the authorities that clients' certificates must lead to.")...)
 	return append(append(rows, protocolRows()...), verifyRows()...)
 }
 
-func storeRows(name string, store func(*Settings) *Store, help string) []setting {
-	prefix := "ssl." + name + "."
+func storeRows(prefix, name string, store func(*Settings) *Store, help string) []setting {
+	prefix += name + "."
 	return []setting{
 		{key: prefix + "location", kind: kindText,
 			field: func(s *Settings) any { return &store(s).Location }, help: help},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
@@ -53,12 +54,14 @@ func (e *Ensemble) Serve() {
 		}
 		e.cfg.Go(func() {
 			defer func() { _ = conn.Close() }()
-			e.serveControl(conn)
+			e.serveControl(conn, conn.ServerID())
 		})
 	}
 }
 
-func (e *Ensemble) serveControl(conn net.Conn) {
+// serveControl answers one request of a server; from is NoServer for one that belongs to no ensemble yet, which may
+// only find one.
+func (e *Ensemble) serveControl(conn net.Conn, from uint64) {
 	if conn.SetDeadline(time.Now().Add(controlTimeout)) != nil {
 		return
 	}
@@ -67,7 +70,16 @@ func (e *Ensemble) serveControl(conn net.Conn) {
 		return
 	}
 	reply := controlReply{Server: e.cfg.Self}
-	if err := e.answer(&req, &reply); err != nil {
+	var err error
+	if from < mux.NoServer {
+		req.From = state.ServerID(from)
+	} else if req.Op != controlWho && req.Op != controlBootstrap {
+		err = fmt.Errorf("only a server of this ensemble may ask for %q", req.Op)
+	}
+	if err == nil {
+		err = e.answer(&req, &reply)
+	}
+	if err != nil {
 		reply.Error = err.Error()
 		reply.NotLeader, reply.TooFew = errors.Is(err, errNotLeader), errors.Is(err, ErrTooFew)
 	}

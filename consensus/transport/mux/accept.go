@@ -79,6 +79,11 @@ func (m *Mux) handshake(raw net.Conn) {
 		return
 	}
 	var c *Conn
+	if refusal == nil && m.cfg.Verify != nil && h.from < NoServer {
+		if err := m.cfg.Verify(raw, h.from); err != nil {
+			refusal = refuse(RefusedServer, "the sender has not proved to be server %d: %v", h.from, err)
+		}
+	}
 	if refusal == nil {
 		c, refusal = m.admit(raw, h)
 	}

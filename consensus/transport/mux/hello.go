@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
+	"syscall"
 )
 
 // Kind is what a connection between two servers carries.
@@ -90,12 +93,18 @@ func (h hello) append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, h.to)
 }
 
+// silence reports whether a connection without a hello has just ended, and not failed to prove itself.
+func silence(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.ECONNRESET)
+}
+
 // readHello reads exactly one hello. A *RefusedError is an answer for the sender; any other error
 // means that the sender is not of this protocol, or gone.
 func readHello(r io.Reader) (hello, error) {
 	var prefix [helloPrefix]byte
 	if n, err := io.ReadFull(r, prefix[:]); err != nil {
-		if n == 0 {
+		if n == 0 && silence(err) {
 			return hello{}, fmt.Errorf("%w: %w", errSilent, err)
 		}
 		return hello{}, fmt.Errorf("hello cut short after %d bytes: %w", n, err)

@@ -34,6 +34,9 @@ type Config struct {
 	Listener net.Listener
 	// Dial makes an outbound connection. Required. Both may speak TLS.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Verify returns why the other side of an inbound connection is not the server that its hello names. Nil
+	// believes every hello.
+	Verify func(c net.Conn, from uint64) error
 	// Advertise is the address under which the other servers know this one, as it stands in
 	// raft's configuration. Empty means the listener's own address.
 	Advertise string

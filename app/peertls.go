@@ -1,0 +1,128 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/internal/tlsfiles"
+	"github.com/zk-lite/zk-lite/internal/tlsport"
+)
+
+// peerHandshake bounds a handshake between servers.
+const peerHandshake = 5 * time.Second
+
+// peerTLS puts TLS on the connections between servers. Its methods are usable on nil, which has none. With
+// sslQuorumReloadCertFiles one goroutine follows the files, until close.
+type peerTLS struct {
+	cfg   *config.PeerTLS
+	files *tlsfiles.Files
+	stop  context.CancelFunc
+}
+
+// newPeerTLS reads the files. It returns nil if servers do not speak TLS.
+func newPeerTLS(c *config.Settings, logger *slog.Logger) (*peerTLS, error) {
+	p := &c.PeerTLS
+	if !p.Listens() {
+		return nil, nil
+	}
+	files, err := tlsfiles.Open(tlsfiles.Config{
+		Prefix: "ssl.quorum.", Key: store(&p.KeyStore), Trust: store(&p.TrustStore),
+		CRLs: p.CRLFile, CheckCRL: p.CheckCRL, MinVersion: tls.VersionTLS13, AnyHost: !p.CheckHost,
+	})
+	if err != nil {
+		return nil, err
+	}
+	warnOfExpiry(files, logger, "for the peer port")
+	return &peerTLS{cfg: p, files: files, stop: func() {}}, nil
+}
+
+// watch follows the files.
+func (p *peerTLS) watch(logger *slog.Logger) {
+	if p == nil || !p.cfg.Reload {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	go p.files.Watch(ctx, logger)
+}
+
+func (p *peerTLS) close() {
+	if p != nil {
+		p.stop()
+	}
+}
+
+// listener is the listener of the peer port.
+func (p *peerTLS) listener(l net.Listener) net.Listener {
+	if p == nil || l == nil {
+		return l
+	}
+	return tlsport.New(l, tlsport.Options{
+		Config: p.files.Server(tls.RequireAndVerifyClientCert), PlainToo: p.cfg.PlainToo,
+		Handshakes: tlsport.NewHandshakes(peerHandshakes, peerHandshake),
+	})
+}
+
+// peerHandshakes is how many handshakes of other servers, and strangers, may be unfinished: as many as hellos are
+// awaited (consensus/transport/mux).
+const peerHandshakes = 128
+
+// dial speaks TLS on the connections that dial makes.
+func (p *peerTLS) dial(
+	dial func(context.Context, string) (net.Conn, error),
+) func(context.Context, string) (net.Conn, error) {
+	if p == nil || !p.cfg.Wanted {
+		return dial
+	}
+	return func(ctx context.Context, addr string) (net.Conn, error) {
+		raw, err := dial(ctx, addr)
+		if err != nil {
+			return nil, err
+		}
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			_ = raw.Close()
+			return nil, err
+		}
+		c := tls.Client(raw, p.files.Client(host))
+		if err := c.HandshakeContext(ctx); err != nil {
+			_ = raw.Close()
+			return nil, fmt.Errorf("TLS with %s: %w", addr, err)
+		}
+		return c, nil
+	}
+}
+
+// verify refuses a connection that says it comes from the server at a host, and has another one's certificate.
+func (p *peerTLS) verify() func(c net.Conn, host string) error {
+	if p == nil || !p.cfg.CheckHost {
+		return nil
+	}
+	return func(c net.Conn, host string) error {
+		port, ok := c.(*tlsport.Conn)
+		if !ok {
+			return errors.New("it did not come through the peer port")
+		}
+		state, secure := port.TLS()
+		if !secure { // taken because of portUnification
+			return nil
+		}
+		return state.PeerCertificates[0].VerifyHostname(host)
+	}
+}
+
+// warnOfExpiry logs that a certificate is not good for long.
+func warnOfExpiry(files *tlsfiles.Files, logger *slog.Logger, use string) {
+	switch left := time.Until(files.Expires()); {
+	case left < 0:
+		logger.Error("the TLS certificate "+use+" has expired: it will be refused", "expired", files.Expires())
+	case left < expirySoon:
+		logger.Warn("the TLS certificate "+use+" expires soon", "expires", files.Expires())
+	}
+}
