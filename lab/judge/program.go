@@ -80,7 +80,8 @@ func decode(line []byte) (answer, error) {
 	}
 	for _, s := range a.Send {
 		if s.To == nil || s.Type == "" || len(s.Type) > maxName {
-			return a, fmt.Errorf("a message to %v of type %q: want to and a type of 1 to %d bytes", s.To, s.Type, maxName)
+			return a, fmt.Errorf("a message to %v of type %q: want to, and a type of 1 to %d bytes", s.To, s.Type,
+				maxName)
 		}
 	}
 	for _, t := range a.Timers {
