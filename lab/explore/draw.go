@@ -135,7 +135,7 @@ func (s *searcher) draw(r *Result, find string, first *world) {
 	r.Safe, r.Live = true, true
 	for _, f := range r.Found {
 		switch f.Kind {
-		case NoLeader, Deadlock:
+		case NoLeader, Deadlock, Endless:
 			r.Live = false
 		default:
 			r.Safe = false
