@@ -41,7 +41,7 @@ slow: ## those left out there, since they take long: servers that are killed and
 # The simulator has one thread, and integration runs the built binary.
 race: export CGO_ENABLED = 1
 race: ## the same under the race detector
-	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v -e /lab/ -e /integration) ./lab/ensemble
+	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v -e /lab/ -e /integration) ./lab/ensemble ./lab/judge
 
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }

@@ -79,9 +79,9 @@ places:
 		p.full++
 	}
 	p.boxes = append(p.boxes, best...)
-	return fmt.Sprintf(`<text class="label" transform="translate(%d %d) rotate(%.1f)" y="%d" `+
-		`text-anchor="middle" font-size="%d" fill="#345" stroke="white" stroke-width="2" paint-order="stroke">%s</text>`, lx, ly, angle, side, size,
-		html.EscapeString(s.text))
+	return fmt.Sprintf(`<text class="label" transform="translate(%d %d) rotate(%.1f)" y="%d" text-anchor="middle" `+
+		`font-size="%d" fill="#345" stroke="white" stroke-width="2" paint-order="stroke">%s</text>`,
+		lx, ly, angle, side, size, html.EscapeString(s.text))
 }
 
 // slanted is the row of small boxes that a slanted text fills, around the middle of its

@@ -100,6 +100,9 @@ func (a Algorithm) Detects() bool { return a.detects }
 // replaced can be told apart.
 func (a Algorithm) Terms() bool { return a.terms }
 
+// Informs reports whether every process learns who leads.
+func (a Algorithm) Informs() bool { return a.informs }
+
 // Service reports whether processes talk to a service.
 func (a Algorithm) Service() bool { return a.service }
 

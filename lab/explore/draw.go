@@ -108,10 +108,10 @@ func (r *recorder) stepped(s *searcher, i int, node sim.Node) {
 // draw repeats the shortest run to what was looked for, or else to the first broken
 // promise, or else to the last state reached, with its records.
 func (s *searcher) draw(r *Result, find string, first *world) {
-	target := len(s.states) - 1
+	target, endless := len(s.states)-1, false
 	for _, f := range slices.Backward(r.Found) {
 		if find == "" || f.Kind == find {
-			target = f.state
+			target, endless = f.state, f.Kind == Endless
 		}
 	}
 	var path []choice
@@ -130,18 +130,26 @@ func (s *searcher) draw(r *Result, find string, first *world) {
 	for _, c := range path {
 		w = again.apply(w, c)
 	}
-	steps := float64(len(path))
+	steps, broken := float64(len(path)), rec.now
+	for range 3 * len(s.ids) { // a piece of what goes on for ever
+		next := slices.DeleteFunc(s.choices(w), func(c choice) bool { return c.kind == crash || c.kind == drop })
+		if !endless || len(next) == 0 {
+			break
+		}
+		w = again.apply(w, next[0])
+		steps++
+	}
 	r.Time, r.Records, r.Messages = &steps, rec.records, sim.Tally(rec.counts)
 	r.Safe, r.Live = true, true
 	for _, f := range r.Found {
 		switch f.Kind {
-		case NoLeader, Deadlock:
+		case NoLeader, Deadlock, Endless:
 			r.Live = false
 		default:
 			r.Safe = false
 		}
 		if f.state == target {
-			r.Violations = append(r.Violations, sim.Violation{At: rec.now, Text: f.Text})
+			r.Violations = append(r.Violations, sim.Violation{At: broken, Text: f.Text})
 		}
 	}
 }

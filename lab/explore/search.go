@@ -18,6 +18,7 @@ const (
 	NoLeader   = "no-leader"   // nothing can happen any more, and somebody that is up holds no leader
 	TwoInside  = "two-inside"  // two that are up are in the critical section
 	Deadlock   = "deadlock"    // nothing can happen any more, and somebody that is up waits
+	Endless    = "endless"     // things go on for ever, and it can never be well; see endless.go
 )
 
 // Limits.
@@ -88,9 +89,12 @@ type searcher struct {
 	ring    []int    // places of the peers, clockwise
 	detects bool
 	terms   bool
+	informs bool
 	intern  intern
 	watch   watcher
 	states  []visited
+	after   [][]int32 // of each state those one step behind it, without faults
+	well    []bool    // of each state: nothing can happen any more, or all is well
 }
 
 // Search explores.
@@ -99,7 +103,7 @@ func Search(c Config) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	seen := map[string]bool{first.key(): true}
+	seen := map[string]int32{first.key(): 0}
 	s.states = []visited{{parent: -1}}
 	worlds := []*world{first}
 	found := map[string]*Found{}
@@ -112,13 +116,9 @@ func Search(c Config) (Result, error) {
 			r.Final++
 		}
 		for _, kind := range s.kinds(w, isFinal(next)) {
-			f := found[kind[0]]
-			if f == nil {
-				f = &Found{Kind: kind[0], Steps: s.states[at].depth, Text: kind[1], state: at}
-				found[kind[0]] = f
-			}
-			f.States++
+			s.note(found, at, kind)
 		}
+		s.after, s.well = append(s.after, nil), append(s.well, isFinal(next) || s.good(w))
 		if c.Find != "" && found[c.Find] != nil {
 			r.Complete = false
 			break
@@ -129,20 +129,39 @@ func Search(c Config) (Result, error) {
 				break
 			}
 			after := s.apply(w, by)
-			if key := after.key(); !seen[key] {
-				seen[key] = true
+			key := after.key()
+			place, known := seen[key]
+			if !known {
+				place = int32(len(worlds))
+				seen[key] = place
 				worlds = append(worlds, after)
 				s.states = append(s.states, visited{at, by, s.states[at].depth + 1})
+			}
+			if by.kind != crash && by.kind != drop {
+				s.after[at] = append(s.after[at], place)
 			}
 		}
 	}
 	r.States = len(s.states)
+	if r.Complete {
+		s.endless(found)
+	}
 	for _, f := range found {
 		r.Found = append(r.Found, *f)
 	}
 	slices.SortFunc(r.Found, func(a, b Found) int { return cmp.Or(a.Steps-b.Steps, strings.Compare(a.Kind, b.Kind)) })
 	s.draw(&r, c.Find, first)
 	return r, nil
+}
+
+// note counts a state of a kind; the first one is the nearest.
+func (s *searcher) note(found map[string]*Found, at int, kind [2]string) {
+	f := found[kind[0]]
+	if f == nil {
+		f = &Found{Kind: kind[0], Steps: s.states[at].depth, Text: kind[1], state: at}
+		found[kind[0]] = f
+	}
+	f.States++
 }
 
 // isFinal reports whether only faults are left to happen.
@@ -235,7 +254,7 @@ func prepare(c *Config) (*searcher, *world, Result, error) {
 }
 
 func (c *Config) members(s *searcher, r *Result) ([]sim.Member, error) {
-	kinds := []string{TwoInside, Deadlock}
+	kinds := []string{TwoInside, Deadlock, Endless}
 	var members []sim.Member
 	switch {
 	case c.Election != nil:
@@ -252,7 +271,8 @@ func (c *Config) members(s *searcher, r *Result) ([]sim.Member, error) {
 					f.ID, sim.FormatTime(f.At))
 			}
 		}
-		kinds = []string{TwoLeaders, Disagree, NoLeader}
+		kinds = []string{TwoLeaders, Disagree, NoLeader, Endless}
+		s.informs = a.Informs()
 		s.detects, s.terms, members = a.Detects() && c.Election.Detector != election.DetectorNone, a.Terms(), m
 		r.Algorithm, r.N = a.Name, len(c.Election.IDs)
 	case c.Mutex != nil:

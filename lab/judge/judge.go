@@ -85,6 +85,9 @@ func Judge(ctx context.Context, c Config) (Result, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if c.Log != nil {
+		c.Log = &shared{to: c.Log}
+	}
 	j := &judge{config: c}
 	defer j.stop()
 	r := Result{Task: c.Task, Passed: true}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"sync"
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
@@ -80,7 +81,8 @@ func decode(line []byte) (answer, error) {
 	}
 	for _, s := range a.Send {
 		if s.To == nil || s.Type == "" || len(s.Type) > maxName {
-			return a, fmt.Errorf("a message to %v of type %q: want to and a type of 1 to %d bytes", s.To, s.Type, maxName)
+			return a, fmt.Errorf("a message to %v of type %q: want to, and a type of 1 to %d bytes", s.To, s.Type,
+				maxName)
 		}
 	}
 	for _, t := range a.Timers {
@@ -108,6 +110,19 @@ type program struct {
 type line struct {
 	text []byte
 	err  error
+}
+
+// shared lets all copies write to one log.
+type shared struct {
+	lock sync.Mutex
+	to   io.Writer
+}
+
+// Write implements io.Writer.
+func (s *shared) Write(p []byte) (int, error) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.to.Write(p)
 }
 
 // start starts a copy. Its standard error goes to log.

@@ -67,7 +67,8 @@ func exploreCommand() *Command {
 	c.Options = append([]*Option{
 		text(&f.algorithm, "algorithm", "NAME", "maekawa", "what is explored", explorable()...),
 		text(&f.find, "find", "KIND", "", "stop at the first of this kind, the shortest run to it (default: all kinds)",
-			explore.TwoLeaders, explore.Disagree, explore.NoLeader, explore.TwoInside, explore.Deadlock, worst),
+			explore.TwoLeaders, explore.Disagree, explore.NoLeader, explore.TwoInside, explore.Deadlock,
+			explore.Endless, worst),
 		number(&f.crashes, "crashes", 0, "how many processes may crash, at any moment"),
 		number(&f.losses, "losses", 0, "how many messages may be lost"),
 		toggle(&f.timely, "timely", "let timers run out only when no message is under way"),

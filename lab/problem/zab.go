@@ -176,7 +176,8 @@ func (z *zabNode) receive(from sim.ID, m zabMessage, out *sim.Output) {
 
 func zab() Problem {
 	return Problem{Name: "zab", Title: "Atomic broadcast as in ZooKeeper, one proposal", N: 4, Least: 2,
-		topology: "mesh", detects: true, use: sim.Use{Types: []string{zabEpoch, zabHistory, zabProposal, zabAck, zabCommit}},
+		topology: "mesh", detects: true,
+		use:   sim.Use{Types: []string{zabEpoch, zabHistory, zabProposal, zabAck, zabCommit}},
 		build: func(c Config, place int) sim.Node { return zabNode{self: c.IDs[place], peers: c.IDs} },
 		begin: func(r *run) { r.sim.Command(0, r.config.IDs[0], Begin{}) },
 		judge: func(r *run) { r.judgeDecisions(3 * (len(r.config.IDs) - 1)) }}
