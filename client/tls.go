@@ -14,7 +14,7 @@ import (
 // The errors of a client on the other kind of port. They are in the error of Connect, and logged.
 var (
 	// ErrPortSpeaksTLS reports that a client without TLS has come to a port with it.
-	ErrPortSpeaksTLS = errors.New("this port speaks TLS, and the client does not: give it TLS, or take the port without")
+	ErrPortSpeaksTLS = errors.New("this port speaks TLS, and the client does not: give it TLS, or take another port")
 	// ErrPortSpeaksPlain reports that a client with TLS has come to a port without it.
 	ErrPortSpeaksPlain = errors.New("this port does not speak TLS, and the client does: take the port with TLS")
 )

@@ -155,7 +155,8 @@ func (l *loader) resolveSchemes() {
 		case "ip", "token":
 		case "digest":
 			if !s.DigestEnabled {
-				l.fail(at, "enforce.auth.schemes", "digest proves nothing (DigestAuthenticationProvider.enabled=false)", "")
+				l.fail(at, "enforce.auth.schemes",
+					"digest proves nothing (DigestAuthenticationProvider.enabled=false)", "")
 			}
 		case "x509":
 			if !s.Wanted() {

@@ -210,7 +210,8 @@ func tlsRotate(dir *string) *cobra.Command {
 		case *finish:
 			n, err := ca.Finish()
 			if err == nil {
-				fmt.Fprintf(w, "%s is without %d old authorities: bring it to all servers and clients\n", ca.CAFile(), n)
+				fmt.Fprintf(w, "%s is without %d old authorities: bring it to all servers and clients\n",
+					ca.CAFile(), n)
 			}
 			return err
 		}
