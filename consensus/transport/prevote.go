@@ -176,6 +176,11 @@ func (d *detector) receiveVote(rpc *raft.RPC, req *raft.RequestVoteRequest) {
 	if r == nil || req.Term < r.CurrentTerm() || !d.voter(candidate) {
 		return
 	}
+	if leader := d.leaderElsewhere(r); leader != "" && d.suspects(r, leader) {
+		// raft would refuse, because it has a leader. A candidate of raft's own timer does not say that it may be
+		// voted for all the same, and has this server's pre-vote.
+		req.LeadershipTransfer = true
+	}
 	promise := func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
