@@ -149,10 +149,11 @@ func TestRow_PercentilesAndDuels(t *testing.T) {
 	}
 	all[3].campaigns = []int{0, 1, 2}
 	all[9].dropped, all[9].wrong = 2, []string{"lost"}
-	all[8].lost, all[8].unread, all[8].failed, all[8].why = 3, 1, [vias]int{0, 4, 5}, []string{"refused"}
+	all[8].lost, all[8].unread, all[8].done = 3, 1, 2
+	all[8].failed, all[8].why = [vias]int{0, 4, 5}, []string{"refused"}
 	all[7].sentAway = 6
 	got := row(c, all)
-	const want = "| zk-lite, 3 servers, sync +5ms | 10 | 100 ms | 180 ms | 200 ms | 200 ms | 1 | 6, 10 | 8 of 10 | 2 | 0 | 3, 2 | 0, 4, 5; 6 | 1 |\n"
+	const want = "| zk-lite, 3 servers, sync +5ms | 10 | 100 ms | 180 ms | 200 ms | 200 ms | 1 | 6, 10 | 8 of 10 | 2 | 0 | 3, 1, 2 | 0, 4, 5; 6 | 1 |\n"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
