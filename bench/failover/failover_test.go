@@ -84,9 +84,9 @@ func TestZxid(t *testing.T) {
 func TestCatchUpRow_RatioOfEachReturn(t *testing.T) {
 	c := &config{system: zkLite, servers: 3, fault: faultReturn, atOnce: 1, sync: []slowdisk.Profile{{}}}
 	var all []*catchUp
-	for _, p99 := range [][2]time.Duration{{10, 12}, {20, 40}, {10, 15}} {
+	for _, p99 := range [][2]int64{{10, 12}, {20, 40}, {10, 15}} {
 		one := &catchUp{}
-		one.without.P99, one.back.P99 = load.Micros(p99[0]*time.Millisecond), load.Micros(p99[1]*time.Millisecond)
+		one.without.P99, one.back.P99 = load.Micros(p99[0]*1e6), load.Micros(p99[1]*1e6)
 		all = append(all, one)
 	}
 	all[0].wrong = []string{"lost"}

@@ -100,8 +100,10 @@ func percentile(sorted []time.Duration, percent int) time.Duration {
 }
 
 // tableHead is above the rows.
-const tableHead = "| configuration | faults | p50 | p90 | p99 | max | duels | syncs in the gap, all servers: median, most | " +
-	"gap - 12 syncs at most 100 ms | survivors' connections dropped | sessions expired | foreign requests without an answer: all, thrown away by the kernel, done all the same | " +
+const tableHead = "| configuration | faults | p50 | p90 | p99 | max | duels | " +
+	"syncs in the gap, all servers: median, most | " +
+	"gap - 12 syncs at most 100 ms | survivors' connections dropped | sessions expired | " +
+	"foreign requests without an answer: all, thrown away by the kernel, done all the same | " +
 	"operations failed: foreign, Go, HTTP; 503 | writes lost or done twice |\n" +
 	"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 
@@ -139,7 +141,8 @@ func row(c *config, all []*outage) string {
 	if c.system == zooKeeper {
 		duel = "not known"
 	}
-	return fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %s | %d, %d | %d of %d | %d | %d | %d, %d, %d | %d, %d, %d; %d | %d |\n",
+	return fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %s | %d, %d | %d of %d | %d | %d | %d, %d, %d | "+
+		"%d, %d, %d; %d | %d |\n",
 		c, len(all),
 		report.Time(percentile(gaps, 50)), report.Time(percentile(gaps, 90)), report.Time(percentile(gaps, 99)),
 		report.Time(gaps[len(gaps)-1]), duel, syncs[len(syncs)/2], syncs[len(syncs)-1], met, len(all), dropped,
