@@ -143,8 +143,9 @@ func zxid(text string) (zxid uint64, err error) {
 }
 
 // catchUpHead is above the rows of a plan's returns, and catchUpRow is one of them.
-const catchUpHead = "| configuration | returns | p99 with all servers | p99 while one is down | p99 while it catches up | " +
-	"most | ratio of p99, median, most | at most 1.5 x | writes lost or done twice |\n|---|---|---|---|---|---|---|---|---|\n"
+const catchUpHead = "| configuration | returns | p99 with all servers | p99 while one is down | " +
+	"p99 while it catches up | most | ratio of p99, median, most | at most 1.5 x | " +
+	"writes lost or done twice |\n|---|---|---|---|---|---|---|---|---|\n"
 
 func catchUpRow(c *config, all []*catchUp) string {
 	if len(all) == 0 {
@@ -163,6 +164,6 @@ func catchUpRow(c *config, all []*catchUp) string {
 	}
 	micros := func(v float64) string { return report.Time(load.Micros(v).Duration()) }
 	return fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %.2f, %.2f | %d of %d | %d |\n", c, len(all),
-		micros(report.Middle(without)), micros(report.Middle(absent)), micros(report.Middle(back)), micros(slices.Max(most)),
-		report.Middle(ratios), slices.Max(ratios), met, len(all), wrong)
+		micros(report.Middle(without)), micros(report.Middle(absent)), micros(report.Middle(back)),
+		micros(slices.Max(most)), report.Middle(ratios), slices.Max(ratios), met, len(all), wrong)
 }

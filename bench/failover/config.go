@@ -115,8 +115,8 @@ func (c *config) check() error {
 		return fmt.Errorf("-servers %d -at-once %d: a majority must survive", c.servers, c.atOnce)
 	case c.fault == faultReturn && (c.atOnce > 1 || c.down <= 0):
 		return errors.New("-fault return is of one follower, and -down above 0")
-	case c.kills < 1 || c.load < 0 || c.goUsers < 0 || c.web < 0 || c.znodes < 0 || c.znodes > load.MaxKeys || c.sessions < 0 ||
-		c.sessions > load.MaxConnections || c.rtt < 0 || c.timeout <= 0 || c.servers > 9:
+	case c.kills < 1 || c.load < 0 || c.goUsers < 0 || c.web < 0 || c.znodes < 0 || c.znodes > load.MaxKeys ||
+		c.sessions < 0 || c.sessions > load.MaxConnections || c.rtt < 0 || c.timeout <= 0 || c.servers > 9:
 		return errors.New("-kills from 1, -servers to 9, -znodes to 20,000,000, -sessions to 60,000, nothing below 0")
 	case c.system == zooKeeper && (faults()[c.fault].onlyOurs || c.web > 0):
 		return fmt.Errorf("-fault %s -http %d: ZooKeeper does not have it", c.fault, c.web)

@@ -84,9 +84,9 @@ func TestZxid(t *testing.T) {
 func TestCatchUpRow_RatioOfEachReturn(t *testing.T) {
 	c := &config{system: zkLite, servers: 3, fault: faultReturn, atOnce: 1, sync: []slowdisk.Profile{{}}}
 	var all []*catchUp
-	for _, p99 := range [][2]time.Duration{{10, 12}, {20, 40}, {10, 15}} {
+	for _, p99 := range [][2]int64{{10, 12}, {20, 40}, {10, 15}} {
 		one := &catchUp{}
-		one.without.P99, one.back.P99 = load.Micros(p99[0]*time.Millisecond), load.Micros(p99[1]*time.Millisecond)
+		one.without.P99, one.back.P99 = load.Micros(p99[0]*1e6), load.Micros(p99[1]*1e6)
 		all = append(all, one)
 	}
 	all[0].wrong = []string{"lost"}
@@ -149,10 +149,11 @@ func TestRow_PercentilesAndDuels(t *testing.T) {
 	}
 	all[3].campaigns = []int{0, 1, 2}
 	all[9].dropped, all[9].wrong = 2, []string{"lost"}
-	all[8].lost, all[8].unread, all[8].failed, all[8].why = 3, 1, [vias]int{0, 4, 5}, []string{"refused"}
+	all[8].lost, all[8].unread, all[8].done = 3, 1, 2
+	all[8].failed, all[8].why = [vias]int{0, 4, 5}, []string{"refused"}
 	all[7].sentAway = 6
 	got := row(c, all)
-	const want = "| zk-lite, 3 servers, sync +5ms | 10 | 100 ms | 180 ms | 200 ms | 200 ms | 1 | 6, 10 | 8 of 10 | 2 | 0 | 3, 2 | 0, 4, 5; 6 | 1 |\n"
+	const want = "| zk-lite, 3 servers, sync +5ms | 10 | 100 ms | 180 ms | 200 ms | 200 ms | 1 | 6, 10 | 8 of 10 | 2 | 0 | 3, 1, 2 | 0, 4, 5; 6 | 1 |\n"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -69,7 +69,8 @@ func faults() map[string]fault {
 			return nil
 		}},
 		faultTransfer: {onlyOurs: true, do: ask(http.MethodPost, "/transfer")},
-		faultDrain:    {onlyOurs: true, ends: true, do: ask(http.MethodPost, "/drain"), undo: ask(http.MethodDelete, "/drain")},
+		faultDrain: {onlyOurs: true, ends: true, do: ask(http.MethodPost, "/drain"),
+			undo: ask(http.MethodDelete, "/drain")},
 	}
 }
 

@@ -37,7 +37,8 @@ type outage struct {
 	campaigns []int           // real elections that each server has started
 	dropped   int             // foreign clients of other servers whose connection ended
 	lost      int             // requests of foreign clients that were not answered
-	unread    int             // of these, those that the server had not read
+	unread    int             // of these, those that the server's kernel has thrown away unread
+	done      int             // of these and of those that failed, writes that were done all the same
 	failed    [vias]int       // operations, by the kind of client
 	sentAway  int             // operations over HTTP that another server was asked for
 	expired   int             // sessions
@@ -156,6 +157,9 @@ func (r *runner) measure(o *outage, users [vias][]user) {
 				o.dropped++
 			}
 			o.lost, o.unread, o.expired = o.lost+report.Lost, o.unread+report.Unread, o.expired+report.Expired
+			if via == viaWire {
+				o.done += report.Done
+			}
 			o.failed[via], o.sentAway = o.failed[via]+len(report.Failed), o.sentAway+report.Sent
 			o.wrong, o.why = append(o.wrong, report.Wrong...), append(o.why, report.Failed...)
 		}

@@ -58,7 +58,8 @@ func (o *outage) line(c *config) string {
 		text += fmt.Sprintf("; %d connections of survivors dropped, %d sessions expired", o.dropped, o.expired)
 	}
 	if o.lost > 0 {
-		text += fmt.Sprintf("; %d requests of foreign clients without an answer, %d of them not read", o.lost, o.unread)
+		text += fmt.Sprintf("; %d requests of foreign clients without an answer, %d of them thrown away by the kernel, "+
+			"%d done all the same", o.lost, o.unread, o.done)
 	}
 	if o.failed != [vias]int{} {
 		text += fmt.Sprintf("; operations failed: %d foreign, %d Go, %d HTTP, as %s", o.failed[viaWire], o.failed[viaGo],
@@ -99,8 +100,10 @@ func percentile(sorted []time.Duration, percent int) time.Duration {
 }
 
 // tableHead is above the rows.
-const tableHead = "| configuration | faults | p50 | p90 | p99 | max | duels | syncs in the gap, all servers: median, most | " +
-	"gap - 12 syncs at most 100 ms | survivors' connections dropped | sessions expired | foreign requests without an answer: all, read | " +
+const tableHead = "| configuration | faults | p50 | p90 | p99 | max | duels | " +
+	"syncs in the gap, all servers: median, most | " +
+	"gap - 12 syncs at most 100 ms | survivors' connections dropped | sessions expired | " +
+	"foreign requests without an answer: all, thrown away by the kernel, done all the same | " +
 	"operations failed: foreign, Go, HTTP; 503 | writes lost or done twice |\n" +
 	"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 
@@ -108,7 +111,7 @@ const tableHead = "| configuration | faults | p50 | p90 | p99 | max | duels | sy
 func row(c *config, all []*outage) string {
 	var gaps []time.Duration
 	var syncs []int
-	duels, met, dropped, expired, wrong, lost, read, away := 0, 0, 0, 0, 0, 0, 0, 0
+	duels, met, dropped, expired, wrong, lost, unread, done, away := 0, 0, 0, 0, 0, 0, 0, 0, 0
 	var failed [vias]int
 	for _, o := range all {
 		gaps = append(gaps, o.gap.Length())
@@ -124,7 +127,7 @@ func row(c *config, all []*outage) string {
 			met++
 		}
 		dropped, expired, wrong = dropped+o.dropped, expired+o.expired, wrong+len(o.wrong)
-		lost, read, away = lost+o.lost, read+o.lost-o.unread, away+o.sentAway
+		lost, unread, done, away = lost+o.lost, unread+o.unread, done+o.done, away+o.sentAway
 		for via, n := range o.failed {
 			failed[via] += n
 		}
@@ -138,9 +141,10 @@ func row(c *config, all []*outage) string {
 	if c.system == zooKeeper {
 		duel = "not known"
 	}
-	return fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %s | %d, %d | %d of %d | %d | %d | %d, %d | %d, %d, %d; %d | %d |\n",
+	return fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %s | %d, %d | %d of %d | %d | %d | %d, %d, %d | "+
+		"%d, %d, %d; %d | %d |\n",
 		c, len(all),
 		report.Time(percentile(gaps, 50)), report.Time(percentile(gaps, 90)), report.Time(percentile(gaps, 99)),
 		report.Time(gaps[len(gaps)-1]), duel, syncs[len(syncs)/2], syncs[len(syncs)-1], met, len(all), dropped,
-		expired, lost, read, failed[viaWire], failed[viaGo], failed[viaHTTP], away, wrong)
+		expired, lost, unread, done, failed[viaWire], failed[viaGo], failed[viaHTTP], away, wrong)
 }

@@ -115,7 +115,8 @@ type httpUser struct {
 }
 
 func newHTTPUser(ctx context.Context, hosts []string, path string, timeout time.Duration) (*httpUser, error) {
-	u := &httpUser{hosts: hosts, tally: load.NewTally(path), http: http.Client{Timeout: timeout, Transport: &http.Transport{}}}
+	u := &httpUser{hosts: hosts, tally: load.NewTally(path),
+		http: http.Client{Timeout: timeout, Transport: &http.Transport{}}}
 	_, err := u.put(ctx, "?create=true")
 	return u, err
 }

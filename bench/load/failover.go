@@ -59,7 +59,8 @@ func Failover(ctx context.Context, cfg Config, kill Killer, after time.Duration)
 		o.rec = rec
 		o.last.Store(-1) // nothing yet
 		for i, c := range conns {
-			s := &survivor{home: home{hosts: cfg.Hosts, at: i % len(cfg.Hosts), conn: c, timeout: cfg.SessionTimeout, tls: cfg.TLS},
+			s := &survivor{home: home{hosts: cfg.Hosts, at: i % len(cfg.Hosts), conn: c, timeout: cfg.SessionTimeout,
+				tls: cfg.TLS},
 				id: i, outage: o, requests: newRequester(&cfg, keys, data, i)}
 			clients = append(clients, s)
 			tasks = append(tasks, func() error { return s.run(ctx) })

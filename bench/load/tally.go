@@ -26,6 +26,7 @@ type TallyReport struct {
 	Longest Gap      // between two acknowledgements; it may have begun before Mark
 	Lost    int      // requests whose answer never came
 	Unread  int      // of these, those that the server's kernel has thrown away
+	Done    int      // writes that were lost or failed, and done all the same
 	First   string   // the host whose connection was the first to end with a request under way; "": none
 	Sent    int      // operations that another server was to be asked for, since nothing was done
 	Failed  []string // operations that failed, as their caller sees it; at most maxNotes
@@ -90,6 +91,9 @@ func (t *Tally) Acknowledged(version int64) {
 	if before >= 0 && (version <= before || version > before+1+t.maybe) && len(t.report.Wrong) < maxNotes {
 		t.report.Wrong = append(t.report.Wrong, fmt.Sprintf("%s: version %d acknowledged after %d, with %d writes of "+
 			"unknown outcome", t.path, version, before, t.maybe))
+	}
+	if before >= 0 {
+		t.report.Done += int(max(0, min(version-before-1, t.maybe)))
 	}
 	t.version, t.maybe = version, 0
 }

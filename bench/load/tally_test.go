@@ -15,16 +15,17 @@ func TestTally_Acknowledged_Versions(t *testing.T) {
 		versions []int64 // 0: a write whose outcome is unknown
 		wrong    int
 		most     int64
+		done     int
 	}{
-		{[]int64{5, 6, 7}, 0, 7},
-		{[]int64{5, 5}, 1, 5}, // lost
-		{[]int64{5, 7}, 1, 7}, // done twice
-		{[]int64{5, 0, 6}, 0, 6},
-		{[]int64{5, 0, 7}, 0, 7},
-		{[]int64{5, 0, 8}, 1, 8},
-		{[]int64{5, 0, 0, 8, 10}, 1, 10}, // the unknown ones are settled by the first answer
-		{[]int64{5, 4}, 1, 4},
-		{[]int64{5, 0}, 0, 6},
+		{[]int64{5, 6, 7}, 0, 7, 0},
+		{[]int64{5, 5}, 1, 5, 0}, // lost
+		{[]int64{5, 7}, 1, 7, 0}, // done twice
+		{[]int64{5, 0, 6}, 0, 6, 0},
+		{[]int64{5, 0, 7}, 0, 7, 1},
+		{[]int64{5, 0, 8}, 1, 8, 1},
+		{[]int64{5, 0, 0, 8, 10}, 1, 10, 2}, // the unknown ones are settled by the first answer
+		{[]int64{5, 4}, 1, 4, 0},
+		{[]int64{5, 0}, 0, 6, 0},
 	} {
 		w := NewTally("/w")
 		for i, v := range c.versions {
@@ -37,8 +38,8 @@ func TestTally_Acknowledged_Versions(t *testing.T) {
 				w.Lost("host", false)
 			}
 		}
-		if r := w.Report(); len(r.Wrong) != c.wrong || r.Most != c.most {
-			t.Errorf("%v: %+v; want %d wrong, at most %d", c.versions, r, c.wrong, c.most)
+		if r := w.Report(); len(r.Wrong) != c.wrong || r.Most != c.most || r.Done != c.done {
+			t.Errorf("%v: %+v; want %d wrong, at most %d, %d done", c.versions, r, c.wrong, c.most, c.done)
 		}
 	}
 }

@@ -82,7 +82,8 @@ func New(n int, seed uint64) (*Network, error) {
 	}
 	if err != nil {
 		w.Close()
-		return nil, fmt.Errorf("a network namespace for each server, which needs root, iproute2 and /dev/net/tun: %w", err)
+		return nil, fmt.Errorf("a network namespace for each server, which needs root, iproute2 and "+
+			"/dev/net/tun: %w", err)
 	}
 	for place := range n + 1 {
 		w.done.Go(func() { w.carry(place) })
@@ -151,7 +152,7 @@ func openTUN(name string) (*os.File, error) {
 		uintptr(unsafe.Pointer(&request)))
 	runtime.KeepAlive(&request)
 	if code != 0 {
-		syscall.Close(fd)
+		_ = syscall.Close(fd) // the error is the one below
 		return nil, fmt.Errorf("making the device %s: %w", name, code)
 	}
 	return os.NewFile(uintptr(fd), path), nil

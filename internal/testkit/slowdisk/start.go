@@ -17,7 +17,7 @@ const variable = "ZK_LITE_SLOW_SYNCS"
 
 // init turns a process that Start has started into the program that is meant. It is here, and not for
 // every main and TestMain to call, since who forgot it would run something else instead.
-func init() {
+func init() { //nolint:gochecknoinits // see above
 	text, ok := os.LookupEnv(variable)
 	if !ok {
 		return
@@ -66,7 +66,7 @@ func (d *Disk) Start(c *exec.Cmd) error {
 	if err != nil {
 		return fmt.Errorf("slowing syncs: %w", err)
 	}
-	defer unix.Close(pair[0])
+	defer func() { _ = unix.Close(pair[0]) }() // nothing is lost with it
 	theirs := os.NewFile(uintptr(pair[1]), "slowdisk")
 	const firstExtra = 3
 	if c.Env == nil {
@@ -130,6 +130,6 @@ func (d *Disk) serve(listener int) {
 			})
 		}
 	}
-	answers.Wait() // else the number could be another file's
-	unix.Close(listener)
+	answers.Wait()           // else the number could be another file's
+	_ = unix.Close(listener) // nothing is lost with it
 }
