@@ -115,6 +115,9 @@ func (r *runner) during(ctx context.Context, o *outage, users [vias][]user) erro
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
 	measured := users[viaWire][0].Tally()
 	for _, u := range slices.Concat(append(users[:], r.sessions)...) {
 		u.Tally().Mark()
@@ -135,6 +138,23 @@ func (r *runner) during(ctx context.Context, o *outage, users [vias][]user) erro
 		more := measured.Report().Acks - acks
 		if more < afterAcks || time.Since(o.fault) < o.took+afterTime {
 			return fmt.Errorf("%d writes acknowledged since then", more)
+		}
+		return nil
+	})
+}
+
+// settle waits until each of the sessions that only send pings has had an answer. Those of a server that died
+// earlier notice the end of their connections no sooner, and would count as dropped by a survivor.
+func (r *runner) settle(ctx context.Context) error {
+	acks := make([]int64, len(r.sessions))
+	for i, u := range r.sessions {
+		acks[i] = int64(u.Tally().Report().Acks)
+	}
+	return until(ctx, servedTime, "all sessions are heard", func() error {
+		for i, u := range r.sessions {
+			if int64(u.Tally().Report().Acks) <= acks[i] {
+				return fmt.Errorf("session %d has had no answer", i)
+			}
 		}
 		return nil
 	})
