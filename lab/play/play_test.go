@@ -196,6 +196,24 @@ func TestPackages_NeedNoMachine(t *testing.T) {
 	}
 }
 
+// TestRunWithin_Limit: who runs lines of strangers says how much.
+func TestRunWithin_Limit(t *testing.T) {
+	small := Limit{Processes: 8, Events: 100}
+	for _, line := range []string{"election --n 9", "mutex --n 9", "problem --n 9", "detector --ids 1,2,3,4,5,6,7,8,9"} {
+		_, err := RunWithin(small, strings.Fields(line))
+		if err == nil || !strings.Contains(err.Error(), "9 processes: want 8 at most") {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	for _, line := range []string{"election --algorithm bully --n 8 --detector heartbeat",
+		"mutex --n 8 --requests 100", "detector --length 1000", "problem --algorithm deadlock --n 8 --rounds 3"} {
+		tr, err := RunWithin(small, strings.Fields(line))
+		if err != nil || len(tr.Steps) == 0 || len(tr.Steps) > 120 {
+			t.Errorf("%s: %d steps, %v", line, len(tr.Steps), err)
+		}
+	}
+}
+
 // FuzzRun: no line may panic, and what runs has a trace that can be encoded.
 func FuzzRun(f *testing.F) {
 	for _, line := range lines() {
