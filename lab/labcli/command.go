@@ -46,7 +46,7 @@ func Command(o Options) *cobra.Command {
 	for _, p := range play.Commands() {
 		c.AddCommand(runCommand(o, p.Name))
 	}
-	c.AddCommand(tableCommand(o), scenarioCommand(o), judgeCommand(o))
+	c.AddCommand(tableCommand(o), scenarioCommand(o), judgeCommand(o), serveCommand(o))
 	return c
 }
 

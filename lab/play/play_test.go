@@ -173,7 +173,7 @@ func TestRun_Errors_NameTheWord(t *testing.T) {
 // TestPackages_NeedNoMachine: the simulator runs in a browser, where there are no files,
 // no network and no processes.
 func TestPackages_NeedNoMachine(t *testing.T) {
-	for _, dir := range []string{"sim", "znodes", "problem", "race", "explore", "detector", "election", "mutex", "table", "trace", "chart", "play"} {
+	for _, dir := range []string{"sim", "znodes", "problem", "race", "explore", "detector", "election", "mutex", "table", "trace", "chart", "play", "page"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", dir, len(files), err)

@@ -1,0 +1,85 @@
+package page
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+
+	"github.com/zk-lite/zk-lite/lab/play"
+	"github.com/zk-lite/zk-lite/lab/trace"
+)
+
+// The bounds of a run that a page asks for: it takes two seconds at most. Who needs more
+// has the command line.
+const (
+	MaxProcesses = 64
+	MaxEvents    = 20_000
+	MaxWords     = 200
+	MaxBytes     = 8 << 10 // of the words together
+)
+
+// Policy is the Content-Security-Policy of the page: everything from where it came.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+//go:embed web
+var web embed.FS
+
+// Files are those of the page, with index.html at the root.
+func Files() fs.FS {
+	files, err := fs.Sub(web, "web")
+	if err != nil {
+		panic(fmt.Sprintf("page: invariant broken: %v", err)) // the folder is embedded above
+	}
+	return files
+}
+
+// Run runs the command that the words say within the page's bounds.
+func Run(words []string) (trace.Trace, error) {
+	size := 0
+	for _, w := range words {
+		size += len(w)
+	}
+	if len(words) > MaxWords || size > MaxBytes {
+		return trace.Trace{}, fmt.Errorf("%d words of %d bytes: want at most %d of %d", len(words), size, MaxWords, MaxBytes)
+	}
+	return play.RunWithin(play.Limit{Processes: MaxProcesses, Events: MaxEvents}, words)
+}
+
+// Command describes a command to the page.
+type Command struct {
+	Name    string   `json:"name"`
+	Short   string   `json:"short"`
+	Options []Option `json:"options"`
+}
+
+// Option describes an option of a command to the page.
+type Option struct {
+	Name    string   `json:"name"`
+	Value   string   `json:"value"` // what it takes; empty for a switch
+	Default string   `json:"default"`
+	Help    string   `json:"help"`
+	Choices []string `json:"choices"`
+}
+
+// Commands describes all commands whose runs can be drawn.
+func Commands() []Command {
+	commands := []Command{}
+	for _, c := range play.Commands() {
+		d := Command{Name: c.Name, Short: c.Short, Options: []Option{}}
+		for _, o := range c.Options {
+			d.Options = append(d.Options, Option{Name: o.Name, Value: o.Value, Default: o.Default, Help: o.Help,
+				Choices: append([]string{}, o.Choices...)})
+		}
+		commands = append(commands, d)
+	}
+	return commands
+}
+
+// Catalogue is what the page asks for first.
+func Catalogue() ([]byte, error) {
+	return json.Marshal(struct {
+		Commands []Command `json:"commands"`
+	}{Commands()})
+}
