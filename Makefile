@@ -17,7 +17,7 @@ SCRIPTS ?= 5000
 SERVERS ?= 3
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
 
-.PHONY: help build dev short test slow race lint fuzz interop sim oracle faults soak edge soak-recipes bench benchmarks
+.PHONY: help build dev short test slow race lint fuzz browser interop sim oracle faults soak edge soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 
 fuzz: ## every fuzz target for FUZZTIME each (10s)
 	.ci/fuzz $(FUZZTIME)
+
+browser: ## the lab's page in a real Chromium, headless (Debian: chromium); -update in its folder makes the pictures in docs
+	cd lab/browsertest && $(GO) test -count=1 -timeout 10m ./...
 
 interop: ## with other people's clients and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
 	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api ./lab/judge
