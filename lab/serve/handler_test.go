@@ -47,6 +47,7 @@ func TestHandler_Run_IsBounded(t *testing.T) {
 		{`[` + strings.Repeat(`"",`, 7*page.MaxBytes) + `""]`, "too large", http.StatusRequestEntityTooLarge},
 		{`{"words":1}`, "want the words of a command line", http.StatusBadRequest},
 		{`["table"]`, "unknown", http.StatusBadRequest},
+		{`["explore"]`, "command line", http.StatusBadRequest},
 	} {
 		w := ask(t, asIs, http.MethodPost, "/api/run", c.body)
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
