@@ -268,7 +268,7 @@ func TestPage_Keyboard_Alone(t *testing.T) {
 		}
 		t.Fatalf("Tab does not reach %s", selector)
 	}
-	for _, s := range []string{".skip", "#algorithm", "#line", "#compare", "#link", "#speed", "#upkeep", "summary", "#first", "#play", "#slider",
+	for _, s := range []string{".skip", "#stories", "#algorithm", "#line", "#compare", "#link", "#speed", "#upkeep", "summary", "#first", "#play", "#slider",
 		"#chart-box", "#underway button", "[data-process]", "#output summary"} {
 		reach(s)
 	}

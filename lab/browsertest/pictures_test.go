@@ -25,9 +25,14 @@ func TestPictures_Docs(t *testing.T) {
 		{"lab-bully-light.png", "light", bully, 1120, 880, 2.5},
 		{"lab-bully-dark.png", "dark", bully, 1120, 880, 2.5},
 		{"lab-two-leaders-dark.png", "dark", twoLeaders, 1120, 880, 9.5},
+		{"lab-story-light.png", "light", "", 1120, 880, 0},
 		{"lab-narrow-light.png", "light", bully, 360, 1000, 2.5},
 	} {
-		p := open(t, int(c.width), fragment(c.line, c.at))
+		link := fragment(c.line, c.at)
+		if c.line == "" {
+			link = "s=13-ricart-agrawala:1&" + fragment("mutex --algorithm ricart-agrawala --n 3 --requester 2,3 --clock 2=14,3=6", 1)
+		}
+		p := open(t, int(c.width), link)
 		p.theme(c.theme)
 		p.do(chromedp.EmulateViewport(c.width, c.height))
 		if c.width < 800 {

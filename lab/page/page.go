@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/zk-lite/zk-lite/lab/play"
+	"github.com/zk-lite/zk-lite/lab/story"
 	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
@@ -89,7 +90,12 @@ func Commands() []Command {
 
 // Catalogue is what the page asks for first.
 func Catalogue() ([]byte, error) {
+	stories, err := story.All()
+	if err != nil {
+		return nil, err
+	}
 	return json.Marshal(struct {
-		Commands []Command `json:"commands"`
-	}{Commands()})
+		Commands []Command     `json:"commands"`
+		Stories  []story.Story `json:"stories"`
+	}{Commands(), stories})
 }

@@ -34,7 +34,7 @@ export class Chart {
 
   measure() {
     const n = this.columns.length;
-    this.step = Math.max(40, Math.min(128, (this.box.clientWidth - LEFT - 18) / n));
+    this.step = Math.max(40, Math.min(190, (this.box.clientWidth - LEFT - 18) / n));
     this.width = Math.max(this.box.clientWidth - 2, LEFT + this.step * n + 12);
     this.height = this.player.scale.length + TOP + 22;
     for (const [part, height] of [[this.heads, 28], [this.body, this.height]]) {
@@ -126,11 +126,13 @@ export class Chart {
       const wide = { leads: 13, inside: 13, asks: 5 }[s.what];
       const shift = whose ? 9 : 0;
       const words = { leads: "leads", inside: "inside" }[s.what];
-      const text = words && !whose && end - y > 44 && y >= this.from
+      const text = words && !whose && this.y(this.player.now) - y > 44 && y >= this.from
         && svg("text", { x, y: y + 12, transform: `rotate(90 ${x} ${y + 12}) translate(0 3.5)` }, words);
-      const future = !whose && s.from > this.player.now ? "future" : "";
-      return svg("g", { class: `span ${s.what} ${whose} ${future}` }, svg("title", {}, `${s.what} ${number(s.from)} to ${number(s.until)}`),
-        svg("rect", { x: x - wide / 2 + shift, y, width: wide, height: Math.max(3, end - y), rx: 3 }), text);
+      // What lies behind the moment shown, and what is to come of it.
+      const nowY = whose ? Infinity : Math.max(y, Math.min(end, this.y(this.player.now)));
+      const rect = (a, b, look) => b > a && svg("rect", { class: look, x: x - wide / 2 + shift, y: a, width: wide, height: b - a, rx: 3 });
+      return svg("g", { class: `span ${s.what} ${whose}` }, svg("title", {}, `${s.what} ${number(s.from)} to ${number(s.until)}`),
+        rect(y, Math.min(nowY, Math.max(end, y + 3)), ""), rect(nowY, end, "future"), text);
     });
   }
 

@@ -9,6 +9,7 @@ import { Topology } from "./topology.js";
 import { Chart } from "./chart.js";
 import { Inspector } from "./inspector.js";
 import { Processes, happened, drawLamps, drawCounters, drawUnderWay } from "./panels.js";
+import { Teller } from "./story.js";
 import * as options from "./options.js";
 
 const FIRST = "election --algorithm bully --ids 3,5,6,12,32,80 --crash 80@0 --initiator 6";
@@ -22,6 +23,7 @@ const chart = new Chart({ box: byId("chart-box"), heads: byId("chart-heads"), bo
 const processes = new Processes(byId("processes"), pick);
 
 let commands = [];
+let teller;
 let palette = new Palette();
 let words = [];
 let other; // the words of the run that is laid over
@@ -69,7 +71,13 @@ function fault(option, value, time) {
 }
 
 function address() {
-  return toFragment({ words, other, step: player.k, time: number(player.now) });
+  return toFragment({ words, other, story: teller.place, step: player.k, time: number(player.now) });
+}
+
+// tell shows a moment of a story; a run that is shown already plays on until then.
+async function tell(line, time, same) {
+  if (same && join(line) === join(words)) player.playTo(time);
+  else await show({ words: line }, { moment: { time } });
 }
 
 // depth is how many runs lie before this one in the window's history.
@@ -155,13 +163,16 @@ async function copyLink() {
 
 // open shows what the address says.
 function open() {
-  const { words: line, other: over, step, time } = fromFragment(location.hash);
+  const { words: line, other: over, story, step, time } = fromFragment(location.hash);
+  teller.open(story);
   return show({ words: line ?? split(FIRST), other: over }, { moment: { step, time }, push: false });
 }
 
 async function start() {
   try {
-    ({ commands } = await simulator.catalogue());
+    const known = await simulator.catalogue();
+    commands = known.commands;
+    teller = new Teller(known.stories, tell);
     options.algorithms(commands);
     listen();
     await open();

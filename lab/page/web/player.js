@@ -69,16 +69,31 @@ export class Player {
     this.go(this.replay.stepsUntil(now), now);
   }
 
+  // playTo plays on until a time, or goes there at once if it lies behind or nothing should move.
+  playTo(time) {
+    this.pause();
+    if (time <= this.now || matchMedia("(prefers-reduced-motion: reduce)").matches) { this.toTime(time); return; }
+    this.toggle();
+    this.until = time;
+  }
+
   toggle() {
     if (this.playing) { this.pause(); this.changed(); return; }
     if (this.atEnd && this.now >= this.end) { this.k = 0; this.now = 0; }
     this.playing = true;
+    this.until = this.end;
     let before = performance.now();
     const frame = (at) => {
       if (!this.playing) return;
       const y = this.scale.y(this.now) + ((at - before) / 1000) * SPEED * this.speed;
       before = at;
-      if (y >= this.scale.length) { this.last(); return; }
+      if (y >= this.scale.y(this.until)) {
+        const { until } = this;
+        this.pause();
+        if (until < this.end) this.toTime(until);
+        else this.last();
+        return;
+      }
       this.toTime(this.scale.time(y));
       requestAnimationFrame(frame);
     };
