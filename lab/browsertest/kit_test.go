@@ -73,7 +73,7 @@ func serverOf(t *testing.T, h http.Handler) string {
 // another origin, and no module may have failed.
 func open(t *testing.T, width int, fragment string) *tab {
 	t.Helper()
-	return openAt(t, serverOf(t, serve.New()), width, fragment)
+	return openAt(t, serverOf(t, serve.New(serve.Options{})), width, fragment)
 }
 
 func openAt(t *testing.T, base string, width int, fragment string) *tab {

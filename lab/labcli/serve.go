@@ -1,6 +1,7 @@
 package labcli
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -8,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zk-lite/zk-lite/lab/serve"
+	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
 // serveCommand returns the command that serves the page.
 func serveCommand(o Options) *cobra.Command {
-	var address string
+	var address, servers string
 	var anybody bool
 	c := &cobra.Command{
 		Use:   "serve",
@@ -24,6 +26,9 @@ func serveCommand(o Options) *cobra.Command {
 	}
 	c.Flags().StringVar(&address, "address", "127.0.0.1:8480", "`HOST:PORT` to serve on; port 0 is any free one")
 	c.Flags().BoolVar(&anybody, "anybody", false, "allow an address that others reach: they can make this machine work")
+	if o.Ensemble != nil {
+		c.Flags().StringVar(&servers, "servers", "", "offer experiments on this running ensemble (`HOST:PORT,...`) on the page")
+	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := checkAddress(address, anybody); err != nil {
 			return o.usage(err)
@@ -33,7 +38,13 @@ func serveCommand(o Options) *cobra.Command {
 			return fmt.Errorf("--address %s: %w", address, err)
 		}
 		fmt.Fprintf(c.OutOrStdout(), "the lab is on http://%s/ (Ctrl-C stops it)\n", l.Addr())
-		return serve.Serve(c.Context(), l, serve.New())
+		options := serve.Options{}
+		if servers != "" {
+			options.Ensemble = func(ctx context.Context, words []string) (trace.Trace, error) {
+				return o.Ensemble(ctx, servers, words)
+			}
+		}
+		return serve.Serve(c.Context(), l, serve.New(options))
 	}
 	return c
 }

@@ -88,8 +88,22 @@ func Commands() []Command {
 	return commands
 }
 
-// Catalogue is what the page asks for first.
-func Catalogue() ([]byte, error) {
+// experiments describes the command that runs on real servers, which only some pages have.
+func experiments() Command {
+	return Command{Name: "ensemble", Short: "Do something to the leader of an election on running servers", Options: []Option{
+		{Name: "fault", Value: "KIND", Default: "kill", Choices: []string{"kill", "cut", "expire"},
+			Help: "what is done to the leader: its process ends, its network breaks, or its session is ended"},
+		{Name: "n", Value: "N", Default: "4", Help: "number of candidates, 2 to 16", Choices: []string{}},
+		{Name: "herd", Help: "let everybody watch the leader", Choices: []string{}},
+	}}
+}
+
+// Catalogue is what the page asks for first. real says that there are servers to try on.
+func Catalogue(real bool) ([]byte, error) {
+	commands := Commands()
+	if real {
+		commands = append(commands, experiments())
+	}
 	stories, err := story.All()
 	if err != nil {
 		return nil, err
@@ -97,5 +111,5 @@ func Catalogue() ([]byte, error) {
 	return json.Marshal(struct {
 		Commands []Command     `json:"commands"`
 		Stories  []story.Story `json:"stories"`
-	}{Commands(), stories})
+	}{commands, stories})
 }

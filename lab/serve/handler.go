@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/zk-lite/zk-lite/lab/page"
 	"github.com/zk-lite/zk-lite/lab/trace"
@@ -22,15 +25,29 @@ const atOnce = 2
 // written as six.
 const maxBody = 6*page.MaxBytes + 4*page.MaxWords
 
+// experimentTime bounds an experiment on real servers: some sessions have to expire.
+const experimentTime = 25 * time.Second
+
+// experiments is the command that runs on real servers.
+const experiments = "ensemble"
+
+// Options connects the page to what the lab must not import.
+type Options struct {
+	// Ensemble performs an experiment on running servers. Nil says that there are none.
+	Ensemble func(ctx context.Context, words []string) (trace.Trace, error)
+}
+
 // Handler answers the page's requests.
 type Handler struct {
-	mux   *http.ServeMux
-	slots chan struct{}
+	options Options
+	mux     *http.ServeMux
+	slots   chan struct{} // for runs
+	real    chan struct{} // for the one experiment
 }
 
 // New returns a handler.
-func New() *Handler {
-	h := &Handler{mux: http.NewServeMux(), slots: make(chan struct{}, atOnce)}
+func New(o Options) *Handler {
+	h := &Handler{options: o, mux: http.NewServeMux(), slots: make(chan struct{}, atOnce), real: make(chan struct{}, 1)}
 	h.mux.Handle("GET /", http.FileServerFS(page.Files()))
 	h.mux.HandleFunc("GET /api/catalogue", h.catalogue)
 	h.mux.HandleFunc("POST /api/run", h.run)
@@ -79,7 +96,7 @@ func sameOrigin(origin, host string) bool {
 }
 
 func (h *Handler) catalogue(w http.ResponseWriter, _ *http.Request) {
-	data, err := page.Catalogue()
+	data, err := page.Catalogue(h.options.Ensemble != nil)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err)
 		return
@@ -92,6 +109,10 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	if len(words) > 0 && words[0] == experiments {
+		h.experiment(w, r, words)
+		return
+	}
 	select {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
@@ -99,6 +120,26 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request) {
 		return // nobody waits for the answer
 	}
 	t, err := page.Run(words)
+	answer(w, t, err)
+}
+
+// experiment runs one on real servers.
+func (h *Handler) experiment(w http.ResponseWriter, r *http.Request, words []string) {
+	if h.options.Ensemble == nil {
+		refuse(w, http.StatusBadRequest, fmt.Errorf("%s: no servers are known here; start zk-lite dev, and the page with "+
+			"zk-lite lab serve --servers 127.0.0.1:2181", experiments))
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(r.Context(), experimentTime, fmt.Errorf("not done after %v", experimentTime))
+	defer cancel()
+	select {
+	case h.real <- struct{}{}:
+		defer func() { <-h.real }()
+	case <-ctx.Done():
+		refuse(w, http.StatusServiceUnavailable, errors.New("another experiment is going on"))
+		return
+	}
+	t, err := h.options.Ensemble(ctx, words)
 	answer(w, t, err)
 }
 

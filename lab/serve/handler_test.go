@@ -22,7 +22,7 @@ func ask(t *testing.T, change func(*http.Request), method, path, body string) *h
 	r.Header.Set("Content-Type", "application/json")
 	change(r)
 	w := httptest.NewRecorder()
-	New().ServeHTTP(w, r)
+	New(Options{}).ServeHTTP(w, r)
 	return w
 }
 
@@ -47,6 +47,7 @@ func TestHandler_Run_IsBounded(t *testing.T) {
 		{`[` + strings.Repeat(`"",`, 7*page.MaxBytes) + `""]`, "too large", http.StatusRequestEntityTooLarge},
 		{`{"words":1}`, "want the words of a command line", http.StatusBadRequest},
 		{`["table"]`, "unknown", http.StatusBadRequest},
+		{`["ensemble"]`, "no servers are known", http.StatusBadRequest},
 		{`["explore"]`, "command line", http.StatusBadRequest},
 	} {
 		w := ask(t, asIs, http.MethodPost, "/api/run", c.body)
@@ -128,7 +129,7 @@ func TestServe_EndsWithItsContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- Serve(ctx, l, New()) }()
+	go func() { done <- Serve(ctx, l, New(Options{})) }()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+"/", nil)
 	if err != nil {
 		t.Fatal(err)

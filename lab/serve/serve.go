@@ -10,8 +10,8 @@ import (
 )
 
 // patience bounds how long a client may take for a request, and how long an answer may
-// take: a run, and its megabytes on the way to a slow browser.
-const patience = 30 * time.Second
+// take: an experiment on servers that waits for its turn, or megabytes on the way to a slow browser.
+const patience = 2 * experimentTime
 
 // maxHeader bounds the headers of a request.
 const maxHeader = 16 << 10

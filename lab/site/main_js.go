@@ -10,7 +10,7 @@ import (
 func main() {
 	js.Global().Set("zkLiteLab", map[string]any{
 		"catalogue": js.FuncOf(func(js.Value, []js.Value) any {
-			data, err := page.Catalogue()
+			data, err := page.Catalogue(false)
 			return answer(data, err)
 		}),
 		"run": js.FuncOf(func(_ js.Value, arguments []js.Value) any {

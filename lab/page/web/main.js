@@ -91,6 +91,7 @@ function drawCommand(fresh) {
   byId("notes").replaceChildren(...[...player.trace.notes, player.trace.truncated && "The run was longer than what is shown of it.",
     player.trace.ended === "limit" && player.trace.family !== "detector" && "The run did not end by itself: it was cut off."]
     .filter(Boolean).map((n) => html("li", {}, n)));
+  byId("real").hidden = !commands.some((c) => c.name === "ensemble") || !/^zookeeper/.test(player.trace.algorithm);
   byId("compare").textContent = other ? "Stop comparing" : "Compare with this run";
   byId("compared").hidden = !other;
   if (other) byId("compared").replaceChildren("laid over, dashed: ", html("code", {}, join(other)), `: ${player.other.words[0]}`);
@@ -121,13 +122,14 @@ function draw() {
 
 function listen() {
   const on = (id, event, act) => byId(id).addEventListener(event, act);
-  on("command", "submit", (e) => { e.preventDefault(); show({ words: split(byId("line").value), other }); });
+  on("command", "submit", (e) => { e.preventDefault(); runLine(split(byId("line").value)); });
   on("algorithm", "change", (e) => {
     const [command, algorithm] = e.target.value.split(" ");
     show({ words: algorithm ? [command, "--algorithm", algorithm] : [command] });
   });
   on("undo", "click", () => history.back());
   on("compare", "click", () => show({ words, other: other ? undefined : words }, { moment: { step: player.k, time: player.now } }));
+  on("real", "click", onRealServers);
   on("link", "click", copyLink);
   on("first", "click", () => player.first());
   on("back", "click", () => player.back());
@@ -141,6 +143,12 @@ function listen() {
   addEventListener("keydown", keys);
 }
 
+// runLine runs what was typed. Real servers are asked again, for they answer otherwise each time.
+function runLine(line) {
+  if (line[0] === "ensemble") traces.delete(JSON.stringify(line));
+  show({ words: line, other });
+}
+
 // keys are those that play wherever the focus is, but in fields.
 function keys(e) {
   if (e.target.closest("input, select, textarea, #inspector") || e.ctrlKey || e.altKey || e.metaKey) return;
@@ -149,6 +157,15 @@ function keys(e) {
   if (!act || (e.key === " " && e.target.closest("button, summary, a"))) return;
   e.preventDefault();
   act();
+}
+
+// onRealServers repeats an election of the simulator on the servers that the page knows: with as
+// many candidates, of which the leader is killed.
+function onRealServers() {
+  const { trace } = player;
+  const n = Math.min(16, trace.processes.filter((p) => !p.service).length);
+  const herd = trace.algorithm === "zookeeper-herd" ? ["--herd"] : [];
+  show({ words: ["ensemble", "--fault", "kill", "--n", String(n), ...herd] });
 }
 
 async function copyLink() {

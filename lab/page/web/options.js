@@ -13,8 +13,9 @@ export function algorithms(commands) {
 
 // show sets the form to a command; change is called with the words that a field makes of them.
 export function show(commands, words, trace, change) {
-  byId("algorithm").value = `${words[0]} ${trace.family === "detector" ? "" : trace.algorithm}`.trim();
   const command = commands.find((c) => c.name === words[0]);
+  const named = command?.options.some((o) => o.name === "algorithm");
+  byId("algorithm").value = named ? `${words[0]} ${trace.algorithm}` : words[0];
   byId("options").replaceChildren(...(command?.options ?? []).filter((o) => o.name !== "algorithm" && o.name !== "sweep").map((o) => {
     const id = `option-${o.name}`;
     const given = value(words, o.name);
