@@ -46,9 +46,11 @@ func ParseExperiment(words []string) (Experiment, error) {
 	if len(words) == 0 {
 		return e, errors.New("no command: want ensemble")
 	}
-	if err := f.Parse(words[1:]); err != nil || f.NArg() > 0 {
-		return e, fmt.Errorf("ensemble: %v: want --fault, --n or --herd; other options are the simulator's",
-			errors.Join(err, fmt.Errorf("the words %q", strings.Join(words[1:], " "))))
+	if err := f.Parse(words[1:]); err != nil {
+		return e, fmt.Errorf("ensemble: %w: want --fault, --n or --herd; other options are the simulator's", err)
+	}
+	if f.NArg() > 0 {
+		return e, fmt.Errorf("ensemble: %q is no option of it", strings.Join(f.Args(), " "))
 	}
 	if !slices.Contains([]string{Kill, Cut, Expire}, e.Fault) {
 		return e, fmt.Errorf("--fault %q: want %s, %s or %s", e.Fault, Kill, Cut, Expire)
@@ -129,7 +131,8 @@ func (p *run) harm(ctx context.Context, servers, fault string, first led) error 
 	}
 	select {
 	case <-first.lost:
-		p.recorder.moment(sim.Told, id, "leads no more: its session is lost or in doubt", &sim.Fact{Name: "leader", About: sim.None})
+		p.recorder.moment(sim.Told, id, "leads no more: its session is lost or in doubt",
+			&sim.Fact{Name: "leader", About: sim.None})
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("waiting until the leader knows that it leads no more: %w", context.Cause(ctx))
@@ -142,13 +145,14 @@ func (p *run) trace(e Experiment, first, second led) (trace.Trace, error) {
 	end := p.recorder.now()
 	time := sim.Units(end.Round(sim.Unit / 1000))
 	form := map[bool]string{true: "everybody watches the leader", false: "each watches the next lower"}[e.Kill.Herd]
-	t := trace.Trace{Command: e.words, Title: fmt.Sprintf("real servers: %s the leader of %d, %s", e.Fault, e.Kill.Candidates, form),
-		Family: "ensemble", Algorithm: e.Fault, Topology: "star", Steps: []trace.Step{}, Messages: []trace.Message{},
-		Spans: []trace.Span{}, Broken: []trace.Broken{}, Safe: first.who != second.who, Live: true, Ended: "settled", Time: &time,
+	title := fmt.Sprintf("real servers: %s the leader of %d, %s", e.Fault, e.Kill.Candidates, form)
+	t := trace.Trace{Command: e.words, Title: title, Family: "ensemble", Algorithm: e.Fault, Topology: "star",
+		Steps: []trace.Step{}, Messages: []trace.Message{}, Spans: []trace.Span{}, Broken: []trace.Broken{},
+		Safe: first.who != second.who, Live: true, Ended: "settled", Time: &time,
 		Bounds: []trace.Bound{{Case: "leader goes", Quantity: "watch events", Types: []string{"event"},
 			Formula: map[bool]string{true: "N-1", false: "1"}[e.Kill.Herd], Value: float64(e.Kill.Events())}},
-		Notes: []string{"On running servers: times are milliseconds, and other each time. When a server had a request is put half-way " +
-			"between request and reply; pings are left out."}}
+		Notes: []string{"On running servers: times are milliseconds, and other each time. When a server had a " +
+			"request is put half-way between request and reply; pings are left out."}}
 	t.Processes = append(t.Processes, trace.Process{ID: sim.Service, Name: sim.Service.String(), Service: true})
 	for _, c := range p.all {
 		t.Processes = append(t.Processes, trace.Process{ID: c.tap.id, Name: c.tap.id.String()})

@@ -90,8 +90,12 @@ func (r *recorder) records() []sim.Record {
 	defer r.mu.Unlock()
 	quickest := map[sim.ID]time.Duration{}
 	for _, e := range r.exchanges {
-		if half := (e.got - e.asked) / 2; e.asked >= 0 && e.got >= 0 && (quickest[e.candidate] == 0 || half < quickest[e.candidate]) {
-			quickest[e.candidate] = half
+		if e.asked < 0 || e.got < 0 {
+			continue
+		}
+		half, known := quickest[e.candidate]
+		if mine := (e.got - e.asked) / 2; !known || mine < half {
+			quickest[e.candidate] = mine
 		}
 	}
 	groups := [][]sim.Record{}
@@ -123,10 +127,12 @@ func (e exchange) groups(number int, half time.Duration) [][]sim.Record {
 	if e.asked < 0 {
 		left := max(0, e.got-half)
 		return [][]sim.Record{
-			{told(left, s, "tells of a znode that is gone"), at(sim.Sent, left, s, e.candidate, number, e.what)},
+			{told(left, s, "tells of a znode that is gone"),
+				at(sim.Sent, left, s, e.candidate, number, e.what)},
 			{at(sim.Delivered, e.got, e.candidate, s, number, e.what)}}
 	}
-	ask := []sim.Record{told(e.asked, e.candidate, "asks: "+e.what), at(sim.Sent, e.asked, e.candidate, s, number, e.what)}
+	ask := []sim.Record{told(e.asked, e.candidate, "asks: "+e.what),
+		at(sim.Sent, e.asked, e.candidate, s, number, e.what)}
 	if e.lost || e.got < 0 {
 		why := map[bool]string{true: "cut off", false: "no reply"}[e.lost]
 		lost := at(sim.Lost, e.asked, e.candidate, s, number, e.what)
@@ -135,6 +141,7 @@ func (e exchange) groups(number int, half time.Duration) [][]sim.Record {
 	}
 	there, reply := (e.asked+e.got)/2, e.what+"-reply"
 	return [][]sim.Record{ask,
-		{at(sim.Delivered, there, s, e.candidate, number, e.what), at(sim.Sent, there, s, e.candidate, number+1, reply)},
+		{at(sim.Delivered, there, s, e.candidate, number, e.what),
+			at(sim.Sent, there, s, e.candidate, number+1, reply)},
 		{at(sim.Delivered, e.got, e.candidate, s, number+1, reply)}}
 }

@@ -24,7 +24,8 @@ func ensembleCommand(o Options) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if servers == "" {
-				return o.usage(errors.New("--servers: want the addresses of running servers, such as 127.0.0.1:2181 of zk-lite dev"))
+				const want = "--servers: want the addresses of running servers, such as 127.0.0.1:2181 of zk-lite dev"
+				return o.usage(errors.New(want))
 			}
 			words := []string{"ensemble", "--fault", fault, "--n", strconv.Itoa(n)}
 			if herd {

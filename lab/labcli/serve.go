@@ -25,9 +25,11 @@ func serveCommand(o Options) *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().StringVar(&address, "address", "127.0.0.1:8480", "`HOST:PORT` to serve on; port 0 is any free one")
-	c.Flags().BoolVar(&anybody, "anybody", false, "allow an address that others reach: they can make this machine work")
+	c.Flags().BoolVar(&anybody, "anybody", false,
+		"allow an address that others reach: they can make this machine work")
 	if o.Ensemble != nil {
-		c.Flags().StringVar(&servers, "servers", "", "offer experiments on this running ensemble (`HOST:PORT,...`) on the page")
+		c.Flags().StringVar(&servers, "servers", "",
+			"offer experiments on this running ensemble (`HOST:PORT,...`) on the page")
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := checkAddress(address, anybody); err != nil {

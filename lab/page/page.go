@@ -50,7 +50,8 @@ func Run(words []string) (trace.Trace, error) {
 		size += len(w)
 	}
 	if len(words) > MaxWords || size > MaxBytes {
-		return trace.Trace{}, fmt.Errorf("%d words of %d bytes: want at most %d of %d", len(words), size, MaxWords, MaxBytes)
+		return trace.Trace{}, fmt.Errorf("%d words of %d bytes: want at most %d of %d",
+			len(words), size, MaxWords, MaxBytes)
 	}
 	return play.RunWithin(play.Limit{Processes: MaxProcesses, Events: MaxEvents}, words)
 }
@@ -90,7 +91,8 @@ func Commands() []Command {
 
 // experiments describes the command that runs on real servers, which only some pages have.
 func experiments() Command {
-	return Command{Name: "ensemble", Short: "Do something to the leader of an election on running servers", Options: []Option{
+	const short = "Do something to the leader of an election on running servers"
+	return Command{Name: "ensemble", Short: short, Options: []Option{
 		{Name: "fault", Value: "KIND", Default: "kill", Choices: []string{"kill", "cut", "expire"},
 			Help: "what is done to the leader: its process ends, its network breaks, or its session is ended"},
 		{Name: "n", Value: "N", Default: "4", Help: "number of candidates, 2 to 16", Choices: []string{}},

@@ -64,7 +64,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "no-cache")
 	if !knownHost(r.Host) {
 		refuse(w, http.StatusForbidden,
-			fmt.Errorf("this server is for its own machine, and is not known as %q: ask for localhost or 127.0.0.1", r.Host))
+			fmt.Errorf("this server is for its own machine, and is not known as %q: ask for localhost or 127.0.0.1",
+				r.Host))
 		return
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !sameOrigin(origin, r.Host) {
@@ -126,11 +127,12 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request) {
 // experiment runs one on real servers.
 func (h *Handler) experiment(w http.ResponseWriter, r *http.Request, words []string) {
 	if h.options.Ensemble == nil {
-		refuse(w, http.StatusBadRequest, fmt.Errorf("%s: no servers are known here; start zk-lite dev, and the page with "+
-			"zk-lite lab serve --servers 127.0.0.1:2181", experiments))
+		refuse(w, http.StatusBadRequest, fmt.Errorf("%s: no servers are known here; start zk-lite dev, "+
+			"and the page with zk-lite lab serve --servers 127.0.0.1:2181", experiments))
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(r.Context(), experimentTime, fmt.Errorf("not done after %v", experimentTime))
+	ctx, cancel := context.WithTimeoutCause(r.Context(), experimentTime,
+		fmt.Errorf("not done after %v", experimentTime))
 	defer cancel()
 	select {
 	case h.real <- struct{}{}:
@@ -156,7 +158,8 @@ func readWords(w http.ResponseWriter, r *http.Request) (words []string, ok bool)
 		return nil, false
 	}
 	if err := json.Unmarshal(data, &words); err != nil {
-		refuse(w, http.StatusBadRequest, fmt.Errorf("the request: want the words of a command line as a JSON list: %w", err))
+		refuse(w, http.StatusBadRequest,
+			fmt.Errorf("the request: want the words of a command line as a JSON list: %w", err))
 		return nil, false
 	}
 	return words, true

@@ -68,7 +68,8 @@ func Parse(name, text string) (Story, error) {
 	}
 	for i, step := range s.Steps {
 		if step.Command == "" || step.Text == "" || (step.Question == "") != (step.Answer == "") {
-			return Story{}, fmt.Errorf("story %s, step %d: want a command, a text, and an answer to each question", name, i+1)
+			return Story{}, fmt.Errorf("story %s, step %d: want a command, a text, and an answer to each question",
+				name, i+1)
 		}
 	}
 	return s, nil
