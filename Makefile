@@ -13,11 +13,12 @@ MODULES := $(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod */*/*/go.mod))
 
 DURATION ?= 10m
 SEED ?=
+SITE ?= bin/lab-site
 SCRIPTS ?= 5000
 SERVERS ?= 3
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
 
-.PHONY: help build dev short test slow race lint fuzz interop sim oracle faults soak edge soak-recipes bench benchmarks
+.PHONY: help build dev short test slow race lint fuzz browser lab-site interop sim oracle faults soak edge soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +55,14 @@ lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 
 fuzz: ## every fuzz target for FUZZTIME each (10s)
 	.ci/fuzz $(FUZZTIME)
+
+lab-site: ## the lab's page as static files, in SITE (bin/lab-site), with the simulator as WebAssembly
+	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags '-s -w' -o $(SITE)/lab.wasm ./lab/site
+	$(GO) run ./lab/site -wasm $(SITE)/lab.wasm -glue "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" -out $(SITE)
+	@gzip -9 -c $(SITE)/lab.wasm | wc -c | awk '{ print "lab.wasm: " $$1 " bytes compressed"; exit $$1 > 3000000 }'
+
+browser: ## the lab's page in a real Chromium, headless (Debian: chromium); -update in its folder makes the pictures in docs
+	cd lab/browsertest && $(GO) test -count=1 -timeout 10m ./...
 
 interop: ## with other people's clients and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
 	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api ./lab/judge

@@ -41,6 +41,8 @@ var pages = []struct {
 	{"docs/http-coordination.md", 1150},
 	{"docs/http.md", 2150},
 	{"docs/lab-lesson.md", 3000},
+	{"docs/lab-slides.md", 900},
+	{"docs/lab-stories.md", 2600},
 	{"docs/metrics.md", 1400},
 	{"docs/operations.md", 1390},
 	{"docs/performance.md", 1020},

@@ -62,7 +62,7 @@ var layers = []struct {
 	{11, "api/zk/...", []string{"server", "server/audit", "server/auth", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/descriptors", "internal/repeats", "internal/rawconn", "internal/tlsport", "api/metrics", "api/zk/..."}, "the two servers for clients do not know each other"},
 	{4, "recipes", []string{"client", "internal/curator", "znode"}, "the recipes are built on the client alone"},
 	{17, "recipes/internal/zktest", []string{"client", "zklitetest", "internal/testkit/..."}, "starts what the recipes are tested against"},
-	{5, "lab/ensemble", []string{"lab/election", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
+	{5, "lab/ensemble", []string{"lab/election", "lab/sim", "lab/trace", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
 	{0, "lab/...", []string{"lab/..."}, "the lab is a simulator: nothing of the product runs in it"},
 	{6, "cmd/zk-lite/cli", []string{"client", "recipes", "znode", "cmd/zk-lite/cli/..."}, "the commands are clients like any other: no server runs in them"},
 	{5, "cmd/zk-lite/cli/authority", nil, "makes certificates, and knows no server"},

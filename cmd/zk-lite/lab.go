@@ -9,6 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/lab/election"
 	"github.com/zk-lite/zk-lite/lab/ensemble"
 	"github.com/zk-lite/zk-lite/lab/labcli"
+	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
 // labCommand returns the command "lab", whose scenarios run on real servers too.
@@ -17,7 +18,8 @@ func labCommand() *cobra.Command {
 		Real: func(servers string) (election.Runner, error) {
 			return reachable{ensemble.Runner{Servers: servers}}, nil
 		},
-		Usage: cli.Usage,
+		Ensemble: experiment,
+		Usage:    cli.Usage,
 	})
 }
 
@@ -33,4 +35,16 @@ func (r reachable) KillLeader(
 		return election.Outcome{}, err
 	}
 	return r.Runner.KillLeader(ctx, k)
+}
+
+// experiment performs one on running servers, after it has looked whether there are any.
+func experiment(ctx context.Context, servers string, words []string) (trace.Trace, error) {
+	e, err := ensemble.ParseExperiment(words)
+	if err != nil {
+		return trace.Trace{}, cli.Usage(err)
+	}
+	if err := cli.Reach(ctx, "--servers", servers); err != nil {
+		return trace.Trace{}, err
+	}
+	return ensemble.Runner{Servers: servers}.Trace(ctx, e)
 }

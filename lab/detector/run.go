@@ -10,13 +10,14 @@ import (
 
 // Config describes a run of detectors alone.
 type Config struct {
-	IDs     []sim.ID
-	Timing  Timing
-	Length  time.Duration // of the run; must be above zero
-	Faults  []sim.Fault
-	Network sim.Network
-	Seed    uint64
-	Keep    bool
+	IDs       []sim.ID
+	Timing    Timing
+	Length    time.Duration // of the run; must be above zero
+	Faults    []sim.Fault
+	Network   sim.Network
+	Seed      uint64
+	MaxEvents int // ends the run as well; zero stands for the simulator\'s default
+	Keep      bool
 	// CheckPure makes the simulator check every step for purity.
 	CheckPure bool
 }
@@ -55,7 +56,7 @@ func Run(c Config) (Result, error) {
 		members = append(members, sim.Member{ID: id, Node: Wrap(id, peers, c.Timing, nil)})
 	}
 	s, err := sim.New(sim.Config{Seed: c.Seed, Network: c.Network, Faults: c.Faults,
-		MaxTime: c.Length, Keep: c.Keep, CheckPure: c.CheckPure}, members)
+		MaxTime: c.Length, MaxEvents: c.MaxEvents, Keep: c.Keep, CheckPure: c.CheckPure}, members)
 	if err != nil {
 		return Result{}, err
 	}

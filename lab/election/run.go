@@ -67,6 +67,8 @@ type Config struct {
 	NoSpread bool
 	// MaxTime ends a run that does not end by itself. Default: see defaultTime.
 	MaxTime time.Duration
+	// MaxEvents ends it as well; zero stands for the simulator's default.
+	MaxEvents int
 	// Keep the records for charts.
 	Keep bool
 	// CheckPure makes the simulator check every step for purity.
@@ -159,7 +161,7 @@ func newRun(c *Config) (*run, error) {
 	network := c.Network
 	network.Sessions = a.service
 	r.sim, err = sim.New(sim.Config{Seed: c.Seed, Network: network, Faults: c.Faults,
-		MaxTime: c.MaxTime, Keep: c.Keep, CheckPure: c.CheckPure}, members)
+		MaxTime: c.MaxTime, MaxEvents: c.MaxEvents, Keep: c.Keep, CheckPure: c.CheckPure}, members)
 	if err != nil {
 		return nil, err
 	}

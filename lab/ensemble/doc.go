@@ -9,5 +9,6 @@
 //
 // Every candidate has a session and a goroutine of its own. A tap is shared by
 // the goroutines of its client, which write and read, and the runner, which looks
-// at it; its mutex protects all. No goroutine is left when KillLeader returns.
+// at it; its mutex protects all. No goroutine is left when KillLeader or
+// Trace returns. A recorder is shared by all taps of a run, and has a mutex of its own.
 package ensemble

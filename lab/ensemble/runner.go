@@ -11,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/lab/election"
+	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
 const (
@@ -36,6 +37,8 @@ type run struct {
 	leds chan led // one from every candidate at most
 	wg   sync.WaitGroup
 	stop context.CancelFunc
+
+	recorder *recorder // nil if nobody draws
 }
 
 // led says that a candidate leads, or why it never will.
@@ -61,8 +64,21 @@ func (r Runner) KillLeader(ctx context.Context, k election.KillLeader) (
 	if err := p.connect(ctx, r.Servers, k.Candidates); err != nil {
 		return o, err
 	}
+	p.campaign(ctx, k.Herd)
+	first, err := p.leader(ctx)
+	if err != nil {
+		return o, err
+	}
+	if err := p.inLine(ctx, first.who); err != nil {
+		return o, err
+	}
+	return p.killAndCount(ctx, first)
+}
+
+// campaign lets all candidates stand in an election below a new znode.
+func (p *run) campaign(ctx context.Context, herd bool) {
 	form := stand(standInLine)
-	if k.Herd {
+	if herd {
 		form = standInHerd
 	}
 	path := "/zk-lite-lab-" + rand.Text()
@@ -72,14 +88,6 @@ func (r Runner) KillLeader(ctx context.Context, k election.KillLeader) (
 			p.leds <- led{c, lost, err}
 		})
 	}
-	first, err := p.leader(ctx)
-	if err != nil {
-		return o, err
-	}
-	if err := p.inLine(ctx, first.who); err != nil {
-		return o, err
-	}
-	return p.killAndCount(ctx, first)
 }
 
 // killAndCount kills the leader and waits until the next one stands and all
@@ -134,7 +142,7 @@ func (p *run) connect(ctx context.Context, servers string, n int) error {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			t := newTap()
+			t := newTap(sim.ID(i+1), p.recorder)
 			c, err := client.Connect(ctx, servers,
 				client.WithDialer(t.dial), client.WithSessionTimeout(sessionTimeout))
 			p.all[i], errs[i] = &candidate{c, t}, err

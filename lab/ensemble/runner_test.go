@@ -75,6 +75,58 @@ func TestRunner_KillLeader_RefusesNonsense(t *testing.T) {
 	}
 }
 
+// The stories that the page repeats on servers: another leads, by one event, and each message
+// of the run is drawn.
+func TestRunner_Trace_FaultsOfTheLeader(t *testing.T) {
+	tier.Seconds(t)
+	servers := start(t)
+	for _, line := range []string{"ensemble --fault kill --n 4", "ensemble --fault cut --n 3", "ensemble --fault expire --n 3",
+		"ensemble --n 4 --herd"} {
+		e, err := ensemble.ParseExperiment(strings.Fields(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := ensemble.Runner{Servers: servers}.Trace(t.Context(), e)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		events, leads, last := 0, 0, 0.0
+		for _, m := range tr.Messages {
+			if m.Type == "event" {
+				events++
+			}
+			if m.Ends < m.Sent {
+				t.Errorf("%s: a message ends before it is sent: %+v", line, m)
+			}
+		}
+		for _, s := range tr.Spans {
+			if s.What == "leads" {
+				leads++
+			}
+		}
+		for _, s := range tr.Steps {
+			if s.At < last || s.Kind == "started" {
+				t.Errorf("%s: a step is out of place: %+v", line, s)
+			}
+			last = s.At
+		}
+		if float64(events) != tr.Bounds[0].Value || leads != 2 || !tr.Safe || len(tr.Messages) < 20 {
+			t.Errorf("%s: %d events, want %g; %d times somebody leads; %d messages", line, events, tr.Bounds[0].Value, leads, len(tr.Messages))
+		}
+	}
+}
+
+func TestParseExperiment_Errors_NameTheWord(t *testing.T) {
+	for line, want := range map[string]string{
+		"ensemble --fault burn": "want kill, cut or expire", "ensemble --n 1": "2", "ensemble --n 99": "at most 16",
+		"ensemble --crash 1@2": "crash", "ensemble now": "now",
+	} {
+		if _, err := ensemble.ParseExperiment(strings.Fields(line)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+}
+
 // Every candidate fails for the same reason, which is told once.
 func TestRunner_KillLeader_NobodyThere_SaysItOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond,

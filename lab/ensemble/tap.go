@@ -12,24 +12,34 @@ import (
 
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/lab/sim"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-var errDead = errors.New("the process was killed")
+var (
+	errDead = errors.New("the process was killed")
+	errCut  = errors.New("the process is cut off")
+)
 
 // tap is the dialer of one candidate. It reads along what its connections carry.
 type tap struct {
+	id       sim.ID
+	recorder *recorder // nil if nobody draws
+
 	mu sync.Mutex // protects the fields below
 
 	conns    map[*tapped]bool
 	dead     bool
+	apart    bool            // nothing passes any more
 	own      string          // name of the candidate's znode, once it is made
 	watching map[string]bool // names of the znodes that it watches
 	events   int
 	requests int
 }
 
-func newTap() *tap { return &tap{conns: map[*tapped]bool{}, watching: map[string]bool{}} }
+func newTap(id sim.ID, r *recorder) *tap {
+	return &tap{id: id, recorder: r, conns: map[*tapped]bool{}, watching: map[string]bool{}}
+}
 
 // dial is a client.DialFunc.
 func (t *tap) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -42,6 +52,9 @@ func (t *tap) dial(ctx context.Context, network, address string) (net.Conn, erro
 	c.sent.frame, c.got.frame = c.request, c.reply
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.apart {
+		return nil, errors.Join(fmt.Errorf("dialling %s: %w", address, errCut), conn.Close())
+	}
 	if t.dead {
 		return nil, errors.Join(fmt.Errorf("dialling %s: %w", address, errDead), conn.Close())
 	}
@@ -58,6 +71,21 @@ func (t *tap) kill() {
 	for c := range t.conns {
 		_ = c.Conn.Close() // a killed process does not look either
 	}
+}
+
+// cut does what a broken network does: nothing that is written arrives, nothing comes, and no
+// connection is closed for it.
+func (t *tap) cut() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.apart = true
+}
+
+// cutOff reports whether nothing passes.
+func (t *tap) cutOff() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.apart
 }
 
 // reset starts the counts again.
@@ -104,13 +132,20 @@ type tapped struct {
 func (c *tapped) Write(p []byte) (int, error) {
 	c.tap.mu.Lock()
 	c.sent.add(p)
+	apart := c.tap.apart
 	c.tap.mu.Unlock()
+	if apart {
+		return len(p), nil
+	}
 	return c.Conn.Write(p)
 }
 
 // Read implements net.Conn.
 func (c *tapped) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	for err == nil && c.tap.cutOff() {
+		n, err = c.Conn.Read(p) // until the client closes it, or its deadline passes
+	}
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
 	c.got.add(p[:n])
@@ -136,6 +171,9 @@ func (c *tapped) request(frame []byte) {
 		return // heartbeats, and the runner's own
 	}
 	c.tap.requests++
+	if c.tap.recorder != nil {
+		c.tap.recorder.asked(c, h.Xid, h.Type, c.tap.apart)
+	}
 	switch h.Type {
 	case wire.OpGetData:
 		var q wire.GetDataRequest
@@ -160,8 +198,14 @@ func (c *tapped) reply(frame []byte) {
 		var e wire.WatcherEvent
 		e.Decode(&r)
 		c.tap.events++
+		if c.tap.recorder != nil {
+			c.tap.recorder.event(c)
+		}
 		delete(c.tap.watching, name(e.Path))
 		return
+	}
+	if c.tap.recorder != nil {
+		c.tap.recorder.answered(c, h.Xid)
 	}
 	q, ok := c.asked[h.Xid]
 	delete(c.asked, h.Xid)

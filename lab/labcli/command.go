@@ -1,6 +1,7 @@
 package labcli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/lab/chart"
 	"github.com/zk-lite/zk-lite/lab/election"
 	"github.com/zk-lite/zk-lite/lab/play"
+	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
 // Options connects the lab to what it must not import.
@@ -19,6 +21,9 @@ type Options struct {
 	// Real returns a runner that performs scenarios on the running ensemble at
 	// the addresses given. Nil leaves the flag --servers out.
 	Real func(servers string) (election.Runner, error)
+	// Ensemble performs an experiment on the ensemble at the addresses given, and returns
+	// what passed. Nil leaves experiments out.
+	Ensemble func(ctx context.Context, servers string, words []string) (trace.Trace, error)
 	// Usage marks an error as a mistake in the command line, for the exit code. Nil
 	// leaves errors as they are.
 	Usage func(error) error
@@ -46,7 +51,10 @@ func Command(o Options) *cobra.Command {
 	for _, p := range play.Commands() {
 		c.AddCommand(runCommand(o, p.Name))
 	}
-	c.AddCommand(tableCommand(o), scenarioCommand(o), judgeCommand(o))
+	c.AddCommand(tableCommand(o), scenarioCommand(o), judgeCommand(o), serveCommand(o))
+	if o.Ensemble != nil {
+		c.AddCommand(ensembleCommand(o))
+	}
 	return c
 }
 

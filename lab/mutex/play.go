@@ -27,7 +27,7 @@ func Run(c Config) (Result, error) {
 	r := &run{config: c, algorithm: a, meter: newMeter(), asked: map[sim.ID]int{},
 		fairness: newFairness(c.Requesters)}
 	r.sim, err = sim.New(sim.Config{Seed: c.Seed, Network: c.Network, Faults: c.Faults,
-		MaxTime: c.MaxTime, Keep: c.Keep, CheckPure: c.CheckPure}, members)
+		MaxTime: c.MaxTime, MaxEvents: c.MaxEvents, Keep: c.Keep, CheckPure: c.CheckPure}, members)
 	if err != nil {
 		return Result{}, err
 	}

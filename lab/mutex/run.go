@@ -124,6 +124,7 @@ type Config struct {
 	Network   sim.Network
 	Seed      uint64
 	MaxTime   time.Duration
+	MaxEvents int // ends the run as well; zero stands for the simulator\'s default
 	Keep      bool
 	CheckPure bool
 	Observers []sim.Observer

@@ -52,7 +52,16 @@ func (f *network) options(n int) []*Option {
 	}
 }
 
+// processes returns the ids, of which there may be no more than the command's limit.
 func (f *network) processes(c *Command) ([]sim.ID, error) {
+	ids, err := f.named(c)
+	if most := c.Limit.Processes; err == nil && most > 0 && len(ids) > most {
+		return nil, fmt.Errorf("%d processes: want %d at most, here; the command line takes more", len(ids), most)
+	}
+	return ids, err
+}
+
+func (f *network) named(c *Command) ([]sim.ID, error) {
 	if f.ids == "" {
 		if f.n < 1 || f.n > sim.MaxProcesses {
 			return nil, fmt.Errorf("--n %d: want 1 to %d", f.n, sim.MaxProcesses)

@@ -34,7 +34,7 @@ func detectorCommand() *Command {
 }
 
 func (f *detectorOptions) config(c *Command) (detector.Config, error) {
-	config := detector.Config{Seed: f.network.seed, Keep: c.Keep}
+	config := detector.Config{Seed: f.network.seed, Keep: c.Keep, MaxEvents: c.Limit.Events}
 	err := c.refuse("that is for elections and locks: a detector runs for --length", "max-time")
 	if err != nil {
 		return config, err

@@ -91,7 +91,7 @@ func electionCommand(f *electionOptions) *Command {
 
 func (f *electionOptions) config(c *Command) (election.Config, error) {
 	config := election.Config{Algorithm: f.algorithm, Seed: f.network.seed, NoSpread: f.noSpread,
-		Detector: election.Detector(f.detector), Keep: c.Keep}
+		Detector: election.Detector(f.detector), Keep: c.Keep, MaxEvents: c.Limit.Events}
 	var err error
 	if config.Participants, err = choice("rule", f.rule, "initiator", "participant"); err != nil {
 		return config, err

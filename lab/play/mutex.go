@@ -60,7 +60,7 @@ func mutexCommand(f *mutexOptions) *Command {
 
 func (f *mutexOptions) config(c *Command) (mutex.Config, error) {
 	config := mutex.Config{Algorithm: f.algorithm, Requests: f.requests, Plain: f.plain,
-		Seed: f.network.seed, Keep: c.Keep}
+		Seed: f.network.seed, Keep: c.Keep, MaxEvents: c.Limit.Events}
 	if f.requests < 1 || f.requests > mutex.MaxRequests {
 		return config, fmt.Errorf("--requests %d: want 1 to %d", f.requests, mutex.MaxRequests)
 	}

@@ -111,8 +111,16 @@ type Command struct {
 	Options []*Option
 	// Keep asks for the records, without which there is no trace and no picture.
 	Keep bool
+	// Limit bounds the run for who did not ask for it himself.
+	Limit Limit
 
 	run func(c *Command) (Outcome, error)
+}
+
+// Limit bounds a run; zero means no more than the simulator's own bound.
+type Limit struct {
+	Processes int
+	Events    int // taken from the simulator's queue
 }
 
 // Commands returns all commands.

@@ -173,7 +173,7 @@ func TestRun_Errors_NameTheWord(t *testing.T) {
 // TestPackages_NeedNoMachine: the simulator runs in a browser, where there are no files,
 // no network and no processes.
 func TestPackages_NeedNoMachine(t *testing.T) {
-	for _, dir := range []string{"sim", "znodes", "problem", "race", "explore", "detector", "election", "mutex", "table", "trace", "chart", "play"} {
+	for _, dir := range []string{"sim", "znodes", "problem", "race", "explore", "detector", "election", "mutex", "table", "trace", "chart", "play", "page"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", dir, len(files), err)
@@ -192,6 +192,24 @@ func TestPackages_NeedNoMachine(t *testing.T) {
 					t.Errorf("%s imports %s", file, path)
 				}
 			}
+		}
+	}
+}
+
+// TestRunWithin_Limit: who runs lines of strangers says how much.
+func TestRunWithin_Limit(t *testing.T) {
+	small := Limit{Processes: 8, Events: 100}
+	for _, line := range []string{"election --n 9", "mutex --n 9", "problem --n 9", "detector --ids 1,2,3,4,5,6,7,8,9"} {
+		_, err := RunWithin(small, strings.Fields(line))
+		if err == nil || !strings.Contains(err.Error(), "9 processes: want 8 at most") {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	for _, line := range []string{"election --algorithm bully --n 8 --detector heartbeat",
+		"mutex --n 8 --requests 100", "detector --length 1000", "problem --algorithm deadlock --n 8 --rounds 3"} {
+		tr, err := RunWithin(small, strings.Fields(line))
+		if err != nil || len(tr.Steps) == 0 || len(tr.Steps) > 120 {
+			t.Errorf("%s: %d steps, %v", line, len(tr.Steps), err)
 		}
 	}
 }

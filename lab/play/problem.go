@@ -45,7 +45,7 @@ func problemCommand() *Command {
 
 func (f *problemOptions) config(c *Command, p problem.Problem) (problem.Config, error) {
 	config := problem.Config{Problem: p.Name, Rounds: f.rounds, Early: f.early, Unbroken: f.unbroken,
-		Seed: f.network.seed, Keep: c.Keep}
+		Seed: f.network.seed, Keep: c.Keep, MaxEvents: c.Limit.Events}
 	if f.rounds < 1 || f.rounds > problem.MaxRounds {
 		return config, fmt.Errorf("--rounds %d: want 1 to %d", f.rounds, problem.MaxRounds)
 	}

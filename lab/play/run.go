@@ -40,7 +40,10 @@ type Outcome struct {
 }
 
 // Run runs the command that the words say, which begin with its name, and returns its trace.
-func Run(words []string) (trace.Trace, error) {
+func Run(words []string) (trace.Trace, error) { return RunWithin(Limit{}, words) }
+
+// RunWithin does so within a limit.
+func RunWithin(limit Limit, words []string) (trace.Trace, error) {
 	if len(words) == 0 {
 		return trace.Trace{}, fmt.Errorf("no command: want election, mutex or another")
 	}
@@ -51,7 +54,7 @@ func Run(words []string) (trace.Trace, error) {
 	if err := c.parse(words[1:]); err != nil {
 		return trace.Trace{}, err
 	}
-	c.Keep = true
+	c.Keep, c.Limit = true, limit
 	o, err := c.Run()
 	if err != nil {
 		return trace.Trace{}, err

@@ -64,6 +64,7 @@ type Config struct {
 	Network   sim.Network
 	Seed      uint64
 	MaxTime   time.Duration
+	MaxEvents int // ends the run as well; zero stands for the simulator\'s default
 	Keep      bool
 	CheckPure bool
 	Observers []sim.Observer
@@ -161,7 +162,7 @@ func Run(c Config) (Result, error) {
 		members = append(members, sim.Member{ID: id, Node: p.build(c, i)})
 	}
 	r.sim, err = sim.New(sim.Config{Seed: c.Seed, Network: c.Network, Faults: c.Faults, MaxTime: c.MaxTime,
-		Keep: c.Keep, CheckPure: c.CheckPure}, members)
+		MaxEvents: c.MaxEvents, Keep: c.Keep, CheckPure: c.CheckPure}, members)
 	if err != nil {
 		return Result{}, err
 	}

@@ -1,0 +1,117 @@
+package page
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+
+	"github.com/zk-lite/zk-lite/lab/play"
+	"github.com/zk-lite/zk-lite/lab/story"
+	"github.com/zk-lite/zk-lite/lab/trace"
+)
+
+// The bounds of a run that a page asks for: it takes two seconds at most. Who needs more
+// has the command line.
+const (
+	MaxProcesses = 64
+	MaxEvents    = 20_000
+	MaxWords     = 200
+	MaxBytes     = 8 << 10 // of the words together
+)
+
+// Policy is the Content-Security-Policy of the page: everything from where it came.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+//go:embed web
+var web embed.FS
+
+// Files are those of the page, with index.html at the root.
+func Files() fs.FS {
+	files, err := fs.Sub(web, "web")
+	if err != nil {
+		panic(fmt.Sprintf("page: invariant broken: %v", err)) // the folder is embedded above
+	}
+	return files
+}
+
+// searches is the command that makes many runs of one line, for minutes: it is the command
+// line's alone.
+const searches = "explore"
+
+// Run runs the command that the words say within the page's bounds.
+func Run(words []string) (trace.Trace, error) {
+	if len(words) > 0 && words[0] == searches {
+		return trace.Trace{}, fmt.Errorf("%s goes through very many runs: ask for it on the command line", searches)
+	}
+	size := 0
+	for _, w := range words {
+		size += len(w)
+	}
+	if len(words) > MaxWords || size > MaxBytes {
+		return trace.Trace{}, fmt.Errorf("%d words of %d bytes: want at most %d of %d",
+			len(words), size, MaxWords, MaxBytes)
+	}
+	return play.RunWithin(play.Limit{Processes: MaxProcesses, Events: MaxEvents}, words)
+}
+
+// Command describes a command to the page.
+type Command struct {
+	Name    string   `json:"name"`
+	Short   string   `json:"short"`
+	Options []Option `json:"options"`
+}
+
+// Option describes an option of a command to the page.
+type Option struct {
+	Name    string   `json:"name"`
+	Value   string   `json:"value"` // what it takes; empty for a switch
+	Default string   `json:"default"`
+	Help    string   `json:"help"`
+	Choices []string `json:"choices"`
+}
+
+// Commands describes all commands whose runs can be drawn.
+func Commands() []Command {
+	commands := []Command{}
+	for _, c := range play.Commands() {
+		if c.Name == searches {
+			continue
+		}
+		d := Command{Name: c.Name, Short: c.Short, Options: []Option{}}
+		for _, o := range c.Options {
+			d.Options = append(d.Options, Option{Name: o.Name, Value: o.Value, Default: o.Default, Help: o.Help,
+				Choices: append([]string{}, o.Choices...)})
+		}
+		commands = append(commands, d)
+	}
+	return commands
+}
+
+// experiments describes the command that runs on real servers, which only some pages have.
+func experiments() Command {
+	const short = "Do something to the leader of an election on running servers"
+	return Command{Name: "ensemble", Short: short, Options: []Option{
+		{Name: "fault", Value: "KIND", Default: "kill", Choices: []string{"kill", "cut", "expire"},
+			Help: "what is done to the leader: its process ends, its network breaks, or its session is ended"},
+		{Name: "n", Value: "N", Default: "4", Help: "number of candidates, 2 to 16", Choices: []string{}},
+		{Name: "herd", Help: "let everybody watch the leader", Choices: []string{}},
+	}}
+}
+
+// Catalogue is what the page asks for first. real says that there are servers to try on.
+func Catalogue(real bool) ([]byte, error) {
+	commands := Commands()
+	if real {
+		commands = append(commands, experiments())
+	}
+	stories, err := story.All()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(struct {
+		Commands []Command     `json:"commands"`
+		Stories  []story.Story `json:"stories"`
+	}{commands, stories})
+}

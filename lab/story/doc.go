@@ -1,0 +1,20 @@
+// Package story has the stories: runs of the lectures told in steps, one idea a step, most
+// with a question to answer before the run does. Each is a text file in stories/, embedded
+// in the binary, in this form:
+//
+//	title: Bully in five message times
+//	slides: 1, 2, 4 "Bully Algorithm: Example"
+//	command: election --algorithm bully --ids 3,5,6,12,32,80 --crash 80@0 --initiator 6
+//	says: leader N32, time 5
+//
+//	step 0
+//	What there is to see at time 0, in lines of prose.
+//	? What will happen? Predict first.
+//	! What did, and why.
+//
+// A step may have a command of its own, with what it says, which holds from there on.
+// What it says has to occur in what the command line prints: a test compares. Sheet writes
+// the sheet for a teacher.
+//
+// The package runs nothing.
+package story

@@ -1,0 +1,43 @@
+package story_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/lab/page"
+)
+
+// TestSlides_StoriesAndCommandsExist: the map of the slides names stories that there are,
+// each of them, and commands that run.
+func TestSlides_StoriesAndCommandsExist(t *testing.T) {
+	data, err := os.ReadFile("../../docs/lab-slides.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer("RING", "--ids 3,32,5,80,6,12", "SIX", "--ids 3,5,6,12,32,80").Replace(string(data))
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile("`([0-9]{2}-[a-z-]+)`").FindAllStringSubmatch(text, -1) {
+		named[m[1]] = true
+	}
+	for _, s := range all(t) {
+		if !named[s.Name] {
+			t.Errorf("no slide leads to story %s", s.Name)
+		}
+		delete(named, s.Name)
+	}
+	for name := range named {
+		t.Errorf("the map names story %s, which does not exist", name)
+	}
+	runs := 0
+	for _, m := range regexp.MustCompile("`((?:election|mutex|problem|race) [^`]*)`").FindAllStringSubmatch(text, -1) {
+		runs++
+		if _, err := page.Run(strings.Fields(m[1])); err != nil {
+			t.Errorf("%s: %v", m[1], err)
+		}
+	}
+	if runs < 30 {
+		t.Errorf("%d commands in the map", runs)
+	}
+}
