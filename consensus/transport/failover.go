@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
 	"net"
 	"sync"
 	"syscall"
@@ -55,6 +57,8 @@ const (
 	promiseMin = 250 * time.Millisecond
 	// A candidate and then its voters write term and vote (two syncs each), then the first entry.
 	promiseSyncs, promiseTrips = 12, 8
+
+	never = time.Duration(math.MaxInt64)
 )
 
 type detector struct {
@@ -99,12 +103,8 @@ func (d *detector) look() {
 }
 
 func (d *detector) loop() {
-	var tick <-chan time.Time
-	if d.silence > 0 {
-		ticker := time.NewTicker(d.silence / 8)
-		defer ticker.Stop()
-		tick = ticker.C
-	}
+	timer := time.NewTimer(cmp.Or(d.silence, never))
+	defer timer.Stop()
 	for {
 		hint := false
 		select {
@@ -112,9 +112,10 @@ func (d *detector) loop() {
 			return
 		case <-d.wake:
 			hint = true
-		case <-tick:
+		case <-timer.C:
 		}
 		r := d.link.raft.Load()
+		timer.Reset(d.nextLook(r))
 		if r == nil {
 			continue
 		}
@@ -137,6 +138,18 @@ func (d *detector) leaderElsewhere(r *raft.Raft) raft.ServerAddress {
 		return ""
 	}
 	return addr
+}
+
+// nextLook is when the leader will have been silent for too long if it is silent from now on: about once per timeout
+// while all is well, for a server that has nothing to do should not be woken.
+func (d *detector) nextLook(r *raft.Raft) time.Duration {
+	switch {
+	case d.silence <= 0:
+		return never
+	case r == nil || r.State() != raft.Follower:
+		return d.silence
+	}
+	return max(d.silence/8, d.silence-time.Since(r.LastContact())+1)
 }
 
 // silent reports whether the leader has not been heard for the heartbeat timeout.

@@ -19,7 +19,7 @@ type Stats struct {
 	Stale int64 // snapshots not installed, because this server held what they hold
 
 	Probes    int64 // dials to a leader after a connection ended
-	Deaths    int64 // of them, with the finding that it is gone
+	Deaths    int64 // findings that the leader is gone or silent
 	Asks      int64 // pre-votes asked for on such a finding
 	Grants    int64 // pre-votes granted to another server that found the same
 	Elections int64 // elections started on such a finding
