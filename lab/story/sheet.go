@@ -9,8 +9,8 @@ import (
 // Sheet writes the sheet for a teacher: questions, answers and commands of all stories.
 func Sheet(w io.Writer, stories []Story) {
 	fmt.Fprint(w, "# Stories: a sheet for teachers\n\n"+
-		"Written by `go test ./lab/story -update`. Each story is on the page of `zk-lite lab serve`; each command runs in\n"+
-		"a terminal, too. Let the class answer before you step on.\n")
+		"Written by `go test ./lab/story -update`. Each story is on the page of `zk-lite lab serve`; each\n"+
+		"command runs in a terminal, too. Let the class answer before you step on.\n")
 	for _, s := range stories {
 		fmt.Fprintf(w, "\n## %s\n\nStory `%s`. Slides: %s.\n", s.Title, s.Name, s.Slides)
 		command := ""

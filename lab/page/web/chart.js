@@ -178,7 +178,7 @@ export class Chart {
       const y = y1 + (y2 - y1) * f - 4;
       const box = { l: x - width / 2, r: x + width / 2, t: y - 10, b: y + 3 };
       const onLine = this.columns.some((id) => Math.abs(this.x(id) - x) < 9 && width > this.step - 12);
-      if (onLine || box.l < LEFT || this.labels.some((o) => o.l < box.r && box.l < o.r && o.t < box.b && box.t < o.b)) continue;
+      if (onLine || box.l < LEFT || box.r > this.width || this.labels.some((o) => o.l < box.r && box.l < o.r && o.t < box.b && box.t < o.b)) continue;
       this.labels.push(box);
       this.texts.push(svg("text", { class: look, x, y, "text-anchor": "middle" }, text));
       return;
