@@ -44,7 +44,7 @@ var pages = []struct {
 	{"docs/lab-slides.md", 900},
 	{"docs/lab-stories.md", 2600},
 	{"docs/metrics.md", 1400},
-	{"docs/operations.md", 1390},
+	{"docs/operations.md", 1420},
 	{"docs/performance.md", 1020},
 	{"docs/protocol.md", 1020},
 	{"docs/recipes.md", 1450},
