@@ -185,7 +185,8 @@ func (n *Node) bootstrapAndStart() error {
 func (n *Node) dial(ctx context.Context, addr string) (net.Conn, error) {
 	at := n.hostPort(addr)
 	if at == "" {
-		return nil, fmt.Errorf("server %s is not in this server's configuration, and was not added to the ensemble", addr)
+		return nil, fmt.Errorf("server %s is not in this server's configuration, and was not added to the ensemble",
+			addr)
 	}
 	return n.cfg.Dial(ctx, at)
 }

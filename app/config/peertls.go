@@ -23,15 +23,17 @@ func peerTLSRows() []setting {
 			field: func(s *Settings) any { return &s.PeerTLS.PlainToo },
 			help:  "Take other servers with and without TLS, while an ensemble is switched over."},
 	}
-	rows = append(rows, storeRows("ssl.quorum.", "keyStore", func(s *Settings) *Store { return &s.PeerTLS.KeyStore },
+	keys, trusted := func(s *Settings) *Store { return &s.PeerTLS.KeyStore },
+		func(s *Settings) *Store { return &s.PeerTLS.TrustStore }
+	rows = append(rows, storeRows("ssl.quorum.", "keyStore", keys,
 		"File with this server's private key and its certificates for the peer port: PEM, PKCS12 or JKS.")...)
-	rows = append(rows, storeRows("ssl.quorum.", "trustStore", func(s *Settings) *Store { return &s.PeerTLS.TrustStore },
+	rows = append(rows, storeRows("ssl.quorum.", "trustStore", trusted,
 		"File with the authorities that servers' certificates must lead to. They should sign nothing else.")...)
 	return append(rows,
 		setting{key: "ssl.quorum.hostnameVerification", kind: kindBool, def: "true",
 			field: func(s *Settings) any { return &s.PeerTLS.CheckHost },
-			help: "Another server's certificate names the host of its `server.N`. With `false` whoever has a certificate " +
-				"may be any server."},
+			help: "Another server's certificate names the host of its `server.N`. With `false` whoever has a " +
+				"certificate may be any server."},
 		setting{key: "ssl.quorum.crl", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.PeerTLS.CheckCRL },
 			help:  "As `ssl.crl`, for servers."},

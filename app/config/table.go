@@ -61,7 +61,8 @@ const (
 func table() []setting {
 	var rows []setting
 	for _, part := range [][]setting{basicRows(), ensembleRows(), clientRows(), znodeRows(),
-		storageRows(), httpRows(), tlsRows(), peerTLSRows(), authRows(), auditRows(), throttleRows(), runtimeRows(), loggerRows()} {
+		storageRows(), httpRows(), tlsRows(), peerTLSRows(), authRows(), auditRows(), throttleRows(),
+		runtimeRows(), loggerRows()} {
 		rows = append(rows, part...)
 	}
 	return rows

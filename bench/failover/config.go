@@ -85,7 +85,8 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.IntVar(&o.znodes, "znodes", 0, "znodes of 100 bytes that are there before")
 	f.IntVar(&o.sessions, "sessions", 0, "sessions that only send pings")
 	f.DurationVar(&o.rtt, "rtt", 0, "round-trip time between servers; needs root")
-	f.DurationVar(&o.down, "down", 10*time.Second, "with -fault return: for how long a follower is down, and as long before")
+	f.DurationVar(&o.down, "down", 10*time.Second,
+		"with -fault return: for how long a follower is down, and as long before")
 	f.DurationVar(&o.timeout, "session-timeout", 10*time.Second, "of the sessions")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of everything random; none: another one every time")
 	f.StringVar(&o.plan, "plan", "", "measure several configurations: "+strings.Join(planNames(), ", "))

@@ -58,12 +58,12 @@ func (o *outage) line(c *config) string {
 		text += fmt.Sprintf("; %d connections of survivors dropped, %d sessions expired", o.dropped, o.expired)
 	}
 	if o.lost > 0 {
-		text += fmt.Sprintf("; %d requests of foreign clients without an answer, %d of them thrown away by the kernel, "+
-			"%d done all the same", o.lost, o.unread, o.done)
+		text += fmt.Sprintf("; %d requests of foreign clients without an answer, %d of them thrown away by the "+
+			"kernel, %d done all the same", o.lost, o.unread, o.done)
 	}
 	if o.failed != [vias]int{} {
-		text += fmt.Sprintf("; operations failed: %d foreign, %d Go, %d HTTP, as %s", o.failed[viaWire], o.failed[viaGo],
-			o.failed[viaHTTP], o.why[0])
+		text += fmt.Sprintf("; operations failed: %d foreign, %d Go, %d HTTP, as %s", o.failed[viaWire],
+			o.failed[viaGo], o.failed[viaHTTP], o.why[0])
 	}
 	if o.sentAway > 0 {
 		text += fmt.Sprintf("; %d answers of 503", o.sentAway)

@@ -65,9 +65,9 @@ func (t *Transport) serveAppends(c *mux.Conn) {
 	t.logger.Log(context.Background(), level, ended, "server", c.ServerID(), "error", err, "left_out", leftOut)
 }
 
-// receive delivers an RPC of another server to raft. On the way it refuses impossible terms, delays acknowledgements of entries
-// that may not be on this server's disk, answers snapshots that hold nothing new and pre-votes about a
-// leader that this server suspects, and notes who campaigns.
+// receive delivers an RPC of another server to raft. On the way it refuses impossible terms, delays
+// acknowledgements of entries that may not be on this server's disk, answers snapshots that hold nothing new
+// and pre-votes about a leader that this server suspects, and notes who campaigns.
 func (t *Transport) receive(rpc raft.RPC) {
 	if err := t.checkRequest(rpc.Command); err != nil {
 		const refused = "a request of another server is refused"
