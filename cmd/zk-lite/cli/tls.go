@@ -218,7 +218,8 @@ func tlsRotate(dir *string) *cobra.Command {
 		if err := ca.Rotate(d); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s has %d authorities: bring it to all servers and clients, then `zk-lite tls rotate --issue`\n",
+		fmt.Fprintf(w, "%s has %d authorities: bring it to all servers and clients, "+
+			"then `zk-lite tls rotate --issue`\n",
 			ca.CAFile(), len(ca.Trusted()))
 		return nil
 	}
