@@ -1,82 +1,60 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
-	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
-	"github.com/zk-lite/zk-lite/recipes"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
-func TestPlace_MovesOnlyTheTopicsOfTheDead(t *testing.T) {
-	at := func(token int64) Placement { return Placement{Registration: token} }
-	d := Directory{Topics: map[string]Placement{"a": at(1), "b": at(2), "c": at(1), "d": {}}}
-	brokers := []recipes.Instance{{ID: "one", FencingToken: 1}, {ID: "new", FencingToken: 3}}
-	got, moved := place(d, brokers)
-	for topic, want := range map[string]int64{"a": 1, "b": 3, "c": 1, "d": 3} {
-		if p := got.Topics[topic]; p.Registration != want {
-			t.Errorf("%s is at %+v, want %d", topic, p, want)
-		}
-	}
-	if !moved || d.Topics["b"] != at(2) {
-		t.Errorf("moved %v, and the original has become %v", moved, d.Topics)
-	}
-	if _, moved = place(got, brokers); moved {
-		t.Error("topics that are well where they are have moved")
-	}
-	if _, moved = place(d, nil); moved {
-		t.Error("topics have moved to nobody")
-	}
-}
-
-// town is an ensemble with brokers, controllers and a customer.
+// town is an ensemble with nodes, a topic and somebody who looks at them.
 type town struct {
 	*testing.T
-	ctx         context.Context
-	e           *testserver.Ensemble
-	user        *client.Client
-	customer    *Customer
-	brokers     map[string]*testserver.Process
-	controllers map[string]*testserver.Process
+	ctx      context.Context
+	e        *testserver.Ensemble
+	user     *client.Client
+	customer *Customer
+	dir      string
+	log      transcript
+	nodes    map[string]*testserver.Process
 }
 
-func newTown(t *testing.T, servers, topics int) *town {
+const topicOfTests = "news"
+
+func newTown(t *testing.T) *town {
 	w := &town{
-		T: t, ctx: testserver.Context(t), e: testserver.Start(t, servers),
-		brokers: map[string]*testserver.Process{}, controllers: map[string]*testserver.Process{},
+		T: t, ctx: testserver.Context(t), e: testserver.Start(t, 1), dir: t.TempDir(),
+		nodes: map[string]*testserver.Process{},
 	}
 	w.user = w.e.Process(t).Client
-	for i := range topics {
-		w.no(CreateTopic(w.ctx, w.user, topicName(i)))
-	}
-	for i := range 3 {
-		id, p := fmt.Sprintf("broker-%d", i), w.e.Process(t)
-		w.brokers[id] = p
-		p.Go(func(ctx context.Context, c *client.Client) error {
-			return (&Broker{Client: c, ID: id, Log: t.Output()}).Run(ctx)
-		})
-	}
-	for i := range 2 {
-		name, p := fmt.Sprintf("controller-%d", i), w.e.Process(t)
-		w.controllers[name] = p
-		p.Go(func(ctx context.Context, c *client.Client) error {
-			return (&Controller{Client: c, Name: name, Log: t.Output()}).Run(ctx)
-		})
-	}
-	var err error
-	w.customer, err = NewCustomer(w.ctx, w.user)
-	w.no(err)
-	t.Cleanup(w.customer.Close)
+	w.customer = NewCustomer(w.user)
+	w.no(CreateTopic(w.ctx, w.user, topicOfTests))
 	return w
 }
 
-func topicName(i int) string { return fmt.Sprintf("topic-%d", i) }
+// start starts nodes, each when the one before has been seen.
+func (w *town) start(ids ...string) {
+	w.Helper()
+	for _, id := range ids {
+		p := w.e.Process(w.T)
+		w.nodes[id] = p
+		p.Go(func(ctx context.Context, c *client.Client) error {
+			return (&Node{Client: c, ID: id, Dir: filepath.Join(w.dir, id), Log: &w.log}).Run(ctx)
+		})
+		w.until(id+" is registered", func() bool { return w.has(znode.Join(nodesPath, id)) })
+	}
+}
 
 func (w *town) no(err error) {
 	w.Helper()
@@ -85,128 +63,208 @@ func (w *town) no(err error) {
 	}
 }
 
-// publishAll publishes to each topic, and returns where the topics are then.
-func (w *town) publishAll(topics int, message string) map[string]Placement {
+func (w *town) until(what string, condition func() bool) {
 	w.Helper()
-	for i := range topics {
-		w.no(w.customer.Publish(w.ctx, topicName(i), message))
-	}
-	d, _ := w.customer.directory.Get()
-	return d.Topics
+	wait.Until(w, what, condition)
 }
 
-// A broker, the controller and a server die. All topics go on, those of the dead
-// broker at others, those of the living where they were; a subscriber follows.
-func TestBroker_TopicsOutliveTheirBroker(t *testing.T) {
-	tier.Seconds(t)
-	t.Parallel() // it mostly waits for sessions to expire
-	const topics = 6
-	rnd := testserver.Rand(t)
-	w := newTown(t, 3, topics)
-	before := w.publishAll(topics, "first")
-	victim := topicName(rnd.IntN(topics))
-	got := make(chan string)
-	subscription, cancel := context.WithCancel(w.ctx)
-	defer cancel()
-	go func() {
-		defer close(got)
-		for message, err := range w.customer.Subscribe(subscription, victim) {
-			if err != nil {
-				return
-			}
-			got <- message
-		}
-	}()
-	w.receive(got, "first")
-
-	dead := before[victim].Broker
-	w.brokers[dead].Kill(t)
-	controller, err := recipes.NewElection(w.user, controllerPath).Leader(w.ctx)
-	w.no(err)
-	w.controllers[string(controller.Data)].Kill(t)
-	w.e.Stop(rnd.IntN(3))
-	after := w.publishAll(topics, "second")
-	w.receive(got, "second")
-	for topic, was := range before {
-		if now := after[topic]; now.Broker == dead || was.Broker != dead && now != was {
-			t.Errorf("%s was at %+v and is at %+v; dead is %s", topic, was, now, dead)
-		}
-	}
-	cancel()
-	for range got { // nothing may have come twice
-		t.Error("there is a message too many")
-	}
+func (w *town) has(path string) bool {
+	there, _, err := w.user.Exists(w.ctx, path)
+	return err == nil && there
 }
 
-// A broker that is cut off from the ensemble, but not from its customers, refuses
-// their messages as soon as its topics may be elsewhere.
-func TestBroker_CutOffRefusesMessages(t *testing.T) {
-	t.Parallel() // it mostly waits for sessions to expire
-	w := newTown(t, 1, 1)
-	topic := topicName(0)
-	old := w.publishAll(1, "first")[topic]
-	w.brokers[old.Broker].Proxy.Block()
-	wait.Until(t, "the topic has moved", func() bool {
-		d, _ := w.customer.directory.Get()
-		return d.Topics[topic].Broker != old.Broker
+// pair waits until two nodes are the pair of the topic, and show it.
+func (w *town) pair(primary, backup string) {
+	w.Helper()
+	w.until(fmt.Sprintf("the primary is %s and the backup %q", primary, backup), func() bool {
+		data, _, err := w.user.Get(w.ctx, topicPath(topicOfTests))
+		return err == nil && bytes.Equal(data, encode(Pair{primary, backup})) &&
+			w.server(primaryPath(topicOfTests)).Node == primary && w.server(backupPath(topicOfTests)).Node == backup
 	})
-	_, err := ask(w.ctx, http.MethodPost, old, topic, "too late")
+}
+
+func (w *town) server(path string) (s Server) {
+	data, _, err := w.user.Get(w.ctx, path)
 	if err == nil {
-		t.Error("the broker that is cut off has taken a message")
+		w.no(json.Unmarshal(data, &s))
 	}
-	w.brokers[old.Broker].Proxy.Unblock()
-	w.no(w.customer.Publish(w.ctx, topic, "second"))
-	for message, err := range w.customer.Subscribe(w.ctx, topic) {
-		w.no(err)
-		if message != "second" {
-			t.Errorf("the topic has %q, want %q", message, "second")
-		}
-		break
-	}
+	return s
 }
 
-// One who was controller finds out when it wants to write.
-func TestController_PlaceAll_ErrDeposedAfterItsTerm(t *testing.T) {
-	t.Parallel() // it mostly waits for sessions to expire
-	ctx := testserver.Context(t)
-	c := testserver.Start(t, 1).Process(t).Client
-	term, err := recipes.NewElection(c, controllerPath).Campaign(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	directory, err := followDirectory(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer directory.Close()
-	// Its successor has written already; the copy of the old one does not show it.
-	changed := directory.Changed()
-	if err := CreateTopic(ctx, c, "t"); err != nil {
-		t.Fatal(err)
-	}
-	<-changed
-	err = directory.Update(ctx, func(d Directory) (Directory, error) {
-		d.Controller = term.FencingToken() + 1
-		return d, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := &Controller{Client: c, Name: "old", Log: t.Output()}
-	err = k.placeAll(ctx, term, directory, []recipes.Instance{{ID: "b", FencingToken: 1}})
-	if !errors.Is(err, errDeposed) {
-		t.Errorf("placing topics after the term: %v, want %v", err, errDeposed)
-	}
-}
-
-func (w *town) receive(c <-chan string, want string) {
+func (w *town) publish(texts ...string) {
 	w.Helper()
-	select {
-	case got := <-c:
-		if got != want {
-			w.Errorf("the subscriber got %q, want %q", got, want)
+	for _, text := range texts {
+		w.no(w.customer.Publish(w.ctx, topicOfTests, text))
+	}
+}
+
+// read returns the first n messages that a subscriber gets.
+func (w *town) read(name string, n int) (lines []string) {
+	w.Helper()
+	for m, err := range w.customer.Subscribe(w.ctx, topicOfTests, name) {
+		w.no(err)
+		if lines = append(lines, fmt.Sprintf("%d %s", m.ID, m.Text)); len(lines) == n {
+			break
 		}
-	case <-w.ctx.Done():
-		w.Fatalf("the subscriber does not get %q: %v", want, w.ctx.Err())
+	}
+	return lines
+}
+
+// transcript is what nodes and users say. It is safe for concurrent use.
+type transcript struct {
+	mu   sync.Mutex // protects the field below
+	text []byte
+}
+
+func (l *transcript) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, b...)
+	return len(b), nil
+}
+
+func (l *transcript) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
+}
+
+// The transcript in README.md is that of this test: the primary is killed, then the new
+// backup, and a subscriber has every message once.
+func TestBroker_TranscriptOfREADME(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
+	w := newTown(t)
+	publish := func(text string) {
+		fmt.Fprintf(&w.log, "$ broker -publish %s %q\n", topicOfTests, text)
+		w.publish(text)
+	}
+	subscribe := func(n int) {
+		fmt.Fprintf(&w.log, "$ broker -subscribe %s -as alice\n%s\n", topicOfTests, strings.Join(w.read("alice", n), "\n"))
+	}
+	kill := func(id string) {
+		fmt.Fprintf(&w.log, "$ kill -9 %s\n", id)
+		w.nodes[id].Kill(t)
+	}
+	w.start("one", "two")
+	w.pair("one", "two")
+	w.start("three")
+	publish("first")
+	publish("second")
+	subscribe(2)
+	kill("one")
+	w.pair("two", "three")
+	publish("third")
+	fmt.Fprintf(&w.log, "$ broker -dir one &\n")
+	w.start("one")
+	kill("three")
+	w.pair("two", "one")
+	publish("fourth")
+	subscribe(2)
+
+	page, err := os.ReadFile("README.md")
+	w.no(err)
+	if block := "```\n" + w.log.String() + "```\n"; !strings.Contains(string(page), block) {
+		t.Errorf("README.md has not this transcript:\n%s", block)
+	}
+}
+
+// A primary that is cut off from the ensemble, but neither from customers nor from its
+// backup, acknowledges nothing when it has been replaced, and shows nothing new.
+func TestBroker_CutOffPrimaryAcknowledgesNothing(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
+	w := newTown(t)
+	w.start("one", "two")
+	w.pair("one", "two")
+	w.publish("first")
+	old := w.server(primaryPath(topicOfTests))
+	w.nodes["one"].Proxy.Block()
+	w.until("the backup has replaced it", func() bool { return w.server(primaryPath(topicOfTests)).Node == "two" })
+	err := ask(w.ctx, http.MethodPost, old.Address, topicOfTests, []Message{{From: "p", Number: 1, Text: "too late"}}, nil)
+	if err == nil {
+		t.Error("the old primary has acknowledged a message")
+	}
+	w.nodes["one"].Proxy.Unblock()
+	w.pair("two", "one")
+	w.publish("second")
+	if got := w.read("alice", 2); got[0] != "1 first" || got[1] != "2 second" {
+		t.Errorf("the topic has %q", got)
+	}
+}
+
+// While migration is prohibited nobody replaces a primary; on shutdown all nodes end.
+func TestBroker_ControlZnodes(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
+	w := newTown(t)
+	w.start("one", "two")
+	w.pair("one", "two")
+	_, _, err := w.user.Create(w.ctx, prohibitedPath, nil, client.Persistent)
+	w.no(err)
+	w.nodes["one"].Kill(t)
+	w.until("the primary is gone", func() bool { return !w.has(primaryPath(topicOfTests)) })
+	w.start("three") // sees all this, as does two
+	_, before, err := w.user.Get(w.ctx, topicPath(topicOfTests))
+	w.no(err)
+	w.no(w.user.Delete(w.ctx, prohibitedPath, client.AnyVersion))
+	w.pair("two", "three")
+	if before.Version != 2 {
+		t.Errorf("the epoch is %d while migration is prohibited, want 2 as before", before.Version)
+	}
+
+	_, _, err = w.user.Create(w.ctx, shutdownPath, nil, client.Persistent)
+	w.no(err)
+	w.until("all nodes have left", func() bool {
+		names, _, err := w.user.Children(w.ctx, nodesPath)
+		return err == nil && len(names) == 0
+	})
+}
+
+// What a node says of itself is in its znode.
+func TestBroker_NodesTellTheirLoad(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	w.start("one", "two")
+	w.pair("one", "two")
+	w.no(CreateTopic(w.ctx, w.user, "sport"))
+	load := func(id string) (s Status) {
+		data, _, err := w.user.Get(w.ctx, znode.Join(nodesPath, id))
+		w.no(err)
+		w.no(json.Unmarshal(data, &s))
+		return s
+	}
+	w.until("each has two topics, and two is the backup of news", func() bool {
+		one, two := load("one"), load("two")
+		return one.Load == 2 && two.Load == 2 && strings.Join(two.Backup, " ") != "" && two.Backup[0] == topicOfTests
+	})
+}
+
+func TestNode_RefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	w.start("one", "two")
+	w.pair("one", "two")
+	address := w.server(primaryPath(topicOfTests)).Address
+	good := Message{From: "p", Number: 1}
+	for _, c := range []struct {
+		method, what string
+		body         any
+		want         string
+	}{
+		{http.MethodGet, "unknown?after=0", nil, "421"},
+		{http.MethodGet, "news?after=-1", nil, "after="},
+		{http.MethodPost, "news", "text", "list of messages"},
+		{http.MethodPost, "news", []Message{}, "one message"},
+		{http.MethodPost, "news", []Message{{From: "p"}}, "Number from 1"},
+		{http.MethodPost, "news", []Message{{From: "p", Number: 1, Text: strings.Repeat("x", maxMessage+1)}}, "4096 bytes"},
+		{http.MethodPut, "news?after=0", []Message{good}, "epoch="},
+		{http.MethodPut, "news?after=0&epoch=1", []Message{good}, "later primary"},
+		{http.MethodDelete, "news?after=0", nil, "want GET"},
+	} {
+		err := ask(w.ctx, c.method, address, c.what, c.body, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: %v, want %q", c.method, c.what, err, c.want)
+		}
+	}
+	if err := CreateTopic(w.ctx, w.user, "../etc"); err == nil || !strings.Contains(err.Error(), "a-z") {
+		t.Errorf("a topic that leads out of the directory: %v", err)
 	}
 }

@@ -2,145 +2,139 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
-	"net/url"
-	"strings"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
-	"github.com/zk-lite/zk-lite/recipes"
 )
 
 // pollEvery is how often a subscriber asks for more, and how soon a publisher tries
-// again when its broker does not answer and the directory says nothing new.
+// again.
 const pollEvery = 50 * time.Millisecond
 
-// maxBatch bounds what a broker sends at a time: a full topic.
-const maxBatch = maxTopic * maxMessage
-
-// Customer publishes and subscribes. It finds the brokers by the directory.
+// Customer publishes and subscribes. It finds the primary of a topic by its znode.
 type Customer struct {
-	directory *recipes.Value[Directory]
+	client *client.Client
+	name   string // no other publisher has it
+
+	mu     sync.Mutex // held while a message is published: one after the other
+	number int        // of the last message
 }
 
-// NewCustomer returns a customer; Close ends it.
-func NewCustomer(ctx context.Context, c *client.Client) (*Customer, error) {
-	directory, err := followDirectory(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return &Customer{directory}, nil
-}
+// NewCustomer returns a customer.
+func NewCustomer(c *client.Client) *Customer { return &Customer{client: c, name: rand.Text()} }
 
-// Close stops following the directory.
-func (k *Customer) Close() { k.directory.Close() }
-
-// Publish sends a message to the broker of a topic, and when that has moved, to the
-// next, until a broker has it or ctx ends. A message whose answer was lost is sent
-// again, and may be there twice.
-func (k *Customer) Publish(ctx context.Context, topic, message string) error {
+// Publish gives a message to the primary of a topic, and when that dies, to the next,
+// until one acknowledges it or ctx ends. It is in the topic once: a message that is sent
+// again has the same number. After an error it may be there or not.
+func (k *Customer) Publish(ctx context.Context, topic, text string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.number++
+	message := []Message{{From: k.name, Number: k.number, Text: text}}
 	for {
-		changed := k.directory.Changed()
-		p, err := k.find(topic)
-		if err == nil {
-			_, err = ask(ctx, http.MethodPost, p, url.PathEscape(topic), message)
-		}
+		err := k.ask(ctx, http.MethodPost, topic, "", message, nil)
 		if err == nil {
 			return nil
 		}
-		if !pause(ctx, changed) {
+		if !pause(ctx) {
 			return fmt.Errorf("publishing to %s: %w: %w", topic, ctx.Err(), err)
 		}
 	}
 }
 
-// Subscribe yields the messages of a topic, from the first that its broker has, and
-// goes on with the next broker when the topic moves. What it yields last is the
+// Read yields the messages of a topic after an id, for ever. What it yields last is the
 // error of ctx.
-func (k *Customer) Subscribe(ctx context.Context, topic string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		var at Placement
-		from := 0
+func (k *Customer) Read(ctx context.Context, topic string, after int) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
 		for {
-			changed := k.directory.Changed()
-			p, err := k.find(topic)
-			if err == nil && p != at {
-				at, from = p, 0
-			}
-			var messages []string
-			if err == nil {
-				// Nothing is said of an error: there are no messages then, and it is
-				// tried again.
-				messages, _ = fetch(ctx, p, topic, from)
-			}
+			var messages []Message
+			// Of an error nothing is said: there are no messages then, and it is tried again.
+			_ = k.ask(ctx, http.MethodGet, topic, "?after="+strconv.Itoa(after), nil, &messages)
 			for _, m := range messages {
-				from++
+				after = m.ID
 				if !yield(m, nil) {
 					return
 				}
 			}
-			if len(messages) == 0 && !pause(ctx, changed) {
-				yield("", ctx.Err())
+			if len(messages) == 0 && !pause(ctx) {
+				yield(Message{}, ctx.Err())
 				return
 			}
 		}
 	}
 }
 
-// find returns where a topic is.
-func (k *Customer) find(topic string) (Placement, error) {
-	d, _ := k.directory.Get()
-	p, ok := d.Topics[topic]
-	switch {
-	case !ok:
-		return p, fmt.Errorf("there is no topic %s", topic)
-	case p.Broker == "":
-		return p, fmt.Errorf("the topic %s is not placed yet", topic)
+// Subscribe is Read for a subscriber with a name, who goes on after the last message
+// that it has processed. The id of that is in the subscriber's znode, and is written
+// when the loop's body has returned: one who is killed in between gets the message again.
+func (k *Customer) Subscribe(ctx context.Context, topic, name string) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		path := subscriberPath(topic, name)
+		err := k.client.EnsurePath(ctx, path, client.Persistent)
+		var data []byte
+		if err == nil {
+			data, _, err = k.client.Get(ctx, path)
+		}
+		var last int
+		if err == nil && len(data) > 0 {
+			err = json.Unmarshal(data, &last)
+		}
+		if err != nil {
+			yield(Message{}, fmt.Errorf("subscriber %s: %w", name, err))
+			return
+		}
+		for m, err := range k.Read(ctx, topic, last) {
+			more := yield(m, err)
+			if err == nil {
+				err = k.remember(ctx, path, m.ID)
+				if err != nil && more {
+					yield(Message{}, err)
+				}
+			}
+			if err != nil || !more {
+				return
+			}
+		}
 	}
-	return p, nil
 }
 
-func fetch(ctx context.Context, p Placement, topic string, from int) ([]string, error) {
-	answer, err := ask(ctx, http.MethodGet, p, fmt.Sprintf("%s?from=%d", url.PathEscape(topic), from), "")
-	if err != nil {
-		return nil, err
+// remember writes a subscriber's last id. It can be written twice.
+func (k *Customer) remember(ctx context.Context, path string, id int) error {
+	for {
+		_, err := k.client.Set(ctx, path, []byte(strconv.Itoa(id)), client.AnyVersion)
+		if ctx.Err() != nil || !errors.Is(err, client.ErrOutcomeUnknown) && !errors.Is(err, client.ErrSessionExpired) {
+			return err
+		}
 	}
-	var messages []string
-	err = json.Unmarshal(answer, &messages)
-	return messages, err
 }
 
-// ask makes a request of a broker.
-func ask(ctx context.Context, method string, p Placement, what, body string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method,
-		"http://"+p.Address+"/"+what, strings.NewReader(body))
+// ask makes a request of the primary of a topic.
+func (k *Customer) ask(ctx context.Context, method, topic, query string, in, out any) error {
+	data, _, err := k.client.Get(ctx, primaryPath(topic))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
+	var primary Server
+	if err := json.Unmarshal(data, &primary); err != nil {
+		return err
 	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxBatch))
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("broker %s: %s: %s", p.Broker, response.Status, answer)
-	}
-	return answer, err
+	return ask(ctx, method, primary.Address, topic+query, in, out)
 }
 
-// pause waits until the directory has changed or some time has passed; false means
-// that ctx has ended.
-func pause(ctx context.Context, changed <-chan struct{}) bool {
+// pause lets some time pass; false means that ctx has ended.
+func pause(ctx context.Context) bool {
 	select {
-	case <-changed:
 	case <-time.After(pollEvery):
+		return true
 	case <-ctx.Done():
 		return false
 	}
-	return true
 }

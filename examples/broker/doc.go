@@ -1,40 +1,37 @@
-// Command broker is the coordination of a message broker, after the Yahoo! Message
-// Broker of the ZooKeeper paper (Hunt et al., USENIX ATC 2010, section 4): topics,
-// each at one of the brokers, and an elected controller that says at which.
+// Command broker is a message broker after the Yahoo! Message Broker of the ZooKeeper
+// paper (Hunt et al., USENIX ATC 2010, section 4): topics, each on two nodes, its primary
+// and its backup. A message is acknowledged when both have it on their disks. If one dies
+// the other goes on and copies everything to a third: nothing is lost. README.md shows it.
 //
-// Brokers register, so that all know who is alive. The controller writes a
-// directory of topics whenever a broker or a topic comes or goes; brokers,
-// publishers and subscribers follow it. If a broker dies its topics move to others;
-// if the controller dies another process takes over.
+// The znodes below /examples/broker:
 //
-//	go run ./cmd/zk-lite dev                        # in one terminal
-//	go run ./examples/broker                        # in two or three others
-//	go run ./examples/broker -subscribe news        # in one more
-//	go run ./examples/broker -publish news "hello"  # and again after killing brokers
+//	nodes/ID                       ephemeral: a node, with its address, load and topics
+//	topics/TOPIC                   the pair of nodes that have every acknowledged message
+//	topics/TOPIC/primary, backup   ephemeral: the two, while they live
+//	topics/TOPIC/subscribers/NAME  the id of the last message that a subscriber has processed
+//	migration_prohibited           while it is there no topic changes its nodes
+//	shutdown                       when it is there all nodes end
 //
-// Ctrl-C ends a process. The znodes:
+// # Why nothing is lost
 //
-//	/examples/broker/controller         recipes.Election
-//	/examples/broker/registry/broker/ID recipes.Registry: the brokers alive
-//	/examples/broker/directory          recipes.Config: which topic is where
+// Only a node of the pair may become the primary, and a node is written into the pair
+// when it has a copy of everything. Every change of the pair gives the topic's znode a
+// new version, the epoch. A node refuses copies of a lower epoch than it knows of, so one
+// that was primary and does not know of its end (it was paused, or is cut off from the
+// ensemble) cannot acknowledge anything: its backup has replaced it. This needs no clock.
+// A message that only the primary has is not shown to subscribers: it may be lost.
 //
-// # One broker for a topic
+// If both nodes of a pair die the topic waits for one of them to come back, with its
+// directory.
 //
-// A topic is placed with a registration, and not only with a broker: if the broker's
-// session is lost, its registration is, and with it all placements. A broker that
-// has lost touch knows that before anybody else can act on it (its client expires
-// the session before the servers do), and refuses messages from then on; only one
-// that was stopped as a whole and wakes up can take one message too many. The
-// directory carries the token of the controller that has written it; a controller
-// finds out by a higher one that it is deposed.
+// # Why nothing comes twice
 //
-// What this example does not do is to keep messages: they are in the memory of their
-// broker, and what nobody has read is gone with it. The Yahoo! Message Broker has a
-// second broker for each topic that holds a copy.
+// A publisher numbers its messages, and what is sent again is recognized, also by the
+// next primary: the number is in the log. A message's id is its place in the log, the
+// same on all nodes, so a subscriber that keeps the last id goes on behind it.
 //
 // # Concurrency
 //
-// Controller.Run has a goroutine that follows the registry, and Broker.Run one for
-// its HTTP server; both end before Run returns. All methods of Directory and
-// Customer are safe for concurrent use.
+// Node.Run has a goroutine that serves HTTP, and looks at the topics in that of its caller;
+// both have ended when it returns. All methods of Customer are safe for concurrent use.
 package main

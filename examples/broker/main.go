@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,27 +17,39 @@ import (
 const (
 	// connectTimeout bounds how long the program waits for its first session.
 	connectTimeout = 10 * time.Second
-	// publishTimeout bounds how long a publisher waits for a broker: longer than a
-	// session lives without its process, after which a dead broker is replaced.
+	// publishTimeout bounds how long a publisher waits for a primary: longer than a
+	// session lives without its process, after which a dead primary is replaced.
 	publishTimeout = 30 * time.Second
 )
 
 func main() {
 	servers := flag.String("servers", "127.0.0.1:2181,127.0.0.1:2182,127.0.0.1:2183",
 		"the ensemble, as host:port,...")
+	dir := flag.String("dir", "", "be a node with its files in this directory, whose last name is the node's")
 	publish := flag.String("publish", "", "publish the arguments to this topic, and end")
 	subscribe := flag.String("subscribe", "", "print the messages of this topic")
+	as := flag.String("as", "", "the subscriber's name: begin after what it has seen, not with the first message")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := run(ctx, *servers, *publish, *subscribe, strings.Join(flag.Args(), " "))
+	err := run(ctx, *servers, func(ctx context.Context, c *client.Client) error {
+		switch {
+		case *dir != "" && *publish == "" && *subscribe == "":
+			return (&Node{Client: c, ID: filepath.Base(*dir), Dir: *dir, Log: os.Stdout}).Run(ctx)
+		case *publish != "" && *dir == "" && *subscribe == "":
+			return send(ctx, c, *publish, strings.Join(flag.Args(), " "))
+		case *subscribe != "" && *dir == "" && *publish == "":
+			return receive(ctx, c, *subscribe, *as)
+		}
+		return errors.New("want one of -dir, -publish and -subscribe")
+	})
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "broker:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, servers, publish, subscribe, message string) error {
+func run(ctx context.Context, servers string, do func(context.Context, *client.Client) error) error {
 	within, stop := context.WithTimeout(ctx, connectTimeout)
 	defer stop()
 	c, err := client.Connect(within, servers)
@@ -44,44 +57,35 @@ func run(ctx context.Context, servers, publish, subscribe, message string) error
 		return fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)
 	}
 	defer func() { _ = c.Close() }() // what is not closed expires
-	switch topic := publish + subscribe; {
-	case publish != "" && subscribe != "":
-		return errors.New("want one of -publish and -subscribe")
-	case topic == "":
-		return serve(ctx, c)
-	default:
-		if err := CreateTopic(ctx, c, topic); err != nil {
-			return err
-		}
+	return do(ctx, c)
+}
+
+func send(ctx context.Context, c *client.Client, topic, text string) error {
+	if len(text) > maxMessage {
+		return fmt.Errorf("the message has %d bytes; it may have %d", len(text), maxMessage)
 	}
-	customer, err := NewCustomer(ctx, c)
-	if err != nil {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	if err := CreateTopic(ctx, c, topic); err != nil {
 		return err
 	}
-	defer customer.Close()
-	if publish != "" {
-		ctx, cancel := context.WithTimeout(ctx, publishTimeout)
-		defer cancel()
-		return customer.Publish(ctx, publish, message)
+	return NewCustomer(c).Publish(ctx, topic, text)
+}
+
+func receive(ctx context.Context, c *client.Client, topic, as string) error {
+	if err := CreateTopic(ctx, c, topic); err != nil {
+		return err
 	}
-	for message, err := range customer.Subscribe(ctx, subscribe) {
+	customer := NewCustomer(c)
+	messages := customer.Read(ctx, topic, 0)
+	if as != "" {
+		messages = customer.Subscribe(ctx, topic, as)
+	}
+	for m, err := range messages {
 		if err != nil {
 			return err
 		}
-		fmt.Println(message)
+		fmt.Printf("%d %s\n", m.ID, m.Text)
 	}
 	return nil
-}
-
-// serve is a broker, and perhaps the controller, until ctx ends.
-func serve(ctx context.Context, c *client.Client) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	name := fmt.Sprintf("broker-%d", os.Getpid())
-	ended := make(chan error)
-	go func() { ended <- (&Controller{Client: c, Name: name, Log: os.Stdout}).Run(ctx) }()
-	go func() { ended <- (&Broker{Client: c, ID: name, Log: os.Stdout}).Run(ctx) }()
-	err := <-ended
-	cancel()
-	return errors.Join(err, <-ended)
 }

@@ -2,90 +2,118 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/examples/internal/testserver"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
-	"github.com/zk-lite/zk-lite/recipes"
 )
 
 func TestMain(m *testing.M) {
 	os.Exit(testserver.Main(m, map[string]testserver.Role{
-		"broker": func(ctx context.Context, c *client.Client, name, _ string) error {
-			return (&Broker{Client: c, ID: name, Log: os.Stdout}).Run(ctx)
-		},
-		"controller": func(ctx context.Context, c *client.Client, name, _ string) error {
-			return (&Controller{Client: c, Name: name, Log: os.Stdout}).Run(ctx)
+		"node": func(ctx context.Context, c *client.Client, _, dir string) error {
+			return (&Node{Client: c, ID: filepath.Base(dir), Dir: dir, Log: os.Stdout}).Run(ctx)
 		},
 	}))
 }
 
-// Brokers, controllers and servers are processes and are killed. All topics go on, at
-// brokers that live, and a controller that lives is in office.
-func TestBroker_ProcessesKilled(t *testing.T) {
+// A thousand messages are published while the primary is killed five times. Both nodes of
+// the pair have all of them on their disks in the end, each once and in order, and so has
+// a subscriber that stops now and then and goes on after the last id it has seen.
+func TestBroker_ThousandMessagesFivePrimariesKilled(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel() // it mostly waits for sessions to expire
+	const messages, kills, nodes = 1000, 5, 3
 	p := testserver.StartProcesses(t)
-	brokers, controllers := map[string]*testserver.Child{}, map[string]*testserver.Child{}
-	start := func(role string, of map[string]*testserver.Child) {
-		c := p.Run(role, "")
-		of[c.Name] = c
+	dir, running := t.TempDir(), map[string]*testserver.Child{}
+	start := func(id string) { running[id] = p.Run("node", filepath.Join(dir, id)) }
+	for i := range nodes {
+		start(fmt.Sprintf("node-%d", i))
 	}
-	for range 3 {
-		start("broker", brokers)
-	}
-	for range 2 {
-		start("controller", controllers)
-	}
-	w := &town{T: t, ctx: p.Context}
-	const topics = 4
-	for i := range topics {
-		w.no(CreateTopic(p.Context, p.Client, topicName(i)))
-	}
-	var err error
-	w.customer, err = NewCustomer(p.Context, p.Client)
-	w.no(err)
-	defer w.customer.Close()
-	election := recipes.NewElection(p.Client, controllerPath)
-	for round := range 3 {
-		at := w.publishAll(topics, fmt.Sprintf("message %d", round))
-		dead := at[topicName(p.Rand.IntN(topics))].Broker
-		if b := brokers[dead]; b != nil { // not if the topic has just moved to one long dead
-			b.Kill()
-			delete(brokers, dead)
-		}
-		if leader, err := election.Leader(p.Context); err == nil && round == 1 {
-			controllers[string(leader.Data)].Kill()
-			delete(controllers, string(leader.Data))
-			start("controller", controllers)
-		}
-		p.RestartServer()
-		start("broker", brokers)
-	}
-	wait.Until(t, "all topics are at brokers that live", func() bool {
-		d, _ := w.customer.directory.Get()
-		for i := range topics {
-			if brokers[d.Topics[topicName(i)].Broker] == nil {
-				return false
+	w := &town{T: t, ctx: p.Context, user: p.Client, customer: NewCustomer(p.Client)}
+	w.no(CreateTopic(w.ctx, w.user, topicOfTests))
+
+	// The publisher is at most ten messages ahead of who kills.
+	acknowledged, published := make(chan int, 10), make(chan error, 1)
+	go func() {
+		defer close(acknowledged)
+		var err error
+		for i := 1; i <= messages && err == nil; i++ {
+			if err = w.customer.Publish(w.ctx, topicOfTests, fmt.Sprint("message ", i)); err == nil {
+				acknowledged <- i
 			}
 		}
-		return true
+		published <- err
+	}()
+	seen, subscribed := []Message{}, make(chan error, 1)
+	go func() { subscribed <- subscribe(w.ctx, p.Client, messages, &seen) }()
+
+	for kill := range kills {
+		// Somewhere in the next part, and while the publisher goes on.
+		until := (kill+1)*messages/(kills+1) + p.Rand.IntN(50)
+		for at := range acknowledged {
+			if at >= until {
+				break
+			}
+		}
+		primary := w.server(primaryPath(topicOfTests))
+		running[primary.Node].Kill()
+		start(primary.Node)
+		wait.Until(t, "there is another primary", func() bool {
+			now := w.server(primaryPath(topicOfTests))
+			return now.Node != "" && now != primary
+		})
+	}
+	for range acknowledged {
+		continue // to the last
+	}
+	w.no(<-published)
+	w.no(<-subscribed)
+	check(t, "the subscriber", seen)
+
+	var pair Pair
+	w.until("the topic has two nodes", func() bool {
+		data, _, err := p.Client.Get(w.ctx, topicPath(topicOfTests))
+		return err == nil && json.Unmarshal(data, &pair) == nil && pair.Backup != ""
 	})
-	w.publishAll(topics, "last")
-	for i := range topics {
-		for message, err := range w.customer.Subscribe(p.Context, topicName(i)) {
-			w.no(err)
-			if message == "last" {
+	for _, node := range running {
+		node.Kill()
+	}
+	for _, id := range []string{pair.Primary, pair.Backup} {
+		check(t, id, openLog(t, filepath.Join(dir, id, topicOfTests+".log")).messages)
+	}
+}
+
+// subscribe reads until a subscriber has seen n messages, and begins anew every 300.
+func subscribe(ctx context.Context, c *client.Client, n int, seen *[]Message) error {
+	for len(*seen) < n {
+		for m, err := range NewCustomer(c).Subscribe(ctx, topicOfTests, "alice") {
+			if err != nil {
+				return err
+			}
+			*seen = append(*seen, m)
+			if len(*seen) == n || len(*seen)%300 == 0 {
 				break
 			}
 		}
 	}
-	wait.Until(t, "a controller that lives is in office", func() bool {
-		leader, err := election.Leader(p.Context)
-		return err == nil && controllers[string(leader.Data)] != nil
-	})
+	return nil
+}
+
+// check checks that messages are all that were published, in order.
+func check(t *testing.T, who string, messages []Message) {
+	t.Helper()
+	if len(messages) != 1000 {
+		t.Errorf("%s has %d messages, want 1000", who, len(messages))
+	}
+	for i, m := range messages {
+		if m.ID != i+1 || m.Text != fmt.Sprint("message ", i+1) {
+			t.Fatalf("%s has %+v in place %d", who, m, i+1)
+		}
+	}
 }

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// The bounds of a topic.
+const (
+	maxMessage = 4 << 10 // bytes
+	maxTopic   = 10_000  // messages, after which publishers are refused
+	maxBatch   = 500     // messages in one request or answer
+)
+
+// copyTimeout bounds how long a primary waits for its backup. Then it looks for another.
+const copyTimeout = 2 * time.Second
+
+// Why a node refuses.
+var (
+	errNotHere = errors.New("this node is not the primary, or has no backup now: ask again")
+	errFull    = errors.New("the topic is full")
+	errStale   = errors.New("a later primary is known here")
+)
+
+// topic is a node's copy of a topic, and its part in it.
+type topic struct {
+	name string
+
+	mu      sync.Mutex // protects the fields below
+	log     *Log
+	epoch   client.Version // the newest known here
+	primary bool
+	backup  string // its address; "" while nothing can be acknowledged
+	failed  bool   // the backup of this epoch has
+	safe    int    // so many messages no later primary lacks: they can be read
+}
+
+// publish takes a message, and returns when both nodes have it on their disks.
+func (t *topic) publish(m Message) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case !t.primary || t.backup == "":
+		return errNotHere
+	case t.log.Has(m): // and the backup, because there is one
+		return nil
+	case len(t.log.messages) >= maxTopic:
+		return errFull
+	}
+	after := len(t.log.messages)
+	if err := t.log.Append(m); err != nil {
+		return diskError{err}
+	}
+	if err := t.send(context.Background(), t.backup, t.epoch, after, t.log.messages[after:]); err != nil {
+		t.backup, t.failed = "", true
+		return fmt.Errorf("%w (the backup: %w)", errNotHere, err)
+	}
+	t.safe = len(t.log.messages)
+	return nil
+}
+
+// send gives another node the messages that come after a number of them.
+func (t *topic) send(
+	ctx context.Context, to string, epoch client.Version, after int, messages []Message,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, copyTimeout)
+	defer cancel()
+	return ask(ctx, http.MethodPut, to, fmt.Sprintf("%s?epoch=%d&after=%d", t.name, epoch, after), messages, nil)
+}
+
+// sendAll gives another node a copy of everything. Nothing is published meanwhile, as
+// there is no backup.
+func (t *topic) sendAll(ctx context.Context, to string) error {
+	t.mu.Lock()
+	messages, epoch := t.log.messages, t.epoch
+	t.mu.Unlock()
+	for after := 0; after == 0 || after < len(messages); after += maxBatch {
+		if err := t.send(ctx, to, epoch, after, messages[after:min(after+maxBatch, len(messages))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive is the other side of send. A primary that has been replaced is refused: its
+// epoch is too low.
+func (t *topic) receive(epoch client.Version, after int, messages []Message) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if epoch < t.epoch || after > len(t.log.messages) {
+		return errStale
+	}
+	t.epoch, t.primary, t.backup = epoch, false, ""
+	if after < len(t.log.messages) {
+		if err := t.log.Truncate(after); err != nil {
+			return diskError{err}
+		}
+	}
+	if err := t.log.Append(messages...); err != nil {
+		return diskError{err}
+	}
+	return nil
+}
+
+// read returns messages after an id.
+func (t *topic) read(after int) ([]Message, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.primary {
+		return nil, errNotHere
+	}
+	if after >= t.safe {
+		return []Message{}, nil
+	}
+	return slices.Clone(t.log.messages[after:min(after+maxBatch, t.safe)]), nil
+}
+
+// follow makes the node one that is not the primary.
+func (t *topic) follow(epoch client.Version) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if epoch >= t.epoch {
+		t.epoch, t.primary, t.backup = epoch, false, ""
+	}
+}
+
+// lead makes the node the primary, with a backup or, if that has failed or there is
+// none, without. It reports false if the epoch is over.
+//
+// Alone it is the only one that may become the primary again, so all that it has stays.
+func (t *topic) lead(epoch client.Version, backup string) (current, has bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if epoch < t.epoch {
+		return false, false
+	}
+	if epoch > t.epoch || !t.primary {
+		t.epoch, t.primary, t.failed = epoch, true, false
+		t.safe = len(t.log.messages)
+	}
+	if t.failed {
+		backup = ""
+	}
+	t.backup = backup
+	return true, backup != ""
+}
+
+// diskError is why a node ends: it does not know what is on its disk.
+type diskError struct{ error }
