@@ -52,6 +52,7 @@ var pages = []struct {
 	{"docs/when-not.md", 620},
 	{"examples/README.md", 165},
 	{"examples/broker/README.md", 300},
+	{"examples/fetcher/README.md", 300},
 	{"integration/README.md", 1600},
 	{"integration/track-record.md", 0},
 	{"lab/README.md", 1500},

@@ -76,7 +76,7 @@ func (n *Node) answer(t *topic, w http.ResponseWriter, r *http.Request) ([]Messa
 	}
 	if r.Method == http.MethodPost {
 		if len(messages) != 1 || !messages[0].valid() {
-			return nil, fmt.Errorf("want one message with From, Number from 1, and Text of at most %d bytes", maxMessage)
+			return nil, fmt.Errorf("want one message: From, Number from 1, Text of at most %d bytes", maxMessage)
 		}
 		return nil, t.publish(messages[0])
 	}

@@ -73,13 +73,14 @@ func (w *town) has(path string) bool {
 	return err == nil && there
 }
 
-// pair waits until two nodes are the pair of the topic, and show it.
+// pair waits until two nodes are the pair of the topic, and say so.
 func (w *town) pair(primary, backup string) {
 	w.Helper()
 	w.until(fmt.Sprintf("the primary is %s and the backup %q", primary, backup), func() bool {
 		data, _, err := w.user.Get(w.ctx, topicPath(topicOfTests))
 		return err == nil && bytes.Equal(data, encode(Pair{primary, backup})) &&
-			w.server(primaryPath(topicOfTests)).Node == primary && w.server(backupPath(topicOfTests)).Node == backup
+			w.server(primaryPath(topicOfTests)).Node == primary && w.server(backupPath(topicOfTests)).Node == backup &&
+			strings.Contains(w.log.String(), fmt.Sprintf("%s: the backup of %s is %s,", primary, topicOfTests, backup))
 	})
 }
 
@@ -185,6 +186,37 @@ func TestBroker_CutOffPrimaryAcknowledgesNothing(t *testing.T) {
 	}
 	w.nodes["one"].Proxy.Unblock()
 	w.pair("two", "one")
+	w.publish("second")
+	if got := w.read("alice", 2); got[0] != "1 first" || got[1] != "2 second" {
+		t.Errorf("the topic has %q", got)
+	}
+}
+
+// A publisher whose primary died before it answered sends the message again, to the next
+// one: it is there once.
+func TestBroker_MessageSentAgainIsThereOnce(t *testing.T) {
+	t.Parallel() // it mostly waits for sessions to expire
+	w := newTown(t)
+	w.start("one", "two", "three")
+	w.until("there is a pair", func() bool { return w.has(backupPath(topicOfTests)) })
+	message := []Message{{From: "p", Number: 1, Text: "first"}}
+	for range 2 {
+		first := w.server(primaryPath(topicOfTests))
+		for range 2 {
+			w.until("it is acknowledged", func() bool {
+				return ask(w.ctx, http.MethodPost, first.Address, topicOfTests, message, nil) == nil
+			})
+		}
+		if w.nodes[first.Node] == nil {
+			t.Fatalf("there is no node %s", first.Node)
+		}
+		w.nodes[first.Node].Kill(t)
+		w.until("another is the primary", func() bool {
+			now := w.server(primaryPath(topicOfTests))
+			return now.Node != "" && now != first
+		})
+		w.start(first.Node)
+	}
 	w.publish("second")
 	if got := w.read("alice", 2); got[0] != "1 first" || got[1] != "2 second" {
 		t.Errorf("the topic has %q", got)

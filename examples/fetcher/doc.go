@@ -3,7 +3,9 @@
 //
 // Every process is a worker, and stands by as the master. If a worker dies, what
 // it was to fetch is given to others; if the master dies, another goes on where it
-// was. No address is forgotten, and none has two results.
+// was. No address is forgotten, and none has two results. The master also gives the
+// workers their configuration; they write their status and health, by which clients
+// find one that is healthy. README.md shows it.
 //
 //	go run ./cmd/zk-lite dev                                   # in one terminal
 //	go run ./examples/fetcher -name a http://127.0.0.1:8080/livez   # in a second
@@ -13,7 +15,8 @@
 // expires. The znodes:
 //
 //	/examples/fetcher/master           recipes.Election
-//	/examples/fetcher/work/workers     recipes.Group
+//	/examples/fetcher/config           what the master tells the workers
+//	/examples/fetcher/work/workers     recipes.Group, with the status of each
 //	/examples/fetcher/work/tasks/ID    an address, and the worker it is assigned to
 //	/examples/fetcher/inbox/NAME/ID    the worker's side of the same
 //	/examples/fetcher/results/ID       what was found
@@ -28,5 +31,6 @@
 //
 // # Concurrency
 //
-// Master.Run and Worker.Run use the goroutine of their caller and start none.
+// Master.Run uses the goroutine of its caller and starts none. Worker.Run has one that
+// serves HTTP and one that reports its status; both have ended when it returns.
 package main

@@ -14,6 +14,7 @@ import (
 const (
 	root        = "/examples/fetcher"
 	masterPath  = root + "/master"
+	configPath  = root + "/config"
 	workPath    = root + "/work"
 	workersPath = workPath + "/workers"
 	tasksPath   = workPath + "/tasks"
@@ -37,7 +38,7 @@ type Result struct {
 
 // Prepare makes the znodes in which others are made.
 func Prepare(ctx context.Context, c *client.Client) error {
-	for _, path := range []string{tasksPath, inboxPath, resultsPath} {
+	for _, path := range []string{configPath, tasksPath, inboxPath, resultsPath} {
 		if err := c.EnsurePath(ctx, path, client.Persistent); err != nil {
 			return err
 		}
@@ -86,10 +87,10 @@ func passing(err error) bool {
 		errors.Is(err, client.ErrOutcomeUnknown) || errors.Is(err, client.ErrSessionExpired)
 }
 
-func encode[T Task | Result](v T) []byte {
+func encode[T Task | Result | Config | Status](v T) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // structs of strings can be encoded
+		panic(err) // structs of strings and numbers can be encoded
 	}
 	return data
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// maxBody bounds how much of a page is stored: a znode is no place for more.
-const maxBody = 4 << 10
-
 // connectTimeout bounds how long the program waits for its first session.
 const connectTimeout = 10 * time.Second
 
@@ -24,17 +21,25 @@ func main() {
 	servers := flag.String("servers", "127.0.0.1:2181,127.0.0.1:2182,127.0.0.1:2183",
 		"the ensemble, as host:port,...")
 	name := flag.String("name", fmt.Sprintf("process-%d", os.Getpid()), "of this process")
+	get := flag.String("get", "", "have a healthy worker fetch this address, print the page, and end")
+	probe := flag.String("probe", "", "as master: workers that cannot fetch this address are not healthy")
+	bytes := flag.Int("max-body", maxBody, "as master: how many bytes of a page are kept")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *servers, *name, flag.Args()); err != nil && ctx.Err() == nil {
+	config := Config{Probe: *probe, MaxBody: *bytes}
+	if err := run(ctx, *servers, *name, *get, config, flag.Args()); err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "fetcher:", err)
 		os.Exit(1)
 	}
 }
 
-// run submits addresses, and is a worker and perhaps the master until ctx ends.
-func run(ctx context.Context, servers, name string, urls []string) error {
+// run is a client, or submits addresses and is a worker and perhaps the master until ctx
+// ends.
+func run(ctx context.Context, servers, name, get string, config Config, urls []string) error {
+	if config.MaxBody < 1 || config.MaxBody > maxBody {
+		return fmt.Errorf("-max-body is %d; want 1 to %d", config.MaxBody, maxBody)
+	}
 	within, stop := context.WithTimeout(ctx, connectTimeout)
 	defer stop()
 	c, err := client.Connect(within, servers)
@@ -42,6 +47,13 @@ func run(ctx context.Context, servers, name string, urls []string) error {
 		return fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)
 	}
 	defer func() { _ = c.Close() }() // what is not closed expires
+	if get != "" {
+		worker, body, err := Get(ctx, c, get)
+		if err == nil {
+			fmt.Printf("%s: %s\n", worker, body)
+		}
+		return err
+	}
 	if err := Prepare(ctx, c); err != nil {
 		return err
 	}
@@ -50,7 +62,7 @@ func run(ctx context.Context, servers, name string, urls []string) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	master := &Master{Client: c, Name: name, Log: os.Stdout}
+	master := &Master{Client: c, Name: name, Config: &config, Log: os.Stdout}
 	worker := &Worker{Client: c, Name: name, Fetch: fetch, Log: os.Stdout}
 	ended := make(chan error)
 	go func() { ended <- master.Run(ctx) }()
@@ -60,7 +72,7 @@ func run(ctx context.Context, servers, name string, urls []string) error {
 	return errors.Join(err, <-ended)
 }
 
-// fetch gets a page.
+// fetch gets a page, or the beginning of a long one.
 func fetch(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -72,8 +84,8 @@ func fetch(ctx context.Context, url string) (string, error) {
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
-	if err != nil {
-		return "", err
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %.100s", response.Status, body)
 	}
-	return response.Status + "\n" + string(body), nil
+	return string(body), err
 }

@@ -16,6 +16,7 @@ import (
 type Master struct {
 	Client *client.Client
 	Name   string
+	Config *Config   // for the workers; nil to leave what the last master has given them
 	Log    io.Writer // what happens, for people
 }
 
@@ -35,12 +36,20 @@ func (m *Master) lead(ctx context.Context, term *recipes.Term) error {
 		return err
 	}
 	defer cache.Close()
+	configured := m.Config == nil
 	for {
 		changed := cache.Changed()
 		if cache.Err() != nil {
 			return cache.Err()
 		}
-		err := m.assignAll(ctx, term, cache)
+		var err error
+		if !configured {
+			err = m.configure(ctx, term)
+			configured = err == nil
+		}
+		if err == nil {
+			err = m.assignAll(ctx, term, cache)
+		}
 		switch {
 		case err == nil:
 			select {
@@ -54,7 +63,19 @@ func (m *Master) lead(ctx context.Context, term *recipes.Term) error {
 	}
 }
 
-// assignAll assigns what the cache shows to be without a living worker.
+// configure gives the workers their configuration, unless the term has ended.
+func (m *Master) configure(ctx context.Context, term *recipes.Term) error {
+	multi := m.Client.Multi()
+	multi.Check(term.Path(), client.AnyVersion)
+	multi.Set(configPath, encode(*m.Config), client.AnyVersion)
+	err := multi.Commit(ctx)
+	if errors.Is(err, client.ErrNoNode) {
+		return nil // the context of the term is about to end
+	}
+	return err
+}
+
+// assignAll assigns what the cache shows to be without a worker that lives and is healthy.
 func (m *Master) assignAll(ctx context.Context, term *recipes.Term, cache *client.Cache) error {
 	var tasks []assignment
 	for _, id := range cache.Children(tasksPath) {
@@ -67,7 +88,14 @@ func (m *Master) assignAll(ctx context.Context, term *recipes.Term, cache *clien
 			tasks = append(tasks, assignment{id, task, node.Stat.Version})
 		}
 	}
-	for _, change := range plan(tasks, cache.Children(workersPath)) {
+	var workers []string
+	for _, name := range cache.Children(workersPath) {
+		node, _ := cache.Get(znode.Join(workersPath, name))
+		if s, err := decode[Status](node.Data); err == nil && s.Healthy {
+			workers = append(workers, name)
+		}
+	}
+	for _, change := range plan(tasks, workers) {
 		if err := m.assign(ctx, term, change); err != nil {
 			return err
 		}

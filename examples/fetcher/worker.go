@@ -5,18 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Worker fetches what is assigned to it, one after the other.
+// Worker fetches what is assigned to it, one after the other, and what clients ask for.
 type Worker struct {
-	Client *client.Client
-	Name   string // no two workers may have the same
-	Fetch  func(ctx context.Context, url string) (string, error)
-	Log    io.Writer // what happens, for people
+	Client     *client.Client
+	Name       string // no two workers may have the same
+	Fetch      func(ctx context.Context, url string) (string, error)
+	CheckEvery time.Duration // how often it looks at its health; 0 is checkEvery
+	Log        io.Writer     // what happens, for people
+
+	config  *recipes.Value[Config]
+	fetched atomic.Int64
 }
 
 // Run works until ctx ends. The inbox is there before the worker can be seen, and
@@ -26,11 +34,40 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.Client.EnsurePath(ctx, inbox, client.Persistent); err != nil {
 		return err
 	}
-	member, err := recipes.NewGroup(w.Client, workersPath).Join(ctx, w.Name, nil)
+	var err error
+	if w.config, err = recipes.NewValue(ctx, w.Client, configPath, recipes.JSON[Config]()); err != nil {
+		return err
+	}
+	defer w.config.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = member.Leave(ctx) }() // or gone with the session
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server, ended := &http.Server{Handler: w, ReadHeaderTimeout: time.Second}, make(chan error)
+	go func() {
+		err := server.Serve(listener)
+		cancel()
+		ended <- err
+	}()
+	go func() {
+		err := w.report(ctx, listener.Addr().String())
+		cancel()
+		ended <- err
+	}()
+	err = errors.Join(w.work(ctx, inbox), server.Close())
+	cancel()
+	for range 2 {
+		if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// work does what comes into the inbox.
+func (w *Worker) work(ctx context.Context, inbox string) error {
 	for {
 		ids, _, watch, err := w.Client.ChildrenW(ctx, inbox)
 		if err == nil {
@@ -69,7 +106,7 @@ func (w *Worker) doAll(ctx context.Context, inbox string, ids []string) error {
 			return fmt.Errorf("task %s: %w", id, err)
 		}
 		result := Result{URL: task.URL, Worker: w.Name}
-		if result.Body, err = w.Fetch(ctx, task.URL); err != nil {
+		if result.Body, err = w.fetch(ctx, task.URL); err != nil {
 			result.Error = err.Error()
 		}
 		if ctx.Err() != nil {
