@@ -111,11 +111,25 @@ func routes(core *rest.Core, b Backend, cfg Config) []rest.Route {
 
 // Serve answers requests until Shutdown. Several listeners may be served at once.
 func (s *Server) Serve(l net.Listener) error {
+	l = &onceListener{Listener: l}
 	s.listen(l)
 	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) && !s.leaving.Load() {
 		return err
 	}
 	return nil
+}
+
+// onceListener is closed once: Shutdown closes it before net/http does.
+type onceListener struct {
+	net.Listener
+	once sync.Once
+	err  error
+}
+
+// Close implements net.Listener.
+func (l *onceListener) Close() error {
+	l.once.Do(func() { l.err = l.Listener.Close() })
+	return l.err
 }
 
 // listen notes a listener. One that others can reach permits all names, since a
