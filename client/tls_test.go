@@ -127,7 +127,7 @@ func TestReal_TLSFiles(t *testing.T) {
 		err  error
 	}{
 		"localhost:" + port: {nil, nil},
-		plain:               {[]client.Option{client.WithTLSFiles(files)}, client.ErrPortSpeaksPlain},
+		plain:               {[]client.Option{client.WithTLSFiles(files)}, errPlainPort},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		_, err := client.Connect(ctx, servers, want.opts...)
