@@ -133,8 +133,8 @@ func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
 	}
 	wait.Until(t, "a campaign", func() bool { return x.raft.CurrentTerm() == term+1 })
 	heartbeat(term + 1) // server 2 has won it
-	if leader := x.Status().Leader; x.raft.State() != raft.Candidate || leader != 2 {
-		t.Fatalf("raft is a %v with leader %d: its fault has gone, and so may clearStaleLeader", x.raft.State(), leader)
+	if _, leader := x.raft.LeaderWithID(); x.raft.State() != raft.Candidate || leader != "2" {
+		t.Fatalf("raft is a %v with leader %q: its fault has gone, and so may clearStaleLeader", x.raft.State(), leader)
 	}
 	e.mustStart(0) // server 2 is never seen again
 	e.must(0, "/c")

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
@@ -195,7 +196,10 @@ func (p *program) exchange(e event) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("encoding an event: %w", err)
 	}
-	if _, err := p.in.Write(append(text, '\n')); err != nil {
+	switch _, err := p.in.Write(append(text, '\n')); {
+	case errors.Is(err, syscall.EPIPE):
+		return answer{}, errors.New("the program ended")
+	case err != nil:
 		return answer{}, fmt.Errorf("the program does not read: %w", err)
 	}
 	timer := time.NewTimer(patience)
@@ -204,7 +208,7 @@ func (p *program) exchange(e event) (answer, error) {
 	case l := <-p.lines:
 		switch {
 		case errors.Is(l.err, io.EOF):
-			return answer{}, fmt.Errorf("the program ended")
+			return answer{}, errors.New("the program ended")
 		case l.err != nil:
 			return answer{}, fmt.Errorf("reading its answer (at most %d bytes): %w", MaxLine, l.err)
 		}
