@@ -186,8 +186,8 @@ func (s *Server) serveClients(o *Options) {
 			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.AdminOrigins,
 			MaxBody: c.MaxBuffer,
 			Hosts:   hosts(c),
-			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP, Certificate: s.tls.certificate(),
-			Audit: s.audit,
+			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP,
+			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Audit: s.audit,
 			Settings: &admin.Settings{
 				ClientPort: portOf(s.listeners.client),
 				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,
@@ -217,6 +217,7 @@ func (s *Server) serve(what string, run func() error) {
 func (s *Server) metrics(emit func(key string, value any)) {
 	emit("descriptors_refused_total", s.descriptors.Refused())
 	s.tls.metrics(emit)
+	s.peerTLS.metrics(emit)
 	emit("audit_events_left_out_total", s.audit.LeftOut())
 	for _, m := range s.consensus.Metrics() {
 		emit(m.Key, m.Value)
