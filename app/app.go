@@ -147,6 +147,9 @@ func Check(o Options) error {
 	if _, err := tokens(&o); err != nil {
 		return err
 	}
+	if _, err := sasl(&o); err != nil {
+		return err
+	}
 	c := o.storage()
 	return c.RefuseZooKeeper()
 }
