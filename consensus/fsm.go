@@ -31,7 +31,8 @@ func (f *fsm) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 // ApplyBatch applies entries. Readers are let in between any two.
 func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	for _, l := range logs {
-		if f.broken {
+		if f.broken || f.n.halted.Load() != nil {
+			f.broken = true // the others may have to tell where this server stands
 			break
 		}
 		f.n.cfg.Handler.BeginApply()
@@ -150,8 +151,9 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 func (f *fsm) publishMembers() {
 	if now := f.machine.MembersChanged(); now != f.members {
 		f.members = now
-		members := f.machine.Members()
+		members, configuration := f.machine.Members(), f.machine.Configuration()
 		f.n.members.Store(&members)
+		f.n.configuration.Store(&configuration)
 	}
 }
 
