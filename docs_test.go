@@ -49,7 +49,7 @@ var pages = []struct {
 	{"docs/protocol.md", 1020},
 	{"docs/recipes.md", 1450},
 	{"docs/security.md", 2600},
-	{"docs/when-not.md", 620},
+	{"docs/when-not.md", 850},
 	{"examples/README.md", 165},
 	{"examples/broker/README.md", 300},
 	{"examples/fetcher/README.md", 300},
