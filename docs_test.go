@@ -43,7 +43,7 @@ var pages = []struct {
 	{"docs/lab-lesson.md", 3000},
 	{"docs/lab-slides.md", 900},
 	{"docs/lab-stories.md", 3000},
-	{"docs/metrics.md", 1400},
+	{"docs/metrics.md", 1800},
 	{"docs/operations.md", 1420},
 	{"docs/performance.md", 1020},
 	{"docs/protocol.md", 1020},

@@ -38,17 +38,18 @@ func BackendOf(srv *server.Server) Backend { return Backend{srv, srv, srv, srv, 
 type Config struct {
 	Version string // zk-lite's own
 	// BuildDate is as in zk.Config.
-	BuildDate   string
-	Logger      *slog.Logger
-	Origins     []string          // see rest.Config
-	Hosts       []string          // see rest.Config
-	MaxBody     int               // see rest.Config
-	Limits      rest.Limits       // of all clients together
-	Metrics     metrics.Part      // see admin.Config
-	Settings    *admin.Settings   // see admin.Config
-	Port        admin.Port        // see admin.Config
-	Certificate admin.Certificate // see admin.Config
-	Audit       *audit.Log        // nil: none
+	BuildDate string
+	Logger    *slog.Logger
+	Origins   []string        // see rest.Config
+	Hosts     []string        // see rest.Config
+	MaxBody   int             // see rest.Config
+	Limits    rest.Limits     // of all clients together
+	Metrics   metrics.Part    // see admin.Config
+	Settings  *admin.Settings // see admin.Config
+	Port      admin.Port      // see admin.Config
+	// Certificate and PeerCertificate are as in admin.Config.
+	Certificate, PeerCertificate admin.Certificate
+	Audit                        *audit.Log // nil: none
 	// Descriptors bounds the connections, beside what bounds them anyway; nil: not.
 	Descriptors *descriptors.Share
 }
@@ -103,7 +104,7 @@ func routes(core *rest.Core, b Backend, cfg Config) []rest.Route {
 	return slices.Concat(
 		admin.Routes(core, b.Cluster, b.State, admin.Config{
 			Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings,
-			Port: cfg.Port, Certificate: cfg.Certificate,
+			Port: cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
 		}),
 		data.Routes(b.Data), coordination.Routes(b.Coordination),
 	)

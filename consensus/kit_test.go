@@ -40,6 +40,7 @@ type testHandler struct {
 	machine *state.Machine
 }
 
+func (h *testHandler) Entry(*Times)                                     {}
 func (h *testHandler) BeginApply()                                      { h.mu.Lock() }
 func (h *testHandler) EndApply()                                        { h.mu.Unlock() }
 func (h *testHandler) StateReplaced(m *state.Machine)                   { h.machine = m; h.restored.Add(1) }

@@ -19,6 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
+	"github.com/zk-lite/zk-lite/internal/histogram"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -49,6 +50,9 @@ type Node struct {
 	members atomic.Pointer[map[state.ServerID]state.Member] // as applied here
 	applied atomic.Uint64
 	failed  atomic.Bool
+
+	commits, applies histogram.Histogram
+	snapshots        snapshotStats
 }
 
 // Open starts a server. It returns at once; an ensemble that does not exist
@@ -61,7 +65,7 @@ func Open(cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger, start: time.Now(),
 		ready: make(chan struct{}), wantSnapshot: make(chan struct{}, 1),
-		published: publisher{newest: leadership{leader: state.NoServer}},
+		published: publisher{newest: leadership{leader: state.NoServer}, lastLeader: state.NoServer},
 	}
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	incarnation, err := nextIncarnation(cfg.Storage.Stable)

@@ -14,6 +14,8 @@ import (
 type (
 	// Waiter gets what became of a proposed command.
 	Waiter = forward.Waiter
+	// Times say how long an entry took.
+	Times = forward.Times
 	// Server is one server of the configuration.
 	Server = membership.Server
 	// EnsembleStatus is the ensemble as its leader sees it.
@@ -40,6 +42,9 @@ type Handler interface {
 	// BeginApply and EndApply enclose the changes of the state machine.
 	BeginApply()
 	EndApply()
+	// Entry comes after BeginApply with the times of the entry that is applied. They are valid until EndApply; Sent
+	// changes from result to result.
+	Entry(t *Times)
 	// StateReplaced replaces the state machine.
 	StateReplaced(m *state.Machine)
 
@@ -86,4 +91,6 @@ type Status struct {
 	// DiskFault is why this server could not write its log, vote or term when
 	// it last tried; empty while it can.
 	DiskFault string
+	// LeaderChanged is when this server last saw another leader, none, or another term; zero: never.
+	LeaderChanged time.Time
 }

@@ -3,6 +3,7 @@ package admin
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -36,7 +37,8 @@ func (h *handlers) readyz(q *rest.Request) error {
 		"term": s.Term,
 	}
 	if verbose {
-		body["checks"] = append(readyChecks(q, &s), h.certificateCheck()...)
+		body["checks"] = slices.Concat(readyChecks(q, &s), certificateCheck("certificate", h.cfg.Certificate),
+			certificateCheck("peer_certificate", h.cfg.PeerCertificate))
 	}
 	code := http.StatusOK
 	switch {
@@ -61,11 +63,11 @@ func (h *handlers) readyz(q *rest.Request) error {
 
 // certificateCheck is about the certificate of a server that has one. It is reported and does not count: who has a
 // connection keeps it.
-func (h *handlers) certificateCheck() []readyCheck {
-	if h.cfg.Certificate == nil {
+func certificateCheck(name string, c Certificate) []readyCheck {
+	if c == nil {
 		return nil
 	}
-	expires, err := h.cfg.Certificate.Expires(), h.cfg.Certificate.Err()
+	expires, err := c.Expires(), c.Err()
 	left := time.Until(expires)
 	text := fmt.Sprintf("it expires in %.1f days, at %s", left.Hours()/24, expires.UTC().Format(time.RFC3339))
 	if left < 0 {
@@ -74,7 +76,7 @@ func (h *handlers) certificateCheck() []readyCheck {
 	if err != nil {
 		text += "; the newer files cannot be used: " + err.Error()
 	}
-	return []readyCheck{{"certificate", left > 0 && err == nil, text}}
+	return []readyCheck{{name, left > 0 && err == nil, text}}
 }
 
 // memoryShown is for how long a refused write is reported.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/metrics"
@@ -43,8 +44,8 @@ type Config struct {
 	Metrics   metrics.Part // of other parts of the server, for /metrics and monitor; nil: none
 	Settings  *Settings    // what the command configuration shows; nil: less
 	Port      Port         // the server's ZooKeeper port; nil: it has none
-	// Certificate is the one that this server shows; nil: none.
-	Certificate Certificate
+	// Certificate is the one that this server shows clients, PeerCertificate other servers; nil: none.
+	Certificate, PeerCertificate Certificate
 }
 
 // Certificate is what is known of a server's certificate.
@@ -61,6 +62,8 @@ type handlers struct {
 	docs    documents
 	started time.Time
 	backup  sync.Mutex // held while a snapshot is sent
+
+	backups, backupsFailed atomic.Int64
 }
 
 // Routes returns the operations of this package.

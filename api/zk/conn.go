@@ -35,6 +35,7 @@ type conn struct {
 	wordsOnly bool          // it is refused when it asks for a session; set by admit
 	gone      chan struct{} // closed when the outbox has ended
 
+	times   *times // shared with other connections
 	out     outbox
 	pending atomic.Int32                // requests that are not answered yet
 	sc      atomic.Pointer[server.Conn] // nil until the handshake
@@ -54,6 +55,7 @@ func newConn(ln *Listener, nc net.Conn) *conn {
 	c := &conn{
 		listener: ln, net: nc, remote: nc.RemoteAddr().String(),
 		since: time.Now(), gone: make(chan struct{}), picky: len(ln.srv.Auth().Schemes()) > 0,
+		times: &ln.times[ln.nextConn.Add(1)%timeShards],
 	}
 	if ap, err := netip.ParseAddrPort(c.remote); err == nil {
 		c.address = ap.Addr().Unmap().WithZone("")
