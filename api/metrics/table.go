@@ -156,5 +156,5 @@ var table = []Metric{
 		"Clients of both ports that were refused, since the process may open too few files.",
 		process, false, false},
 	{"go_goroutines", Gauge, "", "Goroutines of the process.", process, false, false},
-	{"zk_lite_info", Gauge, "", "Always 1; the label version has the version.", process, false, false},
+	{"zk_lite_info", Gauge, "", "Always 1; the label version has version and commit.", process, false, false},
 }

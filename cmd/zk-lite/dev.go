@@ -83,7 +83,7 @@ run with the same directory has it.`,
 			d := &dev{closed: make(chan struct{})}
 			for id := 1; id <= o.servers; id++ {
 				n, err := app.Open(app.Options{
-					Settings: o.settings(id), Version: version, Built: build.built(),
+					Settings: o.settings(id), Version: build.full(), Built: build.built(),
 					Memory: gc.Memory() / int64(o.servers),
 					Logger: logger.With("server", id), Fatal: fatal,
 				})

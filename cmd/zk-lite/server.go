@@ -61,9 +61,10 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		if s.AdjustProcessors {
 			defer processors.Adjust(logger)()
 		}
+		build := readBuildInfo()
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			return app.Open(app.Options{
-				Settings: s, Version: version, Built: readBuildInfo().built(),
+				Settings: s, Version: build.full(), Built: build.built(),
 				Memory: gc.Memory(), Logger: logger, Manager: manager, Fatal: fatal,
 			})
 		})
