@@ -17,6 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/gc"
 	"github.com/zk-lite/zk-lite/internal/processors"
+	"github.com/zk-lite/zk-lite/internal/sdnotify"
 )
 
 func serverCommand() *cobra.Command {
@@ -47,6 +48,10 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		for _, n := range notices {
 			logger.Log(c.Context(), n.Level, n.Text, "key", n.Key, "at", n.Source)
 		}
+		manager, err := sdnotify.Open(os.Getenv)
+		if err != nil {
+			return err
+		}
 		defer gc.Tune(logger)()
 		if s.AdjustProcessors {
 			defer processors.Adjust(logger)()
@@ -54,7 +59,7 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			return app.Open(app.Options{
 				Settings: s, Version: version, Built: readBuildInfo().built(),
-				Memory: gc.Memory(), Logger: logger, Fatal: fatal,
+				Memory: gc.Memory(), Logger: logger, Manager: manager, Fatal: fatal,
 			})
 		})
 	}
