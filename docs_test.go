@@ -33,6 +33,7 @@ var pages = []struct {
 	{"consensus/raftlog/FORMAT.md", 1600},
 	{"docs/ARCHITECTURE.md", 3300},
 	{"docs/BENCHMARKS.md", 780},
+	{"docs/README.md", 150},
 	{"docs/adr/", 350},
 	{"docs/cli.md", 1480},
 	{"docs/client.md", 1800},
