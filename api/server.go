@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/data"
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/api/ui"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
@@ -105,8 +106,9 @@ func routes(core *rest.Core, b Backend, cfg Config) []rest.Route {
 		admin.Routes(core, b.Cluster, b.State, admin.Config{
 			Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings,
 			Port: cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
+			Others: ui.Routes(),
 		}),
-		data.Routes(b.Data), coordination.Routes(b.Coordination),
+		ui.Routes(), data.Routes(b.Data), coordination.Routes(b.Coordination),
 	)
 }
 
