@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/metrics"
@@ -61,6 +62,8 @@ type handlers struct {
 	docs    documents
 	started time.Time
 	backup  sync.Mutex // held while a snapshot is sent
+
+	backups, backupsFailed atomic.Int64
 }
 
 // Routes returns the operations of this package.
