@@ -3,8 +3,8 @@
 // one, `zk-lite dev` three.
 //
 // It opens, connects and closes them in the right order, and decides nothing that a
-// package below could decide. It starts one goroutine per listener, which ends with
-// Close.
+// package below could decide. It starts one goroutine per listener, and one that tells
+// the service manager how the server is; they end with Close.
 package app
 
 import (
@@ -28,6 +28,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/process"
+	"github.com/zk-lite/zk-lite/internal/sdnotify"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
 )
@@ -41,6 +42,7 @@ type Options struct {
 	Version  string    // zk-lite's own
 	Built    time.Time // of the program's source; zero: not known
 	Logger   *slog.Logger
+	Manager  *sdnotify.Socket // the service manager's; nil: none
 	// Memory is how much this server may use, in bytes; 0: unknown. Limits that are not set
 	// follow from it.
 	Memory int64
@@ -62,6 +64,8 @@ type Server struct {
 	zk          *zk.Listener
 	http        *api.Server // nil when switched off
 	dirs        []string    // of the data
+	// stopReporting tells the service manager, and returns what waits for the reporter.
+	stopReporting func() (wait func())
 }
 
 // Open starts a server. It serves clients as soon as the ensemble has a leader.
@@ -132,6 +136,7 @@ func (s *Server) start(o *Options) error {
 	s.tls.watch(c)
 	s.peerTLS.watch(o.Logger)
 	s.serveClients(o)
+	s.stopReporting = s.report(o)
 	return nil
 }
 
@@ -289,6 +294,7 @@ func (s *Server) Server() *server.Server { return s.server }
 // Close stops the server in good order: leadership is handed over while
 // clients are still served, then clients are let go, then the log is closed.
 func (s *Server) Close() error {
+	defer s.stopReporting()()
 	if err := s.consensus.Transfer(); err != nil {
 		s.logger.Warn("handing leadership over failed; the others will elect", "error", err)
 	}

@@ -46,6 +46,9 @@ func (h *handlers) readyz(q *rest.Request) error {
 		code, body["status"] = http.StatusServiceUnavailable, "stopping"
 	case q.Core.Server.Draining():
 		code, body["status"] = http.StatusServiceUnavailable, "draining"
+	case s.Halt != nil:
+		code, body["status"] = http.StatusServiceUnavailable, "halted: "+string(s.Halt.Kind)
+		body["reason"] = s.Halt.Reason
 	case !q.Core.Server.Serving():
 		code, body["status"] = http.StatusServiceUnavailable, "no leader with a majority is known"
 	case s.Leader == state.NoServer: // clients that are here already are kept for a while
@@ -100,6 +103,10 @@ func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 	if full {
 		room += "; writes that add to it are refused"
 	}
+	halt := ""
+	if s.Halt != nil {
+		halt = string(s.Halt.Kind) + ": " + s.Halt.Reason
+	}
 	return []readyCheck{
 		{"running", q.Core.Stopping.Err() == nil, ""},
 		{"not_draining", !q.Core.Server.Draining(), ""},
@@ -108,5 +115,6 @@ func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 		{"disk", s.DiskFault == "", s.DiskFault},
 		{"progress", !q.Core.Server.Stalled(), ""},
 		{"memory", !full, room},
+		{"not_halted", s.Halt == nil, halt},
 	}
 }

@@ -73,6 +73,9 @@ var table = []Metric{
 		"Connected voters that may fail without the loss of the majority.", ensemble, false, true},
 	{"serving", Gauge, "", "1 while this server serves clients, else 0.", ensemble, false, false},
 	{"draining", Gauge, "", "1 while this server is drained, to be stopped, else 0.", ensemble, false, false},
+	{"halted", Gauge, "", "1 if this server takes no part in its ensemble any more, else 0.", ensemble, false, false},
+	{"halt_reason", Gauge, "",
+		"Always 1; the label reason says why it is halted: none, removed, diverged or forked.", ensemble, false, false},
 	{"pending_commands", Gauge, "",
 		"Commands of this server's clients that await their result.", ensemble, false, false},
 	{"raft_role", Gauge, "", "Always 1; the label role has this server's role.", ensemble, false, false},
@@ -190,5 +193,5 @@ var table = []Metric{
 	{"process_resident_memory_bytes", Gauge, bytesUnit,
 		"Memory of the process that is not paged out; 0: not known on this system.", process, false, false},
 	{"go_goroutines", Gauge, "", "Goroutines of the process.", process, false, false},
-	{"zk_lite_info", Gauge, "", "Always 1; the label version has the version.", process, false, false},
+	{"zk_lite_info", Gauge, "", "Always 1; the label version has version and commit.", process, false, false},
 }
