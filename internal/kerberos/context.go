@@ -59,7 +59,8 @@ func (c *context) Unwrap(token []byte) (message []byte, err error) {
 		return nil, errors.New("a Wrap token is cut off")
 	}
 	body := slices.Clone(token[krb.HdrLen:])
-	if n := int(binary.BigEndian.Uint16(token[6:])); len(body) > 0 { // what is behind the header was rotated to the right
+	if n := int(binary.BigEndian.Uint16(token[6:])); len(body) > 0 {
+		// What is behind the header was rotated to the right.
 		n %= len(body)
 		body = append(body[n:], body[:n]...)
 	}

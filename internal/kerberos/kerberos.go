@@ -98,16 +98,17 @@ func (a *Acceptor) Accept(token []byte) (c gssapi.Context, reply []byte, err err
 	if err := a.verify(q); err != nil {
 		return nil, nil, err
 	}
+	d := &q.Ticket.DecryptedEncPart
 	ctx := &context{
-		initiator: strings.Join(q.Ticket.DecryptedEncPart.CName.NameString, "/") + "@" + q.Ticket.DecryptedEncPart.CRealm,
-		key:       q.Ticket.DecryptedEncPart.Key,
+		initiator: strings.Join(d.CName.NameString, "/") + "@" + d.CRealm,
+		key:       d.Key,
 		theirs:    uint64(uint32(q.Authenticator.SeqNumber)),
 	}
 	ctx.ours = ctx.theirs // unless there is an AP-REP
 	if len(q.Authenticator.SubKey.KeyValue) > 0 {
 		ctx.key = q.Authenticator.SubKey
 	}
-	if !isAES(ctx.key.KeyType) || !isAES(q.Ticket.DecryptedEncPart.Key.KeyType) {
+	if !isAES(ctx.key.KeyType) || !isAES(d.Key.KeyType) {
 		return nil, nil, errors.New("the ticket's session key, or the client's, is not of AES")
 	}
 	mutual, err := wantsMutual(q)
@@ -153,7 +154,8 @@ func (a *Acceptor) verify(q *messages.APReq) error {
 		}
 	}
 	// Realms on the way are checked by the KDC, or there are none.
-	if d.CRealm != a.realm && len(d.Transited.Contents) > 0 && !types.IsFlagSet(&d.Flags, flags.TransitedPolicyChecked) {
+	if d.CRealm != a.realm && len(d.Transited.Contents) > 0 &&
+		!types.IsFlagSet(&d.Flags, flags.TransitedPolicyChecked) {
 		return fmt.Errorf("the KDC has not checked the way from the realm %.100q", d.CRealm)
 	}
 	return a.replays.add(sha256.Sum256(q.EncryptedAuthenticator.Cipher))
