@@ -21,7 +21,7 @@ var pages = []struct {
 	most int
 }{
 	{"README.md", 750},
-	{"CHANGELOG.md", 1800},
+	{"CHANGELOG.md", 1900},
 	{"CONTRIBUTING.md", 1050},
 	{"SECURITY.md", 360},
 	{"api/README.md", 145},
@@ -37,6 +37,7 @@ var pages = []struct {
 	{"docs/cli.md", 1480},
 	{"docs/client.md", 1800},
 	{"docs/configuration.md", 4300},
+	{"docs/deployment.md", 600},
 	{"docs/guarantees.md", 1100},
 	{"docs/http-coordination.md", 1150},
 	{"docs/http.md", 2150},
