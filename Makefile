@@ -19,7 +19,7 @@ SERVERS ?= 3
 VERSION ?=
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim oracle faults soak edge soak-recipes bench benchmarks
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim apache oracle faults soak edge soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,7 +78,7 @@ lab-site: ## the lab's page as static files, in SITE (bin/lab-site), with the si
 	$(GO) run ./lab/site -wasm $(SITE)/lab.wasm -glue "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" -out $(SITE)
 	@gzip -9 -c $(SITE)/lab.wasm | wc -c | awk '{ print "lab.wasm: " $$1 " bytes compressed"; exit $$1 > 3000000 }'
 
-browser: ## the lab's page in a real Chromium, headless (Debian: chromium); -update in its folder makes the pictures in docs
+browser: ## the dashboard and the lab's page in a real Chromium, headless (Debian: chromium); -update in its folder makes the pictures in docs
 	cd lab/browsertest && $(GO) test -count=1 -timeout 10m ./...
 
 interop: ## with other people's clients and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
@@ -88,6 +88,9 @@ interop: ## with other people's clients and a real ZooKeeper as the oracle (Debi
 sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, else new ones; none begins after WITHIN
 	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),0) \
 	  -sim.within=$(or $(WITHIN),0)
+
+apache: ## Apache ZooKeeper's own test classes, against zk-lite and ZooKeeper (Debian: default-jdk-headless, maven, openssl)
+	integration/apache/run
 
 oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEED repeats them
 	ZK_LITE_ORACLE_SCRIPTS=$(SCRIPTS) ZK_LITE_SEED=$(SEED) $(GO) test -tags interop -count=1 -v -timeout 0 \

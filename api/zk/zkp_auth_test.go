@@ -1,8 +1,10 @@
 package zk_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -25,7 +27,10 @@ func knows(cfg auth.Config) option {
 // A client without an identity of enforce.auth.schemes gets -124 for whatever it asks, and goes (AuthenticationHelper).
 func TestZKP_EnforceAuth(t *testing.T) {
 	k := start(t, knows(auth.Config{Schemes: []string{"digest"}}))
-	for _, op := range []wire.OpCode{wire.OpPing, wire.OpGetData, wire.OpCreate, wire.OpCloseSession} {
+	for op := wire.OpCloseSession - 1; op <= wire.OpWhoAmI+1; op++ { // those that there are, and others
+		if op == wire.OpAuth || op == wire.OpSASL {
+			continue
+		}
 		c := k.connect()
 		xid := c.send(op, nil)
 		if h, _ := c.reply(xid, op); h.Err != znode.ErrSessionClosedNeedsSASL || h.Zxid != 0 {
@@ -41,15 +46,18 @@ func TestZKP_EnforceAuth(t *testing.T) {
 
 func TestZKP_EnsembleName(t *testing.T) {
 	k := start(t, knows(auth.Config{Ensemble: true, Ensembles: []string{"one", "two"}}))
-	for name, want := range map[string]znode.Error{"": znode.OK, "two": znode.OK, "three": znode.ErrAuthFailed} {
+	for _, name := range []string{"", "two"} {
 		c := k.connect()
-		c.want(want, wire.OpAuth, &wire.AuthRequest{Scheme: "ensemble", Auth: []byte(name)})
-		if want != znode.OK {
-			c.closed()
-			continue
-		}
+		c.want(znode.OK, wire.OpAuth, &wire.AuthRequest{Scheme: "ensemble", Auth: []byte(name)})
 		c.fence()
 	}
+	c := k.connect()
+	c.send(wire.OpAuth, &wire.AuthRequest{Scheme: "ensemble", Auth: []byte("three")})
+	c.closed() // without an answer: it may try another server
+
+	c = start(t, knows(auth.Config{})).connect()
+	c.want(znode.ErrAuthFailed, wire.OpAuth, &wire.AuthRequest{Scheme: "ensemble"})
+	c.closed()
 }
 
 func TestZKP_DigestSwitchedOff_AndSkipACL(t *testing.T) {
@@ -157,4 +165,91 @@ func TestListener_ConnectionThrottle(t *testing.T) {
 	wire.EndFrame(b, mark)
 	c.raw(b)
 	c.closed()
+}
+
+// fakeSASL proves in its second round that the client is who it says it is.
+type fakeSASL struct{ rounds int }
+
+func (e *fakeSASL) Next(token []byte) (reply []byte, user string, err error) {
+	switch e.rounds++; {
+	case e.rounds > 2 || string(token) == "wrong":
+		return nil, "", errors.New("no")
+	case e.rounds == 1:
+		return []byte("who?"), "", nil
+	}
+	return []byte("welcome"), string(token), nil
+}
+
+var creatorAll = []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "auth"}}}
+
+func withSASL(failed bool, schemes ...string) option {
+	return knows(auth.Config{Schemes: schemes, SASL: &auth.SASL{
+		Mechanism: func() string { return "DIGEST-MD5" }, Begin: func() auth.Exchange { return new(fakeSASL) }, AllowFailed: failed,
+		Realm: func() string { return "" }, Supers: []string{"boss"},
+	}})
+}
+
+func (c *client) sasl(want znode.Error, token, reply string) {
+	c.t.Helper()
+	h, x := c.want(want, wire.OpSASL, &wire.SASLRequest{Token: []byte(token)})
+	if r, _ := x.(*wire.SASLResponse); h.Zxid != 0 || want == znode.OK && string(r.Token) != reply {
+		c.t.Errorf("%q: %+v %+v", token, h, x)
+	}
+}
+
+// 84. SASL: the identity is there for the next request, and for ACLs.
+func TestZKP_SASL(t *testing.T) {
+	k := start(t, withSASL(false, "sasl", "x509"))
+	bob := k.connect()
+	bob.sasl(znode.OK, "", "who?")
+	bob.send(wire.OpSASL, &wire.SASLRequest{Token: []byte("bob")})
+	xid := bob.send(wire.OpCreate, &wire.CreateRequest{Path: "/bobs", ACL: creatorAll})
+	bob.next()
+	if h, _ := bob.reply(xid, wire.OpCreate); h.Err != znode.OK {
+		t.Errorf("create: %+v", h)
+	}
+	acl := ok[*wire.GetACLResponse](bob, wire.OpGetACL, &wire.GetACLRequest{Path: "/bobs"})
+	if !slices.Equal(acl.ACL, []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "sasl", ID: "bob"}}}) {
+		t.Errorf("%v", acl)
+	}
+	for user, want := range map[string]znode.Error{"eve": znode.ErrNoAuth, "boss": znode.OK, "super": znode.OK} {
+		c := k.connect()
+		c.sasl(znode.OK, "", "who?")
+		c.sasl(znode.OK, user, "welcome")
+		c.want(want, wire.OpGetData, &wire.GetDataRequest{Path: "/bobs"})
+	}
+	bob.sasl(znode.ErrSessionClosedNeedsSASL, "again", "")
+	bob.closed()
+}
+
+func TestZKP_SASL_Fails(t *testing.T) {
+	for _, x := range []struct {
+		allow   bool
+		schemes []string
+		want    znode.Error
+	}{
+		{false, nil, znode.ErrAuthFailed}, {false, []string{"sasl"}, znode.ErrSessionClosedNeedsSASL},
+		{true, []string{"sasl"}, znode.ErrSessionClosedNeedsSASL}, {true, nil, znode.OK},
+	} {
+		k := start(t, withSASL(x.allow, x.schemes...))
+		c := k.connect()
+		c.sasl(x.want, "wrong", "")
+		if x.want != znode.OK {
+			c.closed()
+			continue
+		}
+		c.create("/anybody", "") // without an identity
+		c.want(znode.ErrInvalidACL, wire.OpCreate, &wire.CreateRequest{Path: "/mine", ACL: creatorAll})
+	}
+	k := start(t, withSASL(false))
+	c := k.connect()
+	c.sasl(znode.OK, "", "who?")
+	c.sasl(znode.ErrAuthFailed, "a@b@c", "")
+	c.closed()
+	// Java's client reads a token behind an error, too: without one it would connect again and again.
+	c = k.connect()
+	c.send(wire.OpSASL, &wire.SASLRequest{Token: []byte("wrong")})
+	if b := c.next(); !bytes.HasSuffix(b, []byte{0xff, 0xff, 0xff, 0x8d, 0xff, 0xff, 0xff, 0xff}) {
+		t.Errorf("%x", b)
+	}
 }
