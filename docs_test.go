@@ -21,7 +21,7 @@ var pages = []struct {
 	most int
 }{
 	{"README.md", 750},
-	{"CHANGELOG.md", 1800},
+	{"CHANGELOG.md", 1900},
 	{"CONTRIBUTING.md", 1050},
 	{"SECURITY.md", 360},
 	{"api/README.md", 145},
@@ -40,6 +40,7 @@ var pages = []struct {
 	{"docs/client.md", 1800},
 	{"docs/configuration.md", 4550},
 	{"docs/dashboard.md", 900},
+	{"docs/deployment.md", 600},
 	{"docs/guarantees.md", 1200},
 	{"docs/http-coordination.md", 1150},
 	{"docs/http.md", 2150},
