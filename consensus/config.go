@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 )
@@ -27,7 +28,9 @@ type Config struct {
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Verify refuses a connection that says it comes from the server at a host, if that has not proved it;
 	// nil: nobody has to.
-	Verify  func(c net.Conn, host string) error
+	Verify func(c net.Conn, host string) error
+	// Keys are how the servers know each other; nil: by Verify, or not at all.
+	Keys    *peerkeys.Keys
 	Storage storage.Store
 	Handler Handler
 	Logger  *slog.Logger

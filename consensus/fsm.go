@@ -18,6 +18,7 @@ type fsm struct {
 	machine *state.Machine
 	broken  bool // an entry could not be applied: nothing is any more
 
+	index    uint64 // of the entry that is being applied, or was
 	members  uint64 // machine.MembersChanged, when last looked at
 	commands int    // applied since the last snapshot was asked for
 	bytes    int
@@ -53,6 +54,7 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 
 func (f *fsm) apply(l *raft.Log) error {
 	obs := observer{f.n.cfg.Handler, f}
+	f.index = l.Index
 	switch l.Type {
 	case raft.LogCommand:
 		f.bytes += len(l.Data)
@@ -133,7 +135,7 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 		"znodes", m.Tree().Size().Znodes, "sessions", m.Sessions().Len(), "took", time.Since(start))
 	f.n.cfg.Handler.BeginApply()
 	defer f.n.cfg.Handler.EndApply()
-	f.machine, f.broken = m, false
+	f.machine, f.broken, f.index = m, false, m.Index()
 	f.n.cfg.Handler.StateReplaced(m)
 	f.members = m.MembersChanged() + 1
 	f.publishMembers()
@@ -152,6 +154,7 @@ func (f *fsm) publishMembers() {
 		f.members = now
 		members := f.machine.Members()
 		f.n.members.Store(&members)
+		f.n.cfg.Keys.Applied(f.index, members, f.machine.Configured)
 	}
 }
 

@@ -79,13 +79,15 @@ func (m *Mux) handshake(raw net.Conn) {
 		return
 	}
 	var c *Conn
-	if refusal == nil && m.cfg.Verify != nil && h.from < NoServer {
-		if err := m.cfg.Verify(raw, h.from); err != nil {
-			refusal = refuse(RefusedServer, "the sender has not proved to be server %d: %v", h.from, err)
-		}
-	}
 	if refusal == nil {
 		c, refusal = m.admit(raw, h)
+	}
+	// Only now, when CutServer would find it, so that no key is believed that has just been revoked.
+	if refusal == nil && m.cfg.Verify != nil {
+		if err := m.cfg.Verify(raw, h.kind, h.from); err != nil {
+			refusal = refuse(RefusedServer, "the sender has not proved to be server %d: %v", h.from, err)
+			m.leave(c)
+		}
 	}
 	if refusal != nil {
 		m.warn("peer connection refused", "remote", raw.RemoteAddr(), "kind", h.kind,
@@ -97,9 +99,7 @@ func (m *Mux) handshake(raw net.Conn) {
 	if _, err := raw.Write(appendAnswer(nil, nil)); err != nil {
 		m.logger.Debug("peer connection ended in its hello", "remote", raw.RemoteAddr(),
 			"error", err)
-		m.mu.Lock()
-		m.waiting[h.kind]--
-		m.mu.Unlock()
+		m.leave(c)
 		_ = c.Close()
 		return
 	}
@@ -131,6 +131,14 @@ func (m *Mux) admit(raw net.Conn, h hello) (*Conn, *RefusedError) {
 	c := &Conn{Conn: raw, mux: m, kind: h.kind, peer: h.from, inbound: true}
 	m.conns[c] = struct{}{}
 	return c, nil
+}
+
+// leave gives back what admit has reserved.
+func (m *Mux) leave(c *Conn) {
+	m.mu.Lock()
+	m.waiting[c.kind]--
+	m.mu.Unlock()
+	c.forget()
 }
 
 // checkIdentityLocked checks the sender and the wanted receiver of a hello. All kinds but control need
