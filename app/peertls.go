@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/internal/tlsfiles"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 )
@@ -28,7 +29,7 @@ type peerTLS struct {
 // newPeerTLS reads the files. It returns nil if servers do not speak TLS.
 func newPeerTLS(c *config.Settings, logger *slog.Logger) (*peerTLS, error) {
 	p := &c.PeerTLS
-	if !p.Listens() {
+	if !p.Files() {
 		return nil, nil
 	}
 	files, err := tlsfiles.Open(tlsfiles.Config{
@@ -40,6 +41,26 @@ func newPeerTLS(c *config.Settings, logger *slog.Logger) (*peerTLS, error) {
 	}
 	warnOfExpiry(files, logger, "for the peer port")
 	return &peerTLS{cfg: p, files: files, stop: func() {}}, nil
+}
+
+// peerKeys opens this server's own keys for the peer port. It returns nil if there is no such port, or certificates
+// come from files.
+func peerKeys(c *config.Settings, logger *slog.Logger) (*peerkeys.Keys, error) {
+	p := &c.PeerTLS
+	if p.Files() || len(ensemble(c)) == 1 {
+		return nil, nil
+	}
+	switch {
+	case !p.OwnKeys:
+		logger.Warn("peer.tls=false: nothing between servers is authenticated or encrypted; whoever reaches the peer port " +
+			"is a member of the ensemble")
+	case p.PlainToo:
+		logger.Warn("portUnification=true: other servers may come without TLS, and so may whoever reaches the peer port; " +
+			"take it out when all servers have peer.tls=true")
+	}
+	return peerkeys.Open(peerkeys.Config{
+		Dir: c.DataDir, Off: !p.OwnKeys, PlainToo: p.PlainToo, SecretFile: p.JoinSecretFile, Logger: logger,
+	})
 }
 
 // watch follows the files.
@@ -65,13 +86,9 @@ func (p *peerTLS) listener(l net.Listener) net.Listener {
 	}
 	return tlsport.New(l, tlsport.Options{
 		Config: p.files.Server(tls.RequireAndVerifyClientCert), PlainToo: p.cfg.PlainToo,
-		Handshakes: tlsport.NewHandshakes(peerHandshakes, peerHandshake),
+		Handshakes: tlsport.NewHandshakes(0, peerHandshake), // mux bounds how many are unfinished
 	})
 }
-
-// peerHandshakes is how many handshakes of other servers, and strangers, may be unfinished: as many as hellos are
-// awaited (consensus/transport/mux).
-const peerHandshakes = 128
 
 // dial speaks TLS on the connections that dial makes.
 func (p *peerTLS) dial(

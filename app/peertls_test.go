@@ -39,7 +39,7 @@ func newPeers(t *testing.T) *peers {
 		for k := range p.options {
 			s.Servers = append(s.Servers, config.Server{ID: k, Host: host(k), PeerPort: port[k], ElectionPort: port[k], ClientPort: -1})
 		}
-		s.PeerTLS.CheckHost = true
+		s.PeerTLS.CheckHost, s.PeerTLS.OwnKeys = true, false
 		s.PeerTLS.KeyStore.Location = p.certificate(t, i)
 		s.PeerTLS.TrustStore.Location = certs.Write(t, t.TempDir()+"/ca.pem", p.ca.CertPEM())
 		p.options[i] = o
@@ -91,30 +91,40 @@ func (p *peers) serve(t *testing.T) {
 // they take nothing else.
 func TestPeerTLS_SwitchedOverWhileItRuns(t *testing.T) {
 	tier.Seconds(t)
-	p := newPeers(t)
-	for i := range p.servers {
-		p.start(t, i)
-	}
-	defer func() {
-		for i := range p.servers {
-			p.stop(t, i)
-		}
-	}()
-	p.serve(t)
-	for step, change := range []func(*config.PeerTLS){
-		func(c *config.PeerTLS) { c.PlainToo = true },
-		func(c *config.PeerTLS) { c.Wanted = true },
-		func(c *config.PeerTLS) { c.PlainToo = false },
+	for name, on := range map[string]func(*config.PeerTLS){
+		"to certificates from files": func(c *config.PeerTLS) { c.Wanted = true },
+		"to keys of their own":       func(c *config.PeerTLS) { c.OwnKeys = true },
 	} {
-		for i := range p.servers {
-			p.stop(t, i)
-			p.write(t, (i+1)%3, fmt.Sprintf("/s%d-%d", step, i)) // the others go on
-			change(&p.options[i].Settings.PeerTLS)
-			p.start(t, i)
+		t.Run(name, func(t *testing.T) {
+			p := newPeers(t)
+			for i := range p.servers {
+				if name == "to keys of their own" {
+					p.options[i].Settings.PeerTLS.KeyStore.Location = ""
+				}
+				p.start(t, i)
+			}
+			defer func() {
+				for i := range p.servers {
+					p.stop(t, i)
+				}
+			}()
 			p.serve(t)
-		}
+			for step, change := range []func(*config.PeerTLS){
+				func(c *config.PeerTLS) { c.PlainToo = true },
+				on,
+				func(c *config.PeerTLS) { c.PlainToo = false },
+			} {
+				for i := range p.servers {
+					p.stop(t, i)
+					p.write(t, (i+1)%3, fmt.Sprintf("/s%d-%d", step, i)) // the others go on
+					change(&p.options[i].Settings.PeerTLS)
+					p.start(t, i)
+					p.serve(t)
+				}
+			}
+			p.write(t, 0, "/end")
+		})
 	}
-	p.write(t, 0, "/end")
 }
 
 // hello is that of a control connection from a server, with a question whose answer would be welcome to a stranger.
