@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -402,8 +403,14 @@ func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 	op := operator(t, e.urls[stays])
 	address := fmt.Sprintf(`{"id": 4, "address": "127.0.0.1:%d:%d;127.0.0.1:%d", "role": "voter"}`,
 		own.PeerPort, own.ElectionPort, own.ClientPort)
-	op.post("/v1/cluster/members", address).is(200).has("id", 4).has("role", "joining")
-	op.post("/v1/cluster/members", address).is(200) // once more: harmless
+	token, _ := op.post("/v1/cluster/members", address).is(200).has("id", 4).has("role", "joining").field("token").(string)
+	if again := op.post("/v1/cluster/members", address).is(200); again.json["token"] != nil { // once more: harmless
+		t.Errorf("the token has been replaced: %s", again.body)
+	}
+	newcomer.PeerTLS.JoinSecretFile = filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(newcomer.PeerTLS.JoinSecretFile, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	mu.Lock()
 	e.settings = append(e.settings, newcomer)
 	e.nodes = append(e.nodes, nil)
