@@ -3,26 +3,32 @@
 // one, `zk-lite dev` three.
 //
 // It opens, connects and closes them in the right order, and decides nothing that a
-// package below could decide. It starts one goroutine per listener, which ends with
-// Close.
+// package below could decide. It starts one goroutine per listener, and one that tells
+// the service manager how the server is; they end with Close.
 package app
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/api/admin"
+	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
+	"github.com/zk-lite/zk-lite/internal/process"
+	"github.com/zk-lite/zk-lite/internal/sdnotify"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
 )
@@ -36,6 +42,7 @@ type Options struct {
 	Version  string    // zk-lite's own
 	Built    time.Time // of the program's source; zero: not known
 	Logger   *slog.Logger
+	Manager  *sdnotify.Socket // the service manager's; nil: none
 	// Memory is how much this server may use, in bytes; 0: unknown. Limits that are not set
 	// follow from it.
 	Memory int64
@@ -56,6 +63,9 @@ type Server struct {
 	server      *server.Server
 	zk          *zk.Listener
 	http        *api.Server // nil when switched off
+	dirs        []string    // of the data
+	// stopReporting tells the service manager, and returns what waits for the reporter.
+	stopReporting func() (wait func())
 }
 
 // Open starts a server. It serves clients as soon as the ensemble has a leader.
@@ -90,6 +100,9 @@ func (s *Server) start(o *Options) error {
 	store, err := storage.Open(o.storage())
 	if err != nil {
 		return err
+	}
+	if s.dirs = []string{c.DataDir}; c.DataLogDir != "" && c.DataLogDir != c.DataDir {
+		s.dirs = append(s.dirs, c.DataLogDir)
 	}
 	who, err := authenticator(o, portOf(s.listeners.http))
 	if err != nil {
@@ -128,6 +141,7 @@ func (s *Server) start(o *Options) error {
 	s.tls.watch(c)
 	s.peerTLS.watch(o.Logger)
 	s.serveClients(o)
+	s.stopReporting = s.report(o)
 	return nil
 }
 
@@ -141,6 +155,9 @@ func Check(o Options) error {
 		return err
 	}
 	if _, err := tokens(&o); err != nil {
+		return err
+	}
+	if _, err := sasl(&o); err != nil {
 		return err
 	}
 	c := o.storage()
@@ -191,8 +208,8 @@ func (s *Server) serveClients(o *Options) {
 			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.AdminOrigins,
 			MaxBody: c.MaxBuffer,
 			Hosts:   hosts(c),
-			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP, Certificate: s.tls.certificate(),
-			Audit: s.audit,
+			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP,
+			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Audit: s.audit,
 			Settings: &admin.Settings{
 				ClientPort: portOf(s.listeners.client),
 				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,
@@ -222,10 +239,34 @@ func (s *Server) serve(what string, run func() error) {
 func (s *Server) metrics(emit func(key string, value any)) {
 	emit("descriptors_refused_total", s.descriptors.Refused())
 	s.tls.metrics(emit)
+	s.peerTLS.metrics(emit)
 	emit("audit_events_left_out_total", s.audit.LeftOut())
+	emit("sessions_expired_total", s.server.Expired())
+	emit("disk_free_bytes", s.free())
 	for _, m := range s.consensus.Metrics() {
+		if byServer, is := m.Value.(map[state.ServerID]float64); is {
+			emit(m.Key, labelled(byServer))
+			continue
+		}
 		emit(m.Key, m.Value)
 	}
+}
+
+// free is the room on the disks of the data directories.
+func (s *Server) free() (all []metrics.Labelled) {
+	for _, dir := range s.dirs {
+		if n, err := process.FreeBytes(dir); err == nil {
+			all = append(all, metrics.Labelled{Labels: "directory=" + metrics.Quote(dir), Value: n})
+		}
+	}
+	return all
+}
+
+func labelled(byServer map[state.ServerID]float64) (all []metrics.Labelled) {
+	for _, id := range slices.Sorted(maps.Keys(byServer)) {
+		all = append(all, metrics.Labelled{Labels: fmt.Sprintf("server=\"%d\"", id), Value: byServer[id]})
+	}
+	return all
 }
 
 // ClientAddr is where ZooKeeper clients connect; with TLS, if there is no port without it.
@@ -258,6 +299,7 @@ func (s *Server) Server() *server.Server { return s.server }
 // Close stops the server in good order: leadership is handed over while
 // clients are still served, then clients are let go, then the log is closed.
 func (s *Server) Close() error {
+	defer s.stopReporting()()
 	if err := s.consensus.Transfer(); err != nil {
 		s.logger.Warn("handing leadership over failed; the others will elect", "error", err)
 	}

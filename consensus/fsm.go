@@ -18,7 +18,8 @@ type fsm struct {
 	machine *state.Machine
 	broken  bool // an entry could not be applied: nothing is any more
 
-	index    uint64 // of the entry that is being applied, or was
+	times Times // of the entry that is applied
+
 	members  uint64 // machine.MembersChanged, when last looked at
 	commands int    // applied since the last snapshot was asked for
 	bytes    int
@@ -31,13 +32,20 @@ func (f *fsm) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 
 // ApplyBatch applies entries. Readers are let in between any two.
 func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
+	committed := time.Now()
+	begin := committed
 	for _, l := range logs {
-		if f.broken {
+		if f.broken || f.n.halted.Load() != nil {
+			f.broken = true // the others may have to tell where this server stands
 			break
 		}
 		f.n.cfg.Handler.BeginApply()
+		f.noteTimes(l, committed)
 		err := f.apply(l)
 		f.n.cfg.Handler.EndApply()
+		end := time.Now()
+		f.n.applies.Observe(end.Sub(begin))
+		begin = end
 		if err != nil {
 			f.broken = true
 			f.n.fatal(fmt.Errorf("this server cannot apply the log any further: %w", err))
@@ -52,9 +60,23 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	return make([]any, len(logs))
 }
 
+// noteTimes takes what is known of an entry's way here.
+func (f *fsm) noteTimes(l *raft.Log, committed time.Time) {
+	t := &f.times
+	*t = Times{Index: l.Index, Term: l.Term, Committed: committed}
+	if arrived, led := f.n.forwarder.Stats.Arrived(l.Term); led && l.Type == raft.LogCommand {
+		synced := committed // a store whose appends end with their sync has no times of its own
+		if log := f.n.cfg.Storage.Raftlog; log != nil {
+			synced = log.SyncedAt(l.Index)
+		}
+		t.Lead(arrived, l.AppendedAt, synced)
+		f.n.commits.Observe(t.Disk + t.Majority)
+	}
+	f.n.cfg.Handler.Entry(t)
+}
+
 func (f *fsm) apply(l *raft.Log) error {
 	obs := observer{f.n.cfg.Handler, f}
-	f.index = l.Index
 	switch l.Type {
 	case raft.LogCommand:
 		f.bytes += len(l.Data)
@@ -83,6 +105,7 @@ func (o observer) Result(origin state.Origin, seq uint64, r *state.Result) {
 		return
 	}
 	if w, ok := o.f.n.queue.Applied(seq); ok {
+		o.f.times.Sent = o.f.n.queue.SentApplying()
 		o.f.publishMembers() // what waits for OpMember reads them next
 		w.Applied(r)
 	}
@@ -135,7 +158,7 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 		"znodes", m.Tree().Size().Znodes, "sessions", m.Sessions().Len(), "took", time.Since(start))
 	f.n.cfg.Handler.BeginApply()
 	defer f.n.cfg.Handler.EndApply()
-	f.machine, f.broken, f.index = m, false, m.Index()
+	f.machine, f.broken, f.times = m, false, Times{Index: m.Index()}
 	f.n.cfg.Handler.StateReplaced(m)
 	f.members = m.MembersChanged() + 1
 	f.publishMembers()
@@ -152,9 +175,10 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 func (f *fsm) publishMembers() {
 	if now := f.machine.MembersChanged(); now != f.members {
 		f.members = now
-		members := f.machine.Members()
+		members, configuration := f.machine.Members(), f.machine.Configuration()
 		f.n.members.Store(&members)
-		f.n.cfg.Keys.Applied(f.index, members, f.machine.Configured)
+		f.n.configuration.Store(&configuration)
+		f.n.cfg.Keys.Applied(f.times.Index, members, configuration)
 	}
 }
 
@@ -173,6 +197,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 		_ = sink.Cancel()
 		return err
 	}
+	s.n.snapshots.last.Store(time.Now().Unix())
 	s.n.logger.Info("snapshot written", "index", s.state.Index(), "took", time.Since(start))
 	return nil
 }

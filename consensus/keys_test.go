@@ -17,6 +17,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -200,9 +202,12 @@ func TestKeys_Remove_Revokes(t *testing.T) {
 			return !bound && !open
 		})
 	}
-	if err := e.dialAs(gone, mux.KindRaft, uint64(gone)); err == nil && leader == 0 {
-		t.Error("its key is still good for a connection")
+	for _, kind := range []mux.Kind{mux.KindRaft, mux.KindStream, mux.KindAppend} {
+		if err := e.dialAs(gone, kind, uint64(gone)); err == nil && gone != 0 {
+			t.Errorf("its key is still good for a %v connection", kind)
+		}
 	}
+	wait.Until(t, "the server to hear that it was removed", func() bool { return e.nodes[gone].Status().Halt != nil })
 	e.must(other, "/b")
 }
 
@@ -410,4 +415,74 @@ func TestKeys_Join_WithoutAGoodProof(t *testing.T) {
 		e.stop(newcomer)
 	}
 	e.must(1, "/b")
+}
+
+// flood has strangers begin a thousand connections a second to every peer port, until it is stopped.
+func (e *testEnsemble) flood(cfg *tls.Config) (stop func() (begun int64)) {
+	ctx, cancel := context.WithCancel(e.t.Context())
+	var all sync.WaitGroup
+	var begun atomic.Int64
+	places := make(chan struct{}, 512)
+	all.Go(func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			for _, s := range e.servers {
+				select {
+				case places <- struct{}{}:
+				default:
+					continue
+				}
+				all.Go(func() {
+					defer func() { <-places }()
+					var d net.Dialer
+					c, err := d.DialContext(ctx, "tcp", s.Addr)
+					if err != nil {
+						return
+					}
+					defer c.Close()
+					begun.Add(1)
+					if i%2 == 0 { // the other half says nothing, and stays
+						_ = tls.Client(c, cfg).HandshakeContext(ctx)
+						return
+					}
+					select {
+					case <-ctx.Done():
+					case <-time.After(200 * time.Millisecond):
+					}
+				})
+			}
+		}
+	})
+	return func() int64 { cancel(); all.Wait(); return begun.Load() }
+}
+
+// Strangers without end neither keep a member out nor hold up an election. The bounds are for a machine that also
+// plays the strangers; what it really takes is logged.
+func TestKeys_Strangers_DoNotKeepMembersOut(t *testing.T) {
+	e := newKeyed(t, 3)
+	e.must(0, "/a")
+	e.waitBound(0, 1, 2)
+	stop := e.flood(&tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{newStranger(t)}})
+	start := time.Now()
+	old := e.leader()
+	e.crash(old)
+	through := (old + 1) % 3
+	e.must(through, "/b")
+	elected := time.Since(start)
+	start = time.Now()
+	e.mustStart(old)
+	e.must(old, "/c")
+	back := time.Since(start)
+	begun := stop()
+	t.Logf("%d connections of strangers; a write after the leader's death took %v, through the server that came back %v",
+		begun, elected, back)
+	if limit := 5 * time.Second; elected > limit || back > limit {
+		t.Errorf("longer than %v", limit)
+	}
 }

@@ -36,11 +36,13 @@ type testHandler struct {
 	restored atomic.Int64
 	term     atomic.Uint64
 	touched  atomic.Int64
+	halted   atomic.Bool
 
 	mu      sync.RWMutex // the view lock; protects the field below
 	machine *state.Machine
 }
 
+func (h *testHandler) Entry(*Times)                                     {}
 func (h *testHandler) BeginApply()                                      { h.mu.Lock() }
 func (h *testHandler) EndApply()                                        { h.mu.Unlock() }
 func (h *testHandler) StateReplaced(m *state.Machine)                   { h.machine = m; h.restored.Add(1) }
@@ -49,6 +51,7 @@ func (h *testHandler) SessionOpened(*session.Session)                   {}
 func (h *testHandler) SessionAttached(*session.Session, state.ServerID) {}
 func (h *testHandler) SessionClosed(znode.SessionID, bool)              {}
 func (h *testHandler) QuotaExceeded(string)                             {}
+func (h *testHandler) Halted()                                          { h.halted.Store(true) }
 func (h *testHandler) Lead(term uint64)                                 { h.term.Store(term) }
 func (h *testHandler) Touched(ids []znode.SessionID)                    { h.touched.Add(int64(len(ids))) }
 

@@ -25,9 +25,12 @@ type leadership struct {
 
 // publisher hands the newest leadership to its subscribers.
 type publisher struct {
-	mu      sync.Mutex // protects the fields below
-	newest  leadership
-	changed chan struct{} // closed at the next change; nil: nobody has asked
+	mu         sync.Mutex // protects the fields below
+	newest     leadership
+	lastLeader state.ServerID // the last one that was known
+	leaders    uint64         // how often another server was found to lead
+	at         time.Time      // of the last change
+	changed    chan struct{}  // closed at the next change; nil: nobody has asked
 }
 
 // now returns the leadership, and a channel that is closed at its next change.
@@ -47,12 +50,23 @@ func (p *publisher) publish(l leadership) bool {
 	if l == p.newest {
 		return false
 	}
-	p.newest = l
+	if l.leader != p.lastLeader && l.leader != state.NoServer {
+		p.leaders++
+		p.lastLeader = l.leader
+	}
+	p.newest, p.at = l, time.Now()
 	if p.changed != nil {
 		close(p.changed)
 		p.changed = nil
 	}
 	return true
+}
+
+// changes returns how often another leader was found, and when the leadership last changed.
+func (p *publisher) changes() (leaders uint64, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leaders, p.at
 }
 
 // readLeadership asks raft.

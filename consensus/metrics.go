@@ -1,10 +1,16 @@
 package consensus
 
+import (
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
 // Metric is a metric of this server's part in the agreement, by its name in the table of
 // package api/metrics.
 type Metric struct {
 	Key   string
-	Value any // int64 or float64
+	Value any // int64, float64, histogram.Counts, or map[state.ServerID]float64 by the other server
 }
 
 // Metrics lists what the transport and the log have counted since the start, and on an
@@ -20,6 +26,12 @@ func (n *Node) Metrics() []Metric {
 		{"raft_stale_snapshots_total", t.Stale},
 		{"raft_fast_elections_total", t.Elections},
 		{"raft_applied_index", int64(n.applied.Load())},
+		{"raft_commit_seconds", n.commits.Counts()},
+		{"raft_apply_seconds", n.applies.Counts()},
+		{"forward_queue_seconds", n.queue.Waits()},
+		{"peer_connections_refused_total", n.mux.Refused()},
+		{"snapshot_failures_total", n.snapshots.failed.Load()},
+		{"snapshot_last_timestamp_seconds", n.snapshots.last.Load()},
 	}
 	if log := n.cfg.Storage.Raftlog; log != nil {
 		s := log.Stats()
@@ -29,13 +41,23 @@ func (n *Node) Metrics() []Metric {
 			Metric{"raft_log_first_index", int64(s.FirstIndex)},
 			Metric{"raft_log_last_index", int64(s.LastIndex)},
 			Metric{"log_fsyncs_total", int64(s.Syncs)},
+			Metric{"log_fsync_seconds", s.SyncTimes},
 			Metric{"log_fsync_last_seconds", s.SyncLast.Seconds()},
 			Metric{"log_fsync_max_seconds", s.SyncMax.Seconds()},
 		)
 	}
+	leaders, _ := n.published.changes()
+	all = append(all, Metric{"leader_changes_total", int64(leaders)})
 	if n.Status().Role == RoleLeader {
+		silent := map[state.ServerID]float64{}
+		for id := range n.ensemble.Members() {
+			if _, last := n.forwarder.Streams.Contact(id); !last.IsZero() {
+				silent[id] = time.Since(last).Seconds()
+			}
+		}
 		last, smallest, largest := n.forwarder.Stats.Sizes()
 		all = append(all,
+			Metric{"raft_follower_contact_seconds", silent},
 			Metric{"leader_uptime", n.forwarder.Stats.Uptime().Milliseconds()},
 			Metric{"last_proposal_size", last},
 			Metric{"min_proposal_size", smallest},

@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -11,6 +12,12 @@ import (
 // follower needs the log that it shortens: the log, and with it the disk and the time of a restart,
 // grow to so many times what they are otherwise.
 const maxPutOff = 16
+
+// snapshotStats are about the snapshots that this server has taken.
+type snapshotStats struct {
+	last   atomic.Int64 // when one was last written, in seconds since the epoch; 0: none since the start
+	failed atomic.Int64
+}
 
 // takeSnapshots takes a snapshot whenever the FSM wants one.
 func (n *Node) takeSnapshots() {
@@ -25,6 +32,7 @@ func (n *Node) takeSnapshots() {
 				err = n.raft.Snapshot().Error()
 			}
 			if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && n.ctx.Err() == nil {
+				n.snapshots.failed.Add(1)
 				n.logger.Error("taking a snapshot failed; the log grows until one succeeds", "error", err)
 			}
 		}

@@ -14,6 +14,10 @@ func (n *Node) Status() Status {
 		Role: RoleNone, Leader: state.NoServer, Contact: NoContact,
 		Pending: n.queue.Len(), DiskFault: n.disk.Fault(),
 	}
+	if s.Halt = n.halted.Load(); s.Halt != nil {
+		s.AppliedIndex = n.applied.Load()
+		return s
+	}
 	select {
 	case <-n.ready:
 	default:
@@ -26,6 +30,7 @@ func (n *Node) Status() Status {
 	}
 	voters := n.ensemble.Voters()
 	l, _ := n.published.now()
+	_, s.LeaderChanged = n.published.changes()
 	s.Leader, s.Term, s.Voters = l.leader, l.term, len(voters)
 	s.LastIndex, s.AppliedIndex = n.raft.LastIndex(), n.applied.Load()
 	if t := n.forwarder.Contact(); t > 0 {

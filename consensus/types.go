@@ -14,6 +14,8 @@ import (
 type (
 	// Waiter gets what became of a proposed command.
 	Waiter = forward.Waiter
+	// Times say how long an entry took.
+	Times = forward.Times
 	// Server is one server of the configuration.
 	Server = membership.Server
 	// EnsembleStatus is the ensemble as its leader sees it.
@@ -35,12 +37,15 @@ var (
 // NoContact is a Contact of "never".
 const NoContact = membership.NoContact
 
-// Handler gets what is applied. Everything but Lead and Touched is called
+// Handler gets what is applied. Everything but Lead, Touched and Halted is called
 // on the goroutine that applies the log, and nothing may block.
 type Handler interface {
 	// BeginApply and EndApply enclose the changes of the state machine.
 	BeginApply()
 	EndApply()
+	// Entry comes after BeginApply with the times of the entry that is applied. They are valid until EndApply; Sent
+	// changes from result to result.
+	Entry(t *Times)
 	// StateReplaced replaces the state machine.
 	StateReplaced(m *state.Machine)
 
@@ -56,6 +61,8 @@ type Handler interface {
 	// Touched reports, on the leader, sessions whose clients were heard
 	// somewhere.
 	Touched(ids []znode.SessionID)
+	// Halted reports, on any goroutine, that nothing more is applied here: Status.Halt says why.
+	Halted()
 }
 
 // Role is what a server is in the ensemble.
@@ -87,4 +94,8 @@ type Status struct {
 	// DiskFault is why this server could not write its log, vote or term when
 	// it last tried; empty while it can.
 	DiskFault string
+	// LeaderChanged is when this server last saw another leader, none, or another term; zero: never.
+	LeaderChanged time.Time
+	// Halt is why this server takes no part any more; nil: it does.
+	Halt *Halt
 }

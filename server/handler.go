@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/session"
@@ -17,6 +18,7 @@ type handler struct {
 	// applying is when the entry that is being applied was begun, since srv.started;
 	// 0: none is.
 	applying atomic.Int64
+	expired  atomic.Int64 // sessions, since the start
 
 	// The fields below belong to the goroutine that applies the log.
 
@@ -34,6 +36,9 @@ func (h *handler) BeginApply() {
 	h.applying.Store(int64(time.Since(h.srv.started)) + 1)
 }
 
+// Entry implements consensus.Handler.
+func (h *handler) Entry(t *consensus.Times) { h.srv.current.times = t }
+
 // EndApply implements consensus.Handler: it lets readers in again.
 func (h *handler) EndApply() {
 	if fault.On(fault.WatchAfterReply) {
@@ -48,6 +53,7 @@ func (h *handler) EndApply() {
 	}
 	h.closedElsewhere = h.closedElsewhere[:0]
 	h.applying.Store(0)
+	h.srv.current.times = nil
 	h.srv.room.bytes.Store(h.srv.current.machine.Memory())
 	h.srv.view.Unlock()
 }
@@ -103,6 +109,9 @@ func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
 // ended after the entry.
 func (h *handler) SessionClosed(id znode.SessionID, expired bool) {
 	h.srv.leader.remove(id)
+	if expired {
+		h.expired.Add(1)
+	}
 	h.srv.ends.endOne(id)
 	c := h.srv.conns.of(id)
 	if c == nil {
@@ -135,6 +144,9 @@ func (h *handler) QuotaExceeded(path string) {
 func (h *handler) Lead(term uint64) {
 	h.srv.View(func(v *View) { h.srv.leader.lead(term, v.machine.Sessions()) })
 }
+
+// Halted implements consensus.Handler: the clients go on at other servers.
+func (h *handler) Halted() { h.srv.conns.disconnectAll(ReasonHalted) }
 
 // Touched implements consensus.Handler: the clients of these sessions sent something to
 // some server, and this server leads.

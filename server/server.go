@@ -25,6 +25,8 @@ type (
 	Role = consensus.Role
 	// Status is a server's place in the ensemble at one moment.
 	Status = consensus.Status
+	// Halt is why a server takes no part in its ensemble any more.
+	Halt = consensus.Halt
 )
 
 // The roles.
@@ -202,6 +204,9 @@ func (s *Server) Snapshot() (*state.Snapshot, znode.Zxid) {
 
 // Status is this server's place in the ensemble.
 func (s *Server) Status() Status { return s.consensus.Status() }
+
+// Expired returns how many sessions have expired since the start, wherever their clients were.
+func (s *Server) Expired() int64 { return s.handler.expired.Load() }
 
 // Config is what the server was made with.
 func (s *Server) Config() Config { return s.cfg }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/internal/process"
 )
 
 // metrics answers with all metrics in Prometheus's text format. Those that ZooKeeper has,
@@ -35,5 +36,11 @@ func (h *handlers) ofHTTP(emit func(name string, value any)) {
 	emit("http_writes", h.core.Writes())
 	emit("http_body_bytes", h.core.BodyBytes())
 	emit("go_goroutines", runtime.NumGoroutine())
+	emit("backups_total", h.backups.Load())
+	emit("backup_failures_total", h.backupsFailed.Load())
+	u := process.Now()
+	emit("process_start_time_seconds", u.Started.Unix())
+	emit("process_cpu_seconds_total", u.CPU.Seconds())
+	emit("process_resident_memory_bytes", u.Resident)
 	emit("zk_lite_info", metrics.Info{Label: "version", Value: h.cfg.Version})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/metrics"
@@ -44,8 +46,10 @@ type Config struct {
 	Metrics   metrics.Part // of other parts of the server, for /metrics and monitor; nil: none
 	Settings  *Settings    // what the command configuration shows; nil: less
 	Port      Port         // the server's ZooKeeper port; nil: it has none
-	// Certificate is the one that this server shows; nil: none.
-	Certificate Certificate
+	// Certificate is the one that this server shows clients, PeerCertificate other servers; nil: none.
+	Certificate, PeerCertificate Certificate
+	// Others are operations of other packages that are not for whom an ACL permits; the document says so.
+	Others []rest.Route
 }
 
 // Certificate is what is known of a server's certificate.
@@ -62,13 +66,15 @@ type handlers struct {
 	docs    documents
 	started time.Time
 	backup  sync.Mutex // held while a snapshot is sent
+
+	backups, backupsFailed atomic.Int64
 }
 
 // Routes returns the operations of this package.
 func Routes(core *rest.Core, cluster Cluster, state State, cfg Config) []rest.Route {
 	h := &handlers{core: core, cluster: cluster, state: state, cfg: cfg, started: time.Now()}
 	routes := h.routes()
-	h.docs = buildDocuments(cfg.Version, routes)
+	h.docs = buildDocuments(cfg.Version, slices.Concat(routes, cfg.Others))
 	return routes
 }
 

@@ -31,10 +31,12 @@ func (h *handlers) getSnapshot(q *rest.Request) error {
 		return nil
 	}
 	if err := frozen.Write(&download{q}); err != nil {
+		h.backupsFailed.Add(1)
 		h.core.Config.Logger.Info("a snapshot was not delivered", "client", q.Address, "error", err)
 		// net/http's way to cut the answer off, so that it does not pass for a whole one.
 		panic(http.ErrAbortHandler)
 	}
+	h.backups.Add(1)
 	return nil
 }
 

@@ -6,14 +6,23 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/histogram"
 )
 
 // Part lists the metrics of one part of the server: emit is called with a name of the
-// table and an integer, a float64, or an Info.
+// table and an integer, a float64, an Info, a histogram.Counts, or []Labelled.
 type Part func(emit func(name string, value any))
 
 // Info is the value of a metric that has a label instead of a number.
 type Info struct{ Label, Value string }
+
+// Labelled is one of a metric's several samples; Labels are as in kind="read".
+type Labelled struct {
+	Labels string
+	Value  any
+}
 
 type sample struct {
 	name  string
@@ -45,7 +54,7 @@ func Take(parts ...Part) *Samples {
 func (s *Samples) Mntr(line func(key, value string)) {
 	for _, x := range s.all {
 		switch v := x.value.(type) {
-		case Info:
+		case Info, []Labelled, histogram.Counts:
 		case float64:
 			line("zk_"+x.name, JavaDouble(v))
 		default:
@@ -57,7 +66,9 @@ func (s *Samples) Mntr(line func(key, value string)) {
 // JSON adds the samples that are numbers to an object.
 func (s *Samples) JSON(out map[string]any) {
 	for _, x := range s.all {
-		if _, info := x.value.(Info); !info {
+		switch x.value.(type) {
+		case Info, []Labelled, histogram.Counts:
+		default:
 			out[x.name] = x.value
 		}
 	}
@@ -66,17 +77,56 @@ func (s *Samples) JSON(out map[string]any) {
 // Prometheus writes the samples in Prometheus's text format, version 0.0.4.
 func (s *Samples) Prometheus(b *bytes.Buffer) {
 	for _, x := range s.all {
-		Header(b, x.name)
-		switch v := x.value.(type) {
-		case Info:
-			fmt.Fprintf(b, "%s{%s=%s} 1\n", x.name, v.Label, Quote(v.Value))
-		case float64:
-			fmt.Fprintf(b, "%s %s\n", x.name, strconv.FormatFloat(v, 'g', -1, 64))
-		default:
-			fmt.Fprintf(b, "%s %v\n", x.name, v)
+		samples, several := x.value.([]Labelled)
+		if !several {
+			samples = []Labelled{{Value: x.value}}
+		}
+		if len(samples) > 0 {
+			Header(b, x.name)
+		}
+		for _, s := range samples {
+			s.write(b, x.name)
 		}
 	}
 }
+
+func (s *Labelled) write(b *bytes.Buffer, name string) {
+	labels := ""
+	if s.Labels != "" {
+		labels = "{" + s.Labels + "}"
+	}
+	switch v := s.Value.(type) {
+	case Info:
+		fmt.Fprintf(b, "%s{%s=%s} 1\n", name, v.Label, Quote(v.Value))
+	case histogram.Counts:
+		WriteHistogram(b, name, s.Labels, &v)
+	case float64:
+		fmt.Fprintf(b, "%s%s %s\n", name, labels, strconv.FormatFloat(v, 'g', -1, 64))
+	default:
+		fmt.Fprintf(b, "%s%s %v\n", name, labels, v)
+	}
+}
+
+// WriteHistogram writes a histogram in Prometheus's text format; labels are as in Labelled, or empty.
+func WriteHistogram(b *bytes.Buffer, name, labels string, c *histogram.Counts) {
+	within, whole := "", ""
+	if labels != "" {
+		within, whole = labels+",", "{"+labels+"}"
+	}
+	sum := int64(0)
+	for i, n := range c.Within {
+		sum += n
+		bound := "+Inf"
+		if i < len(histogram.Bounds) {
+			bound = decimal(histogram.Bounds[i])
+		}
+		fmt.Fprintf(b, "%s_bucket{%sle=\"%s\"} %d\n", name, within, bound, sum)
+	}
+	fmt.Fprintf(b, "%s_sum%s %s\n%s_count%s %d\n", name, whole, decimal(c.Sum), name, whole, sum)
+}
+
+// decimal writes a duration in seconds.
+func decimal(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) }
 
 // Header writes what stands before a metric's samples in Prometheus's text format.
 func Header(b *bytes.Buffer, name string) {

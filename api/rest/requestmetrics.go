@@ -5,31 +5,21 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/metrics"
+	"github.com/zk-lite/zk-lite/internal/histogram"
 )
-
-// latencies are the bounds of the buckets into which answers are counted by the time
-// until they began: from a read out of memory to RequestTimeout.
-var latencies = [...]time.Duration{
-	500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
-	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
-	250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2500 * time.Millisecond,
-	5 * time.Second, RequestTimeout,
-}
 
 // routeMetrics counts the answers to the requests of one operation.
 type routeMetrics struct {
 	labels string // method and route
 
-	mu     sync.Mutex // protects the fields below
+	seconds histogram.Histogram // until answers began
+
+	mu     sync.Mutex // protects the field below
 	status map[int]int64
-	within [len(latencies)]int64 // no later than the bound, later than the one before
-	all    int64
-	sum    time.Duration
 }
 
 func newRouteMetrics(method, route string) *routeMetrics {
@@ -40,14 +30,10 @@ func newRouteMetrics(method, route string) *routeMetrics {
 }
 
 func (t *routeMetrics) count(status int, took time.Duration) {
+	t.seconds.Observe(took)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.status[status]++
-	t.all++
-	t.sum += took
-	if i, _ := slices.BinarySearch(latencies[:], took); i < len(latencies) {
-		t.within[i]++
-	}
 }
 
 // Begin sends the status and the headers; every answer begins with it.
@@ -96,19 +82,7 @@ func (t *routeMetrics) writeRequests(b *bytes.Buffer, name string) {
 }
 
 func (t *routeMetrics) writeSeconds(b *bytes.Buffer, name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.all == 0 {
-		return
+	if c := t.seconds.Counts(); c != (histogram.Counts{}) {
+		metrics.WriteHistogram(b, name, t.labels, &c)
 	}
-	sum := int64(0)
-	for i, bound := range latencies {
-		sum += t.within[i]
-		fmt.Fprintf(b, "%s_bucket{%s,le=\"%s\"} %d\n", name, t.labels, decimal(bound), sum)
-	}
-	fmt.Fprintf(b, "%s_bucket{%s,le=\"+Inf\"} %d\n", name, t.labels, t.all)
-	fmt.Fprintf(b, "%s_sum{%s} %s\n%s_count{%s} %d\n", name, t.labels, decimal(t.sum), name, t.labels, t.all)
 }
-
-// decimal writes a duration in seconds.
-func decimal(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) }

@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
+	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -35,6 +36,7 @@ type conn struct {
 	wordsOnly bool          // it is refused when it asks for a session; set by admit
 	gone      chan struct{} // closed when the outbox has ended
 
+	times   *times // shared with other connections
 	out     outbox
 	pending atomic.Int32                // requests that are not answered yet
 	sc      atomic.Pointer[server.Conn] // nil until the handshake
@@ -47,13 +49,16 @@ type conn struct {
 	now     time.Time   // when the bytes came that are being executed
 	closing bool        // no further request is executed
 	picky   bool        // requests need an identity (enforce.auth.schemes)
-	idBytes int         // of identities added by auth
+	idBytes int         // of identities added by auth and sasl
+
+	exchange auth.Exchange // of SASL; nil until the client begins one
 }
 
 func newConn(ln *Listener, nc net.Conn) *conn {
 	c := &conn{
 		listener: ln, net: nc, remote: nc.RemoteAddr().String(),
 		since: time.Now(), gone: make(chan struct{}), picky: len(ln.srv.Auth().Schemes()) > 0,
+		times: &ln.times[ln.nextConn.Add(1)%timeShards],
 	}
 	if ap, err := netip.ParseAddrPort(c.remote); err == nil {
 		c.address = ap.Addr().Unmap().WithZone("")

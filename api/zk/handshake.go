@@ -158,7 +158,7 @@ func (h *connecting) reply(x *wire.ConnectResponse, zxid znode.Zxid) {
 	if !ok {
 		return
 	}
-	r := request{op: wire.OpCreateSession, start: h.start}
+	r := request{c: h.c, op: wire.OpCreateSession, start: h.start}
 	h.c.out.stats.answered(&r, zxid)
 	b, mark := wire.BeginFrame(b)
 	b = x.Append(b)

@@ -42,6 +42,8 @@ type Listener struct {
 	throttle *throttle
 	slots    requestSlots
 	pool     sync.Pool // of *request
+	times    [timeShards]times
+	nextConn atomic.Uint32
 	trace    atomic.Int64
 
 	authFailed atomic.Int64

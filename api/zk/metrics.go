@@ -3,6 +3,7 @@ package zk
 import (
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
+	"github.com/zk-lite/zk-lite/internal/histogram"
 )
 
 // Totals adds up the metrics of all connections.
@@ -40,6 +41,17 @@ func (ln *Listener) Metrics(emit func(name string, value any)) {
 	emit("connection_rejected", t.Rejected)
 	emit("large_requests_rejected", ln.cutShort.Load())
 	emit("auth_failed_count", t.AuthFailed)
+	var reads, writes, pings histogram.Counts
+	for i := range ln.times {
+		s := &ln.times[i]
+		reads.Add(s.reads.Counts())
+		writes.Add(s.writes.Counts())
+		pings.Add(s.pings.Counts())
+	}
+	emit("request_duration_seconds", []metrics.Labelled{
+		{Labels: `kind="read"`, Value: reads}, {Labels: `kind="write"`, Value: writes},
+		{Labels: `kind="ping"`, Value: pings},
+	})
 	if open, err := descriptors.Open(); err == nil {
 		emit("open_file_descriptor_count", open)
 	}

@@ -3,6 +3,7 @@ package zk
 import (
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/histogram"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -75,6 +76,25 @@ func (t *counters) averageMillis() float64 {
 	return float64(t.total.Microseconds()) / 1000 / float64(t.requests)
 }
 
+// timeShards keeps connections on several processors from counting in the same cache lines.
+const timeShards = 8
+
+// times are how long requests took, by what they were.
+type times struct {
+	reads, writes, pings histogram.Histogram
+	_                    [64]byte // a cache line
+}
+
+func (t *times) of(r *request) *histogram.Histogram {
+	switch {
+	case r.op == wire.OpPing:
+		return &t.pings
+	case r.isCommand(), r.op == wire.OpCreateSession:
+		return &t.writes
+	}
+	return &t.reads
+}
+
 // stats are one connection's metrics. They change under its outbox's lock, so
 // that counting needs no lock of its own; cons shows them, srvr their sum.
 type stats struct {
@@ -108,6 +128,7 @@ func (s *stats) answered(r *request, zxid znode.Zxid) {
 	s.sent()
 	s.conn.request(d)
 	s.server.request(d)
+	r.c.times.of(r).Observe(d)
 	s.lastOp, s.lastZxid = r.op, zxid
 	if r.xid >= 0 { // the special ones are not what one wants to know
 		s.lastXid = r.xid

@@ -38,10 +38,12 @@ type Batcher struct {
 	ctx     context.Context // ends with the leadership, or when its streams must start afresh
 	abort   context.CancelFunc
 	wake    chan struct{} // capacity 1
+	arrived time.Time     // Run's own: oldest, of what was taken last
 
 	mu      sync.Mutex // protects the fields below
 	room    *sync.Cond // on mu: the inbox has room again, or the batcher has ended
 	batches []state.Batch
+	oldest  time.Time // when the first of them came, or an earlier one
 	bytes   int
 	count   int // commands
 }
@@ -76,6 +78,9 @@ func (b *Batcher) submit(x state.Batch) bool {
 		b.mu.Unlock()
 		return false
 	}
+	if len(b.batches) == 0 {
+		b.oldest = time.Now()
+	}
 	b.batches = append(b.batches, x)
 	b.bytes += len(x.Commands)
 	b.count += x.Count
@@ -102,6 +107,7 @@ func (b *Batcher) take() []state.Batch {
 		n++
 	}
 	batches := b.batches[:n:n]
+	b.arrived = b.oldest
 	if n == len(b.batches) {
 		b.batches = nil
 	} else {
@@ -140,7 +146,7 @@ func (b *Batcher) Run() {
 				commands += batches[i].Count
 			}
 			entry := b.encode(batches)
-			b.stats.count(len(entry))
+			b.stats.propose(len(entry), b.term, b.arrived)
 			start := time.Now()
 			if !b.await(b.propose(entry)) {
 				return

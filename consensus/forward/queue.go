@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/histogram"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -31,26 +33,30 @@ type Waiter interface {
 // Invariant: pending[i] has number first+i; first <= next <= first+len(pending).
 type Queue struct {
 	maxCount, maxBytes int
-	wake               chan struct{} // capacity 1: there may be something to send
-	bytes              atomic.Int64  // of pending; written under mu
+	start              time.Time
+	wake               chan struct{}       // capacity 1: there may be something to send
+	waits              histogram.Histogram // from Add until commands are first sent
+	bytes              atomic.Int64        // of pending; written under mu
 
 	mu       sync.Mutex   // protects the fields below
 	origin   state.Origin // changed by the applying goroutine only, which may read it without mu
 	room     *sync.Cond   // on mu: there is room again, or stopped
 	pending  []pending
-	head     int    // pending[:head] are done and will be moved over
-	first    uint64 // number of pending[head]
-	next     uint64 // number of the first command not sent on the present stream
-	sent     uint64 // number of the first command never sent in this incarnation
-	inFlight int    // of those in it that were sent on the present stream
-	waiting  int    // how many wait for room
-	chunk    []byte // where the next command is encoded
+	head     int           // pending[:head] are done and will be moved over
+	first    uint64        // number of pending[head]
+	next     uint64        // number of the first command not sent on the present stream
+	sent     uint64        // number of the first command never sent in this incarnation
+	inFlight int           // of those in it that were sent on the present stream
+	waiting  int           // how many wait for room
+	chunk    []byte        // where the next command is encoded
+	applied  time.Duration // sent of the command that was popped last
 	stopped  bool
 }
 
 type pending struct {
-	command []byte // with its length in front (state.AppendCommand)
-	waiter  Waiter
+	command     []byte // with its length in front (state.AppendCommand)
+	waiter      Waiter
+	added, sent time.Duration // since Queue.start; sent is that of the last time
 }
 
 // Limits for commands in flight. They exceed what the disk can write during one round trip, and stay far
@@ -71,7 +77,7 @@ const chunkSize = 64 << 10
 func NewQueue(o state.Origin, maxCount, maxBytes int) *Queue {
 	q := &Queue{
 		origin: o, maxCount: maxCount, maxBytes: maxBytes, first: 1, next: 1, sent: 1,
-		wake: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), start: time.Now(),
 	}
 	q.room = sync.NewCond(&q.mu)
 	return q
@@ -105,7 +111,7 @@ func (q *Queue) Add(c *state.Command, w Waiter) error {
 		return ErrStopped
 	}
 	command := q.encodeLocked(c)
-	q.pending = append(q.pending, pending{command, w})
+	q.pending = append(q.pending, pending{command: command, waiter: w, added: time.Since(q.start)})
 	q.bytes.Add(int64(len(command)))
 	q.mu.Unlock()
 	q.signal()
@@ -158,11 +164,16 @@ func (q *Queue) take(b []byte) state.Batch {
 	if q.inFlight >= maxSentBytes {
 		return g
 	}
+	now := time.Since(q.start)
 	for i := q.head + int(q.next-q.first); i < len(q.pending); i++ {
-		command := q.pending[i].command
+		p := &q.pending[i]
+		command := p.command
 		if g.Count > 0 && (g.Count == maxBatchCommands || len(g.Commands)+len(command) > maxBatchBytes) {
 			q.signal()
 			break
+		}
+		if p.sent = now; q.next+uint64(g.Count) >= q.sent {
+			q.waits.Observe(now - p.added)
 		}
 		g.Commands = append(g.Commands, command...)
 		g.Count++
@@ -175,6 +186,12 @@ func (q *Queue) take(b []byte) state.Batch {
 
 // OriginApplying is Origin for the applying goroutine, which alone changes it.
 func (q *Queue) OriginApplying() state.Origin { return q.origin }
+
+// SentApplying is, for the applying goroutine, when the command whose waiter Applied has just returned was last sent.
+func (q *Queue) SentApplying() time.Time { return q.start.Add(q.applied) }
+
+// Waits counts how long commands have waited before they were first sent.
+func (q *Queue) Waits() histogram.Counts { return q.waits.Counts() }
 
 // Origin returns the origin of this server's commands.
 func (q *Queue) Origin() state.Origin {
@@ -218,6 +235,7 @@ func (q *Queue) Applied(seq uint64) (w Waiter, ok bool) {
 func (q *Queue) popLocked() Waiter {
 	p := &q.pending[q.head]
 	w := p.waiter
+	q.applied = p.sent
 	q.bytes.Add(-int64(len(p.command)))
 	if q.first < q.next {
 		if q.inFlight >= maxSentBytes {

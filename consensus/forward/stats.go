@@ -11,6 +11,8 @@ type Stats struct {
 	mu                      sync.Mutex // protects the fields below
 	last, smallest, largest int64      // bytes; 0: none yet
 	since                   time.Time  // when the leadership began
+	term                    uint64     // of the last entry
+	arrived                 time.Time  // when the first command of the last entry came
 }
 
 // Begin starts all statistics afresh, with a leadership.
@@ -20,15 +22,24 @@ func (s *Stats) Begin() {
 	s.last, s.smallest, s.largest, s.since = 0, 0, 0, time.Now()
 }
 
-// count counts an entry, none of which is empty.
-func (s *Stats) count(bytes int) {
+// propose counts an entry, none of which is empty, and notes when its first command came.
+func (s *Stats) propose(bytes int, term uint64, arrived time.Time) {
 	n := int64(bytes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.term, s.arrived = term, arrived
 	if s.smallest == 0 || n < s.smallest {
 		s.smallest = n
 	}
 	s.last, s.largest = n, max(s.largest, n)
+}
+
+// Arrived returns when the first command of the last entry came that this server has proposed, if its term was this
+// one: entries of a term are proposed one after the other.
+func (s *Stats) Arrived(term uint64) (at time.Time, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.arrived, s.term == term && term != 0
 }
 
 // Uptime returns for how long this server has led, if it does.

@@ -56,6 +56,8 @@ type controlReply struct {
 	Last          uint64         `json:"last,omitempty"`     // index
 	// Keys is the table of the server that answers, for servers whose key is in it.
 	Keys *peerkeys.Table `json:"keys,omitempty"`
+	// Removed says that From is not in the configuration as of Applied.
+	Removed bool `json:"removed,omitempty"`
 	// Status answers controlStatus.
 	Status *Status `json:"survey,omitempty"`
 	Error  string  `json:"error,omitempty"`

@@ -42,6 +42,7 @@ func (e *Ensemble) Start(r *raft.Raft) {
 	}
 	if !e.standalone() {
 		e.cfg.Go(func() { e.checkOthers(id) })
+		e.cfg.Go(e.watchRemoval)
 	}
 	if e.cfg.Keys != nil {
 		e.cfg.Go(e.followKeys)
@@ -80,9 +81,16 @@ func (e *Ensemble) serveControl(conn *mux.Conn) {
 		reply.Error = err.Error()
 		reply.NotLeader, reply.TooFew = errors.Is(err, errNotLeader), errors.Is(err, ErrTooFew)
 	}
-	if id := e.identity.Load(); id != nil && e.cfg.Keys.Bound(conn.Conn) {
+	bound := e.cfg.Keys.Bound(conn.Conn)
+	if id := e.identity.Load(); id != nil && (bound || e.cfg.Keys.WasRemoved(conn.Conn, req.From)) {
 		reply.Ensemble, reply.Bootstrapping = fmt.Sprintf("%x", id.Ensemble), id.Bootstrapping
-		reply.Suffrage, reply.Applied, reply.Keys = e.suffrage(req.From), e.cfg.Applied(), e.cfg.Keys.Table()
+		reply.Suffrage, reply.Applied = e.suffrage(req.From), e.cfg.Applied()
+		configured := e.cfg.Configured()
+		_, in := configured[req.From]
+		reply.Removed = len(configured) > 0 && !in
+		if bound {
+			reply.Keys = e.cfg.Keys.Table()
+		}
 		if r := e.raft.Load(); r != nil {
 			reply.Last = r.LastIndex()
 		}
@@ -107,6 +115,8 @@ func (e *Ensemble) admit(conn *mux.Conn, req *controlRequest, reply *controlRepl
 	case req.Op == controlJoin:
 		return fmt.Errorf("server %d has not proved that it knows the join secret, or a one-time token for this number "+
 			"that is neither used nor older than a day; `zk-lite member token %d` makes one", req.From, req.From)
+	case req.Op == controlWho && e.cfg.Keys.WasRemoved(conn.Conn, req.From):
+		return nil
 	case known != nil:
 		return known
 	case member && !e.cfg.Keys.Bound(conn.Conn):

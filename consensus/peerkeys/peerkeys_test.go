@@ -84,7 +84,7 @@ func withToken(k *Keys, id state.ServerID, sum [32]byte, until time.Time) {
 	k.Applied(9, map[state.ServerID]state.Member{
 		1:  {Key: k.Own()},
 		id: {Token: sum, TokenUntil: until.UnixMilli()},
-	}, func(state.ServerID) bool { return true })
+	}, map[state.ServerID]bool{1: true, id: true})
 }
 
 func TestProof_BothSides(t *testing.T) {
@@ -198,12 +198,12 @@ func TestTable_FollowsTheLog(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); k.Run(ctx, func(id state.ServerID) { cut <- id }) }()
-	all := func(state.ServerID) bool { return true }
-	without3 := func(id state.ServerID) bool { return id != 3 }
+	all := map[state.ServerID]bool{1: true, 2: true, 3: false}
+	without3 := map[state.ServerID]bool{1: true, 2: true}
 	for _, x := range []struct {
 		index      uint64
 		members    map[state.ServerID]state.Member
-		configured func(state.ServerID) bool
+		configured map[state.ServerID]bool
 		want       map[state.ServerID]Key
 		cut        state.ServerID // 0: nobody
 	}{

@@ -21,11 +21,18 @@ import (
 type Table struct {
 	Index uint64                 `json:"index"` // of the entry of the log that it is of; 0: of the formation
 	Keys  map[state.ServerID]Key `json:"keys"`
+	// Removed are the last keys of servers that were removed: these may ask whether they were.
+	Removed map[state.ServerID]Key `json:"removed,omitempty"`
 }
 
 // check finds what cannot be.
 func (t *Table) check() error {
-	for id, key := range t.Keys {
+	all := maps.Clone(t.Removed)
+	if all == nil {
+		all = map[state.ServerID]Key{}
+	}
+	maps.Copy(all, t.Keys)
+	for id, key := range all {
 		if id > state.MaxServerID || key == (Key{}) {
 			return fmt.Errorf("the table of keys has key %s for server %d", key.Short(), uint64(id))
 		}
@@ -125,14 +132,15 @@ func (k *Keys) SetMember() {
 	k.mu.Unlock()
 }
 
-// Table returns the table; nil on nil.
+// Table returns the table, not to be modified; nil on nil.
 func (k *Keys) Table() *Table {
 	if k == nil {
 		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return &Table{Index: k.table.Index, Keys: maps.Clone(k.table.Keys)}
+	t := k.table // maps are replaced, never changed
+	return &t
 }
 
 // Adopt takes a table of another server's, and returns when it is on disk. A member takes none that is older than its
@@ -143,7 +151,7 @@ func (k *Keys) Adopt(t *Table) error {
 	}
 	k.mu.Lock()
 	if !k.member || t.Index >= k.table.Index {
-		k.setLocked(Table{Index: t.Index, Keys: maps.Clone(t.Keys)})
+		k.setLocked(*t)
 	}
 	k.mu.Unlock()
 	k.signal(k.wake)
@@ -152,7 +160,7 @@ func (k *Keys) Adopt(t *Table) error {
 
 // Applied takes the table from the state machine, as it is after the entry with this index. It is called by the
 // goroutine that applies the log, and waits for nothing.
-func (k *Keys) Applied(index uint64, members map[state.ServerID]state.Member, configured func(state.ServerID) bool) {
+func (k *Keys) Applied(index uint64, members map[state.ServerID]state.Member, configured map[state.ServerID]bool) {
 	if k == nil {
 		return
 	}
@@ -161,11 +169,15 @@ func (k *Keys) Applied(index uint64, members map[state.ServerID]state.Member, co
 	if index < k.table.Index {
 		return
 	}
-	next := Table{Index: index, Keys: map[state.ServerID]Key{}}
+	next := Table{Index: index, Keys: map[state.ServerID]Key{}, Removed: map[state.ServerID]Key{}}
+	maps.Copy(next.Removed, k.table.Removed)
 	for id, key := range k.table.Keys {
+		if _, in := configured[id]; !in {
+			next.Removed[id] = key
+		}
 		// A server of the formation, which has not published its key yet. What was added to the ensemble may have
 		// had another before.
-		if configured(id) && members[id].Addr == "" {
+		if _, in := configured[id]; in && members[id].Addr == "" {
 			next.Keys[id] = key
 		}
 	}
@@ -180,6 +192,9 @@ func (k *Keys) Applied(index uint64, members map[state.ServerID]state.Member, co
 			}
 			k.tokens[id] = token{m.Token, time.UnixMilli(m.TokenUntil)}
 		}
+	}
+	for id := range next.Keys {
+		delete(next.Removed, id)
 	}
 	k.setLocked(next)
 	k.signal(k.wake)
@@ -213,7 +228,7 @@ func (k *Keys) save() error {
 	if !dirty {
 		return nil
 	}
-	text, err := json.Marshal(&t) // maps are replaced, never changed
+	text, err := json.Marshal(&t)
 	if err == nil {
 		err = durable.WriteFile(filepath.Join(k.cfg.Dir, tableFile), append(text, '\n'))
 	}

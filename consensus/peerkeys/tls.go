@@ -34,7 +34,7 @@ func (k *Keys) newTLS(own tls.Certificate) tlsConfigs {
 func (k *Keys) admit(s tls.ConnectionState) error {
 	key, _ := peerKey(s)
 	k.mu.Lock()
-	open := !k.member || k.boundLocked(key) || k.tokenLocked()
+	open := !k.member || isOneOf(key, k.table.Keys) || isOneOf(key, k.table.Removed) || k.tokenLocked()
 	k.mu.Unlock()
 	if open {
 		return nil
@@ -47,8 +47,8 @@ func (k *Keys) admit(s tls.ConnectionState) error {
 		"`zk-lite member add` or `zk-lite member token`", key.Short())
 }
 
-func (k *Keys) boundLocked(key Key) bool {
-	for _, bound := range k.table.Keys {
+func isOneOf(key Key, all map[state.ServerID]Key) bool {
+	for _, bound := range all {
 		if bound == key {
 			return true
 		}
@@ -165,5 +165,17 @@ func (k *Keys) Bound(c net.Conn) bool {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.boundLocked(key)
+	return isOneOf(key, k.table.Keys)
+}
+
+// WasRemoved reports whether the other side of a connection has shown the last key of a server that was removed.
+func (k *Keys) WasRemoved(c net.Conn, id state.ServerID) bool {
+	key, secure := k.KeyOf(c)
+	if !secure {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	was, ok := k.table.Removed[id]
+	return ok && was == key
 }

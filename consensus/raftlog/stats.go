@@ -3,6 +3,8 @@ package raftlog
 import (
 	"sort"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/histogram"
 )
 
 // Stats is a snapshot of a Store's figures.
@@ -16,10 +18,11 @@ type Stats struct {
 	Syncs        uint64        // syncs of records since Open
 	SyncLast     time.Duration // of the last sync
 	SyncMax      time.Duration // of the longest sync
-	CacheEntries int           // entries in memory
-	CacheBytes   int64         // bytes charged for them
-	CacheHits    uint64        // entries read from memory since Open
-	CacheMisses  uint64        // entries read from disk since Open
+	SyncTimes    histogram.Counts
+	CacheEntries int    // entries in memory
+	CacheBytes   int64  // bytes charged for them
+	CacheHits    uint64 // entries read from memory since Open
+	CacheMisses  uint64 // entries read from disk since Open
 }
 
 // Stats returns the current figures.
@@ -29,7 +32,7 @@ func (s *Store) Stats() Stats {
 	st := Stats{
 		Segments: len(s.segments), Prepared: len(s.prepared),
 		FirstIndex: s.span.first, LastIndex: s.span.last,
-		Syncs: s.syncs, SyncLast: s.syncLast, SyncMax: s.syncMax,
+		Syncs: s.syncs, SyncLast: s.syncLast, SyncMax: s.syncMax, SyncTimes: s.syncTimes.Counts(),
 		CacheEntries: s.cache.n, CacheBytes: s.cache.bytes,
 		CacheHits: s.hits.Load(), CacheMisses: s.misses.Load(),
 	}

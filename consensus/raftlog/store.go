@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/internal/histogram"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
@@ -71,6 +72,8 @@ type Store struct {
 	syncs       uint64
 	syncLast    time.Duration
 	syncMax     time.Duration
+	syncTimes   histogram.Histogram
+	syncedAt    time.Time     // when the last sync ended
 	syncRecent  time.Duration // falls by an eighth with each sync that is shorter
 }
 

@@ -44,16 +44,18 @@ func (s *Store) syncTo(target position) error {
 		// next time: a retry could call lost records durable. So this is the end.
 		return s.fail(err)
 	}
-	s.publish(goal, last, time.Since(start))
+	s.publish(goal, last, start, time.Since(start))
 	return nil
 }
 
 // publish makes known that records below goal, with entries up to last, are durable.
-func (s *Store) publish(goal position, last uint64, took time.Duration) {
+func (s *Store) publish(goal position, last uint64, start time.Time, took time.Duration) {
 	s.mu.Lock()
 	s.durable, s.syncedLast = goal, last
 	s.inFlight = time.Time{}
 	s.syncs++
+	s.syncedAt = start.Add(took)
+	s.syncTimes.Observe(took)
 	s.syncLast, s.syncMax = took, max(s.syncMax, took)
 	s.syncRecent = max(took, s.syncRecent*7/8)
 	s.cond.Broadcast()
@@ -125,6 +127,16 @@ func (s *Store) Stalled() time.Duration {
 	}
 	// Never 0 for a volatile record, however coarse the clock.
 	return max(time.Since(oldest), 1)
+}
+
+// SyncedAt returns when the last sync ended, if it or one before has made an entry durable; otherwise the zero Time.
+func (s *Store) SyncedAt(index uint64) time.Time {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if index > s.syncedLast {
+		return time.Time{}
+	}
+	return s.syncedAt
 }
 
 // SyncTime returns how long the slowest of the last few syncs took.

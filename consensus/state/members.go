@@ -98,11 +98,8 @@ func (m *Machine) renderConfig() {
 	m.tree.SetConfig(&m.txn, text)
 }
 
-// Configured reports whether a server is in Raft's configuration.
-func (m *Machine) Configured(id ServerID) bool {
-	_, in := m.voters[id]
-	return in
-}
+// Configuration returns the servers of Raft's configuration, and whether they vote; do not modify.
+func (m *Machine) Configuration() map[ServerID]bool { return m.voters }
 
 // Voters returns the ids of the servers that vote.
 func (m *Machine) Voters() []ServerID {

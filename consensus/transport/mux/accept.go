@@ -74,6 +74,7 @@ func (m *Mux) handshake(raw net.Conn) {
 		raw.Close()
 		return
 	case err != nil && !errors.As(err, &refusal):
+		m.refused.Add(1)
 		m.warn("peer connection closed: no valid hello", "remote", raw.RemoteAddr(), "error", err)
 		raw.Close()
 		return
@@ -90,6 +91,7 @@ func (m *Mux) handshake(raw net.Conn) {
 		}
 	}
 	if refusal != nil {
+		m.refused.Add(1)
 		m.warn("peer connection refused", "remote", raw.RemoteAddr(), "kind", h.kind,
 			"server", h.from, "reason", refusal.Reason)
 		_, _ = raw.Write(appendAnswer(nil, refusal)) // the reason, if the other side still reads

@@ -81,6 +81,7 @@ type Mux struct {
 	raftClosed context.Context // ends with CloseRaft
 	closeRaft  context.CancelFunc
 	repeats    repeats.Filter
+	refused    atomic.Int64
 
 	mu       sync.Mutex // protects the fields below
 	ensemble [16]byte
@@ -138,6 +139,9 @@ func (m *Mux) SetIdentity(ensemble [16]byte, id uint64) {
 	}
 	m.ensemble, m.id = ensemble, id
 }
+
+// Refused returns how many inbound connections were refused, or said no valid hello.
+func (m *Mux) Refused() int64 { return m.refused.Load() }
 
 // Addr is the advertised address of this server.
 func (m *Mux) Addr() net.Addr { return m.advertise }

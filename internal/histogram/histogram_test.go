@@ -1,0 +1,32 @@
+package histogram_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/histogram"
+)
+
+// A duration is in the first bucket whose bound it does not exceed.
+func TestHistogram_Observe(t *testing.T) {
+	const last = len(histogram.Bounds)
+	for i, bound := range histogram.Bounds {
+		var h histogram.Histogram
+		h.Observe(bound)
+		h.Observe(bound + 1)
+		sum := h.Counts()
+		sum.Add(h.Counts())
+		want := histogram.Counts{Sum: 4*bound + 2}
+		want.Within[i], want.Within[min(i+1, last)] = 2, 2
+		if sum != want {
+			t.Errorf("%v: %+v, want %+v", bound, sum, want)
+		}
+	}
+}
+
+func BenchmarkHistogram_Observe(b *testing.B) {
+	var h histogram.Histogram
+	for b.Loop() {
+		h.Observe(3 * time.Millisecond)
+	}
+}

@@ -1,0 +1,32 @@
+package process_test
+
+import (
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/process"
+)
+
+func TestNow_GrowsWithWork(t *testing.T) {
+	before := process.Now()
+	for process.Now().CPU <= before.CPU {
+		runtime.Gosched()
+	}
+	if age := time.Since(before.Started); age < 0 || age > time.Hour {
+		t.Errorf("started %v ago", age)
+	}
+	if runtime.GOOS == "linux" && before.Resident < 1<<20 {
+		t.Errorf("%d bytes are resident", before.Resident)
+	}
+}
+
+func TestFreeBytes(t *testing.T) {
+	if n, err := process.FreeBytes(t.TempDir()); n <= 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := process.FreeBytes(filepath.Join(t.TempDir(), "missing")); err == nil {
+		t.Error("there is room on no disk")
+	}
+}
