@@ -169,6 +169,9 @@ func TestOpen_Refuses(t *testing.T) {
 		"other servers, is dama": {Dir: filepath.Dir(file(t, tableFile, `{"keys":{"1":"00"}}`))},
 		"for server 255":         {Dir: filepath.Dir(file(t, tableFile, `{"keys":{"255":"`+strings.Repeat("11", 32)+`"}}`))},
 	} {
+		if c.Dir == "" {
+			c.Dir = t.TempDir()
+		}
 		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
