@@ -3,15 +3,19 @@ package app
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/admin"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/tlsfiles"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 )
@@ -131,22 +135,46 @@ func (p *peerTLS) dial(
 	}
 }
 
-// verify refuses a connection that says it comes from the server at a host, and has another one's certificate.
-func (p *peerTLS) verify() func(c net.Conn, host string) error {
-	if p == nil || !p.cfg.CheckHost {
+// serverURI is how a certificate names the number of its server, in a URI of its subject's alternative names.
+const serverURI = "urn:zk-lite:server:"
+
+// verify refuses a connection that says it comes from a server at a host, and has another one's certificate.
+func (p *peerTLS) verify() func(c net.Conn, id state.ServerID, host string) error {
+	if p == nil {
 		return nil
 	}
-	return func(c net.Conn, host string) error {
+	return func(c net.Conn, id state.ServerID, host string) error {
 		port, ok := c.(*tlsport.Conn)
 		if !ok {
 			return errors.New("it did not come through the peer port")
 		}
-		state, secure := port.TLS()
+		s, secure := port.TLS()
 		if !secure { // taken because of portUnification
 			return nil
 		}
-		return state.PeerCertificates[0].VerifyHostname(host)
+		cert := s.PeerCertificates[0]
+		if err := checkNumber(cert, id); err != nil || !p.cfg.CheckHost || host == "" {
+			return err
+		}
+		return cert.VerifyHostname(host)
 	}
+}
+
+// checkNumber refuses a certificate that names the numbers of servers, and not this one.
+func checkNumber(cert *x509.Certificate, id state.ServerID) error {
+	want, named := serverURI+strconv.FormatUint(uint64(id), 10), ""
+	for _, uri := range cert.URIs {
+		switch text := uri.String(); {
+		case text == want:
+			return nil
+		case strings.HasPrefix(text, serverURI):
+			named = text
+		}
+	}
+	if named != "" {
+		return fmt.Errorf("its certificate is for %s, not for server %d", named, id)
+	}
+	return nil
 }
 
 // warnOfExpiry logs that a certificate is not good for long.

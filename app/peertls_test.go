@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -151,6 +152,10 @@ func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 	other := certs.Authority(t, "other")
 	show := func(pair *certs.Pair) *tls.Config { return identity(p.ca, pair) }
 	member := func(i int) *certs.Pair { return p.ca.Issue(t, "member", of(i)) }
+	numbered := p.ca.Issue(t, "numbered", func(c *x509.Certificate) {
+		of(2)(c)
+		c.URIs = []*url.URL{{Scheme: "urn", Opaque: "zk-lite:server:1"}}
+	})
 	expired := p.ca.Issue(t, "old", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) })
 	for _, x := range []struct {
 		name string
@@ -163,6 +168,8 @@ func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 		{"of another authority", show(other.Issue(t, "x", nil)), 0, ""},
 		{"signed by itself", show(certs.Authority(t, "x")), 0, ""},
 		{"expired", show(expired), 0, ""},
+		{"a member whose certificate has another number, on the same host", show(numbered), 2,
+			"its certificate is for urn:zk-lite:server:1, not for server 2"},
 		{"a member with another's number", show(member(1)), 2, "has not proved to be server 2"},
 		{"a member without a number", show(member(1)), 255, "only a server of this ensemble may ask"},
 		{"a member", show(member(1)), 1, `"standing":"voter"`}, // server 0 need not lead

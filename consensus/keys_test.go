@@ -486,3 +486,30 @@ func TestKeys_Strangers_DoNotKeepMembersOut(t *testing.T) {
 		t.Errorf("longer than %v", limit)
 	}
 }
+
+// With a join secret nobody is believed at the formation who does not know it.
+func TestKeys_Formation_DemandsTheSecret(t *testing.T) {
+	t.Parallel()
+	tier.Seconds(t)
+	e := prepare(t, 3, nil)
+	good, bad := secretFile(t, joinSecret), secretFile(t, strings.Repeat("x", 32))
+	e.keyed = func(i int, c *peerkeys.Config) {
+		if c.SecretFile = good; i == 2 {
+			c.SecretFile = bad
+		}
+	}
+	for i := range 3 {
+		e.mustStart(i)
+	}
+	wait.Until(t, "a question to be answered", func() bool {
+		_, waiting, err := e.nodes[0].ensemble.BootstrapRound(true)
+		return err == nil && strings.HasPrefix(waiting, "for server 2 ") && strings.Contains(waiting, "to prove that it knows")
+	})
+	if e.formed(0) || e.formed(1) || e.formed(2) {
+		t.Error("an ensemble was formed with a server that does not know the secret")
+	}
+	e.stop(2)
+	e.keyed = func(_ int, c *peerkeys.Config) { c.SecretFile = good }
+	e.mustStart(2)
+	e.must(2, "/a")
+}

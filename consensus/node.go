@@ -244,11 +244,11 @@ func (n *Node) verify(c net.Conn, kind mux.Kind, from uint64) error {
 			return err
 		}
 	}
-	host, _, err := net.SplitHostPort(n.hostPort(membership.AddressOf(state.ServerID(from))))
-	if n.cfg.Verify == nil || err != nil {
+	if n.cfg.Verify == nil {
 		return nil
 	}
-	return n.cfg.Verify(c, host)
+	host, _, _ := net.SplitHostPort(n.hostPort(membership.AddressOf(state.ServerID(from)))) // or empty
+	return n.cfg.Verify(c, state.ServerID(from), host)
 }
 
 // secure puts TLS on a connection to the server with an address of raft's. Control connections are looked at where

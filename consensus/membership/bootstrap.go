@@ -126,6 +126,10 @@ func (b *bootstrapper) BootstrapRound(first bool) (*storage.Identity, string, er
 			reply, err = b.join(s.ID, true)
 		}
 		switch {
+		case isRefusal(&reply, err):
+			missing = append(missing, fmt.Sprintf("to be let in, for %v; server %d refuses the new key of server %[3]d: "+
+				"`zk-lite member add` or `zk-lite member token %[3]d` makes a token, for the file of peer.joinSecretFile (%v)",
+				errWiped, s.ID, b.cfg.Self, err))
 		case err != nil:
 			if s.Voter {
 				missing = append(missing, fmt.Sprintf("for server %d (%s): %v", s.ID, s.Addr, err))

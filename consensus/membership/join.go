@@ -24,7 +24,7 @@ import (
 // isRefusal reports that a server has answered, and does not know this one's key.
 func isRefusal(reply *controlReply, err error) bool {
 	var alert *net.OpError
-	return reply.Error != "" || errors.As(err, &alert) && alert.Op == "remote error"
+	return err != nil && (reply.Error != "" || errors.As(err, &alert) && alert.Op == "remote error")
 }
 
 // join has another server bind this server's key.
