@@ -81,12 +81,14 @@ func (m *Mux) handshake(raw net.Conn) {
 	}
 	var c *Conn
 	if refusal == nil {
+		refusal = m.verify(raw, h)
+	}
+	if refusal == nil {
 		c, refusal = m.admit(raw, h)
 	}
-	// Only now, when CutServer would find it, so that no key is believed that has just been revoked.
-	if refusal == nil && m.cfg.Verify != nil {
-		if err := m.cfg.Verify(raw, h.kind, h.from); err != nil {
-			refusal = refuse(RefusedServer, "the sender has not proved to be server %d: %v", h.from, err)
+	// Once more, now that CutServer would find it: the key may have been revoked meanwhile.
+	if refusal == nil {
+		if refusal = m.verify(raw, h); refusal != nil {
 			m.leave(c)
 		}
 	}
@@ -133,6 +135,17 @@ func (m *Mux) admit(raw net.Conn, h hello) (*Conn, *RefusedError) {
 	c := &Conn{Conn: raw, mux: m, kind: h.kind, peer: h.from, inbound: true}
 	m.conns[c] = struct{}{}
 	return c, nil
+}
+
+// verify is Config.Verify.
+func (m *Mux) verify(raw net.Conn, h hello) *RefusedError {
+	if m.cfg.Verify == nil {
+		return nil
+	}
+	if err := m.cfg.Verify(raw, h.kind, h.from); err != nil {
+		return refuse(RefusedServer, "the sender has not proved to be server %d: %v", h.from, err)
+	}
+	return nil
 }
 
 // leave gives back what admit has reserved.
