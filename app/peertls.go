@@ -57,11 +57,11 @@ func peerKeys(c *config.Settings, logger *slog.Logger) (*peerkeys.Keys, error) {
 	}
 	switch {
 	case !p.OwnKeys:
-		logger.Warn("peer.tls=false: nothing between servers is authenticated or encrypted; whoever reaches the peer port " +
-			"is a member of the ensemble")
+		logger.Warn("peer.tls=false: nothing between servers is authenticated or encrypted; whoever reaches the peer " +
+			"port is a member of the ensemble")
 	case p.PlainToo:
-		logger.Warn("portUnification=true: other servers may come without TLS, and so may whoever reaches the peer port; " +
-			"take it out when all servers have peer.tls=true")
+		logger.Warn("portUnification=true: other servers may come without TLS, and so may whoever reaches the peer " +
+			"port; take it out when all servers have peer.tls=true")
 	}
 	return peerkeys.Open(peerkeys.Config{
 		Dir: c.DataDir, Off: !p.OwnKeys, PlainToo: p.PlainToo, SecretFile: p.JoinSecretFile, Logger: logger,

@@ -513,3 +513,28 @@ func TestKeys_Formation_DemandsTheSecret(t *testing.T) {
 	e.mustStart(2)
 	e.must(2, "/a")
 }
+
+// A newcomer whose table is newer than the log that it begins with catches up by a snapshot.
+func TestKeys_Newcomer_CatchesUpBySnapshot(t *testing.T) {
+	t.Parallel()
+	tier.Seconds(t)
+	e := prepare(t, 3, func(c *Config) { c.SnapshotCommands, c.TrailingLogs = 50, 1 })
+	e.keyed = byKeys
+	for i := range 3 {
+		e.mustStart(i)
+	}
+	for n := range 200 {
+		e.must(0, fmt.Sprint("/n", n))
+	}
+	newcomer := e.room()
+	e.add(0, newcomer)
+	e.withToken(0, newcomer)
+	e.mustStart(newcomer)
+	e.waitVoters(0, 1, 2, 3)
+	e.waitBound(0, 1, 2, 3)
+	e.must(newcomer, "/b")
+	if n := e.nodes[newcomer].handler.restored.Load(); n < 2 {
+		t.Errorf("it has read no snapshot: %d states", n)
+	}
+	e.agree()
+}

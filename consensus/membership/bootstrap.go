@@ -122,13 +122,15 @@ func (b *bootstrapper) BootstrapRound(first bool) (*storage.Identity, string, er
 			continue
 		}
 		reply, err := b.control.ask(b.cfg.Context, s.ID, controlRequest{Op: controlWho})
-		if secret && b.identity.Load() == nil && (isRefusal(&reply, err) || reply.Ensemble != "" && !reply.Bootstrapping) {
+		formed := isRefusal(&reply, err) || reply.Ensemble != "" && !reply.Bootstrapping
+		if secret && formed && b.identity.Load() == nil {
 			reply, err = b.join(s.ID, true)
 		}
 		switch {
 		case isRefusal(&reply, err):
-			missing = append(missing, fmt.Sprintf("to be let in, for %v; server %d refuses the new key of server %[3]d: "+
-				"`zk-lite member add` or `zk-lite member token %[3]d` makes a token, for the file of peer.joinSecretFile (%v)",
+			missing = append(missing, fmt.Sprintf("to be let in, for %v; server %d refuses the new key of server "+
+				"%[3]d: `zk-lite member add` or `zk-lite member token %[3]d` makes a token, for the file of "+
+				"peer.joinSecretFile (%v)",
 				errWiped, s.ID, b.cfg.Self, err))
 		case err != nil:
 			if s.Voter {
@@ -163,7 +165,8 @@ func (b *bootstrapper) BootstrapRound(first bool) (*storage.Identity, string, er
 					"the wrong directory, set dataDir", errWiped, s.ID, reply.Ensemble, b.cfg.Self)
 			}
 		case secret && !reply.proved:
-			missing = append(missing, fmt.Sprintf("for server %d (%s) to prove that it knows the join secret", s.ID, s.Addr))
+			missing = append(missing,
+				fmt.Sprintf("for server %d (%s) to prove that it knows the join secret", s.ID, s.Addr))
 		case reply.key != nil:
 			keys.Keys[s.ID] = *reply.key
 		}

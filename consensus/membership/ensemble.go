@@ -113,15 +113,15 @@ func (e *Ensemble) admit(conn *mux.Conn, req *controlRequest, reply *controlRepl
 	case req.Op == controlJoin && reply.Proof != nil:
 		return nil
 	case req.Op == controlJoin:
-		return fmt.Errorf("server %d has not proved that it knows the join secret, or a one-time token for this number "+
-			"that is neither used nor older than a day; `zk-lite member token %d` makes one", req.From, req.From)
+		return fmt.Errorf("server %d has not proved that it knows the join secret, or a one-time token for this "+
+			"number that is neither used nor older than a day; `zk-lite member token %d` makes one", req.From, req.From)
 	case req.Op == controlWho && e.cfg.Keys.WasRemoved(conn.Conn, req.From):
 		return nil
 	case known != nil:
 		return known
 	case member && !e.cfg.Keys.Bound(conn.Conn):
-		return fmt.Errorf("the key of server %d is bound to no member of the ensemble; to let it in: `zk-lite member add` "+
-			"or `zk-lite member token %d`, and the token into its peer.joinSecretFile", req.From, req.From)
+		return fmt.Errorf("the key of server %d is bound to no member of the ensemble; to let it in: `zk-lite "+
+			"member add` or `zk-lite member token %d`, and the token into its peer.joinSecretFile", req.From, req.From)
 	case !member && req.Op == controlBootstrap && reply.Proof == nil && e.cfg.Keys.HasSecret():
 		return fmt.Errorf("server %d has not proved that it knows the join secret of server %d", req.From, e.cfg.Self)
 	case from >= mux.NoServer && req.Op != controlWho && req.Op != controlBootstrap:

@@ -17,8 +17,8 @@ import (
 )
 
 // A server whose key is bound to nobody asks any member to join, and proves that it knows a secret (peerkeys). The
-// member passes its key to the leader, which binds it. A server with data keeps its vote: it has a new key, no more. One
-// without, that had a vote, is taken out of raft's configuration and comes back as a new one, if the others can do
+// member passes its key to the leader, which binds it. A server with data keeps its vote: it has a new key, no more.
+// One without, that had a vote, is taken out of raft's configuration and comes back as a new one, if the others can do
 // without it.
 
 // isRefusal reports that a server has answered, and does not know this one's key.
@@ -110,8 +110,8 @@ func (l *leader) addNonvoter(r *raft.Raft, id state.ServerID) error {
 }
 
 // ErrNoTokens reports that servers do not need tokens to join.
-var ErrNoTokens = errors.New("servers need no token here: with peer.tls=false everybody may join, and with sslQuorum=true " +
-	"certificates decide")
+var ErrNoTokens = errors.New("servers need no token here: with peer.tls=false everybody may join, and with " +
+	"sslQuorum=true certificates decide")
 
 // NewToken makes a one-time token with which a server may join as a member, with a new key, and returns it and when it
 // ends. It takes the place of an earlier one.
@@ -129,7 +129,8 @@ func (e *Ensemble) NewToken(ctx context.Context, id state.ServerID) (secret stri
 		until = time.Now().Add(peerkeys.TokenTime)
 		m.TokenUntil = until.UnixMilli()
 		var code znode.Error
-		if code, err = e.cfg.Commit(ctx, &state.Command{Op: state.OpMember, Member: m}); err == nil && code != znode.OK {
+		code, err = e.cfg.Commit(ctx, &state.Command{Op: state.OpMember, Member: m})
+		if err == nil && code != znode.OK {
 			err = ErrNoMember
 		}
 	}

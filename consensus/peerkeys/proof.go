@@ -60,8 +60,8 @@ func (k *Keys) secret() (sum [32]byte, token, ok bool, err error) {
 	}
 	secret := strings.TrimSpace(string(text))
 	if err == nil && len(secret) < minSecret {
-		err = fmt.Errorf("it has %d characters, and could be guessed: take %d or more, such as of `openssl rand -hex 32`",
-			len(secret), minSecret)
+		err = fmt.Errorf("it has %d characters, and could be guessed: take %d or more, such as of "+
+			"`openssl rand -hex 32`", len(secret), minSecret)
 	}
 	if err != nil {
 		return sum, false, false, fmt.Errorf("the join secret of peer.joinSecretFile, %s: %w", path, err)
