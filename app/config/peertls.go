@@ -24,8 +24,8 @@ func peerTLSRows() []setting {
 				"`sslQuorum`, whoever reaches the peer port is a member of the ensemble."},
 		{key: "peer.joinSecretFile", kind: kindText,
 			field: func(s *Settings) any { return &s.PeerTLS.JoinSecretFile },
-			help: "File with a one-time token (`zk-lite member token`), or with the join secret of the ensemble, with " +
-				"which servers of any number let themselves in: 32 characters or more, the same on all. Not readable " +
+			help: "File with a one-time token (`zk-lite member token`), or with the join secret of the ensemble, " +
+				"with which servers of any number let themselves in: 32 characters or more, the same on all. Not readable " +
 				"by others."},
 		{key: "sslQuorum", flag: "ssl-quorum", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.PeerTLS.Wanted },
