@@ -25,8 +25,8 @@ func peerTLSRows() []setting {
 		{key: "peer.joinSecretFile", kind: kindText,
 			field: func(s *Settings) any { return &s.PeerTLS.JoinSecretFile },
 			help: "File with a one-time token (`zk-lite member token`), or with the join secret of the ensemble, " +
-				"with which servers of any number let themselves in: 32 characters or more, the same on all. Not readable " +
-				"by others."},
+				"with which servers of any number let themselves in: 32 characters or more, the same on all. Not " +
+				"readable by others."},
 		{key: "sslQuorum", flag: "ssl-quorum", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.PeerTLS.Wanted },
 			help:  "Speak TLS 1.3 between servers with the certificates of `ssl.quorum.*`, in place of `peer.tls`."},
