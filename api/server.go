@@ -59,7 +59,8 @@ type Config struct {
 type Server struct {
 	http *http.Server
 	core *rest.Core
-	stop func() // ends streams and long polls
+	stop func() // ends streams, long polls and run
+	run  func() // what runs while it is served
 
 	leaving     atomic.Bool  // Shutdown was called
 	conns       atomic.Int64 // open, at most maxConns
@@ -92,8 +93,10 @@ func New(b Backend, cfg Config) *Server {
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
 		Audit: cfg.Audit,
 	})
+	all, run := routes(s.core, b, cfg)
+	s.run = run
 	s.http = &http.Server{
-		Handler:           s.letGo(s.core.Handler(routes(s.core, b, cfg))),
+		Handler:           s.letGo(s.core.Handler(all)),
 		ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes, IdleTimeout: idleTimeout,
 		ConnContext: rest.WithConn, ConnState: s.countConn,
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
@@ -101,15 +104,13 @@ func New(b Backend, cfg Config) *Server {
 	return s
 }
 
-func routes(core *rest.Core, b Backend, cfg Config) []rest.Route {
-	return slices.Concat(
-		admin.Routes(core, b.Cluster, b.State, admin.Config{
-			Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings,
-			Port: cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
-			Others: ui.Routes(),
-		}),
-		ui.Routes(), data.Routes(b.Data), coordination.Routes(b.Coordination),
-	)
+func routes(core *rest.Core, b Backend, cfg Config) (all []rest.Route, run func()) {
+	all, run = admin.Routes(core, b.Cluster, b.State, admin.Config{
+		Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings,
+		Port: cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
+		Others: ui.Routes(),
+	})
+	return slices.Concat(all, ui.Routes(), data.Routes(b.Data), coordination.Routes(b.Coordination)), run
 }
 
 // Serve answers requests until Shutdown. Several listeners may be served at once.
@@ -146,6 +147,7 @@ func (s *Server) listen(l net.Listener) {
 	if !s.served {
 		s.served = true
 		go s.core.Long.Watch(s.core.Server)
+		go s.run()
 	}
 }
 

@@ -19,6 +19,8 @@ type Route struct {
 	// Local operations are about this server alone: no consistency, no session.
 	Local  bool
 	Access Access
+
+	anywhere bool // it can be asked of another server: see Anywhere
 }
 
 // Access says whose requests an operation takes.

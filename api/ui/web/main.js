@@ -5,10 +5,20 @@ import { Said } from "./parts.js";
 import { Login, refresh } from "./login.js";
 import { Tree } from "./tree.js";
 import { Search } from "./search.js";
+import { Sessions } from "./sessions.js";
+import { Locks } from "./locks.js";
+import { Events } from "./events.js";
+import { Load } from "./load.js";
+import { Ensemble } from "./ensemble.js";
 
 const views = {
   tree: { title: "Tree", draw: (path) => html`<${Tree} path=${path || "/"} />` },
   search: { title: "Search", draw: (rest) => html`<${Search} key=${rest} args=${Object.fromEntries(new URLSearchParams(rest.slice(1)))} />` },
+  ensemble: { title: "Ensemble", draw: () => html`<${Ensemble} />` },
+  locks: { title: "Locks", draw: () => html`<${Locks} />` },
+  events: { title: "Events", draw: (path) => html`<${Events} key=${path} path=${path || "/"} />` },
+  load: { title: "Load", draw: () => html`<${Load} />` },
+  sessions: { title: "Sessions", draw: (rest) => html`<${Sessions} id=${rest.slice(1)} />` },
 };
 
 // place is the view and what is behind it: #/tree/app/x is ["tree", "/app/x"].
