@@ -14,6 +14,11 @@ import (
 var uiViews = []struct{ name, view, there string }{
 	{"tree", "tree/shop/orders", `document.querySelector(".znode h1")?.textContent === "orders" && document.querySelectorAll(".row").length > 5`},
 	{"search", "search", `document.querySelector("h1")?.textContent === "Search"`},
+	{"sessions", "sessions", `document.querySelector('[aria-label="Sessions"] tbody tr')`},
+	{"load", "load", `document.querySelectorAll("svg").length === 10 && document.querySelectorAll(".legend span").length === 3`},
+	{"locks", "locks", `document.querySelector("section.queue tbody tr")`},
+	{"events", "events/shop", `document.querySelector("#stream")?.textContent === "live"`},
+	{"ensemble", "ensemble", `document.querySelectorAll("#members tbody tr").length === 3 && document.querySelector('[aria-label="Ensemble"]').textContent.includes("it survives")`},
 }
 
 // shop makes something to look at.
@@ -26,6 +31,10 @@ func shop(t *testing.T) {
 	must(t, "POST", "/v1/znodes/shop/orders", `{"total": 9007199254740993, "currency": "EUR", "open": ["17", "18"]}`)
 	for i := range 12 {
 		must(t, "POST", "/v1/znodes/shop/orders/order-?mode=persistent_sequential", fmt.Sprint("order ", i))
+	}
+	for range 2 {
+		_, header := session(t)
+		as(t, header, "POST", "/v1/znodes/shop/orders/_c_x-lock-?mode=ephemeral_sequential")
 	}
 	must(t, "POST", "/v1/znodes/shop/prices?acl=world:anyone:r,digest:alice:x:cdrwa", "")
 }

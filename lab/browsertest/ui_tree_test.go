@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
@@ -195,9 +194,7 @@ func TestUI_Subtree(t *testing.T) {
 		must(t, "POST", "/v1/znodes/"+path, data)
 	}
 	p := uiOf(t, "tree/from")
-	dir := t.TempDir()
-	p.do(cdpbrowser.SetDownloadBehavior(cdpbrowser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(dir).
-		WithBrowserContextID(chromedp.FromContext(p.ctx).BrowserContextID))
+	dir := p.downloads()
 	p.login("alice:secret")
 	p.press("Export")
 	p.said("4 znodes exported.")
