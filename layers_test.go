@@ -73,6 +73,7 @@ var layers = []struct {
 	{0, "lab/...", []string{"lab/..."}, "the lab is a simulator: nothing of the product runs in it"},
 	{6, "cmd/zk-lite/cli", []string{"client", "recipes", "znode", "cmd/zk-lite/cli/..."}, "the commands are clients like any other: no server runs in them"},
 	{5, "cmd/zk-lite/cli/authority", nil, "makes certificates, and knows no server"},
+	{5, "cmd/zk-lite/cli/manpage", nil, "writes what commands say of themselves, and knows none"},
 	{5, "cmd/zk-lite/cli/subtree", []string{"client", "znode"}, "knows no command line"},
 	{5, "cmd/zk-lite/cli/httpapi", nil, "asks the HTTP API, and knows no resource"},
 	{5, "cmd/zk-lite/cli/backupfile", nil, "knows a format, and rebuilds no tree"},

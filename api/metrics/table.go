@@ -193,5 +193,5 @@ var table = []Metric{
 	{"process_resident_memory_bytes", Gauge, bytesUnit,
 		"Memory of the process that is not paged out; 0: not known on this system.", process, false, false},
 	{"go_goroutines", Gauge, "", "Goroutines of the process.", process, false, false},
-	{"zk_lite_info", Gauge, "", "Always 1; the label version has the version.", process, false, false},
+	{"zk_lite_info", Gauge, "", "Always 1; the label version has version and commit.", process, false, false},
 }

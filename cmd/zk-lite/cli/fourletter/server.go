@@ -95,6 +95,7 @@ func (s *Server) field(key, value string) (err error) {
 	case "Zookeeper version":
 		s.Version, _, _ = strings.Cut(value, ",")
 		s.Version, _, _ = strings.Cut(s.Version, "--") // the commit is of no use to a reader
+		s.Version, _, _ = strings.Cut(s.Version, "+")
 	case "Latency min/avg/max":
 		parts := strings.Split(value, "/")
 		if len(parts) != 3 {
