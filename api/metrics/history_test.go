@@ -24,7 +24,7 @@ func TestHistory_KeepsAnHour(t *testing.T) {
 			})
 		})
 		begin := time.Now().UnixMilli()
-		clock.Sleep(3*time.Hour+time.Second)
+		clock.Sleep(3*time.Hour + time.Second)
 		cancel()
 		rows := h.Since(0)
 		if len(rows) != historyRows || rows[0].Time != begin+2*time.Hour.Milliseconds()+HistoryInterval.Milliseconds() ||
