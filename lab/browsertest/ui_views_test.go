@@ -95,7 +95,7 @@ func as(t *testing.T, header, method, target string) {
 func TestUI_Locks(t *testing.T) {
 	a, ofA := session(t)
 	b, ofB := session(t)
-	for _, dir := range []string{"locks", "locks/one", "locks/two", "locks/rw", "locks/lead", "locks/work"} {
+	for _, dir := range []string{"locks", "locks/one", "locks/two", "locks/rw", "locks/lead", "locks/work", "locks/group"} {
 		must(t, "POST", "/v1/znodes/"+dir, "")
 	}
 	for _, c := range []struct{ header, name string }{
@@ -104,6 +104,7 @@ func TestUI_Locks(t *testing.T) {
 	} {
 		as(t, c.header, "POST", "/v1/znodes/locks/"+c.name+"?mode=ephemeral_sequential")
 	}
+	as(t, ofB, "POST", "/v1/znodes/locks/group/w1?mode=ephemeral")
 	must(t, "POST", "/v1/znodes/locks/work/queue-?mode=persistent_sequential", "")
 	p := uiOf(t, "locks")
 	p.until(`document.querySelector("[role=alert]")?.textContent.includes("Deadlock")`)
@@ -113,7 +114,7 @@ func TestUI_Locks(t *testing.T) {
 	for path, want := range map[string]string{
 		"/locks/one": "Lock, 2 participants|holds it " + a + "|waits behind 1 " + b, "/locks/two": "Lock, 2 participants|holds it " + b + "|waits behind 1 " + a,
 		"/locks/rw": "Read-write lock, 2 participants|holds it " + a + "|holds it " + b, "/locks/lead": "Election, 2 participants|leads " + a + "|waits behind 1 " + b,
-		"/locks/work": "Queue, 1 item|item 1 –",
+		"/locks/work": "Queue, 1 item|item 1 –", "/locks/group": "Group, 1 member|member " + b,
 	} {
 		got := eval[string](p, fmt.Sprintf(`(() => { const s = document.querySelector('section[aria-label="%s"]');
 			return [s.querySelector("h2 small").textContent, ...[...s.querySelectorAll("tbody tr")].map((r) => r.cells[0].textContent + " " + r.cells[1].textContent)].join("|"); })()`, path))

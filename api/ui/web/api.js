@@ -25,7 +25,7 @@ export const escapePath = (path) => path.split("/").map(encodeURIComponent).join
 
 export function target({ path, query = {} }) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== false);
-  const list = given.map(([name, value]) => (value === true ? name : `${name}=${encodeURIComponent(value)}`));
+  const list = given.flatMap(([name, value]) => (value === true ? name : [value].flat().map((v) => `${name}=${encodeURIComponent(v)}`)));
   return path + (list.length ? "?" + list.join("&") : "");
 }
 

@@ -3,7 +3,7 @@ import { html, useState, useEffect } from "./vendor/preact.js";
 import { get, send, start } from "./api.js";
 import { done, failed, useStore, useAsync } from "./store.js";
 import { Ask, Failure, Field, open, save } from "./parts.js";
-import { bytes, plural } from "./text.js";
+import { bytes, plural, when } from "./text.js";
 
 const every = 3000; // milliseconds
 
@@ -41,10 +41,11 @@ export function Ensemble() {
     }));
   }, [now, store.changes]);
   const c = cluster.value;
+  const uptime = servers.value?.find(({ id }) => id === c?.leader)?.m?.leader_uptime;
   const member = (id) => c?.members.find((m) => m.id === id);
   return html`<div><section aria-label="Ensemble"><h1>Ensemble</h1>
       <${Failure} error=${servers.error ?? cluster.error} />
-      ${c && html`<p role="status">${c.leader < 0 ? "Nobody leads now." : `Server ${c.leader} leads in term ${c.term}.`} ${plural(c.voters, "voter")};
+      ${c && html`<p role="status">${c.leader < 0 ? "Nobody leads now." : `Server ${c.leader} leads in term ${c.term}${uptime === undefined ? "" : `, since ${when(Date.now() - uptime)}`}.`} ${plural(c.voters, "voter")};
         ${c.failures_tolerated_now === undefined ? "" : `it survives ${plural(c.failures_tolerated_now, "failure")} now, ${c.failures_tolerated} when all are up.`} ${c.incomplete ?? ""}</p>`}
       <div class="wide" tabindex="0"><table id="members"><thead><tr><th>Server</th><th>Role</th><th>Serves</th><th>Zxid</th><th>Lag</th><th>Version</th><th>Disk free</th><th>Certificate</th><th></th></tr></thead>
         <tbody>${(servers.value ?? []).map(({ id, m, error }) => html`<tr key=${id}><td>${id} <small>${member(id)?.client}</small></td>

@@ -37,9 +37,10 @@ async function follow(path, place, heard, state, signal) {
 
 // events reads server-sent events: {name, id, data}.
 async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
-  for await (const part of body.pipeThrough(new TextDecoderStream())) {
-    text += part;
+  for (let part; !(part = await reader.read()).done;) {
+    text += part.value;
     for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
       const fields = Object.fromEntries(text.slice(0, end).split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]));
       if (fields.event) yield { name: fields.event, id: fields.id, data: JSON.parse(fields.data) };
