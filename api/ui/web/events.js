@@ -14,7 +14,14 @@ const pause = 1000; // milliseconds before the stream is asked for again
 async function follow(path, place, heard, state, signal) {
   while (!signal.aborted) {
     try {
-      const response = await start({ path: znode(path, "watches"), query: { kind: "recursive", since: place.at }, headers: { Accept: "text/event-stream" } }, signal);
+      const response = await start(
+        {
+          path: znode(path, "watches"),
+          query: { kind: "recursive", since: place.at },
+          headers: { Accept: "text/event-stream" },
+        },
+        signal,
+      );
       state("live");
       for await (const event of events(response.body)) {
         if (event.name === "gone") throw Object.assign(new Error(event.data.detail), { gone: true });
@@ -42,13 +49,23 @@ async function* events(body) {
   for (let part; !(part = await reader.read()).done;) {
     text += part.value;
     for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
-      const fields = Object.fromEntries(text.slice(0, end).split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]));
+      const fields = Object.fromEntries(
+        text
+          .slice(0, end)
+          .split("\n")
+          .map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]),
+      );
       if (fields.event) yield { name: fields.event, id: fields.id, data: JSON.parse(fields.data) };
     }
   }
 }
 
-const words = { created: "created", changed: "changed", deleted: "deleted", gap: "events are missing here: this server does not know them any more" };
+const words = {
+  created: "created",
+  changed: "changed",
+  deleted: "deleted",
+  gap: "events are missing here: this server does not know them any more",
+};
 
 export function Events({ path }) {
   const store = useStore();
@@ -56,11 +73,19 @@ export function Events({ path }) {
   const [rows, setRows] = useState([]);
   const [state, setState] = useState("connecting");
   const [paused, setPaused] = useState(false);
-  const waiting = useRef([]), position = useRef({});
+  const waiting = useRef([]),
+    position = useRef({});
   useEffect(() => {
     const abort = new AbortController();
-    follow(path, position.current, (event) => waiting.current.push({ ...event, at: new Date() }), setState, abort.signal);
-    const timer = setInterval(() => { // a thousand events a second are drawn a few times a second
+    follow(
+      path,
+      position.current,
+      (event) => waiting.current.push({ ...event, at: new Date() }),
+      setState,
+      abort.signal,
+    );
+    const timer = setInterval(() => {
+      // a thousand events a second are drawn a few times a second
       if (!waiting.current.length) return;
       const news = waiting.current.splice(0).reverse();
       setRows((old) => [...news, ...old].slice(0, kept));
@@ -73,11 +98,25 @@ export function Events({ path }) {
   const [frozen, setFrozen] = useState([]);
   const shown = paused ? frozen : rows;
   return html`<section aria-label="Events"><h1>Events</h1>
-    <form class="form" onSubmit=${(e) => { e.preventDefault(); location.hash = "#/events" + text.split("/").map(encodeURIComponent).join("/"); }}>
+    <form class="form" onSubmit=${(e) => {
+      e.preventDefault();
+      location.hash = "#/events" + text.split("/").map(encodeURIComponent).join("/");
+    }}>
       <${Field} label="Below" value=${text} onInput=${setText} /><button class="main">Follow</button></form>
     <p class="buttons"><span role="status" id="stream">${state}</span>
-      <button aria-pressed=${paused} onClick=${() => { setFrozen(rows); setPaused(!paused); }}>Pause</button><button onClick=${() => { setRows([]); setFrozen([]); }}>Clear</button>
+      <button aria-pressed=${paused} onClick=${() => {
+        setFrozen(rows);
+        setPaused(!paused);
+      }}>Pause</button><button onClick=${() => {
+        setRows([]);
+        setFrozen([]);
+      }}>Clear</button>
       <small>${plural(shown.length, "event")}, the newest first; ${kept} are kept</small></p>
-    <div class="wide" tabindex="0" role="region" aria-label="What has changed"><table id="events"><thead><tr><th>Seen at</th><th>What</th><th>Znode</th><th>Zxid</th></tr></thead><tbody>${shown.map((e) =>
-      html`<tr key=${e.id + e.path + e.type}><td>${e.at.toLocaleTimeString("en-GB")}</td><td>${words[e.type] ?? e.type}</td><td><a href=${link(e.path)}><${Name} text=${e.path} /></a></td><td><code>${e.zxid}</code></td></tr>`)}</tbody></table></div></section>`;
+    <div class="wide" tabindex="0" role="region" aria-label="What has changed"><table id="events"><thead><tr>
+      <th>Seen at</th><th>What</th><th>Znode</th><th>Zxid</th></tr></thead><tbody>${shown.map(
+      (e) =>
+        html`<tr key=${e.id + e.path + e.type}><td>${e.at.toLocaleTimeString("en-GB")}</td><td>
+          ${words[e.type] ?? e.type}</td><td><a href=${link(e.path)}><${Name} text=${e.path} /></a></td><td><code>
+          ${e.zxid}</code></td></tr>`,
+    )}</tbody></table></div></section>`;
 }

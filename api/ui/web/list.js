@@ -28,17 +28,24 @@ export function List({ label, count, version, load, row, open, up }) {
   const seen = Math.ceil(height / rowHeight) + 1;
   // Beyond the highest element, a pixel of the scroll bar stands for more than a row's share.
   const scaled = count * rowHeight > highest;
-  const first = Math.max(0, Math.min(count - 1, Math.floor(scaled ? (top / (total - height)) * (count - seen + 2) : top / rowHeight)));
+  const first = Math.max(
+    0,
+    Math.min(count - 1, Math.floor(scaled ? (top / (total - height)) * (count - seen + 2) : top / rowHeight)),
+  );
   const offset = scaled ? Math.min(top, total - seen * rowHeight) : first * rowHeight;
 
   useEffect(() => {
     const abort = new AbortController();
-    const into = pages.current, pending = new Set();
+    const into = pages.current,
+      pending = new Set();
     for (const p of new Set([Math.floor(first / page), Math.floor(Math.min(count - 1, first + seen) / page)])) {
       if (count === 0 || into.has(p)) continue;
       into.set(p, []);
       pending.add(p);
-      load(p * page, abort.signal).then((rows) => (pending.delete(p), into.set(p, rows), draw({})), () => into.delete(p));
+      load(p * page, abort.signal).then(
+        (rows) => (pending.delete(p), into.set(p, rows), draw({})),
+        () => into.delete(p),
+      );
     }
     return () => {
       abort.abort();
@@ -56,7 +63,9 @@ export function List({ label, count, version, load, row, open, up }) {
     else if (at + rowHeight > b.scrollTop + b.clientHeight) b.scrollTop = at + rowHeight - b.clientHeight;
   };
   const key = (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: seen - 2, PageUp: 2 - seen, Home: -count, End: count }[event.key];
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: seen - 2, PageUp: 2 - seen, Home: -count, End: count }[
+      event.key
+    ];
     if (step) show(active + step);
     else if (event.key === "Enter" && item(active)) open(item(active));
     else if (event.key === "Backspace" || event.key === "ArrowLeft") up();
@@ -66,10 +75,13 @@ export function List({ label, count, version, load, row, open, up }) {
   const rows = [];
   for (let i = first; i < Math.min(count, first + seen); i++) {
     const it = item(i);
-    rows.push(html`<div key=${i} id=${"row" + i} role="option" aria-selected=${i === active} aria-setsize=${count} aria-posinset=${i + 1}
+    rows.push(html`<div key=${i} id=${"row" + i} role="option" aria-selected=${i === active} aria-setsize=${count}
+      aria-posinset=${i + 1}
       class="row" onClick=${() => (setActive(i), it && open(it))}>${it ? row(it) : "…"}</div>`);
   }
-  return html`<div class="list" ref=${box} role="listbox" aria-label=${label} tabindex="0" aria-activedescendant=${count ? "row" + active : undefined}
+  return html`<div class="list" ref=${box} role="listbox" aria-label=${label} tabindex="0"
+    aria-activedescendant=${count ? "row" + active : undefined}
       onScroll=${(e) => setTop(e.target.scrollTop)} onKeyDown=${key}>
-    <div role="presentation" style=${{ height: total + "px" }}><div role="presentation" style=${{ transform: `translateY(${offset}px)` }}>${rows}</div></div></div>`;
+    <div role="presentation" style=${{ height: total + "px" }}>
+      <div role="presentation" style=${{ transform: `translateY(${offset}px)` }}>${rows}</div></div></div>`;
 }

@@ -17,11 +17,16 @@ const mean = (name) => (row, before) => {
 };
 
 const plots = [
-  ["Requests of ZooKeeper clients, a second", rate("packets_received")], ["Mean time to the reply, milliseconds", mean("request_duration_seconds")],
-  ["Requests in progress", gauge("outstanding_requests")], ["Writes that await their result", gauge("pending_commands")],
-  ["Syncs of the log, a second", rate("log_fsync_seconds_count")], ["Mean time of a sync, milliseconds", mean("log_fsync_seconds")],
-  ["Processors in use", rate("process_cpu_seconds_total")], ["Memory of the process", gauge("process_resident_memory_bytes"), bytes],
-  ["Connections", gauge("num_alive_connections")], ["Watches", gauge("watch_count")],
+  ["Requests of ZooKeeper clients, a second", rate("packets_received")],
+  ["Mean time to the reply, milliseconds", mean("request_duration_seconds")],
+  ["Requests in progress", gauge("outstanding_requests")],
+  ["Writes that await their result", gauge("pending_commands")],
+  ["Syncs of the log, a second", rate("log_fsync_seconds_count")],
+  ["Mean time of a sync, milliseconds", mean("log_fsync_seconds")],
+  ["Processors in use", rate("process_cpu_seconds_total")],
+  ["Memory of the process", gauge("process_resident_memory_bytes"), bytes],
+  ["Connections", gauge("num_alive_connections")],
+  ["Watches", gauge("watch_count")],
 ];
 
 export function Load() {
@@ -31,42 +36,59 @@ export function Load() {
   const [error, setError] = useState(null);
   useEffect(() => {
     const abort = new AbortController();
-    read(servers.current, abort.signal).then(() => (setError(null), draw({})), (e) => abort.signal.aborted || setError(e));
+    read(servers.current, abort.signal).then(
+      () => (setError(null), draw({})),
+      (e) => abort.signal.aborted || setError(e),
+    );
     return () => abort.abort();
   }, [now]);
   const all = [...servers.current];
-  return html`<div><section aria-label="Load"><h1>Load</h1><p class="note">The last hour, as each server has kept it; a restart begins anew.</p>
+  return html`<div><section aria-label="Load"><h1>Load</h1>
+    <p class="note">The last hour, as each server has kept it; a restart begins anew.</p>
       <p class="legend">${all.map(([id], i) => html`<span class=${"k" + (i % 7)}>━ server ${id} </span>`)}</p>
       <${Failure} error=${error} />${all.map(([, s]) => s.error && html`<${Failure} error=${s.error} />`)}</section>
-    <div class="plots">${plots.map(([title, value, unit]) => html`<${Plot} key=${title} title=${title} value=${value} unit=${unit ?? short} servers=${all} />`)}</div></div>`;
+    <div class="plots">${plots.map(([title, value, unit]) => html`<${Plot} key=${title} title=${title} value=${value}
+      unit=${unit ?? short} servers=${all} />`)}</div></div>`;
 }
 
 // read asks each server for what is new.
 async function read(servers, signal) {
   const { servers: list } = await get("/v1/servers", {}, signal);
-  await Promise.all(list.map(async ({ id }) => {
-    const rows = servers.get(id)?.rows ?? [];
-    try {
-      const { names, rows: news } = await get("/v1/history", { server: id, since: rows.at(-1)?.time ?? 0 }, signal);
-      const all = [...rows, ...news.map((r) => ({ time: r.time, ...Object.fromEntries(names.map((n, i) => [n, r.values[i]])) }))];
-      servers.set(id, { rows: all.filter((r) => r.time > Date.now() - hour) });
-    } catch (error) {
-      if (!signal.aborted) servers.set(id, { rows, error });
-    }
-  }));
+  await Promise.all(
+    list.map(async ({ id }) => {
+      const rows = servers.get(id)?.rows ?? [];
+      try {
+        const { names, rows: news } = await get("/v1/history", { server: id, since: rows.at(-1)?.time ?? 0 }, signal);
+        const all = [
+          ...rows,
+          ...news.map((r) => ({ time: r.time, ...Object.fromEntries(names.map((n, i) => [n, r.values[i]])) })),
+        ];
+        servers.set(id, { rows: all.filter((r) => r.time > Date.now() - hour) });
+      } catch (error) {
+        if (!signal.aborted) servers.set(id, { rows, error });
+      }
+    }),
+  );
 }
 
-const width = 400, height = 110;
+const width = 400,
+  height = 110;
 
 function Plot({ title, value, unit, servers }) {
-  const lines = servers.map(([id, { rows }]) => [id, rows.slice(1).map((r, i) => [r.time, Math.max(0, value(r, rows[i]) || 0)])]);
+  const lines = servers.map(([id, { rows }]) => [
+    id,
+    rows.slice(1).map((r, i) => [r.time, Math.max(0, value(r, rows[i]) || 0)]),
+  ]);
   const top = Math.max(...lines.flatMap(([, l]) => l.map(([, v]) => v)), 0) || 1;
   const end = Math.max(...lines.flatMap(([, l]) => l.map(([t]) => t)), 0);
-  const x = (t) => (width * (t - end + hour)) / hour, y = (v) => height - 4 - (v / top) * (height - 16);
+  const x = (t) => (width * (t - end + hour)) / hour,
+    y = (v) => height - 4 - (v / top) * (height - 16);
   const last = lines.map(([id, l]) => `server ${id} ${l.length ? unit(l.at(-1)[1]) : "–"}`).join(", ");
   return html`<figure class="panel"><figcaption><strong>${title}</strong><br /><small>${last}</small></figcaption>
     <svg viewBox=${`0 0 ${width} ${height}`} role="img" aria-label=${`${title}: ${last}; at most ${unit(top)}`}>
-      <line class="axis" x1="0" x2=${width} y1=${height - 4} y2=${height - 4} /><line class="axis" x1="0" x2=${width} y1="12" y2="12" />
+      <line class="axis" x1="0" x2=${width} y1=${height - 4} y2=${height - 4} />
+        <line class="axis" x1="0" x2=${width} y1="12" y2="12" />
       <text x="2" y="10">${unit(top)}</text>
-      ${lines.map(([, l], i) => html`<polyline class=${"k" + (i % 7)} points=${l.map(([t, v]) => `${x(t).toFixed(1)},${y(v).toFixed(1)}`).join(" ")} />`)}</svg></figure>`;
+      ${lines.map(([, l], i) => html`<polyline class=${"k" + (i % 7)}
+        points=${l.map(([t, v]) => `${x(t).toFixed(1)},${y(v).toFixed(1)}`).join(" ")} />`)}</svg></figure>`;
 }

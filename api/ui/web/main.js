@@ -13,7 +13,10 @@ import { Ensemble } from "./ensemble.js";
 
 const views = {
   tree: { title: "Tree", draw: (path) => html`<${Tree} path=${path || "/"} />` },
-  search: { title: "Search", draw: (rest) => html`<${Search} key=${rest} args=${Object.fromEntries(new URLSearchParams(rest.slice(1)))} />` },
+  search: {
+    title: "Search",
+    draw: (rest) => html`<${Search} key=${rest} args=${Object.fromEntries(new URLSearchParams(rest.slice(1)))} />`,
+  },
   ensemble: { title: "Ensemble", draw: () => html`<${Ensemble} />` },
   locks: { title: "Locks", draw: () => html`<${Locks} />` },
   events: { title: "Events", draw: (path) => html`<${Events} key=${path} path=${path || "/"} />` },
@@ -43,9 +46,13 @@ function App() {
     refresh();
     return () => removeEventListener("hashchange", move);
   }, []);
-  useEffect(() => { document.title = `${views[name].title} – zk-lite`; }, [name]);
+  useEffect(() => {
+    document.title = `${views[name].title} – zk-lite`;
+  }, [name]);
   return html`<header><strong>zk-lite</strong>
-      <nav aria-label="Views">${Object.entries(views).map(([key, { title }]) => html`<a href=${"#/" + key} aria-current=${key === name ? "page" : undefined}>${title}</a>`)}</nav>
+      <nav aria-label="Views">
+        ${Object.entries(views).map(([key, { title }]) => html`<a href=${"#/" + key}
+          aria-current=${key === name ? "page" : undefined}>${title}</a>`)}</nav>
       <span class="login"><${Login} /></span></header>
     <main id="main" tabindex="-1">${views[name].draw(rest)}</main><${Said} />${dialog}`;
 }

@@ -36,7 +36,8 @@ export function useAsync(load, deps) {
     setResult((r) => ({ ...r, loading: true }));
     load(abort.signal).then(
       (value) => abort.signal.aborted || setResult({ value }),
-      (error) => abort.signal.aborted || setResult({ error }));
+      (error) => abort.signal.aborted || setResult({ error }),
+    );
     return () => abort.abort();
   }, deps);
   return result;
