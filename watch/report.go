@@ -133,8 +133,8 @@ func (m *Manager) On(path string, limit int) (list []Held, more bool) {
 	return list, false
 }
 
-// Of lists what a watcher watches, at most limit paths, and reports whether there were more. No order is promised, and a
-// watch that comes or goes meanwhile may or may not be in the list.
+// Of lists what a watcher watches, at most limit paths, and reports whether there were more. No order is promised, and
+// a watch that comes or goes meanwhile may or may not be in the list.
 func (m *Manager) Of(w *Watcher, limit int) (list []Held, more bool) {
 	var paths []string
 	w.mu.Lock()

@@ -21,5 +21,6 @@ func (h *handlers) getHistory(q *rest.Request) error {
 	if err != nil {
 		return err
 	}
-	return q.Answer(http.StatusOK, historyBody{metrics.HistoryInterval.String(), metrics.Columns, h.history.Since(int64(since))})
+	rows := h.history.Since(int64(since))
+	return q.Answer(http.StatusOK, historyBody{metrics.HistoryInterval.String(), metrics.Columns, rows})
 }

@@ -40,8 +40,9 @@ func (h *handlers) listSessions(q *rest.Request) error {
 	if err != nil {
 		return err
 	}
-	after, ok := znode.SessionID(0), true
+	var after znode.SessionID
 	if q.Query.Has("after") {
+		var ok bool
 		if after, ok = rest.ParseSessionID(q.Query.Text("after")); !ok {
 			return rest.BadRequest("after", "%q is not the id of a session, such as 0x1001", q.Query.Text("after"))
 		}

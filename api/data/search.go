@@ -61,7 +61,8 @@ func search(q *rest.Request) error {
 	if q.Query.Has("owner") && !f.owned {
 		var ok bool
 		if f.owner, ok = rest.ParseSessionID(q.Query.Text("owner")); !ok {
-			return rest.BadRequest("owner", "%q is neither the id of a session, such as 0x1001, nor any", q.Query.Text("owner"))
+			return rest.BadRequest("owner", "%q is neither the id of a session, such as 0x1001, nor any",
+				q.Query.Text("owner"))
 		}
 	}
 	q.View(func(v *server.View) { f.seed = v.Tree().Seed() })
@@ -152,5 +153,6 @@ func (f *finder) matches(path string, data []byte, s *znode.Stat) bool {
 }
 
 func (f *finder) named(name string) bool {
-	return len(f.names) == 0 || slices.ContainsFunc(f.names, func(part string) bool { return strings.Contains(name, part) })
+	contains := func(part string) bool { return strings.Contains(name, part) }
+	return len(f.names) == 0 || slices.ContainsFunc(f.names, contains)
 }

@@ -137,7 +137,7 @@ func TestUI_Events(t *testing.T) {
 		t.Helper()
 		for range n {
 			wait.Until(t, "a write", func() bool {
-				req, err := http.NewRequestWithContext(t.Context(), "POST", fmt.Sprintf("http://%s/v1/znodes/event-%03d", e.HTTPAddrs()[writer], count), http.NoBody)
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://%s/v1/znodes/event-%03d", e.HTTPAddrs()[writer], count), http.NoBody)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -187,7 +187,7 @@ func TestUI_Ensemble(t *testing.T) {
 	p.until(`document.querySelector(".note")?.textContent.includes("administrator")`)
 	dir := p.downloads()
 	p.login("super:secret")
-	p.until(`document.querySelector("[role=status]")?.textContent.includes("it survives 1 failure now")`)
+	p.until(`document.querySelector("[role=status]")?.textContent.includes("and 1 failure now")`)
 	to := (e.Leader() + 1) % 3
 	p.do(chromedp.Evaluate(fmt.Sprintf(`document.querySelector('[aria-label="Make server %d lead"]').click()`, to+1), nil))
 	p.press("Hand over")

@@ -62,12 +62,7 @@ export function Ensemble() {
   const member = (id) => c?.members.find((m) => m.id === id);
   return html`<div><section aria-label="Ensemble"><h1>Ensemble</h1>
       <${Failure} error=${servers.error ?? cluster.error} />
-      ${
-        c &&
-        html`<p role="status">
-          ${c.leader < 0 ? "Nobody leads now." : `Server ${c.leader} leads in term ${c.term}${uptime === undefined ? "" : `, since ${when(Date.now() - uptime)}`}.`} ${plural(c.voters, "voter")};
-        ${c.failures_tolerated_now === undefined ? "" : `it survives ${plural(c.failures_tolerated_now, "failure")} now, ${c.failures_tolerated} when all are up.`} ${c.incomplete ?? ""}</p>`
-      }
+      ${c && html`<p role="status">${summary(c, uptime)}</p>`}
       <div class="wide" tabindex="0"><table id="members"><thead><tr><th>Server</th><th>Role</th><th>Serves</th>
         <th>Zxid</th><th>Lag</th><th>Version</th><th>Disk free</th><th>Certificate</th><th></th></tr></thead>
         <tbody>${(servers.value ?? []).map(
@@ -84,13 +79,13 @@ export function Ensemble() {
             .map((k) => bytes(m[k]))
             .join(", ")}</td><td>${days(m.tls_certificate_expiry_seconds)}</td>`
           }
-          <td class="buttons">${
+          <td><span class="buttons">${
             c &&
             html`<button aria-label=${`Make server ${id} lead`} disabled=${member(id)?.role !== "follower"}
               onClick=${() => transfer(id)}>Lead</button>
             <button aria-label=${`Remove server ${id}`} onClick=${() => open(html`<${Remove}
               id=${id} />`)}>Remove</button>`
-          }</td></tr>`,
+          }</span></td></tr>`,
         )}</tbody></table></div>
       ${
         c
@@ -102,6 +97,17 @@ export function Ensemble() {
           : html`<p class="note">Log in as an administrator to see how the leader knows them, and to change something.</p>`
       }
     </section></div>`;
+}
+
+// summary says how the ensemble stands; uptime is the leader's, in milliseconds, if it is known.
+function summary(c, uptime) {
+  const since = uptime === undefined ? "" : `, since ${when(Date.now() - uptime)}`;
+  return [
+    c.leader < 0 ? "Nobody leads now." : `Server ${c.leader} leads in term ${c.term}${since}.`,
+    `${plural(c.voters, "voter")} survive ${plural(c.failures_tolerated, "failure")} when all are up`,
+    c.failures_tolerated_now === undefined ? "." : `and ${plural(c.failures_tolerated_now, "failure")} now.`,
+    c.incomplete ?? "",
+  ].join(" ");
 }
 
 const json = { "Content-Type": "application/json" };

@@ -54,16 +54,17 @@ export function Load() {
 // read asks each server for what is new.
 async function read(servers, signal) {
   const { servers: list } = await get("/v1/servers", {}, signal);
+  for (const { id } of list) if (!servers.has(id)) servers.set(id, { rows: [] }); // in this order
   await Promise.all(
     list.map(async ({ id }) => {
-      const rows = servers.get(id)?.rows ?? [];
+      const { rows } = servers.get(id);
       try {
         const { names, rows: news } = await get("/v1/history", { server: id, since: rows.at(-1)?.time ?? 0 }, signal);
         const all = [
           ...rows,
           ...news.map((r) => ({ time: r.time, ...Object.fromEntries(names.map((n, i) => [n, r.values[i]])) })),
         ];
-        servers.set(id, { rows: all.filter((r) => r.time > Date.now() - hour) });
+        servers.set(id, { rows: all.filter((r) => r.time > all.at(-1).time - hour) });
       } catch (error) {
         if (!signal.aborted) servers.set(id, { rows, error });
       }

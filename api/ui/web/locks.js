@@ -107,7 +107,7 @@ export function Locks() {
   const circles = deadlocks(all),
     caught = new Set(circles.flat());
   return html`<div><section aria-label="Locks"><h1>Locks, elections, queues and groups</h1>
-      <p role="status">${loading ? "reading …" : `${plural(all.length, "place")}${value?.more ? " of more" : ""}, known by the names of Curator's, kazoo's and zk-lite's recipes`}
+      <p role="status">${loading ? "reading …" : `${plural(all.length, "place")}${value?.more ? " of more" : ""}, known by the names of Curator's, kazoo's and zk-lite's recipes `}
         <button onClick=${readAgain}>Read again</button></p>
       <${Failure} error=${error} />
       ${circles.map((c) => html`<p class="error" role="alert">

@@ -3,7 +3,6 @@ import { html, useState } from "./vendor/preact.js";
 import { logIn, whoAmI } from "./api.js";
 import { set, useStore, failed, done } from "./store.js";
 import { Dialog, Failure, Field, open } from "./parts.js";
-import { who } from "./text.js";
 
 const schemes = [
   ["password", "Name and password"],
@@ -20,15 +19,19 @@ export function Login() {
     done("Logged out.");
   };
   if (!identity) return null;
-  const own = identity.identities.filter(({ scheme }) => scheme !== "ip" && scheme !== "super");
   if (identity.anonymous)
     return html`<button id="login" onClick=${() => open(html`<${Ask} />`)}>Log in to change something</button>`;
-  return html`<span id="identity">${identity.administrator ? "Administrator" : ""} <bdi>${own.map(short).join(", ")}
-    </bdi></span>
+  return html`<span id="identity"><bdi>${names(identity)}</bdi></span>
     <button id="logout" onClick=${logOut}>Log out</button>`;
 }
 
 const short = ({ scheme, id }) => (scheme === "digest" ? id.split(":")[0] : id || scheme);
+
+// names says in few words who somebody is.
+function names({ identities, administrator }) {
+  const own = identities.filter(({ scheme }) => scheme !== "ip" && scheme !== "super").map(short);
+  return [...own, ...(administrator ? ["administrator"] : [])].join(", ");
+}
 
 function Ask() {
   const [x, setX] = useState({ scheme: "password", name: "", secret: "" });
@@ -37,15 +40,10 @@ function Ask() {
   const submit = async (event) => {
     event.preventDefault();
     try {
-      const identity = await logIn(x.scheme, x.name, x.secret.trim());
+      const identity = await logIn(x.scheme, x.name, x.scheme === "token" ? x.secret.trim() : x.secret);
       if (identity.anonymous) throw new Error("The browser has shown no certificate.");
       set({ identity });
-      done(
-        `Logged in. ${identity.identities
-          .filter((i) => i.scheme !== "ip")
-          .map(who)
-          .join("; ")}`,
-      );
+      done(`Logged in as ${names(identity)}.`);
     } catch (e) {
       setError(e);
     }

@@ -114,8 +114,7 @@ function Watchers() {
       )}${rows.some((r) => r.more) ? " and more" : ""}</p>
       <ul class="plain">${rows.flatMap(({ id, watchers }) =>
         watchers.map(
-          (w) => html`<li><a href=${"#/sessions/" + w.session}><code>${w.session}</code></a>
-        at server ${id} <small>${w.kinds.join(", ")}</small></li>`,
+          (w) => html`<li><a href=${"#/sessions/" + w.session}><code>${w.session}</code></a>${" at server "}${id} <small>${w.kinds.join(", ")}</small></li>`,
         ),
       )}</ul>`
     }</div></section>`;
