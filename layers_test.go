@@ -88,6 +88,7 @@ var layers = []struct {
 	{5, "bench/system", []string{"bench/load", "bench/report", "internal/testkit/network", "internal/testkit/ports", "internal/testkit/slowdisk"}, "meets the servers as processes only, all alike"},
 	{7, "bench/compare", []string{"bench/load", "bench/httpload", "bench/report", "bench/system", "bench/growth", "internal/testkit/slowdisk"}, "tables of what was measured"},
 	{7, "bench/failover", []string{"bench/load", "client", "bench/report", "bench/system", "internal/testkit/network", "internal/testkit/slowdisk"}, "takes leaders away from real servers, as processes"},
+	{6, "bench/reconnect", []string{"bench/load", "bench/system"}, "meets the servers as processes only"},
 	{6, "bench/growth", []string{"bench/load", "bench/report", "bench/system", "client"}, "curves of what was measured"},
 	{14, "app/config", []string{"consensus/state"}, "settings are read in one place, and know nobody who uses them; consensus/state has the bound of server ids"},
 	{0, "internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},

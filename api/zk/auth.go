@@ -29,7 +29,9 @@ func (c *conn) auth(xid wire.Xid, rd *jute.Reader) error {
 	if !c.authenticate(&q) {
 		c.listener.authFailed.Add(1)
 		c.note("login", audit.Failure, "scheme "+q.Scheme)
-		c.direct(xid, znode.ErrAuthFailed, nil)
+		if q.Scheme != "ensemble" || !c.listener.srv.Auth().Ensemble("") {
+			c.direct(xid, znode.ErrAuthFailed, nil)
+		} // a client of another ensemble tries the next server (EnsembleAuthenticationProvider): it is not told to give up
 		c.out.end("authentication failed")
 		c.closing = true
 		return nil
