@@ -148,6 +148,7 @@ func TestUI_Keyboard(t *testing.T) {
 	tabTo("Children")
 	p.do(chromedp.KeyEvent(kb.ArrowDown + kb.Enter))
 	p.heading("bb")
+	p.until(`document.activeElement.getAttribute("aria-label") === "Children"`)
 	tabTo("Edit")
 	p.do(chromedp.KeyEvent(kb.Enter))
 	p.until(`document.querySelector("dialog[open]")`)

@@ -129,6 +129,19 @@ func TestUI_Tree_ReadOnly(t *testing.T) {
 	p.press("Delete")
 	p.do(chromedp.Click(`dialog input[type="checkbox"]`))
 	refused("Delete")
+	file := filepath.Join(t.TempDir(), "x.jsonl")
+	if err := os.WriteFile(file, []byte(`{"format":"zk-lite-export-1","root":"/x"}
+{"path":"","data":"","encoding":"utf-8","acl":["world:anyone:r"]}
+{"path":"/n","data":"","encoding":"utf-8","acl":["world:anyone:r"]}
+{"end":2}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.press("Import")
+	p.until(`document.querySelector('dialog input[type="file"]')`)
+	p.do(chromedp.SetUploadFiles(`dialog input[type="file"]`, []string{file}))
+	p.until(`document.querySelector("dialog .what").textContent.includes("1 znode")`)
+	refused("Import")
 	if after := must(t, "GET", "/v1/znodes/readonly?acl", "", "owner:x") + must(t, "GET", "/v1/znodes/readonly", "", "owner:x"); after != before {
 		t.Errorf("%s\n%s", before, after)
 	}
@@ -236,8 +249,10 @@ func TestUI_Search(t *testing.T) {
 	for _, name := range []string{"needle-1", "needle-2", "hay"} {
 		must(t, "POST", "/v1/znodes/search/"+name, "data of "+name)
 	}
-	p := uiOf(t, "search")
-	p.fill("Below", "/search")
+	p := uiOf(t, "tree/search")
+	p.heading("search")
+	p.do(chromedp.Evaluate(`[...document.querySelectorAll("a")].find((a) => a.textContent === "search below it").click()`, nil))
+	p.heading("Search")
 	p.fill("Name contains", "needle")
 	p.press("Search")
 	p.until(`document.querySelector("[role=status]").textContent.startsWith("2 znodes found, of ")`)

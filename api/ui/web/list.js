@@ -3,6 +3,7 @@ import { html, useState, useEffect, useRef } from "./vendor/preact.js";
 
 const rowHeight = 30; // pixels, as in style.css
 const highest = 30e6; // pixels that a browser can make an element high
+let takesFocus = false; // the next list, since its user has come by the keyboard
 const page = 200; // rows that are asked for at a time
 
 // List shows count rows. load(from, signal) resolves to the rows of a page; row(item) draws one; version tells when the
@@ -17,6 +18,8 @@ export function List({ label, count, version, load, row, open, up }) {
   useEffect(() => {
     const observer = new ResizeObserver(([entry]) => setHeight(entry.contentRect.height));
     observer.observe(box.current);
+    if (takesFocus) box.current.focus();
+    takesFocus = false;
     return () => observer.disconnect();
   }, []);
   useEffect(() => {
@@ -66,10 +69,13 @@ export function List({ label, count, version, load, row, open, up }) {
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: seen - 2, PageUp: 2 - seen, Home: -count, End: count }[
       event.key
     ];
+    const it = item(active);
+    const leave = { Enter: it && (() => open(it)), Backspace: up, ArrowLeft: up }[event.key];
     if (step) show(active + step);
-    else if (event.key === "Enter" && item(active)) open(item(active));
-    else if (event.key === "Backspace" || event.key === "ArrowLeft") up();
-    else return;
+    else if (leave) {
+      takesFocus = true;
+      leave();
+    } else return;
     event.preventDefault();
   };
   const rows = [];
