@@ -47,8 +47,8 @@ func shop(t *testing.T) {
 // TestUI_Views_Axe finds nothing in any view, light and dark, wide and narrow, with a dialog open; takes their
 // pictures; and no view is wider than the window.
 func TestUI_Views_Axe(t *testing.T) {
-	shop(t)
 	awaitHistory(t)
+	shop(t)
 	for _, width := range []int{1280, 360} {
 		p := ui(t, shared.HTTPAddrs()[0], width, "tree")
 		p.login("super:secret")
@@ -95,7 +95,7 @@ func awaitHistory(t *testing.T) {
 	err = wait.For(2*time.Minute, func() error {
 		busy++
 		for range 1 + busy/40%5*7 { // some load, and less
-			if _, err := c.Set(t.Context(), "/shop", nil, -1); err != nil {
+			if _, err := c.Set(t.Context(), "/", nil, -1); err != nil {
 				return err
 			}
 		}
