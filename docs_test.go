@@ -51,7 +51,7 @@ var pages = []struct {
 	{"docs/performance.md", 1020},
 	{"docs/protocol.md", 1020},
 	{"docs/recipes.md", 1450},
-	{"docs/security.md", 2650},
+	{"docs/security.md", 2800},
 	{"docs/when-not.md", 850},
 	{"examples/README.md", 165},
 	{"examples/broker/README.md", 300},

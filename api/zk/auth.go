@@ -115,7 +115,7 @@ func (c *conn) enough(xid wire.Xid) bool {
 
 // hint says what else could be wrong with a client without the identity that it needs.
 func (c *conn) hint() string {
-	if s := c.listener.srv.Auth().SASL(); s != nil && s.Mechanism == "DIGEST-MD5" && c.exchange == nil {
+	if s := c.listener.srv.Auth().SASL(); s != nil && s.Mechanism() == "DIGEST-MD5" && c.exchange == nil {
 		return "Java clients of 3.9 do not begin DIGEST-MD5 unless they run with -Dzookeeper.fips-mode=false"
 	}
 	return ""
@@ -181,8 +181,8 @@ func (c *conn) addSASL(s *auth.SASL, user string) error {
 // saslFailed answers a client that has not proved who it is: it goes, unless allowSaslFailedClients lets it stay.
 func (c *conn) saslFailed(xid wire.Xid, s *auth.SASL, err error) {
 	c.listener.authFailed.Add(1)
-	c.note("login", audit.Failure, "sasl "+s.Mechanism+": "+err.Error())
-	c.listener.logRefusal("sasl", "remote", c.remote, "session", c.session(), "mechanism", s.Mechanism, "error", err)
+	c.note("login", audit.Failure, "sasl "+s.Mechanism()+": "+err.Error())
+	c.listener.logRefusal("sasl", "remote", c.remote, "session", c.session(), "mechanism", s.Mechanism(), "error", err)
 	code := znode.ErrAuthFailed
 	switch {
 	case slices.Contains(c.listener.srv.Auth().Schemes(), "sasl"):

@@ -184,7 +184,7 @@ var creatorAll = []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "auth"}
 
 func withSASL(failed bool, schemes ...string) option {
 	return knows(auth.Config{Schemes: schemes, SASL: &auth.SASL{
-		Mechanism: "DIGEST-MD5", Begin: func() auth.Exchange { return new(fakeSASL) }, AllowFailed: failed,
+		Mechanism: func() string { return "DIGEST-MD5" }, Begin: func() auth.Exchange { return new(fakeSASL) }, AllowFailed: failed,
 		Realm: func() string { return "" }, Supers: []string{"boss"},
 	}})
 }
