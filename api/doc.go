@@ -49,7 +49,7 @@
 // waits for both. A client that goes away ends its request's context, and with it
 // everything that it held here.
 //
-// Locks: Server.mu (whether Serve was called), rest.LongRequests.mu (the open streams by
+// Locks: Server.mu (whether Serve was called, unused connections), rest.LongRequests.mu (the open streams by
 // address; the server is asked under it whether it serves), the mutex of each operation's
 // request metrics and of the history, and admin's, which is held while a backup is sent. No lock of these is
 // held while another of them is taken.

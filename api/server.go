@@ -68,8 +68,9 @@ type Server struct {
 	logger      *slog.Logger
 	refusals    repeats.Filter // of connections, by their reasons
 
-	mu        sync.Mutex // protects the fields below
-	served    bool       // Serve was called
+	mu        sync.Mutex            // protects the fields below
+	served    bool                  // Serve was called
+	unused    map[net.Conn]struct{} // connections on which nothing has come yet
 	listeners []net.Listener
 }
 
@@ -87,7 +88,7 @@ const (
 func New(b Backend, cfg Config) *Server {
 	stopping, stop := context.WithCancelCause(context.Background())
 	s := &Server{
-		stop: func() { stop(rest.ErrStopping) }, descriptors: cfg.Descriptors, logger: cfg.Logger,
+		stop: func() { stop(rest.ErrStopping) }, unused: map[net.Conn]struct{}{}, descriptors: cfg.Descriptors, logger: cfg.Logger,
 	}
 	s.core = rest.NewCore(stopping, b.Core, rest.Config{
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
@@ -188,11 +189,28 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		case <-quiet.Done():
 		}
 	}
+	s.closeUnused()
 	return s.http.Shutdown(ctx)
+}
+
+// closeUnused closes connections that browsers have opened in advance: net/http would wait five seconds for a request.
+func (s *Server) closeUnused() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.unused {
+		_ = c.Close()
+	}
 }
 
 // countConn closes connections that are too many.
 func (s *Server) countConn(c net.Conn, state http.ConnState) {
+	if state != http.StateIdle {
+		s.mu.Lock()
+		if delete(s.unused, c); state == http.StateNew {
+			s.unused[c] = struct{}{}
+		}
+		s.mu.Unlock()
+	}
 	switch state {
 	case http.StateNew:
 		within := s.descriptors.Take()

@@ -120,7 +120,7 @@ func (p *tab) picture(file string) {
 
 // TestUI_Keyboard logs in, walks to a znode and changes it without a mouse.
 func TestUI_Keyboard(t *testing.T) {
-	must(t, "POST", "/v1/znodes/keyboard", "before")
+	anew(t, "/keyboard", "before")
 	must(t, "POST", "/v1/znodes/keyboard/aa", "before")
 	must(t, "POST", "/v1/znodes/keyboard/bb", "before")
 	p := uiOf(t, "tree/keyboard")

@@ -15,7 +15,7 @@ import (
 
 // TestUI_Tree_EachButton changes znodes by every button of the tree, and undoes it.
 func TestUI_Tree_EachButton(t *testing.T) {
-	must(t, "POST", "/v1/znodes/buttons", "one\ntwo\n")
+	anew(t, "/buttons", "one\ntwo\n")
 	p := uiOf(t, "tree/buttons")
 	p.heading("buttons")
 	if !eval[bool](p, `[...document.querySelectorAll("button")].find((b) => b.textContent === "Edit").disabled`) {
@@ -81,7 +81,7 @@ func TestUI_Tree_EachButton(t *testing.T) {
 
 // TestUI_Tree_TwoEditors: who writes second is told, sees both, and may write over it.
 func TestUI_Tree_TwoEditors(t *testing.T) {
-	must(t, "POST", "/v1/znodes/editors", "before")
+	anew(t, "/editors", "before")
 	p := uiOf(t, "tree/editors")
 	p.login("alice:secret")
 	p.press("Edit")
@@ -100,7 +100,7 @@ func TestUI_Tree_TwoEditors(t *testing.T) {
 
 // TestUI_Tree_ReadOnly: who may only read gets no further by any button.
 func TestUI_Tree_ReadOnly(t *testing.T) {
-	must(t, "POST", "/v1/znodes/readonly?acl=world:anyone:r,auth::cdrwa", "theirs", "owner:x")
+	anew(t, "/readonly?acl=world:anyone:r,auth::cdrwa", "theirs", "owner:x")
 	must(t, "POST", "/v1/znodes/readonly/child?acl=world:anyone:r,auth::cdrwa", "", "owner:x")
 	before := must(t, "GET", "/v1/znodes/readonly?acl", "", "owner:x") + must(t, "GET", "/v1/znodes/readonly", "", "owner:x")
 	p := uiOf(t, "tree/readonly")
@@ -149,7 +149,7 @@ func TestUI_Tree_ReadOnly(t *testing.T) {
 
 // TestUI_Tree_Hostile: names and data that are markup, reorder text, or are large, are shown as what they are.
 func TestUI_Tree_Hostile(t *testing.T) {
-	must(t, "POST", "/v1/znodes/hostile", "")
+	anew(t, "/hostile", "")
 	names := map[string]string{ // and how the page writes them
 		`<img src=x onerror=alert(1)>`: `<img src=x onerror=alert(1)>`, "exe.\u202egpj": `exe.\u{202e}gpj`, "שלום": "שלום",
 		`"><script>alert(1)`: `"><script>alert(1)`, "a b%2Fc?d#e&f": "a b%2Fc?d#e&f", "{constructor}": "{constructor}",
@@ -199,7 +199,9 @@ func TestUI_Tree_Hostile(t *testing.T) {
 
 // TestUI_Subtree exports, imports and compares.
 func TestUI_Subtree(t *testing.T) {
-	for _, path := range []string{"from", "from/a", "from/a/b", "from/bytes", "into"} {
+	anew(t, "/from", "from")
+	anew(t, "/into", "into")
+	for _, path := range []string{"from/a", "from/a/b", "from/bytes"} {
 		data := path
 		if path == "from/bytes" {
 			data = "\xff"
@@ -245,7 +247,7 @@ func TestUI_Subtree(t *testing.T) {
 
 // TestUI_Search finds by name, data and owner.
 func TestUI_Search(t *testing.T) {
-	must(t, "POST", "/v1/znodes/search", "")
+	anew(t, "/search", "")
 	for _, name := range []string{"needle-1", "needle-2", "hay"} {
 		must(t, "POST", "/v1/znodes/search/"+name, "data of "+name)
 	}

@@ -95,7 +95,8 @@ func as(t *testing.T, header, method, target string) {
 func TestUI_Locks(t *testing.T) {
 	a, ofA := session(t)
 	b, ofB := session(t)
-	for _, dir := range []string{"locks", "locks/one", "locks/two", "locks/rw", "locks/lead", "locks/work", "locks/group"} {
+	anew(t, "/locks", "")
+	for _, dir := range []string{"locks/one", "locks/two", "locks/rw", "locks/lead", "locks/work", "locks/group"} {
 		must(t, "POST", "/v1/znodes/"+dir, "")
 	}
 	for _, c := range []struct{ header, name string }{

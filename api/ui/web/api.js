@@ -41,31 +41,33 @@ export async function send(request, signal) {
   return { body: /json/.test(response.headers.get("Content-Type")) ? parse(text) : text, headers: response.headers };
 }
 
-// start performs a request up to its answer's headers.
-export async function start({ method = "GET", headers = {}, body, ...rest }, signal) {
+// start performs a request up to its answer's headers. Of a server without a majority, which has done nothing then, it
+// asks again a few times: an election takes less.
+export async function start(request, signal) {
+  for (let left = tries; ; left--) {
+    const response = await ask(request, signal);
+    if (response.ok) return response;
+    const text = await response.text();
+    const document = /json/.test(response.headers.get("Content-Type")) ? parse(text) : { detail: text };
+    if (response.status !== 503 || !left) throw new Problem(response.status, document);
+    await new Promise((done) => setTimeout(done, pause));
+  }
+}
+
+const tries = 4; // after the first one
+const pause = 500; // milliseconds
+
+async function ask({ method = "GET", headers = {}, body, ...rest }, signal) {
   const all = authorization ? { ...headers, Authorization: authorization } : headers;
-  let response;
+  // With "omit" the browser does not ask for a password by itself when it sees 401; a certificate needs the other.
+  const credentials = certificate ? "same-origin" : "omit";
   try {
-    // With "omit" the browser does not ask for a password by itself when it sees 401; a certificate needs the other.
     // The ETag is of the data alone: an answer of the browser's cache could have an old number of children.
-    response = await fetch(target(rest), {
-      method,
-      headers: all,
-      body,
-      signal,
-      cache: "no-store",
-      credentials: certificate ? "same-origin" : "omit",
-    });
+    return await fetch(target(rest), { method, headers: all, body, signal, credentials, cache: "no-store" });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new Problem(0, { detail: "the server does not answer", hint: "is it running? The page goes on when it is." });
   }
-  if (response.ok) return response;
-  const text = await response.text();
-  throw new Problem(
-    response.status,
-    /json/.test(response.headers.get("Content-Type")) ? parse(text) : { detail: text || response.statusText },
-  );
 }
 
 export const get = async (path, query, signal) => (await send({ path, query }, signal)).body;

@@ -1,7 +1,7 @@
 // The dialogs that change one znode. Each change names the version that was seen, and leaves a way back.
 import { html, useState } from "./vendor/preact.js";
 import { get, send, znode } from "./api.js";
-import { done } from "./store.js";
+import { done, useAsync } from "./store.js";
 import { Ask, Diff, Field, open } from "./parts.js";
 import { aclText, base, bytes, decode, diff, join, parent, plural, visible } from "./text.js";
 import { link, below } from "./tree.js";
@@ -135,13 +135,13 @@ function Delete({ z }) {
   const { path, about, stat } = z;
   const many = about.below.znodes > 0;
   const [sure, setSure] = useState(false);
-  const [kept] = useState(() => collect(path).catch((error) => error)); // to undo it
+  // To undo it: what there is, or why it cannot be read. Nothing is deleted before that is known.
+  const { value: records, error } = useAsync(() => collect(path), []);
   const request = () =>
-    (!many || sure) && { method: "DELETE", path: znode(path), query: { recursive: many }, headers: etag(stat) };
-  const then = async () => {
-    const records = await kept;
+    (records || error) && (!many || sure) && { method: "DELETE", path: znode(path), query: { recursive: many }, headers: etag(stat) };
+  const then = () => {
     const undo =
-      Array.isArray(records) &&
+      records &&
       (async () => {
         const ops = creates(records, path);
         await send({
@@ -155,7 +155,7 @@ function Delete({ z }) {
         );
       });
     done(
-      `${path} is deleted${many ? `, and ${below(about)} with it` : ""}.${undo ? "" : ` It cannot be undone: ${records.message}.`}`,
+      `${path} is deleted${many ? `, and ${below(about)} with it` : ""}.${undo ? "" : ` It cannot be undone: ${error.message}.`}`,
       undo,
     );
     location.hash = link(parent(path));
