@@ -88,7 +88,8 @@ const (
 func New(b Backend, cfg Config) *Server {
 	stopping, stop := context.WithCancelCause(context.Background())
 	s := &Server{
-		stop: func() { stop(rest.ErrStopping) }, unused: map[net.Conn]struct{}{}, descriptors: cfg.Descriptors, logger: cfg.Logger,
+		stop: func() { stop(rest.ErrStopping) }, unused: map[net.Conn]struct{}{},
+		descriptors: cfg.Descriptors, logger: cfg.Logger,
 	}
 	s.core = rest.NewCore(stopping, b.Core, rest.Config{
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,

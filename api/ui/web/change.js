@@ -138,7 +138,8 @@ function Delete({ z }) {
   // To undo it: what there is, or why it cannot be read. Nothing is deleted before that is known.
   const { value: records, error } = useAsync(() => collect(path), []);
   const request = () =>
-    (records || error) && (!many || sure) && { method: "DELETE", path: znode(path), query: { recursive: many }, headers: etag(stat) };
+    (records || error) &&
+    (!many || sure) && { method: "DELETE", path: znode(path), query: { recursive: many }, headers: etag(stat) };
   const then = () => {
     const undo =
       records &&
