@@ -82,7 +82,9 @@ function Plot({ title, value, unit, servers }) {
   ]);
   const top = Math.max(...lines.flatMap(([, l]) => l.map(([, v]) => v)), 0) || 1;
   const end = Math.max(...lines.flatMap(([, l]) => l.map(([t]) => t)), 0);
-  const x = (t) => (width * (t - end + hour)) / hour,
+  const begin = Math.min(...lines.flatMap(([, l]) => l.map(([t]) => t)), end);
+  const span = Math.max(end - begin, hour / 12);
+  const x = (t) => (width * (t - end + span)) / span,
     y = (v) => height - 4 - (v / top) * (height - 16);
   const last = lines.map(([id, l]) => `server ${id} ${l.length ? unit(l.at(-1)[1]) : "–"}`).join(", ");
   return html`<figure class="panel"><figcaption><strong>${title}</strong><br /><small>${last}</small></figcaption>
