@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
 // writeFileSync replaces a file so that after a crash there is the old one or
@@ -51,6 +53,24 @@ func closeToOthers(dir string, logger *slog.Logger) error {
 			"take the permissions of others away", "path", dir, "error", err)
 	}
 	return nil
+}
+
+// CheckIdentity refuses a data directory that belongs to another server. One without an identity belongs to nobody yet.
+func (c *Config) CheckIdentity(server state.ServerID) error {
+	id, err := identityFile(filepath.Join(c.Dir, "identity.json")).Load()
+	if err != nil || id == nil {
+		return err
+	}
+	return id.Check(server)
+}
+
+// Check is CheckIdentity of an identity that has been read.
+func (id *Identity) Check(server state.ServerID) error {
+	if id.Server == server {
+		return nil
+	}
+	return fmt.Errorf("the data directory belongs to server %d, but this is server %d: check dataDir and myid",
+		id.Server, server)
 }
 
 // newestSnapshotDir finds the newest finished snapshot by the names that
