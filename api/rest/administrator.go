@@ -14,7 +14,9 @@ const HeaderTokenFile = "Zk-Token-File"
 
 // proxies are headers that only a proxy sends, besides X-Forwarded-*. What it passes on is not from this machine,
 // wherever the proxy is.
-var proxies = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip"}
+var proxies = []string{
+	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
+}
 
 // NeedAdministrator refuses those who may not see and change how the ensemble is run. It takes super users and the
 // identities of admin.identities or, when nobody is named, a client on this machine that can read the server's file

@@ -17,7 +17,7 @@ func (d *doctor) certificates() {
 		d.expiry("ssl.keyStore.location", files)
 		if leaf := files.Leaf(); leaf != nil && member {
 			if err := leaf.VerifyHostname(own.Host); err != nil {
-				d.found(Warning, "certificates", fmt.Sprintf("ssl.keyStore.location: the certificate does not name %s, "+
+				d.warn("certificates", fmt.Sprintf("ssl.keyStore.location: the certificate does not name %s, "+
 					"the host of server.%d: %v", own.Host, own.ID, err),
 					"issue one that names every host by which clients call this server")
 			}
@@ -27,7 +27,7 @@ func (d *doctor) certificates() {
 	if files, err := app.PeerTLS(&d.Settings); err == nil && files != nil {
 		d.expiry("ssl.quorum.keyStore.location", files)
 		if err := files.VerifyOwn(own.Host); err != nil {
-			d.found(Error, "certificates", "another server with the same settings would refuse this one: "+err.Error(),
+			d.fail("certificates", "another server with the same settings would refuse this one: "+err.Error(),
 				"issue a certificate for "+own.Host+", for servers and clients, by an authority in "+
 					"ssl.quorum.trustStore.location (zk-lite tls issue)")
 		}
@@ -44,13 +44,13 @@ func (d *doctor) expiry(setting string, files *tlsfiles.Files) {
 	until := files.Expires()
 	switch now := time.Now(); {
 	case now.Before(leaf.NotBefore):
-		d.found(Error, "certificates", fmt.Sprintf("%s: the certificate is not good before %s", setting,
+		d.fail("certificates", fmt.Sprintf("%s: the certificate is not good before %s", setting,
 			leaf.NotBefore.UTC().Format(time.RFC3339)), "correct this machine's clock, or issue a new one")
 	case now.After(until):
-		d.found(Error, "certificates", fmt.Sprintf("%s: the certificate expired at %s", setting,
+		d.fail("certificates", fmt.Sprintf("%s: the certificate expired at %s", setting,
 			until.UTC().Format(time.RFC3339)), do)
 	case until.Sub(now) < d.Limits.Expiry:
-		d.found(Warning, "certificates", fmt.Sprintf("%s: the certificate expires at %s", setting,
+		d.warn("certificates", fmt.Sprintf("%s: the certificate expires at %s", setting,
 			until.UTC().Format(time.RFC3339)), do)
 	}
 }
@@ -60,12 +60,12 @@ func (d *doctor) key(setting, path string) {
 	info, err := os.Stat(path)
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
-			d.found(Warning, "modes", setting+": "+err.Error(), "let this server's user read it")
+			d.warn("modes", setting+": "+err.Error(), "let this server's user read it")
 		}
 		return
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		d.found(Warning, "modes", fmt.Sprintf("%s: every user of this machine can read %s, which has a private key",
+		d.warn("modes", fmt.Sprintf("%s: every user of this machine can read %s, which has a private key",
 			setting, path), "chmod o= "+path)
 	}
 }

@@ -79,6 +79,9 @@ func (d *doctor) found(severity Severity, check, problem, do string) {
 	d.findings = append(d.findings, Finding{severity, check, problem, do})
 }
 
+func (d *doctor) fail(check, problem, do string) { d.found(Error, check, problem, do) }
+func (d *doctor) warn(check, problem, do string) { d.found(Warning, check, problem, do) }
+
 // Configuration returns what config.Load and config.UnknownVariables have found.
 func Configuration(err error, notices []config.Notice) (all []Finding) {
 	for _, e := range each(err) {
@@ -138,7 +141,7 @@ func Examine(ctx context.Context, o Options) (findings []Finding, running bool) 
 func (d *doctor) start() {
 	quiet := slog.New(slog.DiscardHandler)
 	for _, err := range each(app.Check(app.Options{Settings: d.Settings, Logger: quiet})) {
-		d.found(Error, "start", err.Error(), "correct what the message names: a server does not start with it")
+		d.fail("start", err.Error(), "correct what the message names: a server does not start with it")
 	}
 }
 
@@ -151,5 +154,5 @@ func (d *doctor) port(err error) {
 	if !d.Settings.AdminEnabled {
 		do += "; if it is this server that runs: it cannot be asked without admin.enableServer"
 	}
-	d.found(Error, "ports", problem, do)
+	d.fail("ports", problem, do)
 }

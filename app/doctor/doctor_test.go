@@ -240,6 +240,10 @@ var mistakes = map[string]struct {
 		doctor.Warning, "settings", "servers without a certificate are taken"},
 	"no names in certificates": {func(m *machine) { m.zoo["ssl.quorum.hostnameVerification"] = "false" },
 		doctor.Warning, "settings", "may be any server"},
+	"peers without TLS": {func(m *machine) {
+		m.zoo["peer.tls"] = "false"
+		delete(m.zoo, "sslQuorum")
+	}, doctor.Warning, "settings", "is a member of the ensemble"},
 	"HTTP in the open": {func(m *machine) { m.zoo["admin.serverAddress"] = "0.0.0.0" },
 		doctor.Warning, "settings", "HTTP port is open"},
 	"sessions that end in an election": {func(m *machine) { m.zoo["minSessionTimeout"] = "1500" },

@@ -13,14 +13,14 @@ import (
 func (d *doctor) machine() {
 	var t unix.Timex
 	if state, err := unix.Adjtimex(&t); err == nil && (state == unix.TIME_ERROR || t.Status&unix.STA_UNSYNC != 0) {
-		d.found(Warning, "clock", "nobody keeps this machine's clock right (the kernel says that it is not synchronized)",
+		d.warn("clock", "nobody keeps this machine's clock right (the kernel says that it is not synchronized)",
 			"run chrony or systemd-timesyncd: the times of znodes, and TTLs, follow the leader's clock")
 	}
 	swappiness, err := number("/proc/sys/vm/swappiness")
 	swaps, swapErr := os.ReadFile("/proc/swaps")
 	const little = 10 // with more, Linux writes memory to the disk before it is short of it
 	if err == nil && swapErr == nil && bytes.Count(swaps, []byte("\n")) > 1 && swappiness > little {
-		d.found(Warning, "swap", fmt.Sprintf("there is swap, and vm.swappiness is %d: the tree may go to disk", swappiness),
+		d.warn("swap", fmt.Sprintf("there is swap, and vm.swappiness is %d: the tree may go to disk", swappiness),
 			"sysctl vm.swappiness=1, or swapoff -a")
 	}
 }

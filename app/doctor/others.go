@@ -29,7 +29,7 @@ func (d *doctor) others() {
 	})
 	for i, srv := range s.Servers {
 		if addresses[i] == nil {
-			d.found(Error, "names", fmt.Sprintf("server.%d: the name %s leads to no address", srv.ID, srv.Host),
+			d.fail("names", fmt.Sprintf("server.%d: the name %s leads to no address", srv.ID, srv.Host),
 				"correct the name, or make it known (DNS, /etc/hosts) on every server")
 			continue
 		}
@@ -47,11 +47,11 @@ func (d *doctor) distinct(i int, addresses [][]string) {
 			continue
 		}
 		if a.PeerPort == b.PeerPort && a.Host != b.Host {
-			d.found(Error, "names", fmt.Sprintf("server.%d and server.%d: %s and %s lead to the same address %s", b.ID, a.ID,
+			d.fail("names", fmt.Sprintf("server.%d and server.%d: %s and %s lead to the same address %s", b.ID, a.ID,
 				b.Host, a.Host, addresses[i][0]), "correct the names, so that each leads to its own machine")
 			continue
 		}
-		d.found(Warning, "names", fmt.Sprintf("server.%d and server.%d are on the same machine %s, and fail together",
+		d.warn("names", fmt.Sprintf("server.%d and server.%d are on the same machine %s, and fail together",
 			b.ID, a.ID, a.Host), "give every server a machine of its own")
 	}
 }
@@ -61,7 +61,7 @@ func (d *doctor) ownName(addresses [][]string) {
 	s := &d.Settings
 	for i, srv := range s.Servers {
 		if srv.ID == s.MyID && !loopback(srv.Host) && slices.ContainsFunc(addresses[i], loopback) && d.distant() {
-			d.found(Error, "names", fmt.Sprintf("server.%d: on this machine its own name %s leads to %s, where the others "+
+			d.fail("names", fmt.Sprintf("server.%d: on this machine its own name %s leads to %s, where the others "+
 				"cannot reach it", srv.ID, srv.Host, addresses[i][0]),
 				"correct /etc/hosts, or set quorumListenOnAllIPs=true")
 		}
@@ -88,13 +88,13 @@ func (d *doctor) peerPorts() {
 		switch err := errs[i]; {
 		case err == nil || errors.As(err, &name): // names has been found
 		case errors.As(err, &handshake):
-			d.found(Error, "peers", where+err.Error(),
+			d.fail("peers", where+err.Error(),
 				"compare ssl.quorum.* and sslQuorum of both servers; the log of the other one says more")
 		case errors.Is(err, syscall.ECONNREFUSED):
-			d.found(Warning, "peers", where+"nobody listens there",
+			d.warn("peers", where+"nobody listens there",
 				"start it; if it runs, correct the address in server.N, or set quorumListenOnAllIPs=true there")
 		default:
-			d.found(Warning, "peers", where+err.Error(), "let firewalls pass its peer port, both ways; or start its machine")
+			d.warn("peers", where+err.Error(), "let firewalls pass its peer port, both ways; or start its machine")
 		}
 	}
 }

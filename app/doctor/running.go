@@ -73,7 +73,7 @@ func (d *doctor) running(own *answers) {
 	for _, a := range d.neighbours() {
 		if a.ready.Leader >= 0 && own.ready.Leader >= 0 && a.ready.Term == own.ready.Term &&
 			a.ready.Leader != own.ready.Leader {
-			d.found(Error, "ensemble", fmt.Sprintf("in term %d this server follows server %d, and %s server %d",
+			d.fail("ensemble", fmt.Sprintf("in term %d this server follows server %d, and %s server %d",
 				own.ready.Term, own.ready.Leader, a.url, a.ready.Leader),
 				"they are of two ensembles: compare server.N of both, and their data directories")
 		}
@@ -90,15 +90,15 @@ func (d *doctor) before() {
 
 func (d *doctor) compare(a *answers, version string) {
 	if a.version != version {
-		d.found(Warning, "versions", fmt.Sprintf("%s runs version %s, and this server %s", a.url, a.version, version),
+		d.warn("versions", fmt.Sprintf("%s runs version %s, and this server %s", a.url, a.version, version),
 			"finish the update (docs/operations.md)")
 	}
 	if off := a.ahead.Abs(); off > d.Limits.Clock {
-		d.found(Warning, "clock", fmt.Sprintf("the clock of %s differs from this one by %v", a.url, off.Round(time.Second)),
+		d.warn("clock", fmt.Sprintf("the clock of %s differs from this one by %v", a.url, off.Round(time.Second)),
 			"run chrony or systemd-timesyncd on both: the times of znodes, and TTLs, follow the leader's clock")
 	}
 	if !a.ok {
-		d.found(Warning, "ensemble", fmt.Sprintf("%s serves nobody: %s", a.url, a.ready.Status),
+		d.warn("ensemble", fmt.Sprintf("%s serves nobody: %s", a.url, a.ready.Status),
 			"run zk-lite doctor there")
 	}
 }
@@ -117,7 +117,7 @@ var remedies = map[string]string{
 
 func (d *doctor) ready(a *answers) {
 	if !a.ok {
-		d.found(Error, "ready", strings.TrimSuffix("this server serves nobody: "+a.ready.Status+": "+a.ready.Reason, ": "),
+		d.fail("ready", strings.TrimSuffix("this server serves nobody: "+a.ready.Status+": "+a.ready.Reason, ": "),
 			"see the findings beside this one, and the server's log")
 	}
 	for _, c := range a.ready.Checks {
@@ -140,8 +140,10 @@ func (d *doctor) ready(a *answers) {
 var counted = []struct{ metric, problem, do string }{
 	{"descriptors_refused_total", "clients were refused, because descriptors were short",
 		"raise the limit of open files (LimitNOFILE of the unit, or ulimit -n)"},
-	{"snapshot_failures_total", "snapshots could not be written: the log grows", "make room, and read the server's log"},
-	{"tls_reload_failures_total", "changed TLS files could not be used", "correct the files; the log says what is wrong"},
+	{"snapshot_failures_total", "snapshots could not be written: the log grows",
+		"make room, and read the server's log"},
+	{"tls_reload_failures_total", "changed TLS files could not be used",
+		"correct the files; the log says what is wrong"},
 	{"tls_peer_reload_failures_total", "changed TLS files of the peer port could not be used",
 		"correct the files; the log says what is wrong"},
 	{"refused_writes_total", "writes were refused, because the tree had no room",
@@ -153,7 +155,7 @@ var counted = []struct{ metric, problem, do string }{
 func (d *doctor) counted(a *answers) {
 	for _, c := range counted {
 		if n := a.metrics[c.metric]; n > 0 {
-			d.found(Warning, "metrics", fmt.Sprintf("%s: %s is %v since the start", c.problem, c.metric, n), c.do)
+			d.warn("metrics", fmt.Sprintf("%s: %s is %v since the start", c.problem, c.metric, n), c.do)
 		}
 	}
 }
@@ -177,7 +179,7 @@ func (d *doctor) neighbours() (all []*answers) {
 			all = append(all, a)
 		}
 		if errs[i] != nil && len(d.HTTP) > 0 {
-			d.found(Warning, "ensemble", "--http: "+errs[i].Error(), "correct the URL, or start the server")
+			d.warn("ensemble", "--http: "+errs[i].Error(), "correct the URL, or start the server")
 		}
 	}
 	return all

@@ -21,9 +21,12 @@ func (d *doctor) settings() {
 		{s.PeerTLS.Wanted && !s.PeerTLS.CheckHost,
 			"ssl.quorum.hostnameVerification=false: whoever has a certificate may be any server",
 			"issue certificates for the hosts of server.N, and remove the key"},
-		{len(s.Servers) > 1 && !s.PeerTLS.Wanted && d.distant(),
-			"the peer port speaks no TLS: whoever reaches it takes part in the ensemble",
-			"set sslQuorum=true (docs/security.md), or let a firewall pass the other servers only"},
+		{len(s.Servers) > 1 && !s.PeerTLS.Files() && !s.PeerTLS.OwnKeys,
+			"peer.tls=false: whoever reaches the peer port is a member of the ensemble",
+			"remove peer.tls (docs/security.md)"},
+		{s.PeerTLS.OwnKeys && !s.PeerTLS.Files() && s.PeerTLS.PlainToo,
+			"portUnification=true: servers without TLS are taken, too",
+			"remove it when all servers have peer.tls=true"},
 		{s.SecureClientPort != config.NoPort && s.ClientPort != config.NoPort && !loopback(s.ClientPortAddress),
 			"there is secureClientPort, and clientPort takes clients without TLS from other machines",
 			"remove clientPort when all clients speak TLS, or set clientPortAddress=127.0.0.1"},
@@ -45,7 +48,7 @@ func (d *doctor) settings() {
 			"lower maxClientCnxns, so that one address cannot take all connections"},
 	} {
 		if x.is {
-			d.found(Warning, "settings", x.problem, x.do)
+			d.warn("settings", x.problem, x.do)
 		}
 	}
 	d.descriptors()
@@ -64,10 +67,10 @@ func (d *doctor) descriptors() {
 	const do = "raise the limit of open files (LimitNOFILE of the unit, or ulimit -n)"
 	switch want := d.Settings.MaxCnxns; {
 	case want > most:
-		d.found(Warning, "descriptors", fmt.Sprintf("maxCnxns=%d, but the limit of %d open files leaves clients %d",
+		d.warn("descriptors", fmt.Sprintf("maxCnxns=%d, but the limit of %d open files leaves clients %d",
 			want, limit, most), do)
 	case limit < fewDescriptors:
-		d.found(Warning, "descriptors", fmt.Sprintf("the limit of %d open files leaves clients %d", limit, most), do)
+		d.warn("descriptors", fmt.Sprintf("the limit of %d open files leaves clients %d", limit, most), do)
 	}
 }
 
@@ -80,11 +83,11 @@ func (d *doctor) memory() {
 	switch {
 	case d.Memory == 0:
 	case most > d.Memory:
-		d.found(Error, "memory", fmt.Sprintf("limits.treeBytes, limits.pendingBytes and largeRequestMaxBytes allow %d "+
+		d.fail("memory", fmt.Sprintf("limits.treeBytes, limits.pendingBytes and largeRequestMaxBytes allow %d "+
 			"MiB, and the machine or control group has %d MiB: the server would be killed", most/mib, d.Memory/mib),
 			"remove limits.treeBytes, which then follows from the memory, or lower it; or give more memory")
 	case d.Memory < little:
-		d.found(Warning, "memory", fmt.Sprintf("the server may use %d MiB", d.Memory/mib), "give it 128 MiB or more")
+		d.warn("memory", fmt.Sprintf("the server may use %d MiB", d.Memory/mib), "give it 128 MiB or more")
 	}
 }
 

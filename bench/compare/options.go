@@ -80,8 +80,8 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.systems, "systems", "", "systems to measure, separated by commas; none: all")
 	f.Func("binary", "NAME=PATH: a zk-lite to compare with this checkout's, as a system of that name; repeatable",
 		o.addBuild)
-	f.BoolVar(&o.tls, "tls", false, "also measure this checkout with TLS between servers (system "+peersTLS+"), and for "+
-		"clients as well ("+allTLS+"), as systems to compare with; for the suite servers")
+	f.BoolVar(&o.tls, "tls", false, "also measure this checkout with TLS between servers (system "+peersTLS+
+		"), and for clients as well ("+allTLS+"), as systems to compare with; for the suite servers")
 	f.StringVar(&o.dir, "dir", "",
 		"directory on the disk to measure; none: the system's for temporary files")
 	o.output.Flags(f)

@@ -61,7 +61,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	cfg := load.Default()
 	cfg.Connections, cfg.SessionTimeout = *sessions, *timeout
-	fmt.Fprintln(out, "| | sessions | back: p50 | p99 | all | returns a second | CPU of both servers, a return | expired |\n"+
+	fmt.Fprintln(out, "| | sessions | back: p50 | p99 | all | returns a second | "+
+		"CPU of both servers, a return | expired |\n"+
 		"|---|---|---|---|---|---|---|---|")
 	for range *rounds {
 		for _, z := range []*system.ZKLite{plain, secure} {
@@ -90,9 +91,9 @@ func once(ctx context.Context, z *system.ZKLite, dir string, cfg load.Config, ou
 		return err
 	}
 	n := time.Duration(cfg.Connections)
-	fmt.Fprintf(out, "| %s | %d | %v | %v | %v | %.0f | %v | %d |\n", z.Name(), n, short(r.Clients.P50),
-		short(r.Clients.P99), short(load.Micros(r.All)), float64(n)/r.All.Seconds(), (r.CPU / n).Round(time.Microsecond),
-		r.Expired)
+	fmt.Fprintf(out, "| %s | %d | %v | %v | %v | %.0f | %v | %d |\n", z.Name(), n,
+		short(r.Clients.P50), short(r.Clients.P99), short(load.Micros(r.All)),
+		float64(n)/r.All.Seconds(), (r.CPU / n).Round(time.Microsecond), r.Expired)
 	if r.Expired > 0 {
 		return fmt.Errorf("%d sessions have expired", r.Expired)
 	}

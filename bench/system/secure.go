@@ -30,7 +30,9 @@ func (z *ZKLite) Secure(name, dir string, clients bool) (*ZKLite, error) {
 	}
 	file := func(name string) string { return filepath.Join(dir, "ca", name) }
 	stores := func(prefix string) []string {
-		return []string{prefix + "keyStore.location=" + file("server.pem"), prefix + "trustStore.location=" + file("ca.pem")}
+		return []string{
+			prefix + "keyStore.location=" + file("server.pem"), prefix + "trustStore.location=" + file("ca.pem"),
+		}
 	}
 	s := *z
 	s.name, s.lines = name, append(stores("ssl.quorum."), "sslQuorum=true")

@@ -1,6 +1,6 @@
 // Package kerberos accepts Kerberos clients: it is the acceptor of the GSS-API mechanism of RFC 4121, for
 // internal/gssapi, with the keys of a keytab. It asks no KDC for anything, and is the only package that knows which
-// library does the work (docs/adr/0022).
+// library does the work (docs/adr/0023).
 //
 // Tickets, session keys and subkeys must be of AES (RFC 3962, RFC 8009): what is older is refused (RFC 8429). It starts
 // no goroutine.
