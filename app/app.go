@@ -108,6 +108,10 @@ func (s *Server) start(o *Options) error {
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
+	keys, err := peerKeys(c, o.Logger)
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
 	s.server = server.New(server.Config{
 		ID: state.ServerID(c.MyID), Tick: c.TickTime,
 		MinSessionTimeout: c.MinSessionTimeout, MaxSessionTimeout: c.MaxSessionTimeout,
@@ -123,6 +127,7 @@ func (s *Server) start(o *Options) error {
 	s.consensus, err = consensus.Open(consensus.Config{
 		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(c),
 		Listener: s.peerTLS.listener(s.listeners.peer), Dial: s.peerTLS.dial(dialPeer(c)), Verify: s.peerTLS.verify(),
+		Keys:    keys,
 		Storage: store, Handler: s.server.Handler(), Logger: o.Logger,
 		Fatal: o.Fatal, ElectionTimeout: c.ElectionTimeout, SnapshotCommands: c.SnapCount,
 		MaxPending: c.GlobalOutstandingLimit, MaxPendingBytes: pendingBytes(o), TreeLimit: treeLimit(o),
@@ -141,22 +146,15 @@ func (s *Server) start(o *Options) error {
 }
 
 // Check finds what would stop the start, as far as that can be known without opening or
-// creating anything.
+// creating anything. The error joins all that it has found.
 func Check(o Options) error {
-	if _, err := newPeerTLS(&o.Settings, o.Logger); err != nil {
-		return err
-	}
-	if _, err := newPorts(&o.Settings, o.Logger); err != nil {
-		return err
-	}
-	if _, err := tokens(&o); err != nil {
-		return err
-	}
-	if _, err := sasl(&o); err != nil {
-		return err
-	}
+	_, peers := newPeerTLS(&o.Settings, o.Logger)
+	_, clients := newPorts(&o.Settings, o.Logger)
+	_, tokenFile := tokens(&o)
+	_, login := sasl(&o)
 	c := o.storage()
-	return c.RefuseZooKeeper()
+	return errors.Join(peers, clients, tokenFile, login, c.RefuseZooKeeper(),
+		c.CheckIdentity(state.ServerID(o.Settings.MyID)))
 }
 
 func (o *Options) storage() storage.Config {

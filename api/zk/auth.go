@@ -29,9 +29,11 @@ func (c *conn) auth(xid wire.Xid, rd *jute.Reader) error {
 	if !c.authenticate(&q) {
 		c.listener.authFailed.Add(1)
 		c.note("login", audit.Failure, "scheme "+q.Scheme)
+		// A client of another ensemble is not told to give up: it tries the next server
+		// (EnsembleAuthenticationProvider).
 		if q.Scheme != "ensemble" || !c.listener.srv.Auth().Ensemble("") {
 			c.direct(xid, znode.ErrAuthFailed, nil)
-		} // a client of another ensemble tries the next server (EnsembleAuthenticationProvider): it is not told to give up
+		}
 		c.out.end("authentication failed")
 		c.closing = true
 		return nil

@@ -10,29 +10,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-)
 
-// writeFileSync replaces a file so that after a crash there is the old one or
-// the new one.
-func writeFileSync(path string, b []byte) error {
-	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
 
 // closeToOthers makes a directory that only this server's user may enter. One that exists is closed to other
 // users: raft made it, and the files in it, readable by everybody. Its group may stay: that is an operator's
@@ -51,6 +31,24 @@ func closeToOthers(dir string, logger *slog.Logger) error {
 			"take the permissions of others away", "path", dir, "error", err)
 	}
 	return nil
+}
+
+// CheckIdentity refuses a data directory that belongs to another server. One without an identity belongs to nobody yet.
+func (c *Config) CheckIdentity(server state.ServerID) error {
+	id, err := identityFile(filepath.Join(c.Dir, "identity.json")).Load()
+	if err != nil || id == nil {
+		return err
+	}
+	return id.Check(server)
+}
+
+// Check is CheckIdentity of an identity that has been read.
+func (id *Identity) Check(server state.ServerID) error {
+	if id.Server == server {
+		return nil
+	}
+	return fmt.Errorf("the data directory belongs to server %d, but this is server %d: check dataDir and myid",
+		id.Server, server)
 }
 
 // newestSnapshotDir finds the newest finished snapshot by the names that
