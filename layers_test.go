@@ -67,7 +67,7 @@ var layers = []struct {
 	{11, "api/rest", []string{"api/metrics", "internal/histogram", "internal/tlsport", "server", "server/audit", "server/auth", "server/changes", "consensus/state", "session", "watch", "znode"}, "what all operations share; it has none"},
 	{12, "api/data", []string{"api/rest", "server", "server/changes", "consensus/state", "znode"}, "the operations' packages do not know each other"},
 	{12, "api/coordination", []string{"api/rest", "internal/curator", "server", "server/changes", "consensus/state", "znode"}, "the operations' packages do not know each other"},
-	{12, "api/admin", []string{"api/rest", "api/metrics", "internal/process", "server", "server/restore", "consensus/state", "watch", "znode"}, "the operations' packages do not know each other"},
+	{12, "api/admin", []string{"api/rest", "api/metrics", "internal/process", "server", "server/restore", "consensus/state", "session", "watch", "znode"}, "the operations' packages do not know each other"},
 	{12, "api/ui", []string{"api/rest"}, "files of a page, which is a client like any other"},
 	{13, "api", []string{"api/rest", "api/ui", "api/data", "api/coordination", "api/admin", "api/metrics", "internal/descriptors", "internal/repeats", "server", "server/audit"}, "puts the operations together"},
 	{11, "api/zk/...", []string{"server", "server/audit", "server/auth", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/descriptors", "internal/histogram", "internal/repeats", "internal/rawconn", "internal/tlsport", "api/metrics", "api/zk/..."}, "the two servers for clients do not know each other"},
