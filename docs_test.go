@@ -48,6 +48,7 @@ var pages = []struct {
 	{"docs/lab-slides.md", 900},
 	{"docs/lab-stories.md", 3000},
 	{"docs/metrics.md", 2000},
+	{"docs/limits.md", 400},
 	{"docs/operations.md", 1800},
 	{"docs/performance.md", 1020},
 	{"docs/protocol.md", 1020},

@@ -294,7 +294,7 @@ func (s *Server) Server() *server.Server { return s.server }
 func (s *Server) Close() error {
 	defer s.stopReporting()()
 	if err := s.consensus.Transfer(); err != nil {
-		s.logger.Warn("handing leadership over failed; the others will elect", "error", err)
+		s.logger.Info("handing leadership over failed; the others will elect", "error", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()

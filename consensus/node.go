@@ -294,7 +294,7 @@ func (n *Node) fatal(err error) {
 // Commands without a result are Lost.
 func (n *Node) Close() error {
 	if err := n.Transfer(); err != nil {
-		n.logger.Warn("handing leadership over failed; the others will elect", "error", err)
+		n.logger.Info("handing leadership over failed; the others will elect", "error", err)
 	}
 	n.queue.Stop()
 	n.starting.Lock()
