@@ -98,6 +98,7 @@ var layers = []struct {
 	{0, "internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
 	{0, "internal/processors", nil, "settings of the runtime: nothing of ours matters to it"},
 	{15, "app", []string{"consensus/peerkeys", "api", "api/admin", "api/metrics", "api/zk", "server", "server/audit", "server/auth", "consensus", "consensus/storage", "consensus/state", "app/config", "znode", "internal/descriptors", "internal/digestmd5", "internal/follow", "internal/gssapi", "internal/jaas", "internal/kerberos", "internal/process", "internal/rawconn", "internal/repeats", "internal/tlsfiles", "internal/tlsport", "internal/sdnotify"}, "puts one server together"},
+	{16, "app/doctor", []string{"app", "app/config", "internal/descriptors", "internal/process", "internal/tlsfiles"}, "looks at a server from outside: it runs none"},
 	{17, "cmd/zk-lite", []string{"..."}, "the program"},
 	{18, "integration/...", []string{"..."}, "tests of the whole"},
 	{5, "examples/...", []string{"client", "recipes", "znode"}, "what a program outside can import, and no more"},
