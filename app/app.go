@@ -16,6 +16,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
@@ -125,7 +126,7 @@ func (s *Server) start(o *Options) error {
 		Logger: o.Logger,
 	})
 	s.consensus, err = consensus.Open(consensus.Config{
-		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(c),
+		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(o),
 		Listener: s.peerTLS.listener(s.listeners.peer), Dial: s.peerTLS.dial(dialPeer(c)), Verify: s.peerTLS.verify(),
 		Keys:    keys,
 		Storage: store, Handler: s.server.Handler(), Logger: o.Logger,
@@ -343,19 +344,18 @@ func hosts(s *config.Settings) []string {
 	return append([]string{s.AdminAddress}, s.AdminHosts...)
 }
 
-// publish is this server's line of /zookeeper/config. It has a client
+// publish is this server's release, and its line of /zookeeper/config, unless it is standalone. It has a client
 // address only if the configuration has one, as in ZooKeeper: Curator connects to
 // what it reads there.
-func publish(s *config.Settings) *state.Member {
+func publish(o *Options) *state.Member {
+	s := &o.Settings
+	m := &state.Member{ID: state.ServerID(s.MyID)}
+	m.Version, m.Commit, _ = strings.Cut(o.Version, "+")
 	own, ok := s.Own()
 	if !ok || s.Standalone {
-		return nil
+		return m
 	}
-	m := &state.Member{
-		ID: state.ServerID(own.ID),
-		Peer: net.JoinHostPort(own.Host, strconv.Itoa(own.PeerPort)) +
-			":" + strconv.Itoa(own.ElectionPort),
-	}
+	m.Peer = net.JoinHostPort(own.Host, strconv.Itoa(own.PeerPort)) + ":" + strconv.Itoa(own.ElectionPort)
 	if own.ClientPort > 0 {
 		host := own.ClientHost
 		if host == "" {

@@ -157,7 +157,7 @@ func (e *testEnsemble) dialAs(key int, kind mux.Kind, number uint64) error {
 	}
 	defer c.Close()
 	if kind == mux.KindControl {
-		fmt.Fprintln(c, `{"op":"who"}`)
+		fmt.Fprintln(c, `{"version":1,"op":"who"}`)
 		line, _ := bufio.NewReader(c).ReadString('\n')
 		if strings.Contains(line, `"error"`) {
 			return errors.New(line)

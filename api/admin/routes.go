@@ -24,6 +24,8 @@ type Cluster interface {
 	AddServer(ctx context.Context, m server.Member) error
 	RemoveServer(ctx context.Context, id state.ServerID, force bool) error
 	TransferTo(ctx context.Context, id state.ServerID) error
+	Level() state.Level
+	RaiseLevel(ctx context.Context, to state.Level) error
 	NewToken(ctx context.Context, id state.ServerID) (secret string, until time.Time, err error)
 	Drain(ctx context.Context) error
 	Undrain()
@@ -83,7 +85,7 @@ func Routes(core *rest.Core, cluster Cluster, state State, cfg Config) (all []re
 func (h *handlers) routes() []rest.Route {
 	const resource = "/v1/cluster"
 	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
-	return []rest.Route{
+	return append(h.releaseRoutes(), []rest.Route{
 		rest.LocalOp(get, "/", root).For(rest.Open),
 		rest.LocalOp(get, "/livez", h.livez).For(rest.Open),
 		rest.LocalOp(get, "/readyz", h.readyz, "verbose").For(rest.Open),
@@ -104,9 +106,10 @@ func (h *handlers) routes() []rest.Route {
 		rest.LocalOp(del, resource+"/members/{id}", h.removeMember, "force").For(rest.Administrators),
 		rest.LocalOp(post, resource+"/members/{id}/token", h.makeToken).For(rest.Administrators),
 		rest.LocalOp(post, resource+"/transfer", h.transfer).For(rest.Administrators),
+		rest.LocalOp(http.MethodPut, resource+"/level", h.raiseLevel).For(rest.Administrators),
 		rest.LocalOp(post, resource+"/drain", h.drain).For(rest.Administrators),
 		rest.LocalOp(del, resource+"/drain", h.undrain).For(rest.Administrators),
 		rest.Op(get, "/v1/snapshot", h.getSnapshot).For(rest.Administrators),
 		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run").For(rest.Administrators),
-	}
+	}...)
 }

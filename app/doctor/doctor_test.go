@@ -162,7 +162,7 @@ var mistakes = map[string]struct {
 	"directory that cannot be written": {func(m *machine) { m.zoo["dataLogDir"] = "/proc/log" },
 		doctor.Error, "disks", "no file can be made"},
 	"directory of another server": {func(m *machine) {
-		m.write("data/identity.json", `{"ensemble":"`+strings.Repeat("ab", 16)+`","server":2}`, 0o600)
+		m.write("data/identity.json", `{"version":1,"ensemble":"`+strings.Repeat("ab", 16)+`","server":2}`, 0o600)
 	}, doctor.Error, "start", "belongs to server 2"},
 	"directory of ZooKeeper": {func(m *machine) { m.write("data/version-2/snapshot.1", "", 0o600) },
 		doctor.Error, "start", "Apache ZooKeeper"},
