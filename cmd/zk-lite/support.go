@@ -98,7 +98,8 @@ those of "zk-lite server".`,
 		if err != nil {
 			return errors.Join(err, os.Remove(args[0]))
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s is written; read it before you send it: it has paths of znodes and addresses\n",
+		fmt.Fprintf(c.OutOrStdout(), "%s is written; read it before you send it: it has paths of znodes and "+
+			"addresses\n",
 			args[0])
 		return nil
 	}

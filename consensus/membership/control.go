@@ -18,7 +18,8 @@ const controlVersion = 1
 
 func checkControlVersion(v int) error {
 	if v != controlVersion {
-		return fmt.Errorf("a control message has version %d, and this server reads version %d: the two servers run releases "+
+		return fmt.Errorf("a control message has version %d, and this server reads version %d: the two servers "+
+			"run releases "+
 			"that are not neighbours; upgrade one release after the other", v, controlVersion)
 	}
 	return nil

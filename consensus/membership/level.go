@@ -29,7 +29,8 @@ func (e *Ensemble) RaiseLevel(ctx context.Context, to state.Level) error {
 func (e *Ensemble) checkLevel(to state.Level) error {
 	now, members := e.cfg.Level(), e.cfg.Published()
 	if to == 0 || to < now {
-		return fmt.Errorf("%w: the ensemble is at level %d and never goes back, so it cannot have level %d", ErrLevel, now, to)
+		return fmt.Errorf("%w: the ensemble is at level %d and never goes back, so it cannot have level "+
+			"%d", ErrLevel, now, to)
 	}
 	for id := range e.cfg.Configured() {
 		switch m := members[id]; {
@@ -37,7 +38,8 @@ func (e *Ensemble) checkLevel(to state.Level) error {
 			return fmt.Errorf("%w: server %d has not said yet which levels it speaks; start it, or remove it from the "+
 				"ensemble", ErrLevel, id)
 		case m.MaxLevel < to:
-			return fmt.Errorf("%w: server %d runs %s, which speaks levels %d to %d, not %d; upgrade it first", ErrLevel, id,
+			return fmt.Errorf("%w: server %d runs %s, which speaks levels %d to %d, not %d; upgrade it "+
+				"first", ErrLevel, id,
 				m.Version, m.MinLevel, m.MaxLevel, to)
 		}
 	}

@@ -49,7 +49,8 @@ func checkMagic(magic string) error {
 	case magic[:len(snapshotName)] != snapshotName:
 		return fmt.Errorf("starts with %q, not with %q: not a snapshot", magic, snapshotMagic)
 	case version < snapshotVersion:
-		return fmt.Errorf("has version %d, of a build before v0.9; this build reads version %d: read it with the build "+
+		return fmt.Errorf("has version %d, of a build before v0.9; this build reads version %d: read it with "+
+			"the build "+
 			"that wrote it, and bring the znodes over with zk-lite export and zk-lite import", version, snapshotVersion)
 	case version > snapshotVersion:
 		return fmt.Errorf("has version %d, of a newer release; this build reads version %d: use that release",

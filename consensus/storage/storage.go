@@ -244,8 +244,10 @@ func (f identityFile) Load() (*Identity, error) {
 	}
 	switch {
 	case j.Version == 0:
-		return nil, fmt.Errorf("the data directory of %s was written by a build before v0.9, which this release cannot "+
-			"read: start that build again, save the tree with zk-lite export, and import it into servers with empty data "+
+		return nil, fmt.Errorf("the data directory of %s was written by a build before v0.9, which this release "+
+			"cannot "+
+			"read: start that build again, save the tree with zk-lite export, and import it into servers with "+
+			"empty data "+
 			"directories (docs/operations.md, \"Upgrade\")", string(f))
 	case j.Version != formatVersion:
 		return nil, fmt.Errorf("the data directory of %s has format version %d, of a newer release; this one reads "+

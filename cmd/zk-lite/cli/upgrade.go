@@ -74,7 +74,8 @@ func nextStep(now *clusterJSON) string {
 	}
 	switch {
 	case now.HighestLevel > now.Level:
-		return fmt.Sprintf("all servers speak level %d: `zk-lite upgrade finalize` raises it, and then none can go back",
+		return fmt.Sprintf("all servers speak level %d: `zk-lite upgrade finalize` raises it, and then none can "+
+			"go back",
 			now.HighestLevel)
 	case highest > now.Level:
 		return fmt.Sprintf("not all servers speak level %d yet: upgrade the others", highest)
@@ -104,7 +105,8 @@ release's features work from then on, and no server can go back to the release b
 			return &conflictError{fmt.Sprintf("the ensemble is at feature level %d; %s", now.Level, nextStep(&now))}
 		}
 		if !yes {
-			err := askYes(c, fmt.Sprintf("Raise the level from %d to %d? No server can go back to an older release then.",
+			err := askYes(c, fmt.Sprintf("Raise the level from %d to %d? No server can go back to an older "+
+				"release then.",
 				now.Level, now.HighestLevel))
 			if err != nil {
 				return err

@@ -55,7 +55,8 @@ var ErrMalformed = errors.New("malformed")
 
 func checkVersion(v byte, of string) error {
 	if v != wireVersion {
-		return fmt.Errorf("%w: %s of AppendEntries has version %d, want %d: the other server runs a release that is no "+
+		return fmt.Errorf("%w: %s of AppendEntries has version %d, want %d: the other server runs a release "+
+			"that is no "+
 			"neighbour of this one", ErrMalformed, of, v, wireVersion)
 	}
 	return nil

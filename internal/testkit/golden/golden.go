@@ -16,7 +16,8 @@ var update = flag.Bool("update", false, "write testdata/golden anew")
 func Check(t testing.TB, name string, got []byte) {
 	t.Helper()
 	if want := Read(t, name, got); !bytes.Equal(got, want) {
-		t.Errorf("the format of %s has changed: give it another version, and see docs/formats.md; it is now\n%q\nand was\n%q",
+		t.Errorf("the format of %s has changed: give it another version, and see docs/formats.md; it is "+
+			"now\n%q\nand was\n%q",
 			name, got, want)
 	}
 }
