@@ -64,7 +64,8 @@ race: ## the same under the race detector
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags interop,zookeeper,privileged,soak,slow,faults ./...
+	$(GO) vet -tags interop,zookeeper,privileged,soak,slow,faults,upgrade ./...
+	$(GO) vet -tags nextrelease ./consensus/... ./api/... ./cmd/zk-lite
 	$(GO) mod tidy -diff
 	$(GO) run $(LINT) run ./...
 	@set -e; for dir in $(MODULES); do echo "$$dir: vet, tidy, linters"; ( cd $$dir; \
@@ -88,6 +89,12 @@ interop: ## with other people's clients and a real ZooKeeper as the oracle (Debi
 sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, else new ones; none begins after WITHIN
 	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),0) \
 	  -sim.within=$(or $(WITHIN),0)
+
+upgrade: ## upgrades and downgrades of three servers under load; PREVIOUS (this checkout) is the release before, a commit or tag
+	@set -e; if [ -n "$(PREVIOUS)" ]; then at=$$(mktemp -d); trap 'git worktree remove --force '$$at EXIT; \
+	  git worktree add --detach $$at $(PREVIOUS); ( cd $$at; CGO_ENABLED=0 $(GO) build -o bin/zk-lite ./cmd/zk-lite ); \
+	  export ZK_LITE_TEST_BINARY=$$at/bin/zk-lite; fi; \
+	  $(GO) test -tags upgrade -count=1 -timeout 10m ./integration/upgrade
 
 apache: ## Apache ZooKeeper's own test classes, against zk-lite and ZooKeeper (Debian: default-jdk-headless, maven, openssl)
 	integration/apache/run

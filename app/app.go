@@ -16,6 +16,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
@@ -125,7 +126,7 @@ func (s *Server) start(o *Options) error {
 		Logger: o.Logger,
 	})
 	s.consensus, err = consensus.Open(consensus.Config{
-		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(c),
+		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(o),
 		Listener: s.peerTLS.listener(s.listeners.peer), Dial: s.peerTLS.dial(dialPeer(c)), Verify: s.peerTLS.verify(),
 		Keys:    keys,
 		Storage: store, Handler: s.server.Handler(), Logger: o.Logger,
@@ -146,22 +147,15 @@ func (s *Server) start(o *Options) error {
 }
 
 // Check finds what would stop the start, as far as that can be known without opening or
-// creating anything.
+// creating anything. The error joins all that it has found.
 func Check(o Options) error {
-	if _, err := newPeerTLS(&o.Settings, o.Logger); err != nil {
-		return err
-	}
-	if _, err := newPorts(&o.Settings, o.Logger); err != nil {
-		return err
-	}
-	if _, err := tokens(&o); err != nil {
-		return err
-	}
-	if _, err := sasl(&o); err != nil {
-		return err
-	}
+	_, peers := newPeerTLS(&o.Settings, o.Logger)
+	_, clients := newPorts(&o.Settings, o.Logger)
+	_, tokenFile := tokens(&o)
+	_, login := sasl(&o)
 	c := o.storage()
-	return c.RefuseZooKeeper()
+	return errors.Join(peers, clients, tokenFile, login, c.RefuseZooKeeper(),
+		c.CheckIdentity(state.ServerID(o.Settings.MyID)))
 }
 
 func (o *Options) storage() storage.Config {
@@ -301,7 +295,7 @@ func (s *Server) Server() *server.Server { return s.server }
 func (s *Server) Close() error {
 	defer s.stopReporting()()
 	if err := s.consensus.Transfer(); err != nil {
-		s.logger.Warn("handing leadership over failed; the others will elect", "error", err)
+		s.logger.Info("handing leadership over failed; the others will elect", "error", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
@@ -350,19 +344,18 @@ func hosts(s *config.Settings) []string {
 	return append([]string{s.AdminAddress}, s.AdminHosts...)
 }
 
-// publish is this server's line of /zookeeper/config. It has a client
+// publish is this server's release, and its line of /zookeeper/config, unless it is standalone. It has a client
 // address only if the configuration has one, as in ZooKeeper: Curator connects to
 // what it reads there.
-func publish(s *config.Settings) *state.Member {
+func publish(o *Options) *state.Member {
+	s := &o.Settings
+	m := &state.Member{ID: state.ServerID(s.MyID)}
+	m.Version, m.Commit, _ = strings.Cut(o.Version, "+")
 	own, ok := s.Own()
 	if !ok || s.Standalone {
-		return nil
+		return m
 	}
-	m := &state.Member{
-		ID: state.ServerID(own.ID),
-		Peer: net.JoinHostPort(own.Host, strconv.Itoa(own.PeerPort)) +
-			":" + strconv.Itoa(own.ElectionPort),
-	}
+	m.Peer = net.JoinHostPort(own.Host, strconv.Itoa(own.PeerPort)) + ":" + strconv.Itoa(own.ElectionPort)
 	if own.ClientPort > 0 {
 		host := own.ClientHost
 		if host == "" {

@@ -133,7 +133,7 @@ func hello(kind byte, from uint64) []byte {
 	b = append(b, make([]byte, 16)...)
 	b = binary.BigEndian.AppendUint64(b, from)
 	b = binary.BigEndian.AppendUint64(b, 255)
-	return append(b, `{"op":"survey"}`+"\n"...)
+	return append(b, `{"version":1,"op":"survey"}`+"\n"...)
 }
 
 // What everything on the peer port begins with is refused to strangers, and to a member with another's number.

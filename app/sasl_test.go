@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/internal/follow"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 func TestSASL_Users(t *testing.T) {
@@ -57,4 +60,51 @@ func TestSASL_Users(t *testing.T) {
 	if err := read(string(text)); err == nil || !strings.Contains(err.Error(), "fips-mode") {
 		t.Errorf("fips-mode: %v", err)
 	}
+}
+
+// Users, mechanism and keytab change without a restart; what cannot be used leaves what was in use.
+func TestSASL_FilesAreFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		write := func(name string, text []byte) {
+			t.Helper()
+			if err := os.WriteFile(dir+"/new", text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(dir+"/new", dir+"/"+name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		keys := func(version byte) string { // a keytab as MIT Kerberos describes it, with an AES-256 key
+			entry := "\x00\x02\x00\x01R\x00\x09zookeeper\x00\x01h\x00\x00\x00\x01\x00\x00\x00\x01" + string(rune(version)) +
+				"\x00\x12\x00\x20" + strings.Repeat("k", 32)
+			return "\x05\x02\x00\x00\x00" + string(rune(len(entry))) + entry
+		}
+		var log strings.Builder
+		o := &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		o.Settings.SASL = config.SASL{File: dir + "/jaas.conf", Section: "Server"}
+		write("jaas.conf", []byte("Server { "+digestModule+` required user_bob="secret"; };`))
+		s, err := sasl(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write("keytab", []byte(keys(1)))
+		for _, x := range []struct{ name, file, text, mechanism, realm, logged string }{
+			{"the first", "", "", digestMD5, "", ""},
+			{"no JAAS", "jaas.conf", "Server", digestMD5, "", "the new JAAS file cannot be used"},
+			{"Kerberos", "jaas.conf", "Server { " + kerberosModule + ` required useKeyTab=true keyTab="` + dir +
+				`/keytab" principal="zookeeper/h@R"; };`, "GSSAPI", "R", "the JAAS file has changed and is in use"},
+			{"no keytab", "keytab", "x", "GSSAPI", "R", "the new keytab cannot be used"},
+			{"a new keytab", "keytab", keys(2), "GSSAPI", "R", "the keytab has changed and is in use"},
+		} {
+			log.Reset()
+			if x.file != "" {
+				write(x.file, []byte(x.text))
+			}
+			clock.Sleep(follow.LookEvery)
+			if m, r := s.Mechanism(), s.Realm(); m != x.mechanism || r != x.realm || !strings.Contains(log.String(), x.logged) {
+				t.Errorf("%s: %s of %q; logged: %s", x.name, m, r, log.String())
+			}
+		}
+	})
 }

@@ -53,6 +53,7 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	}
 	f.publishMembers()
 	if !f.broken {
+		f.noteLevel()
 		f.n.applied.Store(f.machine.Index())
 		f.n.transport.Committed(f.machine.Index())
 		f.wantSnapshot()
@@ -154,8 +155,14 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 	if err != nil {
 		return err
 	}
+	if err := m.Level().Spoken(); err != nil {
+		f.broken = true
+		f.n.fatal(err)
+		return err
+	}
 	f.n.logger.Info("snapshot restored", "index", m.Index(), "zxid", m.Zxid(),
 		"znodes", m.Tree().Size().Znodes, "sessions", m.Sessions().Len(), "took", time.Since(start))
+	defer f.noteLevel()
 	f.n.cfg.Handler.BeginApply()
 	defer f.n.cfg.Handler.EndApply()
 	f.machine, f.broken, f.times = m, false, Times{Index: m.Index()}

@@ -53,6 +53,7 @@ type Node struct {
 	members       atomic.Pointer[map[state.ServerID]state.Member] // as applied here
 	configuration atomic.Pointer[map[state.ServerID]bool]         // the same: all servers, and whether they vote
 	applied       atomic.Uint64
+	level         atomic.Uint32 // the ensemble's state.Level, as applied here
 	failed        atomic.Bool
 	halted        atomic.Pointer[Halt] // nil: it is not
 }
@@ -155,6 +156,7 @@ func (n *Node) assemble(incarnation uint64) {
 			}
 			return nil
 		},
+		Level:   n.Level,
 		Removed: func(reason string) { n.halt(HaltRemoved, reason) },
 		Commit:  n.queue.Do, Connected: n.forwarder.Streams.Count, LastContact: n.forwarder.Streams.Contact,
 		Context: n.ctx, Go: n.tasks.Go,
@@ -181,9 +183,12 @@ func (n *Node) openEnsemble() error {
 			}
 		})
 		return nil
-	case id.Server != n.cfg.ID:
-		return fmt.Errorf("the data directory belongs to server %d, but this is server %d: "+
-			"check dataDir and myid", id.Server, n.cfg.ID)
+	}
+	if err := id.Check(n.cfg.ID); err != nil {
+		return err
+	}
+	if err := n.checkLevel(); err != nil {
+		return err
 	}
 	h, err := n.loadHalt()
 	if err != nil {
@@ -260,8 +265,13 @@ func (n *Node) secure(ctx context.Context, c net.Conn, kind mux.Kind, addr strin
 // Propose sends a command on its way and returns before it is applied. It
 // blocks while too much is pending, but not for the ensemble's own commands
 // (expiry of sessions, the reaper's, members). An error means that the command
-// was not and will not be sent.
-func (n *Node) Propose(c *state.Command, w Waiter) error { return n.queue.Add(c, w) }
+// was not and will not be sent: a *state.LevelError if the ensemble's level does not have the operation.
+func (n *Node) Propose(c *state.Command, w Waiter) error {
+	if err := c.CheckLevel(n.Level()); err != nil {
+		return err
+	}
+	return n.queue.Add(c, w)
+}
 
 // Touch reports sessions whose clients were heard by this server. It never blocks.
 func (n *Node) Touch(ids []znode.SessionID) { n.forwarder.Touch(ids) }
@@ -294,7 +304,7 @@ func (n *Node) fatal(err error) {
 // Commands without a result are Lost.
 func (n *Node) Close() error {
 	if err := n.Transfer(); err != nil {
-		n.logger.Warn("handing leadership over failed; the others will elect", "error", err)
+		n.logger.Info("handing leadership over failed; the others will elect", "error", err)
 	}
 	n.queue.Stop()
 	n.starting.Lock()

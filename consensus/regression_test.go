@@ -175,7 +175,7 @@ func TestRegression_TransferToAnyone_TakesItFromOneLeaderOnce(t *testing.T) {
 			return s.Term > term && s.Leader != e.servers[to].ID
 		})
 		leader := e.leader()
-		e.control((leader+1)%3, leader, fmt.Sprintf(`{"op":"transfer","server":-1,"leader":%d}`, e.servers[to].ID))
+		e.control((leader+1)%3, leader, fmt.Sprintf(`{"version":1,"op":"transfer","server":-1,"leader":%d}`, e.servers[to].ID))
 		if now := e.leader(); now != leader {
 			t.Fatalf("the repetition moved leadership from %d to %d", leader, now)
 		}

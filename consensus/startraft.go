@@ -63,6 +63,7 @@ func (n *Node) startRaft(id storage.Identity) error {
 	if n.cfg.Publish != nil {
 		// It is applied when this server has caught up with what the ensemble has noted.
 		m := *n.cfg.Publish
+		m.MinLevel, m.MaxLevel = state.MinLevel, state.MaxLevel
 		m.Key = n.cfg.Keys.Own()
 		n.tasks.Go(func() { _ = n.Propose(&state.Command{Op: state.OpMember, Member: m}, ignore{}) })
 	}

@@ -33,7 +33,7 @@ func TestOpenStorage_Damage_IsNamedWithItsRemedy(t *testing.T) {
 		now  []byte // nil: gone
 	}{
 		{"identity.json", garbage},
-		{"identity.json", []byte(`{"ensemble":"0123","server":1}`)},
+		{"identity.json", []byte(`{"version":1,"ensemble":"0123","server":1}`)},
 		{"identity.json", []byte{}},
 		{"stable.db", garbage},
 		{"stable.db", garbage[:100]},

@@ -31,6 +31,7 @@ var (
 	ErrStandalone = membership.ErrStandalone
 	ErrTooFew     = membership.ErrTooFew
 	ErrElsewhere  = membership.ErrElsewhere
+	ErrLevel      = membership.ErrLevel
 	ErrNoTokens   = membership.ErrNoTokens
 )
 

@@ -64,10 +64,12 @@ func (b *builder) identify(work string) error {
 		return fmt.Errorf("the new binary's version: %w", err)
 	}
 	if is.Commit == "" {
-		return errors.New("the binary does not know its commit: want a clone of the repository with its own .git directory, no archive or worktree")
+		return errors.New("the binary does not know its commit: want a clone of the repository with its own " +
+			".git directory, no archive or worktree")
 	}
 	if is.Modified {
-		fmt.Fprintln(os.Stderr, "packaging: warning: there are changes that are not committed; nobody can make this again")
+		fmt.Fprintln(os.Stderr, "packaging: warning: there are changes that are not committed; nobody can make "+
+			"this again")
 	}
 	b.version, b.commit, b.time = is.Version, is.Commit, is.Time.UTC()
 	return nil

@@ -124,7 +124,8 @@ func (b *builder) stage(dir string) (string, error) {
 			return "", err
 		}
 	}
-	changelog := fmt.Sprintf("zk-lite (%s-1) unstable; urgency=medium\n\n  * What changed: %s/blob/main/CHANGELOG.md\n\n"+
+	changelog := fmt.Sprintf("zk-lite (%s-1) unstable; urgency=medium\n\n  * What changed: "+
+		"%s/blob/main/CHANGELOG.md\n\n"+
 		" -- %s  %s\n", b.version, homepage, maintainer, b.time.Format(time.RFC1123Z))
 	return dir, errors.Join(
 		writeCompressed(filepath.Join(dir, "changelog.gz"), []byte(changelog)),

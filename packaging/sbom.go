@@ -112,7 +112,8 @@ func (b *builder) sourceOf(m module) (string, error) {
 	out, err := cmd.Output()
 	dir := strings.TrimSpace(string(out))
 	if err != nil || dir == "" {
-		return "", fmt.Errorf("looking for the source of %s: %w", m.Path, cmp.Or(err, errors.New("it is not downloaded")))
+		return "", fmt.Errorf("looking for the source of %s: %w", m.Path, cmp.Or(err, errors.New("it is not "+
+			"downloaded")))
 	}
 	return dir, nil
 }

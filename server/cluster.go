@@ -15,6 +15,8 @@ type Cluster interface {
 	AddServer(ctx context.Context, m Member) error
 	RemoveServer(ctx context.Context, id state.ServerID, force bool) error
 	TransferTo(ctx context.Context, id state.ServerID) error
+	Level() state.Level
+	RaiseLevel(ctx context.Context, to state.Level) error
 	CheckStop(ctx context.Context) error
 	EnsembleStatus(ctx context.Context) (EnsembleStatus, error)
 	NewToken(ctx context.Context, id state.ServerID) (secret string, until time.Time, err error)
@@ -35,6 +37,7 @@ var (
 	ErrStandalone = consensus.ErrStandalone
 	ErrTooFew     = consensus.ErrTooFew
 	ErrElsewhere  = consensus.ErrElsewhere
+	ErrLevel      = consensus.ErrLevel
 	ErrNoTokens   = consensus.ErrNoTokens
 )
 
@@ -57,6 +60,14 @@ func (s *Server) RemoveServer(ctx context.Context, id state.ServerID, force bool
 // TransferTo hands leadership to a voter, 0 for any; see consensus.Node.
 func (s *Server) TransferTo(ctx context.Context, id state.ServerID) error {
 	return s.consensus.TransferTo(ctx, id)
+}
+
+// Level returns the ensemble's feature level; 0: it has none yet.
+func (s *Server) Level() state.Level { return s.consensus.Level() }
+
+// RaiseLevel raises the ensemble's feature level; see consensus.Node.
+func (s *Server) RaiseLevel(ctx context.Context, to state.Level) error {
+	return s.consensus.RaiseLevel(ctx, to)
 }
 
 // NewToken makes a one-time token with which a member joins with a new key; see consensus.Node.

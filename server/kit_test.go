@@ -93,6 +93,10 @@ func (l *fakeLog) Members() map[state.ServerID]Member { return nil }
 
 func (l *fakeLog) AddServer(context.Context, Member) error { return ErrStandalone }
 
+func (l *fakeLog) Level() state.Level { return state.MaxLevel }
+
+func (l *fakeLog) RaiseLevel(context.Context, state.Level) error { return nil }
+
 func (l *fakeLog) RemoveServer(context.Context, state.ServerID, bool) error {
 	return ErrStandalone
 }

@@ -20,7 +20,11 @@ type memberBody struct {
 	Peer   string         `json:"peer,omitempty"`
 	Client string         `json:"client,omitempty"`
 	HTTP   string         `json:"http,omitempty"`
-	Key    string         `json:"key,omitempty"` // the beginning of its fingerprint, in hexadecimal
+	// The release that it runs, and the lowest and highest feature level that it speaks; absent: not known.
+	Version string        `json:"version,omitempty"`
+	Commit  string        `json:"commit,omitempty"`
+	Levels  []state.Level `json:"levels,omitempty"`
+	Key     string        `json:"key,omitempty"` // the beginning of its fingerprint, in hexadecimal
 	// What the leader knows of it; nil if no leader has answered.
 	*knownBody
 	// A new server's; nil: it needs none, or has one.
@@ -42,7 +46,10 @@ type clusterBody struct {
 	Members []memberBody   `json:"members"`
 	Leader  state.ServerID `json:"leader"` // NoServer: unknown
 	Term    uint64         `json:"term"`
-	Voters  int            `json:"voters"`
+	// Level is the ensemble's feature level, HighestLevel the highest one that it could have; 0: not known.
+	Level        state.Level `json:"level"`
+	HighestLevel state.Level `json:"highest_level"`
+	Voters       int         `json:"voters"`
 	// FailuresTolerated is how many voters may fail when all are up.
 	FailuresTolerated int `json:"failures_tolerated"`
 	// FailuresToleratedNow is how many more may fail now: the leader says it.
@@ -85,6 +92,7 @@ func (h *handlers) getCluster(q *rest.Request) error {
 			DiskFault: s.DiskFault, LastContact: contactText(s.Contact),
 		},
 	}
+	body.Level, body.HighestLevel = h.levels()
 	known := map[state.ServerID]*knownBody{}
 	if err != nil {
 		body.Incomplete = "no leader has answered, so how the members stand is not known: " +
@@ -127,7 +135,12 @@ func contactText(d time.Duration) *string {
 }
 
 func memberOf(m *server.Member, s *server.Status) memberBody {
-	b := memberBody{ID: m.ID, Peer: m.Peer, Client: m.Client, HTTP: m.HTTP, Role: "observer"}
+	b := memberBody{
+		ID: m.ID, Peer: m.Peer, Client: m.Client, HTTP: m.HTTP, Role: "observer", Version: m.Version, Commit: m.Commit,
+	}
+	if m.MaxLevel > 0 {
+		b.Levels = []state.Level{m.MinLevel, m.MaxLevel}
+	}
 	if m.Key != [32]byte{} {
 		b.Key = hex.EncodeToString(m.Key[:8])
 	}

@@ -31,6 +31,9 @@ func clusterProblem(err error) error {
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
 		p.Title = "a member at another address"
 		p.Hint = "choose another id; if this server has moved, stop it where it was first"
+	case errors.Is(err, server.ErrLevel):
+		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "not at this level"
+		p.Hint = "GET /v1/cluster shows the ensemble's level, and those of its servers"
 	case errors.Is(err, server.ErrTooFew):
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
 		p.Title = "too few would be left"

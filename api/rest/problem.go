@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -107,7 +108,11 @@ func ProblemOf(err error, anonymous bool) *Problem {
 	}
 	var limit *watch.LimitError
 	var code znode.Error
+	var level *state.LevelError
 	switch {
+	case errors.As(err, &level):
+		return &Problem{Status: http.StatusConflict, Title: "not at this level", Detail: err.Error(),
+			Hint: "GET /v1/cluster shows the ensemble's level, and those of its servers"}
 	case errors.As(err, &limit):
 		return &Problem{Status: 429, Code: znode.ErrThrottled, Detail: err.Error(),
 			Hint: "watch fewer paths at once", RetryAfter: 10}

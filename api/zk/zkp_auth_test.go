@@ -6,7 +6,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/certs"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -251,5 +255,29 @@ func TestZKP_SASL_Fails(t *testing.T) {
 	c.send(wire.OpSASL, &wire.SASLRequest{Token: []byte("wrong")})
 	if b := c.next(); !bytes.HasSuffix(b, []byte{0xff, 0xff, 0xff, 0x8d, 0xff, 0xff, 0xff, 0xff}) {
 		t.Errorf("%x", b)
+	}
+}
+
+// A failed login stands in the audit log, and an operator with Java clients is told what may be wrong with them.
+func TestZKP_SASL_FailuresAreToldToTheOperator(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.log")
+	trail := audit.Open(audit.Config{File: file, MaxBytes: 1 << 20, Keep: 1, Logger: slog.Default()})
+	log := &lines{}
+	k := start(t, withSASL(false, "sasl"), logTo(log), func(_ *serverConfig, z *zkConfig) { z.Audit = trail })
+	c := k.connect()
+	c.sasl(znode.ErrSessionClosedNeedsSASL, "wrong", "")
+	c.closed()
+	c = k.connect()
+	c.want(znode.ErrSessionClosedNeedsSASL, wire.OpExists, &wire.ExistsRequest{Path: "/"})
+	c.closed()
+	if err := trail.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if want := "operation=login\tresult=failure\treason=sasl DIGEST-MD5: no\n"; err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("%v: no %q in\n%s", err, want, text)
+	}
+	if got := log.String(); !strings.Contains(got, "-Dzookeeper.fips-mode=false") {
+		t.Errorf("no hint in\n%s", got)
 	}
 }

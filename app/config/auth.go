@@ -163,7 +163,7 @@ func (l *loader) resolveSchemes() {
 				l.fail(at, "enforce.auth.schemes", "x509 needs a port with TLS", "set secureClientPort, for one")
 			}
 		case "sasl":
-			if s.SASL.File == "" {
+			if s.SASL.File == "" && !s.SASL.required {
 				l.fail(at, "enforce.auth.schemes", "sasl needs users", "set "+JAASKey)
 			}
 		default:

@@ -66,9 +66,6 @@ func TestLoad_Errors(t *testing.T) {
 			"name a file with the authorities that sign them, or set ssl.clientAuth=none", nil},
 		{"ssl.keyStore.location=/k\nadmin.needClientAuth=true", "zoo.cfg:2: ssl.trustStore.location: is missing, and " +
 			"HTTP clients must show certificates; name a file with the authorities that sign them", nil},
-		{"ssl.keyStore.location=/k\nssl.trustStore.location=/t\nsecureClientPort=2281\nclient.portUnification=true",
-			"zoo.cfg:4: client.portUnification: is about clientPort, and there is only secureClientPort; " +
-				"give clientPort, or remove the key", nil},
 		{"ssl.enabledProtocols=TLSv1.4", `zoo.cfg:1: ssl.enabledProtocols: "TLSv1.4" is no version of TLS; ` +
 			"want TLSv1.2 or TLSv1.3", nil},
 		{"ssl.protocol=TLSv1.1", "zoo.cfg:1: ssl.protocol: no version is left that zk-lite speaks; " +
@@ -102,8 +99,6 @@ func TestLoad_Errors(t *testing.T) {
 		{"quorum.auth.enableSasl=true", "zoo.cfg:1: quorum.auth.enableSasl: zk-lite has no " +
 			"SASL between servers; remove the key, and set sslQuorum=true", nil},
 		{"enforce.auth.enabled=true\nenforce.auth.schemes=sasl", "zoo.cfg:2: enforce.auth.schemes: sasl needs users; " +
-			"set java.security.auth.login.config", nil},
-		{"sessionRequireClientSASLAuth=true", "zoo.cfg:1: sessionRequireClientSASLAuth: needs users; " +
 			"set java.security.auth.login.config", nil},
 		{"letAnySaslUserDoX=bob", "zoo.cfg:1: letAnySaslUserDoX: zk-lite lets nobody do more for being any SASL user; " +
 			"remove the key", nil},

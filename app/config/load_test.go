@@ -297,6 +297,13 @@ func TestLoad_AcceptedAsInZooKeeper(t *testing.T) {
 			"WARN zoo.cfg:2: zookeeper.snapCont: unknown key without effect; did you mean snapCount?"},
 		{"snapCount=1", func(s *Settings) bool { return s.SnapCount == 2 },
 			"WARN zoo.cfg:2: snapCount: 1 counts as 2, the least"},
+		{"ssl.keyStore.location=/k\nssl.trustStore.location=/t\nsecureClientPort=2281\nclient.portUnification=true",
+			func(s *Settings) bool { return s.ClientPort == NoPort && s.SecureClientPort == 2281 },
+			"WARN zoo.cfg:5: client.portUnification: is about clientPort, and there is none: " +
+				"secureClientPort takes TLS only"},
+		{"sessionRequireClientSASLAuth=true", func(s *Settings) bool { return slices.Equal(s.AuthSchemes, []string{"sasl"}) },
+			"WARN zoo.cfg:2: sessionRequireClientSASLAuth: refuses every client, as there are no users: " +
+				"set java.security.auth.login.config"},
 		{"superDigest=" + digest, func(s *Settings) bool { return s.SuperDigest == digest }, ""},
 	}
 	for _, tt := range tests {

@@ -302,9 +302,9 @@ func (l *loader) resolveClientPort() {
 	if s.SecureClientPort == NoPort || l.given("client-port") {
 		return
 	}
-	if s.PortUnification {
-		l.fail(l.where("client-port-unification"), "client.portUnification",
-			"is about clientPort, and there is only secureClientPort", "give clientPort, or remove the key")
+	if s.PortUnification { // ZooKeeper's NettyServerCnxnFactory does not look at it on secureClientPort
+		l.warn(l.where("client-port-unification"), "client.portUnification",
+			"is about clientPort, and there is none: secureClientPort takes TLS only")
 	}
 	s.ClientPort = NoPort
 }

@@ -60,9 +60,8 @@ func (l *loader) resolveSASL() {
 	if s.SASL.required {
 		s.enforceAuth, s.AuthSchemes = true, []string{"sasl"}
 		if s.SASL.File == "" {
-			l.fail(l.where("session-require-client-sasl-auth"), "sessionRequireClientSASLAuth", "needs users",
-				"set "+JAASKey)
-			s.AuthSchemes = []string{"ip"} // to say it once
+			l.warn(l.where("session-require-client-sasl-auth"), "sessionRequireClientSASLAuth",
+				"refuses every client, as there are no users: set "+JAASKey)
 		}
 	}
 	if s.SASL.File != "" {

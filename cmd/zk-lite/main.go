@@ -16,7 +16,7 @@ import (
 )
 
 // version is set at the build of a release (-ldflags "-X main.version=1.2.3").
-var version = "0.1.0-dev"
+var version = "0.9.0"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -38,7 +38,7 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cli.AddCommands(root, []*cobra.Command{serverCommand(), devCommand()},
+	cli.AddCommands(root, []*cobra.Command{serverCommand(), doctorCommand(), supportCommand(), devCommand()},
 		[]*cobra.Command{benchCommand(), labCommand(), manCommand(), versionCommand()})
 	return root
 }

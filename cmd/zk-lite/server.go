@@ -17,6 +17,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
 	"github.com/zk-lite/zk-lite/internal/gc"
 	"github.com/zk-lite/zk-lite/internal/processors"
 	"github.com/zk-lite/zk-lite/internal/sdnotify"
@@ -46,6 +47,7 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		if err != nil {
 			return err
 		}
+		notices = append(notices, config.UnknownVariables(os.Environ())...)
 		if *check {
 			return checkServer(c, s, notices)
 		}
@@ -62,12 +64,17 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 			defer processors.Adjust(logger)()
 		}
 		build := readBuildInfo()
-		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
+		err = run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			return app.Open(app.Options{
 				Settings: s, Version: build.full(), Built: build.built(),
 				Memory: gc.Memory(), Logger: logger, Manager: manager, Fatal: fatal,
 			})
 		})
+		if err == nil || s.LoggerFormat != config.LoggerJSON {
+			return err
+		}
+		logger.Error("the server has failed", "error", cli.Message(err)) // no line without the format
+		return cli.Failed()
 	}
 	return c
 }

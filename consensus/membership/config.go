@@ -26,6 +26,8 @@ var (
 	// ErrElsewhere reports that a server to be added is a member at another address,
 	// and connected: to believe the new one would cost the ensemble a server.
 	ErrElsewhere = errors.New("there is such a server, at another address")
+	// ErrLevel reports that the ensemble cannot have a feature level.
+	ErrLevel = errors.New("the feature level is not possible")
 )
 
 // errNotLeader reports that the leader has to be asked again: another server leads, or
@@ -65,6 +67,8 @@ type Config struct {
 	Published func() map[state.ServerID]state.Member
 	// Configured returns the servers of the newest configuration that was applied here, and whether they vote.
 	Configured func() map[state.ServerID]bool
+	// Level returns the ensemble's feature level, as applied here.
+	Level func() state.Level
 	// Removed is called once when this server learns that it is no member any more, with what happened and what to do.
 	Removed func(reason string)
 	// Commit proposes a command and waits for its result.

@@ -12,8 +12,22 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
 
+// controlVersion is that of control messages. A release may add fields that an older one can do without; a message that
+// others must not misunderstand has another version.
+const controlVersion = 1
+
+func checkControlVersion(v int) error {
+	if v != controlVersion {
+		return fmt.Errorf("a control message has version %d, and this server reads version %d: the two servers "+
+			"run releases "+
+			"that are not neighbours; upgrade one release after the other", v, controlVersion)
+	}
+	return nil
+}
+
 // Control messages: a line of JSON each way on a control connection.
 type controlRequest struct {
+	Version  int            `json:"version"`
 	Op       string         `json:"op"`
 	From     state.ServerID `json:"from,omitempty"`
 	Ensemble string         `json:"ensemble,omitempty"`
@@ -48,6 +62,7 @@ const (
 )
 
 type controlReply struct {
+	Version       int            `json:"version"`
 	Server        state.ServerID `json:"server"`
 	Ensemble      string         `json:"ensemble,omitempty"` // empty: fresh
 	Bootstrapping bool           `json:"forming,omitempty"`
@@ -64,6 +79,7 @@ type controlReply struct {
 	// Why Error, if the asker does something about it.
 	NotLeader bool `json:"not_leader,omitempty"`
 	TooFew    bool `json:"too_few,omitempty"`
+	nextRelease
 
 	Proof []byte `json:"proof,omitempty"` // answers that of the request
 
@@ -107,7 +123,7 @@ func (c *control) ask(
 	if err := conn.SetDeadline(until); err != nil {
 		return controlReply{}, err
 	}
-	req.From = c.self
+	req.Version, req.From = controlVersion, c.self
 	if req.Op == controlWho || req.Op == controlBootstrap || req.Op == controlJoin {
 		if req.Proof, err = c.keys.Prove(conn.Conn); err != nil {
 			return controlReply{}, err
@@ -119,6 +135,9 @@ func (c *control) ask(
 	var reply controlReply
 	if err := json.NewDecoder(io.LimitReader(conn, controlMax)).Decode(&reply); err != nil {
 		return controlReply{}, err
+	}
+	if err := checkControlVersion(reply.Version); err != nil {
+		return controlReply{}, fmt.Errorf("server %d: %w", to, err)
 	}
 	if key, secure := c.keys.KeyOf(conn.Conn); secure {
 		reply.key, reply.proved = &key, c.keys.Proved(conn.Conn, reply.Proof)

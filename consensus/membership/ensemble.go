@@ -72,8 +72,11 @@ func (e *Ensemble) serveControl(conn *mux.Conn) {
 	if err := json.NewDecoder(io.LimitReader(bufio.NewReader(conn), controlMax)).Decode(&req); err != nil {
 		return
 	}
-	reply := controlReply{Server: e.cfg.Self}
-	err := e.admit(conn, &req, &reply)
+	reply := controlReply{Version: controlVersion, Server: e.cfg.Self, nextRelease: releaseFields()}
+	err := checkControlVersion(req.Version)
+	if err == nil {
+		err = e.admit(conn, &req, &reply)
+	}
 	if err == nil {
 		err = e.answer(conn, &req, &reply)
 	}

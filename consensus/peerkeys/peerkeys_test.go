@@ -167,7 +167,8 @@ func TestOpen_Refuses(t *testing.T) {
 		"others could use it":    {SecretFile: write(t, joinSecret, 0o604)},
 		"peer.key, this server":  {Dir: filepath.Dir(file(t, ownFile, "-----BEGIN PRIVATE KEY-----"))},
 		"other servers, is dama": {Dir: filepath.Dir(file(t, tableFile, `{"keys":{"1":"00"}}`))},
-		"for server 255":         {Dir: filepath.Dir(file(t, tableFile, `{"keys":{"255":"`+strings.Repeat("11", 32)+`"}}`))},
+		"has version 2":          {Dir: filepath.Dir(file(t, tableFile, `{"version":2}`))},
+		"for server 255":         {Dir: filepath.Dir(file(t, tableFile, `{"version":1,"keys":{"255":"`+strings.Repeat("11", 32)+`"}}`))},
 	} {
 		if c.Dir == "" {
 			c.Dir = t.TempDir()

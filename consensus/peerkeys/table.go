@@ -25,6 +25,14 @@ type Table struct {
 	Removed map[state.ServerID]Key `json:"removed,omitempty"`
 }
 
+// saved is a Table in its file.
+type saved struct {
+	Version int `json:"version"` // savedVersion
+	Table
+}
+
+const savedVersion = 1
+
 // check finds what cannot be.
 func (t *Table) check() error {
 	all := maps.Clone(t.Removed)
@@ -101,10 +109,16 @@ func Open(c Config) (*Keys, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading the keys of the other servers: %w", err)
 	}
-	if err := json.Unmarshal(text, &k.table); err != nil {
+	var file saved
+	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, fmt.Errorf("%s, the keys of the other servers, is damaged: %w; take the file of another server",
 			path, err)
 	}
+	if file.Version != savedVersion {
+		return nil, fmt.Errorf("%s has version %d, and this release reads version %d: start the release that wrote it",
+			path, file.Version, savedVersion)
+	}
+	k.table = file.Table
 	if err := k.table.check(); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w; take the file of another server", path, err)
 	}
@@ -228,7 +242,7 @@ func (k *Keys) save() error {
 	if !dirty {
 		return nil
 	}
-	text, err := json.Marshal(&t)
+	text, err := json.Marshal(&saved{savedVersion, t})
 	if err == nil {
 		err = durable.WriteFile(filepath.Join(k.cfg.Dir, tableFile), append(text, '\n'))
 	}

@@ -35,7 +35,8 @@ func examples() []Command {
 		{Op: OpDeleteAll, Path: "/c", Version: 3, Mzxid: 1 << 33},
 		{Op: OpRestore, Data: []byte("part"), Restore: RestoreCommand{Upload: 1<<64 - 1, Part: 3}},
 		{Op: OpRestore, Restore: RestoreCommand{Step: RestoreCommit, Sum: 1 << 63, Replace: true}},
-		{Op: OpMember, Member: Member{ID: 254, Peer: "h:1:2", Client: "h:3", HTTP: "h:4"}},
+		{Op: OpMember, Member: Member{ID: 254, Peer: "h:1:2", Client: "h:3", HTTP: "h:4", Version: "1", Commit: "c", MinLevel: 1, MaxLevel: 2}},
+		{Op: OpLevel, Level: 1<<32 - 1},
 	}, edits...)
 }
 
@@ -80,7 +81,7 @@ func TestCommand_Append_RoundTrip(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	for _, c := range []Command{{}, {Op: lastOp + 1}, {Op: OpRestore, Restore: RestoreCommand{Step: 3}}, {Op: OpAttach, Timeout: -1}, {Op: OpMulti, Ops: []Command{{Op: OpSync}}}, {Op: OpMulti, Ops: []Command{{Op: OpMulti}}}} {
+	for _, c := range []Command{{}, {Op: 250}, {Op: OpLevel}, {Op: OpRestore, Restore: RestoreCommand{Step: 3}}, {Op: OpAttach, Timeout: -1}, {Op: OpMulti, Ops: []Command{{Op: OpSync}}}, {Op: OpMulti, Ops: []Command{{Op: OpMulti}}}} {
 		if c.Check() == nil {
 			t.Errorf("%+v passes", c)
 		}

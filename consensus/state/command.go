@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -29,9 +30,11 @@ const (
 	OpCheckAbsent   Op = 14 // only inside OpMulti: that there is no such znode
 	OpDeleteAll     Op = 15 // a znode and all below it, at most MaxSubtree
 	OpRestore       Op = 16 // a step of a restore; see RestoreStep
+	OpLevel         Op = 18 // raises the ensemble's level
 )
 
-const lastOp = OpRestore
+// commandVersion is the first byte of every command.
+const commandVersion = 1
 
 // Flags of a Command: settings of the server that accepted it, stamped in so
 // that servers with different settings still apply alike.
@@ -75,11 +78,12 @@ type Command struct {
 	Term     uint64           // OpExpireSession: the term in which the leader decided
 	Member   Member           // OpMember
 	Restore  RestoreCommand   // OpRestore
+	Level    Level            // OpLevel
 }
 
 // Append encodes c.
 func (c *Command) Append(b []byte) []byte {
-	b = append(b, byte(c.Op), byte(c.Flags))
+	b = append(b, commandVersion, byte(c.Op), byte(c.Flags))
 	b = appendInt(b, int64(c.Session))
 	b = appendUint(b, uint64(len(c.Identities)))
 	for _, id := range c.Identities {
@@ -120,6 +124,8 @@ func (c *Command) appendBody(b []byte) []byte {
 		return c.Member.append(b)
 	case OpRestore:
 		return appendData(c.Restore.append(b), c.Data)
+	case OpLevel:
+		return appendUint(b, uint64(c.Level))
 	}
 	return b
 }
@@ -128,12 +134,14 @@ func (c *Command) appendBody(b []byte) []byte {
 // there is not, a negative timeout. Such a command must not get into the log.
 func (c *Command) Check() error {
 	switch {
-	case c.Op < OpCreate || c.Op > lastOp:
+	case !c.Op.known():
 		return fmt.Errorf("unknown operation %d", c.Op)
 	case c.Timeout < 0:
 		return fmt.Errorf("timeout of %v", c.Timeout)
 	case c.Restore.Step > lastRestoreStep:
 		return errRestoreStep(c.Restore.Step)
+	case c.Op == OpLevel && c.Level == 0:
+		return errors.New("feature level 0")
 	}
 	if c.Op != OpMulti {
 		return nil
@@ -150,6 +158,9 @@ func (c *Command) Check() error {
 // and data point into r's bytes.
 func (c *Command) decode(r *reader) {
 	ids, ops := c.Identities[:0], c.Ops[:0]
+	if v := r.byte(); v != commandVersion && r.err == nil {
+		r.fail(fmt.Errorf("command has version %d, this server reads version %d", v, commandVersion))
+	}
 	*c = Command{Op: Op(r.byte()), Flags: Flags(r.byte()), Session: znode.SessionID(r.int())}
 	for n := r.count(2); n > 0; n-- {
 		ids = append(ids, znode.ID{Scheme: r.string(), ID: r.string()})
@@ -197,9 +208,14 @@ func (c *Command) decodeBody(r *reader) {
 		c.Member = readMember(ServerID(r.uint()), r)
 	case OpRestore:
 		c.Restore, c.Data = readRestore(r), r.data()
-	case OpSync, OpCloseSession:
-	default:
-		r.fail(fmt.Errorf("unknown operation %d", c.Op))
+	case OpLevel:
+		if c.Level = Level(r.uint()); c.Level == 0 {
+			r.fail(errors.New("feature level 0"))
+		}
+	default: // OpSync, OpCloseSession and others have no more
+		if !c.Op.known() {
+			r.fail(fmt.Errorf("unknown operation %d", c.Op))
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ func (s *Snapshot) Digest() uint64 {
 	sum := s.tree.Digest()
 	add := func(b []byte) { sum += xxhash.Sum64(b) }
 	add(appendInt([]byte("zxid"), int64(s.zxid)))
+	add(appendUint([]byte("level"), uint64(s.level)))
 	for id, v := range s.voters {
 		add(append(appendUint([]byte("voter"), uint64(id)), flag(v)))
 	}

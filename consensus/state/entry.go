@@ -5,8 +5,8 @@ import (
 )
 
 // entryVersion is the first byte of every entry. A server that meets another
-// one is too old or too new for this log and must stop.
-const entryVersion = 1
+// one is too old or too new for this log and must stop. Version 1 was that of builds before v0.9.
+const entryVersion = 2
 
 // Origin is a server in one of its lives: the incarnation grows with every
 // start.

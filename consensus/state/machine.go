@@ -22,6 +22,7 @@ type Machine struct {
 	zxid     znode.Zxid // of the last transaction; 0 before the first
 	index    uint64     // Raft index of the last entry applied
 	time     int64      // of the last entry, milliseconds since the epoch
+	level    Level      // see Level
 
 	membersChanged uint64 // not replicated
 
@@ -136,6 +137,9 @@ func (m *Machine) applyBatch(g *Batch, term uint64, timeMillis int64, obs Observ
 		}
 		have.last = max(have.last, seq)
 		m.applyCommand(g.Server, term, timeMillis, obs)
+		if err := m.level.Spoken(); err != nil {
+			return err
+		}
 		obs.Result(g.Origin, seq, &m.result)
 	}
 	m.origins[g.Server] = have
@@ -160,6 +164,9 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 	switch c.Op {
 	case OpSync:
 		return
+	case OpLevel:
+		m.raiseLevel(c.Level)
+		return
 	case OpRestore:
 		if b = m.receive(c, from, timeMillis); b == nil {
 			return
@@ -183,6 +190,10 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 		have.Voter = false
 		if c.Member = m.merged(c.Member); have == c.Member {
 			return // a server started again where it was
+		}
+		if have.shown() == c.Member.shown() {
+			m.setMember(c.Member)
+			return // it was updated, and /zookeeper/config stays as it is
 		}
 	}
 	m.begin(term, timeMillis)
@@ -220,7 +231,7 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 // sends again what it could not deliver in time.
 func (m *Machine) admit(c *Command, from ServerID) znode.Error {
 	switch c.Op {
-	case OpCreateSession, OpAttach, OpExpireSession, OpReap, OpMember:
+	case OpCreateSession, OpAttach, OpExpireSession, OpReap, OpMember, OpLevel:
 		return znode.OK
 	}
 	if c.Session == 0 {

@@ -52,6 +52,9 @@ type Member struct {
 	// the others. It and Vote stay when the server publishes itself.
 	Addr string
 	Vote bool // is to vote as soon as it has caught up
+	// The release that it runs, and the levels that this speaks; MaxLevel 0: not known.
+	Version, Commit    string
+	MinLevel, MaxLevel Level
 	// Key is the SHA-256 of the public key that it shows to the others (package peerkeys); zero: not known yet.
 	Key [32]byte
 	// Token is the SHA-256 of the secret with which a server may join under this id, once, until TokenUntil,
@@ -66,6 +69,14 @@ type Member struct {
 func (m Member) clone() Member {
 	m.Peer, m.Client, m.HTTP = strings.Clone(m.Peer), strings.Clone(m.Client), strings.Clone(m.HTTP)
 	m.Addr = strings.Clone(m.Addr)
+	m.Version, m.Commit = strings.Clone(m.Version), strings.Clone(m.Commit)
+	return m
+}
+
+// shown is what changes /zookeeper/config, or did when it changed.
+func (m Member) shown() Member {
+	m.ID, m.Voter = 0, false
+	m.Version, m.Commit, m.MinLevel, m.MaxLevel = "", "", 0, 0
 	return m
 }
 
@@ -73,17 +84,20 @@ func (m Member) clone() Member {
 func (m *Member) append(b []byte) []byte {
 	b = appendString(appendString(appendString(b, m.Peer), m.Client), m.HTTP)
 	b = append(appendString(b, m.Addr), flag(m.Vote))
+	b = appendString(appendString(b, m.Version), m.Commit)
+	b = appendUint(appendUint(b, uint64(m.MinLevel)), uint64(m.MaxLevel))
 	b = append(append(b, m.Key[:]...), m.Token[:]...)
 	return appendInt(b, m.TokenUntil)
 }
 
-// memberBytes is how many a member takes at least in a snapshot.
-const memberBytes = 1 + 4 + 1 + 32 + 32 + 1 + 1
+// memberBytes is how many bytes a member takes at least in a snapshot.
+const memberBytes = 1 + 4 + 1 + 2 + 2 + 32 + 32 + 1 + 1
 
 func readMember(id ServerID, r *reader) Member {
 	m := Member{
 		ID: id, Peer: r.string(), Client: r.string(), HTTP: r.string(),
-		Addr: r.string(), Vote: r.byte() == 1,
+		Addr: r.string(), Vote: r.byte() == 1, Version: r.string(), Commit: r.string(),
+		MinLevel: Level(r.uint()), MaxLevel: Level(r.uint()),
 	}
 	copy(m.Key[:], r.take(len(m.Key)))
 	copy(m.Token[:], r.take(len(m.Token)))

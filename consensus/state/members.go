@@ -8,7 +8,7 @@ import (
 )
 
 // merged combines c, which a server published, with what was set when it was added,
-// and with the addresses, the key and the token that c leaves out. A new key has used the token up.
+// and with the addresses, the release, the key and the token that c leaves out. A new key has used the token up.
 func (m *Machine) merged(c Member) Member {
 	have := m.members[c.ID]
 	adding := c.Addr != "" // a server does not say it of itself
@@ -18,6 +18,9 @@ func (m *Machine) merged(c Member) Member {
 	c.Vote = c.Vote || have.Vote
 	if adding {
 		c.Client, c.HTTP = cmp.Or(c.Client, have.Client), cmp.Or(c.HTTP, have.HTTP)
+	}
+	if c.MaxLevel == 0 {
+		c.Version, c.Commit, c.MinLevel, c.MaxLevel = have.Version, have.Commit, have.MinLevel, have.MaxLevel
 	}
 	if c.Peer == "" && c.Client == "" && c.HTTP == "" {
 		c.Peer, c.Client, c.HTTP = have.Peer, have.Client, have.HTTP
@@ -34,6 +37,14 @@ func (m *Machine) merged(c Member) Member {
 		c.Token, c.TokenUntil = none, 0
 	}
 	return c
+}
+
+// setMember notes what a server has published.
+func (m *Machine) setMember(x Member) {
+	x.Voter = m.voters[x.ID]
+	m.members[x.ID] = x.clone()
+	m.membersChanged++
+	m.firstLevel()
 }
 
 // MembersChanged counts the changes of what Members returns.
@@ -72,7 +83,9 @@ func (m *Machine) Configure(index, term uint64, voter map[ServerID]bool, obs Obs
 func (m *Machine) renderConfig() {
 	ids := make([]ServerID, 0, len(m.members))
 	for id := range m.members {
-		ids = append(ids, id)
+		if m.members[id].Peer != "" { // a standalone server has none
+			ids = append(ids, id)
+		}
 	}
 	slices.Sort(ids)
 	var b strings.Builder

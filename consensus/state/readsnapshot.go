@@ -23,9 +23,8 @@ func readSnapshot(in io.Reader, limit int64) (*Machine, error) {
 	if _, err := io.ReadFull(in, magic); err != nil {
 		return nil, fmt.Errorf("reading snapshot: %w", err)
 	}
-	if string(magic) != snapshotMagic && string(magic) != snapshotMagic2 {
-		return nil, fmt.Errorf("reading snapshot: starts with %q, not with %q: not a snapshot, "+
-			"or one of another version", magic, snapshotMagic)
+	if err := checkMagic(string(magic)); err != nil {
+		return nil, fmt.Errorf("reading snapshot: %w", err)
 	}
 	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(windowMax))
 	if err != nil {
@@ -33,7 +32,7 @@ func readSnapshot(in io.Reader, limit int64) (*Machine, error) {
 	}
 	defer z.Close()
 	limited := io.LimitedReader{R: z, N: limit}
-	m, err := readBlocks(bufio.NewReaderSize(&limited, 1<<16), string(magic) == snapshotMagic2)
+	m, err := readBlocks(bufio.NewReaderSize(&limited, 1<<16))
 	if err != nil && limited.N <= 0 {
 		err = fmt.Errorf("it has more than %d bytes when it is decompressed", limit)
 	}
@@ -43,7 +42,24 @@ func readSnapshot(in io.Reader, limit int64) (*Machine, error) {
 	return m, nil
 }
 
-func readBlocks(in *bufio.Reader, withUpload bool) (*Machine, error) {
+// checkMagic names the version that a snapshot or backup has, if it cannot be read.
+func checkMagic(magic string) error {
+	version := magic[len(snapshotName)]
+	switch {
+	case magic[:len(snapshotName)] != snapshotName:
+		return fmt.Errorf("starts with %q, not with %q: not a snapshot", magic, snapshotMagic)
+	case version < snapshotVersion:
+		return fmt.Errorf("has version %d, of a build before v0.9; this build reads version %d: read it with "+
+			"the build "+
+			"that wrote it, and bring the znodes over with zk-lite export and zk-lite import", version, snapshotVersion)
+	case version > snapshotVersion:
+		return fmt.Errorf("has version %d, of a newer release; this build reads version %d: use that release",
+			version, snapshotVersion)
+	}
+	return nil
+}
+
+func readBlocks(in *bufio.Reader) (*Machine, error) {
 	m := New()
 	b, err := readBlock(in, nil)
 	if err != nil {
@@ -52,10 +68,8 @@ func readBlocks(in *bufio.Reader, withUpload bool) (*Machine, error) {
 	if err := m.readHead(b); err != nil {
 		return nil, fmt.Errorf("head: %w", err)
 	}
-	if withUpload {
-		if m.upload, err = readUpload(in); err != nil {
-			return nil, fmt.Errorf("upload: %w", err)
-		}
+	if m.upload, err = readUpload(in); err != nil {
+		return nil, fmt.Errorf("upload: %w", err)
 	}
 	builder, acls, count := znode.NewBuilder(), [][]znode.ACL(nil), uint64(0)
 	for ; ; count++ {
@@ -124,7 +138,7 @@ func readBlock(in *bufio.Reader, b []byte) ([]byte, error) {
 
 func (m *Machine) readHead(b []byte) error {
 	r := reader{b: b}
-	m.index, m.zxid, m.time = r.uint(), znode.Zxid(r.int()), r.int()
+	m.index, m.zxid, m.time, m.level = r.uint(), znode.Zxid(r.int()), r.int(), Level(r.uint())
 	m.voters = map[ServerID]bool{}
 	for n := r.count(2); n > 0; n-- {
 		id := ServerID(r.uint())

@@ -51,10 +51,10 @@ func (s *Snapshot) Preview(b *backup.Backup) (backup.Changes, error) {
 }
 
 // OnlyState leaves out what restores have left in the state: a backup that is on its
-// way, and the answers to those that had a key. A backup is none the worse for it, and
-// is then of the format's first version, which all can read. Tokens are left out too: a backup lies elsewhere.
+// way, and the answers to those that had a key; and the level, which is the ensemble's. A backup is none the worse for
+// it. Tokens are left out too: a backup lies elsewhere.
 func (s *Snapshot) OnlyState() {
-	s.upload = nil
+	s.upload, s.level = nil, 0
 	for id, m := range s.members {
 		m.Token, m.TokenUntil = [32]byte{}, 0
 		s.members[id] = m

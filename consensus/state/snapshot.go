@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -21,15 +20,14 @@ import (
 // the tree; then one block a znode; an empty block ends them; the last block
 // is the number of znodes and the state's digest, which a restore computes
 // again. zstd's own checksum guards the bytes, the digest the whole way from
-// tree to tree.
+// tree to tree. Behind the first block are those of a restore's upload: one that
+// describes it, empty if there is none, and one for each part.
 //
-// Version 2 has the parts of a restore's upload behind the first block: a block
-// that describes it, and one for each part. It is written only when there is
-// something that version 1 has no place for, so that servers and tools that know
-// no restores can read all other snapshots.
+// Builds before v0.9 wrote the versions 1 to 4.
 const (
-	snapshotMagic  = "zkls\x00\x01"
-	snapshotMagic2 = "zkls\x00\x02"
+	snapshotName    = "zkls\x00"
+	snapshotVersion = 5
+	snapshotMagic   = snapshotName + "\x05"
 )
 
 // blockMax bounds a block, so that damage cannot make a reader allocate
@@ -46,6 +44,7 @@ type Snapshot struct {
 	index    uint64
 	zxid     znode.Zxid
 	time     int64
+	level    Level
 	voters   map[ServerID]bool
 	members  map[ServerID]Member
 	origins  map[ServerID]progress
@@ -59,7 +58,7 @@ type Snapshot struct {
 // and a few more for every ten thousand sessions. Release it when done.
 func (m *Machine) Snapshot() *Snapshot {
 	return &Snapshot{
-		index: m.index, zxid: m.zxid, time: m.time,
+		index: m.index, zxid: m.zxid, time: m.time, level: m.level,
 		voters: maps.Clone(m.voters), members: maps.Clone(m.members), origins: maps.Clone(m.origins),
 		sessions: m.sessions.Clone(),
 		keys:     m.keys.clone(),
@@ -89,7 +88,7 @@ var errTreeNotEmpty = errors.New("the tree is not empty")
 
 // Write encodes the snapshot.
 func (s *Snapshot) Write(w io.Writer) error {
-	if _, err := io.WriteString(w, s.magic()); err != nil {
+	if _, err := io.WriteString(w, snapshotMagic); err != nil {
 		return fmt.Errorf("writing snapshot: %w", err)
 	}
 	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
@@ -121,16 +120,14 @@ func (s *Snapshot) writeBlocks(out *bufio.Writer) error {
 	if err := put(); err != nil {
 		return err
 	}
-	if s.magic() == snapshotMagic2 {
-		b = s.upload.appendHead(b[:0])
-		if err := put(); err != nil {
-			return err
-		}
-		if s.upload != nil {
-			for _, b = range s.upload.parts {
-				if err := put(); err != nil {
-					return err
-				}
+	b = s.upload.appendHead(b[:0])
+	if err := put(); err != nil {
+		return err
+	}
+	if s.upload != nil {
+		for _, b = range s.upload.parts {
+			if err := put(); err != nil {
+				return err
 			}
 		}
 		b = nil // a part is not to be written to
@@ -151,18 +148,9 @@ func (s *Snapshot) writeBlocks(out *bufio.Writer) error {
 	return put()
 }
 
-// magic is the version that the snapshot needs.
-func (s *Snapshot) magic() string {
-	restores := func(a *answer) bool { return a.result.Op == OpRestore }
-	if s.upload != nil || slices.ContainsFunc(s.keys, restores) {
-		return snapshotMagic2
-	}
-	return snapshotMagic
-}
-
 func (s *Snapshot) appendHead(b []byte) []byte {
 	b = appendUint(b, s.index)
-	b = appendInt(appendInt(b, int64(s.zxid)), s.time)
+	b = appendUint(appendInt(appendInt(b, int64(s.zxid)), s.time), uint64(s.level))
 	b = appendUint(b, uint64(len(s.voters)))
 	for id, v := range s.voters {
 		b = append(appendUint(b, uint64(id)), flag(v))

@@ -37,8 +37,7 @@ func (m *Machine) transact(c *Command, from ServerID) {
 	case OpDeleteAll:
 		m.deleteAll(c)
 	case OpMember:
-		m.members[c.Member.ID] = c.Member.clone()
-		m.membersChanged++
+		m.setMember(c.Member)
 		m.renderConfig()
 	default:
 		var out OpResult

@@ -220,7 +220,11 @@ func verifySnapshots(dir string) error {
 // identityFile is the IdentityStore of a data directory.
 type identityFile string
 
+// formatVersion is that of the whole data directory: of identity.json, and that the other files have versions.
+const formatVersion = 1
+
 type identityJSON struct {
+	Version       int    `json:"version"`
 	Ensemble      string `json:"ensemble"`
 	Server        uint64 `json:"server"`
 	Bootstrapping bool   `json:"forming,omitempty"`
@@ -238,6 +242,17 @@ func (f identityFile) Load() (*Identity, error) {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return nil, fmt.Errorf("identity %s is damaged: %w; %s", string(f), err, remedy)
 	}
+	switch {
+	case j.Version == 0:
+		return nil, fmt.Errorf("the data directory of %s was written by a build before v0.9, which this release "+
+			"cannot "+
+			"read: start that build again, save the tree with zk-lite export, and import it into servers with "+
+			"empty data "+
+			"directories (docs/operations.md, \"Upgrade\")", string(f))
+	case j.Version != formatVersion:
+		return nil, fmt.Errorf("the data directory of %s has format version %d, of a newer release; this one reads "+
+			"version %d: start the newer release", string(f), j.Version, formatVersion)
+	}
 	id := &Identity{Server: state.ServerID(j.Server), Bootstrapping: j.Bootstrapping}
 	if id.Ensemble, err = ParseEnsemble(j.Ensemble); err != nil {
 		return nil, fmt.Errorf("identity %s is damaged: %w; %s", string(f), err, remedy)
@@ -247,6 +262,7 @@ func (f identityFile) Load() (*Identity, error) {
 
 func (f identityFile) Save(id Identity) error {
 	b, err := json.Marshal(identityJSON{
+		Version:  formatVersion,
 		Ensemble: fmt.Sprintf("%x", id.Ensemble), Server: uint64(id.Server), Bootstrapping: id.Bootstrapping,
 	})
 	if err != nil {

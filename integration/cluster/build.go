@@ -38,7 +38,7 @@ func Main(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary := filepath.Join(dir, "zk-lite")
-	if err := build(binary); err != nil {
+	if err := Build(binary); err != nil {
 		fmt.Fprintln(os.Stderr, "integration:", err)
 		return 1
 	}
@@ -49,7 +49,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-func build(binary string, flags ...string) error {
+// Build builds zk-lite from this checkout, with further flags of go build.
+func Build(binary string, flags ...string) error {
 	args, cgo := append([]string{"build", "-o", binary}, flags...), "CGO_ENABLED=0"
 	if os.Getenv(RaceVariable) != "" {
 		args, cgo = append(args, "-race"), "CGO_ENABLED=1"

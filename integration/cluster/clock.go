@@ -82,7 +82,7 @@ func BuildWithClock(t testing.TB) string {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "zk-lite")
-	if err := build(binary, "-overlay", write("overlay.json", string(overlay))); err != nil {
+	if err := Build(binary, "-overlay", write("overlay.json", string(overlay))); err != nil {
 		t.Fatal(err)
 	}
 	return binary

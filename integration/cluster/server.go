@@ -23,6 +23,7 @@ type Server struct {
 	ID      int
 	DataDir string
 	Disk    *disk.Disk // nil: its data is on the machine's own
+	Binary  string     // of zk-lite at its next start; empty: the one to test
 
 	e                                            *Ensemble
 	dir                                          string

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 )
@@ -9,7 +10,7 @@ import (
 type zkLite struct{}
 
 func (zkLite) command(s *Server) ([]string, error) {
-	binary := os.Getenv(BinaryVariable)
+	binary := cmp.Or(s.Binary, os.Getenv(BinaryVariable))
 	if binary == "" {
 		return nil, fmt.Errorf("%s is not set; the package's TestMain must call cluster.Main",
 			BinaryVariable)

@@ -79,7 +79,7 @@ func kazooSASL(t *testing.T, tls bool) []string {
 	return append(command, python, testdata(t, "sasl_checks.py"))
 }
 
-// TestInterop_SASL_Digest: Java and kazoo with DIGEST-MD5, with and without TLS: ACLs, a watch, a session that moves
+// TestInterop_SASL_Digest: Java and kazoo with DIGEST-MD5, with and without TLS, and C without: ACLs, a watch, a session that moves
 // to another server when its own is killed; and with a wrong password.
 func TestInterop_SASL_Digest(t *testing.T) {
 	e := saslEnsemble(t, `Server {
@@ -111,6 +111,10 @@ func TestInterop_SASL_Digest(t *testing.T) {
 		drive(t, e, t.TempDir(), append(kazooSASL(t, false), e.ConnectString(), options("wrong"), "", "/x")...)
 	})
 	secured(t, e)
+	t.Run("C", func(t *testing.T) {
+		drive(t, e, t.TempDir(), cSecure(t), e.ConnectString(), "DIGEST-MD5", "bob", writeFile(t, "password", secret),
+			"zk-sasl-md5", "/c-sasl")
+	})
 }
 
 // realm is a Kerberos realm with a KDC of its own.
@@ -199,4 +203,7 @@ func TestInterop_SASL_Kerberos(t *testing.T) {
 		drive(t, e, t.TempDir(), append(kazooSASL(t, false), hosts, options("other"), "", "/x")...)
 	})
 	secured(t, e)
+	t.Run("C", func(t *testing.T) {
+		drive(t, e, t.TempDir(), cSecure(t), e.ConnectString(), "GSSAPI", "bob", "/dev/null", "localhost", "/c-sasl")
+	})
 }

@@ -89,7 +89,7 @@ func (a *app) addAll(root *cobra.Command) {
 	addGroup(root, groupCoordination, a.lockCommand(), a.electCommand(), a.joinCommand())
 	a.addOperation(root)
 	addGroup(root, groupData, a.shellCommand())
-	addGroup(root, groupOperation, a.memberCommand(), a.transferCommand(), a.drainCommand(),
+	addGroup(root, groupOperation, a.memberCommand(), a.transferCommand(), a.drainCommand(), a.upgradeCommand(),
 		a.backupCommand(), a.restoreCommand(), a.digestCommand(), a.tlsCommand())
 	strictCompletion(root)
 	strict(root)

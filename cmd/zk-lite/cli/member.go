@@ -33,7 +33,11 @@ type memberJSON struct {
 	Peer   string `json:"peer,omitempty"`
 	Client string `json:"client,omitempty"`
 	HTTP   string `json:"http,omitempty"`
-	Key    string `json:"key,omitempty"`
+	// The release; Levels is the lowest and the highest feature level that it speaks.
+	Version string `json:"version,omitempty"`
+	Commit  string `json:"commit,omitempty"`
+	Levels  []int  `json:"levels,omitempty"`
+	Key     string `json:"key,omitempty"`
 	// Of a server that was added now, unless it needs none.
 	Token string     `json:"token,omitempty"`
 	Until *time.Time `json:"token_until,omitempty"`
@@ -47,6 +51,8 @@ type clusterJSON struct {
 	Members           []memberJSON `json:"members"`
 	Leader            int          `json:"leader"` // noServer: unknown
 	Term              uint64       `json:"term"`
+	Level             int          `json:"level"`         // feature level; 0: not known
+	HighestLevel      int          `json:"highest_level"` // that all servers speak; 0: not known
 	Voters            int          `json:"voters"`
 	FailuresTolerated int          `json:"failures_tolerated"` // when all voters are connected
 	// FailuresToleratedNow is in the leader's answer only.

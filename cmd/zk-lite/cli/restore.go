@@ -253,7 +253,12 @@ func (a *app) askToRestore(c *cobra.Command, api *httpapi.Client, b *backup, o *
 	fmt.Fprintf(c.ErrOrStderr(), "%s: %d znodes at zxid %v, from %s\n", b.name, b.summary.Znodes,
 		hexadecimal(b.summary.Zxid), b.summary.Time.Format(time.DateTime))
 	fmt.Fprintf(c.ErrOrStderr(), "At %s there would be %s.\n", a.http, counts)
-	fmt.Fprint(c.ErrOrStderr(), "Restore it? Type yes: ")
+	return askYes(c, "Restore it?")
+}
+
+// askYes asks a question, and is an error unless the answer is yes.
+func askYes(c *cobra.Command, question string) error {
+	fmt.Fprint(c.ErrOrStderr(), question+" Type yes: ")
 	answer, err := next(c.Context(), func() (string, error) { return readLine(c.InOrStdin()) })
 	switch {
 	case c.Context().Err() != nil:

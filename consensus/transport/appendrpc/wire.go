@@ -13,7 +13,7 @@ import (
 
 // The messages on an append connection, all numbers big-endian. The leader sends
 //
-//	length u32 of what follows | form u8 | raft's protocol version u8
+//	length u32 of what follows | version u8 | form u8 | raft's protocol version u8
 //	term u64 | previous index u64 | previous term u64 | commit index u64
 //	id, address, leader: each length u16, bytes
 //	count u32 | entries
@@ -22,16 +22,18 @@ import (
 //
 // and gets, for each request in order and for no notice,
 //
-//	length u32 of what follows | raft's protocol version u8 | flags u8 | term u64 | last index u64
+//	length u32 of what follows | version u8 | raft's protocol version u8 | flags u8 | term u64 | last index u64
 //	id, address: each length u16, bytes
 //	the reason of a failure, UTF-8, to the end
 const (
+	wireVersion = 1
+
 	formRequest = 1 // is answered
 	formNotice  = 2 // is not
 
-	requestHead = 2 + 4*8
+	requestHead = 3 + 4*8
 	entryHead   = 8 + 8 + 1 + 8 + 4 + 4 + 4
-	answerHead  = 2 + 2*8
+	answerHead  = 3 + 2*8
 
 	flagSuccess = 1
 	flagNoRetry = 2
@@ -51,6 +53,15 @@ const (
 // ErrMalformed is wrapped by the error of bytes that no server of this version sends.
 var ErrMalformed = errors.New("malformed")
 
+func checkVersion(v byte, of string) error {
+	if v != wireVersion {
+		return fmt.Errorf("%w: %s of AppendEntries has version %d, want %d: the other server runs a release "+
+			"that is no "+
+			"neighbour of this one", ErrMalformed, of, v, wireVersion)
+	}
+	return nil
+}
+
 // requestSize is how many bytes follow the length of a request.
 func requestSize(req *raft.AppendEntriesRequest) int {
 	n := requestHead + 3*2 + len(req.ID) + len(req.Addr) + 4
@@ -69,7 +80,7 @@ func writeRequest(w *bufio.Writer, form byte, req *raft.AppendEntriesRequest) er
 		return fmt.Errorf("a request of %d bytes; %d are possible", size, maxRequest)
 	}
 	b := binary.BigEndian.AppendUint32(w.AvailableBuffer(), uint32(size))
-	b = append(b, form, byte(req.ProtocolVersion))
+	b = append(b, wireVersion, form, byte(req.ProtocolVersion))
 	b = binary.BigEndian.AppendUint64(b, req.Term)
 	b = binary.BigEndian.AppendUint64(b, req.PrevLogEntry)
 	b = binary.BigEndian.AppendUint64(b, req.PrevLogTerm)
@@ -105,6 +116,9 @@ func readRequest(r *bufio.Reader) (form byte, req *raft.AppendEntriesRequest, er
 
 func decodeRequest(body []byte) (form byte, req *raft.AppendEntriesRequest, err error) {
 	b := unread{b: body}
+	if err := checkVersion(b.byte(), "a request"); err != nil {
+		return 0, nil, err
+	}
 	form = b.byte()
 	req = &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{
 		ProtocolVersion: raft.ProtocolVersion(b.byte()),
@@ -157,7 +171,7 @@ func writeAnswer(w io.Writer, r raft.RPCResponse) error {
 		reason = reason[:min(len(reason), maxReason)]
 	}
 	b := make([]byte, 4, 64+len(resp.ID)+len(resp.Addr)+len(reason))
-	b = append(b, byte(resp.ProtocolVersion), flags)
+	b = append(b, wireVersion, byte(resp.ProtocolVersion), flags)
 	b = binary.BigEndian.AppendUint64(b, resp.Term)
 	b = binary.BigEndian.AppendUint64(b, resp.LastLog)
 	b = appendName(b, resp.ID)
@@ -180,6 +194,9 @@ func readAnswer(r *bufio.Reader, resp *raft.AppendEntriesResponse) error {
 
 func decodeAnswer(body []byte, resp *raft.AppendEntriesResponse) error {
 	b := unread{b: body}
+	if err := checkVersion(b.byte(), "an answer"); err != nil {
+		return err
+	}
 	resp.ProtocolVersion = raft.ProtocolVersion(b.byte())
 	flags := b.byte()
 	resp.Term, resp.LastLog = b.uint64(), b.uint64()

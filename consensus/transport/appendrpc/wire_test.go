@@ -119,7 +119,7 @@ func TestWire_Request_Malformed(t *testing.T) {
 		{"long", edit(0, 0xff, 0xff, 0xff, 0xff), "4294967295 bytes announced"},
 		{"cut", edit(0, 0, 0, 0, requestHead+1), "cut short"},
 		{"something behind", append(edit(3, good[3]+1), 'x'), "1 extra bytes"},
-		{"form", edit(4, 9), "unknown form 9"},
+		{"form", edit(5, 9), "unknown form 9"},
 		{"entries", edit(count, 0xff, 0xff, 0xff, 0xff), "4294967295 entries announced"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 
 // The format: six bytes of magic and version, then one zstd stream of blocks, each
 // behind its length as an unsigned varint. The first block begins with the log's index,
-// the zxid and the time; one block follows for every znode, then an empty one, then one
+// the zxid and the time; an empty one follows, one for every znode, an empty one, and one
 // with the number of znodes and the state's digest.
 const (
 	magicName  = "zkls"
-	magic      = magicName + "\x00\x01"
+	magic      = magicName + "\x00\x05" // builds before v0.9 wrote 1 to 4
 	digestSize = 8
 )
 
@@ -101,6 +101,12 @@ func (r *reader) blocks(step func()) (s Summary, err error) {
 	millis, n := binary.Varint(head[index+n:])
 	if n <= 0 {
 		return s, errors.New("the head is too short")
+	}
+	switch b, err := r.block(1); {
+	case err != nil:
+		return s, err
+	case len(b) != 0:
+		return s, errors.New("a restore is under way in it, as in no backup")
 	}
 	for {
 		b, err := r.block(1)

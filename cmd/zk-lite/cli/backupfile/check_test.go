@@ -98,7 +98,7 @@ func unpacked(t *testing.T, b []byte) []byte {
 }
 
 func TestCheck_SomethingElse_SaysSo(t *testing.T) {
-	for _, text := range []string{"", "{}", "PK\x03\x04 something", "zkls\x00\x02 of the future"} {
+	for _, text := range []string{"", "{}", "PK\x03\x04 something", "zkls\x00\x06 of the future"} {
 		if _, err := Check(bytes.NewReader([]byte(text)), nothing); !errors.Is(err, ErrNoBackup) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -122,7 +122,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add(b)
 	f.Add(b[:len(b)/2])
 	f.Add([]byte(magic))
-	f.Add([]byte("zkls\x00\x01\x28\xb5\x2f\xfd"))
+	f.Add([]byte("zkls\x00\x05\x28\xb5\x2f\xfd"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, err := Check(bytes.NewReader(b), nothing)
 		if err == nil || errors.Is(err, errMore) {

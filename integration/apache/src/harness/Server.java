@@ -4,6 +4,8 @@ import java.io.*;
 import java.nio.file.*;
 import java.util.*;
 import java.util.concurrent.TimeUnit;
+import javax.security.auth.login.AppConfigurationEntry;
+import javax.security.auth.login.Configuration;
 
 /** A server as a process: zk-lite's (HARNESS_ZKLITE), or ZooKeeper's (HARNESS_ZOOKEEPER, a class path). */
 public final class Server {
@@ -22,6 +24,7 @@ public final class Server {
         for (String name : System.getProperties().stringPropertyNames()) {
             String value = System.getProperty(name);
             if (!name.startsWith("zookeeper.") || clients(name)) continue;
+            if (binary != null && name.equals("zookeeper.letAnySaslUserDoX")) continue; // zk-lite would not start
             if (binary == null) {
                 command.add("-D" + name + "=" + value);
             } else if (!name.startsWith("zookeeper.authProvider.") || value.startsWith("org.apache.zookeeper.server.auth.")) {
@@ -30,6 +33,14 @@ public final class Server {
         }
         all.putAll(lines);
         Files.createDirectories(dir.toPath());
+        String jaas = jaas();
+        if (!jaas.isEmpty()) {
+            String path = Files.writeString(dir.toPath().resolve("harness.jaas"), jaas).toString();
+            if (binary == null) command.add("-Djava.security.auth.login.config=" + path);
+            else all.put("java.security.auth.login.config", path);
+        }
+        String krb5 = System.getProperty("java.security.krb5.conf");
+        if (binary == null && krb5 != null) command.add("-Djava.security.krb5.conf=" + krb5);
         StringBuilder text = new StringBuilder();
         all.putIfAbsent("admin.enableServer", "false");
         all.putIfAbsent("4lw.commands.whitelist", "*");
@@ -42,14 +53,33 @@ public final class Server {
         } else {
             command.addAll(List.of(binary, "server", "--config", file.toString()));
         }
-        File log = new File(dir, "harness.log");
+        File starts = new File(System.getenv("HARNESS_STARTS")), log = new File(starts.getParentFile(), "servers.log");
         Process p = new ProcessBuilder(command).redirectErrorStream(true)
             .redirectOutput(ProcessBuilder.Redirect.appendTo(log)).start();
         Runtime.getRuntime().addShutdownHook(new Thread(p::destroyForcibly));
-        try (FileWriter w = new FileWriter(System.getenv("HARNESS_STARTS"), true)) {
-            w.write(log + "\n");
+        try (FileWriter w = new FileWriter(starts, true)) {
+            w.write(dir + "\n");
         }
         return new Server(p);
+    }
+
+    /** jaas is the server's section of the test's login configuration, which may be an object in this JVM. */
+    private static String jaas() {
+        String section = System.getProperty("zookeeper.sasl.serverconfig", "Server");
+        AppConfigurationEntry[] entries;
+        try {
+            entries = Configuration.getConfiguration().getAppConfigurationEntry(section);
+        } catch (SecurityException e) { // there is none
+            return "";
+        }
+        if (entries == null) return "";
+        StringBuilder text = new StringBuilder(section + " {\n");
+        for (AppConfigurationEntry e : entries) {
+            text.append(e.getLoginModuleName()).append(" required");
+            e.getOptions().forEach((k, v) -> text.append("\n  ").append(k).append("=\"").append(v).append('"'));
+            text.append(";\n");
+        }
+        return text.append("};\n").toString();
     }
 
     /** clients reports whether a property is for the test's own clients. */

@@ -23,6 +23,7 @@ public interface ZooKeeperServerEmbedded extends AutoCloseable {
         public ZooKeeperServerEmbedded build() throws Exception {
             Map<String, String> lines = new HashMap<>();
             p.forEach((k, v) -> lines.put(k.toString(), v.toString()));
+            lines.keySet().removeAll(List.of("host", "ticktime")); // no keys of ZooKeeper's; zk-lite would not start
             for (String key : List.of("clientPort", "secureClientPort")) {
                 if ("0".equals(lines.get(key))) try (java.net.ServerSocket s = new java.net.ServerSocket(0)) {
                     lines.put(key, "" + s.getLocalPort());

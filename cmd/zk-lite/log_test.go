@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/zklitetest"
+)
+
+// A server's normal start and stop is nothing for an operator to look at. That the others miss it is.
+func TestLog_StartAndStop_NothingAboveInfo(t *testing.T) {
+	tier.Seconds(t)
+	for _, n := range []int{1, 3} {
+		var log output
+		e := zklitetest.Start(t, zklitetest.WithServers(n), zklitetest.WithLogger(
+			slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))))
+		if !strings.Contains(log.String(), "starting") {
+			t.Errorf("%d servers: the log is %q", n, log.String())
+		}
+		started := log.String()
+		e.Stop(0)
+		for line := range strings.Lines(log.String()) {
+			own := strings.Contains(started, line) || strings.Contains(line, " server=1")
+			if own && !strings.Contains(line, "level=INFO") {
+				t.Errorf("%d servers: %s", n, line)
+			}
+		}
+	}
+}
+
+// The last line of a server that cannot start is in the log's format, too.
+func TestLog_JSON_ToTheLastLine(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	cmd := exec.Command("zk-lite", "server", "--logger-format", "json", "--data-dir", t.TempDir(),
+		"--client-port-address", "127.0.0.1", "--client-port", port, "--admin-server-port", "0")
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Fatal("it has started")
+	}
+	last := ""
+	for line := range strings.Lines(string(out)) {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		last, _ = fields["error"].(string)
+	}
+	if !strings.Contains(last, "given by the setting clientPort") || cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("exit code %d, the last error is %q", cmd.ProcessState.ExitCode(), last)
+	}
+}

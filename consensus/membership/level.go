@@ -1,0 +1,47 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// RaiseLevel raises the ensemble's feature level, for good: servers that do not speak it cannot come back. The state
+// machine refuses it unless every server has published that it speaks it. To repeat it is harmless.
+//
+// Errors: ErrLevel, with the server that is in the way; ctx's and ErrStopped, and then the outcome is unknown.
+func (e *Ensemble) RaiseLevel(ctx context.Context, to state.Level) error {
+	if err := e.checkLevel(to); err != nil {
+		return err
+	}
+	code, err := e.cfg.Commit(ctx, &state.Command{Op: state.OpLevel, Level: to})
+	if err == nil && code != znode.OK {
+		err = fmt.Errorf("%w: the ensemble has changed meanwhile", ErrLevel)
+	}
+	if err != nil {
+		return fmt.Errorf("raising the feature level to %d: %w", to, err)
+	}
+	return nil
+}
+
+func (e *Ensemble) checkLevel(to state.Level) error {
+	now, members := e.cfg.Level(), e.cfg.Published()
+	if to == 0 || to < now {
+		return fmt.Errorf("%w: the ensemble is at level %d and never goes back, so it cannot have level "+
+			"%d", ErrLevel, now, to)
+	}
+	for id := range e.cfg.Configured() {
+		switch m := members[id]; {
+		case m.MaxLevel == 0:
+			return fmt.Errorf("%w: server %d has not said yet which levels it speaks; start it, or remove it from the "+
+				"ensemble", ErrLevel, id)
+		case m.MaxLevel < to:
+			return fmt.Errorf("%w: server %d runs %s, which speaks levels %d to %d, not %d; upgrade it "+
+				"first", ErrLevel, id,
+				m.Version, m.MinLevel, m.MaxLevel, to)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Level is a feature level. Every release that adds operations or fields has a level of its own, and speaks that of the
+// release before, too. The ensemble has one level, in its state: what its servers may put into the log. It never falls.
+// 0 is that of an ensemble which has none yet: some of its servers have not published theirs.
+type Level uint32
+
+// MinLevel is the lowest level that this build speaks; MaxLevel, the highest, is that of its release.
+const MinLevel Level = 1
+
+// opLevels has the level of every operation: that of the release in which it came. 0: there is no such operation.
+var opLevels = [1 << 8]Level{
+	OpCreate: 1, OpDelete: 1, OpSetData: 1, OpSetACL: 1, OpCheck: 1, OpMulti: 1, OpSync: 1, OpCreateSession: 1,
+	OpCloseSession: 1, OpAttach: 1, OpExpireSession: 1, OpReap: 1, OpMember: 1, OpCheckAbsent: 1, OpDeleteAll: 1,
+	OpRestore: 1, OpLevel: 1,
+}
+
+func (o Op) known() bool { return opLevels[o] != 0 }
+
+// CheckLevel reports that c may not be put into the log of an ensemble at this level.
+func (c *Command) CheckLevel(now Level) error {
+	need := opLevels[c.Op]
+	for i := range c.Ops {
+		need = max(need, opLevels[c.Ops[i].Op])
+	}
+	if need > max(now, MinLevel) {
+		return &LevelError{Need: need, Now: now}
+	}
+	return nil
+}
+
+// LevelError reports an operation that the ensemble's level does not have yet.
+type LevelError struct{ Need, Now Level }
+
+func (e *LevelError) Error() string {
+	return fmt.Sprintf("the operation needs feature level %d, and the ensemble is at level %d: run the new release on "+
+		"all servers, then raise the level with `zk-lite upgrade finalize`", e.Need, e.Now)
+}
+
+// Spoken reports that this build does not speak a level, and so cannot be a member of an ensemble at it.
+func (l Level) Spoken() error {
+	if l == 0 || l >= MinLevel && l <= MaxLevel {
+		return nil
+	}
+	which := "newer"
+	if l < MinLevel {
+		which = "older"
+	}
+	return fmt.Errorf("the ensemble is at feature level %d, but this build of zk-lite speaks levels %d to %d: run the "+
+		"%s release that the other servers run (zk-lite upgrade status)", l, MinLevel, MaxLevel, which)
+}
+
+// Level is the ensemble's level.
+func (m *Machine) Level() Level { return m.level }
+
+// CommonLevel is the highest level that all servers speak that are in the configuration; 0 if some have not published
+// theirs, which are returned.
+func CommonLevel(configured map[ServerID]bool, members map[ServerID]Member) (common Level, silent []ServerID) {
+	ids := slices.Sorted(maps.Keys(configured))
+	for i, id := range ids {
+		highest := members[id].MaxLevel
+		if highest == 0 {
+			silent = append(silent, id)
+		}
+		if common = min(common, highest); i == 0 {
+			common = highest
+		}
+	}
+	return common, silent
+}
+
+// raiseLevel is OpLevel. To repeat it is harmless.
+func (m *Machine) raiseLevel(to Level) {
+	common, _ := CommonLevel(m.voters, m.members)
+	switch {
+	case to == m.level && to != 0:
+	case to < m.level || to > common:
+		m.result.Code = znode.ErrBadArguments
+	default:
+		m.level = to
+	}
+}
+
+// firstLevel gives an ensemble its first level as soon as all its servers have published theirs: nobody could go
+// back to an older release than the oldest of them.
+func (m *Machine) firstLevel() {
+	if m.level == 0 {
+		m.level, _ = CommonLevel(m.voters, m.members)
+	}
+}

@@ -1,0 +1,209 @@
+//go:build upgrade
+
+package upgrade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/integration/cluster"
+)
+
+// patience is how long one operation may take, whatever happens to servers.
+const patience = 30 * time.Second
+
+// load is clients that create znodes: through the Go client, one whose first server is each of the ensemble's, and over
+// HTTP at all servers.
+type load struct {
+	t    *testing.T
+	e    *cluster.Ensemble
+	ctx  context.Context // ends with the load
+	stop context.CancelFunc
+	done sync.WaitGroup
+
+	mu      sync.Mutex // protects the fields below
+	written []string   // acknowledged
+	unknown []string   // of clients whose server was killed
+	each    map[string]int
+}
+
+func startLoad(t *testing.T, e *cluster.Ensemble) *load {
+	t.Helper()
+	l := &load{t: t, e: e, each: map[string]int{}}
+	l.ctx, l.stop = context.WithCancel(t.Context())
+	c := l.connect(0)
+	if _, _, err := c.Create(t.Context(), "/load", nil, client.Persistent); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range e.Servers() {
+		l.done.Go(func() { l.useClient(i) })
+		l.done.Go(func() { l.useHTTP(i) })
+	}
+	t.Cleanup(l.end)
+	return l
+}
+
+func (l *load) end() {
+	l.stop()
+	l.done.Wait()
+}
+
+// connect is a client that tries the servers from one on.
+func (l *load) connect(first int) *client.Client {
+	addrs := strings.Split(l.e.ConnectString(), ",")
+	addrs = slices.Concat(addrs[first:], addrs[:first])
+	c, err := client.Connect(l.t.Context(), strings.Join(addrs, ","), client.WithFinalExpiry(),
+		client.WithSessionTimeout(10*time.Second))
+	if err != nil {
+		l.t.Errorf("connecting: %v", err)
+	}
+	return c
+}
+
+func (l *load) note(list *[]string, who, path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*list = append(*list, path)
+	l.each[who]++
+}
+
+// useClient has one session, which must not expire.
+func (l *load) useClient(i int) {
+	who := fmt.Sprintf("client-%d", i)
+	c := l.connect(i)
+	if c == nil {
+		return
+	}
+	for n := 0; l.ctx.Err() == nil; n++ {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), patience)
+		path := fmt.Sprintf("/load/%s-%d", who, n)
+		_, _, err := c.Create(ctx, path, []byte(path), client.Persistent)
+		switch {
+		case errors.Is(err, client.ErrOutcomeUnknown):
+			l.note(&l.unknown, who, path)
+		case err != nil:
+			l.t.Errorf("%s: creating %s: %v", who, path, err)
+		default:
+			l.note(&l.written, who, path)
+			if data, _, err := c.Get(ctx, path); err != nil || string(data) != path {
+				l.t.Errorf("%s: reading %s, which it has written: %q, %v", who, path, data, err)
+			}
+		}
+		cancel()
+	}
+	if err := c.Session().Err(); err != nil {
+		l.t.Errorf("%s: its session has ended: %v", who, err)
+	}
+	if err := c.Close(); err != nil {
+		l.t.Errorf("%s: closing: %v", who, err)
+	}
+}
+
+// useHTTP does what docs/http.md tells clients: it sends a request again, with its key, to the next server.
+func (l *load) useHTTP(i int) {
+	who := fmt.Sprintf("http-%d", i)
+	servers := l.e.Servers()
+	for n := 0; l.ctx.Err() == nil; n++ {
+		path := fmt.Sprintf("/load/%s-%d", who, n)
+		var err error
+		for begin := time.Now(); time.Since(begin) < patience; i++ {
+			if err = post(servers[i%len(servers)], path); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			l.t.Errorf("%s: creating %s: %v", who, path, err)
+			continue
+		}
+		l.note(&l.written, who, path)
+	}
+}
+
+func post(s *cluster.Server, path string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.HTTPAddr()+"/v1/znodes"+path,
+		strings.NewReader(path))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Idempotency-Key", path)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusCreated {
+		return fmt.Errorf("%s: %s, %w", answer.Status, text, errors.Join(err))
+	}
+	return nil
+}
+
+// progress waits until every client has done more.
+func (l *load) progress() {
+	l.t.Helper()
+	counts := func() map[string]int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		all := map[string]int{}
+		for who, n := range l.each {
+			all[who] = n
+		}
+		return all
+	}
+	before := counts()
+	cluster.Eventually(l.t, "every client goes on", cluster.Patience, func() error {
+		now := counts()
+		for i := range l.e.Servers() {
+			for _, kind := range []string{"client", "http"} {
+				if who := fmt.Sprintf("%s-%d", kind, i); now[who] < before[who]+5 {
+					return fmt.Errorf("%s has done %d since", who, now[who]-before[who])
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// check ends the load and compares what it was told with what all servers hold: nothing is missing, nothing is there
+// that nobody wrote.
+func (l *load) check(unknown bool) {
+	l.t.Helper()
+	l.end()
+	l.e.CheckReplicas()
+	there := map[string]bool{}
+	for _, z := range l.e.Servers()[0].Dump(l.t) {
+		if strings.HasPrefix(z.Path, "/load/") {
+			there[z.Path] = true
+		}
+	}
+	for _, path := range l.written {
+		if !there[path] {
+			l.t.Errorf("%s was acknowledged and is missing", path)
+		}
+		delete(there, path)
+	}
+	for _, path := range l.unknown {
+		delete(there, path)
+	}
+	for path := range there {
+		l.t.Errorf("nobody wrote %s", path)
+	}
+	if !unknown && len(l.unknown) > 0 {
+		l.t.Errorf("%d operations failed though all servers were stopped in good order: %v", len(l.unknown), l.unknown)
+	}
+	l.t.Logf("%d operations acknowledged, %d of unknown outcome: %v", len(l.written), len(l.unknown), l.each)
+}
