@@ -68,12 +68,10 @@ could go on with this one, or without it, nothing is done.`,
 		printRecovery(c.ErrOrStderr(), s.MyID, r.Report(), peers)
 		if r.Majority(peers) {
 			if !*force {
-				return errors.New("a majority is not lost: nothing was done. Start the servers that are down; one that " +
-					"has lost its disk is replaced (`zk-lite member token`). If those that answer are not to go on, stop " +
-					"them and try again; --force begins a second ensemble beside theirs")
+				return errNotLost
 			}
-			fmt.Fprintln(c.ErrOrStderr(), "FORCED: the servers that answer go on as another ensemble. What clients write "+
-				"there will not be here, and both are right in their own eyes.")
+			fmt.Fprintln(c.ErrOrStderr(), "FORCED: the servers that answer go on as another ensemble. "+
+				"What clients write there will not be here, nor the other way round.")
 		}
 		if err := confirm(c, *yes, "recover"); err != nil {
 			return err
@@ -82,13 +80,17 @@ could go on with this one, or without it, nothing is done.`,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.OutOrStdout(), "server %d is the only voter of ensemble %x now; its former files are in %s of its "+
-			"data directories\nnext: start it, and add the others as new members, with empty directories\n",
+		fmt.Fprintf(c.OutOrStdout(), "server %d is the only voter of ensemble %x now; its former files are in %s of "+
+			"its data directories\nnext: start it, and add the others as new members, with empty directories\n",
 			s.MyID, id, kept)
 		return nil
 	}
 	return c
 }
+
+var errNotLost = errors.New("a majority is not lost: nothing was done. Start the servers that are down; one that " +
+	"has lost its disk is replaced (`zk-lite member token`). If those that answer are not to go on, stop them and " +
+	"try again; --force begins a second ensemble beside theirs")
 
 func adviseRecover(err error) error {
 	switch {
@@ -125,7 +127,8 @@ func printRecovery(w io.Writer, self int, r recovery.Report, peers []recovery.Pe
 		}
 		fmt.Fprintf(w, "  server %d (%s): %s\n", p.ID, p.Addr, answer)
 	}
-	fmt.Fprintf(w, `What may be lost: every write that was acknowledged after the last entry. Nobody can say how many these are.
+	fmt.Fprintf(w, `What may be lost: every write that was acknowledged after the last entry.
+  Nobody can say how many these are.
 What will be done: this server becomes the only voter of a new ensemble, with a new id; zxids go on at 0x%x,
   above all that clients may have seen; sessions stay, and expire by their timeouts if their clients do not come.
 The lost servers must not run again with their old directories.

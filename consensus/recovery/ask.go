@@ -41,7 +41,7 @@ func (r *Recovery) Ask(ctx context.Context, p Peers) []Peer {
 			return p.Keys.Client(ctx, c, membership.ServerOf(addr), true)
 		},
 	})
-	defer m.Close()
+	defer func() { _ = m.Close() }()
 	if r.report.Ensemble != [16]byte{} {
 		m.SetIdentity(r.report.Ensemble, uint64(r.self))
 	}

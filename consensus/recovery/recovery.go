@@ -34,7 +34,7 @@ const (
 var (
 	ErrNoData   = errors.New("the data directory belongs to no ensemble: there is nothing to recover from")
 	ErrHasData  = errors.New("the data directory has data of an ensemble already")
-	ErrOneVoter = errors.New("this server is its ensemble's only voter: it needs no others, and nothing to be recovered")
+	ErrOneVoter = errors.New("this server is its ensemble's only voter: there is nothing to be recovered")
 )
 
 // Recovery is a state that one server can go on with.
@@ -152,8 +152,8 @@ func (r *Recovery) fill() error {
 	case x.Ensemble != [16]byte{} && len(x.Voters) == 1 && x.Voters[0] == r.self:
 		return ErrOneVoter
 	case x.Next >= termLimit:
-		return fmt.Errorf("the term %d cannot be raised by %d: it has to stay below %d; export the tree, and import it "+
-			"into a new ensemble", x.Term, TermJump, termLimit)
+		return fmt.Errorf("the term %d cannot be raised by %d: it has to stay below %d; export the tree, and import "+
+			"it into a new ensemble", x.Term, TermJump, termLimit)
 	}
 	return nil
 }

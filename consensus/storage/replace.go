@@ -21,7 +21,9 @@ const (
 )
 
 // Identity reads to whom the data directory belongs, and makes nothing; nil: to nobody yet.
-func (c *Config) Identity() (*Identity, error) { return identityFile(filepath.Join(c.Dir, identityName)).Load() }
+func (c *Config) Identity() (*Identity, error) {
+	return identityFile(filepath.Join(c.Dir, identityName)).Load()
+}
 
 // Term reads raft's term from a store that nobody uses.
 func Term(s raft.StableStore) (uint64, error) {
