@@ -84,7 +84,7 @@ func (d *doctor) sync(dir string) {
 			"give the directory to the user that runs the server (chown), or correct dataDir and dataLogDir")
 		return
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }()
 	defer f.Close()
 	block := make([]byte, syncSize)
 	var took []time.Duration
