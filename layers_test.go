@@ -56,6 +56,7 @@ var layers = []struct {
 	{5, "consensus/storage", []string{"internal/durable", "consensus/raftlog", "consensus/raftlogger", "consensus/state", "internal/fault", "internal/repeats"}, "files, whatever they are about"},
 	{6, "consensus/forward", []string{"consensus/state", "internal/histogram", "znode"}, "raft comes in as functions"},
 	{6, "consensus/membership", []string{"consensus/peerkeys", "consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "znode"}, "who leads, and what is connected, comes in as functions"},
+	{7, "consensus/recovery", []string{"consensus/membership", "consensus/peerkeys", "consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "znode"}, "works on files while no server runs"},
 	{7, "consensus", []string{"consensus/peerkeys", "consensus/state", "consensus/forward", "consensus/membership", "consensus/transport", "consensus/transport/mux", "consensus/raftlogger", "consensus/storage", "internal/histogram", "session", "znode"}, "agreement knows no clients"},
 	{3, "client/...", []string{"internal/wire", "internal/jute", "internal/tlsfiles", "znode", "client/..."}, "the client is a library of its own"},
 	{8, "server/changes", []string{"watch", "znode"}, "the record of changes: what it is of, and who applies it, is the server's"},
@@ -97,7 +98,7 @@ var layers = []struct {
 	{14, "app/config", []string{"consensus/state"}, "settings are read in one place, and know nobody who uses them; consensus/state has the bound of server ids"},
 	{0, "internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
 	{0, "internal/processors", nil, "settings of the runtime: nothing of ours matters to it"},
-	{15, "app", []string{"consensus/peerkeys", "api", "api/admin", "api/metrics", "api/zk", "server", "server/audit", "server/auth", "consensus", "consensus/storage", "consensus/state", "app/config", "znode", "internal/descriptors", "internal/digestmd5", "internal/follow", "internal/gssapi", "internal/jaas", "internal/kerberos", "internal/process", "internal/rawconn", "internal/repeats", "internal/tlsfiles", "internal/tlsport", "internal/sdnotify"}, "puts one server together"},
+	{15, "app", []string{"consensus/peerkeys", "consensus/recovery", "api", "api/admin", "api/metrics", "api/zk", "server", "server/audit", "server/auth", "consensus", "consensus/storage", "consensus/state", "app/config", "znode", "internal/descriptors", "internal/digestmd5", "internal/follow", "internal/gssapi", "internal/jaas", "internal/kerberos", "internal/process", "internal/rawconn", "internal/repeats", "internal/tlsfiles", "internal/tlsport", "internal/sdnotify"}, "puts one server together"},
 	{16, "app/doctor", []string{"app", "app/config", "internal/descriptors", "internal/process", "internal/tlsfiles"}, "looks at a server from outside: it runs none"},
 	{17, "cmd/zk-lite", []string{"..."}, "the program"},
 	{18, "integration/...", []string{"..."}, "tests of the whole"},
@@ -107,7 +108,7 @@ var layers = []struct {
 }
 
 // raftImporters are the only packages that may touch hashicorp/raft.
-var raftImporters = []string{"consensus", "consensus/transport", "consensus/transport/appendrpc", "consensus/raftlog", "consensus/raftlog/faultfs", "consensus/raftlogger", "consensus/storage", "consensus/membership"}
+var raftImporters = []string{"consensus", "consensus/transport", "consensus/transport/appendrpc", "consensus/raftlog", "consensus/raftlog/faultfs", "consensus/raftlogger", "consensus/recovery", "consensus/storage", "consensus/membership"}
 
 // znodeForbidden is what the tree must not reach for: decisions come in as
 // arguments.
