@@ -43,7 +43,7 @@ var pages = []struct {
 	{"docs/dashboard.md", 900},
 	{"docs/deployment.md", 600},
 	{"docs/formats.md", 420},
-	{"docs/guarantees.md", 1200},
+	{"docs/guarantees.md", 1400},
 	{"docs/http-coordination.md", 1150},
 	{"docs/http.md", 2150},
 	{"docs/lab-lesson.md", 3000},
