@@ -20,6 +20,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
+	"github.com/zk-lite/zk-lite/server/slowlog"
 )
 
 // Backend is the server behind the API, as each part uses it.
@@ -49,6 +50,7 @@ type Config struct {
 	Port        admin.Port        // see admin.Config
 	Certificate admin.Certificate // see admin.Config
 	Audit       *audit.Log        // nil: none
+	Slow        *slowlog.Log      // nil: none
 	// Descriptors bounds the connections, beside what bounds them anyway; nil: not.
 	Descriptors *descriptors.Share
 }
@@ -88,7 +90,7 @@ func New(b Backend, cfg Config) *Server {
 	}
 	s.core = rest.NewCore(stopping, b.Core, rest.Config{
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
-		Audit: cfg.Audit,
+		Audit: cfg.Audit, Slow: cfg.Slow,
 	})
 	s.http = &http.Server{
 		Handler:           s.letGo(s.core.Handler(routes(s.core, b, cfg))),

@@ -8,6 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/fault"
+	"github.com/zk-lite/zk-lite/server/slowlog"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -53,7 +54,15 @@ func (h *handler) EndApply() {
 	}
 	h.closedElsewhere = h.closedElsewhere[:0]
 	h.applying.Store(0)
-	h.srv.current.times = nil
+	if t := h.srv.current.times; t != nil {
+		h.srv.current.times = nil
+		if t.Led {
+			h.srv.slow.AddEntry(slowlog.Entry{
+				At: t.Arrived, Index: t.Index, Term: t.Term, Propose: max(t.Proposed.Sub(t.Arrived), 0),
+				Disk: t.Disk, Majority: t.Majority, Apply: time.Since(t.Committed),
+			})
+		}
+	}
 	h.srv.room.bytes.Store(h.srv.current.machine.Memory())
 	h.srv.view.Unlock()
 }

@@ -26,6 +26,7 @@ func (s *Server) housekeeping() {
 			return
 		case <-ticker.C:
 			now := time.Now()
+			s.slow.Report(max(now.Sub(last)-period, 0))
 			busy := s.handler.busy(now, period)
 			s.leader.extendDeadlines(now.Sub(last), busy)
 			last = now

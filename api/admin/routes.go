@@ -93,6 +93,8 @@ func (h *handlers) routes() []rest.Route {
 		rest.LocalOp(post, resource+"/transfer", h.transfer).For(rest.Administrators),
 		rest.LocalOp(post, resource+"/drain", h.drain).For(rest.Administrators),
 		rest.LocalOp(del, resource+"/drain", h.undrain).For(rest.Administrators),
+		rest.LocalOp(get, "/v1/slow/requests", h.getSlowRequests, "before", "limit").For(rest.Administrators),
+		rest.LocalOp(get, "/v1/slow/entries", h.getSlowEntries, "before", "limit").For(rest.Administrators),
 		rest.Op(get, "/v1/snapshot", h.getSnapshot).For(rest.Administrators),
 		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run").For(rest.Administrators),
 	}

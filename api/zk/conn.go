@@ -63,6 +63,9 @@ func newConn(ln *Listener, nc net.Conn) *conn {
 	}
 	c.in.init(nc, &ln.buffers, &ln.partial, ln.cfg.MaxFrame)
 	c.out.init(nc, &ln.buffers, &ln.cfg, c.ended)
+	if ln.cfg.Slow.Threshold() > 0 {
+		c.out.isSlow = c.reportSlow
+	}
 	return c
 }
 
