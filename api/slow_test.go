@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/server/slowlog"
 )
 
@@ -55,5 +56,25 @@ func TestSlow_Requests(t *testing.T) {
 	}
 	if term := admin.get("/v1/slow/entries?limit=1").is(200).field("leads_term").(float64); term != seen[1]["term"] {
 		t.Errorf("leads term %v, and the request was of %v", term, seen[1]["term"])
+	}
+}
+
+// Sessions that have expired are shown, to administrators, with what the server knows.
+func TestExpiredSessions(t *testing.T) {
+	e := shared()
+	admin := operator(t, e.urls[e.leading(t)])
+	newClient(t, admin.url).get("/v1/expired-sessions").problem(401, "NOAUTH")
+	id := newClient(t, admin.url).post("/v1/sessions", `{"timeout": "1ms"}`).is(201).text("id")
+	var found map[string]any
+	wait.Until(t, "the session to expire", func() bool {
+		for _, x := range admin.get("/v1/expired-sessions").is(200).field("items").([]any) {
+			if x := x.(map[string]any); x["session"] == id {
+				found = x
+			}
+		}
+		return found != nil
+	})
+	if found["cause"] != "silent" || found["heard"] == nil || found["ephemerals"] != 0.0 {
+		t.Errorf("%v", found)
 	}
 }

@@ -104,6 +104,7 @@ func (h *handler) SessionOpened(x *session.Session) {
 // SessionAttached implements consensus.Handler: the connection that carried
 // the session here before, if there was one, is closed.
 func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
+	h.srv.expiries.back(x.ID)
 	h.srv.leader.track(x.ID, x.Timeout)
 	if c := h.srv.conns.of(x.ID); c != nil {
 		h.srv.conns.unbind(c, x.ID)
@@ -116,13 +117,16 @@ func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
 // its listener. One that carries the session while another asked, as when the
 // client has come back before its old connection's requests were through, is
 // ended after the entry.
-func (h *handler) SessionClosed(id znode.SessionID, expired bool) {
+func (h *handler) SessionClosed(x *session.Session, ephemerals int, expired bool) {
+	id := x.ID
 	h.srv.leader.remove(id)
-	if expired {
-		h.expired.Add(1)
-	}
 	h.srv.ends.endOne(id)
 	c := h.srv.conns.of(id)
+	if expired {
+		h.noteExpired(x, ephemerals, c)
+	} else {
+		h.srv.expiries.back(id)
+	}
 	if c == nil {
 		return
 	}
@@ -156,4 +160,7 @@ func (h *handler) Lead(term uint64) {
 
 // Touched implements consensus.Handler: the clients of these sessions sent something to
 // some server, and this server leads.
-func (h *handler) Touched(ids []znode.SessionID) { h.srv.leader.touch(ids) }
+func (h *handler) Touched(by state.ServerID, ids []znode.SessionID) {
+	h.srv.expiries.heardOf(by)
+	h.srv.leader.touch(by, ids)
+}

@@ -100,6 +100,7 @@ type Server struct {
 	changes  *changes.Feed
 	restorer *restore.Restorer
 	slow     *slowlog.Log
+	expiries expiries
 
 	conns       *connections
 	ends        sessionEnds

@@ -11,13 +11,13 @@ import (
 	"github.com/zk-lite/zk-lite/server/slowlog"
 )
 
-// slowBody is a page of a server's slow requests, or entries.
-type slowBody[T any] struct {
+// newestBody is a page of the newest of something that a server remembers.
+type newestBody[T any] struct {
 	Server      state.ServerID `json:"server"`
 	LeadsTerm   uint64         `json:"leads_term,omitempty"` // 0: it does not lead
-	ThresholdMS float64        `json:"threshold_ms"`
-	Items       []T            `json:"items"`          // the newest first
-	Next        uint64         `json:"next,omitempty"` // before= of the next page; 0: this was the last
+	ThresholdMS float64        `json:"threshold_ms"`         // of slow requests
+	Items       []T            `json:"items"`                // the newest first
+	Next        uint64         `json:"next,omitempty"`       // before= of the next page; 0: this was the last
 }
 
 // slowRequest is a slowlog.Request as JSON.
@@ -48,12 +48,12 @@ type slowEntry struct {
 	StagesMS map[string]float64 `json:"stages_ms"`
 }
 
-// maxSlowPage is how many items a page has at most, and what it has when limit= does not say.
-const maxSlowPage = 1000
+// maxNewest is how many items a page has at most, and what it has when limit= does not say.
+const maxNewest = 1000
 
 // getSlowRequests shows the newest requests that were slow on this server.
 func (h *handlers) getSlowRequests(q *rest.Request) error {
-	return answerSlow(q, q.Core.Config.Slow.Requests, func(r *slowlog.Request) (slowRequest, uint64) {
+	return answerNewest(q, q.Core.Config.Slow.Requests, func(r *slowlog.Request) (slowRequest, uint64) {
 		b := slowRequest{
 			ID: r.ID, At: r.At.UTC(), Port: r.Port, Operation: r.Operation, Path: r.Path, Address: r.Address,
 			Traceparent: r.Trace, TookMS: millis(r.Took), StagesMS: map[string]float64{}, Index: r.Index, Term: r.Term,
@@ -71,26 +71,26 @@ func (h *handlers) getSlowRequests(q *rest.Request) error {
 
 // getSlowEntries shows the newest entries that were slow and that this server has proposed.
 func (h *handlers) getSlowEntries(q *rest.Request) error {
-	return answerSlow(q, q.Core.Config.Slow.Entries, func(e *slowlog.Entry) (slowEntry, uint64) {
+	return answerNewest(q, q.Core.Config.Slow.Entries, func(e *slowlog.Entry) (slowEntry, uint64) {
 		return slowEntry{e.ID, e.At.UTC(), e.Index, e.Term, map[string]float64{
 			"propose": millis(e.Propose), "disk": millis(e.Disk), "majority": millis(e.Majority), "apply": millis(e.Apply),
 		}}, e.ID
 	})
 }
 
-// answerSlow answers with a page of what list returns.
-func answerSlow[T, B any](
+// answerNewest answers with a page of what list returns.
+func answerNewest[T, B any](
 	q *rest.Request, list func(before uint64, limit int) []T, body func(*T) (b B, id uint64),
 ) error {
 	before, err := q.Query.Integer("before", 0, 0, math.MaxInt)
 	if err != nil {
 		return err
 	}
-	limit, err := q.Query.Integer("limit", maxSlowPage, 1, maxSlowPage)
+	limit, err := q.Query.Integer("limit", maxNewest, 1, maxNewest)
 	if err != nil {
 		return err
 	}
-	page := slowBody[B]{
+	page := newestBody[B]{
 		Server: q.Core.Server.Config().ID, ThresholdMS: millis(q.Core.Config.Slow.Threshold()), Items: []B{},
 	}
 	if s := q.Core.Server.Status(); s.Role == server.RoleLeader {

@@ -217,6 +217,13 @@ func (o *outbox) endLocked(why string) {
 	o.wakeLocked()
 }
 
+// reason is why nothing may be added any more; empty: anything may.
+func (o *outbox) reason() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.why
+}
+
 // isEnding reports whether nothing more can be sent.
 func (o *outbox) isEnding() bool {
 	o.mu.Lock()
