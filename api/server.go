@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/data"
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/api/ui"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
@@ -39,18 +40,19 @@ func BackendOf(srv *server.Server) Backend { return Backend{srv, srv, srv, srv, 
 type Config struct {
 	Version string // zk-lite's own
 	// BuildDate is as in zk.Config.
-	BuildDate   string
-	Logger      *slog.Logger
-	Origins     []string          // see rest.Config
-	Hosts       []string          // see rest.Config
-	MaxBody     int               // see rest.Config
-	Limits      rest.Limits       // of all clients together
-	Metrics     metrics.Part      // see admin.Config
-	Settings    *admin.Settings   // see admin.Config
-	Port        admin.Port        // see admin.Config
-	Certificate admin.Certificate // see admin.Config
-	Audit       *audit.Log        // nil: none
-	Slow        *slowlog.Log      // nil: none
+	BuildDate string
+	Logger    *slog.Logger
+	Origins   []string        // see rest.Config
+	Hosts     []string        // see rest.Config
+	MaxBody   int             // see rest.Config
+	Limits    rest.Limits     // of all clients together
+	Metrics   metrics.Part    // see admin.Config
+	Settings  *admin.Settings // see admin.Config
+	Port      admin.Port      // see admin.Config
+	// Certificate and PeerCertificate are as in admin.Config.
+	Certificate, PeerCertificate admin.Certificate
+	Audit                        *audit.Log   // nil: none
+	Slow                         *slowlog.Log // nil: none
 	// Descriptors bounds the connections, beside what bounds them anyway; nil: not.
 	Descriptors *descriptors.Share
 }
@@ -105,9 +107,10 @@ func routes(core *rest.Core, b Backend, cfg Config) []rest.Route {
 	return slices.Concat(
 		admin.Routes(core, b.Cluster, b.State, admin.Config{
 			Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings,
-			Port: cfg.Port, Certificate: cfg.Certificate,
+			Port: cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
+			Others: ui.Routes(),
 		}),
-		data.Routes(b.Data), coordination.Routes(b.Coordination),
+		ui.Routes(), data.Routes(b.Data), coordination.Routes(b.Coordination),
 	)
 }
 

@@ -3,8 +3,8 @@
 // one, `zk-lite dev` three.
 //
 // It opens, connects and closes them in the right order, and decides nothing that a
-// package below could decide. It starts one goroutine per listener, which ends with
-// Close.
+// package below could decide. It starts one goroutine per listener, and one that tells
+// the service manager how the server is; they end with Close.
 package app
 
 import (
@@ -28,6 +28,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/process"
+	"github.com/zk-lite/zk-lite/internal/sdnotify"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
 )
@@ -41,6 +42,7 @@ type Options struct {
 	Version  string    // zk-lite's own
 	Built    time.Time // of the program's source; zero: not known
 	Logger   *slog.Logger
+	Manager  *sdnotify.Socket // the service manager's; nil: none
 	// Memory is how much this server may use, in bytes; 0: unknown. Limits that are not set
 	// follow from it.
 	Memory int64
@@ -62,6 +64,8 @@ type Server struct {
 	zk          *zk.Listener
 	http        *api.Server // nil when switched off
 	dirs        []string    // of the data
+	// stopReporting tells the service manager, and returns what waits for the reporter.
+	stopReporting func() (wait func())
 }
 
 // Open starts a server. It serves clients as soon as the ensemble has a leader.
@@ -132,6 +136,7 @@ func (s *Server) start(o *Options) error {
 	s.tls.watch(c)
 	s.peerTLS.watch(o.Logger)
 	s.serveClients(o)
+	s.stopReporting = s.report(o)
 	return nil
 }
 
@@ -145,6 +150,9 @@ func Check(o Options) error {
 		return err
 	}
 	if _, err := tokens(&o); err != nil {
+		return err
+	}
+	if _, err := sasl(&o); err != nil {
 		return err
 	}
 	c := o.storage()
@@ -195,8 +203,9 @@ func (s *Server) serveClients(o *Options) {
 			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.AdminOrigins,
 			MaxBody: c.MaxBuffer,
 			Hosts:   hosts(c),
-			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP, Certificate: s.tls.certificate(),
-			Audit: s.audit, Slow: s.server.Slow(),
+			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP,
+			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Audit: s.audit,
+			Slow: s.server.Slow(),
 			Settings: &admin.Settings{
 				ClientPort: portOf(s.listeners.client),
 				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,
@@ -226,6 +235,7 @@ func (s *Server) serve(what string, run func() error) {
 func (s *Server) metrics(emit func(key string, value any)) {
 	emit("descriptors_refused_total", s.descriptors.Refused())
 	s.tls.metrics(emit)
+	s.peerTLS.metrics(emit)
 	emit("audit_events_left_out_total", s.audit.LeftOut())
 	emit("slow_requests_total", s.server.Slow().Count())
 	emit("sessions_expired_total", s.server.Expired())
@@ -286,6 +296,7 @@ func (s *Server) Server() *server.Server { return s.server }
 // Close stops the server in good order: leadership is handed over while
 // clients are still served, then clients are let go, then the log is closed.
 func (s *Server) Close() error {
+	defer s.stopReporting()()
 	if err := s.consensus.Transfer(); err != nil {
 		s.logger.Warn("handing leadership over failed; the others will elect", "error", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/admin"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/tlsfiles"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
@@ -50,6 +51,20 @@ func (p *peerTLS) watch(logger *slog.Logger) {
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	go p.files.Watch(ctx, logger)
+}
+
+// certificate is what health checks report.
+func (p *peerTLS) certificate() admin.Certificate {
+	if p == nil {
+		return nil
+	}
+	return p.files
+}
+
+func (p *peerTLS) metrics(emit func(name string, value any)) {
+	if p != nil {
+		fileMetrics(emit, "tls_peer_", p.files)
+	}
 }
 
 func (p *peerTLS) close() {

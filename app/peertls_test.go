@@ -40,7 +40,7 @@ func newPeers(t *testing.T) *peers {
 			s.Servers = append(s.Servers, config.Server{ID: k, Host: host(k), PeerPort: port[k], ElectionPort: port[k], ClientPort: -1})
 		}
 		s.PeerTLS.CheckHost = true
-		s.PeerTLS.KeyStore.Location = p.certificate(t, i)
+		s.PeerTLS.KeyStore.Location = certs.Write(t, t.TempDir()+"/server.pem", p.ca.Issue(t, "server", of(i)).KeyPEM(t))
 		s.PeerTLS.TrustStore.Location = certs.Write(t, t.TempDir()+"/ca.pem", p.ca.CertPEM())
 		p.options[i] = o
 	}
@@ -49,11 +49,9 @@ func newPeers(t *testing.T) *peers {
 
 func host(i int) string { return fmt.Sprintf("127.0.0.%d", i+1) }
 
-// certificate is that of a server's host.
-func (p *peers) certificate(t *testing.T, i int) string {
-	return certs.Write(t, t.TempDir()+"/server.pem", p.ca.Issue(t, "server", func(c *x509.Certificate) {
-		c.DNSNames, c.IPAddresses = nil, []net.IP{net.ParseIP(host(i))}
-	}).KeyPEM(t))
+// of has a certificate name a server's host.
+func of(i int) func(*x509.Certificate) {
+	return func(c *x509.Certificate) { c.DNSNames, c.IPAddresses = nil, []net.IP{net.ParseIP(host(i))} }
 }
 
 func (p *peers) start(t *testing.T, i int) {
@@ -141,12 +139,8 @@ func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 	}()
 	p.serve(t)
 	other := certs.Authority(t, "other")
-	of := func(pair *certs.Pair) *tls.Config { return identity(p.ca, pair) }
-	member := func(i int) *certs.Pair {
-		return p.ca.Issue(t, "member", func(c *x509.Certificate) {
-			c.DNSNames, c.IPAddresses = nil, []net.IP{net.ParseIP(host(i))}
-		})
-	}
+	show := func(pair *certs.Pair) *tls.Config { return identity(p.ca, pair) }
+	member := func(i int) *certs.Pair { return p.ca.Issue(t, "member", of(i)) }
 	expired := p.ca.Issue(t, "old", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) })
 	for _, x := range []struct {
 		name string
@@ -155,13 +149,13 @@ func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 		want string // in what comes back; empty: nothing does
 	}{
 		{"without TLS", nil, 0, ""},
-		{"without a certificate", of(nil), 0, ""},
-		{"of another authority", of(other.Issue(t, "x", nil)), 0, ""},
-		{"signed by itself", of(certs.Authority(t, "x")), 0, ""},
-		{"expired", of(expired), 0, ""},
-		{"a member with another's number", of(member(1)), 2, "has not proved to be server 2"},
-		{"a member without a number", of(member(1)), 255, "only a server of this ensemble may ask"},
-		{"a member", of(member(1)), 1, `"standing":"voter"`}, // server 0 need not lead
+		{"without a certificate", show(nil), 0, ""},
+		{"of another authority", show(other.Issue(t, "x", nil)), 0, ""},
+		{"signed by itself", show(certs.Authority(t, "x")), 0, ""},
+		{"expired", show(expired), 0, ""},
+		{"a member with another's number", show(member(1)), 2, "has not proved to be server 2"},
+		{"a member without a number", show(member(1)), 255, "only a server of this ensemble may ask"},
+		{"a member", show(member(1)), 1, `"standing":"voter"`}, // server 0 need not lead
 	} {
 		s := p.options[0].Settings.Servers[0]
 		c, err := net.Dial("tcp", s.PeerAddress())

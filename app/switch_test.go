@@ -2,14 +2,15 @@ package app_test
 
 import (
 	"context"
-	"errors"
+	"crypto/tls"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/internal/testkit/certs"
@@ -18,124 +19,207 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// writer is a client that writes without a pause, and whose session must last.
-type writer struct {
-	c       *client.Client
-	session string
-	stop    context.CancelFunc
-	ended   chan struct{}
-	done    int // acknowledged writes
-	unknown int // whose reply did not come
-	failed  []error
+// served are three servers with ports for clients that stay over restarts, on each server's own address.
+type served struct {
+	*peers
+	client, http []string // HOST:PORT
 }
 
-func startWriter(t *testing.T, servers, path string, opts ...client.Option) *writer {
+func newServed(t *testing.T) *served {
+	s := &served{peers: newPeers(t)}
+	port := ports.Take(t, 2*len(s.options))
+	for i := range s.options {
+		o := &s.options[i].Settings
+		o.FourLetterWords = []string{"*"}
+		o.ClientPort, o.AdminPort = port[2*i], port[2*i+1]
+		o.ClientPortAddress, o.SecureClientPortAddress, o.AdminAddress = host(i), host(i), host(i)
+		o.TLS.KeyStore, o.TLS.TrustStore = o.PeerTLS.KeyStore, o.PeerTLS.TrustStore
+		s.client = append(s.client, fmt.Sprintf("%s:%d", host(i), port[2*i]))
+		s.http = append(s.http, fmt.Sprintf("%s:%d", host(i), port[2*i+1]))
+	}
+	return s
+}
+
+// begin starts the servers, which end with the test.
+func (s *served) begin(t *testing.T) {
+	for i := range s.servers {
+		s.start(t, i)
+	}
+	t.Cleanup(func() {
+		for i := range s.servers {
+			s.stop(t, i)
+		}
+	})
+	s.serve(t)
+}
+
+// restart changes the settings of one server after the other.
+func (s *served) restart(t *testing.T, change func(*config.Settings)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	c, err := client.Connect(ctx, servers, append(opts, client.WithBackoff(time.Millisecond, 20*time.Millisecond),
-		client.WithSessionTimeout(10*time.Second))...)
+	for i := range s.servers {
+		s.stop(t, i)
+		change(&s.options[i].Settings)
+		s.start(t, i)
+		s.serve(t)
+	}
+}
+
+// clientFiles are those of a client with a certificate.
+func clientFiles(t *testing.T, ca *certs.Pair) client.TLSFiles {
+	dir := t.TempDir()
+	return client.TLSFiles{
+		CA:          certs.Write(t, dir+"/ca.pem", ca.CertPEM()),
+		Certificate: certs.Write(t, dir+"/client.pem", ca.Issue(t, "client", nil).KeyPEM(t)),
+	}
+}
+
+// The three steps of docs/security.md, server by server, under load on both ports: no session expires, and nothing
+// fails.
+func TestSwitch_PlainToTLS(t *testing.T) {
+	tier.Seconds(t)
+	s := newServed(t)
+	s.begin(t)
+	files, l := clientFiles(t, s.ca), newLoad(t)
+	plain := l.startClient("client without TLS", s.client)
+	plainHTTP := l.startHTTP("HTTP without TLS", "http", s.http, client.TLSFiles{})
+	s.restart(t, func(o *config.Settings) { o.PortUnification, o.AdminPortUnification = true, true })
+	secure := l.startClient("client with TLS", s.client, client.WithTLSFiles(files))
+	secureHTTP := l.startHTTP("HTTP with TLS", "https", s.http, files)
+	plain()
+	plainHTTP()
+	s.restart(t, func(o *config.Settings) {
+		o.SecureClientPort, o.ClientPort, o.PortUnification = o.ClientPort, config.NoPort, false
+		o.AdminPortUnification, o.AdminForceHTTPS, o.AdminNeedClientAuth = false, true, true
+	})
+	secure()
+	secureHTTP()
+	l.judge(true)
+	if got, err := asks(t, s.servers[0].ClientAddr(), nil, "ruok"); !strings.HasPrefix(got, "\x15\x03") {
+		t.Errorf("without TLS at the end: %q, %v", got, err)
+	}
+	resp, err := http.Get("http://" + s.http[0] + "/livez")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &writer{c: c, session: fmt.Sprint(c.SessionID()), ended: make(chan struct{})}
-	ctx, w.stop = context.WithCancel(t.Context())
-	if _, _, err := c.Create(ctx, path, nil, client.Persistent); err != nil {
+	if resp.Body.Close(); resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("HTTP without TLS at the end: %s", resp.Status)
+	}
+}
+
+// The authority of everything is replaced in the three steps of docs/security.md, while servers and clients run:
+// nothing fails, also not of clients that shake hands all the time, nor when another server leads. Then nobody gets
+// in by the old one.
+func TestSwitch_AuthorityIsReplaced(t *testing.T) {
+	tier.Seconds(t)
+	s := newServed(t)
+	next := certs.Authority(t, "next")
+	for i := range s.options {
+		o := &s.options[i].Settings
+		o.SecureClientPort, o.ClientPort = o.ClientPort, config.NoPort
+		o.AdminForceHTTPS, o.AdminNeedClientAuth, o.PeerTLS.Wanted = true, true, true
+		o.SuperName = "CN=client"
+	}
+	s.begin(t)
+	files, l := clientFiles(t, s.ca), newLoad(t)
+	old := s.ca.Issue(t, "old", of(1))
+	ends := []func(){
+		l.startClient("client", s.client, client.WithTLSFiles(files)),
+		l.startReturning("client that comes back", s.client, client.WithTLSFiles(files)),
+		l.startHTTP("HTTP", "https", s.http, files),
+	}
+	trust := func(all ...[]byte) {
+		certs.Write(t, files.CA, all...)
+		for i := range s.options {
+			certs.Write(t, s.options[i].Settings.TLS.TrustStore.Location, all...)
+		}
+	}
+	for step, change := range []func(){
+		func() { trust(s.ca.CertPEM(), next.CertPEM()) },
+		func() {
+			for i := range s.options {
+				certs.Write(t, s.options[i].Settings.TLS.KeyStore.Location, next.Issue(t, "server", of(i)).KeyPEM(t))
+			}
+			certs.Write(t, files.Certificate, next.Issue(t, "client", nil).KeyPEM(t))
+		},
+		func() { trust(next.CertPEM()) },
+	} {
+		change()
+		for i := range s.servers {
+			s.reloaded(t, i, files, step+1)
+		}
+		before := l.answered()
+		s.moveLeader(t, files)
+		wait.Until(t, "the load goes on", func() bool { return l.answered() > before+200 })
+	}
+	for _, end := range ends {
+		end()
+	}
+	l.judge(false)
+	s.refuses(t, next, old)
+}
+
+// reloaded waits until a server uses the files of a step on all its ports.
+func (s *served) reloaded(t *testing.T, i int, files client.TLSFiles, step int) {
+	t.Helper()
+	want := []string{fmt.Sprintf("\ntls_reloads_total %d\n", step), fmt.Sprintf("\ntls_peer_reloads_total %d\n", step),
+		"\ntls_peer_certificate_expiry_seconds 2"} // 30 days
+	wait.Until(t, fmt.Sprintf("server %d has the files of step %d", i, step), func() bool {
+		text := s.call(t, i, files, http.MethodGet, "/metrics")
+		return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(text, w) })
+	})
+	if text := s.call(t, i, files, http.MethodGet, "/readyz?verbose"); !strings.Contains(text, `"peer_certificate"`) {
+		t.Error(text)
+	}
+}
+
+// moveLeader has another server lead, so that servers shake hands anew.
+func (s *served) moveLeader(t *testing.T, files client.TLSFiles) {
+	t.Helper()
+	before := s.servers[0].Server().Status()
+	s.call(t, 0, files, http.MethodPost, "/v1/cluster/transfer")
+	wait.Until(t, "another server leads", func() bool {
+		now := s.servers[0].Server().Status()
+		return now.Leader != before.Leader && now.Term > before.Term
+	})
+	s.serve(t)
+}
+
+// call asks a server over HTTP with the client's certificate.
+func (s *served) call(t *testing.T, i int, files client.TLSFiles, method, target string) string {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), method, "https://"+s.http[i]+target, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		defer close(w.ended)
-		for ctx.Err() == nil {
-			_, err := c.Set(ctx, path, nil, -1)
-			switch {
-			case err == nil:
-				w.done++
-			case errors.Is(err, client.ErrOutcomeUnknown): // a stopped server took the reply with it
-				w.unknown++
-			case ctx.Err() == nil:
-				w.failed = append(w.failed, err)
-			}
-		}
-	}()
-	return w
+	resp, err := httpClient(files).Do(q)
+	if err != nil {
+		t.Fatal(target, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %s, %v", target, resp.Status, text, err)
+	}
+	return string(text)
 }
 
-// end stops the writer, and fails the test unless all went well.
-func (w *writer) end(t *testing.T, what string) {
+// refuses checks that no port of a server takes a client with this certificate.
+func (s *served) refuses(t *testing.T, ca, client *certs.Pair) {
 	t.Helper()
-	w.stop()
-	<-w.ended
-	if now := fmt.Sprint(w.c.SessionID()); now != w.session {
-		t.Errorf("%s: session %s was replaced by %s", what, w.session, now)
-	}
-	if len(w.failed) > 0 || w.done == 0 {
-		t.Errorf("%s: %d writes done, %d without a reply, %d failed: %v", what, w.done, w.unknown, len(w.failed), w.failed)
-	}
-	t.Logf("%s: %d writes done, %d without a reply", what, w.done, w.unknown)
-	if err := w.c.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// The three steps of docs/security.md, server by server, under load: no session expires, and no write fails.
-func TestSwitch_PlainToTLS(t *testing.T) {
-	tier.Seconds(t)
-	const n = 3
-	ca := certs.Authority(t, "ca")
-	port, all := ports.Take(t, 2*n), make([]app.Options, n)
-	var members []config.Server
-	var hosts []string
-	for i := range n {
-		members = append(members, config.Server{ID: i + 1, Host: "127.0.0.1", PeerPort: port[2*i], Role: config.Participant})
-		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", port[2*i+1]))
-	}
-	servers := make([]*app.Server, n)
-	for i := range n {
-		o := secured(t, ca)
-		o.Settings.MyID, o.Settings.Standalone, o.Settings.Servers = i+1, false, slices.Clone(members)
-		o.Settings.ClientPort = port[2*i+1]
-		all[i] = o
-	}
-	for i := range n {
-		servers[i] = open(t, all[i])
-	}
-	serving := func(i int) { wait.Until(t, "clients are served", servers[i].Server().Serving) }
-	t.Cleanup(func() {
-		for _, s := range servers {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
+	o, cfg := &s.options[0].Settings, identity(ca, client)
+	pair := cfg.Certificates[0] // shown even to who does not name its authority
+	cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+	for _, addr := range []string{s.client[0], s.http[0], o.Servers[0].PeerAddress()} {
+		cfg.ServerName = host(0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		c, err := (&tls.Dialer{Config: cfg}).DialContext(ctx, "tcp", addr)
+		if err == nil { // in TLS 1.3 a client hears by its first Read that it is refused
+			_, err = c.Read(make([]byte, 1))
+			c.Close()
 		}
-	})
-	restart := func(change func(*config.Settings)) {
-		t.Helper()
-		for i := range n {
-			serving(i)
-			if err := servers[i].Close(); err != nil {
-				t.Fatal(err)
-			}
-			change(&all[i].Settings)
-			servers[i] = open(t, all[i])
-			serving(i)
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), "unknown certificate authority") {
+			t.Errorf("%s: %v, want a refusal of the certificate", addr, err)
 		}
-	}
-	for i := range n {
-		serving(i)
-	}
-	dir := t.TempDir()
-	plain := startWriter(t, strings.Join(hosts, ","), "/plain")
-	restart(func(s *config.Settings) { s.PortUnification = true })
-	secure := startWriter(t, strings.Join(hosts, ","), "/secure", client.WithTLSFiles(client.TLSFiles{
-		CA:          certs.Write(t, dir+"/ca.pem", ca.CertPEM()),
-		Certificate: certs.Write(t, dir+"/client.pem", ca.Issue(t, "client", nil).KeyPEM(t)),
-	}))
-	plain.end(t, "without TLS")
-	restart(func(s *config.Settings) {
-		s.SecureClientPort, s.SecureClientPortAddress, s.ClientPort = s.ClientPort, s.ClientPortAddress, config.NoPort
-		s.PortUnification = false
-	})
-	secure.end(t, "with TLS")
-	if got, err := asks(t, servers[0].ClientAddr(), nil, "ruok"); !strings.HasPrefix(got, "\x15\x03") {
-		t.Errorf("without TLS at the end: %q, %v", got, err)
 	}
 }

@@ -129,12 +129,17 @@ func (p *ports) metrics(emit func(name string, value any)) {
 	if p == nil {
 		return
 	}
-	emit("tls_certificate_expiry_seconds", time.Until(p.files.Expires()).Seconds())
-	good, bad := p.files.Reloads()
-	emit("tls_reloads_total", good)
-	emit("tls_reload_failures_total", bad)
+	fileMetrics(emit, "tls_", p.files)
 	done, failed, refused := p.handshakes.Counts()
 	emit("tls_handshakes_total", done)
 	emit("tls_handshake_failures_total", failed)
 	emit("tls_handshakes_refused_total", refused)
+}
+
+// fileMetrics are those of the files of the client ports or of the peer port.
+func fileMetrics(emit func(name string, value any), prefix string, files *tlsfiles.Files) {
+	emit(prefix+"certificate_expiry_seconds", time.Until(files.Expires()).Seconds())
+	good, bad := files.Reloads()
+	emit(prefix+"reloads_total", good)
+	emit(prefix+"reload_failures_total", bad)
 }

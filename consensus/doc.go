@@ -9,6 +9,7 @@
 //   - package forward brings commands to the leader and makes entries of them;
 //   - fsm.go applies entries, and brings each result to the Waiter of its command;
 //   - leadership.go asks raft who leads, and publishes it for all others;
+//   - halt.go ends this server's part, when it was removed or is not to be trusted;
 //   - package membership bootstraps the ensemble, and changes and reports who is a member;
 //   - package storage keeps files, and watches how long raft waits for them;
 //   - package transport carries raft's messages, and repairs what raft does wrong.

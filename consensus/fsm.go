@@ -35,7 +35,8 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	committed := time.Now()
 	begin := committed
 	for _, l := range logs {
-		if f.broken {
+		if f.broken || f.n.halted.Load() != nil {
+			f.broken = true // the others may have to tell where this server stands
 			break
 		}
 		f.n.cfg.Handler.BeginApply()
@@ -174,8 +175,9 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 func (f *fsm) publishMembers() {
 	if now := f.machine.MembersChanged(); now != f.members {
 		f.members = now
-		members := f.machine.Members()
+		members, configuration := f.machine.Members(), f.machine.Configuration()
 		f.n.members.Store(&members)
+		f.n.configuration.Store(&configuration)
 	}
 }
 

@@ -35,6 +35,7 @@ type testHandler struct {
 	restored atomic.Int64
 	term     atomic.Uint64
 	touched  atomic.Int64
+	halted   atomic.Bool
 
 	mu      sync.RWMutex // the view lock; protects the field below
 	machine *state.Machine
@@ -49,6 +50,7 @@ func (h *testHandler) SessionOpened(*session.Session)                   {}
 func (h *testHandler) SessionAttached(*session.Session, state.ServerID) {}
 func (h *testHandler) SessionClosed(*session.Session, int, bool)        {}
 func (h *testHandler) QuotaExceeded(string)                             {}
+func (h *testHandler) Halted()                                          { h.halted.Store(true) }
 func (h *testHandler) Lead(term uint64)                                 { h.term.Store(term) }
 func (h *testHandler) Touched(_ state.ServerID, ids []znode.SessionID) {
 	h.touched.Add(int64(len(ids)))

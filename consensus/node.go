@@ -47,12 +47,14 @@ type Node struct {
 	ready        chan struct{}
 	wantSnapshot chan struct{} // capacity 1
 
-	members atomic.Pointer[map[state.ServerID]state.Member] // as applied here
-	applied atomic.Uint64
-	failed  atomic.Bool
-
 	commits, applies histogram.Histogram
 	snapshots        snapshotStats
+
+	members       atomic.Pointer[map[state.ServerID]state.Member] // as applied here
+	configuration atomic.Pointer[map[state.ServerID]bool]         // the same: all servers, and whether they vote
+	applied       atomic.Uint64
+	failed        atomic.Bool
+	halted        atomic.Pointer[Halt] // nil: it is not
 }
 
 // Open starts a server. It returns at once; an ensemble that does not exist
@@ -147,7 +149,14 @@ func (n *Node) assemble(incarnation uint64) {
 			}
 			return nil
 		},
-		Commit: n.queue.Do, Connected: n.forwarder.Streams.Count, LastContact: n.forwarder.Streams.Contact,
+		Configured: func() map[state.ServerID]bool {
+			if p := n.configuration.Load(); p != nil {
+				return *p
+			}
+			return nil
+		},
+		Removed: func(reason string) { n.halt(HaltRemoved, reason) },
+		Commit:  n.queue.Do, Connected: n.forwarder.Streams.Count, LastContact: n.forwarder.Streams.Contact,
 		Context: n.ctx, Go: n.tasks.Go,
 	})
 	n.fsm = &fsm{n: n}
@@ -172,6 +181,15 @@ func (n *Node) openEnsemble() error {
 	case id.Server != n.cfg.ID:
 		return fmt.Errorf("the data directory belongs to server %d, but this is server %d: "+
 			"check dataDir and myid", id.Server, n.cfg.ID)
+	}
+	h, err := n.loadHalt()
+	if err != nil {
+		return err
+	}
+	if h != nil {
+		n.joinEnsemble(*id)
+		n.halt(h.Kind, h.Reason)
+		return nil
 	}
 	return n.startRaft(*id)
 }
@@ -275,10 +293,6 @@ func (n *Node) Close() error {
 		err = n.transport.Close()
 	}
 	n.tasks.Wait()
-	n.cfg.Handler.BeginApply()
-	for _, w := range n.queue.SkipTo(1<<64 - 1) {
-		w.Lost()
-	}
-	n.cfg.Handler.EndApply()
+	n.loseCommands()
 	return errors.Join(err, n.cfg.Storage.Close())
 }

@@ -31,10 +31,15 @@ func (g *electionGate) RequestPreVote(id raft.ServerID, target raft.ServerAddres
 	return g.Transport.RequestPreVote(id, target, req, resp)
 }
 
-// startRaft starts raft as a member of the ensemble.
-func (n *Node) startRaft(id storage.Identity) error {
+// joinEnsemble lets the others connect, as members of the same ensemble.
+func (n *Node) joinEnsemble(id storage.Identity) {
 	n.ensemble.Join(id)
 	n.mux.SetIdentity(id.Ensemble, uint64(id.Server))
+}
+
+// startRaft starts raft as a member of the ensemble.
+func (n *Node) startRaft(id storage.Identity) error {
+	n.joinEnsemble(id)
 	n.fsm.machine = state.New()
 	n.cfg.Handler.BeginApply()
 	n.cfg.Handler.StateReplaced(n.fsm.machine)

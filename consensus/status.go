@@ -14,6 +14,10 @@ func (n *Node) Status() Status {
 		Role: RoleNone, Leader: state.NoServer, Contact: NoContact,
 		Pending: n.queue.Len(), DiskFault: n.disk.Fault(),
 	}
+	if s.Halt = n.halted.Load(); s.Halt != nil {
+		s.AppliedIndex = n.applied.Load()
+		return s
+	}
 	select {
 	case <-n.ready:
 	default:

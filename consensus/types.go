@@ -36,7 +36,7 @@ var (
 // NoContact is a Contact of "never".
 const NoContact = membership.NoContact
 
-// Handler gets what is applied. Everything but Lead and Touched is called
+// Handler gets what is applied. Everything but Lead, Touched and Halted is called
 // on the goroutine that applies the log, and nothing may block.
 type Handler interface {
 	// BeginApply and EndApply enclose the changes of the state machine.
@@ -60,6 +60,8 @@ type Handler interface {
 	// Touched reports, on the leader, sessions whose clients a server has heard. It
 	// comes several times per tick, also when there are none.
 	Touched(by state.ServerID, ids []znode.SessionID)
+	// Halted reports, on any goroutine, that nothing more is applied here: Status.Halt says why.
+	Halted()
 }
 
 // Role is what a server is in the ensemble.
@@ -93,4 +95,6 @@ type Status struct {
 	DiskFault string
 	// LeaderChanged is when this server last saw another leader, none, or another term; zero: never.
 	LeaderChanged time.Time
+	// Halt is why this server takes no part any more; nil: it does.
+	Halt *Halt
 }

@@ -43,13 +43,14 @@ const (
 	ReasonStopping               // this server stops
 	ReasonReset                  // this server's state was replaced by a snapshot
 	ReasonOutbox                 // the client does not read what it is sent
+	ReasonHalted                 // this server takes no part in the ensemble any more
 )
 
 // String names the reason in logs.
 func (r Reason) String() string {
 	return [...]string{
 		"session closed", "session expired", "session moved", "no contact with a leader",
-		"server stopping", "state restored from a snapshot", "client does not read",
+		"server stopping", "state restored from a snapshot", "client does not read", "server halted",
 	}[r]
 }
 

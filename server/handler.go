@@ -158,6 +158,9 @@ func (h *handler) Lead(term uint64) {
 	h.srv.View(func(v *View) { h.srv.leader.lead(term, v.machine.Sessions()) })
 }
 
+// Halted implements consensus.Handler: the clients go on at other servers.
+func (h *handler) Halted() { h.srv.conns.disconnectAll(ReasonHalted) }
+
 // Touched implements consensus.Handler: the clients of these sessions sent something to
 // some server, and this server leads.
 func (h *handler) Touched(by state.ServerID, ids []znode.SessionID) {

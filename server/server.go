@@ -26,6 +26,8 @@ type (
 	Role = consensus.Role
 	// Status is a server's place in the ensemble at one moment.
 	Status = consensus.Status
+	// Halt is why a server takes no part in its ensemble any more.
+	Halt = consensus.Halt
 )
 
 // The roles.

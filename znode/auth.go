@@ -38,8 +38,11 @@ func Permits(acl []ACL, want Perms, ids []ID) bool {
 }
 
 func idMatches(id ID, expr string) bool {
-	if id.Scheme == "ip" {
+	switch id.Scheme {
+	case "ip":
 		return ipMatches(id.ID, expr)
+	case "sasl": // its user super may do what any SASL user may (SASLAuthenticationProvider)
+		return id.ID == expr || id.ID == "super"
 	}
 	return id.ID == expr
 }
@@ -68,7 +71,7 @@ func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
 			if len(fixed) == n {
 				return nil, ErrInvalidACL
 			}
-		case validID(a.ID):
+		case ValidID(a.ID):
 			fixed = append(fixed, a)
 		default:
 			return nil, ErrInvalidACL
@@ -80,10 +83,10 @@ func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
 // authSchemes are those whose identities "auth" stands for (AuthenticationProvider.isAuthenticated).
 var authSchemes = []string{"digest", "sasl", "x509", "token"}
 
-// validID reports whether an ACL may name id: world:anyone, a digest of two
-// parts, an address or a network, a distinguished name, a token's name. All servers
-// must say the same, whatever each of them is configured for.
-func validID(id ID) bool {
+// ValidID reports whether an ACL may name id: world:anyone, a digest of two
+// parts, an address or a network, a distinguished name, the name of a SASL user, a
+// token's name. All servers must say the same, whatever each of them is configured for.
+func ValidID(id ID) bool {
 	switch id.Scheme {
 	case "world":
 		return id.ID == "anyone"
@@ -96,10 +99,19 @@ func validID(id ID) bool {
 		return ok
 	case "x509":
 		return validName(id.ID)
+	case "sasl":
+		return validPrincipal(id.ID)
 	case "token": // ours: the name of a bearer token
 		return id.ID != ""
 	}
 	return false
+}
+
+// validPrincipal reports whether text is a user, user@REALM or service/host@REALM (KerberosName). Without a realm
+// anything goes.
+func validPrincipal(text string) bool {
+	name, realm, there := strings.Cut(text, "@")
+	return !there || strings.Count(name, "/") <= 1 && !strings.ContainsAny(realm, "/@")
 }
 
 // validName reports whether text has the form of a distinguished name (RFC 2253): parts keyword=value, between them

@@ -32,7 +32,7 @@ func TestRegression_ValidID_DigestOfEmptyParts(t *testing.T) {
 		"": false, "u": false, "u:": false, "u::": false, ":": false, "::": false, "u:h:x": false,
 		"u::h": false,
 	} {
-		if got := validID(ID{"digest", id}); got != want {
+		if got := ValidID(ID{"digest", id}); got != want {
 			t.Errorf("digest %q: %v, want %v", id, got, want)
 		}
 	}

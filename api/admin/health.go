@@ -3,6 +3,7 @@ package admin
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -36,7 +37,8 @@ func (h *handlers) readyz(q *rest.Request) error {
 		"term": s.Term,
 	}
 	if verbose {
-		body["checks"] = append(readyChecks(q, &s), h.certificateCheck()...)
+		body["checks"] = slices.Concat(readyChecks(q, &s), certificateCheck("certificate", h.cfg.Certificate),
+			certificateCheck("peer_certificate", h.cfg.PeerCertificate))
 	}
 	code := http.StatusOK
 	switch {
@@ -44,6 +46,9 @@ func (h *handlers) readyz(q *rest.Request) error {
 		code, body["status"] = http.StatusServiceUnavailable, "stopping"
 	case q.Core.Server.Draining():
 		code, body["status"] = http.StatusServiceUnavailable, "draining"
+	case s.Halt != nil:
+		code, body["status"] = http.StatusServiceUnavailable, "halted: "+string(s.Halt.Kind)
+		body["reason"] = s.Halt.Reason
 	case !q.Core.Server.Serving():
 		code, body["status"] = http.StatusServiceUnavailable, "no leader with a majority is known"
 	case s.Leader == state.NoServer: // clients that are here already are kept for a while
@@ -61,11 +66,11 @@ func (h *handlers) readyz(q *rest.Request) error {
 
 // certificateCheck is about the certificate of a server that has one. It is reported and does not count: who has a
 // connection keeps it.
-func (h *handlers) certificateCheck() []readyCheck {
-	if h.cfg.Certificate == nil {
+func certificateCheck(name string, c Certificate) []readyCheck {
+	if c == nil {
 		return nil
 	}
-	expires, err := h.cfg.Certificate.Expires(), h.cfg.Certificate.Err()
+	expires, err := c.Expires(), c.Err()
 	left := time.Until(expires)
 	text := fmt.Sprintf("it expires in %.1f days, at %s", left.Hours()/24, expires.UTC().Format(time.RFC3339))
 	if left < 0 {
@@ -74,7 +79,7 @@ func (h *handlers) certificateCheck() []readyCheck {
 	if err != nil {
 		text += "; the newer files cannot be used: " + err.Error()
 	}
-	return []readyCheck{{"certificate", left > 0 && err == nil, text}}
+	return []readyCheck{{name, left > 0 && err == nil, text}}
 }
 
 // memoryShown is for how long a refused write is reported.
@@ -98,6 +103,10 @@ func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 	if full {
 		room += "; writes that add to it are refused"
 	}
+	halt := ""
+	if s.Halt != nil {
+		halt = string(s.Halt.Kind) + ": " + s.Halt.Reason
+	}
 	return []readyCheck{
 		{"running", q.Core.Stopping.Err() == nil, ""},
 		{"not_draining", !q.Core.Server.Draining(), ""},
@@ -106,5 +115,6 @@ func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 		{"disk", s.DiskFault == "", s.DiskFault},
 		{"progress", !q.Core.Server.Stalled(), ""},
 		{"memory", !full, room},
+		{"not_halted", s.Halt == nil, halt},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,8 +46,10 @@ type Config struct {
 	Metrics   metrics.Part // of other parts of the server, for /metrics and monitor; nil: none
 	Settings  *Settings    // what the command configuration shows; nil: less
 	Port      Port         // the server's ZooKeeper port; nil: it has none
-	// Certificate is the one that this server shows; nil: none.
-	Certificate Certificate
+	// Certificate is the one that this server shows clients, PeerCertificate other servers; nil: none.
+	Certificate, PeerCertificate Certificate
+	// Others are operations of other packages that are not for whom an ACL permits; the document says so.
+	Others []rest.Route
 }
 
 // Certificate is what is known of a server's certificate.
@@ -71,7 +74,7 @@ type handlers struct {
 func Routes(core *rest.Core, cluster Cluster, state State, cfg Config) []rest.Route {
 	h := &handlers{core: core, cluster: cluster, state: state, cfg: cfg, started: time.Now()}
 	routes := h.routes()
-	h.docs = buildDocuments(cfg.Version, routes)
+	h.docs = buildDocuments(cfg.Version, slices.Concat(routes, cfg.Others))
 	return routes
 }
 

@@ -37,9 +37,7 @@ func getGroup(q *rest.Request) error {
 	if r.Limit, err = q.Query.Integer("limit", rest.MaxPage, 1, rest.MaxPage); err != nil {
 		return err
 	}
-	var p rest.Page
-	var names []string
-	q.View(func(v *server.View) { names, _, p.Code = v.Tree().Children(path, r.IDs) })
+	p := r.Read(q)
 	body := groupBody{Path: path, Members: []groupMember{}}
 	switch p.Code {
 	case znode.OK:
@@ -51,8 +49,6 @@ func getGroup(q *rest.Request) error {
 	default:
 		return rest.Fail(p.Code, path)
 	}
-	p.Names, p.Next = r.Choose(names)
-	q.View(func(v *server.View) { r.Fill(&p, v.Tree()) })
 	for _, b := range p.Children {
 		m := groupMember{
 			Name: b.Name, Path: znode.Join(path, b.Name), Content: b.Content, Error: b.Error,

@@ -26,11 +26,14 @@ func Routes(srv Server) []rest.Route {
 	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	h := &handlers{srv}
 	return []rest.Route{
-		rest.Op(get, znodes, getZnode, "raw", "children", "stat", "data", "limit", "after", "acl"),
+		rest.Op(get, znodes, getZnode, "raw", "children", "stat", "data", "limit", "after", "match",
+			"offset", "acl", "about"),
 		rest.Op(post, znodes, createZnode, "mode", "ttl", "parents", "acl"),
 		rest.Op(put, znodes, setZnode, "version", "create", "parents", "acl"),
 		rest.Op(del, znodes, deleteZnode, "version", "recursive"),
 
+		rest.Op(get, "/v1/search/{path}", search, "name", "data", "owner", "limit", "after"),
+		rest.LocalOp(get, "/v1/identity", getIdentity),
 		rest.Op(post, "/v1/multi", multi),
 		rest.Op(post, "/v1/sync", sync),
 

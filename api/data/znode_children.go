@@ -1,15 +1,12 @@
 package data
 
 import (
+	"math"
 	"net/http"
 
 	"github.com/zk-lite/zk-lite/api/rest"
-	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
-
-// smallFamily is how many children are sorted while the state is held still.
-const smallFamily = 4096
 
 // childrenBody is a page of a znode's children.
 type childrenBody struct {
@@ -21,7 +18,7 @@ type childrenBody struct {
 }
 
 func getChildren(q *rest.Request, path string) (err error) {
-	r := rest.PageRequest{Path: path, IDs: q.IDs, After: q.Query.Text("after")}
+	r := rest.PageRequest{Path: path, IDs: q.IDs, After: q.Query.Text("after"), Match: q.Query.Text("match")}
 	if r.Stat, err = q.Query.Flag("stat"); err != nil {
 		return err
 	}
@@ -31,23 +28,18 @@ func getChildren(q *rest.Request, path string) (err error) {
 	if r.Limit, err = q.Query.Integer("limit", rest.MaxPage, 1, rest.MaxPage); err != nil {
 		return err
 	}
+	offset, err := q.Query.Integer("offset", 0, 0, math.MaxInt32)
+	if err != nil {
+		return err
+	}
 	var p rest.Page
-	large := false
-	q.View(func(v *server.View) {
-		var names []string
-		names, p.Parent, p.Code = v.Tree().Children(path, r.IDs)
-		if large = len(names) > smallFamily; large {
-			p.Names = names
-			return
+	if q.Query.Has("offset") {
+		if q.Query.Has("after") || q.Query.Has("match") {
+			return rest.BadRequest("offset", "it cannot be combined with after or match, which are by name")
 		}
-		p.Names, p.Next = r.Choose(names)
-		r.Fill(&p, v.Tree())
-	})
-	if large {
-		// Sorting takes its time, so what the children are like is looked up
-		// afterwards; who has gone meanwhile is left out.
-		p.Names, p.Next = r.Choose(p.Names)
-		q.View(func(v *server.View) { r.Fill(&p, v.Tree()) })
+		p = r.ReadAt(q, offset)
+	} else {
+		p = r.Read(q)
 	}
 	if p.Code != znode.OK {
 		return rest.Fail(p.Code, path)

@@ -66,6 +66,8 @@ func ofEnsemble(srv Server, s *server.Status, emit func(name string, value any))
 	}
 	emit("serving", number(srv.Serving()))
 	emit("draining", number(srv.Draining()))
+	emit("halted", number(s.Halt != nil))
+	emit("halt_reason", Info{"reason", haltReason(s)})
 	emit("disk_fault", number(s.DiskFault != ""))
 	emit("pending_commands", s.Pending)
 	emit("raft_role", Info{"role", string(s.Role)})
@@ -86,6 +88,14 @@ func ofLeader(s *server.Status, emit func(name string, value any)) {
 	emit("synced_observers", s.Observers)
 	emit("pending_syncs", 0)
 	emit("failures_tolerated_now", max(s.Followers+1-(s.Voters/2+1), 0))
+}
+
+// haltReason is the kind of reason for which a server is halted, or "none".
+func haltReason(s *server.Status) string {
+	if s.Halt == nil {
+		return "none"
+	}
+	return string(s.Halt.Kind)
 }
 
 func number(b bool) int {

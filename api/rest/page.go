@@ -2,7 +2,9 @@ package rest
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -30,7 +32,11 @@ type PageRequest struct {
 	Stat, Data bool
 	Limit      int
 	After      string
+	Match      string // what the names contain
 	IDs        []znode.ID
+
+	first []string // the first names that were found, in no order
+	bound string   // none behind it is among them; empty: not known yet
 }
 
 // Page is the answer to it.
@@ -42,25 +48,79 @@ type Page struct {
 	Code     znode.Error
 }
 
-// Choose sorts the names by their bytes and takes the page's. next is empty on the
-// last page.
-func (r *PageRequest) Choose(names []string) (chosen []string, next string) {
-	chosen = slices.DeleteFunc(names, func(name string) bool { return name <= r.After })
-	if r.After == "" {
-		chosen = names
+// visitAtOnce is how many children are looked at while the state is held still.
+const visitAtOnce = 4096
+
+// Read reads a page of children, by name. It looks at all of them, a few thousand at a time, copies none, and keeps no
+// more than two pages of names. Who comes or goes meanwhile is in the page or not.
+func (r *PageRequest) Read(q *Request) (p Page) {
+	for at, tree := -1, (*znode.Tree)(nil); at != 0 && p.Code == znode.OK; {
+		q.View(func(v *server.View) {
+			if tree != v.Tree() { // the first time, or a snapshot has replaced it: its lists are in another order
+				tree, r.first, r.bound = v.Tree(), []string{}, ""
+				p.Parent, p.Code = tree.Exists(r.Path, r.IDs)
+				at = int(p.Parent.NumChildren)
+			}
+			from := max(at-visitAtOnce, 0)
+			if p.Code == znode.OK {
+				p.Parent, p.Code = tree.VisitChildren(r.Path, from, at, r.IDs, r.consider)
+			}
+			if at = from; at == 0 {
+				p.Names, p.Next = r.choose()
+				r.fill(&p, tree)
+			}
+		})
 	}
-	slices.Sort(chosen)
-	size := 0
-	for i, name := range chosen {
-		if size += len(name); i > 0 && (i == r.Limit || size > maxPageBytes) {
-			return chosen[:i], chosen[i-1]
-		}
-	}
-	return chosen, ""
+	return p
 }
 
-// Fill looks up what was asked for about the children of the page.
-func (r *PageRequest) Fill(p *Page, tree *znode.Tree) {
+// consider keeps a name if it may be one of the page's.
+func (r *PageRequest) consider(name string) {
+	if r.After != "" && name <= r.After || !strings.Contains(name, r.Match) || r.bound != "" && name > r.bound {
+		return
+	}
+	if r.first = append(r.first, name); len(r.first) == 2*(r.Limit+1) {
+		r.cut()
+	}
+}
+
+// cut leaves the first names, one more than the page takes.
+func (r *PageRequest) cut() {
+	slices.Sort(r.first)
+	if r.first = slices.Compact(r.first); len(r.first) > r.Limit {
+		r.first = r.first[:r.Limit+1]
+		r.bound = r.first[r.Limit]
+	}
+}
+
+// choose takes the page's names. next is empty on the last page.
+func (r *PageRequest) choose() (chosen []string, next string) {
+	r.cut()
+	size := 0
+	for i, name := range r.first {
+		if size += len(name); i > 0 && (i == r.Limit || size > maxPageBytes) {
+			return r.first[:i], r.first[i-1]
+		}
+	}
+	return r.first, ""
+}
+
+// ReadAt reads the children at the places from offset on of this server's list, and costs no more than these.
+func (r *PageRequest) ReadAt(q *Request, offset int) (p Page) {
+	r.first = []string{}
+	q.View(func(v *server.View) {
+		p.Parent, p.Code = v.Tree().VisitChildren(r.Path, offset, offset+r.Limit, r.IDs, func(name string) {
+			r.first = append(r.first, name)
+		})
+		slices.Reverse(r.first)
+		p.Names = r.first
+		r.fill(&p, v.Tree())
+	})
+	return p
+}
+
+// fill looks up what was asked for about the children of the page.
+func (r *PageRequest) fill(p *Page, tree *znode.Tree) {
 	if p.Code != znode.OK || !r.Stat && !r.Data {
 		return
 	}

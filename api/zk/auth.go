@@ -1,12 +1,14 @@
 package zk
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server/audit"
+	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -102,11 +104,19 @@ func (c *conn) enough(xid wire.Xid) bool {
 	c.listener.authFailed.Add(1)
 	c.note("request", audit.Failure, "no identity of enforce.auth.schemes")
 	c.listener.logRefusal("enforce.auth", "remote", c.remote, "session", c.session(),
-		"schemes", c.listener.srv.Auth().Schemes())
+		"schemes", c.listener.srv.Auth().Schemes(), "hint", c.hint())
 	c.direct(xid, znode.ErrSessionClosedNeedsSASL, nil)
 	c.out.end("no identity of a scheme that is needed (enforce.auth.schemes)")
 	c.closing = true
 	return false
+}
+
+// hint says what else could be wrong with a client without the identity that it needs.
+func (c *conn) hint() string {
+	if s := c.listener.srv.Auth().SASL(); s != nil && s.Mechanism == "DIGEST-MD5" && c.exchange == nil {
+		return "Java clients of 3.9 do not begin DIGEST-MD5 unless they run with -Dzookeeper.fips-mode=false"
+	}
+	return ""
 }
 
 // auditClient is the client for the audit log.
@@ -129,16 +139,66 @@ func (c *conn) note(operation string, r audit.Result, reason string) {
 	}
 }
 
-// sasl is answered like a ZooKeeper without SASL configured does: all is well,
-// and there is no token (ZooKeeperServer.processSasl).
+// sasl is one round of a SASL exchange (ZooKeeperServer.processSasl). Like auth it is out of order. Without SASL
+// configured all is well, and there is no token.
 func (c *conn) sasl(xid wire.Xid, rd *jute.Reader) error {
 	var q wire.SASLRequest
 	q.Decode(rd)
 	if rd.Err() != nil {
 		return badf("a sasl request that cannot be decoded: %v", rd.Err())
 	}
-	c.direct(xid, znode.OK, &wire.SASLResponse{})
+	s := c.listener.srv.Auth().SASL()
+	if s == nil {
+		c.direct(xid, znode.OK, &wire.SASLResponse{})
+		return nil
+	}
+	if c.exchange == nil {
+		c.exchange = s.Begin()
+	}
+	reply, user, err := c.exchange.Next(q.Token)
+	if err == nil && user != "" {
+		err = c.addSASL(s, user)
+	}
+	if err != nil {
+		c.saslFailed(xid, s, err)
+		return nil
+	}
+	c.direct(xid, znode.OK, &wire.SASLResponse{Token: reply})
 	return nil
+}
+
+// addSASL adds the identities of a user who is proved.
+func (c *conn) addSASL(s *auth.SASL, user string) error {
+	ids, err := s.Identities(user)
+	if err == nil && !c.addIdentities(ids) {
+		err = errors.New("the connection has too many identities")
+	}
+	return err
+}
+
+// saslFailed answers a client that has not proved who it is: it goes, unless allowSaslFailedClients lets it stay.
+func (c *conn) saslFailed(xid wire.Xid, s *auth.SASL, err error) {
+	c.listener.authFailed.Add(1)
+	c.note("login", audit.Failure, "sasl "+s.Mechanism+": "+err.Error())
+	c.listener.logRefusal("sasl", "remote", c.remote, "session", c.session(), "mechanism", s.Mechanism, "error", err)
+	code := znode.ErrAuthFailed
+	switch {
+	case slices.Contains(c.listener.srv.Auth().Schemes(), "sasl"):
+		code = znode.ErrSessionClosedNeedsSASL
+	case s.AllowFailed:
+		c.direct(xid, znode.OK, &wire.SASLResponse{})
+		return
+	}
+	if b, ok := c.out.begin(); ok { // with a body, which Java's client reads whatever the code
+		b, mark := wire.BeginFrame(b)
+		h := wire.ReplyHeader{Xid: xid, Err: code}
+		b = (&wire.SASLResponse{}).Append(h.Append(b))
+		wire.EndFrame(b, mark)
+		c.out.stats.sent()
+		c.out.commit(b, false)
+	}
+	c.out.end("SASL authentication failed")
+	c.closing = true
 }
 
 // direct sends a reply that needs no place in the order of requests. Its zxid

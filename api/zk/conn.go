@@ -17,6 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
+	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -49,7 +50,9 @@ type conn struct {
 	now     time.Time   // when the bytes came that are being executed
 	closing bool        // no further request is executed
 	picky   bool        // requests need an identity (enforce.auth.schemes)
-	idBytes int         // of identities added by auth
+	idBytes int         // of identities added by auth and sasl
+
+	exchange auth.Exchange // of SASL; nil until the client begins one
 }
 
 func newConn(ln *Listener, nc net.Conn) *conn {

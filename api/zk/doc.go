@@ -4,9 +4,9 @@
 // znodes, sessions or watches, which is what package server and those below it
 // do.
 //
-// It does not listen (Serve takes a net.Listener), does not read configuration
-// files, and has no SASL. TLS is its listener's (internal/tlsport): it is begun by
-// the first read.
+// It does not listen (Serve takes a net.Listener) and does not read configuration
+// files. SASL's mechanisms come in as exchanges (server/auth). TLS is its listener's
+// (internal/tlsport): it is begun by the first read.
 //
 // # A connection's way
 //

@@ -93,6 +93,9 @@ func (c *conn) serveWord(name string) error {
 		a.line("%s is not executed because it is not in the whitelist.", name)
 	case !w.always && !a.serving:
 		a.line(notServing)
+		if h := c.listener.srv.Status().Halt; h != nil {
+			a.line("It is halted (%s): %s", h.Kind, h.Reason)
+		}
 	default:
 		for c.in.have() < w.argument {
 			if err := c.in.fill(); err != nil {

@@ -1,8 +1,10 @@
 package zk_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -157,4 +159,91 @@ func TestListener_ConnectionThrottle(t *testing.T) {
 	wire.EndFrame(b, mark)
 	c.raw(b)
 	c.closed()
+}
+
+// fakeSASL proves in its second round that the client is who it says it is.
+type fakeSASL struct{ rounds int }
+
+func (e *fakeSASL) Next(token []byte) (reply []byte, user string, err error) {
+	switch e.rounds++; {
+	case e.rounds > 2 || string(token) == "wrong":
+		return nil, "", errors.New("no")
+	case e.rounds == 1:
+		return []byte("who?"), "", nil
+	}
+	return []byte("welcome"), string(token), nil
+}
+
+var creatorAll = []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "auth"}}}
+
+func withSASL(failed bool, schemes ...string) option {
+	return knows(auth.Config{Schemes: schemes, SASL: &auth.SASL{
+		Mechanism: "DIGEST-MD5", Begin: func() auth.Exchange { return new(fakeSASL) }, AllowFailed: failed,
+		Realm: func() string { return "" }, Supers: []string{"boss"},
+	}})
+}
+
+func (c *client) sasl(want znode.Error, token, reply string) {
+	c.t.Helper()
+	h, x := c.want(want, wire.OpSASL, &wire.SASLRequest{Token: []byte(token)})
+	if r, _ := x.(*wire.SASLResponse); h.Zxid != 0 || want == znode.OK && string(r.Token) != reply {
+		c.t.Errorf("%q: %+v %+v", token, h, x)
+	}
+}
+
+// 84. SASL: the identity is there for the next request, and for ACLs.
+func TestZKP_SASL(t *testing.T) {
+	k := start(t, withSASL(false, "sasl", "x509"))
+	bob := k.connect()
+	bob.sasl(znode.OK, "", "who?")
+	bob.send(wire.OpSASL, &wire.SASLRequest{Token: []byte("bob")})
+	xid := bob.send(wire.OpCreate, &wire.CreateRequest{Path: "/bobs", ACL: creatorAll})
+	bob.next()
+	if h, _ := bob.reply(xid, wire.OpCreate); h.Err != znode.OK {
+		t.Errorf("create: %+v", h)
+	}
+	acl := ok[*wire.GetACLResponse](bob, wire.OpGetACL, &wire.GetACLRequest{Path: "/bobs"})
+	if !slices.Equal(acl.ACL, []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "sasl", ID: "bob"}}}) {
+		t.Errorf("%v", acl)
+	}
+	for user, want := range map[string]znode.Error{"eve": znode.ErrNoAuth, "boss": znode.OK, "super": znode.OK} {
+		c := k.connect()
+		c.sasl(znode.OK, "", "who?")
+		c.sasl(znode.OK, user, "welcome")
+		c.want(want, wire.OpGetData, &wire.GetDataRequest{Path: "/bobs"})
+	}
+	bob.sasl(znode.ErrSessionClosedNeedsSASL, "again", "")
+	bob.closed()
+}
+
+func TestZKP_SASL_Fails(t *testing.T) {
+	for _, x := range []struct {
+		allow   bool
+		schemes []string
+		want    znode.Error
+	}{
+		{false, nil, znode.ErrAuthFailed}, {false, []string{"sasl"}, znode.ErrSessionClosedNeedsSASL},
+		{true, []string{"sasl"}, znode.ErrSessionClosedNeedsSASL}, {true, nil, znode.OK},
+	} {
+		k := start(t, withSASL(x.allow, x.schemes...))
+		c := k.connect()
+		c.sasl(x.want, "wrong", "")
+		if x.want != znode.OK {
+			c.closed()
+			continue
+		}
+		c.create("/anybody", "") // without an identity
+		c.want(znode.ErrInvalidACL, wire.OpCreate, &wire.CreateRequest{Path: "/mine", ACL: creatorAll})
+	}
+	k := start(t, withSASL(false))
+	c := k.connect()
+	c.sasl(znode.OK, "", "who?")
+	c.sasl(znode.ErrAuthFailed, "a@b@c", "")
+	c.closed()
+	// Java's client reads a token behind an error, too: without one it would connect again and again.
+	c = k.connect()
+	c.send(wire.OpSASL, &wire.SASLRequest{Token: []byte("wrong")})
+	if b := c.next(); !bytes.HasSuffix(b, []byte{0xff, 0xff, 0xff, 0x8d, 0xff, 0xff, 0xff, 0xff}) {
+		t.Errorf("%x", b)
+	}
 }

@@ -49,7 +49,7 @@ func authRows() []setting {
 			help:  "Refuse requests of clients without an identity of `enforce.auth.schemes`."},
 		{key: "enforce.auth.schemes", kind: kindWordList,
 			field: func(s *Settings) any { return &s.AuthSchemes },
-			help:  "Schemes, separated by commas, of which one is enough: digest, x509, token, ip."},
+			help:  "Schemes, separated by commas, of which one is enough: digest, x509, sasl, token, ip."},
 		{key: "ensembleAuthName", kind: kindWordList,
 			field: func(s *Settings) any { return &s.EnsembleNames },
 			help: "Names of this ensemble, separated by commas. A client that asks for another " +
@@ -80,8 +80,9 @@ func parseIdentities(text string) (all []string, err error) {
 			continue
 		}
 		scheme, rest, ok := strings.Cut(id, ":")
-		if !ok || rest == "" || !slices.Contains([]string{"digest", "x509", "token"}, scheme) {
-			return nil, fmt.Errorf("%q is no identity; want digest:USER:HASH, x509:SUBJECT or token:NAME", shorten(id))
+		if !ok || rest == "" || !slices.Contains([]string{"digest", "x509", "sasl", "token"}, scheme) {
+			return nil, fmt.Errorf("%q is no identity; want digest:USER:HASH, x509:SUBJECT, sasl:NAME or token:NAME",
+				shorten(id))
 		}
 		all = append(all, id)
 	}
@@ -103,14 +104,12 @@ func (l *loader) provider(source string, p property) {
 	name, own := strings.CutPrefix(p.value, classes)
 	switch {
 	case own && slices.Contains([]string{"DigestAuthenticationProvider", "IPAuthenticationProvider",
-		"X509AuthenticationProvider"}, name):
+		"X509AuthenticationProvider", "SASLAuthenticationProvider"}, name):
 	case own && name == "EnsembleAuthenticationProvider":
 		l.s.EnsembleAuth = true
-	case own && name == "SASLAuthenticationProvider":
-		l.fail(source, p.key, "zk-lite does not offer SASL or Kerberos yet", "remove the key")
 	default:
 		l.fail(source, p.key, fmt.Sprintf("zk-lite runs no Java classes, and has nothing like %q", shorten(p.value)),
-			"it has the providers Digest, IP, X509 and Ensemble of "+strings.TrimSuffix(classes, "."))
+			"it has the providers Digest, IP, X509, SASL and Ensemble of "+strings.TrimSuffix(classes, "."))
 	}
 }
 
@@ -136,6 +135,7 @@ func (l *loader) resolveAuth() {
 		s.SuperDigest = ""
 	}
 	s.EnsembleAuth = s.EnsembleAuth || len(s.EnsembleNames) > 0
+	l.resolveSASL()
 	l.resolveSchemes()
 }
 
@@ -147,7 +147,7 @@ func (l *loader) resolveSchemes() {
 	}
 	if len(s.AuthSchemes) == 0 {
 		l.fail(l.where("enforce-auth-enabled"), "enforce.auth.schemes", "is missing, and enforce.auth.enabled is true",
-			"name schemes: digest, x509, token, ip")
+			"name schemes: digest, x509, sasl, token, ip")
 	}
 	for _, scheme := range s.AuthSchemes {
 		at := l.where("enforce-auth-schemes")
@@ -163,10 +163,12 @@ func (l *loader) resolveSchemes() {
 				l.fail(at, "enforce.auth.schemes", "x509 needs a port with TLS", "set secureClientPort, for one")
 			}
 		case "sasl":
-			l.fail(at, "enforce.auth.schemes", "zk-lite does not offer SASL or Kerberos yet", "remove the scheme")
+			if s.SASL.File == "" {
+				l.fail(at, "enforce.auth.schemes", "sasl needs users", "set "+jaasKey)
+			}
 		default:
 			l.fail(at, "enforce.auth.schemes", fmt.Sprintf("%q is no scheme", shorten(scheme)),
-				"want some of digest, x509, token, ip")
+				"want some of digest, x509, sasl, token, ip")
 		}
 	}
 }

@@ -27,3 +27,22 @@ func TestLoad_Auth(t *testing.T) {
 		t.Errorf("%+v, %v, %v", s, notices, err)
 	}
 }
+
+func TestLoad_SASL(t *testing.T) {
+	s, notices, err := load(t, "dataDir=d\njava.security.auth.login.config=/etc/jaas.conf\nsuperUser=a\n"+
+		"zookeeper.superUser.2=b@R\nsessionRequireClientSASLAuth=true\nkerberos.removeHostFromPrincipal=true\n"+
+		"authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\nadmin.identities=sasl:c/h@R\n"+
+		"SASLAuthenticationProvider.superPassword=secret\nsecurity.auth_to_local=DEFAULT\n", nil)
+	if err != nil || len(notices) > 0 {
+		t.Fatal(err, notices)
+	}
+	if s.SASL.File != "/etc/jaas.conf" || s.SASL.Section != "Server" || !s.SASL.RemoveHost || s.SASL.RemoveRealm ||
+		!slices.Equal(s.SASL.Supers, []string{"b@R", "a"}) || !slices.Equal(s.AuthSchemes, []string{"sasl"}) ||
+		!slices.Equal(s.AdminIdentities, []string{"sasl:c/h@R"}) || s.SASL.SuperPassword != "secret" {
+		t.Errorf("%+v", s)
+	}
+	s, notices, err = load(t, "dataDir=d\nsuperUser=a\nsasl.serverconfig=S\njaasLoginRenew=3\n", nil)
+	if err != nil || len(s.SASL.Supers) > 0 || len(notices) != 3 {
+		t.Errorf("%+v, %v, %v", s.SASL, notices, err)
+	}
+}

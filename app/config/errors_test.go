@@ -87,22 +87,27 @@ func TestLoad_Errors(t *testing.T) {
 		{"portUnification=true\nssl.quorum.keyStore.location=/k", "zoo.cfg:1: ssl.quorum.trustStore.location: is missing, " +
 			"and servers must show certificates; name a file with the authorities that sign them; `zk-lite tls init` " +
 			"and `zk-lite tls issue` make one", nil},
-		{"authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
-			"zoo.cfg:1: authProvider.1: zk-lite does not offer SASL or Kerberos yet; remove the key", nil},
 		{"authProvider.x=com.example.Own", `zoo.cfg:1: authProvider.x: zk-lite runs no Java classes, and has nothing ` +
-			`like "com.example.Own"; it has the providers Digest, IP, X509 and Ensemble of ` +
+			`like "com.example.Own"; it has the providers Digest, IP, X509, SASL and Ensemble of ` +
 			"org.apache.zookeeper.server.auth", nil},
 		{"enforce.auth.enabled=true", "zoo.cfg:1: enforce.auth.schemes: is missing, and enforce.auth.enabled is true; " +
-			"name schemes: digest, x509, token, ip", nil},
+			"name schemes: digest, x509, sasl, token, ip", nil},
 		{"enforce.auth.enabled=true\nenforce.auth.schemes=x509", "zoo.cfg:2: enforce.auth.schemes: x509 needs a port " +
 			"with TLS; set secureClientPort, for one", nil},
 		{"admin.identities=CN=ops", `zoo.cfg:1: admin.identities: "CN=ops" is no identity; ` +
-			"want digest:USER:HASH, x509:SUBJECT or token:NAME", nil},
+			"want digest:USER:HASH, x509:SUBJECT, sasl:NAME or token:NAME", nil},
 		{"skipACL=maybe", `zoo.cfg:1: skipACL: "maybe" is neither yes nor no`, nil},
 		{"quorum.auth.enableSasl=true", "zoo.cfg:1: quorum.auth.enableSasl: zk-lite has no " +
 			"SASL between servers; remove the key, and set sslQuorum=true", nil},
-		{"enforce.auth.enabled=true\nenforce.auth.schemes=sasl", "zoo.cfg:2: enforce.auth.schemes: zk-lite does not " +
-			"offer SASL or Kerberos yet; remove the scheme", nil},
+		{"enforce.auth.enabled=true\nenforce.auth.schemes=sasl", "zoo.cfg:2: enforce.auth.schemes: sasl needs users; " +
+			"set java.security.auth.login.config", nil},
+		{"sessionRequireClientSASLAuth=true", "zoo.cfg:1: sessionRequireClientSASLAuth: needs users; " +
+			"set java.security.auth.login.config", nil},
+		{"letAnySaslUserDoX=bob", "zoo.cfg:1: letAnySaslUserDoX: zk-lite lets nobody do more for being any SASL user; " +
+			"remove the key", nil},
+		{"security.auth_to_local=RULE:[1:$1]", "zoo.cfg:1: security.auth_to_local: zk-lite maps no Kerberos names to " +
+			"others; write whole names into ACLs, or shorten them by kerberos.removeHostFromPrincipal and " +
+			"removeRealmFromPrincipal", nil},
 		{"DigestAuthenticationProvider.digestAlg=MD5", `zoo.cfg:1: DigestAuthenticationProvider.digestAlg: "MD5" is ` +
 			"not known, or not safe; want SHA1, SHA-256, SHA-384, SHA-512, SHA3-256, SHA3-384 or SHA3-512", nil},
 		{"jute.maxbuffer=44", "zoo.cfg:1: jute.maxbuffer: 44 is out of range; want 45 to 1073741824", nil},

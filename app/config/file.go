@@ -39,6 +39,8 @@ func (l *loader) properties(path string, props []property) {
 			l.dynamic(source, p)
 		case strings.HasPrefix(key, "authProvider."):
 			l.provider(source, p)
+		case strings.HasPrefix(key, "superUser."):
+			l.superUser(source, p)
 		default:
 			l.foreign(source, key, p)
 		}

@@ -97,6 +97,7 @@ type Settings struct {
 	PeerTLS  PeerTLS
 	Throttle Throttle
 	Audit    Audit
+	SASL     SASL
 
 	// How the Go runtime is used.
 	AdjustProcessors bool // GOMAXPROCS follows the load

@@ -61,7 +61,7 @@ const (
 func table() []setting {
 	var rows []setting
 	for _, part := range [][]setting{basicRows(), ensembleRows(), clientRows(), znodeRows(),
-		storageRows(), httpRows(), tlsRows(), peerTLSRows(), authRows(), auditRows(), throttleRows(),
+		storageRows(), httpRows(), tlsRows(), peerTLSRows(), authRows(), saslRows(), auditRows(), throttleRows(),
 		runtimeRows(), loggerRows()} {
 		rows = append(rows, part...)
 	}

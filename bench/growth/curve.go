@@ -48,6 +48,7 @@ type curve struct {
 	Title string  `json:"title"`
 	X     string  `json:"x"`     // what grows
 	Times bool    `json:"times"` // latency is what matters, not throughput
+	Share bool    `json:"share"` // x is a share in percent; a line is all operations of an ensemble
 	Lines []*line `json:"lines"`
 }
 

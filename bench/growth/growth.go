@@ -50,7 +50,7 @@ func parts() []part {
 		{"connections", (*growth).connections}, {"in-flight", (*growth).inFlight},
 		{"value", (*growth).valueSize}, {"tree", (*growth).tree}, {"children", (*growth).children},
 		{"watches", (*growth).watches}, {"watchers", (*growth).watchers},
-		{"ensemble", (*growth).ensemble}, {"snapshot", (*growth).snapshot},
+		{"ensemble", (*growth).ensemble}, {"reads", (*growth).reads}, {"snapshot", (*growth).snapshot},
 		{"catch-up", (*growth).catchUp},
 	}
 }
@@ -143,12 +143,17 @@ func (g *growth) once(
 	if err != nil {
 		return fmt.Errorf("%s %g: %w", c.X, x, err)
 	}
-	for i := range r.Ops {
-		f := figureOf(x, r, &r.Ops[i])
+	ops := r.Ops
+	if c.Share {
+		r.Total.Name = fmt.Sprintf("%d servers", len(cfg.Hosts))
+		ops = []load.OpResult{r.Total}
+	}
+	for i := range ops {
+		f := figureOf(x, r, &ops[i])
 		if syncs >= 0 {
 			f.Syncs = float64(syncs) / max(r.Total.PerSecond*r.Elapsed.Seconds(), 1)
 		}
-		g.add(c, r.Ops[i].Name, f)
+		g.add(c, ops[i].Name, f)
 	}
 	return nil
 }

@@ -52,12 +52,14 @@ func TestGrowth_TextAndPlot(t *testing.T) {
 	c := &curve{Title: "<connections>", X: "connections", Lines: []*line{lineOf(10, 100, 1000, 1000), lineOf(0)}}
 	times := &curve{Title: "watchers", X: "watchers", Times: true, Lines: []*line{{Name: "event",
 		Figures: []figure{{X: 1, P50: time.Millisecond}, {X: 10, P50: time.Second}}}}}
-	g := &growth{o: &Options{Output: &report.Output{}}, site: &system.Site{}, curves: []*curve{c, times},
+	shares := &curve{Title: "reads", X: "reads, %", Share: true, Lines: []*line{{Name: "3 servers",
+		Figures: []figure{{X: 0, PerSecond: 10}, {X: 100, PerSecond: 1000}}}}}
+	g := &growth{o: &Options{Output: &report.Output{}}, site: &system.Site{}, curves: []*curve{c, times, shares},
 		facts: []string{"a fact"}, end: errors.New("interrupted")}
 	text := g.text()
 	for _, want := range []string{"- a fact\n", "**Not complete** (interrupted)",
 		"- get: bends at 100: throughput grows as the power 1.00 of it before and 0.00 after; there the processors are not used up",
-		"no bend", "| 1,000 | get | 1,000 |", "![The curves](0001-01-01-growth.svg)"} {
+		"no bend", "| 0 | 3 servers | 10.0 |", "| 1,000 | get | 1,000 |", "![The curves](0001-01-01-growth.svg)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}
@@ -69,6 +71,9 @@ func TestGrowth_TextAndPlot(t *testing.T) {
 	svg, _ := os.ReadFile(file)
 	if bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf")) {
 		t.Error("a coordinate is not a number")
+	}
+	if strings.Contains(text, "3 servers: no bend") {
+		t.Error("a share has no logarithm, and so no bend")
 	}
 	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {

@@ -3,6 +3,7 @@ package growth
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/bench/system"
@@ -74,6 +75,35 @@ func (g *growth) ensemble(ctx context.Context) error {
 		}
 		e.Down()
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reads measures throughput against the share of reads, a line an ensemble: the figure in which
+// ZooKeeper's authors show what their service is good at.
+func (g *growth) reads(ctx context.Context) error {
+	c := &curve{ID: "reads", X: "reads, %", Title: "the share of reads, 64 connections x 16 in flight", Share: true}
+	for _, n := range []int{3, 5, 7} {
+		if err := g.shares(ctx, c, n); err != nil {
+			return fmt.Errorf("%d servers: %w", n, err)
+		}
+	}
+	return nil
+}
+
+func (g *growth) shares(ctx context.Context, c *curve, servers int) error {
+	e, err := g.up(ctx, system.Options{Servers: servers})
+	if err != nil {
+		return err
+	}
+	defer e.Down()
+	for _, share := range []int{0, 20, 40, 60, 80, 90, 95, 100} {
+		cfg := g.config(e, load.Get, 64, 16)
+		cfg.Mix = slices.DeleteFunc(load.Mix{{Op: load.Get, Weight: share}, {Op: load.Set, Weight: 100 - share}},
+			func(s load.Share) bool { return s.Weight == 0 })
+		if err := g.point(ctx, e, c, float64(share), cfg); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,9 @@ func (g *growth) text() string {
 	for _, c := range g.curves {
 		fmt.Fprintf(&b, "\n### Grows: %s\n\n", c.Title)
 		for _, l := range c.Lines {
-			fmt.Fprintf(&b, "- %s: %s\n", l.Name, c.bends(l))
+			if !c.Share {
+				fmt.Fprintf(&b, "- %s: %s\n", l.Name, c.bends(l))
+			}
 		}
 		fmt.Fprintf(&b, "\n| %s | operation | /s | p50 | p99 | p99.9 | CPU: servers, generator (cores) | "+
 			"syncs an answer | memory of a server | errors |\n|---|---|---|---|---|---|---|---|---|---|\n", c.X)
@@ -102,9 +104,9 @@ func (g *growth) plot(file string) error {
 	return errors.Join(report.PlotsSVG(f, plots), f.Close())
 }
 
-// plot has a logarithmic axis for what grows.
+// plot has logarithmic axes, but for a share.
 func (c *curve) plot() *report.Plot {
-	p := &report.Plot{Title: c.Title, X: c.X, Y: "answers a second", LogY: true}
+	p := &report.Plot{Title: c.Title, X: c.X, Y: "answers a second", LogY: !c.Share}
 	if c.Times {
 		p.Y = "ms (p50)"
 	}
@@ -112,7 +114,10 @@ func (c *curve) plot() *report.Plot {
 	for _, l := range c.Lines {
 		s := report.Series{Name: l.Name}
 		for i := range l.Figures {
-			x := math.Log10(l.Figures[i].X)
+			x := l.Figures[i].X
+			if !c.Share {
+				x = math.Log10(x)
+			}
 			s.Points = append(s.Points, [2]float64{x, c.value(&l.Figures[i])})
 			if !ticks[x] {
 				ticks[x] = true

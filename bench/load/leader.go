@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -75,6 +74,6 @@ func KillLeader(hosts []string, pids []int, secure *tls.Config) (Killer, error) 
 		if err != nil {
 			return "", err
 		}
-		return hosts[i], syscall.Kill(pids[i], syscall.SIGKILL)
+		return hosts[i], kill(pids[i])
 	}, nil
 }

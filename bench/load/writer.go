@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
@@ -123,11 +121,7 @@ func unread(nc net.Conn, err error) bool {
 		return false
 	}
 	reset := false
-	err = raw.Control(func(fd uintptr) {
-		polled := []unix.PollFd{{Fd: int32(fd)}} // errors are told in any case
-		_, _ = unix.Poll(polled, int(resetSoon.Milliseconds()))
-		reset = polled[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
-	})
+	err = raw.Control(func(fd uintptr) { reset = resetWithin(fd, resetSoon) })
 	return err == nil && reset
 }
 

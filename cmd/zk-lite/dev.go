@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -63,7 +64,7 @@ run with the same directory has it.`,
 	f.BoolVar(&o.tls, "tls", false, "speak only TLS with clients; the certificates are made below --data-dir")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print the servers' logs")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
+		if err := errors.Join(runsServers(runtime.GOOS), o.check()); err != nil {
 			return err
 		}
 		logs := io.Writer(os.Stderr)
@@ -82,7 +83,7 @@ run with the same directory has it.`,
 			d := &dev{closed: make(chan struct{})}
 			for id := 1; id <= o.servers; id++ {
 				n, err := app.Open(app.Options{
-					Settings: o.settings(id), Version: version, Built: build.built(),
+					Settings: o.settings(id), Version: build.full(), Built: build.built(),
 					Memory: gc.Memory() / int64(o.servers),
 					Logger: logger.With("server", id), Fatal: fatal,
 				})

@@ -39,6 +39,6 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	cli.AddCommands(root, []*cobra.Command{serverCommand(), devCommand()},
-		[]*cobra.Command{benchCommand(), labCommand(), versionCommand()})
+		[]*cobra.Command{benchCommand(), labCommand(), manCommand(), versionCommand()})
 	return root
 }

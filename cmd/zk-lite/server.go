@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"text/tabwriter"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/gc"
 	"github.com/zk-lite/zk-lite/internal/processors"
+	"github.com/zk-lite/zk-lite/internal/sdnotify"
 )
 
 func serverCommand() *cobra.Command {
@@ -36,6 +39,9 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 	check := c.Flags().Bool("check", false,
 		"check the configuration, print every setting with its source, and start nothing")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := runsServers(runtime.GOOS); err != nil {
+			return err
+		}
 		s, notices, err := config.Load(c.Flags(), os.LookupEnv)
 		if err != nil {
 			return err
@@ -47,18 +53,31 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		for _, n := range notices {
 			logger.Log(c.Context(), n.Level, n.Text, "key", n.Key, "at", n.Source)
 		}
+		manager, err := sdnotify.Open(os.Getenv)
+		if err != nil {
+			return err
+		}
 		defer gc.Tune(logger)()
 		if s.AdjustProcessors {
 			defer processors.Adjust(logger)()
 		}
+		build := readBuildInfo()
 		return run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			return app.Open(app.Options{
-				Settings: s, Version: version, Built: readBuildInfo().built(),
-				Memory: gc.Memory(), Logger: logger, Fatal: fatal,
+				Settings: s, Version: build.full(), Built: build.built(),
+				Memory: gc.Memory(), Logger: logger, Manager: manager, Fatal: fatal,
 			})
 		})
 	}
 	return c
+}
+
+// runsServers refuses an operating system on which nobody has tried what a server does with files and connections.
+func runsServers(system string) error {
+	if system == "windows" {
+		return errors.New("servers run on Linux and macOS; on Windows this program has the commands for clients")
+	}
+	return nil
 }
 
 // checkServer is server with --check. What would be a warning in the log goes to standard error.

@@ -67,6 +67,14 @@ func TestServer_SIGHUP_HasNoEffect(t *testing.T) {
 	}
 }
 
+func TestServer_OnWindows_SaysThatItRunsNone(t *testing.T) {
+	for system, want := range map[string]bool{"linux": true, "darwin": true, "windows": false} {
+		if err := runsServers(system); (err == nil) != want {
+			t.Errorf("%s: %v", system, err)
+		}
+	}
+}
+
 // A server that was started by hand does not outlive its terminal.
 func TestServer_TerminalGone_Stops(t *testing.T) {
 	tier.Seconds(t)

@@ -49,6 +49,19 @@ func (b buildInfo) built() time.Time {
 	return t
 }
 
+// full is the version with the build in it, as semantic versioning has it: 1.2.3+0123456789ab, and .modified if there
+// were changes that are not in the commit.
+func (b buildInfo) full() string {
+	if b.Commit == "" {
+		return b.Version
+	}
+	text := b.Version + "+" + b.Commit[:min(len(b.Commit), 12)]
+	if b.Modified {
+		text += ".modified"
+	}
+	return text
+}
+
 func versionCommand() *cobra.Command {
 	var output string
 	c := &cobra.Command{

@@ -61,6 +61,10 @@ type Config struct {
 	Applied func() uint64
 	// Published returns what the servers have published, as applied here.
 	Published func() map[state.ServerID]state.Member
+	// Configured returns the servers of the newest configuration that was applied here, and whether they vote.
+	Configured func() map[state.ServerID]bool
+	// Removed is called once when this server learns that it is no member any more, with what happened and what to do.
+	Removed func(reason string)
 	// Commit proposes a command and waits for its result.
 	Commit func(context.Context, *state.Command) (znode.Error, error)
 	// Connected counts the servers whose streams are connected here: those that vote, and the others.

@@ -40,6 +40,8 @@ type controlReply struct {
 	Suffrage      suffrage       `json:"standing,omitempty"` // of From, in raft's configuration
 	Applied       uint64         `json:"applied,omitempty"`  // index
 	Last          uint64         `json:"last,omitempty"`     // index
+	// Removed says that From is not in the configuration as of Applied.
+	Removed bool `json:"removed,omitempty"`
 	// Status answers controlStatus.
 	Status *Status `json:"survey,omitempty"`
 	Error  string  `json:"error,omitempty"`

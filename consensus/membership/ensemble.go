@@ -42,6 +42,7 @@ func (e *Ensemble) Start(r *raft.Raft) {
 	}
 	if !e.standalone() {
 		e.cfg.Go(func() { e.checkOthers(id) })
+		e.cfg.Go(e.watchRemoval)
 	}
 }
 
@@ -86,6 +87,9 @@ func (e *Ensemble) serveControl(conn net.Conn, from uint64) {
 	if id := e.identity.Load(); id != nil {
 		reply.Ensemble, reply.Bootstrapping = fmt.Sprintf("%x", id.Ensemble), id.Bootstrapping
 		reply.Suffrage, reply.Applied = e.suffrage(req.From), e.cfg.Applied()
+		configured := e.cfg.Configured()
+		_, in := configured[req.From]
+		reply.Removed = len(configured) > 0 && !in
 		if r := e.raft.Load(); r != nil {
 			reply.Last = r.LastIndex()
 		}

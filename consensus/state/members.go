@@ -87,6 +87,9 @@ func (m *Machine) renderConfig() {
 	m.tree.SetConfig(&m.txn, text)
 }
 
+// Configuration returns the servers of Raft's configuration, and whether they vote; do not modify.
+func (m *Machine) Configuration() map[ServerID]bool { return m.voters }
+
 // Voters returns the ids of the servers that vote.
 func (m *Machine) Voters() []ServerID {
 	var ids []ServerID

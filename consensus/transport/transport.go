@@ -171,5 +171,8 @@ func (t *Transport) BeginSnapshot() bool { return t.snapshots.tryAcquire() }
 // EndSnapshot is called when raft releases the snapshot for which BeginSnapshot returned true.
 func (t *Transport) EndSnapshot() { t.snapshots.release() }
 
+// SnapshotUnderWay reports whether a snapshot is being written or installed.
+func (t *Transport) SnapshotUnderWay() bool { return len(t.snapshots.token) > 0 }
+
 // Stats reads the counters. They are read one by one, not at one instant.
 func (t *Transport) Stats() Stats { return t.count.stats() }

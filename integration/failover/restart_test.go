@@ -114,27 +114,3 @@ func metric(t *testing.T, s *cluster.Server, name string) (value int) {
 	})
 	return value
 }
-
-// members asks for a change of the ensemble until it has happened; enough is a status
-// that says that it has.
-func members(t *testing.T, s *cluster.Server, method, path, body string, enough int) {
-	t.Helper()
-	cluster.Eventually(t, method+" "+path, cluster.Patience, func() error {
-		q, err := http.NewRequest(method, "http://"+s.HTTPAddr()+"/v1/cluster"+path, strings.NewReader(body))
-		if err != nil {
-			return err
-		}
-		user, password, _ := strings.Cut(cluster.SuperCredentials, ":")
-		q.SetBasicAuth(user, password)
-		r, err := http.DefaultClient.Do(q)
-		if err != nil {
-			return err
-		}
-		defer r.Body.Close()
-		text, _ := io.ReadAll(r.Body)
-		if r.StatusCode >= 300 && r.StatusCode != enough {
-			return fmt.Errorf("%s: %s", r.Status, text)
-		}
-		return nil
-	})
-}

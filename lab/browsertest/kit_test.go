@@ -19,12 +19,19 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/zk-lite/zk-lite/lab/serve"
+	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
 // patience bounds a test of the page.
 const patience = 90 * time.Second
 
-var browser context.Context
+var (
+	browser context.Context
+	shared  *zklitetest.Ensemble // for the tests of the dashboard that stop no server
+)
+
+// superDigest is that of super:secret.
+const superDigest = "super:lK75jTNcA+U9vtVEw5vB51mj/w4="
 
 func TestMain(m *testing.M) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
@@ -36,7 +43,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	browser = ctx
-	code := m.Run()
+	code := zklitetest.Main(m, func(e *zklitetest.Ensemble) { shared = e }, zklitetest.WithServers(3),
+		zklitetest.WithSetting("DigestAuthenticationProvider.superDigest", superDigest))
 	closeBrowser()
 	cancel()
 	os.Exit(code)
@@ -47,6 +55,8 @@ type tab struct {
 	t    *testing.T
 	ctx  context.Context
 	base string
+	// refusals says that answers with an error's status are part of the test.
+	refusals bool
 
 	mu       sync.Mutex
 	problems []string // requests elsewhere, and what the page complained of
@@ -78,6 +88,14 @@ func open(t *testing.T, width int, fragment string) *tab {
 
 func openAt(t *testing.T, base string, width int, fragment string) *tab {
 	t.Helper()
+	p := newTab(t, base, width)
+	p.goTo(fragment)
+	return p
+}
+
+// newTab is a tab that shows nothing yet.
+func newTab(t *testing.T, base string, width int) *tab {
+	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
 	ctx, stop := context.WithTimeout(ctx, patience)
 	p := &tab{t: t, ctx: ctx, base: base}
@@ -92,7 +110,6 @@ func openAt(t *testing.T, base string, width int, fragment string) *tab {
 		}
 	})
 	p.do(network.Enable(), runtime.Enable(), cdplog.Enable(), chromedp.EmulateViewport(int64(width), 900))
-	p.goTo(fragment)
 	return p
 }
 
@@ -108,7 +125,8 @@ func (p *tab) observe(event any) {
 		p.problems = append(p.problems, "exception: "+e.ExceptionDetails.Error())
 	case *cdplog.EventEntryAdded:
 		// A run that is refused is answered with 400, which the tests of errors expect.
-		if e.Entry.Level == cdplog.LevelError && !strings.Contains(e.Entry.Text, "400") {
+		expected := strings.Contains(e.Entry.Text, "400") || p.refusals && e.Entry.Source == cdplog.SourceNetwork
+		if e.Entry.Level == cdplog.LevelError && !expected {
 			p.problems = append(p.problems, "console: "+e.Entry.Text)
 		}
 	}

@@ -120,6 +120,7 @@ func TestPage_Message_LoseRepeatDelay(t *testing.T) {
 		{`#underway [data-message="3"]`, "late", " --late answer@1=3"},
 		{`#topology .message .target`, "drop", " --drop answer@1"},
 		{`#chart .arrow`, "drop", " --drop election@1"},
+		{`#underway [data-message="3"]`, "slow", " --slow 12-6@3"},
 	} {
 		p.goTo(fragment(bully, 1.5))
 		p.click(c.where)
@@ -127,6 +128,40 @@ func TestPage_Message_LoseRepeatDelay(t *testing.T) {
 		p.settled()
 		p.wantLine(bully + c.want)
 		p.wantCount(bully + c.want)
+	}
+}
+
+// TestPage_Process_CutOffAndSlowLink parts a process, alone and with another, from the rest, and
+// slows a link of it. What is done then happens in the run.
+func TestPage_Process_CutOffAndSlowLink(t *testing.T) {
+	p := open(t, 1280, "")
+	const central = "mutex --algorithm central --n 3"
+	for _, c := range []struct {
+		line, process, field, value, act, want string
+		lost                                   bool
+	}{
+		{bully, "12", "inspector-length", "7", "partition", " --partition '3,5,6,32,80|12@1.5-8.5'", true},
+		{bully, "12", "inspector-side", "12, N32", "partition", " --partition '3,5,6,80|12,32@1.5-21.5'", true},
+		{bully, "32", "inspector-to", "6", "slow", " --slow 32-6@5", false},
+		{central, "1", "inspector-slow", "4", "slow", " --slow 1-S@4", false},
+		{central, "1", "inspector-length", "7", "partition", " --partition '2,3|1@1.5-8.5'", true},
+	} {
+		p.goTo(fragment(c.line, 1.5))
+		p.click(fmt.Sprintf(`[data-process="%s"]`, c.process))
+		p.do(chromedp.SetValue("#"+c.field, c.value, chromedp.ByID))
+		p.click(fmt.Sprintf(`#inspector [data-act=%s]`, c.act))
+		p.settled()
+		p.wantLine(c.line + c.want)
+		p.wantCount(strings.ReplaceAll(c.line+c.want, "'", ""))
+		title := p.text("#chart")
+		if got := strings.Contains(title, ": partition"); got != c.lost {
+			t.Errorf("%s%s: that a message is lost to the partition is said: %t, want %t", c.line, c.want, got, c.lost)
+		}
+	}
+	p.goTo(fragment("race", 0))
+	p.click(`[data-process="1"]`)
+	if said := p.text("#inspector"); !strings.Contains(said, "Nothing can be done") {
+		t.Errorf("a thread of a race: the menu says %q", said)
 	}
 }
 

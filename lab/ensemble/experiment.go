@@ -17,7 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
-// What can be done to the leader.
+// What can be done to the candidate that leads.
 const (
 	Kill   = "kill"   // its process ends, without a word
 	Cut    = "cut"    // nothing passes between it and the servers any more
@@ -28,7 +28,7 @@ const (
 const mostDrawn = 16
 
 // Experiment is a story of the lab on real servers: candidates stand in an election, and
-// something is done to the one that leads.
+// something is done to the one that leads. The servers' own leader is left alone.
 type Experiment struct {
 	Fault string
 	Kill  election.KillLeader
@@ -145,7 +145,7 @@ func (p *run) trace(e Experiment, first, second led) (trace.Trace, error) {
 	end := p.recorder.now()
 	time := sim.Units(end.Round(sim.Unit / 1000))
 	form := map[bool]string{true: "everybody watches the leader", false: "each watches the next lower"}[e.Kill.Herd]
-	title := fmt.Sprintf("real servers: %s the leader of %d, %s", e.Fault, e.Kill.Candidates, form)
+	title := fmt.Sprintf("real servers: %s the leading candidate of %d, %s", e.Fault, e.Kill.Candidates, form)
 	t := trace.Trace{Command: e.words, Title: title, Family: "ensemble", Algorithm: e.Fault, Topology: "star",
 		Steps: []trace.Step{}, Messages: []trace.Message{}, Spans: []trace.Span{}, Broken: []trace.Broken{},
 		Safe: first.who != second.who, Live: true, Ended: "settled", Time: &time,

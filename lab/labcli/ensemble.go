@@ -16,10 +16,11 @@ func ensembleCommand(o Options) *cobra.Command {
 	var herd, asJSON bool
 	c := &cobra.Command{
 		Use:   "ensemble",
-		Short: "Do something to the leader of an election on running servers, and record the messages",
+		Short: "Do something to the candidate that leads, on running servers, and record the messages",
 		Long: "Candidates with a session each stand in ZooKeeper's election recipe, on servers that run, and\n" +
-			"the one that leads is killed, cut off, or has its session ended. The messages are recorded as\n" +
-			"the candidates see them; zk-lite lab serve --servers draws them.",
+			"the one that leads is killed, cut off, or has its session ended. The servers' own leader stays:\n" +
+			"zk-lite transfer moves that. The messages are recorded as the candidates see them;\n" +
+			"zk-lite lab serve --servers draws them.",
 		Example: "  zk-lite dev   # in another terminal\n  zk-lite lab ensemble --servers 127.0.0.1:2181 --fault cut",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -45,7 +46,7 @@ func ensembleCommand(o Options) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&servers, "servers", "", "the running ensemble (`HOST:PORT,...`)")
-	c.Flags().StringVar(&fault, "fault", "kill", "what is done to the leader: kill, cut or expire")
+	c.Flags().StringVar(&fault, "fault", "kill", "what is done to the candidate that leads: kill, cut or expire")
 	c.Flags().IntVar(&n, "n", 4, "number of candidates, 2 to 16")
 	c.Flags().BoolVar(&herd, "herd", false, "let everybody watch the leader")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the recorded run as JSON")

@@ -91,10 +91,10 @@ func Commands() []Command {
 
 // experiments describes the command that runs on real servers, which only some pages have.
 func experiments() Command {
-	const short = "Do something to the leader of an election on running servers"
+	const short = "Do something to the candidate that leads, on running servers"
 	return Command{Name: "ensemble", Short: short, Options: []Option{
 		{Name: "fault", Value: "KIND", Default: "kill", Choices: []string{"kill", "cut", "expire"},
-			Help: "what is done to the leader: its process ends, its network breaks, or its session is ended"},
+			Help: "what the candidate that leads suffers: its process ends, its network breaks, or its session ends"},
 		{Name: "n", Value: "N", Default: "4", Help: "number of candidates, 2 to 16", Choices: []string{}},
 		{Name: "herd", Help: "let everybody watch the leader", Choices: []string{}},
 	}}

@@ -52,6 +52,29 @@ func (f *network) options(n int) []*Option {
 	}
 }
 
+// read returns what the options say.
+func (f *network) read(c *Command) (ids []sim.ID, faults []sim.Fault, n sim.Network, err error) {
+	if ids, err = f.processes(c); err != nil {
+		return nil, nil, n, err
+	}
+	if faults, err = f.faults(); err != nil {
+		return nil, nil, n, err
+	}
+	n, err = f.network()
+	return ids, faults, n, err
+}
+
+// topology is how the processes are drawn.
+func topology(ring, service bool) string {
+	switch {
+	case service:
+		return "star"
+	case ring:
+		return "ring"
+	}
+	return "mesh"
+}
+
 // processes returns the ids, of which there may be no more than the command's limit.
 func (f *network) processes(c *Command) ([]sim.ID, error) {
 	ids, err := f.named(c)

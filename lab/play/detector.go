@@ -47,13 +47,7 @@ func (f *detectorOptions) config(c *Command) (detector.Config, error) {
 			return config, fmt.Errorf("--sweep is many runs, of which none is drawn")
 		}
 	}
-	if config.IDs, err = f.network.processes(c); err != nil {
-		return config, err
-	}
-	if config.Faults, err = f.network.faults(); err != nil {
-		return config, err
-	}
-	if config.Network, err = f.network.network(); err != nil {
+	if config.IDs, config.Faults, config.Network, err = f.network.read(c); err != nil {
 		return config, err
 	}
 	if config.Timing, err = f.heartbeat.timing(); err != nil {

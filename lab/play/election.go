@@ -105,19 +105,13 @@ func (f *electionOptions) config(c *Command) (election.Config, error) {
 	if config.AnnounceOnce, err = choice("announce", f.announce, "again", "once"); err != nil {
 		return config, err
 	}
-	if config.IDs, err = f.network.processes(c); err != nil {
+	if config.IDs, config.Faults, config.Network, err = f.network.read(c); err != nil {
 		return config, err
 	}
 	if config.Initiators, err = parseAll("--initiator", f.initiators, election.ParseInitiator); err != nil {
 		return config, err
 	}
 	if config.Attributes, err = parseAttributes(f.attributes); err != nil {
-		return config, err
-	}
-	if config.Faults, err = f.network.faults(); err != nil {
-		return config, err
-	}
-	if config.Network, err = f.network.network(); err != nil {
 		return config, err
 	}
 	err = f.times(c, &config)
@@ -180,14 +174,11 @@ func (f *electionOptions) run(c *Command) (Outcome, error) {
 		return Outcome{}, err
 	}
 	title := fmt.Sprintf("%s, %d processes, seed %d", r.Algorithm, r.N, r.Seed)
-	topology := map[bool]string{true: "ring", false: "mesh"}[algorithm.Ring()]
-	if r.Service {
-		topology = "star"
-	}
 	return Outcome{Title: title, Result: r, Words: func(w io.Writer) { writeElection(w, r) },
 		Notes: sessionNotes(f.algorithm, algorithm.Sessions(), config.Network), Ring: r.Ring, Service: r.Service,
 		Records: r.Records, Truncated: r.Truncated, End: endOf(r.Time, r.CutOff, r.Records),
-		algorithm: r.Algorithm, seed: r.Seed, Topology: topology, safe: r.Safe, live: r.Live, ended: r.Ended,
+		algorithm: r.Algorithm, seed: r.Seed, Topology: topology(algorithm.Ring(), r.Service),
+		safe: r.Safe, live: r.Live, ended: r.Ended,
 		time: r.Time, cutOff: r.CutOff, counted: countedUntil(r.Counted, r.Ended), broken: r.Violations,
 		bounds: table.Bounds("election", r.Algorithm, r.N)}, nil
 }

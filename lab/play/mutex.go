@@ -65,19 +65,13 @@ func (f *mutexOptions) config(c *Command) (mutex.Config, error) {
 		return config, fmt.Errorf("--requests %d: want 1 to %d", f.requests, mutex.MaxRequests)
 	}
 	var err error
-	if config.IDs, err = f.network.processes(c); err != nil {
+	if config.IDs, config.Faults, config.Network, err = f.network.read(c); err != nil {
 		return config, err
 	}
 	if config.Requesters, err = parseAll("--requester", f.requesters, sim.ParseID); err != nil {
 		return config, err
 	}
 	if config.Clocks, err = parseClocks(f.clocks); err != nil {
-		return config, err
-	}
-	if config.Faults, err = f.network.faults(); err != nil {
-		return config, err
-	}
-	if config.Network, err = f.network.network(); err != nil {
 		return config, err
 	}
 	err = f.times(&config)
@@ -137,14 +131,11 @@ func (f *mutexOptions) run(c *Command) (Outcome, error) {
 		return Outcome{}, err
 	}
 	title := fmt.Sprintf("%s, %d processes, seed %d", r.Algorithm, r.N, r.Seed)
-	topology := map[bool]string{true: "ring", false: "mesh"}[algorithm.Ring()]
-	if r.Service {
-		topology = "star"
-	}
 	return Outcome{Title: title, Result: r, Words: func(w io.Writer) { writeMutex(w, r) },
 		Notes: sessionNotes(f.algorithm, algorithm.Sessions(), config.Network), Ring: r.Ring, Service: r.Service,
 		Records: r.Records, Truncated: r.Truncated, End: endOf(r.Time, r.CutOff, r.Records),
-		algorithm: r.Algorithm, seed: r.Seed, Topology: topology, safe: r.Safe, live: r.Live, ended: r.Ended,
+		algorithm: r.Algorithm, seed: r.Seed, Topology: topology(algorithm.Ring(), r.Service),
+		safe: r.Safe, live: r.Live, ended: r.Ended,
 		time: r.Time, cutOff: r.CutOff, broken: r.Violations, bounds: table.Bounds("mutex", r.Algorithm, r.N)}, nil
 }
 

@@ -53,16 +53,10 @@ func (f *problemOptions) config(c *Command, p problem.Problem) (problem.Config, 
 		f.network.n = p.N
 	}
 	var err error
-	if config.IDs, err = f.network.processes(c); err != nil {
+	if config.IDs, config.Faults, config.Network, err = f.network.read(c); err != nil {
 		return config, err
 	}
 	if config.Against, err = parseAll("--against", f.against, sim.ParseID); err != nil {
-		return config, err
-	}
-	if config.Faults, err = f.network.faults(); err != nil {
-		return config, err
-	}
-	if config.Network, err = f.network.network(); err != nil {
 		return config, err
 	}
 	config.MaxTime, err = optionalTime("--max-time", f.network.maxTime)

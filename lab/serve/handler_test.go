@@ -102,6 +102,11 @@ func TestHandler_Files_AskNobodyElse(t *testing.T) {
 		if found := elsewhere.Find(data); found != nil {
 			t.Errorf("%s has %q", name, found)
 		}
+		for i, line := range strings.Split(string(data), "\n") {
+			if n := len([]rune(line)); n > 120 && !strings.HasSuffix(name, ".svg") {
+				t.Errorf("%s:%d has %d columns: want 120 at most", name, i+1, n)
+			}
+		}
 		path := "/" + strings.TrimSuffix(name, "index.html")
 		w := ask(t, asIs, http.MethodGet, path, "")
 		if w.Code != http.StatusOK || w.Header().Get("Content-Security-Policy") != page.Policy {

@@ -30,6 +30,20 @@ func TestSlides_StoriesAndCommandsExist(t *testing.T) {
 	for name := range named {
 		t.Errorf("the map names story %s, which does not exist", name)
 	}
+	failures, err := os.ReadFile("../testdata/failures.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| [0-9]+ \\|.*\\| `([0-9]{2}-[a-z-]+)` \\|$")
+	told := row.FindAllStringSubmatch(string(failures), -1)
+	if len(told) != 30 {
+		t.Errorf("%d of the slides' 30 failures have a story", len(told))
+	}
+	for _, m := range told {
+		if !strings.Contains(text, m[1]) {
+			t.Errorf("a failure names story %s, which does not exist", m[1])
+		}
+	}
 	runs := 0
 	for _, m := range regexp.MustCompile("`((?:election|mutex|problem|race) [^`]*)`").FindAllStringSubmatch(text, -1) {
 		runs++

@@ -238,6 +238,7 @@ func (c *comparison) small() {
 	b := c.row("broadcast", "N(N-1), and N-1 more if the first message has no id", "election --algorithm broadcast --n 7")
 	m := c.row("majority, one stands", "2(N-1) votes", "election --algorithm majority --n 7 --initiator 1")
 	z := c.row("ZooKeeper's recipe, all line up", "6N-2", "election --algorithm zookeeper --n 7")
+	h := c.row("the same, everybody watching the leader", "6N-2", "election --algorithm zookeeper-herd --n 7")
 	for n := 2; n <= 7; n++ {
 		told, votes, line := newRounds(n), newRounds(n), newRounds(n+1)
 		for i := range n {
@@ -272,10 +273,12 @@ func (c *comparison) small() {
 		delete(r.Messages.ByType, "ack")
 		// The heartbeat that tells the others comes one message time behind the votes.
 		m.check(c.t, fmt.Sprint(n), countsAndTime(r.Messages.ByType, *r.Time), countsAndTime(votes.counts, float64(votes.last+1)))
-		r = run(c.t, election.Config{Algorithm: "zookeeper", IDs: Ascending(n)})
-		delete(r.Messages.ByType, "ping")
-		delete(r.Messages.ByType, "pong")
-		z.check(c.t, fmt.Sprint(n), countsAndTime(r.Messages.ByType, *r.Time), countsAndTime(line.counts, float64(line.last)))
+		for name, row := range map[string]*compared{"zookeeper": z, "zookeeper-herd": h} {
+			r = run(c.t, election.Config{Algorithm: name, IDs: Ascending(n)})
+			delete(r.Messages.ByType, "ping")
+			delete(r.Messages.ByType, "pong")
+			row.check(c.t, fmt.Sprint(n), countsAndTime(r.Messages.ByType, *r.Time), countsAndTime(line.counts, float64(line.last)))
+		}
 	}
 }
 
@@ -287,6 +290,7 @@ func TestCounts_EnumeratedApart(t *testing.T) {
 	c.rings()
 	c.small()
 	c.locks()
+	c.others()
 	var b strings.Builder
 	b.WriteString("# Counts\n\nEach count of the lab beside the same count made apart, by a program that knows neither the simulator\n" +
 		"nor the lab's algorithms (`lab/table/rounds_test.go`): messages by type and time, case by case. Made by\n" +

@@ -31,6 +31,7 @@ type Config struct {
 	SkipACL bool
 	// Administrators are identities that may run the ensemble, besides super users.
 	Administrators []znode.ID
+	SASL           *SASL   // nil: there is none
 	Tokens         *Tokens // nil: there are none
 	Local          *Local  // nil: nobody is an administrator by being on this machine
 }
@@ -123,7 +124,8 @@ func (a *Authenticator) Administrator(ids []znode.ID) bool {
 
 // Configured reports whether anybody was named who may run the ensemble.
 func (a *Authenticator) Configured() bool {
-	return a.cfg.SuperDigest != "" || a.cfg.SuperName != "" || len(a.cfg.Administrators) > 0
+	return a.cfg.SuperDigest != "" || a.cfg.SuperName != "" || len(a.cfg.Administrators) > 0 ||
+		a.cfg.SASL != nil && len(a.cfg.SASL.Supers) > 0
 }
 
 // Local is what makes a client on this machine an administrator; nil: nothing.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/zk-lite/zk-lite/internal/follow"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -129,7 +130,7 @@ func TestTokens_FollowTheFile(t *testing.T) {
 			if err := os.Rename(path+".new", path); err != nil {
 				t.Fatal(err)
 			}
-			clock.Sleep(lookEvery)
+			clock.Sleep(follow.LookEvery)
 		}
 		// printf hashed-token-of-bob | sha256sum
 		const hashed = "sha256:4bcdd4ed7ee8414dc9c6165458c8a45987ecaccb8f4d45cf236a577d112e0477"
@@ -157,7 +158,7 @@ func TestTokens_FollowTheFile(t *testing.T) {
 		is("fedcba9876543210", "carol")
 		for bad, line := range map[string]string{
 			"carol\n": "want NAME TOKEN", "carol short\n": "shorter than 16", "a sha256:12\n": "64 hexadecimal digits",
-			"a 0123456789abcdef\nb 0123456789abcdef\n": "twice", strings.Repeat("#\n", maxTokensFile): "larger than",
+			"a 0123456789abcdef\nb 0123456789abcdef\n": "twice", strings.Repeat("#\n", follow.MaxBytes): "larger than",
 		} {
 			log.Reset()
 			write(bad)
@@ -171,7 +172,7 @@ func TestTokens_FollowTheFile(t *testing.T) {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		clock.Sleep(lookEvery)
+		clock.Sleep(follow.LookEvery)
 		is("fedcba9876543210", "carol")
 		if _, err := OpenTokens(path, slog.Default()); err == nil {
 			t.Error("a file that is not there was read")

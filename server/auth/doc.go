@@ -2,6 +2,6 @@
 // administrator. What an identity may do with a znode is said by ACLs (znode), and what a TLS certificate is worth
 // has been checked before (internal/tlsfiles).
 //
-// It keeps no connection and starts no goroutine. The file of tokens is read again when it has changed, by whoever
-// asks for a token then.
+// It keeps no connection and starts no goroutine. Files are read again when they have changed, by whoever asks then
+// (internal/follow).
 package auth

@@ -101,8 +101,10 @@ type serverJSON struct {
 	Ephemerals  *int64       `json:"ephemerals,omitempty"`
 	Watches     *int64       `json:"watches,omitempty"`
 	Bytes       *int64       `json:"bytes,omitempty"`
-	// CertificateDays are left until the server's certificate expires.
-	CertificateDays *float64 `json:"certificate_days,omitempty"`
+	// CertificateDays are left until the certificate expires that the server shows clients, PeerCertificateDays
+	// until that for other servers does.
+	CertificateDays     *float64 `json:"certificate_days,omitempty"`
+	PeerCertificateDays *float64 `json:"peer_certificate_days,omitempty"`
 }
 
 func newServerJSON(s *fourletter.Server, all []fourletter.Server) serverJSON {
@@ -123,11 +125,16 @@ func newServerJSON(s *fourletter.Server, all []fourletter.Server) serverJSON {
 	v.Behind, v.Connections, v.Outstanding = known(s.Behind(all)), known(s.Connections), known(s.Outstanding)
 	v.Znodes, v.Sessions, v.Ephemerals = known(s.Znodes), known(s.Sessions), known(s.Ephemerals)
 	v.Watches, v.Bytes = known(s.Watches), known(s.Bytes)
-	if s.CertificateSeconds != nil {
-		days := math.Round(*s.CertificateSeconds/86400*10) / 10
-		v.CertificateDays = &days
-	}
+	v.CertificateDays, v.PeerCertificateDays = daysOf(s.CertificateSeconds), daysOf(s.PeerCertificateSeconds)
 	return v
+}
+
+func daysOf(seconds *float64) *float64 {
+	if seconds == nil {
+		return nil
+	}
+	days := math.Round(*seconds/86400*10) / 10
+	return &days
 }
 
 func (a *app) printStatus(c *cobra.Command, servers []fourletter.Server) error {
@@ -169,8 +176,13 @@ func (a *app) printStatus(c *cobra.Command, servers []fourletter.Server) error {
 		}
 	}
 	for i := range servers {
-		if days := newServerJSON(&servers[i], servers).CertificateDays; days != nil {
-			fmt.Fprintf(c.OutOrStdout(), "the certificate of %s expires in %g days\n", servers[i].Address, *days)
+		v := newServerJSON(&servers[i], servers)
+		if v.CertificateDays != nil {
+			fmt.Fprintf(c.OutOrStdout(), "the certificate of %s expires in %g days\n", v.Server, *v.CertificateDays)
+		}
+		if v.PeerCertificateDays != nil {
+			fmt.Fprintf(c.OutOrStdout(), "the certificate of %s for other servers expires in %g days\n",
+				v.Server, *v.PeerCertificateDays)
 		}
 	}
 	if silent {

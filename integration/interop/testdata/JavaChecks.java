@@ -119,9 +119,7 @@ public class JavaChecks {
     }
 
     void sync() throws Exception {
-      Reply r = new Reply();
-      zk.sync("/", r, null);
-      equal(r.get(), Code.OK);
+      JavaChecks.sync(zk);
     }
 
     /** The server that the client is connected to. */
@@ -131,6 +129,12 @@ public class JavaChecks {
       int from = text.indexOf('/', text.indexOf(key)) + 1;
       return text.substring(from, text.indexOf(' ', from));
     }
+  }
+
+  static void sync(ZooKeeper zk) throws Exception {
+    Reply r = new Reply();
+    zk.sync("/", r, null);
+    equal(r.get(), Code.OK);
   }
 
   /** Any callback: waits for the result. */
@@ -717,6 +721,11 @@ public class JavaChecks {
     checks.put("recipe: lock", JavaChecks::lockRecipe);
     checks.put("recipe: election", JavaChecks::electionRecipe);
     checks.put("recipe: queue", JavaChecks::queueRecipe);
+    run(checks);
+  }
+
+  /** Runs checks, prints what came of them, and ends the program. */
+  static void run(Map<String, Body> checks) {
     for (Map.Entry<String, Body> check : checks.entrySet()) {
       String name = quote(check.getKey());
       try {

@@ -683,14 +683,15 @@ def partitioner():
         run_threads([p.finish for p in parts])
 
 
-def main():
-    for function in checks:
+def run(functions):
+    for function in functions:
         try:
             function()
             say(check=function.__name__, ok=True)
         except BaseException:
             say(check=function.__name__, ok=False, detail=traceback.format_exc())
-    say(end=len(checks))
+    say(end=len(functions))
 
 
-main()
+if __name__ == "__main__":
+    run(checks)

@@ -41,7 +41,8 @@ export class Chart {
       part.setAttribute("width", this.width);
       part.setAttribute("height", height);
     }
-    this.heads.replaceChildren(...this.columns.map((id) => svg("g", { class: "head", onclick: (e) => this.pick({ process: id }, e) },
+    this.heads.replaceChildren(...this.columns.map((id) => svg("g",
+      { class: "head", onclick: (e) => this.pick({ process: id }, e) },
       svg("rect", { x: this.x(id) - 19, y: 3, width: 38, height: 22, rx: 11 }),
       svg("text", { x: this.x(id), y: 18, "text-anchor": "middle" }, this.names.get(id)))));
   }
@@ -108,7 +109,8 @@ export class Chart {
         from = s.open ? bottom : this.y(s.until);
       }
       lines.push([from, bottom]);
-      return lines.filter(([a, b]) => b > a).map(([a, b]) => svg("line", { class: "life", x1: x, x2: x, y1: a, y2: b }));
+      return lines.filter(([a, b]) => b > a)
+        .map(([a, b]) => svg("line", { class: "life", x1: x, x2: x, y1: a, y2: b }));
     });
   }
 
@@ -130,8 +132,11 @@ export class Chart {
         && svg("text", { x, y: y + 12, transform: `rotate(90 ${x} ${y + 12}) translate(0 3.5)` }, words);
       // What lies behind the moment shown, and what is to come of it.
       const nowY = whose ? Infinity : Math.max(y, Math.min(end, this.y(this.player.now)));
-      const rect = (a, b, look) => b > a && svg("rect", { class: look, x: x - wide / 2 + shift, y: a, width: wide, height: b - a, rx: 3 });
-      return svg("g", { class: `span ${s.what} ${whose}` }, svg("title", {}, `${s.what} ${number(s.from)} to ${number(s.until)}`),
+      const left = x - wide / 2 + shift;
+      const rect = (a, b, look) => b > a
+        && svg("rect", { class: look, x: left, y: a, width: wide, height: b - a, rx: 3 });
+      return svg("g", { class: `span ${s.what} ${whose}` },
+        svg("title", {}, `${s.what} ${number(s.from)} to ${number(s.until)}`),
         rect(y, Math.min(nowY, Math.max(end, y + 3)), ""), rect(nowY, end, "future"), text);
     });
   }
@@ -164,8 +169,9 @@ export class Chart {
       + (m.lost ? `: ${m.lost}` : "");
     const classes = ["arrow", this.palette.of(m.type), whose, m.lost && "lost", m.copy && "copy", future && "future"];
     if (!whose) this.label(m.label, pieces[0], `label ${this.palette.of(m.type)} ${future ? "future" : ""}`);
-    return svg("g", { class: classes.filter(Boolean).join(" "), onclick: whose ? undefined : (e) => this.pick({ message: i }, e) },
-      svg("title", {}, text), !whose && svg("path", { class: "target", d: path }), svg("path", { class: "line", d: path }),
+    const onclick = whose ? undefined : (e) => this.pick({ message: i }, e);
+    return svg("g", { class: classes.filter(Boolean).join(" "), onclick }, svg("title", {}, text),
+      !whose && svg("path", { class: "target", d: path }), svg("path", { class: "line", d: path }),
       m.lost ? svg("path", { class: "mark", d: `M${tx - 5} ${ty - 5}l10 10m0 -10l-10 10` }) : head(hx, hy, tx, ty));
   }
 
@@ -178,7 +184,8 @@ export class Chart {
       const y = y1 + (y2 - y1) * f - 4;
       const box = { l: x - width / 2, r: x + width / 2, t: y - 10, b: y + 3 };
       const onLine = this.columns.some((id) => Math.abs(this.x(id) - x) < 9 && width > this.step - 12);
-      if (onLine || box.l < LEFT || box.r > this.width || this.labels.some((o) => o.l < box.r && box.l < o.r && o.t < box.b && box.t < o.b)) continue;
+      const overlaps = this.labels.some((o) => o.l < box.r && box.l < o.r && o.t < box.b && box.t < o.b);
+      if (onLine || overlaps || box.l < LEFT || box.r > this.width) continue;
       this.labels.push(box);
       this.texts.push(svg("text", { class: look, x, y, "text-anchor": "middle" }, text));
       return;

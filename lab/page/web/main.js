@@ -15,7 +15,7 @@ import * as options from "./options.js";
 const FIRST = "election --algorithm bully --ids 3,5,6,12,32,80 --crash 80@0 --initiator 6";
 
 const player = new Player(draw);
-const inspector = new Inspector(fault);
+const inspector = new Inspector((name) => optionsOf(words[0]).some((o) => o.name === name), fault);
 const pick = (what, event) => inspector.open(player, what, event);
 const topology = new Topology(byId("topology"), pick);
 const chart = new Chart({ box: byId("chart-box"), heads: byId("chart-heads"), body: byId("chart") }, pick,
@@ -23,6 +23,7 @@ const chart = new Chart({ box: byId("chart-box"), heads: byId("chart-heads"), bo
 const processes = new Processes(byId("processes"), pick);
 
 let commands = [];
+const optionsOf = (command) => commands.find((c) => c.name === command)?.options ?? [];
 let teller;
 let palette = new Palette();
 let words = [];
@@ -88,13 +89,17 @@ function drawCommand(fresh) {
   const shown = byId("fresh");
   shown.hidden = !fresh;
   if (fresh) shown.replaceChildren("added to the command: ", html("code", {}, fresh));
-  byId("notes").replaceChildren(...[...player.trace.notes, player.trace.truncated && "The run was longer than what is shown of it.",
-    player.trace.ended === "limit" && player.trace.family !== "detector" && "The run did not end by itself: it was cut off."]
+  const { notes, truncated, ended, family, algorithm } = player.trace;
+  byId("notes").replaceChildren(...[...notes, truncated && "The run was longer than what is shown of it.",
+    ended === "limit" && family !== "detector" && "The run did not end by itself: it was cut off."]
     .filter(Boolean).map((n) => html("li", {}, n)));
-  byId("real").hidden = !commands.some((c) => c.name === "ensemble") || !/^zookeeper/.test(player.trace.algorithm);
+  byId("real").hidden = !optionsOf("ensemble").length || !/^zookeeper/.test(algorithm);
   byId("compare").textContent = other ? "Stop comparing" : "Compare with this run";
   byId("compared").hidden = !other;
-  if (other) byId("compared").replaceChildren("laid over, dashed: ", html("code", {}, join(other)), `: ${player.other.words[0]}`);
+  if (other) {
+    const line = html("code", {}, join(other));
+    byId("compared").replaceChildren("laid over, dashed: ", line, `: ${player.other.words[0]}`);
+  }
   byId("words").textContent = ["$ " + PROGRAM + join(words), ...player.trace.words].join("\n");
   document.title = `${player.trace.title}: zk-lite lab`;
 }
@@ -128,7 +133,9 @@ function listen() {
     show({ words: algorithm ? [command, "--algorithm", algorithm] : [command] });
   });
   on("undo", "click", () => history.back());
-  on("compare", "click", () => show({ words, other: other ? undefined : words }, { moment: { step: player.k, time: player.now } }));
+  on("compare", "click", () => {
+    show({ words, other: other ? undefined : words }, { moment: { step: player.k, time: player.now } });
+  });
   on("real", "click", onRealServers);
   on("link", "click", copyLink);
   on("first", "click", () => player.first());

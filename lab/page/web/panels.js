@@ -15,7 +15,8 @@ export function happened(player) {
 function safety(trace, now, atEnd) {
   const broken = trace.broken.filter((b) => (b.end ? atEnd : b.at <= now));
   if (broken.length > 0 || (atEnd && !trace.safe)) {
-    return { look: "bad", word: "NOT SAFE", broken, text: trace.family === "detector" ? "somebody was suspected wrongly" : "" };
+    const text = trace.family === "detector" ? "somebody was suspected wrongly" : "";
+    return { look: "bad", word: "NOT SAFE", broken, text };
   }
   return { look: "good", word: atEnd ? "safe" : "safe so far", broken, text: "no promise is broken" };
 }
@@ -48,12 +49,14 @@ export function drawLamps(player) {
     lamp(liveness(player.trace, player.replay.to(player.k), ended)));
 }
 
-const sum = (counts, types) => [...counts].reduce((all, [type, n]) => (types && !types.includes(type) ? all : all + n), 0);
+const sum = (counts, types) => [...counts].reduce(
+  (all, [type, n]) => (types && !types.includes(type) ? all : all + n), 0);
 
 // bar is a count that grows towards a bound.
 function bar({ name, note, count, most, bound, best, kind, other, unit }) {
   const share = (n) => `${Math.min(100, (100 * n) / Math.max(most, 1e-9))}%`;
-  const fill = html("div", { class: `fill ${kind || ""}${bound !== undefined && !best && count > bound + 1e-9 ? " over" : ""}` });
+  const over = bound !== undefined && !best && count > bound + 1e-9 ? " over" : "";
+  const fill = html("div", { class: `fill ${kind || ""}${over}` });
   fill.style.width = share(count);
   const track = html("div", { class: "track" }, fill);
   if (bound !== undefined) {
@@ -66,10 +69,12 @@ function bar({ name, note, count, most, bound, best, kind, other, unit }) {
     ghost.style.width = share(other);
     track.append(ghost);
   }
-  const figure = [number(count), bound !== undefined && (best ? ` (best ${number(bound)})` : ` of ${number(bound)}`), unit && ` ${unit}`].filter(Boolean).join("");
-  return html("li", {}, html("div", { class: "figure" }, html("span", {}, name), html("span", { class: "count" }, figure,
-    other !== undefined && html("span", { class: "other" }, ` · other ${number(other)}`))),
-  track, note && html("p", { class: "note" }, note));
+  const towards = bound !== undefined && (best ? ` (best ${number(bound)})` : ` of ${number(bound)}`);
+  const figure = [number(count), towards, unit && ` ${unit}`].filter(Boolean).join("");
+  const beside = other !== undefined && html("span", { class: "other" }, ` · other ${number(other)}`);
+  return html("li", {},
+    html("div", { class: "figure" }, html("span", {}, name), html("span", { class: "count" }, figure, beside)),
+    track, note && html("p", { class: "note" }, note));
 }
 
 export function drawCounters(player, palette) {
@@ -88,7 +93,8 @@ export function drawCounters(player, palette) {
     const turns = b.quantity === "messages per entry" ? entries : 1;
     const value = b.value * turns;
     const count = time ? Math.min(ended, trace.time ?? ended) : sum(now, b.types);
-    return bar({ name: turns > 1 ? `messages for ${turns} entries` : b.quantity, count, bound: value, best: /best|alone/.test(b.case),
+    return bar({ name: turns > 1 ? `messages for ${turns} entries` : b.quantity,
+      count, bound: value, best: /best|alone/.test(b.case),
       note: `${b.case}: ${b.formula} = ${number(b.value)}${turns > 1 ? ` an entry` : ""}`,
       most: Math.max(value, time ? trace.time ?? 0 : sum(all, b.types)) * 1.02, unit: time ? "units" : "" });
   });
@@ -105,7 +111,8 @@ function timer(name, { set, due }, now) {
   const left = Math.max(0, due - now);
   const fill = html("div", { class: "fill" });
   fill.style.width = `${due > set ? (100 * left) / (due - set) : 0}%`;
-  return html("li", { class: "timer" }, html("span", {}, `⏱ ${name}`), html("span", {}, `at ${number(due)}, in ${number(left)}`),
+  return html("li", { class: "timer" },
+    html("span", {}, `◷ ${name}`), html("span", {}, `at ${number(due)}, in ${number(left)}`),
     html("div", { class: "track" }, fill));
 }
 
@@ -120,8 +127,8 @@ export class Processes {
     this.cards = new Map(player.trace.processes.map((p) => {
       const status = html("span", { class: "state" });
       const body = html("div", {});
-      const button = html("button", { type: "button", "data-process": p.id, "aria-label": `${p.name}: crash or recover`,
-        onclick: (e) => this.pick({ process: p.id }, e) }, p.name);
+      const button = html("button", { type: "button", "data-process": p.id,
+        "aria-label": `${p.name}: break or repair it`, onclick: (e) => this.pick({ process: p.id }, e) }, p.name);
       return [p.id, { card: html("li", {}, html("div", { class: "top" }, button, status), body), status, body }];
     }));
     this.root.replaceChildren(...[...this.cards.values()].map((c) => c.card));
@@ -150,7 +157,8 @@ export function drawUnderWay(player, palette, pick) {
   const focused = list.contains(document.activeElement) ? document.activeElement.dataset.message : undefined;
   list.replaceChildren(...places.slice(0, 60).map((i) => {
     const m = trace.messages[i];
-    return html("li", {}, html("button", { type: "button", "data-message": i, class: palette.of(m.type), onclick: (e) => pick({ message: i }, e) },
+    return html("li", {}, html("button",
+      { type: "button", "data-message": i, class: palette.of(m.type), onclick: (e) => pick({ message: i }, e) },
       html("span", { class: "swatch", "aria-hidden": "true" }), `${m.label}  ${name(m.from)} → ${name(m.to)}`,
       html("small", {}, m.lost ? `lost: ${m.lost}` : `arrives at ${number(m.ends)}`)));
   }), places.length === 0 ? html("li", { class: "none" }, "no message is under way") : "");

@@ -19,10 +19,19 @@ function layout(trace) {
   return { outer, places, size: Math.max(9, Math.min(25, 300 / outer.length)) };
 }
 
+// side is where a text starts that stands outside the circle at an angle, or inside it.
+function side(angle, inside) {
+  const right = Math.cos(angle ?? Math.PI / 2);
+  if (Math.abs(right) < 0.3) return "middle";
+  return right > 0 === Boolean(inside) ? "end" : "start";
+}
+
 // edges are the lines between processes, behind everything.
 function edges(trace, { outer, places }) {
   const line = (a, b) => svg("line", { class: "edge", x1: a.x, y1: a.y, x2: b.x, y2: b.y });
-  if (trace.topology === "ring") return [svg("circle", { class: "edge", cx: CENTRE, cy: CENTRE, r: RADIUS, fill: "none" })];
+  if (trace.topology === "ring") {
+    return [svg("circle", { class: "edge", cx: CENTRE, cy: CENTRE, r: RADIUS, fill: "none" })];
+  }
   if (trace.topology === "star") {
     const hub = trace.processes.find((p) => p.service);
     return hub ? outer.map((p) => line(places.get(p.id), places.get(hub.id))) : [];
@@ -79,15 +88,17 @@ export class Topology {
     const { x, y, angle } = this.plan.places.get(p.id);
     const r = this.plan.size;
     const out = r + (this.plan.outer.length > 24 ? 16 : 20);
-    const label = angle === undefined ? { x, y: y + r + 16 } : { x: x + out * Math.cos(angle), y: y + out * Math.sin(angle) + 4 };
-    const side = angle === undefined || Math.abs(Math.cos(angle)) < 0.3 ? "middle" : Math.cos(angle) > 0 ? "start" : "end";
-    const status = svg("text", { class: "status", x: label.x, y: label.y, "text-anchor": side });
+    const label = angle === undefined ? { x, y: y + r + 16 }
+      : { x: x + out * Math.cos(angle), y: y + out * Math.sin(angle) + 4 };
+    const status = svg("text", { class: "status", x: label.x, y: label.y, "text-anchor": side(angle) });
     const shape = p.service
       ? svg("rect", { x: x - r, y: y - r, width: 2 * r, height: 2 * r, rx: 6 })
       : svg("circle", { cx: x, cy: y, r });
-    const cross = svg("path", { class: "cross", d: `M${x - r} ${y - r}L${x + r} ${y + r}M${x + r} ${y - r}L${x - r} ${y + r}` });
-    const name = svg("text", { class: "name", x, y: y + 4, "text-anchor": "middle", "font-size": Math.max(8, Math.min(14, r * 0.68)) }, p.name);
-    const group = svg("g", { class: "node", onclick: (e) => this.pick({ process: p.id }, e) }, shape, name, cross, status);
+    const lines = `M${x - r} ${y - r}L${x + r} ${y + r}M${x + r} ${y - r}L${x - r} ${y + r}`;
+    const size = Math.max(8, Math.min(14, r * 0.68));
+    const name = svg("text", { class: "name", x, y: y + 4, "text-anchor": "middle", "font-size": size }, p.name);
+    const group = svg("g", { class: "node", onclick: (e) => this.pick({ process: p.id }, e) },
+      shape, name, svg("path", { class: "cross", d: lines }), status);
     return { group, status };
   }
 
@@ -102,7 +113,8 @@ export class Topology {
     }
     this.moving.replaceChildren(...player.replay.underWay(player.k, player.now)
       .map((i) => this.dot(player.trace, i, true)).filter(Boolean));
-    const ghosts = player.other ? player.otherReplay.underWay(player.otherReplay.stepsUntil(player.now), player.now) : [];
+    const { otherReplay, now } = player;
+    const ghosts = player.other ? otherReplay.underWay(otherReplay.stepsUntil(now), now) : [];
     this.ghosts.replaceChildren(...ghosts.map((i) => this.dot(player.other, i, false)).filter(Boolean));
   }
 
@@ -117,11 +129,10 @@ export class Topology {
     if (!mine) return svg("circle", { class: `ghost ${kind}`, cx: at.x, cy: at.y, r: 6 });
     const low = at.angle === undefined ? { x: at.x, y: at.y - 11 }
       : { x: at.x - 16 * Math.cos(at.angle), y: at.y - 16 * Math.sin(at.angle) + 4 };
-    const side = at.angle === undefined || Math.abs(Math.cos(at.angle)) < 0.3 ? "middle" : Math.cos(at.angle) > 0 ? "end" : "start";
     return svg("g", { class: `message ${kind}${m.lost ? " lost" : ""}`, onclick: (e) => this.pick({ message: i }, e) },
       svg("circle", { class: "target", cx: at.x, cy: at.y, r: 14 }),
       m.lost ? svg("path", { class: "mark", d: `M${at.x - 5} ${at.y - 5}l10 10m0 -10l-10 10` })
         : svg("circle", { cx: at.x, cy: at.y, r: 6.5 }),
-      this.plan.outer.length > 16 ? null : svg("text", { x: low.x, y: low.y, "text-anchor": side }, m.label));
+      this.plan.outer.length > 16 ? null : svg("text", { ...low, "text-anchor": side(at.angle, true) }, m.label));
   }
 }

@@ -26,6 +26,8 @@ type Server struct {
 	Bytes                         int64 // of paths and data
 	// CertificateSeconds are left until the server's certificate expires; nil: it has none, or does not report it.
 	CertificateSeconds *float64
+	// PeerCertificateSeconds is the same of the certificate that it shows other servers.
+	PeerCertificateSeconds *float64
 }
 
 // ErrNotServing reports that a server is up and has no leader, or is drained.
@@ -93,6 +95,7 @@ func (s *Server) field(key, value string) (err error) {
 	case "Zookeeper version":
 		s.Version, _, _ = strings.Cut(value, ",")
 		s.Version, _, _ = strings.Cut(s.Version, "--") // the commit is of no use to a reader
+		s.Version, _, _ = strings.Cut(s.Version, "+")
 	case "Latency min/avg/max":
 		parts := strings.Split(value, "/")
 		if len(parts) != 3 {
@@ -121,11 +124,13 @@ func (s *Server) field(key, value string) (err error) {
 func (s *Server) ParseMntr(answer string) {
 	for line := range strings.Lines(answer) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		if key == "zk_tls_certificate_expiry_seconds" {
-			if f, err := strconv.ParseFloat(value, 64); err == nil {
+		if f, err := strconv.ParseFloat(value, 64); err == nil {
+			switch key {
+			case "zk_tls_certificate_expiry_seconds":
 				s.CertificateSeconds = &f
+			case "zk_tls_peer_certificate_expiry_seconds":
+				s.PeerCertificateSeconds = &f
 			}
-			continue
 		}
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {

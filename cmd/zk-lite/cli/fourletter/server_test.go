@@ -40,8 +40,10 @@ func TestServer_ParseSrvr(t *testing.T) {
 
 func TestServer_ParseMntr(t *testing.T) {
 	var s Server
-	s.ParseMntr("zk_global_sessions\t3\nzk_tls_certificate_expiry_seconds\t-12.5\nzk_watch_count\tx\n")
-	if s.Sessions != 3 || s.Watches != 0 || s.CertificateSeconds == nil || *s.CertificateSeconds != -12.5 {
+	s.ParseMntr("zk_global_sessions\t3\nzk_tls_certificate_expiry_seconds\t-12.5\n" +
+		"zk_tls_peer_certificate_expiry_seconds\t3\nzk_watch_count\tx\n")
+	if s.Sessions != 3 || s.Watches != 0 || s.CertificateSeconds == nil || *s.CertificateSeconds != -12.5 ||
+		s.PeerCertificateSeconds == nil || *s.PeerCertificateSeconds != 3 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -1,0 +1,125 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+)
+
+func TestSearch(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	r := root(t, c)
+	dir := strings.TrimPrefix(r, "/v1/znodes")
+	for i := range 40 {
+		c.post(fmt.Sprintf("%s/needle-%02d", r, i), fmt.Sprint("data ", i)).is(201)
+	}
+	c.post(r+"/secret?acl=digest:u:x:cdrwa", "data").is(201)
+	c.with(basic("u:p")).post(r+"/hidden?acl=auth::cdrwa", "").is(201)
+	c.with(basic("u:p")).post(r+"/hidden/needle-open", "").is(201)
+	s := c.post("/v1/sessions", "").is(201)
+	owner := c.with("Zk-Session: " + s.text("id") + "." + s.text("secret"))
+	owner.post(r+"/needle-mine?mode=ephemeral", "").is(201)
+	find := func(c *client, query string) (found []string) {
+		t.Helper()
+		for next := ""; ; {
+			a := c.get("/v1/search" + dir + "?" + query + "&after=" + next).is(200)
+			for _, z := range a.field("found").([]any) {
+				found = append(found, strings.TrimPrefix(z.(map[string]any)["path"].(string), dir))
+			}
+			if a.json["next"] == nil {
+				slices.Sort(found)
+				return found
+			}
+			next = a.text("next")
+		}
+	}
+	for query, want := range map[string]int{
+		"name=needle": 41, "name=needle&limit=1": 41, "name=needle&limit=7": 41, "name=needle-1": 10, "data=data+3": 11, "name=Needle": 0,
+		"": 42, "name=needle&data=data+39": 1, "owner=" + s.text("id"): 1, "owner=0x1": 0, "name=secret": 0,
+	} {
+		if found := find(c, query); len(found) != want || len(slices.Compact(found)) != want {
+			t.Errorf("%s: %d found, want %d: %q", query, len(found), want, found)
+		}
+	}
+	if found := find(c.with(basic("u:p")), "name=needle-o"); len(found) != 1 {
+		t.Errorf("with permission: %q", found)
+	}
+	c.get("/v1/search"+dir+"?owner=me").problem(400, "BADARGUMENTS").has("parameter", "owner")
+	c.get("/v1/search"+dir+"?after=x").problem(400, "BADARGUMENTS").has("parameter", "after")
+	c.get("/v1/search"+dir+"?after=1.1").is(410).has("title", "another tree")
+	c.get("/v1/search"+dir+"?limit=1001").problem(400, "BADARGUMENTS")
+	owner.delete("/v1/sessions/" + s.text("id")).is(204)
+}
+
+// The pages by name of a znode with many children are those of the sorted names, whatever their size.
+func TestZnode_Children_MatchAndOffset(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	r := root(t, c)
+	var ops, want []string
+	for i := range 9000 { // more than are looked at together
+		name := fmt.Sprintf("%05d", i*7919%90_000)
+		want = append(want, name)
+		ops = append(ops, fmt.Sprintf(`{"op":"create","path":"%s/%s"}`, strings.TrimPrefix(r, "/v1/znodes"), name))
+	}
+	c.post("/v1/multi", `{"ops":[`+strings.Join(ops, ",")+"]}").is(200)
+	slices.Sort(want)
+	pages := func(query, by string, end func(a *answer) string) (all []string) {
+		t.Helper()
+		for at := ""; ; {
+			a := c.get(r + "?children&" + query + "&" + by + "=" + at).is(200)
+			for _, name := range a.field("children").([]any) {
+				all = append(all, name.(string))
+			}
+			if at = end(a); at == "" {
+				return all
+			}
+		}
+	}
+	next := func(a *answer) string { s, _ := a.json["next"].(string); return s }
+	for _, limit := range []int{1000, 4096, rest.MaxPage} {
+		if got := pages(fmt.Sprint("limit=", limit), "after", next); !slices.Equal(got, want) {
+			t.Errorf("limit %d: %d names", limit, len(got))
+		}
+	}
+	matching := slices.DeleteFunc(slices.Clone(want), func(name string) bool { return !strings.Contains(name, "77") })
+	if got := pages("limit=100&match=77", "after", next); !slices.Equal(got, matching) {
+		t.Errorf("match: %d names, want %d", len(got), len(matching))
+	}
+	var places []string
+	for at := 0; at < 9000; at += 1000 {
+		a := c.get(fmt.Sprintf("%s?children&limit=1000&offset=%d", r, at)).is(200).has("stat.numChildren", 9000)
+		for _, name := range a.field("children").([]any) {
+			places = append(places, name.(string))
+		}
+	}
+	if slices.Sort(places); !slices.Equal(places, want) {
+		t.Errorf("by places: %d names", len(places))
+	}
+	if n := len(c.get(r + "?children&offset=9000").is(200).field("children").([]any)); n != 0 {
+		t.Errorf("%d children behind the last", n)
+	}
+	c.get(r+"?children&offset=1&stat&limit=1").is(200).has("children.0.stat.version", 0)
+	c.get(r+"?children&offset=1&after=x").problem(400, "BADARGUMENTS").has("parameter", "offset")
+	c.get(r+"?match=x").problem(400, "BADARGUMENTS").has("parameter", "match")
+}
+
+func TestZnode_About(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	r := root(t, c)
+	c.post(r+"/t?mode=ttl&ttl=90s&acl=world:anyone:rw", "1").is(201)
+	c.get(r+"?about").is(200).has("kind", "persistent").has("may", "cdrwa").has("below.znodes", 1).has("below.more", false)
+	c.get(r+"/t?about").is(200).has("kind", "ttl").has("ttl", "1m30s").has("may", "rw").has("stat.dataLength", 1)
+	c.get(r+"?about&acl").problem(400, "BADARGUMENTS").has("parameter", "about")
+	c.get(r+"/none?about").problem(404, "NONODE")
+}
+
+func TestIdentity(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	c.get("/v1/identity").is(200).has("anonymous", true).has("administrator", false).has("identities.0.scheme", "ip")
+	c.with(basic("alice:x")).get("/v1/identity").is(200).has("anonymous", false).has("identities.1.scheme", "digest")
+	c.with(basic("super:secret")).get("/v1/identity").is(200).has("administrator", true)
+	c.with("Authorization: Bearer none").get("/v1/identity").problem(401, "AUTHFAILED")
+}

@@ -1,0 +1,99 @@
+// The one place that asks the server. A request is {method, path, query, headers, body}: send() performs it, curl()
+// writes it as the command that does the same.
+
+let authorization = ""; // the header; kept in memory only
+let hint = ""; // how curl gives it
+let certificate = false; // the browser has shown one
+
+// Problem is an answer that is no success: an RFC 9457 document, or no answer at all.
+export class Problem extends Error {
+  constructor(status, document) {
+    super(document.detail);
+    Object.assign(this, { status, hint: document.hint, code: document.error, path: document.path });
+  }
+}
+
+// parse reads JSON; integers that a double cannot hold become BigInt.
+export function parse(text) {
+  return JSON.parse(text, (_, value, context) =>
+    typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value) && context?.source ? BigInt(context.source) : value);
+}
+
+// znode is the resource of a znode.
+export const znode = (path, kind = "znodes") => `/v1/${kind}${path === "/" ? "/" : escapePath(path)}`;
+export const escapePath = (path) => path.split("/").map(encodeURIComponent).join("/");
+
+export function target({ path, query = {} }) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== false);
+  const list = given.map(([name, value]) => (value === true ? name : `${name}=${encodeURIComponent(value)}`));
+  return path + (list.length ? "?" + list.join("&") : "");
+}
+
+// send performs a request and returns {body, headers}. Anything but success is thrown as a Problem.
+export async function send(request, signal) {
+  const response = await start(request, signal);
+  const text = await response.text();
+  return { body: /json/.test(response.headers.get("Content-Type")) ? parse(text) : text, headers: response.headers };
+}
+
+// start performs a request up to its answer's headers.
+export async function start({ method = "GET", headers = {}, body, ...rest }, signal) {
+  const all = authorization ? { ...headers, Authorization: authorization } : headers;
+  let response;
+  try {
+    // With "omit" the browser does not ask for a password by itself when it sees 401; a certificate needs the other.
+    // The ETag is of the data alone: an answer of the browser's cache could have an old number of children.
+    response = await fetch(target(rest), { method, headers: all, body, signal, cache: "no-store", credentials: certificate ? "same-origin" : "omit" });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Problem(0, { detail: "the server does not answer", hint: "is it running? The page goes on when it is." });
+  }
+  if (response.ok) return response;
+  const text = await response.text();
+  throw new Problem(response.status, /json/.test(response.headers.get("Content-Type")) ? parse(text) : { detail: text || response.statusText });
+}
+
+export const get = async (path, query, signal) => (await send({ path, query }, signal)).body;
+
+const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
+const longest = 4096; // of a body that the command shows
+
+// curl writes a request as a command for a shell. Secrets are left out: curl asks for the password.
+export function curl({ method = "GET", headers = {}, body, ...rest }) {
+  const words = ["curl"];
+  if (method !== "GET") words.push("-X", method);
+  if (hint) words.push(hint);
+  for (const [name, value] of Object.entries(headers)) words.push("-H", name === "Zk-Session" ? '"Zk-Session: $SESSION"' : quote(`${name}: ${value}`));
+  let before = "";
+  if (body instanceof Uint8Array) {
+    before = `base64 -d <<<'${body.length > longest ? "..." : body.toBase64?.() ?? btoa(String.fromCharCode(...body))}' | `;
+    words.push("--data-binary", "@-");
+  } else if (body !== undefined) {
+    words.push(...(body.length > longest || body.includes("\0") ? ["--data-binary", "@file"] : ["--data-raw", quote(body)]));
+  }
+  return before + [...words, quote(location.origin + target(rest))].join(" ");
+}
+
+const base64 = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+
+// logIn takes credentials if the server does, and returns the identity.
+export async function logIn(scheme, name = "", secret = "") {
+  const before = [authorization, hint];
+  authorization = scheme === "password" ? "Basic " + base64(`${name}:${secret}`) : scheme === "token" ? "Bearer " + secret : "";
+  hint = { password: "-u " + quote(name), token: `-H "Authorization: Bearer $TOKEN"` }[scheme] ?? "";
+  try {
+    return await whoAmI();
+  } catch (error) {
+    [authorization, hint] = before;
+    throw error;
+  }
+}
+
+// whoAmI asks as whom the server takes this page.
+export async function whoAmI() {
+  if (!authorization) certificate = true; // show one, if there is any
+  const identity = await get("/v1/identity");
+  certificate = identity.identities.some(({ scheme }) => scheme === "x509");
+  if (certificate && !authorization) hint = "--cert client.pem --key client.pem";
+  return identity;
+}

@@ -1,0 +1,54 @@
+// Who looks at the page, and as whom the server takes them.
+import { html, useState } from "./vendor/preact.js";
+import { logIn, whoAmI } from "./api.js";
+import { set, useStore, failed, done } from "./store.js";
+import { Dialog, Failure, Field, open } from "./parts.js";
+import { who } from "./text.js";
+
+const schemes = [["password", "Name and password"], ["token", "Token"], ["certificate", "Certificate of the browser"]];
+
+export const refresh = () => whoAmI().then((identity) => set({ identity }), failed);
+
+export function Login() {
+  const { identity } = useStore();
+  const logOut = async () => {
+    set({ identity: await logIn("none") });
+    done("Logged out.");
+  };
+  if (!identity) return null;
+  const own = identity.identities.filter(({ scheme }) => scheme !== "ip" && scheme !== "super");
+  if (identity.anonymous) return html`<button id="login" onClick=${() => open(html`<${Ask} />`)}>Log in to change something</button>`;
+  return html`<span id="identity">${identity.administrator ? "Administrator" : ""} <bdi>${own.map(short).join(", ")}</bdi></span>
+    <button id="logout" onClick=${logOut}>Log out</button>`;
+}
+
+const short = ({ scheme, id }) => (scheme === "digest" ? id.split(":")[0] : id || scheme);
+
+function Ask() {
+  const [x, setX] = useState({ scheme: "password", name: "", secret: "" });
+  const [error, setError] = useState(null);
+  const field = (name) => ({ value: x[name], onInput: (value) => setX({ ...x, [name]: value }) });
+  const submit = async (event) => {
+    event.preventDefault();
+    try {
+      const identity = await logIn(x.scheme, x.name, x.secret.trim());
+      if (identity.anonymous) throw new Error("The browser has shown no certificate.");
+      set({ identity });
+      done(`Logged in. ${identity.identities.filter((i) => i.scheme !== "ip").map(who).join("; ")}`);
+    } catch (e) {
+      setError(e);
+    }
+  };
+  return html`<${Dialog} title="Log in"><form onSubmit=${submit}>
+    <${Field} label="By" options=${schemes} ...${field("scheme")} />
+    ${x.scheme === "password" && html`<${Field} label="Name" autocomplete="username" ...${field("name")} />
+      <${Field} label="Password" type="password" autocomplete="current-password" ...${field("secret")}
+        hint="As in ZooKeeper, a name and a password need no account: together they are an identity, which ACLs name." />`}
+    ${x.scheme === "token" && html`<${Field} label="Token" type="password" ...${field("secret")}
+      hint="One of the server's file of tokens (http.tokenFile), or the first line of admin.token in its data directory, from its own machine." />`}
+    ${x.scheme === "certificate" && html`<p class="note">The browser shows it when the connection is made, if this port asks for one (admin.needClientAuth) and you have chosen one.</p>`}
+    <p class="note">It stays in the memory of this page, until you leave it.</p>
+    <${Failure} error=${error} />
+    <p class="buttons"><button type="button" onClick=${() => set({ dialog: null })}>Cancel</button><button class="main">Log in</button></p>
+  </form></${Dialog}>`;
+}

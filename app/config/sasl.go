@@ -1,0 +1,86 @@
+package config
+
+import "strings"
+
+// SASL is what the keys about SASL on the ZooKeeper port say, checked.
+type SASL struct {
+	File, Section           string // of Java's login configuration; no File: there is no SASL
+	SuperPassword           string // of the user super with DIGEST-MD5; "": what the section says
+	Supers                  []string
+	RemoveHost, RemoveRealm bool
+	AllowFailed             bool
+	FIPS                    bool // no DIGEST-MD5
+
+	super    string
+	required bool
+}
+
+// jaasKey is a property of the Java virtual machine, and no key of zoo.cfg for ZooKeeper.
+const jaasKey = "java.security.auth.login.config"
+
+func saslRows() []setting {
+	return []setting{
+		{key: jaasKey, flag: "jaas-file", kind: kindText,
+			field: func(s *Settings) any { return &s.SASL.File },
+			help: "File with ZooKeeper's login configuration (JAAS) for SASL: users for DIGEST-MD5, or a keytab for " +
+				"Kerberos. It is followed while running. For ZooKeeper this is a flag of the JVM. Default: no SASL."},
+		{key: "sasl.serverconfig", kind: kindText, def: "Server",
+			field: func(s *Settings) any { return &s.SASL.Section },
+			help:  "Section of that file that is for this server."},
+		{key: "superUser", flag: "sasl-super-user", kind: kindText,
+			field: func(s *Settings) any { return &s.SASL.super },
+			help:  "SASL user who is a super user; further ones in zoo.cfg as `superUser.1`, ..."},
+		{key: "SASLAuthenticationProvider.superPassword", flag: "sasl-super-password", kind: kindSecret,
+			field: func(s *Settings) any { return &s.SASL.SuperPassword },
+			help:  "DIGEST-MD5 password of the user `super`, in the place of that in the file."},
+		{key: "kerberos.removeHostFromPrincipal", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.SASL.RemoveHost },
+			help:  "Leave the host out of Kerberos names of the server's realm: `hbase@REALM` for `hbase/host@REALM`."},
+		{key: "kerberos.removeRealmFromPrincipal", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.SASL.RemoveRealm },
+			help:  "Leave out the realm, if it is the server's: `hbase/host`. Names of other realms stay whole."},
+		{key: "sessionRequireClientSASLAuth", flag: "session-require-client-sasl-auth", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.SASL.required },
+			help:  "The same as `enforce.auth.enabled` with the scheme sasl alone."},
+		{key: "allowSaslFailedClients", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.SASL.AllowFailed },
+			help:  "Keep clients that fail to prove who they are, without an identity."},
+		{key: "fips-mode", kind: kindBool, def: "false",
+			field: func(s *Settings) any { return &s.SASL.FIPS },
+			help:  "Refuse DIGEST-MD5, which is not of FIPS 140 (ZooKeeper: true)."},
+	}
+}
+
+// resolveSASL checks what they say together.
+func (l *loader) resolveSASL() {
+	s := &l.s
+	if s.SASL.super != "" {
+		s.SASL.Supers = append(s.SASL.Supers, s.SASL.super)
+	}
+	if s.SASL.required {
+		s.enforceAuth, s.AuthSchemes = true, []string{"sasl"}
+		if s.SASL.File == "" {
+			l.fail(l.where("session-require-client-sasl-auth"), "sessionRequireClientSASLAuth", "needs users",
+				"set "+jaasKey)
+			s.AuthSchemes = []string{"ip"} // to say it once
+		}
+	}
+	if s.SASL.File != "" {
+		return
+	}
+	for _, flag := range []string{"sasl-serverconfig", "sasl-super-password"} {
+		if l.given(flag) {
+			l.warn(l.where(flag), l.row(flag).key, "has no effect without "+jaasKey+": there is no SASL")
+		}
+	}
+	if len(s.SASL.Supers) > 0 {
+		l.warn(l.where("sasl-super-user"), "superUser", "has no effect without "+jaasKey+": there is no SASL")
+		s.SASL.Supers = nil
+	}
+}
+
+// superUser takes superUser.N, of which there may be any number.
+func (l *loader) superUser(source string, p property) {
+	l.s.SASL.Supers = append(l.s.SASL.Supers, strings.TrimSpace(p.value))
+	l.source["sasl-super-user"] = source
+}

@@ -1,0 +1,99 @@
+package consensus
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+)
+
+// HaltKind is the kind of reason for which a server is halted.
+type HaltKind string
+
+// The kinds.
+const (
+	HaltRemoved  HaltKind = "removed"  // it is no member of the ensemble any more
+	HaltDiverged HaltKind = "diverged" // its state differs from that of a majority
+	HaltForked   HaltKind = "forked"   // its log differs from what a majority has committed
+)
+
+// Halt is why a server takes no part in its ensemble any more: it applies, acknowledges and serves nothing, keeps its
+// files, and its process runs on to say so.
+type Halt struct {
+	Kind   HaltKind `json:"kind"`
+	Reason string   `json:"reason"` // what happened, and what to do
+}
+
+// keyHalt is where a Halt is kept that a start could not find again.
+var keyHalt = []byte("zk-lite.halt")
+
+// halt ends this server's part in the ensemble. Only the first call has an effect. It waits for nothing, so that
+// every goroutine may call it, also raft's; those goroutines keep tasks from being waited for.
+func (n *Node) halt(kind HaltKind, reason string) {
+	h := &Halt{kind, reason}
+	if !n.halted.CompareAndSwap(nil, h) {
+		return
+	}
+	n.logger.Error("halted: this server takes no part in the ensemble any more", "kind", kind, "reason", reason)
+	n.cfg.Handler.Halted()
+	n.tasks.Go(func() { n.leave(h) })
+}
+
+// leave stops raft. The peer port goes on to tell the others why.
+func (n *Node) leave(h *Halt) {
+	if h.Kind != HaltRemoved { // which the others say at a start
+		b, err := json.Marshal(h)
+		if err == nil {
+			err = n.cfg.Storage.Stable.Set(keyHalt, b)
+		}
+		if err != nil {
+			n.logger.Error("a restart may forget why this server is halted", "error", err)
+		}
+	}
+	select {
+	case <-n.ready:
+	default:
+		return // it was never started
+	}
+	if err := n.Transfer(); err != nil {
+		n.logger.Warn("handing leadership over failed; the others will elect", "error", err)
+	}
+	n.stopRaft()
+	n.loseCommands()
+}
+
+// stopRaft waits for raft's end.
+func (n *Node) stopRaft() {
+	n.transport.StopRetrying() // raft waits for its requests
+	if err := n.raft.Shutdown().Error(); err != nil && !errors.Is(err, raft.ErrRaftShutdown) {
+		n.logger.Error("stopping raft failed", "error", err)
+	}
+}
+
+// loseCommands takes the commands that have no result from the queue. Raft has ended.
+func (n *Node) loseCommands() {
+	n.queue.Stop()
+	n.cfg.Handler.BeginApply()
+	defer n.cfg.Handler.EndApply()
+	for _, w := range n.queue.SkipTo(1<<64 - 1) {
+		w.Lost()
+	}
+}
+
+// loadHalt reads why this server was halted before its process ended; nil: it was not.
+func (n *Node) loadHalt() (*Halt, error) {
+	b, err := n.cfg.Storage.Stable.Get(keyHalt)
+	if errors.Is(err, raftboltdb.ErrKeyNotFound) || err == nil && len(b) == 0 {
+		return nil, nil
+	}
+	h := &Halt{}
+	if err == nil {
+		err = json.Unmarshal(b, h)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading why this server was halted: %w", err)
+	}
+	return h, nil
+}

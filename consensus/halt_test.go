@@ -1,0 +1,73 @@
+package consensus
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+)
+
+// waitHalted waits until a server is halted, and checks why.
+func (e *testEnsemble) waitHalted(i int, kind HaltKind, words ...string) {
+	e.t.Helper()
+	wait.Until(e.t, "a halted server", func() bool { return e.nodes[i].Status().Halt != nil })
+	h := e.nodes[i].Status().Halt
+	if h.Kind != kind || !e.nodes[i].handler.halted.Load() {
+		e.t.Fatalf("server %d: %+v", i, h)
+	}
+	for _, w := range words {
+		if !strings.Contains(h.Reason, w) {
+			e.t.Errorf("server %d is halted, but %q does not contain %q", i, h.Reason, w)
+		}
+	}
+}
+
+// A removed server knows it at once, when it was the leader and when it was down, too, and loses what waits there.
+func TestEnsemble_RemovedServer_IsHalted(t *testing.T) {
+	tier.Seconds(t)
+	e := newTestEnsemble(t, 5, nil)
+	e.must(0, "/a")
+	leader := e.leader()
+	follower, through, down := (leader+1)%5, (leader+2)%5, (leader+3)%5
+	for _, i := range []int{follower, leader} {
+		start := time.Now()
+		if err := e.remove(through, i, false); err != nil {
+			t.Fatal(err)
+		}
+		e.waitHalted(i, HaltRemoved, "was removed from the ensemble", "add it again")
+		t.Logf("server %d: halted after %v", i, time.Since(start))
+		wait.Until(t, "the end of writes", func() bool {
+			return errors.Is(e.nodes[i].Propose(create("/x"), ignore{}), ErrStopped)
+		})
+	}
+	e.stop(down)
+	e.must(through, "/b")
+	if err := e.remove(through, down, false); err != nil {
+		t.Fatal(err)
+	}
+	e.mustStart(down)
+	e.waitHalted(down, HaltRemoved)
+	e.stop(follower)
+	e.mustStart(follower)
+	e.waitHalted(follower, HaltRemoved)
+	e.must(through, "/c")
+}
+
+// A server that has diverged or forked knows it after a restart, and when nobody else runs.
+func TestNode_Halt_IsRemembered(t *testing.T) {
+	tier.Seconds(t)
+	e := newTestEnsemble(t, 3, nil)
+	e.must(0, "/a")
+	leader := e.leader()
+	e.nodes[leader].tasks.Go(func() { e.nodes[leader].halt(HaltDiverged, "a test") })
+	e.waitHalted(leader, HaltDiverged, "a test")
+	e.must((leader+1)%3, "/b")
+	for i := range 3 {
+		e.stop(i)
+	}
+	e.mustStart(leader)
+	e.waitHalted(leader, HaltDiverged, "a test")
+}

@@ -1,0 +1,83 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// A server that is removed while it runs gets the entry that removes it at most as one of its log, and never hears
+// that it is committed: the leader sends it nothing more. One that was removed while it was down hears nothing at
+// all. So a server that has no leader, or does not find itself in the newest configuration of its log, asks the
+// others.
+
+// watchRemoval waits until this server is no member any more.
+func (e *Ensemble) watchRemoval() {
+	tick := time.NewTicker(e.cfg.ElectionTimeout / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-e.cfg.Context.Done():
+			return
+		case <-tick.C:
+		}
+		if e.cfg.Leader() != state.NoServer && e.suffrage(e.cfg.Self) != notMember {
+			continue
+		}
+		if by, at := e.removedBy(); by != state.NoServer {
+			e.cfg.Removed(fmt.Sprintf("server %d was removed from the ensemble: server %d says that it is not in the "+
+				"configuration as of entry %d; stop it, or to take it back, empty its data directories but for "+
+				"myid, and add it again", e.cfg.Self, by, at))
+			return
+		}
+	}
+}
+
+// removedBy asks the others whether this server is still a member. The one that has applied most is right, if that
+// is not less than what was applied here; it returns that server if it says no, and as of which entry.
+func (e *Ensemble) removedBy() (by state.ServerID, applied uint64) {
+	if len(e.configured()) == 0 {
+		return state.NoServer, 0 // this server has not been added yet
+	}
+	by, best := state.NoServer, controlReply{Applied: e.cfg.Applied()}
+	for id, reply := range e.askOthers(controlRequest{Op: controlWho}) {
+		if reply.Applied >= best.Applied && reply.Ensemble != "" {
+			by, best = id, reply
+		}
+	}
+	if !best.Removed {
+		return state.NoServer, 0
+	}
+	return by, best.Applied
+}
+
+// askOthers asks all servers of which this one knows at once, for an election timeout at most, and returns the
+// answers.
+func (e *Ensemble) askOthers(req controlRequest) map[state.ServerID]controlReply {
+	ctx, cancel := context.WithTimeout(e.cfg.Context, e.cfg.ElectionTimeout)
+	defer cancel()
+	others := e.configured()
+	for _, s := range e.cfg.Servers {
+		others[s.ID] = true
+	}
+	delete(others, e.cfg.Self)
+	var mu sync.Mutex // protects replies
+	replies := map[state.ServerID]controlReply{}
+	var asking sync.WaitGroup
+	for id := range others {
+		asking.Go(func() {
+			reply, err := e.ask(ctx, id, req)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			replies[id] = reply
+		})
+	}
+	asking.Wait()
+	return replies
+}

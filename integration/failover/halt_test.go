@@ -1,0 +1,114 @@
+package failover_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/integration/cluster"
+)
+
+// members asks for a change of the ensemble until it has happened; enough is a status
+// that says that it has.
+func members(t *testing.T, s *cluster.Server, method, path, body string, enough int) {
+	t.Helper()
+	cluster.Eventually(t, method+" "+path, cluster.Patience, func() error {
+		q, err := http.NewRequest(method, "http://"+s.HTTPAddr()+"/v1/cluster"+path, strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		user, password, _ := strings.Cut(cluster.SuperCredentials, ":")
+		q.SetBasicAuth(user, password)
+		r, err := http.DefaultClient.Do(q)
+		if err != nil {
+			return err
+		}
+		defer r.Body.Close()
+		text, _ := io.ReadAll(r.Body)
+		if r.StatusCode >= 300 && r.StatusCode != enough {
+			return fmt.Errorf("%s: %s", r.Status, text)
+		}
+		return nil
+	})
+}
+
+// readiness is the answer of /readyz.
+type readiness struct {
+	code           int
+	Status, Reason string
+	Checks         []struct {
+		Name, Detail string
+		OK           bool
+	}
+}
+
+func askReady(s *cluster.Server) (r readiness, err error) {
+	answer, err := http.Get("http://" + s.HTTPAddr() + "/readyz?verbose")
+	if err != nil {
+		return r, err
+	}
+	defer answer.Body.Close()
+	r.code = answer.StatusCode
+	return r, json.NewDecoder(answer.Body).Decode(&r)
+}
+
+// awaitHalt waits until a server says that it is halted, everywhere where it has to, and returns the reason.
+func awaitHalt(t *testing.T, s *cluster.Server, kind string, words ...string) string {
+	t.Helper()
+	var r readiness
+	cluster.Eventually(t, "a halted server", cluster.Patience, func() (err error) {
+		if r, err = askReady(s); err == nil && (r.code != http.StatusServiceUnavailable || r.Status != "halted: "+kind) {
+			err = fmt.Errorf("%+v", r)
+		}
+		return err
+	})
+	live, err := http.Get("http://" + s.HTTPAddr() + "/livez")
+	if err != nil || live.StatusCode != http.StatusOK {
+		t.Fatalf("/livez: %v %+v", err, live)
+	}
+	defer live.Body.Close()
+	word, err := s.FourLetter("srvr")
+	if err != nil || !strings.Contains(word, "halted ("+kind+"): "+r.Reason) {
+		t.Errorf("srvr: %q, %v", word, err)
+	}
+	metrics, err := http.Get("http://" + s.HTTPAddr() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer metrics.Body.Close()
+	text, _ := io.ReadAll(metrics.Body)
+	if want := fmt.Sprintf("halt_reason{reason=%q} 1", kind); !strings.Contains(string(text), want) {
+		t.Errorf("/metrics has no %s", want)
+	}
+	if !strings.Contains(s.Log(), "level=ERROR msg=\"halted: ") {
+		t.Errorf("server %d logs no error", s.ID)
+	}
+	for _, w := range words {
+		if !strings.Contains(r.Reason, w) {
+			t.Errorf("server %d does not name %q: %s", s.ID, w, r.Reason)
+		}
+	}
+	t.Logf("server %d: %s", s.ID, r.Reason)
+	return r.Reason
+}
+
+// TestHalt_Removed: a server that is removed says so within a second, and its clients go on elsewhere, with their
+// sessions.
+func TestHalt_Removed(t *testing.T) {
+	e := start(t, 3, cluster.Options{})
+	l := startLoad(t, e, "/removed")
+	l.waitProgress(50)
+	removed := e.Followers()[0]
+	members(t, e.Leader(), http.MethodDelete, fmt.Sprintf("/members/%d", removed.ID), "", http.StatusOK)
+	begin := time.Now()
+	awaitHalt(t, removed, "removed", "was removed from the ensemble", "add it again")
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+	l.waitProgress(50)
+	l.checkKept(removed)
+}

@@ -1,0 +1,147 @@
+package browsertest
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+)
+
+// ui opens the dashboard of a server at a view, such as tree/app.
+func ui(t *testing.T, server string, width int, view string) *tab {
+	t.Helper()
+	p := newTab(t, "http://"+server+"/", width)
+	p.refusals = true
+	p.view(view)
+	return p
+}
+
+// uiOf opens that of the first shared server.
+func uiOf(t *testing.T, view string) *tab {
+	t.Helper()
+	return ui(t, shared.HTTPAddrs()[0], 1280, view)
+}
+
+// view loads the page anew.
+func (p *tab) view(name string) {
+	p.t.Helper()
+	p.do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.base+"ui/#/"+name))
+	p.until(`document.querySelector("#login, #logout")`)
+}
+
+// show goes to another view of the page as it is.
+func (p *tab) show(name string) {
+	p.t.Helper()
+	p.do(chromedp.Evaluate("location.hash = "+quote("#/"+name), nil))
+}
+
+// heading waits for a first heading.
+func (p *tab) heading(want string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`document.querySelector("h1")?.textContent === %s`, quote(want)))
+}
+
+// in is where the user can click: the dialog, if there is one.
+const in = `(document.querySelector("dialog[open]") ?? document)`
+
+// press clicks the button with this text.
+func (p *tab) press(text string) {
+	p.t.Helper()
+	find := fmt.Sprintf(`[...%s.querySelectorAll("button")].find((b) => b.textContent.trim() === %s && !b.disabled)`, in, quote(text))
+	p.until(find)
+	at := eval[[2]float64](p, fmt.Sprintf(`(() => { const e = %s; e.scrollIntoView({block: "center"});
+		const b = e.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]; })()`, find))
+	p.do(chromedp.MouseClickXY(at[0], at[1]))
+}
+
+// fill puts a text into the field with this label.
+func (p *tab) fill(label, text string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`(() => { const l = [...%s.querySelectorAll("label.field")].find((l) => l.querySelector("span").textContent === %s);
+		if (!l) return false; const e = l.querySelector("input, textarea"); e.focus(); e.select(); return true; })()`, in, quote(label)))
+	if text == "" {
+		p.do(chromedp.KeyEvent("\b"))
+		return
+	}
+	p.do(input.InsertText(text))
+}
+
+// choose takes an option of the field with this label.
+func (p *tab) choose(label, value string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`(() => { const l = [...%s.querySelectorAll("label.field")].find((l) => l.querySelector("span").textContent === %s);
+		if (!l) return false; const e = l.querySelector("select"); e.value = %s; e.dispatchEvent(new Event("change", {bubbles: true})); return true; })()`,
+		in, quote(label), quote(value)))
+}
+
+// said waits until the page says that something was done, or has failed.
+func (p *tab) said(want string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`(document.querySelector("#said").textContent + [...document.querySelectorAll("dialog .error")].map((e) => e.textContent)).includes(%s)`,
+		quote(want)))
+}
+
+func (p *tab) login(credentials string) {
+	p.t.Helper()
+	name, password, _ := strings.Cut(credentials, ":")
+	p.press("Log in to change something")
+	p.fill("Name", name)
+	p.fill("Password", password)
+	p.press("Log in")
+	p.until(`document.querySelector("#logout")`)
+}
+
+// ask sends a request to the first shared server, as somebody else than the page.
+func ask(t *testing.T, method, target, body string, credentials ...string) (status int, answer string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+shared.HTTPAddrs()[0]+target, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range credentials {
+		name, password, _ := strings.Cut(c, ":")
+		req.SetBasicAuth(name, password)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(data)
+}
+
+// must sends a request that has to succeed.
+func must(t *testing.T, method, target, body string, credentials ...string) string {
+	t.Helper()
+	status, answer := ask(t, method, target, body, credentials...)
+	if status >= 300 {
+		t.Fatalf("%s %s: %d %s", method, target, status, answer)
+	}
+	return answer
+}
+
+// wantData checks a znode's data.
+func wantData(t *testing.T, path, want string) {
+	t.Helper()
+	if got := must(t, "GET", "/v1/znodes"+escape(path)+"?raw&consistency=linearizable", ""); got != want {
+		t.Errorf("%s is %.100q, want %.100q", path, got, want)
+	}
+}
+
+func wantGone(t *testing.T, path string) {
+	t.Helper()
+	if status, answer := ask(t, "GET", "/v1/znodes"+escape(path)+"?consistency=linearizable", ""); status != http.StatusNotFound {
+		t.Errorf("%s: %d %s", path, status, answer)
+	}
+}
+
+func escape(path string) string { return (&url.URL{Path: path}).EscapedPath() }

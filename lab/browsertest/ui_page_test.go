@@ -1,0 +1,147 @@
+package browsertest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// uiViews are the views of the dashboard, and how it is seen that one is there.
+var uiViews = []struct{ name, view, there string }{
+	{"tree", "tree/shop/orders", `document.querySelector(".znode h1")?.textContent === "orders" && document.querySelectorAll(".row").length > 5`},
+	{"search", "search", `document.querySelector("h1")?.textContent === "Search"`},
+}
+
+// shop makes something to look at.
+func shop(t *testing.T) {
+	t.Helper()
+	if status, _ := ask(t, "GET", "/v1/znodes/shop", ""); status == 200 {
+		return
+	}
+	must(t, "POST", "/v1/znodes/shop", "")
+	must(t, "POST", "/v1/znodes/shop/orders", `{"total": 9007199254740993, "currency": "EUR", "open": ["17", "18"]}`)
+	for i := range 12 {
+		must(t, "POST", "/v1/znodes/shop/orders/order-?mode=persistent_sequential", fmt.Sprint("order ", i))
+	}
+	must(t, "POST", "/v1/znodes/shop/prices?acl=world:anyone:r,digest:alice:x:cdrwa", "")
+}
+
+// TestUI_Views_Axe finds nothing in any view, light and dark, wide and narrow, with a dialog open; takes their
+// pictures; and no view is wider than the window.
+func TestUI_Views_Axe(t *testing.T) {
+	shop(t)
+	for _, width := range []int{1280, 360} {
+		p := ui(t, shared.HTTPAddrs()[0], width, "tree")
+		p.login("super:secret")
+		for _, v := range uiViews {
+			p.show(v.view)
+			p.until(v.there)
+			for _, theme := range []string{"light", "dark"} {
+				p.theme(theme)
+				p.wantNoViolation(fmt.Sprintf("%s, %s, %d", v.name, theme, width))
+				if *update && (width > 360 || theme == "light") {
+					p.picture(fmt.Sprintf("dashboard-%s-%s-%d.png", v.name, theme, width))
+				}
+			}
+			if wide := eval[int](p, "document.documentElement.scrollWidth"); wide > width {
+				t.Errorf("%s is %d wide in a window of %d", v.name, wide, width)
+			}
+		}
+		p.show("tree/shop/orders")
+		p.heading("orders")
+		for _, dialog := range []string{"Edit", "Create below", "Permissions", "Delete", "Import", "Compare"} {
+			p.press(dialog)
+			p.until(`document.querySelector("dialog[open]")`)
+			p.wantNoViolation("dialog " + dialog)
+			p.press("Cancel")
+			p.until(`!document.querySelector("dialog[open]")`)
+		}
+	}
+}
+
+func (p *tab) picture(file string) {
+	p.t.Helper()
+	var data []byte
+	p.do(chromedp.CaptureScreenshot(&data))
+	if err := os.WriteFile(filepath.Join("../../docs/images", file), data, 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// TestUI_Keyboard logs in, walks to a znode and changes it without a mouse.
+func TestUI_Keyboard(t *testing.T) {
+	must(t, "POST", "/v1/znodes/keyboard", "before")
+	must(t, "POST", "/v1/znodes/keyboard/aa", "before")
+	must(t, "POST", "/v1/znodes/keyboard/bb", "before")
+	p := uiOf(t, "tree/keyboard")
+	p.heading("keyboard")
+	p.until(`document.querySelectorAll(".row").length === 2`)
+	tabTo := func(what string) {
+		t.Helper()
+		for range 60 {
+			p.do(chromedp.KeyEvent(kb.Tab))
+			if eval[bool](p, fmt.Sprintf(`document.activeElement.matches("a, button, input, textarea, [tabindex]") &&
+				(document.activeElement.getAttribute("aria-label") ?? document.activeElement.closest("label")?.querySelector("span").textContent ?? document.activeElement.textContent).trim() === %s`, quote(what))) {
+				return
+			}
+		}
+		t.Fatalf("the key Tab does not lead to %q", what)
+	}
+	tabTo("Log in to change something")
+	p.do(chromedp.KeyEvent(kb.Enter))
+	p.until(`document.querySelector("dialog[open]")`)
+	tabTo("Name")
+	p.do(chromedp.KeyEvent("alice"))
+	tabTo("Password")
+	p.do(chromedp.KeyEvent("secret" + kb.Enter))
+	p.until(`document.querySelector("#logout") && !document.querySelector("dialog")`)
+	tabTo("Children")
+	p.do(chromedp.KeyEvent(kb.ArrowDown + kb.Enter))
+	p.heading("bb")
+	tabTo("Edit")
+	p.do(chromedp.KeyEvent(kb.Enter))
+	p.until(`document.querySelector("dialog[open]")`)
+	tabTo("Data")
+	p.do(chromedp.KeyEvent(" after"))
+	tabTo("Review")
+	p.do(chromedp.KeyEvent(kb.Enter))
+	p.until(`document.querySelector(".diff .plus")`)
+	tabTo("Write")
+	p.do(chromedp.KeyEvent(kb.Enter))
+	p.said("/keyboard/bb is at version 1 now.")
+	p.do(chromedp.KeyEvent(kb.Escape))
+	tabTo("Children")
+	p.do(chromedp.KeyEvent(kb.Backspace))
+	p.heading("keyboard")
+	p.do(chromedp.KeyEvent(kb.Escape))
+	if wrong := eval[bool](p, `Boolean(document.querySelector("dialog[open]"))`); wrong {
+		t.Error("a dialog is open")
+	}
+}
+
+// TestUI_Login by token and logging out; what proves nothing is refused.
+func TestUI_Login(t *testing.T) {
+	p := uiOf(t, "tree")
+	p.press("Log in to change something")
+	p.choose("By", "token")
+	p.fill("Token", "0123456789abcdef")
+	p.press("Log in")
+	p.until(`document.querySelector("dialog .error")?.textContent.includes("the token is not known")`)
+	p.choose("By", "certificate")
+	p.press("Log in")
+	p.until(`document.querySelector("dialog .error")?.textContent.includes("no certificate")`)
+	p.choose("By", "password")
+	p.fill("Name", "super")
+	p.fill("Password", "secret")
+	p.press("Log in")
+	p.until(`document.querySelector("#identity")?.textContent.includes("Administrator")`)
+	p.press("Log out")
+	p.until(`document.querySelector("#login")`)
+	if !eval[bool](p, `[...document.querySelectorAll("button")].find((b) => b.textContent === "Edit").disabled`) {
+		t.Error("who has logged out can press Edit")
+	}
+}

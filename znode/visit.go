@@ -1,0 +1,108 @@
+package znode
+
+import "hash/maphash"
+
+// The reads of many znodes at a few at a time, so that no writer waits long.
+
+// VisitChildren calls visit with the names of the children at the places [from, to) of a znode's list, as far as there
+// are any, and returns the znode's Stat. The order is this server's own: a new child comes last, and the place of a
+// deleted one is taken by the last. Who visits the places from the end to the beginning therefore sees each child that
+// stays, whatever changes between the calls; some perhaps twice.
+//
+// Errors: ErrNoNode, ErrNoAuth (READ).
+func (t *Tree) VisitChildren(path string, from, to int, ids []ID, visit func(name string)) (Stat, Error) {
+	n, code := t.readable(path, PermRead, ids)
+	if code != OK {
+		return Stat{}, code
+	}
+	list := n.childList()
+	for i := min(max(to, 0), len(list)) - 1; i >= max(from, 0); i-- {
+		visit(Base(list[i].path()))
+	}
+	return n.stat(), OK
+}
+
+// Parts is in how many parts Visit shows a tree.
+const Parts = indexShards
+
+// Seed is a number that tells trees apart whose znodes lie in different parts.
+func (t *Tree) Seed() uint32 { return uint32(maphash.String(t.index.seed, "")) }
+
+// Visit calls visit for each znode of a part, whoever may read it, in no particular order. A znode stays in its part
+// as long as it exists.
+func (t *Tree) Visit(part int, visit func(path string, data []byte, s *Stat)) {
+	for _, n := range t.index.shards[part].slots {
+		if n != nil {
+			s := n.stat()
+			visit(n.path(), n.data(), &s)
+		}
+	}
+}
+
+// Visible reports whether a znode is there, and these identities may read it and everything above it: who may not
+// list a znode's children is not told of them otherwise.
+func (t *Tree) Visible(path string, ids []ID) bool {
+	for {
+		if _, code := t.readable(path, PermRead, ids); code != OK {
+			return false
+		}
+		if path == RootPath {
+			return true
+		}
+		path = Parent(path)
+	}
+}
+
+// About is what a znode is, besides its data and Stat.
+type About struct {
+	Kind      string // persistent, ephemeral, container or ttl
+	TTLMillis int64  // of kind ttl
+	Perms     Perms  // that the identities have
+	Below     Size   // the znodes below it
+}
+
+// About describes a znode. It counts at most so many below it.
+//
+// Errors: ErrNoNode, ErrNoAuth (READ).
+func (t *Tree) About(path string, ids []ID, most int) (About, Stat, Error) {
+	n, code := t.readable(path, PermRead, ids)
+	if code != OK {
+		return About{}, Stat{}, code
+	}
+	a := About{Kind: "persistent"}
+	switch {
+	case n.isEphemeral():
+		a.Kind = "ephemeral"
+	case n.isContainer():
+		a.Kind = "container"
+	case n.isTTL():
+		a.Kind, a.TTLMillis = "ttl", n.ttlMillis()
+	}
+	for p := PermRead; p <= PermAdmin; p <<= 1 {
+		if Permits(t.acls.get(n.acl), p, ids) {
+			a.Perms |= p
+		}
+	}
+	t.countBelow(n, &a.Below, most)
+	return a, n.stat(), OK
+}
+
+func (t *Tree) countBelow(n *node, s *Size, most int) {
+	for pending := []*node{n}; len(pending) > 0; {
+		parent := pending[len(pending)-1]
+		pending = pending[:len(pending)-1]
+		for _, c := range parent.childList() {
+			if s.Znodes == most {
+				return
+			}
+			s.Znodes++
+			s.Bytes += int64(len(c.path()) + c.size())
+			if c.isEphemeral() {
+				s.Ephemerals++
+			}
+			if c.numChildren() > 0 {
+				pending = append(pending, c)
+			}
+		}
+	}
+}
