@@ -19,7 +19,7 @@ func TestServer_ExpiredSessions_SayWhy(t *testing.T) {
 		by     state.ServerID
 		reason string
 	}{
-		"client silent": {func(k *kit) { k.connect().open(timeout) }, CauseSilent, 1, ""},
+		"client silent": {func(k *kit) { k.connect().open(timeout) }, CauseSilent, state.NoServer, ""},
 		"connection ended": {func(k *kit) {
 			c := k.connect()
 			c.open(timeout)
