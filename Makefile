@@ -18,7 +18,7 @@ SCRIPTS ?= 5000
 SERVERS ?= 3
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
 
-.PHONY: help build dev short test slow race lint fuzz browser lab-site interop sim oracle faults soak edge soak-recipes bench benchmarks
+.PHONY: help build dev short test slow race lint fuzz browser lab-site interop sim apache oracle faults soak edge soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ interop: ## with other people's clients and a real ZooKeeper as the oracle (Debi
 sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, else new ones; none begins after WITHIN
 	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),0) \
 	  -sim.within=$(or $(WITHIN),0)
+
+apache: ## Apache ZooKeeper's own test classes, against zk-lite and ZooKeeper (Debian: default-jdk-headless, maven, openssl)
+	integration/apache/run
 
 oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEED repeats them
 	ZK_LITE_ORACLE_SCRIPTS=$(SCRIPTS) ZK_LITE_SEED=$(SEED) $(GO) test -tags interop -count=1 -v -timeout 0 \

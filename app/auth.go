@@ -30,8 +30,9 @@ func authenticator(o *Options, httpPort int) (*auth.Authenticator, error) {
 	if cfg.SASL, err = sasl(o); err != nil {
 		return nil, err
 	}
-	if cfg.SASL != nil && cfg.SASL.Mechanism == digestMD5 {
-		o.Logger.Warn("SASL with DIGEST-MD5 is weak (RFC 6331), and Java clients of 3.9 need -Dzookeeper.fips-mode=false")
+	if cfg.SASL != nil && cfg.SASL.Mechanism() == digestMD5 {
+		o.Logger.Warn("SASL with DIGEST-MD5 is weak (RFC 6331), and Java clients of 3.9 need " +
+			"-Dzookeeper.fips-mode=false")
 	}
 	if httpPort != config.NoPort && !auth.New(cfg).Configured() {
 		// A full disk must not stop a start: its server is to answer again when there is room.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -115,9 +116,9 @@ func TestPeerTLS_SwitchedOverWhileItRuns(t *testing.T) {
 	p.write(t, 0, "/end")
 }
 
-// hello is that of a control connection from a server, with a question whose answer would be welcome to a stranger.
-func hello(from uint64) []byte {
-	b := append([]byte("zkLP"), 1, 0, 33, 3)
+// hello is that of a connection of a kind from a server, with a question whose answer would be welcome to a stranger.
+func hello(kind byte, from uint64) []byte {
+	b := append([]byte("zkLP"), 1, 0, 33, kind)
 	b = append(b, make([]byte, 16)...)
 	b = binary.BigEndian.AppendUint64(b, from)
 	b = binary.BigEndian.AppendUint64(b, 255)
@@ -128,8 +129,11 @@ func hello(from uint64) []byte {
 func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 	tier.Seconds(t)
 	p := newPeers(t)
+	revoked := p.ca.Issue(t, "revoked", of(1))
+	crl := certs.Write(t, t.TempDir()+"/crl.pem", p.ca.Revoke(t, time.Now().Add(time.Hour), revoked))
 	for i := range p.servers {
-		p.options[i].Settings.PeerTLS.Wanted = true
+		s := &p.options[i].Settings.PeerTLS
+		s.Wanted, s.CheckCRL, s.CRLFile = true, true, crl
 		p.start(t, i)
 	}
 	defer func() {
@@ -142,20 +146,30 @@ func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 	show := func(pair *certs.Pair) *tls.Config { return identity(p.ca, pair) }
 	member := func(i int) *certs.Pair { return p.ca.Issue(t, "member", of(i)) }
 	expired := p.ca.Issue(t, "old", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) })
+	const raft, stream, control, appends = 1, 2, 3, 4
+	old := show(member(1))
+	old.MaxVersion = tls.VersionTLS12
 	for _, x := range []struct {
 		name string
 		cfg  *tls.Config // nil: no TLS
+		kind byte
 		from uint64
 		want string // in what comes back; empty: nothing does
 	}{
-		{"without TLS", nil, 0, ""},
-		{"without a certificate", show(nil), 0, ""},
-		{"of another authority", show(other.Issue(t, "x", nil)), 0, ""},
-		{"signed by itself", show(certs.Authority(t, "x")), 0, ""},
-		{"expired", show(expired), 0, ""},
-		{"a member with another's number", show(member(1)), 2, "has not proved to be server 2"},
-		{"a member without a number", show(member(1)), 255, "only a server of this ensemble may ask"},
-		{"a member", show(member(1)), 1, `"standing":"voter"`}, // server 0 need not lead
+		{"without TLS", nil, control, 0, ""},
+		{"without a certificate", show(nil), control, 0, ""},
+		{"of another authority", show(other.Issue(t, "x", nil)), control, 0, ""},
+		{"signed by itself", show(certs.Authority(t, "x")), control, 0, ""},
+		{"expired", show(expired), control, 0, ""},
+		{"revoked", show(revoked), control, 1, ""},
+		{"a certificate of another host", show(p.ca.Issue(t, "client", nil)), control, 1, "has not proved to be server 1"},
+		{"of TLS 1.2", old, control, 1, ""},
+		{"a member with another's number, for raft", show(member(1)), raft, 2, "has not proved to be server 2"},
+		{"a member with another's number, for commands", show(member(1)), stream, 2, "has not proved to be server 2"},
+		{"a member with another's number, for entries", show(member(1)), appends, 2, "has not proved to be server 2"},
+		{"a member with another's number", show(member(1)), control, 2, "has not proved to be server 2"},
+		{"a member without a number", show(member(1)), control, 255, "only a server of this ensemble may ask"},
+		{"a member", show(member(1)), control, 1, `"standing":"voter"`}, // server 0 need not lead
 	} {
 		s := p.options[0].Settings.Servers[0]
 		c, err := net.Dial("tcp", s.PeerAddress())
@@ -165,9 +179,13 @@ func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 		_ = c.SetDeadline(time.Now().Add(time.Minute))
 		if x.cfg != nil {
 			x.cfg.ServerName = s.Host
+			if len(x.cfg.Certificates) > 0 { // shown even to who does not name its authority
+				pair := x.cfg.Certificates[0]
+				x.cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+			}
 			c = tls.Client(c, x.cfg)
 		}
-		_, _ = c.Write(hello(x.from))
+		_, _ = c.Write(hello(x.kind, x.from))
 		answer, _ := io.ReadAll(c) // an alert is an error
 		_ = c.Close()
 		if x.want == "" && strings.Contains(string(answer), "{") || !strings.Contains(string(answer), x.want) {
@@ -175,4 +193,37 @@ func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 		}
 	}
 	p.write(t, 0, "/end")
+}
+
+// Who listens at a member's address with another certificate is told nothing.
+func TestPeerTLS_Impostor_IsToldNothing(t *testing.T) {
+	tier.Seconds(t)
+	p := newPeers(t)
+	for i := range p.servers {
+		p.options[i].Settings.PeerTLS.Wanted = true
+	}
+	stranger := certs.Authority(t, "stranger")
+	for _, pair := range []*certs.Pair{p.ca.Issue(t, "another member", of(1)), stranger.Issue(t, "server", of(2))} {
+		cfg := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{pair.Cert.Raw}, PrivateKey: pair.Key}}}
+		l, err := tls.Listen("tcp", p.options[0].Settings.Servers[2].PeerAddress(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, p.options[0])
+		for range 3 {
+			c, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
+			b, err := io.ReadAll(c)
+			if len(b) > 0 || err == nil || !strings.Contains(err.Error(), "bad certificate") {
+				t.Errorf("%s: %q, %v", pair.Cert.Subject, b, err)
+			}
+			c.Close()
+		}
+		if err := errors.Join(l.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/digestmd5"
 	"github.com/zk-lite/zk-lite/internal/follow"
+	"github.com/zk-lite/zk-lite/internal/gssapi"
 	"github.com/zk-lite/zk-lite/internal/jaas"
+	"github.com/zk-lite/zk-lite/internal/kerberos"
 	"github.com/zk-lite/zk-lite/server/auth"
 )
 
@@ -17,16 +20,38 @@ const (
 	digestModule = "org.apache.zookeeper.server.auth.DigestLoginModule"
 	userOption   = "user_" // user_NAME="PASSWORD"
 
+	kerberosModule = "com.sun.security.auth.module.Krb5LoginModule"
+
 	digestMD5 = "DIGEST-MD5"
 )
 
-// login is the section of the JAAS file.
+// login is what a section of the JAAS file says: users, or keys.
 type login struct {
-	digest *digestmd5.Config
+	digest   *digestmd5.Config                // nil: Kerberos
+	kerberos *follow.File[*kerberos.Acceptor] // follows the keytab
 }
 
-// begin starts an exchange by what the file says now.
-func (l *login) begin() auth.Exchange { return digestmd5.New(l.digest) }
+// begin starts an exchange by what the files say now.
+func (l *login) begin() auth.Exchange {
+	if l.digest != nil {
+		return digestmd5.New(l.digest)
+	}
+	return gssapi.New(l.kerberos.Get())
+}
+
+func (l *login) realm() string {
+	if l.digest != nil {
+		return ""
+	}
+	return l.kerberos.Get().Realm()
+}
+
+func (l *login) mechanism() string {
+	if l.digest != nil {
+		return digestMD5
+	}
+	return "GSSAPI"
+}
 
 // sasl reads the JAAS file; nil without one.
 func sasl(o *Options) (*auth.SASL, error) {
@@ -34,33 +59,59 @@ func sasl(o *Options) (*auth.SASL, error) {
 	if c.File == "" {
 		return nil, nil
 	}
-	file, err := follow.Open("JAAS file", c.File, func(text []byte) (*login, error) { return readLogin(text, c) }, o.Logger)
+	r := &loginReader{c, o.Logger, new(kerberos.Replays)}
+	file, err := follow.Open("JAAS file", c.File, r.read, o.Logger)
 	if err != nil {
-		return nil, fmt.Errorf("java.security.auth.login.config: %w", err)
+		return nil, fmt.Errorf("%s: %w", config.JAASKey, err)
 	}
 	return &auth.SASL{
-		Mechanism: digestMD5, Begin: func() auth.Exchange { return file.Get().begin() },
-		Realm:      func() string { return "" },
+		Mechanism:  func() string { return file.Get().mechanism() },
+		Begin:      func() auth.Exchange { return file.Get().begin() },
+		Realm:      func() string { return file.Get().realm() },
 		RemoveHost: c.RemoveHost, RemoveRealm: c.RemoveRealm, Supers: c.Supers, AllowFailed: c.AllowFailed,
 	}, nil
 }
 
-// readLogin finds what is for this server in the text of a JAAS file.
-func readLogin(text []byte, c *config.SASL) (*login, error) {
+// loginReader reads JAAS files.
+type loginReader struct {
+	*config.SASL
+	logger  *slog.Logger
+	replays *kerberos.Replays // of all keytabs
+}
+
+// read finds what is for this server in the text of a JAAS file.
+func (r *loginReader) read(text []byte) (*login, error) {
 	sections, err := jaas.Parse(string(text))
 	if err != nil {
 		return nil, err
 	}
-	modules := sections[c.Section]
+	modules := sections[r.Section]
 	if len(modules) != 1 {
-		return nil, fmt.Errorf("it has %d modules in the section %q; want one, %s", len(modules), c.Section, digestModule)
+		return nil, fmt.Errorf("it has %d modules in the section %q; want one, %s or %s", len(modules), r.Section,
+			digestModule, kerberosModule)
 	}
-	m := modules[0]
-	if m.Class != digestModule {
-		return nil, fmt.Errorf("the module %s is not known; want %s", m.Class, digestModule)
+	l := new(login)
+	switch m := modules[0]; m.Class {
+	case digestModule:
+		l.digest, err = digestLogin(m.Options, r.SASL)
+	case kerberosModule:
+		l.kerberos, err = r.keytab(m.Options)
+	default:
+		err = fmt.Errorf("the module %s is not known; want %s or %s", m.Class, digestModule, kerberosModule)
 	}
-	d, err := digestLogin(m.Options, c)
-	return &login{digest: d}, err
+	return l, err
+}
+
+// keytab takes what Java's Krb5LoginModule needs for a server; its other options are about clients and tickets.
+func (r *loginReader) keytab(options map[string]string) (*follow.File[*kerberos.Acceptor], error) {
+	principal, path := options["principal"], options["keyTab"]
+	if principal == "" || path == "" || options["useKeyTab"] != "true" {
+		return nil, fmt.Errorf("%s needs useKeyTab=true, keyTab=\"FILE\" and principal=\"zookeeper/HOST@REALM\"",
+			kerberosModule)
+	}
+	return follow.Open("keytab", strings.TrimPrefix(path, "file:"), func(text []byte) (*kerberos.Acceptor, error) {
+		return kerberos.New(principal, text, r.replays)
+	}, r.logger)
 }
 
 // digestLogin knows the users of ZooKeeper's DigestLoginModule.

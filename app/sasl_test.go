@@ -25,11 +25,13 @@ func TestSASL_Users(t *testing.T) {
 	}
 	const digest = "Server { org.apache.zookeeper.server.auth.DigestLoginModule required "
 	for text, want := range map[string]string{
-		"":                             `0 modules in the section "Server"`,
-		digest + ";":                   "line 1",
-		digest + "x=1; };":             "no users",
-		"Server { a.B required; };":    "the module a.B is not known",
-		digest + `user_a="secret;; };`: "line 1: a quotation has no end",
+		"":                          `0 modules in the section "Server"`,
+		digest + ";":                "line 1",
+		digest + "x=1; };":          "no users",
+		"Server { a.B required; };": "the module a.B is not known",
+		"Server { " + kerberosModule + " required; };":                                                      "needs useKeyTab=true",
+		"Server { " + kerberosModule + ` required useKeyTab=true keyTab="/nonexistent" principal="a/b"; };`: "/nonexistent",
+		digest + `user_a="secret;; };`:                                                                      "line 1: a quotation has no end",
 	} {
 		if err := read(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %s", text, err, want)
@@ -42,7 +44,7 @@ func TestSASL_Users(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := readLogin(text, &o.Settings.SASL)
+	l, err := (&loginReader{SASL: &o.Settings.SASL}).read(text)
 	if err != nil {
 		t.Fatal(err)
 	}

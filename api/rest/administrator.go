@@ -3,6 +3,8 @@ package rest
 import (
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -10,8 +12,11 @@ import (
 // HeaderTokenFile names the file that a local administrator reads.
 const HeaderTokenFile = "Zk-Token-File"
 
-// proxies are headers that only a proxy sends. What it passes on is not from this machine, wherever the proxy is.
-var proxies = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}
+// proxies are headers that only a proxy sends, besides X-Forwarded-*. What it passes on is not from this machine,
+// wherever the proxy is.
+var proxies = []string{
+	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
+}
 
 // NeedAdministrator refuses those who may not see and change how the ensemble is run. It takes super users and the
 // identities of admin.identities or, when nobody is named, a client on this machine that can read the server's file
@@ -52,8 +57,8 @@ func (q *Request) NeedAdministrator() error {
 
 // fromHere reports whether the client is on this machine.
 func (q *Request) fromHere() bool {
-	for _, h := range proxies {
-		if _, there := q.HTTP.Header[h]; there {
+	for h := range q.HTTP.Header {
+		if strings.HasPrefix(h, "X-Forwarded-") || slices.Contains(proxies, h) {
 			return false
 		}
 	}

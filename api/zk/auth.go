@@ -29,7 +29,10 @@ func (c *conn) auth(xid wire.Xid, rd *jute.Reader) error {
 	if !c.authenticate(&q) {
 		c.listener.authFailed.Add(1)
 		c.note("login", audit.Failure, "scheme "+q.Scheme)
-		c.direct(xid, znode.ErrAuthFailed, nil)
+		// A client of another ensemble is not told to give up: it tries the next server (EnsembleAuthenticationProvider).
+		if q.Scheme != "ensemble" || !c.listener.srv.Auth().Ensemble("") {
+			c.direct(xid, znode.ErrAuthFailed, nil)
+		}
 		c.out.end("authentication failed")
 		c.closing = true
 		return nil
@@ -113,7 +116,7 @@ func (c *conn) enough(xid wire.Xid) bool {
 
 // hint says what else could be wrong with a client without the identity that it needs.
 func (c *conn) hint() string {
-	if s := c.listener.srv.Auth().SASL(); s != nil && s.Mechanism == "DIGEST-MD5" && c.exchange == nil {
+	if s := c.listener.srv.Auth().SASL(); s != nil && s.Mechanism() == "DIGEST-MD5" && c.exchange == nil {
 		return "Java clients of 3.9 do not begin DIGEST-MD5 unless they run with -Dzookeeper.fips-mode=false"
 	}
 	return ""
@@ -179,8 +182,8 @@ func (c *conn) addSASL(s *auth.SASL, user string) error {
 // saslFailed answers a client that has not proved who it is: it goes, unless allowSaslFailedClients lets it stay.
 func (c *conn) saslFailed(xid wire.Xid, s *auth.SASL, err error) {
 	c.listener.authFailed.Add(1)
-	c.note("login", audit.Failure, "sasl "+s.Mechanism+": "+err.Error())
-	c.listener.logRefusal("sasl", "remote", c.remote, "session", c.session(), "mechanism", s.Mechanism, "error", err)
+	c.note("login", audit.Failure, "sasl "+s.Mechanism()+": "+err.Error())
+	c.listener.logRefusal("sasl", "remote", c.remote, "session", c.session(), "mechanism", s.Mechanism(), "error", err)
 	code := znode.ErrAuthFailed
 	switch {
 	case slices.Contains(c.listener.srv.Auth().Schemes(), "sasl"):

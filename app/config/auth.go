@@ -164,7 +164,7 @@ func (l *loader) resolveSchemes() {
 			}
 		case "sasl":
 			if s.SASL.File == "" {
-				l.fail(at, "enforce.auth.schemes", "sasl needs users", "set "+jaasKey)
+				l.fail(at, "enforce.auth.schemes", "sasl needs users", "set "+JAASKey)
 			}
 		default:
 			l.fail(at, "enforce.auth.schemes", fmt.Sprintf("%q is no scheme", shorten(scheme)),

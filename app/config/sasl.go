@@ -15,12 +15,12 @@ type SASL struct {
 	required bool
 }
 
-// jaasKey is a property of the Java virtual machine, and no key of zoo.cfg for ZooKeeper.
-const jaasKey = "java.security.auth.login.config"
+// JAASKey names the JAAS file. It is a property of the Java virtual machine, and no key of zoo.cfg for ZooKeeper.
+const JAASKey = "java.security.auth.login.config"
 
 func saslRows() []setting {
 	return []setting{
-		{key: jaasKey, flag: "jaas-file", kind: kindText,
+		{key: JAASKey, flag: "jaas-file", kind: kindText,
 			field: func(s *Settings) any { return &s.SASL.File },
 			help: "File with ZooKeeper's login configuration (JAAS) for SASL: users for DIGEST-MD5, or a keytab for " +
 				"Kerberos. It is followed while running. For ZooKeeper this is a flag of the JVM. Default: no SASL."},
@@ -61,7 +61,7 @@ func (l *loader) resolveSASL() {
 		s.enforceAuth, s.AuthSchemes = true, []string{"sasl"}
 		if s.SASL.File == "" {
 			l.fail(l.where("session-require-client-sasl-auth"), "sessionRequireClientSASLAuth", "needs users",
-				"set "+jaasKey)
+				"set "+JAASKey)
 			s.AuthSchemes = []string{"ip"} // to say it once
 		}
 	}
@@ -70,11 +70,11 @@ func (l *loader) resolveSASL() {
 	}
 	for _, flag := range []string{"sasl-serverconfig", "sasl-super-password"} {
 		if l.given(flag) {
-			l.warn(l.where(flag), l.row(flag).key, "has no effect without "+jaasKey+": there is no SASL")
+			l.warn(l.where(flag), l.row(flag).key, "has no effect without "+JAASKey+": there is no SASL")
 		}
 	}
 	if len(s.SASL.Supers) > 0 {
-		l.warn(l.where("sasl-super-user"), "superUser", "has no effect without "+jaasKey+": there is no SASL")
+		l.warn(l.where("sasl-super-user"), "superUser", "has no effect without "+JAASKey+": there is no SASL")
 		s.SASL.Supers = nil
 	}
 }

@@ -165,7 +165,12 @@ func (c *comparison) prepare() (all []system.System, err error) {
 		all = append(all, s)
 	}
 	for _, b := range o.builds {
-		z, err := system.NewBuild(b.name, b.path)
+		var z *system.ZKLite
+		if b.path == "" {
+			z, err = ours.Secure(b.name, c.site.Dir, b.name == allTLS)
+		} else {
+			z, err = system.NewBuild(b.name, b.path)
+		}
 		if err != nil {
 			return nil, err
 		}

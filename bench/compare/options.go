@@ -22,6 +22,7 @@ type options struct {
 	short           bool
 	znodes          int
 	builds          []build
+	tls             bool // also with TLS
 	dir             string
 	output          report.Output
 	seed            uint64
@@ -34,13 +35,19 @@ type times struct {
 	duration, warmUp, jit time.Duration
 }
 
-// build is a zk-lite that was built before.
+// The systems of -tls.
+const (
+	peersTLS = "tls-between-servers"
+	allTLS   = "tls-everywhere"
+)
+
+// build is a zk-lite that was built before, or this checkout's with TLS.
 type build struct{ name, path string }
 
 // addBuild reads one flag -binary.
 func (o *options) addBuild(text string) error {
 	name, path, ok := strings.Cut(text, "=")
-	taken := slices.Contains(known(), name) ||
+	taken := slices.Contains(known(), name) || name == peersTLS || name == allTLS ||
 		slices.ContainsFunc(o.builds, func(b build) bool { return b.name == name })
 	if !ok || path == "" || taken {
 		return errors.New("want NAME=PATH with a name that no other system has")
@@ -73,6 +80,8 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.systems, "systems", "", "systems to measure, separated by commas; none: all")
 	f.Func("binary", "NAME=PATH: a zk-lite to compare with this checkout's, as a system of that name; repeatable",
 		o.addBuild)
+	f.BoolVar(&o.tls, "tls", false, "also measure this checkout with TLS between servers (system "+peersTLS+
+		"), and for clients as well ("+allTLS+"), as systems to compare with; for the suite servers")
 	f.StringVar(&o.dir, "dir", "",
 		"directory on the disk to measure; none: the system's for temporary files")
 	o.output.Flags(f)
@@ -88,6 +97,12 @@ func parse(args []string) (*options, error) {
 	}
 	if f.NArg() > 0 || o.znodes < 1 {
 		return nil, errors.New("want no arguments, and flags above 0")
+	}
+	if o.tls {
+		if o.suites != "servers" {
+			return nil, errors.New("-tls is for the suite servers")
+		}
+		o.builds = append(o.builds, build{name: peersTLS}, build{name: allTLS})
 	}
 	if o.sync != nil && slices.Contains(strings.Split(o.suites, ","), growth.Section) {
 		return nil, errors.New("-sync is for the suites servers, http and clients, not for growth")

@@ -3,12 +3,14 @@ package system
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +20,10 @@ import (
 type ZKLite struct {
 	speaksZooKeeper
 	name, binary string
-	root         string // of the checkout from which it was built; "" if only the binary is known
+	root         string   // of the checkout from which it was built; "" if only the binary is known
+	lines        []string // of every zoo.cfg
+	// TLS is for its clients; nil: they speak without.
+	TLS *tls.Config
 }
 
 // Ours is the name of the zk-lite that is built from this checkout.
@@ -89,7 +94,9 @@ func (z *ZKLite) Settings() []string {
 }
 
 func (z *ZKLite) start(e *Ensemble, o *Options) error {
-	return startZoo(e, o, func(file string) []string {
+	with := *o
+	with.Lines = slices.Concat(o.Lines, z.lines)
+	return startZoo(e, &with, func(file string) []string {
 		return []string{z.binary, "server", "--config", file}
 	})
 }

@@ -7,10 +7,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/internal/testkit/certs"
+	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 )
 
 // saslEnsemble is an ensemble with a JAAS file for its servers, which takes TLS and plain clients.
@@ -107,6 +109,94 @@ func TestInterop_SASL_Digest(t *testing.T) {
 	})
 	t.Run("kazoo/wrong", func(t *testing.T) {
 		drive(t, e, t.TempDir(), append(kazooSASL(t, false), e.ConnectString(), options("wrong"), "", "/x")...)
+	})
+	secured(t, e)
+}
+
+// realm is a Kerberos realm with a KDC of its own.
+type realm struct{ dir, krb5conf string }
+
+// newRealm starts Debian's krb5-kdc for the length of the test.
+func newRealm(t *testing.T) *realm {
+	t.Helper()
+	kdb := cluster.NeedTool(t, "/usr/sbin/kdb5_util", "krb5-kdc")
+	kdc := cluster.NeedTool(t, "/usr/sbin/krb5kdc", "krb5-kdc")
+	cluster.NeedTool(t, "/usr/sbin/kadmin.local", "krb5-admin-server")
+	r := &realm{dir: t.TempDir()}
+	port := ports.Take(t, 1)[0]
+	r.krb5conf = writeFile(t, "krb5.conf", fmt.Sprintf(`[libdefaults]
+ default_realm = TEST.ZK
+ rdns = false
+ dns_canonicalize_hostname = false
+[realms]
+ TEST.ZK = {
+  kdc = 127.0.0.1:%d
+ }
+`, port))
+	t.Setenv("KRB5_CONFIG", r.krb5conf)
+	t.Setenv("KRB5_KDC_PROFILE", writeFile(t, "kdc.conf", fmt.Sprintf(`[kdcdefaults]
+ kdc_listen = 127.0.0.1:%[1]d
+ kdc_tcp_listen = 127.0.0.1:%[1]d
+[realms]
+ TEST.ZK = {
+  database_name = %[2]s/principal
+  key_stash_file = %[2]s/stash
+ }
+`, port, r.dir)))
+	run(t, r.dir, kdb, "create", "-s", "-P", "master", "-r", "TEST.ZK")
+	server := command(t.Context(), r.dir, kdc, "-n", "-r", "TEST.ZK")
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Wait() }) // the context has ended
+	return r
+}
+
+// keytab makes a principal and returns the file with its keys.
+func (r *realm) keytab(t *testing.T, principal string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keytab")
+	run(t, r.dir, "/usr/sbin/kadmin.local", "-r", "TEST.ZK", "addprinc", "-randkey", principal)
+	run(t, r.dir, "/usr/sbin/kadmin.local", "-r", "TEST.ZK", "ktadd", "-k", path, principal)
+	return path
+}
+
+// TestInterop_SASL_Kerberos is the same with GSSAPI and a real KDC; what fails is a client with the ticket of another
+// service.
+func TestInterop_SASL_Kerberos(t *testing.T) {
+	r := newRealm(t)
+	const service = "zookeeper/localhost@TEST.ZK"
+	bob := r.keytab(t, "bob@TEST.ZK")
+	r.keytab(t, "other/localhost@TEST.ZK")
+	const module = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true"
+	e := saslEnsemble(t, fmt.Sprintf("Server { %s keyTab=%q principal=%q; };", module, r.keytab(t, service), service),
+		map[string]string{"kerberos.removeRealmFromPrincipal": "true"})
+	java := javaSASL(t)
+	clientJAAS := fmt.Sprintf("Client { %s keyTab=%q principal=\"bob@TEST.ZK\"; };", module, bob)
+	flags := func(principal string) []string {
+		return []string{"-Djava.security.krb5.conf=" + r.krb5conf, "-Dzookeeper.server.principal=" + principal}
+	}
+	t.Setenv("KRB5_CLIENT_KTNAME", bob)
+	t.Setenv("KRB5CCNAME", "FILE:"+filepath.Join(r.dir, "cache"))
+	options := func(service string) string { return fmt.Sprintf(`{"mechanism": "GSSAPI", "service": %q}`, service) }
+	// kazoo asks for the service on the host by its name in the connect string.
+	hosts := strings.ReplaceAll(e.ConnectString(), "127.0.0.1", "localhost")
+	for _, tls := range []bool{false, true} {
+		t.Run(fmt.Sprintf("Java/TLS=%v", tls), func(t *testing.T) {
+			drive(t, e, t.TempDir(), append(java(clientJAAS, tls, flags(service)...), e.ConnectString(), "bob",
+				fmt.Sprintf("/java-%v", tls))...)
+		})
+		t.Run(fmt.Sprintf("kazoo/TLS=%v", tls), func(t *testing.T) {
+			drive(t, e, t.TempDir(), append(kazooSASL(t, tls), hosts, options("zookeeper"), "bob",
+				fmt.Sprintf("/kazoo-%v", tls))...)
+		})
+	}
+	t.Run("Java/wrong", func(t *testing.T) {
+		drive(t, e, t.TempDir(), append(java(clientJAAS, false, flags("other/localhost@TEST.ZK")...), e.ConnectString(), "",
+			"/x")...)
+	})
+	t.Run("kazoo/wrong", func(t *testing.T) {
+		drive(t, e, t.TempDir(), append(kazooSASL(t, false), hosts, options("other"), "", "/x")...)
 	})
 	secured(t, e)
 }

@@ -123,7 +123,7 @@ func parse(text string) (directives, error) {
 		name, rest, ok := strings.Cut(text, "=")
 		name = strings.ToLower(strings.TrimSpace(name))
 		if !ok || name == "" || strings.ContainsAny(name, "\",") {
-			return nil, errors.New("the response is not of the form name=value,...")
+			return nil, errors.New("the response is not a list of name=value")
 		}
 		if _, twice := d[name]; twice {
 			return nil, fmt.Errorf("the response has %.64q twice", name)

@@ -17,7 +17,8 @@ type Exchange interface {
 
 // SASL is what is known about SASL on the ZooKeeper port.
 type SASL struct {
-	Mechanism string // DIGEST-MD5 or GSSAPI
+	// Mechanism is DIGEST-MD5 or GSSAPI.
+	Mechanism func() string
 	// Begin starts an exchange.
 	Begin func() Exchange
 	// Realm is the Kerberos realm of the server, whose names the settings below shorten; empty: there is none.
