@@ -103,12 +103,10 @@ func (e *expiries) proposed(all []session.Silent) {
 func (e *expiries) part(id znode.SessionID, p parted) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.parted == nil {
+	if e.parted == nil || len(e.parted) >= maxParted { // full of sessions whose end a snapshot held, above all
 		e.parted = map[znode.SessionID]parted{}
 	}
-	if len(e.parted) < maxParted {
-		e.parted[id] = p
-	}
+	e.parted[id] = p
 }
 
 // back notes that a session has a connection again, somewhere, or has ended.

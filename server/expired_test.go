@@ -19,7 +19,12 @@ func TestServer_ExpiredSessions_SayWhy(t *testing.T) {
 		by     state.ServerID
 		reason string
 	}{
-		"client silent": {func(k *kit) { k.connect().open(timeout) }, CauseSilent, state.NoServer, ""},
+		"client never heard": {func(k *kit) { k.connect().open(timeout) }, CauseSilent, state.NoServer, ""},
+		"client silent": {func(k *kit) {
+			c := k.connect()
+			c.open(timeout)
+			k.until(time.Second, c)
+		}, CauseSilent, 1, ""},
 		"connection ended": {func(k *kit) {
 			c := k.connect()
 			c.open(timeout)
@@ -67,6 +72,7 @@ func TestServer_Parted_IsForgotten(t *testing.T) {
 			t.Errorf("%d are remembered", n)
 		}
 		next.attach(&s, s.Password)
+		k.log.drain()
 		if n := len(k.srv.expiries.parted); n != 0 {
 			t.Errorf("%d are remembered", n)
 		}

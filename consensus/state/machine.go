@@ -213,7 +213,9 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 	case OpCreateSession:
 		obs.SessionOpened(m.result.Session)
 	case OpCloseSession, OpExpireSession:
-		obs.SessionClosed(m.closed, m.deleted, c.Op == OpExpireSession)
+		if m.closed != nil { // it is nil if a client's command closes session 0, which is none
+			obs.SessionClosed(m.closed, m.deleted, c.Op == OpExpireSession)
+		}
 	}
 }
 

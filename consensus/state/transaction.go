@@ -2,7 +2,6 @@ package state
 
 import (
 	"github.com/zk-lite/zk-lite/internal/fault"
-	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -29,9 +28,6 @@ func (m *Machine) transact(c *Command, from ServerID) {
 		m.openSession(c, from)
 	case OpCloseSession, OpExpireSession:
 		m.closed, m.deleted = m.sessions.Get(c.Session), 0
-		if m.closed == nil { // it is gone already
-			m.closed = &session.Session{ID: c.Session}
-		}
 		m.sessions.Remove(c.Session)
 		if c.Op == OpExpireSession && fault.On(fault.SkipEphemeral) {
 			return
