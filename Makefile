@@ -16,15 +16,32 @@ SEED ?=
 SITE ?= bin/lab-site
 SCRIPTS ?= 5000
 SERVERS ?= 3
+VERSION ?=
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
 
-.PHONY: help build dev short test slow race lint fuzz browser lab-site interop sim apache oracle faults soak edge soak-recipes bench benchmarks
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim apache oracle faults soak edge soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## the static binary, in ./bin
 	$(GO) build -o bin/zk-lite ./cmd/zk-lite
+
+release: ## dist/: static binaries for Linux, macOS and Windows, their modules and licences, packages, images; VERSION names it
+	cd packaging && $(GO) run . -version '$(VERSION)' binaries packages image
+
+packages: ## the deb and rpm packages, in dist/
+	cd packaging && $(GO) run . -version '$(VERSION)' packages
+
+image: ## the container images, in dist/: `docker load` and `podman load` read them
+	cd packaging && $(GO) run . -version '$(VERSION)' image
+
+cross: ## vet for macOS, and the client and the command line for Windows
+	GOOS=darwin $(GO) vet ./cmd/... ./app/... ./api/... ./server/... ./consensus/... ./client/... ./recipes/... ./zklitetest
+	GOOS=windows $(GO) vet ./client/... ./recipes/... ./cmd/...
+
+vulncheck: ## known vulnerabilities of what is linked; needs the network
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./cmd/... ./client/... ./recipes/...
 
 dev: build ## the binary, and with it three servers on this machine, until Ctrl-C
 	@bin/zk-lite dev

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -124,6 +125,7 @@ func TestCluster_IsForAdministrators(t *testing.T) {
 		{"GET", "/v1/cluster", ""},
 		{"POST", "/v1/cluster/members", `{"id": 9, "address": "h:1"}`},
 		{"DELETE", "/v1/cluster/members/1?force=true", ""},
+		{"POST", "/v1/cluster/members/1/token", ""},
 		{"POST", "/v1/cluster/transfer", ""},
 		{"POST", "/v1/cluster/drain", ""},
 		{"DELETE", "/v1/cluster/drain", ""},
@@ -260,6 +262,8 @@ func TestCluster_Parameters(t *testing.T) {
 	c.delete("/v1/cluster/members/77?force=perhaps").is(400).has("parameter", "force")
 	c.post("/v1/cluster/transfer", `{"to": 300}`).is(400).has("parameter", "to")
 	c.post("/v1/cluster/transfer", `{"to": 77}`).is(404)
+	c.post("/v1/cluster/members/77/token", "").is(404)
+	c.post("/v1/cluster/members/x/token", "").is(400).has("parameter", "id")
 }
 
 func TestCluster_StandsAlone(t *testing.T) {
@@ -267,6 +271,7 @@ func TestCluster_StandsAlone(t *testing.T) {
 	c.get("/v1/cluster").is(200).has("server.role", "standalone").has("failures_tolerated_now", 0).has("voters", 1)
 	c.post("/v1/cluster/members", `{"id": 2, "address": "h:1"}`).is(409).says("stands alone")
 	c.delete("/v1/cluster/members/1").is(409)
+	c.post("/v1/cluster/members/1/token", "").is(409).says("need no token")
 	c.post("/v1/cluster/transfer", "").is(409)
 	c.post("/v1/cluster/drain", "").is(409).says("too few")
 	c.get("/readyz").is(200)
@@ -402,8 +407,19 @@ func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 	op := operator(t, e.urls[stays])
 	address := fmt.Sprintf(`{"id": 4, "address": "127.0.0.1:%d:%d;127.0.0.1:%d", "role": "voter"}`,
 		own.PeerPort, own.ElectionPort, own.ClientPort)
-	op.post("/v1/cluster/members", address).is(200).has("id", 4).has("role", "joining")
-	op.post("/v1/cluster/members", address).is(200) // once more: harmless
+	token, _ := op.post("/v1/cluster/members", address).is(200).has("id", 4).has("role", "joining").field("token").(string)
+	if again := op.post("/v1/cluster/members", address).is(200); again.json["token"] != nil { // once more: harmless
+		t.Errorf("the token has been replaced: %s", again.body)
+	}
+	if other, _ := op.post("/v1/cluster/members/4/token", "").is(200).json["token"].(string); other == token {
+		t.Error("the same token again")
+	} else {
+		token = other
+	}
+	newcomer.PeerTLS.JoinSecretFile = filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(newcomer.PeerTLS.JoinSecretFile, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	mu.Lock()
 	e.settings = append(e.settings, newcomer)
 	e.nodes = append(e.nodes, nil)

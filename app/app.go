@@ -108,6 +108,10 @@ func (s *Server) start(o *Options) error {
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
+	keys, err := peerKeys(c, o.Logger)
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
 	s.server = server.New(server.Config{
 		ID: state.ServerID(c.MyID), Tick: c.TickTime,
 		MinSessionTimeout: c.MinSessionTimeout, MaxSessionTimeout: c.MaxSessionTimeout,
@@ -123,6 +127,7 @@ func (s *Server) start(o *Options) error {
 	s.consensus, err = consensus.Open(consensus.Config{
 		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(c),
 		Listener: s.peerTLS.listener(s.listeners.peer), Dial: s.peerTLS.dial(dialPeer(c)), Verify: s.peerTLS.verify(),
+		Keys:    keys,
 		Storage: store, Handler: s.server.Handler(), Logger: o.Logger,
 		Fatal: o.Fatal, ElectionTimeout: c.ElectionTimeout, SnapshotCommands: c.SnapCount,
 		MaxPending: c.GlobalOutstandingLimit, MaxPendingBytes: pendingBytes(o), TreeLimit: treeLimit(o),

@@ -3,14 +3,19 @@ package app
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/admin"
 	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/consensus/peerkeys"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/tlsfiles"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 )
@@ -29,7 +34,7 @@ type peerTLS struct {
 // newPeerTLS reads the files. It returns nil if servers do not speak TLS.
 func newPeerTLS(c *config.Settings, logger *slog.Logger) (*peerTLS, error) {
 	p := &c.PeerTLS
-	if !p.Listens() {
+	if !p.Files() {
 		return nil, nil
 	}
 	files, err := tlsfiles.Open(tlsfiles.Config{
@@ -41,6 +46,26 @@ func newPeerTLS(c *config.Settings, logger *slog.Logger) (*peerTLS, error) {
 	}
 	warnOfExpiry(files, logger, "for the peer port")
 	return &peerTLS{cfg: p, files: files, stop: func() {}}, nil
+}
+
+// peerKeys opens this server's own keys for the peer port. It returns nil if there is no such port, or certificates
+// come from files.
+func peerKeys(c *config.Settings, logger *slog.Logger) (*peerkeys.Keys, error) {
+	p := &c.PeerTLS
+	if p.Files() || len(ensemble(c)) == 1 {
+		return nil, nil
+	}
+	switch {
+	case !p.OwnKeys:
+		logger.Warn("peer.tls=false: nothing between servers is authenticated or encrypted; whoever reaches the peer " +
+			"port is a member of the ensemble")
+	case p.PlainToo:
+		logger.Warn("portUnification=true: other servers may come without TLS, and so may whoever reaches the peer " +
+			"port; take it out when all servers have peer.tls=true")
+	}
+	return peerkeys.Open(peerkeys.Config{
+		Dir: c.DataDir, Off: !p.OwnKeys, PlainToo: p.PlainToo, SecretFile: p.JoinSecretFile, Logger: logger,
+	})
 }
 
 // watch follows the files.
@@ -80,13 +105,9 @@ func (p *peerTLS) listener(l net.Listener) net.Listener {
 	}
 	return tlsport.New(l, tlsport.Options{
 		Config: p.files.Server(tls.RequireAndVerifyClientCert), PlainToo: p.cfg.PlainToo,
-		Handshakes: tlsport.NewHandshakes(peerHandshakes, peerHandshake),
+		Handshakes: tlsport.NewHandshakes(0, peerHandshake), // mux bounds how many are unfinished
 	})
 }
-
-// peerHandshakes is how many handshakes of other servers, and strangers, may be unfinished: as many as hellos are
-// awaited (consensus/transport/mux).
-const peerHandshakes = 128
 
 // dial speaks TLS on the connections that dial makes.
 func (p *peerTLS) dial(
@@ -114,22 +135,46 @@ func (p *peerTLS) dial(
 	}
 }
 
-// verify refuses a connection that says it comes from the server at a host, and has another one's certificate.
-func (p *peerTLS) verify() func(c net.Conn, host string) error {
-	if p == nil || !p.cfg.CheckHost {
+// serverURI is how a certificate names the number of its server, in a URI of its subject's alternative names.
+const serverURI = "urn:zk-lite:server:"
+
+// verify refuses a connection that says it comes from a server at a host, and has another one's certificate.
+func (p *peerTLS) verify() func(c net.Conn, id state.ServerID, host string) error {
+	if p == nil {
 		return nil
 	}
-	return func(c net.Conn, host string) error {
+	return func(c net.Conn, id state.ServerID, host string) error {
 		port, ok := c.(*tlsport.Conn)
 		if !ok {
 			return errors.New("it did not come through the peer port")
 		}
-		state, secure := port.TLS()
+		s, secure := port.TLS()
 		if !secure { // taken because of portUnification
 			return nil
 		}
-		return state.PeerCertificates[0].VerifyHostname(host)
+		cert := s.PeerCertificates[0]
+		if err := checkNumber(cert, id); err != nil || !p.cfg.CheckHost || host == "" {
+			return err
+		}
+		return cert.VerifyHostname(host)
 	}
+}
+
+// checkNumber refuses a certificate that names the numbers of servers, and not this one.
+func checkNumber(cert *x509.Certificate, id state.ServerID) error {
+	want, named := serverURI+strconv.FormatUint(uint64(id), 10), ""
+	for _, uri := range cert.URIs {
+		switch text := uri.String(); {
+		case text == want:
+			return nil
+		case strings.HasPrefix(text, serverURI):
+			named = text
+		}
+	}
+	if named != "" {
+		return fmt.Errorf("its certificate is for %s, not for server %d", named, id)
+	}
+	return nil
 }
 
 // warnOfExpiry logs that a certificate is not good for long.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func newPeers(t *testing.T) *peers {
 		for k := range p.options {
 			s.Servers = append(s.Servers, config.Server{ID: k, Host: host(k), PeerPort: port[k], ElectionPort: port[k], ClientPort: -1})
 		}
-		s.PeerTLS.CheckHost = true
+		s.PeerTLS.CheckHost, s.PeerTLS.OwnKeys = true, false
 		s.PeerTLS.KeyStore.Location = certs.Write(t, t.TempDir()+"/server.pem", p.ca.Issue(t, "server", of(i)).KeyPEM(t))
 		s.PeerTLS.TrustStore.Location = certs.Write(t, t.TempDir()+"/ca.pem", p.ca.CertPEM())
 		p.options[i] = o
@@ -90,30 +91,40 @@ func (p *peers) serve(t *testing.T) {
 // they take nothing else.
 func TestPeerTLS_SwitchedOverWhileItRuns(t *testing.T) {
 	tier.Seconds(t)
-	p := newPeers(t)
-	for i := range p.servers {
-		p.start(t, i)
-	}
-	defer func() {
-		for i := range p.servers {
-			p.stop(t, i)
-		}
-	}()
-	p.serve(t)
-	for step, change := range []func(*config.PeerTLS){
-		func(c *config.PeerTLS) { c.PlainToo = true },
-		func(c *config.PeerTLS) { c.Wanted = true },
-		func(c *config.PeerTLS) { c.PlainToo = false },
+	for name, on := range map[string]func(*config.PeerTLS){
+		"to certificates from files": func(c *config.PeerTLS) { c.Wanted = true },
+		"to keys of their own":       func(c *config.PeerTLS) { c.OwnKeys = true },
 	} {
-		for i := range p.servers {
-			p.stop(t, i)
-			p.write(t, (i+1)%3, fmt.Sprintf("/s%d-%d", step, i)) // the others go on
-			change(&p.options[i].Settings.PeerTLS)
-			p.start(t, i)
+		t.Run(name, func(t *testing.T) {
+			p := newPeers(t)
+			for i := range p.servers {
+				if name == "to keys of their own" {
+					p.options[i].Settings.PeerTLS.KeyStore.Location = ""
+				}
+				p.start(t, i)
+			}
+			defer func() {
+				for i := range p.servers {
+					p.stop(t, i)
+				}
+			}()
 			p.serve(t)
-		}
+			for step, change := range []func(*config.PeerTLS){
+				func(c *config.PeerTLS) { c.PlainToo = true },
+				on,
+				func(c *config.PeerTLS) { c.PlainToo = false },
+			} {
+				for i := range p.servers {
+					p.stop(t, i)
+					p.write(t, (i+1)%3, fmt.Sprintf("/s%d-%d", step, i)) // the others go on
+					change(&p.options[i].Settings.PeerTLS)
+					p.start(t, i)
+					p.serve(t)
+				}
+			}
+			p.write(t, 0, "/end")
+		})
 	}
-	p.write(t, 0, "/end")
 }
 
 // hello is that of a connection of a kind from a server, with a question whose answer would be welcome to a stranger.
@@ -145,6 +156,10 @@ func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 	other := certs.Authority(t, "other")
 	show := func(pair *certs.Pair) *tls.Config { return identity(p.ca, pair) }
 	member := func(i int) *certs.Pair { return p.ca.Issue(t, "member", of(i)) }
+	numbered := p.ca.Issue(t, "numbered", func(c *x509.Certificate) {
+		of(2)(c)
+		c.URIs = []*url.URL{{Scheme: "urn", Opaque: "zk-lite:server:1"}}
+	})
 	expired := p.ca.Issue(t, "old", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) })
 	const raft, stream, control, appends = 1, 2, 3, 4
 	old := show(member(1))
@@ -170,6 +185,8 @@ func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 		{"a member with another's number", show(member(1)), control, 2, "has not proved to be server 2"},
 		{"a member without a number", show(member(1)), control, 255, "only a server of this ensemble may ask"},
 		{"a member", show(member(1)), control, 1, `"standing":"voter"`}, // server 0 need not lead
+		{"a member whose certificate has another number, on the same host", show(numbered), control, 2,
+			"its certificate is for urn:zk-lite:server:1, not for server 2"},
 	} {
 		s := p.options[0].Settings.Servers[0]
 		c, err := net.Dial("tcp", s.PeerAddress())

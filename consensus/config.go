@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 )
@@ -25,9 +26,11 @@ type Config struct {
 	Listener net.Listener
 	// Dial connects to another server; nil means TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Verify refuses a connection that says it comes from the server at a host, if that has not proved it;
-	// nil: nobody has to.
-	Verify  func(c net.Conn, host string) error
+	// Verify refuses a connection that says it comes from a server, if that has not proved it; nil: nobody has to.
+	// The host is empty if it is not known where that server is.
+	Verify func(c net.Conn, id state.ServerID, host string) error
+	// Keys are how the servers know each other; nil: by Verify, or not at all.
+	Keys    *peerkeys.Keys
 	Storage storage.Store
 	Handler Handler
 	Logger  *slog.Logger

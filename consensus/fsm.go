@@ -158,7 +158,7 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 		"znodes", m.Tree().Size().Znodes, "sessions", m.Sessions().Len(), "took", time.Since(start))
 	f.n.cfg.Handler.BeginApply()
 	defer f.n.cfg.Handler.EndApply()
-	f.machine, f.broken = m, false
+	f.machine, f.broken, f.times = m, false, Times{Index: m.Index()}
 	f.n.cfg.Handler.StateReplaced(m)
 	f.members = m.MembersChanged() + 1
 	f.publishMembers()
@@ -178,6 +178,7 @@ func (f *fsm) publishMembers() {
 		members, configuration := f.machine.Members(), f.machine.Configuration()
 		f.n.members.Store(&members)
 		f.n.configuration.Store(&configuration)
+		f.n.cfg.Keys.Applied(f.times.Index, members, configuration)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -86,6 +87,7 @@ type testEnsemble struct {
 	servers []Server
 	nodes   []*testNode
 	change  func(*Config)
+	keyed   func(i int, c *peerkeys.Config) // nil: servers have no keys
 }
 
 // prepare makes an ensemble whose servers have not been started.
@@ -153,6 +155,14 @@ func (e *testEnsemble) start(i int) error {
 		ID: e.servers[i].ID, Servers: e.servers, Listener: l, Dial: e.net.dial(i),
 		Storage: store, Handler: x.handler, Logger: logger, Fatal: fatal,
 		ElectionTimeout: testElection,
+	}
+	if e.keyed != nil {
+		k := peerkeys.Config{Dir: x.dir, Logger: logger}
+		e.keyed(i, &k)
+		cfg.Publish = &state.Member{ID: cfg.ID, Peer: e.servers[i].Addr + ":0"}
+		if cfg.Keys, err = peerkeys.Open(k); err != nil {
+			return errors.Join(err, store.Close())
+		}
 	}
 	if e.change != nil {
 		e.change(&cfg)

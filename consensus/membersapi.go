@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"context"
+	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
@@ -33,4 +34,9 @@ func (n *Node) Members() map[state.ServerID]state.Member { return n.ensemble.Mem
 // EnsembleStatus is membership.Ensemble's Status.
 func (n *Node) EnsembleStatus(ctx context.Context) (EnsembleStatus, error) {
 	return n.ensemble.Status(ctx)
+}
+
+// NewToken is membership.Ensemble's.
+func (n *Node) NewToken(ctx context.Context, id state.ServerID) (secret string, until time.Time, err error) {
+	return n.ensemble.NewToken(ctx, id)
 }

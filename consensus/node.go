@@ -92,8 +92,8 @@ func (n *Node) assemble(incarnation uint64) {
 		listener = newNoListener()
 	}
 	n.mux = mux.New(mux.Config{
-		Listener: listener, Dial: n.dial, Advertise: membership.AddressOf(cfg.ID), Logger: n.logger,
-		Verify: n.verify,
+		Listener: cfg.Keys.Listener(listener), Dial: n.dial, Secure: n.secure, Verify: n.verify,
+		Advertise: membership.AddressOf(cfg.ID), Logger: n.logger,
 	})
 	n.transport = transport.New(transport.Config{
 		Mux: n.mux, LocalID: transport.RaftID(uint64(cfg.ID)), Log: cfg.Storage.Log, Logger: n.logger,
@@ -132,7 +132,7 @@ func (n *Node) assemble(incarnation uint64) {
 	n.ensemble = membership.New(membership.Config{
 		Self: cfg.ID, Servers: cfg.Servers, ElectionTimeout: cfg.ElectionTimeout,
 		Logger: n.logger, Fatal: n.fatal,
-		Mux: n.mux, Store: &cfg.Storage, RaftConfig: n.raftConfig(), Transport: n.transport,
+		Mux: n.mux, Keys: cfg.Keys, Store: &cfg.Storage, RaftConfig: n.raftConfig(), Transport: n.transport,
 		StopRetrying: n.transport.StopRetrying,
 		Leader: func() state.ServerID {
 			l, _ := n.published.now()
@@ -161,6 +161,9 @@ func (n *Node) assemble(incarnation uint64) {
 	})
 	n.fsm = &fsm{n: n}
 	n.tasks.Go(n.ensemble.Serve)
+	if cfg.Keys != nil {
+		n.tasks.Go(func() { cfg.Keys.Run(n.ctx, func(id state.ServerID) { n.mux.CutServer(uint64(id)) }) })
+	}
 }
 
 // openEnsemble starts raft if this server belongs to an ensemble, and has it bootstrapped otherwise.
@@ -231,13 +234,27 @@ func (n *Node) hostPort(addr string) string {
 }
 
 // verify is Config.Verify for a server's id. A server that is not known here may have been added while this one was
-// down, and be the leader that would tell it.
-func (n *Node) verify(c net.Conn, from uint64) error {
-	host, _, err := net.SplitHostPort(n.hostPort(membership.AddressOf(state.ServerID(from))))
-	if n.cfg.Verify == nil || err != nil {
+// down, and be the leader that would tell it. Keys on control connections are membership's affair.
+func (n *Node) verify(c net.Conn, kind mux.Kind, from uint64) error {
+	if from >= mux.NoServer {
 		return nil
 	}
-	return n.cfg.Verify(c, host)
+	if kind != mux.KindControl {
+		if err := n.cfg.Keys.CheckKey(c, state.ServerID(from)); err != nil {
+			return err
+		}
+	}
+	if n.cfg.Verify == nil {
+		return nil
+	}
+	host, _, _ := net.SplitHostPort(n.hostPort(membership.AddressOf(state.ServerID(from)))) // or empty
+	return n.cfg.Verify(c, state.ServerID(from), host)
+}
+
+// secure puts TLS on a connection to the server with an address of raft's. Control connections are looked at where
+// it is known what they are for (membership).
+func (n *Node) secure(ctx context.Context, c net.Conn, kind mux.Kind, addr string) (net.Conn, error) {
+	return n.cfg.Keys.Client(ctx, c, membership.ServerOf(addr), kind == mux.KindControl)
 }
 
 // Propose sends a command on its way and returns before it is applied. It

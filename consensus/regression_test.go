@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
@@ -118,17 +119,26 @@ func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
 	e.stop(2)
 	e.mustStart(1)
 	x := e.nodes[1]
+	m := mux.New(mux.Config{Listener: newNoListener(), Dial: func(ctx context.Context, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", e.servers[1].Addr)
+	}})
+	defer m.Close()
+	m.SetIdentity(x.ensemble.Identity().Ensemble, 2)
+	two := transport.New(transport.Config{
+		Mux: m, LocalID: "2", Log: raft.NewInmemStore(), Options: transport.Options{NoPush: true, NoFailover: true},
+	})
+	defer two.Close()
 	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("2"), Addr: []byte("2")}
 	heartbeat := func(term uint64) {
 		request := raft.AppendEntriesRequest{RPCHeader: header, Term: term}
-		if err := x.transport.AppendEntries("1", "1", &request, &raft.AppendEntriesResponse{}); err != nil {
+		if err := two.AppendEntries("1", "1", &request, &raft.AppendEntriesResponse{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	term := x.raft.CurrentTerm() + 10
 	heartbeat(term) // server 2 leads, server 1 follows
 	request := raft.TimeoutNowRequest{RPCHeader: header}
-	if err := x.transport.TimeoutNow("1", "1", &request, &raft.TimeoutNowResponse{}); err != nil {
+	if err := two.TimeoutNow("1", "1", &request, &raft.TimeoutNowResponse{}); err != nil {
 		t.Fatal(err)
 	}
 	wait.Until(t, "a campaign", func() bool { return x.raft.CurrentTerm() == term+1 })

@@ -62,7 +62,9 @@ func (n *Node) startRaft(id storage.Identity) error {
 	n.tasks.Go(func() { n.forwarder.Run(n.ctx) })
 	if n.cfg.Publish != nil {
 		// It is applied when this server has caught up with what the ensemble has noted.
-		n.tasks.Go(func() { _ = n.Propose(&state.Command{Op: state.OpMember, Member: *n.cfg.Publish}, ignore{}) })
+		m := *n.cfg.Publish
+		m.Key = n.cfg.Keys.Own()
+		n.tasks.Go(func() { _ = n.Propose(&state.Command{Op: state.OpMember, Member: m}, ignore{}) })
 	}
 	n.ensemble.Start(r)
 	return nil

@@ -31,6 +31,7 @@ var (
 	ErrStandalone = membership.ErrStandalone
 	ErrTooFew     = membership.ErrTooFew
 	ErrElsewhere  = membership.ErrElsewhere
+	ErrNoTokens   = membership.ErrNoTokens
 )
 
 // NoContact is a Contact of "never".

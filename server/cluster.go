@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -16,6 +17,7 @@ type Cluster interface {
 	TransferTo(ctx context.Context, id state.ServerID) error
 	CheckStop(ctx context.Context) error
 	EnsembleStatus(ctx context.Context) (EnsembleStatus, error)
+	NewToken(ctx context.Context, id state.ServerID) (secret string, until time.Time, err error)
 }
 
 // Member is what the ensemble has published of a server.
@@ -33,6 +35,7 @@ var (
 	ErrStandalone = consensus.ErrStandalone
 	ErrTooFew     = consensus.ErrTooFew
 	ErrElsewhere  = consensus.ErrElsewhere
+	ErrNoTokens   = consensus.ErrNoTokens
 )
 
 // Members returns the ensemble's servers.
@@ -54,6 +57,11 @@ func (s *Server) RemoveServer(ctx context.Context, id state.ServerID, force bool
 // TransferTo hands leadership to a voter, 0 for any; see consensus.Node.
 func (s *Server) TransferTo(ctx context.Context, id state.ServerID) error {
 	return s.consensus.TransferTo(ctx, id)
+}
+
+// NewToken makes a one-time token with which a member joins with a new key; see consensus.Node.
+func (s *Server) NewToken(ctx context.Context, id state.ServerID) (secret string, until time.Time, err error) {
+	return s.consensus.NewToken(ctx, id)
 }
 
 // Drain makes this server ready to be stopped: it takes no new clients, hands over

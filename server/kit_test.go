@@ -102,6 +102,10 @@ func (l *fakeLog) TransferTo(context.Context, state.ServerID) error {
 	return nil
 }
 
+func (l *fakeLog) NewToken(context.Context, state.ServerID) (string, time.Time, error) {
+	return "", time.Time{}, ErrNoTokens
+}
+
 func (l *fakeLog) CheckStop(context.Context) error { return l.spare }
 
 func (l *fakeLog) EnsembleStatus(context.Context) (EnsembleStatus, error) {

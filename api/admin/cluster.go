@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/hex"
 	"net/http"
 	"slices"
 	"time"
@@ -19,8 +20,11 @@ type memberBody struct {
 	Peer   string         `json:"peer,omitempty"`
 	Client string         `json:"client,omitempty"`
 	HTTP   string         `json:"http,omitempty"`
+	Key    string         `json:"key,omitempty"` // the beginning of its fingerprint, in hexadecimal
 	// What the leader knows of it; nil if no leader has answered.
 	*knownBody
+	// A new server's; nil: it needs none, or has one.
+	*tokenBody
 }
 
 // knownBody is how the leader knows a server.
@@ -124,6 +128,9 @@ func contactText(d time.Duration) *string {
 
 func memberOf(m *server.Member, s *server.Status) memberBody {
 	b := memberBody{ID: m.ID, Peer: m.Peer, Client: m.Client, HTTP: m.HTTP, Role: "observer"}
+	if m.Key != [32]byte{} {
+		b.Key = hex.EncodeToString(m.Key[:8])
+	}
 	switch {
 	case m.ID == s.Leader:
 		b.Role = "leader"

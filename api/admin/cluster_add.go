@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"strconv"
@@ -47,7 +48,15 @@ func (h *handlers) addMember(q *rest.Request) error {
 	if now, ok := h.cluster.Members()[m.ID]; ok {
 		m = now // a vote that it had already, it keeps
 	}
-	return q.Answer(http.StatusOK, memberOf(&m, &s))
+	body := memberOf(&m, &s)
+	if m.Key == [32]byte{} && m.Token == [32]byte{} {
+		if body.tokenBody, err = h.newToken(q, m.ID); errors.Is(err, server.ErrNoTokens) {
+			body.tokenBody = nil
+		} else if err != nil {
+			return clusterProblem(err)
+		}
+	}
+	return q.Answer(http.StatusOK, body)
 }
 
 // parseMember reads what follows server.N= in a configuration: host:peerPort, then

@@ -24,6 +24,9 @@ func clusterProblem(err error) error {
 	case errors.Is(err, server.ErrStandalone):
 		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "stands alone"
 		p.Hint = "start it as a member of an ensemble: its configuration needs server.N lines"
+	case errors.Is(err, server.ErrNoTokens):
+		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "no token is needed"
+		p.Hint = "start the server"
 	case errors.Is(err, server.ErrElsewhere):
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
 		p.Title = "a member at another address"

@@ -24,6 +24,7 @@ type Cluster interface {
 	AddServer(ctx context.Context, m server.Member) error
 	RemoveServer(ctx context.Context, id state.ServerID, force bool) error
 	TransferTo(ctx context.Context, id state.ServerID) error
+	NewToken(ctx context.Context, id state.ServerID) (secret string, until time.Time, err error)
 	Drain(ctx context.Context) error
 	Undrain()
 	EnsembleStatus(ctx context.Context) (server.EnsembleStatus, error)
@@ -94,6 +95,7 @@ func (h *handlers) routes() []rest.Route {
 		rest.LocalOp(get, resource, h.getCluster).For(rest.Administrators),
 		rest.LocalOp(post, resource+"/members", h.addMember).For(rest.Administrators),
 		rest.LocalOp(del, resource+"/members/{id}", h.removeMember, "force").For(rest.Administrators),
+		rest.LocalOp(post, resource+"/members/{id}/token", h.makeToken).For(rest.Administrators),
 		rest.LocalOp(post, resource+"/transfer", h.transfer).For(rest.Administrators),
 		rest.LocalOp(post, resource+"/drain", h.drain).For(rest.Administrators),
 		rest.LocalOp(del, resource+"/drain", h.undrain).For(rest.Administrators),

@@ -73,7 +73,8 @@ func (h *handlers) getSlowRequests(q *rest.Request) error {
 func (h *handlers) getSlowEntries(q *rest.Request) error {
 	return answerNewest(q, q.Core.Config.Slow.Entries, func(e *slowlog.Entry) (slowEntry, uint64) {
 		return slowEntry{e.ID, e.At.UTC(), e.Index, e.Term, map[string]float64{
-			"propose": millis(e.Propose), "disk": millis(e.Disk), "majority": millis(e.Majority), "apply": millis(e.Apply),
+			"propose": millis(e.Propose), "disk": millis(e.Disk),
+			"majority": millis(e.Majority), "apply": millis(e.Apply),
 		}}, e.ID
 	})
 }

@@ -84,7 +84,9 @@ func TestLoad_Errors(t *testing.T) {
 		{"sslQuorum=true\nssl.quorum.trustStore.location=/t", "zoo.cfg:1: ssl.quorum.keyStore.location: is missing, and " +
 			"servers are to speak TLS; name a file with a private key and its certificate; `zk-lite tls init` and " +
 			"`zk-lite tls issue` make one", nil},
-		{"portUnification=true\nssl.quorum.keyStore.location=/k", "zoo.cfg:1: ssl.quorum.trustStore.location: is missing, " +
+		{"portUnification=true\nssl.quorum.keyStore.location=/k\nssl.quorum.trustStore.location=/t", "zoo.cfg:1: peer.tls: is on, and portUnification is to " +
+			"take certificates of ssl.quorum.*; set sslQuorum=true, or begin with an ensemble that has peer.tls=false", nil},
+		{"portUnification=true\npeer.tls=false\nssl.quorum.keyStore.location=/k", "zoo.cfg:1: ssl.quorum.trustStore.location: is missing, " +
 			"and servers must show certificates; name a file with the authorities that sign them; `zk-lite tls init` " +
 			"and `zk-lite tls issue` make one", nil},
 		{"authProvider.x=com.example.Own", `zoo.cfg:1: authProvider.x: zk-lite runs no Java classes, and has nothing ` +

@@ -200,6 +200,9 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 			servers = "server.7=a:1:2:observer\nserver.8=b:1:2\n"
 		}
 		base := map[string]string{"ZK_LITE_MYID": "7"}
+		if st.key == "portUnification" {
+			base["ZK_LITE_PEER_TLS"] = "false" // or it is refused
+		}
 		before, _, err := load(t, "dataDir=d\nserver.8=b:1:2\n"+files, map[string]string{"ZK_LITE_MYID": "8"})
 		if err != nil {
 			t.Fatal(err)

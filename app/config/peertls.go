@@ -2,6 +2,8 @@ package config
 
 // PeerTLS is what the keys for TLS between servers say, checked.
 type PeerTLS struct {
+	OwnKeys              bool // peer.tls: servers make keys of their own, unless Files
+	JoinSecretFile       string
 	Wanted               bool // sslQuorum: this server speaks TLS to the others
 	PlainToo             bool // portUnification: others may also come without, while the ensemble is switched over
 	KeyStore, TrustStore Store
@@ -11,14 +13,23 @@ type PeerTLS struct {
 	Reload               bool
 }
 
-// Listens reports whether the peer port takes TLS.
-func (p *PeerTLS) Listens() bool { return p.Wanted || p.PlainToo }
+// Files reports whether the certificates of the peer port are an operator's (ssl.quorum.*).
+func (p *PeerTLS) Files() bool { return p.Wanted || p.PlainToo && p.KeyStore.Location != "" }
 
 func peerTLSRows() []setting {
 	rows := []setting{
+		{key: "peer.tls", flag: "peer-tls", kind: kindBool, def: "true",
+			field: func(s *Settings) any { return &s.PeerTLS.OwnKeys },
+			help: "Speak TLS 1.3 between servers, with a key that each makes for itself. With `false`, and without " +
+				"`sslQuorum`, whoever reaches the peer port is a member of the ensemble."},
+		{key: "peer.joinSecretFile", kind: kindText,
+			field: func(s *Settings) any { return &s.PeerTLS.JoinSecretFile },
+			help: "File with a one-time token (`zk-lite member token`), or with the join secret of the ensemble, " +
+				"with which servers of any number let themselves in: 32 characters or more, the same on all. Not " +
+				"readable by others."},
 		{key: "sslQuorum", flag: "ssl-quorum", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.PeerTLS.Wanted },
-			help:  "Speak TLS 1.3 between servers; both sides show a certificate."},
+			help:  "Speak TLS 1.3 between servers with the certificates of `ssl.quorum.*`, in place of `peer.tls`."},
 		{key: "portUnification", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.PeerTLS.PlainToo },
 			help:  "Take other servers with and without TLS, while an ensemble is switched over."},
@@ -49,12 +60,16 @@ func peerTLSRows() []setting {
 // resolvePeerTLS checks what they say together.
 func (l *loader) resolvePeerTLS() {
 	p := &l.s.PeerTLS
-	if !p.Listens() {
+	if !p.Files() {
 		return
 	}
 	user, files := l.where("ssl-quorum"), "; `zk-lite tls init` and `zk-lite tls issue` make one"
 	if !p.Wanted {
 		user = l.where("port-unification")
+		if p.OwnKeys {
+			l.fail(user, "peer.tls", "is on, and portUnification is to take certificates of ssl.quorum.*",
+				"set sslQuorum=true, or begin with an ensemble that has peer.tls=false")
+		}
 	}
 	if p.KeyStore.Location == "" {
 		l.fail(user, "ssl.quorum.keyStore.location", "is missing, and servers are to speak TLS",

@@ -138,7 +138,7 @@ type ensembleKey struct{}
 //	exits CODE PROGRAM ARGS... run a program that ends with a code
 //	ensemble N                 start N servers of the script's own: $HTTP1 to $HTTPN, $SERVER1 to $SERVERN,
 //	                           and all of them in $ZK_LITE_HTTP and $ZK_LITE_SERVER
-//	newcomer                   choose ports for one more server, $HTTP4 and $ADDRESS4
+//	newcomer                   choose ports for one more server, $HTTP4 and $ADDRESS4; its token is to be in token4
 //	startserver N, stopserver N
 //	leader [not] N             wait until server N leads, or another
 //	eventually REGEXP PROGRAM ARGS...  run a program until its output matches
@@ -181,6 +181,7 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 			s, err := e.defaults(id, ports)
 			ts.Check(err)
 			s.Servers = append(e.settings[0].Servers[:id-1:id-1], s.Servers...)
+			s.PeerTLS.JoinSecretFile = ts.MkAbs(fmt.Sprintf("token%d", id))
 			e.settings = append(e.settings, s)
 			ts.Setenv(fmt.Sprintf("HTTP%d", id), e.url(id-1))
 			ts.Setenv(fmt.Sprintf("ADDRESS%d", id),

@@ -53,7 +53,10 @@ type bootstrapper struct {
 }
 
 // Join notes to which ensemble this server belongs.
-func (b *bootstrapper) Join(id storage.Identity) { b.identity.Store(&id) }
+func (b *bootstrapper) Join(id storage.Identity) {
+	b.cfg.Keys.SetMember()
+	b.identity.Store(&id)
+}
 
 // Identity returns to which ensemble this server belongs; nil: none yet.
 func (b *bootstrapper) Identity() *storage.Identity { return b.identity.Load() }
@@ -113,12 +116,22 @@ func (b *bootstrapper) Bootstrap() (storage.Identity, error) {
 // one now, or what it is waiting for. first: this is the server that bootstraps.
 func (b *bootstrapper) BootstrapRound(first bool) (*storage.Identity, string, error) {
 	var missing []string // what there is to wait for
+	keys, secret := b.newTable(), b.cfg.Keys.HasSecret()
 	for _, s := range b.cfg.Servers {
 		if s.ID == b.cfg.Self {
 			continue
 		}
 		reply, err := b.control.ask(b.cfg.Context, s.ID, controlRequest{Op: controlWho})
+		formed := isRefusal(&reply, err) || reply.Ensemble != "" && !reply.Bootstrapping
+		if secret && formed && b.identity.Load() == nil {
+			reply, err = b.join(s.ID, true)
+		}
 		switch {
+		case isRefusal(&reply, err):
+			missing = append(missing, fmt.Sprintf("to be let in, for %v; server %d refuses the new key of server "+
+				"%[3]d: `zk-lite member add` or `zk-lite member token %[3]d` makes a token, for the file of "+
+				"peer.joinSecretFile (%v)",
+				errWiped, s.ID, b.cfg.Self, err))
 		case err != nil:
 			if s.Voter {
 				missing = append(missing, fmt.Sprintf("for server %d (%s): %v", s.ID, s.Addr, err))
@@ -130,6 +143,9 @@ func (b *bootstrapper) BootstrapRound(first bool) (*storage.Identity, string, er
 			}
 			if !b.self().Voter || reply.Suffrage == nonvoter {
 				// A server that does not vote has acknowledged nothing that counts.
+				if err := b.adoptKeys(reply.Keys, s.ID, reply.key); err != nil {
+					return nil, err.Error(), nil
+				}
 				id, err := b.adoptEnsemble(ensemble)
 				return &id, "", err
 			}
@@ -148,6 +164,11 @@ func (b *bootstrapper) BootstrapRound(first bool) (*storage.Identity, string, er
 					"replaced, remove server %d from the ensemble and add it again; if it holds "+
 					"the wrong directory, set dataDir", errWiped, s.ID, reply.Ensemble, b.cfg.Self)
 			}
+		case secret && !reply.proved:
+			missing = append(missing,
+				fmt.Sprintf("for server %d (%s) to prove that it knows the join secret", s.ID, s.Addr))
+		case reply.key != nil:
+			keys.Keys[s.ID] = *reply.key
 		}
 	}
 	switch {
@@ -155,6 +176,11 @@ func (b *bootstrapper) BootstrapRound(first bool) (*storage.Identity, string, er
 		return nil, strings.Join(slices.Compact(missing), "; "), nil // members give the same answer
 	case !first:
 		return nil, "for the voter with the lowest id", nil
+	}
+	if b.cfg.Keys != nil {
+		if err := b.cfg.Keys.Adopt(keys); err != nil {
+			return nil, "", err
+		}
 	}
 	id, err := b.BootstrapSelf(newEnsemble(), true)
 	return &id, "", err
@@ -213,7 +239,9 @@ func (b *bootstrapper) bootstrapRaft() error {
 
 // finishBootstrap asks every voter to join the ensemble, until all have.
 func (b *bootstrapper) finishBootstrap(id storage.Identity) {
-	request := controlRequest{Op: controlBootstrap, Ensemble: fmt.Sprintf("%x", id.Ensemble)}
+	request := controlRequest{
+		Op: controlBootstrap, Ensemble: fmt.Sprintf("%x", id.Ensemble), Keys: b.cfg.Keys.Table(),
+	}
 	joined := map[state.ServerID]bool{b.cfg.Self: true}
 	for left := true; left; {
 		left = false
@@ -251,6 +279,7 @@ func (b *bootstrapper) finishBootstrap(id storage.Identity) {
 func (b *bootstrapper) checkOthers(id storage.Identity) {
 	tick := time.NewTicker(b.cfg.ElectionTimeout)
 	defer tick.Stop()
+	var warned time.Time
 	for {
 		voters, foreign := 0, []state.ServerID(nil)
 		for _, s := range b.cfg.Servers {
@@ -261,6 +290,17 @@ func (b *bootstrapper) checkOthers(id storage.Identity) {
 				continue
 			}
 			reply, err := b.control.ask(b.cfg.Context, s.ID, controlRequest{Op: controlWho})
+			if isRefusal(&reply, err) {
+				if b.cfg.Keys.HasSecret() {
+					reply, err = b.join(s.ID, false)
+				}
+				if err != nil && time.Since(warned) >= bootstrapRemind {
+					warned = time.Now()
+					b.cfg.Logger.Warn("another server does not let this one in: its key is not the one bound to it; "+
+						"`zk-lite member token` makes a token, for the file of peer.joinSecretFile",
+						"server", s.ID, "error", err)
+				}
+			}
 			var refused *mux.RefusedError
 			switch {
 			case err == nil && reply.Ensemble == fmt.Sprintf("%x", id.Ensemble):
@@ -284,8 +324,8 @@ func (b *bootstrapper) checkOthers(id storage.Identity) {
 }
 
 // acceptBootstrap makes this server a member of the ensemble that another bootstraps.
-func (b *bootstrapper) acceptBootstrap(ensemble string) error {
-	want, err := storage.ParseEnsemble(ensemble)
+func (b *bootstrapper) acceptBootstrap(conn *mux.Conn, req *controlRequest) error {
+	want, err := storage.ParseEnsemble(req.Ensemble)
 	if err != nil {
 		return err
 	}
@@ -297,11 +337,16 @@ func (b *bootstrapper) acceptBootstrap(ensemble string) error {
 		}
 		return nil
 	}
+	if key, secure := b.cfg.Keys.KeyOf(conn.Conn); secure {
+		if err := b.adoptKeys(req.Keys, req.From, &key); err != nil {
+			return err
+		}
+	}
 	id, err := b.BootstrapSelf(want, false)
 	if err != nil {
 		return err
 	}
-	b.identity.Store(&id)
+	b.Join(id)
 	b.accepted <- id
 	return nil
 }

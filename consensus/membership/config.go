@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
@@ -46,6 +47,7 @@ type Config struct {
 	Logger          *slog.Logger
 	Fatal           func(error)
 	Mux             *mux.Mux
+	Keys            *peerkeys.Keys // nil: servers are not told apart by keys
 	Store           *storage.Store
 	// RaftConfig and Transport are what raft is bootstrapped with.
 	RaftConfig *raft.Config

@@ -21,6 +21,15 @@ type configuration struct {
 // address may change, and may differ from one server's view to another's.
 func AddressOf(id state.ServerID) string { return strconv.FormatUint(uint64(id), 10) }
 
+// ServerOf is the server that has an address in raft's configuration; NoServer: none.
+func ServerOf(addr string) state.ServerID {
+	id, err := strconv.ParseUint(addr, 10, 64)
+	if err != nil || id > state.MaxServerID {
+		return state.NoServer
+	}
+	return state.ServerID(id)
+}
+
 // VotersOf returns the servers of a configuration of raft's, and whether they vote.
 func VotersOf(servers []raft.Server) map[state.ServerID]bool {
 	voters := map[state.ServerID]bool{}

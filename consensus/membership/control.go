@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
@@ -19,13 +20,26 @@ type controlRequest struct {
 	Server   state.ServerID `json:"server,omitempty"` // the one that the request is about
 	Leader   state.ServerID `json:"leader,omitempty"` // the one that is to lose it, if Server is NoServer
 	Force    bool           `json:"force,omitempty"`
+	// Keys are those of the ensemble that is being bootstrapped.
+	Keys *peerkeys.Table `json:"keys,omitempty"`
+	// Proof is that of a server whose key is not bound (peerkeys.Keys.Prove).
+	Proof []byte `json:"proof,omitempty"`
+	// Of a server that joins: where it is, whether it is to vote, and whether it begins without data.
+	Addr  string `json:"addr,omitempty"`
+	Vote  bool   `json:"vote,omitempty"`
+	Fresh bool   `json:"fresh,omitempty"`
+	// Key and Token are for the leader: the key of the server that joins, and the one-time token that it has shown.
+	Key   peerkeys.Key `json:"key,omitzero"`
+	Token peerkeys.Key `json:"token,omitzero"`
 }
 
 // The requests.
 const (
 	controlWho       = "who"  // who are you, and what am I in your configuration?
 	controlBootstrap = "form" // belong to this ensemble, which is being bootstrapped
+	controlJoin      = "join" // bind my key, and let me in
 	// The others are for the leader.
+	controlBind      = "bind" // what a member has found of one that joins
 	controlAdd       = "add"
 	controlRemove    = "remove"
 	controlTransfer  = "transfer"
@@ -40,6 +54,8 @@ type controlReply struct {
 	Suffrage      suffrage       `json:"standing,omitempty"` // of From, in raft's configuration
 	Applied       uint64         `json:"applied,omitempty"`  // index
 	Last          uint64         `json:"last,omitempty"`     // index
+	// Keys is the table of the server that answers, for servers whose key is in it.
+	Keys *peerkeys.Table `json:"keys,omitempty"`
 	// Removed says that From is not in the configuration as of Applied.
 	Removed bool `json:"removed,omitempty"`
 	// Status answers controlStatus.
@@ -48,6 +64,11 @@ type controlReply struct {
 	// Why Error, if the asker does something about it.
 	NotLeader bool `json:"not_leader,omitempty"`
 	TooFew    bool `json:"too_few,omitempty"`
+
+	Proof []byte `json:"proof,omitempty"` // answers that of the request
+
+	proved bool          // Proof is good
+	key    *peerkeys.Key // with which the answer came; nil: without TLS
 }
 
 const (
@@ -65,6 +86,7 @@ const (
 type control struct {
 	self state.ServerID
 	mux  *mux.Mux
+	keys *peerkeys.Keys
 }
 
 // ask sends a control request to a server.
@@ -78,17 +100,28 @@ func (c *control) ask(
 		return controlReply{}, err
 	}
 	defer func() { _ = conn.Close() }()
+	if err := c.keys.CheckKey(conn.Conn, to); err != nil && req.Op != controlJoin {
+		return controlReply{}, err
+	}
 	until, _ := ctx.Deadline()
 	if err := conn.SetDeadline(until); err != nil {
 		return controlReply{}, err
 	}
 	req.From = c.self
+	if req.Op == controlWho || req.Op == controlBootstrap || req.Op == controlJoin {
+		if req.Proof, err = c.keys.Prove(conn.Conn); err != nil {
+			return controlReply{}, err
+		}
+	}
 	if err := json.NewEncoder(conn).Encode(req); err != nil {
 		return controlReply{}, err
 	}
 	var reply controlReply
 	if err := json.NewDecoder(io.LimitReader(conn, controlMax)).Decode(&reply); err != nil {
 		return controlReply{}, err
+	}
+	if key, secure := c.keys.KeyOf(conn.Conn); secure {
+		reply.key, reply.proved = &key, c.keys.Proved(conn.Conn, reply.Proof)
 	}
 	switch {
 	case reply.Error != "":

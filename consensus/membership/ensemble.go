@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
@@ -27,10 +27,10 @@ type Ensemble struct {
 
 // New returns an Ensemble that does nothing before Serve and Bootstrap.
 func New(cfg Config) *Ensemble {
-	c := &control{cfg.Self, cfg.Mux}
+	c := &control{cfg.Self, cfg.Mux, cfg.Keys}
 	b := &bootstrapper{cfg: &cfg, control: c, accepted: make(chan storage.Identity, 1)}
 	x := &configuration{published: cfg.Published}
-	return &Ensemble{&cfg, c, b, x, &leader{&cfg, c, x}}
+	return &Ensemble{&cfg, c, b, x, &leader{cfg: &cfg, control: c, configuration: x}}
 }
 
 // Start begins to answer what only raft can, and finishes what Bootstrap has begun.
@@ -44,6 +44,9 @@ func (e *Ensemble) Start(r *raft.Raft) {
 		e.cfg.Go(func() { e.checkOthers(id) })
 		e.cfg.Go(e.watchRemoval)
 	}
+	if e.cfg.Keys != nil {
+		e.cfg.Go(e.followKeys)
+	}
 }
 
 // Serve answers control connections until there are no more.
@@ -55,14 +58,13 @@ func (e *Ensemble) Serve() {
 		}
 		e.cfg.Go(func() {
 			defer func() { _ = conn.Close() }()
-			e.serveControl(conn, conn.ServerID())
+			e.serveControl(conn)
 		})
 	}
 }
 
-// serveControl answers one request of a server; from is NoServer for one that belongs to no ensemble yet, which may
-// only find one.
-func (e *Ensemble) serveControl(conn net.Conn, from uint64) {
+// serveControl answers one request of a server. One that belongs to no ensemble yet, and has no id, may only find one.
+func (e *Ensemble) serveControl(conn *mux.Conn) {
 	if conn.SetDeadline(time.Now().Add(controlTimeout)) != nil {
 		return
 	}
@@ -71,25 +73,24 @@ func (e *Ensemble) serveControl(conn net.Conn, from uint64) {
 		return
 	}
 	reply := controlReply{Server: e.cfg.Self}
-	var err error
-	if from < mux.NoServer {
-		req.From = state.ServerID(from)
-	} else if req.Op != controlWho && req.Op != controlBootstrap {
-		err = fmt.Errorf("only a server of this ensemble may ask for %q", req.Op)
-	}
+	err := e.admit(conn, &req, &reply)
 	if err == nil {
-		err = e.answer(&req, &reply)
+		err = e.answer(conn, &req, &reply)
 	}
 	if err != nil {
 		reply.Error = err.Error()
 		reply.NotLeader, reply.TooFew = errors.Is(err, errNotLeader), errors.Is(err, ErrTooFew)
 	}
-	if id := e.identity.Load(); id != nil {
+	bound := e.cfg.Keys.Bound(conn.Conn)
+	if id := e.identity.Load(); id != nil && (bound || e.cfg.Keys.WasRemoved(conn.Conn, req.From)) {
 		reply.Ensemble, reply.Bootstrapping = fmt.Sprintf("%x", id.Ensemble), id.Bootstrapping
 		reply.Suffrage, reply.Applied = e.suffrage(req.From), e.cfg.Applied()
 		configured := e.cfg.Configured()
 		_, in := configured[req.From]
 		reply.Removed = len(configured) > 0 && !in
+		if bound {
+			reply.Keys = e.cfg.Keys.Table()
+		}
 		if r := e.raft.Load(); r != nil {
 			reply.Last = r.LastIndex()
 		}
@@ -97,11 +98,47 @@ func (e *Ensemble) serveControl(conn net.Conn, from uint64) {
 	_ = json.NewEncoder(conn).Encode(reply)
 }
 
-func (e *Ensemble) answer(req *controlRequest, reply *controlReply) (err error) {
+// admit reports why a server may not ask for something, and notes what it has proved.
+func (e *Ensemble) admit(conn *mux.Conn, req *controlRequest, reply *controlReply) error {
+	from, known := conn.ServerID(), error(nil)
+	if from < mux.NoServer {
+		req.From = state.ServerID(from)
+		known = e.cfg.Keys.CheckKey(conn.Conn, req.From)
+	}
+	if req.Op != controlBind {
+		req.Token = peerkeys.Key{}
+		reply.Proof, req.Token = e.cfg.Keys.CheckProof(conn.Conn, req.From, req.Proof)
+	}
+	switch member := e.identity.Load() != nil; {
+	case req.Op == controlJoin && reply.Proof != nil:
+		return nil
+	case req.Op == controlJoin:
+		return fmt.Errorf("server %d has not proved that it knows the join secret, or a one-time token for this "+
+			"number that is neither used nor older than a day; `zk-lite member token %d` makes one", req.From, req.From)
+	case req.Op == controlWho && e.cfg.Keys.WasRemoved(conn.Conn, req.From):
+		return nil
+	case known != nil:
+		return known
+	case member && !e.cfg.Keys.Bound(conn.Conn):
+		return fmt.Errorf("the key of server %d is bound to no member of the ensemble; to let it in: `zk-lite "+
+			"member add` or `zk-lite member token %d`, and the token into its peer.joinSecretFile", req.From, req.From)
+	case !member && req.Op == controlBootstrap && reply.Proof == nil && e.cfg.Keys.HasSecret():
+		return fmt.Errorf("server %d has not proved that it knows the join secret of server %d", req.From, e.cfg.Self)
+	case from >= mux.NoServer && req.Op != controlWho && req.Op != controlBootstrap:
+		return fmt.Errorf("only a server of this ensemble may ask for %q", req.Op)
+	}
+	return nil
+}
+
+func (e *Ensemble) answer(conn *mux.Conn, req *controlRequest, reply *controlReply) (err error) {
 	switch req.Op {
 	case controlWho:
 	case controlBootstrap:
-		err = e.acceptBootstrap(req.Ensemble)
+		err = e.acceptBootstrap(conn, req)
+	case controlJoin:
+		err = e.passJoin(conn, req)
+	case controlBind:
+		err = e.bind(req)
 	case controlAdd, controlRemove, controlTransfer, controlCheckStop:
 		err = e.executeAsLeader(req)
 	case controlStatus:

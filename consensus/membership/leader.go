@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -26,6 +27,7 @@ type leader struct {
 	cfg           *Config
 	control       *control
 	configuration *configuration
+	binding       sync.Mutex // one server joins at a time: a token is used once
 }
 
 // leads returns raft if this server leads. Raft itself refuses what it is asked when that is no longer

@@ -155,6 +155,9 @@ func (e *Ensemble) askLeaderOnce(req controlRequest) error {
 	case state.NoServer:
 		return errNotLeader
 	case e.cfg.Self:
+		if req.Op == controlBind {
+			return e.bind(&req)
+		}
 		return e.executeAsLeader(&req)
 	}
 	reply, err := e.ask(e.cfg.Context, leader, req)

@@ -50,8 +50,15 @@ type Member struct {
 	// Addr is the host:port by which the others reach the peer port of a server
 	// that was added to a running ensemble, and so is in nobody's file; empty for
 	// the others. It and Vote stay when the server publishes itself.
-	Addr  string
-	Vote  bool // is to vote as soon as it has caught up
+	Addr string
+	Vote bool // is to vote as soon as it has caught up
+	// Key is the SHA-256 of the public key that it shows to the others (package peerkeys); zero: not known yet.
+	Key [32]byte
+	// Token is the SHA-256 of the secret with which a server may join under this id, once, until TokenUntil,
+	// milliseconds since the epoch; zero: none.
+	Token      [32]byte
+	TokenUntil int64
+
 	Voter bool // filled in from the configuration
 }
 
@@ -65,12 +72,21 @@ func (m Member) clone() Member {
 // append encodes what a server publishes, without its id and Voter.
 func (m *Member) append(b []byte) []byte {
 	b = appendString(appendString(appendString(b, m.Peer), m.Client), m.HTTP)
-	return append(appendString(b, m.Addr), flag(m.Vote))
+	b = append(appendString(b, m.Addr), flag(m.Vote))
+	b = append(append(b, m.Key[:]...), m.Token[:]...)
+	return appendInt(b, m.TokenUntil)
 }
 
+// memberBytes is how many a member takes at least in a snapshot.
+const memberBytes = 1 + 4 + 1 + 32 + 32 + 1 + 1
+
 func readMember(id ServerID, r *reader) Member {
-	return Member{
+	m := Member{
 		ID: id, Peer: r.string(), Client: r.string(), HTTP: r.string(),
 		Addr: r.string(), Vote: r.byte() == 1,
 	}
+	copy(m.Key[:], r.take(len(m.Key)))
+	copy(m.Token[:], r.take(len(m.Token)))
+	m.TokenUntil = r.int()
+	return m
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // merged combines c, which a server published, with what was set when it was added,
-// and with the addresses that c leaves out.
+// and with the addresses, the key and the token that c leaves out. A new key has used the token up.
 func (m *Machine) merged(c Member) Member {
 	have := m.members[c.ID]
 	adding := c.Addr != "" // a server does not say it of itself
@@ -21,6 +21,17 @@ func (m *Machine) merged(c Member) Member {
 	}
 	if c.Peer == "" && c.Client == "" && c.HTTP == "" {
 		c.Peer, c.Client, c.HTTP = have.Peer, have.Client, have.HTTP
+	}
+	none := [32]byte{}
+	if c.Token == none {
+		c.Token, c.TokenUntil = have.Token, have.TokenUntil
+	}
+	switch c.Key {
+	case none:
+		c.Key = have.Key
+	case have.Key:
+	default:
+		c.Token, c.TokenUntil = none, 0
 	}
 	return c
 }

@@ -130,7 +130,7 @@ func (m *Machine) readHead(b []byte) error {
 		id := ServerID(r.uint())
 		m.voters[id] = r.byte() == 1
 	}
-	for n := r.count(7); n > 0; n-- {
+	for n := r.count(memberBytes); n > 0; n-- {
 		x := readMember(ServerID(r.uint()), &r)
 		x.Voter = r.byte() == 1
 		m.members[x.ID] = x.clone()

@@ -52,9 +52,13 @@ func (s *Snapshot) Preview(b *backup.Backup) (backup.Changes, error) {
 
 // OnlyState leaves out what restores have left in the state: a backup that is on its
 // way, and the answers to those that had a key. A backup is none the worse for it, and
-// is then of the format's first version, which all can read.
+// is then of the format's first version, which all can read. Tokens are left out too: a backup lies elsewhere.
 func (s *Snapshot) OnlyState() {
 	s.upload = nil
+	for id, m := range s.members {
+		m.Token, m.TokenUntil = [32]byte{}, 0
+		s.members[id] = m
+	}
 	s.keys = slices.DeleteFunc(s.keys, func(a *answer) bool { return a.result.Op == OpRestore })
 }
 

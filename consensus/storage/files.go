@@ -12,28 +12,6 @@ import (
 	"strings"
 )
 
-// writeFileSync replaces a file so that after a crash there is the old one or
-// the new one.
-func writeFileSync(path string, b []byte) error {
-	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
 // closeToOthers makes a directory that only this server's user may enter. One that exists is closed to other
 // users: raft made it, and the files in it, readable by everybody. Its group may stay: that is an operator's
 // choice. So may the data directory itself, which is often made by an installation; all data lie deeper.

@@ -25,6 +25,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlogger"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/durable"
 )
 
 // Store is where a server keeps what must survive it.
@@ -251,7 +252,7 @@ func (f identityFile) Save(id Identity) error {
 	if err != nil {
 		return fmt.Errorf("writing identity: %w", err)
 	}
-	if err := writeFileSync(string(f), append(b, '\n')); err != nil {
+	if err := durable.WriteFile(string(f), append(b, '\n')); err != nil {
 		return fmt.Errorf("writing identity: %w", err)
 	}
 	return nil

@@ -50,7 +50,8 @@ func (t *Transport) acceptAppends() {
 
 func (t *Transport) serveAppends(c *mux.Conn) {
 	defer func() { _ = c.Close() }()
-	err := appendrpc.Serve(c, t.receive, t.persistTerm, t.done)
+	from := RaftID(c.ServerID())
+	err := appendrpc.Serve(c, func(rpc raft.RPC) { t.receiveFrom(from, rpc) }, t.persistTerm, t.done)
 	if t.stopped() {
 		return
 	}
@@ -63,6 +64,19 @@ func (t *Transport) serveAppends(c *mux.Conn) {
 		}
 	}
 	t.logger.Log(context.Background(), level, ended, "server", c.ServerID(), "error", err, "left_out", leftOut)
+}
+
+// receiveFrom is receive for an RPC that came on a connection of a server, which speaks for no other one.
+func (t *Transport) receiveFrom(from raft.ServerID, rpc raft.RPC) {
+	if x, ok := rpc.Command.(raft.WithRPCHeader); ok && string(x.GetRPCHeader().ID) != string(from) {
+		const refused = "a request that names another server as its sender is refused"
+		if pass, leftOut := t.repeats.Pass(refused); pass {
+			t.logger.Warn(refused, "server", from, "named", string(x.GetRPCHeader().ID), "left_out", leftOut)
+		}
+		rpc.Respond(nil, errors.New(refused))
+		return
+	}
+	t.receive(rpc)
 }
 
 // receive delivers an RPC of another server to raft. On the way it refuses impossible terms, delays

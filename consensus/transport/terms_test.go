@@ -85,3 +85,20 @@ func TestTerms_Answers_AreChecked(t *testing.T) {
 		}
 	})
 }
+
+// A server may send entries in its own name only.
+func TestAppend_InAnothersName_IsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{})
+		l := c.leader()
+		others := c.others(l)
+		f, third := others[0], others[1]
+		err := f.t.appends.Call(rafts(third.addr), &raft.AppendEntriesRequest{
+			RPCHeader: l.t.failover.header(), Term: l.raft().CurrentTerm(),
+		}, &raft.AppendEntriesResponse{})
+		if err == nil || !strings.Contains(err.Error(), "names another server") {
+			t.Errorf("%v", err)
+		}
+		c.apply(l, "y")
+	})
+}

@@ -108,8 +108,8 @@ func (l *Log) Count() int64 { return l.count.Load() }
 // Leave counts requests that were slow and are not added, because there are too many.
 func (l *Log) Leave(n int) { l.count.Add(int64(n)) }
 
-// Add keeps a request; its ID, ProcessorWait and LeaderChanged are filled in. It takes no lock of the server's, and must
-// not be called under one.
+// Add keeps a request; its ID, ProcessorWait and LeaderChanged are filled in. It takes no lock of the server's, and
+// must not be called under one.
 func (l *Log) Add(r Request) {
 	r.Path = strings.Clone(r.Path[:min(len(r.Path), maxPath)]) // the rest of a frame is not to live on
 	r.ProcessorWait = l.processor.longest(r.At, r.At.Add(r.Took))

@@ -9,12 +9,12 @@ import (
 
 // Stages are how long a request was on each part of its way.
 type Stages struct {
-	// Queue: from its arrival until its command was sent to the leader; all of a read but its reply. What is before it in
-	// its session's order, and the time without a leader, is in it.
+	// Queue: from its arrival until its command was sent to the leader; all of a read but its reply. What is before it
+	// in its session's order, and the time without a leader, is in it.
 	Queue time.Duration
-	// Leader: from then until this server knew that it was committed, without the three that follow. On the leader itself
-	// they are all of it; on another server it is the way to the leader and back, and the leader's part, which only the
-	// leader knows (Entry).
+	// Leader: from then until this server knew that it was committed, without the three that follow. On the leader
+	// itself they are all of it; on another server it is the way to the leader and back, and the leader's part, which
+	// only the leader knows (Entry).
 	Leader   time.Duration
 	Propose  time.Duration // until the leader has proposed the entry: the one before was not through
 	Disk     time.Duration // until the entry was on the leader's disk
@@ -23,8 +23,8 @@ type Stages struct {
 	Reply    time.Duration // until the client had taken it
 }
 
-// Of returns the stages until now of a request that came at this time; t is what is known of the entry with its command,
-// nil for a read.
+// Of returns the stages until now of a request that came at this time; t is what is known of the entry with its
+// command, nil for a read.
 func Of(arrived time.Time, t *consensus.Times, now time.Time) Stages {
 	if t == nil || t.Sent.IsZero() {
 		return Stages{Queue: now.Sub(arrived)}

@@ -94,7 +94,9 @@ func expiredSessions(ctx context.Context, api *httpapi.Client) ([]expiredSession
 	for _, x := range merged {
 		all = append(all, *x)
 	}
-	slices.SortFunc(all, func(a, b expiredSession) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Session, b.Session)) })
+	slices.SortFunc(all, func(a, b expiredSession) int {
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Session, b.Session))
+	})
 	return all, err
 }
 

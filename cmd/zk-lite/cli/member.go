@@ -33,6 +33,10 @@ type memberJSON struct {
 	Peer   string `json:"peer,omitempty"`
 	Client string `json:"client,omitempty"`
 	HTTP   string `json:"http,omitempty"`
+	Key    string `json:"key,omitempty"`
+	// Of a server that was added now, unless it needs none.
+	Token string     `json:"token,omitempty"`
+	Until *time.Time `json:"token_until,omitempty"`
 }
 
 // votes reports whether the member has a vote.
@@ -100,7 +104,7 @@ func (a *app) memberCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "member",
 		Short: "List, add, remove and promote servers of the ensemble",
-		Long:  `List, add, remove and promote servers of a running ensemble, over the HTTP API.`,
+		Long:  `List, add, remove and promote servers of a running ensemble, and let in new keys, over the HTTP API.`,
 		Example: `  zk-lite member list
   zk-lite member add 4 "zk4.example:2888:3888;2181"
   zk-lite member promote 4
@@ -109,7 +113,7 @@ func (a *app) memberCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.memberListCommand(), a.memberAddCommand(), a.memberRemoveCommand(),
-		a.memberPromoteCommand())
+		a.memberPromoteCommand(), a.memberTokenCommand())
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +39,11 @@ for it. ` + "`zk-lite member promote ID`" + ` waits for the vote. To add a membe
 		}
 		if a.json() {
 			return writeJSON(c.OutOrStdout(), &m)
+		}
+		if m.Token != "" {
+			fmt.Fprintf(c.OutOrStdout(), "It joins with this one-time token, which is good until %s. Write it to "+
+				"a file that only its user can read, and name that in its setting peer.joinSecretFile:\n%s\n",
+				m.Until.Local().Format(time.DateTime), m.Token)
 		}
 		switch {
 		case m.Role == roleJoining:

@@ -55,9 +55,10 @@ var errNoLeader = errors.New("the ensemble has no leader: is a majority of its s
 
 func printCluster(out io.Writer, now *clusterJSON) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tROLE\tPEER\tCLIENT\tHTTP")
+	fmt.Fprintln(w, "ID\tROLE\tPEER\tCLIENT\tHTTP\tKEY")
 	for _, m := range now.Members {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", m.ID, m.Role, orDash(m.Peer), orDash(m.Client), orDash(m.HTTP))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", m.ID, m.Role, orDash(m.Peer), orDash(m.Client), orDash(m.HTTP),
+			orDash(m.Key))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -42,7 +42,8 @@ type slowRequest struct {
 	Cause       string             `json:"cause"`
 }
 
-// The stages, in their order. The servers know the leader's part of other servers' requests as one, and the network not.
+// The stages, in their order. The servers know the leader's part of other servers' requests as one,
+// and the network not.
 const (
 	stageLeader  = "leader"
 	stageNetwork = "network"
@@ -113,7 +114,8 @@ func slowRequests(ctx context.Context, api *httpapi.Client) ([]slowRequest, erro
 func askEach[T any](ctx context.Context, api *httpapi.Client, target string) (all []T, err error) {
 	api.Each(func(one *httpapi.Client) bool {
 		var answer T
-		if e := one.JSON(ctx, &httpapi.Request{Method: http.MethodGet, Target: target, Repeatable: true}, &answer); e != nil {
+		r := &httpapi.Request{Method: http.MethodGet, Target: target, Repeatable: true}
+		if e := one.JSON(ctx, r, &answer); e != nil {
 			err = e
 		} else {
 			all = append(all, answer)
@@ -128,7 +130,9 @@ func askEach[T any](ctx context.Context, api *httpapi.Client, target string) (al
 func (r *slowRequest) divide(leaders []slowPage) {
 	whole := r.StagesMS[stageLeader]
 	for i := range leaders {
-		at := slices.IndexFunc(leaders[i].Items, func(e slowRequest) bool { return e.Index == r.Index && e.Term == r.Term })
+		at := slices.IndexFunc(leaders[i].Items, func(e slowRequest) bool {
+			return e.Index == r.Index && e.Term == r.Term
+		})
 		if whole == 0 || at < 0 && leaders[i].LeadsTerm != r.Term {
 			continue
 		}

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,11 +78,13 @@ func tlsIssue(dir *string) *cobra.Command {
 		Short: "Make a private key and a certificate, in the file NAME.pem",
 		Long: `Make a private key and a certificate, in the file NAME.pem. With --host it is a
 server's, good for these names and addresses, and for other servers to know it by.
-Without, it is a client's: ACLs know it as x509:CN=NAME.`,
+Without, it is a client's: ACLs know it as x509:CN=NAME. With --server it is good between
+servers (sslQuorum) for the server with this number only, also on a machine with several.`,
 		Example: "  zk-lite tls issue zk1 --host zk1.example,10.0.0.1\n  zk-lite tls issue alice --days 90",
 		Args:    argCount(1, 1, 0),
 	}
 	hosts := c.Flags().StringSlice("host", nil, "`names` and addresses by which clients reach the server")
+	number := c.Flags().Int("server", noServer, "the `number` of the server, of server.N")
 	life := days(c, certificateDays)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		d, err := life()
@@ -91,7 +95,14 @@ Without, it is a client's: ACLs know it as x509:CN=NAME.`,
 		if err != nil {
 			return err
 		}
-		path, err := ca.Issue(args[0], *hosts, d)
+		var uris []*url.URL
+		if *number != noServer {
+			if _, err := parseServerID(strconv.Itoa(*number)); err != nil {
+				return err
+			}
+			uris = []*url.URL{{Scheme: "urn", Opaque: fmt.Sprintf("zk-lite:server:%d", *number)}} // as app reads it
+		}
+		path, err := ca.Issue(args[0], *hosts, d, uris...)
 		if err != nil {
 			return err
 		}

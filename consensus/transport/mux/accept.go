@@ -80,13 +80,17 @@ func (m *Mux) handshake(raw net.Conn) {
 		return
 	}
 	var c *Conn
-	if refusal == nil && m.cfg.Verify != nil && h.from < NoServer {
-		if err := m.cfg.Verify(raw, h.from); err != nil {
-			refusal = refuse(RefusedServer, "the sender has not proved to be server %d: %v", h.from, err)
-		}
+	if refusal == nil {
+		refusal = m.verify(raw, h)
 	}
 	if refusal == nil {
 		c, refusal = m.admit(raw, h)
+	}
+	// Once more, now that CutServer would find it: the key may have been revoked meanwhile.
+	if refusal == nil {
+		if refusal = m.verify(raw, h); refusal != nil {
+			m.leave(c)
+		}
 	}
 	if refusal != nil {
 		m.refused.Add(1)
@@ -99,9 +103,7 @@ func (m *Mux) handshake(raw net.Conn) {
 	if _, err := raw.Write(appendAnswer(nil, nil)); err != nil {
 		m.logger.Debug("peer connection ended in its hello", "remote", raw.RemoteAddr(),
 			"error", err)
-		m.mu.Lock()
-		m.waiting[h.kind]--
-		m.mu.Unlock()
+		m.leave(c)
 		_ = c.Close()
 		return
 	}
@@ -133,6 +135,25 @@ func (m *Mux) admit(raw net.Conn, h hello) (*Conn, *RefusedError) {
 	c := &Conn{Conn: raw, mux: m, kind: h.kind, peer: h.from, inbound: true}
 	m.conns[c] = struct{}{}
 	return c, nil
+}
+
+// verify is Config.Verify.
+func (m *Mux) verify(raw net.Conn, h hello) *RefusedError {
+	if m.cfg.Verify == nil {
+		return nil
+	}
+	if err := m.cfg.Verify(raw, h.kind, h.from); err != nil {
+		return refuse(RefusedServer, "the sender has not proved to be server %d: %v", h.from, err)
+	}
+	return nil
+}
+
+// leave gives back what admit has reserved.
+func (m *Mux) leave(c *Conn) {
+	m.mu.Lock()
+	m.waiting[c.kind]--
+	m.mu.Unlock()
+	c.forget()
 }
 
 // checkIdentityLocked checks the sender and the wanted receiver of a hello. All kinds but control need

@@ -28,6 +28,11 @@ func (m *Mux) Dial(
 	if err != nil {
 		return nil, fmt.Errorf("mux: dialling %s for a %v connection: %w", addr, kind, err)
 	}
+	if m.cfg.Secure != nil {
+		if raw, err = m.cfg.Secure(ctx, raw, kind, addr); err != nil {
+			return nil, fmt.Errorf("mux: dialling %s for a %v connection: %w", addr, kind, err)
+		}
+	}
 	if err := m.sendHello(ctx, raw, h); err != nil {
 		raw.Close()
 		var refusal *RefusedError
@@ -61,7 +66,7 @@ func (m *Mux) DialMember(kind Kind, addr string, timeout time.Duration) (*Conn, 
 	return m.Dial(ctx, kind, addr, want)
 }
 
-// DialBare connects without a hello, for a probe whether anything accepts at addr. The caller closes
+// DialBare connects without TLS and a hello, for a probe whether anything accepts at addr. The caller closes
 // the connection.
 func (m *Mux) DialBare(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)

@@ -34,9 +34,11 @@ type Config struct {
 	Listener net.Listener
 	// Dial makes an outbound connection. Required. Both may speak TLS.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Verify returns why the other side of an inbound connection is not the server that its hello names. Nil
-	// believes every hello.
-	Verify func(c net.Conn, from uint64) error
+	// Secure begins TLS on a connection that Dial has made, or closes it; nil: nothing does. Probes are without.
+	Secure func(ctx context.Context, c net.Conn, kind Kind, addr string) (net.Conn, error)
+	// Verify returns why the other side of an inbound connection is not the server that its hello names (NoServer:
+	// it names none, on a control connection). Nil believes every hello.
+	Verify func(c net.Conn, kind Kind, from uint64) error
 	// Advertise is the address under which the other servers know this one, as it stands in
 	// raft's configuration. Empty means the listener's own address.
 	Advertise string
@@ -201,9 +203,19 @@ func (m *Mux) shutRaft(to raftGate) {
 	if m.gate != gateClosed {
 		m.gate = to
 	}
+	m.mu.Unlock()
+	m.abort(func(c *Conn) bool { return c.kind.raft() })
+}
+
+// CutServer ends all connections with a server, which has to prove again who it is.
+func (m *Mux) CutServer(id uint64) { m.abort(func(c *Conn) bool { return c.peer == id }) }
+
+// abort ends the connections that are chosen.
+func (m *Mux) abort(chosen func(*Conn) bool) {
+	m.mu.Lock()
 	var ended []*Conn
 	for c := range m.conns {
-		if c.kind.raft() {
+		if chosen(c) {
 			ended = append(ended, c)
 		}
 	}

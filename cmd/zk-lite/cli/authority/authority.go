@@ -20,6 +20,7 @@ import (
 	"io/fs"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,14 +127,16 @@ func (a *Authority) writeTrusted() error {
 	return write(a.CAFile(), text)
 }
 
-// Issue makes NAME.pem, for these hosts; without any it is a client's.
-func (a *Authority) Issue(name string, hosts []string, life time.Duration) (path string, err error) {
+// Issue makes NAME.pem, for these hosts; without any it is a client's. The URIs name what else it is for.
+func (a *Authority) Issue(
+	name string, hosts []string, life time.Duration, uris ...*url.URL,
+) (path string, err error) {
 	if name == "" || strings.Trim(name, nameLetters) != "" || name == "ca" || name == "ca-key" || name[0] == '.' {
 		return "", fmt.Errorf("%q is no name for a certificate; want letters, digits, dots and dashes", name)
 	}
 	t := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, URIs: uris,
 	}
 	if len(hosts) > 0 {
 		t.ExtKeyUsage = append(t.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
@@ -167,7 +170,7 @@ func (a *Authority) Reissue() (paths []string, err error) {
 		}
 		t := &x509.Certificate{
 			Subject: old[0].Subject, KeyUsage: old[0].KeyUsage, ExtKeyUsage: old[0].ExtKeyUsage,
-			DNSNames: old[0].DNSNames, IPAddresses: old[0].IPAddresses,
+			DNSNames: old[0].DNSNames, IPAddresses: old[0].IPAddresses, URIs: old[0].URIs,
 		}
 		if err := a.issue(path, t, old[0].NotAfter.Sub(old[0].NotBefore)-backdated); err != nil {
 			return paths, err

@@ -1,0 +1,141 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/peerkeys"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport"
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// A server whose key is bound to nobody asks any member to join, and proves that it knows a secret (peerkeys). The
+// member passes its key to the leader, which binds it. A server with data keeps its vote: it has a new key, no more.
+// One without, that had a vote, is taken out of raft's configuration and comes back as a new one, if the others can do
+// without it.
+
+// isRefusal reports that a server has answered, and does not know this one's key.
+func isRefusal(reply *controlReply, err error) bool {
+	var alert *net.OpError
+	return err != nil && (reply.Error != "" || errors.As(err, &alert) && alert.Op == "remote error")
+}
+
+// join has another server bind this server's key.
+func (b *bootstrapper) join(to state.ServerID, fresh bool) (controlReply, error) {
+	self := b.self()
+	reply, err := b.control.ask(b.cfg.Context, to, controlRequest{
+		Op: controlJoin, Addr: self.Addr, Vote: self.Voter, Fresh: fresh,
+	})
+	switch {
+	case err != nil:
+		return reply, err
+	case !reply.proved:
+		return reply, fmt.Errorf("server %d has not proved that it knows the join secret", to)
+	}
+	return reply, b.adoptKeys(reply.Keys, to, reply.key)
+}
+
+// passJoin has the leader bind the key of a server that has proved itself, and waits until this server knows it.
+func (e *Ensemble) passJoin(conn *mux.Conn, req *controlRequest) error {
+	key, _ := e.cfg.Keys.KeyOf(conn.Conn)
+	bind := *req
+	bind.Op, bind.Server, bind.Key, bind.Proof = controlBind, req.From, key, nil
+	ctx, cancel := context.WithTimeout(e.cfg.Context, controlTimeout)
+	defer cancel()
+	if err := e.askLeader(ctx, bind); err != nil {
+		return fmt.Errorf("letting server %d in: %w", req.From, err)
+	}
+	return e.retry(ctx, func() error {
+		if e.cfg.Keys.Table().Keys[req.From] != key {
+			return errNotLeader
+		}
+		return nil
+	})
+}
+
+// bind does on the leader what passJoin asks for.
+func (l *leader) bind(req *controlRequest) error {
+	l.binding.Lock()
+	defer l.binding.Unlock()
+	r, err := l.leads()
+	if err != nil {
+		return err
+	}
+	have, in := l.configuration.Members()[req.Server]
+	m := state.Member{ID: req.Server, Key: req.Key}
+	switch none := (peerkeys.Key{}); {
+	case req.Server > state.MaxServerID || req.Server == l.cfg.Self:
+		return fmt.Errorf("server %d cannot join: it leads", req.Server)
+	case req.Token != none && (have.Token != req.Token || time.Now().UnixMilli() >= have.TokenUntil):
+		return errors.New("the one-time token has been used, or is too old")
+	case !in:
+		_, port, wrong := net.SplitHostPort(req.Addr)
+		if wrong != nil {
+			return fmt.Errorf("server %d joins without the address of its peer port: %w", req.Server, wrong)
+		}
+		m.Addr, m.Peer, m.Vote = req.Addr, req.Addr+":"+port, req.Vote
+		err = l.addNonvoter(r, req.Server)
+	case have.Voter && req.Fresh:
+		m.Peer, m.Client, m.HTTP, m.Addr, m.Vote = have.Peer, have.Client, have.HTTP, have.Addr, true
+		if err = l.removeAsLeader(r, &controlRequest{Server: req.Server}); err == nil {
+			err = l.addNonvoter(r, req.Server)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(l.cfg.Context, changeTimeout)
+	defer cancel()
+	code, err := l.cfg.Commit(ctx, &state.Command{Op: state.OpMember, Member: m})
+	if err == nil && code != znode.OK {
+		err = ErrNoMember
+	}
+	if err == nil && have.Key != m.Key {
+		l.cfg.Logger.Info("a server has joined with a new key", "server", req.Server, "key", req.Key.Short(),
+			"without_data", req.Fresh, "by_token", req.Token != peerkeys.Key{})
+	}
+	return err
+}
+
+func (l *leader) addNonvoter(r *raft.Raft, id state.ServerID) error {
+	return leaderError(l.answerOf(r.AddNonvoter(transport.RaftID(uint64(id)), raft.ServerAddress(AddressOf(id)), 0,
+		changeTimeout)))
+}
+
+// ErrNoTokens reports that servers do not need tokens to join.
+var ErrNoTokens = errors.New("servers need no token here: with peer.tls=false everybody may join, and with " +
+	"sslQuorum=true certificates decide")
+
+// NewToken makes a one-time token with which a server may join as a member, with a new key, and returns it and when it
+// ends. It takes the place of an earlier one.
+//
+// Errors: ErrNoTokens, ErrNoMember; ctx's, and then the outcome is unknown.
+func (e *Ensemble) NewToken(ctx context.Context, id state.ServerID) (secret string, until time.Time, err error) {
+	switch {
+	case !e.cfg.Keys.Tokens():
+		err = ErrNoTokens
+	case e.suffrage(id) == notMember:
+		err = ErrNoMember
+	default:
+		m := state.Member{ID: id}
+		secret, m.Token = peerkeys.NewToken()
+		until = time.Now().Add(peerkeys.TokenTime)
+		m.TokenUntil = until.UnixMilli()
+		var code znode.Error
+		code, err = e.cfg.Commit(ctx, &state.Command{Op: state.OpMember, Member: m})
+		if err == nil && code != znode.OK {
+			err = ErrNoMember
+		}
+	}
+	if err != nil {
+		return "", until, fmt.Errorf("making a token for server %d: %w", id, err)
+	}
+	return secret, until, nil
+}

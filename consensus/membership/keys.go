@@ -1,0 +1,71 @@
+package membership
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/peerkeys"
+	"github.com/zk-lite/zk-lite/consensus/state"
+)
+
+// The keys of a first formation are believed as they are shown: the bootstrapper notes each server's key while it
+// asks who is there, and sends all of them with the ensemble's id. A voter takes only a table that agrees with what it
+// sees itself: its own key, and that of the bootstrapper's connection. Later the table follows the log (peerkeys), and
+// a server that was away asks the others for theirs.
+
+// newTable is the table of a formation, of which only this server is known.
+func (b *bootstrapper) newTable() *peerkeys.Table {
+	return &peerkeys.Table{Keys: map[state.ServerID]peerkeys.Key{b.cfg.Self: b.cfg.Keys.Own()}}
+}
+
+// adoptKeys takes the table that another server has sent, with its own key. A nil key is a connection without TLS,
+// which proves nothing, and whose table is not needed.
+func (b *bootstrapper) adoptKeys(t *peerkeys.Table, from state.ServerID, key *peerkeys.Key) error {
+	switch {
+	case key == nil:
+		return nil
+	case t == nil:
+		return fmt.Errorf("server %d has sent no table of keys", from)
+	case t.Keys[from] != *key:
+		return fmt.Errorf("server %d has sent a table in which its key is not the one that it shows", from)
+	case t.Keys[b.cfg.Self] != b.cfg.Keys.Own():
+		return fmt.Errorf("server %d takes another key for that of server %d: is there another server with this "+
+			"number?", from, b.cfg.Self)
+	}
+	return b.cfg.Keys.Adopt(t)
+}
+
+// followKeys asks the others for their tables when a key is shown that this server does not know, and nobody leads it:
+// members may have changed while it was away. Strangers cause it at most once in an election timeout.
+func (e *Ensemble) followKeys() {
+	for {
+		select {
+		case <-e.cfg.Context.Done():
+			return
+		case <-e.cfg.Keys.Met():
+		}
+		if e.cfg.Leader() == state.NoServer {
+			e.refreshKeys()
+		}
+		select {
+		case <-e.cfg.Context.Done():
+			return
+		case <-time.After(e.cfg.ElectionTimeout):
+		}
+	}
+}
+
+// refreshKeys takes the newest table of those servers that this one knows.
+func (e *Ensemble) refreshKeys() {
+	for id := range e.cfg.Keys.Table().Keys {
+		if id == e.cfg.Self {
+			continue
+		}
+		reply, err := e.ask(e.cfg.Context, id, controlRequest{Op: controlWho})
+		if err == nil && reply.Keys != nil && reply.key != nil {
+			if err := e.cfg.Keys.Adopt(reply.Keys); err != nil {
+				e.cfg.Logger.Warn("the keys that another server knows are not taken", "server", id, "error", err)
+			}
+		}
+	}
+}

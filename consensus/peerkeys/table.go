@@ -1,0 +1,273 @@
+package peerkeys
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/durable"
+)
+
+// Table says which key is bound to which server.
+type Table struct {
+	Index uint64                 `json:"index"` // of the entry of the log that it is of; 0: of the formation
+	Keys  map[state.ServerID]Key `json:"keys"`
+	// Removed are the last keys of servers that were removed: these may ask whether they were.
+	Removed map[state.ServerID]Key `json:"removed,omitempty"`
+}
+
+// check finds what cannot be.
+func (t *Table) check() error {
+	all := maps.Clone(t.Removed)
+	if all == nil {
+		all = map[state.ServerID]Key{}
+	}
+	maps.Copy(all, t.Keys)
+	for id, key := range all {
+		if id > state.MaxServerID || key == (Key{}) {
+			return fmt.Errorf("the table of keys has key %s for server %d", key.Short(), uint64(id))
+		}
+	}
+	return nil
+}
+
+// Config is what Keys are made of.
+type Config struct {
+	Dir      string // of peer.key and peers.json; made if there is none
+	Off      bool   // this server speaks to others without TLS
+	PlainToo bool   // others may speak with TLS or without
+	// SecretFile has the join secret of the ensemble, or a one-time token; empty: none. It is read when it is needed.
+	SecretFile string
+	Logger     *slog.Logger
+}
+
+// Keys are a server's own key and those of the others.
+type Keys struct {
+	cfg  Config
+	own  Key
+	tls  tlsConfigs
+	met  chan struct{} // capacity 1: an unknown key has been shown
+	wake chan struct{} // capacity 1: Run has something to do
+
+	saving sync.Mutex // held during a write of the table; taken before mu
+
+	mu      sync.Mutex // protects the fields below
+	member  bool       // this server belongs to an ensemble
+	table   Table
+	dirty   bool                     // the table is newer than its file
+	tokens  map[state.ServerID]token // not used yet
+	changed map[state.ServerID]bool  // whose connections Run has to end
+}
+
+// token is a one-time token's digest.
+type token struct {
+	sum   [32]byte
+	until time.Time
+}
+
+// Open reads a server's keys, and makes its own if it has none. An error names the file that cannot be read or
+// written.
+func Open(c Config) (*Keys, error) {
+	own, err := loadOwn(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	cert, key, err := certificate(own)
+	if err != nil {
+		return nil, err
+	}
+	k := &Keys{
+		cfg: c, own: key, met: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		changed: map[state.ServerID]bool{},
+	}
+	k.tls = k.newTLS(cert)
+	if _, _, _, err := k.secret(); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(c.Dir, tableFile)
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return k, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the keys of the other servers: %w", err)
+	}
+	if err := json.Unmarshal(text, &k.table); err != nil {
+		return nil, fmt.Errorf("%s, the keys of the other servers, is damaged: %w; take the file of another server",
+			path, err)
+	}
+	if err := k.table.check(); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w; take the file of another server", path, err)
+	}
+	return k, nil
+}
+
+// Own is this server's key; zero on nil.
+func (k *Keys) Own() (own Key) {
+	if k != nil {
+		own = k.own
+	}
+	return own
+}
+
+// Tokens reports whether a server needs its key bound before it can take part.
+func (k *Keys) Tokens() bool { return k != nil && !k.cfg.Off }
+
+// SetMember notes that this server belongs to an ensemble: from now on keys that are bound to nobody are refused.
+func (k *Keys) SetMember() {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	k.member = true
+	k.mu.Unlock()
+}
+
+// Table returns the table, not to be modified; nil on nil.
+func (k *Keys) Table() *Table {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t := k.table // maps are replaced, never changed
+	return &t
+}
+
+// Adopt takes a table of another server's, and returns when it is on disk. A member takes none that is older than its
+// own. Errors: what cannot be in a table; the file system's.
+func (k *Keys) Adopt(t *Table) error {
+	if err := t.check(); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	if !k.member || t.Index >= k.table.Index {
+		k.setLocked(*t)
+	}
+	k.mu.Unlock()
+	k.signal(k.wake)
+	return k.save()
+}
+
+// Applied takes the table from the state machine, as it is after the entry with this index. It is called by the
+// goroutine that applies the log, and waits for nothing.
+func (k *Keys) Applied(index uint64, members map[state.ServerID]state.Member, configured map[state.ServerID]bool) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if index < k.table.Index {
+		return
+	}
+	next := Table{Index: index, Keys: map[state.ServerID]Key{}, Removed: map[state.ServerID]Key{}}
+	maps.Copy(next.Removed, k.table.Removed)
+	for id, key := range k.table.Keys {
+		if _, in := configured[id]; !in {
+			next.Removed[id] = key
+		}
+		// A server of the formation, which has not published its key yet. What was added to the ensemble may have
+		// had another before.
+		if _, in := configured[id]; in && members[id].Addr == "" {
+			next.Keys[id] = key
+		}
+	}
+	k.tokens = nil
+	for id, m := range members {
+		if m.Key != (Key{}) {
+			next.Keys[id] = m.Key
+		}
+		if m.Token != (Key{}) {
+			if k.tokens == nil {
+				k.tokens = map[state.ServerID]token{}
+			}
+			k.tokens[id] = token{m.Token, time.UnixMilli(m.TokenUntil)}
+		}
+	}
+	for id := range next.Keys {
+		delete(next.Removed, id)
+	}
+	k.setLocked(next)
+	k.signal(k.wake)
+}
+
+// setLocked replaces the table.
+func (k *Keys) setLocked(next Table) {
+	k.dirty = true
+	for id, key := range k.table.Keys {
+		if next.Keys[id] != key {
+			k.changed[id] = true
+		}
+	}
+	k.table = next
+}
+
+func (k *Keys) signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// save writes the table, if it is newer than its file.
+func (k *Keys) save() error {
+	k.saving.Lock()
+	defer k.saving.Unlock()
+	k.mu.Lock()
+	t, dirty := k.table, k.dirty
+	k.mu.Unlock()
+	if !dirty {
+		return nil
+	}
+	text, err := json.Marshal(&t)
+	if err == nil {
+		err = durable.WriteFile(filepath.Join(k.cfg.Dir, tableFile), append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the keys of the other servers: %w", err)
+	}
+	k.mu.Lock()
+	k.dirty = k.table.Index != t.Index || !maps.Equal(k.table.Keys, t.Keys)
+	k.mu.Unlock()
+	return nil
+}
+
+// Run keeps the file up to date, and has cut end the connections of servers whose key is not bound any more, until ctx
+// ends.
+func (k *Keys) Run(ctx context.Context, cut func(state.ServerID)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.wake:
+		}
+		k.mu.Lock()
+		changed := k.changed
+		k.changed = map[state.ServerID]bool{}
+		k.mu.Unlock()
+		for id := range changed {
+			cut(id)
+		}
+		if err := k.save(); err != nil {
+			k.cfg.Logger.Error("this server may not know the others after a restart", "error", err)
+		}
+	}
+}
+
+// Met reports, on its channel, that a key was shown that is bound to nobody: the table may be out of date. On nil it
+// never does.
+func (k *Keys) Met() <-chan struct{} {
+	if k == nil {
+		return nil
+	}
+	return k.met
+}

@@ -1,0 +1,181 @@
+package peerkeys
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/tlsport"
+)
+
+// handshakeTime bounds a handshake.
+const handshakeTime = 5 * time.Second
+
+type tlsConfigs struct{ server, client *tls.Config }
+
+// newTLS makes the configurations. Certificates are not verified by authorities and names: their keys are, by the
+// table.
+func (k *Keys) newTLS(own tls.Certificate) tlsConfigs {
+	both := &tls.Config{
+		Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS13,
+		ClientAuth: tls.RequireAnyClientCert, InsecureSkipVerify: true,
+		SessionTicketsDisabled: true, DynamicRecordSizingDisabled: true,
+	}
+	server := both.Clone()
+	server.VerifyConnection = k.admit
+	return tlsConfigs{server: server, client: both}
+}
+
+// admit ends the handshake of who has a key that is bound to nobody.
+func (k *Keys) admit(s tls.ConnectionState) error {
+	key, _ := peerKey(s)
+	k.mu.Lock()
+	open := !k.member || isOneOf(key, k.table.Keys) || isOneOf(key, k.table.Removed) || k.tokenLocked()
+	k.mu.Unlock()
+	if open {
+		return nil
+	}
+	if _, token, ok, _ := k.secret(); ok && !token {
+		return nil
+	}
+	k.signal(k.met)
+	return fmt.Errorf("its key %s is bound to no server of the ensemble; to let a server in: "+
+		"`zk-lite member add` or `zk-lite member token`", key.Short())
+}
+
+func isOneOf(key Key, all map[state.ServerID]Key) bool {
+	for _, bound := range all {
+		if bound == key {
+			return true
+		}
+	}
+	return false
+}
+
+// tokenLocked reports whether a server with a new key may show that it knows a one-time token.
+func (k *Keys) tokenLocked() bool {
+	now := time.Now()
+	for _, t := range k.tokens {
+		if now.Before(t.until) {
+			return true
+		}
+	}
+	return false
+}
+
+// Listener puts TLS on the peer port. How many handshakes may be unfinished is its user's affair.
+func (k *Keys) Listener(l net.Listener) net.Listener {
+	if k == nil || k.cfg.Off && !k.cfg.PlainToo {
+		return l
+	}
+	return tlsport.New(l, tlsport.Options{
+		Config: k.tls.server, PlainToo: k.cfg.PlainToo, Handshakes: tlsport.NewHandshakes(0, handshakeTime),
+	})
+}
+
+// Client speaks TLS on a connection to a server. If anyKey is set, the other side's key has to be looked at (CheckKey)
+// before it is believed. Errors: the handshake's, and that the key is not the one bound to the server. The connection
+// is closed then.
+func (k *Keys) Client(ctx context.Context, raw net.Conn, to state.ServerID, anyKey bool) (net.Conn, error) {
+	if k == nil || k.cfg.Off {
+		return raw, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	c := tls.Client(raw, k.tls.client)
+	err := c.HandshakeContext(ctx)
+	if err == nil && !anyKey {
+		err = k.CheckKey(c, to)
+	}
+	if err != nil {
+		_ = raw.Close()
+		return nil, fmt.Errorf("TLS with server %d: %w", to, err)
+	}
+	return c, nil
+}
+
+// KeyOf returns the key that the other side of a connection has shown; ok is false if the connection is without TLS,
+// and on nil.
+func (k *Keys) KeyOf(c net.Conn) (key Key, ok bool) {
+	if s, secure := stateOf(c); k != nil && secure {
+		return peerKey(s)
+	}
+	return key, false
+}
+
+func stateOf(c net.Conn) (s tls.ConnectionState, secure bool) {
+	switch c := c.(type) {
+	case *tls.Conn:
+		return c.ConnectionState(), true
+	case *tlsport.Conn:
+		return c.TLS()
+	}
+	return s, false
+}
+
+func peerKey(s tls.ConnectionState) (key Key, ok bool) {
+	if len(s.PeerCertificates) == 0 {
+		return key, false
+	}
+	return keyOf(s.PeerCertificates[0]), true
+}
+
+// errPlain reports that a connection proves nothing.
+var errPlain = errors.New("the connection is without TLS")
+
+// CheckKey reports why the other side of a connection is not the server with this id, as far as this one knows. It
+// lets everybody be it who comes without TLS, if that is allowed, and while this server belongs to no ensemble.
+func (k *Keys) CheckKey(c net.Conn, id state.ServerID) error {
+	key, secure := k.KeyOf(c)
+	if k == nil {
+		return nil
+	}
+	if !secure {
+		if k.cfg.Off || k.cfg.PlainToo {
+			return nil
+		}
+		return errPlain
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	bound, known := k.table.Keys[id]
+	switch {
+	case !k.member || known && bound == key:
+		return nil
+	}
+	k.signal(k.met)
+	if !known {
+		return fmt.Errorf("no key is bound to server %d; to let it in: `zk-lite member token %d`, or `zk-lite member "+
+			"add` if it is no member", id, id)
+	}
+	return fmt.Errorf("server %d shows another key (%s) than the one bound to it (%s); if its disk was replaced: "+
+		"`zk-lite member token %d`", id, key.Short(), bound.Short(), id)
+}
+
+// Bound reports whether the key that the other side of a connection has shown is a member's, whose ever. It is true
+// of connections without TLS, where these are taken.
+func (k *Keys) Bound(c net.Conn) bool {
+	key, secure := k.KeyOf(c)
+	if !secure {
+		return true
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return isOneOf(key, k.table.Keys)
+}
+
+// WasRemoved reports whether the other side of a connection has shown the last key of a server that was removed.
+func (k *Keys) WasRemoved(c net.Conn, id state.ServerID) bool {
+	key, secure := k.KeyOf(c)
+	if !secure {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	was, ok := k.table.Removed[id]
+	return ok && was == key
+}
