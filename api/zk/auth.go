@@ -29,7 +29,8 @@ func (c *conn) auth(xid wire.Xid, rd *jute.Reader) error {
 	if !c.authenticate(&q) {
 		c.listener.authFailed.Add(1)
 		c.note("login", audit.Failure, "scheme "+q.Scheme)
-		// A client of another ensemble is not told to give up: it tries the next server (EnsembleAuthenticationProvider).
+		// A client of another ensemble is not told to give up: it tries the next server
+		// (EnsembleAuthenticationProvider).
 		if q.Scheme != "ensemble" || !c.listener.srv.Auth().Ensemble("") {
 			c.direct(xid, znode.ErrAuthFailed, nil)
 		}

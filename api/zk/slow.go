@@ -45,8 +45,8 @@ func (r *request) firstPath() string {
 	return r.cmd.Path
 }
 
-// reportSlow hands on the slow requests whose replies the client has taken now, the first of which was given at since; or
-// that the replies alone were slow.
+// reportSlow hands on the slow requests whose replies the client has taken now, the first of which was given at since;
+// or that the replies alone were slow.
 func (c *conn) reportSlow(since time.Time, slow []slowlog.Request) {
 	log, now := c.listener.cfg.Slow, time.Now()
 	if len(slow) == 0 && log.Slow(now.Sub(since)) {

@@ -273,7 +273,7 @@ func loggerRows() []setting {
 			help:    "Lowest level that is logged."},
 		{key: "logger.slowRequests", kind: kindMillis, def: "300", min: 0, max: hour,
 			field: func(s *Settings) any { return &s.SlowRequest },
-			help: "Time from which on a request is slow: it is logged, and shown by `zk-lite slow`, with the stages of " +
-				"its way. 0 is never."},
+			help: "Time from which on a request is slow: it is logged, and shown by `zk-lite slow`, with the " +
+				"stages of its way. 0 is never."},
 	}
 }
