@@ -6,6 +6,7 @@
 //	rest          what every operation shares: routing, parameters, bodies, problems
 //	data          znodes, transactions, sessions, watches
 //	coordination  locks, elections, groups, fencing tokens
+//	ui            the dashboard's files
 //	admin         the ensemble, backups, AdminServer's commands, metrics, health, documents
 //
 // It keeps no state of the ensemble: it translates requests into commands and reads
@@ -41,15 +42,16 @@
 //
 // A request, and a stream, belongs to the goroutine that net/http runs for it. A
 // session's stream has one more, which waits for the session's end and ends with the
-// stream. One goroutine, rest.LongRequests.Watch, runs from the first Serve to Shutdown.
-// Every second it asks whether the server serves. While it does not, and when it is
-// drained or stops, streams report how far they were and end, long polls answer with what
-// they have, and Shutdown waits for both. A client that goes away ends its request's
-// context, and with it everything that it held here.
+// stream. Two goroutines run from the first Serve to Shutdown: metrics.History.Record,
+// which measures every ten seconds, and rest.LongRequests.Watch, which every second asks
+// whether the server serves. While it does not, and when it is drained or stops, streams
+// report how far they were and end, long polls answer with what they have, and Shutdown
+// waits for both. A client that goes away ends its request's context, and with it
+// everything that it held here.
 //
-// Locks: Server.mu (whether Serve was called), rest.LongRequests.mu (the open streams by
+// Locks: Server.mu (whether Serve was called, unused connections), rest.LongRequests.mu (the open streams by
 // address; the server is asked under it whether it serves), the mutex of each operation's
-// request metrics, and admin's, which is held while a backup is sent. No lock of these is
+// request metrics and of the history, and admin's, which is held while a backup is sent. No lock of these is
 // held while another of them is taken.
 //
 // Promised: a stream's events are in the order of zxids, each once; an answer is sent

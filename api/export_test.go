@@ -23,4 +23,7 @@ func (s *Server) FillConns(n int64) { s.conns.Add(n * maxConns) }
 func (s *Server) Core() *rest.Core { return s.core }
 
 // Routes are all operations.
-func Routes() []rest.Route { return routes(nil, Backend{}, Config{}) }
+func Routes() []rest.Route {
+	all, _ := routes(nil, Backend{}, Config{})
+	return all
+}

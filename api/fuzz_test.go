@@ -104,19 +104,18 @@ func FuzzQuery(f *testing.F) {
 		"children&stat&data&limit=3&after=x", "acl=world:anyone:r", "acl=::,::", "version=99999999999",
 		"mode=ttl&ttl=1h", "mode=persistent_sequential", "ttl=-1s", "consistency=linearizable", "min_zxid=0x0",
 		"min_zxid=0xffffffffffffffff", "parents&mode=container", "recursive=1&version=-1", "create=%00", "&&&", "=",
-		"since=0x1.1&kind=children", "since=.", "watch=x:/", "acl=digest:a:b:cdrwa,ip:1:r",
+		"since=0x1.1&kind=children", "since=.", "watch=x:/", "acl=digest:a:b:cdrwa,ip:1:r", "children&match=x&limit=1",
+		"children&offset=99999999999", "name=f&name=u&owner=any&limit=1", "after=1.1/x", "after=.65535", "server=2", "server=0",
 	} {
-		f.Add(uint8(0), s)
-		f.Add(uint8(1), s)
-		f.Add(uint8(2), s)
-		f.Add(uint8(3), s)
-		f.Add(uint8(4), s)
+		for which := range uint8(7) {
+			f.Add(which, s)
+		}
 	}
 	f.Fuzz(func(t *testing.T, which uint8, query string) {
 		if !oneLine(query) || strings.Contains(query, "#") {
 			return
 		}
-		switch which % 5 {
+		switch which % 7 {
 		case 0:
 			z.send(t, "GET", below("?"+query), "", "")
 		case 1:
@@ -130,6 +129,10 @@ func FuzzQuery(f *testing.F) {
 				return // it would
 			}
 			z.send(t, "GET", "/v1/watches/fuzz?wait=0s&"+query, "", "")
+		case 5:
+			z.send(t, "GET", "/v1/search/fuzz?"+query, "", "")
+		case 6:
+			z.send(t, "GET", "/v1/watchers/fuzz?"+query, "", "")
 		}
 	})
 }

@@ -39,6 +39,7 @@ func TestSearch(t *testing.T) {
 	for query, want := range map[string]int{
 		"name=needle": 41, "name=needle&limit=1": 41, "name=needle&limit=7": 41, "name=needle-1": 10, "data=data+3": 11, "name=Needle": 0,
 		"": 42, "name=needle&data=data+39": 1, "owner=" + s.text("id"): 1, "owner=0x1": 0, "name=secret": 0,
+		"owner=any": 1, "owner=any&name=none": 0, "name=needle-01&name=needle-02": 2,
 	} {
 		if found := find(c, query); len(found) != want || len(slices.Compact(found)) != want {
 			t.Errorf("%s: %d found, want %d: %q", query, len(found), want, found)
@@ -48,6 +49,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("with permission: %q", found)
 	}
 	c.get("/v1/search"+dir+"?owner=me").problem(400, "BADARGUMENTS").has("parameter", "owner")
+	c.get("/v1/search"+dir+"?"+strings.Repeat("name=x&", 21)).problem(400, "BADARGUMENTS").has("parameter", "name")
 	c.get("/v1/search"+dir+"?after=x").problem(400, "BADARGUMENTS").has("parameter", "after")
 	c.get("/v1/search"+dir+"?after=1.1").is(410).has("title", "another tree")
 	c.get("/v1/search"+dir+"?limit=1001").problem(400, "BADARGUMENTS")

@@ -61,7 +61,8 @@ type Config struct {
 type Server struct {
 	http *http.Server
 	core *rest.Core
-	stop func() // ends streams and long polls
+	stop func() // ends streams, long polls and run
+	run  func() // what runs while it is served
 
 	leaving     atomic.Bool  // Shutdown was called
 	conns       atomic.Int64 // open, at most maxConns
@@ -69,8 +70,9 @@ type Server struct {
 	logger      *slog.Logger
 	refusals    repeats.Filter // of connections, by their reasons
 
-	mu        sync.Mutex // protects the fields below
-	served    bool       // Serve was called
+	mu        sync.Mutex            // protects the fields below
+	served    bool                  // Serve was called
+	unused    map[net.Conn]struct{} // connections on which nothing has come yet
 	listeners []net.Listener
 }
 
@@ -88,14 +90,17 @@ const (
 func New(b Backend, cfg Config) *Server {
 	stopping, stop := context.WithCancelCause(context.Background())
 	s := &Server{
-		stop: func() { stop(rest.ErrStopping) }, descriptors: cfg.Descriptors, logger: cfg.Logger,
+		stop: func() { stop(rest.ErrStopping) }, unused: map[net.Conn]struct{}{},
+		descriptors: cfg.Descriptors, logger: cfg.Logger,
 	}
 	s.core = rest.NewCore(stopping, b.Core, rest.Config{
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
 		Audit: cfg.Audit, Slow: cfg.Slow,
 	})
+	all, run := routes(s.core, b, cfg)
+	s.run = run
 	s.http = &http.Server{
-		Handler:           s.letGo(s.core.Handler(routes(s.core, b, cfg))),
+		Handler:           s.letGo(s.core.Handler(all)),
 		ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes, IdleTimeout: idleTimeout,
 		ConnContext: rest.WithConn, ConnState: s.countConn,
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
@@ -103,15 +108,13 @@ func New(b Backend, cfg Config) *Server {
 	return s
 }
 
-func routes(core *rest.Core, b Backend, cfg Config) []rest.Route {
-	return slices.Concat(
-		admin.Routes(core, b.Cluster, b.State, admin.Config{
-			Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings,
-			Port: cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
-			Others: ui.Routes(),
-		}),
-		ui.Routes(), data.Routes(b.Data), coordination.Routes(b.Coordination),
-	)
+func routes(core *rest.Core, b Backend, cfg Config) (all []rest.Route, run func()) {
+	all, run = admin.Routes(core, b.Cluster, b.State, admin.Config{
+		Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings,
+		Port: cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
+		Others: ui.Routes(),
+	})
+	return slices.Concat(all, ui.Routes(), data.Routes(b.Data), coordination.Routes(b.Coordination)), run
 }
 
 // Serve answers requests until Shutdown. Several listeners may be served at once.
@@ -148,6 +151,7 @@ func (s *Server) listen(l net.Listener) {
 	if !s.served {
 		s.served = true
 		go s.core.Long.Watch(s.core.Server)
+		go s.run()
 	}
 }
 
@@ -188,11 +192,28 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		case <-quiet.Done():
 		}
 	}
+	s.closeUnused()
 	return s.http.Shutdown(ctx)
+}
+
+// closeUnused closes connections that browsers have opened in advance: net/http would wait five seconds for a request.
+func (s *Server) closeUnused() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.unused {
+		_ = c.Close()
+	}
 }
 
 // countConn closes connections that are too many.
 func (s *Server) countConn(c net.Conn, state http.ConnState) {
+	if state != http.StateIdle {
+		s.mu.Lock()
+		if delete(s.unused, c); state == http.StateNew {
+			s.unused[c] = struct{}{}
+		}
+		s.mu.Unlock()
+	}
 	switch state {
 	case http.StateNew:
 		within := s.descriptors.Take()

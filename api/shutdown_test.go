@@ -1,10 +1,30 @@
 package api_test
 
 import (
+	"context"
 	"io"
+	"net"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 )
+
+// A connection that a browser had opened in advance made a server's stop wait for more than five seconds.
+func TestRegression_Shutdown_UnusedConnectionsDoNotMatter(t *testing.T) {
+	d, url := serve(t, shared().nodes[0].Server())
+	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	eventually(t, "the server has the connection", func() bool { return d.Conns() == 1 })
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	if err := d.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+}
 
 // A client that never pauses lost a request to a server that stopped: it was on its way when the idle connection
 // was closed.

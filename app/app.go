@@ -146,22 +146,15 @@ func (s *Server) start(o *Options) error {
 }
 
 // Check finds what would stop the start, as far as that can be known without opening or
-// creating anything.
+// creating anything. The error joins all that it has found.
 func Check(o Options) error {
-	if _, err := newPeerTLS(&o.Settings, o.Logger); err != nil {
-		return err
-	}
-	if _, err := newPorts(&o.Settings, o.Logger); err != nil {
-		return err
-	}
-	if _, err := tokens(&o); err != nil {
-		return err
-	}
-	if _, err := sasl(&o); err != nil {
-		return err
-	}
+	_, peers := newPeerTLS(&o.Settings, o.Logger)
+	_, clients := newPorts(&o.Settings, o.Logger)
+	_, tokenFile := tokens(&o)
+	_, login := sasl(&o)
 	c := o.storage()
-	return c.RefuseZooKeeper()
+	return errors.Join(peers, clients, tokenFile, login, c.RefuseZooKeeper(),
+		c.CheckIdentity(state.ServerID(o.Settings.MyID)))
 }
 
 func (o *Options) storage() storage.Config {

@@ -19,6 +19,29 @@ type listeners struct {
 }
 
 func (l *listeners) open(s *config.Settings) (err error) {
+	for _, p := range l.ports(s) {
+		x, err := p.listen(p.config, p.addr)
+		if err != nil {
+			return err
+		}
+		*p.to = accelerate(s, x)
+	}
+	return nil
+}
+
+// port is a port that the settings ask for.
+type port struct {
+	origin
+	config net.ListenConfig
+	addr   string
+	to     *net.Listener
+}
+
+// forClients has no TCP keep-alive, which would cost five system calls a connection: sessions have heartbeats of
+// their own.
+var forClients = net.ListenConfig{KeepAlive: -1}
+
+func (l *listeners) ports(s *config.Settings) (all []port) {
 	own, _ := s.Own()
 	line := fmt.Sprintf("server.%d", s.MyID)
 	client := origin{port: ClientPortSetting, host: "clientPortAddress"}
@@ -26,17 +49,11 @@ func (l *listeners) open(s *config.Settings) (err error) {
 		client.host = line
 	}
 	if s.ClientPort != config.NoPort {
-		if l.client, err = listenClients(client, s.ClientListen()); err != nil {
-			return err
-		}
-		l.client = accelerate(s, l.client)
+		all = append(all, port{client, forClients, s.ClientListen(), &l.client})
 	}
 	if s.SecureClientPort != config.NoPort {
 		secure := origin{port: SecureClientPortSetting, host: "secureClientPortAddress"}
-		if l.secure, err = listenClients(secure, s.SecureClientListen()); err != nil {
-			return err
-		}
-		l.secure = accelerate(s, l.secure)
+		all = append(all, port{secure, forClients, s.SecureClientListen(), &l.secure})
 	}
 	if len(ensemble(s)) > 1 {
 		addr := own.PeerAddress()
@@ -44,25 +61,27 @@ func (l *listeners) open(s *config.Settings) (err error) {
 			addr = net.JoinHostPort("", strconv.Itoa(own.PeerPort))
 		}
 		peers := origin{port: line, host: line, or: ", or set quorumListenOnAllIPs=true"}
-		if l.peer, err = listen(peers, addr); err != nil {
-			return err
-		}
-		l.peer = accelerate(s, l.peer)
+		all = append(all, port{peers, net.ListenConfig{}, addr, &l.peer})
 	}
 	if s.AdminEnabled {
 		admin := origin{port: HTTPPortSetting, host: "admin.serverAddress"}
-		if l.http, err = listen(admin, s.AdminListen()); err != nil {
-			return err
-		}
-		l.http = accelerate(s, l.http)
+		all = append(all, port{admin, net.ListenConfig{}, s.AdminListen(), &l.http})
 	}
-	return nil
+	return all
 }
 
-// listenClients is listen without TCP's keep-alive, which would cost five system
-// calls a connection: sessions have heartbeats of their own.
-func listenClients(o origin, addr string) (net.Listener, error) {
-	return o.listen(net.ListenConfig{KeepAlive: -1}, addr)
+// TryPorts opens every port of a server that does not run, and closes it again. The errors are *ListenError.
+func TryPorts(s *config.Settings) (errs []error) {
+	var l listeners
+	for _, p := range l.ports(s) {
+		x, err := p.listen(p.config, p.addr)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		_ = x.Close()
+	}
+	return errs
 }
 
 // accelerate has the connections of l use raw system calls, unless that is switched off.
@@ -84,10 +103,6 @@ func dialPeer(s *config.Settings) func(ctx context.Context, addr string) (net.Co
 	}
 }
 
-func listen(o origin, addr string) (net.Listener, error) {
-	return o.listen(net.ListenConfig{}, addr)
-}
-
 // The settings of ports that a ListenError may name.
 const (
 	ClientPortSetting       = "clientPort"
@@ -100,12 +115,16 @@ type ListenError struct {
 	Setting string // that is at fault, as zoo.cfg calls it: of the port, or of its address
 	Address string
 	Err     error
-	remedy  string
+	Remedy  string // what to do
 }
 
 func (e *ListenError) Error() string {
-	return fmt.Sprintf("cannot listen on %s, given by the setting %s: %v%s",
-		e.Address, e.Setting, e.Err, e.remedy)
+	return e.Problem() + "; " + e.Remedy
+}
+
+// Problem is the error without the remedy.
+func (e *ListenError) Problem() string {
+	return fmt.Sprintf("cannot listen on %s, given by the setting %s: %v", e.Address, e.Setting, e.Err)
 }
 
 func (e *ListenError) Unwrap() error { return e.Err }
@@ -118,7 +137,7 @@ func (o origin) listen(c net.ListenConfig, addr string) (net.Listener, error) {
 	l, err := c.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		setting, remedy := o.blame(err)
-		return nil, &ListenError{Setting: setting, Address: addr, Err: err, remedy: remedy}
+		return nil, &ListenError{Setting: setting, Address: addr, Err: err, Remedy: remedy}
 	}
 	return l, nil
 }
@@ -128,13 +147,13 @@ func (o origin) blame(err error) (setting, remedy string) {
 	var name *net.DNSError
 	switch {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return o.host, "; no interface of this machine has this address: correct " + o.host + o.or
+		return o.host, "no interface of this machine has this address: correct " + o.host + o.or
 	case errors.As(err, &name):
-		return o.host, "; the name leads to no address: correct " + o.host + ", or make the name known" + o.or
+		return o.host, "the name leads to no address: correct " + o.host + ", or make the name known" + o.or
 	case errors.Is(err, syscall.EACCES):
-		return o.port, "; run with the right to use this port, or change " + o.port
+		return o.port, "run with the right to use this port, or change " + o.port
 	default:
-		return o.port, "; stop what uses it or change " + o.port
+		return o.port, "stop what uses it or change " + o.port
 	}
 }
 

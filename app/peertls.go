@@ -31,21 +31,26 @@ type peerTLS struct {
 	stop  context.CancelFunc
 }
 
-// newPeerTLS reads the files. It returns nil if servers do not speak TLS.
-func newPeerTLS(c *config.Settings, logger *slog.Logger) (*peerTLS, error) {
+// PeerTLS reads the files of the peer port; nil if servers do not speak TLS.
+func PeerTLS(c *config.Settings) (*tlsfiles.Files, error) {
 	p := &c.PeerTLS
 	if !p.Files() {
 		return nil, nil
 	}
-	files, err := tlsfiles.Open(tlsfiles.Config{
+	return tlsfiles.Open(tlsfiles.Config{
 		Prefix: "ssl.quorum.", Key: store(&p.KeyStore), Trust: store(&p.TrustStore),
 		CRLs: p.CRLFile, CheckCRL: p.CheckCRL, MinVersion: tls.VersionTLS13, AnyHost: !p.CheckHost,
 	})
-	if err != nil {
+}
+
+// newPeerTLS returns nil if servers do not speak TLS.
+func newPeerTLS(c *config.Settings, logger *slog.Logger) (*peerTLS, error) {
+	files, err := PeerTLS(c)
+	if files == nil || err != nil {
 		return nil, err
 	}
 	warnOfExpiry(files, logger, "for the peer port")
-	return &peerTLS{cfg: p, files: files, stop: func() {}}, nil
+	return &peerTLS{cfg: &c.PeerTLS, files: files, stop: func() {}}, nil
 }
 
 // peerKeys opens this server's own keys for the peer port. It returns nil if there is no such port, or certificates

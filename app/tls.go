@@ -27,18 +27,23 @@ type ports struct {
 	stop       context.CancelFunc
 }
 
-// newPorts reads the files. It returns nil if no port is to speak TLS.
-func newPorts(c *config.Settings, logger *slog.Logger) (*ports, error) {
+// ClientTLS reads the files of the ports for clients; nil if none is to speak TLS.
+func ClientTLS(c *config.Settings) (*tlsfiles.Files, error) {
 	if !c.Wanted() {
 		return nil, nil
 	}
-	files, err := tlsfiles.Open(tlsfiles.Config{
+	return tlsfiles.Open(tlsfiles.Config{
 		Prefix: "ssl.", Key: store(&c.TLS.KeyStore), Trust: store(&c.TLS.TrustStore),
 		CRLs: c.TLS.CRLFile, CheckCRL: c.TLS.CheckCRL,
 		MinVersion: c.TLS.MinVersion, MaxVersion: c.TLS.MaxVersion, Suites: c.TLS.Suites,
 		CheckClientHost: c.TLS.CheckClientHost,
 	})
-	if err != nil {
+}
+
+// newPorts returns nil if no port is to speak TLS.
+func newPorts(c *config.Settings, logger *slog.Logger) (*ports, error) {
+	files, err := ClientTLS(c)
+	if files == nil || err != nil {
 		return nil, err
 	}
 	p := &ports{files: files, logger: logger, stop: func() {},

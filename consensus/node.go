@@ -181,9 +181,9 @@ func (n *Node) openEnsemble() error {
 			}
 		})
 		return nil
-	case id.Server != n.cfg.ID:
-		return fmt.Errorf("the data directory belongs to server %d, but this is server %d: "+
-			"check dataDir and myid", id.Server, n.cfg.ID)
+	}
+	if err := id.Check(n.cfg.ID); err != nil {
+		return err
 	}
 	h, err := n.loadHalt()
 	if err != nil {

@@ -74,3 +74,6 @@ func (s *Server) SessionEnd(id znode.SessionID) (done <-chan struct{}, cancel fu
 // Expiries lists, on the leader, when the ensemble's sessions would expire if their
 // clients sent nothing any more, in milliseconds since the epoch. Elsewhere it is empty.
 func (s *Server) Expiries() map[int64][]znode.SessionID { return s.leader.deadlines() }
+
+// Connection returns the connection that carries a session on this server; nil: none does.
+func (s *Server) Connection(id znode.SessionID) *Conn { return s.conns.of(id) }

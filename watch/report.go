@@ -101,3 +101,58 @@ func (s *shard) eachData(limit int, f func(string, *Watcher)) (left int, more bo
 	}
 	return limit, false
 }
+
+// Held is what one watcher has on one path.
+type Held struct {
+	Watcher *Watcher
+	Path    string
+	Modes   []Mode
+}
+
+func (k modes) list() (modes []Mode) {
+	for m := Data; m <= Recursive; m++ {
+		if k&modesOf(m) != 0 {
+			modes = append(modes, m)
+		}
+	}
+	return modes
+}
+
+// On lists the watches on a path, those of at most limit watchers, and reports whether there were more. No order is
+// promised.
+func (m *Manager) On(path string, limit int) (list []Held, more bool) {
+	s := m.shard(path)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w, k := range s.paths[path].all() {
+		if len(list) == limit {
+			return list, true
+		}
+		list = append(list, Held{w, path, k.list()})
+	}
+	return list, false
+}
+
+// Of lists what a watcher watches, at most limit paths, and reports whether there were more. No order is promised, and
+// a watch that comes or goes meanwhile may or may not be in the list.
+func (m *Manager) Of(w *Watcher, limit int) (list []Held, more bool) {
+	var paths []string
+	w.mu.Lock()
+	for path := range w.paths {
+		if more = len(paths) == limit; more {
+			break
+		}
+		paths = append(paths, path)
+	}
+	w.mu.Unlock()
+	for _, path := range paths {
+		s := m.shard(path)
+		s.mu.Lock()
+		k := s.paths[path].get(w)
+		s.mu.Unlock()
+		if k != 0 {
+			list = append(list, Held{w, path, k.list()})
+		}
+	}
+	return list, more
+}

@@ -146,3 +146,34 @@ func TestManager_Reports_AmongChildWatches(t *testing.T) {
 		}
 	}
 }
+
+func TestManager_OnAndOf(t *testing.T) {
+	m := New()
+	a, b := m.NewWatcher(&recorder{}), m.NewWatcher(&recorder{})
+	mustAdd(t, m, a, "/x", Data, Child, Recursive)
+	mustAdd(t, m, b, "/x", Persistent)
+	mustAdd(t, m, a, "/y", Child)
+	on, more := m.On("/x", 10)
+	if got := map[*Watcher]string{}; len(on) == 2 && !more {
+		for _, h := range on {
+			got[h.Watcher] = fmt.Sprint(h.Path, h.Modes)
+		}
+		if got[a] != "/x[data child recursive]" || got[b] != "/x[persistent]" {
+			t.Errorf("on /x: %v", got)
+		}
+	} else {
+		t.Errorf("on /x: %v %t", on, more)
+	}
+	if on, more := m.On("/x", 1); len(on) != 1 || !more {
+		t.Errorf("one on /x: %v %t", on, more)
+	}
+	if of, more := m.Of(a, 10); len(of) != 2 || more {
+		t.Errorf("of a: %v %t", of, more)
+	}
+	if of, more := m.Of(a, 1); len(of) != 1 || !more {
+		t.Errorf("one of a: %v %t", of, more)
+	}
+	if on, _ := m.On("/none", 1); len(on) != 0 {
+		t.Errorf("on /none: %v", on)
+	}
+}

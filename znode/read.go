@@ -58,13 +58,19 @@ func (t *Tree) ACLOf(path string, ids []ID) ([]ACL, Stat, Error) {
 	list := slices.Clone(t.acls.get(n.acl))
 	if !Permits(list, PermAdmin, ids) {
 		for i, a := range list {
-			if a.ID.Scheme == "digest" {
-				user, _, _ := strings.Cut(a.ID.ID, ":")
-				list[i].ID.ID = user + ":x"
-			}
+			list[i].ID.ID = WithoutHash(a.ID)
 		}
 	}
 	return list, n.stat(), OK
+}
+
+// WithoutHash is an identity's id, without the hash of the scheme digest.
+func WithoutHash(id ID) string {
+	if id.Scheme != "digest" {
+		return id.ID
+	}
+	user, _, _ := strings.Cut(id.ID, ":")
+	return user + ":x"
 }
 
 // Descendants counts the znodes below path.
@@ -95,6 +101,9 @@ func (t *Tree) Ephemerals(owner SessionID, prefix string) []string {
 	}
 	return paths
 }
+
+// EphemeralCount is how many ephemerals a session owns.
+func (t *Tree) EphemeralCount(owner SessionID) int { return len(t.ephemerals[owner]) }
 
 // EphemeralOwners calls visit for every session that owns ephemerals.
 func (t *Tree) EphemeralOwners(visit func(owner SessionID, count int)) {

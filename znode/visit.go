@@ -16,8 +16,9 @@ func (t *Tree) VisitChildren(path string, from, to int, ids []ID, visit func(nam
 		return Stat{}, code
 	}
 	list := n.childList()
-	for i := min(max(to, 0), len(list)) - 1; i >= max(from, 0); i-- {
-		visit(Base(list[i].path()))
+	to = min(to, len(list))
+	for _, c := range list[min(from, to):to] {
+		visit(Base(c.path()))
 	}
 	return n.stat(), OK
 }

@@ -28,6 +28,7 @@ type Cluster interface {
 	Drain(ctx context.Context) error
 	Undrain()
 	EnsembleStatus(ctx context.Context) (server.EnsembleStatus, error)
+	Connection(id znode.SessionID) *server.Conn
 }
 
 // State is what is needed of the state as a whole.
@@ -66,17 +67,18 @@ type handlers struct {
 	cfg     Config
 	docs    documents
 	started time.Time
+	history metrics.History
 	backup  sync.Mutex // held while a snapshot is sent
 
 	backups, backupsFailed atomic.Int64
 }
 
-// Routes returns the operations of this package.
-func Routes(core *rest.Core, cluster Cluster, state State, cfg Config) []rest.Route {
+// Routes returns the operations of this package, and what has to run while the server serves, until the core stops.
+func Routes(core *rest.Core, cluster Cluster, state State, cfg Config) (all []rest.Route, run func()) {
 	h := &handlers{core: core, cluster: cluster, state: state, cfg: cfg, started: time.Now()}
 	routes := h.routes()
 	h.docs = buildDocuments(cfg.Version, slices.Concat(routes, cfg.Others))
-	return routes
+	return routes, func() { h.history.Record(core.Stopping, h.measure) }
 }
 
 func (h *handlers) routes() []rest.Route {
@@ -88,9 +90,15 @@ func (h *handlers) routes() []rest.Route {
 		rest.LocalOp(get, "/readyz", h.readyz, "verbose").For(rest.Open),
 		rest.LocalOp(get, "/openapi.json", h.openapi).For(rest.Open),
 		rest.LocalOp(get, "/docs", h.page).For(rest.Open),
-		rest.LocalOp(get, "/metrics", h.metrics).For(rest.Open),
+		rest.LocalOp(get, "/metrics", h.metrics).For(rest.Open).Anywhere(),
 		rest.LocalOp(get, "/commands", h.listCommands).For(rest.Open),
 		rest.LocalOp(get, "/commands/{command}", h.runCommand, "traceMask").For(rest.Open),
+
+		rest.LocalOp(get, "/v1/history", h.getHistory, "since").Anywhere(),
+		rest.LocalOp(get, "/v1/servers", h.listServers),
+		rest.LocalOp(get, "/v1/sessions", h.listSessions, "after", "limit"),
+		rest.LocalOp(get, "/v1/sessions/{id}", h.getSession).Anywhere(),
+		rest.LocalOp(get, "/v1/watchers/{path}", h.listWatchers).Anywhere(),
 
 		rest.LocalOp(get, resource, h.getCluster).For(rest.Administrators),
 		rest.LocalOp(post, resource+"/members", h.addMember).For(rest.Administrators),

@@ -16,6 +16,7 @@ import (
 const (
 	maxFound   = 1000      // znodes in one answer
 	maxVisited = 100_000   // znodes that one request looks at, about
+	maxNames   = 20        // parts of names
 	maxScanned = 256 << 20 // bytes of data that it looks through, about
 )
 
@@ -28,11 +29,13 @@ type searchBody struct {
 
 // finder looks for znodes, a part of the tree at a time: everybody waits meanwhile.
 type finder struct {
-	top, name string
-	data      []byte
-	owner     znode.SessionID
-	limit     int
-	ids       []znode.ID
+	top   string
+	names []string // one of them is in the name; none: any name
+	data  []byte
+	owner znode.SessionID
+	owned bool // by any session
+	limit int
+	ids   []znode.ID
 
 	seed             uint32
 	part             int    // the next to be looked at
@@ -43,7 +46,10 @@ type finder struct {
 
 // search finds znodes by what their names and data contain, and by their owner.
 func search(q *rest.Request) error {
-	f := finder{name: q.Query.Text("name"), data: []byte(q.Query.Text("data")), ids: q.IDs, found: []znodeBody{}}
+	f := finder{names: q.Query.Values["name"], data: []byte(q.Query.Text("data")), ids: q.IDs, found: []znodeBody{}}
+	if len(f.names) > maxNames {
+		return rest.BadRequest("name", "given %d times; give it %d times at most", len(f.names), maxNames)
+	}
 	var err error
 	if f.top, err = q.ZnodePath(); err != nil {
 		return err
@@ -51,10 +57,12 @@ func search(q *rest.Request) error {
 	if f.limit, err = q.Query.Integer("limit", maxFound/10, 1, maxFound); err != nil {
 		return err
 	}
-	if q.Query.Has("owner") {
+	f.owned = q.Query.Text("owner") == "any"
+	if q.Query.Has("owner") && !f.owned {
 		var ok bool
 		if f.owner, ok = rest.ParseSessionID(q.Query.Text("owner")); !ok {
-			return rest.BadRequest("owner", "%q is not the id of a session, such as 0x1001", q.Query.Text("owner"))
+			return rest.BadRequest("owner", "%q is neither the id of a session, such as 0x1001, nor any",
+				q.Query.Text("owner"))
 		}
 	}
 	q.View(func(v *server.View) { f.seed = v.Tree().Seed() })
@@ -140,6 +148,11 @@ func (f *finder) visit(tree *znode.Tree) {
 func (f *finder) matches(path string, data []byte, s *znode.Stat) bool {
 	below, within := strings.CutPrefix(path, f.top)
 	within = within && (f.top == znode.RootPath || below == "" || below[0] == '/')
-	return within && path > f.after && strings.Contains(znode.Base(path), f.name) && bytes.Contains(data, f.data) &&
-		(f.owner == 0 || s.EphemeralOwner == f.owner)
+	return within && path > f.after && (f.owner == 0 || s.EphemeralOwner == f.owner) &&
+		(!f.owned || s.EphemeralOwner != 0) && f.named(znode.Base(path)) && bytes.Contains(data, f.data)
+}
+
+func (f *finder) named(name string) bool {
+	contains := func(part string) bool { return strings.Contains(name, part) }
+	return len(f.names) == 0 || slices.ContainsFunc(f.names, contains)
 }

@@ -61,16 +61,38 @@ func keepSession(q *rest.Request) error {
 	})
 }
 
-// closeSession ends a session; its ephemeral znodes go with it.
+// closeSession ends a session; its ephemeral znodes go with it. An administrator may end anybody's.
 func closeSession(q *rest.Request) error {
-	if err := ownSession(q); err != nil {
+	force, err := q.Query.Flag("force")
+	if err != nil {
 		return err
 	}
-	r, err := q.Do(&state.Command{Op: state.OpCloseSession})
+	c := state.Command{Op: state.OpCloseSession}
+	if force {
+		if err = q.NeedAdministrator(); err == nil {
+			err = otherSession(q, &c)
+		}
+	} else {
+		err = ownSession(q)
+	}
+	if err != nil {
+		return err
+	}
+	r, err := q.Do(&c)
 	if err != nil {
 		return err
 	}
 	return rest.Deleted(q, r.Code, "")
+}
+
+// otherSession puts the session in the URL into a command.
+func otherSession(q *rest.Request, c *state.Command) error {
+	id, ok := rest.ParseSessionID(q.Vars["id"])
+	if !ok {
+		return rest.BadRequest("id", "%q is not the id of a session, such as 0x1001", q.Vars["id"])
+	}
+	c.Session, c.Flags = id, state.FlagAnyServer
+	return nil
 }
 
 // ownSession checks that the session in the URL is the one that the request has

@@ -9,6 +9,7 @@
 //	  checkHost           a name that leads here from another site is refused
 //	  checkOrigin         a page of another site is refused
 //	  parseQuery          unknown and repeated parameters are refused
+//	  passOn              ?server=N: another server answers
 //	  parseVars           the URL's path, percent-decoded once
 //	  identify            HTTP Basic is the scheme digest, the address the scheme ip
 //	  readKey             Idempotency-Key

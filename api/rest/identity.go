@@ -16,7 +16,9 @@ import (
 func (q *Request) identify(rt *Route) error {
 	a := q.Core.Server.Auth()
 	q.Address = remoteAddress(q.HTTP.RemoteAddr)
-	q.IDs = a.First(q.Address)
+	if q.HTTP.Header.Get(HeaderForwarded) == "" {
+		q.IDs = a.First(q.Address)
+	}
 	q.Anonymous = true
 	if cert := q.certificate(); cert != nil {
 		q.Anonymous = false
@@ -72,6 +74,16 @@ func (q *Request) credentials(a *auth.Authenticator) error {
 func wrongCredentials(detail, hint string) *Problem {
 	return &Problem{Status: http.StatusUnauthorized, Code: znode.ErrAuthFailed, Param: "Authorization",
 		Detail: "Authorization: " + detail, Hint: hint}
+}
+
+// secure reports whether the request came by TLS.
+func (q *Request) secure() bool {
+	port, ok := q.HTTP.Context().Value(connKey{}).(*tlsport.Conn)
+	if !ok {
+		return false
+	}
+	_, ok = port.TLS()
+	return ok
 }
 
 // certificate is the client's; nil: it has shown none.

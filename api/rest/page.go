@@ -112,7 +112,6 @@ func (r *PageRequest) ReadAt(q *Request, offset int) (p Page) {
 		p.Parent, p.Code = v.Tree().VisitChildren(r.Path, offset, offset+r.Limit, r.IDs, func(name string) {
 			r.first = append(r.first, name)
 		})
-		slices.Reverse(r.first)
 		p.Names = r.first
 		r.fill(&p, v.Tree())
 	})

@@ -110,8 +110,14 @@ func (q *Request) run(res resource) error {
 		}
 	}
 	q.metrics = op.metrics
+	if err := q.parseQuery(&op.Route); err != nil {
+		return err
+	}
+	if done, err := q.passOn(&op.Route); done || err != nil {
+		return err
+	}
 	for _, prepare := range []func(*Route) error{
-		q.parseQuery, q.parseVars, q.identify, q.readKey, q.waitForConsistency, q.readSession,
+		q.parseVars, q.identify, q.readKey, q.waitForConsistency, q.readSession,
 	} {
 		if err := prepare(&op.Route); err != nil {
 			return err

@@ -19,6 +19,8 @@ type Route struct {
 	// Local operations are about this server alone: no consistency, no session.
 	Local  bool
 	Access Access
+
+	anywhere bool // it can be asked of another server: see Anywhere
 }
 
 // Access says whose requests an operation takes.
@@ -53,7 +55,7 @@ func LocalOp(method, pattern string, handle func(*Request) error, params ...stri
 var CommonParams = [...]string{"consistency", "min_zxid"}
 
 // repeatable are the parameters that may be given more than once.
-func repeatable(name string) bool { return name == "watch" }
+func repeatable(name string) bool { return name == "watch" || name == "name" }
 
 // knows reports whether the operation has this query parameter.
 func (r *Route) knows(param string) bool {

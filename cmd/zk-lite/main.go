@@ -38,7 +38,7 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cli.AddCommands(root, []*cobra.Command{serverCommand(), devCommand()},
+	cli.AddCommands(root, []*cobra.Command{serverCommand(), doctorCommand(), devCommand()},
 		[]*cobra.Command{benchCommand(), labCommand(), manCommand(), versionCommand()})
 	return root
 }

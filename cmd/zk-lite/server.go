@@ -46,6 +46,7 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		if err != nil {
 			return err
 		}
+		notices = append(notices, config.UnknownVariables(os.Environ())...)
 		if *check {
 			return checkServer(c, s, notices)
 		}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
 // closeToOthers makes a directory that only this server's user may enter. One that exists is closed to other
@@ -29,6 +31,24 @@ func closeToOthers(dir string, logger *slog.Logger) error {
 			"take the permissions of others away", "path", dir, "error", err)
 	}
 	return nil
+}
+
+// CheckIdentity refuses a data directory that belongs to another server. One without an identity belongs to nobody yet.
+func (c *Config) CheckIdentity(server state.ServerID) error {
+	id, err := identityFile(filepath.Join(c.Dir, "identity.json")).Load()
+	if err != nil || id == nil {
+		return err
+	}
+	return id.Check(server)
+}
+
+// Check is CheckIdentity of an identity that has been read.
+func (id *Identity) Check(server state.ServerID) error {
+	if id.Server == server {
+		return nil
+	}
+	return fmt.Errorf("the data directory belongs to server %d, but this is server %d: check dataDir and myid",
+		id.Server, server)
 }
 
 // newestSnapshotDir finds the newest finished snapshot by the names that

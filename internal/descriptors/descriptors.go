@@ -60,6 +60,12 @@ func NewPool(limit int) *Pool {
 	return p
 }
 
+// MostClients is how many ZooKeeper clients a limit leaves room for.
+func MostClients(limit int) int {
+	p := NewPool(limit)
+	return p.capacity - p.HTTP.kept
+}
+
 // Take counts a connection that has been accepted, and reports whether it may stay. Either way
 // Return must be called when it is closed.
 func (s *Share) Take() bool {

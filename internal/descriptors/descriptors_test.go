@@ -22,6 +22,9 @@ func TestPool_ClientsFirst_LeaveTheRest(t *testing.T) {
 		{64, 44, 4},
 	} {
 		p := NewPool(test.limit)
+		if n := MostClients(test.limit); n != test.clients {
+			t.Errorf("of %d, clients are said to get %d, want %d", test.limit, n, test.clients)
+		}
 		if n := takeAll(p.Clients); n != test.clients {
 			t.Errorf("of %d, clients get %d, want %d", test.limit, n, test.clients)
 		}

@@ -247,6 +247,14 @@ func (f *Files) Expires() (at time.Time) {
 	return at
 }
 
+// Leaf is the certificate in use, without those of its authorities; nil: there is none.
+func (f *Files) Leaf() *x509.Certificate {
+	if pair := f.current.Load().pair; pair != nil {
+		return pair.Leaf
+	}
+	return nil
+}
+
 // Reloads counts the changes of the files that are in use, and those that could not be used.
 func (f *Files) Reloads() (good, bad int64) { return f.reloads.Load(), f.failures.Load() }
 

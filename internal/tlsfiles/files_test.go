@@ -278,3 +278,34 @@ func TestExpires_IsTheFirstOfTheChain(t *testing.T) {
 		t.Errorf("without a certificate: %v", at)
 	}
 }
+
+func TestVerifyOwn(t *testing.T) {
+	dir := t.TempDir()
+	ca, other := certs.Authority(t, "ca"), certs.Authority(t, "other")
+	server := func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }
+	good, lost := ca.Issue(t, "good", nil), ca.Issue(t, "lost", nil)
+	list := certs.Write(t, filepath.Join(dir, "crl.pem"), ca.Revoke(t, time.Now().Add(time.Hour), lost))
+	for name, x := range map[string]struct {
+		pair *certs.Pair
+		host string
+		any  bool
+		want string
+	}{
+		"good": {good, "localhost", false, ""}, "another host": {good, "a.example", false, "a.example"},
+		"any host": {good, "a.example", true, ""}, "servers only": {ca.Issue(t, "s", server), "localhost", false, "usage"},
+		"another authority": {other.Issue(t, "o", nil), "localhost", false, "unknown authority"},
+		"revoked":           {lost, "localhost", false, "was revoked"},
+	} {
+		f, err := Open(Config{
+			Key:   Store{Location: certs.Write(t, filepath.Join(dir, "key.pem"), x.pair.KeyPEM(t))},
+			Trust: Store{Location: certs.Write(t, filepath.Join(dir, "ca.pem"), ca.CertPEM())},
+			CRLs:  list, CheckCRL: true, AnyHost: x.any,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.VerifyOwn(x.host); (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", name, err, x.want)
+		}
+	}
+}

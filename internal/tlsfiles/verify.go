@@ -18,6 +18,38 @@ func verifyChain(s *tls.ConnectionState, roots *x509.CertPool) ([][]*x509.Certif
 	return s.PeerCertificates[0].Verify(o)
 }
 
+// VerifyOwn says why another one with the same files would refuse the certificate: as that of a server at a host, or as
+// that of a client. There must be a trust store.
+func (f *Files) VerifyOwn(host string) error {
+	l := f.current.Load()
+	state := tls.ConnectionState{}
+	for _, der := range l.pair.Certificate {
+		cert, err := x509.ParseCertificate(der)
+		if err != nil {
+			return err
+		}
+		state.PeerCertificates = append(state.PeerCertificates, cert)
+	}
+	o := x509.VerifyOptions{Roots: l.roots, Intermediates: x509.NewCertPool()}
+	for _, cert := range state.PeerCertificates[1:] {
+		o.Intermediates.AddCert(cert)
+	}
+	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+		o.KeyUsages = []x509.ExtKeyUsage{usage}
+		var err error
+		if state.VerifiedChains, err = state.PeerCertificates[0].Verify(o); err != nil {
+			return err
+		}
+		if err := f.checkRevoked(&state); err != nil {
+			return err
+		}
+	}
+	if f.cfg.AnyHost {
+		return nil
+	}
+	return state.PeerCertificates[0].VerifyHostname(host)
+}
+
 // checkRevoked refuses a certificate whose chains all have one that is revoked, or of whose authority no
 // list is in force.
 func (f *Files) checkRevoked(s *tls.ConnectionState) error {

@@ -170,7 +170,7 @@ func (p *tab) until(condition string) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			p.t.Fatalf("waiting until %s: %v; the page says:\n%s", condition, err, p.text("main"))
+			p.t.Fatalf("waiting until %s: %v; the page says:\n%s", condition, err, p.text("main")+p.text("#said")+p.text("dialog"))
 		}
 	}
 }

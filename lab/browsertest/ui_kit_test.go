@@ -129,6 +129,16 @@ func must(t *testing.T, method, target, body string, credentials ...string) stri
 	return answer
 }
 
+// anew creates a znode in the place of what a run before has left there.
+func anew(t *testing.T, path, data string, credentials ...string) {
+	t.Helper()
+	place, _, _ := strings.Cut(path, "?")
+	if status, answer := ask(t, "DELETE", "/v1/znodes"+place+"?recursive=true", "", "super:secret"); status >= 300 && status != 404 {
+		t.Fatalf("DELETE %s: %d %s", place, status, answer)
+	}
+	must(t, "POST", "/v1/znodes"+path, data, credentials...)
+}
+
 // wantData checks a znode's data.
 func wantData(t *testing.T, path, want string) {
 	t.Helper()

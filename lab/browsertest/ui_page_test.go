@@ -4,16 +4,26 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // uiViews are the views of the dashboard, and how it is seen that one is there.
 var uiViews = []struct{ name, view, there string }{
 	{"tree", "tree/shop/orders", `document.querySelector(".znode h1")?.textContent === "orders" && document.querySelectorAll(".row").length > 5`},
 	{"search", "search", `document.querySelector("h1")?.textContent === "Search"`},
+	{"sessions", "sessions", `document.querySelector('[aria-label="Sessions"] tbody tr')`},
+	{"load", "load", `document.querySelectorAll("polyline").length === 30 && document.querySelector("polyline").points.length > 0`},
+	{"locks", "locks", `document.querySelector("section.queue tbody tr")`},
+	{"events", "events/shop", `document.querySelector("#stream")?.textContent === "live"`},
+	{"ensemble", "ensemble", `document.querySelectorAll("#members tbody tr").length === 3 && document.querySelector('[aria-label="Ensemble"]').textContent.includes("survive")`},
 }
 
 // shop makes something to look at.
@@ -27,16 +37,22 @@ func shop(t *testing.T) {
 	for i := range 12 {
 		must(t, "POST", "/v1/znodes/shop/orders/order-?mode=persistent_sequential", fmt.Sprint("order ", i))
 	}
+	for range 2 {
+		_, header := session(t)
+		as(t, header, "POST", "/v1/znodes/shop/orders/_c_x-lock-?mode=ephemeral_sequential")
+	}
 	must(t, "POST", "/v1/znodes/shop/prices?acl=world:anyone:r,digest:alice:x:cdrwa", "")
 }
 
 // TestUI_Views_Axe finds nothing in any view, light and dark, wide and narrow, with a dialog open; takes their
 // pictures; and no view is wider than the window.
 func TestUI_Views_Axe(t *testing.T) {
+	awaitHistory(t)
 	shop(t)
 	for _, width := range []int{1280, 360} {
 		p := ui(t, shared.HTTPAddrs()[0], width, "tree")
 		p.login("super:secret")
+		p.do(chromedp.Click("#said button"))
 		for _, v := range uiViews {
 			p.show(v.view)
 			p.until(v.there)
@@ -63,6 +79,36 @@ func TestUI_Views_Axe(t *testing.T) {
 	}
 }
 
+// awaitHistory waits until there is something to plot; for a picture, until it shows some load.
+func awaitHistory(t *testing.T) {
+	t.Helper()
+	rows := 2
+	if *update {
+		rows = 8
+	}
+	c, err := client.Connect(t.Context(), shared.Addrs()[0], client.WithSessionTimeout(10*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }() // nothing depends on it any more
+	busy := 0
+	err = wait.For(2*time.Minute, func() error {
+		busy++
+		for range 1 + busy/40%5*7 { // some load, and less
+			if _, err := c.Set(t.Context(), "/", nil, -1); err != nil {
+				return err
+			}
+		}
+		if n := strings.Count(must(t, "GET", "/v1/history", ""), `"time"`); n < rows {
+			return fmt.Errorf("%d rows of %d", n, rows)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (p *tab) picture(file string) {
 	p.t.Helper()
 	var data []byte
@@ -74,7 +120,7 @@ func (p *tab) picture(file string) {
 
 // TestUI_Keyboard logs in, walks to a znode and changes it without a mouse.
 func TestUI_Keyboard(t *testing.T) {
-	must(t, "POST", "/v1/znodes/keyboard", "before")
+	anew(t, "/keyboard", "before")
 	must(t, "POST", "/v1/znodes/keyboard/aa", "before")
 	must(t, "POST", "/v1/znodes/keyboard/bb", "before")
 	p := uiOf(t, "tree/keyboard")
@@ -102,6 +148,7 @@ func TestUI_Keyboard(t *testing.T) {
 	tabTo("Children")
 	p.do(chromedp.KeyEvent(kb.ArrowDown + kb.Enter))
 	p.heading("bb")
+	p.until(`document.activeElement.getAttribute("aria-label") === "Children"`)
 	tabTo("Edit")
 	p.do(chromedp.KeyEvent(kb.Enter))
 	p.until(`document.querySelector("dialog[open]")`)
@@ -138,7 +185,7 @@ func TestUI_Login(t *testing.T) {
 	p.fill("Name", "super")
 	p.fill("Password", "secret")
 	p.press("Log in")
-	p.until(`document.querySelector("#identity")?.textContent.includes("Administrator")`)
+	p.until(`document.querySelector("#identity")?.textContent.includes("administrator")`)
 	p.press("Log out")
 	p.until(`document.querySelector("#login")`)
 	if !eval[bool](p, `[...document.querySelectorAll("button")].find((b) => b.textContent === "Edit").disabled`) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
@@ -16,7 +15,7 @@ import (
 
 // TestUI_Tree_EachButton changes znodes by every button of the tree, and undoes it.
 func TestUI_Tree_EachButton(t *testing.T) {
-	must(t, "POST", "/v1/znodes/buttons", "one\ntwo\n")
+	anew(t, "/buttons", "one\ntwo\n")
 	p := uiOf(t, "tree/buttons")
 	p.heading("buttons")
 	if !eval[bool](p, `[...document.querySelectorAll("button")].find((b) => b.textContent === "Edit").disabled`) {
@@ -82,7 +81,7 @@ func TestUI_Tree_EachButton(t *testing.T) {
 
 // TestUI_Tree_TwoEditors: who writes second is told, sees both, and may write over it.
 func TestUI_Tree_TwoEditors(t *testing.T) {
-	must(t, "POST", "/v1/znodes/editors", "before")
+	anew(t, "/editors", "before")
 	p := uiOf(t, "tree/editors")
 	p.login("alice:secret")
 	p.press("Edit")
@@ -101,7 +100,7 @@ func TestUI_Tree_TwoEditors(t *testing.T) {
 
 // TestUI_Tree_ReadOnly: who may only read gets no further by any button.
 func TestUI_Tree_ReadOnly(t *testing.T) {
-	must(t, "POST", "/v1/znodes/readonly?acl=world:anyone:r,auth::cdrwa", "theirs", "owner:x")
+	anew(t, "/readonly?acl=world:anyone:r,auth::cdrwa", "theirs", "owner:x")
 	must(t, "POST", "/v1/znodes/readonly/child?acl=world:anyone:r,auth::cdrwa", "", "owner:x")
 	before := must(t, "GET", "/v1/znodes/readonly?acl", "", "owner:x") + must(t, "GET", "/v1/znodes/readonly", "", "owner:x")
 	p := uiOf(t, "tree/readonly")
@@ -130,6 +129,19 @@ func TestUI_Tree_ReadOnly(t *testing.T) {
 	p.press("Delete")
 	p.do(chromedp.Click(`dialog input[type="checkbox"]`))
 	refused("Delete")
+	file := filepath.Join(t.TempDir(), "x.jsonl")
+	if err := os.WriteFile(file, []byte(`{"format":"zk-lite-export-1","root":"/x"}
+{"path":"","data":"","encoding":"utf-8","acl":["world:anyone:r"]}
+{"path":"/n","data":"","encoding":"utf-8","acl":["world:anyone:r"]}
+{"end":2}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.press("Import")
+	p.until(`document.querySelector('dialog input[type="file"]')`)
+	p.do(chromedp.SetUploadFiles(`dialog input[type="file"]`, []string{file}))
+	p.until(`document.querySelector("dialog .what").textContent.includes("1 znode")`)
+	refused("Import")
 	if after := must(t, "GET", "/v1/znodes/readonly?acl", "", "owner:x") + must(t, "GET", "/v1/znodes/readonly", "", "owner:x"); after != before {
 		t.Errorf("%s\n%s", before, after)
 	}
@@ -137,7 +149,7 @@ func TestUI_Tree_ReadOnly(t *testing.T) {
 
 // TestUI_Tree_Hostile: names and data that are markup, reorder text, or are large, are shown as what they are.
 func TestUI_Tree_Hostile(t *testing.T) {
-	must(t, "POST", "/v1/znodes/hostile", "")
+	anew(t, "/hostile", "")
 	names := map[string]string{ // and how the page writes them
 		`<img src=x onerror=alert(1)>`: `<img src=x onerror=alert(1)>`, "exe.\u202egpj": `exe.\u{202e}gpj`, "שלום": "שלום",
 		`"><script>alert(1)`: `"><script>alert(1)`, "a b%2Fc?d#e&f": "a b%2Fc?d#e&f", "{constructor}": "{constructor}",
@@ -187,7 +199,9 @@ func TestUI_Tree_Hostile(t *testing.T) {
 
 // TestUI_Subtree exports, imports and compares.
 func TestUI_Subtree(t *testing.T) {
-	for _, path := range []string{"from", "from/a", "from/a/b", "from/bytes", "into"} {
+	anew(t, "/from", "from")
+	anew(t, "/into", "into")
+	for _, path := range []string{"from/a", "from/a/b", "from/bytes"} {
 		data := path
 		if path == "from/bytes" {
 			data = "\xff"
@@ -195,9 +209,7 @@ func TestUI_Subtree(t *testing.T) {
 		must(t, "POST", "/v1/znodes/"+path, data)
 	}
 	p := uiOf(t, "tree/from")
-	dir := t.TempDir()
-	p.do(cdpbrowser.SetDownloadBehavior(cdpbrowser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(dir).
-		WithBrowserContextID(chromedp.FromContext(p.ctx).BrowserContextID))
+	dir := p.downloads()
 	p.login("alice:secret")
 	p.press("Export")
 	p.said("4 znodes exported.")
@@ -235,12 +247,14 @@ func TestUI_Subtree(t *testing.T) {
 
 // TestUI_Search finds by name, data and owner.
 func TestUI_Search(t *testing.T) {
-	must(t, "POST", "/v1/znodes/search", "")
+	anew(t, "/search", "")
 	for _, name := range []string{"needle-1", "needle-2", "hay"} {
 		must(t, "POST", "/v1/znodes/search/"+name, "data of "+name)
 	}
-	p := uiOf(t, "search")
-	p.fill("Below", "/search")
+	p := uiOf(t, "tree/search")
+	p.heading("search")
+	p.do(chromedp.Evaluate(`[...document.querySelectorAll("a")].find((a) => a.textContent === "search below it").click()`, nil))
+	p.heading("Search")
 	p.fill("Name contains", "needle")
 	p.press("Search")
 	p.until(`document.querySelector("[role=status]").textContent.startsWith("2 znodes found, of ")`)

@@ -16,7 +16,10 @@ export class Problem extends Error {
 // parse reads JSON; integers that a double cannot hold become BigInt.
 export function parse(text) {
   return JSON.parse(text, (_, value, context) =>
-    typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value) && context?.source ? BigInt(context.source) : value);
+    typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value) && context?.source
+      ? BigInt(context.source)
+      : value,
+  );
 }
 
 // znode is the resource of a znode.
@@ -25,7 +28,9 @@ export const escapePath = (path) => path.split("/").map(encodeURIComponent).join
 
 export function target({ path, query = {} }) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== false);
-  const list = given.map(([name, value]) => (value === true ? name : `${name}=${encodeURIComponent(value)}`));
+  const list = given.flatMap(([name, value]) =>
+    value === true ? name : [value].flat().map((v) => `${name}=${encodeURIComponent(v)}`),
+  );
   return path + (list.length ? "?" + list.join("&") : "");
 }
 
@@ -36,21 +41,33 @@ export async function send(request, signal) {
   return { body: /json/.test(response.headers.get("Content-Type")) ? parse(text) : text, headers: response.headers };
 }
 
-// start performs a request up to its answer's headers.
-export async function start({ method = "GET", headers = {}, body, ...rest }, signal) {
+// start performs a request up to its answer's headers. Of a server without a majority, which has done nothing then, it
+// asks again a few times: an election takes less.
+export async function start(request, signal) {
+  for (let left = tries; ; left--) {
+    const response = await ask(request, signal);
+    if (response.ok) return response;
+    const text = await response.text();
+    const document = /json/.test(response.headers.get("Content-Type")) ? parse(text) : { detail: text };
+    if (response.status !== 503 || !left) throw new Problem(response.status, document);
+    await new Promise((done) => setTimeout(done, pause));
+  }
+}
+
+const tries = 4; // after the first one
+const pause = 500; // milliseconds
+
+async function ask({ method = "GET", headers = {}, body, ...rest }, signal) {
   const all = authorization ? { ...headers, Authorization: authorization } : headers;
-  let response;
+  // With "omit" the browser does not ask for a password by itself when it sees 401; a certificate needs the other.
+  const credentials = certificate ? "same-origin" : "omit";
   try {
-    // With "omit" the browser does not ask for a password by itself when it sees 401; a certificate needs the other.
     // The ETag is of the data alone: an answer of the browser's cache could have an old number of children.
-    response = await fetch(target(rest), { method, headers: all, body, signal, cache: "no-store", credentials: certificate ? "same-origin" : "omit" });
+    return await fetch(target(rest), { method, headers: all, body, signal, credentials, cache: "no-store" });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new Problem(0, { detail: "the server does not answer", hint: "is it running? The page goes on when it is." });
   }
-  if (response.ok) return response;
-  const text = await response.text();
-  throw new Problem(response.status, /json/.test(response.headers.get("Content-Type")) ? parse(text) : { detail: text || response.statusText });
 }
 
 export const get = async (path, query, signal) => (await send({ path, query }, signal)).body;
@@ -63,13 +80,16 @@ export function curl({ method = "GET", headers = {}, body, ...rest }) {
   const words = ["curl"];
   if (method !== "GET") words.push("-X", method);
   if (hint) words.push(hint);
-  for (const [name, value] of Object.entries(headers)) words.push("-H", name === "Zk-Session" ? '"Zk-Session: $SESSION"' : quote(`${name}: ${value}`));
+  for (const [name, value] of Object.entries(headers))
+    words.push("-H", name === "Zk-Session" ? '"Zk-Session: $SESSION"' : quote(`${name}: ${value}`));
   let before = "";
   if (body instanceof Uint8Array) {
-    before = `base64 -d <<<'${body.length > longest ? "..." : body.toBase64?.() ?? btoa(String.fromCharCode(...body))}' | `;
+    before = `base64 -d <<<'${body.length > longest ? "..." : (body.toBase64?.() ?? btoa(String.fromCharCode(...body)))}' | `;
     words.push("--data-binary", "@-");
   } else if (body !== undefined) {
-    words.push(...(body.length > longest || body.includes("\0") ? ["--data-binary", "@file"] : ["--data-raw", quote(body)]));
+    words.push(
+      ...(body.length > longest || body.includes("\0") ? ["--data-binary", "@file"] : ["--data-raw", quote(body)]),
+    );
   }
   return before + [...words, quote(location.origin + target(rest))].join(" ");
 }
@@ -79,7 +99,8 @@ const base64 = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(te
 // logIn takes credentials if the server does, and returns the identity.
 export async function logIn(scheme, name = "", secret = "") {
   const before = [authorization, hint];
-  authorization = scheme === "password" ? "Basic " + base64(`${name}:${secret}`) : scheme === "token" ? "Bearer " + secret : "";
+  authorization =
+    scheme === "password" ? "Basic " + base64(`${name}:${secret}`) : scheme === "token" ? "Bearer " + secret : "";
   hint = { password: "-u " + quote(name), token: `-H "Authorization: Bearer $TOKEN"` }[scheme] ?? "";
   try {
     return await whoAmI();

@@ -3,6 +3,7 @@ import { html, useState, useEffect, useRef } from "./vendor/preact.js";
 
 const rowHeight = 30; // pixels, as in style.css
 const highest = 30e6; // pixels that a browser can make an element high
+let takesFocus = false; // the next list, since its user has come by the keyboard
 const page = 200; // rows that are asked for at a time
 
 // List shows count rows. load(from, signal) resolves to the rows of a page; row(item) draws one; version tells when the
@@ -17,6 +18,8 @@ export function List({ label, count, version, load, row, open, up }) {
   useEffect(() => {
     const observer = new ResizeObserver(([entry]) => setHeight(entry.contentRect.height));
     observer.observe(box.current);
+    if (takesFocus) box.current.focus();
+    takesFocus = false;
     return () => observer.disconnect();
   }, []);
   useEffect(() => {
@@ -28,17 +31,24 @@ export function List({ label, count, version, load, row, open, up }) {
   const seen = Math.ceil(height / rowHeight) + 1;
   // Beyond the highest element, a pixel of the scroll bar stands for more than a row's share.
   const scaled = count * rowHeight > highest;
-  const first = Math.max(0, Math.min(count - 1, Math.floor(scaled ? (top / (total - height)) * (count - seen + 2) : top / rowHeight)));
+  const first = Math.max(
+    0,
+    Math.min(count - 1, Math.floor(scaled ? (top / (total - height)) * (count - seen + 2) : top / rowHeight)),
+  );
   const offset = scaled ? Math.min(top, total - seen * rowHeight) : first * rowHeight;
 
   useEffect(() => {
     const abort = new AbortController();
-    const into = pages.current, pending = new Set();
+    const into = pages.current,
+      pending = new Set();
     for (const p of new Set([Math.floor(first / page), Math.floor(Math.min(count - 1, first + seen) / page)])) {
       if (count === 0 || into.has(p)) continue;
       into.set(p, []);
       pending.add(p);
-      load(p * page, abort.signal).then((rows) => (pending.delete(p), into.set(p, rows), draw({})), () => into.delete(p));
+      load(p * page, abort.signal).then(
+        (rows) => (pending.delete(p), into.set(p, rows), draw({})),
+        () => into.delete(p),
+      );
     }
     return () => {
       abort.abort();
@@ -56,20 +66,28 @@ export function List({ label, count, version, load, row, open, up }) {
     else if (at + rowHeight > b.scrollTop + b.clientHeight) b.scrollTop = at + rowHeight - b.clientHeight;
   };
   const key = (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: seen - 2, PageUp: 2 - seen, Home: -count, End: count }[event.key];
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: seen - 2, PageUp: 2 - seen, Home: -count, End: count }[
+      event.key
+    ];
+    const it = item(active);
+    const leave = { Enter: it && (() => open(it)), Backspace: up, ArrowLeft: up }[event.key];
     if (step) show(active + step);
-    else if (event.key === "Enter" && item(active)) open(item(active));
-    else if (event.key === "Backspace" || event.key === "ArrowLeft") up();
-    else return;
+    else if (leave) {
+      takesFocus = true;
+      leave();
+    } else return;
     event.preventDefault();
   };
   const rows = [];
   for (let i = first; i < Math.min(count, first + seen); i++) {
     const it = item(i);
-    rows.push(html`<div key=${i} id=${"row" + i} role="option" aria-selected=${i === active} aria-setsize=${count} aria-posinset=${i + 1}
+    rows.push(html`<div key=${i} id=${"row" + i} role="option" aria-selected=${i === active} aria-setsize=${count}
+      aria-posinset=${i + 1}
       class="row" onClick=${() => (setActive(i), it && open(it))}>${it ? row(it) : "…"}</div>`);
   }
-  return html`<div class="list" ref=${box} role="listbox" aria-label=${label} tabindex="0" aria-activedescendant=${count ? "row" + active : undefined}
+  return html`<div class="list" ref=${box} role="listbox" aria-label=${label} tabindex="0"
+    aria-activedescendant=${count ? "row" + active : undefined}
       onScroll=${(e) => setTop(e.target.scrollTop)} onKeyDown=${key}>
-    <div role="presentation" style=${{ height: total + "px" }}><div role="presentation" style=${{ transform: `translateY(${offset}px)` }}>${rows}</div></div></div>`;
+    <div role="presentation" style=${{ height: total + "px" }}>
+      <div role="presentation" style=${{ transform: `translateY(${offset}px)` }}>${rows}</div></div></div>`;
 }

@@ -3,9 +3,12 @@ import { html, useState } from "./vendor/preact.js";
 import { logIn, whoAmI } from "./api.js";
 import { set, useStore, failed, done } from "./store.js";
 import { Dialog, Failure, Field, open } from "./parts.js";
-import { who } from "./text.js";
 
-const schemes = [["password", "Name and password"], ["token", "Token"], ["certificate", "Certificate of the browser"]];
+const schemes = [
+  ["password", "Name and password"],
+  ["token", "Token"],
+  ["certificate", "Certificate of the browser"],
+];
 
 export const refresh = () => whoAmI().then((identity) => set({ identity }), failed);
 
@@ -16,13 +19,19 @@ export function Login() {
     done("Logged out.");
   };
   if (!identity) return null;
-  const own = identity.identities.filter(({ scheme }) => scheme !== "ip" && scheme !== "super");
-  if (identity.anonymous) return html`<button id="login" onClick=${() => open(html`<${Ask} />`)}>Log in to change something</button>`;
-  return html`<span id="identity">${identity.administrator ? "Administrator" : ""} <bdi>${own.map(short).join(", ")}</bdi></span>
+  if (identity.anonymous)
+    return html`<button id="login" onClick=${() => open(html`<${Ask} />`)}>Log in to change something</button>`;
+  return html`<span id="identity"><bdi>${names(identity)}</bdi></span>
     <button id="logout" onClick=${logOut}>Log out</button>`;
 }
 
 const short = ({ scheme, id }) => (scheme === "digest" ? id.split(":")[0] : id || scheme);
+
+// names says in few words who somebody is.
+function names({ identities, administrator }) {
+  const own = identities.filter(({ scheme }) => scheme !== "ip" && scheme !== "super").map(short);
+  return [...own, ...(administrator ? ["administrator"] : [])].join(", ");
+}
 
 function Ask() {
   const [x, setX] = useState({ scheme: "password", name: "", secret: "" });
@@ -31,24 +40,32 @@ function Ask() {
   const submit = async (event) => {
     event.preventDefault();
     try {
-      const identity = await logIn(x.scheme, x.name, x.secret.trim());
+      const identity = await logIn(x.scheme, x.name, x.scheme === "token" ? x.secret.trim() : x.secret);
       if (identity.anonymous) throw new Error("The browser has shown no certificate.");
       set({ identity });
-      done(`Logged in. ${identity.identities.filter((i) => i.scheme !== "ip").map(who).join("; ")}`);
+      done(`Logged in as ${names(identity)}.`);
     } catch (e) {
       setError(e);
     }
   };
   return html`<${Dialog} title="Log in"><form onSubmit=${submit}>
     <${Field} label="By" options=${schemes} ...${field("scheme")} />
-    ${x.scheme === "password" && html`<${Field} label="Name" autocomplete="username" ...${field("name")} />
+    ${
+      x.scheme === "password" &&
+      html`<${Field} label="Name" autocomplete="username" ...${field("name")} />
       <${Field} label="Password" type="password" autocomplete="current-password" ...${field("secret")}
-        hint="As in ZooKeeper, a name and a password need no account: together they are an identity, which ACLs name." />`}
-    ${x.scheme === "token" && html`<${Field} label="Token" type="password" ...${field("secret")}
-      hint="One of the server's file of tokens (http.tokenFile), or the first line of admin.token in its data directory, from its own machine." />`}
-    ${x.scheme === "certificate" && html`<p class="note">The browser shows it when the connection is made, if this port asks for one (admin.needClientAuth) and you have chosen one.</p>`}
+        hint="As in ZooKeeper, a name and a password need no account: together they are an identity, which ACLs name." />`
+    }
+    ${
+      x.scheme === "token" &&
+      html`<${Field} label="Token" type="password" ...${field("secret")}
+      hint="One of the server's file of tokens (http.tokenFile), or the first line of admin.token in its data directory, from its own machine." />`
+    }
+    ${x.scheme === "certificate" && html`<p
+      class="note">The browser shows it when the connection is made, if this port asks for one (admin.needClientAuth) and you have chosen one.</p>`}
     <p class="note">It stays in the memory of this page, until you leave it.</p>
     <${Failure} error=${error} />
-    <p class="buttons"><button type="button" onClick=${() => set({ dialog: null })}>Cancel</button><button class="main">Log in</button></p>
+    <p class="buttons"><button type="button" onClick=${() => set({ dialog: null })}>Cancel</button>
+      <button class="main">Log in</button></p>
   </form></${Dialog}>`;
 }

@@ -5,10 +5,23 @@ import { Said } from "./parts.js";
 import { Login, refresh } from "./login.js";
 import { Tree } from "./tree.js";
 import { Search } from "./search.js";
+import { Sessions } from "./sessions.js";
+import { Locks } from "./locks.js";
+import { Events } from "./events.js";
+import { Load } from "./load.js";
+import { Ensemble } from "./ensemble.js";
 
 const views = {
   tree: { title: "Tree", draw: (path) => html`<${Tree} path=${path || "/"} />` },
-  search: { title: "Search", draw: (rest) => html`<${Search} key=${rest} args=${Object.fromEntries(new URLSearchParams(rest.slice(1)))} />` },
+  search: {
+    title: "Search",
+    draw: (rest) => html`<${Search} key=${rest} args=${Object.fromEntries(new URLSearchParams(rest.slice(1)))} />`,
+  },
+  ensemble: { title: "Ensemble", draw: () => html`<${Ensemble} />` },
+  locks: { title: "Locks", draw: () => html`<${Locks} />` },
+  events: { title: "Events", draw: (path) => html`<${Events} key=${path} path=${path || "/"} />` },
+  load: { title: "Load", draw: () => html`<${Load} />` },
+  sessions: { title: "Sessions", draw: (rest) => html`<${Sessions} id=${rest.slice(1)} />` },
 };
 
 // place is the view and what is behind it: #/tree/app/x is ["tree", "/app/x"].
@@ -33,9 +46,13 @@ function App() {
     refresh();
     return () => removeEventListener("hashchange", move);
   }, []);
-  useEffect(() => { document.title = `${views[name].title} – zk-lite`; }, [name]);
+  useEffect(() => {
+    document.title = `${views[name].title} – zk-lite`;
+  }, [name]);
   return html`<header><strong>zk-lite</strong>
-      <nav aria-label="Views">${Object.entries(views).map(([key, { title }]) => html`<a href=${"#/" + key} aria-current=${key === name ? "page" : undefined}>${title}</a>`)}</nav>
+      <nav aria-label="Views">
+        ${Object.entries(views).map(([key, { title }]) => html`<a href=${"#/" + key}
+          aria-current=${key === name ? "page" : undefined}>${title}</a>`)}</nav>
       <span class="login"><${Login} /></span></header>
     <main id="main" tabindex="-1">${views[name].draw(rest)}</main><${Said} />${dialog}`;
 }

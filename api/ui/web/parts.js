@@ -8,7 +8,9 @@ import { visible } from "./text.js";
 export const Name = ({ text, data }) => html`<bdi>${visible(text, data)}</bdi>`;
 
 export const Failure = ({ error }) =>
-  error && html`<p role="alert" class="error"><${Name} text=${error.message} /> ${error.hint && html`<small>${error.hint}</small>`}</p>`;
+  error &&
+  html`<p role="alert" class="error"><${Name} text=${error.message} /> ${error.hint && html`<small>${error.hint}
+    </small>`}</p>`;
 
 export const Curl = ({ request }) => {
   const text = curl(request);
@@ -16,8 +18,11 @@ export const Curl = ({ request }) => {
     <button type="button" onClick=${() => navigator.clipboard?.writeText(text)}>Copy</button></details>`;
 };
 
-export const Diff = ({ lines }) => html`<pre class="diff" tabindex="0" aria-label="What changes">${lines.map(
-  ([sign, line]) => html`<span class=${{ "+": "plus", "-": "minus" }[sign]}>${sign} ${visible(line, true)}${"\n"}</span>`)}</pre>`;
+export const Diff = ({ lines }) =>
+  html`<pre class="diff" tabindex="0" aria-label="What changes">${lines.map(
+    ([sign, line]) =>
+      html`<span class=${{ "+": "plus", "-": "minus" }[sign]}>${sign} ${visible(line, true)}${"\n"}</span>`,
+  )}</pre>`;
 
 // Dialog is modal; Escape closes it, and the focus returns to where it was.
 export function Dialog({ title, children }) {
@@ -56,16 +61,20 @@ export function Ask({ title, what, fields, action, danger, request, then, check 
       <${Failure} error=${state.error} />${state.more}
       ${wanted && html`<${Curl} request=${wanted} />`}
       <p class="buttons"><button type="button" onClick=${() => set({ dialog: null })}>Cancel</button>
-        <button class=${danger ? "danger" : "main"} disabled=${state.busy || (request && !wanted)}>${action}</button></p>
+        <button class=${danger ? "danger" : "main"} disabled=${state.busy || (request && !wanted)}>${action}</button>
+          </p>
     </form></${Dialog}>`;
 }
 
 // Field is a labelled input, a select with options, or a textarea with rows.
 export function Field({ label, hint, options, rows, onInput, ...rest }) {
   const input = (event) => onInput(event.target.value);
-  const control = options ? html`<select ...${rest} onChange=${input}>${options.map(([value, text]) => html`<option value=${value}>${text}</option>`)}</select>`
-    : rows ? html`<textarea rows=${rows} spellcheck="false" ...${rest} onInput=${input}></textarea>`
-    : html`<input spellcheck="false" autocapitalize="off" autocomplete="off" ...${rest} onInput=${input} />`;
+  const control = options
+    ? html`<select ...${rest} onChange=${input}>${options.map(([value, text]) => html`<option value=${value}>${text}
+      </option>`)}</select>`
+    : rows
+      ? html`<textarea rows=${rows} spellcheck="false" ...${rest} onInput=${input}></textarea>`
+      : html`<input spellcheck="false" autocapitalize="off" autocomplete="off" ...${rest} onInput=${input} />`;
   return html`<label class="field"><span>${label}</span>${control}${hint && html`<small>${hint}</small>`}</label>`;
 }
 
@@ -73,10 +82,13 @@ export function Field({ label, hint, options, rows, onInput, ...rest }) {
 export function Said() {
   const { said } = useStore();
   const undo = () => said.undo().catch(failed);
-  return html`<div id="said" role="status" class=${said?.error ? "error" : ""}>${said && html`
+  return html`<div id="said" role="status" class=${said?.error ? "error" : ""}>${
+    said &&
+    html`
     <span><${Name} text=${said.text} /> ${said.hint && html`<small>${said.hint}</small>`}</span>
     ${said.undo && html`<button onClick=${undo}>Undo</button>`}
-    <button aria-label="Close this message" onClick=${() => set({ said: null })}>×</button>`}</div>`;
+    <button aria-label="Close this message" onClick=${() => set({ said: null })}>×</button>`
+  }</div>`;
 }
 
 // save hands a file to the browser.

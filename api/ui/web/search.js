@@ -14,8 +14,14 @@ export function Search({ args }) {
     setR({ ...before, busy: true });
     try {
       const all = { ...before };
-      do { // a page may be empty, and not the last
-        const page = await get(znode(x.below, "search"), { name: x.name || undefined, data: x.data || undefined, owner: x.owner || undefined, after: all.next });
+      do {
+        // a page may be empty, and not the last
+        const page = await get(znode(x.below, "search"), {
+          name: x.name || undefined,
+          data: x.data || undefined,
+          owner: x.owner || undefined,
+          after: all.next,
+        });
         all.found = [...all.found, ...page.found];
         all.visited += page.visited;
         all.next = page.next;
@@ -29,10 +35,12 @@ export function Search({ args }) {
   return html`<section aria-label="Search"><h1>Search</h1>
     <form class="form" onSubmit=${look}>
       <${Field} label="Below" ...${field("below")} /><${Field} label="Name contains" ...${field("name")} />
-      <${Field} label="Data contain" ...${field("data")} /><${Field} label="Owner" placeholder="0x1001" ...${field("owner")} hint="the session of ephemeral znodes" />
+      <${Field} label="Data contain" ...${field("data")} />
+        <${Field} label="Owner" placeholder="0x1001" ...${field("owner")} hint="the session of ephemeral znodes" />
       <button class="main" disabled=${r?.busy}>Search</button></form>
     <${Failure} error=${r?.error} />
     <p role="status">${r && `${plural(r.found.length, "znode")} found${r.next ? " so far" : ""}, of ${plural(r.visited, "znode")}${r.busy ? " …" : ""}`}</p>
-    <ul class="plain" id="found">${r?.found.map(({ path, stat }) => html`<li><a href=${link(path)}><${Name} text=${path} /></a> <small>${bytes(stat.dataLength)}</small></li>`)}</ul>
+    <ul class="plain" id="found">${r?.found.map(({ path, stat }) => html`<li><a href=${link(path)}>
+      <${Name} text=${path} /></a> <small>${bytes(stat.dataLength)}</small></li>`)}</ul>
     ${r?.next && !r.busy && html`<button onClick=${(event) => look(event, r)}>More</button>`}</section>`;
 }

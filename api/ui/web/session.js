@@ -5,7 +5,9 @@ let session; // a promise of {id, header}
 
 export function pageSession() {
   session ??= openSession();
-  session.catch(() => { session = undefined; });
+  session.catch(() => {
+    session = undefined;
+  });
   return session;
 }
 

@@ -24,6 +24,7 @@ export const mayWrite = ({ identity }) => Boolean(identity && (!identity.anonymo
 
 // done says what has been done, has the views read again, and offers undo, a function that undoes it.
 export const done = (text, undo) => set({ said: { text, undo }, dialog: null, changes: state.changes + 1 });
+export const readAgain = () => set({ changes: state.changes + 1 });
 export const failed = (error) => set({ said: { text: error.message, hint: error.hint, error: true } });
 
 // useAsync is what load(signal) resolves to; it is called again when one of deps changes. What was read before stays
@@ -35,7 +36,8 @@ export function useAsync(load, deps) {
     setResult((r) => ({ ...r, loading: true }));
     load(abort.signal).then(
       (value) => abort.signal.aborted || setResult({ value }),
-      (error) => abort.signal.aborted || setResult({ error }));
+      (error) => abort.signal.aborted || setResult({ error }),
+    );
     return () => abort.abort();
   }, deps);
   return result;

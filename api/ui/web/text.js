@@ -3,7 +3,8 @@
 // visible writes characters that are not seen, or that reorder others, as escapes. Line breaks and tabs of data stay.
 export function visible(text, data) {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/gu, (c) =>
-    data && (c === "\n" || c === "\t") ? c : `\\u{${c.codePointAt(0).toString(16)}}`);
+    data && (c === "\n" || c === "\t") ? c : `\\u{${c.codePointAt(0).toString(16)}}`,
+  );
 }
 
 export const plural = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
@@ -30,30 +31,42 @@ export const join = (path, name) => (path === "/" ? "" : path) + "/" + name;
 const verbs = { r: "read", w: "write", c: "create children", d: "delete children", a: "change permissions" };
 export function perms(letters) {
   const words = [..."rwcda"].filter((l) => letters.includes(l)).map((l) => verbs[l]);
-  return words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words[0] ?? "do nothing";
+  return words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : (words[0] ?? "do nothing");
 }
 
 // who says in words whom an ACL's entry, or an identity, means.
 export function who({ scheme, id }) {
   switch (scheme) {
-    case "world": return "Anybody";
-    case "digest": return `Who knows the password of ${visible(id.split(":")[0])}`;
-    case "ip": return `Clients at ${visible(id)}`;
-    case "x509": return `The certificate of ${visible(id)}`;
-    case "token": return `The token ${visible(id)}`;
-    case "auth": return "You";
-    case "super": return "Super user";
-    default: return `${visible(scheme)} ${visible(id)}`;
+    case "world":
+      return "Anybody";
+    case "digest":
+      return `Who knows the password of ${visible(id.split(":")[0])}`;
+    case "ip":
+      return `Clients at ${visible(id)}`;
+    case "x509":
+      return `The certificate of ${visible(id)}`;
+    case "token":
+      return `The token ${visible(id)}`;
+    case "auth":
+      return "You";
+    case "super":
+      return "Super user";
+    default:
+      return `${visible(scheme)} ${visible(id)}`;
   }
 }
 export const aclText = (acl) => acl.map(({ scheme, id, perms: p }) => `${scheme}:${id}:${p}`).join(",");
 
 export function kind({ kind: k, ttl }, stat) {
   switch (k) {
-    case "ephemeral": return `Ephemeral: goes with session ${stat.ephemeralOwner}`;
-    case "container": return "Container: goes after its last child";
-    case "ttl": return `Goes when it is unchanged for ${ttl}, without children`;
-    default: return "Persistent";
+    case "ephemeral":
+      return `Ephemeral: goes with session ${stat.ephemeralOwner}`;
+    case "container":
+      return "Container: goes after its last child";
+    case "ttl":
+      return `Goes when it is unchanged for ${ttl}, without children`;
+    default:
+      return "Persistent";
   }
 }
 
@@ -65,7 +78,10 @@ export function hex(data) {
   const lines = [];
   for (let at = 0; at < data.length; at += 16) {
     const part = [...data.subarray(at, at + 16)];
-    const codes = part.map((b) => b.toString(16).padStart(2, "0")).join(" ").padEnd(47);
+    const codes = part
+      .map((b) => b.toString(16).padStart(2, "0"))
+      .join(" ")
+      .padEnd(47);
     const text = part.map((b) => (b >= 32 && b < 127 ? String.fromCharCode(b) : ".")).join("");
     lines.push(`${at.toString(16).padStart(8, "0")}  ${codes}  ${text}`);
   }
@@ -75,11 +91,12 @@ export function hex(data) {
 // pretty indents JSON and leaves its numbers as they are written. It throws what JSON.parse does.
 export function pretty(text) {
   JSON.parse(text);
-  let out = "", depth = 0;
+  let out = "",
+    depth = 0;
   const line = () => "\n" + "  ".repeat(depth);
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g)) {
-    if ("{[".includes(token)) depth++, (out += token + line());
-    else if ("}]".includes(token)) depth--, (out += line() + token);
+    if ("{[".includes(token)) (depth++, (out += token + line()));
+    else if ("}]".includes(token)) (depth--, (out += line() + token));
     else out += token === "," ? token + line() : token === ":" ? ": " : token;
   }
   return out.replace(/([{[])\n *\n *([}\]])/g, "$1$2");
@@ -87,11 +104,14 @@ export function pretty(text) {
 
 // diff compares two texts line by line: [[" " | "-" | "+", line], ...].
 export function diff(before, after) {
-  const a = before.split("\n"), b = after.split("\n");
-  let head = 0, tail = 0;
+  const a = before.split("\n"),
+    b = after.split("\n");
+  let head = 0,
+    tail = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head++;
   while (tail < a.length - head && tail < b.length - head && a.at(-1 - tail) === b.at(-1 - tail)) tail++;
-  const x = a.slice(head, a.length - tail), y = b.slice(head, b.length - tail);
+  const x = a.slice(head, a.length - tail),
+    y = b.slice(head, b.length - tail);
   return [...a.slice(0, head).map((l) => [" ", l]), ...middle(x, y), ...a.slice(a.length - tail).map((l) => [" ", l])];
 }
 
@@ -104,7 +124,7 @@ function middle(x, y) {
       best[i][j] = x[i] === y[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
   const out = [];
   for (let i = 0, j = 0; i < x.length || j < y.length;) {
-    if (i < x.length && j < y.length && x[i] === y[j]) out.push([" ", x[i++]]), j++;
+    if (i < x.length && j < y.length && x[i] === y[j]) (out.push([" ", x[i++]]), j++);
     else if (j === y.length || (i < x.length && best[i + 1][j] >= best[i][j + 1])) out.push(["-", x[i++]]);
     else out.push(["+", y[j++]]);
   }

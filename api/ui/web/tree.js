@@ -17,19 +17,24 @@ const go = (path) => (location.hash = link(path));
 export function Tree({ path }) {
   const store = useStore();
   const [heard, setHeard] = useState(0);
-  const znodes = useAsync(async (signal) => {
-    const [data, about, acl] = await Promise.all([
-      get(znode(path), {}, signal), get(znode(path), { about: true }, signal),
-      get(znode(path), { acl: true }, signal).catch(() => ({ acl: null })),
-    ]);
-    return { ...data, about, acl: acl.acl };
-  }, [path, store.identity, store.changes, heard]);
+  const znodes = useAsync(
+    async (signal) => {
+      const [data, about, acl] = await Promise.all([
+        get(znode(path), {}, signal),
+        get(znode(path), { about: true }, signal),
+        get(znode(path), { acl: true }, signal).catch(() => ({ acl: null })),
+      ]);
+      return { ...data, about, acl: acl.acl };
+    },
+    [path, store.identity, store.changes, heard],
+  );
   useEffect(() => listen(path, () => setHeard((n) => n + 1)), [path, store.identity]);
   const z = znodes.value?.path === path ? znodes.value : null;
   return html`<div class="tree">
     <nav aria-label="Path" class="path">${crumbs(path)}</nav>
     <${Failure} error=${znodes.error} />
-    ${z && html`<div class="halves"><${Children} key=${path} z=${z} /><${Znode} key=${path} z=${z} may=${mayWrite(store)} /></div>`}
+    ${z && html`<div class="halves"><${Children} key=${path} z=${z} />
+      <${Znode} key=${path} z=${z} may=${mayWrite(store)} /></div>`}
   </div>`;
 }
 
@@ -57,7 +62,11 @@ function listen(path, heard) {
 function crumbs(path) {
   const names = path === "/" ? [] : path.slice(1).split("/");
   const all = ["/", ...names.map((_, i) => "/" + names.slice(0, i + 1).join("/"))];
-  return all.map((p, i) => html`<a href=${link(p)} aria-current=${i === all.length - 1 ? "page" : undefined}><${Name} text=${i ? names[i - 1] : "/"} /></a>`);
+  return all.map(
+    (p, i) =>
+      html`<a href=${link(p)} aria-current=${i === all.length - 1 ? "page" : undefined}>
+        <${Name} text=${i ? names[i - 1] : "/"} /></a>`,
+  );
 }
 
 function Children({ z }) {
@@ -70,15 +79,26 @@ function Children({ z }) {
   const all = z.stat.numChildren;
   const small = match !== "" || all <= sorted;
   const version = `${z.path} ${z.stat.pzxid} ${z.stat.cversion} ${match}`;
-  const known = useAsync((signal) => (small ? get(znode(z.path), { children: true, stat: true, limit: sorted, match: match || undefined }, signal) : Promise.resolve(null)), [version]);
-  const list = small ? known.value?.children ?? [] : null;
-  const load = async (from, signal) => list ? list.slice(from, from + 200) : (await get(znode(z.path), { children: true, stat: true, offset: from, limit: 200 }, signal)).children;
+  const known = useAsync(
+    (signal) =>
+      small
+        ? get(znode(z.path), { children: true, stat: true, limit: sorted, match: match || undefined }, signal)
+        : Promise.resolve(null),
+    [version],
+  );
+  const list = small ? (known.value?.children ?? []) : null;
+  const load = async (from, signal) =>
+    list
+      ? list.slice(from, from + 200)
+      : (await get(znode(z.path), { children: true, stat: true, offset: from, limit: 200 }, signal)).children;
   return html`<section class="children" aria-label="Children">
-    <div class="tools"><label class="field inline"><span>Filter</span><input value=${text} onInput=${(e) => setText(e.target.value)} spellcheck="false" /></label>
+    <div class="tools"><label class="field inline"><span>Filter</span>
+      <input value=${text} onInput=${(e) => setText(e.target.value)} spellcheck="false" /></label>
       <span id="count">${match ? `${list.length.toLocaleString("en")}${known.value?.next ? " first" : ""} of ` : ""}${plural(all, "child", "children")}</span></div>
     ${!small && html`<p class="note">Too many to be sorted: in this server's order. The filter looks at all of them.</p>`}
     <${Failure} error=${known.error} />
-    <${List} label="Children" count=${list ? list.length : all} version=${version + (list ? list.length + String(known.loading) : "")} load=${load} row=${Child}
+    <${List} label="Children" count=${list ? list.length : all}
+      version=${version + (list ? list.length + String(known.loading) : "")} load=${load} row=${Child}
       open=${(child) => go(join(z.path, child.name))} up=${() => z.path !== "/" && go(parent(z.path))} />
   </section>`;
 }
@@ -89,15 +109,19 @@ const Child = ({ name, stat, error }) => html`<span class="name"><${Name} text=$
 function Znode({ z, may }) {
   const { about, stat } = z;
   const can = (letter) => about.may.includes(letter);
-  const button = (text, run, enabled = true, why = "") => html`<button type="button" disabled=${!enabled} title=${enabled ? "" : why} onClick=${run}>${text}</button>`;
+  const button = (text, run, enabled = true, why = "") =>
+    html`<button type="button" disabled=${!enabled} title=${enabled ? "" : why} onClick=${run}>${text}</button>`;
   return html`<section class="znode" aria-label="Znode">
     <h1><${Name} text=${z.path === "/" ? "/" : base(z.path)} /></h1>
-    <p>${kind(about, stat)}${stat.ephemeralOwner !== "0x0" && html` (<a href=${"#/sessions/" + stat.ephemeralOwner}>show it</a>)`}. You may ${perms(about.may)}.</p>
+    <p>${kind(about, stat)}${stat.ephemeralOwner !== "0x0" && html` (<a
+      href=${"#/sessions/" + stat.ephemeralOwner}>show it</a>)`}. You may ${perms(about.may)}.</p>
     <p class="buttons" role="group" aria-label="What to do with it">
       ${button("Edit", () => editData(z), may)} ${button("Create below", () => create(z), may)}
       ${button("Permissions", () => editACL(z), may && z.acl)} ${button("Delete", () => remove(z), may && z.path !== "/")}
       ${button("Export", () => exportTree(z))} ${button("Import", () => importTree(z), may)} ${button("Compare", () => compareTree(z))}
     </p>
+    <p><a href=${"#/events" + escapePath(z.path)}>Follow its changes</a>, <a
+      href=${"#/search?" + encodeURIComponent(new URLSearchParams({ below: z.path }))}>search below it</a></p>
     ${may && !can("w") && html`<p class="note">The permissions do not let you write here; the server will say so.</p>`}
     <${Data} z=${z} />
     <${Permissions} acl=${z.acl} />
@@ -110,30 +134,46 @@ function Data({ z }) {
   const [all, setAll] = useState(false);
   const views = {
     text: () => (z.encoding === "base64" ? null : visible(cut(z.data), true)),
-    JSON: () => { try { return visible(cut(pretty(z.data)), true); } catch { return null; } },
+    JSON: () => {
+      try {
+        return visible(cut(pretty(z.data)), true);
+      } catch {
+        return null;
+      }
+    },
     hex: () => hex(all ? decode(z) : decode(z).subarray(0, shown / 4)),
   };
   const cut = (text) => (all ? text : text.slice(0, shown));
   const text = views[as]();
   const more = !all && z.stat.dataLength > (as === "hex" ? shown / 4 : shown);
   return html`<div class="data"><div class="tools" role="group" aria-label="Data as">
-      <h2>Data</h2> ${Object.keys(views).map((v) => html`<button aria-pressed=${v === as} onClick=${() => setAs(v)}>${v}</button>`)}
+      <h2>Data</h2> ${Object.keys(views).map((v) => html`<button aria-pressed=${v === as} onClick=${() => setAs(v)}>
+        ${v}</button>`)}
       <span>${bytes(z.stat.dataLength)}</span></div>
-    ${z.stat.dataLength === 0 ? html`<p class="note">No data.</p>`
-    : text === null ? html`<p class="note">${as === "JSON" ? "It is not JSON." : "It is not text: bytes that are no UTF-8."}</p>`
-    : html`<pre tabindex="0" aria-label="Data">${text}</pre>`}
+    ${
+      z.stat.dataLength === 0
+        ? html`<p class="note">No data.</p>`
+        : text === null
+          ? html`<p class="note">${as === "JSON" ? "It is not JSON." : "It is not text: bytes that are no UTF-8."}</p>`
+          : html`<pre tabindex="0" aria-label="Data">${text}</pre>`
+    }
     ${more && text !== null && html`<p><button onClick=${() => setAll(true)}>Show all</button></p>`}</div>`;
 }
 
-const Permissions = ({ acl }) => html`<h2>Permissions</h2>${acl
-  ? html`<ul>${acl.map((entry) => html`<li>${who(entry)} may ${perms(entry.perms)}.</li>`)}</ul>`
-  : html`<p class="note">You may not read them.</p>`}`;
+const Permissions = ({ acl }) =>
+  html`<h2>Permissions</h2>${
+    acl
+      ? html`<ul>${acl.map((entry) => html`<li>${who(entry)} may ${perms(entry.perms)}.</li>`)}</ul>`
+      : html`<p class="note">You may not read them.</p>`
+  }`;
 
 const Stat = ({ stat, about }) => html`<h2>Stat</h2><dl>
   <dt>Created</dt><dd>${when(stat.ctime)} <code>${stat.czxid}</code></dd>
-  <dt>Data changed</dt><dd>${when(stat.mtime)} <code>${stat.mzxid}</code>, ${stat.version ? plural(stat.version, "time") : "never"} (version ${stat.version})</dd>
+  <dt>Data changed</dt><dd>${when(stat.mtime)} <code>${stat.mzxid}
+    </code>, ${stat.version ? plural(stat.version, "time") : "never"} (version ${stat.version})</dd>
   <dt>Children changed</dt><dd><code>${stat.pzxid}</code> (cversion ${stat.cversion})</dd>
-  <dt>Permissions changed</dt><dd>${stat.aversion ? plural(stat.aversion, "time") : "never"} (aversion ${stat.aversion})</dd>
+  <dt>Permissions changed</dt><dd>
+    ${stat.aversion ? plural(stat.aversion, "time") : "never"} (aversion ${stat.aversion})</dd>
   <dt>Below it</dt><dd>${below(about)}</dd></dl>`;
 
 // below says how much is below a znode.

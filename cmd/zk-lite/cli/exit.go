@@ -51,6 +51,9 @@ type exitError struct {
 
 func (e *exitError) Error() string { return e.text }
 
+// Failed ends the program with ExitFailed when the command has printed why.
+func Failed() error { return &exitError{code: ExitFailed} }
+
 // ExitCode is the exit code for the error of a command.
 func ExitCode(err error) int {
 	var usage *usageError

@@ -1,0 +1,212 @@
+package admin
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Sessions and watches as resources. All servers know the sessions; the client's connection and its watches are known
+// to the server that has it, which ?server= asks.
+
+// maxShown bounds what is listed of one session, or on one path.
+const maxShown = 1000
+
+// sessionRow is what every server knows of a session.
+type sessionRow struct {
+	ID         string         `json:"id"`
+	Timeout    string         `json:"timeout"`
+	Server     state.ServerID `json:"server"` // that its client was last at
+	Ephemerals int            `json:"ephemerals"`
+}
+
+// sessionPage is a page of sessions.
+type sessionPage struct {
+	Sessions []sessionRow `json:"sessions"`
+	Total    int          `json:"total"`
+	Next     string       `json:"next,omitempty"`
+}
+
+// listSessions lists the sessions by their ids.
+func (h *handlers) listSessions(q *rest.Request) error {
+	limit, err := q.Query.Integer("limit", maxShown/10, 1, maxShown)
+	if err != nil {
+		return err
+	}
+	var after znode.SessionID
+	if q.Query.Has("after") {
+		var ok bool
+		if after, ok = rest.ParseSessionID(q.Query.Text("after")); !ok {
+			return rest.BadRequest("after", "%q is not the id of a session, such as 0x1001", q.Query.Text("after"))
+		}
+	}
+	page := sessionPage{Sessions: []sessionRow{}}
+	q.View(func(v *server.View) {
+		table := v.Machine().Sessions()
+		page.Total = table.Len()
+		ids := make([]uint64, 0, table.Len()) // eight bytes each, sorted in no time
+		table.Each(func(x *session.Session) {
+			if uint64(x.ID) > uint64(after) {
+				ids = append(ids, uint64(x.ID))
+			}
+		})
+		slices.Sort(ids)
+		for _, id := range ids[:min(limit, len(ids))] {
+			page.Sessions = append(page.Sessions, rowOf(v, table.Get(znode.SessionID(id))))
+		}
+		if len(ids) > limit {
+			page.Next = znode.SessionID(ids[limit-1]).String()
+		}
+	})
+	return q.Answer(http.StatusOK, page)
+}
+
+func rowOf(v *server.View, x *session.Session) sessionRow {
+	return sessionRow{x.ID.String(), x.Timeout.String(), state.ServerID(x.Owner), v.Tree().EphemeralCount(x.ID)}
+}
+
+// sessionDetail is a session with what the server knows that has its connection.
+type sessionDetail struct {
+	sessionRow
+	Paths      []string        `json:"paths"` // of its ephemerals, as far as the client may see them
+	Connection *connectionBody `json:"connection,omitempty"`
+	More       bool            `json:"more"` // than are listed
+}
+
+// connectionBody is a client's connection to the ZooKeeper port.
+type connectionBody struct {
+	Address     string      `json:"address"`
+	Identities  []aclID     `json:"identities"` // without hashes
+	Established string      `json:"established"`
+	LastHeard   string      `json:"last_heard,omitempty"` // when it was last answered
+	Outstanding int         `json:"outstanding"`
+	Watches     []watchBody `json:"watches"`
+}
+
+type aclID struct {
+	Scheme string `json:"scheme"`
+	ID     string `json:"id"`
+}
+
+// watchBody is what one session watches on one path.
+type watchBody struct {
+	Path    string   `json:"path,omitempty"`
+	Session string   `json:"session,omitempty"`
+	Kinds   []string `json:"kinds"`
+}
+
+// getSession shows a session.
+func (h *handlers) getSession(q *rest.Request) error {
+	id, ok := rest.ParseSessionID(q.Vars["id"])
+	if !ok {
+		return rest.BadRequest("id", "%q is not the id of a session, such as 0x1001", q.Vars["id"])
+	}
+	var d sessionDetail
+	q.View(func(v *server.View) {
+		x := v.Machine().Sessions().Get(id)
+		if ok = x != nil; !ok {
+			return
+		}
+		d = sessionDetail{sessionRow: rowOf(v, x), Paths: []string{}}
+		paths := v.Tree().Ephemerals(id, "")
+		slices.Sort(paths)
+		d.More = len(paths) > maxShown
+		for _, path := range paths[:min(maxShown, len(paths))] {
+			if v.Tree().Visible(path, q.IDs) {
+				d.Paths = append(d.Paths, path)
+			}
+		}
+	})
+	if !ok {
+		return &rest.Problem{Status: http.StatusNotFound, Title: "no such session", Param: "id",
+			Detail: "id: there is no session " + id.String() + " (any more)", Hint: "GET /v1/sessions lists them"}
+	}
+	h.connect(q, id, &d)
+	return q.Answer(http.StatusOK, d)
+}
+
+// connect adds the session's connection if it is this server's.
+func (h *handlers) connect(q *rest.Request, id znode.SessionID, d *sessionDetail) {
+	conn := h.cluster.Connection(id)
+	if conn == nil || h.cfg.Port == nil {
+		return
+	}
+	for _, c := range h.cfg.Port.Connections() {
+		if c.Session != id {
+			continue
+		}
+		body := &connectionBody{Address: c.Remote, Established: c.Established.UTC().Format(time.RFC3339Nano),
+			Outstanding: c.Outstanding, Identities: []aclID{}, Watches: []watchBody{}}
+		if !c.LastAnswer.IsZero() {
+			body.LastHeard = c.LastAnswer.UTC().Format(time.RFC3339Nano)
+		}
+		for _, i := range conn.Identities() {
+			body.Identities = append(body.Identities, aclID{i.Scheme, znode.WithoutHash(i)})
+		}
+		held, more := watches(q).Of(conn.Watcher(), maxShown)
+		d.More = d.More || more
+		for _, w := range held {
+			body.Watches = append(body.Watches, watchBody{Path: w.Path, Kinds: kindsOf(w.Modes)})
+		}
+		slices.SortFunc(body.Watches, func(a, b watchBody) int {
+			if a.Path < b.Path {
+				return -1
+			}
+			return 1
+		})
+		d.Connection = body
+	}
+}
+
+func kindsOf(modes []watch.Mode) (kinds []string) {
+	for _, m := range modes {
+		kinds = append(kinds, m.String())
+	}
+	return kinds
+}
+
+// watchersBody is who watches a path at this server.
+type watchersBody struct {
+	Path     string      `json:"path"`
+	Watchers []watchBody `json:"watchers"`
+	More     bool        `json:"more"`
+}
+
+// listWatchers lists the sessions that watch a path, by connections to this server.
+func (h *handlers) listWatchers(q *rest.Request) error {
+	path, err := q.ZnodePath()
+	if err != nil {
+		return err
+	}
+	body := watchersBody{Path: path, Watchers: []watchBody{}}
+	held, more := watches(q).On(path, maxShown)
+	body.More = more
+	for _, w := range held {
+		body.Watchers = append(body.Watchers,
+			watchBody{Session: server.WatcherSession(w.Watcher).String(), Kinds: kindsOf(w.Modes)})
+	}
+	return q.Answer(http.StatusOK, body)
+}
+
+// serverRow is a server that can be asked with ?server=.
+type serverRow struct {
+	ID   state.ServerID `json:"id"`
+	HTTP string         `json:"http,omitempty"`
+}
+
+// listServers lists the members, for those who may not see how they stand.
+func (h *handlers) listServers(q *rest.Request) error {
+	rows := []serverRow{}
+	for id, m := range h.cluster.Members() {
+		rows = append(rows, serverRow{id, m.HTTP})
+	}
+	slices.SortFunc(rows, func(a, b serverRow) int { return int(a.ID) - int(b.ID) })
+	return q.Answer(http.StatusOK, map[string]any{"servers": rows})
+}

@@ -1,0 +1,106 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/histogram"
+)
+
+// Columns are the metrics that a History keeps: those of a histogram are the sum of all its samples.
+var Columns = []string{
+	"packets_received", "request_duration_seconds_sum", "request_duration_seconds_count", "outstanding_requests",
+	"pending_commands", "log_fsync_seconds_sum", "log_fsync_seconds_count", "process_cpu_seconds_total",
+	"process_resident_memory_bytes", "tree_memory_bytes", "num_alive_connections", "global_sessions", "watch_count",
+	"znode_count",
+}
+
+const (
+	// HistoryInterval is the time between two rows, and historyRows of them are an hour: 45 KB.
+	HistoryInterval = 10 * time.Second
+	historyRows     = int(time.Hour / HistoryInterval)
+)
+
+// Row is what the Columns were at one moment; what was not measured is 0.
+type Row struct {
+	Time   int64     `json:"time"` // milliseconds since 1970
+	Values []float64 `json:"values"`
+}
+
+// History keeps the metrics of the last hour.
+type History struct {
+	mu   sync.Mutex // protects the field below
+	rows []Row      // a ring, when it is full; the oldest at next
+	next int
+}
+
+// Record measures at once and every HistoryInterval until ctx ends.
+func (h *History) Record(ctx context.Context, measure func() *Samples) {
+	tick := time.NewTicker(HistoryInterval)
+	defer tick.Stop()
+	for {
+		h.add(time.Now(), measure())
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (h *History) add(now time.Time, s *Samples) {
+	row := Row{Time: now.UnixMilli(), Values: s.numbers(Columns)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.rows) < historyRows {
+		h.rows = append(h.rows, row)
+		return
+	}
+	h.rows[h.next] = row
+	h.next = (h.next + 1) % historyRows
+}
+
+// Since returns the rows behind a moment, in milliseconds since 1970, the oldest first.
+func (h *History) Since(millis int64) []Row {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := []Row{}
+	for i := range h.rows {
+		if r := h.rows[(h.next+i)%len(h.rows)]; r.Time > millis {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// numbers are the values of these names.
+func (s *Samples) numbers(names []string) []float64 {
+	all := map[string]float64{}
+	for _, x := range s.all {
+		samples, several := x.value.([]Labelled)
+		if !several {
+			samples = []Labelled{{Value: x.value}}
+		}
+		for _, l := range samples {
+			switch v := l.Value.(type) {
+			case int:
+				all[x.name] += float64(v)
+			case int64:
+				all[x.name] += float64(v)
+			case float64:
+				all[x.name] += v
+			case histogram.Counts:
+				all[x.name+"_sum"] += v.Sum.Seconds()
+				for _, n := range v.Within {
+					all[x.name+"_count"] += float64(n)
+				}
+			}
+		}
+	}
+	values := make([]float64, len(names))
+	for i, name := range names {
+		values[i] = all[name]
+	}
+	return values
+}

@@ -1,0 +1,194 @@
+// The view of the servers, and what an administrator does with them.
+import { html, useState, useEffect } from "./vendor/preact.js";
+import { get, send, start } from "./api.js";
+import { done, failed, useStore, useAsync } from "./store.js";
+import { Ask, Failure, Field, open, save } from "./parts.js";
+import { bytes, plural, when } from "./text.js";
+
+const every = 3000; // milliseconds
+
+// useClock draws anew every few seconds while the page is seen.
+export function useClock(millis) {
+  const [n, setN] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || setN((x) => x + 1), millis);
+    return () => clearInterval(timer);
+  }, []);
+  return n;
+}
+
+// metrics are a server's, by name and labels: {"raft_term": 3, 'zk_lite_info{version="1"}': 1}.
+export async function metrics(server, signal) {
+  const text = await get("/metrics", { server }, signal);
+  return Object.fromEntries(
+    text
+      .split("\n")
+      .filter((l) => l && l[0] !== "#")
+      .map((l) => [l.slice(0, l.lastIndexOf(" ")), Number(l.slice(l.lastIndexOf(" ") + 1))]),
+  );
+}
+
+const label = (m, name, key) =>
+  Object.keys(m)
+    .map((k) => new RegExp(`^${name}\\{.*${key}="([^"]*)"`).exec(k)?.[1])
+    .find(Boolean);
+const days = (seconds) =>
+  seconds === undefined ? "none" : seconds < 0 ? "expired" : `${(seconds / 86400).toFixed(1)} days`;
+
+export function Ensemble() {
+  const store = useStore();
+  const now = useClock(every);
+  const cluster = useAsync(
+    (signal) => (store.identity?.administrator ? get("/v1/cluster", {}, signal) : Promise.resolve(null)),
+    [now, store.identity, store.changes],
+  );
+  const servers = useAsync(
+    async (signal) => {
+      const { servers: list } = await get("/v1/servers", {}, signal);
+      return Promise.all(
+        list.map(async ({ id }) => {
+          try {
+            return { id, m: await metrics(id, signal) };
+          } catch (error) {
+            return { id, error };
+          }
+        }),
+      );
+    },
+    [now, store.changes],
+  );
+  const c = cluster.value;
+  const uptime = servers.value?.find(({ id }) => id === c?.leader)?.m?.leader_uptime;
+  const member = (id) => c?.members.find((m) => m.id === id);
+  return html`<div><section aria-label="Ensemble"><h1>Ensemble</h1>
+      <${Failure} error=${servers.error ?? cluster.error} />
+      ${c && html`<p role="status">${summary(c, uptime)}</p>`}
+      <div class="wide" tabindex="0"><table id="members"><thead><tr><th>Server</th><th>Role</th><th>Serves</th>
+        <th>Zxid</th><th>Lag</th><th>Version</th><th>Disk free</th><th>Certificate</th><th></th></tr></thead>
+        <tbody>${(servers.value ?? []).map(
+          ({ id, m, error }) => html`<tr key=${id}><td>${id} <small>${member(id)?.client}</small></td>
+          ${
+            error
+              ? html`<td colspan="7" class="error">${error.message}</td>`
+              : html`<td>${label(m, "raft_role", "role")}${member(id)?.role === "joining" ? ", joining" : ""}</td><td>
+                ${m.serving ? (m.draining ? "drained" : "yes") : "no"}</td>
+          <td><code>0x${BigInt(m.last_zxid).toString(16)}</code></td><td>${member(id)?.lag ?? "–"}</td><td>
+            ${label(m, "zk_lite_info", "version")}</td>
+          <td>${Object.keys(m)
+            .filter((k) => k.startsWith("disk_free_bytes"))
+            .map((k) => bytes(m[k]))
+            .join(", ")}</td><td>${days(m.tls_certificate_expiry_seconds)}</td>`
+          }
+          <td><span class="buttons">${
+            c &&
+            html`<button aria-label=${`Make server ${id} lead`} disabled=${member(id)?.role !== "follower"}
+              onClick=${() => transfer(id)}>Lead</button>
+            <button aria-label=${`Remove server ${id}`} onClick=${() => open(html`<${Remove}
+              id=${id} />`)}>Remove</button>`
+          }</span></td></tr>`,
+        )}</tbody></table></div>
+      ${
+        c
+          ? html`<p class="buttons"><button onClick=${() => open(html`<${Add} />`)}>Add a server</button>
+        <button onClick=${() => drain(c.server)}>
+          ${c.server.draining ? "Take clients again" : `Drain server ${c.server.id}`}</button>
+        <button onClick=${backup}>Take a backup</button>
+          <button onClick=${() => open(html`<${Restore} />`)}>Restore a backup</button></p>`
+          : html`<p class="note">Log in as an administrator to see how the leader knows them, and to change something.</p>`
+      }
+    </section></div>`;
+}
+
+// summary says how the ensemble stands; uptime is the leader's, in milliseconds, if it is known.
+function summary(c, uptime) {
+  const since = uptime === undefined ? "" : `, since ${when(Date.now() - uptime)}`;
+  return [
+    c.leader < 0 ? "Nobody leads now." : `Server ${c.leader} leads in term ${c.term}${since}.`,
+    `${plural(c.voters, "voter")} survive ${plural(c.failures_tolerated, "failure")} when all are up`,
+    c.failures_tolerated_now === undefined ? "." : `and ${plural(c.failures_tolerated_now, "failure")} now.`,
+    c.incomplete ?? "",
+  ].join(" ");
+}
+
+const json = { "Content-Type": "application/json" };
+
+const transfer = (id) =>
+  open(html`<${Ask} title=${`Make server ${id} the leader`} action="Hand over"
+  what="The present leader stops taking writes, brings this server up to date and hands over. Writes wait for some milliseconds; nothing is lost."
+  request=${() => ({ method: "POST", path: "/v1/cluster/transfer", headers: json, body: JSON.stringify({ to: id }) })}
+  then=${({ body }) => done(`Server ${body.leader} leads in term ${body.term}.`)} />`);
+
+const drain = ({ id, draining }) =>
+  open(
+    draining
+      ? html`<${Ask} title=${`Let server ${id} take clients again`} action="Undrain" what="It serves clients as before."
+    request=${() => ({ method: "DELETE", path: "/v1/cluster/drain" })}
+      then=${() => done(`Server ${id} takes clients again.`)} />`
+      : html`<${Ask} title=${`Drain server ${id}`} action="Drain" danger
+    what="This prepares the server of this page for its stop, if the others can spare it: it hands over leadership, takes no new clients and sends its clients to other servers, with their sessions. This page shows what it can until then; the same button undoes it."
+    request=${() => ({ method: "POST", path: "/v1/cluster/drain" })}
+      then=${() => done(`Server ${id} is drained and can be stopped.`)} />`,
+  );
+
+function Add() {
+  const [x, setX] = useState({ id: "", address: "", role: "voter" });
+  const field = (name) => ({ value: x[name], onInput: (value) => setX({ ...x, [name]: value }) });
+  return html`<${Ask} title="Add a server" action="Add"
+    what="The ensemble takes it in without a vote until it has caught up. It may be started before or after."
+    fields=${html`<${Field} label="Number" inputmode="numeric" ...${field("id")}
+      hint="1 to 254, that of no other server" />
+      <${Field} label="Address" placeholder="zk4:2888:3888;2181" ...${field("address")}
+        hint="what follows server.N= in a configuration" />
+      <${Field} label="Role" options=${[
+        ["voter", "Voter"],
+        ["observer", "Observer, without a vote"],
+      ]} ...${field("role")} />`}
+    request=${() => /^\d+$/.test(x.id) && x.address && { method: "POST", path: "/v1/cluster/members", headers: json, body: JSON.stringify({ ...x, id: Number(x.id) }) }}
+    then=${() => done(`Server ${x.id} is a member.`)} />`;
+}
+
+function Remove({ id }) {
+  const [text, setText] = useState("");
+  return html`<${Ask} title=${`Remove server ${id}`} action="Remove" danger
+    what="It is no member any more, votes no more and stops serving clients. To come back it has to be added again, with an empty directory."
+    fields=${html`<${Field} label=${`Type ${id} to confirm`} value=${text} onInput=${setText} />`}
+    request=${() => text === String(id) && { method: "DELETE", path: `/v1/cluster/members/${id}` }}
+      then=${() => done(`Server ${id} is removed.`)} />`;
+}
+
+async function backup() {
+  try {
+    save("backup.zks", await (await start({ path: "/v1/snapshot" })).blob());
+    done("The backup is in your downloads.");
+  } catch (error) {
+    failed(error);
+  }
+}
+
+function Restore() {
+  const [file, setFile] = useState(null);
+  const [plan, setPlan] = useState(null);
+  const request = (query) => ({
+    method: "POST",
+    path: "/v1/snapshot",
+    query,
+    headers: { "Content-Type": "application/octet-stream" },
+    body: file,
+  });
+  const choose = async (event) => {
+    const f = event.target.files[0];
+    setPlan(null);
+    setFile(f ? new Uint8Array(await f.arrayBuffer()) : null);
+  };
+  return html`<${Ask} title="Restore a backup" action=${plan ? "Restore" : "Try it without changing anything"}
+    danger=${Boolean(plan)}
+    what=${
+      plan
+        ? html`The tree becomes that of ${plan.backup_zxid}, in one transaction: <strong>
+          ${plan.created} created, ${plan.changed} changed, ${plan.deleted} deleted</strong>; ${plan.kept_ephemerals} ephemerals stay.`
+        : "Choose a backup. What it would change is shown first."
+    }
+    fields=${html`<label class="field"><span>The backup</span><input type="file" onChange=${choose} /></label>`}
+    request=${() => file && request(plan ? { replace: true } : { dry_run: true })}
+    then=${({ body }) => (plan ? done(`Restored: ${body.created} created, ${body.changed} changed, ${body.deleted} deleted.`) : setPlan(body))} />`;
+}

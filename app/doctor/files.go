@@ -1,0 +1,106 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/internal/process"
+)
+
+// files looks at the directories of the data, and at who may read what.
+func (d *doctor) files() {
+	s := &d.Settings
+	dirs := []struct{ setting, path string }{{"dataDir", s.DataDir}}
+	if s.DataLogDir != s.DataDir {
+		dirs = append(dirs, struct{ setting, path string }{"dataLogDir", s.DataLogDir})
+		if same, err := sameDisk(existing(s.DataDir), existing(s.DataLogDir)); err == nil && same {
+			d.warn("disks", fmt.Sprintf("dataDir %s and dataLogDir %s are on the same disk: snapshots delay "+
+				"the log", s.DataDir, s.DataLogDir), "move dataLogDir to a disk of its own, or remove the key")
+		}
+	}
+	for _, x := range dirs {
+		at := existing(x.path)
+		if free, err := process.FreeBytes(at); err == nil && free < d.Limits.Free {
+			d.warn("disks", fmt.Sprintf("%s: %d MiB are free at %s", x.setting, free>>20, at),
+				fmt.Sprintf("make room for %d MiB, and for two snapshots of the tree", d.Limits.Free>>20))
+		}
+		if kind := unsafeFileSystem(at); kind != "" {
+			d.warn("disks", fmt.Sprintf("%s: %s is %s", x.setting, at, kind),
+				"name a directory on a local disk, with ext4 or XFS")
+		}
+		if info, err := os.Stat(filepath.Join(x.path, "snapshots")); err == nil && info.Mode().Perm()&0o007 != 0 {
+			d.warn("modes", fmt.Sprintf("%s: every user of this machine can read %s/snapshots, which has the "+
+				"data of all znodes", x.setting, x.path), "chmod o= "+filepath.Join(x.path, "snapshots"))
+		}
+	}
+	d.sync(existing(s.DataLogDir))
+	for _, x := range []struct{ setting, path string }{
+		{"http.tokenFile", s.TokenFile}, {"peer.joinSecretFile", s.PeerTLS.JoinSecretFile},
+		{"ssl.keyStore.passwordPath", s.TLS.KeyStore.PasswordPath},
+		{"ssl.quorum.keyStore.passwordPath", s.PeerTLS.KeyStore.PasswordPath}, {"--config", secretConfig(s)},
+	} {
+		if info, err := os.Stat(x.path); err == nil && info.Mode().Perm()&0o007 != 0 {
+			d.warn("modes", fmt.Sprintf("%s: every user of this machine can read %s, which has secrets",
+				x.setting, x.path), "chmod o= "+x.path)
+		}
+	}
+}
+
+// secretConfig is the configuration file if it has a password in it.
+func secretConfig(s *config.Settings) string {
+	if s.TLS.KeyStore.Password != "" || s.PeerTLS.KeyStore.Password != "" || s.SuperDigest != "" {
+		return s.ConfigFile
+	}
+	return ""
+}
+
+// existing is the directory, or what will be the one above it when it is made.
+func existing(path string) string {
+	for {
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) || filepath.Dir(path) == path {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+const (
+	syncs    = 50 // that are measured
+	syncTime = time.Second
+	// syncSize is that of a small entry of the log.
+	syncSize = 4096
+)
+
+// sync measures the disk of the log, for a second at most, as the log uses it: short writes to room that is there.
+func (d *doctor) sync(dir string) {
+	f, err := os.CreateTemp(dir, ".zk-lite-doctor-")
+	if err != nil {
+		d.fail("disks", "no file can be made where the data belong: "+err.Error(),
+			"give the directory to the user that runs the server (chown), or correct dataDir and dataLogDir")
+		return
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	defer f.Close()
+	block := make([]byte, syncSize)
+	var took []time.Duration
+	for began := time.Now(); len(took) < syncs && time.Since(began) < syncTime; {
+		one := time.Now()
+		_, err := f.WriteAt(block, 0)
+		if err = errors.Join(err, f.Sync()); err != nil {
+			d.fail("disks", "the disk refuses a write: "+err.Error(), "make room, or replace the disk")
+			return
+		}
+		took = append(took, time.Since(one))
+	}
+	slices.Sort(took)
+	if median := took[len(took)/2]; median > d.Limits.Sync {
+		d.warn("disks", fmt.Sprintf("a sync in %s takes %v (median of %d, longest %v): each write waits for one",
+			dir, median.Round(time.Microsecond), len(took), took[len(took)-1].Round(time.Microsecond)),
+			fmt.Sprintf("move dataLogDir to a disk whose syncs take less than %v", d.Limits.Sync))
+	}
+}

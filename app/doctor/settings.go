@@ -1,0 +1,107 @@
+package doctor
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/internal/descriptors"
+)
+
+// settings finds settings that contradict each other, the machine, or what their owner probably wants.
+func (d *doctor) settings() {
+	s := &d.Settings
+	for _, x := range []struct {
+		is          bool
+		problem, do string
+	}{
+		{s.PeerTLS.Wanted && s.PeerTLS.PlainToo,
+			"sslQuorum=true with portUnification=true: servers without a certificate are taken, too",
+			"remove portUnification when all servers speak TLS"},
+		{s.PeerTLS.Wanted && !s.PeerTLS.CheckHost,
+			"ssl.quorum.hostnameVerification=false: whoever has a certificate may be any server",
+			"issue certificates for the hosts of server.N, and remove the key"},
+		{len(s.Servers) > 1 && !s.PeerTLS.Files() && !s.PeerTLS.OwnKeys,
+			"peer.tls=false: whoever reaches the peer port is a member of the ensemble",
+			"remove peer.tls (docs/security.md)"},
+		{s.PeerTLS.OwnKeys && !s.PeerTLS.Files() && s.PeerTLS.PlainToo,
+			"portUnification=true: servers without TLS are taken, too",
+			"remove it when all servers have peer.tls=true"},
+		{s.SecureClientPort != config.NoPort && s.ClientPort != config.NoPort && !loopback(s.ClientPortAddress),
+			"there is secureClientPort, and clientPort takes clients without TLS from other machines",
+			"remove clientPort when all clients speak TLS, or set clientPortAddress=127.0.0.1"},
+		{s.AdminEnabled && !loopback(s.AdminAddress) && !s.AdminForceHTTPS,
+			"the HTTP port is open to other machines without TLS: passwords and tokens can be read on the way",
+			"set admin.forceHttps=true, or admin.serverAddress=127.0.0.1"},
+		{s.SkipACL, "skipACL=yes: every client may read and change everything", "remove it"},
+		{s.LogStore == config.LogStoreBoltDB, "log.store=boltdb is deprecated: it does not notice damaged entries",
+			"replace this server by one with log.store=raftlog (docs/operations.md)"},
+		{s.MinSessionTimeout < 2*s.ElectionTimeout,
+			fmt.Sprintf("minSessionTimeout is %v, and an election takes %v and more: sessions may expire meanwhile",
+				s.MinSessionTimeout, s.ElectionTimeout),
+			"raise minSessionTimeout or tickTime, or lower raft.electionTimeout"},
+		{s.LeaderContactLimit() < 2*s.ElectionTimeout,
+			fmt.Sprintf("syncLimit x tickTime is %v, and an election takes %v and more: clients are let go meanwhile",
+				s.LeaderContactLimit(), s.ElectionTimeout), "raise syncLimit or tickTime"},
+		{s.MaxCnxns > 0 && s.MaxClientCnxns > s.MaxCnxns,
+			fmt.Sprintf("maxClientCnxns=%d has no effect: maxCnxns=%d is less", s.MaxClientCnxns, s.MaxCnxns),
+			"lower maxClientCnxns, so that one address cannot take all connections"},
+	} {
+		if x.is {
+			d.warn("settings", x.problem, x.do)
+		}
+	}
+	d.descriptors()
+	d.memory()
+}
+
+// fewDescriptors is what system managers give a service that asks for none.
+const fewDescriptors = 4096
+
+func (d *doctor) descriptors() {
+	limit, err := descriptors.Limit()
+	if err != nil {
+		return // not known on this system
+	}
+	most := descriptors.MostClients(limit)
+	const do = "raise the limit of open files (LimitNOFILE of the unit, or ulimit -n)"
+	switch want := d.Settings.MaxCnxns; {
+	case want > most:
+		d.warn("descriptors", fmt.Sprintf("maxCnxns=%d, but the limit of %d open files leaves clients %d",
+			want, limit, most), do)
+	case limit < fewDescriptors:
+		d.warn("descriptors", fmt.Sprintf("the limit of %d open files leaves clients %d", limit, most), do)
+	}
+}
+
+// memory compares what the settings allow with what there is. A full tree needs as much again for what the collector
+// has yet to find.
+func (d *doctor) memory() {
+	const program, little, mib = 32 << 20, 128 << 20, 1 << 20
+	s := &d.Settings
+	most := program + 2*s.TreeBytes + s.PendingBytes + s.PartialBytes
+	switch {
+	case d.Memory == 0:
+	case most > d.Memory:
+		d.fail("memory", fmt.Sprintf("limits.treeBytes, limits.pendingBytes and largeRequestMaxBytes allow %d "+
+			"MiB, and the machine or control group has %d MiB: the server would be killed", most/mib, d.Memory/mib),
+			"remove limits.treeBytes, which then follows from the memory, or lower it; or give more memory")
+	case d.Memory < little:
+		d.warn("memory", fmt.Sprintf("the server may use %d MiB", d.Memory/mib), "give it 128 MiB or more")
+	}
+}
+
+// distant reports whether another server is on another machine.
+func (d *doctor) distant() bool {
+	for _, srv := range d.Settings.Servers {
+		if srv.ID != d.Settings.MyID && !loopback(srv.Host) {
+			return true
+		}
+	}
+	return false
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,235 @@
+package browsertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	cdpbrowser "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+
+	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+	"github.com/zk-lite/zk-lite/zklitetest"
+)
+
+// downloads has the browser save files, and returns where.
+func (p *tab) downloads() string {
+	p.t.Helper()
+	dir := p.t.TempDir()
+	p.do(cdpbrowser.SetDownloadBehavior(cdpbrowser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(dir).
+		WithBrowserContextID(chromedp.FromContext(p.ctx).BrowserContextID))
+	return dir
+}
+
+// TestUI_Sessions shows at server 1 a session whose client is at server 3, and ends it.
+func TestUI_Sessions(t *testing.T) {
+	c, err := client.Connect(t.Context(), shared.Addrs()[2], client.WithSessionTimeout(20*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }() // its session will have been ended
+	if _, _, err := c.Create(t.Context(), "/ui-session", nil, client.Ephemeral); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := c.GetW(t.Context(), "/ui-session"); err != nil {
+		t.Fatal(err)
+	}
+	id := fmt.Sprintf("0x%x", uint64(c.SessionID()))
+	p := uiOf(t, "sessions/"+id)
+	p.until(`document.querySelector('[aria-label="Session"] dl')?.textContent.includes("127.0.0.1:")`)
+	p.until(`document.querySelectorAll('[aria-label="Session"] li').length === 2`)
+	p.until(fmt.Sprintf(`document.querySelector('[aria-label="Sessions"] table').textContent.includes(%s)`, quote(id)))
+	p.fill("Path", "/ui-session")
+	p.press("Ask all servers")
+	p.until(fmt.Sprintf(`document.querySelector('[aria-label="Watches"]').textContent.includes(%s)`, quote(id)))
+
+	p.login("mallory:x")
+	p.press("End this session")
+	p.press("End it")
+	p.until(`document.querySelector("dialog .error")`)
+	p.press("Cancel")
+	p.press("Log out")
+	p.login("super:secret")
+	p.press("End this session")
+	p.press("End it")
+	p.said("is ended.")
+	wantGone(t, "/ui-session")
+}
+
+// session opens a session over HTTP and returns its header.
+func session(t *testing.T) (id, header string) {
+	t.Helper()
+	var s struct{ ID, Secret string }
+	if err := json.Unmarshal([]byte(must(t, "POST", "/v1/sessions", `{"timeout":"60s"}`)), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s.ID, s.ID + "." + s.Secret
+}
+
+// as sends a request of a session.
+func as(t *testing.T, header, method, target string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+shared.HTTPAddrs()[0]+target, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Zk-Session", header)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.Body.Close(); resp.StatusCode >= 300 {
+		t.Fatalf("%s %s: %s", method, target, resp.Status)
+	}
+}
+
+// TestUI_Locks shows who holds what and who waits, and a deadlock until it is none.
+func TestUI_Locks(t *testing.T) {
+	a, ofA := session(t)
+	b, ofB := session(t)
+	anew(t, "/locks", "")
+	for _, dir := range []string{"locks/one", "locks/two", "locks/rw", "locks/lead", "locks/work", "locks/group"} {
+		must(t, "POST", "/v1/znodes/"+dir, "")
+	}
+	for _, c := range []struct{ header, name string }{
+		{ofA, "one/_c_a-lock-"}, {ofB, "one/b__lock__"}, {ofB, "two/_c_b-lock-"}, {ofA, "two/_c_a-lock-"},
+		{ofA, "rw/_c_a-__READ__"}, {ofB, "rw/_c_b-__READ__"}, {ofA, "lead/_c_a-latch-"}, {ofB, "lead/_c_b-latch-"},
+	} {
+		as(t, c.header, "POST", "/v1/znodes/locks/"+c.name+"?mode=ephemeral_sequential")
+	}
+	as(t, ofB, "POST", "/v1/znodes/locks/group/w1?mode=ephemeral")
+	must(t, "POST", "/v1/znodes/locks/work/queue-?mode=persistent_sequential", "")
+	p := uiOf(t, "locks")
+	p.until(`document.querySelector("[role=alert]")?.textContent.includes("Deadlock")`)
+	if said := p.text("[role=alert]"); !strings.Contains(said, a) || !strings.Contains(said, b) {
+		t.Error(said)
+	}
+	for path, want := range map[string]string{
+		"/locks/one": "Lock, 2 participants|holds it " + a + "|waits behind 1 " + b, "/locks/two": "Lock, 2 participants|holds it " + b + "|waits behind 1 " + a,
+		"/locks/rw": "Read-write lock, 2 participants|holds it " + a + "|holds it " + b, "/locks/lead": "Election, 2 participants|leads " + a + "|waits behind 1 " + b,
+		"/locks/work": "Queue, 1 item|item 1 –", "/locks/group": "Group, 1 member|member " + b,
+	} {
+		got := eval[string](p, fmt.Sprintf(`(() => { const s = document.querySelector('section[aria-label="%s"]');
+			return [s.querySelector("h2 small").textContent, ...[...s.querySelectorAll("tbody tr")].map((r) => r.cells[0].textContent + " " + r.cells[1].textContent)].join("|"); })()`, path))
+		if got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	as(t, ofA, "DELETE", "/v1/sessions/"+a)
+	p.press("Read again")
+	p.until(`!document.querySelector("[role=alert]")`)
+}
+
+// TestUI_Events: a stream loses and repeats nothing when the leader dies, and when the page's own server does.
+func TestUI_Events(t *testing.T) {
+	e := zklitetest.Start(t, zklitetest.WithServers(3))
+	leader := e.Leader()
+	page, writer := (leader+1)%3, (leader+2)%3
+	count := 0
+	write := func(n int) {
+		t.Helper()
+		for range n {
+			wait.Until(t, "a write", func() bool {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://%s/v1/znodes/event-%03d", e.HTTPAddrs()[writer], count), http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Idempotency-Key", fmt.Sprint("event ", count))
+				resp, err := http.DefaultClient.Do(req)
+				if err != nil {
+					return false
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				return resp.Body.Close() == nil && resp.StatusCode == http.StatusCreated
+			})
+			count++
+		}
+	}
+	p := ui(t, e.HTTPAddrs()[page], 1280, "events/")
+	p.until(`document.querySelector("#stream").textContent === "live"`)
+	seen := func() {
+		t.Helper()
+		p.until(fmt.Sprintf(`document.querySelectorAll("#events tbody tr").length >= %d`, count))
+		got := eval[[]string](p, `[...document.querySelectorAll("#events tbody tr")].map((r) => r.cells[1].textContent + " " + r.cells[2].textContent)`)
+		slices.Reverse(got)
+		for i, g := range got {
+			if want := fmt.Sprintf("created /event-%03d", i); g != want {
+				t.Fatalf("event %d of %d is %q, want %q", i, len(got), g, want)
+			}
+		}
+	}
+	write(10)
+	seen()
+	e.Stop(leader)
+	write(10)
+	seen()
+	e.Restart(leader)
+	e.Stop(page)
+	p.until(`document.querySelector("#stream").textContent !== "live"`)
+	write(10)
+	e.Restart(page)
+	p.until(`document.querySelector("#stream").textContent === "live"`)
+	seen()
+}
+
+// TestUI_Ensemble does what an administrator does.
+func TestUI_Ensemble(t *testing.T) {
+	e := zklitetest.Start(t, zklitetest.WithServers(3), zklitetest.WithSetting("DigestAuthenticationProvider.superDigest", superDigest))
+	p := ui(t, e.HTTPAddrs()[0], 1280, "ensemble")
+	p.until(`document.querySelectorAll("#members tbody tr").length === 3`)
+	p.until(`document.querySelector(".note")?.textContent.includes("administrator")`)
+	dir := p.downloads()
+	p.login("super:secret")
+	p.until(`document.querySelector("[role=status]")?.textContent.includes("and 1 failure now")`)
+	to := (e.Leader() + 1) % 3
+	p.do(chromedp.Evaluate(fmt.Sprintf(`document.querySelector('[aria-label="Make server %d lead"]').click()`, to+1), nil))
+	p.press("Hand over")
+	p.said(fmt.Sprintf("Server %d leads", to+1))
+	if e.Leader() != to {
+		t.Errorf("server %d leads", e.Leader()+1)
+	}
+
+	p.press("Drain server 1")
+	p.press("Drain")
+	p.said("Server 1 is drained")
+	p.press("Take clients again")
+	p.press("Undrain")
+	p.said("Server 1 takes clients again.")
+
+	p.press("Add a server")
+	p.fill("Number", "4")
+	p.fill("Address", "127.0.0.1:1:2")
+	p.choose("Role", "observer")
+	p.press("Add")
+	p.said("Server 4 is a member.")
+	p.until(`document.querySelectorAll("#members tbody tr").length === 4`)
+	p.do(chromedp.Evaluate(`document.querySelector('[aria-label="Remove server 4"]').click()`, nil))
+	p.fill("Type 4 to confirm", "4")
+	p.press("Remove")
+	p.said("Server 4 is removed.")
+	p.until(`document.querySelectorAll("#members tbody tr").length === 3`)
+
+	p.press("Take a backup")
+	p.said("The backup is in your downloads.")
+	file := filepath.Join(dir, "backup.zks")
+	wait.Until(t, "the backup is there", func() bool { i, err := os.Stat(file); return err == nil && i.Size() > 0 })
+	resp, err := http.Post("http://"+e.HTTPAddrs()[0]+"/v1/znodes/late", "", http.NoBody)
+	if err != nil || resp.StatusCode != http.StatusCreated || resp.Body.Close() != nil {
+		t.Fatal(resp, err)
+	}
+	p.press("Restore a backup")
+	p.until(`document.querySelector('dialog input[type="file"]')`)
+	p.do(chromedp.SetUploadFiles(`dialog input[type="file"]`, []string{file}))
+	p.press("Try it without changing anything")
+	p.until(`document.querySelector("dialog .what").textContent.includes("1 deleted")`)
+	p.press("Restore")
+	p.said("Restored: 0 created, 0 changed, 1 deleted.")
+}
