@@ -36,7 +36,7 @@ var pages = []struct {
 	{"docs/BENCHMARKS.md", 880},
 	{"docs/README.md", 150},
 	{"docs/adr/", 350},
-	{"docs/cli.md", 1480},
+	{"docs/cli.md", 1530},
 	{"docs/client.md", 1800},
 	{"docs/compatibility.md", 280},
 	{"docs/configuration.md", 4620},

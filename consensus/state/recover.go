@@ -38,7 +38,7 @@ func (Unobserved) SessionOpened(*session.Session) {}
 func (Unobserved) SessionAttached(*session.Session, ServerID) {}
 
 // SessionClosed implements Observer.
-func (Unobserved) SessionClosed(znode.SessionID, bool) {}
+func (Unobserved) SessionClosed(*session.Session, int, bool) {}
 
 // QuotaExceeded implements Observer.
 func (Unobserved) QuotaExceeded(string) {}
