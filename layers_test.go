@@ -56,21 +56,23 @@ var layers = []struct {
 	{5, "consensus/storage", []string{"internal/durable", "consensus/raftlog", "consensus/raftlogger", "consensus/state", "internal/fault", "internal/repeats"}, "files, whatever they are about"},
 	{6, "consensus/forward", []string{"consensus/state", "internal/histogram", "znode"}, "raft comes in as functions"},
 	{6, "consensus/membership", []string{"consensus/peerkeys", "consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "znode"}, "who leads, and what is connected, comes in as functions"},
+	{7, "consensus/recovery", []string{"consensus/membership", "consensus/peerkeys", "consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "znode"}, "works on files while no server runs"},
 	{7, "consensus", []string{"consensus/peerkeys", "consensus/state", "consensus/forward", "consensus/membership", "consensus/transport", "consensus/transport/mux", "consensus/raftlogger", "consensus/storage", "internal/histogram", "session", "znode"}, "agreement knows no clients"},
 	{3, "client/...", []string{"internal/wire", "internal/jute", "internal/tlsfiles", "znode", "client/..."}, "the client is a library of its own"},
 	{8, "server/changes", []string{"watch", "znode"}, "the record of changes: what it is of, and who applies it, is the server's"},
 	{8, "server/audit", []string{"consensus/state", "znode"}, "lines about who has done what: it is told, and asks nobody"},
 	{8, "server/auth", []string{"internal/follow", "znode"}, "who a client is: what it may do is the ACLs' business"},
 	{8, "server/restore", []string{"consensus", "consensus/state", "consensus/state/backup", "znode"}, "sends a backup into the log: what becomes of it is the state machine's"},
-	{9, "server", []string{"consensus", "consensus/state", "server/auth", "server/changes", "server/restore", "session", "watch", "znode", "internal/fault"}, "the request path knows no protocol"},
+	{8, "server/slowlog", []string{"consensus", "internal/process", "internal/repeats", "znode"}, "keeps what others have measured"},
+	{9, "server", []string{"consensus", "consensus/state", "server/auth", "server/changes", "server/restore", "server/slowlog", "session", "watch", "znode", "internal/fault"}, "the request path knows no protocol"},
 	{10, "api/metrics", []string{"internal/histogram", "server", "watch", "znode"}, "the table of metrics: the counting is done elsewhere"},
-	{11, "api/rest", []string{"api/metrics", "internal/histogram", "internal/tlsport", "server", "server/audit", "server/auth", "server/changes", "consensus/state", "session", "watch", "znode"}, "what all operations share; it has none"},
+	{11, "api/rest", []string{"api/metrics", "internal/histogram", "internal/tlsport", "server", "server/audit", "server/auth", "server/changes", "server/slowlog", "consensus/state", "session", "watch", "znode"}, "what all operations share; it has none"},
 	{12, "api/data", []string{"api/rest", "server", "server/changes", "consensus/state", "znode"}, "the operations' packages do not know each other"},
 	{12, "api/coordination", []string{"api/rest", "internal/curator", "server", "server/changes", "consensus/state", "znode"}, "the operations' packages do not know each other"},
-	{12, "api/admin", []string{"api/rest", "api/metrics", "internal/process", "server", "server/restore", "consensus/state", "session", "watch", "znode"}, "the operations' packages do not know each other"},
+	{12, "api/admin", []string{"api/rest", "api/metrics", "internal/process", "server", "server/restore", "server/slowlog", "consensus/state", "session", "watch", "znode"}, "the operations' packages do not know each other"},
 	{12, "api/ui", []string{"api/rest"}, "files of a page, which is a client like any other"},
-	{13, "api", []string{"api/rest", "api/ui", "api/data", "api/coordination", "api/admin", "api/metrics", "internal/descriptors", "internal/repeats", "server", "server/audit"}, "puts the operations together"},
-	{11, "api/zk/...", []string{"server", "server/audit", "server/auth", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/descriptors", "internal/histogram", "internal/repeats", "internal/rawconn", "internal/tlsport", "api/metrics", "api/zk/..."}, "the two servers for clients do not know each other"},
+	{13, "api", []string{"api/rest", "api/ui", "api/data", "api/coordination", "api/admin", "api/metrics", "internal/descriptors", "internal/repeats", "server", "server/audit", "server/slowlog"}, "puts the operations together"},
+	{11, "api/zk/...", []string{"server", "server/audit", "server/auth", "server/slowlog", "consensus", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/descriptors", "internal/histogram", "internal/repeats", "internal/rawconn", "internal/tlsport", "api/metrics", "api/zk/..."}, "the two servers for clients do not know each other"},
 	{4, "recipes", []string{"client", "internal/curator", "znode"}, "the recipes are built on the client alone"},
 	{17, "recipes/internal/zktest", []string{"client", "zklitetest", "internal/testkit/..."}, "starts what the recipes are tested against"},
 	{5, "lab/ensemble", []string{"lab/election", "lab/sim", "lab/trace", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
@@ -97,7 +99,7 @@ var layers = []struct {
 	{14, "app/config", []string{"consensus/state"}, "settings are read in one place, and know nobody who uses them; consensus/state has the bound of server ids"},
 	{0, "internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
 	{0, "internal/processors", nil, "settings of the runtime: nothing of ours matters to it"},
-	{15, "app", []string{"consensus/peerkeys", "api", "api/admin", "api/metrics", "api/zk", "server", "server/audit", "server/auth", "consensus", "consensus/storage", "consensus/state", "app/config", "znode", "internal/descriptors", "internal/digestmd5", "internal/follow", "internal/gssapi", "internal/jaas", "internal/kerberos", "internal/process", "internal/rawconn", "internal/repeats", "internal/tlsfiles", "internal/tlsport", "internal/sdnotify"}, "puts one server together"},
+	{15, "app", []string{"consensus/peerkeys", "consensus/recovery", "api", "api/admin", "api/metrics", "api/zk", "server", "server/audit", "server/auth", "consensus", "consensus/storage", "consensus/state", "app/config", "znode", "internal/descriptors", "internal/digestmd5", "internal/follow", "internal/gssapi", "internal/jaas", "internal/kerberos", "internal/process", "internal/rawconn", "internal/repeats", "internal/tlsfiles", "internal/tlsport", "internal/sdnotify"}, "puts one server together"},
 	{16, "app/doctor", []string{"app", "app/config", "internal/descriptors", "internal/process", "internal/tlsfiles"}, "looks at a server from outside: it runs none"},
 	{17, "cmd/zk-lite", []string{"..."}, "the program"},
 	{18, "integration/...", []string{"..."}, "tests of the whole"},
@@ -107,7 +109,7 @@ var layers = []struct {
 }
 
 // raftImporters are the only packages that may touch hashicorp/raft.
-var raftImporters = []string{"consensus", "consensus/transport", "consensus/transport/appendrpc", "consensus/raftlog", "consensus/raftlog/faultfs", "consensus/raftlogger", "consensus/storage", "consensus/membership"}
+var raftImporters = []string{"consensus", "consensus/transport", "consensus/transport/appendrpc", "consensus/raftlog", "consensus/raftlog/faultfs", "consensus/raftlogger", "consensus/recovery", "consensus/storage", "consensus/membership"}
 
 // znodeForbidden is what the tree must not reach for: decisions come in as
 // arguments.

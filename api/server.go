@@ -21,6 +21,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
+	"github.com/zk-lite/zk-lite/server/slowlog"
 )
 
 // Backend is the server behind the API, as each part uses it.
@@ -50,7 +51,8 @@ type Config struct {
 	Port      admin.Port      // see admin.Config
 	// Certificate and PeerCertificate are as in admin.Config.
 	Certificate, PeerCertificate admin.Certificate
-	Audit                        *audit.Log // nil: none
+	Audit                        *audit.Log   // nil: none
+	Slow                         *slowlog.Log // nil: none
 	// Descriptors bounds the connections, beside what bounds them anyway; nil: not.
 	Descriptors *descriptors.Share
 }
@@ -93,7 +95,7 @@ func New(b Backend, cfg Config) *Server {
 	}
 	s.core = rest.NewCore(stopping, b.Core, rest.Config{
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
-		Audit: cfg.Audit,
+		Audit: cfg.Audit, Slow: cfg.Slow,
 	})
 	all, run := routes(s.core, b, cfg)
 	s.run = run

@@ -118,7 +118,7 @@ func (s *Server) start(o *Options) error {
 		MinSessionTimeout: c.MinSessionTimeout, MaxSessionTimeout: c.MaxSessionTimeout,
 		Grace:         c.LeaderContactLimit(),
 		ExtendedTypes: c.ExtendedTypes, EnforceQuota: c.EnforceQuota, Auth: who,
-		WatchLimit: c.WatchesPerConnection,
+		WatchLimit: c.WatchesPerConnection, SlowRequest: c.SlowRequest,
 		Reap: server.ReapConfig{
 			Interval: c.ContainerCheckInterval, MaxPerMinute: c.ContainerMaxPerMinute,
 			NeverUsed: c.ContainerMaxNeverUsed,
@@ -187,7 +187,7 @@ func (s *Server) serveClients(o *Options) {
 			zxid, digest := s.server.Digest()
 			return []zk.Digest{{Zxid: uint64(zxid), Value: digest}}
 		},
-		Proposals: s.consensus, Audit: s.audit,
+		Proposals: s.consensus, Audit: s.audit, Slow: s.server.Slow(),
 		Metrics: s.metrics,
 		Logger:  o.Logger,
 	})
@@ -204,6 +204,7 @@ func (s *Server) serveClients(o *Options) {
 			Hosts:   hosts(c),
 			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP,
 			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Audit: s.audit,
+			Slow: s.server.Slow(),
 			Settings: &admin.Settings{
 				ClientPort: portOf(s.listeners.client),
 				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,
@@ -235,6 +236,7 @@ func (s *Server) metrics(emit func(key string, value any)) {
 	s.tls.metrics(emit)
 	s.peerTLS.metrics(emit)
 	emit("audit_events_left_out_total", s.audit.LeftOut())
+	emit("slow_requests_total", s.server.Slow().Count())
 	emit("sessions_expired_total", s.server.Expired())
 	emit("disk_free_bytes", s.free())
 	for _, m := range s.consensus.Metrics() {

@@ -144,7 +144,7 @@ func (e *testEnsemble) dialAs(key int, kind mux.Kind, number uint64) error {
 		e.t.Fatal(err)
 	}
 	m := mux.New(mux.Config{
-		Listener: newNoListener(), Dial: e.net.dial(key),
+		Listener: mux.NoListener(), Dial: e.net.dial(key),
 		Secure: func(ctx context.Context, c net.Conn, _ mux.Kind, _ string) (net.Conn, error) {
 			return keys.Client(ctx, c, 0, false)
 		},

@@ -49,11 +49,13 @@ func (h *testHandler) StateReplaced(m *state.Machine)                   { h.mach
 func (h *testHandler) Event(*znode.Event)                               {}
 func (h *testHandler) SessionOpened(*session.Session)                   {}
 func (h *testHandler) SessionAttached(*session.Session, state.ServerID) {}
-func (h *testHandler) SessionClosed(znode.SessionID, bool)              {}
+func (h *testHandler) SessionClosed(*session.Session, int, bool)        {}
 func (h *testHandler) QuotaExceeded(string)                             {}
 func (h *testHandler) Halted()                                          { h.halted.Store(true) }
 func (h *testHandler) Lead(term uint64)                                 { h.term.Store(term) }
-func (h *testHandler) Touched(ids []znode.SessionID)                    { h.touched.Add(int64(len(ids))) }
+func (h *testHandler) Touched(_ state.ServerID, ids []znode.SessionID) {
+	h.touched.Add(int64(len(ids)))
+}
 
 func (h *testHandler) digest() (index uint64, digest uint64) {
 	h.mu.Lock()

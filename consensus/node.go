@@ -90,7 +90,7 @@ func (n *Node) assemble(incarnation uint64) {
 	cfg := &n.cfg
 	listener := cfg.Listener
 	if listener == nil {
-		listener = newNoListener()
+		listener = mux.NoListener()
 	}
 	n.mux = mux.New(mux.Config{
 		Listener: cfg.Keys.Listener(listener), Dial: n.dial, Secure: n.secure, Verify: n.verify,

@@ -119,7 +119,7 @@ func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
 	e.stop(2)
 	e.mustStart(1)
 	x := e.nodes[1]
-	m := mux.New(mux.Config{Listener: newNoListener(), Dial: func(ctx context.Context, _ string) (net.Conn, error) {
+	m := mux.New(mux.Config{Listener: mux.NoListener(), Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", e.servers[1].Addr)
 	}})
 	defer m.Close()
@@ -390,7 +390,7 @@ func TestRegression_BadAppends_FewLines(t *testing.T) {
 	})
 	e.waitFormed()
 	e.must(0, "/a")
-	m := mux.New(mux.Config{Listener: newNoListener(), Dial: func(ctx context.Context, _ string) (net.Conn, error) {
+	m := mux.New(mux.Config{Listener: mux.NoListener(), Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", e.servers[0].Addr)
 	}})
 	defer m.Close()

@@ -53,15 +53,15 @@ type Handler interface {
 	Event(e *znode.Event)
 	SessionOpened(s *session.Session)
 	SessionAttached(s *session.Session, previous state.ServerID)
-	SessionClosed(id znode.SessionID, expired bool)
+	SessionClosed(s *session.Session, ephemerals int, expired bool)
 	QuotaExceeded(path string)
 
 	// Lead reports that this server leads since the given term, or, with 0, that
 	// it does not any more.
 	Lead(term uint64)
-	// Touched reports, on the leader, sessions whose clients were heard
-	// somewhere.
-	Touched(ids []znode.SessionID)
+	// Touched reports, on the leader, sessions whose clients a server has heard. It
+	// comes several times per tick, also when there are none.
+	Touched(by state.ServerID, ids []znode.SessionID)
 	// Halted reports, on any goroutine, that nothing more is applied here: Status.Halt says why.
 	Halted()
 }

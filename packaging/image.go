@@ -107,7 +107,8 @@ func (b *builder) image(name, binary string, t target) error {
 	labels := map[string]string{
 		"org.opencontainers.image.title": "zk-lite", "org.opencontainers.image.version": b.version,
 		"org.opencontainers.image.revision": b.commit, "org.opencontainers.image.source": homepage,
-		"org.opencontainers.image.created": b.time.Format(time.RFC3339), "org.opencontainers.image.licenses": "Apache-2.0",
+		"org.opencontainers.image.created":  b.time.Format(time.RFC3339),
+		"org.opencontainers.image.licenses": "Apache-2.0",
 	}
 	const oci = "application/vnd.oci.image."
 	var l layout
@@ -143,8 +144,8 @@ func (b *builder) image(name, binary string, t target) error {
 	if err != nil {
 		return err
 	}
-	all, err := archive(b.time, slices.Concat([]file{{name: "blobs/", mode: 0o755}, {name: "blobs/sha256/", mode: 0o755}},
-		l.files, files))
+	dirs := []file{{name: "blobs/", mode: 0o755}, {name: "blobs/sha256/", mode: 0o755}}
+	all, err := archive(b.time, slices.Concat(dirs, l.files, files))
 	if err != nil {
 		return err
 	}

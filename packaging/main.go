@@ -43,7 +43,7 @@ func release(root, out, version string, kinds []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755)); err != nil {
 		return err
 	}
@@ -85,7 +85,8 @@ func (b *builder) target(t target, dir, out, work string, kinds []string) error 
 		}
 	}
 	if slices.Contains(kinds, "image") && t.packaged() {
-		if err := b.image(filepath.Join(out, fmt.Sprintf("zk-lite-%s-image-%s.tar", b.version, t.arch)), binary, t); err != nil {
+		name := filepath.Join(out, fmt.Sprintf("zk-lite-%s-image-%s.tar", b.version, t.arch))
+		if err := b.image(name, binary, t); err != nil {
 			return err
 		}
 	}

@@ -57,7 +57,8 @@ func (b *builder) writeSBOM(binary string) error {
 	s := bom{Format: "CycloneDX", Spec: "1.5", Version: 1}
 	s.Metadata.Timestamp = b.time.Format(time.RFC3339)
 	s.Metadata.Component = component{
-		Type: "application", Name: "zk-lite", Version: b.version, PURL: "pkg:golang/" + info.Main.Path + "@" + b.version,
+		Type: "application", Name: "zk-lite", Version: b.version,
+		PURL:   "pkg:golang/" + info.Main.Path + "@" + b.version,
 		Hashes: []hash{{"SHA-256", fmt.Sprintf("%x", sha256.Sum256(content))}},
 	}
 	for _, m := range modulesOf(info) {
@@ -149,8 +150,8 @@ func (b *builder) licences() []byte {
 	fmt.Fprintf(&text, "zk-lite %s has code of these modules, under these licences.\n", b.version)
 	for _, path := range slices.Sorted(maps.Keys(b.modules)) {
 		m := b.modules[path]
-		fmt.Fprintf(&text, "\n%s\n%s %s\n%s", strings.Repeat("=", 80), cmp.Or(map[string]string{"std": "Go"}[path], path),
-			m.Version, m.licence)
+		name := cmp.Or(map[string]string{"std": "Go"}[path], path)
+		fmt.Fprintf(&text, "\n%s\n%s %s\n%s", strings.Repeat("=", 80), name, m.Version, m.licence)
 	}
 	return text.Bytes()
 }

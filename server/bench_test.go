@@ -61,7 +61,7 @@ func BenchmarkConn_Read(b *testing.B) {
 			}
 			b.RunParallel(func(pb *testing.PB) {
 				c := k.srv.NewConn(deaf{}, nil)
-				defer c.Close()
+				defer c.Close("")
 				o := &benchOp{path: "/n7"}
 				for pb.Next() {
 					if err := c.Read(o); err != nil {
@@ -81,7 +81,7 @@ func BenchmarkConn_Read(b *testing.B) {
 func BenchmarkConn_Write(b *testing.B) {
 	k := benchKit(b)
 	c := k.srv.NewConn(deaf{}, nil)
-	defer c.Close()
+	defer c.Close("")
 	data := make([]byte, 100)
 	var left sync.WaitGroup
 	o := &benchOp{left: &left}
@@ -105,7 +105,7 @@ func BenchmarkServer_Watch(b *testing.B) {
 	k := benchKit(b)
 	for range 1000 {
 		c := k.srv.NewConn(deaf{}, nil)
-		defer c.Close()
+		defer c.Close("")
 		if err := k.srv.watches.Add(c.Watcher(), "/n7", watch.Persistent); err != nil {
 			b.Fatal(err)
 		}

@@ -74,6 +74,7 @@ type Conn struct {
 	watcher *watch.Watcher
 
 	identities atomic.Pointer[[]znode.ID]
+	heard      time.Time   // about when something last came; protected by connections.mu
 	touched    atomic.Bool // something came from the client since the last report: c is in connections.touched
 
 	mu sync.Mutex // protects the fields below
@@ -251,9 +252,9 @@ func (c *Conn) Notify(n *watch.Notification) {
 	}
 }
 
-// Close frees what the connection holds here. The session goes on until it is
-// closed or expires.
-func (c *Conn) Close() {
+// Close frees what the connection holds here, which has ended for this reason. The session goes on until it is
+// closed or expires. Only the first call has an effect.
+func (c *Conn) Close(reason string) {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -264,8 +265,11 @@ func (c *Conn) Close() {
 	id := c.session
 	c.mu.Unlock()
 	c.room.Broadcast()
+	watches := c.watcher.Paths()
 	c.server.watches.Drop(c.watcher)
-	c.server.conns.remove(c, id)
+	if c.server.conns.remove(c, id) {
+		c.server.expiries.part(id, parted{time.Now(), reason, watches})
+	}
 }
 
 // OpenSession asks for a new session. op.Done gets the result; on OK the

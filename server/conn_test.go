@@ -186,8 +186,8 @@ func TestConn_Close_ForgetsWhatWasPending(t *testing.T) {
 	c.outbox()
 	c.create("/mine", "")
 	c.get("/mine", false)
-	c.Close()
-	c.Close() // a listener may do it twice
+	c.Close("")
+	c.Close("") // a listener may do it twice
 	other.set("/x", "2")
 	k.log.drain()
 	c.expect("after Close")
@@ -214,7 +214,7 @@ func TestConn_Close_BeforeSessionIsOpen(t *testing.T) {
 	if err := c.OpenSession(4*time.Second, &op{c: c, name: "open"}); err != nil {
 		t.Fatal(err)
 	}
-	c.Close()
+	c.Close("")
 	k.log.drain()
 	c.expect("after Close")
 	if len(k.srv.conns.bound) != 0 || k.log.machine.Sessions().Len() != 1 {
@@ -225,7 +225,7 @@ func TestConn_Close_BeforeSessionIsOpen(t *testing.T) {
 func TestConn_Queue_FullBlocksUntilAnswersOrTheEnd(t *testing.T) {
 	ends := map[string]func(k *kit, c *client){
 		"answered": func(k *kit, _ *client) { k.log.step(1) },
-		"closed":   func(_ *kit, c *client) { c.Close() },
+		"closed":   func(_ *kit, c *client) { c.Close("") },
 		"lost":     func(k *kit, _ *client) { k.log.lose(1) },
 	}
 	for name, end := range ends {

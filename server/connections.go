@@ -40,12 +40,24 @@ func (t *connections) add(c *Conn) {
 	t.mu.Unlock()
 }
 
-// remove takes c out, which carried this session.
-func (t *connections) remove(c *Conn, id znode.SessionID) {
+// remove takes c out, which carried this session, and reports whether it did until now.
+func (t *connections) remove(c *Conn, id znode.SessionID) (carried bool) {
 	t.mu.Lock()
 	delete(t.all, c)
+	carried = t.bound[id] == c
 	t.mu.Unlock()
 	t.unbind(c, id)
+	return carried
+}
+
+// lastHeard is about when something last came from c's client; zero: not known.
+func (t *connections) lastHeard(c *Conn) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.touched.Load() {
+		return time.Now()
+	}
+	return c.heard
 }
 
 // bind makes c the connection of a session on this server.
@@ -106,8 +118,10 @@ func (t *connections) takeTouched(all bool) (ids []znode.SessionID) {
 	conns := t.touched
 	t.touched = nil
 	t.touchedMu.Unlock()
+	now := time.Now()
 	for _, c := range conns {
 		c.touched.Store(false)
+		c.heard = now
 	}
 	if all {
 		ids = slices.AppendSeq(ids, maps.Keys(t.bound))

@@ -8,6 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/fault"
+	"github.com/zk-lite/zk-lite/server/slowlog"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -53,7 +54,15 @@ func (h *handler) EndApply() {
 	}
 	h.closedElsewhere = h.closedElsewhere[:0]
 	h.applying.Store(0)
-	h.srv.current.times = nil
+	if t := h.srv.current.times; t != nil {
+		h.srv.current.times = nil
+		if t.Led {
+			h.srv.slow.AddEntry(slowlog.Entry{
+				At: t.Arrived, Index: t.Index, Term: t.Term, Propose: max(t.Proposed.Sub(t.Arrived), 0),
+				Disk: t.Disk, Majority: t.Majority, Apply: time.Since(t.Committed),
+			})
+		}
+	}
 	h.srv.room.bytes.Store(h.srv.current.machine.Memory())
 	h.srv.view.Unlock()
 }
@@ -95,6 +104,7 @@ func (h *handler) SessionOpened(x *session.Session) {
 // SessionAttached implements consensus.Handler: the connection that carried
 // the session here before, if there was one, is closed.
 func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
+	h.srv.expiries.back(x.ID)
 	h.srv.leader.track(x.ID, x.Timeout)
 	if c := h.srv.conns.of(x.ID); c != nil {
 		h.srv.conns.unbind(c, x.ID)
@@ -107,13 +117,16 @@ func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
 // its listener. One that carries the session while another asked, as when the
 // client has come back before its old connection's requests were through, is
 // ended after the entry.
-func (h *handler) SessionClosed(id znode.SessionID, expired bool) {
+func (h *handler) SessionClosed(x *session.Session, ephemerals int, expired bool) {
+	id := x.ID
 	h.srv.leader.remove(id)
-	if expired {
-		h.expired.Add(1)
-	}
 	h.srv.ends.endOne(id)
 	c := h.srv.conns.of(id)
+	if expired {
+		h.noteExpired(x, ephemerals, c)
+	} else {
+		h.srv.expiries.back(id)
+	}
 	if c == nil {
 		return
 	}
@@ -150,4 +163,7 @@ func (h *handler) Halted() { h.srv.conns.disconnectAll(ReasonHalted) }
 
 // Touched implements consensus.Handler: the clients of these sessions sent something to
 // some server, and this server leads.
-func (h *handler) Touched(ids []znode.SessionID) { h.srv.leader.touch(ids) }
+func (h *handler) Touched(by state.ServerID, ids []znode.SessionID) {
+	h.srv.expiries.heardOf(by)
+	h.srv.leader.touch(by, ids)
+}

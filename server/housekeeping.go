@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -11,7 +10,7 @@ import (
 // sessions is read: the delay that it adds to expiry stays a fraction of the promise.
 const roundsPerTick = 4
 
-// maxExpiredShown is how many of the sessions that expire at a time are in the log.
+// maxExpiredShown is how many of the sessions that expire at a time have a line in the log.
 const maxExpiredShown = 5
 
 // housekeeping is the server's own goroutine: what recurs, at a quarter of a tick.
@@ -26,7 +25,12 @@ func (s *Server) housekeeping() {
 			return
 		case <-ticker.C:
 			now := time.Now()
+			s.slow.Report(max(now.Sub(last)-period, 0))
 			busy := s.handler.busy(now, period)
+			if since := now.Sub(last); since > s.cfg.Tick {
+				s.expiries.pause(since)
+			}
+			s.expiries.report(s.logger)
 			s.leader.extendDeadlines(now.Sub(last), busy)
 			last = now
 			// Also when none was touched: the leader's answer shows that it is in touch
@@ -44,12 +48,15 @@ func (s *Server) housekeeping() {
 // expire proposes the end of the sessions whose clients were silent too long.
 // The proposal counts only in the term in which it was decided.
 func (s *Server) expire(now time.Time) {
-	ids, term := s.leader.expire(now)
-	if len(ids) > 0 { // a thousand may, at once
-		s.logger.Info("sessions expired", "count", len(ids), "first", fmt.Sprint(ids[:min(len(ids), maxExpiredShown)]))
+	dead, term := s.leader.expire(now)
+	if len(dead) > maxExpiredShown { // a thousand may, at once
+		s.logger.Info("sessions expire", "count", len(dead))
 	}
-	for _, id := range ids {
-		cmd := &state.Command{Op: state.OpExpireSession, Session: id, Term: term}
+	if len(dead) > 0 {
+		s.expiries.proposed(dead)
+	}
+	for _, x := range dead {
+		cmd := &state.Command{Op: state.OpExpireSession, Session: x.ID, Term: term}
 		if err := s.Propose(cmd, nobody{}); err != nil {
 			return // stopping
 		}

@@ -147,7 +147,7 @@ func TestServer_Touched_KeepsSessionsOfOtherServers(t *testing.T) {
 			k.log.from(2, &state.Command{Op: state.OpCreateSession, Session: id, Timeout: 4 * time.Second})
 		}
 		for range 30 {
-			k.srv.handler.Touched([]znode.SessionID{2, 3}) // 3 there is not
+			k.srv.handler.Touched(1, []znode.SessionID{2, 3}) // 3 there is not
 			k.until(time.Second)
 		}
 		x := k.log.machine.Sessions()
@@ -163,7 +163,7 @@ func TestServer_Expire_CountsFromTheAttach(t *testing.T) {
 		k := started(t, nil)
 		old, next := k.connect(), k.connect()
 		s := old.open(4 * time.Second)
-		old.Close()
+		old.Close("")
 		k.until(3 * time.Second)
 		s.Timeout = 10 * time.Second
 		next.attach(&s, s.Password)
@@ -199,13 +199,13 @@ func TestServer_NoLeader_PatienceByTimeout(t *testing.T) {
 			t.Errorf("a client without a session was disconnected because of %v", fresh.disconnected())
 		}
 		short.expectKicks()
-		fresh.Close()
+		fresh.Close("")
 		lost(4*time.Second + 1)
 		if len(short.disconnected()) == 0 {
 			t.Error("a client with a timeout of 8 s is kept 4 s without a leader")
 		}
 		long.expectKicks()
-		short.Close()
+		short.Close("")
 		lost(10 * time.Second)
 		long.expectKicks()
 		lost(10*time.Second + 1) // the grace, before half of 60 s
@@ -240,7 +240,7 @@ func TestServer_ReportHeard(t *testing.T) {
 			talks.Touch()
 		}
 		leaves.Touch()
-		leaves.Close()
+		leaves.Close("")
 		next(ids[0], ids[2])
 		next()
 		silent.Touch()
@@ -277,7 +277,7 @@ func TestServer_Expire_NobodyWhileAnEntryIsApplied(t *testing.T) {
 			}
 		}
 		k.until(2*time.Second, here)
-		k.srv.handler.Touched([]znode.SessionID{1, 2})
+		k.srv.handler.Touched(1, []znode.SessionID{1, 2})
 		k.srv.handler.BeginApply()
 		clock.Sleep(30 * time.Second)
 		synctest.Wait()
@@ -287,7 +287,7 @@ func TestServer_Expire_NobodyWhileAnEntryIsApplied(t *testing.T) {
 		k.srv.handler.EndApply()
 		k.until(2 * time.Second)
 		alive(s.ID, 1, 2)
-		k.srv.handler.Touched([]znode.SessionID{1})
+		k.srv.handler.Touched(1, []znode.SessionID{1})
 		k.until(3*time.Second, here)
 		alive(s.ID, 1) // 2 was silent for longer than its timeout, but for the pause
 		k.until(10 * time.Second)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -56,8 +57,8 @@ func (l *leader) remove(id znode.SessionID) {
 	}
 }
 
-// touch gives sessions a full timeout from now.
-func (l *leader) touch(ids []znode.SessionID) {
+// touch gives sessions, whose clients a server has heard, a full timeout from now.
+func (l *leader) touch(by state.ServerID, ids []znode.SessionID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.term == 0 {
@@ -65,7 +66,7 @@ func (l *leader) touch(ids []znode.SessionID) {
 	}
 	now := time.Now()
 	for _, id := range ids {
-		l.clock.Touch(id, now)
+		l.clock.Touch(id, now, uint64(by))
 	}
 }
 
@@ -90,7 +91,7 @@ func (l *leader) extendDeadlines(since time.Duration, busy bool) {
 }
 
 // expire takes the sessions out whose deadline has come.
-func (l *leader) expire(now time.Time) (ids []znode.SessionID, term uint64) {
+func (l *leader) expire(now time.Time) (dead []session.Silent, term uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.term == 0 {

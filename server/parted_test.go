@@ -17,7 +17,7 @@ func TestRegression_HeardAndParted_GetsItsFullTimeout(t *testing.T) {
 		s := c.open(4 * time.Second)
 		k.until(2 * time.Second)
 		c.Touch()
-		c.Close()
+		c.Close("")
 		k.until(4 * time.Second)
 		if k.log.machine.Sessions().Get(s.ID) == nil {
 			t.Error("the session expired before its timeout")

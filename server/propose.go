@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server/slowlog"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -12,7 +14,7 @@ import (
 func (s *Server) Propose(c *state.Command, w Waiter) error {
 	c.Flags |= s.flags
 	if !s.hasRoom(c) {
-		w.Applied(noRoom(c.Op, 0))
+		s.View(func(*View) { w.Applied(noRoom(c.Op, 0)) })
 		return nil
 	}
 	return s.consensus.Propose(c, w)
@@ -25,12 +27,15 @@ func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error)
 	if err := ctx.Err(); err != nil {
 		return state.Result{}, err // nothing has been sent
 	}
-	w := &await{done: make(chan struct{})}
+	w := &await{server: s, begun: time.Now(), done: make(chan struct{})}
 	if err := s.Propose(c, w); err != nil {
 		return state.Result{}, err
 	}
 	select {
 	case <-w.done:
+		if trace := slowlog.TraceOf(ctx); trace != nil {
+			trace.Add(&w.stages, w.index, w.term)
+		}
 		return w.result, w.err
 	case <-ctx.Done():
 		return state.Result{}, ctx.Err()
@@ -39,9 +44,14 @@ func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error)
 
 // await is a Waiter for one result.
 type await struct {
+	server *Server
+	begun  time.Time
 	result state.Result
 	err    error
 	done   chan struct{}
+
+	stages      slowlog.Stages
+	index, term uint64
 }
 
 func (w *await) Applied(r *state.Result) {
@@ -50,6 +60,11 @@ func (w *await) Applied(r *state.Result) {
 	if r.Session != nil {
 		x := *r.Session // the table's own goes on changing
 		w.result.Session = &x
+	}
+	times := w.server.current.times
+	w.stages = slowlog.Of(w.begun, times, time.Now())
+	if times != nil {
+		w.index, w.term = times.Index, times.Term
 	}
 	close(w.done)
 }

@@ -141,7 +141,7 @@ func TestServer_ManyConnections_EachInOrder(t *testing.T) {
 				t.Error(err)
 			}
 			if i%4 == 3 {
-				r.c.Close() // with requests under way
+				r.c.Close("") // with requests under way
 			}
 		})
 	}
@@ -152,7 +152,7 @@ func TestServer_ManyConnections_EachInOrder(t *testing.T) {
 				t.Error(err)
 			}
 			k.srv.Digest()
-			c.Close()
+			c.Close("")
 		}
 	})
 	clients.Wait()

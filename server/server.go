@@ -13,6 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/server/restore"
+	"github.com/zk-lite/zk-lite/server/slowlog"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -71,6 +72,7 @@ type Config struct {
 	EnforceQuota  bool                // hard quotas refuse
 	Auth          *auth.Authenticator // nil: ZooKeeper's defaults, and no super user
 	WatchLimit    int                 // paths one connection may watch; 0: watch.DefaultLimit
+	SlowRequest   time.Duration       // from which on a request is slow; 0: none is
 	Reap          ReapConfig
 	Logger        *slog.Logger
 }
@@ -99,6 +101,8 @@ type Server struct {
 	watches  *watch.Manager
 	changes  *changes.Feed
 	restorer *restore.Restorer
+	slow     *slowlog.Log
+	expiries expiries
 
 	conns       *connections
 	ends        sessionEnds
@@ -140,6 +144,10 @@ func New(cfg Config) *Server {
 		s.View(func(v *View) { visit(v.Zxid()) })
 	}, s.stop)
 	s.restorer = restore.New(s, cfg.Logger)
+	s.slow = slowlog.New(slowlog.Config{
+		Threshold: cfg.SlowRequest, Logger: cfg.Logger,
+		LeaderChanged: func() time.Time { return s.Status().LeaderChanged },
+	})
 	// ZooKeeper's numbering: the server in the top byte, then the time, then a
 	// counter, so that no server ever gives an id twice.
 	millis := uint64(time.Now().UnixMilli())
@@ -207,6 +215,9 @@ func (s *Server) Status() Status { return s.consensus.Status() }
 
 // Expired returns how many sessions have expired since the start, wherever their clients were.
 func (s *Server) Expired() int64 { return s.handler.expired.Load() }
+
+// Slow keeps the slow requests.
+func (s *Server) Slow() *slowlog.Log { return s.slow }
 
 // Config is what the server was made with.
 func (s *Server) Config() Config { return s.cfg }

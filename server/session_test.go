@@ -82,7 +82,7 @@ func TestConn_Session_MoveKicksTheOldConnection(t *testing.T) {
 	k.log.drain()
 	next.expect("attached", "attach: OK")
 	old.expectKicks(ReasonMoved)
-	old.Close()
+	old.Close("")
 	if k.srv.conns.of(s.ID) != next.Conn {
 		t.Error("closing the old connection unbound the new one")
 	}

@@ -34,8 +34,20 @@ type Clock struct {
 type tracked struct {
 	id         znode.SessionID
 	timeout    time.Duration
+	heard      time.Time // the last time
+	by         uint64    // the server that has heard it then; NotHeard: none since Track
 	bucket     *bucket
 	prev, next *tracked // within the bucket, a ring through bucket.ring
+}
+
+// NotHeard is no server's id.
+const NotHeard = 1<<64 - 1
+
+// Silent is a session whose deadline has come.
+type Silent struct {
+	ID    znode.SessionID
+	Heard time.Time // when its client was last heard, or it was tracked
+	By    uint64    // the server that has heard it; NotHeard: it was not, since it was tracked
 }
 
 // bucket is the sessions with one deadline, in the order they got it. An empty
@@ -73,17 +85,20 @@ func (c *Clock) Track(id znode.SessionID, timeout time.Duration, now time.Time) 
 		s = &tracked{id: id}
 		c.sessions[id] = s
 	}
-	s.timeout = timeout
+	s.timeout, s.heard, s.by = timeout, now, NotHeard
 	c.move(s, c.deadline(timeout, now))
 }
 
-// Touch gives a session a full timeout from now. It never brings a deadline
+// Touch gives a session, whose client was heard by this server, a full timeout from now. It never brings a deadline
 // forward, so heartbeats may be reported late and out of order. It reports
 // false for a session that is not in the clock.
-func (c *Clock) Touch(id znode.SessionID, now time.Time) bool {
+func (c *Clock) Touch(id znode.SessionID, now time.Time, by uint64) bool {
 	s := c.sessions[id]
 	if s == nil {
 		return false
+	}
+	if !now.Before(s.heard) {
+		s.heard, s.by = now, by
 	}
 	if tick := c.deadline(s.timeout, now); tick > s.bucket.tick {
 		c.move(s, tick)
@@ -110,15 +125,15 @@ func (c *Clock) Remove(id znode.SessionID) {
 // Expire takes the sessions whose deadline has come out of the clock and
 // returns them, the earliest deadline first. If closing one of them fails, the
 // caller Tracks it again.
-func (c *Clock) Expire(now time.Time) []znode.SessionID {
-	var dead []znode.SessionID
+func (c *Clock) Expire(now time.Time) []Silent {
+	var dead []Silent
 	for c.dropEmpty() {
 		b := c.order[0]
 		if c.at(b.tick).After(now) {
 			break
 		}
 		for s := b.ring.next; s != &b.ring; s = b.ring.next {
-			dead = append(dead, s.id)
+			dead = append(dead, Silent{s.id, s.heard, s.by})
 			s.unlink()
 			delete(c.sessions, s.id)
 		}

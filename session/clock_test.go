@@ -33,7 +33,7 @@ func TestClock_Expire_AtTheTickAfterTheTimeout(t *testing.T) {
 		{100 * time.Second, []znode.SessionID{3, 4}, 0},
 	}
 	for _, s := range steps {
-		if got := c.Expire(start.Add(s.after)); !slices.Equal(got, s.want) || c.Len() != s.left {
+		if got := idsOf(c.Expire(start.Add(s.after))); !slices.Equal(got, s.want) || c.Len() != s.left {
 			t.Errorf("after %v: %v, %d left; want %v, %d", s.after, got, c.Len(), s.want, s.left)
 		}
 	}
@@ -45,19 +45,19 @@ func TestClock_Expire_AtTheTickAfterTheTimeout(t *testing.T) {
 func TestClock_Touch_Postpones(t *testing.T) {
 	c := NewClock(time.Second)
 	c.Track(1, 4*time.Second, start)
-	if !c.Touch(1, start.Add(3*time.Second)) {
+	if !c.Touch(1, start.Add(3*time.Second), 1) {
 		t.Error("Touch of a session in the clock = false")
 	}
-	if !c.Touch(1, start.Add(time.Second)) { // late news of an earlier heartbeat
+	if !c.Touch(1, start.Add(time.Second), 1) { // late news of an earlier heartbeat
 		t.Error("late Touch = false")
 	}
-	if got := c.Expire(start.Add(8*time.Second - 1)); got != nil {
+	if got := idsOf(c.Expire(start.Add(8*time.Second - 1))); got != nil {
 		t.Errorf("expired %v before 8 s", got)
 	}
-	if got := c.Expire(start.Add(8 * time.Second)); !slices.Equal(got, []znode.SessionID{1}) {
+	if got := idsOf(c.Expire(start.Add(8 * time.Second))); !slices.Equal(got, []znode.SessionID{1}) {
 		t.Errorf("expired %v at 8 s", got)
 	}
-	if c.Touch(1, start.Add(9*time.Second)) {
+	if c.Touch(1, start.Add(9*time.Second), 1) {
 		t.Error("Touch of an expired session = true")
 	}
 }
@@ -91,7 +91,7 @@ func TestClock_Track_BeforeTheFirstMoment(t *testing.T) {
 	if next, _ := exact.Next(); !next.Equal(start) {
 		t.Errorf("Next() = %v after the first moment, want 0", next.Sub(start))
 	}
-	if got := c.Expire(start); !slices.Equal(got, []znode.SessionID{2}) {
+	if got := idsOf(c.Expire(start)); !slices.Equal(got, []znode.SessionID{2}) {
 		t.Errorf("expired %v", got)
 	}
 }
@@ -126,7 +126,7 @@ func TestClock_Property_NeverEarlyNeverLate(t *testing.T) {
 			step := now.Add(time.Duration(rnd.Int64N(int64(tick))))
 			if ok && !next.After(step) {
 				now = next
-				for _, id := range c.Expire(now) {
+				for _, id := range idsOf(c.Expire(now)) {
 					l := alive[id]
 					if l == nil || now.Sub(l.last) <= l.timeout || now.Sub(l.last) > l.timeout+tick {
 						t.Fatalf("session %s expired: %+v, now %v", id, l, now)
@@ -151,7 +151,7 @@ func TestClock_Property_NeverEarlyNeverLate(t *testing.T) {
 				c.Remove(id)
 				delete(alive, id)
 			default:
-				if c.Touch(id, now) != (alive[id] != nil) {
+				if c.Touch(id, now, 1) != (alive[id] != nil) {
 					t.Fatalf("Touch(%s) disagrees with the list", id)
 				}
 				if l := alive[id]; l != nil {
@@ -186,7 +186,7 @@ func BenchmarkClock(b *testing.B) {
 		c, i := fill(), 0
 		b.ReportAllocs()
 		for b.Loop() {
-			c.Touch(znode.SessionID(i%n), start)
+			c.Touch(znode.SessionID(i%n), start, 1)
 			i++
 		}
 	})
@@ -195,9 +195,9 @@ func BenchmarkClock(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if i%n == 0 {
-				c.Expire(start.Add(time.Duration(i/n) * tick))
+				idsOf(c.Expire(start.Add(time.Duration(i/n) * tick)))
 			}
-			c.Touch(znode.SessionID(i%n), start.Add(time.Duration(1+i/n)*tick))
+			c.Touch(znode.SessionID(i%n), start.Add(time.Duration(1+i/n)*tick), 1)
 			i++
 		}
 	})
@@ -206,7 +206,7 @@ func BenchmarkClock(b *testing.B) {
 			b.StopTimer()
 			c := fill()
 			b.StartTimer()
-			if dead := c.Expire(start.Add(time.Hour)); len(dead) != n {
+			if dead := idsOf(c.Expire(start.Add(time.Hour))); len(dead) != n {
 				b.Fatal(len(dead))
 			}
 		}
@@ -220,14 +220,35 @@ func TestClock_Delay_PostponesAll(t *testing.T) {
 	c.Delay(-time.Second) // never earlier
 	c.Delay(10 * time.Second)
 	c.Track(2, 2*time.Second, start.Add(10*time.Second)) // a full timeout, not more
-	if got := c.Expire(start.Add(13*time.Second - 1)); got != nil {
+	if got := idsOf(c.Expire(start.Add(13*time.Second - 1))); got != nil {
 		t.Errorf("expired %v before 13 s", got)
 	}
-	c.Touch(2, start.Add(11*time.Second))
-	if got := c.Expire(start.Add(13 * time.Second)); !slices.Equal(got, []znode.SessionID{1}) {
+	c.Touch(2, start.Add(11*time.Second), 1)
+	if got := idsOf(c.Expire(start.Add(13 * time.Second))); !slices.Equal(got, []znode.SessionID{1}) {
 		t.Errorf("expired %v at 13 s, want 1", got)
 	}
-	if got := c.Expire(start.Add(14 * time.Second)); !slices.Equal(got, []znode.SessionID{2}) {
+	if got := idsOf(c.Expire(start.Add(14 * time.Second))); !slices.Equal(got, []znode.SessionID{2}) {
 		t.Errorf("expired %v at 14 s, want 2", got)
+	}
+}
+
+func idsOf(dead []Silent) (ids []znode.SessionID) {
+	for _, s := range dead {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+// What is known of an expired session: when it was last heard, and by whom, however late older news come.
+func TestClock_Expire_SaysWhoHeardLast(t *testing.T) {
+	c := NewClock(time.Second)
+	c.Track(1, 2*time.Second, start)
+	c.Track(2, 2*time.Second, start)
+	c.Touch(1, start.Add(time.Second), 7)
+	c.Touch(1, start.Add(time.Millisecond), 8)
+	got := c.Expire(start.Add(time.Hour))
+	want := []Silent{{2, start, NotHeard}, {1, start.Add(time.Second), 7}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

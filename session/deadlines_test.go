@@ -34,10 +34,10 @@ func TestClock_Deadlines_ListsWhatExpires(t *testing.T) {
 	}
 	moments := slices.SortedFunc(maps.Keys(got), time.Time.Compare)
 	for _, at := range moments { // the clock itself agrees
-		if early := c.Expire(at.Add(-time.Millisecond)); len(early) != 0 {
+		if early := idsOf(c.Expire(at.Add(-time.Millisecond))); len(early) != 0 {
 			t.Errorf("%v expire before %v", early, at)
 		}
-		ids := c.Expire(at)
+		ids := idsOf(c.Expire(at))
 		if slices.Sort(ids); !slices.Equal(ids, got[at]) {
 			t.Errorf("at %v expire %v, not %v", at, ids, got[at])
 		}

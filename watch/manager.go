@@ -81,6 +81,13 @@ func (m *Manager) NewWatcher(s Sink) *Watcher { return &Watcher{sink: s, owner: 
 // Sink is the Sink that the watcher was made with, to name it in a report.
 func (w *Watcher) Sink() Sink { return w.sink }
 
+// Paths is how many paths the watcher watches.
+func (w *Watcher) Paths() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.paths)
+}
+
 func (m *Manager) shard(path string) *shard {
 	return &m.shards[maphash.String(m.seed, path)%shardCount]
 }

@@ -39,6 +39,7 @@ type State interface {
 	Expiries() map[int64][]znode.SessionID
 	Snapshot() (*state.Snapshot, znode.Zxid)
 	Restore(ctx context.Context, in io.Reader, o restore.Options) (restore.Result, error)
+	ExpiredSessions(before uint64, limit int) []server.ExpiredSession
 }
 
 // Config configures the operations of this package.
@@ -109,6 +110,9 @@ func (h *handlers) routes() []rest.Route {
 		rest.LocalOp(http.MethodPut, resource+"/level", h.raiseLevel).For(rest.Administrators),
 		rest.LocalOp(post, resource+"/drain", h.drain).For(rest.Administrators),
 		rest.LocalOp(del, resource+"/drain", h.undrain).For(rest.Administrators),
+		rest.LocalOp(get, "/v1/expired-sessions", h.getExpiredSessions, "before", "limit").For(rest.Administrators),
+		rest.LocalOp(get, "/v1/slow/requests", h.getSlowRequests, "before", "limit").For(rest.Administrators),
+		rest.LocalOp(get, "/v1/slow/entries", h.getSlowEntries, "before", "limit").For(rest.Administrators),
 		rest.Op(get, "/v1/snapshot", h.getSnapshot).For(rest.Administrators),
 		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run").For(rest.Administrators),
 	}...)

@@ -41,7 +41,7 @@ func (h *handlers) observe(q *rest.Request, k queueKind, dir string) error {
 	if err != nil {
 		return err
 	}
-	leave, err := q.Core.Long.Enter(q.Address)
+	leave, err := q.EnterLong()
 	if err != nil {
 		return err
 	}

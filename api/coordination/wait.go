@@ -157,7 +157,7 @@ func (l *Queue) await(q *rest.Request, wait time.Duration) (*position, error) {
 			return s, nil
 		}
 		if !waiting {
-			if leave, err = q.Core.Long.Enter(q.Address); err != nil {
+			if leave, err = q.EnterLong(); err != nil {
 				leave = func() {}
 				return nil, err
 			}

@@ -51,7 +51,7 @@ func (h *handlers) watch(q *rest.Request) error {
 func (h *handlers) subscribe(
 	q *rest.Request, filters []changes.Filter, from changes.Position,
 ) (st *changes.Stream, release func(), err error) {
-	leave, err := q.Core.Long.Enter(q.Address)
+	leave, err := q.EnterLong()
 	if err != nil {
 		return nil, nil, err
 	}

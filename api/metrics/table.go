@@ -185,6 +185,8 @@ var table = []Metric{
 	{"uptime", Gauge, millis, "Time since the start of the server.", process, zk, false},
 	{"open_file_descriptor_count", Gauge, "", "Open file descriptors of the process.", process, zk, false},
 	{"max_file_descriptor_count", Gauge, "", "Limit of the process's open file descriptors.", process, zk, false},
+	{"slow_requests_total", Counter, "", "Requests of both ports that were slow (`logger.slowRequests`).",
+		process, false, false},
 	{"descriptors_refused_total", Counter, "",
 		"Clients of both ports that were refused, since the process may open too few files.",
 		process, false, false},

@@ -11,6 +11,7 @@ import (
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/auth"
+	"github.com/zk-lite/zk-lite/server/slowlog"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -42,7 +43,8 @@ type Config struct {
 	Hosts   []string
 	MaxBody int // bytes of a znode's data in a request; 0: defaultMaxBody
 	Limits  Limits
-	Audit   *audit.Log // nil: none
+	Audit   *audit.Log   // nil: none
+	Slow    *slowlog.Log // nil: none
 }
 
 // Limits bound what all clients together may hold. 0 is the default; below it nothing

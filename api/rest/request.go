@@ -13,6 +13,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/slowlog"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -52,6 +53,10 @@ type Request struct {
 
 	arrived time.Time     // when its headers had arrived
 	metrics *routeMetrics // where it is counted: its operation's, once that is known
+
+	trace slowlog.Trace
+	begun time.Time // when the answer began
+	long  bool      // it is a stream or a long poll
 }
 
 // serve makes the handler of a resource; nil stands for none.
@@ -59,7 +64,7 @@ func (c *Core) serve(res resource) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := &Request{Core: c, W: w, HTTP: r, arrived: time.Now(), metrics: c.Metrics.routes[0]}
 		var cancel context.CancelFunc
-		q.Context, cancel = context.WithTimeout(r.Context(), RequestTimeout)
+		q.Context, cancel = context.WithTimeout(slowlog.WithTrace(r.Context(), &q.trace), RequestTimeout)
 		defer cancel()
 		defer func() { c.bodies.Add(-q.held) }()
 		q.bound()
@@ -67,6 +72,7 @@ func (c *Core) serve(res resource) http.Handler {
 		if err := q.run(res); err != nil {
 			q.fail(err)
 		}
+		q.noteSlow()
 	})
 }
 

@@ -14,7 +14,8 @@ import (
 
 // routeMetrics counts the answers to the requests of one operation.
 type routeMetrics struct {
-	labels string // method and route
+	labels    string // method and route
+	operation string // the same, for people
 
 	seconds histogram.Histogram // until answers began
 
@@ -24,8 +25,8 @@ type routeMetrics struct {
 
 func newRouteMetrics(method, route string) *routeMetrics {
 	return &routeMetrics{
-		labels: "method=" + metrics.Quote(method) + ",route=" + metrics.Quote(route),
-		status: map[int]int64{},
+		labels:    "method=" + metrics.Quote(method) + ",route=" + metrics.Quote(route),
+		operation: method + " " + route, status: map[int]int64{},
 	}
 }
 
@@ -38,7 +39,8 @@ func (t *routeMetrics) count(status int, took time.Duration) {
 
 // Begin sends the status and the headers; every answer begins with it.
 func (q *Request) Begin(status int) {
-	q.metrics.count(status, time.Since(q.arrived))
+	q.begun = time.Now()
+	q.metrics.count(status, q.begun.Sub(q.arrived))
 	q.W.WriteHeader(status)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server/audit"
+	"github.com/zk-lite/zk-lite/server/slowlog"
 )
 
 // The defaults of Config.
@@ -62,6 +63,7 @@ type Config struct {
 	Digests func() []Digest
 
 	Audit  *audit.Log   // nil: none
+	Slow   *slowlog.Log // nil: none
 	Logger *slog.Logger // nil: slog.Default
 }
 

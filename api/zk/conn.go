@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -66,6 +67,9 @@ func newConn(ln *Listener, nc net.Conn) *conn {
 	}
 	c.in.init(nc, &ln.buffers, &ln.partial, ln.cfg.MaxFrame)
 	c.out.init(nc, &ln.buffers, &ln.cfg, c.ended)
+	if ln.cfg.Slow.Threshold() > 0 {
+		c.out.isSlow = c.reportSlow
+	}
 	return c
 }
 
@@ -74,15 +78,28 @@ func (c *conn) run() {
 	defer c.listener.remove(c)
 	err := c.serve()
 	_ = c.net.Close() // ends a writer that is stuck
-	if sc := c.sc.Load(); sc != nil {
-		sc.Close()
-	}
 	why := c.out.close()
+	if sc := c.sc.Load(); sc != nil {
+		sc.Close(endReason(err, why))
+	}
 	if t := c.linger.Load(); t != nil {
 		t.Stop()
 	}
 	c.in.end()
 	c.report(err, why)
+}
+
+// endReason says why a connection has ended: why, if this server has ended it.
+func endReason(err error, why string) string {
+	switch {
+	case why != "":
+		return why
+	case errors.Is(err, io.EOF):
+		return "closed by the client"
+	case err != nil:
+		return err.Error()
+	}
+	return ""
 }
 
 // maxBroken is how many lines about clients that broke the protocol there are in repeats.Every.
@@ -243,7 +260,7 @@ func (c *conn) lastWords(err error) error {
 func (c *conn) ended() {
 	close(c.gone)
 	if sc := c.sc.Load(); sc != nil {
-		sc.Close() // a reader that waits for room in its queue goes on
+		sc.Close(c.out.reason()) // a reader that waits for room in its queue goes on
 	}
 	half, ok := c.net.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {

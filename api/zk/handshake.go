@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -86,6 +87,7 @@ type connecting struct {
 	// Written by Done, read after a value came from answered.
 	taken   bool
 	refused error
+	times   *consensus.Times // during Done
 }
 
 // propose asks for a new session, or for the one the client names.
@@ -120,7 +122,7 @@ func (h *connecting) Read(*server.View) {}
 // Done implements server.Op.
 func (h *connecting) Done(v *server.View, x *state.Result) {
 	defer func() { h.answered <- struct{}{} }()
-	h.taken = false
+	h.taken, h.times = false, v.Times()
 	switch {
 	case x.Code == znode.ErrNodeExists && h.q.SessionID == 0:
 		h.taken = true
@@ -158,8 +160,8 @@ func (h *connecting) reply(x *wire.ConnectResponse, zxid znode.Zxid) {
 	if !ok {
 		return
 	}
-	r := request{c: h.c, op: wire.OpCreateSession, start: h.start}
-	h.c.out.stats.answered(&r, zxid)
+	r := request{c: h.c, op: wire.OpCreateSession, start: h.start, times: h.times}
+	h.c.noteSlow(&r, h.c.out.stats.answered(&r, zxid))
 	b, mark := wire.BeginFrame(b)
 	b = x.Append(b)
 	wire.EndFrame(b, mark)

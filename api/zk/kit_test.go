@@ -79,7 +79,7 @@ func (l *fakeLog) Propose(c *state.Command, w server.Waiter) error {
 	}
 }
 
-func (l *fakeLog) Touch(ids []znode.SessionID) { l.Touched(ids) }
+func (l *fakeLog) Touch(ids []znode.SessionID) { l.Touched(1, ids) }
 
 func (l *fakeLog) TreeMemory() (limit, pending int64) { return 0, 0 }
 

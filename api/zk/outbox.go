@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/rawconn"
+	"github.com/zk-lite/zk-lite/server/slowlog"
 )
 
 const (
@@ -37,6 +38,9 @@ type outbox struct {
 	reported bool       // ended was called
 	why      string     // the reason for ending
 	stats    stats
+	since    time.Time         // when the first reply in buf was given; zero: there is none
+	slow     []slowlog.Request // whose replies are in buf
+	isSlow   func(since time.Time, slow []slowlog.Request)
 }
 
 func (o *outbox) init(c net.Conn, pool *buffers, cfg *Config, ended func()) {
@@ -132,11 +136,17 @@ func (o *outbox) write() {
 	o.mu.Lock()
 	for o.buf != nil && !o.failed {
 		x := o.buf
-		o.buf, o.sending = nil, len(x.b)
+		slow, since := o.slow, o.since
+		o.buf, o.slow, o.since, o.sending = nil, nil, time.Time{}, len(x.b)
 		o.sendLocked(x.b)
 		o.sending = 0
 		o.pool.put(x)
 		o.changed.Broadcast()
+		if o.isSlow != nil && !since.IsZero() {
+			o.mu.Unlock()
+			o.isSlow(since, slow)
+			o.mu.Lock()
+		}
 	}
 	if o.ending && !o.reported {
 		o.reported = true
@@ -205,6 +215,13 @@ func (o *outbox) endLocked(why string) {
 		_ = o.conn.SetWriteDeadline(time.Now().Add(endGrace))
 	}
 	o.wakeLocked()
+}
+
+// reason is why nothing may be added any more; empty: anything may.
+func (o *outbox) reason() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.why
 }
 
 // isEnding reports whether nothing more can be sent.

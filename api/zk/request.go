@@ -3,6 +3,7 @@ package zk
 import (
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -32,6 +33,7 @@ type request struct {
 	body  wire.Request  // of the rarer reads
 	types []wire.OpCode // of a multi's results
 	slot  bool          // it has one of requestSlots
+	times *consensus.Times
 }
 
 func (c *conn) newRequest(h wire.RequestHeader) *request {
@@ -144,7 +146,7 @@ func (r *request) begin(zxid znode.Zxid, code znode.Error) (b []byte, ok bool) {
 	}
 	b, r.mark = wire.BeginFrame(b)
 	h := wire.ReplyHeader{Xid: r.xid, Zxid: zxid, Err: code}
-	r.c.out.stats.answered(r, zxid)
+	r.c.noteSlow(r, r.c.out.stats.answered(r, zxid))
 	return h.Append(b), true
 }
 

@@ -121,8 +121,8 @@ func (s *stats) sent() {
 	s.server.sent++
 }
 
-// answered counts a request and its reply.
-func (s *stats) answered(r *request, zxid znode.Zxid) {
+// answered counts a request and its reply, and returns when that was.
+func (s *stats) answered(r *request, zxid znode.Zxid) time.Time {
 	now := time.Now()
 	d := now.Sub(r.start)
 	s.sent()
@@ -134,6 +134,7 @@ func (s *stats) answered(r *request, zxid znode.Zxid) {
 		s.lastXid = r.xid
 	}
 	s.lastAnswer, s.lastLatency, s.server.lastAt = now, d, now
+	return now
 }
 
 // opLetters is what cons calls the last operation (FinalRequestProcessor).

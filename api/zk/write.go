@@ -57,6 +57,7 @@ func (r *request) decodeCommand(rd *jute.Reader) {
 // Done implements server.Op.
 func (r *request) Done(v *server.View, x *state.Result) {
 	c := r.c
+	r.times = v.Times()
 	if x.Code == znode.ErrSessionMoved {
 		// The client is elsewhere by now; a reply could only confuse it
 		// (FinalRequestProcessor; ZOOKEEPER-710).

@@ -106,6 +106,7 @@ type Settings struct {
 	// What is printed.
 	LoggerFormat string // LoggerText or LoggerJSON
 	LoggerLevel  slog.Level
+	SlowRequest  time.Duration // from which on a request is slow; 0: none is
 }
 
 // The values of Settings.LogStore and Settings.LoggerFormat.

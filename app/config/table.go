@@ -271,5 +271,9 @@ func loggerRows() []setting {
 			choices: []string{"debug", "info", "warn", "error"},
 			field:   func(s *Settings) any { return &s.LoggerLevel },
 			help:    "Lowest level that is logged."},
+		{key: "logger.slowRequests", kind: kindMillis, def: "300", min: 0, max: hour,
+			field: func(s *Settings) any { return &s.SlowRequest },
+			help: "Time from which on a request is slow: it is logged, and shown by `zk-lite slow`, with the " +
+				"stages of its way. 0 is never."},
 	}
 }

@@ -38,7 +38,8 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cli.AddCommands(root, []*cobra.Command{serverCommand(), doctorCommand(), supportCommand(), devCommand()},
+	cli.AddCommands(root,
+		[]*cobra.Command{serverCommand(), doctorCommand(), supportCommand(), recoverCommand(), devCommand()},
 		[]*cobra.Command{benchCommand(), labCommand(), manCommand(), versionCommand()})
 	return root
 }

@@ -63,7 +63,7 @@ func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) {
 			if err != nil || !f.cfg.Leads() {
 				return
 			}
-			f.cfg.Touched(ids)
+			f.cfg.Touched(from, ids)
 			if !writeFrame(conn, appendContact(nil, stamp, f.ensembleLimit(), hasLimit)) {
 				return
 			}

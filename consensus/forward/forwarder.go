@@ -35,8 +35,8 @@ type Config struct {
 	// old, and a contact that is confirmed after leadership was lost would let the other server serve
 	// reads from an old state for longer than it promises.
 	Leads func() bool
-	// Touched takes, on the leader, the sessions that any server has reported.
-	Touched func([]znode.SessionID)
+	// Touched takes, on the leader, the sessions that a server has reported.
+	Touched func(by state.ServerID, ids []znode.SessionID)
 	// TreeLimit is how much memory, in bytes, the tree may take on this server; 0: no limit.
 	TreeLimit int64
 	// Voters returns the servers that vote.
@@ -131,7 +131,7 @@ func (f *Forwarder) forwardToSelf() bool {
 		case <-b.ctx.Done():
 			return true
 		case ids := <-f.touches:
-			f.cfg.Touched(ids)
+			f.cfg.Touched(f.cfg.Self, ids)
 			f.limit.Store(f.ensembleLimit())
 			if f.cfg.Leads() {
 				// A leader that hands over has been in touch until now.

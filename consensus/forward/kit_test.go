@@ -28,7 +28,7 @@ type discard struct{}
 func (discard) Event(*znode.Event)                               {}
 func (discard) SessionOpened(*session.Session)                   {}
 func (discard) SessionAttached(*session.Session, state.ServerID) {}
-func (discard) SessionClosed(znode.SessionID, bool)              {}
+func (discard) SessionClosed(*session.Session, int, bool)        {}
 func (discard) QuotaExceeded(string)                             {}
 func (discard) Result(state.Origin, uint64, *state.Result)       {}
 func (discard) Gap(state.Origin, uint64)                         {}
@@ -60,7 +60,7 @@ func newTestNode(t *testing.T) *testNode {
 		Now:     func() int64 { return int64(time.Since(start)) + 1 },
 		Leads:   n.leads.Load,
 		Voters:  func() map[state.ServerID]bool { return map[state.ServerID]bool{1: true, 2: true} },
-		Touched: func(ids []znode.SessionID) { n.touched <- ids },
+		Touched: func(_ state.ServerID, ids []znode.SessionID) { n.touched <- ids },
 		Leader: func() (state.ServerID, <-chan struct{}) {
 			n.mu.Lock()
 			defer n.mu.Unlock()

@@ -73,6 +73,8 @@ type controlReply struct {
 	Keys *peerkeys.Table `json:"keys,omitempty"`
 	// Removed says that From is not in the configuration as of Applied.
 	Removed bool `json:"removed,omitempty"`
+	// Led says that the server has a leader.
+	Led bool `json:"led,omitempty"`
 	// Status answers controlStatus.
 	Status *Status `json:"survey,omitempty"`
 	Error  string  `json:"error,omitempty"`

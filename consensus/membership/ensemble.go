@@ -91,6 +91,7 @@ func (e *Ensemble) serveControl(conn *mux.Conn) {
 		configured := e.cfg.Configured()
 		_, in := configured[req.From]
 		reply.Removed = len(configured) > 0 && !in
+		reply.Led = e.cfg.Leader() != state.NoServer
 		if bound {
 			reply.Keys = e.cfg.Keys.Table()
 		}

@@ -19,7 +19,7 @@ func (nothing) Result(Origin, uint64, *Result)             {}
 func (nothing) Gap(Origin, uint64)                         {}
 func (nothing) SessionOpened(*session.Session)             {}
 func (nothing) SessionAttached(*session.Session, ServerID) {}
-func (nothing) SessionClosed(znode.SessionID, bool)        {}
+func (nothing) SessionClosed(*session.Session, int, bool)  {}
 func (nothing) QuotaExceeded(string)                       {}
 
 // feeder makes entries of a hundred commands, as a busy leader does.

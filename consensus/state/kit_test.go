@@ -56,8 +56,8 @@ func (r *recorder) SessionOpened(s *session.Session) { r.say("opened %+v", *s) }
 func (r *recorder) SessionAttached(s *session.Session, former ServerID) {
 	r.say("attached %+v from %d", *s, former)
 }
-func (r *recorder) SessionClosed(id znode.SessionID, expired bool) {
-	r.say("closed %v %v", id, expired)
+func (r *recorder) SessionClosed(s *session.Session, _ int, expired bool) {
+	r.say("closed %v %v", s.ID, expired)
 }
 func (r *recorder) QuotaExceeded(path string) { r.say("quota %s", path) }
 

@@ -30,6 +30,8 @@ type Machine struct {
 	command Command
 	txn     znode.Txn
 	result  Result
+	closed  *session.Session // that the last command has ended
+	deleted int              // how many ephemerals went with it
 }
 
 // maxScratchEvents is how many events' memory is kept for the next transaction: more
@@ -222,7 +224,9 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 	case OpCreateSession:
 		obs.SessionOpened(m.result.Session)
 	case OpCloseSession, OpExpireSession:
-		obs.SessionClosed(c.Session, c.Op == OpExpireSession)
+		if m.closed != nil { // it is nil if a client's command closes session 0, which is none
+			obs.SessionClosed(m.closed, m.deleted, c.Op == OpExpireSession)
+		}
 	}
 }
 

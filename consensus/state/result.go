@@ -49,8 +49,8 @@ type Observer interface {
 	// SessionAttached reports that a session's client is now at s.Owner; it was
 	// at former, which may be the same.
 	SessionAttached(s *session.Session, former ServerID)
-	// SessionClosed reports a session's end; its ephemerals are gone.
-	SessionClosed(id znode.SessionID, expired bool)
+	// SessionClosed reports a session's end, after which s changes no more; so many ephemerals went with it.
+	SessionClosed(s *session.Session, ephemerals int, expired bool)
 	// QuotaExceeded reports a subtree over a soft or hard limit.
 	QuotaExceeded(path string)
 }

@@ -27,11 +27,12 @@ func (m *Machine) transact(c *Command, from ServerID) {
 	case OpCreateSession:
 		m.openSession(c, from)
 	case OpCloseSession, OpExpireSession:
+		m.closed, m.deleted = m.sessions.Get(c.Session), 0
 		m.sessions.Remove(c.Session)
 		if c.Op == OpExpireSession && fault.On(fault.SkipEphemeral) {
 			return
 		}
-		m.tree.DeleteOwned(&m.txn, c.Session)
+		m.deleted = m.tree.DeleteOwned(&m.txn, c.Session)
 	case OpReap:
 		r.Code = m.tree.Reap(&m.txn, c.Path)
 	case OpDeleteAll:

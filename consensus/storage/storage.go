@@ -103,7 +103,7 @@ func Open(c Config) (Store, error) {
 	if err := closeToOthers(filepath.Join(c.Dir, "snapshots"), c.Logger); err != nil {
 		return Store{}, err
 	}
-	s := Store{Identity: identityFile(filepath.Join(c.Dir, "identity.json"))}
+	s := Store{Identity: identityFile(filepath.Join(c.Dir, identityName))}
 	id, err := s.Identity.Load()
 	if err != nil {
 		return Store{}, err
@@ -130,7 +130,7 @@ func Open(c Config) (Store, error) {
 // openStable opens the store of term and vote. A server that has an identity must have one
 // already: the identity is written after it (membership, bootstrap.go).
 func openStable(dir string, hasIdentity bool) (*raftboltdb.BoltStore, error) {
-	path := filepath.Join(dir, "stable.db")
+	path := filepath.Join(dir, stableName)
 	if info, err := os.Stat(path); hasIdentity &&
 		(errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0) { // bbolt takes that for new
 		return nil, fmt.Errorf("%s, with the term and the vote of this server, is missing; %s", path, remedy)

@@ -12,7 +12,7 @@ const zookeeperDir = "version-2"
 
 // ownNames are in a directory that a server of zk-lite has used. The directory snapshots is no
 // such name: an operator of ZooKeeper may have one.
-var ownNames = []string{"identity.json", "stable.db", "raftlog", "raftlog.db"}
+var ownNames = []string{identityName, stableName, "raftlog", "raftlog.db"}
 
 // RefuseZooKeeper finds ZooKeeper's data in directories that no server of zk-lite has used
 // yet. To start there would serve an empty tree, as if all data were lost, and clients

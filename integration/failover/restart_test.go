@@ -3,10 +3,13 @@
 package failover_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +50,8 @@ func TestRestart_Rolling(t *testing.T) {
 // place in the ensemble: both must catch up by a snapshot, under load, with nothing
 // lost.
 func TestRestart_MissedTooMuch_SnapshotOnly(t *testing.T) {
-	e := start(t, 3, cluster.Options{Config: map[string]string{"snapCount": "200"}})
+	secret := filepath.Join(t.TempDir(), "token")
+	e := start(t, 3, cluster.Options{Config: map[string]string{"snapCount": "200", "peer.joinSecretFile": secret}})
 	l := startPacedLoad(t, e, "/behind", time.Millisecond)
 	l.waitProgress(50)
 	_, followers := e.Roles()
@@ -63,8 +67,12 @@ func TestRestart_MissedTooMuch_SnapshotOnly(t *testing.T) {
 		http.StatusNotFound)
 	l.waitProgress(20)
 	replaced.Wipe()
-	members(t, e.Leader(), http.MethodPost, "/members",
+	var added struct{ Token string }
+	answer := members(t, e.Leader(), http.MethodPost, "/members",
 		fmt.Sprintf(`{"id": %d, "address": %q}`, replaced.ID, replaced.PeerAddr()), http.StatusOK)
+	if err := errors.Join(json.Unmarshal(answer, &added), os.WriteFile(secret, []byte(added.Token), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	catchesUp(t, e, replaced)
 	l.waitProgress(50)
 	l.check()

@@ -137,7 +137,7 @@ func (x *connection) end(why string) {
 // close is the client's end of it.
 func (x *connection) close() {
 	x.end("closed by the client")
-	x.sc.Close()
+	x.sc.Close("")
 	x.c.seen = max(x.c.seen, x.seen)
 }
 

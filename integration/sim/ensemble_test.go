@@ -322,9 +322,9 @@ func (h *handler) SessionAttached(x *session.Session, former state.ServerID) {
 }
 
 // SessionClosed implements consensus.Handler.
-func (h *handler) SessionClosed(id znode.SessionID, expired bool) {
-	h.life.w.truth.closed(id, expired, h.machine.Zxid())
-	h.Handler.SessionClosed(id, expired)
+func (h *handler) SessionClosed(x *session.Session, ephemerals int, expired bool) {
+	h.life.w.truth.closed(x.ID, expired, h.machine.Zxid())
+	h.Handler.SessionClosed(x, ephemerals, expired)
 }
 
 // Lead implements consensus.Handler.
@@ -335,11 +335,11 @@ func (h *handler) Lead(term uint64) {
 }
 
 // Touched implements consensus.Handler.
-func (h *handler) Touched(ids []znode.SessionID) {
+func (h *handler) Touched(by state.ServerID, ids []znode.SessionID) {
 	for _, id := range ids {
 		h.life.w.truth.heard(h.term.Load(), id)
 	}
-	h.Handler.Touched(ids)
+	h.Handler.Touched(by, ids)
 }
 
 // converged waits until all servers run, agree on a leader and have applied the same.

@@ -1,17 +1,18 @@
-package consensus
+package mux
 
 import (
 	"net"
 	"sync"
 )
 
-// noListener stands in for a peer port that a lone server does not have.
+// noListener stands in for a peer port where there is none.
 type noListener struct {
 	closed chan struct{}
 	once   sync.Once
 }
 
-func newNoListener() *noListener { return &noListener{closed: make(chan struct{})} }
+// NoListener returns a listener on which nobody comes: for a lone server, and for a program that only asks.
+func NoListener() net.Listener { return &noListener{closed: make(chan struct{})} }
 
 func (l *noListener) Accept() (net.Conn, error) {
 	<-l.closed

@@ -1,0 +1,80 @@
+package api_test
+
+import (
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+	"github.com/zk-lite/zk-lite/server/slowlog"
+)
+
+// A slow request is shown with the stages of its command, and what its client said that it is part of; a page at a
+// time; to administrators.
+func TestSlow_Requests(t *testing.T) {
+	srv := shared().nodes[shared().leading(t)].Server()
+	log := slowlog.New(slowlog.Config{
+		Threshold: 1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		LeaderChanged: func() time.Time { return srv.Status().LeaderChanged },
+	})
+	_, url := serve(t, srv, func(c *api.Config) { c.Slow = log })
+	c := newClient(t, url)
+	path := root(t, c)
+	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	c.with("Traceparent: "+trace).put(path, "x").is(200)
+	c.with("Traceparent: "+strings.ToUpper(trace)).put(path, "x").is(200)
+	c.get("/v1/slow/requests").problem(401, "NOAUTH")
+	c.get("/v1/slow/entries").problem(401, "NOAUTH")
+	admin := operator(t, url)
+	admin.get("/v1/slow/requests?limit=0").is(400)
+	admin.get("/v1/slow/requests?before=-1").is(400)
+	page := admin.get("/v1/slow/requests?limit=1")
+	var seen []map[string]any
+	for {
+		items := page.is(200).field("items").([]any)
+		for _, x := range items {
+			if x := x.(map[string]any); strings.HasPrefix(x["operation"].(string), "PUT ") {
+				seen = append(seen, x)
+			}
+		}
+		next, more := page.json["next"].(float64)
+		if !more {
+			break
+		}
+		page = admin.get("/v1/slow/requests?limit=1&before=" + strconv.Itoa(int(next)))
+	}
+	if len(seen) != 3 || seen[0]["traceparent"] != nil || seen[1]["traceparent"] != trace {
+		t.Fatalf("%v", seen)
+	}
+	stages := seen[1]["stages_ms"].(map[string]any)
+	if stages["disk"].(float64) <= 0 || stages["apply"].(float64) <= 0 || stages["leader"] != 0.0 || seen[1]["index"] == nil {
+		t.Errorf("%v", seen[1])
+	}
+	if term := admin.get("/v1/slow/entries?limit=1").is(200).field("leads_term").(float64); term != seen[1]["term"] {
+		t.Errorf("leads term %v, and the request was of %v", term, seen[1]["term"])
+	}
+}
+
+// Sessions that have expired are shown, to administrators, with what the server knows.
+func TestExpiredSessions(t *testing.T) {
+	e := shared()
+	admin := operator(t, e.urls[e.leading(t)])
+	newClient(t, admin.url).get("/v1/expired-sessions").problem(401, "NOAUTH")
+	id := newClient(t, admin.url).post("/v1/sessions", `{"timeout": "1ms"}`).is(201).text("id")
+	var found map[string]any
+	wait.Until(t, "the session to expire", func() bool {
+		for _, x := range admin.get("/v1/expired-sessions").is(200).field("items").([]any) {
+			if x := x.(map[string]any); x["session"] == id {
+				found = x
+			}
+		}
+		return found != nil
+	})
+	if found["cause"] != "silent" || found["heard"] == nil || found["ephemerals"] != 0.0 {
+		t.Errorf("%v", found)
+	}
+}

@@ -1,0 +1,202 @@
+// Package recovery makes one server the whole of a new ensemble, when a majority of the former one is lost for good.
+// It works on the files of a server that does not run, and tells what is in them before it changes any.
+//
+// It decides nothing: whether the others are lost is for an operator to say, with what Ask finds. It has no goroutine
+// but those of Ask, which end with it.
+package recovery
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/membership"
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/storage"
+	"github.com/zk-lite/zk-lite/consensus/transport"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+const (
+	// TermJump is by how much the term is raised. A lost server may have been in later terms than this one has heard
+	// of, by one for each election since, and its clients may have seen zxids with such a term in their high half.
+	// An ensemble that elects once a minute takes 45 days for so many.
+	TermJump = 1 << 16
+	// termLimit keeps zxids, signed 64-bit numbers with the term in their high half, from becoming negative.
+	termLimit = 1 << 31
+)
+
+// The errors of Open.
+var (
+	ErrNoData   = errors.New("the data directory belongs to no ensemble: there is nothing to recover from")
+	ErrHasData  = errors.New("the data directory has data of an ensemble already")
+	ErrOneVoter = errors.New("this server is its ensemble's only voter: there is nothing to be recovered")
+)
+
+// Recovery is a state that one server can go on with.
+type Recovery struct {
+	cfg     storage.Config
+	self    state.ServerID
+	machine *state.Machine
+	report  Report
+}
+
+// Report is what there is.
+type Report struct {
+	Ensemble [16]byte         // zero: from a backup
+	Voters   []state.ServerID // of the newest configuration
+	Index    uint64           // of the last entry
+	Term     uint64           // highest known
+	Zxid     znode.Zxid
+	Time     time.Time // of the last entry, by its leader's clock
+	Znodes   int
+	Sessions int
+	Next     uint64 // term in which the ensemble goes on
+}
+
+// Open reads the data directory of server self, or a backup that is to go into one without data. It changes nothing.
+//
+// Errors: ErrNoData, ErrHasData, ErrOneVoter; that the directory is another server's, or in use; what is damaged.
+func Open(cfg storage.Config, self state.ServerID, backup io.Reader) (*Recovery, error) {
+	id, err := cfg.Identity()
+	r := &Recovery{cfg: cfg, self: self}
+	switch {
+	case err != nil:
+		return nil, err
+	case backup == nil && id == nil:
+		return nil, fmt.Errorf("%w: %s", ErrNoData, cfg.Dir)
+	case backup != nil && id != nil:
+		return nil, fmt.Errorf("%w: %s belongs to server %d of %x", ErrHasData, cfg.Dir, id.Server, id.Ensemble)
+	case id != nil && id.Server != self:
+		return nil, fmt.Errorf("%s belongs to server %d, but this is server %d: check dataDir and myid",
+			cfg.Dir, id.Server, self)
+	case id == nil:
+		r.machine, err = state.ReadSnapshot(backup)
+	default:
+		r.report.Ensemble = id.Ensemble
+		err = r.readStore()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, r.fill()
+}
+
+func (r *Recovery) readStore() error {
+	s, err := storage.Open(r.cfg)
+	if err != nil {
+		return err
+	}
+	err = r.replay(&s)
+	return errors.Join(err, s.Close())
+}
+
+// replay reads the newest snapshot and applies the whole log behind it. Nobody knows how much of that was committed;
+// what was is in it, as far as this server has it.
+func (r *Recovery) replay(s *storage.Store) error {
+	r.machine = state.New()
+	var at uint64
+	list, err := s.Snapshots.List()
+	if err != nil {
+		return fmt.Errorf("listing snapshots: %w", err)
+	}
+	if len(list) > 0 {
+		meta, in, err := s.Snapshots.Open(list[0].ID)
+		if err == nil {
+			r.machine, err = state.ReadSnapshot(in)
+			err = errors.Join(err, in.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("snapshot %s: %w", list[0].ID, err)
+		}
+		at, r.report.Term = meta.Index, meta.Term
+	}
+	last, err := s.Log.LastIndex()
+	if err != nil {
+		return fmt.Errorf("reading raft's log: %w", err)
+	}
+	for at++; at <= last; at++ {
+		var l raft.Log
+		err := s.Log.GetLog(at, &l)
+		switch {
+		case err != nil:
+		case l.Type == raft.LogCommand:
+			err = r.machine.Apply(l.Index, l.Term, l.Data, state.Unobserved{})
+		case l.Type == raft.LogConfiguration:
+			r.machine.Configure(l.Index, l.Term, membership.VotersOf(raft.DecodeConfiguration(l.Data).Servers),
+				state.Unobserved{})
+		}
+		if err != nil {
+			return fmt.Errorf("entry %d of raft's log: %w", at, err)
+		}
+		r.report.Term = max(r.report.Term, l.Term)
+	}
+	r.report.Index = at - 1
+	term, err := storage.Term(s.Stable)
+	r.report.Term = max(r.report.Term, term)
+	return err
+}
+
+// fill completes the report.
+func (r *Recovery) fill() error {
+	m, x := r.machine, &r.report
+	x.Voters, x.Zxid, x.Time, x.Index = m.Voters(), m.Zxid(), m.Time(), max(x.Index, m.Index())
+	x.Znodes, x.Sessions = m.Tree().Size().Znodes, m.Sessions().Len()
+	x.Term = max(x.Term, uint64(x.Zxid)>>32)
+	x.Next = x.Term + TermJump
+	switch {
+	case x.Ensemble != [16]byte{} && len(x.Voters) == 1 && x.Voters[0] == r.self:
+		return ErrOneVoter
+	case x.Next >= termLimit:
+		return fmt.Errorf("the term %d cannot be raised by %d: it has to stay below %d; export the tree, and import "+
+			"it into a new ensemble", x.Term, TermJump, termLimit)
+	}
+	return nil
+}
+
+// Report is what there is.
+func (r *Recovery) Report() Report { return r.report }
+
+// Run makes the server the only voter of a new ensemble and returns that ensemble's id, and the name of the directory,
+// in dataDir and in dataLogDir, into which the former files were moved. It can be called once.
+func (r *Recovery) Run(now time.Time) (ensemble [16]byte, kept string, err error) {
+	if _, err := rand.Read(ensemble[:]); err != nil {
+		return ensemble, "", fmt.Errorf("making the ensemble's id: %w", err)
+	}
+	x := &r.report
+	r.machine.Recover(r.self, x.Index+1, x.Next)
+	kept, err = storage.Replace(r.cfg, now, func(s *storage.Store) error {
+		if err := storage.SetTerm(s.Stable, x.Next); err != nil {
+			return err
+		}
+		if err := r.writeSnapshot(s.Snapshots); err != nil {
+			return err
+		}
+		return s.Identity.Save(storage.Identity{Ensemble: ensemble, Server: r.self})
+	})
+	return ensemble, kept, err
+}
+
+func (r *Recovery) writeSnapshot(to raft.SnapshotStore) error {
+	servers := []raft.Server{{
+		Suffrage: raft.Voter, ID: transport.RaftID(uint64(r.self)),
+		Address: raft.ServerAddress(membership.AddressOf(r.self)),
+	}}
+	index := r.machine.Index()
+	_, bare := raft.NewInmemTransport("") // which encodes nothing here
+	sink, err := to.Create(raft.SnapshotVersionMax, index, r.report.Next, raft.Configuration{Servers: servers}, index,
+		bare)
+	if err != nil {
+		return err
+	}
+	s := r.machine.Snapshot()
+	defer s.Release()
+	if err := s.Write(sink); err != nil {
+		return errors.Join(err, sink.Cancel())
+	}
+	return sink.Close()
+}

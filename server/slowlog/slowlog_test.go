@@ -1,0 +1,161 @@
+package slowlog_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/server/slowlog"
+)
+
+const ms = time.Millisecond
+
+func newLog(out io.Writer, leaderChanged *time.Time) *slowlog.Log {
+	return slowlog.New(slowlog.Config{
+		Threshold: 100 * ms, Logger: slog.New(slog.NewTextHandler(out, nil)),
+		LeaderChanged: func() time.Time { return *leaderChanged },
+	})
+}
+
+// The stages of a request are one after the other, whoever leads, and together what it took.
+func TestOf(t *testing.T) {
+	begin := time.Now()
+	at := func(n int) time.Time { return begin.Add(time.Duration(n) * ms) }
+	led := &consensus.Times{Sent: at(10), Committed: at(100)}
+	led.Lead(at(12), at(30), at(60))
+	unsynced := &consensus.Times{Sent: at(10), Committed: at(100)}
+	unsynced.Lead(at(12), at(30), time.Time{})
+	for _, c := range []struct {
+		name  string
+		times *consensus.Times
+		want  slowlog.Stages
+	}{
+		{"read", nil, slowlog.Stages{Queue: 120 * ms}},
+		{"of another server", &consensus.Times{Committed: at(100)}, slowlog.Stages{Queue: 120 * ms}},
+		{"follower", &consensus.Times{Sent: at(10), Committed: at(100)},
+			slowlog.Stages{Queue: 10 * ms, Leader: 90 * ms, Apply: 20 * ms}},
+		{"leader", led,
+			slowlog.Stages{Queue: 10 * ms, Propose: 20 * ms, Disk: 30 * ms, Majority: 40 * ms, Apply: 20 * ms}},
+		{"leader whose disk is the last", unsynced,
+			slowlog.Stages{Queue: 10 * ms, Propose: 20 * ms, Disk: 70 * ms, Apply: 20 * ms}},
+	} {
+		got := slowlog.Of(begin, c.times, at(120))
+		if got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+		sum := time.Duration(0)
+		for _, s := range got.List() {
+			sum += s.Took
+		}
+		if sum != 120*ms {
+			t.Errorf("%s: the stages take %v together", c.name, sum)
+		}
+	}
+}
+
+func TestRequest_Cause(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		r    slowlog.Request
+	}{
+		{"disk", slowlog.Request{Stages: slowlog.Stages{Disk: 60 * ms, Majority: 40 * ms}, ProcessorWait: 49 * ms}},
+		{slowlog.CauseProcessor, slowlog.Request{Stages: slowlog.Stages{Disk: 100 * ms}, ProcessorWait: 50 * ms}},
+		{"majority", slowlog.Request{Stages: slowlog.Stages{Disk: 40 * ms, Majority: 60 * ms}}},
+		{"reply", slowlog.Request{Stages: slowlog.Stages{Reply: 100 * ms}, LeaderChanged: true}},
+		{slowlog.CauseElection, slowlog.Request{Stages: slowlog.Stages{Queue: 100 * ms}, LeaderChanged: true}},
+		{slowlog.CauseProcessor, slowlog.Request{Stages: slowlog.Stages{Queue: 100 * ms}, ProcessorWait: 25 * ms}},
+		{"queue", slowlog.Request{Stages: slowlog.Stages{Queue: 100 * ms}, ProcessorWait: 24 * ms}},
+	} {
+		if c.r.Took = 100 * ms; c.r.Cause() != c.want {
+			t.Errorf("%+v: %s, want %s", c.r.Stages, c.r.Cause(), c.want)
+		}
+	}
+}
+
+// It keeps the newest, in pages, and no more than so many; a path does not hold a frame.
+func TestLog_Memory_IsBounded(t *testing.T) {
+	var never time.Time
+	l := newLog(io.Discard, &never)
+	for range 2500 {
+		l.Add(slowlog.Request{At: time.Now(), Path: strings.Repeat("x", 1000)})
+		l.AddEntry(slowlog.Entry{Disk: 25 * ms})
+		l.AddEntry(slowlog.Entry{Disk: 24 * ms}) // not what made a request slow
+	}
+	want := uint64(2500)
+	for before := uint64(0); ; {
+		page := l.Requests(before, 300)
+		for _, r := range page {
+			if r.ID != want || len(r.Path) > 256 {
+				t.Fatalf("%d with a path of %d bytes, want %d", r.ID, len(r.Path), want)
+			}
+			want--
+		}
+		if len(page) < 300 {
+			break
+		}
+		before = page[299].ID
+	}
+	if want != 1500 {
+		t.Errorf("those up to %d are gone, want 1500", want)
+	}
+	if e := l.Entries(0, 9999); len(e) != 1000 || e[0].ID != 2500 {
+		t.Errorf("%d entries, the newest is %+v", len(e), e[0])
+	}
+	if n := l.Count(); n != 2500 {
+		t.Errorf("%d were counted", n)
+	}
+}
+
+// Each is logged once, with its stages; too many are not.
+func TestLog_Report(t *testing.T) {
+	var out bytes.Buffer
+	changed := time.Now()
+	l := newLog(&out, &changed)
+	l.Add(slowlog.Request{
+		At: changed.Add(-time.Second), Port: slowlog.PortHTTP, Operation: "PUT /v1/x", Trace: "00-aa-bb-01", Index: 7,
+		Took: 200 * ms, Stages: slowlog.Stages{Queue: 150 * ms, Apply: 50 * ms},
+	})
+	l.Report(0)
+	l.Report(0)
+	line := out.String()
+	for _, want := range []string{
+		"slow request", "took=200ms", "cause=election", "queue=150ms", "apply=50ms", "index=7", "traceparent=00-aa-bb-01",
+	} {
+		if strings.Count(line, want) != 1 {
+			t.Errorf("%s is there %d times in\n%s", want, strings.Count(line, want), line)
+		}
+	}
+	for range 100 {
+		l.Add(slowlog.Request{At: changed})
+	}
+	l.Report(0)
+	if n := strings.Count(out.String(), "\n"); n != 20 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+// A wait for the processor is found for a request of its time, and for no other.
+func TestLog_ProcessorWait(t *testing.T) {
+	var never time.Time
+	l := newLog(io.Discard, &never)
+	l.Report(0)
+	begin := time.Now()
+	l.Report(10 * time.Second) // the caller slept for too long
+	l.Add(slowlog.Request{At: begin, Took: time.Second})
+	l.Add(slowlog.Request{At: begin.Add(time.Hour), Took: time.Second})
+	late := l.Requests(0, 2)
+	if late[1].ProcessorWait < 10*time.Second || late[0].ProcessorWait >= 10*time.Second {
+		t.Errorf("%v during the wait, %v later", late[1].ProcessorWait, late[0].ProcessorWait)
+	}
+}
+
+func TestLog_Nil_TakesNothing(t *testing.T) {
+	var l *slowlog.Log
+	if l.Slow(time.Hour) || l.Threshold() != 0 {
+		t.Error("it does")
+	}
+}
