@@ -336,6 +336,7 @@ func (x *crashes) verify() (bad []string) {
 	}
 	if !converged {
 		bad = append(bad, "no convergence")
+		x.t.Log(x.report())
 	}
 	for _, s := range x.servers {
 		have := map[string]bool{}

@@ -39,7 +39,8 @@ import (
 // assumes that followers refuse votes while they hear from the leader: nothing here may read by
 // LeaderLeaseTimeout.
 //
-// Why it is live: a promise ends by itself, and after suspectFor everything is left to raft's timers.
+// Why it is live: a promise ends by itself, however often its candidate asks again, and after suspectFor everything
+// is left to raft's timers.
 //
 // timeoutNow in raft checks neither state nor suffrage (a leader would step down, a non-voter
 // would campaign), hence the checks of steps 3 and 5 here.

@@ -13,7 +13,8 @@ import (
 //
 // A majority of promises is needed for a campaign, two majorities share a server, and that one has promised only
 // one of them. So while promises last no second server campaigns. They end by themselves, in case the
-// candidate dies, too. It is no lease: if one ends too early the worst is a second election.
+// candidate dies, too, and to ask for pre-votes again does not prolong them. It is no lease: if one ends too early
+// the worst is a second election.
 //
 // The detector's mutex protects it.
 type promise struct {
@@ -29,6 +30,9 @@ type promise struct {
 func (p *promise) keptFor(id raft.ServerID) bool {
 	return p.to != "" && p.to != id && time.Now().Before(p.until)
 }
+
+// madeTo reports whether id has the promise.
+func (p *promise) madeTo(id raft.ServerID) bool { return p.to == id && time.Now().Before(p.until) }
 
 // give gives the promise to id, whoever has it.
 func (p *promise) give(id raft.ServerID, d time.Duration) {
