@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server"
@@ -275,6 +276,19 @@ func TestCluster_StandsAlone(t *testing.T) {
 	c.post("/v1/cluster/transfer", "").is(409)
 	c.post("/v1/cluster/drain", "").is(409).says("too few")
 	c.get("/readyz").is(200)
+}
+
+// The feature level is raised to what all servers speak, and no further.
+func TestCluster_Level(t *testing.T) {
+	c := operator(t, fresh(t, 1).urls[0])
+	eventually(t, "the ensemble has a level", func() bool {
+		return c.get("/v1/cluster").is(200).field("level") == float64(state.MaxLevel)
+	})
+	level := func(n state.Level) string { return fmt.Sprintf(`{"level": %d}`, n) }
+	c.put("/v1/cluster/level", level(state.MaxLevel)).is(200).has("level", int(state.MaxLevel))
+	c.put("/v1/cluster/level", level(state.MaxLevel+1)).is(409).has("title", "not at this level")
+	c.put("/v1/cluster/level", "{}").is(400).has("parameter", "level")
+	c.put("/v1/cluster/level", strings.Repeat(" ", 5000)).is(413)
 }
 
 func TestCluster_Transfer(t *testing.T) {
