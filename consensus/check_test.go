@@ -145,12 +145,15 @@ func (e *testEnsemble) oldCopies(which ...int) {
 	e.waitFormed()
 	e.must(0, "/before")
 	e.allEqual()
-	restart := func() {
+	stop := func() { // those first, so that the others have all that is committed without them
+		for _, i := range which {
+			e.stop(i)
+		}
 		for i := range e.nodes {
 			e.stop(i)
 		}
 	}
-	restart()
+	stop()
 	old := map[int]string{}
 	for _, i := range which {
 		old[i] = e.copyDir(i)
@@ -163,7 +166,7 @@ func (e *testEnsemble) oldCopies(which ...int) {
 		e.must(i, fmt.Sprint("/started-", i))
 	}
 	e.allEqual()
-	restart()
+	stop()
 	for i, dir := range old {
 		e.nodes[i].dir = dir
 	}
@@ -183,7 +186,8 @@ func TestCheck_TwoOfThreePutBack(t *testing.T) {
 			e.mustStart(2)
 			e.waitHalted(2, HaltForked, "server 2", "the majority may lack writes")
 			if written > 0 {
-				e.waitHalted(2, HaltForked, "the history of server 2 differs from that of servers [0 1]", "they are the same up to entry")
+				e.waitHalted(2, HaltForked, "the history of server 2 differs from that of servers [0 1]",
+					"they are the same up to entry")
 			}
 			e.waitAlarm(0, "server 2 is halted: forked")
 			e.waitAlarm(1, "server 2 is halted: forked")
