@@ -67,7 +67,8 @@ func (c *checker) applied(m *state.Machine, p state.Point, gap bool) {
 
 // truncated halts this server: a leader wants it to forget what it has applied.
 func (c *checker) truncated(from, applied uint64) {
-	c.n.halt(HaltForked, fmt.Sprintf("a leader has another history than server %d: it replaces the log from entry %d on, "+
+	c.n.halt(HaltForked, fmt.Sprintf("a leader has another history than server %d: it replaces the log "+
+		"from entry %d on, "+
 		"and this server has applied entries up to %d, which a majority had on its disks; %s",
 		c.n.cfg.ID, from, applied, remedyFork))
 }
@@ -136,7 +137,8 @@ func (c *checker) propose() {
 	if d := c.record.Digests(); len(d) > 0 {
 		last = d[len(d)-1].Index
 	}
-	if !n.leads() || c.record.Newest().Index <= last || c.proposed != 0 && n.now()-c.proposed < digestShare*c.took.Load() {
+	if !n.leads() || c.record.Newest().Index <= last ||
+		c.proposed != 0 && n.now()-c.proposed < digestShare*c.took.Load() {
 		return
 	}
 	c.proposed = n.now()
@@ -279,7 +281,8 @@ func (c *checker) judgeLostLife(voters map[state.ServerID]bool) []string {
 			others++
 		}
 	}
-	what := fmt.Sprintf("the data directory of server %d is an old copy: the log knows a later start of it than its disk "+
+	what := fmt.Sprintf("the data directory of server %d is an old copy: the log knows a later start "+
+		"of it than its disk "+
 		"does; it has forgotten what it had acknowledged, and its votes", n.cfg.ID)
 	if others <= len(voters)/2 {
 		return []string{what + "; it takes part all the same, since the others are no majority without it"}
@@ -298,7 +301,8 @@ func (c *checker) haltForked(mine, theirs state.Point, differ []state.ServerID) 
 		since = fmt.Sprintf("they are the same up to entry %d and differ from entry %d on, of %s",
 			same.Index, from.Index, stamp(from.Time))
 	}
-	n.halt(HaltForked, fmt.Sprintf("the history of server %d differs from that of servers %v: it has %s, server %d has %s; "+
+	n.halt(HaltForked, fmt.Sprintf("the history of server %d differs from that of servers %v: it has "+
+		"%s, server %d has %s; "+
 		"%s; %s", n.cfg.ID, differ, describe(mine), differ[0], describe(theirs), since, remedyFork))
 }
 
@@ -307,7 +311,8 @@ func (c *checker) haltDiverged(v *selfcheck.Verdict) {
 	if at := c.equal.Load(); at > 0 {
 		since = fmt.Sprintf("it was the same after entry %d", at)
 	}
-	c.n.halt(HaltDiverged, fmt.Sprintf("the state of server %d differs from that of a majority, though all have applied "+
+	c.n.halt(HaltDiverged, fmt.Sprintf("the state of server %d differs from that of a majority, though "+
+		"all have applied "+
 		"the same log: after entry %d its digest is %016x, that of servers %v is %016x; %s; memory, disk or program "+
 		"have failed; %s", c.n.cfg.ID, v.Own.Index, v.Own.State, v.Differ, v.Majority.State, since, remedy))
 }
@@ -317,7 +322,8 @@ const remedy = "keep its data directories if you want to know why; to take it ba
 	"empty its data directories but for myid, and add it again"
 
 // remedyFork is what to do when a majority may lack acknowledged writes.
-const remedyFork = "the majority may lack writes that were acknowledged, and this server may have the only copy: keep " +
+const remedyFork = "the majority may lack writes that were acknowledged, and this server may have " +
+	"the only copy: keep " +
 	"its data directories until that is settled; to give them up, remove it from the ensemble, empty its data " +
 	"directories but for myid, and add it again"
 

@@ -218,7 +218,8 @@ func Load(b []byte) (*Record, error) {
 	n := body - fileHead - 8*int(voters)
 	points := n / pointBytes
 	if n < 0 || n%pointBytes != 0 || int(older) > min(points, olderPoints) || points-int(older) > recentPoints {
-		return nil, fmt.Errorf("the history is damaged: %d bytes for %d old points and %d voters", len(b), older, voters)
+		return nil, fmt.Errorf("the history is damaged: %d bytes for %d old points and %d voters",
+			len(b), older, voters)
 	}
 	r := &Record{}
 	at := b[fileHead:body]
@@ -239,7 +240,8 @@ func Load(b []byte) (*Record, error) {
 		r.next++
 	}
 	r.saved = r.next
-	if !rising(r.older) || !rising(r.recent[:r.next]) { // the last of the older ones are among the recent ones, too
+	// The last of the older ones are among the recent ones, too.
+	if !rising(r.older) || !rising(r.recent[:r.next]) {
 		return nil, errors.New("the history is damaged: its indexes do not rise")
 	}
 	return r, nil
