@@ -130,8 +130,9 @@ func (s *Server) start(o *Options) error {
 		Listener: s.peerTLS.listener(s.listeners.peer), Dial: s.peerTLS.dial(dialPeer(c)), Verify: s.peerTLS.verify(),
 		Keys:    keys,
 		Storage: store, Handler: s.server.Handler(), Logger: o.Logger,
-		Fatal: o.Fatal, ElectionTimeout: c.ElectionTimeout, SnapshotCommands: c.SnapCount,
-		MaxPending: c.GlobalOutstandingLimit, MaxPendingBytes: pendingBytes(o), TreeLimit: treeLimit(o),
+		Fatal: o.Fatal, ElectionTimeout: c.ElectionTimeout, CheckInterval: c.CheckInterval,
+		SnapshotCommands: c.SnapCount,
+		MaxPending:       c.GlobalOutstandingLimit, MaxPendingBytes: pendingBytes(o), TreeLimit: treeLimit(o),
 		NoPush: !c.CommitPush, NoOverlap: !c.OverlapSync, NoFailover: !c.FastFailover,
 	})
 	if err != nil {

@@ -23,6 +23,7 @@ type fsm struct {
 	members  uint64 // machine.MembersChanged, when last looked at
 	commands int    // applied since the last snapshot was asked for
 	bytes    int
+	digest   bool // one is to be taken after the present entry
 }
 
 var _ raft.BatchingFSM = (*fsm)(nil)
@@ -81,13 +82,20 @@ func (f *fsm) apply(l *raft.Log) error {
 	switch l.Type {
 	case raft.LogCommand:
 		f.bytes += len(l.Data)
-		err := f.machine.Apply(l.Index, l.Term, l.Data, obs)
+		if err := f.machine.Apply(l.Index, l.Term, l.Data, obs); err != nil {
+			return err
+		}
 		f.n.advanceIncarnation(f.machine)
-		return err
 	case raft.LogConfiguration:
 		servers := raft.DecodeConfiguration(l.Data).Servers
 		f.machine.Configure(l.Index, l.Term, membership.VotersOf(servers), obs)
 		f.n.transport.SetPeers(servers)
+		f.n.check.record.SetVoters(f.machine.Voters())
+	}
+	f.n.check.applied(f.machine, f.machine.Chain(l.Index, l.Term, l.Data), false)
+	if f.digest {
+		f.digest = false
+		f.n.check.freeze(f.machine)
 	}
 	return nil
 }
@@ -102,6 +110,7 @@ type observer struct {
 // Result implements state.Observer.
 func (o observer) Result(origin state.Origin, seq uint64, r *state.Result) {
 	o.f.commands++
+	o.f.digest = o.f.digest || r.Op == state.OpDigest
 	if origin != o.f.n.queue.OriginApplying() {
 		return
 	}
@@ -173,6 +182,8 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 		w.Lost()
 	}
 	f.n.advanceIncarnation(m)
+	f.n.check.record.SetVoters(m.Voters())
+	f.n.check.applied(m, m.Point(), true)
 	f.n.applied.Store(m.Index())
 	return nil
 }

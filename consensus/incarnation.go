@@ -17,17 +17,17 @@ var keyIncarnation = []byte("zk-lite.incarnation")
 // nextIncarnation numbers this server's starts, so that commands of an earlier
 // one differ from those of this one. It is the wall clock's milliseconds,
 // so that an observer that has lost its disk does not take a number that it had
-// before; advanceIncarnation takes care of a clock that is behind.
-func nextIncarnation(s raft.StableStore) (uint64, error) {
-	last, err := s.GetUint64(keyIncarnation)
+// before; advanceIncarnation takes care of a clock that is behind. It returns the former one, too; 0: none.
+func nextIncarnation(s raft.StableStore) (last, next uint64, err error) {
+	last, err = s.GetUint64(keyIncarnation)
 	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
-		return 0, fmt.Errorf("reading the incarnation: %w", err)
+		return 0, 0, fmt.Errorf("reading the incarnation: %w", err)
 	}
-	next := max(last+1, uint64(time.Now().UnixMilli()))
+	next = max(last+1, uint64(time.Now().UnixMilli()))
 	if err := s.SetUint64(keyIncarnation, next); err != nil {
-		return 0, fmt.Errorf("writing the incarnation: %w", err)
+		return 0, 0, fmt.Errorf("writing the incarnation: %w", err)
 	}
-	return next, nil
+	return last, next, nil
 }
 
 // advanceIncarnation begins a later incarnation than all of this server that the log contains. It

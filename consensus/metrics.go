@@ -33,6 +33,7 @@ func (n *Node) Metrics() []Metric {
 		{"snapshot_failures_total", n.snapshots.failed.Load()},
 		{"snapshot_last_timestamp_seconds", n.snapshots.last.Load()},
 	}
+	all = append(all, n.check.metrics()...)
 	if log := n.cfg.Storage.Raftlog; log != nil {
 		s := log.Stats()
 		all = append(all,

@@ -15,6 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/raftlogger"
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport"
@@ -40,6 +41,7 @@ type Node struct {
 	forwarder *forward.Forwarder
 	ensemble  *membership.Ensemble
 	fsm       *fsm
+	check     *checker
 	published publisher
 
 	starting     sync.Mutex // Close comes before raft's start, or after it
@@ -71,10 +73,11 @@ func Open(cfg Config) (*Node, error) {
 		published: publisher{newest: leadership{leader: state.NoServer}, lastLeader: state.NoServer},
 	}
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
-	incarnation, err := nextIncarnation(cfg.Storage.Stable)
+	lastLife, incarnation, err := nextIncarnation(cfg.Storage.Stable)
 	if err != nil {
 		return nil, fmt.Errorf("opening consensus: %w", err)
 	}
+	n.check = newChecker(n, lastLife)
 	n.assemble(incarnation)
 	if err := n.openEnsemble(); err != nil {
 		n.cancel(ErrStopped)
@@ -107,6 +110,7 @@ func (n *Node) assemble(incarnation uint64) {
 	n.disk = storage.NewMonitor(storage.MonitorConfig{
 		Store: &cfg.Storage, ElectionTimeout: cfg.ElectionTimeout, Logger: n.logger,
 		Now: n.now, Fatal: n.fatal, Stopping: n.ctx, Alone: n.alone,
+		Applied: func() uint64 { return n.check.record.Newest().Index }, Forked: n.check.truncated,
 	})
 	n.queue = forward.NewQueue(state.Origin{Server: cfg.ID, Incarnation: incarnation},
 		cfg.MaxPending, cfg.MaxPendingBytes)
@@ -156,6 +160,7 @@ func (n *Node) assemble(incarnation uint64) {
 			}
 			return nil
 		},
+		Check:   func(from state.ServerID, at []uint64) *selfcheck.Answer { return n.check.answer(from, at) },
 		Level:   n.Level,
 		Removed: func(reason string) { n.halt(HaltRemoved, reason) },
 		Commit:  n.queue.Do, Connected: n.forwarder.Streams.Count, LastContact: n.forwarder.Streams.Contact,
@@ -198,6 +203,12 @@ func (n *Node) openEnsemble() error {
 		n.joinEnsemble(*id)
 		n.halt(h.Kind, h.Reason)
 		return nil
+	}
+	if !n.cfg.standalone() {
+		n.joinEnsemble(*id)
+		if n.check.checkStart(); n.halted.Load() != nil {
+			return nil
+		}
 	}
 	return n.startRaft(*id)
 }

@@ -56,7 +56,9 @@ func (n *Node) startRaft(id storage.Identity) error {
 	if !n.takeRaft(r) {
 		return errors.Join(ErrStopped, r.Shutdown().Error())
 	}
-	for _, task := range []func(){n.watchLeadership, n.forwarder.Accept, n.takeSnapshots} {
+	for _, task := range []func(){
+		n.watchLeadership, n.forwarder.Accept, n.takeSnapshots, n.check.run, n.check.computeDigests,
+	} {
 		n.tasks.Go(task)
 	}
 	n.tasks.Go(func() { n.forwarder.Run(n.ctx) })

@@ -14,6 +14,9 @@ func (n *Node) Status() Status {
 		Role: RoleNone, Leader: state.NoServer, Contact: NoContact,
 		Pending: n.queue.Len(), DiskFault: n.disk.Fault(),
 	}
+	if alarm := n.check.alarm.Load(); alarm != nil {
+		s.Alarm = *alarm
+	}
 	if s.Halt = n.halted.Load(); s.Halt != nil {
 		s.AppliedIndex = n.applied.Load()
 		return s

@@ -99,4 +99,6 @@ type Status struct {
 	LeaderChanged time.Time
 	// Halt is why this server takes no part any more; nil: it does.
 	Halt *Halt
+	// Alarm is how the servers differ though they should not; empty: as far as is known they do not.
+	Alarm string
 }

@@ -85,7 +85,8 @@ func certificateCheck(name string, c Certificate) []readyCheck {
 // memoryShown is for how long a refused write is reported.
 const memoryShown = time.Minute
 
-// readyChecks are the parts. Memory is reported and does not count: reads and deletes go on.
+// readyChecks are the parts. Memory is reported and does not count: reads and deletes go on. Nor does the self check:
+// who is wrong is halted, and where that cannot be told, all serve.
 func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 	majority := "this server has never had contact with a majority"
 	if text := contactText(s.Contact); text != nil {
@@ -116,5 +117,6 @@ func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 		{"progress", !q.Core.Server.Stalled(), ""},
 		{"memory", !full, room},
 		{"not_halted", s.Halt == nil, halt},
+		{"self_check", s.Alarm == "", s.Alarm},
 	}
 }

@@ -20,6 +20,7 @@ type Settings struct {
 	MinSessionTimeout time.Duration
 	MaxSessionTimeout time.Duration
 	ElectionTimeout   time.Duration
+	CheckInterval     time.Duration // 0: off
 
 	// Storage.
 	DataDir         string

@@ -120,6 +120,10 @@ func ensembleRows() []setting {
 			field: func(s *Settings) any { return &s.ElectionTimeout },
 			help: "Time without a message from the leader after which another one is elected. A dead process is " +
 				"noticed at once."},
+		{key: "check.interval", kind: kindMillis, def: "10000", min: 0, max: day,
+			field: func(s *Settings) any { return &s.CheckInterval },
+			help: "How often the servers compare their states, at least; 0: never. A server that differs from a " +
+				"majority is halted."},
 		{key: "raft.fastFailover", kind: kindBool, def: "true",
 			field: func(s *Settings) any { return &s.FastFailover },
 			help:  "Elect a leader as soon as a majority has seen the old one's process end."},

@@ -88,7 +88,7 @@ func NewQueue(o state.Origin, maxCount, maxBytes int) *Queue {
 // goroutine that proposes them must not wait because clients ask for much.
 func own(c *state.Command) bool {
 	switch c.Op {
-	case state.OpExpireSession, state.OpMember:
+	case state.OpExpireSession, state.OpMember, state.OpDigest:
 		return true
 	case state.OpReap:
 		return c.Session == 0 // a client may ask for it, too

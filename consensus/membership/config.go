@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
@@ -67,6 +68,8 @@ type Config struct {
 	Published func() map[state.ServerID]state.Member
 	// Configured returns the servers of the newest configuration that was applied here, and whether they vote.
 	Configured func() map[state.ServerID]bool
+	// Check answers a server that compares itself with this one, and asks for these indexes of the log.
+	Check func(from state.ServerID, at []uint64) *selfcheck.Answer
 	// Level returns the ensemble's feature level, as applied here.
 	Level func() state.Level
 	// Removed is called once when this server learns that it is no member any more, with what happened and what to do.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
@@ -34,6 +35,7 @@ type controlRequest struct {
 	Server   state.ServerID `json:"server,omitempty"` // the one that the request is about
 	Leader   state.ServerID `json:"leader,omitempty"` // the one that is to lose it, if Server is NoServer
 	Force    bool           `json:"force,omitempty"`
+	At       []uint64       `json:"at,omitempty"` // indexes
 	// Keys are those of the ensemble that is being bootstrapped.
 	Keys *peerkeys.Table `json:"keys,omitempty"`
 	// Proof is that of a server whose key is not bound (peerkeys.Keys.Prove).
@@ -51,6 +53,7 @@ type controlRequest struct {
 const (
 	controlWho       = "who"  // who are you, and what am I in your configuration?
 	controlBootstrap = "form" // belong to this ensemble, which is being bootstrapped
+	controlCheck     = "check"
 	controlJoin      = "join" // bind my key, and let me in
 	// The others are for the leader.
 	controlBind      = "bind" // what a member has found of one that joins
@@ -73,6 +76,8 @@ type controlReply struct {
 	Keys *peerkeys.Table `json:"keys,omitempty"`
 	// Removed says that From is not in the configuration as of Applied.
 	Removed bool `json:"removed,omitempty"`
+	// Check answers controlCheck.
+	Check *selfcheck.Answer `json:"check,omitempty"`
 	// Led says that the server has a leader.
 	Led bool `json:"led,omitempty"`
 	// Status answers controlStatus.

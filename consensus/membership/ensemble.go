@@ -137,6 +137,8 @@ func (e *Ensemble) admit(conn *mux.Conn, req *controlRequest, reply *controlRepl
 func (e *Ensemble) answer(conn *mux.Conn, req *controlRequest, reply *controlReply) (err error) {
 	switch req.Op {
 	case controlWho:
+	case controlCheck:
+		reply.Check = e.cfg.Check(req.From, req.At)
 	case controlBootstrap:
 		err = e.acceptBootstrap(conn, req)
 	case controlJoin:

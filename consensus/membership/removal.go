@@ -1,9 +1,7 @@
 package membership
 
 import (
-	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -52,32 +50,4 @@ func (e *Ensemble) removedBy() (by state.ServerID, applied uint64) {
 		return state.NoServer, 0
 	}
 	return by, best.Applied
-}
-
-// askOthers asks all servers of which this one knows at once, for an election timeout at most, and returns the
-// answers.
-func (e *Ensemble) askOthers(req controlRequest) map[state.ServerID]controlReply {
-	ctx, cancel := context.WithTimeout(e.cfg.Context, e.cfg.ElectionTimeout)
-	defer cancel()
-	others := e.configured()
-	for _, s := range e.cfg.Servers {
-		others[s.ID] = true
-	}
-	delete(others, e.cfg.Self)
-	var mu sync.Mutex // protects replies
-	replies := map[state.ServerID]controlReply{}
-	var asking sync.WaitGroup
-	for id := range others {
-		asking.Go(func() {
-			reply, err := e.ask(ctx, id, req)
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			replies[id] = reply
-		})
-	}
-	asking.Wait()
-	return replies
 }

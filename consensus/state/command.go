@@ -30,6 +30,7 @@ const (
 	OpCheckAbsent   Op = 14 // only inside OpMulti: that there is no such znode
 	OpDeleteAll     Op = 15 // a znode and all below it, at most MaxSubtree
 	OpRestore       Op = 16 // a step of a restore; see RestoreStep
+	OpDigest        Op = 17 // changes nothing; every server takes the digest of its state there
 	OpLevel         Op = 18 // raises the ensemble's level
 )
 

@@ -20,7 +20,7 @@ const MinLevel Level = 1
 var opLevels = [1 << 8]Level{
 	OpCreate: 1, OpDelete: 1, OpSetData: 1, OpSetACL: 1, OpCheck: 1, OpMulti: 1, OpSync: 1, OpCreateSession: 1,
 	OpCloseSession: 1, OpAttach: 1, OpExpireSession: 1, OpReap: 1, OpMember: 1, OpCheckAbsent: 1, OpDeleteAll: 1,
-	OpRestore: 1, OpLevel: 1,
+	OpRestore: 1, OpDigest: 1, OpLevel: 1,
 }
 
 func (o Op) known() bool { return opLevels[o] != 0 }

@@ -21,6 +21,8 @@ type Machine struct {
 	upload   *upload    // the backup that is on its way; nil: none
 	zxid     znode.Zxid // of the last transaction; 0 before the first
 	index    uint64     // Raft index of the last entry applied
+	term     uint64     // its term
+	history  uint64     // see Point; 0: not known
 	time     int64      // of the last entry, milliseconds since the epoch
 	level    Level      // see Level
 
@@ -164,7 +166,7 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 	}
 	var b *backup.Backup
 	switch c.Op {
-	case OpSync:
+	case OpSync, OpDigest:
 		return
 	case OpLevel:
 		m.raiseLevel(c.Level)

@@ -138,7 +138,8 @@ func readBlock(in *bufio.Reader, b []byte) ([]byte, error) {
 
 func (m *Machine) readHead(b []byte) error {
 	r := reader{b: b}
-	m.index, m.zxid, m.time, m.level = r.uint(), znode.Zxid(r.int()), r.int(), Level(r.uint())
+	m.index, m.term, m.history = r.uint(), r.uint(), r.uint()
+	m.zxid, m.time, m.level = znode.Zxid(r.int()), r.int(), Level(r.uint())
 	m.voters = map[ServerID]bool{}
 	for n := r.count(2); n > 0; n-- {
 		id := ServerID(r.uint())

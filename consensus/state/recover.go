@@ -14,6 +14,7 @@ func (m *Machine) Recover(self ServerID, index, term uint64) {
 	m.Configure(index, term, map[ServerID]bool{self: true}, Unobserved{})
 	m.zxid = max(m.zxid, znode.Zxid(term<<32))
 	m.upload = nil
+	m.Chain(index, term, nil)
 }
 
 // Time is when the last entry was made, by its leader's clock.

@@ -51,10 +51,10 @@ func (s *Snapshot) Preview(b *backup.Backup) (backup.Changes, error) {
 }
 
 // OnlyState leaves out what restores have left in the state: a backup that is on its
-// way, and the answers to those that had a key; and the level, which is the ensemble's. A backup is none the worse for
-// it. Tokens are left out too: a backup lies elsewhere.
+// way, and the answers to those that had a key; and the level and the history of the log, which are the ensemble's. A
+// backup is none the worse for it. Tokens are left out too: a backup lies elsewhere.
 func (s *Snapshot) OnlyState() {
-	s.upload, s.level = nil, 0
+	s.upload, s.level, s.term, s.history = nil, 0, 0, 0
 	for id, m := range s.members {
 		m.Token, m.TokenUntil = [32]byte{}, 0
 		s.members[id] = m

@@ -42,6 +42,8 @@ const windowMax = 32 << 20
 // Snapshot is the state at one index. Write may run in another goroutine.
 type Snapshot struct {
 	index    uint64
+	term     uint64
+	history  uint64
 	zxid     znode.Zxid
 	time     int64
 	level    Level
@@ -58,7 +60,7 @@ type Snapshot struct {
 // and a few more for every ten thousand sessions. Release it when done.
 func (m *Machine) Snapshot() *Snapshot {
 	return &Snapshot{
-		index: m.index, zxid: m.zxid, time: m.time, level: m.level,
+		index: m.index, term: m.term, history: m.history, zxid: m.zxid, time: m.time, level: m.level,
 		voters: maps.Clone(m.voters), members: maps.Clone(m.members), origins: maps.Clone(m.origins),
 		sessions: m.sessions.Clone(),
 		keys:     m.keys.clone(),
@@ -149,7 +151,7 @@ func (s *Snapshot) writeBlocks(out *bufio.Writer) error {
 }
 
 func (s *Snapshot) appendHead(b []byte) []byte {
-	b = appendUint(b, s.index)
+	b = appendUint(appendUint(appendUint(b, s.index), s.term), s.history)
 	b = appendUint(appendInt(appendInt(b, int64(s.zxid)), s.time), uint64(s.level))
 	b = appendUint(b, uint64(len(s.voters)))
 	for id, v := range s.voters {

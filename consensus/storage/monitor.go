@@ -39,6 +39,10 @@ type MonitorConfig struct {
 	Now             func() int64 // a monotonic clock in nanoseconds, never 0
 	Fatal           func(error)
 	Stopping        context.Context // has ended when the server is closed
+	// Applied returns the index of the last entry that was applied here, also before a restart. nil: it is not known.
+	Applied func() uint64
+	// Forked is called when raft wants to delete an entry that was applied.
+	Forked func(from, applied uint64)
 	// Alone reports that nobody else can lead. nil: others can.
 	Alone func() bool
 }
@@ -136,6 +140,25 @@ type watchedLog struct {
 func (w *watchedLog) IsMonotonic() bool {
 	m, ok := w.LogStore.(raft.MonotonicLogStore)
 	return ok && m.IsMonotonic()
+}
+
+// DeleteRange refuses to delete entries that were applied from the end of the log, unless a snapshot has them: a
+// leader that asks for it has another history, since such entries were committed.
+func (w *watchedLog) DeleteRange(first, last uint64) error {
+	m := w.m
+	if m.cfg.Applied == nil {
+		return w.LogStore.DeleteRange(first, last)
+	}
+	end, err := w.LastIndex()
+	applied := m.cfg.Applied()
+	if err != nil || last < end || first > applied {
+		return errors.Join(err, w.LogStore.DeleteRange(first, last))
+	}
+	if list, err := m.cfg.Store.Snapshots.List(); err == nil && len(list) > 0 && list[0].Index >= min(last, applied) {
+		return w.LogStore.DeleteRange(first, last)
+	}
+	m.cfg.Forked(first, applied)
+	return fmt.Errorf("entries %d to %d are not deleted: up to %d they were applied", first, last, applied)
 }
 
 func (w *watchedLog) StoreLog(l *raft.Log) error { return w.StoreLogs([]*raft.Log{l}) }

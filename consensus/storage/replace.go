@@ -83,7 +83,7 @@ func exchange(c, next *Config, kept string) error {
 	}
 	type move struct{ from, to string }
 	var moves []move
-	for _, name := range []string{stableName, "snapshots", "peers.json"} {
+	for _, name := range []string{stableName, "snapshots", "peers.json", historyName} {
 		moves = append(moves, move{filepath.Join(c.Dir, name), filepath.Join(c.Dir, kept, name)})
 	}
 	for _, name := range []string{"raftlog", "raftlog.db"} {

@@ -37,6 +37,8 @@ type Store struct {
 	// Raftlog is Log where that is a raftlog, whose syncs can be overlapped; nil otherwise.
 	Raftlog *raftlog.Store
 	Close   func() error
+	// History keeps what the server has applied; nil: nothing does.
+	History HistoryStore
 }
 
 // Identity is the server and the ensemble that a data directory belongs to.
@@ -103,7 +105,10 @@ func Open(c Config) (Store, error) {
 	if err := closeToOthers(filepath.Join(c.Dir, "snapshots"), c.Logger); err != nil {
 		return Store{}, err
 	}
-	s := Store{Identity: identityFile(filepath.Join(c.Dir, identityName))}
+	s := Store{
+		Identity: identityFile(filepath.Join(c.Dir, identityName)),
+		History:  historyFile(filepath.Join(c.Dir, historyName)),
+	}
 	id, err := s.Identity.Load()
 	if err != nil {
 		return Store{}, err

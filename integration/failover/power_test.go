@@ -211,17 +211,27 @@ func TestPower_OneDiskLies(t *testing.T) {
 }
 
 // comesBack waits until a server that was started serves, and returns false if it ends
-// instead.
+// instead, or is halted: a disk that has lied is no different from one that was put back.
 func comesBack(t *testing.T, s *cluster.Server) (serves bool) {
 	t.Helper()
+	var r readiness
+	const forked = "halted: forked"
 	cluster.Eventually(t, fmt.Sprintf("server %d serves or ends", s.ID), cluster.Patience, func() error {
 		if !s.Running() {
+			return nil
+		}
+		if r, _ = askReady(s); r.Status == forked {
 			return nil
 		}
 		_, err := s.Mode()
 		serves = err == nil
 		return err
 	})
+	if r.Status == forked {
+		t.Logf("server %d is halted: %s", s.ID, r.Reason)
+		s.Kill()
+		return false
+	}
 	if !serves && s.WaitEnd() == nil {
 		t.Errorf("server %d ended with exit code 0", s.ID)
 	}

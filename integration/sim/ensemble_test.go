@@ -158,7 +158,7 @@ func (m *machine) boot() error {
 	l.node, err = consensus.Open(consensus.Config{
 		ID: state.ServerID(m.i), Servers: w.configuration(), Listener: listener,
 		Dial: w.net.dialer(m.i), Storage: storage, Handler: h, Logger: logger, Fatal: fatal,
-		ElectionTimeout: electionTimeout, SnapshotCommands: w.opt.snapshot,
+		ElectionTimeout: electionTimeout, CheckInterval: time.Second, SnapshotCommands: w.opt.snapshot,
 		TrailingLogs: uint64(w.opt.snapshot / 8), NoPush: w.opt.noPush, NoOverlap: w.opt.noOverlap,
 		NoFailover: w.opt.noFailover,
 	})
@@ -332,6 +332,14 @@ func (h *handler) Lead(term uint64) {
 	h.term.Store(term)
 	h.life.w.truth.lead(term)
 	h.Handler.Lead(term)
+}
+
+// Halted implements consensus.Handler. No disk of a simulation is put back, and no memory fails.
+func (h *handler) Halted() {
+	if x := h.life.node; x != nil && x.Status().Halt.Kind != consensus.HaltRemoved {
+		h.life.w.record.violation("Replicas", "server %d: %+v", h.life.i, x.Status().Halt)
+	}
+	h.Handler.Halted()
 }
 
 // Touched implements consensus.Handler.

@@ -1,0 +1,35 @@
+package storage
+
+import (
+	"os"
+)
+
+const historyName = "history"
+
+// HistoryStore keeps what a server knows of what it has applied (package selfcheck). It may be lost.
+type HistoryStore interface {
+	// Load returns what was saved last; nothing if that is not known.
+	Load() []byte
+	// Save does not wait for the disk.
+	Save([]byte) error
+}
+
+// historyFile is the HistoryStore of a data directory. It is written in place, and not synced: a torn file is
+// recognised by its sum, and nothing durable depends on it.
+type historyFile string
+
+func (f historyFile) Load() []byte {
+	b, _ := os.ReadFile(string(f))
+	return b
+}
+
+func (f historyFile) Save(b []byte) error { return os.WriteFile(string(f), b, 0o600) }
+
+// LastIndex returns the index of the last entry in the log, or in the newest snapshot; 0: there is none.
+func (s *Store) LastIndex() uint64 {
+	last, _ := s.Log.LastIndex()
+	if list, err := s.Snapshots.List(); err == nil && len(list) > 0 {
+		last = max(last, list[0].Index)
+	}
+	return last
+}
