@@ -291,9 +291,10 @@ func TestCounts_EnumeratedApart(t *testing.T) {
 	c.small()
 	c.locks()
 	c.others()
+	c.repairs()
 	var b strings.Builder
 	b.WriteString("# Counts\n\nEach count of the lab beside the same count made apart, by a program that knows neither the simulator\n" +
-		"nor the lab's algorithms (`lab/table/rounds_test.go`): messages by type and time, case by case. Made by\n" +
+		"nor the lab's algorithms (`lab/table/*rounds_test.go`): messages by type and time, case by case. Made by\n" +
 		"`TestCounts_EnumeratedApart`. The counts shown are those of the command.\n\n" +
 		"| algorithm and variant | formula | command: `zk-lite lab ...` | lab | enumeration | cases equal |\n|---|---|---|---|---|---|\n")
 	total, equal := 0, 0

@@ -50,7 +50,7 @@ func (c *comparison) locks() {
 	for n := 2; n <= 13; n++ {
 		for i := range n {
 			r := cost("maekawa", n, sim.ID(i+1))
-			row.check(c.t, fmt.Sprint(n, i+1), r.Messages.Total, 3*(crossing(n, i)-1))
+			row.check(c.t, fmt.Sprint(n, i+1), r.Messages.Total, 3*(len(crossingOf(n, i))-1))
 		}
 	}
 	for _, p := range []struct {

@@ -117,16 +117,16 @@ func centralRounds(n int) (map[string]int, int) {
 	return r.counts, r.last
 }
 
-// crossing counts the places that share a row or a column with one of n in a lattice.
-func crossing(n, place int) (size int) {
+// crossingOf returns the places that share a row or a column with one of n in a lattice.
+func crossingOf(n, place int) (places []int) {
 	width := 1
 	for width*width < n {
 		width++
 	}
 	for i := range n {
 		if i/width == place/width || i%width == place%width {
-			size++
+			places = append(places, i)
 		}
 	}
-	return size
+	return places
 }
