@@ -148,18 +148,7 @@ func (n *Node) assemble(incarnation uint64) {
 			return l.term
 		},
 		Applied: n.applied.Load,
-		Published: func() map[state.ServerID]state.Member {
-			if p := n.members.Load(); p != nil {
-				return *p
-			}
-			return nil
-		},
-		Configured: func() map[state.ServerID]bool {
-			if p := n.configuration.Load(); p != nil {
-				return *p
-			}
-			return nil
-		},
+		Published: loader(&n.members), Configured: loader(&n.configuration),
 		Check:   func(from state.ServerID, at []uint64) *selfcheck.Answer { return n.check.answer(from, at) },
 		Level:   n.Level,
 		Removed: func(reason string) { n.halt(HaltRemoved, reason) },
@@ -170,6 +159,16 @@ func (n *Node) assemble(incarnation uint64) {
 	n.tasks.Go(n.ensemble.Serve)
 	if cfg.Keys != nil {
 		n.tasks.Go(func() { cfg.Keys.Run(n.ctx, func(id state.ServerID) { n.mux.CutServer(uint64(id)) }) })
+	}
+}
+
+// loader returns a function that returns what p points to; the zero value before it was set.
+func loader[T any](p *atomic.Pointer[T]) func() T {
+	return func() (value T) {
+		if x := p.Load(); x != nil {
+			value = *x
+		}
+		return value
 	}
 }
 
