@@ -147,7 +147,7 @@ func (n *Node) assemble(incarnation uint64) {
 			l, _ := n.published.now()
 			return l.term
 		},
-		Applied: n.applied.Load,
+		Applied:   n.applied.Load,
 		Published: loader(&n.members), Configured: loader(&n.configuration),
 		Check:   func(from state.ServerID, at []uint64) *selfcheck.Answer { return n.check.answer(from, at) },
 		Level:   n.Level,
