@@ -61,18 +61,7 @@ server that carried the session what became of its connection.`,
 	limit := c.Flags().IntP("limit", "n", 50, "show at most so many")
 	return a.operation(c, defaultTimeout, func(c *cobra.Command, _ []string, api *httpapi.Client) error {
 		all, err := expiredSessions(c.Context(), api)
-		if len(all) > *limit {
-			all = all[:max(*limit, 0)]
-		}
-		if a.json() {
-			for i := range all {
-				if err := writeJSON(c.OutOrStdout(), &all[i]); err != nil {
-					return err
-				}
-			}
-			return err
-		}
-		return cmp.Or(printExpired(c.OutOrStdout(), all), err)
+		return cmp.Or(showNewest(a, c.OutOrStdout(), all, *limit, printExpired), err)
 	})
 }
 

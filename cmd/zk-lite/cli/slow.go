@@ -79,19 +79,22 @@ stage, leader.`,
 	limit := c.Flags().IntP("limit", "n", 50, "show at most so many")
 	return a.operation(c, defaultTimeout, func(c *cobra.Command, _ []string, api *httpapi.Client) error {
 		requests, err := slowRequests(c.Context(), api)
-		if len(requests) > *limit {
-			requests = requests[:max(*limit, 0)]
-		}
-		if a.json() {
-			for i := range requests {
-				if err := writeJSON(c.OutOrStdout(), &requests[i]); err != nil {
-					return err
-				}
-			}
+		return cmp.Or(showNewest(a, c.OutOrStdout(), requests, *limit, printSlow), err)
+	})
+}
+
+// showNewest prints the first items, at most limit: a line of JSON each, or a table.
+func showNewest[T any](a *app, out io.Writer, all []T, limit int, table func(io.Writer, []T) error) error {
+	all = all[:min(len(all), max(limit, 0))]
+	if !a.json() {
+		return table(out, all)
+	}
+	for i := range all {
+		if err := writeJSON(out, &all[i]); err != nil {
 			return err
 		}
-		return cmp.Or(printSlow(c.OutOrStdout(), requests), err)
-	})
+	}
+	return nil
 }
 
 // slowRequests asks all servers. The error is that of the last server that did not answer.
