@@ -31,11 +31,14 @@ type Peer struct {
 // Ask asks the other voters how they are, at once, until ctx ends.
 func (r *Recovery) Ask(ctx context.Context, p Peers) []Peer {
 	all := r.others(p.Servers)
+	dialled := make(map[string]string, len(all)) // what to dial by the name that mux gives a server
+	for _, x := range all {
+		dialled[membership.AddressOf(x.ID)] = x.Addr
+	}
 	m := mux.New(mux.Config{
 		Listener: mux.NoListener(), Advertise: membership.AddressOf(r.self),
 		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
-			i := slices.IndexFunc(all, func(x Peer) bool { return membership.AddressOf(x.ID) == addr })
-			return p.Dial(ctx, all[i].Addr)
+			return p.Dial(ctx, dialled[addr])
 		},
 		Secure: func(ctx context.Context, c net.Conn, _ mux.Kind, addr string) (net.Conn, error) {
 			return p.Keys.Client(ctx, c, membership.ServerOf(addr), true)
