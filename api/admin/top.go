@@ -56,7 +56,8 @@ func (h *handlers) getTop(q *rest.Request) error {
 		r = h.topByWatches(q, limit)
 	}
 	return q.Answer(http.StatusOK, topBody{
-		q.Core.Server.Config().ID, by, r.Seconds, r.Total, topUsers(r.Sessions), topUsers(r.Addresses), topUsers(r.Paths),
+		q.Core.Server.Config().ID, by, r.Seconds, r.Total,
+		topUsers(r.Sessions), topUsers(r.Addresses), topUsers(r.Paths),
 	})
 }
 

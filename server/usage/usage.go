@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// kept is how many counters a sketch has: who makes more than 1/kept of all is in it. The twelve sketches take about
-	// 150 KB, and with the longest paths 600 KB.
+	// kept is how many counters a sketch has: who makes more than 1/kept of all is in it. The twelve sketches take
+	// about 150 KB, and with the longest paths 300 KB.
 	kept = 128
 	// windowTime is how long a window counts. There are two: the one before is whole.
 	windowTime = time.Minute
 	// maxSamples is about how many requests are looked at in a second; the others cost a random number each.
-	maxSamples = 1000
+	maxSamples = 250
 	// maxPath bounds what is kept of a path, in bytes.
 	maxPath = 256
 )

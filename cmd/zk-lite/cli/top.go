@@ -85,7 +85,8 @@ func mergeTop(pages []topPage, by string, limit int) (all []topUser) {
 			for _, u := range users {
 				have := merged[kind][u.Name]
 				merged[kind][u.Name] = topUser{
-					Kind: kind, Name: u.Name, By: by, Count: have.Count + u.Count/seconds, Over: have.Over + u.Over/seconds,
+					Kind: kind, Name: u.Name, By: by,
+					Count: have.Count + u.Count/seconds, Over: have.Over + u.Over/seconds,
 				}
 			}
 		}
