@@ -39,6 +39,7 @@ var layers = []struct {
 	{0, "internal/process", nil, "what the process uses, whatever it does"},
 	{0, "internal/sdnotify", nil, "carries words to the service manager, and knows no server"},
 	{0, "internal/repeats", nil, "what to leave out of a log, whatever it is about"},
+	{0, "internal/lograte", nil, "bounds a log, whatever it is about"},
 	{0, "internal/structure", nil, "reads source, and runs nothing of it"},
 	{0, "internal/fault", nil, "deliberate faults, for builds that show that tests notice"},
 	{2, "session", []string{"znode"}, "the tables do not know each other"},

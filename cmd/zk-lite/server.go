@@ -19,6 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
 	"github.com/zk-lite/zk-lite/internal/gc"
+	"github.com/zk-lite/zk-lite/internal/lograte"
 	"github.com/zk-lite/zk-lite/internal/processors"
 	"github.com/zk-lite/zk-lite/internal/sdnotify"
 )
@@ -155,10 +156,15 @@ func run(ctx context.Context, logger *slog.Logger, open func(fatal func(error)) 
 	}
 }
 
+// newLogger makes a log that does not grow faster than it may, unless it is to tell everything.
 func newLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
+	var h slog.Handler = slog.NewTextHandler(w, o)
 	if format == config.LoggerJSON {
-		return slog.New(slog.NewJSONHandler(w, o))
+		h = slog.NewJSONHandler(w, o)
 	}
-	return slog.New(slog.NewTextHandler(w, o))
+	if level > slog.LevelDebug {
+		h = lograte.New(h)
+	}
+	return slog.New(h)
 }
