@@ -231,3 +231,50 @@ func refusals(t *testing.T) map[string]string {
 	})
 	return found
 }
+
+// logKeys are the functions that log whose further arguments are names and values, with the place of the first name.
+var logKeys = map[string]int{
+	"Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "Log": 3, "With": 0, "warn": 1, "logRefusal": 1,
+}
+
+// TestTroubleshooting_Fields: the page has each field that several lines of the log have, so that one thing does not get
+// two names.
+func TestTroubleshooting_Fields(t *testing.T) {
+	uses, fields := map[string]int{}, map[string]string{}
+	eachCall(t, logged, func(s *source, call *ast.CallExpr) {
+		selector, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return
+		}
+		at, ok := logKeys[selector.Sel.Name]
+		if !ok || path.Dir(s.set.Position(call.Pos()).Filename) == "app/config" {
+			return
+		}
+		for ; at < len(call.Args); at += 2 {
+			if name := s.text(call.Args[at]); name != "…" {
+				if uses[name]++; uses[name] > 1 {
+					fields[name] = s.set.Position(call.Pos()).String()
+				}
+			}
+		}
+	})
+	compare(t, "Fields", fields)
+}
+
+// TestTroubleshooting_SameEventSameWords: two messages that share most of their words are one event in two wordings.
+func TestTroubleshooting_SameEventSameWords(t *testing.T) {
+	messages := slices.Sorted(maps.Keys(loggedMessages(t)))
+	for i, a := range messages {
+		for _, b := range messages[:i] {
+			words, shared := strings.Fields(a), 0
+			for _, w := range words {
+				if slices.Contains(strings.Fields(b), w) {
+					shared++
+				}
+			}
+			if most := max(len(words), len(strings.Fields(b))); shared*4 > most*3 {
+				t.Errorf("%q and %q: is that not the same event?", a, b)
+			}
+		}
+	}
+}
