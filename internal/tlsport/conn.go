@@ -25,7 +25,9 @@ type Conn struct {
 	err    error
 	secure atomic.Pointer[tls.Conn] // nil: plain, or not known yet
 	begun  atomic.Bool
-	head   []byte // plain bytes that were read to see what is spoken
+	head   []byte     // plain bytes that were read to see what is spoken
+	below  *gathering // what TLS writes to
+	frames frames     // of WriteFrames
 }
 
 func newConn(c net.Conn, o *Options) *Conn { return &Conn{Conn: c, o: o} }
@@ -136,7 +138,8 @@ func (c *Conn) handshake(first []byte) error {
 	}
 	// The reader's own deadline stays, should it be earlier.
 	late := time.AfterFunc(h.time, func() { _ = c.Conn.Close() })
-	below := &slotConn{Conn: c.Conn, slots: h.slots, first: first, held: true}
+	c.below = &gathering{Conn: c.Conn}
+	below := &slotConn{Conn: c.below, slots: h.slots, first: first, held: true}
 	h.slots <- struct{}{}
 	s := tls.Server(below, c.o.Config)
 	err := s.Handshake()
