@@ -21,13 +21,14 @@ type Conn struct {
 	net.Conn // below TLS
 	o        *Options
 
-	mu     sync.Mutex // held during the beginning; protects the fields below until then
-	err    error
-	secure atomic.Pointer[tls.Conn] // nil: plain, or not known yet
-	begun  atomic.Bool
-	head   []byte     // plain bytes that were read to see what is spoken
-	below  *gathering // what TLS writes to
-	frames frames     // of WriteFrames
+	mu      sync.Mutex // held during the beginning; protects the fields below until then
+	err     error
+	secure  atomic.Pointer[tls.Conn] // nil: plain, or not known yet
+	begun   atomic.Bool
+	head    []byte     // plain bytes that were read to see what is spoken
+	below   *gathering // what TLS writes to
+	frames  frames     // of WriteFrames
+	batches bool       // of tlsfiles.Batches, the one protocol to agree on: a record may have several frames
 }
 
 func newConn(c net.Conn, o *Options) *Conn { return &Conn{Conn: c, o: o} }
@@ -151,6 +152,7 @@ func (c *Conn) handshake(first []byte) error {
 	if h.end(err); err != nil {
 		return &HandshakeError{err}
 	}
+	c.batches = s.ConnectionState().NegotiatedProtocol != ""
 	c.secure.Store(s)
 	return nil
 }
