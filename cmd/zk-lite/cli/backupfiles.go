@@ -70,8 +70,8 @@ func (a *app) backupVerifyCommand() *cobra.Command {
 		Long: `Restore backups in memory, one after the other, and compare the digest of the state that
 this makes with the one that was written with the backup: what passes can be restored. It
 takes as much memory as the znodes do in a server. With --ensemble, a backup has to be
-of this ensemble: ` + "`zk-lite member list -o json`" + ` and ` + "`backup ls`" + ` show its id. The exit code is 1 if one of
-them does not pass.`,
+of this ensemble: ` + "`zk-lite member list -o json`" + ` shows its id. The exit code is 1 if
+one of them does not pass.`,
 		Example: `  zk-lite backup verify /var/backups/zk-lite
   aws s3 cp s3://backups/zk.backup - | gpg -d | zk-lite backup verify -`,
 		Args: argCount(1, -1, 0),
