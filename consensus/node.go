@@ -55,7 +55,8 @@ type Node struct {
 	members       atomic.Pointer[map[state.ServerID]state.Member] // as applied here
 	configuration atomic.Pointer[map[state.ServerID]bool]         // the same: all servers, and whether they vote
 	applied       atomic.Uint64
-	level         atomic.Uint32 // the ensemble's state.Level, as applied here
+	level         atomic.Uint32                    // the ensemble's state.Level, as applied here
+	identity      atomic.Pointer[storage.Identity] // nil: this server belongs to no ensemble yet
 	failed        atomic.Bool
 	halted        atomic.Pointer[Halt] // nil: it is not
 }

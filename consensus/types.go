@@ -80,9 +80,10 @@ const (
 
 // Status is a server's place in the ensemble at one moment.
 type Status struct {
-	Role   Role
-	Leader state.ServerID // NoServer: unknown
-	Term   uint64
+	Ensemble [16]byte // zero: this server belongs to none yet
+	Role     Role
+	Leader   state.ServerID // NoServer: unknown
+	Term     uint64
 	// Contact is how long ago a leader, possibly this server, was last known to
 	// have a majority.
 	Contact      time.Duration

@@ -43,9 +43,10 @@ type knownBody struct {
 
 // clusterBody is the ensemble as this server sees it, with what its leader knows.
 type clusterBody struct {
-	Members []memberBody   `json:"members"`
-	Leader  state.ServerID `json:"leader"` // NoServer: unknown
-	Term    uint64         `json:"term"`
+	Ensemble string         `json:"ensemble,omitempty"` // its id, in hexadecimal; empty: there is none yet
+	Members  []memberBody   `json:"members"`
+	Leader   state.ServerID `json:"leader"` // NoServer: unknown
+	Term     uint64         `json:"term"`
 	// Level is the ensemble's feature level, HighestLevel the highest one that it could have; 0: not known.
 	Level        state.Level `json:"level"`
 	HighestLevel state.Level `json:"highest_level"`
@@ -91,6 +92,9 @@ func (h *handlers) getCluster(q *rest.Request) error {
 			LastIndex: s.LastIndex, AppliedIndex: s.AppliedIndex, Pending: s.Pending,
 			DiskFault: s.DiskFault, LastContact: contactText(s.Contact),
 		},
+	}
+	if s.Ensemble != [16]byte{} {
+		body.Ensemble = hex.EncodeToString(s.Ensemble[:])
 	}
 	body.Level, body.HighestLevel = h.levels()
 	known := map[state.ServerID]*knownBody{}

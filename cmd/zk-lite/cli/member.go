@@ -48,6 +48,7 @@ func (m *memberJSON) votes() bool { return m.Role == roleLeader || m.Role == rol
 
 // clusterJSON is the ensemble as one of its servers sees it.
 type clusterJSON struct {
+	Ensemble          string       `json:"ensemble,omitempty"` // its id; empty: not known
 	Members           []memberJSON `json:"members"`
 	Leader            int          `json:"leader"` // noServer: unknown
 	Term              uint64       `json:"term"`
