@@ -60,7 +60,6 @@ func (w *Window) Begin() time.Time { return w.rec.begin }
 func (w *Window) Go(run func()) { w.done.Go(run) }
 
 // Stopping reports whether the clients are to end.
-
 func (w *Window) Stopping() bool {
 	select {
 	case <-w.stop:
