@@ -1,4 +1,4 @@
-package zklite_test
+package monitoring_test
 
 import (
 	"encoding/json"
@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	alertsFile     = "packaging/prometheus/alerts.yml"
-	alertsTestFile = "packaging/prometheus/alerts_test.yml"
-	dashboardFile  = "packaging/grafana/zk-lite.json"
-	monitoringPage = "docs/monitoring.md"
+	alertsFile     = "../../packaging/prometheus/alerts.yml"
+	alertsTestFile = "../../packaging/prometheus/alerts_test.yml"
+	dashboardFile  = "../../packaging/grafana/zk-lite.json"
+	monitoringPage = "../../docs/monitoring.md"
 )
 
 var updateAlerts = flag.Bool("update", false, "rewrite the table of alerts in docs/monitoring.md")
 
-// TestMonitoring_MetricsExist: every metric that a rule, a panel or the page asks for is in the table of metrics.
+// TestFiles_MetricsExist: every metric that a rule, a panel or the page asks for is in the table of metrics.
 // Which of the table nobody asks for is in the test's log.
-func TestMonitoring_MetricsExist(t *testing.T) {
+func TestFiles_MetricsExist(t *testing.T) {
 	known := map[string]bool{"up": true} // Prometheus's own
 	for _, m := range metrics.Table() {
 		known[m.Name] = true
@@ -95,7 +95,7 @@ func metricsOf(expression string) []string {
 	return metricName.FindAllString(noMetrics.ReplaceAllString(expression, " "), -1)
 }
 
-func TestMonitoring_MetricsOf(t *testing.T) {
+func TestFiles_MetricsOf(t *testing.T) {
 	for expression, want := range map[string]string{
 		`max by (job) (a{job=~"x"}) - 1e9 > on (job) group_left 0.8 * (b:c > bool 0)`: "a b:c",
 		`sum by (x) (rate(a_total[5m])) unless b{c="d"} offset 1m or vector(0)`:       "a_total b",
@@ -136,9 +136,9 @@ func alerts(t *testing.T) (all []alert) {
 	return all
 }
 
-// TestMonitoring_Alerts: each says what is wrong, what to do, and where more is said, fires in promtool's test, and is
-// in the page's table, which -update rewrites.
-func TestMonitoring_Alerts(t *testing.T) {
+// TestFiles_Alerts: each says what is wrong, what to do, and where more is said, fires in promtool's test, and is
+// in the page's table, whose links another test follows. -update rewrites the table.
+func TestFiles_Alerts(t *testing.T) {
 	const head = "| alert | severity | what is wrong | what to do |\n|---|---|---|---|\n"
 	fired := read(t, alertsTestFile)
 	label := regexp.MustCompile(`\{\{ \$labels\.(\w+) \}\}`)
@@ -148,9 +148,6 @@ func TestMonitoring_Alerts(t *testing.T) {
 			t.Errorf("it says too little: %+v", a)
 		}
 		page, anchor, _ := strings.Cut(strings.TrimPrefix(a.Runbook, "https://github.com/zk-lite/zk-lite/blob/main/"), "#")
-		if _, err := os.Stat(page); err != nil || !anchors(read(t, page))[anchor] {
-			t.Errorf("%s leads to %s, which does not exist", a.Name, a.Runbook)
-		}
 		if !strings.Contains(fired, fmt.Sprintf("alertname=%q", a.Name)) {
 			t.Errorf("%s does not expect %s to fire", alertsTestFile, a.Name)
 		}
@@ -173,6 +170,15 @@ func TestMonitoring_Alerts(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("the table of %s differs from %s; run go test -run Monitoring -update .", monitoringPage, alertsFile)
+		t.Errorf("the table of %s differs from %s; run go test -update", monitoringPage, alertsFile)
 	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
