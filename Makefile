@@ -20,7 +20,7 @@ VERSION ?=
 UPGRADES ?= TestUpgrade
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim apache oracle faults soak edge soak-recipes bench benchmarks
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim monitoring apache oracle faults soak edge soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,7 +65,7 @@ race: ## the same under the race detector
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags interop,zookeeper,privileged,soak,slow,faults,upgrade ./...
+	$(GO) vet -tags interop,zookeeper,privileged,soak,slow,faults,upgrade,prometheus ./...
 	$(GO) vet -tags nextrelease ./consensus/... ./api/... ./cmd/zk-lite
 	$(GO) mod tidy -diff
 	$(GO) run $(LINT) run ./...
@@ -93,6 +93,9 @@ sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, 
 
 upgrade: ## upgrades and downgrades of three servers under load; needs the commit of integration/upgrade/releases.txt (Debian: as interop)
 	$(GO) test -tags upgrade -count=1 -timeout 10m -run '$(UPGRADES)' ./integration/upgrade
+
+monitoring: ## a real Prometheus sees faults of real servers begin and end; needs root (Debian: prometheus)
+	$(GO) test -tags prometheus -count=1 -timeout 5m ./integration/monitoring
 
 apache: ## Apache ZooKeeper's own test classes, against zk-lite and ZooKeeper (Debian: default-jdk-headless, maven, openssl)
 	integration/apache/run
