@@ -126,8 +126,8 @@ func ensembleRows() []setting {
 				"majority is halted."},
 		{key: "autopilot", kind: kindBool, def: "true",
 			field: func(s *Settings) any { return &s.Autopilot },
-			help: "Whether the leader follows the three settings below. Otherwise a server gets its vote as soon as it " +
-				"has caught up, and none is removed."},
+			help: "Whether the leader follows the three settings below. Otherwise a server gets its vote as soon as " +
+				"it has caught up, and none is removed."},
 		{key: "autopilot.stableTime", kind: kindMillis, def: "10000", min: 0, max: day,
 			field: func(s *Settings) any { return &s.AutopilotStableTime },
 			help: "For how long a server that is to vote must be connected and caught up, without a break, before it " +
