@@ -39,7 +39,7 @@ var pages = []struct {
 	{"docs/cli.md", 1560},
 	{"docs/client.md", 1800},
 	{"docs/compatibility.md", 280},
-	{"docs/configuration.md", 4680},
+	{"docs/configuration.md", 4820},
 	{"docs/dashboard.md", 900},
 	{"docs/deployment.md", 600},
 	{"docs/formats.md", 440},
