@@ -35,20 +35,22 @@ var documented = []struct {
 		prepare: "for f in backup.sh daily.sh scheduler worker; do " +
 			`printf '#!/bin/sh\necho "$0 runs"\n' > $f; chmod +x $f; done`,
 		output: "backup.sh runs.*daily.sh runs.*scheduler runs.*worker runs"},
+	{page: "docs/cli.md", first: "$ zk-lite backup ls", prepare: "mkdir backups; for f in monday tuesday; do " +
+		"zk-lite backup $f.backup; cp $f.backup backups; done"},
 	{page: "docs/client.md", first: "go get ", not: "needs the network"},
 
 	{page: "docs/deployment.md", first: "dpkg --install", not: "installs: .ci/packages"},
 	{page: "docs/deployment.md", first: "sha256sum --check", not: "needs a release: .ci/packages; TestCLI has man and completion"},
 	{page: "docs/deployment.md", first: "podman load", not: "needs an image: .ci/packages"},
 
+	{page: "docs/monitoring.md", first: "zk-lite slow ", prepare: "export ZK_LITE_PASSWORD=secret",
+		output: "AT +SERVER.*AT +SESSION.*KIND +NAME.*address +127.0.0.1"},
 	{page: "docs/operations.md", first: "tickTime=2000", not: text},
 	{page: "docs/operations.md", first: "echo 1 > /var/lib/zk-lite/myid", not: "needs systemd: .ci/packages"},
 	{page: "docs/operations.md", first: "export ZK_LITE_HTTP=", prepare: "# secret", output: `ID  ROLE.*3 voters.*"ok"`},
 	{page: "docs/operations.md", first: "zkop drain N ", prepare: zkop + "systemctl() { zkop drain 1 --undo; }",
 		output: "can be stopped.*accepts clients again.*ID  ROLE"},
 	{page: "docs/operations.md", first: "zkop backup zk-", prepare: zkop, output: "restored"},
-	{page: "docs/operations.md", first: "zk-lite slow ", prepare: "export ZK_LITE_PASSWORD=secret",
-		output: "AT +SERVER.*AT +SESSION.*KIND +NAME.*address +127.0.0.1"},
 
 	{page: "docs/security.md", first: "secureClientPort=2281", not: text},
 	{page: "docs/security.md", first: "zk-lite tls init", output: "zk1.pem"},
@@ -145,7 +147,8 @@ func runBlock(t *testing.T, prepare, block, output string) {
 				shown += line
 			}
 		}
-	} else {
+	}
+	if shown == "" {
 		script = "set -euo pipefail\n" + script
 	}
 	real := addresses(t, e)
@@ -171,7 +174,7 @@ func addresses(t *testing.T, e *zklitetest.Ensemble) *strings.Replacer {
 	t.Helper()
 	pairs := []string{
 		"PASSWORD", "secret", "drain N ", "drain 1 ", "zkN.example:8080", e.HTTPAddrs()[0],
-		"--dry-run zk-2026-11-01.backup", "--dry-run zk-$(date +%F).backup",
+		"/var/backups/zk-lite", "backups", "--dry-run zk-2026-11-01.backup", "--dry-run zk-$(date +%F).backup",
 		"--replace zk-2026-11-01.backup", "--replace --yes zk-$(date +%F).backup",
 	}
 	for i := range 3 {
