@@ -57,7 +57,7 @@ var pages = []struct {
 	{"docs/protocol.md", 1020},
 	{"docs/recipes.md", 1450},
 	{"docs/security.md", 3450},
-	{"docs/troubleshooting.md", 4000},
+	{"docs/troubleshooting.md", 4400},
 	{"docs/when-not.md", 850},
 	{"examples/README.md", 165},
 	{"examples/broker/README.md", 300},

@@ -109,7 +109,7 @@ func eachCall(t *testing.T, folders []string, visit func(*source, *ast.CallExpr)
 	t.Helper()
 	packages := map[string][]string{}
 	for _, file := range files(t, ".go") {
-		in := func(dir string) bool { return strings.HasPrefix(file, dir+"/") }
+		in := func(name string) bool { return file == name || strings.HasPrefix(file, name+"/") }
 		if !strings.HasSuffix(file, "_test.go") && slices.ContainsFunc(folders, in) && !slices.ContainsFunc(unlogged, in) {
 			packages[path.Dir(file)] = append(packages[path.Dir(file)], file)
 		}
@@ -202,9 +202,13 @@ func (s *source) isInfo(call *ast.CallExpr) bool {
 	return ok && (level.Sel.Name == "LevelInfo" || level.Sel.Name == "LevelDebug")
 }
 
-// refusing are the folders whose errors are what an operator is refused by: at the start of a server, in `recover`, and
-// in the commands for members and levels.
-var refusing = []string{"consensus/membership", "consensus/peerkeys", "consensus/recovery", "consensus/storage"}
+// refusing are the folders and files whose errors are what an operator is refused by: at the start of a server, in
+// `recover`, and in the commands for members, levels and backups.
+var refusing = []string{
+	"consensus/membership", "consensus/peerkeys", "consensus/recovery", "consensus/storage", "server/restore",
+	"cmd/zk-lite/recover.go", "cmd/zk-lite/cli/memberlist.go", "cmd/zk-lite/cli/memberpromote.go",
+	"cmd/zk-lite/cli/backup.go", "cmd/zk-lite/cli/backupfiles.go",
+}
 
 // TestTroubleshooting_Refusals: the page explains each refusal, and invents none.
 func TestTroubleshooting_Refusals(t *testing.T) {
@@ -222,10 +226,9 @@ func refusals(t *testing.T) map[string]string {
 		if !ok || len(call.Args) == 0 || selector.Sel.Name != "Errorf" && selector.Sel.Name != "New" {
 			return
 		}
-		text := s.text(call.Args[0])
-		// What begins with another error only adds to it.
-		if text = verb.ReplaceAllString(text, "…"); !strings.HasSuffix(text, ": …") && !strings.HasPrefix(text, "…: ") &&
-			text != "…" || text == "server …: …" {
+		// What begins or ends with another error only adds to it.
+		if text := s.text(call.Args[0]); text != "…" && !strings.HasPrefix(text, "%w") && !strings.HasSuffix(text, ": %w") {
+			text = verb.ReplaceAllString(text, "…")
 			found[text] = s.set.Position(call.Pos()).String()
 		}
 	})
