@@ -17,10 +17,10 @@ SITE ?= bin/lab-site
 SCRIPTS ?= 5000
 SERVERS ?= 3
 VERSION ?=
-UPGRADES ?= TestUpgrade
+UPGRADES ?= Test
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim apache oracle faults soak edge soak-recipes bench benchmarks
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim apache upgrade release-data oracle faults soak edge soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, 
 
 upgrade: ## upgrades and downgrades of three servers under load; needs the commit of integration/upgrade/releases.txt (Debian: as interop)
 	$(GO) test -tags upgrade -count=1 -timeout 10m -run '$(UPGRADES)' ./integration/upgrade
+
+release-data: ## writes the data directories of the last release, in integration/upgrade/testdata, with its build
+	$(GO) test -tags upgrade -count=1 -run TestData ./integration/upgrade -write
 
 apache: ## Apache ZooKeeper's own test classes, against zk-lite and ZooKeeper (Debian: default-jdk-headless, maven, openssl)
 	integration/apache/run

@@ -55,6 +55,9 @@ func (s *Server) host() string {
 	if s.e.opts.Network != nil {
 		return s.e.opts.Network.IP(s.ID)
 	}
+	if s.e.opts.Hosts {
+		return fmt.Sprintf("127.9.0.%d", s.ID)
+	}
 	return "127.0.0.1"
 }
 
