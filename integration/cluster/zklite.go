@@ -23,6 +23,7 @@ func (zkLite) config(s *Server, set map[string]string) {
 	set["admin.enableServer"] = "true"
 	set["admin.serverAddress"] = s.host()
 	set["admin.serverPort"] = fmt.Sprint(s.httpPort)
+	set["autopilot.stableTime"] = "1000"
 }
 
 // Recover runs `zk-lite recover` beside the files of a server that is down, and returns what it says.
