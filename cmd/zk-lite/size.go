@@ -58,10 +58,10 @@ come from, and how far they are off. Nothing is measured or asked.`,
 
 func printSizes(out io.Writer, e *sizing.Estimate) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "memory\t%s\tin use %s, resident at most %s\n", binary(e.Memory), binary(e.Live), binary(e.Resident))
+	fmt.Fprintf(w, "memory\t%s\tin use %s, resident at most %s\n", inUnits(e.Memory), inUnits(e.Live), inUnits(e.Resident))
 	fmt.Fprintf(w, "disk\t%s\ta log of %s, snapshots of %s each, and free room\n",
-		binary(e.Disk), binary(e.Log), binary(e.Snapshot))
-	fmt.Fprintf(w, "disk writes\t%s/s\tat most\n", binary(int64(e.DiskRate)))
+		inUnits(e.Disk), inUnits(e.Log), inUnits(e.Snapshot))
+	fmt.Fprintf(w, "disk writes\t%s/s\tat most\n", inUnits(int64(e.DiskRate)))
 	fmt.Fprintf(w, "network\t%.1f Mbit/s\tsent by the leader; it receives %.1f\n", megabits(e.LeaderOut), megabits(e.LeaderIn))
 	fmt.Fprintf(w, "start\t%v\tcatching up from nothing, under load, %v\n",
 		e.Start.Round(time.Second/10), e.CatchUp.Round(time.Second))
@@ -70,8 +70,8 @@ func printSizes(out io.Writer, e *sizing.Estimate) error {
 
 func megabits(bytes float64) float64 { return bytes * 8 / 1e6 }
 
-// binary writes a number of bytes with a unit, in three digits or so.
-func binary(bytes int64) string {
+// inUnits writes a number of bytes with a unit, in three digits or so.
+func inUnits(bytes int64) string {
 	units, value := []string{"KiB", "MiB", "GiB", "TiB"}, float64(bytes)/1024
 	for value >= 1000 && len(units) > 1 {
 		units, value = units[1:], value/1024
