@@ -58,11 +58,13 @@ come from, and how far they are off. Nothing is measured or asked.`,
 
 func printSizes(out io.Writer, e *sizing.Estimate) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "memory\t%s\tin use %s, resident at most %s\n", inUnits(e.Memory), inUnits(e.Live), inUnits(e.Resident))
+	fmt.Fprintf(w, "memory\t%s\tin use %s, resident at most %s\n", inUnits(e.Memory),
+		inUnits(e.Live), inUnits(e.Resident))
 	fmt.Fprintf(w, "disk\t%s\ta log of %s, snapshots of %s each, and free room\n",
 		inUnits(e.Disk), inUnits(e.Log), inUnits(e.Snapshot))
 	fmt.Fprintf(w, "disk writes\t%s/s\tat most\n", inUnits(int64(e.DiskRate)))
-	fmt.Fprintf(w, "network\t%.1f Mbit/s\tsent by the leader; it receives %.1f\n", megabits(e.LeaderOut), megabits(e.LeaderIn))
+	fmt.Fprintf(w, "network\t%.1f Mbit/s\tsent by the leader; it receives %.1f\n",
+		megabits(e.LeaderOut), megabits(e.LeaderIn))
 	fmt.Fprintf(w, "start\t%v\tcatching up from nothing, under load, %v\n",
 		e.Start.Round(time.Second/10), e.CatchUp.Round(time.Second))
 	return w.Flush()

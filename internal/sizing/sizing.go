@@ -94,7 +94,8 @@ func (l *Load) Check() error {
 		{"watches", float64(l.Watches), 0, 1e11}, {"writes", l.Writes, 0, 1e7}, {"reads", l.Reads, 0, 1e8},
 	} {
 		if !(x.have >= x.least && x.have <= x.most) {
-			return fmt.Errorf("--%s %s: want %g to %.0f", x.name, strconv.FormatFloat(x.have, 'f', -1, 64), x.least, x.most)
+			have := strconv.FormatFloat(x.have, 'f', -1, 64)
+			return fmt.Errorf("--%s %s: want %g to %.0f", x.name, have, x.least, x.most)
 		}
 	}
 	return nil
@@ -121,7 +122,8 @@ func (l *Load) Estimate() (e Estimate) {
 	e.DiskRate = l.Writes*(2*float64(e.LogPerSet)+float64(e.Snapshot)/snapCount) + min(l.Writes, mostSyncs)*block
 
 	others := float64(l.Servers - 1)
-	e.LeaderOut = others*l.Writes*float64(e.LogPerSet) + l.Writes/one*replyPerWrite + l.Reads/one*(replyPerRead+float64(l.Bytes))
+	e.LeaderOut = others*l.Writes*float64(e.LogPerSet) + l.Writes/one*replyPerWrite +
+		l.Reads/one*(replyPerRead+float64(l.Bytes))
 	e.LeaderIn = l.Writes*(requestPerWrite+content) + l.Reads/one*(requestPerRead+Path)
 
 	e.Start = startBase + time.Duration(znodes*(float64(startPerZnode)+startPerByte*content))
