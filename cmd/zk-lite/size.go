@@ -34,10 +34,12 @@ come from, and how far they are off. Nothing is measured or asked.`,
 	f.Float64Var(&l.Reads, "reads", 0, "reads a second")
 	f.IntVar(&l.Servers, "servers", l.Servers, "servers that vote")
 	output := f.StringP("output", "o", "text", "output format, text or json")
-	for _, name := range []string{"znodes", "sessions", "writes"} {
-		_ = c.MarkFlagRequired(name) // it exists
-	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		for _, name := range []string{"znodes", "sessions", "writes"} {
+			if !f.Changed(name) {
+				return cli.Usage(fmt.Errorf("--%s is missing: it may be 0", name))
+			}
+		}
 		if err := l.Check(); err != nil {
 			return cli.Usage(err)
 		}

@@ -75,7 +75,7 @@ const (
 	catchUpFactor = 3.5
 )
 
-// The server's defaults, of which a test of cmd/zk-lite knows when they change.
+// The server's defaults: app/config, consensus and raftlog have them.
 const (
 	snapCount, snapshots   = 100_000, 3
 	logSnapshot, logBehind = 256 * mib, 64 * mib // the log before a snapshot, and behind it
