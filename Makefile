@@ -18,7 +18,7 @@ SCRIPTS ?= 5000
 SERVERS ?= 3
 VERSION ?=
 UPGRADES ?= Test
-FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
+FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
 .PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim monitoring apache upgrade release-data oracle faults soak edge soak-recipes bench benchmarks drill
 
