@@ -100,6 +100,7 @@ var layers = []struct {
 	{6, "bench/reconnect", []string{"bench/load", "bench/system"}, "meets the servers as processes only"},
 	{6, "bench/growth", []string{"bench/load", "bench/report", "bench/system", "client"}, "curves of what was measured"},
 	{14, "app/config", []string{"consensus/state"}, "settings are read in one place, and know nobody who uses them; consensus/state has the bound of server ids"},
+	{2, "internal/sizing", []string{"znode"}, "arithmetic with measured figures: it looks at nothing; znode has what the server counts"},
 	{0, "internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
 	{0, "internal/processors", nil, "settings of the runtime: nothing of ours matters to it"},
 	{15, "app", []string{"consensus/peerkeys", "consensus/recovery", "api", "api/admin", "api/metrics", "api/zk", "server", "server/audit", "server/auth", "consensus", "consensus/storage", "consensus/state", "app/config", "znode", "internal/descriptors", "internal/digestmd5", "internal/follow", "internal/gssapi", "internal/jaas", "internal/kerberos", "internal/process", "internal/rawconn", "internal/repeats", "internal/tlsfiles", "internal/tlsport", "internal/sdnotify"}, "puts one server together"},
