@@ -42,6 +42,6 @@ func rootCommand() *cobra.Command {
 		[]*cobra.Command{
 			serverCommand(), doctorCommand(), supportCommand(), recoverCommand(), formCommand(), devCommand(),
 		},
-		[]*cobra.Command{benchCommand(), labCommand(), manCommand(), versionCommand()})
+		[]*cobra.Command{sizeCommand(), benchCommand(), labCommand(), manCommand(), versionCommand()})
 	return root
 }

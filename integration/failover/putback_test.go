@@ -205,9 +205,7 @@ func recoverThird(t *testing.T, e *cluster.Ensemble, old []*cluster.Server, thir
 		t.Error("what only the third one had is lost")
 	}
 	for _, s := range old {
-		members(t, third, http.MethodPost, "/members", fmt.Sprintf(`{"id": %d, "address": %q}`, s.ID, s.PeerAddr()), 0)
-		s.Start()
-		e.WaitServing()
+		join(t, e, third, s)
 	}
 	e.CheckReplicas()
 }
