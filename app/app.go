@@ -207,7 +207,7 @@ func (s *Server) serveClients(o *Options) {
 			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.AdminOrigins,
 			MaxBody: c.MaxBuffer,
 			Hosts:   hosts(c),
-			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP,
+			Metrics: s.metrics, Checks: s.checks, Port: s.zk, Descriptors: s.descriptors.HTTP,
 			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Audit: s.audit,
 			Slow: s.server.Slow(),
 			Settings: &admin.Settings{

@@ -2,9 +2,33 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
+	"github.com/zk-lite/zk-lite/api/admin"
+	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/server/backups"
 )
+
+// leastRoom is what a disk should have: a few segments of the log, and snapshots.
+const leastRoom = 256 << 20
+
+// checks are those of the disks and the backups.
+func (s *Server) checks() (all []admin.Check) {
+	space := admin.Check{Name: "disk_space", OK: true}
+	for _, dir := range s.dirs {
+		if n, err := process.FreeBytes(dir); err == nil && n < leastRoom {
+			space.OK = false
+			space.Detail += fmt.Sprintf("%s has room for %d bytes, and should have %d; ", dir, n, leastRoom)
+		}
+	}
+	space.Detail = strings.TrimSuffix(space.Detail, "; ")
+	if all = append(all, space); s.backups != nil {
+		fault := s.backups.Fault()
+		all = append(all, admin.Check{Name: "backup", OK: fault == "", Detail: fault})
+	}
+	return all
+}
 
 // takeBackups starts the scheduled backups, if there are any.
 func (s *Server) takeBackups(o *Options) {

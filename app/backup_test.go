@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -66,6 +67,35 @@ func TestServer_Backups_OneServerTakesThem(t *testing.T) {
 		if _, err := state.ReadBackup(f); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A backup that fails is counted, and reported by /readyz, which stays well: clients are served.
+func TestServer_Backups_FailureIsReported(t *testing.T) {
+	tier.Seconds(t)
+	dir := filepath.Join(t.TempDir(), "missing")
+	e := zklitetest.Start(t, zklitetest.WithSetting("backup.directory", dir), zklitetest.WithSetting("backup.interval", "1s"))
+	report := func(want string) {
+		wait.Until(t, want, func() bool {
+			resp, err := http.Get("http://" + e.HTTPAddrs()[0] + "/readyz?verbose")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			text, err := io.ReadAll(resp.Body)
+			return err == nil && resp.StatusCode == http.StatusOK && strings.Contains(string(text), want)
+		})
+	}
+	report(`{"name":"backup","ok":false,"detail":"open ` + dir)
+	if n := metric(t, e.HTTPAddrs()[0], "backup_failures_total"); n == 0 {
+		t.Error("it is not counted")
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	report(`{"name":"backup","ok":true}`)
+	if n := metric(t, e.HTTPAddrs()[0], "backup_last_success_timestamp_seconds"); n == 0 {
+		t.Error("the time of the good backup is not known")
 	}
 }
 

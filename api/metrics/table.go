@@ -136,8 +136,8 @@ var table = []Metric{
 
 	{"disk_free_bytes", Gauge, bytesUnit, "Room on the disk of the label directory: of the data, or of backups.",
 		logStore, false, false},
-	{"snapshot_last_timestamp_seconds", Gauge, seconds,
-		"When this server last wrote a snapshot, since 1970; 0: not since its start.", logStore, false, false},
+	{"snapshot_last_success_timestamp_seconds", Gauge, seconds,
+		"When this server wrote its newest snapshot, since 1970; 0: it has none.", logStore, false, false},
 	{"snapshot_failures_total", Counter, "", "Snapshots that this server could not write.", logStore, false, false},
 	{"backups_total", Counter, "", "Scheduled backups that this server has taken and verified.", backups, false, false},
 	{"backup_failures_total", Counter, "", "Scheduled backups of this server that have failed.", backups, false, false},

@@ -66,6 +66,15 @@ type Scheduler struct {
 	retry        time.Time    // not before; Run's
 	last         atomic.Int64 // when the last good backup was taken, in seconds since the epoch; 0: not known
 	made, failed atomic.Int64
+	fault        atomic.Pointer[string] // why the last attempt failed; nil: it did not
+}
+
+// Fault is why the last backup failed; empty if it did not.
+func (s *Scheduler) Fault() string {
+	if text := s.fault.Load(); text != nil {
+		return *text
+	}
+	return ""
 }
 
 // New returns a Scheduler that does nothing before Run.
@@ -113,12 +122,15 @@ func (s *Scheduler) look(ctx context.Context, now time.Time) {
 		return
 	case err == nil:
 		s.made.Add(1)
+		s.fault.Store(nil)
 		s.last.Store(now.Unix())
 		s.cfg.Logger.Info("backup taken and verified", "zxid", zxid, "took", time.Since(now))
 		return
 	case limited.Err() != nil:
 		err = fmt.Errorf("not done within backup.timeout, %v: %w", s.cfg.Timeout, err)
 	}
+	text := err.Error()
+	s.fault.Store(&text)
 	s.failed.Add(1)
 	s.retry = now.Add(min(retryAfter, s.cfg.Interval))
 	s.cfg.Logger.Error("a scheduled backup failed; it will be tried again", "error", err,
