@@ -19,7 +19,7 @@ SERVERS ?= 3
 VERSION ?=
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim apache oracle faults soak edge soak-recipes bench benchmarks
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim apache oracle faults soak edge soak-recipes drill-backup bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,6 +106,9 @@ oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEE
 faults: ## partitions, bad networks, full, failing and lying disks, odd clocks, hostile clients; needs root
 	$(GO) test -tags privileged -count=1 -timeout 20m -run '$(FAULTS)' ./integration/failover ./integration/cluster/...
 	$(GO) test -tags soak -count=1 -timeout 20m -run '$(FAULTS)' ./integration/soak
+
+drill-backup: ## a backup of a million znodes taken, verified and restored, with the times
+	ZK_LITE_TEST_DRILL_ZNODES=1000000 $(GO) test -count=1 -v -timeout 30m -run TestBackup ./integration/drill
 
 soak: ## histories judged for DURATION (10m) while everything is broken; SEED repeats the faults, SERVERS (3); needs root
 	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) ZK_LITE_SOAK_SERVERS=$(SERVERS) $(GO) test -tags soak -count=1 -v -timeout 0 -run TestSoak ./integration/soak
