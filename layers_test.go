@@ -88,7 +88,7 @@ var layers = []struct {
 	{5, "cmd/zk-lite/cli/backupfile", []string{"consensus/state", "consensus/state/backup"}, "restores backups in memory, and knows no server"},
 	{5, "cmd/zk-lite/cli/fourletter", nil, "asks servers, without a session"},
 	{5, "cmd/zk-lite/cli/lineedit", nil, "reads lines, and knows no commands"},
-	{3, "bench/load", []string{"internal/wire", "internal/jute", "internal/rawconn", "znode"}, "a generator of load is a client that costs as little as possible"},
+	{3, "bench/load", []string{"internal/wire", "internal/jute", "internal/rawconn", "internal/tlsfiles", "znode"}, "a generator of load is a client that costs as little as possible"},
 	{3, "bench/noop", []string{"internal/wire", "internal/rawconn", "znode"}, "a server that does no work needs nobody's"},
 	{4, "bench/httpload", []string{"bench/load"}, "the same for HTTP, where there are no frames to share"},
 	{4, "bench/report", []string{"bench/load"}, "shows what was measured, and measures nothing"},

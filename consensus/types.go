@@ -22,6 +22,10 @@ type (
 	EnsembleStatus = membership.Status
 	// MemberStatus is a server as the leader sees it.
 	MemberStatus = membership.MemberStatus
+	// Autopilot is what the leader changes in the ensemble by itself.
+	Autopilot = membership.Autopilot
+	// Plan is what the leader will do with a member by itself.
+	Plan = membership.Plan
 )
 
 // The errors of Propose, and of changes to the ensemble.

@@ -39,6 +39,15 @@ type knownBody struct {
 	AppliedIndex *uint64 `json:"applied_index,omitempty"`
 	Lag          *uint64 `json:"lag,omitempty"`
 	LastContact  *string `json:"last_contact"` // null: never
+	// Plan is what the leader will do with it by itself; nil: nothing.
+	Plan *planBody `json:"plan,omitempty"`
+}
+
+// planBody is what the leader will do with a member.
+type planBody struct {
+	Action string `json:"action"` // promote or remove
+	In     string `json:"in,omitempty"`
+	Waits  string `json:"waits,omitempty"` // for what; empty: for the time alone
 }
 
 // clusterBody is the ensemble as this server sees it, with what its leader knows.
@@ -123,6 +132,12 @@ func knownOf(s *server.EnsembleStatus) map[state.ServerID]*knownBody {
 		if m.Connected {
 			lag := s.Lag(m)
 			k.LastIndex, k.AppliedIndex, k.Lag = &m.LastIndex, &m.AppliedIndex, &lag
+		}
+		if p := m.Plan; p != nil {
+			k.Plan = &planBody{Action: string(p.Action), Waits: p.Waits}
+			if p.Waits == "" {
+				k.Plan.In = p.In.Round(time.Second).String()
+			}
 		}
 		all[m.ID] = k
 	}

@@ -75,7 +75,7 @@ func (e *scriptEnsemble) defaults(id int, ports []int) (config.Settings, error) 
 	s.AdminAddress, s.AdminPort = "127.0.0.1", ports[3]
 	s.FourLetterWords = []string{"*"}
 	s.MaxClientCnxns = 0
-	s.TickTime, s.SyncLimit = 100*time.Millisecond, 25
+	s.TickTime, s.SyncLimit, s.AutopilotStableTime = 100*time.Millisecond, 25, time.Second
 	s.SuperDigest, s.Standalone = superDigest, false
 	s.Servers = []config.Server{{
 		ID: id, Host: "127.0.0.1", PeerPort: ports[0], ElectionPort: ports[1],
