@@ -52,7 +52,7 @@ var pages = []struct {
 	{"docs/metrics.md", 2250},
 	{"docs/limits.md", 400},
 	{"docs/monitoring.md", 1750},
-	{"docs/operations.md", 2090},
+	{"docs/operations.md", 2110},
 	{"docs/performance.md", 1020},
 	{"docs/protocol.md", 1020},
 	{"docs/recipes.md", 1450},

@@ -37,7 +37,8 @@ func (h *handlers) readyz(q *rest.Request) error {
 		"term": s.Term,
 	}
 	if verbose {
-		body["checks"] = slices.Concat(readyChecks(q, &s), h.otherChecks(), certificateCheck("certificate", h.cfg.Certificate),
+		body["checks"] = slices.Concat(readyChecks(q, &s), h.otherChecks(),
+			certificateCheck("certificate", h.cfg.Certificate),
 			certificateCheck("peer_certificate", h.cfg.PeerCertificate))
 	}
 	code := http.StatusOK
