@@ -18,9 +18,9 @@ SCRIPTS ?= 5000
 SERVERS ?= 3
 VERSION ?=
 UPGRADES ?= Test
-FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
+FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim monitoring apache upgrade release-data oracle faults soak edge soak-recipes drill bench benchmarks
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim monitoring apache upgrade release-data oracle faults soak edge soak-recipes bench benchmarks drill
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,11 +94,11 @@ sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, 
 upgrade: ## upgrades and downgrades of three servers under load; needs the commit of integration/upgrade/releases.txt (Debian: as interop)
 	$(GO) test -tags upgrade -count=1 -timeout 10m -run '$(UPGRADES)' ./integration/upgrade
 
-release-data: ## writes the data directories of the last release, in integration/upgrade/testdata, with its build
-	$(GO) test -tags upgrade -count=1 -run TestData ./integration/upgrade -write
-
 monitoring: ## a real Prometheus sees faults of real servers begin and end; needs root (Debian: prometheus)
 	$(GO) test -tags prometheus -count=1 -timeout 5m ./integration/monitoring
+
+release-data: ## writes the data directories of the last release, in integration/upgrade/testdata, with its build
+	$(GO) test -tags upgrade -count=1 -run TestData ./integration/upgrade -write
 
 apache: ## Apache ZooKeeper's own test classes, against zk-lite and ZooKeeper (Debian: default-jdk-headless, maven, openssl)
 	integration/apache/run

@@ -109,8 +109,8 @@ func sees(t *testing.T, s *cluster.Server, path string) bool {
 	return there
 }
 
-// replace gives a halted server an empty disk: it comes back by a snapshot.
-func replace(t *testing.T, e *cluster.Ensemble, s *cluster.Server) {
+// replaceHalted gives a halted server an empty disk: it comes back by a snapshot.
+func replaceHalted(t *testing.T, e *cluster.Ensemble, s *cluster.Server) {
 	t.Helper()
 	s.Stop()
 	s.Wipe()
@@ -151,7 +151,7 @@ func TestHalt_TwoOfThreePutBack(t *testing.T) {
 	l.waitProgress(30)
 	l.check()
 	l.checkKept(third)
-	if said, err := third.Recover("--yes"); err == nil || !strings.Contains(said, "a majority is not lost") {
+	if said, err := third.Run("recover", "--yes"); err == nil || !strings.Contains(said, "a majority is not lost") {
 		t.Errorf("while the others run it says %q, %v", said, err)
 	}
 	recoverThird(t, e, old, third)
@@ -196,7 +196,7 @@ func recoverThird(t *testing.T, e *cluster.Ensemble, old []*cluster.Server, thir
 		s.Stop()
 		s.Wipe()
 	}
-	if said, err := third.Recover("--yes"); err != nil {
+	if said, err := third.Run("recover", "--yes"); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
 	third.Start()
@@ -229,7 +229,7 @@ func TestHalt_OnePutBack(t *testing.T) {
 			awaitHalt(t, old, "forked", "the data directory of server 1 is an old copy", "add it again")
 			awaitAlarms(t, "server 1 is halted: forked", others...)
 			l.waitProgress(10)
-			replace(t, e, old)
+			replaceHalted(t, e, old)
 			l.waitProgress(10)
 			l.check()
 			l.checkKept(old)
@@ -269,7 +269,7 @@ func TestHalt_FlippedBit(t *testing.T) {
 	if got, _, err := c.Get(t.Context(), "/flipped"); err != nil || string(got) != data {
 		t.Errorf("clients read %q, %v", got, err)
 	}
-	replace(t, e, bad)
+	replaceHalted(t, e, bad)
 	l.waitProgress(10)
 	l.check()
 	l.checkKept(bad)
