@@ -337,6 +337,8 @@ func TestKeys_WipedServer_ComesBack(t *testing.T) {
 			e.must(0, "/a")
 			e.waitFormed()
 			e.waitBound(0, 1, 2)
+			// Who comes to its first start so late that the others have formed is taken in without a vote, first.
+			e.waitVoters(0, 1, 2)
 			for n, lost := range []int{(e.leader() + 1) % 3, 0} { // 0 is the one that would form
 				e.stop(lost)
 				e.wipe(lost)
