@@ -72,7 +72,7 @@ export function Slow() {
         (r) => html`<tr key=${r.key}><td>${when(Date.parse(r.at))}</td><td>${r.server}</td><td>${millis(r.took_ms)}</td>
         <td>${r.cause || "–"}</td>
         <td>${r.operation} ${r.path && html`<a href=${link(r.path)}><${Name} text=${r.path} /></a>`}</td>
-        <td>${Object.keys(stages)
+        <td class="text">${Object.keys(stages)
           .filter((s) => r.stages_ms[s] >= 0.1)
           .map((s) => html`<span class="stage">${s} ${millis(r.stages_ms[s])}</span> `)}</td>
         <td>${r.address} ${r.session && html`<a href=${"#/sessions/" + r.session}><code>${r.session}</code></a>`}</td></tr>`,
