@@ -89,14 +89,14 @@ func (q *Request) passOn(rt *Route) (done bool, err error) {
 		return false, &Problem{Status: http.StatusNotFound, Title: "no such server", Param: "server",
 			Detail: fmt.Sprintf("server: there is no server %d", n), Hint: "GET /v1/servers lists them"}
 	}
-	return true, q.ask(n)
+	return true, q.ask(rt.Method, n)
 }
 
 // ask passes the request on, and its answer back.
-func (q *Request) ask(n int) error {
+func (q *Request) ask(method string, n int) error {
 	ctx, cancel := context.WithTimeout(q.Context, memberTimeout)
 	defer cancel()
-	req, err := q.forMember(ctx, n)
+	req, err := q.forMember(ctx, method, n)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (q *Request) ask(n int) error {
 }
 
 // forMember is the request for server n.
-func (q *Request) forMember(ctx context.Context, n int) (*http.Request, error) {
+func (q *Request) forMember(ctx context.Context, method string, n int) (*http.Request, error) {
 	values := url.Values{}
 	for name, v := range q.Query.Values {
 		if name != "server" {
@@ -125,7 +125,7 @@ func (q *Request) forMember(ctx context.Context, n int) (*http.Request, error) {
 		}
 	}
 	target := "http://" + strconv.Itoa(n) + q.HTTP.URL.EscapedPath() + "?" + values.Encode()
-	req, err := http.NewRequestWithContext(ctx, q.HTTP.Method, target, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, method, target, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
