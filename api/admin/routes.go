@@ -114,7 +114,8 @@ func (h *handlers) routes() []rest.Route {
 		newest("/v1/slow/requests", h.getSlowRequests),
 		newest("/v1/slow/entries", h.getSlowEntries),
 		rest.Op(get, "/v1/snapshot", h.getSnapshot).For(rest.Administrators),
-		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run").For(rest.Administrators),
+		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run", "other_ensemble").
+			For(rest.Administrators),
 	}...)
 }
 

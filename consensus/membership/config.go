@@ -47,6 +47,7 @@ type Config struct {
 	Self            state.ServerID
 	Servers         []Server // as configured
 	ElectionTimeout time.Duration
+	Autopilot       Autopilot
 	Logger          *slog.Logger
 	Fatal           func(error)
 	Mux             *mux.Mux
