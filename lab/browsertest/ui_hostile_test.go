@@ -46,7 +46,7 @@ func TestUI_Views_Hostile(t *testing.T) {
 	}
 	p.until(`document.querySelector("#stream").textContent === "live"`)
 	must(t, "PUT", "/v1/znodes"+escape(dir), strings.Repeat("<b>", 1<<17)) // slow, and an event
-	if err := c.Sync(t.Context(), dir); err != nil { // or the watch would report that write
+	if err := c.Sync(t.Context(), dir); err != nil {                       // or the watch would report that write
 		t.Fatal(err)
 	}
 	if _, _, _, err := c.GetW(t.Context(), dir); err != nil {
