@@ -109,8 +109,8 @@ func sees(t *testing.T, s *cluster.Server, path string) bool {
 	return there
 }
 
-// replace gives a halted server an empty disk: it comes back by a snapshot.
-func replace(t *testing.T, e *cluster.Ensemble, s *cluster.Server) {
+// replaceHalted gives a halted server an empty disk: it comes back by a snapshot.
+func replaceHalted(t *testing.T, e *cluster.Ensemble, s *cluster.Server) {
 	t.Helper()
 	s.Stop()
 	s.Wipe()
@@ -205,9 +205,7 @@ func recoverThird(t *testing.T, e *cluster.Ensemble, old []*cluster.Server, thir
 		t.Error("what only the third one had is lost")
 	}
 	for _, s := range old {
-		members(t, third, http.MethodPost, "/members", fmt.Sprintf(`{"id": %d, "address": %q}`, s.ID, s.PeerAddr()), 0)
-		s.Start()
-		e.WaitServing()
+		join(t, e, third, s)
 	}
 	e.CheckReplicas()
 }
@@ -231,7 +229,7 @@ func TestHalt_OnePutBack(t *testing.T) {
 			awaitHalt(t, old, "forked", "the data directory of server 1 is an old copy", "add it again")
 			awaitAlarms(t, "server 1 is halted: forked", others...)
 			l.waitProgress(10)
-			replace(t, e, old)
+			replaceHalted(t, e, old)
 			l.waitProgress(10)
 			l.check()
 			l.checkKept(old)
@@ -271,7 +269,7 @@ func TestHalt_FlippedBit(t *testing.T) {
 	if got, _, err := c.Get(t.Context(), "/flipped"); err != nil || string(got) != data {
 		t.Errorf("clients read %q, %v", got, err)
 	}
-	replace(t, e, bad)
+	replaceHalted(t, e, bad)
 	l.waitProgress(10)
 	l.check()
 	l.checkKept(bad)
