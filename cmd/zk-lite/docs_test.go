@@ -59,6 +59,8 @@ var documented = []struct {
 	{page: "docs/security.md", first: "sslQuorum=true", not: text},
 	{page: "docs/security.md", first: "2026-11-24 07:45:12,031 INFO audit:", not: text},
 
+	{page: "docs/sizing.md", first: "zk-lite size ", not: "no command, but its flags: TestCLI/script/size"},
+
 	{page: "examples/broker/README.md", first: "go build ", not: "TestBroker_TranscriptOfREADME runs what it shows"},
 	{page: "examples/broker/README.md", first: "one: is the primary", not: text},
 	{page: "examples/fetcher/README.md", first: "go build ", not: "TestFetcher_TranscriptOfREADME runs what it shows"},
