@@ -298,6 +298,16 @@ func TestCluster_Transfer(t *testing.T) {
 	to := (i + 1) % 3
 	operator(t, e.urls[(i+2)%3]).post("/v1/cluster/transfer", fmt.Sprintf(`{"to": %d}`, to+1)).is(200)
 	eventually(t, "it leads", func() bool { return e.leading(t) == to })
+	for _, url := range e.urls {
+		eventually(t, "the election is seen", func() bool {
+			x, _ := newClient(t, url).get("/v1/servers").is(200).json["election"].(map[string]any)
+			return x != nil && x["leader"] == float64(to+1) && x["outage_ms"].(float64) > 0
+		})
+		all, err := parseMetrics(newClient(t, url).get("/metrics").body)
+		if out := all["election_last_outage_seconds"].value; err != nil || out <= 0 || out > 60 {
+			t.Errorf("an outage of %v seconds: %v", out, err)
+		}
+	}
 	operator(t, e.urls[i]).post("/v1/cluster/transfer", "").is(200)
 	eventually(t, "another leads", func() bool { return e.leading(t) != to })
 }

@@ -56,6 +56,8 @@ type Config struct {
 	Slow                         *slowlog.Log // nil: none
 	// Descriptors bounds the connections, beside what bounds them anyway; nil: not.
 	Descriptors *descriptors.Share
+	// Dial is as in rest.Config.
+	Dial rest.Dial
 }
 
 // Server serves HTTP.
@@ -96,7 +98,7 @@ func New(b Backend, cfg Config) *Server {
 	}
 	s.core = rest.NewCore(stopping, b.Core, rest.Config{
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
-		Audit: cfg.Audit, Slow: cfg.Slow,
+		Audit: cfg.Audit, Slow: cfg.Slow, Dial: cfg.Dial,
 	})
 	all, run := routes(s.core, b, cfg)
 	s.run = run
@@ -123,6 +125,13 @@ func routes(core *rest.Core, b Backend, cfg Config) (all []rest.Route, run func(
 func (s *Server) Serve(l net.Listener) error {
 	l = &onceListener{Listener: l}
 	s.listen(l)
+	return s.accept(l)
+}
+
+// ServeMembers answers what other servers pass on until Shutdown. It is for a listener beside one of Serve's.
+func (s *Server) ServeMembers(l net.Listener) error { return s.accept(l) }
+
+func (s *Server) accept(l net.Listener) error {
 	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) && !s.leaving.Load() {
 		return err
 	}

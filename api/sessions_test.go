@@ -86,27 +86,3 @@ func TestSessions_Pages(t *testing.T) {
 		t.Errorf("not listed: %v", want)
 	}
 }
-
-// What an address is granted is not granted to whom its server passes on; a server that is away is said to be.
-func TestPeers_OfWhatIsPassedOn(t *testing.T) {
-	e := fresh(t, 3)
-	c := newClient(t, e.urls[0])
-	c.post("/v1/znodes/private?acl=ip:127.0.0.1:cdrwa,world:anyone:w", "").is(201)
-	s := c.post("/v1/sessions", `{"timeout":"60s"}`).is(201)
-	own := c.with("Zk-Session: " + s.text("id") + "." + s.text("secret"))
-	own.post("/v1/znodes/private/me?mode=ephemeral", "").is(201)
-	c.at(e.urls[1]).get("/v1/znodes/private/me?consistency=linearizable").is(200)
-	c.get("/v1/sessions/"+s.text("id")).is(200).has("paths.0", "/private/me")
-	if a := c.get("/v1/sessions/" + s.text("id") + "?server=2").is(200); len(a.field("paths").([]any)) != 0 {
-		t.Errorf("server 2 takes server 1's address for the client's: %s", a.body)
-	}
-	e.stop(1)
-	c.get("/v1/sessions/" + s.text("id") + "?server=2").is(502)
-	c.get("/v1/watchers/private?server=2").is(502)
-	c.get("/metrics?server=2").is(502)
-	c.get("/metrics?server=3").is(200).says("raft_term")
-	c.get("/metrics?server=9").is(404)
-	c.get("/v1/history?server=2").is(502)
-	c.get("/v1/history?server=9").is(404)
-	c.get("/v1/history?server=3&since=1").is(200).has("interval", "10s").has("names.0", "packets_received")
-}

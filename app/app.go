@@ -220,7 +220,7 @@ func (s *Server) serveClients(o *Options) {
 			Hosts:   hosts(c),
 			Metrics: s.metrics, Checks: s.checks, Port: s.zk, Descriptors: s.descriptors.HTTP,
 			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Audit: s.audit,
-			Slow: s.server.Slow(),
+			Slow: s.server.Slow(), Dial: s.consensus.DialHTTP,
 			Settings: &admin.Settings{
 				ClientPort: portOf(s.listeners.client),
 				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,
@@ -228,6 +228,7 @@ func (s *Server) serveClients(o *Options) {
 			},
 		})
 		go s.serve("the HTTP port", func() error { return s.http.Serve(s.tls.http(c, s.listeners.http)) })
+		go s.serve("the peer port for HTTP", func() error { return s.http.ServeMembers(s.consensus.ListenHTTP()) })
 	}
 }
 

@@ -35,6 +35,9 @@ func (f *fsm) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	committed := time.Now()
 	begin := committed
+	if l, _ := f.n.published.now(); l.term == logs[len(logs)-1].Term && l.leader != state.NoServer { // none of before
+		f.n.elections.sign(l.leader, l.term, committed)
+	}
 	for _, l := range logs {
 		if f.broken || f.n.halted.Load() != nil {
 			f.broken = true // the others may have to tell where this server stands

@@ -81,6 +81,13 @@ func readLeadership(r *raft.Raft) leadership {
 	}
 }
 
+// noteLeading notes that a leader has shown that it leads.
+func (n *Node) noteLeading(leader state.ServerID) {
+	if l, _ := n.published.now(); l.leader == leader {
+		n.elections.sign(leader, l.term, time.Now())
+	}
+}
+
 // leads reports whether this server leads at this very moment, as far as it can see. raft calls a
 // server leader as long as its main loop waits for the disk, however long the
 // others have had another one.

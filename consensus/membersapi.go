@@ -2,9 +2,12 @@ package consensus
 
 import (
 	"context"
+	"net"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
 
 // AddServer is membership.Ensemble's.
@@ -40,3 +43,11 @@ func (n *Node) EnsembleStatus(ctx context.Context) (EnsembleStatus, error) {
 func (n *Node) NewToken(ctx context.Context, id state.ServerID) (secret string, until time.Time, err error) {
 	return n.ensemble.NewToken(ctx, id)
 }
+
+// DialHTTP connects to another member's HTTP server, through its peer port.
+func (n *Node) DialHTTP(ctx context.Context, to state.ServerID) (net.Conn, error) {
+	return n.mux.Dial(ctx, mux.KindHTTP, membership.AddressOf(to), uint64(to))
+}
+
+// ListenHTTP returns the listener of what other members dial by DialHTTP. It is called once.
+func (n *Node) ListenHTTP() net.Listener { return n.mux.ListenHTTP() }

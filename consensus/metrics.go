@@ -48,7 +48,16 @@ func (n *Node) Metrics() []Metric {
 		)
 	}
 	leaders, _ := n.published.changes()
-	all = append(all, Metric{"leader_changes_total", int64(leaders)})
+	var ended int64
+	election := n.elections.get()
+	if !election.Ended.IsZero() {
+		ended = election.Ended.Unix()
+	}
+	all = append(all,
+		Metric{"leader_changes_total", int64(leaders)},
+		Metric{"election_last_timestamp_seconds", ended},
+		Metric{"election_last_outage_seconds", election.Outage.Seconds()},
+	)
 	if n.Status().Role == RoleLeader {
 		silent := map[state.ServerID]float64{}
 		for id := range n.ensemble.Members() {

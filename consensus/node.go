@@ -43,6 +43,7 @@ type Node struct {
 	fsm       *fsm
 	check     *checker
 	published publisher
+	elections elections
 
 	starting     sync.Mutex // Close comes before raft's start, or after it
 	raft         *raft.Raft // set before ready is closed
@@ -124,7 +125,7 @@ func (n *Node) assemble(incarnation uint64) {
 			l, changed := n.published.now()
 			return l.leader, changed
 		},
-		Leads: n.leads, Touched: cfg.Handler.Touched,
+		Leads: n.leads, Touched: cfg.Handler.Touched, Leading: n.noteLeading,
 		TreeLimit: cfg.TreeLimit, Voters: func() map[state.ServerID]bool { return n.ensemble.Voters() },
 		Dial: func(ctx context.Context, to state.ServerID) (net.Conn, error) {
 			return n.mux.Dial(ctx, mux.KindStream, membership.AddressOf(to), uint64(to))

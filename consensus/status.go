@@ -40,6 +40,7 @@ func (n *Node) Status() Status {
 	voters := n.ensemble.Voters()
 	l, _ := n.published.now()
 	_, s.LeaderChanged = n.published.changes()
+	s.Election = n.elections.get()
 	s.Leader, s.Term, s.Voters = l.leader, l.term, len(voters)
 	s.LastIndex, s.AppliedIndex = n.raft.LastIndex(), n.applied.Load()
 	if t := n.forwarder.Contact(); t > 0 {

@@ -104,6 +104,8 @@ type Status struct {
 	SnapshotFault string
 	// LeaderChanged is when this server last saw another leader, none, or another term; zero: never.
 	LeaderChanged time.Time
+	// Election is the newest one since this server's start.
+	Election Election
 	// Halt is why this server takes no part any more; nil: it does.
 	Halt *Halt
 	// Alarm is how the servers differ though they should not; empty: as far as is known they do not.

@@ -109,14 +109,19 @@ func (h *handlers) routes() []rest.Route {
 		rest.LocalOp(post, resource+"/members/{id}/token", h.makeToken).For(rest.Administrators),
 		rest.LocalOp(post, resource+"/transfer", h.transfer).For(rest.Administrators),
 		rest.LocalOp(http.MethodPut, resource+"/level", h.raiseLevel).For(rest.Administrators),
-		rest.LocalOp(post, resource+"/drain", h.drain).For(rest.Administrators),
-		rest.LocalOp(del, resource+"/drain", h.undrain).For(rest.Administrators),
-		rest.LocalOp(get, "/v1/expired-sessions", h.getExpiredSessions, "before", "limit").For(rest.Administrators),
-		rest.LocalOp(get, "/v1/slow/requests", h.getSlowRequests, "before", "limit").For(rest.Administrators),
-		rest.LocalOp(get, "/v1/slow/entries", h.getSlowEntries, "before", "limit").For(rest.Administrators),
+		rest.LocalOp(post, resource+"/drain", h.drain).For(rest.Administrators).Anywhere(),
+		rest.LocalOp(del, resource+"/drain", h.undrain).For(rest.Administrators).Anywhere(),
+		newest("/v1/expired-sessions", h.getExpiredSessions),
+		newest("/v1/slow/requests", h.getSlowRequests),
+		newest("/v1/slow/entries", h.getSlowEntries),
 		rest.LocalOp(get, "/v1/top", h.getTop, "by", "limit").For(rest.Administrators),
 		rest.Op(get, "/v1/snapshot", h.getSnapshot).For(rest.Administrators),
 		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run", "other_ensemble").
 			For(rest.Administrators),
 	}...)
+}
+
+// newest is an operation that answers with answerNewest.
+func newest(pattern string, handle func(*rest.Request) error) rest.Route {
+	return rest.LocalOp(http.MethodGet, pattern, handle, "before", "limit").For(rest.Administrators).Anywhere()
 }

@@ -201,6 +201,20 @@ type serverRow struct {
 	HTTP string         `json:"http,omitempty"`
 }
 
+// serversBody lists the servers.
+type serversBody struct {
+	Servers  []serverRow   `json:"servers"`
+	Election *electionBody `json:"election,omitempty"`
+}
+
+// electionBody is a consensus.Election as JSON.
+type electionBody struct {
+	Leader   state.ServerID `json:"leader"`
+	Term     uint64         `json:"term"`
+	Ended    time.Time      `json:"ended"`
+	OutageMS float64        `json:"outage_ms"`
+}
+
 // listServers lists the members, for those who may not see how they stand.
 func (h *handlers) listServers(q *rest.Request) error {
 	rows := []serverRow{}
@@ -208,5 +222,9 @@ func (h *handlers) listServers(q *rest.Request) error {
 		rows = append(rows, serverRow{id, m.HTTP})
 	}
 	slices.SortFunc(rows, func(a, b serverRow) int { return int(a.ID) - int(b.ID) })
-	return q.Answer(http.StatusOK, map[string]any{"servers": rows})
+	body := serversBody{Servers: rows}
+	if e := q.Core.Server.Status().Election; !e.Ended.IsZero() {
+		body.Election = &electionBody{e.Leader, e.Term, e.Ended.UTC(), millis(e.Outage)}
+	}
+	return q.Answer(http.StatusOK, body)
 }

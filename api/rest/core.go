@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,7 @@ type Config struct {
 	Limits  Limits
 	Audit   *audit.Log   // nil: none
 	Slow    *slowlog.Log // nil: none
+	Dial    Dial         // nil: there are no other servers
 }
 
 // Limits bound what all clients together may hold. 0 is the default; below it nothing
@@ -83,6 +85,7 @@ type Core struct {
 	Long     LongRequests
 	Metrics  RequestMetrics
 
+	others   *http.Client
 	loopback atomic.Bool  // all listeners are on the loopback interface
 	writes   atomic.Int64 // in progress, at most Limits.Writes
 	bodies   atomic.Int64 // bytes held of requests' bodies, at most Limits.BodyBytes
@@ -100,7 +103,7 @@ func NewCore(ctx context.Context, srv Server, cfg Config) *Core {
 	l.LongRequests = orDefault(l.LongRequests, 10_000)
 	l.LongRequestsPerAddress = orDefault(l.LongRequestsPerAddress, 2_000)
 	return &Core{
-		Server: srv, Config: cfg, Stopping: ctx,
+		Server: srv, Config: cfg, Stopping: ctx, others: othersBy(cfg.Dial),
 		Long: LongRequests{stopping: ctx, serving: srv.Serving, limits: *l, byAddress: map[string]int{}},
 	}
 }

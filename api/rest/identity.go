@@ -15,16 +15,16 @@ import (
 // Basic is ZooKeeper's scheme digest, a bearer token is one of the server's file, or the local administrator's.
 func (q *Request) identify(rt *Route) error {
 	a := q.Core.Server.Auth()
-	q.Address = remoteAddress(q.HTTP.RemoteAddr)
-	if q.HTTP.Header.Get(HeaderForwarded) == "" {
-		q.IDs = a.First(q.Address)
+	c, err := q.client()
+	if err != nil {
+		return err
 	}
-	q.Anonymous = true
-	if cert := q.certificate(); cert != nil {
+	q.Address, q.IDs, q.local, q.Anonymous = c.Address, a.First(c.Address), c.Local, true
+	if c.cert != nil {
 		q.Anonymous = false
-		q.IDs = append(q.IDs, a.Certificate(cert)...)
+		q.IDs = append(q.IDs, a.Certificate(c.cert)...)
 	}
-	err := q.credentials(a)
+	err = q.credentials(a)
 	if rt.Access == Open {
 		return nil // what stands there may be meant for another
 	}
@@ -74,16 +74,6 @@ func (q *Request) credentials(a *auth.Authenticator) error {
 func wrongCredentials(detail, hint string) *Problem {
 	return &Problem{Status: http.StatusUnauthorized, Code: znode.ErrAuthFailed, Param: "Authorization",
 		Detail: "Authorization: " + detail, Hint: hint}
-}
-
-// secure reports whether the request came by TLS.
-func (q *Request) secure() bool {
-	port, ok := q.HTTP.Context().Value(connKey{}).(*tlsport.Conn)
-	if !ok {
-		return false
-	}
-	_, ok = port.TLS()
-	return ok
 }
 
 // certificate is the client's; nil: it has shown none.

@@ -2,27 +2,72 @@ package rest
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
 )
 
-// A page of one server shows what others know: a server passes a request with ?server=N on to server N, with what the
-// client has proved itself by in the header Authorization. Server N decides for itself what it answers.
+// A page of one server shows what others know: a server passes a request with ?server=N on to server N, through its
+// peer port, with what the client has proved. Members trust each other to say that (ADR 0024); server N decides what
+// it answers.
 
 const (
-	// HeaderForwarded marks what a server passes on. The address that it comes from proves nothing then.
-	HeaderForwarded = "Zk-Forwarded"
-	peerTimeout     = 5 * time.Second
-	maxPeerAnswer   = 16 << 20
+	headerClient  = "Zk-Client" // a client as JSON
+	memberTimeout = 5 * time.Second
+	maxAnswer     = 16 << 20 // of another server, in bytes
+	// connsPerMember bounds what viewers can take of a peer port's connections.
+	connsPerMember = 8
 )
 
-// Anywhere returns the Route with the parameter server.
+// client is what a connection says of who asks.
+type client struct {
+	Address     string `json:"address"`
+	Certificate []byte `json:"certificate,omitempty"` // DER
+	// Local says that it has the local administrator's token of the server that it has asked.
+	Local bool `json:"local,omitempty"`
+
+	cert *x509.Certificate // that of Certificate
+}
+
+// member is a connection that another server of the ensemble has made.
+type member interface{ ServerID() uint64 }
+
+// fromMember is the connection of another server that passes the request on; nil: the client has made it itself.
+func (q *Request) fromMember() member {
+	m, _ := q.HTTP.Context().Value(connKey{}).(member)
+	return m
+}
+
+// client returns who asks: as the connection shows it, or as the server says that passes the request on.
+func (q *Request) client() (client, error) {
+	if q.fromMember() == nil {
+		return client{Address: remoteAddress(q.HTTP.RemoteAddr), cert: q.certificate()}, nil
+	}
+	return parseClient(q.HTTP.Header.Get(headerClient))
+}
+
+func parseClient(text string) (c client, err error) {
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return client{}, BadRequest(headerClient, "%v", err)
+	}
+	if c.Certificate != nil {
+		if c.cert, err = x509.ParseCertificate(c.Certificate); err != nil {
+			return client{}, BadRequest(headerClient, "%v", err)
+		}
+	}
+	return c, nil
+}
+
+// Anywhere returns the Route with the parameter server. It takes no body.
 func (r Route) Anywhere() Route {
 	r.Params = append(r.Params, "server")
 	r.anywhere = true
@@ -38,50 +83,29 @@ func (q *Request) passOn(rt *Route) (done bool, err error) {
 	if err != nil || state.ServerID(n) == q.Core.Server.Config().ID {
 		return false, err
 	}
-	address := ""
-	q.View(func(v *server.View) {
-		if m, there := v.Machine().Members()[state.ServerID(n)]; there {
-			address = m.HTTP
-		}
-	})
-	if address == "" {
+	known := false
+	q.View(func(v *server.View) { _, known = v.Machine().Members()[state.ServerID(n)] })
+	if !known || q.Core.Config.Dial == nil {
 		return false, &Problem{Status: http.StatusNotFound, Title: "no such server", Param: "server",
-			Detail: fmt.Sprintf("server: there is no server %d with an HTTP port that this one reaches", n),
-			Hint:   "GET /v1/servers lists them"}
+			Detail: fmt.Sprintf("server: there is no server %d", n), Hint: "GET /v1/servers lists them"}
 	}
-	return true, q.ask(n, address)
+	return true, q.ask(rt.Method, n)
 }
 
-// ask passes the request on to an address, and its answer back.
-func (q *Request) ask(n int, address string) error {
-	values := url.Values{}
-	for name, v := range q.Query.Values {
-		if name != "server" {
-			values[name] = v
-		}
-	}
-	scheme := "http"
-	if q.secure() {
-		scheme = "https"
-	}
-	ctx, cancel := context.WithTimeout(q.Context, peerTimeout)
+// ask passes the request on, and its answer back.
+func (q *Request) ask(method string, n int) error {
+	ctx, cancel := context.WithTimeout(q.Context, memberTimeout)
 	defer cancel()
-	target := scheme + "://" + address + q.HTTP.URL.EscapedPath() + "?" + values.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
+	req, err := q.forMember(ctx, method, n)
 	if err != nil {
 		return err
 	}
-	if credentials := q.HTTP.Header.Get("Authorization"); credentials != "" {
-		req.Header.Set("Authorization", credentials)
-	}
-	req.Header.Set(HeaderForwarded, "1")
-	req.Header.Set("Via", "1.1 zk-lite") // no request of this machine: see proxies
-	resp, err := peers.Do(req)
+	resp, err := q.Core.others.Do(req)
 	if err != nil {
 		return noAnswer(n, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPeerAnswer))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return noAnswer(n, err)
 	}
@@ -92,10 +116,55 @@ func (q *Request) ask(n int, address string) error {
 	return nil
 }
 
-// peers follows nobody elsewhere, and asks no proxy.
-var peers = &http.Client{
-	Transport:     &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second},
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// forMember is the request for server n.
+func (q *Request) forMember(ctx context.Context, method string, n int) (*http.Request, error) {
+	values := url.Values{}
+	for name, v := range q.Query.Values {
+		if name != "server" {
+			values[name] = v
+		}
+	}
+	target := "http://" + strconv.Itoa(n) + q.HTTP.URL.EscapedPath() + "?" + values.Encode()
+	req, err := http.NewRequestWithContext(ctx, method, target, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	c := client{Address: q.Address, Local: q.local && q.fromHere() && q.Core.KnownHost(q.HTTP.Host)}
+	if cert := q.certificate(); cert != nil {
+		c.Certificate = cert.Raw
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set(headerClient, string(text))
+	if credentials := q.HTTP.Header.Get("Authorization"); credentials != "" && !q.local {
+		req.Header.Set("Authorization", credentials)
+	}
+	return req, nil
+}
+
+// Dial connects to another member's HTTP server.
+type Dial func(ctx context.Context, to state.ServerID) (net.Conn, error)
+
+// othersBy makes the client of the other members, whose names are their numbers.
+func othersBy(dial Dial) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		MaxConnsPerHost: connsPerMember, MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second,
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			host, _, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, err
+			}
+			n, err := strconv.ParseUint(host, 10, 8)
+			if err != nil {
+				return nil, err
+			}
+			ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+			defer cancel()
+			return dial(ctx, state.ServerID(n))
+		},
+	}}
 }
 
 func noAnswer(n int, err error) error {

@@ -89,8 +89,10 @@ func (q *Request) bound() {
 
 // run takes a request through everything that all operations share, to its handler.
 func (q *Request) run(res resource) error {
-	if err := q.Core.checkHost(q.HTTP.Host); err != nil {
-		return err
+	if q.fromMember() == nil {
+		if err := q.Core.checkHost(q.HTTP.Host); err != nil {
+			return err
+		}
 	}
 	if done, err := q.checkOrigin(res); done || err != nil {
 		return err
@@ -115,12 +117,16 @@ func (q *Request) run(res resource) error {
 	if err := q.parseQuery(&op.Route); err != nil {
 		return err
 	}
+	if err := q.parseVars(&op.Route); err != nil {
+		return err
+	}
+	if err := q.identify(&op.Route); err != nil {
+		return err
+	}
 	if done, err := q.passOn(&op.Route); done || err != nil {
 		return err
 	}
-	for _, prepare := range []func(*Route) error{
-		q.parseVars, q.identify, q.readKey, q.waitForConsistency, q.readSession,
-	} {
+	for _, prepare := range []func(*Route) error{q.readKey, q.waitForConsistency, q.readSession} {
 		if err := prepare(&op.Route); err != nil {
 			return err
 		}

@@ -35,6 +35,8 @@ type Config struct {
 	// old, and a contact that is confirmed after leadership was lost would let the other server serve
 	// reads from an old state for longer than it promises.
 	Leads func() bool
+	// Leading takes note of each sign that a server leads.
+	Leading func(leader state.ServerID)
 	// Touched takes, on the leader, the sessions that a server has reported.
 	Touched func(by state.ServerID, ids []znode.SessionID)
 	// TreeLimit is how much memory, in bytes, the tree may take on this server; 0: no limit.
@@ -136,6 +138,7 @@ func (f *Forwarder) forwardToSelf() bool {
 			if f.cfg.Leads() {
 				// A leader that hands over has been in touch until now.
 				f.contact.Store(f.cfg.Now())
+				f.cfg.Leading(f.cfg.Self)
 			}
 		case <-f.queue.wake: // one batch at a time, or touches would wait for all
 			yield()
@@ -166,7 +169,7 @@ func (f *Forwarder) forwardToLeader(
 	accepted := make(chan struct{})
 	f.cfg.Go(func() {
 		defer cancel()
-		f.readContacts(conn, asked, accepted)
+		f.readContacts(conn, leader, asked, accepted)
 	})
 	if !writeFrame(conn, appendOpen(nil, f.queue.Origin().Incarnation, f.cfg.TreeLimit)) {
 		return false
@@ -232,7 +235,7 @@ func writeFrame(conn net.Conn, frame []byte) bool {
 
 // readContacts reads what the leader sends: that it leads, and which of our touches it has got. The first
 // contact counts as of asked, before the dial: it may have been under way for long, and others may lead since.
-func (f *Forwarder) readContacts(conn net.Conn, asked int64, accepted chan struct{}) {
+func (f *Forwarder) readContacts(conn net.Conn, leader state.ServerID, asked int64, accepted chan struct{}) {
 	in := bufio.NewReader(conn)
 	for first := true; ; first = false {
 		kind, body, err := readFrame(in)
@@ -244,6 +247,7 @@ func (f *Forwarder) readContacts(conn net.Conn, asked int64, accepted chan struc
 			return
 		}
 		f.limit.Store(limit)
+		f.cfg.Leading(leader)
 		if first {
 			f.contact.Store(asked)
 			close(accepted)

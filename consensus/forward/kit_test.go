@@ -59,6 +59,7 @@ func newTestNode(t *testing.T) *testNode {
 		Queue:   NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30),
 		Now:     func() int64 { return int64(time.Since(start)) + 1 },
 		Leads:   n.leads.Load,
+		Leading: func(state.ServerID) {},
 		Voters:  func() map[state.ServerID]bool { return map[state.ServerID]bool{1: true, 2: true} },
 		Touched: func(_ state.ServerID, ids []znode.SessionID) { n.touched <- ids },
 		Leader: func() (state.ServerID, <-chan struct{}) {

@@ -44,7 +44,8 @@ func TestMain(m *testing.M) {
 	}
 	browser = ctx
 	code := zklitetest.Main(m, func(e *zklitetest.Ensemble) { shared = e }, zklitetest.WithServers(3),
-		zklitetest.WithSetting("DigestAuthenticationProvider.superDigest", superDigest))
+		zklitetest.WithSetting("DigestAuthenticationProvider.superDigest", superDigest),
+		zklitetest.WithSetting("logger.slowRequests", "1"))
 	closeBrowser()
 	cancel()
 	os.Exit(code)

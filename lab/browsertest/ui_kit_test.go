@@ -3,9 +3,12 @@ package browsertest
 import (
 	"fmt"
 	"io"
+	"log"
 	"net/http"
+	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -57,6 +60,20 @@ func (p *tab) press(text string) {
 	at := eval[[2]float64](p, fmt.Sprintf(`(() => { const e = %s; e.scrollIntoView({block: "center"});
 		const b = e.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]; })()`, find))
 	p.do(chromedp.MouseClickXY(at[0], at[1]))
+}
+
+// pressNamed clicks the button with this accessible name.
+func (p *tab) pressNamed(label string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`(() => { const b = document.querySelector('button[aria-label=%s]');
+		if (!b || b.disabled) return false; b.click(); return true; })()`, quote(label)))
+}
+
+// cancel closes the dialog.
+func (p *tab) cancel() {
+	p.t.Helper()
+	p.press("Cancel")
+	p.until(`!document.querySelector("dialog[open]")`)
 }
 
 // fill puts a text into the field with this label.
@@ -137,6 +154,18 @@ func anew(t *testing.T, path, data string, credentials ...string) {
 		t.Fatalf("DELETE %s: %d %s", place, status, answer)
 	}
 	must(t, "POST", "/v1/znodes"+path, data, credentials...)
+}
+
+// front serves what the server at *to serves, as a proxy in front of several does.
+func front(t *testing.T, to *atomic.Value, transport http.RoundTripper) (address string) {
+	t.Helper()
+	return strings.Trim(strings.TrimPrefix(serverOf(t, &httputil.ReverseProxy{
+		FlushInterval: -1, Transport: transport, ErrorLog: log.New(io.Discard, "", 0),
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to.Load().(*url.URL))
+			r.Out.Host = r.In.Host // or the page would be of another origin
+		},
+	}), "http:"), "/")
 }
 
 // wantData checks a znode's data.

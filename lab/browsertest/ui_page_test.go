@@ -15,16 +15,21 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// uiViews are the views of the dashboard, and how it is seen that one is there.
-var uiViews = []struct{ name, view, there string }{
-	{"tree", "tree/shop/orders", `document.querySelector(".znode h1")?.textContent === "orders" && document.querySelectorAll(".row").length > 5`},
-	{"search", "search", `document.querySelector("h1")?.textContent === "Search"`},
-	{"sessions", "sessions", `document.querySelector('[aria-label="Sessions"] tbody tr')`},
-	{"load", "load", `document.querySelectorAll("polyline").length === 30 && document.querySelector("polyline").points.length > 0`},
-	{"locks", "locks", `document.querySelector("section.queue tbody tr")`},
-	{"events", "events/shop", `document.querySelector("#stream")?.textContent === "live"`},
-	{"ensemble", "ensemble", `document.querySelectorAll("#members tbody tr").length === 3 && document.querySelector('[aria-label="Ensemble"]').textContent.includes("survive")`},
+// uiViews are the views of the dashboard, how it is seen that one is there, and the section that a picture shows, if that
+// is not the first.
+var uiViews = []struct{ name, view, there, top string }{
+	{"tree", "tree/shop/orders", `document.querySelector(".znode h1")?.textContent === "orders" && document.querySelectorAll(".row").length > 5`, ""},
+	{"search", "search", `document.querySelector("h1")?.textContent === "Search"`, ""},
+	{"sessions", "sessions", `document.querySelector('[aria-label="Sessions"] tbody tr')`, ""},
+	{"expired", "sessions", `document.querySelector("#expired tbody tr")`, "Expired sessions"},
+	{"load", "load", `document.querySelectorAll("polyline").length === 30 && document.querySelector("polyline").points.length > 0`, ""},
+	{"slow", "load", `document.querySelector("#slow tbody tr")`, "Slow requests"},
+	{"locks", "locks", `document.querySelector("section.queue tbody tr")`, ""},
+	{"events", "events/shop", `document.querySelector("#stream")?.textContent === "live"`, ""},
+	{"ensemble", "ensemble", `document.querySelectorAll("#members tbody tr").length === 3 && document.querySelector('[aria-label="Ensemble"]').textContent.includes("survive")`, ""},
 }
+
+var holder string // a session of shop
 
 // shop makes something to look at.
 func shop(t *testing.T) {
@@ -38,10 +43,14 @@ func shop(t *testing.T) {
 		must(t, "POST", "/v1/znodes/shop/orders/order-?mode=persistent_sequential", fmt.Sprint("order ", i))
 	}
 	for range 2 {
-		_, header := session(t)
+		id, header := session(t, "60s")
 		as(t, header, "POST", "/v1/znodes/shop/orders/_c_x-lock-?mode=ephemeral_sequential")
+		holder = id
 	}
-	must(t, "POST", "/v1/znodes/shop/prices?acl=world:anyone:r,digest:alice:x:cdrwa", "")
+	_, header := session(t, "1ms")
+	as(t, header, "POST", "/v1/znodes/shop/worker?mode=ephemeral")
+	must(t, "POST", "/v1/znodes/shop/prices?acl=world:anyone:r,auth::cdrwa", "", "alice:x")
+	must(t, "PUT", "/v1/znodes/shop/prices", strings.Repeat("x", 1<<19), "alice:x")
 }
 
 // TestUI_Views_Axe finds nothing in any view, light and dark, wide and narrow, with a dialog open; takes their
@@ -56,6 +65,9 @@ func TestUI_Views_Axe(t *testing.T) {
 		for _, v := range uiViews {
 			p.show(v.view)
 			p.until(v.there)
+			if v.top != "" {
+				p.do(chromedp.Evaluate(`document.querySelector('section[aria-label="`+v.top+`"]').scrollIntoView()`, nil))
+			}
 			for _, theme := range []string{"light", "dark"} {
 				p.theme(theme)
 				p.wantNoViolation(fmt.Sprintf("%s, %s, %d", v.name, theme, width))
@@ -69,12 +81,40 @@ func TestUI_Views_Axe(t *testing.T) {
 		}
 		p.show("tree/shop/orders")
 		p.heading("orders")
-		for _, dialog := range []string{"Edit", "Create below", "Permissions", "Delete", "Import", "Compare"} {
-			p.press(dialog)
+		p.theme(map[int]string{1280: "light", 360: "dark"}[width])
+		p.wantNoViolationInDialogs()
+	}
+}
+
+// wantNoViolationInDialogs opens each dialog.
+func (p *tab) wantNoViolationInDialogs() {
+	p.t.Helper()
+	for _, d := range []struct {
+		view, there string
+		named, text []string // buttons
+	}{
+		{"tree/shop/orders", `document.querySelector(".znode h1")?.textContent === "orders"`, nil,
+			[]string{"Edit", "Create below", "Permissions", "Delete", "Import", "Compare"}},
+		{"ensemble", `document.querySelectorAll("#members tbody tr").length === 3`,
+			[]string{fmt.Sprintf("Make server %d lead", (shared.Leader()+1)%3+1), "Drain server 2", "Remove server 3"},
+			[]string{"Add a server", "Restore a backup"}},
+		{"sessions/" + holder, `document.querySelector('[aria-label="Session"] dl')`, nil, []string{"End this session"}},
+	} {
+		p.show(d.view)
+		p.until(d.there)
+		check := func(dialog string) {
+			p.t.Helper()
 			p.until(`document.querySelector("dialog[open]")`)
 			p.wantNoViolation("dialog " + dialog)
-			p.press("Cancel")
-			p.until(`!document.querySelector("dialog[open]")`)
+			p.cancel()
+		}
+		for _, label := range d.named {
+			p.pressNamed(label)
+			check(label)
+		}
+		for _, text := range d.text {
+			p.press(text)
+			check(text)
 		}
 	}
 }
@@ -137,9 +177,18 @@ func TestUI_Keyboard(t *testing.T) {
 		}
 		t.Fatalf("the key Tab does not lead to %q", what)
 	}
+	for _, view := range []string{"Search", "Ensemble", "Locks", "Events", "Load", "Sessions", "Tree"} {
+		tabTo(view)
+		p.do(chromedp.KeyEvent(kb.Enter))
+		p.until(fmt.Sprintf(`document.title === %s`, quote(view+" – zk-lite")))
+	}
+	p.show("tree/keyboard")
+	p.heading("keyboard")
+	p.until(`document.querySelectorAll(".row").length === 2`)
 	tabTo("Log in to change something")
 	p.do(chromedp.KeyEvent(kb.Enter))
 	p.until(`document.querySelector("dialog[open]")`)
+	p.wantNoViolation("dialog Log in")
 	tabTo("Name")
 	p.do(chromedp.KeyEvent("alice"))
 	tabTo("Password")

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,10 +67,10 @@ func TestUI_Sessions(t *testing.T) {
 }
 
 // session opens a session over HTTP and returns its header.
-func session(t *testing.T) (id, header string) {
+func session(t *testing.T, timeout string) (id, header string) {
 	t.Helper()
 	var s struct{ ID, Secret string }
-	if err := json.Unmarshal([]byte(must(t, "POST", "/v1/sessions", `{"timeout":"60s"}`)), &s); err != nil {
+	if err := json.Unmarshal([]byte(must(t, "POST", "/v1/sessions", fmt.Sprintf(`{"timeout":%q}`, timeout))), &s); err != nil {
 		t.Fatal(err)
 	}
 	return s.ID, s.ID + "." + s.Secret
@@ -93,8 +95,8 @@ func as(t *testing.T, header, method, target string) {
 
 // TestUI_Locks shows who holds what and who waits, and a deadlock until it is none.
 func TestUI_Locks(t *testing.T) {
-	a, ofA := session(t)
-	b, ofB := session(t)
+	a, ofA := session(t, "60s")
+	b, ofB := session(t, "60s")
 	anew(t, "/locks", "")
 	for _, dir := range []string{"locks/one", "locks/two", "locks/rw", "locks/lead", "locks/work", "locks/group"} {
 		must(t, "POST", "/v1/znodes/"+dir, "")
@@ -157,14 +159,7 @@ func TestUI_Events(t *testing.T) {
 	p.until(`document.querySelector("#stream").textContent === "live"`)
 	seen := func() {
 		t.Helper()
-		p.until(fmt.Sprintf(`document.querySelectorAll("#events tbody tr").length >= %d`, count))
-		got := eval[[]string](p, `[...document.querySelectorAll("#events tbody tr")].map((r) => r.cells[1].textContent + " " + r.cells[2].textContent)`)
-		slices.Reverse(got)
-		for i, g := range got {
-			if want := fmt.Sprintf("created /event-%03d", i); g != want {
-				t.Fatalf("event %d of %d is %q, want %q", i, len(got), g, want)
-			}
-		}
+		p.wantEvents(0, count)
 	}
 	write(10)
 	seen()
@@ -174,10 +169,71 @@ func TestUI_Events(t *testing.T) {
 	e.Restart(leader)
 	e.Stop(page)
 	p.until(`document.querySelector("#stream").textContent !== "live"`)
+	at := count
 	write(10)
+	// The way to another server: its page goes on there where this one has stopped.
+	p.until(`document.querySelectorAll("#elsewhere a").length === 2`)
+	links := eval[[]string](p, `[...document.querySelectorAll("#elsewhere a")].map((a) => a.href)`)
+	for _, link := range links {
+		address, view, _ := strings.Cut(strings.TrimPrefix(link, "http://"), "/ui/#/")
+		if !slices.Contains(e.HTTPAddrs(), address) || address == e.HTTPAddrs()[page] {
+			t.Fatalf("%s is no other server of %q", link, e.HTTPAddrs())
+		}
+		other := ui(t, address, 1280, view)
+		other.wantEvents(at, count)
+	}
 	e.Restart(page)
 	p.until(`document.querySelector("#stream").textContent === "live"`)
+	p.until(`!document.querySelector("#elsewhere")`)
 	seen()
+}
+
+// wantEvents waits for the creations of these znodes, once each.
+func (p *tab) wantEvents(from, to int) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`document.querySelectorAll("#events tbody tr").length >= %d`, to-from))
+	got := eval[[]string](p, `[...document.querySelectorAll("#events tbody tr")].map((r) => r.cells[1].textContent + " " + r.cells[2].textContent)`)
+	slices.Reverse(got)
+	for i, g := range got {
+		if want := fmt.Sprintf("created /event-%03d", from+i); g != want {
+			p.t.Fatalf("event %d of %d is %q, want %q", i, len(got), g, want)
+		}
+	}
+}
+
+// TestUI_Events_BehindOneName: where one name leads to several servers, the page goes on at once at another of them, and
+// nothing is lost or comes twice.
+func TestUI_Events_BehindOneName(t *testing.T) {
+	e := zklitetest.Start(t, zklitetest.WithServers(3))
+	at := (e.Leader() + 1) % 3
+	urls := make([]*url.URL, 3)
+	for i, address := range e.HTTPAddrs() {
+		urls[i] = &url.URL{Scheme: "http", Host: address}
+	}
+	to := &atomic.Value{}
+	to.Store(urls[at])
+	p := ui(t, front(t, to, nil), 1280, "events/")
+	p.until(`document.querySelector("#stream").textContent === "live"`)
+	count := 0
+	write := func(at int) {
+		t.Helper()
+		for range 10 {
+			resp, err := http.Post(fmt.Sprintf("%s/v1/znodes/event-%03d", urls[at], count), "", http.NoBody)
+			if err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusCreated {
+				t.Fatal(resp, err)
+			}
+			count++
+		}
+	}
+	write(at)
+	p.wantEvents(0, count)
+	next := e.Leader()
+	e.Stop(at)
+	write(next) // while the page knows nobody
+	to.Store(urls[next])
+	p.wantEvents(0, count)
+	write(next)
+	p.wantEvents(0, count)
 }
 
 // TestUI_Ensemble does what an administrator does.
@@ -190,19 +246,27 @@ func TestUI_Ensemble(t *testing.T) {
 	p.login("super:secret")
 	p.until(`document.querySelector("[role=status]")?.textContent.includes("and 1 failure now")`)
 	to := (e.Leader() + 1) % 3
-	p.do(chromedp.Evaluate(fmt.Sprintf(`document.querySelector('[aria-label="Make server %d lead"]').click()`, to+1), nil))
+	p.pressNamed(fmt.Sprintf("Make server %d lead", to+1))
 	p.press("Hand over")
 	p.said(fmt.Sprintf("Server %d leads", to+1))
 	if e.Leader() != to {
 		t.Errorf("server %d leads", e.Leader()+1)
 	}
+	p.until(`/The last election ended at 2.* for at most [\d.]+ m?s nobody was served/.test(document.querySelector("[role=status]").textContent)`)
 
-	p.press("Drain server 1")
-	p.press("Drain")
-	p.said("Server 1 is drained")
-	p.press("Take clients again")
-	p.press("Undrain")
-	p.said("Server 1 takes clients again.")
+	for server := 1; server <= 3; server += 2 { // the page's own, and another
+		p.pressNamed(fmt.Sprintf("Drain server %d", server))
+		p.press("Drain")
+		p.said(fmt.Sprintf("Server %d is drained", server))
+		p.until(fmt.Sprintf(`document.querySelectorAll("#members tbody tr")[%d].cells[2].textContent.trim() === "drained"`, server-1))
+		resp, err := http.Get("http://" + e.HTTPAddrs()[server-1] + "/readyz")
+		if err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("server %d: %v %v", server, resp, err)
+		}
+		p.pressNamed(fmt.Sprintf("Undrain server %d", server))
+		p.press("Undrain")
+		p.said(fmt.Sprintf("Server %d takes clients again.", server))
+	}
 
 	p.press("Add a server")
 	p.fill("Number", "4")
@@ -211,7 +275,7 @@ func TestUI_Ensemble(t *testing.T) {
 	p.press("Add")
 	p.said("Server 4 is a member.")
 	p.until(`document.querySelectorAll("#members tbody tr").length === 4`)
-	p.do(chromedp.Evaluate(`document.querySelector('[aria-label="Remove server 4"]').click()`, nil))
+	p.pressNamed("Remove server 4")
 	p.fill("Type 4 to confirm", "4")
 	p.press("Remove")
 	p.said("Server 4 is removed.")

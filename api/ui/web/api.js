@@ -72,6 +72,20 @@ async function ask({ method = "GET", headers = {}, body, ...rest }, signal) {
 
 export const get = async (path, query, signal) => (await send({ path, query }, signal)).body;
 
+// everywhere is what load(server) resolves to for each server: [{id, ...}, {id, error}, ...].
+export async function everywhere(load, signal) {
+  const { servers } = await get("/v1/servers", {}, signal);
+  return Promise.all(
+    servers.map(async ({ id }) => {
+      try {
+        return { ...(await load(id)), id };
+      } catch (error) {
+        return { id, error };
+      }
+    }),
+  );
+}
+
 const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 const longest = 4096; // of a body that the command shows
 

@@ -1,9 +1,9 @@
 // The view of the servers, and what an administrator does with them.
 import { html, useState, useEffect } from "./vendor/preact.js";
-import { get, send, start } from "./api.js";
+import { everywhere, get, send, start } from "./api.js";
 import { done, failed, useStore, useAsync } from "./store.js";
 import { Ask, Failure, Field, open, save } from "./parts.js";
-import { bytes, plural, when } from "./text.js";
+import { bytes, millis, plural, when } from "./text.js";
 
 const every = 3000; // milliseconds
 
@@ -24,9 +24,12 @@ export async function metrics(server, signal) {
     text
       .split("\n")
       .filter((l) => l && l[0] !== "#")
-      .map((l) => [l.slice(0, l.lastIndexOf(" ")), Number(l.slice(l.lastIndexOf(" ") + 1))]),
+      .map((l) => [l.slice(0, l.lastIndexOf(" ")), number(l.slice(l.lastIndexOf(" ") + 1))]),
   );
 }
+
+// number is exact for integers, too.
+const number = (text) => (/^-?\d{16,}$/.test(text) ? BigInt(text) : Number(text));
 
 const label = (m, name, key) =>
   Object.keys(m)
@@ -43,26 +46,14 @@ export function Ensemble() {
     [now, store.identity, store.changes],
   );
   const servers = useAsync(
-    async (signal) => {
-      const { servers: list } = await get("/v1/servers", {}, signal);
-      return Promise.all(
-        list.map(async ({ id }) => {
-          try {
-            return { id, m: await metrics(id, signal) };
-          } catch (error) {
-            return { id, error };
-          }
-        }),
-      );
-    },
+    (signal) => everywhere(async (id) => ({ m: await metrics(id, signal) }), signal),
     [now, store.changes],
   );
   const c = cluster.value;
-  const uptime = servers.value?.find(({ id }) => id === c?.leader)?.m?.leader_uptime;
   const member = (id) => c?.members.find((m) => m.id === id);
   return html`<div><section aria-label="Ensemble"><h1>Ensemble</h1>
       <${Failure} error=${servers.error ?? cluster.error} />
-      ${c && html`<p role="status">${summary(c, uptime)}</p>`}
+      ${servers.value && html`<p role="status">${summary(servers.value)} ${c?.incomplete}</p>`}
       <div class="wide" tabindex="0"><table id="members"><thead><tr><th>Server</th><th>Role</th><th>Serves</th>
         <th>Zxid</th><th>Lag</th><th>Version</th><th>Disk free</th><th>Certificate</th><th></th></tr></thead>
         <tbody>${(servers.value ?? []).map(
@@ -71,18 +62,20 @@ export function Ensemble() {
             error
               ? html`<td colspan="7" class="error">${error.message}</td>`
               : html`<td>${label(m, "raft_role", "role")}${member(id)?.role === "joining" ? ", joining" : ""}</td><td>
-                ${m.serving ? (m.draining ? "drained" : "yes") : "no"}</td>
+                ${m.draining ? "drained" : m.serving ? "yes" : "no"}</td>
           <td><code>0x${BigInt(m.last_zxid).toString(16)}</code></td><td>${member(id)?.lag ?? "–"}</td><td>
             ${label(m, "zk_lite_info", "version")}</td>
           <td>${Object.keys(m)
             .filter((k) => k.startsWith("disk_free_bytes"))
             .map((k) => bytes(m[k]))
-            .join(", ")}</td><td>${days(m.tls_certificate_expiry_seconds)}</td>`
+            .join(", ")}</td><td>${certificates(m)}</td>`
           }
           <td><span class="buttons">${
             c &&
             html`<button aria-label=${`Make server ${id} lead`} disabled=${member(id)?.role !== "follower"}
               onClick=${() => transfer(id)}>Lead</button>
+            <button aria-label=${m?.draining ? `Undrain server ${id}` : `Drain server ${id}`} disabled=${!m}
+              onClick=${() => drain(id, m.draining)}>${m?.draining ? "Undrain" : "Drain"}</button>
             <button aria-label=${`Remove server ${id}`} onClick=${() => open(html`<${Remove}
               id=${id} />`)}>Remove</button>`
           }</span></td></tr>`,
@@ -90,8 +83,6 @@ export function Ensemble() {
       ${
         c
           ? html`<p class="buttons"><button onClick=${() => open(html`<${Add} />`)}>Add a server</button>
-        <button onClick=${() => drain(c.server)}>
-          ${c.server.draining ? "Take clients again" : `Drain server ${c.server.id}`}</button>
         <button onClick=${backup}>Take a backup</button>
           <button onClick=${() => open(html`<${Restore} />`)}>Restore a backup</button></p>`
           : html`<p class="note">Log in as an administrator to see how the leader knows them, and to change something.</p>`
@@ -99,15 +90,39 @@ export function Ensemble() {
     </section></div>`;
 }
 
-// summary says how the ensemble stands; uptime is the leader's, in milliseconds, if it is known.
-function summary(c, uptime) {
-  const since = uptime === undefined ? "" : `, since ${when(Date.now() - uptime)}`;
+// certificates says for how long those of a server are good that come from files.
+function certificates(m) {
+  const known = [
+    ["clients", m.tls_certificate_expiry_seconds],
+    ["servers", m.tls_peer_certificate_expiry_seconds],
+  ].filter(([, seconds]) => seconds !== undefined);
+  return known.map(([whose, seconds]) => `${days(seconds)} for ${whose}`).join(", ") || "none";
+}
+
+// summary says how the ensemble stands, by what the servers answer: [{id, m}, {id, error}, ...].
+function summary(servers) {
+  const all = servers.filter(({ m }) => m);
+  const leader = all.find(({ m }) => ["leader", "standalone"].includes(label(m, "raft_role", "role")));
+  if (!leader) return "No leader answers.";
+  const { id, m } = leader;
+  const voters = m.quorum_size ?? 1;
+  const since = m.leader_uptime === undefined ? "" : `, since ${when(Date.now() - m.leader_uptime)}`;
   return [
-    c.leader < 0 ? "Nobody leads now." : `Server ${c.leader} leads in term ${c.term}${since}.`,
-    `${plural(c.voters, "voter")} survive ${plural(c.failures_tolerated, "failure")} when all are up`,
-    c.failures_tolerated_now === undefined ? "." : `and ${plural(c.failures_tolerated_now, "failure")} now.`,
-    c.incomplete ?? "",
+    `Server ${id} leads in term ${m.raft_term}${since}.`,
+    `${plural(voters, "voter")} survive ${plural(Math.floor((voters - 1) / 2), "failure")} when all are up`,
+    `and ${plural(m.failures_tolerated_now ?? 0, "failure")} now.`,
+    election(all, m.raft_term),
   ].join(" ");
+}
+
+// election says how long nobody was served at the last one: each server gives a bound.
+function election(servers, term) {
+  const seen = servers.map(({ m }) => m).filter((m) => m.raft_term === term && m.election_last_timestamp_seconds > 0);
+  if (!seen.length) return "";
+  const { election_last_timestamp_seconds: at, election_last_outage_seconds: outage } = seen.reduce((a, b) =>
+    a.election_last_outage_seconds < b.election_last_outage_seconds ? a : b,
+  );
+  return `The last election ended at ${when(at * 1000)}; for at most ${millis(outage * 1000)} nobody was served.`;
 }
 
 const json = { "Content-Type": "application/json" };
@@ -118,15 +133,15 @@ const transfer = (id) =>
   request=${() => ({ method: "POST", path: "/v1/cluster/transfer", headers: json, body: JSON.stringify({ to: id }) })}
   then=${({ body }) => done(`Server ${body.leader} leads in term ${body.term}.`)} />`);
 
-const drain = ({ id, draining }) =>
+const drain = (id, draining) =>
   open(
     draining
       ? html`<${Ask} title=${`Let server ${id} take clients again`} action="Undrain" what="It serves clients as before."
-    request=${() => ({ method: "DELETE", path: "/v1/cluster/drain" })}
+    request=${() => ({ method: "DELETE", path: "/v1/cluster/drain", query: { server: id } })}
       then=${() => done(`Server ${id} takes clients again.`)} />`
       : html`<${Ask} title=${`Drain server ${id}`} action="Drain" danger
-    what="This prepares the server of this page for its stop, if the others can spare it: it hands over leadership, takes no new clients and sends its clients to other servers, with their sessions. This page shows what it can until then; the same button undoes it."
-    request=${() => ({ method: "POST", path: "/v1/cluster/drain" })}
+    what="This prepares the server for its stop, if the others can spare it: it hands over leadership, takes no new clients and sends its clients to other servers, with their sessions. The same button undoes it."
+    request=${() => ({ method: "POST", path: "/v1/cluster/drain", query: { server: id } })}
       then=${() => done(`Server ${id} is drained and can be stopped.`)} />`,
   );
 

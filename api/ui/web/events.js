@@ -1,6 +1,6 @@
 // The view of what changes below a znode, as it happens.
 import { html, useState, useEffect, useRef } from "./vendor/preact.js";
-import { start, znode } from "./api.js";
+import { escapePath, send, start, znode } from "./api.js";
 import { useStore } from "./store.js";
 import { Name, Field } from "./parts.js";
 import { link } from "./tree.js";
@@ -8,6 +8,7 @@ import { plural } from "./text.js";
 
 const kept = 1000; // events on the page
 const pause = 1000; // milliseconds before the stream is asked for again
+const again = "; trying again"; // ends the state of a stream that has failed
 
 // follow calls heard({type, path, zxid, id}) for each change and state(text) when the stream's state changes, until the
 // signal. It goes on from the last position, which it keeps in place.at, so that nothing is lost or comes twice.
@@ -36,7 +37,7 @@ async function follow(path, place, heard, state, signal) {
         place.at = undefined; // begins with what happens now
         heard({ type: "gap", path, zxid: "", id: `gap ${Date.now()}` });
       }
-      state(`${error.message}; trying again`);
+      state(error.message + again);
     }
     await new Promise((done) => setTimeout(done, pause));
   }
@@ -67,14 +68,37 @@ const words = {
   gap: "events are missing here: this server does not know them any more",
 };
 
-export function Events({ path }) {
+// others are the servers besides that of the page whose HTTP ports have been published.
+async function others() {
+  const { body, headers } = await send({ path: "/v1/servers" });
+  return body.servers.filter(({ id, http }) => http && String(id) !== headers.get("Zk-Server"));
+}
+
+// Elsewhere leads to the same view of the other servers, whose streams go on from the same position: while the server of
+// the page is away, the page may ask nobody else.
+function Elsewhere({ path, position, servers }) {
+  const to = (address) =>
+    `${location.protocol}//${address}/ui/#/events${escapePath(path)}?${new URLSearchParams(position ? { since: position } : {})}`;
+  return (
+    servers.length > 0 &&
+    html`<p id="elsewhere">This page goes on when its server is back. Without a gap at once: ${servers.map(
+      ({ id, http }) => html`<a href=${to(http)}>at server ${id}</a> `,
+    )}</p>`
+  );
+}
+
+export function Events({ path, since }) {
   const store = useStore();
   const [text, setText] = useState(path);
   const [rows, setRows] = useState([]);
   const [state, setState] = useState("connecting");
   const [paused, setPaused] = useState(false);
   const waiting = useRef([]),
-    position = useRef({});
+    position = useRef({ at: since ?? undefined });
+  const [servers, setServers] = useState([]);
+  useEffect(() => {
+    if (state === "live") others().then(setServers, () => {}); // else those of before
+  }, [state]);
   useEffect(() => {
     const abort = new AbortController();
     follow(
@@ -103,6 +127,7 @@ export function Events({ path }) {
       location.hash = "#/events" + text.split("/").map(encodeURIComponent).join("/");
     }}>
       <${Field} label="Below" value=${text} onInput=${setText} /><button class="main">Follow</button></form>
+    ${state.endsWith(again) && html`<${Elsewhere} path=${path} position=${position.current.at} servers=${servers} />`}
     <p class="buttons"><span role="status" id="stream">${state}</span>
       <button aria-pressed=${paused} onClick=${() => {
         setFrozen(rows);

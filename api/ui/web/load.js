@@ -2,6 +2,7 @@
 import { html, useState, useEffect, useRef } from "./vendor/preact.js";
 import { get } from "./api.js";
 import { useClock } from "./ensemble.js";
+import { Slow } from "./slow.js";
 import { Failure } from "./parts.js";
 import { bytes } from "./text.js";
 
@@ -48,7 +49,7 @@ export function Load() {
       <p class="legend">${all.map(([id], i) => html`<span class=${"k" + (i % 7)}>━ server ${id} </span>`)}</p>
       <${Failure} error=${error} />${all.map(([, s]) => s.error && html`<${Failure} error=${s.error} />`)}</section>
     <div class="plots">${plots.map(([title, value, unit]) => html`<${Plot} key=${title} title=${title} value=${value}
-      unit=${unit ?? short} servers=${all} />`)}</div></div>`;
+      unit=${unit ?? short} servers=${all} />`)}</div><${Slow} /></div>`;
 }
 
 // read asks each server for what is new.

@@ -15,28 +15,27 @@ const views = {
   tree: { title: "Tree", draw: (path) => html`<${Tree} path=${path || "/"} />` },
   search: {
     title: "Search",
-    draw: (rest) => html`<${Search} key=${rest} args=${Object.fromEntries(new URLSearchParams(rest.slice(1)))} />`,
+    draw: (_, query) => html`<${Search} key=${query} args=${Object.fromEntries(query)} />`,
   },
   ensemble: { title: "Ensemble", draw: () => html`<${Ensemble} />` },
   locks: { title: "Locks", draw: () => html`<${Locks} />` },
-  events: { title: "Events", draw: (path) => html`<${Events} key=${path} path=${path || "/"} />` },
+  events: { title: "Events", draw: (path, query) => html`<${Events} key=${path} path=${path || "/"} since=${query.get("since")} />` },
   load: { title: "Load", draw: () => html`<${Load} />` },
-  sessions: { title: "Sessions", draw: (rest) => html`<${Sessions} id=${rest.slice(1)} />` },
+  sessions: { title: "Sessions", draw: (path) => html`<${Sessions} id=${path.slice(1)} />` },
 };
 
-// place is the view and what is behind it: #/tree/app/x is ["tree", "/app/x"].
+// place is the view and what is behind it: #/tree/app/x is ["tree", "/app/x", URLSearchParams()].
 function place() {
-  const [, name, rest] = /^#\/([a-z]+)(.*)$/.exec(location.hash) ?? [];
+  const [, name, path, query] = /^#\/([a-z]+)([^?]*)(.*)$/.exec(location.hash) ?? [];
   try {
-    return views[name] ? [name, decodeURIComponent(rest)] : ["tree", "/"];
-  } catch {
-    return ["tree", "/"];
-  }
+    if (views[name]) return [name, decodeURIComponent(path), new URLSearchParams(query)];
+  } catch {} // no URL encoding
+  return ["tree", "/", new URLSearchParams()];
 }
 
 function App() {
   const { dialog } = useStore();
-  const [[name, rest], setPlace] = useState(place);
+  const [[name, path, query], setPlace] = useState(place);
   useEffect(() => {
     const move = () => {
       setPlace(place());
@@ -54,7 +53,7 @@ function App() {
         ${Object.entries(views).map(([key, { title }]) => html`<a href=${"#/" + key}
           aria-current=${key === name ? "page" : undefined}>${title}</a>`)}</nav>
       <span class="login"><${Login} /></span></header>
-    <main id="main" tabindex="-1">${views[name].draw(rest)}</main><${Said} />${dialog}`;
+    <main id="main" tabindex="-1">${views[name].draw(path, query)}</main><${Said} />${dialog}`;
 }
 
 render(html`<${App} />`, document.getElementById("app"));

@@ -1,8 +1,9 @@
 // The view of sessions and watches.
 import { html, useState } from "./vendor/preact.js";
-import { get, znode } from "./api.js";
+import { everywhere, get, znode } from "./api.js";
 import { done, readAgain, useStore, useAsync, mayWrite } from "./store.js";
 import { Ask, Failure, Field, Name, open } from "./parts.js";
+import { Expired } from "./expired.js";
 import { link } from "./tree.js";
 import { plural, when, who } from "./text.js";
 
@@ -31,7 +32,7 @@ export function Sessions({ id }) {
       )}</tbody></table></div>
       ${next && html`<button onClick=${() => setPages([...pages, next])}>More</button>`}
     </section>
-    <div>${id && html`<${Session} key=${id} id=${id} />`}<${Watchers} /></div></div>`;
+    <div>${id && html`<${Session} key=${id} id=${id} />`}<${Watchers} /></div></div><${Expired} />`;
 }
 
 function Session({ id }) {
@@ -86,18 +87,7 @@ function Watchers() {
     event.preventDefault();
     setError(null);
     try {
-      const { servers } = await get("/v1/servers");
-      setRows(
-        await Promise.all(
-          servers.map(async ({ id }) => {
-            try {
-              return { id, ...(await get(znode(path, "watchers"), { server: id })) };
-            } catch (failure) {
-              return { id, failure, watchers: [] };
-            }
-          }),
-        ),
-      );
+      setRows(await everywhere((server) => get(znode(path, "watchers"), { server })));
     } catch (e) {
       setError(e);
     }
@@ -107,12 +97,12 @@ function Watchers() {
     <${Failure} error=${error} />
     <div role="status">${
       rows &&
-      html`${rows.map(({ failure }) => html`<${Failure} error=${failure} />`)}
+      html`${rows.map((r) => html`<${Failure} error=${r.error} />`)}
       <p>${plural(
-        rows.reduce((n, r) => n + r.watchers.length, 0),
+        rows.reduce((n, r) => n + (r.watchers?.length ?? 0), 0),
         "session",
       )}${rows.some((r) => r.more) ? " and more" : ""}</p>
-      <ul class="plain">${rows.flatMap(({ id, watchers }) =>
+      <ul class="plain">${rows.flatMap(({ id, watchers = [] }) =>
         watchers.map(
           (w) => html`<li><a href=${"#/sessions/" + w.session}><code>${w.session}</code></a>${" at server "}${id} <small>${w.kinds.join(", ")}</small></li>`,
         ),

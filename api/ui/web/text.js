@@ -15,6 +15,10 @@ export function bytes(n) {
   return `${(n / unit[1]).toFixed(1)} ${unit[0]}`;
 }
 
+// millis writes a duration given in milliseconds.
+export const millis = (n) =>
+  n >= 60e3 ? `${(n / 60e3).toFixed(1)} min` : n >= 1e3 ? `${(n / 1e3).toFixed(1)} s` : `${Number(n.toPrecision(2))} ms`;
+
 const pad = (n) => String(n).padStart(2, "0");
 
 // when writes a moment, given in milliseconds since 1970, in the browser's time zone.

@@ -121,7 +121,7 @@ function Znode({ z, may }) {
       ${button("Export", () => exportTree(z))} ${button("Import", () => importTree(z), may)} ${button("Compare", () => compareTree(z))}
     </p>
     <p><a href=${"#/events" + escapePath(z.path)}>Follow its changes</a>, <a
-      href=${"#/search?" + encodeURIComponent(new URLSearchParams({ below: z.path }))}>search below it</a></p>
+      href=${"#/search?" + new URLSearchParams({ below: z.path })}>search below it</a></p>
     ${may && !can("w") && html`<p class="note">The permissions do not let you write here; the server will say so.</p>`}
     <${Data} z=${z} />
     <${Permissions} acl=${z.acl} />

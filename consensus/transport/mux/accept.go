@@ -124,6 +124,8 @@ func (m *Mux) admit(raw net.Conn, h hello) (*Conn, *RefusedError) {
 		return nil, refuse(RefusedBusy, "the server is stopping")
 	case h.kind.raft() && m.gate != gateOpen:
 		return nil, refuse(RefusedCut, "the server takes no raft connections at the moment")
+	case h.kind == KindHTTP && !m.http:
+		return nil, refuse(RefusedKind, "this server serves no HTTP")
 	case m.inbound >= maxInbound:
 		return nil, refuse(RefusedBusy, "%d peer connections are open, the most allowed", m.inbound)
 	case m.waiting[h.kind] >= maxQueue:

@@ -19,13 +19,14 @@ const (
 	KindStream  Kind = 2 // ordered commands for the leader
 	KindControl Kind = 3 // bootstrap, joining, questions; allowed before an ensemble exists
 	KindAppend  Kind = 4 // raft's AppendEntries
+	KindHTTP    Kind = 5 // what one server's HTTP server asks another's
 )
 
 // NoServer is no server's id: the sender has none yet, or it does not care which server it reaches.
 const NoServer uint64 = 255
 
 // kinds bounds the arrays indexed by Kind.
-const kinds = 5
+const kinds = 6
 
 // String is the name of k in messages for people.
 func (k Kind) String() string {
@@ -38,11 +39,13 @@ func (k Kind) String() string {
 		return "control"
 	case KindAppend:
 		return "append"
+	case KindHTTP:
+		return "HTTP"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-func (k Kind) valid() bool { return k >= KindRaft && k <= KindAppend }
+func (k Kind) valid() bool { return k >= KindRaft && k <= KindHTTP }
 
 // raft reports whether raft's RPCs travel on it: its end may be that of the leader.
 func (k Kind) raft() bool { return k == KindRaft || k == KindAppend }
@@ -144,7 +147,7 @@ func decodeHelloBody(b []byte) (hello, error) {
 	copy(h.ensemble[:], b[1:17])
 	if !h.kind.valid() {
 		return hello{}, refuse(RefusedMalformed,
-			"connection of unknown %v, want raft (1), stream (2), control (3) or append (4)", h.kind)
+			"connection of unknown %v, want raft (1), stream (2), control (3), append (4) or HTTP (5)", h.kind)
 	}
 	return h, nil
 }

@@ -88,6 +88,7 @@ type Mux struct {
 	id       uint64 // NoServer before SetIdentity
 	closed   bool
 	gate     raftGate
+	http     bool               // somebody takes connections of KindHTTP
 	awaiting *list.List         // of net.Conn, whose hello is awaited, in the order in which they came
 	conns    map[*Conn]struct{} // established, both directions
 	inbound  int                // of conns
@@ -163,6 +164,11 @@ func (m *Mux) Accept(kind Kind) (*Conn, error) {
 	if kind.raft() {
 		ctx = m.raftClosed
 	}
+	return m.accept(ctx, kind)
+}
+
+// accept is Accept until ctx ends.
+func (m *Mux) accept(ctx context.Context, kind Kind) (*Conn, error) {
 	if ctx.Err() != nil {
 		return nil, net.ErrClosed
 	}

@@ -62,12 +62,15 @@ func TestMux_Dial_Table(t *testing.T) {
 		{"raft to another server", 1, KindRaft, testEnsemble, 2, 3, RefusedServer},
 		{"control to another server", 1, KindControl, testEnsemble, 2, 3, RefusedServer},
 		{"raft of nobody", 1, KindRaft, testEnsemble, NoServer, 1, RefusedMalformed},
+		{"HTTP", 1, KindHTTP, testEnsemble, 2, 1, 0},
+		{"HTTP of another ensemble", 1, KindHTTP, other, 2, 1, RefusedEnsemble},
 		{"unknown kind", 1, 7, testEnsemble, 2, 1, RefusedMalformed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := pipenet.New()
 				m := newTestMux(t, f, "a", c.acceptor)
+				m.ListenHTTP()
 				raw, err := f.Dialer("b")(t.Context(), "a")
 				if err != nil {
 					t.Fatal(err)

@@ -14,6 +14,7 @@ const (
 	RefusedServer    RefusalCode = 5 // the acceptor is not the server that was wanted
 	RefusedBusy      RefusalCode = 6 // a bound is reached; later may succeed
 	RefusedCut       RefusalCode = 7 // the acceptor takes no part in raft at the moment
+	RefusedKind      RefusalCode = 8 // the acceptor takes no connections of this kind
 )
 
 // String is the name of c in messages for people.
@@ -33,6 +34,8 @@ func (c RefusalCode) String() string {
 		return "busy"
 	case RefusedCut:
 		return "raft connections cut"
+	case RefusedKind:
+		return "not served"
 	}
 	return fmt.Sprintf("refusal %d", uint8(c))
 }

@@ -1,0 +1,98 @@
+package api_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/internal/testkit/certs"
+)
+
+// A server passes on what its client has proved, and nothing that the client says by itself; a server that is away is
+// said to be.
+func TestPeers_OfWhatIsPassedOn(t *testing.T) {
+	e := fresh(t, 3)
+	c := newClient(t, e.urls[0])
+	c.post("/v1/znodes/private?acl=ip:127.0.0.1:cdrwa,world:anyone:w", "").is(201)
+	s := c.post("/v1/sessions", `{"timeout":"60s"}`).is(201)
+	own := c.with("Zk-Session: " + s.text("id") + "." + s.text("secret"))
+	own.post("/v1/znodes/private/me?mode=ephemeral", "").is(201)
+	c.at(e.urls[1]).get("/v1/znodes/private/me?consistency=linearizable").is(200)
+	c.get("/v1/sessions/"+s.text("id")).is(200).has("paths.0", "/private/me")
+	c.get("/v1/sessions/"+s.text("id")+"?server=2").is(200).has("paths.0", "/private/me")
+	forged := c.with(`Zk-Client: {"address":"127.0.0.1","local":true}`)
+	forged.get("/v1/slow/requests").problem(401, "NOAUTH")
+	forged.get("/v1/slow/requests?server=2").problem(401, "NOAUTH")
+
+	super := c.with(basic("super:secret"))
+	super.post("/v1/cluster/drain?server=2", "").is(200).has("server", 2)
+	super.get("/v1/cluster").is(200).has("server.draining", false)
+	c.at(e.urls[1]).get("/readyz").is(503)
+	super.delete("/v1/cluster/drain?server=2").is(204)
+	e.stop(1)
+	for _, path := range []string{
+		"/v1/sessions/" + s.text("id"), "/v1/watchers/private", "/metrics", "/v1/history", "/v1/expired-sessions",
+		"/v1/slow/requests", "/v1/slow/entries",
+	} {
+		super.get(path + "?server=2").is(502)
+		super.get(path+"?server=9").is(404).has("parameter", "server")
+	}
+	for server, status := range map[string]int{"2": 502, "9": 404} {
+		super.post("/v1/cluster/drain?server="+server, "").is(status)
+		super.delete("/v1/cluster/drain?server=" + server).is(status)
+	}
+	c.get("/metrics?server=3").is(200).says("raft_term")
+	c.get("/v1/history?server=3&since=1").is(200).has("interval", "10s").has("names.0", "packets_received")
+}
+
+// Who is an administrator of the server that it asks, by its token, is one of the others, through that server only.
+func TestPeers_TheLocalAdministrator(t *testing.T) {
+	e := fresh(t, 2, func(s *config.Settings) { s.SuperDigest = "" })
+	file, err := os.ReadFile(filepath.Join(e.settings[0].DataDir, "admin.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, _ := strings.Cut(string(file), "\n")
+	c := newClient(t, e.urls[0]).with("Authorization: Bearer " + token)
+	for _, path := range []string{"/v1/slow/requests", "/v1/sessions/0x1"} {
+		status := c.get(path).status
+		c.get(path + "?server=2").is(status)
+		c.at(e.urls[1]).get(path + "?server=2").is(401)
+		c.at(e.urls[1]).get(path + "?server=1").is(401)
+	}
+	c.get("/v1/slow/requests?server=2").is(200).has("server", 2)
+	c.with("Via: 1.1 proxy").get("/v1/slow/requests?server=2").is(403)
+}
+
+// A certificate proves the same at the other server as at the one that is asked, whatever authority has signed theirs.
+func TestPeers_Certificates(t *testing.T) {
+	ca, dir := certs.Authority(t, "ca"), t.TempDir()
+	e := fresh(t, 2, func(s *config.Settings) {
+		s.TLS.KeyStore.Location = certs.Write(t, filepath.Join(dir, "server.pem"), ca.Issue(t, "server", nil).KeyPEM(t))
+		s.TLS.TrustStore.Location = certs.Write(t, filepath.Join(dir, "ca.pem"), ca.CertPEM())
+		s.AdminPortUnification, s.SuperDigest, s.SuperName = true, "", "CN=admin"
+	})
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.Cert)
+	for name, want := range map[string]int{"admin": 200, "guest": 403} {
+		pair := ca.Issue(t, name, nil)
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost",
+			Certificates: []tls.Certificate{{Certificate: [][]byte{pair.Cert.Raw}, PrivateKey: pair.Key}}}}
+		defer transport.CloseIdleConnections()
+		for _, query := range []string{"", "?server=2"} {
+			url := strings.Replace(e.urls[0], "http:", "https:", 1) + "/v1/slow/requests" + query
+			resp, err := (&http.Client{Transport: transport}).Get(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.Body.Close(); resp.StatusCode != want {
+				t.Errorf("%s%s: %s, want %d", name, query, resp.Status, want)
+			}
+		}
+	}
+}

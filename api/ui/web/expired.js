@@ -1,0 +1,66 @@
+// The sessions that have expired, and why.
+import { html, useState } from "./vendor/preact.js";
+import { everywhere, get } from "./api.js";
+import { useStore, useAsync } from "./store.js";
+import { Failure, Name } from "./parts.js";
+import { plural, millis, when } from "./text.js";
+
+const first = 50, // sessions that are shown before "More"
+  most = 1000; // that each server remembers
+
+const causes = {
+  server: (x) => `Server ${x.server}, which carried it, was not heard of.`,
+  paused: (x) => `Server ${x.server}, which carried it, stood still for ${millis(x.paused_ms)}.`,
+  disconnected: (x) => `Its connection had ended, and its client did not come back: ${x.connection_end_reason}.`,
+  silent: () => "Nothing came from its client: that, its machine or the network to it had stopped.",
+  elsewhere: (x) => `Server ${x.server}, which carried it, knows why and does not answer.`,
+};
+
+// merge makes one list of what each server knows, the newest first.
+export function merge(lists) {
+  const all = new Map();
+  for (const x of lists.flat()) all.set(x.session, both(all.get(x.session), x));
+  return [...all.values()].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+}
+
+// both is what two servers know of a session: the leader when its client was heard, and the one that carried it of its
+// connection. That the latter was not heard explains what it saw.
+function both(a, b) {
+  if (!a) return b;
+  const [led, other] = a.heard ? [a, b] : [b, a];
+  const carried = [a, b].find(({ cause }) => cause !== "elsewhere" && cause !== "server") ?? other;
+  const { heard, heard_by, cause } = led;
+  return { ...carried, heard, heard_by, cause: cause === "server" ? cause : carried.cause };
+}
+
+const ago = (x, moment) => `${millis(Date.parse(x.at) - Date.parse(moment))} before`;
+
+export function Expired() {
+  const store = useStore();
+  const [limit, setLimit] = useState(first);
+  const { value, error } = useAsync(
+    async (signal) => {
+      if (!store.identity?.administrator) return null;
+      const pages = await everywhere((server) => get("/v1/expired-sessions", { server, limit }, signal), signal);
+      return { pages, all: merge(pages.map((p) => p.items ?? [])) };
+    },
+    [limit, store.identity, store.changes],
+  );
+  const more = limit < most && value?.pages.some((p) => p.next);
+  return html`<section aria-label="Expired sessions"><h1>Expired sessions</h1>
+    ${!store.identity?.administrator && html`<p class="note">Log in as an administrator to see them.</p>`}
+    <${Failure} error=${error} />${value?.pages.map((p) => html`<${Failure} error=${p.error} />`)}
+    ${
+      value &&
+      html`<p role="status">${plural(value.all.length, "session")}${more ? " and more" : ""}</p>
+    <div class="wide" tabindex="0"><table id="expired"><thead><tr><th>Expired</th><th>Session</th><th>Why</th>
+      <th>Last heard</th><th>Timeout</th><th>Took with it</th></tr></thead><tbody>${value.all.map(
+        (x) => html`<tr key=${x.session}><td>${when(Date.parse(x.at))}</td><td><code>${x.session}</code></td>
+        <td class="text"><${Name} text=${causes[x.cause](x)} /></td>
+        <td>${x.heard ? ago(x, x.heard) + (x.heard_by === undefined ? "" : ` by server ${x.heard_by}`) : "–"}</td>
+        <td>${millis(x.timeout_ms)}</td>
+        <td>${plural(x.ephemerals, "ephemeral")}, ${plural(x.watches ?? 0, "watch", "watches")}</td></tr>`,
+      )}</tbody></table></div>
+    ${more && html`<button onClick=${() => setLimit(most)}>More</button>`}`
+    }</section>`;
+}
