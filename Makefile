@@ -20,7 +20,7 @@ VERSION ?=
 UPGRADES ?= Test
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim monitoring apache upgrade release-data oracle faults soak edge soak-recipes bench benchmarks drill
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim monitoring apache upgrade release-data oracle faults soak edge soak-recipes bench benchmarks drill drill-backup
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,6 +110,9 @@ oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEE
 faults: ## partitions, bad networks, full, failing and lying disks, odd clocks, hostile clients; needs root
 	$(GO) test -tags privileged -count=1 -timeout 20m -run '$(FAULTS)' ./integration/failover ./integration/cluster/...
 	$(GO) test -tags soak -count=1 -timeout 20m -run '$(FAULTS)' ./integration/soak
+
+drill-backup: ## a backup of a million znodes taken, verified and restored, with the times
+	ZK_LITE_TEST_DRILL_ZNODES=1000000 $(GO) test -count=1 -v -timeout 30m -run TestBackup ./integration/drill
 
 drill: ## a lost majority of three servers with a million znodes: zk-lite recover, from a backup and from a survivor, with the times
 	ZK_LITE_TEST_DRILL_ZNODES=1000000 $(GO) test -count=1 -v -timeout 20m -run TestRecover_Drill ./integration/failover

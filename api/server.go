@@ -42,13 +42,14 @@ type Config struct {
 	// BuildDate is as in zk.Config.
 	BuildDate string
 	Logger    *slog.Logger
-	Origins   []string        // see rest.Config
-	Hosts     []string        // see rest.Config
-	MaxBody   int             // see rest.Config
-	Limits    rest.Limits     // of all clients together
-	Metrics   metrics.Part    // see admin.Config
-	Settings  *admin.Settings // see admin.Config
-	Port      admin.Port      // see admin.Config
+	Origins   []string             // see rest.Config
+	Hosts     []string             // see rest.Config
+	MaxBody   int                  // see rest.Config
+	Limits    rest.Limits          // of all clients together
+	Metrics   metrics.Part         // see admin.Config
+	Settings  *admin.Settings      // see admin.Config
+	Checks    func() []admin.Check // see admin.Config
+	Port      admin.Port           // see admin.Config
 	// Certificate and PeerCertificate are as in admin.Config.
 	Certificate, PeerCertificate admin.Certificate
 	Audit                        *audit.Log   // nil: none
@@ -113,7 +114,8 @@ func New(b Backend, cfg Config) *Server {
 func routes(core *rest.Core, b Backend, cfg Config) (all []rest.Route, run func()) {
 	all, run = admin.Routes(core, b.Cluster, b.State, admin.Config{
 		Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings,
-		Port: cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
+		Checks: cfg.Checks,
+		Port:   cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
 		Others: ui.Routes(),
 	})
 	return slices.Concat(all, ui.Routes(), data.Routes(b.Data), coordination.Routes(b.Coordination)), run

@@ -255,6 +255,9 @@ func TestRestore_Refusals(t *testing.T) {
 	}
 	foreign := relabelled(t, full, [16]byte{1})
 	c.post("/v1/snapshot?replace=true", foreign).problem(409, "BADARGUMENTS").says("other_ensemble=true")
+	// The answer comes also to who has much to send.
+	c.post("/v1/snapshot?replace=true", foreign[:state.BackupHead]+noise(1, 8<<20)).problem(409, "BADARGUMENTS")
+	c.post("/v1/snapshot", full+noise(1, 8<<20)).problem(409, "NOTEMPTY")
 	c.post("/v1/snapshot?dry_run=true&other_ensemble=true", foreign).is(200)
 	c.post("/v1/snapshot?dry_run=true&other_ensemble=maybe", foreign).problem(400, "BADARGUMENTS")
 	c.post("/v1/snapshot?dry_run=true", full[:6]+full[state.BackupHead:]).is(200) // of a build that writes no label

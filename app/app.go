@@ -32,6 +32,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/sdnotify"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
+	"github.com/zk-lite/zk-lite/server/backups"
 )
 
 // shutdownTimeout is how long clients' last replies may take at the end.
@@ -63,8 +64,10 @@ type Server struct {
 	consensus   *consensus.Node
 	server      *server.Server
 	zk          *zk.Listener
-	http        *api.Server // nil when switched off
-	dirs        []string    // of the data
+	http        *api.Server        // nil when switched off
+	dirs        []string           // of the data and the backups
+	backups     *backups.Scheduler // nil: there are none
+	stopBackups func() (done <-chan struct{})
 	// stopReporting tells the service manager, and returns what waits for the reporter.
 	stopReporting func() (wait func())
 }
@@ -143,6 +146,7 @@ func (s *Server) start(o *Options) error {
 	s.audit = auditLog(o)
 	s.tls.watch(c)
 	s.peerTLS.watch(o.Logger)
+	s.takeBackups(o)
 	s.serveClients(o)
 	s.stopReporting = s.report(o)
 	return nil
@@ -214,7 +218,7 @@ func (s *Server) serveClients(o *Options) {
 			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.AdminOrigins,
 			MaxBody: c.MaxBuffer,
 			Hosts:   hosts(c),
-			Metrics: s.metrics, Port: s.zk, Descriptors: s.descriptors.HTTP,
+			Metrics: s.metrics, Checks: s.checks, Port: s.zk, Descriptors: s.descriptors.HTTP,
 			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Audit: s.audit,
 			Slow: s.server.Slow(), Dial: s.consensus.DialHTTP,
 			Settings: &admin.Settings{
@@ -252,6 +256,9 @@ func (s *Server) metrics(emit func(key string, value any)) {
 	emit("slow_requests_total", s.server.Slow().Count())
 	emit("sessions_expired_total", s.server.Expired())
 	emit("disk_free_bytes", s.free())
+	if s.backups != nil {
+		s.backups.Metrics(emit)
+	}
 	for _, m := range s.consensus.Metrics() {
 		if byServer, is := m.Value.(map[state.ServerID]float64); is {
 			emit(m.Key, labelled(byServer))
@@ -261,7 +268,7 @@ func (s *Server) metrics(emit func(key string, value any)) {
 	}
 }
 
-// free is the room on the disks of the data directories.
+// free is the room on the disks of the data directories and of the backups.
 func (s *Server) free() (all []metrics.Labelled) {
 	for _, dir := range s.dirs {
 		if n, err := process.FreeBytes(dir); err == nil {
@@ -314,6 +321,7 @@ func (s *Server) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
+	s.endBackups(ctx)
 	var errs []error
 	if s.http != nil {
 		errs = append(errs, s.http.Shutdown(ctx))

@@ -219,6 +219,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 		return err
 	}
 	s.n.snapshots.last.Store(time.Now().Unix())
+	s.n.snapshots.fault.Store(nil)
 	s.n.logger.Info("snapshot written", "index", s.state.Index(), "took", time.Since(start))
 	return nil
 }

@@ -31,7 +31,7 @@ func (n *Node) Metrics() []Metric {
 		{"forward_queue_seconds", n.queue.Waits()},
 		{"peer_connections_refused_total", n.mux.Refused()},
 		{"snapshot_failures_total", n.snapshots.failed.Load()},
-		{"snapshot_last_timestamp_seconds", n.snapshots.last.Load()},
+		{"snapshot_last_success_timestamp_seconds", n.snapshots.last.Load()},
 	}
 	all = append(all, n.check.metrics()...)
 	if log := n.cfg.Storage.Raftlog; log != nil {

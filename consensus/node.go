@@ -79,6 +79,9 @@ func Open(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening consensus: %w", err)
 	}
+	if at, ok := cfg.Storage.SnapshotTime(); ok {
+		n.snapshots.last.Store(at.Unix())
+	}
 	n.check = newChecker(n, lastLife)
 	n.assemble(incarnation)
 	if err := n.openEnsemble(); err != nil {

@@ -15,8 +15,9 @@ const maxPutOff = 16
 
 // snapshotStats are about the snapshots that this server has taken.
 type snapshotStats struct {
-	last   atomic.Int64 // when one was last written, in seconds since the epoch; 0: none since the start
+	last   atomic.Int64 // when the newest was written, in seconds since the epoch; 0: there is none
 	failed atomic.Int64
+	fault  atomic.Pointer[string] // why the last attempt failed; nil: it did not
 }
 
 // takeSnapshots takes a snapshot whenever the FSM wants one.
@@ -33,6 +34,8 @@ func (n *Node) takeSnapshots() {
 			}
 			if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && n.ctx.Err() == nil {
 				n.snapshots.failed.Add(1)
+				text := err.Error()
+				n.snapshots.fault.Store(&text)
 				n.logger.Error("taking a snapshot failed; the log grows until one succeeds", "error", err)
 			}
 		}

@@ -17,6 +17,9 @@ func (n *Node) Status() Status {
 	if id := n.identity.Load(); id != nil {
 		s.Ensemble = id.Ensemble
 	}
+	if fault := n.snapshots.fault.Load(); fault != nil {
+		s.SnapshotFault = *fault
+	}
 	if alarm := n.check.alarm.Load(); alarm != nil {
 		s.Alarm = *alarm
 	}

@@ -100,6 +100,8 @@ type Status struct {
 	// DiskFault is why this server could not write its log, vote or term when
 	// it last tried; empty while it can.
 	DiskFault string
+	// SnapshotFault is why this server could not write a snapshot when it last tried; empty if it could.
+	SnapshotFault string
 	// LeaderChanged is when this server last saw another leader, none, or another term; zero: never.
 	LeaderChanged time.Time
 	// Election is the newest one since this server's start.

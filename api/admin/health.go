@@ -17,8 +17,8 @@ func (h *handlers) livez(q *rest.Request) error {
 	return q.Answer(http.StatusOK, map[string]any{"status": "ok", "version": h.cfg.Version})
 }
 
-// readyCheck is one of the checks of readyz?verbose.
-type readyCheck struct {
+// Check is one of the checks of readyz?verbose.
+type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail,omitempty"`
@@ -37,7 +37,8 @@ func (h *handlers) readyz(q *rest.Request) error {
 		"term": s.Term,
 	}
 	if verbose {
-		body["checks"] = slices.Concat(readyChecks(q, &s), certificateCheck("certificate", h.cfg.Certificate),
+		body["checks"] = slices.Concat(readyChecks(q, &s), h.otherChecks(),
+			certificateCheck("certificate", h.cfg.Certificate),
 			certificateCheck("peer_certificate", h.cfg.PeerCertificate))
 	}
 	code := http.StatusOK
@@ -66,7 +67,7 @@ func (h *handlers) readyz(q *rest.Request) error {
 
 // certificateCheck is about the certificate of a server that has one. It is reported and does not count: who has a
 // connection keeps it.
-func certificateCheck(name string, c Certificate) []readyCheck {
+func certificateCheck(name string, c Certificate) []Check {
 	if c == nil {
 		return nil
 	}
@@ -79,15 +80,23 @@ func certificateCheck(name string, c Certificate) []readyCheck {
 	if err != nil {
 		text += "; the newer files cannot be used: " + err.Error()
 	}
-	return []readyCheck{{name, left > 0 && err == nil, text}}
+	return []Check{{name, left > 0 && err == nil, text}}
+}
+
+// otherChecks are those of other parts of the server. They are reported and do not count.
+func (h *handlers) otherChecks() []Check {
+	if h.cfg.Checks == nil {
+		return nil
+	}
+	return h.cfg.Checks()
 }
 
 // memoryShown is for how long a refused write is reported.
 const memoryShown = time.Minute
 
 // readyChecks are the parts. Memory is reported and does not count: reads and deletes go on. Nor does the self check:
-// who is wrong is halted, and where that cannot be told, all serve.
-func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
+// who is wrong is halted, and where that cannot be told, all serve. Nor a snapshot that failed: the log grows.
+func readyChecks(q *rest.Request, s *server.Status) []Check {
 	majority := "this server has never had contact with a majority"
 	if text := contactText(s.Contact); text != nil {
 		majority = "the last contact with a majority was " + *text + " ago"
@@ -108,7 +117,7 @@ func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 	if s.Halt != nil {
 		halt = string(s.Halt.Kind) + ": " + s.Halt.Reason
 	}
-	return []readyCheck{
+	return []Check{
 		{"running", q.Core.Stopping.Err() == nil, ""},
 		{"not_draining", !q.Core.Server.Draining(), ""},
 		{"leader", s.Leader != state.NoServer, leader},
@@ -118,5 +127,6 @@ func readyChecks(q *rest.Request, s *server.Status) []readyCheck {
 		{"memory", !full, room},
 		{"not_halted", s.Halt == nil, halt},
 		{"self_check", s.Alarm == "", s.Alarm},
+		{"snapshot", s.SnapshotFault == "", s.SnapshotFault},
 	}
 }

@@ -47,9 +47,10 @@ type Config struct {
 	Version string // zk-lite's own
 	// BuildDate is what AdminServer's commands print after "built on".
 	BuildDate string
-	Metrics   metrics.Part // of other parts of the server, for /metrics and monitor; nil: none
-	Settings  *Settings    // what the command configuration shows; nil: less
-	Port      Port         // the server's ZooKeeper port; nil: it has none
+	Metrics   metrics.Part   // of other parts of the server, for /metrics and monitor; nil: none
+	Settings  *Settings      // what the command configuration shows; nil: less
+	Checks    func() []Check // more of readyz?verbose; nil: none
+	Port      Port           // the server's ZooKeeper port; nil: it has none
 	// Certificate is the one that this server shows clients, PeerCertificate other servers; nil: none.
 	Certificate, PeerCertificate Certificate
 	// Others are operations of other packages that are not for whom an ACL permits; the document says so.

@@ -32,6 +32,7 @@ const (
 	state    = "tree and sessions"
 	ensemble = "ensemble"
 	logStore = "log"
+	backups  = "scheduled backups"
 	zkPort   = "ZooKeeper port"
 	httpPort = "HTTP port"
 	tlsPorts = "TLS"
@@ -139,13 +140,20 @@ var table = []Metric{
 	{"raft_log_last_index", Gauge, "",
 		"Index of the newest entry in the log on disk; 0: it is empty.", logStore, false, false},
 
-	{"disk_free_bytes", Gauge, bytesUnit, "Room on the disk of the data directory in the label directory.",
+	{"disk_free_bytes", Gauge, bytesUnit, "Room on the disk of the label directory: of the data, or of backups.",
 		logStore, false, false},
-	{"snapshot_last_timestamp_seconds", Gauge, seconds,
-		"When this server last wrote a snapshot, since 1970; 0: not since its start.", logStore, false, false},
+	{"snapshot_last_success_timestamp_seconds", Gauge, seconds,
+		"When this server wrote its newest snapshot, since 1970; 0: it has none.", logStore, false, false},
 	{"snapshot_failures_total", Counter, "", "Snapshots that this server could not write.", logStore, false, false},
-	{"backups_total", Counter, "", "Backups that were taken from this server.", logStore, false, false},
-	{"backup_failures_total", Counter, "", "Backups that were begun and not delivered.", logStore, false, false},
+	{"backups_total", Counter, "", "Scheduled backups that this server has taken and verified.", backups, false, false},
+	{"backup_failures_total", Counter, "", "Scheduled backups of this server that have failed.", backups, false, false},
+	{"backup_last_success_timestamp_seconds", Gauge, seconds,
+		"When the last good backup was begun that this server knows of, since 1970; 0: it knows of none.", backups,
+		false, false},
+	{"backup_downloads_total", Counter, "", "Backups that were taken from this server over HTTP.",
+		logStore, false, false},
+	{"backup_download_failures_total", Counter, "", "Backups over HTTP that were begun and not delivered.",
+		logStore, false, false},
 
 	// srst resets those from here to max_client_response_size.
 	{"avg_latency", Gauge, millis, "Mean time from a request's arrival to its reply.", zkPort, zk, false},

@@ -29,6 +29,7 @@ func (l *loader) resolve() {
 	l.resolveTLS()
 	l.resolvePeerTLS()
 	l.resolveAuth()
+	l.resolveBackup()
 	l.checkServers()
 	for _, step := range []func(){l.resolveMyID, l.resolveRole, l.resolveClientPort, l.checkPorts} {
 		if len(l.errs) > 0 {

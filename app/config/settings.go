@@ -104,6 +104,7 @@ type Settings struct {
 	PeerTLS  PeerTLS
 	Throttle Throttle
 	Audit    Audit
+	Backup   Backup
 	SASL     SASL
 
 	// How the Go runtime is used.

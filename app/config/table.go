@@ -62,6 +62,7 @@ func table() []setting {
 	var rows []setting
 	for _, part := range [][]setting{basicRows(), ensembleRows(), clientRows(), znodeRows(),
 		storageRows(), httpRows(), tlsRows(), peerTLSRows(), authRows(), saslRows(), auditRows(), throttleRows(),
+		backupRows(),
 		runtimeRows(), loggerRows()} {
 		rows = append(rows, part...)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
@@ -49,6 +50,16 @@ func (id *Identity) Check(server state.ServerID) error {
 	}
 	return fmt.Errorf("the data directory belongs to server %d, but this is server %d: check dataDir and myid",
 		id.Server, server)
+}
+
+// SnapshotTime is when the newest snapshot was written, by its name; false: there is none, or it has another name.
+func (s *Store) SnapshotTime() (time.Time, bool) {
+	list, err := s.Snapshots.List()
+	if err != nil || len(list) == 0 {
+		return time.Time{}, false
+	}
+	millis, err := strconv.ParseInt(list[0].ID[strings.LastIndexByte(list[0].ID, '-')+1:], 10, 64)
+	return time.UnixMilli(millis), err == nil
 }
 
 // newestSnapshotDir finds the newest finished snapshot by the names that

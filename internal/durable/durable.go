@@ -19,6 +19,11 @@ func WriteFile(path string, b []byte) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
+	return Rename(tmp, path)
+}
+
+// Rename gives a file that is durable its name, and returns when the name is durable, too.
+func Rename(tmp, path string) error {
 	if err := os.Rename(tmp, path); err != nil {
 		return err
 	}

@@ -29,9 +29,9 @@ func (f *backupFile) read(in io.Reader) (*backup.Backup, error) {
 	switch {
 	case source.err != nil:
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrNotBackup, err)
+		return nil, refuse(buffered, fmt.Errorf("%w: %w", ErrNotBackup, err))
 	case ensemble != f.own && f.own != [16]byte{} && ensemble != [16]byte{}:
-		return nil, fmt.Errorf("%w: %x, and this is %x", ErrForeign, ensemble, f.own)
+		return nil, refuse(buffered, fmt.Errorf("%w: %x, and this is %x", ErrForeign, ensemble, f.own))
 	}
 	b, err := state.ReadBackup(io.TeeReader(buffered, f))
 	switch {
@@ -43,6 +43,12 @@ func (f *backupFile) read(in io.Reader) (*backup.Backup, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotBackup, err)
 	}
 	return b, nil
+}
+
+// refuse reads the rest, and returns err: who has not yet sent all of a request would not get the answer.
+func refuse(in io.Reader, err error) error {
+	_, _ = io.Copy(io.Discard, io.LimitReader(in, MaxBackup)) // err counts
+	return err
 }
 
 // sourceReader remembers its source's own error, to tell it from damage.

@@ -114,7 +114,7 @@ func (r *Restorer) Restore(ctx context.Context, in io.Reader, o Options) (Result
 	}
 	defer r.running.Unlock()
 	if !o.Replace && !o.DryRun && o.Key == "" && !r.empty() {
-		return Result{}, ErrTreeNotEmpty // before it is sent in vain
+		return Result{}, refuse(in, ErrTreeNotEmpty) // before it is decoded in vain
 	}
 	file := &backupFile{own: r.srv.Status().Ensemble}
 	if o.OtherEnsemble {

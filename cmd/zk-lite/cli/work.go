@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/zk-lite/zk-lite/client"
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/supervise"
+	"github.com/zk-lite/zk-lite/internal/supervise"
 	"github.com/zk-lite/zk-lite/recipes"
 )
 

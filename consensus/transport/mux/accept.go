@@ -180,10 +180,10 @@ func (m *Mux) checkIdentityLocked(h hello) *RefusedError {
 	return nil
 }
 
-// warn logs a warning that any program can cause, once in a while.
+// warn logs a warning that any program can cause, once in a while. What ends with the mux is none.
 func (m *Mux) warn(msg string, args ...any) {
 	level := slog.LevelDebug
-	if pass, leftOut := m.repeats.Pass(msg); pass {
+	if pass, leftOut := m.repeats.Pass(msg); pass && m.ctx.Err() == nil {
 		level = slog.LevelWarn
 		args = append(args, "left_out", leftOut)
 	}

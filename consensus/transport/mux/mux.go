@@ -241,6 +241,7 @@ func (m *Mux) Close() error {
 		return nil
 	}
 	m.closed = true
+	m.cancel()
 	m.gate = gateClosed
 	ended := make([]*Conn, 0, len(m.conns))
 	for c := range m.conns {
@@ -253,7 +254,6 @@ func (m *Mux) Close() error {
 	}
 	m.mu.Unlock()
 
-	m.cancel()
 	err := m.cfg.Listener.Close()
 	for _, c := range awaiting {
 		abort(c)

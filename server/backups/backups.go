@@ -1,0 +1,224 @@
+// Package backups takes backups at intervals, into a directory or through a command, and removes old ones from the
+// directory. A backup counts only when it has been restored in memory, and the digests were equal.
+//
+// One server of the ensemble takes them: the live voter with the lowest id that does not lead; the leader if there is
+// no other. Each server finds that out by itself, from what the leader says, at each look. So there is nothing to hand
+// over, and a change of server costs at most one backup more (docs/adr/0029).
+//
+// One goroutine, Run's, does all; while a backup goes to a command, there is one that runs the command, and one that
+// restores what the command gets.
+package backups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+const (
+	// lookEvery is how often a server looks whether a backup is due, at least once an interval.
+	lookEvery = 30 * time.Second
+	// retryAfter is the pause after a failure: a backup costs processor and disk, and what has stopped one, such as a
+	// full disk, seldom passes in seconds.
+	retryAfter = 5 * time.Minute
+	// statusTimeout is how long a look waits for the leader.
+	statusTimeout = 3 * time.Second
+)
+
+// errNoRoom is why a backup is not taken, which could not be restored.
+var errNoRoom = errors.New("there is no room to restore it beside the tree, as the check does: give the server more " +
+	"memory, or raise limits.treeBytes")
+
+// Server is what a Scheduler needs of *server.Server.
+type Server interface {
+	Config() server.Config
+	Status() server.Status
+	EnsembleStatus(ctx context.Context) (server.EnsembleStatus, error)
+	Snapshot() (*state.Snapshot, znode.Zxid)
+	Memory() server.Memory
+	HasRoomFor(key string, bytes int64) bool
+}
+
+// Config says what to do with backups. Either Directory or Command is set.
+type Config struct {
+	Directory string
+	Command   string // for /bin/sh; it gets the backup on standard input
+	Interval  time.Duration
+	Timeout   time.Duration // of one backup
+	KeepCount int           // files in the directory; 0: all
+	KeepAge   time.Duration // of files in the directory; 0: however old
+	Logger    *slog.Logger
+}
+
+// Scheduler takes the backups of one server.
+type Scheduler struct {
+	cfg Config
+	srv Server
+
+	retry        time.Time    // not before; Run's
+	last         atomic.Int64 // when the last good backup was taken, in seconds since the epoch; 0: not known
+	made, failed atomic.Int64
+	fault        atomic.Pointer[string] // why the last attempt failed; nil: it did not
+}
+
+// Fault is why the last backup failed; empty if it did not.
+func (s *Scheduler) Fault() string {
+	if text := s.fault.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// New returns a Scheduler that does nothing before Run.
+func New(srv Server, cfg Config) *Scheduler { return &Scheduler{cfg: cfg, srv: srv} }
+
+// Metrics lists what was counted, by the names in the table of package api/metrics.
+func (s *Scheduler) Metrics(emit func(name string, value any)) {
+	emit("backups_total", s.made.Load())
+	emit("backup_failures_total", s.failed.Load())
+	emit("backup_last_success_timestamp_seconds", s.last.Load())
+}
+
+// Run takes backups until ctx ends.
+func (s *Scheduler) Run(ctx context.Context) {
+	tick := time.NewTicker(min(lookEvery, s.cfg.Interval))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.look(ctx, time.Now())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look takes a backup if one is due, and this server is to take it.
+func (s *Scheduler) look(ctx context.Context, now time.Time) {
+	ensemble := s.srv.Status().Ensemble
+	if s.cfg.Directory != "" {
+		// Another server may have written there, and this one before its start.
+		if at := newest(s.cfg.Directory, ensemble); at.Unix() > s.last.Load() {
+			s.last.Store(at.Unix())
+		}
+	}
+	age := now.Sub(time.Unix(s.last.Load(), 0)) // negative: the clock was set back
+	if age >= 0 && age < s.cfg.Interval || now.Before(s.retry) || !s.chosen(ctx) {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	zxid, err := s.take(limited, fileName(ensemble, now))
+	switch {
+	case ctx.Err() != nil: // the server stops
+		return
+	case err == nil:
+		s.made.Add(1)
+		s.fault.Store(nil)
+		s.last.Store(now.Unix())
+		s.cfg.Logger.Info("backup taken and verified", "zxid", zxid, "took", time.Since(now))
+		return
+	case limited.Err() != nil:
+		err = fmt.Errorf("not done within backup.timeout, %v: %w", s.cfg.Timeout, err)
+	}
+	text := err.Error()
+	s.fault.Store(&text)
+	s.failed.Add(1)
+	s.retry = now.Add(min(retryAfter, s.cfg.Interval))
+	s.cfg.Logger.Error("a scheduled backup failed; it will be tried again", "error", err,
+		"last_good", time.Unix(s.last.Load(), 0).UTC())
+}
+
+// chosen reports whether this server is the one that takes backups. Without a leader none is.
+func (s *Scheduler) chosen(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	all, err := s.srv.EnsembleStatus(ctx)
+	if err != nil {
+		return false
+	}
+	who := all.Leader
+	for _, m := range all.Members {
+		if m.Voter && m.Connected && m.ID != all.Leader && (who == all.Leader || m.ID < who) {
+			who = m.ID
+		}
+	}
+	return who == s.srv.Config().ID
+}
+
+// take takes one backup.
+func (s *Scheduler) take(ctx context.Context, name string) (znode.Zxid, error) {
+	if !s.srv.HasRoomFor("", s.srv.Memory().Bytes) {
+		return 0, errNoRoom
+	}
+	frozen, zxid := s.srv.Snapshot()
+	defer frozen.Release()
+	b := &backup{Snapshot: frozen, ensemble: s.srv.Status().Ensemble, zxid: zxid, name: name}
+	if s.cfg.Directory == "" {
+		return zxid, s.toCommand(ctx, b)
+	}
+	if err := s.toDirectory(ctx, b); err != nil {
+		return zxid, err
+	}
+	if err := prune(s.cfg.Directory, b.ensemble, &s.cfg); err != nil {
+		s.cfg.Logger.Warn("old backups were not removed", "error", err)
+	}
+	return zxid, nil
+}
+
+// backup is one that is being taken.
+type backup struct {
+	*state.Snapshot
+	ensemble [16]byte
+	zxid     znode.Zxid
+	name     string
+}
+
+func (b *backup) write(ctx context.Context, out io.Writer) error {
+	return b.WriteBackup(&writer{ctx, out}, b.ensemble)
+}
+
+// verify restores a backup in memory, and compares the digest of that with the one that was computed from the tree.
+func (b *backup) verify(ctx context.Context, in io.Reader) error {
+	m, err := state.ReadBackup(&reader{ctx, in})
+	switch {
+	case err != nil:
+		return fmt.Errorf("verifying the backup: %w", err)
+	case m.Zxid() != b.zxid:
+		return fmt.Errorf("verifying the backup: it has zxid %v, not %v", m.Zxid(), b.zxid)
+	}
+	return nil
+}
+
+// writer and reader end with a context.
+type writer struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.w.Write(p)
+}
+
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}

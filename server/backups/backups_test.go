@@ -1,0 +1,262 @@
+package backups
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// fake is server 2 of an ensemble of three that server 3 leads.
+type fake struct {
+	machine *state.Machine
+	status  server.EnsembleStatus
+	err     error // of EnsembleStatus
+	skew    znode.Zxid
+	full    bool
+}
+
+func newFake(t *testing.T) *fake {
+	t.Helper()
+	m := state.New()
+	noise := make([]byte, 300<<10) // more than a pipe holds
+	for i, x := 0, uint32(1); i < len(noise); i++ {
+		x = x*1664525 + 1013904223
+		noise[i] = byte(x >> 24)
+	}
+	c := state.AppendCommand(nil, &state.Command{Op: state.OpCreate, Path: "/a", Data: noise, ACL: znode.OpenACL})
+	batch := state.Batch{Origin: state.Origin{Server: 1, Incarnation: 1}, First: 1, Count: 1, Commands: c}
+	if err := m.Apply(1, 1, state.AppendEntry(nil, 1, []state.Batch{batch}), state.Unobserved{}); err != nil {
+		t.Fatal(err)
+	}
+	return &fake{machine: m, status: server.EnsembleStatus{Leader: 3, Members: []server.MemberStatus{
+		{ID: 3, Voter: true, Connected: true}, {ID: 2, Voter: true, Connected: true}, {ID: 1, Voter: true},
+	}}}
+}
+
+func (f *fake) Config() server.Config { return server.Config{ID: 2} }
+func (f *fake) Status() server.Status { return server.Status{Ensemble: [16]byte{0xab, 0xcd}} }
+func (f *fake) EnsembleStatus(context.Context) (server.EnsembleStatus, error) {
+	return f.status, f.err
+}
+func (f *fake) Snapshot() (*state.Snapshot, znode.Zxid) {
+	return f.machine.Snapshot(), f.machine.Zxid() + f.skew
+}
+func (f *fake) Memory() server.Memory         { return server.Memory{Bytes: 1000} }
+func (f *fake) HasRoomFor(string, int64) bool { return !f.full }
+
+func scheduler(f *fake, cfg Config, log *bytes.Buffer) *Scheduler {
+	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	return New(f, cfg)
+}
+
+func (s *Scheduler) counts() string {
+	return fmt.Sprint(s.made.Load(), " made, ", s.failed.Load(), " failed")
+}
+
+// content is the names in a directory.
+func content(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// Backups come at intervals, and are kept by number and age; what is not this ensemble's stays.
+func TestScheduler_KeepsByCountAndAge(t *testing.T) {
+	others := []string{"notes.txt", "zk-lite-ffff0000-20000101T000000Z.backup", "zk-lite-abcd0000-x.backup"}
+	const stale, fresh = "zk-lite-abcd0000-19991231T220000Z.backup.part", "zk-lite-abcd0000-20000101T055900Z.backup.part"
+	for _, x := range []struct {
+		count int
+		age   time.Duration
+		hours []int // of the backups that are left after six
+	}{
+		{0, 0, []int{0, 1, 2, 3, 4, 5}}, {3, 0, []int{3, 4, 5}}, {0, 150 * time.Minute, []int{3, 4, 5}},
+		{2, 150 * time.Minute, []int{4, 5}}, {0, time.Minute, []int{5}},
+	} {
+		t.Run(fmt.Sprintf("%d,%v", x.count, x.age), func(t *testing.T) {
+			dir := t.TempDir()
+			for _, name := range slices.Concat(others, []string{stale, fresh}) {
+				if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				f := newFake(t)
+				cfg := Config{Directory: dir, Interval: time.Hour, Timeout: time.Minute, KeepCount: x.count, KeepAge: x.age}
+				s := scheduler(f, cfg, &log)
+				ctx, cancel := context.WithCancel(t.Context())
+				go s.Run(ctx)
+				clock.Sleep(5*time.Hour + 5*time.Minute)
+				cancel()
+				synctest.Wait()
+				if s.counts() != "6 made, 0 failed" || s.last.Load() < time.Now().Add(-10*time.Minute).Unix() {
+					t.Errorf("%s; %s", s.counts(), log.String())
+				}
+				// A server that starts anew knows of what is there.
+				again := scheduler(f, cfg, &log)
+				again.look(t.Context(), time.Now())
+				if again.last.Load() != s.last.Load() || again.counts() != "0 made, 0 failed" {
+					t.Errorf("%s", again.counts())
+				}
+			})
+			var hours []int
+			for _, name := range content(t, dir) {
+				if at, is := timeOf(name, [16]byte{0xab, 0xcd}); is {
+					hours = append(hours, at.Hour())
+					b, err := os.ReadFile(filepath.Join(dir, name))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := state.ReadBackup(bytes.NewReader(b)); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				} else if !slices.Contains(others, name) && name != fresh {
+					t.Errorf("%s is there", name)
+				}
+			}
+			if !slices.Equal(hours, x.hours) || len(content(t, dir)) != len(x.hours)+len(others)+1 {
+				t.Errorf("backups of the hours %v, want %v; there are %q", hours, x.hours, content(t, dir))
+			}
+		})
+	}
+}
+
+// One server is chosen, whoever looks, and without a leader none.
+func TestScheduler_Chosen(t *testing.T) {
+	member := func(id state.ServerID, voter, connected bool) server.MemberStatus {
+		return server.MemberStatus{ID: id, Voter: voter, Connected: connected}
+	}
+	for _, x := range []struct {
+		leader  state.ServerID
+		members []server.MemberStatus
+		err     error
+		want    bool
+	}{
+		{3, []server.MemberStatus{member(1, true, false), member(2, true, true), member(3, true, true)}, nil, true},
+		{3, []server.MemberStatus{member(1, true, true), member(2, true, true), member(3, true, true)}, nil, false},
+		{3, []server.MemberStatus{member(3, true, true), member(4, true, true), member(2, true, true)}, nil, true},
+		{3, []server.MemberStatus{member(1, false, true), member(2, true, true), member(3, true, true)}, nil, true},
+		{2, []server.MemberStatus{member(1, true, false), member(2, true, true), member(3, true, false)}, nil, true},
+		{2, []server.MemberStatus{member(2, true, true), member(3, true, true)}, nil, false},
+		{2, []server.MemberStatus{member(2, true, true)}, nil, true},
+		{2, []server.MemberStatus{member(2, true, true)}, errors.New("no leader"), false},
+	} {
+		f := &fake{status: server.EnsembleStatus{Leader: x.leader, Members: x.members}, err: x.err}
+		if got := New(f, Config{}).chosen(t.Context()); got != x.want {
+			t.Errorf("leader %d, %+v, %v: %v", x.leader, x.members, x.err, got)
+		}
+	}
+}
+
+// Whatever fails is logged and counted, leaves nothing under a final name, and is tried again after a pause.
+func TestScheduler_DirectoryFails(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	now := time.Now()
+	for _, x := range []struct {
+		name, want string
+		prepare    func(f *fake, c *Config)
+	}{
+		{"missing directory", "no such file", func(_ *fake, c *Config) { c.Directory += "/missing" }},
+		{"full disk", "no space left", func(_ *fake, c *Config) {
+			name := filepath.Join(c.Directory, fileName([16]byte{0xab, 0xcd}, now)+partSuffix)
+			if err := os.Symlink("/dev/full", name); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"no room in memory", "limits.treeBytes", func(f *fake, _ *Config) { f.full = true }},
+		{"not verified", "it has zxid 0x100000001, not 0x100000002", func(f *fake, _ *Config) { f.skew = 1 }},
+		{"too slow", "backup.timeout", func(_ *fake, c *Config) { c.Timeout = 0 }},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			dir := t.TempDir()
+			f, log := newFake(t), &bytes.Buffer{}
+			cfg := Config{Directory: dir, Interval: time.Hour, Timeout: time.Hour}
+			x.prepare(f, &cfg)
+			s := scheduler(f, cfg, log)
+			s.look(t.Context(), now)
+			if s.counts() != "0 made, 1 failed" || !strings.Contains(log.String(), x.want) {
+				t.Errorf("%s, %s", s.counts(), log)
+			}
+			if names := content(t, dir); len(names) > 0 {
+				t.Errorf("there is %q", names)
+			}
+			s.look(t.Context(), now.Add(retryAfter-time.Second))
+			s.look(t.Context(), now.Add(retryAfter))
+			if got := s.made.Load() + s.failed.Load(); got != 2 {
+				t.Errorf("%s after the pause", s.counts())
+			}
+		})
+	}
+	s := scheduler(newFake(t), Config{Directory: t.TempDir(), Interval: time.Hour, Timeout: time.Hour}, &bytes.Buffer{})
+	if s.look(ended, now); s.counts() != "0 made, 0 failed" {
+		t.Errorf("a stop counts: %s", s.counts())
+	}
+}
+
+// A command gets the backup, and sees its end only when it is verified.
+func TestScheduler_Command(t *testing.T) {
+	for _, x := range []struct {
+		name, command, want string // want "": it is taken
+		timeout             time.Duration
+		skew                znode.Zxid
+	}{
+		{"takes it", `cat > "$DIR/$ZK_LITE_BACKUP"`, "", time.Minute, 0},
+		{"fails", `cat > /dev/null; exit 3`, "exit code 3", time.Minute, 0},
+		{"fails at once", `exit 3`, "exit code 3", time.Minute, 0},
+		{"does not read", `exit 0`, "broken pipe", time.Minute, 0},
+		{"hangs", `sleep 1000`, "backup.timeout", 50 * time.Millisecond, 0},
+		{"hangs at the end", `cat > /dev/null; sleep 1000`, "backup.timeout", 500 * time.Millisecond, 0},
+		{"is not verified", `cat > /dev/null; touch "$DIR/whole"`, "verifying", time.Minute, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("DIR", dir)
+			f, log := newFake(t), &bytes.Buffer{}
+			f.skew = x.skew
+			s := scheduler(f, Config{Command: x.command, Interval: time.Hour, Timeout: x.timeout}, log)
+			now := time.Now()
+			s.look(t.Context(), now)
+			names := content(t, dir)
+			if x.want != "" {
+				if s.counts() != "0 made, 1 failed" || !strings.Contains(log.String(), x.want) || len(names) > 0 {
+					t.Errorf("%s, %q, %s", s.counts(), names, log)
+				}
+				return
+			}
+			if s.counts() != "1 made, 0 failed" || !slices.Equal(names, []string{fileName([16]byte{0xab, 0xcd}, now)}) {
+				t.Fatalf("%s, %q, %s", s.counts(), names, log)
+			}
+			b, err := os.ReadFile(filepath.Join(dir, names[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := state.ReadBackup(bytes.NewReader(b)); err != nil {
+				t.Error(err)
+			}
+			if s.look(t.Context(), now.Add(time.Minute)); s.counts() != "1 made, 0 failed" {
+				t.Errorf("%s before the next is due", s.counts())
+			}
+		})
+	}
+}
