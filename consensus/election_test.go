@@ -47,6 +47,13 @@ func TestElections_ALeaderDies(t *testing.T) {
 	begin := time.Now()
 	e.must(old, "/before")
 	e.agree()
+	for _, n := range e.nodes { // an election is measured by whoever has seen two leaders serve
+		wait.Until(t, "the old leader is seen to serve", func() bool {
+			n.elections.mu.Lock()
+			defer n.elections.mu.Unlock()
+			return n.elections.term > 0
+		})
+	}
 	e.crash(old)
 	now := e.leader(old)
 	e.must(now, "/after")
