@@ -19,7 +19,7 @@ SERVERS ?= 3
 VERSION ?=
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim apache oracle faults soak edge soak-recipes bench benchmarks
+.PHONY: help build release packages image kube cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim apache oracle faults soak edge soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ packages: ## the deb and rpm packages, in dist/
 
 image: ## the container images, in dist/: `docker load` and `podman load` read them
 	cd packaging && $(GO) run . -version '$(VERSION)' image
+
+kube: ## the Helm chart: lint, templates, schema; and pods as it says, in network namespaces (needs root)
+	cd packaging/helm && $(GO) test -count=1 -timeout 10m ./...
 
 cross: ## vet for macOS, and the client and the command line for Windows
 	GOOS=darwin $(GO) vet ./cmd/... ./app/... ./api/... ./server/... ./consensus/... ./client/... ./recipes/... ./zklitetest

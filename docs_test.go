@@ -42,6 +42,7 @@ var pages = []struct {
 	{"docs/configuration.md", 4680},
 	{"docs/dashboard.md", 900},
 	{"docs/deployment.md", 600},
+	{"docs/kubernetes.md", 900},
 	{"docs/formats.md", 420},
 	{"docs/guarantees.md", 1400},
 	{"docs/http-coordination.md", 1150},
