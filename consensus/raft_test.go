@@ -16,6 +16,7 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"github.com/zk-lite/zk-lite/consensus/storage"
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
