@@ -17,9 +17,10 @@ SITE ?= bin/lab-site
 SCRIPTS ?= 5000
 SERVERS ?= 3
 VERSION ?=
+UPGRADES ?= TestUpgrade
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
 
-.PHONY: help build release packages image kube cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim apache oracle faults soak edge soak-recipes bench benchmarks
+.PHONY: help build release packages image kube cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim monitoring apache oracle faults soak edge soak-recipes bench benchmarks
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,7 +68,7 @@ race: ## the same under the race detector
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags interop,zookeeper,privileged,soak,slow,faults,upgrade ./...
+	$(GO) vet -tags interop,zookeeper,privileged,soak,slow,faults,upgrade,prometheus ./...
 	$(GO) vet -tags nextrelease ./consensus/... ./api/... ./cmd/zk-lite
 	$(GO) mod tidy -diff
 	$(GO) run $(LINT) run ./...
@@ -93,11 +94,11 @@ sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, 
 	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),0) \
 	  -sim.within=$(or $(WITHIN),0)
 
-upgrade: ## upgrades and downgrades of three servers under load; PREVIOUS (this checkout) is the release before, a commit or tag
-	@set -e; if [ -n "$(PREVIOUS)" ]; then at=$$(mktemp -d); trap 'git worktree remove --force '$$at EXIT; \
-	  git worktree add --detach $$at $(PREVIOUS); ( cd $$at; CGO_ENABLED=0 $(GO) build -o bin/zk-lite ./cmd/zk-lite ); \
-	  export ZK_LITE_TEST_BINARY=$$at/bin/zk-lite; fi; \
-	  $(GO) test -tags upgrade -count=1 -timeout 10m ./integration/upgrade
+upgrade: ## upgrades and downgrades of three servers under load; needs the commit of integration/upgrade/releases.txt (Debian: as interop)
+	$(GO) test -tags upgrade -count=1 -timeout 10m -run '$(UPGRADES)' ./integration/upgrade
+
+monitoring: ## a real Prometheus sees faults of real servers begin and end; needs root (Debian: prometheus)
+	$(GO) test -tags prometheus -count=1 -timeout 5m ./integration/monitoring
 
 apache: ## Apache ZooKeeper's own test classes, against zk-lite and ZooKeeper (Debian: default-jdk-headless, maven, openssl)
 	integration/apache/run

@@ -439,6 +439,10 @@ func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 	e.nodes = append(e.nodes, nil)
 	e.urls = append(e.urls, fmt.Sprintf("http://127.0.0.1:%d", newcomer.AdminPort))
 	mu.Unlock()
+	eventually(t, "the leader waits for the newcomer", func() bool {
+		return strings.Contains(string(op.get("/v1/cluster").is(200).body),
+			`"plan":{"action":"promote","waits":"it is not connected"}`)
+	})
 	e.start(t, 3)
 	eventually(t, "the newcomer votes", func() bool {
 		a := op.get("/v1/cluster").is(200)

@@ -103,6 +103,7 @@ func newEnsemble(tb fataler, n int, change ...func(*config.Settings)) *ensemble 
 		s.TickTime = 100 * time.Millisecond
 		s.SyncLimit = 25
 		s.MinSessionTimeout, s.MaxSessionTimeout = time.Second, time.Minute
+		s.AutopilotStableTime = time.Second
 		s.ExtendedTypes, s.EnforceQuota = true, true
 		s.SuperDigest = superDigest
 		s.Standalone = n == 1

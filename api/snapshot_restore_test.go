@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/restore"
@@ -252,6 +253,15 @@ func TestRestore_Refusals(t *testing.T) {
 		c.post("/v1/snapshot?replace=true", body).problem(400, "BADARGUMENTS").has("parameter", "body").says(what)
 		c.post("/v1/snapshot?dry_run=true", body).problem(400, "BADARGUMENTS")
 	}
+	foreign := relabelled(t, full, [16]byte{1})
+	c.post("/v1/snapshot?replace=true", foreign).problem(409, "BADARGUMENTS").says("other_ensemble=true")
+	c.post("/v1/snapshot?dry_run=true&other_ensemble=true", foreign).is(200)
+	c.post("/v1/snapshot?dry_run=true&other_ensemble=maybe", foreign).problem(400, "BADARGUMENTS")
+	c.post("/v1/snapshot?dry_run=true", full[:6]+full[state.BackupHead:]).is(200) // of a build that writes no label
+	own := c.get("/v1/cluster").is(200).text("ensemble")
+	if id, err := state.BackupEnsemble([]byte(full)); err != nil || fmt.Sprintf("%x", id) != own {
+		t.Errorf("a backup of %x, %v; the ensemble is %s", id, err, own)
+	}
 	req := c.request("POST", "/v1/snapshot?replace=true", "")
 	req.ContentLength = restore.MaxBackup + 1
 	req.Body = io.NopCloser(strings.NewReader("x"))
@@ -278,6 +288,22 @@ func TestRestore_Refusals(t *testing.T) {
 	}
 	key.post("/v1/snapshot?replace=true", full).problem(422, "BADARGUMENTS").has("parameter", "Idempotency-Key")
 	c.get("/v1/znodes/b").is(200)
+}
+
+// relabelled is a backup that says that another ensemble has made it.
+func relabelled(t *testing.T, file string, ensemble [16]byte) string {
+	t.Helper()
+	m, err := state.ReadSnapshot(strings.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := m.Snapshot()
+	defer s.Release()
+	var b strings.Builder
+	if err := s.WriteBackup(&b, ensemble); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // One restore at a time: a second is told so while the first still comes.

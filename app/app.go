@@ -131,6 +131,7 @@ func (s *Server) start(o *Options) error {
 		Keys:    keys,
 		Storage: store, Handler: s.server.Handler(), Logger: o.Logger,
 		Fatal: o.Fatal, ElectionTimeout: c.ElectionTimeout, CheckInterval: c.CheckInterval,
+		Autopilot:        autopilot(c),
 		SnapshotCommands: c.SnapCount,
 		MaxPending:       c.GlobalOutstandingLimit, MaxPendingBytes: pendingBytes(o), TreeLimit: treeLimit(o),
 		NoPush: !c.CommitPush, NoOverlap: !c.OverlapSync, NoFailover: !c.FastFailover,
@@ -157,6 +158,16 @@ func Check(o Options) error {
 	c := o.storage()
 	return errors.Join(peers, clients, tokenFile, login, c.RefuseZooKeeper(),
 		c.CheckIdentity(state.ServerID(o.Settings.MyID)))
+}
+
+// autopilot is the zero value if it is turned off.
+func autopilot(c *config.Settings) (a consensus.Autopilot) {
+	if c.Autopilot {
+		a = consensus.Autopilot{
+			StableTime: c.AutopilotStableTime, RemoveAfter: c.AutopilotRemoveAfter, MinVoters: c.AutopilotMinVoters,
+		}
+	}
+	return a
 }
 
 func (o *Options) storage() storage.Config {

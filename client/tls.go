@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/zk-lite/zk-lite/internal/tlsfiles"
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -66,10 +67,13 @@ func (c *Client) startTLS(ctx context.Context, conn net.Conn, host string) (net.
 		cfg = c.cfg.opened.Client(host)
 	case cfg == nil:
 		return conn, nil
-	case cfg.ServerName == "" && !cfg.InsecureSkipVerify:
+	default:
 		cfg = cfg.Clone()
-		cfg.ServerName = host
+		if cfg.ServerName == "" && !cfg.InsecureSkipVerify {
+			cfg.ServerName = host
+		}
 	}
+	cfg.NextProtos = append(slices.Clip(cfg.NextProtos), tlsfiles.Batches)
 	secure := tls.Client(conn, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		var plain tls.RecordHeaderError

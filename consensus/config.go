@@ -40,6 +40,7 @@ type Config struct {
 	Fatal func(error)
 
 	ElectionTimeout  time.Duration // 0: 1 s; also the heartbeat timeout
+	Autopilot        Autopilot     // what the leader changes in the ensemble by itself
 	CheckInterval    time.Duration // between comparisons of the servers' states; 0: there are none
 	SnapshotCommands int           // commands between snapshots; 0: 100,000
 	MaxPending       int           // commands of this server without a result; 0: 131,072

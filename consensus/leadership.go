@@ -184,7 +184,7 @@ func (w *leadershipWatch) begin(term uint64) {
 	n.cfg.Handler.Lead(term)
 	var ctx context.Context
 	ctx, w.stop = context.WithCancel(n.ctx)
-	n.tasks.Go(func() { n.ensemble.Promote(ctx) })
+	n.tasks.Go(func() { n.ensemble.RunAutopilot(ctx) })
 	w.restart(term)
 }
 

@@ -55,7 +55,8 @@ type Node struct {
 	members       atomic.Pointer[map[state.ServerID]state.Member] // as applied here
 	configuration atomic.Pointer[map[state.ServerID]bool]         // the same: all servers, and whether they vote
 	applied       atomic.Uint64
-	level         atomic.Uint32 // the ensemble's state.Level, as applied here
+	level         atomic.Uint32                    // the ensemble's state.Level, as applied here
+	identity      atomic.Pointer[storage.Identity] // nil: this server belongs to no ensemble yet
 	failed        atomic.Bool
 	halted        atomic.Pointer[Halt] // nil: it is not
 }
@@ -136,7 +137,8 @@ func (n *Node) assemble(incarnation uint64) {
 	})
 	n.ensemble = membership.New(membership.Config{
 		Self: cfg.ID, Servers: cfg.Servers, Standalone: cfg.standalone(), ElectionTimeout: cfg.ElectionTimeout,
-		Logger: n.logger, Fatal: n.fatal,
+		Autopilot: cfg.Autopilot,
+		Logger:    n.logger, Fatal: n.fatal,
 		Mux: n.mux, Keys: cfg.Keys, Store: &cfg.Storage, RaftConfig: n.raftConfig(), Transport: n.transport,
 		StopRetrying: n.transport.StopRetrying,
 		Leader: func() state.ServerID {

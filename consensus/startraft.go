@@ -33,6 +33,7 @@ func (g *electionGate) RequestPreVote(id raft.ServerID, target raft.ServerAddres
 
 // joinEnsemble lets the others connect, as members of the same ensemble.
 func (n *Node) joinEnsemble(id storage.Identity) {
+	n.identity.Store(&id)
 	n.ensemble.Join(id)
 	n.mux.SetIdentity(id.Ensemble, uint64(id.Server))
 }

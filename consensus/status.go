@@ -14,6 +14,9 @@ func (n *Node) Status() Status {
 		Role: RoleNone, Leader: state.NoServer, Contact: NoContact,
 		Pending: n.queue.Len(), DiskFault: n.disk.Fault(),
 	}
+	if id := n.identity.Load(); id != nil {
+		s.Ensemble = id.Ensemble
+	}
 	if alarm := n.check.alarm.Load(); alarm != nil {
 		s.Alarm = *alarm
 	}

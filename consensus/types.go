@@ -22,6 +22,10 @@ type (
 	EnsembleStatus = membership.Status
 	// MemberStatus is a server as the leader sees it.
 	MemberStatus = membership.MemberStatus
+	// Autopilot is what the leader changes in the ensemble by itself.
+	Autopilot = membership.Autopilot
+	// Plan is what the leader will do with a member by itself.
+	Plan = membership.Plan
 )
 
 // The errors of Propose, and of changes to the ensemble.
@@ -80,9 +84,10 @@ const (
 
 // Status is a server's place in the ensemble at one moment.
 type Status struct {
-	Role   Role
-	Leader state.ServerID // NoServer: unknown
-	Term   uint64
+	Ensemble [16]byte // zero: this server belongs to none yet
+	Role     Role
+	Leader   state.ServerID // NoServer: unknown
+	Term     uint64
 	// Contact is how long ago a leader, possibly this server, was last known to
 	// have a majority.
 	Contact      time.Duration

@@ -68,6 +68,8 @@ func (b *builder) describe(format, binary, staged string, t target) *nfpm.Info {
 		with(0o644, "", filepath.Join(staged, "licences.gz"), docs+"licences.txt.gz"),
 		with(0o644, "", filepath.Join(staged, "changelog.gz"), docs+"changelog.Debian.gz"),
 		with(0o644, "", "files/copyright", docs+"copyright"),
+		with(0o644, "", "prometheus/alerts.yml", docs+"alerts.yml"),
+		with(0o644, "", "grafana/zk-lite.json", docs+"grafana.json"),
 	}
 	if format == "deb" {
 		contents = append(contents, with(0o644, "", "files/lintian-overrides", "/usr/share/lintian/overrides/zk-lite"))

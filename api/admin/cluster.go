@@ -39,13 +39,23 @@ type knownBody struct {
 	AppliedIndex *uint64 `json:"applied_index,omitempty"`
 	Lag          *uint64 `json:"lag,omitempty"`
 	LastContact  *string `json:"last_contact"` // null: never
+	// Plan is what the leader will do with it by itself; nil: nothing.
+	Plan *planBody `json:"plan,omitempty"`
+}
+
+// planBody is what the leader will do with a member.
+type planBody struct {
+	Action string `json:"action"` // promote or remove
+	In     string `json:"in,omitempty"`
+	Waits  string `json:"waits,omitempty"` // for what; empty: for the time alone
 }
 
 // clusterBody is the ensemble as this server sees it, with what its leader knows.
 type clusterBody struct {
-	Members []memberBody   `json:"members"`
-	Leader  state.ServerID `json:"leader"` // NoServer: unknown
-	Term    uint64         `json:"term"`
+	Ensemble string         `json:"ensemble,omitempty"` // its id, in hexadecimal; empty: there is none yet
+	Members  []memberBody   `json:"members"`
+	Leader   state.ServerID `json:"leader"` // NoServer: unknown
+	Term     uint64         `json:"term"`
 	// Level is the ensemble's feature level, HighestLevel the highest one that it could have; 0: not known.
 	Level        state.Level `json:"level"`
 	HighestLevel state.Level `json:"highest_level"`
@@ -92,6 +102,9 @@ func (h *handlers) getCluster(q *rest.Request) error {
 			DiskFault: s.DiskFault, LastContact: contactText(s.Contact),
 		},
 	}
+	if s.Ensemble != [16]byte{} {
+		body.Ensemble = hex.EncodeToString(s.Ensemble[:])
+	}
 	body.Level, body.HighestLevel = h.levels()
 	known := map[state.ServerID]*knownBody{}
 	if err != nil {
@@ -119,6 +132,12 @@ func knownOf(s *server.EnsembleStatus) map[state.ServerID]*knownBody {
 		if m.Connected {
 			lag := s.Lag(m)
 			k.LastIndex, k.AppliedIndex, k.Lag = &m.LastIndex, &m.AppliedIndex, &lag
+		}
+		if p := m.Plan; p != nil {
+			k.Plan = &planBody{Action: string(p.Action), Waits: p.Waits}
+			if p.Waits == "" {
+				k.Plan.In = p.In.Round(time.Second).String()
+			}
 		}
 		all[m.ID] = k
 	}

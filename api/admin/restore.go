@@ -40,6 +40,9 @@ func (h *handlers) restoreSnapshot(q *rest.Request) error {
 	if o.DryRun, err = q.Query.Flag("dry_run"); err != nil {
 		return err
 	}
+	if o.OtherEnsemble, err = q.Query.Flag("other_ensemble"); err != nil {
+		return err
+	}
 	if !h.core.Server.Serving() {
 		return q.NotServing()
 	}
@@ -109,6 +112,10 @@ func restoreProblem(q *rest.Request, err error) error {
 	case errors.Is(err, restore.ErrTooLarge):
 		p.Status, p.Code, p.RetryAfter = http.StatusRequestEntityTooLarge, znode.OK, 0
 		p.Title, p.Hint = "body too large", "delete what is not needed, and take another backup"
+	case errors.Is(err, restore.ErrForeign):
+		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.ErrBadArguments, 0
+		p.Title = "a backup of another ensemble"
+		p.Hint = "if it is the right one all the same, as after zk-lite recover, other_ensemble=true restores it"
 	case errors.Is(err, restore.ErrTreeNotEmpty):
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.ErrNotEmpty, 0
 		p.Title = "the tree is not empty"

@@ -114,6 +114,7 @@ func (h *handlers) routes() []rest.Route {
 		rest.LocalOp(get, "/v1/slow/requests", h.getSlowRequests, "before", "limit").For(rest.Administrators),
 		rest.LocalOp(get, "/v1/slow/entries", h.getSlowEntries, "before", "limit").For(rest.Administrators),
 		rest.Op(get, "/v1/snapshot", h.getSnapshot).For(rest.Administrators),
-		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run").For(rest.Administrators),
+		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run", "other_ensemble").
+			For(rest.Administrators),
 	}...)
 }

@@ -20,7 +20,6 @@ func (h *handlers) getSnapshot(q *rest.Request) error {
 	defer h.backup.Unlock()
 	frozen, zxid := h.state.Snapshot()
 	defer frozen.Release()
-	frozen.OnlyState()
 	q.SetZxid(zxid)
 	header := q.W.Header()
 	header.Set("Content-Type", "application/octet-stream")
@@ -30,7 +29,7 @@ func (h *handlers) getSnapshot(q *rest.Request) error {
 	if q.HTTP.Method == http.MethodHead {
 		return nil
 	}
-	if err := frozen.Write(&download{q}); err != nil {
+	if err := frozen.WriteBackup(&download{q}, q.Core.Server.Status().Ensemble); err != nil {
 		h.backupsFailed.Add(1)
 		h.core.Config.Logger.Info("a snapshot was not delivered", "client", q.Address, "error", err)
 		// net/http's way to cut the answer off, so that it does not pass for a whole one.

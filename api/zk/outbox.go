@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/rawconn"
+	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/server/slowlog"
 )
 
@@ -188,8 +189,12 @@ func (o *outbox) waitLocked(b []byte) error {
 	if err := o.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
+	write := o.conn.Write
+	if port, ok := o.conn.(*tlsport.Conn); ok {
+		write = port.WriteFrames
+	}
 	o.mu.Unlock()
-	_, err := o.conn.Write(b)
+	_, err := write(b)
 	o.mu.Lock()
 	if err == nil && !o.ending { // then the deadline is endLocked's
 		err = o.conn.SetWriteDeadline(time.Time{})

@@ -22,6 +22,12 @@ type Settings struct {
 	ElectionTimeout   time.Duration
 	CheckInterval     time.Duration // 0: off
 
+	// What the leader changes in the ensemble by itself.
+	Autopilot            bool
+	AutopilotStableTime  time.Duration
+	AutopilotRemoveAfter time.Duration // 0: never
+	AutopilotMinVoters   int
+
 	// Storage.
 	DataDir         string
 	DataLogDir      string // Raft's log; DataDir unless set

@@ -125,6 +125,22 @@ func ensembleRows() []setting {
 			field: func(s *Settings) any { return &s.CheckInterval },
 			help: "How often the servers compare their states, at least; 0: never. A server that differs from a " +
 				"majority is halted."},
+		{key: "autopilot", kind: kindBool, def: "true",
+			field: func(s *Settings) any { return &s.Autopilot },
+			help: "Whether the leader follows the three settings below. Otherwise a server gets its vote as soon as " +
+				"it has caught up, and none is removed."},
+		{key: "autopilot.stableTime", kind: kindMillis, def: "10000", min: 0, max: day,
+			field: func(s *Settings) any { return &s.AutopilotStableTime },
+			help: "For how long a server that is to vote must be connected and caught up, without a break, before it " +
+				"gets its vote."},
+		{key: "autopilot.removeAfter", kind: kindMillis, def: "0", min: 0, max: 365 * day,
+			field: func(s *Settings) any { return &s.AutopilotRemoveAfter },
+			help: "Time without a connection to the leader after which a server is removed from the ensemble, for " +
+				"good; 0: never. A new leader counts anew. Servers that may be down for a weekend need longer."},
+		{key: "autopilot.minVoters", kind: kindInt, def: "3", min: 1, max: maxInt,
+			field: func(s *Settings) any { return &s.AutopilotMinVoters },
+			help: "A voter is removed after `autopilot.removeAfter` only if so many are left, and a majority of them " +
+				"is connected."},
 		{key: "raft.fastFailover", kind: kindBool, def: "true",
 			field: func(s *Settings) any { return &s.FastFailover },
 			help:  "Elect a leader as soon as a majority has seen the old one's process end."},

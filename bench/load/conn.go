@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/rawconn"
+	"github.com/zk-lite/zk-lite/internal/tlsfiles"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -64,6 +65,10 @@ func connect(
 	nc, err := d.DialContext(ctx, "tcp", host)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	if secure != nil {
+		secure = secure.Clone()
+		secure.NextProtos = []string{tlsfiles.Batches}
 	}
 	if nc, err = Secure(ctx, rawconn.New(nc), secure, host); err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)

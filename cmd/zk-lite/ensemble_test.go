@@ -19,6 +19,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
@@ -74,7 +75,7 @@ func (e *scriptEnsemble) defaults(id int, ports []int) (config.Settings, error) 
 	s.AdminAddress, s.AdminPort = "127.0.0.1", ports[3]
 	s.FourLetterWords = []string{"*"}
 	s.MaxClientCnxns = 0
-	s.TickTime, s.SyncLimit = 100*time.Millisecond, 25
+	s.TickTime, s.SyncLimit, s.AutopilotStableTime = 100*time.Millisecond, 25, time.Second
 	s.SuperDigest, s.Standalone = superDigest, false
 	s.Servers = []config.Server{{
 		ID: id, Host: "127.0.0.1", PeerPort: ports[0], ElectionPort: ports[1],
@@ -145,6 +146,7 @@ type ensembleKey struct{}
 //	checktoken PATH FILE STATE ask the HTTP API about the fencing token in a file
 //	serve FILE NAME            answer every HTTP request with a file, at $NAME
 //	damage FILE                cut the last byte off a file
+//	foreign BACKUP FILE        write a copy of a backup that says that another ensemble has made it
 func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	type scriptCommand = func(*testscript.TestScript, *scriptEnsemble, []string)
 	with := func(f scriptCommand) func(*testscript.TestScript, bool, []string) {
@@ -251,6 +253,17 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 			b, err := os.ReadFile(ts.MkAbs(args[0]))
 			ts.Check(err)
 			ts.Check(os.WriteFile(ts.MkAbs(args[0]), b[:len(b)-1], 0o600))
+		}),
+		"foreign": with(func(ts *testscript.TestScript, _ *scriptEnsemble, args []string) {
+			b, err := os.ReadFile(ts.MkAbs(args[0]))
+			ts.Check(err)
+			m, err := state.ReadSnapshot(bytes.NewReader(b))
+			ts.Check(err)
+			s := m.Snapshot()
+			defer s.Release()
+			var out bytes.Buffer
+			ts.Check(s.WriteBackup(&out, [16]byte{1}))
+			ts.Check(os.WriteFile(ts.MkAbs(args[1]), out.Bytes(), 0o600))
 		}),
 	}
 }

@@ -48,6 +48,7 @@ type Config struct {
 	Servers         []Server // as configured
 	Standalone      bool     // no other server can ever reach this one
 	ElectionTimeout time.Duration
+	Autopilot       Autopilot
 	Logger          *slog.Logger
 	Fatal           func(error)
 	Mux             *mux.Mux

@@ -11,8 +11,8 @@
 //
 // Serve accepts control connections, with one more goroutine for each. Start finishes a bootstrap and checks that
 // the other servers are in the same ensemble, each in a goroutine that ends when it is done; one more waits until this
-// server is no member any more (removal.go). Promote runs while
-// this server leads. What raft may never answer has a goroutine that nothing waits for.
+// server is no member any more (removal.go). RunAutopilot runs while
+// this server leads (autopilot.go). What raft may never answer has a goroutine that nothing waits for.
 //
 // There is one lock: bootstrapper.accepting, over the writes to disk of a bootstrap.
 package membership

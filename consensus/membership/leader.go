@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -27,7 +28,8 @@ type leader struct {
 	cfg           *Config
 	control       *control
 	configuration *configuration
-	binding       sync.Mutex // one server joins at a time: a token is used once
+	binding       sync.Mutex                              // one server joins at a time: a token is used once
+	plans         atomic.Pointer[map[state.ServerID]plan] // of RunAutopilot; nil: it does not run
 }
 
 // leads returns raft if this server leads. Raft itself refuses what it is asked when that is no longer
@@ -159,52 +161,6 @@ func leaderError(err error) error {
 		return fmt.Errorf("%w: %w", errNotLeader, err)
 	}
 	return err
-}
-
-// Promote runs while this server leads: it gives a vote to those servers that
-// shall have one and have caught up.
-func (l *leader) Promote(ctx context.Context) {
-	tick := time.NewTicker(l.cfg.ElectionTimeout)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for id, m := range l.configuration.Members() {
-			if m.Voter || !m.Vote {
-				continue
-			}
-			if err := l.promoteOne(ctx, id); err != nil {
-				l.cfg.Logger.Info("a server has no vote yet", "server", id, "reason", err)
-			}
-		}
-	}
-}
-
-func (l *leader) promoteOne(ctx context.Context, id state.ServerID) error {
-	r, err := l.leads()
-	if err != nil {
-		return err
-	}
-	reply, err := l.control.ask(ctx, id, controlRequest{Op: controlWho})
-	if err != nil {
-		return err
-	}
-	if reply.Ensemble == "" {
-		// With a vote it would be taken for a voter that has lost its disk.
-		return errors.New("it has not joined yet")
-	}
-	if have := l.cfg.Applied(); reply.Applied+caughtUp < have {
-		return fmt.Errorf("it has applied %d entries of %d", reply.Applied, have)
-	}
-	addr := raft.ServerAddress(AddressOf(id))
-	if err := l.answerOf(r.AddVoter(transport.RaftID(uint64(id)), addr, 0, changeTimeout)); err != nil {
-		return err
-	}
-	l.cfg.Logger.Info("a server has caught up and votes from now on", "server", id)
-	return nil
 }
 
 // Transfer hands leadership to another voter, if this server has it and one is

@@ -22,7 +22,7 @@ func (l *leader) statusAsLeader() (*Status, error) {
 		LastIndex: r.LastIndex(), AppliedIndex: l.cfg.Applied(),
 	}
 	for id, votes := range l.configuration.configured() {
-		m := MemberStatus{ID: id, Voter: votes, Contact: NoContact}
+		m := MemberStatus{ID: id, Voter: votes, Contact: NoContact, Plan: l.planOf(id)}
 		if id == l.cfg.Self {
 			m.Connected, m.Contact = true, 0
 			m.LastIndex, m.AppliedIndex = s.LastIndex, s.AppliedIndex

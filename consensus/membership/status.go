@@ -38,6 +38,8 @@ type MemberStatus struct {
 	// Contact is how long ago the leader has last got something on its stream;
 	// NoContact if it never has.
 	Contact time.Duration `json:"contact"`
+	// Plan is what the leader will do with the server by itself; nil: nothing.
+	Plan *Plan `json:"plan,omitempty"`
 }
 
 // Lag is how many entries the server has not applied that the leader has.

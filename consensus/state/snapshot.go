@@ -93,6 +93,11 @@ func (s *Snapshot) Write(w io.Writer) error {
 	if _, err := io.WriteString(w, snapshotMagic); err != nil {
 		return fmt.Errorf("writing snapshot: %w", err)
 	}
+	return s.writeStream(w)
+}
+
+// writeStream encodes what stands behind the magic.
+func (s *Snapshot) writeStream(w io.Writer) error {
 	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return fmt.Errorf("writing snapshot: %w", err)

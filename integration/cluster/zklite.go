@@ -22,4 +22,5 @@ func (zkLite) config(s *Server, set map[string]string) {
 	set["admin.enableServer"] = "true"
 	set["admin.serverAddress"] = s.host()
 	set["admin.serverPort"] = fmt.Sprint(s.httpPort)
+	set["autopilot.stableTime"] = "1000"
 }

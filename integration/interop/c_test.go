@@ -36,7 +36,7 @@ func cSecure(t *testing.T) (program string) {
 	return cChecks(t, "-DHAVE_OPENSSL_H", "-DHAVE_CYRUS_SASL_H", library, "-lsasl2")
 }
 
-// TestInterop_TLS_C runs the C client's checks that go one request after the other, over TLS with certificates on both sides.
+// TestInterop_TLS_C runs the C client's checks over TLS, with certificates on both sides.
 func TestInterop_TLS_C(t *testing.T) {
 	program := cSecure(t)
 	e, _, _, _ := secure(t)

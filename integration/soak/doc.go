@@ -1,14 +1,9 @@
-// Package soak lets clients work at both ports of an ensemble of real processes
-// while their processes, disks and network are broken, writes down what they were
-// told, and has package check judge it. It has no code but tests; they need -tags
-// soak, and root for the network. Run it with "make soak DURATION=1h SEED=n".
+// Package soak lets the clients of integration/workload work at an ensemble of real
+// processes while their processes, disks and network are broken. It has no code but
+// tests; they need -tags soak, and root for the network. Run it with "make soak DURATION=1h SEED=n".
 //
-// A run is a row of windows. In each, new clients work below a root of its own
-// while faults come and go; then everything is healed, and the window's history is
-// judged by itself, which bounds what the search for a linear order costs. The
-// truth that histories are compared with is a stream of all changes that one
-// client follows over HTTP, across all that happens to the servers, and the tree at
-// the end.
+// A run is a row of windows (integration/workload): clients work while faults come and go; then everything is healed,
+// and the history is judged.
 //
 // The servers' data is on disks of the test's own (integration/cluster/disk), which
 // fill up, slow down, fail a sync and lose their power as the other faults come.
@@ -22,6 +17,5 @@
 //
 // # Concurrency
 //
-// Every worker is one goroutine and hands its notes to the window's recorder, which
-// has a mutex. Faults are one after the other, on the test's goroutine.
+// Faults are one after the other, on the test's goroutine.
 package soak

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/integration/workload"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
@@ -35,6 +36,8 @@ const (
 	largeData    = 100_000
 	// mostAway is for how long a server may not be ready: an election on a busy machine.
 	mostAway = 7 * time.Second
+	// dialAtMost is how long a client waits to be let in, httpAtMost for the answer to a question.
+	dialAtMost, httpAtMost = 700 * time.Millisecond, 2 * time.Second
 )
 
 // TestEdge lets the soak's clients work at servers that have neither memory nor descriptors to spare: the tree is
@@ -64,29 +67,29 @@ func TestEdge(t *testing.T) {
 	var visits visits
 	var hoard []*filler
 	for i := range fillers {
-		hoard = append(hoard, &filler{t: t, id: i, unsure: map[string]bool{},
+		hoard = append(hoard, &filler{t: t, e: e, id: i, unsure: map[string]bool{},
 			rng: rand.New(rand.NewPCG(seed, uint64(1_000_000+i)))})
 	}
 	var worked, away time.Duration
 	var refused, created, refusedOps int
 	for number := 0; worked < duration && !t.Failed(); number++ {
-		w := open(t, e, number, seed)
+		w := workload.Open(t, e, number, seed)
 		for i := range visitors {
 			rng := rand.New(rand.NewPCG(seed, uint64(2_000_000+number*visitors+i)))
-			w.done.Go(func() { visits.run(w, rng) })
+			w.Go(func() { visits.run(e, w, rng) })
 		}
 		for _, f := range hoard {
-			w.done.Go(func() { f.run(w) })
+			w.Go(func() { f.run(w) })
 		}
 		away = max(away, watchReady(e, windowLength/2))
 		n.transfer() // so that servers connect to each other anew
 		away = max(away, watchReady(e, windowLength/2))
 		cluster.Eventually(t, "all servers are ready and name one leader, under load", mostAway,
 			func() error { return ready(e) })
-		worked += time.Since(w.rec.begin)
-		w.judge(r, number, seed, w.rec.begin.Sub(r.begin))
+		worked += time.Since(w.Begin())
+		f := n.judge(w, r, number, seed)
 		e.WaitServing() // an error if one has ended
-		for _, op := range w.rec.history.Ops {
+		for _, op := range f.History.Ops {
 			if op.Code == znode.ErrSystem {
 				refusedOps++
 			}
@@ -164,10 +167,10 @@ func ready(e *cluster.Ensemble) error {
 // sessions.
 type visits struct{ served, refused atomic.Int64 }
 
-func (v *visits) run(w *window, rng *rand.Rand) {
+func (v *visits) run(e *cluster.Ensemble, w *workload.Window, rng *rand.Rand) {
 	var session cluster.Session
-	for !w.stopping() {
-		s := w.e.Servers()[rng.IntN(edgeServers)]
+	for !w.Stopping() {
+		s := e.Servers()[rng.IntN(edgeServers)]
 		c, err := cluster.Dial(s.Addr(), cluster.ConnectOptions{Session: session, Timeout: visitTimeout,
 			HandshakeTimeout: dialAtMost})
 		if err != nil {
@@ -176,12 +179,12 @@ func (v *visits) run(w *window, rng *rand.Rand) {
 			} else {
 				v.refused.Add(1)
 			}
-			w.pause(time.Duration(1000+rng.IntN(2000)) * time.Millisecond)
+			w.Pause(time.Duration(1000+rng.IntN(2000)) * time.Millisecond)
 			continue
 		}
 		v.served.Add(1)
 		v.read(c, rng)
-		w.pause(time.Duration(2000+rng.IntN(4000)) * time.Millisecond)
+		w.Pause(time.Duration(2000+rng.IntN(4000)) * time.Millisecond)
 		session = c.State()
 		c.Drop()
 	}
@@ -200,6 +203,7 @@ func (v *visits) read(c *cluster.Conn, rng *rand.Rand) {
 // filler creates large znodes until there is no room, and deletes some of them. It works in all windows.
 type filler struct {
 	t   *testing.T
+	e   *cluster.Ensemble
 	id  int
 	rng *rand.Rand
 
@@ -210,20 +214,20 @@ type filler struct {
 	created, refused int
 }
 
-func (f *filler) run(w *window) {
-	for full := 0; !w.stopping(); w.pause(fillPause) {
+func (f *filler) run(w *workload.Window) {
+	for full := 0; !w.Stopping(); w.Pause(fillPause) {
 		before := f.created
-		if f.create(w); f.created > before {
+		if f.create(); f.created > before {
 			full = 0
 		} else if full++; full == 5 {
 			full = 0
-			f.remove(w, len(f.have)*2/3)
+			f.remove(len(f.have) * 2 / 3)
 		}
 	}
 	// Room for the znodes that judging adds; descriptors are free again soon.
 	least := len(f.have) * 2 / 3
 	if err := wait.For(cluster.Patience, func() error {
-		if f.remove(w, least); len(f.have) > least {
+		if f.remove(least); len(f.have) > least {
 			return errors.New("no connection")
 		}
 		return nil
@@ -236,13 +240,13 @@ func (f *filler) run(w *window) {
 	}
 }
 
-func (f *filler) create(w *window) {
+func (f *filler) create() {
 	var paths []string
 	for range fillAtOnce {
 		f.next++
 		paths = append(paths, fmt.Sprintf("/large-%d-%d", f.id, f.next))
 	}
-	f.ask(w, paths, wire.OpCreate, func(path string) wire.Request {
+	f.ask(paths, wire.OpCreate, func(path string) wire.Request {
 		return &wire.CreateRequest{Path: path, Data: large(path), ACL: znode.OpenACL}
 	}, func(path string, err error) {
 		switch {
@@ -260,8 +264,8 @@ func (f *filler) create(w *window) {
 }
 
 // remove deletes the oldest znodes until only some are left, if there is a connection.
-func (f *filler) remove(w *window, least int) {
-	f.ask(w, f.have[:len(f.have)-least], wire.OpDelete, func(path string) wire.Request {
+func (f *filler) remove(least int) {
+	f.ask(f.have[:len(f.have)-least], wire.OpDelete, func(path string) wire.Request {
 		return &wire.DeleteRequest{Path: path, Version: znode.AnyVersion}
 	}, func(path string, err error) {
 		f.have = f.have[1:]
@@ -275,10 +279,10 @@ func (f *filler) remove(w *window, least int) {
 }
 
 // ask sends requests about znodes at once and tells what came of each. It does nothing where it is not let in.
-func (f *filler) ask(w *window, paths []string, op wire.OpCode, request func(path string) wire.Request,
+func (f *filler) ask(paths []string, op wire.OpCode, request func(path string) wire.Request,
 	answered func(path string, err error)) {
 	if f.conn == nil {
-		s := w.e.Servers()[f.rng.IntN(edgeServers)]
+		s := f.e.Servers()[f.rng.IntN(edgeServers)]
 		c, err := cluster.Dial(s.Addr(), cluster.ConnectOptions{HandshakeTimeout: dialAtMost})
 		if err != nil {
 			return

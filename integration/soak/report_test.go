@@ -15,6 +15,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/check"
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+	"github.com/zk-lite/zk-lite/integration/workload"
 	"github.com/zk-lite/zk-lite/internal/testkit/network"
 )
 
@@ -62,36 +63,36 @@ func (r *report) at(d time.Duration) *second {
 }
 
 // window adds a window that began at an offset.
-func (r *report) window(w *window, f *findings, offset time.Duration) {
+func (r *report) window(f *workload.Findings, offset time.Duration) {
 	r.windows++
-	h := f.history
+	h := f.History
 	r.ops += len(h.Ops)
-	r.judged += f.linear.Ops
-	r.groups += f.linear.Groups
-	r.undecided += f.linear.Undecided
+	r.judged += f.Linear.Ops
+	r.groups += f.Linear.Groups
+	r.undecided += f.Linear.Undecided
 	r.events += len(h.Events)
 	r.changes += len(h.Changes)
-	r.resumed += f.resumed
+	r.resumed += f.Resumed
 	r.sessions += len(h.Sessions)
 	r.holds += len(h.Holds)
-	r.violations = append(r.violations, f.violations...)
+	r.violations = append(r.violations, f.Violations...)
 	if r.ended == nil {
 		r.ended = map[check.End]int{}
 	}
 	for _, s := range h.Sessions {
 		r.ended[s.Ended]++
 	}
-	for _, a := range w.rec.answers {
-		s := r.at(offset + a.at)
-		if !a.ok {
+	for _, a := range f.Answers {
+		s := r.at(offset + a.At)
+		if !a.OK {
 			s.unknown++
 			r.unknown++
 			continue
 		}
-		s = r.at(offset + a.at + a.took)
+		s = r.at(offset + a.At + a.Took)
 		s.ok++
-		s.latencies = append(s.latencies, a.took)
-		r.latencies = append(r.latencies, a.took)
+		s.latencies = append(s.latencies, a.Took)
+		r.latencies = append(r.latencies, a.Took)
 	}
 	// The last second is not a whole one.
 	for d := offset; d < offset+windowLength; d += time.Second {

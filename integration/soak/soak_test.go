@@ -13,6 +13,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/check"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/integration/workload"
 )
 
 // The environment variables that a run reads; the Makefile sets them.
@@ -40,7 +41,11 @@ func TestSoak(t *testing.T) {
 	t.Logf("to run it again: %s=%v %s=%d %s=%d", durationVariable, duration, seedVariable, seed,
 		serversVariable, servers)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	o := cluster.Options{Config: map[string]string{"snapCount": "400"}}
+	secret := filepath.Join(t.TempDir(), "secret") // lets replaced disks in
+	if err := os.WriteFile(secret, []byte("the secret of this soak and of no other\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := cluster.Options{Config: map[string]string{"snapCount": "400", "peer.joinSecretFile": secret}}
 	n := &nemesis{t: t, rng: rng}
 	if cluster.Privileged() {
 		n.network = cluster.NewNetwork(t, servers, seed)
@@ -66,10 +71,9 @@ func TestSoak(t *testing.T) {
 
 // window runs one window of faults.
 func (n *nemesis) window(r *report, number int, seed uint64) {
-	w := open(n.t, n.e, number, seed)
-	offset := w.rec.begin.Sub(r.begin)
+	w := workload.Open(n.t, n.e, number, seed)
 	n.last(500, 1500)
-	for time.Since(w.rec.begin) < windowLength {
+	for time.Since(w.Begin()) < windowLength {
 		f := n.pick()
 		from := time.Since(r.begin)
 		n.t.Logf("%v: %s", from.Round(time.Millisecond), f.name)
@@ -79,24 +83,22 @@ func (n *nemesis) window(r *report, number int, seed uint64) {
 	}
 	n.heal()
 	n.last(500, 1000)
-	w.judge(r, number, seed, offset)
+	n.judge(w, r, number, seed)
 }
 
 // judge closes a window and adds it to the report.
-func (w *window) judge(r *report, number int, seed uint64, offset time.Duration) {
-	w.t.Helper()
-	f := w.close()
-	r.window(w, f, offset)
-	w.t.Logf("window %d: %d operations, %d judged for linearizability in %d groups (%d undecided), "+
-		"%d events, %d changes, stream resumed %d times, %d sessions, %d holds of the lock", number,
-		len(f.history.Ops), f.linear.Ops, f.linear.Groups, f.linear.Undecided, len(f.history.Events),
-		len(f.history.Changes), f.resumed, len(f.history.Sessions), len(f.history.Holds))
-	for _, v := range f.violations {
-		w.t.Errorf("window %d, seed %d: the guarantee %q is broken: %s", number, seed, v.Guarantee, v.What)
+func (n *nemesis) judge(w *workload.Window, r *report, number int, seed uint64) *workload.Findings {
+	n.t.Helper()
+	f := w.Close()
+	r.window(f, w.Begin().Sub(r.begin))
+	n.t.Logf("window %d: %v", number, f)
+	for _, v := range f.Violations {
+		n.t.Errorf("window %d, seed %d: the guarantee %q is broken: %s", number, seed, v.Guarantee, v.What)
 	}
-	if len(f.violations) > 0 {
-		keep(w.t, number, f.history)
+	if len(f.Violations) > 0 {
+		keep(n.t, number, f.History)
 	}
+	return f
 }
 
 // pick is the next fault.

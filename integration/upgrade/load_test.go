@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,8 +22,11 @@ import (
 // patience is how long one operation may take, whatever happens to servers.
 const patience = 30 * time.Second
 
-// load is clients that create znodes: through the Go client, one whose first server is each of the ensemble's, and over
-// HTTP at all servers.
+// pace is how long a client waits between two requests, so that trees stay small.
+const pace = 5 * time.Millisecond
+
+// load is clients that create znodes: through the Go client, one whose first server is each of the ensemble's, over
+// HTTP at all servers, and foreign ones.
 type load struct {
 	t    *testing.T
 	e    *cluster.Ensemble
@@ -30,13 +34,14 @@ type load struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
 
-	mu      sync.Mutex // protects the fields below
-	written []string   // acknowledged
-	unknown []string   // of clients whose server was killed
-	each    map[string]int
+	mu      sync.Mutex     // protects the fields below
+	written []string       // acknowledged
+	unknown []string       // of Go clients whose server was killed
+	unread  []string       // of foreign clients whose connection was lost: done only if their server was killed
+	each    map[string]int // requests of each client
 }
 
-func startLoad(t *testing.T, e *cluster.Ensemble) *load {
+func startLoad(t *testing.T, e *cluster.Ensemble, others []foreign) *load {
 	t.Helper()
 	l := &load{t: t, e: e, each: map[string]int{}}
 	l.ctx, l.stop = context.WithCancel(t.Context())
@@ -48,16 +53,34 @@ func startLoad(t *testing.T, e *cluster.Ensemble) *load {
 		t.Fatal(err)
 	}
 	for i := range e.Servers() {
-		l.done.Go(func() { l.useClient(i) })
-		l.done.Go(func() { l.useHTTP(i) })
+		l.run(fmt.Sprintf("client-%d", i), func(who string) { l.useClient(who, i) })
+		l.run(fmt.Sprintf("http-%d", i), func(who string) { l.useHTTP(who, i) })
+	}
+	for _, f := range others {
+		l.run(f.name, func(who string) { l.useForeign(who, f.args) })
 	}
 	t.Cleanup(l.end)
 	return l
 }
 
+func (l *load) run(who string, client func(who string)) {
+	l.mu.Lock()
+	l.each[who] = 0
+	l.mu.Unlock()
+	l.done.Go(func() { client(who) })
+}
+
 func (l *load) end() {
 	l.stop()
 	l.done.Wait()
+}
+
+// wait is a client's pause.
+func (l *load) wait() {
+	select {
+	case <-l.ctx.Done():
+	case <-time.After(pace):
+	}
 }
 
 // connect is a client that tries the servers from one on.
@@ -80,8 +103,7 @@ func (l *load) note(list *[]string, who, path string) {
 }
 
 // useClient has one session, which must not expire.
-func (l *load) useClient(i int) {
-	who := fmt.Sprintf("client-%d", i)
+func (l *load) useClient(who string, i int) {
 	c := l.connect(i)
 	if c == nil {
 		return
@@ -102,6 +124,7 @@ func (l *load) useClient(i int) {
 			}
 		}
 		cancel()
+		l.wait()
 	}
 	if err := c.Session().Err(); err != nil {
 		l.t.Errorf("%s: its session has ended: %v", who, err)
@@ -112,8 +135,7 @@ func (l *load) useClient(i int) {
 }
 
 // useHTTP does what docs/http.md tells clients: it sends a request again, with its key, to the next server.
-func (l *load) useHTTP(i int) {
-	who := fmt.Sprintf("http-%d", i)
+func (l *load) useHTTP(who string, i int) {
 	servers := l.e.Servers()
 	for n := 0; l.ctx.Err() == nil; n++ {
 		path := fmt.Sprintf("/load/%s-%d", who, n)
@@ -128,6 +150,7 @@ func (l *load) useHTTP(i int) {
 			continue
 		}
 		l.note(&l.written, who, path)
+		l.wait()
 	}
 }
 
@@ -158,20 +181,13 @@ func (l *load) progress() {
 	counts := func() map[string]int {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		all := map[string]int{}
-		for who, n := range l.each {
-			all[who] = n
-		}
-		return all
+		return maps.Clone(l.each)
 	}
 	before := counts()
 	cluster.Eventually(l.t, "every client goes on", cluster.Patience, func() error {
-		now := counts()
-		for i := range l.e.Servers() {
-			for _, kind := range []string{"client", "http"} {
-				if who := fmt.Sprintf("%s-%d", kind, i); now[who] < before[who]+5 {
-					return fmt.Errorf("%s has done %d since", who, now[who]-before[who])
-				}
+		for who, n := range counts() {
+			if n < before[who]+5 {
+				return fmt.Errorf("%s has done %d since", who, n-before[who])
 			}
 		}
 		return nil
@@ -180,7 +196,7 @@ func (l *load) progress() {
 
 // check ends the load and compares what it was told with what all servers hold: nothing is missing, nothing is there
 // that nobody wrote.
-func (l *load) check(unknown bool) {
+func (l *load) check(kills bool) {
 	l.t.Helper()
 	l.end()
 	l.e.CheckReplicas()
@@ -196,14 +212,16 @@ func (l *load) check(unknown bool) {
 		}
 		delete(there, path)
 	}
-	for _, path := range l.unknown {
-		delete(there, path)
+	if kills {
+		for _, path := range slices.Concat(l.unknown, l.unread) {
+			delete(there, path)
+		}
+	} else if len(l.unknown) > 0 {
+		l.t.Errorf("%d operations failed though all servers were stopped in good order: %v", len(l.unknown), l.unknown)
 	}
 	for path := range there {
 		l.t.Errorf("nobody wrote %s", path)
 	}
-	if !unknown && len(l.unknown) > 0 {
-		l.t.Errorf("%d operations failed though all servers were stopped in good order: %v", len(l.unknown), l.unknown)
-	}
-	l.t.Logf("%d operations acknowledged, %d of unknown outcome: %v", len(l.written), len(l.unknown), l.each)
+	l.t.Logf("%d operations acknowledged; without an answer %d of Go clients, %d of foreign ones; %v",
+		len(l.written), len(l.unknown), len(l.unread), l.each)
 }

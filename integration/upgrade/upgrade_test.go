@@ -8,55 +8,98 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/integration/workload"
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
-// TestUpgrade upgrades three servers one by one, goes back, upgrades again, and finalizes, under load. No operation may
-// fail, no session expire, nothing be lost; with kills, writes whose server was killed may be unknown.
+// TestUpgrade upgrades three servers one by one, goes back, upgrades again, and finalizes, under load: from the release
+// before to this build, and from this build to one that plays the next. No operation may fail, no session expire,
+// nothing be lost, and no history break a guarantee; with kills, writes whose server was killed may be unknown.
 func TestUpgrade(t *testing.T) {
-	next := filepath.Join(t.TempDir(), "zk-lite")
-	if err := cluster.Build(next, "-tags", "nextrelease"); err != nil {
-		t.Fatal(err)
-	}
-	for name, kills := range map[string]bool{"in good order": false, "a server killed at each step": true} {
+	others := foreigners(t)
+	for name, pair := range map[string]func(*testing.T) (from, to release){
+		"from the release before": func(t *testing.T) (from, to release) { return previous(t), current },
+		"to the next release":     func(t *testing.T) (from, to release) { return current, next(t) },
+	} {
 		t.Run(name, func(t *testing.T) {
-			u := &upgrade{t: t, e: cluster.Start(t, 3, cluster.Options{}), next: next, kills: kills}
-			u.load = startLoad(t, u.e)
-			u.load.progress()
-			u.run()
-			u.load.check(kills)
+			from, to := pair(t)
+			for name, kills := range map[string]bool{"in good order": false, "a server killed at each step": true} {
+				t.Run(name, func(t *testing.T) { upgradeAndBack(t, from, to, kills, others) })
+			}
 		})
 	}
 }
 
-type upgrade struct {
-	t     *testing.T
-	e     *cluster.Ensemble
-	load  *load
-	next  string // the binary of the next release
-	kills bool
+func upgradeAndBack(t *testing.T, from, to release, kills bool, others []foreign) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed of the clients whose histories are checked: %d", seed)
+	e := cluster.Start(t, 3, cluster.Options{NotStarted: true})
+	for _, s := range e.Servers() {
+		s.Binary = from.binary
+	}
+	e.StartAll()
+	e.WaitServing()
+	u := &upgrade{t: t, e: e, from: from, to: to, kills: kills, load: startLoad(t, e, others)}
+	w := workload.Open(t, e, 0, seed)
+	u.load.progress()
+	u.run()
+	u.load.end()
+	f := w.Close()
+	t.Logf("%v; of %d restarted servers %d were killed before they served", f, u.restarts, u.early)
+	for _, v := range f.Violations {
+		t.Errorf("the guarantee %q is broken: %s", v.Guarantee, v.What)
+	}
+	u.load.check(kills)
 }
 
+type upgrade struct {
+	t               *testing.T
+	e               *cluster.Ensemble
+	load            *load
+	from, to        release
+	kills           bool
+	restarts, early int // with kills: servers that were killed once more after a restart, before they served
+}
+
+const levelPath, nextPath = "/v1/cluster/level", "/v1/cluster/next"
+
 func (u *upgrade) run() {
-	const levelPath, nextPath = "/v1/cluster/level", "/v1/cluster/next"
-	first := u.e.Server(1)
-	u.to(u.next, u.e.Server(1), u.e.Server(2))
-	u.ask(first, http.MethodPut, levelPath, `{"level": 2}`, http.StatusConflict, "upgrade it first")
-	u.ask(first, http.MethodPost, nextPath, "", http.StatusConflict, "the ensemble is at level 1")
-	u.to(u.next, u.e.Server(3))
-	u.to("", u.e.Servers()...)
-	u.to(u.next, u.e.Servers()...)
-	u.ask(first, http.MethodPost, nextPath, "", http.StatusConflict, "the ensemble is at level 1")
-	u.ask(first, http.MethodPut, levelPath, `{"level": 2}`, http.StatusOK, `"level":2`)
-	u.ask(first, http.MethodPut, levelPath, `{"level": 1}`, http.StatusConflict, "never goes back")
+	first, all := u.e.Server(1), u.e.Servers()
+	u.install(u.to, all[:2]...)
+	if u.to.level > u.from.level {
+		u.ask(first, http.MethodPut, levelPath, fmt.Sprintf(`{"level": %d}`, u.to.level), http.StatusConflict,
+			"upgrade it first")
+	}
+	u.install(u.to, all[2])
+	u.install(u.from, all...)
+	u.install(u.to, all...)
+	if u.to.level > current.level {
+		u.ask(first, http.MethodPost, nextPath, "", http.StatusConflict,
+			fmt.Sprintf("the ensemble is at level %d", u.from.level))
+	}
+	u.ask(first, http.MethodPut, levelPath, fmt.Sprintf(`{"level": %d}`, u.to.level), http.StatusOK,
+		fmt.Sprintf(`"level":%d`, u.to.level))
+	if u.to.level > current.level {
+		u.useNext()
+	}
+	if u.to.level > u.from.level {
+		u.ask(first, http.MethodPut, levelPath, fmt.Sprintf(`{"level": %d}`, u.from.level), http.StatusConflict,
+			"never goes back")
+		u.refused(all[2])
+	}
+	u.load.progress()
+}
+
+// useNext does what only the next release can.
+func (u *upgrade) useNext() {
 	for _, s := range u.e.Servers() {
-		// Another server than the one that raised it may hear of it a moment later.
+		// Another server than the one that raised the level may hear of it a moment later.
 		cluster.Eventually(u.t, fmt.Sprintf("the new operation works at server %d", s.ID), cluster.Patience, func() error {
 			status, text, err := u.request(s, http.MethodPost, nextPath, "")
 			if status != http.StatusOK {
@@ -65,25 +108,42 @@ func (u *upgrade) run() {
 			return nil
 		})
 	}
-	u.refused(u.e.Server(3))
-	u.load.progress()
 }
 
-// to has servers run another release, one by one.
-func (u *upgrade) to(binary string, servers ...*cluster.Server) {
+// install has servers run another release, one by one. With kills each is killed once more while it catches up, and the
+// leader when all is well again.
+func (u *upgrade) install(r release, servers ...*cluster.Server) {
 	u.t.Helper()
 	for _, s := range servers {
 		s.Stop()
-		s.Binary = binary
+		s.Binary = r.binary
+		if u.kills {
+			u.load.progress()
+			s.Start()
+			u.killEarly(s)
+		}
 		s.Start()
 		u.e.WaitServing()
 		u.load.progress()
 		if u.kills {
-			victim := u.e.Leader()
-			victim.Restart()
+			u.e.Leader().Restart()
 			u.e.WaitServing()
 			u.load.progress()
 		}
+	}
+}
+
+// killEarly kills a server as soon as its HTTP port answers.
+func (u *upgrade) killEarly(s *cluster.Server) {
+	u.t.Helper()
+	var status int
+	cluster.Eventually(u.t, "a port of a server that was started", cluster.Patience, func() (err error) {
+		status, _, err = u.request(s, http.MethodGet, "/readyz", "")
+		return err
+	})
+	s.Kill()
+	if u.restarts++; status != http.StatusOK {
+		u.early++
 	}
 }
 
@@ -92,16 +152,16 @@ func (u *upgrade) refused(s *cluster.Server) {
 	u.t.Helper()
 	s.Stop()
 	before := len(s.Log())
-	s.Binary = ""
+	s.Binary = u.from.binary
 	s.Start()
 	if err := s.WaitEnd(); err == nil {
 		u.t.Error("the old release has ended without an error")
 	}
-	const want = "the ensemble is at feature level 2, but this build of zk-lite speaks levels 1 to 1"
+	want := fmt.Sprintf("the ensemble is at feature level %d, but this build of zk-lite speaks levels", u.to.level)
 	if said := s.Log()[before:]; !strings.Contains(said, want) {
 		u.t.Errorf("the old release says %q, want %q", said, want)
 	}
-	s.Binary = u.next
+	s.Binary = u.to.binary
 	s.Start()
 	u.e.WaitServing()
 }

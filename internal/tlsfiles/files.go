@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,6 +118,10 @@ func (f *Files) load() (*loaded, error) {
 	return l, nil
 }
 
+// Batches is the name, as an application protocol (ALPN, RFC 7301), with which a client says that it takes several
+// replies out of one TLS record. Others get a record for each (tlsport.Conn.WriteFrames), as ZooKeeper sends them.
+const Batches = "zk-lite-batches"
+
 // Server returns the configuration of a server that asks this of its clients. Each handshake is done with
 // what the files hold then. There are no tickets: one would let a client in whose authority is not trusted
 // any more.
@@ -126,6 +131,9 @@ func (f *Files) Server(ask tls.ClientAuthType) *tls.Config {
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			c := f.config()
 			c.ClientAuth, c.ClientCAs, c.SessionTicketsDisabled = ask, c.RootCAs, true
+			if slices.Contains(hello.SupportedProtos, Batches) { // else any protocol may be asked for
+				c.NextProtos = []string{Batches}
+			}
 			if f.cfg.CheckClientHost {
 				c.VerifyConnection = func(s tls.ConnectionState) error {
 					return errors.Join(f.checkRevoked(&s), checkClientHost(&s, hello.Conn.RemoteAddr()))

@@ -309,3 +309,21 @@ func TestVerifyOwn(t *testing.T) {
 		}
 	}
 }
+
+// Clients with protocols of their own are let in without one.
+func TestServer_Protocols(t *testing.T) {
+	k := newKit(t)
+	server := open(t, k.cfg).Server(tls.NoClientCert)
+	for _, x := range []struct {
+		offered []string
+		want    string
+	}{{nil, ""}, {[]string{"h2", "http/1.1"}, ""}, {[]string{"h2", Batches}, Batches}} {
+		client := k.as(t, nil)
+		client.NextProtos = x.offered
+		var got string
+		client.VerifyConnection = func(s tls.ConnectionState) error { got = s.NegotiatedProtocol; return nil }
+		if at, atClient := handshake(t, server, client); at != nil || atClient != nil || got != x.want {
+			t.Errorf("%q offered: %q, the server: %v; the client: %v; want %q", x.offered, got, at, atClient, x.want)
+		}
+	}
+}

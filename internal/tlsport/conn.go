@@ -21,11 +21,14 @@ type Conn struct {
 	net.Conn // below TLS
 	o        *Options
 
-	mu     sync.Mutex // held during the beginning; protects the fields below until then
-	err    error
-	secure atomic.Pointer[tls.Conn] // nil: plain, or not known yet
-	begun  atomic.Bool
-	head   []byte // plain bytes that were read to see what is spoken
+	mu      sync.Mutex // held during the beginning; protects the fields below until then
+	err     error
+	secure  atomic.Pointer[tls.Conn] // nil: plain, or not known yet
+	begun   atomic.Bool
+	head    []byte     // plain bytes that were read to see what is spoken
+	below   *gathering // what TLS writes to
+	frames  frames     // of WriteFrames
+	batches bool       // of tlsfiles.Batches, the one protocol to agree on: a record may have several frames
 }
 
 func newConn(c net.Conn, o *Options) *Conn { return &Conn{Conn: c, o: o} }
@@ -136,7 +139,8 @@ func (c *Conn) handshake(first []byte) error {
 	}
 	// The reader's own deadline stays, should it be earlier.
 	late := time.AfterFunc(h.time, func() { _ = c.Conn.Close() })
-	below := &slotConn{Conn: c.Conn, slots: h.slots, first: first, held: true}
+	c.below = &gathering{Conn: c.Conn}
+	below := &slotConn{Conn: c.below, slots: h.slots, first: first, held: true}
 	h.slots <- struct{}{}
 	s := tls.Server(below, c.o.Config)
 	err := s.Handshake()
@@ -148,6 +152,7 @@ func (c *Conn) handshake(first []byte) error {
 	if h.end(err); err != nil {
 		return &HandshakeError{err}
 	}
+	c.batches = s.ConnectionState().NegotiatedProtocol != ""
 	c.secure.Store(s)
 	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -277,4 +279,45 @@ func FuzzConn(f *testing.F) {
 		}
 		ours.Close()
 	})
+}
+
+// ZooKeeper's C client waits for the socket between two replies, so a record ends where a frame does.
+func TestConn_WriteFrames_ARecordEach(t *testing.T) {
+	var stream []byte
+	for _, body := range []string{"one", "", "three", strings.Repeat("x", 40_000), "five"} {
+		stream = append(binary.BigEndian.AppendUint32(stream, uint32(len(body))), body...)
+	}
+	for _, part := range []int{len(stream), 2, 5, 4096} { // the bytes of each write
+		p := listen(t, Options{})
+		client := tls.Client(p.dial(t), p.client)
+		if _, err := client.Write([]byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(client, make([]byte, 5)); err != nil {
+			t.Fatal(err)
+		}
+		server := <-p.conns
+		go func() {
+			for b := range slices.Chunk(stream, part) {
+				if _, err := server.WriteFrames(b); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		got, frame := make([]byte, len(stream)), frames{}
+		for n := 0; n < len(got); {
+			// crypto/tls gives what is of one record at most.
+			k, err := client.Read(got[n:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if of := frame.next(got[n : n+k]); of != k {
+				t.Errorf("writes of %d bytes: a record of %d bytes has %d of one frame, and of the next", part, k, of)
+			}
+			n += k
+		}
+		if !bytes.Equal(got, stream) {
+			t.Errorf("writes of %d bytes: the stream differs", part)
+		}
+	}
 }

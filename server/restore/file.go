@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 
@@ -12,6 +13,7 @@ import (
 
 // backupFile is a backup as it came, in parts that the log takes.
 type backupFile struct {
+	own   [16]byte // the ensemble of which it has to be, if it says so; zero: any
 	parts [][]byte
 	size  int64
 	sum   xxhash.Digest
@@ -21,7 +23,17 @@ type backupFile struct {
 func (f *backupFile) read(in io.Reader) (*backup.Backup, error) {
 	f.sum.Reset()
 	source := &sourceReader{in: in}
-	b, err := state.ReadBackup(io.TeeReader(source, f))
+	buffered := bufio.NewReader(source)
+	head, _ := buffered.Peek(state.BackupHead) // what is shorter is found below
+	ensemble, err := state.BackupEnsemble(head)
+	switch {
+	case source.err != nil:
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrNotBackup, err)
+	case ensemble != f.own && f.own != [16]byte{} && ensemble != [16]byte{}:
+		return nil, fmt.Errorf("%w: %x, and this is %x", ErrForeign, ensemble, f.own)
+	}
+	b, err := state.ReadBackup(io.TeeReader(buffered, f))
 	switch {
 	case source.err != nil:
 		return nil, fmt.Errorf("receiving the backup: %w", source.err)

@@ -47,6 +47,8 @@ var (
 	// ErrNoRoom means that the present tree and that of the backup, which every server holds for a
 	// moment, are together larger than the tree may be.
 	ErrNoRoom = errors.New("the servers have no room for the tree of the backup beside the present one")
+	// ErrForeign means that the backup is of another ensemble, and Options.OtherEnsemble is not set.
+	ErrForeign = errors.New("the backup is of another ensemble")
 	// ErrKeyMismatch means that the key belongs to another request.
 	ErrKeyMismatch = errors.New("the key belongs to another request")
 )
@@ -63,10 +65,12 @@ func (e *UnknownError) Unwrap() error { return e.Err }
 
 // Options are those of one restore.
 type Options struct {
-	Replace    bool // also when there are znodes besides the system's
-	DryRun     bool // only report what would change
-	Key        string
-	Identities []znode.ID
+	Replace bool // also when there are znodes besides the system's
+	DryRun  bool // only report what would change
+	// OtherEnsemble takes also the backup of another ensemble.
+	OtherEnsemble bool
+	Key           string
+	Identities    []znode.ID
 }
 
 // Result is what a restore has changed.
@@ -83,6 +87,7 @@ type Server interface {
 	Do(ctx context.Context, c *state.Command) (state.Result, error)
 	Snapshot() (*state.Snapshot, znode.Zxid)
 	HasRoomFor(key string, bytes int64) bool
+	Status() consensus.Status
 }
 
 // Restorer does the restores of one server, one at a time.
@@ -111,7 +116,10 @@ func (r *Restorer) Restore(ctx context.Context, in io.Reader, o Options) (Result
 	if !o.Replace && !o.DryRun && o.Key == "" && !r.empty() {
 		return Result{}, ErrTreeNotEmpty // before it is sent in vain
 	}
-	file := &backupFile{}
+	file := &backupFile{own: r.srv.Status().Ensemble}
+	if o.OtherEnsemble {
+		file.own = [16]byte{}
+	}
 	b, err := file.read(in)
 	if err != nil {
 		return Result{}, err

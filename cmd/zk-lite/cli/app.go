@@ -263,11 +263,15 @@ func (a *app) check(c *cobra.Command) error {
 		}
 		a.timeout = d
 	}
-	switch {
-	case a.output != outputText && a.output != outputJSON:
-		return usagef("--output %q: want text or json", a.output)
-	case a.timeout <= 0:
+	if a.timeout <= 0 {
 		return usagef("--timeout %v: want more than 0", a.timeout)
+	}
+	return a.checkOutput()
+}
+
+func (a *app) checkOutput() error {
+	if a.output != outputText && a.output != outputJSON {
+		return usagef("--output %q: want text or json", a.output)
 	}
 	return nil
 }

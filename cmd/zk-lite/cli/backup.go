@@ -32,11 +32,13 @@ func (a *app) backupCommand() *cobra.Command {
 ACLs, versions and times. All that was acknowledged before is in it, unless --local is
 given, which also works where there is no majority any more. FILE is there when it is whole and on the disk, or not at
 all; - is standard output. What is already there is not replaced without --force.
+A FILE named as one of the commands below is written ./ls.
 ` + "`zk-lite restore`" + ` brings it back.`,
 		Example: `  zk-lite backup zk-$(date +%F).backup
   zk-lite backup - | gpg -e -r ops > zk.backup.gpg`,
 		Args: argCount(1, 1, 0),
 	}
+	c.AddCommand(a.backupListCommand(), a.backupVerifyCommand(), a.backupDiffCommand())
 	c.Flags().BoolVar(&force, "force", false, "replace the file if it is there")
 	c.Flags().BoolVar(&local, "local", false, "what this server knows, however old")
 	return a.operation(c, backupTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
@@ -90,13 +92,7 @@ func (a *app) printBackup(
 func download(
 	c *cobra.Command, api *httpapi.Client, local bool, out io.Writer,
 ) (backupfile.Summary, int64, error) {
-	target := snapshotPath + "?consistency=linearizable"
-	if local {
-		target = snapshotPath + "?consistency=local"
-	}
-	resp, err := api.Do(c.Context(), &httpapi.Request{
-		Method: http.MethodGet, Target: target, Repeatable: true,
-	})
+	resp, err := askBackup(c.Context(), api, local)
 	if err != nil {
 		return backupfile.Summary{}, 0, err
 	}
@@ -116,6 +112,15 @@ func download(
 			resp.Request.URL.Host, err)
 	}
 	return s, in.n, err
+}
+
+// askBackup asks for a backup; local: of what the server knows, however old.
+func askBackup(ctx context.Context, api *httpapi.Client, local bool) (*http.Response, error) {
+	target := snapshotPath + "?consistency=linearizable"
+	if local {
+		target = snapshotPath + "?consistency=local"
+	}
+	return api.Do(ctx, &httpapi.Request{Method: http.MethodGet, Target: target, Repeatable: true})
 }
 
 // counter counts what is read.

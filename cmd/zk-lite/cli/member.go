@@ -34,13 +34,21 @@ type memberJSON struct {
 	Client string `json:"client,omitempty"`
 	HTTP   string `json:"http,omitempty"`
 	// The release; Levels is the lowest and the highest feature level that it speaks.
-	Version string `json:"version,omitempty"`
-	Commit  string `json:"commit,omitempty"`
-	Levels  []int  `json:"levels,omitempty"`
-	Key     string `json:"key,omitempty"`
+	Version string    `json:"version,omitempty"`
+	Commit  string    `json:"commit,omitempty"`
+	Levels  []int     `json:"levels,omitempty"`
+	Key     string    `json:"key,omitempty"`
+	Plan    *planJSON `json:"plan,omitempty"`
 	// Of a server that was added now, unless it needs none.
 	Token string     `json:"token,omitempty"`
 	Until *time.Time `json:"token_until,omitempty"`
+}
+
+// planJSON is what the leader will do with a member by itself.
+type planJSON struct {
+	Action string `json:"action"` // promote or remove
+	In     string `json:"in,omitempty"`
+	Waits  string `json:"waits,omitempty"` // for what; empty: for the time alone
 }
 
 // votes reports whether the member has a vote.
@@ -48,6 +56,7 @@ func (m *memberJSON) votes() bool { return m.Role == roleLeader || m.Role == rol
 
 // clusterJSON is the ensemble as one of its servers sees it.
 type clusterJSON struct {
+	Ensemble          string       `json:"ensemble,omitempty"` // its id; empty: not known
 	Members           []memberJSON `json:"members"`
 	Leader            int          `json:"leader"` // noServer: unknown
 	Term              uint64       `json:"term"`

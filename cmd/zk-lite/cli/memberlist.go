@@ -73,8 +73,26 @@ func printCluster(out io.Writer, now *clusterJSON) error {
 		more := *now.FailuresToleratedNow
 		text += fmt.Sprintf("; %d not connected, so it tolerates %d more", now.FailuresTolerated-more, more)
 	}
+	for _, m := range now.Members {
+		text += m.Plan.text(m.ID)
+	}
 	_, err := fmt.Fprintln(out, text)
 	return err
+}
+
+// text is a line of its own about server id; nil: none.
+func (p *planJSON) text(id int) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Action == "promote" && p.Waits == "":
+		return fmt.Sprintf("\nserver %d gets its vote in %s, if it stays connected", id, p.In)
+	case p.Action == "promote":
+		return fmt.Sprintf("\nserver %d has no vote yet: %s", id, p.Waits)
+	case p.Waits == "":
+		return fmt.Sprintf("\nserver %d is not connected, and is removed in %s unless it comes back", id, p.In)
+	}
+	return fmt.Sprintf("\nserver %d is not connected, and is not removed: %s", id, p.Waits)
 }
 
 // count is a number with its noun.

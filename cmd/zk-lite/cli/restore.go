@@ -27,7 +27,7 @@ const restoreTimeout = 10 * time.Minute
 const maxRestoreAnswer = 1 << 20
 
 // restoreOptions are the flags of restore.
-type restoreOptions struct{ replace, dryRun, yes bool }
+type restoreOptions struct{ replace, otherEnsemble, dryRun, yes bool }
 
 func (a *app) restoreCommand() *cobra.Command {
 	var o restoreOptions
@@ -48,6 +48,7 @@ and the command asks; without one it needs --yes.`,
 	}
 	f := c.Flags()
 	f.BoolVar(&o.replace, "replace", false, "replace what is there")
+	f.BoolVar(&o.otherEnsemble, "other-ensemble", false, "also the backup of another ensemble, as after recover")
 	f.BoolVar(&o.dryRun, "dry-run", false, "only say what would be done")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return a.operation(c, restoreTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
@@ -81,8 +82,8 @@ and the command asks; without one it needs --yes.`,
 	})
 }
 
-// backup is a backup that is whole, as a file.
-type backup struct {
+// wholeFile is a backup that is whole, as a file.
+type wholeFile struct {
 	name    string // as it was given
 	file    *os.File
 	size    int64
@@ -92,8 +93,8 @@ type backup struct {
 
 // openBackup opens a backup, and finds out whether it is whole before any server sees
 // it. Standard input goes into a file, to be read more than once.
-func openBackup(c *cobra.Command, name string) (_ *backup, err error) {
-	b := &backup{name: name}
+func openBackup(c *cobra.Command, name string) (_ *wholeFile, err error) {
+	b := &wholeFile{name: name}
 	if name == "-" {
 		b.name, b.remove = "standard input", true
 		b.file, err = os.CreateTemp("", "zk-lite-restore-*.part")
@@ -121,12 +122,13 @@ func openBackup(c *cobra.Command, name string) (_ *backup, err error) {
 	case c.Context().Err() != nil:
 		return nil, c.Context().Err()
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w; nothing was done", b.name, err)
+		return nil, fmt.Errorf("%s: %w; nothing was done; `zk-lite backup verify` shows which backups can be restored",
+			b.name, err)
 	}
 	return b, nil
 }
 
-func (b *backup) close() {
+func (b *wholeFile) close() {
 	b.file.Close()
 	if b.remove {
 		_ = os.Remove(b.file.Name()) // it is in the directory for such things
@@ -134,7 +136,7 @@ func (b *backup) close() {
 }
 
 // content opens the backup for one more reading, and shows the progress.
-func (b *backup) content(note *note) func() (io.ReadCloser, error) {
+func (b *wholeFile) content(note *note) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		part := io.NewSectionReader(b.file, 0, b.size)
 		return io.NopCloser(&teller{part, b.size, 0, note}), nil
@@ -179,12 +181,15 @@ func (n *restoreCounts) String() string {
 
 // restore sends a backup, and returns the answer as it is and as figures.
 func (a *app) restore(
-	c *cobra.Command, api *httpapi.Client, b *backup, o *restoreOptions,
+	c *cobra.Command, api *httpapi.Client, b *wholeFile, o *restoreOptions,
 ) (text string, counts *restoreCounts, err error) {
 	target := snapshotPath
 	var params []string
 	if o.replace {
 		params = append(params, "replace=true")
+	}
+	if o.otherEnsemble {
+		params = append(params, "other_ensemble=true")
 	}
 	if o.dryRun {
 		params = append(params, "dry_run=true")
@@ -229,6 +234,9 @@ func restoreProblem(err error, o *restoreOptions) error {
 			"whether anything is still to be done", err)
 	case errors.As(err, &p) && p.Status == http.StatusBadRequest: // not the user's mistake
 		return errors.New(p.Detail)
+	case errors.As(err, &p) && p.Status == http.StatusConflict && p.Name == "BADARGUMENTS":
+		return &conflictError{p.Detail + "; if it is the right one all the same, as after zk-lite recover, " +
+			"--other-ensemble restores it"}
 	case errors.As(err, &p) && p.Status == http.StatusConflict && !o.replace:
 		return notEmpty(p.Detail)
 	}
@@ -240,7 +248,7 @@ func notEmpty(what string) error {
 }
 
 // askToRestore shows what would be done, and asks whether it shall be.
-func (a *app) askToRestore(c *cobra.Command, api *httpapi.Client, b *backup, o *restoreOptions) error {
+func (a *app) askToRestore(c *cobra.Command, api *httpapi.Client, b *wholeFile, o *restoreOptions) error {
 	dry := *o
 	dry.dryRun = true
 	_, counts, err := a.restore(c, api, b, &dry)

@@ -11,9 +11,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The format: six bytes of magic and version, then one zstd stream of blocks, each
+// The format: six bytes of magic and version, a label with the ensemble, then one zstd stream of blocks, each
 // behind its length as an unsigned varint. The first block begins with the log's index,
-// the zxid and the time; an empty one follows, one for every znode, an empty one, and one
+// term and history, the zxid and the time; an empty one follows, one for every znode, an empty one, and one
 // with the number of znodes and the state's digest.
 const (
 	magicName  = "zkls"
@@ -24,8 +24,8 @@ const (
 const (
 	// blockMax bounds a block, as the servers do.
 	blockMax = 1 << 30
-	// headFields is the size of the three varints that begin the first block, at most.
-	headFields = 3 * binary.MaxVarintLen64
+	// headFields is the size of the five varints that begin the first block, at most.
+	headFields = 5 * binary.MaxVarintLen64
 	// windowMax bounds what a damaged header can make the decoder allocate; the
 	// servers' encoder uses 4 MiB.
 	windowMax = 32 << 20
@@ -43,17 +43,24 @@ var (
 // wrong, which stands behind the last block.
 var errMore = errors.New("it does not end well")
 
+var errShort = errors.New("the head is too short")
+
 // Summary is the summary at the end of a backup.
 type Summary struct {
-	Zxid   int64     // of the last transaction in it
-	Time   time.Time // of the ensemble when it was made
-	Znodes uint64
+	Ensemble Ensemble
+	Zxid     int64     // of the last transaction in it
+	Time     time.Time // of the ensemble when it was made
+	Znodes   uint64
 }
 
 // Check reads a backup to its end. It calls step after each znode.
 //
 // Errors: ErrNoBackup, ErrDamaged.
 func Check(in io.Reader, step func()) (Summary, error) {
+	in, ensemble, err := labelled(in)
+	if err != nil {
+		return Summary{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	begin := make([]byte, len(magic))
 	switch n, err := io.ReadFull(in, begin); {
 	case err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF):
@@ -76,6 +83,7 @@ func Check(in io.Reader, step func()) (Summary, error) {
 	if err != nil {
 		return Summary{}, fmt.Errorf("%w: behind %d znodes: %w", ErrDamaged, r.znodes, err)
 	}
+	s.Ensemble = ensemble
 	return s, nil
 }
 
@@ -90,17 +98,20 @@ func (r *reader) blocks(step func()) (s Summary, err error) {
 	if err != nil {
 		return s, err
 	}
-	_, index := binary.Uvarint(head)
-	if index <= 0 {
-		return s, errors.New("the head is too short")
+	for range 3 { // index, term and history of the log
+		_, n := binary.Uvarint(head)
+		if n <= 0 {
+			return s, errShort
+		}
+		head = head[n:]
 	}
-	zxid, n := binary.Varint(head[index:])
+	zxid, n := binary.Varint(head)
 	if n <= 0 {
-		return s, errors.New("the head is too short")
+		return s, errShort
 	}
-	millis, n := binary.Varint(head[index+n:])
+	millis, n := binary.Varint(head[n:])
 	if n <= 0 {
-		return s, errors.New("the head is too short")
+		return s, errShort
 	}
 	switch b, err := r.block(1); {
 	case err != nil:

@@ -9,15 +9,23 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // made is a backup as servers write it.
 func made(t testing.TB) []byte {
 	t.Helper()
-	s := state.New().Snapshot()
+	m := state.New()
+	create := state.AppendCommand(nil, &state.Command{Op: state.OpCreate, Path: "/a", ACL: znode.OpenACL})
+	batch := state.Batch{Origin: state.Origin{Server: 1, Incarnation: 1}, First: 1, Count: 1, Commands: create}
+	entry := state.AppendEntry(nil, 1_700_000_000_000, []state.Batch{batch})
+	if err := m.Apply(7, 3, entry, state.Unobserved{}); err != nil {
+		t.Fatal(err)
+	}
+	s := m.Snapshot()
 	defer s.Release()
 	var b bytes.Buffer
-	if err := s.Write(&b); err != nil {
+	if err := s.WriteBackup(&b, [16]byte{5}); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -41,7 +49,8 @@ func TestCheck_Whole_TellsWhatIsInIt(t *testing.T) {
 	}
 	steps := 0
 	s, err := Check(bytes.NewReader(b), func() { steps++ })
-	if err != nil || s.Znodes != uint64(count(m)) || s.Zxid != int64(m.Zxid()) || steps != count(m) {
+	if err != nil || s.Znodes != uint64(count(m)) || s.Zxid != int64(m.Zxid()) || s.Zxid == 0 ||
+		s.Time.UnixMilli() != 1_700_000_000_000 || s.Ensemble != (Ensemble{5}) || steps != count(m) {
 		t.Errorf("%+v, %d steps, %v; want %d znodes at %v", s, steps, err, count(m), m.Zxid())
 	}
 }
@@ -85,7 +94,7 @@ func TestCheck_ByteChanged_Refuses(t *testing.T) {
 // unpacked is what is compressed in a backup.
 func unpacked(t *testing.T, b []byte) []byte {
 	t.Helper()
-	z, err := zstd.NewReader(bytes.NewReader(b[len(magic):]))
+	z, err := zstd.NewReader(bytes.NewReader(b[state.BackupHead:]))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,3 @@
-// Package backupfile checks that a backup is complete and undamaged. A backup is what GET
-// /v1/snapshot streams, in the format of the servers' snapshots. The check needs little
-// memory for a backup of any size. It verifies zstd's checksum and does not rebuild the
-// tree and its digest: a server does that when it restores the backup.
+// Package backupfile reads backups: what GET /v1/snapshot streams, and what servers keep. Check finds with little
+// memory whether one is whole, by zstd's checksum; Restore rebuilds its tree in memory and compares the digest.
 package backupfile

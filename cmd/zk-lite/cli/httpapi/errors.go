@@ -20,8 +20,9 @@ type Problem struct {
 	Status     int           `json:"status"`
 	Title      string        `json:"title"`
 	Detail     string        `json:"detail"`
-	Hint       string        `json:"hint"` // what to do; may be empty
-	RetryAfter time.Duration `json:"-"`    // 0: it is no use to try again
+	Name       string        `json:"error"` // ZooKeeper's of the error, such as BADVERSION; may be empty
+	Hint       string        `json:"hint"`  // what to do; may be empty
+	RetryAfter time.Duration `json:"-"`     // 0: it is no use to try again
 }
 
 // Error is what has happened, and what to do.

@@ -1,6 +1,4 @@
-//go:build soak
-
-package soak_test
+package workload
 
 import (
 	"context"
@@ -26,8 +24,8 @@ const (
 	lockWorkers = 2
 )
 
-// window is some time in which clients work below a root of their own.
-type window struct {
+// Window is some time in which clients work below a root of their own.
+type Window struct {
 	t    *testing.T
 	e    *cluster.Ensemble
 	root string
@@ -39,15 +37,30 @@ type window struct {
 	stream  *follower
 }
 
-// findings is what a window has come to.
-type findings struct {
-	history    *check.History
-	violations []check.Violation
-	linear     check.LinearStats
-	resumed    int
+// Findings are what a window has come to.
+type Findings struct {
+	History    *check.History
+	Answers    []Answer
+	Violations []check.Violation // of the guarantees of docs/guarantees.md
+	Linear     check.LinearStats
+	Resumed    int // streams of changes
 }
 
-func (w *window) stopping() bool {
+func (f *Findings) String() string {
+	return fmt.Sprintf("%d operations, %d judged for linearizability in %d groups (%d undecided), "+
+		"%d events, %d changes, stream resumed %d times, %d sessions, %d holds of the lock",
+		len(f.History.Ops), f.Linear.Ops, f.Linear.Groups, f.Linear.Undecided, len(f.History.Events),
+		len(f.History.Changes), f.Resumed, len(f.History.Sessions), len(f.History.Holds))
+}
+
+// Begin is the moment from which the history counts.
+func (w *Window) Begin() time.Time { return w.rec.begin }
+
+// Go runs another client, which must end when the window is Stopping.
+func (w *Window) Go(run func()) { w.done.Go(run) }
+
+// Stopping reports whether the clients are to end.
+func (w *Window) Stopping() bool {
 	select {
 	case <-w.stop:
 		return true
@@ -56,18 +69,18 @@ func (w *window) stopping() bool {
 	}
 }
 
-// pause waits, but not longer than the window lasts.
-func (w *window) pause(d time.Duration) {
+// Pause waits, but not longer than the window lasts.
+func (w *Window) Pause(d time.Duration) {
 	select {
 	case <-w.stop:
 	case <-time.After(d):
 	}
 }
 
-// open starts the workers of a window.
-func open(t *testing.T, e *cluster.Ensemble, number int, seed uint64) *window {
+// Open starts the workers of a window.
+func Open(t *testing.T, e *cluster.Ensemble, number int, seed uint64) *Window {
 	t.Helper()
-	w := &window{t: t, e: e, root: fmt.Sprintf("/w%d", number), stop: make(chan struct{})}
+	w := &Window{t: t, e: e, root: fmt.Sprintf("/w%d", number), stop: make(chan struct{})}
 	c := e.Running()[0].Connect(t, cluster.ConnectOptions{})
 	var created znode.Zxid
 	for _, path := range []string{"", "/reg", "/seq", "/eph"} {
@@ -105,8 +118,8 @@ func open(t *testing.T, e *cluster.Ensemble, number int, seed uint64) *window {
 // httpClient has its own connections, so that it can end them all.
 func httpClient() *http.Client { return &http.Client{Transport: &http.Transport{}} }
 
-// close ends the work, once everything is healed, and judges it.
-func (w *window) close() *findings {
+// Close ends the work, once everything is healed, and judges it.
+func (w *Window) Close() *Findings {
 	w.t.Helper()
 	close(w.stop)
 	w.done.Wait()
@@ -126,18 +139,18 @@ func (w *window) close() *findings {
 	for _, s := range w.rec.sessions {
 		h.Sessions = append(h.Sessions, *s)
 	}
-	f := &findings{history: h, resumed: w.stream.resumed}
-	f.violations, f.linear = check.Linearizable(h)
+	f := &Findings{History: h, Answers: w.rec.answers, Resumed: w.stream.resumed}
+	f.Violations, f.Linear = check.Linearizable(h)
 	for _, more := range []func(*check.History) []check.Violation{check.Sessions, check.Once,
 		check.Watches, check.Ephemerals, check.Sequences, check.Tokens, streamEqualsTree} {
-		f.violations = append(f.violations, more(h)...)
+		f.Violations = append(f.Violations, more(h)...)
 	}
 	return f
 }
 
 // settle finds out which sessions live, waits until the stream has told everything,
 // and reads the tree while those sessions live. Their connections are returned.
-func (w *window) settle() map[znode.SessionID]*cluster.Conn {
+func (w *Window) settle() map[znode.SessionID]*cluster.Conn {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -172,7 +185,7 @@ func mapValues(m map[znode.SessionID]*cluster.Conn) func(func(*cluster.Conn) boo
 }
 
 // visit comes back to every session whose end is not known.
-func (w *window) visit() map[znode.SessionID]*cluster.Conn {
+func (w *Window) visit() map[znode.SessionID]*cluster.Conn {
 	w.t.Helper()
 	conns := map[znode.SessionID]*cluster.Conn{}
 	for _, k := range w.workers {
@@ -200,7 +213,7 @@ func (w *window) visit() map[znode.SessionID]*cluster.Conn {
 }
 
 // mark makes a change that the stream will come to.
-func (w *window) mark(try int) string {
+func (w *Window) mark(try int) string {
 	w.t.Helper()
 	path := fmt.Sprintf("%s/end-%d", w.root, try)
 	c := w.e.Running()[0].Connect(w.t, cluster.ConnectOptions{})
@@ -214,7 +227,7 @@ func (w *window) mark(try int) string {
 }
 
 // awaitStream lets the stream go on until it has told of the marker.
-func (w *window) awaitStream(parent context.Context, marker string) {
+func (w *Window) awaitStream(parent context.Context, marker string) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(parent)
 	var done sync.WaitGroup
@@ -232,7 +245,7 @@ func (w *window) awaitStream(parent context.Context, marker string) {
 }
 
 // tree is what is below the root.
-func (w *window) tree() (all []check.Znode) {
+func (w *Window) tree() (all []check.Znode) {
 	w.t.Helper()
 	for _, z := range w.e.Running()[0].Dump(w.t) {
 		if strings.HasPrefix(z.Path, w.root+"/") {
@@ -245,7 +258,7 @@ func (w *window) tree() (all []check.Znode) {
 
 // sessionEnds finds the transactions that ended sessions without an answer: that of the first
 // of its ephemerals that nobody has deleted. The others must have gone in the same.
-func (w *window) sessionEnds(h *check.History) {
+func (w *Window) sessionEnds(h *check.History) {
 	deleted := map[string]bool{}
 	for i := range h.Ops {
 		if h.Ops[i].Kind == check.Delete {
@@ -294,7 +307,7 @@ func streamEqualsTree(h *check.History) (all []check.Violation) {
 
 // remove deletes the window's znodes, so that windows do not grow. A request that nobody
 // waits for any more may still add one meanwhile.
-func (w *window) remove() {
+func (w *Window) remove() {
 	cluster.Eventually(w.t, "the window's znodes are deleted", cluster.Patience, func() error {
 		c, err := cluster.Dial(w.e.Running()[0].Addr(), cluster.ConnectOptions{})
 		if err != nil {

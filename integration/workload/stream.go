@@ -1,6 +1,4 @@
-//go:build soak
-
-package soak_test
+package workload
 
 import (
 	"bufio"
@@ -24,7 +22,7 @@ const silence = 7 * time.Second
 // follower follows all changes below a window's root, over one server after the
 // other: its notes are what the others' are compared with.
 type follower struct {
-	w      *window
+	w      *Window
 	client *http.Client
 	next   int // the server to ask
 
@@ -55,7 +53,7 @@ func (f *follower) run(ctx context.Context) {
 			f.mu.Unlock()
 			return
 		}
-		f.w.pause(50 * time.Millisecond)
+		f.w.Pause(50 * time.Millisecond)
 	}
 }
 

@@ -1,6 +1,4 @@
-//go:build soak
-
-package soak_test
+package workload
 
 import (
 	"context"
@@ -16,7 +14,7 @@ const lockTimeout = 4 * time.Second
 
 // lockWorker takes a lock with this project's client and recipes.
 type lockWorker struct {
-	w  *window
+	w  *Window
 	id int
 }
 
@@ -35,7 +33,7 @@ func (k *lockWorker) run() {
 	m := recipes.NewMutex(c, k.w.root+"/lock")
 	for ctx.Err() == nil {
 		k.take(ctx, m)
-		k.w.pause(workerPause)
+		k.w.Pause(workerPause)
 	}
 }
 

@@ -1,6 +1,4 @@
-//go:build soak
-
-package soak_test
+package workload
 
 import (
 	"bytes"
@@ -28,7 +26,7 @@ const (
 // the history, as nothing ties it to the one before. Writes carry an idempotency
 // key and are repeated elsewhere when it is not clear whether they have happened.
 type httpWorker struct {
-	w      *window
+	w      *Window
 	id     int
 	rng    *rand.Rand
 	client *http.Client
@@ -50,9 +48,9 @@ type stat struct {
 }
 
 func (k *httpWorker) run() {
-	for !k.w.stopping() {
+	for !k.w.Stopping() {
 		k.request()
-		k.w.pause(workerPause)
+		k.w.Pause(workerPause)
 	}
 	k.client.CloseIdleConnections()
 }
@@ -90,7 +88,7 @@ func (k *httpWorker) write(op *check.Op, method, url string) {
 		if op.Outcome != check.Unknown {
 			return
 		}
-		k.w.pause(workerPause)
+		k.w.Pause(workerPause)
 	}
 }
 

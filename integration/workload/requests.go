@@ -1,6 +1,4 @@
-//go:build soak
-
-package soak_test
+package workload
 
 import (
 	"fmt"

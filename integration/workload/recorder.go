@@ -1,6 +1,4 @@
-//go:build soak
-
-package soak_test
+package workload
 
 import (
 	"sync"
@@ -20,13 +18,13 @@ type recorder struct {
 	closing  map[znode.SessionID]bool // their clients have asked for it, perhaps in vain
 	nextOp   int
 	nextConn int
-	answers  []answer
+	answers  []Answer
 }
 
-// answer is one request, for the report.
-type answer struct {
-	at, took time.Duration
-	ok       bool // answered, be it with an error of the protocol
+// Answer is one request, for the report.
+type Answer struct {
+	At, Took time.Duration
+	OK       bool // answered, be it with an error of the protocol
 }
 
 func newRecorder() *recorder {
@@ -51,7 +49,7 @@ func (r *recorder) add(o check.Op) {
 	o.ID = r.nextOp
 	r.history.Ops = append(r.history.Ops, o)
 	r.answers = append(r.answers,
-		answer{at: o.Call, took: o.Return - o.Call, ok: o.Outcome != check.Unknown})
+		Answer{At: o.Call, Took: o.Return - o.Call, OK: o.Outcome != check.Unknown})
 }
 
 func (r *recorder) event(e check.Event) {

@@ -1,6 +1,4 @@
-//go:build soak
-
-package soak_test
+package workload
 
 import (
 	"errors"
@@ -32,7 +30,7 @@ const (
 
 // worker is a client of the ZooKeeper port.
 type worker struct {
-	w       *window
+	w       *Window
 	id      int
 	rng     *rand.Rand
 	timeout time.Duration
@@ -58,7 +56,7 @@ type asked struct {
 }
 
 func (k *worker) run() {
-	for !k.w.stopping() {
+	for !k.w.Stopping() {
 		switch {
 		case k.conn == nil:
 			k.connect()
@@ -74,7 +72,7 @@ func (k *worker) run() {
 		default:
 			k.burst()
 		}
-		k.w.pause(workerPause)
+		k.w.Pause(workerPause)
 	}
 	if k.conn != nil {
 		k.harvest()
