@@ -36,7 +36,7 @@ var pages = []struct {
 	{"docs/BENCHMARKS.md", 920},
 	{"docs/README.md", 150},
 	{"docs/adr/", 350},
-	{"docs/cli.md", 1560},
+	{"docs/cli.md", 1580},
 	{"docs/client.md", 1800},
 	{"docs/compatibility.md", 280},
 	{"docs/configuration.md", 4820},
