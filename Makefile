@@ -38,7 +38,7 @@ image: ## the container images, in dist/: `docker load` and `podman load` read t
 	cd packaging && $(GO) run . -version '$(VERSION)' image
 
 kube: ## the Helm chart: lint, templates, schema; and pods as it says, in network namespaces (needs root)
-	cd packaging/helm && $(GO) test -count=1 -timeout 10m ./...
+	cd packaging/helm && $(GO) test -count=1 -parallel 4 -timeout 10m ./...
 
 cross: ## vet for macOS, and the client and the command line for Windows
 	GOOS=darwin $(GO) vet ./cmd/... ./app/... ./api/... ./server/... ./consensus/... ./client/... ./recipes/... ./zklitetest

@@ -42,7 +42,7 @@ var pages = []struct {
 	{"docs/configuration.md", 4820},
 	{"docs/dashboard.md", 900},
 	{"docs/deployment.md", 600},
-	{"docs/kubernetes.md", 900},
+	{"docs/kubernetes.md", 1200},
 	{"docs/formats.md", 440},
 	{"docs/guarantees.md", 1400},
 	{"docs/http-coordination.md", 1150},

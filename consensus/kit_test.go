@@ -156,7 +156,7 @@ func (e *testEnsemble) start(i int) error {
 		Storage: store, Handler: x.handler, Logger: logger, Fatal: fatal,
 		ElectionTimeout: testElection,
 	}
-	if len(e.servers) == 1 {
+	if len(e.servers) == 1 && e.keyed == nil {
 		cfg.Listener = nil // standalone
 		_ = l.Close()
 	}
