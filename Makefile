@@ -17,10 +17,10 @@ SITE ?= bin/lab-site
 SCRIPTS ?= 5000
 SERVERS ?= 3
 VERSION ?=
-UPGRADES ?= TestUpgrade
-FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge
+UPGRADES ?= Test
+FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release packages image kube cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim monitoring apache oracle faults soak edge soak-recipes bench benchmarks
+.PHONY: help build release packages image kube cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim monitoring apache upgrade release-data oracle faults soak edge soak-recipes bench benchmarks drill
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +100,9 @@ upgrade: ## upgrades and downgrades of three servers under load; needs the commi
 monitoring: ## a real Prometheus sees faults of real servers begin and end; needs root (Debian: prometheus)
 	$(GO) test -tags prometheus -count=1 -timeout 5m ./integration/monitoring
 
+release-data: ## writes the data directories of the last release, in integration/upgrade/testdata, with its build
+	$(GO) test -tags upgrade -count=1 -run TestData ./integration/upgrade -write
+
 apache: ## Apache ZooKeeper's own test classes, against zk-lite and ZooKeeper (Debian: default-jdk-headless, maven, openssl)
 	integration/apache/run
 
@@ -110,6 +113,9 @@ oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEE
 faults: ## partitions, bad networks, full, failing and lying disks, odd clocks, hostile clients; needs root
 	$(GO) test -tags privileged -count=1 -timeout 20m -run '$(FAULTS)' ./integration/failover ./integration/cluster/...
 	$(GO) test -tags soak -count=1 -timeout 20m -run '$(FAULTS)' ./integration/soak
+
+drill: ## a lost majority of three servers with a million znodes: zk-lite recover, from a backup and from a survivor, with the times
+	ZK_LITE_TEST_DRILL_ZNODES=1000000 $(GO) test -count=1 -v -timeout 20m -run TestRecover_Drill ./integration/failover
 
 soak: ## histories judged for DURATION (10m) while everything is broken; SEED repeats the faults, SERVERS (3); needs root
 	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) ZK_LITE_SOAK_SERVERS=$(SERVERS) $(GO) test -tags soak -count=1 -v -timeout 0 -run TestSoak ./integration/soak

@@ -78,3 +78,30 @@ func TestExpiredSessions(t *testing.T) {
 		t.Errorf("%v", found)
 	}
 }
+
+// Who uses a server most is shown, to administrators: this session, this address, this path.
+func TestTop(t *testing.T) {
+	e := shared()
+	admin := operator(t, e.urls[0])
+	c := newClient(t, admin.url)
+	path := root(t, c)
+	c.get("/v1/top").problem(401, "NOAUTH")
+	admin.get("/v1/top?by=size").is(400)
+	admin.get("/v1/top?limit=101").is(400)
+	// Other tests use the server, too.
+	shown := func(by, kind, name string) bool {
+		for _, x := range admin.get("/v1/top?limit=100&by=" + by).is(200).field(kind).([]any) {
+			if x := x.(map[string]any); x["name"] == name && x["count"].(float64) >= 1 {
+				return true
+			}
+		}
+		return false
+	}
+	wait.Until(t, "the path to be among the first", func() bool {
+		c.put(path, strings.Repeat("x", 100_000)).is(200)
+		return shown("bytes", "paths", strings.TrimPrefix(path, "/v1/znodes"))
+	})
+	if !shown("requests", "addresses", "127.0.0.1") {
+		t.Error("the only address is not there")
+	}
+}

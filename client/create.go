@@ -94,7 +94,7 @@ func (a Async) Create(
 
 // CreateTTL is Create for a znode that the server deletes when it has no
 // children and has not been changed for ttl, which is at least a millisecond
-// and at most about 348 years. The mode is PersistentTTL or
+// and at most about 34 years. The mode is PersistentTTL or
 // PersistentSequentialTTL.
 //
 // Errors: those of Create; ErrUnimplemented if the server's extendedTypesEnabled

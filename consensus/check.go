@@ -250,8 +250,9 @@ func (c *checker) judgeHistory(
 		return []string{fmt.Sprintf("servers %v have another history than server %d", differ, n.cfg.ID)}
 	case len(behind) >= majority:
 		n.halt(HaltForked, fmt.Sprintf("server %d has applied %s, which a majority had on its disks, but the logs of "+
-			"servers %v end before that: their data directories are old copies, or their disks have lost what they "+
-			"had; %s", n.cfg.ID, describe(own), behind, remedyFork))
+			"servers %v end before that; server %d has applied %s: their data directories are old copies, or their "+
+			"disks have lost what they had; %s", n.cfg.ID, describe(own), behind, behind[0],
+			describe(answers[behind[0]].Newest), remedyFork))
 	}
 	return nil
 }
@@ -322,10 +323,9 @@ const remedy = "keep its data directories if you want to know why; to take it ba
 	"empty its data directories but for myid, and add it again"
 
 // remedyFork is what to do when a majority may lack acknowledged writes.
-const remedyFork = "the majority may lack writes that were acknowledged, and this server may have " +
-	"the only copy: keep " +
-	"its data directories until that is settled; to give them up, remove it from the ensemble, empty its data " +
-	"directories but for myid, and add it again"
+const remedyFork = "the majority may lack writes that were acknowledged, and this server may have the only copy: keep " +
+	"its data directories until that is settled; to go on with them, stop the others and use `zk-lite recover` here; " +
+	"to give them up, remove it from the ensemble, empty its data directories but for myid, and add it again"
 
 // halts are alarms about servers that are halted. One that was removed is no alarm.
 func halts(answers map[state.ServerID]*selfcheck.Answer) (list []string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/usage"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -102,6 +103,7 @@ type Server struct {
 	changes  *changes.Feed
 	restorer *restore.Restorer
 	slow     *slowlog.Log
+	usage    usage.Table
 	expiries expiries
 
 	conns       *connections
@@ -218,6 +220,9 @@ func (s *Server) Expired() int64 { return s.handler.expired.Load() }
 
 // Slow keeps the slow requests.
 func (s *Server) Slow() *slowlog.Log { return s.slow }
+
+// Usage finds who uses the server most.
+func (s *Server) Usage() *usage.Table { return &s.usage }
 
 // Config is what the server was made with.
 func (s *Server) Config() Config { return s.cfg }

@@ -1,5 +1,7 @@
 package watch
 
+import "slices"
+
 // Summary is what wchs and mntr report.
 type Summary struct {
 	// The data table only, as ZooKeeper's wchs and AdminServer report it
@@ -155,4 +157,40 @@ func (m *Manager) Of(w *Watcher, limit int) (list []Held, more bool) {
 		}
 	}
 	return list, more
+}
+
+// MostWatched lists the paths with the most watchers, of whatever modes, and how many those are; at most limit
+// (above 0) paths, the first ones first. Each shard is locked while its paths are counted.
+func (m *Manager) MostWatched(limit int) []PathCount {
+	var first []PathCount
+	for i := range m.shards {
+		s := &m.shards[i]
+		s.mu.Lock()
+		for path, ws := range s.paths {
+			n := PathCount{path, ws.size()}
+			if len(first) == limit && !n.before(first[limit-1]) {
+				continue
+			}
+			at, _ := slices.BinarySearchFunc(first, n, func(a, b PathCount) int {
+				if a.before(b) {
+					return -1
+				}
+				return 1
+			})
+			first = slices.Insert(first, at, n)
+			first = first[:min(len(first), limit)]
+		}
+		s.mu.Unlock()
+	}
+	return first
+}
+
+// PathCount is how many watchers a path has.
+type PathCount struct {
+	Path     string
+	Watchers int
+}
+
+func (c PathCount) before(o PathCount) bool {
+	return c.Watchers > o.Watchers || c.Watchers == o.Watchers && c.Path < o.Path
 }

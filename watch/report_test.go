@@ -177,3 +177,20 @@ func TestManager_OnAndOf(t *testing.T) {
 		t.Errorf("on /none: %v", on)
 	}
 }
+
+// The paths with the most watchers, whatever their modes, are listed first.
+func TestManager_MostWatched(t *testing.T) {
+	m := New()
+	for i := range 4 {
+		w := m.NewWatcher(&recorder{})
+		for j := range 2 + i {
+			if err := m.Add(w, fmt.Sprint("/", j), Mode(1+i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got := fmt.Sprint(m.MostWatched(4), m.MostWatched(99))
+	if got != "[{/0 4} {/1 4} {/2 3} {/3 2}] [{/0 4} {/1 4} {/2 3} {/3 2} {/4 1}]" {
+		t.Error(got)
+	}
+}

@@ -72,6 +72,17 @@ func (ws watchers) dataWatchers() int {
 	return int(ws.modes.in(dataTable))
 }
 
+// size is how many watchers the set has.
+func (ws watchers) size() int {
+	switch {
+	case ws.group != nil:
+		return len(ws.group.modes)
+	case ws.one != nil:
+		return 1
+	}
+	return 0
+}
+
 // setLocked makes to the set of modes of w on path, where it was from, and
 // keeps the counters. It does not touch w's own index.
 func (s *shard) setLocked(path string, w *Watcher, from, to modes) {

@@ -113,6 +113,7 @@ func (h *handlers) routes() []rest.Route {
 		rest.LocalOp(get, "/v1/expired-sessions", h.getExpiredSessions, "before", "limit").For(rest.Administrators),
 		rest.LocalOp(get, "/v1/slow/requests", h.getSlowRequests, "before", "limit").For(rest.Administrators),
 		rest.LocalOp(get, "/v1/slow/entries", h.getSlowEntries, "before", "limit").For(rest.Administrators),
+		rest.LocalOp(get, "/v1/top", h.getTop, "by", "limit").For(rest.Administrators),
 		rest.Op(get, "/v1/snapshot", h.getSnapshot).For(rest.Administrators),
 		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run", "other_ensemble").
 			For(rest.Administrators),

@@ -14,10 +14,10 @@ import (
 // newestBody is a page of the newest of something that a server remembers.
 type newestBody[T any] struct {
 	Server      state.ServerID `json:"server"`
-	LeadsTerm   uint64         `json:"leads_term,omitempty"` // 0: it does not lead
-	ThresholdMS float64        `json:"threshold_ms"`         // of slow requests
-	Items       []T            `json:"items"`                // the newest first
-	Next        uint64         `json:"next,omitempty"`       // before= of the next page; 0: this was the last
+	LeadsTerm   uint64         `json:"leads_term,omitempty"`   // 0: it does not lead
+	ThresholdMS *float64       `json:"threshold_ms,omitempty"` // of slow requests
+	Items       []T            `json:"items"`                  // the newest first
+	Next        uint64         `json:"next,omitempty"`         // before= of the next page; 0: this was the last
 }
 
 // slowRequest is a slowlog.Request as JSON.
@@ -53,7 +53,7 @@ const maxNewest = 1000
 
 // getSlowRequests shows the newest requests that were slow on this server.
 func (h *handlers) getSlowRequests(q *rest.Request) error {
-	return answerNewest(q, q.Core.Config.Slow.Requests, func(r *slowlog.Request) (slowRequest, uint64) {
+	return answerNewest(q, threshold(q), q.Core.Config.Slow.Requests, func(r *slowlog.Request) (slowRequest, uint64) {
 		b := slowRequest{
 			ID: r.ID, At: r.At.UTC(), Port: r.Port, Operation: r.Operation, Path: r.Path, Address: r.Address,
 			Traceparent: r.Trace, TookMS: millis(r.Took), StagesMS: map[string]float64{}, Index: r.Index, Term: r.Term,
@@ -71,7 +71,7 @@ func (h *handlers) getSlowRequests(q *rest.Request) error {
 
 // getSlowEntries shows the newest entries that were slow and that this server has proposed.
 func (h *handlers) getSlowEntries(q *rest.Request) error {
-	return answerNewest(q, q.Core.Config.Slow.Entries, func(e *slowlog.Entry) (slowEntry, uint64) {
+	return answerNewest(q, threshold(q), q.Core.Config.Slow.Entries, func(e *slowlog.Entry) (slowEntry, uint64) {
 		return slowEntry{e.ID, e.At.UTC(), e.Index, e.Term, map[string]float64{
 			"propose": millis(e.Propose), "disk": millis(e.Disk),
 			"majority": millis(e.Majority), "apply": millis(e.Apply),
@@ -79,9 +79,15 @@ func (h *handlers) getSlowEntries(q *rest.Request) error {
 	})
 }
 
-// answerNewest answers with a page of what list returns.
+// threshold is what a request must take to be slow.
+func threshold(q *rest.Request) *float64 {
+	ms := millis(q.Core.Config.Slow.Threshold())
+	return &ms
+}
+
+// answerNewest answers with a page of what list returns; threshold may be nil.
 func answerNewest[T, B any](
-	q *rest.Request, list func(before uint64, limit int) []T, body func(*T) (b B, id uint64),
+	q *rest.Request, threshold *float64, list func(before uint64, limit int) []T, body func(*T) (b B, id uint64),
 ) error {
 	before, err := q.Query.Integer("before", 0, 0, math.MaxInt)
 	if err != nil {
@@ -91,9 +97,7 @@ func answerNewest[T, B any](
 	if err != nil {
 		return err
 	}
-	page := newestBody[B]{
-		Server: q.Core.Server.Config().ID, ThresholdMS: millis(q.Core.Config.Slow.Threshold()), Items: []B{},
-	}
+	page := newestBody[B]{Server: q.Core.Server.Config().ID, ThresholdMS: threshold, Items: []B{}}
 	if s := q.Core.Server.Status(); s.Role == server.RoleLeader {
 		page.LeadsTerm = s.Term
 	}

@@ -48,5 +48,5 @@ func (w *download) Write(p []byte) (int, error) {
 		return 0, rest.ErrStopping
 	}
 	_ = http.NewResponseController(w.q.W).SetWriteDeadline(time.Now().Add(rest.WriteTimeout))
-	return w.q.W.Write(p)
+	return w.q.Write(p)
 }

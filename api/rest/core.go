@@ -12,6 +12,7 @@ import (
 	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/usage"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -28,6 +29,7 @@ type Server interface {
 	Do(ctx context.Context, c *state.Command) (state.Result, error)
 	Barrier(ctx context.Context) error
 	Auth() *auth.Authenticator
+	Usage() *usage.Table
 	CheckSession(id znode.SessionID, p session.Password) (timeout time.Duration, ok bool)
 	Touch(id znode.SessionID)
 }

@@ -106,7 +106,7 @@ func (s *EventStream) retry(millis int) {
 func (s *EventStream) Flush() bool {
 	ctl := http.NewResponseController(s.q.W)
 	_ = ctl.SetWriteDeadline(time.Now().Add(WriteTimeout))
-	_, err := s.q.W.Write(s.out)
+	_, err := s.q.Write(s.out)
 	s.out = s.out[:0]
 	return err == nil && ctl.Flush() == nil
 }

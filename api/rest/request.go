@@ -57,6 +57,7 @@ type Request struct {
 	trace slowlog.Trace
 	begun time.Time // when the answer began
 	long  bool      // it is a stream or a long poll
+	sent  int       // bytes of the answer
 }
 
 // serve makes the handler of a resource; nil stands for none.
@@ -73,6 +74,7 @@ func (c *Core) serve(res resource) http.Handler {
 			q.fail(err)
 		}
 		q.noteSlow()
+		q.countUse()
 	})
 }
 
@@ -206,7 +208,14 @@ func (q *Request) SendBytes(status int, contentType string, body []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	q.deadline()
 	q.Begin(status)
-	_, _ = q.W.Write(body) // the client has gone
+	_, _ = q.Write(body) // the client has gone
+}
+
+// Write sends bytes of the answer.
+func (q *Request) Write(b []byte) (n int, err error) {
+	n, err = q.W.Write(b)
+	q.sent += n
+	return n, err
 }
 
 // deadline bounds how long the client may take to take what is sent next.

@@ -319,7 +319,7 @@ func (c *conn) execute(frame []byte) error {
 	if c.picky && !c.enough(header.Xid) {
 		return nil
 	}
-	r := c.newRequest(header)
+	r := c.newRequest(header, wire.FrameLengthBytes+len(frame))
 	var err error
 	switch {
 	case !header.Type.ClientRequest():
@@ -386,7 +386,7 @@ func (c *conn) refuseTooLong(why error) error {
 		}
 		left -= len(c.in.take(min(left, c.in.have())))
 	}
-	r := c.newRequest(header)
+	r := c.newRequest(header, wire.FrameLengthBytes+size)
 	r.refuse(znode.ErrBadArguments)
 	c.handedOn(sc.Read(r))
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/auth"
+	"github.com/zk-lite/zk-lite/server/usage"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -27,11 +28,13 @@ type Server interface {
 	Memory() server.Memory
 	Config() server.Config
 	Auth() *auth.Authenticator
+	Usage() *usage.Table
 }
 
 // Listener serves ZooKeeper's protocol.
 type Listener struct {
 	srv      Server
+	usage    *usage.Table
 	cfg      Config
 	logger   *slog.Logger
 	words    map[string]word // all there are
@@ -72,7 +75,7 @@ const defaultTrace = 306
 // New returns a Listener for srv, which accepts nothing before Serve.
 func New(srv Server, cfg Config) *Listener {
 	d := &Listener{
-		srv: srv, cfg: cfg.withDefaults(), started: time.Now(),
+		srv: srv, usage: srv.Usage(), cfg: cfg.withDefaults(), started: time.Now(),
 		listeners:  map[net.Listener]struct{}{},
 		conns:      map[*conn]struct{}{},
 		perAddress: map[netip.Addr]int{},

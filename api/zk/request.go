@@ -9,6 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
+	"github.com/zk-lite/zk-lite/server/usage"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -18,6 +19,7 @@ type request struct {
 	c     *conn
 	xid   wire.Xid
 	op    wire.OpCode
+	size  int // bytes of its frame
 	start time.Time
 	ids   []znode.ID // the client's identities when the request came
 	// quiet says that the reader will flush the reply: it is certain to be
@@ -36,12 +38,12 @@ type request struct {
 	times *consensus.Times
 }
 
-func (c *conn) newRequest(h wire.RequestHeader) *request {
+func (c *conn) newRequest(h wire.RequestHeader, size int) *request {
 	r, ok := c.listener.pool.Get().(*request)
 	if !ok {
 		r = new(request)
 	}
-	r.c, r.xid, r.op, r.start = c, h.Xid, h.Type, c.now
+	r.c, r.xid, r.op, r.size, r.start = c, h.Xid, h.Type, size, c.now
 	r.ids = c.sc.Load().Identities()
 	// Requests are counted until they are answered, and only this goroutine
 	// adds any; with none in the server's queue a read runs in place.
@@ -154,8 +156,17 @@ func (r *request) begin(zxid znode.Zxid, code znode.Error) (b []byte, ok bool) {
 func (r *request) end(b []byte) {
 	wire.EndFrame(b, r.mark)
 	c, wake := r.c, !r.quiet
+	sampled := r.op != wire.OpPing && !c.listener.usage.Skip()
+	var use usage.Use
+	if sampled {
+		use = usage.Use{Address: c.address, Path: r.firstPath(), Bytes: r.size + len(b) - r.mark}
+	}
 	r.done() // before the client can have its reply: from then on srvr must not call it outstanding
 	c.out.commit(b, wake)
+	if sampled {
+		use.Session = c.session() // not under the outbox's lock
+		c.listener.usage.Count(use)
+	}
 }
 
 // fail replies with a code. UNIMPLEMENTED for a whole request type carries no

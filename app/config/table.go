@@ -291,7 +291,8 @@ func loggerRows() []setting {
 		{key: "logger.level", kind: kindLevel, def: "info",
 			choices: []string{"debug", "info", "warn", "error"},
 			field:   func(s *Settings) any { return &s.LoggerLevel },
-			help:    "Lowest level that is logged."},
+			help: "Lowest level that is logged. Above debug at most 20 lines a second are, after 1,000 at once; " +
+				"`lines_left_out` counts the others."},
 		{key: "logger.slowRequests", kind: kindMillis, def: "300", min: 0, max: hour,
 			field: func(s *Settings) any { return &s.SlowRequest },
 			help: "Time from which on a request is slow: it is logged, and shown by `zk-lite slow`, with the " +

@@ -2,14 +2,20 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/zklitetest"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // A server's normal start and stop is nothing for an operator to look at. That the others miss it is.
@@ -29,6 +35,27 @@ func TestLog_StartAndStop_NothingAboveInfo(t *testing.T) {
 			if own && !strings.Contains(line, "level=INFO") {
 				t.Errorf("%d servers: %s", n, line)
 			}
+		}
+	}
+}
+
+// A line says the same in both formats, whatever its values are.
+func TestLog_TextAndJSON_SayTheSame(t *testing.T) {
+	values := []any{
+		"server", state.ServerID(3), "session", znode.SessionID(0x1000a2b), "took", 300 * time.Millisecond,
+		"remote", &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 4711}, "error", errors.New("no"), "term", uint64(7),
+		"zxid", znode.Zxid(1), "leads", true,
+	}
+	var text, jsonText output
+	newLogger(&text, config.LoggerText, slog.LevelInfo).Warn("an event", values...)
+	newLogger(&jsonText, config.LoggerJSON, slog.LevelInfo).Warn("an event", values...)
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(jsonText.String()), &fields); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(values); i += 2 {
+		if want := fmt.Sprintf(" %s=%v", values[i], fields[values[i].(string)]); !strings.Contains(text.String(), want) {
+			t.Errorf("JSON has%s, and text is %s", want, text.String())
 		}
 	}
 }

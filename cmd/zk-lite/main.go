@@ -40,6 +40,6 @@ func rootCommand() *cobra.Command {
 	}
 	cli.AddCommands(root,
 		[]*cobra.Command{serverCommand(), doctorCommand(), supportCommand(), recoverCommand(), devCommand()},
-		[]*cobra.Command{benchCommand(), labCommand(), manCommand(), versionCommand()})
+		[]*cobra.Command{sizeCommand(), benchCommand(), labCommand(), manCommand(), versionCommand()})
 	return root
 }

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"syscall"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -19,6 +20,7 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
 	"github.com/zk-lite/zk-lite/internal/gc"
+	"github.com/zk-lite/zk-lite/internal/lograte"
 	"github.com/zk-lite/zk-lite/internal/processors"
 	"github.com/zk-lite/zk-lite/internal/sdnotify"
 )
@@ -155,10 +157,26 @@ func run(ctx context.Context, logger *slog.Logger, open func(fatal func(error)) 
 	}
 }
 
+// asText has JSON say what text does: 10.0.0.7:4711, 0x1000a2b and 300ms instead of an object and two numbers.
+func asText(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Any().(type) {
+	case time.Time, error:
+	case fmt.Stringer:
+		a.Value = slog.StringValue(v.String())
+	}
+	return a
+}
+
+// newLogger makes a log that does not grow faster than it may, unless it is to tell everything.
 func newLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
+	var h slog.Handler = slog.NewTextHandler(w, o)
 	if format == config.LoggerJSON {
-		return slog.New(slog.NewJSONHandler(w, o))
+		o.ReplaceAttr = asText
+		h = slog.NewJSONHandler(w, o)
 	}
-	return slog.New(slog.NewTextHandler(w, o))
+	if level > slog.LevelDebug {
+		h = lograte.New(h)
+	}
+	return slog.New(h)
 }

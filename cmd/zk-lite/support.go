@@ -2,7 +2,6 @@ package main
 
 import (
 	"archive/tar"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -34,6 +33,8 @@ const (
 // bundled is what servers are asked. None of it has data of znodes; paths and addresses of clients it has.
 var bundled = []string{
 	"/livez", "/readyz?verbose", "/metrics", "/v1/cluster", "/commands/connections", "/commands/watch_summary",
+	"/v1/slow/requests", "/v1/slow/entries", "/v1/expired-sessions",
+	"/v1/top?by=requests", "/v1/top?by=bytes", "/v1/top?by=watches",
 }
 
 func supportCommand() *cobra.Command {
@@ -60,10 +61,11 @@ func bundleCommand() *cobra.Command {
 		Short: "Write settings, health, metrics, versions and the log of a server into a tar.gz",
 		Long: `Write into a new FILE (tar.gz): what doctor finds, all settings with their sources, versions,
 and what the servers of --http say of themselves, by default the one of this
-configuration; with --log the end of a log file. No passwords, keys, tokens or data of
-znodes are in it; paths of znodes and addresses of clients are. Flags and variables are
-those of "zk-lite server".`,
-		Example: `  zk-lite support bundle zk1.tar.gz --config /etc/zk-lite/zoo.cfg
+configuration; with --log the end of a log file. The ensemble, slow requests, expired
+sessions and who makes the load are shown to administrators only: give --auth where one is
+configured. No passwords, keys, tokens or data of znodes are in it; paths of znodes and
+addresses of clients are. Flags and variables are those of "zk-lite server".`,
+		Example: `  zk-lite support bundle zk1.tar.gz --config /etc/zk-lite/zoo.cfg --auth digest:super
   journalctl -u zk-lite > zk1.log; zk-lite support bundle zk1.tar.gz --log zk1.log`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -73,19 +75,13 @@ those of "zk-lite server".`,
 		},
 	}
 	config.BindFlags(c.Flags())
-	var secure cli.TLSFlags
-	secure.Bind(c.Flags())
-	urls := c.Flags().String("http", os.Getenv("ZK_LITE_HTTP"), "HTTP API of the servers, `URL[,URL]` [ZK_LITE_HTTP]")
+	open := cli.BindHTTP(c, bundleTimeout)
 	log := c.Flags().String("log", "", "`file` with the server's log")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		tls, err := secure.Config()
+		settings, _, _ := config.Load(c.Flags(), os.LookupEnv) // doctor says what is wrong with them
+		api, err := open(ownURL(&settings))
 		if err != nil {
 			return err
-		}
-		settings, _, _ := config.Load(c.Flags(), os.LookupEnv) // doctor says what is wrong with them
-		servers, err := httpapi.ParseURLs(cmp.Or(*urls, ownURL(&settings)))
-		if err != nil {
-			return cli.Usage(fmt.Errorf("--http: %w", err))
 		}
 		f, err := os.OpenFile(args[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -93,7 +89,7 @@ those of "zk-lite server".`,
 		}
 		z := gzip.NewWriter(f)
 		b := &bundle{tar.NewWriter(z), time.Now()}
-		err = errors.Join(b.local(c, *log), b.servers(c.Context(), httpapi.New(servers, bundleTimeout, tls)),
+		err = errors.Join(b.local(c, *log), b.servers(c.Context(), api),
 			b.tar.Close(), z.Close(), f.Close())
 		if err != nil {
 			return errors.Join(err, os.Remove(args[0]))

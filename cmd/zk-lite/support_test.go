@@ -28,8 +28,9 @@ func TestSupportBundle_HasNoSecrets(t *testing.T) {
 	}
 	pair := certs.Authority(t, "ca").Issue(t, "server", nil)
 	key := string(pair.KeyPEM(t))
-	const hash, token, storePassword, pathPassword, data = "c3VwZXJzZWNyZXRoYXNoMTIzNDU=", "tokentokentokentokentokentoken1",
+	const hash, token, storePassword, pathPassword, data = "lK75jTNcA+U9vtVEw5vB51mj/w4=", "tokentokentokentokentokentoken1",
 		"storepassword1", "pathpassword1", "dataofaznode1"
+	const superPassword = "secret" // of the hash
 	e := zklitetest.Start(t, zklitetest.WithSetting("DigestAuthenticationProvider.superDigest", "super:"+hash))
 	c, err := client.Connect(t.Context(), e.ConnectString())
 	if err != nil {
@@ -48,7 +49,8 @@ func TestSupportBundle_HasNoSecrets(t *testing.T) {
 	root := rootCommand()
 	var said bytes.Buffer
 	root.SetOut(&said)
-	root.SetArgs([]string{"support", "bundle", out, "--config", cfg, "--log", write("log", "a line of the log\n")})
+	root.SetArgs([]string{"support", "bundle", out, "--config", cfg, "--log", write("log", "a line of the log\n"),
+		"--auth", "digest:super", "--password-file", write("super", superPassword+"\n")})
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,9 @@ func TestSupportBundle_HasNoSecrets(t *testing.T) {
 	for name, text := range files {
 		all += name + "\n" + text + "\n"
 	}
-	for _, secret := range []string{hash, token, storePassword, pathPassword, data, strings.Split(key, "\n")[1]} {
+	for _, secret := range []string{
+		hash, token, storePassword, pathPassword, data, "super:" + superPassword, strings.Split(key, "\n")[1],
+	} {
 		if strings.Contains(all, secret) {
 			t.Errorf("%q is in the bundle", secret)
 		}
@@ -67,7 +71,9 @@ func TestSupportBundle_HasNoSecrets(t *testing.T) {
 		"zk-lite-support/settings.txt": "DigestAuthenticationProvider.superDigest\tset, and not shown",
 		"zk-lite-support/doctor.json":  `"running": true`, "zk-lite-support/version.json": `"go_version"`,
 		"zk-lite-support/server.log": "a line of the log", at + "metrics": "zk_lite_info", at + "livez": `"ok"`,
-		at + "readyz_verbose": `"checks"`, at + "v1_cluster": "no answer: ",
+		at + "readyz_verbose": `"checks"`, at + "v1_cluster": `"members"`,
+		at + "v1_top_by=requests": `"/planted"`, at + "v1_slow_requests": `"items"`, at + "v1_slow_entries": `"items"`,
+		at + "v1_expired-sessions": `"items"`,
 	} {
 		if !strings.Contains(files[name], want) {
 			t.Errorf("%s: %.200q, want %q", name, files[name], want)

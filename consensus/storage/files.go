@@ -28,7 +28,7 @@ func closeToOthers(dir string, logger *slog.Logger) error {
 	}
 	if err := os.Chmod(dir, info.Mode()&^others); err != nil {
 		logger.Warn("every user of this machine can read the snapshots, which hold all znodes' data; "+
-			"take the permissions of others away", "path", dir, "error", err)
+			"take the permissions of others away", "dir", dir, "error", err)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (c *Config) RefuseZooKeeper() error {
 				found, x.setting, x.setting, x.setting)
 		}
 		c.Logger.Warn("the data of an Apache ZooKeeper is not read: this server has data of its own beside it; "+
-			"remove the directory when you need it no more", "directory", found)
+			"remove the directory when you need it no more", "dir", found)
 		return nil
 	}
 	return nil

@@ -36,6 +36,9 @@ type Options struct {
 	// Network puts every server into a network namespace of its own; nil: all
 	// are on loopback.
 	Network *network.Network
+	// Hosts gives each server a loopback address of its own, 127.9.0.1 and so on, where the other servers find it at the
+	// same ports in every run: data directories keep those addresses. Two such ensembles at once are in each other's way.
+	Hosts bool
 	// Wrap is put before a server's command, as of "unshare"; nil: nothing.
 	Wrap func(id int) []string
 }
@@ -87,6 +90,9 @@ func start(t testing.TB, name string, n int, o Options, p program) *Ensemble {
 		at := 4 * (id - 1)
 		s := &Server{ID: id, e: e, clientPort: port[at], peerPort: port[at+1],
 			electionPort: port[at+2], httpPort: port[at+3]}
+		if o.Hosts {
+			s.peerPort, s.electionPort = 2888, 3888
+		}
 		s.dir = filepath.Join(e.opts.Dir, fmt.Sprintf("%s-%d", strings.ToLower(name), id))
 		s.DataDir = filepath.Join(s.dir, "data")
 		if o.DataDir != nil && o.DataDir(id) != "" {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,6 +25,7 @@ type Server struct {
 	DataDir string
 	Disk    *disk.Disk // nil: its data is on the machine's own
 	Binary  string     // of zk-lite at its next start; empty: the one to test
+	Env     []string   // added to its environment at its next start
 
 	e                                            *Ensemble
 	dir                                          string
@@ -52,6 +54,9 @@ func (s *Server) HTTPAddr() string { return fmt.Sprintf("%s:%d", s.host(), s.htt
 func (s *Server) host() string {
 	if s.e.opts.Network != nil {
 		return s.e.opts.Network.IP(s.ID)
+	}
+	if s.e.opts.Hosts {
+		return fmt.Sprintf("127.9.0.%d", s.ID)
 	}
 	return "127.0.0.1"
 }
@@ -154,7 +159,7 @@ func (s *Server) start() error {
 	defer out.Close() // the process has its own copy
 	c := exec.Command(args[0], args[1:]...)
 	c.Dir, c.Stdout, c.Stderr = s.dir, out, out
-	c.Env = append(os.Environ(), s.e.opts.Env...)
+	c.Env = slices.Concat(os.Environ(), s.e.opts.Env, s.Env)
 	// A group of its own keeps the terminal's Ctrl-C from the servers; the kit
 	// ends them, and should the test's process be killed, the kernel does.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
 )
 
 // zkLite runs the binary that Main has built.
@@ -23,4 +24,13 @@ func (zkLite) config(s *Server, set map[string]string) {
 	set["admin.serverAddress"] = s.host()
 	set["admin.serverPort"] = fmt.Sprint(s.httpPort)
 	set["autopilot.stableTime"] = "1000"
+}
+
+// Recover runs `zk-lite recover` beside the files of a server that is down, and returns what it says.
+func (s *Server) Recover(flags ...string) (said string, err error) {
+	binary := cmp.Or(s.Binary, os.Getenv(BinaryVariable))
+	c := exec.Command(binary, append([]string{"recover", "--config", s.configFile()}, flags...)...)
+	c.Dir = s.dir
+	out, err := c.CombinedOutput()
+	return string(out), err
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -111,67 +109,4 @@ func TestHalt_Removed(t *testing.T) {
 	t.Logf("it took %v", time.Since(begin))
 	l.waitProgress(50)
 	l.checkKept(removed)
-}
-
-// TestHalt_TwoOfThreePutBack: two data directories are put back from copies, and those servers make another history.
-// The third one does not join: it says why, and that it may have the only copy. The two serve on, and report it.
-func TestHalt_TwoOfThreePutBack(t *testing.T) {
-	e := start(t, 3, cluster.Options{Config: map[string]string{"check.interval": "500"}})
-	loadOnce := func(root string) {
-		l := startLoad(t, e, root)
-		l.waitProgress(30)
-		l.end()
-	}
-	stopAll := func() {
-		for _, s := range e.Running() {
-			s.Stop()
-		}
-	}
-	loadOnce("/before")
-	stopAll()
-	copies, old := t.TempDir(), []*cluster.Server{e.Server(1), e.Server(2)}
-	dir := func(s *cluster.Server) string { return filepath.Join(copies, fmt.Sprint(s.ID)) }
-	for _, s := range old {
-		if err := os.CopyFS(dir(s), os.DirFS(s.DataDir)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	e.StartAll()
-	e.WaitServing()
-	loadOnce("/lost")
-	stopAll()
-	for _, s := range old {
-		if err := os.RemoveAll(s.DataDir); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(dir(s), s.DataDir); err != nil {
-			t.Fatal(err)
-		}
-		s.Start()
-	}
-	e.WaitServing()
-	l := startLoad(t, e, "/other")
-	l.waitProgress(30)
-	third := e.Server(3)
-	for range 2 { // it is remembered
-		third.Start()
-		awaitHalt(t, third, "forked", "the history of server 3 differs from that of servers [1 2]",
-			"they are the same up to entry", "the majority may lack writes that were acknowledged")
-		l.waitProgress(30)
-		for _, s := range old {
-			cluster.Eventually(t, "an alarm of the majority", cluster.Patience, func() error {
-				r, err := askReady(s)
-				for _, c := range r.Checks {
-					halted := strings.Contains(c.Detail, "server 3 is halted: forked")
-					if c.Name == "self_check" && !c.OK && halted && r.code == http.StatusOK {
-						return nil
-					}
-				}
-				return fmt.Errorf("%+v, %w", r, err)
-			})
-		}
-		third.Stop()
-	}
-	l.end()
-	l.checkKept(third)
 }

@@ -16,6 +16,8 @@ import (
 
 // release is a build of zk-lite and the highest feature level that it speaks.
 type release struct {
+	name   string // as in releases.txt; empty: not released
+	commit string
 	binary string // empty: the one to test
 	level  state.Level
 }
@@ -23,31 +25,36 @@ type release struct {
 // current is the build to test.
 var current = release{level: state.MaxLevel}
 
-// previous builds the last release of releases.txt from its commit, in a clone.
-func previous(t *testing.T) release {
+// last is the last release of releases.txt, which is not built.
+func last(t *testing.T) (r release) {
 	t.Helper()
 	text, err := os.ReadFile("releases.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	var name, commit string
-	var r release
-	if _, err := fmt.Sscan(lines[len(lines)-1], &name, &commit, &r.level); err != nil {
+	if _, err := fmt.Sscan(lines[len(lines)-1], &r.name, &r.commit, &r.level); err != nil {
 		t.Fatalf("releases.txt: %q: %v", lines[len(lines)-1], err)
 	}
+	return r
+}
+
+// previous builds the last release from its commit, in a clone.
+func previous(t *testing.T) release {
+	t.Helper()
+	r := last(t)
 	top, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err == nil {
-		err = exec.Command("git", "cat-file", "-e", commit+"^{commit}").Run()
+		err = exec.Command("git", "cat-file", "-e", r.commit+"^{commit}").Run()
 	}
 	if err != nil {
 		t.Fatalf("this checkout does not have commit %s, of %s: get its history (git fetch --unshallow): %v",
-			commit, name, err)
+			r.commit, r.name, err)
 	}
 	clone := t.TempDir()
 	r.binary = filepath.Join(clone, "bin", "zk-lite")
 	run(t, "", "git", "clone", "-q", "--shared", "--no-checkout", strings.TrimSpace(string(top)), clone)
-	run(t, clone, "git", "checkout", "-q", commit)
+	run(t, clone, "git", "checkout", "-q", r.commit)
 	run(t, clone, "go", "build", "-o", r.binary, "./cmd/zk-lite")
 	return r
 }
@@ -55,7 +62,7 @@ func previous(t *testing.T) release {
 // next builds what plays the next release.
 func next(t *testing.T) release {
 	t.Helper()
-	r := release{filepath.Join(t.TempDir(), "zk-lite"), current.level + 1}
+	r := release{binary: filepath.Join(t.TempDir(), "zk-lite"), level: current.level + 1}
 	if err := cluster.Build(r.binary, "-tags", "nextrelease"); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package histogram
 
 import (
+	"math/bits"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -23,9 +24,21 @@ type Histogram struct {
 	sum    atomic.Int64 // nanoseconds
 }
 
+// first is the first bucket in which a duration can be, by the bits that its nanoseconds have: a search would cost more
+// than all else.
+var first = func() (first [64]int) {
+	for n := 1; n < len(first); n++ {
+		first[n], _ = slices.BinarySearch(Bounds[:], time.Duration(1)<<(n-1))
+	}
+	return first
+}()
+
 // Observe counts d.
 func (h *Histogram) Observe(d time.Duration) {
-	i, _ := slices.BinarySearch(Bounds[:], d)
+	i := first[bits.Len64(uint64(max(d, 0)))]
+	for i < len(Bounds) && d > Bounds[i] {
+		i++
+	}
 	h.within[i].Add(1)
 	h.sum.Add(int64(d))
 }

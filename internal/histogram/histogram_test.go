@@ -1,6 +1,7 @@
 package histogram_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -20,6 +21,19 @@ func TestHistogram_Observe(t *testing.T) {
 		want.Within[i], want.Within[min(i+1, last)] = 2, 2
 		if sum != want {
 			t.Errorf("%v: %+v, want %+v", bound, sum, want)
+		}
+	}
+}
+
+// What is out of all bounds is in the first or the last bucket.
+func TestHistogram_Observe_Extremes(t *testing.T) {
+	const last = len(histogram.Bounds)
+	for d, bucket := range map[time.Duration]int{
+		math.MinInt64: 0, -1: 0, 0: 0, 1: 0, 11 * time.Second: last, math.MaxInt64: last,
+	} {
+		var h histogram.Histogram
+		if h.Observe(d); h.Counts().Within[bucket] != 1 {
+			t.Errorf("%v: %v, want it in bucket %d", d, h.Counts().Within, bucket)
 		}
 	}
 }

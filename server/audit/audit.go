@@ -179,7 +179,7 @@ func (l *Log) run() {
 			if _, err := l.out.Write(l.line(i.at, &e)); err != nil {
 				l.leftOut.Add(1)
 				if !broken {
-					l.cfg.Logger.Error("the audit log cannot be written", "path", l.cfg.File, "error", err)
+					l.cfg.Logger.Error("the audit log cannot be written", "file", l.cfg.File, "error", err)
 				}
 				broken = true
 				continue

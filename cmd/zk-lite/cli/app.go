@@ -90,7 +90,8 @@ func (a *app) addAll(root *cobra.Command) {
 	a.addOperation(root)
 	addGroup(root, groupData, a.shellCommand())
 	addGroup(root, groupOperation, a.memberCommand(), a.transferCommand(), a.drainCommand(), a.upgradeCommand(),
-		a.backupCommand(), a.restoreCommand(), a.digestCommand(), a.tlsCommand(), a.slowCommand(), a.expiredCommand())
+		a.backupCommand(), a.restoreCommand(), a.digestCommand(), a.tlsCommand(), a.slowCommand(), a.expiredCommand(),
+		a.topCommand())
 	strictCompletion(root)
 	strict(root)
 }

@@ -28,15 +28,9 @@ const authHint = "give an administrator's credentials, as with --auth digest:sup
 func (a *app) operation(
 	c *cobra.Command, timeout time.Duration, run func(*cobra.Command, []string, *httpapi.Client) error,
 ) *cobra.Command {
-	f := c.Flags()
 	a.bindOutput(c)
-	f.StringVar(&a.http, "http", cmp.Or(os.Getenv(httpVariable), DefaultHTTP),
-		"HTTP API of the servers, `URL[,URL]`, tried in order ["+httpVariable+"]")
-	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `digest:user:password`")
-	a.bindPasswordFile(c)
-	a.tls.Bind(f)
-	f.StringVar(&a.tokenFile, "token-file", "", "`file` with a bearer token in its first line")
-	f.Duration(timeoutFlag, timeout, "give up when a server is silent for so long")
+	a.bindHTTP(c, DefaultHTTP)
+	c.Flags().Duration(timeoutFlag, timeout, "give up when a server is silent for so long")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := a.check(c); err != nil {
 			return err
@@ -48,6 +42,28 @@ func (a *app) operation(
 		return run(c, args, api)
 	}
 	return c
+}
+
+// bindHTTP defines the flags that name servers by their HTTP API, and who asks.
+func (a *app) bindHTTP(c *cobra.Command, urls string) {
+	f := c.Flags()
+	f.StringVar(&a.http, "http", cmp.Or(os.Getenv(httpVariable), urls),
+		"HTTP API of the servers, `URL[,URL]`, tried in order ["+httpVariable+"]")
+	f.StringArrayVar(&a.auth, "auth", nil, "prove an identity, `digest:user:password`")
+	a.bindPasswordFile(c)
+	a.tls.Bind(f)
+	f.StringVar(&a.tokenFile, "token-file", "", "`file` with a bearer token in its first line")
+}
+
+// BindHTTP defines the flags of a command of another package that asks the HTTP API. open, when they are parsed,
+// returns the client: of the server at url where the flags name none.
+func BindHTTP(c *cobra.Command, timeout time.Duration) (open func(url string) (*httpapi.Client, error)) {
+	a := &app{timeout: timeout}
+	a.bindHTTP(c, "")
+	return func(url string) (*httpapi.Client, error) {
+		a.http = cmp.Or(a.http, url)
+		return a.httpClient()
+	}
 }
 
 func (a *app) httpClient() (*httpapi.Client, error) {

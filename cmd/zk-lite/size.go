@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
+	"github.com/zk-lite/zk-lite/internal/sizing"
+)
+
+func sizeCommand() *cobra.Command {
+	l := sizing.Load{Servers: 3, Bytes: 100}
+	c := &cobra.Command{
+		Use:   "size",
+		Short: "Say how much memory, disk and network each server needs",
+		Long: `Compute from measured figures what each server needs for a load, while one of the
+others is down. Paths are reckoned with 32 bytes. docs/sizing.md says where the figures
+come from, and how far they are off. Nothing is measured or asked.`,
+		Example: `  zk-lite size --znodes 1000000 --sessions 5000 --writes 2000
+  zk-lite size --znodes 50000 --bytes 4000 --sessions 200 --writes 50 --watches 20000 -o json`,
+		Args: cobra.NoArgs,
+	}
+	f := c.Flags()
+	f.Int64Var(&l.Znodes, "znodes", 0, "znodes in the tree")
+	f.Int64Var(&l.Bytes, "bytes", l.Bytes, "bytes of data in each")
+	f.Int64Var(&l.Sessions, "sessions", 0, "sessions, each with a connection")
+	f.Int64Var(&l.Watches, "watches", 0, "watches of all sessions")
+	f.Float64Var(&l.Writes, "writes", 0, "writes a second")
+	f.Float64Var(&l.Reads, "reads", 0, "reads a second")
+	f.IntVar(&l.Servers, "servers", l.Servers, "servers that vote")
+	output := f.StringP("output", "o", "text", "output format, text or json")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		for _, name := range []string{"znodes", "sessions", "writes"} {
+			if !f.Changed(name) {
+				return cli.Usage(fmt.Errorf("--%s is missing: it may be 0", name))
+			}
+		}
+		if err := l.Check(); err != nil {
+			return cli.Usage(err)
+		}
+		e := l.Estimate()
+		switch *output {
+		case "json":
+			return json.NewEncoder(c.OutOrStdout()).Encode(struct {
+				Load sizing.Load     `json:"load"`
+				Each sizing.Estimate `json:"each_server"`
+			}{l, e})
+		case "text":
+			return printSizes(c.OutOrStdout(), &e)
+		}
+		return cli.Usage(fmt.Errorf("--output %q: want text or json", *output))
+	}
+	return c
+}
+
+func printSizes(out io.Writer, e *sizing.Estimate) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "memory\t%s\tin use %s, resident at most %s\n", inUnits(e.Memory),
+		inUnits(e.Live), inUnits(e.Resident))
+	fmt.Fprintf(w, "disk\t%s\ta log of %s, snapshots of %s each, and free room\n",
+		inUnits(e.Disk), inUnits(e.Log), inUnits(e.Snapshot))
+	fmt.Fprintf(w, "disk writes\t%s/s\tat most\n", inUnits(int64(e.DiskRate)))
+	fmt.Fprintf(w, "network\t%.1f Mbit/s\tsent by the leader; it receives %.1f\n",
+		megabits(e.LeaderOut), megabits(e.LeaderIn))
+	fmt.Fprintf(w, "start\t%v\tcatching up from nothing, under load, %v\n",
+		e.Start.Round(time.Second/10), e.CatchUp.Round(time.Second))
+	return w.Flush()
+}
+
+func megabits(bytes float64) float64 { return bytes * 8 / 1e6 }
+
+// inUnits writes a number of bytes with a unit, in three digits or so.
+func inUnits(bytes int64) string {
+	units, value := []string{"KiB", "MiB", "GiB", "TiB"}, float64(bytes)/1024
+	for value >= 1000 && len(units) > 1 {
+		units, value = units[1:], value/1024
+	}
+	if value >= 10 {
+		return fmt.Sprintf("%.0f %s", value, units[0])
+	}
+	return fmt.Sprintf("%.1f %s", value, units[0])
+}

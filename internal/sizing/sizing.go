@@ -1,0 +1,135 @@
+// Package sizing says how much memory, disk and network a server needs for a load. It is arithmetic with figures that
+// were measured (docs/sizing.md says how; a test of integration/sizing measures some of them again). It looks at no
+// machine and starts no goroutine.
+package sizing
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// Load is what an ensemble has to bear.
+type Load struct {
+	Servers  int     `json:"servers"`           // voters
+	Znodes   int64   `json:"znodes"`            //
+	Bytes    int64   `json:"bytes"`             // of data in a znode
+	Sessions int64   `json:"sessions"`          // each with a connection
+	Watches  int64   `json:"watches"`           //
+	Writes   float64 `json:"writes_per_second"` //
+	Reads    float64 `json:"reads_per_second"`  //
+}
+
+// Estimate is what one server needs, if another one is down. Sizes are in bytes, rates in bytes a second.
+type Estimate struct {
+	Tree     int64 `json:"tree_memory_bytes"` // by the server's own count
+	Live     int64 `json:"live_bytes"`        // memory in use
+	Resident int64 `json:"resident_bytes"`    // at most, before the collector finds what is not in use any more
+	Memory   int64 `json:"memory_bytes"`      // what the machine should have
+
+	Snapshot  int64   `json:"snapshot_bytes"` // at most: of data that cannot be compressed
+	Log       int64   `json:"log_bytes"`      // at most
+	Disk      int64   `json:"disk_bytes"`     // what it should have: log, snapshots, and what the alerts want free
+	DiskRate  float64 `json:"disk_bytes_per_second"`
+	LogPerSet int64   `json:"log_bytes_per_write"`
+
+	LeaderOut float64 `json:"leader_sends_bytes_per_second"`
+	LeaderIn  float64 `json:"leader_receives_bytes_per_second"`
+
+	Start   time.Duration `json:"start_ns"`    // until a server with this tree serves
+	CatchUp time.Duration `json:"catch_up_ns"` // of a server that needs the whole tree, under load
+}
+
+// Path is the length in bytes of the paths that are reckoned with.
+const Path = 32
+
+// Program is the memory of a server without a tree, clients and watches, in bytes.
+const Program = 28 * mib
+
+// Measured; docs/sizing.md.
+const (
+	mib = 1 << 20
+
+	perZnode       = 105  // without its path and data
+	perByte        = 1.05 // of path and data
+	perSession     = 150
+	perConnection  = 5000
+	perWatch       = 140 // without its path
+	sessionCounted = 512 // by the server, which rather counts too much
+
+	snapshotPerZnode   = 20
+	snapshotPerSession = 16
+	logPerWrite        = 60   // without path and data
+	block              = 4096 // what a sync writes at least
+	mostSyncs          = 2000 // a second; with more writes, each sync has several
+	requestPerWrite    = 40   // of a frame, without path and data
+	replyPerWrite      = 92
+	requestPerRead     = 17
+	replyPerRead       = 88
+
+	startBase     = 400 * time.Millisecond
+	startPerZnode = 3400 * time.Nanosecond
+	startPerByte  = 4.6 // nanoseconds
+	catchUpFactor = 3.5
+)
+
+// The server's defaults: app/config, consensus and raftlog have them.
+const (
+	snapCount, snapshots   = 100_000, 3
+	logSnapshot, logBehind = 256 * mib, 64 * mib // the log before a snapshot, and behind it
+	segments               = 2 * 64 * mib        // the one in use, and the next
+	wantedFree             = 1 << 30             // by ZkLiteDiskNearlyFull, and two snapshots
+)
+
+// Check says what of a load is impossible, and what would be possible.
+func (l *Load) Check() error {
+	for _, x := range []struct {
+		name              string
+		have, least, most float64
+	}{
+		{"servers", float64(l.Servers), 1, 9}, {"znodes", float64(l.Znodes), 0, 1e10},
+		{"bytes", float64(l.Bytes), 0, 1 << 30}, {"sessions", float64(l.Sessions), 0, 1e8},
+		{"watches", float64(l.Watches), 0, 1e11}, {"writes", l.Writes, 0, 1e7}, {"reads", l.Reads, 0, 1e8},
+	} {
+		if !(x.have >= x.least && x.have <= x.most) {
+			have := strconv.FormatFloat(x.have, 'f', -1, 64)
+			return fmt.Errorf("--%s %s: want %g to %.0f", x.name, have, x.least, x.most)
+		}
+	}
+	return nil
+}
+
+// Estimate reckons what the load takes; Check must be nil.
+func (l *Load) Estimate() (e Estimate) {
+	one := float64(max(l.Servers-1, 1)) // who share the clients while one is down
+	content := float64(Path + l.Bytes)
+	znodes, sessions := float64(l.Znodes), float64(l.Sessions)
+
+	e.Tree = l.Znodes*(znode.CreateMemory("", Path+int(l.Bytes))) + l.Sessions*sessionCounted
+	live := znodes*(perZnode+perByte*content) + sessions*perSession +
+		sessions/one*perConnection + float64(l.Watches)/one*(perWatch+Path)
+	e.Live = Program + int64(live)
+	e.Resident = Program + 2*int64(live) + roomOfCollector
+	// The tree may take two fifths of the memory without 32 MiB (app, treeLimit); the alert fires at 80 % of that.
+	e.Memory = max(int64(float64(e.Tree)/0.8*5/2)+32*mib, e.Resident/9*10)
+
+	e.Snapshot = l.Znodes*(snapshotPerZnode+Path+l.Bytes) + l.Sessions*snapshotPerSession
+	e.LogPerSet = logPerWrite + Path + l.Bytes
+	e.Log = min(snapCount*e.LogPerSet, logSnapshot) + logBehind + segments
+	e.Disk = e.Log + (snapshots+1)*e.Snapshot + wantedFree + 2*e.Tree
+	e.DiskRate = l.Writes*(2*float64(e.LogPerSet)+float64(e.Snapshot)/snapCount) + min(l.Writes, mostSyncs)*block
+
+	others := float64(l.Servers - 1)
+	e.LeaderOut = others*l.Writes*float64(e.LogPerSet) + l.Writes/one*replyPerWrite +
+		l.Reads/one*(replyPerRead+float64(l.Bytes))
+	e.LeaderIn = l.Writes*(requestPerWrite+content) + l.Reads/one*(requestPerRead+Path)
+
+	e.Start = startBase + time.Duration(znodes*(float64(startPerZnode)+startPerByte*content))
+	e.CatchUp = time.Duration(catchUpFactor * float64(e.Start))
+	return e
+}
+
+// roomOfCollector is what a small heap may grow by before it is collected (internal/gc); of a large one it is nothing.
+const roomOfCollector = 128 * mib
