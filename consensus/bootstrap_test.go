@@ -72,7 +72,7 @@ func TestBootstrap_Waiting_NamesAllWhoAreAway(t *testing.T) {
 	e := prepare(t, 3, nil)
 	for _, i := range []int{0, 2} { // the one that would form, and another
 		e.mustStart(i)
-		id, waiting, err := e.nodes[i].ensemble.BootstrapRound(i == 0)
+		id, waiting, err := e.nodes[i].ensemble.BootstrapRound()
 		if err != nil || id != nil {
 			t.Fatalf("%+v, %v", id, err)
 		}
@@ -194,7 +194,7 @@ func TestRegression_Bootstrap_AcceptedWhileAsking(t *testing.T) {
 	e := newTestEnsemble(t, 3, nil)
 	e.waitFormed()
 	e.leader()
-	id, waiting, err := e.nodes[2].ensemble.BootstrapRound(false) // the rest of the round that began before
+	id, waiting, err := e.nodes[2].ensemble.BootstrapRound() // the rest of the round that began before
 	if err != nil || id == nil || id.Ensemble != e.nodes[0].ensemble.Identity().Ensemble {
 		t.Errorf("%+v, waiting %q, %v", id, waiting, err)
 	}

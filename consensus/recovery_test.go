@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/recovery"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
@@ -20,7 +21,7 @@ import (
 )
 
 // ask opens the files of a server that does not run, and asks the others.
-func (e *testEnsemble) ask(i int) (*recovery.Recovery, []recovery.Peer) {
+func (e *testEnsemble) ask(i int) (*recovery.Recovery, []membership.Peer) {
 	e.t.Helper()
 	r, err := recovery.Open(e.files(i), e.servers[i].ID, nil)
 	if err != nil {
@@ -28,7 +29,7 @@ func (e *testEnsemble) ask(i int) (*recovery.Recovery, []recovery.Peer) {
 	}
 	ctx, cancel := context.WithTimeout(e.t.Context(), 10*time.Second)
 	defer cancel()
-	return r, r.Ask(ctx, recovery.Peers{Servers: e.servers, Dial: e.net.dial(i)})
+	return r, r.Ask(ctx, membership.Asker{Self: e.servers[i].ID, Dial: e.net.dial(i)}, e.servers)
 }
 
 func (e *testEnsemble) files(i int) storage.Config {

@@ -43,6 +43,9 @@ var documented = []struct {
 	{page: "docs/deployment.md", first: "sha256sum --check", not: "needs a release: .ci/packages; TestCLI has man and completion"},
 	{page: "docs/deployment.md", first: "podman load", not: "needs an image: .ci/packages"},
 
+	{page: "docs/kubernetes.md", first: "helm install", not: "needs a cluster: packaging/helm"},
+	{page: "docs/kubernetes.md", first: "helm upgrade", not: "needs a cluster: packaging/helm"},
+
 	{page: "docs/monitoring.md", first: "zk-lite slow ", prepare: "export ZK_LITE_PASSWORD=secret",
 		output: "AT +SERVER.*AT +SESSION.*KIND +NAME.*address +127.0.0.1"},
 	{page: "docs/operations.md", first: "tickTime=2000", not: text},
@@ -58,6 +61,8 @@ var documented = []struct {
 	{page: "docs/security.md", first: "admin.identities=", not: text},
 	{page: "docs/security.md", first: "sslQuorum=true", not: text},
 	{page: "docs/security.md", first: "2026-11-24 07:45:12,031 INFO audit:", not: text},
+
+	{page: "docs/sizing.md", first: "zk-lite size ", not: "no command, but its flags: TestCLI/script/size"},
 
 	{page: "examples/broker/README.md", first: "go build ", not: "TestBroker_TranscriptOfREADME runs what it shows"},
 	{page: "examples/broker/README.md", first: "one: is the primary", not: text},

@@ -39,7 +39,9 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	cli.AddCommands(root,
-		[]*cobra.Command{serverCommand(), doctorCommand(), supportCommand(), recoverCommand(), devCommand()},
+		[]*cobra.Command{
+			serverCommand(), doctorCommand(), supportCommand(), recoverCommand(), formCommand(), devCommand(),
+		},
 		[]*cobra.Command{sizeCommand(), benchCommand(), labCommand(), manCommand(), versionCommand()})
 	return root
 }

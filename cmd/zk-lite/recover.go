@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/recovery"
 )
 
@@ -105,7 +106,7 @@ func adviseRecover(err error) error {
 }
 
 // printRecovery says what there is, and what may be lost.
-func printRecovery(w io.Writer, self int, r recovery.Report, peers []recovery.Peer) {
+func printRecovery(w io.Writer, self int, r recovery.Report, peers []membership.Peer) {
 	what := fmt.Sprintf("server %d of ensemble %x", self, r.Ensemble)
 	if r.Ensemble == [16]byte{} {
 		what = fmt.Sprintf("a backup, for server %d", self)

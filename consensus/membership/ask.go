@@ -3,28 +3,69 @@ package membership
 import (
 	"context"
 	"fmt"
+	"net"
+	"sync"
 
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
 
-// Answer is what a server says to a program that has the files of another one, and is none itself.
-type Answer struct {
-	Member bool // it runs as a member of an ensemble
-	Led    bool // it has a leader, and so the ensemble a majority
+// Asker asks servers how they are, for a program that has the files of one, and is none itself.
+type Asker struct {
+	Self     state.ServerID // whose files they are
+	Ensemble [16]byte       // zero: they are of none
+	Dial     func(ctx context.Context, addr string) (net.Conn, error)
+	Keys     *peerkeys.Keys // nil: none
 }
 
-// Ask asks a server how it is, with the key of server self. A server that refuses the key is a member that says no
-// more. An error says why there is no answer.
-func Ask(ctx context.Context, m *mux.Mux, keys *peerkeys.Keys, self, to state.ServerID) (Answer, error) {
-	c := control{self, m, keys}
-	reply, err := c.ask(ctx, to, controlRequest{Op: controlWho})
-	if isRefusal(&reply, err) {
-		return Answer{Member: true}, nil
+// Peer is what a server has said to an Asker.
+type Peer struct {
+	ID   state.ServerID
+	Addr string // host:port of its peer port; empty: not known
+	Err  error  // why there is no answer
+	// Member says that it is a member of an ensemble, and Led that it has a leader, and so the ensemble a majority.
+	Member, Led bool
+}
+
+// Ask asks servers at once, until ctx ends.
+func (a *Asker) Ask(ctx context.Context, servers []Server) []Peer {
+	addr := make(map[string]string, len(servers)) // by the name that mux gives a server
+	for _, x := range servers {
+		addr[AddressOf(x.ID)] = x.Addr
 	}
-	if err != nil {
-		return Answer{}, fmt.Errorf("asking server %d: %w", to, err)
+	m := mux.New(mux.Config{
+		Listener: mux.NoListener(), Advertise: AddressOf(a.Self),
+		Dial: func(ctx context.Context, name string) (net.Conn, error) { return a.Dial(ctx, addr[name]) },
+		Secure: func(ctx context.Context, c net.Conn, _ mux.Kind, name string) (net.Conn, error) {
+			return a.Keys.Client(ctx, c, ServerOf(name), true)
+		},
+	})
+	defer func() { _ = m.Close() }()
+	if a.Ensemble != [16]byte{} {
+		m.SetIdentity(a.Ensemble, uint64(a.Self))
 	}
-	return Answer{Member: reply.Ensemble != "", Led: reply.Led}, nil
+	peers := make([]Peer, len(servers))
+	var asking sync.WaitGroup
+	for i, x := range servers {
+		asking.Go(func() {
+			peers[i] = Peer{ID: x.ID, Addr: x.Addr}
+			peers[i].ask(ctx, &control{a.Self, m, a.Keys})
+		})
+	}
+	asking.Wait()
+	return peers
+}
+
+// ask fills in the answer. A server that refuses the key is a member that says no more.
+func (p *Peer) ask(ctx context.Context, c *control) {
+	reply, err := c.ask(ctx, p.ID, controlRequest{Op: controlWho})
+	switch {
+	case isRefusal(&reply, err):
+		p.Member = true
+	case err != nil:
+		p.Err = fmt.Errorf("asking server %d: %w", p.ID, err)
+	default:
+		p.Member, p.Led = reply.Ensemble != "", reply.Led
+	}
 }

@@ -205,7 +205,11 @@ func (l *leader) logPlans(plans map[state.ServerID]plan) {
 		case p.waits != "":
 			text = "a server has no vote yet"
 		}
-		l.cfg.Logger.Info(text, "server", id, "in", max(time.Until(p.due), 0).Round(time.Second), "waits", p.waits)
+		when := []any{"server", id, "in", max(time.Until(p.due), 0).Round(time.Second)}
+		if p.waits != "" {
+			when = []any{"server", id, "waits", p.waits}
+		}
+		l.cfg.Logger.Info(text, when...)
 	}
 }
 

@@ -28,7 +28,8 @@ import (
 //  4. when all have confirmed, it removes the note that it is bootstrapping.
 //
 // A crash in between is made good by doing 3 again. Every server bootstraps
-// raft with the same configuration when it learns of X.
+// raft with the same configuration when it learns of X. Voters that an operator
+// has named may be missing (form.go).
 //
 // A fresh server that finds an ensemble that exists, and is no longer being bootstrapped, had its
 // disk wiped: it may have voted, and acknowledged what it does not have any
@@ -72,11 +73,11 @@ func (b *bootstrapper) self() Server {
 	return Server{}
 }
 
-// lowestVoter is the server that bootstraps the ensemble.
-func (b *bootstrapper) lowestVoter() state.ServerID {
+// lowestVoter is the server that bootstraps the ensemble without some of its voters.
+func (b *bootstrapper) lowestVoter(without []state.ServerID) state.ServerID {
 	lowest := state.NoServer
 	for _, s := range b.cfg.Servers {
-		if s.Voter && s.ID < lowest {
+		if s.Voter && s.ID < lowest && !slices.Contains(without, s.ID) {
 			lowest = s.ID
 		}
 	}
@@ -88,10 +89,9 @@ func (b *bootstrapper) Bootstrap() (storage.Identity, error) {
 	if b.standalone() {
 		return b.BootstrapSelf(newEnsemble(), false)
 	}
-	first := b.lowestVoter() == b.cfg.Self
 	reminded := time.Now()
 	for {
-		id, waiting, err := b.BootstrapRound(first)
+		id, waiting, err := b.BootstrapRound()
 		switch {
 		case err != nil:
 			return storage.Identity{}, err
@@ -113,75 +113,40 @@ func (b *bootstrapper) Bootstrap() (storage.Identity, error) {
 }
 
 // BootstrapRound is one round of Bootstrap: it asks all others once. It returns the identity if this server has
-// one now, or what it is waiting for. first: this is the server that bootstraps.
-func (b *bootstrapper) BootstrapRound(first bool) (*storage.Identity, string, error) {
-	var missing []string // what there is to wait for
-	keys, secret := b.newTable(), b.cfg.Keys.HasSecret()
+// one now, or what it is waiting for.
+func (b *bootstrapper) BootstrapRound() (*storage.Identity, string, error) {
+	without, err := b.excused()
+	if err != nil {
+		return nil, err.Error(), nil
+	}
+	r := &round{
+		bootstrapper: b, without: without, first: b.lowestVoter(without) == b.cfg.Self,
+		keys: b.newTable(), secret: b.cfg.Keys.HasSecret(),
+	}
 	for _, s := range b.cfg.Servers {
 		if s.ID == b.cfg.Self {
 			continue
 		}
-		reply, err := b.control.ask(b.cfg.Context, s.ID, controlRequest{Op: controlWho})
-		formed := isRefusal(&reply, err) || reply.Ensemble != "" && !reply.Bootstrapping
-		if secret && formed && b.identity.Load() == nil {
-			reply, err = b.join(s.ID, true)
-		}
-		switch {
-		case formed && err != nil && (reply.NotLeader || !isRefusal(&reply, err)):
-			missing = append(missing, fmt.Sprintf("for server %d, which has data, to let it in, for which it needs a "+
-				"leader (%v): start a majority with its data; if that is lost for good: `zk-lite recover`", s.ID, err))
-		case isRefusal(&reply, err):
-			missing = append(missing, fmt.Sprintf("to be let in, for %v; server %d refuses the new key of server "+
-				"%[3]d: `zk-lite member add` or `zk-lite member token %[3]d` makes a token, for the file of "+
-				"peer.joinSecretFile (%v)",
-				errWiped, s.ID, b.cfg.Self, err))
-		case err != nil:
-			if s.Voter {
-				missing = append(missing, fmt.Sprintf("for server %d (%s): %v", s.ID, s.Addr, err))
-			}
-		case reply.Ensemble != "" && !reply.Bootstrapping:
-			ensemble, err := storage.ParseEnsemble(reply.Ensemble)
-			if err != nil {
-				return nil, "", fmt.Errorf("server %d: %w", s.ID, err)
-			}
-			if !b.self().Voter || reply.Suffrage == nonvoter {
-				// A server that does not vote has acknowledged nothing that counts.
-				if err := b.adoptKeys(reply.Keys, s.ID, reply.key); err != nil {
-					return nil, err.Error(), nil
-				}
-				id, err := b.adoptEnsemble(ensemble)
-				return &id, "", err
-			}
-			if reply.Suffrage == notMember {
-				missing = append(missing, fmt.Sprintf("to be added to ensemble %s, of which server %d "+
-					"is not a member", reply.Ensemble, b.cfg.Self))
-				continue
-			}
-			if id := b.identity.Load(); id != nil {
-				// The answer was given after this server had been asked to join.
-				return id, "", nil
-			}
-			if first || s.ID == b.lowestVoter() {
-				// The bootstrapper is the last to note that all is done.
-				return nil, "", fmt.Errorf("%w: server %d is in ensemble %s. If its disk was "+
-					"replaced, remove server %d from the ensemble and add it again; if it holds "+
-					"the wrong directory, set dataDir", errWiped, s.ID, reply.Ensemble, b.cfg.Self)
-			}
-		case secret && !reply.proved:
-			missing = append(missing,
-				fmt.Sprintf("for server %d (%s) to prove that it knows the join secret", s.ID, s.Addr))
-		case reply.key != nil:
-			keys.Keys[s.ID] = *reply.key
+		if id, err := r.ask(s); id != nil || err != nil {
+			return id, "", err
 		}
 	}
 	switch {
-	case len(missing) > 0:
-		return nil, strings.Join(slices.Compact(missing), "; "), nil // members give the same answer
-	case !first:
+	case r.wiped != nil && !r.forming:
+		return nil, "", r.wiped
+	case len(r.missing) > 0:
+		return nil, strings.Join(slices.Compact(r.missing), "; "), nil // members give the same answer
+	case b.lowestVoter(r.absent) != b.cfg.Self:
 		return nil, "for the voter with the lowest id", nil
 	}
+	if len(without) > 0 {
+		b.cfg.Logger.Warn("forming the ensemble without all its voters", "missing", r.absent)
+		if err := b.cfg.Store.Form.Save(r.absent); err != nil { // what finishBootstrap goes by
+			return nil, "", err
+		}
+	}
 	if b.cfg.Keys != nil {
-		if err := b.cfg.Keys.Adopt(keys); err != nil {
+		if err := b.cfg.Keys.Adopt(r.keys); err != nil {
 			return nil, "", err
 		}
 	}
@@ -240,32 +205,29 @@ func (b *bootstrapper) bootstrapRaft() error {
 	return nil
 }
 
-// finishBootstrap asks every voter to join the ensemble, until all have.
-func (b *bootstrapper) finishBootstrap(id storage.Identity) {
+// finishBootstrap asks every voter to join the ensemble, until all have, and has those that are missing left out.
+func (b *bootstrapper) finishBootstrap(id storage.Identity, leaveOut func(state.ServerID) error) {
+	without, err := b.cfg.Store.Form.Load()
+	if err != nil {
+		b.cfg.Fatal(err)
+		return
+	}
+	var present []state.ServerID
+	for _, s := range b.cfg.Servers {
+		if s.Voter && s.ID != b.cfg.Self && !slices.Contains(without, s.ID) {
+			present = append(present, s.ID)
+		}
+	}
 	request := controlRequest{
 		Op: controlBootstrap, Ensemble: fmt.Sprintf("%x", id.Ensemble), Keys: b.cfg.Keys.Table(),
 	}
-	joined := map[state.ServerID]bool{b.cfg.Self: true}
-	for left := true; left; {
-		left = false
-		for _, s := range b.cfg.Servers {
-			if joined[s.ID] || !s.Voter {
-				continue
-			}
-			if _, err := b.control.ask(b.cfg.Context, s.ID, request); err != nil {
-				left = true
-				b.cfg.Logger.Debug("asking a server to join the new ensemble", "server", s.ID, "error", err)
-				continue
-			}
-			joined[s.ID] = true
-		}
-		if left {
-			select {
-			case <-b.cfg.Context.Done():
-				return
-			case <-time.After(bootstrapInterval):
-			}
-		}
+	join := func(to state.ServerID) error {
+		_, err := b.control.ask(b.cfg.Context, to, request)
+		return err
+	}
+	if !b.untilDone("asking a server to join the new ensemble", present, join) ||
+		!b.untilDone("leaving a missing server out", without, leaveOut) {
+		return
 	}
 	id.Bootstrapping = false
 	if err := b.cfg.Store.Identity.Save(id); err != nil {
@@ -273,7 +235,31 @@ func (b *bootstrapper) finishBootstrap(id storage.Identity) {
 		return
 	}
 	b.identity.Store(&id)
+	if err := b.cfg.Store.Form.Remove(); err != nil {
+		b.cfg.Logger.Warn("a file that is of no use any more stays", "error", err)
+	}
 	b.cfg.Logger.Info("ensemble formed", "ensemble", fmt.Sprintf("%x", id.Ensemble))
+}
+
+// untilDone repeats what is to be done for each of some servers until it was; false: the node ends before.
+func (b *bootstrapper) untilDone(what string, servers []state.ServerID, do func(state.ServerID) error) bool {
+	for left := slices.Clone(servers); ; {
+		left = slices.DeleteFunc(left, func(id state.ServerID) bool {
+			err := do(id)
+			if err != nil {
+				b.cfg.Logger.Debug(what, "server", id, "error", err)
+			}
+			return err == nil
+		})
+		if len(left) == 0 {
+			return true
+		}
+		select {
+		case <-b.cfg.Context.Done():
+			return false
+		case <-time.After(bootstrapInterval):
+		}
+	}
 }
 
 // checkOthers asks the other voters until one is in this server's ensemble. A

@@ -38,7 +38,7 @@ func (e *Ensemble) Start(r *raft.Raft) {
 	e.configuration.raft.Store(r)
 	id := *e.identity.Load()
 	if id.Bootstrapping {
-		e.cfg.Go(func() { e.finishBootstrap(id) })
+		e.cfg.Go(func() { e.finishBootstrap(id, e.leaveOut) })
 	}
 	if len(e.cfg.Servers) > 1 {
 		e.cfg.Go(func() { e.checkOthers(id) })

@@ -1,8 +1,8 @@
 // Package recovery makes one server the whole of a new ensemble, when a majority of the former one is lost for good.
 // It works on the files of a server that does not run, and tells what is in them before it changes any.
 //
-// It decides nothing: whether the others are lost is for an operator to say, with what Ask finds. It has no goroutine
-// but those of Ask, which end with it.
+// It decides nothing: whether the others are lost is for an operator to say, with what Ask finds. It starts no
+// goroutine.
 package recovery
 
 import (

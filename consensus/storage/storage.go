@@ -39,6 +39,7 @@ type Store struct {
 	Close   func() error
 	// History keeps what the server has applied; nil: nothing does.
 	History HistoryStore
+	Form    FormFile
 }
 
 // Identity is the server and the ensemble that a data directory belongs to.
@@ -108,6 +109,7 @@ func Open(c Config) (Store, error) {
 	s := Store{
 		Identity: identityFile(filepath.Join(c.Dir, identityName)),
 		History:  historyFile(filepath.Join(c.Dir, historyName)),
+		Form:     c.Form(),
 	}
 	id, err := s.Identity.Load()
 	if err != nil {

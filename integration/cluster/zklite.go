@@ -26,10 +26,14 @@ func (zkLite) config(s *Server, set map[string]string) {
 	set["autopilot.stableTime"] = "1000"
 }
 
-// Recover runs `zk-lite recover` beside the files of a server that is down, and returns what it says.
-func (s *Server) Recover(flags ...string) (said string, err error) {
-	binary := cmp.Or(s.Binary, os.Getenv(BinaryVariable))
-	c := exec.Command(binary, append([]string{"recover", "--config", s.configFile()}, flags...)...)
+// Run runs another command of the program with the server's configuration, and returns what it says.
+func (s *Server) Run(command string, flags ...string) (said string, err error) {
+	line, err := s.e.program.command(s)
+	if err != nil {
+		return "", err
+	}
+	line[1] = command
+	c := exec.Command(line[0], append(line[1:], flags...)...)
 	c.Dir = s.dir
 	out, err := c.CombinedOutput()
 	return string(out), err

@@ -151,7 +151,7 @@ func TestHalt_TwoOfThreePutBack(t *testing.T) {
 	l.waitProgress(30)
 	l.check()
 	l.checkKept(third)
-	if said, err := third.Recover("--yes"); err == nil || !strings.Contains(said, "a majority is not lost") {
+	if said, err := third.Run("recover", "--yes"); err == nil || !strings.Contains(said, "a majority is not lost") {
 		t.Errorf("while the others run it says %q, %v", said, err)
 	}
 	recoverThird(t, e, old, third)
@@ -196,7 +196,7 @@ func recoverThird(t *testing.T, e *cluster.Ensemble, old []*cluster.Server, thir
 		s.Stop()
 		s.Wipe()
 	}
-	if said, err := third.Recover("--yes"); err != nil {
+	if said, err := third.Run("recover", "--yes"); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
 	third.Start()

@@ -41,7 +41,7 @@ func TestRecover_Drill(t *testing.T) {
 	recoverOne := func(flags ...string) {
 		t.Helper()
 		step(fmt.Sprint("zk-lite recover ", flags), func() {
-			if said, err := survivor.Recover(append(flags, "--yes")...); err != nil {
+			if said, err := survivor.Run("recover", append(flags, "--yes")...); err != nil {
 				t.Fatalf("%v: %s", err, said)
 			}
 		})
