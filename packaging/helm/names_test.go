@@ -46,10 +46,10 @@ func (d *names) set(name string, addresses ...string) {
 }
 
 // hold has all answers be what they are now, for a while.
-func (d *names) hold(how time.Duration) {
+func (d *names) hold(long time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.until, d.old = time.Now().Add(how), maps.Clone(d.now)
+	d.until, d.old = time.Now().Add(long), maps.Clone(d.now)
 }
 
 func (d *names) addresses(name string) []string {
