@@ -323,8 +323,8 @@ const remedy = "keep its data directories if you want to know why; to take it ba
 	"empty its data directories but for myid, and add it again"
 
 // remedyFork is what to do when a majority may lack acknowledged writes.
-const remedyFork = "the majority may lack writes that were acknowledged, and this server may have the only copy: keep " +
-	"its data directories until that is settled; to go on with them, stop the others and use `zk-lite recover` here; " +
+const remedyFork = "the majority may lack writes that were acknowledged, and this server may have the only copy: " +
+	"keep its data directories until that is settled; to go on with them, stop the others and use `zk-lite recover` here; " +
 	"to give them up, remove it from the ensemble, empty its data directories but for myid, and add it again"
 
 // halts are alarms about servers that are halted. One that was removed is no alarm.

@@ -104,9 +104,9 @@ func printFormation(w io.Writer, f *formation.Formation, peers []membership.Peer
 			answer = "RUNS, AND BELONGS TO AN ENSEMBLE"
 		}
 		if f.Named(p.ID) {
-			named = " is named as missing:"
+			named = ", named as missing"
 		}
-		fmt.Fprintf(w, "  server %d (%s)%s %s\n", p.ID, p.Addr, named, answer)
+		fmt.Fprintf(w, "  server %d (%s)%s: %s\n", p.ID, p.Addr, named, answer)
 	}
 	fmt.Fprint(w, `What will be done: the voters that are not named form an ensemble without data.
 What may be lost: if a named server has data of this ensemble, ALL OF THEM. It cannot come into the new one, and nobody

@@ -36,8 +36,9 @@ type Options struct {
 	// Network puts every server into a network namespace of its own; nil: all
 	// are on loopback.
 	Network *network.Network
-	// Hosts gives each server a loopback address of its own, 127.9.0.1 and so on, where the other servers find it at the
-	// same ports in every run: data directories keep those addresses. Two such ensembles at once are in each other's way.
+	// Hosts gives each server a loopback address of its own, 127.9.0.1 and so on, where the other servers find it at
+	// the same ports in every run: data directories keep those addresses. Two such ensembles at once are in each
+	// other's way.
 	Hosts bool
 	// Wrap is put before a server's command, as of "unshare"; nil: nothing.
 	Wrap func(id int) []string

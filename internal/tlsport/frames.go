@@ -7,8 +7,9 @@ import (
 )
 
 // WriteFrames writes b, a part of a stream of frames that begin with their length (4 bytes, big-endian). With TLS, no
-// record carries the end of one frame and the beginning of the next: ZooKeeper's C client reads one reply each time that
-// poll finds bytes at the socket, and what OpenSSL holds already is not there. All frames still go out in one write. A client that has agreed on tlsfiles.Batches has no such need.
+// record carries the end of one frame and the beginning of the next: ZooKeeper's C client reads one reply each time
+// that poll finds bytes at the socket, and what OpenSSL holds already is not there. All frames still go out in one
+// write. A client that has agreed on tlsfiles.Batches has no such need.
 func (c *Conn) WriteFrames(b []byte) (int, error) {
 	s := c.secure.Load()
 	if s == nil || c.batches {
