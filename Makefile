@@ -20,7 +20,7 @@ VERSION ?=
 UPGRADES ?= Test
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim monitoring apache upgrade release-data oracle faults soak edge soak-recipes bench benchmarks drill drill-backup
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim monitoring apache upgrade release-data oracle faults soak edge soak-recipes bench benchmarks drill drill-backup kube
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ packages: ## the deb and rpm packages, in dist/
 
 image: ## the container images, in dist/: `docker load` and `podman load` read them
 	cd packaging && $(GO) run . -version '$(VERSION)' image
+
+kube: ## the Helm chart: lint, templates, schema; and pods as it says, in network namespaces (needs root)
+	cd packaging/helm && $(GO) test -count=1 -parallel 4 -timeout 10m ./...
 
 cross: ## vet for macOS, and the client and the command line for Windows
 	GOOS=darwin $(GO) vet ./cmd/... ./app/... ./api/... ./server/... ./consensus/... ./client/... ./recipes/... ./zklitetest

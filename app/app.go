@@ -344,9 +344,12 @@ func portOf(l net.Listener) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
+// alone reports that no other server ever reaches this one, so that it has no peer port.
+func alone(s *config.Settings) bool { return s.Standalone || len(s.Servers) == 0 }
+
 // ensemble is the configured servers, or this one alone.
 func ensemble(s *config.Settings) []consensus.Server {
-	if s.Standalone || len(s.Servers) == 0 {
+	if alone(s) {
 		return []consensus.Server{{ID: state.ServerID(s.MyID), Voter: true}}
 	}
 	var all []consensus.Server

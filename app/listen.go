@@ -55,7 +55,7 @@ func (l *listeners) ports(s *config.Settings) (all []port) {
 		secure := origin{port: SecureClientPortSetting, host: "secureClientPortAddress"}
 		all = append(all, port{secure, forClients, s.SecureClientListen(), &l.secure})
 	}
-	if len(ensemble(s)) > 1 {
+	if !alone(s) {
 		addr := own.PeerAddress()
 		if s.QuorumListenOnAllIPs {
 			addr = net.JoinHostPort("", strconv.Itoa(own.PeerPort))

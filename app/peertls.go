@@ -57,7 +57,7 @@ func newPeerTLS(c *config.Settings, logger *slog.Logger) (*peerTLS, error) {
 // come from files.
 func peerKeys(c *config.Settings, logger *slog.Logger) (*peerkeys.Keys, error) {
 	p := &c.PeerTLS
-	if p.Files() || len(ensemble(c)) == 1 {
+	if p.Files() || alone(c) {
 		return nil, nil
 	}
 	switch {

@@ -16,13 +16,13 @@ import (
 // Config is what a Node is made of.
 type Config struct {
 	ID      state.ServerID
-	Servers []Server // the whole ensemble, this server included; one alone is standalone
+	Servers []Server // the whole ensemble, this server included
 	// Publish is what the ensemble shows clients of this server in
 	// /zookeeper/config; nil publishes nothing.
 	Publish *state.Member
 
-	// Listener takes the other servers' connections; nil only when standalone.
-	// The Node closes it.
+	// Listener takes the other servers' connections; the Node closes it. nil: standalone, one server
+	// alone for ever.
 	Listener net.Listener
 	// Dial connects to another server; nil means TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
@@ -115,4 +115,4 @@ func (c *Config) check() error {
 	return nil
 }
 
-func (c *Config) standalone() bool { return len(c.Servers) == 1 }
+func (c *Config) standalone() bool { return c.Listener == nil }

@@ -249,12 +249,12 @@ func secretFile(t *testing.T, secret string) string {
 const joinSecret = "0123456789abcdef0123456789abcdef"
 
 // newSecret starts an ensemble with a join secret.
-func newSecret(t *testing.T) *testEnsemble {
+func newSecret(t *testing.T, n int) *testEnsemble {
 	tier.Seconds(t)
-	e := prepare(t, 3, nil)
+	e := prepare(t, n, nil)
 	file := secretFile(t, joinSecret)
 	e.keyed = func(_ int, c *peerkeys.Config) { c.SecretFile = file }
-	for i := range 3 {
+	for i := range n {
 		e.mustStart(i)
 	}
 	return e
@@ -330,7 +330,7 @@ func TestKeys_WipedServer_ComesBack(t *testing.T) {
 			t.Parallel()
 			e := (*testEnsemble)(nil)
 			if secret {
-				e = newSecret(t)
+				e = newSecret(t, 3)
 			} else {
 				e = newKeyed(t, 3)
 			}
@@ -358,7 +358,7 @@ func TestKeys_WipedServer_ComesBack(t *testing.T) {
 // Two of three without their data: they form nothing, whatever secret they know.
 func TestKeys_WipedMajority_FormsNothing(t *testing.T) {
 	t.Parallel()
-	e := newSecret(t)
+	e := newSecret(t, 3)
 	e.must(0, "/a")
 	e.waitFormed()
 	e.waitBound(0, 1, 2)
@@ -376,10 +376,41 @@ func TestKeys_WipedMajority_FormsNothing(t *testing.T) {
 	}
 }
 
+// A server that was removed halts, and lets itself in again when it starts, with its data of before.
+func TestKeys_JoinSecret_RemovedServer_ComesBack(t *testing.T) {
+	t.Parallel()
+	e := newSecret(t, 3)
+	e.must(0, "/a")
+	e.waitBound(0, 1, 2)
+	gone := (e.leader() + 1) % 3
+	if err := e.remove((gone+1)%3, gone, false); err != nil {
+		t.Fatal(err)
+	}
+	e.waitHalted(gone, HaltRemoved)
+	e.must((gone+1)%3, "/b")
+	e.stop(gone)
+	e.mustStart(gone)
+	e.waitVoters(0, 1, 2)
+	e.must(gone, "/c")
+	e.agree()
+}
+
+// An ensemble of one can have others, if it has a peer port.
+func TestKeys_JoinSecret_EnsembleOfOne_Grows(t *testing.T) {
+	t.Parallel()
+	e := newSecret(t, 1)
+	e.must(0, "/a")
+	newcomer := e.room()
+	e.mustStart(newcomer)
+	e.waitVoters(0, 1)
+	e.must(newcomer, "/b")
+	e.agree()
+}
+
 // With the join secret a server that nobody has added adds itself.
 func TestKeys_JoinSecret_UnknownServer(t *testing.T) {
 	t.Parallel()
-	e := newSecret(t)
+	e := newSecret(t, 3)
 	e.must(0, "/a")
 	newcomer := e.room()
 	e.mustStart(newcomer)
@@ -391,7 +422,7 @@ func TestKeys_JoinSecret_UnknownServer(t *testing.T) {
 // Who does not prove to know the secret neither joins nor forms.
 func TestKeys_Join_WithoutAGoodProof(t *testing.T) {
 	t.Parallel()
-	e := newSecret(t)
+	e := newSecret(t, 3)
 	e.must(0, "/a")
 	e.waitFormed()
 	other := e.servers[1].ID

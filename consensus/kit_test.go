@@ -156,6 +156,10 @@ func (e *testEnsemble) start(i int) error {
 		Storage: store, Handler: x.handler, Logger: logger, Fatal: fatal,
 		ElectionTimeout: testElection,
 	}
+	if len(e.servers) == 1 && e.keyed == nil {
+		cfg.Listener = nil // standalone
+		_ = l.Close()
+	}
 	if e.keyed != nil {
 		k := peerkeys.Config{Dir: x.dir, Logger: logger}
 		e.keyed(i, &k)

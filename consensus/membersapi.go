@@ -28,8 +28,13 @@ func (n *Node) TransferTo(ctx context.Context, id state.ServerID) error {
 // Transfer is membership.Ensemble's.
 func (n *Node) Transfer() error { return n.ensemble.Transfer() }
 
-// CheckStop is membership.Ensemble's.
-func (n *Node) CheckStop(ctx context.Context) error { return n.ensemble.CheckStop(ctx) }
+// CheckStop is membership.Ensemble's. The ensemble goes on without a halted server already.
+func (n *Node) CheckStop(ctx context.Context) error {
+	if n.halted.Load() != nil {
+		return nil
+	}
+	return n.ensemble.CheckStop(ctx)
+}
 
 // Members is membership.Ensemble's.
 func (n *Node) Members() map[state.ServerID]state.Member { return n.ensemble.Members() }

@@ -140,8 +140,9 @@ func (n *Node) assemble(incarnation uint64) {
 		Go: n.tasks.Go,
 	})
 	n.ensemble = membership.New(membership.Config{
-		Self: cfg.ID, Servers: cfg.Servers, ElectionTimeout: cfg.ElectionTimeout, Autopilot: cfg.Autopilot,
-		Logger: n.logger, Fatal: n.fatal,
+		Self: cfg.ID, Servers: cfg.Servers, Standalone: cfg.standalone(), ElectionTimeout: cfg.ElectionTimeout,
+		Autopilot: cfg.Autopilot,
+		Logger:    n.logger, Fatal: n.fatal,
 		Mux: n.mux, Keys: cfg.Keys, Store: &cfg.Storage, RaftConfig: n.raftConfig(), Transport: n.transport,
 		StopRetrying: n.transport.StopRetrying,
 		Leader: func() state.ServerID {

@@ -112,7 +112,8 @@ func ensembleRows() []setting {
 			help:  "Ticks without contact to a leader after which a server stops serving."},
 		{key: "standaloneEnabled", kind: kindBool, def: "true",
 			field: func(s *Settings) any { return &s.StandaloneEnabled },
-			help:  "Whether a server alone in the list is a standalone server, which needs no `myid`."},
+			help: "Whether a server alone in the list is a standalone server, which needs no `myid`, and to which no " +
+				"other can be added."},
 		{key: "quorumListenOnAllIPs", flag: "quorum-listen-on-all-ips", kind: kindBool, def: "false",
 			field: func(s *Settings) any { return &s.QuorumListenOnAllIPs },
 			help: "Listen for the other servers on all interfaces, " +

@@ -43,6 +43,9 @@ var documented = []struct {
 	{page: "docs/deployment.md", first: "sha256sum --check", not: "needs a release: .ci/packages; TestCLI has man and completion"},
 	{page: "docs/deployment.md", first: "podman load", not: "needs an image: .ci/packages"},
 
+	{page: "docs/kubernetes.md", first: "helm install", not: "needs a cluster: packaging/helm"},
+	{page: "docs/kubernetes.md", first: "helm upgrade", not: "needs a cluster: packaging/helm"},
+
 	{page: "docs/monitoring.md", first: "zk-lite slow ", prepare: "export ZK_LITE_PASSWORD=secret",
 		output: "AT +SERVER.*AT +SESSION.*KIND +NAME.*address +127.0.0.1"},
 	{page: "docs/operations.md", first: "tickTime=2000", not: text},

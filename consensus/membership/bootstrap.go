@@ -62,7 +62,7 @@ func (b *bootstrapper) Join(id storage.Identity) {
 // Identity returns to which ensemble this server belongs; nil: none yet.
 func (b *bootstrapper) Identity() *storage.Identity { return b.identity.Load() }
 
-func (b *bootstrapper) standalone() bool { return len(b.cfg.Servers) == 1 }
+func (b *bootstrapper) standalone() bool { return b.cfg.Standalone }
 
 func (b *bootstrapper) self() Server {
 	for _, s := range b.cfg.Servers {

@@ -46,6 +46,7 @@ type Server struct {
 type Config struct {
 	Self            state.ServerID
 	Servers         []Server // as configured
+	Standalone      bool     // no other server can ever reach this one
 	ElectionTimeout time.Duration
 	Autopilot       Autopilot
 	Logger          *slog.Logger

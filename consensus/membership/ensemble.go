@@ -40,8 +40,10 @@ func (e *Ensemble) Start(r *raft.Raft) {
 	if id.Bootstrapping {
 		e.cfg.Go(func() { e.finishBootstrap(id, e.leaveOut) })
 	}
-	if !e.standalone() {
+	if len(e.cfg.Servers) > 1 {
 		e.cfg.Go(func() { e.checkOthers(id) })
+	}
+	if !e.standalone() {
 		e.cfg.Go(e.watchRemoval)
 	}
 	if e.cfg.Keys != nil {

@@ -10,22 +10,33 @@ import (
 // A server that is removed while it runs gets the entry that removes it at most as one of its log, and never hears
 // that it is committed: the leader sends it nothing more. One that was removed while it was down hears nothing at
 // all. So a server that has no leader, or does not find itself in the newest configuration of its log, asks the
-// others.
+// others. One that finds so as it starts, and has a join secret, lets itself in again: it is back with its old data.
 
 // watchRemoval waits until this server is no member any more.
 func (e *Ensemble) watchRemoval() {
 	tick := time.NewTicker(e.cfg.ElectionTimeout / 4)
 	defer tick.Stop()
+	starting := e.cfg.Keys.HasSecret()
 	for {
 		select {
 		case <-e.cfg.Context.Done():
 			return
 		case <-tick.C:
 		}
-		if e.cfg.Leader() != state.NoServer && e.suffrage(e.cfg.Self) != notMember {
-			continue
+		if e.cfg.Leader() != state.NoServer {
+			starting = false
+			if e.suffrage(e.cfg.Self) != notMember {
+				continue
+			}
 		}
 		if by, at := e.removedBy(); by != state.NoServer {
+			if starting {
+				_, err := e.join(by, false)
+				if err == nil {
+					continue
+				}
+				e.cfg.Logger.Warn("this server was removed, and is not let in again", "server", by, "error", err)
+			}
 			e.cfg.Removed(fmt.Sprintf("server %d was removed from the ensemble: server %d says that it is not in the "+
 				"configuration as of entry %d; stop it, or to take it back, empty its data directories but for "+
 				"myid, and add it again", e.cfg.Self, by, at))

@@ -31,6 +31,9 @@ func (r *round) ask(s Server) (*storage.Identity, error) {
 		reply, err = r.join(s.ID, true)
 	}
 	switch {
+	case formed && err != nil && (reply.NotLeader || !isRefusal(&reply, err)):
+		r.wait("for server %d, which has data, to let it in, for which it needs a leader (%v): start a majority with "+
+			"its data; if that is lost for good: `zk-lite recover`", s.ID, err)
 	case isRefusal(&reply, err):
 		r.wait("to be let in, for %v; server %d refuses the new key of server %[3]d: `zk-lite member add` or "+
 			"`zk-lite member token %[3]d` makes a token, for the file of peer.joinSecretFile (%v)",

@@ -14,20 +14,30 @@ import (
 func (a *app) drainCommand() *cobra.Command {
 	var undo bool
 	c := &cobra.Command{
-		Use:   "drain ID",
+		Use:   "drain [ID]",
 		Short: "Make a server ready to be stopped",
 		Long: `Make the server ID ready to be stopped: it accepts no new clients, hands over
 leadership and sends its clients to the other servers, with their sessions. Without
 the server the ensemble must still have a majority; otherwise the command changes
 nothing and fails. --undo makes the server accept clients again.
 
-One of the URLs of --http must be that server's.`,
+One of the URLs of --http must be that server's. If there is only one, ID may be left out.`,
 		Example: `  zk-lite drain 1 --http http://zk1:8080,http://zk2:8080,http://zk3:8080
   zk-lite drain 1 --undo`,
-		Args: argCount(1, 1, 0),
+		Args: argCount(0, 1, 0),
 	}
 	c.Flags().BoolVar(&undo, "undo", false, "accept clients again")
 	return a.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
+		if len(args) == 0 {
+			if len(api.URLs) > 1 {
+				return usagef("which server? Name its ID, or one URL in --http")
+			}
+			now, err := cluster(c.Context(), api)
+			if err != nil {
+				return err
+			}
+			return a.drain(c, api, now.Server.ID, undo)
+		}
 		id, err := parseServerID(args[0])
 		if err != nil {
 			return err
