@@ -49,6 +49,8 @@ var documented = []struct {
 	{page: "docs/monitoring.md", first: "zk-lite slow ", prepare: "export ZK_LITE_PASSWORD=secret",
 		output: "AT +SERVER.*AT +SESSION.*KIND +NAME.*address +127.0.0.1"},
 	{page: "docs/operations.md", first: "tickTime=2000", not: text},
+	{page: "docs/operations.md", first: "backup.directory=", not: text},
+	{page: "docs/operations.md", first: "backup.command=", not: text},
 	{page: "docs/operations.md", first: "echo 1 > /var/lib/zk-lite/myid", not: "needs systemd: .ci/packages"},
 	{page: "docs/operations.md", first: "export ZK_LITE_HTTP=", prepare: "# secret", output: `ID  ROLE.*3 voters.*"ok"`},
 	{page: "docs/operations.md", first: "zkop drain N ", prepare: zkop + "systemctl() { zkop drain 1 --undo; }",
