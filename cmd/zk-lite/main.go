@@ -16,7 +16,7 @@ import (
 )
 
 // version is set at the build of a release (-ldflags "-X main.version=1.2.3").
-var version = "0.9.0"
+var version = "1.0.0"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

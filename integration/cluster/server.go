@@ -159,7 +159,8 @@ func (s *Server) start() error {
 	defer out.Close() // the process has its own copy
 	c := exec.Command(args[0], args[1:]...)
 	c.Dir, c.Stdout, c.Stderr = s.dir, out, out
-	c.Env = slices.Concat(os.Environ(), s.e.opts.Env, s.Env)
+	// Not in the file: a release that does not know a setting refuses to start with it there.
+	c.Env = slices.Concat([]string{"ZK_LITE_AUTOPILOT_STABLE_TIME=1000"}, os.Environ(), s.e.opts.Env, s.Env)
 	// A group of its own keeps the terminal's Ctrl-C from the servers; the kit
 	// ends them, and should the test's process be killed, the kernel does.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -23,7 +23,6 @@ func (zkLite) config(s *Server, set map[string]string) {
 	set["admin.enableServer"] = "true"
 	set["admin.serverAddress"] = s.host()
 	set["admin.serverPort"] = fmt.Sprint(s.httpPort)
-	set["autopilot.stableTime"] = "1000"
 }
 
 // Run runs another command of the program with the server's configuration, and returns what it says.
