@@ -18,8 +18,7 @@ import (
 
 // A server whose key is bound to nobody asks any member to join, and proves that it knows a secret (peerkeys). The
 // member passes its key to the leader, which binds it. A server with data keeps its vote: it has a new key, no more.
-// One without, that had a vote, is taken out of raft's configuration and comes back as a new one, if the others can do
-// without it.
+// One without, that had a vote, loses it until it has caught up, if the others can do without it.
 
 // isRefusal reports that a server has answered, and does not know this one's key.
 func isRefusal(reply *controlReply, err error) bool {
@@ -83,10 +82,9 @@ func (l *leader) bind(req *controlRequest) error {
 		m.Addr, m.Peer, m.Vote = req.Addr, req.Addr+":"+port, req.Vote
 		err = l.addNonvoter(r, req.Server)
 	case have.Voter && req.Fresh:
-		m.Peer, m.Client, m.HTTP, m.Addr, m.Vote = have.Peer, have.Client, have.HTTP, have.Addr, true
-		if err = l.removeAsLeader(r, &controlRequest{Server: req.Server}); err == nil {
-			err = l.addNonvoter(r, req.Server)
-		}
+		// It stays a member meanwhile, with its token: another leader may have to go on from here.
+		m.Vote = true
+		err = l.demote(r, req.Server)
 	}
 	if err != nil {
 		return err

@@ -102,12 +102,7 @@ func (l *leader) removeAsLeader(r *raft.Raft, req *controlRequest) error {
 		return nil // it was removed already
 	}
 	if suffrage == voter && !req.Force {
-		err := l.retryCheck(func() error {
-			left := l.configuration.Voters()
-			delete(left, req.Server)
-			return l.checkWithout(req.Server, left)
-		})
-		if err != nil {
+		if err := l.canSpare(req.Server); err != nil {
 			return err
 		}
 	}
@@ -119,6 +114,23 @@ func (l *leader) removeAsLeader(r *raft.Raft, req *controlRequest) error {
 		return errNotLeader
 	}
 	return leaderError(l.answerOf(r.RemoveServer(transport.RaftID(uint64(req.Server)), 0, changeTimeout)))
+}
+
+// demote takes a voter's vote.
+func (l *leader) demote(r *raft.Raft, id state.ServerID) error {
+	if err := l.canSpare(id); err != nil {
+		return err
+	}
+	return leaderError(l.answerOf(r.DemoteVoter(transport.RaftID(uint64(id)), 0, changeTimeout)))
+}
+
+// canSpare reports that without the vote of a server too few would be connected.
+func (l *leader) canSpare(id state.ServerID) error {
+	return l.retryCheck(func() error {
+		left := l.configuration.Voters()
+		delete(left, id)
+		return l.checkWithout(id, left)
+	})
 }
 
 // retryCheck repeats a check for a while: a leader that has just been
