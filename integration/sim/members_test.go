@@ -124,6 +124,7 @@ func (w *world) complete() {
 		}
 		all.Go(func() {
 			for m.outside.Load() {
+				w.emptyIfHalted(m)
 				step, done := context.WithTimeout(ctx, healLimit/6)
 				err := w.admit(step, i, true)
 				done()
@@ -137,12 +138,28 @@ func (w *world) complete() {
 	}
 	all.Wait()
 	for !w.allVote() {
+		for _, m := range w.servers { // it may have noticed only after it was admitted
+			w.emptyIfHalted(m)
+		}
 		if wait(ctx, 50*time.Millisecond) != nil {
 			w.record.violation("Growing and shrinking", "not every server had a vote within %v of the end of all "+
 				"faults: %s", healLimit, w.stand())
 			return
 		}
 	}
+}
+
+// emptyIfHalted does what a server that was removed asks for: the answer to the removal was lost, so it has its data yet.
+func (w *world) emptyIfHalted(m *machine) {
+	l := m.running()
+	if l == nil || l.node.Status().Halt == nil {
+		return
+	}
+	m.busy <- struct{}{}
+	m.stop()
+	m.disk.wipe()
+	w.boot(m)
+	<-m.busy
 }
 
 func (w *world) allVote() bool {
