@@ -149,7 +149,7 @@ func (w *world) complete() {
 	}
 }
 
-// emptyIfHalted does what a server that was removed asks for: the answer to the removal was lost, so it has its data yet.
+// emptyIfHalted does what a removed server asks for: the answer to its removal was lost, so it has its data yet.
 func (w *world) emptyIfHalted(m *machine) {
 	l := m.running()
 	if l == nil || l.node.Status().Halt == nil {
