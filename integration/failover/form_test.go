@@ -61,14 +61,14 @@ func TestForm_WithoutOne(t *testing.T) {
 	refusesToForm(t, first, "3", "belongs to an ensemble already", "has data of ensemble", "zk-lite recover")
 
 	var made struct{ Token string }
-	answer := members(t, e.Leader(), http.MethodPost, "/members/3/token", "", http.StatusOK)
+	answer := cluster.ChangeMembers(t, e.Leader(), http.MethodPost, "/members/3/token", "", http.StatusOK)
 	if err := errors.Join(json.Unmarshal(answer, &made), os.WriteFile(secret, []byte(made.Token), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	third.Start()
 	cluster.Eventually(t, "the third server votes", cluster.Patience, func() error {
 		var now struct{ Voters int }
-		err := json.Unmarshal(members(t, e.Leader(), http.MethodGet, "", "", http.StatusOK), &now)
+		err := json.Unmarshal(cluster.ChangeMembers(t, e.Leader(), http.MethodGet, "", "", http.StatusOK), &now)
 		if err == nil && now.Voters != 3 {
 			err = fmt.Errorf("%d voters", now.Voters)
 		}

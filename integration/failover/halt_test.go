@@ -12,31 +12,6 @@ import (
 	"github.com/zk-lite/zk-lite/integration/cluster"
 )
 
-// members asks for a change of the ensemble until it has happened; enough is a status
-// that says that it has.
-func members(t *testing.T, s *cluster.Server, method, path, body string, enough int) (answer []byte) {
-	t.Helper()
-	cluster.Eventually(t, method+" "+path, cluster.Patience, func() error {
-		q, err := http.NewRequest(method, "http://"+s.HTTPAddr()+"/v1/cluster"+path, strings.NewReader(body))
-		if err != nil {
-			return err
-		}
-		user, password, _ := strings.Cut(cluster.SuperCredentials, ":")
-		q.SetBasicAuth(user, password)
-		r, err := http.DefaultClient.Do(q)
-		if err != nil {
-			return err
-		}
-		defer r.Body.Close()
-		answer, _ = io.ReadAll(r.Body)
-		if r.StatusCode >= 300 && r.StatusCode != enough {
-			return fmt.Errorf("%s: %s", r.Status, answer)
-		}
-		return nil
-	})
-	return answer
-}
-
 // readiness is the answer of /readyz.
 type readiness struct {
 	code           int
@@ -103,7 +78,7 @@ func TestHalt_Removed(t *testing.T) {
 	l := startLoad(t, e, "/removed")
 	l.waitProgress(50)
 	removed := e.Followers()[0]
-	members(t, e.Leader(), http.MethodDelete, fmt.Sprintf("/members/%d", removed.ID), "", http.StatusOK)
+	cluster.ChangeMembers(t, e.Leader(), http.MethodDelete, fmt.Sprintf("/members/%d", removed.ID), "", http.StatusOK)
 	begin := time.Now()
 	awaitHalt(t, removed, "removed", "was removed from the ensemble", "add it again")
 	t.Logf("it took %v", time.Since(begin))

@@ -246,11 +246,11 @@ func lastLine(text string) string {
 // replace gives a server that is down a new disk and its place again.
 func replace(t *testing.T, e *cluster.Ensemble, s *cluster.Server) {
 	t.Helper()
-	members(t, e.Leader(), http.MethodDelete, fmt.Sprintf("/members/%d?force=true", s.ID), "",
+	cluster.ChangeMembers(t, e.Leader(), http.MethodDelete, fmt.Sprintf("/members/%d?force=true", s.ID), "",
 		http.StatusNotFound)
 	s.Wipe()
 	s.Start()
-	members(t, e.Leader(), http.MethodPost, "/members",
+	cluster.ChangeMembers(t, e.Leader(), http.MethodPost, "/members",
 		fmt.Sprintf(`{"id": %d, "address": %q}`, s.ID, s.PeerAddr()), http.StatusOK)
 }
 

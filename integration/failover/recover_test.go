@@ -77,7 +77,7 @@ func TestRecover_Drill(t *testing.T) {
 // join takes a server with an empty disk in, and waits until it votes.
 func join(t *testing.T, e *cluster.Ensemble, through, s *cluster.Server) {
 	t.Helper()
-	members(t, through, http.MethodPost, "/members", fmt.Sprintf(`{"id": %d, "address": %q}`, s.ID, s.PeerAddr()), 0)
+	cluster.ChangeMembers(t, through, http.MethodPost, "/members", fmt.Sprintf(`{"id": %d, "address": %q}`, s.ID, s.PeerAddr()), 0)
 	s.Start()
 	e.WaitServing()
 }

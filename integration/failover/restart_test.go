@@ -63,12 +63,12 @@ func TestRestart_MissedTooMuch_SnapshotOnly(t *testing.T) {
 	}
 	catchesUp(t, e, behind)
 	replaced.Kill()
-	members(t, e.Leader(), http.MethodDelete, fmt.Sprintf("/members/%d?force=true", replaced.ID), "",
+	cluster.ChangeMembers(t, e.Leader(), http.MethodDelete, fmt.Sprintf("/members/%d?force=true", replaced.ID), "",
 		http.StatusNotFound)
 	l.waitProgress(20)
 	replaced.Wipe()
 	var added struct{ Token string }
-	answer := members(t, e.Leader(), http.MethodPost, "/members",
+	answer := cluster.ChangeMembers(t, e.Leader(), http.MethodPost, "/members",
 		fmt.Sprintf(`{"id": %d, "address": %q}`, replaced.ID, replaced.PeerAddr()), http.StatusOK)
 	if err := errors.Join(json.Unmarshal(answer, &added), os.WriteFile(secret, []byte(added.Token), 0o600)); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -134,9 +133,9 @@ func (f *faults) paused() {
 
 func (f *faults) drained() {
 	one := f.e.Followers()[0]
-	f.ask(one, http.MethodPost, "/drain", "")
+	cluster.ChangeMembers(f.t, one, http.MethodPost, "/drain", "", 0)
 	f.p.waitFiring("ZkLiteDrained")
-	f.ask(one, http.MethodDelete, "/drain", "")
+	cluster.ChangeMembers(f.t, one, http.MethodDelete, "/drain", "", 0)
 	f.p.waitSilent("ZkLiteDrained")
 }
 
@@ -181,7 +180,7 @@ func (f *faults) manyClients() {
 func (f *faults) restless() {
 	cluster.Eventually(f.t, "an alert about new leaders", cluster.Patience, func() error {
 		leader, followers := f.e.Roles()
-		f.ask(leader, http.MethodPost, "/transfer", fmt.Sprintf(`{"to": %d}`, followers[0].ID))
+		cluster.ChangeMembers(f.t, leader, http.MethodPost, "/transfer", fmt.Sprintf(`{"to": %d}`, followers[0].ID), 0)
 		if firing := f.p.firing(); !slices.Contains(firing, "ZkLiteLeaderChanges") {
 			return fmt.Errorf("these fire: %v", firing)
 		}
@@ -230,30 +229,6 @@ func (f *faults) take(file string) {
 // removed takes a server out of the ensemble, which it knows from then on.
 func (f *faults) removed() {
 	leader, followers := f.e.Roles()
-	f.ask(leader, http.MethodDelete, fmt.Sprintf("/members/%d", followers[0].ID), "")
+	cluster.ChangeMembers(f.t, leader, http.MethodDelete, fmt.Sprintf("/members/%d", followers[0].ID), "", 0)
 	f.p.waitFiring("ZkLiteHalted")
-}
-
-// ask changes the ensemble, as soon as it lets itself be changed.
-func (f *faults) ask(s *cluster.Server, method, path, body string) {
-	f.t.Helper()
-	cluster.Eventually(f.t, method+" "+path, cluster.Patience, func() error {
-		q, err := http.NewRequest(method, "http://"+s.HTTPAddr()+"/v1/cluster"+path, strings.NewReader(body))
-		if err != nil {
-			return err
-		}
-		user, password, _ := strings.Cut(cluster.SuperCredentials, ":")
-		q.SetBasicAuth(user, password)
-		r, err := http.DefaultClient.Do(q)
-		if err != nil {
-			return err
-		}
-		defer r.Body.Close()
-		if r.StatusCode >= 300 {
-			var text bytes.Buffer
-			_, _ = text.ReadFrom(r.Body)
-			return fmt.Errorf("%s: %s", r.Status, &text)
-		}
-		return nil
-	})
 }
