@@ -9,7 +9,7 @@ import (
 
 // Ranking is who used the server most.
 type Ranking struct {
-	Seconds   float64 // that it covers
+	Seconds   float64 // that it covers, at least one
 	Total     int64   // requests or bytes of all
 	Sessions  []User
 	Addresses []User
@@ -36,7 +36,8 @@ func (t *Table) Top(by Measure, limit int) Ranking {
 		since = t.windows[1].since
 	}
 	return Ranking{
-		Seconds: now.Sub(since).Seconds(), Total: present.total + before.total,
+		// Over less than a second, a few first requests would look like a storm.
+		Seconds: max(1, now.Sub(since).Seconds()), Total: present.total + before.total,
 		Sessions:  rank(limit, &present.sessions, &before.sessions),
 		Addresses: rank(limit, &present.addresses, &before.addresses),
 		Paths:     rank(limit, &present.paths, &before.paths),

@@ -25,6 +25,9 @@ func TestTable_FewRequests_AreExact(t *testing.T) {
 			}
 			table.Count(Use{Session: znode.SessionID(1 + i%3/2), Address: client, Path: "/" + strings.Repeat("x", 1000*(i%2)),
 				Bytes: 100 * (1 + i%3/2)})
+			if r := table.Top(Requests, 1); i == 0 && (r.Total != 1 || r.Seconds != 1) {
+				t.Errorf("at once: %d in %v s", r.Total, r.Seconds)
+			}
 			clock.Sleep(time.Second)
 		}
 		r := table.Top(Requests, 10)
