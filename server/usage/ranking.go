@@ -36,7 +36,7 @@ func (t *Table) Top(by Measure, limit int) Ranking {
 		since = t.windows[1].since
 	}
 	return Ranking{
-		// Over less than a second, a few first requests would look like a storm.
+		// Over less than a second, the first few requests would give rates of hundreds.
 		Seconds: max(1, now.Sub(since).Seconds()), Total: present.total + before.total,
 		Sessions:  rank(limit, &present.sessions, &before.sessions),
 		Addresses: rank(limit, &present.addresses, &before.addresses),
