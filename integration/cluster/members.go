@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// ChangeMembers asks a server for a change of the ensemble, below /v1/cluster, until it has happened; enough is a status
-// that says that it has, beside those of success. It returns the answer.
+// ChangeMembers asks a server for a change of the ensemble, below /v1/cluster, until it has happened; enough is a
+// status that says that it has, beside those of success. It returns the answer.
 func ChangeMembers(t *testing.T, s *Server, method, path, body string, enough int) (answer []byte) {
 	t.Helper()
 	Eventually(t, method+" "+path, Patience, func() error {
