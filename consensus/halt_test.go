@@ -71,3 +71,35 @@ func TestNode_Halt_IsRemembered(t *testing.T) {
 	e.mustStart(leader)
 	e.waitHalted(leader, HaltDiverged, "a test")
 }
+
+// After a start of all, the others have applied no more than a snapshot, of a time at which this server was not in the
+// ensemble. It took their word, and was halted as removed, with its vote.
+func TestRegression_SnapshotOfBefore_HaltsNobody(t *testing.T) {
+	tier.Seconds(t)
+	t.Parallel()
+	e := newTestEnsemble(t, 3, nil)
+	e.waitFormed()
+	out := (e.leader() + 1) % 3
+	through := (out + 1) % 3
+	e.must(through, "/a")
+	e.stop(out)
+	e.wipe(out)
+	if err := e.remove(through, out, false); err != nil {
+		t.Fatal(err)
+	}
+	e.snapshot(out)
+	e.mustStart(out)
+	e.add(through, out)
+	e.waitVoters(0, 1, 2)
+	e.must(out, "/b")
+	e.agree()
+	for i := range 3 {
+		e.crash(i)
+	}
+	for i := range 3 {
+		e.mustStart(i)
+	}
+	e.leader()
+	e.must(out, "/c")
+	e.noHalt()
+}

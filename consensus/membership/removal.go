@@ -46,12 +46,17 @@ func (e *Ensemble) watchRemoval() {
 }
 
 // removedBy asks the others whether this server is still a member. The one that has applied most is right, if that
-// is not less than what was applied here; it returns that server if it says no, and as of which entry.
+// is not less than what was applied here. Where this server's own log has it as a member, that one must have applied as
+// much as is in this log: after a start of all, what was applied is a snapshot's, and a server that was out of the
+// ensemble then may have come back since. It returns the server that says no, and as of which entry.
 func (e *Ensemble) removedBy() (by state.ServerID, applied uint64) {
 	if len(e.configured()) == 0 {
 		return state.NoServer, 0 // this server has not been added yet
 	}
 	by, best := state.NoServer, controlReply{Applied: e.cfg.Applied()}
+	if e.suffrage(e.cfg.Self) != notMember {
+		best.Applied = max(best.Applied, e.configuration.raft.Load().LastIndex())
+	}
 	for id, reply := range e.askOthers(controlRequest{Op: controlWho}) {
 		if reply.Applied >= best.Applied && reply.Ensemble != "" {
 			by, best = id, reply
