@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -50,7 +49,7 @@ type bootstrapper struct {
 	control   *control
 	identity  atomic.Pointer[storage.Identity]
 	accepted  chan storage.Identity // capacity 1: another server has bootstrapped this one
-	accepting sync.Mutex            // one request to bootstrap at a time
+	accepting chan struct{}         // has room for one request to bootstrap; no mutex: its owner waits for the disk
 }
 
 // Join notes to which ensemble this server belongs.
@@ -318,8 +317,8 @@ func (b *bootstrapper) acceptBootstrap(conn *mux.Conn, req *controlRequest) erro
 	if err != nil {
 		return err
 	}
-	b.accepting.Lock()
-	defer b.accepting.Unlock()
+	b.accepting <- struct{}{}
+	defer func() { <-b.accepting }()
 	if have := b.identity.Load(); have != nil {
 		if have.Ensemble != want {
 			return fmt.Errorf("this server belongs to ensemble %x", have.Ensemble)

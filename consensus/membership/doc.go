@@ -14,5 +14,6 @@
 // server is no member any more (removal.go). RunAutopilot runs while
 // this server leads (autopilot.go). What raft may never answer has a goroutine that nothing waits for.
 //
-// There is one lock: bootstrapper.accepting, over the writes to disk of a bootstrap.
+// No lock is held while anything waits for disk or network: bootstrapper.accepting and leader.binding are channels with
+// room for one.
 package membership

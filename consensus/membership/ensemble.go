@@ -28,9 +28,11 @@ type Ensemble struct {
 // New returns an Ensemble that does nothing before Serve and Bootstrap.
 func New(cfg Config) *Ensemble {
 	c := &control{cfg.Self, cfg.Mux, cfg.Keys}
-	b := &bootstrapper{cfg: &cfg, control: c, accepted: make(chan storage.Identity, 1)}
+	b := &bootstrapper{
+		cfg: &cfg, control: c, accepted: make(chan storage.Identity, 1), accepting: make(chan struct{}, 1),
+	}
 	x := &configuration{published: cfg.Published}
-	return &Ensemble{&cfg, c, b, x, &leader{cfg: &cfg, control: c, configuration: x}}
+	return &Ensemble{&cfg, c, b, x, &leader{cfg: &cfg, control: c, configuration: x, binding: make(chan struct{}, 1)}}
 }
 
 // Start begins to answer what only raft can, and finishes what Bootstrap has begun.

@@ -61,8 +61,8 @@ func (e *Ensemble) passJoin(conn *mux.Conn, req *controlRequest) error {
 
 // bind does on the leader what passJoin asks for.
 func (l *leader) bind(req *controlRequest) error {
-	l.binding.Lock()
-	defer l.binding.Unlock()
+	l.binding <- struct{}{}
+	defer func() { <-l.binding }()
 	r, err := l.leads()
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +27,7 @@ type leader struct {
 	cfg           *Config
 	control       *control
 	configuration *configuration
-	binding       sync.Mutex                              // one server joins at a time: a token is used once
+	binding       chan struct{}                           // has room for one server that joins: a token is used once
 	plans         atomic.Pointer[map[state.ServerID]plan] // of RunAutopilot; nil: it does not run
 }
 

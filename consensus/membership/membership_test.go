@@ -3,9 +3,17 @@ package membership
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/storage"
+	"github.com/zk-lite/zk-lite/consensus/transport/mux"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
 func TestStatus_Lag_IsNeverNegative(t *testing.T) {
@@ -44,4 +52,45 @@ type forgotten struct{ context.Context }
 func (f forgotten) Error() error {
 	<-f.Done()
 	return f.Err()
+}
+
+// A bootstrap that a slow disk held up is asked for again; the second request waits for the first. It waited for a
+// mutex that is held during the writes: in virtual time, where that counts as running, nothing went on any more.
+func TestRegression_Bootstrap_AskedAgain_WaitsForTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &slowIdentity{delay: 2 * controlTimeout}
+		e := New(Config{Context: t.Context(), Store: &storage.Store{
+			Identity: disk, Log: raft.NewInmemStore(), Stable: raft.NewInmemStore(), Snapshots: raft.NewInmemSnapshotStore(),
+		}, RaftConfig: raft.DefaultConfig()})
+		e.cfg.RaftConfig.LocalID = "0"
+		e.cfg.Servers = []Server{{ID: 0, Voter: true}}
+		_, e.cfg.Transport = raft.NewInmemTransport("0")
+		request := controlRequest{Op: controlBootstrap, Ensemble: strings.Repeat("1f", 16)}
+		var requests sync.WaitGroup
+		for range 2 {
+			requests.Go(func() {
+				if err := e.acceptBootstrap(&mux.Conn{}, &request); err != nil {
+					t.Error(err)
+				}
+			})
+			clock.Sleep(controlTimeout)
+		}
+		requests.Wait()
+		if disk.saved != 1 {
+			t.Errorf("the identity was written %d times", disk.saved)
+		}
+	})
+}
+
+// slowIdentity is on a disk whose writes take a while.
+type slowIdentity struct {
+	storage.IdentityStore
+	delay time.Duration
+	saved int
+}
+
+func (s *slowIdentity) Save(storage.Identity) error {
+	clock.Sleep(s.delay)
+	s.saved++
+	return nil
 }

@@ -96,10 +96,7 @@ func (d *disk) blankAgain() bool {
 func (d *disk) sync() {
 	d.mu.Lock()
 	d.syncs++
-	p := d.profile
-	// Who bootstraps holds a lock meanwhile, and would be asked again after 5 s: the bubble's clock would stop.
-	p.Tail = p.Tail && d.identity != nil
-	t := p.Draw(d.rng)
+	t := d.profile.Draw(d.rng)
 	t += time.Duration(d.rng.Int64N(int64(d.profile.Delay/4) + 1))
 	if d.slow > 0 {
 		t += time.Duration(d.rng.Int64N(int64(d.slow)))
@@ -167,8 +164,10 @@ func (v *view) Load() (*storage.Identity, error) {
 	return &id, nil
 }
 
-// Save implements storage.IdentityStore. It takes no time: a caller holds a mutex.
+// Save implements storage.IdentityStore. It is two syncs, as in bbolt.
 func (v *view) Save(id storage.Identity) error {
+	v.sync()
+	v.sync()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.deadLocked() {

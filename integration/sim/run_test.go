@@ -37,9 +37,9 @@ var (
 const (
 	// progressEvery is after how many seeds a long run says that it lives.
 	progressEvery = 100
-	// stuckAfter is how much real time one seed may take. A seed takes a second at most, and minutes
+	// stuckAfter is how much real time one seed may take. A seed takes a second at most, and half a minute
 	// where many share a processor; one that never ends shall say where it is.
-	stuckAfter = 10 * time.Minute
+	stuckAfter = 3 * time.Minute
 	// maxTail is how much of a worker's output is kept for the case that it dies.
 	maxTail = 1 << 20
 	// garbagePercent lets more garbage gather than Go does (100): the ensembles are small, and a fifth of
@@ -108,8 +108,9 @@ type run struct {
 	start time.Time
 	seeds chan uint64
 
-	mu    sync.Mutex // protects the fields below
-	total outcome
+	mu     sync.Mutex // protects the fields below
+	total  outcome
+	failed []uint64 // seeds
 }
 
 // note counts what came of a seed, and reports what is wrong.
@@ -118,6 +119,7 @@ func (r *run) note(seed uint64, out *outcome) {
 	defer r.mu.Unlock()
 	r.total.add(out)
 	if len(out.Violations) > 0 {
+		r.failed = append(r.failed, seed)
 		report(r.t, seed, out.Violations)
 	}
 	if n := r.total.Seeds; n%progressEvery == 0 {
@@ -176,6 +178,9 @@ func (r *run) employ(seed uint64) error {
 		watchdog.Stop()
 		if err != nil {
 			orders.Close()
+			r.mu.Lock()
+			r.failed = append(r.failed, seed)
+			r.mu.Unlock()
 			return fmt.Errorf("seed %d ended its process: %w, %w\n%s\n%s", seed, err, cmd.Wait(), said, replay(seed))
 		}
 		r.note(seed, &out)
@@ -240,6 +245,9 @@ func (r *run) say(first uint64, n int) {
 		float64(a.Seeds)/took.Seconds(), a.Virtual.Seconds()/took.Seconds(), float64(a.Ops)/took.Seconds())
 	for _, k := range slices.Sorted(maps.Keys(a.Counts)) {
 		r.t.Logf("  %6d %s", a.Counts[k], k)
+	}
+	if len(r.failed) > 0 { // again, where the end of a long log is all that is kept
+		r.t.Errorf("see above for these seeds: %d", r.failed)
 	}
 }
 
