@@ -16,11 +16,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -350,6 +353,40 @@ func TestKeys_WipedServer_ComesBack(t *testing.T) {
 				e.waitBound(0, 1, 2)
 				e.must(lost, fmt.Sprint("/n", n))
 			}
+			e.agree()
+		})
+	}
+}
+
+// A leader that let a server in, or had taken a wiped one's vote, and lost its place before the log said that the
+// server is to vote, left it without a vote for good: the next leader found a member, and only noted its key.
+func TestRegression_Keys_HalfJoined_VotesAtLast(t *testing.T) {
+	t.Parallel()
+	for name, half := range map[string]func(r *raft.Raft, id raft.ServerID) raft.IndexFuture{
+		"let in": func(r *raft.Raft, id raft.ServerID) raft.IndexFuture {
+			if err := r.RemoveServer(id, 0, 0).Error(); err != nil {
+				t.Error(err)
+			}
+			return r.AddNonvoter(id, raft.ServerAddress(id), 0, 0)
+		},
+		"without its vote": func(r *raft.Raft, id raft.ServerID) raft.IndexFuture { return r.DemoteVoter(id, 0, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newSecret(t, 3)
+			e.must(0, "/a")
+			e.waitVoters(0, 1, 2)
+			e.waitBound(0, 1, 2)
+			leads := e.leader()
+			lost := (leads + 1) % 3
+			e.stop(lost)
+			e.wipe(lost)
+			if err := half(e.nodes[leads].raft, raft.ServerID(strconv.Itoa(lost))).Error(); err != nil {
+				t.Fatal(err)
+			}
+			e.mustStart(lost)
+			e.waitVoters(0, 1, 2)
+			e.must(lost, "/b")
 			e.agree()
 		})
 	}

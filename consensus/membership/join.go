@@ -74,13 +74,15 @@ func (l *leader) bind(req *controlRequest) error {
 		return fmt.Errorf("server %d cannot join: it leads", req.Server)
 	case req.Token != none && (have.Token != req.Token || time.Now().UnixMilli() >= have.TokenUntil):
 		return errors.New("the one-time token has been used, or is too old")
-	case !in:
+	case !in, req.Vote && !have.Voter && have.Addr == "": // an earlier leader may have got no further than raft's change
 		_, port, wrong := net.SplitHostPort(req.Addr)
 		if wrong != nil {
 			return fmt.Errorf("server %d joins without the address of its peer port: %w", req.Server, wrong)
 		}
 		m.Addr, m.Peer, m.Vote = req.Addr, req.Addr+":"+port, req.Vote
-		err = l.addNonvoter(r, req.Server)
+		if !in {
+			err = l.addNonvoter(r, req.Server)
+		}
 	case have.Voter && req.Fresh:
 		// It stays a member meanwhile, with its token: another leader may have to go on from here.
 		m.Vote = true
