@@ -21,7 +21,9 @@ import (
 // testCheck is often, so that tests are short.
 func testCheck(c *Config) { c.CheckInterval = 50 * time.Millisecond }
 
-// flip changes a byte of a znode's data in a server's memory, as a broken memory would.
+// flip changes a byte of a znode's data in a server's memory, as a broken memory would: whoever reads it.
+//
+//go:norace
 func (e *testEnsemble) flip(i int, path string, by byte) {
 	e.t.Helper()
 	h := e.nodes[i].handler

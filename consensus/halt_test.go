@@ -13,9 +13,11 @@ import (
 // waitHalted waits until a server is halted, and checks why.
 func (e *testEnsemble) waitHalted(i int, kind HaltKind, words ...string) {
 	e.t.Helper()
-	wait.Until(e.t, "a halted server", func() bool { return e.nodes[i].Status().Halt != nil })
+	wait.Until(e.t, "a halted server", func() bool {
+		return e.nodes[i].Status().Halt != nil && e.nodes[i].handler.halted.Load()
+	})
 	h := e.nodes[i].Status().Halt
-	if h.Kind != kind || !e.nodes[i].handler.halted.Load() {
+	if h.Kind != kind {
 		e.t.Fatalf("server %d: %+v", i, h)
 	}
 	for _, w := range words {

@@ -74,7 +74,8 @@ func (l *leader) bind(req *controlRequest) error {
 		return fmt.Errorf("server %d cannot join: it leads", req.Server)
 	case req.Token != none && (have.Token != req.Token || time.Now().UnixMilli() >= have.TokenUntil):
 		return errors.New("the one-time token has been used, or is too old")
-	case !in, req.Vote && !have.Voter && have.Addr == "": // an earlier leader may have got no further than raft's change
+	case !in, req.Vote && !have.Voter && have.Addr == "":
+		// A member already: an earlier leader got no further than raft's change.
 		_, port, wrong := net.SplitHostPort(req.Addr)
 		if wrong != nil {
 			return fmt.Errorf("server %d joins without the address of its peer port: %w", req.Server, wrong)
