@@ -242,7 +242,7 @@ func TestChart_Version(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newest := regexp.MustCompile(`(?m)^## (\d\S*)`).FindSubmatch(changes)[1]
+	newest := regexp.MustCompile(`(?m)^## ([\d.]+)`).FindSubmatch(changes)[1]
 	chart, err := os.ReadFile(filepath.Join(Chart, "Chart.yaml"))
 	if want := "\nversion: " + string(newest) + "\nappVersion: " + string(newest) + "\n"; err != nil || !strings.Contains(string(chart), want) {
 		t.Errorf("%s has another version than %s (%v)", Chart, newest, err)
