@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -53,16 +54,25 @@ func (e *Ensemble) removedBy() (by state.ServerID, applied uint64) {
 	if len(e.configured()) == 0 {
 		return state.NoServer, 0 // this server has not been added yet
 	}
-	by, best := state.NoServer, controlReply{Applied: e.cfg.Applied()}
+	atLeast := e.cfg.Applied()
 	if e.suffrage(e.cfg.Self) != notMember {
-		best.Applied = max(best.Applied, e.configuration.raft.Load().LastIndex())
+		atLeast = max(atLeast, e.raft.Load().LastIndex())
 	}
-	for id, reply := range e.askOthers(controlRequest{Op: controlWho}) {
-		if reply.Applied >= best.Applied && reply.Ensemble != "" {
+	return removedAsOf(e.askOthers(controlRequest{Op: controlWho}), atLeast)
+}
+
+// removedAsOf returns which of the others is right, if that is not less than atLeast, and says that the one that asks
+// was removed: one that has applied most, and of these the one with the longest log. It must not be about to take the
+// other in again: who joins and has caught up with its own removal only is no removed server.
+func removedAsOf(replies map[state.ServerID]controlReply, atLeast uint64) (by state.ServerID, applied uint64) {
+	by, best := state.NoServer, controlReply{Applied: atLeast}
+	for id, reply := range replies {
+		further := cmp.Or(cmp.Compare(reply.Applied, best.Applied), cmp.Compare(reply.Last, best.Last))
+		if reply.Ensemble != "" && further >= 0 {
 			by, best = id, reply
 		}
 	}
-	if !best.Removed {
+	if !best.Removed || best.Suffrage != notMember {
 		return state.NoServer, 0
 	}
 	return by, best.Applied
