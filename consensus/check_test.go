@@ -318,11 +318,7 @@ func TestCheck_Members_NoAlarm(t *testing.T) {
 	e.mustStart(added)
 	e.add(0, added)
 	e.must(added, "/added")
-	e.stop(2)
-	e.wipe(2)
-	if err := e.remove(0, 2, false); err != nil {
-		t.Fatal(err)
-	}
+	e.removeWiped(0, 2)
 	e.mustStart(2)
 	e.add(0, 2)
 	e.waitVoters(0, 1, 2, state.ServerID(added))

@@ -84,11 +84,7 @@ func TestRegression_SnapshotOfBefore_HaltsNobody(t *testing.T) {
 	out := (e.leader() + 1) % 3
 	through := (out + 1) % 3
 	e.must(through, "/a")
-	e.stop(out)
-	e.wipe(out)
-	if err := e.remove(through, out, false); err != nil {
-		t.Fatal(err)
-	}
+	e.removeWiped(through, out)
 	e.snapshot(out)
 	e.mustStart(out)
 	e.add(through, out)

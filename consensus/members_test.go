@@ -48,6 +48,16 @@ func (e *testEnsemble) remove(through, i int, force bool) error {
 	return e.nodes[through].RemoveServer(e.longContext(), e.servers[i].ID, force)
 }
 
+// removeWiped stops a server, takes its disk away, and removes it.
+func (e *testEnsemble) removeWiped(through, i int) {
+	e.t.Helper()
+	e.stop(i)
+	e.wipe(i)
+	if err := e.remove(through, i, false); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
 func (e *testEnsemble) waitVoters(want ...state.ServerID) {
 	e.t.Helper()
 	wait.Until(e.t, fmt.Sprint("voters ", want), func() bool {
@@ -207,11 +217,7 @@ func TestEnsemble_WipedServer_RemovedAndAdded(t *testing.T) {
 	lost := (e.leader() + 1) % 3
 	through := (lost + 1) % 3
 	e.must(through, "/a")
-	e.stop(lost)
-	e.wipe(lost)
-	if err := e.remove(through, lost, false); err != nil {
-		t.Fatal(err)
-	}
+	e.removeWiped(through, lost)
 	e.mustStart(lost)
 	e.add(through, lost)
 	e.waitVoters(0, 1, 2)
