@@ -4,8 +4,11 @@ package raftlog
 func (s *Store) Settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Between its wake-up and its first work that goroutine still counts as idle: what it was asked for counts, too.
 	busy := func() bool {
-		return !s.maintenance.idle || len(s.wake) > 0 || s.maintenance.noted < s.durable
+		m := &s.maintenance
+		asked := m.wantDrop || m.wantSegment && len(s.prepared) == 0 || m.noted < s.durable
+		return asked || !m.idle || len(s.wake) > 0
 	}
 	for s.err == nil && !s.stopping && busy() {
 		s.cond.Wait()

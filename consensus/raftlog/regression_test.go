@@ -55,7 +55,8 @@ func TestRegression_Open_NewLogTakesLittleSpace(t *testing.T) {
 	if x := s.Stats(); x.Segments > 12 || x.Bytes > 5*50<<20 {
 		t.Errorf("50 MiB of entries: %d segments with %d bytes", x.Segments, x.Bytes)
 	}
-	for i := uint64(40); i < 120; i++ {
+	// The long segment in use and the one prepared, 64 MiB at most each, are filled before short ones come.
+	for i := uint64(40); i < 40+2*64+1; i++ {
 		must(t, s.StoreLog(&raft.Log{Index: i, Term: 1, Data: make([]byte, 1<<20)}))
 		must(t, s.DeleteRange(1, i-1))
 		s.Settle() // on a busy machine a segment would else be prepared for a log that has become short meanwhile
