@@ -217,8 +217,8 @@ func (ln *Listener) remove(c *conn) {
 	if c.wordsOnly {
 		ln.wordsOnly--
 	}
-	ln.mu.Unlock()
 	ln.cfg.Descriptors.Return()
+	ln.mu.Unlock()
 	ln.running.Done()
 }
 
