@@ -217,7 +217,7 @@ func (ln *Listener) remove(c *conn) {
 	if c.wordsOnly {
 		ln.wordsOnly--
 	}
-	ln.cfg.Descriptors.Return()
+	ln.cfg.Descriptors.Return() // who sees that the connection is gone may take its place
 	ln.mu.Unlock()
 	ln.running.Done()
 }

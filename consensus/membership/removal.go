@@ -61,9 +61,9 @@ func (e *Ensemble) removedBy() (by state.ServerID, applied uint64) {
 	return removedAsOf(e.askOthers(controlRequest{Op: controlWho}), atLeast)
 }
 
-// removedAsOf returns which of the others is right, if that is not less than atLeast, and says that the one that asks
-// was removed: one that has applied most, and of these the one with the longest log. It must not be about to take the
-// other in again: who joins and has caught up with its own removal only is no removed server.
+// removedAsOf returns the server that has applied most, at least atLeast, and of these the one with the longest log, if
+// it says that the server that asks was removed. That server's log must not take the other in again: one that joins may
+// have caught up no further than with its own removal.
 func removedAsOf(replies map[state.ServerID]controlReply, atLeast uint64) (by state.ServerID, applied uint64) {
 	by, best := state.NoServer, controlReply{Applied: atLeast}
 	for id, reply := range replies {

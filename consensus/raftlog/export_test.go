@@ -4,7 +4,7 @@ package raftlog
 func (s *Store) Settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Between its wake-up and its first work that goroutine still counts as idle: what it was asked for counts, too.
+	// That goroutine counts as idle until it has begun: what it was asked for counts, too.
 	busy := func() bool {
 		m := &s.maintenance
 		asked := m.wantDrop || m.wantSegment && len(s.prepared) == 0 || m.noted < s.durable

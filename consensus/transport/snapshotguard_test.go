@@ -163,7 +163,7 @@ func TestRegression_OwnSnapshotWhileOneIsInstalled(t *testing.T) {
 		if err != nil {
 			t.Errorf("the follower's own snapshot: %v", err)
 		}
-		clock.Sleep(time.Second) // the leader's is installed: raft sets the one index before the other
+		clock.Sleep(time.Second) // until the leader's is installed: raft sets what is applied before the end of the log
 		if last, has := f.raft().LastIndex(), f.raft().AppliedIndex(); last < has {
 			t.Errorf("the follower's log ends at %d, and it has applied %d", last, has)
 		}

@@ -64,9 +64,9 @@ type machine struct {
 	busy chan struct{} // held by who ends or starts a process; capacity 1
 	// outside says that the server may have been taken out of the ensemble.
 	outside atomic.Bool
-	// unsure says that its removal had no answer: it may be halted, rightly, with the data that it has.
-	unsure atomic.Bool
-	back   time.Time // when it may be taken in again; belongs to who sets outside
+	// removalUnknown says that its removal had no answer: it may be halted, rightly, with its data.
+	removalUnknown atomic.Bool
+	back           time.Time // when it may be taken in again; belongs to who sets outside
 
 	mu   sync.Mutex // protects the field below
 	life *life      // nil: no process runs

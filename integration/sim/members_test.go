@@ -55,7 +55,7 @@ func (w *chaos) replace() {
 	err := through.node.RemoveServer(ctx, state.ServerID(i), false)
 	m.back = time.Now().Add(w.ms(0, 1000))
 	if err != nil {
-		m.unsure.Store(true)
+		m.removalUnknown.Store(true)
 		w.replacing.Store(false)
 		w.logger.Info("removing", "server", i, "error", err)
 		return
@@ -67,7 +67,7 @@ func (w *chaos) replace() {
 		m.crash(true)
 	}
 	m.disk.wipe()
-	m.unsure.Store(false)
+	m.removalUnknown.Store(false)
 	w.net.change(func() { w.net.counts["disk wiped, outside of the ensemble"]++ })
 	clock.Sleep(w.ms(0, 1000))
 	w.boot(m)
@@ -151,11 +151,11 @@ func (w *world) complete() {
 	}
 }
 
-// emptyIfHalted does once what a removed server asks for, if the answer to its removal was lost, so that it has its data
-// yet. Others are not halted rightly, and stay so, to be noticed.
+// emptyIfHalted does what a removed server asks for, once, if the answer to its removal was lost and it still has its
+// data. No other server may be halted: it stays so, and the run fails.
 func (w *world) emptyIfHalted(m *machine) {
 	l := m.running()
-	if l == nil || l.node.Status().Halt == nil || !m.unsure.Swap(false) {
+	if l == nil || l.node.Status().Halt == nil || !m.removalUnknown.Swap(false) {
 		return
 	}
 	m.busy <- struct{}{}

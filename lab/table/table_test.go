@@ -41,9 +41,7 @@ func TestMake_SmallSizes_FormulasHold(t *testing.T) {
 }
 
 func TestMake_SampledAbove_FormulasHold(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten seconds")
-	}
+	tier.Seconds(t)
 	assertHolds(t, []int{63, 64, 65, 128, 129})
 }
 
