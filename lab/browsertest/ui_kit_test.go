@@ -62,6 +62,14 @@ func (p *tab) press(text string) {
 	p.do(chromedp.MouseClickXY(at[0], at[1]))
 }
 
+// disabled waits for the button with this text, and reports whether it cannot be pressed.
+func (p *tab) disabled(text string) bool {
+	p.t.Helper()
+	find := `[...document.querySelectorAll("button")].find((b) => b.textContent.trim() === ` + quote(text) + `)`
+	p.until(find + ` !== undefined`)
+	return eval[bool](p, find+`.disabled`)
+}
+
 // pressNamed clicks the button with this accessible name.
 func (p *tab) pressNamed(label string) {
 	p.t.Helper()

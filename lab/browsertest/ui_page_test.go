@@ -236,7 +236,7 @@ func TestUI_Login(t *testing.T) {
 	p.until(`document.querySelector("#identity")?.textContent.includes("administrator")`)
 	p.press("Log out")
 	p.until(`document.querySelector("#login")`)
-	if !eval[bool](p, `[...document.querySelectorAll("button")].find((b) => b.textContent === "Edit").disabled`) {
+	if !p.disabled("Edit") {
 		t.Error("who has logged out can press Edit")
 	}
 }

@@ -18,7 +18,7 @@ func TestUI_Tree_EachButton(t *testing.T) {
 	anew(t, "/buttons", "one\ntwo\n")
 	p := uiOf(t, "tree/buttons")
 	p.heading("buttons")
-	if !eval[bool](p, `[...document.querySelectorAll("button")].find((b) => b.textContent === "Edit").disabled`) {
+	if !p.disabled("Edit") {
 		t.Error("who has not logged in can press Edit")
 	}
 	p.login("alice:secret")
@@ -105,7 +105,7 @@ func TestUI_Tree_ReadOnly(t *testing.T) {
 	before := must(t, "GET", "/v1/znodes/readonly?acl", "", "owner:x") + must(t, "GET", "/v1/znodes/readonly", "", "owner:x")
 	p := uiOf(t, "tree/readonly")
 	for _, name := range []string{"Edit", "Create below", "Permissions", "Delete", "Import"} {
-		if !eval[bool](p, `[...document.querySelectorAll("button")].find((b) => b.textContent.trim() === `+quote(name)+`).disabled`) {
+		if !p.disabled(name) {
 			t.Errorf("who has not logged in can press %s", name)
 		}
 	}
