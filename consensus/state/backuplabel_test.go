@@ -34,6 +34,9 @@ func TestBackup_Label(t *testing.T) {
 		if _, err := BackupEnsemble(bad); err == nil {
 			t.Errorf("byte %d is changed: no error", n)
 		}
+		if _, err := ReadSnapshot(bytes.NewReader(bad)); err == nil {
+			t.Errorf("byte %d is changed, but zstd skips it: it is read", n)
+		}
 		if _, err := BackupEnsemble(good[:n]); err == nil {
 			t.Errorf("cut off at %d: no error", n)
 		}

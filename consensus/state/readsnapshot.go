@@ -14,19 +14,24 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// ReadSnapshot reads a snapshot into a new Machine.
+// ReadSnapshot reads a snapshot, or a backup, into a new Machine.
 func ReadSnapshot(in io.Reader) (*Machine, error) { return readSnapshot(in, math.MaxInt64) }
 
 // readSnapshot is ReadSnapshot of a snapshot that has at most limit bytes when decoded.
 func readSnapshot(in io.Reader, limit int64) (*Machine, error) {
+	labelled := bufio.NewReader(in)
+	head, _ := labelled.Peek(BackupHead) // an error comes again with the next read
+	if _, err := BackupEnsemble(head); err != nil {
+		return nil, fmt.Errorf("reading snapshot: %w", err)
+	}
 	magic := make([]byte, len(snapshotMagic))
-	if _, err := io.ReadFull(in, magic); err != nil {
+	if _, err := io.ReadFull(labelled, magic); err != nil {
 		return nil, fmt.Errorf("reading snapshot: %w", err)
 	}
 	if err := checkMagic(string(magic)); err != nil {
 		return nil, fmt.Errorf("reading snapshot: %w", err)
 	}
-	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(windowMax))
+	z, err := zstd.NewReader(labelled, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(windowMax))
 	if err != nil {
 		return nil, fmt.Errorf("reading snapshot: %w", err)
 	}

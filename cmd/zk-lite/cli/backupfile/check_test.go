@@ -132,6 +132,9 @@ func FuzzCheck(f *testing.F) {
 	f.Add(b[:len(b)/2])
 	f.Add([]byte(magic))
 	f.Add([]byte("zkls\x00\x05\x28\xb5\x2f\xfd"))
+	relabelled := bytes.Clone(b)
+	relabelled[len(magic)]++ // another frame that zstd skips
+	f.Add(relabelled)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, err := Check(bytes.NewReader(b), nothing)
 		if err == nil || errors.Is(err, errMore) {
