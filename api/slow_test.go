@@ -3,6 +3,7 @@ package api_test
 import (
 	"io"
 	"log/slog"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,7 +65,9 @@ func TestExpiredSessions(t *testing.T) {
 	e := shared()
 	admin := operator(t, e.urls[e.leading(t)])
 	newClient(t, admin.url).get("/v1/expired-sessions").problem(401, "NOAUTH")
-	id := newClient(t, admin.url).post("/v1/sessions", `{"timeout": "1ms"}`).is(201).text("id")
+	path := root(t, admin) + "/e"
+	id, own := newClient(t, admin.url).session("1ms")
+	own.post(path+"?mode=ephemeral", "").is(201)
 	var found map[string]any
 	wait.Until(t, "the session to expire", func() bool {
 		for _, x := range admin.get("/v1/expired-sessions").is(200).field("items").([]any) {
@@ -74,7 +77,8 @@ func TestExpiredSessions(t *testing.T) {
 		}
 		return found != nil
 	})
-	if found["cause"] != "silent" || found["heard"] == nil || found["ephemerals"] != 0.0 {
+	if found["cause"] != "silent" || found["heard"] == nil || found["ephemerals"] != 1.0 ||
+		!reflect.DeepEqual(found["paths"], []any{strings.TrimPrefix(path, "/v1/znodes")}) {
 		t.Errorf("%v", found)
 	}
 }

@@ -49,7 +49,7 @@ func (h *testHandler) StateReplaced(m *state.Machine)                   { h.mach
 func (h *testHandler) Event(*znode.Event)                               {}
 func (h *testHandler) SessionOpened(*session.Session)                   {}
 func (h *testHandler) SessionAttached(*session.Session, state.ServerID) {}
-func (h *testHandler) SessionClosed(*session.Session, int, bool)        {}
+func (h *testHandler) SessionClosed(*session.Session, []string, bool)   {}
 func (h *testHandler) QuotaExceeded(string)                             {}
 func (h *testHandler) Halted()                                          { h.halted.Store(true) }
 func (h *testHandler) Lead(term uint64)                                 { h.term.Store(term) }

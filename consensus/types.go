@@ -57,7 +57,7 @@ type Handler interface {
 	Event(e *znode.Event)
 	SessionOpened(s *session.Session)
 	SessionAttached(s *session.Session, previous state.ServerID)
-	SessionClosed(s *session.Session, ephemerals int, expired bool)
+	SessionClosed(s *session.Session, ephemerals []string, expired bool)
 	QuotaExceeded(path string)
 
 	// Lead reports that this server leads since the given term, or, with 0, that

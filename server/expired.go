@@ -2,6 +2,7 @@ package server
 
 import (
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,8 +12,10 @@ import (
 )
 
 const (
-	// maxExpired is how many expired sessions are remembered: some 250 KB.
+	// maxExpired is how many expired sessions are remembered: some 250 KB and their ephemerals' paths.
 	maxExpired = 1000
+	// maxExpiredPaths and maxExpiredPathBytes bound the paths that are remembered of one: some 1 MB for all.
+	maxExpiredPaths, maxExpiredPathBytes = 10, 1 << 10
 	// maxParted bounds the sessions whose connection has ended that are remembered: some 10 MB.
 	maxParted = 1 << 16
 )
@@ -41,6 +44,7 @@ type ExpiredSession struct {
 	Timeout    time.Duration
 	Server     state.ServerID // that carried it
 	Ephemerals int            // that went with it
+	Paths      []string       // of the first of them
 	Cause      string
 
 	// What the leader knows; Led says so.
@@ -236,10 +240,17 @@ func (s *Server) ExpiredSessions(before uint64, limit int) []ExpiredSession {
 }
 
 // noteExpired remembers a session that has expired; c is its connection here, nil: it has none.
-func (h *handler) noteExpired(x *session.Session, ephemerals int, c *Conn) {
+func (h *handler) noteExpired(x *session.Session, ephemerals []string, c *Conn) {
 	h.expired.Add(1)
 	e := ExpiredSession{
-		Session: x.ID, Timeout: x.Timeout, Server: state.ServerID(x.Owner), Ephemerals: ephemerals,
+		Session: x.ID, Timeout: x.Timeout, Server: state.ServerID(x.Owner), Ephemerals: len(ephemerals),
+	}
+	left := maxExpiredPathBytes
+	for _, path := range ephemerals[:min(len(ephemerals), maxExpiredPaths)] {
+		if left -= len(path); left < 0 {
+			break
+		}
+		e.Paths = append(e.Paths, strings.Clone(path))
 	}
 	if c != nil {
 		e.Connected, e.LastByte, e.Watches = true, h.srv.conns.lastHeard(c), c.watcher.Paths()

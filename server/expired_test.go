@@ -1,6 +1,9 @@
 package server
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +58,37 @@ func TestServer_ExpiredSessions_SayWhy(t *testing.T) {
 				x := all[0]
 				if x.Cause != c.cause || x.HeardBy != c.by || x.EndReason != c.reason || !x.Led || x.Timeout != timeout {
 					t.Errorf("%+v", x)
+				}
+			})
+		})
+	}
+}
+
+// The paths of the first ephemerals that went with it are kept, as far as there is room.
+func TestServer_ExpiredSessions_NameEphemerals(t *testing.T) {
+	long := "/" + strings.Repeat("x", maxExpiredPathBytes)
+	var many []string
+	for i := range maxExpiredPaths + 2 {
+		many = append(many, fmt.Sprintf("/e%02d", i))
+	}
+	for name, c := range map[string]struct{ made, kept []string }{
+		"none":        {nil, nil},
+		"two":         {[]string{"/b", "/a"}, []string{"/a", "/b"}},
+		"many":        {many, many[:maxExpiredPaths]},
+		"a long path": {[]string{"/a", long}, []string{"/a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k := started(t, nil)
+				client := k.connect()
+				client.open(4 * time.Second)
+				for _, path := range c.made {
+					client.ephemeral(path)
+				}
+				k.until(10 * time.Second)
+				all := k.srv.ExpiredSessions(0, 9)
+				if len(all) != 1 || all[0].Ephemerals != len(c.made) || !slices.Equal(all[0].Paths, c.kept) {
+					t.Errorf("%+v", all)
 				}
 			})
 		})

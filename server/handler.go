@@ -117,7 +117,7 @@ func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
 // its listener. One that carries the session while another asked, as when the
 // client has come back before its old connection's requests were through, is
 // ended after the entry.
-func (h *handler) SessionClosed(x *session.Session, ephemerals int, expired bool) {
+func (h *handler) SessionClosed(x *session.Session, ephemerals []string, expired bool) {
 	id := x.ID
 	h.srv.leader.remove(id)
 	h.srv.ends.endOne(id)

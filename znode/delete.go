@@ -58,14 +58,14 @@ func (t *Tree) Reap(x *Txn, path string) Error {
 }
 
 // DeleteOwned removes every ephemeral of a session, in the order of their
-// paths so that all replicas emit the same events, and returns how many.
-func (t *Tree) DeleteOwned(x *Txn, owner SessionID) int {
+// paths so that all replicas emit the same events, and returns the paths.
+func (t *Tree) DeleteOwned(x *Txn, owner SessionID) []string {
 	paths := t.Ephemerals(owner, "")
 	slices.Sort(paths)
 	for _, path := range paths {
 		t.delete(x, t.get(path))
 	}
-	return len(paths)
+	return paths
 }
 
 func (t *Tree) delete(x *Txn, n *node) {

@@ -16,6 +16,7 @@ type expiredSession struct {
 	TimeoutMS  float64        `json:"timeout_ms"`
 	Server     state.ServerID `json:"server"`
 	Ephemerals int            `json:"ephemerals"`
+	Paths      []string       `json:"paths,omitempty"`
 	Cause      string         `json:"cause"`
 
 	Heard          *time.Time      `json:"heard,omitempty"`
@@ -35,8 +36,9 @@ func (h *handlers) getExpiredSessions(q *rest.Request) error {
 	return answerNewest(q, nil, h.state.ExpiredSessions, func(x *server.ExpiredSession) (expiredSession, uint64) {
 		b := expiredSession{
 			ID: x.ID, At: x.At.UTC(), Session: x.Session.String(), TimeoutMS: millis(x.Timeout), Server: x.Server,
-			Ephemerals: x.Ephemerals, Cause: x.Cause, Heard: known(x.Heard), ServerSilentMS: millis(x.ServerSilent),
-			Connected: x.Connected, LastByte: known(x.LastByte), Ended: known(x.Ended), EndReason: x.EndReason,
+			Ephemerals: x.Ephemerals, Paths: x.Paths, Cause: x.Cause, Heard: known(x.Heard),
+			ServerSilentMS: millis(x.ServerSilent),
+			Connected:      x.Connected, LastByte: known(x.LastByte), Ended: known(x.Ended), EndReason: x.EndReason,
 			Watches: x.Watches, PausedMS: millis(x.Paused),
 		}
 		if x.HeardBy != state.NoServer {

@@ -28,7 +28,7 @@ type discard struct{}
 func (discard) Event(*znode.Event)                               {}
 func (discard) SessionOpened(*session.Session)                   {}
 func (discard) SessionAttached(*session.Session, state.ServerID) {}
-func (discard) SessionClosed(*session.Session, int, bool)        {}
+func (discard) SessionClosed(*session.Session, []string, bool)   {}
 func (discard) QuotaExceeded(string)                             {}
 func (discard) Result(state.Origin, uint64, *state.Result)       {}
 func (discard) Gap(state.Origin, uint64)                         {}

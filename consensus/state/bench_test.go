@@ -14,13 +14,13 @@ import (
 // nothing is an Observer that does not look.
 type nothing struct{}
 
-func (nothing) Event(*znode.Event)                         {}
-func (nothing) Result(Origin, uint64, *Result)             {}
-func (nothing) Gap(Origin, uint64)                         {}
-func (nothing) SessionOpened(*session.Session)             {}
-func (nothing) SessionAttached(*session.Session, ServerID) {}
-func (nothing) SessionClosed(*session.Session, int, bool)  {}
-func (nothing) QuotaExceeded(string)                       {}
+func (nothing) Event(*znode.Event)                             {}
+func (nothing) Result(Origin, uint64, *Result)                 {}
+func (nothing) Gap(Origin, uint64)                             {}
+func (nothing) SessionOpened(*session.Session)                 {}
+func (nothing) SessionAttached(*session.Session, ServerID)     {}
+func (nothing) SessionClosed(*session.Session, []string, bool) {}
+func (nothing) QuotaExceeded(string)                           {}
 
 // feeder makes entries of a hundred commands, as a busy leader does.
 type feeder struct {

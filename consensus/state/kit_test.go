@@ -56,7 +56,7 @@ func (r *recorder) SessionOpened(s *session.Session) { r.say("opened %+v", *s) }
 func (r *recorder) SessionAttached(s *session.Session, former ServerID) {
 	r.say("attached %+v from %d", *s, former)
 }
-func (r *recorder) SessionClosed(s *session.Session, _ int, expired bool) {
+func (r *recorder) SessionClosed(s *session.Session, _ []string, expired bool) {
 	r.say("closed %v %v", s.ID, expired)
 }
 func (r *recorder) QuotaExceeded(path string) { r.say("quota %s", path) }

@@ -33,7 +33,7 @@ type Machine struct {
 	txn     znode.Txn
 	result  Result
 	closed  *session.Session // that the last command has ended
-	deleted int              // how many ephemerals went with it
+	deleted []string         // its ephemerals
 }
 
 // maxScratchEvents is how many events' memory is kept for the next transaction: more
@@ -228,6 +228,7 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 	case OpCloseSession, OpExpireSession:
 		if m.closed != nil { // it is nil if a client's command closes session 0, which is none
 			obs.SessionClosed(m.closed, m.deleted, c.Op == OpExpireSession)
+			m.deleted = nil // it would keep their data
 		}
 	}
 }

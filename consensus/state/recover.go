@@ -39,7 +39,7 @@ func (Unobserved) SessionOpened(*session.Session) {}
 func (Unobserved) SessionAttached(*session.Session, ServerID) {}
 
 // SessionClosed implements Observer.
-func (Unobserved) SessionClosed(*session.Session, int, bool) {}
+func (Unobserved) SessionClosed(*session.Session, []string, bool) {}
 
 // QuotaExceeded implements Observer.
 func (Unobserved) QuotaExceeded(string) {}

@@ -49,8 +49,9 @@ type Observer interface {
 	// SessionAttached reports that a session's client is now at s.Owner; it was
 	// at former, which may be the same.
 	SessionAttached(s *session.Session, former ServerID)
-	// SessionClosed reports a session's end, after which s changes no more; so many ephemerals went with it.
-	SessionClosed(s *session.Session, ephemerals int, expired bool)
+	// SessionClosed reports a session's end, after which s changes no more, and the paths of the ephemerals that went
+	// with it, which share the znodes' memory.
+	SessionClosed(s *session.Session, ephemerals []string, expired bool)
 	// QuotaExceeded reports a subtree over a soft or hard limit.
 	QuotaExceeded(path string)
 }

@@ -27,7 +27,7 @@ func (m *Machine) transact(c *Command, from ServerID) {
 	case OpCreateSession:
 		m.openSession(c, from)
 	case OpCloseSession, OpExpireSession:
-		m.closed, m.deleted = m.sessions.Get(c.Session), 0
+		m.closed, m.deleted = m.sessions.Get(c.Session), nil
 		m.sessions.Remove(c.Session)
 		if c.Op == OpExpireSession && fault.On(fault.SkipEphemeral) {
 			return

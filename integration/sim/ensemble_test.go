@@ -324,7 +324,7 @@ func (h *handler) SessionAttached(x *session.Session, former state.ServerID) {
 }
 
 // SessionClosed implements consensus.Handler.
-func (h *handler) SessionClosed(x *session.Session, ephemerals int, expired bool) {
+func (h *handler) SessionClosed(x *session.Session, ephemerals []string, expired bool) {
 	h.life.w.truth.closed(x.ID, expired, h.machine.Zxid())
 	h.Handler.SessionClosed(x, ephemerals, expired)
 }

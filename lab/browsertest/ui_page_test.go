@@ -21,6 +21,7 @@ var uiViews = []struct{ name, view, there, top string }{
 	{"tree", "tree/shop/orders", `document.querySelector(".znode h1")?.textContent === "orders" && document.querySelectorAll(".row").length > 5`, ""},
 	{"search", "search", `document.querySelector("h1")?.textContent === "Search"`, ""},
 	{"sessions", "sessions", `document.querySelector('[aria-label="Sessions"] tbody tr') && document.querySelector("#expired tbody tr")`, ""},
+	{"expired", "sessions", `document.querySelector("#expired")?.textContent.includes("/shop/worker")`, "Expired sessions"},
 	{"load", "load", `document.querySelectorAll("polyline").length === 30 && document.querySelector("polyline").points.length > 0`, ""},
 	{"slow", "load", `document.querySelector("#slow tbody tr")`, "Slow requests"},
 	{"locks", "locks", `document.querySelector("section.queue tbody tr")`, ""},

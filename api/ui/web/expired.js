@@ -35,6 +35,12 @@ function both(a, b) {
 
 const ago = (x, moment) => `${millis(Date.parse(x.at) - Date.parse(moment))} before`;
 
+// paths are those of the first ephemerals that went with it.
+const paths = ({ paths = [], ephemerals }) => [
+  ...paths.map((path) => html`<br /><code><${Name} text=${path} /></code>`),
+  paths.length > 0 && paths.length < ephemerals && html`<br />and ${ephemerals - paths.length} more`,
+];
+
 export function Expired() {
   const store = useStore();
   const [limit, setLimit] = useState(first);
@@ -59,7 +65,7 @@ export function Expired() {
         <td class="text"><${Name} text=${causes[x.cause](x)} /></td>
         <td>${x.heard ? ago(x, x.heard) + (x.heard_by === undefined ? "" : ` by server ${x.heard_by}`) : "–"}</td>
         <td>${millis(x.timeout_ms)}</td>
-        <td>${plural(x.ephemerals, "ephemeral")}, ${plural(x.watches ?? 0, "watch", "watches")}</td></tr>`,
+        <td>${plural(x.ephemerals, "ephemeral")}, ${plural(x.watches ?? 0, "watch", "watches")}${paths(x)}</td></tr>`,
       )}</tbody></table></div>
     ${more && html`<button onClick=${() => setLimit(most)}>More</button>`}`
     }</section>`;

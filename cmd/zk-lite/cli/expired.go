@@ -28,6 +28,7 @@ type expiredSession struct {
 	TimeoutMS      float64    `json:"timeout_ms"`
 	Server         int        `json:"server"` // that carried it
 	Ephemerals     int        `json:"ephemerals"`
+	Paths          []string   `json:"paths,omitempty"` // of the first of them
 	Cause          string     `json:"cause"`
 	Heard          *time.Time `json:"heard,omitempty"`
 	HeardBy        *int       `json:"heard_by,omitempty"`
@@ -115,7 +116,7 @@ func printExpired(out io.Writer, all []expiredSession) error {
 	return w.Flush()
 }
 
-// known is what is known of why, in words.
+// known is what is known of why and of what went with it, in words.
 func (x *expiredSession) known() (list []string) {
 	before := func(t time.Time) string { return x.At.Sub(t).Round(time.Millisecond).String() + " before" }
 	if x.Heard != nil {
@@ -136,6 +137,13 @@ func (x *expiredSession) known() (list []string) {
 	}
 	if x.PausedMS > 0 {
 		list = append(list, fmt.Sprintf("its server stood still for %.0f ms", x.PausedMS))
+	}
+	if len(x.Paths) > 0 {
+		text := "took " + strings.Join(x.Paths, " ")
+		if more := x.Ephemerals - len(x.Paths); more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		list = append(list, text)
 	}
 	return list
 }
