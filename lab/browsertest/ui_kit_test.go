@@ -13,6 +13,8 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // ui opens the dashboard of a server at a view, such as tree/app.
@@ -70,11 +72,11 @@ func (p *tab) disabled(text string) bool {
 	return eval[bool](p, find+`.disabled`)
 }
 
-// pressNamed clicks the button with this accessible name.
+// pressNamed clicks the first button that can be pressed and whose accessible name begins so.
 func (p *tab) pressNamed(label string) {
 	p.t.Helper()
-	p.until(fmt.Sprintf(`(() => { const b = document.querySelector('button[aria-label=%s]');
-		if (!b || b.disabled) return false; b.click(); return true; })()`, quote(label)))
+	p.until(fmt.Sprintf(`(() => { const b = document.querySelector('button[aria-label^=%s]:enabled');
+		b?.click(); return Boolean(b); })()`, quote(label)))
 }
 
 // cancel closes the dialog.
@@ -124,24 +126,37 @@ func (p *tab) login(credentials string) {
 // ask sends a request to the first shared server, as somebody else than the page.
 func ask(t *testing.T, method, target, body string, credentials ...string) (status int, answer string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+shared.HTTPAddrs()[0]+target, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range credentials {
-		name, password, _ := strings.Cut(c, ":")
-		req.SetBasicAuth(name, password)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(data)
+	return send(t, method, target, body, func(r *http.Request) {
+		for _, c := range credentials {
+			name, password, _ := strings.Cut(c, ":")
+			r.SetBasicAuth(name, password)
+		}
+	})
+}
+
+// send sends a request to the first shared server, and again as long as nobody leads, as happens on a machine with far
+// too much to do: then nothing was done.
+func send(t *testing.T, method, target, body string, edit func(*http.Request)) (status int, answer string) {
+	t.Helper()
+	wait.Until(t, "a leader for "+method+" "+target, func() bool {
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+shared.HTTPAddrs()[0]+target, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit(req)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		data, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, answer = resp.StatusCode, string(data)
+		return status != http.StatusServiceUnavailable
+	})
+	return status, answer
 }
 
 // must sends a request that has to succeed.

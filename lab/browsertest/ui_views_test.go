@@ -79,17 +79,8 @@ func session(t *testing.T, timeout string) (id, header string) {
 // as sends a request of a session.
 func as(t *testing.T, header, method, target string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+shared.HTTPAddrs()[0]+target, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Zk-Session", header)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp.Body.Close(); resp.StatusCode >= 300 {
-		t.Fatalf("%s %s: %s", method, target, resp.Status)
+	if status, answer := send(t, method, target, "", func(r *http.Request) { r.Header.Set("Zk-Session", header) }); status >= 300 {
+		t.Fatalf("%s %s: %d %s", method, target, status, answer)
 	}
 }
 
@@ -130,6 +121,24 @@ func TestUI_Locks(t *testing.T) {
 	p.until(`!document.querySelector("[role=alert]")`)
 }
 
+// writeEvent creates a znode for the stream to tell of, whoever leads.
+func writeEvent(t *testing.T, server string, number int) {
+	t.Helper()
+	wait.Until(t, "a write", func() bool {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://%s/v1/znodes/event-%03d", server, number), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Idempotency-Key", fmt.Sprint("event ", number))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return false
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		return resp.Body.Close() == nil && resp.StatusCode == http.StatusCreated
+	})
+}
+
 // TestUI_Events: a stream loses and repeats nothing when the leader dies, and when the page's own server does.
 func TestUI_Events(t *testing.T) {
 	e := zklitetest.Start(t, zklitetest.WithServers(3))
@@ -139,19 +148,7 @@ func TestUI_Events(t *testing.T) {
 	write := func(n int) {
 		t.Helper()
 		for range n {
-			wait.Until(t, "a write", func() bool {
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://%s/v1/znodes/event-%03d", e.HTTPAddrs()[writer], count), http.NoBody)
-				if err != nil {
-					t.Fatal(err)
-				}
-				req.Header.Set("Idempotency-Key", fmt.Sprint("event ", count))
-				resp, err := http.DefaultClient.Do(req)
-				if err != nil {
-					return false
-				}
-				_, _ = io.Copy(io.Discard, resp.Body)
-				return resp.Body.Close() == nil && resp.StatusCode == http.StatusCreated
-			})
+			writeEvent(t, e.HTTPAddrs()[writer], count)
 			count++
 		}
 	}
@@ -205,7 +202,7 @@ func (p *tab) wantEvents(from, to int) {
 // nothing is lost or comes twice.
 func TestUI_Events_BehindOneName(t *testing.T) {
 	e := zklitetest.Start(t, zklitetest.WithServers(3))
-	at := (e.Leader() + 1) % 3
+	const at, next = 1, 2
 	urls := make([]*url.URL, 3)
 	for i, address := range e.HTTPAddrs() {
 		urls[i] = &url.URL{Scheme: "http", Host: address}
@@ -218,16 +215,12 @@ func TestUI_Events_BehindOneName(t *testing.T) {
 	write := func(at int) {
 		t.Helper()
 		for range 10 {
-			resp, err := http.Post(fmt.Sprintf("%s/v1/znodes/event-%03d", urls[at], count), "", http.NoBody)
-			if err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusCreated {
-				t.Fatal(resp, err)
-			}
+			writeEvent(t, urls[at].Host, count)
 			count++
 		}
 	}
 	write(at)
 	p.wantEvents(0, count)
-	next := e.Leader()
 	e.Stop(at)
 	write(next) // while the page knows nobody
 	to.Store(urls[next])
