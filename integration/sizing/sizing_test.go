@@ -174,8 +174,8 @@ func snapshot(t *testing.T, s *cluster.Server, after time.Time) (bytes int64) {
 	return bytes
 }
 
-// proposal is the size of an entry with one write.
-func proposal(t *testing.T, e *cluster.Ensemble) int64 {
+// proposal is the size of an entry with one write, which holds its data at least: sessions that end are other entries.
+func proposal(t *testing.T, e *cluster.Ensemble) (bytes int64) {
 	t.Helper()
 	c, err := client.Connect(t.Context(), e.ConnectString())
 	if err != nil {
@@ -186,10 +186,16 @@ func proposal(t *testing.T, e *cluster.Ensemble) int64 {
 	if _, _, err := c.Create(t.Context(), path, nil, client.Persistent); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Set(t.Context(), path, make([]byte, *size), client.AnyVersion); err != nil {
-		t.Fatal(err)
-	}
-	return metric(t, e.Leader(), "last_proposal_size")
+	cluster.Eventually(t, "the entry of a write", cluster.Patience, func() error {
+		if _, err := c.Set(t.Context(), path, make([]byte, *size), client.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+		if bytes = metric(t, e.Leader(), "last_proposal_size"); bytes <= *size {
+			return fmt.Errorf("the last one has %d bytes", bytes)
+		}
+		return nil
+	})
+	return bytes
 }
 
 func metric(t *testing.T, s *cluster.Server, name string) int64 {
