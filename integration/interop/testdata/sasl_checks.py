@@ -30,6 +30,7 @@ def watch_and_session_move_when_the_server_dies():
         path, log = ROOT + "/e", k.Log()
         c.create(path, b"0", ephemeral=True, acl=CREATOR_ALL_ACL)
         DataWatch(c, path, lambda data, stat: log(data))
+        same.sync(path)  # its login is through: kazoo gives up for good if a connection ends during one
         old = c.client_id
         k.die_under(c)
         k.equal(c.client_id, old)
