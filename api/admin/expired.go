@@ -36,10 +36,10 @@ func (h *handlers) getExpiredSessions(q *rest.Request) error {
 	return answerNewest(q, nil, h.state.ExpiredSessions, func(x *server.ExpiredSession) (expiredSession, uint64) {
 		b := expiredSession{
 			ID: x.ID, At: x.At.UTC(), Session: x.Session.String(), TimeoutMS: millis(x.Timeout), Server: x.Server,
-			Ephemerals: x.Ephemerals, Paths: x.Paths, Cause: x.Cause, Heard: known(x.Heard),
-			ServerSilentMS: millis(x.ServerSilent),
-			Connected:      x.Connected, LastByte: known(x.LastByte), Ended: known(x.Ended), EndReason: x.EndReason,
-			Watches: x.Watches, PausedMS: millis(x.Paused),
+			Ephemerals: x.Ephemerals, Paths: x.Paths, Cause: x.Cause,
+			Heard: known(x.Heard), ServerSilentMS: millis(x.ServerSilent), Connected: x.Connected,
+			LastByte: known(x.LastByte), Ended: known(x.Ended), EndReason: x.EndReason, Watches: x.Watches,
+			PausedMS: millis(x.Paused),
 		}
 		if x.HeardBy != state.NoServer {
 			b.HeardBy = &x.HeardBy

@@ -19,6 +19,7 @@ func ReadSnapshot(in io.Reader) (*Machine, error) { return readSnapshot(in, math
 
 // readSnapshot is ReadSnapshot of a snapshot that has at most limit bytes when decoded.
 func readSnapshot(in io.Reader, limit int64) (*Machine, error) {
+	// zstd skips a damaged label like a whole one.
 	labelled := bufio.NewReader(in)
 	head, _ := labelled.Peek(BackupHead) // an error comes again with the next read
 	if _, err := BackupEnsemble(head); err != nil {
