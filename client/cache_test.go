@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -164,10 +165,8 @@ func TestCache_Close_WithTheClient(t *testing.T) {
 // TestCache_Random_Converges changes the tree at random, also while connections
 // break, and compares when all is quiet.
 func TestCache_Random_Converges(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
-		random := rand.New(rand.NewPCG(seed, 1))
+		random := seed.Rand(t)
 		k := newTestCache(t, c)
 		for range 30 {
 			for range random.IntN(60) {

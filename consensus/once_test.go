@@ -2,13 +2,12 @@ package consensus
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
@@ -115,9 +114,7 @@ func (w *writer) check(h *testHandler) {
 func TestEnsemble_Chaos_EveryCommandOnceInOrder(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := seed.Rand(t)
 	e := newTestEnsemble(t, 3, func(c *Config) { shortLog(c); c.SnapshotCommands = 500 })
 	e.must(0, "/a")
 	e.waitFormed()

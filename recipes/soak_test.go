@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
@@ -73,14 +73,7 @@ type soak struct {
 // once, the counter is as high as the additions; nobody waits, and no goroutine is left.
 func TestSoak_ConnectionsCutAndServersStopped(t *testing.T) {
 	tier.Seconds(t)
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("ZK_LITE_SOAK_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatalf("ZK_LITE_SOAK_SEED=%q: %v; want a number", s, err)
-		}
-		seed = n
-	}
+	seed := seed.Of(t)
 	length := soakTime
 	if s := os.Getenv("ZK_LITE_SOAK"); s != "" {
 		d, err := time.ParseDuration(s)

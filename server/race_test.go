@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -121,8 +122,7 @@ func (r *racer) run(requests int) error {
 
 func TestServer_ManyConnections_EachInOrder(t *testing.T) {
 	const conns, requests = 16, 600
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	k := newKit(t, nil)
 	k.log.from(1, createCommand("/shared"))
 	var all []*racer

@@ -2,11 +2,11 @@ package session
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -109,11 +109,10 @@ func TestNewClock_RefusesNoTick(t *testing.T) {
 // heartbeats against a list of last touches. At every tick exactly those may
 // come out whose timeout has passed; none may stay longer than timeout+tick.
 func TestClock_Property_NeverEarlyNeverLate(t *testing.T) {
-	for range 50 {
-		seed := rand.Uint64()
-		rnd := rand.New(rand.NewPCG(seed, 0))
+	rnd := seed.Rand(t)
+	for round := range 50 {
 		tick := time.Duration(1+rnd.IntN(3000)) * time.Millisecond
-		t.Logf("seed %d, tick %v", seed, tick)
+		t.Logf("round %d, tick %v", round, tick)
 		type life struct {
 			timeout time.Duration
 			last    time.Time

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -108,12 +109,10 @@ func (md *model) remove(who int, path string, kind znode.WatcherType) bool {
 // TestManager_Model_RandomOperations runs random operations on the Manager and
 // the model side by side and compares every notification and every answer.
 func TestManager_Model_RandomOperations(t *testing.T) {
-	for range 20 {
-		seed := rand.Uint64()
-		t.Logf("seed %d", seed)
-		runModel(t, seed, 4000)
-		if t.Failed() {
-			return
+	first := seed.Of(t)
+	for i := range uint64(20) {
+		if runModel(t, first+i, 4000); t.Failed() {
+			t.Fatalf("seed %d", first+i)
 		}
 	}
 }

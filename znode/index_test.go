@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
 // TestIndex_Random_EqualsMap inserts, removes and replaces in the index and in
@@ -14,7 +16,7 @@ func TestIndex_Random_EqualsMap(t *testing.T) {
 		slots [indexShards][]*node
 		want  map[string]*node
 	}
-	r := newRand(t)
+	r := seed.Rand(t)
 	x, want := newIndex(), map[string]*node{}
 	var keys []string
 	var copies []copied
@@ -91,7 +93,7 @@ func TestIndex_Remove_Collisions(t *testing.T) {
 			paths = append(paths, p)
 		}
 	}
-	r := newRand(t)
+	r := seed.Rand(t)
 	for range 60 {
 		x.shards[0], x.count = shard{}, 0
 		r.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
 // TestTree_Random_EqualsModel runs random transactions against the tree and
@@ -15,7 +17,7 @@ import (
 // a tree built from a snapshot. Snapshots are taken at random moments and read
 // by other goroutines while the writer goes on; they must show their moment.
 func TestTree_Random_EqualsModel(t *testing.T) {
-	r := newRand(t)
+	r := seed.Rand(t)
 	for range 6 {
 		h := &randomRun{t: t, r: r, tree: NewTree(), model: newModel(), read: make(chan struct{})}
 		h.x = Txn{ExtendedTypes: true}

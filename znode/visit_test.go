@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
 // TestVisitChildren_BackwardsMissesNobody deletes and creates children at random while they are visited: who stays is
 // seen.
 func TestVisitChildren_BackwardsMissesNobody(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seed.Rand(t)
 	for range 50 {
 		tree, x := NewTree(), &Txn{}
 		stays := map[string]bool{}

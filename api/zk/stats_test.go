@@ -1,20 +1,18 @@
 package zk
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/metrics"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
 // The metrics that are printed are in order, however short or alike the requests were.
 func TestTally_Printed_IsInOrder(t *testing.T) {
-	seed := rand.Uint64()
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	for range 1000 {
 		var x counters
 		for range 1 + r.IntN(3) {
@@ -24,7 +22,7 @@ func TestTally_Printed_IsInOrder(t *testing.T) {
 		avg, err := strconv.ParseFloat(metrics.JavaDouble(x.averageMillis()), 64)
 		if err != nil || float64(shortest) > avg || avg > float64(longest) ||
 			longest > int64(math.Ceil(x.longest.Seconds()*1000)) {
-			t.Fatal("seed", seed, fmt.Sprintf("%+v: %d/%v/%d, %v", x, shortest, avg, longest, err))
+			t.Fatalf("%+v: %d/%v/%d, %v", x, shortest, avg, longest, err)
 		}
 	}
 	if metrics.WholeMillis(0) != 0 || metrics.WholeMillis(1) != 1 || metrics.WholeMillis(time.Millisecond) != 1 {

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
 // note is a Waiter that counts its calls.
@@ -24,9 +23,7 @@ func (n *note) Lost()                 { n.lost++ }
 // The leader here is a naive one: it keeps the commands that it has applied, in
 // order, and drops what it has seen and what is not next.
 func TestQueue_Model_EveryCommandOnceInOrder(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := seed.Rand(t)
 	f := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
 	var notes []*note
 	var want [][]byte    // all commands that were added

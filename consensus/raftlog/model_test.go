@@ -6,19 +6,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
-var (
-	modelSeed  = flag.Uint64("model.seed", 0, "seed of the model test, 0: from the clock")
-	modelSteps = flag.Int("model.steps", 6000, "steps of the model test")
-)
+var modelSteps = flag.Int("model.steps", 6000, "steps of the model test")
 
 // model is what the log may hold: every state since the last one known durable, oldest first. The
 // last one is what a reader sees now; after a power cut any of them may be found.
@@ -199,14 +196,10 @@ func (r *modelRun) wait(now []*raft.Log) error {
 // or in the middle of one, after any write, sync or change of a name.
 func TestStore_Model_RandomStepsAndPowerCuts(t *testing.T) {
 	tier.Seconds(t)
-	seed := *modelSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
+	seed := seed.Of(t)
 	for round := range uint64(4) {
 		for _, direct := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d direct=%v", round, direct), func(t *testing.T) {
-				t.Logf("-model.seed=%d (the schedule of goroutines is not part of it)", seed)
 				f := faultfs.New(seed+round, []int{64, 512, 4096, 512}[round])
 				f.SetDirect(direct)
 				runModel(t, rand.New(rand.NewPCG(seed, round)), f)

@@ -2,29 +2,12 @@ package state
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
-
-// newRand is a source of random numbers whose seed is printed. To repeat a
-// failure set ZK_LITE_SEED.
-func newRand(tb testing.TB) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("ZK_LITE_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	tb.Logf("ZK_LITE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // recorder is an Observer that writes down all it is told.
 type recorder struct {

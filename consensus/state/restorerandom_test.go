@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/consensus/state/backup"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -141,7 +142,7 @@ func (c *restoreCase) events() []string {
 // TestMachine_Restore_Random restores random trees in the place of others, and
 // compares every znode, event and number with the rules.
 func TestMachine_Restore_Random(t *testing.T) {
-	r := newRand(t)
+	r := seed.Rand(t)
 	var sum backup.Changes
 	defer func() {
 		for _, n := range sum.Counts() {

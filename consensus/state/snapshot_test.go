@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -96,7 +97,7 @@ func write(tb testing.TB, m *Machine) []byte {
 // snapshot of the first. After every entry all must have the same digest and
 // have told their observers the same.
 func TestMachine_Random_SameLogSameState(t *testing.T) {
-	r := newRand(t)
+	r := seed.Rand(t)
 	for range 4 {
 		g, lives := newRig(t), []uint64{1, 1, 1}
 		ms := []*Machine{New(), New(), New()}
@@ -177,7 +178,7 @@ func TestRestore_Damage_IsAnError(t *testing.T) {
 			t.Fatalf("cut off at %d of %d: no error", n, len(good))
 		}
 	}
-	r := newRand(t)
+	r := seed.Rand(t)
 	for n := range good {
 		bad := slices.Clone(good)
 		bad[n] ^= 1 << r.IntN(8)

@@ -12,13 +12,13 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 var (
 	crashTime = flag.Duration("peer.crashtime", 10*time.Second,
 		"virtual length of each power-cut simulation")
-	crashSeed = flag.Uint64("peer.crashseed", 0, "seed of the simulations; 0: a new one each time")
 )
 
 // crashMode says what a power-cut simulation runs with. The unsafe ones exist to show that the
@@ -60,10 +60,7 @@ func TestCrash_FollowerDoesNotDelay_IsCaught(t *testing.T) {
 
 // runCrash runs one simulation; a control may need some to be caught.
 func runCrash(t *testing.T, m crashMode, control bool) {
-	seed := *crashSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
+	seed := seed.Of(t)
 	tries := uint64(1)
 	if control {
 		tries = 100 // about every other one catches it: all missing it is out of the question

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -22,9 +23,7 @@ const (
 	// scriptsVariable is how many short scripts the oracle judges; a run in CI has
 	// less time than "make oracle".
 	scriptsVariable = "ZK_LITE_ORACLE_SCRIPTS"
-	defaultScripts  = 3000
-	// oracleTime ends a run with the default number, on a busy machine.
-	oracleTime = 60 * time.Second
+	defaultScripts  = 1500
 	// oracleLength is that of a short script, in steps: long enough for watches to be
 	// left, lost and set again, and short enough to be read.
 	oracleLength = 30
@@ -44,14 +43,13 @@ type lane struct {
 // of its own, to a ZooKeeper and to zk-lite. Each side is one server, so that a step
 // takes little time; TestConformance_Random has three.
 func TestConformance_Oracle(t *testing.T) {
-	first := seed(t)
-	scripts, limited := defaultScripts, true
+	first := seed.Of(t)
+	scripts := defaultScripts
 	if text := os.Getenv(scriptsVariable); text != "" {
 		var err error
 		if scripts, err = strconv.Atoi(text); err != nil || scripts < 1 {
 			t.Fatalf("%s is %q; want how many scripts", scriptsVariable, text)
 		}
-		limited = false
 	}
 	var next, steps, different atomic.Int64
 	begin := time.Now()
@@ -60,7 +58,7 @@ func TestConformance_Oracle(t *testing.T) {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
 				l := newLane(t)
-				for !limited || time.Since(begin) < oracleTime {
+				for {
 					n := next.Add(1)
 					if n > int64(scripts) || different.Load() >= maxDifferent {
 						break
@@ -106,12 +104,12 @@ func (l *lane) open() {
 
 // play plays a script on both sides and returns its length, and whether they were
 // the same.
-func (l *lane) play(seed, number uint64) (steps int, same bool) {
+func (l *lane) play(first, number uint64) (steps int, same bool) {
 	root := fmt.Sprintf("/s%d", number)
 	// A run fills in zxids, so that each has a script of its own.
 	script := func() []step {
 		return append([]step{x.create(root, null, znode.Persistent)},
-			randomSteps(seed+number, root, 1, oracleLength)...)
+			randomSteps(first+number, root, 1, oracleLength)...)
 	}
 	want, end := l.want.short(script(), root)
 	got, otherEnd := l.got.short(script(), root)
@@ -123,7 +121,7 @@ func (l *lane) play(seed, number uint64) (steps int, same bool) {
 	if wrong == 0 && len(want) == len(got) {
 		return len(all), true
 	}
-	l.t.Errorf("script %d of %s=%d differs in %d steps", number, seedVariable, seed, wrong)
+	l.t.Errorf("script %d of %s=%d differs in %d steps", number, seed.Variable, first, wrong)
 	l.want.close()
 	l.got.close()
 	l.open() // what follows is compared afresh

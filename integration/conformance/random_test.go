@@ -4,43 +4,25 @@ package conformance_test
 
 import (
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
 const (
-	// seedVariable replays a random script.
-	seedVariable = "ZK_LITE_SEED"
 	// randomLength is that of a random script, in steps.
 	randomLength = 1500
 	// maxBatch bounds the requests of a multi or of a burst.
 	maxBatch = 6
 )
 
-// seed is the one to replay, or a new one; it is printed in either case.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	n := uint64(time.Now().UnixNano())
-	if text := os.Getenv(seedVariable); text != "" {
-		var err error
-		if n, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("%s is %q: %v", seedVariable, text, err)
-		}
-	}
-	t.Logf("to replay: %s=%d", seedVariable, n)
-	return n
-}
-
 // TestConformance_Random compares the two sides over a script that nobody has
 // thought of.
 func TestConformance_Random(t *testing.T) {
-	n := seed(t)
+	n := seed.Of(t)
 	zookeeper, zklite := ensembles(t)
 	// A run fills in zxids, so that each has a script of its own.
 	want := execute(t, zookeeper, randomScript(n))

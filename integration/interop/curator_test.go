@@ -65,7 +65,7 @@ func TestInterop_Curator(t *testing.T) {
 		{"servers die", (*pair).serversDie}, // the last, because the others wait less
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := &pair{T: t, ctx: ctx, e: e, c: c, path: fmt.Sprintf("/curator-%d", time.Now().UnixNano())}
+			p := &pair{T: t, ctx: ctx, e: e, c: c, path: "/curator-" + strings.ReplaceAll(test.name, " ", "-")}
 			was := java.t
 			java.t = t
 			defer func() { java.t = was }()

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
@@ -106,21 +106,16 @@ func TestSoak_ServersKilledAndPaused(t *testing.T) {
 }
 
 // settings are the seed and the length of the run.
-func settings(t *testing.T) (seed uint64, length time.Duration) {
+func settings(t *testing.T) (uint64, time.Duration) {
 	t.Helper()
-	seed, length = uint64(time.Now().UnixNano()), soakTime
+	first, length := seed.Of(t), soakTime
 	var err error
-	if s := os.Getenv("ZK_LITE_SOAK_SEED"); s != "" {
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("ZK_LITE_SOAK_SEED=%q: %v; want a number", s, err)
-		}
-	}
 	if s := os.Getenv("ZK_LITE_SOAK"); s != "" {
 		if length, err = time.ParseDuration(s); err != nil {
 			t.Fatalf("ZK_LITE_SOAK=%q: %v; want a duration such as 2m", s, err)
 		}
 	}
-	return seed, length
+	return first, length
 }
 
 func (s *soak) connect(opts ...client.Option) *client.Client {

@@ -49,7 +49,7 @@ func TestEdge(t *testing.T) {
 		return
 	}
 	duration, seed := settings(t)
-	t.Logf("to run it again: %s=%v %s=%d", durationVariable, duration, seedVariable, seed)
+	t.Logf("for %v", duration)
 	var groups []*cluster.MemoryGroup
 	for range edgeServers {
 		groups = append(groups, cluster.NewMemoryGroup(t, edgeMemory))

@@ -14,14 +14,14 @@ import (
 	"github.com/zk-lite/zk-lite/integration/check"
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/integration/workload"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
 // The environment variables that a run reads; the Makefile sets them.
 const (
 	durationVariable = "ZK_LITE_SOAK_DURATION" // a Go duration
-	seedVariable     = "ZK_LITE_SEED"
-	serversVariable  = "ZK_LITE_SOAK_SERVERS" // how many
-	reportVariable   = "ZK_LITE_SOAK_REPORT"  // a directory for the report and bad histories
+	serversVariable  = "ZK_LITE_SOAK_SERVERS"  // how many
+	reportVariable   = "ZK_LITE_SOAK_REPORT"   // a directory for the report and bad histories
 )
 
 const (
@@ -38,8 +38,7 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 func TestSoak(t *testing.T) {
 	duration, seed := settings(t)
 	servers := servers(t)
-	t.Logf("to run it again: %s=%v %s=%d %s=%d", durationVariable, duration, seedVariable, seed,
-		serversVariable, servers)
+	t.Logf("for %v, with %d servers", duration, servers)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	secret := filepath.Join(t.TempDir(), "secret") // lets replaced disks in
 	if err := os.WriteFile(secret, []byte("the secret of this soak and of no other\n"), 0o600); err != nil {
@@ -136,19 +135,14 @@ func reportDir(t *testing.T) string {
 
 func settings(t *testing.T) (time.Duration, uint64) {
 	t.Helper()
-	duration, seed := defaultDuration, uint64(time.Now().UnixNano())
+	duration, first := defaultDuration, seed.Of(t)
 	var err error
 	if text := os.Getenv(durationVariable); text != "" {
 		if duration, err = time.ParseDuration(text); err != nil {
 			t.Fatalf("%s: %v", durationVariable, err)
 		}
 	}
-	if text := os.Getenv(seedVariable); text != "" {
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("%s is %q: %v", seedVariable, text, err)
-		}
-	}
-	return duration, seed
+	return duration, first
 }
 
 // servers is how many the ensemble has.

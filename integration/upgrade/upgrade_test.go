@@ -10,10 +10,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/integration/workload"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
@@ -37,8 +37,6 @@ func TestUpgrade(t *testing.T) {
 }
 
 func upgradeAndBack(t *testing.T, from, to release, kills bool, others []foreign) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed of the clients whose histories are checked: %d", seed)
 	e := cluster.Start(t, 3, cluster.Options{NotStarted: true})
 	for _, s := range e.Servers() {
 		s.Binary = from.binary
@@ -46,7 +44,7 @@ func upgradeAndBack(t *testing.T, from, to release, kills bool, others []foreign
 	e.StartAll()
 	e.WaitServing()
 	u := &upgrade{t: t, e: e, from: from, to: to, kills: kills, load: startLoad(t, e, others)}
-	w := workload.Open(t, e, 0, seed)
+	w := workload.Open(t, e, 0, seed.Of(t))
 	u.load.progress()
 	u.run()
 	u.load.end()

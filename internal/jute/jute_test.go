@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
 func TestAppend_GoldenBytes(t *testing.T) {
@@ -159,9 +159,7 @@ func TestReader_Ustrings_HugeCountAllocatesNothing(t *testing.T) {
 }
 
 func TestReader_RoundTripsRandomValues(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := seed.Rand(t)
 	for range 1000 {
 		i, l, b := int32(rng.Uint32()), int64(rng.Uint64()), rng.IntN(2) == 0
 		buf := make([]byte, rng.IntN(10))

@@ -4,9 +4,9 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -47,13 +47,6 @@ func allRecords() []Record {
 		}
 	}
 	return records
-}
-
-func newRand(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
 }
 
 // randomize fills rec with random values that its encoding can tell apart.
@@ -164,7 +157,7 @@ func randomString(rng *rand.Rand) string {
 }
 
 func TestRecord_Decode_RoundTripsRandomValues(t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for _, rec := range allRecords() {
 		for range randomRounds {
 			randomize(rng, rec)
@@ -184,7 +177,7 @@ func TestRecord_Decode_RoundTripsRandomValues(t *testing.T) {
 
 // A Decode into a record that has been used before leaves nothing behind.
 func TestRecord_Decode_OverwritesEveryField(t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for _, rec := range allRecords() {
 		for range randomRounds {
 			used := blank(rec)
@@ -199,7 +192,7 @@ func TestRecord_Decode_OverwritesEveryField(t *testing.T) {
 }
 
 func TestRecord_Decode_ErrorOnTruncationAtEveryLength(t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for _, rec := range allRecords() {
 		for range randomRounds / 4 {
 			randomize(rng, rec)
@@ -228,7 +221,7 @@ func isWithoutReadOnly(rec Record, n int) bool {
 }
 
 func TestRecord_Decode_IgnoresTrailingBytes(t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for _, rec := range allRecords() {
 		randomize(rng, rec)
 		encoded := rec.Append(nil)

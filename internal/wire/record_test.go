@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -111,7 +112,7 @@ func TestParseReply_ReportsWhatWasWrong(t *testing.T) {
 }
 
 func TestAppendRequest_AppendReply_ParseBack(t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for _, op := range allOpCodes() {
 		if !op.ClientRequest() {
 			continue

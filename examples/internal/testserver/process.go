@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
 // SessionTimeout is that of all clients: short, because tests wait for sessions to
@@ -81,7 +82,5 @@ func Context(tb testing.TB) context.Context {
 // Rand returns a source of randomness and prints its seed.
 func Rand(tb testing.TB) *rand.Rand {
 	tb.Helper()
-	seed := rand.Uint64()
-	tb.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	return seed.Rand(tb)
 }
