@@ -36,12 +36,12 @@ func TestGroup_MembersComeAndGo(t *testing.T) {
 func TestGroup_IsIdempotent(t *testing.T) {
 	target, _ := queueURL(t, "groups")
 	a := newCoordinator(t, shared().urls[0])
-	keyed := a.with("Idempotency-Key: " + t.Name())
+	keyed := a.with("Idempotency-Key: " + target)
 	keyed.put(target+"/members/m", "x").is(201)
 	if again := keyed.put(target+"/members/m", "x").is(201); again.header.Get("Idempotency-Replayed") != "true" {
 		t.Error("it was done twice")
 	}
-	gone := a.with("Idempotency-Key: leave-" + t.Name())
+	gone := a.with("Idempotency-Key: leave-" + target)
 	gone.delete(target + "/members/m").is(204)
 	gone.delete(target + "/members/m").is(204)
 }

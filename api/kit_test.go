@@ -36,11 +36,18 @@ type ensemble struct {
 	settings []config.Settings
 	nodes    []*app.Server // nil: stopped
 	urls     []string
-	roots    atomic.Int64 // znodes that tests have made for themselves
 }
 
 // shared is an ensemble of three for tests that stop none of its servers.
 var shared = sync.OnceValue(func() *ensemble { return newEnsemble(panics{}, 3, patient) })
+
+// names counts the names that tests have had.
+var names atomic.Int64
+
+// uniqueName names a znode, or a key, that no other test of the shared ensemble has, nor this one when it runs again.
+func uniqueName(t testing.TB) string {
+	return fmt.Sprint(strings.NewReplacer("/", "_", "#", "-").Replace(t.Name()), "-", names.Add(1))
+}
 
 // patient is for ensembles in which no server is ever missing: one that gets no processor
 // for a second is not taken for dead, and its clients not sent away.

@@ -47,7 +47,7 @@ func newCoordinator(t testing.TB, url string) *coordinator {
 
 // queueURL is a lock or an election of the test's own.
 func queueURL(t testing.TB, kind string) (target, path string) {
-	path = "/queues/" + strings.NewReplacer("/", "_", "#", "-").Replace(t.Name())
+	path = "/queues/" + uniqueName(t)
 	return "/v1/" + kind + path, path
 }
 
@@ -107,7 +107,7 @@ func TestLock_WaitNot(t *testing.T) {
 	b.post(target+"?wait=0s", "").is(409).says(g.text("ticket")).says("held by another")
 	a.get(target+"?consistency=linearizable").has("length", 0).has("holder.ticket", g.text("ticket"))
 	// A repeated try is the first one's, even if the lock is free by then.
-	keyed := b.with("Idempotency-Key: " + t.Name())
+	keyed := b.with("Idempotency-Key: " + target)
 	keyed.post(target+"?wait=0s", "").is(409)
 	a.delete(target + "/" + g.text("ticket")).is(204)
 	keyed.post(target+"?wait=0s", "").is(409).says("held by another")
@@ -197,8 +197,8 @@ func TestLock_ClientGoesAway(t *testing.T) {
 	}
 	leave(target)
 	eventually(t, "the place is given up", func() bool { return length() == 0.0 })
-	leave(target, "Idempotency-Key: "+t.Name())
-	w := b.with("Idempotency-Key: "+t.Name()).post(target+"?wait=1ms", "").is(202)
+	leave(target, "Idempotency-Key: "+target)
+	w := b.with("Idempotency-Key: "+target).post(target+"?wait=1ms", "").is(202)
 	if w.header.Get("Idempotency-Replayed") != "true" {
 		t.Error("the place was not the same")
 	}
@@ -213,7 +213,7 @@ func TestLock_Release_IsIdempotent(t *testing.T) {
 	target, _ := queueURL(t, "locks")
 	a := newCoordinator(t, shared().urls[0])
 	g := a.post(target, "").is(200)
-	keyed := a.with("Idempotency-Key: " + t.Name())
+	keyed := a.with("Idempotency-Key: " + target)
 	keyed.delete(target + "/" + g.text("ticket")).is(204)
 	keyed.delete(target + "/" + g.text("ticket")).is(204)
 }

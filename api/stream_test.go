@@ -180,7 +180,8 @@ func TestWatch_Stream_Kinds(t *testing.T) {
 }
 
 func TestWatch_Poll(t *testing.T) {
-	c := newClient(t, shared().urls[1])
+	t.Parallel()
+	c := newClient(t, fresh(t, 1).urls[0]) // whose changes since 0x0 are all kept
 	r := root(t, c)
 	w := "/v1/watches" + strings.TrimPrefix(r, "/v1/znodes")
 	at := c.get(r).is(200).header.Get("Zk-Zxid")

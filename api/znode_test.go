@@ -11,8 +11,7 @@ import (
 // path.
 func root(t testing.TB, c *client) string {
 	t.Helper()
-	name := fmt.Sprint("/v1/znodes/", strings.NewReplacer("/", "_", "#", "-").Replace(t.Name()), "-",
-		shared().roots.Add(1))
+	name := "/v1/znodes/" + uniqueName(t)
 	c.put(name+"?create=true", "").is(http.StatusCreated)
 	return name
 }
