@@ -5,6 +5,10 @@
 # All targets build alike, so that they share Go's build cache; a binary without cgo is static.
 export CGO_ENABLED = 0
 GO ?= go
+# With STRESS=N whatever a target runs has N busy loops beside it.
+ifdef STRESS
+override GO := $(CURDIR)/.ci/stress $(STRESS) $(GO)
+endif
 FUZZTIME ?= 10s
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
@@ -20,7 +24,7 @@ VERSION ?=
 UPGRADES ?= Test
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz browser lab-site interop sim monitoring apache upgrade release-data oracle faults soak edge soak-recipes bench benchmarks drill drill-backup kube
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser lab-site interop sim monitoring apache upgrade release-data oracle faults soak edge soak-recipes bench benchmarks drill drill-backup kube
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,7 +59,7 @@ short: ## the tests that take a second or less each: under a minute
 
 # Most tests wait for servers: three packages at a time keep two processors busy.
 test: ## every test that needs no more than Go, bash, curl and sed: under five minutes
-	$(GO) test -p 3 -timeout 20m ./...
+	$(GO) test -p 3 -timeout 15m ./...
 
 slow: ## those left out there, since they take long: servers that are killed and paused, the largest tables
 	$(GO) test -tags slow -timeout 20m ./integration/failover ./lab/table
@@ -78,6 +82,12 @@ lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 fuzz: ## every fuzz target for FUZZTIME each (10s)
 	.ci/fuzz $(FUZZTIME)
 
+explore: ## searches for faults for DURATION (10m) from SEED (the time); what it finds joins make replay
+	integration/explore $(DURATION) $(or $(SEED),$$(date +%s))
+
+replay: ## what make explore has found before, again
+	bash integration/findings.sh
+
 lab-site: ## the lab's page as static files, in SITE (bin/lab-site), with the simulator as WebAssembly
 	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags '-s -w' -o $(SITE)/lab.wasm ./lab/site
 	$(GO) run ./lab/site -wasm $(SITE)/lab.wasm -glue "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" -out $(SITE)
@@ -90,8 +100,8 @@ interop: ## with other people's clients and a real ZooKeeper as the oracle (Debi
 	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api ./lab/judge
 	$(GO) test -tags interop,zookeeper -timeout 15m ./client/... ./recipes/...
 
-sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first, else new ones; none begins after WITHIN
-	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),0) \
+sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first (1); none begins after WITHIN
+	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),1) \
 	  -sim.within=$(or $(WITHIN),0)
 
 upgrade: ## upgrades and downgrades of three servers under load; needs the commit of integration/upgrade/releases.txt (Debian: as interop)
@@ -127,7 +137,7 @@ edge: ## the soak's clients for DURATION (10m) at servers with a full tree and n
 	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) $(GO) test -tags soak -count=1 -v -timeout 0 -run TestEdge ./integration/soak
 
 soak-recipes: ## all recipes for DURATION (10m) while servers are killed and paused; SEED repeats a schedule
-	ZK_LITE_SOAK=$(DURATION) ZK_LITE_SOAK_SEED=$(SEED) $(GO) test -count=1 -v -timeout 0 ./integration/recipes
+	ZK_LITE_SOAK=$(DURATION) ZK_LITE_SEED=$(SEED) $(GO) test -count=1 -v -timeout 0 ./integration/recipes
 
 bench: ## benchmarks of every stage of a request: decode, order, propose, apply, watch, encode, flush
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./znode ./consensus/... ./watch ./session ./internal/... ./api/zk ./server

@@ -22,8 +22,8 @@ import (
 )
 
 var (
-	flagSeed     = flag.Uint64("sim.seed", 0, "the first seed; 0: always the same few, or one by the clock if -sim.seeds is given")
-	flagSeeds    = flag.Int("sim.seeds", 0, "how many seeds; 0: a few, or one if -sim.seed is given")
+	flagSeed     = flag.Uint64("sim.seed", 0, "the first seed; 0: 1")
+	flagSeeds    = flag.Int("sim.seeds", 0, "how many seeds; 0: 8, or one if -sim.seed is given")
 	flagServers  = flag.Int("sim.servers", 0, "3 or 5 servers; 0: by the seed")
 	flagDuration = flag.Duration("sim.duration", 40*time.Second, "virtual time of the faults")
 	flagClients  = flag.Int("sim.clients", 5, "clients")
@@ -61,13 +61,13 @@ func TestSim(t *testing.T) {
 	}
 	first, n := *flagSeed, *flagSeeds
 	switch {
-	case first == 0 && n == 0:
-		first, n = 1, 8
+	case n > 0:
 	case first == 0:
-		first = uint64(time.Now().UnixNano()) % 1_000_000_000
-	case n == 0:
+		n = 8
+	default:
 		n = 1
 	}
+	first = max(first, 1)
 	r := &run{t: t, total: newOutcome(), start: time.Now(), seeds: make(chan uint64)}
 	procs := min(*flagProcs, n**flagRepeat)
 	if *flagProcs == 0 {
