@@ -71,7 +71,7 @@ var documented = []struct {
 	{page: "examples/fetcher/README.md", first: "go build ", not: "TestFetcher_TranscriptOfREADME runs what it shows"},
 	{page: "examples/fetcher/README.md", first: "a: is healthy", not: text},
 
-	{page: "integration/README.md", first: "apt-get install", not: "installs: the first step of .ci/run"},
+	{page: "integration/README.md", first: ".ci/install", not: "the first step of .ci/run"},
 	{page: "integration/README.md", first: "go test ./integration/sim ", not: "makes of it are steps of .ci/run"},
 }
 
