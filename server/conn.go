@@ -167,8 +167,8 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	if cmd.Session == 0 {
 		cmd.Session, _ = c.Session()
 	}
-	if !c.server.hasRoom(cmd) {
-		return c.Read(refusedWrite{op, cmd.Op})
+	if code := c.server.admit(cmd); code != znode.OK {
+		return c.Read(refusedWrite{op, cmd.Op, code})
 	}
 	if _, err := c.enqueue(op, true); err != nil {
 		return err

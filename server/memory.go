@@ -19,10 +19,11 @@ const warnEvery = time.Minute
 // What other servers have accepted and this one has not applied is not counted; the limit leaves room for it
 // (docs/adr/0018).
 type room struct {
-	bytes   atomic.Int64 // Machine.Memory after the last entry
-	refused atomic.Int64 // commands
-	last    atomic.Int64 // when the last one was, in nanoseconds since Server.started; 0: never
-	warned  atomic.Int64 // when the log last said so
+	bytes    atomic.Int64 // Machine.Memory after the last entry
+	refused  atomic.Int64 // commands for which there was no room
+	longACLs atomic.Int64 // commands with an ACL that is too long
+	last     atomic.Int64 // when the last one was, in nanoseconds since Server.started; 0: never
+	warned   atomic.Int64 // when the log last said so
 }
 
 // Memory is how much of the heap the state takes here, and may take.
@@ -31,17 +32,34 @@ type Memory struct {
 	Limit   int64         // the smallest of the voters and this server; 0: there is none
 	Refused int64         // writes that were refused here since the start
 	Since   time.Duration // how long ago the last one was
+	LongACL int64         // writes that were refused because an ACL was too long
 }
 
 // Memory returns how much of the heap the state takes here, and may take.
 func (s *Server) Memory() Memory {
-	m := Memory{Bytes: s.room.bytes.Load(), Refused: s.room.refused.Load()}
+	m := Memory{Bytes: s.room.bytes.Load(), Refused: s.room.refused.Load(), LongACL: s.room.longACLs.Load()}
 	m.Limit, _ = s.consensus.TreeMemory()
 	m.Since = time.Since(s.started) - time.Duration(s.room.last.Load())
 	return m
 }
 
-// hasRoom reports whether c may be proposed. It must not be called with the view lock held.
+// admit reports why c may not be proposed: ErrInvalidACL for a list that is too long, ErrSystem if there is no room.
+// It must not be called with the view lock held.
+func (s *Server) admit(c *state.Command) znode.Error {
+	if c.HasLongACL() {
+		keeps := false
+		s.View(func(v *View) { keeps = v.machine.KeepsACL(c) })
+		if !keeps {
+			s.room.longACLs.Add(1)
+			return znode.ErrInvalidACL
+		}
+	}
+	if !s.hasRoom(c) {
+		return znode.ErrSystem // which all clients know; see refused
+	}
+	return znode.OK
+}
+
 func (s *Server) hasRoom(c *state.Command) bool {
 	growth := c.MaxGrowth()
 	if growth == 0 {
@@ -77,16 +95,17 @@ func (s *Server) HasRoomFor(key string, bytes int64) (yes bool) {
 	return yes
 }
 
-// noRoom is the result of a command that was refused. Its code is the one that all clients know: kazoo 2.8
+// refused is the result of a command that was refused. Its code is one that all clients know: kazoo 2.8
 // and Java 3.4 break on those that came later, QUOTAEXCEEDED among them (docs/protocol.md).
-func noRoom(op state.Op, zxid znode.Zxid) *state.Result {
-	return &state.Result{Op: op, Code: znode.ErrSystem, Zxid: zxid}
+func refused(op state.Op, code znode.Error, zxid znode.Zxid) *state.Result {
+	return &state.Result{Op: op, Code: code, Zxid: zxid}
 }
 
 // refusedWrite answers a refused write in its place among its connection's requests.
 type refusedWrite struct {
 	Op
 	kind state.Op
+	code znode.Error
 }
 
-func (w refusedWrite) Read(v *View) { w.Done(v, noRoom(w.kind, v.Zxid())) }
+func (w refusedWrite) Read(v *View) { w.Done(v, refused(w.kind, w.code, v.Zxid())) }

@@ -9,12 +9,12 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Propose sends a command that belongs to no connection. One for which there is no room
-// gets the result ErrSystem at once, and is not sent.
+// Propose sends a command that belongs to no connection. One that may not be
+// proposed (admit) gets its result at once, and is not sent.
 func (s *Server) Propose(c *state.Command, w Waiter) error {
 	c.Flags |= s.flags
-	if !s.hasRoom(c) {
-		s.View(func(*View) { w.Applied(noRoom(c.Op, 0)) })
+	if code := s.admit(c); code != znode.OK {
+		s.View(func(*View) { w.Applied(refused(c.Op, code, 0)) })
 		return nil
 	}
 	return s.consensus.Propose(c, w)

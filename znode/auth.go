@@ -10,31 +10,84 @@ import (
 // Permits reports whether a client with these identities may do one of the
 // wanted things under an ACL (ZooKeeperServer.checkACL): an empty list and the
 // super user may do everything, and any one of the wanted bits is enough.
-func Permits(acl []ACL, want Perms, ids []ID) bool {
+func Permits(acl []ACL, want Perms, ids []ID) bool { return granted(acl, want, ids) != 0 }
+
+// fewPairs is how many pairs of an entry and an identity are compared one by one: more take longer than a set.
+const fewPairs = 256
+
+// granted is those of the wanted permissions that a client with these identities has under an ACL. Its work grows with
+// the sum of the two lists, not with their product, because a client chooses both.
+func granted(acl []ACL, want Perms, ids []ID) (have Perms) {
 	if len(acl) == 0 {
-		return true
+		return want
 	}
 	for i := range acl {
-		if acl[i].Perms&want != 0 && acl[i].ID == Anyone {
-			return true
+		if acl[i].ID == Anyone {
+			have |= acl[i].Perms & want
 		}
+	}
+	if have == want {
+		return want
 	}
 	for i := range ids {
 		if ids[i].Scheme == "super" {
-			return true
+			return want
 		}
 	}
+	if len(acl)*len(ids) > fewPairs {
+		return have | grantedByMany(acl, want, ids)
+	}
 	for i := range acl {
-		if acl[i].Perms&want == 0 {
-			continue
-		}
 		for j := range ids {
-			if ids[j].Scheme == acl[i].ID.Scheme && idMatches(ids[j], acl[i].ID.ID) {
-				return true
+			if acl[i].Perms&want != 0 && ids[j].Scheme == acl[i].ID.Scheme && idMatches(ids[j], acl[i].ID.ID) {
+				have |= acl[i].Perms & want
 			}
 		}
 	}
-	return false
+	return have
+}
+
+// grantedByMany is what entries of a long ACL grant to a client with many identities.
+func grantedByMany(acl []ACL, want Perms, ids []ID) (have Perms) {
+	set := make(map[ID]bool, len(ids))
+	var addresses []ID // a connection has one
+	for _, id := range ids {
+		if set[id] = true; id.Scheme == "ip" {
+			addresses = append(addresses, id)
+		}
+	}
+	for i := range acl {
+		a := &acl[i]
+		if a.Perms&want&^have == 0 {
+			continue
+		}
+		matches := a.ID.Scheme != "ip" && set[a.ID] || a.ID.Scheme == "sasl" && set[ID{"sasl", "super"}]
+		for _, id := range addresses {
+			matches = matches || a.ID.Scheme == "ip" && ipMatches(id.ID, a.ID.ID)
+		}
+		if matches {
+			have |= a.Perms & want
+		}
+	}
+	return have
+}
+
+// permits is Permits for a znode's ACL in a transaction, which looks at a long list once, however many of its operations
+// ask for it.
+func (t *Tree) permits(x *Txn, id aclID, want Perms) bool {
+	acl := t.acls.get(id)
+	if len(acl)*len(x.Identities) <= fewPairs {
+		return Permits(acl, want, x.Identities)
+	}
+	have, known := x.granted[id]
+	if !known {
+		if x.granted == nil {
+			x.granted = map[aclID]Perms{}
+		}
+		have = granted(acl, PermAll, x.Identities)
+		x.granted[id] = have
+	}
+	return have&want != 0
 }
 
 func idMatches(id ID, expr string) bool {
@@ -47,6 +100,9 @@ func idMatches(id ID, expr string) bool {
 	return id.ID == expr
 }
 
+// fewEntries is how many entries of a list are compared with each other: more take longer than a set.
+const fewEntries = 16
+
 // fixACL checks a list that a client wants to set and completes it
 // (PrepRequestProcessor.fixupACL): duplicates in what the client sent go, then
 // "auth" becomes every identity the client has proved.
@@ -58,9 +114,18 @@ func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
 		return list, OK
 	}
 	fixed := make([]ACL, 0, len(list))
+	var seen map[ACL]bool
+	if len(list) > fewEntries {
+		seen = make(map[ACL]bool, len(list))
+	}
 	for i, a := range list {
+		if seen[a] || seen == nil && slices.Contains(list[:i], a) {
+			continue
+		}
+		if seen != nil {
+			seen[a] = true
+		}
 		switch {
-		case slices.Contains(list[:i], a):
 		case a.ID.Scheme == "auth":
 			n := len(fixed)
 			for _, id := range ids {
@@ -78,6 +143,28 @@ func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
 		}
 	}
 	return fixed, OK
+}
+
+// CompletedACL is how many entries list has, at most, when "auth" has become every identity that a client has proved,
+// and about how much memory they take, in bytes. It is found without making the list.
+func CompletedACL(list []ACL, ids []ID) (entries int, memory int64) {
+	entries, memory = len(list), ACLMemory(list)
+	auths := 0
+	for i := range list {
+		if list[i].ID.Scheme == "auth" {
+			auths++
+		}
+	}
+	if auths == 0 {
+		return entries, memory
+	}
+	for i := range ids {
+		if slices.Contains(authSchemes, ids[i].Scheme) {
+			entries += auths
+			memory += int64(auths) * ACLMemory([]ACL{{ID: ids[i]}})
+		}
+	}
+	return entries - auths, memory
 }
 
 // authSchemes are those whose identities "auth" stands for (AuthenticationProvider.isAuthenticated).

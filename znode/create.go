@@ -48,7 +48,7 @@ func (t *Tree) Create(x *Txn, r *CreateRequest) (string, Stat, Error) {
 	if parent == nil {
 		return "", Stat{}, ErrNoNode
 	}
-	if !Permits(t.acls.get(parent.acl), PermCreate, x.Identities) {
+	if !t.permits(x, parent.acl, PermCreate) {
 		return "", Stat{}, ErrNoAuth
 	}
 	path := r.Path

@@ -20,7 +20,7 @@ func (t *Tree) Delete(x *Txn, path string, version Version) Error {
 	if parent == nil {
 		return ErrNoNode
 	}
-	if !Permits(t.acls.get(parent.acl), PermDelete, x.Identities) {
+	if !t.permits(x, parent.acl, PermDelete) {
 		return ErrNoAuth
 	}
 	n := t.get(path)

@@ -30,6 +30,18 @@ func ACLMemory(list []ACL) int64 {
 	return m
 }
 
+// ACLGrowth is what list adds to Memory when a client with these identities gives it to a znode.
+func (t *Tree) ACLGrowth(list []ACL, ids []ID) int64 {
+	fixed, code := fixACL(list, ids)
+	if code != OK {
+		return 0 // it will be refused
+	}
+	if _, there := t.acls.byKey[aclKey(fixed)]; there {
+		return 0
+	}
+	return ACLMemory(fixed)
+}
+
 // memoryOfSide is what a znode takes in the tables of ephemerals, containers and TTL znodes.
 func memoryOfSide(n *node) int64 {
 	if n.owner() == 0 {

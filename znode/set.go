@@ -72,7 +72,7 @@ func (t *Tree) checked(x *Txn, path string, want Perms) (*node, Error) {
 	switch {
 	case n == nil:
 		return nil, ErrNoNode
-	case !Permits(t.acls.get(n.acl), want, x.Identities):
+	case !t.permits(x, n.acl, want):
 		return nil, ErrNoAuth
 	}
 	return n, OK

@@ -18,13 +18,15 @@ type Txn struct {
 	// transaction went over, for the log.
 	Exceeded []string
 
-	undo   []undoRecord
-	atomic bool
+	undo    []undoRecord
+	atomic  bool
+	granted map[aclID]Perms // of long lists, to Identities; see Tree.permits
 }
 
 // Reset makes x ready for the next transaction; the identity fields stay.
 func (x *Txn) Reset() {
 	clear(x.Events)
+	clear(x.granted)
 	x.Events, x.Exceeded = x.Events[:0], nil
 }
 

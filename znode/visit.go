@@ -79,11 +79,7 @@ func (t *Tree) About(path string, ids []ID, most int) (About, Stat, Error) {
 	case n.isTTL():
 		a.Kind, a.TTLMillis = "ttl", n.ttlMillis()
 	}
-	for p := PermRead; p <= PermAdmin; p <<= 1 {
-		if Permits(t.acls.get(n.acl), p, ids) {
-			a.Perms |= p
-		}
-	}
+	a.Perms = granted(t.acls.get(n.acl), PermAll, ids)
 	t.countBelow(n, &a.Below, most)
 	return a, n.stat(), OK
 }

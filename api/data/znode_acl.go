@@ -62,9 +62,9 @@ func newACL(q *rest.Request) ([]znode.ACL, error) {
 	if err := q.Decode(q.Core.Config.MaxBody, &doc); err != nil {
 		return nil, err
 	}
-	if len(doc.ACL) == 0 || len(doc.ACL) > rest.MaxACL {
+	if len(doc.ACL) == 0 || len(doc.ACL) > znode.MaxACL {
 		return nil, rest.BadACL("acl", "give 1 to %d entries, as ?acl=scheme:id:perms or as the body "+
-			`{"acl": [{"scheme", "id", "perms"}]}`, rest.MaxACL)
+			`{"acl": [{"scheme", "id", "perms"}]}`, znode.MaxACL)
 	}
 	var list []znode.ACL
 	for _, e := range doc.ACL {

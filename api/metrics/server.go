@@ -51,6 +51,7 @@ func ofState(srv Server, emit func(name string, value any)) {
 	emit("tree_memory_bytes", memory.Bytes)
 	emit("tree_memory_limit_bytes", memory.Limit)
 	emit("refused_writes_total", memory.Refused)
+	emit("refused_acls_total", memory.LongACL)
 	emit("global_sessions", sessions)
 	emit("local_sessions", 0)
 	emit("last_zxid", int64(zxid))

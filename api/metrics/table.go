@@ -54,6 +54,7 @@ var table = []Metric{
 	{"tree_memory_limit_bytes", Gauge, bytesUnit,
 		"Memory that they may take: the least of all voters; 0: no limit.", state, false, false},
 	{"refused_writes_total", Counter, "", "Writes refused because the tree had no room.", state, false, false},
+	{"refused_acls_total", Counter, "", "Writes refused because an ACL had too many entries.", state, false, false},
 	{"sessions_expired_total", Counter, "", "Sessions of the whole ensemble that have expired.", state, false, false},
 	{"watch_count", Gauge, "", "Watches of this server's ZooKeeper clients.", state, zk, false},
 	{"global_sessions", Gauge, "", "Sessions of the whole ensemble.", state, zk, false},

@@ -6,10 +6,6 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// MaxACL bounds the entries of an ACL: they are stored with the znode and compared
-// one by one at every access.
-const MaxACL = 1000
-
 // ACLEntry is one entry of an ACL as JSON.
 type ACLEntry struct {
 	Scheme string `json:"scheme"`
@@ -48,8 +44,8 @@ func ParseACL(param, text string) ([]znode.ACL, error) {
 		if err != nil {
 			return nil, err
 		}
-		if list = append(list, a); len(list) > MaxACL {
-			return nil, BadACL(param, "more than %d entries", MaxACL)
+		if list = append(list, a); len(list) > znode.MaxACL {
+			return nil, BadACL(param, "more than %d entries", znode.MaxACL)
 		}
 	}
 	return list, nil

@@ -1,6 +1,7 @@
 package zk_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -190,4 +191,25 @@ func TestZKP_WhoAmI_ListsUsers(t *testing.T) {
 	if !slices.Equal(x.ClientInfo, want) {
 		t.Errorf("%+v", x.ClientInfo)
 	}
+}
+
+// One anonymous client with 440 identities and an ACL of "auth" ended all servers; it gets an error, and goes on.
+func TestRegression_LongACL_ByAuthIsRefused(t *testing.T) {
+	c := start(t).connect()
+	for i := range 440 {
+		c.auth("digest", fmt.Sprint(":", i))
+	}
+	var list []znode.ACL
+	for i := range 4000 {
+		list = append(list, znode.ACL{Perms: znode.Perms(i), ID: znode.AuthIDs})
+	}
+	c.want(znode.ErrInvalidACL, wire.OpCreate, &wire.CreateRequest{Path: "/nowhere/x", ACL: list})
+	c.want(znode.OK, wire.OpCreate, &wire.CreateRequest{Path: "/a", ACL: list[:2]})
+	c.want(znode.ErrInvalidACL, wire.OpSetACL, &wire.SetACLRequest{Path: "/a", ACL: list, Version: -1})
+	h, _ := c.call(wire.OpMulti, &wire.MultiRequest{Ops: []wire.MultiOp{
+		{Type: wire.OpCreate, Request: &wire.CreateRequest{Path: "/b", ACL: list}}}})
+	if h.Err != znode.ErrInvalidACL {
+		t.Errorf("multi: got %s, want INVALIDACL", h.Err.Name())
+	}
+	c.fence()
 }

@@ -16,17 +16,25 @@ func (m *Machine) Memory() int64 {
 
 // MaxGrowth is about how much c adds to Memory at most: 0 for a command that adds nothing, and for the end and
 // the beginning of sessions, without which no client could make room.
-func (c *Command) MaxGrowth() (bytes int64) {
+func (c *Command) MaxGrowth() int64 {
+	return c.growth(func(list []znode.ACL) int64 {
+		_, memory := znode.CompletedACL(list, c.Identities)
+		return memory
+	})
+}
+
+// growth is MaxGrowth with what an ACL adds.
+func (c *Command) growth(ofACL func([]znode.ACL) int64) (bytes int64) {
 	switch c.Op {
 	case OpCreate:
-		return znode.CreateMemory(c.Path, len(c.Data))
+		return znode.CreateMemory(c.Path, len(c.Data)) + ofACL(c.ACL)
 	case OpSetData:
 		return znode.DataMemory(int64(len(c.Data)))
 	case OpSetACL:
-		return znode.ACLMemory(c.ACL)
+		return ofACL(c.ACL)
 	case OpMulti:
 		for i := range c.Ops {
-			bytes += c.Ops[i].MaxGrowth()
+			bytes += c.Ops[i].growth(ofACL)
 		}
 	case OpRestore:
 		return int64(len(c.Data))
@@ -40,6 +48,7 @@ func (m *Machine) Growth(c *Command) (bytes int64) {
 	if c.Flags&FlagKeyed != 0 && m.Answered(c.Key) {
 		return 0
 	}
+	ofACL := func(list []znode.ACL) int64 { return m.tree.ACLGrowth(list, c.Identities) }
 	switch c.Op {
 	case OpCreate:
 		_, there := m.dataLength(c.Path)
@@ -48,17 +57,17 @@ func (m *Machine) Growth(c *Command) (bytes int64) {
 		}
 	case OpMulti:
 		for i := range c.Ops {
-			bytes += m.growthInMulti(&c.Ops[i])
+			bytes += m.growthInMulti(&c.Ops[i], ofACL)
 		}
 		return bytes
 	case OpSetData:
-		return m.growthInMulti(c)
+		return m.growthInMulti(c, ofACL)
 	}
-	return c.MaxGrowth()
+	return c.growth(ofACL)
 }
 
 // growthInMulti is Growth for an operation that others may precede in its transaction.
-func (m *Machine) growthInMulti(c *Command) int64 {
+func (m *Machine) growthInMulti(c *Command, ofACL func([]znode.ACL) int64) int64 {
 	switch c.Op {
 	case OpSetData:
 		have, _ := m.dataLength(c.Path)
@@ -68,10 +77,41 @@ func (m *Machine) growthInMulti(c *Command) int64 {
 			return -znode.CreateMemory(c.Path, have)
 		}
 	}
-	return c.MaxGrowth()
+	return c.growth(ofACL)
 }
 
 func (m *Machine) dataLength(path string) (bytes int, there bool) {
 	stat, code := m.tree.Exists(path, super)
 	return int(stat.DataLength), code == znode.OK
+}
+
+// maxACLMemory bounds the memory of all ACLs of one command, in bytes, with "auth" replaced by the client's identities.
+const maxACLMemory = 16 << 20
+
+// HasLongACL reports whether c may not be proposed because of its ACLs: one has more than znode.MaxACL entries, or all of
+// them take more than maxACLMemory. A client chooses the entries and its identities, who would multiply them. What is in
+// the log already is applied (docs/adr/0032).
+func (c *Command) HasLongACL() bool {
+	longest, memory := c.completedACLs(c.Identities)
+	return longest > znode.MaxACL || memory > maxACLMemory
+}
+
+// completedACLs is the number of entries of c's longest ACL, and the memory of all, in bytes.
+func (c *Command) completedACLs(ids []znode.ID) (longest int, memory int64) {
+	for i := range c.Ops {
+		n, m := c.Ops[i].completedACLs(ids)
+		longest, memory = max(longest, n), memory+m
+	}
+	if len(c.ACL) > 0 {
+		n, m := znode.CompletedACL(c.ACL, ids)
+		longest, memory = max(longest, n), memory+m
+	}
+	return longest, memory
+}
+
+// KeepsACL reports whether c gives a znode an ACL that is no longer than the one it has, which is never refused.
+func (m *Machine) KeepsACL(c *Command) bool {
+	have, _, _ := m.tree.ACLOf(c.Path, super)
+	entries, _ := znode.CompletedACL(c.ACL, c.Identities)
+	return c.Op == OpSetACL && entries <= len(have)
 }
