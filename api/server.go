@@ -17,6 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/api/ui"
+	"github.com/zk-lite/zk-lite/internal/crash"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
@@ -176,6 +177,7 @@ func isLoopback(l net.Listener) bool {
 // request is not on its way then.
 func (s *Server) letGo(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer crash.OnPanic(http.ErrAbortHandler) // net/http would go on, with the locks that the handler holds
 		if s.leaving.Load() || s.core.Server.Draining() {
 			w.Header().Set("Connection", "close")
 		}

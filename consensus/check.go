@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/crash"
 )
 
 const (
@@ -100,6 +101,7 @@ func (c *checker) run() {
 	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
 	defer c.save()
+	defer crash.OnPanic()
 	interval := c.n.cfg.CheckInterval
 	var check <-chan time.Time
 	if interval > 0 && !c.n.cfg.standalone() {

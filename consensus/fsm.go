@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/crash"
 )
 
 // fsm is what raft sees of the state machine. All methods but Persist run on
@@ -177,6 +178,7 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 	defer f.noteLevel()
 	f.n.cfg.Handler.BeginApply()
 	defer f.n.cfg.Handler.EndApply()
+	defer crash.OnPanic()
 	f.machine, f.broken, f.times = m, false, Times{Index: m.Index()}
 	f.n.cfg.Handler.StateReplaced(m)
 	f.members = m.MembersChanged() + 1

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"github.com/zk-lite/zk-lite/internal/crash"
 )
 
 // HaltKind is the kind of reason for which a server is halted.
@@ -77,6 +79,7 @@ func (n *Node) loseCommands() {
 	n.queue.Stop()
 	n.cfg.Handler.BeginApply()
 	defer n.cfg.Handler.EndApply()
+	defer crash.OnPanic()
 	for _, w := range n.queue.SkipTo(1<<64 - 1) {
 		w.Lost()
 	}

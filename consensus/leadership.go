@@ -12,6 +12,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport"
+	"github.com/zk-lite/zk-lite/internal/crash"
 )
 
 // leadership is who leads, as this server knows it. One goroutine asks raft and publishes it
@@ -113,6 +114,7 @@ func (n *Node) watchLeadership() {
 	defer tick.Stop()
 	w := leadershipWatch{n: n}
 	defer w.end()
+	defer crash.OnPanic()
 	for {
 		w.update(readLeadership(n.raft))
 		select {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/crash"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
@@ -76,6 +77,7 @@ func newConn(ln *Listener, nc net.Conn) *conn {
 // run is the connection's goroutine.
 func (c *conn) run() {
 	defer c.listener.remove(c)
+	defer crash.OnPanic()
 	err := c.serve()
 	_ = c.net.Close() // ends a writer that is stuck
 	why := c.out.close()

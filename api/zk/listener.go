@@ -49,7 +49,8 @@ type Listener struct {
 	nextConn atomic.Uint32
 	trace    atomic.Int64
 
-	authFailed atomic.Int64
+	authFailed  atomic.Int64
+	longReplies atomic.Int64 // multiReads refused for their reply
 	cutShort   atomic.Int64   // connections closed for a partial frame
 	refusals   repeats.Filter // of connections, by their reasons
 

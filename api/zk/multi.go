@@ -91,14 +91,19 @@ func appendMultiEnd(b []byte) []byte {
 }
 
 // multiRead answers each of its reads by itself: one may fail and the others
-// keep their data.
+// keep their data. A reply of more than an outbox may hold is refused: a request
+// of 48 KB can ask for gigabytes.
 func (r *request) multiRead(v *server.View) {
 	b, ok := r.begin(v.Zxid(), znode.OK)
 	if !ok {
 		return
 	}
 	for _, op := range r.body.(*wire.MultiRequest).Ops {
-		b = r.appendRead(b, v, &op)
+		if b = r.appendRead(b, v, &op); len(b)-r.mark > r.c.listener.cfg.OutboxBytes {
+			r.c.listener.longReplies.Add(1)
+			r.end(r.header(b, v.Zxid(), znode.ErrSystem))
+			return
+		}
 	}
 	r.end(appendMultiEnd(b))
 }

@@ -123,3 +123,7 @@ func (r *request) whoAmI(v *server.View) {
 // reconfig is answered as by a ZooKeeper that has not enabled it, which is looked at
 // before anything else, standalone or not (PrepRequestProcessor).
 func (r *request) reconfig(v *server.View) { r.fail(v.Zxid(), znode.ErrUnimplemented) }
+
+// deleteContainer is what ZooKeeper's leader sends to itself when a container is empty, and no client has a call for:
+// it asks for no permission.
+func (r *request) deleteContainer(v *server.View) { r.fail(v.Zxid(), znode.ErrUnimplemented) }

@@ -83,7 +83,7 @@ func (r *request) decode(rd *jute.Reader) bool {
 	case wire.OpPing, wire.OpWhoAmI:
 	case wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2:
 		r.path, r.watch = rd.Ustring(), rd.Bool()
-	case wire.OpGetACL, wire.OpGetAllChildrenNumber, wire.OpGetEphemerals:
+	case wire.OpGetACL, wire.OpGetAllChildrenNumber, wire.OpGetEphemerals, wire.OpDeleteContainer:
 		r.path = rd.Ustring()
 	case wire.OpAddWatch, wire.OpCheckWatches, wire.OpRemoveWatches:
 		r.path, r.kind = rd.Ustring(), rd.Int32()
@@ -133,6 +133,8 @@ func (r *request) Read(v *server.View) {
 		r.setWatches(v)
 	case wire.OpReconfig:
 		r.reconfig(v)
+	case wire.OpDeleteContainer:
+		r.deleteContainer(v)
 	default:
 		panic("zk: invariant broken: no read of type " + r.op.String())
 	}
@@ -146,10 +148,16 @@ func (r *request) begin(zxid znode.Zxid, code znode.Error) (b []byte, ok bool) {
 		r.done()
 		return nil, false
 	}
-	b, r.mark = wire.BeginFrame(b)
-	h := wire.ReplyHeader{Xid: r.xid, Zxid: zxid, Err: code}
+	r.mark = len(b)
 	r.c.noteSlow(r, r.c.out.stats.answered(r, zxid))
-	return h.Append(b), true
+	return r.header(b, zxid, code), true
+}
+
+// header appends the beginning of the reply at mark, in place of what is there.
+func (r *request) header(b []byte, zxid znode.Zxid, code znode.Error) []byte {
+	b, r.mark = wire.BeginFrame(b[:r.mark])
+	h := wire.ReplyHeader{Xid: r.xid, Zxid: zxid, Err: code}
+	return h.Append(b)
 }
 
 // end sends the reply.

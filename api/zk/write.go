@@ -40,8 +40,6 @@ func (r *request) decodeCommand(rd *jute.Reader) {
 		var q wire.SetACLRequest
 		q.Decode(rd)
 		*c = state.Command{Op: state.OpSetACL, Path: q.Path, ACL: q.ACL, Version: q.Version}
-	case wire.OpDeleteContainer:
-		*c = state.Command{Op: state.OpReap, Path: rd.Ustring()}
 	case wire.OpSync:
 		r.path = rd.Ustring()
 		*c = state.Command{Op: state.OpSync}

@@ -1,6 +1,7 @@
 package zk_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -167,4 +168,21 @@ func TestZKP_MultiRead_ErrorsArePerOperation(t *testing.T) {
 	c.want(znode.OK, wire.OpSetData, set("/a")) // no watch was left
 	c.want(znode.ErrMarshalling, wire.OpMultiRead, &wire.MultiRequest{
 		Read: true, Ops: []wire.MultiOp{op(wire.OpDelete, del("/a"))}})
+}
+
+// A request of 48 KB that asked for 3,000 times a megabyte took 4 GB, and one for more than 2 GiB ended the server. It
+// gets an error, and the connection goes on.
+func TestRegression_MultiRead_ReplyIsBounded(t *testing.T) {
+	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxBytes = 4 << 20 })
+	c := k.connect()
+	c.create("/large", strings.Repeat("x", 900_000))
+	var reads []wire.MultiOp
+	for range 2400 {
+		reads = append(reads, wire.MultiOp{Type: wire.OpGetData, Request: &wire.GetDataRequest{Path: "/large"}})
+	}
+	c.want(znode.ErrSystem, wire.OpMultiRead, &wire.MultiRequest{Read: true, Ops: reads})
+	x := ok[*wire.MultiResponse](c, wire.OpMultiRead, &wire.MultiRequest{Read: true, Ops: reads[:4]})
+	if len(x.Results) != 4 {
+		t.Errorf("got %d results, want 4", len(x.Results))
+	}
 }

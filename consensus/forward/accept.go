@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/crash"
 )
 
 // Accept serves the other servers' streams until there are no more.
@@ -42,6 +43,7 @@ func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) {
 	}
 	f.Streams.add(from, conn, limit)
 	defer f.Streams.remove(from, conn)
+	defer crash.OnPanic()
 	for {
 		kind, body, err := readFrame(in)
 		if err != nil {

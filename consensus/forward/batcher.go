@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/crash"
 )
 
 const (
@@ -126,6 +127,7 @@ func (b *Batcher) take() []state.Batch {
 // beside it would be no gain: raft sends a follower one request at a time, and a disk syncs one at a time.
 func (b *Batcher) Run() {
 	defer b.wakeAll()
+	defer crash.OnPanic()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var took time.Duration // of the last entry

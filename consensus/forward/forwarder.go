@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/crash"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -194,6 +195,7 @@ func (f *Forwarder) sendStream(
 	var buf []byte
 	sent := reports{}
 	defer func() { f.Touch(sent.unconfirmed(f.contact.Load())) }()
+	defer crash.OnPanic()
 	for {
 		select {
 		case <-ctx.Done():
