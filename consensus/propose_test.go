@@ -73,18 +73,24 @@ func (e *testEnsemble) agree() {
 			up = append(up, x)
 		}
 	}
+	digests := make([]uint64, len(up))
 	wait.Until(e.t, "equal indexes and nothing pending", func() bool {
-		for _, x := range up {
-			if x.applied.Load() != up[0].applied.Load() || x.queue.Len() > 0 {
+		var first uint64
+		for i, x := range up { // of one index: an entry may be applied here and not yet there
+			index, digest := x.handler.digest()
+			if i == 0 {
+				first = index
+			}
+			if index != first || x.queue.Len() > 0 {
 				return false
 			}
+			digests[i] = digest
 		}
 		return true
 	})
-	_, want := up[0].handler.digest()
-	for _, x := range up[1:] {
-		if _, got := x.handler.digest(); got != want {
-			e.t.Errorf("digest of server %d is %x, of server %d %x", x.cfg.ID, got, up[0].cfg.ID, want)
+	for i, x := range up {
+		if digests[i] != digests[0] {
+			e.t.Errorf("digest of server %d is %x, of server %d %x", x.cfg.ID, digests[i], up[0].cfg.ID, digests[0])
 		}
 	}
 }
