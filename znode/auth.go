@@ -72,8 +72,8 @@ func grantedByMany(acl []ACL, want Perms, ids []ID) (have Perms) {
 	return have
 }
 
-// permits is Permits for a znode's ACL in a transaction, which looks at a long list once, however many of its operations
-// ask for it.
+// permits is Permits for a znode's ACL in a transaction, which looks at a long list once, however many of its
+// operations ask for it.
 func (t *Tree) permits(x *Txn, id aclID, want Perms) bool {
 	acl := t.acls.get(id)
 	if len(acl)*len(x.Identities) <= fewPairs {

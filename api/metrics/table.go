@@ -175,7 +175,7 @@ var table = []Metric{
 		zkPort, zk, false},
 	{"request_duration_seconds", Histogram, seconds,
 		"Time from a request's arrival to its reply, by kind: read, write or ping.", zkPort, false, false},
-	{"refused_replies_total", Counter, "", "Requests refused because their reply would be too long.", zkPort, false, false},
+	{"refused_replies_total", Counter, "", "Requests refused for a reply that is too long.", zkPort, false, false},
 	{"auth_failed_count", Counter, "", "Authentications that failed.", zkPort, zk, false},
 
 	{"http_requests_total", Counter, "",

@@ -50,9 +50,9 @@ type Listener struct {
 	trace    atomic.Int64
 
 	authFailed  atomic.Int64
-	longReplies atomic.Int64 // multiReads refused for their reply
-	cutShort   atomic.Int64   // connections closed for a partial frame
-	refusals   repeats.Filter // of connections, by their reasons
+	longReplies atomic.Int64   // multiReads refused for their reply
+	cutShort    atomic.Int64   // connections closed for a partial frame
+	refusals    repeats.Filter // of connections, by their reasons
 
 	running sync.WaitGroup // the goroutines of connections
 

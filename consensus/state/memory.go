@@ -88,9 +88,9 @@ func (m *Machine) dataLength(path string) (bytes int, there bool) {
 // maxACLMemory bounds the memory of all ACLs of one command, in bytes, with "auth" replaced by the client's identities.
 const maxACLMemory = 16 << 20
 
-// HasLongACL reports whether c may not be proposed because of its ACLs: one has more than znode.MaxACL entries, or all of
-// them take more than maxACLMemory. A client chooses the entries and its identities, who would multiply them. What is in
-// the log already is applied (docs/adr/0032).
+// HasLongACL reports whether c may not be proposed because of its ACLs: one has more than znode.MaxACL entries, or
+// all of them take more than maxACLMemory. A client chooses the entries and its identities, who would multiply them.
+// What is in the log already is applied (docs/adr/0032).
 func (c *Command) HasLongACL() bool {
 	longest, memory := c.completedACLs(c.Identities)
 	return longest > znode.MaxACL || memory > maxACLMemory

@@ -12,9 +12,9 @@ import (
 // ExitCode is that of a Go program that ends with a panic.
 const ExitCode = 2
 
-// OnPanic ends the process with the panic's stack on standard error, if there is one. A function that defers anything that
-// takes a lock defers OnPanic after it, so that it runs first; so does a caller whose panics someone would recover. Panics
-// with one of the values in except go on.
+// OnPanic ends the process with the panic's stack on standard error, if there is one. A function that defers anything
+// that takes a lock defers OnPanic after it, so that it runs first; so does a caller whose panics someone would
+// recover. Panics with one of the values in except go on.
 func OnPanic(except ...error) {
 	x := recover()
 	if x == nil {
