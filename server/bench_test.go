@@ -24,6 +24,8 @@ type benchOp struct {
 	left *sync.WaitGroup
 }
 
+func (o *benchOp) Weight(*View) int { return 0 }
+
 func (o *benchOp) Read(v *View) {
 	data, _, _ := v.Tree().Get(o.path, nil)
 	o.size += len(data)

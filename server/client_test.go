@@ -89,11 +89,15 @@ type op struct {
 	c    *client
 	name string
 	read func(v *View) string
+	size int // see Weight
 	done func(v *View, r *state.Result)
 }
 
 // Read implements Op.
 func (o *op) Read(v *View) { o.c.say(v.Zxid(), "%s: %s", o.name, o.read(v)) }
+
+// Weight implements Op.
+func (o *op) Weight(*View) int { return o.size }
 
 // Done implements Op.
 func (o *op) Done(v *View, r *state.Result) {

@@ -21,11 +21,17 @@ var ErrClosed = errors.New("connection closed")
 // client that sends more is not read from until some are answered.
 const maxQueue = 4096
 
+// maxQueueBytes bounds the reads of one connection that wait behind a write, with the replies that they will get, in
+// bytes, beside the last one. Those are given all at once, before the client can have read any of them.
+const maxQueueBytes = 1 << 20
+
 // Op is one request of a client, made by a listener. Its methods are called with
 // the view lock held and must not block.
 type Op interface {
 	// Read answers a read from v.
 	Read(v *View)
+	// Weight is about how many bytes a read that waits will have held and sent, if v is what it reads.
+	Weight(v *View) int
 	// Done answers a write that was applied with this result; r is valid
 	// during the call only.
 	Done(v *View, r *state.Result)
@@ -144,11 +150,17 @@ func (c *Conn) Touch() { c.server.conns.touch(c) }
 // else right after the last of them was applied. It blocks while the queue is
 // full. Errors: ErrClosed.
 func (c *Conn) Read(op Op) error {
-	if queued, err := c.enqueue(op, false); queued || err != nil {
+	s := c.server
+	weight := 0
+	if c.waits() {
+		s.view.shards[c.shard].RLock()
+		weight = op.Weight(&s.current)
+		s.view.shards[c.shard].RUnlock()
+	}
+	if queued, err := c.enqueue(request{op: op, weight: weight}); queued || err != nil {
 		return err
 	}
 	// Only this goroutine adds writes, so the queue stays empty.
-	s := c.server
 	s.view.shards[c.shard].RLock()
 	op.Read(&s.current)
 	s.view.shards[c.shard].RUnlock()
@@ -170,7 +182,7 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	if code := c.server.admit(cmd); code != znode.OK {
 		return c.Read(refusedWrite{op, cmd.Op, code})
 	}
-	if _, err := c.enqueue(op, true); err != nil {
+	if _, err := c.enqueue(request{op: op, write: true}); err != nil {
 		return err
 	}
 	if err := c.server.consensus.Propose(cmd, c); err != nil {
@@ -183,20 +195,27 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	return nil
 }
 
-// enqueue puts op into the queue; a read only if something is there.
-func (c *Conn) enqueue(op Op, write bool) (queued bool, err error) {
+// waits reports whether a write is pending, behind which a read would have to wait.
+func (c *Conn) waits() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.queue.len() >= maxQueue && !c.closed && !c.broken {
+	return c.queue.len() > 0
+}
+
+// enqueue puts r into the queue; a read only if something is there.
+func (c *Conn) enqueue(r request) (queued bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for (c.queue.len() >= maxQueue || c.queue.bytes > maxQueueBytes && !r.write) && !c.closed && !c.broken {
 		c.room.Wait()
 	}
 	switch {
 	case c.closed, c.broken:
 		return false, ErrClosed
-	case !write && (c.queue.len() == 0 || fault.On(fault.ReadBeforeWrite)):
+	case !r.write && (c.queue.len() == 0 || fault.On(fault.ReadBeforeWrite)):
 		return false, nil
 	}
-	c.queue.push(request{op, write})
+	c.queue.push(r)
 	return true, nil
 }
 

@@ -66,6 +66,8 @@ func (o *racerOp) answerLocked(z znode.Zxid) {
 	o.r.zxidLocked(z)
 }
 
+func (o *racerOp) Weight(*View) int { return 0 }
+
 func (o *racerOp) Read(v *View) {
 	r := o.r
 	r.c.mu.Lock()

@@ -2,8 +2,9 @@ package server
 
 // request is one Op in a Conn's queue.
 type request struct {
-	op    Op
-	write bool
+	op     Op
+	write  bool
+	weight int // bytes; see Op.Weight
 }
 
 // ring is a queue of requests that keeps its array.
@@ -11,6 +12,7 @@ type ring struct {
 	items []request
 	head  int
 	count int
+	bytes int // weights of all
 }
 
 func (q *ring) len() int { return q.count }
@@ -25,6 +27,7 @@ func (q *ring) push(r request) {
 	}
 	q.items[(q.head+q.count)%len(q.items)] = r
 	q.count++
+	q.bytes += r.weight
 }
 
 func (q *ring) pop() (request, bool) {
@@ -35,6 +38,7 @@ func (q *ring) pop() (request, bool) {
 	q.items[q.head] = request{}
 	q.head = (q.head + 1) % len(q.items)
 	q.count--
+	q.bytes -= r.weight
 	return r, true
 }
 

@@ -11,7 +11,7 @@ func TestRing_Model(t *testing.T) {
 	next := 0
 	for round := range 300 { // grows, shrinks and wraps around at many offsets
 		for range round % 23 {
-			r := request{&op{name: fmt.Sprint(next)}, next%3 == 0}
+			r := request{op: &op{name: fmt.Sprint(next)}, write: next%3 == 0, weight: next % 5}
 			next++
 			q.push(r)
 			model = append(model, r)
@@ -34,6 +34,9 @@ func TestRing_Model(t *testing.T) {
 	}
 	for q.len() > 0 {
 		q.pop()
+	}
+	if q.bytes != 0 {
+		t.Errorf("got %d bytes in an empty ring, want 0", q.bytes)
 	}
 	for _, r := range q.items {
 		if r.op != nil {

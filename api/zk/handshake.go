@@ -119,6 +119,9 @@ func (h *connecting) outcome() error {
 // Read implements server.Op; a session is never read.
 func (h *connecting) Read(*server.View) {}
 
+// Weight implements server.Op.
+func (h *connecting) Weight(*server.View) int { return 0 }
+
 // Done implements server.Op.
 func (h *connecting) Done(v *server.View, x *state.Result) {
 	defer func() { h.answered <- struct{}{} }()

@@ -292,3 +292,76 @@ func TestListener_PartialRequests_AreBounded(t *testing.T) {
 		t.Errorf("log: %s", text)
 	}
 }
+
+// reads appends n requests for a znode's data, with xids from first on.
+func reads(b []byte, first, n int, path string) []byte {
+	for i := range n {
+		b = wire.AppendRequest(b, wire.RequestHeader{Xid: wire.Xid(first + i), Type: wire.OpGetData},
+			&wire.GetDataRequest{Path: path})
+	}
+	return b
+}
+
+// A client that read as fast as it could was thrown out: the reads behind a write were answered all at once, into an
+// outbox that the limit for clients who do not read was applied to.
+func TestRegression_ReadsBehindAWrite_AreNotHeldAgainstTheClient(t *testing.T) {
+	for size, n := range map[int]int{900_000: 40, 100_000: 340, 5000: 4000} {
+		c := start(t).connect()
+		c.create("/large", strings.Repeat("x", size))
+		sync := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: wire.OpSync}, &wire.SyncRequest{Path: "/"})
+		go c.raw(reads(sync, 2, n, "/large"))
+		c.reply(1, wire.OpSync)
+		for i := range n {
+			if _, x := c.reply(wire.Xid(2+i), wire.OpGetData); len(x.(*wire.GetDataResponse).Data) != size {
+				t.Fatalf("read %d of %d bytes: got %d", i, size, len(x.(*wire.GetDataResponse).Data))
+			}
+		}
+	}
+}
+
+// One reply of more than the outbox's limit was held against whatever followed it: a watch's event, or a write's answer.
+func TestRegression_LargeReply_IsNotHeldAgainstWhatFollows(t *testing.T) {
+	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxBytes = 64 << 10 })
+	c := k.connect()
+	c.create("/large", strings.Repeat("x", 900_000))
+	b := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: wire.OpSync}, &wire.SyncRequest{Path: "/"})
+	b = reads(b, 2, 1, "/large")
+	for i := range 100 {
+		b = wire.AppendRequest(b, wire.RequestHeader{Xid: wire.Xid(3 + i), Type: wire.OpSync}, &wire.SyncRequest{Path: "/"})
+	}
+	release := k.log.block()
+	c.raw(b)
+	k.eventually("all to wait", func() bool { return strings.Contains(k.word("srvr"), "Outstanding: 102\n") })
+	release()
+	c.reply(1, wire.OpSync)
+	c.reply(2, wire.OpGetData)
+	for i := range 100 {
+		c.reply(wire.Xid(3+i), wire.OpSync)
+	}
+}
+
+// While no write is applied, one connection's reads of paths of a megabyte took more than a gigabyte in eleven seconds:
+// they were bounded in numbers only.
+func TestRegression_ReadsBehindAWrite_AreBoundedInBytes(t *testing.T) {
+	k := start(t)
+	c := k.connect()
+	release := k.log.block()
+	b := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: wire.OpSync}, &wire.SyncRequest{Path: "/"})
+	const n = 200
+	b = reads(b, 2, n, "/"+strings.Repeat("x", 1_000_000))
+	before := heapAndStacks()
+	sent := make(chan struct{})
+	go func() { defer close(sent); c.raw(b) }()
+	k.eventually("reads to wait", func() bool { return strings.Contains(k.word("srvr"), "Outstanding: 4\n") })
+	if grown := heapAndStacks() - before; grown > 20<<20 {
+		t.Errorf("got %d MB more, want less than 20", grown>>20)
+	}
+	release()
+	c.reply(1, wire.OpSync)
+	for i := range n {
+		if h, _ := c.reply(wire.Xid(2+i), wire.OpGetData); h.Err != znode.ErrNoNode {
+			t.Fatalf("read %d: got %s, want NONODE", i, h.Err.Name())
+		}
+	}
+	<-sent
+}

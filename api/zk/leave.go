@@ -63,5 +63,8 @@ func (g goAway) Read(v *server.View) {
 	g.c.out.end(server.ReasonStopping.String())
 }
 
+// Weight implements server.Op.
+func (goAway) Weight(*server.View) int { return 0 }
+
 // Done implements server.Op; it is no write.
 func (goAway) Done(*server.View, *state.Result) {}

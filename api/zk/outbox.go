@@ -33,6 +33,7 @@ type outbox struct {
 	changed  sync.Cond  // on mu: sending, writing or failed has changed
 	buf      *buffer    // what is not being sent yet; nil: nothing
 	sending  int        // bytes that a writer has taken out of buf
+	largest  int        // bytes of the largest message since nothing waited
 	writing  bool       // a goroutine writes, or is about to
 	ending   bool       // nothing may be added any more
 	failed   bool       // what is here will not be sent
@@ -53,10 +54,11 @@ func (o *outbox) init(c net.Conn, pool *buffers, cfg *Config, ended func()) {
 
 // begin locks the outbox for one message, which the caller appends to b and
 // hands to commit at once. It reports false, and holds no lock, when nothing
-// may be added. One message may be larger than the bound.
+// may be added. One message may be larger than the bound, and is not held against
+// what follows it.
 func (o *outbox) begin() (b []byte, ok bool) {
 	o.mu.Lock()
-	if o.waitingLocked() > o.limit {
+	if o.waitingLocked()-o.largest > o.limit {
 		o.endLocked("client does not read: the outbox is full")
 	}
 	if o.ending {
@@ -73,6 +75,7 @@ func (o *outbox) begin() (b []byte, ok bool) {
 // writer is started; else the reader promises to flush.
 func (o *outbox) commit(b []byte, wake bool) {
 	o.stats.server.out(int64(len(b) - len(o.buf.b)))
+	o.largest = max(o.largest, len(b)-len(o.buf.b))
 	o.buf.b = b
 	if wake {
 		o.wakeLocked()
@@ -141,6 +144,9 @@ func (o *outbox) write() {
 		o.buf, o.slow, o.since, o.sending = nil, nil, time.Time{}, len(x.b)
 		o.sendLocked(x.b)
 		o.sending = 0
+		if o.buf == nil {
+			o.largest = 0
+		}
 		o.pool.put(x)
 		o.changed.Broadcast()
 		if o.isSlow != nil && !since.IsZero() {

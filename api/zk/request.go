@@ -140,6 +140,24 @@ func (r *request) Read(v *server.View) {
 	}
 }
 
+// Weight implements server.Op: the request's own bytes and about those of its reply.
+func (r *request) Weight(v *server.View) int {
+	switch r.op {
+	case wire.OpGetData:
+		stat, _ := v.Tree().Exists(r.path, r.ids)
+		return r.size + int(stat.DataLength)
+	case wire.OpGetChildren, wire.OpGetChildren2:
+		stat, _ := v.Tree().Exists(r.path, r.ids)
+		return r.size + int(stat.NumChildren)*nameBytes
+	case wire.OpMultiRead, wire.OpGetEphemerals:
+		return r.size + r.c.listener.cfg.OutboxBytes
+	}
+	return r.size
+}
+
+// nameBytes is about what a child's name takes in a reply.
+const nameBytes = 64
+
 // begin starts the reply. It reports false when the client gets nothing any
 // more; r is then done.
 func (r *request) begin(zxid znode.Zxid, code znode.Error) (b []byte, ok bool) {

@@ -87,6 +87,9 @@ func (c *client) setWatches(x *connection, after znode.Zxid) bool {
 // Done implements server.Op. It is never called: this is a read.
 func (r *rewatch) Done(*server.View, *state.Result) { panic("unreachable: setWatches is a read") }
 
+// Weight implements server.Op.
+func (r *rewatch) Weight(*server.View) int { return 0 }
+
 // Read implements server.Op.
 func (r *rewatch) Read(v *server.View) {
 	x, c := r.x, r.x.c

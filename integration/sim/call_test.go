@@ -164,6 +164,9 @@ var watchModes = map[check.WatchMode]watch.Mode{
 	check.Persistent: watch.Persistent, check.Recursive: watch.Recursive,
 }
 
+// Weight implements server.Op.
+func (k *call) Weight(*server.View) int { return 0 }
+
 // Done implements server.Op.
 func (k *call) Done(v *server.View, r *state.Result) {
 	code, zxid := r.Code, r.Zxid
