@@ -7,15 +7,20 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// capacity is how many changes a server remembers for streams that resume:
-// some seconds of the heaviest load, hours of a usual one, and a few megabytes, or
-// tens of them with long paths.
-const capacity = 1 << 16
+// capacity is how many changes a server remembers for streams that resume: some
+// seconds of the heaviest load, hours of a usual one, and a few megabytes. maxBytes
+// bounds their paths and ACLs, which clients choose: fewer are remembered then.
+const (
+	capacity = 1 << 16
+	maxBytes = 32 << 20
+)
 
 // record holds the newest changes of the tree, numbered from 0.
 type record struct {
 	ring    []entry    // grows up to capacity; number n is at n % capacity
 	total   uint64     // how many there were
+	first   uint64     // number of the oldest
+	bytes   int64      // of paths and permissions; one that several in a row share counts once
 	floor   znode.Zxid // every change after it is in the ring
 	restart uint64     // counts how often the record was started anew
 }
@@ -38,24 +43,47 @@ func (r *record) add(e *znode.Event) {
 		path: strings.Clone(e.Path), // it lies in a log entry, or in a znode
 		zxid: e.Zxid, may: r.permissions(e), typ: e.Type,
 	}
-	if len(r.ring) < capacity {
-		if len(r.ring) == cap(r.ring) {
-			longer := make([]entry, len(r.ring), min(max(64, 2*len(r.ring)), capacity))
-			copy(longer, r.ring)
-			r.ring = longer
-		}
+	r.bytes += int64(len(kept.path))
+	if r.total == r.first || kept.may != r.ring[(r.total-1)%capacity].may {
+		r.bytes += kept.may.bytes()
+	}
+	if r.total-r.first == capacity {
+		r.drop()
+	}
+	switch {
+	case r.total >= capacity:
+		r.ring[r.total%capacity] = kept
+	case len(r.ring) == cap(r.ring):
+		longer := make([]entry, len(r.ring), min(max(64, 2*len(r.ring)), capacity))
+		copy(longer, r.ring)
+		r.ring = longer
+		fallthrough
+	default:
 		r.ring = append(r.ring, kept)
-	} else {
-		slot := &r.ring[r.total%capacity]
-		r.floor = slot.zxid
-		*slot = kept
 	}
 	r.total++
+	for r.bytes > maxBytes && r.total-r.first > 1 {
+		r.drop()
+	}
 }
+
+// drop forgets the oldest change, which is not the newest.
+func (r *record) drop() {
+	slot := &r.ring[r.first%capacity]
+	r.floor = slot.zxid
+	r.bytes -= int64(len(slot.path))
+	if slot.may != r.ring[(r.first+1)%capacity].may {
+		r.bytes -= slot.may.bytes()
+	}
+	*slot = entry{}
+	r.first++
+}
+
+func (p *permissions) bytes() int64 { return znode.ACLMemory(p.own) + znode.ACLMemory(p.parent) }
 
 // permissions returns those of the change before, if e has the same.
 func (r *record) permissions(e *znode.Event) *permissions {
-	if r.total > 0 {
+	if r.total > r.first {
 		p := r.ring[(r.total-1)%capacity].may
 		if sameList(p.own, e.ACL) && sameList(p.parent, e.ParentACL) {
 			return p
@@ -76,7 +104,7 @@ func (r *record) clear(zxid znode.Zxid) {
 }
 
 // oldest is the number of the oldest change in the record.
-func (r *record) oldest() uint64 { return r.total - uint64(len(r.ring)) }
+func (r *record) oldest() uint64 { return r.first }
 
 func (r *record) zxid(n uint64) znode.Zxid { return r.ring[n%capacity].zxid }
 
@@ -87,7 +115,7 @@ func (r *record) at(n uint64) znode.Event {
 
 // seek returns the number of the first change after a zxid.
 func (r *record) seek(zxid znode.Zxid) uint64 {
-	return r.oldest() + uint64(sort.Search(len(r.ring), func(i int) bool {
+	return r.oldest() + uint64(sort.Search(int(r.total-r.first), func(i int) bool {
 		return r.zxid(r.oldest()+uint64(i)) > zxid
 	}))
 }
