@@ -121,7 +121,7 @@ func (s *Server) start(o *Options) error {
 		MinSessionTimeout: c.MinSessionTimeout, MaxSessionTimeout: c.MaxSessionTimeout,
 		Grace:         c.LeaderContactLimit(),
 		ExtendedTypes: c.ExtendedTypes, EnforceQuota: c.EnforceQuota, Auth: who,
-		WatchLimit: c.WatchesPerConnection, SlowRequest: c.SlowRequest,
+		WatchLimit: c.WatchesPerConnection, WatchBytes: watchBytes(o), SlowRequest: c.SlowRequest,
 		Reap: server.ReapConfig{
 			Interval: c.ContainerCheckInterval, MaxPerMinute: c.ContainerMaxPerMinute,
 			NeverUsed: c.ContainerMaxNeverUsed,

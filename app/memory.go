@@ -9,6 +9,14 @@ func pendingBytes(o *Options) int {
 	return int(o.Settings.PendingBytes)
 }
 
+// watchBytes is how much memory watches may take. 0 is the default of package watch.
+func watchBytes(o *Options) int64 {
+	if o.Settings.WatchBytes == 0 && o.Memory > 0 {
+		return o.Memory / 8
+	}
+	return o.Settings.WatchBytes
+}
+
 // treeLimit is how much memory the tree may take; 0: no limit. As much again is for what the collector has yet to
 // find; the rest is for the program, requests, replies, watches, a snapshot and the restart.
 func treeLimit(o *Options) int64 {

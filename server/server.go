@@ -73,6 +73,7 @@ type Config struct {
 	EnforceQuota  bool                // hard quotas refuse
 	Auth          *auth.Authenticator // nil: ZooKeeper's defaults, and no super user
 	WatchLimit    int                 // paths one connection may watch; 0: watch.DefaultLimit
+	WatchBytes    int64               // that all watches may take; 0: watch.DefaultBytes
 	SlowRequest   time.Duration       // from which on a request is slow; 0: none is
 	Reap          ReapConfig
 	Logger        *slog.Logger
@@ -128,7 +129,7 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{
 		cfg: cfg, logger: cfg.Logger, started: time.Now(),
-		watches: watch.New(watch.Limit(cfg.WatchLimit)),
+		watches: watch.New(watch.Limit(cfg.WatchLimit), watch.Bytes(cfg.WatchBytes)),
 		conns:   newConnections(),
 		ends:    sessionEnds{waiting: map[znode.SessionID]map[*sessionEnd]struct{}{}},
 		leader:  leader{tick: cfg.Tick, logger: cfg.Logger},

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,40 @@ func TestManager_Limit_CountsWhatIsThere(t *testing.T) {
 	mustAdd(t, m, w, "/fires", Data)
 	m.Trigger(changed("/fires"))
 	mustAdd(t, m, w, "/last", Data)
+}
+
+// A thousand watches on missing paths of a megabyte took a gigabyte, and one connection may leave 262,144. Beyond the
+// limit each watcher has a share, and what goes makes room.
+func TestRegression_Watches_AreBoundedInBytes(t *testing.T) {
+	m := New(Bytes(8 << 20))
+	greedy, modest := m.NewWatcher(&recorder{}), m.NewWatcher(&recorder{})
+	long := func(i int) string { return fmt.Sprint("/", i, strings.Repeat("x", 500_000)) }
+	taken := 0
+	var err error
+	for err == nil {
+		if err = m.Add(greedy, long(taken), Data); err == nil {
+			taken++
+		}
+	}
+	var limit *LimitError
+	if !errors.As(err, &limit) || limit.Bytes != 8<<20 || taken != 16 {
+		t.Errorf("got %v after %d watches, want a LimitError after 16", err, taken)
+	}
+	for i := range 1000 {
+		mustAdd(t, m, modest, fmt.Sprint("/modest", i), Data)
+	}
+	m.Trigger(changed(long(0)))
+	for i := range 3 {
+		if !m.Remove(greedy, long(i+1), znode.WatcherAny) {
+			t.Errorf("watch %d is gone", i+1)
+		}
+	}
+	mustAdd(t, m, greedy, long(taken), Data)
+	m.Drop(greedy)
+	m.Drop(modest)
+	if got := m.bytes.Load(); got != 0 {
+		t.Errorf("got %d bytes without watches, want 0", got)
+	}
 }
 
 // Recursive watches and events at every depth around the one from which the counters

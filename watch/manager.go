@@ -15,6 +15,15 @@ import (
 // cannot take more than some 50 MB. A cache of a hundred thousand znodes fits.
 const DefaultLimit = 1 << 18
 
+// DefaultBytes is how much memory the watches of all watchers may take unless Bytes says otherwise. Beyond it a watcher
+// may have watches of shareBytes, so that one that takes all there is leaves something to each of the others.
+// watchMemory is about what a watch takes beside its path.
+const (
+	DefaultBytes = 1 << 30
+	shareBytes   = 1 << 20
+	watchMemory  = 192
+)
+
 // keptRoom is the entries up to which an emptied map is kept for the next
 // watch. A larger one is thrown away, because a Go map never gives back room.
 const keptRoom = 64
@@ -26,11 +35,13 @@ const depths = 32
 // Manager holds the watches of all connections of one server. The zero value
 // is not ready: use New.
 type Manager struct {
-	seed  maphash.Seed
-	limit int
+	seed     maphash.Seed
+	limit    int
+	maxBytes int64
 
 	shards    [shardCount]shard
 	armed     atomic.Int64         // (watcher, path) pairs, whatever their modes
+	bytes     atomic.Int64         // that they take
 	conns     atomic.Int64         // watchers with a watch in the data table
 	recursive [depths]atomic.Int64 // recursive watches by the depth of their path
 
@@ -50,9 +61,18 @@ func Limit(paths int) Option {
 	}
 }
 
+// Bytes bounds the memory of all watches, in bytes, instead of DefaultBytes; 0 or less means DefaultBytes.
+func Bytes(most int64) Option {
+	return func(m *Manager) {
+		if most > 0 {
+			m.maxBytes = most
+		}
+	}
+}
+
 // New is a Manager without watches.
 func New(opts ...Option) *Manager {
-	m := &Manager{seed: maphash.MakeSeed(), limit: DefaultLimit}
+	m := &Manager{seed: maphash.MakeSeed(), limit: DefaultLimit, maxBytes: DefaultBytes}
 	for _, o := range opts {
 		o(m)
 	}
@@ -70,7 +90,8 @@ type Watcher struct {
 
 	mu      sync.Mutex // protects the fields below
 	paths   map[string]struct{}
-	peak    int // most entries that paths has had since it was made
+	bytes   int64 // that they take
+	peak    int   // most entries that paths has had since it was made
 	dropped bool
 }
 
@@ -109,7 +130,7 @@ func (m *Manager) Add(w *Watcher, path string, mode Mode) error {
 		return nil
 	}
 	if from == 0 {
-		if err := w.remember(path, m.limit); err != nil {
+		if err := w.remember(path); err != nil {
 			return err
 		}
 		m.armed.Add(1)
@@ -119,27 +140,40 @@ func (m *Manager) Add(w *Watcher, path string, mode Mode) error {
 }
 
 // remember enters path in the watcher's own index; the path's shard is locked.
-func (w *Watcher) remember(path string, limit int) error {
+func (w *Watcher) remember(path string) error {
+	m, bytes := w.owner, bytesOf(path)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dropped {
 		return ErrDropped
 	}
-	if len(w.paths) >= limit {
-		return &LimitError{Path: path, Limit: limit}
+	if len(w.paths) >= m.limit {
+		return &LimitError{Path: path, Limit: m.limit}
+	}
+	if m.bytes.Load()+bytes > m.maxBytes && w.bytes+bytes > shareBytes {
+		return &LimitError{Path: path, Bytes: m.maxBytes}
 	}
 	if w.paths == nil {
 		w.paths = make(map[string]struct{})
 	}
 	w.paths[path] = struct{}{}
+	w.bytes += bytes
+	m.bytes.Add(bytes)
 	w.peak = max(w.peak, len(w.paths))
 	return nil
 }
 
+// bytesOf is about what a watch on path takes.
+func bytesOf(path string) int64 { return watchMemory + int64(len(path)) }
+
 // forget takes path out of the watcher's own index; the path's shard is locked.
 func (w *Watcher) forget(path string) {
 	w.mu.Lock()
-	delete(w.paths, path)
+	if _, there := w.paths[path]; there {
+		delete(w.paths, path)
+		w.bytes -= bytesOf(path)
+		w.owner.bytes.Add(-bytesOf(path))
+	}
 	if len(w.paths) == 0 && w.peak > keptRoom {
 		w.paths, w.peak = nil, 0
 	}
@@ -180,7 +214,8 @@ func (m *Manager) Contains(w *Watcher, path string, kind znode.WatcherType) bool
 func (m *Manager) Drop(w *Watcher) {
 	w.mu.Lock()
 	paths := w.paths
-	w.paths, w.dropped = nil, true
+	m.bytes.Add(-w.bytes)
+	w.paths, w.bytes, w.dropped = nil, 0, true
 	w.mu.Unlock()
 	for path := range paths {
 		s := m.shard(path)

@@ -61,14 +61,19 @@ type Sink interface {
 var ErrDropped = errors.New("watch: the watcher's connection is closed")
 
 // LimitError is Add's answer for a watcher that watches as many paths as it
-// may. It is znode.ErrThrottled for errors.Is.
+// may, or where all watches take as much memory as they may. It is znode.ErrThrottled for errors.Is.
 type LimitError struct {
 	Path  string // the path that was not added
 	Limit int    // paths that one watcher may watch
+	Bytes int64  // that all watches may take; 0: it was the paths
 }
 
 // Error names the path and the bound.
 func (e *LimitError) Error() string {
+	if e.Bytes > 0 {
+		return fmt.Sprintf("watch: cannot watch a path of %d bytes: the watches of all connections take %d bytes, "+
+			"which is the limit (limits.watchBytes)", len(e.Path), e.Bytes)
+	}
 	return fmt.Sprintf("watch: cannot watch %q: the connection already watches %d paths, "+
 		"which is the limit for one connection", e.Path, e.Limit)
 }
