@@ -103,7 +103,7 @@ func (s *Snapshot) writeStream(w io.Writer) error {
 		return fmt.Errorf("writing snapshot: %w", err)
 	}
 	out := bufio.NewWriterSize(z, 1<<16)
-	if err := s.writeBlocks(out); err != nil {
+	if err := s.writeBlocks(out, blockMax); err != nil {
 		_ = z.Close()
 		return fmt.Errorf("writing snapshot: %w", err)
 	}
@@ -113,9 +113,13 @@ func (s *Snapshot) writeStream(w io.Writer) error {
 	return nil
 }
 
-func (s *Snapshot) writeBlocks(out *bufio.Writer) error {
+// writeBlocks refuses a block that a reader would refuse: the log is shortened for a snapshot that nobody has read yet.
+func (s *Snapshot) writeBlocks(out *bufio.Writer, most int) error {
 	var b, block []byte
 	put := func() error {
+		if len(b) > most {
+			return fmt.Errorf("a block of %d bytes, %q: at most %d can be read again", len(b), b[:min(len(b), 100)], most)
+		}
 		block = appendUint(block[:0], uint64(len(b)))
 		if _, err := out.Write(block); err != nil {
 			return err

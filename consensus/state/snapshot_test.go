@@ -1,8 +1,10 @@
 package state
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -236,4 +238,17 @@ func FuzzRestore(f *testing.F) {
 			t.Errorf("a restored machine does not survive another snapshot: %v", err)
 		}
 	})
+}
+
+// A znode that a server could write into a snapshot and not read again cost all data: the log before it was gone.
+func TestRegression_Snapshot_WritesNoBlockThatCannotBeRead(t *testing.T) {
+	s := busy(t).Snapshot()
+	defer s.Release()
+	out := bufio.NewWriter(io.Discard)
+	if err := s.writeBlocks(out, blockMax); err != nil {
+		t.Error(err)
+	}
+	if err := s.writeBlocks(out, 50); err == nil || !strings.Contains(err.Error(), "at most 50 can be read again") {
+		t.Errorf("got %v, want an error with the bound", err)
+	}
 }
