@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -85,15 +86,20 @@ func (s *Server) hasRoom(c *state.Command) bool {
 	return false
 }
 
-// HasRoomFor reports whether the state may grow by so much, or the result of a command with this key is known
-// already.
-func (s *Server) HasRoomFor(key string, bytes int64) (yes bool) {
+// Room is by how many bytes the state may grow. There is no limit for a command with a key whose result is known already.
+func (s *Server) Room(key string) (bytes int64) {
 	limit, pending := s.consensus.TreeMemory()
 	s.View(func(v *View) {
-		yes = limit == 0 || v.machine.Memory()+pending+bytes <= limit || key != "" && v.machine.Answered(key)
+		bytes = limit - v.machine.Memory() - pending
+		if limit == 0 || key != "" && v.machine.Answered(key) {
+			bytes = unlimited
+		}
 	})
-	return yes
+	return bytes
 }
+
+// unlimited is more than any tree takes, and can be added to.
+const unlimited = math.MaxInt64 / 2
 
 // refused is the result of a command that was refused. Its code is one that all clients know: kazoo 2.8
 // and Java 3.4 break on those that came later, QUOTAEXCEEDED among them (docs/protocol.md).

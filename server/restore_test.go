@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -243,6 +244,35 @@ func TestServer_Restore_ResultLost(t *testing.T) {
 		var unknown *restore.UnknownError
 		if err := <-result; (key == "") != errors.As(err, &unknown) || key != "" && err != nil {
 			t.Errorf("key %q: %v", key, err)
+		}
+	}
+}
+
+// A backup of a few kilobytes that holds gigabytes of zeros was decoded before anyone asked whether there was room for
+// it, by a dry run too.
+func TestRegression_Restore_DecodesNoMoreThanThereIsRoomFor(t *testing.T) {
+	k := running(t)
+	k.log.setLimit(k.srv.Memory().Bytes + 1<<20)
+	var file bytes.Buffer
+	machine := state.New()
+	x := &znode.Txn{Zxid: 1, TimeMillis: 1}
+	if _, _, code := machine.Tree().Create(x, &znode.CreateRequest{
+		Path: "/zeros", Data: make([]byte, 200<<20), ACL: znode.OpenACL,
+	}); code != znode.OK {
+		t.Fatal(code.Name())
+	}
+	s := machine.Snapshot()
+	defer s.Release()
+	if err := s.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	for _, o := range []restore.Options{{DryRun: true}, {Replace: true}} {
+		runtime.ReadMemStats(&before)
+		_, err := k.restore(file.Bytes(), o)
+		runtime.ReadMemStats(&after)
+		if grown := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, restore.ErrNoRoom) || grown > 150<<20 {
+			t.Errorf("%+v: got %v after allocating %d MiB of memory for %d bytes, want ErrNoRoom", o, err, grown>>20, file.Len())
 		}
 	}
 }

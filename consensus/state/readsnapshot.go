@@ -40,7 +40,7 @@ func readSnapshot(in io.Reader, limit int64) (*Machine, error) {
 	limited := io.LimitedReader{R: z, N: limit}
 	m, err := readBlocks(bufio.NewReaderSize(&limited, 1<<16))
 	if err != nil && limited.N <= 0 {
-		err = fmt.Errorf("it has more than %d bytes when it is decompressed", limit)
+		err = fmt.Errorf("%w: it has more than %d bytes", ErrDecodedTooLarge, limit)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading snapshot: %w", err)

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -22,8 +23,15 @@ var super = []znode.ID{znode.SuperIDs}
 // ReadBackup decodes and checks a file that Snapshot.Write has written: its
 // checksums, its digest, and whatever would make it impossible to restore. The
 // error describes what is wrong. Of the file's state only the tree is used.
-func ReadBackup(in io.Reader) (*backup.Backup, error) {
-	m, err := readSnapshot(in, maxDecoded)
+func ReadBackup(in io.Reader) (*backup.Backup, error) { return ReadBackupWithin(in, maxDecoded) }
+
+// ErrDecodedTooLarge says that a backup is larger than it may be when it is decompressed.
+var ErrDecodedTooLarge = errors.New("too large when it is decompressed")
+
+// ReadBackupWithin is ReadBackup of a file that has at most so many bytes when it is decompressed: a small one can hold
+// gigabytes. Errors: also ErrDecodedTooLarge.
+func ReadBackupWithin(in io.Reader, bytes int64) (*backup.Backup, error) {
+	m, err := readSnapshot(in, min(bytes, maxDecoded))
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ type Server interface {
 	EnsembleStatus(ctx context.Context) (server.EnsembleStatus, error)
 	Snapshot() (*state.Snapshot, znode.Zxid)
 	Memory() server.Memory
-	HasRoomFor(key string, bytes int64) bool
+	Room(key string) (bytes int64)
 }
 
 // Config says what to do with backups. Either Directory or Command is set.
@@ -156,7 +156,7 @@ func (s *Scheduler) chosen(ctx context.Context) bool {
 
 // take takes one backup.
 func (s *Scheduler) take(ctx context.Context, name string) (znode.Zxid, error) {
-	if !s.srv.HasRoomFor("", s.srv.Memory().Bytes) {
+	if s.srv.Room("") < s.srv.Memory().Bytes {
 		return 0, errNoRoom
 	}
 	frozen, zxid := s.srv.Snapshot()

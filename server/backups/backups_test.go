@@ -55,8 +55,13 @@ func (f *fake) EnsembleStatus(context.Context) (server.EnsembleStatus, error) {
 func (f *fake) Snapshot() (*state.Snapshot, znode.Zxid) {
 	return f.machine.Snapshot(), f.machine.Zxid() + f.skew
 }
-func (f *fake) Memory() server.Memory         { return server.Memory{Bytes: 1000} }
-func (f *fake) HasRoomFor(string, int64) bool { return !f.full }
+func (f *fake) Memory() server.Memory { return server.Memory{Bytes: 1000} }
+func (f *fake) Room(string) int64 {
+	if f.full {
+		return -1
+	}
+	return 1 << 40
+}
 
 func scheduler(f *fake, cfg Config, log *bytes.Buffer) *Scheduler {
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))

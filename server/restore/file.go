@@ -2,6 +2,7 @@ package restore
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 
@@ -19,8 +20,11 @@ type backupFile struct {
 	sum   xxhash.Digest
 }
 
-// read takes the file in while it is decoded.
-func (f *backupFile) read(in io.Reader) (*backup.Backup, error) {
+// besideTree is what a backup may have beside its tree, in bytes: sessions and idempotency keys, which are left out.
+const besideTree = 32 << 20
+
+// read takes the file in while it is decoded, into so much memory.
+func (f *backupFile) read(in io.Reader, room int64) (*backup.Backup, error) {
 	f.sum.Reset()
 	source := &sourceReader{in: in}
 	buffered := bufio.NewReader(source)
@@ -33,12 +37,15 @@ func (f *backupFile) read(in io.Reader) (*backup.Backup, error) {
 	case ensemble != f.own && f.own != [16]byte{} && ensemble != [16]byte{}:
 		return nil, refuse(buffered, fmt.Errorf("%w: %x, and this is %x", ErrForeign, ensemble, f.own))
 	}
-	b, err := state.ReadBackup(io.TeeReader(buffered, f))
+	// What a tree takes is more than what it is decoded from.
+	b, err := state.ReadBackupWithin(io.TeeReader(buffered, f), max(room, 0)+besideTree)
 	switch {
 	case source.err != nil:
 		return nil, fmt.Errorf("receiving the backup: %w", source.err)
 	case f.size > MaxBackup:
 		return nil, ErrTooLarge
+	case errors.Is(err, state.ErrDecodedTooLarge):
+		return nil, refuse(buffered, ErrNoRoom)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrNotBackup, err)
 	}

@@ -86,7 +86,7 @@ type Server interface {
 	Propose(c *state.Command, w consensus.Waiter) error
 	Do(ctx context.Context, c *state.Command) (state.Result, error)
 	Snapshot() (*state.Snapshot, znode.Zxid)
-	HasRoomFor(key string, bytes int64) bool
+	Room(key string) (bytes int64)
 	Status() consensus.Status
 }
 
@@ -120,7 +120,8 @@ func (r *Restorer) Restore(ctx context.Context, in io.Reader, o Options) (Result
 	if o.OtherEnsemble {
 		file.own = [16]byte{}
 	}
-	b, err := file.read(in)
+	room := r.srv.Room(o.Key)
+	b, err := file.read(in, room)
 	if err != nil {
 		return Result{}, err
 	}
@@ -132,7 +133,7 @@ func (r *Restorer) Restore(ctx context.Context, in io.Reader, o Options) (Result
 		done.Changes, err = s.Preview(b)
 		return done, err
 	}
-	if !r.srv.HasRoomFor(o.Key, b.Memory()) {
+	if b.Memory() > room {
 		return Result{}, ErrNoRoom
 	}
 	b = nil // its memory is needed: the machine will make one of its own
