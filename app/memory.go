@@ -9,12 +9,13 @@ func pendingBytes(o *Options) int {
 	return int(o.Settings.PendingBytes)
 }
 
-// watchBytes is how much memory watches may take. 0 is the default of package watch.
-func watchBytes(o *Options) int64 {
-	if o.Settings.WatchBytes == 0 && o.Memory > 0 {
+// eighth is an eighth of the memory in place of a setting that is 0: for watches, and for what waits for clients. It
+// is 0, the default of their packages, if the memory is not known.
+func eighth(o *Options, setting int64) int64 {
+	if setting == 0 {
 		return o.Memory / 8
 	}
-	return o.Settings.WatchBytes
+	return setting
 }
 
 // treeLimit is how much memory the tree may take; 0: no limit. As much again is for what the collector has yet to

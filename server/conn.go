@@ -151,14 +151,17 @@ func (c *Conn) Touch() { c.server.conns.touch(c) }
 // full. Errors: ErrClosed.
 func (c *Conn) Read(op Op) error {
 	s := c.server
-	weight := 0
-	if c.waits() {
-		s.view.shards[c.shard].RLock()
-		weight = op.Weight(&s.current)
-		s.view.shards[c.shard].RUnlock()
-	}
-	if queued, err := c.enqueue(request{op: op, weight: weight}); queued || err != nil {
+	waits, err := c.waits()
+	if err != nil {
 		return err
+	}
+	if waits {
+		s.view.shards[c.shard].RLock()
+		weight := op.Weight(&s.current)
+		s.view.shards[c.shard].RUnlock()
+		if queued, err := c.enqueue(request{op: op, weight: weight}); queued || err != nil {
+			return err
+		}
 	}
 	// Only this goroutine adds writes, so the queue stays empty.
 	s.view.shards[c.shard].RLock()
@@ -195,11 +198,14 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	return nil
 }
 
-// waits reports whether a write is pending, behind which a read would have to wait.
-func (c *Conn) waits() bool {
+// waits reports whether a write is pending, behind which a read has to wait.
+func (c *Conn) waits() (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.queue.len() > 0
+	if c.closed || c.broken {
+		return false, ErrClosed
+	}
+	return c.queue.len() > 0, nil
 }
 
 // enqueue puts r into the queue; a read only if something is there.

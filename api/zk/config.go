@@ -16,6 +16,8 @@ import (
 const (
 	// DefaultOutboxBytes lets some ten of the largest replies wait.
 	DefaultOutboxBytes = 16 << 20
+	// DefaultOutboxTotal is for a machine whose memory is not known.
+	DefaultOutboxTotal = 1 << 30
 	// DefaultPartialBytes lets some sixty of the largest requests arrive at a time.
 	DefaultPartialBytes = 64 << 20
 	// DefaultHandshakeTimeout is ZooKeeper's nio.sessionlessCnxnTimeout.
@@ -41,6 +43,7 @@ type Config struct {
 
 	MaxFrame         int                // largest request frame in bytes (jute.maxbuffer); 0: 1,048,575
 	OutboxBytes      int                // bytes that may wait for one client; 0: DefaultOutboxBytes
+	OutboxTotal      int64              // bytes that may wait for all clients; 0: DefaultOutboxTotal
 	PartialBytes     int                // for requests that came in part (largeRequestMaxBytes); 0: DefaultPartialBytes
 	MaxPerAddress    int                // connections from one address (maxClientCnxns); 0: no bound
 	MaxConnections   int                // connections in all (maxCnxns); 0: no bound
@@ -108,6 +111,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.OutboxBytes <= 0 {
 		c.OutboxBytes = DefaultOutboxBytes
+	}
+	if c.OutboxTotal <= 0 {
+		c.OutboxTotal = DefaultOutboxTotal
 	}
 	if c.PartialBytes <= 0 {
 		c.PartialBytes = DefaultPartialBytes

@@ -67,7 +67,7 @@ func newConn(ln *Listener, nc net.Conn) *conn {
 		c.remote = netip.AddrPortFrom(c.address, ap.Port()).String()
 	}
 	c.in.init(nc, &ln.buffers, &ln.partial, ln.cfg.MaxFrame)
-	c.out.init(nc, &ln.buffers, &ln.cfg, c.ended)
+	c.out.init(nc, &ln.buffers, &ln.outboxes, &ln.cfg, c.ended)
 	if ln.cfg.Slow.Threshold() > 0 {
 		c.out.isSlow = c.reportSlow
 	}

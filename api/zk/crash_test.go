@@ -37,7 +37,7 @@ func TestRegression_PanicWithTheOutboxLocked_EndsTheProcess(t *testing.T) {
 		c := &conn{listener: ln, gone: make(chan struct{})}
 		c.net = &panicking{ours, c}
 		c.in.init(c.net, &ln.buffers, &ln.partial, ln.cfg.MaxFrame)
-		c.out.init(c.net, &ln.buffers, &ln.cfg, c.ended)
+		c.out.init(c.net, &ln.buffers, &ln.outboxes, &ln.cfg, c.ended)
 		c.run()
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRegression_PanicWithTheOutboxLocked")

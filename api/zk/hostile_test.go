@@ -166,8 +166,7 @@ func TestListener_DeafWatcher_IsCutOff(t *testing.T) {
 // waits for it is bounded; it gets everything.
 func TestListener_SlowReader_IsSlowedDown(t *testing.T) {
 	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxBytes = 4 << 20 })
-	// It sends no pings, and with the race detector on a busy machine it reads for over ten seconds.
-	c := k.dial().connect(wire.ConnectRequest{TimeoutMillis: 60_000, HasReadOnly: true})
+	c := patient(k)
 	c.create("/big", string(make([]byte, 500_000)))
 	before := heapAndStacks()
 	const n = 400 // 200 MB
@@ -302,11 +301,16 @@ func reads(b []byte, first, n int, path string) []byte {
 	return b
 }
 
+// patient is a client that sends no pings, and may be busy for longer than ten seconds with the race detector.
+func patient(k *kit) *client {
+	return k.dial().connect(wire.ConnectRequest{TimeoutMillis: 60_000, HasReadOnly: true})
+}
+
 // A client that read as fast as it could was thrown out: the reads behind a write were answered all at once, into an
 // outbox that the limit for clients who do not read was applied to.
 func TestRegression_ReadsBehindAWrite_AreNotHeldAgainstTheClient(t *testing.T) {
 	for size, n := range map[int]int{900_000: 40, 100_000: 340, 5000: 4000} {
-		c := start(t).connect()
+		c := patient(start(t))
 		c.create("/large", strings.Repeat("x", size))
 		sync := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: wire.OpSync}, &wire.SyncRequest{Path: "/"})
 		go c.raw(reads(sync, 2, n, "/large"))
@@ -322,7 +326,7 @@ func TestRegression_ReadsBehindAWrite_AreNotHeldAgainstTheClient(t *testing.T) {
 // One reply of more than the outbox's limit was held against whatever followed it: a watch's event, or a write's answer.
 func TestRegression_LargeReply_IsNotHeldAgainstWhatFollows(t *testing.T) {
 	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxBytes = 64 << 10 })
-	c := k.connect()
+	c := patient(k)
 	c.create("/large", strings.Repeat("x", 900_000))
 	b := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: wire.OpSync}, &wire.SyncRequest{Path: "/"})
 	b = reads(b, 2, 1, "/large")
@@ -344,7 +348,7 @@ func TestRegression_LargeReply_IsNotHeldAgainstWhatFollows(t *testing.T) {
 // they were bounded in numbers only.
 func TestRegression_ReadsBehindAWrite_AreBoundedInBytes(t *testing.T) {
 	k := start(t)
-	c := k.connect()
+	c := patient(k)
 	release := k.log.block()
 	b := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: wire.OpSync}, &wire.SyncRequest{Path: "/"})
 	const n = 200
@@ -364,4 +368,47 @@ func TestRegression_ReadsBehindAWrite_AreBoundedInBytes(t *testing.T) {
 		}
 	}
 	<-sent
+}
+
+// Sixty connections of one address could have 16 MiB each wait for them. When all outboxes are full, those are cut off
+// for whom much waits; who reads is not.
+func TestRegression_Outboxes_AreBoundedInAll(t *testing.T) {
+	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxTotal = 8 << 20 })
+	long := "/" + strings.Repeat("x", 900_000)
+	c := patient(k)
+	c.create("/large", strings.Repeat("x", 900_000))
+	const clients = 8
+	var all []*client
+	for range clients {
+		deaf := k.connect()
+		all = append(all, deaf)
+		if err := deaf.c.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+			t.Fatal(err)
+		}
+		deaf.want(znode.OK, wire.OpAddWatch, &wire.AddWatchRequest{Path: long})
+	}
+	c.create(long, "")
+	k.eventually("deaf clients to be cut off", func() bool { // each would have 16 MiB otherwise
+		c.want(znode.OK, wire.OpSetData, set(long))
+		return !strings.Contains(k.word("wchs"), fmt.Sprint(clients, " connections"))
+	})
+	go c.raw(reads(nil, 1000, 100, "/large"))
+	for i := range 100 {
+		c.reply(wire.Xid(1000+i), wire.OpGetData)
+	}
+	metric := func(name string) (n int64) {
+		k.listener.Metrics(func(have string, value any) {
+			if have == name {
+				n = value.(int64)
+			}
+		})
+		return n
+	}
+	if waiting, cut := metric("outbox_bytes"), metric("outbox_overflows_total"); waiting > (8+clients*3)<<20 || cut == 0 {
+		t.Errorf("got %d bytes waiting and %d cut off, want at most 8 MiB beside 3 MiB a client, and at least one", waiting, cut)
+	}
+	for _, deaf := range all {
+		_ = deaf.c.Close()
+	}
+	k.eventually("nothing to wait", func() bool { return metric("outbox_bytes") == 0 })
 }

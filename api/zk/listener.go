@@ -42,6 +42,7 @@ type Listener struct {
 	started  time.Time
 	buffers  buffers
 	partial  partialFrames
+	outboxes outboxes
 	throttle *throttle
 	slots    requestSlots
 	pool     sync.Pool // of *request
@@ -87,6 +88,7 @@ func New(srv Server, cfg Config) *Listener {
 	}
 	d.logger, d.words, d.allowed = d.cfg.Logger, words(), d.cfg.allowed()
 	d.trace.Store(defaultTrace)
+	d.outboxes.limit = d.cfg.OutboxTotal
 	d.partial.limit, d.partial.close = d.cfg.PartialBytes, d.closePartial
 	return d
 }

@@ -3,6 +3,7 @@ package zk
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/rawconn"
@@ -15,6 +16,12 @@ const (
 	// takes the next request: below Config.OutboxBytes by far, so that a client
 	// that asks for much and reads slowly is slowed down and not cut off.
 	outboxHighWater = 512 << 10
+	// outboxShare is the bytes that may wait for a client, beside the largest message,
+	// when all outboxes hold more than Config.OutboxTotal: what waits for one that
+	// reads is below it.
+	outboxShare = 2 << 20
+	// outboxUncounted is the bytes of one outbox that do not count for all.
+	outboxUncounted = 64 << 10
 	// writeChunk is what must be taken within Config.WriteTimeout.
 	writeChunk = 256 << 10
 	// endGrace is how long the last bytes of a connection that is ended may take.
@@ -26,6 +33,7 @@ type outbox struct {
 	conn    net.Conn
 	pool    *buffers
 	limit   int
+	all     *outboxes
 	timeout time.Duration
 	ended   func() // called once, when an ended outbox has been sent or given up
 
@@ -34,6 +42,7 @@ type outbox struct {
 	buf      *buffer    // what is not being sent yet; nil: nothing
 	sending  int        // bytes that a writer has taken out of buf
 	largest  int        // bytes of the largest message since nothing waited
+	counted  int        // bytes that all has of this one
 	writing  bool       // a goroutine writes, or is about to
 	ending   bool       // nothing may be added any more
 	failed   bool       // what is here will not be sent
@@ -45,8 +54,15 @@ type outbox struct {
 	isSlow   func(since time.Time, slow []slowlog.Request)
 }
 
-func (o *outbox) init(c net.Conn, pool *buffers, cfg *Config, ended func()) {
-	o.conn, o.pool, o.limit, o.timeout = c, pool, cfg.OutboxBytes, cfg.WriteTimeout
+// outboxes is what all of them hold.
+type outboxes struct {
+	bytes    atomic.Int64
+	overflow atomic.Int64 // clients that were disconnected because they do not read
+	limit    int64
+}
+
+func (o *outbox) init(c net.Conn, pool *buffers, all *outboxes, cfg *Config, ended func()) {
+	o.conn, o.pool, o.all, o.limit, o.timeout = c, pool, all, cfg.OutboxBytes, cfg.WriteTimeout
 	o.ended = ended
 	o.changed.L = &o.mu
 	o.stats.lastXid = -1
@@ -58,8 +74,11 @@ func (o *outbox) init(c net.Conn, pool *buffers, cfg *Config, ended func()) {
 // what follows it.
 func (o *outbox) begin() (b []byte, ok bool) {
 	o.mu.Lock()
-	if o.waitingLocked()-o.largest > o.limit {
-		o.endLocked("client does not read: the outbox is full")
+	switch waiting := o.waitingLocked() - o.largest; {
+	case waiting > o.limit:
+		o.overflowLocked("client does not read: the outbox is full")
+	case waiting > outboxShare && o.all.bytes.Load() > o.all.limit:
+		o.overflowLocked("client does not read: the outboxes of all clients are full")
 	}
 	if o.ending {
 		o.mu.Unlock()
@@ -74,13 +93,35 @@ func (o *outbox) begin() (b []byte, ok bool) {
 // commit takes over what begin gave out and was appended to. With wake, a
 // writer is started; else the reader promises to flush.
 func (o *outbox) commit(b []byte, wake bool) {
-	o.stats.server.out(int64(len(b) - len(o.buf.b)))
-	o.largest = max(o.largest, len(b)-len(o.buf.b))
+	added := len(b) - len(o.buf.b)
+	o.stats.server.out(int64(added))
+	o.largest = max(o.largest, added)
 	o.buf.b = b
+	o.countLocked()
 	if wake {
 		o.wakeLocked()
 	}
 	o.mu.Unlock()
+}
+
+// countLocked tells the sum of all outboxes what waits here. Little is not counted: it would cost each message a shared
+// counter.
+func (o *outbox) countLocked() {
+	waiting := o.waitingLocked()
+	if waiting <= outboxUncounted {
+		waiting = 0
+	}
+	if waiting != o.counted {
+		o.all.bytes.Add(int64(waiting - o.counted))
+		o.counted = waiting
+	}
+}
+
+func (o *outbox) overflowLocked(why string) {
+	if !o.ending {
+		o.all.overflow.Add(1)
+	}
+	o.endLocked(why)
 }
 
 func (o *outbox) waitingLocked() int {
@@ -144,6 +185,7 @@ func (o *outbox) write() {
 		o.buf, o.slow, o.since, o.sending = nil, nil, time.Time{}, len(x.b)
 		o.sendLocked(x.b)
 		o.sending = 0
+		o.countLocked()
 		if o.buf == nil {
 			o.largest = 0
 		}
@@ -254,6 +296,7 @@ func (o *outbox) close() (why string) {
 	if o.buf != nil {
 		o.pool.put(o.buf)
 		o.buf = nil
+		o.countLocked()
 	}
 	return o.why
 }

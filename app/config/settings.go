@@ -68,6 +68,7 @@ type Settings struct {
 	TreeBytes               int64 // memory that the tree may take; 0: by the memory
 	OutboxBytes             int64 // replies and notifications that one connection lets wait
 	WatchesPerConnection    int
+	OutboxTotalBytes        int64 // of all clients; 0: by the memory
 	WatchBytes              int64 // of all connections; 0: by the memory
 
 	// What clients may do.
