@@ -49,12 +49,15 @@ func TestRegression_NotServing_EndsWhatWaits(t *testing.T) {
 	(<-queued).is(202).has("position", 1)
 
 	lost.Store(false)
-	again := waiter.stream("/v1/watches/nothing")
-	for range 2 {
-		if e, err := again.next(); err != nil || e.name != "progress" {
-			t.Errorf("a new stream sends %+v, %v", e, err)
+	eventually(t, "a new stream goes on", func() bool { // one that is early is ended with the others
+		again := waiter.stream("/v1/watches/nothing")
+		for range 2 {
+			if e, err := again.next(); err != nil || e.name != "progress" {
+				return false
+			}
 		}
-	}
+		return true
+	})
 }
 
 // lastEvent reads a stream to its end.

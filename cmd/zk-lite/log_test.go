@@ -22,21 +22,31 @@ import (
 func TestLog_StartAndStop_NothingAboveInfo(t *testing.T) {
 	tier.Seconds(t)
 	for _, n := range []int{1, 3} {
-		var log output
-		e := zklitetest.Start(t, zklitetest.WithServers(n), zklitetest.WithLogger(
-			slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))))
-		if !strings.Contains(log.String(), "starting") {
-			t.Errorf("%d servers: the log is %q", n, log.String())
+		log, started := startAndStop(t, n)
+		for strings.Contains(log, "this server was paused") { // a busy machine stood still: that is something to look at
+			log, started = startAndStop(t, n)
 		}
-		started := log.String()
-		e.Stop(0)
-		for line := range strings.Lines(log.String()) {
+		if !strings.Contains(started, "starting") {
+			t.Errorf("%d servers: the log is %q", n, started)
+		}
+		for line := range strings.Lines(log) {
 			own := strings.Contains(started, line) || strings.Contains(line, " server=1")
 			if own && !strings.Contains(line, "level=INFO") {
 				t.Errorf("%d servers: %s", n, line)
 			}
 		}
 	}
+}
+
+// startAndStop is the log of servers the first of which is stopped, and what of it came before that.
+func startAndStop(t *testing.T, n int) (all, started string) {
+	t.Helper()
+	var log output
+	e := zklitetest.Start(t, zklitetest.WithServers(n), zklitetest.WithLogger(
+		slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))))
+	started = log.String()
+	e.Stop(0)
+	return log.String(), started
 }
 
 // A line says the same in both formats, whatever its values are.

@@ -84,14 +84,17 @@ func awaitAlarms(t *testing.T, halted string, servers ...*cluster.Server) {
 	}
 }
 
-// figure is one of a server's metrics.
-func figure(t *testing.T, s *cluster.Server, name string) string {
+// figure is one of a server's metrics, as soon as it serves: on a busy machine it may be out of touch for a moment.
+func figure(t *testing.T, s *cluster.Server, name string) (value string) {
 	t.Helper()
-	all, err := s.Metrics()
-	if err != nil || all[name] == "" {
-		t.Fatalf("server %d: no metric %s: %v", s.ID, name, err)
-	}
-	return all[name]
+	cluster.Eventually(t, "a metric", cluster.Patience, func() error {
+		all, err := s.Metrics()
+		if value = all[name]; err != nil || value == "" {
+			return fmt.Errorf("server %d: no metric %s: %w", s.ID, name, err)
+		}
+		return nil
+	})
+	return value
 }
 
 // sees is whether clients see a znode, through one server.
