@@ -121,7 +121,7 @@ func (s *Server) start(o *Options) error {
 		MinSessionTimeout: c.MinSessionTimeout, MaxSessionTimeout: c.MaxSessionTimeout,
 		Grace:         c.LeaderContactLimit(),
 		ExtendedTypes: c.ExtendedTypes, EnforceQuota: c.EnforceQuota, Auth: who,
-		WatchLimit: c.WatchesPerConnection, WatchBytes: eighth(o, c.WatchBytes), SlowRequest: c.SlowRequest,
+		WatchLimit: c.WatchesPerConnection, WatchBytes: sixteenth(o, c.WatchBytes), SlowRequest: c.SlowRequest,
 		Reap: server.ReapConfig{
 			Interval: c.ContainerCheckInterval, MaxPerMinute: c.ContainerMaxPerMinute,
 			NeverUsed: c.ContainerMaxNeverUsed,
@@ -188,7 +188,7 @@ func (s *Server) serveClients(o *Options) {
 	own, _ := c.Own()
 	s.zk = zk.New(s.server, zk.Config{
 		Version: o.Version, BuildDate: o.buildDate(), MaxFrame: c.MaxBuffer, OutboxBytes: int(c.OutboxBytes),
-		OutboxTotal: eighth(o, c.OutboxTotalBytes),
+		OutboxTotal: sixteenth(o, c.OutboxTotalBytes),
 		Throttle:    connectionThrottle(c), MaxRequests: c.Throttle.RequestLimit,
 		MaxPerAddress: c.MaxClientCnxns, MaxConnections: c.MaxCnxns, Words: c.FourLetterWords,
 		Descriptors:      s.descriptors.Clients,

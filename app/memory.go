@@ -9,11 +9,11 @@ func pendingBytes(o *Options) int {
 	return int(o.Settings.PendingBytes)
 }
 
-// eighth is an eighth of the memory in place of a setting that is 0: for watches, and for what waits for clients. It
+// sixteenth is a part of the memory in place of a setting that is 0: for watches, and for what waits for clients. It
 // is 0, the default of their packages, if the memory is not known.
-func eighth(o *Options, setting int64) int64 {
+func sixteenth(o *Options, setting int64) int64 {
 	if setting == 0 {
-		return o.Memory / 8
+		return o.Memory / 16
 	}
 	return setting
 }

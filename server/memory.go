@@ -86,7 +86,7 @@ func (s *Server) hasRoom(c *state.Command) bool {
 	return false
 }
 
-// Room is by how many bytes the state may grow. There is no limit for a command with a key whose result is known already.
+// Room is by how many bytes the state may grow. There is no limit for a command with a key whose result is known.
 func (s *Server) Room(key string) (bytes int64) {
 	limit, pending := s.consensus.TreeMemory()
 	s.View(func(v *View) {

@@ -176,7 +176,7 @@ var table = []Metric{
 	{"request_duration_seconds", Histogram, seconds,
 		"Time from a request's arrival to its reply, by kind: read, write or ping.", zkPort, false, false},
 	{"outbox_bytes", Gauge, bytesUnit, "Replies and events that wait for clients.", zkPort, false, false},
-	{"outbox_overflows_total", Counter, "", "Clients disconnected because too much waited for them.", zkPort, false, false},
+	{"outbox_overflows_total", Counter, "", "Clients disconnected because they did not read.", zkPort, false, false},
 	{"refused_replies_total", Counter, "", "Requests refused for a reply that is too long.", zkPort, false, false},
 	{"auth_failed_count", Counter, "", "Authentications that failed.", zkPort, zk, false},
 

@@ -51,7 +51,7 @@ type Listener struct {
 	trace    atomic.Int64
 
 	authFailed  atomic.Int64
-	longReplies atomic.Int64   // multiReads refused for their reply
+	longReplies atomic.Int64   // requests refused for their reply
 	cutShort    atomic.Int64   // connections closed for a partial frame
 	refusals    repeats.Filter // of connections, by their reasons
 

@@ -99,9 +99,8 @@ func (r *request) multiRead(v *server.View) {
 		return
 	}
 	for _, op := range r.body.(*wire.MultiRequest).Ops {
-		if b = r.appendRead(b, v, &op); len(b)-r.mark > r.c.listener.cfg.OutboxBytes {
-			r.c.listener.longReplies.Add(1)
-			r.end(r.header(b, v.Zxid(), znode.ErrSystem))
+		if b = r.appendRead(b, v, &op); len(b)-r.mark > min(r.c.listener.cfg.OutboxBytes, maxReply) {
+			r.end(r.refuseLong(b))
 			return
 		}
 	}

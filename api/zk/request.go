@@ -166,20 +166,27 @@ func (r *request) begin(zxid znode.Zxid, code znode.Error) (b []byte, ok bool) {
 		r.done()
 		return nil, false
 	}
-	r.mark = len(b)
+	b, r.mark = wire.BeginFrame(b)
+	h := wire.ReplyHeader{Xid: r.xid, Zxid: zxid, Err: code}
 	r.c.noteSlow(r, r.c.out.stats.answered(r, zxid))
-	return r.header(b, zxid, code), true
+	return h.Append(b), true
 }
 
-// header appends the beginning of the reply at mark, in place of what is there.
-func (r *request) header(b []byte, zxid znode.Zxid, code znode.Error) []byte {
-	b, r.mark = wire.BeginFrame(b[:r.mark])
-	h := wire.ReplyHeader{Xid: r.xid, Zxid: zxid, Err: code}
-	return h.Append(b)
+// maxReply bounds a reply in bytes. A frame of ZooKeeper's protocol ends at 2^31, and no client takes a tenth of it.
+const maxReply = 1 << 30
+
+// refuseLong makes a reply that has become too long an error, and nothing else.
+func (r *request) refuseLong(b []byte) []byte {
+	r.c.listener.longReplies.Add(1)
+	end := r.mark + wire.FrameLengthBytes + wire.ReplyHeaderBytes // whose last four bytes are the code
+	return jute.AppendInt32(b[:end-4], int32(znode.ErrSystem))
 }
 
 // end sends the reply.
 func (r *request) end(b []byte) {
+	if len(b)-r.mark > maxReply {
+		b = r.refuseLong(b)
+	}
 	wire.EndFrame(b, r.mark)
 	c, wake := r.c, !r.quiet
 	sampled := r.op != wire.OpPing && !c.listener.usage.Skip()

@@ -201,14 +201,14 @@ func clientRows() []setting {
 		{key: "limits.outboxTotalBytes", kind: kindBytes, min: 1 << 20, max: 1 << 40,
 			field: func(s *Settings) any { return &s.OutboxTotalBytes },
 			help: "Most bytes of replies and events that wait for all clients. Beyond it those are disconnected " +
-				"for whom more than 2 MiB wait. Default: an eighth of the memory of machine or control group."},
+				"for whom more than 2 MiB wait. Default: a sixteenth of the memory of machine or control group."},
 		{key: "limits.watchesPerConnection", kind: kindInt, def: "262144", min: 1, max: maxInt,
 			field: func(s *Settings) any { return &s.WatchesPerConnection },
 			help:  "Most paths that one connection can watch."},
 		{key: "limits.watchBytes", kind: kindBytes, min: 1 << 20, max: 1 << 40,
 			field: func(s *Settings) any { return &s.WatchBytes },
 			help: "Memory that the watches of all connections may take. Beyond it each connection may still have " +
-				"1 MiB of them. Default: an eighth of the memory of machine or control group."},
+				"1 MiB of them. Default: a sixteenth of the memory of machine or control group."},
 	}
 }
 

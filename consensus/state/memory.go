@@ -16,30 +16,33 @@ func (m *Machine) Memory() int64 {
 
 // MaxGrowth is about how much c adds to Memory at most: 0 for a command that adds nothing, and for the end and
 // the beginning of sessions, without which no client could make room.
-func (c *Command) MaxGrowth() int64 {
-	return c.growth(func(list []znode.ACL) int64 {
-		_, memory := znode.CompletedACL(list, c.Identities)
-		return memory
-	})
-}
+func (c *Command) MaxGrowth() int64 { return c.growth(nil, c.Identities) }
 
-// growth is MaxGrowth with what an ACL adds.
-func (c *Command) growth(ofACL func([]znode.ACL) int64) (bytes int64) {
+// growth is MaxGrowth for a client with these identities. An ACL that a znode of t has adds nothing.
+func (c *Command) growth(t *znode.Tree, ids []znode.ID) (bytes int64) {
 	switch c.Op {
 	case OpCreate:
-		return znode.CreateMemory(c.Path, len(c.Data)) + ofACL(c.ACL)
+		return znode.CreateMemory(c.Path, len(c.Data)) + growthOfACL(t, c.ACL, ids)
 	case OpSetData:
 		return znode.DataMemory(int64(len(c.Data)))
 	case OpSetACL:
-		return ofACL(c.ACL)
+		return growthOfACL(t, c.ACL, ids)
 	case OpMulti:
 		for i := range c.Ops {
-			bytes += c.Ops[i].growth(ofACL)
+			bytes += c.Ops[i].growth(t, ids)
 		}
 	case OpRestore:
 		return int64(len(c.Data))
 	}
 	return bytes
+}
+
+func growthOfACL(t *znode.Tree, list []znode.ACL, ids []znode.ID) int64 {
+	if t != nil {
+		return t.ACLGrowth(list, ids)
+	}
+	_, memory := znode.CompletedACL(list, ids)
+	return memory
 }
 
 // Growth is how much c adds in the present state; it may be negative. A command that will fail, or will get an
@@ -48,7 +51,6 @@ func (m *Machine) Growth(c *Command) (bytes int64) {
 	if c.Flags&FlagKeyed != 0 && m.Answered(c.Key) {
 		return 0
 	}
-	ofACL := func(list []znode.ACL) int64 { return m.tree.ACLGrowth(list, c.Identities) }
 	switch c.Op {
 	case OpCreate:
 		_, there := m.dataLength(c.Path)
@@ -57,17 +59,17 @@ func (m *Machine) Growth(c *Command) (bytes int64) {
 		}
 	case OpMulti:
 		for i := range c.Ops {
-			bytes += m.growthInMulti(&c.Ops[i], ofACL)
+			bytes += m.growthInMulti(&c.Ops[i], c.Identities)
 		}
 		return bytes
 	case OpSetData:
-		return m.growthInMulti(c, ofACL)
+		return m.growthInMulti(c, c.Identities)
 	}
-	return c.growth(ofACL)
+	return c.growth(m.tree, c.Identities)
 }
 
 // growthInMulti is Growth for an operation that others may precede in its transaction.
-func (m *Machine) growthInMulti(c *Command, ofACL func([]znode.ACL) int64) int64 {
+func (m *Machine) growthInMulti(c *Command, ids []znode.ID) int64 {
 	switch c.Op {
 	case OpSetData:
 		have, _ := m.dataLength(c.Path)
@@ -77,7 +79,7 @@ func (m *Machine) growthInMulti(c *Command, ofACL func([]znode.ACL) int64) int64
 			return -znode.CreateMemory(c.Path, have)
 		}
 	}
-	return c.growth(ofACL)
+	return c.growth(m.tree, ids)
 }
 
 func (m *Machine) dataLength(path string) (bytes int, there bool) {

@@ -118,7 +118,8 @@ func (s *Snapshot) writeBlocks(out *bufio.Writer, most int) error {
 	var b, block []byte
 	put := func() error {
 		if len(b) > most {
-			return fmt.Errorf("a block of %d bytes, %q: at most %d can be read again", len(b), b[:min(len(b), 100)], most)
+			return fmt.Errorf("a block of %d bytes, %q: at most %d can be read again",
+				len(b), b[:min(len(b), 100)], most)
 		}
 		block = appendUint(block[:0], uint64(len(b)))
 		if _, err := out.Write(block); err != nil {

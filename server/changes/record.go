@@ -50,16 +50,15 @@ func (r *record) add(e *znode.Event) {
 	if r.total-r.first == capacity {
 		r.drop()
 	}
-	switch {
-	case r.total >= capacity:
-		r.ring[r.total%capacity] = kept
-	case len(r.ring) == cap(r.ring):
-		longer := make([]entry, len(r.ring), min(max(64, 2*len(r.ring)), capacity))
-		copy(longer, r.ring)
-		r.ring = longer
-		fallthrough
-	default:
+	if len(r.ring) < capacity {
+		if len(r.ring) == cap(r.ring) {
+			longer := make([]entry, len(r.ring), min(max(64, 2*len(r.ring)), capacity))
+			copy(longer, r.ring)
+			r.ring = longer
+		}
 		r.ring = append(r.ring, kept)
+	} else {
+		r.ring[r.total%capacity] = kept
 	}
 	r.total++
 	for r.bytes > maxBytes && r.total-r.first > 1 {
