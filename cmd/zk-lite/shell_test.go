@@ -1,6 +1,10 @@
 package main
 
 import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +17,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
 // screen is a program on a terminal.
@@ -178,5 +183,79 @@ func TestShell_Terminal(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(state, "zk-lite", "history"))
 	if err != nil || strings.Contains(string(b), "secret") {
 		t.Errorf("the history is %q, error %v", b, err)
+	}
+}
+
+// relay passes connections on to a server. In the first one it ends the client's side in order, as a server or a load
+// balancer does that stops, when the request comes that set sees as the sixth setData.
+func relay(t *testing.T, server string) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for first := true; ; first = false {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			to, err := net.Dial("tcp", server)
+			if err != nil {
+				from.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(from, to); from.Close() }()
+			go func() {
+				defer to.Close()
+				frames := wire.NewFrameReader(from, 1<<20)
+				for sets := 0; ; {
+					frame, err := frames.Next()
+					if err != nil {
+						return
+					}
+					if op := wire.OpCode(binary.BigEndian.Uint32(frame[4:])); first && op == wire.OpSetData && len(frame) > 8 {
+						if sets++; sets == 6 {
+							return // to is closed, so the other direction ends, and then from
+						}
+					}
+					whole := append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...)
+					if _, err := to.Write(whole); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// A piped shell whose connection was ended in order took that for the end of its input: the rest of the lines was not run,
+// and the exit code was 0.
+func TestRegression_Shell_EndOfAConnectionIsNotTheEndOfTheInput(t *testing.T) {
+	tier.Seconds(t)
+	t.Parallel()
+	server := startServer(t)
+	zklite := func(in string, args ...string) (string, string, int) {
+		cmd := exec.CommandContext(t.Context(), "zk-lite", args...)
+		var out, errs strings.Builder
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), &out, &errs
+		_ = cmd.Run()
+		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	}
+	if _, errs, code := zklite("", "create", "/a", "0", "--server", server); code != 0 {
+		t.Fatal(errs)
+	}
+	var lines strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&lines, "set /a %d\n", i+1)
+	}
+	_, errs, code := zklite(lines.String(), "shell", "--server", relay(t, server))
+	if code == 0 || !strings.Contains(errs, "line 6: ") || strings.Count(errs, "\n") != 1 {
+		t.Errorf("got exit code %d and %q, want one error, of line 6", code, errs)
+	}
+	if out, _, _ := zklite("", "get", "/a", "--server", server); strings.TrimSpace(out) != "20" {
+		t.Errorf("got %q at the end, want 20", out)
 	}
 }

@@ -87,17 +87,17 @@ func (s *shell) script(ctx context.Context, in io.Reader) error {
 			if lines.Scan() {
 				return lines.Text(), nil
 			}
-			return "", cmpError(lines.Err(), io.EOF)
+			return "", cmpError(lines.Err(), errQuit)
 		})
 		if err == nil {
 			err = s.execute(ctx, line)
-		} else if !errors.Is(err, io.EOF) {
+		} else if ctx.Err() == nil && !errors.Is(err, errQuit) {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, errQuit) || errors.Is(err, io.EOF):
+		case errors.Is(err, errQuit):
 			if code != ExitOK {
 				return &exitError{code: code}
 			}
