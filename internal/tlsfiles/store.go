@@ -164,8 +164,11 @@ func readFile(path string) ([]byte, error) {
 
 // parsePEM reads blocks in any order; the certificates of a key stand leaf first.
 func parsePEM(text []byte, password string) (*content, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with it
 	c := &content{}
+	read := 0
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		read++
 		var err error
 		switch block.Type {
 		case "CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE":
@@ -185,11 +188,30 @@ func parsePEM(text []byte, password string) (*content, error) {
 			return nil, fmt.Errorf("the block %s: %w", block.Type, err)
 		}
 	}
+	if err := allRead(text, read); err != nil {
+		return nil, err
+	}
 	if c.key == nil && len(c.chain) == 0 && len(c.crls) == 0 {
 		return nil, errors.New("it has no PEM block with a certificate, a key or a CRL")
 	}
 	c.trusted = c.chain
 	return c, nil
+}
+
+// allRead reports blocks that pem.Decode has passed over: an authority that is left out lets no client in, and a list of
+// revoked certificates that is left out lets in those that it revokes.
+func allRead(text []byte, read int) error {
+	begun := 0
+	for number, line := range bytes.Split(text, []byte("\n")) {
+		n := bytes.Count(line, []byte("-----BEGIN "))
+		if begun += n; n > 0 && !bytes.HasPrefix(line, []byte("-----BEGIN ")) {
+			return fmt.Errorf("line %d: a block has to begin on a line of its own; put a line end before -----BEGIN", number+1)
+		}
+	}
+	if begun != read {
+		return fmt.Errorf("%d blocks begin in it, of which %d can be read: one is damaged or cut off", begun, read)
+	}
+	return nil
 }
 
 func parsePEMKey(block *pem.Block, password string) (crypto.PrivateKey, error) {

@@ -84,6 +84,34 @@ func TestStore_ErrorsNameTheFileAndTheRemedy(t *testing.T) {
 	}
 }
 
+// What could not be read was left out without a word: an authority whose clients were refused then, and a list of revoked
+// certificates, after which those that it revokes were let in again.
+func TestRegression_Store_LeavesNothingOut(t *testing.T) {
+	cert, key := read(t, "testdata/cert.pem"), read(t, "testdata/pkcs1.pem")
+	joined := "a block has to begin on a line of its own"
+	for name, x := range map[string]struct{ text, want string }{
+		"joined without a line end":     {strings.TrimSpace(cert) + cert, joined},
+		"key and certificate joined":    {strings.TrimSpace(key) + cert, joined},
+		"cut off":                       {cert + cert[:len(cert)-40], "2 blocks begin in it, of which 1 can be read"},
+		"a damaged line":                {cert + strings.Replace(cert, "M", "*", 1), "2 blocks begin in it, of which 1 can be read"},
+		"a line is missing":             {cert + dropLine(cert), "certificate"},
+		"with a byte order mark":        {"\ufeff" + cert, ""},
+		"with text between":             {"subject=a\n" + cert + "\nissuer=b\n" + cert + "more\n", ""},
+		"with a carriage return a line": {strings.ReplaceAll(cert+cert, "\n", "\r\n"), ""},
+	} {
+		_, err := parsePEM([]byte(x.text), "")
+		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.Contains(strings.ToLower(err.Error()), x.want)) {
+			t.Errorf("%s: got error %v, want %q", name, err, x.want)
+		}
+	}
+}
+
+// dropLine is a PEM block without its third line.
+func dropLine(block string) string {
+	lines := strings.SplitAfter(block, "\n")
+	return strings.Join(append(lines[:2:2], lines[3:]...), "")
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
