@@ -64,6 +64,7 @@ type Scheduler struct {
 	srv Server
 
 	retry        time.Time    // not before; Run's
+	ahead        string       // the file of a backup with a later time that the log has named; Run's
 	last         atomic.Int64 // when the last good backup was taken, in seconds since the epoch; 0: not known
 	made, failed atomic.Int64
 	fault        atomic.Pointer[string] // why the last attempt failed; nil: it did not
@@ -106,9 +107,15 @@ func (s *Scheduler) look(ctx context.Context, now time.Time) {
 	ensemble := s.srv.Status().Ensemble
 	if s.cfg.Directory != "" {
 		// Another server may have written there, and this one before its start.
-		if at := newest(s.cfg.Directory, ensemble); at.Unix() > s.last.Load() {
+		at, ahead := newest(s.cfg.Directory, ensemble, now, s.cfg.Interval)
+		if at.Unix() > s.last.Load() {
 			s.last.Store(at.Unix())
 		}
+		if ahead != "" && ahead != s.ahead {
+			s.cfg.Logger.Warn("a backup has a later time than this server's clock, and does not count; remove or rename "+
+				"it, or set the clock", "file", ahead)
+		}
+		s.ahead = ahead
 	}
 	age := now.Sub(time.Unix(s.last.Load(), 0)) // negative: the clock was set back
 	if age >= 0 && age < s.cfg.Interval || now.Before(s.retry) || !s.chosen(ctx) {

@@ -146,6 +146,51 @@ func TestScheduler_KeepsByCountAndAge(t *testing.T) {
 	}
 }
 
+// A backup with a later time, copied in or from a server whose clock is fast, had one taken every 30 seconds, until the
+// retention had removed all good ones.
+func TestRegression_Scheduler_BackupsFromTheFuture(t *testing.T) {
+	for ahead, want := range map[time.Duration]int{365 * 24 * time.Hour: 1, 25 * time.Hour: 1, 150 * time.Second: 0} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				ensemble := [16]byte{0xab, 0xcd}
+				var before []string
+				for day := range 5 {
+					before = append(before, fileName(ensemble, time.Now().Add(-time.Duration(day+1)*25*time.Hour)))
+				}
+				for i := range 14 {
+					before = append(before, fileName(ensemble, time.Now().Add(ahead+time.Duration(i)*time.Second)))
+				}
+				for _, name := range before {
+					if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var log bytes.Buffer
+				cfg := Config{Directory: dir, Interval: 24 * time.Hour, Timeout: time.Minute, KeepCount: 6}
+				s := scheduler(newFake(t), cfg, &log)
+				ctx, cancel := context.WithCancel(t.Context())
+				go s.Run(ctx)
+				clock.Sleep(time.Hour)
+				cancel()
+				synctest.Wait()
+				if got := s.counts(); got != fmt.Sprint(want, " made, 0 failed") {
+					t.Errorf("got %s, want %d made", got, want)
+				}
+				names := content(t, dir)
+				for _, name := range before {
+					if !slices.Contains(names, name) {
+						t.Errorf("%s was removed", name)
+					}
+				}
+				if got := strings.Count(log.String(), "a later time"); got != want {
+					t.Errorf("got %d warnings, want %d: %s", got, want, &log)
+				}
+			})
+		})
+	}
+}
+
 // One server is chosen, whoever looks, and without a leader none.
 func TestScheduler_Chosen(t *testing.T) {
 	member := func(id state.ServerID, voter, connected bool) server.MemberStatus {

@@ -49,13 +49,21 @@ func list(dir string, ensemble [16]byte) (names []string, err error) {
 	return names, err
 }
 
-// newest is when the newest backup of an ensemble was begun; 1970 if there is none.
-func newest(dir string, ensemble [16]byte) time.Time {
-	if names, _ := list(dir, ensemble); len(names) > 0 { // an error comes again with the backup
-		at, _ := timeOf(names[0], ensemble)
-		return at
+// newest is when the newest backup of an ensemble was begun; 1970 if there is none. The clocks of servers that share a
+// directory need not agree: one from soon after now is taken for one from now. One that is further ahead says nothing
+// about when the next is due, and is returned.
+func newest(dir string, ensemble [16]byte, now time.Time, interval time.Duration) (at time.Time, ahead string) {
+	names, _ := list(dir, ensemble) // an error comes again with the backup
+	for _, name := range names {
+		switch at, _ := timeOf(name, ensemble); {
+		case !at.After(now):
+			return at, ahead
+		case at.Sub(now) < interval:
+			return now, ahead
+		}
+		ahead = name
 	}
-	return time.Unix(0, 0)
+	return time.Unix(0, 0), ahead
 }
 
 // toDirectory writes a backup to the directory. What could not be verified, or not be written, is not there.
@@ -86,10 +94,15 @@ func (s *Scheduler) toDirectory(ctx context.Context, b *backup) (err error) {
 	return durable.Rename(f.Name(), path)
 }
 
-// prune removes what is not to be kept, and what broken writes have left behind; never the newest backup.
+// prune removes what is not to be kept, and what broken writes have left behind; never the newest backup. Those with a
+// later time than now are kept and not counted, or they would have the others removed.
 func prune(dir string, ensemble [16]byte, cfg *Config) error {
 	names, err := list(dir, ensemble)
 	now := time.Now()
+	names = slices.DeleteFunc(names, func(name string) bool {
+		at, _ := timeOf(name, ensemble)
+		return at.After(now)
+	})
 	for i, name := range names {
 		at, _ := timeOf(name, ensemble)
 		old := cfg.KeepAge > 0 && now.Sub(at) > cfg.KeepAge
