@@ -59,9 +59,6 @@ func (s *Store) openFiles() error {
 	if err := s.loadManifest(); err != nil {
 		return err
 	}
-	if err := s.removeUnlisted(); err != nil {
-		return err
-	}
 	for id := s.manifest.first; id <= s.manifest.last && id != 0; id++ {
 		g, err := openSegment(s.fs, s.dir, id, s.id)
 		if err != nil {
@@ -71,6 +68,10 @@ func (s *Store) openFiles() error {
 	}
 	r, err := s.recoverRecords()
 	if err != nil {
+		return err
+	}
+	// Only now: to an older manifest, which is refused above, segments that count look unused.
+	if err := s.removeUnlisted(); err != nil {
 		return err
 	}
 	return s.resume(r)

@@ -2,6 +2,8 @@ package raftlog_test
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -64,4 +66,39 @@ func TestRegression_Open_NewLogTakesLittleSpace(t *testing.T) {
 	if x := s.Stats(); x.Bytes > 16<<20 {
 		t.Errorf("1 MiB of entries takes %d bytes in %d segments", x.Bytes, x.Segments)
 	}
+}
+
+// Yesterday's manifest, put back because the log's was damaged, had the segments since then deleted before the log was
+// refused for want of them: with the right one it could not be opened any more either.
+func TestRegression_Open_OlderManifestDeletesNothing(t *testing.T) {
+	dir := t.TempDir()
+	manifest := filepath.Join(dir, "manifest")
+	read := func() []byte {
+		b, err := os.ReadFile(manifest)
+		must(t, err)
+		return b
+	}
+	opt := raftlog.Options{SegmentSize: 64 << 10}
+	var want []*raft.Log
+	grow := func(to uint64) {
+		s := openDir(t, dir, opt)
+		for i := uint64(len(want) + 1); i <= to; i++ {
+			e := &raft.Log{Index: i, Term: 1, Data: make([]byte, 10<<10)}
+			must(t, s.StoreLog(e))
+			want = append(want, e)
+		}
+		must(t, s.Close())
+	}
+	grow(20)
+	yesterday := read()
+	grow(100)
+	today := read()
+	must(t, os.WriteFile(manifest, yesterday, 0o600))
+	if _, err := raftlog.Open(dir, opt); err == nil || !strings.Contains(err.Error(), "missing segment") {
+		t.Fatalf("with yesterday's manifest: got %v, want an error about a missing segment", err)
+	}
+	must(t, os.WriteFile(manifest, today, 0o600))
+	s := openDir(t, dir, opt)
+	checkLog(t, s, want)
+	must(t, s.Close())
 }
