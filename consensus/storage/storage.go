@@ -131,6 +131,9 @@ func Open(c Config) (Store, error) {
 	if err != nil {
 		return Store{}, errors.Join(fmt.Errorf("opening snapshots in %s: %w", c.Dir, err), s.Close())
 	}
+	if err := s.verifyReach(&c, id != nil); err != nil {
+		return Store{}, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
@@ -142,13 +145,16 @@ func openStable(dir string, hasIdentity bool) (*raftboltdb.BoltStore, error) {
 		(errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0) { // bbolt takes that for new
 		return nil, fmt.Errorf("%s, with the term and the vote of this server, is missing; %s", path, remedy)
 	}
-	stable, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions()})
+	err := checkBolt(path)
+	var stable *raftboltdb.BoltStore
+	if err == nil {
+		stable, err = raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions()})
+	}
 	switch {
 	case errors.Is(err, bbolterrors.ErrTimeout):
 		return nil, fmt.Errorf("data directory %s is in use by another process", dir)
-	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrChecksum),
-		errors.Is(err, bbolterrors.ErrVersionMismatch):
-		return nil, fmt.Errorf("%s is damaged: %w; %s", path, err, remedy)
+	case errors.Is(err, errDamaged):
+		return nil, fmt.Errorf("%s, with the term and the vote of this server: %w; %s", path, err, remedy)
 	case err != nil:
 		return nil, fmt.Errorf("opening %s: %w", path, err)
 	}
@@ -178,6 +184,9 @@ func (s *Store) openLog(c *Config, hasIdentity bool, closeStable func() error) e
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && hasIdentity {
 			return fmt.Errorf("opening raft's log: %s is missing, but this server belongs to an ensemble; %s",
 				path, remedy)
+		}
+		if err := checkBolt(path); err != nil {
+			return fmt.Errorf("opening raft's log %s: %w; %s", path, err, remedy)
 		}
 		log, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions()})
 		if err != nil {

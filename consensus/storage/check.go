@@ -1,0 +1,79 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
+)
+
+// errDamaged says that a file of bbolt's is not what bbolt wrote.
+var errDamaged = errors.New("it is damaged")
+
+// checkBolt reads a file of bbolt's through. bbolt panics at a page that is not what it should be, and the kernel ends a
+// process that reads where a file was cut off: both are errDamaged here. A file that is missing is none.
+func checkBolt(path string) (err error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if x := recover(); x != nil { // the database stays open: it may hold a lock
+			err = fmt.Errorf("%w: %v", errDamaged, x)
+		}
+	}()
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+	var file *fs.PathError
+	switch {
+	case err == nil:
+	case errors.Is(err, bbolterrors.ErrTimeout), errors.As(err, &file):
+		return err
+	default:
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	err = db.View(func(tx *bbolt.Tx) error {
+		if tx.Size() > info.Size() {
+			return fmt.Errorf("%w: it has %d bytes of %d", errDamaged, info.Size(), tx.Size())
+		}
+		return tx.ForEach(func(_ []byte, b *bbolt.Bucket) error {
+			return b.ForEach(func(_, _ []byte) error { return nil })
+		})
+	})
+	return errors.Join(err, db.Close())
+}
+
+// verifyReach checks that snapshots and log belong together: what the log no longer has must be in a snapshot, and a
+// data directory without an identity has no log, but for the entry with which an ensemble begins.
+func (s *Store) verifyReach(c *Config, hasIdentity bool) error {
+	first, err := s.Log.FirstIndex()
+	if err != nil {
+		return fmt.Errorf("reading raft's log in %s: %w", c.LogDir, err)
+	}
+	last, err := s.Log.LastIndex()
+	if err != nil {
+		return fmt.Errorf("reading raft's log in %s: %w", c.LogDir, err)
+	}
+	if !hasIdentity && last > 1 {
+		return fmt.Errorf("%s has a log, with entries %d to %d, and %s does not say of which server: is its disk mounted? "+
+			"Restore it, or empty both but for myid if this server is to begin anew", c.LogDir, first, last, c.Dir)
+	}
+	var newest uint64
+	list, err := s.Snapshots.List()
+	if err != nil {
+		return fmt.Errorf("listing snapshots in %s: %w", c.Dir, err)
+	}
+	for _, x := range list {
+		newest = max(newest, x.Index)
+	}
+	if first > newest+1 {
+		return fmt.Errorf("the log in %s begins with entry %d, and the snapshots in %s end at entry %d: those between are "+
+			"missing; %s", c.LogDir, first, c.Dir, newest, remedy)
+	}
+	return nil
+}
