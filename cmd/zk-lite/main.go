@@ -21,12 +21,33 @@ var version = "1.0.0"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := rootCommand().ExecuteContext(ctx); err != nil {
+	root, out := rootCommand(), &standardOutput{File: os.Stdout}
+	root.SetOut(out)
+	err := root.ExecuteContext(ctx)
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("writing the output: %w", out.err)
+	}
+	if err != nil {
 		if text := cli.Message(err); text != "" {
 			fmt.Fprintln(os.Stderr, "zk-lite:", text)
 		}
 		os.Exit(cli.ExitCode(err))
 	}
+}
+
+// standardOutput remembers that it could not be written: half a list must not pass for a whole one.
+type standardOutput struct {
+	*os.File
+	err error // the first
+}
+
+// Write implements io.Writer.
+func (o *standardOutput) Write(b []byte) (int, error) {
+	n, err := o.File.Write(b)
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 func rootCommand() *cobra.Command {

@@ -124,6 +124,8 @@ type closer interface{ Close() error }
 // to daemons so that they read their configuration or open their log again, ends it only if
 // it says what it is called after: that the terminal is gone.
 func run(ctx context.Context, logger *slog.Logger, open func(fatal func(error)) (closer, error)) error {
+	// A log whose reader has ended is no reason to end, as a full disk under it is none.
+	signal.Ignore(syscall.SIGPIPE)
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -64,6 +65,58 @@ func TestServer_SIGHUP_HasNoEffect(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// The server died, with exit code 141, of the first line that it logged after the reader of its log had ended.
+func TestRegression_Server_ReaderOfTheLogEnds(t *testing.T) {
+	tier.Seconds(t)
+	log, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("zk-lite", "server", "--data-dir", t.TempDir(), "--client-port", "0", "--admin-server-port", "0")
+	cmd.Stderr = in
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	in.Close()
+	var text []byte
+	for line := make([]byte, 4096); !bytes.Contains(text, []byte("serving clients")); {
+		n, err := log.Read(line)
+		if err != nil {
+			t.Fatalf("%v after %s", err, text)
+		}
+		text = append(text, line[:n]...)
+	}
+	log.Close()
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGHUP, syscall.SIGTERM} { // a line each
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("got %v, want exit code 0", err)
+	}
+}
+
+// On a full disk a script took a list that was cut off for a whole one.
+func TestRegression_OutputCannotBeWritten_IsAnError(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	server := startServer(t)
+	for _, args := range [][]string{{"ls", "/"}, {"ls", "-s", "/"}, {"stat", "/"}, {"getacl", "/"}, {"create", "/full"}, {"version"}, {"--help"}} {
+		cmd := exec.CommandContext(t.Context(), "zk-lite", args...)
+		cmd.Env = append(os.Environ(), "ZK_LITE_SERVER="+server)
+		var errs output
+		cmd.Stdout, cmd.Stderr = full, &errs
+		if err := cmd.Run(); err == nil || !strings.Contains(errs.String(), "no space left on device") {
+			t.Errorf("%v: got %v and %q, want an error about the space", args, err, errs.String())
+		}
 	}
 }
 

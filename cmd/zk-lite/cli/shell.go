@@ -58,7 +58,7 @@ code of the last line that failed.`,
 }
 
 func isTerminal(x any) bool {
-	f, ok := x.(*os.File)
+	f, ok := x.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
