@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/netip"
 
 	"github.com/zk-lite/zk-lite/api/rest"
 )
@@ -15,9 +16,14 @@ func (s *Server) Kill() {
 // Handler is what answers requests.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
-// Conns is how many connections are open; FillConns opens more than there may be.
-func (s *Server) Conns() int64      { return s.conns.Load() }
-func (s *Server) FillConns(n int64) { s.conns.Add(n * maxConns) }
+// Conns is how many connections are open; FillConns has n more of an address than it may have, or fewer.
+func (s *Server) Conns() int { return s.open() }
+func (s *Server) FillConns(address string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns += n * maxPerAddress
+	s.addresses[netip.MustParseAddr(address)] += n * maxPerAddress
+}
 
 // Core is what the requests share.
 func (s *Server) Core() *rest.Core { return s.core }

@@ -251,20 +251,34 @@ func TestServer_DeadlinesAreNew(t *testing.T) {
 	}
 }
 
+// One address took all connections, and no probe was answered any more: the chart restarts servers for that. An address
+// has half of them, and this machine some of its own.
 func TestServer_TooManyConnections(t *testing.T) {
 	d, url := serve(t, shared().nodes[0].Server())
 	c := newClient(t, url)
 	c.get("/livez").is(200)
-	d.FillConns(1)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
+	// mayComeFrom reports whether a client with this address is answered.
+	mayComeFrom := func(address string) bool {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+		conn, err := dialer.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n") // it may be closed already
+		_, err = conn.Read(make([]byte, 1))
+		return err == nil
 	}
-	defer conn.Close()
-	if _, err := conn.Read(make([]byte, 1)); err == nil {
-		t.Error("it may speak")
+	d.FillConns("127.0.0.2", 1)
+	if mayComeFrom("127.0.0.2") || !mayComeFrom("127.0.0.3") {
+		t.Error("one address has half of all: got an answer for it, or none for another")
 	}
-	d.FillConns(-1)
+	d.FillConns("10.0.0.1", 1)
+	if mayComeFrom("127.0.0.3") {
+		t.Error("all are taken: got an answer")
+	}
+	d.FillConns("10.0.0.1", -1)
+	d.FillConns("127.0.0.2", -1)
 	http.DefaultClient.CloseIdleConnections()
 	eventually(t, "all have gone", func() bool { return d.Conns() == 0 })
 	c.get("/livez").is(200)

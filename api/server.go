@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -68,13 +69,14 @@ type Server struct {
 	stop func() // ends streams, long polls and run
 	run  func() // what runs while it is served
 
-	leaving     atomic.Bool  // Shutdown was called
-	conns       atomic.Int64 // open, at most maxConns
+	leaving     atomic.Bool // Shutdown was called
 	descriptors *descriptors.Share
 	logger      *slog.Logger
 	refusals    repeats.Filter // of connections, by their reasons
 
 	mu        sync.Mutex            // protects the fields below
+	conns     int                   // open, at most maxConns
+	addresses map[netip.Addr]int    // the same by address, at most maxPerAddress each
 	served    bool                  // Serve was called
 	unused    map[net.Conn]struct{} // connections on which nothing has come yet
 	listeners []net.Listener
@@ -86,6 +88,10 @@ const (
 	idleTimeout   = 2 * time.Minute
 	// maxConns leaves room for others beside all streams; an idle one costs 10 KB.
 	maxConns = 16_384
+	// maxPerAddress leaves room for others beside all that one address has: a proxy's clients have one.
+	maxPerAddress = maxConns / 2
+	// localConns is how many of maxConns are for this machine, whoever has the others.
+	localConns = 64
 	// quietTime is for how long clients that use their connections are waited for when the server stops.
 	quietTime = 100 * time.Millisecond
 )
@@ -94,7 +100,7 @@ const (
 func New(b Backend, cfg Config) *Server {
 	stopping, stop := context.WithCancelCause(context.Background())
 	s := &Server{
-		stop: func() { stop(rest.ErrStopping) }, unused: map[net.Conn]struct{}{},
+		stop: func() { stop(rest.ErrStopping) }, unused: map[net.Conn]struct{}{}, addresses: map[netip.Addr]int{},
 		descriptors: cfg.Descriptors, logger: cfg.Logger,
 	}
 	s.core = rest.NewCore(stopping, b.Core, rest.Config{
@@ -199,7 +205,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer cancel()
 	tick := time.NewTicker(quietTime / 20)
 	defer tick.Stop()
-	for s.conns.Load() > 0 && quiet.Err() == nil {
+	for s.open() > 0 && quiet.Err() == nil {
 		select {
 		case <-tick.C:
 		case <-quiet.Done():
@@ -218,29 +224,66 @@ func (s *Server) closeUnused() {
 	}
 }
 
+func (s *Server) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conns
+}
+
 // countConn closes connections that are too many.
 func (s *Server) countConn(c net.Conn, state http.ConnState) {
-	if state != http.StateIdle {
-		s.mu.Lock()
-		if delete(s.unused, c); state == http.StateNew {
-			s.unused[c] = struct{}{}
-		}
-		s.mu.Unlock()
-	}
 	switch state {
 	case http.StateNew:
 		within := s.descriptors.Take()
-		switch {
-		case s.conns.Add(1) > maxConns:
-			s.refuse(c, "connections")
+		switch limit := s.opened(c); {
+		case limit != "":
+			s.refuse(c, limit)
 		case !within:
 			s.descriptors.Refuse()
 			s.refuse(c, descriptors.Limited)
 		}
+	case http.StateActive:
+		s.mu.Lock()
+		delete(s.unused, c)
+		s.mu.Unlock()
 	case http.StateClosed:
-		s.conns.Add(-1)
+		s.closed(c)
 		s.descriptors.Return()
 	}
+}
+
+// opened counts a new connection, and names the limit that it exceeds, if any.
+func (s *Server) opened(c net.Conn) (limit string) {
+	address := addressOf(c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unused[c] = struct{}{}
+	s.conns++
+	s.addresses[address]++
+	switch {
+	case s.conns > maxConns, s.conns > maxConns-localConns && !address.IsLoopback():
+		return "connections"
+	case s.addresses[address] > maxPerAddress:
+		return "connections of one address"
+	}
+	return ""
+}
+
+func (s *Server) closed(c net.Conn) {
+	address := addressOf(c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unused, c)
+	s.conns--
+	if s.addresses[address]--; s.addresses[address] == 0 {
+		delete(s.addresses, address)
+	}
+}
+
+// addressOf is a client's address; the zero one where there is none, as in pipes.
+func addressOf(c net.Conn) netip.Addr {
+	a, _ := netip.ParseAddrPort(c.RemoteAddr().String())
+	return a.Addr().Unmap().WithZone("")
 }
 
 // refuse closes a connection, which leads to StateClosed, and logs that once in a while.
