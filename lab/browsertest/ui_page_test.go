@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,9 +43,15 @@ func shop(t *testing.T) {
 		must(t, "POST", "/v1/znodes/shop/orders/order-?mode=persistent_sequential", fmt.Sprint("order ", i))
 	}
 	for range 2 {
-		id, header := session(t, "60s")
-		as(t, header, "POST", "/v1/znodes/shop/orders/_c_x-lock-?mode=ephemeral_sequential")
-		holder = id
+		// They hold as long as the process lives, whichever tests look at them.
+		c, err := client.Connect(context.Background(), shared.ConnectString(), client.WithSessionTimeout(30*time.Second))
+		if err == nil {
+			_, _, err = c.Create(t.Context(), "/shop/orders/_c_x-lock-", nil, client.EphemeralSequential)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		holder = fmt.Sprintf("0x%x", uint64(c.SessionID()))
 	}
 	_, header := session(t, "2s")
 	as(t, header, "POST", "/v1/znodes/shop/worker?mode=ephemeral")
