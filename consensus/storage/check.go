@@ -15,8 +15,8 @@ import (
 // errDamaged says that a file of bbolt's is not what bbolt wrote.
 var errDamaged = errors.New("it is damaged")
 
-// checkBolt reads a file of bbolt's through. bbolt panics at a page that is not what it should be, and the kernel ends a
-// process that reads where a file was cut off: both are errDamaged here. A file that is missing is none.
+// checkBolt reads a file of bbolt's through. bbolt panics at a page that is not what it should be, and the kernel ends
+// a process that reads where a file was cut off: both are errDamaged here. A file that is missing is none.
 func checkBolt(path string) (err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -60,8 +60,9 @@ func (s *Store) verifyReach(c *Config, hasIdentity bool) error {
 		return fmt.Errorf("reading raft's log in %s: %w", c.LogDir, err)
 	}
 	if !hasIdentity && last > 1 {
-		return fmt.Errorf("%s has a log, with entries %d to %d, and %s does not say of which server: is its disk mounted? "+
-			"Restore it, or empty both but for myid if this server is to begin anew", c.LogDir, first, last, c.Dir)
+		return fmt.Errorf("%s has a log, with entries %d to %d, and %s does not say of which server: is its disk "+
+			"mounted? Restore it, or empty both but for myid if this server is to begin anew",
+			c.LogDir, first, last, c.Dir)
 	}
 	var newest uint64
 	list, err := s.Snapshots.List()
@@ -72,8 +73,8 @@ func (s *Store) verifyReach(c *Config, hasIdentity bool) error {
 		newest = max(newest, x.Index)
 	}
 	if first > newest+1 {
-		return fmt.Errorf("the log in %s begins with entry %d, and the snapshots in %s end at entry %d: those between are "+
-			"missing; %s", c.LogDir, first, c.Dir, newest, remedy)
+		return fmt.Errorf("the log in %s begins with entry %d, and the snapshots in %s end at entry %d: those between "+
+			"are missing; %s", c.LogDir, first, c.Dir, newest, remedy)
 	}
 	return nil
 }

@@ -198,14 +198,15 @@ func parsePEM(text []byte, password string) (*content, error) {
 	return c, nil
 }
 
-// allRead reports blocks that pem.Decode has passed over: an authority that is left out lets no client in, and a list of
-// revoked certificates that is left out lets in those that it revokes.
+// allRead reports blocks that pem.Decode has passed over: an authority that is left out lets no client in, and a list
+// of revoked certificates that is left out lets in those that it revokes.
 func allRead(text []byte, read int) error {
 	begun := 0
 	for number, line := range bytes.Split(text, []byte("\n")) {
 		n := bytes.Count(line, []byte("-----BEGIN "))
 		if begun += n; n > 0 && !bytes.HasPrefix(line, []byte("-----BEGIN ")) {
-			return fmt.Errorf("line %d: a block has to begin on a line of its own; put a line end before -----BEGIN", number+1)
+			return fmt.Errorf("line %d: a block has to begin on a line of its own; put a line end before -----BEGIN",
+				number+1)
 		}
 	}
 	if begun != read {

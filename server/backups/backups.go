@@ -112,8 +112,8 @@ func (s *Scheduler) look(ctx context.Context, now time.Time) {
 			s.last.Store(at.Unix())
 		}
 		if ahead != "" && ahead != s.ahead {
-			s.cfg.Logger.Warn("a backup has a later time than this server's clock, and does not count; remove or rename "+
-				"it, or set the clock", "file", ahead)
+			s.cfg.Logger.Warn("a backup has a later time than this server's clock, and does not count; "+
+				"remove or rename it, or set the clock", "file", ahead)
 		}
 		s.ahead = ahead
 	}
