@@ -36,9 +36,7 @@ func TestEnsemble_RemovedServer_IsHalted(t *testing.T) {
 	follower, through, down := (leader+1)%5, (leader+2)%5, (leader+3)%5
 	for _, i := range []int{follower, leader} {
 		start := time.Now()
-		if err := e.remove(through, i, false); err != nil {
-			t.Fatal(err)
-		}
+		e.mustRemove(through, i)
 		e.waitHalted(i, HaltRemoved, "was removed from the ensemble", "add it again")
 		t.Logf("server %d: halted after %v", i, time.Since(start))
 		wait.Until(t, "the end of writes", func() bool {
@@ -47,9 +45,7 @@ func TestEnsemble_RemovedServer_IsHalted(t *testing.T) {
 	}
 	e.stop(down)
 	e.must(through, "/b")
-	if err := e.remove(through, down, false); err != nil {
-		t.Fatal(err)
-	}
+	e.mustRemove(through, down)
 	e.mustStart(down)
 	e.waitHalted(down, HaltRemoved)
 	e.stop(follower)

@@ -195,9 +195,7 @@ func TestKeys_Remove_Revokes(t *testing.T) {
 	e.must(leader, "/a")
 	e.waitBound(0, 1, 2)
 	gone, other := (leader+1)%3, (leader+2)%3
-	if err := e.remove(other, gone, false); err != nil {
-		t.Fatal(err)
-	}
+	e.mustRemove(other, gone)
 	for _, i := range []int{leader, other} {
 		wait.Until(t, "the end of its key", func() bool {
 			_, bound := e.nodes[i].cfg.Keys.Table().Keys[state.ServerID(gone)]
@@ -420,9 +418,7 @@ func TestKeys_JoinSecret_RemovedServer_ComesBack(t *testing.T) {
 	e.must(0, "/a")
 	e.waitBound(0, 1, 2)
 	gone := (e.leader() + 1) % 3
-	if err := e.remove((gone+1)%3, gone, false); err != nil {
-		t.Fatal(err)
-	}
+	e.mustRemove((gone+1)%3, gone)
 	e.waitHalted(gone, HaltRemoved)
 	e.must((gone+1)%3, "/b")
 	e.stop(gone)
