@@ -30,7 +30,7 @@ const maxQueueBytes = 1 << 20
 type Op interface {
 	// Read answers a read from v.
 	Read(v *View)
-	// Weight is about how many bytes a read that waits will have held and sent, if v is what it reads.
+	// Weight is about how many bytes a waiting read takes: its request, and the reply that it would get from v.
 	Weight(v *View) int
 	// Done answers a write that was applied with this result; r is valid
 	// during the call only.
