@@ -1,6 +1,7 @@
 package znode
 
 import (
+	"math"
 	"strings"
 )
 
@@ -31,7 +32,7 @@ type CreateRequest struct {
 // Errors: ErrBadArguments (mode, TTL, path), ErrUnimplemented (TTL while
 // extended types are off), ErrInvalidACL, ErrNoNode (parent), ErrNoAuth
 // (CREATE on the parent), ErrNodeExists, ErrNoChildrenForEphemeral,
-// ErrQuotaExceeded.
+// ErrQuotaExceeded, ErrSystem (the parent has no sequence number left).
 func (t *Tree) Create(x *Txn, r *CreateRequest) (string, Stat, Error) {
 	if code := checkMode(x, r); code != OK {
 		return "", Stat{}, code
@@ -53,7 +54,11 @@ func (t *Tree) Create(x *Txn, r *CreateRequest) (string, Stat, Error) {
 	}
 	path := r.Path
 	if r.Mode.Sequential() {
-		path += FormatSequence(parent.readRare().creates)
+		next := parent.readRare().creates
+		if next == math.MaxInt32 && !x.FirstRules {
+			return "", Stat{}, ErrSystem // the counter stays: every later znode would get this number
+		}
+		path += FormatSequence(next)
 	}
 	switch {
 	case ValidatePath(path) != nil:

@@ -172,13 +172,19 @@ func TestTree_Create_SequenceCountsCreates(t *testing.T) {
 }
 
 // TestTree_Create_SequenceAtTheLimit: the stored counter is only ever raised
-// (DataTree.createNode), so that at its end the suffix repeats.
+// (DataTree.createNode), so that at its end the suffix would repeat, or a deleted znode's number come again. Names that
+// went on with negative numbers would sort before those of whoever holds a lock.
 func TestTree_Create_SequenceAtTheLimit(t *testing.T) {
 	tree := NewTree()
 	x := &Txn{Zxid: 1}
 	mustCreate(t, tree, x, &CreateRequest{Path: "/p", ACL: OpenACL})
 	tree.get("/p").editRare().creates = math.MaxInt32
 	r := &CreateRequest{Path: "/p/n", ACL: OpenACL, Mode: PersistentSequential}
+	if _, _, code := tree.Create(x, r); code != ErrSystem {
+		t.Error(code)
+	}
+	mustCreate(t, tree, x, &CreateRequest{Path: "/p/other", ACL: OpenACL})
+	x.FirstRules = true
 	if path := mustCreate(t, tree, x, r); path != "/p/n2147483647" {
 		t.Error(path)
 	}

@@ -46,7 +46,7 @@ const (
 
 var errorText = map[Error][2]string{
 	OK:                        {"OK", "no error"},
-	ErrSystem:                 {"SYSTEMERROR", "system error: the servers have no room for it"},
+	ErrSystem:                 {"SYSTEMERROR", "system error: a limit of the servers stands in the way"},
 	ErrRuntimeInconsistency:   {"RUNTIMEINCONSISTENCY", "not tried: an earlier operation of the multi failed"},
 	ErrDataInconsistency:      {"DATAINCONSISTENCY", "data inconsistency"},
 	ErrConnectionLoss:         {"CONNECTIONLOSS", "connection lost; whether the operation happened is unknown"},

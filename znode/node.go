@@ -41,7 +41,19 @@ type rare struct {
 // children is the set of a znode's children, in a stable order. It is not part
 // of a snapshot (paths say the same), so all copies of a node share one.
 type children struct {
-	list []*node // invariant: list[i].slot == i
+	list  []*node   // invariant: list[i].slot == i
+	up    *children // the set that the znode itself is in; nil for the root's
+	below int       // znodes at any depth
+	bytes int64     // their data
+}
+
+// add counts znodes and bytes of data, in c and all above it. To count them anew for each that asks would take
+// as long as there are znodes, while all others wait.
+func (c *children) add(znodes int, bytes int64) {
+	for ; c != nil; c = c.up {
+		c.below += znodes
+		c.bytes += bytes
+	}
 }
 
 // editRare returns n's rare part to write to, and makes one if there is none.
@@ -151,6 +163,14 @@ func (n *node) childList() []*node {
 		return nil
 	}
 	return n.rare.children.list
+}
+
+// below is how many znodes there are below n, and the bytes of their data.
+func (n *node) below() (znodes int, bytes int64) {
+	if n.rare == nil || n.rare.children == nil {
+		return 0, 0
+	}
+	return n.rare.children.below, n.rare.children.bytes
 }
 
 // owner is a session, a marker, or 0.

@@ -167,9 +167,6 @@ func (t *Tree) subtreeSize(path string) (size [2]int64) {
 	if n == nil {
 		return size
 	}
-	t.walk(n, func(n *node) {
-		size[0]++
-		size[1] += int64(n.size())
-	})
-	return size
+	znodes, bytes := n.below()
+	return [2]int64{int64(znodes) + 1, bytes + int64(n.size())}
 }

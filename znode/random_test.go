@@ -312,6 +312,7 @@ func checkInvariants(t *testing.T, tree *Tree) {
 	t.Helper()
 	uses := map[aclID]int{}
 	var memory int64
+	below := map[string][2]int64{} // znodes and bytes of their data
 	var containers, ttls, limits int
 	for i := range tree.index.shards {
 		for _, n := range tree.index.shards[i].slots {
@@ -320,6 +321,10 @@ func checkInvariants(t *testing.T, tree *Tree) {
 			}
 			uses[n.acl]++
 			memory += CreateMemory(n.path(), n.size()) + memoryOfSide(n)
+			for path := n.path(); path != RootPath; {
+				path = Parent(path)
+				below[path] = [2]int64{below[path][0] + 1, below[path][1] + int64(n.size())}
+			}
 			if n.isContainer() {
 				containers++
 			}
@@ -334,6 +339,11 @@ func checkInvariants(t *testing.T, tree *Tree) {
 					t.Errorf("child %d of %s is %s with slot %d", slot, n.path(), c.path(), c.slot)
 				}
 			}
+		}
+	}
+	for path, want := range below {
+		if znodes, bytes := tree.get(path).below(); int64(znodes) != want[0] || bytes != want[1] {
+			t.Errorf("below %s: %d znodes with %d bytes, want %v", path, znodes, bytes, want)
 		}
 	}
 	if len(tree.containers) != containers || len(tree.ttls) != ttls || len(tree.quotas) != limits {

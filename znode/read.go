@@ -81,11 +81,10 @@ func (t *Tree) Descendants(path string, ids []ID) (int, Error) {
 	if code != OK {
 		return 0, code
 	}
-	count := -1
+	count, _ := n.below()
 	if path == "" {
-		count = 0 // ZooKeeper counts from the path, of which "" is not the root's
+		count++ // ZooKeeper counts from the path, of which "" is not the root's
 	}
-	t.walk(n, func(*node) { count++ })
 	return count, OK
 }
 
@@ -166,14 +165,4 @@ func (t *Tree) readable(path string, want Perms, ids []ID) (*node, Error) {
 		return nil, ErrNoAuth
 	}
 	return n, OK
-}
-
-// walk visits n and everything below it; the depth of the tree costs no stack.
-func (t *Tree) walk(n *node, visit func(*node)) {
-	pending := []*node{n}
-	for len(pending) > 0 {
-		n := pending[len(pending)-1]
-		pending = append(pending[:len(pending)-1], n.childList()...)
-		visit(n)
-	}
 }

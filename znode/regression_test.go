@@ -53,3 +53,23 @@ func TestRegression_Reapable_NeverUsedCountsFromTheLastChange(t *testing.T) {
 		}
 	}
 }
+
+// The version after -2 was -1, which a condition takes for any version: whoever had read it overwrote what others wrote
+// meanwhile (ZOOKEEPER-4743). Logs of release 1.0 are applied as they were.
+func TestRegression_Version_IsNeverMinusOne(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		tree, x := NewTree(), &Txn{Zxid: 1, FirstRules: first}
+		mustCreate(t, tree, x, &CreateRequest{Path: "/n", ACL: OpenACL})
+		n := tree.get("/n")
+		n.version, n.editRare().aversion = -2, -2
+		data, code := tree.SetData(x, "/n", nil, -2)
+		acl, aclCode := tree.SetACL(x, "/n", ReadACL, -2)
+		want := Version(0)
+		if first {
+			want = -1
+		}
+		if code != OK || aclCode != OK || data.Version != want || acl.Aversion != want {
+			t.Errorf("first rules %v: %v, version %d; %v, %d", first, code, data.Version, aclCode, acl.Aversion)
+		}
+	}
+}

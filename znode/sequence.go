@@ -6,8 +6,8 @@ import (
 )
 
 // FormatSequence returns what a server appends to the name of a sequential znode: the
-// parent's counter, a signed 32-bit number, by Java's %010d. After 2147483647 comes
-// -2147483648, which is one character longer.
+// parent's counter, a signed 32-bit number, by Java's %010d. In ZooKeeper negative ones
+// can occur, which are one character longer.
 func FormatSequence(n int32) string { return fmt.Sprintf("%010d", n) }
 
 // ParseSequence is the inverse of FormatSequence. ok is false for what no server writes,

@@ -63,6 +63,12 @@ func (t *Tree) SetConfig(x *Txn, text []byte) {
 	n.version = -1
 }
 
+// Permits reports whether the transaction's client has a permission on a znode that exists.
+func (t *Tree) Permits(x *Txn, path string, want Perms) bool {
+	n := t.get(path)
+	return n != nil && t.permits(x, n.acl, want)
+}
+
 // checked validates path and finds the znode behind it.
 func (t *Tree) checked(x *Txn, path string, want Perms) (*node, Error) {
 	if ValidatePath(path) != nil {

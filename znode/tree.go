@@ -89,16 +89,12 @@ func (t *Tree) link(n *node) {
 func (t *Tree) adopt(n *node) {
 	path := n.path()
 	if parent := t.parentOf(path); parent != nil {
-		// The set is shared by all copies of the parent that are made from now on. No
-		// snapshot contains a parent without a set: insert has edited it.
-		if parent.rare == nil || parent.rare.children == nil {
-			parent.editRare().children = &children{}
-		}
-		set := parent.rare.children
+		set := t.childrenOf(parent)
 		n.slot = uint32(len(set.list))
 		set.list = append(set.list, n)
+		set.add(1, int64(n.size()))
 	}
-	t.account(n, 1)
+	t.dataBytes += int64(len(path) + n.size())
 	switch {
 	case n.isEphemeral():
 		set := t.ephemerals[n.owner()]
@@ -114,6 +110,20 @@ func (t *Tree) adopt(n *node) {
 	}
 	t.sideBytes += memoryOfSide(n)
 	t.noteQuota(n, true)
+}
+
+// childrenOf is the set of n's children, which it gets with its first child.
+func (t *Tree) childrenOf(n *node) *children {
+	if n.rare == nil || n.rare.children == nil {
+		// The set is shared by all copies of n that are made from now on. No snapshot
+		// contains a parent without a set: insert has edited it.
+		set := &children{}
+		if parent := t.parentOf(n.path()); parent != nil {
+			set.up = t.childrenOf(parent)
+		}
+		n.editRare().children = set
+	}
+	return n.rare.children
 }
 
 // unlink is the inverse of link.
@@ -135,8 +145,9 @@ func (t *Tree) unlink(n *node) {
 		if cap(set.list) > 64 && last < cap(set.list)/4 {
 			set.list = append(make([]*node, 0, cap(set.list)/2), set.list...)
 		}
+		set.add(-1, -int64(n.size()))
 	}
-	t.account(n, -1)
+	t.dataBytes -= int64(len(path) + n.size())
 	switch {
 	case n.isEphemeral():
 		set := t.ephemerals[n.owner()]
@@ -151,8 +162,17 @@ func (t *Tree) unlink(n *node) {
 	}
 }
 
-func (t *Tree) account(n *node, sign int64) {
-	t.dataBytes += sign * int64(len(n.path())+n.size())
+// replaceBlob gives n, which is linked, another blob with the same path.
+func (t *Tree) replaceBlob(n *node, put func()) {
+	was := n.size()
+	put()
+	if diff := int64(n.size() - was); diff != 0 {
+		t.dataBytes += diff
+		if parent := t.parentOf(n.path()); parent != nil {
+			parent.rare.children.add(0, diff)
+		}
+	}
+	t.noteQuota(n, true)
 }
 
 // own returns a copy of n that the writer may edit: n itself, unless a

@@ -11,6 +11,7 @@ type Txn struct {
 
 	ExtendedTypes bool // TTL znodes are allowed (extendedTypesEnabled)
 	EnforceQuota  bool // hard quotas refuse (enforceQuota)
+	FirstRules    bool // versions and sequence numbers go on as in release 1.0; see nextVersion and Create
 
 	// Events are what the edits emitted, in order.
 	Events []Event
@@ -86,15 +87,12 @@ func (t *Tree) Rollback(x *Txn) {
 // the siblings and the set of children are other records' business.
 func (t *Tree) undoEdit(c *undoRecord) {
 	n, s := c.node, &c.saved
-	t.account(n, -1)
-	n.blob = s.blob
-	t.account(n, 1)
+	t.replaceBlob(n, func() { n.blob = s.blob })
 	n.mzxid, n.mtime, n.version = s.mzxid, s.mtime, s.version
 	if n.rare != nil {
 		was := s.readRare()
 		n.rare.pzxid, n.rare.aversion, n.rare.creates = was.pzxid, was.aversion, was.creates
 	}
-	t.noteQuota(n, true)
 }
 
 func (x *Txn) endAtomic() {
@@ -139,7 +137,7 @@ func (t *Tree) remove(x *Txn, n *node) {
 func (t *Tree) replaceData(x *Txn, n *node, data []byte) *node {
 	n = t.edit(x, n)
 	t.putData(n, data)
-	n.version++
+	n.version = x.nextVersion(n.version)
 	n.mzxid, n.mtime = x.Zxid, x.TimeMillis
 	x.emit(t, EventDataChanged, n, nil)
 	return n
@@ -150,7 +148,8 @@ func (t *Tree) replaceACL(x *Txn, n *node, list []ACL) *node {
 	n = t.edit(x, n)
 	old := n.acl
 	n.acl = t.acls.ref(list)
-	n.editRare().aversion++
+	r := n.editRare()
+	r.aversion = x.nextVersion(r.aversion)
 	if x.atomic {
 		x.undo = append(x.undo, undoRecord{kind: undoACL, node: n, saved: node{acl: old}})
 	} else {
@@ -159,12 +158,18 @@ func (t *Tree) replaceACL(x *Txn, n *node, list []ACL) *node {
 	return n
 }
 
+// nextVersion is the version after v. From -2 it goes to 0, since -1 stands for any version in a condition, which
+// would then hold for whatever was written meanwhile (ZooKeeper 3.9.3, ZOOKEEPER-4743).
+func (x *Txn) nextVersion(v Version) Version {
+	if v++; v == AnyVersion && !x.FirstRules {
+		v = 0
+	}
+	return v
+}
+
 // putData changes data without counting it as a change by a client.
 func (t *Tree) putData(n *node, data []byte) {
-	t.account(n, -1)
-	n.setBlob(n.path(), data)
-	t.account(n, 1)
-	t.noteQuota(n, true)
+	t.replaceBlob(n, func() { n.setBlob(n.path(), data) })
 }
 
 // edit returns the copy of n to write to and remembers what it was.

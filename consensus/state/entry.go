@@ -1,7 +1,10 @@
 package state
 
 import (
+	"bytes"
 	"fmt"
+
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // entryVersion is the first byte of every entry. A server that meets another
@@ -90,14 +93,17 @@ func (e *entryReader) batch() Batch {
 }
 
 // CheckBatch reports what would make a batch impossible to apply, so that a
-// leader can refuse it before it is in every server's log.
+// leader can refuse it before it is in every server's log. Since none of its commands can be left out, one that harms
+// is replaced by another that fails.
 func CheckBatch(g *Batch) error {
 	if g.Count < 0 || g.Count > len(g.Commands) {
 		return fmt.Errorf("%d commands in %d bytes of server %d", g.Count, len(g.Commands), g.Server)
 	}
 	r := reader{b: g.Commands}
 	var c Command
+	var commands []byte // with those that are replaced; nil while there is none
 	for i := range g.Count {
+		start := r.off
 		body := reader{b: r.take(r.count(1))}
 		if r.err == nil {
 			c.decode(&body)
@@ -105,8 +111,28 @@ func CheckBatch(g *Batch) error {
 		if err := firstError(r.err, body.err); err != nil {
 			return fmt.Errorf("command %d of server %d: %w", g.First+uint64(i), g.Server, err)
 		}
+		switch {
+		case c.harms():
+			if commands == nil {
+				commands = bytes.Clone(g.Commands[:start])
+			}
+			commands = AppendCommand(commands, c.failing())
+		case commands != nil:
+			commands = append(commands, g.Commands[start:r.off]...)
+		}
 	}
-	return r.end(g.Server)
+	if err := r.end(g.Server); err != nil {
+		return err
+	}
+	if commands != nil {
+		g.Commands = commands
+	}
+	return nil
+}
+
+// failing is a command of the same client that changes nothing, and fails in every release with ErrInvalidACL.
+func (c *Command) failing() *Command {
+	return &Command{Op: OpSetACL, Flags: c.Flags &^ FlagKeyed, Session: c.Session, Path: znode.RootPath}
 }
 
 // end reports bytes after a batch's last command.

@@ -16,6 +16,10 @@ type Level uint32
 // MinLevel is the lowest level that this build speaks; MaxLevel, the highest, is that of its release.
 const MinLevel Level = 1
 
+// level2 is the level of release 1.1, which has no operation more, but from which on commands do other than before:
+// what no client may send is refused (forbidden), and the tree follows znode.Txn's rules instead of FirstRules.
+const level2 Level = 2
+
 // opLevels has the level of every operation: that of the release in which it came. 0: there is no such operation.
 var opLevels = [1 << 8]Level{
 	OpCreate: 1, OpDelete: 1, OpSetData: 1, OpSetACL: 1, OpCheck: 1, OpMulti: 1, OpSync: 1, OpCreateSession: 1,

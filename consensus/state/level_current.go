@@ -3,4 +3,4 @@
 package state
 
 // MaxLevel is the level of this release.
-const MaxLevel Level = 1
+const MaxLevel Level = 2

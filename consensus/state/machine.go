@@ -237,6 +237,11 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 // that sent it. A server whose client has moved away is refused, also when it
 // sends again what it could not deliver in time.
 func (m *Machine) admit(c *Command, from ServerID) znode.Error {
+	if m.level >= level2 {
+		if code := m.forbids(c); code != znode.OK {
+			return code
+		}
+	}
 	switch c.Op {
 	case OpCreateSession, OpAttach, OpExpireSession, OpReap, OpMember, OpLevel:
 		return znode.OK

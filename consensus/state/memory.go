@@ -90,9 +90,26 @@ func (m *Machine) dataLength(path string) (bytes int, there bool) {
 // maxACLMemory bounds the memory of all ACLs of one command, in bytes, with "auth" replaced by the client's identities.
 const maxACLMemory = 16 << 20
 
+// forbids reports why no client may send c, whatever server has accepted it: ErrUnimplemented for what only the leader
+// may do, ErrInvalidACL for a list that is too long. Below level2 what is in the log is applied (docs/adr/0032).
+func (m *Machine) forbids(c *Command) znode.Error {
+	switch {
+	case c.Op == OpReap && c.Session != 0:
+		return znode.ErrUnimplemented
+	case c.HasLongACL() && !m.KeepsACL(c):
+		return znode.ErrInvalidACL
+	}
+	return znode.OK
+}
+
+// harms reports whether c is forbidden in any state. A server of release 1.0 may send it.
+func (c *Command) harms() bool {
+	_, memory := c.completedACLs(c.Identities)
+	return memory > maxACLMemory || c.Op == OpReap && c.Session != 0
+}
+
 // HasLongACL reports whether c may not be proposed because of its ACLs: one has more than znode.MaxACL entries, or
 // all of them take more than maxACLMemory. A client chooses the entries and its identities, who would multiply them.
-// What is in the log already is applied (docs/adr/0032).
 func (c *Command) HasLongACL() bool {
 	longest, memory := c.completedACLs(c.Identities)
 	return longest > znode.MaxACL || memory > maxACLMemory

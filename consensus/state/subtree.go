@@ -32,7 +32,7 @@ func (m *Machine) deleteAll(c *Command) {
 		}
 	}
 	if r.Code == znode.OK {
-		if r.Path, r.Code = c.Path, m.guard(c); r.Code == znode.OK {
+		if r.Path, r.Code = c.Path, m.guard(c, znode.Parent(c.Path), znode.PermDelete); r.Code == znode.OK {
 			r.Code = m.tree.Delete(&m.txn, c.Path, c.Version)
 		}
 	}

@@ -16,6 +16,7 @@ func (m *Machine) begin(term uint64, timeMillis int64) {
 	m.txn.Session, m.txn.Identities = c.Session, rightsOf(c)
 	m.txn.ExtendedTypes = c.Flags&FlagExtendedTypes != 0
 	m.txn.EnforceQuota = c.Flags&FlagEnforceQuota != 0
+	m.txn.FirstRules = m.level < level2
 }
 
 // transact runs the transaction's operation.
@@ -65,17 +66,17 @@ func (m *Machine) edit(c *Command, out *OpResult) {
 		}
 		out.Path, out.Stat, out.Code = m.tree.Create(x, &req)
 	case OpDelete:
-		if out.Code = m.guard(c); out.Code == znode.OK {
+		if out.Code = m.guard(c, znode.Parent(c.Path), znode.PermDelete); out.Code == znode.OK {
 			out.Code = m.tree.Delete(x, c.Path, c.Version)
 		}
 	case OpSetData:
-		if out.Code = m.guard(c); out.Code == znode.OK {
+		if out.Code = m.guard(c, c.Path, znode.PermWrite); out.Code == znode.OK {
 			out.Stat, out.Code = m.tree.SetData(x, c.Path, c.Data, c.Version)
 		}
 	case OpSetACL:
 		out.Stat, out.Code = m.tree.SetACL(x, c.Path, c.ACL, c.Version)
 	case OpCheck:
-		if out.Code = m.guard(c); out.Code == znode.OK {
+		if out.Code = m.guard(c, c.Path, znode.PermRead); out.Code == znode.OK {
 			out.Code = m.tree.Check(x, c.Path, c.Version)
 		}
 	case OpCheckAbsent:
@@ -98,9 +99,10 @@ func (m *Machine) absent(path string) znode.Error {
 }
 
 // guard compares the mzxid that the command asks for. What else may be wrong with
-// the command is left for the tree to say.
-func (m *Machine) guard(c *Command) znode.Error {
-	if c.Mzxid == 0 {
+// the command is left for the tree to say, also that the client does not have the permission on the znode
+// of: it would learn the mzxid of a znode that it may not see.
+func (m *Machine) guard(c *Command, of string, want znode.Perms) znode.Error {
+	if c.Mzxid == 0 || m.level >= level2 && !m.tree.Permits(&m.txn, of, want) {
 		return znode.OK
 	}
 	// Who may change a znode and not read it must not overwrite what it does not mean.
