@@ -366,15 +366,14 @@ func (c *conn) refuseTooLong(why error) error {
 		sc.Touch()
 		return err
 	}
-	for c.in.have() < wire.FrameLengthBytes+wire.RequestHeaderBytes {
-		if err := more(); err != nil {
-			return err
-		}
-	}
 	var header wire.RequestHeader
 	c.rd.Reset(c.in.take(wire.FrameLengthBytes + wire.RequestHeaderBytes)[wire.FrameLengthBytes:])
 	header.Decode(&c.rd)
-	if !header.Type.ClientRequest() || header.Type == wire.OpAuth || header.Type == wire.OpSASL {
+	switch header.Type {
+	case wire.OpAuth, wire.OpSASL, wire.OpSetWatches, wire.OpSetWatches2:
+		return badf("%s: %v", header.Type, why)
+	}
+	if !header.Type.ClientRequest() {
 		return badf("%v", why)
 	}
 	c.listener.logRefusal("request longer than jute.maxbuffer", "remote", c.remote, "session", c.session(),

@@ -60,8 +60,11 @@ func (in *input) frame() ([]byte, error) {
 	if in.have() < wire.FrameLengthBytes {
 		return nil, nil
 	}
-	n, err := wire.CheckFrameLength([4]byte(in.buf[in.from:]), in.maxFrame)
+	n, err := wire.CheckFrameLength([4]byte(in.buf[in.from:]), in.limit())
 	if err != nil {
+		if int32(in.head()) > 0 && in.have() < wire.FrameLengthBytes+wire.RequestHeaderBytes {
+			return nil, nil // what it is decides how long it may be
+		}
 		return nil, err
 	}
 	end := in.from + wire.FrameLengthBytes + n
@@ -72,6 +75,22 @@ func (in *input) frame() ([]byte, error) {
 	in.from = end
 	in.release()
 	return payload, nil
+}
+
+// maxSetWatches is how long a setWatches may be at least, in bytes, whatever jute.maxbuffer is. Clients send it by
+// themselves after they have reconnected, and some, such as C's, all watches in one. No one would see an error.
+const maxSetWatches = 16 << 20
+
+// limit is how long the next frame may be.
+func (in *input) limit() int {
+	if in.have() >= wire.FrameLengthBytes+wire.RequestHeaderBytes {
+		kind := in.buf[in.from+wire.FrameLengthBytes+4:] // behind the xid
+		switch wire.OpCode(int32(binary.BigEndian.Uint32(kind))) {
+		case wire.OpSetWatches, wire.OpSetWatches2:
+			return max(in.maxFrame, maxSetWatches)
+		}
+	}
+	return in.maxFrame
 }
 
 // head returns the first four bytes; the caller knows that there are so many.
@@ -199,7 +218,7 @@ func (in *input) grow() {
 		return
 	}
 	size := 2 * len(in.buf)
-	if claimed, err := wire.CheckFrameLength([4]byte(waiting), in.maxFrame); err == nil {
+	if claimed, err := wire.CheckFrameLength([4]byte(waiting), in.limit()); err == nil {
 		size = min(size, max(bufferBytes, wire.FrameLengthBytes+claimed))
 	}
 	size = max(size, len(waiting)+1)

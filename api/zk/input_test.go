@@ -2,7 +2,6 @@ package zk
 
 import (
 	"errors"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -137,21 +136,31 @@ func TestInput_SmallFrames_DoNotKeepALargeBuffer(t *testing.T) {
 	})
 }
 
-// Frames out of range are refused by their first four bytes.
+// Frames out of range are refused by their first bytes: how long one may be depends on its type.
 func TestInput_FrameLength_IsChecked(t *testing.T) {
-	server, client := net.Pipe()
-	defer client.Close()
-	var pool buffers
-	var in input
-	in.init(server, &pool, noBound(), 100)
-	go func() {
-		_, _ = client.Write([]byte{0, 0, 0, 101})
-	}()
-	if err := in.fill(); err != nil && !errors.Is(err, io.EOF) {
-		t.Fatal(err)
-	}
-	if f, err := in.frame(); f != nil || !errors.Is(err, wire.ErrFrameLength) {
-		t.Errorf("%v %v", f, err)
+	for name, c := range map[string]struct {
+		head    []byte
+		refused bool
+	}{
+		"negative":       {[]byte{0xff, 0, 0, 101}, true},
+		"no type yet":    {[]byte{0, 0, 0, 101}, false},
+		"a create":       {[]byte{0, 0, 0, 101, 0, 0, 0, 9, 0, 0, 0, byte(wire.OpCreate)}, true},
+		"setWatches":     {[]byte{0, 0, 0, 101, 0, 0, 0, 9, 0, 0, 0, byte(wire.OpSetWatches)}, false},
+		"setWatches2":    {[]byte{1, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, byte(wire.OpSetWatches2)}, false},
+		"too many of it": {[]byte{1, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, byte(wire.OpSetWatches2)}, true},
+	} {
+		server, client := net.Pipe()
+		var pool buffers
+		var in input
+		in.init(server, &pool, noBound(), 100)
+		go func() { _, _ = client.Write(c.head) }()
+		if err := in.fill(); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := in.frame(); f != nil || errors.Is(err, wire.ErrFrameLength) != c.refused {
+			t.Errorf("%s: %v %v", name, f, err)
+		}
+		client.Close()
 	}
 }
 

@@ -1,10 +1,14 @@
 package zk_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // A client that sends a four-letter word and closes its sending side at once,
@@ -29,4 +33,24 @@ func TestListener_HalfClosedClient_GetsItsAnswer(t *testing.T) {
 		}
 		_ = c.Close()
 	}
+}
+
+// A setWatches that was longer than jute.maxbuffer, or set too many watches, was answered with an error. Clients send
+// it by themselves and tell no one: their users waited for events that never came.
+func TestRegression_SetWatches_NeverFailsInSilence(t *testing.T) {
+	k := start(t, func(s *serverConfig, _ *zkConfig) { s.WatchLimit = 30_000 })
+	paths := make([]string, 30_000)
+	for i := range paths {
+		paths[i] = fmt.Sprintf("/%090d", i)
+	}
+	c := k.connect()
+	c.want(znode.OK, wire.OpSetWatches, &wire.SetWatchesRequest{ExistWatches: paths}) // 2.8 MB
+	many := k.connect()
+	many.send(wire.OpSetWatches, &wire.SetWatchesRequest{ExistWatches: append(paths, "/one/more")})
+	many.closed()
+	long := k.connect()
+	long.raw([]byte{0x7f, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, byte(wire.OpSetWatches)})
+	long.closed()
+	k.connect().create(paths[29_999], "")
+	c.event(znode.EventCreated, paths[29_999])
 }

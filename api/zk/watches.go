@@ -66,7 +66,8 @@ func (r *request) removeWatches(v *server.View) {
 // setWatches leaves the watches of a client that has reconnected. What it has
 // missed since the zxid it names is reported at once, before the reply, and its
 // watch not left. These events skip the READ filter and belong to no
-// transaction (DataTree.setWatches).
+// transaction (DataTree.setWatches). Too many watches end the connection: no caller would see an error, and the client
+// would wait for events that do not come.
 func (r *request) setWatches(v *server.View) {
 	var q *wire.SetWatchesRequest
 	var persistent, recursive []string
@@ -77,7 +78,7 @@ func (r *request) setWatches(v *server.View) {
 		q = &body.SetWatchesRequest
 		persistent, recursive = body.PersistentWatches, body.PersistentRecursiveWatches
 	}
-	code, all := znode.OK, everything()
+	all, ended := everything(), false
 	type look func(znode.Stat, znode.Error) znode.EventType
 	restore := func(paths []string, mode watch.Mode, missed look) {
 		for _, path := range paths {
@@ -85,10 +86,14 @@ func (r *request) setWatches(v *server.View) {
 			if missed != nil {
 				event = missed(v.Tree().Exists(path, all))
 			}
-			if event != 0 {
-				r.catchUp(event, path)
-			} else if c := r.arm(v, path, mode); c != znode.OK {
-				code = c
+			switch {
+			case ended:
+				return
+			case event != 0:
+				ended = !r.catchUp(event, path)
+			case r.arm(v, path, mode) != znode.OK:
+				r.c.out.end("it sets more watches than it may have")
+				ended = true
 			}
 		}
 	}
@@ -118,20 +123,21 @@ func (r *request) setWatches(v *server.View) {
 	})
 	restore(persistent, watch.Persistent, nil)
 	restore(recursive, watch.Recursive, nil)
-	r.fail(v.Zxid(), code)
+	r.empty(v.Zxid())
 }
 
 // everything is the identity that may look at all znodes: setWatches compares
 // zxids without asking for permission.
 func everything() []znode.ID { return []znode.ID{znode.SuperIDs} }
 
-// catchUp sends an event that the client has missed.
-func (r *request) catchUp(typ znode.EventType, path string) {
+// catchUp sends an event that the client has missed. False means that its connection has ended.
+func (r *request) catchUp(typ znode.EventType, path string) bool {
 	out := &r.c.out
 	b, ok := out.begin()
 	if !ok {
-		return
+		return false
 	}
 	out.stats.sent()
 	out.commit(appendEvent(b, znode.NoZxid, typ, path), !r.quiet)
+	return true
 }

@@ -268,7 +268,5 @@ func TestZKP_Watch_Limit(t *testing.T) {
 	}
 	c.want(znode.ErrSystem, wire.OpGetData, &wire.GetDataRequest{Path: "/", Watch: true})
 	c.want(znode.ErrSystem, wire.OpExists, &wire.ExistsRequest{Path: "/none", Watch: true})
-	c.want(znode.ErrSystem, wire.OpSetWatches,
-		&wire.SetWatchesRequest{ExistWatches: []string{"/9"}})
 	c.want(znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: "/"})
 }
