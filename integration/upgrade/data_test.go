@@ -68,6 +68,7 @@ func TestData(t *testing.T) {
 		fmt.Sprintf(`"level":%d`, current.level+1))
 	u.useNext()
 	checkData(t, e, want)
+	checkLongACLs(t, e)
 }
 
 // checkData compares the tree with what there was, and writes.
@@ -130,7 +131,9 @@ func writeData(t *testing.T, archive string) {
 	e.StartAll()
 	e.WaitServing()
 	c := connect(t, e)
+	createLongACL(t, e, longACLs[0])
 	populate(t, c)
+	createLongACL(t, e, longACLs[1])
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -162,6 +165,56 @@ func writeData(t *testing.T, archive string) {
 		t.Fatal(err)
 	}
 	run(t, all, "sh", "-c", `tar --sparse --owner=0 --group=0 --numeric-owner -c * | gzip -9n > "$0"`, archive)
+}
+
+// longACLs are znodes with more entries in their ACLs than znode.MaxACL: release 1.0 had no bound. The snapshot has one
+// of them, and the log behind it the other.
+var longACLs = []string{rootKept + "-in-the-snapshot", rootKept + "-in-the-log"}
+
+// checkLongACLs: what is longer than it may be stays as it is, and only may not grow.
+func checkLongACLs(t *testing.T, e *cluster.Ensemble) {
+	t.Helper()
+	c := withIdentities(t, e)
+	defer c.Close()
+	for _, path := range longACLs {
+		list, _, err := c.GetACL(t.Context(), path)
+		if err != nil || len(list) <= znode.MaxACL {
+			t.Fatalf("%s: %d entries, %v", path, len(list), err)
+		}
+		if _, err := c.SetACL(t.Context(), path, list, client.AnyVersion); err != nil {
+			t.Errorf("%s cannot be given the ACL that it has: %v", path, err)
+		}
+		more := append(list, znode.ACL{Perms: znode.PermRead, ID: znode.Anyone})
+		if _, err := c.SetACL(t.Context(), path, more, client.AnyVersion); !errors.Is(err, znode.ErrInvalidACL) {
+			t.Errorf("%s may be given a longer ACL: %v", path, err)
+		}
+	}
+}
+
+// createLongACL makes 1,085 entries of 31.
+func createLongACL(t *testing.T, e *cluster.Ensemble, path string) {
+	t.Helper()
+	c := withIdentities(t, e)
+	defer c.Close()
+	var list []znode.ACL
+	for perms := range znode.PermAll {
+		list = append(list, znode.ACL{Perms: perms + 1, ID: znode.AuthIDs})
+	}
+	if _, _, err := c.Create(t.Context(), path, nil, client.Persistent, list...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withIdentities connects a client with 35 identities.
+func withIdentities(t *testing.T, e *cluster.Ensemble) *client.Client {
+	t.Helper()
+	c := connect(t, e)
+	for i := range 35 {
+		if err := c.AddAuth(t.Context(), "digest", fmt.Appendf(nil, "%d:secret", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
 }
 
 // populate creates znodes of all kinds, with more writes than a snapshot takes.
