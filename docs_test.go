@@ -53,7 +53,7 @@ var pages = []struct {
 	{"docs/metrics.md", 2250},
 	{"docs/limits.md", 800},
 	{"docs/monitoring.md", 1750},
-	{"docs/operations.md", 2280},
+	{"docs/operations.md", 2340},
 	{"docs/performance.md", 1020},
 	{"docs/protocol.md", 1190},
 	{"docs/recipes.md", 1450},

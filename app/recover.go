@@ -14,9 +14,11 @@ import (
 const askTime = 5 * time.Second
 
 // OpenRecovery reads the data of a server that does not run, or a backup that is to become its data, and asks the
-// others whether they are lost. Errors: recovery.Open's, and what is wrong with the settings.
-func OpenRecovery(ctx context.Context, o Options, backup io.Reader) (*recovery.Recovery, []membership.Peer, error) {
-	r, err := recovery.Open(o.storage(), state.ServerID(o.Settings.MyID), backup)
+// others whether they are lost. For skipOver see recovery.Open. Errors: recovery.Open's, and what is wrong with the settings.
+func OpenRecovery(
+	ctx context.Context, o Options, backup io.Reader, skipOver int64,
+) (*recovery.Recovery, []membership.Peer, error) {
+	r, err := recovery.Open(o.storage(), state.ServerID(o.Settings.MyID), backup, skipOver)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -25,3 +27,6 @@ func OpenRecovery(ctx context.Context, o Options, backup io.Reader) (*recovery.R
 	})
 	return r, peers, err
 }
+
+// LongACLs is recovery.LongACLs of a server with these settings.
+func LongACLs(o Options) ([]state.LongACL, error) { return recovery.LongACLs(o.storage()) }

@@ -123,6 +123,7 @@ func Examine(ctx context.Context, o Options) (findings []Finding, running bool) 
 	d.settings()
 	d.certificates()
 	d.files()
+	d.data()
 	d.machine()
 	d.others()
 	if own != nil {

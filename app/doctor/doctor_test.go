@@ -19,11 +19,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/app/doctor"
+	"github.com/zk-lite/zk-lite/consensus/raftlog"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/certs"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/zklitetest"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // machine is one on which a server of three is to be started, with real files and ports. The other two listen.
@@ -74,6 +79,28 @@ func (m *machine) secure(pair *certs.Pair) {
 	m.zoo["sslQuorum"] = "true"
 	m.zoo["ssl.quorum.keyStore.location"] = m.write("key.pem", string(pair.KeyPEM(m.t)), 0o600)
 	m.zoo["ssl.quorum.trustStore.location"] = m.write("ca.pem", string(m.authority.CertPEM()), 0o600)
+}
+
+// logged gives the server a log with a command of release 1.0: a client with so many identities has created a znode
+// with so many entries "auth" in its ACL.
+func (m *machine) logged(identities, entries int) {
+	m.t.Helper()
+	c := state.Command{Op: state.OpCreate, Path: "/long"}
+	for i := range identities {
+		c.Identities = append(c.Identities, znode.ID{Scheme: "digest", ID: fmt.Sprint(i, ":x")})
+	}
+	for i := range entries {
+		c.ACL = append(c.ACL, znode.ACL{Perms: znode.Perms(i), ID: znode.AuthIDs})
+	}
+	batch := state.Batch{Origin: state.Origin{Server: 1, Incarnation: 1}, First: 1, Count: 1,
+		Commands: state.AppendCommand(nil, &c)}
+	log, err := raftlog.Open(m.path("data/raftlog"), raftlog.Options{})
+	if err == nil {
+		err = log.StoreLog(&raft.Log{Index: 1, Term: 1, Data: state.AppendEntry(nil, 1, []state.Batch{batch})})
+	}
+	if err = errors.Join(err, log.Close()); err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 // peer has another server listen, with TLS.
@@ -236,6 +263,9 @@ var mistakes = map[string]struct {
 		doctor.Error, "memory", "the server would be killed"},
 	"little memory": {func(m *machine) { m.options.Memory = 120 << 20; m.zoo["largeRequestMaxBytes"] = "1048576" },
 		doctor.Warning, "memory", "may use 120 MiB"},
+	"a long ACL": {func(m *machine) { m.logged(5, 500) }, doctor.Warning, "data",
+		`the ACL of "/long", set by entry 1 of the log: 2500 entries`},
+	"an ACL that takes all memory": {func(m *machine) { m.logged(400, 4000) }, doctor.Error, "data", "1600000 entries"},
 	"half of TLS": {func(m *machine) { m.zoo["portUnification"] = "true" },
 		doctor.Warning, "settings", "servers without a certificate are taken"},
 	"no names in certificates": {func(m *machine) { m.zoo["ssl.quorum.hostnameVerification"] = "false" },

@@ -35,15 +35,21 @@ THEY MUST NOT RUN AGAIN with their old directories: a majority of them would go 
 as the former ensemble, beside this one.
 
 A server that is only down is no loss: start it. While others of the ensemble run that
-could go on with this one, or without it, nothing is done.`,
+could go on with this one, or without it, nothing is done.
+
+A log of release 1.0 may have a command that needs more memory than there is, so that
+every server ends each time it starts: "doctor" names it. Stop all servers, and give
+--skip-acls-over to one of them. What is skipped is named; all else is kept.`,
 		Example: `  zk-lite recover --config /etc/zookeeper/zoo.cfg
-  zk-lite recover --config /etc/zookeeper/zoo.cfg --from zk-2026-11-20.backup`,
+  zk-lite recover --config /etc/zookeeper/zoo.cfg --from zk-2026-11-20.backup
+  zk-lite recover --config /etc/zookeeper/zoo.cfg --skip-acls-over 16`,
 		Args: noConfigArgument,
 	}
 	config.BindFlags(c.Flags())
 	from := c.Flags().String("from", "", "take the data of a backup, a `file`; the data directory has to be empty")
 	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
 	force := c.Flags().Bool("force", false, "although other servers answer: a second ensemble beside theirs begins")
+	skip := c.Flags().Uint16("skip-acls-over", 0, "leave out commands of the log whose ACLs take more than so many `MiB`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, notices, err := config.Load(c.Flags(), os.LookupEnv)
 		if err != nil {
@@ -62,7 +68,8 @@ could go on with this one, or without it, nothing is done.`,
 			backup = bufio.NewReader(f)
 		}
 		logger := newLogger(c.ErrOrStderr(), config.LoggerText, slog.LevelWarn)
-		r, peers, err := app.OpenRecovery(c.Context(), app.Options{Settings: s, Logger: logger}, backup)
+		r, peers, err := app.OpenRecovery(c.Context(), app.Options{Settings: s, Logger: logger}, backup,
+			int64(*skip)<<20)
 		if err != nil {
 			return adviseRecover(err)
 		}
@@ -100,7 +107,7 @@ func adviseRecover(err error) error {
 	case errors.Is(err, recovery.ErrHasData):
 		return fmt.Errorf("%w; without --from it goes on with these, or move them away first", err)
 	case errors.Is(err, recovery.ErrOneVoter):
-		return fmt.Errorf("%w; start it", err)
+		return fmt.Errorf("%w; start it. --skip-acls-over leaves out what it cannot apply, if there is such a command", err)
 	}
 	return err
 }
@@ -115,6 +122,9 @@ func printRecovery(w io.Writer, self int, r recovery.Report, peers []membership.
 	fmt.Fprintf(w, "  last entry: index %d, term %d, zxid 0x%x, of %s (%v ago)\n", r.Index, r.Term, int64(r.Zxid),
 		r.Time.Format(time.RFC3339), time.Since(r.Time).Round(time.Second))
 	fmt.Fprintf(w, "  %d znodes, %d sessions\n", r.Znodes, r.Sessions)
+	for _, x := range r.Skipped {
+		fmt.Fprintln(w, "  SKIPPED:", x)
+	}
 	fmt.Fprintln(w, "The others:")
 	for _, p := range peers {
 		answer := "runs, and belongs to no ensemble"

@@ -59,14 +59,7 @@ func (s *Store) openFiles() error {
 	if err := s.loadManifest(); err != nil {
 		return err
 	}
-	for id := s.manifest.first; id <= s.manifest.last && id != 0; id++ {
-		g, err := openSegment(s.fs, s.dir, id, s.id)
-		if err != nil {
-			return err
-		}
-		s.segments = append(s.segments, g)
-	}
-	r, err := s.recoverRecords()
+	r, err := s.openRecords()
 	if err != nil {
 		return err
 	}
@@ -75,6 +68,18 @@ func (s *Store) openFiles() error {
 		return err
 	}
 	return s.resume(r)
+}
+
+// openRecords opens the segments that the manifest names, and finds their records.
+func (s *Store) openRecords() (*recovery, error) {
+	for id := s.manifest.first; id <= s.manifest.last && id != 0; id++ {
+		g, err := openSegment(s.fs, s.dir, id, s.id)
+		if err != nil {
+			return nil, err
+		}
+		s.segments = append(s.segments, g)
+	}
+	return s.recoverRecords()
 }
 
 // loadManifest reads the manifest, or starts a new log if the directory has none and no segments.

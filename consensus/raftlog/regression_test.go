@@ -1,6 +1,7 @@
 package raftlog_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,4 +102,35 @@ func TestRegression_Open_OlderManifestDeletesNothing(t *testing.T) {
 	s := openDir(t, dir, opt)
 	checkLog(t, s, want)
 	must(t, s.Close())
+}
+
+// Visit shows what is in a log that a server has open, and changes nothing.
+func TestVisit_LogInUse(t *testing.T) {
+	dir := t.TempDir()
+	visited := func() (n uint64) {
+		t.Helper()
+		must(t, raftlog.Visit(dir, raftlog.Options{}, func(l *raft.Log) error {
+			if n++; l.Index != n+3 || string(l.Data) != fmt.Sprint("entry ", l.Index) {
+				t.Errorf("entry %d: %+v", n, l)
+			}
+			return nil
+		}))
+		return n
+	}
+	if err := raftlog.Visit(dir, raftlog.Options{}, nil); err == nil {
+		t.Error("an empty directory is a log")
+	}
+	s := openDir(t, dir, raftlog.Options{SegmentSize: raftlog.MinSegmentSize})
+	for i := range uint64(200) {
+		must(t, s.StoreLog(&raft.Log{Index: i + 1, Term: 1, Data: fmt.Append(nil, "entry ", i+1)}))
+	}
+	must(t, s.DeleteRange(1, 3))
+	if n := visited(); n != 197 {
+		t.Errorf("%d entries of the log in use", n)
+	}
+	must(t, s.StoreLog(&raft.Log{Index: 201, Term: 1, Data: []byte("entry 201")}))
+	must(t, s.Close())
+	if n := visited(); n != 198 {
+		t.Errorf("%d entries of the closed log", n)
+	}
 }

@@ -40,7 +40,7 @@ func BenchmarkRecovery(b *testing.B) {
 	}
 	for b.Loop() {
 		cfg := storage.Config{Dir: b.TempDir(), Logger: slog.New(slog.DiscardHandler)}
-		r, err := Open(cfg, 1, bytes.NewReader(file.Bytes()))
+		r, err := Open(cfg, 1, bytes.NewReader(file.Bytes()), 0)
 		if err == nil {
 			_, _, err = r.Run(time.Now())
 		}

@@ -43,6 +43,8 @@ type Recovery struct {
 	self    state.ServerID
 	machine *state.Machine
 	report  Report
+
+	skipOver int64 // bytes; see Open
 }
 
 // Report is what there is.
@@ -56,14 +58,17 @@ type Report struct {
 	Znodes   int
 	Sessions int
 	Next     uint64 // term in which the ensemble goes on
+	Skipped  []state.LongACL
 }
 
 // Open reads the data directory of server self, or a backup that is to go into one without data. It changes nothing.
+// Commands of the log whose ACLs take more than skipOver bytes are not applied, and are in Report.Skipped; 0: all are
+// applied.
 //
 // Errors: ErrNoData, ErrHasData, ErrOneVoter; that the directory is another server's, or in use; what is damaged.
-func Open(cfg storage.Config, self state.ServerID, backup io.Reader) (*Recovery, error) {
+func Open(cfg storage.Config, self state.ServerID, backup io.Reader, skipOver int64) (*Recovery, error) {
 	id, err := cfg.Identity()
-	r := &Recovery{cfg: cfg, self: self}
+	r := &Recovery{cfg: cfg, self: self, skipOver: skipOver}
 	switch {
 	case err != nil:
 		return nil, err
@@ -125,7 +130,7 @@ func (r *Recovery) replay(s *storage.Store) error {
 		switch {
 		case err != nil:
 		case l.Type == raft.LogCommand:
-			err = r.machine.Apply(l.Index, l.Term, l.Data, state.Unobserved{})
+			err = r.apply(&l)
 		case l.Type == raft.LogConfiguration:
 			r.machine.Configure(l.Index, l.Term, membership.VotersOf(raft.DecodeConfiguration(l.Data).Servers),
 				state.Unobserved{})
@@ -141,6 +146,21 @@ func (r *Recovery) replay(s *storage.Store) error {
 	return err
 }
 
+// apply applies an entry without what is to be skipped.
+func (r *Recovery) apply(l *raft.Log) error {
+	entry := l.Data
+	if r.skipOver > 0 {
+		without, skipped, err := state.WithoutACLs(l.Index, l.Data, r.skipOver)
+		if err != nil {
+			return err
+		}
+		if len(skipped) > 0 {
+			entry, r.report.Skipped = without, append(r.report.Skipped, skipped...)
+		}
+	}
+	return r.machine.Apply(l.Index, l.Term, entry, state.Unobserved{})
+}
+
 // fill completes the report.
 func (r *Recovery) fill() error {
 	m, x := r.machine, &r.report
@@ -149,7 +169,7 @@ func (r *Recovery) fill() error {
 	x.Term = max(x.Term, uint64(x.Zxid)>>32)
 	x.Next = x.Term + TermJump
 	switch {
-	case x.Ensemble != [16]byte{} && len(x.Voters) == 1 && x.Voters[0] == r.self:
+	case x.Ensemble != [16]byte{} && len(x.Voters) == 1 && x.Voters[0] == r.self && len(x.Skipped) == 0:
 		return ErrOneVoter
 	case x.Next >= termLimit:
 		return fmt.Errorf("the term %d cannot be raised by %d: it has to stay below %d; export the tree, and import "+

@@ -1,10 +1,7 @@
 package state
 
 import (
-	"bytes"
 	"fmt"
-
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 // entryVersion is the first byte of every entry. A server that meets another
@@ -99,40 +96,7 @@ func CheckBatch(g *Batch) error {
 	if g.Count < 0 || g.Count > len(g.Commands) {
 		return fmt.Errorf("%d commands in %d bytes of server %d", g.Count, len(g.Commands), g.Server)
 	}
-	r := reader{b: g.Commands}
-	var c Command
-	var commands []byte // with those that are replaced; nil while there is none
-	for i := range g.Count {
-		start := r.off
-		body := reader{b: r.take(r.count(1))}
-		if r.err == nil {
-			c.decode(&body)
-		}
-		if err := firstError(r.err, body.err); err != nil {
-			return fmt.Errorf("command %d of server %d: %w", g.First+uint64(i), g.Server, err)
-		}
-		switch {
-		case c.harms():
-			if commands == nil {
-				commands = bytes.Clone(g.Commands[:start])
-			}
-			commands = AppendCommand(commands, c.failing())
-		case commands != nil:
-			commands = append(commands, g.Commands[start:r.off]...)
-		}
-	}
-	if err := r.end(g.Server); err != nil {
-		return err
-	}
-	if commands != nil {
-		g.Commands = commands
-	}
-	return nil
-}
-
-// failing is a command of the same client that changes nothing, and fails in every release with ErrInvalidACL.
-func (c *Command) failing() *Command {
-	return &Command{Op: OpSetACL, Flags: c.Flags &^ FlagKeyed, Session: c.Session, Path: znode.RootPath}
+	return g.replace((*Command).harms)
 }
 
 // end reports bytes after a batch's last command.

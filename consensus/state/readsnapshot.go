@@ -18,34 +18,55 @@ import (
 func ReadSnapshot(in io.Reader) (*Machine, error) { return readSnapshot(in, math.MaxInt64) }
 
 // readSnapshot is ReadSnapshot of a snapshot that has at most limit bytes when decoded.
-func readSnapshot(in io.Reader, limit int64) (*Machine, error) {
+func readSnapshot(in io.Reader, limit int64) (m *Machine, err error) {
+	err = decodeSnapshot(in, limit, func(in *bufio.Reader) error {
+		m, err = readBlocks(in)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// VisitSnapshot calls visit with each znode of a snapshot, in no particular order, until it returns an error. It takes
+// little memory, and does not compare the digest.
+func VisitSnapshot(in io.Reader, visit func(*znode.Record) error) error {
+	return decodeSnapshot(in, math.MaxInt64, func(in *bufio.Reader) error {
+		_, _, err := readZnodes(in, visit)
+		return err
+	})
+}
+
+// decodeSnapshot calls read with the blocks of a snapshot that has at most limit bytes when decoded.
+func decodeSnapshot(in io.Reader, limit int64, read func(*bufio.Reader) error) error {
 	// zstd skips a damaged label like a whole one.
 	labelled := bufio.NewReader(in)
 	head, _ := labelled.Peek(BackupHead) // an error comes again with the next read
 	if _, err := BackupEnsemble(head); err != nil {
-		return nil, fmt.Errorf("reading snapshot: %w", err)
+		return fmt.Errorf("reading snapshot: %w", err)
 	}
 	magic := make([]byte, len(snapshotMagic))
 	if _, err := io.ReadFull(labelled, magic); err != nil {
-		return nil, fmt.Errorf("reading snapshot: %w", err)
+		return fmt.Errorf("reading snapshot: %w", err)
 	}
 	if err := checkMagic(string(magic)); err != nil {
-		return nil, fmt.Errorf("reading snapshot: %w", err)
+		return fmt.Errorf("reading snapshot: %w", err)
 	}
 	z, err := zstd.NewReader(labelled, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(windowMax))
 	if err != nil {
-		return nil, fmt.Errorf("reading snapshot: %w", err)
+		return fmt.Errorf("reading snapshot: %w", err)
 	}
 	defer z.Close()
 	limited := io.LimitedReader{R: z, N: limit}
-	m, err := readBlocks(bufio.NewReaderSize(&limited, 1<<16))
+	err = read(bufio.NewReaderSize(&limited, 1<<16))
 	if err != nil && limited.N <= 0 {
 		err = fmt.Errorf("%w: it has more than %d bytes", ErrDecodedTooLarge, limit)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading snapshot: %w", err)
+		return fmt.Errorf("reading snapshot: %w", err)
 	}
-	return m, nil
+	return nil
 }
 
 // checkMagic names the version that a snapshot or backup has, if it cannot be read.
@@ -65,38 +86,48 @@ func checkMagic(magic string) error {
 	return nil
 }
 
-func readBlocks(in *bufio.Reader) (*Machine, error) {
-	m := New()
+// readZnodes reads the head, and the znodes, which it hands to visit.
+func readZnodes(in *bufio.Reader, visit func(*znode.Record) error) (m *Machine, count uint64, err error) {
+	m = New()
 	b, err := readBlock(in, nil)
 	if err != nil {
-		return nil, fmt.Errorf("head: %w", err)
+		return nil, 0, fmt.Errorf("head: %w", err)
 	}
 	if err := m.readHead(b); err != nil {
-		return nil, fmt.Errorf("head: %w", err)
+		return nil, 0, fmt.Errorf("head: %w", err)
 	}
 	if m.upload, err = readUpload(in); err != nil {
-		return nil, fmt.Errorf("upload: %w", err)
+		return nil, 0, fmt.Errorf("upload: %w", err)
 	}
-	builder, acls, count := znode.NewBuilder(), [][]znode.ACL(nil), uint64(0)
+	var acls [][]znode.ACL
 	for ; ; count++ {
 		if b, err = readBlock(in, b); err != nil {
-			return nil, fmt.Errorf("znode %d: %w", count, err)
+			return nil, 0, fmt.Errorf("znode %d: %w", count, err)
 		}
 		if len(b) == 0 {
-			break
+			return m, count, nil
 		}
 		rec, err := readRecord(b, &acls)
 		if err == nil {
-			err = builder.Add(&rec)
+			err = visit(&rec)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("znode %d: %w", count, err)
+			return nil, 0, fmt.Errorf("znode %d: %w", count, err)
 		}
+	}
+}
+
+func readBlocks(in *bufio.Reader) (*Machine, error) {
+	builder := znode.NewBuilder()
+	m, count, err := readZnodes(in, builder.Add)
+	if err != nil {
+		return nil, err
 	}
 	if m.tree, err = builder.Tree(); err != nil {
 		return nil, err
 	}
-	if b, err = readBlock(in, b); err != nil {
+	b, err := readBlock(in, nil)
+	if err != nil {
 		return nil, fmt.Errorf("end: %w", err)
 	}
 	r := reader{b: b}
