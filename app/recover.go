@@ -14,7 +14,8 @@ import (
 const askTime = 5 * time.Second
 
 // OpenRecovery reads the data of a server that does not run, or a backup that is to become its data, and asks the
-// others whether they are lost. For skipOver see recovery.Open. Errors: recovery.Open's, and what is wrong with the settings.
+// others whether they are lost. For skipOver see recovery.Open. Errors: those of recovery.Open, and what is wrong with
+// the settings.
 func OpenRecovery(
 	ctx context.Context, o Options, backup io.Reader, skipOver int64,
 ) (*recovery.Recovery, []membership.Peer, error) {
