@@ -54,3 +54,25 @@ func TestRegression_SetWatches_NeverFailsInSilence(t *testing.T) {
 	k.connect().create(paths[29_999], "")
 	c.event(znode.EventCreated, paths[29_999])
 }
+
+// What a client had missed was told by setWatches whether it might read the znode or not: by asking for changes since
+// this zxid and that one, anyone found out when a znode was changed.
+func TestRegression_SetWatches_TellsNothingOfWhatMayNotBeRead(t *testing.T) {
+	k := start(t)
+	owner, c := k.connect(), k.connect()
+	owner.auth("digest", "owner:secret")
+	for _, path := range []string{"/hidden", "/open"} {
+		list := znode.OpenACL
+		if path == "/hidden" {
+			list = []znode.ACL{{Perms: znode.PermAll, ID: znode.AuthIDs}}
+		}
+		owner.want(znode.OK, wire.OpCreate, &wire.CreateRequest{Path: path, ACL: list})
+	}
+	c.want(znode.OK, wire.OpSync, &wire.SyncRequest{Path: "/"})
+	xid := c.send(wire.OpSetWatches, &wire.SetWatchesRequest{
+		DataWatches: []string{"/hidden", "/open"}, ExistWatches: []string{"/hidden"}, ChildWatches: []string{"/hidden", "/gone"},
+	})
+	c.event(znode.EventDataChanged, "/open")
+	c.event(znode.EventDeleted, "/gone")
+	c.reply(xid, wire.OpSetWatches)
+}

@@ -65,9 +65,12 @@ func (r *request) removeWatches(v *server.View) {
 
 // setWatches leaves the watches of a client that has reconnected. What it has
 // missed since the zxid it names is reported at once, before the reply, and its
-// watch not left. These events skip the READ filter and belong to no
-// transaction (DataTree.setWatches). Too many watches end the connection: no caller would see an error, and the client
-// would wait for events that do not come.
+// watch not left. These events belong to no transaction (DataTree.setWatches).
+// Other than ZooKeeper's they tell nothing of a znode that the client may not
+// read: by the zxid that it names it would find out when that was changed.
+//
+// Too many watches end the connection: no caller would see an error, and the
+// client would wait for events that do not come.
 func (r *request) setWatches(v *server.View) {
 	var q *wire.SetWatchesRequest
 	var persistent, recursive []string
@@ -78,13 +81,13 @@ func (r *request) setWatches(v *server.View) {
 		q = &body.SetWatchesRequest
 		persistent, recursive = body.PersistentWatches, body.PersistentRecursiveWatches
 	}
-	all, ended := everything(), false
+	ended := false
 	type look func(znode.Stat, znode.Error) znode.EventType
 	restore := func(paths []string, mode watch.Mode, missed look) {
 		for _, path := range paths {
 			event := znode.EventType(0)
 			if missed != nil {
-				event = missed(v.Tree().Exists(path, all))
+				event = missed(v.Tree().Exists(path, r.ids))
 			}
 			switch {
 			case ended:
@@ -99,9 +102,9 @@ func (r *request) setWatches(v *server.View) {
 	}
 	restore(q.DataWatches, watch.Data, func(s znode.Stat, code znode.Error) znode.EventType {
 		switch {
-		case code != znode.OK:
+		case code == znode.ErrNoNode:
 			return znode.EventDeleted
-		case s.Mzxid > q.RelativeZxid:
+		case code == znode.OK && s.Mzxid > q.RelativeZxid:
 			return znode.EventDataChanged
 		}
 		return 0
@@ -114,9 +117,9 @@ func (r *request) setWatches(v *server.View) {
 	})
 	restore(q.ChildWatches, watch.Child, func(s znode.Stat, code znode.Error) znode.EventType {
 		switch {
-		case code != znode.OK:
+		case code == znode.ErrNoNode:
 			return znode.EventDeleted
-		case s.Pzxid > q.RelativeZxid:
+		case code == znode.OK && s.Pzxid > q.RelativeZxid:
 			return znode.EventChildrenChanged
 		}
 		return 0
@@ -125,10 +128,6 @@ func (r *request) setWatches(v *server.View) {
 	restore(recursive, watch.Recursive, nil)
 	r.empty(v.Zxid())
 }
-
-// everything is the identity that may look at all znodes: setWatches compares
-// zxids without asking for permission.
-func everything() []znode.ID { return []znode.ID{znode.SuperIDs} }
 
 // catchUp sends an event that the client has missed. False means that its connection has ended.
 func (r *request) catchUp(typ znode.EventType, path string) bool {

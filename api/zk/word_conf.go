@@ -35,7 +35,7 @@ func (a *answer) conf() {
 		peerType = 1
 	}
 	var members []byte
-	a.look(func(v *server.View) { members, _, _ = v.Tree().Get(znode.ConfigPath, everything()) })
+	a.look(func(v *server.View) { members, _, _ = v.Tree().Get(znode.ConfigPath, []znode.ID{znode.SuperIDs}) })
 	a.line("initLimit=%d", s.InitLimit)
 	a.line("syncLimit=%d", s.SyncLimit)
 	a.line("electionAlg=3")
