@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -25,6 +26,7 @@ type room struct {
 	longACLs atomic.Int64 // commands with an ACL that is too long
 	last     atomic.Int64 // when the last one was, in nanoseconds since Server.started; 0: never
 	warned   atomic.Int64 // when the log last said so
+	repeats  repeats.Filter
 }
 
 // Memory is how much of the heap the state takes here, and may take.
@@ -44,9 +46,18 @@ func (s *Server) Memory() Memory {
 	return m
 }
 
-// admit reports why c may not be proposed: ErrInvalidACL for a list that is too long, ErrSystem if there is no room.
+// admit reports why c may not be proposed: ErrBadArguments if it is too long, ErrInvalidACL for a list that is, ErrSystem
+// if there is no room.
 // It must not be called with the view lock held.
 func (s *Server) admit(c *state.Command) znode.Error {
+	if size := c.MaxSize(); size > state.MaxCommand {
+		const refused = "refusing a write that is too long for the log, whatever jute.maxbuffer is"
+		if pass, leftOut := s.room.repeats.Pass(refused); pass {
+			s.logger.Warn(refused, "session", c.Session, "bytes", size, "limit", state.MaxCommand,
+				"left_out", leftOut)
+		}
+		return znode.ErrBadArguments
+	}
 	if c.HasLongACL() {
 		keeps := false
 		s.View(func(v *View) { keeps = v.machine.KeepsACL(c) })

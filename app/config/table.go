@@ -176,7 +176,7 @@ func clientRows() []setting {
 			help:  "Time after which a connection without a session is closed."},
 		{key: "jute.maxbuffer", kind: kindBytes, def: "1048575", min: connectRequestBytes, max: 1 << 30,
 			field: func(s *Settings) any { return &s.MaxBuffer },
-			help:  "Largest request in bytes. A znode's data can be nearly as large."},
+			help:  "Largest request in bytes. A znode's data can be nearly as large, but a write has 60 MiB at most."},
 		{key: "largeRequestMaxBytes", kind: kindBytes, def: "64MiB", min: 1 << 20, max: 1 << 40,
 			field: func(s *Settings) any { return &s.PartialBytes },
 			help: "Memory for requests of all clients that have arrived in part. Beyond it the connection whose " +

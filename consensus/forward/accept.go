@@ -3,6 +3,8 @@ package forward
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -20,26 +22,46 @@ func (f *Forwarder) Accept() {
 		}
 		f.cfg.Go(func() {
 			defer conn.Close()
-			f.serveStream(conn, from)
+			if err := f.serveStream(conn, from); err != nil {
+				f.logEnd(from, err)
+			}
 		})
 	}
 }
 
-// serveStream takes commands from another server while this one leads.
-func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) {
+// logEnd logs why the stream of another server has ended. That of a server that stops is nothing special.
+func (f *Forwarder) logEnd(from state.ServerID, err error) {
+	if !errors.Is(err, errMalformed) {
+		f.cfg.Logger.Debug("a server's stream has ended", "server", from, "error", err)
+		return
+	}
+	const refused = "refusing what another server sends on its stream"
+	if pass, leftOut := f.repeats.Pass(refused); pass {
+		f.cfg.Logger.Error(refused, "server", from, "error", err, "left_out", leftOut)
+	}
+}
+
+// serveStream takes commands from another server while this one leads. It returns what is wrong with the stream.
+func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) error {
 	b := f.batcher.Load()
 	if b == nil || !f.cfg.Leads() {
-		return
+		return nil
 	}
 	defer context.AfterFunc(b.ctx, func() { _ = conn.Close() })()
 	in := bufio.NewReaderSize(conn, 64<<10)
 	kind, body, err := readFrame(in)
-	if err != nil || kind != frameOpen {
-		return
+	if err != nil {
+		return err
+	}
+	if kind != frameOpen {
+		return fmt.Errorf("%w: the first frame has type %d", errMalformed, kind)
 	}
 	limit, hasLimit, err := parseOpen(body)
-	if err != nil || !writeFrame(conn, appendContact(nil, 0, f.ensembleLimit(), hasLimit)) {
-		return
+	if err != nil {
+		return err
+	}
+	if err := writeFrame(conn, appendContact(nil, 0, f.ensembleLimit(), hasLimit)); err != nil {
+		return err
 	}
 	f.Streams.add(from, conn, limit)
 	defer f.Streams.remove(from, conn)
@@ -47,31 +69,29 @@ func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) {
 	for {
 		kind, body, err := readFrame(in)
 		if err != nil {
-			return
+			return err
 		}
 		f.Streams.received(from)
 		switch kind {
 		case frameBatch:
 			x, err := parseBatch(body, from)
 			if err != nil {
-				f.cfg.Logger.Error("refusing commands", "server", from, "error", err)
-				return
+				return err
 			}
 			if !b.submit(x) {
-				return
+				return nil
 			}
 		case frameTouch:
 			stamp, ids, err := parseTouch(body)
 			if err != nil || !f.cfg.Leads() {
-				return
+				return err
 			}
 			f.cfg.Touched(from, ids)
-			if !writeFrame(conn, appendContact(nil, stamp, f.ensembleLimit(), hasLimit)) {
-				return
+			if err := writeFrame(conn, appendContact(nil, stamp, f.ensembleLimit(), hasLimit)); err != nil {
+				return err
 			}
 		default:
-			f.cfg.Logger.Error("unknown frame on a stream", "server", from, "type", kind)
-			return
+			return fmt.Errorf("%w: unknown frame of type %d", errMalformed, kind)
 		}
 	}
 }

@@ -3,20 +3,23 @@ package forward
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/crash"
+	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
 // Times of a stream.
 const (
-	streamWriteTimeout = 5 * time.Second // a leader that takes nothing for so long has failed
+	streamWriteTimeout = 5 * time.Second // a leader that takes no frameStep for so long has failed
 	redialMin          = 2 * time.Millisecond
 	redialMax          = 100 * time.Millisecond
 )
@@ -61,6 +64,7 @@ type Forwarder struct {
 	contact atomic.Int64 // Now() when a leader was last known to lead; 0: never
 	batcher atomic.Pointer[Batcher]
 	limit   atomic.Int64 // the smallest TreeLimit of the voters, as the leader last said; 0: none
+	repeats repeats.Filter
 
 	Streams Streams // of the other servers
 	Stats   Stats   // of this server's leadership
@@ -164,15 +168,12 @@ func (f *Forwarder) forwardToLeader(
 		return false
 	}
 	defer conn.Close()
-	ctx, cancel = context.WithCancel(parent)
-	defer cancel()
+	ctx, end := context.WithCancelCause(parent)
+	defer end(nil)
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	accepted := make(chan struct{})
-	f.cfg.Go(func() {
-		defer cancel()
-		f.readContacts(conn, leader, asked, accepted)
-	})
-	if !writeFrame(conn, appendOpen(nil, f.queue.Origin().Incarnation, f.cfg.TreeLimit)) {
+	f.cfg.Go(func() { end(f.readContacts(conn, leader, asked, accepted)) })
+	if writeFrame(conn, appendOpen(nil, f.queue.Origin().Incarnation, f.cfg.TreeLimit)) != nil {
 		return false
 	}
 	select {
@@ -183,15 +184,20 @@ func (f *Forwarder) forwardToLeader(
 		return false // one that was cut off would never answer
 	}
 	f.queue.Rewind()
-	f.sendStream(ctx, conn, leader, changed)
+	err = f.sendStream(ctx, conn, leader, changed)
+	if err != nil && parent.Err() == nil {
+		const ended = "the stream to the leader has ended"
+		if pass, leftOut := f.repeats.Pass(ended); pass {
+			f.cfg.Logger.Info(ended, "leader", leader, "error", err, "left_out", leftOut)
+		}
+	}
 	return true
 }
 
-// sendStream writes commands and touches until the stream or the
-// leadership ends.
+// sendStream writes commands and touches until the stream, and then the error says why, or the leadership ends.
 func (f *Forwarder) sendStream(
 	ctx context.Context, conn net.Conn, leader state.ServerID, changed <-chan struct{},
-) {
+) error {
 	var buf []byte
 	sent := reports{}
 	defer func() { f.Touch(sent.unconfirmed(f.contact.Load())) }()
@@ -199,24 +205,31 @@ func (f *Forwarder) sendStream(
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return context.Cause(ctx)
 		case <-changed:
 			var now state.ServerID
 			if now, changed = f.cfg.Leader(); now != leader {
-				return
+				return nil
 			}
 		case ids := <-f.touches:
+			if len(ids) > maxTouched {
+				f.Touch(ids[maxTouched:])
+				ids = ids[:maxTouched]
+			}
 			stamp := f.cfg.Now()
 			sent.add(ids, stamp, f.contact.Load())
-			if !writeFrame(conn, appendTouch(buf[:0], uint64(stamp), ids)) {
-				return
+			if err := writeFrame(conn, appendTouch(buf[:0], uint64(stamp), ids)); err != nil {
+				return err
 			}
 		case <-f.queue.wake: // one batch at a time, or touches would wait for all
 			yield()
 			x := f.queue.take(appendBatchHeader(buf[:0]))
 			buf = x.Commands
-			if x.Count > 0 && !writeFrame(conn, finishBatch(buf, &x)) {
-				return
+			if x.Count == 0 {
+				continue
+			}
+			if err := writeFrame(conn, finishBatch(buf, &x)); err != nil {
+				return fmt.Errorf("sending %d commands of %d bytes: %w", x.Count, len(x.Commands), err)
 			}
 		}
 	}
@@ -227,26 +240,35 @@ func (f *Forwarder) sendStream(
 // first one's command would be sent alone, and so would each that follows (ADR 0014). Nobody is waited for.
 func yield() { runtime.Gosched() }
 
-func writeFrame(conn net.Conn, frame []byte) bool {
-	if conn.SetWriteDeadline(time.Now().Add(streamWriteTimeout)) != nil {
-		return false
+// writeFrame writes a frame to a server that takes some of it now and then, however long it is.
+func writeFrame(conn net.Conn, frame []byte) error {
+	for step := range slices.Chunk(frame, frameStep) {
+		if err := conn.SetWriteDeadline(time.Now().Add(streamWriteTimeout)); err != nil {
+			return err
+		}
+		if _, err := conn.Write(step); err != nil {
+			return err
+		}
 	}
-	_, err := conn.Write(frame)
-	return err == nil
+	return nil
 }
 
 // readContacts reads what the leader sends: that it leads, and which of our touches it has got. The first
 // contact counts as of asked, before the dial: it may have been under way for long, and others may lead since.
-func (f *Forwarder) readContacts(conn net.Conn, leader state.ServerID, asked int64, accepted chan struct{}) {
+// It returns why the stream has ended.
+func (f *Forwarder) readContacts(conn net.Conn, leader state.ServerID, asked int64, accepted chan struct{}) error {
 	in := bufio.NewReader(conn)
 	for first := true; ; first = false {
 		kind, body, err := readFrame(in)
-		if err != nil || kind != frameContact {
-			return
+		if err == nil && kind != frameContact {
+			err = fmt.Errorf("%w: frame of type %d", errMalformed, kind)
+		}
+		if err != nil {
+			return err
 		}
 		stamp, limit, err := parseContact(body)
 		if err != nil {
-			return
+			return err
 		}
 		f.limit.Store(limit)
 		f.cfg.Leading(leader)

@@ -188,8 +188,8 @@ func (p *peer) wantContact(stamp uint64) {
 
 func (p *peer) send(frame []byte) {
 	p.t.Helper()
-	if !writeFrame(p, frame) {
-		p.t.Fatalf("server %d does not read", p.id)
+	if err := writeFrame(p, frame); err != nil {
+		p.t.Fatalf("server %d does not read: %v", p.id, err)
 	}
 }
 

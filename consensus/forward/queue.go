@@ -120,7 +120,7 @@ func (q *Queue) Add(c *state.Command, w Waiter) error {
 
 // encodeLocked appends c to the chunk, or to a new one if it may not fit.
 func (q *Queue) encodeLocked(c *state.Command) []byte {
-	if need := roomFor(c); cap(q.chunk)-len(q.chunk) < need {
+	if need := c.MaxSize(); cap(q.chunk)-len(q.chunk) < need {
 		q.chunk = make([]byte, 0, max(chunkSize, need))
 	}
 	start, room := len(q.chunk), cap(q.chunk)
@@ -132,17 +132,6 @@ func (q *Queue) encodeLocked(c *state.Command) []byte {
 		q.chunk = nil
 	}
 	return b[start:len(b):len(b)]
-}
-
-// roomFor is about how long a command's encoding is, rather more than less.
-func roomFor(c *state.Command) int {
-	const numbers, identity, entry = 256, 64, 64
-	n := numbers + len(c.Path) + len(c.Data) + identity*len(c.Identities) + entry*len(c.ACL)
-	for i := range c.Ops {
-		op := &c.Ops[i]
-		n += entry + len(op.Path) + len(op.Data) + entry*len(op.ACL)
-	}
-	return n
 }
 
 func (q *Queue) signal() {

@@ -2,10 +2,13 @@ package forward
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,7 +94,7 @@ func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		f.sendStream(ctx, conn, 2, nil)
+		_ = f.sendStream(ctx, conn, 2, nil)
 	}()
 	in := bufio.NewReader(leader)
 	for groups := 0; ; {
@@ -181,6 +184,63 @@ func TestRegression_Forwarder_FirstContactIsAsOldAsTheDial(t *testing.T) {
 		synctest.Wait()
 		if got := n.Contact(); got != dialled {
 			t.Errorf("contact at %v, but the leader was dialled at %v", time.Duration(got), time.Duration(dialled))
+		}
+	})
+}
+
+// With a jute.maxbuffer above 16 MiB a server accepted commands that no leader read from its stream. It sent the same
+// again for good, and everything of its clients waited behind. The largest command passes, and so do any number of
+// sessions.
+func TestRegression_Stream_PassesWhatIsAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newTestNode(t)
+		n.publish(2)
+		go n.Run(t.Context())
+		leader := n.nextStream(2)
+		set := &state.Command{Op: state.OpSetData, Path: "/x"}
+		set.Data = make([]byte, state.MaxCommand-set.MaxSize())
+		if err := n.queue.Add(set, &note{}); err != nil {
+			t.Fatal(err)
+		}
+		if b := leader.readBatch(); b.Count != 1 || len(b.Commands) < len(set.Data) {
+			t.Errorf("a batch of %d commands, %d bytes", b.Count, len(b.Commands))
+		}
+		sessions := make([]znode.SessionID, 5*maxTouched/2)
+		for i := range sessions {
+			sessions[i] = znode.SessionID(i)
+		}
+		n.Touch(sessions)
+		for got := map[znode.SessionID]bool{}; len(got) < len(sessions); {
+			body := leader.read(frameTouch)
+			_, ids, err := parseTouch(body)
+			if err != nil || len(ids) == 0 || len(ids) > maxTouched {
+				t.Fatalf("a touch of %d sessions, %v", len(ids), err)
+			}
+			for _, id := range ids {
+				got[id] = true
+			}
+		}
+	})
+}
+
+// A leader that cannot read a stream said nothing, nor did the server whose stream it was.
+func TestRegression_Stream_EndIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer // read when nobody writes
+		n := newTestNode(t)
+		n.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		n.lead()
+		stranger := n.open(3)
+		stranger.send([]byte{0xff, 0xff, 0xff, 0xff, frameBatch})
+		stranger.wantClosed()
+		n.publish(2)
+		go n.Run(t.Context())
+		n.nextStream(2).Close()
+		synctest.Wait()
+		for _, want := range []string{"server=3", "stream frame of 4294967295 bytes", "leader=2 error=EOF"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%q is not in the log:\n%s", want, log.String())
+			}
 		}
 	})
 }

@@ -3,6 +3,7 @@ package forward
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -30,9 +31,18 @@ const (
 	frameContact = 4
 )
 
-// maxStreamFrame holds the largest command, a client's frame of jute.maxbuffer
-// with room for a setting above the default, and 100,000 session ids.
-const maxStreamFrame = 16 << 20
+const (
+	// maxStreamFrame holds a batch of the largest command, whatever jute.maxbuffer is on the servers.
+	maxStreamFrame = state.MaxCommand + 1<<20
+	// maxTouched is how many sessions a touch has at most.
+	maxTouched = 100_000
+	// frameStep is the most memory that an announced length takes by itself, and how much has to pass within
+	// streamWriteTimeout.
+	frameStep = 1 << 20
+)
+
+// errMalformed is wrapped by the error of a frame that no server sends.
+var errMalformed = errors.New("malformed")
 
 const batchHeader = 8 + 8 + 4
 
@@ -62,7 +72,7 @@ func finishBatch(b []byte, g *state.Batch) []byte {
 
 func parseBatch(body []byte, from state.ServerID) (state.Batch, error) {
 	if len(body) < batchHeader {
-		return state.Batch{}, fmt.Errorf("batch frame of %d bytes", len(body))
+		return state.Batch{}, fmt.Errorf("%w: batch frame of %d bytes", errMalformed, len(body))
 	}
 	g := state.Batch{
 		Origin:   state.Origin{Server: from, Incarnation: binary.BigEndian.Uint64(body)},
@@ -72,7 +82,10 @@ func parseBatch(body []byte, from state.ServerID) (state.Batch, error) {
 	}
 	// Every server must be able to read what the leader puts into the log: a
 	// damaged batch stops here, not at the state machine.
-	return g, state.CheckBatch(&g)
+	if err := state.CheckBatch(&g); err != nil {
+		return g, fmt.Errorf("%w: %w", errMalformed, err)
+	}
+	return g, nil
 }
 
 func appendTouch(b []byte, stamp uint64, ids []znode.SessionID) []byte {
@@ -85,7 +98,7 @@ func appendTouch(b []byte, stamp uint64, ids []znode.SessionID) []byte {
 
 func parseTouch(body []byte) (stamp uint64, ids []znode.SessionID, err error) {
 	if len(body) < 8 || len(body)%8 != 0 {
-		return 0, nil, fmt.Errorf("touch frame of %d bytes", len(body))
+		return 0, nil, fmt.Errorf("%w: touch frame of %d bytes", errMalformed, len(body))
 	}
 	stamp = binary.BigEndian.Uint64(body)
 	for body = body[8:]; len(body) > 0; body = body[8:] {
@@ -105,7 +118,7 @@ func parseOpen(body []byte) (limit int64, hasLimit bool, err error) {
 	case 16:
 		return parseLimit(body[8:]), true, nil
 	}
-	return 0, false, fmt.Errorf("open frame of %d bytes", len(body))
+	return 0, false, fmt.Errorf("%w: open frame of %d bytes", errMalformed, len(body))
 }
 
 func appendContact(b []byte, stamp uint64, limit int64, hasLimit bool) []byte {
@@ -122,7 +135,7 @@ func parseContact(body []byte) (stamp, limit int64, err error) {
 		limit = parseLimit(body[8:])
 	case 8:
 	default:
-		return 0, 0, fmt.Errorf("contact frame of %d bytes", len(body))
+		return 0, 0, fmt.Errorf("%w: contact frame of %d bytes", errMalformed, len(body))
 	}
 	return int64(binary.BigEndian.Uint64(body)), limit, nil
 }
@@ -145,12 +158,17 @@ func readFrame(r *bufio.Reader) (kind byte, body []byte, err error) {
 		return 0, nil, err
 	}
 	n := binary.BigEndian.Uint32(head[:])
-	if n < 1 || n > maxStreamFrame {
-		return 0, nil, fmt.Errorf("stream frame of %d bytes; 1 to %d are possible", n, maxStreamFrame)
+	switch {
+	case n < 1 || n > maxStreamFrame:
+		return 0, nil, fmt.Errorf("%w: stream frame of %d bytes; 1 to %d are possible", errMalformed, n, maxStreamFrame)
+	case n <= frameStep:
+		body = make([]byte, n-1)
+		_, err = io.ReadFull(r, body)
+	default:
+		body, err = io.ReadAll(io.LimitReader(r, int64(n-1)))
+		if err == nil && len(body) < int(n-1) {
+			err = io.ErrUnexpectedEOF
+		}
 	}
-	body = make([]byte, n-1)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return 0, nil, err
-	}
-	return head[4], body, nil
+	return head[4], body, err
 }

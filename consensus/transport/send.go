@@ -44,6 +44,7 @@ func (t *Transport) AppendEntries(
 		return raft.ErrTransportShutdown
 	}
 	t.persistTerm()
+	appendrpc.Fit(req)
 	n := len(req.Entries)
 	for {
 		t.count.appendEntries(n, isHeartbeat(req))

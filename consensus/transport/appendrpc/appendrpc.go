@@ -18,6 +18,8 @@ const (
 	maxIdle = 3
 	// bufferSize is what is sent and read in one system call.
 	bufferSize = 64 << 10
+	// slowest is how fast a server must take requests, in bytes a second.
+	slowest = 4 << 20
 )
 
 // Client is the leader's side. Its methods are safe for concurrent use.
@@ -37,7 +39,7 @@ type clientConn struct {
 	w *bufio.Writer
 }
 
-// NewClient returns a client that makes connections by dial. The timeout is that of one request.
+// NewClient returns a client that makes connections by dial. The timeout is that of one short request.
 func NewClient(dial func(raft.ServerAddress) (net.Conn, error), timeout time.Duration) *Client {
 	return &Client{dial: dial, timeout: timeout, idle: map[raft.ServerAddress][]*clientConn{}}
 }
@@ -46,7 +48,7 @@ func NewClient(dial func(raft.ServerAddress) (net.Conn, error), timeout time.Dur
 func (cl *Client) Call(
 	target raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
-	return cl.with(target, func(c *clientConn) error {
+	return cl.with(target, req, func(c *clientConn) error {
 		if err := writeRequest(c.w, formRequest, req); err != nil {
 			return err
 		}
@@ -56,16 +58,23 @@ func (cl *Client) Call(
 
 // Notify sends a request that is not answered. No error does not mean that it arrives.
 func (cl *Client) Notify(target raft.ServerAddress, req *raft.AppendEntriesRequest) error {
-	return cl.with(target, func(c *clientConn) error { return writeRequest(c.w, formNotice, req) })
+	return cl.with(target, req, func(c *clientConn) error { return writeRequest(c.w, formNotice, req) })
+}
+
+// timeoutOf is longer for a long request, which the network and the other server's disk take longer for.
+func (cl *Client) timeoutOf(req *raft.AppendEntriesRequest) time.Duration {
+	return cl.timeout + time.Duration(requestSize(req))*time.Second/slowest
 }
 
 // with has f use a connection to target, which is kept if nothing broke.
-func (cl *Client) with(target raft.ServerAddress, f func(*clientConn) error) error {
+func (cl *Client) with(
+	target raft.ServerAddress, req *raft.AppendEntriesRequest, f func(*clientConn) error,
+) error {
 	c, err := cl.take(target)
 	if err != nil {
 		return err
 	}
-	if err = c.SetDeadline(time.Now().Add(cl.timeout)); err == nil {
+	if err = c.SetDeadline(time.Now().Add(cl.timeoutOf(req))); err == nil {
 		err = f(c)
 	}
 	if err != nil {

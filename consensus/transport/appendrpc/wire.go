@@ -39,9 +39,11 @@ const (
 	flagNoRetry = 2
 	flagFailed  = 4
 
-	// maxRequest bounds a request: raft puts up to MaxAppendEntries entries into one, and an entry
-	// may hold a command of any size that jute.maxbuffer allows.
+	// maxRequest bounds a request that is read.
 	maxRequest = 1<<31 - 1
+	// maxEntries bounds the entries of a request that is sent, in bytes, unless there is one only: raft puts up to
+	// MaxAppendEntries entries into one, however long they are (an entry may hold state.MaxCommand).
+	maxEntries = 64 << 20
 	// readStep is the most memory that an announced length takes by itself: more is taken as bytes come.
 	readStep = 1 << 20
 	// maxAnswer holds two names and a sentence.
@@ -70,6 +72,17 @@ func requestSize(req *raft.AppendEntriesRequest) int {
 		n += entryHead + len(e.Extensions) + len(e.Data)
 	}
 	return n
+}
+
+// Fit takes as many entries out of req as are too much for one request. Raft sends them in its next.
+func Fit(req *raft.AppendEntriesRequest) {
+	bytes := 0
+	for i, e := range req.Entries {
+		if bytes += entryHead + len(e.Extensions) + len(e.Data); bytes > maxEntries && i > 0 {
+			req.Entries = req.Entries[:i]
+			return
+		}
+	}
 }
 
 // writeRequest writes req, and all that was written before it, through w.
