@@ -26,7 +26,7 @@ var layers = []struct {
 	{0, "internal/jute", nil, "an encoding knows nothing of what it encodes"},
 	{0, "internal/testkit/...", []string{"internal/testkit/..."}, "kits for tests know no package of the product"},
 	{0, "internal/rawconn", nil, "how bytes are read and written, whatever they say"},
-	{0, "internal/tlsfiles", nil, "keys and certificates, whatever they are for"},
+	{1, "internal/tlsfiles", []string{"internal/follow"}, "keys and certificates, whatever they are for"},
 	{1, "internal/tlsport", []string{"internal/rawconn"}, "TLS on a listener, whatever is said there"},
 	{0, "internal/supervise", nil, "runs commands, whatever they are for"},
 	{0, "internal/durable", nil, "how a file is written, whatever is in it"},

@@ -112,7 +112,7 @@ var remedies = map[string]string{
 	"progress":     "look at the disks of a majority of the servers: nothing is applied until they write",
 	"memory":       "delete znodes, or give all servers more memory (limits.treeBytes)",
 	"not_halted":   "see docs/operations.md, \"When a server halts\"",
-	"certificate":  "issue a new one, in place",
+	"certificate":  "correct what it says, as by letting this server's user read the file, or issue a new one, in place",
 }
 
 func (d *doctor) ready(a *answers) {

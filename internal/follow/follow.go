@@ -27,16 +27,14 @@ type File[T any] struct {
 	mu     sync.Mutex // protects the fields below
 	value  T
 	looked time.Time
-	info   os.FileInfo // when it was last looked at; nil: it was not there
+	stamp  Stamp  // when it was last looked at
+	failed string // why it could not be used then; empty: it could
 }
 
 // Open reads a file; what says in the log which one it is. parse's errors must not repeat what is secret.
 func Open[T any](what, path string, parse func(text []byte) (T, error), logger *slog.Logger) (*File[T], error) {
-	f := &File[T]{what: what, path: path, parse: parse, logger: logger, looked: time.Now()}
+	f := &File[T]{what: what, path: path, parse: parse, logger: logger, looked: time.Now(), stamp: StampOf(path)}
 	var err error
-	if f.info, err = os.Stat(path); err != nil {
-		return nil, err
-	}
 	f.value, err = f.read()
 	return f, err
 }
@@ -52,23 +50,24 @@ func (f *File[T]) Get() T {
 	return f.value
 }
 
-// followLocked reads the file again if it has changed. What cannot be used changes nothing.
+// followLocked reads the file again if it has changed, or could not be used: why it could not may have gone without a
+// trace on it. What cannot be used changes nothing.
 func (f *File[T]) followLocked() {
-	info, err := os.Stat(f.path)
-	same := err != nil && f.info == nil || err == nil && f.info != nil && os.SameFile(info, f.info) &&
-		info.Size() == f.info.Size() && info.ModTime().Equal(f.info.ModTime())
-	if same {
+	stamp := StampOf(f.path)
+	same := stamp.Equal(f.stamp)
+	if same && f.failed == "" {
 		return
 	}
-	if f.info = info; err != nil {
-		f.info = nil
-	}
+	f.stamp = stamp
 	value, err := f.read()
 	if err != nil {
-		f.logger.Error("the new "+f.what+" cannot be used; what was in use stays in use", "error", err)
+		if !same || err.Error() != f.failed {
+			f.logger.Error("the new "+f.what+" cannot be used; what was in use stays in use", "error", err)
+		}
+		f.failed = err.Error()
 		return
 	}
-	f.value = value
+	f.value, f.failed = value, ""
 	f.logger.Info("the "+f.what+" has changed and is in use", "path", f.path)
 }
 

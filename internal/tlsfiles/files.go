@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/follow"
 )
 
 // PollEvery is how often Watch looks at the files.
@@ -44,9 +45,9 @@ type Files struct {
 	failures atomic.Int64
 	reloads  atomic.Int64
 
-	mu      sync.Mutex // protects the fields below
-	stamps  []stamp    // of the files when they were last looked at
-	lastErr error      // of the last reload; nil: it went well
+	mu      sync.Mutex     // protects the fields below
+	stamps  []follow.Stamp // of the files when they were last looked at
+	lastErr error          // of the last reload; nil: it went well
 }
 
 // loaded is what the files held at one time.
@@ -54,19 +55,6 @@ type loaded struct {
 	pair  *tls.Certificate // nil: none
 	roots *x509.CertPool   // nil: the system's
 	crls  []*x509.RevocationList
-}
-
-// stamp shows whether a file has changed.
-type stamp struct {
-	info os.FileInfo
-	err  string
-}
-
-func (s stamp) equal(o stamp) bool {
-	if s.info == nil || o.info == nil {
-		return s.info == nil && o.info == nil && s.err == o.err
-	}
-	return os.SameFile(s.info, o.info) && s.info.Size() == o.info.Size() && s.info.ModTime().Equal(o.info.ModTime())
 }
 
 // Open reads the files. An error names the setting and the file.
@@ -196,18 +184,19 @@ func (f *Files) Watch(ctx context.Context, logger *slog.Logger) {
 	}
 }
 
-// Reload reads the files again if they have changed since they were last looked at. With an error what was
-// in use stays so.
+// Reload reads the files again if they have changed since they were last looked at, or could not be used then: why they
+// could not may have gone without a trace on them. With an error what was in use stays so; changed: there is another one,
+// or the files are others.
 func (f *Files) Reload() (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.look()
 	same := true
 	for i := range now {
-		same = same && now[i].equal(f.stamps[i])
+		same = same && now[i].Equal(f.stamps[i])
 	}
-	if same {
-		return false, f.lastErr
+	if same && f.lastErr == nil {
+		return false, nil
 	}
 	f.stamps = now
 	l, err := f.load()
@@ -215,7 +204,11 @@ func (f *Files) Reload() (changed bool, err error) {
 		err = f.setting("keyStore.location", fmt.Errorf("%s: the certificate expired at %s", f.cfg.Key.Location,
 			l.pair.Leaf.NotAfter.UTC().Format(time.RFC3339)))
 	}
+	before := f.lastErr
 	if f.lastErr = err; err != nil {
+		if same && before.Error() == err.Error() {
+			return false, err
+		}
 		f.failures.Add(1)
 		return true, err
 	}
@@ -224,19 +217,13 @@ func (f *Files) Reload() (changed bool, err error) {
 	return true, nil
 }
 
-func (f *Files) look() (all []stamp) {
+func (f *Files) look() (all []follow.Stamp) {
 	for _, path := range []string{
 		f.cfg.Key.Location, f.cfg.Key.PasswordFile, f.cfg.Trust.Location, f.cfg.Trust.PasswordFile, f.cfg.CRLs,
 	} {
-		if path == "" {
-			continue
+		if path != "" {
+			all = append(all, follow.StampOf(path))
 		}
-		info, err := os.Stat(path)
-		s := stamp{info: info}
-		if err != nil {
-			s = stamp{err: err.Error()}
-		}
-		all = append(all, s)
 	}
 	return all
 }
