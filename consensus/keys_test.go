@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"math/big"
 	"net"
@@ -426,6 +427,52 @@ func TestKeys_JoinSecret_RemovedServer_ComesBack(t *testing.T) {
 	e.waitVoters(0, 1, 2)
 	e.must(gone, "/c")
 	e.agree()
+}
+
+// A removed server that started while there was no leader took the silence for a refusal: it halted for good, with the
+// advice to empty its data directories.
+func TestRegression_Keys_RemovedServer_AsksUntilThereIsALeader(t *testing.T) {
+	t.Parallel()
+	e := newSecret(t, 3)
+	e.must(0, "/a")
+	e.waitBound(0, 1, 2)
+	leads := e.leader()
+	gone, other := (leads+1)%3, (leads+2)%3
+	e.stop(gone)
+	e.mustRemove(other, gone)
+	wait.Until(t, "the removal in both logs", func() bool {
+		return len(e.nodes[leads].cfg.Keys.Table().Keys) == 2 && len(e.nodes[other].cfg.Keys.Table().Keys) == 2
+	})
+	e.stop(leads)
+	answers := &counter{text: "is not let in again"}
+	e.change = func(c *Config) { c.Logger = slog.New(answers) }
+	e.mustStart(gone)
+	wait.Until(t, "an answer", func() bool { return answers.lines.Load() > 0 })
+	if h := e.nodes[gone].Status().Halt; h != nil {
+		t.Fatalf("it has halted: %+v", h)
+	}
+	e.change = nil
+	e.mustStart(leads)
+	e.waitVoters(0, 1, 2)
+	e.must(gone, "/c")
+	e.agree()
+}
+
+// counter is the handler of a log that counts the lines that hold a text.
+type counter struct {
+	slog.Handler
+	text  string
+	lines atomic.Int64
+}
+
+func (c *counter) Enabled(context.Context, slog.Level) bool { return true }
+func (c *counter) WithAttrs([]slog.Attr) slog.Handler       { return c }
+func (c *counter) WithGroup(string) slog.Handler            { return c }
+func (c *counter) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, c.text) {
+		c.lines.Add(1)
+	}
+	return nil
 }
 
 // An ensemble of one can have others, if it has a peer port.

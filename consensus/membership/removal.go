@@ -18,6 +18,7 @@ func (e *Ensemble) watchRemoval() {
 	tick := time.NewTicker(e.cfg.ElectionTimeout / 4)
 	defer tick.Stop()
 	starting := e.cfg.Keys.HasSecret()
+	var warned time.Time
 	for {
 		select {
 		case <-e.cfg.Context.Done():
@@ -32,8 +33,16 @@ func (e *Ensemble) watchRemoval() {
 		}
 		if by, at := e.removedBy(); by != state.NoServer {
 			if starting {
-				_, err := e.join(by, false)
+				reply, err := e.join(by, false)
 				if err == nil {
+					continue
+				}
+				if !refusedForGood(&reply, err) {
+					if time.Since(warned) >= bootstrapRemind {
+						warned = time.Now()
+						e.cfg.Logger.Warn("this server was removed, and is not let in again yet; it goes on asking",
+							"server", by, "error", err)
+					}
 					continue
 				}
 				e.cfg.Logger.Warn("this server was removed, and is not let in again", "server", by, "error", err)
@@ -44,6 +53,12 @@ func (e *Ensemble) watchRemoval() {
 			return
 		}
 	}
+}
+
+// refusedForGood reports that a server that has been asked to let this one in knows that it may not. One that believes
+// the proof has no leader, or does not know yet what became of the request.
+func refusedForGood(reply *controlReply, err error) bool {
+	return isRefusal(reply, err) && !reply.proved && !reply.NotLeader
 }
 
 // removedBy asks the others whether this server is still a member. The one that has applied most is right, if that
