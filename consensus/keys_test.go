@@ -412,6 +412,49 @@ func TestKeys_WipedMajority_FormsNothing(t *testing.T) {
 	}
 }
 
+// While the ensemble was formed, a server that had not heard of it yet took the word of one that had for that of a
+// running ensemble, joined it as if its disk had been replaced, and lost its vote. A leader that died just then left
+// two servers that could not elect another.
+func TestRegression_Keys_FirstFormation_TakesNoVote(t *testing.T) {
+	tier.Seconds(t)
+	t.Parallel()
+	e := prepare(t, 3, nil)
+	file := secretFile(t, joinSecret)
+	e.keyed = func(_ int, c *peerkeys.Config) { c.SecretFile = file }
+	var reaches atomic.Bool // whether server 0 reaches server 2 once it has begun to form
+	joins := &counter{text: "a server has joined"}
+	e.change = func(c *Config) {
+		c.Logger = slog.New(joins)
+		if c.ID != 0 {
+			return
+		}
+		dial := c.Dial
+		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			_, err := os.Stat(filepath.Join(e.nodes[0].dir, "identity.json"))
+			if err == nil && addr == e.servers[2].Addr && !reaches.Load() {
+				return nil, errors.New("cut off")
+			}
+			return dial(ctx, addr)
+		}
+	}
+	for i := range 3 {
+		e.mustStart(i)
+	}
+	wait.Until(t, "a leader of two", func() bool { return e.nodes[1].Status().Leader != state.NoServer })
+	asked := e.net.dialled(1)
+	wait.Until(t, "many questions to the server that knows", func() bool {
+		return e.net.dialled(1) > asked+20 || e.formed(2)
+	})
+	reaches.Store(true)
+	e.waitFormed()
+	e.waitVoters(0, 1, 2)
+	e.must(2, "/a")
+	e.agree()
+	if joins.lines.Load() > 0 {
+		t.Error("a server that took part in the formation has joined as if it had been away")
+	}
+}
+
 // A server that was removed halts, and lets itself in again when it starts, with its data of before.
 func TestKeys_JoinSecret_RemovedServer_ComesBack(t *testing.T) {
 	t.Parallel()

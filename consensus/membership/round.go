@@ -26,7 +26,7 @@ type round struct {
 // ask asks one server. It returns this server's identity if it has one now.
 func (r *round) ask(s Server) (*storage.Identity, error) {
 	reply, err := r.control.ask(r.cfg.Context, s.ID, controlRequest{Op: controlWho})
-	formed := isRefusal(&reply, err) || reply.Ensemble != "" && !reply.Bootstrapping
+	formed := r.isFormed(s.ID, &reply, err)
 	if r.secret && formed && r.identity.Load() == nil {
 		reply, err = r.join(s.ID, true)
 	}
@@ -54,6 +54,19 @@ func (r *round) ask(s Server) (*storage.Identity, error) {
 		r.keys.Keys[s.ID] = *reply.key
 	}
 	return nil, nil
+}
+
+// isFormed reports that the ensemble exists without this server, which may ask to be let in as one without data, by what
+// a server has answered. One whose key another member has, and that votes, may be about to get its first word of the
+// ensemble; then only the bootstrapper knows that all is done (see found). It would lose its vote otherwise.
+func (r *round) isFormed(id state.ServerID, reply *controlReply, err error) bool {
+	switch {
+	case isRefusal(reply, err):
+		return true
+	case reply.Ensemble == "" || reply.Bootstrapping:
+		return false
+	}
+	return !r.self().Voter || reply.Suffrage == nonvoter || r.first || id == r.lowestVoter(r.without)
 }
 
 func (r *round) wait(format string, args ...any) {
