@@ -59,7 +59,7 @@ var pages = []struct {
 	{"docs/recipes.md", 1450},
 	{"docs/security.md", 3450},
 	{"docs/sizing.md", 760},
-	{"docs/troubleshooting.md", 4900},
+	{"docs/troubleshooting.md", 5300},
 	{"docs/when-not.md", 850},
 	{"examples/README.md", 165},
 	{"examples/broker/README.md", 300},

@@ -102,6 +102,7 @@ func (n *Node) assemble(incarnation uint64) {
 	}
 	n.mux = mux.New(mux.Config{
 		Listener: cfg.Keys.Listener(listener), Dial: n.dial, Secure: n.secure, Verify: n.verify,
+		Stranger:  func(c net.Conn) bool { return !cfg.Keys.Bound(c) },
 		Advertise: membership.AddressOf(cfg.ID), Logger: n.logger,
 	})
 	n.transport = transport.New(transport.Config{

@@ -117,6 +117,9 @@ func (e *Ensemble) admit(conn *mux.Conn, req *controlRequest, reply *controlRepl
 		req.Token = peerkeys.Key{}
 		reply.Proof, req.Token = e.cfg.Keys.CheckProof(conn.Conn, req.From, req.Proof)
 	}
+	if reply.Proof != nil {
+		conn.Known()
+	}
 	switch member := e.identity.Load() != nil; {
 	case req.Op == controlJoin && reply.Proof != nil:
 		return nil

@@ -84,7 +84,7 @@ func (m *Mux) handshake(raw net.Conn) {
 		refusal = m.verify(raw, h)
 	}
 	if refusal == nil {
-		c, refusal = m.admit(raw, h)
+		c, refusal = m.admit(raw, h, m.cfg.Stranger != nil && m.cfg.Stranger(raw))
 	}
 	// Once more, now that CutServer would find it: the key may have been revoked meanwhile.
 	if refusal == nil {
@@ -112,10 +112,24 @@ func (m *Mux) handshake(raw net.Conn) {
 }
 
 // admit checks the hello against this server's identity and bounds, and reserves a place in the
-// queue.
-func (m *Mux) admit(raw net.Conn, h hello) (*Conn, *RefusedError) {
+// queue. If there are too many strangers, the one that came first gives way to another.
+func (m *Mux) admit(raw net.Conn, h hello, stranger bool) (*Conn, *RefusedError) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	c, refusal := m.admitLocked(raw, h, stranger)
+	var first *Conn
+	if m.strangers.Len() > maxStrangers {
+		first, _ = m.strangers.Front().Value.(*Conn)
+	}
+	m.mu.Unlock()
+	if first != nil {
+		m.warn("peer connection of a stranger closed: too many others have come", "remote", first.RemoteAddr(),
+			"limit", maxStrangers)
+		first.abort()
+	}
+	return c, refusal
+}
+
+func (m *Mux) admitLocked(raw net.Conn, h hello, stranger bool) (*Conn, *RefusedError) {
 	if r := m.checkIdentityLocked(h); r != nil {
 		return nil, r
 	}
@@ -126,16 +140,20 @@ func (m *Mux) admit(raw net.Conn, h hello) (*Conn, *RefusedError) {
 		return nil, refuse(RefusedCut, "the server takes no raft connections at the moment")
 	case h.kind == KindHTTP && !m.http:
 		return nil, refuse(RefusedKind, "this server serves no HTTP")
-	case m.inbound >= maxInbound:
+	case !stranger && m.inbound >= maxInbound:
 		return nil, refuse(RefusedBusy, "%d peer connections are open, the most allowed", m.inbound)
 	case m.waiting[h.kind] >= maxQueue:
 		return nil, refuse(RefusedBusy, "%d %v connections wait to be accepted, the most allowed",
 			m.waiting[h.kind], h.kind)
 	}
 	m.waiting[h.kind]++
-	m.inbound++
 	c := &Conn{Conn: raw, mux: m, kind: h.kind, peer: h.from, inbound: true}
 	m.conns[c] = struct{}{}
+	if stranger {
+		c.stranger = m.strangers.PushBack(c)
+	} else {
+		m.inbound++
+	}
 	return c, nil
 }
 

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"container/list"
 	"errors"
 	"net"
 	"os"
@@ -16,6 +17,8 @@ type Conn struct {
 	peer    uint64
 	inbound bool
 	ended   atomic.Bool // the end of an inbound raft connection has been reported
+
+	stranger *list.Element // its place among the strangers, protected by Mux.mu; nil: it is none
 }
 
 // Kind is what the connection carries, by its hello.
@@ -67,8 +70,23 @@ func (c *Conn) forget() {
 		return
 	}
 	delete(m.conns, c)
-	if c.inbound {
+	switch {
+	case c.stranger != nil:
+		m.strangers.Remove(c.stranger)
+	case c.inbound:
 		m.inbound--
+	}
+}
+
+// Known says that the other side has shown who it is: it gives way to no stranger any more.
+func (c *Conn) Known() {
+	m := c.mux
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.conns[c]; ok && c.stranger != nil {
+		m.strangers.Remove(c.stranger)
+		c.stranger = nil
+		m.inbound++
 	}
 }
 

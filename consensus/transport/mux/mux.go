@@ -26,6 +26,9 @@ const (
 	// maxInbound bounds the established inbound connections of all kinds: ensembles have at most
 	// tens of servers, raft holds about four connections for each.
 	maxInbound = 1024
+	// maxStrangers bounds those of strangers, beside the others: they take no place that a member needs, in
+	// maxInbound or in a queue. One that is let in has its answer in well under a second.
+	maxStrangers = maxQueue / 2
 )
 
 // Config is what a Mux is made of.
@@ -39,6 +42,9 @@ type Config struct {
 	// Verify returns why the other side of an inbound connection is not the server that its hello names (NoServer:
 	// it names none, on a control connection). Nil believes every hello.
 	Verify func(c net.Conn, kind Kind, from uint64) error
+	// Stranger reports that the other side of an inbound connection has not shown to be anybody who is known; nil:
+	// nobody is a stranger.
+	Stranger func(c net.Conn) bool
 	// Advertise is the address under which the other servers know this one, as it stands in
 	// raft's configuration. Empty means the listener's own address.
 	Advertise string
@@ -91,8 +97,10 @@ type Mux struct {
 	http     bool               // somebody takes connections of KindHTTP
 	awaiting *list.List         // of net.Conn, whose hello is awaited, in the order in which they came
 	conns    map[*Conn]struct{} // established, both directions
-	inbound  int                // of conns
+	inbound  int                // of conns, without strangers
 	waiting  [kinds]int         // places taken in queues, reserved ones included
+
+	strangers *list.List // of *Conn, of conns, in the order in which they came
 }
 
 // New starts accepting at once. Until SetIdentity only control connections are admitted.
@@ -110,6 +118,7 @@ func New(cfg Config) *Mux {
 		advertise: cfg.Listener.Addr(),
 		id:        NoServer,
 		awaiting:  list.New(),
+		strangers: list.New(),
 		conns:     map[*Conn]struct{}{},
 	}
 	if cfg.Advertise != "" {

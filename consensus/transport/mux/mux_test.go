@@ -484,3 +484,62 @@ func TestRegression_ConnectionEndsInWrite_IsReported(t *testing.T) {
 		}
 	})
 }
+
+// With a join secret, or while a token was out, strangers could ask whether they are let in, and held for three seconds
+// each the places that raft's connections need.
+func TestRegression_Strangers_TakeNoMembersPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := pipenet.New()
+		m := New(Config{Listener: f.Listen("a"), Dial: f.Dialer("a"), Stranger: func(c net.Conn) bool {
+			return c.RemoteAddr().String() == "c"
+		}})
+		m.SetIdentity(testEnsemble, 1)
+		defer m.Close()
+		b, c := newTestMux(t, f, "b", 2), newTestMux(t, f, "c", 3)
+		ask := func() *Conn {
+			t.Helper()
+			asks, err := c.Dial(t.Context(), KindControl, "a", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return asks
+		}
+		ended := func(c *Conn) bool {
+			synctest.Wait()
+			_ = c.SetReadDeadline(time.Now())
+			_, err := c.Read(make([]byte, 1))
+			return errors.Is(err, io.EOF)
+		}
+		proved := ask()
+		known, err := m.Accept(KindControl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known.Known()
+		first := ask()
+		for range maxInbound {
+			ask()
+			synctest.Wait()
+			for len(m.queues[KindControl]) > maxStrangers { // served at last
+				if x, err := m.Accept(KindControl); err == nil {
+					defer x.Close()
+				}
+			}
+		}
+		if !ended(first) || ended(proved) {
+			t.Errorf("the first stranger has ended: %v; one that has proved to be a member: %v", ended(first), ended(proved))
+		}
+		all := []Kind{KindRaft, KindControl, KindStream, KindAppend}
+		for _, kind := range all {
+			if _, err := b.Dial(t.Context(), kind, "a", 1); err != nil {
+				t.Errorf("a member's %v connection: %v", kind, err)
+			}
+		}
+		known.Close()
+		m.mu.Lock()
+		if m.inbound != len(all) || m.strangers.Len() != maxStrangers {
+			t.Errorf("%d members, %d strangers", m.inbound, m.strangers.Len())
+		}
+		m.mu.Unlock()
+	})
+}
