@@ -100,7 +100,7 @@ func (a *Acceptor) Accept(token []byte) (c gssapi.Context, reply []byte, err err
 	}
 	d := &q.Ticket.DecryptedEncPart
 	ctx := &context{
-		initiator: strings.Join(d.CName.NameString, "/") + "@" + d.CRealm,
+		initiator: principalOf(d),
 		key:       d.Key,
 		theirs:    uint64(uint32(q.Authenticator.SeqNumber)),
 	}
@@ -119,6 +119,10 @@ func (a *Acceptor) Accept(token []byte) (c gssapi.Context, reply []byte, err err
 		return nil, nil, err
 	}
 	return ctx, reply, nil
+}
+
+func principalOf(d *messages.EncTicketPart) string {
+	return strings.Join(d.CName.NameString, "/") + "@" + d.CRealm
 }
 
 func parse(token []byte) (*messages.APReq, error) {
@@ -158,7 +162,7 @@ func (a *Acceptor) verify(q *messages.APReq) error {
 		!types.IsFlagSet(&d.Flags, flags.TransitedPolicyChecked) {
 		return fmt.Errorf("the KDC has not checked the way from the realm %.100q", d.CRealm)
 	}
-	return a.replays.add(sha256.Sum256(q.EncryptedAuthenticator.Cipher))
+	return a.replays.add(principalOf(d), sha256.Sum256(q.EncryptedAuthenticator.Cipher))
 }
 
 // wantsMutual reads the flags in the authenticator (RFC 4121, 4.1.1).

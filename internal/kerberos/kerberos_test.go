@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -366,30 +367,53 @@ func TestNew(t *testing.T) {
 func TestReplays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, sum := new(Replays), [32]byte{1}
-		if err := r.add([32]byte{2}); err != nil {
+		if err := r.add("bob@R", [32]byte{2}); err != nil {
 			t.Fatal(err)
 		}
 		clock.Sleep(replayWindow - time.Second)
-		if err := r.add(sum); err != nil {
+		if err := r.add("bob@R", sum); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if r.add(sum) == nil {
+			if r.add("bob@R", sum) == nil {
 				t.Error("a token was taken twice")
 			}
 			clock.Sleep(replayWindow - 2*time.Second)
 		}
 		clock.Sleep(2 * replayWindow)
-		if err := r.add(sum); err != nil || len(r.now)+len(r.old) != 1 {
+		if err := r.add("bob@R", sum); err != nil || len(r.now)+len(r.old) != 1 {
 			t.Errorf("it is remembered forever: %v", err)
 		}
-		for i := range maxReplays {
-			err := r.add([32]byte{byte(i), byte(i >> 8), byte(i >> 16), 1})
-			if i == maxReplays-1 && err == nil {
-				t.Error("there is no bound")
+	})
+}
+
+// One user who logged in 131,072 times within ten minutes had everybody else refused. Whoever takes much leaves room to
+// the others, and so do some who do it together.
+func TestRegression_Replays_OneUserLeavesRoom(t *testing.T) {
+	r, next := new(Replays), uint64(0)
+	login := func(principal string) error {
+		next++
+		return r.add(principal, [32]byte(binary.BigEndian.AppendUint64(make([]byte, 24), next)))
+	}
+	for bad := range 10 {
+		refused := false
+		for range 2 * maxReplays {
+			if refused = login(fmt.Sprint("bad", bad)) != nil; refused {
+				break
 			}
 		}
-	})
+		if !refused {
+			t.Error("there is no bound")
+		}
+	}
+	if left := maxReplays - len(r.now); left < 20 {
+		t.Errorf("ten users leave room for %d logins", left)
+	}
+	for good := range 10 {
+		if err := login(fmt.Sprint("good", good)); err != nil {
+			t.Errorf("user %d: %v", good, err)
+		}
+	}
 }
 
 func FuzzAccept(f *testing.F) {

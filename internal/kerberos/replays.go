@@ -19,26 +19,29 @@ const (
 type Replays struct {
 	mu       sync.Mutex // protects the fields below
 	now, old map[[sha256.Size]byte]struct{}
-	since    time.Time // of now
+	since    time.Time      // of now
+	by       map[string]int // of now, by the principal
 }
 
-// add remembers one. The error says that it was used before.
-func (r *Replays) add(sum [sha256.Size]byte) error {
+// add remembers one of a principal. The error says that it was used before, or that there is no room for it: a
+// principal may have as many as there is room left for, so that whoever takes much leaves as much to all others.
+func (r *Replays) add(principal string, sum [sha256.Size]byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t := time.Now(); r.now == nil || t.Sub(r.since) >= replayWindow {
 		if r.old = r.now; t.Sub(r.since) >= 2*replayWindow {
 			r.old = nil
 		}
-		r.now, r.since = map[[sha256.Size]byte]struct{}{}, t
+		r.now, r.by, r.since = map[[sha256.Size]byte]struct{}{}, map[string]int{}, t
 	}
 	_, before := r.now[sum]
 	if _, long := r.old[sum]; before || long {
 		return errors.New("the token was used before")
 	}
-	if len(r.now) >= maxReplays {
-		return errors.New("too many logins: their tokens could not be told from replayed ones")
+	if r.by[principal] >= maxReplays-len(r.now) {
+		return errors.New("too many logins of this principal: their tokens could not be told from replayed ones")
 	}
 	r.now[sum] = struct{}{}
+	r.by[principal]++
 	return nil
 }
