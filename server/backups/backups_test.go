@@ -88,7 +88,8 @@ func content(t *testing.T, dir string) (names []string) {
 // Backups come at intervals, and are kept by number and age; what is not this ensemble's stays.
 func TestScheduler_KeepsByCountAndAge(t *testing.T) {
 	others := []string{"notes.txt", "zk-lite-ffff0000-20000101T000000Z.backup", "zk-lite-abcd0000-x.backup"}
-	const stale, fresh = "zk-lite-abcd0000-19991231T220000Z.backup.part", "zk-lite-abcd0000-20000101T055900Z.backup.part"
+	const stale, fresh = "zk-lite-abcd0000-19991231T220000Z.backup.part", "zk-lite-abcd0000-20000101T055900Z.backup.9.part"
+	const random = "zk-lite-abcd0000-19991231T220000Z.backup.9.part"
 	for _, x := range []struct {
 		count int
 		age   time.Duration
@@ -99,7 +100,7 @@ func TestScheduler_KeepsByCountAndAge(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d,%v", x.count, x.age), func(t *testing.T) {
 			dir := t.TempDir()
-			for _, name := range slices.Concat(others, []string{stale, fresh}) {
+			for _, name := range slices.Concat(others, []string{stale, random, fresh}) {
 				if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -228,12 +229,7 @@ func TestScheduler_DirectoryFails(t *testing.T) {
 		prepare    func(f *fake, c *Config)
 	}{
 		{"missing directory", "no such file", func(_ *fake, c *Config) { c.Directory += "/missing" }},
-		{"full disk", "no space left", func(_ *fake, c *Config) {
-			name := filepath.Join(c.Directory, fileName([16]byte{0xab, 0xcd}, now)+partSuffix)
-			if err := os.Symlink("/dev/full", name); err != nil {
-				t.Fatal(err)
-			}
-		}},
+		{"no directory", "not a directory", func(_ *fake, c *Config) { c.Directory = os.DevNull }},
 		{"no room in memory", "limits.treeBytes", func(f *fake, _ *Config) { f.full = true }},
 		{"not verified", "it has zxid 0x100000001, not 0x100000002", func(f *fake, _ *Config) { f.skew = 1 }},
 		{"too slow", "backup.timeout", func(_ *fake, c *Config) { c.Timeout = 0 }},
@@ -308,5 +304,29 @@ func TestScheduler_Command(t *testing.T) {
 				t.Errorf("%s before the next is due", s.counts())
 			}
 		})
+	}
+}
+
+// In a directory that others write to, a backup went through a link that had its name over whatever file this server
+// may write, or into a file that another user had opened.
+func TestRegression_Directory_NoOneElsesFileIsWritten(t *testing.T) {
+	now, dir := time.Now(), t.TempDir()
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	name := fileName([16]byte{0xab, 0xcd}, now)
+	if err := os.Symlink(victim, filepath.Join(dir, name+partSuffix)); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	s := scheduler(newFake(t), Config{Directory: dir, Interval: time.Hour, Timeout: time.Hour}, &log)
+	s.look(t.Context(), now)
+	if got, err := os.ReadFile(victim); err != nil || string(got) != "kept" {
+		t.Errorf("the file that the link leads to: %.20q, %v", got, err)
+	}
+	info, err := os.Lstat(filepath.Join(dir, name))
+	if s.counts() != "1 made, 0 failed" || err != nil || info.Mode() != 0o600 {
+		t.Errorf("%s, %v, %v: %s", s.counts(), info, err, log.String())
 	}
 }

@@ -69,7 +69,9 @@ func newest(dir string, ensemble [16]byte, now time.Time, interval time.Duration
 // toDirectory writes a backup to the directory. What could not be verified, or not be written, is not there.
 func (s *Scheduler) toDirectory(ctx context.Context, b *backup) (err error) {
 	path := filepath.Join(s.cfg.Directory, b.name)
-	f, err := os.OpenFile(path+partSuffix, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
+	// A file that was not there, with a name that no one can guess: who else writes to the directory could have the
+	// backup written to a file of its own, or through a link over another one.
+	f, err := os.CreateTemp(s.cfg.Directory, b.name+".*"+partSuffix)
 	if err != nil {
 		return err
 	}
@@ -110,9 +112,10 @@ func prune(dir string, ensemble [16]byte, cfg *Config) error {
 			err = errors.Join(err, os.Remove(filepath.Join(dir, name)))
 		}
 	}
-	parts, _ := fs.Glob(os.DirFS(dir), prefix(ensemble)+"*"+suffix+partSuffix) // the pattern is right
+	parts, _ := fs.Glob(os.DirFS(dir), prefix(ensemble)+"*"+suffix+"*"+partSuffix) // the pattern is right
 	for _, name := range parts {
-		at, is := timeOf(strings.TrimSuffix(name, partSuffix), ensemble)
+		whole, _, _ := strings.Cut(name, suffix)
+		at, is := timeOf(whole+suffix, ensemble)
 		if is && now.Sub(at) > cfg.Timeout {
 			err = errors.Join(err, os.Remove(filepath.Join(dir, name)))
 		}
