@@ -404,7 +404,7 @@ func httpAddress(s *config.Settings, own string) string {
 	switch host := s.AdminAddress; {
 	case !s.AdminEnabled || s.AdminPort == 0 || local(host) && !local(own):
 		return ""
-	case host == "":
+	case host == "", net.ParseIP(host).IsUnspecified(): // it listens there, too
 		return net.JoinHostPort(own, strconv.Itoa(s.AdminPort))
 	default:
 		return net.JoinHostPort(host, strconv.Itoa(s.AdminPort))

@@ -68,7 +68,7 @@ func (n *Node) startRaft(id storage.Identity) error {
 		m := *n.cfg.Publish
 		m.MinLevel, m.MaxLevel = state.MinLevel, state.MaxLevel
 		m.Key = n.cfg.Keys.Own()
-		n.tasks.Go(func() { _ = n.Propose(&state.Command{Op: state.OpMember, Member: m}, ignore{}) })
+		n.tasks.Go(func() { n.publish(m) })
 	}
 	n.ensemble.Start(r)
 	return nil

@@ -80,6 +80,8 @@ type controlReply struct {
 	Check *selfcheck.Answer `json:"check,omitempty"`
 	// Led says that the server has a leader.
 	Led bool `json:"led,omitempty"`
+	// Called is the host by which the server finds From.
+	Called string `json:"called,omitempty"`
 	// Status answers controlStatus.
 	Status *Status `json:"survey,omitempty"`
 	Error  string  `json:"error,omitempty"`

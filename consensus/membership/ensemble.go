@@ -95,7 +95,7 @@ func (e *Ensemble) serveControl(conn *mux.Conn) {
 		configured := e.cfg.Configured()
 		_, in := configured[req.From]
 		reply.Removed = len(configured) > 0 && !in
-		reply.Led = e.cfg.Leader() != state.NoServer
+		reply.Led, reply.Called = e.cfg.Leader() != state.NoServer, e.called(req.From)
 		if bound {
 			reply.Keys = e.cfg.Keys.Table()
 		}

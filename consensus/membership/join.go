@@ -76,9 +76,13 @@ func (l *leader) bind(req *controlRequest) error {
 		return errors.New("the one-time token has been used, or is too old")
 	case !in, req.Vote && !have.Voter && have.Addr == "":
 		// A member already: an earlier leader got no further than raft's change.
-		_, port, wrong := net.SplitHostPort(req.Addr)
+		host, port, wrong := net.SplitHostPort(req.Addr)
 		if wrong != nil {
 			return fmt.Errorf("server %d joins without the address of its peer port: %w", req.Server, wrong)
+		}
+		if net.ParseIP(host).IsUnspecified() {
+			return fmt.Errorf("server %d joins with the address %s, where no one finds it: its own line server.N must "+
+				"name its host", req.Server, req.Addr)
 		}
 		m.Addr, m.Peer, m.Vote = req.Addr, req.Addr+":"+port, req.Vote
 		if !in {

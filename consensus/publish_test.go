@@ -1,0 +1,67 @@
+package consensus
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+)
+
+// In its own line a server may be 0.0.0.0, which says where it listens. It published that, in the place of the name by
+// which the others knew it: clients that follow /zookeeper/config were sent to themselves.
+func TestRegression_Publish_TheNameThatOthersHave(t *testing.T) {
+	tier.Seconds(t)
+	t.Parallel()
+	for name, own := range map[string]string{"IPv4": "0.0.0.0", "IPv6": "[::]"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := prepare(t, 3, nil)
+			e.change = func(c *Config) {
+				addr := e.servers[c.ID].Addr
+				if c.ID == 0 {
+					c.Servers = slices.Clone(c.Servers)
+					addr = strings.Replace(addr, "127.0.0.1", own, 1)
+					c.Servers[0].Addr = addr
+				}
+				c.Publish = &state.Member{ID: c.ID, Version: "1", Peer: addr + ":3888", Client: "0.0.0.0:2181",
+					HTTP: strings.Replace(addr, "127.0.0.1", own, 1)}
+			}
+			for i := range 3 {
+				e.mustStart(i)
+			}
+			at := e.servers[0].Addr
+			named := func() bool {
+				m := e.nodes[1].Members()[0]
+				if strings.HasPrefix(m.Peer, own) {
+					t.Fatalf("it has published %+v", m)
+				}
+				return m.Version == "1" && m.Peer == at+":3888" && m.HTTP == at && m.Client == "0.0.0.0:2181"
+			}
+			wait.Until(t, "the name that the others have", named)
+			e.stop(0)
+			e.mustStart(0)
+			e.must(0, "/a")
+			if !named() {
+				t.Errorf("after a restart: %+v", e.nodes[1].Members()[0])
+			}
+		})
+	}
+}
+
+func TestWithHost(t *testing.T) {
+	for _, x := range []struct{ peer, http, wantPeer, wantHTTP string }{
+		{"0.0.0.0:1:2", "0.0.0.0:3", "zk1:1:2", "zk1:3"},
+		{"[::]:1:2", "[::]:3", "zk1:1:2", "zk1:3"},
+		{"localhost:1:2", "localhost:3", "zk1:1:2", "zk1:3"},
+		{"0.0.0.0:1:2", "10.0.0.1:3", "zk1:1:2", "10.0.0.1:3"},
+		{"0.0.0.0:1:2", "", "zk1:1:2", ""},
+	} {
+		m := withHost(state.Member{Peer: x.peer, HTTP: x.http}, "zk1")
+		if m.Peer != x.wantPeer || m.HTTP != x.wantHTTP {
+			t.Errorf("%s, %s: %s, %s", x.peer, x.http, m.Peer, m.HTTP)
+		}
+	}
+}
