@@ -145,7 +145,8 @@ func TestLoad_Errors(t *testing.T) {
 		{"peerType=observer", "zoo.cfg:1: peerType: an observer has nobody to follow; " +
 			"list the servers as server.N=..., or remove peerType", nil},
 		{three, "data/myid: names no server, or is missing, so this server does not know which of the servers it is; write " +
-			"its id there, as in: echo 1 > data/myid; or give --myid or ZK_LITE_MYID", nil},
+			"the id of this machine's line there (1 for a, 2 for b, 3 for c), as in: echo N > data/myid; or give --myid or " +
+			"ZK_LITE_MYID", nil},
 		{three, "flag --myid: myid: 4 is not in the list of servers (1, 2, 3); " +
 			"add the line server.4, or correct the id", []string{"--myid=4"}},
 		{three, `flag --myid: "one" is not a server id; want a number from 0 to 254`,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -201,8 +202,7 @@ func (l *loader) resolveMyID() {
 	if s.MyID == noID {
 		if !s.Standalone {
 			l.fail(path, "", "names no server, or is missing, so this server does not know which of the servers it is",
-				fmt.Sprintf("write its id there, as in: echo %d > %s; or give --myid or ZK_LITE_MYID",
-					l.anyID(), path))
+				l.whichID()+fmt.Sprintf(" > %s; or give --myid or ZK_LITE_MYID", path))
 			return
 		}
 		s.MyID = l.anyID()
@@ -211,6 +211,44 @@ func (l *loader) resolveMyID() {
 		l.fail(at, "myid", fmt.Sprintf("%d is not in the list of servers (%s)", s.MyID, l.listed()),
 			"add the line server."+strconv.Itoa(s.MyID)+", or correct the id")
 	}
+}
+
+// whichID says what to write into myid: this machine's id only if it is known, since another server's would be pasted.
+func (l *loader) whichID() string {
+	var own, all []string
+	for _, srv := range l.s.Servers {
+		all = append(all, fmt.Sprintf("%d for %s", srv.ID, srv.Host))
+		if isThisMachine(srv.Host) {
+			own = append(own, strconv.Itoa(srv.ID))
+		}
+	}
+	switch {
+	case len(own) == 1:
+		return "write its id there, as in: echo " + own[0]
+	case len(all) == 0:
+		return "write its id there, as in: echo 1"
+	}
+	return "write the id of this machine's line there (" + strings.Join(all, ", ") + "), as in: echo N"
+}
+
+// isThisMachine reports whether a host is this machine's name, with or without its domain, or one of its addresses. It
+// asks no DNS.
+func isThisMachine(host string) bool {
+	host = strings.ToLower(host)
+	name, err := os.Hostname()
+	name = strings.ToLower(name)
+	if host == "localhost" || err == nil && (host == name || strings.HasPrefix(host, name+".")) {
+		return true
+	}
+	ip := net.ParseIP(host)
+	if ip.IsLoopback() || ip.IsUnspecified() {
+		return true
+	}
+	addrs, _ := net.InterfaceAddrs() // or none
+	return ip != nil && slices.ContainsFunc(addrs, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(ip)
+	})
 }
 
 // anyID is the first number of the list, and 1 without one.
