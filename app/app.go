@@ -164,6 +164,15 @@ func Check(o Options) error {
 		c.CheckIdentity(state.ServerID(o.Settings.MyID)))
 }
 
+// Runs reports whether a server has the data directory of s open. An error says why that is not known; s may be of a
+// configuration that has errors.
+func Runs(s *config.Settings) (bool, error) {
+	if s.DataDir == "" {
+		return false, errors.New("dataDir is not known")
+	}
+	return storage.InUse(s.DataDir)
+}
+
 // autopilot is the zero value if it is turned off.
 func autopilot(c *config.Settings) (a consensus.Autopilot) {
 	if c.Autopilot {

@@ -115,10 +115,21 @@ func each(err error) []error {
 	return []error{err}
 }
 
+// Runs reports whether the server runs: it answers, or has its data directory open. An error says why that is not
+// known. With Settings that have errors only true can be believed: what is wrong may be where the directory is.
+func Runs(ctx context.Context, o Options) (bool, error) {
+	d := &doctor{Options: o, ctx: ctx}
+	if d.own() != nil {
+		return true, nil
+	}
+	return app.Runs(&o.Settings)
+}
+
 // Examine looks at everything, errors first. It takes some seconds at most.
-func Examine(ctx context.Context, o Options) (findings []Finding, running bool) {
+func Examine(ctx context.Context, o Options) (findings []Finding) {
 	d := &doctor{Options: o, ctx: ctx}
 	own := d.own()
+	open, _ := app.Runs(&d.Settings)
 	d.start()
 	d.settings()
 	d.certificates()
@@ -126,16 +137,20 @@ func Examine(ctx context.Context, o Options) (findings []Finding, running bool) 
 	d.data()
 	d.machine()
 	d.others()
-	if own != nil {
+	switch {
+	case own != nil:
 		d.running(own)
-	} else {
+	case open:
+		d.warn("running", "a process has the data directory open, and does not answer over HTTP",
+			"set admin.enableServer=true, so that it can be asked; if it is set: see the server's log")
+	default:
 		d.before()
 		for _, err := range app.TryPorts(&d.Settings) {
 			d.port(err)
 		}
 	}
 	slices.SortStableFunc(d.findings, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })
-	return d.findings, own != nil
+	return d.findings
 }
 
 // start finds what would stop it.

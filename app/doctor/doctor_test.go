@@ -157,7 +157,8 @@ func (m *machine) examine() []doctor.Finding {
 	found := doctor.Configuration(err, append(notices, config.UnknownVariables(m.environ)...))
 	if err == nil {
 		m.options.Settings = s
-		more, running := doctor.Examine(m.t.Context(), m.options)
+		more := doctor.Examine(m.t.Context(), m.options)
+		running, _ := doctor.Runs(m.t.Context(), m.options)
 		if running {
 			m.t.Error("a server runs")
 		}
@@ -351,9 +352,9 @@ func TestExamine_Running(t *testing.T) {
 	_, port, _ := net.SplitHostPort(e.HTTPAddrs()[0])
 	o.Settings.AdminPort, _ = strconv.Atoi(port)
 	examine := func() (problems []string) {
-		found, running := doctor.Examine(t.Context(), o)
-		if !running {
-			t.Error("no server is found")
+		found := doctor.Examine(t.Context(), o)
+		if running, err := doctor.Runs(t.Context(), o); !running || err != nil {
+			t.Errorf("no server is found: %v", err)
 		}
 		for _, f := range found {
 			if f.Check == "ready" || f.Check == "ensemble" || f.Check == "ports" || f.Check == "versions" {

@@ -17,7 +17,7 @@ import (
 
 // diagnosis is what doctor prints with -o json.
 type diagnosis struct {
-	Running  bool             `json:"running"` // a server with this configuration runs
+	Running  *bool            `json:"running"` // a server with this configuration runs; nil: that is not known
 	Errors   int              `json:"errors"`
 	Warnings int              `json:"warnings"`
 	Findings []doctor.Finding `json:"findings"`
@@ -67,12 +67,14 @@ it. The exit code is 1 if there is an error; warnings alone are 0.`,
 func diagnose(c *cobra.Command, urls []string) diagnosis {
 	s, notices, err := config.Load(c.Flags(), os.LookupEnv)
 	d := diagnosis{Findings: doctor.Configuration(err, append(notices, config.UnknownVariables(os.Environ())...))}
+	o := doctor.Options{
+		Settings: s, Version: readBuildInfo().full(), Memory: gc.Memory(), HTTP: urls, Limits: doctor.DefaultLimits(),
+	}
 	if err == nil {
-		more, running := doctor.Examine(c.Context(), doctor.Options{
-			Settings: s, Version: readBuildInfo().full(), Memory: gc.Memory(), HTTP: urls,
-			Limits: doctor.DefaultLimits(),
-		})
-		d.Findings, d.Running = append(d.Findings, more...), running
+		d.Findings = append(d.Findings, doctor.Examine(c.Context(), o)...)
+	}
+	if running, unknown := doctor.Runs(c.Context(), o); running || err == nil && unknown == nil {
+		d.Running = &running
 	}
 	for _, f := range d.Findings {
 		if f.Severity == doctor.Error {
@@ -95,9 +97,13 @@ func (d *diagnosis) print(w io.Writer, output string) error {
 			}
 		}
 	}
-	state := "it does not run"
-	if d.Running {
+	state := "whether it runs is not known"
+	switch {
+	case d.Running == nil:
+	case *d.Running:
 		state = "it runs"
+	default:
+		state = "it does not run"
 	}
 	_, err := fmt.Fprintf(w, "errors: %d, warnings: %d; %s\n", d.Errors, d.Warnings, state)
 	return err
