@@ -29,9 +29,9 @@ func (o *devOptions) issue() error {
 			return err
 		}
 	}
-	if _, err := ca.Issue("server", []string{"localhost", "127.0.0.1", "::1"}, devLife); err != nil {
+	if _, err := ca.Issue("server", []string{"localhost", "127.0.0.1", "::1"}, devLife, true); err != nil {
 		return err
 	}
-	_, err = ca.Issue("client", nil, devLife)
+	_, err = ca.Issue("client", nil, devLife, true)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -29,8 +30,8 @@ func (a *app) tlsCommand() *cobra.Command {
 		Use:   "tls",
 		Short: "Make certificates for servers and clients, by a small authority of one's own",
 		Long: `Make certificates for servers and clients, by a small authority of one's own in a
-directory. Its files are readable by their owner only: copy ca.pem and NAME.pem to
-where they are used, and ca-key.pem nowhere.`,
+directory. All files but ca.pem are readable by their owner only: copy ca.pem and
+NAME.pem to where they are used, and ca-key.pem nowhere.`,
 	}
 	dir := c.PersistentFlags().String("dir", "tls", "`directory` of the authority")
 	c.AddCommand(tlsInit(dir), tlsIssue(dir), tlsShow(dir), tlsRotate(dir))
@@ -62,7 +63,7 @@ func tlsInit(dir *string) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ca, err := authority.Create(*dir, *name, d)
+		ca, err := authority.Create(absolute(*dir), *name, d)
 		if err != nil {
 			return err
 		}
@@ -84,6 +85,7 @@ servers (sslQuorum) for the server with this number only, also on a machine with
 		Args:    argCount(1, 1, 0),
 	}
 	hosts := c.Flags().StringSlice("host", nil, "`names` and addresses by which clients reach the server")
+	force := c.Flags().Bool("force", false, "replace a certificate of the name, with its private key")
 	number := c.Flags().Int("server", noServer, "the `number` of the server, of server.N")
 	life := days(c, certificateDays)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -91,7 +93,7 @@ servers (sslQuorum) for the server with this number only, also on a machine with
 		if err != nil {
 			return err
 		}
-		ca, err := authority.Open(*dir)
+		ca, err := authority.Open(absolute(*dir))
 		if err != nil {
 			return err
 		}
@@ -102,19 +104,37 @@ servers (sslQuorum) for the server with this number only, also on a machine with
 			}
 			uris = []*url.URL{{Scheme: "urn", Opaque: fmt.Sprintf("zk-lite:server:%d", *number)}} // as app reads it
 		}
-		path, err := ca.Issue(args[0], *hosts, d, uris...)
+		path, err := ca.Issue(args[0], *hosts, d, *force, uris...)
+		if errors.Is(err, authority.ErrExists) {
+			return fmt.Errorf("%w; `zk-lite tls show %s` shows it; --force replaces it, with its private key", err, path)
+		}
 		if err != nil {
 			return err
 		}
 		if len(*hosts) > 0 {
-			_, err = fmt.Fprintf(c.OutOrStdout(), "ssl.keyStore.location=%s\nssl.trustStore.location=%s\n",
-				path, ca.CAFile())
+			_, err = fmt.Fprintf(c.OutOrStdout(), serverSettings, path, ca.CAFile())
 			return err
 		}
 		_, err = fmt.Fprintf(c.OutOrStdout(), "--tls-cert %s --tls-ca %s\n", path, ca.CAFile())
 		return err
 	}
 	return c
+}
+
+// serverSettings are what zoo.cfg needs, with the paths of the key store and the trust store.
+const serverSettings = `# clients at a port with TLS
+secureClientPort=2281
+ssl.keyStore.location=%s
+ssl.trustStore.location=%s
+# the HTTP port, too: admin.forceHttps=true
+`
+
+// absolute is the path from wherever it is used.
+func absolute(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
 }
 
 func tlsShow(dir *string) *cobra.Command {
@@ -199,6 +219,7 @@ func tlsRotate(dir *string) *cobra.Command {
 	}
 	issue := c.Flags().Bool("issue", false, "make every certificate anew")
 	finish := c.Flags().Bool("finish", false, "trust old authorities no longer")
+	force := c.Flags().Bool("force", false, "begin another rotation while one is under way")
 	life := days(c, authorityDays)
 	c.MarkFlagsMutuallyExclusive("issue", "finish")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -225,6 +246,10 @@ func tlsRotate(dir *string) *cobra.Command {
 					ca.CAFile(), n)
 			}
 			return err
+		}
+		if n := len(ca.Trusted()); n > 1 && !*force {
+			return fmt.Errorf("a rotation is under way, %s has %d authorities: go on with `zk-lite tls rotate --issue`, "+
+				"then with --finish; --force begins another", ca.CAFile(), n)
 		}
 		if err := ca.Rotate(d); err != nil {
 			return err

@@ -1,5 +1,5 @@
 // Package authority is a small certificate authority in a directory: its own key and certificate, and the files that
-// servers and clients use. All files are for their owner's eyes only.
+// servers and clients use. All files but ca.pem are for their owner's eyes only.
 //
 // The directory has ca.pem, which servers and clients trust: the authority's certificate first, then those of before it
 // that are still trusted; ca-key.pem, its private key; and NAME.pem for each certificate, with its private key.
@@ -87,11 +87,39 @@ func (a *Authority) Rotate(life time.Duration) error {
 	return a.renew(a.trusted[0].Subject.CommonName, life)
 }
 
-// Finish ends the trust in authorities before this one, and returns how many they were.
+// Finish ends the trust in authorities before this one, and returns how many they were. It refuses while a certificate of
+// the directory is by one of them, and where there is none.
 func (a *Authority) Finish() (n int, err error) {
-	n = len(a.trusted) - 1
+	if n = len(a.trusted) - 1; n == 0 {
+		return 0, fmt.Errorf("%s has no old authority: `zk-lite tls rotate` makes a new one", a.CAFile())
+	}
+	paths, err := a.issued()
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range paths {
+		all, err := ReadCertificates(path)
+		if err != nil {
+			return 0, err
+		}
+		if all[0].CheckSignatureFrom(a.trusted[0]) != nil {
+			return 0, fmt.Errorf("%s is by an old authority, and would be refused everywhere: `zk-lite tls rotate "+
+				"--issue` makes it anew; bring it to its place first", path)
+		}
+	}
 	a.trusted = a.trusted[:1]
 	return n, a.writeTrusted()
+}
+
+// issued are the paths of the certificates of the directory, but for the authority's.
+func (a *Authority) issued() (paths []string, err error) {
+	all, err := filepath.Glob(filepath.Join(a.dir, "*.pem"))
+	for _, path := range all {
+		if base := filepath.Base(path); base != caFile && base != keyFile {
+			paths = append(paths, path)
+		}
+	}
+	return paths, err
 }
 
 func (a *Authority) renew(name string, life time.Duration) error {
@@ -116,7 +144,7 @@ func (a *Authority) renew(name string, life time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(a.dir, keyFile), text)
+	return write(filepath.Join(a.dir, keyFile), text, 0o600)
 }
 
 func (a *Authority) writeTrusted() error {
@@ -124,12 +152,16 @@ func (a *Authority) writeTrusted() error {
 	for _, cert := range a.trusted {
 		text = append(text, encodeCert(cert)...)
 	}
-	return write(a.CAFile(), text)
+	return write(a.CAFile(), text, 0o644) // all trust it, and so may read it
 }
 
-// Issue makes NAME.pem, for these hosts; without any it is a client's. The URIs name what else it is for.
+// ErrExists says that there is a certificate of the name.
+var ErrExists = errors.New("is there already")
+
+// Issue makes NAME.pem, for these hosts; without any it is a client's. The URIs name what else it is for. Errors: also
+// ErrExists, unless it may replace one, with its private key.
 func (a *Authority) Issue(
-	name string, hosts []string, life time.Duration, uris ...*url.URL,
+	name string, hosts []string, life time.Duration, replace bool, uris ...*url.URL,
 ) (path string, err error) {
 	if name == "" || strings.Trim(name, nameLetters) != "" || name == "ca" || name == "ca-key" || name[0] == '.' {
 		return "", fmt.Errorf("%q is no name for a certificate; want letters, digits, dots and dashes", name)
@@ -149,6 +181,9 @@ func (a *Authority) Issue(
 		t.DNSNames = append(t.DNSNames, host)
 	}
 	path = filepath.Join(a.dir, name+".pem")
+	if _, err := os.Lstat(path); err == nil && !replace {
+		return path, fmt.Errorf("%s %w", path, ErrExists)
+	}
 	return path, a.issue(path, t, life)
 }
 
@@ -156,14 +191,11 @@ const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 
 // Reissue makes a new key and certificate for each one in the directory, of the same names and as long a life.
 func (a *Authority) Reissue() (paths []string, err error) {
-	all, err := filepath.Glob(filepath.Join(a.dir, "*.pem"))
+	all, err := a.issued()
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range all {
-		if base := filepath.Base(path); base == caFile || base == keyFile {
-			continue
-		}
 		old, err := ReadCertificates(path)
 		if err != nil {
 			return paths, err
@@ -193,7 +225,7 @@ func (a *Authority) issue(path string, t *x509.Certificate, life time.Duration) 
 	if err != nil {
 		return err
 	}
-	return write(path, append(text, encodeCert(cert)...))
+	return write(path, append(text, encodeCert(cert)...), 0o600)
 }
 
 func sign(
@@ -265,12 +297,15 @@ func encodeCert(cert *x509.Certificate) []byte {
 }
 
 // write puts a file in the place of another at once: servers that follow it never see half of it.
-func write(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // with mode 0600
+func write(path string, text []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
 	if err == nil {
 		err = f.Sync()
 	}
