@@ -468,3 +468,73 @@ func TestProblems_CoverTheCodes(t *testing.T) {
 		}
 	}
 }
+
+// 64 sockets that announced four megabytes each, and sent nothing, had everybody's writes refused.
+func TestRegression_Bodies_CountWhatHasArrived(t *testing.T) {
+	d, url := serve(t, shared().nodes[0].Server(), func(c *api.Config) { c.Limits.BodyBytes = 16 << 20 })
+	r := root(t, newClient(t, shared().urls[0]))
+	for _, head := range []string{"Content-Length: 4000000", "Transfer-Encoding: chunked"} {
+		for range 64 {
+			halfSent(t, url, "127.0.0.1", head, 0)
+		}
+	}
+	eventually(t, "all are being read", func() bool { return d.Core().BodyBytes() > 0 })
+	newClient(t, url).put(r, strings.Repeat("x", 1<<20-1)).is(200)
+	if n := d.Core().BodyBytes(); n > 1<<20 {
+		t.Errorf("bodies of which nothing has come hold %d bytes", n)
+	}
+}
+
+// Nor do bodies that all but the last byte has come of: whoever sends them, others' are taken, and so are those of
+// their address. The first that stand still go.
+func TestRegression_Bodies_HalfSentMakeRoom(t *testing.T) {
+	const size = 1 << 20
+	d, url := serve(t, shared().nodes[0].Server(), func(c *api.Config) { c.Limits.BodyBytes = 8 * size })
+	r := root(t, newClient(t, shared().urls[0]))
+	var conns []net.Conn
+	for _, address := range []string{"127.0.0.2", "127.0.0.3"} { // both together may have all
+		for range 20 {
+			conns = append(conns, halfSent(t, url, address, fmt.Sprint("Content-Length: ", size-1), size-2))
+		}
+		eventually(t, "an address has its half, and no more", func() bool {
+			n := d.Core().BodyBytes()
+			return n <= 8*size && n >= 3*size
+		})
+	}
+	for _, address := range []string{"127.0.0.1", "127.0.0.2"} {
+		conn := halfSent(t, url, address, fmt.Sprintf("Content-Length: %d\r\nX: y", size-1), 0)
+		fmt.Fprint(conn, strings.Repeat("x", size-1))
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusNotFound { // of a path that is not there: it was tried
+			t.Errorf("a body from %s: %s", address, resp.Status)
+		}
+	}
+	newClient(t, url).put(r, strings.Repeat("x", size-1)).is(200)
+	resp, err := http.ReadResponse(bufio.NewReader(conns[0]), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusTooManyRequests {
+		t.Error("the first that stands still:", resp.Status)
+	}
+}
+
+// halfSent sends the beginning of a write from an address of this machine.
+func halfSent(t *testing.T, url, address, head string, n int) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	conn, err := dialer.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	fmt.Fprintf(conn, "PUT /v1/znodes/nowhere/x HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n", head)
+	fmt.Fprint(conn, strings.Repeat("x", n))
+	return conn
+}

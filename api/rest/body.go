@@ -19,27 +19,28 @@ import (
 // Data reads the body as a znode's data, byte for byte.
 func (q *Request) Data() ([]byte, error) { return q.Body(q.Core.Config.MaxBody) }
 
-// Body reads the request's body, of at most so many bytes; never nil.
+// Body reads the request's body, of at most so many bytes; never nil. It is called once.
 func (q *Request) Body(limit int) ([]byte, error) {
-	size := q.HTTP.ContentLength
-	if size > int64(limit) {
+	if q.HTTP.ContentLength > int64(limit) {
 		return nil, tooLarge(limit)
 	}
-	if size < 0 {
-		size = int64(limit)
-	}
-	if q.held += size; q.Core.bodies.Add(size) > q.Core.Config.Limits.BodyBytes {
-		return nil, TooMany(1, "this server has no memory left for more request bodies")
-	}
-	b, err := io.ReadAll(http.MaxBytesReader(q.W, q.HTTP.Body, int64(limit)))
+	control, all := http.NewResponseController(q.W), &q.Core.bodies
+	q.body = all.begin(q.Address, func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
+	b, err := q.readBody(limit)
+	intact := all.complete(q.body)
 	var over *http.MaxBytesError
 	var slow net.Error
+	var refused *Problem
 	switch {
 	case err == nil:
-		_ = http.NewResponseController(q.W).SetReadDeadline(time.Time{})
+		_ = control.SetReadDeadline(time.Time{})
 		return b, nil // otherwise net/http skips the rest before it answers, and the deadline ends that
+	case errors.As(err, &refused):
+		return nil, refused
 	case errors.As(err, &over):
 		return nil, tooLarge(limit)
+	case !intact:
+		return nil, cutOff()
 	case errors.As(err, &slow) && slow.Timeout():
 		return nil, &Problem{
 			Status: http.StatusRequestTimeout, Title: "the body came too slowly",
@@ -48,6 +49,42 @@ func (q *Request) Body(limit int) ([]byte, error) {
 		}
 	}
 	return nil, BadRequest("body", "%v", err)
+}
+
+// firstRead is how many bytes of a body there is room for before any has come.
+const firstRead = 512
+
+// readBody reads the body to its end, into memory that grows with what has arrived, whatever its length is said to be.
+func (q *Request) readBody(limit int) ([]byte, error) {
+	most := limit
+	if q.HTTP.ContentLength >= 0 {
+		most = int(q.HTTP.ContentLength)
+	}
+	in := http.MaxBytesReader(q.W, q.HTTP.Body, int64(limit))
+	b := []byte{}
+	for {
+		if len(b) == cap(b) {
+			size := min(max(2*len(b), firstRead), most+1) // the one more is for the end
+			if err := q.Core.bodies.grow(q.body, int64(size-len(b))); err != nil {
+				return nil, err
+			}
+			b = append(make([]byte, 0, size), b...)
+		}
+		n, err := in.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return b, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+func (q *Request) releaseBody() {
+	if q.body != nil {
+		q.Core.bodies.release(q.body)
+	}
 }
 
 func tooLarge(limit int) *Problem {

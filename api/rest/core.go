@@ -57,7 +57,7 @@ type Limits struct {
 	// Writes are the commands in progress. The default is below what consensus takes
 	// before it makes callers wait, so that a client gets a reply at once.
 	Writes int64
-	// BodyBytes is the memory of all requests' bodies.
+	// BodyBytes is the memory of all requests' bodies, of which one address has half at most.
 	BodyBytes int64
 	// BodyTime is how long a request's body may take.
 	BodyTime time.Duration
@@ -88,7 +88,7 @@ type Core struct {
 	others   *http.Client
 	loopback atomic.Bool  // all listeners are on the loopback interface
 	writes   atomic.Int64 // in progress, at most Limits.Writes
-	bodies   atomic.Int64 // bytes held of requests' bodies, at most Limits.BodyBytes
+	bodies   bodies
 }
 
 // NewCore returns a Core whose long requests end when ctx does.
@@ -104,7 +104,8 @@ func NewCore(ctx context.Context, srv Server, cfg Config) *Core {
 	l.LongRequestsPerAddress = orDefault(l.LongRequestsPerAddress, 2_000)
 	return &Core{
 		Server: srv, Config: cfg, Stopping: ctx, others: othersBy(cfg.Dial),
-		Long: LongRequests{stopping: ctx, serving: srv.Serving, limits: *l, byAddress: map[string]int{}},
+		bodies: bodies{limit: l.BodyBytes, byAddress: map[string]int64{}},
+		Long:   LongRequests{stopping: ctx, serving: srv.Serving, limits: *l, byAddress: map[string]int{}},
 	}
 }
 
@@ -119,7 +120,7 @@ func orDefault[T int | int64 | time.Duration](n, def T) T {
 func (c *Core) Writes() int64 { return c.writes.Load() }
 
 // BodyBytes returns how much memory the bodies of requests take.
-func (c *Core) BodyBytes() int64 { return c.bodies.Load() }
+func (c *Core) BodyBytes() int64 { return c.bodies.bytes() }
 
 // SetLoopback says whether the server is reached from its own machine only.
 func (c *Core) SetLoopback(only bool) { c.loopback.Store(only) }

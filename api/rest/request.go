@@ -49,7 +49,7 @@ type Request struct {
 	Key      string // Idempotency-Key; empty: none
 	commands int    // sent so far
 
-	held int64 // bytes of Limits.BodyBytes
+	body *body // what has arrived of it; nil: nobody has read it
 
 	arrived time.Time     // when its headers had arrived
 	metrics *routeMetrics // where it is counted: its operation's, once that is known
@@ -67,7 +67,7 @@ func (c *Core) serve(res resource) http.Handler {
 		var cancel context.CancelFunc
 		q.Context, cancel = context.WithTimeout(slowlog.WithTrace(r.Context(), &q.trace), RequestTimeout)
 		defer cancel()
-		defer func() { c.bodies.Add(-q.held) }()
+		defer q.releaseBody()
 		q.bound()
 		q.stamp()
 		if err := q.run(res); err != nil {
