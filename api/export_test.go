@@ -25,6 +25,13 @@ func (s *Server) FillConns(address string, n int) {
 	s.addresses[netip.MustParseAddr(address)] += n * maxPerAddress
 }
 
+// Active is how many connections have a request in progress.
+func (s *Server) Active() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.active)
+}
+
 // Core is what the requests share.
 func (s *Server) Core() *rest.Core { return s.core }
 

@@ -79,6 +79,7 @@ type Server struct {
 	addresses map[netip.Addr]int    // the same by address, at most maxPerAddress each
 	served    bool                  // Serve was called
 	unused    map[net.Conn]struct{} // connections on which nothing has come yet
+	active    map[net.Conn]struct{} // those with a request in progress
 	listeners []net.Listener
 }
 
@@ -94,13 +95,16 @@ const (
 	localConns = 64
 	// quietTime is for how long clients that use their connections are waited for when the server stops.
 	quietTime = 100 * time.Millisecond
+	// lastBytes is for how long the rest of a request is waited for then.
+	lastBytes = time.Second
 )
 
 // New returns a Server that is not served yet.
 func New(b Backend, cfg Config) *Server {
 	stopping, stop := context.WithCancelCause(context.Background())
 	s := &Server{
-		stop: func() { stop(rest.ErrStopping) }, unused: map[net.Conn]struct{}{}, addresses: map[netip.Addr]int{},
+		stop: func() { stop(rest.ErrStopping) }, addresses: map[netip.Addr]int{},
+		unused: map[net.Conn]struct{}{}, active: map[net.Conn]struct{}{},
 		descriptors: cfg.Descriptors, logger: cfg.Logger,
 	}
 	s.core = rest.NewCore(stopping, b.Core, rest.Config{
@@ -192,7 +196,8 @@ func (s *Server) letGo(next http.Handler) http.Handler {
 }
 
 // Shutdown stops accepting, ends streams and long polls, lets those clients go that use their connections, and waits
-// for requests in progress until ctx ends.
+// for requests in progress: those of which a part is missing are ended soon. When ctx ends first, the others are cut off,
+// and its error is returned.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.leaving.Store(true)
 	s.mu.Lock()
@@ -212,7 +217,21 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		}
 	}
 	s.closeUnused()
-	return s.http.Shutdown(ctx)
+	defer time.AfterFunc(lastBytes, s.endReads).Stop()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		_ = s.http.Close()
+	}
+	return err
+}
+
+// endReads ends the wait for what clients have yet to send of their requests.
+func (s *Server) endReads() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.active {
+		_ = c.SetReadDeadline(time.Unix(1, 0))
+	}
 }
 
 // closeUnused closes connections that browsers have opened in advance: net/http would wait five seconds for a request.
@@ -245,6 +264,11 @@ func (s *Server) countConn(c net.Conn, state http.ConnState) {
 	case http.StateActive:
 		s.mu.Lock()
 		delete(s.unused, c)
+		s.active[c] = struct{}{}
+		s.mu.Unlock()
+	case http.StateIdle:
+		s.mu.Lock()
+		delete(s.active, c)
 		s.mu.Unlock()
 	case http.StateClosed:
 		s.closed(c)
@@ -274,6 +298,7 @@ func (s *Server) closed(c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.unused, c)
+	delete(s.active, c)
 	s.conns--
 	if s.addresses[address]--; s.addresses[address] == 0 {
 		delete(s.addresses, address)

@@ -35,7 +35,7 @@ import (
 	"github.com/zk-lite/zk-lite/server/backups"
 )
 
-// shutdownTimeout is how long clients' last replies may take at the end.
+// shutdownTimeout is how long each step of a stop waits for others, such as clients who take their last replies.
 const shutdownTimeout = 5 * time.Second
 
 // Options say what to run.
@@ -329,21 +329,31 @@ func (s *Server) Close() error {
 	if err := s.consensus.Transfer(); err != nil {
 		s.logger.Info("handing leadership over failed; the others will elect", "error", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
-	defer cancel()
-	s.endBackups(ctx)
-	var errs []error
+	within(s.endBackups)
 	if s.http != nil {
-		errs = append(errs, s.http.Shutdown(ctx))
+		within(func(ctx context.Context) {
+			if err := s.http.Shutdown(ctx); err != nil { // no fault of this server
+				s.logger.Info("HTTP clients were cut off", "error", err)
+			}
+		})
 	}
 	s.server.Stop()
-	errs = append(errs, s.zk.Shutdown(ctx), s.consensus.Close())
+	var errs []error
+	within(func(ctx context.Context) { errs = append(errs, s.zk.Shutdown(ctx)) })
+	errs = append(errs, s.consensus.Close())
 	s.tls.close()
 	s.peerTLS.close()
 	s.audit.Note(audit.Client{}, audit.Event{User: processUser(), Operation: "serverStop", Result: audit.Invoked})
 	errs = append(errs, s.audit.Close())
 	s.logger.Info("stopped")
 	return errors.Join(errs...)
+}
+
+// within runs a step of the stop, which has a time of its own: who holds one up does not shorten the others.
+func within(step func(ctx context.Context)) {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	step(ctx)
 }
 
 // portOf is the number of a listener's port; config.NoPort without one.

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,11 +12,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -332,4 +336,50 @@ func TestServer_LeaderMetrics_AreTakenAndReset(t *testing.T) {
 	if _, _, largest := proposalSizes(t, n); largest >= 5000 {
 		t.Errorf("after srst the largest has %d bytes", largest)
 	}
+}
+
+// A half-sent HTTP request used up the time that a server has to stop: it ended with an error, and clients of the
+// ZooKeeper port did not learn what had become of their writes.
+func TestRegression_Close_HalfSentHTTPRequest(t *testing.T) {
+	tier.Seconds(t)
+	n := open(t, options(t, t.TempDir()))
+	wait.Until(t, "the server serves", n.Server().Serving)
+	half, err := net.Dial("tcp", n.HTTPAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer half.Close()
+	fmt.Fprint(half, "PUT /v1/znodes/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
+
+	ctx, stop := context.WithCancel(t.Context())
+	var writers sync.WaitGroup
+	var written atomic.Int64
+	for i := range 4 {
+		c, err := client.Connect(ctx, n.ClientAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		path := fmt.Sprint("/", i)
+		if _, _, err := c.Create(ctx, path, nil, client.Persistent); err != nil {
+			t.Fatal(err)
+		}
+		writers.Go(func() {
+			for {
+				if _, err := c.Set(ctx, path, nil, client.AnyVersion); err != nil {
+					if errors.Is(err, client.ErrOutcomeUnknown) {
+						t.Errorf("a write that was sent before the server stopped: %v", err)
+					}
+					return
+				}
+				written.Add(1)
+			}
+		})
+	}
+	wait.Until(t, "they write", func() bool { return written.Load() > 100 })
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	stop()
+	writers.Wait()
 }

@@ -41,6 +41,8 @@ func (q *Request) Body(limit int) ([]byte, error) {
 		return nil, tooLarge(limit)
 	case !intact:
 		return nil, cutOff()
+	case errors.As(err, &slow) && slow.Timeout() && q.Core.Stopping.Err() != nil:
+		return nil, Unavailable("this server is stopping, and the body was not complete")
 	case errors.As(err, &slow) && slow.Timeout():
 		return nil, &Problem{
 			Status: http.StatusRequestTimeout, Title: "the body came too slowly",
