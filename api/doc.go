@@ -46,10 +46,10 @@
 // which measures every ten seconds, and rest.LongRequests.Watch, which every second asks
 // whether the server serves. While it does not, and when it is drained or stops, streams
 // report how far they were and end, long polls answer with what they have, and Shutdown
-// waits for both. A client that goes away ends its request's context, and with it
-// everything that it held here.
+// waits for both. A client that goes away ends its stream, long poll or place in a queue; other
+// requests are answered to their end, since it may have closed its own side only, and read on.
 //
-// Locks: Server.mu (whether Serve was called, unused connections), rest.LongRequests.mu (the open streams by
+// Locks: Server.mu (whether Serve was called, connections), rest.LongRequests.mu (the open streams by
 // address; the server is asked under it whether it serves), the mutex of each operation's
 // request metrics and of the history, and admin's, which is held while a backup is sent. No lock of these is
 // held while another of them is taken.

@@ -49,7 +49,7 @@ func (h *handlers) restoreSnapshot(q *rest.Request) error {
 	if q.HTTP.ContentLength > restore.MaxBackup {
 		return restoreProblem(q, restore.ErrTooLarge)
 	}
-	ctx, cancel := context.WithTimeout(q.HTTP.Context(), restoreTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.HTTP.Context()), restoreTimeout)
 	defer cancel()
 	defer context.AfterFunc(q.Core.Stopping, cancel)()
 	done, err := h.state.Restore(ctx, &backupBody{q}, o)

@@ -101,5 +101,5 @@ func (h *handlers) giveBack(q *rest.Request, k queueKind) error {
 	if err := q.NeedSession(); err != nil {
 		return err
 	}
-	return (&Queue{h.server, k, dir, ticket}).leave(q)
+	return (&Queue{server: h.server, kind: k, path: dir, ticket: ticket}).leave(q)
 }

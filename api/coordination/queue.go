@@ -37,6 +37,7 @@ type Queue struct {
 	kind   queueKind
 	path   string // of the lock or election
 	ticket string // empty before join
+	waits  bool   // others were ahead when it came, and the request is to wait for them
 }
 
 func (l *Queue) znode() string { return znode.Join(l.path, l.ticket) }

@@ -53,7 +53,7 @@ func (h *handlers) queueUp(q *rest.Request, k queueKind) error {
 	if err != nil {
 		return err
 	}
-	l := &Queue{h.server, k, path, ""}
+	l := &Queue{server: h.server, kind: k, path: path}
 	if q.Query.Has("ticket") {
 		return l.resume(q, wait)
 	}
@@ -75,13 +75,13 @@ func (h *handlers) queueUp(q *rest.Request, k queueKind) error {
 	}
 	s, err := l.await(q, wait)
 	held := err == nil && len(s.ahead) > 0
-	gone := q.HTTP.Context().Err() != nil && q.Key == "" // who has a key comes back
+	gone := l.waits && q.HTTP.Context().Err() != nil && q.Key == "" // who has a key comes back
 	if err != nil || gone || held && wait == 0 {
 		l.abandon(q)
 	}
 	switch {
 	case gone:
-		return nil // there is nobody to answer
+		return clientGone()
 	case err != nil && wait == 0 && q.W.Header().Get(rest.HeaderReplayed) != "":
 		return l.heldBy("another") // and the ticket was given back, the first time
 	case err != nil:
@@ -126,6 +126,16 @@ func (l *Queue) answer(q *rest.Request, s *position) error {
 	return q.Answer(http.StatusAccepted, body)
 }
 
+// clientGone answers a client that has closed its side of the connection, which may be all of it: a lock must not be
+// left to one that has gone.
+func clientGone() error {
+	return &rest.Problem{
+		Status: http.StatusBadRequest, Title: "nobody waits",
+		Detail: "the client has closed its side of the connection, so it does not wait any more; nothing is held",
+		Hint:   "keep both sides open, or send an " + rest.HeaderKey,
+	}
+}
+
 // heldBy is the problem of a request that does not wait.
 func (l *Queue) heldBy(holder string) error {
 	return &rest.Problem{
@@ -153,6 +163,7 @@ func (l *Queue) await(q *rest.Request, wait time.Duration) (*position, error) {
 			// The session may have ended, and another be first, elsewhere.
 			return nil, q.NotServing()
 		}
+		l.waits = l.waits || len(s.ahead) > 0 && wait > 0
 		if len(s.ahead) == 0 || ctx.Err() != nil {
 			return s, nil
 		}

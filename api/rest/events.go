@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -28,6 +29,8 @@ const (
 	// reconnectMillis is how long a browser waits before it connects again.
 	reconnectMillis = 1000
 )
+
+var errClientGone = errors.New("the client has closed its side of the connection")
 
 // EventStream sends server-sent events (HTML standard, 9.2). It belongs to one goroutine.
 type EventStream struct {
@@ -89,6 +92,9 @@ func (s *EventStream) Gone(err error) {
 // Reconnect asks the client to continue at another server. It is the last event. If the
 // client has gone nobody reads it.
 func (s *EventStream) Reconnect(why error, st *changes.Stream) {
+	if errors.Is(why, context.Canceled) { // it may have closed its own side only, and read on
+		why = errClientGone
+	}
 	s.At = Reached(st, s.At)
 	s.retry(0)
 	s.Event("reconnect", map[string]any{

@@ -34,7 +34,7 @@ type Request struct {
 	Core    *Core
 	W       http.ResponseWriter
 	HTTP    *http.Request
-	Context context.Context // ends with the client, or after RequestTimeout
+	Context context.Context // ends after RequestTimeout
 	Query   Params
 	Vars    map[string]string // the pattern's, decoded
 
@@ -65,7 +65,9 @@ func (c *Core) serve(res resource) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := &Request{Core: c, W: w, HTTP: r, arrived: time.Now(), metrics: c.Metrics.routes[0]}
 		var cancel context.CancelFunc
-		q.Context, cancel = context.WithTimeout(slowlog.WithTrace(r.Context(), &q.trace), RequestTimeout)
+		// Not with r.Context, which also ends when a client says that it sends no more, and waits for the answer.
+		ctx := slowlog.WithTrace(context.WithoutCancel(r.Context()), &q.trace)
+		q.Context, cancel = context.WithTimeout(ctx, RequestTimeout)
 		defer cancel()
 		defer q.releaseBody()
 		q.bound()
