@@ -16,7 +16,7 @@ import (
 
 func TestCommands_List(t *testing.T) {
 	tier.Seconds(t)
-	c := newClient(t, shared().urls[0])
+	c := operator(t, shared().urls[0])
 	a := c.get("/commands").is(200).says(`<a href="/commands/monitor">monitor</a>`)
 	if resp, err := http.Get(c.url + "/commands/"); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("/commands/: %v %v", resp, err)
@@ -53,7 +53,7 @@ func TestCommands_TellTheState(t *testing.T) {
 	s := c.get("/commands/srvr").is(200).has("command", "server_stats").has("read_only", false)
 	s.has("server_stats.server_state", "leader").has("server_stats.provider_null", false)
 	s.text("version")
-	c.get("/commands/stat").is(200).has("command", "stats")
+	c.with(basic("super:secret")).get("/commands/stat").is(200).has("command", "stats")
 	c.get("/commands/isro").is(200).has("read_only", false)
 	c.get("/commands/lead").is(200).has("is_leader", true).has("leader_id", i+1).
 		has("leader_ip", "127.0.0.1")
@@ -86,7 +86,7 @@ func TestCommands_Watches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := newClient(t, e.urls[0])
+	c := operator(t, e.urls[0])
 	id := int64(zk.Session().ID)
 	c.get("/commands/wchs").is(200).has("command", "watch_summary").has("num_total_watches", 2).
 		has("num_paths", 2).has("num_connections", 1)
@@ -112,7 +112,7 @@ func TestCommands_Dump(t *testing.T) {
 	if _, err := fmt.Sscanf(a.id, "0x%x", &id); err != nil {
 		t.Fatal(err)
 	}
-	d := newClient(t, url).get("/commands/dump").is(200)
+	d := operator(t, url).get("/commands/dump").is(200)
 	d.has(fmt.Sprintf("session_id_to_ephemeral_paths.%d.0", id), path)
 }
 
@@ -168,7 +168,7 @@ func TestCommands_Connections(t *testing.T) {
 		"last_operation", "last_response_time", "last_zxid", "max_latency", "min_latency",
 		"session_id", "session_timeout"}, brief...)
 	slices.Sort(full)
-	a := c.get("/commands/cons").is(200).has("command", "connections")
+	a := op.get("/commands/cons").is(200).has("command", "connections")
 	if got := keys(a.field("connections.0")); !slices.Equal(got, full) {
 		t.Errorf("%v, want %v", got, full)
 	}
@@ -179,7 +179,7 @@ func TestCommands_Connections(t *testing.T) {
 	if n := a.field("connections.0.packets_received").(float64); n < 2 {
 		t.Errorf("%v packets", n)
 	}
-	a = c.get("/commands/stats").is(200).has("command", "stats").has("read_only", false)
+	a = op.get("/commands/stats").is(200).has("command", "stats").has("read_only", false)
 	if got := keys(a.field("connections.0")); !slices.Equal(got, brief) {
 		t.Errorf("%v, want %v", got, brief)
 	}
@@ -214,7 +214,7 @@ func TestCommands_Connections(t *testing.T) {
 		c.get("/commands/"+name).problem(401, "NOAUTH")
 	}
 	op.get("/commands/crst").is(200).has("command", "connection_stat_reset").has("error", nil)
-	a = c.get("/commands/cons").has("connections.0.packets_received", 0).has("connections.0.last_cxid", -1)
+	a = op.get("/commands/cons").has("connections.0.packets_received", 0).has("connections.0.last_cxid", -1)
 	a.has("connections.0.last_zxid", -1).has("connections.0.last_operation", "NA")
 	op.get("/commands/srst").is(200).has("command", "stat_reset").has("error", nil)
 	a = c.get("/commands/srvr").has("server_stats.packets_received", 0).has("client_response.last_buffer_size", -1)
@@ -225,7 +225,7 @@ func TestCommands_Connections(t *testing.T) {
 	c.get("/commands/gtmk").is(200).has("command", "get_trace_mask").has("tracemask", 17)
 	c.get("/commands/obsr").is(200).has("synced_observers", 0)
 	// The leader knows when sessions expire.
-	d := c.get("/commands/dump").is(200)
+	d := op.get("/commands/dump").is(200)
 	if len(keys(d.field("expiry_time_to_session_ids"))) != 1 {
 		t.Errorf("%s", d.body)
 	}

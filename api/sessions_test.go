@@ -39,8 +39,9 @@ func TestSessions_ShownThroughAnyServer(t *testing.T) {
 	c.get(r + "/me?consistency=linearizable").is(200)
 	row := c.get("/v1/sessions?limit=1000").is(200)
 	row.says(`{"id":"` + id + `","timeout":"10s","server":3,"ephemerals":1}`)
+	super := c.with(basic("super:secret"))
 	for _, asked := range e.urls {
-		a := c.at(asked).get("/v1/sessions/"+id+"?server=3").is(200).has("paths.0", dir+"/me").has("connection.watches.0.path", dir)
+		a := super.at(asked).get("/v1/sessions/"+id+"?server=3").is(200).has("paths.0", dir+"/me").has("connection.watches.0.path", dir)
 		a.has("connection.identities.1.id", "alice:x").has("connection.watches.0.kinds.0", "data").has("server", 3)
 		if !strings.HasPrefix(a.text("connection.address"), "127.0.0.1:") || a.header.Get("Zk-Server") != "3" {
 			t.Errorf("%s", a.body)

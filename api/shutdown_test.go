@@ -128,7 +128,7 @@ func TestRegression_HalfClosed_GetsTheAnswer(t *testing.T) {
 		}
 	}
 	c.get(lock).is(200).has("length", 0)
-	c.get(r + "?children").is(200).has("stat.numChildren", 1)
+	c.get(r+"?children").is(200).has("stat.numChildren", 1)
 }
 
 // A body that did not come used up the time that a server has to stop. Nothing that is half sent holds it up.

@@ -54,6 +54,17 @@ func (t *Tree) Visible(path string, ids []ID) bool {
 	}
 }
 
+// Tellable reports whether these identities may be told of a path, whether or not a znode is there: what there is of
+// it and above it is Visible to them.
+func (t *Tree) Tellable(path string, ids []ID) bool {
+	for {
+		if _, code := t.readable(path, PermRead, ids); code != ErrNoNode {
+			return t.Visible(path, ids)
+		}
+		path = Parent(path)
+	}
+}
+
 // About is what a znode is, besides its data and Stat.
 type About struct {
 	Kind      string // persistent, ephemeral, container or ttl

@@ -96,6 +96,13 @@ func TestAbout(t *testing.T) {
 			t.Errorf("Visible(%s) = %t", path, got)
 		}
 	}
+	for path, want := range map[string]bool{
+		"/": true, "/none": true, "/p/none/below": true, "/p/secret": false, "/p/secret/below": false, "/p/secret/none": false,
+	} {
+		if got := tree.Tellable(path, nil); got != want {
+			t.Errorf("Tellable(%s) = %t", path, got)
+		}
+	}
 	if !tree.Visible("/p/secret/below", me) {
 		t.Error("who may read all of it does not see it")
 	}

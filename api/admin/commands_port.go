@@ -69,12 +69,18 @@ func (h *handlers) connectionList(q *rest.Request, out object, brief bool) {
 
 // commandConnections lists the ZooKeeper port's connections.
 func (h *handlers) commandConnections(q *rest.Request, out object) error {
+	if _, err := q.NeedInsight(); err != nil {
+		return err
+	}
 	h.connectionList(q, out, false)
 	return nil
 }
 
 // commandStats is server_stats with the connections.
 func (h *handlers) commandStats(q *rest.Request, out object) error {
+	if _, err := q.NeedInsight(); err != nil {
+		return err
+	}
 	if err := h.commandServerStats(q, out); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/zk-lite/zk-lite/api/rest"
@@ -15,15 +16,31 @@ import (
 // hundred megabytes of text.
 const maxListed = 1 << 20
 
+// hiding returns which paths an answer must not name, and refuses who may not be shown what others do.
+func hiding(q *rest.Request) (hidden func(path string) bool, err error) {
+	all, err := q.NeedInsight()
+	return func(path string) bool { return !all && !tellable(q, path) }, err
+}
+
+// tellable reports whether who asks may be told of a path.
+func tellable(q *rest.Request, path string) (yes bool) {
+	q.Core.Server.View(func(v *server.View) { yes = v.Tree().Tellable(path, q.IDs) })
+	return yes
+}
+
 // commandDump lists the sessions' ephemeral znodes and, on the leader, when they would
 // expire.
 func (h *handlers) commandDump(q *rest.Request, out object) error {
+	hidden, err := hiding(q)
+	if err != nil {
+		return err
+	}
 	expiry := map[string][]znode.SessionID{}
 	for at, ids := range h.state.Expiries() {
 		expiry[strconv.FormatInt(at, 10)] = ids
 	}
 	out["expiry_time_to_session_ids"] = expiry
-	list := object{}
+	list := map[string][]string{}
 	q.View(func(v *server.View) {
 		n := 0
 		v.Tree().EphemeralOwners(func(id znode.SessionID, count int) {
@@ -32,6 +49,9 @@ func (h *handlers) commandDump(q *rest.Request, out object) error {
 			}
 		})
 	})
+	for id, paths := range list {
+		list[id] = slices.DeleteFunc(paths, hidden)
+	}
 	out["session_id_to_ephemeral_paths"] = list
 	return nil
 }
@@ -46,11 +66,15 @@ func commandWatchSummary(q *rest.Request, out object) error {
 
 // commandWatches lists them by session.
 func commandWatches(q *rest.Request, out object) error {
+	hidden, err := hiding(q)
+	if err != nil {
+		return err
+	}
 	list := map[string][]string{}
 	rows, _ := watches(q).ByWatcher(maxListed)
 	for _, row := range rows {
 		id := sessionText(server.WatcherSession(row.Watcher))
-		list[id] = append(list[id], row.Paths...)
+		list[id] = append(list[id], slices.DeleteFunc(row.Paths, hidden)...)
 	}
 	out["session_id_to_watched_paths"] = list
 	return nil
@@ -58,9 +82,16 @@ func commandWatches(q *rest.Request, out object) error {
 
 // commandWatchesByPath lists them by path.
 func commandWatchesByPath(q *rest.Request, out object) error {
+	hidden, err := hiding(q)
+	if err != nil {
+		return err
+	}
 	list := map[string][]znode.SessionID{}
 	rows, _ := watches(q).ByPath(maxListed)
 	for _, row := range rows {
+		if hidden(row.Path) {
+			continue
+		}
 		for _, w := range row.Watchers {
 			list[row.Path] = append(list[row.Path], server.WatcherSession(w))
 		}

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -82,7 +83,7 @@ type sessionDetail struct {
 
 // connectionBody is a client's connection to the ZooKeeper port.
 type connectionBody struct {
-	Address     string      `json:"address"`
+	Address     string      `json:"address,omitempty"`
 	Identities  []aclID     `json:"identities"` // without hashes
 	Established string      `json:"established"`
 	LastHeard   string      `json:"last_heard,omitempty"` // when it was last answered
@@ -108,6 +109,7 @@ func (h *handlers) getSession(q *rest.Request) error {
 	if !ok {
 		return rest.BadRequest("id", "%q is not the id of a session, such as 0x1001", q.Vars["id"])
 	}
+	all := q.IsAdministrator()
 	var d sessionDetail
 	q.View(func(v *server.View) {
 		x := v.Machine().Sessions().Get(id)
@@ -119,7 +121,7 @@ func (h *handlers) getSession(q *rest.Request) error {
 		slices.Sort(paths)
 		d.More = len(paths) > maxShown
 		for _, path := range paths[:min(maxShown, len(paths))] {
-			if v.Tree().Visible(path, q.IDs) {
+			if all || v.Tree().Visible(path, q.IDs) {
 				d.Paths = append(d.Paths, path)
 			}
 		}
@@ -128,12 +130,13 @@ func (h *handlers) getSession(q *rest.Request) error {
 		return &rest.Problem{Status: http.StatusNotFound, Title: "no such session", Param: "id",
 			Detail: "id: there is no session " + id.String() + " (any more)", Hint: "GET /v1/sessions lists them"}
 	}
-	h.connect(q, id, &d)
+	h.connect(q, id, &d, all)
 	return q.Answer(http.StatusOK, d)
 }
 
-// connect adds the session's connection if it is this server's.
-func (h *handlers) connect(q *rest.Request, id znode.SessionID, d *sessionDetail) {
+// connect adds the session's connection if it is this server's: all of it or, of the client's address and identities,
+// those that are the asker's, too, and the watches on what that may be told of.
+func (h *handlers) connect(q *rest.Request, id znode.SessionID, d *sessionDetail, all bool) {
 	conn := h.cluster.Connection(id)
 	if conn == nil || h.cfg.Port == nil {
 		return
@@ -142,17 +145,25 @@ func (h *handlers) connect(q *rest.Request, id znode.SessionID, d *sessionDetail
 		if c.Session != id {
 			continue
 		}
-		body := &connectionBody{Address: c.Remote, Established: c.Established.UTC().Format(time.RFC3339Nano),
+		body := &connectionBody{Established: c.Established.UTC().Format(time.RFC3339Nano),
 			Outstanding: c.Outstanding, Identities: []aclID{}, Watches: []watchBody{}}
 		if !c.LastAnswer.IsZero() {
 			body.LastHeard = c.LastAnswer.UTC().Format(time.RFC3339Nano)
 		}
+		if at, err := netip.ParseAddrPort(c.Remote); all || err == nil && at.Addr().Unmap().String() == q.Address {
+			body.Address = c.Remote
+		}
 		for _, i := range conn.Identities() {
-			body.Identities = append(body.Identities, aclID{i.Scheme, znode.WithoutHash(i)})
+			if all || slices.Contains(q.IDs, i) {
+				body.Identities = append(body.Identities, aclID{i.Scheme, znode.WithoutHash(i)})
+			}
 		}
 		held, more := watches(q).Of(conn.Watcher(), maxShown)
 		d.More = d.More || more
 		for _, w := range held {
+			if !all && !tellable(q, w.Path) {
+				continue
+			}
 			body.Watches = append(body.Watches, watchBody{Path: w.Path, Kinds: kindsOf(w.Modes)})
 		}
 		slices.SortFunc(body.Watches, func(a, b watchBody) int {
@@ -184,6 +195,9 @@ func (h *handlers) listWatchers(q *rest.Request) error {
 	path, err := q.ZnodePath()
 	if err != nil {
 		return err
+	}
+	if !tellable(q, path) && !q.IsAdministrator() {
+		return rest.Fail(znode.ErrNoAuth, path)
 	}
 	body := watchersBody{Path: path, Watchers: []watchBody{}}
 	held, more := watches(q).On(path, maxShown)

@@ -20,7 +20,7 @@ type identity struct {
 
 // getIdentity says as whom this server takes the client. Credentials that prove nothing are refused.
 func getIdentity(q *rest.Request) error {
-	body := identityBody{Identities: []identity{}, Administrator: q.NeedAdministrator() == nil}
+	body := identityBody{Identities: []identity{}, Administrator: q.IsAdministrator()}
 	body.Anonymous = q.Anonymous && !body.Administrator
 	for _, id := range q.IDs {
 		body.Identities = append(body.Identities, identity{id.Scheme, id.ID})

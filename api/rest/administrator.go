@@ -20,8 +20,27 @@ var proxies = []string{
 
 // NeedAdministrator refuses those who may not see and change how the ensemble is run. It takes super users and the
 // identities of admin.identities or, when nobody is named, a client on this machine that can read the server's file
-// with a token.
+// with a token. What it takes is noted in the audit log.
 func (q *Request) NeedAdministrator() error {
+	err := q.refuseOthers()
+	q.administers = q.administers || err == nil
+	return err
+}
+
+// IsAdministrator reports whether NeedAdministrator would take the request.
+func (q *Request) IsAdministrator() bool { return q.refuseOthers() == nil }
+
+// NeedInsight refuses who may not be shown what other clients do: where an administrator is configured, everybody
+// else. It reports whether what ACLs hide may be shown, too.
+func (q *Request) NeedInsight() (all bool, err error) {
+	err = q.NeedAdministrator()
+	if err == nil || q.Core.Server.Auth().Configured() {
+		return err == nil, err
+	}
+	return false, q.needIdentity()
+}
+
+func (q *Request) refuseOthers() error {
 	a := q.Core.Server.Auth()
 	if a.Administrator(q.IDs) {
 		return nil

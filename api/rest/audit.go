@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/zk-lite/zk-lite/server/audit"
@@ -11,6 +12,9 @@ import (
 func (q *Request) auditClient() audit.Client {
 	return audit.Client{Session: q.Session, IDs: q.IDs, IP: q.Address}
 }
+
+// errCutOff is why an answer failed that had begun.
+var errCutOff = errors.New("the answer was cut off")
 
 // noteAdministrator records what an administrator has asked for: members, drain, a backup, a restore.
 func (q *Request) noteAdministrator(rt *Route, err error) {

@@ -28,14 +28,23 @@ func (q *Request) identify(rt *Route) error {
 	if rt.Access == Open {
 		return nil // what stands there may be meant for another
 	}
-	if err == nil && rt.Access == ByACL && !a.Enough(q.IDs) {
-		return &Problem{
-			Status: 401, Code: znode.ErrSessionClosedNeedsSASL, Title: "an identity is needed",
-			Detail: "this server asks clients for an identity of scheme " + strings.Join(a.Schemes(), " or "),
-			Hint:   "send credentials: curl -u user:password, or curl --cert and --key",
-		}
+	if err == nil && rt.Access == ByACL {
+		return q.needIdentity()
 	}
 	return err
+}
+
+// needIdentity refuses a client without one of enforce.auth.schemes.
+func (q *Request) needIdentity() error {
+	a := q.Core.Server.Auth()
+	if a.Enough(q.IDs) {
+		return nil
+	}
+	return &Problem{
+		Status: 401, Code: znode.ErrSessionClosedNeedsSASL, Title: "an identity is needed",
+		Detail: "this server asks clients for an identity of scheme " + strings.Join(a.Schemes(), " or "),
+		Hint:   "send credentials: curl -u user:password, or curl --cert and --key",
+	}
 }
 
 // credentials takes the header Authorization.

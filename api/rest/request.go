@@ -42,6 +42,8 @@ type Request struct {
 	IDs       []znode.ID
 	Anonymous bool // it came without credentials
 	local     bool // it has the local administrator's token
+	// administers says that NeedAdministrator has taken it.
+	administers bool
 
 	Session znode.SessionID // that it has proved to be of; 0: none
 	Timeout time.Duration   // of that session
@@ -138,10 +140,17 @@ func (q *Request) run(res resource) error {
 			return err
 		}
 	}
-	err := op.Handle(q)
-	if op.Access == Administrators {
-		q.noteAdministrator(&op.Route, err)
-	}
+	return q.handle(op)
+}
+
+func (q *Request) handle(op *operation) (err error) {
+	err = errCutOff // a handler that panics
+	defer func() {
+		if q.administers {
+			q.noteAdministrator(&op.Route, err)
+		}
+	}()
+	err = op.Handle(q)
 	return err
 }
 

@@ -62,7 +62,7 @@ function Session({ id }) {
     <dl><dt>Timeout</dt><dd>${s.timeout}</dd><dt>Server</dt><dd>${s.server}</dd>
       ${
         c &&
-        html`<dt>Client</dt><dd>${c.address}</dd><dt>Identity</dt><dd>${c.identities.map(who).join("; ") || "none"}</dd>
+        html`<dt>Client</dt><dd>${c.address ?? "shown to administrators"}</dd><dt>Identity</dt><dd>${c.identities.map(who).join("; ") || "none that is yours"}</dd>
       <dt>Connected since</dt><dd>${time(c.established)}</dd><dt>Last heard</dt><dd>
         ${c.last_heard ? time(c.last_heard) : "not yet"}</dd>
       <dt>Requests in progress</dt><dd>${c.outstanding}</dd>`
@@ -73,7 +73,7 @@ function Session({ id }) {
       <${Name} text=${p} /></a></li>`)}</ul>` : html`<p class="note">None that you may see, of ${s.ephemerals}.</p>`}
     ${c && html`<h2>Watches</h2>${c.watches.length ? html`<ul>${c.watches.map((w) => html`<li><a href=${link(w.path)}>
       <${Name} text=${w.path} /></a> <small>${w.kinds.join(", ")}</small></li>`)}
-      </ul>` : html`<p class="note">None.</p>`}`}
+      </ul>` : html`<p class="note">None that you may see.</p>`}`}
     ${s.more && html`<p class="note">There are more than are listed here.</p>`}`
   }</section>`;
 }

@@ -1,0 +1,124 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/app/config"
+	zkclient "github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+)
+
+// What ACLs hide was shown to everybody by AdminServer's commands, and the watches and identities of a session by its
+// resource. No GET of whatever operation tells a stranger of it, and administrators are told.
+func TestRegression_Strangers_AreNotToldWhatACLsHide(t *testing.T) {
+	tier.Seconds(t)
+	for name, super := range map[string]string{"with a super user": superDigest, "with none": ""} {
+		e := fresh(t, 1, func(s *config.Settings) { s.SuperDigest = super })
+		id := hideSomething(t, e)
+		stranger, n := newClient(t, e.urls[0]).with(basic("mallory:x")), 0
+		for _, target := range readable(t, stranger, id) {
+			a := stranger.once("GET", target)
+			for _, secret := range []string{"hidden", "missing", "alice"} {
+				if strings.Contains(string(a.body), secret) {
+					t.Errorf("%s: %s is told of %s: %s", name, a.what, secret, a.body)
+				}
+			}
+			if n++; a.status == 404 {
+				t.Errorf("%s: %s: %s", name, a.what, a.body)
+			}
+		}
+		if n < 50 {
+			t.Errorf("only %d GETs", n)
+		}
+		if super == "" {
+			stranger.get("/commands/watches").is(200).says("/open")
+			continue
+		}
+		admin := operator(t, e.urls[0])
+		for _, command := range []string{"dump", "watches", "wchp"} {
+			stranger.get("/commands/"+command).problem(403, "NOAUTH")
+			admin.get("/commands/" + command).is(200).says("hidden")
+		}
+		for _, command := range []string{"cons", "stat"} {
+			stranger.get("/commands/"+command).problem(403, "NOAUTH")
+			admin.get("/commands/" + command).is(200).says("127.0.0.1")
+		}
+		admin.get("/v1/sessions/" + id).is(200).says("/private/hidden").says("/private/missing").says("alice")
+		admin.get("/v1/watchers/private/hidden").is(200).has("watchers.0.session", id)
+		stranger.get("/v1/watchers/private/hidden").problem(403, "NOAUTH")
+		stranger.get("/v1/watchers/private/missing").problem(403, "NOAUTH")
+		stranger.get("/v1/watchers/open").is(200).has("watchers.0.session", id)
+		stranger.with().get("/v1/sessions/"+id).is(200).has("connection.watches.0.path", "/open")
+	}
+}
+
+// hideSomething has a session own, and watch, what only its user may read.
+func hideSomething(t *testing.T, e *ensemble) (session string) {
+	t.Helper()
+	zk := connectTo(t, fmt.Sprintf("127.0.0.1:%d", e.settings[0].ClientPort))
+	if err := zk.AddAuth(t.Context(), "digest", []byte("alice:secret")); err != nil {
+		t.Fatal(err)
+	}
+	acl, err := zkclient.DigestACL(zkclient.PermAll, "alice", "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := zk.Create(t.Context(), "/private", nil, zkclient.Persistent, acl...); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := zk.Create(t.Context(), "/private/hidden", nil, zkclient.Ephemeral, acl...); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/private/hidden", "/private/missing", "/open"} {
+		if _, _, _, err := zk.ExistsW(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fmt.Sprintf("0x%x", uint64(zk.SessionID()))
+}
+
+// readable is what there is to be read: every GET that waits for nothing, and AdminServer's commands.
+func readable(t *testing.T, c *client, session string) (targets []string) {
+	t.Helper()
+	fill := strings.NewReplacer("{path}", "private", "{id}", session, "{ticket}", "x", "{name}", "x")
+	for _, r := range api.Routes() {
+		switch {
+		case r.Method != http.MethodGet, r.Pattern == "/commands/{command}":
+		case r.Pattern == "/openapi.json", r.Pattern == "/docs", strings.HasPrefix(r.Pattern, "/ui"):
+			// They are the same for all.
+		case r.Pattern == "/v1/watches/{path}":
+			targets = append(targets, "/v1/watches/private?wait=0s&kind=recursive&since=0x0")
+		case r.Pattern == "/v1/znodes/{path}":
+			for _, more := range []string{"", "?children", "?children&stat&data", "?acl", "?about", "?raw"} {
+				targets = append(targets, "/v1/znodes/private"+more)
+			}
+		case r.Pattern == "/v1/search/{path}":
+			targets = append(targets, "/v1/search/", "/v1/search/private?owner=any")
+		default:
+			targets = append(targets, fill.Replace(r.Pattern))
+		}
+	}
+	for _, command := range c.get("/commands/none").is(404).field("commands").([]any) {
+		targets = append(targets, "/commands/"+command.(string))
+	}
+	return targets
+}
+
+// A server that asks clients for an identity shows nobody without one what others do.
+func TestRegression_Commands_AskForAnIdentity(t *testing.T) {
+	tier.Seconds(t)
+	e := fresh(t, 1, func(s *config.Settings) { s.SuperDigest, s.AuthSchemes = "", []string{"digest"} })
+	c := newClient(t, e.urls[0])
+	for _, command := range []string{"dump", "watches", "watches_by_path", "connections", "stats"} {
+		if a := c.get("/commands/" + command).is(401); a.json["title"] != "an identity is needed" {
+			t.Errorf("%s: %s", a.what, a.body)
+		}
+		c.with(basic("ann:x")).get("/commands/"+command).is(200).has("error", nil)
+	}
+	c.get("/commands/ruok").is(200)
+	c.get("/commands/mntr").is(200)
+}
