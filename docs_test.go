@@ -46,7 +46,7 @@ var pages = []struct {
 	{"docs/formats.md", 580},
 	{"docs/guarantees.md", 1400},
 	{"docs/http-coordination.md", 1150},
-	{"docs/http.md", 2150},
+	{"docs/http.md", 2220},
 	{"docs/lab-lesson.md", 3000},
 	{"docs/lab-slides.md", 900},
 	{"docs/lab-stories.md", 3000},

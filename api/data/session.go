@@ -35,6 +35,9 @@ func (h *handlers) openSession(q *rest.Request) error {
 			return err
 		}
 	}
+	if err := ownKey(q); err != nil {
+		return err
+	}
 	r, err := q.Do(h.server.NewSession(timeout))
 	if err != nil {
 		return err
@@ -49,6 +52,25 @@ func (h *handlers) openSession(q *rest.Request) error {
 		ID: id, Secret: hex.EncodeToString(r.Session.Password[:]),
 		Timeout: r.Session.Timeout.String(),
 	})
+}
+
+// minSessionKey is how long a key must be that brings a secret: 128 bits take 22 characters in base64.
+const minSessionKey = 22
+
+// ownKey makes the Idempotency-Key one of the client's own address, and refuses one that is short: who repeats it is
+// given the session.
+func ownKey(q *rest.Request) error {
+	switch {
+	case q.Key == "":
+		return nil
+	case len(q.Key) < minSessionKey:
+		p := rest.BadRequest(rest.HeaderKey, "for a new session it must have %d characters at least, drawn at random: "+
+			"who knows it gets the session", minSessionKey)
+		p.Hint = "send a random UUID, as of uuidgen"
+		return p
+	}
+	q.Key = q.Address + "\n" + q.Key // no header contains a line feed
+	return nil
 }
 
 // keepSession is a heartbeat. Reading the header has noted it already.
