@@ -1,8 +1,12 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -158,7 +162,7 @@ func TestServer_Idempotency_SessionsLostAnswers(t *testing.T) {
 	lossy, lose := losing(t, 0)
 	c := newClient(t, lossy)
 	r := root(t, c.at(e.urls[0]))
-	opened := c.with("Idempotency-Key: open" + r)
+	opened := c.with("Idempotency-Key: open a session for " + r)
 	lose(1)
 	opened.post("/v1/sessions", `{"timeout": "9s"}`).is(504)
 	a := opened.at(e.urls[1]).post("/v1/sessions", `{"timeout": "9s"}`).is(201)
@@ -187,4 +191,109 @@ func TestServer_Idempotency_SessionsLostAnswers(t *testing.T) {
 	keyed.post(r+"/e?mode=ephemeral", "").is(201)
 	c.with(wrong, "Idempotency-Key: live"+r).at(e.urls[0]).post(r+"/e?mode=ephemeral", "").
 		problem(410, "SESSIONEXPIRED")
+}
+
+// A client that sent many writes with keys had the ensemble forget those of others within seconds, whose repeated
+// writes took effect twice. Now it is refused, while others' keys are taken; and when many take all the room, no new
+// ones are: a key that was taken a moment ago is always known.
+func TestRegression_Idempotency_OthersDoNotHaveKeysForgotten(t *testing.T) {
+	tier.Seconds(t)
+	e := fresh(t, 1)
+	c := newClient(t, e.urls[0])
+	c.post("/v1/znodes/jobs", "").is(201)
+	const job = "/v1/znodes/jobs/n-?mode=persistent_sequential"
+	victim := c.with("Idempotency-Key: victim")
+	first := victim.post(job, "").is(201)
+
+	// An answer to a transaction of a thousand operations takes as much room as a hundred others.
+	large := `{"ops":[` + strings.Repeat(`{"op":"check","path":"/jobs"},`, 999) + `{"op":"check","path":"/jobs"}]}`
+	number := 0
+	fill := func(address string, most int) (taken int) {
+		for ; taken < most; taken++ {
+			number++
+			status, _ := postFrom(t, address, e.urls[0]+"/v1/multi", fmt.Sprint("fill", number), large)
+			if status == 429 {
+				return taken
+			}
+			if status != 200 {
+				t.Fatal(status)
+			}
+		}
+		return taken
+	}
+	if n := fill("127.0.0.2", 200); n < 80 || n > 100 {
+		t.Errorf("one address has taken the room of %d transactions, of some 128", n)
+	}
+	if n := fill("127.0.0.3", 10); n != 10 {
+		t.Errorf("another address has been refused after %d", n)
+	}
+	if fill("127.0.0.2", 1) != 0 {
+		t.Error("the first may go on")
+	}
+	for i := range 100 {
+		if fill(fmt.Sprint("127.0.1.", 1+i), 10) < 10 {
+			break
+		}
+	}
+	for i := 0; ; i++ { // what is left is too small for such a transaction
+		if a := c.with(fmt.Sprint("Idempotency-Key: new", i)).post(job, ""); a.status == 429 {
+			break
+		} else if a.is(201); i == 1000 {
+			t.Fatal("there is always room")
+		}
+	}
+	c.post(job, "").is(201) // without a key
+	again := victim.post(job, "").is(201)
+	if string(again.body) != string(first.body) || again.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("%s, then %s", first.body, again.body)
+	}
+}
+
+// postFrom sends a POST with a key from an address of this machine.
+func postFrom(t *testing.T, address, url, key, body string) (status int, answer []byte) {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	transport := &http.Transport{DialContext: dialer.DialContext}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Idempotency-Key", key)
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if answer, err = io.ReadAll(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, answer
+}
+
+// Who knew the Idempotency-Key of a new session was given its secret, and keys like deploy-42 are known. A short key
+// is refused, and the same key from elsewhere brings another session.
+func TestRegression_Idempotency_SessionsAreNotGivenAway(t *testing.T) {
+	url := shared().urls[0]
+	c := newClient(t, url)
+	for _, key := range []string{"deploy-42", strings.Repeat("x", 21)} {
+		a := c.with("Idempotency-Key: "+key).post("/v1/sessions", "").problem(400, "BADARGUMENTS")
+		a.has("parameter", "Idempotency-Key").says("22 characters").says("uuidgen")
+	}
+	key := uniqueName(t) + strings.Repeat("x", 22)
+	opened := c.with("Idempotency-Key: " + key)
+	a, again := opened.post("/v1/sessions", "").is(201), opened.post("/v1/sessions", "").is(201)
+	if string(a.body) != string(again.body) || again.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("%s, then %s", a.body, again.body)
+	}
+	status, b := postFrom(t, "127.0.0.2", url+"/v1/sessions", key, "")
+	if status != 201 || bytes.Contains(b, []byte(a.text("secret"))) || bytes.Contains(b, []byte(a.text("id"))) {
+		t.Errorf("another client with the key: %d %s", status, b)
+	}
+	// Nor can the address be made a part of the key.
+	for _, forged := range []string{"127.0.0.1" + key, "127.0.0.1 " + key} {
+		if _, b := postFrom(t, "127.0.0.2", url+"/v1/sessions", forged, ""); bytes.Contains(b, []byte(a.text("secret"))) {
+			t.Errorf("%q: %s", forged, b)
+		}
+	}
 }

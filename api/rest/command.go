@@ -54,6 +54,13 @@ func (q *Request) Do(c *state.Command) (state.Result, error) {
 	if q.Key != "" {
 		c.Flags |= state.FlagKeyed
 		c.Key = q.nextKey()
+		if q.commands == 0 && !q.Repeats() { // who has begun goes on
+			release, err := q.enterKey(c)
+			if err != nil {
+				return state.Result{}, err
+			}
+			defer release()
+		}
 	}
 	q.commands++
 	if q.Context.Err() != nil {

@@ -89,6 +89,7 @@ type Core struct {
 	loopback atomic.Bool  // all listeners are on the loopback interface
 	writes   atomic.Int64 // in progress, at most Limits.Writes
 	bodies   bodies
+	keys     keyUse
 }
 
 // NewCore returns a Core whose long requests end when ctx does.

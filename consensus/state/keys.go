@@ -3,6 +3,7 @@ package state
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -97,12 +98,14 @@ func (t *keyTable) add(c *Command, r *Result, timeMillis int64) {
 	t.prune(timeMillis)
 }
 
+// perResult is about the memory of a Result or OpResult without its strings.
+const perResult = 128
+
 // put adds an answer as the newest, and reports false if its key is there.
 func (t *keyTable) put(a *answer) bool {
 	if t.byKey[a.key] != nil {
 		return false
 	}
-	const perResult = 128 // about the memory of a Result or OpResult without its strings
 	a.bytes = perResult*(2+len(a.result.Multi)) + len(a.key) + len(a.result.Path)
 	for i := range a.result.Multi {
 		a.bytes += len(a.result.Multi[i].Path)
@@ -133,6 +136,31 @@ func (t *keyTable) prune(timeMillis int64) {
 		clear(t.queue[:n]) // the slice's front stays allocated until it grows
 		t.queue = t.queue[n:]
 	}
+}
+
+// KeyBytes is about the memory that the answer to a command with a key will take.
+func KeyBytes(c *Command) int {
+	const sequence = 10 // digits
+	n := perResult*(2+len(c.Ops)) + len(c.Key) + len(c.Path) + sequence
+	for i := range c.Ops {
+		n += len(c.Ops[i].Path) + sequence
+	}
+	return n
+}
+
+// KeysKnownFor returns for how long a key would have been known that is forgotten for so many more keys with so many
+// bytes in all: the shortest time. KeyLife: none is. nowMillis is the time, or an earlier one.
+func (m *Machine) KeysKnownFor(keys, bytes int, nowMillis int64) time.Duration {
+	life := KeyLife * time.Millisecond
+	keys, bytes = keys+len(m.keys.queue), bytes+m.keys.bytes
+	for _, a := range m.keys.queue {
+		if keys <= MaxKeys && bytes <= MaxKeyBytes {
+			break
+		}
+		keys, bytes = keys-1, bytes-a.bytes
+		life = time.Duration(max(nowMillis, m.time)-a.time) * time.Millisecond
+	}
+	return min(life, KeyLife*time.Millisecond)
 }
 
 // Answered reports whether the result of a command with this key is known, and will be

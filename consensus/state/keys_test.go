@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/znode"
@@ -90,6 +91,34 @@ func TestMachine_Key_IsForgotten(t *testing.T) {
 	g.do(1, keyed("last", create("/last")))
 	if len(g.m.keys.queue) != 1 || len(g.m.keys.byKey) != 1 {
 		t.Errorf("%d keys after all have aged", len(g.m.keys.queue))
+	}
+}
+
+// What others' keys would have forgotten is known before they are sent.
+func TestMachine_KeysKnownFor(t *testing.T) {
+	g := newRig(t)
+	for range 10 {
+		g.time += 1000
+		g.do(1, keyed(fmt.Sprint(g.time), Command{Op: OpDelete, Path: "/none", Version: -1}))
+	}
+	size := KeyBytes(&g.m.command) * 10
+	if got := g.m.keys.bytes; got > size || got < size/2 {
+		t.Errorf("%d bytes, reckoned with %d", got, size)
+	}
+	const all = KeyLife * time.Millisecond
+	for _, x := range []struct {
+		keys, bytes int
+		later       int64 // than the last, in milliseconds
+		want        time.Duration
+	}{
+		{MaxKeys - 10, 0, 0, all}, {MaxKeys - 9, 0, 0, 9 * time.Second}, {MaxKeys - 7, 0, 5000, 12 * time.Second},
+		{MaxKeys, 0, 0, 0}, {MaxKeys, 0, -5000, 0}, {2 * MaxKeys, 0, 0, 0}, {MaxKeys, 0, 2 * KeyLife, all},
+		{0, MaxKeyBytes - g.m.keys.bytes, 0, all}, {0, MaxKeyBytes - g.m.keys.bytes + 1, 0, 9 * time.Second},
+		{0, MaxKeyBytes, 0, 0},
+	} {
+		if got := g.m.KeysKnownFor(x.keys, x.bytes, g.m.time+x.later); got != x.want {
+			t.Errorf("%+v: %v", x, got)
+		}
 	}
 }
 

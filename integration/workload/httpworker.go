@@ -82,7 +82,7 @@ func (k *httpWorker) write(op *check.Op, method, url string) {
 	key := op.Value + "-" + k.w.root[1:]
 	for try := range httpTries {
 		k.do(op, method, url, key)
-		if try > 0 && op.Code == znode.ErrSystem {
+		if try > 0 && (op.Code == znode.ErrSystem || op.Code == znode.ErrThrottled) {
 			op.Outcome = check.Unknown // this try has done nothing, but one before may have
 		}
 		if op.Outcome != check.Unknown {
