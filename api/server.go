@@ -58,8 +58,9 @@ type Config struct {
 	Slow                         *slowlog.Log // nil: none
 	// Descriptors bounds the connections, beside what bounds them anyway; nil: not.
 	Descriptors *descriptors.Share
-	// Dial is as in rest.Config.
-	Dial rest.Dial
+	// Dial and AdmitSession are as in rest.Config.
+	Dial         rest.Dial
+	AdmitSession func() bool
 }
 
 // Server serves HTTP.
@@ -109,7 +110,7 @@ func New(b Backend, cfg Config) *Server {
 	}
 	s.core = rest.NewCore(stopping, b.Core, rest.Config{
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
-		Audit: cfg.Audit, Slow: cfg.Slow, Dial: cfg.Dial,
+		Audit: cfg.Audit, Slow: cfg.Slow, Dial: cfg.Dial, AdmitSession: cfg.AdmitSession,
 	})
 	all, run := routes(s.core, b, cfg)
 	s.run = run

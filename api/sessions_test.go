@@ -3,10 +3,15 @@ package api_test
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/app/config"
 	zkclient "github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 func connectTo(t *testing.T, address string) *zkclient.Client {
@@ -85,5 +90,59 @@ func TestSessions_Pages(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("not listed: %v", want)
+	}
+}
+
+// Sessions over HTTP had no bound: neither connectionMaxTokens, nor one for each address.
+func TestRegression_Sessions_AreBoundedOverHTTP(t *testing.T) {
+	tier.Seconds(t)
+	e := fresh(t, 1, func(s *config.Settings) {
+		s.Throttle.MaxTokens, s.Throttle.FillTime, s.Throttle.FillCount, s.Throttle.Freeze = 3, time.Hour, 1, 0
+	})
+	c := newClient(t, e.urls[0])
+	keyed := c.with("Idempotency-Key: 8e03978e-40d5-43e8-bc93-6894a57f9324")
+	first := keyed.post("/v1/sessions", "").is(201)
+	c.post("/v1/sessions", "").is(201)
+	connectTo(t, fmt.Sprintf("127.0.0.1:%d", e.settings[0].ClientPort)) // takes the last token
+	for range 3 {
+		c.post("/v1/sessions", "").problem(429, "THROTTLEDOP").says("connectionMaxTokens")
+	}
+	if again := keyed.post("/v1/sessions", "").is(201); string(again.body) != string(first.body) {
+		t.Errorf("%s, then %s", first.body, again.body)
+	}
+}
+
+func TestRegression_Sessions_OfAnAddressAreBounded(t *testing.T) {
+	_, url := serve(t, shared().nodes[0].Server(), func(c *api.Config) { c.Limits.SessionsPerAddress = 3 })
+	c := newClient(t, url)
+	open := make([]*answer, 3)
+	for i := range open {
+		open[i] = c.with(fmt.Sprintf("Idempotency-Key: %s of session %d", uniqueName(t), i)).post("/v1/sessions", "").is(201)
+	}
+	a := c.post("/v1/sessions", "").problem(429, "THROTTLEDOP").says("127.0.0.1")
+	if a.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	if status, body := postFrom(t, "127.0.0.2", url+"/v1/sessions", uniqueName(t)+strings.Repeat("x", 22), ""); status != 201 {
+		t.Errorf("another address: %d %s", status, body)
+	}
+	proof := "Zk-Session: " + open[1].text("id") + "." + open[1].text("secret")
+	c.with(proof).delete("/v1/sessions/" + open[1].text("id")).is(204)
+	last := c.post("/v1/sessions", "").is(201)
+	c.post("/v1/sessions", "").problem(429, "THROTTLEDOP")
+
+	var asked sync.WaitGroup
+	var opened atomic.Int64
+	c.with("Zk-Session: " + last.text("id") + "." + last.text("secret")).delete("/v1/sessions/" + last.text("id")).is(204)
+	for range 20 { // at once
+		asked.Go(func() {
+			if c.post("/v1/sessions", "").status == 201 {
+				opened.Add(1)
+			}
+		})
+	}
+	asked.Wait()
+	if opened.Load() != 1 {
+		t.Errorf("%d were opened where one may be", opened.Load())
 	}
 }

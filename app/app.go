@@ -230,7 +230,7 @@ func (s *Server) serveClients(o *Options) {
 			Hosts:   hosts(c),
 			Metrics: s.metrics, Checks: s.checks, Port: s.zk, Descriptors: s.descriptors.HTTP,
 			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Audit: s.audit,
-			Slow: s.server.Slow(), Dial: s.consensus.DialHTTP,
+			Slow: s.server.Slow(), Dial: s.consensus.DialHTTP, AdmitSession: s.zk.AdmitSession,
 			Settings: &admin.Settings{
 				ClientPort: portOf(s.listeners.client),
 				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,

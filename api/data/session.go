@@ -38,12 +38,19 @@ func (h *handlers) openSession(q *rest.Request) error {
 	if err := ownKey(q); err != nil {
 		return err
 	}
-	r, err := q.Do(h.server.NewSession(timeout))
+	var r state.Result
+	err := q.OpenSession(func() (id znode.SessionID, err error) {
+		r, err = q.Do(h.server.NewSession(timeout))
+		switch {
+		case err != nil:
+			return 0, err
+		case r.Code != znode.OK || r.Session == nil:
+			return 0, rest.Fail(r.Code, "")
+		}
+		return r.Session.ID, nil
+	})
 	if err != nil {
 		return err
-	}
-	if r.Code != znode.OK || r.Session == nil {
-		return rest.Fail(r.Code, "")
 	}
 	id := r.Session.ID.String()
 	q.W.Header().Set("Location", "/v1/sessions/"+id)

@@ -49,6 +49,8 @@ type Config struct {
 	Audit   *audit.Log   // nil: none
 	Slow    *slowlog.Log // nil: none
 	Dial    Dial         // nil: there are no other servers
+	// AdmitSession reports whether one more session may be opened now, and counts it; nil: any.
+	AdmitSession func() bool
 }
 
 // Limits bound what all clients together may hold. 0 is the default; below it nothing
@@ -63,6 +65,8 @@ type Limits struct {
 	BodyTime time.Duration
 	// LongRequests are the streams and long polls: about 30 KB each.
 	LongRequests, LongRequestsPerAddress int
+	// SessionsPerAddress are those that clients of an address have opened here, and that go on.
+	SessionsPerAddress int
 }
 
 // Bounds of what one request may send, and of how long it may take.
@@ -90,6 +94,7 @@ type Core struct {
 	writes   atomic.Int64 // in progress, at most Limits.Writes
 	bodies   bodies
 	keys     keyUse
+	sessions sessionUse
 }
 
 // NewCore returns a Core whose long requests end when ctx does.
@@ -103,10 +108,15 @@ func NewCore(ctx context.Context, srv Server, cfg Config) *Core {
 	l.BodyTime = orDefault(l.BodyTime, BodyTimeout)
 	l.LongRequests = orDefault(l.LongRequests, 10_000)
 	l.LongRequestsPerAddress = orDefault(l.LongRequestsPerAddress, 2_000)
+	l.SessionsPerAddress = orDefault(l.SessionsPerAddress, 2_000)
 	return &Core{
 		Server: srv, Config: cfg, Stopping: ctx, others: othersBy(cfg.Dial),
 		bodies: bodies{limit: l.BodyBytes, byAddress: map[string]int64{}},
-		Long:   LongRequests{stopping: ctx, serving: srv.Serving, limits: *l, byAddress: map[string]int{}},
+		sessions: sessionUse{
+			limit: l.SessionsPerAddress, byAddress: map[string]map[znode.SessionID]bool{}, pending: map[string]int{},
+			look: firstLook,
+		},
+		Long: LongRequests{stopping: ctx, serving: srv.Serving, limits: *l, byAddress: map[string]int{}},
 	}
 }
 

@@ -65,6 +65,10 @@ func (t *throttle) admit(now time.Time, renewed bool) bool {
 	return true
 }
 
+// AdmitSession takes the tokens of a session that is opened over HTTP, which counts as one of this port; it reports
+// false when that has to wait.
+func (ln *Listener) AdmitSession() bool { return ln.throttle.admit(time.Now(), false) }
+
 // luckyLocked moves the chance to be refused, and draws.
 func (t *throttle) luckyLocked(now time.Time) bool {
 	if now.Sub(t.frozen) > t.cfg.Freeze {
