@@ -2,9 +2,16 @@ package api_test
 
 import (
 	"fmt"
+	"net"
+	"net/http"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/server"
 
 	"github.com/zk-lite/zk-lite/api/rest"
 )
@@ -124,4 +131,58 @@ func TestIdentity(t *testing.T) {
 	c.with(basic("alice:x")).get("/v1/identity").is(200).has("anonymous", false).has("identities.1.scheme", "digest")
 	c.with(basic("super:secret")).get("/v1/identity").is(200).has("administrator", true)
 	c.with("Authorization: Bearer none").get("/v1/identity").problem(401, "AUTHFAILED")
+}
+
+// Searches of one client, eight at a time, made others wait for half a second: they took the processors, too. An
+// address has one at a time, and what has been looked at of the tree is little before others get their turn.
+func TestRegression_Search_OneOfAnAddress(t *testing.T) {
+	srv := &viewed{Server: shared().nodes[0].Server(), held: make(chan struct{}), free: make(chan struct{})}
+	_, url := serve(t, srv, func(c *api.Config) { c.Limits.Searches = 2 })
+	c := newClient(t, url)
+	c.get("/v1/search/").is(200)
+	status := func(address string) int {
+		t.Helper()
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+		transport := &http.Transport{DialContext: dialer.DialContext}
+		defer transport.CloseIdleConnections()
+		resp, err := transport.RoundTrip(c.request("GET", "/v1/search/", ""))
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	ended := make(chan int, 2)
+	for _, address := range []string{"127.0.0.2", "127.0.0.3"} {
+		srv.hold.Store(true)
+		go func() { ended <- status(address) }()
+		<-srv.held
+		srv.hold.Store(false)
+		if got := status(address); got != 429 {
+			t.Errorf("a second search from %s: %d", address, got)
+		}
+	}
+	c.get("/v1/search/").problem(429, "THROTTLEDOP").says("2 searches")
+	c.get("/v1/znodes/").is(200)
+	close(srv.free)
+	if a, b := <-ended, <-ended; a != 200 || b != 200 {
+		t.Errorf("the first searches: %d, %d", a, b)
+	}
+	c.get("/v1/search/").is(200)
+}
+
+// viewed is a server whose state can be held back from a search.
+type viewed struct {
+	*server.Server
+	hold       atomic.Bool
+	held, free chan struct{}
+}
+
+func (s *viewed) View(visit func(v *server.View)) {
+	s.Server.View(visit)
+	if pc, _, _, _ := runtime.Caller(2); s.hold.Load() && strings.HasSuffix(runtime.FuncForPC(pc).Name(), "data.search") {
+		s.held <- struct{}{}
+		<-s.free
+	}
 }

@@ -40,17 +40,20 @@ func (h *handlers) commandDump(q *rest.Request, out object) error {
 		expiry[strconv.FormatInt(at, 10)] = ids
 	}
 	out["expiry_time_to_session_ids"] = expiry
-	list := map[string][]string{}
+	var owners []znode.SessionID
 	q.View(func(v *server.View) {
 		n := 0
 		v.Tree().EphemeralOwners(func(id znode.SessionID, count int) {
 			if n += count; n <= maxListed {
-				list[sessionText(id)] = v.Tree().Ephemerals(id, "")
+				owners = append(owners, id)
 			}
 		})
 	})
-	for id, paths := range list {
-		list[id] = slices.DeleteFunc(paths, hidden)
+	list := map[string][]string{}
+	for _, id := range owners { // one at a time: others wait meanwhile
+		var paths []string
+		q.View(func(v *server.View) { paths = v.Tree().Ephemerals(id, "") })
+		list[sessionText(id)] = slices.DeleteFunc(paths, hidden)
 	}
 	out["session_id_to_ephemeral_paths"] = list
 	return nil

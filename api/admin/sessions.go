@@ -49,21 +49,27 @@ func (h *handlers) listSessions(q *rest.Request) error {
 		}
 	}
 	page := sessionPage{Sessions: []sessionRow{}}
+	var ids []uint64
 	q.View(func(v *server.View) {
 		table := v.Machine().Sessions()
 		page.Total = table.Len()
-		ids := make([]uint64, 0, table.Len()) // eight bytes each, sorted in no time
+		ids = make([]uint64, 0, table.Len())
 		table.Each(func(x *session.Session) {
 			if uint64(x.ID) > uint64(after) {
 				ids = append(ids, uint64(x.ID))
 			}
 		})
-		slices.Sort(ids)
-		for _, id := range ids[:min(limit, len(ids))] {
-			page.Sessions = append(page.Sessions, rowOf(v, table.Get(znode.SessionID(id))))
-		}
-		if len(ids) > limit {
-			page.Next = znode.SessionID(ids[limit-1]).String()
+	})
+	slices.Sort(ids) // others need not wait for that
+	if len(ids) > limit {
+		ids = ids[:limit]
+		page.Next = znode.SessionID(ids[limit-1]).String()
+	}
+	q.View(func(v *server.View) {
+		for _, id := range ids {
+			if x := v.Machine().Sessions().Get(znode.SessionID(id)); x != nil {
+				page.Sessions = append(page.Sessions, rowOf(v, x))
+			}
 		}
 	})
 	return q.Answer(http.StatusOK, page)

@@ -2,11 +2,13 @@ package data
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/server"
@@ -18,6 +20,9 @@ const (
 	maxVisited = 100_000   // znodes that one request looks at, about
 	maxNames   = 20        // parts of names
 	maxScanned = 256 << 20 // bytes of data that it looks through, about
+
+	// pauseAfter is for how long a search has a processor before it leaves it to others, for as long.
+	pauseAfter = time.Millisecond
 )
 
 // searchBody is a page of the znodes that were found.
@@ -65,11 +70,16 @@ func search(q *rest.Request) error {
 				q.Query.Text("owner"))
 		}
 	}
+	leave, err := q.EnterSearch()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	q.View(func(v *server.View) { f.seed = v.Tree().Seed() })
 	if err := f.resume(q.Query.Text("after")); err != nil {
 		return err
 	}
-	for !f.full() && q.Context.Err() == nil {
+	for begun := time.Now(); !f.full() && q.Context.Err() == nil; {
 		same := true
 		q.View(func(v *server.View) {
 			if same = v.Tree().Seed() == f.seed; same {
@@ -79,8 +89,22 @@ func search(q *rest.Request) error {
 		if !same {
 			return treeReplaced()
 		}
+		if took := time.Since(begun); took > pauseAfter {
+			pause(q.Context, took)
+			begun = time.Now()
+		}
 	}
 	return q.Answer(http.StatusOK, searchBody{f.found, f.visited, f.next()})
+}
+
+// pause waits, unless ctx ends before.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 func (f *finder) full() bool {

@@ -67,6 +67,8 @@ type Limits struct {
 	LongRequests, LongRequestsPerAddress int
 	// SessionsPerAddress are those that clients of an address have opened here, and that go on.
 	SessionsPerAddress int
+	// Searches are the requests in progress that look at much of the tree; one of each address.
+	Searches int
 }
 
 // Bounds of what one request may send, and of how long it may take.
@@ -95,6 +97,7 @@ type Core struct {
 	bodies   bodies
 	keys     keyUse
 	sessions sessionUse
+	searches places
 }
 
 // NewCore returns a Core whose long requests end when ctx does.
@@ -108,15 +111,17 @@ func NewCore(ctx context.Context, srv Server, cfg Config) *Core {
 	l.BodyTime = orDefault(l.BodyTime, BodyTimeout)
 	l.LongRequests = orDefault(l.LongRequests, 10_000)
 	l.LongRequestsPerAddress = orDefault(l.LongRequestsPerAddress, 2_000)
+	l.Searches = orDefault(l.Searches, 2)
 	l.SessionsPerAddress = orDefault(l.SessionsPerAddress, 2_000)
 	return &Core{
 		Server: srv, Config: cfg, Stopping: ctx, others: othersBy(cfg.Dial),
-		bodies: bodies{limit: l.BodyBytes, byAddress: map[string]int64{}},
+		bodies:   bodies{limit: l.BodyBytes, byAddress: map[string]int64{}},
+		searches: newPlaces(l.Searches, 1),
 		sessions: sessionUse{
 			limit: l.SessionsPerAddress, byAddress: map[string]map[znode.SessionID]bool{}, pending: map[string]int{},
 			look: firstLook,
 		},
-		Long: LongRequests{stopping: ctx, serving: srv.Serving, limits: *l, byAddress: map[string]int{}},
+		Long: LongRequests{stopping: ctx, serving: srv.Serving, places: newPlaces(l.LongRequests, l.LongRequestsPerAddress)},
 	}
 }
 

@@ -23,43 +23,20 @@ const servingInterval = time.Second
 type LongRequests struct {
 	stopping context.Context // of the HTTP server
 	serving  func() bool
-	limits   Limits
+	places   places
 
-	mu        sync.Mutex // protects the fields below
-	ctx       context.Context
-	cancel    context.CancelCauseFunc
-	byAddress map[string]int // never 0
-	open      int            // their sum
+	mu     sync.Mutex // protects the fields below
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 }
 
 // Enter takes a place for a stream or long poll.
 func (l *LongRequests) Enter(address string) (leave func(), err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch n := l.byAddress[address]; {
-	case l.open >= l.limits.LongRequests:
-		return nil, TooMany(10, "this server has %d streams and long polls open", l.open)
-	case n >= l.limits.LongRequestsPerAddress:
-		return nil, TooMany(10, "%s has %d streams and long polls open", address, n)
-	}
-	l.open++
-	l.byAddress[address]++
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.open--
-		if l.byAddress[address]--; l.byAddress[address] == 0 {
-			delete(l.byAddress, address)
-		}
-	}, nil
+	return l.places.enter(address, "streams and long polls open")
 }
 
 // Open returns how many there are, from how many addresses.
-func (l *LongRequests) Open() (open, addresses int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.open, len(l.byAddress)
-}
+func (l *LongRequests) Open() (open, addresses int) { return l.places.open() }
 
 // Until is done, with its cause, when those who wait have to continue elsewhere.
 func (l *LongRequests) Until() context.Context {

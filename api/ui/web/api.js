@@ -42,14 +42,15 @@ export async function send(request, signal) {
 }
 
 // start performs a request up to its answer's headers. Of a server without a majority, which has done nothing then, it
-// asks again a few times: an election takes less.
+// asks again a few times: an election takes less. So it does where too many read at once.
 export async function start(request, signal) {
   for (let left = tries; ; left--) {
     const response = await ask(request, signal);
     if (response.ok) return response;
     const text = await response.text();
     const document = /json/.test(response.headers.get("Content-Type")) ? parse(text) : { detail: text };
-    if (response.status !== 503 || !left) throw new Problem(response.status, document);
+    const busy = response.status === 429 && (request.method ?? "GET") === "GET";
+    if ((response.status !== 503 && !busy) || !left) throw new Problem(response.status, document);
     await new Promise((done) => setTimeout(done, pause));
   }
 }
