@@ -197,8 +197,8 @@ func (s *Server) letGo(next http.Handler) http.Handler {
 }
 
 // Shutdown stops accepting, ends streams and long polls, lets those clients go that use their connections, and waits
-// for requests in progress: those of which a part is missing are ended soon. When ctx ends first, the others are cut off,
-// and its error is returned.
+// for requests in progress: those of which a part is missing are ended soon. When ctx ends first, the others are cut
+// off, and its error is returned.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.leaving.Store(true)
 	s.mu.Lock()

@@ -121,7 +121,9 @@ func NewCore(ctx context.Context, srv Server, cfg Config) *Core {
 			limit: l.SessionsPerAddress, byAddress: map[string]map[znode.SessionID]bool{}, pending: map[string]int{},
 			look: firstLook,
 		},
-		Long: LongRequests{stopping: ctx, serving: srv.Serving, places: newPlaces(l.LongRequests, l.LongRequestsPerAddress)},
+		Long: LongRequests{
+			stopping: ctx, serving: srv.Serving, places: newPlaces(l.LongRequests, l.LongRequestsPerAddress),
+		},
 	}
 }
 

@@ -65,7 +65,7 @@ func (q *Request) enterKey(c *state.Command) (release func(), err error) {
 	})
 	if life < KeyLife {
 		q.Core.keys.leave(n)
-		return nil, TooMany(1, "this %s would have the ensemble forget another that is younger than %v", HeaderKey, KeyLife)
+		return nil, TooMany(1, "for this %s the ensemble would forget one that is younger than %v", HeaderKey, KeyLife)
 	}
 	return func() { q.Core.keys.leave(n) }, nil
 }
