@@ -122,3 +122,42 @@ func TestRegression_Commands_AskForAnIdentity(t *testing.T) {
 	c.get("/commands/ruok").is(200)
 	c.get("/commands/mntr").is(200)
 }
+
+// If-Match answered 412 for a wrong version, and 401 for the right one, of a znode that may not be read.
+func TestRegression_IfMatch_TellsNoVersionOfWhatIsHidden(t *testing.T) {
+	e := shared()
+	c := newClient(t, e.urls[0])
+	ann, r := c.with(basic("ann:secret")), root(t, c)
+	dir := strings.TrimPrefix(r, "/v1/znodes")
+	ann.post(r+"/private?acl=auth::cdrwa", "").is(201)
+	ann.post(r+"/private/below?acl=auth::cdrwa", "").is(201)
+	right := ann.get(r + "/private/below").is(200).header.Get("ETag")
+	var bodies []string
+	for _, etag := range []string{right, `"0x1"`} {
+		for _, who := range []*client{c, c.at(e.urls[1])} {
+			asked := who.with("If-Match: " + etag)
+			bodies = append(bodies,
+				string(asked.put(r+"/private/below", "x").problem(401, "NOAUTH").body),
+				string(asked.delete(r+"/private/below").problem(401, "NOAUTH").body),
+				string(asked.delete(r+"/private/below?recursive=true").problem(401, "NOAUTH").body))
+			for _, op := range []string{"set", "delete", "check"} {
+				body := fmt.Sprintf(`{"ops":[{"op":"check","path":"/"},{"op":%q,"path":"%s/private/below","mzxid":%s},{"op":"check","path":"/"}]}`,
+					op, dir, etag)
+				bodies = append(bodies, string(who.post("/v1/multi", body).problem(401, "NOAUTH").
+					has("failed", 1).has("results.2.error", "RUNTIMEINCONSISTENCY").body))
+			}
+		}
+	}
+	half := len(bodies) / 2
+	for i := range half {
+		if bodies[i] != bodies[half+i] {
+			t.Errorf("with the right version %s, with a wrong one %s", bodies[i], bodies[half+i])
+		}
+	}
+	// Who may, is told.
+	ann.with(`If-Match: "0x1"`).put(r+"/private/below", "x").problem(412, "BADVERSION")
+	ann.with("If-Match: "+right).put(r+"/private/below", "x").is(200)
+	c.post(r+"/open", "").is(201)
+	c.with(`If-Match: "0x1"`).put(r+"/open", "x").problem(412, "BADVERSION")
+	c.with(`If-Match: "0x1"`).put(r+"/none", "x").problem(404, "NONODE")
+}
