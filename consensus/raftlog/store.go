@@ -82,6 +82,9 @@ var (
 	_ raft.MonotonicLogStore = (*Store)(nil)
 )
 
+// ID is a number that the log got when it was made, and that no other log has.
+func (s *Store) ID() uint64 { return s.id }
+
 // IsMonotonic is true: Raft then empties the log after installing a snapshot, so that indexes in
 // the store always follow each other.
 func (s *Store) IsMonotonic() bool { return true }

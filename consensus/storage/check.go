@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"time"
 
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
 )
@@ -46,6 +49,46 @@ func checkBolt(path string) (err error) {
 		})
 	})
 	return errors.Join(err, db.Close())
+}
+
+// keyLog is the key of stable.db for the number of the log that it belongs to.
+var keyLog = []byte("zk-lite.log")
+
+// verifyLog checks that log, term and vote belong together: with the log of another server, or an older copy of either,
+// a server would have forgotten what it has acknowledged. A server of release 1.0 has noted no log; the first one is
+// taken.
+func (s *Store) verifyLog(c *Config) error {
+	if s.Raftlog != nil {
+		id, err := s.Stable.GetUint64(keyLog)
+		if errors.Is(err, raftboltdb.ErrKeyNotFound) {
+			id = s.Raftlog.ID()
+			err = s.Stable.SetUint64(keyLog, id)
+		}
+		if err != nil {
+			return fmt.Errorf("reading which log belongs to %s: %w", filepath.Join(c.Dir, stableName), err)
+		}
+		if id != s.Raftlog.ID() {
+			return fmt.Errorf("the log in %s is not the one that this server has written, whose term and vote are in %s: "+
+				"check dataLogDir; %s", c.LogDir, c.Dir, remedy)
+		}
+	}
+	last, err := s.Log.LastIndex()
+	if err != nil || last == 0 {
+		return err
+	}
+	var l raft.Log
+	if err := s.Log.GetLog(last, &l); err != nil {
+		return fmt.Errorf("entry %d of raft's log: %w", last, err)
+	}
+	term, err := Term(s.Stable)
+	if err != nil {
+		return err
+	}
+	if l.Term > term { // which is written before any entry of it is (termStore)
+		return fmt.Errorf("%s has term %d, and the log in %s an entry of term %d: the file is damaged, or an older copy; %s",
+			filepath.Join(c.Dir, stableName), term, c.LogDir, l.Term, remedy)
+	}
+	return nil
 }
 
 // verifyReach checks that snapshots and log belong together: what the log no longer has must be in a snapshot, and a

@@ -21,6 +21,7 @@ func filled(t *testing.T, first, last, snapshot uint64) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
+	err = SetTerm(s.Stable, 1)
 	for i := uint64(1); i <= last && err == nil; i++ {
 		err = s.Log.StoreLog(&raft.Log{Index: i, Term: 1, Data: []byte("x")})
 	}
@@ -120,4 +121,28 @@ func TestRegression_Open_DamagedTermAndVote(t *testing.T) {
 			wantRefused(t, c, path, "it is damaged", remedy)
 		})
 	}
+}
+
+// The logs of two servers, exchanged, were taken over without a word, and so was a stable.db that had lost its last
+// write: both had forgotten acknowledged entries, or a vote.
+func TestRegression_Open_LogAndTermBelongTogether(t *testing.T) {
+	a, b := filled(t, 1, 20, 0), filled(t, 1, 20, 0)
+	a.LogDir, b.LogDir = b.LogDir, a.LogDir
+	wantRefused(t, a, "is not the one that this server has written", a.LogDir, a.Dir, remedy)
+	wantRefused(t, b, "is not the one that this server has written")
+
+	c := filled(t, 1, 20, 0)
+	path := filepath.Join(c.Dir, stableName)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(c)
+	if err == nil {
+		err = errors.Join(SetTerm(s.Stable, 2), s.Log.StoreLog(&raft.Log{Index: 21, Term: 2}), s.Close())
+	}
+	if err = errors.Join(err, os.WriteFile(path, before, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, c, "has term 1", "an entry of term 2", path, remedy)
 }

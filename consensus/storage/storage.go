@@ -131,7 +131,7 @@ func Open(c Config) (Store, error) {
 	if err != nil {
 		return Store{}, errors.Join(fmt.Errorf("opening snapshots in %s: %w", c.Dir, err), s.Close())
 	}
-	if err := s.verifyReach(&c, id != nil); err != nil {
+	if err := errors.Join(s.verifyReach(&c, id != nil), s.verifyLog(&c)); err != nil {
 		return Store{}, errors.Join(err, s.Close())
 	}
 	return s, nil
