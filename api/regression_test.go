@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/server"
 )
 
 // A server that has lost its majority, or was removed, hears of no change any more: what
@@ -134,4 +136,23 @@ func TestRegression_NoRoom_GrowthIs507(t *testing.T) {
 	c.delete("/v1/znodes/a").is(204)
 	c.delete("/v1/znodes/c").is(204)
 	c.post("/v1/znodes/d", "").is(201)
+}
+
+// A server that was removed, or waits to be let in, answered for the ensemble: it had no leader, or no such server.
+func TestRegression_Cluster_WhoTakesNoPartSaysSo(t *testing.T) {
+	for title, change := range map[string]func(*server.Status){
+		"halted: removed": func(s *server.Status) { s.Halt = &consensus.Halt{Kind: consensus.HaltRemoved, Reason: "it was removed"} },
+		"no ensemble yet": func(s *server.Status) { s.Ensemble = [16]byte{} },
+	} {
+		_, url := serve(t, changedStatus{shared().nodes[0].Server(), change})
+		op := operator(t, url)
+		for _, a := range []*answer{
+			op.get("/v1/cluster"), op.post("/v1/cluster/members", "{}"), op.delete("/v1/cluster/members/2"),
+			op.post("/v1/cluster/members/3/token", ""), op.post("/v1/cluster/transfer", ""), op.put("/v1/cluster/level", "{}"),
+		} {
+			if a.is(503).has("title", title); a.header.Get("Retry-After") != "" {
+				t.Errorf("%s: %v", a.what, a.header)
+			}
+		}
+	}
 }

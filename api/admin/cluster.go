@@ -52,7 +52,7 @@ type planBody struct {
 
 // clusterBody is the ensemble as this server sees it, with what its leader knows.
 type clusterBody struct {
-	Ensemble string         `json:"ensemble,omitempty"` // its id, in hexadecimal; empty: there is none yet
+	Ensemble string         `json:"ensemble"` // its id, in hexadecimal
 	Members  []memberBody   `json:"members"`
 	Leader   state.ServerID `json:"leader"` // NoServer: unknown
 	Term     uint64         `json:"term"`
@@ -86,6 +86,23 @@ type serverBody struct {
 // is wants to hear soon that nobody leads it.
 const statusTimeout = 3 * time.Second
 
+// asMember is an operation on the ensemble that only those answer who take part in it: a client goes on to another.
+func asMember(handle func(*rest.Request) error) func(*rest.Request) error {
+	return func(q *rest.Request) error {
+		s := q.Core.Server.Status()
+		p := &rest.Problem{Status: http.StatusServiceUnavailable, Hint: "ask another server"}
+		switch {
+		case s.Halt != nil:
+			p.Title, p.Detail = "halted: "+string(s.Halt.Kind), s.Halt.Reason
+		case s.Ensemble == [16]byte{}:
+			p.Title, p.Detail = "no ensemble yet", "this server does not belong to an ensemble yet; /readyz?verbose says why"
+		default:
+			return handle(q)
+		}
+		return p // without Retry-After: it is no use to ask this server again
+	}
+}
+
 // getCluster shows the ensemble.
 func (h *handlers) getCluster(q *rest.Request) error {
 	ctx, cancel := context.WithTimeout(q.Context, statusTimeout)
@@ -94,16 +111,13 @@ func (h *handlers) getCluster(q *rest.Request) error {
 	srv := q.Core.Server
 	s := srv.Status()
 	body := clusterBody{
-		Members: []memberBody{}, Leader: s.Leader, Term: s.Term, Voters: s.Voters,
+		Ensemble: hex.EncodeToString(s.Ensemble[:]), Members: []memberBody{}, Leader: s.Leader, Term: s.Term, Voters: s.Voters,
 		FailuresTolerated: max(s.Voters-1, 0) / 2,
 		Server: serverBody{
 			ID: srv.Config().ID, Role: s.Role, Serving: srv.Serving(), Draining: srv.Draining(),
 			LastIndex: s.LastIndex, AppliedIndex: s.AppliedIndex, Pending: s.Pending,
 			DiskFault: s.DiskFault, LastContact: contactText(s.Contact),
 		},
-	}
-	if s.Ensemble != [16]byte{} {
-		body.Ensemble = hex.EncodeToString(s.Ensemble[:])
 	}
 	body.Level, body.HighestLevel = h.levels()
 	known := map[state.ServerID]*knownBody{}

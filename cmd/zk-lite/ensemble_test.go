@@ -198,6 +198,12 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 		"stopserver": with(func(ts *testscript.TestScript, e *scriptEnsemble, args []string) {
 			ts.Check(e.stop(number(ts, args, 0) - 1))
 		}),
+		"awaithalted": with(func(ts *testscript.TestScript, e *scriptEnsemble, args []string) {
+			i := number(ts, args, 0) - 1
+			if !wait.Holds(func() bool { return e.nodes[i].Server().Status().Halt != nil }) {
+				ts.Fatalf("server %s is not halted", args[0])
+			}
+		}),
 		"leader": with(func(ts *testscript.TestScript, e *scriptEnsemble, args []string) {
 			not := args[0] == "not"
 			id := number(ts, args, len(args)-1)

@@ -34,11 +34,15 @@ type memberJSON struct {
 	Client string `json:"client,omitempty"`
 	HTTP   string `json:"http,omitempty"`
 	// The release; Levels is the lowest and the highest feature level that it speaks.
-	Version string    `json:"version,omitempty"`
-	Commit  string    `json:"commit,omitempty"`
-	Levels  []int     `json:"levels,omitempty"`
-	Key     string    `json:"key,omitempty"`
-	Plan    *planJSON `json:"plan,omitempty"`
+	Version string `json:"version,omitempty"`
+	Commit  string `json:"commit,omitempty"`
+	Levels  []int  `json:"levels,omitempty"`
+	Key     string `json:"key,omitempty"`
+	// What the leader knows: Connected is nil if it has not answered, the others also if that is false.
+	Connected   *bool     `json:"connected,omitempty"`
+	Lag         *uint64   `json:"lag,omitempty"`
+	LastContact *string   `json:"last_contact,omitempty"`
+	Plan        *planJSON `json:"plan,omitempty"`
 	// Of a server that was added now, unless it needs none.
 	Token string     `json:"token,omitempty"`
 	Until *time.Time `json:"token_until,omitempty"`
@@ -64,8 +68,9 @@ type clusterJSON struct {
 	HighestLevel      int          `json:"highest_level"` // that all servers speak; 0: not known
 	Voters            int          `json:"voters"`
 	FailuresTolerated int          `json:"failures_tolerated"` // when all voters are connected
-	// FailuresToleratedNow is in the leader's answer only.
-	FailuresToleratedNow *int `json:"failures_tolerated_now,omitempty"`
+	// FailuresToleratedNow is what the leader says; nil: it has not answered, Incomplete says why.
+	FailuresToleratedNow *int   `json:"failures_tolerated_now,omitempty"`
+	Incomplete           string `json:"incomplete,omitempty"`
 	Server               struct {
 		ID       int  `json:"id"`
 		Draining bool `json:"draining"`
@@ -89,10 +94,24 @@ func (c *clusterJSON) ids() (list []int) {
 	return list
 }
 
-// cluster reads the state of the ensemble.
+// cluster reads the state of the ensemble: of a server that has asked its leader, if there is one.
 func cluster(ctx context.Context, api *httpapi.Client) (c clusterJSON, err error) {
-	err = api.JSON(ctx, &httpapi.Request{Method: http.MethodGet, Target: clusterPath, Repeatable: true}, &c)
-	return c, err
+	ask := func(one *httpapi.Client) (c clusterJSON, err error) {
+		err = one.JSON(ctx, &httpapi.Request{Method: http.MethodGet, Target: clusterPath, Repeatable: true}, &c)
+		return c, err
+	}
+	if c, err = ask(api); err != nil || c.Incomplete == "" {
+		return c, err
+	}
+	api.Each(func(one *httpapi.Client) bool {
+		other, err := ask(one)
+		if err != nil || other.Incomplete != "" {
+			return false
+		}
+		c = other
+		return true
+	})
+	return c, nil
 }
 
 // noMemberError reports a server that is not in the ensemble.

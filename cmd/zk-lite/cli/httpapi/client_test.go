@@ -87,6 +87,25 @@ func TestDo_RetryAfter_IsFollowed(t *testing.T) {
 	}
 }
 
+// Without it there is no use to ask that server again, and others are asked.
+func TestDo_Elsewhere(t *testing.T) {
+	removed, asked := served(t, func(w http.ResponseWriter, _ *http.Request, _ int64) { refuse(w, 503, "") })
+	good, _ := served(t, ok)
+	for _, r := range []*Request{get, once} {
+		if err := New([]string{removed, good}, patience, nil).JSON(t.Context(), r, nil); err != nil {
+			t.Errorf("%s: %v", r.Method, err)
+		}
+		err := New([]string{removed, nobody(t)}, time.Hour, nil).JSON(t.Context(), r, nil)
+		var p *Problem
+		if !errors.As(err, &p) || p.Status != 503 {
+			t.Errorf("%s: %v", r.Method, err)
+		}
+	}
+	if n := asked.Load(); n != 4 {
+		t.Errorf("it was asked %d times", n)
+	}
+}
+
 // It is not waited for beyond the timeout.
 func TestDo_RetryAfterTooLate_Fails(t *testing.T) {
 	url, n := served(t, func(w http.ResponseWriter, _ *http.Request, _ int64) { refuse(w, 503, "3600") })

@@ -92,6 +92,7 @@ type try struct {
 // round asks every server once, and reports whether that was for good.
 func (t *try) round(ctx context.Context) (resp *http.Response, done bool, err error) {
 	refused := true
+	var elsewhere *Problem
 	t.pause = 0
 	for i, at := range t.client.URLs {
 		left := max(time.Until(t.deadline), roundPause) / time.Duration(len(t.client.URLs)-i)
@@ -103,17 +104,23 @@ func (t *try) round(ctx context.Context) (resp *http.Response, done bool, err er
 		if what == lost {
 			t.lost = err
 		}
-		refused = refused && isRefused(err)
 		var p *Problem
 		if errors.As(err, &p) {
 			t.problem = p
+			if p.elsewhere {
+				elsewhere = p
+			}
 			if t.pause == 0 || p.RetryAfter < t.pause {
 				t.pause = p.RetryAfter
 			}
 		}
+		refused = refused && (isRefused(err) || p != nil && p.elsewhere)
 	}
 	t.pause = max(t.pause, roundPause)
-	if refused {
+	switch {
+	case refused && elsewhere != nil:
+		return nil, true, elsewhere
+	case refused:
 		return nil, true, &UnreachableError{t.client.URLs, err, true}
 	}
 	return nil, false, err
@@ -241,6 +248,9 @@ func refusal(at string, r *Request, resp *http.Response) (outcome, error) {
 		return lost, unknown(r, p)
 	case noNumber == nil && seconds >= 0:
 		p.RetryAfter = max(time.Duration(seconds)*time.Second, roundPause)
+		return notDone, p
+	case p.Status == http.StatusServiceUnavailable: // and it is no use to try again there
+		p.RetryAfter, p.elsewhere = roundPause, true
 		return notDone, p
 	}
 	return answered, p

@@ -23,6 +23,8 @@ type Problem struct {
 	Name       string        `json:"error"` // ZooKeeper's of the error, such as BADVERSION; may be empty
 	Hint       string        `json:"hint"`  // what to do; may be empty
 	RetryAfter time.Duration `json:"-"`     // 0: it is no use to try again
+
+	elsewhere bool // it is no use to try again at this server
 }
 
 // Error is what has happened, and what to do.
