@@ -16,6 +16,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -67,6 +68,10 @@ func TestServer_Ready_AsClientsFindIt(t *testing.T) {
 		{func(s *server.Status) { s.Leader, s.Role = state.NoServer, server.RoleNone }, 503, "no leader is known"},
 		{func(s *server.Status) { s.DiskFault = "no space left on device" }, 503, "the disk refuses writes"},
 		{func(s *server.Status) { s.Leader = 0 }, 200, "ok"}, // a server like any other
+		{func(s *server.Status) { s.Halt = &consensus.Halt{Kind: consensus.HaltRemoved, Reason: "it was removed"} },
+			503, "halted: removed"},
+		{func(s *server.Status) { s.Ensemble, s.Waiting = [16]byte{}, "for server 2" },
+			503, "waiting to form or join the ensemble"},
 	} {
 		_, url := serve(t, changedStatus{srv, x.change})
 		newClient(t, url).once("GET", "/readyz?verbose").is(x.code).has("status", x.status)

@@ -141,7 +141,9 @@ func TestRegression_NoRoom_GrowthIs507(t *testing.T) {
 // A server that was removed, or waits to be let in, answered for the ensemble: it had no leader, or no such server.
 func TestRegression_Cluster_WhoTakesNoPartSaysSo(t *testing.T) {
 	for title, change := range map[string]func(*server.Status){
-		"halted: removed": func(s *server.Status) { s.Halt = &consensus.Halt{Kind: consensus.HaltRemoved, Reason: "it was removed"} },
+		"halted: removed": func(s *server.Status) {
+			s.Halt = &consensus.Halt{Kind: consensus.HaltRemoved, Reason: "it was removed"}
+		},
 		"no ensemble yet": func(s *server.Status) { s.Ensemble = [16]byte{} },
 	} {
 		_, url := serve(t, changedStatus{shared().nodes[0].Server(), change})

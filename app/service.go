@@ -97,6 +97,10 @@ func (r *reporter) run(ctx context.Context) error {
 func (s *Server) condition() (string, bool) {
 	x := s.server.Status()
 	switch {
+	case x.Halt != nil:
+		return "halted: " + string(x.Halt.Kind) + ": " + x.Halt.Reason, false
+	case x.Ensemble == [16]byte{}:
+		return "waiting to form or join the ensemble: " + x.Waiting, false
 	case s.server.Draining():
 		return "drained: no new clients are taken", false
 	case !s.server.Serving() || x.Leader == state.NoServer:

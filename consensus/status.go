@@ -12,7 +12,7 @@ import (
 func (n *Node) Status() Status {
 	s := Status{
 		Role: RoleNone, Leader: state.NoServer, Contact: NoContact,
-		Pending: n.queue.Len(), DiskFault: n.disk.Fault(),
+		Pending: n.queue.Len(), DiskFault: n.disk.Fault(), Waiting: n.ensemble.Waiting(),
 	}
 	if id := n.identity.Load(); id != nil {
 		s.Ensemble = id.Ensemble

@@ -85,6 +85,7 @@ const (
 // Status is a server's place in the ensemble at one moment.
 type Status struct {
 	Ensemble [16]byte // zero: this server belongs to none yet
+	Waiting  string   // for what, then
 	Role     Role
 	Leader   state.ServerID // NoServer: unknown
 	Term     uint64

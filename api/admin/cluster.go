@@ -95,7 +95,10 @@ func asMember(handle func(*rest.Request) error) func(*rest.Request) error {
 		case s.Halt != nil:
 			p.Title, p.Detail = "halted: "+string(s.Halt.Kind), s.Halt.Reason
 		case s.Ensemble == [16]byte{}:
-			p.Title, p.Detail = "no ensemble yet", "this server does not belong to an ensemble yet; /readyz?verbose says why"
+			p.Title, p.Detail = "no ensemble yet", "this server belongs to no ensemble yet"
+			if s.Waiting != "" {
+				p.Detail += "; it waits " + s.Waiting
+			}
 		default:
 			return handle(q)
 		}

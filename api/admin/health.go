@@ -45,11 +45,14 @@ func (h *handlers) readyz(q *rest.Request) error {
 	switch {
 	case q.Core.Stopping.Err() != nil:
 		code, body["status"] = http.StatusServiceUnavailable, "stopping"
-	case q.Core.Server.Draining():
-		code, body["status"] = http.StatusServiceUnavailable, "draining"
-	case s.Halt != nil:
+	case s.Halt != nil: // and so it is drained, too
 		code, body["status"] = http.StatusServiceUnavailable, "halted: "+string(s.Halt.Kind)
 		body["reason"] = s.Halt.Reason
+	case q.Core.Server.Draining():
+		code, body["status"] = http.StatusServiceUnavailable, "draining"
+	case s.Ensemble == [16]byte{}:
+		code, body["status"] = http.StatusServiceUnavailable, "waiting to form or join the ensemble"
+		body["reason"] = s.Waiting
 	case !q.Core.Server.Serving():
 		code, body["status"] = http.StatusServiceUnavailable, "no leader with a majority is known"
 	case s.Leader == state.NoServer: // clients that are here already are kept for a while
@@ -95,7 +98,8 @@ func (h *handlers) otherChecks() []Check {
 const memoryShown = time.Minute
 
 // readyChecks are the parts. Memory is reported and does not count: reads and deletes go on. Nor does the self check:
-// who is wrong is halted, and where that cannot be told, all serve. Nor a snapshot that failed: the log grows.
+// who is wrong is halted, and where that cannot be told, all serve. Nor a snapshot that failed: the log grows. What
+// follows from a halt, or from there being no ensemble yet, is left out.
 func readyChecks(q *rest.Request, s *server.Status) []Check {
 	majority := "this server has never had contact with a majority"
 	if text := contactText(s.Contact); text != nil {
@@ -117,16 +121,22 @@ func readyChecks(q *rest.Request, s *server.Status) []Check {
 	if s.Halt != nil {
 		halt = string(s.Halt.Kind) + ": " + s.Halt.Reason
 	}
-	return []Check{
+	first := []Check{
 		{"running", q.Core.Stopping.Err() == nil, ""},
+		{"not_halted", s.Halt == nil, halt},
+		{"formed", s.Ensemble != [16]byte{}, s.Waiting},
+	}
+	if s.Halt != nil || s.Ensemble == [16]byte{} {
+		return append(first, Check{"disk", s.DiskFault == "", s.DiskFault})
+	}
+	return append(first, []Check{
 		{"not_draining", !q.Core.Server.Draining(), ""},
 		{"leader", s.Leader != state.NoServer, leader},
 		{"majority", q.Core.Server.Serving() || q.Core.Server.Draining() && s.Leader != state.NoServer, majority},
 		{"disk", s.DiskFault == "", s.DiskFault},
 		{"progress", !q.Core.Server.Stalled(), ""},
 		{"memory", !full, room},
-		{"not_halted", s.Halt == nil, halt},
 		{"self_check", s.Alarm == "", s.Alarm},
 		{"snapshot", s.SnapshotFault == "", s.SnapshotFault},
-	}
+	}...)
 }

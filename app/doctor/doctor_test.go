@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -21,12 +22,15 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/app/doctor"
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/certs"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/zklitetest"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -374,5 +378,41 @@ func TestExamine_Running(t *testing.T) {
 	}
 	if strings.Count(all, "ensemble: --http: ") != 2 {
 		t.Errorf("without the others: %s", all)
+	}
+}
+
+// The log knew why a server did not serve; the doctor said something else, of what followed from it.
+func TestRegression_Examine_SaysWhatTheServerWaitsFor(t *testing.T) {
+	tier.Seconds(t)
+	o := doctor.Options{Limits: doctor.DefaultLimits()}
+	o.Settings, _, _ = config.Load(nil, func(string) (string, bool) { return "", false })
+	s, port := &o.Settings, ports.Take(t, 8)
+	s.MyID, s.DataDir, s.Standalone = 1, t.TempDir(), false
+	s.DataLogDir = s.DataDir
+	s.ClientPortAddress, s.ClientPort, s.AdminAddress, s.AdminPort = "127.0.0.1", port[6], "127.0.0.1", port[7]
+	for i := range 3 {
+		s.Servers = append(s.Servers, config.Server{ID: i + 1, Host: "127.0.0.1", PeerPort: port[2*i],
+			ElectionPort: port[2*i+1], Role: config.Participant})
+	}
+	n, err := app.Open(app.Options{Settings: *s, Version: "test", Logger: slog.New(slog.DiscardHandler),
+		Fatal: func(err error) { t.Error(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	wait.Until(t, "the server has asked the others", func() bool { return n.Server().Status().Waiting != "" })
+	found, running := doctor.Examine(t.Context(), o)
+	if !running {
+		t.Error("no server is found")
+	}
+	var ready []string
+	for _, f := range found {
+		if f.Check == "ready" {
+			ready = append(ready, f.Problem)
+		}
+	}
+	if all := strings.Join(ready, "\n"); len(ready) != 2 || !strings.Contains(ready[0], "waiting to form or join the ensemble: for server 2") ||
+		!strings.Contains(ready[1], "formed fails: for server 2") || !strings.Contains(all, "for server 3") {
+		t.Errorf("%s", all)
 	}
 }

@@ -105,6 +105,8 @@ func (d *doctor) compare(a *answers, version string) {
 
 // remedies are for the checks of /readyz?verbose.
 var remedies = map[string]string{
+	"formed": "do what it says: at the first start all voters must be up, and their peer ports open; later a new " +
+		"server is let in by zk-lite member add or member token",
 	"not_draining": "zk-lite drain ID --undo, or restart it",
 	"leader":       "start the others, and let firewalls pass their peer ports: a majority of the voters must be up",
 	"majority":     "start the others, and let firewalls pass their peer ports: a majority of the voters must be up",

@@ -48,14 +48,23 @@ type bootstrapper struct {
 	cfg       *Config
 	control   *control
 	identity  atomic.Pointer[storage.Identity]
-	accepted  chan storage.Identity // capacity 1: another server has bootstrapped this one
-	accepting chan struct{}         // has room for one request to bootstrap; no mutex: its owner waits for the disk
+	waiting   atomic.Pointer[string] // for what, before it has an identity; nil: not known yet
+	accepted  chan storage.Identity  // capacity 1: another server has bootstrapped this one
+	accepting chan struct{}          // has room for one request to bootstrap; no mutex: its owner waits for the disk
 }
 
 // Join notes to which ensemble this server belongs.
 func (b *bootstrapper) Join(id storage.Identity) {
 	b.cfg.Keys.SetMember()
 	b.identity.Store(&id)
+}
+
+// Waiting returns what this server waits for before it belongs to an ensemble; empty: it has not asked yet, or does.
+func (b *bootstrapper) Waiting() string {
+	if text := b.waiting.Load(); text != nil && b.Identity() == nil {
+		return *text
+	}
+	return ""
 }
 
 // Identity returns to which ensemble this server belongs; nil: none yet.
@@ -97,6 +106,7 @@ func (b *bootstrapper) Bootstrap() (storage.Identity, error) {
 		case id != nil:
 			return *id, nil
 		}
+		b.waiting.Store(&waiting)
 		if time.Since(reminded) >= bootstrapRemind {
 			reminded = time.Now()
 			b.cfg.Logger.Info("waiting to form the ensemble: all its voters must be up", "waiting", waiting)
