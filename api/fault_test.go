@@ -68,7 +68,9 @@ func TestServer_Ready_AsClientsFindIt(t *testing.T) {
 		{func(s *server.Status) { s.Leader, s.Role = state.NoServer, server.RoleNone }, 503, "no leader is known"},
 		{func(s *server.Status) { s.DiskFault = "no space left on device" }, 503, "the disk refuses writes"},
 		{func(s *server.Status) { s.Leader = 0 }, 200, "ok"}, // a server like any other
-		{func(s *server.Status) { s.Halt = &consensus.Halt{Kind: consensus.HaltRemoved, Reason: "it was removed"} },
+		{func(s *server.Status) {
+			s.Halt = &consensus.Halt{Kind: consensus.HaltRemoved, Reason: "it was removed"}
+		},
 			503, "halted: removed"},
 		{func(s *server.Status) { s.Ensemble, s.Waiting = [16]byte{}, "for server 2" },
 			503, "waiting to form or join the ensemble"},

@@ -114,7 +114,8 @@ func (h *handlers) getCluster(q *rest.Request) error {
 	srv := q.Core.Server
 	s := srv.Status()
 	body := clusterBody{
-		Ensemble: hex.EncodeToString(s.Ensemble[:]), Members: []memberBody{}, Leader: s.Leader, Term: s.Term, Voters: s.Voters,
+		Ensemble: hex.EncodeToString(s.Ensemble[:]), Members: []memberBody{}, Leader: s.Leader, Term: s.Term,
+		Voters:            s.Voters,
 		FailuresTolerated: max(s.Voters-1, 0) / 2,
 		Server: serverBody{
 			ID: srv.Config().ID, Role: s.Role, Serving: srv.Serving(), Draining: srv.Draining(),

@@ -57,7 +57,7 @@ export function Ensemble() {
       <div class="wide" tabindex="0"><table id="members"><thead><tr><th>Server</th><th>Role</th><th>Serves</th>
         <th>Zxid</th><th>Lag</th><th>Version</th><th>Disk free</th><th>Certificate</th><th></th></tr></thead>
         <tbody>${(servers.value ?? []).map(
-          ({ id, m, error }) => html`<tr key=${id}><td>${id} <small>${member(id)?.client}</small></td>
+          ({ id, m, error }) => html`<tr key=${id}><td>${id} <small>${address(member(id))}</small></td>
           ${
             error
               ? html`<td colspan="7" class="error">${error.message}</td>`
@@ -89,6 +89,10 @@ export function Ensemble() {
       }
     </section></div>`;
 }
+
+// address is where a member is: for clients, if its configuration says that, or else for the other servers.
+const address = (member) =>
+  member?.client && !member.client.startsWith("0.0.0.0:") ? member.client : member?.peer?.replace(/:\d+$/, "");
 
 // certificates says for how long those of a server are good that come from files.
 function certificates(m) {
