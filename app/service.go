@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -98,9 +99,9 @@ func (s *Server) condition() (string, bool) {
 	x := s.server.Status()
 	switch {
 	case x.Halt != nil:
-		return "halted: " + string(x.Halt.Kind) + ": " + x.Halt.Reason, false
+		return "not serving clients: halted: " + string(x.Halt.Kind) + ": " + x.Halt.Reason, false
 	case x.Ensemble == [16]byte{}:
-		return "waiting to form or join the ensemble: " + x.Waiting, false
+		return strings.TrimSpace("not serving clients: waiting to form or join the ensemble " + x.Waiting), false
 	case s.server.Draining():
 		return "drained: no new clients are taken", false
 	case !s.server.Serving() || x.Leader == state.NoServer:
