@@ -161,3 +161,26 @@ func TestRegression_IfMatch_TellsNoVersionOfWhatIsHidden(t *testing.T) {
 	c.with(`If-Match: "0x1"`).put(r+"/open", "x").problem(412, "BADVERSION")
 	c.with(`If-Match: "0x1"`).put(r+"/none", "x").problem(404, "NONODE")
 }
+
+// Whose a lock or a member is was told to who may not read it.
+func TestRegression_Owners_OfWhatIsHidden(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	r := root(t, c)
+	dir := strings.TrimPrefix(r, "/v1/znodes")
+	ann := newCoordinator(t, shared().urls[0]).with(basic("ann:secret"))
+	ann.post(r+"/g?acl=auth::cdrwa,world:anyone:c", "").is(201)
+	ann.put("/v1/groups"+dir+"/g/members/w1?acl=auth::cdrwa", "").is(201)
+	owner := ann.get(r + "/g/w1").is(200).text("stat.ephemeralOwner")
+	ticket := ann.post("/v1/locks"+dir+"/g?acl=auth::cdrwa", "").is(200).text("ticket")
+	stranger := newCoordinator(t, shared().urls[0])
+	for _, a := range []*answer{
+		stranger.delete("/v1/groups" + dir + "/g/members/w1"), stranger.put("/v1/groups"+dir+"/g/members/w1", "x"),
+		stranger.delete("/v1/locks" + dir + "/g/" + ticket), stranger.delete("/v1/elections" + dir + "/g/" + ticket),
+	} {
+		if a.status < 400 || strings.Contains(string(a.body), owner) {
+			t.Errorf("%s: %d %s", a.what, a.status, a.body)
+		}
+	}
+	other := newCoordinator(t, shared().urls[0]).with(basic("ann:secret"))
+	other.delete("/v1/groups"+dir+"/g/members/w1").problem(403, "NOAUTH").says(owner)
+}

@@ -81,10 +81,8 @@ func ownMember(q *rest.Request, path string) (st znode.Stat, err error) {
 		return st, rest.Fail(code, path)
 	case st.EphemeralOwner == q.Session:
 		return st, nil
-	case st.EphemeralOwner == 0:
-		return st, notYours(path, "no session, it is not ephemeral")
 	}
-	return st, notYours(path, "session "+st.EphemeralOwner.String())
+	return st, notYours(q, path, st.EphemeralOwner)
 }
 
 // leaveGroup ends a membership, which must be the session's own.

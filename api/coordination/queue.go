@@ -168,7 +168,7 @@ func (l *Queue) checkOwner(q *rest.Request) error {
 	}
 	switch {
 	case code == znode.OK && st.EphemeralOwner != q.Session:
-		return notYours(l.znode(), "session "+st.EphemeralOwner.String())
+		return notYours(q, l.znode(), st.EphemeralOwner)
 	case code == znode.OK, q.Key != "": // it may be this request that has deleted it
 		return nil
 	}
@@ -187,8 +187,18 @@ func (l *Queue) noTicket(code znode.Error) error {
 	}
 }
 
-// notYours refuses what only the session may do that owns a znode.
-func notYours(path, owner string) error {
+// notYours refuses what only the session may do that owns a znode. Whose it is says the znode to those who may read it.
+func notYours(q *rest.Request, path string, session znode.SessionID) error {
+	owner := "another"
+	q.View(func(v *server.View) {
+		switch {
+		case v.Tree().Allows(path, znode.PermRead, q.IDs) != znode.OK:
+		case session == 0:
+			owner = "no session, it is not ephemeral"
+		default:
+			owner = "session " + session.String()
+		}
+	})
 	return &rest.Problem{
 		Status: http.StatusForbidden, Code: znode.ErrNoAuth, Param: rest.HeaderSession, Path: path,
 		Title:  "another session's znode",
