@@ -339,8 +339,8 @@ func TestCluster_Drain_SendsClientsAway(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	op.get("/v1/cluster").is(200).has("server.draining", true).has("server.serving", false)
-	op.get("/readyz?verbose").is(503).has("status", "draining").has("checks.1.name", "not_draining").
-		has("checks.1.ok", false).has("checks.0.ok", true)
+	op.get("/readyz?verbose").is(503).has("status", "draining").has("checks.3.name", "not_draining").
+		has("checks.3.ok", false).has("checks.0.ok", true)
 	granted := a.at(e.urls[2]).later("POST", "/v1/locks/l?ticket="+w.text("ticket"), "")
 	b.delete("/v1/locks/l/" + g.text("ticket")).is(204)
 	(<-granted).is(200)
