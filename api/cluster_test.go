@@ -214,6 +214,9 @@ func TestIdentities_TokensAndAdministrators(t *testing.T) {
 	none.with(basic("a:b")).get("/v1/znodes/").problem(401, "AUTHFAILED").says("takes no passwords")
 	needy := serveAs(t, auth.Config{Schemes: []string{"digest", "x509"}})
 	needy.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").says("digest or x509")
+	needy.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").says("curl -u user:password, or a certificate: curl --cert and --key")
+	certified := serveAs(t, auth.Config{Schemes: []string{"x509"}}) // told of passwords, and of SASL
+	certified.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").says(`scheme x509`).says(`"show a certificate: curl --cert and --key"`)
 	needy.with(basic("a:b")).get("/v1/znodes/").is(200)
 	needy.get("/livez").is(200)
 	free := serveAs(t, auth.Config{SkipACL: true, Administrators: []znode.ID{{Scheme: "token", ID: "ops"}}})

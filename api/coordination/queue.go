@@ -191,8 +191,8 @@ func (l *Queue) noTicket(code znode.Error) error {
 func notYours(q *rest.Request, path string, session znode.SessionID) error {
 	owner := "another"
 	q.View(func(v *server.View) {
-		switch {
-		case v.Tree().Allows(path, znode.PermRead, q.IDs) != znode.OK:
+		switch _, code := v.Tree().Exists(path, q.IDs); {
+		case code != znode.OK:
 		case session == 0:
 			owner = "no session, it is not ephemeral"
 		default:

@@ -43,8 +43,26 @@ func (q *Request) needIdentity() error {
 	return &Problem{
 		Status: 401, Code: znode.ErrSessionClosedNeedsSASL, Title: "an identity is needed",
 		Detail: "this server asks clients for an identity of scheme " + strings.Join(a.Schemes(), " or "),
-		Hint:   "send credentials: curl -u user:password, or curl --cert and --key",
+		Hint:   identityHint(a.Schemes()),
 	}
+}
+
+// identityHint says how a client of HTTP shows an identity of one of these schemes.
+func identityHint(schemes []string) string {
+	ways := map[string]string{
+		"digest": "a password: curl -u user:password", "x509": "a certificate: curl --cert and --key",
+		"token": "a bearer token: curl --oauth2-bearer",
+	}
+	var all []string
+	for _, s := range schemes {
+		if ways[s] != "" {
+			all = append(all, ways[s])
+		}
+	}
+	if len(all) == 0 {
+		return "clients of HTTP have none; the ZooKeeper port is for those of sasl"
+	}
+	return "show " + strings.Join(all, ", or ")
 }
 
 // credentials takes the header Authorization.

@@ -117,7 +117,9 @@ func (c *conn) enough(xid wire.Xid) bool {
 
 // hint says what else could be wrong with a client without the identity that it needs.
 func (c *conn) hint() string {
-	if s := c.listener.srv.Auth().SASL(); s != nil && s.Mechanism() == "DIGEST-MD5" && c.exchange == nil {
+	a := c.listener.srv.Auth()
+	if s := a.SASL(); s != nil && slices.Contains(a.Schemes(), "sasl") && s.Mechanism() == "DIGEST-MD5" &&
+		c.exchange == nil {
 		return "Java clients of 3.9 do not begin DIGEST-MD5 unless they run with -Dzookeeper.fips-mode=false"
 	}
 	return ""
