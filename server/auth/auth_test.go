@@ -208,3 +208,18 @@ func TestLocal(t *testing.T) {
 		t.Error("there is no such directory")
 	}
 }
+
+// With a relative data directory the token was found by those alone who were in the directory that the server was
+// started in.
+func TestRegression_Local_PathIsGoodFromEverywhere(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	l, err := NewLocal(".", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("/")
+	if _, err := os.Stat(l.Path()); err != nil || !filepath.IsAbs(l.Path()) {
+		t.Errorf("%s: %v", l.Path(), err)
+	}
+}

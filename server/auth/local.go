@@ -21,6 +21,9 @@ type Local struct {
 
 // NewLocal draws a token and writes it into dir, for the owner's eyes only.
 func NewLocal(dir string, port int) (*Local, error) {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs // whoever asks for it is elsewhere
+	}
 	l := &Local{filepath.Join(dir, LocalTokenFile), rand.Text() + rand.Text()}
 	f, err := os.CreateTemp(dir, LocalTokenFile+".*") // with mode 0600
 	if err != nil {

@@ -112,6 +112,9 @@ func (a *app) httpClient() (*httpapi.Client, error) {
 func httpMessage(err error) string {
 	var p *httpapi.Problem
 	if errors.As(err, &p) && (p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden) {
+		if p.NoToken != nil {
+			return fmt.Sprintf("%s; %v; run the command as the server's user", p.Detail, p.NoToken)
+		}
 		return fmt.Sprintf("%s; %s", p.Detail, authHint)
 	}
 	var none *httpapi.UnreachableError

@@ -75,6 +75,8 @@ func opMessage(op *client.OpError, err error) string {
 			"--auth digest:user:password proves your identity", path, path)
 	case errors.Is(err, client.ErrAuthFailed):
 		return "the server refuses the identity; want a scheme it knows, as in digest user:password"
+	case errors.Is(err, client.ErrSessionClosedNeedsSASL):
+		return "the server asks for an identity (its enforce.auth.schemes): --auth digest:user:password, or --tls-cert"
 	case errors.Is(err, client.ErrUnimplemented):
 		return fmt.Sprintf("%v; the server does not know the operation or has it switched off", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
 // patience is a timeout that no test waits for.

@@ -215,14 +215,17 @@ func (c *Client) attempt(
 		return resp, answered, nil
 	}
 	defer resp.Body.Close()
+	var noToken error
 	if proof.local {
 		proof.local = false
-		if token, ok := localToken(at, resp); ok {
-			proof.token = token
+		if proof.token, noToken = localToken(at, resp); proof.token != "" {
 			return c.attempt(whole, at, r, patience, proof)
 		}
 	}
 	what, err := refusal(at, r, resp)
+	if p, ok := errors.AsType[*Problem](err); ok {
+		p.NoToken = noToken
+	}
 	if what == lost && r.Method == http.MethodGet {
 		what = notDone
 	}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -53,13 +54,25 @@ func TestDo_LocalToken(t *testing.T) {
 			}
 		}
 	}
+	// Which file cannot be used, and why, was not said.
+	for path, want := range map[string]string{
+		dir + "/gone/admin.token": "/gone/admin.token: no such file", dir + "/open/admin.token": "can be read by others",
+		dir + "/other/admin.token": "is not for port " + u.Port(), link: "is no regular file", "": "",
+	} {
+		named = path
+		var p *Problem
+		err := New([]string{at}, patience, nil).JSON(t.Context(), get, nil)
+		if !errors.As(err, &p) || (p.NoToken == nil) != (want == "") || want != "" && !strings.Contains(p.NoToken.Error(), want) {
+			t.Errorf("%q: %v, %v", path, err, p.NoToken)
+		}
+	}
 	named = good
 	c := New([]string{at}, patience, nil)
 	c.User, c.Password = "a", "b"
 	if err := c.JSON(t.Context(), get, nil); err == nil {
 		t.Error("somebody with credentials of his own became another")
 	}
-	if _, is := localToken("http://192.0.2.1:"+u.Port(), &http.Response{Header: http.Header{tokenHeader: {good}}}); is {
+	if token, _ := localToken("http://192.0.2.1:"+u.Port(), &http.Response{Header: http.Header{tokenHeader: {good}}}); token != "" {
 		t.Error("the token was sent to another machine")
 	}
 }
