@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -80,7 +84,28 @@ func nextStep(now *clusterJSON) string {
 	case highest > now.Level:
 		return fmt.Sprintf("not all servers speak level %d yet: upgrade the others", highest)
 	}
+	if runs := releases(now); len(runs) > 1 {
+		return "several releases run that speak the same levels: " + strings.Join(runs, ", ") +
+			"; give all servers one of them"
+	}
 	return "no upgrade is under way"
+}
+
+// releases are the releases that run, each with its servers.
+func releases(now *clusterJSON) (all []string) {
+	servers := map[string][]string{}
+	for _, m := range now.Members {
+		release := strings.TrimSpace(m.Version + " " + m.Commit)
+		servers[release] = append(servers[release], strconv.Itoa(m.ID))
+	}
+	for _, release := range slices.Sorted(maps.Keys(servers)) {
+		noun := "server"
+		if len(servers[release]) > 1 {
+			noun = "servers"
+		}
+		all = append(all, fmt.Sprintf("%s on %s %s", orDash(release), noun, strings.Join(servers[release], ", ")))
+	}
+	return all
 }
 
 func (a *app) upgradeFinalizeCommand() *cobra.Command {
