@@ -284,3 +284,44 @@ func TestNode_AddServer_RefusesNonsense(t *testing.T) {
 		}
 	}
 }
+
+// Without a majority the outcome of a change was said to be unknown, although no leader had ever been asked; and a token
+// or a level that was asked for came into being when the others were back.
+func TestRegression_Members_WithoutALeader_NothingIsDone(t *testing.T) {
+	tier.Seconds(t)
+	t.Parallel()
+	e := newKeyed(t, 3)
+	e.must(0, "/a")
+	e.waitBound(0, 1, 2)
+	e.waitFormed()
+	left := e.leader()
+	for i := range 3 {
+		if i != left {
+			e.stop(i)
+		}
+	}
+	x := e.nodes[left]
+	wait.Until(t, "the end of its leadership", func() bool { return x.Status().Leader == state.NoServer })
+	for name, ask := range map[string]func(context.Context) error{
+		"add": func(ctx context.Context) error {
+			return x.AddServer(ctx, state.Member{ID: 9, Addr: "127.0.0.1:1", Peer: "127.0.0.1:1:1"})
+		},
+		"remove":   func(ctx context.Context) error { return x.RemoveServer(ctx, state.ServerID((left+1)%3), true) },
+		"transfer": func(ctx context.Context) error { return x.TransferTo(ctx, state.NoServer) },
+		"stop":     x.CheckStop,
+		"level":    func(ctx context.Context) error { return x.RaiseLevel(ctx, x.Level()) },
+		"token": func(ctx context.Context) error {
+			_, _, err := x.NewToken(ctx, state.ServerID((left+1)%3))
+			return err
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		if err := ask(ctx); !errors.Is(err, ErrNoLeader) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, err)
+		}
+		cancel()
+	}
+	if n := x.Status().Pending; n > 0 {
+		t.Errorf("%d commands wait for a leader", n)
+	}
+}

@@ -97,4 +97,3 @@ func splitPeer(peer string) (host, port, election string) {
 	host, port, _ = net.SplitHostPort(peer)
 	return host, port, election
 }
-

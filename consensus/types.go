@@ -34,6 +34,7 @@ var (
 	ErrNoMember   = membership.ErrNoMember
 	ErrStandalone = membership.ErrStandalone
 	ErrTooFew     = membership.ErrTooFew
+	ErrNoLeader   = membership.ErrNoLeader
 	ErrElsewhere  = membership.ErrElsewhere
 	ErrLevel      = membership.ErrLevel
 	ErrNoTokens   = membership.ErrNoTokens

@@ -36,6 +36,7 @@ var (
 	ErrNoMember   = consensus.ErrNoMember
 	ErrStandalone = consensus.ErrStandalone
 	ErrTooFew     = consensus.ErrTooFew
+	ErrNoLeader   = consensus.ErrNoLeader
 	ErrElsewhere  = consensus.ErrElsewhere
 	ErrLevel      = consensus.ErrLevel
 	ErrNoTokens   = consensus.ErrNoTokens

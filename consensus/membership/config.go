@@ -27,6 +27,8 @@ var (
 	// ErrElsewhere reports that a server to be added is a member at another address,
 	// and connected: to believe the new one would cost the ensemble a server.
 	ErrElsewhere = errors.New("there is such a server, at another address")
+	// ErrNoLeader reports that a change was not asked for, since no leader was reached: nothing has been done.
+	ErrNoLeader = errors.New("no leader was reached, and nothing has been done; is a majority of the voters up?")
 	// ErrLevel reports that the ensemble cannot have a feature level.
 	ErrLevel = errors.New("the feature level is not possible")
 )

@@ -122,11 +122,11 @@ func (c *control) ask(
 	defer cancel()
 	conn, err := c.mux.Dial(ctx, mux.KindControl, AddressOf(to), mux.NoServer)
 	if err != nil {
-		return controlReply{}, err
+		return controlReply{}, unsentError{err}
 	}
 	defer func() { _ = conn.Close() }()
 	if err := c.keys.CheckKey(conn.Conn, to); err != nil && req.Op != controlJoin {
-		return controlReply{}, err
+		return controlReply{}, unsentError{err}
 	}
 	until, _ := ctx.Deadline()
 	if err := conn.SetDeadline(until); err != nil {

@@ -121,7 +121,7 @@ var ErrNoTokens = errors.New("servers need no token here: with peer.tls=false ev
 // NewToken makes a one-time token with which a server may join as a member, with a new key, and returns it and when it
 // ends. It takes the place of an earlier one.
 //
-// Errors: ErrNoTokens, ErrNoMember; ctx's, and then the outcome is unknown.
+// Errors: ErrNoTokens, ErrNoMember, ErrNoLeader; ctx's, and then the outcome is unknown.
 func (e *Ensemble) NewToken(ctx context.Context, id state.ServerID) (secret string, until time.Time, err error) {
 	switch {
 	case !e.cfg.Keys.Tokens():
@@ -134,7 +134,9 @@ func (e *Ensemble) NewToken(ctx context.Context, id state.ServerID) (secret stri
 		until = time.Now().Add(peerkeys.TokenTime)
 		m.TokenUntil = until.UnixMilli()
 		var code znode.Error
-		code, err = e.cfg.Commit(ctx, &state.Command{Op: state.OpMember, Member: m})
+		if err = e.awaitLeader(ctx); err == nil {
+			code, err = e.cfg.Commit(ctx, &state.Command{Op: state.OpMember, Member: m})
+		}
 		if err == nil && code != znode.OK {
 			err = ErrNoMember
 		}

@@ -11,10 +11,13 @@ import (
 // RaiseLevel raises the ensemble's feature level, for good: servers that do not speak it cannot come back. The state
 // machine refuses it unless every server has published that it speaks it. To repeat it is harmless.
 //
-// Errors: ErrLevel, with the server that is in the way; ctx's and ErrStopped, and then the outcome is unknown.
+// Errors: ErrLevel, with the server that is in the way; ErrNoLeader; ctx's and ErrStopped, and then the outcome is unknown.
 func (e *Ensemble) RaiseLevel(ctx context.Context, to state.Level) error {
 	if err := e.checkLevel(to); err != nil {
 		return err
+	}
+	if err := e.awaitLeader(ctx); err != nil {
+		return fmt.Errorf("raising the feature level to %d: %w", to, err)
 	}
 	code, err := e.cfg.Commit(ctx, &state.Command{Op: state.OpLevel, Level: to})
 	if err == nil && code != znode.OK {

@@ -22,7 +22,7 @@ import (
 // caught up. It may be started before or after. To call it again is harmless, and
 // corrects the address of a server that is not connected.
 //
-// Errors: ErrStandalone; ErrElsewhere; what is wrong with m; ctx's and ErrStopped, and then the
+// Errors: ErrStandalone; ErrElsewhere; ErrNoLeader; what is wrong with m; ctx's and ErrStopped, and then the
 // outcome is unknown.
 func (e *Ensemble) AddServer(ctx context.Context, m state.Member) error {
 	switch {
@@ -79,7 +79,7 @@ func (e *Ensemble) checkAddress(ctx context.Context, m *state.Member) error {
 // RemoveServer takes a server out of the ensemble. Unless force is set, it refuses
 // if the voters that are connected would be no majority of those left.
 //
-// Errors: ErrStandalone, ErrNoMember, ErrTooFew; ctx's, and then the outcome is
+// Errors: ErrStandalone, ErrNoMember, ErrTooFew, ErrNoLeader; ctx's, and then the outcome is
 // unknown.
 func (e *Ensemble) RemoveServer(ctx context.Context, id state.ServerID, force bool) error {
 	err := ErrNoMember
@@ -98,7 +98,7 @@ func (e *Ensemble) RemoveServer(ctx context.Context, id state.ServerID, force bo
 // TransferTo hands leadership to a voter, or with NoServer from this ensemble's leader
 // to the voter that is most up to date.
 //
-// Errors: ErrStandalone, ErrNoMember; ctx's; that it could not catch up in time.
+// Errors: ErrStandalone, ErrNoMember, ErrNoLeader; ctx's; that it could not catch up in time.
 func (e *Ensemble) TransferTo(ctx context.Context, id state.ServerID) error {
 	err := ErrNoMember
 	switch {
@@ -120,9 +120,9 @@ func (e *Ensemble) TransferTo(ctx context.Context, id state.ServerID) error {
 // next one too.
 func (e *Ensemble) transferAway(ctx context.Context) error {
 	var leader state.ServerID
-	err := e.retry(ctx, func() error {
+	err := e.retryChange(ctx, func() error {
 		if leader = e.cfg.Leader(); leader == state.NoServer {
-			return errNotLeader
+			return errNoneKnown
 		}
 		return nil
 	})
@@ -135,7 +135,7 @@ func (e *Ensemble) transferAway(ctx context.Context) error {
 // CheckStop reports, with ErrTooFew, that the ensemble would lose its majority if this
 // server stopped now.
 //
-// Errors: ErrTooFew; ctx's.
+// Errors: ErrTooFew, ErrNoLeader; ctx's.
 func (e *Ensemble) CheckStop(ctx context.Context) error {
 	if e.standalone() {
 		return fmt.Errorf("%w: this server is standalone", ErrTooFew)
@@ -146,14 +146,14 @@ func (e *Ensemble) CheckStop(ctx context.Context) error {
 // askLeader has the leader do something, whichever server that is, until ctx ends. All
 // requests can be repeated.
 func (e *Ensemble) askLeader(ctx context.Context, req controlRequest) error {
-	return e.retry(ctx, func() error { return e.askLeaderOnce(req) })
+	return e.retryChange(ctx, func() error { return e.askLeaderOnce(req) })
 }
 
 func (e *Ensemble) askLeaderOnce(req controlRequest) error {
 	leader := e.cfg.Leader()
 	switch leader {
 	case state.NoServer:
-		return errNotLeader
+		return errNoneKnown
 	case e.cfg.Self:
 		if req.Op == controlBind {
 			return e.bind(&req)
@@ -173,6 +173,38 @@ func (e *Ensemble) askLeaderOnce(req controlRequest) error {
 	}
 }
 
+// noLeaderLimit is how long a leader is waited for who is not reached, much longer than an election takes, and shorter
+// than those who ask wait for an answer.
+const noLeaderLimit = 5 * time.Second
+
+// unsentError is that of a request that has not left this server.
+type unsentError struct{ error }
+
+func (e unsentError) Unwrap() error { return e.error }
+
+// retryChange is retry for a change, which nobody may have been asked for: then it ends with ErrNoLeader, after
+// noLeaderLimit at the latest.
+func (e *Ensemble) retryChange(ctx context.Context, try func() error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(noLeaderLimit, func() { cancel(ErrNoLeader) })
+	defer late.Stop()
+	sent := false
+	err := e.retry(ctx, func() error {
+		err := try()
+		var unsent unsentError
+		if errors.Is(err, errNotLeader) && !errors.As(err, &unsent) {
+			sent = true
+			late.Stop()
+		}
+		return err
+	})
+	if !sent && ctx.Err() != nil && errors.Is(err, errNotLeader) {
+		return fmt.Errorf("%w (%w)", ErrNoLeader, errNotLeader)
+	}
+	return err
+}
+
 // retry calls try until it returns something other than errNotLeader, or ctx or the node ends.
 func (e *Ensemble) retry(ctx context.Context, try func() error) error {
 	for wait := retryMin; ; wait = min(2*wait, retryMax) {
@@ -189,6 +221,20 @@ func (e *Ensemble) retry(ctx context.Context, try func() error) error {
 		}
 	}
 }
+
+// awaitLeader returns when a leader is known, without which a command of this server's would wait for one, and then be
+// carried out when nobody expects it any more. Errors: ErrNoLeader.
+func (e *Ensemble) awaitLeader(ctx context.Context) error {
+	return e.retryChange(ctx, func() error {
+		if e.cfg.Leader() == state.NoServer {
+			return errNoneKnown
+		}
+		return nil
+	})
+}
+
+// errNoneKnown says that there is nobody to ask.
+var errNoneKnown = unsentError{errNotLeader}
 
 // Status asks the leader for the ensemble's status. Any server can be asked. It takes as
 // long as the slowest server that is connected needs for an answer, and at most
@@ -214,7 +260,7 @@ func (e *Ensemble) askStatus(ctx context.Context) (*Status, error) {
 	leader := e.cfg.Leader()
 	switch leader {
 	case state.NoServer:
-		return nil, errNotLeader
+		return nil, errNoneKnown
 	case e.cfg.Self:
 		return e.statusAsLeader()
 	}
