@@ -472,6 +472,30 @@ func TestKeys_JoinSecret_RemovedServer_ComesBack(t *testing.T) {
 	e.agree()
 }
 
+// A server with the data of a former ensemble, as of a volume that was kept, was told to get a token, with which it was
+// told that its data is of another ensemble.
+func TestRegression_Keys_FormerEnsemble_IsNamed(t *testing.T) {
+	t.Parallel()
+	former := newKeyed(t, 3)
+	former.must(0, "/a")
+	former.waitFormed()
+	for i := range 3 {
+		former.stop(i)
+	}
+	e := newKeyed(t, 3)
+	e.must(0, "/b")
+	e.waitFormed()
+	e.stop(2)
+	e.nodes[2].dir = former.nodes[2].dir
+	right, wrong := &counter{text: "is of a former ensemble"}, &counter{text: "`zk-lite member token` makes a token"}
+	e.change = func(c *Config) { c.Logger = slog.New(slog.NewMultiHandler(right, wrong)) }
+	e.mustStart(2)
+	wait.Until(t, "a word about the data", func() bool { return right.lines.Load() > 0 })
+	if wrong.lines.Load() > 0 {
+		t.Error("it was told to get a token")
+	}
+}
+
 // A removed server that started while there was no leader took the silence for a refusal: it halted for good, with the
 // advice to empty its data directories.
 func TestRegression_Keys_RemovedServer_AsksUntilThereIsALeader(t *testing.T) {

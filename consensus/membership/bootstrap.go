@@ -294,9 +294,7 @@ func (b *bootstrapper) checkOthers(id storage.Identity) {
 				}
 				if err != nil && time.Since(warned) >= bootstrapRemind {
 					warned = time.Now()
-					b.cfg.Logger.Warn("another server does not let this one in: its key is not the one bound to it; "+
-						"`zk-lite member token` makes a token, for the file of peer.joinSecretFile",
-						"server", s.ID, "error", err)
+					b.warnRefused(s.ID, err)
 				}
 			}
 			var refused *mux.RefusedError
@@ -309,8 +307,8 @@ func (b *bootstrapper) checkOthers(id storage.Identity) {
 		}
 		if len(foreign) > voters/2 {
 			b.cfg.Fatal(fmt.Errorf("this server's data directory belongs to ensemble %x, but servers %v "+
-				"belong to another ensemble: check dataDir, and the addresses in the configuration",
-				id.Ensemble, foreign))
+				"belong to another ensemble: check dataDir, and the addresses in the configuration; the directory of a "+
+				"former ensemble is to be emptied, but for myid", id.Ensemble, foreign))
 			return
 		}
 		select {
@@ -319,6 +317,24 @@ func (b *bootstrapper) checkOthers(id storage.Identity) {
 		case <-tick.C:
 		}
 	}
+}
+
+// warnRefused says why another server may have refused this one. Where the others show other keys than this server's
+// directory has, a token would be of no use.
+func (b *bootstrapper) warnRefused(by state.ServerID, err error) {
+	known, strange := false, false
+	for _, s := range b.cfg.Servers {
+		bound, another := b.cfg.Keys.ShownBy(s.ID)
+		known, strange = known || bound, strange || another
+	}
+	if strange && !known {
+		b.cfg.Logger.Warn("another server does not let this one in, and no server shows the key that dataDir has of it: "+
+			"the directory is of a former ensemble, or of another one; empty it but for myid, or correct dataDir",
+			"server", by, "error", err)
+		return
+	}
+	b.cfg.Logger.Warn("another server does not let this one in: its key is not the one bound to it; "+
+		"`zk-lite member token` makes a token, for the file of peer.joinSecretFile", "server", by, "error", err)
 }
 
 // acceptBootstrap makes this server a member of the ensemble that another bootstraps.

@@ -74,6 +74,7 @@ type Keys struct {
 	dirty   bool                     // the table is newer than its file
 	tokens  map[state.ServerID]token // not used yet
 	changed map[state.ServerID]bool  // whose connections Run has to end
+	shown   map[state.ServerID]Key   // as the servers have shown them when they were called
 }
 
 // token is a one-time token's digest.

@@ -44,7 +44,8 @@ func (k *Keys) admit(s tls.ConnectionState) error {
 	}
 	k.signal(k.met)
 	return fmt.Errorf("its key %s is bound to no server of the ensemble; to let a server in: "+
-		"`zk-lite member add` or `zk-lite member token`", key.Short())
+		"`zk-lite member add` or `zk-lite member token`; one with the data of a former ensemble is emptied first",
+		key.Short())
 }
 
 func isOneOf(key Key, all map[state.ServerID]Key) bool {
@@ -88,6 +89,9 @@ func (k *Keys) Client(ctx context.Context, raw net.Conn, to state.ServerID, anyK
 	defer cancel()
 	c := tls.Client(raw, k.tls.client)
 	err := c.HandshakeContext(ctx)
+	if err == nil {
+		k.noteShown(c, to)
+	}
 	if err == nil && !anyKey {
 		err = k.CheckKey(c, to)
 	}
@@ -96,6 +100,30 @@ func (k *Keys) Client(ctx context.Context, raw net.Conn, to state.ServerID, anyK
 		return nil, fmt.Errorf("TLS with server %d: %w", to, err)
 	}
 	return c, nil
+}
+
+// noteShown remembers the key that a server has shown: it does so before it refuses this one's.
+func (k *Keys) noteShown(c net.Conn, by state.ServerID) {
+	key, _ := k.KeyOf(c)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.shown == nil {
+		k.shown = map[state.ServerID]Key{}
+	}
+	k.shown[by] = key
+}
+
+// ShownBy reports how a server has shown itself when it was last called: by the key that is bound to it, or by another one;
+// neither, if it was not reached, or has none. It is safe on nil.
+func (k *Keys) ShownBy(id state.ServerID) (bound, another bool) {
+	if k == nil {
+		return false, false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	shown, was := k.shown[id]
+	have, known := k.table.Keys[id]
+	return was && known && shown == have, was && known && shown != have
 }
 
 // KeyOf returns the key that the other side of a connection has shown; ok is false if the connection is without TLS,
