@@ -62,7 +62,7 @@ var layers = []struct {
 	{6, "consensus/membership", []string{"consensus/selfcheck", "consensus/peerkeys", "consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "znode"}, "who leads, and what is connected, comes in as functions"},
 	{7, "consensus/formation", []string{"consensus/membership", "consensus/state", "consensus/storage"}, "an operator's word, while no ensemble exists"},
 	{7, "consensus/recovery", []string{"consensus/membership", "consensus/state", "consensus/storage", "consensus/transport", "znode"}, "works on files while no server runs"},
-	{7, "consensus", []string{"consensus/selfcheck", "consensus/peerkeys", "consensus/state", "consensus/forward", "consensus/membership", "consensus/transport", "consensus/transport/mux", "consensus/raftlogger", "consensus/storage", "internal/crash", "internal/histogram", "session", "znode"}, "agreement knows no clients"},
+	{7, "consensus", []string{"consensus/selfcheck", "consensus/peerkeys", "consensus/state", "consensus/forward", "consensus/membership", "consensus/transport", "consensus/transport/mux", "consensus/raftlogger", "consensus/storage", "internal/crash", "internal/histogram", "internal/repeats", "session", "znode"}, "agreement knows no clients"},
 	{3, "client/...", []string{"internal/wire", "internal/jute", "internal/tlsfiles", "znode", "client/..."}, "the client is a library of its own"},
 	{8, "server/changes", []string{"watch", "znode"}, "the record of changes: what it is of, and who applies it, is the server's"},
 	{8, "server/audit", []string{"consensus/state", "znode"}, "lines about who has done what: it is told, and asks nobody"},

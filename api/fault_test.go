@@ -67,6 +67,7 @@ func TestServer_Ready_AsClientsFindIt(t *testing.T) {
 	}{
 		{func(s *server.Status) { s.Leader, s.Role = state.NoServer, server.RoleNone }, 503, "no leader is known"},
 		{func(s *server.Status) { s.DiskFault = "no space left on device" }, 503, "the disk refuses writes"},
+		{func(s *server.Status) { s.DataLost = "/data was removed" }, 503, "the data directory is gone"},
 		{func(s *server.Status) { s.Leader = 0 }, 200, "ok"}, // a server like any other
 		{func(s *server.Status) {
 			s.Halt = &consensus.Halt{Kind: consensus.HaltRemoved, Reason: "it was removed"}

@@ -10,6 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/crash"
+	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
 const (
@@ -30,9 +31,11 @@ type checker struct {
 	// lostLife is one in between, which the others know; 0: none. Then the disk is an old copy.
 	lostLife atomic.Uint64
 	alarm    atomic.Pointer[string] // what is wrong with others; nil: nothing
-	equal    atomic.Uint64          // the last index at which a majority had this server's state; 0: none
-	equalAt  atomic.Int64           // Node.now() then
-	took     atomic.Int64           // nanoseconds, of the last digest
+	lost     atomic.Pointer[string] // how this server's data is gone; nil: it is not
+	repeats  repeats.Filter
+	equal    atomic.Uint64 // the last index at which a majority had this server's state; 0: none
+	equalAt  atomic.Int64  // Node.now() then
+	took     atomic.Int64  // nanoseconds, of the last digest
 
 	proposed int64 // Node.now() when this server, as leader, has proposed the last digest; only run uses it
 }
@@ -115,6 +118,7 @@ func (c *checker) run() {
 			return
 		case <-tick.C:
 			c.save()
+			c.lookForData()
 		case <-check:
 			c.propose()
 			c.compare()
@@ -129,6 +133,22 @@ func (c *checker) save() {
 				c.n.logger.Warn("writing what this server has applied failed", "error", err)
 			}
 		}
+	}
+}
+
+// lookForData looks whether what this server writes to is still where its next start looks for it.
+func (c *checker) lookForData() {
+	err := c.n.cfg.Storage.Lost()
+	if err == nil {
+		c.lost.Store(nil)
+		return
+	}
+	text := err.Error()
+	c.lost.Store(&text)
+	const gone = "this server's data is gone, and with its end all that it has acknowledged; take a backup of it now, " +
+		"while it runs, and replace it"
+	if pass, leftOut := c.repeats.Pass(gone); pass {
+		c.n.logger.Error(gone, "error", err, "left_out", leftOut)
 	}
 }
 

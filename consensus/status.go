@@ -20,6 +20,9 @@ func (n *Node) Status() Status {
 	if fault := n.snapshots.fault.Load(); fault != nil {
 		s.SnapshotFault = *fault
 	}
+	if lost := n.check.lost.Load(); lost != nil {
+		s.DataLost = *lost
+	}
 	if alarm := n.check.alarm.Load(); alarm != nil {
 		s.Alarm = *alarm
 	}

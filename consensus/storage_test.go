@@ -2,12 +2,14 @@ package consensus
 
 import (
 	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // What is damaged or gone is named, with what to do about it, and the server does not start:
@@ -76,4 +78,23 @@ func TestOpenStorage_Damage_IsNamedWithItsRemedy(t *testing.T) {
 	if !e.nodes[0].handler.exists("/a") || !e.nodes[0].handler.exists("/b") {
 		t.Error("znodes are missing")
 	}
+}
+
+// It is said in the log, and by the server's status, as long as it is so.
+func TestRegression_Node_DataThatIsGone(t *testing.T) {
+	tier.Seconds(t)
+	t.Parallel()
+	said := &counter{text: "this server's data is gone"}
+	e := newTestEnsemble(t, 1, func(c *Config) { c.Logger = slog.New(said) })
+	e.must(0, "/a")
+	dir := e.nodes[0].dir
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "a word", func() bool { return e.nodes[0].Status().DataLost != "" && said.lines.Load() > 0 })
+	e.must(0, "/b")
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the all-clear", func() bool { return e.nodes[0].Status().DataLost == "" })
 }

@@ -102,6 +102,8 @@ type Status struct {
 	// DiskFault is why this server could not write its log, vote or term when
 	// it last tried; empty while it can.
 	DiskFault string
+	// DataLost is how this server's data is not where its next start looks for it; empty: it is.
+	DataLost string
 	// SnapshotFault is why this server could not write a snapshot when it last tried; empty if it could.
 	SnapshotFault string
 	// LeaderChanged is when this server last saw another leader, none, or another term; zero: never.

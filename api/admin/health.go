@@ -59,6 +59,9 @@ func (h *handlers) readyz(q *rest.Request) error {
 		code, body["status"] = http.StatusServiceUnavailable, "no leader is known"
 	case s.DiskFault != "": // a server that cannot write applies nothing, whoever leads
 		code, body["status"] = http.StatusServiceUnavailable, "the disk refuses writes"
+	case s.DataLost != "": // what it acknowledges does not outlive it
+		code, body["status"] = http.StatusServiceUnavailable, "the data directory is gone"
+		body["reason"] = s.DataLost
 	case q.Core.Server.Stalled(): // as when the disks of the others are full
 		code, body["status"] = http.StatusServiceUnavailable, "nothing is applied, though requests wait"
 	}
@@ -134,6 +137,7 @@ func readyChecks(q *rest.Request, s *server.Status) []Check {
 		{"leader", s.Leader != state.NoServer, leader},
 		{"majority", q.Core.Server.Serving() || q.Core.Server.Draining() && s.Leader != state.NoServer, majority},
 		{"disk", s.DiskFault == "", s.DiskFault},
+		{"data", s.DataLost == "", s.DataLost},
 		{"progress", !q.Core.Server.Stalled(), ""},
 		{"memory", !full, room},
 		{"self_check", s.Alarm == "", s.Alarm},

@@ -40,6 +40,8 @@ type Store struct {
 	// History keeps what the server has applied; nil: nothing does.
 	History HistoryStore
 	Form    FormFile
+
+	kept []kept
 }
 
 // Identity is the server and the ensemble that a data directory belongs to.
@@ -131,7 +133,7 @@ func Open(c Config) (Store, error) {
 	if err != nil {
 		return Store{}, errors.Join(fmt.Errorf("opening snapshots in %s: %w", c.Dir, err), s.Close())
 	}
-	if err := errors.Join(s.verifyReach(&c, id != nil), s.verifyLog(&c)); err != nil {
+	if err := errors.Join(s.verifyReach(&c, id != nil), s.verifyLog(&c), s.keep(&c)); err != nil {
 		return Store{}, errors.Join(err, s.Close())
 	}
 	return s, nil
