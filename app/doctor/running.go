@@ -111,8 +111,8 @@ var remedies = map[string]string{
 	"leader":       "start the others, and let firewalls pass their peer ports: a majority of the voters must be up",
 	"majority":     "start the others, and let firewalls pass their peer ports: a majority of the voters must be up",
 	"disk":         "make room, or replace the disk; the server goes on by itself",
-	"data": "take a backup of it now, while it runs (zk-lite backup), and do not stop it before; then remove it, and add it " +
-		"again with empty directories",
+	"data": "if the directory was moved, put it back; else take a backup now, while the server runs (zk-lite backup; " +
+		"without its admin.token: zk-lite export /), then remove it, and add it again with empty directories",
 	"progress":     "look at the disks of a majority of the servers: nothing is applied until they write",
 	"memory":       "delete znodes, or give all servers more memory (limits.treeBytes)",
 	"not_halted":   "see docs/operations.md, \"When a server halts\"",
