@@ -145,8 +145,8 @@ func (c *checker) lookForData() {
 	}
 	text := err.Error()
 	c.lost.Store(&text)
-	const gone = "this server's data is gone, and with its end all that it has acknowledged; take a backup of it now, " +
-		"while it runs, and replace it"
+	const gone = "this server's data is gone, and with its end all that it has acknowledged; take a backup of it " +
+		"now, while it runs, and replace it"
 	if pass, leftOut := c.repeats.Pass(gone); pass {
 		c.n.logger.Error(gone, "error", err, "left_out", leftOut)
 	}

@@ -46,8 +46,8 @@ func (s *Server) Memory() Memory {
 	return m
 }
 
-// admit reports why c may not be proposed: ErrBadArguments if it is too long, ErrInvalidACL for a list that is, ErrSystem
-// if there is no room.
+// admit reports why c may not be proposed: ErrBadArguments if it is too long, ErrInvalidACL for a list that is,
+// ErrSystem if there is no room.
 // It must not be called with the view lock held.
 func (s *Server) admit(c *state.Command) znode.Error {
 	if size := c.MaxSize(); size > state.MaxCommand {

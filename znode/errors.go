@@ -73,7 +73,7 @@ var errorText = map[Error][2]string{
 	ErrNoWatcher:              {"NOWATCHER", "no such watcher"},
 	ErrRequestTimeout:         {"REQUESTTIMEOUT", "request timed out"},
 	ErrReconfigDisabled:       {"RECONFIGDISABLED", "reconfig is disabled"},
-	ErrSessionClosedNeedsSASL: {"SESSIONCLOSEDREQUIRESASLAUTH", "the server asks for an identity (enforce.auth.schemes)"},
+	ErrSessionClosedNeedsSASL: {"SESSIONCLOSEDREQUIRESASLAUTH", "an identity of enforce.auth.schemes is needed"},
 	ErrQuotaExceeded:          {"QUOTAEXCEEDED", "quota exceeded"},
 	ErrThrottled:              {"THROTTLEDOP", "operation throttled"},
 }

@@ -35,7 +35,8 @@ func clusterProblem(err error) error {
 		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "not at this level"
 		p.Hint = "GET /v1/cluster shows the ensemble's level, and those of its servers"
 	case errors.Is(err, server.ErrNoLeader):
-		p.Title, p.Hint = "no leader", "start the voters that are down, and try again; GET /v1/cluster shows the members"
+		p.Title = "no leader"
+		p.Hint = "start the voters that are down, and try again; GET /v1/cluster shows the members"
 	case errors.Is(err, server.ErrTooFew):
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
 		p.Title = "too few would be left"

@@ -128,7 +128,8 @@ var table = []Metric{
 		"Elections that this server has started because the leader's process had ended.", ensemble, false, false},
 
 	{"disk_fault", Gauge, "",
-		"1 if the last write of this server's log, vote or term failed, or its data directory is gone, else 0.", logStore, false, false},
+		"1 if the last write of this server's log, vote or term failed, or its data directory is gone, else 0.",
+		logStore, false, false},
 	{"log_fsyncs_total", Counter, "", "Times that the log was synced to disk.", logStore, false, false},
 	{"log_fsync_seconds", Histogram, seconds, "Time that a sync of the log took.", logStore, false, false},
 	{"log_fsync_last_seconds", Gauge, seconds, "Duration of the last sync of the log.", logStore, false, false},

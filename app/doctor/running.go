@@ -113,10 +113,11 @@ var remedies = map[string]string{
 	"disk":         "make room, or replace the disk; the server goes on by itself",
 	"data": "if the directory was moved, put it back; else take a backup now, while the server runs (zk-lite backup; " +
 		"without its admin.token: zk-lite export /), then remove it, and add it again with empty directories",
-	"progress":     "look at the disks of a majority of the servers: nothing is applied until they write",
-	"memory":       "delete znodes, or give all servers more memory (limits.treeBytes)",
-	"not_halted":   "see docs/operations.md, \"When a server halts\"",
-	"certificate":  "correct what it says, as by letting this server's user read the file, or issue a new one, in place",
+	"progress":   "look at the disks of a majority of the servers: nothing is applied until they write",
+	"memory":     "delete znodes, or give all servers more memory (limits.treeBytes)",
+	"not_halted": "see docs/operations.md, \"When a server halts\"",
+	"certificate": "correct what it says, as by letting this server's user read the file, or issue a new one, " +
+		"in place",
 }
 
 func (d *doctor) ready(a *answers) {

@@ -307,8 +307,8 @@ func (b *bootstrapper) checkOthers(id storage.Identity) {
 		}
 		if len(foreign) > voters/2 {
 			b.cfg.Fatal(fmt.Errorf("this server's data directory belongs to ensemble %x, but servers %v "+
-				"belong to another ensemble: check dataDir, and the addresses in the configuration; the directory of a "+
-				"former ensemble is to be emptied, but for myid", id.Ensemble, foreign))
+				"belong to another ensemble: check dataDir, and the addresses in the configuration; the directory of "+
+				"a former ensemble is to be emptied, but for myid", id.Ensemble, foreign))
 			return
 		}
 		select {
@@ -328,8 +328,8 @@ func (b *bootstrapper) warnRefused(by state.ServerID, err error) {
 		known, strange = known || bound, strange || another
 	}
 	if strange && !known {
-		b.cfg.Logger.Warn("another server does not let this one in, and no server shows the key that dataDir has of it: "+
-			"the directory is of a former ensemble, or of another one; empty it but for myid, or correct dataDir",
+		b.cfg.Logger.Warn("another server does not let this one in, and no server shows the key that dataDir has of "+
+			"it: the directory is of a former ensemble, or of another one; empty it but for myid, or correct dataDir",
 			"server", by, "error", err)
 		return
 	}

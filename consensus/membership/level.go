@@ -11,7 +11,8 @@ import (
 // RaiseLevel raises the ensemble's feature level, for good: servers that do not speak it cannot come back. The state
 // machine refuses it unless every server has published that it speaks it. To repeat it is harmless.
 //
-// Errors: ErrLevel, with the server that is in the way; ErrNoLeader; ctx's and ErrStopped, and then the outcome is unknown.
+// Errors: ErrLevel, with the server that is in the way; ErrNoLeader; ctx's and ErrStopped, and then the outcome is
+// unknown.
 func (e *Ensemble) RaiseLevel(ctx context.Context, to state.Level) error {
 	if err := e.checkLevel(to); err != nil {
 		return err

@@ -113,8 +113,8 @@ func (k *Keys) noteShown(c net.Conn, by state.ServerID) {
 	k.shown[by] = key
 }
 
-// ShownBy reports how a server has shown itself when it was last called: by the key that is bound to it, or by another one;
-// neither, if it was not reached, or has none. It is safe on nil.
+// ShownBy reports how a server has shown itself when it was last called: by the key that is bound to it, or by another
+// one; neither, if it was not reached, or has none. It is safe on nil.
 func (k *Keys) ShownBy(id state.ServerID) (bound, another bool) {
 	if k == nil {
 		return false, false

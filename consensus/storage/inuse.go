@@ -12,7 +12,8 @@ import (
 
 // InUse reports whether a process has a server's data directory open. An error says why that is not known.
 func InUse(dir string) (bool, error) {
-	db, err := bbolt.Open(filepath.Join(dir, stableName), 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Millisecond})
+	path := filepath.Join(dir, stableName)
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Millisecond})
 	switch {
 	case err == nil:
 		return false, db.Close()

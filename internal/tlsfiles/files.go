@@ -184,9 +184,9 @@ func (f *Files) Watch(ctx context.Context, logger *slog.Logger) {
 	}
 }
 
-// Reload reads the files again if they have changed since they were last looked at, or could not be used then: why they
-// could not may have gone without a trace on them. With an error what was in use stays so; changed: there is another one,
-// or the files are others.
+// Reload reads the files again if they have changed since they were last looked at, or could not be used then: why
+// they could not may have gone without a trace on them. With an error what was in use stays so; changed: there is
+// another one, or the files are others.
 func (f *Files) Reload() (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -38,8 +38,8 @@ wait for it, and there is no faster way. An observer becomes a joining server.`,
 		case m == nil:
 			return &noMemberError{id, now.ids()}
 		case m.votes() && m.Connected != nil && !*m.Connected:
-			return &conflictError{fmt.Sprintf("server %d votes already, but is not connected: start it; if it is lost for "+
-				"good: `zk-lite member remove %d`", id, id)}
+			return &conflictError{fmt.Sprintf("server %d votes already, but is not connected: start it; if it is lost "+
+				"for good: `zk-lite member remove %d`", id, id)}
 		case m.votes() && !a.json():
 			fmt.Fprintf(c.OutOrStdout(), "server %d votes already: %s\n", id, m.Role)
 			return nil

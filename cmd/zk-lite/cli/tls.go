@@ -248,8 +248,8 @@ func tlsRotate(dir *string) *cobra.Command {
 			return err
 		}
 		if n := len(ca.Trusted()); n > 1 && !*force {
-			return fmt.Errorf("a rotation is under way, %s has %d authorities: go on with `zk-lite tls rotate --issue`, "+
-				"then with --finish; --force begins another", ca.CAFile(), n)
+			return fmt.Errorf("a rotation is under way, %s has %d authorities: go on with `zk-lite tls rotate "+
+				"--issue`, then with --finish; --force begins another", ca.CAFile(), n)
 		}
 		if err := ca.Rotate(d); err != nil {
 			return err

@@ -87,8 +87,8 @@ func (a *Authority) Rotate(life time.Duration) error {
 	return a.renew(a.trusted[0].Subject.CommonName, life)
 }
 
-// Finish ends the trust in authorities before this one, and returns how many they were. It refuses while a certificate of
-// the directory is by one of them, and where there is none.
+// Finish ends the trust in authorities before this one, and returns how many they were. It refuses while a certificate
+// of the directory is by one of them, and where there is none.
 func (a *Authority) Finish() (n int, err error) {
 	if n = len(a.trusted) - 1; n == 0 {
 		return 0, fmt.Errorf("%s has no old authority: `zk-lite tls rotate` makes a new one", a.CAFile())

@@ -23,7 +23,7 @@ type Problem struct {
 	Name       string        `json:"error"` // ZooKeeper's of the error, such as BADVERSION; may be empty
 	Hint       string        `json:"hint"`  // what to do; may be empty
 	RetryAfter time.Duration `json:"-"`     // 0: it is no use to try again
-	NoToken    error         `json:"-"`     // why the token of a server on this machine is of no use; nil: none is meant
+	NoToken    error         `json:"-"`     // why a local server's token is of no use; nil: none is meant
 
 	elsewhere bool // it is no use to try again at this server
 }

@@ -21,8 +21,8 @@ const (
 )
 
 // localToken is the token that a server on this machine asks for, if this process can read it. Whoever listens there
-// chooses the file, so only one is read that says of itself that it is for this port. Without a token, an error says why
-// the file is of no use; nil: none is meant.
+// chooses the file, so only one is read that says of itself that it is for this port. Without a token, an error says
+// why the file is of no use; nil: none is meant.
 func localToken(at string, refused *http.Response) (token string, err error) {
 	path := refused.Header.Get(tokenHeader)
 	u, err := url.Parse(at)
