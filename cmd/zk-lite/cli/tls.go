@@ -106,7 +106,8 @@ servers (sslQuorum) for the server with this number only, also on a machine with
 		}
 		path, err := ca.Issue(args[0], *hosts, d, *force, uris...)
 		if errors.Is(err, authority.ErrExists) {
-			return fmt.Errorf("%w; `zk-lite tls show %s` shows it; --force replaces it, with its private key", err, path)
+			return fmt.Errorf("%w; `zk-lite tls show %s` shows it; --force replaces it, with its private key",
+				err, path)
 		}
 		if err != nil {
 			return err
