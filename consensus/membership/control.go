@@ -98,7 +98,8 @@ type controlReply struct {
 
 const (
 	controlTimeout = 3 * time.Second
-	controlMax     = 64 << 10
+	controlMax     = 64 << 10 // bytes of a request, which a stranger may send
+	replyMax       = 256 << 10
 )
 
 // Between two tries.
@@ -142,7 +143,7 @@ func (c *control) ask(
 		return controlReply{}, err
 	}
 	var reply controlReply
-	if err := json.NewDecoder(io.LimitReader(conn, controlMax)).Decode(&reply); err != nil {
+	if err := json.NewDecoder(io.LimitReader(conn, replyMax)).Decode(&reply); err != nil {
 		return controlReply{}, err
 	}
 	if err := checkControlVersion(reply.Version); err != nil {

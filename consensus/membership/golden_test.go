@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/consensus/peerkeys"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/golden"
 )
 
@@ -27,6 +29,30 @@ func TestGolden(t *testing.T) {
 	for _, v := range []int{0, 2} {
 		if err := checkControlVersion(v); err == nil || !strings.Contains(err.Error(), "not neighbours") {
 			t.Errorf("version %d: %v", v, err)
+		}
+	}
+}
+
+// What a server says, the one that has asked must read, however many servers there are.
+func TestRegression_Control_FitsTheLargestEnsemble(t *testing.T) {
+	status, keys := &Status{}, &peerkeys.Table{
+		Keys: map[state.ServerID]peerkeys.Key{}, Removed: map[state.ServerID]peerkeys.Key{},
+	}
+	for id := range state.ServerID(state.MaxServerID + 1) {
+		key := peerkeys.Key{0: 255, 31: 255}
+		keys.Keys[id], keys.Removed[id] = key, key
+		status.Members = append(status.Members, MemberStatus{
+			ID: id, Connected: true, LastIndex: 1<<64 - 1, AppliedIndex: 1<<64 - 1, Contact: NoContact,
+			Plan: &Plan{Waits: strings.Repeat("x", 200), In: NoContact},
+		})
+	}
+	for message, most := range map[any]int{
+		&controlReply{Keys: keys, Status: status, Error: strings.Repeat("x", 1000)}: replyMax,
+		&controlRequest{Op: controlBootstrap, Keys: keys}:                           controlMax,
+	} {
+		b, err := json.Marshal(message)
+		if err != nil || len(b) > most {
+			t.Errorf("%T: %d bytes, %d are read; %v", message, len(b), most, err)
 		}
 	}
 }
