@@ -546,3 +546,17 @@ func halfSent(t *testing.T, url, address, head string, n int) net.Conn {
 	fmt.Fprint(conn, strings.Repeat("x", n))
 	return conn
 }
+
+// A change of the members that no leader could be asked for ended after ten seconds with an unknown outcome.
+func TestRegression_Cluster_WithoutALeader_NothingIsDone(t *testing.T) {
+	leaderless := func(s *server.Status) { s.Leader, s.Role = state.NoServer, server.RoleNone }
+	_, url := serve(t, changedStatus{shared().nodes[0].Server(), leaderless})
+	c := operator(t, url)
+	for _, ask := range [][]string{
+		{"DELETE", "/v1/cluster/members/9"}, {"POST", "/v1/cluster/members/2/token"},
+		{"POST", "/v1/cluster/members", `{"id":9,"address":"127.0.0.1:1"}`}, {"POST", "/v1/cluster/transfer", `{"to":2}`},
+		{"PUT", "/v1/cluster/level", `{"level":1}`},
+	} {
+		c.once(ask[0], ask[1], ask[2:]...).problem(503, "CONNECTIONLOSS").says("no leader was reached, and nothing has been done")
+	}
+}

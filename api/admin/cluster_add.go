@@ -41,6 +41,9 @@ func (h *handlers) addMember(q *rest.Request) error {
 	default:
 		return rest.BadRequest("role", "%q is neither voter nor observer", doc.Role)
 	}
+	if err := needLeader(q); err != nil {
+		return err
+	}
 	if err := h.cluster.AddServer(q.Context, m); err != nil {
 		return clusterProblem(err)
 	}

@@ -29,6 +29,9 @@ func (h *handlers) raiseLevel(q *rest.Request) error {
 	if doc.Level == 0 {
 		return rest.BadRequest("level", "is missing; want a level as GET /v1/cluster shows it")
 	}
+	if err := needLeader(q); err != nil {
+		return err
+	}
 	if err := h.cluster.RaiseLevel(q.Context, doc.Level); err != nil {
 		return clusterProblem(err)
 	}

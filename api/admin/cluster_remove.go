@@ -16,6 +16,9 @@ func (h *handlers) removeMember(q *rest.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := needLeader(q); err != nil {
+		return err
+	}
 	if err := h.cluster.RemoveServer(q.Context, id, force); err != nil {
 		return clusterProblem(err)
 	}

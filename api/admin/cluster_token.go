@@ -21,6 +21,9 @@ func (h *handlers) makeToken(q *rest.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := needLeader(q); err != nil {
+		return err
+	}
 	t, err := h.newToken(q, id)
 	if err != nil {
 		return clusterProblem(err)

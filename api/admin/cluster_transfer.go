@@ -31,11 +31,23 @@ func (h *handlers) transfer(q *rest.Request) error {
 		}
 		to = state.ServerID(*doc.To)
 	}
+	if err := needLeader(q); err != nil {
+		return err
+	}
 	if err := h.cluster.TransferTo(q.Context, to); err != nil {
 		return clusterProblem(err)
 	}
 	s := awaitLeader(q, to)
 	return q.Answer(http.StatusOK, map[string]any{"leader": s.Leader, "term": s.Term})
+}
+
+// needLeader reports that this server knows no leader, and hears of none for a moment: a change would wait for one for
+// longer than people do, who could not tell then whether it has happened.
+func needLeader(q *rest.Request) error {
+	if awaitLeader(q, state.NoServer).Leader == state.NoServer {
+		return clusterProblem(server.ErrNoLeader)
+	}
+	return nil
 }
 
 // awaitLeader waits a moment until this server knows who leads now: that server, or with

@@ -401,10 +401,7 @@ func TestRegression_Examine_SaysWhatTheServerWaitsFor(t *testing.T) {
 	}
 	defer n.Close()
 	wait.Until(t, "the server has asked the others", func() bool { return n.Server().Status().Waiting != "" })
-	found, running := doctor.Examine(t.Context(), o)
-	if !running {
-		t.Error("no server is found")
-	}
+	found := doctor.Examine(t.Context(), o)
 	var ready []string
 	for _, f := range found {
 		if f.Check == "ready" {

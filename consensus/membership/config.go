@@ -28,7 +28,7 @@ var (
 	// and connected: to believe the new one would cost the ensemble a server.
 	ErrElsewhere = errors.New("there is such a server, at another address")
 	// ErrNoLeader reports that a change was not asked for, since no leader was reached: nothing has been done.
-	ErrNoLeader = errors.New("no leader was reached, and nothing has been done; is a majority of the voters up?")
+	ErrNoLeader = errors.New("no leader was reached, and nothing has been done")
 	// ErrLevel reports that the ensemble cannot have a feature level.
 	ErrLevel = errors.New("the feature level is not possible")
 )

@@ -37,6 +37,8 @@ wait for it, and there is no faster way. An observer becomes a joining server.`,
 		switch {
 		case m == nil:
 			return &noMemberError{id, now.ids()}
+		case m.votes() && now.Leader == noServer:
+			return errNoLeader
 		case m.votes() && m.Connected != nil && !*m.Connected:
 			return &conflictError{fmt.Sprintf("server %d votes already, but is not connected: start it; if it is lost "+
 				"for good: `zk-lite member remove %d`", id, id)}

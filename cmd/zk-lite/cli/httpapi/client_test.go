@@ -298,3 +298,21 @@ func TestParseURLs(t *testing.T) {
 		}
 	}
 }
+
+// A server without a leader says after a while that it has done nothing. The attempt after that was cut off by the end of
+// the client's time, and a change was said to have happened perhaps.
+func TestRegression_Do_NoAttemptThatHasNoTime(t *testing.T) {
+	tier.Seconds(t)
+	at, n := served(t, func(w http.ResponseWriter, r *http.Request, _ int64) {
+		select {
+		case <-time.After(800 * time.Millisecond):
+			refuse(w, 503, "0")
+		case <-r.Context().Done():
+		}
+	})
+	var p *Problem
+	err := New([]string{nobody(t), at}, 2400*time.Millisecond, nil).JSON(t.Context(), again, nil)
+	if !errors.As(err, &p) || errors.Is(err, ErrUnknown) || n.Load() == 0 {
+		t.Errorf("after %d attempts: %v", n.Load(), err)
+	}
+}

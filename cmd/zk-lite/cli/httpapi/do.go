@@ -68,7 +68,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 			return nil, fmt.Errorf("%w; an earlier attempt: %w", err, t.lost)
 		case done:
 			return resp, err
-		case time.Until(t.deadline) <= t.pause:
+		case time.Until(t.deadline) <= t.pause, t.wouldBeLost():
 			return nil, t.givenUp(err)
 		}
 		if err := wait(ctx, t.pause); err != nil {
@@ -87,6 +87,14 @@ type try struct {
 	pause   time.Duration          // before the next round
 	lost    error                  // an attempt's whose outcome is unknown
 	problem *Problem               // the last one that allows another attempt
+	took    time.Duration          // until the slowest of those came
+}
+
+// wouldBeLost reports that there is no time for such an answer as there was: another attempt would end with an unknown
+// outcome, where it is known so far that nothing was done.
+func (t *try) wouldBeLost() bool {
+	left := (time.Until(t.deadline) - t.pause) / time.Duration(len(t.client.URLs))
+	return t.problem != nil && t.lost == nil && left < t.took
 }
 
 // round asks every server once, and reports whether that was for good.
@@ -97,6 +105,7 @@ func (t *try) round(ctx context.Context) (resp *http.Response, done bool, err er
 	for i, at := range t.client.URLs {
 		left := max(time.Until(t.deadline), roundPause) / time.Duration(len(t.client.URLs)-i)
 		var what outcome
+		begun := time.Now()
 		resp, what, err = t.client.attempt(ctx, at, t.r, left, t.token(at))
 		if what == answered || what == lost && !t.r.Repeatable || ctx.Err() != nil {
 			return resp, true, err
@@ -106,7 +115,7 @@ func (t *try) round(ctx context.Context) (resp *http.Response, done bool, err er
 		}
 		var p *Problem
 		if errors.As(err, &p) {
-			t.problem = p
+			t.problem, t.took = p, max(t.took, time.Since(begun))
 			if p.elsewhere {
 				elsewhere = p
 			}
