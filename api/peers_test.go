@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,6 +42,15 @@ func TestPeers_OfWhatIsPassedOn(t *testing.T) {
 	} {
 		super.get(path + "?server=2").is(502)
 		super.get(path+"?server=9").is(404).has("parameter", "server")
+	}
+	// In short words first, in full beside them.
+	const short = `connection refused \(127\.0\.0\.1:\d+\)$`
+	for member, text := range map[string]string{
+		"detail": "^server: server 2 does not answer: " + short, "reason": "^down: " + short, "cause": `dial tcp .*` + "connection refused$",
+	} {
+		if got := super.get("/metrics?server=2").is(502).text(member); !regexp.MustCompile(text).MatchString(got) {
+			t.Errorf("%s: %q", member, got)
+		}
 	}
 	for server, status := range map[string]int{"2": 502, "9": 404} {
 		super.post("/v1/cluster/drain?server="+server, "").is(status)

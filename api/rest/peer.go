@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -23,7 +25,9 @@ import (
 const (
 	headerClient  = "Zk-Client" // a client as JSON
 	memberTimeout = 5 * time.Second
-	maxAnswer     = 16 << 20 // of another server, in bytes
+	// dialTimeout is shorter, so that who cannot be reached is told from who is silent.
+	dialTimeout = 4 * time.Second
+	maxAnswer   = 16 << 20 // of another server, in bytes
 	// connsPerMember bounds what viewers can take of a peer port's connections.
 	connsPerMember = 8
 )
@@ -83,31 +87,32 @@ func (q *Request) passOn(rt *Route) (done bool, err error) {
 	if err != nil || state.ServerID(n) == q.Core.Server.Config().ID {
 		return false, err
 	}
+	var to state.Member
 	known := false
-	q.View(func(v *server.View) { _, known = v.Machine().Members()[state.ServerID(n)] })
+	q.View(func(v *server.View) { to, known = v.Machine().Members()[state.ServerID(n)] })
 	if !known || q.Core.Config.Dial == nil {
 		return false, &Problem{Status: http.StatusNotFound, Title: "no such server", Param: "server",
 			Detail: fmt.Sprintf("server: there is no server %d", n), Hint: "GET /v1/servers lists them"}
 	}
-	return true, q.ask(rt.Method, n)
+	return true, q.ask(rt.Method, &to)
 }
 
 // ask passes the request on, and its answer back.
-func (q *Request) ask(method string, n int) error {
+func (q *Request) ask(method string, to *state.Member) error {
 	ctx, cancel := context.WithTimeout(q.Context, memberTimeout)
 	defer cancel()
-	req, err := q.forMember(ctx, method, n)
+	req, err := q.forMember(ctx, method, to.ID)
 	if err != nil {
 		return err
 	}
 	resp, err := q.Core.others.Do(req)
 	if err != nil {
-		return noAnswer(n, err)
+		return noAnswer(to, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return noAnswer(n, err)
+		return noAnswer(to, err)
 	}
 	for _, name := range []string{HeaderServer, HeaderZxid, HeaderLeader} {
 		q.W.Header().Set(name, resp.Header.Get(name))
@@ -117,14 +122,14 @@ func (q *Request) ask(method string, n int) error {
 }
 
 // forMember is the request for server n.
-func (q *Request) forMember(ctx context.Context, method string, n int) (*http.Request, error) {
+func (q *Request) forMember(ctx context.Context, method string, n state.ServerID) (*http.Request, error) {
 	values := url.Values{}
 	for name, v := range q.Query.Values {
 		if name != "server" {
 			values[name] = v
 		}
 	}
-	target := "http://" + strconv.Itoa(n) + q.HTTP.URL.EscapedPath() + "?" + values.Encode()
+	target := "http://" + strconv.FormatUint(uint64(n), 10) + q.HTTP.URL.EscapedPath() + "?" + values.Encode()
 	req, err := http.NewRequestWithContext(ctx, method, target, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -160,14 +165,59 @@ func othersBy(dial Dial) *http.Client {
 			if err != nil {
 				return nil, err
 			}
-			ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 			defer cancel()
 			return dial(ctx, state.ServerID(n))
 		},
 	}}
 }
 
-func noAnswer(n int, err error) error {
+// noAnswer is the problem of a request that another server has not answered.
+func noAnswer(to *state.Member, err error) error {
+	text, down := rootOf(err, peerAddress(to))
+	reason := text
+	if down {
+		reason = "down: " + text
+	}
 	return &Problem{Status: http.StatusBadGateway, Title: "the other server does not answer", Param: "server",
-		Detail: fmt.Sprintf("server: server %d does not answer: %v", n, err), Hint: "try again, or ask it yourself"}
+		Detail: fmt.Sprintf("server: server %d does not answer: %s", to.ID, text),
+		Hint:   "try again, or ask it yourself", Reason: reason, Cause: err.Error()}
+}
+
+// peerAddress is the host:port of a member's peer port, as the ensemble knows it.
+func peerAddress(m *state.Member) string {
+	if m.Addr != "" {
+		return m.Addr
+	}
+	return m.Peer[:max(strings.LastIndexByte(m.Peer, ':'), 0)] // without the port of elections
+}
+
+// rootOf says in few words what is at the root of err, and at which address: the one given, if err has none. down:
+// nothing there takes connections.
+func rootOf(err error, address string) (text string, down bool) {
+	root := err
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		root = next
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		down = op.Op == "dial"
+		if op.Addr != nil {
+			address = op.Addr.String()
+		}
+	}
+	text = root.Error()
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
+		text, address = name.Err, name.Name
+	}
+	slow, ok := root.(interface{ Timeout() bool })
+	switch {
+	case ok && slow.Timeout():
+		text = "no answer in time"
+	case errors.Is(root, io.EOF), errors.Is(root, io.ErrUnexpectedEOF):
+		text = "it has closed the connection"
+	}
+	if address != "" {
+		text += " (" + address + ")"
+	}
+	return text, down
 }

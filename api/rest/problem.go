@@ -24,8 +24,10 @@ type Problem struct {
 	Param  string      // the parameter or header that is wrong; may be empty
 	// RetryAfter is in seconds; 0 says nothing.
 	RetryAfter int
-	Failed     *int // of a transaction: the operation to blame
-	Results    any  // of a transaction: what became of its operations
+	// Of another server that does not answer: why in few words, and the whole error. Both may be empty.
+	Reason, Cause string
+	Failed        *int // of a transaction: the operation to blame
+	Results       any  // of a transaction: what became of its operations
 }
 
 // Error is the detail.
@@ -42,6 +44,8 @@ type problemBody struct {
 	Code    int32  `json:"code,omitempty"`
 	Path    string `json:"path,omitempty"`
 	Param   string `json:"parameter,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Cause   string `json:"cause,omitempty"`
 	Failed  *int   `json:"failed,omitempty"`
 	Results any    `json:"results,omitempty"`
 }
@@ -50,7 +54,7 @@ type problemBody struct {
 func (p *Problem) document() problemBody {
 	doc := problemBody{
 		Title: p.Title, Status: p.Status, Detail: p.Detail, Hint: p.Hint, Path: p.Path,
-		Param: p.Param, Failed: p.Failed, Results: p.Results,
+		Param: p.Param, Reason: p.Reason, Cause: p.Cause, Failed: p.Failed, Results: p.Results,
 	}
 	kind := http.StatusText(p.Status)
 	if p.Code != znode.OK {
