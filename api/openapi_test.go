@@ -240,7 +240,7 @@ func TestDocs_Page(t *testing.T) {
 		t.Errorf("/ leads to %s", to)
 	}
 	a := c.get("/docs").is(200)
-	for _, text := range []string{"/v1/znodes/{path}", "id=\"nonode\"", "id=\"operationtimeout\"", "Zk-Session"} {
+	for _, text := range []string{"/v1/znodes/{path}", "id=\"nonode\"", "id=\"no-majority\"", "id=\"operationtimeout\"", "Zk-Session"} {
 		a.says(text)
 	}
 	if regexp.MustCompile(`(?i)(src|href)="(https?:)?//`).Match(a.body) {
