@@ -40,7 +40,7 @@ var pages = []struct {
 	{"docs/client.md", 1800},
 	{"docs/compatibility.md", 280},
 	{"docs/configuration.md", 5100},
-	{"docs/dashboard.md", 900},
+	{"docs/dashboard.md", 970},
 	{"docs/deployment.md", 600},
 	{"docs/kubernetes.md", 1200},
 	{"docs/formats.md", 580},

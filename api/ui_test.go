@@ -30,7 +30,7 @@ func TestUI_Files(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || size > 300_000 {
+	if err != nil || size > 200_000 {
 		t.Errorf("%d bytes: %v", size, err)
 	}
 	for _, name := range []string{"none.js", "../ui.go", "%2e%2e/ui.go", "vendor", "vendor/"} {

@@ -1,6 +1,8 @@
 // The one place that asks the server. A request is {method, path, query, headers, body}: send() performs it, curl()
 // writes it as the command that does the same.
 
+import { hasMajority, isLocal, lost } from "./store.js";
+
 let authorization = ""; // the header; kept in memory only
 let hint = ""; // how curl gives it
 let certificate = false; // the browser has shown one
@@ -9,7 +11,8 @@ let certificate = false; // the browser has shown one
 export class Problem extends Error {
   constructor(status, document) {
     super(document.detail);
-    Object.assign(this, { status, hint: document.hint, code: document.error, path: document.path });
+    const { hint, error: code, path, reason, cause, title } = document;
+    Object.assign(this, { status, hint, code, path, reason, cause, lost: title === "no quorum" });
   }
 }
 
@@ -42,15 +45,20 @@ export async function send(request, signal) {
 }
 
 // start performs a request up to its answer's headers. Of a server without a majority, which has done nothing then, it
-// asks again a few times: an election takes less. So it does where too many read at once.
+// asks again a few times: an election takes less. So it does where too many read at once. Once the majority is known to be
+// lost, main.js looks for it.
 export async function start(request, signal) {
-  for (let left = tries; ; left--) {
+  for (let left = hasMajority() ? tries : 0; ; left--) {
     const response = await ask(request, signal);
     if (response.ok) return response;
     const text = await response.text();
     const document = /json/.test(response.headers.get("Content-Type")) ? parse(text) : { detail: text };
     const busy = response.status === 429 && (request.method ?? "GET") === "GET";
-    if ((response.status !== 503 && !busy) || !left) throw new Problem(response.status, document);
+    if ((response.status !== 503 && !busy) || !left) {
+      const problem = new Problem(response.status, document);
+      if (problem.lost) lost();
+      throw problem;
+    }
     await new Promise((done) => setTimeout(done, pause));
   }
 }
@@ -71,7 +79,12 @@ async function ask({ method = "GET", headers = {}, body, ...rest }, signal) {
   }
 }
 
-export const get = async (path, query, signal) => (await send({ path, query }, signal)).body;
+const ofMajority = /^\/v1\/(znodes|search)\//; // which reads need one, unless they ask for what this server has
+
+export const get = async (path, query, signal) => {
+  const consistency = isLocal() && ofMajority.test(path) ? "local" : undefined;
+  return (await send({ path, query: { ...query, consistency } }, signal)).body;
+};
 
 // everywhere is what load(server) resolves to for each server: [{id, ...}, {id, error}, ...].
 export async function everywhere(load, signal) {

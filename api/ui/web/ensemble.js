@@ -1,8 +1,8 @@
 // The view of the servers, and what an administrator does with them.
 import { html, useState, useEffect } from "./vendor/preact.js";
-import { everywhere, get, send, start } from "./api.js";
-import { done, failed, useStore, useAsync } from "./store.js";
-import { Ask, Failure, Field, open, save } from "./parts.js";
+import { get, send, start } from "./api.js";
+import { done, failed, lost, usePoll, useRounds, useStore } from "./store.js";
+import { Ask, Failure, Field, Name, Silent, open, save } from "./parts.js";
 import { bytes, millis, plural, when } from "./text.js";
 
 const every = 3000; // milliseconds
@@ -38,54 +38,91 @@ const label = (m, name, key) =>
 const days = (seconds) =>
   seconds === undefined ? "none" : seconds < 0 ? "expired" : `${(seconds / 86400).toFixed(1)} days`;
 
+// useServers has what each server says, as soon as it does: {rows: [{id}, {id, m}, {id, error}, ...], error}.
+export function useServers(deps = []) {
+  const [all, setAll] = useState({ rows: [] });
+  const round = async (signal) => {
+    const ask = async (id) => {
+      const row = await metrics(id, signal).then(
+        (m) => ({ id, m }),
+        (error) => ({ id, error }),
+      );
+      if (!signal.aborted) setAll(({ rows }) => ({ rows: rows.map((r) => (r.id === id ? row : r)) }));
+    };
+    try {
+      const { body, headers } = await send({ path: "/v1/servers" }, signal);
+      // The page's own may have been removed.
+      const ids = [...new Set([...body.servers.map(({ id }) => id), Number(headers.get("Zk-Server"))])];
+      setAll(({ rows }) => ({ rows: ids.map((id) => rows.find((r) => r.id === id) ?? { id }) }));
+      await Promise.all(ids.map(ask));
+    } catch (error) {
+      if (!signal.aborted) setAll({ rows: [], error });
+    }
+  };
+  useRounds(round, every, deps);
+  return all;
+}
+
+const halt = (m) => label(m, "halt_reason", "reason");
+const role = (m) => label(m, "raft_role", "role");
+const leads = ({ m }) => m && ["leader", "standalone"].includes(role(m));
+
+// outage says why nobody leads: who is silent, who has halted and why, and whether a majority is missing for that. It is
+// null while somebody serves, or not all have been asked.
+export function outage(rows) {
+  const up = rows.filter(({ m }) => m);
+  if (!up.length || rows.some(({ m, error }) => !m && !error) || up.some((r) => leads(r) || r.m.serving)) return null;
+  const voters = Math.max(...up.map(({ m }) => m.quorum_size ?? 1));
+  const left = up.filter(({ m }) => role(m) !== "observer" && !m.halted).length;
+  return {
+    silent: rows.filter(({ error }) => error).map(({ id }) => id),
+    halted: up.filter(({ m }) => m.halted).map(({ id, m }) => [id, halt(m)]),
+    missing: 2 * left <= voters,
+  };
+}
+
 export function Ensemble() {
   const store = useStore();
-  const now = useClock(every);
-  const cluster = useAsync(
-    (signal) => (store.identity?.administrator ? get("/v1/cluster", {}, signal) : Promise.resolve(null)),
-    [now, store.identity, store.changes],
+  const administrator = store.identity?.administrator;
+  const { value: c, error } = usePoll(
+    async (signal) => (administrator ? get("/v1/cluster", {}, signal) : null),
+    every,
+    [store.identity, store.changes],
   );
-  const servers = useAsync(
-    (signal) => everywhere(async (id) => ({ m: await metrics(id, signal) }), signal),
-    [now, store.changes],
-  );
-  const c = cluster.value;
+  const servers = useServers([store.changes]);
+  useEffect(() => {
+    if (outage(servers.rows)?.missing) lost();
+  }, [servers]);
+  const led = c && !c.incomplete;
   const member = (id) => c?.members.find((m) => m.id === id);
   return html`<div><section aria-label="Ensemble"><h1>Ensemble</h1>
-      <${Failure} error=${servers.error ?? cluster.error} />
-      ${servers.value && html`<p role="status">${summary(servers.value)} ${c?.incomplete}</p>`}
+      <${Failure} error=${servers.error ?? error} />
+      ${servers.rows.length > 0 && html`<p role="status">${summary(servers.rows)}</p>`}
       <div class="wide" tabindex="0"><table id="members"><thead><tr><th>Server</th><th>Role</th><th>Serves</th>
         <th>Zxid</th><th>Lag</th><th>Version</th><th>Disk free</th><th>Certificate</th><th></th></tr></thead>
-        <tbody>${(servers.value ?? []).map(
-          ({ id, m, error }) => html`<tr key=${id}><td>${id} <small>${address(member(id))}</small></td>
-          ${
-            error
-              ? html`<td colspan="7" class="error">${error.message}</td>`
-              : html`<td>${label(m, "raft_role", "role")}${member(id)?.role === "joining" ? ", joining" : ""}</td><td>
-                ${m.draining ? "drained" : m.serving ? "yes" : "no"}</td>
-          <td><code>0x${BigInt(m.last_zxid).toString(16)}</code></td><td>${member(id)?.lag ?? "–"}</td><td>
-            ${label(m, "zk_lite_info", "version")}</td>
-          <td>${Object.keys(m)
-            .filter((k) => k.startsWith("disk_free_bytes"))
-            .map((k) => bytes(m[k]))
-            .join(", ")}</td><td>${certificates(m)}</td>`
-          }
-          <td><span class="buttons">${
+        <tbody>${servers.rows.map(
+          ({ id, m, error: why }) => html`<tr key=${id}><td>${id} <small>${address(member(id))}</small></td>
+          ${m ? standing(m, member(id)) : html`<td colspan="7" class="whole">${why ? gone(why) : "asking …"}</td>`}
+          <td class="actions"><span class="buttons">${
             c &&
-            html`<button aria-label=${`Make server ${id} lead`} disabled=${member(id)?.role !== "follower"}
-              onClick=${() => transfer(id)}>Lead</button>
-            <button aria-label=${m?.draining ? `Undrain server ${id}` : `Drain server ${id}`} disabled=${!m}
+            html`<button aria-label=${`Make server ${id} lead`}
+              disabled=${!led || !m || member(id)?.role !== "follower"} onClick=${() => transfer(id)}>Lead</button>
+            <button aria-label=${m?.draining ? `Undrain server ${id}` : `Drain server ${id}`} disabled=${!m || !(led || m.draining)}
               onClick=${() => drain(id, m.draining)}>${m?.draining ? "Undrain" : "Drain"}</button>
-            <button aria-label=${`Remove server ${id}`} onClick=${() => open(html`<${Remove}
+            <button aria-label=${`Remove server ${id}`} disabled=${!led} onClick=${() => open(html`<${Remove}
               id=${id} />`)}>Remove</button>`
           }</span></td></tr>`,
         )}</tbody></table></div>
       ${
         c
-          ? html`<p class="buttons"><button onClick=${() => open(html`<${Add} />`)}>Add a server</button>
-        <button onClick=${backup}>Take a backup</button>
-          <button onClick=${() => open(html`<${Restore} />`)}>Restore a backup</button></p>`
-          : html`<p class="note">Log in as an administrator to see how the leader knows them, and to change something.</p>`
+          ? html`<p class="buttons"><button disabled=${!led} onClick=${() => open(html`<${Add} />`)}>Add a server</button>
+        <button disabled=${!led} onClick=${backup}>Take a backup</button>
+          <button disabled=${!led} onClick=${() => open(html`<${Restore} />`)}>Restore a backup</button></p>
+        ${!led && html`<div class="note">The leader cannot be asked: how far each server is, and all changes, wait for one.
+          <details><summary>Details</summary><${Name} text=${c.incomplete} /></details></div>`}`
+          : store.identity &&
+            !administrator &&
+            html`<p class="note">Log in as an administrator to see how the leader knows them, and to change something.</p>`
       }
     </section></div>`;
 }
@@ -93,6 +130,20 @@ export function Ensemble() {
 // address is where a member is: for clients, if its configuration says that, or else for the other servers.
 const address = (member) =>
   member?.client && !member.client.startsWith("0.0.0.0:") ? member.client : member?.peer?.replace(/:\d+$/, "");
+
+// standing are the cells of a server that answers.
+const standing = (m, known) =>
+  html`<td data-label="Role">${role(m)}${known?.role === "joining" ? ", joining" : ""}</td>
+  <td data-label="Serves">${m.halted ? `halted: ${halt(m)}` : m.draining ? "drained" : m.serving ? "yes" : "no"}</td>
+  <td data-label="Zxid"><code>0x${BigInt(m.last_zxid).toString(16)}</code></td>
+  <td data-label="Lag">${known?.lag ?? "–"}</td><td data-label="Version">${label(m, "zk_lite_info", "version")}</td>
+  <td data-label="Disk free">${Object.keys(m)
+    .filter((k) => k.startsWith("disk_free_bytes"))
+    .map((k) => bytes(m[k]))
+    .join(", ")}</td><td data-label="Certificate">${certificates(m)}</td>`;
+
+const gone = (error) =>
+  error.reason ? html`<${Silent} error=${error} />` : html`<span class="error"><${Name} text=${error.message} /></span>`;
 
 // certificates says for how long those of a server are good that come from files.
 function certificates(m) {
@@ -103,11 +154,11 @@ function certificates(m) {
   return known.map(([whose, seconds]) => `${days(seconds)} for ${whose}`).join(", ") || "none";
 }
 
-// summary says how the ensemble stands, by what the servers answer: [{id, m}, {id, error}, ...].
+// summary says how the ensemble stands, by what the servers answer.
 function summary(servers) {
   const all = servers.filter(({ m }) => m);
-  const leader = all.find(({ m }) => ["leader", "standalone"].includes(label(m, "raft_role", "role")));
-  if (!leader) return "No leader answers.";
+  const leader = all.find(leads);
+  if (!leader) return servers.some(({ m, error }) => !m && !error) ? "asking all servers …" : "No leader answers.";
   const { id, m } = leader;
   const voters = m.quorum_size ?? 1;
   const since = m.leader_uptime === undefined ? "" : `, since ${when(Date.now() - m.leader_uptime)}`;

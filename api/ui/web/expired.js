@@ -2,7 +2,7 @@
 import { html, useState } from "./vendor/preact.js";
 import { everywhere, get } from "./api.js";
 import { useStore, useAsync } from "./store.js";
-import { Failure, Name } from "./parts.js";
+import { Failure, Failures, Name } from "./parts.js";
 import { plural, millis, when } from "./text.js";
 
 const first = 50, // sessions that are shown before "More"
@@ -55,7 +55,7 @@ export function Expired() {
   const more = limit < most && value?.pages.some((p) => p.next);
   return html`<section aria-label="Expired sessions"><h1>Expired sessions</h1>
     ${!store.identity?.administrator && html`<p class="note">Log in as an administrator to see them.</p>`}
-    <${Failure} error=${error} />${value?.pages.map((p) => html`<${Failure} error=${p.error} />`)}
+    <${Failure} error=${error} /><${Failures} of=${value?.pages} />
     ${
       value &&
       html`<p role="status">${plural(value.all.length, "session")}${more ? " and more" : ""}</p>

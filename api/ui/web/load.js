@@ -3,7 +3,7 @@ import { html, useState, useEffect, useRef } from "./vendor/preact.js";
 import { get } from "./api.js";
 import { useClock } from "./ensemble.js";
 import { Slow } from "./slow.js";
-import { Failure } from "./parts.js";
+import { Failure, Failures } from "./parts.js";
 import { bytes } from "./text.js";
 
 const hour = 3600e3;
@@ -47,7 +47,7 @@ export function Load() {
   return html`<div><section aria-label="Load"><h1>Load</h1>
     <p class="note">The last hour, as each server has kept it; a restart begins anew.</p>
       <p class="legend">${all.map(([id], i) => html`<span class=${"k" + (i % 7)}>━ server ${id} </span>`)}</p>
-      <${Failure} error=${error} />${all.map(([, s]) => s.error && html`<${Failure} error=${s.error} />`)}</section>
+      <${Failure} error=${error} /><${Failures} of=${all.map(([id, { error: e }]) => ({ id, error: e }))} /></section>
     <div class="plots">${plots.map(([title, value, unit]) => html`<${Plot} key=${title} title=${title} value=${value}
       unit=${unit ?? short} servers=${all} />`)}</div><${Slow} /></div>`;
 }

@@ -2,7 +2,8 @@
 import { html } from "./vendor/preact.js";
 import { get, znode } from "./api.js";
 import { readAgain, useStore, useAsync } from "./store.js";
-import { Failure, Name } from "./parts.js";
+import { Name } from "./parts.js";
+import { Unread } from "./majority.js";
 import { link } from "./tree.js";
 import { base, parent, plural, when } from "./text.js";
 
@@ -107,9 +108,9 @@ export function Locks() {
   const circles = deadlocks(all),
     caught = new Set(circles.flat());
   return html`<div><section aria-label="Locks"><h1>Locks, elections, queues and groups</h1>
-      <p role="status">${loading ? "reading …" : `${plural(all.length, "place")}${value?.more ? " of more" : ""}, known by the names of Curator's, kazoo's and zk-lite's recipes `}
+      <p role="status">${loading ? "reading …" : error ? "" : `${plural(all.length, "place")}${value?.more ? " of more" : ""}, known by the names of Curator's, kazoo's and zk-lite's recipes `}
         <button onClick=${readAgain}>Read again</button></p>
-      <${Failure} error=${error} />
+      <${Unread} error=${error} />
       ${circles.map((c) => html`<p class="error" role="alert">
         <strong>Deadlock:</strong> ${c.map((s) => html`<${Session} id=${s} /> waits for `)}<${Session} id=${c[0]} />
         </p>`)}

@@ -10,6 +10,7 @@ import { Locks } from "./locks.js";
 import { Events } from "./events.js";
 import { Load } from "./load.js";
 import { Ensemble } from "./ensemble.js";
+import { Majority } from "./majority.js";
 
 const views = {
   tree: { title: "Tree", draw: (path) => html`<${Tree} path=${path || "/"} />` },
@@ -53,7 +54,7 @@ function App() {
         ${Object.entries(views).map(([key, { title }]) => html`<a href=${"#/" + key}
           aria-current=${key === name ? "page" : undefined}>${title}</a>`)}</nav>
       <span class="login"><${Login} /></span></header>
-    <main id="main" tabindex="-1">${views[name].draw(path, query)}</main><${Said} />${dialog}`;
+    <main id="main" tabindex="-1"><${Majority} />${views[name].draw(path, query)}</main><${Said} />${dialog}`;
 }
 
 render(html`<${App} />`, document.getElementById("app"));

@@ -7,10 +7,24 @@ import { visible } from "./text.js";
 // Name shows a name or path that somebody else has chosen: what it contains cannot reorder what is beside it.
 export const Name = ({ text, data }) => html`<bdi>${visible(text, data)}</bdi>`;
 
-export const Failure = ({ error }) =>
+// Failure is about a server that has not answered another one, if it is given, or about the request.
+export const Failure = ({ error, server }) =>
   error &&
-  html`<p role="alert" class="error"><${Name} text=${error.message} /> ${error.hint && html`<small>${error.hint}
-    </small>`}</p>`;
+  html`<div role="alert" class="error">${
+    error.reason
+      ? html`<${Silent} error=${error} server=${server} />`
+      : html`<p>${server && `Server ${server}: `}<${Name} text=${error.message} /> ${error.hint && html`<small>${error.hint}
+    </small>`}</p>`
+  }</div>`;
+
+// Failures are those of servers: [{id, error}, ...].
+export const Failures = ({ of }) =>
+  (of ?? []).map(({ id, error }) => html`<${Failure} key=${id} server=${id} error=${error} />`);
+
+// Silent says in short why a server gives no answer, in one line, and when it is opened the whole error.
+export const Silent = ({ error, server }) =>
+  html`<details class="silent"><summary class="error">${server && `Server ${server} `}<${Name} text=${error.reason} /></summary>
+    <code><${Name} text=${error.cause} /></code></details>`;
 
 export const Curl = ({ request }) => {
   const text = curl(request);

@@ -1,7 +1,8 @@
 // The view that finds znodes.
 import { html, useState } from "./vendor/preact.js";
 import { get, znode } from "./api.js";
-import { Failure, Field, Name } from "./parts.js";
+import { Field, Name } from "./parts.js";
+import { Unread } from "./majority.js";
 import { link } from "./tree.js";
 import { bytes, plural } from "./text.js";
 
@@ -9,8 +10,7 @@ export function Search({ args }) {
   const [x, setX] = useState({ below: "/", name: "", data: "", owner: "", ...args });
   const [r, setR] = useState(null); // {found, visited, next, busy, error}
   const field = (name) => ({ value: x[name], onInput: (value) => setX({ ...x, [name]: value }) });
-  const look = async (event, before = { found: [], visited: 0 }) => {
-    event.preventDefault();
+  const look = async (before = { found: [], visited: 0 }) => {
     setR({ ...before, busy: true });
     try {
       const all = { ...before };
@@ -33,14 +33,14 @@ export function Search({ args }) {
     }
   };
   return html`<section aria-label="Search"><h1>Search</h1>
-    <form class="form" onSubmit=${look}>
+    <form class="form" onSubmit=${(event) => (event.preventDefault(), look())}>
       <${Field} label="Below" ...${field("below")} /><${Field} label="Name contains" ...${field("name")} />
       <${Field} label="Data contain" ...${field("data")} />
         <${Field} label="Owner" placeholder="0x1001" ...${field("owner")} hint="the session of ephemeral znodes" />
       <button class="main" disabled=${r?.busy}>Search</button></form>
-    <${Failure} error=${r?.error} />
+    <${Unread} error=${r?.error} then=${() => look()} />
     <p role="status">${r && `${plural(r.found.length, "znode")} found${r.next ? " so far" : ""}, of ${plural(r.visited, "znode")}${r.busy ? " …" : ""}`}</p>
     <ul class="plain" id="found">${r?.found.map(({ path, stat }) => html`<li><a href=${link(path)}>
       <${Name} text=${path} /></a> <small>${bytes(stat.dataLength)}</small></li>`)}</ul>
-    ${r?.next && !r.busy && html`<button onClick=${(event) => look(event, r)}>More</button>`}</section>`;
+    ${r?.next && !r.busy && html`<button onClick=${() => look(r)}>More</button>`}</section>`;
 }

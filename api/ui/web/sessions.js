@@ -2,7 +2,7 @@
 import { html, useState } from "./vendor/preact.js";
 import { everywhere, get, znode } from "./api.js";
 import { done, readAgain, useStore, useAsync, mayWrite } from "./store.js";
-import { Ask, Failure, Field, Name, open } from "./parts.js";
+import { Ask, Failure, Failures, Field, Name, open } from "./parts.js";
 import { Expired } from "./expired.js";
 import { link } from "./tree.js";
 import { plural, when, who } from "./text.js";
@@ -55,7 +55,7 @@ function Session({ id }) {
     what=${html`This ends the session at once: ${plural(s.ephemerals, "ephemeral znode")} will be deleted, and its client is told that its session has expired. Only an administrator may.`}
     request=${() => ({ method: "DELETE", path: `/v1/sessions/${id}`, query: { force: true } })}
     then=${() => done(`Session ${id} is ended.`)} />`);
-  return html`<section aria-label="Session"><h1><code>${id}</code></h1><${Failure} error=${error ?? s?.failure} />${
+  return html`<section aria-label="Session"><h1><code>${id}</code></h1><${Failure} error=${error ?? s?.failure} server=${s?.server} />${
     s &&
     html`
     <p class="buttons"><button disabled=${!mayWrite(store) || error} onClick=${close}>End this session</button></p>
@@ -97,7 +97,7 @@ function Watchers() {
     <${Failure} error=${error} />
     <div role="status">${
       rows &&
-      html`${rows.map((r) => html`<${Failure} error=${r.error} />`)}
+      html`<${Failures} of=${rows} />
       <p>${plural(
         rows.reduce((n, r) => n + (r.watchers?.length ?? 0), 0),
         "session",

@@ -2,7 +2,7 @@
 import { html, useState } from "./vendor/preact.js";
 import { everywhere, get } from "./api.js";
 import { useStore, useAsync } from "./store.js";
-import { Failure, Name } from "./parts.js";
+import { Failure, Failures, Name } from "./parts.js";
 import { link } from "./tree.js";
 import { plural, millis, when } from "./text.js";
 
@@ -62,7 +62,7 @@ export function Slow() {
   const more = limit < most && value?.pages.some((p) => p.next);
   return html`<section aria-label="Slow requests"><h1>Slow requests</h1>
     ${!administrator && html`<p class="note">Log in as an administrator to see them.</p>`}
-    <${Failure} error=${error} />${value?.pages.map((p) => html`<${Failure} error=${p.error} />`)}
+    <${Failure} error=${error} /><${Failures} of=${value?.pages} />
     ${
       value &&
       html`<p role="status">${plural(value.all.length, "request")}${more ? " and more" : ""}${

@@ -3,6 +3,7 @@ import { html, useState, useEffect } from "./vendor/preact.js";
 import { get, znode, escapePath } from "./api.js";
 import { useStore, useAsync, mayWrite } from "./store.js";
 import { Name, Failure } from "./parts.js";
+import { Unread } from "./majority.js";
 import { List } from "./list.js";
 import { bytes, hex, join, kind, parent, perms, plural, pretty, visible, when, who, decode, base } from "./text.js";
 import { editData, editACL, create, remove } from "./change.js";
@@ -32,7 +33,7 @@ export function Tree({ path }) {
   const z = znodes.value?.path === path ? znodes.value : null;
   return html`<div class="tree">
     <nav aria-label="Path" class="path">${crumbs(path)}</nav>
-    <${Failure} error=${znodes.error} />
+    <${Unread} error=${znodes.error} />
     ${z && html`<div class="halves"><${Children} key=${path} z=${z} />
       <${Znode} key=${path} z=${z} may=${mayWrite(store)} /></div>`}
   </div>`;
