@@ -168,7 +168,8 @@ func Explain(code znode.Error, path string, anonymous bool) *Problem {
 		p.Status, p.Hint = 403, "delete something, or raise the quota below /zookeeper/quota"
 	case znode.ErrSystem:
 		p.Status, p.Title = http.StatusInsufficientStorage, "no room"
-		p.Detail = "the tree takes as much memory as it may, or the parent has no sequence number left; nothing was done"
+		p.Detail = "the tree takes as much memory as it may, or the parent has no sequence number left; " +
+			"nothing was done"
 		p.Hint = "delete something (/readyz?verbose and the metric tree_memory_limit_bytes say how much there is); " +
 			"after 2147483646 sequential znodes use another parent"
 	case znode.ErrThrottled:
