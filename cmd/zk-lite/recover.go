@@ -49,7 +49,8 @@ every server ends each time it starts: "doctor" names it. Stop all servers, and 
 	from := c.Flags().String("from", "", "take the data of a backup, a `file`; the data directory has to be empty")
 	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
 	force := c.Flags().Bool("force", false, "although other servers answer: a second ensemble beside theirs begins")
-	skip := c.Flags().Uint16("skip-acls-over", 0, "leave out commands of the log whose ACLs take more than so many `MiB`")
+	skip := c.Flags().Uint16("skip-acls-over", 0,
+		"leave out commands of the log whose ACLs take more than so many `MiB`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, notices, err := config.Load(c.Flags(), os.LookupEnv)
 		if err != nil {
@@ -107,7 +108,8 @@ func adviseRecover(err error) error {
 	case errors.Is(err, recovery.ErrHasData):
 		return fmt.Errorf("%w; without --from it goes on with these, or move them away first", err)
 	case errors.Is(err, recovery.ErrOneVoter):
-		return fmt.Errorf("%w; start it. --skip-acls-over leaves out what it cannot apply, if there is such a command", err)
+		return fmt.Errorf("%w; start it. --skip-acls-over leaves out what it cannot apply, if there is such a command",
+			err)
 	}
 	return err
 }

@@ -68,8 +68,8 @@ func (s *Store) verifyLog(c *Config) error {
 			return fmt.Errorf("reading which log belongs to %s: %w", filepath.Join(c.Dir, stableName), err)
 		}
 		if id != s.Raftlog.ID() {
-			return fmt.Errorf("the log in %s is not the one that this server has written, whose term and vote are in %s: "+
-				"check dataLogDir; %s", c.LogDir, c.Dir, remedy)
+			return fmt.Errorf("the log in %s is not the one that this server has written, whose term and vote are in "+
+				"%s: check dataLogDir; %s", c.LogDir, c.Dir, remedy)
 		}
 	}
 	last, err := s.Log.LastIndex()
@@ -85,8 +85,8 @@ func (s *Store) verifyLog(c *Config) error {
 		return err
 	}
 	if l.Term > term { // which is written before any entry of it is (termStore)
-		return fmt.Errorf("%s has term %d, and the log in %s an entry of term %d: the file is damaged, or an older copy; %s",
-			filepath.Join(c.Dir, stableName), term, c.LogDir, l.Term, remedy)
+		return fmt.Errorf("%s has term %d, and the log in %s an entry of term %d: the file is damaged, or an older "+
+			"copy; %s", filepath.Join(c.Dir, stableName), term, c.LogDir, l.Term, remedy)
 	}
 	return nil
 }
