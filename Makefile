@@ -21,10 +21,12 @@ SITE ?= bin/lab-site
 SCRIPTS ?= 5000
 SERVERS ?= 3
 VERSION ?=
+HOSTILE ?= -hostile.all
+RELEASE ?=
 UPGRADES ?= Test
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser lab-site interop sim monitoring apache upgrade release-data oracle faults soak edge soak-recipes bench benchmarks drill drill-backup kube
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser lab-site interop sim monitoring apache upgrade release-data oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,6 +125,9 @@ oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEE
 faults: ## partitions, bad networks, full, failing and lying disks, odd clocks, hostile clients; needs root
 	$(GO) test -tags privileged -count=1 -timeout 20m -run '$(FAULTS)' ./integration/failover ./integration/cluster/...
 	$(GO) test -tags soak -count=1 -timeout 20m -run '$(FAULTS)' ./integration/soak
+
+hostile: ## a client that sends all requests at their largest, in all manners, to servers with little memory; RELEASE is an older commit to attack; needs root
+	ZK_LITE_SEED=$(SEED) $(GO) test -tags privileged -count=1 -v -timeout 90m ./integration/hostile $(HOSTILE) -hostile.release '$(RELEASE)'
 
 drill-backup: ## a backup of a million znodes taken, verified and restored, with the times
 	ZK_LITE_TEST_DRILL_ZNODES=1000000 $(GO) test -count=1 -v -timeout 30m -run TestBackup ./integration/drill

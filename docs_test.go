@@ -64,7 +64,7 @@ var pages = []struct {
 	{"examples/README.md", 165},
 	{"examples/broker/README.md", 300},
 	{"examples/fetcher/README.md", 300},
-	{"integration/README.md", 2700},
+	{"integration/README.md", 2850},
 	{"integration/apache/README.md", 400},
 	{"integration/track-record.md", 0},
 	{"lab/README.md", 1500},

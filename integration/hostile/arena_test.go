@@ -32,6 +32,7 @@ type arena struct {
 	witnesses []*witness
 	belongs   map[string]string // what others have: by path, data, ACL and Stat
 
+	waves    int        // that have been sent
 	cleaning sync.Mutex // held by one janitor at a time
 
 	mu     sync.Mutex // protects the fields below
@@ -197,7 +198,7 @@ func (a *arena) clean(c *cluster.Conn) error {
 		}
 	}
 	for _, x := range attackers() {
-		if err := restore(c, x); err != nil {
+		if err := restore(c, x); err != nil && !errors.Is(err, znode.ErrNoNode) {
 			return fmt.Errorf("restoring %s: %w", x.Path, err)
 		}
 	}

@@ -8,16 +8,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
 var (
-	everything = flag.Bool("hostile.all", false, "all pairs of extremes, and how long others wait without an attacker")
-	release    = flag.String("hostile.release", "", "a commit of this repository to attack, instead of this checkout")
+	release = flag.String("hostile.release", "", "a commit of this repository to attack, instead of this checkout")
 
 	source        string // the checkout that is attacked
 	countedBinary string
@@ -73,6 +74,10 @@ func TestHostile(t *testing.T) {
 	}
 	for _, c := range campaigns {
 		t.Run(c.name, func(t *testing.T) {
+			if c.open && !*everything {
+				t.Log("NOT TESTED, since it is known to fail: " + c.name)
+				return
+			}
 			begin := time.Now()
 			a := enter(t, 3)
 			a.watchOver()
@@ -168,11 +173,17 @@ func (a *arena) startAgain() {
 	a.e.WaitServing()
 	for _, s := range a.e.Servers() {
 		c := s.Connect(a.t, cluster.ConnectOptions{})
-		a.must(c, opAuth, digest(ownerCredentials))
-		a.must(c, opSync, syncRoot)
+		a.must(c, wire.OpAuth, digest(ownerCredentials))
+		a.must(c, wire.OpSync, &wire.SyncRequest{Path: "/"})
 		for path, now := range a.inventory(c) {
 			if now != a.belongs[path] {
 				a.t.Errorf("server %d: %s is no longer what it was:\nis  %.300s\nwas %.300s", s.ID, path, now, a.belongs[path])
+			}
+		}
+		for _, w := range a.witnesses {
+			r := a.must(c, wire.OpGetData, &wire.GetDataRequest{Path: w.path}).(*wire.GetDataResponse)
+			if n, err := strconv.Atoi(string(r.Data)); err != nil || n < w.rounds || n > w.rounds+1 {
+				a.t.Errorf("server %d: %s has %q, and %d writes were acknowledged", s.ID, w.path, r.Data, w.rounds)
 			}
 		}
 	}

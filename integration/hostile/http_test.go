@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -357,23 +358,29 @@ func deafHTTP(a *arena) {
 
 // bodiesThatStop announces bodies, the largest first, until there is no room for one more, and sends none.
 func bodiesThatStop(a *arena) {
-	for size, n := range map[int]int{httpBodyRoom: 64, 100: 8, 10: 16, 1: 32} {
-		for range n {
+	for _, x := range []struct{ size, n int }{{httpBodyRoom, 64}, {100, 8}, {10, 16}, {1, 32}} {
+		for range x.n {
 			nc, err := net.Dial("tcp", a.e.Server(2).HTTPAddr())
 			if err != nil {
 				a.errorf("%v", err)
 				return
 			}
 			defer nc.Close()
-			fmt.Fprintf(nc, "POST /v1/multi HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", size)
+			fmt.Fprintf(nc, "POST /v1/multi HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", x.size)
 		}
+		a.rounds(3) // so that the largest are first at the server, too
 	}
-	a.rounds(20)
 }
 
 // floodHTTP takes all HTTP connections of a server that one address may have.
 func floodHTTP(a *arena) {
 	const clients, each = 32, 520
+	enough := syscall.Rlimit{Cur: 20_000, Max: 20_000}
+	if have := (syscall.Rlimit{}); syscall.Getrlimit(syscall.RLIMIT_NOFILE, &have) == nil && have.Cur < enough.Cur {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &enough); err != nil {
+			a.t.Fatalf("room for %d open files: %v", enough.Cur, err)
+		}
+	}
 	attacker := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 7)}, Timeout: sessionTimeout}
 	var done sync.WaitGroup
 	over := make(chan struct{})

@@ -23,6 +23,7 @@ const sessionTimeout = 10 * time.Second
 // and goes on there as soon as it can, with the same session.
 type witness struct {
 	name string
+	path string            // what it writes
 	ask  func(n int) error // writes n, and reads it; an error that is errFinal is a harm that remains
 	stop func()
 
@@ -133,11 +134,13 @@ type sessionClient struct {
 // sessionWitness is at the ZooKeeper port.
 func sessionWitness(s *cluster.Server) *witness {
 	k := &sessionClient{s: s}
-	return &witness{name: fmt.Sprintf("the session at server %d", s.ID), ask: k.ask, stop: k.stop}
+	return &witness{name: fmt.Sprintf("the session at server %d", s.ID), path: k.path(), ask: k.ask, stop: k.stop}
 }
 
+func (k *sessionClient) path() string { return fmt.Sprintf("%s/session-%d", others, k.s.ID) }
+
 func (k *sessionClient) ask(n int) error {
-	path, data := fmt.Sprintf("%s/session-%d", others, k.s.ID), fmt.Sprint(n)
+	path, data := k.path(), fmt.Sprint(n)
 	if _, err := k.do(wire.OpSetData, &wire.SetDataRequest{Path: path, Data: []byte(data), Version: znode.AnyVersion}); err != nil {
 		return err
 	}
@@ -218,13 +221,15 @@ func httpWitness(s *cluster.Server) *witness {
 		}
 		return nil
 	}
+	path := fmt.Sprintf("%s/http-%d", others, s.ID)
 	return &witness{
 		name: fmt.Sprintf("the HTTP client of server %d", s.ID),
+		path: path,
 		ask: func(n int) error {
 			if err := do(http.MethodGet, "/livez", ""); err != nil {
 				return err
 			}
-			return do(http.MethodPut, fmt.Sprintf("/v1/znodes%s/http-%d", others, s.ID), fmt.Sprint(n))
+			return do(http.MethodPut, "/v1/znodes"+path, fmt.Sprint(n))
 		},
 		stop: client.CloseIdleConnections,
 	}
