@@ -174,11 +174,7 @@ func TestHostile_Work(t *testing.T) {
 			k.try(x.String()+" with as many identities as there may be", func() error { return k.opcode(x, mostIdentities) })
 		}
 	}
-	doc, err := document(k.s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range httpShapes(doc) {
+	for _, x := range k.a.chosenHTTP() {
 		k.try(x.String(), func() error { return k.operation(x) })
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.worst)) {

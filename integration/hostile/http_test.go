@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -36,29 +38,53 @@ const (
 // httpShape is a request of an operation of the OpenAPI document, with what is extreme about it.
 type httpShape struct {
 	method, pattern string
-	what            string
-	target          string
-	headers         []string
-	body            func() string
+	what            []string
+	path            map[string]string // of the pattern's variables
+	query, headers  []string
+	body            func() string // nil: none
 }
 
-func (s *httpShape) String() string { return s.method + " " + s.pattern + " " + s.what }
+func (s *httpShape) String() string {
+	return s.method + " " + s.pattern + " " + strings.Join(s.what, ", ")
+}
 
-// bytes are what is sent. A connection is closed behind a body, since a refused one is not read.
+// httpChoice is an extreme of one field of a request.
+type httpChoice struct {
+	field, what string
+	set         func(*httpShape)
+}
+
+// with returns the request with these fields at an extreme.
+func (s *httpShape) with(choices ...httpChoice) *httpShape {
+	x := *s
+	x.path = maps.Clone(s.path)
+	for _, c := range choices {
+		x.what = append(x.what, c.field+"="+c.what)
+		c.set(&x)
+	}
+	return &x
+}
+
+// bytes are what is sent.
 func (s *httpShape) bytes(credentials string) string {
-	body := ""
-	if s.body != nil {
-		body = s.body()
+	target := s.pattern
+	for name, value := range s.path {
+		target = strings.Replace(target, "{"+name+"}", value, 1)
+	}
+	if len(s.query) > 0 {
+		target += "?" + strings.Join(s.query, "&")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\n", s.method, s.target)
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\n", s.method, target)
 	if credentials != "" {
 		fmt.Fprintf(&b, "Authorization: Basic %s\r\n", base64.StdEncoding.EncodeToString([]byte(credentials)))
 	}
 	for _, h := range s.headers {
 		b.WriteString(h + "\r\n")
 	}
+	body := ""
 	if s.body != nil {
+		body = s.body()
 		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
 	}
 	b.WriteString("\r\n" + body)
@@ -79,68 +105,76 @@ func document(s *cluster.Server) (*openapi3.T, error) {
 	return openapi3.NewLoader().LoadFromData(text)
 }
 
-// httpShapes are, for every operation, the usual request and those with one parameter, or the body, at an extreme.
-func httpShapes(doc *openapi3.T) (all []*httpShape) {
-	for pattern, item := range doc.Paths.Map() {
-		for method, op := range item.Operations() {
-			usual := map[string]string{}
-			var query []*openapi3.Parameter
+// httpShapes are, for every operation, the usual request, those with one field at an extreme, and those with two.
+func httpShapes(doc *openapi3.T) (singles, pairs []*httpShape) {
+	for _, pattern := range doc.Paths.InMatchingOrder() {
+		item := doc.Paths.Value(pattern)
+		operations := item.Operations()
+		for _, method := range slices.Sorted(maps.Keys(operations)) {
+			op := operations[method]
+			usual := &httpShape{method: method, pattern: pattern, path: map[string]string{}}
+			var choices []httpChoice
 			for _, p := range append(slices.Clone(item.Parameters), op.Parameters...) {
-				switch p.Value.In {
-				case openapi3.ParameterInPath:
-					usual[p.Value.Name] = "1"
-				default:
-					query = append(query, p.Value)
+				if p.Value.In == openapi3.ParameterInPath {
+					usual.path[p.Value.Name] = map[bool]string{true: small[1:], false: "1"}[p.Value.Name == "path"]
+				}
+				choices = append(choices, parameterChoices(p.Value)...)
+			}
+			if op.RequestBody != nil {
+				usual.body = func() string { return usualBody(op.RequestBody.Value) }
+				for what, body := range bodies(op.RequestBody.Value) {
+					choices = append(choices, httpChoice{"body", what, func(s *httpShape) { s.body = body }})
 				}
 			}
-			make := func(what string, path map[string]string, more string, headers ...string) *httpShape {
-				target := pattern
-				for name := range usual {
-					value, ok := path[name]
-					if !ok {
-						value = "1"
-						if name == "path" {
-							value = small[1:]
-						}
+			slices.SortFunc(choices, func(x, y httpChoice) int { return strings.Compare(x.field+x.what, y.field+y.what) })
+			singles = append(singles, usual)
+			for i, c := range choices {
+				singles = append(singles, usual.with(c))
+				for _, d := range choices[:i] {
+					if c.field != d.field {
+						pairs = append(pairs, usual.with(d, c))
 					}
-					target = strings.Replace(target, "{"+name+"}", value, 1)
 				}
-				s := &httpShape{method: method, pattern: pattern, what: what, target: target + more, headers: headers}
-				if op.RequestBody != nil {
-					s.body = func() string { return usualBody(op.RequestBody.Value) }
-				}
-				return s
-			}
-			all = append(all, make("", nil, ""))
-			for name := range usual {
-				for what, value := range pathValues(name) {
-					all = append(all, make(name+"="+what, map[string]string{name: value}, ""))
-				}
-			}
-			for _, p := range query {
-				for what, value := range parameterValues(p) {
-					if p.In == openapi3.ParameterInHeader {
-						all = append(all, make(p.Name+"="+what, nil, "", p.Name+": "+value))
-						continue
-					}
-					all = append(all, make(p.Name+"="+what, nil, "?"+p.Name+"="+url.QueryEscape(value)))
-				}
-				if p.In == openapi3.ParameterInQuery {
-					one := "&" + p.Name + "=" + url.QueryEscape(small)
-					all = append(all, make(p.Name+" many times", nil, "?"+strings.Repeat(one, httpURLRoom/len(one))[1:]))
-				}
-			}
-			if op.RequestBody == nil {
-				continue
-			}
-			for what, body := range bodies(op.RequestBody.Value) {
-				s := make("body="+what, nil, "")
-				s.body = body
-				all = append(all, s)
 			}
 		}
 	}
-	slices.SortFunc(all, func(x, y *httpShape) int { return strings.Compare(x.String(), y.String()) })
+	return singles, pairs
+}
+
+// chosenHTTP are the requests to send: all with one field at an extreme, and pairs.
+func (a *arena) chosenHTTP() (all []*httpShape) {
+	doc, err := document(a.e.Server(1))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	all, doubles := httpShapes(doc)
+	seed.Rand(a.t).Shuffle(len(doubles), func(i, j int) { doubles[i], doubles[j] = doubles[j], doubles[i] })
+	if !*everything {
+		doubles = doubles[:gatePairs]
+	}
+	return append(all, doubles...)
+}
+
+func parameterChoices(p *openapi3.Parameter) (all []httpChoice) {
+	add := func(what string, set func(*httpShape)) { all = append(all, httpChoice{p.Name, what, set}) }
+	switch p.In {
+	case openapi3.ParameterInPath:
+		for what, value := range pathValues(p.Name) {
+			add(what, func(s *httpShape) { s.path[p.Name] = value })
+		}
+	case openapi3.ParameterInHeader:
+		for what, value := range parameterValues(p) {
+			add(what, func(s *httpShape) { s.headers = append(s.headers, p.Name+": "+value) })
+		}
+	default:
+		for what, value := range parameterValues(p) {
+			add(what, func(s *httpShape) { s.query = append(s.query, p.Name+"="+url.QueryEscape(value)) })
+		}
+		one := p.Name + "=" + url.QueryEscape(small)
+		add("many times", func(s *httpShape) {
+			s.query = append(s.query, slices.Repeat([]string{one}, httpURLRoom/(1+len(one)))...)
+		})
+	}
 	return all
 }
 
@@ -263,7 +297,8 @@ func TestShapes_EveryOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	have, operations := map[string]int{}, 0
-	for _, s := range httpShapes(doc) {
+	singles, pairs := httpShapes(doc)
+	for _, s := range singles {
 		have[s.method+" "+s.pattern]++
 	}
 	for pattern, item := range doc.Paths.Map() {
@@ -274,18 +309,12 @@ func TestShapes_EveryOperation(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d operations, %d requests", operations, len(httpShapes(doc)))
+	t.Logf("%d operations, %d requests with one field at an extreme, %d with two", operations, len(singles), len(pairs))
 }
 
 // overHTTP sends every request of the HTTP port, pipelined where there is no body, reading the answers; then those with
 // the largest answers without reading.
 func overHTTP(a *arena) {
-	doc, err := document(a.e.Server(1))
-	if err != nil {
-		a.errorf("%v", err)
-		return
-	}
-	all := httpShapes(doc)
 	queue := make(chan *httpShape)
 	var done sync.WaitGroup
 	for i := range 16 {
@@ -296,7 +325,7 @@ func overHTTP(a *arena) {
 			}
 		})
 	}
-	for _, x := range all {
+	for _, x := range a.chosenHTTP() {
 		if len(a.dead()) == 0 {
 			queue <- x
 		}
@@ -433,7 +462,7 @@ func zeros(a *arena) {
 	}
 	text := file.String()
 	for _, query := range []string{"?dry_run=true&other_ensemble=true", "?other_ensemble=true"} {
-		x := &httpShape{method: http.MethodPost, target: "/v1/snapshot" + query, body: func() string { return text }}
+		x := &httpShape{method: http.MethodPost, pattern: "/v1/snapshot" + query, body: func() string { return text }}
 		sendHTTP(a.e.Server(2), x, cluster.SuperCredentials, 3*sessionTimeout)
 	}
 }

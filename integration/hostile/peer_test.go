@@ -98,16 +98,6 @@ func (p *peer) identify(n int) error {
 	return nil
 }
 
-// super proves that the connection is the super user's.
-func (p *peer) super(credentials string) error {
-	q := wire.AuthRequest{Scheme: "digest", Auth: []byte(credentials)}
-	if _, err := p.nc.Write(wire.AppendRequest(nil, wire.RequestHeader{Xid: wire.XidAuth, Type: wire.OpAuth}, &q)); err != nil {
-		return err
-	}
-	_, err := p.frame()
-	return err
-}
-
 // drain reads until the connection ends. Replies are counted, events are not.
 func (p *peer) drain() {
 	defer close(p.ended)
