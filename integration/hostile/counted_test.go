@@ -153,7 +153,7 @@ func (c *cost) excess() float64 {
 // and, where identities matter, from one with as many as there may be.
 func TestHostile_Work(t *testing.T) {
 	if !cluster.Privileged() {
-		t.Logf("%s is set: NOT RUN", cluster.UnprivilegedVariable)
+		t.Logf("%s is set: hostile clients are NOT TESTED", cluster.UnprivilegedVariable)
 		return
 	}
 	if err := buildCounted(source, countedBinary); err != nil {
@@ -169,13 +169,14 @@ func TestHostile_Work(t *testing.T) {
 		if x.isMultiRead() && !*everything {
 			continue
 		}
-		k.try(x.String(), func() error { return k.opcode(x, 0) })
+		k.try(x.op.String(), x.String(), func() (*cost, error) { return k.opcode(x, 0) })
 		if x.hasACL() || x.has(guarded) || x.has(others) || x.op == wire.OpMulti || x.op == wire.OpMultiRead {
-			k.try(x.String()+" with as many identities as there may be", func() error { return k.opcode(x, mostIdentities) })
+			k.try(x.op.String(), x.String()+" with as many identities as there may be",
+				func() (*cost, error) { return k.opcode(x, mostIdentities) })
 		}
 	}
 	for _, x := range k.a.chosenHTTP() {
-		k.try(x.String(), func() error { return k.operation(x) })
+		k.try(x.method+" "+x.pattern, x.String(), func() (*cost, error) { return k.operation(x) })
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.worst)) {
 		t.Log(k.worst[name])
@@ -203,9 +204,9 @@ func (k *counting) start() {
 	k.s, k.peers, k.janitor, k.sent, k.dirty = k.a.e.Server(1), [2]*peer{}, nil, 0, true
 }
 
-// try sends one request. If the server ends that is a fault, and another one is started.
-func (k *counting) try(name string, send func() error) {
-	err := send()
+// try judges one request. If the server ends that is a fault, and another one is started.
+func (k *counting) try(kind, name string, measure func() (*cost, error)) {
+	err := k.judge(kind, measure)
 	if err == nil {
 		return
 	}
@@ -228,44 +229,68 @@ func (k *counting) forget() (err error) {
 	return err
 }
 
-// opcode sends one request. An error means that the server has ended.
-func (k *counting) opcode(x *shape, identities int) (err error) {
+// clean removes what requests have created, in a session of its own.
+func (k *counting) clean() (err error) {
+	k.dirty = true
+	if k.janitor != nil {
+		k.janitor.Drop()
+	}
+	if k.janitor, err = cluster.Dial(k.s.Addr(), cluster.ConnectOptions{}); err == nil {
+		err = k.a.clean(k.janitor)
+	}
+	return err
+}
+
+// judge measures a request, and once more if it is beyond the bounds: a snapshot that is written meanwhile costs work,
+// too. An error means that the server has ended.
+func (k *counting) judge(kind string, measure func() (*cost, error)) error {
+	c, err := measure()
+	if err == nil && c.excess() > 1 {
+		var again *cost
+		if err = k.clean(); err == nil {
+			again, err = measure()
+		}
+		if err == nil && again.excess() < c.excess() {
+			c = again
+		}
+	}
+	if err == nil {
+		k.note(kind, c)
+	}
+	return err
+}
+
+// opcode measures one request.
+func (k *counting) opcode(x *shape, identities int) (c *cost, err error) {
 	p := &k.peers[min(identities, 1)]
 	if k.sent++; k.sent%32 == 1 {
-		k.dirty = true
-		if k.janitor != nil {
-			if err := k.a.clean(k.janitor); err != nil {
-				return err
-			}
-			k.janitor.Drop()
-		}
-		if k.janitor, err = cluster.Dial(k.s.Addr(), cluster.ConnectOptions{}); err != nil {
-			return err
+		if err := k.clean(); err != nil {
+			return nil, err
 		}
 	}
 	if *p == nil {
 		k.dirty = true
 		if *p, err = dial(k.s.Addr(), identities); err != nil {
-			return err
+			return nil, err
 		}
 		go (*p).drain()
 	}
 	b := (*p).frames(nil, x.op, x.build(), 1)
 	if err := k.forget(); err != nil {
-		return err
+		return nil, err
 	}
 	before := (*p).bytes.Load()
 	(*p).write(b, dialPatience)
 	answered := (*p).answered(4 * dialPatience)
 	w, err := k.c.take()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	name := x.String()
 	if identities > 0 {
 		name += ", with as many identities as there may be"
 	}
-	k.note(x.op.String(), &cost{name, w, 1, int64(len(b)), (*p).bytes.Load() - before})
+	c = &cost{name, w, 1, int64(len(b)), (*p).bytes.Load() - before}
 	if answered != nil && !x.ends() {
 		k.a.errorf("%s: %v", name, answered)
 	}
@@ -273,22 +298,18 @@ func (k *counting) opcode(x *shape, identities int) (err error) {
 		(*p).close()
 		*p = nil
 	}
-	return nil
+	return c, nil
 }
 
-// operation sends one request to the HTTP port.
-func (k *counting) operation(x *httpShape) error {
+// operation measures one request of the HTTP port.
+func (k *counting) operation(x *httpShape) (*cost, error) {
 	if err := k.forget(); err != nil {
-		return err
+		return nil, err
 	}
 	answers, size := sendHTTP(k.s, x, "hostile:hostile", 150*time.Millisecond)
 	w, err := k.c.take()
-	if err != nil {
-		return err
-	}
 	n := int64(max(1, answers))
-	k.note(x.method+" "+x.pattern, &cost{x.String(), w, n, n * int64(len(x.bytes(""))), size})
-	return nil
+	return &cost{x.String(), w, n, n * int64(len(x.bytes(""))), size}, err
 }
 
 func (k *counting) note(kind string, c *cost) {

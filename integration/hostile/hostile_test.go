@@ -42,11 +42,11 @@ func run(m *testing.M) int {
 }
 
 func buildServers(dir string) error {
-	top, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
+	mod, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		return fmt.Errorf("looking for the top of this checkout: %w", err)
 	}
-	source, countedBinary = strings.TrimSpace(string(top)), filepath.Join(dir, "counted")
+	source, countedBinary = filepath.Dir(strings.TrimSpace(string(mod))), filepath.Join(dir, "counted")
 	if *release == "" {
 		return nil
 	}
@@ -69,7 +69,7 @@ func buildServers(dir string) error {
 // TestHostile lets each campaign loose on servers of its own.
 func TestHostile(t *testing.T) {
 	if !cluster.Privileged() {
-		t.Logf("%s is set: NOT RUN", cluster.UnprivilegedVariable)
+		t.Logf("%s is set: hostile clients are NOT TESTED", cluster.UnprivilegedVariable)
 		return
 	}
 	for _, c := range campaigns {
