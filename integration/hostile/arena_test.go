@@ -22,6 +22,11 @@ const (
 	treeMemory   = "64MiB"   // limits.treeBytes
 
 	ownerCredentials = "owner:secret"
+
+	largeData    = 900_000 // bytes
+	wideChildren = 10_000
+	wideName     = 86  // bytes of each of their names
+	guardedACL   = 900 // entries
 )
 
 // arena is an ensemble under attack, and those who must not notice.

@@ -23,8 +23,6 @@ const (
 	room    = "/hostile/room"    // where creates go
 	fresh   = room + "/new"
 
-	largeData, wideChildren, wideName, guardedACL = 900_000, 10_000, 86, 900
-
 	others = "/innocent"
 )
 
