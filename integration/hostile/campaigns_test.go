@@ -253,8 +253,8 @@ func (a *arena) long(kind func(wire.OpCode) bool) (all []*shape) {
 		if !kind(op) {
 			continue
 		}
-		for _, x := range append(single(op), pairs(op)...) {
-			if x.has("=long") || x.has("Path=deep") {
+		for _, x := range single(op) {
+			if strings.HasSuffix(x.String(), "=long") && !strings.Contains(x.String(), " with ") {
 				all = append(all, x)
 			}
 		}
@@ -294,7 +294,7 @@ func (a *arena) crowded(clients int, do func(i int, p *peer)) {
 func churn(a *arena) {
 	const times = 330
 	all := a.long(creates)
-	all = slices.DeleteFunc(all, func(x *shape) bool { return len(x.fields) != 1 || !x.has("Path=long") })
+	all = slices.DeleteFunc(all, func(x *shape) bool { return !x.has("Path=long") })
 	a.crowded(1, func(_ int, p *peer) {
 		go p.drain()
 		for n := range times {

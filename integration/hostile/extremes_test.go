@@ -37,7 +37,7 @@ func extremes(op wire.OpCode, name string, kind reflect.Type) []extreme {
 	case reflect.Pointer: // to a string
 		return []extreme{{"long", func(size int) any { s := strings.Repeat("s", size); return &s }}}
 	case reflect.Bool:
-		return constants(true)
+		return constants(false)
 	case reflect.Int32:
 		return constants[int32](math.MinInt32, 0, math.MaxInt32)
 	case reflect.Int64:

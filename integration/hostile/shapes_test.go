@@ -81,6 +81,8 @@ func usual(op wire.OpCode) wire.Request {
 			}
 		case "Data", "Token":
 			f.SetBytes([]byte("x"))
+		case "Watch":
+			f.SetBool(true) // which leaves something behind
 		case "TTLMillis":
 			f.SetInt(time.Hour.Milliseconds())
 		case "Version":
