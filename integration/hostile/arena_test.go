@@ -202,7 +202,7 @@ func (a *arena) clean(c *cluster.Conn) error {
 			}
 		}
 	}
-	for _, x := range attackers() {
+	for _, x := range append(attackers(), &wire.CreateRequest{Path: "/", ACL: znode.OpenACL}) {
 		if err := restore(c, x); err != nil && !errors.Is(err, znode.ErrNoNode) {
 			return fmt.Errorf("restoring %s: %w", x.Path, err)
 		}
