@@ -21,6 +21,11 @@ func granted(acl []ACL, want Perms, ids []ID) (have Perms) {
 	if len(acl) == 0 {
 		return want
 	}
+	for i := range ids {
+		if ids[i].Scheme == "super" {
+			return want
+		}
+	}
 	for i := range acl {
 		if acl[i].ID == Anyone {
 			have |= acl[i].Perms & want
@@ -28,11 +33,6 @@ func granted(acl []ACL, want Perms, ids []ID) (have Perms) {
 	}
 	if have == want {
 		return want
-	}
-	for i := range ids {
-		if ids[i].Scheme == "super" {
-			return want
-		}
 	}
 	if len(acl)*len(ids) > fewPairs {
 		return have | grantedByMany(acl, want, ids)

@@ -63,10 +63,19 @@ func (t *Tree) SetConfig(x *Txn, text []byte) {
 	n.version = -1
 }
 
-// Permits reports whether the transaction's client has a permission on a znode that exists.
-func (t *Tree) Permits(x *Txn, path string, want Perms) bool {
+// Allows reports whether the transaction's client has one of the wanted permissions on a znode. Many calls with the same
+// Txn take no longer than many znodes and one look at each long ACL.
+//
+// Errors: ErrNoNode, ErrNoAuth.
+func (t *Tree) Allows(x *Txn, path string, want Perms) Error {
 	n := t.get(path)
-	return n != nil && t.permits(x, n.acl, want)
+	switch {
+	case n == nil:
+		return ErrNoNode
+	case !t.permits(x, n.acl, want):
+		return ErrNoAuth
+	}
+	return OK
 }
 
 // checked validates path and finds the znode behind it.

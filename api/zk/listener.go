@@ -88,7 +88,7 @@ func New(srv Server, cfg Config) *Listener {
 	}
 	d.logger, d.words, d.allowed = d.cfg.Logger, words(), d.cfg.allowed()
 	d.trace.Store(defaultTrace)
-	d.outboxes.limit = d.cfg.OutboxTotal
+	d.outboxes.limit, d.outboxes.close = d.cfg.OutboxTotal, d.closeDeaf
 	d.partial.limit, d.partial.close = d.cfg.PartialBytes, d.closePartial
 	return d
 }
@@ -191,6 +191,16 @@ func (ln *Listener) refuse(c *conn, limit string) {
 func (ln *Listener) closePartial(c net.Conn) {
 	ln.cutShort.Add(1)
 	ln.logRefusal("largeRequestMaxBytes", "remote", c.RemoteAddr(), "limit", "largeRequestMaxBytes")
+	_ = c.Close()
+}
+
+// closeDeaf closes a connection whose client does not read, since others need the room. It does not wait for that
+// client, as the end of TLS would.
+func (ln *Listener) closeDeaf(c net.Conn) {
+	ln.logRefusal("limits.outboxTotalBytes", "remote", c.RemoteAddr(), "limit", ln.cfg.OutboxTotal)
+	if inner, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = inner.NetConn()
+	}
 	_ = c.Close()
 }
 

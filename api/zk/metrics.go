@@ -40,7 +40,7 @@ func (ln *Listener) Metrics(emit func(name string, value any)) {
 	emit("outstanding_requests", t.Outstanding)
 	emit("connection_rejected", t.Rejected)
 	emit("large_requests_rejected", ln.cutShort.Load())
-	emit("outbox_bytes", ln.outboxes.bytes.Load())
+	emit("outbox_bytes", ln.outboxes.waiting())
 	emit("outbox_overflows_total", ln.outboxes.overflow.Load())
 	emit("refused_replies_total", ln.longReplies.Load())
 	emit("auth_failed_count", t.AuthFailed)

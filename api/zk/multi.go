@@ -91,36 +91,69 @@ func appendMultiEnd(b []byte) []byte {
 }
 
 // multiRead answers each of its reads by itself: one may fail and the others
-// keep their data. A reply of more than an outbox may hold is refused: a request
-// of 48 KB can ask for gigabytes.
+// keep their data. A reply of more than an outbox may hold is refused before it
+// is made: a request of 48 KB can ask for gigabytes.
 func (r *request) multiRead(v *server.View) {
-	b, ok := r.begin(v.Zxid(), znode.OK)
-	if !ok {
+	ops := r.body.(*wire.MultiRequest).Ops
+	most := min(r.c.listener.cfg.OutboxBytes, maxReply)
+	codes, bytes := r.lookAt(v, ops, most)
+	if bytes > most {
+		r.c.listener.longReplies.Add(1)
+		r.fail(v.Zxid(), znode.ErrSystem)
 		return
 	}
-	for _, op := range r.body.(*wire.MultiRequest).Ops {
-		if b = r.appendRead(b, v, &op); len(b)-r.mark > min(r.c.listener.cfg.OutboxBytes, maxReply) {
-			r.end(r.refuseLong(b))
-			return
+	r.reply(v.Zxid(), znode.OK, bytes, func(b []byte) []byte {
+		for i := range ops {
+			b = appendRead(b, v, &ops[i], codes[i])
 		}
-	}
-	r.end(appendMultiEnd(b))
+		return appendMultiEnd(b)
+	})
 }
 
-func (r *request) appendRead(b []byte, v *server.View, op *wire.MultiOp) []byte {
-	h := wire.MultiHeader{Type: op.Type}
-	switch q := op.Request.(type) {
-	case *wire.GetDataRequest:
-		data, stat, code := v.Tree().Get(q.Path, r.ids)
-		if h.Err = code; code == znode.OK {
-			return wire.AppendStat(jute.AppendBuffer(h.Append(b), data), &stat)
+// lookAt returns what becomes of each read, and how long the reply will be, about; it stops when that is more than most.
+func (r *request) lookAt(v *server.View, ops []wire.MultiOp, most int) (codes []znode.Error, bytes int) {
+	const perRead = wire.StatBytes + 16
+	x := znode.Txn{Identities: r.ids}
+	for i := range ops {
+		path := readPath(&ops[i])
+		code := v.Tree().Allows(&x, path, znode.PermRead)
+		codes = append(codes, code)
+		switch bytes += perRead; {
+		case code != znode.OK:
+		case ops[i].Type == wire.OpGetData:
+			stat, _ := v.Tree().Exists(path, super)
+			bytes += int(stat.DataLength)
+		default: // more names than that are too long anyway
+			_, _ = v.Tree().VisitChildren(path, 0, most/4, super, func(name string) { bytes += 4 + len(name) })
 		}
-	case *wire.GetChildrenRequest:
-		names, _, code := v.Tree().Children(q.Path, r.ids)
-		if h.Err = code; code == znode.OK {
-			return jute.AppendUstrings(h.Append(b), names)
+		if bytes > most {
+			break
 		}
 	}
-	h.Type = wire.OpError
-	return jute.AppendInt32(h.Append(b), int32(h.Err))
+	return codes, bytes
+}
+
+// super may read everything: that a client may has been looked at.
+var super = []znode.ID{znode.SuperIDs}
+
+func readPath(op *wire.MultiOp) string {
+	if q, ok := op.Request.(*wire.GetDataRequest); ok {
+		return q.Path
+	}
+	return op.Request.(*wire.GetChildrenRequest).Path
+}
+
+// appendRead appends the result of a read that is permitted, or its code.
+func appendRead(b []byte, v *server.View, op *wire.MultiOp, code znode.Error) []byte {
+	h, path := wire.MultiHeader{Type: op.Type, Err: code}, readPath(op)
+	switch {
+	case code != znode.OK:
+		h.Type = wire.OpError
+		return jute.AppendInt32(h.Append(b), int32(code))
+	case op.Type == wire.OpGetData:
+		data, stat, _ := v.Tree().Get(path, super)
+		return wire.AppendStat(jute.AppendBuffer(h.Append(b), data), &stat)
+	}
+	names, _, _ := v.Tree().Children(path, super)
+	return jute.AppendUstrings(h.Append(b), names)
 }

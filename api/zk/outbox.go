@@ -1,9 +1,9 @@
 package zk
 
 import (
+	"container/list"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/rawconn"
@@ -16,10 +16,6 @@ const (
 	// takes the next request: below Config.OutboxBytes by far, so that a client
 	// that asks for much and reads slowly is slowed down and not cut off.
 	outboxHighWater = 512 << 10
-	// outboxShare is the bytes that may wait for a client, beside the largest message,
-	// when all outboxes hold more than Config.OutboxTotal: what waits for one that
-	// reads is below it.
-	outboxShare = 2 << 20
 	// outboxUncounted is the bytes of one outbox that do not count for all.
 	outboxUncounted = 64 << 10
 	// writeChunk is what must be taken within Config.WriteTimeout.
@@ -52,13 +48,11 @@ type outbox struct {
 	since    time.Time         // when the first reply in buf was given; zero: there is none
 	slow     []slowlog.Request // whose replies are in buf
 	isSlow   func(since time.Time, slow []slowlog.Request)
-}
 
-// outboxes is what all of them hold.
-type outboxes struct {
-	bytes    atomic.Int64
-	overflow atomic.Int64 // clients that were disconnected because they do not read
-	limit    int64
+	// outboxes protects these: see there.
+	place *list.Element // nil: not counted
+	held  int           // bytes
+	cut   bool          // it is being closed
 }
 
 func (o *outbox) init(c net.Conn, pool *buffers, all *outboxes, cfg *Config, ended func()) {
@@ -74,11 +68,9 @@ func (o *outbox) init(c net.Conn, pool *buffers, all *outboxes, cfg *Config, end
 // what follows it.
 func (o *outbox) begin() (b []byte, ok bool) {
 	o.mu.Lock()
-	switch waiting := o.waitingLocked() - o.largest; {
-	case waiting > o.limit:
-		o.overflowLocked("client does not read: the outbox is full")
-	case waiting > outboxShare && o.all.bytes.Load() > o.all.limit:
-		o.overflowLocked("client does not read: the outboxes of all clients are full")
+	if !o.ending && o.waitingLocked()-o.largest > o.limit {
+		o.all.overflow.Add(1)
+		o.endLocked("client does not read: the outbox is full")
 	}
 	if o.ending {
 		o.mu.Unlock()
@@ -112,16 +104,9 @@ func (o *outbox) countLocked() {
 		waiting = 0
 	}
 	if waiting != o.counted {
-		o.all.bytes.Add(int64(waiting - o.counted))
 		o.counted = waiting
+		o.all.hold(o, waiting)
 	}
-}
-
-func (o *outbox) overflowLocked(why string) {
-	if !o.ending {
-		o.all.overflow.Add(1)
-	}
-	o.endLocked(why)
 }
 
 func (o *outbox) waitingLocked() int {
@@ -224,6 +209,8 @@ func (o *outbox) sendLocked(b []byte) {
 			o.failed = true
 			// The reader must notice. Closing never blocks: no linger is set.
 			_ = o.conn.Close()
+		} else if len(b) > 0 && o.counted > 0 {
+			o.all.took(o)
 		}
 	}
 }

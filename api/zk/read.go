@@ -19,12 +19,9 @@ func (r *request) getData(v *server.View) {
 	if code == znode.OK && r.watch {
 		code = r.arm(v, r.path, watch.Data)
 	}
-	if b, ok := r.begin(v.Zxid(), code); ok {
-		if code == znode.OK {
-			b = wire.AppendStat(jute.AppendBuffer(b, data), &stat)
-		}
-		r.end(b)
-	}
+	r.reply(v.Zxid(), code, len(data)+wire.StatBytes, func(b []byte) []byte {
+		return wire.AppendStat(jute.AppendBuffer(b, data), &stat)
+	})
 }
 
 // exists leaves a watch also on a znode that is missing: that is what it is
@@ -53,17 +50,22 @@ func (r *request) getChildren(v *server.View) {
 	if code == znode.OK && r.watch {
 		code = r.arm(v, r.path, watch.Child)
 	}
-	b, ok := r.begin(v.Zxid(), code)
-	if !ok {
-		return
-	}
-	if code == znode.OK {
+	r.reply(v.Zxid(), code, ustringsBytes(names)+wire.StatBytes, func(b []byte) []byte {
 		b = jute.AppendUstrings(b, names)
 		if r.op == wire.OpGetChildren2 {
 			b = wire.AppendStat(b, &stat)
 		}
+		return b
+	})
+}
+
+// ustringsBytes is how long a list of texts is in a reply.
+func ustringsBytes(list []string) int {
+	n := 4 + 4*len(list)
+	for _, s := range list {
+		n += len(s)
 	}
-	r.end(b)
+	return n
 }
 
 func (r *request) getACL(v *server.View) {
@@ -96,9 +98,7 @@ func (r *request) getEphemerals(v *server.View) {
 	}
 	paths := v.Tree().Ephemerals(r.c.session(), prefix)
 	slices.Sort(paths)
-	if b, ok := r.begin(v.Zxid(), znode.OK); ok {
-		r.end(jute.AppendUstrings(b, paths))
-	}
+	r.reply(v.Zxid(), znode.OK, ustringsBytes(paths), func(b []byte) []byte { return jute.AppendUstrings(b, paths) })
 }
 
 // whoAmI lists the client's identities: names, never hashes. Schemes without

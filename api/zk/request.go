@@ -1,6 +1,7 @@
 package zk
 
 import (
+	"slices"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus"
@@ -170,6 +171,27 @@ func (r *request) begin(zxid znode.Zxid, code znode.Error) (b []byte, ok bool) {
 	h := wire.ReplyHeader{Xid: r.xid, Zxid: zxid, Err: code}
 	r.c.noteSlow(r, r.c.out.stats.answered(r, zxid))
 	return h.Append(b), true
+}
+
+// reply answers with a code and, if that is OK, with a body of about so many bytes, which body appends. Without room for
+// making it, the client gets an error.
+func (r *request) reply(zxid znode.Zxid, code znode.Error, bytes int, body func(b []byte) []byte) {
+	all := &r.c.listener.outboxes
+	if code == znode.OK && !all.reserve(bytes) {
+		r.c.listener.longReplies.Add(1)
+		code = znode.ErrSystem
+	}
+	b, ok := r.begin(zxid, code)
+	switch {
+	case !ok:
+	case code == znode.OK:
+		r.end(body(slices.Grow(b, bytes)))
+	default:
+		r.end(b)
+	}
+	if code == znode.OK {
+		all.release(bytes)
+	}
 }
 
 // maxReply bounds a reply in bytes. A frame of ZooKeeper's protocol ends at 2^31, and no client takes a tenth of it.

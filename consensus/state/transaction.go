@@ -102,7 +102,7 @@ func (m *Machine) absent(path string) znode.Error {
 // the command is left for the tree to say, also that the client does not have the permission on the znode
 // of: it would learn the mzxid of a znode that it may not see.
 func (m *Machine) guard(c *Command, of string, want znode.Perms) znode.Error {
-	if c.Mzxid == 0 || m.level >= level2 && !m.tree.Permits(&m.txn, of, want) {
+	if c.Mzxid == 0 || m.level >= level2 && m.tree.Allows(&m.txn, of, want) != znode.OK {
 		return znode.OK
 	}
 	// Who may change a znode and not read it must not overwrite what it does not mean.

@@ -162,13 +162,7 @@ func TestHostile_Work(t *testing.T) {
 	t.Setenv(cluster.BinaryVariable, countedBinary)
 	k := &counting{t: t, worst: map[string]*cost{}}
 	k.start()
-	if !*everything {
-		t.Log("NOT TESTED, since it is known to fail: the work of many reads in one")
-	}
 	for _, x := range k.a.chosen() {
-		if x.isMultiRead() && !*everything {
-			continue
-		}
 		k.try(x.op.String(), x.String(), func() (*cost, error) { return k.opcode(x, 0) })
 		if x.hasACL() || x.has(guarded) || x.has(others) || x.op == wire.OpMulti || x.op == wire.OpMultiRead {
 			k.try(x.op.String(), x.String()+" with as many identities as there may be",
