@@ -23,7 +23,7 @@ var pages = []struct {
 	{"README.md", 750},
 	{"CHANGELOG.md", 4200},
 	{"CONTRIBUTING.md", 1050},
-	{"SECURITY.md", 540},
+	{"SECURITY.md", 680},
 	{"api/README.md", 145},
 	{"api/ui/web/vendor/README.md", 60},
 	{"bench/README.md", 190},

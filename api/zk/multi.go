@@ -110,7 +110,7 @@ func (r *request) multiRead(v *server.View) {
 	})
 }
 
-// lookAt returns what becomes of each read, and how long the reply will be, about; it stops when that is more than most.
+// lookAt returns what becomes of each read, and about how long the reply will be; it stops when that is more than most.
 func (r *request) lookAt(v *server.View, ops []wire.MultiOp, most int) (codes []znode.Error, bytes int) {
 	const perRead = wire.StatBytes + 16
 	x := znode.Txn{Identities: r.ids}

@@ -59,7 +59,7 @@ func TestOutboxes_LongRepliesAtATime(t *testing.T) {
 	}
 	all.release(large)
 	all.release(longReply)
-	if !all.reserve(100 << 20) || all.reserve(large) {
+	if !all.reserve(100<<20) || all.reserve(large) {
 		t.Error("want one reply that is longer than the bound, and no other")
 	}
 }

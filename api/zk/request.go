@@ -173,8 +173,8 @@ func (r *request) begin(zxid znode.Zxid, code znode.Error) (b []byte, ok bool) {
 	return h.Append(b), true
 }
 
-// reply answers with a code and, if that is OK, with a body of about so many bytes, which body appends. Without room for
-// making it, the client gets an error.
+// reply answers with a code and, if that is OK, with a body of about so many bytes, which body appends. Without room
+// for making it, the client gets an error.
 func (r *request) reply(zxid znode.Zxid, code znode.Error, bytes int, body func(b []byte) []byte) {
 	all := &r.c.listener.outboxes
 	if code == znode.OK && !all.reserve(bytes) {

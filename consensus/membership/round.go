@@ -56,9 +56,9 @@ func (r *round) ask(s Server) (*storage.Identity, error) {
 	return nil, nil
 }
 
-// isFormed reports that the ensemble exists without this server, which may ask to be let in as one without data, by what
-// a server has answered. One whose key another member has, and that votes, may be about to get its first word of it;
-// then only the bootstrapper knows that all is done (see found). It would lose its vote otherwise.
+// isFormed reports that the ensemble exists without this server, which may ask to be let in as one without data, by
+// what a server has answered. One whose key another member has, and that votes, may be about to get its first word of
+// it; then only the bootstrapper knows that all is done (see found). It would lose its vote otherwise.
 func (r *round) isFormed(id state.ServerID, reply *controlReply, err error) bool {
 	switch {
 	case isRefusal(reply, err):
