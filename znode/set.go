@@ -63,8 +63,8 @@ func (t *Tree) SetConfig(x *Txn, text []byte) {
 	n.version = -1
 }
 
-// Allows reports whether the transaction's client has one of the wanted permissions on a znode. Many calls with the same
-// Txn take no longer than many znodes and one look at each long ACL.
+// Allows reports whether the transaction's client has one of the wanted permissions on a znode. Many calls with the
+// same Txn look at each long ACL once.
 //
 // Errors: ErrNoNode, ErrNoAuth.
 func (t *Tree) Allows(x *Txn, path string, want Perms) Error {

@@ -201,8 +201,8 @@ func clientRows() []setting {
 		{key: "limits.outboxTotalBytes", kind: kindBytes, min: 1 << 20, max: 1 << 40,
 			field: func(s *Settings) any { return &s.OutboxTotalBytes },
 			help: "Most bytes of replies and events that wait for all clients. Beyond it those are disconnected " +
-				"who have taken nothing for the longest time. Default: a sixteenth of the memory of machine or control " +
-				"group."},
+				"who have taken nothing for the longest time. Default: a sixteenth of the memory of machine or " +
+				"control group."},
 		{key: "limits.watchesPerConnection", kind: kindInt, def: "262144", min: 1, max: maxInt,
 			field: func(s *Settings) any { return &s.WatchesPerConnection },
 			help:  "Most paths that one connection can watch."},
