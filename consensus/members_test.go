@@ -295,6 +295,7 @@ func TestRegression_Members_WithoutALeader_NothingIsDone(t *testing.T) {
 	e.waitBound(0, 1, 2)
 	e.waitFormed()
 	left := e.leader()
+	wait.Until(t, "the first level", func() bool { return e.nodes[left].Level() > 0 })
 	for i := range 3 {
 		if i != left {
 			e.stop(i)

@@ -19,13 +19,14 @@ func TestRegression_Store_DataThatIsGone(t *testing.T) {
 		"nothing": {func(string, string) error { return nil }, ""},
 		"removed": {func(dir, _ string) error { return os.RemoveAll(dir) }, "data was removed"},
 		"moved":   {func(dir, _ string) error { return os.Rename(dir, dir+".old") }, "data was removed"},
-		"the log": {func(_, log string) error { return os.RemoveAll(log) }, "log was removed"},
+		"the log": {func(_, log string) error { return os.Rename(log, log+".old") }, "log was removed"},
 		"a copy": {func(dir, _ string) error {
 			return errors.Join(os.Rename(dir, dir+".old"), os.CopyFS(dir, os.DirFS(dir+".old")))
 		}, "data is another one"},
 		"a file": {func(dir, _ string) error { return os.Remove(filepath.Join(dir, stableName)) }, "stable.db was removed"},
-		"segments": {func(_, log string) error { return os.RemoveAll(filepath.Join(log, "raftlog")) },
-			"raftlog was removed"},
+		"segments": {func(_, log string) error { // which the server may be making
+			return os.Rename(filepath.Join(log, "raftlog"), filepath.Join(log, "old"))
+		}, "raftlog was removed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, log := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "log")
