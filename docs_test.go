@@ -22,7 +22,7 @@ var pages = []struct {
 }{
 	{"README.md", 750},
 	{"CHANGELOG.md", 4200},
-	{"CONTRIBUTING.md", 1050},
+	{"CONTRIBUTING.md", 1070},
 	{"SECURITY.md", 680},
 	{"api/README.md", 145},
 	{"api/ui/web/vendor/README.md", 60},
