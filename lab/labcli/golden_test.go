@@ -94,7 +94,7 @@ func TestPages_Examples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages = append(pages, "../../docs/lab-lesson.md")
+	pages = append(pages, "../lesson.md")
 	examples := 0
 	for _, page := range pages {
 		data, err := os.ReadFile(page)

@@ -14,7 +14,7 @@ import (
 func TestReference(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Reference of the lab\n\nMade from the program by `TestReference`. What the options mean for an algorithm is in " +
-		"[elections](elections.md),\n[mutual exclusion](mutexes.md), [detectors](detectors.md) and the [lesson](../../docs/lab-lesson.md).\n")
+		"[elections](elections.md),\n[mutual exclusion](mutexes.md), [detectors](detectors.md) and the [lesson](../lesson.md).\n")
 	for _, c := range Command(Options{}).Commands() {
 		reference(&b, c)
 	}

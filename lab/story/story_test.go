@@ -80,7 +80,7 @@ func TestParse_Errors_NameTheLine(t *testing.T) {
 
 // TestSheet_IsWhatTheStoriesSay: the sheet for teachers is made from the stories.
 func TestSheet_IsWhatTheStoriesSay(t *testing.T) {
-	const file = "../../docs/lab-stories.md"
+	const file = "../stories.md"
 	var b strings.Builder
 	story.Sheet(&b, all(t))
 	if *update {
