@@ -174,6 +174,30 @@ func TestDocs_Links(t *testing.T) {
 	}
 }
 
+// TestDocs_FiguresAreMeasured: each figure of README is in the results of the run that it links to.
+func TestDocs_FiguresAreMeasured(t *testing.T) {
+	figure := regexp.MustCompile(`\b[0-9][0-9.,]*(?: MiB| ms)`)
+	run := regexp.MustCompile(`\[run\]\((bench/results/[^)]+)\)`)
+	added := regexp.MustCompile(`takes [0-9]+ ms longer`) // what the run was made with
+	for _, line := range strings.Split(strings.ReplaceAll(read(t, "README.md"), "\n  ", " "), "\n") {
+		figures := figure.FindAllString(added.ReplaceAllString(line, ""), -1)
+		if len(figures) == 0 {
+			continue
+		}
+		link := run.FindStringSubmatch(line)
+		if link == nil {
+			t.Errorf("README.md has the figures %v, and no link to the run that measured them: %s", figures, line)
+			continue
+		}
+		results := read(t, link[1])
+		for _, f := range figures {
+			if !strings.Contains(results, f) {
+				t.Errorf("README.md has %s; %s does not", f, link[1])
+			}
+		}
+	}
+}
+
 // TestDocs_DecisionsAreListed: the index has the number and the title of each record of a decision.
 func TestDocs_DecisionsAreListed(t *testing.T) {
 	const index = "docs/adr/README.md"
