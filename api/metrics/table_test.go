@@ -11,7 +11,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/metrics"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/metrics.md")
+var update = flag.Bool("update", false, "rewrite docs/reference/metrics.md")
 
 // Our names follow Prometheus's rules (promlint): base units, which the name ends with, and
 // _total behind counters. Each metric has a help of its own.
@@ -53,9 +53,9 @@ func checkOurs(t *testing.T, m *metrics.Metric) {
 	}
 }
 
-// TestDocs_Metrics keeps docs/metrics.md equal to the table; -update rewrites it.
+// TestDocs_Metrics keeps docs/reference/metrics.md equal to the table; -update rewrites it.
 func TestDocs_Metrics(t *testing.T) {
-	const file = "../../docs/metrics.md"
+	const file = "../../docs/reference/metrics.md"
 	var b strings.Builder
 	b.WriteString(`# Metrics
 
