@@ -22,7 +22,7 @@ func TestRegression_Audit_WhateverNeedsAnAdministrator(t *testing.T) {
 	e := fresh(t, 1, func(s *config.Settings) { s.SuperDigest = superDigest })
 	file := filepath.Join(t.TempDir(), "audit.log")
 	log := audit.Open(audit.Config{File: file, JSON: true, MaxBytes: 1 << 20, Keep: 1})
-	_, url := serve(t, e.nodes[0].Server(), func(c *api.Config) {
+	_, url := serve(t, e.nodes[0], func(c *api.Config) {
 		c.Audit, c.Slow = log, e.nodes[0].Server().Slow()
 	})
 	stranger, admin := newClient(t, url), operator(t, url)

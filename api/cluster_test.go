@@ -149,7 +149,7 @@ func (s authed) Auth() *auth.Authenticator { return s.a }
 // serveAs serves the shared ensemble's first server with other knowledge of who is who.
 func serveAs(t *testing.T, cfg auth.Config) *client {
 	t.Helper()
-	_, url := serve(t, authed{shared().nodes[0].Server(), auth.New(cfg)})
+	_, url := serveReplaced(t, shared().nodes[0], authed{shared().nodes[0].Server(), auth.New(cfg)})
 	return newClient(t, url)
 }
 

@@ -139,7 +139,7 @@ func TestElection_StreamEndsWithItsServer(t *testing.T) {
 	e := fresh(t, 3)
 	s := observeElection(newClient(t, e.urls[0]), "/v1/elections/x")
 	s.next("")
-	d, url := serve(t, e.nodes[1].Server())
+	d, url := serve(t, e.nodes[1])
 	other := observeElection(newClient(t, url), "/v1/elections/x")
 	other.next("")
 	operator(t, e.urls[0]).post("/v1/cluster/drain", "").is(200)

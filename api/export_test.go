@@ -37,6 +37,6 @@ func (s *Server) Core() *rest.Core { return s.core }
 
 // Routes are all operations.
 func Routes() []rest.Route {
-	all, _ := routes(nil, Backend{}, Config{})
+	all, _ := routes(nil, nil, nil, Config{})
 	return all
 }

@@ -61,25 +61,25 @@ func TestServer_WithoutQuorum(t *testing.T) {
 func TestServer_Ready_AsClientsFindIt(t *testing.T) {
 	srv := shared().nodes[0].Server()
 	for _, x := range []struct {
-		change func(*server.Status)
+		change func(*consensus.Status)
 		code   int
 		status string
 	}{
-		{func(s *server.Status) { s.Leader, s.Role = state.NoServer, server.RoleNone }, 503, "no leader is known"},
-		{func(s *server.Status) { s.DiskFault = "no space left on device" }, 503, "the disk refuses writes"},
-		{func(s *server.Status) { s.DataLost = "/data was removed" }, 503, "the data directory is gone"},
-		{func(s *server.Status) { s.Leader = 0 }, 200, "ok"}, // a server like any other
-		{func(s *server.Status) {
+		{func(s *consensus.Status) { s.Leader, s.Role = state.NoServer, consensus.RoleNone }, 503, "no leader is known"},
+		{func(s *consensus.Status) { s.DiskFault = "no space left on device" }, 503, "the disk refuses writes"},
+		{func(s *consensus.Status) { s.DataLost = "/data was removed" }, 503, "the data directory is gone"},
+		{func(s *consensus.Status) { s.Leader = 0 }, 200, "ok"}, // a server like any other
+		{func(s *consensus.Status) {
 			s.Halt = &consensus.Halt{Kind: consensus.HaltRemoved, Reason: "it was removed"}
 		},
 			503, "halted: removed"},
-		{func(s *server.Status) { s.Ensemble, s.Waiting = [16]byte{}, "for server 2" },
+		{func(s *consensus.Status) { s.Ensemble, s.Waiting = [16]byte{}, "for server 2" },
 			503, "waiting to form or join the ensemble"},
 	} {
-		_, url := serve(t, changedStatus{srv, x.change})
+		_, url := serveReplaced(t, shared().nodes[0], changedStatus{srv, x.change})
 		newClient(t, url).once("GET", "/readyz?verbose").is(x.code).has("status", x.status)
 	}
-	_, url := serve(t, stalled{srv})
+	_, url := serveReplaced(t, shared().nodes[0], stalled{srv})
 	newClient(t, url).once("GET", "/readyz?verbose").is(503).has("status", "nothing is applied, though requests wait")
 }
 
@@ -91,10 +91,10 @@ func (stalled) Stalled() bool { return true }
 // changedStatus is a server in another state.
 type changedStatus struct {
 	*server.Server
-	change func(*server.Status)
+	change func(*consensus.Status)
 }
 
-func (c changedStatus) Status() server.Status {
+func (c changedStatus) Status() consensus.Status {
 	s := c.Server.Status()
 	c.change(&s)
 	return s
@@ -104,7 +104,7 @@ func (c changedStatus) Status() server.Status {
 func TestServer_UnknownOutcome(t *testing.T) {
 	srv := shared().nodes[0].Server()
 	var calls atomic.Int32
-	_, url := serve(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
+	_, url := serveReplaced(t, shared().nodes[0], faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
 		if r, err := srv.Do(ctx, c); err != nil || calls.Add(1) > 1 {
 			return r, err // the second time it gets through
 		}
@@ -121,7 +121,7 @@ func TestServer_UnknownOutcome(t *testing.T) {
 		t.Errorf("%s %v", a.body, a.header)
 	}
 	// The state came by a snapshot: with a key the HTTP server finds the result itself.
-	_, url = serve(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
+	_, url = serveReplaced(t, shared().nodes[0], faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
 		if r, err := srv.Do(ctx, c); err != nil || calls.Add(1) != 1 {
 			return r, err
 		}
@@ -131,7 +131,7 @@ func TestServer_UnknownOutcome(t *testing.T) {
 	c.at(url).with("Idempotency-Key: 2"+r).put(r, "2").is(200)
 	calls.Store(0)
 	c.at(url).put(r, "2").problem(504, "OPERATIONTIMEOUT")
-	_, url = serve(t, faulty{Server: srv, do: func(context.Context, *state.Command) (state.Result, error) {
+	_, url = serveReplaced(t, shared().nodes[0], faulty{Server: srv, do: func(context.Context, *state.Command) (state.Result, error) {
 		return state.Result{}, errors.New("server is stopping")
 	}})
 	c.at(url).once("PUT", r, "3").problem(503, "CONNECTIONLOSS").says("nothing was done")
@@ -177,7 +177,7 @@ func TestServer_Idempotency(t *testing.T) {
 // TTL znodes need a setting that the shared servers have.
 func TestServer_Unimplemented(t *testing.T) {
 	srv := shared().nodes[0].Server()
-	_, url := serve(t, faulty{Server: srv, do: func(_ context.Context, c *state.Command) (state.Result, error) {
+	_, url := serveReplaced(t, shared().nodes[0], faulty{Server: srv, do: func(_ context.Context, c *state.Command) (state.Result, error) {
 		one := state.OpResult{Op: state.OpCreate, Code: znode.ErrUnimplemented}
 		return state.Result{Op: c.Op, Code: one.Code, Multi: []state.OpResult{one}[:len(c.Ops)]}, nil
 	}})
@@ -189,13 +189,12 @@ func TestServer_Unimplemented(t *testing.T) {
 
 // Whoever asks for more than there is gets an answer at once.
 func TestServer_Bounds(t *testing.T) {
-	srv := shared().nodes[0].Server()
-	d, url := serve(t, srv)
+	d, url := serve(t, shared().nodes[0])
 	c := newClient(t, url)
 	r := root(t, c)
 	full := func(limits rest.Limits) *client {
 		t.Helper()
-		_, url := serve(t, srv, func(c *api.Config) { c.Limits = limits })
+		_, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Limits = limits })
 		return c.at(url)
 	}
 	busy := func(a *answer) {
@@ -241,7 +240,7 @@ func (r *recorder) WriteHeader(status int) {
 // A connection's deadlines outlive a request: an answer without a body must not be
 // sent under the one of the request before, and a body that nobody reads is bounded.
 func TestServer_DeadlinesAreNew(t *testing.T) {
-	d, url := serve(t, shared().nodes[0].Server())
+	d, url := serve(t, shared().nodes[0])
 	r := root(t, newClient(t, url))
 	for _, x := range []struct {
 		method, target, body string
@@ -262,7 +261,7 @@ func TestServer_DeadlinesAreNew(t *testing.T) {
 // One address took all connections, and no probe was answered any more: the chart restarts servers for that. An address
 // has half of them, and this machine some of its own.
 func TestServer_TooManyConnections(t *testing.T) {
-	d, url := serve(t, shared().nodes[0].Server())
+	d, url := serve(t, shared().nodes[0])
 	c := newClient(t, url)
 	c.get("/livez").is(200)
 	// mayComeFrom reports whether a client with this address is answered.
@@ -296,7 +295,7 @@ func TestServer_TooManyConnections(t *testing.T) {
 // whatever was announced, and ends the connection.
 func TestServer_BodyThatStops_IsAnswered(t *testing.T) {
 	const limit = 50 * time.Millisecond
-	_, url := serve(t, shared().nodes[0].Server(), func(c *api.Config) { c.Limits.BodyTime = limit })
+	_, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Limits.BodyTime = limit })
 	for _, head := range []string{
 		"Content-Length: 4", "Content-Length: 1003", "Content-Length: 100003", "Content-Length: 300003",
 		"Transfer-Encoding: chunked",
@@ -338,7 +337,7 @@ func TestServer_Descriptors_SomeAreKept(t *testing.T) {
 	pool := descriptors.NewPool(16) // 1 is kept for HTTP
 	for pool.Clients.Take() {
 	}
-	d, url := serve(t, shared().nodes[0].Server(), func(c *api.Config) { c.Descriptors = pool.HTTP })
+	d, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Descriptors = pool.HTTP })
 	first, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -361,7 +360,7 @@ func TestServer_Descriptors_SomeAreKept(t *testing.T) {
 }
 
 func TestServer_Origin(t *testing.T) {
-	_, url := serve(t, shared().nodes[0].Server(), func(c *api.Config) { c.Origins = []string{"https://ok.example"} })
+	_, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Origins = []string{"https://ok.example"} })
 	c := newClient(t, url)
 	c.get("/v1/znodes/").is(200)
 	c.with("Origin: " + url).get("/v1/znodes/").is(200)
@@ -479,7 +478,7 @@ func TestProblems_CoverTheCodes(t *testing.T) {
 
 // 64 sockets that announced four megabytes each, and sent nothing, had everybody's writes refused.
 func TestRegression_Bodies_CountWhatHasArrived(t *testing.T) {
-	d, url := serve(t, shared().nodes[0].Server(), func(c *api.Config) { c.Limits.BodyBytes = 16 << 20 })
+	d, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Limits.BodyBytes = 16 << 20 })
 	r := root(t, newClient(t, shared().urls[0]))
 	for _, head := range []string{"Content-Length: 4000000", "Transfer-Encoding: chunked"} {
 		for range 64 {
@@ -497,7 +496,7 @@ func TestRegression_Bodies_CountWhatHasArrived(t *testing.T) {
 // their address. The first that stand still go.
 func TestRegression_Bodies_HalfSentMakeRoom(t *testing.T) {
 	const size = 1 << 20
-	d, url := serve(t, shared().nodes[0].Server(), func(c *api.Config) { c.Limits.BodyBytes = 8 * size })
+	d, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Limits.BodyBytes = 8 * size })
 	r := root(t, newClient(t, shared().urls[0]))
 	var conns []net.Conn
 	for _, address := range []string{"127.0.0.2", "127.0.0.3"} { // both together may have all
@@ -549,8 +548,8 @@ func halfSent(t *testing.T, url, address, head string, n int) net.Conn {
 
 // A change of the members that no leader could be asked for ended after ten seconds with an unknown outcome.
 func TestRegression_Cluster_WithoutALeader_NothingIsDone(t *testing.T) {
-	leaderless := func(s *server.Status) { s.Leader, s.Role = state.NoServer, server.RoleNone }
-	_, url := serve(t, changedStatus{shared().nodes[0].Server(), leaderless})
+	leaderless := func(s *consensus.Status) { s.Leader, s.Role = state.NoServer, consensus.RoleNone }
+	_, url := serveReplaced(t, shared().nodes[0], changedStatus{shared().nodes[0].Server(), leaderless})
 	c := operator(t, url)
 	for _, ask := range [][]string{
 		{"DELETE", "/v1/cluster/members/9"}, {"POST", "/v1/cluster/members/2/token"},

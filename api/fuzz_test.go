@@ -22,7 +22,7 @@ type fuzzer struct {
 // newFuzzer starts an HTTP server of its own for the shared ensemble, without a grace for
 // what waits.
 func newFuzzer(f *testing.F) *fuzzer {
-	d, url := serve(f, shared().nodes[0].Server())
+	d, url := serve(f, shared().nodes[0])
 	c := newClient(f, url)
 	c.put("/v1/znodes/fuzz?create=true", "x")
 	return &fuzzer{strings.TrimPrefix(url, "http://"), d}

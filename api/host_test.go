@@ -29,7 +29,7 @@ func asked(t *testing.T, url, target, host string) int {
 }
 
 func TestServer_Host_OnLoopback(t *testing.T) {
-	_, url := serve(t, shared().nodes[0].Server(),
+	_, url := serve(t, shared().nodes[0],
 		func(c *api.Config) { c.Hosts = []string{"console.example", "zk.example"} })
 	for _, host := range []string{
 		"localhost", "localhost:8080", "LOCALHOST", "localhost.", "localhost.:8080", "zk1.localhost",
@@ -65,7 +65,7 @@ func TestServer_Host_OnLoopback(t *testing.T) {
 
 // A client of HTTP/1.0, which is no browser, sends no Host.
 func TestServer_Host_None(t *testing.T) {
-	_, url := serve(t, shared().nodes[0].Server())
+	_, url := serve(t, shared().nodes[0])
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestServer_Host_Elsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, _ := serve(t, srv)
+	d, _ := serveReplaced(t, shared().nodes[0], srv)
 	served := make(chan error, 1)
 	go func() { served <- d.Serve(l) }()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
@@ -108,7 +108,7 @@ func TestServer_Host_Elsewhere(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	_, any := serve(t, srv, func(c *api.Config) { c.Hosts = []string{"*"} })
+	_, any := serveReplaced(t, shared().nodes[0], srv, func(c *api.Config) { c.Hosts = []string{"*"} })
 	if got := asked(t, any, "/v1/cluster", "zk.example"); got != 401 {
 		t.Errorf("with *: %d", got)
 	}

@@ -20,7 +20,7 @@ import (
 func losing(t testing.TB, i int) (url string, lose func(n int)) {
 	srv := shared().nodes[i].Server()
 	var left atomic.Int64
-	_, url = serve(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
+	_, url = serveReplaced(t, shared().nodes[i], faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
 		r, err := srv.Do(ctx, c)
 		if err == nil && left.Add(-1) == 0 {
 			return state.Result{}, context.DeadlineExceeded

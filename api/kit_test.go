@@ -19,10 +19,6 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
-	"github.com/zk-lite/zk-lite/api/admin"
-	"github.com/zk-lite/zk-lite/api/coordination"
-	"github.com/zk-lite/zk-lite/api/data"
-	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -377,17 +373,14 @@ func (f faulty) Do(ctx context.Context, c *state.Command) (state.Result, error) 
 	return f.Server.Do(ctx, c)
 }
 
-// backend is a server some of whose methods a test may replace.
-type backend interface {
-	rest.Server
-	data.Server
-	coordination.Server
-	admin.Cluster
-	admin.State
+// serve opens one more HTTP server for a node, and returns where it is.
+func serve(tb testing.TB, n *app.Server, change ...func(*api.Config)) (*api.Server, string) {
+	tb.Helper()
+	return serveReplaced(tb, n, n.Server(), change...)
 }
 
-// serve opens one more HTTP server, and returns where it is.
-func serve(tb testing.TB, srv backend, change ...func(*api.Config)) (*api.Server, string) {
+// serveReplaced is serve with some methods of the node's server replaced.
+func serveReplaced(tb testing.TB, n *app.Server, srv api.Backend, change ...func(*api.Config)) (*api.Server, string) {
 	tb.Helper()
 	cfg := api.Config{Version: "test", Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
@@ -397,7 +390,7 @@ func serve(tb testing.TB, srv backend, change ...func(*api.Config)) (*api.Server
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d := api.New(api.Backend{Core: srv, Data: srv, Coordination: srv, Cluster: srv, State: srv}, cfg)
+	d := api.New(srv, n.Consensus().Ensemble(), cfg)
 	served := make(chan error)
 	go func() { served <- d.Serve(l) }()
 	tb.Cleanup(func() {

@@ -134,7 +134,7 @@ func TestLock_WaitKeepsTheSession(t *testing.T) {
 func TestLock_NoHerd(t *testing.T) {
 	e := fresh(t, 1)
 	var follows atomic.Int64
-	_, url := serve(t, counting{e.nodes[0].Server(), &follows})
+	_, url := serveReplaced(t, e.nodes[0], counting{e.nodes[0].Server(), &follows})
 	const waiting = 8
 	var all []*coordinator
 	var tickets []string

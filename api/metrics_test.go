@@ -11,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/api/metrics"
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/server"
 )
 
@@ -143,7 +144,7 @@ func TestMetrics_AreInTheTextFormat(t *testing.T) {
 // What other parts report is added, each name once; what is not in the table has no type.
 func TestMetrics_OfOtherParts(t *testing.T) {
 	srv := diskless{shared().nodes[0].Server()}
-	_, url := serve(t, srv, func(c *api.Config) {
+	_, url := serveReplaced(t, shared().nodes[0], srv, func(c *api.Config) {
 		c.Version = "1\n\"\\"
 		c.Metrics = func(emit func(string, any)) {
 			emit("log_fsyncs_total", int64(7))
@@ -176,7 +177,7 @@ func TestMetrics_OfOtherParts(t *testing.T) {
 // diskless is a server whose disk has a fault.
 type diskless struct{ *server.Server }
 
-func (s diskless) Status() server.Status {
+func (s diskless) Status() consensus.Status {
 	st := s.Server.Status()
 	st.DiskFault, st.Contact = "no space left", 1<<63-1
 	return st
@@ -201,7 +202,7 @@ func TestParseMetrics_RefusesWhatIsNoTextFormat(t *testing.T) {
 // Requests are counted by operation and status, and by the time until they were answered;
 // those for nothing that there is together, whatever names their clients make up.
 func TestMetrics_OfRequests(t *testing.T) {
-	_, url := serve(t, shared().nodes[0].Server(), func(*api.Config) {})
+	_, url := serve(t, shared().nodes[0], func(*api.Config) {})
 	c := newClient(t, url)
 	if _, err := parseMetrics(c.get("/metrics").is(200).body); err != nil {
 		t.Error("before there is anything to tell:", err)

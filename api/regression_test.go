@@ -9,7 +9,6 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
-	"github.com/zk-lite/zk-lite/server"
 )
 
 // A server that has lost its majority, or was removed, hears of no change any more: what
@@ -19,7 +18,7 @@ func TestRegression_NotServing_EndsWhatWaits(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Bool
 	srv := shared().nodes[0].Server()
-	_, url := serve(t, faulty{Server: srv, serving: func() bool { return !lost.Load() && srv.Serving() }})
+	_, url := serveReplaced(t, shared().nodes[0], faulty{Server: srv, serving: func() bool { return !lost.Load() && srv.Serving() }})
 	lock, _ := queueURL(t, "locks")
 	election, _ := queueURL(t, "elections")
 	holder, waiter := newCoordinator(t, shared().urls[0]), newCoordinator(t, url)
@@ -140,13 +139,13 @@ func TestRegression_NoRoom_GrowthIs507(t *testing.T) {
 
 // A server that was removed, or waits to be let in, answered for the ensemble: it had no leader, or no such server.
 func TestRegression_Cluster_WhoTakesNoPartSaysSo(t *testing.T) {
-	for title, change := range map[string]func(*server.Status){
-		"halted: removed": func(s *server.Status) {
+	for title, change := range map[string]func(*consensus.Status){
+		"halted: removed": func(s *consensus.Status) {
 			s.Halt = &consensus.Halt{Kind: consensus.HaltRemoved, Reason: "it was removed"}
 		},
-		"no ensemble yet": func(s *server.Status) { s.Ensemble = [16]byte{} },
+		"no ensemble yet": func(s *consensus.Status) { s.Ensemble = [16]byte{} },
 	} {
-		_, url := serve(t, changedStatus{shared().nodes[0].Server(), change})
+		_, url := serveReplaced(t, shared().nodes[0], changedStatus{shared().nodes[0].Server(), change})
 		op := operator(t, url)
 		for _, a := range []*answer{
 			op.get("/v1/cluster"), op.post("/v1/cluster/members", "{}"), op.delete("/v1/cluster/members/2"),

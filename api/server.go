@@ -18,25 +18,21 @@ import (
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/api/ui"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/internal/crash"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/repeats"
-	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/slowlog"
 )
 
-// Backend is the server behind the API, as each part uses it.
-type Backend struct {
-	Core         rest.Server
-	Data         data.Server
-	Coordination coordination.Server
-	Cluster      admin.Cluster
-	State        admin.State
+// Backend is what the operations need of *server.Server. Tests replace some of its methods.
+type Backend interface {
+	rest.Server
+	data.Server
+	coordination.Server
+	admin.Server
 }
-
-// BackendOf returns a Backend all of whose parts are srv.
-func BackendOf(srv *server.Server) Backend { return Backend{srv, srv, srv, srv, srv} }
 
 // Config configures a Server.
 type Config struct {
@@ -101,18 +97,18 @@ const (
 )
 
 // New returns a Server that is not served yet.
-func New(b Backend, cfg Config) *Server {
+func New(srv Backend, e *membership.Ensemble, cfg Config) *Server {
 	stopping, stop := context.WithCancelCause(context.Background())
 	s := &Server{
 		stop: func() { stop(rest.ErrStopping) }, addresses: map[netip.Addr]int{},
 		unused: map[net.Conn]struct{}{}, active: map[net.Conn]struct{}{},
 		descriptors: cfg.Descriptors, logger: cfg.Logger,
 	}
-	s.core = rest.NewCore(stopping, b.Core, rest.Config{
+	s.core = rest.NewCore(stopping, srv, rest.Config{
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
 		Audit: cfg.Audit, Slow: cfg.Slow, Dial: cfg.Dial, AdmitSession: cfg.AdmitSession,
 	})
-	all, run := routes(s.core, b, cfg)
+	all, run := routes(s.core, srv, e, cfg)
 	s.run = run
 	s.http = &http.Server{
 		Handler:           s.letGo(s.core.Handler(all)),
@@ -123,14 +119,14 @@ func New(b Backend, cfg Config) *Server {
 	return s
 }
 
-func routes(core *rest.Core, b Backend, cfg Config) (all []rest.Route, run func()) {
-	all, run = admin.Routes(core, b.Cluster, b.State, admin.Config{
+func routes(core *rest.Core, srv Backend, e *membership.Ensemble, cfg Config) (all []rest.Route, run func()) {
+	all, run = admin.Routes(core, srv, e, admin.Config{
 		Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings,
 		Checks: cfg.Checks,
 		Port:   cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
 		Others: ui.Routes(),
 	})
-	return slices.Concat(all, ui.Routes(), data.Routes(b.Data), coordination.Routes(b.Coordination)), run
+	return slices.Concat(all, ui.Routes(), data.Routes(srv), coordination.Routes(srv)), run
 }
 
 // Serve answers requests until Shutdown. Several listeners may be served at once.

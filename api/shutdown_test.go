@@ -16,7 +16,7 @@ import (
 
 // A connection that a browser had opened in advance made a server's stop wait for more than five seconds.
 func TestRegression_Shutdown_UnusedConnectionsDoNotMatter(t *testing.T) {
-	d, url := serve(t, shared().nodes[0].Server())
+	d, url := serve(t, shared().nodes[0])
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestRegression_Shutdown_UnusedConnectionsDoNotMatter(t *testing.T) {
 // was closed.
 func TestRegression_Shutdown_NoRequestIsLost(t *testing.T) {
 	for range 10 {
-		d, url := serve(t, shared().nodes[0].Server())
+		d, url := serve(t, shared().nodes[0])
 		transport := &http.Transport{}
 		client := http.Client{Transport: transport}
 		ended := make(chan error, 1)
@@ -93,7 +93,7 @@ func halfClosed(t *testing.T, url, request, header, body string) (status int, an
 // it was: scripts that tried again made doubles.
 func TestRegression_HalfClosed_GetsTheAnswer(t *testing.T) {
 	srv := shared().nodes[0].Server()
-	_, url := serve(t, faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
+	_, url := serveReplaced(t, shared().nodes[0], faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
 		r, err := srv.Do(ctx, c)
 		select {
 		case <-ctx.Done():
@@ -133,7 +133,7 @@ func TestRegression_HalfClosed_GetsTheAnswer(t *testing.T) {
 
 // A body that did not come used up the time that a server has to stop. Nothing that is half sent holds it up.
 func TestRegression_Shutdown_HalfSentBodiesDoNotMatter(t *testing.T) {
-	d, url := serve(t, shared().nodes[0].Server())
+	d, url := serve(t, shared().nodes[0])
 	conns := map[string]net.Conn{}
 	for _, request := range []string{
 		"PUT /v1/znodes/a", "PUT /v1/nothing", "POST /v1/snapshot", "POST /v1/locks/a", "BREW /v1/znodes/a", "GET /livez",

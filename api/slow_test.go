@@ -17,12 +17,12 @@ import (
 // A slow request is shown with the stages of its command, and what its client said that it is part of; a page at a
 // time; to administrators.
 func TestSlow_Requests(t *testing.T) {
-	srv := shared().nodes[shared().leading(t)].Server()
+	n := shared().nodes[shared().leading(t)]
 	log := slowlog.New(slowlog.Config{
 		Threshold: 1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		LeaderChanged: func() time.Time { return srv.Status().LeaderChanged },
+		LeaderChanged: func() time.Time { return n.Server().Status().LeaderChanged },
 	})
-	_, url := serve(t, srv, func(c *api.Config) { c.Slow = log })
+	_, url := serve(t, n, func(c *api.Config) { c.Slow = log })
 	c := newClient(t, url)
 	path := root(t, c)
 	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

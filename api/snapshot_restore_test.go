@@ -360,7 +360,7 @@ func TestRestore_UnknownOutcome(t *testing.T) {
 		{&restore.UnknownError{Err: context.DeadlineExceeded}, 504, znode.ErrOperationTimeout, "restoring the same backup again"},
 		{context.DeadlineExceeded, 503, znode.ErrConnectionLoss, "nothing was changed"},
 	} {
-		_, url := serve(t, unsure{srv, x.err})
+		_, url := serveReplaced(t, shared().nodes[0], unsure{srv, x.err})
 		operator(t, url).once("POST", "/v1/snapshot", "x").problem(x.status, x.code.Name()).says(x.says)
 		operator(t, url).with("Idempotency-Key: k").once("POST", "/v1/snapshot", "x").is(x.status)
 	}

@@ -261,7 +261,7 @@ func TestWatch_Stream_ResumesAnywhere(t *testing.T) {
 	next := map[byte]int{}
 	seen, cuts := 0, 0
 	for ; seen < total && !t.Failed(); cuts++ {
-		d, url := serve(t, e.nodes[rnd.IntN(3)].Server())
+		d, url := serve(t, e.nodes[rnd.IntN(3)])
 		s := c.at(url).with("Last-Event-ID: " + id).stream("/v1/watches" + p + "?kind=recursive")
 		for left := 1 + rnd.IntN(400); left > 0 && seen < total; {
 			ev, err := s.next()
@@ -292,7 +292,7 @@ func TestWatch_Stream_ResumesAnywhere(t *testing.T) {
 // answered, and both go on elsewhere.
 func TestServer_Shutdown_EndsStreams(t *testing.T) {
 	e := shared()
-	d, url := serve(t, e.nodes[0].Server())
+	d, url := serve(t, e.nodes[0])
 	c := newClient(t, e.urls[1])
 	r := root(t, c)
 	w := "/v1/watches" + strings.TrimPrefix(r, "/v1/znodes")
@@ -336,7 +336,7 @@ func TestServer_Shutdown_EndsStreams(t *testing.T) {
 // What is left of streams and long polls when they have ended: nothing.
 func TestStreams_LeaveNothingBehind(t *testing.T) {
 	e := shared()
-	d, url := serve(t, e.nodes[0].Server())
+	d, url := serve(t, e.nodes[0])
 	c := newClient(t, e.urls[1])
 	r := root(t, c)
 	w := "/v1/watches" + strings.TrimPrefix(r, "/v1/znodes")

@@ -25,6 +25,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
@@ -142,7 +143,7 @@ func (s *Server) start(o *Options) error {
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
-	s.server.Start(s.consensus)
+	s.server.Start(s.consensus, s.consensus.Ensemble())
 	s.audit = auditLog(o)
 	s.tls.watch(c)
 	s.peerTLS.watch(o.Logger)
@@ -174,9 +175,9 @@ func Runs(s *config.Settings) (bool, error) {
 }
 
 // autopilot is the zero value if it is turned off.
-func autopilot(c *config.Settings) (a consensus.Autopilot) {
+func autopilot(c *config.Settings) (a membership.Autopilot) {
 	if c.Autopilot {
-		a = consensus.Autopilot{
+		a = membership.Autopilot{
 			StableTime: c.AutopilotStableTime, RemoveAfter: c.AutopilotRemoveAfter, MinVoters: c.AutopilotMinVoters,
 		}
 	}
@@ -224,7 +225,7 @@ func (s *Server) serveClients(o *Options) {
 		go s.serve("the ZooKeeper port with TLS", func() error { return s.zk.Serve(s.tls.secure(c, l)) })
 	}
 	if s.listeners.http != nil {
-		s.http = api.New(api.BackendOf(s.server), api.Config{
+		s.http = api.New(s.server, s.consensus.Ensemble(), api.Config{
 			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.AdminOrigins,
 			MaxBody: c.MaxBuffer,
 			Hosts:   hosts(c),
@@ -322,11 +323,14 @@ func (s *Server) HTTPAddr() net.Addr {
 // Server is the server's request path, for tests that read its state.
 func (s *Server) Server() *server.Server { return s.server }
 
+// Consensus is the server's part in the agreement, for tests.
+func (s *Server) Consensus() *consensus.Node { return s.consensus }
+
 // Close stops the server in good order: leadership is handed over while
 // clients are still served, then clients are let go, then the log is closed.
 func (s *Server) Close() error {
 	defer s.stopReporting()()
-	if err := s.consensus.Transfer(); err != nil {
+	if err := s.consensus.Ensemble().Transfer(); err != nil {
 		s.logger.Info("handing leadership over failed; the others will elect", "error", err)
 	}
 	within(s.endBackups)
@@ -368,13 +372,13 @@ func portOf(l net.Listener) int {
 func alone(s *config.Settings) bool { return s.Standalone || len(s.Servers) == 0 }
 
 // ensemble is the configured servers, or this one alone.
-func ensemble(s *config.Settings) []consensus.Server {
+func ensemble(s *config.Settings) []membership.Server {
 	if alone(s) {
-		return []consensus.Server{{ID: state.ServerID(s.MyID), Voter: true}}
+		return []membership.Server{{ID: state.ServerID(s.MyID), Voter: true}}
 	}
-	var all []consensus.Server
+	var all []membership.Server
 	for _, x := range s.Servers {
-		all = append(all, consensus.Server{
+		all = append(all, membership.Server{
 			ID: state.ServerID(x.ID), Addr: x.PeerAddress(), Voter: x.Role != config.Observer,
 		})
 	}

@@ -39,7 +39,7 @@ func (s *Server) takeBackups(o *Options) {
 	if c.Directory != "" {
 		s.dirs = append(s.dirs, c.Directory)
 	}
-	s.backups = backups.New(s.server, backups.Config{
+	s.backups = backups.New(s.server, s.consensus.Ensemble(), backups.Config{
 		Directory: c.Directory, Command: c.Command, Interval: c.Interval, Timeout: c.Timeout,
 		KeepCount: c.KeepCount, KeepAge: c.KeepAge, Logger: o.Logger,
 	})

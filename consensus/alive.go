@@ -3,6 +3,8 @@ package consensus
 import (
 	"context"
 	"time"
+
+	"github.com/zk-lite/zk-lite/consensus/forward"
 )
 
 // busyPoll is how often Alive looks whether raft's main loop has a reason for its silence.
@@ -39,7 +41,7 @@ func (n *Node) Alive(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-n.ctx.Done():
-			return ErrStopped
+			return forward.ErrStopped
 		}
 	}
 }

@@ -5,19 +5,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // plan is what the leader says that it will do with a server.
-func (e *testEnsemble) plan(id state.ServerID) *Plan {
+func (e *testEnsemble) plan(id state.ServerID) *membership.Plan {
 	e.t.Helper()
-	s, err := e.nodes[e.leader()].EnsembleStatus(e.longContext())
+	s, err := e.nodes[e.leader()].Ensemble().Status(e.longContext())
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	i := slices.IndexFunc(s.Members, func(m MemberStatus) bool { return m.ID == id })
+	i := slices.IndexFunc(s.Members, func(m membership.MemberStatus) bool { return m.ID == id })
 	if i < 0 {
 		return nil
 	}
@@ -57,7 +58,7 @@ func TestAutopilot_Remove_TheDeadAboveTheFloor(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
 	const after = 6 * testElection
-	e := newTestEnsemble(t, 4, func(c *Config) { c.Autopilot = Autopilot{RemoveAfter: after, MinVoters: 3} })
+	e := newTestEnsemble(t, 4, func(c *Config) { c.Autopilot = membership.Autopilot{RemoveAfter: after, MinVoters: 3} })
 	e.waitFormed()
 	leader := e.leader()
 	dead, next := (leader+1)%4, (leader+2)%4

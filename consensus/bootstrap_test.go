@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
@@ -170,14 +171,14 @@ func TestNode_Open_OtherServersData_IsRefused(t *testing.T) {
 }
 
 func TestConfig_Check_NamesWhatIsWrong(t *testing.T) {
-	three := []Server{{ID: 1, Voter: true}, {ID: 2, Voter: true}, {ID: 3}}
+	three := []membership.Server{{ID: 1, Voter: true}, {ID: 2, Voter: true}, {ID: 3}}
 	for want, c := range map[string]Config{
 		"between 0 and 254":       {ID: 255, Servers: three},
-		"configured twice":        {ID: 1, Servers: append(three, Server{ID: 2})},
+		"configured twice":        {ID: 1, Servers: append(three, membership.Server{ID: 2})},
 		"not among":               {ID: 4, Servers: three},
 		"no configured server":    {ID: 3, Servers: three[2:]},
 		"needs a listener":        {ID: 1, Servers: three},
-		"no configured server ma": {ID: 3, Servers: []Server{{ID: 3}, {ID: 4}}},
+		"no configured server ma": {ID: 3, Servers: []membership.Server{{ID: 3}, {ID: 4}}},
 	} {
 		if err := c.check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want an error that says %q", c, err, want)

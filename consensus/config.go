@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
@@ -16,7 +17,7 @@ import (
 // Config is what a Node is made of.
 type Config struct {
 	ID      state.ServerID
-	Servers []Server // the whole ensemble, this server included
+	Servers []membership.Server // the whole ensemble, this server included
 	// Publish is what the ensemble shows clients of this server in
 	// /zookeeper/config; nil publishes nothing.
 	Publish *state.Member
@@ -39,16 +40,16 @@ type Config struct {
 	// acknowledged afterwards.
 	Fatal func(error)
 
-	ElectionTimeout  time.Duration // 0: 1 s; also the heartbeat timeout
-	Autopilot        Autopilot     // what the leader changes in the ensemble by itself
-	CheckInterval    time.Duration // between comparisons of the servers' states; 0: there are none
-	SnapshotCommands int           // commands between snapshots; 0: 100,000
-	MaxPending       int           // commands of this server without a result; 0: 131,072
-	MaxPendingBytes  int           // and their size; 0: 64 MiB
-	TreeLimit        int64         // memory that the tree may take on this server, in bytes; 0: no limit
-	TrailingLogs     uint64        // entries kept behind a snapshot, for slow followers; 0: 4096
-	TrailingBytes    int64         // and at most so many bytes of them, in a raftlog; 0: 64 MiB
-	NoPush           bool          // see transport.Options
+	ElectionTimeout  time.Duration        // 0: 1 s; also the heartbeat timeout
+	Autopilot        membership.Autopilot // what the leader changes in the ensemble by itself
+	CheckInterval    time.Duration        // between comparisons of the servers' states; 0: there are none
+	SnapshotCommands int                  // commands between snapshots; 0: 100,000
+	MaxPending       int                  // commands of this server without a result; 0: 131,072
+	MaxPendingBytes  int                  // and their size; 0: 64 MiB
+	TreeLimit        int64                // memory that the tree may take on this server, in bytes; 0: no limit
+	TrailingLogs     uint64               // entries kept behind a snapshot, for slow followers; 0: 4096
+	TrailingBytes    int64                // and at most so many bytes of them, in a raftlog; 0: 64 MiB
+	NoPush           bool                 // see transport.Options
 	NoOverlap        bool
 	NoFailover       bool
 }

@@ -39,7 +39,7 @@ func TestEnsemble_LeaderStops_PendingCommandsSurviveOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if k == n/2 {
-			go e.nodes[old].Transfer()
+			go e.nodes[old].Ensemble().Transfer()
 		}
 	}
 	for range n { // a command applied twice would say NODEEXISTS

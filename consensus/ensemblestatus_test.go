@@ -6,18 +6,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // status asks server i for the status of the ensemble, and returns the members by their ids too.
-func (e *testEnsemble) status(i int) (EnsembleStatus, map[state.ServerID]MemberStatus) {
+func (e *testEnsemble) status(i int) (membership.Status, map[state.ServerID]membership.MemberStatus) {
 	e.t.Helper()
-	s, err := e.nodes[i].EnsembleStatus(e.longContext())
+	s, err := e.nodes[i].Ensemble().Status(e.longContext())
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	members := map[state.ServerID]MemberStatus{}
+	members := map[state.ServerID]membership.MemberStatus{}
 	for _, m := range s.Members {
 		members[m.ID] = m
 	}
@@ -32,7 +33,7 @@ func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 		wait.Until(t, "all are connected and have all", func() bool {
 			s, members := e.status(i)
 			for _, m := range members {
-				if !m.Connected || s.Lag(&m) > 0 || m.Contact == NoContact || !m.Voter {
+				if !m.Connected || s.Lag(&m) > 0 || m.Contact == membership.NoContact || !m.Voter {
 					return false
 				}
 			}
@@ -48,14 +49,14 @@ func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 			s, members := e.status(i)
 			m := members[e.servers[down].ID]
 			return s.FailuresToleratedNow() == 0 && s.Connected == 2 && !m.Connected && m.LastIndex == 0 &&
-				m.Contact != NoContact
+				m.Contact != membership.NoContact
 		})
 	}
 	e.crash(lead)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	wait.Until(t, "the last one notices", func() bool { return e.nodes[up].Status().Leader == state.NoServer })
-	if s, err := e.nodes[up].EnsembleStatus(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if s, err := e.nodes[up].Ensemble().Status(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("without a leader: %+v, %v", s, err)
 	}
 }

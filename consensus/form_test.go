@@ -57,7 +57,7 @@ func TestForm_WithoutOne_ThatComesLater(t *testing.T) {
 		e.waitFormedBy(by)
 		e.must(other, "/a")
 		e.waitVoters(state.ServerID(by), state.ServerID(other))
-		if m, in := e.nodes[other].Members()[state.ServerID(missing)]; !in || m.Voter || !m.Vote || m.MaxLevel != 0 {
+		if m, in := e.nodes[other].Ensemble().Members()[state.ServerID(missing)]; !in || m.Voter || !m.Vote || m.MaxLevel != 0 {
 			t.Errorf("the missing server: %+v", m)
 		}
 		form := e.files(by)
@@ -99,7 +99,7 @@ func TestForm_Keys_TheMissingOneNeedsAToken(t *testing.T) {
 	if _, waiting, err := e.nodes[2].ensemble.BootstrapRound(); err != nil || !strings.Contains(waiting, "zk-lite member token 2") {
 		t.Errorf("without a token it waits %q, %v", waiting, err)
 	}
-	token, _, err := e.nodes[1].NewToken(e.longContext(), 2)
+	token, _, err := e.nodes[1].Ensemble().NewToken(e.longContext(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestForm_NamedServerAnswers_TakesPart(t *testing.T) {
 	e.waitFormed()
 	e.waitVoters(0, 1, 2)
 	e.must(2, "/a")
-	if m := e.nodes[0].Members()[2]; m.Vote {
+	if m := e.nodes[0].Ensemble().Members()[2]; m.Vote {
 		t.Errorf("it was left out, and has joined: %+v", m)
 	}
 	e.agree()
@@ -218,9 +218,9 @@ func TestForm_OfNoUse_FormsNothing(t *testing.T) {
 }
 
 func TestCheckForm(t *testing.T) {
-	five := []Server{{ID: 5, Voter: true}, {ID: 4, Voter: true}, {ID: 3, Voter: true}, {ID: 2, Voter: true}, {ID: 1, Voter: true}, {ID: 6}}
+	five := []membership.Server{{ID: 5, Voter: true}, {ID: 4, Voter: true}, {ID: 3, Voter: true}, {ID: 2, Voter: true}, {ID: 1, Voter: true}, {ID: 6}}
 	for _, x := range []struct {
-		servers []Server
+		servers []membership.Server
 		self    state.ServerID
 		without []state.ServerID
 		want    string // empty: nothing is wrong

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/crash"
@@ -19,7 +20,7 @@ type fsm struct {
 	machine *state.Machine
 	broken  bool // an entry could not be applied: nothing is any more
 
-	times Times // of the entry that is applied
+	times forward.Times // of the entry that is applied
 
 	members  uint64 // machine.MembersChanged, when last looked at
 	commands int    // applied since the last snapshot was asked for
@@ -69,7 +70,7 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 // noteTimes takes what is known of an entry's way here.
 func (f *fsm) noteTimes(l *raft.Log, committed time.Time) {
 	t := &f.times
-	*t = Times{Index: l.Index, Term: l.Term, Committed: committed}
+	*t = forward.Times{Index: l.Index, Term: l.Term, Committed: committed}
 	if arrived, led := f.n.forwarder.Stats.Arrived(l.Term); led && l.Type == raft.LogCommand {
 		synced := committed // a store whose appends end with their sync has no times of its own
 		if log := f.n.cfg.Storage.Raftlog; log != nil {
@@ -179,7 +180,7 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 	f.n.cfg.Handler.BeginApply()
 	defer f.n.cfg.Handler.EndApply()
 	defer crash.OnPanic()
-	f.machine, f.broken, f.times = m, false, Times{Index: m.Index()}
+	f.machine, f.broken, f.times = m, false, forward.Times{Index: m.Index()}
 	f.n.cfg.Handler.StateReplaced(m)
 	f.members = m.MembersChanged() + 1
 	f.publishMembers()

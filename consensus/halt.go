@@ -59,7 +59,7 @@ func (n *Node) leave(h *Halt) {
 	default:
 		return // it was never started
 	}
-	if err := n.Transfer(); err != nil {
+	if err := n.ensemble.Transfer(); err != nil {
 		n.logger.Warn("handing leadership over failed; the others will elect", "error", err)
 	}
 	n.stopRaft()

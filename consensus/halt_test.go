@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
@@ -40,7 +41,7 @@ func TestEnsemble_RemovedServer_IsHalted(t *testing.T) {
 		e.waitHalted(i, HaltRemoved, "was removed from the ensemble", "add it again")
 		t.Logf("server %d: halted after %v", i, time.Since(start))
 		wait.Until(t, "the end of writes", func() bool {
-			return errors.Is(e.nodes[i].Propose(create("/x"), ignore{}), ErrStopped)
+			return errors.Is(e.nodes[i].Propose(create("/x"), ignore{}), forward.ErrStopped)
 		})
 	}
 	e.stop(down)

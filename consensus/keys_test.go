@@ -76,7 +76,7 @@ func TestKeys_Formation_AndRestartOfAll(t *testing.T) {
 	e.waitBound(0, 1, 2)
 	for _, x := range e.nodes {
 		wait.Until(t, "the keys in the log", func() bool {
-			all := x.Members()
+			all := x.Ensemble().Members()
 			return len(all) == 3 && all[0].Key != [32]byte{} && all[1].Key != [32]byte{} && all[2].Key != [32]byte{}
 		})
 	}
@@ -231,7 +231,7 @@ func TestKeys_StaleTable_IsRefreshed(t *testing.T) {
 	if err := k.Adopt(old); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.nodes[1].TransferTo(e.longContext(), 0); err != nil {
+	if err := e.nodes[1].Ensemble().TransferTo(e.longContext(), 0); err != nil {
 		t.Fatal(err)
 	}
 	e.mustStart(2)
@@ -265,7 +265,7 @@ func newSecret(t *testing.T, n int) *testEnsemble {
 // withToken gives a server a one-time token, which another makes.
 func (e *testEnsemble) withToken(through, i int) {
 	e.t.Helper()
-	secret, _, err := e.nodes[through].NewToken(e.longContext(), e.servers[i].ID)
+	secret, _, err := e.nodes[through].Ensemble().NewToken(e.longContext(), e.servers[i].ID)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestKeys_AddServer_WithAToken(t *testing.T) {
 	e.waitBound(0, 1, 2, 3)
 	e.must(newcomer, "/b")
 	for i := range e.nodes {
-		if m := e.nodes[i].Members()[3]; m.Token != [32]byte{} || m.TokenUntil != 0 {
+		if m := e.nodes[i].Ensemble().Members()[3]; m.Token != [32]byte{} || m.TokenUntil != 0 {
 			t.Error("the token has not been used up")
 		}
 	}
@@ -573,7 +573,7 @@ func TestKeys_Join_WithoutAGoodProof(t *testing.T) {
 	e.must(0, "/a")
 	e.waitFormed()
 	other := e.servers[1].ID
-	secret, _, err := e.nodes[0].NewToken(e.longContext(), other)
+	secret, _, err := e.nodes[0].Ensemble().NewToken(e.longContext(), other)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
@@ -42,7 +44,7 @@ type testHandler struct {
 	machine *state.Machine
 }
 
-func (h *testHandler) Entry(*Times)                                     {}
+func (h *testHandler) Entry(*forward.Times)                             {}
 func (h *testHandler) BeginApply()                                      { h.mu.Lock() }
 func (h *testHandler) EndApply()                                        { h.mu.Unlock() }
 func (h *testHandler) StateReplaced(m *state.Machine)                   { h.machine = m; h.restored.Add(1) }
@@ -84,7 +86,7 @@ type testNode struct {
 type testEnsemble struct {
 	t       testing.TB
 	net     *testNet
-	servers []Server
+	servers []membership.Server
 	nodes   []*testNode
 	change  func(*Config)
 	keyed   func(i int, c *peerkeys.Config) // nil: servers have no keys
@@ -97,7 +99,7 @@ func prepare(t testing.TB, n int, change func(*Config)) *testEnsemble {
 	}}
 	for i, port := range ports.Take(t, n) {
 		addr := fmt.Sprintf("127.0.0.1:%d", port)
-		e.servers = append(e.servers, Server{ID: state.ServerID(i), Addr: addr, Voter: true})
+		e.servers = append(e.servers, membership.Server{ID: state.ServerID(i), Addr: addr, Voter: true})
 		e.net.addr[addr] = i
 		e.nodes = append(e.nodes, &testNode{dir: t.TempDir(), fatal: make(chan error, 8)})
 	}

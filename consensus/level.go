@@ -1,7 +1,6 @@
 package consensus
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -43,8 +42,3 @@ func (f *fsm) noteLevel() {
 
 // Level is the ensemble's feature level, as applied here.
 func (n *Node) Level() state.Level { return state.Level(n.level.Load()) }
-
-// RaiseLevel is membership.Ensemble's.
-func (n *Node) RaiseLevel(ctx context.Context, to state.Level) error {
-	return n.ensemble.RaiseLevel(ctx, to)
-}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -125,7 +127,7 @@ func TestNode_Close_LosesWhatIsPending(t *testing.T) {
 	for k := range 10 {
 		outcomes = append(outcomes, e.propose(0, create(fmt.Sprint("/k", k))))
 	}
-	if s := x.Status(); s.Pending != 10 || s.Role != RoleNone || s.Contact != NoContact || s.Voters != 3 {
+	if s := x.Status(); s.Pending != 10 || s.Role != RoleNone || s.Contact != membership.NoContact || s.Voters != 3 {
 		t.Errorf("status %+v", s)
 	}
 	blocked := make(chan error, 1)
@@ -145,11 +147,11 @@ func TestNode_Close_LosesWhatIsPending(t *testing.T) {
 			t.Errorf("command %d was reported twice", k)
 		}
 	}
-	if err := <-blocked; !errors.Is(err, ErrStopped) {
-		t.Errorf("the call that waited: %v, want ErrStopped", err)
+	if err := <-blocked; !errors.Is(err, forward.ErrStopped) {
+		t.Errorf("the call that waited: %v, want forward.ErrStopped", err)
 	}
-	if err := x.Propose(create("/late"), ignore{}); !errors.Is(err, ErrStopped) {
-		t.Errorf("after Close: %v, want ErrStopped", err)
+	if err := x.Propose(create("/late"), ignore{}); !errors.Is(err, forward.ErrStopped) {
+		t.Errorf("after Close: %v, want forward.ErrStopped", err)
 	}
 }
 

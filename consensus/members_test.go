@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -21,7 +22,7 @@ import (
 func (e *testEnsemble) room() int {
 	i := len(e.servers)
 	addr := fmt.Sprintf("127.0.0.1:%d", ports.Take(e.t, 1)[0])
-	e.servers = append(slices.Clone(e.servers), Server{ID: state.ServerID(i), Addr: addr, Voter: true})
+	e.servers = append(slices.Clone(e.servers), membership.Server{ID: state.ServerID(i), Addr: addr, Voter: true})
 	e.net.mu.Lock()
 	e.net.addr[addr] = i
 	e.net.mu.Unlock()
@@ -39,13 +40,13 @@ func (e *testEnsemble) add(through, i int) {
 	e.t.Helper()
 	addr := e.servers[i].Addr
 	m := state.Member{ID: e.servers[i].ID, Peer: addr + ":0", Addr: addr, Vote: true}
-	if err := e.nodes[through].AddServer(e.longContext(), m); err != nil {
+	if err := e.nodes[through].Ensemble().AddServer(e.longContext(), m); err != nil {
 		e.t.Fatal(err)
 	}
 }
 
 func (e *testEnsemble) remove(through, i int, force bool) error {
-	return e.nodes[through].RemoveServer(e.longContext(), e.servers[i].ID, force)
+	return e.nodes[through].Ensemble().RemoveServer(e.longContext(), e.servers[i].ID, force)
 }
 
 // mustRemove removes a server that can be spared. It asks again while the leader has too few connections, as it has
@@ -54,7 +55,7 @@ func (e *testEnsemble) mustRemove(through, i int) {
 	e.t.Helper()
 	wait.Until(e.t, "a server to be removed", func() bool {
 		err := e.remove(through, i, false)
-		if err != nil && !errors.Is(err, ErrTooFew) {
+		if err != nil && !errors.Is(err, membership.ErrTooFew) {
 			e.t.Fatal(err)
 		}
 		return err == nil
@@ -160,9 +161,9 @@ func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
 	elsewhere := state.Member{ID: 3, Addr: e.servers[other].Addr, Vote: true}
 	for _, i := range []int{through, leader} {
 		wait.Until(t, "a refusal", func() bool { // once the leader has its stream
-			return errors.Is(e.nodes[i].AddServer(e.longContext(), elsewhere), ErrElsewhere)
+			return errors.Is(e.nodes[i].Ensemble().AddServer(e.longContext(), elsewhere), membership.ErrElsewhere)
 		})
-		if m := e.nodes[i].Members()[3]; m.Addr != e.servers[newcomer].Addr {
+		if m := e.nodes[i].Ensemble().Members()[3]; m.Addr != e.servers[newcomer].Addr {
 			t.Fatalf("%+v", m)
 		}
 	}
@@ -174,8 +175,8 @@ func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
 	e.net.addr[addr] = newcomer
 	e.net.mu.Unlock()
 	wait.Until(t, "the leader to miss it", func() bool {
-		s, err := e.nodes[leader].EnsembleStatus(e.longContext())
-		return err == nil && slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return m.ID == 3 && !m.Connected })
+		s, err := e.nodes[leader].Ensemble().Status(e.longContext())
+		return err == nil && slices.ContainsFunc(s.Members, func(m membership.MemberStatus) bool { return m.ID == 3 && !m.Connected })
 	})
 	e.add(through, newcomer)
 	e.mustStart(newcomer)
@@ -213,7 +214,7 @@ func TestEnsemble_AddServer_ThatIsWaiting(t *testing.T) {
 	}
 	e.must(newcomer, "/c")
 	e.agree()
-	if m := e.nodes[0].Members()[3]; m.Addr != e.servers[newcomer].Addr || !m.Voter {
+	if m := e.nodes[0].Ensemble().Members()[3]; m.Addr != e.servers[newcomer].Addr || !m.Voter {
 		t.Errorf("%+v", m)
 	}
 }
@@ -239,30 +240,30 @@ func TestNode_RemoveServer_KeepsAMajority(t *testing.T) {
 	e := newTestEnsemble(t, 3, nil)
 	leader := e.leader()
 	down, up := (leader+1)%3, (leader+2)%3
-	if err := e.nodes[leader].RemoveServer(e.longContext(), 9, false); !errors.Is(err, ErrNoMember) {
+	if err := e.nodes[leader].Ensemble().RemoveServer(e.longContext(), 9, false); !errors.Is(err, membership.ErrNoMember) {
 		t.Errorf("removing a stranger: %v", err)
 	}
-	if err := e.nodes[up].TransferTo(e.longContext(), 9); !errors.Is(err, ErrNoMember) {
+	if err := e.nodes[up].Ensemble().TransferTo(e.longContext(), 9); !errors.Is(err, membership.ErrNoMember) {
 		t.Errorf("a stranger as leader: %v", err)
 	}
 	e.must(leader, "/a")
-	if err := e.nodes[up].CheckStop(e.longContext()); err != nil {
+	if err := e.nodes[up].Ensemble().CheckStop(e.longContext()); err != nil {
 		t.Errorf("one of three could stop: %v", err)
 	}
 	e.crash(down)
 	wait.Until(t, "the leader to see it", func() bool { return e.nodes[leader].Status().Followers == 1 })
 	for _, through := range []int{leader, up} {
-		if err := e.nodes[through].CheckStop(e.longContext()); !errors.Is(err, ErrTooFew) {
+		if err := e.nodes[through].Ensemble().CheckStop(e.longContext()); !errors.Is(err, membership.ErrTooFew) {
 			t.Errorf("one of the two that are left may not stop: %v", err)
 		}
-		if err := e.remove(through, up, false); !errors.Is(err, ErrTooFew) {
+		if err := e.remove(through, up, false); !errors.Is(err, membership.ErrTooFew) {
 			t.Errorf("removing one of two that are left: %v", err)
 		}
 	}
 	e.mustRemove(up, down)
 	e.waitVoters(e.servers[leader].ID, e.servers[up].ID)
 	e.must(up, "/b")
-	if err := e.nodes[up].TransferTo(e.longContext(), e.servers[up].ID); err != nil {
+	if err := e.nodes[up].Ensemble().TransferTo(e.longContext(), e.servers[up].ID); err != nil {
 		t.Fatal(err)
 	}
 	wait.Until(t, "the new leader", func() bool { return e.nodes[up].Status().Role == RoleLeader })
@@ -273,13 +274,13 @@ func TestNode_AddServer_RefusesNonsense(t *testing.T) {
 	tier.Seconds(t)
 	e := newTestEnsemble(t, 1, nil)
 	e.leader()
-	if err := e.nodes[0].AddServer(t.Context(), state.Member{ID: 2, Addr: "x:1"}); !errors.Is(err, ErrStandalone) {
+	if err := e.nodes[0].Ensemble().AddServer(t.Context(), state.Member{ID: 2, Addr: "x:1"}); !errors.Is(err, membership.ErrStandalone) {
 		t.Errorf("a lone server: %v", err)
 	}
 	three := newTestEnsemble(t, 3, nil)
 	three.leader()
 	for _, m := range []state.Member{{ID: 255, Addr: "x:1"}, {ID: 4}} {
-		if err := three.nodes[0].AddServer(t.Context(), m); err == nil {
+		if err := three.nodes[0].Ensemble().AddServer(t.Context(), m); err == nil {
 			t.Errorf("%+v was added", m)
 		}
 	}
@@ -306,19 +307,21 @@ func TestRegression_Members_WithoutALeader_NothingIsDone(t *testing.T) {
 	before := x.Status().Pending // of the server's own
 	for name, ask := range map[string]func(context.Context) error{
 		"add": func(ctx context.Context) error {
-			return x.AddServer(ctx, state.Member{ID: 9, Addr: "127.0.0.1:1", Peer: "127.0.0.1:1:1"})
+			return x.Ensemble().AddServer(ctx, state.Member{ID: 9, Addr: "127.0.0.1:1", Peer: "127.0.0.1:1:1"})
 		},
-		"remove":   func(ctx context.Context) error { return x.RemoveServer(ctx, state.ServerID((left+1)%3), true) },
-		"transfer": func(ctx context.Context) error { return x.TransferTo(ctx, state.NoServer) },
-		"stop":     x.CheckStop,
-		"level":    func(ctx context.Context) error { return x.RaiseLevel(ctx, x.Level()) },
+		"remove": func(ctx context.Context) error {
+			return x.Ensemble().RemoveServer(ctx, state.ServerID((left+1)%3), true)
+		},
+		"transfer": func(ctx context.Context) error { return x.Ensemble().TransferTo(ctx, state.NoServer) },
+		"stop":     x.Ensemble().CheckStop,
+		"level":    func(ctx context.Context) error { return x.Ensemble().RaiseLevel(ctx, x.Level()) },
 		"token": func(ctx context.Context) error {
-			_, _, err := x.NewToken(ctx, state.ServerID((left+1)%3))
+			_, _, err := x.Ensemble().NewToken(ctx, state.ServerID((left+1)%3))
 			return err
 		},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		if err := ask(ctx); !errors.Is(err, ErrNoLeader) || errors.Is(err, context.DeadlineExceeded) {
+		if err := ask(ctx); !errors.Is(err, membership.ErrNoLeader) || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
 		cancel()

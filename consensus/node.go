@@ -85,7 +85,7 @@ func Open(cfg Config) (*Node, error) {
 	n.check = newChecker(n, lastLife)
 	n.assemble(incarnation)
 	if err := n.openEnsemble(); err != nil {
-		n.cancel(ErrStopped)
+		n.cancel(forward.ErrStopped)
 		err = errors.Join(err, n.transport.Close(), n.mux.Close())
 		n.tasks.Wait()
 		return nil, fmt.Errorf("opening consensus: %w", err)
@@ -189,7 +189,7 @@ func (n *Node) openEnsemble() error {
 		return n.bootstrapAndStart()
 	case id == nil:
 		n.tasks.Go(func() {
-			if err := n.bootstrapAndStart(); err != nil && !errors.Is(err, ErrStopped) {
+			if err := n.bootstrapAndStart(); err != nil && !errors.Is(err, forward.ErrStopped) {
 				n.fatal(err)
 			}
 		})
@@ -283,7 +283,7 @@ func (n *Node) secure(ctx context.Context, c net.Conn, kind mux.Kind, addr strin
 // blocks while too much is pending, but not for the ensemble's own commands
 // (expiry of sessions, the reaper's, members). An error means that the command
 // was not and will not be sent: a *state.LevelError if the ensemble's level does not have the operation.
-func (n *Node) Propose(c *state.Command, w Waiter) error {
+func (n *Node) Propose(c *state.Command, w forward.Waiter) error {
 	if err := c.CheckLevel(n.Level()); err != nil {
 		return err
 	}
@@ -299,6 +299,17 @@ func (n *Node) TreeMemory() (limit, pending int64) { return n.forwarder.TreeLimi
 
 // Ready is closed when the ensemble exists and this server takes part.
 func (n *Node) Ready() <-chan struct{} { return n.ready }
+
+// Ensemble is the ensemble of which this server is, or will be, a member.
+func (n *Node) Ensemble() *membership.Ensemble { return n.ensemble }
+
+// DialHTTP connects to another member's HTTP server, through its peer port.
+func (n *Node) DialHTTP(ctx context.Context, to state.ServerID) (net.Conn, error) {
+	return n.mux.Dial(ctx, mux.KindHTTP, membership.AddressOf(to), uint64(to))
+}
+
+// ListenHTTP returns the listener of what other members dial by DialHTTP. It is called once.
+func (n *Node) ListenHTTP() net.Listener { return n.mux.ListenHTTP() }
 
 // alone reports that this server has the only vote.
 func (n *Node) alone() bool {
@@ -320,12 +331,12 @@ func (n *Node) fatal(err error) {
 // Close leaves the ensemble in good order: leadership is handed over first.
 // Commands without a result are Lost.
 func (n *Node) Close() error {
-	if err := n.Transfer(); err != nil {
+	if err := n.ensemble.Transfer(); err != nil {
 		n.logger.Info("handing leadership over failed; the others will elect", "error", err)
 	}
 	n.queue.Stop()
 	n.starting.Lock()
-	n.cancel(ErrStopped) // raft has been taken by now, or never will be
+	n.cancel(forward.ErrStopped) // raft has been taken by now, or never will be
 	n.starting.Unlock()
 	n.transport.StopRetrying() // raft waits for its requests
 	_ = n.mux.Close()          // ends what waits for a connection

@@ -144,7 +144,7 @@ func TestEnsemble_Chaos_EveryCommandOnceInOrder(t *testing.T) {
 				progress((victim + 1) % 3)
 			}
 		case 1: // leadership moves
-			if err := e.nodes[leader].Transfer(); err != nil {
+			if err := e.nodes[leader].Ensemble().Transfer(); err != nil {
 				t.Logf("handing over: %v", err)
 			}
 		case 2: // the leader is cut off, and back

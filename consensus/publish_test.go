@@ -34,7 +34,7 @@ func TestRegression_Publish_TheNameThatOthersHave(t *testing.T) {
 			}
 			at := e.servers[0].Addr
 			named := func() bool {
-				m := e.nodes[1].Members()[0]
+				m := e.nodes[1].Ensemble().Members()[0]
 				if strings.HasPrefix(m.Peer, own) {
 					t.Fatalf("it has published %+v", m)
 				}
@@ -45,7 +45,7 @@ func TestRegression_Publish_TheNameThatOthersHave(t *testing.T) {
 			e.mustStart(0)
 			e.must(0, "/a")
 			if !named() {
-				t.Errorf("after a restart: %+v", e.nodes[1].Members()[0])
+				t.Errorf("after a restart: %+v", e.nodes[1].Ensemble().Members()[0])
 			}
 		})
 	}

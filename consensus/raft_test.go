@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
@@ -101,7 +102,7 @@ func TestNode_RaftConfig_IsValid(t *testing.T) {
 	for _, noPush := range []bool{false, true} {
 		for _, timeout := range []time.Duration{testElection, time.Second, 10 * time.Second} {
 			n := &Node{cfg: Config{ID: 1, ElectionTimeout: timeout, NoPush: noPush, TrailingLogs: trailingLogs,
-				Servers: []Server{{ID: 1}, {ID: 2}}, Listener: mux.NoListener()}}
+				Servers: []membership.Server{{ID: 1}, {ID: 2}}, Listener: mux.NoListener()}}
 			n.ctx, n.logger = t.Context(), new(logBuffer).logger()
 			c := n.raftConfig()
 			if err := raft.ValidateConfig(c); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/raftlog/faultfs"
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -162,12 +163,12 @@ func TestRegression_TransferToAnyone_TakesItFromOneLeaderOnce(t *testing.T) {
 	e := newTestEnsemble(t, 3, nil)
 	for round := range 6 {
 		from, to := e.leader(), (round+1)%3
-		if err := e.nodes[from].TransferTo(e.longContext(), e.servers[to].ID); err != nil {
+		if err := e.nodes[from].Ensemble().TransferTo(e.longContext(), e.servers[to].ID); err != nil {
 			t.Fatal(err)
 		}
 		wait.Until(t, "the new leader", func() bool { return e.nodes[to].Status().Role == RoleLeader })
 		term := e.nodes[to].Status().Term
-		if err := e.nodes[to].TransferTo(e.longContext(), state.NoServer); err != nil {
+		if err := e.nodes[to].Ensemble().TransferTo(e.longContext(), state.NoServer); err != nil {
 			t.Fatal(err)
 		}
 		wait.Until(t, "another leader", func() bool {
@@ -219,7 +220,7 @@ func TestRegression_LeaderWithHungDisk_IsOutOfContact(t *testing.T) {
 func TestRegression_Close_WhileJoining_TakesNoRaft(t *testing.T) {
 	n := &Node{ready: make(chan struct{})}
 	n.ctx, n.cancel = context.WithCancelCause(t.Context())
-	n.cancel(ErrStopped)
+	n.cancel(forward.ErrStopped)
 	if n.takeRaft(nil) {
 		t.Error("a node that is being closed has taken a raft that nobody will stop")
 	}
@@ -232,7 +233,7 @@ func TestRegression_AddServer_KnowsTheMemberItAdded(t *testing.T) {
 	n := e.nodes[0].Node
 	addr := e.servers[0].Addr
 	seen := make(chan string, 1)
-	w := whenApplied(func(*state.Result) { seen <- n.Members()[0].Client })
+	w := whenApplied(func(*state.Result) { seen <- n.Ensemble().Members()[0].Client })
 	m := state.Member{ID: 0, Addr: addr, Client: "client:2181", Vote: true}
 	if err := n.Propose(&state.Command{Op: state.OpMember, Member: m}, w); err != nil {
 		t.Fatal(err)
@@ -358,7 +359,7 @@ func TestRegression_TreeLimit_SmallestOfTheVoters(t *testing.T) {
 	lead := func(i int) {
 		t.Helper()
 		if leader := e.leader(); leader != i {
-			if err := e.nodes[leader].TransferTo(e.longContext(), e.servers[i].ID); err != nil {
+			if err := e.nodes[leader].Ensemble().TransferTo(e.longContext(), e.servers[i].ID); err != nil {
 				t.Fatal(err)
 			}
 		}

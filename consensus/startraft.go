@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/raftlogger"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
@@ -55,7 +56,7 @@ func (n *Node) startRaft(id storage.Identity) error {
 		return fmt.Errorf("starting raft: %w", err)
 	}
 	if !n.takeRaft(r) {
-		return errors.Join(ErrStopped, r.Shutdown().Error())
+		return errors.Join(forward.ErrStopped, r.Shutdown().Error())
 	}
 	for _, task := range []func(){
 		n.watchLeadership, n.forwarder.Accept, n.takeSnapshots, n.check.run, n.check.computeDigests,

@@ -5,13 +5,14 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
 // Status returns this server's place in the ensemble.
 func (n *Node) Status() Status {
 	s := Status{
-		Role: RoleNone, Leader: state.NoServer, Contact: NoContact,
+		Role: RoleNone, Leader: state.NoServer, Contact: membership.NoContact,
 		Pending: n.queue.Len(), DiskFault: n.disk.Fault(), Waiting: n.ensemble.Waiting(),
 	}
 	if id := n.identity.Load(); id != nil {

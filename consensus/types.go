@@ -4,62 +4,23 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
-	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// What the packages below give to the server.
-type (
-	// Waiter gets what became of a proposed command.
-	Waiter = forward.Waiter
-	// Times say how long an entry took.
-	Times = forward.Times
-	// Server is one server of the configuration.
-	Server = membership.Server
-	// EnsembleStatus is the ensemble as its leader sees it.
-	EnsembleStatus = membership.Status
-	// MemberStatus is a server as the leader sees it.
-	MemberStatus = membership.MemberStatus
-	// Autopilot is what the leader changes in the ensemble by itself.
-	Autopilot = membership.Autopilot
-	// Plan is what the leader will do with a member by itself.
-	Plan = membership.Plan
-)
-
-// The errors of Propose, and of changes to the ensemble.
-var (
-	ErrStopped    = forward.ErrStopped
-	ErrNoMember   = membership.ErrNoMember
-	ErrStandalone = membership.ErrStandalone
-	ErrTooFew     = membership.ErrTooFew
-	ErrNoLeader   = membership.ErrNoLeader
-	ErrElsewhere  = membership.ErrElsewhere
-	ErrLevel      = membership.ErrLevel
-	ErrNoTokens   = membership.ErrNoTokens
-)
-
-// NoContact is a Contact of "never".
-const NoContact = membership.NoContact
-
-// Handler gets what is applied. Everything but Lead, Touched and Halted is called
-// on the goroutine that applies the log, and nothing may block.
+// Handler gets what is applied, and what this server becomes. Everything but Lead, Touched and Halted is called on the
+// goroutine that applies the log, and nothing may block.
 type Handler interface {
 	// BeginApply and EndApply enclose the changes of the state machine.
 	BeginApply()
 	EndApply()
 	// Entry comes after BeginApply with the times of the entry that is applied. They are valid until EndApply; Sent
 	// changes from result to result.
-	Entry(t *Times)
+	Entry(t *forward.Times)
 	// StateReplaced replaces the state machine.
 	StateReplaced(m *state.Machine)
-
-	Event(e *znode.Event)
-	SessionOpened(s *session.Session)
-	SessionAttached(s *session.Session, previous state.ServerID)
-	SessionClosed(s *session.Session, ephemerals []string, expired bool)
-	QuotaExceeded(path string)
+	Changes
 
 	// Lead reports that this server leads since the given term, or, with 0, that
 	// it does not any more.
@@ -69,6 +30,15 @@ type Handler interface {
 	Touched(by state.ServerID, ids []znode.SessionID)
 	// Halted reports, on any goroutine, that nothing more is applied here: Status.Halt says why.
 	Halted()
+}
+
+// Changes are those of the state machine, as it reports them to its state.Observer; results go to their Waiters.
+type Changes interface {
+	Event(e *znode.Event)
+	SessionOpened(s *session.Session)
+	SessionAttached(s *session.Session, previous state.ServerID)
+	SessionClosed(s *session.Session, ephemerals []string, expired bool)
+	QuotaExceeded(path string)
 }
 
 // Role is what a server is in the ensemble.

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/server/slowlog"
@@ -38,7 +38,7 @@ func (h *handler) BeginApply() {
 }
 
 // Entry implements consensus.Handler.
-func (h *handler) Entry(t *consensus.Times) { h.srv.current.times = t }
+func (h *handler) Entry(t *forward.Times) { h.srv.current.times = t }
 
 // EndApply implements consensus.Handler: it lets readers in again.
 func (h *handler) EndApply() {

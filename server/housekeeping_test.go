@@ -177,7 +177,7 @@ func TestServer_Expire_CountsFromTheAttach(t *testing.T) {
 func TestServer_NoLeader_PatienceByTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKit(t, nil) // grace 10 s
-		k.srv.Start(k.log)
+		k.srv.Start(k.log, k.log)
 		defer k.srv.Stop()
 		fresh, short, long := k.connect(), k.connect(), k.connect()
 		short.open(8 * time.Second)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -22,7 +24,7 @@ type fakeLog struct {
 	mu      sync.Mutex // protects the fields below
 	added   *sync.Cond // on mu: something was proposed, or closed
 	waiting []proposal
-	status  Status
+	status  consensus.Status
 	limit   int64 // of TreeMemory
 	stopped bool
 	spare   error                       // of CheckStop
@@ -39,11 +41,11 @@ type fakeLog struct {
 type proposal struct {
 	command []byte
 	op      state.Op
-	waiter  Waiter
+	waiter  forward.Waiter
 }
 
 // Propose implements Consensus.
-func (l *fakeLog) Propose(c *state.Command, w Waiter) error {
+func (l *fakeLog) Propose(c *state.Command, w forward.Waiter) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stopped {
@@ -66,7 +68,7 @@ func (l *fakeLog) Touch(ids []znode.SessionID) {
 }
 
 // Status implements Consensus.
-func (l *fakeLog) Status() Status {
+func (l *fakeLog) Status() consensus.Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.status
@@ -88,35 +90,16 @@ func (l *fakeLog) setLimit(bytes int64) {
 	l.mu.Unlock()
 }
 
-// The log of one server has no members to change.
-func (l *fakeLog) Members() map[state.ServerID]Member { return nil }
-
-func (l *fakeLog) AddServer(context.Context, Member) error { return ErrStandalone }
-
-func (l *fakeLog) Level() state.Level { return state.MaxLevel }
-
-func (l *fakeLog) RaiseLevel(context.Context, state.Level) error { return nil }
-
-func (l *fakeLog) RemoveServer(context.Context, state.ServerID, bool) error {
-	return ErrStandalone
-}
-
+// TransferTo implements Ensemble.
 func (l *fakeLog) TransferTo(context.Context, state.ServerID) error {
-	l.setRole(RoleFollower)
+	l.setRole(consensus.RoleFollower)
 	return nil
 }
 
-func (l *fakeLog) NewToken(context.Context, state.ServerID) (string, time.Time, error) {
-	return "", time.Time{}, ErrNoTokens
-}
-
+// CheckStop implements Ensemble.
 func (l *fakeLog) CheckStop(context.Context) error { return l.spare }
 
-func (l *fakeLog) EnsembleStatus(context.Context) (EnsembleStatus, error) {
-	return EnsembleStatus{}, nil
-}
-
-func (l *fakeLog) setRole(r Role) {
+func (l *fakeLog) setRole(r consensus.Role) {
 	l.mu.Lock()
 	l.status.Role = r
 	l.mu.Unlock()
@@ -267,12 +250,12 @@ func newKit(tb testing.TB, change func(*Config)) *kit {
 	}
 	l := &fakeLog{tb: tb, machine: state.New(), term: 1, seq: map[state.ServerID]uint64{}}
 	l.added = sync.NewCond(&l.mu)
-	l.status = Status{Role: RoleStandalone, Leader: 1, Term: 1, Voters: 1}
+	l.status = consensus.Status{Role: consensus.RoleStandalone, Leader: 1, Term: 1, Voters: 1}
 	l.srv = New(cfg)
 	l.srv.handler.BeginApply()
 	l.srv.handler.StateReplaced(l.machine)
 	l.srv.handler.EndApply()
-	l.srv.consensus = l
+	l.srv.consensus, l.srv.ensemble = l, l
 	l.srv.catchUp.done = true // there is nothing in this log that it could have missed
 	return &kit{tb, l.srv, l}
 }
@@ -281,7 +264,7 @@ func newKit(tb testing.TB, change func(*Config)) *kit {
 // synctest bubble.
 func started(t *testing.T, change func(*Config)) *kit {
 	k := newKit(t, change)
-	k.srv.Start(k.log)
+	k.srv.Start(k.log, k.log)
 	k.srv.handler.Lead(1)
 	t.Cleanup(k.srv.Stop)
 	return k

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server/slowlog"
 	"github.com/zk-lite/zk-lite/znode"
@@ -11,7 +12,7 @@ import (
 
 // Propose sends a command that belongs to no connection. One that may not be
 // proposed (admit) gets its result at once, and is not sent.
-func (s *Server) Propose(c *state.Command, w Waiter) error {
+func (s *Server) Propose(c *state.Command, w forward.Waiter) error {
 	c.Flags |= s.flags
 	if code := s.admit(c); code != znode.OK {
 		s.View(func(*View) { w.Applied(refused(c.Op, code, 0)) })

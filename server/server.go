@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/server/changes"
@@ -19,43 +20,26 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// These belong to package consensus; the packages above use these names.
-type (
-	// Waiter gets the result of a proposed command.
-	Waiter = consensus.Waiter
-	// Role is what a server is in the ensemble.
-	Role = consensus.Role
-	// Status is a server's place in the ensemble at one moment.
-	Status = consensus.Status
-	// Halt is why a server takes no part in its ensemble any more.
-	Halt = consensus.Halt
-)
-
-// The roles.
-const (
-	RoleStandalone = consensus.RoleStandalone
-	RoleLeader     = consensus.RoleLeader
-	RoleFollower   = consensus.RoleFollower
-	RoleObserver   = consensus.RoleObserver
-	RoleNone       = consensus.RoleNone
-)
-
 // Consensus is what the server needs of package consensus.
 type Consensus interface {
 	// Propose sends a command on its way and returns before it is applied. It
 	// blocks while too much is pending, except for the ensemble's own commands
 	// (expiry, the reaper's): the clock that proposes those must not stand
 	// still. An error means that the command was not and will not be sent.
-	Propose(c *state.Command, w Waiter) error
+	Propose(c *state.Command, w forward.Waiter) error
 	// Touch reports sessions whose clients sent something.
 	Touch(ids []znode.SessionID)
 	// Status is this server's place in the ensemble.
-	Status() Status
+	Status() consensus.Status
 	// TreeMemory returns how much memory the state may take (0: no limit), and how
 	// much the commands take that wait for their result, in bytes.
 	TreeMemory() (limit, pending int64)
+}
 
-	Cluster
+// Ensemble is what Drain asks of *membership.Ensemble.
+type Ensemble interface {
+	CheckStop(ctx context.Context) error
+	TransferTo(ctx context.Context, id state.ServerID) error
 }
 
 // Config is what a Server is made of. Zero durations are not allowed.
@@ -95,6 +79,7 @@ type Server struct {
 	logger    *slog.Logger
 	started   time.Time
 	consensus Consensus
+	ensemble  Ensemble
 	handler   handler
 	room      room
 
@@ -162,8 +147,8 @@ func New(cfg Config) *Server {
 func (s *Server) Handler() consensus.Handler { return &s.handler }
 
 // Start begins to serve with the given consensus. Stop ends it.
-func (s *Server) Start(c Consensus) {
-	s.consensus = c
+func (s *Server) Start(c Consensus, e Ensemble) {
+	s.consensus, s.ensemble = c, e
 	s.done.Go(s.housekeeping)
 	s.done.Go(s.reap)
 }
@@ -214,7 +199,7 @@ func (s *Server) Snapshot() (*state.Snapshot, znode.Zxid) {
 }
 
 // Status is this server's place in the ensemble.
-func (s *Server) Status() Status { return s.consensus.Status() }
+func (s *Server) Status() consensus.Status { return s.consensus.Status() }
 
 // Expired returns how many sessions have expired since the start, wherever their clients were.
 func (s *Server) Expired() int64 { return s.handler.expired.Load() }

@@ -178,7 +178,7 @@ func TestServer_NewSessionID_NeverTwice(t *testing.T) {
 func TestServer_Stop_KicksEverybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKit(t, nil)
-		k.srv.Start(k.log)
+		k.srv.Start(k.log, k.log)
 		c := k.connect()
 		k.srv.Stop()
 		c.expectKicks(ReasonStopping)

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
@@ -107,3 +109,31 @@ func (s *Server) noteProgress(now time.Time) {
 func (s *Server) Stalled() bool {
 	return time.Since(s.started)-time.Duration(s.progress.at.Load()) > s.cfg.Grace
 }
+
+// Drain makes this server ready to be stopped: it takes no new clients, hands over
+// leadership, and sends its clients away, who go on elsewhere with their sessions.
+// When it returns nil, the ensemble goes on without this server. With
+// membership.ErrTooFew it would not, and nothing has been done.
+func (s *Server) Drain(ctx context.Context) error {
+	if s.Status().Halt == nil { // the ensemble goes on without a halted server already
+		if err := s.ensemble.CheckStop(ctx); err != nil {
+			return err
+		}
+	}
+	s.draining.Store(true)
+	if s.Status().Role == consensus.RoleLeader {
+		if err := s.ensemble.TransferTo(ctx, state.NoServer); err != nil {
+			s.draining.Store(false)
+			return err
+		}
+	}
+	s.conns.disconnectAll(ReasonStopping)
+	s.logger.Info("drained: no new clients are taken, and this server can be stopped")
+	return nil
+}
+
+// Undrain takes clients again.
+func (s *Server) Undrain() { s.draining.Store(false) }
+
+// Draining reports whether Drain was called last.
+func (s *Server) Draining() bool { return s.draining.Load() }

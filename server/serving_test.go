@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
@@ -35,7 +37,7 @@ func TestRegression_Serving_OnlyWhenCaughtUp(t *testing.T) {
 				t.Fatalf("proposed %v, want %d syncs", got, n)
 			}
 		}
-		k.log.setContact(consensus.NoContact)
+		k.log.setContact(membership.NoContact)
 		serves(false, "without a leader")
 		sent(0)
 		k.log.setContact(0)
@@ -48,12 +50,12 @@ func TestRegression_Serving_OnlyWhenCaughtUp(t *testing.T) {
 		k.log.step(1)
 		serves(true, "when it has caught up")
 
-		k.log.setContact(consensus.NoContact)
+		k.log.setContact(membership.NoContact)
 		serves(false, "when it has lost the leader")
 		k.log.setContact(0)
 		serves(false, "when it is back")
 		sent(1)
-		k.log.setContact(consensus.NoContact)
+		k.log.setContact(membership.NoContact)
 		serves(false, "when it is away again")
 		k.log.setContact(0)
 		serves(false, "when it is back again")
@@ -104,4 +106,27 @@ func TestRegression_Stalled_WhenNothingIsApplied(t *testing.T) {
 		set(0, 9)
 		look(false, "when none waits")
 	})
+}
+
+func TestServer_Drain_SendsClientsAway(t *testing.T) {
+	k := newKit(t, nil)
+	c := k.connect()
+	k.log.spare = membership.ErrTooFew
+	if err := k.srv.Drain(t.Context()); !errors.Is(err, membership.ErrTooFew) || k.srv.Draining() {
+		t.Errorf("a server that is needed: %v", err)
+	}
+	c.expectKicks()
+	k.log.spare = nil
+	k.log.setRole(consensus.RoleLeader)
+	if err := k.srv.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.expectKicks(ReasonStopping)
+	if k.srv.Serving() || k.srv.Status().Role == consensus.RoleLeader {
+		t.Errorf("serving %v, %+v", k.srv.Serving(), k.srv.Status())
+	}
+	k.srv.Undrain()
+	if !k.srv.Serving() {
+		t.Error("does not serve again")
+	}
 }

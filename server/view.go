@@ -3,7 +3,7 @@ package server
 import (
 	"sync"
 
-	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
@@ -39,11 +39,11 @@ func (l *viewLock) Unlock() {
 type View struct {
 	machine *state.Machine
 	watches *watch.Manager
-	times   *consensus.Times // of the entry that is applied; nil: none is
+	times   *forward.Times // of the entry that is applied; nil: none is
 }
 
 // Times say how long the entry took that is applied right now, for an Op's Done; nil: none is.
-func (v *View) Times() *consensus.Times { return v.times }
+func (v *View) Times() *forward.Times { return v.times }
 
 // Tree is the tree of znodes, for reading.
 func (v *View) Tree() *znode.Tree { return v.machine.Tree() }

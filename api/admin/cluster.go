@@ -9,8 +9,9 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/server"
 )
 
 // memberBody is a server of the ensemble as JSON.
@@ -72,7 +73,7 @@ type clusterBody struct {
 // serverBody is how the server that answers stands.
 type serverBody struct {
 	ID           state.ServerID `json:"id"`
-	Role         server.Role    `json:"role"`
+	Role         consensus.Role `json:"role"`
 	Serving      bool           `json:"serving"`
 	Draining     bool           `json:"draining"`
 	LastIndex    uint64         `json:"last_index"`
@@ -110,7 +111,7 @@ func asMember(handle func(*rest.Request) error) func(*rest.Request) error {
 func (h *handlers) getCluster(q *rest.Request) error {
 	ctx, cancel := context.WithTimeout(q.Context, statusTimeout)
 	defer cancel()
-	ensemble, err := h.cluster.EnsembleStatus(ctx)
+	ensemble, err := h.ensemble.Status(ctx)
 	srv := q.Core.Server
 	s := srv.Status()
 	body := clusterBody{
@@ -123,7 +124,7 @@ func (h *handlers) getCluster(q *rest.Request) error {
 			DiskFault: s.DiskFault, LastContact: contactText(s.Contact),
 		},
 	}
-	body.Level, body.HighestLevel = h.levels()
+	body.Level, body.HighestLevel = h.ensemble.Levels()
 	known := map[state.ServerID]*knownBody{}
 	if err != nil {
 		body.Incomplete = "no leader has answered, so how the members stand is not known: " +
@@ -133,7 +134,7 @@ func (h *handlers) getCluster(q *rest.Request) error {
 		body.FailuresToleratedNow = &n
 		known = knownOf(&ensemble)
 	}
-	for _, m := range h.cluster.Members() {
+	for _, m := range h.ensemble.Members() {
 		one := memberOf(&m, &s)
 		one.knownBody = known[m.ID]
 		body.Members = append(body.Members, one)
@@ -142,7 +143,7 @@ func (h *handlers) getCluster(q *rest.Request) error {
 	return q.Answer(http.StatusOK, body)
 }
 
-func knownOf(s *server.EnsembleStatus) map[state.ServerID]*knownBody {
+func knownOf(s *membership.Status) map[state.ServerID]*knownBody {
 	all := map[state.ServerID]*knownBody{}
 	for i := range s.Members {
 		m := &s.Members[i]
@@ -171,7 +172,7 @@ func contactText(d time.Duration) *string {
 	return &text
 }
 
-func memberOf(m *server.Member, s *server.Status) memberBody {
+func memberOf(m *state.Member, s *consensus.Status) memberBody {
 	b := memberBody{
 		ID: m.ID, Peer: m.Peer, Client: m.Client, HTTP: m.HTTP, Role: "observer", Version: m.Version, Commit: m.Commit,
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/server"
 )
 
 // addMember takes a server into the running ensemble, without a vote until it has
@@ -44,16 +44,16 @@ func (h *handlers) addMember(q *rest.Request) error {
 	if err := needLeader(q); err != nil {
 		return err
 	}
-	if err := h.cluster.AddServer(q.Context, m); err != nil {
+	if err := h.ensemble.AddServer(q.Context, m); err != nil {
 		return clusterProblem(err)
 	}
 	s := q.Core.Server.Status()
-	if now, ok := h.cluster.Members()[m.ID]; ok {
+	if now, ok := h.ensemble.Members()[m.ID]; ok {
 		m = now // a vote that it had already, it keeps
 	}
 	body := memberOf(&m, &s)
 	if m.Key == [32]byte{} && m.Token == [32]byte{} {
-		if body.tokenBody, err = h.newToken(q, m.ID); errors.Is(err, server.ErrNoTokens) {
+		if body.tokenBody, err = h.newToken(q, m.ID); errors.Is(err, membership.ErrNoTokens) {
 			body.tokenBody = nil
 		} else if err != nil {
 			return clusterProblem(err)
@@ -64,7 +64,7 @@ func (h *handlers) addMember(q *rest.Request) error {
 
 // parseMember reads what follows server.N= in a configuration: host:peerPort, then
 // perhaps :electionPort, then perhaps ;[clientHost:]clientPort.
-func parseMember(text string) (m server.Member, err error) {
+func parseMember(text string) (m state.Member, err error) {
 	peer, client, hasClient := strings.Cut(text, ";")
 	host, ports, ok := cutHost(peer)
 	list := strings.Split(ports, ":")

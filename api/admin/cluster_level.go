@@ -7,17 +7,6 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
-// levels are the ensemble's feature level, and the highest one that all its servers speak.
-func (h *handlers) levels() (now, highest state.Level) {
-	members := h.cluster.Members()
-	all := map[state.ServerID]bool{}
-	for id := range members {
-		all[id] = true
-	}
-	highest, _ = state.CommonLevel(all, members)
-	return h.cluster.Level(), highest
-}
-
 // raiseLevel raises the ensemble's feature level.
 func (h *handlers) raiseLevel(q *rest.Request) error {
 	var doc struct {
@@ -32,9 +21,9 @@ func (h *handlers) raiseLevel(q *rest.Request) error {
 	if err := needLeader(q); err != nil {
 		return err
 	}
-	if err := h.cluster.RaiseLevel(q.Context, doc.Level); err != nil {
+	if err := h.ensemble.RaiseLevel(q.Context, doc.Level); err != nil {
 		return clusterProblem(err)
 	}
-	now, highest := h.levels()
+	now, highest := h.ensemble.Levels()
 	return q.Answer(http.StatusOK, map[string]any{"level": now, "highest_level": highest})
 }

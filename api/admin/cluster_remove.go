@@ -19,7 +19,7 @@ func (h *handlers) removeMember(q *rest.Request) error {
 	if err := needLeader(q); err != nil {
 		return err
 	}
-	if err := h.cluster.RemoveServer(q.Context, id, force); err != nil {
+	if err := h.ensemble.RemoveServer(q.Context, id, force); err != nil {
 		return clusterProblem(err)
 	}
 	q.Begin(http.StatusNoContent)

@@ -32,7 +32,7 @@ func (h *handlers) makeToken(q *rest.Request) error {
 }
 
 func (h *handlers) newToken(q *rest.Request, id state.ServerID) (*tokenBody, error) {
-	secret, until, err := h.cluster.NewToken(q.Context, id)
+	secret, until, err := h.ensemble.NewToken(q.Context, id)
 	return &tokenBody{secret, until.UTC().Truncate(time.Second)}, err
 }
 

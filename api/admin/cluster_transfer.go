@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/server"
 )
 
 const (
@@ -34,7 +35,7 @@ func (h *handlers) transfer(q *rest.Request) error {
 	if err := needLeader(q); err != nil {
 		return err
 	}
-	if err := h.cluster.TransferTo(q.Context, to); err != nil {
+	if err := h.ensemble.TransferTo(q.Context, to); err != nil {
 		return clusterProblem(err)
 	}
 	s := awaitLeader(q, to)
@@ -45,14 +46,14 @@ func (h *handlers) transfer(q *rest.Request) error {
 // longer than people do, who could not tell then whether it has happened.
 func needLeader(q *rest.Request) error {
 	if awaitLeader(q, state.NoServer).Leader == state.NoServer {
-		return clusterProblem(server.ErrNoLeader)
+		return clusterProblem(membership.ErrNoLeader)
 	}
 	return nil
 }
 
 // awaitLeader waits a moment until this server knows who leads now: that server, or with
 // NoServer any.
-func awaitLeader(q *rest.Request, to state.ServerID) server.Status {
+func awaitLeader(q *rest.Request, to state.ServerID) consensus.Status {
 	late := time.NewTimer(newsTimeout)
 	defer late.Stop()
 	look := time.NewTicker(newsInterval)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
-	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/consensus"
 )
 
 // Port is what the commands report of the server's ZooKeeper port, and do to it.
@@ -154,12 +154,12 @@ func (h *handlers) commandSetTraceMask(q *rest.Request, out object) error {
 // does not lead knows of none.
 func (h *handlers) commandObservers(q *rest.Request, out object) error {
 	list := []object{}
-	if q.Core.Server.Status().Role == server.RoleLeader {
-		ensemble, err := h.cluster.EnsembleStatus(q.Context)
+	if q.Core.Server.Status().Role == consensus.RoleLeader {
+		ensemble, err := h.ensemble.Status(q.Context)
 		if err != nil {
 			return clusterProblem(err)
 		}
-		members := h.cluster.Members()
+		members := h.ensemble.Members()
 		for i := range ensemble.Members {
 			m := &ensemble.Members[i]
 			if m.Connected && !m.Voter {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -60,7 +61,7 @@ func (h *handlers) commandHash(q *rest.Request, out object) error {
 	if err := q.NeedAdministrator(); err != nil {
 		return err
 	}
-	zxid, digest := h.state.Digest()
+	zxid, digest := h.server.Digest()
 	out["digests"] = []object{{"zxid": int64(zxid), "digest": int64(digest), "digest_version": 0}}
 	return nil
 }
@@ -74,12 +75,12 @@ func commandReadOnly(q *rest.Request, out object) error {
 // commandLeader says who leads.
 func (h *handlers) commandLeader(q *rest.Request, out object) error {
 	s := q.Core.Server.Status()
-	if s.Role == server.RoleStandalone {
+	if s.Role == consensus.RoleStandalone {
 		out["error"] = "server is not initialized"
 		return nil
 	}
-	host, _, _ := net.SplitHostPort(electionAddress(h.cluster.Members()[s.Leader].Peer))
-	out["is_leader"], out["leader_id"], out["leader_ip"] = s.Role == server.RoleLeader, s.Leader, host
+	host, _, _ := net.SplitHostPort(electionAddress(h.ensemble.Members()[s.Leader].Peer))
+	out["is_leader"], out["leader_id"], out["leader_ip"] = s.Role == consensus.RoleLeader, s.Leader, host
 	return nil
 }
 
@@ -125,7 +126,7 @@ func (h *handlers) commandServerStats(q *rest.Request, out object) error {
 // commandVotingView shows who votes, and where it is.
 func (h *handlers) commandVotingView(q *rest.Request, out object) error {
 	view := object{}
-	for id, m := range h.cluster.Members() {
+	for id, m := range h.ensemble.Members() {
 		if !m.Voter {
 			continue
 		}
@@ -167,22 +168,22 @@ func electionAddress(peer string) string {
 // the epoch is Raft's term.
 func (h *handlers) commandZabState(q *rest.Request, out object) error {
 	s := q.Core.Server.Status()
-	if s.Role == server.RoleStandalone {
+	if s.Role == consensus.RoleStandalone {
 		out["voting"], out["zabstate"] = false, ""
 		return nil
 	}
 	var zxid znode.Zxid
 	q.View(func(v *server.View) { zxid = v.Zxid() })
-	own := h.cluster.Members()[q.Core.Server.Config().ID]
+	own := h.ensemble.Members()[q.Core.Server.Config().ID]
 	quorum, election := splitPeer(own.Peer)
 	out["myid"], out["client_address"] = q.Core.Server.Config().ID, own.Client
 	out["quorum_address"], out["election_address"] = quorum, election
-	out["is_leader"] = s.Role == server.RoleLeader
+	out["is_leader"] = s.Role == consensus.RoleLeader
 	out["voting"] = own.Voter
 	out["last_zxid"] = zxid.String()
 	out["zab_epoch"], out["zab_counter"] = uint64(zxid)>>32, uint32(zxid)
 	out["zabstate"] = "broadcast"
-	if s.Role == server.RoleNone {
+	if s.Role == consensus.RoleNone {
 		out["zabstate"] = "election"
 	}
 	return nil

@@ -17,7 +17,7 @@ type drainBody struct {
 // drain makes this server ready to be stopped: it takes no new clients, hands over
 // leadership and sends its clients away.
 func (h *handlers) drain(q *rest.Request) error {
-	if err := h.cluster.Drain(q.Context); err != nil {
+	if err := h.server.Drain(q.Context); err != nil {
 		return clusterProblem(err)
 	}
 	q.Core.Long.DisconnectAll(rest.ErrDraining)
@@ -26,7 +26,7 @@ func (h *handlers) drain(q *rest.Request) error {
 
 // undrain takes clients again.
 func (h *handlers) undrain(q *rest.Request) error {
-	h.cluster.Undrain()
+	h.server.Undrain()
 	q.Begin(http.StatusNoContent)
 	return nil
 }

@@ -33,7 +33,7 @@ type expiredSession struct {
 
 // getExpiredSessions shows the newest sessions that have expired, and what this server knows of why.
 func (h *handlers) getExpiredSessions(q *rest.Request) error {
-	return answerNewest(q, nil, h.state.ExpiredSessions, func(x *server.ExpiredSession) (expiredSession, uint64) {
+	return answerNewest(q, nil, h.server.ExpiredSessions, func(x *server.ExpiredSession) (expiredSession, uint64) {
 		b := expiredSession{
 			ID: x.ID, At: x.At.UTC(), Session: x.Session.String(), TimeoutMS: millis(x.Timeout), Server: x.Server,
 			Ephemerals: x.Ephemerals, Paths: x.Paths, Cause: x.Cause,

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/server"
 )
 
 // livez says that the process answers.
@@ -103,7 +103,7 @@ const memoryShown = time.Minute
 // readyChecks are the parts. Memory is reported and does not count: reads and deletes go on. Nor does the self check:
 // who is wrong is halted, and where that cannot be told, all serve. Nor a snapshot that failed: the log grows. What
 // follows from a halt, or from there being no ensemble yet, is left out.
-func readyChecks(q *rest.Request, s *server.Status) []Check {
+func readyChecks(q *rest.Request, s *consensus.Status) []Check {
 	majority := "this server has never had contact with a majority"
 	if text := contactText(s.Contact); text != nil {
 		majority = "the last contact with a majority was " + *text + " ago"

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
 func TestParseMember_ReadsWhatConfigurationsHave(t *testing.T) {
-	for text, want := range map[string]server.Member{
+	for text, want := range map[string]state.Member{
 		"zk4:2888":                       {Addr: "zk4:2888", Peer: "zk4:2888:2888"},
 		"zk4:2888:3888":                  {Addr: "zk4:2888", Peer: "zk4:2888:3888"},
 		"10.0.0.4:2888:3888;2181":        {Addr: "10.0.0.4:2888", Peer: "10.0.0.4:2888:3888", Client: "0.0.0.0:2181"},

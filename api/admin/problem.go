@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/zk-lite/zk-lite/api/rest"
-	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -18,26 +18,26 @@ func clusterProblem(err error) error {
 		Hint: "try again; repeating it is safe",
 	}
 	switch {
-	case errors.Is(err, server.ErrNoMember):
+	case errors.Is(err, membership.ErrNoMember):
 		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusNotFound, znode.OK, 0, "no such server"
 		p.Hint = "GET /v1/cluster lists the members, and which of them vote"
-	case errors.Is(err, server.ErrStandalone):
+	case errors.Is(err, membership.ErrStandalone):
 		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "stands alone"
 		p.Hint = "start it as a member of an ensemble: its configuration needs server.N lines"
-	case errors.Is(err, server.ErrNoTokens):
+	case errors.Is(err, membership.ErrNoTokens):
 		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "no token is needed"
 		p.Hint = "start the server"
-	case errors.Is(err, server.ErrElsewhere):
+	case errors.Is(err, membership.ErrElsewhere):
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
 		p.Title = "a member at another address"
 		p.Hint = "choose another id; if this server has moved, stop it where it was first"
-	case errors.Is(err, server.ErrLevel):
+	case errors.Is(err, membership.ErrLevel):
 		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "not at this level"
 		p.Hint = "GET /v1/cluster shows the ensemble's level, and those of its servers"
-	case errors.Is(err, server.ErrNoLeader):
+	case errors.Is(err, membership.ErrNoLeader):
 		p.Title = "no leader"
 		p.Hint = "start the voters that are down, and try again; GET /v1/cluster shows the members"
-	case errors.Is(err, server.ErrTooFew):
+	case errors.Is(err, membership.ErrTooFew):
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
 		p.Title = "too few would be left"
 		p.Hint = "bring another voter back first, or add one; force=true removes a server nevertheless"

@@ -52,7 +52,7 @@ func (h *handlers) restoreSnapshot(q *rest.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.HTTP.Context()), restoreTimeout)
 	defer cancel()
 	defer context.AfterFunc(q.Core.Stopping, cancel)()
-	done, err := h.state.Restore(ctx, &backupBody{q}, o)
+	done, err := h.server.Restore(ctx, &backupBody{q}, o)
 	if err != nil {
 		if q.Core.Stopping.Err() != nil {
 			h.core.Config.Logger.Info("a restore was cut off by this server's stop", "error", err)

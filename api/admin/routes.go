@@ -11,30 +11,18 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Cluster is what the ensemble's resources need of *server.Server, besides what every
-// request needs.
-type Cluster interface {
-	Members() map[state.ServerID]server.Member
-	AddServer(ctx context.Context, m server.Member) error
-	RemoveServer(ctx context.Context, id state.ServerID, force bool) error
-	TransferTo(ctx context.Context, id state.ServerID) error
-	Level() state.Level
-	RaiseLevel(ctx context.Context, to state.Level) error
-	NewToken(ctx context.Context, id state.ServerID) (secret string, until time.Time, err error)
+// Server is what the operations need of *server.Server, besides what every request needs.
+type Server interface {
 	Drain(ctx context.Context) error
 	Undrain()
-	EnsembleStatus(ctx context.Context) (server.EnsembleStatus, error)
 	Connection(id znode.SessionID) *server.Conn
-}
-
-// State is what is needed of the state as a whole.
-type State interface {
 	Digest() (znode.Zxid, uint64)
 	Expiries() map[int64][]znode.SessionID
 	Snapshot() (*state.Snapshot, znode.Zxid)
@@ -64,21 +52,21 @@ type Certificate interface {
 }
 
 type handlers struct {
-	core    *rest.Core
-	cluster Cluster
-	state   State
-	cfg     Config
-	docs    documents
-	started time.Time
-	history metrics.History
-	backup  sync.Mutex // held while a snapshot is sent
+	core     *rest.Core
+	server   Server
+	ensemble *membership.Ensemble
+	cfg      Config
+	docs     documents
+	started  time.Time
+	history  metrics.History
+	backup   sync.Mutex // held while a snapshot is sent
 
 	backups, backupsFailed atomic.Int64
 }
 
 // Routes returns the operations of this package, and what has to run while the server serves, until the core stops.
-func Routes(core *rest.Core, cluster Cluster, state State, cfg Config) (all []rest.Route, run func()) {
-	h := &handlers{core: core, cluster: cluster, state: state, cfg: cfg, started: time.Now()}
+func Routes(core *rest.Core, srv Server, e *membership.Ensemble, cfg Config) (all []rest.Route, run func()) {
+	h := &handlers{core: core, server: srv, ensemble: e, cfg: cfg, started: time.Now()}
 	routes := h.routes()
 	h.docs = buildDocuments(cfg.Version, slices.Concat(routes, cfg.Others))
 	return routes, func() { h.history.Record(core.Stopping, h.measure) }

@@ -143,7 +143,7 @@ func (h *handlers) getSession(q *rest.Request) error {
 // connect adds the session's connection if it is this server's: all of it or, of the client's address and identities,
 // those that are the asker's, too, and the watches on what that may be told of.
 func (h *handlers) connect(q *rest.Request, id znode.SessionID, d *sessionDetail, all bool) {
-	conn := h.cluster.Connection(id)
+	conn := h.server.Connection(id)
 	if conn == nil || h.cfg.Port == nil {
 		return
 	}
@@ -238,7 +238,7 @@ type electionBody struct {
 // listServers lists the members, for those who may not see how they stand.
 func (h *handlers) listServers(q *rest.Request) error {
 	rows := []serverRow{}
-	for id, m := range h.cluster.Members() {
+	for id, m := range h.ensemble.Members() {
 		rows = append(rows, serverRow{id, m.HTTP})
 	}
 	slices.SortFunc(rows, func(a, b serverRow) int { return int(a.ID) - int(b.ID) })

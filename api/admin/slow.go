@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/slowlog"
 )
 
@@ -98,7 +98,7 @@ func answerNewest[T, B any](
 		return err
 	}
 	page := newestBody[B]{Server: q.Core.Server.Config().ID, ThresholdMS: threshold, Items: []B{}}
-	if s := q.Core.Server.Status(); s.Role == server.RoleLeader {
+	if s := q.Core.Server.Status(); s.Role == consensus.RoleLeader {
 		page.LeadsTerm = s.Term
 	}
 	for _, x := range list(uint64(before), limit) {

@@ -18,7 +18,7 @@ func (h *handlers) getSnapshot(q *rest.Request) error {
 		return rest.TooMany(10, "another snapshot is being sent already")
 	}
 	defer h.backup.Unlock()
-	frozen, zxid := h.state.Snapshot()
+	frozen, zxid := h.server.Snapshot()
 	defer frozen.Release()
 	q.SetZxid(zxid)
 	header := q.W.Header()

@@ -76,7 +76,7 @@ func (h *handlers) topByWatches(q *rest.Request, limit int) (r usage.Ranking) {
 	}
 	addresses := map[string]int64{}
 	for _, c := range h.cfg.Port.Connections() {
-		conn := h.cluster.Connection(c.Session)
+		conn := h.server.Connection(c.Session)
 		if conn == nil {
 			continue
 		}

@@ -3,6 +3,7 @@ package metrics
 import (
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
@@ -11,7 +12,7 @@ import (
 // Server is what is measured of *server.Server.
 type Server interface {
 	View(visit func(v *server.View))
-	Status() server.Status
+	Status() consensus.Status
 	Serving() bool
 	Draining() bool
 	Memory() server.Memory
@@ -28,7 +29,7 @@ func OfServer(srv Server, started time.Time) Part {
 		ofState(srv, emit)
 		s := srv.Status()
 		ofEnsemble(srv, &s, emit)
-		if s.Role == server.RoleLeader {
+		if s.Role == consensus.RoleLeader {
 			ofLeader(&s, emit)
 		}
 	}
@@ -57,8 +58,8 @@ func ofState(srv Server, emit func(name string, value any)) {
 	emit("last_zxid", int64(zxid))
 }
 
-func ofEnsemble(srv Server, s *server.Status, emit func(name string, value any)) {
-	if s.Role != server.RoleStandalone {
+func ofEnsemble(srv Server, s *consensus.Status, emit func(name string, value any)) {
+	if s.Role != consensus.RoleStandalone {
 		emit("quorum_size", s.Voters)
 	}
 	contact := s.Contact.Seconds()
@@ -82,7 +83,7 @@ func ofEnsemble(srv Server, s *server.Status, emit func(name string, value any))
 // ofLeader is what ZooKeeper's leader alone has. A server here is either a voter or an
 // observer, and a sync is an entry of the log that waits like any other, so two of them are
 // always 0.
-func ofLeader(s *server.Status, emit func(name string, value any)) {
+func ofLeader(s *consensus.Status, emit func(name string, value any)) {
 	emit("learners", s.Followers+s.Observers)
 	emit("synced_followers", s.Followers)
 	emit("synced_non_voting_followers", 0)
@@ -92,7 +93,7 @@ func ofLeader(s *server.Status, emit func(name string, value any)) {
 }
 
 // haltReason is the kind of reason for which a server is halted, or "none".
-func haltReason(s *server.Status) string {
+func haltReason(s *consensus.Status) string {
 	if s.Halt == nil {
 		return "none"
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
@@ -20,7 +21,7 @@ import (
 
 // Server is what every request needs of *server.Server.
 type Server interface {
-	Status() server.Status
+	Status() consensus.Status
 	Serving() bool
 	Draining() bool
 	Stalled() bool

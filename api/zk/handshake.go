@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -87,7 +87,7 @@ type connecting struct {
 	// Written by Done, read after a value came from answered.
 	taken   bool
 	refused error
-	times   *consensus.Times // during Done
+	times   *forward.Times // during Done
 }
 
 // propose asks for a new session, or for the one the client names.

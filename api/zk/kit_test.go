@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -25,7 +26,6 @@ import (
 // log is an ensemble of one server without raft: every proposal is encoded
 // into an entry, as the real one does, and applied by one goroutine, in order.
 type fakeLog struct {
-	server.Cluster    // nil: the listener does not ask
 	consensus.Handler // the server's
 	machine           *state.Machine
 	entries           chan fakeEntry
@@ -34,24 +34,24 @@ type fakeLog struct {
 
 	mu     sync.Mutex // protects the fields below
 	hold   chan struct{}
-	status server.Status
+	status consensus.Status
 	millis int64
 
 	// The applying goroutine's own.
-	waiter server.Waiter
+	waiter forward.Waiter
 	index  uint64
 }
 
 type fakeEntry struct {
 	command []byte
-	waiter  server.Waiter
+	waiter  forward.Waiter
 }
 
 func newFakeLog(srv *server.Server) *fakeLog {
 	l := &fakeLog{
 		Handler: srv.Handler(), machine: state.New(),
 		entries: make(chan fakeEntry, 100_000), stopped: make(chan struct{}),
-		status: server.Status{Role: server.RoleStandalone, Leader: 1, Voters: 1},
+		status: consensus.Status{Role: consensus.RoleStandalone, Leader: 1, Voters: 1},
 		millis: 1_700_000_000_000,
 	}
 	l.BeginApply()
@@ -59,7 +59,7 @@ func newFakeLog(srv *server.Server) *fakeLog {
 	l.EndApply()
 	l.done.Add(1)
 	go l.run()
-	srv.Start(l)
+	srv.Start(l, nil)
 	l.Lead(1)
 	return l
 }
@@ -70,7 +70,7 @@ func (l *fakeLog) stop() {
 }
 
 // Propose implements server.Consensus.
-func (l *fakeLog) Propose(c *state.Command, w server.Waiter) error {
+func (l *fakeLog) Propose(c *state.Command, w forward.Waiter) error {
 	select {
 	case l.entries <- fakeEntry{state.AppendCommand(nil, c), w}:
 		return nil
@@ -83,13 +83,13 @@ func (l *fakeLog) Touch(ids []znode.SessionID) { l.Touched(1, ids) }
 
 func (l *fakeLog) TreeMemory() (limit, pending int64) { return 0, 0 }
 
-func (l *fakeLog) Status() server.Status {
+func (l *fakeLog) Status() consensus.Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.status
 }
 
-func (l *fakeLog) setStatus(f func(*server.Status)) {
+func (l *fakeLog) setStatus(f func(*consensus.Status)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f(&l.status)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
@@ -22,7 +23,7 @@ import (
 type Server interface {
 	NewConn(client server.Client, identities []znode.ID) *server.Conn
 	View(visit func(v *server.View))
-	Status() server.Status
+	Status() consensus.Status
 	Serving() bool
 	Draining() bool
 	Memory() server.Memory

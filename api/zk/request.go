@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -36,7 +36,7 @@ type request struct {
 	body  wire.Request  // of the rarer reads
 	types []wire.OpCode // of a multi's results
 	slot  bool          // it has one of requestSlots
-	times *consensus.Times
+	times *forward.Times
 }
 
 func (c *conn) newRequest(h wire.RequestHeader, size int) *request {

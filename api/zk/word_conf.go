@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -27,7 +28,7 @@ func (a *answer) conf() {
 	a.line("maxSessionTimeout=%d", srv.MaxSessionTimeout.Milliseconds())
 	a.line("clientPortListenBacklog=%d", s.ListenBacklog)
 	a.line("serverId=%d", srv.ID)
-	if d.srv.Status().Role == server.RoleStandalone {
+	if d.srv.Status().Role == consensus.RoleStandalone {
 		return
 	}
 	peerType := 0

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/zk-lite/zk-lite/api/metrics"
-	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/consensus"
 )
 
 // mntr lists the metrics that monitors read, a key and a value on each line.
@@ -14,7 +14,7 @@ func (a *answer) mntr() {
 	role := ln.srv.Status().Role
 	a.line("zk_version\t%s", ln.cfg.fullVersion())
 	a.line("zk_server_state\t%s", role)
-	if role != server.RoleStandalone {
+	if role != consensus.RoleStandalone {
 		a.line("zk_peer_state\t%s", peerState(role))
 	}
 	all := metrics.Take(ln.Metrics, metrics.OfServer(ln.srv, ln.started), ln.cfg.Metrics)
@@ -22,13 +22,13 @@ func (a *answer) mntr() {
 }
 
 // peerState is the role in the words of ZooKeeper's QuorumPeer.
-func peerState(r server.Role) string {
+func peerState(r consensus.Role) string {
 	switch r {
-	case server.RoleLeader:
+	case consensus.RoleLeader:
 		return "leading - broadcast"
-	case server.RoleFollower:
+	case consensus.RoleFollower:
 		return "following - broadcast"
-	case server.RoleObserver:
+	case consensus.RoleObserver:
 		return "observing - broadcast"
 	}
 	return fmt.Sprint(r)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/metrics"
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -40,7 +41,7 @@ func (a *answer) serverStats(clients bool) {
 	a.line("Zxid: %s", zxid)
 	a.line("Mode: %s", role)
 	a.line("Node count: %d", nodeCount(size))
-	if role == server.RoleLeader {
+	if role == consensus.RoleLeader {
 		last, smallest, largest := a.listener.proposalSizes()
 		a.line("Proposal sizes last/min/max: %d/%d/%d", last, smallest, largest)
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/zk"
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/internal/wire"
-	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -62,7 +62,7 @@ func TestWord_SrvrAndStat(t *testing.T) {
 		`^.*\s\d+\.\d+\.\d+-.*$`).MatchString(line) {
 		t.Errorf("%q is not what FourLetterWordsTest wants", line)
 	}
-	k.log.setStatus(func(s *server.Status) { s.Role = server.RoleLeader })
+	k.log.setStatus(func(s *consensus.Status) { s.Role = consensus.RoleLeader })
 	k.matches("srvr", append(append([]string{versionLine}, serverLines("leader")...),
 		`Proposal sizes last/min/max: -1/-1/-1`, "")...)
 }
@@ -177,8 +177,8 @@ func TestWord_Mntr(t *testing.T) {
 			t.Errorf("%s = %q, want %s", key, m[key], want)
 		}
 	}
-	k.log.setStatus(func(s *server.Status) {
-		s.Role, s.Voters, s.Followers, s.Observers = server.RoleLeader, 3, 2, 1
+	k.log.setStatus(func(s *consensus.Status) {
+		s.Role, s.Voters, s.Followers, s.Observers = consensus.RoleLeader, 3, 2, 1
 	})
 	m = metrics()
 	for key, want := range map[string]string{
@@ -190,8 +190,8 @@ func TestWord_Mntr(t *testing.T) {
 			t.Errorf("%s = %q, want %q", key, m[key], want)
 		}
 	}
-	k.log.setStatus(func(s *server.Status) {
-		s.Role, s.DiskFault = server.RoleFollower, "no space left on device"
+	k.log.setStatus(func(s *consensus.Status) {
+		s.Role, s.DiskFault = consensus.RoleFollower, "no space left on device"
 	})
 	if m = metrics(); m["zk_peer_state"] != "following - broadcast" || m["zk_learners"] != "" ||
 		m["zk_disk_fault"] != "1" {
@@ -249,7 +249,7 @@ func TestWord_ConfDirsEnvi(t *testing.T) {
 		"minSessionTimeout=200", "maxSessionTimeout=40000", "clientPortListenBacklog=-1", "serverId=1"}
 	k.matches("conf", append(lines, "")...)
 	k.matches("dirs", "datadir_size: 1234", "logdir_size: 1234", "")
-	k.log.setStatus(func(s *server.Status) { s.Role = server.RoleFollower })
+	k.log.setStatus(func(s *consensus.Status) { s.Role = consensus.RoleFollower })
 	k.matches("conf", append(lines, "initLimit=10", "syncLimit=5", "electionAlg=3",
 		"electionPort=3888", "quorumPort=2888", "peerType=0", "membership: ", ".*")...)
 	envi := k.word("envi")
@@ -283,7 +283,7 @@ func TestWord_Small(t *testing.T) {
 
 func TestWord_NotServing(t *testing.T) {
 	k := start(t)
-	k.log.setStatus(func(s *server.Status) { s.Contact = time.Hour })
+	k.log.setStatus(func(s *consensus.Status) { s.Contact = time.Hour })
 	const refusal = "This ZooKeeper instance is not currently serving requests\n"
 	for word, want := range map[string]string{
 		"ruok": "imok", "isro": "null", "gtmk": "306", "srvr": refusal, "stat": refusal,

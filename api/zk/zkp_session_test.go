@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
-	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -375,7 +375,7 @@ func (p *jutePrefix) bytes() []byte {
 func TestZKP_Session_NotServingClosesConnections(t *testing.T) {
 	k := start(t)
 	c := k.connect()
-	k.log.setStatus(func(s *server.Status) { s.Contact = time.Hour })
+	k.log.setStatus(func(s *consensus.Status) { s.Contact = time.Hour })
 	c.closed()
 	d := k.dial()
 	d.raw(frame((&wire.ConnectRequest{Password: make([]byte, 16)}).Append(nil)))

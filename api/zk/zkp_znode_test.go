@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/internal/wire"
-	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -279,7 +279,7 @@ func TestZKP_Reconfig_IsUnimplemented(t *testing.T) {
 	k := start(t)
 	c := k.connect()
 	c.want(znode.ErrUnimplemented, wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: -1})
-	k.log.setStatus(func(s *server.Status) { s.Role = server.RoleFollower })
+	k.log.setStatus(func(s *consensus.Status) { s.Role = consensus.RoleFollower })
 	c.want(znode.ErrUnimplemented, wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: -1})
 	c.fence()
 }

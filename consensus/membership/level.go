@@ -8,6 +8,18 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
+// Levels returns the ensemble's feature level, as applied here, and the highest one that all its servers speak; 0: not
+// known.
+func (e *Ensemble) Levels() (now, highest state.Level) {
+	members := e.Members()
+	all := map[state.ServerID]bool{}
+	for id := range members {
+		all[id] = true
+	}
+	highest, _ = state.CommonLevel(all, members)
+	return e.cfg.Level(), highest
+}
+
 // RaiseLevel raises the ensemble's feature level, for good: servers that do not speak it cannot come back. The state
 // machine refuses it unless every server has published that it speaks it. To repeat it is harmless.
 //

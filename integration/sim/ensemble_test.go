@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/integration/check"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
@@ -107,9 +109,9 @@ func newWorld(opt options, seed uint64) *world {
 
 func (w *world) now() time.Duration { return time.Since(w.start) }
 
-func (w *world) configuration() (list []consensus.Server) {
+func (w *world) configuration() (list []membership.Server) {
 	for i := range w.servers {
-		list = append(list, consensus.Server{ID: state.ServerID(i), Addr: addrOf(i), Voter: true})
+		list = append(list, membership.Server{ID: state.ServerID(i), Addr: addrOf(i), Voter: true})
 	}
 	return list
 }
@@ -167,7 +169,7 @@ func (m *machine) boot() error {
 	if err != nil {
 		return fmt.Errorf("consensus of server %d: %w", m.i, err)
 	}
-	l.srv.Start(&agreement{l.node, l})
+	l.srv.Start(&agreement{l.node, l}, l.node.Ensemble())
 	m.mu.Lock()
 	m.life = l
 	m.mu.Unlock()
@@ -263,7 +265,7 @@ type agreement struct {
 }
 
 // Propose implements server.Consensus.
-func (a *agreement) Propose(c *state.Command, w server.Waiter) error {
+func (a *agreement) Propose(c *state.Command, w forward.Waiter) error {
 	if c.Op == state.OpExpireSession {
 		a.life.w.truth.deciding(c.Session, c.Term)
 	}

@@ -52,7 +52,7 @@ func (w *chaos) replace() {
 	ctx, cancel := context.WithTimeout(context.Background(), w.ms(1000, 4000))
 	defer cancel()
 	m.outside.Store(true) // perhaps, whatever the answer is
-	err := through.node.RemoveServer(ctx, state.ServerID(i), false)
+	err := through.node.Ensemble().RemoveServer(ctx, state.ServerID(i), false)
 	m.back = time.Now().Add(w.ms(0, 1000))
 	if err != nil {
 		m.removalUnknown.Store(true)
@@ -97,7 +97,7 @@ func (w *world) admit(ctx context.Context, i int, vote bool) error {
 			continue
 		}
 		member := state.Member{ID: state.ServerID(i), Peer: addrOf(i) + ":0", Addr: addrOf(i), Vote: vote}
-		if err = l.node.AddServer(ctx, member); err == nil {
+		if err = l.node.Ensemble().AddServer(ctx, member); err == nil {
 			if vote {
 				w.servers[i].outside.Store(false)
 			}
@@ -171,7 +171,7 @@ func (w *world) allVote() bool {
 		if l == nil {
 			return false
 		}
-		members := l.node.Members()
+		members := l.node.Ensemble().Members()
 		for i := range w.servers {
 			if !members[state.ServerID(i)].Voter {
 				return false

@@ -104,7 +104,7 @@ func mishaps() []mishap {
 			if l := w.servers[w.anyone()].running(); l != nil {
 				ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 				defer cancel()
-				_ = l.node.TransferTo(ctx, state.ServerID(w.rng.IntN(len(w.servers))))
+				_ = l.node.Ensemble().TransferTo(ctx, state.ServerID(w.rng.IntN(len(w.servers))))
 			}
 		}},
 	}

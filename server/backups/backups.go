@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
@@ -40,11 +42,15 @@ var errNoRoom = errors.New("there is no room to restore it beside the tree, as t
 // Server is what a Scheduler needs of *server.Server.
 type Server interface {
 	Config() server.Config
-	Status() server.Status
-	EnsembleStatus(ctx context.Context) (server.EnsembleStatus, error)
+	Status() consensus.Status
 	Snapshot() (*state.Snapshot, znode.Zxid)
 	Memory() server.Memory
 	Room(key string) (bytes int64)
+}
+
+// Ensemble is what a Scheduler needs of *membership.Ensemble.
+type Ensemble interface {
+	Status(ctx context.Context) (membership.Status, error)
 }
 
 // Config says what to do with backups. Either Directory or Command is set.
@@ -60,8 +66,9 @@ type Config struct {
 
 // Scheduler takes the backups of one server.
 type Scheduler struct {
-	cfg Config
-	srv Server
+	cfg      Config
+	srv      Server
+	ensemble Ensemble
 
 	retry        time.Time    // not before; Run's
 	ahead        string       // the file of a backup with a later time that the log has named; Run's
@@ -79,7 +86,9 @@ func (s *Scheduler) Fault() string {
 }
 
 // New returns a Scheduler that does nothing before Run.
-func New(srv Server, cfg Config) *Scheduler { return &Scheduler{cfg: cfg, srv: srv} }
+func New(srv Server, e Ensemble, cfg Config) *Scheduler {
+	return &Scheduler{cfg: cfg, srv: srv, ensemble: e}
+}
 
 // Metrics lists what was counted, by the names in the table of package api/metrics.
 func (s *Scheduler) Metrics(emit func(name string, value any)) {
@@ -148,7 +157,7 @@ func (s *Scheduler) look(ctx context.Context, now time.Time) {
 func (s *Scheduler) chosen(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	all, err := s.srv.EnsembleStatus(ctx)
+	all, err := s.ensemble.Status(ctx)
 	if err != nil {
 		return false
 	}

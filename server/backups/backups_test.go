@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/server"
@@ -23,8 +25,8 @@ import (
 // fake is server 2 of an ensemble of three that server 3 leads.
 type fake struct {
 	machine *state.Machine
-	status  server.EnsembleStatus
-	err     error // of EnsembleStatus
+	status  membership.Status
+	err     error // instead of status
 	skew    znode.Zxid
 	full    bool
 }
@@ -42,16 +44,13 @@ func newFake(t *testing.T) *fake {
 	if err := m.Apply(1, 1, state.AppendEntry(nil, 1, []state.Batch{batch}), state.Unobserved{}); err != nil {
 		t.Fatal(err)
 	}
-	return &fake{machine: m, status: server.EnsembleStatus{Leader: 3, Members: []server.MemberStatus{
+	return &fake{machine: m, status: membership.Status{Leader: 3, Members: []membership.MemberStatus{
 		{ID: 3, Voter: true, Connected: true}, {ID: 2, Voter: true, Connected: true}, {ID: 1, Voter: true},
 	}}}
 }
 
-func (f *fake) Config() server.Config { return server.Config{ID: 2} }
-func (f *fake) Status() server.Status { return server.Status{Ensemble: [16]byte{0xab, 0xcd}} }
-func (f *fake) EnsembleStatus(context.Context) (server.EnsembleStatus, error) {
-	return f.status, f.err
-}
+func (f *fake) Config() server.Config    { return server.Config{ID: 2} }
+func (f *fake) Status() consensus.Status { return consensus.Status{Ensemble: [16]byte{0xab, 0xcd}} }
 func (f *fake) Snapshot() (*state.Snapshot, znode.Zxid) {
 	return f.machine.Snapshot(), f.machine.Zxid() + f.skew
 }
@@ -63,9 +62,14 @@ func (f *fake) Room(string) int64 {
 	return 1 << 40
 }
 
+// ensemble is the fake's ensemble.
+type ensemble struct{ *fake }
+
+func (e ensemble) Status(context.Context) (membership.Status, error) { return e.status, e.err }
+
 func scheduler(f *fake, cfg Config, log *bytes.Buffer) *Scheduler {
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
-	return New(f, cfg)
+	return New(f, ensemble{f}, cfg)
 }
 
 func (s *Scheduler) counts() string {
@@ -194,26 +198,26 @@ func TestRegression_Scheduler_BackupsFromTheFuture(t *testing.T) {
 
 // One server is chosen, whoever looks, and without a leader none.
 func TestScheduler_Chosen(t *testing.T) {
-	member := func(id state.ServerID, voter, connected bool) server.MemberStatus {
-		return server.MemberStatus{ID: id, Voter: voter, Connected: connected}
+	member := func(id state.ServerID, voter, connected bool) membership.MemberStatus {
+		return membership.MemberStatus{ID: id, Voter: voter, Connected: connected}
 	}
 	for _, x := range []struct {
 		leader  state.ServerID
-		members []server.MemberStatus
+		members []membership.MemberStatus
 		err     error
 		want    bool
 	}{
-		{3, []server.MemberStatus{member(1, true, false), member(2, true, true), member(3, true, true)}, nil, true},
-		{3, []server.MemberStatus{member(1, true, true), member(2, true, true), member(3, true, true)}, nil, false},
-		{3, []server.MemberStatus{member(3, true, true), member(4, true, true), member(2, true, true)}, nil, true},
-		{3, []server.MemberStatus{member(1, false, true), member(2, true, true), member(3, true, true)}, nil, true},
-		{2, []server.MemberStatus{member(1, true, false), member(2, true, true), member(3, true, false)}, nil, true},
-		{2, []server.MemberStatus{member(2, true, true), member(3, true, true)}, nil, false},
-		{2, []server.MemberStatus{member(2, true, true)}, nil, true},
-		{2, []server.MemberStatus{member(2, true, true)}, errors.New("no leader"), false},
+		{3, []membership.MemberStatus{member(1, true, false), member(2, true, true), member(3, true, true)}, nil, true},
+		{3, []membership.MemberStatus{member(1, true, true), member(2, true, true), member(3, true, true)}, nil, false},
+		{3, []membership.MemberStatus{member(3, true, true), member(4, true, true), member(2, true, true)}, nil, true},
+		{3, []membership.MemberStatus{member(1, false, true), member(2, true, true), member(3, true, true)}, nil, true},
+		{2, []membership.MemberStatus{member(1, true, false), member(2, true, true), member(3, true, false)}, nil, true},
+		{2, []membership.MemberStatus{member(2, true, true), member(3, true, true)}, nil, false},
+		{2, []membership.MemberStatus{member(2, true, true)}, nil, true},
+		{2, []membership.MemberStatus{member(2, true, true)}, errors.New("no leader"), false},
 	} {
-		f := &fake{status: server.EnsembleStatus{Leader: x.leader, Members: x.members}, err: x.err}
-		if got := New(f, Config{}).chosen(t.Context()); got != x.want {
+		f := &fake{status: membership.Status{Leader: x.leader, Members: x.members}, err: x.err}
+		if got := New(f, ensemble{f}, Config{}).chosen(t.Context()); got != x.want {
 			t.Errorf("leader %d, %+v, %v: %v", x.leader, x.members, x.err, got)
 		}
 	}

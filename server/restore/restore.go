@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/state/backup"
 	"github.com/zk-lite/zk-lite/znode"
@@ -83,7 +84,7 @@ type Result struct {
 
 // Server is what a Restorer needs of *server.Server.
 type Server interface {
-	Propose(c *state.Command, w consensus.Waiter) error
+	Propose(c *state.Command, w forward.Waiter) error
 	Do(ctx context.Context, c *state.Command) (state.Result, error)
 	Snapshot() (*state.Snapshot, znode.Zxid)
 	Room(key string) (bytes int64)

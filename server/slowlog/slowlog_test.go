@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/server/slowlog"
 )
 
@@ -25,18 +25,18 @@ func newLog(out io.Writer, leaderChanged *time.Time) *slowlog.Log {
 func TestOf(t *testing.T) {
 	begin := time.Now()
 	at := func(n int) time.Time { return begin.Add(time.Duration(n) * ms) }
-	led := &consensus.Times{Sent: at(10), Committed: at(100)}
+	led := &forward.Times{Sent: at(10), Committed: at(100)}
 	led.Lead(at(12), at(30), at(60))
-	unsynced := &consensus.Times{Sent: at(10), Committed: at(100)}
+	unsynced := &forward.Times{Sent: at(10), Committed: at(100)}
 	unsynced.Lead(at(12), at(30), time.Time{})
 	for _, c := range []struct {
 		name  string
-		times *consensus.Times
+		times *forward.Times
 		want  slowlog.Stages
 	}{
 		{"read", nil, slowlog.Stages{Queue: 120 * ms}},
-		{"of another server", &consensus.Times{Committed: at(100)}, slowlog.Stages{Queue: 120 * ms}},
-		{"follower", &consensus.Times{Sent: at(10), Committed: at(100)},
+		{"of another server", &forward.Times{Committed: at(100)}, slowlog.Stages{Queue: 120 * ms}},
+		{"follower", &forward.Times{Sent: at(10), Committed: at(100)},
 			slowlog.Stages{Queue: 10 * ms, Leader: 90 * ms, Apply: 20 * ms}},
 		{"leader", led,
 			slowlog.Stages{Queue: 10 * ms, Propose: 20 * ms, Disk: 30 * ms, Majority: 40 * ms, Apply: 20 * ms}},

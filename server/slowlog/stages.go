@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 )
 
 // Stages are how long a request was on each part of its way.
@@ -25,7 +25,7 @@ type Stages struct {
 
 // Of returns the stages until now of a request that came at this time; t is what is known of the entry with its
 // command, nil for a read.
-func Of(arrived time.Time, t *consensus.Times, now time.Time) Stages {
+func Of(arrived time.Time, t *forward.Times, now time.Time) Stages {
 	if t == nil || t.Sent.IsZero() {
 		return Stages{Queue: now.Sub(arrived)}
 	}
