@@ -2,7 +2,6 @@ package raftlog
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"unsafe"
 )
@@ -40,23 +39,6 @@ type directWriter struct {
 	inWrite   []byte     // what is on its way to the disk, all before bytes or in its first block
 	reuse     []byte     // of the last write, to be used again
 	err       error      // of the first write that failed; what the disk has of it is unknown
-}
-
-// openDirectWriter makes g's file a directWriter, if file system and length allow it.
-func (s *Store) openDirectWriter(g *segment) error {
-	if s.opt.NoDirect || g.size%blockSize != 0 {
-		return nil
-	}
-	direct, err := s.fs.OpenDirect(g.path)
-	if errors.Is(err, errors.ErrUnsupported) {
-		s.logger.Debug("the raft log goes through the page cache", "file", g.path, "reason", err)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("opening %s for direct writes: %w", g.path, err)
-	}
-	g.file = newDirectWriter(g.file, direct)
-	return nil
 }
 
 // newDirectWriter owns both files.

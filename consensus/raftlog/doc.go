@@ -25,16 +25,18 @@
 // StoreLogs and suffix deletions from its main goroutine, prefix deletions from its snapshot
 // goroutine and GetLog from several. A prefix deletion makes appends wait for its write only.
 //
-// Two goroutines run from Open to Close. The syncer makes asynchronous appends durable, all that
-// wait with one sync. The maintenance goroutine prepares the next segment, removes old ones and writes the
+// Two goroutines run from Open to Close. The syncer's makes asynchronous appends durable, with one sync for all
+// that wait. The maintenance goroutine prepares the next segment, removes old ones and writes the
 // high-water file; an append waits for it only if a segment fills up before the next is ready.
 //
-// There are five locks. Three are held during input and output, taken in this order: Store.writer by a
-// change of the log, Store.syncing by a sync, and directWriter.writing by a direct write. They are channels,
-// so that a test in a synctest bubble can make the disk slow. Store.mu and directWriter.mu protect memory
-// only and are taken last. Store.mu is never held during input or output; directWriter.mu is held while
-// the start of a block is read from the file, which happens only at the first write after Open or after
-// an append was taken back.
+// Store is the writer and the reader of the log; syncer, maintenance, directory (the files) and contents (what is in
+// memory) are its parts.
+//
+// There are five locks. Three are held during input and output, taken in this order: Store.writer by a change of the
+// log, syncer.syncing by a sync, and directWriter.writing by a direct write. They are channels, so that a test in a
+// synctest bubble can make the disk slow. contents.mu and directWriter.mu protect memory only and are taken last.
+// contents.mu is never held during input or output; directWriter.mu is held while the start of a block is read from
+// the file, which happens only at the first write after Open or after an append was taken back.
 //
 // Order: entries are visible to GetLog and LastIndex once written, which is before they are
 // durable. Durability advances in log order. OnFatal is called on the goroutine that met the

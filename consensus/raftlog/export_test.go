@@ -6,17 +6,17 @@ func (s *Store) Settle() {
 	defer s.mu.Unlock()
 	// That goroutine counts as idle until it has begun: what it was asked for counts, too.
 	busy := func() bool {
-		m := &s.maintenance
+		m := s.maintenance
 		asked := m.wantDrop || m.wantSegment && len(s.prepared) == 0 || m.noted < s.durable
-		return asked || !m.idle || len(s.wake) > 0
+		return asked || !m.idle || len(m.wakeup) > 0
 	}
-	for s.err == nil && !s.stopping && busy() {
+	for s.err == nil && !s.syncer.stopping && busy() {
 		s.cond.Wait()
 	}
 }
 
 // RequestDrop asks for a round of dropping, as the end of a prefix deletion does.
-func (s *Store) RequestDrop() { s.requestDrop() }
+func (s *Store) RequestDrop() { s.maintenance.requestDrop() }
 
 // NewDirectWriter returns a file whose end is written to direct.
 func NewDirectWriter(file File, direct DirectFile) File { return newDirectWriter(file, direct) }

@@ -3,7 +3,6 @@ package raftlog
 import (
 	"encoding/binary"
 	"fmt"
-	"path/filepath"
 )
 
 // recovery follows the records of all segments in order.
@@ -22,13 +21,13 @@ type recovery struct {
 // mark of any record, those after the end included. A record lost above every mark may be a write that
 // a power cut interrupted. Writes reach the disk in any order, so valid records may follow it, but none
 // of them was ever reported as durable.
-func (s *Store) recoverRecords() (*recovery, error) {
-	r := &recovery{mark: max(s.manifest.highWater, s.readHighWater())}
-	if len(s.segments) > 0 {
-		r.end = at(s.segments[0].id, segmentHeaderSize)
+func recoverRecords(d *directory, segments []*segment) (*recovery, error) {
+	r := &recovery{mark: max(d.manifest.highWater, d.readHighWater())}
+	if len(segments) > 0 {
+		r.end = at(segments[0].id, segmentHeaderSize)
 	}
 	var buf []byte
-	for i, g := range s.segments {
+	for i, g := range segments {
 		if int64(cap(buf)) < g.size {
 			buf = make([]byte, g.size)
 		}
@@ -42,7 +41,7 @@ func (s *Store) recoverRecords() (*recovery, error) {
 			if err != nil {
 				return nil, err
 			}
-			if sealed && i < len(s.segments)-1 {
+			if sealed && i < len(segments)-1 {
 				continue
 			}
 			if sealed {
@@ -52,16 +51,7 @@ func (s *Store) recoverRecords() (*recovery, error) {
 		}
 		r.scan(g, buf, from)
 	}
-	return r, s.checkEnd(r)
-}
-
-// readHighWater returns the content of the high-water file, 0 if it has none that is valid.
-func (s *Store) readHighWater() position {
-	b, err := readSmall(s.fs, filepath.Join(s.dir, highWaterName), highWaterSize)
-	if err != nil {
-		return 0
-	}
-	return decodeHighWater(b, s.id)
+	return r, r.checkEnd(d, segments)
 }
 
 func (r *recovery) corrupt(g *segment, off int64, reason string) error {
@@ -125,7 +115,7 @@ func (r *recovery) note(rec *record, p position) {
 	}
 }
 
-// scan looks for valid records in what is not part of the log any more, for their marks: a mark
+// scan looks for valid records in what is no longer part of the log, for their marks: a mark
 // stays true whatever happens to its record. Records start at multiples of recordAlign.
 func (r *recovery) scan(g *segment, b []byte, from int64) {
 	for off := from; off+recordHeaderSize <= g.size; off += recordAlign {
@@ -140,29 +130,61 @@ func (r *recovery) scan(g *segment, b []byte, from int64) {
 }
 
 // checkEnd reports whether a power cut can have left the end that was found.
-func (s *Store) checkEnd(r *recovery) error {
-	if len(s.segments) == 0 {
+func (r *recovery) checkEnd(d *directory, segments []*segment) error {
+	if len(segments) == 0 {
 		if r.mark > 0 {
 			return &CorruptError{
-				File:   segmentPath(s.dir, r.mark.segment()),
+				File:   segmentPath(d.path, r.mark.segment()),
 				Reason: "the segment file is missing",
 			}
 		}
 		return nil
 	}
-	g := s.segments[r.end.segment()-s.segments[0].id]
+	g := segments[r.end.segment()-segments[0].id]
 	if r.end < r.mark {
 		return r.corrupt(g, r.end.offset(), fmt.Sprintf(
 			"%s, but the log was durable up to %s offset %d",
-			r.reason, segmentPath(s.dir, r.mark.segment()), r.mark.offset()))
+			r.reason, segmentPath(d.path, r.mark.segment()), r.mark.offset()))
 	}
 	if !r.span.empty() && (r.index.n == 0 || r.index.base > r.span.first) {
 		return r.corrupt(g, r.end.offset(), fmt.Sprintf(
 			"the segments with entries from %d on are missing", r.span.first))
 	}
 	if r.torn {
-		s.logger.Warn("cut off the end of the raft log, which was never durable",
+		d.logger.Warn("cut off the end of the raft log, which was never durable",
 			"file", g.path, "offset", r.end.offset(), "last", r.span.last, "reason", r.reason)
+	}
+	return nil
+}
+
+// rewriteVolatile makes durable what recovery read above the durable mark. A process that died of
+// a failed sync leaves pages that the kernel holds as clean though the disk never got them, so
+// the bytes are written again; a sync alone would do nothing.
+func (r *recovery) rewriteVolatile(segments []*segment) error {
+	for _, g := range segments {
+		from, to := int64(segmentHeaderSize), g.size
+		if g.id < r.mark.segment() || g.id > r.end.segment() {
+			continue
+		}
+		if g.id == r.mark.segment() {
+			from = max(from, r.mark.offset())
+		}
+		if g.id == r.end.segment() {
+			to = r.end.offset()
+		}
+		for off := from; off < to; off += zeroChunk {
+			b := make([]byte, min(zeroChunk, to-off))
+			err := readFull(g.file, b, off)
+			if err == nil {
+				err = writeFull(g.file, b, off)
+			}
+			if err != nil {
+				return fmt.Errorf("raftlog: rewriting the end of %s: %w", g.path, err)
+			}
+		}
+		if err := g.file.Datasync(); err != nil {
+			return fmt.Errorf("raftlog: syncing %s: %w", g.path, err)
+		}
 	}
 	return nil
 }

@@ -3,78 +3,33 @@ package raftlog
 import (
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/zk-lite/zk-lite/internal/histogram"
-	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
 // Store is a raft.LogStore and raft.MonotonicLogStore. See the package comment for who may call
 // what when, and FORMAT.md for what it leaves on disk.
 type Store struct {
-	// Set at construction.
-	fs     FS
-	dir    string
-	opt    Options
-	logger *slog.Logger
-	id     uint64 // names this log in all its files
-	lock   io.Closer
+	*contents
+	directory   *directory
+	syncer      *syncer
+	maintenance *maintenance
+	goroutines  sync.WaitGroup
 
-	// Own synchronisation. writer and syncing are locks that are held during input and output;
-	// they are channels so that waiting for them also counts as waiting in a synctest bubble.
-	async   atomic.Pointer[func([]*raft.Log) bool]
-	writer  chan struct{} // held by who changes the log
-	syncing chan struct{} // held by who syncs it; taken after writer, if both
-	wake    chan struct{} // of the maintenance goroutine
-	stop    chan struct{} // closed by Close
-	wg      sync.WaitGroup
-	repeats repeats.Filter
-	hits    atomic.Uint64
-	misses  atomic.Uint64
+	async  atomic.Pointer[func([]*raft.Log) bool]
+	hits   atomic.Uint64
+	misses atomic.Uint64
 
-	// Protected by holding writer.
-	buf      []byte   // encodings, reused
-	current  *segment // where records go
-	offset   int64    // where the next record goes in it
-	writeGen uint64   // generation of the next record
-
-	// Protected by the maintenance goroutine, and by Open and Close while it does not run.
-	manifest  manifest
-	highWater File        // nil if it cannot be written; it is only a hint
-	noteTimer *time.Timer // wakes it; reset by who holds mu
-
-	mu   sync.RWMutex
-	cond *sync.Cond // on mu: any change of end, durable, err, closed, segments or maintenance
-
-	// mu protects the fields below. It is never held during input or output.
-	segments    []*segment // consecutive; the last one is current, or will be at the next append
-	prepared    []*segment // consecutive, after segments; empty of valid records
-	span        span
-	index       index
-	cache       cache
-	end         position  // end of the records written
-	durable     position  // end of the records synced, <= end
-	syncedLast  uint64    // no entry with an index <= this is volatile
-	wantSync    position  // the syncer makes this durable
-	deletedAt   position  // end of the last deletion record
-	inFlight    time.Time // when the oldest record was written that the running sync covers
-	waiting     time.Time // when the oldest record was written that no sync has started for
-	err         error     // lasting; set by a failed sync
-	closed      bool
-	stopping    bool // the syncer ends
-	maintenance maintenanceState
-	syncs       uint64
-	syncLast    time.Duration
-	syncMax     time.Duration
-	syncTimes   histogram.Histogram
-	syncedAt    time.Time     // when the last sync ended
-	syncRecent  time.Duration // falls by an eighth with each sync that is shorter
+	// writer is held by the one who changes the log, also during input and output; it is a channel so that waiting for
+	// it counts as waiting in a synctest bubble. It protects the fields below.
+	writer     chan struct{}
+	buf        []byte   // encodings, reused
+	current    *segment // where records go
+	offset     int64    // where the next record goes in it
+	generation uint64   // of the next record
 }
 
 var (
@@ -82,66 +37,109 @@ var (
 	_ raft.MonotonicLogStore = (*Store)(nil)
 )
 
-// ID is a number that the log got when it was made, and that no other log has.
-func (s *Store) ID() uint64 { return s.id }
-
-// IsMonotonic is true: Raft then empties the log after installing a snapshot, so that indexes in
-// the store always follow each other.
-func (s *Store) IsMonotonic() bool { return true }
-
-// FirstIndex returns the index of the oldest entry, 0 if there is none.
-func (s *Store) FirstIndex() (uint64, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.span.first, s.closedLocked()
-}
-
-// LastIndex returns the index of the newest entry, durable or not, 0 if there is none.
-func (s *Store) LastIndex() (uint64, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.span.last, s.closedLocked()
-}
-
-func (s *Store) closedLocked() error {
-	if s.closed {
-		return ErrClosed
+// Open opens the log in dir, which is created if it does not exist. It verifies every record and
+// returns a *CorruptError if anything is damaged that was known durable; what is torn above that
+// is cut off. When it returns, everything in the log is durable.
+func Open(dir string, opt Options) (*Store, error) {
+	opt, err := opt.withDefaults()
+	if err != nil {
+		return nil, err
 	}
+	s := &Store{contents: newContents(dir, &opt), directory: newDirectory(dir, &opt), writer: make(chan struct{}, 1)}
+	s.maintenance = newMaintenance(s.contents, s.directory)
+	s.syncer = newSyncer(s.contents, s.maintenance)
+	if err := s.openFiles(); err != nil {
+		return nil, errors.Join(err, s.closeFiles())
+	}
+	s.goroutines.Go(s.syncer.syncWritten)
+	s.goroutines.Go(s.maintenance.maintain)
+	if err := s.markOpened(); err != nil {
+		s.stopGoroutines()
+		return nil, errors.Join(err, s.closeFiles())
+	}
+	return s, nil
+}
+
+// openFiles brings the store to the state before the record that marks the opening.
+func (s *Store) openFiles() error {
+	if err := s.directory.open(); err != nil {
+		return err
+	}
+	var err error
+	if s.segments, err = s.directory.openSegments(); err != nil {
+		return err
+	}
+	r, err := recoverRecords(s.directory, s.segments)
+	if err != nil {
+		return err
+	}
+	// Only now: to an older manifest, which is refused above, segments that count look unused.
+	if err := s.directory.removeUnlisted(); err != nil {
+		return err
+	}
+	return s.resume(r)
+}
+
+// resume makes what recovery found the state of the store, and durable.
+func (s *Store) resume(r *recovery) error {
+	if err := r.rewriteVolatile(s.segments); err != nil {
+		return err
+	}
+	m := s.directory.manifest
+	if m.opens == math.MaxUint32 {
+		return errors.New("raftlog: the log was opened too often")
+	}
+	m.opens++
+	m.highWater = max(m.highWater, r.end)
+	if _, err := s.directory.commit(m); err != nil {
+		return fmt.Errorf("raftlog: %w", err)
+	}
+	s.generation = uint64(m.opens) << 32
+	s.directory.openHighWater()
+	if len(s.segments) == 0 {
+		g, err := s.maintenance.newSegment()
+		if err != nil {
+			return err
+		}
+		s.segments = append(s.segments, g)
+		r.end = at(g.id, segmentHeaderSize)
+	} else {
+		for _, g := range s.segments[r.end.segment()-s.segments[0].id:] { // where records will go
+			if err := s.directory.openDirectWriter(g); err != nil {
+				return fmt.Errorf("raftlog: %w", err)
+			}
+		}
+	}
+	used := int(r.end.segment()-s.segments[0].id) + 1
+	s.prepared = append([]*segment(nil), s.segments[used:]...)
+	s.segments = s.segments[:used:used]
+	s.current, s.offset = s.segments[used-1], r.end.offset()
+	s.span, s.index = r.span, r.index
+	s.end, s.durable, s.syncedLast = r.end, r.end, r.span.last
+	s.maintenance.wantSegment = true
+	s.maintenance.wantDrop = true
 	return nil
 }
 
-// usableLocked returns the reason why the log cannot be changed.
-func (s *Store) usableLocked() error {
-	if s.err != nil {
-		return s.err
+// markOpened writes a record of the new generation at the end. From then on nothing after it that
+// an earlier generation left can be taken for a record, and everything before is below the durable
+// mark.
+func (s *Store) markOpened() error {
+	acquire(s.writer)
+	defer release(s.writer)
+	b, err := s.begin()
+	if err != nil {
+		return err
 	}
-	return s.closedLocked()
-}
-
-// SetAsync sets the rule that StoreLogs calls for each batch, on the caller's goroutine: if it returns
-// true, StoreLogs may return before the batch is durable. Without a rule it never does. That Raft is safe
-// with it rests on WaitDurable and on the rule (docs/adr/0006).
-func (s *Store) SetAsync(mayReturnEarly func(batch []*raft.Log) bool) { s.async.Store(&mayReturnEarly) }
-
-func acquire(token chan struct{}) { token <- struct{}{} }
-func release(token chan struct{}) { <-token }
-
-// fail records a lasting error and wakes all that wait. Only the first one counts.
-func (s *Store) fail(err error) error {
-	s.mu.Lock()
-	first := s.err == nil
-	if first {
-		s.err = err
+	if err = b.add(kindOpen, &raft.Log{}); err == nil {
+		err = b.flush()
 	}
-	err = s.err
-	s.cond.Broadcast()
-	s.mu.Unlock()
-	if first {
-		s.logger.Error("raft log failed, the process must end", "dir", s.dir, "error", err)
-		if s.opt.OnFatal != nil {
-			s.opt.OnFatal(err)
-		}
+	if err != nil {
+		b.abandon()
+		return err
 	}
+	err = s.syncer.syncTo(b.commit(nil, true))
+	s.maintenance.wake()
 	return err
 }
 
@@ -160,12 +158,12 @@ func (s *Store) Close() error {
 	end := s.end
 	s.cond.Broadcast()
 	s.mu.Unlock()
-	err := s.syncTo(end)
+	err := s.syncer.syncTo(end)
 	s.stopGoroutines()
 	if err == nil {
-		m := s.manifest
+		m := s.directory.manifest
 		m.highWater = end
-		if _, err = commitManifest(s.fs, s.dir, m); err != nil {
+		if _, err = s.directory.commit(m); err != nil {
 			err = fmt.Errorf("raftlog: closing: %w", err)
 		}
 	}
@@ -174,11 +172,11 @@ func (s *Store) Close() error {
 
 func (s *Store) stopGoroutines() {
 	s.mu.Lock()
-	s.stopping = true
+	s.syncer.stopping = true
 	s.cond.Broadcast()
 	s.mu.Unlock()
-	close(s.stop)
-	s.wg.Wait()
+	close(s.maintenance.stop)
+	s.goroutines.Wait()
 }
 
 func (s *Store) closeFiles() error {
@@ -186,15 +184,16 @@ func (s *Store) closeFiles() error {
 	all := append(append([]*segment(nil), s.segments...), s.prepared...)
 	s.segments, s.prepared = nil, nil
 	s.mu.Unlock()
+	return errors.Join(releaseAll(all), s.directory.close())
+}
+
+func releaseAll(segments []*segment) error {
 	var errs []error
-	for _, g := range all {
+	for _, g := range segments {
 		errs = append(errs, g.release())
-	}
-	if s.highWater != nil {
-		errs = append(errs, s.highWater.Close())
-	}
-	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
 	}
 	return errors.Join(errs...)
 }
+
+func acquire(token chan struct{}) { token <- struct{}{} }
+func release(token chan struct{}) { <-token }

@@ -3,11 +3,63 @@ package raftlog
 import (
 	"fmt"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/histogram"
 )
 
-// syncTo returns when every record below target is durable, or with the store's lasting error. A
+// syncer makes records durable: its goroutine those of asynchronous appends, its callers all others.
+type syncer struct {
+	*contents
+	maintenance *maintenance
+	syncing     chan struct{} // held by the one who syncs; taken after Store.writer, if both
+
+	// contents.mu protects the fields below.
+	wantSync position  // the goroutine makes this durable
+	stopping bool      // the goroutine ends
+	inFlight time.Time // when the oldest record was written that the running sync covers
+	waiting  time.Time // when the oldest record was written that no sync has started for
+	count    uint64
+	last     time.Duration
+	longest  time.Duration
+	times    histogram.Histogram
+	endedAt  time.Time     // when the last sync ended
+	recent   time.Duration // falls by an eighth with each sync that is shorter
+}
+
+func newSyncer(c *contents, m *maintenance) *syncer {
+	return &syncer{contents: c, maintenance: m, syncing: make(chan struct{}, 1)}
+}
+
+// syncWritten makes the records of asynchronous appends durable. Records written during a sync share
+// the next one. It returns after a failed sync, or when Close has synced the rest.
+func (s *syncer) syncWritten() {
+	for {
+		s.mu.Lock()
+		for s.wantSync <= s.durable && !s.stopping && s.err == nil {
+			s.cond.Wait()
+		}
+		target, done := s.wantSync, s.stopping || s.err != nil
+		s.mu.Unlock()
+		if done || s.syncTo(target) != nil {
+			return
+		}
+	}
+}
+
+// writtenLocked notes that records were written just now. Unless the caller waits for the sync, the goroutine does it.
+func (s *syncer) writtenLocked(now time.Time, callerWaits bool) {
+	if s.waiting.IsZero() {
+		s.waiting = now
+	}
+	if !callerWaits {
+		s.wantSync = s.end
+		s.cond.Broadcast()
+	}
+}
+
+// syncTo returns when every record below target is durable, or with the log's lasting error. A
 // sync covers all that was written when it started, so callers that queue up share one.
-func (s *Store) syncTo(target position) error {
+func (s *syncer) syncTo(target position) error {
 	acquire(s.syncing)
 	defer release(s.syncing)
 	s.mu.Lock()
@@ -49,99 +101,16 @@ func (s *Store) syncTo(target position) error {
 }
 
 // publish makes known that records below goal, with entries up to last, are durable.
-func (s *Store) publish(goal position, last uint64, start time.Time, took time.Duration) {
-	s.mu.Lock()
-	s.durable, s.syncedLast = goal, last
-	s.inFlight = time.Time{}
-	s.syncs++
-	s.syncedAt = start.Add(took)
-	s.syncTimes.Observe(took)
-	s.syncLast, s.syncMax = took, max(s.syncMax, took)
-	s.syncRecent = max(took, s.syncRecent*7/8)
-	s.cond.Broadcast()
-	if s.maintenance.wantDrop {
-		s.wakeMaintenance()
-	}
-	if !s.maintenance.noteDue {
-		s.maintenance.noteDue = true
-		s.noteTimer.Reset(noteEvery)
-	}
-	s.mu.Unlock()
-}
-
-func (s *Store) closeQuietly(g *segment) {
-	if err := g.release(); err != nil {
-		s.logger.Warn("closing a dropped log segment", "file", g.path, "error", err)
-	}
-}
-
-// syncer makes the records of asynchronous appends durable. Records written during a sync share
-// the next one. It ends at a failed sync, or when Close has synced the rest.
-func (s *Store) syncer() {
-	defer s.wg.Done()
-	for {
-		s.mu.Lock()
-		for s.wantSync <= s.durable && !s.stopping && s.err == nil {
-			s.cond.Wait()
-		}
-		target, done := s.wantSync, s.stopping || s.err != nil
-		s.mu.Unlock()
-		if done || s.syncTo(target) != nil {
-			return
-		}
-	}
-}
-
-// WaitDurable returns nil as soon as no entry with an index <= i is volatile. Indexes that the log
-// does not hold, because a snapshot replaced them or they lie in a gap, are not volatile. After a
-// failed sync it returns that error for every index that was volatile then.
-func (s *Store) WaitDurable(i uint64) error {
-	s.mu.RLock()
-	settled := s.durable >= s.end || i <= s.syncedLast
-	s.mu.RUnlock()
-	if settled {
-		return nil
-	}
+func (s *syncer) publish(goal position, last uint64, start time.Time, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.durable < s.end && i > s.syncedLast {
-		if s.err != nil {
-			return s.err
-		}
-		s.cond.Wait()
-	}
-	return nil
-}
-
-// Stalled returns the age of the oldest record that is written but not yet known durable, 0 if
-// there is none. A disk that hangs shows here, unless the write itself hangs.
-func (s *Store) Stalled() time.Duration {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	oldest := s.inFlight
-	if oldest.IsZero() {
-		oldest = s.waiting
-	}
-	if oldest.IsZero() {
-		return 0
-	}
-	// Never 0 for a volatile record, however coarse the clock.
-	return max(time.Since(oldest), 1)
-}
-
-// SyncedAt returns when the last sync ended, if it or one before has made an entry durable; otherwise the zero Time.
-func (s *Store) SyncedAt(index uint64) time.Time {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if index > s.syncedLast {
-		return time.Time{}
-	}
-	return s.syncedAt
-}
-
-// SyncTime returns how long the slowest of the last few syncs took.
-func (s *Store) SyncTime() time.Duration {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.syncRecent
+	s.durable, s.syncedLast = goal, last
+	s.inFlight = time.Time{}
+	s.count++
+	s.endedAt = start.Add(took)
+	s.times.Observe(took)
+	s.last, s.longest = took, max(s.longest, took)
+	s.recent = max(took, s.recent*7/8)
+	s.cond.Broadcast()
+	s.maintenance.syncedLocked()
 }
