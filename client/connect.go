@@ -3,8 +3,17 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // run is the goroutine that connects. It alone decides when and where, and
@@ -130,4 +139,180 @@ func (c *Client) serve(l *link) {
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
+}
+
+// target is one address to try. The host is that of the connect string: TLS
+// checks the certificate against it.
+type target struct {
+	host    string
+	address string // ip:port
+}
+
+// hosts yields the servers in the order in which to try them. The goroutine
+// that connects owns it.
+type hosts struct {
+	list   []hostPort
+	lookup LookupFunc
+	random *rand.Rand
+
+	preferred target // the last server that worked, "" if it went silent
+}
+
+func newHosts(list []hostPort, lookup LookupFunc, random *rand.Rand) *hosts {
+	h := &hosts{list: append([]hostPort(nil), list...), lookup: lookup, random: random}
+	h.random.Shuffle(len(h.list), func(i, j int) { h.list[i], h.list[j] = h.list[j], h.list[i] })
+	return h
+}
+
+// round yields every address once: first the server that worked last, which
+// still knows the session, then the others. Names are looked up in every
+// round, each when its turn comes, so that one broken name does not delay the others.
+// A name that cannot be resolved yields an error instead of a target.
+func (h *hosts) round(ctx context.Context, each time.Duration) iter.Seq2[target, error] {
+	return func(yield func(target, error) bool) {
+		first := h.preferred
+		if first.address != "" && !yield(first, nil) {
+			return
+		}
+		for i, hp := range h.list {
+			addresses, err := h.resolve(ctx, hp, each)
+			if err != nil && !yield(target{}, err) {
+				return
+			}
+			for _, a := range addresses {
+				t := target{host: hp.host, address: net.JoinHostPort(a, hp.port)}
+				if t == first {
+					continue
+				}
+				if !yield(t, nil) {
+					// The next round starts behind this host.
+					h.list = append(h.list[i+1:len(h.list):len(h.list)], h.list[:i+1]...)
+					return
+				}
+			}
+		}
+	}
+}
+
+func (h *hosts) resolve(ctx context.Context, hp hostPort, d time.Duration) ([]string, error) {
+	if _, err := netip.ParseAddr(hp.host); err == nil {
+		return []string{hp.host}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	addresses, err := h.lookup(ctx, hp.host)
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s: %w", hp.host, err)
+	}
+	h.random.Shuffle(len(addresses), func(i, j int) {
+		addresses[i], addresses[j] = addresses[j], addresses[i]
+	})
+	return addresses, nil
+}
+
+// backoff is the pause between rounds: exponential, with jitter.
+type backoff struct {
+	min, max time.Duration
+	random   *rand.Rand
+	next     time.Duration
+}
+
+func (b *backoff) reset() { b.next = 0 }
+
+// pause returns how long to wait now, and doubles.
+func (b *backoff) pause() time.Duration {
+	b.next = min(max(2*b.next, b.min), b.max)
+	half := b.next / 2
+	return b.next - time.Duration(b.random.Int64N(int64(half)+1))
+}
+
+// DefaultPort is that of a host without one in a connect string.
+const DefaultPort = "2181"
+
+// maxHosts bounds a connect string: no ensemble has so many servers, and every
+// one takes its part of the session timeout when all are tried.
+const maxHosts = 256
+
+type hostPort struct{ host, port string }
+
+func (h hostPort) String() string { return net.JoinHostPort(h.host, h.port) }
+
+// parseConnectString splits "host:port,host:port/chroot" (ZooKeeper
+// Programmer's Guide, "ZooKeeper Sessions"). The chroot is "" if it is missing
+// or /. IPv6 addresses stand in brackets.
+func parseConnectString(s string) (hosts []hostPort, chroot string, err error) {
+	list := s
+	if i := strings.IndexByte(s, '/'); i >= 0 {
+		list, chroot = s[:i], s[i:]
+		if chroot == "/" {
+			chroot = ""
+		} else if err := znode.ValidatePath(chroot); err != nil {
+			return nil, "", fmt.Errorf("chroot of connect string %q: %w", s, err)
+		}
+	}
+	for item := range strings.SplitSeq(list, ",") {
+		h, err := parseHost(strings.TrimSpace(item))
+		if err != nil {
+			return nil, "", fmt.Errorf("connect string %q: %w", s, err)
+		}
+		hosts = append(hosts, h)
+	}
+	if len(hosts) > maxHosts {
+		return nil, "", fmt.Errorf("connect string with %d hosts: want at most %d",
+			len(hosts), maxHosts)
+	}
+	return hosts, chroot, nil
+}
+
+func parseHost(s string) (hostPort, error) {
+	if s == "" {
+		return hostPort{}, fmt.Errorf("empty host; want host:port,host:port/chroot")
+	}
+	h := hostPort{host: s, port: DefaultPort}
+	bracketed := strings.HasPrefix(s, "[")
+	switch {
+	case bracketed && strings.HasSuffix(s, "]"):
+		h.host = s[1 : len(s)-1]
+	case bracketed || strings.Count(s, ":") == 1:
+		host, port, err := net.SplitHostPort(s)
+		if err != nil {
+			return hostPort{}, fmt.Errorf("host %q: %w", s, err)
+		}
+		h = hostPort{host, port}
+	case strings.Count(s, ":") > 1:
+		return hostPort{}, fmt.Errorf("host %q: an IPv6 address stands in brackets: [::1]:2181", s)
+	}
+	if h.host == "" {
+		return hostPort{}, fmt.Errorf("host %q: the name is empty", s)
+	}
+	if n, err := strconv.ParseUint(h.port, 10, 16); err != nil || n == 0 {
+		return hostPort{}, fmt.Errorf("host %q: port %q is not a number from 1 to 65535", s, h.port)
+	}
+	return h, nil
+}
+
+// abs is the path at the server.
+func (c *Client) abs(path string) string {
+	switch {
+	case c.chroot == "":
+		return path
+	case path == "/":
+		return c.chroot
+	}
+	return c.chroot + path
+}
+
+// rel is the path below the chroot, for a path at or below the chroot.
+func (c *Client) rel(path string) string {
+	if c.chroot == "" {
+		return path
+	}
+	rest, ok := strings.CutPrefix(path, c.chroot)
+	switch {
+	case ok && rest == "":
+		return "/"
+	case ok && rest[0] == '/':
+		return rest
+	}
+	return path
 }

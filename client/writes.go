@@ -2,11 +2,13 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // CreateReply is the answer to the create operations.
@@ -142,4 +144,102 @@ func checkTTL(mode Mode, ttl time.Duration) error {
 		return fmt.Errorf("TTL %v: want 1ms to %dms: %w", ttl, int64(maxTTLMillis), ErrBadArguments)
 	}
 	return nil
+}
+
+type setDataOp struct {
+	Pending[Stat]
+	req wire.SetDataRequest
+}
+
+func (op *setDataOp) request() wire.Request { return &op.req }
+
+func (op *setDataOp) decode(r *jute.Reader) {
+	var resp wire.SetDataResponse
+	resp.Decode(r)
+	op.value = resp.Stat
+}
+
+// Set replaces the data of a znode, if its version is the given one or that is
+// AnyVersion, and returns the new Stat. The data must not be modified before Set
+// returns; nil stores null.
+//
+// Errors: ErrNoNode, ErrBadVersion, ErrNoAuth (WRITE), ErrQuotaExceeded,
+// ErrOutcomeUnknown.
+func (c *Client) Set(
+	ctx context.Context, path string, data []byte, version Version,
+) (Stat, error) {
+	return write(ctx, c.Async().Set(ctx, path, data, version))
+}
+
+// Set is Client.Set without waiting for the answer. The data must not be modified
+// before it has come.
+func (a Async) Set(
+	ctx context.Context, path string, data []byte, version Version,
+) *Pending[Stat] {
+	c := a.c
+	op := new(setDataOp)
+	op.size = len(data)
+	if c.prepare(&op.call, wire.OpSetData, path, false) {
+		op.req = wire.SetDataRequest{Path: op.full, Data: data, Version: version}
+		c.submit(ctx, op)
+	}
+	return &op.Pending
+}
+
+type deleteOp struct {
+	Pending[struct{}]
+	quiet
+	req wire.DeleteRequest
+}
+
+func (op *deleteOp) request() wire.Request { return &op.req }
+
+// Delete deletes a znode that has no children, if its version is the given one
+// or that is AnyVersion.
+//
+// Errors: ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrNoAuth (DELETE on the
+// parent), ErrOutcomeUnknown.
+func (c *Client) Delete(ctx context.Context, path string, version Version) error {
+	_, err := write(ctx, c.Async().Delete(ctx, path, version))
+	return err
+}
+
+// Delete is Client.Delete without waiting for the answer.
+func (a Async) Delete(
+	ctx context.Context, path string, version Version,
+) *Pending[struct{}] {
+	c := a.c
+	op := new(deleteOp)
+	if c.prepare(&op.call, wire.OpDelete, path, false) {
+		op.req = wire.DeleteRequest{Path: op.full, Version: version}
+		c.submit(ctx, op)
+	}
+	return &op.Pending
+}
+
+// EnsurePath creates a znode without data and those above it, as far as they do
+// not exist. The mode is Persistent, or Container for znodes that the server
+// may delete again when their last child has gone.
+//
+// Errors: those of Create but ErrNodeExists. It may be called again after
+// ErrOutcomeUnknown.
+func (c *Client) EnsurePath(ctx context.Context, path string, mode Mode, acl ...ACL) error {
+	if path == "/" && c.chroot == "" {
+		return nil
+	}
+	_, _, err := c.Create(ctx, path, nil, mode, acl...)
+	switch {
+	case err == nil || errors.Is(err, ErrNodeExists):
+		return nil
+	case !errors.Is(err, ErrNoNode) || path == "/":
+		return err
+	}
+	if err := c.EnsurePath(ctx, znode.Parent(path), mode, acl...); err != nil {
+		return err
+	}
+	_, _, err = c.Create(ctx, path, nil, mode, acl...)
+	if errors.Is(err, ErrNodeExists) {
+		return nil
+	}
+	return err
 }
