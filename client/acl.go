@@ -127,8 +127,8 @@ func (a Async) SetACL(
 ) *Pending[Stat] {
 	c := a.c
 	op := new(setACLOp)
-	op.size = aclSize(acl)
 	if c.prepare(&op.call, wire.OpSetACL, path, false) {
+		op.size += aclSize(acl)
 		op.req = wire.SetACLRequest{Path: op.full, ACL: acl, Version: aversion}
 		c.submit(ctx, op)
 	}

@@ -1,6 +1,12 @@
 package client
 
-import "testing"
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+)
 
 // Close used to end the session's contexts only when the server had answered. By
 // then the server had deleted the ephemerals, so for a moment two processes could
@@ -37,6 +43,31 @@ func TestRegression_Multi_CreateAnsweredWithoutStat(t *testing.T) {
 		mustNot(t, m.Commit(t.Context()))
 		if made.Path != "/m" || made.Stat != (Stat{}) || set.Stat.Version != 1 {
 			t.Errorf("created %q with %+v, set %+v", made.Path, made.Stat, set.Stat)
+		}
+	})
+}
+
+// The data of Set and Create, and the ACL of SetACL, did not count for the bound of the queue (DefaultMaxQueued): a
+// client that could not send kept 4,096 requests of a megabyte.
+func TestRegression_Queue_CountsTheDataOfWrites(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		s.do(func() { s.silent = true })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		data := make([]byte, wire.DefaultMaxFrame-100)
+		queued := 0
+		for i := 0; ctx.Err() == nil; i++ {
+			if i%2 == 0 {
+				c.Async().Set(ctx, "/", data, AnyVersion)
+			} else {
+				c.Async().Create(ctx, "/a", data, Persistent)
+			}
+			if ctx.Err() == nil {
+				queued++
+			}
+		}
+		if want := DefaultMaxQueued / wire.DefaultMaxFrame; queued != want {
+			t.Errorf("%d writes of a megabyte were queued, want %d", queued, want)
 		}
 	})
 }

@@ -81,10 +81,10 @@ func (a Async) Create(
 		code = wire.OpCreateContainer
 	}
 	acl = c.aclOrDefault(acl)
-	op.size = len(data) + aclSize(acl)
 	if !c.prepare(&op.call, code, path, mode.Sequential()) {
 		return &op.Pending
 	}
+	op.size += len(data) + aclSize(acl)
 	if !mode.Valid() || mode.TTL() {
 		op.complete(fmt.Errorf("mode %d: want 0 to 4, or CreateTTL: %w", mode, ErrBadArguments))
 		return &op.Pending
@@ -116,10 +116,10 @@ func (a Async) CreateTTL(
 	c := a.c
 	op := new(createOp)
 	acl = c.aclOrDefault(acl)
-	op.size = len(data) + aclSize(acl)
 	if !c.prepare(&op.call, wire.OpCreateTTL, path, mode.Sequential()) {
 		return &op.Pending
 	}
+	op.size += len(data) + aclSize(acl)
 	if err := checkTTL(mode, ttl); err != nil {
 		op.complete(err)
 		return &op.Pending
@@ -178,8 +178,8 @@ func (a Async) Set(
 ) *Pending[Stat] {
 	c := a.c
 	op := new(setDataOp)
-	op.size = len(data)
 	if c.prepare(&op.call, wire.OpSetData, path, false) {
+		op.size += len(data)
 		op.req = wire.SetDataRequest{Path: op.full, Data: data, Version: version}
 		c.submit(ctx, op)
 	}
