@@ -63,20 +63,6 @@ type ACLReply struct {
 	Stat Stat // Stat.Aversion is what SetACL compares
 }
 
-type getACLOp struct {
-	Pending[ACLReply]
-	req wire.GetACLRequest
-}
-
-func (op *getACLOp) request() wire.Request { return &op.req }
-
-func (op *getACLOp) decode(r *jute.Reader) {
-	var resp wire.GetACLResponse
-	resp.Decode(r)
-	// A decoded list may be shared.
-	op.value = ACLReply{ACL: slices.Clone(resp.ACL), Stat: resp.Stat}
-}
-
 // GetACL returns the ACL and the Stat of a znode. Without the permission ADMIN
 // the hashes of digest identities are masked.
 //
@@ -88,26 +74,16 @@ func (c *Client) GetACL(ctx context.Context, path string) ([]ACL, Stat, error) {
 
 // GetACL is Client.GetACL without waiting for the answer.
 func (a Async) GetACL(ctx context.Context, path string) *Pending[ACLReply] {
-	c := a.c
-	op := new(getACLOp)
-	if c.prepare(&op.call, wire.OpGetACL, path, false) {
-		op.req = wire.GetACLRequest{Path: op.full}
-		c.submit(ctx, op)
-	}
-	return &op.Pending
+	o := newOp[wire.GetACLRequest](a.c, wire.OpGetACL, aclReply)
+	o.req = wire.GetACLRequest{Path: o.fullPath(path)}
+	return o.submit(ctx)
 }
 
-type setACLOp struct {
-	Pending[Stat]
-	req wire.SetACLRequest
-}
-
-func (op *setACLOp) request() wire.Request { return &op.req }
-
-func (op *setACLOp) decode(r *jute.Reader) {
-	var resp wire.SetACLResponse
+func aclReply(_ *call, r *jute.Reader) ACLReply {
+	var resp wire.GetACLResponse
 	resp.Decode(r)
-	op.value = resp.Stat
+	// A decoded list may be shared.
+	return ACLReply{ACL: slices.Clone(resp.ACL), Stat: resp.Stat}
 }
 
 // SetACL replaces the ACL of a znode, if its aversion is the given one or that
@@ -125,38 +101,33 @@ func (c *Client) SetACL(
 func (a Async) SetACL(
 	ctx context.Context, path string, acl []ACL, aversion Version,
 ) *Pending[Stat] {
-	c := a.c
-	op := new(setACLOp)
-	if c.prepare(&op.call, wire.OpSetACL, path, false) {
-		op.size += aclSize(acl)
-		op.req = wire.SetACLRequest{Path: op.full, ACL: acl, Version: aversion}
-		c.submit(ctx, op)
-	}
-	return &op.Pending
+	o := newOp[wire.SetACLRequest](a.c, wire.OpSetACL, setACLReply)
+	o.req = wire.SetACLRequest{Path: o.fullPath(path), ACL: acl, Version: aversion}
+	o.size += aclSize(acl)
+	return o.submit(ctx)
 }
 
-type authOp struct {
-	Pending[struct{}]
-	req wire.AuthRequest
+func setACLReply(_ *call, r *jute.Reader) Stat {
+	var resp wire.SetACLResponse
+	resp.Decode(r)
+	return resp.Stat
 }
 
-func (op *authOp) request() wire.Request { return &op.req }
-
-func (op *authOp) decode(*jute.Reader) {}
-
-// settledLocked keeps what the server has accepted, for later connections.
-func (op *authOp) settledLocked(h wire.ReplyHeader) {
-	if h.Err != znode.OK {
-		return
+// aclSize is an estimate of the bytes of a list in a request.
+func aclSize(acl []ACL) int {
+	n := 0
+	for i := range acl {
+		n += 12 + len(acl[i].ID.Scheme) + len(acl[i].ID.ID)
 	}
-	c := op.c
-	for _, a := range c.auth {
-		if a.scheme == op.req.Scheme && bytes.Equal(a.auth, op.req.Auth) {
-			return
-		}
+	return n
+}
+
+// aclOrDefault is the list to send.
+func (c *Client) aclOrDefault(acl []ACL) []ACL {
+	if len(acl) == 0 {
+		return c.cfg.acl
 	}
-	// The connecting goroutine may hold the old slice: never modify it.
-	c.auth = append(c.auth[:len(c.auth):len(c.auth)], credential{op.req.Scheme, op.req.Auth})
+	return acl
 }
 
 // AddAuth proves an identity, such as "digest" with "user:password", on this and
@@ -173,13 +144,27 @@ func (c *Client) AddAuth(ctx context.Context, scheme string, auth []byte) error 
 func (a Async) AddAuth(
 	ctx context.Context, scheme string, auth []byte,
 ) *Pending[struct{}] {
-	c := a.c
-	op := new(authOp)
-	c.prepareAny(&op.call, wire.OpAuth, "")
-	op.size += len(scheme) + len(auth)
-	op.req = wire.AuthRequest{Scheme: scheme, Auth: bytes.Clone(auth)}
-	c.submit(ctx, op)
-	return &op.Pending
+	auth = bytes.Clone(auth)
+	o := newOp[wire.AuthRequest](a.c, wire.OpAuth, noResult)
+	o.req = wire.AuthRequest{Scheme: scheme, Auth: auth}
+	o.size += len(scheme) + len(auth)
+	o.settledLocked = func(code znode.Error) {
+		if code == znode.OK {
+			a.c.keepAuthLocked(credential{scheme, auth})
+		}
+	}
+	return o.submit(ctx)
+}
+
+// keepAuthLocked keeps what the server has accepted, for later connections.
+func (c *Client) keepAuthLocked(accepted credential) {
+	for _, a := range c.auth {
+		if a.scheme == accepted.scheme && bytes.Equal(a.auth, accepted.auth) {
+			return
+		}
+	}
+	// The connecting goroutine may hold the old slice: never modify it.
+	c.auth = append(c.auth[:len(c.auth):len(c.auth)], accepted)
 }
 
 // takeAuthLocked takes the oldest auth that was sent on l out of the middle of
@@ -198,22 +183,6 @@ func (c *Client) takeAuthLocked(l *link, xid wire.Xid) operation {
 	return nil
 }
 
-type whoAmIOp struct {
-	Pending[[]ID]
-	req wire.EmptyRequest
-}
-
-func (op *whoAmIOp) request() wire.Request { return &op.req }
-
-func (op *whoAmIOp) decode(r *jute.Reader) {
-	var resp wire.WhoAmIResponse
-	resp.Decode(r)
-	op.value = make([]ID, len(resp.ClientInfo))
-	for i, info := range resp.ClientInfo {
-		op.value[i] = ID{Scheme: info.AuthScheme, ID: info.User}
-	}
-}
-
 // WhoAmI returns the identities that the server knows of this connection: its
 // address, and the user names of what AddAuth has proved, without hashes.
 // ZooKeeper has it since 3.7.
@@ -223,9 +192,15 @@ func (c *Client) WhoAmI(ctx context.Context) ([]ID, error) {
 
 // WhoAmI is Client.WhoAmI without waiting for the answer.
 func (a Async) WhoAmI(ctx context.Context) *Pending[[]ID] {
-	c := a.c
-	op := new(whoAmIOp)
-	c.prepareAny(&op.call, wire.OpWhoAmI, "")
-	c.submit(ctx, op)
-	return &op.Pending
+	return newOp[wire.EmptyRequest](a.c, wire.OpWhoAmI, identitiesReply).submit(ctx)
+}
+
+func identitiesReply(_ *call, r *jute.Reader) []ID {
+	var resp wire.WhoAmIResponse
+	resp.Decode(r)
+	ids := make([]ID, len(resp.ClientInfo))
+	for i, info := range resp.ClientInfo {
+		ids[i] = ID{Scheme: info.AuthScheme, ID: info.User}
+	}
+	return ids
 }

@@ -148,7 +148,7 @@ func absent(err error) bool { return errors.Is(err, ErrNoNode) || errors.Is(err,
 
 // get reads a znode. The reply has the number of events that came before it.
 func (k *Cache) get(w *Watch, path string) *Pending[GetReply] {
-	return k.c.getDataMarked(k.ctx, path, w)
+	return k.c.getData(k.ctx, path, false, w)
 }
 
 func (k *Cache) apply(path string, reply GetReply, err error) {

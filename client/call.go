@@ -10,8 +10,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// operation is a request on its way. One type for every operation of the
-// protocol implements it by embedding Pending.
+// operation is a request in the queue. Most are an op; a type of their own have
+// those whose request or result is put together from parts.
 type operation interface {
 	base() *call
 	// request is the body to send. It may be encoded more than once, if the
@@ -22,35 +22,27 @@ type operation interface {
 	decode(r *jute.Reader)
 }
 
-// tolerant is an operation for which some error code is an answer.
-type tolerant interface {
-	// tolerate reports whether code is an answer, and keeps it.
-	tolerate(code znode.Error) bool
-}
-
-// restorer is an internal operation that must learn its reply with c.mu held,
-// before the next frame is looked at.
-type restorer interface {
-	settledLocked(h wire.ReplyHeader)
-}
-
 // call is the part of an operation that does not depend on its type.
 type call struct {
 	// Set before the operation is queued.
-	c        *Client
-	op       wire.OpCode
-	path     string // as the caller gave it
-	full     string // as sent: with the chroot
-	size     int    // bytes that it counts for in the queue
-	internal bool   // the client's own: exempt from the queue's bounds
-	watch    *Watch // to be registered if the server has armed it
-	marks    *Watch // whose pushed is to be kept in mark, or nil
-	done     chan struct{}
+	c     *Client
+	path  string // as the caller gave it
+	full  string // as sent: with the chroot
+	size  int    // bytes that it counts for in the queue
+	watch *Watch // to be registered if the server has armed it
+	marks *Watch // whose pushed is to be kept in mark, or nil
+	// settledLocked, if not nil, learns the reply's code with c.mu held, before the
+	// next frame is looked at.
+	settledLocked func(znode.Error)
+	done          chan struct{}
+	op            wire.OpCode
+	internal      bool // the client's own: exempt from the queue's bounds
 
 	// Protected by Client.mu while the operation is queued.
+	abandoned bool // no caller waits for it
+	missing   bool // exists, and the answer is that the znode does not
 	xid       wire.Xid
 	at        time.Duration // not later than the moment it was sent, on c.clock
-	abandoned bool          // nobody waits any more
 
 	// Written before done is closed, read after.
 	zxid znode.Zxid // of the reply, or 0
@@ -59,6 +51,41 @@ type call struct {
 }
 
 func (p *call) base() *call { return p }
+
+// requestOverhead is added to the length of paths and data to get the size of a
+// request: length, header, and the small fields of any body.
+const requestOverhead = 64
+
+func newCall(c *Client, code wire.OpCode) call {
+	return call{c: c, op: code, size: requestOverhead, done: make(chan struct{})}
+}
+
+// fullPath returns the path to send for the one that the caller gave. If that is
+// not valid, submit fails the operation.
+func (p *call) fullPath(path string) string { return p.checkedPath(path, path) }
+
+// newPath is fullPath for a znode to create: a sequential one is checked with the
+// number that the server appends.
+func (p *call) newPath(path string, mode Mode) string {
+	if mode.Sequential() {
+		return p.checkedPath(path, path+"0")
+	}
+	return p.checkedPath(path, path)
+}
+
+func (p *call) checkedPath(path, check string) string {
+	p.path, p.full = path, p.c.abs(path)
+	p.size += len(p.full)
+	p.err = znode.ValidatePath(check)
+	return p.full
+}
+
+// leave makes the operation leave a one-shot watch on its path, if it is wanted.
+func (p *call) leave(wanted bool, kind watchKind) {
+	if wanted {
+		p.watch = newWatch(p.c, p.full, kind, 1)
+	}
+}
 
 // complete ends the operation. The first error stays.
 func (p *call) complete(err error) {
@@ -147,6 +174,40 @@ func (p *Pending[T]) await(ctx context.Context) (T, error) {
 	}
 	return p.result()
 }
+
+// body is a pointer to a request of type Req.
+type body[Req any] interface {
+	*Req
+	wire.Request
+}
+
+// op is an operation with a request of type Req and a result of type T. R is
+// always *Req.
+type op[Req, T any, R body[Req]] struct {
+	Pending[T]
+	req   Req
+	reply func(p *call, r *jute.Reader) T // reads the body of a reply without error
+}
+
+// newOp returns an operation whose req is still to be set. reply may set p.err.
+func newOp[Req, T any, R body[Req]](
+	c *Client, code wire.OpCode, reply func(p *call, r *jute.Reader) T,
+) *op[Req, T, R] {
+	return &op[Req, T, R]{Pending: Pending[T]{call: newCall(c, code)}, reply: reply}
+}
+
+func (o *op[Req, T, R]) request() wire.Request { return R(&o.req) }
+
+func (o *op[Req, T, R]) decode(r *jute.Reader) { o.value = o.reply(&o.call, r) }
+
+// submit queues the operation.
+func (o *op[Req, T, R]) submit(ctx context.Context) *Pending[T] {
+	o.c.submit(ctx, o)
+	return &o.Pending
+}
+
+// noResult is for replies of which only the code matters.
+func noResult(*call, *jute.Reader) struct{} { return struct{}{} }
 
 // maxReadTries bounds how often a read is sent whose connection broke before
 // the answer. Every try needs a connection that was established in between, so

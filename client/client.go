@@ -160,10 +160,10 @@ func (c *Client) shut(closeSession bool) error {
 	// The server deletes the ephemerals before its answer is here. Whoever acts
 	// by them must stop earlier, for others may have them then.
 	c.session.lose(ErrClosed)
-	var bye *closeOp
+	var bye *Pending[struct{}]
 	if closeSession && c.link != nil {
 		if op := newCloseOp(c); c.pushLocked(op) == nil {
-			bye = op
+			bye = &op.Pending
 		}
 	}
 	wait := min(maxCloseWait, max(c.session.timeout/3, minAttempt))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // The errors that the protocol has no code for; compare with errors.Is.
@@ -34,6 +36,43 @@ var (
 	// ErrNotClosed is in the error of Close if no server could be asked: the
 	// session and its ephemerals live on until the session expires.
 	ErrNotClosed = errors.New("the session could not be closed and is left to expire")
+)
+
+// The errors of a client on the other kind of port. They are in the error of Connect, and logged.
+var (
+	// ErrPortSpeaksTLS reports that a client without TLS has come to a port with it.
+	ErrPortSpeaksTLS = errors.New("this port speaks TLS, and the client does not: give it TLS, or take another port")
+	// ErrPortSpeaksPlain reports that a client with TLS has come to a port without it.
+	ErrPortSpeaksPlain = errors.New("this port does not speak TLS, and the client does: take the port with TLS")
+)
+
+// The errors of the protocol; compare with errors.Is.
+const (
+	ErrAuthFailed             = znode.ErrAuthFailed
+	ErrBadArguments           = znode.ErrBadArguments
+	ErrBadVersion             = znode.ErrBadVersion
+	ErrConnectionLoss         = znode.ErrConnectionLoss
+	ErrEphemeralOnLocal       = znode.ErrEphemeralOnLocal
+	ErrInvalidACL             = znode.ErrInvalidACL
+	ErrMarshalling            = znode.ErrMarshalling
+	ErrNewConfigNoQuorum      = znode.ErrNewConfigNoQuorum
+	ErrNoAuth                 = znode.ErrNoAuth
+	ErrNoChildrenForEphemeral = znode.ErrNoChildrenForEphemeral
+	ErrNoNode                 = znode.ErrNoNode
+	ErrNodeExists             = znode.ErrNodeExists
+	ErrNotEmpty               = znode.ErrNotEmpty
+	ErrNotReadOnly            = znode.ErrNotReadOnly
+	ErrNoWatcher              = znode.ErrNoWatcher
+	ErrQuotaExceeded          = znode.ErrQuotaExceeded
+	ErrReconfigDisabled       = znode.ErrReconfigDisabled
+	ErrReconfigInProgress     = znode.ErrReconfigInProgress
+	ErrRuntimeInconsistency   = znode.ErrRuntimeInconsistency
+	ErrSessionClosedNeedsSASL = znode.ErrSessionClosedNeedsSASL
+	ErrSessionExpired         = znode.ErrSessionExpired
+	ErrSessionMoved           = znode.ErrSessionMoved
+	ErrSystem                 = znode.ErrSystem
+	ErrThrottled              = znode.ErrThrottled
+	ErrUnimplemented          = znode.ErrUnimplemented
 )
 
 // OpError is the error of every operation: what was tried, where, and why it

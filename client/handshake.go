@@ -16,8 +16,6 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-func isFrameLength(err error) bool { return errors.Is(err, wire.ErrFrameLength) }
-
 // attempt opens a connection to one server and brings the session onto it.
 func (c *Client) attempt(t target) (*link, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.attemptTime())
@@ -262,47 +260,6 @@ func (c *Client) closeLapsed(ctx context.Context, t target) error {
 	return nil
 }
 
-// The errors of a client on the other kind of port. They are in the error of Connect, and logged.
-var (
-	// ErrPortSpeaksTLS reports that a client without TLS has come to a port with it.
-	ErrPortSpeaksTLS = errors.New("this port speaks TLS, and the client does not: give it TLS, or take another port")
-	// ErrPortSpeaksPlain reports that a client with TLS has come to a port without it.
-	ErrPortSpeaksPlain = errors.New("this port does not speak TLS, and the client does: take the port with TLS")
-)
-
-// TLSFiles are what a client needs for TLS. Empty names are left out. Files are PEM, PKCS #12 or JKS.
-type TLSFiles struct {
-	CA           string // authorities that servers' certificates must lead to; empty: the system's
-	Certificate  string // the client's private key and certificate
-	PasswordFile string // has the password of both in its first line
-	ServerName   string // what servers' certificates must name; empty: the host of the connect string
-}
-
-// WithTLSFiles makes the client speak TLS with these files. It looks for new ones whenever it connects; what cannot
-// be used changes nothing.
-func WithTLSFiles(f TLSFiles) Option { return func(c *config) { c.files = &f } }
-
-// Config returns the configuration for clients of other protocols, such as net/http's.
-func (f TLSFiles) Config() (*tls.Config, error) {
-	files, err := f.open()
-	if err != nil {
-		return nil, err
-	}
-	return files.Client(f.ServerName), nil
-}
-
-func (f TLSFiles) open() (*tlsfiles.Files, error) {
-	c := tlsfiles.Config{
-		Prefix: "tls.", Key: tlsfiles.Store{Location: f.Certificate}, Trust: tlsfiles.Store{Location: f.CA},
-	}
-	for _, s := range []*tlsfiles.Store{&c.Key, &c.Trust} {
-		if s.Location != "" {
-			s.PasswordFile = f.PasswordFile
-		}
-	}
-	return tlsfiles.Open(c)
-}
-
 // startTLS shakes hands on a new connection, if the client speaks TLS.
 func (c *Client) startTLS(ctx context.Context, conn net.Conn, host string) (net.Conn, error) {
 	cfg := c.cfg.tls
@@ -347,3 +304,5 @@ func (c *Client) wrongPort(l *link, err error) error {
 	}
 	return err
 }
+
+func isFrameLength(err error) bool { return errors.Is(err, wire.ErrFrameLength) }

@@ -86,11 +86,7 @@ func (m *Multi) Create(path string, data []byte, mode Mode, acl ...ACL) *MultiCr
 	if mode == Container {
 		op.Type = wire.OpCreateContainer
 	}
-	var err error
-	if !mode.Valid() || mode.TTL() {
-		err = fmt.Errorf("mode %d: want 0 to 4, or CreateTTL: %w", mode, ErrBadArguments)
-	}
-	return m.addCreate(op, path, data, mode, err)
+	return m.addCreate(op, path, data, mode, checkMode(mode))
 }
 
 // CreateTTL adds the creation of a znode with a time to live; see
@@ -184,24 +180,20 @@ type multiOp struct {
 }
 
 func (m *Multi) commit(ctx context.Context, fills bool) *Pending[MultiReply] {
-	op := &multiOp{items: m.ops, fills: fills}
-	m.c.prepareAny(&op.call, wire.OpMulti, "")
-	op.size += m.size
-	op.req.Ops = wireOps(m.ops)
-	if m.err != nil {
-		op.complete(m.err)
-	} else {
-		m.c.submit(ctx, op)
-	}
+	op := newMultiOp(m.c, wire.OpMulti, m.ops, m.size)
+	op.fills, op.err = fills, m.err
+	m.c.submit(ctx, op)
 	return &op.Pending
 }
 
-func wireOps(items []multiItem) []wire.MultiOp {
-	ops := make([]wire.MultiOp, len(items))
+func newMultiOp(c *Client, code wire.OpCode, items []multiItem, size int) *multiOp {
+	op := &multiOp{Pending: Pending[MultiReply]{call: newCall(c, code)}, items: items}
+	op.size += size
+	op.req = wire.MultiRequest{Read: code == wire.OpMultiRead, Ops: make([]wire.MultiOp, len(items))}
 	for i := range items {
-		ops[i] = items[i].MultiOp
+		op.req.Ops[i] = items[i].MultiOp
 	}
-	return ops
+	return op
 }
 
 func (op *multiOp) request() wire.Request { return &op.req }
@@ -361,10 +353,7 @@ func (m *MultiRead) Do(ctx context.Context) error {
 }
 
 func (m *MultiRead) start(ctx context.Context) *Pending[MultiReply] {
-	op := &multiOp{items: m.ops}
-	m.c.prepareAny(&op.call, wire.OpMultiRead, "")
-	op.size += m.size
-	op.req = wire.MultiRequest{Read: true, Ops: wireOps(m.ops)}
+	op := newMultiOp(m.c, wire.OpMultiRead, m.ops, m.size)
 	m.c.submit(ctx, op)
 	return &op.Pending
 }

@@ -188,5 +188,38 @@ func WithBackgroundConnect() Option { return func(c *config) { c.background = tr
 // ErrSessionExpired.
 func WithSession(s Credentials) Option { return func(c *config) { c.resume = &s } }
 
+// TLSFiles are what a client needs for TLS. Empty names are left out. Files are PEM, PKCS #12 or JKS.
+type TLSFiles struct {
+	CA           string // authorities that servers' certificates must lead to; empty: the system's
+	Certificate  string // the client's private key and certificate
+	PasswordFile string // has the password of both in its first line
+	ServerName   string // what servers' certificates must name; empty: the host of the connect string
+}
+
+// WithTLSFiles makes the client speak TLS with these files. It looks for new ones whenever it connects; what cannot
+// be used changes nothing.
+func WithTLSFiles(f TLSFiles) Option { return func(c *config) { c.files = &f } }
+
+// Config returns the configuration for clients of other protocols, such as net/http's.
+func (f TLSFiles) Config() (*tls.Config, error) {
+	files, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	return files.Client(f.ServerName), nil
+}
+
+func (f TLSFiles) open() (*tlsfiles.Files, error) {
+	c := tlsfiles.Config{
+		Prefix: "tls.", Key: tlsfiles.Store{Location: f.Certificate}, Trust: tlsfiles.Store{Location: f.CA},
+	}
+	for _, s := range []*tlsfiles.Store{&c.Key, &c.Trust} {
+		if s.Location != "" {
+			s.PasswordFile = f.PasswordFile
+		}
+	}
+	return tlsfiles.Open(c)
+}
+
 // withSeed makes the shuffling and the jitter reproducible in tests.
 func withSeed(a, b uint64) Option { return func(c *config) { c.seed = &[2]uint64{a, b} } }

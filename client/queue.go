@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/zk-lite/zk-lite/internal/wire"
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 // waiter is a caller for whose operation there is no room yet. Waiters get room
@@ -17,40 +16,14 @@ type waiter struct {
 	granted bool
 }
 
-// prepare starts an operation on a path. If the path is not valid, it completes
-// the operation and returns false. Names of sequential znodes are checked with
-// the number that the server will append.
-func (c *Client) prepare(p *call, op wire.OpCode, path string, sequential bool) bool {
-	c.prepareAny(p, op, path)
-	check := path
-	if sequential {
-		check += "0"
-	}
-	if err := znode.ValidatePath(check); err != nil {
-		p.complete(err)
-		return false
-	}
-	p.full = c.abs(path)
-	p.size += len(p.full)
-	return true
-}
-
-// prepareAny starts an operation that has no path, or one that is no path.
-func (c *Client) prepareAny(p *call, op wire.OpCode, path string) {
-	p.c, p.op, p.path = c, op, path
-	p.size = requestOverhead
-	p.done = make(chan struct{})
-}
-
-// requestOverhead is added to the length of paths and data to get the size of a
-// request: length, header, and the small fields of any body.
-const requestOverhead = 64
-
 // submit queues an operation, or completes it with an error. It waits for room
 // until ctx ends.
 func (c *Client) submit(ctx context.Context, op operation) {
 	p := op.base()
 	switch {
+	case p.err != nil:
+		p.complete(nil)
+		return
 	case ctx.Err() != nil:
 		p.complete(contextError(ctx))
 		return

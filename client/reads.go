@@ -2,11 +2,11 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 // GetReply is the answer to getData.
@@ -16,66 +16,44 @@ type GetReply struct {
 	Watch *Watch // nil if none was asked for
 }
 
-type getDataOp struct {
-	Pending[GetReply]
-	req wire.GetDataRequest
-}
-
-func (op *getDataOp) request() wire.Request { return &op.req }
-
-func (op *getDataOp) decode(r *jute.Reader) {
+func dataReply(p *call, r *jute.Reader) GetReply {
 	var resp wire.GetDataResponse
 	resp.Decode(r)
-	op.value = GetReply{Data: bytes.Clone(resp.Data), Stat: resp.Stat, Watch: op.watch}
+	return GetReply{Data: bytes.Clone(resp.Data), Stat: resp.Stat, Watch: p.watch}
 }
 
-func (c *Client) getData(ctx context.Context, path string, watch bool) *Pending[GetReply] {
-	op := new(getDataOp)
-	if c.prepare(&op.call, wire.OpGetData, path, false) {
-		op.req = wire.GetDataRequest{Path: op.full, Watch: watch}
-		if watch {
-			op.watch = newWatch(c, op.full, watchData, 1)
-		}
-		c.submit(ctx, op)
-	}
-	return &op.Pending
+// getData notes how many events of marks came before the reply, if that is not nil.
+func (c *Client) getData(ctx context.Context, path string, watch bool, marks *Watch) *Pending[GetReply] {
+	o := newOp[wire.GetDataRequest](c, wire.OpGetData, dataReply)
+	o.req = wire.GetDataRequest{Path: o.fullPath(path), Watch: watch}
+	o.leave(watch, watchData)
+	o.marks = marks
+	return o.submit(ctx)
 }
 
 // Get returns the data and the Stat of a znode.
 //
 // Errors: ErrNoNode, ErrNoAuth (READ).
 func (c *Client) Get(ctx context.Context, path string) ([]byte, Stat, error) {
-	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, false) })
+	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, false, nil) })
 	return v.Data, v.Stat, err
 }
 
 // Get is Client.Get without waiting for the answer.
 func (a Async) Get(ctx context.Context, path string) *Pending[GetReply] {
-	return a.c.getData(ctx, path, false)
+	return a.c.getData(ctx, path, false, nil)
 }
 
 // GetW is Get, and leaves a watch that fires when the data changes or the znode
 // is deleted. There is no watch if there is an error.
 func (c *Client) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error) {
-	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, true) })
+	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, true, nil) })
 	return v.Data, v.Stat, v.Watch, err
 }
 
 // GetW is Client.GetW without waiting for the answer.
 func (a Async) GetW(ctx context.Context, path string) *Pending[GetReply] {
-	return a.c.getData(ctx, path, true)
-}
-
-// getDataMarked is GetAsync for a cache: it notes how many events of w had come
-// before the reply.
-func (c *Client) getDataMarked(ctx context.Context, path string, w *Watch) *Pending[GetReply] {
-	op := new(getDataOp)
-	op.marks = w
-	if c.prepare(&op.call, wire.OpGetData, path, false) {
-		op.req = wire.GetDataRequest{Path: op.full}
-		c.submit(ctx, op)
-	}
-	return &op.Pending
+	return a.c.getData(ctx, path, true, nil)
 }
 
 // ExistsReply is the answer to exists.
@@ -85,34 +63,20 @@ type ExistsReply struct {
 	Watch  *Watch // nil if none was asked for
 }
 
-type existsOp struct {
-	Pending[ExistsReply]
-	req wire.ExistsRequest
-}
-
-func (op *existsOp) request() wire.Request { return &op.req }
-
-func (op *existsOp) decode(r *jute.Reader) {
+func existsReply(p *call, r *jute.Reader) ExistsReply {
+	if p.missing {
+		return ExistsReply{Watch: p.watch}
+	}
 	var resp wire.ExistsResponse
 	resp.Decode(r)
-	op.value = ExistsReply{Exists: true, Stat: resp.Stat, Watch: op.watch}
-}
-
-func (op *existsOp) tolerate(code znode.Error) bool {
-	op.value = ExistsReply{Watch: op.watch}
-	return code == ErrNoNode
+	return ExistsReply{Exists: true, Stat: resp.Stat, Watch: p.watch}
 }
 
 func (c *Client) exists(ctx context.Context, path string, watch bool) *Pending[ExistsReply] {
-	op := new(existsOp)
-	if c.prepare(&op.call, wire.OpExists, path, false) {
-		op.req = wire.ExistsRequest{Path: op.full, Watch: watch}
-		if watch {
-			op.watch = newWatch(c, op.full, watchData, 1)
-		}
-		c.submit(ctx, op)
-	}
-	return &op.Pending
+	o := newOp[wire.ExistsRequest](c, wire.OpExists, existsReply)
+	o.req = wire.ExistsRequest{Path: o.fullPath(path), Watch: watch}
+	o.leave(watch, watchData)
+	return o.submit(ctx)
 }
 
 // Exists reports whether there is a znode, and returns its Stat. That there is
@@ -148,31 +112,17 @@ type ChildrenReply struct {
 	Watch    *Watch   // nil if none was asked for
 }
 
-type getChildrenOp struct {
-	Pending[ChildrenReply]
-	req wire.GetChildrenRequest
-}
-
-func (op *getChildrenOp) request() wire.Request { return &op.req }
-
-func (op *getChildrenOp) decode(r *jute.Reader) {
+func childrenReply(p *call, r *jute.Reader) ChildrenReply {
 	var resp wire.GetChildren2Response
 	resp.Decode(r)
-	op.value = ChildrenReply{Children: resp.Children, Stat: resp.Stat, Watch: op.watch}
+	return ChildrenReply{Children: resp.Children, Stat: resp.Stat, Watch: p.watch}
 }
 
-func (c *Client) getChildren(
-	ctx context.Context, path string, watch bool,
-) *Pending[ChildrenReply] {
-	op := new(getChildrenOp)
-	if c.prepare(&op.call, wire.OpGetChildren2, path, false) {
-		op.req = wire.GetChildrenRequest{Path: op.full, Watch: watch}
-		if watch {
-			op.watch = newWatch(c, op.full, watchChild, 1)
-		}
-		c.submit(ctx, op)
-	}
-	return &op.Pending
+func (c *Client) getChildren(ctx context.Context, path string, watch bool) *Pending[ChildrenReply] {
+	o := newOp[wire.GetChildrenRequest](c, wire.OpGetChildren2, childrenReply)
+	o.req = wire.GetChildrenRequest{Path: o.fullPath(path), Watch: watch}
+	o.leave(watch, watchChild)
+	return o.submit(ctx)
 }
 
 // Children returns the names of a znode's children, in no particular order, and
@@ -202,19 +152,6 @@ func (a Async) ChildrenW(ctx context.Context, path string) *Pending[ChildrenRepl
 	return a.c.getChildren(ctx, path, true)
 }
 
-type getAllChildrenNumberOp struct {
-	Pending[int]
-	req wire.GetAllChildrenNumberRequest
-}
-
-func (op *getAllChildrenNumberOp) request() wire.Request { return &op.req }
-
-func (op *getAllChildrenNumberOp) decode(r *jute.Reader) {
-	var resp wire.GetAllChildrenNumberResponse
-	resp.Decode(r)
-	op.value = int(resp.TotalNumber)
-}
-
 // GetAllChildrenNumber returns how many znodes are below path, at any depth.
 //
 // Errors: ErrNoNode, ErrNoAuth (READ).
@@ -225,29 +162,15 @@ func (c *Client) GetAllChildrenNumber(ctx context.Context, path string) (int, er
 // GetAllChildrenNumber is Client.GetAllChildrenNumber without waiting for the
 // answer.
 func (a Async) GetAllChildrenNumber(ctx context.Context, path string) *Pending[int] {
-	c := a.c
-	op := new(getAllChildrenNumberOp)
-	if c.prepare(&op.call, wire.OpGetAllChildrenNumber, path, false) {
-		op.req = wire.GetAllChildrenNumberRequest{Path: op.full}
-		c.submit(ctx, op)
-	}
-	return &op.Pending
+	o := newOp[wire.GetAllChildrenNumberRequest](a.c, wire.OpGetAllChildrenNumber, numberReply)
+	o.req = wire.GetAllChildrenNumberRequest{Path: o.fullPath(path)}
+	return o.submit(ctx)
 }
 
-type getEphemeralsOp struct {
-	Pending[[]string]
-	req wire.GetEphemeralsRequest
-}
-
-func (op *getEphemeralsOp) request() wire.Request { return &op.req }
-
-func (op *getEphemeralsOp) decode(r *jute.Reader) {
-	var resp wire.GetEphemeralsResponse
+func numberReply(_ *call, r *jute.Reader) int {
+	var resp wire.GetAllChildrenNumberResponse
 	resp.Decode(r)
-	op.value = resp.Ephemerals
-	for i, path := range op.value {
-		op.value[i] = op.c.rel(path)
-	}
+	return int(resp.TotalNumber)
 }
 
 // GetEphemerals returns the paths of this session's ephemerals that start with
@@ -259,24 +182,20 @@ func (c *Client) GetEphemerals(ctx context.Context, prefix string) ([]string, er
 
 // GetEphemerals is Client.GetEphemerals without waiting for the answer.
 func (a Async) GetEphemerals(ctx context.Context, prefix string) *Pending[[]string] {
-	c := a.c
-	op := new(getEphemeralsOp)
-	c.prepareAny(&op.call, wire.OpGetEphemerals, prefix)
-	if prefix == "" {
-		prefix = "/"
+	o := newOp[wire.GetEphemeralsRequest](a.c, wire.OpGetEphemerals, ephemeralsReply)
+	o.path = prefix
+	o.req = wire.GetEphemeralsRequest{PrefixPath: a.c.chroot + cmp.Or(prefix, "/")}
+	return o.submit(ctx)
+}
+
+func ephemeralsReply(p *call, r *jute.Reader) []string {
+	var resp wire.GetEphemeralsResponse
+	resp.Decode(r)
+	for i, path := range resp.Ephemerals {
+		resp.Ephemerals[i] = p.c.rel(path)
 	}
-	op.req = wire.GetEphemeralsRequest{PrefixPath: c.chroot + prefix}
-	c.submit(ctx, op)
-	return &op.Pending
+	return resp.Ephemerals
 }
-
-type syncOp struct {
-	Pending[struct{}]
-	quiet
-	req wire.SyncRequest
-}
-
-func (op *syncOp) request() wire.Request { return &op.req }
 
 // Sync waits until the server has caught up with the leader, so that later reads
 // see every write that was acknowledged to anybody before. The path does not
@@ -290,11 +209,7 @@ func (c *Client) Sync(ctx context.Context, path string) error {
 // Sync is Client.Sync without waiting for the answer: reads that are submitted
 // behind it see what it promises.
 func (a Async) Sync(ctx context.Context, path string) *Pending[struct{}] {
-	c := a.c
-	op := new(syncOp)
-	if c.prepare(&op.call, wire.OpSync, path, false) {
-		op.req = wire.SyncRequest{Path: op.full}
-		c.submit(ctx, op)
-	}
-	return &op.Pending
+	o := newOp[wire.SyncRequest](a.c, wire.OpSync, noResult)
+	o.req = wire.SyncRequest{Path: o.fullPath(path)}
+	return o.submit(ctx)
 }

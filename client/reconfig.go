@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"strings"
 
@@ -24,19 +25,6 @@ type Reconfiguration struct {
 	Version int64
 }
 
-type reconfigOp struct {
-	Pending[GetReply]
-	req wire.ReconfigRequest
-}
-
-func (op *reconfigOp) request() wire.Request { return &op.req }
-
-func (op *reconfigOp) decode(r *jute.Reader) {
-	var resp wire.ReconfigResponse
-	resp.Decode(r)
-	op.value = GetReply{Data: bytes.Clone(resp.Data), Stat: resp.Stat}
-}
-
 // Reconfig changes the members of the ensemble and returns the new
 // configuration.
 //
@@ -50,20 +38,20 @@ func (c *Client) Reconfig(ctx context.Context, change Reconfiguration) ([]byte, 
 
 // Reconfig is Client.Reconfig without waiting for the answer.
 func (a Async) Reconfig(ctx context.Context, change Reconfiguration) *Pending[GetReply] {
-	c := a.c
-	op := new(reconfigOp)
-	c.prepareAny(&op.call, wire.OpReconfig, "")
-	op.req = wire.ReconfigRequest{
+	o := newOp[wire.ReconfigRequest](a.c, wire.OpReconfig, configReply)
+	o.req = wire.ReconfigRequest{
 		JoiningServers: joined(change.Joining),
 		LeavingServers: joined(change.Leaving),
 		NewMembers:     joined(change.Members),
-		CurConfigID:    change.Version,
+		CurConfigID:    cmp.Or(change.Version, -1),
 	}
-	if change.Version == 0 {
-		op.req.CurConfigID = -1
-	}
-	c.submit(ctx, op)
-	return &op.Pending
+	return o.submit(ctx)
+}
+
+func configReply(_ *call, r *jute.Reader) GetReply {
+	var resp wire.ReconfigResponse
+	resp.Decode(r)
+	return GetReply{Data: bytes.Clone(resp.Data), Stat: resp.Stat}
 }
 
 // joined is the list as the protocol has it: null if there is nothing in it.
@@ -94,13 +82,9 @@ func (c *Client) EnsembleW(ctx context.Context) ([]byte, Stat, *Watch, error) {
 }
 
 func (c *Client) config(ctx context.Context, watch bool) *Pending[GetReply] {
-	op := new(getDataOp)
-	c.prepareAny(&op.call, wire.OpGetData, configPath)
-	op.full = configPath
-	op.req = wire.GetDataRequest{Path: configPath, Watch: watch}
-	if watch {
-		op.watch = newWatch(c, configPath, watchData, 1)
-	}
-	c.submit(ctx, op)
-	return &op.Pending
+	o := newOp[wire.GetDataRequest](c, wire.OpGetData, dataReply)
+	o.path, o.full = configPath, configPath
+	o.req = wire.GetDataRequest{Path: configPath, Watch: watch}
+	o.leave(watch, watchData)
+	return o.submit(ctx)
 }

@@ -193,21 +193,14 @@ func (r *registry) endAllLocked(cause error) {
 	}
 }
 
-// disarmOp asks the server to remove its watch on a path that nothing here watches.
-type disarmOp struct {
-	Pending[struct{}]
-	quiet
-	req wire.RemoveWatchesRequest
+// newDisarmOp returns the operation that asks the server to remove its watch on a
+// path that nothing here watches.
+func newDisarmOp(c *Client, path string) *op[wire.RemoveWatchesRequest, struct{}, *wire.RemoveWatchesRequest] {
+	o := newOp[wire.RemoveWatchesRequest](c, wire.OpRemoveWatches, noResult)
+	o.path, o.internal = path, true
+	o.req = wire.RemoveWatchesRequest{Path: path, Type: znode.WatcherAny}
+	return o
 }
-
-func newDisarmOp(c *Client, path string) *disarmOp {
-	op := &disarmOp{req: wire.RemoveWatchesRequest{Path: path, Type: znode.WatcherAny}}
-	c.prepareAny(&op.call, wire.OpRemoveWatches, path)
-	op.internal = true
-	return op
-}
-
-func (op *disarmOp) request() wire.Request { return &op.req }
 
 // restoreChunk bounds the paths of one setWatches, in bytes. It is what
 // ZooKeeper's own client sends at most (ClientCnxn.SET_WATCHES_MAX_LENGTH), and
@@ -218,7 +211,6 @@ const restoreChunk = 128 << 10
 // persistent one among them go as setWatches, which servers before 3.6 know.
 type restoreOp struct {
 	Pending[struct{}]
-	quiet
 	req     wire.SetWatches2Request
 	watches []*Watch
 	bytes   int
@@ -262,9 +254,9 @@ func (c *Client) restoreLocked() {
 }
 
 func newRestoreOp(c *Client) *restoreOp {
-	op := new(restoreOp)
-	c.prepareAny(&op.call, wire.OpSetWatches, "")
+	op := &restoreOp{Pending: Pending[struct{}]{call: newCall(c, wire.OpSetWatches)}}
 	op.internal = true
+	op.settledLocked = op.restoredLocked
 	op.req.RelativeZxid = c.restoreFrom
 	return op
 }
@@ -295,9 +287,11 @@ func (op *restoreOp) add(path string, e *pathWatches) {
 	}
 }
 
-// settledLocked takes the server's answer. Missed one-shot events have come
+func (op *restoreOp) decode(*jute.Reader) {}
+
+// restoredLocked takes the server's answer. Missed one-shot events have come
 // before it.
-func (op *restoreOp) settledLocked(h wire.ReplyHeader) {
+func (op *restoreOp) restoredLocked(code znode.Error) {
 	c := op.c
 	c.restoring--
 	if c.restoring == 0 {
@@ -306,12 +300,12 @@ func (op *restoreOp) settledLocked(h wire.ReplyHeader) {
 	for _, w := range op.watches {
 		switch {
 		case w.ended:
-		case h.Err != znode.OK:
+		case code != znode.OK:
 			// Without the server's help the watch would be silent for ever.
-			w.endLocked(op.wrap(h.Err))
+			w.endLocked(op.wrap(code))
 			c.watches.removeLocked(w)
 		case !w.kind.oneShot():
-			w.pushLocked(Event{Type: EventRearmed, Path: w.Path(), Zxid: h.Zxid})
+			w.pushLocked(Event{Type: EventRearmed, Path: w.Path(), Zxid: op.zxid})
 			if w.ended {
 				c.watches.removeLocked(w)
 			}
@@ -319,8 +313,3 @@ func (op *restoreOp) settledLocked(h wire.ReplyHeader) {
 	}
 	op.watches = nil
 }
-
-// quiet is for operations whose reply has no body that matters.
-type quiet struct{}
-
-func (quiet) decode(*jute.Reader) {}

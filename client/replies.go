@@ -130,12 +130,8 @@ func (c *Client) reply(l *link, r *jute.Reader, h wire.ReplyHeader) error {
 		return err
 	}
 	p := op.base()
-	if h.Err != znode.OK {
-		if t, ok := op.(tolerant); ok && t.tolerate(h.Err) {
-			p.complete(nil)
-		} else {
-			p.complete(h.Err)
-		}
+	if h.Err != znode.OK && !p.missing {
+		p.complete(h.Err)
 		return nil
 	}
 	op.decode(r)
@@ -177,18 +173,18 @@ func (c *Client) answered(l *link, h wire.ReplyHeader) (operation, error) {
 	c.noteAliveLocked(p.at)
 	c.seenLocked(h.Zxid)
 	p.zxid = h.Zxid
+	p.missing = p.op == wire.OpExists && h.Err == ErrNoNode
 	if p.watch != nil {
-		armed := h.Err == znode.OK || h.Err == ErrNoNode && p.op == wire.OpExists
-		if h.Err == ErrNoNode {
+		if p.missing {
 			p.watch.kind = watchExist
 		}
-		c.watches.settleLocked(p, armed)
+		c.watches.settleLocked(p, h.Err == znode.OK || p.missing)
 	}
 	if p.marks != nil {
 		p.mark = p.marks.pushed
 	}
-	if s, ok := op.(restorer); ok {
-		s.settledLocked(h)
+	if p.settledLocked != nil {
+		p.settledLocked(h.Err)
 	}
 	c.releaseLocked(p)
 	return op, nil

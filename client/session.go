@@ -191,21 +191,12 @@ func (c *Client) loseSessionLocked(cause error) {
 	c.setStateLocked(StateChange{State: StateConnecting, Err: cause})
 }
 
-// closeOp ends the session.
-type closeOp struct {
-	Pending[struct{}]
-	quiet
-	req wire.EmptyRequest
+// newCloseOp returns the operation that ends the session.
+func newCloseOp(c *Client) *op[wire.EmptyRequest, struct{}, *wire.EmptyRequest] {
+	o := newOp[wire.EmptyRequest](c, wire.OpCloseSession, noResult)
+	o.internal = true
+	return o
 }
-
-func newCloseOp(c *Client) *closeOp {
-	op := new(closeOp)
-	c.prepareAny(&op.call, wire.OpCloseSession, "")
-	op.internal = true
-	return op
-}
-
-func (op *closeOp) request() wire.Request { return &op.req }
 
 // State is where the session stands.
 type State int

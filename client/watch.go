@@ -187,22 +187,6 @@ func WithWatchQueue(n int) WatchOption {
 	return func(c *watchConfig) { c.queue = max(n, 1) }
 }
 
-type addWatchOp struct {
-	Pending[*Watch]
-	req wire.AddWatchRequest
-}
-
-func (op *addWatchOp) request() wire.Request { return &op.req }
-
-func (op *addWatchOp) decode(r *jute.Reader) {
-	var resp wire.ErrorResponse
-	resp.Decode(r)
-	if resp.Err != znode.OK {
-		op.err = resp.Err
-	}
-	op.value = op.watch
-}
-
 // AddWatch leaves a persistent watch, which needs neither the znode to exist nor
 // a permission; events of znodes that may not be read do not come. Servers have
 // it since ZooKeeper 3.6; older ones answer with ErrUnimplemented, and end the
@@ -223,23 +207,27 @@ func (c *Client) AddWatch(
 func (a Async) AddWatch(
 	ctx context.Context, path string, mode AddWatchMode, opts ...WatchOption,
 ) *Pending[*Watch] {
-	c := a.c
 	cfg := watchConfig{queue: DefaultWatchQueue}
 	for _, o := range opts {
 		o(&cfg)
 	}
-	op := new(addWatchOp)
-	if c.prepare(&op.call, wire.OpAddWatch, path, false) {
-		kind := watchPersistent
-		if mode == ModeRecursive {
-			kind = watchRecursive
-		}
-		op.req = wire.AddWatchRequest{Path: op.full, Mode: wire.AddWatchMode(mode)}
-		// One more place, for the last event.
-		op.watch = newWatch(c, op.full, kind, cfg.queue+1)
-		c.submit(ctx, op)
+	kind := watchPersistent
+	if mode == ModeRecursive {
+		kind = watchRecursive
 	}
-	return &op.Pending
+	o := newOp[wire.AddWatchRequest](a.c, wire.OpAddWatch, watchReply)
+	o.req = wire.AddWatchRequest{Path: o.fullPath(path), Mode: wire.AddWatchMode(mode)}
+	o.watch = newWatch(a.c, o.full, kind, cfg.queue+1) // one more place, for the last event
+	return o.submit(ctx)
+}
+
+func watchReply(p *call, r *jute.Reader) *Watch {
+	var resp wire.ErrorResponse
+	resp.Decode(r)
+	if resp.Err != znode.OK {
+		p.err = resp.Err
+	}
+	return p.watch
 }
 
 // WatcherType selects which watches CheckWatches and RemoveWatches mean. The numbers are
@@ -261,30 +249,19 @@ const (
 	WatcherRecursive WatcherType = 5
 )
 
-type removeWatchesOp struct {
-	Pending[struct{}]
-	quiet
-	req wire.RemoveWatchesRequest
-}
-
-func (op *removeWatchesOp) request() wire.Request { return &op.req }
-
-// settledLocked ends the watches that the server has just removed.
-func (op *removeWatchesOp) settledLocked(h wire.ReplyHeader) {
-	if h.Err == znode.OK && op.op == wire.OpRemoveWatches {
-		op.c.watches.removedLocked(op.full, WatcherType(op.req.Type))
-	}
-}
-
 func (c *Client) askWatches(
 	ctx context.Context, code wire.OpCode, path string, t WatcherType,
 ) *Pending[struct{}] {
-	op := new(removeWatchesOp)
-	if c.prepare(&op.call, code, path, false) {
-		op.req = wire.RemoveWatchesRequest{Path: op.full, Type: znode.WatcherType(t)}
-		c.submit(ctx, op)
+	o := newOp[wire.RemoveWatchesRequest](c, code, noResult)
+	o.req = wire.RemoveWatchesRequest{Path: o.fullPath(path), Type: znode.WatcherType(t)}
+	if code == wire.OpRemoveWatches {
+		o.settledLocked = func(code znode.Error) {
+			if code == znode.OK {
+				c.watches.removedLocked(o.full, t)
+			}
+		}
 	}
-	return &op.Pending
+	return o.submit(ctx)
 }
 
 // CheckWatches asks the server whether this session has watches of a type on a

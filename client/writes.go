@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,42 +16,6 @@ import (
 type CreateReply struct {
 	Path string // with the sequence number, if any
 	Stat Stat
-}
-
-type createOp struct {
-	Pending[CreateReply]
-	req wire.CreateRequest
-	ttl *wire.CreateTTLRequest // for createTTL
-}
-
-func (op *createOp) request() wire.Request {
-	if op.ttl != nil {
-		return op.ttl
-	}
-	return &op.req
-}
-
-func (op *createOp) decode(r *jute.Reader) {
-	var resp wire.Create2Response
-	resp.Decode(r)
-	op.value = CreateReply{Path: op.c.rel(resp.Path), Stat: resp.Stat}
-}
-
-// aclSize is an estimate of the bytes of a list in a request.
-func aclSize(acl []ACL) int {
-	n := 0
-	for i := range acl {
-		n += 12 + len(acl[i].ID.Scheme) + len(acl[i].ID.ID)
-	}
-	return n
-}
-
-// aclOrDefault is the list to send.
-func (c *Client) aclOrDefault(acl []ACL) []ACL {
-	if len(acl) == 0 {
-		return c.cfg.acl
-	}
-	return acl
 }
 
 // Create makes a znode and returns its path, with the sequence number if mode
@@ -74,24 +39,30 @@ func (c *Client) Create(
 func (a Async) Create(
 	ctx context.Context, path string, data []byte, mode Mode, acl ...ACL,
 ) *Pending[CreateReply] {
-	c := a.c
-	op := new(createOp)
 	code := wire.OpCreate2
 	if mode == Container {
 		code = wire.OpCreateContainer
 	}
-	acl = c.aclOrDefault(acl)
-	if !c.prepare(&op.call, code, path, mode.Sequential()) {
-		return &op.Pending
-	}
-	op.size += len(data) + aclSize(acl)
+	acl = a.c.aclOrDefault(acl)
+	o := newOp[wire.CreateRequest](a.c, code, createReply)
+	o.req = wire.CreateRequest{Path: o.newPath(path, mode), Data: data, ACL: acl, Mode: mode}
+	o.size += len(data) + aclSize(acl)
+	o.err = cmp.Or(o.err, checkMode(mode))
+	return o.submit(ctx)
+}
+
+func createReply(p *call, r *jute.Reader) CreateReply {
+	var resp wire.Create2Response
+	resp.Decode(r)
+	return CreateReply{Path: p.c.rel(resp.Path), Stat: resp.Stat}
+}
+
+// checkMode refuses what Create cannot make.
+func checkMode(mode Mode) error {
 	if !mode.Valid() || mode.TTL() {
-		op.complete(fmt.Errorf("mode %d: want 0 to 4, or CreateTTL: %w", mode, ErrBadArguments))
-		return &op.Pending
+		return fmt.Errorf("mode %d: want 0 to 4, or CreateTTL: %w", mode, ErrBadArguments)
 	}
-	op.req = wire.CreateRequest{Path: op.full, Data: data, ACL: acl, Mode: mode}
-	c.submit(ctx, op)
-	return &op.Pending
+	return nil
 }
 
 // CreateTTL is Create for a znode that the server deletes when it has no
@@ -113,22 +84,14 @@ func (c *Client) CreateTTL(
 func (a Async) CreateTTL(
 	ctx context.Context, path string, data []byte, mode Mode, ttl time.Duration, acl ...ACL,
 ) *Pending[CreateReply] {
-	c := a.c
-	op := new(createOp)
-	acl = c.aclOrDefault(acl)
-	if !c.prepare(&op.call, wire.OpCreateTTL, path, mode.Sequential()) {
-		return &op.Pending
+	acl = a.c.aclOrDefault(acl)
+	o := newOp[wire.CreateTTLRequest](a.c, wire.OpCreateTTL, createReply)
+	o.req = wire.CreateTTLRequest{
+		Path: o.newPath(path, mode), Data: data, ACL: acl, Mode: mode, TTLMillis: ttl.Milliseconds(),
 	}
-	op.size += len(data) + aclSize(acl)
-	if err := checkTTL(mode, ttl); err != nil {
-		op.complete(err)
-		return &op.Pending
-	}
-	op.ttl = &wire.CreateTTLRequest{
-		Path: op.full, Data: data, ACL: acl, Mode: mode, TTLMillis: ttl.Milliseconds(),
-	}
-	c.submit(ctx, op)
-	return &op.Pending
+	o.size += len(data) + aclSize(acl)
+	o.err = cmp.Or(o.err, checkTTL(mode, ttl))
+	return o.submit(ctx)
 }
 
 // maxTTLMillis is what fits into the 40 bits that ZooKeeper has for a TTL
@@ -144,19 +107,6 @@ func checkTTL(mode Mode, ttl time.Duration) error {
 		return fmt.Errorf("TTL %v: want 1ms to %dms: %w", ttl, int64(maxTTLMillis), ErrBadArguments)
 	}
 	return nil
-}
-
-type setDataOp struct {
-	Pending[Stat]
-	req wire.SetDataRequest
-}
-
-func (op *setDataOp) request() wire.Request { return &op.req }
-
-func (op *setDataOp) decode(r *jute.Reader) {
-	var resp wire.SetDataResponse
-	resp.Decode(r)
-	op.value = resp.Stat
 }
 
 // Set replaces the data of a znode, if its version is the given one or that is
@@ -176,23 +126,17 @@ func (c *Client) Set(
 func (a Async) Set(
 	ctx context.Context, path string, data []byte, version Version,
 ) *Pending[Stat] {
-	c := a.c
-	op := new(setDataOp)
-	if c.prepare(&op.call, wire.OpSetData, path, false) {
-		op.size += len(data)
-		op.req = wire.SetDataRequest{Path: op.full, Data: data, Version: version}
-		c.submit(ctx, op)
-	}
-	return &op.Pending
+	o := newOp[wire.SetDataRequest](a.c, wire.OpSetData, setReply)
+	o.req = wire.SetDataRequest{Path: o.fullPath(path), Data: data, Version: version}
+	o.size += len(data)
+	return o.submit(ctx)
 }
 
-type deleteOp struct {
-	Pending[struct{}]
-	quiet
-	req wire.DeleteRequest
+func setReply(_ *call, r *jute.Reader) Stat {
+	var resp wire.SetDataResponse
+	resp.Decode(r)
+	return resp.Stat
 }
-
-func (op *deleteOp) request() wire.Request { return &op.req }
 
 // Delete deletes a znode that has no children, if its version is the given one
 // or that is AnyVersion.
@@ -208,13 +152,9 @@ func (c *Client) Delete(ctx context.Context, path string, version Version) error
 func (a Async) Delete(
 	ctx context.Context, path string, version Version,
 ) *Pending[struct{}] {
-	c := a.c
-	op := new(deleteOp)
-	if c.prepare(&op.call, wire.OpDelete, path, false) {
-		op.req = wire.DeleteRequest{Path: op.full, Version: version}
-		c.submit(ctx, op)
-	}
-	return &op.Pending
+	o := newOp[wire.DeleteRequest](a.c, wire.OpDelete, noResult)
+	o.req = wire.DeleteRequest{Path: o.fullPath(path), Version: version}
+	return o.submit(ctx)
 }
 
 // EnsurePath creates a znode without data and those above it, as far as they do

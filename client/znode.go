@@ -51,32 +51,3 @@ const AnyVersion = znode.AnyVersion
 // NoZxid marks an event whose transaction is unknown: ZooKeeper sends the zxid
 // of events since 3.9, and never for those that setWatches catches up with.
 const NoZxid = znode.NoZxid
-
-// The errors of the protocol; compare with errors.Is.
-const (
-	ErrAuthFailed             = znode.ErrAuthFailed
-	ErrBadArguments           = znode.ErrBadArguments
-	ErrBadVersion             = znode.ErrBadVersion
-	ErrConnectionLoss         = znode.ErrConnectionLoss
-	ErrEphemeralOnLocal       = znode.ErrEphemeralOnLocal
-	ErrInvalidACL             = znode.ErrInvalidACL
-	ErrMarshalling            = znode.ErrMarshalling
-	ErrNewConfigNoQuorum      = znode.ErrNewConfigNoQuorum
-	ErrNoAuth                 = znode.ErrNoAuth
-	ErrNoChildrenForEphemeral = znode.ErrNoChildrenForEphemeral
-	ErrNoNode                 = znode.ErrNoNode
-	ErrNodeExists             = znode.ErrNodeExists
-	ErrNotEmpty               = znode.ErrNotEmpty
-	ErrNotReadOnly            = znode.ErrNotReadOnly
-	ErrNoWatcher              = znode.ErrNoWatcher
-	ErrQuotaExceeded          = znode.ErrQuotaExceeded
-	ErrReconfigDisabled       = znode.ErrReconfigDisabled
-	ErrReconfigInProgress     = znode.ErrReconfigInProgress
-	ErrRuntimeInconsistency   = znode.ErrRuntimeInconsistency
-	ErrSessionClosedNeedsSASL = znode.ErrSessionClosedNeedsSASL
-	ErrSessionExpired         = znode.ErrSessionExpired
-	ErrSessionMoved           = znode.ErrSessionMoved
-	ErrSystem                 = znode.ErrSystem
-	ErrThrottled              = znode.ErrThrottled
-	ErrUnimplemented          = znode.ErrUnimplemented
-)
