@@ -1,9 +1,13 @@
 package client
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
@@ -131,4 +135,62 @@ func TestClient_Set_TooLarge(t *testing.T) {
 			t.Errorf("%d connections, want 1", n)
 		}
 	})
+}
+
+func TestWithMaxRequest_BoundsRequests(t *testing.T) {
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		set := func(size int) error { _, err := c.Set(t.Context(), "/", make([]byte, size), AnyVersion); return err }
+		mustNot(t, set(900))
+		wantErr(t, set(1001), ErrTooLarge)
+		wantErr(t, set(990), ErrTooLarge) // together with the other fields
+		m := c.Multi()
+		m.Set("/", make([]byte, 600), AnyVersion)
+		m.Set("/", make([]byte, 600), AnyVersion)
+		wantErr(t, m.Commit(t.Context()), ErrTooLarge)
+		if n := get(s, &s.nodes)["/"].stat.DataLength; n != 900 {
+			t.Errorf("the znode has %d bytes, want the 900 of the only request within the bound", n)
+		}
+	}, WithMaxRequest(1000))
+	// What the client lets through can still be too long for the server, which ends the connection.
+	withFake(t, func(t *testing.T, _ *fakeServer, c *Client) {
+		_, err := c.Set(t.Context(), "/", make([]byte, wire.DefaultMaxFrame+1), AnyVersion)
+		wantErr(t, err, ErrConnectionLoss, ErrOutcomeUnknown)
+	}, WithMaxRequest(2*wire.DefaultMaxFrame))
+	for _, bytes := range []int{0, -1} {
+		if _, err := Connect(t.Context(), "10.0.0.1", WithMaxRequest(bytes)); err == nil {
+			t.Errorf("Connect with a bound of %d bytes for requests succeeded, want an error", bytes)
+		}
+	}
+}
+
+// TestWithLogger_ConnectionsAndExpiries: there is a line for what an operator wants to know about a connection, and none
+// for an operation.
+func TestWithLogger_ConnectionsAndExpiries(t *testing.T) {
+	var log bytes.Buffer // its writers take turns: slog's handler has a mutex
+	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+		lines := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			got := log.String()
+			log.Reset()
+			if len(want) == 0 && got != "" {
+				t.Errorf("logged %q, want nothing", got)
+			}
+			for _, w := range want {
+				if !strings.Contains(got, w) {
+					t.Errorf("logged %q, want a line with %q", got, w)
+				}
+			}
+		}
+		mustNot(t, c.Sync(t.Context(), "/"))
+		lines()
+		s.do(func() { s.down = true })
+		s.cutAll()
+		<-time.After(time.Second)
+		lines(`level=INFO msg="connection lost" server=10.0.0.`, `level=INFO msg="connecting failed" server=10.0.0.`,
+			errRefused.Error())
+		<-c.Session().Done()
+		lines(`level=WARN msg="session assumed lost" session=`)
+		s.do(func() { s.down = false })
+	}, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 }
