@@ -2,6 +2,9 @@ package client
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,5 +80,131 @@ func TestClient_Close_SilentServerDoesNotHang(t *testing.T) {
 		}
 		_, err := p.Wait(t.Context())
 		wantErr(t, err, ErrClosed, ErrOutcomeUnknown)
+	})
+}
+
+// lookups is a resolver whose answers change.
+type lookups map[string][]string
+
+func (l lookups) lookup(_ context.Context, host string) ([]string, error) {
+	if l[host] == nil {
+		return nil, errors.New("no such host")
+	}
+	return slices.Clone(l[host]), nil
+}
+
+// tried lists the addresses of a round, and counts the names that fail.
+func tried(t *testing.T, h *hosts) (addresses []string, failed int) {
+	t.Helper()
+	for target, err := range h.round(t.Context(), time.Second) {
+		if err != nil {
+			failed++
+			continue
+		}
+		addresses = append(addresses, target.address)
+	}
+	return addresses, failed
+}
+
+func newTestHosts(t *testing.T, seed uint64, l lookups, servers string) *hosts {
+	t.Helper()
+	list, _, err := parseConnectString(servers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newHosts(list, l.lookup, rand.New(rand.NewPCG(seed, 0)))
+}
+
+// A name is looked up in every round: a server that has moved is found, and a name
+// that fails costs nobody else their turn.
+func TestHosts_Round_NamesAreLookedUpAnew(t *testing.T) {
+	l := lookups{"a": {"10.0.0.1"}, "b": {"10.0.0.2", "10.0.0.3"}}
+	h := newTestHosts(t, 1, l, "a,b:2000,10.0.0.9")
+	for _, step := range []struct {
+		change func()
+		want   []string
+		failed int
+	}{
+		{func() {}, []string{"10.0.0.1:2181", "10.0.0.2:2000", "10.0.0.3:2000", "10.0.0.9:2181"}, 0},
+		{func() { l["a"] = []string{"10.0.0.7"} },
+			[]string{"10.0.0.2:2000", "10.0.0.3:2000", "10.0.0.7:2181", "10.0.0.9:2181"}, 0},
+		{func() { delete(l, "b") }, []string{"10.0.0.7:2181", "10.0.0.9:2181"}, 1},
+		{func() { l["b"] = []string{"::1"} }, []string{"10.0.0.7:2181", "10.0.0.9:2181", "[::1]:2000"}, 0},
+	} {
+		step.change()
+		got, failed := tried(t, h)
+		slices.Sort(got)
+		if !slices.Equal(got, step.want) || failed != step.failed {
+			t.Errorf("tried %v, %d failed; want %v, %d", got, failed, step.want, step.failed)
+		}
+	}
+}
+
+// Clients spread over the servers: each begins with any of them, in an order of its
+// own, also among the addresses of one name.
+func TestHosts_Round_Shuffled(t *testing.T) {
+	const trials = 600
+	first := map[string]int{}
+	l := lookups{"many": {"10.0.0.1", "10.0.0.2", "10.0.0.3"}}
+	for seed := range uint64(trials) {
+		for _, servers := range []string{"10.1.0.1,10.1.0.2,10.1.0.3", "many"} {
+			got, _ := tried(t, newTestHosts(t, seed, l, servers))
+			first[got[0]]++
+		}
+	}
+	for address, n := range first {
+		// A third each; the seeds are fixed, so this does not change.
+		if n < trials/4 || n > trials/2 {
+			t.Errorf("%s is the first of %d rounds in %d", address, n, trials)
+		}
+	}
+	if len(first) != 6 {
+		t.Errorf("the first are %v, want any of six", first)
+	}
+}
+
+// Sticky: the server that worked last is asked first, once, and the next round of
+// those who go on begins behind the one that has accepted.
+func TestHosts_Round_LastGoodServerFirst(t *testing.T) {
+	h := newTestHosts(t, 1, nil, "10.0.0.1,10.0.0.2,10.0.0.3")
+	all, _ := tried(t, h)
+	h.preferred = target{host: "10.0.0.2", address: "10.0.0.2:2181"}
+	got, _ := tried(t, h)
+	if got[0] != "10.0.0.2:2181" || len(got) != len(all) {
+		t.Errorf("the round is %v, want the good one first and all once", got)
+	}
+	h.preferred = target{}
+	var accepted string
+	for target, err := range h.round(t.Context(), time.Second) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted = target.address
+		break
+	}
+	if next, _ := tried(t, h); next[0] == accepted || next[2] != accepted {
+		t.Errorf("after %s was taken the round is %v, want it last", accepted, next)
+	}
+}
+
+// Whatever is given as servers, it is refused or has hosts, each with a port, and a
+// chroot that is a path.
+func FuzzParseConnectString(f *testing.F) {
+	for _, s := range []string{"a", "a:1,b/c", "[::1]:2181,[fe80::1]/", "1.2.3.4:65536", ":1", "a,,b", "/x", "a/../b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		hosts, chroot, err := parseConnectString(s)
+		if err != nil {
+			return
+		}
+		if len(hosts) == 0 || chroot != "" && (chroot[0] != '/' || chroot == "/") {
+			t.Errorf("%q: %v, chroot %q", s, hosts, chroot)
+		}
+		for _, h := range hosts {
+			if h.host == "" || h.port == "" {
+				t.Errorf("%q has %+v", s, h)
+			}
+		}
 	})
 }
