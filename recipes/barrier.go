@@ -3,6 +3,8 @@ package recipes
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/znode"
@@ -89,4 +91,258 @@ func waitEvents(ctx context.Context, w *client.Watch, more ...*client.Watch) err
 		return errPositionLost
 	}
 	return nil
+}
+
+// The names of a double barrier's znodes: readyName is Curator's.
+const (
+	readyName  = "ready"
+	memberName = "member-"
+)
+
+// DoubleBarrier lets a number of processes start together and end together: Enter
+// waits until so many have entered, Leave until all have left. It can be used
+// again and again.
+//
+// It is Curator's DistributedDoubleBarrier: an ephemeral znode for each process,
+// and path/ready once there are enough. Unlike there, a process of the next round
+// is not taken for one of the last, and a znode ready that a crash has left behind
+// is removed: it is older than all members.
+type DoubleBarrier struct {
+	queue *waitQueue
+	n     int
+}
+
+// NewDoubleBarrier returns the double barrier at path for n processes.
+// Options: WithData, WithACL.
+func NewDoubleBarrier(c *client.Client, path string, n int, opts ...Option) *DoubleBarrier {
+	o := newOptions(opts)
+	return &DoubleBarrier{
+		queue: &waitQueue{c: c, dir: path, base: memberName, data: o.data, acl: o.acl}, n: n,
+	}
+}
+
+// Entered is what a process has between Enter and Leave.
+type Entered struct {
+	b        *DoubleBarrier
+	position *position
+	round    client.Zxid            // at which ready was created
+	known    map[string]client.Zxid // creation of each znode seen
+}
+
+// Enter waits until as many have entered as the barrier is for, or ctx ends. If the
+// session is lost while waiting, it enters again in the next. Whoever comes when
+// the barrier is open enters at once.
+func (b *DoubleBarrier) Enter(ctx context.Context) (*Entered, error) {
+	if b.n < 1 {
+		return nil, fmt.Errorf("double barrier %s: for %d processes, want at least 1: %w", b.queue.dir, b.n,
+			client.ErrBadArguments)
+	}
+	for {
+		p, err := b.queue.join(ctx)
+		if err == nil {
+			in := &Entered{b: b, position: p, known: map[string]client.Zxid{p.name: p.token}}
+			if err = in.enter(ctx); err == nil {
+				return in, nil
+			}
+			p.quit(ctx)
+		}
+		if !startAgain(ctx, b.queue.c, err) {
+			return nil, err
+		}
+	}
+}
+
+func (in *Entered) ready() string { return znode.Join(in.b.queue.dir, readyName) }
+
+// enter is Enter with a znode that is there.
+func (in *Entered) enter(ctx context.Context) error {
+	ctx, cancel := in.position.session.Context(ctx)
+	defer cancel()
+	for {
+		open, err := in.tryEnter(ctx)
+		if open || err != nil && !errors.Is(err, client.ErrOutcomeUnknown) {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return contextError(ctx)
+		}
+	}
+}
+
+// tryEnter reads once, does what there is to be done, or waits for a change.
+func (in *Entered) tryEnter(ctx context.Context) (open bool, err error) {
+	c := in.b.queue.c
+	exists, stat, w, err := c.ExistsW(ctx, in.ready())
+	if err != nil {
+		return false, err
+	}
+	if exists && stat.Czxid > in.position.token {
+		w.Cancel()
+		in.round = stat.Czxid
+		return true, nil
+	}
+	members, err := in.members(ctx)
+	if err != nil {
+		w.Cancel()
+		return false, err
+	}
+	switch {
+	case !slices.Contains(members, in.position.name):
+		w.Cancel()
+		return false, errPositionLost
+	case exists:
+		return in.enterLate(ctx, stat.Czxid, members, w)
+	case len(members) < in.b.n:
+		return false, waitEvents(ctx, w)
+	}
+	w.Cancel()
+	_, _, err = c.Create(ctx, in.ready(), nil, client.Persistent, in.b.queue.acl...)
+	if errors.Is(err, client.ErrNodeExists) {
+		err = nil
+	}
+	return false, err
+}
+
+// enterLate is for a member that finds the barrier open. If there is a member from before
+// it was opened, that is right. If not, ready has been left by a crash, and the first of
+// the members removes it: only one, so that no other removes the next ready.
+func (in *Entered) enterLate(
+	ctx context.Context, opened client.Zxid, members []string, w *client.Watch,
+) (bool, error) {
+	first := in.position.name
+	for _, name := range members {
+		czxid, exists, err := in.created(ctx, name)
+		if err != nil {
+			w.Cancel()
+			return false, err
+		}
+		if exists && czxid < opened {
+			w.Cancel()
+			in.round = opened
+			return true, nil
+		}
+		if exists && czxid < in.known[first] {
+			first = name
+		}
+	}
+	c := in.b.queue.c
+	if first == in.position.name {
+		w.Cancel()
+		err := c.Delete(ctx, in.ready(), client.AnyVersion)
+		if errors.Is(err, client.ErrNoNode) {
+			err = nil
+		}
+		return false, err
+	}
+	_, _, gone, err := c.GetW(ctx, znode.Join(in.b.queue.dir, first))
+	if err != nil {
+		w.Cancel()
+		if errors.Is(err, client.ErrNoNode) {
+			err = nil
+		}
+		return false, err
+	}
+	return false, waitEvents(ctx, w, gone)
+}
+
+// members returns the names of those who are inside or wait, sorted as Curator
+// does.
+func (in *Entered) members(ctx context.Context) ([]string, error) {
+	names, _, err := in.b.queue.c.Children(ctx, in.b.queue.dir)
+	if errors.Is(err, client.ErrNoNode) {
+		return nil, nil
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == readyName })
+	slices.Sort(names)
+	return names, err
+}
+
+// created returns when a member's znode was created. Names are not used twice.
+func (in *Entered) created(ctx context.Context, name string) (client.Zxid, bool, error) {
+	if czxid, ok := in.known[name]; ok {
+		return czxid, true, nil
+	}
+	exists, stat, err := in.b.queue.c.Exists(ctx, znode.Join(in.b.queue.dir, name))
+	if err != nil || !exists {
+		return 0, false, err
+	}
+	in.known[name] = stat.Czxid
+	return stat.Czxid, true, nil
+}
+
+// Leave waits until all that were inside together have left, or ctx ends. Then it
+// may be called again. A member whose session is lost has left.
+//
+// The member whose name comes first stays to the end and waits for each of the others;
+// those leave at once and wait for it.
+func (in *Entered) Leave(ctx context.Context) error {
+	for {
+		gone, err := in.tryLeave(ctx)
+		if gone {
+			return nil
+		}
+		unknown := errors.Is(err, client.ErrOutcomeUnknown) && ctx.Err() == nil
+		if err != nil && !unknown && !startAgain(ctx, in.b.queue.c, err) {
+			return err
+		}
+	}
+}
+
+// tryLeave reads once, leaves if it is time, and waits for a change.
+func (in *Entered) tryLeave(ctx context.Context) (gone bool, err error) {
+	all, err := in.members(ctx)
+	if err != nil {
+		return false, err
+	}
+	var round []string // the members that were inside together with us
+	for _, name := range all {
+		czxid, exists, err := in.created(ctx, name)
+		if err != nil {
+			return false, err
+		}
+		if exists && (czxid < in.round || name == in.position.name) {
+			round = append(round, name)
+		}
+	}
+	mine := slices.Index(round, in.position.name)
+	switch {
+	case len(round) == 0:
+		return true, nil
+	case len(round) == 1 && mine == 0:
+		err := in.leaveLast(ctx)
+		return err == nil, err
+	case mine == 0:
+		return false, in.waitGone(ctx, round[len(round)-1])
+	case mine > 0:
+		if err := remove(ctx, in.b.queue.c, in.position.path); err != nil {
+			return false, err
+		}
+	}
+	return false, in.waitGone(ctx, round[0])
+}
+
+// leaveLast removes our znode together with ready, so that no client sees one without
+// the other.
+func (in *Entered) leaveLast(ctx context.Context) error {
+	c := in.b.queue.c
+	m := c.Multi()
+	m.Delete(in.position.path, client.AnyVersion)
+	m.Delete(in.ready(), client.AnyVersion)
+	err := m.Commit(ctx)
+	if errors.Is(err, client.ErrNoNode) {
+		return remove(ctx, c, in.position.path) // ready is gone, or both
+	}
+	return err
+}
+
+// waitGone waits for a change of a member's znode, unless it is gone.
+func (in *Entered) waitGone(ctx context.Context, name string) error {
+	_, _, w, err := in.b.queue.c.GetW(ctx, znode.Join(in.b.queue.dir, name))
+	if errors.Is(err, client.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return waitEvents(ctx, w)
 }

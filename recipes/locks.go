@@ -3,9 +3,12 @@ package recipes
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/internal/curator"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // Mutex is a lock that one client at a time has, in the order in which they asked
@@ -88,4 +91,114 @@ func revoke(ctx context.Context, c *client.Client, path string) error {
 			return err
 		}
 	}
+}
+
+// The names of a read/write lock's znodes (Curator's InterProcessReadWriteLock).
+const (
+	readName  = "__READ__"
+	writeName = "__WRIT__"
+)
+
+// RWMutex is a lock that one writer or any number of readers have. It is fair: a
+// reader does not overtake a writer that has asked before it. A reader waits for
+// the last writer in front of it, a writer for the last of all.
+//
+// Its znodes are those of Curator's InterProcessReadWriteLock:
+// path/_c_<guid>-__READ__<number> and path/_c_<guid>-__WRIT__<number>.
+type RWMutex struct {
+	read, write *waitQueue
+	strict      bool
+}
+
+// NewRWMutex returns the read/write lock at path.
+// Options: WithData, WithACL, WithLossOnSuspension.
+func NewRWMutex(c *client.Client, path string, opts ...Option) *RWMutex {
+	o := newOptions(opts)
+	markers := []string{readName, writeName}
+	return &RWMutex{
+		read: &waitQueue{c: c, dir: path, base: readName, markers: markers,
+			data: o.data, acl: o.acl, blocker: lastWriter},
+		write: &waitQueue{c: c, dir: path, base: writeName, markers: markers,
+			data: o.data, acl: o.acl, blocker: lastOf},
+		strict: o.strict,
+	}
+}
+
+// lastWriter is the blocker of a reader.
+func lastWriter(earlier []curator.Waiter) *curator.Waiter {
+	for i := len(earlier) - 1; i >= 0; i-- {
+		if earlier[i].Marker == writeName {
+			return &earlier[i]
+		}
+	}
+	return nil
+}
+
+// Lock waits until the lock is granted for writing, or ctx ends.
+func (m *RWMutex) Lock(ctx context.Context) (*Grant, error) { return m.lock(ctx, m.write, true) }
+
+// RLock waits until the lock is granted for reading, or ctx ends.
+func (m *RWMutex) RLock(ctx context.Context) (*Grant, error) { return m.lock(ctx, m.read, true) }
+
+// TryLock is Lock without waiting: ErrNotAcquired if another client has the lock.
+func (m *RWMutex) TryLock(ctx context.Context) (*Grant, error) { return m.lock(ctx, m.write, false) }
+
+// TryRLock is RLock without waiting: ErrNotAcquired if a writer has the lock or
+// waits for it.
+func (m *RWMutex) TryRLock(ctx context.Context) (*Grant, error) { return m.lock(ctx, m.read, false) }
+
+func (m *RWMutex) lock(ctx context.Context, q *waitQueue, wait bool) (*Grant, error) {
+	p, err := q.acquire(ctx, wait)
+	if err != nil {
+		return nil, err
+	}
+	return newGrant(p, m.strict), nil
+}
+
+// Downgrade turns a grant for writing into one for reading, without a moment at
+// which another writer can have the lock. On success the old grant is released;
+// on an error it is as it was.
+//
+// As in Curator, the reader's znode gets the writer's number, and so its position.
+func (m *RWMutex) Downgrade(ctx context.Context, g *Grant) (*Grant, error) {
+	if g.hold.position.queue != m.write {
+		return nil, fmt.Errorf("downgrading %s: %w for writing by this RWMutex", g.Path(), ErrNotHeld)
+	}
+	if err := g.Err(); err != nil {
+		return nil, err
+	}
+	bound, cancel := g.Context(ctx)
+	defer cancel()
+	number := g.Path()[strings.LastIndex(g.Path(), writeName)+len(writeName):]
+	path, stat, err := m.read.c.CreateProtected(bound,
+		znode.Join(m.read.dir, readName+number), m.read.data, client.Ephemeral, m.read.acl...)
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.read.positionOf(path, stat)
+	if err != nil {
+		return nil, lost(client.ErrSessionExpired)
+	}
+	p.token = g.hold.position.token // by the position in the queue: later grants have higher ones
+	if err := p.watchOwn(bound); err != nil {
+		p.quit(ctx)
+		return nil, err
+	}
+	down := newGrant(p, m.strict)
+	if err := g.Release(ctx); err != nil && p.session.Err() != nil {
+		return nil, err
+	}
+	return down, nil
+}
+
+// Writers returns those who have the lock for writing or wait for it, in their
+// order.
+func (m *RWMutex) Writers(ctx context.Context) ([]Participant, error) {
+	return m.write.participants(ctx, writeName)
+}
+
+// Readers returns those who have the lock for reading or wait for it, in their
+// order.
+func (m *RWMutex) Readers(ctx context.Context) ([]Participant, error) {
+	return m.read.participants(ctx, readName)
 }

@@ -268,5 +268,3 @@ func (i *Item) findClaim(ctx context.Context) (bool, client.Stat, error) {
 	}
 	return err == nil && string(data) == i.word, stat, err
 }
-
-func isUnknown(err error) bool { return errors.Is(err, client.ErrOutcomeUnknown) }

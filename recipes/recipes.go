@@ -1,6 +1,12 @@
 package recipes
 
-import "github.com/zk-lite/zk-lite/client"
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zk-lite/zk-lite/client"
+)
 
 // Option changes a default of a recipe.
 type Option func(*options)
@@ -46,3 +52,131 @@ func WithReentrance() Option { return func(o *options) { o.reentrant = true } }
 // claim items (Curator's QueueBuilder.lockPath). All consumers of a queue must use
 // the same. The default is the path of the queue with "-claims" behind it.
 func WithClaimPath(path string) Option { return func(o *options) { o.claims = path } }
+
+// The errors of the recipes; compare with errors.Is. Errors of the client pass
+// through.
+var (
+	// ErrNotAcquired reports that another client has what a Try method asked for.
+	ErrNotAcquired = errors.New("not acquired: it is held by others")
+	// ErrLost reports that a grant is not held any more although it was not
+	// released. The reason is in the same error: client.ErrSessionExpired,
+	// client.ErrClosed, ErrSuspended or ErrDeleted.
+	ErrLost = errors.New("the grant is lost")
+	// ErrSuspended is the reason for the loss of a grant that was asked for
+	// with WithLossOnSuspension.
+	ErrSuspended = errors.New("the connection to the servers is gone")
+	// ErrDeleted is the reason if another client has deleted the grant's znode. So has the end
+	// of the session at the servers; a client that reconnects in that moment may get
+	// of the znode first, and a loss is not kept back to find out.
+	ErrDeleted = errors.New("the znode was deleted")
+	// ErrReleased is Grant.Err after Release, and what a member gets who has left.
+	ErrReleased = errors.New("the grant was released")
+	// ErrNotHeld reports that no client holds what was to be revoked, or that a grant
+	// of another kind was given to Downgrade.
+	ErrNotHeld = errors.New("not held")
+	// ErrEmpty reports that a queue has nothing to be taken now.
+	ErrEmpty = errors.New("there is no item that can be taken")
+	// ErrNoLeader reports that an election has no candidate.
+	ErrNoLeader = errors.New("there is no leader")
+)
+
+// errPositionLost reports that a znode in a queue is gone, or belongs to a session that
+// is: start again.
+var errPositionLost = errors.New("the position in the queue is lost")
+
+// lost is ErrLost with the reason.
+func lost(cause error) error { return fmt.Errorf("%w: %w", ErrLost, cause) }
+
+// afterSync makes a read that sees every write which was acknowledged to any client
+// before. A sync travels in front of it, so this is one round trip. If the connection
+// breaks then, the client sends the read again and not the sync, and perhaps to a
+// server that is behind: what was read counts only if the sync was answered.
+//
+// The read may leave a watch; undo, if it is not nil, takes it away before the read is
+// repeated.
+func afterSync(
+	ctx context.Context, c *client.Client, path string, read func() error, undo func(),
+) error {
+	for {
+		sync := c.Async().Sync(ctx, path)
+		err := read()
+		if err != nil && !errors.Is(err, client.ErrNoNode) {
+			return err
+		}
+		_, serr := sync.Wait(ctx)
+		if serr == nil {
+			return err
+		}
+		if err == nil && undo != nil {
+			undo()
+		}
+		if !errors.Is(serr, client.ErrConnectionLoss) {
+			return serr
+		}
+	}
+}
+
+// startAgain reports whether the reason of an error is only that a session was lost, and
+// the client has a new one.
+func startAgain(ctx context.Context, c *client.Client, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	return errors.Is(err, errPositionLost) ||
+		errors.Is(err, client.ErrSessionExpired) && c.Session().Err() == nil
+}
+
+// maxParentTries bounds how often a parent is created again because the server has
+// deleted it, as an empty container, before the child was there. Twice in a row does not
+// happen; more often means that another client deletes it on purpose.
+const maxParentTries = 8
+
+// withParents calls create. If the parent is missing it creates the parent as a container,
+// which the server deletes when it has become empty, and calls create again.
+func withParents(
+	ctx context.Context, c *client.Client, dir string, acl []client.ACL, create func() error,
+) error {
+	for try := 1; ; try++ {
+		err := create()
+		if !errors.Is(err, client.ErrNoNode) || try == maxParentTries {
+			return err
+		}
+		err = c.EnsurePath(ctx, dir, client.Container, acl...)
+		if err != nil && !(errors.Is(err, client.ErrOutcomeUnknown) && ctx.Err() == nil) {
+			return err
+		}
+	}
+}
+
+// contextError is the error of a context that is done, with its cause.
+func contextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || errors.Is(cause, err) {
+		return err
+	}
+	return errors.Join(err, cause)
+}
+
+// remove deletes a znode whose name no other client uses, and repeats that until the znode
+// is known to be gone.
+func remove(ctx context.Context, c *client.Client, path string) error {
+	for {
+		err := c.Delete(ctx, path, client.AnyVersion)
+		switch {
+		case err == nil || errors.Is(err, client.ErrNoNode):
+			return nil
+		case !errors.Is(err, client.ErrOutcomeUnknown) || ctx.Err() != nil:
+			return err
+		}
+	}
+}
+
+// removeInSession is remove for an ephemeral, in the background. It ends with
+// the session at the latest, and so with the client.
+func removeInSession(c *client.Client, s client.Session, path string) {
+	ctx, cancel := s.Context(context.Background())
+	defer cancel()
+	_ = remove(ctx, c, path) // not allowed, or gone with the session
+}
+
+func isUnknown(err error) bool { return errors.Is(err, client.ErrOutcomeUnknown) }

@@ -3,7 +3,10 @@ package recipes
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/zk-lite/zk-lite/client"
 )
@@ -86,4 +89,192 @@ func (n *Counter) decode(data []byte, exists bool) (int64, error) {
 			n.path, len(data), counterSize, client.ErrMarshalling)
 	}
 	return int64(binary.BigEndian.Uint64(data)), nil
+}
+
+// Codec translates between a value and the data of a znode.
+type Codec[T any] struct {
+	Encode func(T) ([]byte, error)
+	Decode func([]byte) (T, error)
+}
+
+// JSON is the codec of values that are stored as JSON. A field that is in the data
+// and not in the type is no error.
+func JSON[T any]() Codec[T] {
+	return Codec[T]{
+		Encode: func(v T) ([]byte, error) { return json.Marshal(v) },
+		Decode: func(data []byte) (v T, err error) {
+			err = json.Unmarshal(data, &v)
+			return v, err
+		},
+	}
+}
+
+// Value is a typed value that follows its znode. It has one watch and one
+// goroutine, and shows the newest value; values of the time between two that it
+// shows may be missing. If data cannot be decoded, the last good value stays and Err
+// reports it.
+//
+// All methods are safe for concurrent use.
+type Value[T any] struct {
+	cell  cell
+	codec Codec[T]
+	ctx   context.Context // of the goroutine
+	stop  context.CancelFunc
+	done  chan struct{}
+
+	mu      sync.Mutex // protects the fields below
+	value   T
+	stat    client.Stat // of the znode that the value is from
+	exists  bool
+	err     error
+	changed chan struct{}
+}
+
+// NewValue returns the value at path once it has been read. The znode need not
+// exist. Options: WithACL, for the znode that Update may create.
+//
+// Errors: those of a read. Data that cannot be decoded is none; see Err.
+func NewValue[T any](
+	ctx context.Context, c *client.Client, path string, codec Codec[T], opts ...Option,
+) (*Value[T], error) {
+	f := &Value[T]{
+		cell:  cell{c: c, path: path, acl: newOptions(opts).acl},
+		codec: codec, done: make(chan struct{}), changed: make(chan struct{}),
+	}
+	w, err := f.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	go f.follow(w)
+	return f, nil
+}
+
+// Get returns the value, and false if there is none: the znode does not exist, or
+// its data could never be decoded.
+func (f *Value[T]) Get() (T, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.value, f.exists
+}
+
+// Stat is that of the znode when it had the value.
+func (f *Value[T]) Stat() client.Stat {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stat
+}
+
+// Err is the reason why the value is not that of the znode: the newest data cannot be
+// decoded, or the value is not followed any more (client.ErrClosed, context.Canceled
+// after Close). It is nil if all is well.
+func (f *Value[T]) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// Changed returns a channel that is closed when Get, Stat or Err change next. To
+// miss nothing, call it before them.
+func (f *Value[T]) Changed() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
+}
+
+// Update replaces the value by what change makes of it, exactly once; the znode is
+// created if it does not exist. If another client was quicker, change is called
+// again with the newer value. When Update returns, Get may still have the old one.
+//
+// Errors: that of change or the codec; client.ErrOutcomeUnknown if ctx or the session
+// ends before it is known whether the value was stored.
+func (f *Value[T]) Update(ctx context.Context, change func(T) (T, error)) error {
+	return f.cell.update(ctx, func(old []byte, exists bool) ([]byte, bool, error) {
+		var v T
+		var err error
+		if exists {
+			if v, err = f.decode(old); err != nil {
+				return nil, false, err
+			}
+		}
+		if v, err = change(v); err != nil {
+			return nil, false, err
+		}
+		data, err := f.codec.Encode(v)
+		return data, true, err
+	})
+}
+
+// Close stops following. The value stays.
+func (f *Value[T]) Close() {
+	f.stop()
+	<-f.done
+}
+
+func (f *Value[T]) decode(data []byte) (T, error) {
+	v, err := f.codec.Decode(data)
+	if err != nil {
+		err = fmt.Errorf("decoding the data of %s: %w", f.cell.path, err)
+	}
+	return v, err
+}
+
+// follow is the goroutine.
+func (f *Value[T]) follow(w *client.Watch) {
+	defer close(f.done)
+	defer f.stop()
+	for {
+		err := waitEvents(f.ctx, w)
+		if err == nil || startAgain(f.ctx, f.cell.c, err) {
+			w, err = f.read(f.ctx)
+		}
+		if err != nil {
+			f.mu.Lock()
+			f.err = err
+			f.noteLocked()
+			f.mu.Unlock()
+			return
+		}
+	}
+}
+
+// read takes in the newest value, and leaves a watch.
+func (f *Value[T]) read(ctx context.Context) (*client.Watch, error) {
+	for {
+		data, stat, w, err := f.cell.c.GetW(ctx, f.cell.path)
+		exists := true
+		if errors.Is(err, client.ErrNoNode) {
+			exists, _, w, err = f.cell.c.ExistsW(ctx, f.cell.path)
+			if exists {
+				w.Cancel()
+				continue // it was created in between: read it
+			}
+		}
+		if err == nil {
+			f.store(data, stat, exists)
+			return w, nil
+		}
+		if !startAgain(ctx, f.cell.c, err) {
+			return nil, err
+		}
+	}
+}
+
+func (f *Value[T]) store(data []byte, stat client.Stat, exists bool) {
+	var v T
+	var err error
+	if exists {
+		v, err = f.decode(data)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err = err; err == nil {
+		f.value, f.stat, f.exists = v, stat, exists
+	}
+	f.noteLocked()
+}
+
+func (f *Value[T]) noteLocked() {
+	close(f.changed)
+	f.changed = make(chan struct{})
 }

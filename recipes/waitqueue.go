@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -10,11 +11,6 @@ import (
 	"github.com/zk-lite/zk-lite/internal/curator"
 	"github.com/zk-lite/zk-lite/znode"
 )
-
-// maxParentTries bounds how often a parent is created again because the server has
-// deleted it, as an empty container, before the child was there. Twice in a row does not
-// happen; more often means that another client deletes it on purpose.
-const maxParentTries = 8
 
 // waitQueue is a queue of ephemeral sequential znodes below one parent, first come
 // first served. A waiter watches one znode before it and nothing else, so that a release
@@ -64,16 +60,6 @@ func (q *waitQueue) acquire(ctx context.Context, wait bool) (*position, error) {
 	}
 }
 
-// startAgain reports whether the reason of an error is only that a session was lost, and
-// the client has a new one.
-func startAgain(ctx context.Context, c *client.Client, err error) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	return errors.Is(err, errPositionLost) ||
-		errors.Is(err, client.ErrSessionExpired) && c.Session().Err() == nil
-}
-
 // join creates a znode at the end of the queue. If the answer is lost the client finds out
 // by the GUID in the name whether the znode is there (CreateProtected).
 func (q *waitQueue) join(ctx context.Context) (*position, error) {
@@ -100,23 +86,6 @@ func (q *waitQueue) positionOf(path string, stat client.Stat) (*position, error)
 	}
 	p := &position{queue: q, session: s, path: path, name: znode.Base(path), token: stat.Czxid}
 	return p, nil
-}
-
-// withParents calls create. If the parent is missing it creates the parent as a container,
-// which the server deletes when it has become empty, and calls create again.
-func withParents(
-	ctx context.Context, c *client.Client, dir string, acl []client.ACL, create func() error,
-) error {
-	for try := 1; ; try++ {
-		err := create()
-		if !errors.Is(err, client.ErrNoNode) || try == maxParentTries {
-			return err
-		}
-		err = c.EnsurePath(ctx, dir, client.Container, acl...)
-		if err != nil && !(errors.Is(err, client.ErrOutcomeUnknown) && ctx.Err() == nil) {
-			return err
-		}
-	}
 }
 
 // Participant is a client that holds or waits.
@@ -177,4 +146,160 @@ func (q *waitQueue) walk(ctx context.Context, markers ...string) iter.Seq2[Parti
 			}
 		}
 	}
+}
+
+// revokeMessage in the data of a lock's znode asks its owner to release it
+// (Curator's LockInternals.REVOKE_MESSAGE).
+const revokeMessage = "__REVOKE__"
+
+// position is a znode in a queue, in the session that created it. One goroutine at a time
+// uses it: the one that waits, and then the one of the hold.
+type position struct {
+	queue   *waitQueue
+	session client.Session
+	path    string
+	name    string
+	token   client.Zxid
+
+	own     *client.Watch // of the znode's data; nil before findBlocker
+	revoked bool          // another client has asked for a release
+}
+
+// await waits until there is no blocker.
+func (p *position) await(ctx context.Context, wait bool) error {
+	ctx, cancel := p.session.Context(ctx)
+	defer cancel()
+	for {
+		blocker, err := p.findBlocker(ctx)
+		if err != nil || blocker == nil {
+			return err
+		}
+		if !wait {
+			return ErrNotAcquired
+		}
+		err = p.waitGone(ctx, znode.Join(p.queue.dir, blocker.Name))
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// findBlocker lists the queue, without a watch, and returns the znode to wait for. The list
+// is of a moment after our znode was created: an earlier znode that is not in the list is
+// gone for good.
+func (p *position) findBlocker(ctx context.Context) (*curator.Waiter, error) {
+	pending := p.queue.c.Async().Children(ctx, p.queue.dir)
+	if p.own == nil {
+		if err := p.watchOwn(ctx); err != nil { // travels with the list
+			return nil, err
+		}
+	}
+	reply, err := pending.Wait(ctx)
+	if errors.Is(err, client.ErrConnectionLoss) {
+		reply.Children, _, err = p.queue.c.Children(ctx, p.queue.dir)
+	}
+	if errors.Is(err, client.ErrNoNode) {
+		return nil, errPositionLost
+	}
+	if err != nil {
+		return nil, err
+	}
+	var earlier []curator.Waiter
+	waiting := curator.Order(reply.Children, p.queue.markers...)
+	for _, c := range waiting {
+		if c.Name == p.name {
+			return p.queue.blocker(earlier), nil
+		}
+		earlier = append(earlier, c)
+	}
+	return nil, errPositionLost // it was deleted
+}
+
+// watchOwn leaves a watch on the own znode, which fires when it is deleted or
+// its release is asked for.
+func (p *position) watchOwn(ctx context.Context) error {
+	data, stat, w, err := p.queue.c.GetW(ctx, p.path)
+	if errors.Is(err, client.ErrNoNode) {
+		return errPositionLost
+	}
+	if err != nil {
+		return err
+	}
+	if stat.EphemeralOwner != p.session.ID {
+		w.Cancel()
+		return errPositionLost
+	}
+	p.own = w
+	p.revoked = p.revoked || bytes.Equal(data, []byte(revokeMessage))
+	return nil
+}
+
+// ownChanged takes in an event of the own watch.
+func (p *position) ownChanged(ctx context.Context, e client.Event) error {
+	if e.Type != client.EventDataChanged {
+		return errPositionLost
+	}
+	return p.watchOwn(ctx)
+}
+
+// waitGone waits until a znode is gone. Reading it is better than exists, which
+// would leave a watch even if it is gone already.
+func (p *position) waitGone(ctx context.Context, path string) error {
+	for {
+		_, _, w, err := p.queue.c.GetW(ctx, path)
+		if errors.Is(err, client.ErrNoNode) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		changed, err := p.waitEvent(ctx, w)
+		if err != nil || !changed {
+			return err
+		}
+	}
+}
+
+// waitEvent waits for the event of w, and reports whether it is a change of data.
+// The watch is over when it returns.
+func (p *position) waitEvent(ctx context.Context, w *client.Watch) (changed bool, err error) {
+	for {
+		select {
+		case e, ok := <-w.C():
+			if !ok || e.Type == client.EventEnded {
+				return false, errPositionLost // with the session
+			}
+			return e.Type == client.EventDataChanged, nil
+		case e := <-p.own.C():
+			if err := p.ownChanged(ctx, e); err != nil {
+				w.Cancel()
+				return false, err
+			}
+		case <-ctx.Done():
+			w.Cancel()
+			return false, contextError(ctx)
+		}
+	}
+}
+
+// quit gives up a position that became no grant. It does not wait if ctx has ended.
+func (p *position) quit(ctx context.Context) { _ = p.leave(ctx) } // goes on in the background
+
+// leave deletes the znode, and waits for it until ctx ends. Then the deletion
+// goes on in the background until it has succeeded or the session, and with it
+// the znode, is gone. It is no error if the znode was gone.
+func (p *position) leave(ctx context.Context) error {
+	bound, cancel := p.session.Context(ctx)
+	defer cancel()
+	err := ctx.Err()
+	if err == nil {
+		err = remove(bound, p.queue.c, p.path)
+	}
+	if err != nil && p.session.Err() != nil {
+		return nil
+	}
+	if err != nil && ctx.Err() != nil {
+		go removeInSession(p.queue.c, p.session, p.path)
+	}
+	return err
 }
