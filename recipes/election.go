@@ -28,7 +28,7 @@ func NewElection(c *client.Client, path string, opts ...Option) *Election {
 	return &Election{
 		queue: &waitQueue{
 			c: c, dir: path, base: curator.Latch, markers: []string{curator.Latch, curator.KazooLock},
-			data: o.data, acl: o.acl, blocker: lastOf,
+			data: o.data, acl: o.acl,
 		},
 		strict: o.strict,
 	}

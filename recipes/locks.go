@@ -31,7 +31,7 @@ func NewMutex(c *client.Client, path string, opts ...Option) *Mutex {
 	return &Mutex{
 		queue: &waitQueue{
 			c: c, dir: path, base: curator.Lock, markers: []string{curator.Lock, curator.KazooLock},
-			data: o.data, acl: o.acl, blocker: lastOf,
+			data: o.data, acl: o.acl,
 		},
 		strict: o.strict, reentrant: o.reentrant,
 	}
@@ -93,12 +93,6 @@ func revoke(ctx context.Context, c *client.Client, path string) error {
 	}
 }
 
-// The names of a read/write lock's znodes (Curator's InterProcessReadWriteLock).
-const (
-	readName  = "__READ__"
-	writeName = "__WRIT__"
-)
-
 // RWMutex is a lock that one writer or any number of readers have. It is fair: a
 // reader does not overtake a writer that has asked before it. A reader waits for
 // the last writer in front of it, a writer for the last of all.
@@ -114,24 +108,14 @@ type RWMutex struct {
 // Options: WithData, WithACL, WithLossOnSuspension.
 func NewRWMutex(c *client.Client, path string, opts ...Option) *RWMutex {
 	o := newOptions(opts)
-	markers := []string{readName, writeName}
+	markers := []string{curator.ReadLock, curator.WriteLock}
 	return &RWMutex{
-		read: &waitQueue{c: c, dir: path, base: readName, markers: markers,
-			data: o.data, acl: o.acl, blocker: lastWriter},
-		write: &waitQueue{c: c, dir: path, base: writeName, markers: markers,
-			data: o.data, acl: o.acl, blocker: lastOf},
+		read: &waitQueue{c: c, dir: path, base: curator.ReadLock, markers: markers,
+			data: o.data, acl: o.acl, waitsFor: []string{curator.WriteLock}},
+		write: &waitQueue{c: c, dir: path, base: curator.WriteLock, markers: markers,
+			data: o.data, acl: o.acl},
 		strict: o.strict,
 	}
-}
-
-// lastWriter is the blocker of a reader.
-func lastWriter(earlier []curator.Waiter) *curator.Waiter {
-	for i := len(earlier) - 1; i >= 0; i-- {
-		if earlier[i].Marker == writeName {
-			return &earlier[i]
-		}
-	}
-	return nil
 }
 
 // Lock waits until the lock is granted for writing, or ctx ends.
@@ -169,9 +153,9 @@ func (m *RWMutex) Downgrade(ctx context.Context, g *Grant) (*Grant, error) {
 	}
 	bound, cancel := g.Context(ctx)
 	defer cancel()
-	number := g.Path()[strings.LastIndex(g.Path(), writeName)+len(writeName):]
+	number := g.Path()[strings.LastIndex(g.Path(), curator.WriteLock)+len(curator.WriteLock):]
 	path, stat, err := m.read.c.CreateProtected(bound,
-		znode.Join(m.read.dir, readName+number), m.read.data, client.Ephemeral, m.read.acl...)
+		znode.Join(m.read.dir, curator.ReadLock+number), m.read.data, client.Ephemeral, m.read.acl...)
 	if err != nil {
 		return nil, err
 	}
@@ -194,11 +178,11 @@ func (m *RWMutex) Downgrade(ctx context.Context, g *Grant) (*Grant, error) {
 // Writers returns those who have the lock for writing or wait for it, in their
 // order.
 func (m *RWMutex) Writers(ctx context.Context) ([]Participant, error) {
-	return m.write.participants(ctx, writeName)
+	return m.write.participants(ctx, curator.WriteLock)
 }
 
 // Readers returns those who have the lock for reading or wait for it, in their
 // order.
 func (m *RWMutex) Readers(ctx context.Context) ([]Participant, error) {
-	return m.read.participants(ctx, readName)
+	return m.read.participants(ctx, curator.ReadLock)
 }

@@ -3,8 +3,6 @@ package recipes
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
@@ -12,10 +10,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// The names of a queue's znodes: itemName is Curator's, the others stand behind
-// the queue's path.
+// The names of a queue's znodes, besides those of the items.
 const (
-	itemName      = "queue-"
 	claimsSuffix  = "-claims"
 	ticketsSuffix = "-tickets"
 	waitersSuffix = "-waiters"
@@ -35,14 +31,14 @@ type Queue struct{ q *queue }
 
 // NewQueue returns the queue at path. Options: WithACL, WithClaimPath.
 func NewQueue(c *client.Client, path string, opts ...Option) *Queue {
-	return &Queue{newQueue(c, path, parseQueueName, opts)}
+	return &Queue{newQueue(c, path, curator.Plain, opts)}
 }
 
 // Put adds an item at the end.
 //
 // Errors: client.ErrOutcomeUnknown if ctx or the session ends before it is known
 // whether the item is there.
-func (q *Queue) Put(ctx context.Context, data []byte) error { return q.q.put(ctx, "", data) }
+func (q *Queue) Put(ctx context.Context, data []byte) error { return q.q.put(ctx, 0, data) }
 
 // Take claims the first item that is not claimed, and waits for one until ctx
 // ends. Those who wait get items in the order in which they came; one who comes
@@ -55,19 +51,6 @@ func (q *Queue) TryTake(ctx context.Context) (*Item, error) { return q.q.take(ct
 // Len returns the number of items, claimed ones included.
 func (q *Queue) Len(ctx context.Context) (int, error) { return q.q.len(ctx) }
 
-// parseQueueName reads queue-<number>.
-func parseQueueName(name string) (queued, bool) {
-	x, ok := curator.Parse(name, itemName)
-	return queued{name: name, seq: x.Number}, ok && name[:len(itemName)] == itemName
-}
-
-// queued is an item's name, and what it says of the order.
-type queued struct {
-	name string
-	key  int64 // lower ones first: the priority, or the time in milliseconds
-	seq  int32 // among those of one key
-}
-
 // queue is what the three kinds of queues have in common.
 type queue struct {
 	c       *client.Client
@@ -76,32 +59,31 @@ type queue struct {
 	waiters *waitQueue // of clients in Take
 	tickets *once      // of Put
 	acl     []client.ACL
-	parse   func(name string) (queued, bool)
-	timed   bool // keys are times, before which an item cannot be taken
+	items   curator.Items
 }
 
 func newQueue(
-	c *client.Client, path string, parse func(string) (queued, bool), opts []Option,
+	c *client.Client, path string, items curator.Items, opts []Option,
 ) *queue {
 	o := newOptions(opts)
 	if o.claims == "" {
 		o.claims = path + claimsSuffix
 	}
 	return &queue{
-		c: c, dir: path, claims: o.claims, acl: o.acl, parse: parse,
+		c: c, dir: path, claims: o.claims, acl: o.acl, items: items,
 		waiters: &waitQueue{
 			c: c, dir: path + waitersSuffix, base: waiterName, markers: []string{waiterName},
-			acl: o.acl, blocker: lastOf,
+			acl: o.acl,
 		},
 		tickets: &once{c: c, dir: path + ticketsSuffix, keep: path, acl: o.acl},
 	}
 }
 
-func (q *queue) put(ctx context.Context, key string, data []byte) error {
-	data = encodeItem(data)
+func (q *queue) put(ctx context.Context, key int64, data []byte) error {
+	data = curator.EncodeItem(data)
 	for {
 		err := q.tickets.commit(ctx, func(m *client.Multi) {
-			m.Create(q.dir+"/"+itemName+key, data, client.PersistentSequential, q.acl...)
+			m.Create(znode.Join(q.dir, q.items.Name(key)), data, client.PersistentSequential, q.acl...)
 		})
 		if err == nil || isUnknown(err) || !startAgain(ctx, q.c, err) {
 			return err
@@ -122,9 +104,6 @@ func (q *queue) len(ctx context.Context) (int, error) {
 	return int(stat.NumChildren), nil
 }
 
-// millis is a time as item names have it.
-func millis(t time.Time) int64 { return t.UnixMilli() }
-
 // DelayQueue is a Queue whose items can only be taken from a certain time on, the
 // earliest first. The time is that of the consumer's clock, in milliseconds.
 //
@@ -135,9 +114,7 @@ type DelayQueue struct{ q *queue }
 
 // NewDelayQueue returns the queue at path. Options: WithACL, WithClaimPath.
 func NewDelayQueue(c *client.Client, path string, opts ...Option) *DelayQueue {
-	q := newQueue(c, path, parseDelayName, opts)
-	q.timed = true
-	return &DelayQueue{q}
+	return &DelayQueue{newQueue(c, path, curator.Delayed, opts)}
 }
 
 // Put adds an item that can be taken from a time on; see Queue.Put. Fractions of a
@@ -145,12 +122,12 @@ func NewDelayQueue(c *client.Client, path string, opts ...Option) *DelayQueue {
 //
 // Errors: client.ErrBadArguments if the time is not after 1970.
 func (q *DelayQueue) Put(ctx context.Context, due time.Time, data []byte) error {
-	ms := millis(due.Add(time.Millisecond - 1))
+	ms := due.Add(time.Millisecond - 1).UnixMilli()
 	if ms <= 0 {
 		return fmt.Errorf("an item due at %v: want a time after 1970: %w",
 			due, client.ErrBadArguments)
 	}
-	return q.q.put(ctx, delayKey(ms), data)
+	return q.q.put(ctx, ms, data)
 }
 
 // Take claims the first item that is due, and waits for one until ctx ends; see
@@ -166,17 +143,6 @@ func (q *DelayQueue) Len(ctx context.Context) (int, error) { return q.q.len(ctx)
 // Due is the time from which on the item of a DelayQueue could be taken.
 func (i *Item) Due() time.Time { return time.UnixMilli(i.key) }
 
-func delayKey(ms int64) string { return fmt.Sprintf("|%08X|", ms) }
-
-// parseDelayName reads queue-|<time>|<number>.
-func parseDelayName(name string) (queued, bool) {
-	rest, ok := strings.CutPrefix(name, itemName+"|")
-	digits, number, ok2 := strings.Cut(rest, "|")
-	ms, err := strconv.ParseInt(digits, 16, 64)
-	seq, ok3 := znode.ParseSequence(number)
-	return queued{name: name, key: ms, seq: seq}, ok && ok2 && ok3 && err == nil && ms >= 0
-}
-
 // PriorityQueue is a Queue from which the items of the lowest number come first,
 // and among those of one number the first that was put.
 //
@@ -188,12 +154,12 @@ type PriorityQueue struct{ q *queue }
 
 // NewPriorityQueue returns the queue at path. Options: WithACL, WithClaimPath.
 func NewPriorityQueue(c *client.Client, path string, opts ...Option) *PriorityQueue {
-	return &PriorityQueue{newQueue(c, path, parsePriorityName, opts)}
+	return &PriorityQueue{newQueue(c, path, curator.Prioritized, opts)}
 }
 
 // Put adds an item; see Queue.Put.
 func (q *PriorityQueue) Put(ctx context.Context, priority int32, data []byte) error {
-	return q.q.put(ctx, priorityKey(priority), data)
+	return q.q.put(ctx, int64(priority), data)
 }
 
 // Take claims the first item, and waits for one until ctx ends; see Queue.Take.
@@ -207,26 +173,3 @@ func (q *PriorityQueue) Len(ctx context.Context) (int, error) { return q.q.len(c
 
 // Priority is what the item was put with into a PriorityQueue.
 func (i *Item) Priority() int32 { return int32(i.key) }
-
-func priorityKey(priority int32) string {
-	sign := 1
-	if priority < 0 {
-		sign = 0
-	}
-	return fmt.Sprintf("%d%08X", sign, uint32(priority))
-}
-
-// parsePriorityName reads queue-<sign><priority><number>.
-func parsePriorityName(name string) (queued, bool) {
-	const width = 9
-	rest, ok := strings.CutPrefix(name, itemName)
-	if !ok || len(rest) < width {
-		return queued{}, false
-	}
-	bits, err := strconv.ParseUint(rest[1:width], 16, 32)
-	seq, ok := znode.ParseSequence(rest[width:])
-	if err != nil || !ok || rest[:width] != priorityKey(int32(bits)) {
-		return queued{}, false
-	}
-	return queued{name: name, key: int64(int32(bits)), seq: seq}, true
-}

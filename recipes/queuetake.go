@@ -1,14 +1,13 @@
 package recipes
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/curator"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -132,15 +131,15 @@ func (q *queue) pick(ctx context.Context, look *watchedLists) (*Item, error) {
 	for _, name := range claimed {
 		busy[name] = true
 	}
-	now := millis(time.Now())
-	for _, x := range q.inOrder(names) {
-		if q.timed && x.key > now {
+	now := time.Now().UnixMilli()
+	for _, x := range q.items.Order(names) {
+		if q.items == curator.Delayed && x.Key > now {
 			if look != nil {
-				look.due = x.key
+				look.due = x.Key
 			}
 			break
 		}
-		if busy[x.name] {
+		if busy[x.Name] {
 			continue
 		}
 		item, err := q.claim(ctx, x)
@@ -169,28 +168,10 @@ func (q *queue) list(
 	return names, nil, err
 }
 
-// inOrder sorts what is in the queue. Other znodes are ignored.
-func (q *queue) inOrder(names []string) []queued {
-	var list []queued
-	for _, name := range names {
-		if x, ok := q.parse(name); ok {
-			list = append(list, x)
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	origin := list[0].seq // see curator.Order
-	slices.SortFunc(list, func(a, b queued) int {
-		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.seq-origin, b.seq-origin))
-	})
-	return list
-}
-
 // claim tries to get one item: nil if another client has, or had, it.
-func (q *queue) claim(ctx context.Context, x queued) (*Item, error) {
+func (q *queue) claim(ctx context.Context, x curator.Item) (*Item, error) {
 	item := &Item{
-		q: q, path: znode.Join(q.dir, x.name), claim: znode.Join(q.claims, x.name), key: x.key,
+		q: q, path: znode.Join(q.dir, x.Name), claim: znode.Join(q.claims, x.Name), key: x.Key,
 		session: q.c.Session(),
 	}
 	bound, cancel := item.session.Context(ctx)
@@ -208,7 +189,7 @@ func (q *queue) claim(ctx context.Context, x queued) (*Item, error) {
 	}
 	data, _, err := q.c.Get(bound, item.path)
 	if err == nil {
-		items := decodeItems(data)
+		items := curator.DecodeItems(data)
 		if len(items) > 0 {
 			item.Data, item.More = items[0], items[1:]
 		}

@@ -15,7 +15,6 @@ import (
 const (
 	semaphoreLocks  = "locks"
 	semaphoreLeases = "leases"
-	leaseName       = "lease-"
 )
 
 // maxTryAcquire bounds how often TryAcquire tries again after it found another client at
@@ -44,11 +43,11 @@ func NewSemaphore(c *client.Client, path string, permits int, opts ...Option) *S
 	return &Semaphore{
 		waiters: &waitQueue{
 			c: c, dir: znode.Join(path, semaphoreLocks), base: curator.Lock,
-			markers: []string{curator.Lock}, acl: o.acl, blocker: lastOf,
+			markers: []string{curator.Lock}, acl: o.acl,
 		},
 		leases: &waitQueue{
-			c: c, dir: znode.Join(path, semaphoreLeases), base: leaseName,
-			markers: []string{leaseName}, data: o.data, acl: o.acl,
+			c: c, dir: znode.Join(path, semaphoreLeases), base: curator.Lease,
+			markers: []string{curator.Lease}, data: o.data, acl: o.acl,
 		},
 		permits: permits, strict: o.strict,
 	}

@@ -22,17 +22,8 @@ type waitQueue struct {
 	markers []string // of the names that are in the queue
 	data    []byte
 	acl     []client.ACL
-	// blocker returns the znode to wait for, given all earlier ones in order; nil if
-	// there is none to wait for.
-	blocker func(earlier []curator.Waiter) *curator.Waiter
-}
-
-// lastOf is the blocker of waiters that wait for all before them.
-func lastOf(earlier []curator.Waiter) *curator.Waiter {
-	if len(earlier) == 0 {
-		return nil
-	}
-	return &earlier[len(earlier)-1]
+	// waitsFor are the markers of the znodes that a waiter waits for; all if there are none.
+	waitsFor []string
 }
 
 // acquire joins the queue and waits until its position is the first; with wait false it
@@ -40,11 +31,11 @@ func lastOf(earlier []curator.Waiter) *curator.Waiter {
 // joins again at the end.
 //
 //	acquire
-//	  join            the znode, protected against a lost answer
-//	  position.await  until there is no blocker
-//	    findBlocker   list without a watch
-//	    waitGone      a watch on the blocker
-//	  position.quit   if anything failed
+//	  join               the znode, protected against a lost answer
+//	  position.await     until there is no predecessor
+//	    findPredecessor  list without a watch
+//	    waitGone         a watch on the predecessor
+//	  position.quit      if anything failed
 func (q *waitQueue) acquire(ctx context.Context, wait bool) (*position, error) {
 	for {
 		p, err := q.join(ctx)
@@ -161,33 +152,33 @@ type position struct {
 	name    string
 	token   client.Zxid
 
-	own     *client.Watch // of the znode's data; nil before findBlocker
+	own     *client.Watch // of the znode's data; nil before findPredecessor
 	revoked bool          // another client has asked for a release
 }
 
-// await waits until there is no blocker.
+// await waits until there is no predecessor.
 func (p *position) await(ctx context.Context, wait bool) error {
 	ctx, cancel := p.session.Context(ctx)
 	defer cancel()
 	for {
-		blocker, err := p.findBlocker(ctx)
-		if err != nil || blocker == nil {
+		predecessor, err := p.findPredecessor(ctx)
+		if err != nil || predecessor == nil {
 			return err
 		}
 		if !wait {
 			return ErrNotAcquired
 		}
-		err = p.waitGone(ctx, znode.Join(p.queue.dir, blocker.Name))
+		err = p.waitGone(ctx, znode.Join(p.queue.dir, predecessor.Name))
 		if err != nil {
 			return err
 		}
 	}
 }
 
-// findBlocker lists the queue, without a watch, and returns the znode to wait for. The list
+// findPredecessor lists the queue, without a watch, and returns the znode to wait for. The list
 // is of a moment after our znode was created: an earlier znode that is not in the list is
 // gone for good.
-func (p *position) findBlocker(ctx context.Context) (*curator.Waiter, error) {
+func (p *position) findPredecessor(ctx context.Context) (*curator.Waiter, error) {
 	pending := p.queue.c.Async().Children(ctx, p.queue.dir)
 	if p.own == nil {
 		if err := p.watchOwn(ctx); err != nil { // travels with the list
@@ -204,15 +195,11 @@ func (p *position) findBlocker(ctx context.Context) (*curator.Waiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	var earlier []curator.Waiter
-	waiting := curator.Order(reply.Children, p.queue.markers...)
-	for _, c := range waiting {
-		if c.Name == p.name {
-			return p.queue.blocker(earlier), nil
-		}
-		earlier = append(earlier, c)
+	ahead, queued := curator.Ahead(reply.Children, p.name, p.queue.markers...)
+	if !queued {
+		return nil, errPositionLost // it was deleted
 	}
-	return nil, errPositionLost // it was deleted
+	return curator.Predecessor(ahead, p.queue.waitsFor...), nil
 }
 
 // watchOwn leaves a watch on the own znode, which fires when it is deleted or

@@ -1,3 +1,8 @@
+// Package curator reads and makes the znodes' names of Curator's and kazoo's queues, and
+// orders them: the waiters of locks, elections and semaphores, which are ephemeral
+// sequential znodes below one parent, and the items of queues. The HTTP API and the
+// recipes share it, so that their clients wait in the same queue. It handles names only:
+// it reads no tree and waits for nothing.
 package curator
 
 import (
@@ -13,6 +18,9 @@ const (
 	Lock      = "lock-"    // Curator's InterProcessMutex
 	KazooLock = "__lock__" // kazoo's Lock, and its Election
 	Latch     = "latch-"   // Curator's LeaderLatch
+	ReadLock  = "__READ__" // Curator's InterProcessReadWriteLock, for readers
+	WriteLock = "__WRIT__" // the same, for writers
+	Lease     = "lease-"   // Curator's InterProcessSemaphoreV2
 )
 
 // Waiter is a znode in a queue; the first one holds what the queue is for.
@@ -65,4 +73,29 @@ func Order(children []string, markers ...string) []Waiter {
 		)
 	})
 	return all
+}
+
+// Ahead returns the waiters before the one with a name, first come first; queued is false if
+// it is not among the children, or not in the queue.
+func Ahead(children []string, name string, markers ...string) (ahead []Waiter, queued bool) {
+	all := Order(children, markers...)
+	for i, w := range all {
+		if w.Name == name {
+			return all[:i], true
+		}
+	}
+	return nil, false
+}
+
+// Predecessor returns the waiter to wait for, given those ahead: the last one with one of
+// the markers, or with any if none is given. It is nil if there is none: then it is the
+// waiter's turn. A waiter that watches only its predecessor wakes when its turn may have
+// come, and a release does not wake all others.
+func Predecessor(ahead []Waiter, markers ...string) *Waiter {
+	for i := len(ahead) - 1; i >= 0; i-- {
+		if len(markers) == 0 || slices.Contains(markers, ahead[i].Marker) {
+			return &ahead[i]
+		}
+	}
+	return nil
 }

@@ -101,3 +101,41 @@ func FuzzParse(f *testing.F) {
 		curator.Order([]string{name, name + "1", "lock-0000000001"}, curator.Lock)
 	})
 }
+
+func TestAhead_AndPredecessor(t *testing.T) {
+	children := []string{
+		"_c_d-__READ__0000000004", "_c_b-__WRIT__0000000002", "_c_c-__READ__0000000003", "_c_a-__READ__0000000001", "other",
+	}
+	for _, test := range []struct {
+		name   string
+		ahead  int
+		queued bool
+		any    string // whom a writer waits for
+		writer string // whom a reader waits for
+		about  string
+	}{
+		{"_c_a-__READ__0000000001", 0, true, "", "", "the first"},
+		{"_c_b-__WRIT__0000000002", 1, true, "_c_a-__READ__0000000001", "", "no writer is ahead"},
+		{"_c_d-__READ__0000000004", 3, true, "_c_c-__READ__0000000003", "_c_b-__WRIT__0000000002", "the last"},
+		{"other", 0, false, "", "", "not in the queue"},
+		{"_c_e-__READ__0000000005", 0, false, "", "", "not among the children"},
+	} {
+		ahead, queued := curator.Ahead(children, test.name, curator.ReadLock, curator.WriteLock)
+		if len(ahead) != test.ahead || queued != test.queued {
+			t.Errorf("%s: ahead are %v, queued is %t; want %d, %t", test.about, ahead, queued, test.ahead, test.queued)
+		}
+		if got := nameOf(curator.Predecessor(ahead)); got != test.any {
+			t.Errorf("%s: the predecessor is %q, want %q", test.about, got, test.any)
+		}
+		if got := nameOf(curator.Predecessor(ahead, curator.WriteLock)); got != test.writer {
+			t.Errorf("%s: the last writer ahead is %q, want %q", test.about, got, test.writer)
+		}
+	}
+}
+
+func nameOf(w *curator.Waiter) string {
+	if w == nil {
+		return ""
+	}
+	return w.Name
+}
