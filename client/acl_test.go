@@ -15,14 +15,14 @@ func TestDigestID_Examples(t *testing.T) {
 		{"a", "", "a:faqErSBWcv9/lZW1ERCcDsnNQLg="},
 	} {
 		id, err := client.DigestID(x.user, x.password)
-		check(t, err)
+		must(t, err)
 		if want := (client.ID{Scheme: "digest", ID: x.id}); id != want {
 			t.Errorf("%s:%s is %v, want %v", x.user, x.password, id, want)
 		}
 	}
 	for _, user := range []string{"", "a:b"} {
 		_, err := client.DigestACL(client.PermAll, user, "secret")
-		wantIs(t, err, client.ErrBadArguments)
+		wantErr(t, err, client.ErrBadArguments)
 	}
 }
 
@@ -32,35 +32,35 @@ func TestReal_DigestACL_LetsInWhoKnowsThePassword(t *testing.T) {
 	ctx, servers := t.Context(), startServer(t)
 	anybody := connect(t, servers)
 	reader, err := client.DigestACL(client.PermRead|client.PermDelete, "reader", "pass:word")
-	check(t, err)
+	must(t, err)
 	owner, err := client.DigestACL(client.PermAll, "owner", "secret")
-	check(t, err)
+	must(t, err)
 	_, _, err = anybody.Create(ctx, "/d", []byte("x"), client.Persistent, append(reader, owner...)...)
-	check(t, err)
+	must(t, err)
 	_, _, err = anybody.Get(ctx, "/d")
-	wantIs(t, err, client.ErrNoAuth)
+	wantErr(t, err, client.ErrNoAuth)
 	wrong := connect(t, servers, client.WithAuth("digest", []byte("reader:password")))
 	_, _, err = wrong.Get(ctx, "/d")
-	wantIs(t, err, client.ErrNoAuth)
+	wantErr(t, err, client.ErrNoAuth)
 
 	r := connect(t, servers, client.WithAuth("digest", []byte("reader:pass:word")))
-	check(t, r.Sync(ctx, "/d"))
+	must(t, r.Sync(ctx, "/d"))
 	_, _, err = r.Get(ctx, "/d")
-	check(t, err)
+	must(t, err)
 	_, err = r.Set(ctx, "/d", nil, client.AnyVersion)
-	wantIs(t, err, client.ErrNoAuth)
+	wantErr(t, err, client.ErrNoAuth)
 	o := connect(t, servers, client.WithAuth("digest", []byte("owner:secret")))
-	check(t, o.Sync(ctx, "/d"))
+	must(t, o.Sync(ctx, "/d"))
 	acl, stat, err := o.GetACL(ctx, "/d")
-	check(t, err)
+	must(t, err)
 	if len(acl) != 2 || acl[0] != reader[0] || acl[1] != owner[0] {
 		t.Errorf("the list is %v", acl)
 	}
 	_, err = o.SetACL(ctx, "/d", append(client.ReadACL(), owner...), stat.Aversion)
-	check(t, err)
-	check(t, anybody.Sync(ctx, "/d"))
+	must(t, err)
+	must(t, anybody.Sync(ctx, "/d"))
 	_, _, err = anybody.Get(ctx, "/d")
-	check(t, err)
+	must(t, err)
 }
 
 // The ready-made lists do what they say.
@@ -68,13 +68,13 @@ func TestReal_ReadyMadeACLs(t *testing.T) {
 	ctx, servers := t.Context(), startServer(t)
 	anybody, c := connect(t, servers), connect(t, servers, client.WithAuth("digest", []byte("u:p")))
 	_, _, err := anybody.Create(ctx, "/nobody", nil, client.Persistent, client.CreatorACL()...)
-	wantIs(t, err, client.ErrInvalidACL)
+	wantErr(t, err, client.ErrInvalidACL)
 	for path, acl := range map[string][]client.ACL{
 		"/open": client.OpenACL(), "/read": client.ReadACL(), "/own": client.CreatorACL(),
 	} {
 		_, _, err := c.Create(ctx, path, nil, client.Persistent, acl...)
-		check(t, err)
-		check(t, anybody.Sync(ctx, path))
+		must(t, err)
+		must(t, anybody.Sync(ctx, path))
 		if _, _, err = anybody.Get(ctx, path); (err == nil) != (path != "/own") {
 			t.Errorf("reading %s: %v", path, err)
 		}
@@ -83,21 +83,21 @@ func TestReal_ReadyMadeACLs(t *testing.T) {
 		}
 	}
 	_, err = c.Set(ctx, "/own", nil, client.AnyVersion)
-	check(t, err)
+	must(t, err)
 	careful := connect(t, servers, client.WithDefaultACL(client.ReadACL()...))
 	m := careful.Multi()
 	m.Create("/multi", nil, client.Persistent)
-	check(t, m.Commit(ctx))
+	must(t, m.Commit(ctx))
 	_, _, err = careful.Create(ctx, "/default", nil, client.Persistent)
-	check(t, err)
+	must(t, err)
 	for _, path := range []string{"/default", "/multi"} {
 		_, err = careful.Set(ctx, path, nil, client.AnyVersion)
-		wantIs(t, err, client.ErrNoAuth)
+		wantErr(t, err, client.ErrNoAuth)
 	}
 	acl, _, err := c.GetACL(ctx, "/own")
-	check(t, err)
+	must(t, err)
 	want, err := client.DigestACL(client.PermAll, "u", "p")
-	check(t, err)
+	must(t, err)
 	if len(acl) != 1 || acl[0] != want[0] {
 		t.Errorf("the server makes %v of it, want %v", acl, want)
 	}

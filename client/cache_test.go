@@ -36,7 +36,7 @@ func wantSame(t *testing.T, k *Cache, s *fakeServer) {
 func newTestCache(t *testing.T, c *Client, opts ...CacheOption) *Cache {
 	t.Helper()
 	k, err := NewCache(t.Context(), c, "/", opts...)
-	mustNot(t, err)
+	must(t, err)
 	return k
 }
 
@@ -73,10 +73,10 @@ func TestCache_WaitZxid_OfAnUnrelatedWrite(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		s.create("/a", "")
 		k, err := NewCache(t.Context(), c, "/a")
-		mustNot(t, err)
+		must(t, err)
 		_, stat, err := c.Create(t.Context(), "/other", nil, Persistent)
-		mustNot(t, err)
-		mustNot(t, k.WaitZxid(t.Context(), stat.Czxid))
+		must(t, err)
+		must(t, k.WaitZxid(t.Context(), stat.Czxid))
 		if k.Zxid() < stat.Czxid {
 			t.Errorf("zxid %v, want %v", k.Zxid(), stat.Czxid)
 		}
@@ -129,10 +129,10 @@ func TestCache_Overflow_ReadsAgain(t *testing.T) {
 			}
 		})
 		_, _, err := c.Get(t.Context(), "/a")
-		mustNot(t, err)
+		must(t, err)
 		synctest.Wait()
 		wantSame(t, k, s)
-		mustNot(t, k.Err())
+		must(t, k.Err())
 	})
 }
 
@@ -156,7 +156,7 @@ func TestCache_Limits(t *testing.T) {
 func TestCache_Close_WithTheClient(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		k := newTestCache(t, c)
-		mustNot(t, c.Close())
+		must(t, c.Close())
 		<-k.Done()
 		wantErr(t, k.Err(), ErrClosed)
 	})

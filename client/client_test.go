@@ -18,7 +18,7 @@ func TestClient_Multi_TypedResults(t *testing.T) {
 		m := c.Multi()
 		made := m.Create("/a", []byte("1"), PersistentSequential)
 		set := m.Set("/", []byte("22"), AnyVersion)
-		mustNot(t, m.Commit(t.Context()))
+		must(t, m.Commit(t.Context()))
 		if made.Path != "/a0000000000" || made.Stat.DataLength != 1 || set.Stat.DataLength != 2 {
 			t.Errorf("results %+v %+v", made, set)
 		}
@@ -43,13 +43,13 @@ func TestClient_Chroot_RequestsResultsAndEvents(t *testing.T) {
 		defer s.stop()
 		s.create("/app", "")
 		c, err := Connect(t.Context(), "10.0.0.1:2181/app", WithDialer(s.dial))
-		mustNot(t, err)
+		must(t, err)
 		defer c.Close()
 		ctx := t.Context()
 		rec, err := c.AddWatch(ctx, "/", ModeRecursive)
-		mustNot(t, err)
+		must(t, err)
 		path, _, err := c.Create(ctx, "/x-", nil, EphemeralSequential)
-		mustNot(t, err)
+		must(t, err)
 		if path != "/x-0000000000" || get(s, &s.nodes)["/app/x-0000000000"] == nil {
 			t.Errorf("path %s", path)
 		}
@@ -57,7 +57,7 @@ func TestClient_Chroot_RequestsResultsAndEvents(t *testing.T) {
 			t.Errorf("event %+v", ev)
 		}
 		own, err := c.GetEphemerals(ctx, "")
-		mustNot(t, err)
+		must(t, err)
 		if len(own) != 1 || own[0] != path {
 			t.Errorf("ephemerals %v", own)
 		}
@@ -69,7 +69,7 @@ func TestClient_Chroot_RequestsResultsAndEvents(t *testing.T) {
 		s.create("/application", "") // not below the chroot, though it looks so
 		m := c.Multi()
 		made := m.Create("/m", nil, Persistent)
-		mustNot(t, m.Commit(ctx))
+		must(t, m.Commit(ctx))
 		if made.Path != "/m" {
 			t.Errorf("path %s", made.Path)
 		}
@@ -82,13 +82,13 @@ func TestClient_Chroot_RequestsResultsAndEvents(t *testing.T) {
 func TestClient_AddAuth_RestoredBeforeAnythingElse(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		s.do(func() { s.credentials = map[string]bool{"u:p": true} })
-		mustNot(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
-		mustNot(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
+		must(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
+		must(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
 		wantErr(t, c.AddAuth(t.Context(), "digest", []byte("u:wrong")), ErrAuthFailed)
 		s.do(func() { s.requests = nil })
 		s.cutAll()
 		_, _, err := c.Get(t.Context(), "/")
-		mustNot(t, err)
+		must(t, err)
 		s.do(func() {
 			if len(s.requests) != 2 || s.requests[0] != wire.OpAuth {
 				t.Errorf("requests on the new connection: %v", s.requests)
@@ -112,10 +112,10 @@ func TestClient_AddAuth_ReplyOvertakes(t *testing.T) {
 			}
 		})
 		exists := c.Async().Exists(t.Context(), "/")
-		mustNot(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
+		must(t, c.AddAuth(t.Context(), "digest", []byte("u:p")))
 		s.do(func() { conn.answerLocked(xid, nil, znode.ErrNoNode) })
 		reply, err := exists.Wait(t.Context())
-		mustNot(t, err)
+		must(t, err)
 		if reply.Exists {
 			t.Error("exists")
 		}
@@ -130,7 +130,7 @@ func TestClient_Set_TooLarge(t *testing.T) {
 		_, err = c.Set(t.Context(), "/", make([]byte, wire.DefaultMaxFrame-10), AnyVersion)
 		wantErr(t, err, ErrTooLarge)
 		_, err = c.Set(t.Context(), "/", make([]byte, wire.DefaultMaxFrame-64), AnyVersion)
-		mustNot(t, err)
+		must(t, err)
 		if n := len(get(s, &s.connects)); n != 1 {
 			t.Errorf("%d connections, want 1", n)
 		}
@@ -140,7 +140,7 @@ func TestClient_Set_TooLarge(t *testing.T) {
 func TestWithMaxRequest_BoundsRequests(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		set := func(size int) error { _, err := c.Set(t.Context(), "/", make([]byte, size), AnyVersion); return err }
-		mustNot(t, set(900))
+		must(t, set(900))
 		wantErr(t, set(1001), ErrTooLarge)
 		wantErr(t, set(990), ErrTooLarge) // together with the other fields
 		m := c.Multi()
@@ -182,7 +182,7 @@ func TestWithLogger_ConnectionsAndExpiries(t *testing.T) {
 				}
 			}
 		}
-		mustNot(t, c.Sync(t.Context(), "/"))
+		must(t, c.Sync(t.Context(), "/"))
 		lines()
 		s.do(func() { s.down = true })
 		s.cutAll()

@@ -65,7 +65,7 @@ func TestClient_Close_WithoutConnectionSaysSo(t *testing.T) {
 		wantErr(t, c.Close(), ErrNotClosed)
 		_, err := p.Wait(t.Context())
 		wantErr(t, err, ErrClosed)
-		mustNot(t, c.Close())
+		must(t, c.Close())
 	})
 }
 

@@ -19,9 +19,9 @@ func TestClient_CreateProtected_ReplyLost_FindsItsZnode(t *testing.T) {
 					s.create("/locks", "")
 					s.do(func() { s.hook = onFirst(wire.OpCreate2, v) })
 					path, stat, err := c.CreateProtected(t.Context(), "/locks/lock-", nil, mode)
-					mustNot(t, err)
+					must(t, err)
 					children, _, err := c.Children(t.Context(), "/locks")
-					mustNot(t, err)
+					must(t, err)
 					if len(children) != 1 || path != "/locks/"+children[0] {
 						t.Errorf("path %s, children %v", path, children)
 					}

@@ -49,13 +49,13 @@ func (c *stuckConn) Read(b []byte) (int, error) {
 func fill(t *testing.T, conn *net.TCPConn) (total int) {
 	t.Helper()
 	raw, err := conn.SyscallConn()
-	mustNot(t, err)
+	must(t, err)
 	junk := make([]byte, 64<<10)
 	full := 0
 	wait.Until(t, "the socket is full", func() bool {
 		for n := 1; n > 0; total += n {
 			err := raw.Write(func(fd uintptr) bool { n, err = tryWrite(fd, junk); return true })
-			mustNot(t, err)
+			must(t, err)
 			if n > 0 {
 				full = 0
 			}
@@ -86,7 +86,7 @@ func TestDirect_SocketFull_WriterTakesOver(t *testing.T) {
 	c := dialFake(t, s, WithDialer(dial), WithSessionTimeout(patience))
 	defer c.Close()
 	_, _, err := c.Get(t.Context(), "/")
-	mustNot(t, err)
+	must(t, err)
 	server.mu.Lock()
 	server.stuck = make(chan struct{})
 	server.mu.Unlock()
@@ -114,7 +114,7 @@ func TestDirect_SocketFull_WriterTakesOver(t *testing.T) {
 	server.stuck = nil
 	server.mu.Unlock()
 	data, _, err := c.Get(t.Context(), "/")
-	mustNot(t, err)
+	must(t, err)
 	if string(data) != "x" || len(get(s, &s.connects)) != 1 {
 		t.Errorf("data %q over %d connections", data, len(s.connects))
 	}

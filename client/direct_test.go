@@ -113,13 +113,13 @@ func TestDirect_MixedWithOthers_InOrder(t *testing.T) {
 						wire.OpExists: &wire.ExistsResponse{}, wire.OpSync: &wire.SyncResponse{}}[h.header.Type])
 				}
 			})
-			mustNot(t, <-first)
-			mustNot(t, <-second)
+			must(t, <-first)
+			must(t, <-second)
 			_, err := third.Wait(t.Context())
-			mustNot(t, err)
+			must(t, err)
 		}
 		_, err := c.Async().Get(t.Context(), "/").Wait(t.Context())
-		mustNot(t, err)
+		must(t, err)
 	})
 }
 
@@ -154,7 +154,7 @@ func TestDirect_ConnectionBreaks_OutcomeUnknown(t *testing.T) {
 			wantErr(t, err, ErrOutcomeUnknown, ErrConnectionLoss)
 			s.do(func() { s.hook = onFirst(wire.OpGetData, v) })
 			data, _, err := c.Get(t.Context(), "/") // sent again
-			mustNot(t, err)
+			must(t, err)
 			if got := string(data) == "x"; got != (v == swallow) {
 				t.Errorf("data %q: the test is wrong", data)
 			}

@@ -35,7 +35,7 @@ func TestClient_Set_ReplyLost_OutcomeUnknown(t *testing.T) {
 				t.Errorf("error %#v names no operation and path", err)
 			}
 			data, _, err := c.Get(t.Context(), "/")
-			mustNot(t, err)
+			must(t, err)
 			if got := string(data) == "x"; got != (v == swallow) {
 				t.Errorf("data %q: the test is wrong", data)
 			}
@@ -66,7 +66,7 @@ func TestClient_GoAway_IsSentAgain(t *testing.T) {
 		}
 		for i, p := range pending {
 			created, err := p.Wait(t.Context())
-			mustNot(t, err)
+			must(t, err)
 			if want := fmt.Sprintf("/a-%010d", i); created.Path != want {
 				t.Errorf("created %s, want %s", created.Path, want)
 			}
@@ -78,7 +78,7 @@ func TestClient_Get_ReplyLost_SentAgain(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		s.do(func() { s.hook = onFirst(wire.OpGetData, cut) })
 		_, _, err := c.Get(t.Context(), "/")
-		mustNot(t, err)
+		must(t, err)
 		s.do(func() { s.hook = onFirst(wire.OpGetData, cut) })
 		// The asynchronous form promises order and leaves it to the caller.
 		_, err = c.Async().Get(t.Context(), "/").Wait(t.Context())
@@ -133,7 +133,7 @@ func TestClient_Set_ContextEnds(t *testing.T) {
 		wantEmptyQueue(t, c)
 		s.do(func() { s.down = false })
 		_, stat, err := c.Get(t.Context(), "/")
-		mustNot(t, err)
+		must(t, err)
 		if stat.Version != 0 {
 			t.Errorf("version %d: a withdrawn write has happened", stat.Version)
 		}
@@ -189,7 +189,7 @@ func TestClient_Async_CompletionInOrder(t *testing.T) {
 			}
 		}
 		_, stat, err := c.Get(t.Context(), "/n")
-		mustNot(t, err)
+		must(t, err)
 		if v := int(stat.Version); v < done || v > done+unknown {
 			t.Errorf("version %d after %d writes and %d unknown ones", v, done, unknown)
 		}
@@ -265,7 +265,7 @@ func TestClient_Queue_BoundHoldsAndIsFair(t *testing.T) {
 		for want, p := range []*Pending[GetReply]{first, second} {
 			answer()
 			_, err = p.Wait(t.Context())
-			mustNot(t, err)
+			must(t, err)
 			if len(started) != 1 {
 				t.Fatalf("%d got in for one that was answered", len(started))
 			}

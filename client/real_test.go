@@ -29,14 +29,14 @@ func connect(tb testing.TB, servers string, opts ...client.Option) *client.Clien
 	return c
 }
 
-func check(tb testing.TB, err error) {
+func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
 	}
 }
 
-func wantIs(tb testing.TB, err, want error) {
+func wantErr(tb testing.TB, err, want error) {
 	tb.Helper()
 	if !errors.Is(err, want) {
 		tb.Errorf("error %v, want %v", err, want)
@@ -49,48 +49,48 @@ func TestReal_ZnodesAndErrors(t *testing.T) {
 	connect(t, servers).EnsurePath(ctx, "/app", client.Persistent)
 	c := connect(t, servers+"/app")
 	path, stat, err := c.Create(ctx, "/a", []byte("1"), client.Persistent)
-	check(t, err)
+	must(t, err)
 	if path != "/a" || stat.Czxid == 0 || stat.DataLength != 1 {
 		t.Errorf("%s %+v", path, stat)
 	}
 	_, _, err = c.Create(ctx, "/a", nil, client.Persistent)
-	wantIs(t, err, client.ErrNodeExists)
+	wantErr(t, err, client.ErrNodeExists)
 	_, _, err = c.Create(ctx, "/none/x", nil, client.Persistent)
-	wantIs(t, err, client.ErrNoNode)
+	wantErr(t, err, client.ErrNoNode)
 	next, err := c.Set(ctx, "/a", []byte("22"), stat.Version)
-	check(t, err)
+	must(t, err)
 	_, err = c.Set(ctx, "/a", nil, stat.Version)
-	wantIs(t, err, client.ErrBadVersion)
+	wantErr(t, err, client.ErrBadVersion)
 	if !strings.Contains(err.Error(), "/a") {
 		t.Errorf("the error does not name the znode: %v", err)
 	}
 	data, got, err := c.Get(ctx, "/a")
-	check(t, err)
+	must(t, err)
 	if string(data) != "22" || got != next {
 		t.Errorf("%q %+v, want %+v", data, got, next)
 	}
 	seq, _, err := c.Create(ctx, "/a/s-", nil, client.EphemeralSequential)
-	check(t, err)
+	must(t, err)
 	if seq != "/a/s-0000000000" {
 		t.Errorf("sequential: %s", seq)
 	}
-	wantIs(t, c.Delete(ctx, "/a", client.AnyVersion), client.ErrNotEmpty)
+	wantErr(t, c.Delete(ctx, "/a", client.AnyVersion), client.ErrNotEmpty)
 	own, err := c.GetEphemerals(ctx, "/")
-	check(t, err)
+	must(t, err)
 	n, err := c.GetAllChildrenNumber(ctx, "/")
-	check(t, err)
+	must(t, err)
 	names, _, err := c.Children(ctx, "/a")
-	check(t, err)
+	must(t, err)
 	if !slices.Equal(own, []string{seq}) || n != 2 || !slices.Equal(names, []string{"s-0000000000"}) {
 		t.Errorf("ephemerals %v, %d below, children %v", own, n, names)
 	}
 	guarded, _, err := c.CreateProtected(ctx, "/a/lock-", nil, client.EphemeralSequential)
-	check(t, err)
+	must(t, err)
 	if !strings.HasPrefix(guarded, "/a/_c_") {
 		t.Errorf("protected: %s", guarded)
 	}
-	check(t, c.Sync(ctx, "/"))
-	check(t, c.Close())
+	must(t, c.Sync(ctx, "/"))
+	must(t, c.Close())
 	other := connect(t, servers)
 	if names, _, err := other.Children(ctx, "/app/a"); err != nil || len(names) != 0 {
 		t.Errorf("left of the closed session: %v, %v", names, err)
@@ -105,7 +105,7 @@ func TestReal_Transactions(t *testing.T) {
 	child := m.Create("/m/c-", nil, client.PersistentSequential)
 	set := m.Set("/m", []byte("y"), 0)
 	m.Check("/m", 1)
-	check(t, m.Commit(ctx))
+	must(t, m.Commit(ctx))
 	if made.Path != "/m" || child.Path != "/m/c-0000000000" || set.Stat.Version != 1 {
 		t.Errorf("%+v %+v %+v", made, child, set)
 	}
@@ -113,15 +113,15 @@ func TestReal_Transactions(t *testing.T) {
 	bad.Delete(child.Path, client.AnyVersion)
 	bad.Check("/m", 7)
 	err := bad.Commit(ctx)
-	wantIs(t, err, client.ErrBadVersion)
+	wantErr(t, err, client.ErrBadVersion)
 	var at *client.MultiError
 	if !errors.As(err, &at) || at.Index != 1 {
 		t.Errorf("blamed: %v", err)
 	}
 	r := c.MultiRead()
 	there, missing, list := r.Get("/m"), r.Get("/none"), r.Children("/m")
-	check(t, r.Do(ctx))
-	wantIs(t, missing.Err, client.ErrNoNode)
+	must(t, r.Do(ctx))
+	wantErr(t, missing.Err, client.ErrNoNode)
 	if string(there.Data) != "y" || len(list.Children) != 1 {
 		t.Errorf("%+v %+v", there, list)
 	}
@@ -131,26 +131,26 @@ func TestReal_ACLs(t *testing.T) {
 	ctx := t.Context()
 	servers := startServer(t)
 	c, stranger := connect(t, servers), connect(t, servers)
-	check(t, c.AddAuth(ctx, "digest", []byte("user:secret")))
+	must(t, c.AddAuth(ctx, "digest", []byte("user:secret")))
 	ids, err := c.WhoAmI(ctx)
-	check(t, err)
+	must(t, err)
 	if !slices.ContainsFunc(ids, func(id client.ID) bool { return id.Scheme == "digest" }) {
 		t.Errorf("who am I: %v", ids)
 	}
 	mine := client.ACL{Perms: client.PermAll, ID: client.ID{Scheme: "auth"}}
 	_, _, err = c.Create(ctx, "/mine", nil, client.Persistent, mine)
-	check(t, err)
+	must(t, err)
 	_, _, err = stranger.Get(ctx, "/mine")
-	wantIs(t, err, client.ErrNoAuth)
+	wantErr(t, err, client.ErrNoAuth)
 	acl, stat, err := c.GetACL(ctx, "/mine")
-	check(t, err)
+	must(t, err)
 	if len(acl) != 1 || !strings.HasPrefix(acl[0].ID.ID, "user:") {
 		t.Errorf("%v", acl)
 	}
 	open := client.ACL{Perms: client.PermRead, ID: client.ID{Scheme: "world", ID: "anyone"}}
 	_, err = c.SetACL(ctx, "/mine", []client.ACL{open, acl[0]}, stat.Aversion)
-	check(t, err)
-	check(t, stranger.Sync(ctx, "/mine"))
+	must(t, err)
+	must(t, stranger.Sync(ctx, "/mine"))
 	if _, _, err := stranger.Get(ctx, "/mine"); err != nil {
 		t.Errorf("read with permission: %v", err)
 	}
@@ -172,23 +172,23 @@ func TestReal_Watches(t *testing.T) {
 		}
 	}
 	_, _, missing, err := c.ExistsW(ctx, "/w")
-	check(t, err)
+	must(t, err)
 	all, err := c.AddWatch(ctx, "/tree", client.ModeRecursive)
-	check(t, err)
+	must(t, err)
 	_, _, err = writer.Create(ctx, "/w", nil, client.Persistent)
-	check(t, err)
+	must(t, err)
 	expect(missing, client.EventCreated, "/w")
 	_, _, data, err := c.GetW(ctx, "/w")
-	check(t, err)
+	must(t, err)
 	_, _, children, err := c.ChildrenW(ctx, "/w")
-	check(t, err)
+	must(t, err)
 	_, _, err = writer.Create(ctx, "/w/x", nil, client.Persistent)
-	check(t, err)
+	must(t, err)
 	_, err = writer.Set(ctx, "/w", []byte("1"), client.AnyVersion)
-	check(t, err)
+	must(t, err)
 	expect(children, client.EventChildrenChanged, "/w")
 	expect(data, client.EventDataChanged, "/w")
-	check(t, writer.EnsurePath(ctx, "/tree/a/b", client.Persistent))
+	must(t, writer.EnsurePath(ctx, "/tree/a/b", client.Persistent))
 	for _, path := range []string{"/tree", "/tree/a", "/tree/a/b"} {
 		expect(all, client.EventCreated, path)
 	}
@@ -199,23 +199,23 @@ func TestReal_Cache_FollowsAndCatchesUp(t *testing.T) {
 	ctx := t.Context()
 	servers := startServer(t)
 	c, writer := connect(t, servers), connect(t, servers)
-	check(t, writer.EnsurePath(ctx, "/c/a", client.Persistent))
+	must(t, writer.EnsurePath(ctx, "/c/a", client.Persistent))
 	k, err := client.NewCache(ctx, c, "/c")
-	check(t, err)
+	must(t, err)
 	defer k.Close()
 	if k.Len() != 2 {
 		t.Errorf("%d znodes, want 2", k.Len())
 	}
 	stat, err := writer.Set(ctx, "/c/a", []byte("new"), client.AnyVersion)
-	check(t, err)
-	check(t, k.WaitZxid(ctx, stat.Mzxid))
+	must(t, err)
+	must(t, k.WaitZxid(ctx, stat.Mzxid))
 	if n, ok := k.Get("/c/a"); !ok || string(n.Data) != "new" || n.Stat != stat {
 		t.Errorf("%+v %v", n, ok)
 	}
-	check(t, writer.Delete(ctx, "/c/a", client.AnyVersion))
+	must(t, writer.Delete(ctx, "/c/a", client.AnyVersion))
 	_, stat, err = writer.Create(ctx, "/elsewhere", nil, client.Persistent)
-	check(t, err)
-	check(t, k.WaitZxid(ctx, stat.Czxid))
+	must(t, err)
+	must(t, k.WaitZxid(ctx, stat.Czxid))
 	if got := k.Children("/c"); len(got) != 0 {
 		t.Errorf("deleted, and in the cache: %v", got)
 	}

@@ -41,7 +41,7 @@ func dialFake(t *testing.T, s *fakeServer, opts ...Option) *Client {
 	return c
 }
 
-func mustNot(t *testing.T, err error) {
+func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestClient_Session_StatesOfAReconnection(t *testing.T) {
 		if again.Session.ID != first.Session.ID || again.Session.ID == 0 {
 			t.Errorf("session %v after %v", again.Session.ID, first.Session.ID)
 		}
-		mustNot(t, c.Close())
+		must(t, c.Close())
 		nextState(t, w, StateClosed)
 		if _, open := <-w.C(); open {
 			t.Error("channel of states is open after Closed")
@@ -99,7 +99,7 @@ func TestClient_Session_LostAtLocalDeadline(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, watch, err := c.GetW(t.Context(), "/mine")
-		mustNot(t, err)
+		must(t, err)
 		answered := time.Now()
 		s.do(func() { s.down = true })
 		s.cutAll()
@@ -123,7 +123,7 @@ func TestClient_Session_LostAtLocalDeadline(t *testing.T) {
 		// be used again.
 		s.do(func() { s.down = false })
 		found, _, err := c.Exists(t.Context(), "/mine")
-		mustNot(t, err)
+		must(t, err)
 		if found {
 			t.Error("the ephemeral of the lost session is still there")
 		}
@@ -157,7 +157,7 @@ func TestClient_Session_DeadlineCountsFromTheRequestNotTheReply(t *testing.T) {
 		<-time.After(time.Second)
 		s.do(func() { held.answerLocked(xid, &wire.GetDataResponse{}, znode.OK) })
 		_, err := p.Wait(t.Context())
-		mustNot(t, err)
+		must(t, err)
 		want := testTimeout - testTimeout/16
 		if d := c.SessionDeadline().Sub(sent); d != want {
 			t.Errorf("deadline %v after the request, want %v", d, want)
@@ -263,19 +263,19 @@ func TestClient_Ping_SilentServerIsDropped(t *testing.T) {
 func TestClient_Detach_SessionGoesOnElsewhere(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		_, _, err := c.Create(t.Context(), "/mine", nil, Ephemeral)
-		mustNot(t, err)
+		must(t, err)
 		keys := c.Credentials()
-		mustNot(t, c.Detach())
+		must(t, c.Detach())
 		c2 := dialFake(t, s, WithSession(keys))
 		if c2.SessionID() != keys.ID {
 			t.Errorf("session %v, want %v", c2.SessionID(), keys.ID)
 		}
 		found, _, err := c2.Exists(t.Context(), "/mine")
-		mustNot(t, err)
+		must(t, err)
 		if !found {
 			t.Error("the ephemeral is gone")
 		}
-		mustNot(t, c2.Close())
+		must(t, c2.Close())
 		_, err = Connect(t.Context(), "10.0.0.1", WithDialer(s.dial), WithSession(keys))
 		wantErr(t, err, ErrSessionExpired)
 	})

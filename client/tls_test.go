@@ -25,16 +25,16 @@ import (
 func certificate(t *testing.T, host string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	check(t, err)
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	check(t, err)
+	must(t, err)
 	parsed, err := x509.ParseCertificate(der)
-	check(t, err)
+	must(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(parsed)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
@@ -44,7 +44,7 @@ func certificate(t *testing.T, host string) (tls.Certificate, *x509.CertPool) {
 func startTLS(t *testing.T, server string, cert tls.Certificate) (port string) {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}})
-	check(t, err)
+	must(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -64,7 +64,7 @@ func startTLS(t *testing.T, server string, cert tls.Certificate) (port string) {
 		}
 	}()
 	_, port, err = net.SplitHostPort(l.Addr().String())
-	check(t, err)
+	must(t, err)
 	return port
 }
 
@@ -80,7 +80,7 @@ func TestReal_TLS_CertificateIsForTheNameOfTheHost(t *testing.T) {
 	})
 	c := connect(t, "zk.example:"+port, resolve, client.WithTLS(&tls.Config{RootCAs: pool}))
 	_, _, err := c.Create(t.Context(), "/tls", nil, client.Persistent)
-	check(t, err)
+	must(t, err)
 	for servers, cfg := range map[string]*tls.Config{
 		"other.example:" + port: {RootCAs: pool},
 		"zk.example:" + port:    {RootCAs: x509.NewCertPool()},

@@ -41,19 +41,19 @@ func TestWatch_OneShot_OneEventThenClosed(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		ctx := t.Context()
 		found, _, w1, err := c.ExistsW(ctx, "/a")
-		mustNot(t, err)
+		must(t, err)
 		if found {
 			t.Fatal("exists")
 		}
 		_, _, w2, err := c.ChildrenW(ctx, "/")
-		mustNot(t, err)
+		must(t, err)
 		s.create("/a", "1")
 		wantEvent(t, w1, EventCreated, "/a")
 		wantClosed(t, w1)
 		wantEvent(t, w2, EventChildrenChanged, "/")
 		wantClosed(t, w2)
 		_, _, w3, err := c.GetW(ctx, "/a")
-		mustNot(t, err)
+		must(t, err)
 		s.set("/a", "2")
 		s.set("/a", "3")
 		wantEvent(t, w3, EventDataChanged, "/a")
@@ -64,7 +64,7 @@ func TestWatch_OneShot_OneEventThenClosed(t *testing.T) {
 			t.Error("a watch in spite of an error")
 		}
 		wantNoWatches(t, c)
-		mustNot(t, w3.Err())
+		must(t, w3.Err())
 	})
 }
 
@@ -77,13 +77,13 @@ func TestWatch_Reconnect_MissedEventsComeAndNoOthers(t *testing.T) {
 		watch := map[string]*Watch{}
 		for _, name := range []string{"/same", "/set", "/gone"} {
 			_, _, w, err := c.GetW(ctx, name)
-			mustNot(t, err)
+			must(t, err)
 			watch[name] = w
 		}
 		_, _, kids, err := c.ChildrenW(ctx, "/kids")
-		mustNot(t, err)
+		must(t, err)
 		_, _, born, err := c.ExistsW(ctx, "/born")
-		mustNot(t, err)
+		must(t, err)
 
 		s.do(func() { s.down = true })
 		s.cutAll()
@@ -98,7 +98,7 @@ func TestWatch_Reconnect_MissedEventsComeAndNoOthers(t *testing.T) {
 		wantEvent(t, watch["/gone"], EventDeleted, "/gone")
 		wantEvent(t, kids, EventChildrenChanged, "/kids")
 		wantEvent(t, born, EventCreated, "/born")
-		mustNot(t, c.Sync(ctx, "/"))
+		must(t, c.Sync(ctx, "/"))
 		if len(watch["/same"].C()) != 0 {
 			t.Error("an event for a znode that has not changed")
 		}
@@ -125,7 +125,7 @@ func TestWatch_Reconnect_BreaksHalfWay(t *testing.T) {
 		}
 		for _, p := range pending {
 			reply, err := p.Wait(ctx)
-			mustNot(t, err)
+			must(t, err)
 			all = append(all, reply.Watch)
 		}
 		s.do(func() {
@@ -167,9 +167,9 @@ func TestWatch_Event_DoesNotMoveLastZxid(t *testing.T) {
 		s.create("/a", "")
 		s.create("/b", "")
 		_, _, wa, err := c.GetW(ctx, "/a")
-		mustNot(t, err)
+		must(t, err)
 		_, _, wb, err := c.GetW(ctx, "/b")
-		mustNot(t, err)
+		must(t, err)
 		s.do(func() {
 			s.zxid++
 			s.setLocked("/a", []byte("1"))
@@ -190,24 +190,24 @@ func TestWatch_Cancel_LeavesNothing(t *testing.T) {
 		var all []*Watch
 		for range 10 {
 			_, _, w, err := c.ExistsW(ctx, "/a")
-			mustNot(t, err)
+			must(t, err)
 			all = append(all, w)
 		}
 		for _, w := range all[1:] {
 			w.Cancel()
 		}
-		mustNot(t, c.CheckWatches(ctx, "/a", WatcherAny))
+		must(t, c.CheckWatches(ctx, "/a", WatcherAny))
 		// A request for a new watch is on its way while the last one goes: the
 		// server must not lose it.
 		next := c.Async().ExistsW(ctx, "/a")
 		all[0].Cancel()
 		reply, err := next.Wait(ctx)
-		mustNot(t, err)
-		mustNot(t, c.CheckWatches(ctx, "/a", WatcherAny))
+		must(t, err)
+		must(t, c.CheckWatches(ctx, "/a", WatcherAny))
 		s.create("/a", "")
 		wantEvent(t, reply.Watch, EventCreated, "/a")
 		_, _, w, err := c.GetW(ctx, "/a")
-		mustNot(t, err)
+		must(t, err)
 		w.Cancel()
 		wantErr(t, c.CheckWatches(ctx, "/a", WatcherAny), ErrNoWatcher)
 		wantNoWatches(t, c)
@@ -244,9 +244,9 @@ func TestWatch_AbandonedRequest_LeavesNothing(t *testing.T) {
 func TestWatch_SessionLost_EndsWithReason(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		_, _, one, err := c.ExistsW(t.Context(), "/a")
-		mustNot(t, err)
+		must(t, err)
 		rec, err := c.AddWatch(t.Context(), "/", ModeRecursive)
-		mustNot(t, err)
+		must(t, err)
 		s.expire(c.SessionID())
 		for _, w := range []*Watch{one, rec} {
 			ev, open := <-w.C()
@@ -263,7 +263,7 @@ func TestWatch_SessionLost_EndsWithReason(t *testing.T) {
 func TestWatch_RestoreRefused_EndsWithReason(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		_, _, w, err := c.ExistsW(t.Context(), "/a")
-		mustNot(t, err)
+		must(t, err)
 		s.do(func() {
 			s.hook = func(fc *fakeConn, h wire.RequestHeader, _ wire.Request) verdict {
 				if h.Type == wire.OpSetWatches {
@@ -282,10 +282,10 @@ func TestWatch_RestoreRefused_EndsWithReason(t *testing.T) {
 func TestWatch_Order_EventBeforeReply(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		w, err := c.AddWatch(t.Context(), "/", ModeRecursive)
-		mustNot(t, err)
+		must(t, err)
 		for i := range 100 {
 			path, _, err := c.Create(t.Context(), fmt.Sprintf("/%d", i), nil, Persistent)
-			mustNot(t, err)
+			must(t, err)
 			select {
 			case ev := <-w.C():
 				if ev.Path != path {
@@ -302,9 +302,9 @@ func TestWatch_Persistent_RearmedAfterReconnect(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		ctx := t.Context()
 		rec, err := c.AddWatch(ctx, "/", ModeRecursive)
-		mustNot(t, err)
+		must(t, err)
 		per, err := c.AddWatch(ctx, "/", ModePersistent)
-		mustNot(t, err)
+		must(t, err)
 		s.do(func() { // the fake keeps one mode for a path, as ZooKeeper 3.8
 			for conn := range s.conns {
 				conn.persist["/"] = wire.AddWatchPersistentRecursive
@@ -334,7 +334,7 @@ func TestWatch_Persistent_RearmedAfterReconnect(t *testing.T) {
 func TestWatch_Persistent_OverflowEndsWithAnError(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		w, err := c.AddWatch(t.Context(), "/a", ModePersistent, WithWatchQueue(3))
-		mustNot(t, err)
+		must(t, err)
 		s.create("/a", "")
 		for range 5 {
 			s.set("/a", "x")
@@ -352,8 +352,8 @@ func TestWatch_Persistent_OverflowEndsWithAnError(t *testing.T) {
 func TestWatch_RemoveWatches_EndsThem(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		_, _, w, err := c.ExistsW(t.Context(), "/a")
-		mustNot(t, err)
-		mustNot(t, c.RemoveWatches(t.Context(), "/a", WatcherAny))
+		must(t, err)
+		must(t, c.RemoveWatches(t.Context(), "/a", WatcherAny))
 		wantClosed(t, w)
 		wantErr(t, w.Err(), ErrWatchCancelled)
 		wantErr(t, c.RemoveWatches(t.Context(), "/a", WatcherAny), ErrNoWatcher)

@@ -19,9 +19,9 @@ func do(call func() error) <-chan outcome[struct{}] {
 func TestBarrier_Wait_UntilRemoved(t *testing.T) {
 	k := newKit(t)
 	b := recipes.NewBarrier(k.connect(), k.path("deep/b"))
-	k.no(b.Wait(k.ctx)) // not set
-	k.no(b.Set(k.ctx))
-	k.no(b.Set(k.ctx))
+	k.must(b.Wait(k.ctx)) // not set
+	k.must(b.Set(k.ctx))
+	k.must(b.Set(k.ctx))
 	var waiting []<-chan outcome[struct{}]
 	unlucky, tap := k.connectTapped()
 	for _, c := range []*client.Client{k.connect(), unlucky} {
@@ -35,18 +35,18 @@ func TestBarrier_Wait_UntilRemoved(t *testing.T) {
 	ctx, cancel := context.WithCancel(k.ctx)
 	cancelled := do(func() error { return b.Wait(ctx) })
 	cancel()
-	k.is(recv(k, "the cancelled wait", cancelled).err, context.Canceled)
+	k.wantErr(receive(k, "the cancelled wait", cancelled).err, context.Canceled)
 	for _, w := range waiting {
 		if len(w) != 0 {
 			t.Fatal("the barrier does not hold")
 		}
 	}
-	k.no(b.Remove(k.ctx))
+	k.must(b.Remove(k.ctx))
 	for _, w := range waiting {
-		k.no(recv(k, "the end of the wait", w).err)
+		k.must(receive(k, "the end of the wait", w).err)
 	}
-	k.no(b.Remove(k.ctx))
-	k.nothingLeft()
+	k.must(b.Remove(k.ctx))
+	k.wantNoLeftovers()
 }
 
 func TestBarrier_SetRemove_RepliesLost(t *testing.T) {
@@ -54,13 +54,13 @@ func TestBarrier_SetRemove_RepliesLost(t *testing.T) {
 	c, tap := k.connectTapped()
 	b := recipes.NewBarrier(c, k.path("b"))
 	tap.LoseReply(proxy.OpCreate)
-	k.no(b.Set(k.ctx))
+	k.must(b.Set(k.ctx))
 	tap.LoseReply(proxy.OpDelete)
-	k.no(b.Remove(k.ctx))
+	k.must(b.Remove(k.ctx))
 	if tap.Lost() != 2 {
 		t.Errorf("%d replies were lost, want 2", tap.Lost())
 	}
-	k.no(b.Wait(k.ctx))
+	k.must(b.Wait(k.ctx))
 }
 
 // enter starts an Enter and waits until n are there.
@@ -91,8 +91,8 @@ func TestDoubleBarrier_EnterLeave_Together(t *testing.T) {
 		entering = append(entering, k.enter(clients[2], 3, 0))
 		var inside []*recipes.Entered
 		for _, e := range entering {
-			got := recv(k, "an entrance", e)
-			k.no(got.err)
+			got := receive(k, "an entrance", e)
+			k.must(got.err)
 			inside = append(inside, got.v)
 		}
 		leaving := []<-chan outcome[struct{}]{
@@ -105,15 +105,15 @@ func TestDoubleBarrier_EnterLeave_Together(t *testing.T) {
 				t.Fatal("somebody is out too early")
 			}
 		}
-		k.no(inside[2].Leave(k.ctx))
+		k.must(inside[2].Leave(k.ctx))
 		for _, l := range leaving {
-			k.no(recv(k, "the others' exit", l).err)
+			k.must(receive(k, "the others' exit", l).err)
 		}
 		if n := k.children(clients[0], k.path("b")); n != 0 {
 			t.Fatalf("%d znodes are left", n)
 		}
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // Rounds follow each other as quickly as they can: those of the next do not hold up
@@ -137,33 +137,33 @@ func TestDoubleBarrier_EnterLeave_RoundsDoNotMix(t *testing.T) {
 		}))
 	}
 	for _, a := range all {
-		k.no(recv(k, "the rounds", a).err)
+		k.must(receive(k, "the rounds", a).err)
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // A crash of all has left ready behind. It does not open the next round.
 func TestDoubleBarrier_Enter_StaleReady(t *testing.T) {
 	k := newKit(t)
 	c := k.connect()
-	k.no(c.EnsurePath(k.ctx, k.path("b/ready"), client.Persistent))
+	k.must(c.EnsurePath(k.ctx, k.path("b/ready"), client.Persistent))
 	first := k.enter(k.connect(), 2, 0)
 	wait.Until(k, "ready is removed", func() bool {
 		exists, _, err := c.Exists(k.ctx, k.path("b/ready"))
-		k.no(err)
+		k.must(err)
 		return !exists
 	})
 	if len(first) != 0 {
 		t.Fatal("the stale znode let somebody in")
 	}
 	second := k.enter(k.connect(), 2, 0)
-	a, b := recv(k, "the first", first), recv(k, "the second", second)
-	k.no(a.err)
-	k.no(b.err)
+	a, b := receive(k, "the first", first), receive(k, "the second", second)
+	k.must(a.err)
+	k.must(b.err)
 	leaving := do(func() error { return a.v.Leave(k.ctx) })
-	k.no(b.v.Leave(k.ctx))
-	k.no(recv(k, "the exit", leaving).err)
-	k.nothingLeft()
+	k.must(b.v.Leave(k.ctx))
+	k.must(receive(k, "the exit", leaving).err)
+	k.wantNoLeftovers()
 }
 
 // Sessions are lost while waiting to get in, and inside.
@@ -174,18 +174,18 @@ func TestDoubleBarrier_EnterLeave_SessionsExpire(t *testing.T) {
 	zktest.Expire(k, c, shared.Address)
 	k.waitChildren(k.connect(), k.path("b"), 1) // it is there again
 	c2 := k.connect()
-	a, b := recv2(k, first, k.enter(c2, 2, 0))
+	a, b := receiveBoth(k, first, k.enter(c2, 2, 0))
 	zktest.Expire(k, c, shared.Address)
-	k.no(b.Leave(k.ctx)) // the dead have left
-	k.no(a.Leave(k.ctx))
-	k.nothingLeft()
+	k.must(b.Leave(k.ctx)) // the dead have left
+	k.must(a.Leave(k.ctx))
+	k.wantNoLeftovers()
 }
 
-// recv2 receives two results that must be no errors.
-func recv2[T any](k *kit, a, b <-chan outcome[T]) (T, T) {
+// receiveBoth receives two results that must be no errors.
+func receiveBoth[T any](k *kit, a, b <-chan outcome[T]) (T, T) {
 	k.Helper()
-	x, y := recv(k, "the first result", a), recv(k, "the second result", b)
-	k.no(x.err)
-	k.no(y.err)
+	x, y := receive(k, "the first result", a), receive(k, "the second result", b)
+	k.must(x.err)
+	k.must(y.err)
 	return x.v, y.v
 }

@@ -17,29 +17,29 @@ func TestCounter_Values(t *testing.T) {
 	check := func(want int64) {
 		t.Helper()
 		v, err := n.Get(k.ctx)
-		k.no(err)
+		k.must(err)
 		if v != want {
 			t.Fatalf("the counter is %d, want %d", v, want)
 		}
 	}
 	check(0)
 	v, err := n.Add(k.ctx, 258)
-	k.no(err)
+	k.must(err)
 	if v != 258 {
 		t.Errorf("Add returned %d", v)
 	}
 	data, _, err := c.Get(k.ctx, k.path("deep/n"))
-	k.no(err)
+	k.must(err)
 	if !bytes.Equal(data, []byte{0, 0, 0, 0, 0, 0, 1, 2}) { // DistributedAtomicLong's
 		t.Errorf("the data is %x", data)
 	}
 	was, err := n.Set(k.ctx, math.MaxInt64)
-	k.no(err)
+	k.must(err)
 	if was != 258 {
 		t.Errorf("Set returned %d", was)
 	}
 	_, err = n.Add(k.ctx, 1)
-	k.no(err)
+	k.must(err)
 	check(math.MinInt64)
 	ok, err := n.CompareAndSwap(k.ctx, 5, 6)
 	if ok || err != nil {
@@ -52,10 +52,10 @@ func TestCounter_Values(t *testing.T) {
 	check(-6)
 	k.waitChildren(c, k.path("deep/n"), 0) // no ticket is left
 	_, err = c.Set(k.ctx, k.path("deep/n"), []byte("7"), client.AnyVersion)
-	k.no(err)
+	k.must(err)
 	_, err = n.Add(k.ctx, 1)
-	k.is(err, client.ErrMarshalling)
-	k.nothingLeft()
+	k.wantErr(err, client.ErrMarshalling)
+	k.wantNoLeftovers()
 }
 
 // The answer to a change is lost, whether it has happened or not: it happens once.
@@ -76,7 +76,7 @@ func TestCounter_Add_ReplyLost(t *testing.T) {
 			})
 		}
 		v, err := n.Add(k.ctx, 1)
-		k.no(err)
+		k.must(err)
 		if v != int64(i+1) {
 			t.Fatalf("the counter is %d, want %d", v, i+1)
 		}
@@ -86,7 +86,7 @@ func TestCounter_Add_ReplyLost(t *testing.T) {
 		t.Errorf("%d replies were lost, want 3", tap.Lost())
 	}
 	k.waitChildren(c, k.path("n"), 0)
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 func TestCounter_Add_Concurrent(t *testing.T) {
@@ -105,10 +105,10 @@ func TestCounter_Add_Concurrent(t *testing.T) {
 		}))
 	}
 	for _, a := range all {
-		k.no(recv(k, "the additions", a).err)
+		k.must(receive(k, "the additions", a).err)
 	}
 	v, err := recipes.NewCounter(k.connect(), k.path("n")).Get(k.ctx)
-	k.no(err)
+	k.must(err)
 	if v != clients*adds {
 		t.Errorf("the counter is %d, want %d", v, clients*adds)
 	}

@@ -22,7 +22,7 @@ func (k *kit) candidate(
 	term := start(func() (*recipes.Term, error) { return e.Campaign(k.ctx) })
 	wait.Until(k, "the candidate is in the queue", func() bool {
 		list, err := e.Candidates(k.ctx)
-		k.no(err)
+		k.must(err)
 		return len(list) == n
 	})
 	return e, term
@@ -31,8 +31,8 @@ func (k *kit) candidate(
 // term is the result of a Campaign that must succeed.
 func (k *kit) term(c <-chan outcome[*recipes.Term]) *recipes.Term {
 	k.Helper()
-	got := recv(k, "the election", c)
-	k.no(got.err)
+	got := receive(k, "the election", c)
+	k.must(got.err)
 	return got.v
 }
 
@@ -50,7 +50,7 @@ func TestElection_Campaign_NextLeadsAfterResign(t *testing.T) {
 	for i, c := range terms {
 		term := k.term(c)
 		leader, err := e.Leader(k.ctx)
-		k.no(err)
+		k.must(err)
 		if string(leader.Data) != fmt.Sprint(i) || leader.FencingToken != term.FencingToken() || leader.Path != term.Path() {
 			t.Errorf("the leader is %q with token %v, want %d with %v", leader.Data, leader.FencingToken, i, term.FencingToken())
 		}
@@ -63,11 +63,11 @@ func TestElection_Campaign_NextLeadsAfterResign(t *testing.T) {
 				t.Fatalf("%d leads together with %d", i+1+j, i)
 			}
 		}
-		k.no(term.Resign(k.ctx))
+		k.must(term.Resign(k.ctx))
 	}
 	_, err := e.Leader(k.ctx)
-	k.is(err, recipes.ErrNoLeader)
-	k.nothingLeft()
+	k.wantErr(err, recipes.ErrNoLeader)
+	k.wantNoLeftovers()
 }
 
 // The death of a leader wakes one candidate.
@@ -86,7 +86,7 @@ func TestElection_Campaign_WakesOneCandidate(t *testing.T) {
 		clients, taps, terms = append(clients, c), append(taps, tap), append(terms, term)
 	}
 	wait.Until(k, "all watch", func() bool { return shared.Watches(k.path("e")) == 1+2*length })
-	k.no(c.Close())
+	k.must(c.Close())
 	term := k.term(terms[0])
 	if leader.Err() == nil {
 		t.Error("the old leader still leads")
@@ -95,16 +95,16 @@ func TestElection_Campaign_WakesOneCandidate(t *testing.T) {
 		t.Errorf("the new leader had %d events, want 1", taps[0].Events())
 	}
 	for i := range length - 1 {
-		k.no(clients[i+1].Sync(k.ctx, "/")) // behind it no event is under way
+		k.must(clients[i+1].Sync(k.ctx, "/")) // behind it no event is under way
 		if n := taps[i+1].Events(); n != 0 {
 			t.Errorf("candidate %d had %d events, want none", i+1, n)
 		}
 	}
-	k.no(term.Resign(k.ctx))
+	k.must(term.Resign(k.ctx))
 	for _, c := range terms[1:] {
-		k.no(k.term(c).Resign(k.ctx))
+		k.must(k.term(c).Resign(k.ctx))
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // A leader whose session expires learns of it, stands again behind the others, and
@@ -127,29 +127,29 @@ func TestElection_Run_StandsAgainAfterLoss(t *testing.T) {
 			return work.Err()
 		})
 	})
-	first := recv(k, "the first term", leads)
+	first := receive(k, "the first term", leads)
 	_, rival := k.candidate(k.connect(), "b", 2)
 	zktest.Expire(k, c, shared.Address)
-	recv(k, "the end of the work", first.work.Done())
-	k.sessionGone(context.Cause(first.work))
+	receive(k, "the end of the work", first.work.Done())
+	k.wantSessionEnd(context.Cause(first.work))
 	b := k.term(rival)
 	if b.FencingToken() <= first.term.FencingToken() {
 		t.Errorf("token %v after %v", b.FencingToken(), first.term.FencingToken())
 	}
 	wait.Until(k, "the first stands again", func() bool {
 		list, err := e.Candidates(k.ctx)
-		k.no(err)
+		k.must(err)
 		return len(list) == 2 && string(list[1].Data) == "a"
 	})
-	k.no(b.Resign(k.ctx))
-	again := recv(k, "the second term", leads)
+	k.must(b.Resign(k.ctx))
+	again := receive(k, "the second term", leads)
 	if again.term.FencingToken() <= b.FencingToken() {
 		t.Errorf("token %v after %v", again.term.FencingToken(), b.FencingToken())
 	}
 	cancel()
-	k.is(recv(k, "the end of Run", ended).err, context.Canceled)
+	k.wantErr(receive(k, "the end of Run", ended).err, context.Canceled)
 	k.waitChildren(c, k.path("e"), 0)
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // When lead returns without a loss, Run resigns and returns.
@@ -158,12 +158,12 @@ func TestElection_Run_ResignsWhenDone(t *testing.T) {
 	c := k.connect()
 	e := recipes.NewElection(c, k.path("e"))
 	oops := errors.New("oops")
-	k.is(e.Run(k.ctx, func(context.Context, *recipes.Term) error { return oops }), oops)
-	k.no(e.Run(k.ctx, func(context.Context, *recipes.Term) error { return nil }))
+	k.wantErr(e.Run(k.ctx, func(context.Context, *recipes.Term) error { return oops }), oops)
+	k.must(e.Run(k.ctx, func(context.Context, *recipes.Term) error { return nil }))
 	if n := k.children(c, k.path("e")); n != 0 {
 		t.Errorf("there are %d candidates, want none", n)
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // Observe shows every state that lasts: nobody, a leader, its new data, the next
@@ -186,8 +186,8 @@ func TestElection_Observe_FollowsTheLeader(t *testing.T) {
 	}()
 	expect := func(data string) {
 		t.Helper()
-		got := recv(k, "a change of the leader", steps)
-		k.no(got.err)
+		got := receive(k, "a change of the leader", steps)
+		k.must(got.err)
 		if string(got.leader.Data) != data {
 			t.Fatalf("the leader is %q, want %q", got.leader.Data, data)
 		}
@@ -196,26 +196,26 @@ func TestElection_Observe_FollowsTheLeader(t *testing.T) {
 	_, c := k.candidate(k.connect(), "a", 1)
 	a := k.term(c)
 	expect("a")
-	k.no(a.Announce(k.ctx, []byte("a2")))
+	k.must(a.Announce(k.ctx, []byte("a2")))
 	expect("a2")
 	tap.Cut()
 	_, c = k.candidate(k.connect(), "b", 2)
-	k.no(a.Resign(k.ctx))
+	k.must(a.Resign(k.ctx))
 	b := k.term(c)
 	expect("b")
 	zktest.Expire(k, watcher, shared.Address) // of no interest to those who observe
-	k.no(b.Resign(k.ctx))
+	k.must(b.Resign(k.ctx))
 	expect("") // no child
 	_, c = k.candidate(k.connect(), "c", 1)
 	term := k.term(c)
 	expect("c")
 	cancel()
-	k.is(recv(k, "the end", steps).err, context.Canceled)
+	k.wantErr(receive(k, "the end", steps).err, context.Canceled)
 	if _, more := <-steps; more {
 		t.Error("there is something after the error")
 	}
-	k.no(term.Resign(k.ctx))
-	k.nothingLeft()
+	k.must(term.Resign(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // A consumer of Observe that stops leaves no watch.
@@ -225,14 +225,14 @@ func TestElection_Observe_StopLeavesNothing(t *testing.T) {
 	a := k.term(c)
 	c2 := k.connect()
 	for p, err := range recipes.NewElection(c2, k.path("e")).Observe(k.ctx) {
-		k.no(err)
+		k.must(err)
 		if string(p.Data) != "a" {
 			t.Errorf("the leader is %q", p.Data)
 		}
 		break
 	}
-	k.no(a.Resign(k.ctx))
-	k.nothingLeft()
+	k.must(a.Resign(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // The leader was cut off and comes back after its session has ended: it must not
@@ -245,21 +245,21 @@ func TestElection_Campaign_NoDoubleLeaderAfterReconnect(t *testing.T) {
 	_, rival := k.candidate(k.connect(), "b", 2)
 	tap.Block()
 	b := k.term(rival)
-	k.is(old.Err(), recipes.ErrLost) // before anybody else leads
+	k.wantErr(old.Err(), recipes.ErrLost) // before anybody else leads
 	tap.Unblock()
 	again := start(func() (*recipes.Term, error) { return e.Campaign(k.ctx) })
 	wait.Until(k, "it stands again", func() bool { return k.children(c, k.path("e")) == 2 })
-	k.no(b.Err())
+	k.must(b.Err())
 	if len(again) != 0 {
 		t.Fatal("two lead")
 	}
-	k.no(b.Resign(k.ctx))
+	k.must(b.Resign(k.ctx))
 	term := k.term(again)
 	if term.Session().ID == old.Session().ID {
 		t.Error("the new term is in the lost session")
 	}
-	k.no(term.Resign(k.ctx))
-	k.nothingLeft()
+	k.must(term.Resign(k.ctx))
+	k.wantNoLeftovers()
 }
 
 func TestElection_Campaign_LossOnSuspension(t *testing.T) {
@@ -269,14 +269,14 @@ func TestElection_Campaign_LossOnSuspension(t *testing.T) {
 	a := k.term(first)
 	_, second := k.candidate(k.connect(), "b", 2)
 	tap.Cut()
-	recv(k, "the loss", a.Done())
-	k.is(a.Err(), recipes.ErrSuspended)
+	receive(k, "the loss", a.Done())
+	k.wantErr(a.Err(), recipes.ErrSuspended)
 	if len(second) != 0 {
 		t.Error("the other leads before the first has resigned")
 	}
-	k.is(a.Resign(k.ctx), recipes.ErrLost)
-	k.no(k.term(second).Resign(k.ctx))
-	k.nothingLeft()
+	k.wantErr(a.Resign(k.ctx), recipes.ErrLost)
+	k.must(k.term(second).Resign(k.ctx))
+	k.wantNoLeftovers()
 }
 
 func TestElection_Campaign_ContextEnds(t *testing.T) {
@@ -290,9 +290,9 @@ func TestElection_Campaign_ContextEnds(t *testing.T) {
 	})
 	k.waitChildren(c, k.path("e"), 2)
 	cancel()
-	k.is(recv(k, "the end", waiting).err, context.Canceled)
+	k.wantErr(receive(k, "the end", waiting).err, context.Canceled)
 	k.waitChildren(c, k.path("e"), 1)
-	k.no(a.Err())
-	k.no(a.Resign(k.ctx))
-	k.nothingLeft()
+	k.must(a.Err())
+	k.must(a.Resign(k.ctx))
+	k.wantNoLeftovers()
 }

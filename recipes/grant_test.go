@@ -16,7 +16,7 @@ func TestGrant_Context_OfAGrantThatIsOver(t *testing.T) {
 	c := k.connect()
 	m := recipes.NewMutex(c, k.path("m"))
 	_, _, err := c.Create(k.ctx, k.path("r"), nil, client.Persistent)
-	k.no(err)
+	k.must(err)
 	write := func(g *recipes.Grant, why error) {
 		t.Helper()
 		for range 50 {
@@ -29,17 +29,17 @@ func TestGrant_Context_OfAGrantThatIsOver(t *testing.T) {
 		}
 	}
 	g := k.lock(m)
-	k.no(g.Release(k.ctx))
+	k.must(g.Release(k.ctx))
 	write(g, recipes.ErrReleased)
 	g = k.lock(m)
-	k.no(c.Delete(k.ctx, g.Path(), client.AnyVersion))
-	recv(k, "the loss", g.Done())
+	k.must(c.Delete(k.ctx, g.Path(), client.AnyVersion))
+	receive(k, "the loss", g.Done())
 	write(g, recipes.ErrDeleted)
 	if _, stat, err := c.Get(k.ctx, k.path("r")); err != nil || stat.Version != 0 {
 		t.Errorf("%d writes were done, %v", stat.Version, err)
 	}
-	k.is(g.Release(k.ctx), recipes.ErrLost)
-	k.nothingLeft()
+	k.wantErr(g.Release(k.ctx), recipes.ErrLost)
+	k.wantNoLeftovers()
 }
 
 // Release returns when its context ends, and goes on in the background.
@@ -51,13 +51,13 @@ func TestGrant_Release_ContextEnds(t *testing.T) {
 	tap.Block()
 	ctx, cancel := context.WithCancel(k.ctx)
 	released := start(func() (struct{}, error) { return struct{}{}, g.Release(ctx) })
-	recv(k, "the end of the grant", g.Done())
+	receive(k, "the end of the grant", g.Done())
 	cancel()
-	k.is(recv(k, "the end of Release", released).err, context.Canceled)
+	k.wantErr(receive(k, "the end of Release", released).err, context.Canceled)
 	tap.Unblock()
-	got := recv(k, "the next grant", next)
-	k.no(got.err)
-	k.no(c.Session().Err())
-	k.no(got.v.Release(k.ctx))
-	k.nothingLeft()
+	got := receive(k, "the next grant", next)
+	k.must(got.err)
+	k.must(c.Session().Err())
+	k.must(got.v.Release(k.ctx))
+	k.wantNoLeftovers()
 }

@@ -45,8 +45,8 @@ func TestGroup_Watch_JoinChangeLeave(t *testing.T) {
 	steps := k.watchGroup(ctx, recipes.NewGroup(watcher, k.path("g")))
 	expect := func(all, joined, left, changed string) {
 		t.Helper()
-		s := recv(k, "a change", steps)
-		k.no(s.err)
+		s := receive(k, "a change", steps)
+		k.must(s.err)
 		got := [...]string{names(s.change.Members), names(s.change.Joined), names(s.change.Left), names(s.change.Changed)}
 		if want := [...]string{all, joined, left, changed}; got != want {
 			t.Fatalf("the change is %q, want %q", got, want)
@@ -54,23 +54,23 @@ func TestGroup_Watch_JoinChangeLeave(t *testing.T) {
 	}
 	expect("", "", "", "")
 	b, err := recipes.NewGroup(k.connect(), k.path("g")).Join(k.ctx, "b", []byte("1"))
-	k.no(err)
+	k.must(err)
 	expect("b=1", "b=1", "", "")
 	dying := k.connect()
 	_, err = recipes.NewGroup(dying, k.path("g")).Join(k.ctx, "a", nil)
-	k.no(err)
+	k.must(err)
 	expect("a= b=1", "a=", "", "")
-	k.no(b.Set(k.ctx, []byte("2")))
+	k.must(b.Set(k.ctx, []byte("2")))
 	expect("a= b=2", "", "", "b=2")
 	tap.Cut()
 	zktest.Expire(k, watcher, shared.Address) // the watcher's session is of no interest
-	k.no(dying.Close())
+	k.must(dying.Close())
 	expect("b=2", "", "a=", "")
-	k.no(b.Leave(k.ctx))
+	k.must(b.Leave(k.ctx))
 	expect("", "", "b=2", "")
 	cancel()
-	k.is(recv(k, "the end", steps).err, context.Canceled)
-	k.nothingLeft()
+	k.wantErr(receive(k, "the end", steps).err, context.Canceled)
+	k.wantNoLeftovers()
 }
 
 // A member whose session expires, or whose znode somebody deletes, joins again.
@@ -79,12 +79,12 @@ func TestGroup_Join_BadNames(t *testing.T) {
 	g := recipes.NewGroup(k.connect(), k.path("g"))
 	for _, name := range []string{"", "a/b", "/a", "..", "a\x00"} {
 		_, err := g.Join(k.ctx, name, nil)
-		k.is(err, client.ErrBadArguments)
+		k.wantErr(err, client.ErrBadArguments)
 	}
 	m, err := g.Join(k.ctx, "a", nil)
-	k.no(err)
-	k.no(m.Leave(k.ctx))
-	k.is(m.Set(k.ctx, []byte("late")), recipes.ErrReleased)
+	k.must(err)
+	k.must(m.Leave(k.ctx))
+	k.wantErr(m.Set(k.ctx, []byte("late")), recipes.ErrReleased)
 }
 
 func TestGroup_Join_Again(t *testing.T) {
@@ -92,24 +92,24 @@ func TestGroup_Join_Again(t *testing.T) {
 	c := k.connect()
 	g := recipes.NewGroup(c, k.path("g"))
 	m, err := g.Join(k.ctx, "a", []byte("x"))
-	k.no(err)
+	k.must(err)
 	for _, harm := range []func(){
 		func() { zktest.Expire(k, c, shared.Address) },
-		func() { k.no(k.connect().Delete(k.ctx, m.Path(), client.AnyVersion)) },
+		func() { k.must(k.connect().Delete(k.ctx, m.Path(), client.AnyVersion)) },
 	} {
 		token := m.FencingToken()
 		harm()
 		wait.Until(k, "it has joined again", func() bool { return m.FencingToken() > token })
 		list, err := g.Members(k.ctx)
-		k.no(err)
+		k.must(err)
 		if names(list) != "a=x" || list[0].Owner != c.SessionID() {
 			t.Errorf("the members are %v", list)
 		}
 	}
-	k.no(m.Leave(k.ctx))
-	k.no(m.Err())
+	k.must(m.Leave(k.ctx))
+	k.must(m.Err())
 	k.waitChildren(c, k.path("g"), 0)
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // A namesake is waited for, and not removed when it leaves late.
@@ -117,39 +117,39 @@ func TestGroup_Join_NamesakeWaits(t *testing.T) {
 	k := newKit(t)
 	c, c2 := k.connect(), k.connect()
 	first, err := recipes.NewGroup(c, k.path("g")).Join(k.ctx, "a", []byte("1"))
-	k.no(err)
+	k.must(err)
 	second := start(func() (*recipes.Membership, error) {
 		return recipes.NewGroup(c2, k.path("g")).Join(k.ctx, "a", []byte("2"))
 	})
 	wait.Until(k, "the second waits", func() bool { return shared.Watches(k.root) == 2 })
-	k.no(first.Leave(k.ctx))
-	got := recv(k, "the second's turn", second)
-	k.no(got.err)
-	k.no(first.Leave(k.ctx)) // again
+	k.must(first.Leave(k.ctx))
+	got := receive(k, "the second's turn", second)
+	k.must(got.err)
+	k.must(first.Leave(k.ctx)) // again
 	list, err := recipes.NewGroup(c, k.path("g")).Members(k.ctx)
-	k.no(err)
+	k.must(err)
 	if names(list) != "a=2" {
 		t.Errorf("the members are %s", names(list))
 	}
-	k.no(got.v.Leave(k.ctx))
-	k.nothingLeft()
+	k.must(got.v.Leave(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // The creation's answer is lost; the client is closed.
 func TestGroup_Join_ReplyLostThenClosed(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped()
-	k.no(c.EnsurePath(k.ctx, k.path("g"), client.Persistent))
+	k.must(c.EnsurePath(k.ctx, k.path("g"), client.Persistent))
 	tap.LoseReply(proxy.OpCreate)
 	m, err := recipes.NewGroup(c, k.path("g")).Join(k.ctx, "a", nil)
-	k.no(err)
+	k.must(err)
 	if tap.Lost() != 1 {
 		t.Errorf("%d replies were lost, want 1", tap.Lost())
 	}
-	k.no(c.Close())
-	recv(k, "the end", m.Done())
-	k.is(m.Err(), client.ErrClosed)
-	k.nothingLeft()
+	k.must(c.Close())
+	receive(k, "the end", m.Done())
+	k.wantErr(m.Err(), client.ErrClosed)
+	k.wantNoLeftovers()
 }
 
 func TestRegistry_RegisterUpdateLeave(t *testing.T) {
@@ -169,46 +169,46 @@ func TestRegistry_RegisterUpdateLeave(t *testing.T) {
 			steps <- step{change, err}
 		}
 	}()
-	if s := recv(k, "the first state", steps); s.err != nil || len(s.change.Instances) != 0 {
+	if s := receive(k, "the first state", steps); s.err != nil || len(s.change.Instances) != 0 {
 		t.Errorf("at first there is %v, %v", s.change, s.err)
 	}
 	port := 8080
 	reg, err := r.Register(k.ctx, recipes.Instance{Service: "web", ID: "i1", Address: "10.0.0.1", Port: &port})
-	k.no(err)
-	s := recv(k, "the instance", steps)
-	k.no(s.err)
-	k.no(s.change.Err)
+	k.must(err)
+	s := receive(k, "the instance", steps)
+	k.must(s.err)
+	k.must(s.change.Err)
 	if i := s.change.Instances[0]; i.ID != "i1" || *i.Port != port || i.Type != "DYNAMIC" ||
 		i.Registered == 0 || i.FencingToken != reg.FencingToken() || i.RegisteredAt().IsZero() {
 		t.Errorf("the instance is %+v", i)
 	}
-	k.no(reg.Update(k.ctx, recipes.Instance{Address: "10.0.0.2", Payload: []byte(`{"v":1}`)}))
-	s = recv(k, "the update", steps)
+	k.must(reg.Update(k.ctx, recipes.Instance{Address: "10.0.0.2", Payload: []byte(`{"v":1}`)}))
+	s = receive(k, "the update", steps)
 	if i := s.change.Instances[0]; i.ID != "i1" || i.Address != "10.0.0.2" || string(i.Payload) != `{"v":1}` {
 		t.Errorf("the instance is %+v", i)
 	}
 	_, _, err = c.Create(k.ctx, k.path("services/web/bad"), []byte("{"), client.Ephemeral)
-	k.no(err)
-	s = recv(k, "the bad one", steps)
-	k.is(s.change.Err, client.ErrMarshalling)
+	k.must(err)
+	s = receive(k, "the bad one", steps)
+	k.wantErr(s.change.Err, client.ErrMarshalling)
 	list, err := r.Instances(k.ctx, "web")
-	k.is(err, client.ErrMarshalling)
+	k.wantErr(err, client.ErrMarshalling)
 	if len(list) != 1 || !strings.Contains(err.Error(), "bad") {
 		t.Errorf("the instances are %v, %v", list, err)
 	}
 	services, err := r.Services(k.ctx)
-	k.no(err)
+	k.must(err)
 	if strings.Join(services, " ") != "web" {
 		t.Errorf("the services are %q", services)
 	}
 	for _, id := range []string{"", "a/b", "..", "x\x00"} {
 		_, err := r.Register(k.ctx, recipes.Instance{Service: "web", ID: id})
-		k.is(err, client.ErrBadArguments)
+		k.wantErr(err, client.ErrBadArguments)
 	}
 	cancel()
-	k.is(recv(k, "the end", steps).err, context.Canceled)
-	k.no(reg.Leave(k.ctx))
-	k.nothingLeft()
+	k.wantErr(receive(k, "the end", steps).err, context.Canceled)
+	k.must(reg.Leave(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // A token of a session that has ended is no claim any more, also before the
@@ -217,11 +217,11 @@ func TestMembership_Token_GoesWithTheSession(t *testing.T) {
 	k := newKit(t)
 	c := k.connect()
 	m, err := recipes.NewGroup(c, k.path("g")).Join(k.ctx, "a", nil)
-	k.no(err)
+	k.must(err)
 	if m.FencingToken() == 0 {
 		t.Error("a member has no token")
 	}
-	k.no(c.Close())
+	k.must(c.Close())
 	if token := m.FencingToken(); token != 0 {
 		t.Errorf("token %v although the session has ended", token)
 	}

@@ -27,11 +27,11 @@ func (k *kit) startKazoo(kind, path string) *kazoo {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	cmd := exec.CommandContext(ctx, "/usr/bin/python3", "testdata/kazoo_queue.py", shared.Address, kind, path)
 	in, err := cmd.StdinPipe()
-	k.no(err)
+	k.must(err)
 	out, err := cmd.StdoutPipe()
-	k.no(err)
+	k.must(err)
 	cmd.Stderr = k.Output()
-	k.no(cmd.Start())
+	k.must(cmd.Start())
 	words := make(chan string, 8)
 	go func() {
 		defer close(words)
@@ -53,7 +53,7 @@ func (k *kit) startKazoo(kind, path string) *kazoo {
 
 func (z *kazoo) expect(want string) {
 	z.k.Helper()
-	if got := recv(z.k, want, z.words); got != want {
+	if got := receive(z.k, want, z.words); got != want {
 		z.k.Fatalf("kazoo says %q, want %q", got, want)
 	}
 }
@@ -61,7 +61,7 @@ func (z *kazoo) expect(want string) {
 // expectBoth waits for words that may come in any order.
 func (z *kazoo) expectBoth(a, b string) {
 	z.k.Helper()
-	if recv(z.k, a, z.words) == a {
+	if receive(z.k, a, z.words) == a {
 		z.expect(b)
 	} else {
 		z.expect(a)
@@ -71,7 +71,7 @@ func (z *kazoo) expectBoth(a, b string) {
 func (z *kazoo) release() {
 	z.k.Helper()
 	_, err := io.WriteString(z.in, "\n")
-	z.k.no(err)
+	z.k.must(err)
 	z.expect("released")
 }
 
@@ -84,19 +84,19 @@ func TestInterop_Mutex_WithKazooLock(t *testing.T) {
 	z.expect("queued")
 	last := k.queue(recipes.NewMutex(k.connect(), k.path("m")), 3)
 	list, err := m.Participants(k.ctx)
-	k.no(err)
+	k.must(err)
 	if string(list[1].Data) != "kazoo" {
 		t.Errorf("the second in the queue is %q", list[1].Data)
 	}
-	k.no(first.Release(k.ctx))
+	k.must(first.Release(k.ctx))
 	z.expect("held")
 	if len(last) != 0 {
 		t.Fatal("Go and kazoo have the lock")
 	}
 	z.release()
-	got := recv(k, "the last grant", last)
-	k.no(got.err)
-	k.no(got.v.Release(k.ctx))
+	got := receive(k, "the last grant", last)
+	k.must(got.err)
+	k.must(got.v.Release(k.ctx))
 }
 
 // The same with kazoo first.
@@ -106,12 +106,12 @@ func TestInterop_Mutex_KazooHolds(t *testing.T) {
 	z.expectBoth("queued", "held")
 	m := recipes.NewMutex(k.connect(), k.path("m"))
 	_, err := m.TryLock(k.ctx)
-	k.is(err, recipes.ErrNotAcquired)
+	k.wantErr(err, recipes.ErrNotAcquired)
 	waiting := k.queue(m, 2)
 	z.release()
-	got := recv(k, "the grant", waiting)
-	k.no(got.err)
-	k.no(got.v.Release(k.ctx))
+	got := receive(k, "the grant", waiting)
+	k.must(got.err)
+	k.must(got.v.Release(k.ctx))
 }
 
 // Candidates in Go and kazoo lead one after the other, and Go's observers see both.
@@ -122,13 +122,13 @@ func TestInterop_Election_WithKazooElection(t *testing.T) {
 	z := k.startKazoo("election", k.path("e"))
 	z.expect("queued")
 	_, last := k.candidate(k.connect(), "go", 3)
-	k.no(first.Resign(k.ctx))
+	k.must(first.Resign(k.ctx))
 	z.expect("held")
 	leader, err := e.Leader(k.ctx)
-	k.no(err)
+	k.must(err)
 	if string(leader.Data) != "kazoo" || len(last) != 0 {
 		t.Errorf("the leader is %q", leader.Data)
 	}
 	z.release()
-	k.no(k.term(last).Resign(k.ctx))
+	k.must(k.term(last).Resign(k.ctx))
 }

@@ -33,7 +33,7 @@ func newKit(t *testing.T) *kit {
 	k := &kit{T: t, ctx: zktest.Context(t)}
 	name := "/" + strings.ReplaceAll(t.Name(), "/", "-") + "-"
 	root, _, err := k.connect().Create(k.ctx, name, nil, client.PersistentSequential)
-	k.no(err)
+	k.must(err)
 	k.root = root
 	return k
 }
@@ -50,39 +50,39 @@ func (k *kit) connectTapped(opts ...client.Option) (*client.Client, *proxy.Proxy
 	return zktest.ConnectTapped(k, shared.Address, opts...)
 }
 
-// nothingLeft waits until neither goroutines nor watches of the recipes are left,
+// wantNoLeftovers waits until neither goroutines nor watches of the recipes are left,
 // while the clients are still connected.
-func (k *kit) nothingLeft() {
+func (k *kit) wantNoLeftovers() {
 	k.Helper()
 	zktest.NoGoroutines(k)
 	shared.NoWatches(k)
 }
 
-func (k *kit) no(err error) {
+func (k *kit) must(err error) {
 	k.Helper()
 	if err != nil {
 		k.Fatal(err)
 	}
 }
 
-func (k *kit) is(err, want error) {
+func (k *kit) wantErr(err, want error) {
 	k.Helper()
 	if !errors.Is(err, want) {
 		k.Fatalf("the error is %v, want %v", err, want)
 	}
 }
 
-// sessionGone checks the reason for a loss by the end of the session, of which the news
+// wantSessionEnd checks the reason for a loss by the end of the session, of which the news
 // that the znode is gone may come first.
-func (k *kit) sessionGone(err error) {
+func (k *kit) wantSessionEnd(err error) {
 	k.Helper()
 	if !errors.Is(err, recipes.ErrDeleted) {
-		k.is(err, client.ErrSessionExpired)
+		k.wantErr(err, client.ErrSessionExpired)
 	}
 }
 
-// recv receives what must come.
-func recv[T any](k *kit, what string, c <-chan T) T {
+// receive receives what must come.
+func receive[T any](k *kit, what string, c <-chan T) T {
 	k.Helper()
 	select {
 	case v := <-c:
@@ -112,7 +112,7 @@ func start[T any](call func() (T, error)) <-chan outcome[T] {
 // children counts the children of a znode, 0 if there is none.
 func (k *kit) children(c *client.Client, path string) int {
 	k.Helper()
-	k.no(c.Sync(k.ctx, path))
+	k.must(c.Sync(k.ctx, path))
 	names, _, err := c.Children(k.ctx, path)
 	if err != nil && !errors.Is(err, client.ErrNoNode) {
 		k.Fatal(err)
@@ -131,7 +131,7 @@ func (k *kit) waitChildren(c *client.Client, path string, n int) {
 func (k *kit) lock(m *recipes.Mutex) *recipes.Grant {
 	k.Helper()
 	g, err := m.Lock(k.ctx)
-	k.no(err)
+	k.must(err)
 	return g
 }
 
@@ -141,7 +141,7 @@ func (k *kit) queue(m *recipes.Mutex, n int) <-chan outcome[*recipes.Grant] {
 	c := start(func() (*recipes.Grant, error) { return m.Lock(k.ctx) })
 	wait.Until(k, "the waiter is in the queue", func() bool {
 		list, err := m.Participants(k.ctx)
-		k.no(err)
+		k.must(err)
 		return len(list) == n
 	})
 	return c

@@ -15,7 +15,7 @@ import (
 func TestMutex_Lock_CreateReplyLost(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped()
-	k.no(c.EnsurePath(k.ctx, k.path("m"), client.Container))
+	k.must(c.EnsurePath(k.ctx, k.path("m"), client.Container))
 	tap.LoseReply(proxy.OpCreate)
 	g := k.lock(recipes.NewMutex(c, k.path("m")))
 	if tap.Lost() != 1 {
@@ -24,11 +24,11 @@ func TestMutex_Lock_CreateReplyLost(t *testing.T) {
 	if n := k.children(c, k.path("m")); n != 1 {
 		t.Fatalf("there are %d znodes, want 1", n)
 	}
-	k.no(g.Release(k.ctx))
+	k.must(g.Release(k.ctx))
 	if n := k.children(c, k.path("m")); n != 0 {
 		t.Fatalf("there are %d znodes after the release, want 0", n)
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // The answer to the creation is lost together with the session: the znode belongs
@@ -36,28 +36,28 @@ func TestMutex_Lock_CreateReplyLost(t *testing.T) {
 func TestMutex_Lock_CreateReplyLostWithSession(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped(quick)
-	k.no(c.EnsurePath(k.ctx, k.path("m"), client.Container))
+	k.must(c.EnsurePath(k.ctx, k.path("m"), client.Container))
 	old := c.Session()
 	tap.LoseReplyAndBlock(proxy.OpCreate)
 	waiting := start(func() (*recipes.Grant, error) {
 		return recipes.NewMutex(c, k.path("m")).Lock(k.ctx)
 	})
-	recv(k, "the end of the session", old.Done())
+	receive(k, "the end of the session", old.Done())
 	if tap.Lost() != 1 {
 		t.Fatalf("%d replies were lost, want 1", tap.Lost())
 	}
 	tap.Unblock()
-	got := recv(k, "the grant", waiting)
-	k.no(got.err)
+	got := receive(k, "the grant", waiting)
+	k.must(got.err)
 	if got.v.Session().ID == old.ID || got.v.Err() != nil {
 		t.Fatalf("granted in session %v (%v), the lost one is %v", got.v.Session().ID, got.v.Err(), old.ID)
 	}
 	_, stat, err := c.Get(k.ctx, got.v.Path())
-	k.no(err)
+	k.must(err)
 	if stat.EphemeralOwner != got.v.Session().ID {
 		t.Errorf("the znode belongs to %v, the grant to %v", stat.EphemeralOwner, got.v.Session().ID)
 	}
-	k.no(got.v.Release(k.ctx))
+	k.must(got.v.Release(k.ctx))
 	k.waitChildren(c, k.path("m"), 0)
 }
 
@@ -68,12 +68,12 @@ func TestMutex_Release_ReplyLost(t *testing.T) {
 	m := recipes.NewMutex(c, k.path("m"))
 	g := k.lock(m)
 	tap.LoseReply(proxy.OpDelete)
-	k.no(g.Release(k.ctx))
+	k.must(g.Release(k.ctx))
 	if tap.Lost() != 1 {
 		t.Fatalf("%d replies were lost, want 1", tap.Lost())
 	}
-	k.no(k.lock(m).Release(k.ctx))
-	k.nothingLeft()
+	k.must(k.lock(m).Release(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // A waiter whose session expires queues again, at the end.
@@ -87,20 +87,20 @@ func TestMutex_Lock_SessionExpiresWhileWaiting(t *testing.T) {
 	zktest.Expire(k, unlucky, shared.Address)
 	wait.Until(k, "the unlucky one waits again, at the end", func() bool {
 		list, err := m.Participants(k.ctx)
-		k.no(err)
+		k.must(err)
 		return len(list) == 3 && string(list[2].Data) == "first"
 	})
-	k.no(holder.Release(k.ctx))
-	next := recv(k, "the second waiter's grant", second)
-	k.no(next.err)
+	k.must(holder.Release(k.ctx))
+	next := receive(k, "the second waiter's grant", second)
+	k.must(next.err)
 	if len(first) != 0 {
 		t.Fatal("the first waiter has the mutex, too")
 	}
-	k.no(next.v.Release(k.ctx))
-	last := recv(k, "the first waiter's grant", first)
-	k.no(last.err)
-	k.no(last.v.Release(k.ctx))
-	k.nothingLeft()
+	k.must(next.v.Release(k.ctx))
+	last := receive(k, "the first waiter's grant", first)
+	k.must(last.err)
+	k.must(last.v.Release(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // A holder whose session expires learns of it, and the next one has the mutex
@@ -113,22 +113,22 @@ func TestMutex_Lock_SessionExpiresWhileHolding(t *testing.T) {
 	defer cancel()
 	next := k.queue(recipes.NewMutex(k.connect(), k.path("m")), 2)
 	zktest.Expire(k, c, shared.Address)
-	recv(k, "the loss", g.Done())
-	k.is(g.Err(), recipes.ErrLost)
-	k.sessionGone(g.Err())
-	recv(k, "the end of the context", bound.Done())
+	receive(k, "the loss", g.Done())
+	k.wantErr(g.Err(), recipes.ErrLost)
+	k.wantSessionEnd(g.Err())
+	receive(k, "the end of the context", bound.Done())
 	if _, _, err := c.Get(bound, k.root); err == nil {
 		t.Error("an operation of the lost grant runs in the next session")
 	}
-	got := recv(k, "the next grant", next)
-	k.no(got.err)
+	got := receive(k, "the next grant", next)
+	k.must(got.err)
 	if got.v.FencingToken() <= g.FencingToken() {
 		t.Errorf("token %v after %v", got.v.FencingToken(), g.FencingToken())
 	}
-	k.is(g.Release(k.ctx), recipes.ErrLost)
-	k.no(got.v.Err())
-	k.no(got.v.Release(k.ctx))
-	k.nothingLeft()
+	k.wantErr(g.Release(k.ctx), recipes.ErrLost)
+	k.must(got.v.Err())
+	k.must(got.v.Release(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // A holder who is cut off from all servers knows that the grant is lost before
@@ -139,14 +139,14 @@ func TestMutex_Lock_PartitionedHolderLosesFirst(t *testing.T) {
 	g := k.lock(recipes.NewMutex(c, k.path("m")))
 	next := k.queue(recipes.NewMutex(k.connect(), k.path("m")), 2)
 	tap.Block()
-	got := recv(k, "the next grant", next)
+	got := receive(k, "the next grant", next)
 	lost := g.Err()
-	k.no(got.err)
-	k.is(lost, recipes.ErrLost)
-	k.is(g.Release(k.ctx), recipes.ErrLost)
+	k.must(got.err)
+	k.wantErr(lost, recipes.ErrLost)
+	k.wantErr(g.Release(k.ctx), recipes.ErrLost)
 	tap.Unblock()
-	k.no(got.v.Release(k.ctx))
-	k.nothingLeft()
+	k.must(got.v.Release(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // Connections break again and again under a holder and waiters: no znode and no
@@ -173,15 +173,15 @@ func TestMutex_Lock_ConnectionsBreak(t *testing.T) {
 			states.Cancel()
 		}
 	}
-	k.no(holder.Err())
+	k.must(holder.Err())
 	if len(next) != 0 {
 		t.Fatal("two have the mutex")
 	}
-	k.no(holder.Release(k.ctx))
-	got := recv(k, "the grant", next)
-	k.no(got.err)
-	k.no(got.v.Release(k.ctx))
-	k.nothingLeft()
+	k.must(holder.Release(k.ctx))
+	got := receive(k, "the grant", next)
+	k.must(got.err)
+	k.must(got.v.Release(k.ctx))
+	k.wantNoLeftovers()
 }
 
 func TestMutex_Lock_LossOnSuspension(t *testing.T) {
@@ -190,23 +190,23 @@ func TestMutex_Lock_LossOnSuspension(t *testing.T) {
 	lenient := k.lock(recipes.NewMutex(c, k.path("a")))
 	strict := k.lock(recipes.NewMutex(c, k.path("b"), recipes.WithLossOnSuspension()))
 	tap.Block()
-	recv(k, "the loss", strict.Done())
-	k.is(strict.Err(), recipes.ErrSuspended)
-	k.no(lenient.Err())
+	receive(k, "the loss", strict.Done())
+	k.wantErr(strict.Err(), recipes.ErrSuspended)
+	k.must(lenient.Err())
 	tap.Unblock()
-	k.is(strict.Release(k.ctx), recipes.ErrLost)
-	k.no(lenient.Release(k.ctx))
-	k.no(k.lock(recipes.NewMutex(k.connect(), k.path("b"))).Release(k.ctx))
-	k.nothingLeft()
+	k.wantErr(strict.Release(k.ctx), recipes.ErrLost)
+	k.must(lenient.Release(k.ctx))
+	k.must(k.lock(recipes.NewMutex(k.connect(), k.path("b"))).Release(k.ctx))
+	k.wantNoLeftovers()
 }
 
 func TestMutex_Lock_ZnodeDeletedByOthers(t *testing.T) {
 	k := newKit(t)
 	c := k.connect()
 	g := k.lock(recipes.NewMutex(c, k.path("m")))
-	k.no(k.connect().Delete(k.ctx, g.Path(), client.AnyVersion))
-	recv(k, "the loss", g.Done())
-	k.is(g.Err(), recipes.ErrDeleted)
-	k.is(g.Release(k.ctx), recipes.ErrLost)
-	k.nothingLeft()
+	k.must(k.connect().Delete(k.ctx, g.Path(), client.AnyVersion))
+	receive(k, "the loss", g.Done())
+	k.wantErr(g.Err(), recipes.ErrDeleted)
+	k.wantErr(g.Release(k.ctx), recipes.ErrLost)
+	k.wantNoLeftovers()
 }

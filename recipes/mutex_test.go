@@ -34,18 +34,18 @@ func TestMutex_Lock_GrantedInOrder(t *testing.T) {
 				t.Fatalf("waiter %d does not wait while another has the mutex", i+j)
 			}
 		}
-		k.no(holder.Release(k.ctx))
-		got := recv(k, "the next grant", w)
-		k.no(got.err)
+		k.must(holder.Release(k.ctx))
+		got := receive(k, "the next grant", w)
+		k.must(got.err)
 		holder = got.v
 		if holder.FencingToken() <= token {
 			t.Errorf("waiter %d has token %v after %v", i, holder.FencingToken(), token)
 		}
 		token = holder.FencingToken()
 	}
-	k.no(holder.Release(k.ctx))
+	k.must(holder.Release(k.ctx))
 	k.waitChildren(k.connect(), k.path("m"), 0)
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // A release wakes the next waiter, and no other, whatever the length of the queue:
@@ -67,9 +67,9 @@ func TestMutex_Release_WakesOneWaiter(t *testing.T) {
 				return shared.Watches(k.path("m")) == 1+2*length
 			})
 			for i, w := range waiters {
-				k.no(holder.Release(k.ctx))
-				got := recv(k, "the next grant", w)
-				k.no(got.err)
+				k.must(holder.Release(k.ctx))
+				got := receive(k, "the next grant", w)
+				k.must(got.err)
 				holder = got.v
 				for j, tap := range taps {
 					want := 0
@@ -85,8 +85,8 @@ func TestMutex_Release_WakesOneWaiter(t *testing.T) {
 					}
 				}
 			}
-			k.no(holder.Release(k.ctx))
-			k.nothingLeft()
+			k.must(holder.Release(k.ctx))
+			k.wantNoLeftovers()
 		})
 	}
 }
@@ -109,10 +109,10 @@ func TestMutex_Lock_PredecessorGoneBeforeWatch(t *testing.T) {
 		}
 	})
 	g := k.lock(recipes.NewMutex(c, k.path("m")))
-	k.no(recv(k, "the release", released))
+	k.must(receive(k, "the release", released))
 	tap.Before(nil)
-	k.no(g.Release(k.ctx))
-	k.nothingLeft()
+	k.must(g.Release(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // A waiter in the middle gives up. Nobody has the mutex because of that, and the
@@ -127,18 +127,18 @@ func TestMutex_Lock_WaiterInTheMiddleGivesUp(t *testing.T) {
 	last := k.queue(recipes.NewMutex(k.connect(), k.path("m")), 3)
 	wait.Until(k, "all watch", func() bool { return shared.Watches(k.path("m")) == 5 })
 	cancel()
-	k.is(recv(k, "the end of the wait", middle).err, context.Canceled)
+	k.wantErr(receive(k, "the end of the wait", middle).err, context.Canceled)
 	wait.Until(k, "the last waits for the holder", func() bool {
 		return shared.Watches(k.path("m")) == 3
 	})
 	if len(last) != 0 {
 		t.Fatal("two have the mutex")
 	}
-	k.no(holder.Release(k.ctx))
-	got := recv(k, "the grant", last)
-	k.no(got.err)
-	k.no(got.v.Release(k.ctx))
-	k.nothingLeft()
+	k.must(holder.Release(k.ctx))
+	got := receive(k, "the grant", last)
+	k.must(got.err)
+	k.must(got.v.Release(k.ctx))
+	k.wantNoLeftovers()
 }
 
 func TestMutex_TryLock_ErrNotAcquired(t *testing.T) {
@@ -146,19 +146,19 @@ func TestMutex_TryLock_ErrNotAcquired(t *testing.T) {
 	a := recipes.NewMutex(k.connect(), k.path("m"))
 	b := recipes.NewMutex(k.connect(), k.path("m"))
 	g, err := a.TryLock(k.ctx)
-	k.no(err)
+	k.must(err)
 	_, err = b.TryLock(k.ctx)
-	k.is(err, recipes.ErrNotAcquired)
+	k.wantErr(err, recipes.ErrNotAcquired)
 	if n := k.children(k.connect(), k.path("m")); n != 1 {
 		t.Fatalf("there are %d znodes, want the holder's", n)
 	}
-	k.no(g.Release(k.ctx))
+	k.must(g.Release(k.ctx))
 	g, err = b.TryLock(k.ctx)
-	k.no(err)
-	k.no(g.Release(k.ctx))
-	k.is(g.Err(), recipes.ErrReleased)
-	k.no(g.Release(k.ctx)) // again
-	k.nothingLeft()
+	k.must(err)
+	k.must(g.Release(k.ctx))
+	k.wantErr(g.Err(), recipes.ErrReleased)
+	k.must(g.Release(k.ctx)) // again
+	k.wantNoLeftovers()
 }
 
 func TestMutex_Lock_Reentrant(t *testing.T) {
@@ -168,38 +168,38 @@ func TestMutex_Lock_Reentrant(t *testing.T) {
 	ctx, cancel := outer.Context(k.ctx)
 	defer cancel()
 	inner, err := m.Lock(ctx)
-	k.no(err)
+	k.must(err)
 	if inner.FencingToken() != outer.FencingToken() {
 		t.Errorf("the inner grant has token %v, the outer %v", inner.FencingToken(), outer.FencingToken())
 	}
 	_, err = m.TryLock(k.ctx) // not with the grant's context
-	k.is(err, recipes.ErrNotAcquired)
-	k.no(outer.Release(k.ctx))
-	k.no(inner.Err())
+	k.wantErr(err, recipes.ErrNotAcquired)
+	k.must(outer.Release(k.ctx))
+	k.must(inner.Err())
 	_, err = m.TryLock(k.ctx)
-	k.is(err, recipes.ErrNotAcquired)
-	k.no(inner.Release(k.ctx))
-	k.no(k.lock(m).Release(k.ctx))
-	k.nothingLeft()
+	k.wantErr(err, recipes.ErrNotAcquired)
+	k.must(inner.Release(k.ctx))
+	k.must(k.lock(m).Release(k.ctx))
+	k.wantNoLeftovers()
 }
 
 func TestMutex_Revoke_HolderIsAsked(t *testing.T) {
 	k := newKit(t)
 	m := recipes.NewMutex(k.connect(), k.path("m"))
-	k.is(m.Revoke(k.ctx), recipes.ErrNotHeld)
+	k.wantErr(m.Revoke(k.ctx), recipes.ErrNotHeld)
 	g := k.lock(m)
 	other := recipes.NewMutex(k.connect(), k.path("m"))
-	k.no(other.Revoke(k.ctx))
-	recv(k, "the wish", g.Revoked())
-	k.no(g.Err()) // it is a wish only
+	k.must(other.Revoke(k.ctx))
+	receive(k, "the wish", g.Revoked())
+	k.must(g.Err()) // it is a wish only
 	data, _, err := k.connect().Get(k.ctx, g.Path())
-	k.no(err)
+	k.must(err)
 	if string(data) != "__REVOKE__" {
 		t.Errorf("the data is %q, not Curator's", data)
 	}
-	k.no(other.Revoke(k.ctx)) // twice is no error, and the grant stays
-	k.no(g.Release(k.ctx))
-	k.nothingLeft()
+	k.must(other.Revoke(k.ctx)) // twice is no error, and the grant stays
+	k.must(g.Release(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // Closing a client ends everything that its recipes do.
@@ -208,11 +208,11 @@ func TestMutex_Lock_ClientClosed(t *testing.T) {
 	c := k.connect()
 	g := k.lock(recipes.NewMutex(c, k.path("m")))
 	waiting := k.queue(recipes.NewMutex(c, k.path("m")), 2)
-	k.no(c.Close())
-	recv(k, "the loss", g.Done())
-	k.is(g.Err(), client.ErrClosed)
-	k.is(recv(k, "the end of the wait", waiting).err, client.ErrClosed)
-	k.nothingLeft()
+	k.must(c.Close())
+	receive(k, "the loss", g.Done())
+	k.wantErr(g.Err(), client.ErrClosed)
+	k.wantErr(receive(k, "the end of the wait", waiting).err, client.ErrClosed)
+	k.wantNoLeftovers()
 }
 
 // The znodes are Curator's: the parent is a container, the name has a GUID.
@@ -227,7 +227,7 @@ func TestMutex_Lock_CuratorLayout(t *testing.T) {
 	if n := tap.Sent(proxy.OpContain); n != 3 { // deep/m, in vain; deep; deep/m
 		t.Errorf("%d containers were asked for, want 3", n)
 	}
-	k.no(g.Release(k.ctx))
+	k.must(g.Release(k.ctx))
 }
 
 // A parent that may not be written is an error that names the path.
@@ -235,12 +235,12 @@ func TestMutex_Lock_NoAuth(t *testing.T) {
 	k := newKit(t)
 	c := k.connect()
 	_, _, err := c.Create(k.ctx, k.path("m"), nil, client.Persistent, client.ReadACL()...)
-	k.no(err)
+	k.must(err)
 	_, err = recipes.NewMutex(c, k.path("m")).Lock(k.ctx)
-	k.is(err, client.ErrNoAuth)
+	k.wantErr(err, client.ErrNoAuth)
 	var op *client.OpError
 	if !errors.As(err, &op) || !strings.HasPrefix(op.Path, k.path("m")) {
 		t.Errorf("the error does not name the path: %v", err)
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }

@@ -31,8 +31,8 @@ func (k *kit) waitingClients(
 	return waiters, taps
 }
 
-// nobodyWoke checks that clients have had no event of any watch.
-func (k *kit) nobodyWoke(taps []*proxy.Proxy) {
+// wantNoEvents checks that clients have had no event of any watch.
+func (k *kit) wantNoEvents(taps []*proxy.Proxy) {
 	k.Helper()
 	for i, tap := range taps {
 		if n := tap.Events(); n != 0 {
@@ -49,20 +49,20 @@ func TestSemaphore_Release_WakesNoOtherWaiter(t *testing.T) {
 		return recipes.NewSemaphore(c, k.path("s"), 1).Acquire(k.ctx)
 	}
 	holder, err := acquire(k.connect())
-	k.no(err)
+	k.must(err)
 	waiters, taps := k.waitingClients(6, "s/locks", 1, acquire)
-	k.no(holder.Release(k.ctx))
-	next := recv(k, "the permit", waiters[0])
-	k.no(next.err)
+	k.must(holder.Release(k.ctx))
+	next := receive(k, "the permit", waiters[0])
+	k.must(next.err)
 	k.waitChildren(k.connect(), k.path("s/leases"), 2) // the second has the mutex
-	k.nobodyWoke(taps[2:])
-	k.no(next.v.Release(k.ctx))
+	k.wantNoEvents(taps[2:])
+	k.must(next.v.Release(k.ctx))
 	for _, w := range waiters[1:] {
-		got := recv(k, "the permit", w)
-		k.no(got.err)
-		k.no(got.v.Release(k.ctx))
+		got := receive(k, "the permit", w)
+		k.must(got.err)
+		k.must(got.v.Release(k.ctx))
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // The last reader that leaves wakes the first writer, and no other.
@@ -72,25 +72,25 @@ func TestRWMutex_Release_WakesOneWriter(t *testing.T) {
 	var readers []*recipes.Grant
 	for range 3 {
 		g, err := l.RLock(k.ctx)
-		k.no(err)
+		k.must(err)
 		readers = append(readers, g)
 	}
 	waiters, taps := k.waitingClients(4, "rw", 4, func(c *client.Client) (*recipes.Grant, error) {
 		return recipes.NewRWMutex(c, k.path("rw")).Lock(k.ctx)
 	})
 	for _, g := range readers {
-		k.no(g.Release(k.ctx))
+		k.must(g.Release(k.ctx))
 	}
-	first := recv(k, "the lock", waiters[0])
-	k.no(first.err)
-	k.nobodyWoke(taps[1:])
-	k.no(first.v.Release(k.ctx))
+	first := receive(k, "the lock", waiters[0])
+	k.must(first.err)
+	k.wantNoEvents(taps[1:])
+	k.must(first.v.Release(k.ctx))
 	for _, w := range waiters[1:] {
-		got := recv(k, "the lock", w)
-		k.no(got.err)
-		k.no(got.v.Release(k.ctx))
+		got := receive(k, "the lock", w)
+		k.must(got.err)
+		k.must(got.v.Release(k.ctx))
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // A connection that breaks is no reason to lead no more: somebody who takes minutes to
@@ -111,13 +111,13 @@ func TestElection_Campaign_BlipsCostNoLeadership(t *testing.T) {
 		}
 	}
 	states.Cancel()
-	k.no(term.Err())
+	k.must(term.Err())
 	if len(next) != 0 {
 		t.Error("a connection has broken, and another one leads")
 	}
-	k.no(term.Resign(k.ctx))
-	k.no(k.term(next).Resign(k.ctx))
-	k.nothingLeft()
+	k.must(term.Resign(k.ctx))
+	k.must(k.term(next).Resign(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // One whose znode goes while it waits does not wait for ever, nor takes the turn of a
@@ -129,44 +129,44 @@ func TestMutex_Lock_WaitersZnodeDeleted(t *testing.T) {
 	second := k.queue(recipes.NewMutex(k.connect(), k.path("m")), 2)
 	third := k.queue(recipes.NewMutex(k.connect(), k.path("m")), 3)
 	list, err := m.Participants(k.ctx)
-	k.no(err)
-	k.no(k.connect().Delete(k.ctx, list[1].Path, client.AnyVersion))
+	k.must(err)
+	k.must(k.connect().Delete(k.ctx, list[1].Path, client.AnyVersion))
 	wait.Until(k, "it queues again, behind the other", func() bool {
 		now, err := m.Participants(k.ctx)
-		k.no(err)
+		k.must(err)
 		return len(now) == 3 && now[1].Path == list[2].Path && now[2].Path != list[1].Path
 	})
-	k.no(holder.Release(k.ctx))
-	got := recv(k, "the lock of the third", third)
-	k.no(got.err)
+	k.must(holder.Release(k.ctx))
+	got := receive(k, "the lock of the third", third)
+	k.must(got.err)
 	if len(second) != 0 {
 		t.Error("two have the lock")
 	}
-	k.no(got.v.Release(k.ctx))
-	got = recv(k, "the lock of the second", second)
-	k.no(got.err)
-	k.no(got.v.Release(k.ctx))
-	k.nothingLeft()
+	k.must(got.v.Release(k.ctx))
+	got = receive(k, "the lock of the second", second)
+	k.must(got.err)
+	k.must(got.v.Release(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // The server deletes a parent that has become empty, just before the znode is made in it.
 func TestMutex_Lock_ParentGoesBeforeTheCreation(t *testing.T) {
 	k := newKit(t)
 	janitor, root := k.connect(), k.path("m")
-	k.no(janitor.EnsurePath(k.ctx, root, client.Container))
+	k.must(janitor.EnsurePath(k.ctx, root, client.Container))
 	c, tap := k.connectTapped()
 	var once sync.Once
 	tap.Before(func(op proxy.Op) {
 		if op == proxy.OpCreate {
-			once.Do(func() { k.no(janitor.Delete(k.ctx, root, client.AnyVersion)) })
+			once.Do(func() { k.must(janitor.Delete(k.ctx, root, client.AnyVersion)) })
 		}
 	})
 	g := k.lock(recipes.NewMutex(c, root))
 	if n := tap.Sent(proxy.OpContain); n != 1 {
 		t.Errorf("the parent was made %d times, want once", n)
 	}
-	k.no(g.Release(k.ctx))
-	k.nothingLeft()
+	k.must(g.Release(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // Whoever is told of a change may wait, with the same client, for what only later events
@@ -188,11 +188,11 @@ func TestGroup_Watch_ConsumerMayWaitWithTheSameClient(t *testing.T) {
 		}
 		return nil, errors.New("there was no change")
 	})
-	recv(k, "the first change", inside)
+	receive(k, "the first change", inside)
 	k.waitChildren(other, k.path("m"), 2)
-	k.no(holder.Release(k.ctx))
-	got := recv(k, "the lock", done)
-	k.no(got.err)
-	k.no(got.v.Release(k.ctx))
-	k.nothingLeft()
+	k.must(holder.Release(k.ctx))
+	got := receive(k, "the lock", done)
+	k.must(got.err)
+	k.must(got.v.Release(k.ctx))
+	k.wantNoLeftovers()
 }

@@ -32,11 +32,11 @@ func (k *kit) takeAll(q taker) string {
 	for {
 		item, err := q.TryTake(k.ctx)
 		if err != nil {
-			k.is(err, recipes.ErrEmpty)
+			k.wantErr(err, recipes.ErrEmpty)
 			return strings.Join(all, " ")
 		}
 		all = append(all, string(item.Data))
-		k.no(item.Complete(k.ctx))
+		k.must(item.Complete(k.ctx))
 	}
 }
 
@@ -48,10 +48,10 @@ func TestQueue_Take_FirstInFirstOut(t *testing.T) {
 		t.Errorf("an empty queue has %q", got)
 	}
 	for i := range 12 {
-		k.no(q.Put(k.ctx, fmt.Append(nil, i)))
+		k.must(q.Put(k.ctx, fmt.Append(nil, i)))
 	}
 	n, err := q.Len(k.ctx)
-	k.no(err)
+	k.must(err)
 	if n != 12 {
 		t.Errorf("the length is %d, want 12", n)
 	}
@@ -61,42 +61,42 @@ func TestQueue_Take_FirstInFirstOut(t *testing.T) {
 	for _, dir := range []string{"deep/q", "deep/q-claims", "deep/q-tickets", "deep/q-waiters"} {
 		k.waitChildren(c, k.path(dir), 0)
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // The znodes are Curator's.
 func TestQueue_Put_CuratorLayout(t *testing.T) {
 	k := newKit(t)
 	c := k.connect()
-	k.no(recipes.NewQueue(c, k.path("q")).Put(k.ctx, []byte("hello")))
+	k.must(recipes.NewQueue(c, k.path("q")).Put(k.ctx, []byte("hello")))
 	data, stat, err := c.Get(k.ctx, k.path("q/queue-0000000000"))
-	k.no(err)
+	k.must(err)
 	if string(data) != "\x00\x01\x00\x01\x01\x00\x00\x00\x05hello\x02" || stat.EphemeralOwner != 0 {
 		t.Errorf("the data is %q, the owner %v", data, stat.EphemeralOwner)
 	}
 	// Two in one znode (putMulti), and one by hand.
 	_, _, err = c.Create(k.ctx, k.path("q/queue-"), []byte("\x00\x01\x00\x01"+
 		"\x01\x00\x00\x00\x01a\x01\x00\x00\x00\x02bc\x02"), client.PersistentSequential)
-	k.no(err)
+	k.must(err)
 	_, _, err = c.Create(k.ctx, k.path("q/queue-"), []byte("by hand"), client.PersistentSequential)
-	k.no(err)
+	k.must(err)
 	_, _, err = c.Create(k.ctx, k.path("q/foreign"), nil, client.Persistent)
-	k.no(err)
+	k.must(err)
 	q := recipes.NewQueue(c, k.path("q"), recipes.WithClaimPath(k.path("locks")))
 	item, err := q.Take(k.ctx)
-	k.no(err)
+	k.must(err)
 	exists, _, err := c.Exists(k.ctx, k.path("locks/queue-0000000000"))
-	k.no(err)
+	k.must(err)
 	if !exists {
 		t.Error("the claim is not where Curator has it")
 	}
-	k.no(item.Complete(k.ctx))
+	k.must(item.Complete(k.ctx))
 	item, err = q.Take(k.ctx)
-	k.no(err)
+	k.must(err)
 	if string(item.Data) != "a" || len(item.More) != 1 || string(item.More[0]) != "bc" {
 		t.Errorf("the items are %q and %q", item.Data, item.More)
 	}
-	k.no(item.Complete(k.ctx))
+	k.must(item.Complete(k.ctx))
 	if got := k.takeAll(q); got != "by hand" {
 		t.Errorf("the last item is %q", got)
 	}
@@ -120,7 +120,7 @@ func TestQueue_Put_ReplyLost(t *testing.T) {
 				}
 			})
 		}
-		k.no(q.Put(k.ctx, fmt.Append(nil, i)))
+		k.must(q.Put(k.ctx, fmt.Append(nil, i)))
 		tap.Before(nil)
 	}
 	if got := k.takeAll(q); got != "0 1 2 3" {
@@ -134,29 +134,29 @@ func TestQueue_Take_RepliesLost(t *testing.T) {
 	c, tap := k.connectTapped()
 	q := recipes.NewQueue(c, k.path("q"))
 	for i := range 3 {
-		k.no(q.Put(k.ctx, fmt.Append(nil, i)))
+		k.must(q.Put(k.ctx, fmt.Append(nil, i)))
 	}
-	k.no(c.EnsurePath(k.ctx, k.path("q-claims"), client.Persistent))
+	k.must(c.EnsurePath(k.ctx, k.path("q-claims"), client.Persistent))
 	tap.LoseReply(proxy.OpCreate)
 	item, err := q.TryTake(k.ctx)
-	k.no(err)
+	k.must(err)
 	if string(item.Data) != "0" {
 		t.Errorf("the first item is %q", item.Data)
 	}
 	tap.LoseReply(proxy.OpMulti)
-	k.no(item.Complete(k.ctx))
+	k.must(item.Complete(k.ctx))
 	item, err = q.TryTake(k.ctx)
-	k.no(err)
+	k.must(err)
 	tap.LoseReply(proxy.OpDelete)
-	k.no(item.Release(k.ctx))
-	k.is(item.Complete(k.ctx), recipes.ErrReleased)
+	k.must(item.Release(k.ctx))
+	k.wantErr(item.Complete(k.ctx), recipes.ErrReleased)
 	if tap.Lost() != 3 {
 		t.Errorf("%d replies were lost, want 3", tap.Lost())
 	}
 	if got := k.takeAll(q); got != "1 2" {
 		t.Errorf("the others are %q", got)
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // A consumer dies before it is done. Another one gets the item, at its old place,
@@ -165,28 +165,28 @@ func TestQueue_Take_ConsumerDies(t *testing.T) {
 	k := newKit(t)
 	c := k.connect()
 	q := recipes.NewQueue(c, k.path("q"))
-	k.no(q.Put(k.ctx, []byte("a")))
+	k.must(q.Put(k.ctx, []byte("a")))
 	item, err := q.Take(k.ctx)
-	k.no(err)
+	k.must(err)
 	work, cancel := item.Context(k.ctx)
 	defer cancel()
 	other := recipes.NewQueue(k.connect(), k.path("q"))
 	waiting := start(func() (*recipes.Item, error) { return other.Take(k.ctx) })
 	wait.Until(k, "the other waits", func() bool { return shared.Watches(k.root) == takerWatches })
 	zktest.Expire(k, c, shared.Address)
-	recv(k, "the end of the work", work.Done())
-	recv(k, "the end of the claim", item.Done())
-	k.is(item.Err(), recipes.ErrLost)
-	again := recv(k, "the item", waiting)
-	k.no(again.err)
+	receive(k, "the end of the work", work.Done())
+	receive(k, "the end of the claim", item.Done())
+	k.wantErr(item.Err(), recipes.ErrLost)
+	again := receive(k, "the item", waiting)
+	k.must(again.err)
 	if string(again.v.Data) != "a" || again.v.FencingToken() <= item.FencingToken() || again.v.Path() != item.Path() {
 		t.Errorf("got %q with token %v after %v", again.v.Data, again.v.FencingToken(), item.FencingToken())
 	}
-	k.is(item.Complete(k.ctx), recipes.ErrLost)
-	k.no(item.Release(k.ctx))
-	k.is(item.Err(), recipes.ErrReleased)
-	k.no(again.v.Complete(k.ctx))
-	k.nothingLeft()
+	k.wantErr(item.Complete(k.ctx), recipes.ErrLost)
+	k.must(item.Release(k.ctx))
+	k.wantErr(item.Err(), recipes.ErrReleased)
+	k.must(again.v.Complete(k.ctx))
+	k.wantNoLeftovers()
 }
 
 // Of those who wait only one watches: a put wakes one, and they get the items in the
@@ -212,14 +212,14 @@ func TestQueue_Take_WakesOneConsumer(t *testing.T) {
 		for _, tap := range taps {
 			before = append(before, tap.Events())
 		}
-		k.no(producer.Put(k.ctx, fmt.Append(nil, i)))
-		got := recv(k, "the item", w)
-		k.no(got.err)
+		k.must(producer.Put(k.ctx, fmt.Append(nil, i)))
+		got := receive(k, "the item", w)
+		k.must(got.err)
 		if string(got.v.Data) != fmt.Sprint(i) {
 			t.Errorf("consumer %d got %q", i, got.v.Data)
 		}
 		for j, tap := range taps[i+1:] {
-			k.no(clients[i+1+j].Sync(k.ctx, "/"))
+			k.must(clients[i+1+j].Sync(k.ctx, "/"))
 			want := 0
 			if j == 0 {
 				want = 1 // the queue of the waiters
@@ -233,9 +233,9 @@ func TestQueue_Take_WakesOneConsumer(t *testing.T) {
 				return shared.Watches(k.root) == takerWatches+2*(consumers-2-i)
 			})
 		}
-		k.no(got.v.Complete(k.ctx))
+		k.must(got.v.Complete(k.ctx))
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // A wait that is given up leaves nothing, and loses nothing.
@@ -246,9 +246,9 @@ func TestQueue_Take_ContextEnds(t *testing.T) {
 	waiting := start(func() (*recipes.Item, error) { return q.Take(ctx) })
 	wait.Until(k, "it waits", func() bool { return shared.Watches(k.root) == takerWatches })
 	cancel()
-	k.is(recv(k, "the end", waiting).err, context.Canceled)
-	k.nothingLeft()
-	k.no(q.Put(k.ctx, []byte("a")))
+	k.wantErr(receive(k, "the end", waiting).err, context.Canceled)
+	k.wantNoLeftovers()
+	k.must(q.Put(k.ctx, []byte("a")))
 	if got := k.takeAll(q); got != "a" {
 		t.Errorf("the items are %q", got)
 	}
@@ -258,28 +258,28 @@ func TestPriorityQueue_Take_LowestFirst(t *testing.T) {
 	k := newKit(t)
 	q := recipes.NewPriorityQueue(k.connect(), k.path("q"))
 	for i, p := range []int32{5, -1, math.MaxInt32, 5, math.MinInt32, 0, -1} {
-		k.no(q.Put(k.ctx, p, fmt.Appendf(nil, "%d.%d", p, i)))
+		k.must(q.Put(k.ctx, p, fmt.Appendf(nil, "%d.%d", p, i)))
 	}
 	exists, _, err := k.connect().Exists(k.ctx, k.path("q/queue-1000000050000000000"))
-	k.no(err)
+	k.must(err)
 	if !exists {
 		t.Error("the name is not Curator's")
 	}
 	item, err := q.Take(k.ctx)
-	k.no(err)
+	k.must(err)
 	if item.Priority() != math.MinInt32 {
 		t.Errorf("the first priority is %d", item.Priority())
 	}
-	k.no(item.Complete(k.ctx))
+	k.must(item.Complete(k.ctx))
 	n, err := q.Len(k.ctx)
-	k.no(err)
+	k.must(err)
 	if n != 6 {
 		t.Errorf("the length is %d, want 6", n)
 	}
 	if got := k.takeAll(q); got != "-1.1 -1.6 0.5 5.0 5.3 2147483647.2" {
 		t.Errorf("the items are %s", got)
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 func TestDelayQueue_Take_WhenDue(t *testing.T) {
@@ -287,12 +287,12 @@ func TestDelayQueue_Take_WhenDue(t *testing.T) {
 	q := recipes.NewDelayQueue(k.connect(), k.path("q"))
 	now := time.Now()
 	due := now.Add(400 * time.Millisecond)
-	k.no(q.Put(k.ctx, due, []byte("later")))
-	k.no(q.Put(k.ctx, now.Add(time.Hour), []byte("much later")))
-	k.no(q.Put(k.ctx, time.UnixMilli(0x12345), []byte("at once")))
-	k.is(q.Put(k.ctx, time.UnixMilli(0), nil), client.ErrBadArguments)
+	k.must(q.Put(k.ctx, due, []byte("later")))
+	k.must(q.Put(k.ctx, now.Add(time.Hour), []byte("much later")))
+	k.must(q.Put(k.ctx, time.UnixMilli(0x12345), []byte("at once")))
+	k.wantErr(q.Put(k.ctx, time.UnixMilli(0), nil), client.ErrBadArguments)
 	exists, _, err := k.connect().Exists(k.ctx, k.path("q/queue-|00012345|0000000002"))
-	k.no(err)
+	k.must(err)
 	if !exists {
 		t.Error("the name is not Curator's")
 	}
@@ -300,25 +300,25 @@ func TestDelayQueue_Take_WhenDue(t *testing.T) {
 		t.Errorf("the items that are due are %q", got)
 	}
 	item, err := q.Take(k.ctx)
-	k.no(err)
+	k.must(err)
 	if string(item.Data) != "later" || item.Due().Before(due) || time.Now().Before(item.Due()) {
 		t.Errorf("got %q, due at %v, at %v", item.Data, item.Due(), time.Now())
 	}
-	k.no(item.Complete(k.ctx))
+	k.must(item.Complete(k.ctx))
 	// While one waits for the late item an earlier one comes.
 	waiting := start(func() (*recipes.Item, error) { return q.Take(k.ctx) })
 	wait.Until(k, "it waits", func() bool { return shared.Watches(k.root) == takerWatches })
-	k.no(q.Put(k.ctx, time.Now(), []byte("earlier")))
-	got := recv(k, "the item", waiting)
-	k.no(got.err)
+	k.must(q.Put(k.ctx, time.Now(), []byte("earlier")))
+	got := receive(k, "the item", waiting)
+	k.must(got.err)
 	if string(got.v.Data) != "earlier" {
 		t.Errorf("got %q", got.v.Data)
 	}
-	k.no(got.v.Complete(k.ctx))
+	k.must(got.v.Complete(k.ctx))
 	n, err := q.Len(k.ctx)
-	k.no(err)
+	k.must(err)
 	if n != 1 {
 		t.Errorf("the length is %d, want 1", n)
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }

@@ -19,18 +19,18 @@ func TestRegression_Item_DoneReplyLostWithSession(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped(quick)
 	q := recipes.NewQueue(c, k.path("q"))
-	k.no(q.Put(k.ctx, []byte("a")))
+	k.must(q.Put(k.ctx, []byte("a")))
 	item, err := q.Take(k.ctx)
-	k.no(err)
+	k.must(err)
 	tap.LoseReplyAndBlock(proxy.OpMulti)
-	k.is(item.Complete(k.ctx), client.ErrOutcomeUnknown)
+	k.wantErr(item.Complete(k.ctx), client.ErrOutcomeUnknown)
 	n, err := recipes.NewQueue(k.connect(), k.path("q")).Len(k.ctx)
-	k.no(err)
+	k.must(err)
 	if n != 0 {
 		t.Errorf("the queue has %d items, want none: the transaction has happened", n)
 	}
 	tap.Unblock()
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // A lead function that returned because its context ended, at once when the session was
@@ -42,10 +42,10 @@ func TestRegression_Grant_ErrKnowsOfTheSessionFirst(t *testing.T) {
 	for range 20 {
 		g := k.lock(recipes.NewMutex(c, k.path("m")))
 		zktest.Expire(k, c, shared.Address) // returns at the moment of the loss
-		k.is(g.Err(), recipes.ErrLost)
-		k.is(g.Release(k.ctx), recipes.ErrLost)
+		k.wantErr(g.Err(), recipes.ErrLost)
+		k.wantErr(g.Release(k.ctx), recipes.ErrLost)
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // The deletion of a ticket was sent once, and nobody looked what came of it: if the
@@ -61,12 +61,12 @@ func TestRegression_Counter_TicketDeletionLost(t *testing.T) {
 		}
 	})
 	_, err := recipes.NewCounter(c, k.path("n")).Add(k.ctx, 1)
-	k.no(err)
+	k.must(err)
 	k.waitChildren(k.connect(), k.path("n"), 0)
 	if tap.Sent(proxy.OpDelete) < 2 {
 		t.Errorf("%d deletions were tried: the first was not lost", tap.Sent(proxy.OpDelete))
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // A sync went in front of the reads that must not be behind. If the connection broke
@@ -108,17 +108,17 @@ func TestRegression_Reads_SyncIsRepeatedWithTheRead(t *testing.T) {
 			tap.LoseReply(proxy.OpMulti)
 		}
 		tap.LoseReply(proxy.OpSync)
-		k.no(read(c))
+		k.must(read(c))
 		if n := tap.Sent(proxy.OpSync); n != 2 {
 			t.Errorf("%s: %d syncs were sent, want the lost one and another", name, n)
 		}
 	}
 	n, err := recipes.NewCounter(k.connect(), k.path("n")).Get(k.ctx)
-	k.no(err)
+	k.must(err)
 	if n != 1 {
 		t.Errorf("the counter is %d after one addition", n)
 	}
-	k.nothingLeft()
+	k.wantNoLeftovers()
 }
 
 // A barrier that is there is waited for also if the sync and then the read were lost:
@@ -126,7 +126,7 @@ func TestRegression_Reads_SyncIsRepeatedWithTheRead(t *testing.T) {
 func TestRegression_Barrier_Wait_LeavesOneWatch(t *testing.T) {
 	k := newKit(t)
 	b := recipes.NewBarrier(k.connect(), k.path("b"))
-	k.no(b.Set(k.ctx))
+	k.must(b.Set(k.ctx))
 	c, tap := k.connectTapped()
 	tap.LoseReply(proxy.OpSync)
 	waiting := start(func() (struct{}, error) {
@@ -138,7 +138,7 @@ func TestRegression_Barrier_Wait_LeavesOneWatch(t *testing.T) {
 	if len(waiting) > 0 {
 		t.Error("the barrier is set, and Wait has returned")
 	}
-	k.no(b.Remove(k.ctx))
-	k.no(recv(k, "the end of the wait", waiting).err)
-	k.nothingLeft()
+	k.must(b.Remove(k.ctx))
+	k.must(receive(k, "the end of the wait", waiting).err)
+	k.wantNoLeftovers()
 }

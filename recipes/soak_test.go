@@ -89,7 +89,7 @@ func TestSoak_ConnectionsCutAndServersStopped(t *testing.T) {
 		kit: &kit{T: t, ctx: ctx, root: "/soak"}, e: zktest.Start(t, 3),
 		failed: make(chan error, 1),
 	}
-	s.no(zktest.Connect(t, s.e.ConnectString()).EnsurePath(ctx, s.root, client.Persistent))
+	s.must(zktest.Connect(t, s.e.ConnectString()).EnsurePath(ctx, s.root, client.Persistent))
 	for range soakClients {
 		c, tap := zktest.ConnectTapped(t, s.e.ConnectString(), client.WithSessionTimeout(2*time.Second))
 		s.clients, s.taps = append(s.clients, c), append(s.taps, tap)

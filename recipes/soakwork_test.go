@@ -149,14 +149,14 @@ func (s *soak) checkSums(l *ledger) {
 		item, err := q.TryTake(s.ctx)
 		if errors.Is(err, recipes.ErrEmpty) {
 			n, err := q.Len(s.ctx)
-			s.no(err)
+			s.must(err)
 			if n == 0 {
 				break
 			}
 			continue // claimed in a session that has to end yet
 		}
-		s.no(err)
-		s.no(s.finish(l, item))
+		s.must(err)
+		s.must(s.finish(l, item))
 	}
 	for name := range l.put {
 		if l.done[name] == 0 && !l.unsure[name] {
@@ -172,7 +172,7 @@ func (s *soak) checkSums(l *ledger) {
 		}
 	}
 	v, err := recipes.NewCounter(c, s.path("counter")).Get(s.ctx)
-	s.no(err)
+	s.must(err)
 	if low, high := l.added.Load(), l.added.Load()+l.addMaybe.Load(); v < low || v > high {
 		s.Errorf("the counter is %d, want %d to %d", v, low, high)
 	}
