@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/recipes"
@@ -90,4 +93,103 @@ func follow(
 			return ctx.Err()
 		}
 	}
+}
+
+// The znodes of the index; see the package's documentation.
+const (
+	root        = "/examples/katta"
+	masterPath  = root + "/master"
+	clusterPath = root + "/cluster"
+	nodesPath   = clusterPath + "/nodes"
+	shardsPath  = clusterPath + "/shards"
+	servingPath = root + "/serving"
+)
+
+// replicas is how many nodes are to have each shard: one may die.
+const replicas = 2
+
+// Assignment is the data of a shard's znode: who is to have it.
+type Assignment struct{ Nodes []string }
+
+// Deploy adds shards to the index. Those that are there already stay as they are.
+func Deploy(ctx context.Context, c *client.Client, shards []string) error {
+	for _, path := range []string{shardsPath, servingPath} {
+		if err := c.EnsurePath(ctx, path, client.Persistent); err != nil {
+			return err
+		}
+	}
+	for _, shard := range shards {
+		_, _, err := c.Create(ctx, znode.Join(shardsPath, shard), encode(Assignment{}),
+			client.Persistent)
+		if err != nil && !errors.Is(err, client.ErrNodeExists) {
+			return err
+		}
+	}
+	return nil
+}
+
+// shard is a shard as its znode says.
+type shard struct {
+	name     string
+	assigned Assignment
+	version  client.Version
+}
+
+// shardsOf returns the shards that a cache of the cluster shows.
+func shardsOf(cache *client.Cache) (shards []shard, err error) {
+	for _, name := range cache.Children(shardsPath) {
+		node, ok := cache.Get(znode.Join(shardsPath, name))
+		if !ok {
+			continue // deleted since
+		}
+		s := shard{name: name, version: node.Stat.Version}
+		if err := json.Unmarshal(node.Data, &s.assigned); err != nil {
+			return nil, err
+		}
+		shards = append(shards, s)
+	}
+	return shards, nil
+}
+
+// plan returns the shards whose nodes have to change, with their new ones: those
+// that live stay, and for the others come those with the fewest shards.
+func plan(shards []shard, alive []string) []shard {
+	load := map[string]int{}
+	for _, s := range shards {
+		for _, node := range s.assigned.Nodes {
+			load[node]++
+		}
+	}
+	var changed []shard
+	for _, s := range shards {
+		var nodes, spare []string
+		for _, node := range alive {
+			if slices.Contains(s.assigned.Nodes, node) {
+				nodes = append(nodes, node)
+			} else {
+				spare = append(spare, node)
+			}
+		}
+		slices.SortStableFunc(spare, func(a, b string) int { return cmp.Compare(load[a], load[b]) })
+		if missing := replicas - len(nodes); missing > 0 {
+			for _, node := range spare[:min(missing, len(spare))] {
+				load[node]++
+				nodes = append(nodes, node)
+			}
+		}
+		slices.Sort(nodes)
+		if !slices.Equal(nodes, s.assigned.Nodes) && len(nodes) > 0 {
+			s.assigned = Assignment{nodes}
+			changed = append(changed, s)
+		}
+	}
+	return changed
+}
+
+func encode(a Assignment) []byte {
+	data, err := json.Marshal(a)
+	if err != nil {
+		panic(err) // lists of strings can be encoded
+	}
+	return data
 }

@@ -1,3 +1,21 @@
+// Package zklitetest starts real zk-lite servers for the tests of Go programs: one
+// server, or an ensemble of several, in the process of the test.
+//
+//	func TestStore(t *testing.T) {
+//		e := zklitetest.Start(t, zklitetest.WithServers(3))
+//		c, err := client.Connect(t.Context(), e.ConnectString())
+//		...
+//		e.Stop(e.Leader()) // the clients continue at the other servers
+//	}
+//
+// The servers listen on free ports of 127.0.0.1, with the ZooKeeper protocol and the
+// HTTP API. Their data is in a temporary directory of the test. When the test ends they
+// are stopped and the directory is removed. An ensemble serves after about a second.
+//
+// A server is stopped in good order only. For kill -9, paused processes and broken
+// networks, run the program zk-lite.
+//
+// The goroutines are those of the servers; each ends when its server stops.
 package zklitetest
 
 import (
@@ -6,6 +24,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -216,3 +235,80 @@ func (e *Ensemble) HTTPAddrs() []string {
 
 // ConnectString names all servers, for client.Connect and other ZooKeeper clients.
 func (e *Ensemble) ConnectString() string { return strings.Join(e.Addrs(), ",") }
+
+// Option changes what Start starts.
+type Option func(*options)
+
+type options struct {
+	servers  int
+	settings []setting
+	logger   *slog.Logger
+}
+
+type setting struct{ key, value string }
+
+// WithServers sets the number of servers; the default is one. Three tolerate the
+// failure of one.
+func WithServers(n int) Option { return func(o *options) { o.servers = n } }
+
+// WithSetting gives every server a setting by its name in zoo.cfg, as in
+// docs/configuration.md. It replaces the default, and what this package sets: a
+// tickTime of 200 ms, sessions of at least 500 ms, any number of connections, znodes
+// with a time to live, and all four-letter words. Ports and directories cannot be set.
+func WithSetting(key, value string) Option {
+	return func(o *options) { o.settings = append(o.settings, setting{key, value}) }
+}
+
+// WithLogger sets where the servers log; the default is nowhere. Each server adds the
+// attribute server, its id.
+func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
+
+// Main is for a TestMain whose tests share their servers, which is quicker than servers
+// for each test: it starts them, calls use, runs the tests and stops the servers. It
+// returns the exit code.
+func Main(m *testing.M, use func(*Ensemble), opts ...Option) int {
+	tb := new(mainTB)
+	defer tb.cleanUp()
+	use(Start(tb, opts...))
+	code := m.Run()
+	if tb.failed && code == 0 {
+		return 1
+	}
+	return code
+}
+
+// mainTB is the testing.TB of TestMain, which has none.
+type mainTB struct {
+	testing.TB // nil: the methods below are all that is called
+	cleanups   []func()
+	failed     bool
+}
+
+func (tb *mainTB) Helper() {}
+
+func (tb *mainTB) Cleanup(f func()) { tb.cleanups = append(tb.cleanups, f) }
+
+func (tb *mainTB) TempDir() string {
+	dir, err := os.MkdirTemp("", "zklitetest")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // the system clears what is left
+	return dir
+}
+
+func (tb *mainTB) Errorf(format string, args ...any) {
+	tb.failed = true
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+}
+
+// Fatal panics: there is no test to fail yet.
+func (tb *mainTB) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+func (tb *mainTB) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+func (tb *mainTB) cleanUp() {
+	for _, f := range slices.Backward(tb.cleanups) {
+		f()
+	}
+}
