@@ -44,7 +44,7 @@ var layers = []struct {
 	{0, "internal/lograte", nil, "bounds a log, whatever it is about"},
 	{0, "internal/structure", nil, "reads source, and runs nothing of it"},
 	{0, "internal/fault", nil, "deliberate faults, for builds that show that tests notice"},
-	{2, "session", []string{"znode"}, "the tables do not know each other"},
+	{2, "session", []string{"znode", "internal/fault"}, "the tables do not know each other"},
 	{2, "watch", []string{"znode"}, "the tables do not know each other"},
 	{2, "internal/curator", []string{"znode"}, "names of queues: the tree and the waiting are its users'"},
 	{2, "internal/wire", []string{"znode", "internal/jute"}, "messages only: it serves server, client and tools"},

@@ -198,6 +198,11 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	return nil
 }
 
+// idleSync answers a sync with what this server happens to have: a deliberate fault.
+type idleSync struct{ Op }
+
+func (s idleSync) Read(v *View) { s.Done(v, &state.Result{Op: state.OpSync, Zxid: v.Zxid()}) }
+
 // waits reports whether a write is pending, behind which a read has to wait.
 func (c *Conn) waits() (bool, error) {
 	c.mu.Lock()

@@ -98,14 +98,14 @@ func (h *handler) Event(e *znode.Event) {
 
 // SessionOpened implements consensus.Handler.
 func (h *handler) SessionOpened(x *session.Session) {
-	h.srv.leader.track(x.ID, x.Timeout)
+	h.srv.sessions.Track(x, time.Now())
 }
 
 // SessionAttached implements consensus.Handler: the connection that carried
 // the session here before, if there was one, is closed.
 func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
 	h.srv.expiries.back(x.ID)
-	h.srv.leader.track(x.ID, x.Timeout)
+	h.srv.sessions.Track(x, time.Now())
 	if c := h.srv.conns.of(x.ID); c != nil {
 		h.srv.conns.unbind(c, x.ID)
 		c.client.Disconnect(ReasonMoved)
@@ -119,7 +119,7 @@ func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
 // ended after the entry.
 func (h *handler) SessionClosed(x *session.Session, ephemerals []string, expired bool) {
 	id := x.ID
-	h.srv.leader.remove(id)
+	h.srv.sessions.Remove(id)
 	h.srv.ends.endOne(id)
 	c := h.srv.conns.of(id)
 	if expired {
@@ -155,7 +155,7 @@ func (h *handler) QuotaExceeded(path string) {
 // Lead implements consensus.Handler: this server leads since this term; with 0 it does
 // not any more. Every session gets a full timeout from a new leader.
 func (h *handler) Lead(term uint64) {
-	h.srv.View(func(v *View) { h.srv.leader.lead(term, v.machine.Sessions()) })
+	h.srv.View(func(v *View) { h.srv.sessions.Lead(term, v.machine.Sessions(), time.Now()) })
 }
 
 // Halted implements consensus.Handler: the clients go on at other servers.
@@ -165,5 +165,5 @@ func (h *handler) Halted() { h.srv.conns.disconnectAll(ReasonHalted) }
 // some server, and this server leads.
 func (h *handler) Touched(by state.ServerID, ids []znode.SessionID) {
 	h.srv.expiries.heardOf(by)
-	h.srv.leader.touch(by, ids)
+	h.srv.sessions.Touch(uint64(by), ids, time.Now())
 }

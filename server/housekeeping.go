@@ -31,7 +31,7 @@ func (s *Server) housekeeping() {
 				s.expiries.pause(since)
 			}
 			s.expiries.report(s.logger)
-			s.leader.extendDeadlines(now.Sub(last), busy)
+			s.extendDeadlines(now.Sub(last), busy)
 			last = now
 			// Also when none was touched: the leader's answer shows that it is in touch
 			// with a majority. While an entry keeps this server from reading what clients
@@ -45,10 +45,24 @@ func (s *Server) housekeeping() {
 	}
 }
 
+// extendDeadlines postpones the end of all sessions when this server has stood still, as
+// when the process or its machine was paused: nothing could be read from clients, and
+// what they sent may still lie in the sockets. The same goes for the time that the
+// application of one entry takes (busy), such as that of a large restore: then the
+// requests of HTTP sessions wait for its end, here and about as long elsewhere.
+func (s *Server) extendDeadlines(since time.Duration, busy bool) {
+	if since <= s.cfg.Tick && !busy {
+		return
+	}
+	if leads := s.sessions.Delay(since); leads && !busy {
+		s.logger.Warn("this server was paused; all session deadlines are extended by that time", "for", since)
+	}
+}
+
 // expire proposes the end of the sessions whose clients were silent too long.
 // The proposal counts only in the term in which it was decided.
 func (s *Server) expire(now time.Time) {
-	dead, term := s.leader.expire(now)
+	dead, term := s.sessions.Expire(now)
 	if len(dead) > maxExpiredShown { // a thousand may, at once
 		s.logger.Info("sessions expire", "count", len(dead))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/server/slowlog"
 	"github.com/zk-lite/zk-lite/server/usage"
+	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -94,7 +95,7 @@ type Server struct {
 
 	conns       *connections
 	ends        sessionEnds
-	leader      leader
+	sessions    *session.Tracker
 	catchUp     catchingUp
 	progress    progress
 	nextShard   atomic.Uint32
@@ -114,11 +115,11 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{
 		cfg: cfg, logger: cfg.Logger, started: time.Now(),
-		watches: watch.New(watch.Limit(cfg.WatchLimit), watch.Bytes(cfg.WatchBytes)),
-		conns:   newConnections(),
-		ends:    sessionEnds{waiting: map[znode.SessionID]map[*sessionEnd]struct{}{}},
-		leader:  leader{tick: cfg.Tick, logger: cfg.Logger},
-		stop:    make(chan struct{}),
+		watches:  watch.New(watch.Limit(cfg.WatchLimit), watch.Bytes(cfg.WatchBytes)),
+		conns:    newConnections(),
+		ends:     sessionEnds{waiting: map[znode.SessionID]map[*sessionEnd]struct{}{}},
+		sessions: session.NewTracker(cfg.Tick),
+		stop:     make(chan struct{}),
 	}
 	if cfg.ExtendedTypes {
 		s.flags |= state.FlagExtendedTypes

@@ -71,9 +71,9 @@ func (s *Server) SessionEnd(id znode.SessionID) (done <-chan struct{}, cancel fu
 	return e.done, func() { s.ends.remove(id, e) }
 }
 
-// Expiries lists, on the leader, when the ensemble's sessions would expire if their
-// clients sent nothing any more, in milliseconds since the epoch. Elsewhere it is empty.
-func (s *Server) Expiries() map[int64][]znode.SessionID { return s.leader.deadlines() }
+// SessionDeadlines returns, on the leader, when the ensemble's sessions expire unless their
+// clients send something, in milliseconds since the epoch. Elsewhere it is empty.
+func (s *Server) SessionDeadlines() map[int64][]znode.SessionID { return s.sessions.Deadlines() }
 
 // Connection returns the connection that carries a session on this server; nil: none does.
 func (s *Server) Connection(id znode.SessionID) *Conn { return s.conns.of(id) }

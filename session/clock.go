@@ -3,10 +3,117 @@ package session
 import (
 	"container/heap"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/znode"
 )
+
+// Tracker tracks the sessions of the ensemble on the server that leads, and finds those that have expired.
+// On any other server it is idle. It is safe for concurrent use; nothing else is locked under its lock.
+type Tracker struct {
+	tick time.Duration
+
+	mu    sync.Mutex // protects the fields below
+	term  uint64     // 0: this server does not lead
+	clock *Clock
+}
+
+// NewTracker returns an idle Tracker whose deadlines are multiples of tick.
+func NewTracker(tick time.Duration) *Tracker { return &Tracker{tick: tick} }
+
+// Lead begins to track all sessions of the table, each with a full timeout from now, because this server leads
+// in the given term. With term 0 the Tracker becomes idle.
+func (t *Tracker) Lead(term uint64, table *Table, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.term, t.clock = term, nil
+	if term == 0 {
+		return
+	}
+	t.clock = NewClock(t.tick)
+	table.Each(func(s *Session) { t.clock.Track(s.ID, lease(s.Timeout), now) })
+}
+
+// Leads reports whether this server leads.
+func (t *Tracker) Leads() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.term != 0
+}
+
+// Track gives a session, which was opened or reattached, a full timeout from now.
+func (t *Tracker) Track(s *Session, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.term != 0 {
+		t.clock.Track(s.ID, lease(s.Timeout), now)
+	}
+}
+
+// Remove stops tracking a session, which was closed.
+func (t *Tracker) Remove(id znode.SessionID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.term != 0 {
+		t.clock.Remove(id)
+	}
+}
+
+// Touch gives sessions a full timeout from now: a server has heard their clients.
+func (t *Tracker) Touch(server uint64, ids []znode.SessionID, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.term == 0 {
+		return
+	}
+	for _, id := range ids {
+		t.clock.Touch(id, now, server)
+	}
+}
+
+// Delay postpones all deadlines by d, during which no client could be heard. It reports whether this server
+// leads; if it does not, there is nothing to postpone.
+func (t *Tracker) Delay(d time.Duration) (leads bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.term == 0 {
+		return false
+	}
+	t.clock.Delay(d)
+	return true
+}
+
+// Expire stops tracking the sessions whose deadline has come, and returns them with the term in which they
+// expire.
+func (t *Tracker) Expire(now time.Time) (silent []Silent, term uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.term == 0 {
+		return nil, 0
+	}
+	return t.clock.Expire(now), t.term
+}
+
+// Deadlines returns the sessions by the moments at which they would expire, in milliseconds since the epoch.
+func (t *Tracker) Deadlines() map[int64][]znode.SessionID {
+	all := map[int64][]znode.SessionID{}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.term != 0 {
+		t.clock.Deadlines(func(at time.Time, ids []znode.SessionID) { all[at.UnixMilli()] = ids })
+	}
+	return all
+}
+
+// lease is how long a session lives without a sign of its client: its timeout.
+func lease(timeout time.Duration) time.Duration {
+	if fault.On(fault.ExpireEarly) {
+		return timeout / 4
+	}
+	return timeout
+}
 
 // Clock finds the sessions that have been silent for their timeout. Deadlines
 // round up to the next multiple of the tick, so that sessions lie in buckets: a
@@ -57,7 +164,7 @@ type bucket struct {
 	ring tracked // sentinel
 }
 
-// NewClock is a Clock without sessions whose deadlines are multiples of tick.
+// NewClock returns a Clock without sessions whose deadlines are multiples of tick.
 // It panics unless tick is positive.
 func NewClock(tick time.Duration) *Clock {
 	if tick <= 0 {
@@ -148,6 +255,19 @@ func (c *Clock) Next() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return c.at(c.order[0].tick), true
+}
+
+// Deadlines calls visit with each moment at which sessions would expire, and their ids.
+func (c *Clock) Deadlines(visit func(at time.Time, ids []znode.SessionID)) {
+	for _, b := range c.order {
+		var ids []znode.SessionID
+		for s := b.ring.next; s != &b.ring; s = s.next {
+			ids = append(ids, s.id)
+		}
+		if len(ids) > 0 {
+			visit(c.at(b.tick), ids)
+		}
+	}
 }
 
 // dropEmpty brings a bucket with sessions to the top, and reports false when

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -250,4 +251,75 @@ func TestClock_Expire_SaysWhoHeardLast(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
+}
+
+func TestClock_Deadlines_ListsWhatExpires(t *testing.T) {
+	c := NewClock(time.Second)
+	now := time.Unix(1000, 0)
+	list := func() map[time.Time][]znode.SessionID {
+		all := map[time.Time][]znode.SessionID{}
+		c.Deadlines(func(at time.Time, ids []znode.SessionID) {
+			slices.Sort(ids)
+			all[at] = ids
+		})
+		return all
+	}
+	if got := list(); len(got) != 0 {
+		t.Errorf("an empty clock: %v", got)
+	}
+	c.Track(1, 2*time.Second, now)
+	c.Track(2, 2*time.Second, now)
+	c.Track(3, 4*time.Second, now)
+	c.Track(4, 9*time.Second, now)
+	c.Remove(4) // its bucket stays, empty
+	got := list()
+	if len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+	moments := slices.SortedFunc(maps.Keys(got), time.Time.Compare)
+	for _, at := range moments { // the clock itself agrees
+		if early := idsOf(c.Expire(at.Add(-time.Millisecond))); len(early) != 0 {
+			t.Errorf("%v expire before %v", early, at)
+		}
+		ids := idsOf(c.Expire(at))
+		if slices.Sort(ids); !slices.Equal(ids, got[at]) {
+			t.Errorf("at %v expire %v, not %v", at, ids, got[at])
+		}
+	}
+}
+
+// A Tracker knows sessions only while its server leads, and gives all of them a full timeout when it begins to.
+func TestTracker_Lead(t *testing.T) {
+	tracker, table := NewTracker(time.Second), NewTable()
+	table.Add(Session{ID: 1, Timeout: 2 * time.Second})
+	expect := func(when string, at time.Time, wantTerm uint64, want ...znode.SessionID) {
+		t.Helper()
+		silent, term := tracker.Expire(at)
+		if got := idsOf(silent); !slices.Equal(got, want) || term != wantTerm {
+			t.Errorf("%s: %v expire in term %d; want %v in %d", when, got, term, want, wantTerm)
+		}
+	}
+	tracker.Track(table.Get(1), start)
+	tracker.Touch(7, []znode.SessionID{1}, start)
+	if tracker.Leads() || tracker.Delay(time.Second) || len(tracker.Deadlines()) != 0 {
+		t.Error("a Tracker leads before Lead")
+	}
+	expect("before it leads", start.Add(time.Hour), 0)
+
+	tracker.Lead(5, table, start)
+	if got := tracker.Deadlines(); !tracker.Leads() || len(got) != 1 {
+		t.Errorf("leads %v, deadlines %v; want true and one", tracker.Leads(), got)
+	}
+	expect("before its timeout", start.Add(2*time.Second), 5)
+	if !tracker.Delay(time.Minute) {
+		t.Error("Delay = false, want true")
+	}
+	expect("before the delayed deadline", start.Add(time.Minute+2*time.Second), 5)
+	expect("at the delayed deadline", start.Add(time.Minute+3*time.Second), 5, 1)
+
+	tracker.Track(table.Get(1), start)
+	tracker.Remove(1)
+	expect("after Remove", start.Add(time.Hour), 5)
+	tracker.Lead(0, nil, start)
+	expect("after it has led", start.Add(time.Hour), 0)
 }

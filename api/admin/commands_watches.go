@@ -36,7 +36,7 @@ func (h *handlers) commandDump(q *rest.Request, out object) error {
 		return err
 	}
 	expiry := map[string][]znode.SessionID{}
-	for at, ids := range h.server.Expiries() {
+	for at, ids := range h.server.SessionDeadlines() {
 		expiry[strconv.FormatInt(at, 10)] = ids
 	}
 	out["expiry_time_to_session_ids"] = expiry

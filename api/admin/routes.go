@@ -24,7 +24,7 @@ type Server interface {
 	Undrain()
 	Connection(id znode.SessionID) *server.Conn
 	Digest() (znode.Zxid, uint64)
-	Expiries() map[int64][]znode.SessionID
+	SessionDeadlines() map[int64][]znode.SessionID
 	Snapshot() (*state.Snapshot, znode.Zxid)
 	Restore(ctx context.Context, in io.Reader, o restore.Options) (restore.Result, error)
 	ExpiredSessions(before uint64, limit int) []server.ExpiredSession
