@@ -23,7 +23,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server/audit"
-	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/insight"
 )
 
 // Backend is what the operations need of *server.Server. Tests replace some of its methods.
@@ -50,8 +50,8 @@ type Config struct {
 	Port      admin.Port           // see admin.Config
 	// Certificate and PeerCertificate are as in admin.Config.
 	Certificate, PeerCertificate admin.Certificate
-	Audit                        *audit.Log   // nil: none
-	Slow                         *slowlog.Log // nil: none
+	Audit                        *audit.Log       // nil: none
+	Slow                         *insight.SlowLog // nil: none
 	// Descriptors bounds the connections, beside what bounds them anyway; nil: not.
 	Descriptors *descriptors.Share
 	// Dial and AdmitSession are as in rest.Config.

@@ -11,14 +11,14 @@ import (
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
-	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/insight"
 )
 
 // A slow request is shown with the stages of its command, and what its client said that it is part of; a page at a
 // time; to administrators.
 func TestSlow_Requests(t *testing.T) {
 	n := shared().nodes[shared().leading(t)]
-	log := slowlog.New(slowlog.Config{
+	log := insight.NewSlowLog(insight.SlowConfig{
 		Threshold: 1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		LeaderChanged: func() time.Time { return n.Server().Status().LeaderChanged },
 	})

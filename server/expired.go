@@ -173,7 +173,7 @@ func (x *ExpiredSession) cause(self state.ServerID) string {
 	return CauseSilent
 }
 
-// page is as ring.page in package slowlog.
+// page is as ring.page in package insight.
 func (e *expiries) page(before uint64, limit int) (out []ExpiredSession) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/fault"
-	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -57,7 +57,7 @@ func (h *handler) EndApply() {
 	if t := h.srv.current.times; t != nil {
 		h.srv.current.times = nil
 		if t.Led {
-			h.srv.slow.AddEntry(slowlog.Entry{
+			h.srv.slow.AddEntry(insight.SlowEntry{
 				At: t.Arrived, Index: t.Index, Term: t.Term, Propose: max(t.Proposed.Sub(t.Arrived), 0),
 				Disk: t.Disk, Majority: t.Majority, Apply: time.Since(t.Committed),
 			})

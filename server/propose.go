@@ -6,7 +6,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -34,7 +34,7 @@ func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error)
 	}
 	select {
 	case <-w.done:
-		if trace := slowlog.TraceOf(ctx); trace != nil {
+		if trace := insight.TraceOf(ctx); trace != nil {
 			trace.Add(&w.stages, w.index, w.term)
 		}
 		return w.result, w.err
@@ -51,7 +51,7 @@ type await struct {
 	err    error
 	done   chan struct{}
 
-	stages      slowlog.Stages
+	stages      insight.Stages
 	index, term uint64
 }
 
@@ -63,7 +63,7 @@ func (w *await) Applied(r *state.Result) {
 		w.result.Session = &x
 	}
 	times := w.server.current.times
-	w.stages = slowlog.Of(w.begun, times, time.Now())
+	w.stages = insight.StagesOf(w.begun, times, time.Now())
 	if times != nil {
 		w.index, w.term = times.Index, times.Term
 	}

@@ -13,9 +13,8 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/server/changes"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/server/restore"
-	"github.com/zk-lite/zk-lite/server/slowlog"
-	"github.com/zk-lite/zk-lite/server/usage"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
@@ -89,8 +88,8 @@ type Server struct {
 	watches  *watch.Manager
 	changes  *changes.Feed
 	restorer *restore.Restorer
-	slow     *slowlog.Log
-	usage    usage.Table
+	slow     *insight.SlowLog
+	usage    insight.Usage
 	expiries expiries
 
 	conns       *connections
@@ -133,7 +132,7 @@ func New(cfg Config) *Server {
 		s.View(func(v *View) { visit(v.Zxid()) })
 	}, s.stop)
 	s.restorer = restore.New(s, cfg.Logger)
-	s.slow = slowlog.New(slowlog.Config{
+	s.slow = insight.NewSlowLog(insight.SlowConfig{
 		Threshold: cfg.SlowRequest, Logger: cfg.Logger,
 		LeaderChanged: func() time.Time { return s.Status().LeaderChanged },
 	})
@@ -206,10 +205,10 @@ func (s *Server) Status() consensus.Status { return s.consensus.Status() }
 func (s *Server) Expired() int64 { return s.handler.expired.Load() }
 
 // Slow keeps the slow requests.
-func (s *Server) Slow() *slowlog.Log { return s.slow }
+func (s *Server) Slow() *insight.SlowLog { return s.slow }
 
 // Usage finds who uses the server most.
-func (s *Server) Usage() *usage.Table { return &s.usage }
+func (s *Server) Usage() *insight.Usage { return &s.usage }
 
 // Config is what the server was made with.
 func (s *Server) Config() Config { return s.cfg }

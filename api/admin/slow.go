@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/insight"
 )
 
 // newestBody is a page of the newest of something that a server remembers.
@@ -20,7 +20,7 @@ type newestBody[T any] struct {
 	Next        uint64         `json:"next,omitempty"`         // before= of the next page; 0: this was the last
 }
 
-// slowRequest is a slowlog.Request as JSON.
+// slowRequest is a insight.SlowRequest as JSON.
 type slowRequest struct {
 	ID          uint64             `json:"id"`
 	At          time.Time          `json:"at"`
@@ -39,7 +39,7 @@ type slowRequest struct {
 	Cause       string             `json:"cause"`
 }
 
-// slowEntry is a slowlog.Entry as JSON.
+// slowEntry is a insight.SlowEntry as JSON.
 type slowEntry struct {
 	ID       uint64             `json:"id"`
 	At       time.Time          `json:"at"`
@@ -53,7 +53,7 @@ const maxNewest = 1000
 
 // getSlowRequests shows the newest requests that were slow on this server.
 func (h *handlers) getSlowRequests(q *rest.Request) error {
-	return answerNewest(q, threshold(q), q.Core.Config.Slow.Requests, func(r *slowlog.Request) (slowRequest, uint64) {
+	return answerNewest(q, threshold(q), q.Core.Config.Slow.Requests, func(r *insight.SlowRequest) (slowRequest, uint64) {
 		b := slowRequest{
 			ID: r.ID, At: r.At.UTC(), Port: r.Port, Operation: r.Operation, Path: r.Path, Address: r.Address,
 			Traceparent: r.Trace, TookMS: millis(r.Took), StagesMS: map[string]float64{}, Index: r.Index, Term: r.Term,
@@ -71,7 +71,7 @@ func (h *handlers) getSlowRequests(q *rest.Request) error {
 
 // getSlowEntries shows the newest entries that were slow and that this server has proposed.
 func (h *handlers) getSlowEntries(q *rest.Request) error {
-	return answerNewest(q, threshold(q), q.Core.Config.Slow.Entries, func(e *slowlog.Entry) (slowEntry, uint64) {
+	return answerNewest(q, threshold(q), q.Core.Config.Slow.Entries, func(e *insight.SlowEntry) (slowEntry, uint64) {
 		return slowEntry{e.ID, e.At.UTC(), e.Index, e.Term, map[string]float64{
 			"propose": millis(e.Propose), "disk": millis(e.Disk),
 			"majority": millis(e.Majority), "apply": millis(e.Apply),

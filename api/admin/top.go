@@ -8,7 +8,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/server/usage"
+	"github.com/zk-lite/zk-lite/server/insight"
 )
 
 // topMeasures are the values of by=.
@@ -17,7 +17,7 @@ var topMeasures = []string{"requests", "bytes", "watches"}
 // maxTop is how many of each kind are listed at most.
 const maxTop = 100
 
-// topBody is a usage.Ranking as JSON.
+// topBody is a insight.Ranking as JSON.
 type topBody struct {
 	Server    state.ServerID `json:"server"`
 	By        string         `json:"by"`
@@ -28,7 +28,7 @@ type topBody struct {
 	Paths     []topUser      `json:"paths"`
 }
 
-// topUser is a usage.User as JSON.
+// topUser is a insight.User as JSON.
 type topUser struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
@@ -49,8 +49,8 @@ func (h *handlers) getTop(q *rest.Request) error {
 	if err != nil {
 		return err
 	}
-	var r usage.Ranking
-	if m := usage.Measure(measure); m == usage.Requests || m == usage.Bytes {
+	var r insight.Ranking
+	if m := insight.Measure(measure); m == insight.ByRequests || m == insight.ByBytes {
 		r = q.Core.Server.Usage().Top(m, limit)
 	} else {
 		r = h.topByWatches(q, limit)
@@ -61,7 +61,7 @@ func (h *handlers) getTop(q *rest.Request) error {
 	})
 }
 
-func topUsers(users []usage.User) []topUser {
+func topUsers(users []insight.User) []topUser {
 	list := make([]topUser, 0, len(users))
 	for _, u := range users {
 		list = append(list, topUser(u))
@@ -70,7 +70,7 @@ func topUsers(users []usage.User) []topUser {
 }
 
 // topByWatches counts the paths that connections to the ZooKeeper port watch.
-func (h *handlers) topByWatches(q *rest.Request, limit int) (r usage.Ranking) {
+func (h *handlers) topByWatches(q *rest.Request, limit int) (r insight.Ranking) {
 	if h.cfg.Port == nil {
 		return r
 	}
@@ -85,17 +85,17 @@ func (h *handlers) topByWatches(q *rest.Request, limit int) (r usage.Ranking) {
 			continue
 		}
 		r.Total += n
-		r.Sessions = append(r.Sessions, usage.User{Name: c.Session.String(), Count: n})
+		r.Sessions = append(r.Sessions, insight.User{Name: c.Session.String(), Count: n})
 		if at, err := netip.ParseAddrPort(c.Remote); err == nil {
 			addresses[at.Addr().String()] += n
 		}
 	}
 	for name, n := range addresses {
-		r.Addresses = append(r.Addresses, usage.User{Name: name, Count: n})
+		r.Addresses = append(r.Addresses, insight.User{Name: name, Count: n})
 	}
 	for _, p := range watches(q).MostWatched(limit) {
-		r.Paths = append(r.Paths, usage.User{Name: p.Path, Count: int64(p.Watchers)})
+		r.Paths = append(r.Paths, insight.User{Name: p.Path, Count: int64(p.Watchers)})
 	}
-	r.Sessions, r.Addresses = usage.First(r.Sessions, limit), usage.First(r.Addresses, limit)
+	r.Sessions, r.Addresses = insight.TopUsers(r.Sessions, limit), insight.TopUsers(r.Addresses, limit)
 	return r
 }

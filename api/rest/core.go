@@ -13,8 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/auth"
-	"github.com/zk-lite/zk-lite/server/slowlog"
-	"github.com/zk-lite/zk-lite/server/usage"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -31,7 +30,7 @@ type Server interface {
 	Do(ctx context.Context, c *state.Command) (state.Result, error)
 	Barrier(ctx context.Context) error
 	Auth() *auth.Authenticator
-	Usage() *usage.Table
+	Usage() *insight.Usage
 	CheckSession(id znode.SessionID, p session.Password) (timeout time.Duration, ok bool)
 	Touch(id znode.SessionID)
 }
@@ -47,9 +46,9 @@ type Config struct {
 	Hosts   []string
 	MaxBody int // bytes of a znode's data in a request; 0: defaultMaxBody
 	Limits  Limits
-	Audit   *audit.Log   // nil: none
-	Slow    *slowlog.Log // nil: none
-	Dial    Dial         // nil: there are no other servers
+	Audit   *audit.Log       // nil: none
+	Slow    *insight.SlowLog // nil: none
+	Dial    Dial             // nil: there are no other servers
 	// AdmitSession reports whether one more session may be opened now, and counts it; nil: any.
 	AdmitSession func() bool
 }

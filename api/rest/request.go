@@ -13,7 +13,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
-	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -56,7 +56,7 @@ type Request struct {
 	arrived time.Time     // when its headers had arrived
 	metrics *routeMetrics // where it is counted: its operation's, once that is known
 
-	trace slowlog.Trace
+	trace insight.Trace
 	begun time.Time // when the answer began
 	long  bool      // it is a stream or a long poll
 	sent  int       // bytes of the answer
@@ -68,7 +68,7 @@ func (c *Core) serve(res resource) http.Handler {
 		q := &Request{Core: c, W: w, HTTP: r, arrived: time.Now(), metrics: c.Metrics.routes[0]}
 		var cancel context.CancelFunc
 		// Not with r.Context, which also ends when a client says that it sends no more, and waits for the answer.
-		ctx := slowlog.WithTrace(context.WithoutCancel(r.Context()), &q.trace)
+		ctx := insight.WithTrace(context.WithoutCancel(r.Context()), &q.trace)
 		q.Context, cancel = context.WithTimeout(ctx, RequestTimeout)
 		defer cancel()
 		defer q.releaseBody()

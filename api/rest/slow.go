@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/insight"
 )
 
 // HeaderTrace is the header with which a client says what its request is a part of (W3C Trace Context).
@@ -29,8 +29,8 @@ func (q *Request) noteSlow() {
 	s := q.trace.Stages
 	s.Reply = now.Sub(q.begun)
 	s.Queue = max(took-s.Leader-s.Propose-s.Disk-s.Majority-s.Apply-s.Reply, 0) // what no command had to wait for, too
-	log.Add(slowlog.Request{
-		At: q.arrived, Port: slowlog.PortHTTP, Operation: q.metrics.operation, Path: q.Vars["path"],
+	log.Add(insight.SlowRequest{
+		At: q.arrived, Port: insight.PortHTTP, Operation: q.metrics.operation, Path: q.Vars["path"],
 		Session: q.Session, Address: q.HTTP.RemoteAddr, Trace: traceparent.FindString(q.HTTP.Header.Get(HeaderTrace)),
 		Took: took, Stages: s, Index: q.trace.Index, Term: q.trace.Term,
 	})

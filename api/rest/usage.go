@@ -3,7 +3,7 @@ package rest
 import (
 	"net/netip"
 
-	"github.com/zk-lite/zk-lite/server/usage"
+	"github.com/zk-lite/zk-lite/server/insight"
 )
 
 // countUse counts a request that has ended.
@@ -13,7 +13,7 @@ func (q *Request) countUse() {
 		return
 	}
 	address, _ := netip.ParseAddr(q.Address)
-	t.Count(usage.Use{
+	t.Count(insight.Use{
 		Session: q.Session, Address: address, Path: q.Vars["path"],
 		Bytes: int(max(q.HTTP.ContentLength, 0)) + q.sent,
 	})

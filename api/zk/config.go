@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server/audit"
-	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/insight"
 )
 
 // The defaults of Config.
@@ -65,9 +65,9 @@ type Config struct {
 	// nil: none are kept.
 	Digests func() []Digest
 
-	Audit  *audit.Log   // nil: none
-	Slow   *slowlog.Log // nil: none
-	Logger *slog.Logger // nil: slog.Default
+	Audit  *audit.Log       // nil: none
+	Slow   *insight.SlowLog // nil: none
+	Logger *slog.Logger     // nil: slog.Default
 }
 
 // Settings are settings of the whole server that four-letter words print.

@@ -15,7 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/auth"
-	"github.com/zk-lite/zk-lite/server/usage"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -29,13 +29,13 @@ type Server interface {
 	Memory() server.Memory
 	Config() server.Config
 	Auth() *auth.Authenticator
-	Usage() *usage.Table
+	Usage() *insight.Usage
 }
 
 // Listener serves ZooKeeper's protocol.
 type Listener struct {
 	srv      Server
-	usage    *usage.Table
+	usage    *insight.Usage
 	cfg      Config
 	logger   *slog.Logger
 	words    map[string]word // all there are

@@ -8,7 +8,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/internal/rawconn"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
-	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/insight"
 )
 
 const (
@@ -45,9 +45,9 @@ type outbox struct {
 	reported bool       // ended was called
 	why      string     // the reason for ending
 	stats    stats
-	since    time.Time         // when the first reply in buf was given; zero: there is none
-	slow     []slowlog.Request // whose replies are in buf
-	isSlow   func(since time.Time, slow []slowlog.Request)
+	since    time.Time             // when the first reply in buf was given; zero: there is none
+	slow     []insight.SlowRequest // whose replies are in buf
+	isSlow   func(since time.Time, slow []insight.SlowRequest)
 
 	// outboxes protects these: see there.
 	place *list.Element // nil: not counted

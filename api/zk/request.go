@@ -10,7 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
-	"github.com/zk-lite/zk-lite/server/usage"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -212,9 +212,9 @@ func (r *request) end(b []byte) {
 	wire.EndFrame(b, r.mark)
 	c, wake := r.c, !r.quiet
 	sampled := r.op != wire.OpPing && !c.listener.usage.Skip()
-	var use usage.Use
+	var use insight.Use
 	if sampled {
-		use = usage.Use{Address: c.address, Path: r.firstPath(), Bytes: r.size + len(b) - r.mark}
+		use = insight.Use{Address: c.address, Path: r.firstPath(), Bytes: r.size + len(b) - r.mark}
 	}
 	r.done() // before the client can have its reply: from then on srvr must not call it outstanding
 	c.out.commit(b, wake)

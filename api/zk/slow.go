@@ -3,7 +3,7 @@ package zk
 import (
 	"time"
 
-	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/insight"
 )
 
 // maxSlow is how many slow requests of one connection are kept until their replies are written.
@@ -24,9 +24,9 @@ func (c *conn) noteSlow(r *request, now time.Time) {
 		log.Leave(1)
 		return
 	}
-	x := slowlog.Request{
-		At: r.start, Port: slowlog.PortZooKeeper, Operation: r.op.String(), Path: r.firstPath(), Address: c.remote,
-		Took: took, Stages: slowlog.Of(r.start, r.times, now),
+	x := insight.SlowRequest{
+		At: r.start, Port: insight.PortZooKeeper, Operation: r.op.String(), Path: r.firstPath(), Address: c.remote,
+		Took: took, Stages: insight.StagesOf(r.start, r.times, now),
 	}
 	if r.times != nil {
 		x.Index, x.Term = r.times.Index, r.times.Term
@@ -47,11 +47,11 @@ func (r *request) firstPath() string {
 
 // reportSlow hands on the slow requests whose replies the client has taken now, the first of which was given at since;
 // or that the replies alone were slow.
-func (c *conn) reportSlow(since time.Time, slow []slowlog.Request) {
+func (c *conn) reportSlow(since time.Time, slow []insight.SlowRequest) {
 	log, now := c.listener.cfg.Slow, time.Now()
 	if len(slow) == 0 && log.Slow(now.Sub(since)) {
-		slow = []slowlog.Request{{
-			At: since, Port: slowlog.PortZooKeeper, Operation: slowlog.OnlyReply, Address: c.remote,
+		slow = []insight.SlowRequest{{
+			At: since, Port: insight.PortZooKeeper, Operation: insight.OnlyReply, Address: c.remote,
 		}}
 	}
 	for _, x := range slow {

@@ -1,4 +1,4 @@
-package slowlog
+package insight
 
 import (
 	"math"

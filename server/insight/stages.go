@@ -1,4 +1,4 @@
-package slowlog
+package insight
 
 import (
 	"context"
@@ -14,7 +14,7 @@ type Stages struct {
 	Queue time.Duration
 	// Leader: from then until this server knew that it was committed, without the three that follow. On the leader
 	// itself they are all of it; on another server it is the way to the leader and back, and the leader's part, which
-	// only the leader knows (Entry).
+	// only the leader knows (SlowEntry).
 	Leader   time.Duration
 	Propose  time.Duration // until the leader has proposed the entry: the one before was not through
 	Disk     time.Duration // until the entry was on the leader's disk
@@ -23,9 +23,9 @@ type Stages struct {
 	Reply    time.Duration // until the client had taken it
 }
 
-// Of returns the stages until now of a request that came at this time; t is what is known of the entry with its
+// StagesOf returns the stages until now of a request that came at this time; t is what is known of the entry with its
 // command, nil for a read.
-func Of(arrived time.Time, t *forward.Times, now time.Time) Stages {
+func StagesOf(arrived time.Time, t *forward.Times, now time.Time) Stages {
 	if t == nil || t.Sent.IsZero() {
 		return Stages{Queue: now.Sub(arrived)}
 	}
@@ -82,7 +82,7 @@ const (
 const processorPart, processorPartOfDisk = 4, 2
 
 // Cause names what is most likely to blame: the longest stage, or what explains it.
-func (r *Request) Cause() string {
+func (r *SlowRequest) Cause() string {
 	var longest Stage
 	for _, s := range r.Stages.List() {
 		if s.Took > longest.Took {

@@ -1,9 +1,4 @@
-// Package usage finds the sessions, addresses and paths that use a server most, by requests and by bytes, over the last
-// one or two minutes. It samples, so that its cost does not grow with the load, and counts the samples in sketches of a
-// fixed size. Who watches what is in package watch.
-//
-// It starts no goroutine.
-package usage
+package insight
 
 import (
 	"math/rand/v2"
@@ -17,15 +12,13 @@ import (
 )
 
 const (
-	// kept is how many counters a sketch has: who makes more than 1/kept of all is in it. The twelve sketches take
-	// about 150 KB, and with the longest paths 300 KB.
-	kept = 128
+	// sketchSize is how many counters a sketch has, which has all that make more than 1/sketchSize of the requests. The
+	// twelve sketches take about 150 KB, and with the longest paths 300 KB.
+	sketchSize = 128
 	// windowTime is how long a window counts. There are two: the one before is whole.
 	windowTime = time.Minute
 	// maxSamples is about how many requests are looked at in a second; the others cost a random number each.
 	maxSamples = 250
-	// maxPath bounds what is kept of a path, in bytes.
-	maxPath = 256
 )
 
 // Use is one request that was answered, but for pings. What is zero is not known, or there is none.
@@ -41,14 +34,18 @@ type Measure int
 
 // The measures.
 const (
-	Requests Measure = iota
-	Bytes
+	ByRequests Measure = iota
+	ByBytes
 	measures
 )
 
-// Table is a server's. Its zero value is ready for use, by several goroutines at once. Its lock is held for a
-// microsecond, and nothing else is locked under it.
-type Table struct {
+// Usage finds the sessions, addresses and paths that use a server most, by requests and by bytes, over the last one or
+// two minutes. It samples, so that its cost does not grow with the load, and counts the samples in sketches of a fixed
+// size. Who watches what is in package watch.
+//
+// The zero value is ready for use, by several goroutines at once. The lock is held for a microsecond, and nothing else
+// is locked under it.
+type Usage struct {
 	every atomic.Uint32 // one request of so many is sampled; 0 is 1
 
 	mu      sync.Mutex // protects the fields below
@@ -85,13 +82,13 @@ func (s *sketches) add(u *Use, n int64) {
 }
 
 // Skip reports whether the next request is left out of the samples; if it is not, Count must follow.
-func (t *Table) Skip() bool {
+func (t *Usage) Skip() bool {
 	every := t.every.Load()
 	return every > 1 && rand.Uint32N(every) != 0
 }
 
 // Count counts a sampled request, for all those that were left out.
-func (t *Table) Count(u Use) {
+func (t *Usage) Count(u Use) {
 	u.Path = strings.Clone(u.Path[:min(len(u.Path), maxPath)]) // the rest of a frame is not to live on
 	now := time.Now()
 	t.mu.Lock()
@@ -99,15 +96,15 @@ func (t *Table) Count(u Use) {
 	n := int64(max(t.every.Load(), 1))
 	t.turnLocked(now)
 	w := &t.windows[0]
-	w.by[Requests].add(&u, n)
-	w.by[Bytes].add(&u, n*int64(u.Bytes))
+	w.by[ByRequests].add(&u, n)
+	w.by[ByBytes].add(&u, n*int64(u.Bytes))
 	t.samples++
 	t.stand += n
 	t.adjustLocked(now)
 }
 
 // adjustLocked chooses how many requests are sampled in the next second; fewer at once when there are too many.
-func (t *Table) adjustLocked(now time.Time) {
+func (t *Usage) adjustLocked(now time.Time) {
 	every := max(t.every.Load(), 1)
 	switch passed := now.Sub(t.second); {
 	case passed >= time.Second:
@@ -122,7 +119,7 @@ func (t *Table) adjustLocked(now time.Time) {
 }
 
 // turnLocked begins a new window when the present one is over.
-func (t *Table) turnLocked(now time.Time) {
+func (t *Usage) turnLocked(now time.Time) {
 	switch passed := now.Sub(t.windows[0].since); {
 	case passed < windowTime:
 		return

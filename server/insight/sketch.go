@@ -1,4 +1,4 @@
-package usage
+package insight
 
 // sketch counts the most frequent keys in a stream of any number of them (Metwally, Agrawal, El Abbadi: Efficient
 // Computation of Frequent and Top-k Elements in Data Streams, 2005; "Space-Saving"). A new key takes over the smallest
@@ -20,9 +20,9 @@ func (s *sketch[K]) add(key K, n int64) {
 		return
 	}
 	if s.at == nil {
-		s.at = make(map[K]int, kept)
+		s.at = make(map[K]int, sketchSize)
 	}
-	if len(s.counters) < kept {
+	if len(s.counters) < sketchSize {
 		s.at[key] = len(s.counters)
 		s.counters = append(s.counters, counter[K]{key, n, 0})
 		return
@@ -39,7 +39,7 @@ func (s *sketch[K]) of(key K) counter[K] {
 	if i, ok := s.at[key]; ok {
 		return s.counters[i]
 	}
-	if len(s.counters) < kept {
+	if len(s.counters) < sketchSize {
 		return counter[K]{key: key}
 	}
 	n := s.counters[s.least()].count

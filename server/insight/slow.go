@@ -1,9 +1,9 @@
-// Package slowlog keeps the newest requests that took longer than a threshold, with the stages of their way, and the
-// entries that this server has proposed and that were slow. It measures nothing: the two ports and the goroutine that
-// applies the log hand in what they have measured. Everything in it is bounded.
+// Package insight remembers what an operator asks afterwards: which requests were slow, and on which part of their way
+// (SlowLog), and who uses the server most (Usage). It measures nothing: the two ports and the goroutine that applies
+// the log hand in what they have measured. Everything in it is bounded.
 //
 // It starts no goroutine. The server's housekeeping calls Report, which logs what is new.
-package slowlog
+package insight
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// kept is how many requests and how many entries are kept: about 400 KB.
-	kept = 1000
+	// keepSlow is how many requests and how many entries are kept: about 400 KB.
+	keepSlow = 1000
 	// maxPath bounds what is kept of a path, in bytes.
 	maxPath = 256
 	// entryPart of the threshold is what an entry must take to be kept: if it took less, it is not what made a request
@@ -29,8 +29,8 @@ const (
 	maxLines = 20
 )
 
-// Request is a request that was slow.
-type Request struct {
+// SlowRequest is a request that was slow.
+type SlowRequest struct {
 	ID        uint64    // its number on this server; they rise
 	At        time.Time // when it came
 	Port      string    // PortZooKeeper or PortHTTP
@@ -56,41 +56,41 @@ const (
 	OnlyReply     = "reply"
 )
 
-// Entry is an entry of Raft's log that this server has proposed, and that was slow. Its times are in Stages of the
+// SlowEntry is an entry of Raft's log that this server has proposed, and that was slow. Its times are in Stages of the
 // requests in it, too, if they were this server's; other servers' requests have its Index.
-type Entry struct {
+type SlowEntry struct {
 	ID                             uint64
 	At                             time.Time // when its first command came to the leader
 	Index, Term                    uint64
 	Propose, Disk, Majority, Apply time.Duration // as in Stages
 }
 
-// Config is what a Log is made of.
-type Config struct {
+// SlowConfig is what a SlowLog is made of.
+type SlowConfig struct {
 	Threshold time.Duration // from which on a request is slow; 0: none is
 	Logger    *slog.Logger
 	// LeaderChanged is when the leader last changed, as this server knows it.
 	LeaderChanged func() time.Time
 }
 
-// Log is a server's. A nil Log takes nothing.
-type Log struct {
-	cfg       Config
+// SlowLog is a server's. A nil SlowLog takes nothing.
+type SlowLog struct {
+	cfg       SlowConfig
 	count     atomic.Int64
 	processor processorWaits
 	repeats   repeats.Filter
 
 	mu       sync.Mutex // protects the fields below
-	requests ring[Request]
-	entries  ring[Entry]
+	requests ring[SlowRequest]
+	entries  ring[SlowEntry]
 	reported uint64 // the last request that was logged, or left out
 }
 
-// New returns an empty Log.
-func New(cfg Config) *Log { return &Log{cfg: cfg} }
+// NewSlowLog returns an empty SlowLog.
+func NewSlowLog(cfg SlowConfig) *SlowLog { return &SlowLog{cfg: cfg} }
 
 // Threshold is how long a request must take to be slow; 0: none is.
-func (l *Log) Threshold() time.Duration {
+func (l *SlowLog) Threshold() time.Duration {
 	if l == nil {
 		return 0
 	}
@@ -98,19 +98,19 @@ func (l *Log) Threshold() time.Duration {
 }
 
 // Slow reports whether a request was slow that took so long.
-func (l *Log) Slow(took time.Duration) bool {
+func (l *SlowLog) Slow(took time.Duration) bool {
 	return l != nil && l.cfg.Threshold > 0 && took >= l.cfg.Threshold
 }
 
 // Count is how many requests were slow since the start.
-func (l *Log) Count() int64 { return l.count.Load() }
+func (l *SlowLog) Count() int64 { return l.count.Load() }
 
 // Leave counts requests that were slow and are not added, because there are too many.
-func (l *Log) Leave(n int) { l.count.Add(int64(n)) }
+func (l *SlowLog) Leave(n int) { l.count.Add(int64(n)) }
 
 // Add keeps a request; its ID, ProcessorWait and LeaderChanged are filled in. It takes no lock of the server's, and
 // must not be called under one.
-func (l *Log) Add(r Request) {
+func (l *SlowLog) Add(r SlowRequest) {
 	r.Path = strings.Clone(r.Path[:min(len(r.Path), maxPath)]) // the rest of a frame is not to live on
 	r.ProcessorWait = l.processor.longest(r.At, r.At.Add(r.Took))
 	r.LeaderChanged = l.cfg.LeaderChanged().After(r.At)
@@ -122,7 +122,7 @@ func (l *Log) Add(r Request) {
 }
 
 // AddEntry keeps an entry that this server has proposed, if it was slow: if it ended so long after its first command.
-func (l *Log) AddEntry(e Entry) {
+func (l *SlowLog) AddEntry(e SlowEntry) {
 	whole := e.Propose + e.Disk + e.Majority + e.Apply
 	if l.cfg.Threshold <= 0 || whole < l.cfg.Threshold/entryPart {
 		return
@@ -134,14 +134,14 @@ func (l *Log) AddEntry(e Entry) {
 }
 
 // Requests returns at most so many requests with an ID below before (0: all), the newest first.
-func (l *Log) Requests(before uint64, limit int) []Request {
+func (l *SlowLog) Requests(before uint64, limit int) []SlowRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.requests.page(before, limit)
 }
 
 // Entries does for entries what Requests does for requests.
-func (l *Log) Entries(before uint64, limit int) []Entry {
+func (l *SlowLog) Entries(before uint64, limit int) []SlowEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.entries.page(before, limit)
@@ -149,10 +149,10 @@ func (l *Log) Entries(before uint64, limit int) []Entry {
 
 // Report logs the requests that are new since the last call, as far as they are not too many. late is by how much the
 // caller was woken too late.
-func (l *Log) Report(late time.Duration) {
+func (l *SlowLog) Report(late time.Duration) {
 	l.processor.sample(late)
 	l.mu.Lock()
-	fresh := l.requests.page(0, int(min(l.requests.last-l.reported, kept)))
+	fresh := l.requests.page(0, int(min(l.requests.last-l.reported, keepSlow)))
 	l.reported = l.requests.last
 	l.mu.Unlock()
 	for i := len(fresh) - 1; i >= 0; i-- {
@@ -164,7 +164,7 @@ func (l *Log) Report(late time.Duration) {
 }
 
 // attributes are a request's in the log.
-func (r *Request) attributes(leftOut int) []slog.Attr {
+func (r *SlowRequest) attributes(leftOut int) []slog.Attr {
 	list := []slog.Attr{
 		slog.Duration("took", r.Took), slog.String("cause", r.Cause()), slog.String("port", r.Port),
 		slog.String("operation", r.Operation), slog.String("path", r.Path), slog.String("remote", r.Address),

@@ -1,4 +1,4 @@
-package slowlog_test
+package insight_test
 
 import (
 	"bytes"
@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
-	"github.com/zk-lite/zk-lite/server/slowlog"
+	"github.com/zk-lite/zk-lite/server/insight"
 )
 
 const ms = time.Millisecond
 
-func newLog(out io.Writer, leaderChanged *time.Time) *slowlog.Log {
-	return slowlog.New(slowlog.Config{
+func newLog(out io.Writer, leaderChanged *time.Time) *insight.SlowLog {
+	return insight.NewSlowLog(insight.SlowConfig{
 		Threshold: 100 * ms, Logger: slog.New(slog.NewTextHandler(out, nil)),
 		LeaderChanged: func() time.Time { return *leaderChanged },
 	})
@@ -32,18 +32,18 @@ func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		times *forward.Times
-		want  slowlog.Stages
+		want  insight.Stages
 	}{
-		{"read", nil, slowlog.Stages{Queue: 120 * ms}},
-		{"of another server", &forward.Times{Committed: at(100)}, slowlog.Stages{Queue: 120 * ms}},
+		{"read", nil, insight.Stages{Queue: 120 * ms}},
+		{"of another server", &forward.Times{Committed: at(100)}, insight.Stages{Queue: 120 * ms}},
 		{"follower", &forward.Times{Sent: at(10), Committed: at(100)},
-			slowlog.Stages{Queue: 10 * ms, Leader: 90 * ms, Apply: 20 * ms}},
+			insight.Stages{Queue: 10 * ms, Leader: 90 * ms, Apply: 20 * ms}},
 		{"leader", led,
-			slowlog.Stages{Queue: 10 * ms, Propose: 20 * ms, Disk: 30 * ms, Majority: 40 * ms, Apply: 20 * ms}},
+			insight.Stages{Queue: 10 * ms, Propose: 20 * ms, Disk: 30 * ms, Majority: 40 * ms, Apply: 20 * ms}},
 		{"leader whose disk is the last", unsynced,
-			slowlog.Stages{Queue: 10 * ms, Propose: 20 * ms, Disk: 70 * ms, Apply: 20 * ms}},
+			insight.Stages{Queue: 10 * ms, Propose: 20 * ms, Disk: 70 * ms, Apply: 20 * ms}},
 	} {
-		got := slowlog.Of(begin, c.times, at(120))
+		got := insight.StagesOf(begin, c.times, at(120))
 		if got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
@@ -60,15 +60,15 @@ func TestOf(t *testing.T) {
 func TestRequest_Cause(t *testing.T) {
 	for _, c := range []struct {
 		want string
-		r    slowlog.Request
+		r    insight.SlowRequest
 	}{
-		{"disk", slowlog.Request{Stages: slowlog.Stages{Disk: 60 * ms, Majority: 40 * ms}, ProcessorWait: 49 * ms}},
-		{slowlog.CauseProcessor, slowlog.Request{Stages: slowlog.Stages{Disk: 100 * ms}, ProcessorWait: 50 * ms}},
-		{"majority", slowlog.Request{Stages: slowlog.Stages{Disk: 40 * ms, Majority: 60 * ms}}},
-		{"reply", slowlog.Request{Stages: slowlog.Stages{Reply: 100 * ms}, LeaderChanged: true}},
-		{slowlog.CauseElection, slowlog.Request{Stages: slowlog.Stages{Queue: 100 * ms}, LeaderChanged: true}},
-		{slowlog.CauseProcessor, slowlog.Request{Stages: slowlog.Stages{Queue: 100 * ms}, ProcessorWait: 25 * ms}},
-		{"queue", slowlog.Request{Stages: slowlog.Stages{Queue: 100 * ms}, ProcessorWait: 24 * ms}},
+		{"disk", insight.SlowRequest{Stages: insight.Stages{Disk: 60 * ms, Majority: 40 * ms}, ProcessorWait: 49 * ms}},
+		{insight.CauseProcessor, insight.SlowRequest{Stages: insight.Stages{Disk: 100 * ms}, ProcessorWait: 50 * ms}},
+		{"majority", insight.SlowRequest{Stages: insight.Stages{Disk: 40 * ms, Majority: 60 * ms}}},
+		{"reply", insight.SlowRequest{Stages: insight.Stages{Reply: 100 * ms}, LeaderChanged: true}},
+		{insight.CauseElection, insight.SlowRequest{Stages: insight.Stages{Queue: 100 * ms}, LeaderChanged: true}},
+		{insight.CauseProcessor, insight.SlowRequest{Stages: insight.Stages{Queue: 100 * ms}, ProcessorWait: 25 * ms}},
+		{"queue", insight.SlowRequest{Stages: insight.Stages{Queue: 100 * ms}, ProcessorWait: 24 * ms}},
 	} {
 		if c.r.Took = 100 * ms; c.r.Cause() != c.want {
 			t.Errorf("%+v: %s, want %s", c.r.Stages, c.r.Cause(), c.want)
@@ -81,9 +81,9 @@ func TestLog_Memory_IsBounded(t *testing.T) {
 	var never time.Time
 	l := newLog(io.Discard, &never)
 	for range 2500 {
-		l.Add(slowlog.Request{At: time.Now(), Path: strings.Repeat("x", 1000)})
-		l.AddEntry(slowlog.Entry{Disk: 25 * ms})
-		l.AddEntry(slowlog.Entry{Disk: 24 * ms}) // not what made a request slow
+		l.Add(insight.SlowRequest{At: time.Now(), Path: strings.Repeat("x", 1000)})
+		l.AddEntry(insight.SlowEntry{Disk: 25 * ms})
+		l.AddEntry(insight.SlowEntry{Disk: 24 * ms}) // not what made a request slow
 	}
 	want := uint64(2500)
 	for before := uint64(0); ; {
@@ -115,9 +115,9 @@ func TestLog_Report(t *testing.T) {
 	var out bytes.Buffer
 	changed := time.Now()
 	l := newLog(&out, &changed)
-	l.Add(slowlog.Request{
-		At: changed.Add(-time.Second), Port: slowlog.PortHTTP, Operation: "PUT /v1/x", Trace: "00-aa-bb-01", Index: 7,
-		Took: 200 * ms, Stages: slowlog.Stages{Queue: 150 * ms, Apply: 50 * ms},
+	l.Add(insight.SlowRequest{
+		At: changed.Add(-time.Second), Port: insight.PortHTTP, Operation: "PUT /v1/x", Trace: "00-aa-bb-01", Index: 7,
+		Took: 200 * ms, Stages: insight.Stages{Queue: 150 * ms, Apply: 50 * ms},
 	})
 	l.Report(0)
 	l.Report(0)
@@ -130,7 +130,7 @@ func TestLog_Report(t *testing.T) {
 		}
 	}
 	for range 100 {
-		l.Add(slowlog.Request{At: changed})
+		l.Add(insight.SlowRequest{At: changed})
 	}
 	l.Report(0)
 	if n := strings.Count(out.String(), "\n"); n != 20 {
@@ -145,8 +145,8 @@ func TestLog_ProcessorWait(t *testing.T) {
 	l.Report(0)
 	begin := time.Now()
 	l.Report(10 * time.Second) // the caller slept for too long
-	l.Add(slowlog.Request{At: begin, Took: time.Second})
-	l.Add(slowlog.Request{At: begin.Add(time.Hour), Took: time.Second})
+	l.Add(insight.SlowRequest{At: begin, Took: time.Second})
+	l.Add(insight.SlowRequest{At: begin.Add(time.Hour), Took: time.Second})
 	late := l.Requests(0, 2)
 	if late[1].ProcessorWait < 10*time.Second || late[0].ProcessorWait >= 10*time.Second {
 		t.Errorf("%v during the wait, %v later", late[1].ProcessorWait, late[0].ProcessorWait)
@@ -154,7 +154,7 @@ func TestLog_ProcessorWait(t *testing.T) {
 }
 
 func TestLog_Nil_TakesNothing(t *testing.T) {
-	var l *slowlog.Log
+	var l *insight.SlowLog
 	if l.Slow(time.Hour) || l.Threshold() != 0 {
 		t.Error("it does")
 	}

@@ -1,4 +1,4 @@
-package slowlog
+package insight
 
 // ring keeps the newest items, which are numbered from 1 on.
 type ring[T any] struct {
@@ -7,10 +7,10 @@ type ring[T any] struct {
 }
 
 func (r *ring[T]) add(x T) {
-	if len(r.items) < kept {
+	if len(r.items) < keepSlow {
 		r.items = append(r.items, x)
 	} else {
-		r.items[r.last%kept] = x
+		r.items[r.last%keepSlow] = x
 	}
 	r.last++
 }
@@ -24,7 +24,7 @@ func (r *ring[T]) page(before uint64, limit int) []T {
 	oldest := r.last - uint64(len(r.items)) // those up to it have gone
 	var out []T
 	for n := newest; n > oldest && len(out) < limit; n-- {
-		out = append(out, r.items[(n-1)%kept])
+		out = append(out, r.items[(n-1)%keepSlow])
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package usage
+package insight
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ type User struct {
 }
 
 // Top returns the first users by a measure, at most limit of each kind.
-func (t *Table) Top(by Measure, limit int) Ranking {
+func (t *Usage) Top(by Measure, limit int) Ranking {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,11 +62,11 @@ func rank[K comparable](limit int, both ...*sketch[K]) []User {
 		}
 		list = append(list, *u)
 	}
-	return First(list, limit)
+	return TopUsers(list, limit)
 }
 
-// First orders users, the largest first, and cuts the list off.
-func First(users []User, limit int) []User {
+// TopUsers orders users, the largest first, and cuts the list off.
+func TopUsers(users []User, limit int) []User {
 	slices.SortFunc(users, func(a, b User) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
 	})
