@@ -265,7 +265,7 @@ func (s *Server) metrics(emit func(key string, value any)) {
 	s.peerTLS.metrics(emit)
 	emit("audit_events_left_out_total", s.audit.LeftOut())
 	emit("slow_requests_total", s.server.Slow().Count())
-	emit("sessions_expired_total", s.server.Expired())
+	emit("sessions_expired_total", s.server.Expired().Count())
 	emit("disk_free_bytes", s.free())
 	if s.backups != nil {
 		s.backups.Metrics(emit)

@@ -298,7 +298,7 @@ func (c *Conn) Close(reason string) {
 	watches := c.watcher.Paths()
 	c.server.watches.Drop(c.watcher)
 	if c.server.conns.remove(c, id) {
-		c.server.expiries.part(id, parted{time.Now(), reason, watches})
+		c.server.expired.Disconnected(id, reason, watches)
 	}
 }
 

@@ -39,7 +39,7 @@
 // with which a server catches up, until it is sent.
 //
 // The locks, in the order in which they may be taken: view; connections.mu,
-// the lock of session.Tracker, sessionEnds.mu, expiries.mu, catchUp.mu, changes.Feed.mu or that of
+// the lock of session.Tracker, the locks of sessionEnds, insight.Expirations, catchUp, changes.Feed.mu or that of
 // insight.SlowLog, of which no two are held together; Conn.mu, connections.touchedMu; then those of a
 // listener (an outbox) or of watch.Manager. No call to network, disk or raft is made under any of them.
 package server

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -22,17 +23,17 @@ func TestServer_ExpiredSessions_SayWhy(t *testing.T) {
 		by     state.ServerID
 		reason string
 	}{
-		"client never heard": {func(k *kit) { k.connect().open(timeout) }, CauseSilent, state.NoServer, ""},
+		"client never heard": {func(k *kit) { k.connect().open(timeout) }, insight.CauseSilent, state.NoServer, ""},
 		"client silent": {func(k *kit) {
 			c := k.connect()
 			c.open(timeout)
 			k.until(time.Second, c)
-		}, CauseSilent, 1, ""},
+		}, insight.CauseSilent, 1, ""},
 		"connection ended": {func(k *kit) {
 			c := k.connect()
 			c.open(timeout)
 			c.Close("reset by peer")
-		}, CauseDisconnected, state.NoServer, "reset by peer"},
+		}, insight.CauseDisconnected, state.NoServer, "reset by peer"},
 		"client silent at another server": {func(k *kit) {
 			k.log.from(2, of2)
 			k.srv.handler.Touched(2, []znode.SessionID{5})
@@ -40,18 +41,18 @@ func TestServer_ExpiredSessions_SayWhy(t *testing.T) {
 				k.until(time.Second)
 				k.srv.handler.Touched(2, nil)
 			}
-		}, CauseElsewhere, 2, ""},
+		}, insight.CauseElsewhere, 2, ""},
 		"another server silent": {func(k *kit) {
 			k.log.from(2, of2)
 			k.srv.handler.Touched(2, []znode.SessionID{5})
-		}, CauseServer, 2, ""},
+		}, insight.CauseServer, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k := started(t, nil)
 				c.run(k)
 				k.until(10 * time.Second)
-				all := k.srv.ExpiredSessions(0, 9)
+				all := k.srv.Expired().Sessions(0, 9)
 				if len(all) != 1 {
 					t.Fatalf("%+v", all)
 				}
@@ -66,15 +67,16 @@ func TestServer_ExpiredSessions_SayWhy(t *testing.T) {
 
 // The paths of the first ephemerals that went with it are kept, as far as there is room.
 func TestServer_ExpiredSessions_NameEphemerals(t *testing.T) {
-	long := "/" + strings.Repeat("x", maxExpiredPathBytes)
+	const paths, bytes = 10, 1 << 10 // that package insight remembers
+	long := "/" + strings.Repeat("x", bytes)
 	var many []string
-	for i := range maxExpiredPaths + 2 {
+	for i := range paths + 2 {
 		many = append(many, fmt.Sprintf("/e%02d", i))
 	}
 	for name, c := range map[string]struct{ made, kept []string }{
 		"none":        {nil, nil},
 		"two":         {[]string{"/b", "/a"}, []string{"/a", "/b"}},
-		"many":        {many, many[:maxExpiredPaths]},
+		"many":        {many, many[:paths]},
 		"a long path": {[]string{"/a", long}, []string{"/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +88,7 @@ func TestServer_ExpiredSessions_NameEphemerals(t *testing.T) {
 					client.ephemeral(path)
 				}
 				k.until(10 * time.Second)
-				all := k.srv.ExpiredSessions(0, 9)
+				all := k.srv.Expired().Sessions(0, 9)
 				if len(all) != 1 || all[0].Ephemerals != len(c.made) || !slices.Equal(all[0].Paths, c.kept) {
 					t.Errorf("%+v", all)
 				}
@@ -95,35 +97,18 @@ func TestServer_ExpiredSessions_NameEphemerals(t *testing.T) {
 	}
 }
 
-// A session that came back, and one that was closed, leave nothing behind.
-func TestServer_Parted_IsForgotten(t *testing.T) {
+// A session that came back expires for what its new connection did.
+func TestServer_ExpiredSessions_AfterReconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := started(t, nil)
 		old, next := k.connect(), k.connect()
-		s := old.open(40 * time.Second)
-		old.Close("")
-		if n := len(k.srv.expiries.parted); n != 1 {
-			t.Errorf("%d are remembered", n)
-		}
+		s := old.open(4 * time.Second)
+		old.Close("reset by peer")
 		next.attach(&s, s.Password)
-		k.log.drain()
-		if n := len(k.srv.expiries.parted); n != 0 {
-			t.Errorf("%d are remembered", n)
+		k.until(10 * time.Second)
+		all := k.srv.Expired().Sessions(0, 9)
+		if len(all) != 1 || all[0].Cause != insight.CauseSilent || !all[0].Ended.IsZero() || !all[0].Connected {
+			t.Errorf("expired: %+v; want one session, %s, on its open connection", all, insight.CauseSilent)
 		}
 	})
-}
-
-// It remembers so many, and the newest.
-func TestServer_ExpiredSessions_AreBounded(t *testing.T) {
-	var e expiries
-	for i := range 2500 {
-		e.add(ExpiredSession{Session: znode.SessionID(i)}, 1)
-	}
-	all := e.page(0, 9999)
-	if len(all) != maxExpired || all[0].Session != 2499 || all[maxExpired-1].Session != 1500 {
-		t.Errorf("%d, from %v", len(all), all[0])
-	}
-	if next := e.page(all[9].ID, 1); next[0].Session != all[10].Session {
-		t.Errorf("the next page begins with %v, want %v", next[0].Session, all[10].Session)
-	}
 }

@@ -19,7 +19,6 @@ type handler struct {
 	// applying is when the entry that is being applied was begun, since srv.started;
 	// 0: none is.
 	applying atomic.Int64
-	expired  atomic.Int64 // sessions, since the start
 
 	// The fields below belong to the goroutine that applies the log.
 
@@ -104,7 +103,7 @@ func (h *handler) SessionOpened(x *session.Session) {
 // SessionAttached implements consensus.Handler: the connection that carried
 // the session here before, if there was one, is closed.
 func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
-	h.srv.expiries.back(x.ID)
+	h.srv.expired.Reconnected(x.ID)
 	h.srv.sessions.Track(x, time.Now())
 	if c := h.srv.conns.of(x.ID); c != nil {
 		h.srv.conns.unbind(c, x.ID)
@@ -123,9 +122,13 @@ func (h *handler) SessionClosed(x *session.Session, ephemerals []string, expired
 	h.srv.ends.endOne(id)
 	c := h.srv.conns.of(id)
 	if expired {
-		h.noteExpired(x, ephemerals, c)
+		var open *insight.OpenConnection
+		if c != nil {
+			open = &insight.OpenConnection{LastByte: h.srv.conns.lastHeard(c), Watches: c.watcher.Paths()}
+		}
+		h.srv.expired.Add(x, ephemerals, open)
 	} else {
-		h.srv.expiries.back(id)
+		h.srv.expired.Reconnected(id)
 	}
 	if c == nil {
 		return
@@ -164,6 +167,6 @@ func (h *handler) Halted() { h.srv.conns.disconnectAll(ReasonHalted) }
 // Touched implements consensus.Handler: the clients of these sessions sent something to
 // some server, and this server leads.
 func (h *handler) Touched(by state.ServerID, ids []znode.SessionID) {
-	h.srv.expiries.heardOf(by)
+	h.srv.expired.Reported(by)
 	h.srv.sessions.Touch(uint64(by), ids, time.Now())
 }

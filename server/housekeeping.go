@@ -10,9 +10,6 @@ import (
 // sessions is read: the delay that it adds to expiry stays a fraction of the promise.
 const roundsPerTick = 4
 
-// maxExpiredShown is how many of the sessions that expire at a time have a line in the log.
-const maxExpiredShown = 5
-
 // housekeeping is the server's own goroutine: what recurs, at a quarter of a tick.
 func (s *Server) housekeeping() {
 	period := s.cfg.Tick / roundsPerTick
@@ -28,9 +25,9 @@ func (s *Server) housekeeping() {
 			s.slow.Report(max(now.Sub(last)-period, 0))
 			busy := s.handler.busy(now, period)
 			if since := now.Sub(last); since > s.cfg.Tick {
-				s.expiries.pause(since)
+				s.expired.Paused(since)
 			}
-			s.expiries.report(s.logger)
+			s.expired.Report()
 			s.extendDeadlines(now.Sub(last), busy)
 			last = now
 			// Also when none was touched: the leader's answer shows that it is in touch
@@ -63,11 +60,8 @@ func (s *Server) extendDeadlines(since time.Duration, busy bool) {
 // The proposal counts only in the term in which it was decided.
 func (s *Server) expire(now time.Time) {
 	dead, term := s.sessions.Expire(now)
-	if len(dead) > maxExpiredShown { // a thousand may, at once
-		s.logger.Info("sessions expire", "count", len(dead))
-	}
 	if len(dead) > 0 {
-		s.expiries.proposed(dead)
+		s.expired.Proposed(dead)
 	}
 	for _, x := range dead {
 		cmd := &state.Command{Op: state.OpExpireSession, Session: x.ID, Term: term}

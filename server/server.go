@@ -90,7 +90,7 @@ type Server struct {
 	restorer *restore.Restorer
 	slow     *insight.SlowLog
 	usage    insight.Usage
-	expiries expiries
+	expired  *insight.Expirations
 
 	conns       *connections
 	ends        sessionEnds
@@ -132,6 +132,7 @@ func New(cfg Config) *Server {
 		s.View(func(v *View) { visit(v.Zxid()) })
 	}, s.stop)
 	s.restorer = restore.New(s, cfg.Logger)
+	s.expired = insight.NewExpirations(cfg.ID, cfg.Logger)
 	s.slow = insight.NewSlowLog(insight.SlowConfig{
 		Threshold: cfg.SlowRequest, Logger: cfg.Logger,
 		LeaderChanged: func() time.Time { return s.Status().LeaderChanged },
@@ -201,8 +202,8 @@ func (s *Server) Snapshot() (*state.Snapshot, znode.Zxid) {
 // Status is this server's place in the ensemble.
 func (s *Server) Status() consensus.Status { return s.consensus.Status() }
 
-// Expired returns how many sessions have expired since the start, wherever their clients were.
-func (s *Server) Expired() int64 { return s.handler.expired.Load() }
+// Expired remembers the sessions that have expired.
+func (s *Server) Expired() *insight.Expirations { return s.expired }
 
 // Slow keeps the slow requests.
 func (s *Server) Slow() *insight.SlowLog { return s.slow }

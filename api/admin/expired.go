@@ -5,10 +5,10 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/insight"
 )
 
-// expiredSession is a server.ExpiredSession as JSON. What the server does not know is left out.
+// expiredSession is an insight.ExpiredSession as JSON. What the server does not know is left out.
 type expiredSession struct {
 	ID         uint64         `json:"id"`
 	At         time.Time      `json:"at"`
@@ -33,7 +33,7 @@ type expiredSession struct {
 
 // getExpiredSessions shows the newest sessions that have expired, and what this server knows of why.
 func (h *handlers) getExpiredSessions(q *rest.Request) error {
-	return answerNewest(q, nil, h.server.ExpiredSessions, func(x *server.ExpiredSession) (expiredSession, uint64) {
+	return answerNewest(q, nil, h.server.Expired().Sessions, func(x *insight.ExpiredSession) (expiredSession, uint64) {
 		b := expiredSession{
 			ID: x.ID, At: x.At.UTC(), Session: x.Session.String(), TimeoutMS: millis(x.Timeout), Server: x.Server,
 			Ephemerals: x.Ephemerals, Paths: x.Paths, Cause: x.Cause,

@@ -14,6 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -27,7 +28,7 @@ type Server interface {
 	SessionDeadlines() map[int64][]znode.SessionID
 	Snapshot() (*state.Snapshot, znode.Zxid)
 	Restore(ctx context.Context, in io.Reader, o restore.Options) (restore.Result, error)
-	ExpiredSessions(before uint64, limit int) []server.ExpiredSession
+	Expired() *insight.Expirations
 }
 
 // Config configures the operations of this package.
@@ -58,7 +59,7 @@ type handlers struct {
 	cfg      Config
 	docs     documents
 	started  time.Time
-	history  metrics.History
+	history  *metrics.History
 	backup   sync.Mutex // held while a snapshot is sent
 
 	backups, backupsFailed atomic.Int64
@@ -66,7 +67,9 @@ type handlers struct {
 
 // Routes returns the operations of this package, and what has to run while the server serves, until the core stops.
 func Routes(core *rest.Core, srv Server, e *membership.Ensemble, cfg Config) (all []rest.Route, run func()) {
-	h := &handlers{core: core, server: srv, ensemble: e, cfg: cfg, started: time.Now()}
+	h := &handlers{
+		core: core, server: srv, ensemble: e, cfg: cfg, started: time.Now(), history: metrics.NewHistory(),
+	}
 	routes := h.routes()
 	h.docs = buildDocuments(cfg.Version, slices.Concat(routes, cfg.Others))
 	return routes, func() { h.history.Record(core.Stopping, h.measure) }

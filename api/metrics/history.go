@@ -2,10 +2,12 @@ package metrics
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/histogram"
+	"github.com/zk-lite/zk-lite/internal/journal"
 )
 
 // Columns are the metrics that a History keeps: those of a histogram are the sum of all its samples.
@@ -28,12 +30,14 @@ type Row struct {
 	Values []float64 `json:"values"`
 }
 
-// History keeps the metrics of the last hour.
+// History keeps the metrics of the last hour. Use NewHistory.
 type History struct {
 	mu   sync.Mutex // protects the field below
-	rows []Row      // a ring, when it is full; the oldest at next
-	next int
+	rows journal.Journal[Row]
 }
+
+// NewHistory returns an empty History.
+func NewHistory() *History { return &History{rows: journal.New[Row](historyRows)} }
 
 // Record measures at once and every HistoryInterval until ctx ends.
 func (h *History) Record(ctx context.Context, measure func() *Samples) {
@@ -53,12 +57,7 @@ func (h *History) add(now time.Time, s *Samples) {
 	row := Row{Time: now.UnixMilli(), Values: s.numbers(Columns)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.rows) < historyRows {
-		h.rows = append(h.rows, row)
-		return
-	}
-	h.rows[h.next] = row
-	h.next = (h.next + 1) % historyRows
+	h.rows.Add(row)
 }
 
 // Since returns the rows behind a moment, in milliseconds since 1970, the oldest first.
@@ -66,8 +65,8 @@ func (h *History) Since(millis int64) []Row {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := []Row{}
-	for i := range h.rows {
-		if r := h.rows[(h.next+i)%len(h.rows)]; r.Time > millis {
+	for _, r := range slices.Backward(h.rows.Page(0, historyRows)) {
+		if r.Time > millis {
 			out = append(out, r)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // A history has the last hour, and no more.
 func TestHistory_KeepsAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, n := &History{}, 0
+		h, n := NewHistory(), 0
 		ctx, cancel := context.WithCancel(t.Context())
 		go h.Record(ctx, func() *Samples {
 			n++

@@ -1,18 +1,22 @@
 // Package insight remembers what an operator asks afterwards: which requests were slow, and on which part of their way
-// (SlowLog), and who uses the server most (Usage). It measures nothing: the two ports and the goroutine that applies
-// the log hand in what they have measured. Everything in it is bounded.
+// (SlowLog), who uses the server most (Usage), and why sessions have expired (Expirations). It measures nothing: the
+// two ports, the server's housekeeping and the goroutine that applies the log hand in what they know. Everything in it
+// is bounded.
 //
-// It starts no goroutine. The server's housekeeping calls Report, which logs what is new.
+// It starts no goroutine. The server's housekeeping calls the methods Report, which log what is new.
 package insight
 
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
+	"github.com/zk-lite/zk-lite/internal/journal"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -25,8 +29,8 @@ const (
 	// entryPart of the threshold is what an entry must take to be kept: if it took less, it is not what made a request
 	// slow.
 	entryPart = 4
-	// maxLines is how many slow requests are logged in repeats.Every.
-	maxLines = 20
+	// maxSlowLines is how many slow requests are logged in repeats.Every.
+	maxSlowLines = 20
 )
 
 // SlowRequest is a request that was slow.
@@ -81,13 +85,16 @@ type SlowLog struct {
 	repeats   repeats.Filter
 
 	mu       sync.Mutex // protects the fields below
-	requests ring[SlowRequest]
-	entries  ring[SlowEntry]
-	reported uint64 // the last request that was logged, or left out
+	requests journal.Journal[SlowRequest]
+	entries  journal.Journal[SlowEntry]
 }
 
 // NewSlowLog returns an empty SlowLog.
-func NewSlowLog(cfg SlowConfig) *SlowLog { return &SlowLog{cfg: cfg} }
+func NewSlowLog(cfg SlowConfig) *SlowLog {
+	return &SlowLog{
+		cfg: cfg, requests: journal.New[SlowRequest](keepSlow), entries: journal.New[SlowEntry](keepSlow),
+	}
+}
 
 // Threshold is how long a request must take to be slow; 0: none is.
 func (l *SlowLog) Threshold() time.Duration {
@@ -117,8 +124,8 @@ func (l *SlowLog) Add(r SlowRequest) {
 	l.count.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.ID = l.requests.last + 1
-	l.requests.add(r)
+	r.ID = l.requests.Last() + 1
+	l.requests.Add(r)
 }
 
 // AddEntry keeps an entry that this server has proposed, if it was slow: if it ended so long after its first command.
@@ -129,36 +136,34 @@ func (l *SlowLog) AddEntry(e SlowEntry) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.ID = l.entries.last + 1
-	l.entries.add(e)
+	e.ID = l.entries.Last() + 1
+	l.entries.Add(e)
 }
 
 // Requests returns at most so many requests with an ID below before (0: all), the newest first.
 func (l *SlowLog) Requests(before uint64, limit int) []SlowRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.requests.page(before, limit)
+	return l.requests.Page(before, limit)
 }
 
 // Entries does for entries what Requests does for requests.
 func (l *SlowLog) Entries(before uint64, limit int) []SlowEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.entries.page(before, limit)
+	return l.entries.Page(before, limit)
 }
 
-// Report logs the requests that are new since the last call, as far as they are not too many. late is by how much the
+// Report logs the requests that are new since the last call, up to maxSlowLines in a while. late is by how much the
 // caller was woken too late.
 func (l *SlowLog) Report(late time.Duration) {
 	l.processor.sample(late)
 	l.mu.Lock()
-	fresh := l.requests.page(0, int(min(l.requests.last-l.reported, keepSlow)))
-	l.reported = l.requests.last
+	fresh := l.requests.Fresh()
 	l.mu.Unlock()
-	for i := len(fresh) - 1; i >= 0; i-- {
-		pass, leftOut := l.repeats.PassSome(maxLines, "")
-		if pass {
-			l.cfg.Logger.LogAttrs(context.Background(), slog.LevelInfo, "slow request", fresh[i].attributes(leftOut)...)
+	for _, r := range slices.Backward(fresh) {
+		if pass, leftOut := l.repeats.PassSome(maxSlowLines, ""); pass {
+			l.cfg.Logger.LogAttrs(context.Background(), slog.LevelInfo, "slow request", r.attributes(leftOut)...)
 		}
 	}
 }
@@ -188,4 +193,127 @@ func (r *SlowRequest) attributes(leftOut int) []slog.Attr {
 		list = append(list, slog.Int("left_out", leftOut))
 	}
 	return list
+}
+
+// Stages are how long a request was on each part of its way.
+type Stages struct {
+	// Queue: from its arrival until its command was sent to the leader; all of a read but its reply. What is before it
+	// in its session's order, and the time without a leader, is in it.
+	Queue time.Duration
+	// Leader: from then until this server knew that it was committed, without the three that follow. On the leader
+	// itself they are all of it; on another server it is the way to the leader and back, and the leader's part, which
+	// only the leader knows (SlowEntry).
+	Leader   time.Duration
+	Propose  time.Duration // until the leader has proposed the entry: the one before was not through
+	Disk     time.Duration // until the entry was on the leader's disk
+	Majority time.Duration // until it was on those of a majority, and they had said so
+	Apply    time.Duration // until this server had applied it and had the result
+	Reply    time.Duration // until the client had taken it
+}
+
+// StagesOf returns the stages until now of a request that came at this time; t is what is known of the entry with its
+// command, nil for a read.
+func StagesOf(arrived time.Time, t *forward.Times, now time.Time) Stages {
+	if t == nil || t.Sent.IsZero() {
+		return Stages{Queue: now.Sub(arrived)}
+	}
+	sent := t.Sent
+	if sent.Before(arrived) {
+		sent = arrived
+	}
+	s := Stages{
+		Queue: sent.Sub(arrived), Leader: max(t.Committed.Sub(sent), 0), Apply: max(now.Sub(t.Committed), 0),
+	}
+	if t.Led {
+		s.Disk = min(t.Disk, s.Leader)
+		s.Majority = min(t.Majority, s.Leader-s.Disk)
+		s.Propose = s.Leader - s.Disk - s.Majority
+		s.Leader = 0
+	}
+	return s
+}
+
+// add adds the stages of another command of the same request.
+func (s *Stages) add(o *Stages) {
+	s.Queue += o.Queue
+	s.Leader += o.Leader
+	s.Propose += o.Propose
+	s.Disk += o.Disk
+	s.Majority += o.Majority
+	s.Apply += o.Apply
+	s.Reply += o.Reply
+}
+
+// Stage is one of the Stages, with its name.
+type Stage struct {
+	Name string
+	Took time.Duration
+}
+
+// List returns the stages in their order.
+func (s *Stages) List() []Stage {
+	return []Stage{
+		{"queue", s.Queue}, {"leader", s.Leader}, {"propose", s.Propose}, {"disk", s.Disk},
+		{"majority", s.Majority}, {"apply", s.Apply}, {"reply", s.Reply},
+	}
+}
+
+// The causes that are no stages.
+const (
+	CauseElection  = "election"  // another leader was found meanwhile
+	CauseProcessor = "processor" // what was ready to run had to wait for a processor
+)
+
+// processorPart of a request's time is what something must have waited for a processor, for that to be the cause: the
+// waits of a request's several steps are not known, only about the longest one of the whole server. For a disk, which
+// needs no processor while it works, it must be half.
+const processorPart, processorPartOfDisk = 4, 2
+
+// Cause names what is most likely to blame: the longest stage, or what explains it.
+func (r *SlowRequest) Cause() string {
+	var longest Stage
+	for _, s := range r.Stages.List() {
+		if s.Took > longest.Took {
+			longest = s
+		}
+	}
+	part := time.Duration(processorPart)
+	if longest.Name == "disk" {
+		part = processorPartOfDisk
+	}
+	switch waits := longest.Name == "queue" || longest.Name == "leader" || longest.Name == "propose"; {
+	case r.LeaderChanged && waits:
+		return CauseElection
+	case r.ProcessorWait >= r.Took/part:
+		return CauseProcessor
+	}
+	return longest.Name
+}
+
+// Trace collects the stages of the commands of one request that is not one command. It belongs to the goroutine of the
+// request.
+type Trace struct {
+	Stages      Stages
+	Index, Term uint64 // of the last command's entry
+}
+
+type traceKey struct{}
+
+// WithTrace returns a context with which commands add their stages to t.
+func WithTrace(ctx context.Context, t *Trace) context.Context {
+	return context.WithValue(ctx, traceKey{}, t)
+}
+
+// TraceOf returns the Trace of a context; nil: it has none.
+func TraceOf(ctx context.Context) *Trace {
+	t, _ := ctx.Value(traceKey{}).(*Trace)
+	return t
+}
+
+// Add adds the stages of a command.
+func (t *Trace) Add(s *Stages, index, term uint64) {
+	t.Stages.add(s)
+	if index != 0 {
+		t.Index, t.Term = index, term
+	}
 }

@@ -1,8 +1,11 @@
 package insight
 
 import (
+	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,4 +132,126 @@ func (t *Usage) turnLocked(now time.Time) {
 		t.windows[1] = window{}
 	}
 	t.windows[0] = window{since: now}
+}
+
+// Ranking is who used the server most.
+type Ranking struct {
+	Seconds   float64 // that it covers, at least one
+	Total     int64   // requests or bytes of all
+	Sessions  []User
+	Addresses []User
+	Paths     []User
+}
+
+// User is a session, an address or a path.
+type User struct {
+	Name  string
+	Count int64 // requests, bytes or watches
+	Over  int64 // what Count may be too large by, besides what sampling adds or takes away
+}
+
+// Top returns the first users by a measure, at most limit of each kind.
+func (t *Usage) Top(by Measure, limit int) Ranking {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turnLocked(now)
+	t.adjustLocked(now)
+	present, before := &t.windows[0].by[by], &t.windows[1].by[by]
+	since := t.windows[0].since
+	if !t.windows[1].since.IsZero() {
+		since = t.windows[1].since
+	}
+	return Ranking{
+		// Over less than a second, the first few requests would give rates of hundreds.
+		Seconds: max(1, now.Sub(since).Seconds()), Total: present.total + before.total,
+		Sessions:  rank(limit, &present.sessions, &before.sessions),
+		Addresses: rank(limit, &present.addresses, &before.addresses),
+		Paths:     rank(limit, &present.paths, &before.paths),
+	}
+}
+
+// rank adds up what two sketches have counted. What one of them does not list it may have counted up to its smallest
+// counter, if that is full.
+func rank[K comparable](limit int, both ...*sketch[K]) []User {
+	users := map[K]*User{}
+	for _, s := range both {
+		for _, c := range s.counters {
+			users[c.key] = &User{Name: fmt.Sprint(c.key)}
+		}
+	}
+	list := make([]User, 0, len(users))
+	for key, u := range users {
+		for _, s := range both {
+			c := s.of(key)
+			u.Count += c.count
+			u.Over += c.over
+		}
+		list = append(list, *u)
+	}
+	return TopUsers(list, limit)
+}
+
+// TopUsers orders users, the largest first, and cuts the list off.
+func TopUsers(users []User, limit int) []User {
+	slices.SortFunc(users, func(a, b User) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+	})
+	return users[:min(limit, len(users))]
+}
+
+// sketch counts the most frequent keys in a stream of any number of them (Metwally, Agrawal, El Abbadi: Efficient
+// Computation of Frequent and Top-k Elements in Data Streams, 2005; "Space-Saving"). A new key takes over the smallest
+// counter, so a count is never too small, and too large by that counter's value at most.
+type sketch[K comparable] struct {
+	at       map[K]int // index of a key's counter
+	counters []counter[K]
+}
+
+type counter[K comparable] struct {
+	key   K
+	count int64
+	over  int64 // what count may be too large by
+}
+
+func (s *sketch[K]) add(key K, n int64) {
+	if i, ok := s.at[key]; ok {
+		s.counters[i].count += n
+		return
+	}
+	if s.at == nil {
+		s.at = make(map[K]int, sketchSize)
+	}
+	if len(s.counters) < sketchSize {
+		s.at[key] = len(s.counters)
+		s.counters = append(s.counters, counter[K]{key, n, 0})
+		return
+	}
+	least := s.least()
+	c := &s.counters[least]
+	delete(s.at, c.key)
+	s.at[key] = least
+	*c = counter[K]{key, c.count + n, c.count}
+}
+
+// of returns what a key has at most, and by how much that may be too large.
+func (s *sketch[K]) of(key K) counter[K] {
+	if i, ok := s.at[key]; ok {
+		return s.counters[i]
+	}
+	if len(s.counters) < sketchSize {
+		return counter[K]{key: key}
+	}
+	n := s.counters[s.least()].count
+	return counter[K]{key, n, n}
+}
+
+// least is the index of the smallest counter.
+func (s *sketch[K]) least() (least int) {
+	for i := range s.counters {
+		if s.counters[i].count < s.counters[least].count {
+			least = i
+		}
+	}
+	return least
 }
