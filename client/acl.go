@@ -173,9 +173,9 @@ func (c *Client) takeAuthLocked(l *link, xid wire.Xid) operation {
 	if xid != wire.XidAuth {
 		return nil
 	}
-	for i := 0; c.queue.first+uint64(i) < l.taken; i++ {
-		if op := c.queue.at(i); op.base().op == wire.OpAuth {
-			c.queue.remove(op.base())
+	for i := 0; c.queue.First()+uint64(i) < l.taken; i++ {
+		if op := c.queue.At(i); op.base().op == wire.OpAuth {
+			c.queue.Delete(i)
 			l.taken--
 			return op
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/fifo"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -56,7 +57,7 @@ type Client struct {
 	auth        []credential
 	watches     registry
 
-	queue   ring // operations that have no answer, the sent ones first
+	queue   fifo.Queue[operation] // operations that have no answer, the sent ones first
 	xid     wire.Xid
 	used    int // operations of callers in queue, and places granted to waiters
 	bytes   int // their sizes

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/fifo"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/tlsfiles"
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -204,15 +205,15 @@ func (c *Client) attach(l *link) error {
 	c.resuming = false
 	c.armDeadlineLocked()
 	waiting := c.queue
-	c.queue = ring{}
+	c.queue = fifo.Queue[operation]{}
 	c.restoreLocked()
-	for waiting.n > 0 {
-		op := waiting.pop()
+	for waiting.Len() > 0 {
+		op := waiting.Pop()
 		if err := c.encodeLocked(l, op); err != nil {
 			c.finishLocked(op, err)
 			continue
 		}
-		c.queue.push(op)
+		c.queue.Push(op)
 	}
 	if len(l.out) > 0 {
 		l.wakeWriter()

@@ -170,7 +170,7 @@ func (c *Client) takeLocked(l *link) []byte {
 	}
 	buf := l.out
 	l.out, l.spare, l.writing = l.spare, nil, true
-	l.taken = c.queue.end()
+	l.taken = c.queue.End()
 	return buf
 }
 
@@ -191,17 +191,17 @@ func (c *Client) detachLocked(l *link, cause error) {
 	c.link = nil
 	l.out = nil
 	lost := &lostLink{server: l.target.address, cause: cause}
-	for c.queue.n > 0 && c.queue.first < l.taken {
-		op := c.queue.pop()
+	for c.queue.Len() > 0 && c.queue.First() < l.taken {
+		op := c.queue.Pop()
 		c.finishLocked(op, op.base().lost(lost))
 	}
 	// Internal operations belong to their connection: the next one makes its
 	// own.
-	for n := c.queue.n; n > 0; n-- {
-		if op := c.queue.pop(); op.base().internal {
+	for n := c.queue.Len(); n > 0; n-- {
+		if op := c.queue.Pop(); op.base().internal {
 			c.finishLocked(op, lost)
 		} else {
-			c.queue.push(op)
+			c.queue.Push(op)
 		}
 	}
 	if !c.session.dead && !c.closing {

@@ -203,9 +203,9 @@ func wantEmptyQueue(t *testing.T, c *Client) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.queue.n != 0 || c.used != 0 || c.bytes != 0 || len(c.waiters) != 0 {
+	if c.queue.Len() != 0 || c.used != 0 || c.bytes != 0 || len(c.waiters) != 0 {
 		t.Errorf("left: %d operations, %d places, %d bytes, %d waiters",
-			c.queue.n, c.used, c.bytes, len(c.waiters))
+			c.queue.Len(), c.used, c.bytes, len(c.waiters))
 	}
 }
 

@@ -76,7 +76,7 @@ func (c *Client) startLocked(op operation) ([]byte, error) {
 	if err != nil || !first {
 		return nil, err
 	}
-	if l := c.link; l.direct != nil && c.queue.n == 1 && len(l.out) <= directBytes {
+	if l := c.link; l.direct != nil && c.queue.Len() == 1 && len(l.out) <= directBytes {
 		return c.takeLocked(l), nil
 	}
 	c.link.wakeWriter()
@@ -125,7 +125,7 @@ func (c *Client) appendLocked(op operation) (first bool, err error) {
 	if p := op.base(); p.watch != nil {
 		c.watches.expectLocked(p.full)
 	}
-	c.queue.push(op)
+	c.queue.Push(op)
 	return first, nil
 }
 
@@ -189,8 +189,8 @@ func (c *Client) refuseLocked(cause error) {
 
 // failQueueLocked fails what has not been sent. Nothing of it has happened.
 func (c *Client) failQueueLocked(cause error) {
-	for c.queue.n > 0 {
-		c.finishLocked(c.queue.pop(), cause)
+	for c.queue.Len() > 0 {
+		c.finishLocked(c.queue.Pop(), cause)
 	}
 }
 
@@ -216,7 +216,7 @@ func (c *Client) abandon(p *call, cause error) (err error, gone bool) {
 	default:
 	}
 	p.abandoned = true
-	if c.link == nil && c.queue.remove(p) {
+	if c.link == nil && c.removeLocked(p) {
 		// It has never been sent: without a connection the queue holds
 		// nothing else.
 		if p.watch != nil {
@@ -228,59 +228,13 @@ func (c *Client) abandon(p *call, cause error) (err error, gone bool) {
 	return p.lost(cause), true
 }
 
-// ring is the queue of operations in the order of their submission. Every place
-// has a number that stays with the operation while others come and go:
-// first is that of the oldest. The client's mutex protects it.
-type ring struct {
-	buf   []operation // Invariant: len(buf) is 0 or a power of two
-	head  int
-	n     int
-	first uint64
-}
-
-func (q *ring) end() uint64 { return q.first + uint64(q.n) }
-
-func (q *ring) at(i int) operation { return q.buf[(q.head+i)&(len(q.buf)-1)] }
-
-func (q *ring) push(op operation) {
-	q.grow()
-	q.buf[(q.head+q.n)&(len(q.buf)-1)] = op
-	q.n++
-}
-
-func (q *ring) pop() operation {
-	op := q.buf[q.head]
-	q.buf[q.head] = nil
-	q.head = (q.head + 1) & (len(q.buf) - 1)
-	q.n--
-	q.first++
-	return op
-}
-
-// remove takes out the operation whose base is p and reports whether it was
-// there. The numbers of those behind it change.
-func (q *ring) remove(p *call) bool {
-	for i := 0; i < q.n; i++ {
-		if q.at(i).base() != p {
-			continue
+// removeLocked takes an operation out of the queue, and reports whether it was there.
+func (c *Client) removeLocked(p *call) bool {
+	for i := range c.queue.Len() {
+		if c.queue.At(i).base() == p {
+			c.queue.Delete(i)
+			return true
 		}
-		for ; i+1 < q.n; i++ {
-			q.buf[(q.head+i)&(len(q.buf)-1)] = q.at(i + 1)
-		}
-		q.buf[(q.head+q.n-1)&(len(q.buf)-1)] = nil
-		q.n--
-		return true
 	}
 	return false
-}
-
-func (q *ring) grow() {
-	if q.n < len(q.buf) {
-		return
-	}
-	buf := make([]operation, max(16, 2*len(q.buf)))
-	for i := range q.n {
-		buf[i] = q.at(i)
-	}
-	q.buf, q.head = buf, 0
 }

@@ -102,7 +102,7 @@ func (c *Client) pong(l *link, h wire.ReplyHeader) error {
 	case c.link != l:
 		return errLinkGone
 	case wire.IsGoAway(h):
-		l.taken = c.queue.first // nothing of what waits for a reply has happened: it is sent again
+		l.taken = c.queue.First() // nothing of what waits for a reply has happened: it is sent again
 		c.detachLocked(l, errServerLeaves)
 		return errServerLeaves
 	case len(l.pings) == 0:
@@ -159,12 +159,12 @@ func (c *Client) answered(l *link, h wire.ReplyHeader) (operation, error) {
 	if c.link != l {
 		return nil, errLinkGone
 	}
-	if c.queue.n == 0 || c.queue.first >= l.taken {
+	if c.queue.Len() == 0 || c.queue.First() >= l.taken {
 		return nil, protocolError("reply with xid %v, but no request is waiting", h.Xid)
 	}
-	op := c.queue.at(0)
+	op := c.queue.At(0)
 	if p := op.base(); p.xid == h.Xid {
-		c.queue.pop()
+		c.queue.Pop()
 	} else if op = c.takeAuthLocked(l, h.Xid); op == nil {
 		return nil, protocolError("reply with xid %v, want %v (%s): replies are out of order",
 			h.Xid, p.xid, p.op)

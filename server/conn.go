@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/fault"
+	"github.com/zk-lite/zk-lite/internal/fifo"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
@@ -71,6 +72,13 @@ type Client interface {
 	Disconnect(r Reason)
 }
 
+// request is an Op in a Conn's queue.
+type request struct {
+	op     Op
+	write  bool
+	weight int // bytes; see Op.Weight
+}
+
 // Conn is one client's connection: its place in the order of requests, its
 // identities, its watches and its session.
 type Conn struct {
@@ -85,8 +93,9 @@ type Conn struct {
 
 	mu sync.Mutex // protects the fields below
 	// queue holds the requests that wait: its head is always a write, whose
-	// result is awaited; reads stand behind the write they must follow.
-	queue   ring
+	// result is awaited; reads come after the write they must follow.
+	queue   fifo.Queue[request]
+	bytes   int        // weights of the requests in the queue
 	room    *sync.Cond // on mu: the queue has room again, or closed
 	session znode.SessionID
 	timeout time.Duration
@@ -210,34 +219,48 @@ func (c *Conn) waits() (bool, error) {
 	if c.closed || c.broken {
 		return false, ErrClosed
 	}
-	return c.queue.len() > 0, nil
+	return c.queue.Len() > 0, nil
 }
 
 // enqueue puts r into the queue; a read only if something is there.
 func (c *Conn) enqueue(r request) (queued bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for (c.queue.len() >= maxQueue || c.queue.bytes > maxQueueBytes && !r.write) && !c.closed && !c.broken {
+	for (c.queue.Len() >= maxQueue || c.bytes > maxQueueBytes && !r.write) && !c.closed && !c.broken {
 		c.room.Wait()
 	}
 	switch {
 	case c.closed, c.broken:
 		return false, ErrClosed
-	case !r.write && (c.queue.len() == 0 || fault.On(fault.ReadBeforeWrite)):
+	case !r.write && (c.queue.Len() == 0 || fault.On(fault.ReadBeforeWrite)):
 		return false, nil
 	}
-	c.queue.push(r)
+	c.queue.Push(r)
+	c.bytes += r.weight
 	return true, nil
 }
+
+// dequeue takes the head of the queue, if there is one and it is a read, or a write, as asked for.
+func (c *Conn) dequeue(write bool) (op Op, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.queue.Len() == 0 || c.queue.At(0).write != write {
+		return nil, false
+	}
+	r := c.queue.Pop()
+	c.bytes -= r.weight
+	return r.op, true
+}
+
+// clearLocked drops all requests that wait.
+func (c *Conn) clearLocked() { c.queue, c.bytes = fifo.Queue[request]{}, 0 }
 
 // Applied implements Waiter: the oldest write has this result. The reads
 // behind it are answered here and now, before the next write is applied:
 // requests of a client are executed in the order it sent them.
 func (c *Conn) Applied(r *state.Result) {
 	v := &c.server.current
-	c.mu.Lock()
-	head, ok := c.queue.pop()
-	c.mu.Unlock()
+	write, ok := c.dequeue(true)
 	if !ok {
 		return // closed meanwhile
 	}
@@ -250,15 +273,9 @@ func (c *Conn) Applied(r *state.Result) {
 		h := &c.server.handler
 		h.closedElsewhere = slices.DeleteFunc(h.closedElsewhere, func(o *Conn) bool { return o == c })
 	}
-	head.op.Done(v, r)
-	for {
-		c.mu.Lock()
-		read, ok := c.queue.popRead()
-		c.mu.Unlock()
-		if !ok {
-			break
-		}
-		read.op.Read(v)
+	write.Done(v, r)
+	for read, ok := c.dequeue(false); ok; read, ok = c.dequeue(false) {
+		read.Read(v)
 	}
 	c.room.Signal()
 }
@@ -268,7 +285,8 @@ func (c *Conn) Applied(r *state.Result) {
 // to be applied find no request and are dropped.
 func (c *Conn) Lost() {
 	c.mu.Lock()
-	c.broken, c.queue = true, ring{}
+	c.broken = true
+	c.clearLocked()
 	c.mu.Unlock()
 	c.room.Broadcast()
 	c.client.Disconnect(ReasonReset)
@@ -291,7 +309,7 @@ func (c *Conn) Close(reason string) {
 		return
 	}
 	c.closed = true
-	c.queue = ring{}
+	c.clearLocked()
 	id := c.session
 	c.mu.Unlock()
 	c.room.Broadcast()

@@ -240,7 +240,7 @@ func TestConn_Queue_FullBlocksUntilAnswersOrTheEnd(t *testing.T) {
 						c.get("/none", false)
 					}
 				}
-				if n := c.queue.len(); n != maxQueue {
+				if n := c.queue.Len(); n != maxQueue {
 					t.Fatalf("%d requests are queued, want %d", n, maxQueue)
 				}
 				var blocked error
@@ -250,8 +250,8 @@ func TestConn_Queue_FullBlocksUntilAnswersOrTheEnd(t *testing.T) {
 					over = true
 				}()
 				synctest.Wait()
-				if over || c.queue.len() != maxQueue {
-					t.Fatalf("a request beyond the bound was taken: %v, %d queued", blocked, c.queue.len())
+				if over || c.queue.Len() != maxQueue {
+					t.Fatalf("a request beyond the bound was taken: %v, %d queued", blocked, c.queue.Len())
 				}
 				end(k, c)
 				synctest.Wait()
