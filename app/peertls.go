@@ -149,13 +149,12 @@ func (p *peerTLS) verify() func(c net.Conn, id state.ServerID, host string) erro
 		return nil
 	}
 	return func(c net.Conn, id state.ServerID, host string) error {
-		port, ok := c.(*tlsport.Conn)
-		if !ok {
-			return errors.New("it did not come through the peer port")
-		}
-		s, secure := port.TLS()
-		if !secure { // taken because of portUnification
+		s, secure := tlsport.State(c)
+		switch {
+		case !secure && p.cfg.PlainToo:
 			return nil
+		case !secure:
+			return errors.New("it came without TLS")
 		}
 		cert := s.PeerCertificates[0]
 		if err := checkNumber(cert, id); err != nil || !p.cfg.CheckHost || host == "" {

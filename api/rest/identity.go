@@ -2,6 +2,7 @@ package rest
 
 import (
 	"crypto/x509"
+	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -105,14 +106,8 @@ func wrongCredentials(detail, hint string) *Problem {
 
 // certificate is the client's; nil: it has shown none.
 func (q *Request) certificate() *x509.Certificate {
-	port, secure := q.HTTP.Context().Value(connKey{}).(*tlsport.Conn)
-	if !secure {
-		return nil
-	}
-	if s, _ := port.TLS(); len(s.PeerCertificates) > 0 {
-		return s.PeerCertificates[0]
-	}
-	return nil
+	c, _ := q.HTTP.Context().Value(connKey{}).(net.Conn)
+	return tlsport.Certificate(c)
 }
 
 func remoteAddress(hostport string) string {

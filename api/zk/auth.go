@@ -54,15 +54,10 @@ func (c *conn) identities() []znode.ID {
 
 // certificate returns the identities of the client's certificate.
 func (c *conn) certificate() []znode.ID {
-	port, secure := c.net.(*tlsport.Conn)
-	if !secure {
-		return nil
+	if cert := tlsport.Certificate(c.net); cert != nil {
+		return c.listener.srv.Auth().Certificate(cert)
 	}
-	s, _ := port.TLS()
-	if len(s.PeerCertificates) == 0 {
-		return nil
-	}
-	return c.listener.srv.Auth().Certificate(s.PeerCertificates[0])
+	return nil
 }
 
 // authenticate adds the identities that q proves.

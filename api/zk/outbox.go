@@ -31,7 +31,8 @@ type outbox struct {
 	limit   int
 	all     *outboxes
 	timeout time.Duration
-	ended   func() // called once, when an ended outbox has been sent or given up
+	send    func([]byte) (int, error) // writes to conn, which may have to wait
+	ended   func()                    // called once, when an ended outbox has been sent or given up
 
 	mu       sync.Mutex // protects the fields below
 	changed  sync.Cond  // on mu: sending, writing or failed has changed
@@ -58,6 +59,10 @@ type outbox struct {
 func (o *outbox) init(c net.Conn, pool *buffers, all *outboxes, cfg *Config, ended func()) {
 	o.conn, o.pool, o.all, o.limit, o.timeout = c, pool, all, cfg.OutboxBytes, cfg.WriteTimeout
 	o.ended = ended
+	o.send = c.Write
+	if port, ok := c.(*tlsport.Conn); ok {
+		o.send = port.WriteFrames
+	}
 	o.changed.L = &o.mu
 	o.stats.lastXid = -1
 }
@@ -224,12 +229,8 @@ func (o *outbox) waitLocked(b []byte) error {
 	if err := o.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
-	write := o.conn.Write
-	if port, ok := o.conn.(*tlsport.Conn); ok {
-		write = port.WriteFrames
-	}
 	o.mu.Unlock()
-	_, err := write(b)
+	_, err := o.send(b)
 	o.mu.Lock()
 	if err == nil && !o.ending { // then the deadline is endLocked's
 		err = o.conn.SetWriteDeadline(time.Time{})

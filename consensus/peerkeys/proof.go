@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/tlsport"
 )
 
 // A server whose key is bound to nobody joins by a secret that the ensemble knows too: a one-time token, or the join
@@ -125,7 +126,7 @@ func (k *Keys) CheckProof(c net.Conn, id state.ServerID, shown []byte) (answer [
 
 // proof is the MAC of one side.
 func proof(c net.Conn, side string, sum [32]byte) []byte {
-	s, _ := stateOf(c)
+	s, _ := tlsport.State(c)
 	bound, err := s.ExportKeyingMaterial("EXPERIMENTAL zk-lite join", nil, sha256.Size)
 	if err != nil {
 		panic(fmt.Sprintf("peerkeys: invariant broken: TLS 1.3 exports keys: %v", err))

@@ -129,20 +129,10 @@ func (k *Keys) ShownBy(id state.ServerID) (bound, another bool) {
 // KeyOf returns the key that the other side of a connection has shown; ok is false if the connection is without TLS,
 // and on nil.
 func (k *Keys) KeyOf(c net.Conn) (key Key, ok bool) {
-	if s, secure := stateOf(c); k != nil && secure {
+	if s, secure := tlsport.State(c); k != nil && secure {
 		return peerKey(s)
 	}
 	return key, false
-}
-
-func stateOf(c net.Conn) (s tls.ConnectionState, secure bool) {
-	switch c := c.(type) {
-	case *tls.Conn:
-		return c.ConnectionState(), true
-	case *tlsport.Conn:
-		return c.TLS()
-	}
-	return s, false
 }
 
 func peerKey(s tls.ConnectionState) (key Key, ok bool) {

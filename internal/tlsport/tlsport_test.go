@@ -106,13 +106,13 @@ func TestConn_TLSAndPlainOnOnePort(t *testing.T) {
 	if got := exchange(t, tls.Client(p.dial(t), p.client), long); got != long {
 		t.Errorf("%d bytes came back through TLS", len(got))
 	}
-	if _, ok := (<-p.conns).TLS(); !ok {
+	if _, ok := State(<-p.conns); !ok {
 		t.Error("the state of TLS is not known")
 	}
 	if got := exchange(t, p.dial(t), long); got != long {
 		t.Errorf("%d bytes came back without TLS", len(got))
 	}
-	if _, ok := (<-p.conns).TLS(); ok {
+	if _, ok := State(<-p.conns); ok {
 		t.Error("a plain connection has TLS")
 	}
 }
