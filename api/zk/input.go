@@ -1,7 +1,6 @@
 package zk
 
 import (
-	"container/list"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -27,9 +26,9 @@ const busyFor = time.Second
 // buf[from:to]; buf is small[:], pool's buffer, or an array of its own for a
 // frame larger than that.
 type input struct {
-	conn     net.Conn
+	share    // a frame that has arrived in part, if its buffer is a large one
 	pool     *buffers
-	partial  *partialFrames
+	partial  *shares
 	maxFrame int
 
 	buf      []byte
@@ -39,14 +38,9 @@ type input struct {
 	until    time.Time // the read deadline that watches over it
 	counted  bool      // in partial
 	small    [smallInput]byte
-
-	// partial protects these: see there.
-	place *list.Element // nil: not counted
-	held  int           // bytes
-	cut   bool          // it is being closed
 }
 
-func (in *input) init(c net.Conn, pool *buffers, partial *partialFrames, maxFrame int) {
+func (in *input) init(c net.Conn, pool *buffers, partial *shares, maxFrame int) {
 	in.conn, in.pool, in.partial, in.maxFrame = c, pool, partial, maxFrame
 	in.buf = in.small[:]
 }
@@ -168,7 +162,7 @@ func (in *input) watch(now time.Time) error {
 func (in *input) release() {
 	if in.counted {
 		in.counted = false
-		in.partial.release(in)
+		in.partial.hold(&in.share, 0)
 	}
 }
 
@@ -183,7 +177,7 @@ func (in *input) makeRoom() {
 	in.findRoom()
 	if in.have() > 0 && len(in.buf) > smallInput {
 		in.counted = true
-		in.partial.hold(in, len(in.buf))
+		in.partial.hold(&in.share, len(in.buf))
 	}
 }
 

@@ -164,14 +164,14 @@ func TestInput_FrameLength_IsChecked(t *testing.T) {
 	}
 }
 
-func noBound() *partialFrames { return &partialFrames{limit: 1 << 30} }
+func noBound() *shares { return &shares{limit: 1 << 30} }
 
 // Frames that were announced and never completed cost their memory for as long as their sessions
 // lived: 300 of 1 MB took 375 MB. Whoever began first has to go, and nobody else.
 func TestPartialFrames_BeyondTheBound_TheOldestGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const half, limit = 60_000, 300_000 // a half needs a buffer of 64 KiB, so four fit
-		partial := &partialFrames{limit: limit, close: func(c net.Conn) { c.Close() }}
+		partial := &shares{limit: limit, spare: true, close: func(c net.Conn) { c.Close() }}
 		var pool buffers
 		type conn struct {
 			client net.Conn
@@ -231,7 +231,7 @@ func TestPartialFrames_LargerThanTheBound_Arrives(t *testing.T) {
 	defer client.Close()
 	var pool buffers
 	var in input
-	in.init(server, &pool, &partialFrames{limit: 1000}, wire.DefaultMaxFrame)
+	in.init(server, &pool, &shares{limit: 1000}, wire.DefaultMaxFrame)
 	frames := make(chan int, 1)
 	go reading(&in, frames)
 	if _, err := client.Write(append([]byte{0, 1, 0, 0}, make([]byte, 1<<16)...)); err != nil {

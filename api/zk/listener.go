@@ -42,8 +42,9 @@ type Listener struct {
 	allowed  map[string]bool // those that are answered
 	started  time.Time
 	buffers  buffers
-	partial  partialFrames
-	outboxes outboxes
+	partial  shares // of requests that have arrived in part, in the order in which they began
+	outboxes shares // of what waits for clients, in the order in which they last took some of it
+	replies  replyRoom
 	throttle *throttle
 	slots    requestSlots
 	pool     sync.Pool // of *request
@@ -53,7 +54,6 @@ type Listener struct {
 
 	authFailed  atomic.Int64
 	longReplies atomic.Int64   // requests refused for their reply
-	cutShort    atomic.Int64   // connections closed for a partial frame
 	refusals    repeats.Filter // of connections, by their reasons
 
 	running sync.WaitGroup // the goroutines of connections
@@ -90,7 +90,8 @@ func New(srv Server, cfg Config) *Listener {
 	d.logger, d.words, d.allowed = d.cfg.Logger, words(), d.cfg.allowed()
 	d.trace.Store(defaultTrace)
 	d.outboxes.limit, d.outboxes.close = d.cfg.OutboxTotal, d.closeDeaf
-	d.partial.limit, d.partial.close = d.cfg.PartialBytes, d.closePartial
+	d.partial.limit, d.partial.close, d.partial.spare = int64(d.cfg.PartialBytes), d.closePartial, true
+	d.replies.limit = d.cfg.OutboxTotal
 	return d
 }
 
@@ -190,7 +191,6 @@ func (ln *Listener) refuse(c *conn, limit string) {
 
 // closePartial closes a connection whose partial frame takes room that others need.
 func (ln *Listener) closePartial(c net.Conn) {
-	ln.cutShort.Add(1)
 	ln.logRefusal("largeRequestMaxBytes", "remote", c.RemoteAddr(), "limit", "largeRequestMaxBytes")
 	_ = c.Close()
 }

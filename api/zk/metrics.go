@@ -39,9 +39,9 @@ func (ln *Listener) Metrics(emit func(name string, value any)) {
 	emit("num_alive_connections", t.Connections)
 	emit("outstanding_requests", t.Outstanding)
 	emit("connection_rejected", t.Rejected)
-	emit("large_requests_rejected", ln.cutShort.Load())
-	emit("outbox_bytes", ln.outboxes.waiting())
-	emit("outbox_overflows_total", ln.outboxes.overflow.Load())
+	emit("large_requests_rejected", ln.partial.closed.Load())
+	emit("outbox_bytes", ln.outboxes.sum())
+	emit("outbox_overflows_total", ln.outboxes.closed.Load())
 	emit("refused_replies_total", ln.longReplies.Load())
 	emit("auth_failed_count", t.AuthFailed)
 	var reads, writes, pings histogram.Counts

@@ -1,7 +1,6 @@
 package zk
 
 import (
-	"container/list"
 	"net"
 	"sync"
 	"time"
@@ -26,10 +25,10 @@ const (
 
 // outbox holds what is to be sent to one client, in order.
 type outbox struct {
-	conn    net.Conn
+	share   // what waits
 	pool    *buffers
 	limit   int
-	all     *outboxes
+	all     *shares
 	timeout time.Duration
 	send    func([]byte) (int, error) // writes to conn, which may have to wait
 	ended   func()                    // called once, when an ended outbox has been sent or given up
@@ -46,17 +45,12 @@ type outbox struct {
 	reported bool       // ended was called
 	why      string     // the reason for ending
 	stats    stats
-	since    time.Time             // when the first reply in buf was given; zero: there is none
+	since    time.Time         // when the first reply in buf was given; zero: there is none
 	slow     []insight.SlowRequest // whose replies are in buf
 	isSlow   func(since time.Time, slow []insight.SlowRequest)
-
-	// outboxes protects these: see there.
-	place *list.Element // nil: not counted
-	held  int           // bytes
-	cut   bool          // it is being closed
 }
 
-func (o *outbox) init(c net.Conn, pool *buffers, all *outboxes, cfg *Config, ended func()) {
+func (o *outbox) init(c net.Conn, pool *buffers, all *shares, cfg *Config, ended func()) {
 	o.conn, o.pool, o.all, o.limit, o.timeout = c, pool, all, cfg.OutboxBytes, cfg.WriteTimeout
 	o.ended = ended
 	o.send = c.Write
@@ -74,7 +68,7 @@ func (o *outbox) init(c net.Conn, pool *buffers, all *outboxes, cfg *Config, end
 func (o *outbox) begin() (b []byte, ok bool) {
 	o.mu.Lock()
 	if !o.ending && o.waitingLocked()-o.largest > o.limit {
-		o.all.overflow.Add(1)
+		o.all.closed.Add(1)
 		o.endLocked("client does not read: the outbox is full")
 	}
 	if o.ending {
@@ -110,7 +104,7 @@ func (o *outbox) countLocked() {
 	}
 	if waiting != o.counted {
 		o.counted = waiting
-		o.all.hold(o, waiting)
+		o.all.hold(&o.share, waiting)
 	}
 }
 
@@ -215,7 +209,7 @@ func (o *outbox) sendLocked(b []byte) {
 			// The reader must notice. Closing never blocks: no linger is set.
 			_ = o.conn.Close()
 		} else if len(b) > 0 && o.counted > 0 {
-			o.all.took(o)
+			o.all.took(&o.share)
 		}
 	}
 }

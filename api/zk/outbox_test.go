@@ -27,7 +27,7 @@ func TestOutbox_Deadline_EndsWithTheWrite(t *testing.T) {
 	c := &deadlines{Conn: ours}
 	var pool buffers
 	var o outbox
-	o.init(c, &pool, &outboxes{limit: 1 << 30}, &Config{OutboxBytes: 1 << 20, WriteTimeout: time.Hour}, func() {})
+	o.init(c, &pool, &shares{limit: 1 << 30}, &Config{OutboxBytes: 1 << 20, WriteTimeout: time.Hour}, func() {})
 	b, ok := o.begin()
 	if !ok {
 		t.Fatal("the outbox has ended")

@@ -176,7 +176,7 @@ func (r *request) begin(zxid znode.Zxid, code znode.Error) (b []byte, ok bool) {
 // reply answers with a code and, if that is OK, with a body of about so many bytes, which body appends. Without room
 // for making it, the client gets an error.
 func (r *request) reply(zxid znode.Zxid, code znode.Error, bytes int, body func(b []byte) []byte) {
-	all := &r.c.listener.outboxes
+	all := &r.c.listener.replies
 	if code == znode.OK && !all.reserve(bytes) {
 		r.c.listener.longReplies.Add(1)
 		code = znode.ErrSystem

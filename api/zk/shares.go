@@ -4,64 +4,89 @@ import (
 	"container/list"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
-// partialFrames bounds the buffers of frames that have arrived in part, of all connections together.
-// When there is no room for one more, the connection whose frame began first is closed: a frame that is
-// sent without pause is complete long before that, and none that stops holds up others. A
-// single frame may be larger than the bound, and what fits into a connection's own smallInput
-// bytes does not count.
-type partialFrames struct {
-	limit int
-	close func(net.Conn) // a connection that has to go
+// shares bounds the bytes that all connections hold together: what they have sent of a request and is not complete, or
+// what waits to be sent to them. When that is too much, the one goes that was first and has taken nothing since:
+// a client that sends or reads without pause is done long before that. A single share may be larger than the bound.
+type shares struct {
+	limit int64
+	close func(net.Conn) // is called for each connection that goes
+	// spare keeps a connection whose own share grows, even if it is the first.
+	spare  bool
+	closed atomic.Int64 // connections
 
-	mu    sync.Mutex // protects the fields below, and input's place, held and cut
-	bytes int
-	queue list.List // of *input, in the order in which their frames began
+	mu    sync.Mutex // protects the fields below, and those of every share but conn
+	bytes int64
+	queue list.List // of *share; those that take something go to the back
 }
 
-// hold counts an incomplete frame for which in has a buffer of n bytes.
-func (p *partialFrames) hold(in *input, n int) {
-	for _, c := range p.count(in, n) {
-		p.close(c)
+// share is what one connection holds.
+type share struct {
+	conn  net.Conn
+	place *list.Element // in the queue; nil: nothing is held
+	held  int           // bytes
+	cut   bool          // the connection is being closed
+}
+
+// hold sets a share to n bytes. Fewer than before, but some, means that the client has taken the others.
+func (a *shares) hold(s *share, n int) {
+	for _, c := range a.count(s, n) {
+		a.closed.Add(1)
+		a.close(c)
 	}
 }
 
 // count returns the connections that have to go.
-func (p *partialFrames) count(in *input, n int) (out []net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (a *shares) count(s *share, n int) (out []net.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	switch {
-	case in.cut:
-		return nil // its next read will fail
-	case in.place == nil:
-		in.place = p.queue.PushBack(in)
+	case s.cut:
+		return nil // its next read or write will fail
+	case n == 0:
+		a.removeLocked(s)
+		return nil
+	case s.place == nil:
+		s.place = a.queue.PushBack(s)
+	case n < s.held:
+		a.queue.MoveToBack(s.place)
 	}
-	p.bytes += n - in.held
-	in.held = n
-	for p.bytes > p.limit {
-		oldest := p.queue.Front().Value.(*input)
-		if oldest == in {
+	a.bytes += int64(n - s.held)
+	s.held = n
+	for a.bytes > a.limit && a.queue.Len() > 1 {
+		first := a.queue.Front().Value.(*share)
+		if first == s && a.spare {
 			break
 		}
-		p.removeLocked(oldest)
-		oldest.cut = true
-		out = append(out, oldest.conn)
+		a.removeLocked(first)
+		first.cut = true
+		out = append(out, first.conn)
 	}
 	return out
 }
 
-// release ends what hold has begun: the frame is complete, or the connection has ended.
-func (p *partialFrames) release(in *input) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if in.place != nil {
-		p.removeLocked(in)
+// took notes that the client has taken some of what it holds.
+func (a *shares) took(s *share) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s.place != nil {
+		a.queue.MoveToBack(s.place)
 	}
 }
 
-func (p *partialFrames) removeLocked(in *input) {
-	p.queue.Remove(in.place)
-	p.bytes -= in.held
-	in.place, in.held = nil, 0
+func (a *shares) removeLocked(s *share) {
+	if s.place != nil {
+		a.queue.Remove(s.place)
+		a.bytes -= int64(s.held)
+		s.place, s.held = nil, 0
+	}
+}
+
+// sum is how many bytes are held.
+func (a *shares) sum() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.bytes
 }

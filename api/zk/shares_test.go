@@ -9,21 +9,21 @@ import (
 // for each; who takes some stays.
 func TestOutboxes_WhoTakesNothingGoes(t *testing.T) {
 	var gone []net.Conn
-	all := &outboxes{limit: 100, close: func(c net.Conn) { gone = append(gone, c) }}
-	add := func(n int) *outbox {
+	all := &shares{limit: 100, close: func(c net.Conn) { gone = append(gone, c) }}
+	add := func(n int) *share {
 		c, _ := net.Pipe()
-		o := &outbox{conn: c, all: all}
+		o := &share{conn: c}
 		all.hold(o, n)
 		return o
 	}
-	wantGone := func(want ...*outbox) {
+	wantGone := func(want ...*share) {
 		t.Helper()
 		if len(gone) != len(want) {
 			t.Fatalf("%d were cut off, want %d", len(gone), len(want))
 		}
 		for i, o := range want {
 			if gone[i] != o.conn {
-				t.Errorf("another one was cut off, want the one that holds %d", o.counted)
+				t.Errorf("another one was cut off, want the one that holds %d", o.held)
 			}
 		}
 		gone = nil
@@ -39,20 +39,20 @@ func TestOutboxes_WhoTakesNothingGoes(t *testing.T) {
 	all.hold(slow, 35) // it has taken some
 	more := add(50)
 	wantGone(last)
-	if n := all.waiting(); n != 85 {
+	if n := all.sum(); n != 85 {
 		t.Errorf("%d bytes wait, want 85", n)
 	}
-	for _, o := range []*outbox{slow, more} {
+	for _, o := range []*share{slow, more} {
 		all.hold(o, 0)
 	}
-	if n := all.waiting(); n != 0 || all.overflow.Load() != 3 {
-		t.Errorf("%d bytes wait, and %d were cut off", n, all.overflow.Load())
+	if n := all.sum(); n != 0 || all.closed.Load() != 3 {
+		t.Errorf("%d bytes wait, and %d were cut off", n, all.closed.Load())
 	}
 }
 
 // As many long replies as the bound has room for are made at a time, and always one; short ones always.
 func TestOutboxes_LongRepliesAtATime(t *testing.T) {
-	all := &outboxes{limit: 10 << 20}
+	all := &replyRoom{limit: 10 << 20}
 	const large = 6 << 20
 	if !all.reserve(large) || all.reserve(large) || !all.reserve(longReply) {
 		t.Error("want one long reply, no second one, and a short one")
