@@ -1,12 +1,81 @@
 package rest
 
 import (
+	"encoding/base64"
+	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
+
+// Stat is a znode's Stat as JSON: ids in hexadecimal, times in milliseconds since
+// the epoch, as ZooKeeper's tools have them.
+type Stat struct {
+	Czxid          string `json:"czxid"`
+	Mzxid          string `json:"mzxid"`
+	Pzxid          string `json:"pzxid"`
+	Ctime          int64  `json:"ctime"`
+	Mtime          int64  `json:"mtime"`
+	Version        int32  `json:"version"`
+	Cversion       int32  `json:"cversion"`
+	Aversion       int32  `json:"aversion"`
+	EphemeralOwner string `json:"ephemeralOwner"`
+	DataLength     int32  `json:"dataLength"`
+	NumChildren    int32  `json:"numChildren"`
+}
+
+// StatOf returns a Stat as JSON has it.
+func StatOf(s *znode.Stat) *Stat {
+	return &Stat{
+		Czxid: s.Czxid.String(), Mzxid: s.Mzxid.String(), Pzxid: s.Pzxid.String(),
+		Ctime: s.Ctime, Mtime: s.Mtime, Version: int32(s.Version), Cversion: int32(s.Cversion),
+		Aversion: int32(s.Aversion), EphemeralOwner: s.EphemeralOwner.String(),
+		DataLength: s.DataLength, NumChildren: s.NumChildren,
+	}
+}
+
+// Content is data as JSON: text where it is text, else base64.
+type Content struct {
+	Data     *string `json:"data,omitempty"`
+	Encoding string  `json:"encoding,omitempty"`
+}
+
+// The encodings of data in JSON.
+const (
+	encodingText   = "utf-8"
+	encodingBase64 = "base64"
+)
+
+// ContentOf returns data as JSON has it.
+func ContentOf(data []byte) Content {
+	text, encoding := string(data), encodingText
+	if !utf8.Valid(data) {
+		text, encoding = base64.StdEncoding.EncodeToString(data), encodingBase64
+	}
+	return Content{&text, encoding}
+}
+
+// Decode is the inverse of ContentOf; no data is empty data.
+func (c Content) Decode(param string) ([]byte, error) {
+	if c.Data == nil {
+		return []byte{}, nil
+	}
+	switch c.Encoding {
+	case "", encodingText:
+		return []byte(*c.Data), nil
+	case encodingBase64:
+		b, err := base64.StdEncoding.DecodeString(*c.Data)
+		if err != nil {
+			return nil, BadRequest(param, "data: %v", err)
+		}
+		return b, nil
+	}
+	return nil, BadRequest(param, "encoding: %q is neither %s nor %s", c.Encoding, encodingText,
+		encodingBase64)
+}
 
 const (
 	// MaxPage is how many children one answer has at most, and what it has when
@@ -148,4 +217,59 @@ func (r *PageRequest) fill(p *Page, tree *znode.Tree) {
 		}
 		p.Children = append(p.Children, b)
 	}
+}
+
+// What the operations share that create znodes with those above them.
+const (
+	// MaxParents bounds how many levels are made.
+	MaxParents = 100
+	// MaxTries is how often a change of several znodes is tried when others
+	// change them meanwhile.
+	MaxTries = 16
+)
+
+// CreateFailure says of which znode a create speaks: what must be there, and permit
+// it, is the parent.
+func CreateFailure(code znode.Error, path string) error {
+	switch code {
+	case znode.ErrNoNode, znode.ErrNoAuth, znode.ErrNoChildrenForEphemeral:
+		path = znode.Parent(path)
+	}
+	return Failure{code, path}
+}
+
+// Missing returns how many of these do not exist here, from the last one upwards.
+func Missing(q *Request, above []string) (n int) {
+	q.View(func(v *server.View) {
+		for n < len(above) {
+			if _, code := v.Tree().Exists(above[len(above)-1-n], q.IDs); code != znode.ErrNoNode {
+				return
+			}
+			n++
+		}
+	})
+	return n
+}
+
+// Ancestors are the paths above a path, from the top, without the root.
+func Ancestors(path string) (above []string) {
+	for i := 1; i < len(path); i++ {
+		if path[i] == '/' {
+			above = append(above, strings.Clone(path[:i]))
+		}
+	}
+	return above
+}
+
+// Deleted answers with the outcome of a delete.
+func Deleted(q *Request, code znode.Error, path string) error {
+	switch code {
+	case znode.OK:
+	case znode.ErrNoAuth:
+		return Failure{code, znode.Parent(path)} // whose permission it takes
+	default:
+		return Failure{code, path}
+	}
+	q.Begin(http.StatusNoContent)
+	return nil
 }
