@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
-
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -148,4 +147,26 @@ type sessionBody struct {
 	ID      string `json:"id"`
 	Secret  string `json:"secret,omitempty"`
 	Timeout string `json:"timeout"`
+}
+
+// identityBody is who asks.
+type identityBody struct {
+	Identities    []identity `json:"identities"`
+	Anonymous     bool       `json:"anonymous"` // it has proved nothing but its address
+	Administrator bool       `json:"administrator"`
+}
+
+type identity struct {
+	Scheme string `json:"scheme"`
+	ID     string `json:"id"`
+}
+
+// getIdentity says as whom this server takes the client. Credentials that prove nothing are refused.
+func getIdentity(q *rest.Request) error {
+	body := identityBody{Identities: []identity{}, Administrator: q.IsAdministrator()}
+	body.Anonymous = q.Anonymous && !body.Administrator
+	for _, id := range q.IDs {
+		body.Identities = append(body.Identities, identity{id.Scheme, id.ID})
+	}
+	return q.Answer(http.StatusOK, body)
 }

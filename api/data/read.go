@@ -1,13 +1,41 @@
 package data
 
 import (
+	"math"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
+
+// znodeBody is a znode as JSON.
+type znodeBody struct {
+	Path string `json:"path"`
+	rest.Content
+	Stat *rest.Stat `json:"stat,omitempty"`
+}
+
+// location is the URL of a znode, as header Location has it.
+func location(path string) string {
+	return (&url.URL{Path: "/v1/znodes" + path}).EscapedPath()
+}
+
+// setStat sets the headers that speak of a znode.
+func setStat(q *rest.Request, st *znode.Stat) {
+	h := q.W.Header()
+	h.Set("ETag", etag(st.Mzxid))
+	h.Set(rest.HeaderVersion, versionText(st.Version))
+}
+
+// created answers with a new znode.
+func created(q *rest.Request, path string, st *znode.Stat) error {
+	q.W.Header().Set("Location", location(path))
+	setStat(q, st)
+	return q.Answer(http.StatusCreated, znodeBody{Path: path, Stat: rest.StatOf(st)})
+}
 
 // getZnode reads a znode, its children or its ACL.
 func getZnode(q *rest.Request) error {
@@ -100,4 +128,59 @@ func getAbout(q *rest.Request, path string) error {
 		body.TTL = (time.Duration(a.TTLMillis) * time.Millisecond).String()
 	}
 	return q.Answer(http.StatusOK, body)
+}
+
+// childrenBody is a page of a znode's children.
+type childrenBody struct {
+	Path string `json:"path"`
+	// Children are names, or with stat or data a rest.Child each.
+	Children any        `json:"children"`
+	Next     string     `json:"next,omitempty"` // the after= of the next page
+	Stat     *rest.Stat `json:"stat"`           // the parent's
+}
+
+func getChildren(q *rest.Request, path string) (err error) {
+	r := rest.PageRequest{Path: path, IDs: q.IDs, After: q.Query.Text("after"), Match: q.Query.Text("match")}
+	if r.Stat, err = q.Query.Flag("stat"); err != nil {
+		return err
+	}
+	if r.Data, err = q.Query.Flag("data"); err != nil {
+		return err
+	}
+	if r.Limit, err = q.Query.Integer("limit", rest.MaxPage, 1, rest.MaxPage); err != nil {
+		return err
+	}
+	offset, err := q.Query.Integer("offset", 0, 0, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	var p rest.Page
+	if q.Query.Has("offset") {
+		if q.Query.Has("after") || q.Query.Has("match") {
+			return rest.BadRequest("offset", "it cannot be combined with after or match, which are by name")
+		}
+		p = r.ReadAt(q, offset)
+	} else {
+		p = r.Read(q)
+	}
+	if p.Code != znode.OK {
+		return rest.Fail(p.Code, path)
+	}
+	body := childrenBody{Path: path, Children: p.Names, Next: p.Next, Stat: rest.StatOf(&p.Parent)}
+	if r.Stat || r.Data {
+		body.Children = p.Children
+	}
+	return q.Answer(http.StatusOK, body)
+}
+
+// sync waits until this server has applied all that was acknowledged, by any
+// server, before the request; a local read here then shows it.
+func sync(q *rest.Request) error {
+	if err := q.Barrier(); err != nil {
+		return err
+	}
+	zxid := ""
+	q.View(func(v *server.View) { zxid = v.Zxid().String() })
+	q.W.Header().Set(rest.HeaderConsistency, rest.ConsistencyLinearizable)
+	return q.Answer(http.StatusOK, map[string]string{"zxid": zxid})
 }
