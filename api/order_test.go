@@ -175,6 +175,11 @@ func send(c *client, w *wrong) *answer {
 	}
 	defer resp.Body.Close()
 	a := &answer{TB: c.TB, what: w.method + " " + w.target, status: resp.StatusCode}
+	for _, name := range []string{"Zk-Zxid", "Zk-Consistency", "Zk-Server", "Zk-Leader"} {
+		if resp.Header.Get(name) == "" {
+			c.Errorf("%s: %d without the header %s", a.what, a.status, name)
+		}
+	}
 	if a.body, err = io.ReadAll(resp.Body); err != nil {
 		c.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (h *handlers) restoreSnapshot(q *rest.Request) error {
 		return err
 	}
 	if !h.core.Server.Serving() {
-		return q.NotServing()
+		return q.Core.NotServing()
 	}
 	if q.HTTP.ContentLength > restore.MaxBackup {
 		return restoreProblem(q, restore.ErrTooLarge)

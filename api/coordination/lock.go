@@ -206,7 +206,7 @@ func (h *handlers) untilLeaderMoves(q *rest.Request, s *rest.EventStream, now *l
 		return s.Flush() // the state was replaced this moment: look again
 	}
 	if err != nil {
-		s.Gone(q.SubscribeProblem(err))
+		s.Gone(rest.SubscribeProblem(q, err))
 		return false
 	}
 	defer st.Close()

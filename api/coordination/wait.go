@@ -161,7 +161,7 @@ func (l *Queue) await(q *rest.Request, wait time.Duration) (*position, error) {
 		}
 		if len(s.ahead) == 0 && !q.Core.Server.Serving() && !q.Core.Server.Draining() {
 			// The session may have ended, and another be first, elsewhere.
-			return nil, q.NotServing()
+			return nil, q.Core.NotServing()
 		}
 		l.waits = l.waits || len(s.ahead) > 0 && wait > 0
 		if len(s.ahead) == 0 || ctx.Err() != nil {

@@ -60,7 +60,7 @@ func (h *handlers) subscribe(
 	st, err = h.server.Subscribe(filters, from)
 	if err != nil {
 		leave()
-		return nil, nil, q.SubscribeProblem(err)
+		return nil, nil, rest.SubscribeProblem(q, err)
 	}
 	return st, func() { st.Close(); leave() }, nil
 }
@@ -77,7 +77,7 @@ func (h *handlers) poll(q *rest.Request, filters []changes.Filter, from changes.
 	defer context.AfterFunc(q.Core.Long.Until(), cancel)()
 	news, err := st.Next(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, changes.ErrStopping) {
-		return q.SubscribeProblem(err)
+		return rest.SubscribeProblem(q, err)
 	}
 	body := watchBody{Events: make([]change, 0, len(news))}
 	for i := range news {
@@ -196,7 +196,7 @@ func (s *watchStream) run(every time.Duration) {
 		switch {
 		case err == nil:
 		case errors.Is(err, changes.ErrTooOld):
-			s.Gone(s.q.SubscribeProblem(err))
+			s.Gone(rest.SubscribeProblem(s.q, err))
 			return
 		case errors.Is(err, changes.ErrStopping):
 			s.Reconnect(rest.ErrStopping, s.changes)
@@ -238,7 +238,7 @@ func (s *watchStream) end(why error) {
 // browser sends when it connects again and is therefore the newer one; else now.
 // This server is brought there first.
 func since(q *rest.Request) (changes.Position, error) {
-	param, text := q.ResumePoint()
+	param, text := rest.ResumePoint(q)
 	if param == "" {
 		return changes.Position{Zxid: q.Zxid()}, nil
 	}

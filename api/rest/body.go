@@ -28,7 +28,11 @@ func (q *Request) Body(limit int) ([]byte, error) {
 	}
 	control, all := http.NewResponseController(q.W), &q.Core.bodies
 	q.body = all.begin(q.Address, func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
-	b, err := q.readBody(limit)
+	most := limit
+	if q.HTTP.ContentLength >= 0 {
+		most = int(q.HTTP.ContentLength)
+	}
+	b, err := all.read(q.body, http.MaxBytesReader(q.W, q.HTTP.Body, int64(limit)), most)
 	intact := all.complete(q.body)
 	var over *http.MaxBytesError
 	var slow net.Error
@@ -55,37 +59,7 @@ func (q *Request) Body(limit int) ([]byte, error) {
 	return nil, BadRequest("body", "%v", err)
 }
 
-// firstRead is how many bytes of a body there is room for before any has come.
-const firstRead = 512
-
-// readBody reads the body to its end, into memory that grows with what has arrived, whatever its length is said to be.
-func (q *Request) readBody(limit int) ([]byte, error) {
-	most := limit
-	if q.HTTP.ContentLength >= 0 {
-		most = int(q.HTTP.ContentLength)
-	}
-	in := http.MaxBytesReader(q.W, q.HTTP.Body, int64(limit))
-	b := []byte{}
-	for {
-		if len(b) == cap(b) {
-			size := min(max(2*len(b), firstRead), most+1) // the one more is for the end
-			if err := q.Core.bodies.grow(q.body, int64(size-len(b))); err != nil {
-				return nil, err
-			}
-			b = append(make([]byte, 0, size), b...)
-		}
-		n, err := in.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		switch {
-		case errors.Is(err, io.EOF):
-			return b, nil
-		case err != nil:
-			return nil, err
-		}
-	}
-}
-
-func (q *Request) releaseBody() {
+func releaseBody(q *Request) {
 	if q.body != nil {
 		q.Core.bodies.release(q.body)
 	}
@@ -244,6 +218,32 @@ func (t *bodies) grow(b *body, n int64) error {
 	t.held += n
 	t.byAddress[b.address] += n
 	return nil
+}
+
+// firstRead is how many bytes of a body there is room for before any has come.
+const firstRead = 512
+
+// read reads a body of most bytes at most to its end, into memory that grows with what has arrived, whatever its length
+// is said to be.
+func (t *bodies) read(b *body, in io.Reader, most int) ([]byte, error) {
+	data := []byte{}
+	for {
+		if len(data) == cap(data) {
+			size := min(max(2*len(data), firstRead), most+1) // the one more is for the end
+			if err := t.grow(b, int64(size-len(data))); err != nil {
+				return nil, err
+			}
+			data = append(make([]byte, 0, size), data...)
+		}
+		n, err := in.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return data, nil
+		case err != nil:
+			return nil, err
+		}
+	}
 }
 
 // fitsLocked: an address's only body may be a large one.

@@ -19,7 +19,7 @@ import (
 const maxKey = 256
 
 // readKey reads the header Idempotency-Key.
-func (q *Request) readKey(*Route) error {
+func readKey(q *Request) error {
 	switch keys := q.HTTP.Header.Values(HeaderKey); {
 	case len(keys) == 0:
 	case len(keys) > 1:
@@ -41,7 +41,7 @@ func (q *Request) readKey(*Route) error {
 // gets the same results.
 func (q *Request) Do(c *state.Command) (state.Result, error) {
 	if !q.Core.Server.Serving() {
-		return state.Result{}, q.NotServing()
+		return state.Result{}, q.Core.NotServing()
 	}
 	release, err := q.Core.enterWrite()
 	if err != nil {
@@ -57,7 +57,7 @@ func (q *Request) Do(c *state.Command) (state.Result, error) {
 		c.Flags |= state.FlagKeyed
 		c.Key = q.nextKey()
 		if q.commands == 0 && !q.Repeats() { // who has begun goes on
-			release, err := q.enterKey(c)
+			release, err := q.Core.enterKey(q.Address, c)
 			if err != nil {
 				return state.Result{}, err
 			}
@@ -76,7 +76,7 @@ func (q *Request) Do(c *state.Command) (state.Result, error) {
 		return r, UnknownOutcome(err, q.Key != "")
 	}
 	if r.Key != state.KeyRepeated {
-		q.Core.Config.Audit.Change(q.auditClient(), c, &r)
+		q.Core.Config.Audit.Change(auditClient(q), c, &r)
 	}
 	q.SetZxid(r.Zxid)
 	q.W.Header().Set(HeaderConsistency, ConsistencyLinearizable)
@@ -198,25 +198,25 @@ func (u *keyUse) leave(n int) {
 
 // enterKey takes a place for a command with a key, which must be new. While there is no room for more without
 // forgetting young ones, that is refused; while there is little, to addresses that have taken much.
-func (q *Request) enterKey(c *state.Command) (release func(), err error) {
-	n, now := state.KeyBytes(c), time.Now()
-	keys, bytes, much := q.Core.keys.enter(q.Address, n, now)
+func (c *Core) enterKey(address string, cmd *state.Command) (release func(), err error) {
+	n, now := state.KeyBytes(cmd), time.Now()
+	keys, bytes, much := c.keys.enter(address, n, now)
 	margin := keyMargin
 	if much {
 		margin = othersMargin
 	}
 	var life time.Duration
-	q.Core.Server.View(func(v *server.View) {
+	c.Server.View(func(v *server.View) {
 		life = v.Machine().KeysKnownFor(keys+state.MaxKeys/margin, bytes+state.MaxKeyBytes/margin, now.UnixMilli())
 	})
 	if life < KeyLife {
-		q.Core.keys.leave(n)
+		c.keys.leave(n)
 		return nil, TooMany(1, "for this %s the ensemble would forget one that is younger than %v", HeaderKey, KeyLife)
 	}
-	return func() { q.Core.keys.leave(n) }, nil
+	return func() { c.keys.leave(n) }, nil
 }
 
-// What an answer had (architecture decision D12).
+// What an answer had.
 const (
 	// ConsistencyLocal is the state of this server, which may be behind others'.
 	ConsistencyLocal = "local"
@@ -228,8 +228,8 @@ const (
 // waitForConsistency waits until this server's state is as new as the request asks for. A
 // request that does not say gets the local state, but only while this server is in
 // touch with a majority: else it could be arbitrarily old without anybody noticing.
-func (q *Request) waitForConsistency(rt *Route) error {
-	if rt.Local {
+func waitForConsistency(q *Request) error {
+	if q.operation.Local {
 		return nil
 	}
 	min, err := q.Query.Zxid("min_zxid")
@@ -247,7 +247,7 @@ func (q *Request) waitForConsistency(rt *Route) error {
 		return BadRequest("consistency", "%q is neither %s nor %s", want, ConsistencyLocal,
 			ConsistencyLinearizable)
 	case !q.Core.Server.Serving():
-		return q.NotServing()
+		return q.Core.NotServing()
 	}
 	return waitForMinZxid(q, min)
 }
@@ -281,16 +281,10 @@ func (q *Request) WaitForZxid(min znode.Zxid) (now znode.Zxid, err error) {
 	return q.Zxid(), nil
 }
 
-// Zxid returns this server's zxid, which the answer will show.
-func (q *Request) Zxid() (z znode.Zxid) {
-	q.View(func(v *server.View) { z = v.Zxid() })
-	return z
-}
-
 // Barrier waits until this server has applied all that was acknowledged before.
 func (q *Request) Barrier() error {
 	if !q.Core.Server.Serving() {
-		return q.NotServing()
+		return q.Core.NotServing()
 	}
 	release, err := q.Core.enterWrite()
 	if err != nil {
@@ -300,13 +294,13 @@ func (q *Request) Barrier() error {
 	if err := q.Core.Server.Barrier(q.Context); err != nil {
 		return Unavailable("no majority has answered in time")
 	}
-	q.View(func(*server.View) {})
+	q.Zxid()
 	return nil
 }
 
-// NotServing says why this server does not take requests.
-func (q *Request) NotServing() *Problem {
-	if !q.Core.Server.Draining() {
+// NotServing is the problem of a request that this server does not take at the moment.
+func (c *Core) NotServing() *Problem {
+	if !c.Server.Draining() {
 		return Unavailable("this server has no contact with a majority")
 	}
 	p := Unavailable("this server is about to be stopped")

@@ -5,17 +5,10 @@
 //
 // # A request's way
 //
-//	Core.Handler → resource by method → Request.run:
-//	  checkHost           a name that leads here from another site is refused
-//	  checkOrigin         a page of another site is refused
-//	  parseQuery          unknown and repeated parameters are refused
-//	  passOn              ?server=N: another server answers
-//	  parseVars           the URL's path, percent-decoded once
-//	  identify            HTTP Basic is the scheme digest, the address the scheme ip
-//	  readKey             Idempotency-Key
-//	  waitForConsistency  waits for ?consistency= and ?min_zxid=; 503 without a quorum
-//	  readSession         proves Zk-Session; also keeps the session alive
-//	→ the operation's handler → Request.Answer, or an error → Request.fail
+// Core.Handler finds the resource of the URL. Request.run then takes the steps of the table in request.go, whose order
+// is part of the server's security. The last one calls the operation's handler, which answers with Request.Answer or
+// returns an error, which Request.fail sends as a problem document. Afterwards the request is counted, and logged if it
+// was slow.
 //
 // A Request belongs to the goroutine that net/http runs for it. LongRequests.Watch is run
 // by package api, in a goroutine of its own.

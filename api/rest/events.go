@@ -171,9 +171,9 @@ func ParsePosition(param, text string) (changes.Position, error) {
 	return p, nil
 }
 
-// ResumePoint is where the client wants to go on, and what it has said so with; none
-// if it begins.
-func (q *Request) ResumePoint() (param, text string) {
+// ResumePoint is where the client wants to continue, and the parameter or header that gives it; both are empty if it
+// begins.
+func ResumePoint(q *Request) (param, text string) {
 	if id := q.HTTP.Header.Get("Last-Event-ID"); id != "" {
 		return "Last-Event-ID", id
 	}
@@ -183,7 +183,7 @@ func (q *Request) ResumePoint() (param, text string) {
 	return "", ""
 }
 
-// Reached is how far a stream has come: where its last change was, or later when
+// Reached is how far a stream has come: where its last change was, or later if
 // nothing has happened since that concerns it.
 func Reached(st *changes.Stream, last changes.Position) changes.Position {
 	if z := st.Zxid(); z > last.Zxid {
@@ -196,14 +196,14 @@ func Reached(st *changes.Stream, last changes.Position) changes.Position {
 const ReadAgain = "read the znodes again, and watch since the Zk-Zxid of that answer"
 
 // SubscribeProblem explains why a stream cannot be opened or go on.
-func (q *Request) SubscribeProblem(err error) error {
+func SubscribeProblem(q *Request, err error) error {
 	if !errors.Is(err, changes.ErrTooOld) {
 		return err
 	}
 	p := &Problem{
 		Status: http.StatusGone, Title: "resume point too old", Detail: err.Error(), Hint: ReadAgain,
 	}
-	if param, _ := q.ResumePoint(); param != "" {
+	if param, _ := ResumePoint(q); param != "" {
 		p.Param, p.Detail = param, param+": "+p.Detail
 	}
 	return p

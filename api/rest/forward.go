@@ -18,25 +18,25 @@ import (
 	"github.com/zk-lite/zk-lite/server"
 )
 
-// A page of one server shows what others know: a server passes a request with ?server=N on to server N, through its
-// peer port, with what the client has proved. Members trust each other to say that (ADR 0024); server N decides what
+// A page of one server shows what others know: a server forwards a request with ?server=N to server N, through its
+// peer port, with what the client has proved. Members trust each other in that (ADR 0024); server N decides what
 // it answers.
 
 const (
 	headerClient  = "Zk-Client" // a client as JSON
 	memberTimeout = 5 * time.Second
-	// dialTimeout is shorter, so that who cannot be reached is told from who is silent.
+	// dialTimeout is shorter, to tell a server that cannot be reached from one that is silent.
 	dialTimeout = 4 * time.Second
 	maxAnswer   = 16 << 20 // of another server, in bytes
 	// connsPerMember bounds what viewers can take of a peer port's connections.
 	connsPerMember = 8
 )
 
-// client is what a connection says of who asks.
+// client is what a connection shows of a client.
 type client struct {
 	Address     string `json:"address"`
 	Certificate []byte `json:"certificate,omitempty"` // DER
-	// Local says that it has the local administrator's token of the server that it has asked.
+	// Local is set for a client that has the local administrator's token of the server that it has asked.
 	Local bool `json:"local,omitempty"`
 
 	cert *x509.Certificate // that of Certificate
@@ -45,18 +45,18 @@ type client struct {
 // member is a connection that another server of the ensemble has made.
 type member interface{ ServerID() uint64 }
 
-// fromMember is the connection of another server that passes the request on; nil: the client has made it itself.
-func (q *Request) fromMember() member {
-	m, _ := q.HTTP.Context().Value(connKey{}).(member)
-	return m
+// fromMember reports whether another server has forwarded the request.
+func fromMember(r *http.Request) bool {
+	_, is := r.Context().Value(connKey{}).(member)
+	return is
 }
 
-// client returns who asks: as the connection shows it, or as the server says that passes the request on.
-func (q *Request) client() (client, error) {
-	if q.fromMember() == nil {
-		return client{Address: remoteAddress(q.HTTP.RemoteAddr), cert: q.certificate()}, nil
+// clientOf returns the client: as the connection shows it, or as the server describes it that has forwarded the request.
+func clientOf(r *http.Request) (client, error) {
+	if fromMember(r) {
+		return parseClient(r.Header.Get(headerClient))
 	}
-	return parseClient(q.HTTP.Header.Get(headerClient))
+	return client{Address: remoteAddress(r.RemoteAddr), cert: certificateOf(r)}, nil
 }
 
 func parseClient(text string) (c client, err error) {
@@ -78,30 +78,30 @@ func (r Route) Anywhere() Route {
 	return r
 }
 
-// passOn asks another server if the request is for one. done says that it has answered.
-func (q *Request) passOn(rt *Route) (done bool, err error) {
-	if !rt.anywhere || !q.Query.Has("server") {
-		return false, nil
+// forwardToServer has another server answer a request with ?server=.
+func forwardToServer(q *Request) error {
+	if !q.operation.anywhere || !q.Query.Has("server") {
+		return nil
 	}
 	n, err := q.Query.Integer("server", 0, 1, int(state.MaxServerID))
 	if err != nil || state.ServerID(n) == q.Core.Server.Config().ID {
-		return false, err
+		return err
 	}
 	var to state.Member
 	known := false
 	q.View(func(v *server.View) { to, known = v.Machine().Members()[state.ServerID(n)] })
 	if !known || q.Core.Config.Dial == nil {
-		return false, &Problem{Status: http.StatusNotFound, Title: "no such server", Param: "server",
+		return &Problem{Status: http.StatusNotFound, Title: "no such server", Param: "server",
 			Detail: fmt.Sprintf("server: there is no server %d", n), Hint: "GET /v1/servers lists them"}
 	}
-	return true, q.ask(rt.Method, &to)
+	return forward(q, &to)
 }
 
-// ask passes the request on, and its answer back.
-func (q *Request) ask(method string, to *state.Member) error {
+// forward sends the request to another server, and its answer to the client.
+func forward(q *Request, to *state.Member) error {
 	ctx, cancel := context.WithTimeout(q.Context, memberTimeout)
 	defer cancel()
-	req, err := q.forMember(ctx, method, to.ID)
+	req, err := requestFor(ctx, q, to.ID)
 	if err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (q *Request) ask(method string, to *state.Member) error {
 	return nil
 }
 
-// forMember is the request for server n.
-func (q *Request) forMember(ctx context.Context, method string, n state.ServerID) (*http.Request, error) {
+// requestFor is the request to server n.
+func requestFor(ctx context.Context, q *Request, n state.ServerID) (*http.Request, error) {
 	values := url.Values{}
 	for name, v := range q.Query.Values {
 		if name != "server" {
@@ -130,12 +130,15 @@ func (q *Request) forMember(ctx context.Context, method string, n state.ServerID
 		}
 	}
 	target := "http://" + strconv.FormatUint(uint64(n), 10) + q.HTTP.URL.EscapedPath() + "?" + values.Encode()
-	req, err := http.NewRequestWithContext(ctx, method, target, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, q.operation.Method, target, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	c := client{Address: q.Address, Local: q.local && q.fromHere() && q.Core.KnownHost(q.HTTP.Host)}
-	if cert := q.certificate(); cert != nil {
+	c := client{
+		Address: q.Address,
+		Local:   q.local && onThisMachine(q.Address, q.HTTP.Header) && q.Core.knownHost(q.HTTP.Host),
+	}
+	if cert := certificateOf(q.HTTP); cert != nil {
 		c.Certificate = cert.Raw
 	}
 	text, err := json.Marshal(c)
@@ -192,8 +195,8 @@ func peerAddress(m *state.Member) string {
 	return m.Peer[:max(strings.LastIndexByte(m.Peer, ':'), 0)] // without the port of elections
 }
 
-// rootOf says in few words what is at the root of err, and at which address: the one given, if err has none. down:
-// nothing there takes connections.
+// rootOf describes in few words what is at the root of err, and at which address: the one given, if err has none.
+// down is set if nothing there takes connections.
 func rootOf(err error, address string) (text string, down bool) {
 	root := err
 	for next := err; next != nil; next = errors.Unwrap(next) {

@@ -13,33 +13,78 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
+// Identity is who has sent a request, as far as it has proved that.
+type Identity struct {
+	Address   string     // the client's IP address
+	IDs       []znode.ID // those of the address included
+	Anonymous bool       // it came without credentials
+	local     bool       // it has the local administrator's token
+}
+
 // identify finds out who asks: the address is an identity as at the ZooKeeper port, and so is a certificate; HTTP
 // Basic is ZooKeeper's scheme digest, a bearer token is one of the server's file, or the local administrator's.
-func (q *Request) identify(rt *Route) error {
+func identify(q *Request) error {
 	a := q.Core.Server.Auth()
-	c, err := q.client()
+	c, err := clientOf(q.HTTP)
 	if err != nil {
 		return err
 	}
-	q.Address, q.IDs, q.local, q.Anonymous = c.Address, a.First(c.Address), c.Local, true
+	q.Identity = Identity{Address: c.Address, IDs: a.First(c.Address), Anonymous: true, local: c.Local}
 	if c.cert != nil {
 		q.Anonymous = false
 		q.IDs = append(q.IDs, a.Certificate(c.cert)...)
 	}
-	err = q.credentials(a)
-	if rt.Access == Open {
-		return nil // what stands there may be meant for another
-	}
-	if err == nil && rt.Access == ByACL {
-		return q.needIdentity()
+	err = q.Identity.prove(a, q.HTTP)
+	switch {
+	case q.operation.Access == Open:
+		return nil // the credentials may be meant for another server
+	case err == nil && q.operation.Access == ByACL:
+		return needIdentity(a, q.IDs)
 	}
 	return err
 }
 
+// prove adds what the header Authorization proves.
+func (i *Identity) prove(a *auth.Authenticator, r *http.Request) error {
+	header, given := r.Header["Authorization"]
+	if !given {
+		return nil
+	}
+	if user, password, ok := r.BasicAuth(); ok {
+		ids, ok := a.Password(user + ":" + password)
+		if !ok {
+			return wrongCredentials("this server takes no passwords", "show a certificate, or send a token")
+		}
+		i.Anonymous = false
+		i.IDs = append(i.IDs, ids...)
+		return nil
+	}
+	scheme, token, _ := strings.Cut(header[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return wrongCredentials("neither HTTP Basic credentials nor a bearer token",
+			"send user and password: curl -u user:password")
+	}
+	if i.local = a.Local().Is(token); i.local {
+		return nil // it is no one's name
+	}
+	ids, ok := a.Token(token)
+	if !ok {
+		return wrongCredentials("the token is not known",
+			"the server's setting http.tokenFile names the file of tokens")
+	}
+	i.Anonymous = false
+	i.IDs = append(i.IDs, ids...)
+	return nil
+}
+
+func wrongCredentials(detail, hint string) *Problem {
+	return &Problem{Status: http.StatusUnauthorized, Code: znode.ErrAuthFailed, Param: "Authorization",
+		Detail: "Authorization: " + detail, Hint: hint}
+}
+
 // needIdentity refuses a client without one of enforce.auth.schemes.
-func (q *Request) needIdentity() error {
-	a := q.Core.Server.Auth()
-	if a.Enough(q.IDs) {
+func needIdentity(a *auth.Authenticator, ids []znode.ID) error {
+	if a.Enough(ids) {
 		return nil
 	}
 	return &Problem{
@@ -49,7 +94,7 @@ func (q *Request) needIdentity() error {
 	}
 }
 
-// identityHint says how a client of HTTP shows an identity of one of these schemes.
+// identityHint is how a client of HTTP shows an identity of one of these schemes.
 func identityHint(schemes []string) string {
 	ways := map[string]string{
 		"digest": "a password: curl -u user:password", "x509": "a certificate: curl --cert and --key",
@@ -67,47 +112,9 @@ func identityHint(schemes []string) string {
 	return "show " + strings.Join(all, ", or ")
 }
 
-// credentials takes the header Authorization.
-func (q *Request) credentials(a *auth.Authenticator) error {
-	header, given := q.HTTP.Header["Authorization"]
-	if !given {
-		return nil
-	}
-	if user, password, ok := q.HTTP.BasicAuth(); ok {
-		ids, ok := a.Password(user + ":" + password)
-		if !ok {
-			return wrongCredentials("this server takes no passwords", "show a certificate, or send a token")
-		}
-		q.Anonymous = false
-		q.IDs = append(q.IDs, ids...)
-		return nil
-	}
-	scheme, token, _ := strings.Cut(header[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return wrongCredentials("neither HTTP Basic credentials nor a bearer token",
-			"send user and password: curl -u user:password")
-	}
-	if q.local = a.Local().Is(token); q.local {
-		return nil // it is nobody's name
-	}
-	ids, ok := a.Token(token)
-	if !ok {
-		return wrongCredentials("the token is not known",
-			"the server's setting http.tokenFile names the file of tokens")
-	}
-	q.Anonymous = false
-	q.IDs = append(q.IDs, ids...)
-	return nil
-}
-
-func wrongCredentials(detail, hint string) *Problem {
-	return &Problem{Status: http.StatusUnauthorized, Code: znode.ErrAuthFailed, Param: "Authorization",
-		Detail: "Authorization: " + detail, Hint: hint}
-}
-
-// certificate is the client's; nil: it has shown none.
-func (q *Request) certificate() *x509.Certificate {
-	c, _ := q.HTTP.Context().Value(connKey{}).(net.Conn)
+// certificateOf returns the certificate that the client has shown; nil: none.
+func certificateOf(r *http.Request) *x509.Certificate {
+	c, _ := r.Context().Value(connKey{}).(net.Conn)
 	return tlsport.Certificate(c)
 }
 
@@ -128,29 +135,38 @@ var proxies = []string{
 	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
 }
 
+// checkAdministrator refuses requests for operations that are for administrators.
+func checkAdministrator(q *Request) error {
+	if q.operation.Access != Administrators {
+		return nil
+	}
+	return q.NeedAdministrator()
+}
+
 // NeedAdministrator refuses those who may not see and change how the ensemble is run. It takes super users and the
-// identities of admin.identities or, when nobody is named, a client on this machine that can read the server's file
-// with a token. What it takes is noted in the audit log.
+// identities of admin.identities or, if none is configured, a client on this machine that can read the server's file
+// with a token. The audit log records what it takes.
 func (q *Request) NeedAdministrator() error {
-	err := q.refuseOthers()
+	err := refuseOthers(q)
 	q.administers = q.administers || err == nil
 	return err
 }
 
 // IsAdministrator reports whether NeedAdministrator would take the request.
-func (q *Request) IsAdministrator() bool { return q.refuseOthers() == nil }
+func (q *Request) IsAdministrator() bool { return refuseOthers(q) == nil }
 
-// NeedInsight refuses who may not be shown what other clients do: where an administrator is configured, everybody
+// NeedInsight refuses those who may not see what other clients do: if an administrator is configured, everyone
 // else. It reports whether what ACLs hide may be shown, too.
 func (q *Request) NeedInsight() (all bool, err error) {
 	err = q.NeedAdministrator()
 	if err == nil || q.Core.Server.Auth().Configured() {
 		return err == nil, err
 	}
-	return false, q.needIdentity()
+	return false, needIdentity(q.Core.Server.Auth(), q.IDs)
 }
 
-func (q *Request) refuseOthers() error {
+// refuseOthers refuses everyone but administrators.
+func refuseOthers(q *Request) error {
 	a := q.Core.Server.Auth()
 	if a.Administrator(q.IDs) {
 		return nil
@@ -162,18 +178,18 @@ func (q *Request) refuseOthers() error {
 		p.Hint = "send the super user's credentials: curl -u super:password"
 		return p
 	}
-	if q.local && q.fromMember() != nil {
-		return nil // its own server has looked
+	if q.local && fromMember(q.HTTP) {
+		return nil // the server that it has asked has checked this
 	}
-	if !q.fromHere() {
+	if !onThisMachine(q.Address, q.HTTP.Header) {
 		p.Status = http.StatusForbidden
 		p.Detail = "no administrator is configured, so this is for clients on the server's own machine, " +
 			"without a proxy; this one is at " + q.Address
 		p.Hint = "configure a super user (DigestAuthenticationProvider.superDigest) or admin.identities"
 		return p
 	}
-	if !q.Core.KnownHost(q.HTTP.Host) {
-		return ForeignHost(q.HTTP.Host) // a browser on this machine was led here
+	if !q.Core.knownHost(q.HTTP.Host) {
+		return foreignHost(q.HTTP.Host) // a browser on this machine was led here
 	}
 	if q.local {
 		return nil
@@ -187,13 +203,13 @@ func (q *Request) refuseOthers() error {
 	return p
 }
 
-// fromHere reports whether the client is on this machine.
-func (q *Request) fromHere() bool {
-	for h := range q.HTTP.Header {
+// onThisMachine reports whether a client at this address, which sends these headers, is on this machine.
+func onThisMachine(address string, headers http.Header) bool {
+	for h := range headers {
 		if strings.HasPrefix(h, "X-Forwarded-") || slices.Contains(proxies, h) {
 			return false
 		}
 	}
-	a, err := netip.ParseAddr(q.Address)
+	a, err := netip.ParseAddr(address)
 	return err == nil && a.IsLoopback()
 }

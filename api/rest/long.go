@@ -120,6 +120,12 @@ func (p *places) open() (open, addresses int) {
 	return p.taken, len(p.byAddress)
 }
 
+// EnterLong takes a place for a stream or long poll, which is never slow: its time is its client's.
+func (q *Request) EnterLong() (leave func(), err error) {
+	q.long = true
+	return q.Core.Long.Enter(q.Address)
+}
+
 // EnterSearch takes a place for a request that looks at much of the tree.
 func (q *Request) EnterSearch() (leave func(), err error) {
 	return q.Core.searches.enter(q.Address, "searches in progress")

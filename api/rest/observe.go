@@ -44,13 +44,6 @@ func (t *routeMetrics) count(status int, took time.Duration) {
 	t.status[status]++
 }
 
-// Begin sends the status and the headers; every answer begins with it.
-func (q *Request) Begin(status int) {
-	q.begun = time.Now()
-	q.metrics.count(status, q.begun.Sub(q.arrived))
-	q.W.WriteHeader(status)
-}
-
 // RequestMetrics counts the answers to all requests.
 type RequestMetrics struct{ routes []*routeMetrics }
 
@@ -102,14 +95,8 @@ const HeaderTrace = "Traceparent"
 // traceparent is a value of it. Of later versions the first four fields are as in this one, and enough.
 var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}`)
 
-// EnterLong takes a place for a stream or long poll, whose time says nothing about the server.
-func (q *Request) EnterLong() (leave func(), err error) {
-	q.long = true
-	return q.Core.Long.Enter(q.Address)
-}
-
-// noteSlow keeps a request that has ended, if it was slow.
-func (q *Request) noteSlow() {
+// logSlow keeps a request that has ended, if it was slow.
+func logSlow(q *Request) {
 	now, log := time.Now(), q.Core.Config.Slow
 	took := now.Sub(q.arrived)
 	if q.long || !log.Slow(took) || q.begun.IsZero() {
@@ -125,8 +112,8 @@ func (q *Request) noteSlow() {
 	})
 }
 
-// countUse counts a request that has ended.
-func (q *Request) countUse() {
+// countUsage counts a request that has ended for its client and its path.
+func countUsage(q *Request) {
 	t := q.Core.Server.Usage()
 	if t.Skip() {
 		return
@@ -138,28 +125,28 @@ func (q *Request) countUse() {
 	})
 }
 
-// auditClient is who asks, for the audit log.
-func (q *Request) auditClient() audit.Client {
+// auditClient is the client as the audit log has it.
+func auditClient(q *Request) audit.Client {
 	return audit.Client{Session: q.Session, IDs: q.IDs, IP: q.Address}
 }
 
 // errCutOff is why an answer failed that had begun.
 var errCutOff = errors.New("the answer was cut off")
 
-// noteAdministrator records what an administrator has asked for: members, drain, a backup, a restore.
-func (q *Request) noteAdministrator(rt *Route, err error) {
-	e := audit.Event{Operation: rt.Method + " " + q.HTTP.URL.Path, Result: audit.Success}
+// auditAdministrator records what an administrator has asked for: members, drain, a backup, a restore.
+func auditAdministrator(q *Request, err error) {
+	e := audit.Event{Operation: q.operation.Method + " " + q.HTTP.URL.Path, Result: audit.Success}
 	if q.local {
 		e.User = "admin.token"
 	}
 	if err != nil {
 		e.Result, e.Reason = audit.Failure, err.Error()
 	}
-	q.Core.Config.Audit.Note(q.auditClient(), e)
+	q.Core.Config.Audit.Note(auditClient(q), e)
 }
 
-// noteRefusal records that a request was refused for who has sent it.
-func (q *Request) noteRefusal(p *Problem) {
+// auditRefusal records that a request was refused because of its client.
+func auditRefusal(q *Request, p *Problem) {
 	if p.Status != http.StatusUnauthorized && p.Status != http.StatusForbidden || q.Core.Config.Audit == nil {
 		return
 	}
@@ -170,5 +157,5 @@ func (q *Request) noteRefusal(p *Problem) {
 	case znode.OK:
 		e.Reason = p.Title
 	}
-	q.Core.Config.Audit.Note(q.auditClient(), e)
+	q.Core.Config.Audit.Note(auditClient(q), e)
 }

@@ -16,16 +16,16 @@ import (
 
 // checkHost refuses a request to a name that this server is not known by, when it listens
 // on loopback only. A client of another address gets no privilege of loopback, and
-// that address may have any name.
-func (c *Core) checkHost(host string) error {
-	if !c.loopback.Load() || c.KnownHost(host) {
+// that address may have any name. Other servers call this one by its number.
+func checkHost(q *Request) error {
+	if fromMember(q.HTTP) || !q.Core.loopback.Load() || q.Core.knownHost(q.HTTP.Host) {
 		return nil
 	}
-	return ForeignHost(host)
+	return foreignHost(q.HTTP.Host)
 }
 
-// ForeignHost is the problem of a request to a name that this server is not known by.
-func ForeignHost(host string) error {
+// foreignHost is the problem of a request to a name that this server is not known by.
+func foreignHost(host string) error {
 	return &Problem{
 		Status: http.StatusForbidden, Title: "foreign host", Param: "Host",
 		Detail: "Host: this server is for clients on its machine, and is not known as " + host,
@@ -33,10 +33,10 @@ func ForeignHost(host string) error {
 	}
 }
 
-// KnownHost reports whether the value of a Host header can only have been meant for this
-// server: an address, which nobody can make lead elsewhere; a name that means this machine
+// knownHost reports whether the value of a Host header can only have been meant for this
+// server: an address, which no one can make lead elsewhere; a name that means this machine
 // (RFC 6761, 6.3); a configured one; or none at all, which no browser sends.
-func (c *Core) KnownHost(host string) bool {
+func (c *Core) knownHost(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
@@ -54,16 +54,16 @@ func (c *Core) KnownHost(host string) bool {
 }
 
 // checkOrigin refuses what a page of another site asks in its visitor's name, and
-// answers the questions that browsers ask before (CORS). done says that it did.
-func (q *Request) checkOrigin(res resource) (done bool, err error) {
-	h := q.W.Header()
+// answers the questions that browsers ask before (CORS).
+func checkOrigin(q *Request) error {
+	h, res := q.W.Header(), q.resource
 	preflight := q.HTTP.Method == http.MethodOptions && res != nil
 	allowedOrigin := false
 	if origin := q.HTTP.Header.Get("Origin"); origin != "" && !sameOrigin(origin, q.HTTP.Host) {
 		h.Add("Vary", "Origin")
 		allowed := q.Core.Config.Origins
 		if !slices.Contains(allowed, origin) && !slices.Contains(allowed, "*") {
-			return false, &Problem{
+			return &Problem{
 				Status: http.StatusForbidden, Title: "foreign origin", Param: "Origin",
 				Detail: "Origin: pages of " + origin + " may not call this server",
 				Hint:   "its configuration can allow them",
@@ -86,7 +86,7 @@ func (q *Request) checkOrigin(res resource) (done bool, err error) {
 	}
 	// Some requests of other sites' pages have no Origin, but browsers say of all from where they come.
 	if !allowedOrigin && strings.EqualFold(q.HTTP.Header.Get("Sec-Fetch-Site"), "cross-site") {
-		return false, &Problem{
+		return &Problem{
 			Status: http.StatusForbidden, Title: "foreign origin", Param: "Sec-Fetch-Site",
 			Detail: "Sec-Fetch-Site: pages of other sites may not call this server",
 			Hint:   "open the page by its address; the configuration can allow origins (admin.allowedOrigins)",
@@ -96,7 +96,7 @@ func (q *Request) checkOrigin(res resource) (done bool, err error) {
 		h.Set("Allow", res.allow())
 		q.Begin(http.StatusNoContent)
 	}
-	return preflight, nil
+	return nil
 }
 
 // sameOrigin reports whether an Origin is this server under the name by which the

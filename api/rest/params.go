@@ -15,7 +15,8 @@ import (
 type Params struct{ Values url.Values }
 
 // parseQuery reads the query and refuses what the operation does not know.
-func (q *Request) parseQuery(rt *Route) error {
+func parseQuery(q *Request) error {
+	rt := &q.operation.Route
 	values, err := url.ParseQuery(q.HTTP.URL.RawQuery)
 	if err != nil {
 		return BadRequest("query", "%v; write %% as %%25, & as %%26, ; as %%3B", err)

@@ -71,7 +71,7 @@ func (p *Problem) document() problemBody {
 // fail answers with a problem.
 func (q *Request) fail(err error) {
 	p := ProblemOf(err, q.Anonymous)
-	q.noteRefusal(p)
+	auditRefusal(q, p)
 	if p.RetryAfter > 0 {
 		q.W.Header().Set("Retry-After", strconv.Itoa(p.RetryAfter))
 	}

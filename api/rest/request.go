@@ -1,15 +1,12 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
-
-	"github.com/gorilla/mux"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
@@ -29,146 +26,142 @@ const (
 	HeaderReplayed    = "Idempotency-Replayed"
 )
 
-// Request is one request and the answer to it; it belongs to one goroutine.
+// Request is one request and the answer to it; it belongs to one goroutine. Its steps fill in the fields, in the order
+// of the steps.
 type Request struct {
 	Core    *Core
 	W       http.ResponseWriter
 	HTTP    *http.Request
 	Context context.Context // ends after RequestTimeout
-	Query   Params
-	Vars    map[string]string // the pattern's, decoded
 
-	Address   string // the client's IP address
-	IDs       []znode.ID
-	Anonymous bool // it came without credentials
-	local     bool // it has the local administrator's token
-	// administers says that NeedAdministrator has taken it.
-	administers bool
-
-	Session znode.SessionID // that it has proved to be of; 0: none
+	resource  resource   // of the URL; nil: there is none
+	operation *operation // of the method; nil before findOperation
+	Query     Params
+	Vars      map[string]string // the pattern's, decoded
+	Identity
+	Key     string          // Idempotency-Key; empty: none
+	Session znode.SessionID // proved by Zk-Session; 0: none
 	Timeout time.Duration   // of that session
 
-	Key      string // Idempotency-Key; empty: none
-	commands int    // sent so far
-
-	body *body // what has arrived of it; nil: nobody has read it
+	administers bool  // NeedAdministrator has let it pass
+	commands    int   // sent so far
+	body        *body // what has arrived of it; nil: nobody has read it
 
 	arrived time.Time     // when its headers had arrived
 	metrics *routeMetrics // where it is counted: its operation's, once that is known
+	trace   insight.Trace
+	begun   time.Time // when the answer began; zero: it has not
+	long    bool      // it is a stream or a long poll
+	sent    int       // bytes of the answer
+}
 
-	trace insight.Trace
-	begun time.Time // when the answer began
-	long  bool      // it is a stream or a long poll
-	sent  int       // bytes of the answer
+// step is a part of what all operations share. It leaves the request to the next step, answers it, or returns why it
+// cannot be carried out.
+type step func(q *Request) error
+
+// steps are what happens to a request, in this order. Security depends on it: a page of another site learns nothing
+// from what comes after checkOrigin, a client with wrong credentials nothing from what comes after identify.
+var steps = []step{
+	checkHost,          // 403 for a name that leads here from another site (DNS rebinding)
+	checkOrigin,        // 403 for a page of another site; answers a browser's preflight question (CORS)
+	findOperation,      // 404, 405
+	parseQuery,         // 400 for unknown and repeated parameters
+	parsePath,          // the URL's path, percent-decoded once
+	identify,           // address, certificate, Authorization: who asks; 401
+	forwardToServer,    // ?server=N: another server answers
+	readKey,            // Idempotency-Key
+	waitForConsistency, // ?consistency= and ?min_zxid=; 503 without a majority
+	readSession,        // proves Zk-Session, and keeps that session alive
+	checkAdministrator, // 401, 403 for operations that are for administrators
+	handle,             // the operation
 }
 
 // serve makes the handler of a resource; nil stands for none.
 func (c *Core) serve(res resource) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q := &Request{Core: c, W: w, HTTP: r, arrived: time.Now(), metrics: c.Metrics.routes[0]}
+		q := &Request{Core: c, W: w, HTTP: r, resource: res, arrived: time.Now(), metrics: c.Metrics.routes[0]}
 		var cancel context.CancelFunc
 		// Not with r.Context, which also ends when a client says that it sends no more, and waits for the answer.
 		ctx := insight.WithTrace(context.WithoutCancel(r.Context()), &q.trace)
 		q.Context, cancel = context.WithTimeout(ctx, RequestTimeout)
 		defer cancel()
-		defer q.releaseBody()
-		q.bound()
-		q.stamp()
-		if err := q.run(res); err != nil {
+		defer releaseBody(q)
+		setDeadlines(q)
+		setHeaders(q)
+		if err := q.run(); err != nil {
 			q.fail(err)
 		}
-		q.noteSlow()
-		q.countUse()
+		logSlow(q)
+		countUsage(q)
 	})
 }
 
-// bound sets new deadlines: those of the connection's request before still apply.
-func (q *Request) bound() {
-	q.deadline()
+// run takes the steps until one has answered.
+func (q *Request) run() error {
+	for _, take := range steps {
+		if err := take(q); err != nil || !q.begun.IsZero() {
+			return err
+		}
+	}
+	return nil
+}
+
+// setDeadlines replaces the deadlines of the connection's request before, which still apply.
+func setDeadlines(q *Request) {
+	q.setWriteDeadline()
 	if q.HTTP.ContentLength != 0 {
 		// Until Body has read it; else also while net/http skips it.
 		_ = http.NewResponseController(q.W).SetReadDeadline(time.Now().Add(q.Core.Config.Limits.BodyTime))
 	}
 }
 
-// run takes a request through everything that all operations share, to its handler.
-func (q *Request) run(res resource) error {
-	if q.fromMember() == nil {
-		if err := q.Core.checkHost(q.HTTP.Host); err != nil {
-			return err
-		}
-	}
-	if done, err := q.checkOrigin(res); done || err != nil {
-		return err
-	}
-	if res == nil {
-		return noResource(q.HTTP.URL.Path)
-	}
-	method := q.HTTP.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	op := res[method]
-	if op == nil {
-		q.W.Header().Set("Allow", res.allow())
-		return &Problem{
-			Status: http.StatusMethodNotAllowed, Title: "method not allowed",
-			Detail: "this resource has no " + strconv.Quote(q.HTTP.Method),
-			Hint:   "it has " + res.allow(),
-		}
-	}
-	q.metrics = op.metrics
-	if err := q.parseQuery(&op.Route); err != nil {
-		return err
-	}
-	if err := q.parseVars(&op.Route); err != nil {
-		return err
-	}
-	if err := q.identify(&op.Route); err != nil {
-		return err
-	}
-	if done, err := q.passOn(&op.Route); done || err != nil {
-		return err
-	}
-	for _, prepare := range []func(*Route) error{q.readKey, q.waitForConsistency, q.readSession} {
-		if err := prepare(&op.Route); err != nil {
-			return err
-		}
-	}
-	if op.Access == Administrators {
-		if err := q.NeedAdministrator(); err != nil {
-			return err
-		}
-	}
-	return q.handle(op)
-}
-
-func (q *Request) handle(op *operation) (err error) {
-	err = errCutOff // a handler that panics
-	defer func() {
-		if q.administers {
-			q.noteAdministrator(&op.Route, err)
-		}
-	}()
-	err = op.Handle(q)
-	return err
-}
-
-// stamp sets the headers of every answer. Who looks at the state, or changes it,
-// says later what it was.
-func (q *Request) stamp() {
+// setHeaders sets the headers of every answer. Operations that look at the state or change it overwrite the consistency,
+// and set the zxid; Begin sets that of the others.
+func setHeaders(q *Request) {
 	h := q.W.Header()
-	s := q.Core.Server.Status()
 	h.Set(HeaderServer, strconv.FormatUint(uint64(q.Core.Server.Config().ID), 10))
 	leader := "none"
-	if s.Leader != state.NoServer {
+	if s := q.Core.Server.Status(); s.Leader != state.NoServer {
 		leader = strconv.FormatUint(uint64(s.Leader), 10)
 	}
 	h.Set(HeaderLeader, leader)
 	h.Set(HeaderConsistency, ConsistencyLocal)
 	h.Set("X-Content-Type-Options", "nosniff") // data is what a client made it
 	h.Set("Cache-Control", "no-cache")         // ask again; ETags make that cheap
-	q.View(func(*server.View) {})
+}
+
+// findOperation finds the operation of the method, which HEAD shares with GET.
+func findOperation(q *Request) error {
+	if q.resource == nil {
+		return noResource(q.HTTP.URL.Path)
+	}
+	method := q.HTTP.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	op := q.resource[method]
+	if op == nil {
+		q.W.Header().Set("Allow", q.resource.allow())
+		return &Problem{
+			Status: http.StatusMethodNotAllowed, Title: "method not allowed",
+			Detail: "this resource has no " + strconv.Quote(q.HTTP.Method),
+			Hint:   "it has " + q.resource.allow(),
+		}
+	}
+	q.operation, q.metrics = op, op.metrics
+	return nil
+}
+
+// handle carries out the operation. What an administrator asks for is in the audit log, whatever the outcome.
+func handle(q *Request) (err error) {
+	err = errCutOff // a handler that panics
+	defer func() {
+		if q.administers {
+			auditAdministrator(q, err)
+		}
+	}()
+	err = q.operation.Handle(q)
+	return err
 }
 
 // View calls visit with the present state, which is what the answer will say that
@@ -182,25 +175,14 @@ func (q *Request) View(visit func(v *server.View)) {
 	q.SetZxid(zxid)
 }
 
+// Zxid returns this server's zxid, which the answer will show.
+func (q *Request) Zxid() (z znode.Zxid) {
+	q.View(func(v *server.View) { z = v.Zxid() })
+	return z
+}
+
 // SetZxid sets the header Zk-Zxid.
 func (q *Request) SetZxid(z znode.Zxid) { q.W.Header().Set(HeaderZxid, z.String()) }
-
-// parseVars decodes the parts of the URL's path, once.
-func (q *Request) parseVars(rt *Route) error {
-	vars := maps.Clone(mux.Vars(q.HTTP))
-	if !rt.parseTail(vars) {
-		return noResource(q.HTTP.URL.Path)
-	}
-	q.Vars = make(map[string]string, len(vars))
-	for name, raw := range vars {
-		text, err := url.PathUnescape(raw)
-		if err != nil {
-			return BadRequest("path", "%v; write a percent sign as %%25", err)
-		}
-		q.Vars[name] = text
-	}
-	return nil
-}
 
 // Answer sends a body as JSON.
 func (q *Request) Answer(status int, body any) error {
@@ -208,13 +190,13 @@ func (q *Request) Answer(status int, body any) error {
 }
 
 func (q *Request) send(status int, contentType string, body any) error {
-	b := &buffer{}
+	b := &bytes.Buffer{}
 	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false) // it is read by people
+	enc.SetEscapeHTML(false) // people read it
 	if err := enc.Encode(body); err != nil {
 		return err
 	}
-	q.SendBytes(status, contentType, b.bytes)
+	q.SendBytes(status, contentType, b.Bytes())
 	return nil
 }
 
@@ -223,9 +205,19 @@ func (q *Request) SendBytes(status int, contentType string, body []byte) {
 	h := q.W.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	q.deadline()
+	q.setWriteDeadline()
 	q.Begin(status)
-	_, _ = q.Write(body) // the client has gone
+	_, _ = q.Write(body) // if that fails, the client has gone
+}
+
+// Begin sends the status and the headers; every answer begins with it.
+func (q *Request) Begin(status int) {
+	if q.W.Header()[HeaderZxid] == nil { // nothing of the state is in the answer
+		q.Zxid()
+	}
+	q.begun = time.Now()
+	q.metrics.count(status, q.begun.Sub(q.arrived))
+	q.W.WriteHeader(status)
 }
 
 // Write sends bytes of the answer.
@@ -235,15 +227,7 @@ func (q *Request) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// deadline bounds how long the client may take to take what is sent next.
-func (q *Request) deadline() {
+// setWriteDeadline bounds how long the client may take to take what is sent next.
+func (q *Request) setWriteDeadline() {
 	_ = http.NewResponseController(q.W).SetWriteDeadline(time.Now().Add(WriteTimeout))
-}
-
-// buffer collects what is written to it.
-type buffer struct{ bytes []byte }
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.bytes = append(b.bytes, p...)
-	return len(p), nil
 }

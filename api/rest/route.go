@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -25,15 +27,15 @@ type Route struct {
 	anywhere bool // it can be asked of another server: see Anywhere
 }
 
-// Access says whose requests an operation takes.
+// Access is whose requests an operation takes.
 type Access int
 
 const (
-	// ByACL takes those that an ACL permits; of a client with enforce.auth.schemes' identity, if that is asked for.
+	// ByACL takes requests that an ACL permits; if enforce.auth.schemes is set, of clients with such an identity.
 	ByACL Access = iota
-	// Open takes anybody's, with whatever credentials, which may be meant for others.
+	// Open takes all requests. Credentials are ignored: they may be meant for another server.
 	Open
-	// Administrators takes those of administrators (Request.NeedAdministrator).
+	// Administrators takes requests of administrators (Request.NeedAdministrator).
 	Administrators
 )
 
@@ -43,17 +45,17 @@ func (r Route) For(a Access) Route {
 	return r
 }
 
-// Op returns a Route.
+// Op returns a Route whose requests may have a consistency and a session.
 func Op(method, pattern string, handle func(*Request) error, params ...string) Route {
 	return Route{Method: method, Pattern: pattern, Params: params, Handle: handle}
 }
 
-// LocalOp returns a Route that is local.
+// LocalOp returns a Route about this server alone.
 func LocalOp(method, pattern string, handle func(*Request) error, params ...string) Route {
 	return Route{Method: method, Pattern: pattern, Params: params, Handle: handle, Local: true}
 }
 
-// CommonParams are the query parameters of every operation that is not plain.
+// CommonParams are the query parameters of every operation that is not local.
 var CommonParams = [...]string{"consistency", "min_zxid"}
 
 // repeatable are the parameters that may be given more than once.
@@ -110,13 +112,30 @@ func (c *Core) Handler(routes []Route) http.Handler {
 	return m
 }
 
-// split cuts the pattern behind {path}. The tail is such as /{ticket}, or empty.
+// split cuts the pattern after {path}. The tail is such as /{ticket}, or empty.
 func (r *Route) split() (base, tail string) {
 	base, tail, found := strings.Cut(r.Pattern, "/{path}")
 	if found {
 		base += "/{path}"
 	}
 	return base, tail
+}
+
+// parsePath decodes the parts of the URL's path, once.
+func parsePath(q *Request) error {
+	vars := maps.Clone(mux.Vars(q.HTTP))
+	if !q.operation.parseTail(vars) {
+		return noResource(q.HTTP.URL.Path)
+	}
+	q.Vars = make(map[string]string, len(vars))
+	for name, raw := range vars {
+		text, err := url.PathUnescape(raw)
+		if err != nil {
+			return BadRequest("path", "%v; write a percent sign as %%25", err)
+		}
+		q.Vars[name] = text
+	}
+	return nil
 }
 
 // parseTail takes what follows {path} off the path. It reports false when there is

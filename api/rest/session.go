@@ -13,9 +13,9 @@ import (
 
 // readSession reads the header Zk-Session and proves it. A request with it is also
 // a heartbeat.
-func (q *Request) readSession(rt *Route) error {
+func readSession(q *Request) error {
 	text := q.HTTP.Header.Get(HeaderSession)
-	if rt.Local || text == "" {
+	if q.operation.Local || text == "" {
 		return nil
 	}
 	id, password, err := parseSession(text)
