@@ -144,7 +144,11 @@ type authed struct {
 	a *auth.Authenticator
 }
 
-func (s authed) Auth() *auth.Authenticator { return s.a }
+func (s authed) Config() server.Config {
+	c := s.Server.Config()
+	c.Auth = s.a
+	return c
+}
 
 // serveAs serves the shared ensemble's first server with other knowledge of who is who.
 func serveAs(t *testing.T, cfg auth.Config) *client {

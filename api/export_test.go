@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 
+	"github.com/zk-lite/zk-lite/api/admin"
 	"github.com/zk-lite/zk-lite/api/rest"
 )
 
@@ -37,6 +38,6 @@ func (s *Server) Core() *rest.Core { return s.core }
 
 // Routes are all operations.
 func Routes() []rest.Route {
-	all, _ := routes(nil, nil, nil, Config{})
+	all, _ := routes(nil, nil, nil, admin.Config{})
 	return all
 }

@@ -151,7 +151,8 @@ func testOrder(t *testing.T, c *client, w wrong, last int) {
 // A server without a majority reports faults of credentials and keys before it reports that it does not serve, and
 // faults of what it would have to look up after that.
 func TestOrder_WithoutMajority(t *testing.T) {
-	_, url := serve(t, faulty{Server: shared().nodes[0].Server(), serving: func() bool { return false }})
+	_, url := serveReplaced(t, shared().nodes[0],
+		faulty{Server: shared().nodes[0].Server(), serving: func() bool { return false }})
 	c := newClient(t, url)
 	w := wrong{"GET", "/v1/znodes/?min_zxid=x&raw=perhaps", "", []string{
 		"Authorization: Bearer unknown", "Idempotency-Key: a", "Idempotency-Key: b", "Zk-Session: x",

@@ -22,16 +22,17 @@ import (
 	"github.com/zk-lite/zk-lite/internal/crash"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/repeats"
+	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/insight"
 )
 
-// Backend is what the operations need of *server.Server. Tests replace some of its methods.
+// Backend is what the API needs of *server.Server. Tests replace some of its methods.
 type Backend interface {
-	rest.Server
-	data.Server
-	coordination.Server
 	admin.Server
+	data.Server
+	Config() server.Config
+	Usage() *insight.Usage
 }
 
 // Config configures a Server.
@@ -99,19 +100,24 @@ const (
 // New returns a Server that is not served yet.
 func New(srv Backend, e *membership.Ensemble, cfg Config) *Server {
 	stopping, stop := context.WithCancelCause(context.Background())
+	own := srv.Config()
 	s := &Server{
 		stop: func() { stop(rest.ErrStopping) }, addresses: map[netip.Addr]int{},
 		unused: map[net.Conn]struct{}{}, active: map[net.Conn]struct{}{},
 		descriptors: cfg.Descriptors, logger: cfg.Logger,
 	}
 	s.core = rest.NewCore(stopping, srv, rest.Config{
+		ID: own.ID, Auth: own.Auth, Usage: srv.Usage(),
 		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
 		Audit: cfg.Audit, Slow: cfg.Slow, Dial: cfg.Dial, AdmitSession: cfg.AdmitSession,
 	})
-	all, run := routes(s.core, srv, e, cfg)
+	all, run := routes(s.core, srv, e, admin.Config{
+		Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Server: own, Settings: cfg.Settings,
+		Checks: cfg.Checks, Port: cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
+	})
 	s.run = run
 	s.http = &http.Server{
-		Handler:           s.letGo(s.core.Handler(all)),
+		Handler:           s.closeWhenStopping(s.core.Handler(all)),
 		ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes, IdleTimeout: idleTimeout,
 		ConnContext: rest.WithConn, ConnState: s.countConn,
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
@@ -119,13 +125,10 @@ func New(srv Backend, e *membership.Ensemble, cfg Config) *Server {
 	return s
 }
 
-func routes(core *rest.Core, srv Backend, e *membership.Ensemble, cfg Config) (all []rest.Route, run func()) {
-	all, run = admin.Routes(core, srv, e, admin.Config{
-		Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Settings: cfg.Settings,
-		Checks: cfg.Checks,
-		Port:   cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
-		Others: ui.Routes(),
-	})
+// routes returns all operations, and what has to run while they are served.
+func routes(core *rest.Core, srv Backend, e *membership.Ensemble, cfg admin.Config) (all []rest.Route, run func()) {
+	cfg.Others = ui.Routes()
+	all, run = admin.Routes(core, srv, e, cfg)
 	return slices.Concat(all, ui.Routes(), data.Routes(srv), coordination.Routes(srv)), run
 }
 
@@ -169,7 +172,7 @@ func (s *Server) listen(l net.Listener) {
 	s.core.SetLoopback(loopback && (s.core.Loopback() || !s.served))
 	if !s.served {
 		s.served = true
-		go s.core.Long.Watch(s.core.Server)
+		go s.core.Long.Watch()
 		go s.run()
 	}
 }
@@ -180,9 +183,9 @@ func isLoopback(l net.Listener) bool {
 	return ok && a.IP.IsLoopback()
 }
 
-// letGo has the clients of a server that is about to stop close their connections when they have a reply: the next
-// request is not on its way then.
-func (s *Server) letGo(next http.Handler) http.Handler {
+// closeWhenStopping has the clients of a server that is about to stop close their connections after a reply: then no
+// request is on its way when the server closes them.
+func (s *Server) closeWhenStopping(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer crash.OnPanic(http.ErrAbortHandler) // net/http would go on, with the locks that the handler holds
 		if s.leaving.Load() || s.core.Server.Draining() {

@@ -119,7 +119,7 @@ func (h *handlers) getCluster(q *rest.Request) error {
 		Voters:            s.Voters,
 		FailuresTolerated: max(s.Voters-1, 0) / 2,
 		Server: serverBody{
-			ID: srv.Config().ID, Role: s.Role, Serving: srv.Serving(), Draining: srv.Draining(),
+			ID: q.Core.Config.ID, Role: s.Role, Serving: srv.Serving(), Draining: srv.Draining(),
 			LastIndex: s.LastIndex, AppliedIndex: s.AppliedIndex, Pending: s.Pending,
 			DiskFault: s.DiskFault, LastContact: contactText(s.Contact),
 		},

@@ -20,7 +20,7 @@ import (
 
 // commandConfiguration shows the settings (ZooKeeperServerConf.toMap).
 func (h *handlers) commandConfiguration(q *rest.Request, out object) error {
-	c := q.Core.Server.Config()
+	c := h.cfg.Server
 	out["tick_time"] = c.Tick.Milliseconds()
 	out["min_session_timeout"] = c.MinSessionTimeout.Milliseconds()
 	out["max_session_timeout"] = c.MaxSessionTimeout.Milliseconds()
@@ -174,9 +174,9 @@ func (h *handlers) commandZabState(q *rest.Request, out object) error {
 	}
 	var zxid znode.Zxid
 	q.View(func(v *server.View) { zxid = v.Zxid() })
-	own := h.ensemble.Members()[q.Core.Server.Config().ID]
+	own := h.ensemble.Members()[q.Core.Config.ID]
 	quorum, election := splitPeer(own.Peer)
-	out["myid"], out["client_address"] = q.Core.Server.Config().ID, own.Client
+	out["myid"], out["client_address"] = q.Core.Config.ID, own.Client
 	out["quorum_address"], out["election_address"] = quorum, election
 	out["is_leader"] = s.Role == consensus.RoleLeader
 	out["voting"] = own.Voter

@@ -21,7 +21,7 @@ func (h *handlers) drain(q *rest.Request) error {
 		return clusterProblem(err)
 	}
 	q.Core.Long.DisconnectAll(rest.ErrDraining)
-	return q.Answer(http.StatusOK, drainBody{q.Core.Server.Config().ID, true, true})
+	return q.Answer(http.StatusOK, drainBody{q.Core.Config.ID, true, true})
 }
 
 // undrain takes clients again.

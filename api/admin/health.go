@@ -33,11 +33,11 @@ func (h *handlers) readyz(q *rest.Request) error {
 	}
 	s := q.Core.Server.Status()
 	body := map[string]any{
-		"status": "ok", "server": q.Core.Server.Config().ID, "role": s.Role, "leader": s.Leader,
+		"status": "ok", "server": q.Core.Config.ID, "role": s.Role, "leader": s.Leader,
 		"term": s.Term,
 	}
 	if verbose {
-		body["checks"] = slices.Concat(readyChecks(q, &s), h.otherChecks(),
+		body["checks"] = slices.Concat(h.readyChecks(q, &s), h.otherChecks(),
 			certificateCheck("certificate", h.cfg.Certificate),
 			certificateCheck("peer_certificate", h.cfg.PeerCertificate))
 	}
@@ -62,7 +62,7 @@ func (h *handlers) readyz(q *rest.Request) error {
 	case s.DataLost != "": // what it acknowledges does not outlive it
 		code, body["status"] = http.StatusServiceUnavailable, "the data directory is gone"
 		body["reason"] = s.DataLost
-	case q.Core.Server.Stalled(): // as when the disks of the others are full
+	case h.server.Stalled(): // as when the disks of the others are full
 		code, body["status"] = http.StatusServiceUnavailable, "nothing is applied, though requests wait"
 	}
 	if code != http.StatusOK {
@@ -103,7 +103,7 @@ const memoryShown = time.Minute
 // readyChecks are the parts. Memory is reported and does not count: reads and deletes go on. Nor does the self check:
 // who is wrong is halted, and where that cannot be told, all serve. Nor a snapshot that failed: the log grows. What
 // follows from a halt, or from there being no ensemble yet, is left out.
-func readyChecks(q *rest.Request, s *consensus.Status) []Check {
+func (h *handlers) readyChecks(q *rest.Request, s *consensus.Status) []Check {
 	majority := "this server has never had contact with a majority"
 	if text := contactText(s.Contact); text != nil {
 		majority = "the last contact with a majority was " + *text + " ago"
@@ -112,7 +112,7 @@ func readyChecks(q *rest.Request, s *consensus.Status) []Check {
 	if s.Leader != state.NoServer {
 		leader = "server " + strconv.FormatUint(uint64(s.Leader), 10)
 	}
-	memory, room := q.Core.Server.Memory(), ""
+	memory, room := h.server.Memory(), ""
 	if memory.Limit > 0 {
 		room = fmt.Sprintf("the tree takes %d of %d bytes", memory.Bytes, memory.Limit)
 	}
@@ -138,7 +138,7 @@ func readyChecks(q *rest.Request, s *consensus.Status) []Check {
 		{"majority", q.Core.Server.Serving() || q.Core.Server.Draining() && s.Leader != state.NoServer, majority},
 		{"disk", s.DiskFault == "", s.DiskFault},
 		{"data", s.DataLost == "", s.DataLost},
-		{"progress", !q.Core.Server.Stalled(), ""},
+		{"progress", !h.server.Stalled(), ""},
 		{"memory", !full, room},
 		{"self_check", s.Alarm == "", s.Alarm},
 		{"snapshot", s.SnapshotFault == "", s.SnapshotFault},

@@ -22,7 +22,7 @@ func (h *handlers) metrics(q *rest.Request) error {
 
 // measure takes all metrics but those of requests.
 func (h *handlers) measure() *metrics.Samples {
-	parts := []metrics.Part{metrics.OfServer(h.core.Server, h.started), h.ofHTTP, h.cfg.Metrics}
+	parts := []metrics.Part{metrics.OfServer(h.server, h.started), h.ofHTTP, h.cfg.Metrics}
 	if h.cfg.Port != nil {
 		parts = append(parts, h.cfg.Port.Metrics)
 	}

@@ -19,16 +19,24 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Server is what the operations need of *server.Server, besides what every request needs.
+// Server is what the operations need of *server.Server.
 type Server interface {
+	rest.Server
+	Backups
+	Stalled() bool
+	Memory() server.Memory
 	Drain(ctx context.Context) error
 	Undrain()
 	Connection(id znode.SessionID) *server.Conn
 	Digest() (znode.Zxid, uint64)
 	SessionDeadlines() map[int64][]znode.SessionID
+	Expired() *insight.Expirations
+}
+
+// Backups takes and restores backups.
+type Backups interface {
 	Snapshot() (*state.Snapshot, znode.Zxid)
 	Restore(ctx context.Context, in io.Reader, o restore.Options) (restore.Result, error)
-	Expired() *insight.Expirations
 }
 
 // Config configures the operations of this package.
@@ -37,7 +45,8 @@ type Config struct {
 	// BuildDate is what AdminServer's commands print after "built on".
 	BuildDate string
 	Metrics   metrics.Part   // of other parts of the server, for /metrics and monitor; nil: none
-	Settings  *Settings      // what the command configuration shows; nil: less
+	Server    server.Config  // what the command configuration shows of it
+	Settings  *Settings      // what it shows besides; nil: nothing
 	Checks    func() []Check // more of readyz?verbose; nil: none
 	Port      Port           // the server's ZooKeeper port; nil: it has none
 	// Certificate is the one that this server shows clients, PeerCertificate other servers; nil: none.

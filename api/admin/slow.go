@@ -97,7 +97,7 @@ func answerNewest[T, B any](
 	if err != nil {
 		return err
 	}
-	page := newestBody[B]{Server: q.Core.Server.Config().ID, ThresholdMS: threshold, Items: []B{}}
+	page := newestBody[B]{Server: q.Core.Config.ID, ThresholdMS: threshold, Items: []B{}}
 	if s := q.Core.Server.Status(); s.Role == consensus.RoleLeader {
 		page.LeadsTerm = s.Term
 	}

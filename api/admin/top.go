@@ -51,12 +51,12 @@ func (h *handlers) getTop(q *rest.Request) error {
 	}
 	var r insight.Ranking
 	if m := insight.Measure(measure); m == insight.ByRequests || m == insight.ByBytes {
-		r = q.Core.Server.Usage().Top(m, limit)
+		r = q.Core.Config.Usage.Top(m, limit)
 	} else {
 		r = h.topByWatches(q, limit)
 	}
 	return q.Answer(http.StatusOK, topBody{
-		q.Core.Server.Config().ID, by, r.Seconds, r.Total,
+		q.Core.Config.ID, by, r.Seconds, r.Total,
 		topUsers(r.Sessions), topUsers(r.Addresses), topUsers(r.Paths),
 	})
 }

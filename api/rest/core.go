@@ -32,25 +32,23 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Server is what every request needs of *server.Server.
+// Server is what every request needs of *server.Server. Tests replace some of its methods.
 type Server interface {
 	Status() consensus.Status
 	Serving() bool
 	Draining() bool
-	Stalled() bool
-	Memory() server.Memory
-	Config() server.Config
 	View(visit func(v *server.View))
 	Do(ctx context.Context, c *state.Command) (state.Result, error)
 	Barrier(ctx context.Context) error
-	Auth() *auth.Authenticator
-	Usage() *insight.Usage
 	CheckSession(id znode.SessionID, p session.Password) (timeout time.Duration, ok bool)
 	Touch(id znode.SessionID)
 }
 
 // Config configures a Core.
 type Config struct {
+	ID     state.ServerID // this server's
+	Auth   *auth.Authenticator
+	Usage  *insight.Usage
 	Logger *slog.Logger
 	// Origins are the web origins besides the server's own that may call, such as
 	// "https://console.example.com"; "*" is all of them.
@@ -136,7 +134,7 @@ func NewCore(ctx context.Context, srv Server, cfg Config) *Core {
 			look: firstLook,
 		},
 		Long: LongRequests{
-			stopping: ctx, serving: srv.Serving, places: newPlaces(l.LongRequests, l.LongRequestsPerAddress),
+			stopping: ctx, server: srv, places: newPlaces(l.LongRequests, l.LongRequestsPerAddress),
 		},
 	}
 }
@@ -154,10 +152,10 @@ func (c *Core) Writes() int64 { return c.writes.Load() }
 // BodyBytes returns how much memory the bodies of requests take.
 func (c *Core) BodyBytes() int64 { return c.bodies.bytes() }
 
-// SetLoopback says whether the server is reached from its own machine only.
+// SetLoopback sets whether the server is reached from its own machine only.
 func (c *Core) SetLoopback(only bool) { c.loopback.Store(only) }
 
-// Loopback reports what SetLoopback has said.
+// Loopback reports whether the server is reached from its own machine only.
 func (c *Core) Loopback() bool { return c.loopback.Load() }
 
 // connKey is where a request's context has its net.Conn.

@@ -99,7 +99,7 @@ func (s *EventStream) Reconnect(why error, st *changes.Stream) {
 	s.At = Reached(st, s.At)
 	s.retry(0)
 	s.Event("reconnect", map[string]any{
-		"zxid": FormatPosition(s.At), "reason": why.Error(), "servers": others(s.q.Core.Server),
+		"zxid": FormatPosition(s.At), "reason": why.Error(), "servers": others(s.q.Core),
 	})
 	s.Flush()
 }
@@ -119,11 +119,11 @@ func (s *EventStream) Flush() bool {
 }
 
 // others are the HTTP addresses of the other servers, as far as they are known.
-func others(srv Server) []string {
+func others(c *Core) []string {
 	list := []string{}
-	srv.View(func(v *server.View) {
+	c.Server.View(func(v *server.View) {
 		for id, m := range v.Machine().Members() {
-			if id != srv.Config().ID && m.HTTP != "" {
+			if id != c.Config.ID && m.HTTP != "" {
 				list = append(list, m.HTTP)
 			}
 		}

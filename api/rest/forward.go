@@ -84,7 +84,7 @@ func forwardToServer(q *Request) error {
 		return nil
 	}
 	n, err := q.Query.Integer("server", 0, 1, int(state.MaxServerID))
-	if err != nil || state.ServerID(n) == q.Core.Server.Config().ID {
+	if err != nil || state.ServerID(n) == q.Core.Config.ID {
 		return err
 	}
 	var to state.Member

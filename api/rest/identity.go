@@ -24,7 +24,7 @@ type Identity struct {
 // identify finds out who asks: the address is an identity as at the ZooKeeper port, and so is a certificate; HTTP
 // Basic is ZooKeeper's scheme digest, a bearer token is one of the server's file, or the local administrator's.
 func identify(q *Request) error {
-	a := q.Core.Server.Auth()
+	a := q.Core.Config.Auth
 	c, err := clientOf(q.HTTP)
 	if err != nil {
 		return err
@@ -159,15 +159,15 @@ func (q *Request) IsAdministrator() bool { return refuseOthers(q) == nil }
 // else. It reports whether what ACLs hide may be shown, too.
 func (q *Request) NeedInsight() (all bool, err error) {
 	err = q.NeedAdministrator()
-	if err == nil || q.Core.Server.Auth().Configured() {
+	if err == nil || q.Core.Config.Auth.Configured() {
 		return err == nil, err
 	}
-	return false, needIdentity(q.Core.Server.Auth(), q.IDs)
+	return false, needIdentity(q.Core.Config.Auth, q.IDs)
 }
 
 // refuseOthers refuses everyone but administrators.
 func refuseOthers(q *Request) error {
-	a := q.Core.Server.Auth()
+	a := q.Core.Config.Auth
 	if a.Administrator(q.IDs) {
 		return nil
 	}

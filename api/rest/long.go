@@ -22,7 +22,7 @@ const servingInterval = time.Second
 // when this one stops, is drained, or does not serve: it gets no changes then.
 type LongRequests struct {
 	stopping context.Context // of the HTTP server
-	serving  func() bool
+	server   Server
 	places   places
 
 	mu     sync.Mutex // protects the fields below
@@ -42,7 +42,7 @@ func (l *LongRequests) Open() (open, addresses int) { return l.places.open() }
 func (l *LongRequests) Until() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ctx == nil || l.ctx.Err() != nil && l.serving() {
+	if l.ctx == nil || l.ctx.Err() != nil && l.server.Serving() {
 		l.ctx, l.cancel = context.WithCancelCause(l.stopping)
 	}
 	return l.ctx
@@ -58,7 +58,7 @@ func (l *LongRequests) DisconnectAll(why error) {
 
 // Watch ends the long requests while the server does not serve. It runs until the HTTP
 // server stops.
-func (l *LongRequests) Watch(srv Server) {
+func (l *LongRequests) Watch() {
 	tick := time.NewTicker(servingInterval)
 	defer tick.Stop()
 	for {
@@ -68,8 +68,8 @@ func (l *LongRequests) Watch(srv Server) {
 			return
 		}
 		switch {
-		case srv.Serving():
-		case srv.Draining():
+		case l.server.Serving():
+		case l.server.Draining():
 			l.DisconnectAll(ErrDraining)
 		default:
 			l.DisconnectAll(ErrNotServing)

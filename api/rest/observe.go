@@ -114,7 +114,7 @@ func logSlow(q *Request) {
 
 // countUsage counts a request that has ended for its client and its path.
 func countUsage(q *Request) {
-	t := q.Core.Server.Usage()
+	t := q.Core.Config.Usage
 	if t.Skip() {
 		return
 	}

@@ -119,7 +119,7 @@ func setDeadlines(q *Request) {
 // and set the zxid; Begin sets that of the others.
 func setHeaders(q *Request) {
 	h := q.W.Header()
-	h.Set(HeaderServer, strconv.FormatUint(uint64(q.Core.Server.Config().ID), 10))
+	h.Set(HeaderServer, strconv.FormatUint(uint64(q.Core.Config.ID), 10))
 	leader := "none"
 	if s := q.Core.Server.Status(); s.Leader != state.NoServer {
 		leader = strconv.FormatUint(uint64(s.Leader), 10)
