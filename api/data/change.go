@@ -13,8 +13,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// setZnode changes a znode's data, or its ACL.
-func setZnode(q *rest.Request) error {
+// putZnode changes a znode. It is four operations on one URL: create=true, If-None-Match: * and acl tell which.
+func putZnode(q *rest.Request) error {
 	path, err := q.ZnodePath()
 	if err != nil {
 		return err
@@ -24,78 +24,113 @@ func setZnode(q *rest.Request) error {
 		return err
 	}
 	absent, err := onlyIfAbsent(q)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if q.Query.Has("acl") && !create && !absent {
+	case absent:
+		return createAbsent(q, path)
+	case create:
+		return setOrCreate(q, path)
+	case q.Query.Has("acl"):
 		return setACL(q, path)
 	}
+	return setData(q, path)
+}
+
+// setData sets the data of a znode that exists.
+func setData(q *rest.Request, path string) error {
 	parents, err := q.Query.Flag("parents")
 	if err != nil {
 		return err
 	}
-	if parents && !create && !absent {
+	if parents {
 		return rest.BadRequest("parents", "it can be used with create=true only")
 	}
 	c := state.Command{Op: state.OpSetData, Path: path}
 	if err := guard(q, &c); err != nil {
 		return err
 	}
-	guarded := q.Query.Has("version") || len(q.HTTP.Header.Values("If-Match")) > 0
-	if guarded && (create || absent) {
-		return rest.BadRequest("create", "a znode that is to be created has no version yet: leave out "+
-			"version= and If-Match")
-	}
 	if c.Data, err = q.Data(); err != nil {
 		return err
 	}
-	if !create && !absent {
-		r, err := q.Do(&c)
-		if err != nil {
-			return err
-		}
-		return changed(q, path, &r)
-	}
-	acl, err := q.Query.ACL("acl")
+	r, err := q.Do(&c)
 	if err != nil {
 		return err
 	}
-	return setOrCreate(q, &c, acl, parents, absent)
+	return changed(q, path, &r)
 }
 
-// setOrCreate sets the data, or creates the znode when it is missing. absent skips
-// the former: then a znode that exists fails the precondition.
-func setOrCreate(q *rest.Request, set *state.Command, acl []znode.ACL, parents, absent bool) error {
-	create := state.Command{Op: state.OpCreate, Path: set.Path, Data: set.Data, ACL: acl}
+// setOrCreate sets the data, or creates the znode if it is missing. It begins again if others delete or create the
+// znode meanwhile.
+func setOrCreate(q *rest.Request, path string) error {
+	create, parents, err := newZnode(q, path)
+	if err != nil {
+		return err
+	}
 	for range rest.MaxTries {
-		if !absent {
-			one := *set
-			r, err := q.Do(&one)
-			if err != nil {
-				return err
-			}
-			if r.Code != znode.ErrNoNode {
-				return changed(q, set.Path, &r)
-			}
-		}
-		r, err := createMaybeParents(q, &create, parents)
+		r, err := q.Do(&state.Command{
+			Op: state.OpSetData, Path: path, Data: create.Data, Version: znode.AnyVersion,
+		})
 		if err != nil {
 			return err
 		}
+		if r.Code != znode.ErrNoNode {
+			return changed(q, path, &r)
+		}
+		made, err := createMaybeParents(q, create, parents)
 		switch {
-		case r.Code == znode.OK:
-			return created(q, r.Path, &r.Stat)
-		case r.Code != znode.ErrNodeExists:
-			return rest.CreateFailure(r.Code, set.Path)
-		case absent:
-			p := rest.Explain(znode.ErrNodeExists, set.Path, false)
-			p.Status, p.Code, p.Path = http.StatusPreconditionFailed, znode.ErrNodeExists, set.Path
-			return p
+		case err != nil:
+			return err
+		case made.Code == znode.OK:
+			return created(q, made.Path, &made.Stat)
+		case made.Code != znode.ErrNodeExists:
+			return rest.CreateFailure(made.Code, path)
 		}
 	}
-	return rest.TooMany(1, "%s: it is created and deleted too often by others", set.Path)
+	return rest.TooMany(1, "%s: it is created and deleted too often by others", path)
 }
 
+// createAbsent creates the znode; one that exists fails the precondition.
+func createAbsent(q *rest.Request, path string) error {
+	create, parents, err := newZnode(q, path)
+	if err != nil {
+		return err
+	}
+	made, err := createMaybeParents(q, create, parents)
+	switch {
+	case err != nil:
+		return err
+	case made.Code == znode.OK:
+		return created(q, made.Path, &made.Stat)
+	case made.Code != znode.ErrNodeExists:
+		return rest.CreateFailure(made.Code, path)
+	}
+	p := rest.Explain(znode.ErrNodeExists, path, false)
+	p.Status, p.Code, p.Path = http.StatusPreconditionFailed, znode.ErrNodeExists, path
+	return p
+}
+
+// newZnode reads what a PUT may create, and whether with the znodes above it.
+func newZnode(q *rest.Request, path string) (c *state.Command, parents bool, err error) {
+	c = &state.Command{Op: state.OpCreate, Path: path}
+	if parents, err = q.Query.Flag("parents"); err != nil {
+		return nil, false, err
+	}
+	if err := guard(q, &state.Command{Path: path}); err != nil {
+		return nil, false, err
+	}
+	if q.Query.Has("version") || len(q.HTTP.Header.Values("If-Match")) > 0 {
+		return nil, false, rest.BadRequest("create", "a znode that is to be created has no version yet: leave out "+
+			"version= and If-Match")
+	}
+	if c.Data, err = q.Data(); err != nil {
+		return nil, false, err
+	}
+	c.ACL, err = q.Query.ACL("acl")
+	return c, parents, err
+}
+
+// createMaybeParents creates a znode, if so asked with those missing above it. That it exists is in the result.
 func createMaybeParents(q *rest.Request, c *state.Command, parents bool) (state.OpResult, error) {
 	if !parents {
 		one := *c

@@ -104,62 +104,85 @@ func resultOf(op *multiOp, r *state.OpResult, committed bool) multiResult {
 	return out
 }
 
+// multiKind is a kind of operation.
+type multiKind struct {
+	op      state.Op
+	refused []multiFields // that it does not have
+}
+
+// multiFields are fields that go together.
+type multiFields struct {
+	names string
+	given func(op *multiOp) bool
+}
+
+var (
+	guards = multiFields{"version or mzxid", func(op *multiOp) bool {
+		return op.Version != nil || op.Mzxid != ""
+	}}
+	wishes = multiFields{"mode, ttl or acl", func(op *multiOp) bool {
+		return op.Mode != "" || op.TTL != "" || op.ACL != ""
+	}}
+	content = multiFields{"data or encoding", func(op *multiOp) bool {
+		return op.Data != nil || op.Encoding != ""
+	}}
+	allOfThem = multiFields{guards.names + ", " + wishes.names + ", " + content.names, func(op *multiOp) bool {
+		return guards.given(op) || wishes.given(op) || content.given(op)
+	}}
+)
+
+// multiKinds are the values of op.
+var multiKinds = map[string]multiKind{
+	"create":           {state.OpCreate, []multiFields{guards}},
+	"set":              {state.OpSetData, []multiFields{wishes}},
+	"delete":           {state.OpDelete, []multiFields{wishes, content}},
+	"check":            {state.OpCheck, []multiFields{wishes, content}},
+	"check_not_exists": {state.OpCheckAbsent, []multiFields{allOfThem}},
+}
+
 // multiCommand translates one operation. Its errors name it by param.
 func multiCommand(q *rest.Request, param string, op *multiOp, c *state.Command) (err error) {
-	c.Path, c.Version = op.Path, znode.AnyVersion
+	c.Path = op.Path
+	if err := multiGuard(param, op, c); err != nil {
+		return err
+	}
+	kind, known := multiKinds[op.Op]
+	if !known {
+		return rest.BadRequest(param+".op", "%q is none of create, set, delete, check, check_not_exists", op.Op)
+	}
+	c.Op = kind.op
+	for _, f := range kind.refused {
+		if f.given(op) {
+			return rest.BadRequest(param, "%q does not have %s", op.Op, f.names)
+		}
+	}
+	switch kind.op {
+	case state.OpCreate:
+		return multiCreate(q, param, op, c)
+	case state.OpSetData:
+		if c.Data, err = op.Decode(param); err != nil {
+			return err
+		}
+	}
+	return rest.CheckPath(param+".path", op.Path)
+}
+
+// multiGuard reads version and mzxid.
+func multiGuard(param string, op *multiOp, c *state.Command) (err error) {
+	c.Version = znode.AnyVersion
 	if op.Version != nil {
 		if c.Version = znode.Version(*op.Version); c.Version < znode.AnyVersion {
 			return rest.BadRequest(param+".version", "%d is not a version", c.Version)
 		}
 	}
-	if op.Mzxid != "" {
-		if c.Mzxid, err = rest.ParseZxid(param+".mzxid", op.Mzxid); err != nil {
-			return err
-		}
-		if c.Mzxid == 0 {
-			return rest.BadRequest(param+".mzxid", "a znode with mzxid 0x0 was never changed; use version")
-		}
+	if op.Mzxid == "" {
+		return nil
 	}
-	guarded := op.Version != nil || op.Mzxid != ""
-	creating := op.Mode != "" || op.TTL != "" || op.ACL != ""
-	holding := op.Data != nil || op.Encoding != ""
-	unknown := func(wrong bool, what string) error {
-		if !wrong {
-			return nil
-		}
-		return rest.BadRequest(param, "%q does not have %s", op.Op, what)
+	c.Mzxid, err = rest.ParseZxid(param+".mzxid", op.Mzxid)
+	if err == nil && c.Mzxid == 0 {
+		err = rest.BadRequest(param+".mzxid", "a znode with mzxid 0x0 was never changed; use version")
 	}
-	const guards, wishes, data = "version or mzxid", "mode, ttl or acl", "data or encoding"
-	switch op.Op {
-	case "create":
-		c.Op = state.OpCreate
-		if err = unknown(guarded, guards); err == nil {
-			err = multiCreate(q, param, op, c)
-		}
-	case "set":
-		c.Op = state.OpSetData
-		if err = unknown(creating, wishes); err == nil {
-			c.Data, err = op.Decode(param)
-		}
-	case "delete", "check":
-		c.Op = state.OpDelete
-		if op.Op == "check" {
-			c.Op = state.OpCheck
-		}
-		if err = unknown(creating, wishes); err == nil {
-			err = unknown(holding, data)
-		}
-	case "check_not_exists":
-		c.Op = state.OpCheckAbsent
-		err = unknown(guarded || creating || holding, guards+", "+wishes+", "+data)
-	default:
-		err = rest.BadRequest(param+".op", "%q is none of create, set, delete, check, check_not_exists",
-			op.Op)
-	}
-	if err != nil || op.Op == "create" {
-		return err
-	}
-	return rest.CheckPath(param+".path", op.Path)
+	return err
 }
 
 func multiCreate(q *rest.Request, param string, op *multiOp, c *state.Command) error {

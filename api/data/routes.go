@@ -35,7 +35,7 @@ func Routes(srv Server) []rest.Route {
 		rest.Op(get, znodes, getZnode, "raw", "children", "stat", "data", "limit", "after", "match",
 			"offset", "acl", "about"),
 		rest.Op(post, znodes, createZnode, "mode", "ttl", "parents", "acl"),
-		rest.Op(put, znodes, setZnode, "version", "create", "parents", "acl"),
+		rest.Op(put, znodes, putZnode, "version", "create", "parents", "acl"),
 		rest.Op(del, znodes, deleteZnode, "version", "recursive"),
 
 		rest.Op(get, "/v1/search/{path}", search, "name", "data", "owner", "limit", "after"),
