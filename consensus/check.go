@@ -33,11 +33,11 @@ type checker struct {
 	alarm    atomic.Pointer[string] // what is wrong with others; nil: nothing
 	lost     atomic.Pointer[string] // how this server's data is gone; nil: it is not
 	repeats  repeats.Filter
-	equal    atomic.Uint64 // the last index at which a majority had this server's state; 0: none
-	equalAt  atomic.Int64  // Node.now() then
-	took     atomic.Int64  // nanoseconds, of the last digest
+	equal    atomic.Uint64             // the last index at which a majority had this server's state; 0: none
+	equalAt  atomic.Pointer[time.Time] // when; nil: never
+	took     atomic.Int64              // nanoseconds, of the last digest
 
-	proposed int64 // Node.now() when this server, as leader, has proposed the last digest; only run uses it
+	proposed time.Time // when this server, as leader, has proposed the last digest; zero: never; only run uses it
 }
 
 func newChecker(n *Node, lastLife uint64) *checker {
@@ -159,11 +159,11 @@ func (c *checker) propose() {
 	if d := c.record.Digests(); len(d) > 0 {
 		last = d[len(d)-1].Index
 	}
-	if !n.leads() || c.record.Newest().Index <= last ||
-		c.proposed != 0 && n.now()-c.proposed < digestShare*c.took.Load() {
+	if !n.ensemble.Leads() || c.record.Newest().Index <= last ||
+		!c.proposed.IsZero() && time.Since(c.proposed) < digestShare*time.Duration(c.took.Load()) {
 		return
 	}
-	c.proposed = n.now()
+	c.proposed = time.Now()
 	_ = n.Propose(&state.Command{Op: state.OpDigest}, ignore{}) // it fails when the node stops
 }
 
@@ -209,7 +209,8 @@ func (c *checker) compare() {
 		return
 	default:
 		c.equal.Store(v.Own.Index)
-		c.equalAt.Store(n.now())
+		now := time.Now()
+		c.equalAt.Store(&now)
 		if len(v.Differ) > 0 {
 			alarms = append(alarms, fmt.Sprintf("servers %v have another state than a majority after entry %d",
 				v.Differ, v.Own.Index))
@@ -383,8 +384,8 @@ func stamp(millis int64) string { return time.UnixMilli(millis).UTC().Format(tim
 // metrics are those of the checks.
 func (c *checker) metrics() []Metric {
 	age, alarm := -1.0, int64(0)
-	if at := c.equalAt.Load(); at != 0 {
-		age = time.Duration(c.n.now() - at).Seconds()
+	if at := c.equalAt.Load(); at != nil {
+		age = time.Since(*at).Seconds()
 	}
 	if c.alarm.Load() != nil {
 		alarm = 1

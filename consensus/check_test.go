@@ -40,9 +40,9 @@ func (e *testEnsemble) flip(i int, path string, by byte) {
 // a snapshot there is no digest; a snapshot may also hide the results.
 func (e *testEnsemble) waitEqual(i int) {
 	e.t.Helper()
-	at := e.nodes[i].applied.Load()
+	at := e.nodes[i].applied.Index()
 	wait.Until(e.t, "equal states", func() bool {
-		e.await("a write", e.propose(i, create(fmt.Sprintf("/equal-%d-%d", i, e.nodes[i].applied.Load()))))
+		e.await("a write", e.propose(i, create(fmt.Sprintf("/equal-%d-%d", i, e.nodes[i].applied.Index()))))
 		return e.nodes[i].check.equal.Load() >= at
 	})
 }

@@ -5,10 +5,12 @@
 //
 // It has no clients or protocols: it reports to a Handler (package server) what it applies.
 //
-//   - Node puts one server's part together (node.go) and starts raft (startraft.go);
+//   - Node puts one server's part together (node.go), starts raft (startraft.go), and connects it with the others
+//     (peers.go);
 //   - package forward brings commands to the leader and makes entries of them;
 //   - fsm.go applies entries, and brings each result to the Waiter of its command;
-//   - leadership.go asks raft who leads, and publishes it for all others;
+//   - leadership.go asks raft who leads and publishes it (package leadership), leaderfaults.go repairs what goes
+//     wrong with leaders;
 //   - halt.go ends this server's part, when it was removed or is not to be trusted;
 //   - package membership bootstraps the ensemble, and changes and reports who is a member;
 //   - package storage keeps files, and watches how long raft waits for them;
@@ -25,6 +27,6 @@
 // server's addresses, which ends when it is done. The packages below list theirs. Close waits for all but
 // those that wait for an answer that raft may never give.
 //
-// Locks: Node.starting, publisher.mu, refusals.mu. Each is taken alone. Under Node.starting raft is attached to
-// the transport, and the node's context is ended; under the others nothing is called.
+// Locks: Node.starting, refusals.mu. Each is taken alone. Under Node.starting raft is attached to
+// the parts, and the node's context is ended; under the other one nothing is called.
 package consensus

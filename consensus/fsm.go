@@ -37,9 +37,7 @@ func (f *fsm) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	committed := time.Now()
 	begin := committed
-	if l, _ := f.n.published.now(); l.term == logs[len(logs)-1].Term && l.leader != state.NoServer { // none of before
-		f.n.elections.sign(l.leader, l.term, committed)
-	}
+	f.n.leadership.NoteEntry(logs[len(logs)-1].Term, committed)
 	for _, l := range logs {
 		if f.broken || f.n.halted.Load() != nil {
 			f.broken = true // the others may have to tell where this server stands
@@ -60,7 +58,7 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	f.publishMembers()
 	if !f.broken {
 		f.noteLevel()
-		f.n.applied.Store(f.machine.Index())
+		f.n.applied.SetIndex(f.machine.Index())
 		f.n.transport.Committed(f.machine.Index())
 		f.wantSnapshot()
 	}
@@ -190,7 +188,7 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 	f.n.advanceIncarnation(m)
 	f.n.check.record.SetVoters(m.Voters())
 	f.n.check.applied(m, m.Point(), true)
-	f.n.applied.Store(m.Index())
+	f.n.applied.SetIndex(m.Index())
 	return nil
 }
 
@@ -200,8 +198,7 @@ func (f *fsm) publishMembers() {
 	if now := f.machine.MembersChanged(); now != f.members {
 		f.members = now
 		members, configuration := f.machine.Members(), f.machine.Configuration()
-		f.n.members.Store(&members)
-		f.n.configuration.Store(&configuration)
+		f.n.applied.SetMembers(members, configuration)
 		f.n.cfg.Keys.Applied(f.times.Index, members, configuration)
 	}
 }

@@ -140,6 +140,16 @@ func TestKeys_Stranger_GetsTheCertificateAndNothingElse(t *testing.T) {
 	e.must(1, "/b")
 }
 
+// asServer0 takes the other side of a connection for server 0.
+type asServer0 struct {
+	mux.Credulous
+	keys *peerkeys.Keys
+}
+
+func (g asServer0) Secure(ctx context.Context, c net.Conn, _ mux.Kind, _ string) (net.Conn, error) {
+	return g.keys.Client(ctx, c, 0, false)
+}
+
 // dialAs connects to server 0 with the key of a member and the number of another.
 func (e *testEnsemble) dialAs(key int, kind mux.Kind, number uint64) error {
 	x := e.nodes[key]
@@ -148,10 +158,7 @@ func (e *testEnsemble) dialAs(key int, kind mux.Kind, number uint64) error {
 		e.t.Fatal(err)
 	}
 	m := mux.New(mux.Config{
-		Listener: mux.NoListener(), Dial: e.net.dial(key),
-		Secure: func(ctx context.Context, c net.Conn, _ mux.Kind, _ string) (net.Conn, error) {
-			return keys.Client(ctx, c, 0, false)
-		},
+		Listener: mux.NoListener(), Dial: e.net.dial(key), Guard: asServer0{keys: keys},
 	})
 	defer m.Close()
 	m.SetIdentity(e.nodes[0].ensemble.Identity().Ensemble, number)
@@ -200,7 +207,7 @@ func TestKeys_Remove_Revokes(t *testing.T) {
 	for _, i := range []int{leader, other} {
 		wait.Until(t, "the end of its key", func() bool {
 			_, bound := e.nodes[i].cfg.Keys.Table().Keys[state.ServerID(gone)]
-			open, _ := e.nodes[i].forwarder.Streams.Contact(state.ServerID(gone))
+			open, _ := e.nodes[i].streams.Contact(state.ServerID(gone))
 			return !bound && !open
 		})
 	}

@@ -22,23 +22,20 @@ func (n *Node) checkLevel() error {
 	case err != nil:
 		return fmt.Errorf("reading the ensemble's feature level: %w", err)
 	}
-	n.level.Store(uint32(level))
-	return n.Level().Spoken()
+	n.applied.SetLevel(state.Level(level))
+	return n.applied.Level().Spoken()
 }
 
 // noteLevel publishes the machine's level, and keeps it for the next start. The applying goroutine calls it, without
 // the view lock. What a failure costs is that a wrong release is refused later, by the log.
 func (f *fsm) noteLevel() {
 	level := f.machine.Level()
-	if level == f.n.Level() || level == 0 {
+	if level == f.n.applied.Level() || level == 0 {
 		return
 	}
-	f.n.level.Store(uint32(level))
+	f.n.applied.SetLevel(level)
 	f.n.logger.Info("the ensemble's feature level", "level", level)
 	if err := f.n.cfg.Storage.Stable.SetUint64(keyLevel, uint64(level)); err != nil {
 		f.n.logger.Error("writing the ensemble's feature level failed", "error", err)
 	}
 }
-
-// Level is the ensemble's feature level, as applied here.
-func (n *Node) Level() state.Level { return state.Level(n.level.Load()) }

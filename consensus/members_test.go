@@ -296,7 +296,7 @@ func TestRegression_Members_WithoutALeader_NothingIsDone(t *testing.T) {
 	e.waitBound(0, 1, 2)
 	e.waitFormed()
 	left := e.leader()
-	wait.Until(t, "the first level", func() bool { return e.nodes[left].Level() > 0 })
+	wait.Until(t, "the first level", func() bool { return e.nodes[left].applied.Level() > 0 })
 	for i := range 3 {
 		if i != left {
 			e.stop(i)
@@ -314,7 +314,7 @@ func TestRegression_Members_WithoutALeader_NothingIsDone(t *testing.T) {
 		},
 		"transfer": func(ctx context.Context) error { return x.Ensemble().TransferTo(ctx, state.NoServer) },
 		"stop":     x.Ensemble().CheckStop,
-		"level":    func(ctx context.Context) error { return x.Ensemble().RaiseLevel(ctx, x.Level()) },
+		"level":    func(ctx context.Context) error { return x.Ensemble().RaiseLevel(ctx, x.applied.Level()) },
 		"token": func(ctx context.Context) error {
 			_, _, err := x.Ensemble().NewToken(ctx, state.ServerID((left+1)%3))
 			return err

@@ -25,7 +25,7 @@ func (n *Node) Metrics() []Metric {
 		{"raft_disk_stalls_total", t.Stalls},
 		{"raft_stale_snapshots_total", t.Stale},
 		{"raft_fast_elections_total", t.Elections},
-		{"raft_applied_index", int64(n.applied.Load())},
+		{"raft_applied_index", int64(n.applied.Index())},
 		{"raft_commit_seconds", n.commits.Counts()},
 		{"raft_apply_seconds", n.applies.Counts()},
 		{"forward_queue_seconds", n.queue.Waits()},
@@ -47,9 +47,9 @@ func (n *Node) Metrics() []Metric {
 			Metric{"log_fsync_max_seconds", s.SyncMax.Seconds()},
 		)
 	}
-	leaders, _ := n.published.changes()
+	leaders, _ := n.leadership.Changes()
 	var ended int64
-	election := n.elections.get()
+	election := n.leadership.Elections.Newest()
 	if !election.Ended.IsZero() {
 		ended = election.Ended.Unix()
 	}
@@ -61,7 +61,7 @@ func (n *Node) Metrics() []Metric {
 	if n.Status().Role == RoleLeader {
 		silent := map[state.ServerID]float64{}
 		for id := range n.ensemble.Members() {
-			if _, last := n.forwarder.Streams.Contact(id); !last.IsZero() {
+			if _, last := n.streams.Contact(id); !last.IsZero() {
 				silent[id] = time.Since(last).Seconds()
 			}
 		}

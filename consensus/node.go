@@ -8,14 +8,13 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
+	"github.com/zk-lite/zk-lite/consensus/leadership"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/raftlogger"
-	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport"
@@ -28,22 +27,22 @@ import (
 type Node struct {
 	cfg    Config
 	logger *slog.Logger
-	start  time.Time
 
 	ctx    context.Context // ends with the node; its cause is ErrStopped
 	cancel context.CancelCauseFunc
 	tasks  sync.WaitGroup
 
-	mux       *mux.Mux
-	transport *transport.Transport
-	disk      *storage.Monitor
-	queue     *forward.Queue
-	forwarder *forward.Forwarder
-	ensemble  *membership.Ensemble
-	fsm       *fsm
-	check     *checker
-	published publisher
-	elections elections
+	mux        *mux.Mux
+	transport  *transport.Transport
+	disk       *storage.Monitor
+	queue      *forward.Queue
+	streams    forward.Streams
+	forwarder  *forward.Forwarder
+	ensemble   *membership.Ensemble
+	fsm        *fsm
+	check      *checker
+	leadership *leadership.Publisher
+	applied    membership.Applied
 
 	starting     sync.Mutex // Close comes before raft's start, or after it
 	raft         *raft.Raft // set before ready is closed
@@ -53,13 +52,8 @@ type Node struct {
 	commits, applies histogram.Histogram
 	snapshots        snapshotStats
 
-	members       atomic.Pointer[map[state.ServerID]state.Member] // as applied here
-	configuration atomic.Pointer[map[state.ServerID]bool]         // the same: all servers, and whether they vote
-	applied       atomic.Uint64
-	level         atomic.Uint32                    // the ensemble's state.Level, as applied here
-	identity      atomic.Pointer[storage.Identity] // nil: this server belongs to no ensemble yet
-	failed        atomic.Bool
-	halted        atomic.Pointer[Halt] // nil: it is not
+	failed atomic.Bool
+	halted atomic.Pointer[Halt] // nil: it is not
 }
 
 // Open starts a server. It returns at once; an ensemble that does not exist
@@ -70,9 +64,9 @@ func Open(cfg Config) (*Node, error) {
 		return nil, fmt.Errorf("opening consensus: %w", err)
 	}
 	n := &Node{
-		cfg: cfg, logger: cfg.Logger, start: time.Now(),
+		cfg: cfg, logger: cfg.Logger,
 		ready: make(chan struct{}), wantSnapshot: make(chan struct{}, 1),
-		published: publisher{newest: leadership{leader: state.NoServer}, lastLeader: state.NoServer},
+		leadership: leadership.New(),
 	}
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	lastLife, incarnation, err := nextIncarnation(cfg.Storage.Stable)
@@ -93,20 +87,21 @@ func Open(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// assemble makes the node's parts, and passes to each the functions of the others that it needs.
+// assemble makes the node's parts.
 func (n *Node) assemble(incarnation uint64) {
 	cfg := &n.cfg
 	listener := cfg.Listener
 	if listener == nil {
 		listener = mux.NoListener()
 	}
+	others := peers{cfg, &n.applied}
 	n.mux = mux.New(mux.Config{
-		Listener: cfg.Keys.Listener(listener), Dial: n.dial, Secure: n.secure, Verify: n.verify,
-		Stranger:  func(c net.Conn) bool { return !cfg.Keys.Bound(c) },
+		Listener: cfg.Keys.Listener(listener), Dial: others.dial, Guard: others,
 		Advertise: membership.AddressOf(cfg.ID), Logger: n.logger,
 	})
+	self := transport.RaftID(uint64(cfg.ID))
 	n.transport = transport.New(transport.Config{
-		Mux: n.mux, LocalID: transport.RaftID(uint64(cfg.ID)), Log: cfg.Storage.Log, Logger: n.logger,
+		Mux: n.mux, LocalID: self, Log: cfg.Storage.Log, Logger: n.logger,
 		RaftLogger:  raftlogger.New(n.ctx, n.logger, raftlogger.Net),
 		PersistTerm: func() { n.disk.PersistTerm() },
 		Options: transport.Options{
@@ -114,68 +109,30 @@ func (n *Node) assemble(incarnation uint64) {
 		},
 	})
 	n.disk = storage.NewMonitor(storage.MonitorConfig{
-		Store: &cfg.Storage, ElectionTimeout: cfg.ElectionTimeout, Logger: n.logger,
-		Now: n.now, Fatal: n.fatal, Stopping: n.ctx, Alone: n.alone,
-		Applied: func() uint64 { return n.check.record.Newest().Index }, Forked: n.check.truncated,
+		Self: self, Store: &cfg.Storage, ElectionTimeout: cfg.ElectionTimeout, Logger: n.logger, Stopping: n.ctx,
+		Applied: n.check.record, Fatal: n.fatal, Forked: n.check.truncated,
 	})
 	n.queue = forward.NewQueue(state.Origin{Server: cfg.ID, Incarnation: incarnation},
 		cfg.MaxPending, cfg.MaxPendingBytes)
-	n.forwarder = forward.New(forward.Config{
-		Self: cfg.ID, ElectionTimeout: cfg.ElectionTimeout, Logger: n.logger, Queue: n.queue, Now: n.now,
-		Leader: func() (state.ServerID, <-chan struct{}) {
-			l, changed := n.published.now()
-			return l.leader, changed
-		},
-		Leads: n.leads, Touched: cfg.Handler.Touched, Leading: n.noteLeading,
-		TreeLimit: cfg.TreeLimit, Voters: func() map[state.ServerID]bool { return n.ensemble.Voters() },
-		Dial: func(ctx context.Context, to state.ServerID) (net.Conn, error) {
-			return n.mux.Dial(ctx, mux.KindStream, membership.AddressOf(to), uint64(to))
-		},
-		Accept: func() (net.Conn, state.ServerID, error) {
-			conn, err := n.mux.Accept(mux.KindStream)
-			if err != nil {
-				return nil, 0, err
-			}
-			return conn, state.ServerID(conn.ServerID()), nil
-		},
-		Go: n.tasks.Go,
-	})
 	n.ensemble = membership.New(membership.Config{
 		Self: cfg.ID, Servers: cfg.Servers, Standalone: cfg.standalone(), ElectionTimeout: cfg.ElectionTimeout,
-		Autopilot: cfg.Autopilot,
-		Logger:    n.logger, Fatal: n.fatal,
-		Mux: n.mux, Keys: cfg.Keys, Store: &cfg.Storage, RaftConfig: n.raftConfig(), Transport: n.transport,
-		StopRetrying: n.transport.StopRetrying,
-		Leader: func() state.ServerID {
-			l, _ := n.published.now()
-			return l.leader
-		},
-		Term: func() uint64 {
-			l, _ := n.published.now()
-			return l.term
-		},
-		Applied:   n.applied.Load,
-		Published: loader(&n.members), Configured: loader(&n.configuration),
-		Check:   func(from state.ServerID, at []uint64) *selfcheck.Answer { return n.check.answer(from, at) },
-		Level:   n.Level,
+		Autopilot: cfg.Autopilot, Logger: n.logger,
+		Mux: n.mux, Keys: cfg.Keys, Store: &cfg.Storage, Disk: n.disk,
+		RaftConfig: n.raftConfig(), Transport: n.transport,
+		Leadership: n.leadership, Applied: &n.applied, Queue: n.queue, Streams: &n.streams,
+		Fatal: n.fatal, Check: n.check.answer,
 		Removed: func(reason string) { n.halt(HaltRemoved, reason) },
-		Commit:  n.queue.Do, Connected: n.forwarder.Streams.Count, LastContact: n.forwarder.Streams.Contact,
-		Context: n.ctx, Go: n.tasks.Go,
+		Context: n.ctx, Tasks: &n.tasks,
+	})
+	n.forwarder = forward.New(forward.Config{
+		Self: cfg.ID, ElectionTimeout: cfg.ElectionTimeout, Logger: n.logger, TreeLimit: cfg.TreeLimit,
+		Queue: n.queue, Streams: &n.streams, Leadership: n.leadership, Ensemble: n.ensemble, Network: streams{n.mux},
+		Touched: cfg.Handler.Touched, Tasks: &n.tasks,
 	})
 	n.fsm = &fsm{n: n}
 	n.tasks.Go(n.ensemble.Serve)
 	if cfg.Keys != nil {
 		n.tasks.Go(func() { cfg.Keys.Run(n.ctx, func(id state.ServerID) { n.mux.CutServer(uint64(id)) }) })
-	}
-}
-
-// loader returns a function that returns what p points to; the zero value before it was set.
-func loader[T any](p *atomic.Pointer[T]) func() T {
-	return func() (value T) {
-		if x := p.Load(); x != nil {
-			value = *x
-		}
-		return value
 	}
 }
 
@@ -227,64 +184,12 @@ func (n *Node) bootstrapAndStart() error {
 	return n.startRaft(id)
 }
 
-// dial connects to a server by its id: at the address with which it was added to the running
-// ensemble, or at that in this server's own configuration.
-func (n *Node) dial(ctx context.Context, addr string) (net.Conn, error) {
-	at := n.hostPort(addr)
-	if at == "" {
-		return nil, fmt.Errorf("server %s is not in this server's configuration, and was not added to the ensemble",
-			addr)
-	}
-	return n.cfg.Dial(ctx, at)
-}
-
-// hostPort is where a server is that has this address in raft's configuration; empty: not known here.
-func (n *Node) hostPort(addr string) string {
-	if members := n.members.Load(); members != nil {
-		for id, m := range *members {
-			if membership.AddressOf(id) == addr && m.Addr != "" {
-				return m.Addr
-			}
-		}
-	}
-	for _, s := range n.cfg.Servers {
-		if membership.AddressOf(s.ID) == addr {
-			return s.Addr
-		}
-	}
-	return ""
-}
-
-// verify is Config.Verify for a server's id. A server that is not known here may have been added while this one was
-// down, and be the leader that would tell it. Keys on control connections are membership's affair.
-func (n *Node) verify(c net.Conn, kind mux.Kind, from uint64) error {
-	if from >= mux.NoServer {
-		return nil
-	}
-	if kind != mux.KindControl {
-		if err := n.cfg.Keys.CheckKey(c, state.ServerID(from)); err != nil {
-			return err
-		}
-	}
-	if n.cfg.Verify == nil {
-		return nil
-	}
-	host, _, _ := net.SplitHostPort(n.hostPort(membership.AddressOf(state.ServerID(from)))) // or empty
-	return n.cfg.Verify(c, state.ServerID(from), host)
-}
-
-// secure puts TLS on a connection to the server with an address of raft's. Control connections are looked at where
-// it is known what they are for (membership).
-func (n *Node) secure(ctx context.Context, c net.Conn, kind mux.Kind, addr string) (net.Conn, error) {
-	return n.cfg.Keys.Client(ctx, c, membership.ServerOf(addr), kind == mux.KindControl)
-}
-
 // Propose sends a command on its way and returns before it is applied. It
 // blocks while too much is pending, but not for the ensemble's own commands
 // (expiry of sessions, the reaper's, members). An error means that the command
 // was not and will not be sent: a *state.LevelError if the ensemble's level does not have the operation.
 func (n *Node) Propose(c *state.Command, w forward.Waiter) error {
-	if err := c.CheckLevel(n.Level()); err != nil {
+	if err := c.CheckLevel(n.applied.Level()); err != nil {
 		return err
 	}
 	return n.queue.Add(c, w)
@@ -310,15 +215,6 @@ func (n *Node) DialHTTP(ctx context.Context, to state.ServerID) (net.Conn, error
 
 // ListenHTTP returns the listener of what other members dial by DialHTTP. It is called once.
 func (n *Node) ListenHTTP() net.Listener { return n.mux.ListenHTTP() }
-
-// alone reports that this server has the only vote.
-func (n *Node) alone() bool {
-	voters := n.ensemble.Voters()
-	return len(voters) == 1 && voters[n.cfg.ID]
-}
-
-// now is a monotonic clock, never 0.
-func (n *Node) now() int64 { return int64(time.Since(n.start)) + 1 }
 
 // fatal reports once that this server cannot go on.
 func (n *Node) fatal(err error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
+	"github.com/zk-lite/zk-lite/consensus/leadership"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
@@ -198,7 +199,7 @@ func TestReliesOn_Observer_ReadsWhatHasChanged(t *testing.T) {
 	wait.Until(t, "a leader", func() bool { return r.State() == raft.Leader })
 	deadline := time.After(time.Minute)
 	for {
-		if l := readLeadership(r); l.leader == 1 && l.role == raft.Leader && l.term > 0 {
+		if l := readLeadership(r); l.Leader == 1 && l.Role == leadership.Leader && l.Term > 0 {
 			return
 		}
 		select {

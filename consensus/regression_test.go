@@ -106,7 +106,7 @@ func TestRegression_ForeignData_EndsTheServer(t *testing.T) {
 
 // Two of three servers were up and elected nobody, for ever: one had campaigned
 // after a TimeoutNow, had then heard from the winner of the same term, and kept
-// it for its leader when that one had died (see staleleader.go). The chaos test
+// it for its leader when that one had died (see leaderfaults.go). The chaos test
 // met it by chance; here the dead leader's messages are played.
 func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
 	tier.Seconds(t)
@@ -191,8 +191,8 @@ func TestRegression_LeaderWithHungDisk_IsOutOfContact(t *testing.T) {
 	t.Parallel()
 	e := withFaultyDisks(t, 1)
 	x := e.nodes[0]
-	if s := x.Status(); s.Contact >= testElection || !x.leads() {
-		t.Fatalf("a leader that works: contact %v ago, leads %v", s.Contact, x.leads())
+	if s := x.Status(); s.Contact >= testElection || !x.Ensemble().Leads() {
+		t.Fatalf("a leader that works: contact %v ago, leads %v", s.Contact, x.Ensemble().Leads())
 	}
 	moves := make(chan struct{})
 	x.fs.SetFault(func(op faultfs.Op, _ string) error {
@@ -203,7 +203,7 @@ func TestRegression_LeaderWithHungDisk_IsOutOfContact(t *testing.T) {
 	})
 	pending := e.propose(0, create("/b"))
 	wait.Until(t, "a leader that knows of nobody", func() bool {
-		return x.Status().Contact >= testElection && !x.leads()
+		return x.Status().Contact >= testElection && !x.Ensemble().Leads()
 	})
 	x.fs.SetFault(nil)
 	close(moves)
@@ -211,7 +211,7 @@ func TestRegression_LeaderWithHungDisk_IsOutOfContact(t *testing.T) {
 		t.Fatalf("lost %v, %v", o.lost, o.Code)
 	}
 	wait.Until(t, "a leader whose disk answers again", func() bool {
-		return x.Status().Contact < testElection && x.leads()
+		return x.Status().Contact < testElection && x.Ensemble().Leads()
 	})
 }
 

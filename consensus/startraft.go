@@ -34,7 +34,6 @@ func (g *electionGate) RequestPreVote(id raft.ServerID, target raft.ServerAddres
 
 // joinEnsemble lets the others connect, as members of the same ensemble.
 func (n *Node) joinEnsemble(id storage.Identity) {
-	n.identity.Store(&id)
 	n.ensemble.Join(id)
 	n.mux.SetIdentity(id.Ensemble, uint64(id.Server))
 }
@@ -71,7 +70,7 @@ func (n *Node) startRaft(id storage.Identity) error {
 		m.Key = n.cfg.Keys.Own()
 		n.tasks.Go(func() { n.publish(m) })
 	}
-	n.ensemble.Start(r)
+	n.ensemble.Start()
 	return nil
 }
 
@@ -84,7 +83,8 @@ func (n *Node) takeRaft(r *raft.Raft) bool {
 	}
 	n.raft = r
 	n.transport.Attach(r)
-	n.disk.Started()
+	n.disk.Attach(r)
+	n.ensemble.Attach(r)
 	close(n.ready)
 	return true
 }

@@ -1,10 +1,7 @@
 package consensus
 
 import (
-	"time"
-
-	"github.com/hashicorp/raft"
-
+	"github.com/zk-lite/zk-lite/consensus/leadership"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
@@ -15,7 +12,7 @@ func (n *Node) Status() Status {
 		Role: RoleNone, Leader: state.NoServer, Contact: membership.NoContact,
 		Pending: n.queue.Len(), DiskFault: n.disk.Fault(), Waiting: n.ensemble.Waiting(),
 	}
-	if id := n.identity.Load(); id != nil {
+	if id := n.ensemble.Identity(); id != nil {
 		s.Ensemble = id.Ensemble
 	}
 	if fault := n.snapshots.fault.Load(); fault != nil {
@@ -28,7 +25,7 @@ func (n *Node) Status() Status {
 		s.Alarm = *alarm
 	}
 	if s.Halt = n.halted.Load(); s.Halt != nil {
-		s.AppliedIndex = n.applied.Load()
+		s.AppliedIndex = n.applied.Index()
 		return s
 	}
 	select {
@@ -42,21 +39,21 @@ func (n *Node) Status() Status {
 		return s
 	}
 	voters := n.ensemble.Voters()
-	l, _ := n.published.now()
-	_, s.LeaderChanged = n.published.changes()
-	s.Election = n.elections.get()
-	s.Leader, s.Term, s.Voters = l.leader, l.term, len(voters)
-	s.LastIndex, s.AppliedIndex = n.raft.LastIndex(), n.applied.Load()
-	if t := n.forwarder.Contact(); t > 0 {
-		s.Contact = max(time.Duration(n.now()-t), n.disk.UnwritableFor())
+	now := n.leadership.Now()
+	_, s.LeaderChanged = n.leadership.Changes()
+	s.Election = n.leadership.Elections.Newest()
+	s.Leader, s.Term, s.Voters = now.Leader, now.Term, len(voters)
+	s.LastIndex, s.AppliedIndex = n.raft.LastIndex(), n.applied.Index()
+	if ago, ever := n.forwarder.Contact(); ever {
+		s.Contact = max(ago, n.disk.UnwritableFor())
 	}
 	switch {
-	case l.role == raft.Leader:
+	case now.Role == leadership.Leader:
 		s.Role, s.Contact = RoleLeader, n.disk.UnwritableFor()
 		if n.cfg.standalone() && len(voters) == 1 {
 			s.Role = RoleStandalone
 		}
-		s.Followers, s.Observers = n.forwarder.Streams.Count(voters)
+		s.Followers, s.Observers = n.streams.Count(voters)
 	case s.Leader == state.NoServer:
 	case voters[n.cfg.ID]:
 		s.Role = RoleFollower

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
+	"github.com/zk-lite/zk-lite/consensus/leadership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
@@ -79,7 +80,7 @@ type Status struct {
 	// LeaderChanged is when this server last saw another leader, none, or another term; zero: never.
 	LeaderChanged time.Time
 	// Election is the newest one since this server's start.
-	Election Election
+	Election leadership.Election
 	// Halt is why this server takes no part any more; nil: it does.
 	Halt *Halt
 	// Alarm is how the servers differ though they should not; empty: as far as is known they do not.

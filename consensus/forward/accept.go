@@ -16,11 +16,11 @@ import (
 // Accept serves the other servers' streams until there are no more.
 func (f *Forwarder) Accept() {
 	for {
-		conn, from, err := f.cfg.Accept()
+		conn, from, err := f.cfg.Network.Accept()
 		if err != nil {
 			return
 		}
-		f.cfg.Go(func() {
+		f.cfg.Tasks.Go(func() {
 			defer conn.Close()
 			if err := f.serveStream(conn, from); err != nil {
 				f.logEnd(from, err)
@@ -44,7 +44,7 @@ func (f *Forwarder) logEnd(from state.ServerID, err error) {
 // serveStream takes commands from another server while this one leads. It returns what is wrong with the stream.
 func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) error {
 	b := f.batcher.Load()
-	if b == nil || !f.cfg.Leads() {
+	if b == nil || !f.cfg.Ensemble.Leads() {
 		return nil
 	}
 	defer context.AfterFunc(b.ctx, func() { _ = conn.Close() })()
@@ -63,15 +63,15 @@ func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) error {
 	if err := writeFrame(conn, appendContact(nil, 0, f.ensembleLimit(), hasLimit)); err != nil {
 		return err
 	}
-	f.Streams.add(from, conn, limit)
-	defer f.Streams.remove(from, conn)
+	f.cfg.Streams.add(from, conn, limit)
+	defer f.cfg.Streams.remove(from, conn)
 	defer crash.OnPanic()
 	for {
 		kind, body, err := readFrame(in)
 		if err != nil {
 			return err
 		}
-		f.Streams.received(from)
+		f.cfg.Streams.received(from)
 		switch kind {
 		case frameBatch:
 			x, err := parseBatch(body, from)
@@ -83,7 +83,7 @@ func (f *Forwarder) serveStream(conn net.Conn, from state.ServerID) error {
 			}
 		case frameTouch:
 			stamp, ids, err := parseTouch(body)
-			if err != nil || !f.cfg.Leads() {
+			if err != nil || !f.cfg.Ensemble.Leads() {
 				return err
 			}
 			f.cfg.Touched(from, ids)

@@ -103,7 +103,7 @@ func TestAccept_Streams_AreTheConnectedServers(t *testing.T) {
 		check := func(id state.ServerID, open bool, silent time.Duration) {
 			t.Helper()
 			synctest.Wait()
-			if got, last := n.Streams.Contact(id); got != open || time.Since(last) != silent {
+			if got, last := n.cfg.Streams.Contact(id); got != open || time.Since(last) != silent {
 				t.Errorf("server %d is connected: %v, silent for %v; want %v, %v",
 					id, got, time.Since(last), open, silent)
 			}
@@ -119,7 +119,7 @@ func TestAccept_Streams_AreTheConnectedServers(t *testing.T) {
 		synctest.Wait()
 		old.Close() // of which the leader may hear only now
 		check(2, true, 0)
-		if voting, others := n.Streams.Count(map[state.ServerID]bool{2: true}); voting != 1 || others != 1 {
+		if voting, others := n.cfg.Streams.Count(map[state.ServerID]bool{2: true}); voting != 1 || others != 1 {
 			t.Errorf("%d voters and %d others are connected", voting, others)
 		}
 		b.End()

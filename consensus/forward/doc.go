@@ -7,13 +7,13 @@
 // hands them to raft (batcher.go). When the leader fails or the stream breaks, everything without a result is
 // sent again to the next leader.
 //
-// The package does not import raft, which comes in as functions, does not elect, and applies nothing.
+// The package does not import raft, does not elect, and applies nothing.
 //
 // # Goroutines and locks
 //
 // Of a Forwarder: Run forwards, with one more that reads what the leader sends; Accept accepts streams, with
 // one more for each. Of a Batcher: Run proposes, with one more that waits for each entry in flight. The caller
-// starts Run and Accept and gives Config.Go for the others, except for those that wait for entries, which may
+// starts Run and Accept and waits for the others by Config.Tasks, except for those that wait for entries, which may
 // never end.
 //
 // Locks: Queue.mu, Batcher.mu, Streams.mu, Stats.mu. Each is taken alone, and nothing is called under it. The

@@ -8,9 +8,11 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/leadership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/crash"
 	"github.com/zk-lite/zk-lite/internal/repeats"
@@ -30,29 +32,33 @@ type Config struct {
 	ElectionTimeout time.Duration
 	Logger          *slog.Logger
 	Queue           *Queue
-	Now             func() int64 // a monotonic clock in nanoseconds, never 0
+	Streams         *Streams
+	Leadership      *leadership.Publisher
+	Ensemble        Ensemble
+	Network         Network
+	TreeLimit       int64           // how much memory, in bytes, the tree may take on this server; 0: no limit
+	Tasks           *sync.WaitGroup // of the goroutines that Close of the node waits for
 
-	// Leader returns who leads, as published (0: nobody is known), and a channel that is closed at the
-	// next change.
-	Leader func() (state.ServerID, <-chan struct{})
+	// Touched takes, on the leader, the sessions that a server has reported.
+	Touched func(by state.ServerID, ids []znode.SessionID)
+}
+
+// Ensemble is what a Forwarder asks of the ensemble (membership.Ensemble).
+type Ensemble interface {
 	// Leads reports whether this server leads at this very moment. What is published may be a moment
 	// old, and a contact that is confirmed after leadership was lost would let the other server serve
 	// reads from an old state for longer than it promises.
-	Leads func() bool
-	// Leading takes note of each sign that a server leads.
-	Leading func(leader state.ServerID)
-	// Touched takes, on the leader, the sessions that a server has reported.
-	Touched func(by state.ServerID, ids []znode.SessionID)
-	// TreeLimit is how much memory, in bytes, the tree may take on this server; 0: no limit.
-	TreeLimit int64
+	Leads() bool
 	// Voters returns the servers that vote.
-	Voters func() map[state.ServerID]bool
+	Voters() map[state.ServerID]bool
+}
+
+// Network connects servers.
+type Network interface {
 	// Dial opens a stream to a server.
-	Dial func(ctx context.Context, to state.ServerID) (net.Conn, error)
+	Dial(ctx context.Context, to state.ServerID) (net.Conn, error)
 	// Accept returns the next stream that another server has opened. It fails when there will be none.
-	Accept func() (net.Conn, state.ServerID, error)
-	// Go runs a goroutine that Close of the node waits for.
-	Go func(func())
+	Accept() (net.Conn, state.ServerID, error)
 }
 
 // Forwarder carries the commands in the queue, and touched sessions, to the leader, and takes those of the
@@ -60,19 +66,19 @@ type Config struct {
 type Forwarder struct {
 	cfg     Config
 	queue   *Queue
+	start   time.Time
 	touches touches
-	contact atomic.Int64 // Now() when a leader was last known to lead; 0: never
+	contact atomic.Int64 // now() when a leader was last known to lead; 0: never
 	batcher atomic.Pointer[Batcher]
 	limit   atomic.Int64 // the smallest TreeLimit of the voters, as the leader last said; 0: none
 	repeats repeats.Filter
 
-	Streams Streams // of the other servers
-	Stats   Stats   // of this server's leadership
+	Stats Stats // of this server's leadership
 }
 
 // New returns a Forwarder that does nothing before Run and Accept.
 func New(cfg Config) *Forwarder {
-	return &Forwarder{cfg: cfg, queue: cfg.Queue, touches: newTouches()}
+	return &Forwarder{cfg: cfg, queue: cfg.Queue, start: time.Now(), touches: newTouches()}
 }
 
 // SetBatcher has this server's commands, and those of all streams that are accepted from now on, go to b;
@@ -83,15 +89,21 @@ func (f *Forwarder) SetBatcher(b *Batcher) {
 	}
 }
 
-// Contact returns Now() when a leader was last known to lead; 0: never.
-func (f *Forwarder) Contact() int64 { return f.contact.Load() }
+// now is a monotonic clock in nanoseconds, never 0.
+func (f *Forwarder) now() int64 { return int64(time.Since(f.start)) + 1 }
+
+// Contact returns how long ago a leader was last known to lead, if ever.
+func (f *Forwarder) Contact() (ago time.Duration, ever bool) {
+	at := f.contact.Load()
+	return time.Duration(f.now() - at), at > 0
+}
 
 // TreeLimit returns how much memory, in bytes, the tree may take on every voter and on this server; 0: no limit.
 func (f *Forwarder) TreeLimit() int64 { return smaller(f.cfg.TreeLimit, f.limit.Load()) }
 
 // ensembleLimit is the smallest limit of the voters that this leader knows.
 func (f *Forwarder) ensembleLimit() int64 {
-	return smaller(f.cfg.TreeLimit, f.Streams.limit(f.cfg.Voters()))
+	return smaller(f.cfg.TreeLimit, f.cfg.Streams.limit(f.cfg.Ensemble.Voters()))
 }
 
 // Touch reports sessions whose clients were heard by this server. It never
@@ -103,14 +115,14 @@ func (f *Forwarder) Touch(ids []znode.SessionID) { f.touches.add(ids) }
 func (f *Forwarder) Run(ctx context.Context) {
 	backoff := redialMin
 	for ctx.Err() == nil {
-		leader, changed := f.cfg.Leader()
+		now, changed := f.cfg.Leadership.Watch()
 		var worked bool
-		switch leader {
+		switch now.Leader {
 		case state.NoServer:
 		case f.cfg.Self:
 			worked = f.forwardToSelf()
 		default:
-			worked = f.forwardToLeader(ctx, leader, changed)
+			worked = f.forwardToLeader(ctx, now.Leader, changed)
 		}
 		if worked {
 			backoff = redialMin
@@ -140,10 +152,10 @@ func (f *Forwarder) forwardToSelf() bool {
 		case ids := <-f.touches:
 			f.cfg.Touched(f.cfg.Self, ids)
 			f.limit.Store(f.ensembleLimit())
-			if f.cfg.Leads() {
+			if f.cfg.Ensemble.Leads() {
 				// A leader that hands over has been in touch until now.
-				f.contact.Store(f.cfg.Now())
-				f.cfg.Leading(f.cfg.Self)
+				f.contact.Store(f.now())
+				f.cfg.Leadership.NoteContact(f.cfg.Self)
 			}
 		case <-f.queue.wake: // one batch at a time, or touches would wait for all
 			yield()
@@ -159,9 +171,9 @@ func (f *Forwarder) forwardToSelf() bool {
 func (f *Forwarder) forwardToLeader(
 	parent context.Context, leader state.ServerID, changed <-chan struct{},
 ) bool {
-	asked := f.cfg.Now()
+	asked := f.now()
 	ctx, cancel := context.WithTimeout(parent, f.cfg.ElectionTimeout)
-	conn, err := f.cfg.Dial(ctx, leader)
+	conn, err := f.cfg.Network.Dial(ctx, leader)
 	cancel()
 	if err != nil {
 		f.cfg.Logger.Debug("cannot reach the leader", "leader", leader, "error", err)
@@ -172,7 +184,7 @@ func (f *Forwarder) forwardToLeader(
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	accepted := make(chan struct{})
-	f.cfg.Go(func() { end(f.readContacts(conn, leader, asked, accepted)) })
+	f.cfg.Tasks.Go(func() { end(f.readContacts(conn, leader, asked, accepted)) })
 	if writeFrame(conn, appendOpen(nil, f.queue.Origin().Incarnation, f.cfg.TreeLimit)) != nil {
 		return false
 	}
@@ -207,8 +219,8 @@ func (f *Forwarder) sendStream(
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-changed:
-			var now state.ServerID
-			if now, changed = f.cfg.Leader(); now != leader {
+			var now leadership.State
+			if now, changed = f.cfg.Leadership.Watch(); now.Leader != leader {
 				return nil
 			}
 		case ids := <-f.touches:
@@ -216,7 +228,7 @@ func (f *Forwarder) sendStream(
 				f.Touch(ids[maxTouched:])
 				ids = ids[:maxTouched]
 			}
-			stamp := f.cfg.Now()
+			stamp := f.now()
 			sent.add(ids, stamp, f.contact.Load())
 			if err := writeFrame(conn, appendTouch(buf[:0], uint64(stamp), ids)); err != nil {
 				return err
@@ -271,7 +283,7 @@ func (f *Forwarder) readContacts(conn net.Conn, leader state.ServerID, asked int
 			return err
 		}
 		f.limit.Store(limit)
-		f.cfg.Leading(leader)
+		f.cfg.Leadership.NoteContact(leader)
 		if first {
 			f.contact.Store(asked)
 			close(accepted)

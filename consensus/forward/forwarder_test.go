@@ -61,15 +61,15 @@ func TestForwarder_Contact_IsWhenTheConfirmedTouchWasSent(t *testing.T) {
 			clock.Sleep(time.Second)
 			n.Touch([]znode.SessionID{znode.SessionID(i)})
 			var err error
-			if stamps[i], _, err = parseTouch(leader.read(frameTouch)); err != nil || int64(stamps[i]) != n.cfg.Now() {
-				t.Fatalf("a touch of %d, sent at %d, %v", stamps[i], n.cfg.Now(), err)
+			if stamps[i], _, err = parseTouch(leader.read(frameTouch)); err != nil || int64(stamps[i]) != n.now() {
+				t.Fatalf("a touch of %d, sent at %d, %v", stamps[i], n.now(), err)
 			}
 		}
 		for _, x := range []struct{ sent, want uint64 }{{stamps[1], stamps[1]}, {stamps[0], stamps[1]}} {
 			clock.Sleep(time.Second)
 			leader.send(numberFrame(frameContact, x.sent))
 			synctest.Wait()
-			if got := n.Contact(); got != int64(x.want) {
+			if got := n.contact.Load(); got != int64(x.want) {
 				t.Errorf("contact at %d after the leader confirmed %d, want %d", got, x.sent, x.want)
 			}
 		}
@@ -97,15 +97,15 @@ func TestForwarder_Contact_NotFromADamagedFrame(t *testing.T) {
 				first.read(frameOpen)
 				first.send(bad)
 				first.wantClosed()
-				if got := n.Contact(); got != 0 {
+				if got := n.contact.Load(); got != 0 {
 					t.Errorf("contact at %d, before any leader said that it leads", got)
 				}
 				second := n.nextStream(2)
 				synctest.Wait()
-				before := n.Contact()
+				before := n.contact.Load()
 				second.send(bad)
 				second.wantClosed()
-				if got := n.Contact(); got != before {
+				if got := n.contact.Load(); got != before {
 					t.Errorf("contact at %d, want %d", got, before)
 				}
 			})

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/leadership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
@@ -36,62 +37,59 @@ func (discard) Gap(state.Origin, uint64)                         {}
 // testNode is the Forwarder of server 1 in a bubble. The test plays the other servers.
 type testNode struct {
 	*Forwarder
-	t        *testing.T
-	leads    atomic.Bool
-	dialled  chan *peer
-	incoming chan *peer
-	touched  chan []znode.SessionID
-
-	mu      sync.Mutex // protects the fields below
-	leader  state.ServerID
-	changed chan struct{}
+	t          *testing.T
+	leadership *leadership.Publisher
+	leads      atomic.Bool
+	dialled    chan *peer
+	incoming   chan *peer
+	touched    chan []znode.SessionID
 }
 
 // newTestNode returns a testNode that dials nobody before Run.
 func newTestNode(t *testing.T) *testNode {
 	n := &testNode{
-		t: t, dialled: make(chan *peer, 100), incoming: make(chan *peer), touched: make(chan []znode.SessionID, 100),
-		leader: state.NoServer, changed: make(chan struct{}),
+		t: t, leadership: leadership.New(),
+		dialled: make(chan *peer, 100), incoming: make(chan *peer), touched: make(chan []znode.SessionID, 100),
 	}
-	start := time.Now()
 	n.Forwarder = New(Config{
 		Self: 1, ElectionTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
 		Queue:   NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30),
-		Now:     func() int64 { return int64(time.Since(start)) + 1 },
-		Leads:   n.leads.Load,
-		Leading: func(state.ServerID) {},
-		Voters:  func() map[state.ServerID]bool { return map[state.ServerID]bool{1: true, 2: true} },
+		Streams: &Streams{}, Leadership: n.leadership, Ensemble: testEnsemble{n}, Network: testNetwork{n},
 		Touched: func(_ state.ServerID, ids []znode.SessionID) { n.touched <- ids },
-		Leader: func() (state.ServerID, <-chan struct{}) {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			return n.leader, n.changed
-		},
-		Dial: func(_ context.Context, to state.ServerID) (net.Conn, error) {
-			here, there := net.Pipe()
-			n.dialled <- newPeer(t, there, to)
-			return here, nil
-		},
-		Accept: func() (net.Conn, state.ServerID, error) {
-			if p := <-n.incoming; p != nil {
-				return p, p.id, nil
-			}
-			return nil, state.NoServer, net.ErrClosed
-		},
-		Go: func(f func()) { go f() },
+		Tasks:   &sync.WaitGroup{},
 	})
 	go n.Accept()
 	t.Cleanup(func() { close(n.incoming) })
 	return n
 }
 
+// testEnsemble is an ensemble in which servers 1 and 2 vote.
+type testEnsemble struct{ *testNode }
+
+func (e testEnsemble) Leads() bool { return e.leads.Load() }
+func (e testEnsemble) Voters() map[state.ServerID]bool {
+	return map[state.ServerID]bool{1: true, 2: true}
+}
+
+// testNetwork has the test take and open the streams.
+type testNetwork struct{ *testNode }
+
+func (n testNetwork) Dial(_ context.Context, to state.ServerID) (net.Conn, error) {
+	here, there := net.Pipe()
+	n.dialled <- newPeer(n.t, there, to)
+	return here, nil
+}
+
+func (n testNetwork) Accept() (net.Conn, state.ServerID, error) {
+	if p := <-n.incoming; p != nil {
+		return p, p.id, nil
+	}
+	return nil, state.NoServer, net.ErrClosed
+}
+
 // publish says that a leadership has begun.
 func (n *testNode) publish(leader state.ServerID) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.leader = leader
-	close(n.changed)
-	n.changed = make(chan struct{})
+	n.leadership.Publish(leadership.State{Term: n.leadership.Now().Term + 1, Leader: leader})
 }
 
 // add adds commands, none of which gets a result by itself.

@@ -82,7 +82,7 @@ func TestQueue_Add_ChunkStaysSmall(t *testing.T) {
 func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	q := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
-	f := New(Config{Queue: q, Now: func() int64 { return 1 }})
+	f := New(Config{Queue: q})
 	const size = 16 << 10
 	for range 8 * maxSentBytes / size { // none of which will ever be applied
 		set := &state.Command{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)}
@@ -174,7 +174,7 @@ func TestRegression_Forwarder_LeaderThatIsCutOffIsLeft(t *testing.T) {
 func TestRegression_Forwarder_FirstContactIsAsOldAsTheDial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newTestNode(t)
-		dialled := n.cfg.Now()
+		dialled := n.now()
 		n.publish(2)
 		go n.Run(t.Context())
 		leader := n.nextDial(2)
@@ -182,7 +182,7 @@ func TestRegression_Forwarder_FirstContactIsAsOldAsTheDial(t *testing.T) {
 		clock.Sleep(time.Minute)
 		leader.send(numberFrame(frameContact, 0))
 		synctest.Wait()
-		if got := n.Contact(); got != dialled {
+		if got := n.contact.Load(); got != dialled {
 			t.Errorf("contact at %v, but the leader was dialled at %v", time.Duration(got), time.Duration(dialled))
 		}
 	})

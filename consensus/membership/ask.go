@@ -36,10 +36,8 @@ func (a *Asker) Ask(ctx context.Context, servers []Server) []Peer {
 	}
 	m := mux.New(mux.Config{
 		Listener: mux.NoListener(), Advertise: AddressOf(a.Self),
-		Dial: func(ctx context.Context, name string) (net.Conn, error) { return a.Dial(ctx, addr[name]) },
-		Secure: func(ctx context.Context, c net.Conn, _ mux.Kind, name string) (net.Conn, error) {
-			return a.Keys.Client(ctx, c, ServerOf(name), true)
-		},
+		Dial:  func(ctx context.Context, name string) (net.Conn, error) { return a.Dial(ctx, addr[name]) },
+		Guard: keysOnly{keys: a.Keys},
 	})
 	defer func() { _ = m.Close() }()
 	if a.Ensemble != [16]byte{} {
@@ -55,6 +53,17 @@ func (a *Asker) Ask(ctx context.Context, servers []Server) []Peer {
 	}
 	asking.Wait()
 	return peers
+}
+
+// keysOnly has a server that is asked show its key.
+type keysOnly struct {
+	mux.Credulous
+	keys *peerkeys.Keys
+}
+
+// Secure implements mux.Guard.
+func (g keysOnly) Secure(ctx context.Context, c net.Conn, _ mux.Kind, name string) (net.Conn, error) {
+	return g.keys.Client(ctx, c, ServerOf(name), true)
 }
 
 // ask fills in the answer. A server that refuses the key is a member that says no more.

@@ -148,7 +148,7 @@ func (l *leader) seeOthers(ctx context.Context) map[state.ServerID]sight {
 			continue
 		}
 		s := sight{votes: m.Voter, joins: m.Vote && !m.Voter}
-		s.open, _ = l.cfg.LastContact(id)
+		s.open, _ = l.cfg.Streams.Contact(id)
 		switch {
 		case !s.open: // also one that has not joined: with a vote, it would be taken for one that has lost its disk
 			s.behind = "it is not connected"
@@ -159,7 +159,7 @@ func (l *leader) seeOthers(ctx context.Context) map[state.ServerID]sight {
 				s.behind = err.Error()
 			case reply.Ensemble == "":
 				s.behind = "it has not joined"
-			case reply.Applied+caughtUp < l.cfg.Applied():
+			case reply.Applied+caughtUp < l.cfg.Applied.Index():
 				s.behind = "it is catching up"
 			}
 		}

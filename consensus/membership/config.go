@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
+	"github.com/zk-lite/zk-lite/consensus/leadership"
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 // The errors of changes to the ensemble.
@@ -52,39 +54,31 @@ type Config struct {
 	ElectionTimeout time.Duration
 	Autopilot       Autopilot
 	Logger          *slog.Logger
-	Fatal           func(error)
 	Mux             *mux.Mux
 	Keys            *peerkeys.Keys // nil: servers are not told apart by keys
 	Store           *storage.Store
-	// RaftConfig and Transport are what raft is bootstrapped with.
-	RaftConfig *raft.Config
-	Transport  raft.Transport
-	// StopRetrying has the transport return failures to raft, which waits for its requests in a transfer.
-	StopRetrying func()
+	Disk            *storage.Monitor
+	RaftConfig      *raft.Config // what raft is bootstrapped with
+	Transport       Transport
+	Leadership      *leadership.Publisher
+	Applied         *Applied
+	Queue           *forward.Queue   // takes commands
+	Streams         *forward.Streams // of the other servers, while this one leads
 
-	// Leader returns who leads, as published; 0: nobody is known.
-	Leader func() state.ServerID
-	// Term returns the term, as published.
-	Term func() uint64
-	// Applied returns the index of the last entry that was applied here.
-	Applied func() uint64
-	// Published returns what the servers have published, as applied here.
-	Published func() map[state.ServerID]state.Member
-	// Configured returns the servers of the newest configuration that was applied here, and whether they vote.
-	Configured func() map[state.ServerID]bool
+	// Fatal is called when this server cannot go on.
+	Fatal func(error)
 	// Check answers a server that compares itself with this one, and asks for these indexes of the log.
 	Check func(from state.ServerID, at []uint64) *selfcheck.Answer
-	// Level returns the ensemble's feature level, as applied here.
-	Level func() state.Level
 	// Removed is called once when this server learns that it is no member any more, with what happened and what to do.
 	Removed func(reason string)
-	// Commit proposes a command and waits for its result.
-	Commit func(context.Context, *state.Command) (znode.Error, error)
-	// Connected counts the servers whose streams are connected here: those that vote, and the others.
-	Connected func(voters map[state.ServerID]bool) (voting, others int)
-	// LastContact returns whether a server's stream is connected, and when something last came on one.
-	LastContact func(state.ServerID) (open bool, at time.Time)
 
 	Context context.Context // ends with the node; its cause is what is returned then
-	Go      func(func())    // runs a goroutine that Close of the node waits for
+	Tasks   *sync.WaitGroup // of the goroutines that Close of the node waits for
+}
+
+// Transport is raft's.
+type Transport interface {
+	raft.Transport
+	// StopRetrying has it return failures to raft, which waits for its requests in a transfer.
+	StopRetrying()
 }

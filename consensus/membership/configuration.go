@@ -12,8 +12,19 @@ import (
 
 // configuration is raft's latest configuration, committed or not.
 type configuration struct {
-	raft      atomic.Pointer[raft.Raft] // nil: not started
-	published func() map[state.ServerID]state.Member
+	cfg  *Config
+	raft atomic.Pointer[raft.Raft] // nil: not started
+}
+
+// Attach has the configuration read from raft, which has been started.
+func (c *configuration) Attach(r *raft.Raft) { c.raft.Store(r) }
+
+// Leads reports whether this server leads at this very moment, as far as it can see. raft calls a
+// server leader as long as its main loop waits for the disk, however long the
+// others have had another one.
+func (c *configuration) Leads() bool {
+	r := c.raft.Load()
+	return r != nil && r.State() == raft.Leader && c.cfg.Disk.Waiting() < c.cfg.ElectionTimeout
 }
 
 // AddressOf returns a server's address in raft's configuration: its id. Where that
@@ -74,7 +85,7 @@ func (c *configuration) suffrage(id state.ServerID) suffrage {
 // Members returns the servers of the ensemble, with what they have published.
 func (c *configuration) Members() map[state.ServerID]state.Member {
 	all := map[state.ServerID]state.Member{}
-	published := c.published()
+	published := c.cfg.Applied.Members()
 	for id, votes := range c.configured() {
 		m := published[id]
 		m.ID, m.Voter = id, votes

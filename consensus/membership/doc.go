@@ -5,7 +5,7 @@
 // A server with an empty data directory does not vote before an ensemble has been bootstrapped, once, with all
 // its voters present. A server whose disk was wiped, and would forget what it has acknowledged, is refused.
 //
-// The package does not start raft and does not ask it who leads: both are given to it.
+// The package does not start raft, and reads who leads where that is published.
 //
 // # Goroutines and locks
 //

@@ -8,8 +8,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
@@ -31,25 +29,24 @@ func New(cfg Config) *Ensemble {
 	b := &bootstrapper{
 		cfg: &cfg, control: c, accepted: make(chan storage.Identity, 1), accepting: make(chan struct{}, 1),
 	}
-	x := &configuration{published: cfg.Published}
+	x := &configuration{cfg: &cfg}
 	return &Ensemble{&cfg, c, b, x, &leader{cfg: &cfg, control: c, configuration: x, binding: make(chan struct{}, 1)}}
 }
 
-// Start begins to answer what only raft can, and finishes what Bootstrap has begun.
-func (e *Ensemble) Start(r *raft.Raft) {
-	e.configuration.raft.Store(r)
+// Start follows what becomes of this server's membership, once raft is attached, and finishes what Bootstrap has begun.
+func (e *Ensemble) Start() {
 	id := *e.identity.Load()
 	if id.Bootstrapping {
-		e.cfg.Go(func() { e.finishBootstrap(id, e.leaveOut) })
+		e.cfg.Tasks.Go(func() { e.finishBootstrap(id, e.leaveOut) })
 	}
 	if len(e.cfg.Servers) > 1 {
-		e.cfg.Go(func() { e.checkOthers(id) })
+		e.cfg.Tasks.Go(func() { e.checkOthers(id) })
 	}
 	if !e.standalone() {
-		e.cfg.Go(e.watchRemoval)
+		e.cfg.Tasks.Go(e.watchRemoval)
 	}
 	if e.cfg.Keys != nil {
-		e.cfg.Go(e.followKeys)
+		e.cfg.Tasks.Go(e.followKeys)
 	}
 }
 
@@ -60,7 +57,7 @@ func (e *Ensemble) Serve() {
 		if err != nil {
 			return // the mux was closed
 		}
-		e.cfg.Go(func() {
+		e.cfg.Tasks.Go(func() {
 			defer func() { _ = conn.Close() }()
 			e.serveControl(conn)
 		})
@@ -91,11 +88,11 @@ func (e *Ensemble) serveControl(conn *mux.Conn) {
 	bound := e.cfg.Keys.Bound(conn.Conn)
 	if id := e.identity.Load(); id != nil && (bound || e.cfg.Keys.WasRemoved(conn.Conn, req.From)) {
 		reply.Ensemble, reply.Bootstrapping = fmt.Sprintf("%x", id.Ensemble), id.Bootstrapping
-		reply.Suffrage, reply.Applied = e.suffrage(req.From), e.cfg.Applied()
-		configured := e.cfg.Configured()
+		reply.Suffrage, reply.Applied = e.suffrage(req.From), e.cfg.Applied.Index()
+		configured := e.cfg.Applied.Configuration()
 		_, in := configured[req.From]
 		reply.Removed = len(configured) > 0 && !in
-		reply.Led, reply.Called = e.cfg.Leader() != state.NoServer, e.called(req.From)
+		reply.Led, reply.Called = e.cfg.Leadership.Now().Leader != state.NoServer, e.called(req.From)
 		if bound {
 			reply.Keys = e.cfg.Keys.Table()
 		}

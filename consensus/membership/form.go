@@ -63,7 +63,7 @@ func (b *bootstrapper) excused() ([]state.ServerID, error) {
 func (e *Ensemble) leaveOut(id state.ServerID) error {
 	ctx, cancel := context.WithTimeout(e.cfg.Context, controlTimeout)
 	defer cancel()
-	if _, err := e.cfg.Commit(ctx, &state.Command{Op: state.OpSync}); err != nil {
+	if _, err := e.cfg.Queue.Do(ctx, &state.Command{Op: state.OpSync}); err != nil {
 		return err // this server may have started again, and not know what it has done before
 	}
 	if e.Members()[id].Vote {

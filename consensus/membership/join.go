@@ -98,7 +98,7 @@ func (l *leader) bind(req *controlRequest) error {
 	}
 	ctx, cancel := context.WithTimeout(l.cfg.Context, changeTimeout)
 	defer cancel()
-	code, err := l.cfg.Commit(ctx, &state.Command{Op: state.OpMember, Member: m})
+	code, err := l.cfg.Queue.Do(ctx, &state.Command{Op: state.OpMember, Member: m})
 	if err == nil && code != znode.OK {
 		err = ErrNoMember
 	}
@@ -135,7 +135,7 @@ func (e *Ensemble) NewToken(ctx context.Context, id state.ServerID) (secret stri
 		m.TokenUntil = until.UnixMilli()
 		var code znode.Error
 		if err = e.awaitLeader(ctx); err == nil {
-			code, err = e.cfg.Commit(ctx, &state.Command{Op: state.OpMember, Member: m})
+			code, err = e.cfg.Queue.Do(ctx, &state.Command{Op: state.OpMember, Member: m})
 		}
 		if err == nil && code != znode.OK {
 			err = ErrNoMember

@@ -44,7 +44,7 @@ func (e *Ensemble) followKeys() {
 			return
 		case <-e.cfg.Keys.Met():
 		}
-		if e.cfg.Leader() == state.NoServer {
+		if e.cfg.Leadership.Now().Leader == state.NoServer {
 			e.refreshKeys()
 		}
 		select {

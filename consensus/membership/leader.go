@@ -35,7 +35,7 @@ type leader struct {
 // so.
 func (l *leader) leads() (*raft.Raft, error) {
 	r := l.configuration.raft.Load()
-	if r == nil || l.cfg.Leader() != l.cfg.Self {
+	if r == nil || l.cfg.Leadership.Now().Leader != l.cfg.Self {
 		return nil, errNotLeader
 	}
 	return r, nil
@@ -75,7 +75,7 @@ func (l *leader) transferAwayAsLeader(from state.ServerID) error {
 		return nil
 	}
 	err := l.retryCheck(func() error {
-		if voting, _ := l.cfg.Connected(l.configuration.Voters()); voting == 0 {
+		if voting, _ := l.cfg.Streams.Count(l.configuration.Voters()); voting == 0 {
 			return fmt.Errorf("%w: no other voter is connected; start another voter first", ErrTooFew)
 		}
 		return nil
@@ -150,7 +150,7 @@ func (l *leader) retryCheck(check func() error) error {
 // checkWithout reports that, without a server, the voters that are connected would
 // be no majority of these.
 func (l *leader) checkWithout(id state.ServerID, voters map[state.ServerID]bool) error {
-	connected, _ := l.cfg.Connected(voters)
+	connected, _ := l.cfg.Streams.Count(voters)
 	if voters[l.cfg.Self] {
 		connected++
 	}
@@ -181,7 +181,7 @@ func (l *leader) Transfer() error {
 	if err != nil {
 		return nil
 	}
-	if voting, _ := l.cfg.Connected(l.configuration.Voters()); voting == 0 {
+	if voting, _ := l.cfg.Streams.Count(l.configuration.Voters()); voting == 0 {
 		return nil
 	}
 	return l.transfer(r.LeadershipTransfer)
@@ -191,7 +191,7 @@ func (l *leader) Transfer() error {
 // election timeout, but may also forget it, as one that ends while the leader steps
 // down (hashicorp/raft issue 696): then it would wait for ever.
 func (l *leader) transfer(start func() raft.Future) error {
-	l.cfg.StopRetrying()
+	l.cfg.Transport.StopRetrying()
 	ended := make(chan error, 1)
 	go func() { ended <- start().Error() }() // Close does not wait for it, for it may never end
 	late := time.NewTimer(max(changeTimeout, 2*l.cfg.ElectionTimeout))

@@ -18,8 +18,8 @@ func (l *leader) statusAsLeader() (*Status, error) {
 		return nil, err
 	}
 	s := &Status{
-		Leader: l.cfg.Self, Term: l.cfg.Term(),
-		LastIndex: r.LastIndex(), AppliedIndex: l.cfg.Applied(),
+		Leader: l.cfg.Self, Term: l.cfg.Leadership.Now().Term,
+		LastIndex: r.LastIndex(), AppliedIndex: l.cfg.Applied.Index(),
 	}
 	for id, votes := range l.configuration.configured() {
 		m := MemberStatus{ID: id, Voter: votes, Contact: NoContact, Plan: l.planOf(id)}
@@ -54,7 +54,7 @@ func (l *leader) statusAsLeader() (*Status, error) {
 }
 
 func (l *leader) askMember(ctx context.Context, m *MemberStatus) {
-	open, last := l.cfg.LastContact(m.ID)
+	open, last := l.cfg.Streams.Contact(m.ID)
 	if !last.IsZero() {
 		m.Contact = time.Since(last)
 	}

@@ -17,7 +17,7 @@ func (e *Ensemble) Levels() (now, highest state.Level) {
 		all[id] = true
 	}
 	highest, _ = state.CommonLevel(all, members)
-	return e.cfg.Level(), highest
+	return e.cfg.Applied.Level(), highest
 }
 
 // RaiseLevel raises the ensemble's feature level, for good: servers that do not speak it cannot come back. The state
@@ -32,7 +32,7 @@ func (e *Ensemble) RaiseLevel(ctx context.Context, to state.Level) error {
 	if err := e.awaitLeader(ctx); err != nil {
 		return fmt.Errorf("raising the feature level to %d: %w", to, err)
 	}
-	code, err := e.cfg.Commit(ctx, &state.Command{Op: state.OpLevel, Level: to})
+	code, err := e.cfg.Queue.Do(ctx, &state.Command{Op: state.OpLevel, Level: to})
 	if err == nil && code != znode.OK {
 		err = fmt.Errorf("%w: the ensemble has changed meanwhile", ErrLevel)
 	}
@@ -43,12 +43,12 @@ func (e *Ensemble) RaiseLevel(ctx context.Context, to state.Level) error {
 }
 
 func (e *Ensemble) checkLevel(to state.Level) error {
-	now, members := e.cfg.Level(), e.cfg.Published()
+	now, members := e.cfg.Applied.Level(), e.cfg.Applied.Members()
 	if to == 0 || to < now {
 		return fmt.Errorf("%w: the ensemble is at level %d and never goes back, so it cannot have level "+
 			"%d", ErrLevel, now, to)
 	}
-	for id := range e.cfg.Configured() {
+	for id := range e.cfg.Applied.Configuration() {
 		switch m := members[id]; {
 		case m.MaxLevel == 0:
 			return fmt.Errorf("%w: server %d has not said yet which levels it speaks; start it, or remove it from the "+

@@ -46,7 +46,7 @@ func (e *Ensemble) addServer(ctx context.Context, m state.Member) error {
 	if err := e.askLeader(ctx, controlRequest{Op: controlAdd, Server: m.ID}); err != nil {
 		return err
 	}
-	code, err := e.cfg.Commit(ctx, &state.Command{Op: state.OpMember, Member: m})
+	code, err := e.cfg.Queue.Do(ctx, &state.Command{Op: state.OpMember, Member: m})
 	if err == nil && code != znode.OK { // it was removed again before
 		err = ErrNoMember
 	}
@@ -121,7 +121,7 @@ func (e *Ensemble) TransferTo(ctx context.Context, id state.ServerID) error {
 func (e *Ensemble) transferAway(ctx context.Context) error {
 	var leader state.ServerID
 	err := e.retryChange(ctx, func() error {
-		if leader = e.cfg.Leader(); leader == state.NoServer {
+		if leader = e.cfg.Leadership.Now().Leader; leader == state.NoServer {
 			return errNoneKnown
 		}
 		return nil
@@ -150,7 +150,7 @@ func (e *Ensemble) askLeader(ctx context.Context, req controlRequest) error {
 }
 
 func (e *Ensemble) askLeaderOnce(req controlRequest) error {
-	leader := e.cfg.Leader()
+	leader := e.cfg.Leadership.Now().Leader
 	switch leader {
 	case state.NoServer:
 		return errNoneKnown
@@ -226,7 +226,7 @@ func (e *Ensemble) retry(ctx context.Context, try func() error) error {
 // carried out when nobody expects it any more. Errors: ErrNoLeader.
 func (e *Ensemble) awaitLeader(ctx context.Context) error {
 	return e.retryChange(ctx, func() error {
-		if e.cfg.Leader() == state.NoServer {
+		if e.cfg.Leadership.Now().Leader == state.NoServer {
 			return errNoneKnown
 		}
 		return nil
@@ -257,7 +257,7 @@ func (e *Ensemble) Status(ctx context.Context) (Status, error) {
 }
 
 func (e *Ensemble) askStatus(ctx context.Context) (*Status, error) {
-	leader := e.cfg.Leader()
+	leader := e.cfg.Leadership.Now().Leader
 	switch leader {
 	case state.NoServer:
 		return nil, errNoneKnown

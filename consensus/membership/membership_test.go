@@ -32,7 +32,7 @@ func TestStatus_Lag_IsNeverNegative(t *testing.T) {
 func TestRegression_Transfer_ThatNeverEnds_EndsWithTheNode(t *testing.T) {
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	e := New(Config{Context: ctx, StopRetrying: func() {}})
+	e := New(Config{Context: ctx, Transport: inmem{}})
 	asked, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		ended <- e.transfer(func() raft.Future {
@@ -65,7 +65,8 @@ func TestRegression_Bootstrap_AskedAgain_WaitsForTheDisk(t *testing.T) {
 		}, RaftConfig: raft.DefaultConfig()})
 		e.cfg.RaftConfig.LocalID = "0"
 		e.cfg.Servers = []Server{{ID: 0, Voter: true}}
-		_, e.cfg.Transport = raft.NewInmemTransport("0")
+		_, transport := raft.NewInmemTransport("0")
+		e.cfg.Transport = inmem{transport}
 		request := controlRequest{Op: controlBootstrap, Ensemble: strings.Repeat("1f", 16)}
 		var requests sync.WaitGroup
 		for range 2 {
@@ -82,6 +83,11 @@ func TestRegression_Bootstrap_AskedAgain_WaitsForTheDisk(t *testing.T) {
 		}
 	})
 }
+
+// inmem is raft's transport in memory.
+type inmem struct{ *raft.InmemTransport }
+
+func (inmem) StopRetrying() {}
 
 // slowIdentity is on a disk whose writes take a while.
 type slowIdentity struct {

@@ -10,7 +10,7 @@ import (
 
 // called is the host by which this server finds another one; empty: it is not known here.
 func (e *Ensemble) called(id state.ServerID) string {
-	at := e.cfg.Published()[id].Addr
+	at := e.cfg.Applied.Members()[id].Addr
 	for _, s := range e.cfg.Servers {
 		if s.ID == id && at == "" {
 			at = s.Addr

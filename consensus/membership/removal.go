@@ -25,7 +25,7 @@ func (e *Ensemble) watchRemoval() {
 			return
 		case <-tick.C:
 		}
-		if e.cfg.Leader() != state.NoServer {
+		if e.cfg.Leadership.Now().Leader != state.NoServer {
 			starting = false
 			if e.suffrage(e.cfg.Self) != notMember {
 				continue
@@ -69,7 +69,7 @@ func (e *Ensemble) removedBy() (by state.ServerID, applied uint64) {
 	if len(e.configured()) == 0 {
 		return state.NoServer, 0 // this server has not been added yet
 	}
-	atLeast := e.cfg.Applied()
+	atLeast := e.cfg.Applied.Index()
 	if e.suffrage(e.cfg.Self) != notMember {
 		atLeast = max(atLeast, e.raft.Load().LastIndex())
 	}

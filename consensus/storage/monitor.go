@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
@@ -33,27 +34,27 @@ const (
 
 // MonitorConfig is what a Monitor is made of.
 type MonitorConfig struct {
+	Self            raft.ServerID
 	Store           *Store
 	ElectionTimeout time.Duration
 	Logger          *slog.Logger
-	Now             func() int64 // a monotonic clock in nanoseconds, never 0
-	Fatal           func(error)
 	Stopping        context.Context // has ended when the server is closed
-	// Applied returns the index of the last entry that was applied here, also before a restart. nil: it is not known.
-	Applied func() uint64
+	// Applied is what was applied here, also before a restart. nil: it is not known.
+	Applied *selfcheck.Record
+
+	Fatal func(error)
 	// Forked is called when raft wants to delete an entry that was applied.
 	Forked func(from, applied uint64)
-	// Alone reports that nobody else can lead. nil: others can.
-	Alone func() bool
 }
 
 // Monitor stands between raft and its stores. It measures for how long raft waits for them, and remembers
 // what they refused.
 type Monitor struct {
-	cfg     MonitorConfig
-	started atomic.Bool  // raft runs
-	busy    atomic.Int64 // Now() when raft's main loop began to wait; 0: it does not
-	// refused is Now() when the log refused a write, and refusing when it began to; 0: it has
+	cfg   MonitorConfig
+	start time.Time
+	raft  atomic.Pointer[raft.Raft] // nil: it does not run
+	busy  atomic.Int64              // now() when raft's main loop began to wait; 0: it does not
+	// refused is now() when the log refused a write, and refusing when it began to; 0: it has
 	// taken one since.
 	refused, refusing atomic.Int64
 	terms             atomic.Pointer[termStore] // nil: raft has not been started
@@ -63,7 +64,7 @@ type Monitor struct {
 }
 
 // NewMonitor returns the monitor of a store.
-func NewMonitor(cfg MonitorConfig) *Monitor { return &Monitor{cfg: cfg} }
+func NewMonitor(cfg MonitorConfig) *Monitor { return &Monitor{cfg: cfg, start: time.Now()} }
 
 // Log returns raft's log store, its writes watched.
 func (m *Monitor) Log() raft.LogStore { return &watchedLog{m.cfg.Store.Log, m} }
@@ -91,10 +92,29 @@ func (m *Monitor) PersistTerm() {
 	}
 }
 
-// Started notes that raft runs. Before, errors of the store of term and vote are returned.
-func (m *Monitor) Started() { m.started.Store(true) }
+// Attach notes that raft runs. Before, errors of the store of term and vote are returned.
+func (m *Monitor) Attach(r *raft.Raft) { m.raft.Store(r) }
 
-func (m *Monitor) begin() { m.busy.Store(m.cfg.Now()) }
+// Alone reports whether this server has the only vote, so that no other can lead.
+func (m *Monitor) Alone() bool {
+	r := m.raft.Load()
+	if r == nil {
+		return false
+	}
+	voters, own := 0, false
+	for _, s := range r.GetConfiguration().Configuration().Servers {
+		if s.Suffrage == raft.Voter {
+			voters++
+			own = own || s.ID == m.cfg.Self
+		}
+	}
+	return own && voters == 1
+}
+
+// now is a monotonic clock in nanoseconds, never 0.
+func (m *Monitor) now() int64 { return int64(time.Since(m.start)) + 1 }
+
+func (m *Monitor) begin() { m.busy.Store(m.now()) }
 func (m *Monitor) end()   { m.busy.Store(0) }
 
 // Waiting returns for how long raft's main loop has been waiting for the disk; 0: it does not.
@@ -103,7 +123,7 @@ func (m *Monitor) Waiting() time.Duration {
 	if since == 0 {
 		return 0
 	}
-	return max(0, time.Duration(m.cfg.Now()-since))
+	return max(0, time.Duration(m.now()-since))
 }
 
 // fault is why the last write to a store failed; empty if it succeeded.
@@ -150,7 +170,7 @@ func (w *watchedLog) DeleteRange(first, last uint64) error {
 		return w.LogStore.DeleteRange(first, last)
 	}
 	end, err := w.LastIndex()
-	applied := m.cfg.Applied()
+	applied := m.cfg.Applied.Newest().Index
 	if err != nil || last < end || first > applied {
 		return errors.Join(err, w.LogStore.DeleteRange(first, last))
 	}
@@ -173,12 +193,12 @@ func (w *watchedLog) StoreLogs(logs []*raft.Log) error {
 	for {
 		err := w.LogStore.StoreLogs(logs)
 		m.logFault.note(err)
-		m.noteRefusal(err != nil, m.cfg.Now())
+		m.noteRefusal(err != nil, m.now())
 		if err == nil {
 			return nil
 		}
 		m.logOnce("writing raft's log failed; nothing is acknowledged until it works again", err)
-		if !m.started.Load() || m.cfg.Alone == nil || !m.cfg.Alone() {
+		if !m.Alone() {
 			return err
 		}
 		if !m.pause() {
@@ -220,7 +240,7 @@ func (m *Monitor) noteRefusal(refused bool, now int64) {
 func (m *Monitor) UnwritableFor() time.Duration {
 	d := m.Waiting()
 	if since := m.refusing.Load(); since != 0 {
-		d = max(d, time.Duration(m.cfg.Now()-since))
+		d = max(d, time.Duration(m.now()-since))
 	}
 	return d
 }
@@ -228,7 +248,7 @@ func (m *Monitor) UnwritableFor() time.Duration {
 // MayCampaign reports whether the log has taken a write since it refused one, or some time has passed.
 func (m *Monitor) MayCampaign() bool {
 	at := m.refused.Load()
-	return at == 0 || time.Duration(m.cfg.Now()-at) >= campaignPause*m.cfg.ElectionTimeout
+	return at == 0 || time.Duration(m.now()-at) >= campaignPause*m.cfg.ElectionTimeout
 }
 
 // retryWhileFull writes term or vote, on which raft panics when it fails. A full disk is waited for: a server
@@ -240,7 +260,7 @@ func (m *Monitor) retryWhileFull(write func() error) error {
 		err := write()
 		m.stableFault.note(err)
 		full := errors.Is(err, syscall.ENOSPC)
-		if err == nil || !full && !m.started.Load() {
+		if err == nil || !full && m.raft.Load() == nil {
 			return err
 		}
 		if !full {
@@ -250,7 +270,7 @@ func (m *Monitor) retryWhileFull(write func() error) error {
 		if m.pause() {
 			continue
 		}
-		if m.started.Load() {
+		if m.raft.Load() != nil {
 			runtime.Goexit()
 		}
 		return fmt.Errorf("stopped while the disk was full: %w", err)

@@ -65,7 +65,7 @@ func (r *recordedStable) written() []string {
 func newTestMonitor(stable raft.StableStore) *Monitor {
 	return NewMonitor(MonitorConfig{
 		Store: &Store{Stable: stable}, ElectionTimeout: time.Second, Stopping: context.Background(),
-		Now: func() int64 { return 1 }, Fatal: func(err error) { panic(err) },
+		Fatal: func(err error) { panic(err) },
 	})
 }
 

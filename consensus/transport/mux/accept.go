@@ -84,7 +84,7 @@ func (m *Mux) handshake(raw net.Conn) {
 		refusal = m.verify(raw, h)
 	}
 	if refusal == nil {
-		c, refusal = m.admit(raw, h, m.cfg.Stranger != nil && m.cfg.Stranger(raw))
+		c, refusal = m.admit(raw, h, m.cfg.Guard.Stranger(raw))
 	}
 	// Once more, now that CutServer would find it: the key may have been revoked meanwhile.
 	if refusal == nil {
@@ -157,12 +157,9 @@ func (m *Mux) admitLocked(raw net.Conn, h hello, stranger bool) (*Conn, *Refused
 	return c, nil
 }
 
-// verify is Config.Verify.
+// verify asks the Guard.
 func (m *Mux) verify(raw net.Conn, h hello) *RefusedError {
-	if m.cfg.Verify == nil {
-		return nil
-	}
-	if err := m.cfg.Verify(raw, h.kind, h.from); err != nil {
+	if err := m.cfg.Guard.Verify(raw, h.kind, h.from); err != nil {
 		return refuse(RefusedServer, "the sender has not proved to be server %d: %v", h.from, err)
 	}
 	return nil

@@ -28,10 +28,8 @@ func (m *Mux) Dial(
 	if err != nil {
 		return nil, fmt.Errorf("mux: dialling %s for a %v connection: %w", addr, kind, err)
 	}
-	if m.cfg.Secure != nil {
-		if raw, err = m.cfg.Secure(ctx, raw, kind, addr); err != nil {
-			return nil, fmt.Errorf("mux: dialling %s for a %v connection: %w", addr, kind, err)
-		}
+	if raw, err = m.cfg.Guard.Secure(ctx, raw, kind, addr); err != nil {
+		return nil, fmt.Errorf("mux: dialling %s for a %v connection: %w", addr, kind, err)
 	}
 	if err := m.sendHello(ctx, raw, h); err != nil {
 		raw.Close()

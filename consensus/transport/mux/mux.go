@@ -37,14 +37,8 @@ type Config struct {
 	Listener net.Listener
 	// Dial makes an outbound connection. Required. Both may speak TLS.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Secure begins TLS on a connection that Dial has made, or closes it; nil: nothing does. Probes are without.
-	Secure func(ctx context.Context, c net.Conn, kind Kind, addr string) (net.Conn, error)
-	// Verify returns why the other side of an inbound connection is not the server that its hello names (NoServer:
-	// it names none, on a control connection). Nil believes every hello.
-	Verify func(c net.Conn, kind Kind, from uint64) error
-	// Stranger reports that the other side of an inbound connection has not shown to be anybody who is known; nil:
-	// nobody is a stranger.
-	Stranger func(c net.Conn) bool
+	// Guard decides who the other side of a connection is; nil believes all.
+	Guard Guard
 	// Advertise is the address under which the other servers know this one, as it stands in
 	// raft's configuration. Empty means the listener's own address.
 	Advertise string
@@ -53,6 +47,31 @@ type Config struct {
 	// HelloTimeout replaces DefaultHelloTimeout when it is positive.
 	HelloTimeout time.Duration
 }
+
+// Guard decides who the other side of a connection is.
+type Guard interface {
+	// Secure begins TLS on a connection that Config.Dial has made to an address, or closes it. Probes are without.
+	Secure(ctx context.Context, c net.Conn, kind Kind, addr string) (net.Conn, error)
+	// Verify returns why the other side of an inbound connection is not the server that its hello names (NoServer:
+	// it names none, on a control connection).
+	Verify(c net.Conn, kind Kind, from uint64) error
+	// Stranger reports whether the other side of an inbound connection has not proved to be a server that is known.
+	Stranger(c net.Conn) bool
+}
+
+// Credulous is a Guard that believes all, and leaves connections as they are.
+type Credulous struct{}
+
+// Secure implements Guard.
+func (Credulous) Secure(_ context.Context, c net.Conn, _ Kind, _ string) (net.Conn, error) {
+	return c, nil
+}
+
+// Verify implements Guard.
+func (Credulous) Verify(net.Conn, Kind, uint64) error { return nil }
+
+// Stranger implements Guard.
+func (Credulous) Stranger(net.Conn) bool { return false }
 
 // address is a net.Addr made of text.
 type address string
@@ -108,6 +127,9 @@ type Mux struct {
 func New(cfg Config) *Mux {
 	if cfg.HelloTimeout <= 0 {
 		cfg.HelloTimeout = DefaultHelloTimeout
+	}
+	if cfg.Guard == nil {
+		cfg.Guard = Credulous{}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

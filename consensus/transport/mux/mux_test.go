@@ -485,14 +485,17 @@ func TestRegression_ConnectionEndsInWrite_IsReported(t *testing.T) {
 	})
 }
 
+// strangerC is a Guard to which c is a stranger.
+type strangerC struct{ Credulous }
+
+func (strangerC) Stranger(c net.Conn) bool { return c.RemoteAddr().String() == "c" }
+
 // With a join secret, or while a token was out, strangers could ask whether they are let in, and held for three seconds
 // each the places that raft's connections need.
 func TestRegression_Strangers_TakeNoMembersPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := pipenet.New()
-		m := New(Config{Listener: f.Listen("a"), Dial: f.Dialer("a"), Stranger: func(c net.Conn) bool {
-			return c.RemoteAddr().String() == "c"
-		}})
+		m := New(Config{Listener: f.Listen("a"), Dial: f.Dialer("a"), Guard: strangerC{}})
 		m.SetIdentity(testEnsemble, 1)
 		defer m.Close()
 		b, c := newTestMux(t, f, "b", 2), newTestMux(t, f, "c", 3)

@@ -1,4 +1,4 @@
-package consensus
+package leadership
 
 import (
 	"sync"
@@ -17,8 +17,8 @@ type Election struct {
 	Outage time.Duration
 }
 
-// elections measures them by the signs that a leader serves.
-type elections struct {
+// Elections measures them by the signs that a leader serves.
+type Elections struct {
 	mu     sync.Mutex // protects the fields below
 	term   uint64     // of the last sign; 0: there was none
 	last   time.Time  // when it came
@@ -26,7 +26,7 @@ type elections struct {
 }
 
 // sign notes that the leader of a term serves at this moment.
-func (e *elections) sign(leader state.ServerID, term uint64, now time.Time) {
+func (e *Elections) sign(leader state.ServerID, term uint64, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if term < e.term {
@@ -38,9 +38,16 @@ func (e *elections) sign(leader state.ServerID, term uint64, now time.Time) {
 	e.term, e.last = term, now
 }
 
-// get returns the newest election.
-func (e *elections) get() Election {
+// Newest returns the newest election.
+func (e *Elections) Newest() Election {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.newest
+}
+
+// Sign returns the term of the last sign that a leader serves; 0: there was none.
+func (e *Elections) Sign() (term uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.term
 }

@@ -4,33 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/leadership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
-
-func TestElections_Sign(t *testing.T) {
-	start := time.Now()
-	var e elections
-	for i, x := range []struct {
-		leader state.ServerID
-		term   uint64
-		at     time.Duration
-		want   Election
-	}{
-		{1, 3, 0, Election{}},
-		{1, 3, 5, Election{}},
-		{2, 5, 20, Election{2, 5, start.Add(20), 15}},
-		{1, 3, 21, Election{2, 5, start.Add(20), 15}}, // from a leader that does not know yet
-		{2, 5, 30, Election{2, 5, start.Add(20), 15}},
-		{2, 6, 31, Election{2, 6, start.Add(31), 1}},
-	} {
-		e.sign(x.leader, x.term, start.Add(x.at))
-		if got := e.get(); got != x.want {
-			t.Errorf("%d: %+v, want %+v", i, got, x.want)
-		}
-	}
-}
 
 // A write before and one after enclose what the survivors measure.
 func TestElections_ALeaderDies(t *testing.T) {
@@ -40,7 +18,7 @@ func TestElections_ALeaderDies(t *testing.T) {
 	old := e.leader()
 	e.agree()
 	for i, n := range e.nodes {
-		if got := n.Status().Election; got != (Election{}) && got.Leader != state.ServerID(old) {
+		if got := n.Status().Election; got != (leadership.Election{}) && got.Leader != state.ServerID(old) {
 			t.Errorf("server %d, before: %+v", i, got)
 		}
 	}
@@ -49,9 +27,7 @@ func TestElections_ALeaderDies(t *testing.T) {
 	e.agree()
 	for _, n := range e.nodes { // an election is measured by whoever has seen two leaders serve
 		wait.Until(t, "the old leader is seen to serve", func() bool {
-			n.elections.mu.Lock()
-			defer n.elections.mu.Unlock()
-			return n.elections.term > 0
+			return n.leadership.Elections.Sign() > 0
 		})
 	}
 	e.crash(old)
@@ -61,7 +37,7 @@ func TestElections_ALeaderDies(t *testing.T) {
 		if i == old {
 			continue
 		}
-		var got Election
+		var got leadership.Election
 		wait.Until(t, "the election is seen", func() bool {
 			got = n.Status().Election
 			return got.Term > 0 && got.Leader == state.ServerID(now) // which may be 0
