@@ -17,7 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server"
-	"github.com/zk-lite/zk-lite/server/restore"
+	"github.com/zk-lite/zk-lite/server/backup"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -266,7 +266,7 @@ func TestRestore_Refusals(t *testing.T) {
 		t.Errorf("a backup of %x, %v; the ensemble is %s", id, err, own)
 	}
 	req := c.request("POST", "/v1/snapshot?replace=true", "")
-	req.ContentLength = restore.MaxBackup + 1
+	req.ContentLength = backup.MaxBackup + 1
 	req.Body = io.NopCloser(strings.NewReader("x"))
 	req.Header.Set("Expect", "100-continue")
 	resp, err := http.DefaultClient.Do(req)
@@ -318,7 +318,7 @@ func TestRestore_OneAtATime(t *testing.T) {
 	r, w := io.Pipe()
 	got := make(chan error, 1)
 	go func() {
-		_, err := e.nodes[0].Server().Restore(t.Context(), r, restore.Options{})
+		_, err := e.nodes[0].Server().Restore(t.Context(), r, backup.RestoreOptions{})
 		got <- err
 	}()
 	// Once it has taken a byte in, it is under way.
@@ -345,8 +345,8 @@ type unsure struct {
 	err error
 }
 
-func (u unsure) Restore(context.Context, io.Reader, restore.Options) (restore.Result, error) {
-	return restore.Result{}, u.err
+func (u unsure) Restore(context.Context, io.Reader, backup.RestoreOptions) (backup.Restored, error) {
+	return backup.Restored{}, u.err
 }
 
 func TestRestore_UnknownOutcome(t *testing.T) {
@@ -357,7 +357,7 @@ func TestRestore_UnknownOutcome(t *testing.T) {
 		code   znode.Error
 		says   string
 	}{
-		{&restore.UnknownError{Err: context.DeadlineExceeded}, 504, znode.ErrOperationTimeout, "restoring the same backup again"},
+		{&backup.UnknownError{Err: context.DeadlineExceeded}, 504, znode.ErrOperationTimeout, "restoring the same backup again"},
 		{context.DeadlineExceeded, 503, znode.ErrConnectionLoss, "nothing was changed"},
 	} {
 		_, url := serveReplaced(t, shared().nodes[0], unsure{srv, x.err})

@@ -33,7 +33,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/sdnotify"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
-	"github.com/zk-lite/zk-lite/server/backups"
+	"github.com/zk-lite/zk-lite/server/backup"
 )
 
 // shutdownTimeout is how long each step of a stop waits for others, such as clients who take their last replies.
@@ -65,9 +65,9 @@ type Server struct {
 	consensus   *consensus.Node
 	server      *server.Server
 	zk          *zk.Listener
-	http        *api.Server        // nil when switched off
-	dirs        []string           // of the data and the backups
-	backups     *backups.Scheduler // nil: there are none
+	http        *api.Server       // nil when switched off
+	dirs        []string          // of the data and the backups
+	backups     *backup.Scheduler // nil: there are none
 	stopBackups func() (done <-chan struct{})
 	// stopReporting tells the service manager, and returns what waits for the reporter.
 	stopReporting func() (wait func())

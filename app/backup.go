@@ -7,7 +7,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/admin"
 	"github.com/zk-lite/zk-lite/internal/process"
-	"github.com/zk-lite/zk-lite/server/backups"
+	"github.com/zk-lite/zk-lite/server/backup"
 )
 
 // leastRoom is what a disk should have: a few segments of the log, and snapshots.
@@ -39,7 +39,8 @@ func (s *Server) takeBackups(o *Options) {
 	if c.Directory != "" {
 		s.dirs = append(s.dirs, c.Directory)
 	}
-	s.backups = backups.New(s.server, s.consensus.Ensemble(), backups.Config{
+	s.backups = backup.NewScheduler(s.server, s.consensus.Ensemble(), backup.Config{
+		ID:        s.server.Config().ID,
 		Directory: c.Directory, Command: c.Command, Interval: c.Interval, Timeout: c.Timeout,
 		KeepCount: c.KeepCount, KeepAge: c.KeepAge, Logger: o.Logger,
 	})

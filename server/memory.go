@@ -97,16 +97,18 @@ func (s *Server) hasRoom(c *state.Command) bool {
 	return false
 }
 
-// Room is by how many bytes the state may grow. There is no limit for a command with a key whose result is known.
-func (s *Server) Room(key string) (bytes int64) {
+// Room returns by how many bytes the state may grow, and how many it takes now. There is no limit for a command with a
+// key whose result is known.
+func (s *Server) Room(key string) (free, used int64) {
 	limit, pending := s.consensus.TreeMemory()
 	s.View(func(v *View) {
-		bytes = limit - v.machine.Memory() - pending
+		used = v.machine.Memory()
+		free = limit - used - pending
 		if limit == 0 || key != "" && v.machine.Answered(key) {
-			bytes = unlimited
+			free = unlimited
 		}
 	})
-	return bytes
+	return free, used
 }
 
 // unlimited is more than any tree takes, and can be added to.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/server/restore"
+	"github.com/zk-lite/zk-lite/server/backup"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -150,24 +150,24 @@ func TestServer_NoRoom_RepeatedKeyGetsItsResult(t *testing.T) {
 
 // Every server holds the present tree and the backup's for a moment.
 func TestServer_NoRoom_RestoreNeedsBoth(t *testing.T) {
-	file := backup(t, 10_000, "/b")
+	file := backupOf(t, 10_000, "/b")
 	k, _ := full(t)
 	run := applying(t, k)
-	try := func(o restore.Options) error {
+	try := func(o backup.RestoreOptions) error {
 		_, err := run.Restore(t.Context(), bytes.NewReader(file), o)
 		return err
 	}
 	for _, room := range []int64{0, 10_500} { // for neither; for the parts, but not for the tree
 		k.log.setLimit(k.srv.Memory().Bytes + room)
-		if err := try(restore.Options{Replace: true}); !errors.Is(err, restore.ErrNoRoom) {
+		if err := try(backup.RestoreOptions{Replace: true}); !errors.Is(err, backup.ErrNoRoom) {
 			t.Errorf("room for %d bytes: %v", room, err)
 		}
 	}
-	if err := try(restore.Options{DryRun: true}); err != nil {
+	if err := try(backup.RestoreOptions{DryRun: true}); err != nil {
 		t.Error(err)
 	}
 	k.log.setLimit(k.srv.Memory().Bytes + 30_000)
-	if err := try(restore.Options{Replace: true}); err != nil {
+	if err := try(backup.RestoreOptions{Replace: true}); err != nil {
 		t.Error(err)
 	}
 }

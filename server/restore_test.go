@@ -13,7 +13,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
-	"github.com/zk-lite/zk-lite/server/restore"
+	"github.com/zk-lite/zk-lite/server/backup"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -30,8 +30,8 @@ func noise(seed, n int) string {
 	return string(b)
 }
 
-// backup is a backup of a server with these znodes, each of so many bytes.
-func backup(t *testing.T, size int, paths ...string) []byte {
+// backupOf returns a backup of a server with these znodes, each of so many bytes.
+func backupOf(t *testing.T, size int, paths ...string) []byte {
 	t.Helper()
 	k := newKit(t, nil)
 	c := k.connect()
@@ -77,49 +77,49 @@ func (l *fakeLog) awaitEnd(ended func() bool) {
 	}
 }
 
-func (k *kit) restore(file []byte, o restore.Options) (restore.Result, error) {
+func (k *kit) restore(file []byte, o backup.RestoreOptions) (backup.Restored, error) {
 	return k.srv.Restore(context.Background(), bytes.NewReader(file), o)
 }
 
 func TestServer_Restore_Outcomes(t *testing.T) {
 	k := running(t)
-	file := backup(t, 40_000, "/a", "/a/b", "/a/c", "/d", "/e", "/f", "/g", "/h", "/i", "/j", "/k", "/l")
+	file := backupOf(t, 40_000, "/a", "/a/b", "/a/c", "/d", "/e", "/f", "/g", "/h", "/i", "/j", "/k", "/l")
 	if len(file) <= state.MaxBackupPart {
 		t.Fatalf("%d bytes are one part only", len(file))
 	}
-	got, err := k.restore(file, restore.Options{DryRun: true})
+	got, err := k.restore(file, backup.RestoreOptions{DryRun: true})
 	if err != nil || got.Created != 12 || k.srv.Status().Role == "" {
 		t.Errorf("dry: %+v, %v", got, err)
 	}
-	if got, err = k.restore(file, restore.Options{}); err != nil || got.Created != 12 || got.Backup < 12 || got.Zxid <= got.Backup {
+	if got, err = k.restore(file, backup.RestoreOptions{}); err != nil || got.Created != 12 || got.Backup < 12 || got.Zxid <= got.Backup {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err = k.restore(file, restore.Options{}); !errors.Is(err, restore.ErrTreeNotEmpty) {
+	if _, err = k.restore(file, backup.RestoreOptions{}); !errors.Is(err, backup.ErrTreeNotEmpty) {
 		t.Errorf("a tree with znodes: %v", err)
 	}
-	if _, err = k.restore(file, restore.Options{Key: "x"}); !errors.Is(err, restore.ErrTreeNotEmpty) {
+	if _, err = k.restore(file, backup.RestoreOptions{Key: "x"}); !errors.Is(err, backup.ErrTreeNotEmpty) {
 		t.Errorf("found out by the machine: %v", err)
 	}
-	if got, err = k.restore(backup(t, 1, "/a"), restore.Options{Replace: true, Key: "k"}); err != nil || got.Deleted != 11 || got.Changed != 1 {
+	if got, err = k.restore(backupOf(t, 1, "/a"), backup.RestoreOptions{Replace: true, Key: "k"}); err != nil || got.Deleted != 11 || got.Changed != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	again, err := k.restore(backup(t, 1, "/a"), restore.Options{Replace: true, Key: "k"})
+	again, err := k.restore(backupOf(t, 1, "/a"), backup.RestoreOptions{Replace: true, Key: "k"})
 	if err == nil && again.Repeated { // the same key, but the file has other times
 		t.Errorf("%+v", again)
 	}
-	if !errors.Is(err, restore.ErrKeyMismatch) {
+	if !errors.Is(err, backup.ErrKeyMismatch) {
 		t.Errorf("another file with the key: %v", err)
 	}
 	before, digest := k.srv.Digest()
 	for n, bad := range map[string][]byte{
 		"not a snapshot": []byte("hello, world"), "EOF": nil, "unexpected EOF": file[:len(file)/2],
 	} {
-		if _, err := k.restore(bad, restore.Options{Replace: true}); !errors.Is(err, restore.ErrNotBackup) || !strings.Contains(err.Error(), n) {
+		if _, err := k.restore(bad, backup.RestoreOptions{Replace: true}); !errors.Is(err, backup.ErrNotBackup) || !strings.Contains(err.Error(), n) {
 			t.Errorf("%s: %v", n, err)
 		}
 	}
 	broken := fmt.Errorf("the line is cut")
-	if _, err := k.srv.Restore(t.Context(), &brokenReader{bytes.NewReader(file[:100]), broken}, restore.Options{Replace: true}); !errors.Is(err, broken) || errors.Is(err, restore.ErrNotBackup) {
+	if _, err := k.srv.Restore(t.Context(), &brokenReader{bytes.NewReader(file[:100]), broken}, backup.RestoreOptions{Replace: true}); !errors.Is(err, broken) || errors.Is(err, backup.ErrNotBackup) {
 		t.Errorf("a broken line: %v", err)
 	}
 	if zxid, now := k.srv.Digest(); zxid != before || now != digest {
@@ -143,13 +143,13 @@ func (r *brokenReader) Read(p []byte) (int, error) {
 // error says has to be so.
 func TestServer_Restore_Torn(t *testing.T) {
 	tier.Seconds(t)
-	file := backup(t, 200_000, "/a", "/b", "/c", "/d", "/e")
+	file := backupOf(t, 200_000, "/a", "/b", "/c", "/d", "/e")
 	commit := (len(file) + state.MaxBackupPart - 1) / state.MaxBackupPart // its step
 	other := &state.Command{Op: state.OpRestore, Data: []byte("x"), Restore: state.RestoreCommand{Upload: 77}}
 	for _, c := range []struct {
 		name   string
 		before func(k *kit, step int, cancel func()) // what comes before a step is applied
-		o      restore.Options
+		o      backup.RestoreOptions
 		want   error
 		done   bool
 	}{
@@ -157,23 +157,23 @@ func TestServer_Restore_Torn(t *testing.T) {
 			if step == 0 {
 				k.log.from(2, other)
 			}
-		}, restore.Options{}, restore.ErrInProgress, false},
+		}, backup.RestoreOptions{}, backup.ErrInProgress, false},
 		{"by its end", func(_ *kit, step int, cancel func()) {
 			if step == 2 {
 				cancel()
 			}
-		}, restore.Options{}, context.Canceled, false},
+		}, backup.RestoreOptions{}, context.Canceled, false},
 		{"by a write before the commit", func(k *kit, step int, _ func()) {
 			if step == commit {
 				k.log.from(2, &state.Command{Op: state.OpCreate, Path: "/x", ACL: znode.OpenACL})
 			}
-		}, restore.Options{}, restore.ErrTreeNotEmpty, false},
+		}, backup.RestoreOptions{}, backup.ErrTreeNotEmpty, false},
 		{"by the end after the commit", func(_ *kit, step int, cancel func()) {
 			if step == commit {
 				cancel()
 			}
-		}, restore.Options{}, &restore.UnknownError{}, true},
-		{"not at all", func(*kit, int, func()) {}, restore.Options{}, nil, true},
+		}, backup.RestoreOptions{}, &backup.UnknownError{}, true},
+		{"not at all", func(*kit, int, func()) {}, backup.RestoreOptions{}, nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newKit(t, nil)
@@ -197,7 +197,7 @@ func TestServer_Restore_Torn(t *testing.T) {
 				}
 				k.log.step(1)
 			}
-			var unknown *restore.UnknownError
+			var unknown *backup.UnknownError
 			if errors.As(c.want, &unknown) {
 				if !errors.As(err, &unknown) {
 					t.Errorf("%v, want that it is unknown", err)
@@ -215,12 +215,12 @@ func TestServer_Restore_Torn(t *testing.T) {
 // TestServer_Restore_ResultLost: when the state comes by a snapshot, the results of
 // parts do not matter, and the commit's is brought by the key.
 func TestServer_Restore_ResultLost(t *testing.T) {
-	file := backup(t, 10, "/a")
+	file := backupOf(t, 10, "/a")
 	for _, key := range []string{"", "k"} {
 		k := newKit(t, nil)
 		result := make(chan error, 1)
 		go func() {
-			got, err := k.srv.Restore(t.Context(), bytes.NewReader(file), restore.Options{Key: key})
+			got, err := k.srv.Restore(t.Context(), bytes.NewReader(file), backup.RestoreOptions{Key: key})
 			if err == nil && (got.Created != 1 || !got.Repeated) {
 				err = fmt.Errorf("%+v", got)
 			}
@@ -241,7 +241,7 @@ func TestServer_Restore_ResultLost(t *testing.T) {
 			wait()
 			k.log.step(1)
 		}
-		var unknown *restore.UnknownError
+		var unknown *backup.UnknownError
 		if err := <-result; (key == "") != errors.As(err, &unknown) || key != "" && err != nil {
 			t.Errorf("key %q: %v", key, err)
 		}
@@ -267,11 +267,11 @@ func TestRegression_Restore_DecodesNoMoreThanThereIsRoomFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats
-	for _, o := range []restore.Options{{DryRun: true}, {Replace: true}} {
+	for _, o := range []backup.RestoreOptions{{DryRun: true}, {Replace: true}} {
 		runtime.ReadMemStats(&before)
 		_, err := k.restore(file.Bytes(), o)
 		runtime.ReadMemStats(&after)
-		if grown := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, restore.ErrNoRoom) || grown > 150<<20 {
+		if grown := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, backup.ErrNoRoom) || grown > 150<<20 {
 			t.Errorf("%+v: got %v after allocating %d MiB of memory for %d bytes, want ErrNoRoom", o, err, grown>>20, file.Len())
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server/auth"
+	"github.com/zk-lite/zk-lite/server/backup"
 	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/server/insight"
-	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
@@ -87,7 +87,7 @@ type Server struct {
 	current  View
 	watches  *watch.Manager
 	changes  *changes.Feed
-	restorer *restore.Restorer
+	restorer *backup.Restorer
 	slow     *insight.SlowLog
 	usage    insight.Usage
 	expired  *insight.Expirations
@@ -131,7 +131,7 @@ func New(cfg Config) *Server {
 	s.changes = changes.NewFeed(func(visit func(znode.Zxid)) {
 		s.View(func(v *View) { visit(v.Zxid()) })
 	}, s.stop)
-	s.restorer = restore.New(s, cfg.Logger)
+	s.restorer = backup.NewRestorer(s, cfg.Logger)
 	s.expired = insight.NewExpirations(cfg.ID, cfg.Logger)
 	s.slow = insight.NewSlowLog(insight.SlowConfig{
 		Threshold: cfg.SlowRequest, Logger: cfg.Logger,
@@ -177,8 +177,8 @@ func (s *Server) Subscribe(filters []changes.Filter, after changes.Position) (*c
 	return s.changes.Subscribe(filters, after)
 }
 
-// Restore turns the tree into that of a backup; see restore.Restorer.
-func (s *Server) Restore(ctx context.Context, in io.Reader, o restore.Options) (restore.Result, error) {
+// Restore turns the tree into that of a backup; see backup.Restorer.
+func (s *Server) Restore(ctx context.Context, in io.Reader, o backup.RestoreOptions) (backup.Restored, error) {
 	return s.restorer.Restore(ctx, in, o)
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
-	"github.com/zk-lite/zk-lite/server/restore"
+	"github.com/zk-lite/zk-lite/server/backup"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -32,7 +32,7 @@ type restoredBody struct {
 
 // restoreSnapshot turns the tree into that of a backup, as one transaction.
 func (h *handlers) restoreSnapshot(q *rest.Request) error {
-	o := restore.Options{Key: q.Key, Identities: q.IDs}
+	o := backup.RestoreOptions{Key: q.Key, Identities: q.IDs}
 	var err error
 	if o.Replace, err = q.Query.Flag("replace"); err != nil {
 		return err
@@ -46,8 +46,8 @@ func (h *handlers) restoreSnapshot(q *rest.Request) error {
 	if !h.core.Server.Serving() {
 		return q.Core.NotServing()
 	}
-	if q.HTTP.ContentLength > restore.MaxBackup {
-		return restoreProblem(q, restore.ErrTooLarge)
+	if q.HTTP.ContentLength > backup.MaxBackup {
+		return restoreProblem(q, backup.ErrTooLarge)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.HTTP.Context()), restoreTimeout)
 	defer cancel()
@@ -91,7 +91,7 @@ func (b *backupBody) Read(p []byte) (int, error) {
 
 // restoreProblem explains why nothing was restored, or that this is not known.
 func restoreProblem(q *rest.Request, err error) error {
-	var unknown *restore.UnknownError
+	var unknown *backup.UnknownError
 	p := &rest.Problem{
 		Status: http.StatusServiceUnavailable, Code: znode.ErrConnectionLoss, RetryAfter: 1,
 		Title: "not restored", Detail: err.Error() + "; nothing was changed", Hint: "try again",
@@ -105,28 +105,28 @@ func restoreProblem(q *rest.Request, err error) error {
 		if q.Key != "" {
 			p.Hint = "try again with the same " + rest.HeaderKey + ": it will happen once"
 		}
-	case errors.Is(err, restore.ErrNotBackup):
+	case errors.Is(err, backup.ErrNotBackup):
 		p.Status, p.Code, p.RetryAfter = http.StatusBadRequest, znode.ErrBadArguments, 0
 		p.Param, p.Detail = "body", "body: "+err.Error()+"; nothing was changed"
 		p.Hint = "send the file as GET /v1/snapshot has sent it: curl --data-binary @file"
-	case errors.Is(err, restore.ErrTooLarge):
+	case errors.Is(err, backup.ErrTooLarge):
 		p.Status, p.Code, p.RetryAfter = http.StatusRequestEntityTooLarge, znode.OK, 0
 		p.Title, p.Hint = "body too large", "delete what is not needed, and take another backup"
-	case errors.Is(err, restore.ErrForeign):
+	case errors.Is(err, backup.ErrForeign):
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.ErrBadArguments, 0
 		p.Title = "a backup of another ensemble"
 		p.Hint = "if it is the right one all the same, as after zk-lite recover, other_ensemble=true restores it"
-	case errors.Is(err, restore.ErrTreeNotEmpty):
+	case errors.Is(err, backup.ErrTreeNotEmpty):
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.ErrNotEmpty, 0
 		p.Title = "the tree is not empty"
 		p.Hint = "replace=true restores nevertheless: it changes and deletes what is not as in " +
 			"the backup; dry_run=true says how much that is"
-	case errors.Is(err, restore.ErrNoRoom), errors.Is(err, znode.ErrSystem):
+	case errors.Is(err, backup.ErrNoRoom), errors.Is(err, znode.ErrSystem):
 		p.Status, p.Code, p.RetryAfter = http.StatusInsufficientStorage, znode.ErrSystem, 0
 		p.Title, p.Hint = "no room", "delete what the restore would replace, or raise limits.treeBytes on all servers"
-	case errors.Is(err, restore.ErrInProgress):
+	case errors.Is(err, backup.ErrInProgress):
 		return rest.TooMany(10, "%v; this request has changed nothing", err)
-	case errors.Is(err, restore.ErrKeyMismatch):
+	case errors.Is(err, backup.ErrKeyMismatch):
 		return rest.KeyMismatch()
 	case errors.Is(err, os.ErrDeadlineExceeded): // of the connection, not the context's
 		p.Status, p.Code, p.RetryAfter = http.StatusRequestTimeout, znode.OK, 0

@@ -14,8 +14,8 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/backup"
 	"github.com/zk-lite/zk-lite/server/insight"
-	"github.com/zk-lite/zk-lite/server/restore"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -36,7 +36,7 @@ type Server interface {
 // Backups takes and restores backups.
 type Backups interface {
 	Snapshot() (*state.Snapshot, znode.Zxid)
-	Restore(ctx context.Context, in io.Reader, o restore.Options) (restore.Result, error)
+	Restore(ctx context.Context, in io.Reader, o backup.RestoreOptions) (backup.Restored, error)
 }
 
 // Config configures the operations of this package.

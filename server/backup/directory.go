@@ -1,4 +1,4 @@
-package backups
+package backup
 
 import (
 	"context"
@@ -67,7 +67,7 @@ func newest(dir string, ensemble [16]byte, now time.Time, interval time.Duration
 }
 
 // toDirectory writes a backup to the directory. What could not be verified, or not be written, is not there.
-func (s *Scheduler) toDirectory(ctx context.Context, b *backup) (err error) {
+func (s *Scheduler) toDirectory(ctx context.Context, b *attempt) (err error) {
 	path := filepath.Join(s.cfg.Directory, b.name)
 	// A file that was not there, with a name that no one can guess: who else writes to the directory could have the
 	// backup written to a file of its own, or through a link over another one.

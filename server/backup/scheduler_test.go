@@ -1,4 +1,4 @@
-package backups
+package backup
 
 import (
 	"bytes"
@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
-	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -49,17 +49,19 @@ func newFake(t *testing.T) *fake {
 	}}}
 }
 
-func (f *fake) Config() server.Config    { return server.Config{ID: 2} }
 func (f *fake) Status() consensus.Status { return consensus.Status{Ensemble: [16]byte{0xab, 0xcd}} }
 func (f *fake) Snapshot() (*state.Snapshot, znode.Zxid) {
 	return f.machine.Snapshot(), f.machine.Zxid() + f.skew
 }
-func (f *fake) Memory() server.Memory { return server.Memory{Bytes: 1000} }
-func (f *fake) Room(string) int64 {
+func (f *fake) Room(string) (free, used int64) {
 	if f.full {
-		return -1
+		return -1, 1000
 	}
-	return 1 << 40
+	return 1 << 40, 1000
+}
+func (f *fake) Propose(*state.Command, forward.Waiter) error { return forward.ErrStopped }
+func (f *fake) Do(context.Context, *state.Command) (state.Result, error) {
+	return state.Result{}, forward.ErrStopped
 }
 
 // ensemble is the fake's ensemble.
@@ -69,7 +71,8 @@ func (e ensemble) Status(context.Context) (membership.Status, error) { return e.
 
 func scheduler(f *fake, cfg Config, log *bytes.Buffer) *Scheduler {
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
-	return New(f, ensemble{f}, cfg)
+	cfg.ID = 2
+	return NewScheduler(f, ensemble{f}, cfg)
 }
 
 func (s *Scheduler) counts() string {
@@ -217,7 +220,7 @@ func TestScheduler_Chosen(t *testing.T) {
 		{2, []membership.MemberStatus{member(2, true, true)}, errors.New("no leader"), false},
 	} {
 		f := &fake{status: membership.Status{Leader: x.leader, Members: x.members}, err: x.err}
-		if got := New(f, ensemble{f}, Config{}).chosen(t.Context()); got != x.want {
+		if got := NewScheduler(f, ensemble{f}, Config{ID: 2}).chosen(t.Context()); got != x.want {
 			t.Errorf("leader %d, %+v, %v: %v", x.leader, x.members, x.err, got)
 		}
 	}

@@ -1,13 +1,19 @@
-// Package backups takes backups at intervals, into a directory or through a command, and removes old ones from the
-// directory. A backup counts only when it has been restored in memory, and the digests were equal.
+// Package backup takes backups of the tree, and restores them.
+//
+// A Scheduler takes them at intervals, into a directory or through a command, and removes old ones from the directory.
+// A backup counts only when it has been restored in memory, and the digests were equal.
 //
 // One server of the ensemble takes them: the live voter with the lowest id that does not lead; the leader if there is
-// no other. Each server finds that out by itself, from what the leader says, at each look. So there is nothing to hand
+// no other. Each server finds that out by itself, from the leader's status, at each look. So there is nothing to hand
 // over, and a change of server costs at most one backup more (docs/adr/0029).
 //
 // One goroutine, Run's, does all; while a backup goes to a command, there is one that runs the command, and one that
 // restores what the command gets.
-package backups
+//
+// A Restorer turns the tree of the ensemble into that of a backup: it checks the file, proposes it in parts, and
+// commits it. The state machines collect the parts and compute the new tree (package consensus/state). It starts no
+// goroutine: a restore runs on its caller's, and holds Restorer.running, the only lock, throughout.
+package backup
 
 import (
 	"context"
@@ -15,13 +21,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/internal/supervise"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -31,6 +39,8 @@ const (
 	// retryAfter is the pause after a failure: a backup costs processor and disk, and what has stopped one, such as a
 	// full disk, seldom passes in seconds.
 	retryAfter = 5 * time.Minute
+	// commandGrace is how long a command has to end, when it must, before it is killed.
+	commandGrace = time.Second
 	// statusTimeout is how long a look waits for the leader.
 	statusTimeout = 3 * time.Second
 )
@@ -39,13 +49,13 @@ const (
 var errNoRoom = errors.New("there is no room to restore it beside the tree, as the check does: give the server more " +
 	"memory, or raise limits.treeBytes")
 
-// Server is what a Scheduler needs of *server.Server.
+// Server is what this package needs of *server.Server.
 type Server interface {
-	Config() server.Config
 	Status() consensus.Status
 	Snapshot() (*state.Snapshot, znode.Zxid)
-	Memory() server.Memory
-	Room(key string) (bytes int64)
+	Room(key string) (free, used int64)
+	Propose(c *state.Command, w forward.Waiter) error
+	Do(ctx context.Context, c *state.Command) (state.Result, error)
 }
 
 // Ensemble is what a Scheduler needs of *membership.Ensemble.
@@ -55,6 +65,7 @@ type Ensemble interface {
 
 // Config says what to do with backups. Either Directory or Command is set.
 type Config struct {
+	ID        state.ServerID // this server's
 	Directory string
 	Command   string // for /bin/sh; it gets the backup on standard input
 	Interval  time.Duration
@@ -77,16 +88,8 @@ type Scheduler struct {
 	fault        atomic.Pointer[string] // why the last attempt failed; nil: it did not
 }
 
-// Fault is why the last backup failed; empty if it did not.
-func (s *Scheduler) Fault() string {
-	if text := s.fault.Load(); text != nil {
-		return *text
-	}
-	return ""
-}
-
-// New returns a Scheduler that does nothing before Run.
-func New(srv Server, e Ensemble, cfg Config) *Scheduler {
+// NewScheduler returns a Scheduler that does nothing before Run.
+func NewScheduler(srv Server, e Ensemble, cfg Config) *Scheduler {
 	return &Scheduler{cfg: cfg, srv: srv, ensemble: e}
 }
 
@@ -95,6 +98,14 @@ func (s *Scheduler) Metrics(emit func(name string, value any)) {
 	emit("backups_total", s.made.Load())
 	emit("backup_failures_total", s.failed.Load())
 	emit("backup_last_success_timestamp_seconds", s.last.Load())
+}
+
+// Fault is why the last backup failed; empty if it did not.
+func (s *Scheduler) Fault() string {
+	if text := s.fault.Load(); text != nil {
+		return *text
+	}
+	return ""
 }
 
 // Run takes backups until ctx ends.
@@ -167,17 +178,17 @@ func (s *Scheduler) chosen(ctx context.Context) bool {
 			who = m.ID
 		}
 	}
-	return who == s.srv.Config().ID
+	return who == s.cfg.ID
 }
 
 // take takes one backup.
 func (s *Scheduler) take(ctx context.Context, name string) (znode.Zxid, error) {
-	if s.srv.Room("") < s.srv.Memory().Bytes {
+	if free, used := s.srv.Room(""); free < used {
 		return 0, errNoRoom
 	}
 	frozen, zxid := s.srv.Snapshot()
 	defer frozen.Release()
-	b := &backup{Snapshot: frozen, ensemble: s.srv.Status().Ensemble, zxid: zxid, name: name}
+	b := &attempt{Snapshot: frozen, ensemble: s.srv.Status().Ensemble, zxid: zxid, name: name}
 	if s.cfg.Directory == "" {
 		return zxid, s.toCommand(ctx, b)
 	}
@@ -190,20 +201,63 @@ func (s *Scheduler) take(ctx context.Context, name string) (znode.Zxid, error) {
 	return zxid, nil
 }
 
-// backup is one that is being taken.
-type backup struct {
+// toCommand hands a backup to the command. The command sees the end of its input only when the backup has been
+// verified; before, it is ended.
+func (s *Scheduler) toCommand(ctx context.Context, b *attempt) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	in, out, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.runCommand(ctx, b.name, in) }()
+	again, check := io.Pipe()
+	verified := make(chan error, 1)
+	go func() {
+		err := b.verify(ctx, again)
+		again.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // for what is still written
+		verified <- err
+	}()
+	err = b.write(ctx, io.MultiWriter(out, check))
+	check.CloseWithError(err)
+	if unverified := <-verified; err == nil {
+		err = unverified
+	}
+	if err != nil {
+		cancel()
+		return errors.Join(<-ended, err, out.Close())
+	}
+	return errors.Join(out.Close(), <-ended)
+}
+
+// runCommand runs the command until it ends, or ctx does. It closes in.
+func (s *Scheduler) runCommand(ctx context.Context, name string, in *os.File) error {
+	defer in.Close() // a write that waits for the command fails
+	code, err := supervise.Run(ctx, &supervise.Command{
+		Args: []string{"/bin/sh", "-c", s.cfg.Command}, Env: []string{"ZK_LITE_BACKUP=" + name},
+		Grace: commandGrace, OwnGroup: true, Files: [3]*os.File{in, os.Stderr, os.Stderr},
+	})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("backup.command ended with exit code %d", code)
+	}
+	return err
+}
+
+// attempt is a backup that is being taken.
+type attempt struct {
 	*state.Snapshot
 	ensemble [16]byte
 	zxid     znode.Zxid
 	name     string
 }
 
-func (b *backup) write(ctx context.Context, out io.Writer) error {
+func (b *attempt) write(ctx context.Context, out io.Writer) error {
 	return b.WriteBackup(&writer{ctx, out}, b.ensemble)
 }
 
 // verify restores a backup in memory, and compares the digest of that with the one that was computed from the tree.
-func (b *backup) verify(ctx context.Context, in io.Reader) error {
+func (b *attempt) verify(ctx context.Context, in io.Reader) error {
 	m, err := state.ReadBackup(&reader{ctx, in})
 	switch {
 	case err != nil:
