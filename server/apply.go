@@ -2,6 +2,7 @@ package server
 
 import (
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,8 +11,81 @@ import (
 	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
+
+// viewShards is the number of readers that can enter without touching the same
+// cache line. The writer takes all of them, 20 ns each. With two processors,
+// BenchmarkConn_Read shows no difference to one shard (300 to 500 ns per read either
+// way); the shards are for servers with more, which has not been measured.
+const viewShards = 8
+
+// viewLock is a readers-writer lock whose readers scale.
+type viewLock struct {
+	shards [viewShards]struct {
+		sync.RWMutex
+		_ [40]byte // to a cache line of 64 bytes
+	}
+}
+
+func (l *viewLock) Lock() {
+	for i := range l.shards {
+		l.shards[i].Lock()
+	}
+}
+
+func (l *viewLock) Unlock() {
+	for i := range l.shards {
+		l.shards[i].Unlock()
+	}
+}
+
+// View is the state at one moment, given to an Op for the time of one call.
+type View struct {
+	machine *state.Machine
+	watches *watch.Manager
+	times   *forward.Times // of the entry that is applied; nil: none is
+}
+
+// Times say how long the entry took that is applied right now, for an Op's Done; nil: none is.
+func (v *View) Times() *forward.Times { return v.times }
+
+// Tree is the tree of znodes, for reading.
+func (v *View) Tree() *znode.Tree { return v.machine.Tree() }
+
+// Zxid is the last transaction that this server has applied.
+func (v *View) Zxid() znode.Zxid { return v.machine.Zxid() }
+
+// Machine is the whole replicated state, for reading.
+func (v *View) Machine() *state.Machine { return v.machine }
+
+// Watches is the table of watches of this server's connections.
+func (v *View) Watches() *watch.Manager { return v.watches }
+
+// View calls visit with the present state; visit must be quick.
+func (s *Server) View(visit func(v *View)) {
+	s.view.shards[0].RLock()
+	defer s.view.shards[0].RUnlock()
+	visit(&s.current)
+}
+
+// Digest is a number that servers in the same state share, and the zxid at
+// which it was taken. It reads every znode, without holding anybody up for
+// more than Snapshot does.
+func (s *Server) Digest() (znode.Zxid, uint64) {
+	x, zxid := s.Snapshot()
+	defer x.Release()
+	return zxid, x.Digest()
+}
+
+// Snapshot returns the whole state as it is at this moment, and its zxid. It holds the
+// view lock for microseconds. The caller must Release it.
+func (s *Server) Snapshot() (*state.Snapshot, znode.Zxid) {
+	s.view.Lock()
+	defer s.view.Unlock()
+	return s.current.machine.Snapshot(), s.current.machine.Zxid()
+}
 
 // handler is the server's side towards consensus: it implements consensus.Handler.
 type handler struct {
@@ -62,7 +136,7 @@ func (h *handler) EndApply() {
 			})
 		}
 	}
-	h.srv.room.bytes.Store(h.srv.current.machine.Memory())
+	h.srv.admission.bytes.Store(h.srv.current.machine.Memory())
 	h.srv.view.Unlock()
 }
 

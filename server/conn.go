@@ -152,9 +152,6 @@ func WatcherSession(w *watch.Watcher) znode.SessionID {
 // Watcher is the connection's hold on the table of watches.
 func (c *Conn) Watcher() *watch.Watcher { return c.watcher }
 
-// Touch notes that the client sent something, whatever it is.
-func (c *Conn) Touch() { c.server.conns.touch(c) }
-
 // Read executes op.Read, at once if no write of this connection is pending,
 // else right after the last of them was applied. It blocks while the queue is
 // full. Errors: ErrClosed.
@@ -191,7 +188,7 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	if cmd.Session == 0 {
 		cmd.Session, _ = c.Session()
 	}
-	if code := c.server.admit(cmd); code != znode.OK {
+	if code := c.server.admission.check(cmd); code != znode.OK {
 		return c.Read(refusedWrite{op, cmd.Op, code})
 	}
 	if _, err := c.enqueue(request{op: op, write: true}); err != nil {
@@ -206,6 +203,15 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	}
 	return nil
 }
+
+// refusedWrite answers a refused write in its place among its connection's requests.
+type refusedWrite struct {
+	Op
+	kind state.Op
+	code znode.Error
+}
+
+func (w refusedWrite) Read(v *View) { w.Done(v, refused(w.kind, w.code, v.Zxid())) }
 
 // idleSync answers a sync with what this server happens to have: a deliberate fault.
 type idleSync struct{ Op }

@@ -93,8 +93,9 @@ func (t *connections) of(id znode.SessionID) *Conn {
 	return t.bound[id]
 }
 
-// touch notes that something came from c's client.
-func (t *connections) touch(c *Conn) {
+// Touch notes that the client sent something, whatever it is.
+func (c *Conn) Touch() {
+	t := c.server.conns
 	if !c.touched.Load() && c.touched.CompareAndSwap(false, true) { // written rarely, so that the line stays shared
 		t.touchedMu.Lock()
 		t.touched = append(t.touched, c)
@@ -156,3 +157,6 @@ func (t *connections) disconnect(r Reason, which func(timeout time.Duration) boo
 func (t *connections) disconnectAll(r Reason) {
 	t.disconnect(r, func(time.Duration) bool { return true })
 }
+
+// Connection returns the connection that carries a session on this server; nil: none does.
+func (s *Server) Connection(id znode.SessionID) *Conn { return s.conns.of(id) }

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/fault"
 )
 
 // roundsPerTick is how often per tick touched sessions are reported and the clock of
@@ -22,63 +24,94 @@ func (s *Server) housekeeping() {
 			return
 		case <-ticker.C:
 			now := time.Now()
-			s.slow.Report(max(now.Sub(last)-period, 0))
-			busy := s.handler.busy(now, period)
-			if since := now.Sub(last); since > s.cfg.Tick {
-				s.expired.Paused(since)
-			}
-			s.expired.Report()
-			s.extendDeadlines(now.Sub(last), busy)
+			busy, since := s.handler.busy(now, period), now.Sub(last)
 			last = now
+			s.slow.Report(max(since-period, 0))
+			s.expired.Report()
+			s.extendDeadlines(since, busy)
 			// Also when none was touched: the leader's answer shows that it is in touch
 			// with a majority. While an entry keeps this server from reading what clients
 			// send, it answers for those that are connected.
 			s.consensus.Touch(s.conns.takeTouched(busy))
 			s.expire(now)
-			s.upToDate()
-			s.noteProgress(now)
+			s.catchUp.upToDate()
+			s.progress.note(s.Status(), now.Sub(s.started))
 			s.disconnectCutOff()
 		}
 	}
 }
 
-// extendDeadlines postpones the end of all sessions when this server has stood still, as
-// when the process or its machine was paused: nothing could be read from clients, and
-// what they sent may still lie in the sockets. The same goes for the time that the
-// application of one entry takes (busy), such as that of a large restore: then the
-// requests of HTTP sessions wait for its end, here and about as long elsewhere.
-func (s *Server) extendDeadlines(since time.Duration, busy bool) {
-	if since <= s.cfg.Tick && !busy {
-		return
-	}
-	if leads := s.sessions.Delay(since); leads && !busy {
-		s.logger.Warn("this server was paused; all session deadlines are extended by that time", "for", since)
-	}
+// ReapConfig is how often, and how fast, the leader removes containers and TTL
+// znodes whose time has come (ZooKeeper's ContainerManager).
+type ReapConfig struct {
+	Interval     time.Duration // 0: every minute
+	MaxPerMinute int           // 0: 10,000
+	NeverUsed    time.Duration // 0: containers that never had a child are kept
 }
 
-// expire proposes the end of the sessions whose clients were silent too long.
-// The proposal counts only in the term in which it was decided.
-func (s *Server) expire(now time.Time) {
-	dead, term := s.sessions.Expire(now)
-	if len(dead) > 0 {
-		s.expired.Proposed(dead)
+// reaper proposes, on the leader's server, the removal of znodes whose time has come.
+// While the last sweep is not through there is no other, so that they do not pile up.
+type reaper struct {
+	srv  *Server
+	cfg  ReapConfig
+	left atomic.Int64 // proposals that are still on their way
+}
+
+func newReaper(s *Server) *reaper {
+	r := &reaper{srv: s, cfg: s.cfg.Reap}
+	if r.cfg.Interval <= 0 {
+		r.cfg.Interval = time.Minute
 	}
-	for _, x := range dead {
-		cmd := &state.Command{Op: state.OpExpireSession, Session: x.ID, Term: term}
-		if err := s.Propose(cmd, nobody{}); err != nil {
-			return // stopping
+	if r.cfg.MaxPerMinute <= 0 {
+		r.cfg.MaxPerMinute = 10_000
+	}
+	return r
+}
+
+// run is the reaper's own goroutine: its pace is that of its settings, not of the tick.
+func (r *reaper) run() {
+	ticker := time.NewTicker(r.cfg.Interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.srv.stop:
+			return
+		case <-ticker.C:
+			r.sweep()
 		}
 	}
 }
 
-// disconnectCutOff disconnects the clients that have been without a leader for too
-// long. Those that have no session yet count as the shortest one.
-func (s *Server) disconnectCutOff() {
-	contact := s.Status().Contact
-	if contact <= s.cfg.patience(s.cfg.MinSessionTimeout) {
+// sweep proposes the removal of what may go now, one after the other with the pause that
+// makes MaxPerMinute; at most a minute's worth.
+func (r *reaper) sweep() {
+	s := r.srv
+	if !s.sessions.Leads() || r.left.Load() > 0 || fault.On(fault.NeverReap) {
 		return
 	}
-	s.conns.disconnect(ReasonNoLeader, func(timeout time.Duration) bool {
-		return contact > s.cfg.patience(max(timeout, s.cfg.MinSessionTimeout))
+	var paths []string
+	s.View(func(v *View) {
+		paths = v.Tree().Reapable(time.Now().UnixMilli(), r.cfg.NeverUsed.Milliseconds(), r.cfg.MaxPerMinute)
 	})
+	pause := time.Minute / time.Duration(r.cfg.MaxPerMinute)
+	for _, path := range paths {
+		if !s.sessions.Leads() {
+			return
+		}
+		r.left.Add(1)
+		if err := s.Propose(&state.Command{Op: state.OpReap, Path: path}, r); err != nil {
+			return // stopping
+		}
+		select {
+		case <-s.stop:
+			return
+		case <-time.After(pause):
+		}
+	}
 }
+
+// Applied implements Waiter, for each of the proposals.
+func (r *reaper) Applied(*state.Result) { r.left.Add(-1) }
+
+// Lost implements Waiter.
+func (r *reaper) Lost() { r.left.Add(-1) }

@@ -2,19 +2,22 @@ package server
 
 import (
 	"context"
+	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Propose sends a command that belongs to no connection. One that may not be
-// proposed (admit) gets its result at once, and is not sent.
+// Propose sends a command that belongs to no connection. One that is not admitted
+// gets its result at once, and is not sent.
 func (s *Server) Propose(c *state.Command, w forward.Waiter) error {
 	c.Flags |= s.flags
-	if code := s.admit(c); code != znode.OK {
+	if code := s.admission.check(c); code != znode.OK {
 		s.View(func(*View) { w.Applied(refused(c.Op, code, 0)) })
 		return nil
 	}
@@ -80,3 +83,114 @@ type nobody struct{}
 
 func (nobody) Applied(*state.Result) {}
 func (nobody) Lost()                 {}
+
+// warnEvery is how often the log reports that writes are refused.
+const warnEvery = time.Minute
+
+// admission decides whether a command may be proposed: whether there is room for what it adds to the state. Without
+// it one client could fill the memory of all servers, which the kernel would then kill, again after every start.
+//
+// The server that accepts a command decides, before it is in the log: what is in the log is carried out by all
+// servers alike, so replicas cannot differ. Each server has the smallest limit of all voters from the leader.
+// What other servers have accepted and this one has not applied is not counted; the limit leaves room for it
+// (docs/adr/0018).
+type admission struct {
+	srv      *Server
+	bytes    atomic.Int64 // Machine.Memory after the last entry
+	noRoom   atomic.Int64 // commands for which there was no room
+	longACLs atomic.Int64 // commands with an ACL that is too long
+	last     atomic.Int64 // when the last one was, in nanoseconds since Server.started; 0: never
+	warned   atomic.Int64 // the same of the last line in the log
+	repeats  repeats.Filter
+}
+
+// check reports why c may not be proposed: ErrBadArguments if it is too long, ErrInvalidACL for a list that is,
+// ErrSystem if there is no room. It must not be called with the view lock held.
+func (a *admission) check(c *state.Command) znode.Error {
+	if size := c.MaxSize(); size > state.MaxCommand {
+		const refused = "refusing a write that is too long for the log, whatever jute.maxbuffer is"
+		if pass, leftOut := a.repeats.Pass(refused); pass {
+			a.srv.logger.Warn(refused, "session", c.Session, "bytes", size, "limit", state.MaxCommand,
+				"left_out", leftOut)
+		}
+		return znode.ErrBadArguments
+	}
+	if c.HasLongACL() {
+		keeps := false
+		a.srv.View(func(v *View) { keeps = v.machine.KeepsACL(c) })
+		if !keeps {
+			a.longACLs.Add(1)
+			return znode.ErrInvalidACL
+		}
+	}
+	if !a.hasRoom(c) {
+		return znode.ErrSystem // which all clients know; see refused
+	}
+	return znode.OK
+}
+
+func (a *admission) hasRoom(c *state.Command) bool {
+	growth := c.MaxGrowth()
+	if growth == 0 {
+		return true
+	}
+	limit, pending := a.srv.consensus.TreeMemory()
+	if limit == 0 || a.bytes.Load()+pending+growth <= limit {
+		return true
+	}
+	var have int64
+	a.srv.View(func(v *View) { have, growth = v.machine.Memory(), v.machine.Growth(c) })
+	if growth <= 0 || have+pending+growth <= limit {
+		return true
+	}
+	a.noRoom.Add(1)
+	now := int64(time.Since(a.srv.started))
+	a.last.Store(now)
+	if warned := a.warned.Load(); (warned == 0 || now-warned >= int64(warnEvery)) &&
+		a.warned.CompareAndSwap(warned, now) {
+		a.srv.logger.Warn("refusing writes that add to the tree, which has no room; delete znodes, or give all servers "+
+			"more memory, or raise limits.treeBytes", "bytes", have, "pending", pending, "limit", limit)
+	}
+	return false
+}
+
+// refused is the result of a command that was not admitted. Its code is one that all clients know: kazoo 2.8
+// and Java 3.4 break on those that came later, QUOTAEXCEEDED among them (docs/protocol.md).
+func refused(op state.Op, code znode.Error, zxid znode.Zxid) *state.Result {
+	return &state.Result{Op: op, Code: code, Zxid: zxid}
+}
+
+// Memory is how much of the heap the state takes here, and may take.
+type Memory struct {
+	Bytes   int64         // about
+	Limit   int64         // the smallest of the voters and this server; 0: there is none
+	Refused int64         // writes that were refused here since the start
+	Since   time.Duration // how long ago the last one was
+	LongACL int64         // writes that were refused because an ACL was too long
+}
+
+// Memory returns how much of the heap the state takes here, and may take.
+func (s *Server) Memory() Memory {
+	a := &s.admission
+	m := Memory{Bytes: a.bytes.Load(), Refused: a.noRoom.Load(), LongACL: a.longACLs.Load()}
+	m.Limit, _ = s.consensus.TreeMemory()
+	m.Since = time.Since(s.started) - time.Duration(a.last.Load())
+	return m
+}
+
+// Room returns by how many bytes the state may grow, and how many it takes now. There is no limit for a command with a
+// key whose result is known.
+func (s *Server) Room(key string) (free, used int64) {
+	limit, pending := s.consensus.TreeMemory()
+	s.View(func(v *View) {
+		used = v.machine.Memory()
+		free = limit - used - pending
+		if limit == 0 || key != "" && v.machine.Answered(key) {
+			free = unlimited
+		}
+	})
+	return free, used
+}
+
+// unlimited is more than any tree takes, and can be added to.
+const unlimited = math.MaxInt64 / 2

@@ -81,7 +81,7 @@ type Server struct {
 	consensus Consensus
 	ensemble  Ensemble
 	handler   handler
-	room      room
+	admission admission
 
 	view     viewLock // protects current, what it leads to, and the record of changes
 	current  View
@@ -126,6 +126,7 @@ func New(cfg Config) *Server {
 	if cfg.EnforceQuota {
 		s.flags |= state.FlagEnforceQuota
 	}
+	s.admission.srv, s.catchUp.srv = s, s
 	s.handler = handler{srv: s, quota: map[string]time.Time{}}
 	s.current = View{machine: state.New(), watches: s.watches}
 	s.changes = changes.NewFeed(func(visit func(znode.Zxid)) {
@@ -151,7 +152,7 @@ func (s *Server) Handler() consensus.Handler { return &s.handler }
 func (s *Server) Start(c Consensus, e Ensemble) {
 	s.consensus, s.ensemble = c, e
 	s.done.Go(s.housekeeping)
-	s.done.Go(s.reap)
+	s.done.Go(newReaper(s).run)
 }
 
 // Stop disconnects every client and ends the server's goroutines. Only the first
@@ -165,13 +166,6 @@ func (s *Server) Stop() {
 	s.done.Wait()
 }
 
-// View calls visit with the present state; visit must be quick.
-func (s *Server) View(visit func(v *View)) {
-	s.view.shards[0].RLock()
-	defer s.view.shards[0].RUnlock()
-	visit(&s.current)
-}
-
 // Subscribe starts a stream of changes; see changes.Feed.
 func (s *Server) Subscribe(filters []changes.Filter, after changes.Position) (*changes.Stream, error) {
 	return s.changes.Subscribe(filters, after)
@@ -180,23 +174,6 @@ func (s *Server) Subscribe(filters []changes.Filter, after changes.Position) (*c
 // Restore turns the tree into that of a backup; see backup.Restorer.
 func (s *Server) Restore(ctx context.Context, in io.Reader, o backup.RestoreOptions) (backup.Restored, error) {
 	return s.restorer.Restore(ctx, in, o)
-}
-
-// Digest is a number that servers in the same state share, and the zxid at
-// which it was taken. It reads every znode, without holding anybody up for
-// more than Snapshot does.
-func (s *Server) Digest() (znode.Zxid, uint64) {
-	x, zxid := s.Snapshot()
-	defer x.Release()
-	return zxid, x.Digest()
-}
-
-// Snapshot returns the whole state as it is at this moment, and its zxid. It holds the
-// view lock for microseconds. The caller must Release it.
-func (s *Server) Snapshot() (*state.Snapshot, znode.Zxid) {
-	s.view.Lock()
-	defer s.view.Unlock()
-	return s.current.machine.Snapshot(), s.current.machine.Zxid()
 }
 
 // Status is this server's place in the ensemble.

@@ -14,25 +14,28 @@ import (
 // to have a majority a short while ago, and this server has, since it came back in
 // touch with one, caught up with what had been acknowledged by then.
 func (s *Server) Serving() bool {
-	return s.upToDate() && !s.draining.Load()
+	return s.catchUp.upToDate() && !s.draining.Load()
 }
 
 // catchingUp is how a server that was out of touch comes back: in touch, it sends a
 // command that changes nothing, and when it has applied that, it has applied all that
 // came before. ZooKeeper's learners synchronise with the leader before they serve.
 type catchingUp struct {
-	mu    sync.Mutex // protects the fields below
-	lapse uint64     // counts the times when it was found out of touch
-	sent  *sentSync  // under way; nil: none
-	done  bool       // caught up since the last lapse
-	said  bool       // done, as it was logged
+	srv *Server
+
+	mu     sync.Mutex // protects the fields below
+	lapse  uint64     // counts the times when it was found out of touch
+	sent   *sentSync  // under way; nil: none
+	done   bool       // caught up since the last lapse
+	logged bool       // done, as the log has it
 }
 
-// upToDate reports whether this server is in touch and has caught up, and sees to it
-// that it will have.
-func (s *Server) upToDate() bool {
+// upToDate reports whether this server is in touch and has caught up, and sends the command
+// with which it catches up if it is time to.
+func (c *catchingUp) upToDate() bool {
+	s := c.srv
 	status := s.Status()
-	done, news := s.catchUp.check(s, status.Contact <= s.cfg.patience(s.cfg.MinSessionTimeout))
+	done, news := c.check(status.Contact <= s.cfg.patience(s.cfg.MinSessionTimeout))
 	switch {
 	case !news:
 	case done:
@@ -44,8 +47,8 @@ func (s *Server) upToDate() bool {
 	return done
 }
 
-// check reports whether s has caught up, and whether that is news for the log.
-func (c *catchingUp) check(s *Server, inTouch bool) (done, news bool) {
+// check reports whether the server has caught up, and whether that is news for the log.
+func (c *catchingUp) check(inTouch bool) (done, news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -58,13 +61,13 @@ func (c *catchingUp) check(s *Server, inTouch bool) (done, news bool) {
 		w := &sentSync{c, c.lapse}
 		c.sent = w
 		go func() { // it may have to wait for room
-			if s.Propose(&state.Command{Op: state.OpSync}, w) != nil {
+			if c.srv.Propose(&state.Command{Op: state.OpSync}, w) != nil {
 				w.end(false)
 			}
 		}()
 	}
-	news = c.done != c.said
-	c.said = c.done
+	news = c.done != c.logged
+	c.logged = c.done
 	return c.done, news
 }
 
@@ -89,6 +92,24 @@ func (w *sentSync) end(applied bool) {
 	}
 }
 
+// disconnectCutOff disconnects the clients that have been without a leader for too
+// long. Those that have no session yet count as the shortest one.
+func (s *Server) disconnectCutOff() {
+	contact := s.Status().Contact
+	if contact <= s.cfg.patience(s.cfg.MinSessionTimeout) {
+		return
+	}
+	s.conns.disconnect(ReasonNoLeader, func(timeout time.Duration) bool {
+		return contact > s.cfg.patience(max(timeout, s.cfg.MinSessionTimeout))
+	})
+}
+
+// Stalled reports whether requests have waited for longer than clients are kept without a leader, and nothing
+// was applied meanwhile.
+func (s *Server) Stalled() bool {
+	return time.Since(s.started)-time.Duration(s.progress.at.Load()) > s.cfg.Grace
+}
+
 // progress notices that commands of this server wait and nothing is applied, though there is a leader: the
 // disks of the others may be full. Housekeeping looks.
 type progress struct {
@@ -96,18 +117,12 @@ type progress struct {
 	at      atomic.Int64 // of the last change, or of the last time when none waited; since Server.started
 }
 
-func (s *Server) noteProgress(now time.Time) {
-	p := &s.progress
-	if status := s.Status(); status.Pending == 0 || status.AppliedIndex != p.applied {
+// note looks at a status, which was taken so long after Server.started.
+func (p *progress) note(status consensus.Status, since time.Duration) {
+	if status.Pending == 0 || status.AppliedIndex != p.applied {
 		p.applied = status.AppliedIndex
-		p.at.Store(int64(now.Sub(s.started)))
+		p.at.Store(int64(since))
 	}
-}
-
-// Stalled reports whether requests have waited for longer than clients are kept without a leader, and nothing
-// was applied meanwhile.
-func (s *Server) Stalled() bool {
-	return time.Since(s.started)-time.Duration(s.progress.at.Load()) > s.cfg.Grace
 }
 
 // Drain makes this server ready to be stopped: it takes no new clients, hands over

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -71,9 +72,90 @@ func (s *Server) SessionEnd(id znode.SessionID) (done <-chan struct{}, cancel fu
 	return e.done, func() { s.ends.remove(id, e) }
 }
 
+// sessionEnds wakes those that wait for the end of a session.
+type sessionEnds struct {
+	mu      sync.Mutex // protects the field below
+	waiting map[znode.SessionID]map[*sessionEnd]struct{}
+}
+
+// sessionEnd is one that waits.
+type sessionEnd struct{ done chan struct{} }
+
+func (t *sessionEnds) add(id znode.SessionID, e *sessionEnd) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waiting[id] == nil {
+		t.waiting[id] = map[*sessionEnd]struct{}{}
+	}
+	t.waiting[id][e] = struct{}{}
+}
+
+func (t *sessionEnds) remove(id znode.SessionID, e *sessionEnd) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if delete(t.waiting[id], e); len(t.waiting[id]) == 0 {
+		delete(t.waiting, id)
+	}
+}
+
+// end wakes those that wait for the end of the sessions of which ended is true.
+func (t *sessionEnds) end(ended func(znode.SessionID) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, waiting := range t.waiting {
+		if ended(id) {
+			t.wakeLocked(id, waiting)
+		}
+	}
+}
+
+// endOne is end for one session.
+func (t *sessionEnds) endOne(id znode.SessionID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wakeLocked(id, t.waiting[id])
+}
+
+func (t *sessionEnds) wakeLocked(id znode.SessionID, waiting map[*sessionEnd]struct{}) {
+	for e := range waiting {
+		close(e.done)
+	}
+	delete(t.waiting, id)
+}
+
 // SessionDeadlines returns, on the leader, when the ensemble's sessions expire unless their
 // clients send something, in milliseconds since the epoch. Elsewhere it is empty.
 func (s *Server) SessionDeadlines() map[int64][]znode.SessionID { return s.sessions.Deadlines() }
 
-// Connection returns the connection that carries a session on this server; nil: none does.
-func (s *Server) Connection(id znode.SessionID) *Conn { return s.conns.of(id) }
+// extendDeadlines postpones the end of all sessions when this server has stood still since the
+// last call, as when the process or its machine was paused: nothing could be read from clients,
+// and what they sent may still lie in the sockets. The same goes for the time that the
+// application of one entry takes (busy), such as that of a large restore: then the
+// requests of HTTP sessions wait for its end, here and about as long elsewhere.
+func (s *Server) extendDeadlines(since time.Duration, busy bool) {
+	paused := since > s.cfg.Tick
+	if paused {
+		s.expired.Paused(since)
+	}
+	if !paused && !busy {
+		return
+	}
+	if leads := s.sessions.Delay(since); leads && !busy {
+		s.logger.Warn("this server was paused; all session deadlines are extended by that time", "for", since)
+	}
+}
+
+// expire proposes the end of the sessions whose clients were silent too long.
+// The proposal counts only in the term in which it was decided.
+func (s *Server) expire(now time.Time) {
+	dead, term := s.sessions.Expire(now)
+	if len(dead) > 0 {
+		s.expired.Proposed(dead)
+	}
+	for _, x := range dead {
+		cmd := &state.Command{Op: state.OpExpireSession, Session: x.ID, Term: term}
+		if err := s.Propose(cmd, nobody{}); err != nil {
+			return // stopping
+		}
+	}
+}
