@@ -76,7 +76,12 @@ func TestLoad_Golden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := strings.ReplaceAll(dump(s, notices), tmp, "")
+			env["ZK_LITE_CONFIG"] = "zoo.cfg"
+			values, err := Explain(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.ReplaceAll(dump(values, s, notices), tmp, "")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -93,19 +98,18 @@ func TestLoad_Golden(t *testing.T) {
 	}
 }
 
-func dump(s Settings, notices []Notice) string {
+// dump is every setting by its name, whatever fields hold it, then what follows from several of them.
+func dump(values []Value, s Settings, notices []Notice) string {
 	var b strings.Builder
-	v := reflect.ValueOf(s)
-	for i := range v.NumField() {
-		name := v.Type().Field(i).Name
-		if name == "Servers" {
-			for _, srv := range s.Servers {
-				fmt.Fprintf(&b, "server.%d = %s\n", srv.ID, srv)
-			}
-			continue
-		}
-		fmt.Fprintf(&b, "%s = %v\n", name, v.Field(i))
+	for _, v := range values {
+		fmt.Fprintf(&b, "%s = %s\n", v.Name, v.Text)
 	}
+	fmt.Fprintf(&b, "\nConfigFile = %s\nStandalone = %v\nWanted() = %v\nAdminTLS() = %v\nPeerTLS.Files() = %v\n",
+		s.ConfigFile, s.Standalone, s.Wanted(), s.AdminTLS(), s.PeerTLS.Files())
+	fmt.Fprintf(&b, "Digest = %v\nAuthSchemes = %v\nEnsembleAuth = %v\nSupers = %v\n",
+		s.Digest, s.AuthSchemes, s.EnsembleAuth, s.SASL.Supers)
+	fmt.Fprintf(&b, "MinVersion = %#x\nMaxVersion = %#x\nSuites = %v\nCheckClientHost = %v\nHandshakes = %d\n",
+		s.TLS.MinVersion, s.TLS.MaxVersion, s.TLS.Suites, s.TLS.CheckClientHost, s.TLS.Handshakes)
 	fmt.Fprintf(&b, "ClientListen() = %s\nAdminListen() = %s\nLeaderContactLimit() = %v\n\n",
 		s.ClientListen(), s.AdminListen(), s.LeaderContactLimit())
 	for _, n := range notices {
