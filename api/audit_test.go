@@ -19,7 +19,7 @@ import (
 // who was not refused: what there is, and what will come.
 func TestRegression_Audit_WhateverNeedsAnAdministrator(t *testing.T) {
 	tier.Seconds(t)
-	e := fresh(t, 1, func(s *config.Settings) { s.SuperDigest = superDigest })
+	e := fresh(t, 1, func(s *config.Settings) { s.Auth.SuperDigest = superDigest })
 	file := filepath.Join(t.TempDir(), "audit.log")
 	log := audit.Open(audit.Config{File: file, JSON: true, MaxBytes: 1 << 20, Keep: 1})
 	_, url := serve(t, e.nodes[0], func(c *api.Config) {

@@ -447,8 +447,8 @@ func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 	} else {
 		token = other
 	}
-	newcomer.PeerTLS.JoinSecretFile = filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(newcomer.PeerTLS.JoinSecretFile, []byte(token), 0o600); err != nil {
+	newcomer.PeerTLS.Keys.SecretFile = filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(newcomer.PeerTLS.Keys.SecretFile, []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	mu.Lock()

@@ -17,7 +17,7 @@ import (
 func TestRegression_Strangers_AreNotToldWhatACLsHide(t *testing.T) {
 	tier.Seconds(t)
 	for name, super := range map[string]string{"with a super user": superDigest, "with none": ""} {
-		e := fresh(t, 1, func(s *config.Settings) { s.SuperDigest = super })
+		e := fresh(t, 1, func(s *config.Settings) { s.Auth.SuperDigest = super })
 		id := hideSomething(t, e)
 		stranger, n := newClient(t, e.urls[0]).with(basic("mallory:x")), 0
 		for _, target := range readable(t, stranger, id) {
@@ -111,7 +111,7 @@ func readable(t *testing.T, c *client, session string) (targets []string) {
 // A server that asks clients for an identity shows nobody without one what others do.
 func TestRegression_Commands_AskForAnIdentity(t *testing.T) {
 	tier.Seconds(t)
-	e := fresh(t, 1, func(s *config.Settings) { s.SuperDigest, s.AuthSchemes = "", []string{"digest"} })
+	e := fresh(t, 1, func(s *config.Settings) { s.Auth.SuperDigest, s.Auth.Schemes = "", []string{"digest"} })
 	c := newClient(t, e.urls[0])
 	for _, command := range []string{"dump", "watches", "watches_by_path", "connections", "stats"} {
 		if a := c.get("/commands/" + command).is(401); a.json["title"] != "an identity is needed" {

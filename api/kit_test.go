@@ -47,7 +47,7 @@ func uniqueName(t testing.TB) string {
 
 // patient is for ensembles in which no server is ever missing: one that gets no processor
 // for a second is not taken for dead, and its clients not sent away.
-func patient(s *config.Settings) { s.ElectionTimeout = 3 * time.Second }
+func patient(s *config.Settings) { s.Consensus.ElectionTimeout = 3 * time.Second }
 
 // sharedDir is where it has its data.
 var sharedDir string
@@ -103,12 +103,12 @@ func newEnsemble(tb fataler, n int, change ...func(*config.Settings)) *ensemble 
 		s.DataLogDir = s.DataDir
 		s.ClientPortAddress, s.ClientPort = "127.0.0.1", port[4*i+2]
 		s.AdminAddress, s.AdminPort = "127.0.0.1", port[4*i+3]
-		s.TickTime = 100 * time.Millisecond
+		s.Server.Tick = 100 * time.Millisecond
 		s.SyncLimit = 25
-		s.MinSessionTimeout, s.MaxSessionTimeout = time.Second, time.Minute
-		s.AutopilotStableTime = time.Second
-		s.ExtendedTypes, s.EnforceQuota = true, true
-		s.SuperDigest = superDigest
+		s.Server.MinSessionTimeout, s.Server.MaxSessionTimeout = time.Second, time.Minute
+		s.Consensus.Autopilot.StableTime = time.Second
+		s.Server.ExtendedTypes, s.Server.EnforceQuota = true, true
+		s.Auth.SuperDigest = superDigest
 		s.Standalone = n == 1
 		if n > 1 {
 			s.Servers = servers

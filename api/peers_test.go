@@ -62,7 +62,7 @@ func TestPeers_OfWhatIsPassedOn(t *testing.T) {
 
 // Who is an administrator of the server that it asks, by its token, is one of the others, through that server only.
 func TestPeers_TheLocalAdministrator(t *testing.T) {
-	e := fresh(t, 2, func(s *config.Settings) { s.SuperDigest = "" })
+	e := fresh(t, 2, func(s *config.Settings) { s.Auth.SuperDigest = "" })
 	file, err := os.ReadFile(filepath.Join(e.settings[0].DataDir, "admin.token"))
 	if err != nil {
 		t.Fatal(err)
@@ -83,9 +83,9 @@ func TestPeers_TheLocalAdministrator(t *testing.T) {
 func TestPeers_Certificates(t *testing.T) {
 	ca, dir := certs.Authority(t, "ca"), t.TempDir()
 	e := fresh(t, 2, func(s *config.Settings) {
-		s.TLS.KeyStore.Location = certs.Write(t, filepath.Join(dir, "server.pem"), ca.Issue(t, "server", nil).KeyPEM(t))
-		s.TLS.TrustStore.Location = certs.Write(t, filepath.Join(dir, "ca.pem"), ca.CertPEM())
-		s.AdminPortUnification, s.SuperDigest, s.SuperName = true, "", "CN=admin"
+		s.TLS.Key.Location = certs.Write(t, filepath.Join(dir, "server.pem"), ca.Issue(t, "server", nil).KeyPEM(t))
+		s.TLS.Trust.Location = certs.Write(t, filepath.Join(dir, "ca.pem"), ca.CertPEM())
+		s.AdminPortUnification, s.Auth.SuperDigest, s.Auth.SuperName = true, "", "CN=admin"
 	})
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.Cert)

@@ -97,7 +97,7 @@ func TestRegression_RemovedServer_EndsStreams(t *testing.T) {
 func TestRegression_NoRoom_GrowthIs507(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
-	e := fresh(t, 1, func(s *config.Settings) { s.TreeBytes = 300_000 })
+	e := fresh(t, 1, func(s *config.Settings) { s.Consensus.TreeLimit = 300_000 })
 	c := newClient(t, e.urls[0])
 	large := strings.Repeat("x", 100_000)
 	c.post("/v1/znodes/a", large).is(201)
@@ -127,7 +127,7 @@ func TestRegression_NoRoom_GrowthIs507(t *testing.T) {
 
 	// A server that starts with more than it may have serves, and only that.
 	e.stop(0)
-	e.settings[0].TreeBytes = 100_000
+	e.settings[0].Consensus.TreeLimit = 100_000
 	e.start(t, 0)
 	e.waitReady(t, 0)
 	c.get("/v1/znodes/a").is(200).has("stat.dataLength", 100_000)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/app/config"
 	zkclient "github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -97,7 +98,7 @@ func TestSessions_Pages(t *testing.T) {
 func TestRegression_Sessions_AreBoundedOverHTTP(t *testing.T) {
 	tier.Seconds(t)
 	e := fresh(t, 1, func(s *config.Settings) {
-		s.Throttle.MaxTokens, s.Throttle.FillTime, s.Throttle.FillCount, s.Throttle.Freeze = 3, time.Hour, 1, 0
+		s.ZooKeeper.Throttle = zk.ConnectionThrottle{MaxTokens: 3, FillTime: time.Hour, FillCount: 1}
 	})
 	c := newClient(t, e.urls[0])
 	keyed := c.with("Idempotency-Key: 8e03978e-40d5-43e8-bc93-6894a57f9324")

@@ -33,6 +33,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/sdnotify"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
+	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/server/backup"
 )
 
@@ -75,6 +76,7 @@ type Server struct {
 
 // Open starts a server. It serves clients as soon as the ensemble has a leader.
 func Open(o Options) (*Server, error) {
+	o.leaveRoom()
 	s := &Server{logger: o.Logger, descriptors: descriptors.ForProcess()}
 	var err error
 	if s.peerTLS, err = newPeerTLS(&o.Settings, o.Logger); err != nil {
@@ -98,7 +100,7 @@ func (s *Server) start(o *Options) error {
 	c := &o.Settings
 	o.Logger.Info("starting", "version", o.Version, "server", c.MyID, "dataDir", c.DataDir,
 		"clients", s.ClientAddr().String(), "ensemble", len(c.Servers))
-	if c.LogStore == config.LogStoreBoltDB {
+	if c.Storage.Kind == storage.LogBolt {
 		o.Logger.Warn("log.store=boltdb is deprecated: it does not notice damaged entries; to change, remove this " +
 			"server from the ensemble, empty its data directory, and add it with log.store=raftlog")
 	}
@@ -117,29 +119,12 @@ func (s *Server) start(o *Options) error {
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
-	s.server = server.New(server.Config{
-		ID: state.ServerID(c.MyID), Tick: c.TickTime,
-		MinSessionTimeout: c.MinSessionTimeout, MaxSessionTimeout: c.MaxSessionTimeout,
-		Grace:         c.LeaderContactLimit(),
-		ExtendedTypes: c.ExtendedTypes, EnforceQuota: c.EnforceQuota, Auth: who,
-		WatchLimit: c.WatchesPerConnection, WatchBytes: sixteenth(o, c.WatchBytes), SlowRequest: c.SlowRequest,
-		Reap: server.ReapConfig{
-			Interval: c.ContainerCheckInterval, MaxPerMinute: c.ContainerMaxPerMinute,
-			NeverUsed: c.ContainerMaxNeverUsed,
-		},
-		Logger: o.Logger,
-	})
-	s.consensus, err = consensus.Open(consensus.Config{
-		ID: state.ServerID(c.MyID), Servers: ensemble(c), Publish: publish(o),
-		Listener: s.peerTLS.listener(s.listeners.peer), Dial: s.peerTLS.dial(dialPeer(c)), Verify: s.peerTLS.verify(),
-		Keys:    keys,
-		Storage: store, Handler: s.server.Handler(), Logger: o.Logger,
-		Fatal: o.Fatal, ElectionTimeout: c.ElectionTimeout, CheckInterval: c.CheckInterval,
-		Autopilot:        autopilot(c),
-		SnapshotCommands: c.SnapCount,
-		MaxPending:       c.GlobalOutstandingLimit, MaxPendingBytes: pendingBytes(o), TreeLimit: treeLimit(o),
-		NoPush: !c.CommitPush, NoOverlap: !c.OverlapSync, NoFailover: !c.FastFailover,
-	})
+	s.server = server.New(o.server(who))
+	cfg := o.consensus()
+	cfg.Storage, cfg.Keys, cfg.Handler = store, keys, s.server.Handler()
+	cfg.Listener, cfg.Verify = s.peerTLS.listener(s.listeners.peer), s.peerTLS.verify()
+	cfg.Dial = s.peerTLS.dial(dialPeer(c))
+	s.consensus, err = consensus.Open(cfg)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
@@ -174,50 +159,54 @@ func Runs(s *config.Settings) (bool, error) {
 	return storage.InUse(s.DataDir)
 }
 
-// autopilot is the zero value if it is turned off.
-func autopilot(c *config.Settings) (a membership.Autopilot) {
-	if c.Autopilot {
-		a = membership.Autopilot{
-			StableTime: c.AutopilotStableTime, RemoveAfter: c.AutopilotRemoveAfter, MinVoters: c.AutopilotMinVoters,
-		}
-	}
-	return a
+func (o *Options) storage() storage.Config {
+	cfg := o.Settings.Storage
+	cfg.Dir, cfg.LogDir = o.Settings.DataDir, o.Settings.DataLogDir
+	cfg.Logger, cfg.OnFatal = o.Logger, o.Fatal
+	return cfg
 }
 
-func (o *Options) storage() storage.Config {
-	c := &o.Settings
-	return storage.Config{
-		Dir: c.DataDir, LogDir: c.DataLogDir, Kind: storage.LogKind(c.LogStore),
-		NoDirectLog: !c.DirectLog, Retain: c.SnapRetainCount, Logger: o.Logger, OnFatal: o.Fatal,
+func (o *Options) server(who *auth.Authenticator) server.Config {
+	cfg := o.Settings.Server
+	cfg.ID, cfg.Grace = state.ServerID(o.Settings.MyID), o.Settings.LeaderContactLimit()
+	cfg.Auth, cfg.Logger = who, o.Logger
+	return cfg
+}
+
+func (o *Options) consensus() consensus.Config {
+	cfg := o.Settings.Consensus
+	cfg.ID, cfg.Servers, cfg.Publish = state.ServerID(o.Settings.MyID), ensemble(&o.Settings), publish(o)
+	if !o.Settings.Autopilot {
+		cfg.Autopilot = membership.Autopilot{}
 	}
+	cfg.Logger, cfg.Fatal = o.Logger, o.Fatal
+	return cfg
+}
+
+// zooKeeper is the Config of ZooKeeper's port, but for the parts of the server that it asks.
+func (o *Options) zooKeeper() zk.Config {
+	c := &o.Settings
+	own, _ := c.Own()
+	cfg := c.ZooKeeper
+	cfg.Version, cfg.BuildDate, cfg.Logger = o.Version, o.buildDate(), o.Logger
+	cfg.Settings.DataDir, cfg.Settings.DataLogDir, cfg.Settings.SyncLimit = c.DataDir, c.DataLogDir, c.SyncLimit
+	cfg.Settings.ElectionPort, cfg.Settings.QuorumPort = own.ElectionPort, own.PeerPort
+	cfg.Settings.Observer = own.Role == config.Observer
+	return cfg
 }
 
 // serveClients starts the HTTP server and the one for the ZooKeeper protocol.
 func (s *Server) serveClients(o *Options) {
 	c := &o.Settings
-	own, _ := c.Own()
-	s.zk = zk.New(s.server, zk.Config{
-		Version: o.Version, BuildDate: o.buildDate(), MaxFrame: c.MaxBuffer, OutboxBytes: int(c.OutboxBytes),
-		OutboxTotal: sixteenth(o, c.OutboxTotalBytes),
-		Throttle:    connectionThrottle(c), MaxRequests: c.Throttle.RequestLimit,
-		MaxPerAddress: c.MaxClientCnxns, MaxConnections: c.MaxCnxns, Words: c.FourLetterWords,
-		Descriptors:      s.descriptors.Clients,
-		HandshakeTimeout: c.SessionlessTimeout, PartialBytes: int(c.PartialBytes),
-		Settings: zk.Settings{
-			ClientPort: portOf(s.listeners.client), SecureClientPort: portOf(s.listeners.secure),
-			DataDir: c.DataDir, DataLogDir: c.DataLogDir, ListenBacklog: c.ClientPortListenBacklog,
-			InitLimit: c.InitLimit, SyncLimit: c.SyncLimit,
-			ElectionPort: own.ElectionPort, QuorumPort: own.PeerPort,
-			Observer: own.Role == config.Observer,
-		},
-		Digests: func() []zk.Digest {
-			zxid, digest := s.server.Digest()
-			return []zk.Digest{{Zxid: uint64(zxid), Value: digest}}
-		},
-		Proposals: s.consensus, Audit: s.audit, Slow: s.server.Slow(),
-		Metrics: s.metrics,
-		Logger:  o.Logger,
-	})
+	cfg := o.zooKeeper()
+	cfg.Settings.ClientPort, cfg.Settings.SecureClientPort = portOf(s.listeners.client), portOf(s.listeners.secure)
+	cfg.Descriptors, cfg.Audit, cfg.Slow = s.descriptors.Clients, s.audit, s.server.Slow()
+	cfg.Proposals, cfg.Metrics = s.consensus, s.metrics
+	cfg.Digests = func() []zk.Digest {
+		zxid, digest := s.server.Digest()
+		return []zk.Digest{{Zxid: uint64(zxid), Value: digest}}
+	}
+	s.zk = zk.New(s.server, cfg)
 	if l := s.listeners.client; l != nil {
 		go s.serve("the ZooKeeper port", func() error { return s.zk.Serve(s.tls.client(c, l)) })
 	}
@@ -226,8 +215,8 @@ func (s *Server) serveClients(o *Options) {
 	}
 	if s.listeners.http != nil {
 		s.http = api.New(s.server, s.consensus.Ensemble(), api.Config{
-			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.AdminOrigins,
-			MaxBody: c.MaxBuffer,
+			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.HTTP.Origins,
+			MaxBody: c.ZooKeeper.MaxFrame,
 			Hosts:   hosts(c),
 			Metrics: s.metrics, Checks: s.checks, Port: s.zk, Descriptors: s.descriptors.HTTP,
 			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Audit: s.audit,
@@ -235,7 +224,7 @@ func (s *Server) serveClients(o *Options) {
 			Settings: &admin.Settings{
 				ClientPort: portOf(s.listeners.client),
 				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,
-				MaxClientCnxns: c.MaxClientCnxns, ListenBacklog: c.ClientPortListenBacklog,
+				MaxClientCnxns: c.ZooKeeper.MaxPerAddress, ListenBacklog: c.ZooKeeper.Settings.ListenBacklog,
 			},
 		})
 		go s.serve("the HTTP port", func() error { return s.http.Serve(s.tls.http(c, s.listeners.http)) })
@@ -389,9 +378,9 @@ func ensemble(s *config.Settings) []membership.Server {
 // configured ones, and the address that it listens on.
 func hosts(s *config.Settings) []string {
 	if s.AdminAddress == "" {
-		return s.AdminHosts
+		return s.HTTP.Hosts
 	}
-	return append([]string{s.AdminAddress}, s.AdminHosts...)
+	return append([]string{s.AdminAddress}, s.HTTP.Hosts...)
 }
 
 // publish is this server's release, and its line of /zookeeper/config, unless it is standalone. It has a client

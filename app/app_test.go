@@ -103,7 +103,7 @@ func TestServer_Restart_KeepsData(t *testing.T) {
 // nio.sessionlessCnxnTimeout had no effect: a connection that said nothing stayed for ten seconds.
 func TestServer_SessionlessTimeout_EndsSilentConnections(t *testing.T) {
 	o := options(t, t.TempDir())
-	o.Settings.SessionlessTimeout = 50 * time.Millisecond
+	o.Settings.ZooKeeper.HandshakeTimeout = 50 * time.Millisecond
 	n := open(t, o)
 	defer n.Close()
 	c, err := net.Dial("tcp", n.ClientAddr().String())
@@ -265,7 +265,7 @@ func leading(t *testing.T) *app.Server {
 	taken := ports.Take(t, 2)
 	o := options(t, t.TempDir())
 	o.Settings.Standalone = false
-	o.Settings.FourLetterWords = []string{"*"}
+	o.Settings.ZooKeeper.Words = []string{"*"}
 	o.Settings.Servers = []config.Server{
 		{ID: 1, Host: "127.0.0.1", PeerPort: taken[0], Role: config.Participant},
 		{ID: 2, Host: "127.0.0.1", PeerPort: taken[1], Role: config.Observer},

@@ -3,19 +3,17 @@ package app
 import (
 	"os/user"
 
-	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/server/audit"
 )
 
 // auditLog starts the audit log; nil if there is none.
 func auditLog(o *Options) *audit.Log {
-	c := &o.Settings.Audit
-	if !c.Enabled {
+	if !o.Settings.AuditEnabled {
 		return nil
 	}
-	l := audit.Open(audit.Config{
-		File: c.File, JSON: c.Format == config.LoggerJSON, MaxBytes: int(c.MaxBytes), Keep: c.Keep, Logger: o.Logger,
-	})
+	cfg := o.Settings.Audit
+	cfg.Logger = o.Logger
+	l := audit.Open(cfg)
 	l.Note(audit.Client{}, audit.Event{User: processUser(), Operation: "serverStart", Result: audit.Success})
 	return l
 }

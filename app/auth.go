@@ -2,25 +2,16 @@ package app
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/server/auth"
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 // authenticator knows who is who. Where the settings name no administrator, it writes the token that makes one.
 func authenticator(o *Options, httpPort int) (*auth.Authenticator, error) {
 	c := &o.Settings
-	cfg := auth.Config{
-		SuperDigest: c.SuperDigest, SuperName: c.SuperName, Digest: c.Digest, NoDigest: !c.DigestEnabled,
-		Schemes: c.AuthSchemes, Ensemble: c.EnsembleAuth, Ensembles: c.EnsembleNames, SkipACL: c.SkipACL,
-	}
-	for _, id := range c.AdminIdentities {
-		scheme, name, _ := strings.Cut(id, ":")
-		cfg.Administrators = append(cfg.Administrators, znode.ID{Scheme: scheme, ID: name})
-	}
-	if c.SkipACL {
+	cfg := c.Auth
+	if cfg.SkipACL {
 		o.Logger.Warn("skipACL=yes: this server checks no ACLs")
 	}
 	var err error

@@ -32,18 +32,15 @@ func (s *Server) checks() (all []admin.Check) {
 
 // takeBackups starts the scheduled backups, if there are any.
 func (s *Server) takeBackups(o *Options) {
-	c := &o.Settings.Backup
-	if c.Directory == "" && c.Command == "" {
+	cfg := o.Settings.Backup
+	if cfg.Directory == "" && cfg.Command == "" {
 		return
 	}
-	if c.Directory != "" {
-		s.dirs = append(s.dirs, c.Directory)
+	if cfg.Directory != "" {
+		s.dirs = append(s.dirs, cfg.Directory)
 	}
-	s.backups = backup.NewScheduler(s.server, s.consensus.Ensemble(), backup.Config{
-		ID:        s.server.Config().ID,
-		Directory: c.Directory, Command: c.Command, Interval: c.Interval, Timeout: c.Timeout,
-		KeepCount: c.KeepCount, KeepAge: c.KeepAge, Logger: o.Logger,
-	})
+	cfg.ID, cfg.Logger = s.server.Config().ID, o.Logger
+	s.backups = backup.NewScheduler(s.server, s.consensus.Ensemble(), cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -1,29 +1,26 @@
 package app
 
-// pendingBytes bounds the commands without a result. 0 is the default of package consensus.
-func pendingBytes(o *Options) int {
-	const least, most = 1 << 20, 64 << 20
-	if o.Settings.PendingBytes == 0 && o.Memory > 0 {
-		return int(min(max(o.Memory/16, least), most))
-	}
-	return int(o.Settings.PendingBytes)
-}
+import "cmp"
 
-// sixteenth is a part of the memory in place of a setting that is 0: for watches, and for what waits for clients. It
-// is 0, the default of their packages, if the memory is not known.
-func sixteenth(o *Options, setting int64) int64 {
-	if setting == 0 {
-		return o.Memory / 16
+// leaveRoom sets the limits that follow from the memory unless they are set. Without either a limit is 0: the default
+// of its package, and no limit for the tree.
+func (o *Options) leaveRoom() {
+	if o.Memory == 0 {
+		return
 	}
-	return setting
-}
-
-// treeLimit is how much memory the tree may take; 0: no limit. As much again is for what the collector has yet to
-// find; the rest is for the program, requests, replies, watches, a snapshot and the restart.
-func treeLimit(o *Options) int64 {
-	const program, least = 32 << 20, 4 << 20
-	if o.Settings.TreeBytes == 0 && o.Memory > 0 {
-		return max((o.Memory-program)/5*2, least)
+	const (
+		leastPending, mostPending = 1 << 20, 64 << 20
+		program, leastTree        = 32 << 20, 4 << 20
+	)
+	c, part := &o.Settings, o.Memory/16
+	if c.Consensus.MaxPendingBytes == 0 {
+		c.Consensus.MaxPendingBytes = int(min(max(part, leastPending), mostPending))
 	}
-	return o.Settings.TreeBytes
+	if c.Consensus.TreeLimit == 0 {
+		// As much again is for what the collector has yet to find; the rest is for the program, requests, replies,
+		// watches, a snapshot and the restart.
+		c.Consensus.TreeLimit = max((o.Memory-program)/5*2, leastTree)
+	}
+	c.Server.WatchBytes = cmp.Or(c.Server.WatchBytes, part)
+	c.ZooKeeper.OutboxTotal = cmp.Or(c.ZooKeeper.OutboxTotal, part)
 }

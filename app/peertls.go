@@ -33,14 +33,10 @@ type peerTLS struct {
 
 // PeerTLS reads the files of the peer port; nil if servers do not speak TLS.
 func PeerTLS(c *config.Settings) (*tlsfiles.Files, error) {
-	p := &c.PeerTLS
-	if !p.Files() {
+	if !c.PeerTLS.Files() {
 		return nil, nil
 	}
-	return tlsfiles.Open(tlsfiles.Config{
-		Prefix: "ssl.quorum.", Key: store(&p.KeyStore), Trust: store(&p.TrustStore),
-		CRLs: p.CRLFile, CheckCRL: p.CheckCRL, MinVersion: tls.VersionTLS13, AnyHost: !p.CheckHost,
-	})
+	return tlsfiles.Open(c.PeerTLS.Config)
 }
 
 // newPeerTLS returns nil if servers do not speak TLS.
@@ -56,21 +52,20 @@ func newPeerTLS(c *config.Settings, logger *slog.Logger) (*peerTLS, error) {
 // peerKeys opens this server's own keys for the peer port. It returns nil if there is no such port, or certificates
 // come from files.
 func peerKeys(c *config.Settings, logger *slog.Logger) (*peerkeys.Keys, error) {
-	p := &c.PeerTLS
-	if p.Files() || alone(c) {
+	if c.PeerTLS.Files() || alone(c) {
 		return nil, nil
 	}
+	cfg := c.PeerTLS.Keys
 	switch {
-	case !p.OwnKeys:
+	case cfg.Off:
 		logger.Warn("peer.tls=false: nothing between servers is authenticated or encrypted; whoever reaches the peer " +
 			"port is a member of the ensemble")
-	case p.PlainToo:
+	case cfg.PlainToo:
 		logger.Warn("portUnification=true: other servers may come without TLS, and so may whoever reaches the peer " +
 			"port; take it out when all servers have peer.tls=true")
 	}
-	return peerkeys.Open(peerkeys.Config{
-		Dir: c.DataDir, Off: !p.OwnKeys, PlainToo: p.PlainToo, SecretFile: p.JoinSecretFile, Logger: logger,
-	})
+	cfg.Dir, cfg.Logger = c.DataDir, logger
+	return peerkeys.Open(cfg)
 }
 
 // watch follows the files.
@@ -109,7 +104,7 @@ func (p *peerTLS) listener(l net.Listener) net.Listener {
 		return l
 	}
 	return tlsport.New(l, tlsport.Options{
-		Config: p.files.Server(tls.RequireAndVerifyClientCert), PlainToo: p.cfg.PlainToo,
+		Config: p.files.Server(tls.RequireAndVerifyClientCert), PlainToo: p.cfg.Keys.PlainToo,
 		Handshakes: tlsport.NewHandshakes(0, peerHandshake), // mux bounds how many are unfinished
 	})
 }
@@ -151,13 +146,13 @@ func (p *peerTLS) verify() func(c net.Conn, id state.ServerID, host string) erro
 	return func(c net.Conn, id state.ServerID, host string) error {
 		s, secure := tlsport.State(c)
 		switch {
-		case !secure && p.cfg.PlainToo:
+		case !secure && p.cfg.Keys.PlainToo:
 			return nil
 		case !secure:
 			return errors.New("it came without TLS")
 		}
 		cert := s.PeerCertificates[0]
-		if err := checkNumber(cert, id); err != nil || !p.cfg.CheckHost || host == "" {
+		if err := checkNumber(cert, id); err != nil || p.cfg.AnyHost || host == "" {
 			return err
 		}
 		return cert.VerifyHostname(host)

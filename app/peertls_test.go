@@ -37,13 +37,13 @@ func newPeers(t *testing.T) *peers {
 	for i := range p.options {
 		o := options(t, t.TempDir())
 		s := &o.Settings
-		s.MyID, s.Standalone, s.ElectionTimeout = i, false, 300*time.Millisecond
+		s.MyID, s.Standalone, s.Consensus.ElectionTimeout = i, false, 300*time.Millisecond
 		for k := range p.options {
 			s.Servers = append(s.Servers, config.Server{ID: k, Host: host(k), PeerPort: port[k], ElectionPort: port[k], ClientPort: -1})
 		}
-		s.PeerTLS.CheckHost, s.PeerTLS.OwnKeys = true, false
-		s.PeerTLS.KeyStore.Location = certs.Write(t, t.TempDir()+"/server.pem", p.ca.Issue(t, "server", of(i)).KeyPEM(t))
-		s.PeerTLS.TrustStore.Location = certs.Write(t, t.TempDir()+"/ca.pem", p.ca.CertPEM())
+		s.PeerTLS.AnyHost, s.PeerTLS.Keys.Off = false, true
+		s.PeerTLS.Key.Location = certs.Write(t, t.TempDir()+"/server.pem", p.ca.Issue(t, "server", of(i)).KeyPEM(t))
+		s.PeerTLS.Trust.Location = certs.Write(t, t.TempDir()+"/ca.pem", p.ca.CertPEM())
 		p.options[i] = o
 	}
 	return p
@@ -93,13 +93,13 @@ func TestPeerTLS_SwitchedOverWhileItRuns(t *testing.T) {
 	tier.Seconds(t)
 	for name, on := range map[string]func(*config.PeerTLS){
 		"to certificates from files": func(c *config.PeerTLS) { c.Wanted = true },
-		"to keys of their own":       func(c *config.PeerTLS) { c.OwnKeys = true },
+		"to keys of their own":       func(c *config.PeerTLS) { c.Keys.Off = false },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPeers(t)
 			for i := range p.servers {
 				if name == "to keys of their own" {
-					p.options[i].Settings.PeerTLS.KeyStore.Location = ""
+					p.options[i].Settings.PeerTLS.Key.Location = ""
 				}
 				p.start(t, i)
 			}
@@ -110,9 +110,9 @@ func TestPeerTLS_SwitchedOverWhileItRuns(t *testing.T) {
 			}()
 			p.serve(t)
 			for step, change := range []func(*config.PeerTLS){
-				func(c *config.PeerTLS) { c.PlainToo = true },
+				func(c *config.PeerTLS) { c.Keys.PlainToo = true },
 				on,
-				func(c *config.PeerTLS) { c.PlainToo = false },
+				func(c *config.PeerTLS) { c.Keys.PlainToo = false },
 			} {
 				for i := range p.servers {
 					p.stop(t, i)
@@ -144,7 +144,7 @@ func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 	crl := certs.Write(t, t.TempDir()+"/crl.pem", p.ca.Revoke(t, time.Now().Add(time.Hour), revoked))
 	for i := range p.servers {
 		s := &p.options[i].Settings.PeerTLS
-		s.Wanted, s.CheckCRL, s.CRLFile = true, true, crl
+		s.Wanted, s.CheckCRL, s.CRLs = true, true, crl
 		p.start(t, i)
 	}
 	defer func() {

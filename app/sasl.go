@@ -64,12 +64,11 @@ func sasl(o *Options) (*auth.SASL, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", config.JAASKey, err)
 	}
-	return &auth.SASL{
-		Mechanism:  func() string { return file.Get().mechanism() },
-		Begin:      func() auth.Exchange { return file.Get().begin() },
-		Realm:      func() string { return file.Get().realm() },
-		RemoveHost: c.RemoveHost, RemoveRealm: c.RemoveRealm, Supers: c.Supers, AllowFailed: c.AllowFailed,
-	}, nil
+	s := c.SASL
+	s.Mechanism = func() string { return file.Get().mechanism() }
+	s.Begin = func() auth.Exchange { return file.Get().begin() }
+	s.Realm = func() string { return file.Get().realm() }
+	return &s, nil
 }
 
 // loginReader reads JAAS files.

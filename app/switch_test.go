@@ -30,10 +30,10 @@ func newServed(t *testing.T) *served {
 	port := ports.Take(t, 2*len(s.options))
 	for i := range s.options {
 		o := &s.options[i].Settings
-		o.FourLetterWords = []string{"*"}
+		o.ZooKeeper.Words = []string{"*"}
 		o.ClientPort, o.AdminPort = port[2*i], port[2*i+1]
 		o.ClientPortAddress, o.SecureClientPortAddress, o.AdminAddress = host(i), host(i), host(i)
-		o.TLS.KeyStore, o.TLS.TrustStore = o.PeerTLS.KeyStore, o.PeerTLS.TrustStore
+		o.TLS.Key, o.TLS.Trust = o.PeerTLS.Key, o.PeerTLS.Trust
 		s.client = append(s.client, fmt.Sprintf("%s:%d", host(i), port[2*i]))
 		s.http = append(s.http, fmt.Sprintf("%s:%d", host(i), port[2*i+1]))
 	}
@@ -117,7 +117,7 @@ func TestSwitch_AuthorityIsReplaced(t *testing.T) {
 		o := &s.options[i].Settings
 		o.SecureClientPort, o.ClientPort = o.ClientPort, config.NoPort
 		o.AdminForceHTTPS, o.AdminNeedClientAuth, o.PeerTLS.Wanted = true, true, true
-		o.SuperName = "CN=client"
+		o.Auth.SuperName = "CN=client"
 	}
 	s.begin(t)
 	files, l := clientFiles(t, s.ca), newLoad(t)
@@ -130,14 +130,14 @@ func TestSwitch_AuthorityIsReplaced(t *testing.T) {
 	trust := func(all ...[]byte) {
 		certs.Write(t, files.CA, all...)
 		for i := range s.options {
-			certs.Write(t, s.options[i].Settings.TLS.TrustStore.Location, all...)
+			certs.Write(t, s.options[i].Settings.TLS.Trust.Location, all...)
 		}
 	}
 	for step, change := range []func(){
 		func() { trust(s.ca.CertPEM(), next.CertPEM()) },
 		func() {
 			for i := range s.options {
-				certs.Write(t, s.options[i].Settings.TLS.KeyStore.Location, next.Issue(t, "server", of(i)).KeyPEM(t))
+				certs.Write(t, s.options[i].Settings.TLS.Key.Location, next.Issue(t, "server", of(i)).KeyPEM(t))
 			}
 			certs.Write(t, files.Certificate, next.Issue(t, "client", nil).KeyPEM(t))
 		},

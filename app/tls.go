@@ -32,12 +32,7 @@ func ClientTLS(c *config.Settings) (*tlsfiles.Files, error) {
 	if !c.Wanted() {
 		return nil, nil
 	}
-	return tlsfiles.Open(tlsfiles.Config{
-		Prefix: "ssl.", Key: store(&c.TLS.KeyStore), Trust: store(&c.TLS.TrustStore),
-		CRLs: c.TLS.CRLFile, CheckCRL: c.TLS.CheckCRL,
-		MinVersion: c.TLS.MinVersion, MaxVersion: c.TLS.MaxVersion, Suites: c.TLS.Suites,
-		CheckClientHost: c.TLS.CheckClientHost,
-	})
+	return tlsfiles.Open(c.TLS.Config)
 }
 
 // newPorts returns nil if no port is to speak TLS.
@@ -47,13 +42,9 @@ func newPorts(c *config.Settings, logger *slog.Logger) (*ports, error) {
 		return nil, err
 	}
 	p := &ports{files: files, logger: logger, stop: func() {},
-		handshakes: tlsport.NewHandshakes(c.TLS.Handshakes, c.SessionlessTimeout)}
+		handshakes: tlsport.NewHandshakes(c.TLS.Handshakes, c.ZooKeeper.HandshakeTimeout)}
 	warnOfExpiry(files, logger, "for clients")
 	return p, nil
-}
-
-func store(s *config.Store) tlsfiles.Store {
-	return tlsfiles.Store{Location: s.Location, Password: s.Password, PasswordFile: s.PasswordPath, Type: s.Type}
 }
 
 // watch follows the files.
@@ -96,7 +87,7 @@ func (p *ports) http(c *config.Settings, l net.Listener) net.Listener {
 	switch {
 	case c.AdminNeedClientAuth:
 		ask = tls.RequireAndVerifyClientCert
-	case c.TLS.TrustStore.Location != "":
+	case c.TLS.Trust.Location != "":
 		ask = tls.VerifyClientCertIfGiven
 	}
 	return tlsport.New(l, tlsport.Options{

@@ -16,15 +16,16 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/certs"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+	"github.com/zk-lite/zk-lite/server/audit"
 )
 
 // secured are options with a certificate of this authority, and the authority's clients trusted.
 func secured(t *testing.T, ca *certs.Pair) app.Options {
 	dir := t.TempDir()
 	o := options(t, t.TempDir())
-	o.Settings.FourLetterWords = []string{"*"}
-	o.Settings.TLS.KeyStore.Location = certs.Write(t, dir+"/server.pem", ca.Issue(t, "server", nil).KeyPEM(t))
-	o.Settings.TLS.TrustStore.Location = certs.Write(t, dir+"/ca.pem", ca.CertPEM())
+	o.Settings.ZooKeeper.Words = []string{"*"}
+	o.Settings.TLS.Key.Location = certs.Write(t, dir+"/server.pem", ca.Issue(t, "server", nil).KeyPEM(t))
+	o.Settings.TLS.Trust.Location = certs.Write(t, dir+"/ca.pem", ca.CertPEM())
 	return o
 }
 
@@ -170,8 +171,8 @@ func TestServer_TLS_FilesAreFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	certs.Write(t, o.Settings.TLS.TrustStore.Location, ca.CertPEM(), next.CertPEM())
-	certs.Write(t, o.Settings.TLS.KeyStore.Location, next.Issue(t, "server", nil).KeyPEM(t))
+	certs.Write(t, o.Settings.TLS.Trust.Location, ca.CertPEM(), next.CertPEM())
+	certs.Write(t, o.Settings.TLS.Key.Location, next.Issue(t, "server", nil).KeyPEM(t))
 	wait.Until(t, "the new certificate is shown", func() bool {
 		_, err := asks(t, n.ClientAddr(), identity(next, client), "ruok")
 		return err == nil
@@ -182,7 +183,7 @@ func TestServer_TLS_FilesAreFollowed(t *testing.T) {
 	if b, err := io.ReadAll(kept); string(b) != "imok" || err != nil {
 		t.Errorf("the connection from before: %q, %v", b, err)
 	}
-	certs.Write(t, o.Settings.TLS.KeyStore.Location, []byte("nothing"))
+	certs.Write(t, o.Settings.TLS.Key.Location, []byte("nothing"))
 	wait.Until(t, "the bad file is reported", func() bool {
 		resp, err := http.Get("http://" + n.HTTPAddr().String() + "/readyz?verbose")
 		if err != nil {
@@ -202,7 +203,7 @@ func TestServer_TLS_FilesAreFollowed(t *testing.T) {
 func TestServer_TLS_BadFilesStopTheStart(t *testing.T) {
 	o := secured(t, certs.Authority(t, "ca"))
 	o.Settings.PortUnification = true
-	o.Settings.TLS.KeyStore.Location += ".gone"
+	o.Settings.TLS.Key.Location += ".gone"
 	for name, try := range map[string]func() error{
 		"check": func() error { return app.Check(o) },
 		"start": func() error { _, err := app.Open(o); return err },
@@ -217,7 +218,8 @@ func TestServer_TLS_BadFilesStopTheStart(t *testing.T) {
 func TestServer_Audit(t *testing.T) {
 	tier.Seconds(t)
 	o := options(t, t.TempDir())
-	o.Settings.Audit = config.Audit{Enabled: true, File: o.Settings.DataDir + "/audit.log", MaxBytes: 1 << 20, Keep: 1}
+	o.Settings.AuditEnabled = true
+	o.Settings.Audit = audit.Config{File: o.Settings.DataDir + "/audit.log", MaxBytes: 1 << 20, Keep: 1}
 	n := open(t, o)
 	wait.Until(t, "clients are served", n.Server().Serving)
 	url := "http://" + n.HTTPAddr().String()

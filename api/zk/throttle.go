@@ -12,7 +12,7 @@ type ConnectionThrottle struct {
 	MaxTokens int           // of the bucket; 0: no throttle
 	FillTime  time.Duration // after which FillCount tokens come
 	FillCount int
-	// Freeze is the time between two changes of the chance; negative: there is none.
+	// Freeze is the time between two changes of the chance; 0: there is none.
 	Freeze                 time.Duration
 	DropIncrease, Decrease float64 // of the chance, when the bucket is empty and when it is full enough
 	DecreaseRatio          float64 // of MaxTokens that may be missing from one that is full enough
@@ -58,7 +58,7 @@ func (t *throttle) admit(now time.Time, renewed bool) bool {
 			t.filled = t.filled.Add(time.Duration(periods) * t.cfg.FillTime)
 		}
 	}
-	if t.cfg.Freeze >= 0 && !t.luckyLocked(now) || t.tokens < need {
+	if t.cfg.Freeze > 0 && !t.luckyLocked(now) || t.tokens < need {
 		return false
 	}
 	t.tokens -= need

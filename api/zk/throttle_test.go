@@ -7,7 +7,7 @@ import (
 
 func TestThrottle_Bucket(t *testing.T) {
 	now := time.Now()
-	b := newThrottle(ConnectionThrottle{MaxTokens: 5, FillTime: 10 * time.Millisecond, FillCount: 2, Freeze: -1, New: 3, Renewed: 2})
+	b := newThrottle(ConnectionThrottle{MaxTokens: 5, FillTime: 10 * time.Millisecond, FillCount: 2, New: 3, Renewed: 2})
 	b.filled = now
 	if !b.admit(now, false) || !b.admit(now, true) || b.admit(now, true) {
 		t.Errorf("a bucket of five gave more, or less: %d are left", b.tokens)

@@ -158,7 +158,7 @@ func TestListener_MaxRequests(t *testing.T) {
 
 func TestListener_ConnectionThrottle(t *testing.T) {
 	k := start(t, func(_ *serverConfig, z *zkConfig) {
-		z.Throttle = zk.ConnectionThrottle{MaxTokens: 2, FillTime: time.Hour, FillCount: 1, Freeze: -1}
+		z.Throttle = zk.ConnectionThrottle{MaxTokens: 2, FillTime: time.Hour, FillCount: 1}
 	})
 	k.connect()
 	k.connect()

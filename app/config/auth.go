@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // hashes are the values of DigestAuthenticationProvider.digestAlg, in Java's names.
@@ -18,45 +20,37 @@ var hashes = map[string]crypto.Hash{
 	"SHA-512": crypto.SHA512, "SHA3-256": crypto.SHA3_256, "SHA3-384": crypto.SHA3_384, "SHA3-512": crypto.SHA3_512,
 }
 
-func authRows() []setting {
+func authRows(s *Settings) []setting {
 	return []setting{
 		{key: "DigestAuthenticationProvider.superDigest", aliases: []string{"superDigest"},
-			flag: "super-digest", kind: kindDigest,
-			field: func(s *Settings) any { return &s.SuperDigest },
+			flag: "super-digest", kind: kindDigest, to: &s.Auth.SuperDigest,
 			help: "The super user, `USER:HASH` with HASH = base64(SHA-1(\"USER:PASSWORD\")); `zk-lite digest` makes " +
 				"it. Default: none."},
 		{key: "DigestAuthenticationProvider.digestAlg", flag: "digest-alg", kind: kindText, def: "SHA1",
-			field: func(s *Settings) any { return &s.digestAlg },
+			to: &s.words.digestAlg,
 			help: "Hash of passwords in ids of scheme digest: SHA1, SHA-256, SHA-384, SHA-512, SHA3-256, SHA3-384 or " +
 				"SHA3-512. The same on all servers; ids with another one lose access."},
 		{key: "DigestAuthenticationProvider.enabled", flag: "digest-enabled", kind: kindBool, def: "true",
-			field: func(s *Settings) any { return &s.DigestEnabled },
-			help:  "Whether passwords prove anything: the scheme digest, and HTTP Basic."},
-		{key: "X509AuthenticationProvider.superUser", flag: "x509-super-user", kind: kindText,
-			field: func(s *Settings) any { return &s.SuperName },
-			help:  "Subject of a certificate whose owner is a super user, as in `CN=admin,O=Example`."},
-		{key: "http.tokenFile", kind: kindText,
-			field: func(s *Settings) any { return &s.TokenFile },
+			to: &s.Auth.NoDigest, not: true,
+			help: "Whether passwords prove anything: the scheme digest, and HTTP Basic."},
+		{key: "X509AuthenticationProvider.superUser", flag: "x509-super-user", kind: kindText, to: &s.Auth.SuperName,
+			help: "Subject of a certificate whose owner is a super user, as in `CN=admin,O=Example`."},
+		{key: "http.tokenFile", kind: kindText, to: &s.TokenFile,
 			help: "File with bearer tokens for the HTTP port, lines `NAME TOKEN` or `NAME sha256:HASH`. Each is the " +
 				"id `token:NAME`. It is followed while running."},
-		{key: "admin.identities", kind: kindIdentities,
-			field: func(s *Settings) any { return &s.AdminIdentities },
+		{key: "admin.identities", kind: kindIdentities, to: &s.Auth.Administrators,
 			help: "Identities that may run the ensemble over HTTP besides super users, `SCHEME:ID`, separated by " +
 				"semicolons, as in `x509:CN=ops,O=Example;token:ops`. Without any administrator, who can read " +
 				"`dataDir/admin.token` on the server's machine is one."},
-		{key: "enforce.auth.enabled", kind: kindBool, def: "false",
-			field: func(s *Settings) any { return &s.enforceAuth },
-			help:  "Refuse requests of clients without an identity of `enforce.auth.schemes`."},
-		{key: "enforce.auth.schemes", kind: kindWordList,
-			field: func(s *Settings) any { return &s.AuthSchemes },
-			help:  "Schemes, separated by commas, of which one is enough: digest, x509, sasl, token, ip."},
-		{key: "ensembleAuthName", kind: kindWordList,
-			field: func(s *Settings) any { return &s.EnsembleNames },
+		{key: "enforce.auth.enabled", kind: kindBool, def: "false", to: &s.words.enforceAuth,
+			help: "Refuse requests of clients without an identity of `enforce.auth.schemes`."},
+		{key: "enforce.auth.schemes", kind: kindWordList, to: &s.Auth.Schemes,
+			help: "Schemes, separated by commas, of which one is enough: digest, x509, sasl, token, ip."},
+		{key: "ensembleAuthName", kind: kindWordList, to: &s.Auth.Ensembles,
 			help: "Names of this ensemble, separated by commas. A client that asks for another " +
 				"(`addauth ensemble NAME`) is disconnected."},
-		{key: "skipACL", kind: kindYes, def: "no",
-			field: func(s *Settings) any { return &s.SkipACL },
-			help:  "With `yes` this server checks no ACLs. Nobody becomes an administrator by it."},
+		{key: "skipACL", kind: kindYes, def: "no", to: &s.Auth.SkipACL,
+			help: "With `yes` this server checks no ACLs. Nobody becomes an administrator by it."},
 	}
 }
 
@@ -74,7 +68,7 @@ func setYes(to *bool, text string) error {
 }
 
 // parseIdentities reads SCHEME:ID, separated by semicolons: the names in certificates have commas.
-func parseIdentities(text string) (all []string, err error) {
+func parseIdentities(text string) (all []znode.ID, err error) {
 	for id := range strings.SplitSeq(text, ";") {
 		if id = strings.TrimSpace(id); id == "" {
 			continue
@@ -84,7 +78,7 @@ func parseIdentities(text string) (all []string, err error) {
 			return nil, fmt.Errorf("%q is no identity; want digest:USER:HASH, x509:SUBJECT, sasl:NAME or token:NAME",
 				shorten(id))
 		}
-		all = append(all, id)
+		all = append(all, znode.ID{Scheme: scheme, ID: rest})
 	}
 	return all, nil
 }
@@ -106,7 +100,7 @@ func (l *loader) provider(source string, p property) {
 	case own && slices.Contains([]string{"DigestAuthenticationProvider", "IPAuthenticationProvider",
 		"X509AuthenticationProvider", "SASLAuthenticationProvider"}, name):
 	case own && name == "EnsembleAuthenticationProvider":
-		l.s.EnsembleAuth = true
+		l.s.Auth.Ensemble = true
 	default:
 		l.fail(source, p.key, fmt.Sprintf("zk-lite runs no Java classes, and has nothing like %q", shorten(p.value)),
 			"it has the providers Digest, IP, X509, SASL and Ensemble of "+strings.TrimSuffix(classes, "."))
@@ -115,46 +109,46 @@ func (l *loader) provider(source string, p property) {
 
 // resolveAuth checks what is said about identities together.
 func (l *loader) resolveAuth() {
-	s := &l.s
-	if s.Digest = hashes[strings.ToUpper(s.digestAlg)]; s.Digest == 0 {
+	a, alg := &l.s.Auth, l.s.words.digestAlg
+	if a.Digest = hashes[strings.ToUpper(alg)]; a.Digest == 0 {
 		l.fail(l.where("digest-alg"), "DigestAuthenticationProvider.digestAlg",
-			fmt.Sprintf("%q is not known, or not safe", shorten(s.digestAlg)),
+			fmt.Sprintf("%q is not known, or not safe", shorten(alg)),
 			"want SHA1, SHA-256, SHA-384, SHA-512, SHA3-256, SHA3-384 or SHA3-512")
 		return
 	}
-	_, hash, _ := strings.Cut(s.SuperDigest, ":")
+	_, hash, _ := strings.Cut(a.SuperDigest, ":")
 	b, err := base64.StdEncoding.DecodeString(hash)
-	if s.SuperDigest != "" && (err != nil || len(b) != s.Digest.Size()) {
+	if a.SuperDigest != "" && (err != nil || len(b) != a.Digest.Size()) {
 		l.fail(l.where("super-digest"), "superDigest",
-			"the value is not of the form USER:HASH with a hash of "+s.digestAlg+" (it is not repeated here)",
+			"the value is not of the form USER:HASH with a hash of "+alg+" (it is not repeated here)",
 			"`zk-lite digest` makes one")
 	}
-	if !s.DigestEnabled && s.SuperDigest != "" {
+	if a.NoDigest && a.SuperDigest != "" {
 		l.warn(l.where("super-digest"), "superDigest",
 			"has no effect with DigestAuthenticationProvider.enabled=false: passwords prove nothing")
-		s.SuperDigest = ""
+		a.SuperDigest = ""
 	}
-	s.EnsembleAuth = s.EnsembleAuth || len(s.EnsembleNames) > 0
+	a.Ensemble = a.Ensemble || len(a.Ensembles) > 0
 	l.resolveSASL()
 	l.resolveSchemes()
 }
 
 func (l *loader) resolveSchemes() {
 	s := &l.s
-	if !s.enforceAuth {
-		s.AuthSchemes = nil
+	if !s.words.enforceAuth {
+		s.Auth.Schemes = nil
 		return
 	}
-	if len(s.AuthSchemes) == 0 {
+	if len(s.Auth.Schemes) == 0 {
 		l.fail(l.where("enforce-auth-enabled"), "enforce.auth.schemes", "is missing, and enforce.auth.enabled is true",
 			"name schemes: digest, x509, sasl, token, ip")
 	}
-	for _, scheme := range s.AuthSchemes {
+	for _, scheme := range s.Auth.Schemes {
 		at := l.where("enforce-auth-schemes")
 		switch scheme {
 		case "ip", "token":
 		case "digest":
-			if !s.DigestEnabled {
+			if s.Auth.NoDigest {
 				l.fail(at, "enforce.auth.schemes",
 					"digest proves nothing (DigestAuthenticationProvider.enabled=false)", "")
 			}
@@ -163,7 +157,7 @@ func (l *loader) resolveSchemes() {
 				l.fail(at, "enforce.auth.schemes", "x509 needs a port with TLS", "set secureClientPort, for one")
 			}
 		case "sasl":
-			if s.SASL.File == "" && !s.SASL.required {
+			if s.SASL.File == "" && !s.words.requireSASL {
 				l.fail(at, "enforce.auth.schemes", "sasl needs users", "set "+JAASKey)
 			}
 		default:

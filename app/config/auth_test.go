@@ -4,6 +4,8 @@ import (
 	"crypto"
 	"slices"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 func TestLoad_Auth(t *testing.T) {
@@ -16,14 +18,14 @@ func TestLoad_Auth(t *testing.T) {
 	if err != nil || len(notices) > 0 {
 		t.Fatal(err, notices)
 	}
-	if !s.EnsembleAuth || !s.SkipACL || s.Digest != crypto.SHA3_256 || !slices.Equal(s.AuthSchemes, []string{"digest", "ip"}) ||
-		!slices.Equal(s.AdminIdentities, []string{"x509:CN=ops,O=Example", "token:ops"}) ||
-		!slices.Equal(s.EnsembleNames, []string{"a", "b"}) {
+	if !s.Auth.Ensemble || !s.Auth.SkipACL || s.Auth.Digest != crypto.SHA3_256 || !slices.Equal(s.Auth.Schemes, []string{"digest", "ip"}) ||
+		!slices.Equal(s.Auth.Administrators, []znode.ID{{Scheme: "x509", ID: "CN=ops,O=Example"}, {Scheme: "token", ID: "ops"}}) ||
+		!slices.Equal(s.Auth.Ensembles, []string{"a", "b"}) {
 		t.Errorf("%+v", s)
 	}
 	s, notices, err = load(t, "dataDir=d\nenforce.auth.schemes=digest\nDigestAuthenticationProvider.enabled=false\n"+
 		"superDigest=super:lK75jTNcA+U9vtVEw5vB51mj/w4=\n", nil)
-	if err != nil || len(s.AuthSchemes) > 0 || s.DigestEnabled || s.SuperDigest != "" || len(notices) != 1 {
+	if err != nil || len(s.Auth.Schemes) > 0 || !s.Auth.NoDigest || s.Auth.SuperDigest != "" || len(notices) != 1 {
 		t.Errorf("%+v, %v, %v", s, notices, err)
 	}
 }
@@ -37,8 +39,8 @@ func TestLoad_SASL(t *testing.T) {
 		t.Fatal(err, notices)
 	}
 	if s.SASL.File != "/etc/jaas.conf" || s.SASL.Section != "Server" || !s.SASL.RemoveHost || s.SASL.RemoveRealm ||
-		!slices.Equal(s.SASL.Supers, []string{"b@R", "a"}) || !slices.Equal(s.AuthSchemes, []string{"sasl"}) ||
-		!slices.Equal(s.AdminIdentities, []string{"sasl:c/h@R"}) || s.SASL.SuperPassword != "secret" {
+		!slices.Equal(s.SASL.Supers, []string{"b@R", "a"}) || !slices.Equal(s.Auth.Schemes, []string{"sasl"}) ||
+		!slices.Equal(s.Auth.Administrators, []znode.ID{{Scheme: "sasl", ID: "c/h@R"}}) || s.SASL.SuperPassword != "secret" {
 		t.Errorf("%+v", s)
 	}
 	s, notices, err = load(t, "dataDir=d\nsuperUser=a\nsasl.serverconfig=S\njaasLoginRenew=3\n", nil)

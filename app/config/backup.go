@@ -1,39 +1,21 @@
 package config
 
-import "time"
-
-// Backup says which backups a server takes by itself; with neither directory nor command, none.
-type Backup struct {
-	Directory string
-	Command   string
-	Interval  time.Duration
-	Timeout   time.Duration // of one
-	KeepCount int           // 0: all
-	KeepAge   time.Duration // 0: however old
-}
-
-func backupRows() []setting {
+func backupRows(s *Settings) []setting {
 	return []setting{
-		{key: "backup.directory", kind: kindText,
-			field: func(s *Settings) any { return &s.Backup.Directory },
+		{key: "backup.directory", kind: kindText, to: &s.Backup.Directory,
 			help: "Directory into which one server of the ensemble, now this one, now that, writes a verified " +
 				"backup at intervals; it may be shared."},
-		{key: "backup.command", kind: kindSecret,
-			field: func(s *Settings) any { return &s.Backup.Command },
+		{key: "backup.command", kind: kindSecret, to: &s.Backup.Command,
 			help: "Command for /bin/sh that gets the backup on standard input instead, and its name in " +
 				"`ZK_LITE_BACKUP`. It may encrypt and upload."},
-		{key: "backup.interval", kind: kindMillis, def: "24h", min: 1000, max: 365 * day,
-			field: func(s *Settings) any { return &s.Backup.Interval },
-			help:  "Time between two backups."},
-		{key: "backup.timeout", kind: kindMillis, def: "1h", min: 1000, max: day,
-			field: func(s *Settings) any { return &s.Backup.Timeout },
-			help:  "Time after which a backup has failed, and its command is ended."},
-		{key: "backup.keepCount", kind: kindInt, def: "14", min: 0, max: maxInt,
-			field: func(s *Settings) any { return &s.Backup.KeepCount },
-			help:  "Backups that are kept in the directory; 0 is all."},
-		{key: "backup.keepAge", kind: kindMillis, def: "0", min: 0, max: 3650 * day,
-			field: func(s *Settings) any { return &s.Backup.KeepAge },
-			help:  "Age from which on a backup is removed from the directory, except the newest; 0 is never."},
+		{key: "backup.interval", kind: kindMillis, def: "24h", min: 1000, max: 365 * day, to: &s.Backup.Interval,
+			help: "Time between two backups."},
+		{key: "backup.timeout", kind: kindMillis, def: "1h", min: 1000, max: day, to: &s.Backup.Timeout,
+			help: "Time after which a backup has failed, and its command is ended."},
+		{key: "backup.keepCount", kind: kindInt, def: "14", min: 0, max: maxInt, to: &s.Backup.KeepCount,
+			help: "Backups that are kept in the directory; 0 is all."},
+		{key: "backup.keepAge", kind: kindMillis, def: "0", min: 0, max: 3650 * day, to: &s.Backup.KeepAge,
+			help: "Age from which on a backup is removed from the directory, except the newest; 0 is never."},
 	}
 }
 

@@ -46,7 +46,10 @@ func settingsTable() string {
 	var b strings.Builder
 	b.WriteString("| zoo.cfg | flag | type | default | range | meaning |\n")
 	b.WriteString("|---|---|---|---|---|---|\n")
-	for _, st := range table() {
+	for _, st := range table(new(Settings)) {
+		if st.kind == kindRetired {
+			continue
+		}
 		names := []string{}
 		for _, k := range append([]string{st.key}, st.aliases...) {
 			if k != "" {
@@ -92,7 +95,7 @@ func code(s string) string { return "`" + s + "`" }
 // TestTable_NamesAreUnique: a name stands for one setting everywhere.
 func TestTable_NamesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
-	for _, st := range table() {
+	for _, st := range table(new(Settings)) {
 		for _, name := range append([]string{st.key, "--" + st.flagName(), st.envName()}, st.aliases...) {
 			if name != "" && seen[name] {
 				t.Errorf("%s stands for two settings", name)

@@ -24,7 +24,7 @@ var ofKubernetes = regexp.MustCompile(`_SERVICE_(HOST|PORT)(_\w+)?$|_PORT(_\d+_(
 func UnknownVariables(environ []string) (notices []Notice) {
 	const prefix = "ZK_LITE_"
 	var names []string // without the prefix, which all have in common
-	for _, st := range table() {
+	for _, st := range table(new(Settings)) {
 		names = append(names, strings.TrimPrefix(st.envName(), prefix))
 	}
 	for _, entry := range environ {

@@ -242,7 +242,7 @@ func TestLoad_KnowsEveryKeyOfZooKeeper(t *testing.T) {
 	}
 	defer f.Close()
 	n := 0
-	l := &loader{rows: table()}
+	l := &loader{rows: table(new(Settings))}
 	for lines := bufio.NewScanner(f); lines.Scan(); n++ {
 		key := strings.TrimPrefix(lines.Text(), "zookeeper.")
 		if strings.HasPrefix(key, "server.") || l.known(key) != nil || key == "dynamicConfigFile" ||
@@ -265,7 +265,7 @@ func TestLoad_KnowsEveryKeyOfZooKeeper(t *testing.T) {
 // TestForeignKeys_NoneIsASetting: a key that has become a setting must leave
 // the lists of those that are none.
 func TestForeignKeys_NoneIsASetting(t *testing.T) {
-	for _, st := range table() {
+	for _, st := range table(new(Settings)) {
 		for _, fk := range foreignKeys() {
 			if st.key != "" && fk.matches(st.key) {
 				t.Errorf("%s is a setting and matches %q", st.key, fk.keys)

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/zk-lite/zk-lite/consensus/storage"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // Value is a setting as a server would use it.
@@ -35,15 +38,15 @@ func Explain(fs *pflag.FlagSet, lookup func(string) (string, bool)) ([]Value, er
 			v.Source = "default"
 		}
 		switch st.kind {
-		case kindFile:
-			continue // the sources name it
+		case kindFile, kindRetired:
+			continue // the sources name the file
 		case kindServers:
 			for _, srv := range l.s.Servers {
 				all = append(all, Value{fmt.Sprintf("server.%d", srv.ID), srv.String(), l.ownSource(srv.ID)})
 			}
 			continue
 		}
-		v.Text = st.text(&l.s)
+		v.Text = st.text()
 		all = append(all, v)
 	}
 	return all, nil
@@ -58,11 +61,18 @@ func (l *loader) ownSource(id int) string {
 }
 
 // text is the value of the setting's field.
-func (st *setting) text(s *Settings) string {
+func (st *setting) text() string {
 	var text string
-	switch p := st.field(s).(type) {
+	switch p := st.to.(type) {
 	case *bool:
-		text = strconv.FormatBool(*p)
+		switch {
+		case st.kind == kindFormat && *p:
+			text = formatJSON
+		case st.kind == kindFormat:
+			text = formatText
+		default:
+			text = strconv.FormatBool(*p != st.not)
+		}
 	case *int:
 		text = strconv.Itoa(*p)
 	case *int64:
@@ -75,6 +85,14 @@ func (st *setting) text(s *Settings) string {
 		text = *p
 	case *[]string:
 		text = strings.Join(*p, ",")
+	case *[]znode.ID:
+		ids := make([]string, len(*p))
+		for i, id := range *p {
+			ids[i] = id.Scheme + ":" + id.ID
+		}
+		text = strings.Join(ids, ",")
+	case *storage.LogKind:
+		text = string(*p)
 	case *Role:
 		text = string(*p)
 	case *slog.Level:

@@ -9,7 +9,7 @@ import (
 // BindFlags defines one flag for every setting, --config and --server included.
 // Their values are checked by Load, together with those of the other sources.
 func BindFlags(fs *pflag.FlagSet) {
-	for _, st := range table() {
+	for _, st := range table(new(Settings)) {
 		usage := strings.ReplaceAll(st.help, "`", "")
 		if st.key != "" {
 			usage += " [" + st.key + "]"
@@ -19,8 +19,8 @@ func BindFlags(fs *pflag.FlagSet) {
 			continue
 		}
 		f := fs.VarPF(&flagValue{kind: st.kind}, st.flagName(), "", usage)
-		f.DefValue = st.def
-		if st.kind == kindBool {
+		f.DefValue, f.Hidden = st.def, st.kind == kindRetired
+		if st.kind == kindBool || st.kind == kindRetired {
 			f.NoOptDefVal = "true"
 		}
 	}

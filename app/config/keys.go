@@ -191,3 +191,11 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// retiredRows are settings of the last release that this one accepts without effect.
+func retiredRows() (rows []setting) {
+	for _, key := range []string{"raft.fastFailover", "raft.commitPush", "log.overlapSync"} {
+		rows = append(rows, setting{key: key, kind: kindRetired, help: "No longer has any effect."})
+	}
+	return rows
+}

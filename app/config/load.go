@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -26,8 +27,10 @@ func Load(fs *pflag.FlagSet, lookup func(string) (string, bool)) (Settings, []No
 }
 
 func gather(fs *pflag.FlagSet, lookup func(string) (string, bool)) (*loader, error) {
-	l := &loader{rows: table(), fs: fs, lookup: lookup, source: map[string]string{}}
+	l := &loader{fs: fs, lookup: lookup, source: map[string]string{}}
+	l.rows = table(&l.s)
 	l.s.MyID, l.s.SecureClientPort = noID, NoPort
+	l.s.TLS.Prefix, l.s.PeerTLS.Prefix, l.s.PeerTLS.MinVersion = "ssl.", "ssl.quorum.", tls.VersionTLS13
 	l.defaults()
 	l.file()
 	l.outer()
@@ -43,7 +46,7 @@ type loader struct {
 	fs     *pflag.FlagSet
 	lookup func(string) (string, bool)
 
-	s        Settings
+	s        Settings          // which rows fill in
 	source   map[string]string // flag name of a row -> where its value stands; none for a default
 	notices  []Notice
 	errs     []error
@@ -78,7 +81,7 @@ func (l *loader) given(flag string) bool { return l.source[flag] != "" }
 func (l *loader) defaults() {
 	for i := range l.rows {
 		if st := &l.rows[i]; st.def != "" {
-			if err := st.set(&l.s, st.def); err != nil {
+			if err := st.set(st.def); err != nil {
 				panic(fmt.Sprintf("config: the default of --%s: %v", st.flagName(), err))
 			}
 		}
@@ -87,7 +90,11 @@ func (l *loader) defaults() {
 
 // apply takes a row's value from a source.
 func (l *loader) apply(st *setting, source, key, text string) {
-	if err := st.set(&l.s, text); err != nil {
+	if st.kind == kindRetired {
+		l.warn(source, key, "no longer has any effect; remove it before the next release, which will not know it")
+		return
+	}
+	if err := st.set(text); err != nil {
 		l.fail(source, key, err.Error(), "")
 		return
 	}

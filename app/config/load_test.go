@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/zk-lite/zk-lite/consensus/storage"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and docs/configuration.md")
@@ -107,7 +110,7 @@ func dump(values []Value, s Settings, notices []Notice) string {
 	fmt.Fprintf(&b, "\nConfigFile = %s\nStandalone = %v\nWanted() = %v\nAdminTLS() = %v\nPeerTLS.Files() = %v\n",
 		s.ConfigFile, s.Standalone, s.Wanted(), s.AdminTLS(), s.PeerTLS.Files())
 	fmt.Fprintf(&b, "Digest = %v\nAuthSchemes = %v\nEnsembleAuth = %v\nSupers = %v\n",
-		s.Digest, s.AuthSchemes, s.EnsembleAuth, s.SASL.Supers)
+		s.Auth.Digest, s.Auth.Schemes, s.Auth.Ensemble, s.SASL.Supers)
 	fmt.Fprintf(&b, "MinVersion = %#x\nMaxVersion = %#x\nSuites = %v\nCheckClientHost = %v\nHandshakes = %d\n",
 		s.TLS.MinVersion, s.TLS.MaxVersion, s.TLS.Suites, s.TLS.CheckClientHost, s.TLS.Handshakes)
 	fmt.Fprintf(&b, "ClientListen() = %s\nAdminListen() = %s\nLeaderContactLimit() = %v\n\n",
@@ -124,8 +127,8 @@ func TestLoad_WithoutAnything(t *testing.T) {
 		t.Fatalf("%v, %v", err, notices)
 	}
 	if s.DataDir != "./zk-lite-data" || s.DataLogDir != s.DataDir || s.ClientListen() != ":2181" ||
-		s.AdminListen() != "127.0.0.1:8080" || !s.Standalone || s.MyID != 1 || !s.ExtendedTypes ||
-		s.MinSessionTimeout != 4*time.Second || s.MaxSessionTimeout != 40*time.Second {
+		s.AdminListen() != "127.0.0.1:8080" || !s.Standalone || s.MyID != 1 || !s.Server.ExtendedTypes ||
+		s.Server.MinSessionTimeout != 4*time.Second || s.Server.MaxSessionTimeout != 40*time.Second {
 		t.Errorf("%+v", s)
 	}
 }
@@ -163,9 +166,9 @@ func TestLoad_Precedence(t *testing.T) {
 			for _, srv := range s.Servers {
 				hosts = append(hosts, srv.Host)
 			}
-			if s.TickTime != tt.tick || strings.Join(hosts, " ") != tt.hosts ||
-				s.AdminEnabled != tt.admin || s.MyID != tt.myid || s.LogStore != LogStoreRaftlog {
-				t.Errorf("tick %v, hosts %v, admin %v, myid %d", s.TickTime, hosts, s.AdminEnabled, s.MyID)
+			if s.Server.Tick != tt.tick || strings.Join(hosts, " ") != tt.hosts ||
+				s.AdminEnabled != tt.admin || s.MyID != tt.myid || s.Storage.Kind != storage.LogRaftlog {
+				t.Errorf("tick %v, hosts %v, admin %v, myid %d", s.Server.Tick, hosts, s.AdminEnabled, s.MyID)
 			}
 		})
 	}
@@ -174,8 +177,8 @@ func TestLoad_Precedence(t *testing.T) {
 // TestLoad_EverySettingFromEverySource sets each row of the table by its key,
 // its variable and its flag, and finds it changed.
 func TestLoad_EverySettingFromEverySource(t *testing.T) {
-	for _, st := range table() {
-		if st.kind == kindServers || st.kind == kindFile || st.flagName() == "data-dir" {
+	for i, st := range table(new(Settings)) {
+		if st.kind == kindServers || st.kind == kindFile || st.kind == kindRetired || st.flagName() == "data-dir" {
 			continue // TestLoad_Precedence and all others have them
 		}
 		if st.key == "enforce.auth.enabled" || st.key == "sessionRequireClientSASLAuth" {
@@ -187,7 +190,7 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 		switch {
 		case st.kind == kindBool && st.def == "true":
 			value = "false"
-		case st.kind == kindChoice:
+		case st.kind == kindChoice, st.kind == kindFormat:
 			value = st.choices[1]
 		case st.key == "ssl.protocol" || st.key == "ssl.enabledProtocols":
 			value = "TLSv1.2"
@@ -211,7 +214,7 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := st.field(&before)
+		want := table(&before)[i].to
 		for _, source := range []string{"key", "variable", "flag"} {
 			cfg, env, args := "dataDir=d\n"+servers+files, map[string]string{}, []string(nil)
 			for k, v := range base {
@@ -232,8 +235,29 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 				t.Errorf("--%s by %s: %v", st.flagName(), source, err)
 				continue
 			}
-			if reflect.DeepEqual(want, st.field(&after)) {
+			if reflect.DeepEqual(want, table(&after)[i].to) {
 				t.Errorf("--%s by %s: has no effect", st.flagName(), source)
+			}
+		}
+	}
+}
+
+// TestLoad_Retired: what the last release had is accepted from every source, with a warning that names it.
+func TestLoad_Retired(t *testing.T) {
+	for _, st := range retiredRows() {
+		for name, x := range map[string]struct {
+			cfg  string
+			env  map[string]string
+			args []string
+		}{
+			"key":      {cfg: st.key + "=false\n"},
+			"variable": {env: map[string]string{st.envName(): "false"}},
+			"flag":     {args: []string{"--" + st.flagName() + "=false"}},
+			"switch":   {args: []string{"--" + st.flagName()}},
+		} {
+			_, notices, err := load(t, "dataDir=d\n"+x.cfg, x.env, x.args...)
+			if err != nil || len(notices) != 1 || notices[0].Key != st.key || notices[0].Level != slog.LevelWarn {
+				t.Errorf("%s by %s: %v, %v, want one warning", st.key, name, notices, err)
 			}
 		}
 	}
@@ -291,24 +315,24 @@ func TestLoad_AcceptedAsInZooKeeper(t *testing.T) {
 		warning string // that is given; "": none
 	}{
 		{"4lw.commands.whitelist=foo, srvr", func(s *Settings) bool {
-			return slices.Equal(s.FourLetterWords, []string{"srvr"})
+			return slices.Equal(s.ZooKeeper.Words, []string{"srvr"})
 		}, `WARN zoo.cfg:2: 4lw.commands.whitelist: "foo" is no four-letter word and has no effect; ` +
 			`want *, or some of ` + strings.Join(fourLetterWords(), ", ")},
-		{"jute.maxbuffer=100", func(s *Settings) bool { return s.MaxBuffer == 100 }, ""},
+		{"jute.maxbuffer=100", func(s *Settings) bool { return s.ZooKeeper.MaxFrame == 100 }, ""},
 		{"zookeeper.foo=1", func(*Settings) bool { return true },
 			"WARN zoo.cfg:2: zookeeper.foo: unknown key without effect; docs/configuration.md lists the known ones"},
-		{"zookeeper.snapCont=1", func(s *Settings) bool { return s.SnapCount == 100000 },
+		{"zookeeper.snapCont=1", func(s *Settings) bool { return s.Consensus.SnapshotCommands == 100000 },
 			"WARN zoo.cfg:2: zookeeper.snapCont: unknown key without effect; did you mean snapCount?"},
-		{"snapCount=1", func(s *Settings) bool { return s.SnapCount == 2 },
+		{"snapCount=1", func(s *Settings) bool { return s.Consensus.SnapshotCommands == 2 },
 			"WARN zoo.cfg:2: snapCount: 1 counts as 2, the least"},
 		{"ssl.keyStore.location=/k\nssl.trustStore.location=/t\nsecureClientPort=2281\nclient.portUnification=true",
 			func(s *Settings) bool { return s.ClientPort == NoPort && s.SecureClientPort == 2281 },
 			"WARN zoo.cfg:5: client.portUnification: is about clientPort, and there is none: " +
 				"secureClientPort takes TLS only"},
-		{"sessionRequireClientSASLAuth=true", func(s *Settings) bool { return slices.Equal(s.AuthSchemes, []string{"sasl"}) },
+		{"sessionRequireClientSASLAuth=true", func(s *Settings) bool { return slices.Equal(s.Auth.Schemes, []string{"sasl"}) },
 			"WARN zoo.cfg:2: sessionRequireClientSASLAuth: refuses every client, as there are no users: " +
 				"set java.security.auth.login.config"},
-		{"superDigest=" + digest, func(s *Settings) bool { return s.SuperDigest == digest }, ""},
+		{"superDigest=" + digest, func(s *Settings) bool { return s.Auth.SuperDigest == digest }, ""},
 	}
 	for _, tt := range tests {
 		s, notices, err := load(t, "dataDir=data\n"+tt.line+"\n", nil)

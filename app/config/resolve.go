@@ -31,6 +31,7 @@ func (l *loader) resolve() {
 	l.resolvePeerTLS()
 	l.resolveAuth()
 	l.resolveBackup()
+	l.resolveThrottle()
 	l.checkServers()
 	for _, step := range []func(){l.resolveMyID, l.resolveRole, l.resolveClientPort, l.checkPorts} {
 		if len(l.errs) > 0 {
@@ -82,19 +83,19 @@ func (l *loader) checkDir(flag, path string) {
 
 func (l *loader) resolveTimes() {
 	s := &l.s
-	if s.MinSessionTimeout == 0 {
-		s.MinSessionTimeout = 2 * s.TickTime
+	if s.Server.MinSessionTimeout == 0 {
+		s.Server.MinSessionTimeout = 2 * s.Server.Tick
 	}
-	if s.MaxSessionTimeout == 0 {
-		s.MaxSessionTimeout = 20 * s.TickTime
+	if s.Server.MaxSessionTimeout == 0 {
+		s.Server.MaxSessionTimeout = 20 * s.Server.Tick
 	}
-	if s.MinSessionTimeout > s.MaxSessionTimeout {
+	if s.Server.MinSessionTimeout > s.Server.MaxSessionTimeout {
 		at := l.where("max-session-timeout")
 		if l.given("min-session-timeout") {
 			at = l.where("min-session-timeout")
 		}
 		l.fail(at, "minSessionTimeout", fmt.Sprintf("%d ms is more than maxSessionTimeout, %d ms",
-			s.MinSessionTimeout.Milliseconds(), s.MaxSessionTimeout.Milliseconds()),
+			s.Server.MinSessionTimeout.Milliseconds(), s.Server.MaxSessionTimeout.Milliseconds()),
 			"the defaults are 2 and 20 times tickTime")
 	}
 }
@@ -102,22 +103,22 @@ func (l *loader) resolveTimes() {
 func (l *loader) resolveRest() {
 	s := &l.s
 	if !l.given("extended-types-enabled") {
-		s.ExtendedTypes = s.ConfigFile == ""
+		s.Server.ExtendedTypes = s.ConfigFile == ""
 	}
-	if s.SnapCount < minSnapCount {
-		l.warn(l.where("snap-count"), "snapCount", "%d counts as %d, the least", s.SnapCount, minSnapCount)
-		s.SnapCount = minSnapCount
+	if s.Consensus.SnapshotCommands < minSnapCount {
+		l.warn(l.where("snap-count"), "snapCount", "%d counts as %d, the least", s.Consensus.SnapshotCommands, minSnapCount)
+		s.Consensus.SnapshotCommands = minSnapCount
 	}
-	if s.ClientPortListenBacklog != -1 {
+	if s.ZooKeeper.Settings.ListenBacklog != -1 {
 		l.warn(l.where("client-port-listen-backlog"), "clientPortListenBacklog",
 			"has no effect but to be shown by conf: the operating system's limit applies")
 	}
-	if s.SnapRetainCount < minSnapRetain {
+	if s.Storage.Retain < minSnapRetain {
 		l.warn(l.where("autopurge-snap-retain-count"), "autopurge.snapRetainCount",
-			"%d counts as %d, the least", s.SnapRetainCount, minSnapRetain)
-		s.SnapRetainCount = minSnapRetain
+			"%d counts as %d, the least", s.Storage.Retain, minSnapRetain)
+		s.Storage.Retain = minSnapRetain
 	}
-	s.FourLetterWords = slices.DeleteFunc(s.FourLetterWords, func(w string) bool {
+	s.ZooKeeper.Words = slices.DeleteFunc(s.ZooKeeper.Words, func(w string) bool {
 		unknown := !slices.Contains(fourLetterWords(), w)
 		if unknown {
 			l.warn(l.where("4lw-commands-whitelist"), "4lw.commands.whitelist",
@@ -126,9 +127,9 @@ func (l *loader) resolveRest() {
 		}
 		return unknown
 	})
-	if l.readOnly && !slices.Contains(s.FourLetterWords, "isro") {
-		s.FourLetterWords = append(s.FourLetterWords, "isro")
-		slices.Sort(s.FourLetterWords)
+	if l.readOnly && !slices.Contains(s.ZooKeeper.Words, "isro") {
+		s.ZooKeeper.Words = append(s.ZooKeeper.Words, "isro")
+		slices.Sort(s.ZooKeeper.Words)
 	}
 }
 

@@ -1,64 +1,56 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/zk-lite/zk-lite/server/auth"
+)
 
 // SASL is what the keys about SASL on the ZooKeeper port say, checked.
 type SASL struct {
-	File, Section           string // of Java's login configuration; no File: there is no SASL
-	SuperPassword           string // of the user super with DIGEST-MD5; "": what the section says
-	Supers                  []string
-	RemoveHost, RemoveRealm bool
-	AllowFailed             bool
-	FIPS                    bool // no DIGEST-MD5
-
-	super    string
-	required bool
+	auth.SASL            // but for its functions
+	File, Section string // of Java's login configuration; no File: there is no SASL
+	SuperPassword string // of the user super with DIGEST-MD5; "": what the section says
+	FIPS          bool   // no DIGEST-MD5
 }
 
 // JAASKey names the JAAS file. It is a property of the Java virtual machine, and no key of zoo.cfg for ZooKeeper.
 const JAASKey = "java.security.auth.login.config"
 
-func saslRows() []setting {
+func saslRows(s *Settings) []setting {
 	return []setting{
-		{key: JAASKey, flag: "jaas-file", kind: kindText,
-			field: func(s *Settings) any { return &s.SASL.File },
+		{key: JAASKey, flag: "jaas-file", kind: kindText, to: &s.SASL.File,
 			help: "File with ZooKeeper's login configuration (JAAS) for SASL: users for DIGEST-MD5, or a keytab for " +
 				"Kerberos. It is followed while running. For ZooKeeper this is a flag of the JVM. Default: no SASL."},
-		{key: "sasl.serverconfig", kind: kindText, def: "Server",
-			field: func(s *Settings) any { return &s.SASL.Section },
-			help:  "Section of that file that is for this server."},
-		{key: "superUser", flag: "sasl-super-user", kind: kindText,
-			field: func(s *Settings) any { return &s.SASL.super },
-			help:  "SASL user who is a super user; further ones in zoo.cfg as `superUser.1`, ..."},
+		{key: "sasl.serverconfig", kind: kindText, def: "Server", to: &s.SASL.Section,
+			help: "Section of that file that is for this server."},
+		{key: "superUser", flag: "sasl-super-user", kind: kindText, to: &s.words.superUser,
+			help: "SASL user who is a super user; further ones in zoo.cfg as `superUser.1`, ..."},
 		{key: "SASLAuthenticationProvider.superPassword", flag: "sasl-super-password", kind: kindSecret,
-			field: func(s *Settings) any { return &s.SASL.SuperPassword },
-			help:  "DIGEST-MD5 password of the user `super`, in the place of that in the file."},
-		{key: "kerberos.removeHostFromPrincipal", kind: kindBool, def: "false",
-			field: func(s *Settings) any { return &s.SASL.RemoveHost },
-			help:  "Leave the host out of Kerberos names of the server's realm: `hbase@REALM` for `hbase/host@REALM`."},
-		{key: "kerberos.removeRealmFromPrincipal", kind: kindBool, def: "false",
-			field: func(s *Settings) any { return &s.SASL.RemoveRealm },
-			help:  "Leave out the realm, if it is the server's: `hbase/host`. Names of other realms stay whole."},
+			to:   &s.SASL.SuperPassword,
+			help: "DIGEST-MD5 password of the user `super`, in the place of that in the file."},
+		{key: "kerberos.removeHostFromPrincipal", kind: kindBool, def: "false", to: &s.SASL.RemoveHost,
+			help: "Leave the host out of Kerberos names of the server's realm: `hbase@REALM` for `hbase/host@REALM`."},
+		{key: "kerberos.removeRealmFromPrincipal", kind: kindBool, def: "false", to: &s.SASL.RemoveRealm,
+			help: "Leave out the realm, if it is the server's: `hbase/host`. Names of other realms stay whole."},
 		{key: "sessionRequireClientSASLAuth", flag: "session-require-client-sasl-auth", kind: kindBool, def: "false",
-			field: func(s *Settings) any { return &s.SASL.required },
-			help:  "The same as `enforce.auth.enabled` with the scheme sasl alone."},
-		{key: "allowSaslFailedClients", kind: kindBool, def: "false",
-			field: func(s *Settings) any { return &s.SASL.AllowFailed },
-			help:  "Keep clients that fail to prove who they are, without an identity."},
-		{key: "fips-mode", kind: kindBool, def: "false",
-			field: func(s *Settings) any { return &s.SASL.FIPS },
-			help:  "Refuse DIGEST-MD5, which is not of FIPS 140 (ZooKeeper: true)."},
+			to:   &s.words.requireSASL,
+			help: "The same as `enforce.auth.enabled` with the scheme sasl alone."},
+		{key: "allowSaslFailedClients", kind: kindBool, def: "false", to: &s.SASL.AllowFailed,
+			help: "Keep clients that fail to prove who they are, without an identity."},
+		{key: "fips-mode", kind: kindBool, def: "false", to: &s.SASL.FIPS,
+			help: "Refuse DIGEST-MD5, which is not of FIPS 140 (ZooKeeper: true)."},
 	}
 }
 
 // resolveSASL checks what they say together.
 func (l *loader) resolveSASL() {
 	s := &l.s
-	if s.SASL.super != "" {
-		s.SASL.Supers = append(s.SASL.Supers, s.SASL.super)
+	if s.words.superUser != "" {
+		s.SASL.Supers = append(s.SASL.Supers, s.words.superUser)
 	}
-	if s.SASL.required {
-		s.enforceAuth, s.AuthSchemes = true, []string{"sasl"}
+	if s.words.requireSASL {
+		s.words.enforceAuth, s.Auth.Schemes = true, []string{"sasl"}
 		if s.SASL.File == "" {
 			l.warn(l.where("session-require-client-sasl-auth"), "sessionRequireClientSASLAuth",
 				"refuses every client, as there are no users: set "+JAASKey)

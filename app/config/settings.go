@@ -1,54 +1,55 @@
 package config
 
 import (
-	"crypto"
 	"log/slog"
 	"net"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/api/zk"
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/storage"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/audit"
+	"github.com/zk-lite/zk-lite/server/auth"
+	"github.com/zk-lite/zk-lite/server/backup"
 )
 
-// Settings is the outcome: every value resolved, checked and typed.
+// Settings is the outcome: every value resolved, checked and typed. A setting is a field of the Config of the package
+// that obeys it. Settings has fields of its own for what several packages need, and for what decides which parts of a
+// server there are; package app gives the Configs that, and what is no setting: loggers, listeners, each other.
 type Settings struct {
 	ConfigFile string // the zoo.cfg that was read; "" for none
 
-	// Time.
-	TickTime          time.Duration
-	InitLimit         int // ticks
-	SyncLimit         int // ticks
-	MinSessionTimeout time.Duration
-	MaxSessionTimeout time.Duration
-	ElectionTimeout   time.Duration
-	CheckInterval     time.Duration // 0: off
+	Consensus consensus.Config
+	Storage   storage.Config
+	Server    server.Config // the request path
+	ZooKeeper zk.Config     // ZooKeeper's port
+	HTTP      rest.Config   // the HTTP port
+	Auth      auth.Config
+	SASL      SASL
+	TLS       TLS
+	PeerTLS   PeerTLS
+	Audit     audit.Config
+	Backup    backup.Config // with neither directory nor command: none
 
-	// What the leader changes in the ensemble by itself.
-	Autopilot            bool
-	AutopilotStableTime  time.Duration
-	AutopilotRemoveAfter time.Duration // 0: never
-	AutopilotMinVoters   int
-
-	// Storage.
-	DataDir         string
-	DataLogDir      string // Raft's log; DataDir unless set
-	LogStore        string // LogStoreRaftlog or LogStoreBoltDB
-	DirectLog       bool
-	OverlapSync     bool
-	SnapCount       int
-	SnapRetainCount int // at least 3
+	DataDir    string
+	DataLogDir string // Raft's log; DataDir unless set
+	SyncLimit  int    // ticks
 
 	// The ensemble. Servers is empty for a server that stands alone without a
 	// list. MyID is the id of this server, and 1 if it is standalone without one.
-	Servers    []Server
-	MyID       int
-	PeerType   Role
-	Standalone bool // not an ensemble: at most one voting server, and allowed to be alone
+	Servers           []Server
+	MyID              int
+	PeerType          Role
+	Standalone        bool // not an ensemble: at most one voting server, and allowed to be alone
+	StandaloneEnabled bool
 	// QuorumListenOnAllIPs makes the peer port listen on all interfaces
 	// instead of the address in this server's own line.
 	QuorumListenOnAllIPs bool
-	StandaloneEnabled    bool
-	CommitPush           bool
-	FastFailover         bool
+	Autopilot            bool // whether Consensus.Autopilot counts
 
 	// The ZooKeeper port.
 	ClientPort              int    // 0: any free port; NoPort: none
@@ -56,76 +57,38 @@ type Settings struct {
 	SecureClientPort        int    // with TLS; 0: any free port; NoPort: none
 	SecureClientPortAddress string // "": all interfaces
 	PortUnification         bool   // TLS on ClientPort, too
-	ClientPortListenBacklog int
-	MaxClientCnxns          int      // for each address; 0: no bound
-	MaxCnxns                int      // in all; 0: no bound
-	FourLetterWords         []string // allowed ones, sorted, * resolved
-	MaxBuffer               int      // bytes of a request's frame (jute.maxbuffer)
-	SessionlessTimeout      time.Duration
-	PartialBytes            int64 // of requests that have arrived in part
-	GlobalOutstandingLimit  int   // requests of all clients that wait for agreement
-	PendingBytes            int64 // and their bytes; 0: by the memory
-	TreeBytes               int64 // memory that the tree may take; 0: by the memory
-	OutboxBytes             int64 // replies and notifications that one connection lets wait
-	WatchesPerConnection    int
-	OutboxTotalBytes        int64 // of all clients; 0: by the memory
-	WatchBytes              int64 // of all connections; 0: by the memory
-
-	// What clients may do.
-	ExtendedTypes          bool // containers are always there; TTL znodes need this
-	EnforceQuota           bool
-	ContainerCheckInterval time.Duration
-	ContainerMaxPerMinute  int
-	ContainerMaxNeverUsed  time.Duration // 0: a container that never had a child stays
-
-	// Who is who.
-	SuperDigest     string      // user and hash; "" for no super user
-	SuperName       string      // subject of the super user's certificate; "": none
-	Digest          crypto.Hash // of passwords
-	DigestEnabled   bool
-	TokenFile       string   // "": there are no tokens
-	AdminIdentities []string // SCHEME:ID
-	AuthSchemes     []string // of which a client needs one; none: it needs none
-	EnsembleAuth    bool     // the scheme ensemble is known
-	EnsembleNames   []string
-	SkipACL         bool
-
-	digestAlg   string
-	enforceAuth bool
 
 	// The HTTP port.
 	AdminEnabled bool
 	AdminPort    int    // 0: any free port
 	AdminAddress string // "": all interfaces
-	AdminOrigins []string
-	AdminHosts   []string // names by which a port on loopback may be called; "*": any
 	// With any of them the port speaks TLS.
 	AdminForceHTTPS, AdminPortUnification, AdminNeedClientAuth bool
+	TokenFile                                                  string // "": there are no tokens
 
-	TLS      TLS
-	PeerTLS  PeerTLS
-	Throttle Throttle
-	Audit    Audit
-	Backup   Backup
-	SASL     SASL
+	AuditEnabled bool
 
 	// How the Go runtime is used.
 	AdjustProcessors bool // GOMAXPROCS follows the load
 	RawSystemCalls   bool // on sockets
 
 	// What is printed.
-	LoggerFormat string // LoggerText or LoggerJSON
-	LoggerLevel  slog.Level
-	SlowRequest  time.Duration // from which on a request is slow; 0: none is
+	LoggerJSON  bool // else text
+	LoggerLevel slog.Level
+
+	words words
 }
 
-// The values of Settings.LogStore and Settings.LoggerFormat.
-const (
-	LogStoreRaftlog = "raftlog"
-	LogStoreBoltDB  = "boltdb"
-	LoggerText      = "text"
-	LoggerJSON      = "json"
-)
+// words are values that are checked together with others and then turned into other fields.
+type words struct {
+	digestAlg                   string
+	enforceAuth, requireSASL    bool
+	superUser                   string // of SASL
+	protocol, protocols, suites string // of TLS
+	checkHost                   bool
+	weighted                    bool // sessions count more than one for the throttle
+	newWeight, renewWeight      int
+}
 
 // ClientListen is the address of the ZooKeeper port for net.Listen.
 func (s *Settings) ClientListen() string {
@@ -145,7 +108,7 @@ func (s *Settings) AdminListen() string {
 // LeaderContactLimit is how long a server may be without contact to a leader
 // before it stops serving: syncLimit x tickTime, as in ZooKeeper.
 func (s *Settings) LeaderContactLimit() time.Duration {
-	return time.Duration(s.SyncLimit) * s.TickTime
+	return time.Duration(s.SyncLimit) * s.Server.Tick
 }
 
 // Own is this server's line of the list; false when there is no list.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/zk-lite/zk-lite/internal/tlsfiles"
 )
 
 // NoPort is the number of a port that is not opened.
@@ -12,22 +14,11 @@ const NoPort = -1
 
 // TLS is what the keys ssl.* say, checked. It is for clients of both ports.
 type TLS struct {
-	KeyStore, TrustStore   Store
-	CRLFile                string
-	CheckCRL               bool
-	MinVersion, MaxVersion uint16
-	Suites                 []uint16 // of TLS 1.2; nil: Go's own
-	ClientAuth             string   // ClientAuthNone, ClientAuthWant or ClientAuthNeed
-	CheckClientHost        bool     // clients' certificates name their addresses
-	Reload                 bool
-	Handshakes             int // that may be unfinished; 0: no bound
-
-	protocol, protocols, suites string
-	checkHost                   bool
+	tlsfiles.Config
+	ClientAuth string // ClientAuthNone, ClientAuthWant or ClientAuthNeed
+	Reload     bool
+	Handshakes int // that may be unfinished; 0: no bound
 }
-
-// Store is a key store or a trust store.
-type Store struct{ Location, Password, PasswordPath, Type string }
 
 // The values of TLS.ClientAuth.
 const (
@@ -46,113 +37,95 @@ func (s *Settings) AdminTLS() bool {
 	return s.AdminEnabled && (s.AdminForceHTTPS || s.AdminPortUnification || s.AdminNeedClientAuth)
 }
 
-func tlsRows() []setting {
+func tlsRows(s *Settings) []setting {
 	rows := []setting{
-		{key: "secureClientPort", kind: kindPort, min: 0, max: 65535,
-			field: func(s *Settings) any { return &s.SecureClientPort },
+		{key: "secureClientPort", kind: kindPort, min: 0, max: 65535, to: &s.SecureClientPort,
 			help: "Port for ZooKeeper clients that speak TLS; 0 is any free port. Without `clientPort` it is the " +
 				"only one."},
-		{key: "secureClientPortAddress", kind: kindHost,
-			field: func(s *Settings) any { return &s.SecureClientPortAddress },
-			help:  "Address of that port. Default: all interfaces."},
-		{key: "client.portUnification", kind: kindBool, def: "false",
-			field: func(s *Settings) any { return &s.PortUnification },
-			help:  "Take clients with and without TLS on `clientPort`."},
+		{key: "secureClientPortAddress", kind: kindHost, to: &s.SecureClientPortAddress,
+			help: "Address of that port. Default: all interfaces."},
+		{key: "client.portUnification", kind: kindBool, def: "false", to: &s.PortUnification,
+			help: "Take clients with and without TLS on `clientPort`."},
 	}
-	rows = append(rows, storeRows("ssl.", "keyStore", func(s *Settings) *Store { return &s.TLS.KeyStore },
+	rows = append(rows, storeRows("ssl.", "keyStore", &s.TLS.Key,
 		"File with this server's private key and its certificates: PEM, PKCS12 or JKS.")...)
-	rows = append(rows, storeRows("ssl.", "trustStore", func(s *Settings) *Store { return &s.TLS.TrustStore },
+	rows = append(rows, storeRows("ssl.", "trustStore", &s.TLS.Trust,
 		"File with the certificates of the authorities that clients' certificates must lead to.")...)
-	return append(append(rows, protocolRows()...), verifyRows()...)
+	return append(append(rows, protocolRows(s)...), verifyRows(s)...)
 }
 
-func storeRows(prefix, name string, store func(*Settings) *Store, help string) []setting {
+func storeRows(prefix, name string, store *tlsfiles.Store, help string) []setting {
 	prefix += name + "."
 	return []setting{
-		{key: prefix + "location", kind: kindText,
-			field: func(s *Settings) any { return &store(s).Location }, help: help},
+		{key: prefix + "location", kind: kindText, to: &store.Location, help: help},
 		{key: prefix + "password", kind: kindSecret,
-			field: func(s *Settings) any { return &store(s).Password }, help: "Password of that file. Default: none."},
-		{key: prefix + "passwordPath", kind: kindText,
-			field: func(s *Settings) any { return &store(s).PasswordPath },
-			help:  "File with that password in its first line. It counts more than the password itself."},
-		{key: prefix + "type", kind: kindChoice, choices: []string{"PEM", "PKCS12", "JKS"},
-			field: func(s *Settings) any { return &store(s).Type },
-			help:  "Type of that file. Default: by its content."},
+			to: &store.Password, help: "Password of that file. Default: none."},
+		{key: prefix + "passwordPath", kind: kindText, to: &store.PasswordFile,
+			help: "File with that password in its first line. It counts more than the password itself."},
+		{key: prefix + "type", kind: kindChoice, choices: []string{"PEM", "PKCS12", "JKS"}, to: &store.Type,
+			help: "Type of that file. Default: by its content."},
 	}
 }
 
-func protocolRows() []setting {
+func protocolRows(s *Settings) []setting {
 	return []setting{
-		{key: "ssl.protocol", kind: kindText,
-			field: func(s *Settings) any { return &s.TLS.protocol },
-			help:  "The only version of TLS, TLSv1.2 or TLSv1.3, unless `ssl.enabledProtocols` is given."},
-		{key: "ssl.enabledProtocols", kind: kindText, def: "TLSv1.3,TLSv1.2",
-			field: func(s *Settings) any { return &s.TLS.protocols },
-			help:  "Versions of TLS, separated by commas: TLSv1.2, TLSv1.3."},
-		{key: "ssl.ciphersuites", kind: kindText,
-			field: func(s *Settings) any { return &s.TLS.suites },
+		{key: "ssl.protocol", kind: kindText, to: &s.words.protocol,
+			help: "The only version of TLS, TLSv1.2 or TLSv1.3, unless `ssl.enabledProtocols` is given."},
+		{key: "ssl.enabledProtocols", kind: kindText, def: "TLSv1.3,TLSv1.2", to: &s.words.protocols,
+			help: "Versions of TLS, separated by commas: TLSv1.2, TLSv1.3."},
+		{key: "ssl.ciphersuites", kind: kindText, to: &s.words.suites,
 			help: "Cipher suites of TLS 1.2, separated by commas. Default: Go's. Those of TLS 1.3 are always all " +
 				"allowed."},
 	}
 }
 
-func verifyRows() []setting {
+func verifyRows(s *Settings) []setting {
 	return []setting{
 		{key: "ssl.clientAuth", kind: kindChoice, def: ClientAuthNeed,
-			choices: []string{ClientAuthNone, ClientAuthWant, ClientAuthNeed},
-			field:   func(s *Settings) any { return &s.TLS.ClientAuth },
-			help:    "Whether clients with TLS on the ZooKeeper port show a certificate: never, if they like, always."},
-		{key: "ssl.hostnameVerification", kind: kindBool, def: "true",
-			field: func(s *Settings) any { return &s.TLS.checkHost },
+			choices: []string{ClientAuthNone, ClientAuthWant, ClientAuthNeed}, to: &s.TLS.ClientAuth,
+			help: "Whether clients with TLS on the ZooKeeper port show a certificate: never, if they like, always."},
+		{key: "ssl.hostnameVerification", kind: kindBool, def: "true", to: &s.words.checkHost,
 			help: "With `false`, `ssl.clientHostnameVerification` has no effect, as in ZooKeeper. No other effect on " +
 				"servers."},
-		{key: "ssl.clientHostnameVerification", kind: kindBool, def: "false",
-			field: func(s *Settings) any { return &s.TLS.CheckClientHost },
-			help:  "Take only certificates of clients that name the address that the client comes from."},
-		{key: "ssl.crl", kind: kindBool, def: "false",
-			field: func(s *Settings) any { return &s.TLS.CheckCRL },
+		{key: "ssl.clientHostnameVerification", kind: kindBool, def: "false", to: &s.TLS.CheckClientHost,
+			help: "Take only certificates of clients that name the address that the client comes from."},
+		{key: "ssl.crl", kind: kindBool, def: "false", to: &s.TLS.CheckCRL,
 			help: "Refuse revoked certificates. Each authority must have a list in force in the trust store (PEM) or " +
 				"in `ssl.crl.location`; lists are not fetched."},
-		{key: "ssl.crl.location", kind: kindText,
-			field: func(s *Settings) any { return &s.TLS.CRLFile },
-			help:  "File with lists of revoked certificates (PEM, `X509 CRL`)."},
-		{key: "client.certReload", kind: kindBool, def: "true",
-			field: func(s *Settings) any { return &s.TLS.Reload },
-			help:  "Follow the files of `ssl.*` while running (ZooKeeper: false)."},
+		{key: "ssl.crl.location", kind: kindText, to: &s.TLS.CRLs,
+			help: "File with lists of revoked certificates (PEM, `X509 CRL`)."},
+		{key: "client.certReload", kind: kindBool, def: "true", to: &s.TLS.Reload,
+			help: "Follow the files of `ssl.*` while running (ZooKeeper: false)."},
 		{key: "netty.server.outstandingHandshake.limit", aliases: []string{"outstandingHandshake.limit"},
 			flag: "outstanding-handshake-limit", kind: kindInt, def: "5000", min: -1, max: maxInt,
-			field: func(s *Settings) any { return &s.TLS.Handshakes },
-			help:  "Most unfinished TLS handshakes of all ports; beyond it a client is disconnected. -1 is no limit."},
-		{key: "admin.forceHttps", flag: "admin-force-https", kind: kindBool, def: "false",
-			field: func(s *Settings) any { return &s.AdminForceHTTPS },
-			help:  "Speak only TLS on the HTTP port, with the files of `ssl.*` (ZooKeeper: `ssl.quorum.*`)."},
-		{key: "admin.portUnification", kind: kindBool, def: "false",
-			field: func(s *Settings) any { return &s.AdminPortUnification },
-			help:  "Speak HTTP with and without TLS on the HTTP port."},
-		{key: "admin.needClientAuth", kind: kindBool, def: "false",
-			field: func(s *Settings) any { return &s.AdminNeedClientAuth },
-			help:  "Take only HTTP clients with TLS and a certificate."},
+			to:   &s.TLS.Handshakes,
+			help: "Most unfinished TLS handshakes of all ports; beyond it a client is disconnected. -1 is no limit."},
+		{key: "admin.forceHttps", flag: "admin-force-https", kind: kindBool, def: "false", to: &s.AdminForceHTTPS,
+			help: "Speak only TLS on the HTTP port, with the files of `ssl.*` (ZooKeeper: `ssl.quorum.*`)."},
+		{key: "admin.portUnification", kind: kindBool, def: "false", to: &s.AdminPortUnification,
+			help: "Speak HTTP with and without TLS on the HTTP port."},
+		{key: "admin.needClientAuth", kind: kindBool, def: "false", to: &s.AdminNeedClientAuth,
+			help: "Take only HTTP clients with TLS and a certificate."},
 	}
 }
 
 // resolveTLS checks what the keys ssl.* say together.
 func (l *loader) resolveTLS() {
 	s, t := &l.s, &l.s.TLS
-	t.CheckClientHost = t.CheckClientHost && t.checkHost
+	t.CheckClientHost = t.CheckClientHost && s.words.checkHost
 	t.Handshakes = max(t.Handshakes, 0)
 	l.resolveVersions()
 	l.resolveSuites()
 	if !s.Wanted() {
 		return
 	}
-	if t.KeyStore.Location == "" {
+	if t.Key.Location == "" {
 		l.fail(l.tlsUser(), "ssl.keyStore.location", "is missing, and a port is to speak TLS",
 			"name a file with a private key and its certificate; `zk-lite tls init` and `zk-lite tls issue` make one")
 	}
 	clients := s.SecureClientPort != NoPort || s.PortUnification
 	switch {
-	case t.TrustStore.Location != "":
+	case t.Trust.Location != "":
 	case clients && t.ClientAuth != ClientAuthNone:
 		l.fail(l.where("ssl-client-auth"), "ssl.trustStore.location",
 			"is missing, and clients are asked for certificates (ssl.clientAuth="+t.ClientAuth+")",
@@ -179,12 +152,12 @@ func (l *loader) tlsUser() string {
 }
 
 func (l *loader) resolveVersions() {
-	t, flag, key := &l.s.TLS, "ssl-enabled-protocols", "ssl.enabledProtocols"
-	if t.protocol != "" && !l.given(flag) {
-		t.protocols, flag, key = t.protocol, "ssl-protocol", "ssl.protocol"
+	t, w, flag, key := &l.s.TLS, &l.s.words, "ssl-enabled-protocols", "ssl.enabledProtocols"
+	if w.protocol != "" && !l.given(flag) {
+		w.protocols, flag, key = w.protocol, "ssl-protocol", "ssl.protocol"
 	}
 	known := map[string]uint16{"TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13}
-	for name := range strings.SplitSeq(t.protocols, ",") {
+	for name := range strings.SplitSeq(w.protocols, ",") {
 		name = strings.TrimSpace(name)
 		v, ok := known[name]
 		switch {
@@ -206,13 +179,13 @@ func (l *loader) resolveVersions() {
 // resolveSuites takes Java's names, which are IANA's. Old ones that Go does not have, or takes for unsafe,
 // are left out with a warning.
 func (l *loader) resolveSuites() {
-	t := &l.s.TLS
-	if t.suites == "" {
+	t, suites := &l.s.TLS, l.s.words.suites
+	if suites == "" {
 		return
 	}
 	const flag, key = "ssl-ciphersuites", "ssl.ciphersuites"
 	of13 := false
-	for name := range strings.SplitSeq(t.suites, ",") {
+	for name := range strings.SplitSeq(suites, ",") {
 		name = strings.TrimSpace(name)
 		i := slices.IndexFunc(tls.CipherSuites(), func(c *tls.CipherSuite) bool { return c.Name == name })
 		switch {

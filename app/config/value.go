@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/storage"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // kind is how the text of a setting is read.
@@ -41,12 +43,21 @@ const (
 	kindFloat   // a number with a point, from min to max
 	kindWordList
 	kindIdentities // SCHEME:ID
+	kindFormat     // text or json; the field is true for json
+	kindRetired    // of an earlier release: accepted, without effect
+)
+
+// The words of kindFormat.
+const (
+	formatText = "text"
+	formatJSON = "json"
 )
 
 // name is the kind in the documentation and in a flag's usage.
 func (k kind) name() string {
 	return [...]string{"text", "bool", "number", "number", "text", "bytes", "ms", "word", "list", "digest", "role",
-		"level", "servers", "number", "file", "host", "list", "list", "word", "number", "list", "list"}[k]
+		"level", "servers", "number", "file", "host", "list", "list", "word", "number", "list", "list",
+		"word", "text"}[k]
 }
 
 // fourLetterWords is all that ZooKeeper has (FourLetterCommands).
@@ -55,58 +66,58 @@ func fourLetterWords() []string {
 		"ruok", "srst", "srvr", "stat", "stmk", "wchc", "wchp", "wchs"}
 }
 
-// set reads text into the setting's field of s. The error says what is wrong
+// set reads text into the setting's field. The error says what is wrong
 // and what would be right, without the key.
-func (st *setting) set(s *Settings, text string) error {
+func (st *setting) set(text string) error {
 	text = strings.TrimSpace(text)
 	switch st.kind {
 	case kindBool:
-		return st.setBool(st.field(s).(*bool), text)
+		return st.setBool(st.to.(*bool), text)
 	case kindInt, kindPort, kindBytes:
-		return st.setNumber(st.field(s), text)
+		return st.setNumber(st.to, text)
 	case kindMillis:
-		return st.setDuration(st.field(s).(*time.Duration), text)
+		return st.setDuration(st.to.(*time.Duration), text)
 	case kindServer:
 		n, err := parseServerID(text)
-		*st.field(s).(*int) = n
+		*st.to.(*int) = n
 		return err
 	case kindRole:
 		role, err := parseRole(text)
-		*st.field(s).(*Role) = role
+		*st.to.(*Role) = role
 		return err
 	case kindLevel:
-		if err := st.field(s).(*slog.Level).UnmarshalText([]byte(text)); err != nil {
+		if err := st.to.(*slog.Level).UnmarshalText([]byte(text)); err != nil {
 			return fmt.Errorf("%q is no level; want debug, info, warn or error", shorten(text))
 		}
 		return nil
 	case kindOrigins:
 		origins, err := parseOrigins(text)
-		*st.field(s).(*[]string) = origins
+		*st.to.(*[]string) = origins
 		return err
 	case kindHosts:
 		hosts, err := parseHosts(text)
-		*st.field(s).(*[]string) = hosts
+		*st.to.(*[]string) = hosts
 		return err
 	case kindFloat:
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(f >= float64(st.min) && f <= float64(st.max)) {
 			return fmt.Errorf("%q is not a number from %d to %d", shorten(text), st.min, st.max)
 		}
-		*st.field(s).(*float64) = f
+		*st.to.(*float64) = f
 		return nil
 	case kindYes:
-		return setYes(st.field(s).(*bool), text)
+		return setYes(st.to.(*bool), text)
 	case kindWordList:
-		*st.field(s).(*[]string) = parseWordList(text)
+		*st.to.(*[]string) = parseWordList(text)
 		return nil
 	case kindIdentities:
 		ids, err := parseIdentities(text)
-		*st.field(s).(*[]string) = ids
+		*st.to.(*[]znode.ID) = ids
 		return err
 	case kindWords:
-		*st.field(s).(*[]string) = parseWords(text)
+		*st.to.(*[]string) = parseWords(text)
 		return nil
-	case kindChoice:
+	case kindChoice, kindFormat:
 		if !slices.Contains(st.choices, text) {
 			return fmt.Errorf("%q is not known; want %s", shorten(text), strings.Join(st.choices, " or "))
 		}
@@ -120,7 +131,14 @@ func (st *setting) set(s *Settings, text string) error {
 			return err
 		}
 	}
-	*st.field(s).(*string) = text
+	switch to := st.to.(type) {
+	case *bool:
+		*to = text == formatJSON
+	case *storage.LogKind:
+		*to = storage.LogKind(text)
+	case *string:
+		*to = text
+	}
 	return nil
 }
 
@@ -129,9 +147,9 @@ func (st *setting) set(s *Settings, text string) error {
 func (st *setting) setBool(to *bool, text string) error {
 	switch strings.ToLower(text) {
 	case "true":
-		*to = true
+		*to = !st.not
 	case "false":
-		*to = false
+		*to = st.not
 	default:
 		return fmt.Errorf("%q is neither true nor false", shorten(text))
 	}

@@ -22,7 +22,7 @@ func (d *doctor) certificates() {
 					"issue one that names every host by which clients call this server")
 			}
 		}
-		d.key("ssl.keyStore.location", d.Settings.TLS.KeyStore.Location)
+		d.key("ssl.keyStore.location", d.Settings.TLS.Key.Location)
 	}
 	if files, err := app.PeerTLS(&d.Settings); err == nil && files != nil {
 		d.expiry("ssl.quorum.keyStore.location", files)
@@ -31,7 +31,7 @@ func (d *doctor) certificates() {
 				"issue a certificate for "+own.Host+", for servers and clients, by an authority in "+
 					"ssl.quorum.trustStore.location (zk-lite tls issue)")
 		}
-		d.key("ssl.quorum.keyStore.location", d.Settings.PeerTLS.KeyStore.Location)
+		d.key("ssl.quorum.keyStore.location", d.Settings.PeerTLS.Key.Location)
 	}
 }
 

@@ -40,9 +40,9 @@ func (d *doctor) files() {
 	}
 	d.sync(existing(s.DataLogDir))
 	for _, x := range []struct{ setting, path string }{
-		{"http.tokenFile", s.TokenFile}, {"peer.joinSecretFile", s.PeerTLS.JoinSecretFile},
-		{"ssl.keyStore.passwordPath", s.TLS.KeyStore.PasswordPath},
-		{"ssl.quorum.keyStore.passwordPath", s.PeerTLS.KeyStore.PasswordPath}, {"--config", secretConfig(s)},
+		{"http.tokenFile", s.TokenFile}, {"peer.joinSecretFile", s.PeerTLS.Keys.SecretFile},
+		{"ssl.keyStore.passwordPath", s.TLS.Key.PasswordFile},
+		{"ssl.quorum.keyStore.passwordPath", s.PeerTLS.Key.PasswordFile}, {"--config", secretConfig(s)},
 	} {
 		if info, err := os.Stat(x.path); err == nil && info.Mode().Perm()&0o007 != 0 {
 			d.warn("modes", fmt.Sprintf("%s: every user of this machine can read %s, which has secrets",
@@ -53,7 +53,7 @@ func (d *doctor) files() {
 
 // secretConfig is the configuration file if it has a password in it.
 func secretConfig(s *config.Settings) string {
-	if s.TLS.KeyStore.Password != "" || s.PeerTLS.KeyStore.Password != "" || s.SuperDigest != "" {
+	if s.TLS.Key.Password != "" || s.PeerTLS.Key.Password != "" || s.Auth.SuperDigest != "" {
 		return s.ConfigFile
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 )
 
@@ -15,16 +16,16 @@ func (d *doctor) settings() {
 		is          bool
 		problem, do string
 	}{
-		{s.PeerTLS.Wanted && s.PeerTLS.PlainToo,
+		{s.PeerTLS.Wanted && s.PeerTLS.Keys.PlainToo,
 			"sslQuorum=true with portUnification=true: servers without a certificate are taken, too",
 			"remove portUnification when all servers speak TLS"},
-		{s.PeerTLS.Wanted && !s.PeerTLS.CheckHost,
+		{s.PeerTLS.Wanted && s.PeerTLS.AnyHost,
 			"ssl.quorum.hostnameVerification=false: whoever has a certificate may be any server",
 			"issue certificates for the hosts of server.N, and remove the key"},
-		{len(s.Servers) > 1 && !s.PeerTLS.Files() && !s.PeerTLS.OwnKeys,
+		{len(s.Servers) > 1 && !s.PeerTLS.Files() && s.PeerTLS.Keys.Off,
 			"peer.tls=false: whoever reaches the peer port is a member of the ensemble",
 			"remove peer.tls (docs/security.md)"},
-		{s.PeerTLS.OwnKeys && !s.PeerTLS.Files() && s.PeerTLS.PlainToo,
+		{!s.PeerTLS.Keys.Off && !s.PeerTLS.Files() && s.PeerTLS.Keys.PlainToo,
 			"portUnification=true: servers without TLS are taken, too",
 			"remove it when all servers have peer.tls=true"},
 		{s.SecureClientPort != config.NoPort && s.ClientPort != config.NoPort && !loopback(s.ClientPortAddress),
@@ -33,18 +34,19 @@ func (d *doctor) settings() {
 		{s.AdminEnabled && !loopback(s.AdminAddress) && !s.AdminForceHTTPS,
 			"the HTTP port is open to other machines without TLS: passwords and tokens can be read on the way",
 			"set admin.forceHttps=true, or admin.serverAddress=127.0.0.1"},
-		{s.SkipACL, "skipACL=yes: every client may read and change everything", "remove it"},
-		{s.LogStore == config.LogStoreBoltDB, "log.store=boltdb is deprecated: it does not notice damaged entries",
+		{s.Auth.SkipACL, "skipACL=yes: every client may read and change everything", "remove it"},
+		{s.Storage.Kind == storage.LogBolt, "log.store=boltdb is deprecated: it does not notice damaged entries",
 			"replace this server by one with log.store=raftlog (docs/operations.md)"},
-		{s.MinSessionTimeout < 2*s.ElectionTimeout,
+		{s.Server.MinSessionTimeout < 2*s.Consensus.ElectionTimeout,
 			fmt.Sprintf("minSessionTimeout is %v, and an election takes %v and more: sessions may expire meanwhile",
-				s.MinSessionTimeout, s.ElectionTimeout),
+				s.Server.MinSessionTimeout, s.Consensus.ElectionTimeout),
 			"raise minSessionTimeout or tickTime, or lower raft.electionTimeout"},
-		{s.LeaderContactLimit() < 2*s.ElectionTimeout,
+		{s.LeaderContactLimit() < 2*s.Consensus.ElectionTimeout,
 			fmt.Sprintf("syncLimit x tickTime is %v, and an election takes %v and more: clients are let go meanwhile",
-				s.LeaderContactLimit(), s.ElectionTimeout), "raise syncLimit or tickTime"},
-		{s.MaxCnxns > 0 && s.MaxClientCnxns > s.MaxCnxns,
-			fmt.Sprintf("maxClientCnxns=%d has no effect: maxCnxns=%d is less", s.MaxClientCnxns, s.MaxCnxns),
+				s.LeaderContactLimit(), s.Consensus.ElectionTimeout), "raise syncLimit or tickTime"},
+		{s.ZooKeeper.MaxConnections > 0 && s.ZooKeeper.MaxPerAddress > s.ZooKeeper.MaxConnections,
+			fmt.Sprintf("maxClientCnxns=%d has no effect: maxCnxns=%d is less",
+				s.ZooKeeper.MaxPerAddress, s.ZooKeeper.MaxConnections),
 			"lower maxClientCnxns, so that one address cannot take all connections"},
 	} {
 		if x.is {
@@ -65,7 +67,7 @@ func (d *doctor) descriptors() {
 	}
 	most := descriptors.MostClients(limit)
 	const do = "raise the limit of open files (LimitNOFILE of the unit, or ulimit -n)"
-	switch want := d.Settings.MaxCnxns; {
+	switch want := d.Settings.ZooKeeper.MaxConnections; {
 	case want > most:
 		d.warn("descriptors", fmt.Sprintf("maxCnxns=%d, but the limit of %d open files leaves clients %d",
 			want, limit, most), do)
@@ -79,7 +81,7 @@ func (d *doctor) descriptors() {
 func (d *doctor) memory() {
 	const program, little, mib = 32 << 20, 128 << 20, 1 << 20
 	s := &d.Settings
-	most := program + 2*s.TreeBytes + s.PendingBytes + s.PartialBytes
+	most := program + 2*s.Consensus.TreeLimit + int64(s.Consensus.MaxPendingBytes) + int64(s.ZooKeeper.PartialBytes)
 	switch {
 	case d.Memory == 0:
 	case most > d.Memory:

@@ -59,13 +59,13 @@ func startWith(t *testing.T, n int, http bool) (hosts, web []string, stop func(i
 		s.MyID, s.DataDir = m.ID, filepath.Join(t.TempDir(), "data")
 		s.DataLogDir = s.DataDir
 		s.ClientPortAddress, s.ClientPort = "127.0.0.1", m.ClientPort
-		s.AdminEnabled, s.MaxClientCnxns = http, 0
+		s.AdminEnabled, s.ZooKeeper.MaxPerAddress = http, 0
 		if http {
 			_, port, _ := net.SplitHostPort(web[m.ID-1])
 			s.AdminAddress = "127.0.0.1"
 			s.AdminPort, _ = strconv.Atoi(port)
 		}
-		s.FourLetterWords = []string{"*"}
+		s.ZooKeeper.Words = []string{"*"}
 		if s.Standalone = n == 1; n > 1 {
 			s.Servers = members
 		}

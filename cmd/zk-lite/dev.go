@@ -71,7 +71,7 @@ run with the same directory has it.`,
 		if !o.verbose {
 			logs = io.Discard
 		}
-		logger := newLogger(logs, config.LoggerText, 0)
+		logger := newLogger(logs, false, 0)
 		defer gc.Tune(logger)()
 		defer processors.Adjust(logger)()
 		build := readBuildInfo()
@@ -175,13 +175,13 @@ func (o *devOptions) settings(id int) config.Settings {
 	s.DataLogDir = s.DataDir
 	s.ClientPortAddress, s.ClientPort = "127.0.0.1", o.clientPort+id-1
 	s.AdminAddress, s.AdminPort = "127.0.0.1", o.httpPort+id-1
-	s.FourLetterWords = []string{"*"}
-	s.MaxClientCnxns = 0
+	s.ZooKeeper.Words = []string{"*"}
+	s.ZooKeeper.MaxPerAddress = 0
 	s.Standalone = o.servers == 1
 	if o.tls {
 		s.SecureClientPort, s.SecureClientPortAddress, s.ClientPort = s.ClientPort, s.ClientPortAddress, config.NoPort
 		s.AdminForceHTTPS = true
-		s.TLS.KeyStore.Location, s.TLS.TrustStore.Location = o.file("server.pem"), o.file("ca.pem")
+		s.TLS.Key.Location, s.TLS.Trust.Location = o.file("server.pem"), o.file("ca.pem")
 	}
 	for k := 1; k <= o.servers; k++ {
 		s.Servers = append(s.Servers, config.Server{

@@ -73,10 +73,10 @@ func (e *scriptEnsemble) defaults(id int, ports []int) (config.Settings, error) 
 	s.DataLogDir = s.DataDir
 	s.ClientPortAddress, s.ClientPort = "127.0.0.1", ports[2]
 	s.AdminAddress, s.AdminPort = "127.0.0.1", ports[3]
-	s.FourLetterWords = []string{"*"}
-	s.MaxClientCnxns = 0
-	s.TickTime, s.SyncLimit, s.AutopilotStableTime = 100*time.Millisecond, 25, time.Second
-	s.SuperDigest, s.Standalone = superDigest, false
+	s.ZooKeeper.Words = []string{"*"}
+	s.ZooKeeper.MaxPerAddress = 0
+	s.Server.Tick, s.SyncLimit, s.Consensus.Autopilot.StableTime = 100*time.Millisecond, 25, time.Second
+	s.Auth.SuperDigest, s.Standalone = superDigest, false
 	s.Servers = []config.Server{{
 		ID: id, Host: "127.0.0.1", PeerPort: ports[0], ElectionPort: ports[1],
 		Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: ports[2],
@@ -186,7 +186,7 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 			s, err := e.defaults(id, ports)
 			ts.Check(err)
 			s.Servers = append(e.settings[0].Servers[:id-1:id-1], s.Servers...)
-			s.PeerTLS.JoinSecretFile = ts.MkAbs(fmt.Sprintf("token%d", id))
+			s.PeerTLS.Keys.SecretFile = ts.MkAbs(fmt.Sprintf("token%d", id))
 			e.settings = append(e.settings, s)
 			ts.Setenv(fmt.Sprintf("HTTP%d", id), e.url(id-1))
 			ts.Setenv(fmt.Sprintf("ADDRESS%d", id),

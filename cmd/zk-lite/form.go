@@ -55,7 +55,7 @@ empty ensemble begins, and that server cannot come into it. Start it instead, or
 		for _, n := range notices {
 			fmt.Fprintln(c.ErrOrStderr(), n)
 		}
-		logger := newLogger(c.ErrOrStderr(), config.LoggerText, slog.LevelWarn)
+		logger := newLogger(c.ErrOrStderr(), false, slog.LevelWarn)
 		f, peers, err := app.OpenFormation(c.Context(), app.Options{Settings: s, Logger: logger}, without)
 		if err != nil {
 			return adviseForm(err)

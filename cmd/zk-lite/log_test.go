@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/zklitetest"
@@ -57,8 +56,8 @@ func TestLog_TextAndJSON_SayTheSame(t *testing.T) {
 		"zxid", znode.Zxid(1), "leads", true,
 	}
 	var text, jsonText output
-	newLogger(&text, config.LoggerText, slog.LevelInfo).Warn("an event", values...)
-	newLogger(&jsonText, config.LoggerJSON, slog.LevelInfo).Warn("an event", values...)
+	newLogger(&text, false, slog.LevelInfo).Warn("an event", values...)
+	newLogger(&jsonText, true, slog.LevelInfo).Warn("an event", values...)
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(jsonText.String()), &fields); err != nil {
 		t.Fatal(err)

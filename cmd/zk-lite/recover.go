@@ -68,7 +68,7 @@ every server ends each time it starts: "doctor" names it. Stop all servers, and 
 			defer f.Close()
 			backup = bufio.NewReader(f)
 		}
-		logger := newLogger(c.ErrOrStderr(), config.LoggerText, slog.LevelWarn)
+		logger := newLogger(c.ErrOrStderr(), false, slog.LevelWarn)
 		r, peers, err := app.OpenRecovery(c.Context(), app.Options{Settings: s, Logger: logger}, backup,
 			int64(*skip)<<20)
 		if err != nil {

@@ -53,7 +53,7 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		if *check {
 			return checkServer(c, s, notices)
 		}
-		logger := newLogger(os.Stderr, s.LoggerFormat, s.LoggerLevel)
+		logger := newLogger(os.Stderr, s.LoggerJSON, s.LoggerLevel)
 		for _, n := range notices {
 			logger.Log(c.Context(), n.Level, n.Text, "key", n.Key, "at", n.Source)
 		}
@@ -72,7 +72,7 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 				Memory: gc.Memory(), Logger: logger, Manager: manager, Fatal: fatal,
 			})
 		})
-		if err == nil || s.LoggerFormat != config.LoggerJSON {
+		if err == nil || !s.LoggerJSON {
 			return err
 		}
 		logger.Error("the server has failed", "error", cli.Message(err)) // no line without the format
@@ -94,7 +94,7 @@ func checkServer(c *cobra.Command, s config.Settings, notices []config.Notice) e
 	for _, n := range notices {
 		fmt.Fprintln(c.ErrOrStderr(), n)
 	}
-	logger := newLogger(c.ErrOrStderr(), config.LoggerText, slog.LevelInfo)
+	logger := newLogger(c.ErrOrStderr(), false, slog.LevelInfo)
 	if err := app.Check(app.Options{Settings: s, Logger: logger}); err != nil {
 		return err
 	}
@@ -170,10 +170,10 @@ func asText(_ []string, a slog.Attr) slog.Attr {
 }
 
 // newLogger makes a log that does not grow faster than it may, unless it is to tell everything.
-func newLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
+func newLogger(w io.Writer, asJSON bool, level slog.Level) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
 	var h slog.Handler = slog.NewTextHandler(w, o)
-	if format == config.LoggerJSON {
+	if asJSON {
 		o.ReplaceAttr = asText
 		h = slog.NewJSONHandler(w, o)
 	}

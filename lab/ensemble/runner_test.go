@@ -25,8 +25,8 @@ func start(t *testing.T) string {
 	s.DataDir, s.DataLogDir = t.TempDir(), t.TempDir()
 	s.ClientPortAddress, s.ClientPort = "127.0.0.1", 0
 	s.AdminEnabled = false
-	s.TickTime = 100 * time.Millisecond
-	s.MinSessionTimeout, s.MaxSessionTimeout = time.Second, time.Second
+	s.Server.Tick = 100 * time.Millisecond
+	s.Server.MinSessionTimeout, s.Server.MaxSessionTimeout = time.Second, time.Second
 	n, err := app.Open(app.Options{
 		Settings: s, Version: "test", Logger: slog.New(slog.DiscardHandler),
 		Fatal: func(err error) { t.Errorf("the server has failed: %v", err) },

@@ -19,11 +19,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
@@ -40,34 +40,27 @@ func Start(tb testing.TB, n int) *Ensemble {
 	return &Ensemble{zklitetest.Start(tb, zklitetest.WithServers(n))}
 }
 
-// settings are those of three servers that are processes of their own.
-func settings(tb testing.TB) (all []config.Settings, servers string) {
+// settings are those of three servers that are processes of their own, as environment variables.
+func settings(tb testing.TB) (all []map[string]string, connect string) {
 	tb.Helper()
 	const n = 3
 	port, dir := ports.Take(tb, 3*n), tb.TempDir()
-	var members []config.Server
-	var addresses []string
+	var servers, addresses []string
 	for i := range n {
-		members = append(members, config.Server{
-			ID: i + 1, Host: "127.0.0.1", PeerPort: port[3*i], ElectionPort: port[3*i+1],
-			Role: config.Participant, ClientHost: "127.0.0.1", ClientPort: port[3*i+2],
-		})
+		client := fmt.Sprintf("127.0.0.1:%d", port[3*i+2])
+		addresses = append(addresses, client)
+		servers = append(servers, fmt.Sprintf("%d=127.0.0.1:%d:%d;%s", i+1, port[3*i], port[3*i+1], client))
 	}
 	for i := range n {
-		s, _, err := config.Load(nil, func(string) (string, bool) { return "", false })
-		if err != nil {
-			tb.Fatal(err)
-		}
-		s.MyID, s.Standalone, s.Servers = i+1, false, members
-		s.DataDir = filepath.Join(dir, fmt.Sprintf("server-%d", i+1))
-		s.DataLogDir = s.DataDir
-		s.ClientPortAddress, s.ClientPort = "127.0.0.1", members[i].ClientPort
-		s.AdminEnabled = false
-		s.MaxClientCnxns = 0 // all clients of a test have one address
-		s.TickTime = 100 * time.Millisecond
-		s.SyncLimit = 50 // five seconds: a loaded machine is no dead server
-		s.MinSessionTimeout, s.MaxSessionTimeout = SessionTimeout, time.Minute
-		all, addresses = append(all, s), append(addresses, s.ClientListen())
+		all = append(all, map[string]string{
+			"ZK_LITE_MYID": strconv.Itoa(i + 1), "ZK_LITE_SERVERS": strings.Join(servers, " "),
+			"ZK_LITE_DATA_DIR":            filepath.Join(dir, fmt.Sprintf("server-%d", i+1)),
+			"ZK_LITE_ADMIN_ENABLE_SERVER": "false",
+			"ZK_LITE_MAX_CLIENT_CNXNS":    "0", // all clients of a test have one address
+			"ZK_LITE_TICK_TIME":           "100ms",
+			"ZK_LITE_SYNC_LIMIT":          "50", // five seconds: a loaded machine is no dead server
+			"ZK_LITE_MIN_SESSION_TIMEOUT": SessionTimeout.String(), "ZK_LITE_MAX_SESSION_TIMEOUT": "1m",
+		})
 	}
 	return all, strings.Join(addresses, ",")
 }

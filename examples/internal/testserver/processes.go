@@ -36,7 +36,7 @@ type Processes struct {
 	Rand    *rand.Rand
 
 	tb       testing.TB
-	settings []config.Settings
+	settings []map[string]string
 	connect  string // names all servers
 	servers  []*Child
 	started  int

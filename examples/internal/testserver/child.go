@@ -1,0 +1,211 @@
+package testserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/app"
+	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/client"
+)
+
+// childVariable holds what a process that is a copy of the test binary is to do, as
+// the JSON of childTask. Nobody sets it but startChild.
+const childVariable = "ZK_LITE_EXAMPLES_CHILD"
+
+// maxSaid bounds what is kept of a child's output, its end.
+const maxSaid = 16 << 10
+
+// childTask is what a child is to do.
+type childTask struct {
+	Role     string
+	Name     string
+	Arg      string            // of the role
+	Servers  string            // to connect to
+	Settings map[string]string // of a server: environment variables
+}
+
+// serverRole is the role of servers.
+const serverRole = "server"
+
+// Role is what a process of an example does until it is killed. The argument is the
+// test's. It is started again if a lost connection or session has ended it.
+type Role func(ctx context.Context, c *client.Client, name, arg string) error
+
+// Main is for the TestMain of a package whose tests run processes: it runs the tests,
+// or, in a process that a test has started, the role. It returns the exit code.
+func Main(m *testing.M, roles map[string]Role) int {
+	text := os.Getenv(childVariable)
+	if text == "" {
+		return m.Run()
+	}
+	var task childTask
+	err := json.Unmarshal([]byte(text), &task)
+	if err == nil {
+		err = task.run(roles)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func (t *childTask) run(roles map[string]Role) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if t.Role == serverRole {
+		return t.serve(ctx)
+	}
+	role := roles[t.Role]
+	if role == nil {
+		return fmt.Errorf("there is no role %q", t.Role)
+	}
+	c, err := client.Connect(ctx, t.Servers, client.WithSessionTimeout(ChildSessionTimeout))
+	if err != nil {
+		return err
+	}
+	for { // the session is left to expire when the process is killed
+		if err = role(ctx, c, t.Name, t.Arg); !passing(err) {
+			return err
+		}
+	}
+}
+
+// passing reports whether an error is one after which a supervisor would start the
+// program again: a server died at the wrong moment.
+func passing(err error) bool {
+	return errors.Is(err, client.ErrSessionExpired) || errors.Is(err, client.ErrConnectionLoss) ||
+		errors.Is(err, client.ErrOutcomeUnknown)
+}
+
+func (t *childTask) serve(ctx context.Context) error {
+	settings, _, err := config.Load(nil, func(name string) (string, bool) { v, ok := t.Settings[name]; return v, ok })
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	n, err := app.Open(app.Options{
+		Settings: settings, Version: "test",
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Fatal: func(err error) {
+			select {
+			case failed <- err:
+			default:
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	return errors.Join(err, n.Close())
+}
+
+// Child is a process that a test has started: a server, or one that has a role.
+type Child struct {
+	Name string
+
+	cmd   *exec.Cmd
+	said  *tail
+	ended chan struct{} // closed when the process has
+
+	mu     sync.Mutex // protects the field below
+	killed bool
+}
+
+// startChild starts a copy of the test binary with a task. It is killed when the test
+// ends; that it ends before without having been killed is a failure.
+func startChild(tb testing.TB, task childTask) *Child {
+	tb.Helper()
+	text, err := json.Marshal(task)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := &Child{Name: task.Name, cmd: exec.Command(self), said: new(tail), ended: make(chan struct{})}
+	c.cmd.Env = append(os.Environ(), childVariable+"="+string(text))
+	c.cmd.Stdout, c.cmd.Stderr = c.said, c.said
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := c.cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	go func() {
+		_ = c.cmd.Wait() // killed, or checked below
+		close(c.ended)
+	}()
+	tb.Cleanup(func() {
+		select {
+		case <-c.ended:
+			if !c.wasKilled() {
+				tb.Errorf("%s has ended by itself: %v", c.Name, c.cmd.ProcessState)
+			}
+		default:
+			c.Kill()
+		}
+		if tb.Failed() {
+			tb.Logf("%s said: %s", c.Name, c.said)
+		}
+	})
+	return c
+}
+
+// Kill kills the process with SIGKILL, paused or not, and waits until it is gone.
+func (c *Child) Kill() {
+	c.mu.Lock()
+	c.killed = true
+	c.mu.Unlock()
+	_ = c.cmd.Process.Kill() // gone already
+	<-c.ended
+}
+
+// Pause stops the process where it is (SIGSTOP).
+func (c *Child) Pause() { _ = c.cmd.Process.Signal(syscall.SIGSTOP) } // gone: the test sees it
+
+// Resume lets it go on.
+func (c *Child) Resume() { _ = c.cmd.Process.Signal(syscall.SIGCONT) } // gone: the test sees it
+
+func (c *Child) wasKilled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.killed
+}
+
+// tail keeps the end of what is written.
+type tail struct {
+	mu  sync.Mutex // protects the field below
+	buf bytes.Buffer
+}
+
+// Write never fails.
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf.Write(b)
+	if extra := t.buf.Len() - maxSaid; extra > 0 {
+		t.buf.Next(extra)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.buf.String()
+}
