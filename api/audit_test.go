@@ -23,7 +23,7 @@ func TestRegression_Audit_WhateverNeedsAnAdministrator(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.log")
 	log := audit.Open(audit.Config{File: file, JSON: true, MaxBytes: 1 << 20, Keep: 1})
 	_, url := serve(t, e.nodes[0], func(c *api.Config) {
-		c.Audit, c.Slow = log, e.nodes[0].Server().Slow()
+		c.REST.Audit, c.REST.Slow = log, e.nodes[0].Server().Slow()
 	})
 	stranger, admin := newClient(t, url), operator(t, url)
 	session := stranger.post("/v1/sessions", "").is(201).text("id")

@@ -194,7 +194,7 @@ func TestServer_Bounds(t *testing.T) {
 	r := root(t, c)
 	full := func(limits rest.Limits) *client {
 		t.Helper()
-		_, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Limits = limits })
+		_, url := serve(t, shared().nodes[0], func(c *api.Config) { c.REST.Limits = limits })
 		return c.at(url)
 	}
 	busy := func(a *answer) {
@@ -295,7 +295,7 @@ func TestServer_TooManyConnections(t *testing.T) {
 // whatever was announced, and ends the connection.
 func TestServer_BodyThatStops_IsAnswered(t *testing.T) {
 	const limit = 50 * time.Millisecond
-	_, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Limits.BodyTime = limit })
+	_, url := serve(t, shared().nodes[0], func(c *api.Config) { c.REST.Limits.BodyTime = limit })
 	for _, head := range []string{
 		"Content-Length: 4", "Content-Length: 1003", "Content-Length: 100003", "Content-Length: 300003",
 		"Transfer-Encoding: chunked",
@@ -360,7 +360,7 @@ func TestServer_Descriptors_SomeAreKept(t *testing.T) {
 }
 
 func TestServer_Origin(t *testing.T) {
-	_, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Origins = []string{"https://ok.example"} })
+	_, url := serve(t, shared().nodes[0], func(c *api.Config) { c.REST.Origins = []string{"https://ok.example"} })
 	c := newClient(t, url)
 	c.get("/v1/znodes/").is(200)
 	c.with("Origin: " + url).get("/v1/znodes/").is(200)
@@ -478,7 +478,7 @@ func TestProblems_CoverTheCodes(t *testing.T) {
 
 // 64 sockets that announced four megabytes each, and sent nothing, had everybody's writes refused.
 func TestRegression_Bodies_CountWhatHasArrived(t *testing.T) {
-	d, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Limits.BodyBytes = 16 << 20 })
+	d, url := serve(t, shared().nodes[0], func(c *api.Config) { c.REST.Limits.BodyBytes = 16 << 20 })
 	r := root(t, newClient(t, shared().urls[0]))
 	for _, head := range []string{"Content-Length: 4000000", "Transfer-Encoding: chunked"} {
 		for range 64 {
@@ -496,7 +496,7 @@ func TestRegression_Bodies_CountWhatHasArrived(t *testing.T) {
 // their address. The first that stand still go.
 func TestRegression_Bodies_HalfSentMakeRoom(t *testing.T) {
 	const size = 1 << 20
-	d, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Limits.BodyBytes = 8 * size })
+	d, url := serve(t, shared().nodes[0], func(c *api.Config) { c.REST.Limits.BodyBytes = 8 * size })
 	r := root(t, newClient(t, shared().urls[0]))
 	var conns []net.Conn
 	for _, address := range []string{"127.0.0.2", "127.0.0.3"} { // both together may have all

@@ -30,7 +30,7 @@ func asked(t *testing.T, url, target, host string) int {
 
 func TestServer_Host_OnLoopback(t *testing.T) {
 	_, url := serve(t, shared().nodes[0],
-		func(c *api.Config) { c.Hosts = []string{"console.example", "zk.example"} })
+		func(c *api.Config) { c.REST.Hosts = []string{"console.example", "zk.example"} })
 	for _, host := range []string{
 		"localhost", "localhost:8080", "LOCALHOST", "localhost.", "localhost.:8080", "zk1.localhost",
 		"127.0.0.1", "127.0.0.1:8080", "127.1.2.3:1", "[::1]", "[::1]:8080", "10.0.0.1:8080",
@@ -108,7 +108,7 @@ func TestServer_Host_Elsewhere(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	_, any := serveReplaced(t, shared().nodes[0], srv, func(c *api.Config) { c.Hosts = []string{"*"} })
+	_, any := serveReplaced(t, shared().nodes[0], srv, func(c *api.Config) { c.REST.Hosts = []string{"*"} })
 	if got := asked(t, any, "/v1/cluster", "zk.example"); got != 401 {
 		t.Errorf("with *: %d", got)
 	}

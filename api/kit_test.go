@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/api/admin"
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -382,7 +383,8 @@ func serve(tb testing.TB, n *app.Server, change ...func(*api.Config)) (*api.Serv
 // serveReplaced is serve with some methods of the node's server replaced.
 func serveReplaced(tb testing.TB, n *app.Server, srv api.Backend, change ...func(*api.Config)) (*api.Server, string) {
 	tb.Helper()
-	cfg := api.Config{Version: "test", Logger: slog.New(slog.DiscardHandler)}
+	cfg := api.Config{Admin: admin.Config{Version: "test"}}
+	cfg.REST.Logger = slog.New(slog.DiscardHandler)
 	for _, f := range change {
 		f(&cfg)
 	}

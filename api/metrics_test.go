@@ -145,8 +145,8 @@ func TestMetrics_AreInTheTextFormat(t *testing.T) {
 func TestMetrics_OfOtherParts(t *testing.T) {
 	srv := diskless{shared().nodes[0].Server()}
 	_, url := serveReplaced(t, shared().nodes[0], srv, func(c *api.Config) {
-		c.Version = "1\n\"\\"
-		c.Metrics = func(emit func(string, any)) {
+		c.Admin.Version = "1\n\"\\"
+		c.Admin.Metrics = func(emit func(string, any)) {
 			emit("log_fsyncs_total", int64(7))
 			emit("log_fsyncs_total", int64(8))
 			emit("log_fsync_max_seconds", 0.005)

@@ -137,7 +137,7 @@ func TestIdentity(t *testing.T) {
 // address has one at a time, and what has been looked at of the tree is little before others get their turn.
 func TestRegression_Search_OneOfAnAddress(t *testing.T) {
 	srv := &viewed{Server: shared().nodes[0].Server(), held: make(chan struct{}), free: make(chan struct{})}
-	_, url := serveReplaced(t, shared().nodes[0], srv, func(c *api.Config) { c.Limits.Searches = 2 })
+	_, url := serveReplaced(t, shared().nodes[0], srv, func(c *api.Config) { c.REST.Limits.Searches = 2 })
 	c := newClient(t, url)
 	c.get("/v1/search/").is(200)
 	status := func(address string) int {

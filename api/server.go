@@ -15,7 +15,6 @@ import (
 	"github.com/zk-lite/zk-lite/api/admin"
 	"github.com/zk-lite/zk-lite/api/coordination"
 	"github.com/zk-lite/zk-lite/api/data"
-	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/api/ui"
 	"github.com/zk-lite/zk-lite/consensus/membership"
@@ -23,7 +22,6 @@ import (
 	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
-	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/insight"
 )
 
@@ -37,27 +35,10 @@ type Backend interface {
 
 // Config configures a Server.
 type Config struct {
-	Version string // zk-lite's own
-	// BuildDate is as in zk.Config.
-	BuildDate string
-	Logger    *slog.Logger
-	Origins   []string             // see rest.Config
-	Hosts     []string             // see rest.Config
-	MaxBody   int                  // see rest.Config
-	Limits    rest.Limits          // of all clients together
-	Metrics   metrics.Part         // see admin.Config
-	Settings  *admin.Settings      // see admin.Config
-	Checks    func() []admin.Check // see admin.Config
-	Port      admin.Port           // see admin.Config
-	// Certificate and PeerCertificate are as in admin.Config.
-	Certificate, PeerCertificate admin.Certificate
-	Audit                        *audit.Log       // nil: none
-	Slow                         *insight.SlowLog // nil: none
+	REST  rest.Config
+	Admin admin.Config // but for Others
 	// Descriptors bounds the connections, beside what bounds them anyway; nil: not.
 	Descriptors *descriptors.Share
-	// Dial and AdmitSession are as in rest.Config.
-	Dial         rest.Dial
-	AdmitSession func() bool
 }
 
 // Server serves HTTP.
@@ -104,23 +85,18 @@ func New(srv Backend, e *membership.Ensemble, cfg Config) *Server {
 	s := &Server{
 		stop: func() { stop(rest.ErrStopping) }, addresses: map[netip.Addr]int{},
 		unused: map[net.Conn]struct{}{}, active: map[net.Conn]struct{}{},
-		descriptors: cfg.Descriptors, logger: cfg.Logger,
+		descriptors: cfg.Descriptors, logger: cfg.REST.Logger,
 	}
-	s.core = rest.NewCore(stopping, srv, rest.Config{
-		ID: own.ID, Auth: own.Auth, Usage: srv.Usage(),
-		Logger: cfg.Logger, Origins: cfg.Origins, Hosts: cfg.Hosts, MaxBody: cfg.MaxBody, Limits: cfg.Limits,
-		Audit: cfg.Audit, Slow: cfg.Slow, Dial: cfg.Dial, AdmitSession: cfg.AdmitSession,
-	})
-	all, run := routes(s.core, srv, e, admin.Config{
-		Version: cfg.Version, BuildDate: cfg.BuildDate, Metrics: cfg.Metrics, Server: own, Settings: cfg.Settings,
-		Checks: cfg.Checks, Port: cfg.Port, Certificate: cfg.Certificate, PeerCertificate: cfg.PeerCertificate,
-	})
+	cfg.REST.ID, cfg.REST.Auth, cfg.REST.Usage = own.ID, own.Auth, srv.Usage()
+	cfg.Admin.Server = own
+	s.core = rest.NewCore(stopping, srv, cfg.REST)
+	all, run := routes(s.core, srv, e, cfg.Admin)
 	s.run = run
 	s.http = &http.Server{
 		Handler:           s.closeWhenStopping(s.core.Handler(all)),
 		ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes, IdleTimeout: idleTimeout,
 		ConnContext: rest.WithConn, ConnState: s.countConn,
-		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(cfg.REST.Logger.Handler(), slog.LevelDebug),
 	}
 	return s
 }

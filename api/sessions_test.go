@@ -114,7 +114,7 @@ func TestRegression_Sessions_AreBoundedOverHTTP(t *testing.T) {
 }
 
 func TestRegression_Sessions_OfAnAddressAreBounded(t *testing.T) {
-	_, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Limits.SessionsPerAddress = 3 })
+	_, url := serve(t, shared().nodes[0], func(c *api.Config) { c.REST.Limits.SessionsPerAddress = 3 })
 	c := newClient(t, url)
 	open := make([]*answer, 3)
 	for i := range open {

@@ -22,7 +22,7 @@ func TestSlow_Requests(t *testing.T) {
 		Threshold: 1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		LeaderChanged: func() time.Time { return n.Server().Status().LeaderChanged },
 	})
-	_, url := serve(t, n, func(c *api.Config) { c.Slow = log })
+	_, url := serve(t, n, func(c *api.Config) { c.REST.Slow = log })
 	c := newClient(t, url)
 	path := root(t, c)
 	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

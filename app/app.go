@@ -214,22 +214,31 @@ func (s *Server) serveClients(o *Options) {
 		go s.serve("the ZooKeeper port with TLS", func() error { return s.zk.Serve(s.tls.secure(c, l)) })
 	}
 	if s.listeners.http != nil {
-		s.http = api.New(s.server, s.consensus.Ensemble(), api.Config{
-			Version: o.Version, BuildDate: o.buildDate(), Logger: o.Logger, Origins: c.HTTP.Origins,
-			MaxBody: c.ZooKeeper.MaxFrame,
-			Hosts:   hosts(c),
-			Metrics: s.metrics, Checks: s.checks, Port: s.zk, Descriptors: s.descriptors.HTTP,
-			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Audit: s.audit,
-			Slow: s.server.Slow(), Dial: s.consensus.DialHTTP, AdmitSession: s.zk.AdmitSession,
-			Settings: &admin.Settings{
-				ClientPort: portOf(s.listeners.client),
-				DataDir:    c.DataDir, DataLogDir: c.DataLogDir,
-				MaxClientCnxns: c.ZooKeeper.MaxPerAddress, ListenBacklog: c.ZooKeeper.Settings.ListenBacklog,
-			},
-		})
+		s.http = api.New(s.server, s.consensus.Ensemble(), s.httpConfig(o))
 		go s.serve("the HTTP port", func() error { return s.http.Serve(s.tls.http(c, s.listeners.http)) })
 		go s.serve("the peer port for HTTP", func() error { return s.http.ServeMembers(s.consensus.ListenHTTP()) })
 	}
+}
+
+// httpConfig gives the HTTP port what it asks of the rest of the server.
+func (s *Server) httpConfig(o *Options) api.Config {
+	c := &o.Settings
+	cfg := api.Config{
+		REST: c.HTTP,
+		Admin: admin.Config{
+			Version: o.Version, BuildDate: o.buildDate(), Metrics: s.metrics, Checks: s.checks, Port: s.zk,
+			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(),
+			Settings: &admin.Settings{
+				ClientPort: portOf(s.listeners.client), DataDir: c.DataDir, DataLogDir: c.DataLogDir,
+				MaxClientCnxns: c.ZooKeeper.MaxPerAddress, ListenBacklog: c.ZooKeeper.Settings.ListenBacklog,
+			},
+		},
+		Descriptors: s.descriptors.HTTP,
+	}
+	cfg.REST.Hosts, cfg.REST.MaxBody = hosts(c), c.ZooKeeper.MaxFrame
+	cfg.REST.Audit, cfg.REST.Slow, cfg.REST.Logger = s.audit, s.server.Slow(), o.Logger
+	cfg.REST.Dial, cfg.REST.AdmitSession = s.consensus.DialHTTP, s.zk.AdmitSession
+	return cfg
 }
 
 // buildDate is what four-letter words and AdminServer's commands print.

@@ -118,9 +118,9 @@ const maxSaid = 16 << 10
 type childTask struct {
 	Role     string
 	Name     string
-	Arg      string // of the role
-	Servers  string // to connect to
-	Settings config.Settings
+	Arg      string            // of the role
+	Servers  string            // to connect to
+	Settings map[string]string // of a server: environment variables
 }
 
 // serverRole is the role of servers.
@@ -178,9 +178,13 @@ func passing(err error) bool {
 }
 
 func (t *childTask) serve(ctx context.Context) error {
+	settings, _, err := config.Load(nil, func(name string) (string, bool) { v, ok := t.Settings[name]; return v, ok })
+	if err != nil {
+		return err
+	}
 	failed := make(chan error, 1)
 	n, err := app.Open(app.Options{
-		Settings: t.Settings, Version: "test",
+		Settings: settings, Version: "test",
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Fatal: func(err error) {
 			select {
