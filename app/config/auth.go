@@ -2,10 +2,6 @@ package config
 
 import (
 	"crypto"
-	_ "crypto/sha1" // to know the sizes of hashes
-	_ "crypto/sha256"
-	_ "crypto/sha3"
-	_ "crypto/sha512"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -13,12 +9,6 @@ import (
 
 	"github.com/zk-lite/zk-lite/znode"
 )
-
-// hashes are the values of DigestAuthenticationProvider.digestAlg, in Java's names.
-var hashes = map[string]crypto.Hash{
-	"SHA1": crypto.SHA1, "SHA-1": crypto.SHA1, "SHA-256": crypto.SHA256, "SHA-384": crypto.SHA384,
-	"SHA-512": crypto.SHA512, "SHA3-256": crypto.SHA3_256, "SHA3-384": crypto.SHA3_384, "SHA3-512": crypto.SHA3_512,
-}
 
 func authRows(s *Settings) []setting {
 	return []setting{
@@ -51,6 +41,128 @@ func authRows(s *Settings) []setting {
 				"(`addauth ensemble NAME`) is disconnected."},
 		{key: "skipACL", kind: kindYes, def: "no", to: &s.Auth.SkipACL,
 			help: "With `yes` this server checks no ACLs. Nobody becomes an administrator by it."},
+	}
+}
+
+// JAASKey names the JAAS file. It is a property of the Java virtual machine, and no key of zoo.cfg for ZooKeeper.
+const JAASKey = "java.security.auth.login.config"
+
+func saslRows(s *Settings) []setting {
+	return []setting{
+		{key: JAASKey, flag: "jaas-file", kind: kindText, to: &s.SASL.File,
+			help: "File with ZooKeeper's login configuration (JAAS) for SASL: users for DIGEST-MD5, or a keytab for " +
+				"Kerberos. It is followed while running. For ZooKeeper this is a flag of the JVM. Default: no SASL."},
+		{key: "sasl.serverconfig", kind: kindText, def: "Server", to: &s.SASL.Section,
+			help: "Section of that file that is for this server."},
+		{key: "superUser", flag: "sasl-super-user", kind: kindText, to: &s.words.superUser,
+			help: "SASL user who is a super user; further ones in zoo.cfg as `superUser.1`, ..."},
+		{key: "SASLAuthenticationProvider.superPassword", flag: "sasl-super-password", kind: kindSecret,
+			to:   &s.SASL.SuperPassword,
+			help: "DIGEST-MD5 password of the user `super`, in the place of that in the file."},
+		{key: "kerberos.removeHostFromPrincipal", kind: kindBool, def: "false", to: &s.SASL.RemoveHost,
+			help: "Leave the host out of Kerberos names of the server's realm: `hbase@REALM` for `hbase/host@REALM`."},
+		{key: "kerberos.removeRealmFromPrincipal", kind: kindBool, def: "false", to: &s.SASL.RemoveRealm,
+			help: "Leave out the realm, if it is the server's: `hbase/host`. Names of other realms stay whole."},
+		{key: "sessionRequireClientSASLAuth", flag: "session-require-client-sasl-auth", kind: kindBool, def: "false",
+			to:   &s.words.requireSASL,
+			help: "The same as `enforce.auth.enabled` with the scheme sasl alone."},
+		{key: "allowSaslFailedClients", kind: kindBool, def: "false", to: &s.SASL.AllowFailed,
+			help: "Keep clients that fail to prove who they are, without an identity."},
+		{key: "fips-mode", kind: kindBool, def: "false", to: &s.SASL.FIPS,
+			help: "Refuse DIGEST-MD5, which is not of FIPS 140 (ZooKeeper: true)."},
+	}
+}
+
+// resolveAuth checks what is said about identities together.
+func (l *loader) resolveAuth() {
+	a, alg := &l.s.Auth, l.s.words.digestAlg
+	if a.Digest = hashes[strings.ToUpper(alg)]; a.Digest == 0 {
+		l.fail(l.where("digest-alg"), "DigestAuthenticationProvider.digestAlg",
+			fmt.Sprintf("%q is not known, or not safe", shorten(alg)),
+			"want SHA1, SHA-256, SHA-384, SHA-512, SHA3-256, SHA3-384 or SHA3-512")
+		return
+	}
+	_, hash, _ := strings.Cut(a.SuperDigest, ":")
+	b, err := base64.StdEncoding.DecodeString(hash)
+	if a.SuperDigest != "" && (err != nil || len(b) != a.Digest.Size()) {
+		l.fail(l.where("super-digest"), "superDigest",
+			"the value is not of the form USER:HASH with a hash of "+alg+" (it is not repeated here)",
+			"`zk-lite digest` makes one")
+	}
+	if a.NoDigest && a.SuperDigest != "" {
+		l.warn(l.where("super-digest"), "superDigest",
+			"has no effect with DigestAuthenticationProvider.enabled=false: passwords prove nothing")
+		a.SuperDigest = ""
+	}
+	a.Ensemble = a.Ensemble || len(a.Ensembles) > 0
+	l.resolveSASL()
+	l.resolveSchemes()
+}
+
+// hashes are the values of DigestAuthenticationProvider.digestAlg, in Java's names.
+var hashes = map[string]crypto.Hash{
+	"SHA1": crypto.SHA1, "SHA-1": crypto.SHA1, "SHA-256": crypto.SHA256, "SHA-384": crypto.SHA384,
+	"SHA-512": crypto.SHA512, "SHA3-256": crypto.SHA3_256, "SHA3-384": crypto.SHA3_384, "SHA3-512": crypto.SHA3_512,
+}
+
+func (l *loader) resolveSchemes() {
+	s := &l.s
+	if !s.words.enforceAuth {
+		s.Auth.Schemes = nil
+		return
+	}
+	if len(s.Auth.Schemes) == 0 {
+		l.fail(l.where("enforce-auth-enabled"), "enforce.auth.schemes", "is missing, and enforce.auth.enabled is true",
+			"name schemes: digest, x509, sasl, token, ip")
+	}
+	for _, scheme := range s.Auth.Schemes {
+		at := l.where("enforce-auth-schemes")
+		switch scheme {
+		case "ip", "token":
+		case "digest":
+			if s.Auth.NoDigest {
+				l.fail(at, "enforce.auth.schemes",
+					"digest proves nothing (DigestAuthenticationProvider.enabled=false)", "")
+			}
+		case "x509":
+			if !s.Wanted() {
+				l.fail(at, "enforce.auth.schemes", "x509 needs a port with TLS", "set secureClientPort, for one")
+			}
+		case "sasl":
+			if s.SASL.File == "" && !s.words.requireSASL {
+				l.fail(at, "enforce.auth.schemes", "sasl needs users", "set "+JAASKey)
+			}
+		default:
+			l.fail(at, "enforce.auth.schemes", fmt.Sprintf("%q is no scheme", shorten(scheme)),
+				"want some of digest, x509, sasl, token, ip")
+		}
+	}
+}
+
+// resolveSASL checks what they say together.
+func (l *loader) resolveSASL() {
+	s := &l.s
+	if s.words.superUser != "" {
+		s.SASL.Supers = append(s.SASL.Supers, s.words.superUser)
+	}
+	if s.words.requireSASL {
+		s.words.enforceAuth, s.Auth.Schemes = true, []string{"sasl"}
+		if s.SASL.File == "" {
+			l.warn(l.where("session-require-client-sasl-auth"), "sessionRequireClientSASLAuth",
+				"refuses every client, as there are no users: set "+JAASKey)
+		}
+	}
+	if s.SASL.File != "" {
+		return
+	}
+	for _, flag := range []string{"sasl-serverconfig", "sasl-super-password"} {
+		if l.given(flag) {
+			l.warn(l.where(flag), l.row(flag).key, "has no effect without "+JAASKey+": there is no SASL")
+		}
+	}
+	if len(s.SASL.Supers) > 0 {
+		l.warn(l.where("sasl-super-user"), "superUser", "has no effect without "+JAASKey+": there is no SASL")
+		s.SASL.Supers = nil
 	}
 }
 
@@ -90,79 +202,4 @@ func parseWordList(text string) (all []string) {
 		}
 	}
 	return all
-}
-
-// provider takes a line authProvider.NAME=CLASS. ZooKeeper's own classes are built in.
-func (l *loader) provider(source string, p property) {
-	const classes = "org.apache.zookeeper.server.auth."
-	name, own := strings.CutPrefix(p.value, classes)
-	switch {
-	case own && slices.Contains([]string{"DigestAuthenticationProvider", "IPAuthenticationProvider",
-		"X509AuthenticationProvider", "SASLAuthenticationProvider"}, name):
-	case own && name == "EnsembleAuthenticationProvider":
-		l.s.Auth.Ensemble = true
-	default:
-		l.fail(source, p.key, fmt.Sprintf("zk-lite runs no Java classes, and has nothing like %q", shorten(p.value)),
-			"it has the providers Digest, IP, X509, SASL and Ensemble of "+strings.TrimSuffix(classes, "."))
-	}
-}
-
-// resolveAuth checks what is said about identities together.
-func (l *loader) resolveAuth() {
-	a, alg := &l.s.Auth, l.s.words.digestAlg
-	if a.Digest = hashes[strings.ToUpper(alg)]; a.Digest == 0 {
-		l.fail(l.where("digest-alg"), "DigestAuthenticationProvider.digestAlg",
-			fmt.Sprintf("%q is not known, or not safe", shorten(alg)),
-			"want SHA1, SHA-256, SHA-384, SHA-512, SHA3-256, SHA3-384 or SHA3-512")
-		return
-	}
-	_, hash, _ := strings.Cut(a.SuperDigest, ":")
-	b, err := base64.StdEncoding.DecodeString(hash)
-	if a.SuperDigest != "" && (err != nil || len(b) != a.Digest.Size()) {
-		l.fail(l.where("super-digest"), "superDigest",
-			"the value is not of the form USER:HASH with a hash of "+alg+" (it is not repeated here)",
-			"`zk-lite digest` makes one")
-	}
-	if a.NoDigest && a.SuperDigest != "" {
-		l.warn(l.where("super-digest"), "superDigest",
-			"has no effect with DigestAuthenticationProvider.enabled=false: passwords prove nothing")
-		a.SuperDigest = ""
-	}
-	a.Ensemble = a.Ensemble || len(a.Ensembles) > 0
-	l.resolveSASL()
-	l.resolveSchemes()
-}
-
-func (l *loader) resolveSchemes() {
-	s := &l.s
-	if !s.words.enforceAuth {
-		s.Auth.Schemes = nil
-		return
-	}
-	if len(s.Auth.Schemes) == 0 {
-		l.fail(l.where("enforce-auth-enabled"), "enforce.auth.schemes", "is missing, and enforce.auth.enabled is true",
-			"name schemes: digest, x509, sasl, token, ip")
-	}
-	for _, scheme := range s.Auth.Schemes {
-		at := l.where("enforce-auth-schemes")
-		switch scheme {
-		case "ip", "token":
-		case "digest":
-			if s.Auth.NoDigest {
-				l.fail(at, "enforce.auth.schemes",
-					"digest proves nothing (DigestAuthenticationProvider.enabled=false)", "")
-			}
-		case "x509":
-			if !s.Wanted() {
-				l.fail(at, "enforce.auth.schemes", "x509 needs a port with TLS", "set secureClientPort, for one")
-			}
-		case "sasl":
-			if s.SASL.File == "" && !s.words.requireSASL {
-				l.fail(at, "enforce.auth.schemes", "sasl needs users", "set "+JAASKey)
-			}
-		default:
-			l.fail(at, "enforce.auth.schemes", fmt.Sprintf("%q is no scheme", shorten(scheme)),
-				"want some of digest, x509, sasl, token, ip")
-		}
-	}
 }

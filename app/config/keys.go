@@ -33,6 +33,16 @@ func (f *foreign) off(value string) bool {
 		slices.Contains(strings.Fields(f.harmless), v)
 }
 
+// matches reports whether the family has a key.
+func (f *foreign) matches(key string) bool {
+	return slices.ContainsFunc(f.keys, func(k string) bool {
+		if beginning, ok := strings.CutSuffix(k, "*"); ok {
+			return strings.HasPrefix(key, beginning)
+		}
+		return k == key
+	})
+}
+
 // foreignKeys follows the parameters of ZooKeeper's Administrator's Guide and the
 // system properties of its source. The first family that matches counts.
 func foreignKeys() []foreign {
@@ -146,14 +156,53 @@ func tuningKeys() []foreign {
 	}
 }
 
-// matches reports whether the family has a key.
-func (f *foreign) matches(key string) bool {
-	return slices.ContainsFunc(f.keys, func(k string) bool {
-		if beginning, ok := strings.CutSuffix(k, "*"); ok {
-			return strings.HasPrefix(key, beginning)
+// foreign deals with a key that is no setting.
+func (l *loader) foreign(source, key string, p property) {
+	for _, f := range foreignKeys() {
+		if !f.matches(key) {
+			continue
 		}
-		return k == key
-	})
+		if key == "readonlymode.enabled" {
+			l.readOnly = strings.EqualFold(p.value, "true")
+		}
+		switch {
+		case f.off(p.value):
+		case f.verdict == tuning:
+			l.tuning = append(l.tuning, shorten(p.key))
+		case f.verdict == ignored:
+			l.warn(source, p.key, "has no effect: zk-lite %s", f.why)
+		default:
+			l.fail(source, p.key, "zk-lite "+f.why, "")
+		}
+		return
+	}
+	want := "docs/configuration.md lists the known ones"
+	if n := nearest(key, l.names()); n != "" {
+		want = "did you mean " + n + "?"
+	}
+	if key != p.key && !strings.HasPrefix(key, "ssl.") { // a system property, of which ZooKeeper takes any
+		l.warn(source, shorten(p.key), "unknown key without effect; %s", want)
+		return
+	}
+	l.fail(source, shorten(p.key), "unknown key", want)
+}
+
+// names is every name that may stand in a zoo.cfg, beginnings left out.
+func (l *loader) names() []string {
+	names := []string{"dynamicConfigFile"}
+	for _, st := range l.rows {
+		if st.key != "" {
+			names = append(append(names, st.key), st.aliases...)
+		}
+	}
+	for _, f := range foreignKeys() {
+		for _, k := range f.keys {
+			if !strings.HasSuffix(k, "*") {
+				names = append(names, k)
+			}
+		}
+	}
+	return names
 }
 
 // nearest is the known name with the fewest edits from key, "" when none is
@@ -190,12 +239,4 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
-}
-
-// retiredRows are settings of the last release that this one accepts without effect.
-func retiredRows() (rows []setting) {
-	for _, key := range []string{"raft.fastFailover", "raft.commitPush", "log.overlapSync"} {
-		rows = append(rows, setting{key: key, kind: kindRetired, help: "No longer has any effect."})
-	}
-	return rows
 }

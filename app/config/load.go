@@ -4,9 +4,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -40,6 +39,45 @@ func gather(fs *pflag.FlagSet, lookup func(string) (string, bool)) (*loader, err
 	return l, errors.Join(l.errs...)
 }
 
+// Value is a setting as a server would use it.
+type Value struct {
+	Name   string // in zoo.cfg; the flag's, with its dashes, if there is none
+	Text   string // the value, after other settings and ZooKeeper's rules have been applied
+	Source string // as in Error; "default" if nobody has set it
+}
+
+// Explain is Load for people: every setting in the order of the documentation, and a row for
+// each server. The hash of the super user is not in it.
+func Explain(fs *pflag.FlagSet, lookup func(string) (string, bool)) ([]Value, error) {
+	l, err := gather(fs, lookup)
+	if err != nil {
+		return nil, err
+	}
+	var all []Value
+	for i := range l.rows {
+		st := &l.rows[i]
+		v := Value{Name: st.key, Source: l.source[st.flagName()]}
+		if v.Name == "" {
+			v.Name = "--" + st.flagName()
+		}
+		if v.Source == "" {
+			v.Source = "default"
+		}
+		switch st.kind {
+		case kindFile, kindRetired:
+			continue // the sources name the file
+		case kindServers:
+			for _, srv := range l.s.Servers {
+				all = append(all, Value{fmt.Sprintf("server.%d", srv.ID), srv.String(), l.ownSource(srv.ID)})
+			}
+			continue
+		}
+		v.Text = st.text()
+		all = append(all, v)
+	}
+	return all, nil
+}
+
 // loader is one Load under way.
 type loader struct {
 	rows   []setting
@@ -54,30 +92,6 @@ type loader struct {
 	readOnly bool     // readonlymode.enabled
 }
 
-func (l *loader) warn(source, key, format string, args ...any) {
-	l.notices = append(l.notices, Notice{slog.LevelWarn, source, key, fmt.Sprintf(format, args...)})
-}
-
-func (l *loader) note(source, key, format string, args ...any) {
-	l.notices = append(l.notices, Notice{slog.LevelInfo, source, key, fmt.Sprintf(format, args...)})
-}
-
-func (l *loader) fail(source, key, problem, want string) {
-	l.errs = append(l.errs, &Error{Source: source, Key: key, Problem: problem, Want: want})
-}
-
-// row is the setting with a flag's name.
-func (l *loader) row(flag string) *setting {
-	i := slices.IndexFunc(l.rows, func(st setting) bool { return st.flagName() == flag })
-	if i < 0 {
-		panic("config: no setting with the flag --" + flag)
-	}
-	return &l.rows[i]
-}
-
-// given reports whether a setting has a value other than its default.
-func (l *loader) given(flag string) bool { return l.source[flag] != "" }
-
 func (l *loader) defaults() {
 	for i := range l.rows {
 		if st := &l.rows[i]; st.def != "" {
@@ -86,19 +100,6 @@ func (l *loader) defaults() {
 			}
 		}
 	}
-}
-
-// apply takes a row's value from a source.
-func (l *loader) apply(st *setting, source, key, text string) {
-	if st.kind == kindRetired {
-		l.warn(source, key, "no longer has any effect; remove it before the next release, which will not know it")
-		return
-	}
-	if err := st.set(text); err != nil {
-		l.fail(source, key, err.Error(), "")
-		return
-	}
-	l.source[st.flagName()] = source
 }
 
 // outer takes the environment and the flags.
@@ -122,6 +123,19 @@ func (l *loader) outer() {
 			l.apply(st, "flag --"+st.flagName(), st.key, f.Value.String())
 		}
 	}
+}
+
+// apply takes a row's value from a source.
+func (l *loader) apply(st *setting, source, key, text string) {
+	if st.kind == kindRetired {
+		l.warn(source, key, "no longer has any effect; remove it before the next release, which will not know it")
+		return
+	}
+	if err := st.set(text); err != nil {
+		l.fail(source, key, err.Error(), "")
+		return
+	}
+	l.source[st.flagName()] = source
 }
 
 // flag is the row's flag if it was given on the command line.
@@ -170,55 +184,107 @@ func (l *loader) servers(source string, lines []string) {
 	l.source["server"] = source
 }
 
-// file finds and reads the zoo.cfg, if one is named.
-func (l *loader) file() {
-	st := l.row("config")
-	path, _ := l.env(st)
-	if f := l.flag(st); f != nil {
-		path = f.Value.String()
+func (l *loader) warn(source, key, format string, args ...any) {
+	l.notices = append(l.notices, Notice{slog.LevelWarn, source, key, fmt.Sprintf(format, args...)})
+}
+
+func (l *loader) note(source, key, format string, args ...any) {
+	l.notices = append(l.notices, Notice{slog.LevelInfo, source, key, fmt.Sprintf(format, args...)})
+}
+
+func (l *loader) fail(source, key, problem, want string) {
+	l.errs = append(l.errs, &Error{Source: source, Key: key, Problem: problem, Want: want})
+}
+
+// row is the setting with a flag's name.
+func (l *loader) row(flag string) *setting {
+	i := slices.IndexFunc(l.rows, func(st setting) bool { return st.flagName() == flag })
+	if i < 0 {
+		panic("config: no setting with the flag --" + flag)
 	}
-	if path == "" {
-		return
+	return &l.rows[i]
+}
+
+// given reports whether a setting has a value other than its default.
+func (l *loader) given(flag string) bool { return l.source[flag] != "" }
+
+// where is the place of a setting for a message.
+func (l *loader) where(flag string) string {
+	if src := l.source[flag]; src != "" {
+		return src
 	}
-	l.s.ConfigFile = path
-	if props, ok := l.read(path, "", ""); ok {
-		l.properties(path, props)
+	if l.s.ConfigFile != "" {
+		return l.s.ConfigFile
+	}
+	return "defaults"
+}
+
+// BindFlags defines one flag for every setting, --config and --server included.
+// Their values are checked by Load, together with those of the other sources.
+func BindFlags(fs *pflag.FlagSet) {
+	for _, st := range table(new(Settings)) {
+		usage := strings.ReplaceAll(st.help, "`", "")
+		if st.key != "" {
+			usage += " [" + st.key + "]"
+		}
+		if st.kind == kindServers {
+			fs.StringArray(st.flagName(), nil, usage)
+			continue
+		}
+		f := fs.VarPF(&flagValue{kind: st.kind}, st.flagName(), "", usage)
+		f.DefValue, f.Hidden = st.def, st.kind == kindRetired
+		if st.kind == kindBool || st.kind == kindRetired {
+			f.NoOptDefVal = "true"
+		}
 	}
 }
 
-// read reads a file in the properties format. source and key say where it is named; empty
-// for the one that an error of its own names.
-func (l *loader) read(path, source, key string) ([]property, bool) {
-	text, err := readBounded(path)
-	if err != nil && key != "" {
-		l.fail(source, key, path+" cannot be read: "+err.Error(), "")
-		return nil, false
-	}
-	if err != nil {
-		l.fail(path, "", "cannot be read: "+err.Error(), "")
-		return nil, false
-	}
-	props, err := parseProperties(text)
-	var at *lineError
-	if errors.As(err, &at) {
-		l.fail(fmt.Sprintf("%s:%d", path, at.line), "", at.err.Error(), "")
-	}
-	return props, err == nil
+// flagValue keeps a flag's text for Load.
+type flagValue struct {
+	text string
+	kind kind
 }
 
-func readBounded(path string) (string, error) {
-	var text []byte
-	f, err := os.Open(path)
-	if err == nil {
-		defer f.Close()
-		text, err = io.ReadAll(io.LimitReader(f, maxFileSize+1))
+func (v *flagValue) String() string { return v.text }
+
+func (v *flagValue) Set(s string) error { v.text = s; return nil }
+
+func (v *flagValue) Type() string { return v.kind.name() }
+
+// UnknownVariables finds the variables ZK_LITE_* of an environment, in the form of os.Environ, that are no setting and
+// of no use to any other command: misspelt ones. The notices are warnings.
+func UnknownVariables(environ []string) (notices []Notice) {
+	const prefix = "ZK_LITE_"
+	var names []string // without the prefix, which all have in common
+	for _, st := range table(new(Settings)) {
+		names = append(names, strings.TrimPrefix(st.envName(), prefix))
 	}
-	var pathErr *os.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err // the message names the path already
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		short, ours := strings.CutPrefix(name, prefix)
+		if !ours || slices.Contains(names, short) || ofKubernetes.MatchString(name) ||
+			strings.Contains(value, "://") || slices.ContainsFunc(ofCommands, func(of string) bool {
+			begin, is := strings.CutSuffix(of, "*")
+			return name == of || is && strings.HasPrefix(name, begin)
+		}) {
+			continue
+		}
+		text := "no setting has this variable; docs/configuration.md lists them"
+		if n := nearest(short, names); n != "" {
+			text = fmt.Sprintf("no setting has this variable; did you mean %s?", prefix+n)
+		}
+		notices = append(notices, Notice{slog.LevelWarn, "environment", shorten(name), text})
 	}
-	if err == nil && len(text) > maxFileSize {
-		err = fmt.Errorf("it is larger than %d bytes", maxFileSize)
-	}
-	return string(text), err
+	return notices
 }
+
+// ofCommands are the variables of the program's other commands, or beginnings of them where a * follows: the flags of
+// clients (package cli), what they tell the commands that they run, and what tests say to themselves.
+var ofCommands = []string{
+	"ZK_LITE_SERVER", "ZK_LITE_HTTP", "ZK_LITE_PASSWORD", "ZK_LITE_TLS", "ZK_LITE_TLS_CA", "ZK_LITE_TLS_CERT",
+	"ZK_LITE_TLS_PASSWORD_FILE", "ZK_LITE_TLS_SERVER_NAME", "ZK_LITE_LOCK", "ZK_LITE_ELECTION", "ZK_LITE_MEMBER",
+	"ZK_LITE_FENCING_TOKEN", "ZK_LITE_TEST_*",
+}
+
+// ofKubernetes are the variables that every pod gets for a Service whose name begins with zk-lite.
+var ofKubernetes = regexp.MustCompile(`_SERVICE_(HOST|PORT)(_\w+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$`)

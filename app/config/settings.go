@@ -1,3 +1,24 @@
+// Package config turns flags, environment variables and a zoo.cfg into the
+// settings of one server.
+//
+// Every setting is one row of a table, with its name in zoo.cfg, its type,
+// default, bounds, help text, and a pointer to its field: of the Config of the
+// package that obeys it, as a rule. The reader of the file, the flags
+// (BindFlags), the environment and the table in docs/configuration.md all come
+// from the rows. A flag wins over an environment variable, that over the file,
+// and the file over the default.
+//
+// A zoo.cfg of Apache ZooKeeper 3.9 is read as it is (see parseProperties for
+// its syntax). A key without a meaning here is accepted with a Notice that warns of
+// what its owner may miss; keys of tuning share one Notice. A key that
+// asks for protection that zk-lite does not offer yet, or that changes who has a
+// majority, is an error, because to start without it would be worse than not to
+// start. An unknown key is an error that names the nearest known one; in the form
+// of a system property, of which ZooKeeper takes any, it is a Notice.
+//
+// The package opens no port, creates no directory and logs nothing. It reads
+// the files it is pointed at: zoo.cfg, the dynamic configuration file that one
+// may name, and dataDir/myid. It starts no goroutine and keeps no state.
 package config
 
 import (
@@ -10,7 +31,9 @@ import (
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/storage"
+	"github.com/zk-lite/zk-lite/internal/tlsfiles"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/auth"
@@ -90,6 +113,53 @@ type words struct {
 	newWeight, renewWeight      int
 }
 
+// TLS is what the keys ssl.* say, checked. It is for clients of both ports.
+type TLS struct {
+	tlsfiles.Config
+	ClientAuth string // ClientAuthNone, ClientAuthWant or ClientAuthNeed
+	Reload     bool
+	Handshakes int // that may be unfinished; 0: no bound
+}
+
+// The values of TLS.ClientAuth.
+const (
+	ClientAuthNone = "none"
+	ClientAuthWant = "want"
+	ClientAuthNeed = "need"
+)
+
+// PeerTLS is what the keys for TLS between servers say, checked.
+type PeerTLS struct {
+	tlsfiles.Config                 // of an operator's certificates
+	Keys            peerkeys.Config // that servers make themselves, unless Files
+	Wanted          bool            // sslQuorum: this server speaks TLS to the others
+	Reload          bool
+}
+
+// Files reports whether the certificates of the peer port are an operator's (ssl.quorum.*).
+func (p *PeerTLS) Files() bool { return p.Wanted || p.Keys.PlainToo && p.Key.Location != "" }
+
+// SASL is what the keys about SASL on the ZooKeeper port say, checked.
+type SASL struct {
+	auth.SASL            // but for its functions
+	File, Section string // of Java's login configuration; no File: there is no SASL
+	SuperPassword string // of the user super with DIGEST-MD5; "": what the section says
+	FIPS          bool   // no DIGEST-MD5
+}
+
+// NoPort is the number of a port that is not opened.
+const NoPort = -1
+
+// Own is this server's line of the list; false when there is no list.
+func (s *Settings) Own() (Server, bool) {
+	for _, srv := range s.Servers {
+		if srv.ID == s.MyID {
+			return srv, true
+		}
+	}
+	return Server{}, false
+}
+
 // ClientListen is the address of the ZooKeeper port for net.Listen.
 func (s *Settings) ClientListen() string {
 	return net.JoinHostPort(s.ClientPortAddress, strconv.Itoa(s.ClientPort))
@@ -105,20 +175,20 @@ func (s *Settings) AdminListen() string {
 	return net.JoinHostPort(s.AdminAddress, strconv.Itoa(s.AdminPort))
 }
 
+// Wanted reports whether any port speaks TLS.
+func (s *Settings) Wanted() bool {
+	return s.SecureClientPort != NoPort || s.PortUnification || s.AdminTLS()
+}
+
+// AdminTLS reports whether the HTTP port speaks TLS.
+func (s *Settings) AdminTLS() bool {
+	return s.AdminEnabled && (s.AdminForceHTTPS || s.AdminPortUnification || s.AdminNeedClientAuth)
+}
+
 // LeaderContactLimit is how long a server may be without contact to a leader
 // before it stops serving: syncLimit x tickTime, as in ZooKeeper.
 func (s *Settings) LeaderContactLimit() time.Duration {
 	return time.Duration(s.SyncLimit) * s.Server.Tick
-}
-
-// Own is this server's line of the list; false when there is no list.
-func (s *Settings) Own() (Server, bool) {
-	for _, srv := range s.Servers {
-		if srv.ID == s.MyID {
-			return srv, true
-		}
-	}
-	return Server{}, false
 }
 
 // Notice is something that was accepted and has no effect here, or another one

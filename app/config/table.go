@@ -134,58 +134,6 @@ func ensembleRows(s *Settings) []setting {
 	}
 }
 
-func clientRows(s *Settings) []setting {
-	return []setting{
-		{key: "clientPort", kind: kindPort, def: "2181", min: 0, max: 65535, to: &s.ClientPort,
-			help: "Port for ZooKeeper clients; 0 is any free port. With `secureClientPort` alone there is none."},
-		{key: "clientPortAddress", kind: kindHost, to: &s.ClientPortAddress,
-			help: "Address for ZooKeeper clients. Default: all interfaces."},
-		{key: "clientPortListenBacklog", kind: kindInt, def: "-1", min: -1, max: maxInt,
-			to:   &s.ZooKeeper.Settings.ListenBacklog,
-			help: "Shown by `conf`. No other effect: the operating system's limit applies."},
-		{key: "maxClientCnxns", kind: kindInt, def: "60", min: 0, max: maxInt, to: &s.ZooKeeper.MaxPerAddress,
-			help: "Most connections from one address; 0 is no limit."},
-		{key: "maxCnxns", kind: kindInt, def: "0", min: 0, max: maxInt, to: &s.ZooKeeper.MaxConnections,
-			help: "Most connections in total; 0 is no limit."},
-		{key: "4lw.commands.whitelist", kind: kindWords, def: "srvr", to: &s.ZooKeeper.Words,
-			help: "Four-letter words that the server answers, separated by commas; `*` is all of them."},
-		{key: "nio.sessionlessCnxnTimeout", kind: kindMillis, def: "10000", min: 1, max: day,
-			to:   &s.ZooKeeper.HandshakeTimeout,
-			help: "Time after which a connection without a session is closed."},
-		{key: "jute.maxbuffer", kind: kindBytes, def: "1048575", min: connectRequestBytes, max: 1 << 30,
-			to:   &s.ZooKeeper.MaxFrame,
-			help: "Largest request in bytes. A znode's data can be nearly as large, but a write has 60 MiB at most."},
-		{key: "largeRequestMaxBytes", kind: kindBytes, def: "64MiB", min: 1 << 20, max: 1 << 40,
-			to: &s.ZooKeeper.PartialBytes,
-			help: "Memory for requests of all clients that have arrived in part. Beyond it the connection whose " +
-				"request began first is closed (ZooKeeper: 100 MiB, and the newest)."},
-		{key: "globalOutstandingLimit", kind: kindInt, def: "100000", min: 1, max: maxInt, to: &s.Consensus.MaxPending,
-			help: "Most uncommitted writes of all clients. Beyond it the server stops reading from clients " +
-				"(ZooKeeper: 1000)."},
-		{key: "limits.pendingBytes", kind: kindBytes, min: 1 << 20, max: 1 << 40, to: &s.Consensus.MaxPendingBytes,
-			help: "The same limit in bytes. Default: 64 MiB, or a sixteenth of the memory of machine or control " +
-				"group if that is less."},
-		{key: "limits.treeBytes", kind: kindBytes, min: 1 << 20, max: 1 << 50, to: &s.Consensus.TreeLimit,
-			help: "Memory that the tree may take. The smallest limit of all voters counts. Beyond it writes that " +
-				"add to the tree are refused. Default: two fifths of the memory of machine or control group, " +
-				"without 32 MiB."},
-		{key: "limits.outboxBytes", kind: kindBytes, def: "16MiB", min: 64 << 10, max: 1 << 40,
-			to: &s.ZooKeeper.OutboxBytes,
-			help: "Most bytes of replies and events that wait for a slow client. " +
-				"Beyond it the client is disconnected."},
-		{key: "limits.outboxTotalBytes", kind: kindBytes, min: 1 << 20, max: 1 << 40, to: &s.ZooKeeper.OutboxTotal,
-			help: "Most bytes of replies and events that wait for all clients. Beyond it those are disconnected " +
-				"who have taken nothing for the longest time. Default: a sixteenth of the memory of machine or " +
-				"control group."},
-		{key: "limits.watchesPerConnection", kind: kindInt, def: "262144", min: 1, max: maxInt,
-			to:   &s.Server.WatchLimit,
-			help: "Most paths that one connection can watch."},
-		{key: "limits.watchBytes", kind: kindBytes, min: 1 << 20, max: 1 << 40, to: &s.Server.WatchBytes,
-			help: "Memory that the watches of all connections may take. Beyond it each connection may still have " +
-				"1 MiB of them. Default: a sixteenth of the memory of machine or control group."},
-	}
-}
-
 func znodeRows(s *Settings) []setting {
 	return []setting{
 		{key: "extendedTypesEnabled", kind: kindBool, to: &s.Server.ExtendedTypes,
@@ -219,20 +167,41 @@ func storageRows(s *Settings) []setting {
 	}
 }
 
-func httpRows(s *Settings) []setting {
+// AuditFile is the name of the audit log unless it has another.
+const AuditFile = "zookeeper_audit.log"
+
+func auditRows(s *Settings) []setting {
 	return []setting{
-		{key: "admin.enableServer", kind: kindBool, def: "true", to: &s.AdminEnabled,
-			help: "Open the HTTP port."},
-		{key: "admin.serverPort", kind: kindInt, def: "8080", min: 0, max: 65535, to: &s.AdminPort,
-			help: "The HTTP port; 0 is any free port."},
-		{key: "admin.serverAddress", kind: kindHost, def: "127.0.0.1", to: &s.AdminAddress,
-			help: "Address of the HTTP port (ZooKeeper: all interfaces)."},
-		{key: "admin.allowedOrigins", kind: kindOrigins, to: &s.HTTP.Origins,
-			help: "Origins of web pages that may call the HTTP port, separated by commas, such as " +
-				"`https://example.org`. Others are refused."},
-		{key: "admin.allowedHosts", kind: kindHosts, to: &s.HTTP.Hosts,
-			help: "Host names, separated by commas and without ports, that requests to an HTTP port on loopback may " +
-				"use, besides localhost and IP addresses; `*` is any name. See docs/configuration.md."},
+		{key: "audit.enable", kind: kindBool, def: "false", to: &s.AuditEnabled,
+			help: "Write an audit log: ZooKeeper's lines, failed logins, refused requests, what administrators do."},
+		{key: "audit.file", kind: kindText, to: &s.Audit.File,
+			help: "File of the audit log. Default: `dataDir/" + AuditFile + "`."},
+		{key: "audit.format", kind: kindFormat, def: formatText, choices: []string{formatText, formatJSON},
+			to:   &s.Audit.JSON,
+			help: "Format of its lines: ZooKeeper's, or JSON."},
+		{key: "audit.maxFileBytes", kind: kindBytes, def: "10MiB", min: 1 << 20, max: 1 << 40, to: &s.Audit.MaxBytes,
+			help: "Size at which the file is rotated, in whole MiB."},
+		{key: "audit.maxFiles", kind: kindInt, def: "10", min: 1, max: 10_000, to: &s.Audit.Keep,
+			help: "Rotated files that are kept."},
+	}
+}
+
+func backupRows(s *Settings) []setting {
+	return []setting{
+		{key: "backup.directory", kind: kindText, to: &s.Backup.Directory,
+			help: "Directory into which one server of the ensemble, now this one, now that, writes a verified " +
+				"backup at intervals; it may be shared."},
+		{key: "backup.command", kind: kindSecret, to: &s.Backup.Command,
+			help: "Command for /bin/sh that gets the backup on standard input instead, and its name in " +
+				"`ZK_LITE_BACKUP`. It may encrypt and upload."},
+		{key: "backup.interval", kind: kindMillis, def: "24h", min: 1000, max: 365 * day, to: &s.Backup.Interval,
+			help: "Time between two backups."},
+		{key: "backup.timeout", kind: kindMillis, def: "1h", min: 1000, max: day, to: &s.Backup.Timeout,
+			help: "Time after which a backup has failed, and its command is ended."},
+		{key: "backup.keepCount", kind: kindInt, def: "14", min: 0, max: maxInt, to: &s.Backup.KeepCount,
+			help: "Backups that are kept in the directory; 0 is all."},
+		{key: "backup.keepAge", kind: kindMillis, def: "0", min: 0, max: 3650 * day, to: &s.Backup.KeepAge,
+			help: "Age from which on a backup is removed from the directory, except the newest; 0 is never."},
 	}
 }
 
@@ -259,4 +228,12 @@ func loggerRows(s *Settings) []setting {
 			help: "Time from which on a request is slow: it is logged, and shown by `zk-lite slow`, with the " +
 				"stages of its way. 0 is never."},
 	}
+}
+
+// retiredRows are settings of the last release that this one accepts without effect.
+func retiredRows() (rows []setting) {
+	for _, key := range []string{"raft.fastFailover", "raft.commitPush", "log.overlapSync"} {
+		rows = append(rows, setting{key: key, kind: kindRetired, help: "No longer has any effect."})
+	}
+	return rows
 }

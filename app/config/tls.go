@@ -9,34 +9,6 @@ import (
 	"github.com/zk-lite/zk-lite/internal/tlsfiles"
 )
 
-// NoPort is the number of a port that is not opened.
-const NoPort = -1
-
-// TLS is what the keys ssl.* say, checked. It is for clients of both ports.
-type TLS struct {
-	tlsfiles.Config
-	ClientAuth string // ClientAuthNone, ClientAuthWant or ClientAuthNeed
-	Reload     bool
-	Handshakes int // that may be unfinished; 0: no bound
-}
-
-// The values of TLS.ClientAuth.
-const (
-	ClientAuthNone = "none"
-	ClientAuthWant = "want"
-	ClientAuthNeed = "need"
-)
-
-// Wanted reports whether any port speaks TLS.
-func (s *Settings) Wanted() bool {
-	return s.SecureClientPort != NoPort || s.PortUnification || s.AdminTLS()
-}
-
-// AdminTLS reports whether the HTTP port speaks TLS.
-func (s *Settings) AdminTLS() bool {
-	return s.AdminEnabled && (s.AdminForceHTTPS || s.AdminPortUnification || s.AdminNeedClientAuth)
-}
-
 func tlsRows(s *Settings) []setting {
 	rows := []setting{
 		{key: "secureClientPort", kind: kindPort, min: 0, max: 65535, to: &s.SecureClientPort,
@@ -52,19 +24,6 @@ func tlsRows(s *Settings) []setting {
 	rows = append(rows, storeRows("ssl.", "trustStore", &s.TLS.Trust,
 		"File with the certificates of the authorities that clients' certificates must lead to.")...)
 	return append(append(rows, protocolRows(s)...), verifyRows(s)...)
-}
-
-func storeRows(prefix, name string, store *tlsfiles.Store, help string) []setting {
-	prefix += name + "."
-	return []setting{
-		{key: prefix + "location", kind: kindText, to: &store.Location, help: help},
-		{key: prefix + "password", kind: kindSecret,
-			to: &store.Password, help: "Password of that file. Default: none."},
-		{key: prefix + "passwordPath", kind: kindText, to: &store.PasswordFile,
-			help: "File with that password in its first line. It counts more than the password itself."},
-		{key: prefix + "type", kind: kindChoice, choices: []string{"PEM", "PKCS12", "JKS"}, to: &store.Type,
-			help: "Type of that file. Default: by its content."},
-	}
 }
 
 func protocolRows(s *Settings) []setting {
@@ -106,6 +65,51 @@ func verifyRows(s *Settings) []setting {
 			help: "Speak HTTP with and without TLS on the HTTP port."},
 		{key: "admin.needClientAuth", kind: kindBool, def: "false", to: &s.AdminNeedClientAuth,
 			help: "Take only HTTP clients with TLS and a certificate."},
+	}
+}
+
+func peerTLSRows(s *Settings) []setting {
+	rows := []setting{
+		{key: "peer.tls", flag: "peer-tls", kind: kindBool, def: "true", to: &s.PeerTLS.Keys.Off, not: true,
+			help: "Speak TLS 1.3 between servers, with a key that each makes for itself. With `false`, and without " +
+				"`sslQuorum`, whoever reaches the peer port is a member of the ensemble."},
+		{key: "peer.joinSecretFile", kind: kindText, to: &s.PeerTLS.Keys.SecretFile,
+			help: "File with a one-time token (`zk-lite member token`), or with the join secret of the ensemble, " +
+				"with which servers of any number let themselves in: 32 characters or more, the same on all. Not " +
+				"readable by others."},
+		{key: "sslQuorum", flag: "ssl-quorum", kind: kindBool, def: "false", to: &s.PeerTLS.Wanted,
+			help: "Speak TLS 1.3 between servers with the certificates of `ssl.quorum.*`, in place of `peer.tls`."},
+		{key: "portUnification", kind: kindBool, def: "false", to: &s.PeerTLS.Keys.PlainToo,
+			help: "Take other servers with and without TLS, while an ensemble is switched over."},
+	}
+	rows = append(rows, storeRows("ssl.quorum.", "keyStore", &s.PeerTLS.Key,
+		"File with this server's private key and its certificates for the peer port: PEM, PKCS12 or JKS.")...)
+	rows = append(rows, storeRows("ssl.quorum.", "trustStore", &s.PeerTLS.Trust,
+		"File with the authorities that servers' certificates must lead to. They should sign nothing else.")...)
+	return append(rows,
+		setting{key: "ssl.quorum.hostnameVerification", kind: kindBool, def: "true", to: &s.PeerTLS.AnyHost, not: true,
+			help: "Another server's certificate names the host of its `server.N`. With `false` whoever has a " +
+				"certificate may be any server."},
+		setting{key: "ssl.quorum.crl", kind: kindBool, def: "false", to: &s.PeerTLS.CheckCRL,
+			help: "As `ssl.crl`, for servers."},
+		setting{key: "ssl.quorum.crl.location", kind: kindText, to: &s.PeerTLS.CRLs,
+			help: "As `ssl.crl.location`, for servers."},
+		setting{key: "sslQuorumReloadCertFiles", flag: "ssl-quorum-reload-cert-files", kind: kindBool, def: "true",
+			to:   &s.PeerTLS.Reload,
+			help: "Follow the files of `ssl.quorum.*` while running (ZooKeeper: false)."},
+	)
+}
+
+func storeRows(prefix, name string, store *tlsfiles.Store, help string) []setting {
+	prefix += name + "."
+	return []setting{
+		{key: prefix + "location", kind: kindText, to: &store.Location, help: help},
+		{key: prefix + "password", kind: kindSecret,
+			to: &store.Password, help: "Password of that file. Default: none."},
+		{key: prefix + "passwordPath", kind: kindText, to: &store.PasswordFile,
+			help: "File with that password in its first line. It counts more than the password itself."},
+		{key: prefix + "type", kind: kindChoice, choices: []string{"PEM", "PKCS12", "JKS"}, to: &store.Type,
+			help: "Type of that file. Default: by its content."},
 	}
 }
 
@@ -204,5 +208,29 @@ func (l *loader) resolveSuites() {
 	case len(l.errs) == 0:
 		l.fail(l.where(flag), key, "no cipher suite is left that zk-lite has",
 			"want some of TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, ...")
+	}
+}
+
+// resolvePeerTLS checks what they say together.
+func (l *loader) resolvePeerTLS() {
+	p := &l.s.PeerTLS
+	if !p.Files() {
+		return
+	}
+	user, files := l.where("ssl-quorum"), "; `zk-lite tls init` and `zk-lite tls issue` make one"
+	if !p.Wanted {
+		user = l.where("port-unification")
+		if !p.Keys.Off {
+			l.fail(user, "peer.tls", "is on, and portUnification is to take certificates of ssl.quorum.*",
+				"set sslQuorum=true, or begin with an ensemble that has peer.tls=false")
+		}
+	}
+	if p.Key.Location == "" {
+		l.fail(user, "ssl.quorum.keyStore.location", "is missing, and servers are to speak TLS",
+			"name a file with a private key and its certificate"+files)
+	}
+	if p.Trust.Location == "" {
+		l.fail(user, "ssl.quorum.trustStore.location", "is missing, and servers must show certificates",
+			"name a file with the authorities that sign them"+files)
 	}
 }

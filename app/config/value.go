@@ -47,12 +47,6 @@ const (
 	kindRetired    // of an earlier release: accepted, without effect
 )
 
-// The words of kindFormat.
-const (
-	formatText = "text"
-	formatJSON = "json"
-)
-
 // name is the kind in the documentation and in a flag's usage.
 func (k kind) name() string {
 	return [...]string{"text", "bool", "number", "number", "text", "bytes", "ms", "word", "list", "digest", "role",
@@ -60,11 +54,11 @@ func (k kind) name() string {
 		"word", "text"}[k]
 }
 
-// fourLetterWords is all that ZooKeeper has (FourLetterCommands).
-func fourLetterWords() []string {
-	return []string{"conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "isro", "mntr",
-		"ruok", "srst", "srvr", "stat", "stmk", "wchc", "wchp", "wchs"}
-}
+// The words of kindFormat.
+const (
+	formatText = "text"
+	formatJSON = "json"
+)
 
 // set reads text into the setting's field. The error says what is wrong
 // and what would be right, without the key.
@@ -212,14 +206,6 @@ func (st *setting) setDuration(to *time.Duration, text string) error {
 	return nil
 }
 
-// commentHint explains the commonest mistake in a properties file.
-func commentHint(text string) string {
-	if strings.ContainsAny(text, "#!") {
-		return "; a comment needs a line of its own"
-	}
-	return ""
-}
-
 // bounds is the range in words.
 func (st *setting) bounds() string {
 	switch {
@@ -233,6 +219,71 @@ func (st *setting) bounds() string {
 		text += ", or -1 for the default"
 	}
 	return text
+}
+
+// text is the value of the setting's field.
+func (st *setting) text() string {
+	var text string
+	switch p := st.to.(type) {
+	case *bool:
+		switch {
+		case st.kind == kindFormat && *p:
+			text = formatJSON
+		case st.kind == kindFormat:
+			text = formatText
+		default:
+			text = strconv.FormatBool(*p != st.not)
+		}
+	case *int:
+		text = strconv.Itoa(*p)
+	case *int64:
+		text = strconv.FormatInt(*p, 10)
+	case *float64:
+		text = strconv.FormatFloat(*p, 'g', -1, 64)
+	case *time.Duration:
+		text = p.String()
+	case *string:
+		text = *p
+	case *[]string:
+		text = strings.Join(*p, ",")
+	case *[]znode.ID:
+		ids := make([]string, len(*p))
+		for i, id := range *p {
+			ids[i] = id.Scheme + ":" + id.ID
+		}
+		text = strings.Join(ids, ",")
+	case *storage.LogKind:
+		text = string(*p)
+	case *Role:
+		text = string(*p)
+	case *slog.Level:
+		text = strings.ToLower(p.String())
+	}
+	switch {
+	case st.kind == kindPort && text == strconv.Itoa(NoPort):
+		return "none"
+	case text == "" && st.kind == kindHost:
+		return "all interfaces"
+	case text == "":
+		return "none"
+	case st.kind == kindDigest || st.kind == kindSecret:
+		return "set, and not shown"
+	}
+	return text
+}
+
+// fourLetterWords is all that ZooKeeper has (FourLetterCommands).
+func fourLetterWords() []string {
+	return []string{"conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "isro", "mntr",
+		"ruok", "srst", "srvr", "stat", "stmk", "wchc", "wchp", "wchs"}
+}
+
+// commentHint explains the commonest mistake in a properties file.
+func commentHint(text string) string {
+	if strings.ContainsAny(text, "#!") {
+		return "; a comment needs a line of its own"
+	}
+	return ""
 }
 
 // parseWords reads 4lw.commands.whitelist, with words that nobody knows.
