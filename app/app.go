@@ -10,86 +10,62 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"maps"
 	"net"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
-	"github.com/zk-lite/zk-lite/api/admin"
-	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus"
-	"github.com/zk-lite/zk-lite/consensus/membership"
-	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/descriptors"
-	"github.com/zk-lite/zk-lite/internal/process"
-	"github.com/zk-lite/zk-lite/internal/sdnotify"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
-	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/server/backup"
 )
 
 // shutdownTimeout is how long each step of a stop waits for others, such as clients who take their last replies.
 const shutdownTimeout = 5 * time.Second
 
-// Options say what to run.
-type Options struct {
-	Settings config.Settings
-	Version  string    // zk-lite's own
-	Built    time.Time // of the program's source; zero: not known
-	Logger   *slog.Logger
-	Manager  *sdnotify.Socket // the service manager's; nil: none
-	// Memory is how much this server may use, in bytes; 0: unknown. Limits that are not set
-	// follow from it.
-	Memory int64
-	// Fatal is called, at most once, when the server cannot go on: the process
-	// should end with an error.
-	Fatal func(error)
-}
-
 // Server is a running server.
 type Server struct {
 	logger      *slog.Logger
-	listeners   listeners
-	tls         *ports     // nil: no port speaks TLS
-	peerTLS     *peerTLS   // nil: nor does the peer port
-	audit       *audit.Log // nil: none
 	descriptors *descriptors.Pool
-	consensus   *consensus.Node
-	server      *server.Server
-	zk          *zk.Listener
-	http        *api.Server       // nil when switched off
-	dirs        []string          // of the data and the backups
-	backups     *backup.Scheduler // nil: there are none
-	stopBackups func() (done <-chan struct{})
-	// stopReporting tells the service manager, and returns what waits for the reporter.
-	stopReporting func() (wait func())
+
+	// The parts, in the order in which they start.
+	peerTLS   *peerTLS // nil: the peer port does not speak TLS
+	tls       *ports   // nil: nor does any other
+	listeners listeners
+	server    *server.Server // the request path
+	consensus *consensus.Node
+	audit     *audit.Log      // nil: none
+	backups   *backupSchedule // nil: none
+	zk        *zk.Listener
+	http      *api.Server // nil: it is switched off
+	reporter  *reporter   // nil: there is no service manager
+
+	dirs []string // of the data and the backups
 }
 
 // Open starts a server. It serves clients as soon as the ensemble has a leader.
-func Open(o Options) (*Server, error) {
-	o.leaveRoom()
-	s := &Server{logger: o.Logger, descriptors: descriptors.ForProcess()}
-	var err error
+//
+// Files are read and ports opened first, so that what is wrong there is found before the data is touched. Then each
+// part needs those before it: storage, the request path and consensus, which call each other, the audit log, backups,
+// the ports' servers, and the reports to the service manager.
+func Open(o Options) (s *Server, err error) {
+	o.limitByMemory()
+	s = &Server{logger: o.Logger, descriptors: descriptors.ForProcess()}
 	if s.peerTLS, err = newPeerTLS(&o.Settings, o.Logger); err != nil {
 		return nil, err
 	}
 	if s.tls, err = newPorts(&o.Settings, o.Logger); err != nil {
 		return nil, err
 	}
-	if err := s.listeners.open(&o.Settings); err != nil {
-		s.listeners.close()
-		return nil, err
+	if err = s.listeners.open(&o.Settings); err == nil {
+		err = s.start(&o)
 	}
-	if err := s.start(&o); err != nil {
+	if err != nil {
 		s.listeners.close()
 		return nil, err
 	}
@@ -111,88 +87,38 @@ func (s *Server) start(o *Options) error {
 	if s.dirs = []string{c.DataDir}; c.DataLogDir != "" && c.DataLogDir != c.DataDir {
 		s.dirs = append(s.dirs, c.DataLogDir)
 	}
-	who, err := authenticator(o, portOf(s.listeners.http))
-	if err != nil {
+	if err := s.startConsensus(o, store); err != nil {
 		return errors.Join(err, store.Close())
 	}
-	keys, err := peerKeys(c, o.Logger)
+	s.audit = auditLog(o)
+	s.tls.watch(c)
+	s.peerTLS.watch(o.Logger)
+	s.startBackups(o)
+	s.serveClients(o)
+	s.reporter = s.report(o)
+	return nil
+}
+
+// startConsensus starts the request path and consensus.
+func (s *Server) startConsensus(o *Options, store storage.Store) error {
+	who, err := authenticator(o, portOf(s.listeners.http))
 	if err != nil {
-		return errors.Join(err, store.Close())
+		return err
+	}
+	keys, err := peerKeys(&o.Settings, o.Logger)
+	if err != nil {
+		return err
 	}
 	s.server = server.New(o.server(who))
 	cfg := o.consensus()
 	cfg.Storage, cfg.Keys, cfg.Handler = store, keys, s.server.Handler()
 	cfg.Listener, cfg.Verify = s.peerTLS.listener(s.listeners.peer), s.peerTLS.verify()
-	cfg.Dial = s.peerTLS.dial(dialPeer(c))
-	s.consensus, err = consensus.Open(cfg)
-	if err != nil {
-		return errors.Join(err, store.Close())
+	cfg.Dial = s.peerTLS.dial(dialPeer(&o.Settings))
+	if s.consensus, err = consensus.Open(cfg); err != nil {
+		return err
 	}
 	s.server.Start(s.consensus, s.consensus.Ensemble())
-	s.audit = auditLog(o)
-	s.tls.watch(c)
-	s.peerTLS.watch(o.Logger)
-	s.takeBackups(o)
-	s.serveClients(o)
-	s.stopReporting = s.report(o)
 	return nil
-}
-
-// Check finds what would stop the start, as far as that can be known without opening or
-// creating anything. The error joins all that it has found.
-func Check(o Options) error {
-	_, peers := newPeerTLS(&o.Settings, o.Logger)
-	_, clients := newPorts(&o.Settings, o.Logger)
-	_, tokenFile := tokens(&o)
-	_, login := sasl(&o)
-	c := o.storage()
-	return errors.Join(peers, clients, tokenFile, login, c.RefuseZooKeeper(),
-		c.CheckIdentity(state.ServerID(o.Settings.MyID)))
-}
-
-// Runs reports whether a server has the data directory of s open. An error says why that is not known; s may be of a
-// configuration that has errors.
-func Runs(s *config.Settings) (bool, error) {
-	if s.DataDir == "" {
-		return false, errors.New("dataDir is not known")
-	}
-	return storage.InUse(s.DataDir)
-}
-
-func (o *Options) storage() storage.Config {
-	cfg := o.Settings.Storage
-	cfg.Dir, cfg.LogDir = o.Settings.DataDir, o.Settings.DataLogDir
-	cfg.Logger, cfg.OnFatal = o.Logger, o.Fatal
-	return cfg
-}
-
-func (o *Options) server(who *auth.Authenticator) server.Config {
-	cfg := o.Settings.Server
-	cfg.ID, cfg.Grace = state.ServerID(o.Settings.MyID), o.Settings.LeaderContactLimit()
-	cfg.Auth, cfg.Logger = who, o.Logger
-	return cfg
-}
-
-func (o *Options) consensus() consensus.Config {
-	cfg := o.Settings.Consensus
-	cfg.ID, cfg.Servers, cfg.Publish = state.ServerID(o.Settings.MyID), ensemble(&o.Settings), publish(o)
-	if !o.Settings.Autopilot {
-		cfg.Autopilot = membership.Autopilot{}
-	}
-	cfg.Logger, cfg.Fatal = o.Logger, o.Fatal
-	return cfg
-}
-
-// zooKeeper is the Config of ZooKeeper's port, but for the parts of the server that it asks.
-func (o *Options) zooKeeper() zk.Config {
-	c := &o.Settings
-	own, _ := c.Own()
-	cfg := c.ZooKeeper
-	cfg.Version, cfg.BuildDate, cfg.Logger = o.Version, o.buildDate(), o.Logger
-	cfg.Settings.DataDir, cfg.Settings.DataLogDir, cfg.Settings.SyncLimit = c.DataDir, c.DataLogDir, c.SyncLimit
-	cfg.Settings.ElectionPort, cfg.Settings.QuorumPort = own.ElectionPort, own.PeerPort
-	cfg.Settings.Observer = own.Role == config.Observer
-	return cfg
 }
 
 // serveClients starts the HTTP server and the one for the ZooKeeper protocol.
@@ -220,35 +146,6 @@ func (s *Server) serveClients(o *Options) {
 	}
 }
 
-// httpConfig gives the HTTP port what it asks of the rest of the server.
-func (s *Server) httpConfig(o *Options) api.Config {
-	c := &o.Settings
-	cfg := api.Config{
-		REST: c.HTTP,
-		Admin: admin.Config{
-			Version: o.Version, BuildDate: o.buildDate(), Metrics: s.metrics, Checks: s.checks, Port: s.zk,
-			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(),
-			Settings: &admin.Settings{
-				ClientPort: portOf(s.listeners.client), DataDir: c.DataDir, DataLogDir: c.DataLogDir,
-				MaxClientCnxns: c.ZooKeeper.MaxPerAddress, ListenBacklog: c.ZooKeeper.Settings.ListenBacklog,
-			},
-		},
-		Descriptors: s.descriptors.HTTP,
-	}
-	cfg.REST.Hosts, cfg.REST.MaxBody = hosts(c), c.ZooKeeper.MaxFrame
-	cfg.REST.Audit, cfg.REST.Slow, cfg.REST.Logger = s.audit, s.server.Slow(), o.Logger
-	cfg.REST.Dial, cfg.REST.AdmitSession = s.consensus.DialHTTP, s.zk.AdmitSession
-	return cfg
-}
-
-// buildDate is what four-letter words and AdminServer's commands print.
-func (o *Options) buildDate() string {
-	if o.Built.IsZero() {
-		return zk.UnknownBuildDate
-	}
-	return o.Built.UTC().Format(zk.BuildDateFormat)
-}
-
 // serve runs one of the two until Close; its Shutdown waits for this to end.
 func (s *Server) serve(what string, run func() error) {
 	if err := run(); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -256,42 +153,77 @@ func (s *Server) serve(what string, run func() error) {
 	}
 }
 
-// metrics adds the metrics of consensus and of descriptors to mntr.
-func (s *Server) metrics(emit func(key string, value any)) {
-	emit("descriptors_refused_total", s.descriptors.Refused())
-	s.tls.metrics(emit)
-	s.peerTLS.metrics(emit)
-	emit("audit_events_left_out_total", s.audit.LeftOut())
-	emit("slow_requests_total", s.server.Slow().Count())
-	emit("sessions_expired_total", s.server.Expired().Count())
-	emit("disk_free_bytes", s.free())
-	if s.backups != nil {
-		s.backups.Metrics(emit)
+// Close stops the server: leadership is handed over while clients are still served, then the clients are
+// disconnected, then the log is closed.
+func (s *Server) Close() error {
+	s.reporter.stop()
+	defer s.reporter.wait()
+	if err := s.consensus.Ensemble().Transfer(); err != nil {
+		s.logger.Info("handing leadership over failed; the others will elect", "error", err)
 	}
-	for _, m := range s.consensus.Metrics() {
-		if byServer, is := m.Value.(map[state.ServerID]float64); is {
-			emit(m.Key, labelled(byServer))
-			continue
-		}
-		emit(m.Key, m.Value)
+	within(s.backups.stop)
+	if s.http != nil {
+		within(func(ctx context.Context) {
+			if err := s.http.Shutdown(ctx); err != nil { // no fault of this server
+				s.logger.Info("HTTP clients were cut off", "error", err)
+			}
+		})
 	}
+	s.server.Stop()
+	var errs []error
+	within(func(ctx context.Context) { errs = append(errs, s.zk.Shutdown(ctx)) })
+	errs = append(errs, s.consensus.Close())
+	s.tls.close()
+	s.peerTLS.close()
+	s.audit.Note(audit.Client{}, audit.Event{User: processUser(), Operation: "serverStop", Result: audit.Invoked})
+	errs = append(errs, s.audit.Close())
+	s.logger.Info("stopped")
+	return errors.Join(errs...)
 }
 
-// free is the room on the disks of the data directories and of the backups.
-func (s *Server) free() (all []metrics.Labelled) {
-	for _, dir := range s.dirs {
-		if n, err := process.FreeBytes(dir); err == nil {
-			all = append(all, metrics.Labelled{Labels: "directory=" + metrics.Quote(dir), Value: n})
-		}
-	}
-	return all
+// within runs a step of the stop, which has a time of its own: who holds one up does not shorten the others.
+func within(step func(ctx context.Context)) {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	step(ctx)
 }
 
-func labelled(byServer map[state.ServerID]float64) (all []metrics.Labelled) {
-	for _, id := range slices.Sorted(maps.Keys(byServer)) {
-		all = append(all, metrics.Labelled{Labels: fmt.Sprintf("server=\"%d\"", id), Value: byServer[id]})
+// backupSchedule takes backups in a goroutine.
+type backupSchedule struct {
+	*backup.Scheduler
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the goroutine has ended
+}
+
+// startBackups starts the scheduled backups, if there are any.
+func (s *Server) startBackups(o *Options) {
+	cfg := o.Settings.Backup
+	if cfg.Directory == "" && cfg.Command == "" {
+		return
 	}
-	return all
+	if cfg.Directory != "" {
+		s.dirs = append(s.dirs, cfg.Directory)
+	}
+	cfg.ID, cfg.Logger = s.server.Config().ID, o.Logger
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &backupSchedule{backup.NewScheduler(s.server, s.consensus.Ensemble(), cfg), cancel, make(chan struct{})}
+	go func() {
+		defer close(b.done)
+		b.Run(ctx)
+	}()
+	s.backups = b
+}
+
+// stop ends a backup that is being taken; ctx bounds the wait for a disk that hangs. It is usable on nil.
+func (b *backupSchedule) stop(ctx context.Context) {
+	if b == nil {
+		return
+	}
+	b.cancel()
+	select {
+	case <-b.done:
+	case <-ctx.Done():
+	}
 }
 
 // ClientAddr is where ZooKeeper clients connect; with TLS, if there is no port without it.
@@ -324,110 +256,10 @@ func (s *Server) Server() *server.Server { return s.server }
 // Consensus is the server's part in the agreement, for tests.
 func (s *Server) Consensus() *consensus.Node { return s.consensus }
 
-// Close stops the server in good order: leadership is handed over while
-// clients are still served, then clients are let go, then the log is closed.
-func (s *Server) Close() error {
-	defer s.stopReporting()()
-	if err := s.consensus.Ensemble().Transfer(); err != nil {
-		s.logger.Info("handing leadership over failed; the others will elect", "error", err)
-	}
-	within(s.endBackups)
-	if s.http != nil {
-		within(func(ctx context.Context) {
-			if err := s.http.Shutdown(ctx); err != nil { // no fault of this server
-				s.logger.Info("HTTP clients were cut off", "error", err)
-			}
-		})
-	}
-	s.server.Stop()
-	var errs []error
-	within(func(ctx context.Context) { errs = append(errs, s.zk.Shutdown(ctx)) })
-	errs = append(errs, s.consensus.Close())
-	s.tls.close()
-	s.peerTLS.close()
-	s.audit.Note(audit.Client{}, audit.Event{User: processUser(), Operation: "serverStop", Result: audit.Invoked})
-	errs = append(errs, s.audit.Close())
-	s.logger.Info("stopped")
-	return errors.Join(errs...)
-}
-
-// within runs a step of the stop, which has a time of its own: who holds one up does not shorten the others.
-func within(step func(ctx context.Context)) {
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
-	defer cancel()
-	step(ctx)
-}
-
 // portOf is the number of a listener's port; config.NoPort without one.
 func portOf(l net.Listener) int {
 	if l == nil {
 		return config.NoPort
 	}
 	return l.Addr().(*net.TCPAddr).Port
-}
-
-// alone reports that no other server ever reaches this one, so that it has no peer port.
-func alone(s *config.Settings) bool { return s.Standalone || len(s.Servers) == 0 }
-
-// ensemble is the configured servers, or this one alone.
-func ensemble(s *config.Settings) []membership.Server {
-	if alone(s) {
-		return []membership.Server{{ID: state.ServerID(s.MyID), Voter: true}}
-	}
-	var all []membership.Server
-	for _, x := range s.Servers {
-		all = append(all, membership.Server{
-			ID: state.ServerID(x.ID), Addr: x.PeerAddress(), Voter: x.Role != config.Observer,
-		})
-	}
-	return all
-}
-
-// hosts are the names that the header Host may have when the HTTP port is on loopback: the
-// configured ones, and the address that it listens on.
-func hosts(s *config.Settings) []string {
-	if s.AdminAddress == "" {
-		return s.HTTP.Hosts
-	}
-	return append([]string{s.AdminAddress}, s.HTTP.Hosts...)
-}
-
-// publish is this server's release, and its line of /zookeeper/config, unless it is standalone. It has a client
-// address only if the configuration has one, as in ZooKeeper: Curator connects to
-// what it reads there.
-func publish(o *Options) *state.Member {
-	s := &o.Settings
-	m := &state.Member{ID: state.ServerID(s.MyID)}
-	m.Version, m.Commit, _ = strings.Cut(o.Version, "+")
-	own, ok := s.Own()
-	if !ok || s.Standalone {
-		return m
-	}
-	m.Peer = net.JoinHostPort(own.Host, strconv.Itoa(own.PeerPort)) + ":" + strconv.Itoa(own.ElectionPort)
-	if own.ClientPort > 0 {
-		host := own.ClientHost
-		if host == "" {
-			host = "0.0.0.0"
-		}
-		m.Client = net.JoinHostPort(host, strconv.Itoa(own.ClientPort))
-	}
-	m.HTTP = httpAddress(s, own.Host)
-	return m
-}
-
-// httpAddress is where other hosts reach the HTTP port; empty if they do not: it is
-// switched off, or on the loopback interface of an ensemble that is not.
-func httpAddress(s *config.Settings, own string) string {
-	local := func(host string) bool {
-		ip := net.ParseIP(host)
-		return host == "localhost" || ip != nil && ip.IsLoopback()
-	}
-	switch host := s.AdminAddress; {
-	case !s.AdminEnabled || s.AdminPort == 0 || local(host) && !local(own):
-		return ""
-	case host == "", net.ParseIP(host).IsUnspecified(): // it listens there, too
-		return net.JoinHostPort(own, strconv.Itoa(s.AdminPort))
-	default:
-		return net.JoinHostPort(host, strconv.Itoa(s.AdminPort))
-	}
 }

@@ -23,7 +23,7 @@ func TestLimits_FollowTheMemory(t *testing.T) {
 	} {
 		o := Options{Memory: x.memory}
 		o.Settings.Consensus = consensus.Config{TreeLimit: x.treeSet, MaxPendingBytes: x.pendingSet}
-		o.leaveRoom()
+		o.limitByMemory()
 		if c := o.Settings.Consensus; c.TreeLimit != x.tree || c.MaxPendingBytes != x.pending {
 			t.Errorf("%+v: %d for the tree, %d pending", x, c.TreeLimit, c.MaxPendingBytes)
 		}

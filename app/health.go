@@ -3,13 +3,77 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/admin"
+	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/sdnotify"
 	"github.com/zk-lite/zk-lite/server"
 )
+
+// metrics adds the metrics of consensus and of descriptors to mntr.
+func (s *Server) metrics(emit func(key string, value any)) {
+	emit("descriptors_refused_total", s.descriptors.Refused())
+	s.tls.metrics(emit)
+	s.peerTLS.metrics(emit)
+	emit("audit_events_left_out_total", s.audit.LeftOut())
+	emit("slow_requests_total", s.server.Slow().Count())
+	emit("sessions_expired_total", s.server.Expired().Count())
+	emit("disk_free_bytes", s.free())
+	if s.backups != nil {
+		s.backups.Metrics(emit)
+	}
+	for _, m := range s.consensus.Metrics() {
+		if byServer, is := m.Value.(map[state.ServerID]float64); is {
+			emit(m.Key, labelled(byServer))
+			continue
+		}
+		emit(m.Key, m.Value)
+	}
+}
+
+func labelled(byServer map[state.ServerID]float64) (all []metrics.Labelled) {
+	for _, id := range slices.Sorted(maps.Keys(byServer)) {
+		all = append(all, metrics.Labelled{Labels: fmt.Sprintf("server=\"%d\"", id), Value: byServer[id]})
+	}
+	return all
+}
+
+// free is the room on the disks of the data directories and of the backups.
+func (s *Server) free() (all []metrics.Labelled) {
+	for _, dir := range s.dirs {
+		if n, err := process.FreeBytes(dir); err == nil {
+			all = append(all, metrics.Labelled{Labels: "directory=" + metrics.Quote(dir), Value: n})
+		}
+	}
+	return all
+}
+
+// leastRoom is what a disk should have: a few segments of the log, and snapshots.
+const leastRoom = 256 << 20
+
+// checks are those of the disks and the backups.
+func (s *Server) checks() (all []admin.Check) {
+	space := admin.Check{Name: "disk_space", OK: true}
+	for _, dir := range s.dirs {
+		if n, err := process.FreeBytes(dir); err == nil && n < leastRoom {
+			space.OK = false
+			space.Detail += fmt.Sprintf("%s has room for %d bytes, and should have %d; ", dir, n, leastRoom)
+		}
+	}
+	space.Detail = strings.TrimSuffix(space.Detail, "; ")
+	if all = append(all, space); s.backups != nil {
+		fault := s.backups.Fault()
+		all = append(all, admin.Check{Name: "backup", OK: fault == "", Detail: fault})
+	}
+	return all
+}
 
 const (
 	// startLimit is for how long after its ports are open a server that serves nobody counts as starting. It is
@@ -21,35 +85,52 @@ const (
 	watchdogMargin = 3
 )
 
-// reporter tells the service manager how a server is.
+// reporter tells the service manager how a server is. Its methods stop and wait are usable on nil.
 type reporter struct {
 	send      func(what ...string) error
 	watchdog  time.Duration                      // 0: none
 	condition func() (text string, serving bool) // a line
 	alive     func(context.Context) error        // blocks while the server does not answer
+	logger    *slog.Logger
+
+	cancel context.CancelFunc
+	done   chan struct{} // closed when nothing more is sent
 }
 
-// report starts a reporter and returns what ends it: a function that says that the server stops, and returns one that
-// waits for the reporter.
-func (s *Server) report(o *Options) (stop func() (wait func())) {
+// report starts a reporter; nil without a service manager.
+func (s *Server) report(o *Options) *reporter {
 	if o.Manager == nil {
-		return func() func() { return func() {} }
+		return nil
 	}
-	r := &reporter{o.Manager.Send, o.Manager.WatchdogTimeout(), s.condition, s.alive}
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
+	r := &reporter{
+		send: o.Manager.Send, watchdog: o.Manager.WatchdogTimeout(), condition: s.condition, alive: s.alive,
+		logger: o.Logger, cancel: cancel, done: make(chan struct{}),
+	}
 	go func() {
-		defer close(done)
+		defer close(r.done)
 		if err := r.run(ctx); err != nil {
-			o.Logger.Error("the service manager is told nothing more", "error", err)
+			r.logger.Error("the service manager is told nothing more", "error", err)
 		}
 	}()
-	return func() func() {
-		cancel()
-		if err := r.send(sdnotify.Stopping, sdnotify.Status+"handing over leadership and clients"); err != nil {
-			o.Logger.Warn("the service manager does not know of the stop", "error", err)
-		}
-		return func() { <-done }
+	return r
+}
+
+// stop tells the service manager that the server stops.
+func (r *reporter) stop() {
+	if r == nil {
+		return
+	}
+	r.cancel()
+	if err := r.send(sdnotify.Stopping, sdnotify.Status+"handing over leadership and clients"); err != nil {
+		r.logger.Warn("the service manager does not know of the stop", "error", err)
+	}
+}
+
+// wait returns when nothing more is sent.
+func (r *reporter) wait() {
+	if r != nil {
+		<-r.done
 	}
 }
 

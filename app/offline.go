@@ -2,13 +2,37 @@ package app
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/recovery"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/consensus/storage"
 )
+
+// Check finds what would stop the start, as far as that can be known without opening or
+// creating anything. The error joins all that it has found.
+func Check(o Options) error {
+	_, peers := newPeerTLS(&o.Settings, o.Logger)
+	_, clients := newPorts(&o.Settings, o.Logger)
+	_, tokenFile := tokens(&o)
+	_, login := sasl(&o)
+	c := o.storage()
+	return errors.Join(peers, clients, tokenFile, login, c.RefuseZooKeeper(),
+		c.CheckIdentity(state.ServerID(o.Settings.MyID)))
+}
+
+// Runs reports whether a server has the data directory of s open. An error says why that is not known; s may be of a
+// configuration that has errors.
+func Runs(s *config.Settings) (bool, error) {
+	if s.DataDir == "" {
+		return false, errors.New("dataDir is not known")
+	}
+	return storage.InUse(s.DataDir)
+}
 
 // askTime is how long the other servers may take to answer.
 const askTime = 5 * time.Second
