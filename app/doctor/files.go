@@ -3,11 +3,13 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/process"
 )
@@ -18,7 +20,7 @@ func (d *doctor) files() {
 	dirs := []struct{ setting, path string }{{"dataDir", s.DataDir}}
 	if s.DataLogDir != s.DataDir {
 		dirs = append(dirs, struct{ setting, path string }{"dataLogDir", s.DataLogDir})
-		if same, err := sameDisk(existing(s.DataDir), existing(s.DataLogDir)); err == nil && same {
+		if same, err := process.SameDisk(existing(s.DataDir), existing(s.DataLogDir)); err == nil && same {
 			d.warn("disks", fmt.Sprintf("dataDir %s and dataLogDir %s are on the same disk: snapshots delay "+
 				"the log", s.DataDir, s.DataLogDir), "move dataLogDir to a disk of its own, or remove the key")
 		}
@@ -102,5 +104,34 @@ func (d *doctor) sync(dir string) {
 		d.warn("disks", fmt.Sprintf("a sync in %s takes %v (median of %d, longest %v): each write waits for one",
 			dir, median.Round(time.Microsecond), len(took), took[len(took)-1].Round(time.Microsecond)),
 			fmt.Sprintf("move dataLogDir to a disk whose syncs take less than %v", d.Limits.Sync))
+	}
+}
+
+const (
+	mostACLs = 10       // long ACLs that are named
+	largeACL = 16 << 20 // bytes, that may keep a server from starting
+)
+
+// data looks for what an earlier release has stored and this one would refuse.
+func (d *doctor) data() {
+	long, err := app.LongACLs(app.Options{Settings: d.Settings, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		d.warn("data", "the snapshot and the log cannot be read: "+err.Error(),
+			"correct what the message names, or run this again when the server is stopped")
+	}
+	for i, x := range long {
+		if i == mostACLs {
+			d.warn("data", fmt.Sprintf("%d more ACLs are as long", len(long)-i), "shorten those that are named first")
+			return
+		}
+		severity, do := Warning, "it stays as it is, but may not grow: set a shorter one (docs/limits.md)"
+		if x.Memory > largeACL {
+			do = "set a shorter one; if a server ends at each start because its memory is too small for it: " +
+				"zk-lite recover --skip-acls-over 16"
+		}
+		if d.Memory > 0 && x.Memory > d.Memory/4 {
+			severity = Error
+		}
+		d.found(severity, "data", x.String(), do)
 	}
 }

@@ -8,3 +8,6 @@ import "errors"
 func FreeBytes(string) (int64, error) {
 	return 0, errors.New("the room on a disk is not known on this system")
 }
+
+// SameDisk fails on this system.
+func SameDisk(string, string) (bool, error) { return false, errors.ErrUnsupported }

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package doctor
-
-import "errors"
-
-func sameDisk(string, string) (bool, error) { return false, errors.ErrUnsupported }
