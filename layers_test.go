@@ -79,7 +79,7 @@ var layers = []struct {
 	{12, "api/coordination", []string{"api/rest", "internal/curator", "server", "server/changes", "consensus/state", "znode"}, "the operations' packages do not know each other"},
 	{12, "api/admin", []string{"api/rest", "api/metrics", "internal/process", "server", "server/backup", "server/insight", "consensus/state", "session", "watch", "znode", "consensus", "consensus/membership"}, "the operations' packages do not know each other"},
 	{12, "api/ui", []string{"api/rest"}, "files of a page, which is a client like any other"},
-	{13, "api", []string{"api/rest", "api/ui", "api/data", "api/coordination", "api/admin", "internal/crash", "internal/descriptors", "internal/repeats", "server/insight", "consensus/membership"}, "puts the operations together"},
+	{13, "api", []string{"api/rest", "api/ui", "api/data", "api/coordination", "api/admin", "internal/crash", "internal/descriptors", "internal/repeats", "server", "server/insight", "consensus/membership"}, "puts the operations together"},
 	{11, "api/zk/...", []string{"server", "server/audit", "server/auth", "server/insight", "consensus", "consensus/state", "session", "watch", "znode", "internal/wire", "internal/jute", "internal/crash", "internal/descriptors", "internal/histogram", "internal/repeats", "internal/rawconn", "internal/tlsport", "api/metrics", "api/zk/...", "consensus/forward"}, "the two servers for clients do not know each other"},
 	{4, "recipes", []string{"client", "internal/curator", "znode"}, "the recipes are built on the client alone"},
 	{17, "recipes/internal/zktest", []string{"client", "zklitetest", "internal/testkit/..."}, "starts what the recipes are tested against"},
