@@ -1,6 +1,8 @@
 package zk
 
 import (
+	"slices"
+
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -57,37 +59,37 @@ func multiCreate(
 	return c
 }
 
-// appendMulti appends the results of a multi. One that failed is a list of
+// appendMulti appends the results of a multi with operations of these types. One that failed is a list of
 // errors, under a header without error.
-func (r *request) appendMulti(b []byte, x *state.Result) []byte {
-	failed := false
-	for i := range x.Multi {
-		failed = failed || x.Multi[i].Code != znode.OK
-	}
+func appendMulti(b []byte, types []wire.OpCode, x *state.Result) []byte {
+	failed := slices.ContainsFunc(x.Multi, func(one state.OpResult) bool { return one.Code != znode.OK })
 	for i := range x.Multi {
 		one := &x.Multi[i]
-		h := wire.MultiHeader{Type: r.types[i], Err: one.Code}
 		if failed {
-			h.Type = wire.OpError
-			b = jute.AppendInt32(h.Append(b), int32(one.Code))
+			b = appendMultiError(b, one.Code)
 			continue
 		}
+		h := wire.MultiHeader{Type: types[i]}
 		b = h.Append(b)
 		switch h.Type {
 		case wire.OpCreate:
-			b = jute.AppendUstring(b, one.Path)
+			body := wire.CreateResponse{Path: one.Path}
+			b = body.Append(b)
 		case wire.OpCreate2:
-			b = wire.AppendStat(jute.AppendUstring(b, one.Path), &one.Stat)
+			body := wire.Create2Response{Path: one.Path, Stat: one.Stat}
+			b = body.Append(b)
 		case wire.OpSetData:
-			b = wire.AppendStat(b, &one.Stat)
+			body := wire.SetDataResponse{Stat: one.Stat}
+			b = body.Append(b)
 		}
 	}
-	return appendMultiEnd(b)
+	return wire.AppendMultiEnd(b)
 }
 
-func appendMultiEnd(b []byte) []byte {
-	end := wire.MultiHeader{Type: wire.OpError, Done: true, Err: -1}
-	return end.Append(b)
+// appendMultiError appends the result of an operation that failed or, in a multi that failed, was not done.
+func appendMultiError(b []byte, code znode.Error) []byte {
+	h, body := wire.MultiHeader{Type: wire.OpError, Err: code}, wire.ErrorResponse{Err: code}
+	return body.Append(h.Append(b))
 }
 
 // multiRead answers each of its reads by itself: one may fail and the others
@@ -99,14 +101,14 @@ func (r *request) multiRead(v *server.View) {
 	codes, bytes := r.lookAt(v, ops, most)
 	if bytes > most {
 		r.c.listener.longReplies.Add(1)
-		r.fail(v.Zxid(), znode.ErrSystem)
+		r.reply(v.Zxid(), znode.ErrSystem, nil)
 		return
 	}
-	r.reply(v.Zxid(), znode.OK, bytes, func(b []byte) []byte {
+	r.replyLong(v.Zxid(), znode.OK, bytes, func(b []byte) []byte {
 		for i := range ops {
 			b = appendRead(b, v, &ops[i], codes[i])
 		}
-		return appendMultiEnd(b)
+		return wire.AppendMultiEnd(b)
 	})
 }
 
@@ -145,15 +147,17 @@ func readPath(op *wire.MultiOp) string {
 
 // appendRead appends the result of a read that is permitted, or its code.
 func appendRead(b []byte, v *server.View, op *wire.MultiOp, code znode.Error) []byte {
-	h, path := wire.MultiHeader{Type: op.Type, Err: code}, readPath(op)
-	switch {
-	case code != znode.OK:
-		h.Type = wire.OpError
-		return jute.AppendInt32(h.Append(b), int32(code))
-	case op.Type == wire.OpGetData:
+	if code != znode.OK {
+		return appendMultiError(b, code)
+	}
+	h, path := wire.MultiHeader{Type: op.Type}, readPath(op)
+	b = h.Append(b)
+	if op.Type == wire.OpGetData {
 		data, stat, _ := v.Tree().Get(path, super)
-		return wire.AppendStat(jute.AppendBuffer(h.Append(b), data), &stat)
+		x := wire.GetDataResponse{Data: data, Stat: stat}
+		return x.Append(b)
 	}
 	names, _, _ := v.Tree().Children(path, super)
-	return jute.AppendUstrings(h.Append(b), names)
+	x := wire.GetChildrenResponse{Children: names}
+	return x.Append(b)
 }

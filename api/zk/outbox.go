@@ -45,7 +45,7 @@ type outbox struct {
 	reported bool       // ended was called
 	why      string     // the reason for ending
 	stats    stats
-	since    time.Time         // when the first reply in buf was given; zero: there is none
+	since    time.Time             // when the first reply in buf was given; zero: there is none
 	slow     []insight.SlowRequest // whose replies are in buf
 	isSlow   func(since time.Time, slow []insight.SlowRequest)
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/watch"
@@ -19,16 +18,15 @@ func (r *request) getData(v *server.View) {
 	if code == znode.OK && r.watch {
 		code = r.arm(v, r.path, watch.Data)
 	}
-	r.reply(v.Zxid(), code, len(data)+wire.StatBytes, func(b []byte) []byte {
-		return wire.AppendStat(jute.AppendBuffer(b, data), &stat)
-	})
+	x := wire.GetDataResponse{Data: data, Stat: stat}
+	r.replyLong(v.Zxid(), code, len(data)+wire.StatBytes, x.Append)
 }
 
 // exists leaves a watch also on a znode that is missing: that is what it is
 // for. It asks for READ on one that is not (ZOOKEEPER-2590).
 func (r *request) exists(v *server.View) {
 	if strings.IndexByte(r.path, 0) >= 0 {
-		r.fail(v.Zxid(), znode.ErrBadArguments)
+		r.reply(v.Zxid(), znode.ErrBadArguments, nil)
 		return
 	}
 	stat, code := v.Tree().Exists(r.path, r.ids)
@@ -37,12 +35,8 @@ func (r *request) exists(v *server.View) {
 			code = c
 		}
 	}
-	if b, ok := r.begin(v.Zxid(), code); ok {
-		if code == znode.OK {
-			b = wire.AppendStat(b, &stat)
-		}
-		r.end(b)
-	}
+	x := wire.ExistsResponse{Stat: stat}
+	r.reply(v.Zxid(), code, x.Append)
 }
 
 func (r *request) getChildren(v *server.View) {
@@ -50,13 +44,14 @@ func (r *request) getChildren(v *server.View) {
 	if code == znode.OK && r.watch {
 		code = r.arm(v, r.path, watch.Child)
 	}
-	r.reply(v.Zxid(), code, ustringsBytes(names)+wire.StatBytes, func(b []byte) []byte {
-		b = jute.AppendUstrings(b, names)
-		if r.op == wire.OpGetChildren2 {
-			b = wire.AppendStat(b, &stat)
-		}
-		return b
-	})
+	bytes := ustringsBytes(names) + wire.StatBytes
+	if r.op == wire.OpGetChildren {
+		x := wire.GetChildrenResponse{Children: names}
+		r.replyLong(v.Zxid(), code, bytes, x.Append)
+		return
+	}
+	x := wire.GetChildren2Response{Children: names, Stat: stat}
+	r.replyLong(v.Zxid(), code, bytes, x.Append)
 }
 
 // ustringsBytes is how long a list of texts is in a reply.
@@ -70,22 +65,14 @@ func ustringsBytes(list []string) int {
 
 func (r *request) getACL(v *server.View) {
 	acl, stat, code := v.Tree().ACLOf(r.path, r.ids)
-	if b, ok := r.begin(v.Zxid(), code); ok {
-		if code == znode.OK {
-			b = wire.AppendStat(wire.AppendACLs(b, acl), &stat)
-		}
-		r.end(b)
-	}
+	x := wire.GetACLResponse{ACL: acl, Stat: stat}
+	r.reply(v.Zxid(), code, x.Append)
 }
 
 func (r *request) getAllChildrenNumber(v *server.View) {
 	n, code := v.Tree().Descendants(r.path, r.ids)
-	if b, ok := r.begin(v.Zxid(), code); ok {
-		if code == znode.OK {
-			b = jute.AppendInt32(b, int32(n))
-		}
-		r.end(b)
-	}
+	x := wire.GetAllChildrenNumberResponse{TotalNumber: int32(n)}
+	r.reply(v.Zxid(), code, x.Append)
 }
 
 // getEphemerals lists the session's own ephemerals. The prefix is one of the
@@ -98,13 +85,14 @@ func (r *request) getEphemerals(v *server.View) {
 	}
 	paths := v.Tree().Ephemerals(r.c.session(), prefix)
 	slices.Sort(paths)
-	r.reply(v.Zxid(), znode.OK, ustringsBytes(paths), func(b []byte) []byte { return jute.AppendUstrings(b, paths) })
+	x := wire.GetEphemeralsResponse{Ephemerals: paths}
+	r.replyLong(v.Zxid(), znode.OK, ustringsBytes(paths), x.Append)
 }
 
 // whoAmI lists the client's identities: names, never hashes. Schemes without
 // a provider, such as super, have no name (AuthUtil).
 func (r *request) whoAmI(v *server.View) {
-	var body wire.WhoAmIResponse
+	var x wire.WhoAmIResponse
 	for _, id := range r.ids {
 		info := wire.ClientInfo{AuthScheme: id.Scheme}
 		switch id.Scheme {
@@ -113,17 +101,7 @@ func (r *request) whoAmI(v *server.View) {
 		case "ip", "x509", "sasl":
 			info.User = id.ID
 		}
-		body.ClientInfo = append(body.ClientInfo, info)
+		x.ClientInfo = append(x.ClientInfo, info)
 	}
-	if b, ok := r.begin(v.Zxid(), znode.OK); ok {
-		r.end(body.Append(b))
-	}
+	r.reply(v.Zxid(), znode.OK, x.Append)
 }
-
-// reconfig is answered as by a ZooKeeper that has not enabled it, which is looked at
-// before anything else, standalone or not (PrepRequestProcessor).
-func (r *request) reconfig(v *server.View) { r.fail(v.Zxid(), znode.ErrUnimplemented) }
-
-// deleteContainer is what ZooKeeper's leader sends to itself when a container is empty, and no client has a call for:
-// it asks for no permission.
-func (r *request) deleteContainer(v *server.View) { r.fail(v.Zxid(), znode.ErrUnimplemented) }

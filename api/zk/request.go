@@ -1,7 +1,6 @@
 package zk
 
 import (
-	"slices"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
@@ -9,8 +8,6 @@ import (
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
-	"github.com/zk-lite/zk-lite/server/audit"
-	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -26,17 +23,19 @@ type request struct {
 	// quiet says that the reader will flush the reply: it is certain to be
 	// given within the reader's own call, because nothing was pending.
 	quiet bool
-	mark  int // where the reply's frame starts in the outbox
+	slot  bool // it has one of requestSlots
 
-	code  znode.Error // set by refuse
-	path  string
-	watch bool
-	kind  int32         // addWatch's mode, or the watcher type of check and removeWatches
-	cmd   state.Command // of a write
-	body  wire.Request  // of the rarer reads
-	types []wire.OpCode // of a multi's results
-	slot  bool          // it has one of requestSlots
-	times *forward.Times
+	code    znode.Error // set by refuse
+	path    string
+	watch   bool
+	mode    wire.AddWatchMode
+	watcher znode.WatcherType // of checkWatches and removeWatches
+	cmd     state.Command     // of a write
+	body    wire.Request      // of the rarer reads
+	types   []wire.OpCode     // of a multi's results
+
+	result *state.Result  // of a write, during Done
+	times  *forward.Times // the same
 }
 
 func (c *conn) newRequest(h wire.RequestHeader, size int) *request {
@@ -82,28 +81,59 @@ func (r *request) isCommand() bool { return r.cmd.Op != 0 }
 func (r *request) decode(rd *jute.Reader) bool {
 	switch r.op {
 	case wire.OpPing, wire.OpWhoAmI:
-	case wire.OpGetData, wire.OpExists, wire.OpGetChildren, wire.OpGetChildren2:
-		r.path, r.watch = rd.Ustring(), rd.Bool()
-	case wire.OpGetACL, wire.OpGetAllChildrenNumber, wire.OpGetEphemerals, wire.OpDeleteContainer:
-		r.path = rd.Ustring()
-	case wire.OpAddWatch, wire.OpCheckWatches, wire.OpRemoveWatches:
-		r.path, r.kind = rd.Ustring(), rd.Int32()
-		if rd.Err() == nil && !r.kindIsKnown() {
-			return false
-		}
+	case wire.OpGetData:
+		var q wire.GetDataRequest
+		q.Decode(rd)
+		r.path, r.watch = q.Path, q.Watch
+	case wire.OpExists:
+		var q wire.ExistsRequest
+		q.Decode(rd)
+		r.path, r.watch = q.Path, q.Watch
+	case wire.OpGetChildren, wire.OpGetChildren2:
+		var q wire.GetChildrenRequest
+		q.Decode(rd)
+		r.path, r.watch = q.Path, q.Watch
+	case wire.OpGetACL:
+		var q wire.GetACLRequest
+		q.Decode(rd)
+		r.path = q.Path
+	case wire.OpGetAllChildrenNumber:
+		var q wire.GetAllChildrenNumberRequest
+		q.Decode(rd)
+		r.path = q.Path
+	case wire.OpGetEphemerals:
+		var q wire.GetEphemeralsRequest
+		q.Decode(rd)
+		r.path = q.PrefixPath
+	case wire.OpDeleteContainer:
+		var q wire.DeleteContainerRequest
+		q.Decode(rd)
+		r.path = q.Path
+	case wire.OpAddWatch:
+		var q wire.AddWatchRequest
+		q.Decode(rd)
+		r.path, r.mode = q.Path, q.Mode
+	case wire.OpCheckWatches, wire.OpRemoveWatches:
+		var q wire.RemoveWatchesRequest
+		q.Decode(rd)
+		r.path, r.watcher = q.Path, q.Type
 	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpMultiRead, wire.OpReconfig:
 		r.body = wire.NewRequest(r.op)
 		r.body.Decode(rd)
 	default:
 		r.decodeCommand(rd)
 	}
-	return rd.Err() == nil
+	return rd.Err() == nil && r.kindIsKnown()
 }
 
 // Read implements server.Op.
 func (r *request) Read(v *server.View) {
-	if r.code != znode.OK {
-		r.fail(v.Zxid(), r.code)
+	switch {
+	case !r.op.ClientRequest():
+		r.unknown()
+		return
+	case r.code != znode.OK:
+		r.reply(v.Zxid(), r.code, nil)
 		return
 	}
 	switch r.op {
@@ -115,7 +145,7 @@ func (r *request) Read(v *server.View) {
 		r.getChildren(v)
 	case wire.OpPing:
 		r.xid = wire.XidPing // whatever was sent (FinalRequestProcessor)
-		r.empty(v.Zxid())
+		r.reply(v.Zxid(), znode.OK, nil)
 	case wire.OpGetACL:
 		r.getACL(v)
 	case wire.OpGetAllChildrenNumber:
@@ -132,10 +162,11 @@ func (r *request) Read(v *server.View) {
 		r.removeWatches(v)
 	case wire.OpSetWatches, wire.OpSetWatches2:
 		r.setWatches(v)
-	case wire.OpReconfig:
-		r.reconfig(v)
-	case wire.OpDeleteContainer:
-		r.deleteContainer(v)
+	case wire.OpReconfig, wire.OpDeleteContainer:
+		// ZooKeeper that has not enabled reconfig answers so before it looks at anything, standalone or not
+		// (PrepRequestProcessor). deleteContainer is what its leader sends to itself when a container is empty, and no
+		// client has a call for: it asks for no permission.
+		r.reply(v.Zxid(), znode.ErrUnimplemented, nil)
 	default:
 		panic("zk: invariant broken: no read of type " + r.op.String())
 	}
@@ -158,91 +189,3 @@ func (r *request) Weight(v *server.View) int {
 
 // nameBytes is about what a child's name takes in a reply.
 const nameBytes = 64
-
-// begin starts the reply. It reports false when the client gets nothing any
-// more; r is then done.
-func (r *request) begin(zxid znode.Zxid, code znode.Error) (b []byte, ok bool) {
-	b, ok = r.c.out.begin()
-	if !ok {
-		r.done()
-		return nil, false
-	}
-	b, r.mark = wire.BeginFrame(b)
-	h := wire.ReplyHeader{Xid: r.xid, Zxid: zxid, Err: code}
-	r.c.noteSlow(r, r.c.out.stats.answered(r, zxid))
-	return h.Append(b), true
-}
-
-// reply answers with a code and, if that is OK, with a body of about so many bytes, which body appends. Without room
-// for making it, the client gets an error.
-func (r *request) reply(zxid znode.Zxid, code znode.Error, bytes int, body func(b []byte) []byte) {
-	all := &r.c.listener.replies
-	if code == znode.OK && !all.reserve(bytes) {
-		r.c.listener.longReplies.Add(1)
-		code = znode.ErrSystem
-	}
-	b, ok := r.begin(zxid, code)
-	switch {
-	case !ok:
-	case code == znode.OK:
-		r.end(body(slices.Grow(b, bytes)))
-	default:
-		r.end(b)
-	}
-	if code == znode.OK {
-		all.release(bytes)
-	}
-}
-
-// maxReply bounds a reply in bytes. A frame of ZooKeeper's protocol ends at 2^31, and no client takes a tenth of it.
-const maxReply = 1 << 30
-
-// refuseLong makes a reply that has become too long an error, and nothing else.
-func (r *request) refuseLong(b []byte) []byte {
-	r.c.listener.longReplies.Add(1)
-	end := r.mark + wire.FrameLengthBytes + wire.ReplyHeaderBytes // whose last four bytes are the code
-	return jute.AppendInt32(b[:end-4], int32(znode.ErrSystem))
-}
-
-// end sends the reply.
-func (r *request) end(b []byte) {
-	if len(b)-r.mark > maxReply {
-		b = r.refuseLong(b)
-	}
-	wire.EndFrame(b, r.mark)
-	c, wake := r.c, !r.quiet
-	sampled := r.op != wire.OpPing && !c.listener.usage.Skip()
-	var use insight.Use
-	if sampled {
-		use = insight.Use{Address: c.address, Path: r.firstPath(), Bytes: r.size + len(b) - r.mark}
-	}
-	r.done() // before the client can have its reply: from then on srvr must not call it outstanding
-	c.out.commit(b, wake)
-	if sampled {
-		use.Session = c.session() // not under the outbox's lock
-		c.listener.usage.Count(use)
-	}
-}
-
-// fail replies with a code. UNIMPLEMENTED for a whole request type carries no
-// zxid, which is -1, and ends the connection (UnimplementedRequestProcessor).
-func (r *request) fail(zxid znode.Zxid, code znode.Error) {
-	if log := r.c.listener.cfg.Audit; log != nil && code == znode.ErrNoAuth {
-		log.Note(r.c.auditClient(), audit.Event{
-			Operation: r.op.String(), Znode: r.path, Result: audit.Failure, Reason: code.Name(),
-		})
-	}
-	c, final := r.c, code == znode.ErrUnimplemented && !r.op.ClientRequest()
-	if final {
-		zxid = -1
-	}
-	if b, ok := r.begin(zxid, code); ok {
-		r.end(b)
-	}
-	if final {
-		c.out.end("request of an unknown type")
-	}
-}
-
-// empty replies without a body.
-func (r *request) empty(zxid znode.Zxid) { r.fail(zxid, znode.OK) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -28,7 +29,7 @@ func (nowhere) SetWriteDeadline(time.Time) error { return nil }
 func (nowhere) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
 func stageConn(chunk []byte) *conn {
-	return newConn(New(nil, Config{}), nowhere{chunk: chunk})
+	return newConn(New(server.New(server.Config{ID: 1, Tick: time.Second}), Config{}), nowhere{chunk: chunk})
 }
 
 var stageRequests = []struct {
@@ -94,11 +95,8 @@ func BenchmarkStage_Encode(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		r.c, r.op, r.xid, r.quiet = c, wire.OpGetData, wire.Xid(i), true
 		c.pending.Store(1)
-		reply, ok := r.begin(7, znode.OK)
-		if !ok {
-			b.Fatal("the outbox has ended")
-		}
-		r.end(wire.AppendStat(jute.AppendBuffer(reply, data), &stat))
+		x := wire.GetDataResponse{Data: data, Stat: stat}
+		r.replyLong(7, znode.OK, len(data)+wire.StatBytes, x.Append)
 		if i%64 == 63 {
 			c.out.flush()
 		}

@@ -3,7 +3,6 @@ package zk
 import (
 	"errors"
 
-	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/watch"
@@ -25,42 +24,37 @@ func (r *request) arm(v *server.View, path string, mode watch.Mode) znode.Error 
 // checkWatches and removeWatches, is one of ZooKeeper's. Others are answered
 // like a body that cannot be decoded, as there.
 func (r *request) kindIsKnown() bool {
-	if r.op == wire.OpAddWatch {
-		mode := wire.AddWatchMode(r.kind)
-		return mode == wire.AddWatchPersistent || mode == wire.AddWatchPersistentRecursive
+	switch r.op {
+	case wire.OpAddWatch:
+		return r.mode == wire.AddWatchPersistent || r.mode == wire.AddWatchPersistentRecursive
+	case wire.OpCheckWatches, wire.OpRemoveWatches:
+		return r.watcher.Valid()
 	}
-	return znode.WatcherType(r.kind).Valid()
+	return true
 }
 
 // addWatch needs no permission and no znode. Its reply has a body of a code,
 // which clients insist on.
 func (r *request) addWatch(v *server.View) {
 	mode := watch.Persistent
-	if wire.AddWatchMode(r.kind) == wire.AddWatchPersistentRecursive {
+	if r.mode == wire.AddWatchPersistentRecursive {
 		mode = watch.Recursive
 	}
-	code := r.arm(v, r.path, mode)
-	if b, ok := r.begin(v.Zxid(), code); ok {
-		if code == znode.OK {
-			b = jute.AppendInt32(b, int32(znode.OK))
-		}
-		r.end(b)
-	}
+	var x wire.ErrorResponse
+	r.reply(v.Zxid(), r.arm(v, r.path, mode), x.Append)
 }
 
 // removeWatches takes watches away, or only looks for them (checkWatches).
 func (r *request) removeWatches(v *server.View) {
-	found, w, kind := false, r.c.sc.Load().Watcher(), znode.WatcherType(r.kind)
+	look := v.Watches().Contains
 	if r.op == wire.OpRemoveWatches {
-		found = v.Watches().Remove(w, r.path, kind)
-	} else {
-		found = v.Watches().Contains(w, r.path, kind)
+		look = v.Watches().Remove
 	}
-	if !found {
-		r.fail(v.Zxid(), znode.ErrNoWatcher)
-		return
+	code := znode.OK
+	if !look(r.c.sc.Load().Watcher(), r.path, r.watcher) {
+		code = znode.ErrNoWatcher
 	}
-	r.empty(v.Zxid())
+	r.reply(v.Zxid(), code, nil)
 }
 
 // setWatches leaves the watches of a client that has reconnected. What it has
@@ -126,7 +120,7 @@ func (r *request) setWatches(v *server.View) {
 	})
 	restore(persistent, watch.Persistent, nil)
 	restore(recursive, watch.Recursive, nil)
-	r.empty(v.Zxid())
+	r.reply(v.Zxid(), znode.OK, nil)
 }
 
 // catchUp sends an event that the client has missed. False means that its connection has ended.

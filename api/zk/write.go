@@ -29,9 +29,9 @@ func (r *request) decodeCommand(rd *jute.Reader) {
 			Kind: znode.CreateTTL, TTL: q.TTLMillis,
 		}
 	case wire.OpDelete:
-		*c = state.Command{
-			Op: state.OpDelete, Path: rd.Ustring(), Version: znode.Version(rd.Int32()),
-		}
+		var q wire.DeleteRequest
+		q.Decode(rd)
+		*c = state.Command{Op: state.OpDelete, Path: q.Path, Version: q.Version}
 	case wire.OpSetData:
 		var q wire.SetDataRequest
 		q.Decode(rd)
@@ -41,10 +41,11 @@ func (r *request) decodeCommand(rd *jute.Reader) {
 		q.Decode(rd)
 		*c = state.Command{Op: state.OpSetACL, Path: q.Path, ACL: q.ACL, Version: q.Version}
 	case wire.OpSync:
-		r.path = rd.Ustring()
-		*c = state.Command{Op: state.OpSync}
+		var q wire.SyncRequest
+		q.Decode(rd)
+		r.path, c.Op = q.Path, state.OpSync
 	case wire.OpCloseSession:
-		*c = state.Command{Op: state.OpCloseSession}
+		c.Op = state.OpCloseSession
 	case wire.OpMulti:
 		r.decodeMulti(rd)
 	default:
@@ -54,8 +55,7 @@ func (r *request) decodeCommand(rd *jute.Reader) {
 
 // Done implements server.Op.
 func (r *request) Done(v *server.View, x *state.Result) {
-	c := r.c
-	r.times = v.Times()
+	c, closing := r.c, r.op == wire.OpCloseSession
 	if x.Code == znode.ErrSessionMoved {
 		// The client is elsewhere by now; a reply could only confuse it
 		// (FinalRequestProcessor; ZOOKEEPER-710).
@@ -63,10 +63,7 @@ func (r *request) Done(v *server.View, x *state.Result) {
 		c.Disconnect(server.ReasonMoved)
 		return
 	}
-	if log := c.listener.cfg.Audit; log != nil {
-		log.Change(c.auditClient(), &r.cmd, x)
-	}
-	closing := r.op == wire.OpCloseSession
+	r.result, r.times = x, v.Times()
 	r.answer(x)
 	if closing {
 		c.Disconnect(server.ReasonClosed)
@@ -75,23 +72,25 @@ func (r *request) Done(v *server.View, x *state.Result) {
 
 // answer sends the reply to a write.
 func (r *request) answer(x *state.Result) {
-	b, ok := r.begin(x.Zxid, x.Code)
-	if !ok {
-		return
+	switch r.op {
+	case wire.OpCreate:
+		body := wire.CreateResponse{Path: x.Path}
+		r.reply(x.Zxid, x.Code, body.Append)
+	case wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
+		body := wire.Create2Response{Path: x.Path, Stat: x.Stat}
+		r.reply(x.Zxid, x.Code, body.Append)
+	case wire.OpSetData:
+		body := wire.SetDataResponse{Stat: x.Stat}
+		r.reply(x.Zxid, x.Code, body.Append)
+	case wire.OpSetACL:
+		body := wire.SetACLResponse{Stat: x.Stat}
+		r.reply(x.Zxid, x.Code, body.Append)
+	case wire.OpSync:
+		body := wire.SyncResponse{Path: r.path}
+		r.reply(x.Zxid, x.Code, body.Append)
+	case wire.OpMulti:
+		r.reply(x.Zxid, x.Code, func(b []byte) []byte { return appendMulti(b, r.types, x) })
+	default: // delete, closeSession
+		r.reply(x.Zxid, x.Code, nil)
 	}
-	if x.Code == znode.OK {
-		switch r.op {
-		case wire.OpCreate:
-			b = jute.AppendUstring(b, x.Path)
-		case wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
-			b = wire.AppendStat(jute.AppendUstring(b, x.Path), &x.Stat)
-		case wire.OpSetData, wire.OpSetACL:
-			b = wire.AppendStat(b, &x.Stat)
-		case wire.OpSync:
-			b = jute.AppendUstring(b, r.path)
-		case wire.OpMulti:
-			b = r.appendMulti(b, x)
-		}
-	}
-	r.end(b)
 }

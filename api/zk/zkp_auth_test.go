@@ -258,6 +258,28 @@ func TestZKP_SASL_Fails(t *testing.T) {
 	}
 }
 
+// A read that an ACL refuses is in the audit log, whichever it is. It was not.
+func TestRegression_Audit_RefusedReads(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.log")
+	trail := audit.Open(audit.Config{File: file, MaxBytes: 1 << 20, Keep: 1, Logger: slog.Default()})
+	k := start(t, func(_ *serverConfig, z *zkConfig) { z.Audit = trail })
+	c := k.connect()
+	acl := []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "digest", ID: "x:y"}}}
+	c.want(znode.OK, wire.OpCreate, &wire.CreateRequest{Path: "/locked", ACL: acl})
+	c.want(znode.ErrNoAuth, wire.OpGetData, &wire.GetDataRequest{Path: "/locked"})
+	c.want(znode.ErrNoAuth, wire.OpGetChildren2, &wire.GetChildrenRequest{Path: "/locked"})
+	if err := trail.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	for _, operation := range []string{"getData", "getChildren2"} {
+		want := "operation=" + operation + "\tznode=/locked\tresult=failure\treason=NOAUTH\n"
+		if err != nil || strings.Count(string(text), want) != 1 {
+			t.Errorf("%v: want %q once in\n%s", err, want, text)
+		}
+	}
+}
+
 // A failed login stands in the audit log, and an operator with Java clients is told what may be wrong with them.
 func TestZKP_SASL_FailuresAreToldToTheOperator(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.log")

@@ -32,8 +32,11 @@ type MultiHeader struct {
 	Err  znode.Error
 }
 
-// multiEnd is the header after the last operation or result.
-func multiEnd() MultiHeader { return MultiHeader{Type: OpError, Done: true, Err: -1} }
+// AppendMultiEnd appends the header after the last operation or result.
+func AppendMultiEnd(b []byte) []byte {
+	end := MultiHeader{Type: OpError, Done: true, Err: -1}
+	return end.Append(b)
+}
 
 // Append appends the record to b.
 func (h *MultiHeader) Append(b []byte) []byte {
@@ -102,8 +105,7 @@ func (m *MultiRequest) Append(b []byte) []byte {
 		h := MultiHeader{Type: m.Ops[i].Type, Err: -1}
 		b = m.Ops[i].Request.Append(h.Append(b))
 	}
-	end := multiEnd()
-	return end.Append(b)
+	return AppendMultiEnd(b)
 }
 
 // Decode reads the record. An operation that has no place in it and a create

@@ -38,8 +38,7 @@ func (m *MultiResponse) Append(b []byte) []byte {
 	for i := range m.Results {
 		b = m.Results[i].append(b)
 	}
-	end := multiEnd()
-	return end.Append(b)
+	return AppendMultiEnd(b)
 }
 
 func (m *MultiResult) append(b []byte) []byte {
