@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
-	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/auth"
@@ -39,24 +38,6 @@ func (c *conn) auth(xid wire.Xid, rd *jute.Reader) error {
 		return nil
 	}
 	c.direct(xid, znode.OK, nil)
-	return nil
-}
-
-// identities are those that a connection has from the start: its address, and its certificate if it has one.
-func (c *conn) identities() []znode.ID {
-	address := c.remote
-	if c.address.IsValid() {
-		address = c.address.String()
-	}
-	a := c.listener.srv.Auth()
-	return append(a.First(address), c.certificate()...)
-}
-
-// certificate returns the identities of the client's certificate.
-func (c *conn) certificate() []znode.ID {
-	if cert := tlsport.Certificate(c.net); cert != nil {
-		return c.listener.srv.Auth().Certificate(cert)
-	}
 	return nil
 }
 

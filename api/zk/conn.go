@@ -1,11 +1,8 @@
 package zk
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -17,16 +14,9 @@ import (
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
-	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/auth"
-	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
-
-// lingerTime is how long an ended connection waits for its client's FIN. To
-// close at once would make the kernel send a reset if bytes of the client are
-// unread, and the client could lose the last replies.
-const lingerTime = time.Second
 
 // conn is one client's connection. It implements server.Client.
 type conn struct {
@@ -89,69 +79,6 @@ func (c *conn) run() {
 	}
 	c.in.end()
 	c.report(err, why)
-}
-
-// endReason says why a connection has ended: why, if this server has ended it.
-func endReason(err error, why string) string {
-	switch {
-	case why != "":
-		return why
-	case errors.Is(err, io.EOF):
-		return "closed by the client"
-	case err != nil:
-		return err.Error()
-	}
-	return ""
-}
-
-// maxBroken is how many lines about clients that broke the protocol there are in repeats.Every.
-const maxBroken = 10
-
-// report logs why the connection has ended: nothing above debug for what
-// clients do every day.
-func (c *conn) report(err error, why string) {
-	var bad *protocolError
-	var ahead *aheadError
-	var plain *tlsport.PlainError
-	var unshaken *tlsport.HandshakeError
-	switch {
-	case errors.As(err, &ahead):
-		c.listener.logRefusal("ahead", "remote", c.remote, "error", ahead)
-	case errors.As(err, &bad), errors.As(err, &plain), errors.As(err, &unshaken):
-		if unshaken != nil {
-			c.note("login", audit.Failure, unshaken.Error())
-		}
-		level := slog.LevelDebug
-		if pass, _ := c.listener.refusals.PassSome(maxBroken, "broken"); pass {
-			level = slog.LevelInfo
-		}
-		c.listener.logger.Log(context.Background(), level, "a client broke the protocol",
-			"remote", c.remote, "session", c.session(), "error", err)
-	case why != "":
-		c.listener.logger.Debug("client disconnected",
-			"remote", c.remote, "session", c.session(), "reason", why)
-	default:
-		c.listener.logger.Debug("client has gone",
-			"remote", c.remote, "session", c.session(), "error", err)
-	}
-}
-
-// protocolError is a client's breach of the protocol that costs it the
-// connection.
-type protocolError struct{ problem string }
-
-func (e *protocolError) Error() string { return e.problem }
-
-func badf(format string, args ...any) error {
-	return &protocolError{fmt.Sprintf(format, args...)}
-}
-
-func (c *conn) session() znode.SessionID {
-	if sc := c.sc.Load(); sc != nil {
-		id, _ := sc.Session()
-		return id
-	}
-	return 0
 }
 
 // serve reads until the connection ends.
@@ -234,72 +161,6 @@ func (c *conn) requests() error {
 		sc.Touch()
 	}
 	return nil
-}
-
-// lastWords sees to it that an ended connection's last replies arrive: it
-// reads and forgets what still comes until the client or the linger timer
-// closes the connection.
-func (c *conn) lastWords(err error) error {
-	if err != nil && !c.out.isEnding() {
-		return err
-	}
-	// The linger timer ends this, and no deadline from before.
-	if c.net.SetReadDeadline(time.Time{}) != nil {
-		return err
-	}
-	for {
-		c.in.discard()
-		if fillErr := c.in.fill(); fillErr != nil {
-			// A client that only closed its sending side, as nc does, still waits
-			// for the answer. The outbox gives up by itself (endGrace).
-			<-c.gone
-			return err
-		}
-	}
-}
-
-// ended closes the sending side, after the last bytes.
-func (c *conn) ended() {
-	close(c.gone)
-	if sc := c.sc.Load(); sc != nil {
-		sc.Close(c.out.reason()) // a reader that waits for room in its queue goes on
-	}
-	half, ok := c.net.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
-		_ = c.net.Close()
-		return
-	}
-	c.linger.Store(time.AfterFunc(lingerTime, func() { _ = c.net.Close() }))
-}
-
-// Disconnect implements server.Client.
-func (c *conn) Disconnect(r server.Reason) {
-	if r == server.ReasonStopping {
-		c.leave()
-		return
-	}
-	c.out.end(r.String())
-}
-
-// Notify implements server.Client: an event goes out, encoded once for all
-// who get it.
-func (c *conn) Notify(n *watch.Notification) {
-	if n.Frame == nil {
-		n.Frame = appendEvent(nil, n.Zxid, n.Type, n.Path)
-	}
-	if b, ok := c.out.begin(); ok {
-		c.out.stats.sent()
-		c.out.commit(append(b, n.Frame...), true)
-	}
-}
-
-// appendEvent appends a notification's frame.
-func appendEvent(b []byte, zxid znode.Zxid, typ znode.EventType, path string) []byte {
-	if b == nil {
-		b = make([]byte, 0, wire.FrameLengthBytes+wire.ReplyHeaderBytes+12+len(path))
-	}
-	return wire.AppendReply(b, wire.ReplyHeader{Xid: wire.XidNotification, Zxid: zxid},
-		&wire.WatcherEvent{Type: typ, State: wire.StateSyncConnected, Path: path})
 }
 
 // execute decodes a request and hands it on. An error ends the connection.
@@ -393,9 +254,10 @@ func (c *conn) refuseTooLong(why error) error {
 	return nil
 }
 
-// countReceived counts a request frame of n bytes.
-func (o *outbox) countReceived(n int) {
-	o.mu.Lock()
-	o.stats.received(n)
-	o.mu.Unlock()
+func (c *conn) session() znode.SessionID {
+	if sc := c.sc.Load(); sc != nil {
+		id, _ := sc.Session()
+		return id
+	}
+	return 0
 }

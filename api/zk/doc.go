@@ -6,16 +6,20 @@
 //
 // It does not listen (Serve takes a net.Listener) and does not read configuration
 // files. SASL's mechanisms come in as exchanges (server/auth). TLS is its listener's
-// (internal/tlsport): it is begun by the first read.
+// (internal/tlsport): the first read does the handshake.
 //
 // # A connection's way
 //
-//	Serve → conn.serve
-//	  first four bytes: a four-letter word → word.go, answer, close
-//	  else a ConnectRequest → handshake.go → Conn.OpenSession / AttachSession
-//	  then frames: execute → request → Conn.Read  → request.Read → outbox
-//	                                   Conn.Write ⋯ request.Done → outbox
-//	                          watch ⋯ conn.Notify              → outbox
+//	listener.go   accept, within the limits
+//	conn.go       first four bytes: a four-letter word → word.go, answer, close
+//	handshake.go  else a ConnectRequest → Conn.OpenSession / AttachSession
+//	input.go      then frames
+//	conn.go       execute
+//	request.go    decode → Conn.Read → read.go, watches.go
+//	                       Conn.Write ⋯ the log ⋯ request.Done
+//	reply.go      encode; statistics, slow log, usage, audit
+//	outbox.go     send, with the events of watches (conn.Notify)
+//	end.go        why and how it ends
 //
 // # Concurrency
 //

@@ -1,14 +1,25 @@
 package zk
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/audit"
 )
+
+// lingerTime is how long an ended connection waits for its client's FIN. To
+// close at once would make the kernel send a reset if bytes of the client are
+// unread, and the client could lose the last replies.
+const lingerTime = time.Second
 
 const (
 	// quietTime is for how long a client must have sent nothing to be let go, when this server leaves. One that sends
@@ -18,6 +29,106 @@ const (
 	// no leader answers.
 	leaveLimit = time.Second
 )
+
+// endReason says why a connection has ended: why, if this server has ended it.
+func endReason(err error, why string) string {
+	switch {
+	case why != "":
+		return why
+	case errors.Is(err, io.EOF):
+		return "closed by the client"
+	case err != nil:
+		return err.Error()
+	}
+	return ""
+}
+
+// maxBroken is how many lines about clients that broke the protocol there are in repeats.Every.
+const maxBroken = 10
+
+// report logs why the connection has ended: nothing above debug for what
+// clients do every day.
+func (c *conn) report(err error, why string) {
+	var bad *protocolError
+	var ahead *aheadError
+	var plain *tlsport.PlainError
+	var unshaken *tlsport.HandshakeError
+	switch {
+	case errors.As(err, &ahead):
+		c.listener.logRefusal("ahead", "remote", c.remote, "error", ahead)
+	case errors.As(err, &bad), errors.As(err, &plain), errors.As(err, &unshaken):
+		if unshaken != nil {
+			c.note("login", audit.Failure, unshaken.Error())
+		}
+		level := slog.LevelDebug
+		if pass, _ := c.listener.refusals.PassSome(maxBroken, "broken"); pass {
+			level = slog.LevelInfo
+		}
+		c.listener.logger.Log(context.Background(), level, "a client broke the protocol",
+			"remote", c.remote, "session", c.session(), "error", err)
+	case why != "":
+		c.listener.logger.Debug("client disconnected",
+			"remote", c.remote, "session", c.session(), "reason", why)
+	default:
+		c.listener.logger.Debug("client has gone",
+			"remote", c.remote, "session", c.session(), "error", err)
+	}
+}
+
+// protocolError is a client's breach of the protocol that costs it the
+// connection.
+type protocolError struct{ problem string }
+
+func (e *protocolError) Error() string { return e.problem }
+
+func badf(format string, args ...any) error {
+	return &protocolError{fmt.Sprintf(format, args...)}
+}
+
+// lastWords sees to it that an ended connection's last replies arrive: it
+// reads and forgets what still comes until the client or the linger timer
+// closes the connection.
+func (c *conn) lastWords(err error) error {
+	if err != nil && !c.out.isEnding() {
+		return err
+	}
+	// The linger timer ends this, and no deadline from before.
+	if c.net.SetReadDeadline(time.Time{}) != nil {
+		return err
+	}
+	for {
+		c.in.discard()
+		if fillErr := c.in.fill(); fillErr != nil {
+			// A client that only closed its sending side, as nc does, still waits
+			// for the answer. The outbox gives up by itself (endGrace).
+			<-c.gone
+			return err
+		}
+	}
+}
+
+// ended closes the sending side, after the last bytes.
+func (c *conn) ended() {
+	close(c.gone)
+	if sc := c.sc.Load(); sc != nil {
+		sc.Close(c.out.reason()) // a reader that waits for room in its queue goes on
+	}
+	half, ok := c.net.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		_ = c.net.Close()
+		return
+	}
+	c.linger.Store(time.AfterFunc(lingerTime, func() { _ = c.net.Close() }))
+}
+
+// Disconnect implements server.Client.
+func (c *conn) Disconnect(r server.Reason) {
+	if r == server.ReasonStopping {
+		c.leave()
+		return
+	}
+	c.out.end(r.String())
+}
 
 // errLeaving interrupts a reader that waits for its client.
 var errLeaving = errors.New("the server stops")

@@ -8,6 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/session"
@@ -76,6 +77,24 @@ func (c *conn) isAhead(seen znode.Zxid) (ahead bool) {
 type aheadError struct{ problem string }
 
 func (e *aheadError) Error() string { return e.problem }
+
+// identities are those that a connection has from the start: its address, and its certificate if it has one.
+func (c *conn) identities() []znode.ID {
+	address := c.remote
+	if c.address.IsValid() {
+		address = c.address.String()
+	}
+	a := c.listener.srv.Auth()
+	return append(a.First(address), c.certificate()...)
+}
+
+// certificate returns the identities of the client's certificate.
+func (c *conn) certificate() []znode.ID {
+	if cert := tlsport.Certificate(c.net); cert != nil {
+		return c.listener.srv.Auth().Certificate(cert)
+	}
+	return nil
+}
 
 // connecting is the request for a session. It implements server.Op.
 type connecting struct {

@@ -1,10 +1,146 @@
 package zk
 
 import (
+	"container/list"
 	"math/rand/v2"
+	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
+
+// shares bounds the bytes that all connections hold together: what they have sent of a request and is not complete, or
+// what waits to be sent to them. When that is too much, the one goes that was first and has taken nothing since:
+// a client that sends or reads without pause is done long before that. A single share may be larger than the bound.
+type shares struct {
+	limit int64
+	close func(net.Conn) // is called for each connection that goes
+	// spare keeps a connection whose own share grows, even if it is the first.
+	spare  bool
+	closed atomic.Int64 // connections
+
+	mu    sync.Mutex // protects the fields below, and those of every share but conn
+	bytes int64
+	queue list.List // of *share; those that take something go to the back
+}
+
+// share is what one connection holds.
+type share struct {
+	conn  net.Conn
+	place *list.Element // in the queue; nil: nothing is held
+	held  int           // bytes
+	cut   bool          // the connection is being closed
+}
+
+// hold sets a share to n bytes. Fewer than before, but some, means that the client has taken the others.
+func (a *shares) hold(s *share, n int) {
+	for _, c := range a.count(s, n) {
+		a.closed.Add(1)
+		a.close(c)
+	}
+}
+
+// count returns the connections that have to go.
+func (a *shares) count(s *share, n int) (out []net.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case s.cut:
+		return nil // its next read or write will fail
+	case n == 0:
+		a.removeLocked(s)
+		return nil
+	case s.place == nil:
+		s.place = a.queue.PushBack(s)
+	case n < s.held:
+		a.queue.MoveToBack(s.place)
+	}
+	a.bytes += int64(n - s.held)
+	s.held = n
+	for a.bytes > a.limit && a.queue.Len() > 1 {
+		first := a.queue.Front().Value.(*share)
+		if first == s && a.spare {
+			break
+		}
+		a.removeLocked(first)
+		first.cut = true
+		out = append(out, first.conn)
+	}
+	return out
+}
+
+// took notes that the client has taken some of what it holds.
+func (a *shares) took(s *share) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s.place != nil {
+		a.queue.MoveToBack(s.place)
+	}
+}
+
+func (a *shares) removeLocked(s *share) {
+	if s.place != nil {
+		a.queue.Remove(s.place)
+		a.bytes -= int64(s.held)
+		s.place, s.held = nil, 0
+	}
+}
+
+// sum is how many bytes are held.
+func (a *shares) sum() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.bytes
+}
+
+// longReply is a reply of so many bytes that not all clients may be given one at a time.
+const longReply = 2 << 20
+
+// replyRoom bounds the bytes of the long replies that are made at a time: they are in memory before the first byte can
+// be sent, or its client cut off.
+type replyRoom struct {
+	limit int64
+	bytes atomic.Int64
+}
+
+// reserve takes room for a reply of n bytes. It reports false if there is none; a single reply may be larger than the
+// bound.
+func (a *replyRoom) reserve(n int) bool {
+	if n <= longReply {
+		return true
+	}
+	if sum := a.bytes.Add(int64(n)); sum > a.limit && sum > int64(n) {
+		a.bytes.Add(-int64(n))
+		return false
+	}
+	return true
+}
+
+// release ends what reserve has begun.
+func (a *replyRoom) release(n int) {
+	if n > longReply {
+		a.bytes.Add(-int64(n))
+	}
+}
+
+// requestSlots bounds the requests of all clients that wait for their result; nil: no bound.
+type requestSlots chan struct{}
+
+// take waits until there is a slot. It reports false if the client has gone before.
+func (s requestSlots) take(c *conn) bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+	}
+	c.out.wake() // what is answered does not wait
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-c.gone:
+		return false
+	}
+}
 
 // ConnectionThrottle bounds how fast sessions are opened, as ZooKeeper's BlueThrottle does: a bucket of tokens of
 // which each session takes some and, with Freeze, a chance to be refused that rises while the bucket is empty.
@@ -65,10 +201,6 @@ func (t *throttle) admit(now time.Time, renewed bool) bool {
 	return true
 }
 
-// AdmitSession takes the tokens of a session that is opened over HTTP, which counts as one of this port; it reports
-// false when that has to wait.
-func (ln *Listener) AdmitSession() bool { return ln.throttle.admit(time.Now(), false) }
-
 // luckyLocked moves the chance to be refused, and draws.
 func (t *throttle) luckyLocked(now time.Time) bool {
 	if now.Sub(t.frozen) > t.cfg.Freeze {
@@ -84,21 +216,6 @@ func (t *throttle) luckyLocked(now time.Time) bool {
 	return t.random() >= t.chance
 }
 
-// requestSlots bounds the requests of all clients that wait for their result; nil: no bound.
-type requestSlots chan struct{}
-
-// take waits until there is a slot. It reports false if the client has gone before.
-func (s requestSlots) take(c *conn) bool {
-	select {
-	case s <- struct{}{}:
-		return true
-	default:
-	}
-	c.out.wake() // what is answered does not wait
-	select {
-	case s <- struct{}{}:
-		return true
-	case <-c.gone:
-		return false
-	}
-}
+// AdmitSession takes the tokens of a session that is opened over HTTP, which counts as one of this port; it reports
+// false when that has to wait.
+func (ln *Listener) AdmitSession() bool { return ln.throttle.admit(time.Now(), false) }

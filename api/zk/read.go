@@ -105,3 +105,73 @@ func (r *request) whoAmI(v *server.View) {
 	}
 	r.reply(v.Zxid(), znode.OK, x.Append)
 }
+
+// multiRead answers each of its reads by itself: one may fail and the others
+// keep their data. A reply of more than an outbox may hold is refused before it
+// is made: a request of 48 KB can ask for gigabytes.
+func (r *request) multiRead(v *server.View) {
+	ops := r.body.(*wire.MultiRequest).Ops
+	most := min(r.c.listener.cfg.OutboxBytes, maxReply)
+	codes, bytes := r.lookAt(v, ops, most)
+	if bytes > most {
+		r.c.listener.longReplies.Add(1)
+		r.reply(v.Zxid(), znode.ErrSystem, nil)
+		return
+	}
+	r.replyLong(v.Zxid(), znode.OK, bytes, func(b []byte) []byte {
+		for i := range ops {
+			b = appendRead(b, v, &ops[i], codes[i])
+		}
+		return wire.AppendMultiEnd(b)
+	})
+}
+
+// lookAt returns what becomes of each read, and about how long the reply will be; it stops when that is more than most.
+func (r *request) lookAt(v *server.View, ops []wire.MultiOp, most int) (codes []znode.Error, bytes int) {
+	const perRead = wire.StatBytes + 16
+	x := znode.Txn{Identities: r.ids}
+	for i := range ops {
+		path := readPath(&ops[i])
+		code := v.Tree().Allows(&x, path, znode.PermRead)
+		codes = append(codes, code)
+		switch bytes += perRead; {
+		case code != znode.OK:
+		case ops[i].Type == wire.OpGetData:
+			stat, _ := v.Tree().Exists(path, super)
+			bytes += int(stat.DataLength)
+		default: // more names than that are too long anyway
+			_, _ = v.Tree().VisitChildren(path, 0, most/4, super, func(name string) { bytes += 4 + len(name) })
+		}
+		if bytes > most {
+			break
+		}
+	}
+	return codes, bytes
+}
+
+// super may read everything: that a client may has been looked at.
+var super = []znode.ID{znode.SuperIDs}
+
+func readPath(op *wire.MultiOp) string {
+	if q, ok := op.Request.(*wire.GetDataRequest); ok {
+		return q.Path
+	}
+	return op.Request.(*wire.GetChildrenRequest).Path
+}
+
+// appendRead appends the result of a read that is permitted, or its code.
+func appendRead(b []byte, v *server.View, op *wire.MultiOp, code znode.Error) []byte {
+	if code != znode.OK {
+		return appendMultiError(b, code)
+	}
+	h, path := wire.MultiHeader{Type: op.Type}, readPath(op)
+	b = h.Append(b)
+	if op.Type == wire.OpGetData {
+		data, stat, _ := v.Tree().Get(path, super)
+		x := wire.GetDataResponse{Data: data, Stat: stat}
+		return x.Append(b)
+	}
+	names, _, _ := v.Tree().Children(path, super)
+	x := wire.GetChildrenResponse{Children: names}
+	return x.Append(b)
+}

@@ -2,13 +2,93 @@ package zk
 
 import (
 	"slices"
-	"sync/atomic"
+	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/znode"
 )
+
+// Done implements server.Op.
+func (r *request) Done(v *server.View, x *state.Result) {
+	c, closing := r.c, r.op == wire.OpCloseSession
+	if x.Code == znode.ErrSessionMoved {
+		// The client is elsewhere by now; a reply could only confuse it
+		// (FinalRequestProcessor; ZOOKEEPER-710).
+		r.done()
+		c.Disconnect(server.ReasonMoved)
+		return
+	}
+	r.result, r.times = x, v.Times()
+	r.answer(x)
+	if closing {
+		c.Disconnect(server.ReasonClosed)
+	}
+}
+
+// answer sends the reply to a write.
+func (r *request) answer(x *state.Result) {
+	switch r.op {
+	case wire.OpCreate:
+		body := wire.CreateResponse{Path: x.Path}
+		r.reply(x.Zxid, x.Code, body.Append)
+	case wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
+		body := wire.Create2Response{Path: x.Path, Stat: x.Stat}
+		r.reply(x.Zxid, x.Code, body.Append)
+	case wire.OpSetData:
+		body := wire.SetDataResponse{Stat: x.Stat}
+		r.reply(x.Zxid, x.Code, body.Append)
+	case wire.OpSetACL:
+		body := wire.SetACLResponse{Stat: x.Stat}
+		r.reply(x.Zxid, x.Code, body.Append)
+	case wire.OpSync:
+		body := wire.SyncResponse{Path: r.path}
+		r.reply(x.Zxid, x.Code, body.Append)
+	case wire.OpMulti:
+		r.reply(x.Zxid, x.Code, func(b []byte) []byte { return appendMulti(b, r.types, x) })
+	default: // delete, closeSession
+		r.reply(x.Zxid, x.Code, nil)
+	}
+}
+
+// appendMulti appends the results of a multi with operations of these types. One that failed is a list of
+// errors, under a header without error.
+func appendMulti(b []byte, types []wire.OpCode, x *state.Result) []byte {
+	failed := slices.ContainsFunc(x.Multi, func(one state.OpResult) bool { return one.Code != znode.OK })
+	for i := range x.Multi {
+		one := &x.Multi[i]
+		if failed {
+			b = appendMultiError(b, one.Code)
+			continue
+		}
+		h := wire.MultiHeader{Type: types[i]}
+		b = h.Append(b)
+		switch h.Type {
+		case wire.OpCreate:
+			body := wire.CreateResponse{Path: one.Path}
+			b = body.Append(b)
+		case wire.OpCreate2:
+			body := wire.Create2Response{Path: one.Path, Stat: one.Stat}
+			b = body.Append(b)
+		case wire.OpSetData:
+			body := wire.SetDataResponse{Stat: one.Stat}
+			b = body.Append(b)
+		}
+	}
+	return wire.AppendMultiEnd(b)
+}
+
+// appendMultiError appends the result of an operation that failed or, in a multi that failed, was not done.
+func appendMultiError(b []byte, code znode.Error) []byte {
+	h, body := wire.MultiHeader{Type: wire.OpError, Err: code}, wire.ErrorResponse{Err: code}
+	return body.Append(h.Append(b))
+}
+
+// maxReply bounds a reply in bytes. A frame of ZooKeeper's protocol ends at 2^31, and no client takes a tenth of it.
+const maxReply = 1 << 30
 
 // reply answers with a code and, if that is OK, with what body appends; nil: nothing. It ends the request.
 func (r *request) reply(zxid znode.Zxid, code znode.Error, body func(b []byte) []byte) {
@@ -84,35 +164,47 @@ func (r *request) unknown() {
 	c.out.end("request of an unknown type")
 }
 
-// maxReply bounds a reply in bytes. A frame of ZooKeeper's protocol ends at 2^31, and no client takes a tenth of it.
-const maxReply = 1 << 30
+// maxSlow is how many slow requests of one connection are kept until their replies are written.
+const maxSlow = 16
 
-// longReply is a reply of so many bytes that not all clients may be given one at a time.
-const longReply = 2 << 20
-
-// replyRoom bounds the bytes of the long replies that are made at a time: they are in memory before the first byte can
-// be sent, or its client cut off.
-type replyRoom struct {
-	limit int64
-	bytes atomic.Int64
+// noteSlow keeps what is known of a request that was answered now, if it was slow, until its reply is written. The
+// outbox is locked.
+func (c *conn) noteSlow(r *request, now time.Time) {
+	if c.out.since.IsZero() {
+		c.out.since = now
+	}
+	log := c.listener.cfg.Slow
+	took := now.Sub(r.start)
+	switch {
+	case !log.Slow(took):
+		return
+	case len(c.out.slow) >= maxSlow:
+		log.Leave(1)
+		return
+	}
+	x := insight.SlowRequest{
+		At: r.start, Port: insight.PortZooKeeper, Operation: r.op.String(), Path: r.firstPath(), Address: c.remote,
+		Took: took, Stages: insight.StagesOf(r.start, r.times, now),
+	}
+	if r.times != nil {
+		x.Index, x.Term = r.times.Index, r.times.Term
+	}
+	c.out.slow = append(c.out.slow, x)
 }
 
-// reserve takes room for a reply of n bytes. It reports false if there is none; a single reply may be larger than the
-// bound.
-func (a *replyRoom) reserve(n int) bool {
-	if n <= longReply {
-		return true
+// reportSlow hands on the slow requests whose replies the client has taken now, the first of which was given at since;
+// or that the replies alone were slow.
+func (c *conn) reportSlow(since time.Time, slow []insight.SlowRequest) {
+	log, now := c.listener.cfg.Slow, time.Now()
+	if len(slow) == 0 && log.Slow(now.Sub(since)) {
+		slow = []insight.SlowRequest{{
+			At: since, Port: insight.PortZooKeeper, Operation: insight.OnlyReply, Address: c.remote,
+		}}
 	}
-	if sum := a.bytes.Add(int64(n)); sum > a.limit && sum > int64(n) {
-		a.bytes.Add(-int64(n))
-		return false
-	}
-	return true
-}
-
-// release ends what reserve has begun.
-func (a *replyRoom) release(n int) {
-	if n > longReply {
-		a.bytes.Add(-int64(n))
+	for _, x := range slow {
+		x.Session = c.session()
+		x.Stages.Reply = now.Sub(x.At.Add(x.Took))
+		x.Took = now.Sub(x.At)
+		log.Add(x)
 	}
 }

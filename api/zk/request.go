@@ -66,16 +66,6 @@ func (r *request) done() {
 	c.listener.pool.Put(r)
 }
 
-// refuse makes the request one that is answered, in its turn, by a code.
-func (r *request) refuse(code znode.Error) {
-	r.code = code
-	r.cmd = state.Command{}
-	r.body = nil
-}
-
-// isCommand reports whether the request goes through the log.
-func (r *request) isCommand() bool { return r.cmd.Op != 0 }
-
 // decode fills r from the request's body. It reports false for a body that is
 // not what it should be.
 func (r *request) decode(rd *jute.Reader) bool {
@@ -124,6 +114,121 @@ func (r *request) decode(rd *jute.Reader) bool {
 		r.decodeCommand(rd)
 	}
 	return rd.Err() == nil && r.kindIsKnown()
+}
+
+// decodeCommand fills r.cmd with what the request asks the log for.
+func (r *request) decodeCommand(rd *jute.Reader) {
+	c := &r.cmd
+	switch r.op {
+	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer:
+		var q wire.CreateRequest
+		q.Decode(rd)
+		*c = state.Command{
+			Op: state.OpCreate, Path: q.Path, Data: q.Data, ACL: q.ACL, Mode: q.Mode,
+		}
+		if r.op == wire.OpCreateContainer {
+			c.Kind = znode.CreateContainer // whatever the mode says
+		}
+	case wire.OpCreateTTL:
+		var q wire.CreateTTLRequest
+		q.Decode(rd)
+		*c = state.Command{
+			Op: state.OpCreate, Path: q.Path, Data: q.Data, ACL: q.ACL, Mode: q.Mode,
+			Kind: znode.CreateTTL, TTL: q.TTLMillis,
+		}
+	case wire.OpDelete:
+		var q wire.DeleteRequest
+		q.Decode(rd)
+		*c = state.Command{Op: state.OpDelete, Path: q.Path, Version: q.Version}
+	case wire.OpSetData:
+		var q wire.SetDataRequest
+		q.Decode(rd)
+		*c = state.Command{Op: state.OpSetData, Path: q.Path, Data: q.Data, Version: q.Version}
+	case wire.OpSetACL:
+		var q wire.SetACLRequest
+		q.Decode(rd)
+		*c = state.Command{Op: state.OpSetACL, Path: q.Path, ACL: q.ACL, Version: q.Version}
+	case wire.OpSync:
+		var q wire.SyncRequest
+		q.Decode(rd)
+		r.path, c.Op = q.Path, state.OpSync
+	case wire.OpCloseSession:
+		c.Op = state.OpCloseSession
+	case wire.OpMulti:
+		r.decodeMulti(rd)
+	default:
+		panic("zk: invariant broken: no command of type " + r.op.String())
+	}
+}
+
+// decodeMulti fills r.cmd and r.types.
+func (r *request) decodeMulti(rd *jute.Reader) {
+	var m wire.MultiRequest
+	m.Decode(rd)
+	if rd.Err() != nil {
+		return
+	}
+	r.cmd = state.Command{Op: state.OpMulti, Ops: make([]state.Command, len(m.Ops))}
+	r.types = r.types[:0]
+	for i := range m.Ops {
+		r.cmd.Ops[i] = multiCommand(&m.Ops[i])
+		r.types = append(r.types, m.Ops[i].EffectiveType().ResultType())
+	}
+}
+
+// multiCommand is one operation of a multi. Inside a multi the mode of a
+// create goes before its opcode (wire.MultiOp.EffectiveType).
+func multiCommand(op *wire.MultiOp) state.Command {
+	switch q := op.Request.(type) {
+	case *wire.CreateRequest:
+		// Without a TTL in the request, a TTL mode gets an impossible one.
+		return multiCreate(op, q.Path, q.Data, q.ACL, q.Mode, -1)
+	case *wire.CreateTTLRequest:
+		return multiCreate(op, q.Path, q.Data, q.ACL, q.Mode, q.TTLMillis)
+	case *wire.DeleteRequest:
+		return state.Command{Op: state.OpDelete, Path: q.Path, Version: q.Version}
+	case *wire.SetDataRequest:
+		return state.Command{
+			Op: state.OpSetData, Path: q.Path, Data: q.Data, Version: q.Version,
+		}
+	case *wire.CheckRequest:
+		return state.Command{Op: state.OpCheck, Path: q.Path, Version: q.Version}
+	}
+	panic("zk: invariant broken: the decoder let an operation of another kind into a multi")
+}
+
+func multiCreate(
+	op *wire.MultiOp, path string, data []byte, acl []znode.ACL, mode znode.Mode, ttl int64,
+) state.Command {
+	c := state.Command{Op: state.OpCreate, Path: path, Data: data, ACL: acl, Mode: mode}
+	switch op.EffectiveType() {
+	case wire.OpCreateContainer:
+		c.Kind = znode.CreateContainer
+	case wire.OpCreateTTL:
+		c.Kind, c.TTL = znode.CreateTTL, ttl
+	}
+	return c
+}
+
+// isCommand reports whether the request goes through the log.
+func (r *request) isCommand() bool { return r.cmd.Op != 0 }
+
+// refuse makes the request one that is answered, in its turn, by a code.
+func (r *request) refuse(code znode.Error) {
+	r.code = code
+	r.cmd = state.Command{}
+	r.body = nil
+}
+
+// firstPath is the path of a request, or of the first operation of a transaction.
+func (r *request) firstPath() string {
+	switch {
+	case r.path != "":
+		return r.path
+	case len(r.cmd.Ops) > 0:
+		return r.cmd.Ops[0].Path
+	}
+	return r.cmd.Path
 }
 
 // Read implements server.Op.

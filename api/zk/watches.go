@@ -134,3 +134,24 @@ func (r *request) catchUp(typ znode.EventType, path string) bool {
 	out.commit(appendEvent(b, znode.NoZxid, typ, path), !r.quiet)
 	return true
 }
+
+// Notify implements server.Client: an event goes out, encoded once for all
+// who get it.
+func (c *conn) Notify(n *watch.Notification) {
+	if n.Frame == nil {
+		n.Frame = appendEvent(nil, n.Zxid, n.Type, n.Path)
+	}
+	if b, ok := c.out.begin(); ok {
+		c.out.stats.sent()
+		c.out.commit(append(b, n.Frame...), true)
+	}
+}
+
+// appendEvent appends a notification's frame.
+func appendEvent(b []byte, zxid znode.Zxid, typ znode.EventType, path string) []byte {
+	if b == nil {
+		b = make([]byte, 0, wire.FrameLengthBytes+wire.ReplyHeaderBytes+12+len(path))
+	}
+	return wire.AppendReply(b, wire.ReplyHeader{Xid: wire.XidNotification, Zxid: zxid},
+		&wire.WatcherEvent{Type: typ, State: wire.StateSyncConnected, Path: path})
+}

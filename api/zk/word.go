@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/zk-lite/zk-lite/server"
@@ -111,4 +112,35 @@ func (c *conn) serveWord(name string) error {
 	}
 	c.out.end("four-letter word " + name)
 	return c.lastWords(nil)
+}
+
+// ruok says that the process answers, and no more.
+func (a *answer) ruok() { a.WriteString("imok") }
+
+// isro says whether writes are possible; null is neither.
+func (a *answer) isro() {
+	if a.serving {
+		a.WriteString("rw")
+	} else {
+		a.WriteString("null")
+	}
+}
+
+// gtmk prints the trace mask, which is kept and has no effect.
+func (a *answer) gtmk() { a.WriteString(strconv.FormatInt(a.listener.trace.Load(), 10)) }
+
+// stmk sets it.
+func (a *answer) stmk() {
+	a.listener.trace.Store(int64(binary.BigEndian.Uint64(a.argument)))
+	a.gtmk()
+}
+
+// hash lists digests of the state.
+func (a *answer) hash() {
+	if a.listener.cfg.Digests == nil {
+		return
+	}
+	for _, x := range a.listener.cfg.Digests() {
+		a.line("%x: %d", x.Zxid, int64(x.Value))
+	}
 }

@@ -2,7 +2,6 @@ package zk
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -58,24 +57,39 @@ func (ln *Listener) proposalSizes() (last, smallest, largest int64) {
 // nodeCount is ZooKeeper's: it counts the root twice, as "/" and as "".
 func nodeCount(s znode.Size) int { return s.Znodes + 1 }
 
+// mntr lists the metrics that monitors read, a key and a value on each line.
+// Keys that only a JVM or Zab can have are left out.
+func (a *answer) mntr() {
+	ln := a.listener
+	role := ln.srv.Status().Role
+	a.line("zk_version\t%s", ln.cfg.fullVersion())
+	a.line("zk_server_state\t%s", role)
+	if role != consensus.RoleStandalone {
+		a.line("zk_peer_state\t%s", peerState(role))
+	}
+	all := metrics.Take(ln.Metrics, metrics.OfServer(ln.srv, ln.started), ln.cfg.Metrics)
+	all.Mntr(func(key, value string) { a.line("%s\t%s", key, value) })
+}
+
+// peerState is the role in the words of ZooKeeper's QuorumPeer.
+func peerState(r consensus.Role) string {
+	switch r {
+	case consensus.RoleLeader:
+		return "leading - broadcast"
+	case consensus.RoleFollower:
+		return "following - broadcast"
+	case consensus.RoleObserver:
+		return "observing - broadcast"
+	}
+	return fmt.Sprint(r)
+}
+
 // cons has a line for every connection.
 func (a *answer) cons() {
 	for _, c := range a.listener.snapshot() {
 		a.line("%s", c.describe(a.conn, false))
 	}
 	a.line("")
-}
-
-// crst starts the connections' metrics afresh.
-func (a *answer) crst() {
-	a.listener.ResetConnections()
-	a.line("Connection stats reset.")
-}
-
-// srst starts the server's metrics afresh.
-func (a *answer) srst() {
-	a.listener.ResetTotals()
-	a.line("Server stats reset.")
 }
 
 // describe is a connection's line (ServerCnxn.dumpConnectionInfo). The number
@@ -95,7 +109,7 @@ func (c *conn) describe(asking *conn, brief bool) string {
 	if sc := c.sc.Load(); !brief && sc != nil {
 		if id, timeout := sc.Session(); id != 0 {
 			fmt.Fprintf(&b, ",sid=%s,lop=%s,est=%d,to=%d",
-				id, opLetters(s.lastOp), c.since.UnixMilli(), timeout.Milliseconds())
+				id, lettersOf(s.lastOp), c.since.UnixMilli(), timeout.Milliseconds())
 			if s.lastXid >= 0 {
 				fmt.Fprintf(&b, ",lcxid=0x%x", int32(s.lastXid))
 			}
@@ -117,35 +131,14 @@ func unixMillis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// snapshot lists the connections, the oldest first.
-func (ln *Listener) snapshot() []*conn {
-	ln.mu.Lock()
-	all := make([]*conn, 0, len(ln.conns))
-	for c := range ln.conns {
-		all = append(all, c)
-	}
-	ln.mu.Unlock()
-	slices.SortFunc(all, func(x, y *conn) int { return x.since.Compare(y.since) })
-	return all
+// crst starts the connections' metrics afresh.
+func (a *answer) crst() {
+	a.listener.ResetConnections()
+	a.line("Connection stats reset.")
 }
 
-// totals are the metrics of all connections, present and past.
-type totals struct {
-	counters
-	connections int
-	outstanding int64
-	rejected    int64
-}
-
-func (ln *Listener) totals() totals {
-	ln.mu.Lock()
-	defer ln.mu.Unlock()
-	t := totals{counters: ln.past, connections: len(ln.conns), rejected: ln.rejected}
-	for c := range ln.conns {
-		t.outstanding += int64(c.pending.Load())
-		c.out.mu.Lock()
-		t.add(&c.out.stats.server)
-		c.out.mu.Unlock()
-	}
-	return t
+// srst starts the server's metrics afresh.
+func (a *answer) srst() {
+	a.listener.ResetTotals()
+	a.line("Server stats reset.")
 }
