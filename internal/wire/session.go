@@ -82,3 +82,103 @@ func decodeOptionalBool(r *jute.Reader) (has, v bool) {
 	}
 	return true, r.Bool()
 }
+
+// AuthRequest is the body of auth (AuthPacket).
+type AuthRequest struct {
+	Type   int32  // 0; not used by servers
+	Scheme string // such as digest
+	Auth   []byte // the scheme's credentials, such as user:password
+}
+
+func (*AuthRequest) isRequest() {}
+
+// Append appends the record to b.
+func (a *AuthRequest) Append(b []byte) []byte {
+	b = jute.AppendInt32(b, a.Type)
+	b = jute.AppendUstring(b, a.Scheme)
+	return jute.AppendBuffer(b, a.Auth)
+}
+
+// Decode reads the record.
+func (a *AuthRequest) Decode(r *jute.Reader) {
+	a.Type = r.Int32()
+	a.Scheme = schemeString(r.UstringBytes())
+	a.Auth = r.Buffer()
+}
+
+// SASLRequest is the body of sasl (GetSASLRequest): one round of a SASL
+// exchange.
+type SASLRequest struct {
+	Token []byte // nil is null
+}
+
+func (*SASLRequest) isRequest() {}
+
+// Append appends the record to b.
+func (s *SASLRequest) Append(b []byte) []byte { return jute.AppendBuffer(b, s.Token) }
+
+// Decode reads the record.
+func (s *SASLRequest) Decode(r *jute.Reader) { s.Token = r.Buffer() }
+
+// SASLResponse is the reply to sasl (SetSASLResponse).
+type SASLResponse struct {
+	Token []byte // nil is null
+}
+
+func (*SASLResponse) isResponse() {}
+
+// Append appends the record to b.
+func (s *SASLResponse) Append(b []byte) []byte { return jute.AppendBuffer(b, s.Token) }
+
+// Decode reads the record.
+func (s *SASLResponse) Decode(r *jute.Reader) { s.Token = r.Buffer() }
+
+// clientInfoMinBytes is the smallest ClientInfo: the lengths of two strings.
+const clientInfoMinBytes = 8
+
+// ClientInfo is one identity of a connection, without secrets.
+type ClientInfo struct {
+	AuthScheme string
+	User       string
+}
+
+// WhoAmIResponse is the reply to whoAmI.
+type WhoAmIResponse struct {
+	ClientInfo []ClientInfo
+}
+
+func (*WhoAmIResponse) isResponse() {}
+
+// Append appends the record to b.
+func (w *WhoAmIResponse) Append(b []byte) []byte {
+	b = jute.AppendVectorLen(b, len(w.ClientInfo))
+	for _, c := range w.ClientInfo {
+		b = jute.AppendUstring(b, c.AuthScheme)
+		b = jute.AppendUstring(b, c.User)
+	}
+	return b
+}
+
+// Decode reads the record; both a null and an empty vector are nil.
+func (w *WhoAmIResponse) Decode(r *jute.Reader) {
+	w.ClientInfo = nil
+	n := r.VectorLen(clientInfoMinBytes)
+	if n <= 0 {
+		return
+	}
+	w.ClientInfo = make([]ClientInfo, n)
+	for i := range w.ClientInfo {
+		w.ClientInfo[i].AuthScheme = schemeString(r.UstringBytes())
+		w.ClientInfo[i].User = r.Ustring()
+	}
+}
+
+// GoAway is the last frame of a server that leaves: what this connection has sent and got no reply to has not
+// happened, and will not. It is a reply to a ping, for which all clients of ZooKeeper have no use when they have
+// sent none, with SESSIONMOVED as its code: the session goes on at another server. ZooKeeper does not send it.
+func GoAway(zxid znode.Zxid) ReplyHeader {
+	return ReplyHeader{Xid: XidPing, Zxid: zxid, Err: znode.ErrSessionMoved}
+}
+
+// IsGoAway reports whether h is a GoAway.
+func IsGoAway(h ReplyHeader) bool { return h.Xid == XidPing && h.Err == znode.ErrSessionMoved }
