@@ -105,7 +105,7 @@ func (h *handlers) giveBack(q *rest.Request, k queueKind) error {
 	if err := q.NeedSession(); err != nil {
 		return err
 	}
-	return (&Queue{server: h.server, kind: k, path: dir, ticket: ticket}).leave(q)
+	return (&queue{server: h.server, kind: k, path: dir, ticket: ticket}).leave(q)
 }
 
 // electionBody is an election as JSON.

@@ -30,9 +30,9 @@ func electionKind() queueKind {
 	return queueKind{"election", curator.Latch, []string{curator.Latch, curator.KazooLock}}
 }
 
-// Queue is a waiter's view of a lock or an election: of the znode that is its own there,
+// queue is a waiter's view of a lock or an election: of the znode that is its own there,
 // whose name is the ticket.
-type Queue struct {
+type queue struct {
 	server Server
 	kind   queueKind
 	path   string // of the lock or election
@@ -40,7 +40,7 @@ type Queue struct {
 	waits  bool   // others were ahead when it came, and the request is to wait for them
 }
 
-func (l *Queue) znode() string { return znode.Join(l.path, l.ticket) }
+func (l *queue) znode() string { return znode.Join(l.path, l.ticket) }
 
 // queuePath is the path of the lock or election in the URL.
 func queuePath(q *rest.Request, k queueKind) (string, error) {
@@ -65,7 +65,7 @@ func (k *queueKind) parseTicket(text string) (string, error) {
 
 // join makes a znode at the end of the queue. The queue's own znode and those above it
 // are made as containers: they go when they are empty.
-func (l *Queue) join(q *rest.Request, data []byte, acl []znode.ACL) error {
+func (l *queue) join(q *rest.Request, data []byte, acl []znode.ACL) error {
 	c := state.Command{
 		Op: state.OpCreate, Path: znode.Join(l.path, curator.Name(guid(q), l.kind.base)), Data: data, ACL: acl,
 		Mode: znode.EphemeralSequential, Kind: znode.CreatePlain,
@@ -135,7 +135,7 @@ func guid(q *rest.Request) string {
 }
 
 // leave gives the ticket back: it deletes the znode if it is there.
-func (l *Queue) leave(q *rest.Request) error {
+func (l *queue) leave(q *rest.Request) error {
 	if err := l.checkOwner(q); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (l *Queue) leave(q *rest.Request) error {
 }
 
 // checkOwner checks that the ticket, if it is in the queue, is the session's own.
-func (l *Queue) checkOwner(q *rest.Request) error {
+func (l *queue) checkOwner(q *rest.Request) error {
 	var st znode.Stat
 	var code znode.Error
 	for try := range 2 {
@@ -175,7 +175,7 @@ func (l *Queue) checkOwner(q *rest.Request) error {
 	return l.noTicket(code)
 }
 
-func (l *Queue) noTicket(code znode.Error) error {
+func (l *queue) noTicket(code znode.Error) error {
 	if code != znode.ErrNoNode {
 		return rest.Fail(code, l.znode())
 	}

@@ -53,10 +53,16 @@ func (h *handlers) queueUp(q *rest.Request, k queueKind) error {
 	if err != nil {
 		return err
 	}
-	l := &Queue{server: h.server, kind: k, path: path}
+	l := &queue{server: h.server, kind: k, path: path}
 	if q.Query.Has("ticket") {
 		return l.resume(q, wait)
 	}
+	return l.enter(q, wait)
+}
+
+// enter joins the queue and waits. It gives the ticket back if the client does not learn of it, or does not want to
+// wait.
+func (l *queue) enter(q *rest.Request, wait time.Duration) error {
 	acl, err := q.Query.ACL("acl")
 	if err != nil {
 		return err
@@ -65,7 +71,7 @@ func (h *handlers) queueUp(q *rest.Request, k queueKind) error {
 	if err != nil {
 		return err
 	}
-	// What has been sent is waited for even if the client goes: else nobody would know
+	// Wait for the result even if the client goes: else no one would know
 	// of the znode, and it would be in the way until the session ends.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.HTTP.Context()), rest.RequestTimeout)
 	defer cancel()
@@ -75,7 +81,7 @@ func (h *handlers) queueUp(q *rest.Request, k queueKind) error {
 	}
 	s, err := l.await(q, wait)
 	held := err == nil && len(s.ahead) > 0
-	gone := l.waits && q.HTTP.Context().Err() != nil && q.Key == "" // who has a key comes back
+	gone := l.waits && q.HTTP.Context().Err() != nil && q.Key == "" // a client with a key comes back
 	if err != nil || gone || held && wait == 0 {
 		l.abandon(q)
 	}
@@ -93,7 +99,7 @@ func (h *handlers) queueUp(q *rest.Request, k queueKind) error {
 }
 
 // resume continues to wait with a ticket.
-func (l *Queue) resume(q *rest.Request, wait time.Duration) (err error) {
+func (l *queue) resume(q *rest.Request, wait time.Duration) (err error) {
 	if l.ticket, err = l.kind.parseTicket(q.Query.Text("ticket")); err != nil {
 		return err
 	}
@@ -115,7 +121,7 @@ func (l *Queue) resume(q *rest.Request, wait time.Duration) (err error) {
 }
 
 // answer answers with a grant, or with the position.
-func (l *Queue) answer(q *rest.Request, s *position) error {
+func (l *queue) answer(q *rest.Request, s *position) error {
 	if len(s.ahead) == 0 {
 		return q.Answer(http.StatusOK, grantBody{l.ticket, fencingToken(s.stat.Czxid), l.znode()})
 	}
@@ -137,7 +143,7 @@ func clientGone() error {
 }
 
 // heldBy is the problem of a request that does not wait.
-func (l *Queue) heldBy(holder string) error {
+func (l *queue) heldBy(holder string) error {
 	return &rest.Problem{
 		Status: http.StatusConflict, Title: "held by another", Path: znode.Join(l.path, holder),
 		Detail: l.path + ": " + holder + " has it; the request does not wait",
@@ -145,10 +151,10 @@ func (l *Queue) heldBy(holder string) error {
 	}
 }
 
-// await waits until nobody is ahead, the wait or the client ends, or this server
+// await waits until no one is ahead, the wait or the client ends, or this server
 // stops. It wakes up only when the one directly ahead leaves, or the ticket itself.
 // While it waits the session is kept alive.
-func (l *Queue) await(q *rest.Request, wait time.Duration) (*position, error) {
+func (l *queue) await(q *rest.Request, wait time.Duration) (*position, error) {
 	ctx, cancel := context.WithTimeout(q.HTTP.Context(), wait)
 	defer cancel()
 	defer context.AfterFunc(q.Core.Long.Until(), cancel)()
@@ -181,9 +187,9 @@ func (l *Queue) await(q *rest.Request, wait time.Duration) (*position, error) {
 
 // untilMoved waits until the one directly ahead or the ticket itself has changed, or
 // ctx ends.
-func (l *Queue) untilMoved(ctx context.Context, q *rest.Request, s *position) error {
+func (l *queue) untilMoved(ctx context.Context, q *rest.Request, s *position) error {
 	var filters []changes.Filter
-	for _, name := range []string{s.ahead[len(s.ahead)-1].Name, l.ticket} {
+	for _, name := range []string{curator.Predecessor(s.ahead).Name, l.ticket} {
 		filters = append(filters, changes.Filter{
 			Path: znode.Join(l.path, name), Kind: changes.KindData, Identities: superuser(),
 		})
@@ -213,11 +219,11 @@ func (l *Queue) untilMoved(ctx context.Context, q *rest.Request, s *position) er
 }
 
 // position returns where the ticket is. It is an error when it is not there any more.
-func (l *Queue) position(q *rest.Request) (*position, error) {
+func (l *queue) position(q *rest.Request) (*position, error) {
 	s := &position{}
 	var names []string
 	var code znode.Error
-	ended := false
+	ended, queued := false, false
 	q.View(func(v *server.View) {
 		s.zxid = v.Zxid()
 		if s.stat, code = v.Tree().Exists(l.znode(), superuser()); code == znode.OK {
@@ -225,10 +231,11 @@ func (l *Queue) position(q *rest.Request) (*position, error) {
 		}
 		ended = v.Machine().Sessions().Get(q.Session) == nil
 	})
+	s.ahead, queued = curator.Ahead(names, l.ticket, l.kind.markers...)
 	switch {
 	case ended:
 		return nil, rest.Fail(znode.ErrSessionExpired, l.znode())
-	case code == znode.ErrNoNode || code == znode.OK && s.stat.EphemeralOwner != q.Session:
+	case code == znode.ErrNoNode || code == znode.OK && (s.stat.EphemeralOwner != q.Session || !queued):
 		return nil, &rest.Problem{
 			Status: http.StatusGone, Code: znode.ErrNoNode, Path: l.znode(), Title: "ticket lost",
 			Detail: l.znode() + ": it was deleted or given back",
@@ -237,18 +244,12 @@ func (l *Queue) position(q *rest.Request) (*position, error) {
 	case code != znode.OK:
 		return nil, rest.Fail(code, l.path)
 	}
-	for _, c := range curator.Order(names, l.kind.markers...) {
-		if c.Name == l.ticket {
-			break
-		}
-		s.ahead = append(s.ahead, c)
-	}
 	return s, nil
 }
 
-// abandon deletes the znode of a ticket that nobody has. If that fails the
+// abandon deletes the znode of a ticket that no client has. If that fails the
 // znode stays until its session ends.
-func (l *Queue) abandon(q *rest.Request) {
+func (l *queue) abandon(q *rest.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.HTTP.Context()), rest.RequestTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
