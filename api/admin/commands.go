@@ -2,11 +2,21 @@ package admin
 
 import (
 	"fmt"
+	"net"
 	"net/http"
+	"os"
+	"os/user"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // compatibleVersion is the version of ZooKeeper whose commands these are; its tools
@@ -100,3 +110,180 @@ func (h *handlers) runCommand(q *rest.Request) error {
 
 // commandRuok says that the server answers, and no more.
 func commandRuok(*rest.Request, object) error { return nil }
+
+// The commands about this server and the ensemble.
+
+// commandConfiguration shows the settings (ZooKeeperServerConf.toMap).
+func (h *handlers) commandConfiguration(q *rest.Request, out object) error {
+	c := h.cfg.Server
+	out["tick_time"] = c.Tick.Milliseconds()
+	out["min_session_timeout"] = c.MinSessionTimeout.Milliseconds()
+	out["max_session_timeout"] = c.MaxSessionTimeout.Milliseconds()
+	out["server_id"] = c.ID
+	if s := h.cfg.Settings; s != nil {
+		out["client_port"] = s.ClientPort
+		out["data_dir"], out["data_log_dir"] = s.DataDir, s.DataLogDir
+		out["max_client_cnxns"] = s.MaxClientCnxns
+		out["client_port_listen_backlog"] = s.ListenBacklog
+	}
+	return nil
+}
+
+// commandEnvironment shows the process's surroundings. What only a JVM has is left out.
+func (h *handlers) commandEnvironment(q *rest.Request, out object) error {
+	out["zookeeper.version"] = h.fullVersion()
+	out["go.version"], out["os.name"], out["os.arch"] = runtime.Version(), runtime.GOOS, runtime.GOARCH
+	set := func(key, value string, err error) {
+		if err == nil && value != "" {
+			out[key] = value
+		}
+	}
+	host, err := os.Hostname()
+	set("host.name", host, err)
+	dir, err := os.Getwd()
+	set("user.dir", dir, err)
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	set("os.version", strings.TrimSpace(string(release)), err)
+	if u, err := user.Current(); err == nil {
+		out["user.name"], out["user.home"] = u.Username, u.HomeDir
+	}
+	return nil
+}
+
+// commandHash shows the state's digest, which servers share that are at the same
+// zxid. It reads every znode, so it is for operators.
+func (h *handlers) commandHash(q *rest.Request, out object) error {
+	if err := q.NeedAdministrator(); err != nil {
+		return err
+	}
+	zxid, digest := h.server.Digest()
+	out["digests"] = []object{{"zxid": int64(zxid), "digest": int64(digest), "digest_version": 0}}
+	return nil
+}
+
+// commandReadOnly says no: a server without a majority does not serve at all.
+func commandReadOnly(q *rest.Request, out object) error {
+	out["read_only"] = false
+	return nil
+}
+
+// commandLeader says who leads.
+func (h *handlers) commandLeader(q *rest.Request, out object) error {
+	s := q.Core.Server.Status()
+	if s.Role == consensus.RoleStandalone {
+		out["error"] = "server is not initialized"
+		return nil
+	}
+	host, _, _ := net.SplitHostPort(electionAddress(h.ensemble.Members()[s.Leader].Peer))
+	out["is_leader"], out["leader_id"], out["leader_ip"] = s.Role == consensus.RoleLeader, s.Leader, host
+	return nil
+}
+
+// commandMonitor shows all metrics, as mntr does.
+func (h *handlers) commandMonitor(q *rest.Request, out object) error {
+	out["version"] = h.fullVersion()
+	out["server_state"] = q.Core.Server.Status().Role
+	h.measure().JSON(out)
+	return nil
+}
+
+// commandServerStats is how the server is (ServerStats). Of what ZooKeeper has there, the
+// counts of slow syncs and of connections without TLS are missing.
+func (h *handlers) commandServerStats(q *rest.Request, out object) error {
+	var zxid znode.Zxid
+	var size znode.Size
+	q.View(func(v *server.View) { zxid, size = v.Zxid(), v.Tree().Size() })
+	s := q.Core.Server.Status()
+	stats := object{
+		"server_state": s.Role, "last_processed_zxid": int64(zxid), "provider_null": false,
+		"uptime": time.Since(h.started).Milliseconds(), "outstanding_requests": s.Pending,
+	}
+	if p := h.cfg.Port; p != nil {
+		t := p.Totals()
+		stats["min_latency"] = t.MinLatency.Milliseconds()
+		stats["max_latency"] = metrics.WholeMillis(t.MaxLatency)
+		stats["avg_latency"] = t.AvgLatencyMillis
+		stats["packets_received"], stats["packets_sent"] = t.PacketsReceived, t.PacketsSent
+		stats["num_alive_client_connections"] = t.Connections
+		stats["outstanding_requests"], stats["auth_failed_count"] = t.Outstanding, t.AuthFailed
+		stats["data_dir_size"], stats["log_dir_size"] = p.DirSizes()
+		response := object{
+			"last_buffer_size": t.LastReplyBytes,
+			"min_buffer_size":  t.MinReplyBytes, "max_buffer_size": t.MaxReplyBytes,
+		}
+		stats["client_response_stats"], out["client_response"] = response, response
+	}
+	out["version"], out["read_only"] = h.fullVersion(), false
+	out["server_stats"], out["node_count"] = stats, size.Znodes+1
+	return nil
+}
+
+// commandVotingView shows who votes, and where it is.
+func (h *handlers) commandVotingView(q *rest.Request, out object) error {
+	view := object{}
+	for id, m := range h.ensemble.Members() {
+		if !m.Voter {
+			continue
+		}
+		one := object{"server_addresses": []string{}, "election_addresses": []string{},
+			"client_address": m.Client, "learner_type": "participant"}
+		if quorum, election := splitPeer(m.Peer); election != "" {
+			one["server_addresses"] = []string{quorum}
+			one["election_addresses"] = []string{election}
+		}
+		view[strconv.FormatUint(uint64(id), 10)] = one
+	}
+	out["current_config"] = view
+	return nil
+}
+
+// splitPeer splits host:port:port into the two addresses; both are empty if it is none.
+func splitPeer(peer string) (quorum, election string) {
+	election = electionAddress(peer)
+	if election == "" {
+		return "", ""
+	}
+	return peer[:strings.LastIndexByte(peer, ':')], election
+}
+
+// electionAddress takes the first port out of host:port:port.
+func electionAddress(peer string) string {
+	last := strings.LastIndexByte(peer, ':')
+	if last < 0 {
+		return ""
+	}
+	first := strings.LastIndexByte(peer[:last], ':')
+	if first < 0 {
+		return ""
+	}
+	return peer[:first] + peer[last:]
+}
+
+// commandZabState is the state of the agreement in the words of ZooKeeper's protocol:
+// the epoch is Raft's term.
+func (h *handlers) commandZabState(q *rest.Request, out object) error {
+	s := q.Core.Server.Status()
+	if s.Role == consensus.RoleStandalone {
+		out["voting"], out["zabstate"] = false, ""
+		return nil
+	}
+	var zxid znode.Zxid
+	q.View(func(v *server.View) { zxid = v.Zxid() })
+	own := h.ensemble.Members()[q.Core.Config.ID]
+	quorum, election := splitPeer(own.Peer)
+	out["myid"], out["client_address"] = q.Core.Config.ID, own.Client
+	out["quorum_address"], out["election_address"] = quorum, election
+	out["is_leader"] = s.Role == consensus.RoleLeader
+	out["voting"] = own.Voter
+	out["last_zxid"] = zxid.String()
+	out["zab_epoch"], out["zab_counter"] = uint64(zxid)>>32, uint32(zxid)
+	out["zabstate"] = "broadcast"
+	if s.Role == consensus.RoleNone {
+		out["zabstate"] = "election"
+	}
+	return nil
+}
+
+func (h *handlers) fullVersion() string {
+	return compatibleVersion + "-zk-lite-" + h.cfg.Version + ", built on " + h.cfg.BuildDate
+}
