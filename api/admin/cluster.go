@@ -16,6 +16,12 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
+// cluster is the ensemble: its members, who leads, and whether this server can be stopped.
+type cluster struct {
+	server   Server
+	ensemble *membership.Ensemble
+}
+
 // memberBody is a server of the ensemble as JSON.
 type memberBody struct {
 	ID     state.ServerID `json:"id"`
@@ -109,8 +115,8 @@ func asMember(handle func(*rest.Request) error) func(*rest.Request) error {
 	}
 }
 
-// getCluster shows the ensemble.
-func (h *handlers) getCluster(q *rest.Request) error {
+// get shows the ensemble.
+func (h *cluster) get(q *rest.Request) error {
 	ctx, cancel := context.WithTimeout(q.Context, statusTimeout)
 	defer cancel()
 	ensemble, err := h.ensemble.Status(ctx)
@@ -204,7 +210,7 @@ type drainBody struct {
 
 // drain makes this server ready to be stopped: it takes no new clients, hands over
 // leadership and sends its clients away.
-func (h *handlers) drain(q *rest.Request) error {
+func (h *cluster) drain(q *rest.Request) error {
 	if err := h.server.Drain(q.Context); err != nil {
 		return clusterProblem(err)
 	}
@@ -213,7 +219,7 @@ func (h *handlers) drain(q *rest.Request) error {
 }
 
 // undrain takes clients again.
-func (h *handlers) undrain(q *rest.Request) error {
+func (h *cluster) undrain(q *rest.Request) error {
 	h.server.Undrain()
 	q.Begin(http.StatusNoContent)
 	return nil
@@ -256,4 +262,38 @@ func clusterProblem(err error) error {
 		p.Hint = "GET /v1/cluster shows the result; repeating it is safe"
 	}
 	return p
+}
+
+// serverRow is a server that can be asked with ?server=.
+type serverRow struct {
+	ID   state.ServerID `json:"id"`
+	HTTP string         `json:"http,omitempty"`
+}
+
+// serversBody lists the servers.
+type serversBody struct {
+	Servers  []serverRow   `json:"servers"`
+	Election *electionBody `json:"election,omitempty"`
+}
+
+// electionBody is a consensus.Election as JSON.
+type electionBody struct {
+	Leader   state.ServerID `json:"leader"`
+	Term     uint64         `json:"term"`
+	Ended    time.Time      `json:"ended"`
+	OutageMS float64        `json:"outage_ms"`
+}
+
+// listServers lists the members, for those who may not see how they stand.
+func (h *cluster) listServers(q *rest.Request) error {
+	rows := []serverRow{}
+	for id, m := range h.ensemble.Members() {
+		rows = append(rows, serverRow{id, m.HTTP})
+	}
+	slices.SortFunc(rows, func(a, b serverRow) int { return int(a.ID) - int(b.ID) })
+	body := serversBody{Servers: rows}
+	if e := q.Core.Server.Status().Election; !e.Ended.IsZero() {
+		body.Election = &electionBody{e.Leader, e.Term, e.Ended.UTC(), millis(e.Outage)}
+	}
+	return q.Answer(http.StatusOK, body)
 }

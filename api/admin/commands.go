@@ -15,6 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -43,49 +44,57 @@ type command struct {
 	run  func(q *rest.Request, out object) error
 }
 
-func (h *handlers) commands() []command {
+// commands are those of AdminServer.
+type commands struct {
+	server   Server
+	ensemble *membership.Ensemble
+	cfg      *Config
+	measures *monitor
+}
+
+func (h *commands) all() []command {
 	list := func(names ...string) []string { return names }
 	return []command{
-		{list("configuration", "conf", "config"), false, h.commandConfiguration},
-		{list("connection_stat_reset", "crst"), false, h.commandConnectionReset},
-		{list("connections", "cons"), false, h.commandConnections},
-		{list("dirs"), false, h.commandDirs},
-		{list("dump"), false, h.commandDump},
-		{list("environment", "env", "envi"), true, h.commandEnvironment},
-		{list("get_trace_mask", "gtmk"), true, h.commandTraceMask},
-		{list("hash"), false, h.commandHash},
+		{list("configuration", "conf", "config"), false, h.configuration},
+		{list("connection_stat_reset", "crst"), false, h.connectionReset},
+		{list("connections", "cons"), false, h.connections},
+		{list("dirs"), false, h.dirs},
+		{list("dump"), false, h.dump},
+		{list("environment", "env", "envi"), true, h.environment},
+		{list("get_trace_mask", "gtmk"), true, h.traceMask},
+		{list("hash"), false, h.hash},
 		{list("is_read_only", "isro"), false, commandReadOnly},
-		{list("leader", "lead"), false, h.commandLeader},
-		{list("monitor", "mntr"), true, h.commandMonitor},
-		{list("observers", "obsr"), false, h.commandObservers},
+		{list("leader", "lead"), false, h.leader},
+		{list("monitor", "mntr"), true, h.monitor},
+		{list("observers", "obsr"), false, h.observers},
 		{list("ruok"), false, commandRuok},
-		{list("server_stats", "srvr"), false, h.commandServerStats},
-		{list("set_trace_mask", "stmk"), true, h.commandSetTraceMask},
-		{list("stat_reset", "srst"), false, h.commandStatReset},
-		{list("stats", "stat"), false, h.commandStats},
-		{list("voting_view"), false, h.commandVotingView},
+		{list("server_stats", "srvr"), false, h.serverStats},
+		{list("set_trace_mask", "stmk"), true, h.setTraceMask},
+		{list("stat_reset", "srst"), false, h.statReset},
+		{list("stats", "stat"), false, h.stats},
+		{list("voting_view"), false, h.votingView},
 		{list("watch_summary", "wchs"), false, commandWatchSummary},
 		{list("watches", "wchc"), false, commandWatches},
 		{list("watches_by_path", "wchp"), false, commandWatchesByPath},
-		{list("zabstate"), true, h.commandZabState},
+		{list("zabstate"), true, h.zabState},
 	}
 }
 
-// listCommands answers with links to the commands, a page like ZooKeeper's.
-func (h *handlers) listCommands(q *rest.Request) error {
+// list answers with links to the commands, a page like ZooKeeper's.
+func (h *commands) list(q *rest.Request) error {
 	var b strings.Builder
-	for _, c := range h.commands() {
+	for _, c := range h.all() {
 		fmt.Fprintf(&b, "<a href=\"/commands/%s\">%s</a>\n<br/>\n", c.names[0], c.names[0])
 	}
 	q.SendBytes(http.StatusOK, "text/html; charset=utf-8", []byte(b.String()))
 	return nil
 }
 
-// runCommand carries out a command. Its errors are in the field error, as ZooKeeper's
+// run carries out a command. Its errors are in the field error, as ZooKeeper's
 // are, except that who asks for a command that there is not gets 404.
-func (h *handlers) runCommand(q *rest.Request) error {
+func (h *commands) run(q *rest.Request) error {
 	name := q.Vars["command"]
-	all := h.commands()
+	all := h.all()
 	i := slices.IndexFunc(all, func(c command) bool { return slices.Contains(c.names, name) })
 	if i < 0 {
 		var known []string
@@ -113,8 +122,8 @@ func commandRuok(*rest.Request, object) error { return nil }
 
 // The commands about this server and the ensemble.
 
-// commandConfiguration shows the settings (ZooKeeperServerConf.toMap).
-func (h *handlers) commandConfiguration(q *rest.Request, out object) error {
+// configuration shows the settings (ZooKeeperServerConf.toMap).
+func (h *commands) configuration(q *rest.Request, out object) error {
 	c := h.cfg.Server
 	out["tick_time"] = c.Tick.Milliseconds()
 	out["min_session_timeout"] = c.MinSessionTimeout.Milliseconds()
@@ -129,8 +138,8 @@ func (h *handlers) commandConfiguration(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandEnvironment shows the process's surroundings. What only a JVM has is left out.
-func (h *handlers) commandEnvironment(q *rest.Request, out object) error {
+// environment shows the process's surroundings. What only a JVM has is left out.
+func (h *commands) environment(q *rest.Request, out object) error {
 	out["zookeeper.version"] = h.fullVersion()
 	out["go.version"], out["os.name"], out["os.arch"] = runtime.Version(), runtime.GOOS, runtime.GOARCH
 	set := func(key, value string, err error) {
@@ -150,13 +159,14 @@ func (h *handlers) commandEnvironment(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandHash shows the state's digest, which servers share that are at the same
+// hash shows the state's digest, which servers share that are at the same
 // zxid. It reads every znode, so it is for operators.
-func (h *handlers) commandHash(q *rest.Request, out object) error {
+func (h *commands) hash(q *rest.Request, out object) error {
 	if err := q.NeedAdministrator(); err != nil {
 		return err
 	}
 	zxid, digest := h.server.Digest()
+	q.SetZxid(zxid)
 	out["digests"] = []object{{"zxid": int64(zxid), "digest": int64(digest), "digest_version": 0}}
 	return nil
 }
@@ -167,8 +177,8 @@ func commandReadOnly(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandLeader says who leads.
-func (h *handlers) commandLeader(q *rest.Request, out object) error {
+// leader says who leads.
+func (h *commands) leader(q *rest.Request, out object) error {
 	s := q.Core.Server.Status()
 	if s.Role == consensus.RoleStandalone {
 		out["error"] = "server is not initialized"
@@ -179,24 +189,24 @@ func (h *handlers) commandLeader(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandMonitor shows all metrics, as mntr does.
-func (h *handlers) commandMonitor(q *rest.Request, out object) error {
+// monitor shows all metrics, as mntr does.
+func (h *commands) monitor(q *rest.Request, out object) error {
 	out["version"] = h.fullVersion()
 	out["server_state"] = q.Core.Server.Status().Role
-	h.measure().JSON(out)
+	h.measures.measure().JSON(out)
 	return nil
 }
 
-// commandServerStats is how the server is (ServerStats). Of what ZooKeeper has there, the
+// serverStats is how the server is (ServerStats). Of what ZooKeeper has there, the
 // counts of slow syncs and of connections without TLS are missing.
-func (h *handlers) commandServerStats(q *rest.Request, out object) error {
+func (h *commands) serverStats(q *rest.Request, out object) error {
 	var zxid znode.Zxid
 	var size znode.Size
 	q.View(func(v *server.View) { zxid, size = v.Zxid(), v.Tree().Size() })
 	s := q.Core.Server.Status()
 	stats := object{
 		"server_state": s.Role, "last_processed_zxid": int64(zxid), "provider_null": false,
-		"uptime": time.Since(h.started).Milliseconds(), "outstanding_requests": s.Pending,
+		"uptime": time.Since(h.measures.started).Milliseconds(), "outstanding_requests": s.Pending,
 	}
 	if p := h.cfg.Port; p != nil {
 		t := p.Totals()
@@ -218,8 +228,8 @@ func (h *handlers) commandServerStats(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandVotingView shows who votes, and where it is.
-func (h *handlers) commandVotingView(q *rest.Request, out object) error {
+// votingView shows who votes, and where it is.
+func (h *commands) votingView(q *rest.Request, out object) error {
 	view := object{}
 	for id, m := range h.ensemble.Members() {
 		if !m.Voter {
@@ -259,9 +269,9 @@ func electionAddress(peer string) string {
 	return peer[:first] + peer[last:]
 }
 
-// commandZabState is the state of the agreement in the words of ZooKeeper's protocol:
+// zabState is the state of the agreement in the words of ZooKeeper's protocol:
 // the epoch is Raft's term.
-func (h *handlers) commandZabState(q *rest.Request, out object) error {
+func (h *commands) zabState(q *rest.Request, out object) error {
 	s := q.Core.Server.Status()
 	if s.Role == consensus.RoleStandalone {
 		out["voting"], out["zabstate"] = false, ""
@@ -284,6 +294,6 @@ func (h *handlers) commandZabState(q *rest.Request, out object) error {
 	return nil
 }
 
-func (h *handlers) fullVersion() string {
+func (h *commands) fullVersion() string {
 	return compatibleVersion + "-zk-lite-" + h.cfg.Version + ", built on " + h.cfg.BuildDate
 }

@@ -51,7 +51,7 @@ func connectionInfo(c *metrics.Connection, brief bool) object {
 }
 
 // needPort says that a command is about the ZooKeeper port, and there is none.
-func (h *handlers) needPort(q *rest.Request, out object) (Port, bool) {
+func (h *commands) needPort(q *rest.Request, out object) (Port, bool) {
 	if h.cfg.Port == nil {
 		out["error"] = "this server has no ZooKeeper port"
 		return nil, false
@@ -61,7 +61,7 @@ func (h *handlers) needPort(q *rest.Request, out object) (Port, bool) {
 
 // connectionList is the list of connections, and the one of those over TLS, which there
 // are none of.
-func (h *handlers) connectionList(q *rest.Request, out object, brief bool) {
+func (h *commands) connectionList(q *rest.Request, out object, brief bool) {
 	list := []object{}
 	if p := h.cfg.Port; p != nil {
 		for _, c := range p.Connections() {
@@ -71,8 +71,8 @@ func (h *handlers) connectionList(q *rest.Request, out object, brief bool) {
 	out["connections"], out["secure_connections"] = list, []object{}
 }
 
-// commandConnections lists the ZooKeeper port's connections.
-func (h *handlers) commandConnections(q *rest.Request, out object) error {
+// connections lists the ZooKeeper port's connections.
+func (h *commands) connections(q *rest.Request, out object) error {
 	if _, err := q.NeedInsight(); err != nil {
 		return err
 	}
@@ -80,21 +80,21 @@ func (h *handlers) commandConnections(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandStats is server_stats with the connections.
-func (h *handlers) commandStats(q *rest.Request, out object) error {
+// stats is server_stats with the connections.
+func (h *commands) stats(q *rest.Request, out object) error {
 	if _, err := q.NeedInsight(); err != nil {
 		return err
 	}
-	if err := h.commandServerStats(q, out); err != nil {
+	if err := h.serverStats(q, out); err != nil {
 		return err
 	}
 	h.connectionList(q, out, true)
 	return nil
 }
 
-// commandConnectionReset resets the connections' metrics. What changes something
+// connectionReset resets the connections' metrics. What changes something
 // is for operators: a GET is sent too easily.
-func (h *handlers) commandConnectionReset(q *rest.Request, out object) error {
+func (h *commands) connectionReset(q *rest.Request, out object) error {
 	if err := q.NeedAdministrator(); err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func (h *handlers) commandConnectionReset(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandStatReset resets the server's metrics.
-func (h *handlers) commandStatReset(q *rest.Request, out object) error {
+// statReset resets the server's metrics.
+func (h *commands) statReset(q *rest.Request, out object) error {
 	if err := q.NeedAdministrator(); err != nil {
 		return err
 	}
@@ -115,24 +115,24 @@ func (h *handlers) commandStatReset(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandDirs reports how large the data directories are.
-func (h *handlers) commandDirs(q *rest.Request, out object) error {
+// dirs reports how large the data directories are.
+func (h *commands) dirs(q *rest.Request, out object) error {
 	if p, ok := h.needPort(q, out); ok {
 		out["datadir_size"], out["logdir_size"] = p.DirSizes()
 	}
 	return nil
 }
 
-// commandTraceMask shows the trace mask, which is kept and has no effect.
-func (h *handlers) commandTraceMask(q *rest.Request, out object) error {
+// traceMask shows the trace mask, which is kept and has no effect.
+func (h *commands) traceMask(q *rest.Request, out object) error {
 	if p, ok := h.needPort(q, out); ok {
 		out["tracemask"] = p.TraceMask()
 	}
 	return nil
 }
 
-// commandSetTraceMask sets it.
-func (h *handlers) commandSetTraceMask(q *rest.Request, out object) error {
+// setTraceMask sets it.
+func (h *commands) setTraceMask(q *rest.Request, out object) error {
 	if err := q.NeedAdministrator(); err != nil {
 		return err
 	}
@@ -154,9 +154,9 @@ func (h *handlers) commandSetTraceMask(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandObservers lists the observers that are connected. Other than in ZooKeeper, who
+// observers lists the observers that are connected. Other than in ZooKeeper, who
 // does not lead knows of none.
-func (h *handlers) commandObservers(q *rest.Request, out object) error {
+func (h *commands) observers(q *rest.Request, out object) error {
 	list := []object{}
 	if q.Core.Server.Status().Role == consensus.RoleLeader {
 		ensemble, err := h.ensemble.Status(q.Context)
@@ -196,9 +196,9 @@ func tellable(q *rest.Request, path string) (yes bool) {
 	return yes
 }
 
-// commandDump lists the sessions' ephemeral znodes and, on the leader, when they would
+// dump lists the sessions' ephemeral znodes and, on the leader, when they would
 // expire.
-func (h *handlers) commandDump(q *rest.Request, out object) error {
+func (h *commands) dump(q *rest.Request, out object) error {
 	hidden, err := hiding(q)
 	if err != nil {
 		return err

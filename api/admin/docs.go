@@ -3,7 +3,6 @@ package admin
 import (
 	"bytes"
 	"embed"
-	_ "embed" // for the template
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -30,15 +29,15 @@ type documents struct{ openapi, html []byte }
 // object is a JSON object.
 type object = map[string]any
 
-// openapi answers with the OpenAPI document.
-func (h *handlers) openapi(q *rest.Request) error {
-	q.SendBytes(http.StatusOK, "application/json", h.docs.openapi)
+// getOpenAPI answers with the OpenAPI document.
+func (d *documents) getOpenAPI(q *rest.Request) error {
+	q.SendBytes(http.StatusOK, "application/json", d.openapi)
 	return nil
 }
 
-// buildDocuments puts the documents together. They are part of the program, so that
+// build puts the documents together. They are part of the program, so that
 // a fault in them is one of the program.
-func buildDocuments(version string, routes []rest.Route) documents {
+func (d *documents) build(version string, routes []rest.Route) {
 	doc, err := mergeDocument(openapiFiles)
 	if err != nil {
 		panic("api: invariant broken: the OpenAPI document: " + err.Error())
@@ -53,7 +52,7 @@ func buildDocuments(version string, routes []rest.Route) documents {
 	if err != nil {
 		panic("api: invariant broken: the page of documentation: " + err.Error())
 	}
-	return documents{openapi: append(text, '\n'), html: page}
+	d.openapi, d.html = append(text, '\n'), page
 }
 
 // mergeDocument joins the parts. Nothing may be in two of them.
@@ -210,11 +209,11 @@ func root(q *rest.Request) error {
 	return nil
 }
 
-// page answers with a page for people. It is made from the OpenAPI document and
+// getPage answers with a page for people. It is made from the OpenAPI document and
 // fetches nothing.
-func (h *handlers) page(q *rest.Request) error {
+func (d *documents) getPage(q *rest.Request) error {
 	q.W.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	q.SendBytes(http.StatusOK, "text/html; charset=utf-8", h.docs.html)
+	q.SendBytes(http.StatusOK, "text/html; charset=utf-8", d.html)
 	return nil
 }
 

@@ -17,8 +17,14 @@ import (
 	"github.com/zk-lite/zk-lite/internal/process"
 )
 
-// livez says that the process answers.
-func (h *handlers) livez(q *rest.Request) error {
+// health shows whether the server lives and serves.
+type health struct {
+	server Server
+	cfg    *Config
+}
+
+// livez reports that the process answers.
+func (h *health) livez(q *rest.Request) error {
 	return q.Answer(http.StatusOK, map[string]any{"status": "ok", "version": h.cfg.Version})
 }
 
@@ -31,7 +37,7 @@ type Check struct {
 
 // readyz says whether a client that comes now would be served: whether this server knows of a
 // leader with a majority, at this moment, and can write. With verbose it says of what that is made up.
-func (h *handlers) readyz(q *rest.Request) error {
+func (h *health) readyz(q *rest.Request) error {
 	verbose, err := q.Query.Flag("verbose")
 	if err != nil {
 		return err
@@ -95,7 +101,7 @@ func certificateCheck(name string, c Certificate) []Check {
 }
 
 // otherChecks are those of other parts of the server. They are reported and do not count.
-func (h *handlers) otherChecks() []Check {
+func (h *health) otherChecks() []Check {
 	if h.cfg.Checks == nil {
 		return nil
 	}
@@ -108,7 +114,7 @@ const memoryShown = time.Minute
 // readyChecks are the parts. Memory is reported and does not count: reads and deletes go on. Nor does the self check:
 // who is wrong is halted, and where that cannot be told, all serve. Nor a snapshot that failed: the log grows. What
 // follows from a halt, or from there being no ensemble yet, is left out.
-func (h *handlers) readyChecks(q *rest.Request, s *consensus.Status) []Check {
+func (h *health) readyChecks(q *rest.Request, s *consensus.Status) []Check {
 	majority := "this server has never had contact with a majority"
 	if text := contactText(s.Contact); text != nil {
 		majority = "the last contact with a majority was " + *text + " ago"
@@ -150,9 +156,19 @@ func (h *handlers) readyChecks(q *rest.Request, s *consensus.Status) []Check {
 	}...)
 }
 
-// metrics answers with all metrics in Prometheus's text format. Those that ZooKeeper has,
+// monitor shows what the server measures.
+type monitor struct {
+	core      *rest.Core
+	server    Server
+	cfg       *Config
+	snapshots *snapshots
+	started   time.Time
+	history   *metrics.History
+}
+
+// getMetrics answers with all metrics in Prometheus's text format. Those that ZooKeeper has,
 // too, have its PrometheusMetricsProvider's names.
-func (h *handlers) metrics(q *rest.Request) error {
+func (h *monitor) getMetrics(q *rest.Request) error {
 	var b bytes.Buffer
 	h.measure().Prometheus(&b)
 	h.core.Metrics.Write(&b)
@@ -161,7 +177,7 @@ func (h *handlers) metrics(q *rest.Request) error {
 }
 
 // measure takes all metrics but those of requests.
-func (h *handlers) measure() *metrics.Samples {
+func (h *monitor) measure() *metrics.Samples {
 	parts := []metrics.Part{metrics.OfServer(h.server, h.started), h.ofHTTP, h.cfg.Metrics}
 	if h.cfg.Port != nil {
 		parts = append(parts, h.cfg.Port.Metrics)
@@ -170,14 +186,14 @@ func (h *handlers) measure() *metrics.Samples {
 }
 
 // ofHTTP is the part of the HTTP port and the process.
-func (h *handlers) ofHTTP(emit func(name string, value any)) {
+func (h *monitor) ofHTTP(emit func(name string, value any)) {
 	open, _ := h.core.Long.Open()
 	emit("http_streams", open)
 	emit("http_writes", h.core.Writes())
 	emit("http_body_bytes", h.core.BodyBytes())
 	emit("go_goroutines", runtime.NumGoroutine())
-	emit("backup_downloads_total", h.backups.Load())
-	emit("backup_download_failures_total", h.backupsFailed.Load())
+	emit("backup_downloads_total", h.snapshots.sent.Load())
+	emit("backup_download_failures_total", h.snapshots.failed.Load())
 	u := process.Now()
 	emit("process_start_time_seconds", u.Started.Unix())
 	emit("process_cpu_seconds_total", u.CPU.Seconds())
@@ -193,7 +209,7 @@ type historyBody struct {
 }
 
 // getHistory shows the rows behind a moment.
-func (h *handlers) getHistory(q *rest.Request) error {
+func (h *monitor) getHistory(q *rest.Request) error {
 	since, err := q.Query.Integer("since", 0, 0, math.MaxInt)
 	if err != nil {
 		return err

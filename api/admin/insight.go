@@ -14,6 +14,12 @@ import (
 	"github.com/zk-lite/zk-lite/server/insight"
 )
 
+// insights show what was slow, which sessions have expired and who uses the server most.
+type insights struct {
+	server Server
+	port   Port // nil: there is none
+}
+
 // newestBody is a page of the newest of something that a server remembers.
 type newestBody[T any] struct {
 	Server      state.ServerID `json:"server"`
@@ -23,7 +29,7 @@ type newestBody[T any] struct {
 	Next        uint64         `json:"next,omitempty"`         // before= of the next page; 0: this was the last
 }
 
-// slowRequest is a insight.SlowRequest as JSON.
+// slowRequest is an insight.SlowRequest as JSON.
 type slowRequest struct {
 	ID          uint64             `json:"id"`
 	At          time.Time          `json:"at"`
@@ -42,7 +48,7 @@ type slowRequest struct {
 	Cause       string             `json:"cause"`
 }
 
-// slowEntry is a insight.SlowEntry as JSON.
+// slowEntry is an insight.SlowEntry as JSON.
 type slowEntry struct {
 	ID       uint64             `json:"id"`
 	At       time.Time          `json:"at"`
@@ -54,8 +60,8 @@ type slowEntry struct {
 // maxNewest is how many items a page has at most, and what it has when limit= does not say.
 const maxNewest = 1000
 
-// getSlowRequests shows the newest requests that were slow on this server.
-func (h *handlers) getSlowRequests(q *rest.Request) error {
+// listSlowRequests shows the newest requests that were slow on this server.
+func listSlowRequests(q *rest.Request) error {
 	return answerNewest(q, threshold(q), q.Core.Config.Slow.Requests, func(r *insight.SlowRequest) (slowRequest, uint64) {
 		b := slowRequest{
 			ID: r.ID, At: r.At.UTC(), Port: r.Port, Operation: r.Operation, Path: r.Path, Address: r.Address,
@@ -72,8 +78,8 @@ func (h *handlers) getSlowRequests(q *rest.Request) error {
 	})
 }
 
-// getSlowEntries shows the newest entries that were slow and that this server has proposed.
-func (h *handlers) getSlowEntries(q *rest.Request) error {
+// listSlowEntries shows the newest entries that were slow and that this server has proposed.
+func listSlowEntries(q *rest.Request) error {
 	return answerNewest(q, threshold(q), q.Core.Config.Slow.Entries, func(e *insight.SlowEntry) (slowEntry, uint64) {
 		return slowEntry{e.ID, e.At.UTC(), e.Index, e.Term, map[string]float64{
 			"propose": millis(e.Propose), "disk": millis(e.Disk),
@@ -140,8 +146,8 @@ type expiredSession struct {
 	PausedMS  float64    `json:"paused_ms,omitempty"`
 }
 
-// getExpiredSessions shows the newest sessions that have expired, and what this server knows of why.
-func (h *handlers) getExpiredSessions(q *rest.Request) error {
+// listExpired shows the newest sessions that have expired, and what this server knows of why.
+func (h *insights) listExpired(q *rest.Request) error {
 	return answerNewest(q, nil, h.server.Expired().Sessions, func(x *insight.ExpiredSession) (expiredSession, uint64) {
 		b := expiredSession{
 			ID: x.ID, At: x.At.UTC(), Session: x.Session.String(), TimeoutMS: millis(x.Timeout), Server: x.Server,
@@ -172,7 +178,7 @@ var topMeasures = []string{"requests", "bytes", "watches"}
 // maxTop is how many of each kind are listed at most.
 const maxTop = 100
 
-// topBody is a insight.Ranking as JSON.
+// topBody is an insight.Ranking as JSON.
 type topBody struct {
 	Server    state.ServerID `json:"server"`
 	By        string         `json:"by"`
@@ -183,15 +189,15 @@ type topBody struct {
 	Paths     []topUser      `json:"paths"`
 }
 
-// topUser is a insight.User as JSON.
+// topUser is an insight.User as JSON.
 type topUser struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
 	Over  int64  `json:"over,omitempty"`
 }
 
-// getTop shows who uses this server most.
-func (h *handlers) getTop(q *rest.Request) error {
+// top shows who uses this server most.
+func (h *insights) top(q *rest.Request) error {
 	by := topMeasures[0]
 	if q.Query.Has("by") {
 		by = q.Query.Text("by")
@@ -225,12 +231,12 @@ func topUsers(users []insight.User) []topUser {
 }
 
 // topByWatches counts the paths that connections to the ZooKeeper port watch.
-func (h *handlers) topByWatches(q *rest.Request, limit int) (r insight.Ranking) {
-	if h.cfg.Port == nil {
+func (h *insights) topByWatches(q *rest.Request, limit int) (r insight.Ranking) {
+	if h.port == nil {
 		return r
 	}
 	addresses := map[string]int64{}
-	for _, c := range h.cfg.Port.Connections() {
+	for _, c := range h.port.Connections() {
 		conn := h.server.Connection(c.Session)
 		if conn == nil {
 			continue

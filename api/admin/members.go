@@ -16,7 +16,7 @@ import (
 
 // addMember takes a server into the running ensemble, without a vote until it has
 // caught up.
-func (h *handlers) addMember(q *rest.Request) error {
+func (h *cluster) addMember(q *rest.Request) error {
 	var doc struct {
 		ID      *uint64 `json:"id"`
 		Address string  `json:"address"`
@@ -109,7 +109,7 @@ func isPort(text string) bool {
 }
 
 // removeMember takes a server out of the ensemble. A leader hands over first.
-func (h *handlers) removeMember(q *rest.Request) error {
+func (h *cluster) removeMember(q *rest.Request) error {
 	id, err := serverID(q)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ type tokenBody struct {
 }
 
 // makeToken makes a one-time token with which a member may join with a new key.
-func (h *handlers) makeToken(q *rest.Request) error {
+func (h *cluster) makeToken(q *rest.Request) error {
 	id, err := serverID(q)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (h *handlers) makeToken(q *rest.Request) error {
 	return q.Answer(http.StatusOK, t)
 }
 
-func (h *handlers) newToken(q *rest.Request, id state.ServerID) (*tokenBody, error) {
+func (h *cluster) newToken(q *rest.Request, id state.ServerID) (*tokenBody, error) {
 	secret, until, err := h.ensemble.NewToken(q.Context, id)
 	return &tokenBody{secret, until.UTC().Truncate(time.Second)}, err
 }
@@ -165,7 +165,7 @@ func serverID(q *rest.Request) (state.ServerID, error) {
 }
 
 // raiseLevel raises the ensemble's feature level.
-func (h *handlers) raiseLevel(q *rest.Request) error {
+func (h *cluster) raiseLevel(q *rest.Request) error {
 	var doc struct {
 		Level state.Level `json:"level"`
 	}
@@ -193,7 +193,7 @@ const (
 )
 
 // transfer hands leadership to a voter, or to the one that is most up to date.
-func (h *handlers) transfer(q *rest.Request) error {
+func (h *cluster) transfer(q *rest.Request) error {
 	var doc struct {
 		To *uint64 `json:"to"`
 	}

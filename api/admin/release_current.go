@@ -5,4 +5,4 @@ package admin
 import "github.com/zk-lite/zk-lite/api/rest"
 
 // releaseRoutes are what the next release adds, in tests of upgrades.
-func (h *handlers) releaseRoutes() []rest.Route { return nil }
+func releaseRoutes() []rest.Route { return nil }

@@ -10,7 +10,7 @@ import (
 )
 
 // releaseRoutes has the next release's operation.
-func (h *handlers) releaseRoutes() []rest.Route {
+func releaseRoutes() []rest.Route {
 	return []rest.Route{
 		rest.LocalOp(http.MethodPost, "/v1/cluster/next", func(q *rest.Request) error {
 			r, err := q.Core.Server.Do(q.Context, &state.Command{Op: state.OpNext})

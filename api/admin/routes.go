@@ -10,8 +10,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/metrics"
@@ -66,62 +64,69 @@ type Certificate interface {
 	Err() error         // why a newer one is not in use; nil: there is none, or it is
 }
 
+// handlers are the resources, each in the file of its name.
 type handlers struct {
-	core     *rest.Core
-	server   Server
-	ensemble *membership.Ensemble
-	cfg      Config
-	docs     documents
-	started  time.Time
-	history  *metrics.History
-	backup   sync.Mutex // held while a snapshot is sent
-
-	backups, backupsFailed atomic.Int64
+	docs      *documents
+	health    *health
+	monitor   *monitor
+	commands  *commands
+	sessions  *sessions
+	cluster   *cluster
+	insight   *insights
+	snapshots *snapshots
 }
 
 // Routes returns the operations of this package, and what has to run while the server serves, until the core stops.
 func Routes(core *rest.Core, srv Server, e *membership.Ensemble, cfg Config) (all []rest.Route, run func()) {
-	h := &handlers{
-		core: core, server: srv, ensemble: e, cfg: cfg, started: time.Now(), history: metrics.NewHistory(),
+	snapshots := &snapshots{backups: srv}
+	monitor := &monitor{
+		core: core, server: srv, cfg: &cfg, snapshots: snapshots, started: time.Now(), history: metrics.NewHistory(),
 	}
-	routes := h.routes()
-	h.docs = buildDocuments(cfg.Version, slices.Concat(routes, cfg.Others))
-	return routes, func() { h.history.Record(core.Stopping, h.measure) }
+	h := &handlers{
+		docs: &documents{}, health: &health{srv, &cfg}, monitor: monitor, commands: &commands{srv, e, &cfg, monitor},
+		sessions: &sessions{srv, cfg.Port}, cluster: &cluster{srv, e}, insight: &insights{srv, cfg.Port},
+		snapshots: snapshots,
+	}
+	all = h.routes()
+	h.docs.build(cfg.Version, slices.Concat(all, cfg.Others))
+	return all, func() { monitor.history.Record(core.Stopping, monitor.measure) }
 }
 
 func (h *handlers) routes() []rest.Route {
-	const resource = "/v1/cluster"
-	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
-	return append(h.releaseRoutes(), []rest.Route{
+	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	return append(releaseRoutes(), []rest.Route{
 		rest.LocalOp(get, "/", root).For(rest.Open),
-		rest.LocalOp(get, "/livez", h.livez).For(rest.Open),
-		rest.LocalOp(get, "/readyz", h.readyz, "verbose").For(rest.Open),
-		rest.LocalOp(get, "/openapi.json", h.openapi).For(rest.Open),
-		rest.LocalOp(get, "/docs", h.page).For(rest.Open),
-		rest.LocalOp(get, "/metrics", h.metrics).For(rest.Open).Anywhere(),
-		rest.LocalOp(get, "/commands", h.listCommands).For(rest.Open),
-		rest.LocalOp(get, "/commands/{command}", h.runCommand, "traceMask").For(rest.Open),
+		rest.LocalOp(get, "/livez", h.health.livez).For(rest.Open),
+		rest.LocalOp(get, "/readyz", h.health.readyz, "verbose").For(rest.Open),
+		rest.LocalOp(get, "/openapi.json", h.docs.getOpenAPI).For(rest.Open),
+		rest.LocalOp(get, "/docs", h.docs.getPage).For(rest.Open),
+		rest.LocalOp(get, "/metrics", h.monitor.getMetrics).For(rest.Open).Anywhere(),
+		rest.LocalOp(get, "/commands", h.commands.list).For(rest.Open),
+		rest.LocalOp(get, "/commands/{command}", h.commands.run, "traceMask").For(rest.Open),
 
-		rest.LocalOp(get, "/v1/history", h.getHistory, "since").Anywhere(),
-		rest.LocalOp(get, "/v1/servers", h.listServers),
-		rest.LocalOp(get, "/v1/sessions", h.listSessions, "after", "limit"),
-		rest.LocalOp(get, "/v1/sessions/{id}", h.getSession).Anywhere(),
-		rest.LocalOp(get, "/v1/watchers/{path}", h.listWatchers).Anywhere(),
+		rest.LocalOp(get, "/v1/history", h.monitor.getHistory, "since").Anywhere(),
+		rest.LocalOp(get, "/v1/servers", h.cluster.listServers),
+		rest.LocalOp(get, "/v1/sessions", listSessions, "after", "limit"),
+		rest.LocalOp(get, "/v1/sessions/{id}", h.sessions.get).Anywhere(),
+		rest.LocalOp(get, "/v1/watchers/{path}", listWatchers).Anywhere(),
 
-		rest.LocalOp(get, resource, asMember(h.getCluster)).For(rest.Administrators),
-		rest.LocalOp(post, resource+"/members", asMember(h.addMember)).For(rest.Administrators),
-		rest.LocalOp(del, resource+"/members/{id}", asMember(h.removeMember), "force").For(rest.Administrators),
-		rest.LocalOp(post, resource+"/members/{id}/token", asMember(h.makeToken)).For(rest.Administrators),
-		rest.LocalOp(post, resource+"/transfer", asMember(h.transfer)).For(rest.Administrators),
-		rest.LocalOp(http.MethodPut, resource+"/level", asMember(h.raiseLevel)).For(rest.Administrators),
-		rest.LocalOp(post, resource+"/drain", h.drain).For(rest.Administrators).Anywhere(),
-		rest.LocalOp(del, resource+"/drain", h.undrain).For(rest.Administrators).Anywhere(),
-		newest("/v1/expired-sessions", h.getExpiredSessions),
-		newest("/v1/slow/requests", h.getSlowRequests),
-		newest("/v1/slow/entries", h.getSlowEntries),
-		rest.LocalOp(get, "/v1/top", h.getTop, "by", "limit").For(rest.Administrators),
-		rest.Op(get, "/v1/snapshot", h.getSnapshot).For(rest.Administrators),
-		rest.Op(post, "/v1/snapshot", h.restoreSnapshot, "replace", "dry_run", "other_ensemble").
+		rest.LocalOp(get, "/v1/cluster", asMember(h.cluster.get)).For(rest.Administrators),
+		rest.LocalOp(post, "/v1/cluster/members", asMember(h.cluster.addMember)).For(rest.Administrators),
+		rest.LocalOp(del, "/v1/cluster/members/{id}", asMember(h.cluster.removeMember), "force").
+			For(rest.Administrators),
+		rest.LocalOp(post, "/v1/cluster/members/{id}/token", asMember(h.cluster.makeToken)).For(rest.Administrators),
+		rest.LocalOp(post, "/v1/cluster/transfer", asMember(h.cluster.transfer)).For(rest.Administrators),
+		rest.LocalOp(put, "/v1/cluster/level", asMember(h.cluster.raiseLevel)).For(rest.Administrators),
+		rest.LocalOp(post, "/v1/cluster/drain", h.cluster.drain).For(rest.Administrators).Anywhere(),
+		rest.LocalOp(del, "/v1/cluster/drain", h.cluster.undrain).For(rest.Administrators).Anywhere(),
+
+		newest("/v1/expired-sessions", h.insight.listExpired),
+		newest("/v1/slow/requests", listSlowRequests),
+		newest("/v1/slow/entries", listSlowEntries),
+		rest.LocalOp(get, "/v1/top", h.insight.top, "by", "limit").For(rest.Administrators),
+
+		rest.Op(get, "/v1/snapshot", h.snapshots.get).For(rest.Administrators),
+		rest.Op(post, "/v1/snapshot", h.snapshots.restore, "replace", "dry_run", "other_ensemble").
 			For(rest.Administrators),
 	}...)
 }

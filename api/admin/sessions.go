@@ -17,6 +17,12 @@ import (
 // Sessions and watches as resources. All servers know the sessions; the client's connection and its watches are known
 // to the server that has it, which ?server= asks.
 
+// sessions shows a session with its connection.
+type sessions struct {
+	server Server
+	port   Port // nil: there is none
+}
+
 // maxShown bounds what is listed of one session, or on one path.
 const maxShown = 1000
 
@@ -36,7 +42,7 @@ type sessionPage struct {
 }
 
 // listSessions lists the sessions by their ids.
-func (h *handlers) listSessions(q *rest.Request) error {
+func listSessions(q *rest.Request) error {
 	limit, err := q.Query.Integer("limit", maxShown/10, 1, maxShown)
 	if err != nil {
 		return err
@@ -109,8 +115,8 @@ type watchBody struct {
 	Kinds   []string `json:"kinds"`
 }
 
-// getSession shows a session.
-func (h *handlers) getSession(q *rest.Request) error {
+// get shows a session.
+func (h *sessions) get(q *rest.Request) error {
 	id, ok := rest.ParseSessionID(q.Vars["id"])
 	if !ok {
 		return rest.BadRequest("id", "%q is not the id of a session, such as 0x1001", q.Vars["id"])
@@ -142,12 +148,12 @@ func (h *handlers) getSession(q *rest.Request) error {
 
 // connect adds the session's connection if it is this server's: all of it or, of the client's address and identities,
 // those that are the asker's, too, and the watches on what that may be told of.
-func (h *handlers) connect(q *rest.Request, id znode.SessionID, d *sessionDetail, all bool) {
+func (h *sessions) connect(q *rest.Request, id znode.SessionID, d *sessionDetail, all bool) {
 	conn := h.server.Connection(id)
-	if conn == nil || h.cfg.Port == nil {
+	if conn == nil || h.port == nil {
 		return
 	}
-	for _, c := range h.cfg.Port.Connections() {
+	for _, c := range h.port.Connections() {
 		if c.Session != id {
 			continue
 		}
@@ -197,7 +203,7 @@ type watchersBody struct {
 }
 
 // listWatchers lists the sessions that watch a path, by connections to this server.
-func (h *handlers) listWatchers(q *rest.Request) error {
+func listWatchers(q *rest.Request) error {
 	path, err := q.ZnodePath()
 	if err != nil {
 		return err
@@ -211,40 +217,6 @@ func (h *handlers) listWatchers(q *rest.Request) error {
 	for _, w := range held {
 		body.Watchers = append(body.Watchers,
 			watchBody{Session: server.WatcherSession(w.Watcher).String(), Kinds: kindsOf(w.Modes)})
-	}
-	return q.Answer(http.StatusOK, body)
-}
-
-// serverRow is a server that can be asked with ?server=.
-type serverRow struct {
-	ID   state.ServerID `json:"id"`
-	HTTP string         `json:"http,omitempty"`
-}
-
-// serversBody lists the servers.
-type serversBody struct {
-	Servers  []serverRow   `json:"servers"`
-	Election *electionBody `json:"election,omitempty"`
-}
-
-// electionBody is a consensus.Election as JSON.
-type electionBody struct {
-	Leader   state.ServerID `json:"leader"`
-	Term     uint64         `json:"term"`
-	Ended    time.Time      `json:"ended"`
-	OutageMS float64        `json:"outage_ms"`
-}
-
-// listServers lists the members, for those who may not see how they stand.
-func (h *handlers) listServers(q *rest.Request) error {
-	rows := []serverRow{}
-	for id, m := range h.ensemble.Members() {
-		rows = append(rows, serverRow{id, m.HTTP})
-	}
-	slices.SortFunc(rows, func(a, b serverRow) int { return int(a.ID) - int(b.ID) })
-	body := serversBody{Servers: rows}
-	if e := q.Core.Server.Status().Election; !e.Ended.IsZero() {
-		body.Election = &electionBody{e.Leader, e.Term, e.Ended.UTC(), millis(e.Outage)}
 	}
 	return q.Answer(http.StatusOK, body)
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
@@ -14,17 +16,25 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// getSnapshot streams the whole state as it is at one moment: a backup, in the format
+// snapshots sends and restores backups.
+type snapshots struct {
+	backups Backups
+
+	sending      sync.Mutex // held while a snapshot is sent
+	sent, failed atomic.Int64
+}
+
+// get streams the whole state as it is at one moment: a backup, in the format
 // of this server's own snapshots (zstd, with a digest at its end).
 //
 // The state goes on changing meanwhile. That costs copies, so there is one such stream
 // at a time.
-func (h *handlers) getSnapshot(q *rest.Request) error {
-	if !h.backup.TryLock() {
+func (h *snapshots) get(q *rest.Request) error {
+	if !h.sending.TryLock() {
 		return rest.TooMany(10, "another snapshot is being sent already")
 	}
-	defer h.backup.Unlock()
-	frozen, zxid := h.server.Snapshot()
+	defer h.sending.Unlock()
+	frozen, zxid := h.backups.Snapshot()
 	defer frozen.Release()
 	q.SetZxid(zxid)
 	header := q.W.Header()
@@ -36,12 +46,12 @@ func (h *handlers) getSnapshot(q *rest.Request) error {
 		return nil
 	}
 	if err := frozen.WriteBackup(&download{q}, q.Core.Server.Status().Ensemble); err != nil {
-		h.backupsFailed.Add(1)
-		h.core.Config.Logger.Info("a snapshot was not delivered", "client", q.Address, "error", err)
+		h.failed.Add(1)
+		q.Core.Config.Logger.Info("a snapshot was not delivered", "client", q.Address, "error", err)
 		// net/http's way to cut the answer off, so that it does not pass for a whole one.
 		panic(http.ErrAbortHandler)
 	}
-	h.backups.Add(1)
+	h.sent.Add(1)
 	return nil
 }
 
@@ -73,8 +83,8 @@ type restoredBody struct {
 	Skipped int    `json:"skipped_ephemerals"`
 }
 
-// restoreSnapshot turns the tree into that of a backup, as one transaction.
-func (h *handlers) restoreSnapshot(q *rest.Request) error {
+// restore turns the tree into that of a backup, as one transaction.
+func (h *snapshots) restore(q *rest.Request) error {
 	o := backup.RestoreOptions{Key: q.Key, Identities: q.IDs}
 	var err error
 	if o.Replace, err = q.Query.Flag("replace"); err != nil {
@@ -86,7 +96,7 @@ func (h *handlers) restoreSnapshot(q *rest.Request) error {
 	if o.OtherEnsemble, err = q.Query.Flag("other_ensemble"); err != nil {
 		return err
 	}
-	if !h.core.Server.Serving() {
+	if !q.Core.Server.Serving() {
 		return q.Core.NotServing()
 	}
 	if q.HTTP.ContentLength > backup.MaxBackup {
@@ -95,10 +105,10 @@ func (h *handlers) restoreSnapshot(q *rest.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.HTTP.Context()), restoreTimeout)
 	defer cancel()
 	defer context.AfterFunc(q.Core.Stopping, cancel)()
-	done, err := h.server.Restore(ctx, &backupBody{q}, o)
+	done, err := h.backups.Restore(ctx, &backupBody{q}, o)
 	if err != nil {
 		if q.Core.Stopping.Err() != nil {
-			h.core.Config.Logger.Info("a restore was cut off by this server's stop", "error", err)
+			q.Core.Config.Logger.Info("a restore was cut off by this server's stop", "error", err)
 		}
 		return restoreProblem(q, err)
 	}
