@@ -51,7 +51,7 @@ func TestReal_ZnodesAndErrors(t *testing.T) {
 	path, stat, err := c.Create(ctx, "/a", []byte("1"), client.Persistent)
 	must(t, err)
 	if path != "/a" || stat.Czxid == 0 || stat.DataLength != 1 {
-		t.Errorf("%s %+v", path, stat)
+		t.Errorf("created %q with %+v, want /a with a zxid and 1 byte", path, stat)
 	}
 	_, _, err = c.Create(ctx, "/a", nil, client.Persistent)
 	wantErr(t, err, client.ErrNodeExists)
@@ -107,7 +107,7 @@ func TestReal_Transactions(t *testing.T) {
 	m.Check("/m", 1)
 	must(t, m.Commit(ctx))
 	if made.Path != "/m" || child.Path != "/m/c-0000000000" || set.Stat.Version != 1 {
-		t.Errorf("%+v %+v %+v", made, child, set)
+		t.Errorf("results %+v, %+v, %+v; want /m, /m/c-0000000000 and version 1", made, child, set)
 	}
 	bad := c.Multi()
 	bad.Delete(child.Path, client.AnyVersion)
@@ -123,7 +123,7 @@ func TestReal_Transactions(t *testing.T) {
 	must(t, r.Do(ctx))
 	wantErr(t, missing.Err, client.ErrNoNode)
 	if string(there.Data) != "y" || len(list.Children) != 1 {
-		t.Errorf("%+v %+v", there, list)
+		t.Errorf("results %+v, %+v; want data y and one child", there, list)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestReal_ACLs(t *testing.T) {
 	acl, stat, err := c.GetACL(ctx, "/mine")
 	must(t, err)
 	if len(acl) != 1 || !strings.HasPrefix(acl[0].ID.ID, "user:") {
-		t.Errorf("%v", acl)
+		t.Errorf("the ACL is %v, want one entry for the user", acl)
 	}
 	open := client.ACL{Perms: client.PermRead, ID: client.ID{Scheme: "world", ID: "anyone"}}
 	_, err = c.SetACL(ctx, "/mine", []client.ACL{open, acl[0]}, stat.Aversion)
@@ -210,7 +210,7 @@ func TestReal_Cache_FollowsAndCatchesUp(t *testing.T) {
 	must(t, err)
 	must(t, k.WaitZxid(ctx, stat.Mzxid))
 	if n, ok := k.Get("/c/a"); !ok || string(n.Data) != "new" || n.Stat != stat {
-		t.Errorf("%+v %v", n, ok)
+		t.Errorf("the cache has %+v (%t), want data new with %+v", n, ok, stat)
 	}
 	must(t, writer.Delete(ctx, "/c/a", client.AnyVersion))
 	_, stat, err = writer.Create(ctx, "/elsewhere", nil, client.Persistent)

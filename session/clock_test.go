@@ -207,7 +207,7 @@ func BenchmarkClock(b *testing.B) {
 			c := fill()
 			b.StartTimer()
 			if dead := idsOf(c.Expire(start.Add(time.Hour))); len(dead) != n {
-				b.Fatal(len(dead))
+				b.Fatalf("%d sessions expired, want all %d", len(dead), n)
 			}
 		}
 	})

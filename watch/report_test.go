@@ -190,7 +190,7 @@ func TestManager_MostWatched(t *testing.T) {
 		}
 	}
 	got := fmt.Sprint(m.MostWatched(4), m.MostWatched(99))
-	if got != "[{/0 4} {/1 4} {/2 3} {/3 2}] [{/0 4} {/1 4} {/2 3} {/3 2} {/4 1}]" {
-		t.Error(got)
+	if want := "[{/0 4} {/1 4} {/2 3} {/3 2}] [{/0 4} {/1 4} {/2 3} {/3 2} {/4 1}]"; got != want {
+		t.Errorf("most watched: %s, want %s", got, want)
 	}
 }

@@ -44,7 +44,7 @@ func TestStart_ThreeServers_LeaderStops(t *testing.T) {
 	e.Restart(leader)
 	back := connect(t, e.Addrs()[leader])
 	if data, _, err := back.Get(ctx, "/kept"); err != nil || string(data) != "x" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("after the restart: data %q (%v), want x", data, err)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestStart_OneServer_HTTPAndSettings(t *testing.T) {
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		t.Error(resp.Status)
+		t.Errorf("status %s, want 200", resp.Status)
 	}
 	c, err := client.Connect(ctx, e.ConnectString(), client.WithSessionTimeout(time.Hour))
 	if err != nil {
@@ -92,6 +92,6 @@ func TestStore(t *testing.T) {
 	e.Stop(e.Leader()) // two servers are left, a majority
 	data, _, err := c.Get(t.Context(), "/config")
 	if err != nil || string(data) != "v1" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("without the leader: data %q (%v), want v1", data, err)
 	}
 }

@@ -75,7 +75,7 @@ func TestRegression_ACL_WorkIsLinear(t *testing.T) {
 	tree, x := NewTree(), &Txn{Zxid: 1, TimeMillis: 1}
 	x.Identities = ids[:1]
 	if _, _, code := tree.Create(x, &CreateRequest{Path: "/a", ACL: list}); code != OK {
-		t.Fatal(code.Name())
+		t.Fatalf("create with the ACL: %s, want OK", code.Name())
 	}
 	x.Identities = ids
 	for range 1000 { // the operations of a transaction: 60,000 times 60,000 comparisons each would not end today
@@ -140,7 +140,7 @@ func TestFixACL_Table(t *testing.T) {
 	} {
 		got, code := fixACL(c.in, c.ids)
 		if c.want == nil && code != ErrInvalidACL || c.want != nil && (code != OK || !slices.Equal(got, c.want)) {
-			t.Errorf("%s: %v, %v", c.what, got, code)
+			t.Errorf("%s: the ACL becomes %v (%v), want %v", c.what, got, code, c.want)
 		}
 	}
 }

@@ -19,12 +19,12 @@ func million(tb testing.TB, n int) (*Tree, *Txn) {
 		parent := fmt.Sprintf("/app%04d", i/1000)
 		if i%1000 == 0 {
 			if _, _, code := t.Create(x, &CreateRequest{Path: parent, ACL: OpenACL}); code != OK {
-				tb.Fatal(code)
+				tb.Fatalf("create of %s: %v, want no error", parent, code)
 			}
 		}
 		path := fmt.Sprintf("%s/node%06d", parent, i)
 		if _, _, code := t.Create(x, &CreateRequest{Path: path, Data: data, ACL: OpenACL}); code != OK {
-			tb.Fatal(code)
+			tb.Fatalf("create of %s: %v, want no error", path, code)
 		}
 	}
 	return t, x
@@ -63,7 +63,7 @@ func BenchmarkTree_SetData(b *testing.B) {
 			x.Reset()
 			x.Zxid++
 			if _, code := t.SetData(x, paths[i%len(paths)], data, AnyVersion); code != OK {
-				b.Fatal(code)
+				b.Fatalf("set: %v, want no error", code)
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func TestTree_Create_Stat(t *testing.T) {
 		Czxid: 5, Mzxid: 5, Pzxid: 5, Ctime: 100, Mtime: 100, EphemeralOwner: 9, DataLength: 3,
 	}
 	if code != OK || got != want {
-		t.Errorf("%+v, %v", got, code)
+		t.Errorf("created with %+v (%v), want %+v", got, code, want)
 	}
 	if now, _ := tree.Exists("/a", nil); now != got {
 		t.Errorf("exists says %+v, create said %+v", now, got)
@@ -103,7 +103,7 @@ func TestNewTree_Shape(t *testing.T) {
 		t.Errorf("root: %+v", root)
 	}
 	if alias, _ := tree.Exists("", nil); alias != root {
-		t.Errorf("\"\" is not the root: %+v", alias)
+		t.Errorf("the znode of the empty path is %+v, want the root: %+v", alias, root)
 	}
 	for path, want := range map[string][]string{
 		"/": {"zookeeper"}, "/zookeeper": {"config", "quota"}, "/zookeeper/quota": {}, "/zookeeper/config": {},
@@ -157,7 +157,7 @@ func TestTree_Create_SequenceCountsCreates(t *testing.T) {
 	mustCreate(t, tree, x, &CreateRequest{Path: "/p/plain", ACL: OpenACL})
 	want(seq("/p/a-", PersistentSequentialTTL), "/p/a-0000000003")
 	if code := tree.Delete(x, "/p/plain", AnyVersion); code != OK {
-		t.Fatal(code)
+		t.Fatalf("delete of /p/plain: %v, want no error", code)
 	}
 	want(seq("/p/", PersistentSequential), "/p/0000000004")
 	want(seq("/p/.", PersistentSequential), "/p/.0000000005")
@@ -181,15 +181,15 @@ func TestTree_Create_SequenceAtTheLimit(t *testing.T) {
 	tree.get("/p").editRare().creates = math.MaxInt32
 	r := &CreateRequest{Path: "/p/n", ACL: OpenACL, Mode: PersistentSequential}
 	if _, _, code := tree.Create(x, r); code != ErrSystem {
-		t.Error(code)
+		t.Errorf("create beyond the last number: %v, want %v", code, ErrSystem)
 	}
 	mustCreate(t, tree, x, &CreateRequest{Path: "/p/other", ACL: OpenACL})
 	x.FirstRules = true
 	if path := mustCreate(t, tree, x, r); path != "/p/n2147483647" {
-		t.Error(path)
+		t.Errorf("by the first rules: created %s, want /p/n2147483647", path)
 	}
 	if _, _, code := tree.Create(x, r); code != ErrNodeExists {
-		t.Error(code)
+		t.Errorf("by the first rules, again: %v, want %v", code, ErrNodeExists)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestTree_Get_NullIsNotEmpty(t *testing.T) {
 		tree = rebuild(t, tree)
 	}
 	if _, code := tree.SetData(x, "/empty", nil, AnyVersion); code != OK {
-		t.Fatal(code)
+		t.Fatalf("set of /empty: %v, want no error", code)
 	}
 	if b, _, _ := tree.Get("/empty", nil); b != nil {
 		t.Errorf("set to null: %v", b)

@@ -52,7 +52,7 @@ func TestTree_Delete_ParentStat(t *testing.T) {
 		t.Errorf("after a grandchild: %+v", s)
 	}
 	if _, code := tree.SetData(&Txn{Zxid: 4, TimeMillis: 4}, "/p/c", []byte("x"), 0); code != OK {
-		t.Fatal(code)
+		t.Fatalf("set of /p/c: %v, want no error", code)
 	}
 	if s := stat(); s.Pzxid != 2 || s.Cversion != 1 { // ClickHouse #115457
 		t.Errorf("after the child's data: %+v", s)
@@ -111,7 +111,7 @@ func TestTree_SetACL_ErrorsAndStat(t *testing.T) {
 	y := &Txn{Zxid: 8, TimeMillis: 80}
 	st, code := tree.SetACL(y, "/a", onlyMe, 0)
 	if want := (Stat{Czxid: 1, Mzxid: 1, Pzxid: 1, Ctime: 10, Mtime: 10, Aversion: 1}); code != OK || st != want {
-		t.Errorf("%+v, %v", st, code)
+		t.Errorf("set of the ACL: %+v (%v), want %+v", st, code, want)
 	}
 	if len(y.Events) != 0 {
 		t.Errorf("setACL emitted %v", y.Events)
@@ -205,7 +205,7 @@ func TestTree_Ephemerals_RawPrefix(t *testing.T) {
 		got := tree.Ephemerals(3, prefix)
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
-			t.Errorf("%q: %v", prefix, got)
+			t.Errorf("ephemerals below %q: %q, want %q", prefix, got, want)
 		}
 	}
 	if got := tree.Ephemerals(4, ""); len(got) != 0 {
@@ -222,7 +222,7 @@ func TestTree_DeleteOwned_InPathOrderWithOneZxid(t *testing.T) {
 	x.Reset()
 	x.Zxid = 9
 	if paths := tree.DeleteOwned(x, 3); !slices.Equal(paths, []string{"/a", "/b", "/c"}) {
-		t.Fatal(paths)
+		t.Fatalf("deleted %q, want /a, /b and /c", paths)
 	}
 	for i, e := range x.Events {
 		if e.Type != EventDeleted || e.Zxid != 9 || e.Path != []string{"/a", "/b", "/c"}[i] {

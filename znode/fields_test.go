@@ -48,7 +48,7 @@ func TestPermissions_EachAlone(t *testing.T) {
 				mustCreate(t, tree, &Txn{Zxid: 2}, &CreateRequest{Path: child, ACL: OpenACL})
 				x := &Txn{Zxid: 3}
 				if _, code := tree.SetACL(x, parent, []ACL{{granted, alice}}, AnyVersion); code != OK {
-					t.Fatal(code)
+					t.Fatalf("set of the ACL: %v, want no error", code)
 				}
 				want := ErrNoAuth
 				if who == alice && granted&op.needs != 0 {

@@ -13,7 +13,7 @@ func TestTree_Memory(t *testing.T) {
 		x.Zxid++
 		x.ExtendedTypes = true
 		if _, _, code := tree.Create(x, r); code != OK {
-			tb.Fatal(r.Path, code)
+			tb.Fatalf("create of %s: %v, want no error", r.Path, code)
 		}
 	}
 	flat := func(n, size int) func(*Tree, *Txn) {
@@ -70,7 +70,7 @@ func TestTree_Memory(t *testing.T) {
 		// What is deleted is taken off.
 		x.Reset()
 		for _, n := range tree.Ephemerals(0, "") {
-			t.Error(n)
+			t.Errorf("session 0 owns %s, want no ephemeral", n)
 		}
 		for _, path := range []string{"/n000000", "/members-000000"} {
 			if tree.get(path) != nil && tree.get(path).numChildren() == 0 {

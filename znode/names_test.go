@@ -17,7 +17,7 @@ func TestError_Names(t *testing.T) {
 		t.Error("Err")
 	}
 	if got := Error(-99).Name() + " " + Error(-99).Error(); got != "UNKNOWN(-99) unknown error code -99" {
-		t.Error(got)
+		t.Errorf("an unknown code is %q, want its number in the name and in the text", got)
 	}
 }
 
@@ -79,6 +79,6 @@ func TestTree_EphemeralOwners_Counts(t *testing.T) {
 	got := map[SessionID]int{}
 	tree.EphemeralOwners(func(s SessionID, n int) { got[s] = n })
 	if len(got) != 2 || got[1] != 1 || got[2] != 2 {
-		t.Error(got)
+		t.Errorf("ephemerals by owner: %v, want 1 of session 1 and 2 of session 2", got)
 	}
 }

@@ -22,7 +22,7 @@ func TestValidatePath_Examples(t *testing.T) {
 	} {
 		err := ValidatePath(path)
 		if (err == nil) != want {
-			t.Errorf("%q: %v", path, err)
+			t.Errorf("path %q: error %v, want valid: %t", path, err, want)
 		}
 		if err != nil && !errors.Is(err, ErrBadArguments) {
 			t.Errorf("%q: %v is no ErrBadArguments", path, err)
@@ -71,7 +71,7 @@ func FuzzValidatePath(f *testing.F) {
 func TestPath_Parts(t *testing.T) {
 	for _, c := range [][3]string{{"/a/b", "/a", "b"}, {"/a", "/", "a"}} {
 		if Parent(c[0]) != c[1] || Base(c[0]) != c[2] || Join(c[1], c[2]) != c[0] {
-			t.Errorf("%s: %s %s", c[0], Parent(c[0]), Base(c[0]))
+			t.Errorf("%s has parent %s and base %s, want %s and %s", c[0], Parent(c[0]), Base(c[0]), c[1], c[2])
 		}
 	}
 	if Parent("/") != "/" || Base("/") != "" {
@@ -82,7 +82,7 @@ func TestPath_Parts(t *testing.T) {
 func TestWatcherType_Valid(t *testing.T) {
 	for i := WatcherType(-1); i < 8; i++ {
 		if i.Valid() != (i >= 1 && i <= 5) {
-			t.Errorf("%d: %v", i, i.Valid())
+			t.Errorf("type %d: valid is %t, want only 1 to 5 to be", i, i.Valid())
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestQuota_Stats_FollowTheSubtree(t *testing.T) {
 	h.set("/q/b", "7777777", OK)
 	h.stats("count=4,bytes=13")
 	if code := h.tree.Delete(&h.x, "/q/b/c", -1); code != OK {
-		t.Fatal(code)
+		t.Fatalf("delete of /q/b/c: %v, want no error", code)
 	}
 	h.set("/q", "", OK)
 	h.stats("count=3,bytes=8")
@@ -130,7 +130,7 @@ func TestQuota_Limits_FollowTheZnode(t *testing.T) {
 	h.create("/q/c", "", ErrQuotaExceeded)
 	h.tree.Begin(&h.x)
 	if code := h.tree.Delete(&h.x, limits, -1); code != OK {
-		t.Fatal(code)
+		t.Fatalf("delete of the limits: %v, want no error", code)
 	}
 	h.create("/q/c", "", OK)
 	h.tree.Rollback(&h.x)
@@ -158,7 +158,7 @@ func TestParseQuota_Texts(t *testing.T) {
 		q := parseQuota([]byte(text))
 		got := quotaLimits{q.get("count"), q.get("bytes"), q.get("countHardLimit"), q.get("byteHardLimit")}
 		if got != want {
-			t.Errorf("%q: %+v", text, got)
+			t.Errorf("%q reads as %+v, want %+v", text, got, want)
 		}
 		if text == "count=5,bytes=7=;byteHardLimit=9;countHardLimit=8" && string(q.format()) != text {
 			t.Errorf("%q: formatted as %q", text, q.format())
@@ -244,9 +244,9 @@ func TestQuota_Stats_WrittenByAClient(t *testing.T) {
 	h.set("/zookeeper/quota/q/zookeeper_stats", "count=7,bytes=8", OK)
 	data, _, _ := h.tree.Get("/zookeeper/quota/q/zookeeper_stats", nil)
 	if string(data) != "count=7,bytes=8" {
-		t.Errorf("%q", data)
+		t.Errorf("the counts are %q, want those that the client wrote", data)
 	}
 	if code := h.tree.Delete(&h.x, "/zookeeper/quota/q/zookeeper_stats", AnyVersion); code != OK {
-		t.Error(code)
+		t.Errorf("delete of the counts: %v, want no error", code)
 	}
 }

@@ -45,7 +45,7 @@ func TestRegression_Reapable_NeverUsedCountsFromTheLastChange(t *testing.T) {
 	mustCreate(t, tree, &Txn{Zxid: 1, TimeMillis: 1000}, &CreateRequest{
 		Kind: CreateContainer, Mode: Container, Path: "/c", ACL: OpenACL})
 	if _, code := tree.SetData(&Txn{Zxid: 2, TimeMillis: 5000}, "/c", nil, AnyVersion); code != OK {
-		t.Fatal(code)
+		t.Fatalf("set of /c: %v, want no error", code)
 	}
 	for now, want := range map[int64]int{5000: 0, 6000: 0, 6001: 1} {
 		if got := tree.Reapable(now, 1000, 10); len(got) != want {

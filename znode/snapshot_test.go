@@ -13,12 +13,12 @@ func TestSnapshot_Rollback_KeepsItsMoment(t *testing.T) {
 	defer s.Release()
 	tree.Begin(x)
 	if code := tree.Delete(x, "/a", AnyVersion); code != OK {
-		t.Fatal(code)
+		t.Fatalf("delete of /a: %v, want no error", code)
 	}
 	tree.Rollback(x)
 	x.Zxid++
 	if _, code := tree.SetData(x, "/a", []byte("new"), AnyVersion); code != OK {
-		t.Fatal(code)
+		t.Fatalf("set of /a: %v, want no error", code)
 	}
 	_ = s.Walk(func(r *Record) error {
 		if r.Path == "/a" && (string(r.Data) != "old" || r.Stat.Version != 0 || r.Stat.Mzxid != 1) {

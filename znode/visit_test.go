@@ -23,7 +23,7 @@ func TestVisitChildren_BackwardsMissesNobody(t *testing.T) {
 		seen := map[string]bool{}
 		for at := 98 + 7; at > 0; at -= 7 {
 			if _, code := tree.VisitChildren("/", at-7, at, nil, func(name string) { seen[name] = true }); code != OK {
-				t.Fatal(code)
+				t.Fatalf("visit from %d: %v, want no error", at-7, code)
 			}
 			for range rnd.IntN(6) {
 				x.Zxid++
@@ -89,7 +89,7 @@ func TestAbout(t *testing.T) {
 		t.Errorf("counted %d, at most 4", got.Below.Znodes)
 	}
 	if _, _, code := tree.About("/p/secret", nil, 1); code != ErrNoAuth {
-		t.Error(code)
+		t.Errorf("about a znode that may not be read: %v, want %v", code, ErrNoAuth)
 	}
 	for path, want := range map[string]bool{"/": true, "/p/e": true, "/p/secret": false, "/p/secret/below": false, "/none": false} {
 		if got := tree.Visible(path, nil); got != want {

@@ -20,10 +20,10 @@ func TestBackup_Label(t *testing.T) {
 	good := b.Bytes()
 	golden.Check(t, "backup.bin", good[:BackupHead])
 	if got, err := BackupEnsemble(good); got != ensemble || err != nil {
-		t.Errorf("%x, %v", got, err)
+		t.Errorf("the ensemble is %x (%v), want %x", got, err, ensemble)
 	}
 	if from, err := ReadBackup(bytes.NewReader(good)); err != nil || from.Size() != m.tree.Size() {
-		t.Errorf("%v", err)
+		t.Errorf("the backup is read with error %v, want all znodes", err)
 	}
 	if got, err := BackupEnsemble(write(t, m)); got != [16]byte{} || err != nil {
 		t.Errorf("without a label: %x, %v", got, err)
@@ -44,7 +44,7 @@ func TestBackup_Label(t *testing.T) {
 	next := bytes.Clone(good)
 	next[len(snapshotMagic+labelFrame)]++
 	if _, err := BackupEnsemble(next); err == nil || !strings.Contains(err.Error(), "version 2; this build reads version 1") {
-		t.Errorf("%v", err)
+		t.Errorf("a newer version: error %v, want one with both versions", err)
 	}
 	if err := s.WriteBackup(&brokenWriter{BackupHead - 1}, ensemble); err == nil {
 		t.Error("the label does not fit: no error")

@@ -195,7 +195,7 @@ func BenchmarkMachine_Restore(b *testing.B) {
 				Path: path, Data: bytes.Repeat([]byte{data, byte(i)}, 50), ACL: znode.OpenACL,
 			})
 			if code != znode.OK {
-				b.Fatal(code)
+				b.Fatalf("create of %s: %v, want no error", path, code)
 			}
 		}
 		m.zxid = count
@@ -225,7 +225,7 @@ func BenchmarkMachine_Restore(b *testing.B) {
 					b.Fatal(err)
 				}
 				if g.m.tree.Size().Znodes != count+4 {
-					b.Fatal(g.m.tree.Size())
+					b.Fatalf("%d znodes, want %d", g.m.tree.Size().Znodes, count+4)
 				}
 			}
 		})

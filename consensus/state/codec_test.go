@@ -78,7 +78,7 @@ func TestCommand_Append_RoundTrip(t *testing.T) {
 			}
 		}
 		if err := c.Check(); err != nil {
-			t.Errorf("%+v: %v", c, err)
+			t.Errorf("%+v is refused: %v; want no error", c, err)
 		}
 	}
 	for _, c := range []Command{{}, {Op: 250}, {Op: OpLevel}, {Op: OpRestore, Restore: RestoreCommand{Step: 3}}, {Op: OpAttach, Timeout: -1}, {Op: OpMulti, Ops: []Command{{Op: OpSync}}}, {Op: OpMulti, Ops: []Command{{Op: OpMulti}}}} {

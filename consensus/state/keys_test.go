@@ -59,7 +59,7 @@ func TestMachine_Key_OfASessionThatHasEnded(t *testing.T) {
 	g.do(1, keyed("k", openSession(9)))
 	g.must(1, Command{Op: OpCloseSession, Session: 9})
 	if r := g.do(1, keyed("k", openSession(9)))[0]; r.Code != znode.ErrSessionExpired {
-		t.Errorf("%+v", r)
+		t.Errorf("result %+v, want %v", r, znode.ErrSessionExpired)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestMachine_KeysKnownFor(t *testing.T) {
 		{0, MaxKeyBytes, 0, 0},
 	} {
 		if got := g.m.KeysKnownFor(x.keys, x.bytes, g.m.time+x.later); got != x.want {
-			t.Errorf("%+v: %v", x, got)
+			t.Errorf("%+v: keys are known for %v, want %v", x, got, x.want)
 		}
 	}
 }
@@ -172,10 +172,10 @@ func TestMachine_Guard_IsNotFooledByRecreation(t *testing.T) {
 		}})[0]
 	}
 	if r := guarded(seen); r.Multi[0].Code != znode.ErrBadVersion {
-		t.Errorf("%+v", r.Multi)
+		t.Errorf("guarded by an old mzxid: %+v, want %v", r.Multi, znode.ErrBadVersion)
 	}
 	if r := guarded(now); r.Multi[1].Code != znode.OK {
-		t.Errorf("%+v", r.Multi)
+		t.Errorf("guarded by the current mzxid: %+v, want OK", r.Multi)
 	}
 	g.must(1, Command{Op: OpSetData, Path: "/a", Version: 0, Mzxid: now})
 }
@@ -184,10 +184,10 @@ func TestMachine_CheckAbsent(t *testing.T) {
 	g := newRig(t)
 	absent := Command{Op: OpMulti, Ops: []Command{{Op: OpCheckAbsent, Path: "/a"}, create("/a")}}
 	if r := g.do(1, absent)[0]; r.Multi[0].Code != znode.OK || r.Multi[1].Code != znode.OK {
-		t.Errorf("%+v", r.Multi)
+		t.Errorf("a path that is absent: %+v, want OK and OK", r.Multi)
 	}
 	if r := g.do(1, absent)[0]; r.Multi[0].Code != znode.ErrNodeExists {
-		t.Errorf("%+v", r.Multi)
+		t.Errorf("a path that exists: %+v, want %v", r.Multi, znode.ErrNodeExists)
 	}
 	bad := Command{Op: OpMulti, Ops: []Command{{Op: OpCheckAbsent, Path: "a//"}}}
 	if r := g.do(1, bad)[0]; r.Multi[0].Code != znode.ErrBadArguments {
@@ -195,7 +195,7 @@ func TestMachine_CheckAbsent(t *testing.T) {
 	}
 	alone := Command{Op: OpCheckAbsent, Path: "/a"}
 	if r := g.do(1, alone)[0]; r.Code != znode.ErrNodeExists {
-		t.Errorf("%+v", r)
+		t.Errorf("alone, for a path that exists: %+v, want %v", r, znode.ErrNodeExists)
 	}
 }
 
@@ -204,14 +204,14 @@ func TestMachine_AnyServer_ServesASessionOfAnother(t *testing.T) {
 	g.must(1, openSession(9))
 	c := ephemeral(9, "/e")
 	if r := g.do(2, c)[0]; r.Code != znode.ErrSessionMoved {
-		t.Errorf("%+v", r)
+		t.Errorf("at another server: %+v, want %v", r, znode.ErrSessionMoved)
 	}
 	c.Flags |= FlagAnyServer
 	if r := g.must(2, c); r.Stat.EphemeralOwner != 9 {
-		t.Errorf("%+v", r)
+		t.Errorf("at another server, with the flag: %+v, want a znode that session 9 owns", r)
 	}
 	if r := g.do(2, Command{Op: OpCreate, Flags: FlagAnyServer, Session: 8, Path: "/f"})[0]; r.Code != znode.ErrSessionExpired {
-		t.Errorf("%+v", r)
+		t.Errorf("for a session that does not exist: %+v, want %v", r, znode.ErrSessionExpired)
 	}
 }
 

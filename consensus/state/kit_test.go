@@ -99,7 +99,7 @@ func (g *rig) must(from ServerID, c Command) Result {
 	g.t.Helper()
 	r := g.do(from, c)[0]
 	if r.Code != znode.OK {
-		g.t.Fatalf("%+v: %v", c, r.Code.Name())
+		g.t.Fatalf("%+v: %v, want it to succeed", c, r.Code.Name())
 	}
 	return r
 }

@@ -52,7 +52,7 @@ func TestMachine_Level(t *testing.T) {
 		t.Errorf("the release of a server was forgotten: %+v", m)
 	}
 	if m, err := ReadSnapshot(bytes.NewReader(write(t, g.m))); err != nil || m.Level() != MaxLevel || m.Digest() != g.m.Digest() {
-		t.Errorf("%v, %v", m, err)
+		t.Errorf("the snapshot is read with error %v, want the machine that was written", err)
 	}
 	g.must(3, publishing(3, MinLevel, MaxLevel+1))
 	g.must(1, publishing(1, MaxLevel+1, MaxLevel+2))

@@ -82,7 +82,7 @@ func TestMachine_Apply_DuplicatesGapsAndLives(t *testing.T) {
 	}
 	for i := range 6 {
 		if _, code := g.m.Tree().Exists(fmt.Sprintf("/%d", i+1), nil); code != znode.OK {
-			t.Errorf("/%d: %v", i+1, code)
+			t.Errorf("exists of /%d: %v, want no error", i+1, code)
 		}
 	}
 	if st, _ := g.m.Tree().Exists("/", nil); st.NumChildren != 7 {
@@ -201,7 +201,7 @@ func TestMachine_Multi_Results(t *testing.T) {
 	}
 	for _, x := range r.Multi {
 		if x.Code != znode.OK {
-			t.Errorf("%+v", x)
+			t.Errorf("result %+v, want OK", x)
 		}
 	}
 }
@@ -267,7 +267,7 @@ func TestMachine_Apply_BadEntries(t *testing.T) {
 		m := New()
 		err := m.Apply(77, 3, entry, &recorder{})
 		if err == nil || !strings.Contains(err.Error(), "entry 77 of term 3") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want one with the entry and its term", name, err)
 		}
 		if m.Index() != 0 {
 			t.Errorf("%s: index %d", name, m.Index())

@@ -105,6 +105,6 @@ func TestMachine_Member_Merged(t *testing.T) {
 		t.Errorf("published without client addresses: %+v", got)
 	}
 	if one := publish(Member{ID: 1, HTTP: "h:9"}); one == first || g.m.Members()[1].HTTP != "h:9" {
-		t.Errorf("%+v", g.m.Members()[1])
+		t.Errorf("published a new HTTP address: %+v, want h:9 and a change", g.m.Members()[1])
 	}
 }

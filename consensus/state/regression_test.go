@@ -163,7 +163,7 @@ func TestRegression_CheckBatch_ReplacesWhatHarms(t *testing.T) {
 	multi := Command{Op: OpMulti, Session: 5, Identities: bomb.Identities, Ops: []Command{create("/m"), bomb}}
 	b := g.batch(Origin{1, 1}, create("/a"), bomb, create("/b"), multi, Command{Op: OpReap, Session: 5, Path: "/c"}, create("/d"))
 	if err := CheckBatch(&b); err != nil || b.Count != 6 {
-		t.Fatal(err, b.Count)
+		t.Fatalf("the batch has %d commands (%v), want 6 and no error", b.Count, err)
 	}
 	g.apply(b)
 	for i, want := range []znode.Error{0, znode.ErrInvalidACL, 0, znode.ErrInvalidACL, znode.ErrInvalidACL, 0} {

@@ -65,7 +65,7 @@ func TestRegression_Restore_UsageInAnEphemeralIsCounted(t *testing.T) {
 	g.must(1, ephemeral(7, usage)) // which counts two
 	all := g.do(1, restoreCommands(1, file, 1000, true)...)
 	if last := all[len(all)-1]; last.Code != znode.OK || last.Restored.Kept != 1 {
-		t.Fatalf("%+v", last)
+		t.Fatalf("the last step of the restore: %+v, want OK and 1 that was kept", last)
 	}
 	data, _, _ := g.m.tree.Get("/a", super)
 	want := fmt.Sprintf("count=1,bytes=%d", len(data))
@@ -88,12 +88,12 @@ func TestMachine_Restore_SequenceGoesOn(t *testing.T) {
 		t.Helper()
 		all := g.do(1, restoreCommands(id, file, 100, true)...)
 		if last := all[len(all)-1]; last.Code != znode.OK {
-			t.Fatal(last.Code.Name())
+			t.Fatalf("the last step of the restore: %s, want OK", last.Code.Name())
 		}
 		return all[len(all)-1].Restored
 	}
 	if got := restore(1); got != (backup.Changes{Deleted: 4}) {
-		t.Errorf("%+v", got)
+		t.Errorf("changes %+v, want 4 deletions", got)
 	}
 	if r := g.must(1, sequential); r.Path != "/q/n-0000000005" {
 		t.Errorf("after the restore: %s", r.Path)
@@ -104,7 +104,7 @@ func TestMachine_Restore_SequenceGoesOn(t *testing.T) {
 	}
 	g.must(1, create("/q"))
 	if got := restore(2); got != (backup.Changes{Created: 1}) {
-		t.Errorf("%+v", got)
+		t.Errorf("changes %+v, want 1 creation", got)
 	}
 	if r := g.must(1, sequential); r.Path != "/q/n-0000000002" {
 		t.Errorf("after another one: %s", r.Path)
@@ -211,7 +211,7 @@ func TestMachine_Restore_KeyedRetry(t *testing.T) {
 	all := g.do(1, keyed(1, 70, file)...)
 	first := all[len(all)-1]
 	if first.Restored != (backup.Changes{Created: 1}) || first.Key != KeyFresh {
-		t.Fatalf("%+v", first)
+		t.Fatalf("the first restore: %+v, want 1 creation and a fresh key", first)
 	}
 	g.must(1, create("/b"))
 	restored, err := ReadSnapshot(bytes.NewReader(write(t, g.m)))

@@ -17,7 +17,7 @@ func TestMachine_DeleteAll_AllOrNothing(t *testing.T) {
 	mzxid := func() znode.Zxid {
 		st, code := g.m.Tree().Exists("/a", nil)
 		if code != znode.OK {
-			t.Fatal(code)
+			t.Fatalf("exists of /a: %v, want no error", code)
 		}
 		return st.Mzxid
 	}
@@ -41,7 +41,7 @@ func TestMachine_DeleteAll_AllOrNothing(t *testing.T) {
 	fails(Command{Path: "a//", Version: -1}, znode.ErrBadArguments, "a//")
 	for _, path := range all {
 		if _, code := g.m.Tree().Exists(path, nil); code != znode.OK {
-			t.Fatalf("%s: %v", path, code)
+			t.Fatalf("exists of %s: %v, want no error", path, code)
 		}
 	}
 	before := g.m.Zxid()

@@ -58,7 +58,7 @@ func TestOrder_FirstComeFirst(t *testing.T) {
 		}
 	}
 	if all := curator.Order([]string{"other"}, curator.Lock); all != nil {
-		t.Errorf("%v", all)
+		t.Errorf("foreign znodes are in the queue: %v, want none", all)
 	}
 }
 
@@ -96,7 +96,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		c, ok := curator.Parse(name, curator.Lock, curator.KazooLock, curator.Latch)
 		if ok && (c.Name != name || len(name) < 15) {
-			t.Errorf("%q: %v", name, c)
+			t.Errorf("%q reads as %v, want its own name", name, c)
 		}
 		curator.Order([]string{name, name + "1", "lock-0000000001"}, curator.Lock)
 	})

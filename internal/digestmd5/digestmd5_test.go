@@ -25,7 +25,7 @@ func TestNext_ExampleOfTheRFC(t *testing.T) {
 	e := example(map[string]string{"chris": "secret"})
 	reply, user, err := e.Next([]byte(exampleResponse))
 	if string(reply) != exampleAnswer || user != "chris" || err != nil {
-		t.Errorf("%s, %q, %v", reply, user, err)
+		t.Errorf("reply %s, user %q (%v); want those of the RFC: %s, chris", reply, user, err, exampleAnswer)
 	}
 	if _, user, err := e.Next([]byte(exampleResponse)); user != "" || err == nil {
 		t.Error("the same response was taken again")
@@ -67,7 +67,7 @@ func TestNext_IsRefused(t *testing.T) {
 		e := example(map[string]string{"chris": "secret"})
 		reply, user, err := e.Next([]byte(x.response))
 		if reply != nil || user != "" || err == nil || !strings.Contains(err.Error(), x.says) {
-			t.Errorf("%s: %s, %q, %v", name, reply, user, err)
+			t.Errorf("%s: reply %s, user %q, error %v; want an error with %q alone", name, reply, user, err, x.says)
 		}
 		if _, user, err := e.Next([]byte(exampleResponse)); user != "" || err == nil {
 			t.Errorf("%s: there was a second try", name)
@@ -84,7 +84,7 @@ func TestNext_FirstToken(t *testing.T) {
 	challenge, user, err := e.Next(nil)
 	d, bad := parse(string(challenge))
 	if err != nil || user != "" || bad != nil || d["realm"] != cfg.Realm || d["nonce"] != e.nonce || len(e.nonce) < 20 {
-		t.Errorf("%s, %q, %v, %v", challenge, user, err, bad)
+		t.Errorf("challenge %s, user %q (%v, %v); want realm %s and the nonce", challenge, user, err, bad, cfg.Realm)
 	}
 	if New(cfg).nonce == e.nonce {
 		t.Error("two exchanges have one nonce")
@@ -120,7 +120,7 @@ func TestNext_Charset(t *testing.T) {
 		}
 		reply, user, err := example(map[string]string{x.user: "secret"}).Next([]byte(strings.Join(text, " , ")))
 		if user != x.user || err != nil || !strings.HasPrefix(string(reply), "rspauth=") {
-			t.Errorf("%q: %s, %q, %v", x.sent, reply, user, err)
+			t.Errorf("%q: reply %s, user %q (%v); want rspauth= and %q", x.sent, reply, user, err, x.user)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func FuzzNext(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token []byte) {
 		_, user, err := example(map[string]string{"chris": "secret"}).Next(token)
 		if user != "" && (err != nil || user != "chris") {
-			t.Errorf("%q: %q, %v", token, user, err)
+			t.Errorf("%q: user %q (%v), want chris or none", token, user, err)
 		}
 	})
 }

@@ -40,7 +40,7 @@ func TestFile_IsFollowed(t *testing.T) {
 		replace(t, path, "one")
 		f, err := follow.Open("list of users", path, parse, slog.New(slog.NewTextHandler(&log, nil)))
 		if err != nil || f.Get() != "one" {
-			t.Fatalf("%q, %v", f.Get(), err)
+			t.Fatalf("the file is read as %q (%v), want one", f.Get(), err)
 		}
 		for _, x := range []struct {
 			name   string

@@ -56,7 +56,8 @@ func TestNext(t *testing.T) {
 			reply, user, err := e.Next([]byte(r.token))
 			if string(reply) != r.reply || user != r.user || (err == nil) != (r.err == "") ||
 				err != nil && !strings.Contains(err.Error(), r.err) {
-				t.Errorf("%s, %d: %q, %q, %v", name, i, reply, user, err)
+				t.Errorf("%s, round %d: reply %q, user %q, error %v; want %q, %q, %q",
+					name, i, reply, user, err, r.reply, r.user, r.err)
 			}
 		}
 	}
@@ -70,7 +71,7 @@ func FuzzNext(f *testing.F) {
 		for i, token := range [][]byte{a, b, c} {
 			_, user, err := e.Next(token)
 			if user != "" && (err != nil || i == 0 || !strings.HasPrefix(string(a), "ok") || token[1] != noLayer) {
-				t.Errorf("%q %q %q: %q, %v", a, b, c, user, err)
+				t.Errorf("tokens %q %q %q: user %q (%v), want none", a, b, c, user, err)
 			}
 		}
 	})

@@ -21,17 +21,17 @@ Server {
   a.B optional;
 };`)
 	if err != nil || len(got) != 2 || len(got["Server"]) != 1 || len(got["Other one"]) != 2 {
-		t.Fatal(got, err)
+		t.Fatalf("parsed %+v (%v), want one module in Server and two in \"Other one\"", got, err)
 	}
 	digest, kerberos := got["Server"][0], got["Other one"][0]
 	if digest.Class != "org.apache.zookeeper.server.auth.DigestLoginModule" ||
 		!maps.Equal(digest.Options, map[string]string{"user_super": "adminsecret", "user_bob": `b"o\b;{ }`}) {
-		t.Errorf("%+v", digest)
+		t.Errorf("module %+v, want DigestLoginModule with two users", digest)
 	}
 	if !maps.Equal(kerberos.Options, map[string]string{
 		"useKeyTab": "true", "keyTab": "/etc/zk.keytab", "principal": "zookeeper/host@EXAMPLE.COM",
 	}) || got["Other one"][1].Class != "a.B" {
-		t.Errorf("%+v", got["Other one"])
+		t.Errorf("modules %+v, want Kerberos with its three options, and a.B", got["Other one"])
 	}
 }
 
@@ -58,7 +58,7 @@ func TestParse_Errors(t *testing.T) {
 		}
 	}
 	if got, err := Parse("// nothing"); err != nil || len(got) > 0 {
-		t.Error(got, err)
+		t.Errorf("a comment alone: %+v (%v), want nothing and no error", got, err)
 	}
 }
 

@@ -119,7 +119,7 @@ func TestReader_Err_SaysWhereAndWhat(t *testing.T) {
 		if !errors.As(r.Err(), &got) || *got != tt.want || !errors.Is(got, tt.want.Reason) {
 			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
 		} else if !strings.Contains(got.Error(), tt.want.Type) {
-			t.Errorf("%s: %v", tt.name, got)
+			t.Errorf("%s: error %v, want one with %q", tt.name, got, tt.want.Type)
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (c *client) read(t *testing.T, reply []byte) (types.EncryptionKey, uint64) 
 	var id asn1.ObjectIdentifier
 	rest, err := asn1.UnmarshalWithParams(reply, &id, "application,explicit,tag:0")
 	if err != nil || !id.Equal(oid) || !bytes.HasPrefix(rest, apRep) {
-		t.Fatalf("%x, %v", reply, err)
+		t.Fatalf("reply %x (%v), want an AP-REP of Kerberos", reply, err)
 	}
 	var rep messages.APRep
 	if err := rep.Unmarshal(rest[2:]); err != nil {
@@ -189,7 +189,7 @@ func (c *client) begin(t *testing.T) (e *gssapi.Exchange, key types.EncryptionKe
 	var w krb.WrapToken
 	if err != nil || w.Unmarshal(reply, true) != nil || w.Flags != sentByAcceptor|flags || w.SndSeqNum != seq ||
 		!bytes.Equal(w.Payload, []byte{1, 0, 0, 0}) {
-		t.Fatalf("%x, %+v, %v", reply, w, err)
+		t.Fatalf("reply %x, read as %+v (%v); want the acceptor's offer with number %d", reply, w, err, seq)
 	}
 	if ok, err := w.Verify(key, keyusage.GSSAPI_ACCEPTOR_SEAL); !ok {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestExchange(t *testing.T) {
 		e, key, flags := x.c.begin(t)
 		_, user, err := e.Next(wrap(t, key, flags, uint64(x.c.auth.SeqNumber), x.rotation, choice))
 		if user != x.want || err != nil {
-			t.Errorf("%s: %q, %v", name, user, err)
+			t.Errorf("%s: user %q (%v), want %q", name, user, err, x.want)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func TestUnwrap_IsRefused(t *testing.T) {
 		c := bob()
 		e, key, flags := c.begin(t)
 		if _, user, err := e.Next(change(c, key, flags)); user != "" || err == nil {
-			t.Errorf("%s: %q, %v", name, user, err)
+			t.Errorf("%s: user %q (%v), want no user and an error", name, user, err)
 		}
 	}
 }
@@ -306,7 +306,7 @@ func TestAccept_IsRefused(t *testing.T) {
 		x.change(c)
 		got, reply, err := acceptor(t).Accept(c.token(t))
 		if got != nil || reply != nil || err == nil || !strings.Contains(err.Error(), x.says) {
-			t.Errorf("%s: %x, %v", name, reply, err)
+			t.Errorf("%s: reply %x, error %v; want none, and an error with %q", name, reply, err, x.says)
 		}
 	}
 }
@@ -356,7 +356,7 @@ func TestNew(t *testing.T) {
 		a, err := New(x.principal, x.text, new(Replays))
 		if (err == nil) != (x.says == "") || err != nil && (!strings.Contains(err.Error(), x.says) ||
 			strings.Contains(err.Error(), hex.EncodeToString(good[len(good)-20:len(good)-12]))) {
-			t.Errorf("%s: %v", x.principal, err)
+			t.Errorf("%s: error %v, want one with %q and without key bytes", x.principal, err, x.says)
 		}
 		if err == nil && a.Realm() != "R" {
 			t.Errorf("%s: the realm is %q", x.principal, a.Realm())
@@ -422,7 +422,7 @@ func FuzzAccept(f *testing.F) {
 	f.Add([]byte{0x60, 0x0b, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 1, 2, 2})
 	f.Fuzz(func(t *testing.T, token []byte) {
 		if c, _, err := a.Accept(token); err == nil && c.Initiator() != "bob@R" {
-			t.Errorf("%x: %s", token, c.Initiator())
+			t.Errorf("token %x is accepted for %s, want bob@R or an error", token, c.Initiator())
 		}
 	})
 }
@@ -435,7 +435,7 @@ func FuzzNew(f *testing.F) {
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if a, err := New("zookeeper/h@R", text, new(Replays)); err == nil && a.Realm() != "R" {
-			t.Errorf("%x", text)
+			t.Errorf("keytab %x: realm %s, want R or an error", text, a.Realm())
 		}
 	})
 }
@@ -445,7 +445,7 @@ func FuzzUnwrap(f *testing.F) {
 	f.Add([]byte{5, 4, 0, 0xff, 0, 12, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, token []byte) {
 		if m, err := c.Unwrap(token); err == nil {
-			t.Errorf("%x: %x", token, m)
+			t.Errorf("token %x is unwrapped to %x, want an error", token, m)
 		}
 	})
 }

@@ -24,7 +24,7 @@ func TestNow_GrowsWithWork(t *testing.T) {
 
 func TestFreeBytes(t *testing.T) {
 	if n, err := process.FreeBytes(t.TempDir()); n <= 0 || err != nil {
-		t.Errorf("%d, %v", n, err)
+		t.Errorf("%d bytes are free (%v), want some", n, err)
 	}
 	if _, err := process.FreeBytes(filepath.Join(t.TempDir(), "missing")); err == nil {
 		t.Error("there is room on no disk")

@@ -129,7 +129,7 @@ func TestConn_Deadlines(t *testing.T) {
 		err := try()
 		timeout, isNet := err.(net.Error)
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !isNet || !timeout.Timeout() {
-			t.Errorf("%s: %v (%T)", name, err, err)
+			t.Errorf("%s: error %v (%T), want the net.Error of a deadline", name, err, err)
 		}
 	}
 	ours.SetDeadline(time.Time{})

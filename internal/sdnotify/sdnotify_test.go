@@ -45,10 +45,10 @@ func TestSocket_Sends(t *testing.T) {
 		}
 		b := make([]byte, 100)
 		if n, err := l.Read(b); err != nil || string(b[:n]) != "READY=1\nSTATUS=well" {
-			t.Errorf("%s: %q, %v", name, b[:n], err)
+			t.Errorf("%s: sent %q (%v), want READY=1 and STATUS=well", name, b[:n], err)
 		}
 		if s.WatchdogTimeout() != 2500*time.Millisecond {
-			t.Error(s.WatchdogTimeout())
+			t.Errorf("%s: the watchdog timeout is %v, want 2.5s", name, s.WatchdogTimeout())
 		}
 	}
 }
@@ -56,7 +56,7 @@ func TestSocket_Sends(t *testing.T) {
 func TestOpen_None(t *testing.T) {
 	s, err := sdnotify.Open(env("WATCHDOG_USEC=1"))
 	if s != nil || err != nil || s.Send(sdnotify.Ready) != nil || s.WatchdogTimeout() != 0 {
-		t.Error(s, err)
+		t.Errorf("without a socket: %+v (%v), want nil, which sends nothing and has no watchdog", s, err)
 	}
 }
 

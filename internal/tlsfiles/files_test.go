@@ -174,7 +174,7 @@ func TestClient_ServersCertificates(t *testing.T) {
 		client.MinVersion, client.MaxVersion = x.version, x.version
 		_, at := handshake(t, open(t, k.cfg).Server(tls.NoClientCert), client)
 		if (at == nil) != x.good {
-			t.Errorf("%s: %v", name, at)
+			t.Errorf("%s: the handshake ended with %v, want success: %t", name, at, x.good)
 		}
 	}
 	cfg := k.cfg
@@ -194,7 +194,7 @@ func TestReload(t *testing.T) {
 	check := func(what string, client *tls.Config, good bool) {
 		t.Helper()
 		if at, _ := handshake(t, server, client); (at == nil) != good {
-			t.Errorf("%s: %v", what, at)
+			t.Errorf("%s: the handshake ended with %v, want success: %t", what, at, good)
 		}
 	}
 	check("at first", first, true)
@@ -221,7 +221,7 @@ func TestReload(t *testing.T) {
 		_, before := f.Reloads()
 		certs.Write(t, k.cfg.Key.Location, bad)
 		if changed, err := f.Reload(); !changed || err == nil || f.Err() == nil {
-			t.Errorf("%s: %v, %v", name, changed, err)
+			t.Errorf("%s: changed is %t (%v), want a change and an error, which Err keeps", name, changed, err)
 		}
 		if changed, err := f.Reload(); changed || err == nil {
 			t.Errorf("%s, unchanged: %v, %v", name, changed, err)
@@ -253,7 +253,7 @@ func TestReload_NoResumptionAfterwards(t *testing.T) {
 	server, client := f.Server(tls.RequireAndVerifyClientCert), k.as(t, k.ca.Issue(t, "client", nil))
 	client.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	if at, _ := handshake(t, server, client); at != nil {
-		t.Fatal(at)
+		t.Fatalf("the handshake failed at the server: %v", at)
 	}
 	certs.Write(t, k.cfg.Trust.Location, certs.Authority(t, "next").CertPEM())
 	if _, err := f.Reload(); err != nil {

@@ -92,6 +92,6 @@ func TestRegression_Reload_AnotherModeIsNoticed(t *testing.T) {
 		return changed
 	})
 	if at, err := handshake(t, f.Server(tls.NoClientCert), k.as(t, nil)); at != nil {
-		t.Error(at, err)
+		t.Errorf("the handshake failed, at the server: %v, at the client: %v", at, err)
 	}
 }

@@ -19,7 +19,7 @@ func TestStore_KeysOfOthers(t *testing.T) {
 		s := Store{Location: "testdata/" + file, Password: want.password}
 		pair, err := s.readKey()
 		if err != nil || pair.Leaf.Subject.String() != want.subject {
-			t.Errorf("%s: %+v, %v", file, pair.Leaf, err)
+			t.Errorf("%s: certificate %+v (%v), want subject %s", file, pair.Leaf, err, want.subject)
 		}
 		if want.password == "" {
 			continue
@@ -37,7 +37,7 @@ func TestStore_TrustedOfOthers(t *testing.T) {
 		s := Store{Location: "testdata/" + file, Password: password}
 		all, _, err := s.readTrusted()
 		if err != nil || len(all) != 1 || all[0].Subject.CommonName != "java" {
-			t.Errorf("%s: %v, %v", file, all, err)
+			t.Errorf("%s: trusts %v (%v), want the one named java", file, all, err)
 		}
 	}
 }

@@ -1,0 +1,123 @@
+package zklite_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// bareFailures are how many failures each top folder may have that print values without a word. They may only fall.
+// A folder that is not listed has none.
+var bareFailures = map[string]int{
+	"api":         120,
+	"app":         33,
+	"bench":       28,
+	"cmd":         16,
+	"consensus":   27,
+	"integration": 25,
+	"internal":    7,
+	"lab":         32,
+	"packaging":   4,
+	"server":      30,
+}
+
+// TestFailures_SayWhatIsWrong: a failure prints what it got and what it wanted, in a sentence. Values alone make a
+// reader look for the test, and guess which of them is wrong. An error alone is enough: it is a sentence.
+func TestFailures_SayWhatIsWrong(t *testing.T) {
+	got := map[string][]string{}
+	for _, name := range files(t, "_test.go") {
+		set := token.NewFileSet()
+		tree, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		top, _, _ := strings.Cut(strings.TrimPrefix(name, "./"), "/")
+		ast.Inspect(tree, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && isBare(call) {
+				got[top] = append(got[top], fmt.Sprint(set.Position(call.Pos())))
+			}
+			return true
+		})
+	}
+	for _, top := range slices.Sorted(maps.Keys(got)) {
+		if n, most := len(got[top]), bareFailures[top]; n > most {
+			t.Errorf("%s: %d failures print values without a word, want at most %d:\n%s",
+				top, n, most, strings.Join(got[top], "\n"))
+		} else {
+			t.Logf("%-12s %4d of %d", top, n, most)
+		}
+	}
+}
+
+// isBare reports whether a call is a failure of a test without a word. It knows no types: a failure is what is named
+// Error, Fatal, Errorf or Fatalf, and an error is what is named like one.
+func isBare(call *ast.CallExpr) bool {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) == 0 {
+		return false
+	}
+	if x, ok := f.X.(*ast.Ident); ok && (x.Name == "znode" || x.Name == "fmt") {
+		return false // a conversion, or an error
+	}
+	last := call.Args[len(call.Args)-1]
+	switch f.Sel.Name {
+	case "Error", "Fatal":
+		return !slices.ContainsFunc(call.Args, hasText) && (len(call.Args) > 1 || !isError(last))
+	case "Errorf", "Fatalf":
+		format, ok := call.Args[0].(*ast.BasicLit)
+		if !ok || hasWord(format) {
+			return false
+		}
+		return len(call.Args) > 3 || !isError(last) // where, and an error
+	}
+	return false
+}
+
+// hasText reports whether an argument contains a string of the test's own.
+func hasText(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.BasicLit:
+		return x.Kind == token.STRING
+	case *ast.BinaryExpr:
+		return hasText(x.X) || hasText(x.Y)
+	case *ast.CallExpr:
+		f, ok := x.Fun.(*ast.SelectorExpr)
+		return ok && strings.HasPrefix(f.Sel.Name, "Sprint") && slices.ContainsFunc(x.Args, hasText)
+	}
+	return false
+}
+
+var (
+	formatVerb = regexp.MustCompile(`%[-+# 0-9.*\[\]]*[a-zA-Z]`)
+	letter     = regexp.MustCompile(`\pL`)
+)
+
+// hasWord reports whether a format has a letter besides its verbs.
+func hasWord(format *ast.BasicLit) bool {
+	text, err := strconv.Unquote(format.Value)
+	if err != nil {
+		return true
+	}
+	return letter.MatchString(formatVerb.ReplaceAllString(text, ""))
+}
+
+// isError reports whether an expression is named as an error: err, x.Err(), errors.Join(...).
+func isError(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return strings.HasSuffix(strings.ToLower(x.Name), "err")
+	case *ast.SelectorExpr:
+		p, ok := x.X.(*ast.Ident)
+		return isError(x.Sel) || ok && p.Name == "errors"
+	case *ast.CallExpr:
+		return isError(x.Fun)
+	}
+	return false
+}
