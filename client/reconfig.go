@@ -21,7 +21,7 @@ type Reconfiguration struct {
 	// Members are all servers, in the form of Joining.
 	Members []string
 	// Version is that of the configuration which may be changed (the version=
-	// line of Config, a hexadecimal number there); 0 or -1 for any.
+	// line of Ensemble, a hexadecimal number there); 0 or -1 for any.
 	Version int64
 }
 
@@ -74,7 +74,7 @@ func (c *Client) Ensemble(ctx context.Context) ([]byte, Stat, error) {
 	return v.Data, v.Stat, err
 }
 
-// EnsembleW is Config, and leaves a watch that fires when the configuration
+// EnsembleW is Ensemble, and leaves a watch that fires when the configuration
 // changes.
 func (c *Client) EnsembleW(ctx context.Context) ([]byte, Stat, *Watch, error) {
 	v, err := read(ctx, func() *Pending[GetReply] { return c.config(ctx, true) })

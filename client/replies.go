@@ -29,9 +29,9 @@ func (d *deadlineReader) Read(b []byte) (int, error) {
 	return d.l.conn.Read(b)
 }
 
-// read is the reader's goroutine:
+// readAll is the reader's goroutine:
 //
-//	read            frame after frame, until the connection ends
+//	readAll         frame after frame, until the connection ends
 //	  handle        header; what kind of frame is it?
 //	    notify      an event: into the channels of the watches
 //	    pong        a ping's answer: the session was alive when it was sent

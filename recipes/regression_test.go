@@ -12,8 +12,8 @@ import (
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
 
-// The answer to the end of an item was lost, and the session before the repetition was
-// sent: Done said ErrLost, that somebody else gets the item, which was gone for good.
+// The reply to Complete was lost, and then the session, before the repetition was sent:
+// Complete returned ErrLost, as if another client would get the item, which was gone for good.
 // Found by TestSoak_ConnectionsCutAndServersStopped as a lost item.
 func TestRegression_Item_DoneReplyLostWithSession(t *testing.T) {
 	k := newKit(t)

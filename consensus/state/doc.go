@@ -2,11 +2,11 @@
 // the tree of znodes, the table of sessions, results and events come out.
 //
 // It is pure. The same log gives the same state and the same Digest on every
-// server and on every replay, because nothing is decided here that is not in
-// the log: the proposer stamps time, identities, session ids and
-// passwords into the entry (architecture decision D1). A client's bad request
-// is a Result with an error code; an entry that cannot be decoded, or is of an
-// unknown version, is an error of Apply, after which the server must stop.
+// server and on every replay, because it decides nothing that is not in the
+// log: the proposer stamps time, identities, session ids and passwords into the
+// entry. A client's bad request is a Result with an error code. An entry that
+// cannot be decoded, or has an unknown version, is an error of Apply, after
+// which the server must stop.
 //
 // It has no Raft, no network and no connections: package consensus calls it, and
 // package server follows it through an Observer.
@@ -15,8 +15,8 @@
 //
 // Every server numbers the commands it forwards: (server, incarnation,
 // sequence). Apply takes a number only if it is the next one of its origin and
-// drops what it has seen, so a server may send a command again whenever its
-// outcome is unknown (decision D4).
+// drops numbers that it has seen, so a server may send a command again whenever
+// its outcome is unknown.
 //
 // # Concurrency
 //
