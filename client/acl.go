@@ -3,7 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" // not for secrecy: it is what the scheme is made of
+	"crypto/sha1" // not for secrecy: the digest scheme is defined with it
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -14,25 +14,25 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// OpenACL returns the list with which everybody may do everything.
+// OpenACL returns the list that grants everything to everyone.
 func OpenACL() []ACL { return []ACL{{Perms: PermAll, ID: znode.Anyone}} }
 
-// ReadACL returns the list with which everybody may read, and nobody do more.
+// ReadACL returns the list that lets everyone read and no one do more.
 func ReadACL() []ACL { return []ACL{{Perms: PermRead, ID: znode.Anyone}} }
 
-// CreatorACL returns the list that gives everything to the identities that the
+// CreatorACL returns the list that grants everything to the identities that the
 // connection has proved with WithAuth or AddAuth, and nothing to others. A
-// connection without any gets ErrInvalidACL.
+// connection that has proved none gets ErrInvalidACL.
 func CreatorACL() []ACL { return []ACL{{Perms: PermAll, ID: znode.AuthIDs}} }
 
-// DigestACL returns the list with which those who know the user's password have
-// some permissions, and others none. It does not take being that user to set it.
-// Lists are joined by append:
+// DigestACL returns the list that grants perms to those who know the user's
+// password, and nothing to others. A client may set it without being that user.
+// Join lists with append:
 //
 //	acl, err := client.DigestACL(client.PermAll, "alice", "secret")
 //	acl = append(acl, client.ReadACL()...)
 //
-// Errors: ErrBadArguments, as DigestID.
+// Errors: ErrBadArguments, as for DigestID.
 func DigestACL(perms Perms, user, password string) ([]ACL, error) {
 	id, err := DigestID(user, password)
 	if err != nil {
@@ -42,12 +42,12 @@ func DigestACL(perms Perms, user, password string) ([]ACL, error) {
 }
 
 // DigestID returns the identity that WithAuth("digest", []byte("user:password"))
-// proves: scheme digest, and the user's name with the base64 of the SHA-1 of
-// user:password behind it (ZooKeeper's DigestAuthenticationProvider). The hash is
-// not salted: a client that may read the list can try passwords, so use long ones.
+// proves: scheme digest, and the user's name followed by the base64 of the SHA-1
+// of user:password (ZooKeeper's DigestAuthenticationProvider). The hash is not
+// salted: a client that may read the list can guess passwords, so use long ones.
 //
-// Errors: ErrBadArguments if the user's name is empty or has a colon, at which the
-// servers would cut it.
+// Errors: ErrBadArguments if the user's name is empty or contains a colon, where
+// the servers would split it.
 func DigestID(user, password string) (ID, error) {
 	if user == "" || strings.Contains(user, ":") {
 		return ID{}, fmt.Errorf("digest identity of user %q: want a name without colons: %w",
@@ -86,8 +86,8 @@ func aclReply(_ *call, r *jute.Reader) ACLReply {
 	return ACLReply{ACL: slices.Clone(resp.ACL), Stat: resp.Stat}
 }
 
-// SetACL replaces the ACL of a znode, if its aversion is the given one or that
-// is AnyVersion, and returns the new Stat. ACLs are not inherited.
+// SetACL replaces the ACL of a znode if its aversion is the given one, or if
+// that is AnyVersion, and returns the new Stat. ACLs are not inherited.
 //
 // Errors: ErrNoNode, ErrBadVersion, ErrInvalidACL, ErrNoAuth (ADMIN),
 // ErrOutcomeUnknown.
@@ -156,7 +156,7 @@ func (a Async) AddAuth(
 	return o.submit(ctx)
 }
 
-// keepAuthLocked keeps what the server has accepted, for later connections.
+// keepAuthLocked stores an accepted credential for later connections.
 func (c *Client) keepAuthLocked(accepted credential) {
 	for _, a := range c.auth {
 		if a.scheme == accepted.scheme && bytes.Equal(a.auth, accepted.auth) {
@@ -167,7 +167,7 @@ func (c *Client) keepAuthLocked(accepted credential) {
 	c.auth = append(c.auth[:len(c.auth):len(c.auth)], accepted)
 }
 
-// takeAuthLocked takes the oldest auth that was sent on l out of the middle of
+// takeAuthLocked removes the oldest auth that was sent on l from the middle of
 // the queue, or returns nil.
 func (c *Client) takeAuthLocked(l *link, xid wire.Xid) operation {
 	if xid != wire.XidAuth {
@@ -183,9 +183,9 @@ func (c *Client) takeAuthLocked(l *link, xid wire.Xid) operation {
 	return nil
 }
 
-// WhoAmI returns the identities that the server knows of this connection: its
-// address, and the user names of what AddAuth has proved, without hashes.
-// ZooKeeper has it since 3.7.
+// WhoAmI returns the identities of this connection at the server: its address,
+// and the user names that AddAuth has proved, without hashes. ZooKeeper has it
+// since 3.7.
 func (c *Client) WhoAmI(ctx context.Context) ([]ID, error) {
 	return read(ctx, func() *Pending[[]ID] { return c.Async().WhoAmI(ctx) })
 }

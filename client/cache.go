@@ -33,11 +33,12 @@ type CacheNode struct {
 	Stat Stat
 }
 
-// Cache is a copy of a subtree that follows its changes. It leaves one recursive
+// Cache is a copy of a subtree that follows its changes. It sets one recursive
 // watch and reads again what the watch reports, so it converges to the server's
-// state, but does not show every intermediate one. After a reconnection, a lost
-// session or an overflow of the watch it reads everything again. Znodes that may
-// not be read are not in it; a changed ACL does not show until then.
+// state but does not show every intermediate one. After a reconnection, a lost
+// session or an overflow of the watch it reads everything again. It leaves out
+// znodes that the client may not read; a changed ACL shows only when everything
+// is read again.
 //
 // All methods are safe for concurrent use.
 type Cache struct {
@@ -47,12 +48,12 @@ type Cache struct {
 	max    int
 	ctx    context.Context
 	cancel context.CancelFunc
-	wake   chan struct{} // capacity 1: somebody waits for a newer zxid
+	wake   chan struct{} // capacity 1: a caller waits for a newer zxid
 	done   chan struct{} // closed when the goroutine has ended
 
 	// Owned by the goroutine (run).
 	taken     uint64      // events taken from the watch
-	candidate cacheMark   // becomes zxid once so many events are processed
+	candidate cacheMark   // becomes zxid once its events are processed
 	reading   []cacheRead // scratch
 
 	mu sync.Mutex // protects the fields below; may be held while taking Client.mu
@@ -66,8 +67,8 @@ type Cache struct {
 	changed   chan struct{} // closed at the next change
 }
 
-// cacheMark reports that a cache which has processed so many events of its watch
-// holds every change up to zxid: the reply with that zxid came behind them.
+// cacheMark means that a cache that has processed this many events of its watch
+// holds every change up to zxid: the reply with that zxid came after them.
 type cacheMark struct {
 	zxid   Zxid
 	events uint64
@@ -168,10 +169,10 @@ func (k *Cache) All() iter.Seq[CacheNode] {
 	return slices.Values(list)
 }
 
-// Zxid returns the newest transaction for which it is known that the cache holds
-// it and all before it. The cache may hold newer ones, too, and the zxid does not
-// move while nothing below the root changes and nobody waits for it. It starts
-// again from 0 when a new session has to be opened.
+// Zxid returns the newest transaction up to which the cache is known to hold all
+// changes. The cache may hold newer ones, and the zxid does not advance while
+// nothing below the root changes and no caller waits for it. It restarts from 0
+// with a new session.
 func (k *Cache) Zxid() Zxid {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -199,8 +200,8 @@ func (k *Cache) Changed() <-chan struct{} {
 }
 
 // WaitZxid waits until the cache holds every change up to a transaction, such as
-// Stat.Mzxid of a write whose result must be seen. The error is that of ctx, or
-// the one with which the cache has ended.
+// the Stat.Mzxid of a write whose result the caller must see. The error is that
+// of ctx, or the one with which the cache ended.
 func (k *Cache) WaitZxid(ctx context.Context, zxid Zxid) error {
 	for asked := uint64(0); ; {
 		k.mu.Lock()
@@ -212,9 +213,9 @@ func (k *Cache) WaitZxid(ctx context.Context, zxid Zxid) error {
 		case err != nil:
 			return err
 		case have > 0 && asked != reading:
-			// The transaction may not concern the subtree, or the server may be
-			// behind: then no event comes. After the sync one look is enough,
-			// until the cache starts again.
+			// If the transaction does not concern the subtree, or the server
+			// lags, no event comes. After the sync one look is enough, until
+			// the cache restarts.
 			if err := k.c.Sync(ctx, k.root); err != nil {
 				return err
 			}
@@ -263,7 +264,7 @@ func recoverable(err error) bool {
 		errors.Is(err, ErrSessionExpired) || errors.Is(err, ErrConnectionLoss))
 }
 
-// restart forgets what was known through the watch that has ended.
+// restart discards what is known from the watch that has ended.
 func (k *Cache) restart(w *Watch) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

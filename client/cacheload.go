@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// errRearmed reports that events may be missing and everything must be read again.
+// errRearmed reports that events may be missing, so everything must be read again.
 var errRearmed = errors.New("the watch was left again")
 
 // follow reads the subtree and then what the watch reports, until the watch
@@ -22,8 +22,8 @@ func (k *Cache) follow(w *Watch) error {
 			err = k.chase(w, dirty)
 		}
 		if lostOnly(err) {
-			// The connection broke under a read: the watch will say that it was
-			// left again, or why it has ended.
+			// The connection broke during a read: the watch will report that it
+			// was set again, or why it has ended.
 			err = k.awaitRearmed(w)
 		}
 	}
@@ -86,8 +86,8 @@ func (k *Cache) drain(w *Watch, dirty map[string]struct{}) error {
 	}
 }
 
-// awaitRearmed skips events until the watch was left again. They need not be
-// looked at, because everything is read after that.
+// awaitRearmed skips events until the watch was set again: everything is read
+// after that.
 func (k *Cache) awaitRearmed(w *Watch) error {
 	ignored := map[string]struct{}{}
 	for {
@@ -161,7 +161,7 @@ func (k *Cache) apply(path string, reply GetReply, err error) {
 	}
 }
 
-// settle notes that the first so many events are in the tree.
+// settle records that the tree reflects this many events.
 func (k *Cache) settle(events uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -177,8 +177,8 @@ func (k *Cache) settle(events uint64) error {
 	return nil
 }
 
-// load reads the whole subtree, level by level, and replaces what the cache
-// has. What changes in the meantime is added to dirty.
+// load reads the whole subtree, level by level, and replaces the cache's
+// content. It adds what changes meanwhile to dirty.
 func (k *Cache) load(w *Watch, dirty map[string]struct{}) error {
 	fresh := newCacheTree()
 	level := []string{k.root}

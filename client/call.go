@@ -10,12 +10,12 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// operation is a request in the queue. Most are an op; a type of their own have
-// those whose request or result is put together from parts.
+// operation is a request in the queue. Most are an op; requests or results that
+// are assembled from parts have types of their own.
 type operation interface {
 	base() *call
-	// request is the body to send. It may be encoded more than once, if the
-	// first connection breaks before it was handed to the network.
+	// request is the body to send. It is encoded again if the connection breaks
+	// before the body is handed to the network.
 	request() wire.Request
 	// decode reads the body of a reply without error, on the reader's
 	// goroutine. It may set call.err.
@@ -30,9 +30,9 @@ type call struct {
 	full  string // as sent: with the chroot
 	size  int    // bytes that it counts for in the queue
 	watch *Watch // to be registered if the server has armed it
-	marks *Watch // whose pushed is to be kept in mark, or nil
-	// settledLocked, if not nil, learns the reply's code with c.mu held, before the
-	// next frame is looked at.
+	marks *Watch // whose count of events is copied to mark; nil for none
+	// settledLocked, if not nil, is called with the reply's code and c.mu held,
+	// before the next frame is handled.
 	settledLocked func(znode.Error)
 	done          chan struct{}
 	op            wire.OpCode
@@ -46,7 +46,7 @@ type call struct {
 
 	// Written before done is closed, read after.
 	zxid znode.Zxid // of the reply, or 0
-	mark uint64     // what marks.pushed was when the reply came (Cache)
+	mark uint64     // marks.pushed at the time of the reply (Cache)
 	err  error      // without operation and path
 }
 
@@ -103,7 +103,7 @@ func (p *call) wrap(err error) error {
 	return &OpError{Op: p.op.String(), Path: p.path, Err: err}
 }
 
-// lost is the error of an operation that was sent and has no answer.
+// lost is the error of an operation that was sent and got no answer.
 func (p *call) lost(cause error) error {
 	if p.op.Write() {
 		return &unknownOutcome{cause}
@@ -124,7 +124,7 @@ type Pending[T any] struct {
 func (p *Pending[T]) Done() <-chan struct{} { return p.done }
 
 // Wait returns the result of the operation, or an *OpError. If ctx ends first,
-// its error is returned and the operation goes on: Wait may be called again.
+// Wait returns its error and the operation continues: Wait may be called again.
 func (p *Pending[T]) Wait(ctx context.Context) (T, error) {
 	select {
 	case <-p.done:
@@ -160,7 +160,7 @@ func (p *Pending[T]) Zxid() Zxid {
 	}
 }
 
-// await is Wait for the synchronous form: if ctx ends, nobody will ask for the
+// await is Wait for the synchronous form: if ctx ends, no one will ask for the
 // result again.
 func (p *Pending[T]) await(ctx context.Context) (T, error) {
 	select {
@@ -170,7 +170,7 @@ func (p *Pending[T]) await(ctx context.Context) (T, error) {
 			var zero T
 			return zero, p.wrap(err)
 		}
-		<-p.done // it was answered in the meantime
+		<-p.done // the answer came first
 	}
 	return p.result()
 }
@@ -189,7 +189,7 @@ type op[Req, T any, R body[Req]] struct {
 	reply func(p *call, r *jute.Reader) T // reads the body of a reply without error
 }
 
-// newOp returns an operation whose req is still to be set. reply may set p.err.
+// newOp returns an operation without its request. reply may set p.err.
 func newOp[Req, T any, R body[Req]](
 	c *Client, code wire.OpCode, reply func(p *call, r *jute.Reader) T,
 ) *op[Req, T, R] {
@@ -209,9 +209,9 @@ func (o *op[Req, T, R]) submit(ctx context.Context) *Pending[T] {
 // noResult is for replies of which only the code matters.
 func noResult(*call, *jute.Reader) struct{} { return struct{}{} }
 
-// maxReadTries bounds how often a read is sent whose connection broke before
-// the answer. Every try needs a connection that was established in between, so
-// more than a few mean that the read itself breaks the connection.
+// maxReadTries bounds how often a read is sent when connections break before
+// the answer. Each try needs a new connection, so more than a few mean that the
+// read itself breaks it.
 const maxReadTries = 4
 
 // read is the synchronous form of an operation that changes nothing: if the
@@ -226,8 +226,8 @@ func read[T any](ctx context.Context, start func() *Pending[T]) (T, error) {
 	}
 }
 
-// retryable reports whether a connection took the answer with it, for a reason
-// that another connection is likely not to have.
+// retryable reports whether the answer was lost with its connection, for a
+// reason that another connection probably does not share.
 func retryable(err error) bool {
 	var lost *lostLink
 	return errors.As(err, &lost) && !errors.Is(lost.cause, ErrProtocol) &&

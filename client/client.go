@@ -12,7 +12,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Client is a connection to a ZooKeeper ensemble that repairs itself, and the
+// Client is a self-repairing connection to a ZooKeeper ensemble, and the
 // session on it. All methods are safe for concurrent use.
 type Client struct {
 	// Set at construction.
@@ -31,7 +31,7 @@ type Client struct {
 	// Own synchronisation.
 	wg      sync.WaitGroup // every goroutine of the client
 	closed  chan struct{}  // closed when Close has finished
-	janitor chan struct{}  // one item for every clean-up that runs
+	janitor chan struct{}  // one item per running clean-up
 
 	mu sync.Mutex // protects the fields below
 
@@ -41,7 +41,7 @@ type Client struct {
 	resuming    bool  // WithSession was given and there was no connection yet
 	connectErr  error // why the last attempt to connect failed
 	closing     bool  // Close or Detach has been called
-	refusal     error // why no operation is accepted any more, or nil
+	refusal     error // why operations are no longer accepted, or nil
 	// lapsed is the last session that the client gave up by itself, until a server has
 	// been asked to close it.
 	lapsed *Credentials
@@ -49,9 +49,9 @@ type Client struct {
 	link     *link // nil while disconnected
 	lastZxid znode.Zxid
 	// restoreFrom is lastZxid, except while watches are being restored: then it
-	// is the lastZxid of the connection before, because the watches that the
-	// server does not have yet may have missed everything since. Without
-	// this a connection that breaks half-way through would lose events.
+	// is the lastZxid of the previous connection, because the watches that the
+	// server does not have yet may have missed everything since. Otherwise a
+	// connection that breaks half-way would lose events.
 	restoreFrom znode.Zxid
 	restoring   int // setWatches that have not been answered
 	auth        []credential
@@ -68,9 +68,10 @@ type Client struct {
 // "host:port,host:port/chroot". The port is 2181 by default; with a chroot every
 // path of the client, also in results and events, is below it.
 //
-// It returns when there is a session, or when ctx ends; ctx has no meaning
-// afterwards. The error has the last server's answer. Unreachable servers are
-// tried again until ctx ends; refused credentials (ErrAuthFailed) are final.
+// It returns when there is a session, or when ctx ends; ctx has no effect
+// afterwards. The error contains the last server's answer. Connect retries
+// unreachable servers until ctx ends; refused credentials (ErrAuthFailed) are
+// final.
 func Connect(ctx context.Context, servers string, opts ...Option) (*Client, error) {
 	cfg := defaultConfig()
 	for _, o := range opts {
@@ -132,15 +133,14 @@ func newClient(cfg config, servers string, list []hostPort, chroot string) *Clie
 	return c
 }
 
-// Close ends the session, which deletes its ephemerals, and the client.
-// Operations that were submitted before complete; later ones, watches and caches
-// end with ErrClosed. Contexts of the session (Session.Context) end at once, and
-// with them the wait for operations that use them. When Close returns no goroutine
-// is left.
+// Close ends the session, which deletes its ephemerals, and the client. Operations
+// that were submitted earlier complete; later ones, watches and caches end with
+// ErrClosed. Contexts of the session (Session.Context) end at once, and so do
+// waits that use them. When Close returns, no goroutine is left.
 //
 // If there is no connection, or the server does not answer, the error is
-// ErrNotClosed: the session ends when its timeout has passed. Further calls
-// wait for the first and return nil.
+// ErrNotClosed: the session ends when its timeout has passed. Later calls wait
+// for the first and return nil.
 func (c *Client) Close() error { return c.shut(true) }
 
 // Detach ends the client as Close does, but leaves the session and its
@@ -158,8 +158,9 @@ func (c *Client) shut(closeSession bool) error {
 	c.closing = true
 	hasSession := c.session.id != 0 && !c.session.dead
 	c.refuseLocked(ErrClosed)
-	// The server deletes the ephemerals before its answer is here. Whoever acts
-	// by them must stop earlier, for others may have them then.
+	// The server deletes the ephemerals before its answer arrives. Work that
+	// relies on them must stop earlier, because another client may hold them
+	// then.
 	c.session.lose(ErrClosed)
 	var bye *Pending[struct{}]
 	if closeSession && c.link != nil {
@@ -222,8 +223,9 @@ func (c *Client) spawn(f func()) bool {
 }
 
 // Async has the operations of a Client in the form that does not wait for the answer.
-// A method returns as soon as there is room for the request (WithMaxInFlight), and its
-// Pending has the result later. Otherwise it is the method of Client with its name.
+// A method returns as soon as there is room for the request (WithMaxInFlight); its
+// Pending gets the result later. Otherwise it is the method of Client with the same
+// name.
 type Async struct{ c *Client }
 
 // Async returns the client's asynchronous operations.

@@ -17,8 +17,8 @@ import (
 )
 
 // run is the goroutine that connects. It alone decides when and where, and
-// starts the two goroutines of a connection; it goes on when both have ended, so
-// nothing of an old connection can be taken for something of the next.
+// starts the two goroutines of a connection. It continues when both have ended,
+// so nothing of an old connection can be mistaken for part of the next.
 func (c *Client) run() {
 	for c.ctx.Err() == nil {
 		l := c.connect()
@@ -29,7 +29,7 @@ func (c *Client) run() {
 		c.hosts.preferred = l.target
 		leaves := errors.Is(l.err, errServerLeaves)
 		if leaves || isTimeout(l.err) {
-			// It stops, or has gone silent: ask the others first.
+			// It is stopping or silent: ask the others first.
 			c.hosts.preferred = target{}
 		}
 		if leaves {
@@ -38,14 +38,14 @@ func (c *Client) run() {
 		if c.clock()-l.since > c.backoff.max {
 			c.backoff.reset()
 		} else if !c.rest() {
-			// It accepts sessions and drops them: not at full speed.
+			// It accepts sessions and drops them: slow down.
 			return
 		}
 	}
 }
 
-// connect tries the servers until one accepts, and returns nil if the client is
-// stopped before.
+// connect tries the servers until one accepts. It returns nil if the client
+// stops first.
 func (c *Client) connect() *link {
 	for {
 		for t, err := range c.hosts.round(c.ctx, c.attemptTime()) {
@@ -108,9 +108,8 @@ func (c *Client) rest() bool {
 	}
 }
 
-// attemptTime is how long one server may take: its share of the session timeout,
-// or of what is left of it, so that a server that is silent leaves time for the
-// others.
+// attemptTime is how long one server may take: its share of the rest of the
+// session timeout, so that a silent server leaves time for the others.
 func (c *Client) attemptTime() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,10 +163,10 @@ func newHosts(list []hostPort, lookup LookupFunc, random *rand.Rand) *hosts {
 	return h
 }
 
-// round yields every address once: first the server that worked last, which
-// still knows the session, then the others. Names are looked up in every
-// round, each when its turn comes, so that one broken name does not delay the others.
-// A name that cannot be resolved yields an error instead of a target.
+// round yields every address once: first the last server that worked, which still
+// knows the session, then the others. It looks names up in every round, each when its
+// turn comes, so that one broken name does not delay the others. A name that cannot
+// be resolved yields an error instead of a target.
 func (h *hosts) round(ctx context.Context, each time.Duration) iter.Seq2[target, error] {
 	return func(yield func(target, error) bool) {
 		first := h.preferred
@@ -185,7 +184,7 @@ func (h *hosts) round(ctx context.Context, each time.Duration) iter.Seq2[target,
 					continue
 				}
 				if !yield(t, nil) {
-					// The next round starts behind this host.
+					// The next round starts after this host.
 					h.list = append(h.list[i+1:len(h.list):len(h.list)], h.list[:i+1]...)
 					return
 				}
@@ -226,11 +225,11 @@ func (b *backoff) pause() time.Duration {
 	return b.next - time.Duration(b.random.Int64N(int64(half)+1))
 }
 
-// DefaultPort is that of a host without one in a connect string.
+// DefaultPort is the port of a host that has none in the connect string.
 const DefaultPort = "2181"
 
-// maxHosts bounds a connect string: no ensemble has so many servers, and every
-// one takes its part of the session timeout when all are tried.
+// maxHosts bounds a connect string: no ensemble has that many servers, and each
+// takes its share of the session timeout when all are tried.
 const maxHosts = 256
 
 type hostPort struct{ host, port string }
@@ -239,7 +238,7 @@ func (h hostPort) String() string { return net.JoinHostPort(h.host, h.port) }
 
 // parseConnectString splits "host:port,host:port/chroot" (ZooKeeper
 // Programmer's Guide, "ZooKeeper Sessions"). The chroot is "" if it is missing
-// or /. IPv6 addresses stand in brackets.
+// or /. IPv6 addresses are in brackets.
 func parseConnectString(s string) (hosts []hostPort, chroot string, err error) {
 	list := s
 	if i := strings.IndexByte(s, '/'); i >= 0 {

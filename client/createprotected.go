@@ -14,26 +14,26 @@ import (
 // (Curator's ProtectedUtils.PROTECTED_PREFIX).
 const ProtectedPrefix = "_c_"
 
-// maxCleanups bounds how many protected znodes are looked for at a time after
-// their creators have gone. More than a few mean that no server answers.
+// maxCleanups bounds the concurrent searches for protected znodes whose
+// creators stopped waiting. More than a few mean that no server answers.
 const maxCleanups = 64
 
-// cleanupTries bounds how often one clean-up starts again, each time after
-// another connection has broken.
+// cleanupTries bounds how often one clean-up restarts, each time after a broken
+// connection.
 const cleanupTries = 8
 
-// CreateProtected is Create for a znode whose creation must be known to have
-// happened or not, such as a place in the queue for a lock: if the connection
-// breaks before the answer, it searches the znode, and creates it again if it is
-// not there. For that, the name starts with _c_ and a GUID, as Curator's
-// withProtection has it:
+// CreateProtected is Create for a znode of which the caller must know whether it
+// was created, such as a place in the queue for a lock: if the connection breaks
+// before the answer, it looks for the znode, and creates it if it does not
+// exist. For that, the name starts with _c_ and a GUID, as with Curator's
+// withProtection:
 //
 //	/locks/lock-  becomes  /locks/_c_5e2b...-lock-0000000007
 //
-// An ephemeral is only made in the session that was current at the call; if that
+// It creates an ephemeral only in the session that is current at the call; if that
 // is lost, the error is ErrSessionExpired. If ctx ends while the outcome is
-// unknown, the error is ErrOutcomeUnknown, and the client deletes the znode in the
-// background if it finds it.
+// unknown, the error is ErrOutcomeUnknown, and the client looks for the znode in
+// the background and deletes it.
 func (c *Client) CreateProtected(
 	ctx context.Context, path string, data []byte, mode Mode, acl ...ACL,
 ) (string, Stat, error) {
@@ -69,7 +69,7 @@ func (c *Client) CreateProtected(
 	}
 }
 
-// unresolved is the error of a creation whose outcome could not be found out.
+// unresolved is the error of a creation whose outcome could not be determined.
 func (c *Client) unresolved(name string, err error) error {
 	if errors.Is(err, ErrNoNode) || errors.Is(err, ErrNoAuth) {
 		return err // the parent: there can be no znode, or it cannot be seen
@@ -78,9 +78,9 @@ func (c *Client) unresolved(name string, err error) error {
 }
 
 // findProtected looks for the child whose name starts with prefix, and returns
-// "" if there is none. The sync comes first because the server may be behind
+// "" if there is none. The sync comes first because the server may lag behind
 // the one that took the request; writes that the session sent over an older
-// connection are ordered before it or refused (SESSIONMOVED).
+// connection are ordered before the sync or refused (SESSIONMOVED).
 func (c *Client) findProtected(
 	ctx context.Context, parent, prefix string,
 ) (string, Stat, error) {
@@ -104,7 +104,7 @@ func (c *Client) findProtected(
 	return "", Stat{}, nil
 }
 
-// cleanUp deletes, in the background, a protected znode that nobody waits for.
+// cleanUp deletes, in the background, a protected znode that no caller waits for.
 func (c *Client) cleanUp(parent, prefix string, mode Mode) {
 	select {
 	case c.janitor <- struct{}{}:

@@ -15,22 +15,22 @@
 // Ask for the reason with errors.Is: the protocol's codes (ErrNoNode,
 // ErrBadVersion, ...), ErrSessionExpired, ErrClosed, a context's error.
 //
-// A write whose answer was lost, because the connection broke or the context
-// ended after it was sent, is ErrOutcomeUnknown; any other error of a write means
-// that it did not happen. A read whose answer was lost is sent again, by the
-// synchronous form only. CreateProtected finds out whether its create happened.
+// A write whose answer is lost, because the connection broke or the context ended
+// after it was sent, fails with ErrOutcomeUnknown; any other error of a write
+// means that it did not happen. A read whose answer is lost is sent again, by the
+// synchronous form only. CreateProtected determines whether its create happened.
 //
 // # Sessions
 //
-// While there is no connection, operations wait until their context ends; the
-// state is StateSuspended. The client tries the servers in turn, first the last one that
-// worked, looks their names up in every round, and waits longer from round to round. A
+// While there is no connection, operations wait until their context ends; the state is
+// StateSuspended. The client tries the servers in turn, beginning with the last one that
+// worked, looks their names up in every round, and waits longer after each round. A
 // session is lost (StateExpired) when a server reports it, or when 15/16 of the session
 // timeout have passed since the client sent the last request that was answered: the
-// ensemble may expire the session soon. The sixteenth allows for timers that fire late
-// and clocks that drift. From then on the session's ephemerals count as deleted, and the
-// session is not used again, even if the servers still have it: the client asks them to
-// close it and opens a new one. Waiting operations fail with ErrSessionExpired. With
+// ensemble may expire the session soon. The sixteenth allows for late timers and
+// drifting clocks. From then on the session's ephemerals count as deleted, and the
+// client does not use the session again even if the servers still have it: it asks them
+// to close it and opens a new one. Waiting operations fail with ErrSessionExpired. With
 // WithFinalExpiry the client ends instead.
 //
 // Session.Context binds work to one session.
@@ -44,22 +44,21 @@
 //
 // # Watches
 //
-// A Watch is a channel of events. Cancel watches that are not needed any more.
+// A Watch is a channel of events. Cancel watches that you no longer need.
 //
 // # Concurrency
 //
 // A client has one goroutine that connects, and per connection one that writes and one
-// that reads. The next connection starts when both of the last have ended. Callers
-// encode their operations into one buffer; the writer sends all that has gathered in one
-// system call. A caller that finds the connection idle writes its request itself. It does
-// not wait for room in the socket: the writer sends the rest. One goroutine at a time
-// writes (link.writing). On TLS, and on connections of a dialer that are not sockets,
-// only the writer writes. Only the reader decodes, completes operations and fills the
-// channels of watches. It never waits for the application: a channel that is full ends
-// its watch, and to complete an operation is to close a channel. One mutex, Client.mu,
-// protects the queue, the watches and the session's state; nothing that can wait is
-// called under it. Close stops all goroutines, including those of caches, and waits for
-// them.
+// that reads. The next connection starts when both have ended. Callers encode their
+// operations into one buffer; the writer sends all that has gathered in one system call.
+// A caller that finds the connection idle writes its request itself. It does not wait for
+// room in the socket: the writer sends the rest. One goroutine at a time writes
+// (link.writing). On TLS, and on connections of a dialer that are not sockets, only the
+// writer writes. Only the reader decodes, completes operations and fills the channels of
+// watches. It never waits for the application: a full channel ends its watch, and
+// completing an operation closes a channel. One mutex, Client.mu, protects the queue, the
+// watches and the session's state; the client calls nothing that can block while holding
+// it. Close stops all goroutines, including those of caches, and waits for them.
 //
 // # Limits
 //

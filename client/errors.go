@@ -10,20 +10,18 @@ import (
 
 // The errors that the protocol has no code for; compare with errors.Is.
 var (
-	// ErrOutcomeUnknown reports that a write was handed to the network and that
-	// its answer did not arrive: it may have happened, or may happen yet. An
-	// error of a write that is not ErrOutcomeUnknown means that it did not
-	// happen. The cause (ErrConnectionLoss, context.DeadlineExceeded, ...) is in
-	// the same error.
+	// ErrOutcomeUnknown reports that a write was handed to the network and its
+	// answer did not arrive: it may have happened, or may still happen. Any
+	// other error of a write means that it did not happen. The error also wraps
+	// the cause (ErrConnectionLoss, context.DeadlineExceeded, ...).
 	ErrOutcomeUnknown = errors.New("the operation may or may not have happened")
 	// ErrClosed reports that Close has been called.
 	ErrClosed = errors.New("the client is closed")
 	// ErrProtocol reports that a server sent bytes that the protocol does not
 	// allow. The connection is dropped and operations are not tried again.
 	ErrProtocol = errors.New("the server broke the protocol")
-	// ErrTooLarge reports that a request is larger than the limit of
-	// WithMaxRequest. It was not sent: a server would have closed the
-	// connection.
+	// ErrTooLarge reports that a request exceeds the limit of WithMaxRequest.
+	// It was not sent: a server would have closed the connection.
 	ErrTooLarge = errors.New("the request is too large")
 	// ErrWatchOverflow ends a persistent watch whose reader was too slow.
 	ErrWatchOverflow = errors.New("the queue of the watch is full")
@@ -33,16 +31,18 @@ var (
 	ErrCacheClosed = errors.New("the cache is closed")
 	// ErrCacheFull ends a Cache whose subtree has more znodes than allowed.
 	ErrCacheFull = errors.New("the subtree has too many znodes for the cache")
-	// ErrNotClosed is in the error of Close if no server could be asked: the
-	// session and its ephemerals live on until the session expires.
+	// ErrNotClosed is in the error of Close if no server answered: the session
+	// and its ephemerals remain until the session expires.
 	ErrNotClosed = errors.New("the session could not be closed and is left to expire")
 )
 
-// The errors of a client on the other kind of port. They are in the error of Connect, and logged.
+// The errors of a client at a port of the other kind. The error of Connect contains them, and the
+// client logs them.
 var (
-	// ErrPortSpeaksTLS reports that a client without TLS has come to a port with it.
+	// ErrPortSpeaksTLS reports that a client without TLS connected to a port with TLS.
 	ErrPortSpeaksTLS = errors.New("this port speaks TLS, and the client does not: give it TLS, or take another port")
-	// ErrPortSpeaksPlain reports that a client with TLS has come to a port without it.
+	// ErrPortSpeaksPlain reports that a client with TLS connected to a port without
+	// TLS.
 	ErrPortSpeaksPlain = errors.New("this port does not speak TLS, and the client does: take the port with TLS")
 )
 
@@ -75,7 +75,7 @@ const (
 	ErrUnimplemented          = znode.ErrUnimplemented
 )
 
-// OpError is the error of every operation: what was tried, where, and why it
+// OpError is the error of every operation: its name, its path, and why it
 // failed.
 type OpError struct {
 	Op   string // ZooKeeper's name of the operation: getData, create, ...
@@ -94,8 +94,8 @@ func (e *OpError) Error() string {
 // Unwrap returns the reason.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// unknownOutcome adds ErrOutcomeUnknown to the cause for which a write that was
-// sent has no answer.
+// unknownOutcome adds ErrOutcomeUnknown to the reason why a write that was sent
+// got no answer.
 type unknownOutcome struct{ cause error }
 
 func (e *unknownOutcome) Error() string {
@@ -104,8 +104,8 @@ func (e *unknownOutcome) Error() string {
 
 func (e *unknownOutcome) Unwrap() []error { return []error{ErrOutcomeUnknown, e.cause} }
 
-// lostLink is the error of the operations that a broken connection took with
-// it. It is ErrConnectionLoss, and the cause.
+// lostLink is the error of operations whose connection broke. It wraps
+// ErrConnectionLoss and the cause.
 type lostLink struct {
 	server string
 	cause  error
@@ -117,13 +117,13 @@ func (e *lostLink) Error() string {
 
 func (e *lostLink) Unwrap() []error { return []error{ErrConnectionLoss, e.cause} }
 
-// protocolError is ErrProtocol with what the server did.
+// protocolError is ErrProtocol with a description of the server's mistake.
 func protocolError(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrProtocol, fmt.Errorf(format, args...))
 }
 
 // contextError is the error of a context that is done: ctx.Err() for errors.Is,
-// and its cause if that says more.
+// and its cause if that adds something.
 func contextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == nil || errors.Is(err, cause) {

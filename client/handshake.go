@@ -28,7 +28,7 @@ func (c *Client) attempt(t target) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The connection does not depend on ctx: closing it ends a read in progress.
+	// A read does not heed ctx; closing the connection ends it.
 	stop := context.AfterFunc(ctx, func() { l.conn.Close() })
 	err = c.establish(l)
 	if !stop() {
@@ -77,9 +77,9 @@ func (c *Client) establish(l *link) error {
 	if err != nil {
 		return c.wrongPort(l, err)
 	}
-	// A server that does not know the session any more must answer with
-	// neither id nor timeout. If it hands out another session instead, ours is
-	// lost just the same (ZooKeeper's C client compares the ids, too).
+	// A server that no longer knows the session must answer with neither id nor
+	// timeout. If it returns another session instead, ours is lost all the same
+	// (ZooKeeper's C client compares the ids, too).
 	if resp.TimeoutMillis <= 0 || resp.SessionID == 0 ||
 		req.SessionID != 0 && resp.SessionID != req.SessionID {
 		return c.expired(s, l.target.address)
@@ -97,8 +97,8 @@ func (c *Client) establish(l *link) error {
 	return nil
 }
 
-// adopt takes over the server's answer about the session, and reports false if
-// the session has been given up in the meantime.
+// adopt stores the server's answer about the session. It reports false if the
+// client has given the session up meanwhile.
 func (c *Client) adopt(l *link, resp *wire.ConnectResponse, sent time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *Client) adopt(l *link, resp *wire.ConnectResponse, sent time.Duration) 
 	return true
 }
 
-// expired ends session s because a server does not know it any more.
+// expired ends session s because a server no longer knows it.
 func (c *Client) expired(s *session, server string) error {
 	err := fmt.Errorf("%w: says %s", ErrSessionExpired, server)
 	c.mu.Lock()
@@ -184,8 +184,8 @@ func exchangeAuth(l *link, a credential) error {
 	return nil
 }
 
-// attach makes l the connection of the client: first the watches, then what has
-// waited in the queue.
+// attach makes l the connection of the client. It sends the watches first, then
+// the operations that waited in the queue.
 func (c *Client) attach(l *link) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,9 +225,10 @@ func (c *Client) attach(l *link) error {
 	return nil
 }
 
-// closeLapsed closes, on a connection of its own, a session that was assumed
-// lost because no server could be reached. The servers may still keep it, with
-// ephemerals such as locks that would otherwise stay until it expires there.
+// closeLapsed closes, on a separate connection, a session that the client
+// assumed lost because it reached no server. The servers may still have it,
+// with ephemerals such as locks that would otherwise remain until it expires
+// there.
 func (c *Client) closeLapsed(ctx context.Context, t target) error {
 	c.mu.Lock()
 	lapsed := c.lapsed
@@ -293,8 +294,8 @@ func (c *Client) startTLS(ctx context.Context, conn net.Conn, host string) (net.
 	return secure, nil
 }
 
-// wrongPort explains a first reply that is TLS's alert: to a client that begins without TLS, servers can say nothing
-// else.
+// wrongPort explains a first reply that is an alert of TLS: a server with TLS can send nothing else to a client
+// without it.
 func (c *Client) wrongPort(l *link, err error) error {
 	var length *wire.FrameLengthError
 	if _, secure := l.conn.(*tls.Conn); secure || !errors.As(err, &length) {

@@ -10,8 +10,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
-// keepOut is the largest output buffer that is kept for the next batch, so that
-// one large write does not cost memory for ever.
+// keepOut is the largest output buffer that is reused, so that one large write
+// does not hold memory forever.
 const keepOut = 1 << 20
 
 // errLinkGone ends a goroutine of a link that the client has already given up.
@@ -35,7 +35,7 @@ type link struct {
 
 	// Own synchronisation.
 	wake chan struct{} // capacity 1: there is something in out
-	rest chan []byte   // capacity 1: what a caller could not write, with its right to
+	rest chan []byte   // capacity 1: the bytes that a caller could not write, for the writer
 	gone chan struct{} // closed by fail
 	once sync.Once
 	err  error // why; written before gone is closed
@@ -44,11 +44,11 @@ type link struct {
 	writeFrom time.Duration // from when on the deadline of writes counts, on Client.clock
 
 	// Client.mu protects the fields below.
-	out      []byte        // frames that nobody has taken to write them
+	out      []byte        // frames that no goroutine has taken to write
 	outSince time.Duration // not later than the submission of any of them
 	spare    []byte        // the next out; nil while its last content is being written
-	writing  bool          // somebody has taken frames, and will look at out again
-	taken    uint64        // number, in Client.queue, behind the last one taken
+	writing  bool          // a goroutine has taken frames, and will look at out again
+	taken    uint64        // number, in Client.queue, after the last one taken
 	pings    []time.Duration
 }
 
@@ -68,20 +68,20 @@ func (l *link) wakeWriter() {
 	}
 }
 
-// silence is how long the server may send nothing before the connection is
-// dropped: two thirds of the session timeout, which leaves a third to find
-// another server (ZooKeeper's ClientCnxn has the same numbers).
+// silence is how long the server may send nothing before the client drops the
+// connection: two thirds of the session timeout, which leaves a third to find
+// another server (as in ZooKeeper's ClientCnxn).
 func (l *link) silence() time.Duration { return l.timeout * 2 / 3 }
 
-// slack is by how much earlier than that a read or a write may be given up, which saves
-// moving the deadline for each.
+// slack is how much earlier than that a read or write may fail, which saves moving the
+// deadline for each.
 func (l *link) slack() time.Duration { return l.silence() / 32 }
 
-// write is the writer's goroutine: it takes whatever has gathered in l.out and
-// hands it to the network in one call. It sends a ping when it has sent nothing for a
-// third of the session timeout. A request with which no other could share a call is
-// written by its caller (submit), which saves the way through two goroutines; the
-// writer then writes what the socket had no room for.
+// write is the writer's goroutine: it hands the content of l.out to the network in
+// one call, and sends a ping when it has sent nothing for a third of the session
+// timeout. A request that has nothing to share a call with is written by its caller
+// (submit), which saves two switches of goroutines; the writer then writes the part
+// for which the socket had no room.
 func (c *Client) write(l *link) error {
 	idle := time.NewTimer(l.timeout / 3)
 	defer idle.Stop()
@@ -132,7 +132,7 @@ func (l *link) setWriteDeadline(now time.Duration) error {
 	return l.conn.SetWriteDeadline(time.Now().Add(l.silence()))
 }
 
-// takeOut takes the gathered frames, none if somebody else is writing.
+// takeOut takes the gathered frames, or none if another goroutine is writing.
 func (c *Client) takeOut(l *link, ping bool) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +150,7 @@ func (c *Client) takeOut(l *link, ping bool) ([]byte, error) {
 	return c.takeLocked(l), nil
 }
 
-// takeMore gives back what has been written and takes what has gathered meanwhile.
+// takeMore returns a written buffer and takes the frames that gathered meanwhile.
 func (c *Client) takeMore(l *link, written []byte) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,9 +161,9 @@ func (c *Client) takeMore(l *link, written []byte) ([]byte, error) {
 	return c.takeLocked(l), nil
 }
 
-// takeLocked takes the gathered frames, for one who writes them and then calls
-// writtenLocked. From here on they count as sent: whether a failed Write has reached
-// the server cannot be known.
+// takeLocked takes the gathered frames for a goroutine that writes them and then
+// calls writtenLocked. From here on they count as sent, because no one can know
+// whether a failed Write reached the server.
 func (c *Client) takeLocked(l *link) []byte {
 	if len(l.out) == 0 {
 		return nil
@@ -181,8 +181,8 @@ func (l *link) writtenLocked(buf []byte) {
 	}
 }
 
-// detachLocked gives up a connection: what was sent on it fails, what was not
-// waits for the next one. It may be called more than once.
+// detachLocked gives up a connection: operations that were sent on it fail,
+// others wait for the next one. It may be called more than once.
 func (c *Client) detachLocked(l *link, cause error) {
 	l.fail(cause)
 	if c.link != l {
@@ -211,8 +211,8 @@ func (c *Client) detachLocked(l *link, cause error) {
 	}
 }
 
-// directBytes bounds what a caller writes itself, far below the buffer that an idle
-// socket has free.
+// directBytes bounds what a caller writes itself, far below the free buffer of an
+// idle socket.
 const directBytes = 4 << 10
 
 // direct writes to a socket without waiting until it has room.
@@ -226,8 +226,8 @@ type direct struct {
 	err error
 }
 
-// directTo returns nil if a write to conn may block: TLS, whatever a dialer of the
-// application's own returns, and systems without such writes.
+// directTo returns nil if a write to conn may block: with TLS, for connections of
+// other types from the application's dialer, and on systems without such writes.
 func directTo(conn net.Conn) *direct {
 	var socket syscall.Conn
 	switch conn := conn.(type) {
@@ -250,10 +250,10 @@ func directTo(conn net.Conn) *direct {
 
 func (d *direct) attempt(fd uintptr) bool {
 	d.n, d.err = tryWrite(fd, d.buf)
-	return true // whatever has come of it: the caller does not wait
+	return true // even if nothing was written: the caller does not wait
 }
 
-// try returns how many bytes of buf the socket has taken.
+// try returns how many bytes of buf the socket accepted.
 func (d *direct) try(buf []byte) (int, error) {
 	d.buf, d.n, d.err = buf, 0, nil
 	err := d.raw.Write(d.write)
@@ -264,8 +264,8 @@ func (d *direct) try(buf []byte) (int, error) {
 	return d.n, err
 }
 
-// sendDirect writes what a caller has taken, in a call that begins now. It leaves to
-// the writer what the socket has no room for, and what has gathered meanwhile.
+// sendDirect writes the frames that a caller has taken. It leaves to the writer the
+// bytes for which the socket has no room, and the frames that gathered meanwhile.
 func (c *Client) sendDirect(l *link, buf []byte, now time.Duration) {
 	err := l.setWriteDeadline(now)
 	n := 0

@@ -11,10 +11,9 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Multi gathers operations that happen together or not at all, in one
-// transaction. Every method that adds an operation returns where its result will
-// be, if it has one. A Multi is not safe for concurrent use, and is committed
-// once.
+// Multi gathers operations for one transaction: all of them happen, or none. A
+// method that adds an operation returns a pointer to its future result, if it
+// has one. A Multi is not safe for concurrent use, and may be committed once.
 type Multi struct {
 	c    *Client
 	ops  []multiItem
@@ -44,8 +43,8 @@ type MultiSet struct {
 	Stat Stat
 }
 
-// MultiError reports which operation a transaction failed for. None of the others
-// has happened either.
+// MultiError reports which operation made a transaction fail. None of the others
+// happened either.
 type MultiError struct {
 	Index int    // of the operation, from 0
 	Op    string // ZooKeeper's name of it
@@ -53,7 +52,7 @@ type MultiError struct {
 	Err   error
 }
 
-// Error writes the operation to blame and the reason.
+// Error names the operation that failed, and the reason.
 func (e *MultiError) Error() string {
 	return fmt.Sprintf("operation %d, %s %s: %v", e.Index, e.Op, e.Path, e.Err)
 }
@@ -162,20 +161,20 @@ func (m *Multi) Commit(ctx context.Context) error {
 	return err
 }
 
-// CommitAsync is Commit without waiting for the answer. The results are there
+// CommitAsync is Commit without waiting for the answer. The results are set
 // when the Pending is done.
 func (m *Multi) CommitAsync(ctx context.Context) *Pending[MultiReply] { return m.commit(ctx, true) }
 
-// MultiReply is the answer to multi and multiRead; the results are where the
-// methods that added the operations said.
+// MultiReply is the answer to multi and multiRead. The results are in the
+// values that the methods returned which added the operations.
 type MultiReply struct{ results []wire.MultiResult }
 
 type multiOp struct {
 	Pending[MultiReply]
 	req   wire.MultiRequest
 	items []multiItem
-	// fills reports that decode stores the results, and not the caller: one that
-	// has stopped waiting may look at them at any time.
+	// fills reports that decode stores the results rather than the caller, who
+	// may read them at any time after it stopped waiting.
 	fills bool
 }
 
@@ -224,8 +223,8 @@ func (op *multiOp) decode(r *jute.Reader) {
 	}
 }
 
-// checkResults reports whether there is one result for every operation, of the
-// type that belongs to it.
+// checkResults returns an error unless there is one result for each operation,
+// of the matching type.
 func (op *multiOp) checkResults(results []wire.MultiResult) error {
 	if len(results) != len(op.items) {
 		return fmt.Errorf("%d results for %d operations", len(results), len(op.items))
@@ -251,7 +250,7 @@ func (op *multiOp) blame(results []wire.MultiResult) error {
 		if results[i].Type != wire.OpError || results[i].Err == znode.OK {
 			continue
 		}
-		// Those behind the one to blame have ErrRuntimeInconsistency.
+		// Those after the one that failed have ErrRuntimeInconsistency.
 		if failed < 0 || results[failed].Err == ErrRuntimeInconsistency {
 			failed = i
 		}
@@ -271,9 +270,9 @@ func fillResults(c *Client, items []multiItem, results []wire.MultiResult) {
 	}
 }
 
-// MultiRead gathers reads that are answered together, at one moment of the
-// server's state. Unlike in a Multi, each succeeds or fails for itself. A
-// MultiRead is not safe for concurrent use. Servers have it since ZooKeeper 3.6.
+// MultiRead gathers reads of one state of the server. Unlike in a Multi, each
+// succeeds or fails by itself. A MultiRead is not safe for concurrent use.
+// Servers have it since ZooKeeper 3.6.
 type MultiRead struct {
 	c    *Client
 	ops  []multiItem
@@ -330,8 +329,8 @@ func (m *MultiRead) add(
 	m.errs = append(m.errs, err)
 }
 
-// Do executes the request and fills in the results. The error is about the whole
-// request; that of a single read is in its result.
+// Do executes the request and fills in the results. The error is that of the
+// whole request; the error of a single read is in its result.
 func (m *MultiRead) Do(ctx context.Context) error {
 	for i := range m.ops {
 		if err := znode.ValidatePath(m.ops[i].path); err != nil {

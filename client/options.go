@@ -16,12 +16,12 @@ import (
 
 // The defaults of the options, and the bounds that have none.
 const (
-	// DefaultSessionTimeout is what Connect asks for; the server has the last
-	// word and answers with 2 to 20 of its ticks.
+	// DefaultSessionTimeout is what Connect asks for. The server limits it to 2
+	// to 20 of its ticks.
 	DefaultSessionTimeout = 10 * time.Second
 	// DefaultMaxInFlight bounds the operations that wait for their answers. It
-	// is above the 1000 at which ZooKeeper stops reading, so that the server and
-	// not the client is the limit.
+	// exceeds the 1000 at which ZooKeeper stops reading, so that the server is
+	// the limit and not the client.
 	DefaultMaxInFlight = 4096
 	// DefaultMaxQueued bounds the bytes of the requests that wait for their
 	// answers: sixteen of ZooKeeper's largest.
@@ -136,16 +136,16 @@ func WithDialer(dial DialFunc) Option { return func(c *config) { c.dial = dial }
 // IP addresses are not looked up.
 func WithResolver(lookup LookupFunc) Option { return func(c *config) { c.lookup = lookup } }
 
-// WithTLS makes the client speak TLS. If cfg names no server, the host of the
-// connect string is what the certificate must be for.
+// WithTLS makes the client use TLS. If cfg names no server, the certificate
+// must be for the host in the connect string.
 func WithTLS(cfg *tls.Config) Option { return func(c *config) { c.tls = cfg } }
 
 // WithLogger makes the client log connections, losses and expiries; nothing per
 // operation. By default it logs nothing.
 func WithLogger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
 
-// WithMaxInFlight bounds how many operations wait for their answers. One more
-// waits in the call that submits it.
+// WithMaxInFlight bounds how many operations wait for their answers. Calls that
+// submit more block.
 func WithMaxInFlight(n int) Option { return func(c *config) { c.maxInFlight = n } }
 
 // WithMaxRequest bounds a request, in bytes. The default is ZooKeeper's
@@ -164,40 +164,38 @@ func WithBackoff(min, max time.Duration) Option {
 }
 
 // WithAuth proves an identity on every connection, before anything else is
-// sent. It may be given several times. AddAuth does the same later on.
+// sent. It may be given several times. AddAuth does the same later.
 func WithAuth(scheme string, auth []byte) Option {
 	return func(c *config) { c.auth = append(c.auth, credential{scheme, auth}) }
 }
 
-// WithDefaultACL sets the list of znodes that this client creates without giving one,
-// those of recipes included. Without the option it is OpenACL: everybody may do
-// everything.
+// WithDefaultACL sets the ACL of znodes that this client creates without giving one,
+// those of recipes included. The default is OpenACL: everyone may do everything.
 func WithDefaultACL(acl ...ACL) Option { return func(c *config) { c.acl = acl } }
 
-// WithFinalExpiry makes the end of a session the end of the client, as in
-// ZooKeeper's Java client: every later operation fails with ErrSessionExpired.
-// By default the client opens a new session by itself.
+// WithFinalExpiry makes the client end with its session, as ZooKeeper's Java
+// client does: every later operation fails with ErrSessionExpired. By default
+// the client opens a new session.
 func WithFinalExpiry() Option { return func(c *config) { c.finalExpiry = true } }
 
 // WithBackgroundConnect makes Connect return at once. Operations wait for the
-// first connection as they wait for every other.
+// first connection as for any other.
 func WithBackgroundConnect() Option { return func(c *config) { c.background = true } }
 
-// WithSession continues a session that another client had; see
-// Client.Credentials and Client.Detach. If it has expired, Connect fails with
-// ErrSessionExpired.
+// WithSession continues the session of another client; see Client.Credentials
+// and Client.Detach. If it has expired, Connect fails with ErrSessionExpired.
 func WithSession(s Credentials) Option { return func(c *config) { c.resume = &s } }
 
-// TLSFiles are what a client needs for TLS. Empty names are left out. Files are PEM, PKCS #12 or JKS.
+// TLSFiles are the files that a client needs for TLS: PEM, PKCS #12 or JKS. Empty names are ignored.
 type TLSFiles struct {
-	CA           string // authorities that servers' certificates must lead to; empty: the system's
+	CA           string // authorities that must have signed servers' certificates; empty: the system's
 	Certificate  string // the client's private key and certificate
-	PasswordFile string // has the password of both in its first line
-	ServerName   string // what servers' certificates must name; empty: the host of the connect string
+	PasswordFile string // its first line is the password of both
+	ServerName   string // the name in servers' certificates; empty: the host of the connect string
 }
 
-// WithTLSFiles makes the client speak TLS with these files. It looks for new ones whenever it connects; what cannot
-// be used changes nothing.
+// WithTLSFiles makes the client use TLS with these files. It looks for new versions whenever it connects; files
+// that it cannot use change nothing.
 func WithTLSFiles(f TLSFiles) Option { return func(c *config) { c.files = &f } }
 
 // Config returns the configuration for clients of other protocols, such as net/http's.

@@ -8,16 +8,16 @@ import (
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
-// waiter is a caller for whose operation there is no room yet. Waiters get room
-// in the order in which they came.
+// waiter is a caller that waits for room for its operation. Waiters get room in
+// the order of their calls.
 type waiter struct {
 	size    int
 	ready   chan struct{} // closed when granted or refused
 	granted bool
 }
 
-// submit queues an operation, or completes it with an error. It waits for room
-// until ctx ends.
+// submit queues an operation, or completes it with an error. It blocks until
+// there is room or ctx ends.
 func (c *Client) submit(ctx context.Context, op operation) {
 	p := op.base()
 	switch {
@@ -69,8 +69,8 @@ func (c *Client) submit(ctx context.Context, op operation) {
 	}
 }
 
-// startLocked is pushLocked, but what it returns is to be written by the caller: the
-// only request on a connection that is idle gains nothing by waiting for company.
+// startLocked is pushLocked, but the caller must write what it returns: a single
+// request on an idle connection gains nothing by waiting for others.
 func (c *Client) startLocked(op operation) ([]byte, error) {
 	first, err := c.appendLocked(op)
 	if err != nil || !first {
@@ -112,8 +112,8 @@ func (c *Client) pushLocked(op operation) error {
 	return err
 }
 
-// appendLocked is pushLocked without a word to the writer. It reports whether one is
-// due: there was nothing to write, and nobody who would look for more.
+// appendLocked is pushLocked without waking the writer. It reports whether the
+// writer must be woken: nothing was waiting, and no goroutine is writing.
 func (c *Client) appendLocked(op operation) (first bool, err error) {
 	if l := c.link; l != nil {
 		idle := len(l.out) == 0
@@ -158,8 +158,7 @@ func (c *Client) nextXidLocked(op wire.OpCode) wire.Xid {
 	return c.xid
 }
 
-// releaseLocked gives the room of an operation that has left the queue to the
-// operations that wait for it.
+// releaseLocked gives the room of an operation that left the queue to waiters.
 func (c *Client) releaseLocked(p *call) {
 	if p.internal {
 		return
@@ -187,15 +186,15 @@ func (c *Client) refuseLocked(cause error) {
 	c.waiters = nil
 }
 
-// failQueueLocked fails what has not been sent. Nothing of it has happened.
+// failQueueLocked fails the operations that have not been sent.
 func (c *Client) failQueueLocked(cause error) {
 	for c.queue.Len() > 0 {
 		c.finishLocked(c.queue.Pop(), cause)
 	}
 }
 
-// finishLocked completes an operation, just taken from the queue, that has no
-// answer.
+// finishLocked completes an operation without an answer that was just taken
+// from the queue.
 func (c *Client) finishLocked(op operation, cause error) {
 	p := op.base()
 	if p.watch != nil {
@@ -205,8 +204,8 @@ func (c *Client) finishLocked(op operation, cause error) {
 	p.complete(cause)
 }
 
-// abandon is called when nobody waits for p any more, because of cause. It
-// returns the error to report, and false if p has been answered in the meantime.
+// abandon is called when the caller stops waiting for p because of cause. It
+// returns the error to report, and false if p has been answered meanwhile.
 func (c *Client) abandon(p *call, cause error) (err error, gone bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,7 +216,7 @@ func (c *Client) abandon(p *call, cause error) (err error, gone bool) {
 	}
 	p.abandoned = true
 	if c.link == nil && c.removeLocked(p) {
-		// It has never been sent: without a connection the queue holds
+		// It was never sent: without a connection the queue holds
 		// nothing else.
 		if p.watch != nil {
 			c.watches.settleLocked(p, false)

@@ -11,7 +11,7 @@ import (
 
 // GetReply is the answer to getData.
 type GetReply struct {
-	Data  []byte // nil if the znode has null data, which is not the same as none
+	Data  []byte // nil if the data is null, which differs from empty
 	Stat  Stat
 	Watch *Watch // nil if none was asked for
 }
@@ -22,7 +22,7 @@ func dataReply(p *call, r *jute.Reader) GetReply {
 	return GetReply{Data: bytes.Clone(resp.Data), Stat: resp.Stat, Watch: p.watch}
 }
 
-// getData notes how many events of marks came before the reply, if that is not nil.
+// getData records how many events of marks came before the reply, if marks is not nil.
 func (c *Client) getData(ctx context.Context, path string, watch bool, marks *Watch) *Pending[GetReply] {
 	o := newOp[wire.GetDataRequest](c, wire.OpGetData, dataReply)
 	o.req = wire.GetDataRequest{Path: o.fullPath(path), Watch: watch}
@@ -44,8 +44,8 @@ func (a Async) Get(ctx context.Context, path string) *Pending[GetReply] {
 	return a.c.getData(ctx, path, false, nil)
 }
 
-// GetW is Get, and leaves a watch that fires when the data changes or the znode
-// is deleted. There is no watch if there is an error.
+// GetW is Get, and sets a watch that fires when the data changes or the znode
+// is deleted. It sets none if it returns an error.
 func (c *Client) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error) {
 	v, err := read(ctx, func() *Pending[GetReply] { return c.getData(ctx, path, true, nil) })
 	return v.Data, v.Stat, v.Watch, err
@@ -79,8 +79,8 @@ func (c *Client) exists(ctx context.Context, path string, watch bool) *Pending[E
 	return o.submit(ctx)
 }
 
-// Exists reports whether there is a znode, and returns its Stat. That there is
-// none is no error.
+// Exists reports whether a znode exists, and returns its Stat. A missing znode
+// is not an error.
 //
 // Errors: ErrNoAuth (READ, since ZooKeeper 3.9.2).
 func (c *Client) Exists(ctx context.Context, path string) (bool, Stat, error) {
@@ -93,8 +93,8 @@ func (a Async) Exists(ctx context.Context, path string) *Pending[ExistsReply] {
 	return a.c.exists(ctx, path, false)
 }
 
-// ExistsW is Exists, and leaves a watch in any case: it fires when the znode is
-// created, its data changes, or it is deleted.
+// ExistsW is Exists, and sets a watch whether or not the znode exists: it fires
+// when the znode is created, its data changes, or it is deleted.
 func (c *Client) ExistsW(ctx context.Context, path string) (bool, Stat, *Watch, error) {
 	v, err := read(ctx, func() *Pending[ExistsReply] { return c.exists(ctx, path, true) })
 	return v.Exists, v.Stat, v.Watch, err
@@ -139,9 +139,8 @@ func (a Async) Children(ctx context.Context, path string) *Pending[ChildrenReply
 	return a.c.getChildren(ctx, path, false)
 }
 
-// ChildrenW is Children, and leaves a watch that fires when a child is created
-// or deleted, or the znode itself is deleted. There is no watch if there is an
-// error.
+// ChildrenW is Children, and sets a watch that fires when a child is created or
+// deleted, or the znode itself is deleted. It sets none if it returns an error.
 func (c *Client) ChildrenW(ctx context.Context, path string) ([]string, Stat, *Watch, error) {
 	v, err := read(ctx, func() *Pending[ChildrenReply] { return c.getChildren(ctx, path, true) })
 	return v.Children, v.Stat, v.Watch, err
@@ -174,8 +173,8 @@ func numberReply(_ *call, r *jute.Reader) int {
 }
 
 // GetEphemerals returns the paths of this session's ephemerals that start with
-// prefix. The prefix is one of the text and not of the path's names: "/a"
-// matches "/ab". "" and "/" match all.
+// prefix. The prefix is compared as text: "/a" matches "/ab". "" and "/" match
+// all.
 func (c *Client) GetEphemerals(ctx context.Context, prefix string) ([]string, error) {
 	return read(ctx, func() *Pending[[]string] { return c.Async().GetEphemerals(ctx, prefix) })
 }
@@ -198,16 +197,16 @@ func ephemeralsReply(p *call, r *jute.Reader) []string {
 }
 
 // Sync waits until the server has caught up with the leader, so that later reads
-// see every write that was acknowledged to anybody before. The path does not
-// matter to ZooKeeper, which also does not ask a majority: a deposed leader can
-// still answer it.
+// see every write that any client saw acknowledged before the call. ZooKeeper
+// ignores the path. It also does not ask a majority: a deposed leader can still
+// answer.
 func (c *Client) Sync(ctx context.Context, path string) error {
 	_, err := read(ctx, func() *Pending[struct{}] { return c.Async().Sync(ctx, path) })
 	return err
 }
 
-// Sync is Client.Sync without waiting for the answer: reads that are submitted
-// behind it see what it promises.
+// Sync is Client.Sync without waiting for the answer. Its promise holds for
+// reads that are submitted after it.
 func (a Async) Sync(ctx context.Context, path string) *Pending[struct{}] {
 	o := newOp[wire.SyncRequest](a.c, wire.OpSync, noResult)
 	o.req = wire.SyncRequest{Path: o.fullPath(path)}

@@ -10,8 +10,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
-// Reconfiguration is a change of the ensemble's members. Either Joining and
-// Leaving say what changes, or Members says what shall be.
+// Reconfiguration is a change of the ensemble's members: either Joining and
+// Leaving, or the complete new list, Members.
 type Reconfiguration struct {
 	// Joining are servers to add or change, as in
 	// "server.4=host:2888:3888:participant;2181".
@@ -20,8 +20,8 @@ type Reconfiguration struct {
 	Leaving []string
 	// Members are all servers, in the form of Joining.
 	Members []string
-	// Version is that of the configuration which may be changed (the version=
-	// line of Ensemble, a hexadecimal number there); 0 or -1 for any.
+	// Version is the version of the configuration to change (the version= line
+	// of Ensemble, a hexadecimal number there); 0 or -1 for any.
 	Version int64
 }
 
@@ -74,7 +74,7 @@ func (c *Client) Ensemble(ctx context.Context) ([]byte, Stat, error) {
 	return v.Data, v.Stat, err
 }
 
-// EnsembleW is Ensemble, and leaves a watch that fires when the configuration
+// EnsembleW is Ensemble, and sets a watch that fires when the configuration
 // changes.
 func (c *Client) EnsembleW(ctx context.Context) ([]byte, Stat, *Watch, error) {
 	v, err := read(ctx, func() *Pending[GetReply] { return c.config(ctx, true) })

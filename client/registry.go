@@ -10,25 +10,24 @@ import (
 type registry struct {
 	c     *Client
 	paths map[string]*pathWatches
-	// recursive counts the recursive watches, without which the ancestors of an
-	// event's path need not be looked up.
+	// recursive counts the recursive watches. Without any, the ancestors of an
+	// event's path need no look-up.
 	recursive int
 }
 
-// The two tables of a server in which a connection can stand for a path, one
-// bit each (DataTree.dataWatches and childWatches).
+// The tables of a server that can have a connection for a path
+// (DataTree.dataWatches and childWatches), one bit each.
 const (
 	armedData  = 1 << iota // until it fires
 	armedChild             // until it fires
 	armedStay              // persistent: until it is removed
 )
 
-// pathWatches is all that is known of one path. An entry exists while it has
-// watches or requests that may become watches, so abandoned watches leave
-// nothing.
+// pathWatches is the state of one path. An entry exists while it has watches,
+// or requests that may become watches.
 type pathWatches struct {
 	list    []*Watch
-	pending int   // queued requests that leave a watch if they succeed
+	pending int   // queued requests that set a watch if they succeed
 	armed   uint8 // which watches the server has
 }
 
@@ -51,11 +50,11 @@ func (r *registry) entryLocked(path string) *pathWatches {
 	return e
 }
 
-// expectLocked notes that a request was queued which leaves a watch.
+// expectLocked records that a request was queued that sets a watch.
 func (r *registry) expectLocked(path string) { r.entryLocked(path).pending++ }
 
-// settleLocked notes the end of such a request: its watch is armed at the server
-// or not.
+// settleLocked records the end of such a request: its watch is armed at the
+// server or not.
 func (r *registry) settleLocked(p *call, armed bool) {
 	e := r.paths[p.full]
 	e.pending--
@@ -101,29 +100,29 @@ func (r *registry) removeLocked(w *Watch) {
 	}
 }
 
-// tidyLocked drops an entry that nothing refers to. If the server still has a
-// watch for it, the server is asked to remove it. A request that leaves a new watch can only
-// come behind that in the queue, so it cannot lose it.
+// tidyLocked drops an entry that nothing refers to. If the server still has a watch for it,
+// it asks the server to remove that. A request that sets a new watch comes later in the
+// queue, so the removal cannot take it away.
 func (r *registry) tidyLocked(path string, e *pathWatches) {
 	if len(e.list) > 0 || e.pending > 0 {
 		return
 	}
 	delete(r.paths, path)
 	if e.armed != 0 && r.c.link != nil && !r.c.closing {
-		// An internal request is never refused, and an error of the connection
-		// means that the server's watches are gone, too.
+		// An internal request is never refused, and with the connection the
+		// server's watches end, too.
 		_ = r.c.pushLocked(newDisarmOp(r.c, path))
 	}
 }
 
-// disconnectedLocked notes that no server has any watch any more.
+// disconnectedLocked records that no server has a watch of this client.
 func (r *registry) disconnectedLocked() {
 	for _, e := range r.paths {
 		e.armed = 0
 	}
 }
 
-// fireLocked hands an event to the watches that it concerns (ZooKeeper
+// fireLocked passes an event to the watches that it concerns (ZooKeeper
 // Programmer's Guide, "Semantics of Watches").
 func (r *registry) fireLocked(t EventType, path string, zxid znode.Zxid) {
 	ev := Event{Type: t, Path: r.c.rel(path), Zxid: zxid}
@@ -163,8 +162,8 @@ func (k watchKind) wants(t EventType) bool {
 	return true
 }
 
-// offerLocked pushes ev to those watches of e that want it, and forgets those
-// that end by it. The order of the list is nobody's business.
+// offerLocked pushes ev to the watches of e that want it, and removes those
+// that end with it. The order of the list does not matter.
 func (r *registry) offerLocked(path string, e *pathWatches, ev Event, want func(*Watch) bool) {
 	for i := 0; i < len(e.list); {
 		w := e.list[i]
@@ -180,7 +179,7 @@ func (r *registry) offerLocked(path string, e *pathWatches, ev Event, want func(
 	r.tidyLocked(path, e)
 }
 
-// endAllLocked ends every watch: the session or the client is gone.
+// endAllLocked ends every watch, because the session or the client has ended.
 func (r *registry) endAllLocked(cause error) {
 	for path, e := range r.paths {
 		for len(e.list) > 0 {
@@ -194,7 +193,7 @@ func (r *registry) endAllLocked(cause error) {
 }
 
 // newDisarmOp returns the operation that asks the server to remove its watch on a
-// path that nothing here watches.
+// path without watches here.
 func newDisarmOp(c *Client, path string) *op[wire.RemoveWatchesRequest, struct{}, *wire.RemoveWatchesRequest] {
 	o := newOp[wire.RemoveWatchesRequest](c, wire.OpRemoveWatches, noResult)
 	o.path, o.internal = path, true
@@ -202,13 +201,13 @@ func newDisarmOp(c *Client, path string) *op[wire.RemoveWatchesRequest, struct{}
 	return o
 }
 
-// restoreChunk bounds the paths of one setWatches, in bytes. It is what
-// ZooKeeper's own client sends at most (ClientCnxn.SET_WATCHES_MAX_LENGTH), and
-// leaves room below the servers' limit of a frame.
+// restoreChunk bounds the paths of one setWatches, in bytes. It is the bound of
+// ZooKeeper's own client (ClientCnxn.SET_WATCHES_MAX_LENGTH), and well below
+// the servers' limit of a frame.
 const restoreChunk = 128 << 10
 
-// restoreOp leaves some of the watches on a new connection. Watches without a
-// persistent one among them go as setWatches, which servers before 3.6 know.
+// restoreOp sets some of the watches on a new connection. If none of them is
+// persistent, it is a setWatches, which servers before 3.6 know.
 type restoreOp struct {
 	Pending[struct{}]
 	req     wire.SetWatches2Request
@@ -223,9 +222,9 @@ func (op *restoreOp) request() wire.Request {
 	return &op.req
 }
 
-// restoreLocked queues the requests that leave all watches again. They stand
-// before everything else on the connection, so no request can leave a newer
-// watch in between, and all have the same RelativeZxid.
+// restoreLocked queues the requests that set all watches again. They come first
+// on the connection, so no request can set a newer watch between them, and all
+// have the same RelativeZxid.
 func (c *Client) restoreLocked() {
 	c.restoring = 0
 	c.watches.disconnectedLocked()
@@ -289,8 +288,8 @@ func (op *restoreOp) add(path string, e *pathWatches) {
 
 func (op *restoreOp) decode(*jute.Reader) {}
 
-// restoredLocked takes the server's answer. Missed one-shot events have come
-// before it.
+// restoredLocked handles the server's answer. One-shot events that the client
+// missed came before it.
 func (op *restoreOp) restoredLocked(code znode.Error) {
 	c := op.c
 	c.restoring--
@@ -301,7 +300,7 @@ func (op *restoreOp) restoredLocked(code znode.Error) {
 		switch {
 		case w.ended:
 		case code != znode.OK:
-			// Without the server's help the watch would be silent for ever.
+			// Without the server the watch would be silent forever.
 			w.endLocked(op.wrap(code))
 			c.watches.removeLocked(w)
 		case !w.kind.oneShot():

@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// deadlineReader drops a connection that has been silent for too long. Before the
+// deadlineReader drops a connection that is silent for too long. Before the
 // session timeout is known, the attempt to connect has its own deadline.
 type deadlineReader struct {
 	l    *link
@@ -90,7 +90,7 @@ func (c *Client) notify(l *link, r *jute.Reader, zxid znode.Zxid) error {
 		zxid = NoZxid
 	}
 	// The zxid of an event does not become lastZxid: other events of the same
-	// transaction may be on their way, and would be lost with the connection.
+	// transaction may be in transit, and would be lost with the connection.
 	c.watches.fireLocked(EventType(e.Type), e.Path, zxid)
 	return nil
 }
@@ -102,7 +102,7 @@ func (c *Client) pong(l *link, h wire.ReplyHeader) error {
 	case c.link != l:
 		return errLinkGone
 	case wire.IsGoAway(h):
-		l.taken = c.queue.First() // nothing of what waits for a reply has happened: it is sent again
+		l.taken = c.queue.First() // operations without a reply have not happened: send them again
 		c.detachLocked(l, errServerLeaves)
 		return errServerLeaves
 	case len(l.pings) == 0:
@@ -114,7 +114,7 @@ func (c *Client) pong(l *link, h wire.ReplyHeader) error {
 	return nil
 }
 
-// seenLocked notes the zxid of a reply.
+// seenLocked records the zxid of a reply.
 func (c *Client) seenLocked(z znode.Zxid) {
 	if z > c.lastZxid {
 		c.lastZxid = z
@@ -136,7 +136,7 @@ func (c *Client) reply(l *link, r *jute.Reader, h wire.ReplyHeader) error {
 	}
 	op.decode(r)
 	if err := r.Err(); err != nil {
-		// The header said that it succeeded; what came of it cannot be read.
+		// By the header it succeeded, but the result cannot be read.
 		err = protocolError("%s reply: %w", p.op, err)
 		p.err = nil
 		c.discard(p)
@@ -150,8 +150,8 @@ func (c *Client) reply(l *link, r *jute.Reader, h wire.ReplyHeader) error {
 	return nil
 }
 
-// answered takes the operation that h answers out of the queue. Replies come in
-// the order of the requests, except that those to auth may come earlier
+// answered removes from the queue the operation that h answers. Replies come in
+// the order of the requests, but those to auth may come earlier
 // (ZooKeeperServer.processPacket answers them on another thread).
 func (c *Client) answered(l *link, h wire.ReplyHeader) (operation, error) {
 	c.mu.Lock()
@@ -190,7 +190,7 @@ func (c *Client) answered(l *link, h wire.ReplyHeader) (operation, error) {
 	return op, nil
 }
 
-// discard cancels the watch of an operation that fails after all.
+// discard cancels the watch of an operation whose reply turns out to be an error.
 func (c *Client) discard(p *call) {
 	if p.watch != nil {
 		p.watch.Cancel()

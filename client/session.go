@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// session is what the servers keep for the client. A Client has one after
+// session is the client's session at the servers. A Client has one after
 // another, unless WithFinalExpiry was given.
 type session struct {
 	ctx  context.Context // done when the session is lost
@@ -19,17 +19,18 @@ type session struct {
 	id       znode.SessionID
 	password []byte
 	timeout  time.Duration // negotiated, 0 until connected
-	// aliveAt is a moment, on Client.clock, at which the session was certainly
-	// alive at a server: when the newest request that has been answered was
-	// sent. The server's own timer cannot have started earlier.
+	// aliveAt is the latest time, on Client.clock, at which the session was
+	// certainly alive at a server: when the newest answered request was sent.
+	// The server's own timer cannot have started earlier.
 	aliveAt time.Duration
 	timer   *time.Timer // fires at aliveAt+lifetime, or earlier
 	dead    bool
 }
 
-// lifetimeMargin is the part of the session timeout by which the client gives up
-// earlier than the servers may: timers fire late on a busy machine, clocks drift
-// apart, and others learn of the session's end within a millisecond.
+// lifetimeMargin is the divisor of the session timeout for the margin by which
+// the client gives up before the servers may: timers fire late on a busy
+// machine, clocks drift apart, and other clients learn of the session's end
+// within a millisecond.
 const lifetimeMargin = 16
 
 // lifetimeLocked is for how long after aliveAt the session counts as alive.
@@ -44,7 +45,7 @@ func newSession() *session {
 // Session is one session of a client.
 type Session struct {
 	ID      SessionID     // 0 before the first connection
-	Timeout time.Duration // what the server has granted; 0 before the first connection
+	Timeout time.Duration // granted by the server; 0 before the first connection
 
 	s *session
 }
@@ -66,7 +67,7 @@ func (c *Client) SessionID() SessionID {
 }
 
 // SessionDeadline returns when the current session must be assumed lost if no
-// answer comes from now on, and the zero time if there is no session.
+// further answer comes, and the zero time if there is no session.
 func (c *Client) SessionDeadline() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +82,7 @@ func (c *Client) deadlineLocked() time.Time {
 }
 
 // Done returns a channel that is closed when the session is lost or closed.
-// From then on its ephemerals must be taken for gone.
+// From then on, assume that its ephemerals are deleted.
 func (s Session) Done() <-chan struct{} { return s.s.ctx.Done() }
 
 // Err is nil while the session may be alive, and the reason afterwards:
@@ -91,9 +92,9 @@ func (s Session) Err() error { return context.Cause(s.s.ctx) }
 type sessionKey struct{}
 
 // Context returns a context for work that must not outlive the session, such as
-// all that is done under a lock: it is cancelled when the session is lost, and
-// operations that use it fail with ErrSessionExpired rather than run in another
-// session. The caller must call cancel.
+// work under a lock: it is cancelled when the session is lost, and operations
+// that use it fail with ErrSessionExpired rather than run in another session.
+// The caller must call cancel.
 func (s Session) Context(parent context.Context) (ctx context.Context, cancel func()) {
 	ctx, cancelCause := context.WithCancelCause(context.WithValue(parent, sessionKey{}, s.s))
 	stop := context.AfterFunc(s.s.ctx, func() { cancelCause(s.Err()) })
@@ -106,14 +107,14 @@ func (s Session) Context(parent context.Context) (ctx context.Context, cancel fu
 	}
 }
 
-// Credentials are what it takes to continue a session elsewhere. Whoever has
-// the password can act as the session, and close it.
+// Credentials let another client continue a session. Anyone who has the
+// password can act as the session, and close it.
 type Credentials struct {
 	ID       SessionID
 	Password []byte
 }
 
-// Credentials returns those of the current session.
+// Credentials returns the credentials of the current session.
 func (c *Client) Credentials() Credentials {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +124,7 @@ func (c *Client) Credentials() Credentials {
 // clock is the monotonic time since the client was made.
 func (c *Client) clock() time.Duration { return time.Since(c.epoch) }
 
-// noteAliveLocked notes that a request which was sent at that moment, or later, has
+// noteAliveLocked records that a request that was sent at this time or later has
 // been answered.
 func (c *Client) noteAliveLocked(at time.Duration) {
 	if at > c.session.aliveAt {
@@ -132,7 +133,7 @@ func (c *Client) noteAliveLocked(at time.Duration) {
 }
 
 // armDeadlineLocked starts the timer of a session that has just been
-// (re)connected. It is not restarted at every answer: when it fires, it looks
+// (re)connected. Answers do not restart it: when it fires, checkDeadline looks
 // how much time is left.
 func (c *Client) armDeadlineLocked() {
 	s := c.session
@@ -165,9 +166,9 @@ func (c *Client) checkDeadline(s *session) {
 }
 
 // loseSessionLocked ends the session and all that depends on it, and starts the
-// next one or refuses everything from now on. It is final: the session is not
-// used again even if a server should still know it, because the application knows
-// that it is gone.
+// next one or refuses everything from now on. It is final: the client does not
+// use the session again even if a server still knows it, because the application
+// knows that it ended.
 func (c *Client) loseSessionLocked(cause error) {
 	s := c.session
 	s.dead = true
@@ -198,7 +199,7 @@ func newCloseOp(c *Client) *op[wire.EmptyRequest, struct{}, *wire.EmptyRequest] 
 	return o
 }
 
-// State is where the session stands.
+// State is the state of the session.
 type State int
 
 // The states. Expired is followed by Connecting for the next session, unless
@@ -208,15 +209,15 @@ const (
 	StateConnecting State = iota
 	// StateConnected: a new session has been opened.
 	StateConnected
-	// StateSuspended: the connection is gone. The session may still be alive
-	// and own its ephemerals, and so may locks: stop acting on them.
+	// StateSuspended: there is no connection. The session may still be alive
+	// and own its ephemerals, such as locks: stop relying on them.
 	StateSuspended
-	// StateReconnected: the same session goes on over another connection, and
-	// its ephemerals are there.
+	// StateReconnected: the same session continues over another connection,
+	// with its ephemerals.
 	StateReconnected
 	// StateExpired: the session is lost, with its ephemerals and watches,
-	// because a server said so or because so much time has passed without an
-	// answer that it must be assumed.
+	// because a server reported it, or because it must be assumed after so long
+	// without an answer.
 	StateExpired
 	// StateClosed: Close or Detach has been called.
 	StateClosed
@@ -237,20 +238,20 @@ func (s State) Connected() bool { return s == StateConnected || s == StateReconn
 // StateChange is one step in the life of the session.
 type StateChange struct {
 	State   State
-	Session Session // the one that the step belongs to
+	Session Session // the session that changed
 	Server  string  // address of the server, if connected
-	// Deadline is when a suspended session must be assumed lost, if no server
-	// has been reached by then. It is the zero time in other states.
+	// Deadline is when a suspended session must be assumed lost if the client
+	// has not reached a server. It is the zero time in other states.
 	Deadline time.Time
 	// Err is why a session is suspended or expired.
 	Err error
-	// Missed is how many earlier changes were dropped because they were not
-	// read in time.
+	// Missed is how many earlier changes were dropped because the subscriber
+	// did not read them in time.
 	Missed int
 }
 
-// stateQueue bounds the changes that wait for a subscriber. A session whose
-// connection flaps produces two a round; nobody needs the whole history.
+// stateQueue bounds the changes that wait for a subscriber. A flapping
+// connection produces two per round; no one needs the whole history.
 const stateQueue = 32
 
 // StateWatch is a subscription to the changes of state.
@@ -261,9 +262,9 @@ type StateWatch struct {
 	missed int // protected by c.mu
 }
 
-// States subscribes to the changes of state. The current state is the first
-// one. A subscriber that does not keep up loses the oldest changes, and learns
-// how many (StateChange.Missed); the newest is always there. The channel is
+// States subscribes to the changes of state. The first one is the current
+// state. A subscriber that does not keep up loses the oldest changes, and
+// StateChange.Missed counts them; the newest is always there. The channel is
 // closed after StateClosed, or after StateExpired if that is final.
 func (c *Client) States() *StateWatch {
 	w := &StateWatch{c: c, ch: make(chan StateChange, stateQueue)}
@@ -292,8 +293,8 @@ func (w *StateWatch) Cancel() {
 	}
 }
 
-// sendLocked is only called with the client's mutex held, so nobody else sends
-// and the loop ends: a reader can only make room.
+// sendLocked is only called with the client's mutex held, so no other goroutine
+// sends and the loop ends: a reader can only make room.
 func (w *StateWatch) sendLocked(s StateChange) {
 	for {
 		s.Missed = w.missed

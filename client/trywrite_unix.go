@@ -9,7 +9,7 @@ import (
 
 const canTryWrite = true
 
-// tryWrite writes what a socket that does not block has room for, perhaps nothing.
+// tryWrite writes as much as a non-blocking socket has room for, perhaps nothing.
 func tryWrite(fd uintptr, buf []byte) (int, error) {
 	for {
 		n, err := syscall.Write(int(fd), buf)

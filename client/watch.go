@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// EventType is what has happened to a path, or to the watch.
+// EventType is the kind of an event of a path, or of the watch itself.
 type EventType int32
 
 // The types of events. The first four come from the server.
@@ -19,12 +19,12 @@ const (
 	EventDataChanged     = EventType(znode.EventDataChanged)
 	EventChildrenChanged = EventType(znode.EventChildrenChanged)
 	// EventRearmed comes from the client, to persistent watches only: the
-	// connection was gone and the watch has been left on another server.
-	// ZooKeeper does not report to persistent watches what happened in between, so
-	// read all that depends on the watch again.
+	// connection was lost and the watch is now set on another server. ZooKeeper
+	// does not report to persistent watches what happened in between, so read
+	// everything that depends on the watch again.
 	EventRearmed EventType = 100
-	// EventEnded is the last event of a watch that ends without having been
-	// cancelled; Err has the reason.
+	// EventEnded is the last event of a watch that ends without being
+	// cancelled; Err is the reason.
 	EventEnded EventType = 101
 )
 
@@ -42,14 +42,15 @@ func (t EventType) String() string {
 	return znode.EventType(t).String()
 }
 
-// Event is what comes out of a watch.
+// Event is one event of a watch.
 type Event struct {
 	Type EventType
 	// Path is the znode that changed; that of the watch for EventRearmed and
 	// EventEnded.
 	Path string
 	// Zxid is the transaction that changed it, or NoZxid if the server does not
-	// say. With EventRearmed it is the zxid up to which events may be missing.
+	// report it. With EventRearmed it is the zxid up to which events may be
+	// missing.
 	Zxid Zxid
 	Err  error // why the watch has ended
 }
@@ -70,20 +71,19 @@ func (k watchKind) oneShot() bool { return k <= watchChild }
 // Watch is a stream of events about a path.
 //
 // A one-shot watch (GetW, ExistsW, ChildrenW) has a channel of capacity one. It
-// receives exactly one event, that of the change or EventEnded if the session is
-// lost before, and is closed. A reconnection is not an event: the client leaves
-// the watch again, and the server reports what changed in between. (It cannot report
-// that a znode which did not exist was created and deleted again.)
+// receives exactly one event, that of the change, or EventEnded if the session is
+// lost first, and is closed. A reconnection is not an event: the client sets the
+// watch again, and the server reports what changed in between. (It cannot report
+// that a znode was created and deleted again.)
 //
 // A persistent watch (AddWatch) receives every event until it is cancelled or
 // ends. Its channel is bounded: if the reader is slower than the events, the
-// watch ends with EventEnded and ErrWatchOverflow, so that no event is ever
-// missing without notice. After a reconnection there is an EventRearmed.
+// watch ends with EventEnded and ErrWatchOverflow, so that no event is lost
+// unnoticed. After a reconnection there is an EventRearmed.
 //
-// Events are in the channel in the order of the server's, and before an
-// operation completes whose reply the server sent after them. Cancel a watch
-// that is not needed any more: it costs memory here and at the server until it
-// has fired.
+// Events arrive in the server's order, and before any operation completes whose
+// reply the server sent after them. Cancel a watch that you no longer need: it
+// costs memory here and at the server until it fires.
 type Watch struct {
 	c    *Client
 	path string // with the chroot
@@ -94,7 +94,7 @@ type Watch struct {
 	index  int       // place in pathWatches.list
 	listed bool      // is in the registry
 	ended  bool      // ch is closed
-	pushed uint64    // events that have gone into ch
+	pushed uint64    // events sent to ch
 	err    error
 }
 
@@ -110,16 +110,16 @@ func (w *Watch) Path() string { return w.c.rel(w.path) }
 
 // Err returns why the watch has ended: nil while it has not, or if a one-shot
 // watch has fired; ErrWatchCancelled, ErrWatchOverflow, ErrSessionExpired,
-// ErrClosed, or what the server said when the watch was to be left again.
+// ErrClosed, or the server's error when the client set the watch again.
 func (w *Watch) Err() error {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	return w.err
 }
 
-// Cancel ends the watch: its channel is closed without another event, and the
-// server is asked to remove it if nothing else here watches the path. It may be called more
-// than once, also after the watch has ended.
+// Cancel ends the watch: it closes the channel without another event, and asks the server
+// to remove the watch unless another one of this client is on the path. It may be called
+// more than once, and after the watch has ended.
 func (w *Watch) Cancel() {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
@@ -133,7 +133,7 @@ func (w *Watch) Cancel() {
 }
 
 // pushLocked appends an event. One place in the queue of a persistent watch is
-// kept for the last one.
+// reserved for the last one.
 func (w *Watch) pushLocked(e Event) {
 	if w.ended {
 		return
@@ -162,17 +162,17 @@ func (w *Watch) endLocked(cause error) {
 	close(w.ch)
 }
 
-// AddWatchMode selects which kind of persistent watch AddWatch leaves. The numbers are the
-// protocol's.
+// AddWatchMode selects the kind of persistent watch that AddWatch sets. The numbers are
+// the protocol's.
 type AddWatchMode int32
 
 // The modes of AddWatch.
 const (
-	// ModePersistent gets all events of the znode itself, and
+	// ModePersistent receives all events of the znode itself, and
 	// EventChildrenChanged.
 	ModePersistent AddWatchMode = 0
-	// ModeRecursive gets EventCreated, EventDeleted and EventDataChanged of the
-	// znode and of all below it, and never EventChildrenChanged.
+	// ModeRecursive receives EventCreated, EventDeleted and EventDataChanged of
+	// the znode and of all below it, and never EventChildrenChanged.
 	ModeRecursive AddWatchMode = 1
 )
 
@@ -181,19 +181,19 @@ type WatchOption func(*watchConfig)
 
 type watchConfig struct{ queue int }
 
-// WithWatchQueue makes a persistent watch hold n events for a slow reader
+// WithWatchQueue makes a persistent watch queue n events for a slow reader
 // instead of DefaultWatchQueue.
 func WithWatchQueue(n int) WatchOption {
 	return func(c *watchConfig) { c.queue = max(n, 1) }
 }
 
-// AddWatch leaves a persistent watch, which needs neither the znode to exist nor
-// a permission; events of znodes that may not be read do not come. Servers have
-// it since ZooKeeper 3.6; older ones answer with ErrUnimplemented, and end the
-// connection.
+// AddWatch sets a persistent watch. It requires neither that the znode exist nor
+// a permission, but reports no events of znodes that the client may not read.
+// Servers have it since ZooKeeper 3.6; older ones answer with ErrUnimplemented
+// and end the connection.
 //
 // Before ZooKeeper 3.9 a server keeps one kind of watch for a path and session
-// (ZOOKEEPER-4466): there, do not leave one-shot watches on the same path, nor
+// (ZOOKEEPER-4466): there, do not set one-shot watches on the same path, nor
 // watches of both modes.
 func (c *Client) AddWatch(
 	ctx context.Context, path string, mode AddWatchMode, opts ...WatchOption,
@@ -230,15 +230,15 @@ func watchReply(p *call, r *jute.Reader) *Watch {
 	return p.watch
 }
 
-// WatcherType selects which watches CheckWatches and RemoveWatches mean. The numbers are
-// the protocol's.
+// WatcherType selects the watches that CheckWatches and RemoveWatches apply to. The
+// numbers are the protocol's.
 type WatcherType int32
 
 // The watcher types.
 const (
-	// WatcherChildren are the watches that ChildrenW leaves.
+	// WatcherChildren are the watches that ChildrenW sets.
 	WatcherChildren WatcherType = 1
-	// WatcherData are the watches that GetW and ExistsW leave.
+	// WatcherData are the watches that GetW and ExistsW set.
 	WatcherData WatcherType = 2
 	// WatcherAny are all watches of the path.
 	WatcherAny WatcherType = 3
@@ -279,10 +279,10 @@ func (a Async) CheckWatches(
 }
 
 // RemoveWatches removes all watches of a type that this client has on a path,
-// as if each had been cancelled. Watch.Cancel is what removes a single one.
+// as if each had been cancelled. Watch.Cancel removes a single one.
 //
 // Errors: ErrNoWatcher. If the connection breaks, the error is
-// ErrConnectionLoss and the watches stay.
+// ErrConnectionLoss and the watches remain.
 func (c *Client) RemoveWatches(ctx context.Context, path string, t WatcherType) error {
 	_, err := write(ctx, c.Async().RemoveWatches(ctx, path, t))
 	return err

@@ -18,11 +18,11 @@ type CreateReply struct {
 	Stat Stat
 }
 
-// Create makes a znode and returns its path, with the sequence number if mode
-// is sequential, and its Stat. Without an ACL the znode gets that of WithDefaultACL;
-// without that option everybody may do everything. The data must not be modified before
+// Create creates a znode and returns its path, with the sequence number if mode is
+// sequential, and its Stat. Without an ACL the znode gets that of WithDefaultACL, by
+// default one that lets everyone do everything. The data must not be modified before
 // Create returns. Use CreateTTL for modes with a time to live, and CreateProtected for a
-// znode that must not be left behind or made twice when a connection breaks.
+// znode that must be neither orphaned nor created twice when a connection breaks.
 //
 // Errors: ErrNodeExists, ErrNoNode (the parent), ErrNoAuth (CREATE on the
 // parent), ErrNoChildrenForEphemeral, ErrInvalidACL, ErrQuotaExceeded,
@@ -57,7 +57,7 @@ func createReply(p *call, r *jute.Reader) CreateReply {
 	return CreateReply{Path: p.c.rel(resp.Path), Stat: resp.Stat}
 }
 
-// checkMode refuses what Create cannot make.
+// checkMode refuses modes that Create does not support.
 func checkMode(mode Mode) error {
 	if !mode.Valid() || mode.TTL() {
 		return fmt.Errorf("mode %d: want 0 to 4, or CreateTTL: %w", mode, ErrBadArguments)
@@ -94,8 +94,8 @@ func (a Async) CreateTTL(
 	return o.submit(ctx)
 }
 
-// maxTTLMillis is what fits into the 40 bits that ZooKeeper has for a TTL
-// (EphemeralType.TTL), once server ids have taken theirs.
+// maxTTLMillis is the largest TTL that fits into ZooKeeper's 40 bits for it
+// (EphemeralType.TTL).
 const maxTTLMillis = 1<<40 - 1
 
 func checkTTL(mode Mode, ttl time.Duration) error {
@@ -109,9 +109,9 @@ func checkTTL(mode Mode, ttl time.Duration) error {
 	return nil
 }
 
-// Set replaces the data of a znode, if its version is the given one or that is
-// AnyVersion, and returns the new Stat. The data must not be modified before Set
-// returns; nil stores null.
+// Set replaces the data of a znode if its version is the given one, or if that
+// is AnyVersion, and returns the new Stat. The data must not be modified before
+// Set returns; nil stores null.
 //
 // Errors: ErrNoNode, ErrBadVersion, ErrNoAuth (WRITE), ErrQuotaExceeded,
 // ErrOutcomeUnknown.
@@ -138,8 +138,8 @@ func setReply(_ *call, r *jute.Reader) Stat {
 	return resp.Stat
 }
 
-// Delete deletes a znode that has no children, if its version is the given one
-// or that is AnyVersion.
+// Delete deletes a znode without children if its version is the given one, or
+// if that is AnyVersion.
 //
 // Errors: ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrNoAuth (DELETE on the
 // parent), ErrOutcomeUnknown.
@@ -157,9 +157,9 @@ func (a Async) Delete(
 	return o.submit(ctx)
 }
 
-// EnsurePath creates a znode without data and those above it, as far as they do
-// not exist. The mode is Persistent, or Container for znodes that the server
-// may delete again when their last child has gone.
+// EnsurePath creates a znode without data, and its missing ancestors. The mode
+// is Persistent, or Container for znodes that the server may delete again after
+// their last child.
 //
 // Errors: those of Create but ErrNodeExists. It may be called again after
 // ErrOutcomeUnknown.

@@ -15,7 +15,7 @@ type (
 	Perms = znode.Perms
 	// SessionID names a session for as long as the ensemble lives.
 	SessionID = znode.SessionID
-	// Stat is what the ensemble notes about a znode.
+	// Stat is the ensemble's metadata of a znode.
 	Stat = znode.Stat
 	// Version counts the changes of a znode's data, children or ACL.
 	Version = znode.Version
@@ -48,6 +48,7 @@ const (
 // AnyVersion as an expected version matches every version.
 const AnyVersion = znode.AnyVersion
 
-// NoZxid marks an event whose transaction is unknown: ZooKeeper sends the zxid
-// of events since 3.9, and never for those that setWatches catches up with.
+// NoZxid marks an event of an unknown transaction: ZooKeeper sends the zxid of
+// events since 3.9, but never for missed events that it reports in reply to
+// setWatches.
 const NoZxid = znode.NoZxid
