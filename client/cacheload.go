@@ -10,7 +10,7 @@ import (
 )
 
 // errRearmed reports that events may be missing, so everything must be read again.
-var errRearmed = errors.New("the watch was left again")
+var errRearmed = errors.New("the watch was set again")
 
 // follow reads the subtree and then what the watch reports, until the watch
 // ends. It returns the reason.

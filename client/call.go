@@ -80,8 +80,8 @@ func (p *call) checkedPath(path, check string) string {
 	return p.full
 }
 
-// leave makes the operation leave a one-shot watch on its path, if it is wanted.
-func (p *call) leave(wanted bool, kind watchKind) {
+// setWatch makes the operation set a one-shot watch on its path, if one is wanted.
+func (p *call) setWatch(wanted bool, kind watchKind) {
 	if wanted {
 		p.watch = newWatch(p.c, p.full, kind, 1)
 	}

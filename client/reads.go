@@ -26,7 +26,7 @@ func dataReply(p *call, r *jute.Reader) GetReply {
 func (c *Client) getData(ctx context.Context, path string, watch bool, marks *Watch) *Pending[GetReply] {
 	o := newOp[wire.GetDataRequest](c, wire.OpGetData, dataReply)
 	o.req = wire.GetDataRequest{Path: o.fullPath(path), Watch: watch}
-	o.leave(watch, watchData)
+	o.setWatch(watch, watchData)
 	o.marks = marks
 	return o.submit(ctx)
 }
@@ -75,7 +75,7 @@ func existsReply(p *call, r *jute.Reader) ExistsReply {
 func (c *Client) exists(ctx context.Context, path string, watch bool) *Pending[ExistsReply] {
 	o := newOp[wire.ExistsRequest](c, wire.OpExists, existsReply)
 	o.req = wire.ExistsRequest{Path: o.fullPath(path), Watch: watch}
-	o.leave(watch, watchData)
+	o.setWatch(watch, watchData)
 	return o.submit(ctx)
 }
 
@@ -121,7 +121,7 @@ func childrenReply(p *call, r *jute.Reader) ChildrenReply {
 func (c *Client) getChildren(ctx context.Context, path string, watch bool) *Pending[ChildrenReply] {
 	o := newOp[wire.GetChildrenRequest](c, wire.OpGetChildren2, childrenReply)
 	o.req = wire.GetChildrenRequest{Path: o.fullPath(path), Watch: watch}
-	o.leave(watch, watchChild)
+	o.setWatch(watch, watchChild)
 	return o.submit(ctx)
 }
 

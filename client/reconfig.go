@@ -85,6 +85,6 @@ func (c *Client) config(ctx context.Context, watch bool) *Pending[GetReply] {
 	o := newOp[wire.GetDataRequest](c, wire.OpGetData, dataReply)
 	o.path, o.full = configPath, configPath
 	o.req = wire.GetDataRequest{Path: configPath, Watch: watch}
-	o.leave(watch, watchData)
+	o.setWatch(watch, watchData)
 	return o.submit(ctx)
 }
