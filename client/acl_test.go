@@ -26,8 +26,8 @@ func TestDigestID_Examples(t *testing.T) {
 	}
 }
 
-// A list made of a name and a password lets in who proves them, and only so far;
-// the one who has made the znode need not be that user.
+// A list made of a name and a password admits clients that prove them, with the
+// permissions given; the creator of the znode need not be that user.
 func TestReal_DigestACL_LetsInWhoKnowsThePassword(t *testing.T) {
 	ctx, servers := t.Context(), startServer(t)
 	anybody := connect(t, servers)
@@ -63,7 +63,7 @@ func TestReal_DigestACL_LetsInWhoKnowsThePassword(t *testing.T) {
 	must(t, err)
 }
 
-// The ready-made lists do what they say.
+// The predefined lists grant what their documentation states.
 func TestReal_ReadyMadeACLs(t *testing.T) {
 	ctx, servers := t.Context(), startServer(t)
 	anybody, c := connect(t, servers), connect(t, servers, client.WithAuth("digest", []byte("u:p")))

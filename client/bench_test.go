@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// BenchmarkClient measures operations one at a time against a server in memory, whose part is the same for all.
+// BenchmarkClient measures operations one at a time against a server in memory.
 func BenchmarkClient(b *testing.B) {
 	s := newFakeServer(b)
 	c, err := Connect(b.Context(), "10.0.0.1", WithDialer(s.dial))

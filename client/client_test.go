@@ -151,7 +151,8 @@ func TestWithMaxRequest_BoundsRequests(t *testing.T) {
 			t.Errorf("the znode has %d bytes, want the 900 of the only request within the bound", n)
 		}
 	}, WithMaxRequest(1000))
-	// What the client lets through can still be too long for the server, which ends the connection.
+	// A request that the client accepts can still be too long for the server, which then ends the
+	// connection.
 	withFake(t, func(t *testing.T, _ *fakeServer, c *Client) {
 		_, err := c.Set(t.Context(), "/", make([]byte, wire.DefaultMaxFrame+1), AnyVersion)
 		wantErr(t, err, ErrConnectionLoss, ErrOutcomeUnknown)
@@ -163,8 +164,7 @@ func TestWithMaxRequest_BoundsRequests(t *testing.T) {
 	}
 }
 
-// TestWithLogger_ConnectionsAndExpiries: there is a line for what an operator wants to know about a connection, and none
-// for an operation.
+// TestWithLogger_ConnectionsAndExpiries: the client logs losses of connections and sessions, and nothing per operation.
 func TestWithLogger_ConnectionsAndExpiries(t *testing.T) {
 	var log bytes.Buffer // its writers take turns: slog's handler has a mutex
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {

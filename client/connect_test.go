@@ -115,8 +115,8 @@ func newTestHosts(t *testing.T, seed uint64, l lookups, servers string) *hosts {
 	return newHosts(list, l.lookup, rand.New(rand.NewPCG(seed, 0)))
 }
 
-// A name is looked up in every round: a server that has moved is found, and a name
-// that fails costs nobody else their turn.
+// A name is looked up in every round: the client finds a server that has moved,
+// and a name that fails does not delay the others.
 func TestHosts_Round_NamesAreLookedUpAnew(t *testing.T) {
 	l := lookups{"a": {"10.0.0.1"}, "b": {"10.0.0.2", "10.0.0.3"}}
 	h := newTestHosts(t, 1, l, "a,b:2000,10.0.0.9")
@@ -163,8 +163,8 @@ func TestHosts_Round_Shuffled(t *testing.T) {
 	}
 }
 
-// Sticky: the server that worked last is asked first, once, and the next round of
-// those who go on begins behind the one that has accepted.
+// Sticky: the last server that worked is tried first, once; a round that goes on
+// begins after the server that accepted.
 func TestHosts_Round_LastGoodServerFirst(t *testing.T) {
 	h := newTestHosts(t, 1, nil, "10.0.0.1,10.0.0.2,10.0.0.3")
 	all, _ := tried(t, h)

@@ -11,8 +11,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// stuckConn is a server's end of a connection that stops reading when told, and goes on
-// behind what was written meanwhile.
+// stuckConn is a server's end of a connection that stops reading on request, and later
+// skips the bytes that were written meanwhile.
 type stuckConn struct {
 	net.Conn
 

@@ -89,8 +89,8 @@ func result(call func() error) <-chan error {
 	return done
 }
 
-// TestDirect_MixedWithOthers_InOrder: behind a request that its
-// caller has written others come, synchronous and not; all are answered in their order.
+// TestDirect_MixedWithOthers_InOrder: a request that its caller writes is followed by
+// others, synchronous and not; all are answered in their order.
 func TestDirect_MixedWithOthers_InOrder(t *testing.T) {
 	withTCP(t, func(t *testing.T, s *fakeServer, c *Client) {
 		for range 3 {
@@ -123,8 +123,8 @@ func TestDirect_MixedWithOthers_InOrder(t *testing.T) {
 	})
 }
 
-// TestDirect_ContextEnds_OutcomeUnknown: the caller has written the request, and nobody
-// waits for the answer when it comes.
+// TestDirect_ContextEnds_OutcomeUnknown: the caller has written the request, and stops
+// waiting before the answer comes.
 func TestDirect_ContextEnds_OutcomeUnknown(t *testing.T) {
 	withTCP(t, func(t *testing.T, s *fakeServer, c *Client) {
 		for range 5 {

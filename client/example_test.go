@@ -83,7 +83,7 @@ func ExampleClient_Create() {
 	path, _, err = c.Create(ctx, "/create/member-", nil, client.EphemeralSequential)
 	fmt.Println(path, err)
 
-	// The version is that of what has been read: nobody's change is overwritten.
+	// With the version that was read, the set overwrites no one's change.
 	stat, err = c.Set(ctx, "/create", []byte("v2"), stat.Version)
 	fmt.Println(stat.Version, err)
 	_, err = c.Set(ctx, "/create", []byte("v3"), 0)
@@ -113,7 +113,7 @@ func ExampleClient_GetW() {
 	}
 	fmt.Printf("%s\n", data)
 
-	// Somebody changes it, here the same client.
+	// A client changes it, here the same one.
 	if _, err := c.Set(ctx, "/watched", []byte("v2"), client.AnyVersion); err != nil {
 		log.Panic(err)
 	}
@@ -148,7 +148,7 @@ func ExampleClient_Multi() {
 	}
 	fmt.Println(entry.Path, balance.Stat.Version)
 
-	// All or nothing: the version is not 0 any more.
+	// All or nothing: the version is no longer 0.
 	m = c.Multi()
 	m.Create("/account/entry-", nil, client.PersistentSequential)
 	m.Set("/account", []byte("80"), 0)
@@ -237,7 +237,7 @@ func ExampleDigestACL() {
 	if err != nil {
 		log.Panic(err)
 	}
-	acl = append(acl, client.ReadACL()...) // and everybody may read
+	acl = append(acl, client.ReadACL()...) // and everyone may read
 	_, _, err = alice.Create(ctx, "/alice", []byte("hello"), client.Persistent, acl...)
 	fmt.Println(err)
 	list, _, err := alice.GetACL(ctx, "/alice")

@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// verdict is what a hook wants to happen to a request.
+// verdict is a hook's decision about a request.
 type verdict int
 
 const (
@@ -146,7 +146,7 @@ func (s *fakeServer) expire(id znode.SessionID) {
 	s.cutAll()
 }
 
-// fireLocked tells every connection once, as ZooKeeper's two tables do.
+// fireLocked sends the event to every connection once, as ZooKeeper's two tables do.
 func (s *fakeServer) fireLocked(t znode.EventType, path string) {
 	for c := range s.conns {
 		hit := false

@@ -43,7 +43,8 @@ func TestClient_Set_ReplyLost_OutcomeUnknown(t *testing.T) {
 	}
 }
 
-// A server that stops says what it has not done: that is sent again, also what another server would do twice.
+// A stopping server reports what it has not done: the client sends that again, even operations that must not
+// happen twice.
 func TestClient_GoAway_IsSentAgain(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		var left *fakeConn

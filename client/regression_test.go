@@ -10,8 +10,8 @@ import (
 
 // Close used to end the session's contexts only when the server had answered. By
 // then the server had deleted the ephemerals, so for a moment two processes could
-// hold one lock, and the watch on a lock's own znode told of a deletion by somebody
-// else. Found by the tests of package recipes.
+// hold one lock, and the watch on a lock's own znode reported the deletion as
+// another client's. Found by the tests of package recipes.
 func TestRegression_Close_SessionEndsBeforeTheServerIsTold(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		s.do(func() { s.silent = true })

@@ -106,8 +106,8 @@ func TestClient_Session_LostAtLocalDeadline(t *testing.T) {
 		synctest.Wait()
 		queued := c.Async().Get(t.Context(), "/mine")
 		<-old.Done()
-		// A sixteenth earlier than the servers may: a successor that is told of
-		// the expiry must not overtake a timer of ours that fires late.
+		// A sixteenth earlier than the servers may: a successor that learns of
+		// the expiry must not overtake a late timer of ours.
 		if d, want := time.Since(answered), testTimeout-testTimeout/16; d != want {
 			t.Errorf("lost after %v, want %v", d, want)
 		}

@@ -68,9 +68,9 @@ func startTLS(t *testing.T, server string, cert tls.Certificate) (port string) {
 	return port
 }
 
-// The certificate is checked against the name in the connect string, though the client
-// connects to what the name resolves to; another name, or nobody's certificate, is
-// refused before anything is said.
+// The certificate must match the name in the connect string, although the client
+// connects to an address; the client refuses another name, or a certificate of an
+// unknown authority, before it sends anything.
 func TestReal_TLS_CertificateIsForTheNameOfTheHost(t *testing.T) {
 	tier.Seconds(t)
 	cert, pool := certificate(t, "zk.example")

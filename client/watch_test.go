@@ -107,10 +107,10 @@ func TestWatch_Reconnect_MissedEventsComeAndNoOthers(t *testing.T) {
 	})
 }
 
-// TestWatch_Reconnect_BreaksHalfWay breaks the connection after the first of
-// several setWatches has been answered, whose reply carries a zxid that is newer
-// than what the other watches have missed. ZooKeeper's own client takes that zxid
-// for the next attempt, and loses their events.
+// TestWatch_Reconnect_BreaksHalfWay breaks the connection after the reply to the
+// first of several setWatches, whose zxid is newer than the events that the other
+// watches have missed. ZooKeeper's own client uses that zxid for the next
+// attempt, and loses those events.
 func TestWatch_Reconnect_BreaksHalfWay(t *testing.T) {
 	withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
 		ctx := t.Context()

@@ -10,10 +10,10 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Barrier makes everybody wait from Set to Remove.
+// Barrier makes all callers of Wait wait from Set to Remove.
 //
-// It is Curator's DistributedBarrier: a persistent znode that is there while the
-// barrier is. It stays if the one who has set it dies.
+// It is Curator's DistributedBarrier: a persistent znode that exists while the
+// barrier is set. It remains if the process that set it dies.
 type Barrier struct {
 	c    *client.Client
 	path string
@@ -25,7 +25,7 @@ func NewBarrier(c *client.Client, path string, opts ...Option) *Barrier {
 	return &Barrier{c: c, path: path, acl: newOptions(opts).acl}
 }
 
-// Set sets the barrier. It is no error if it is set already.
+// Set sets the barrier. It is not an error if the barrier is set already.
 func (b *Barrier) Set(ctx context.Context) error {
 	for {
 		err := withParents(ctx, b.c, znode.Parent(b.path), b.acl, func() error {
@@ -41,12 +41,12 @@ func (b *Barrier) Set(ctx context.Context) error {
 	}
 }
 
-// Remove removes the barrier, so that all that wait go on. It is no error if it is
-// not set.
+// Remove removes the barrier and so releases all waiters. It is not an error if
+// the barrier is not set.
 func (b *Barrier) Remove(ctx context.Context) error { return remove(ctx, b.c, b.path) }
 
-// Wait returns when the barrier is not set, or ctx ends. One that was set before, by
-// whomever, is waited for.
+// Wait returns when the barrier is not set, or ctx ends. It sees every Set, by any
+// client, that returned before.
 func (b *Barrier) Wait(ctx context.Context) error {
 	for {
 		var w *client.Watch
@@ -100,13 +100,13 @@ const (
 )
 
 // DoubleBarrier lets a number of processes start together and end together: Enter
-// waits until so many have entered, Leave until all have left. It can be used
-// again and again.
+// waits until that many have entered, Leave until all have left. It can be
+// reused.
 //
 // It is Curator's DistributedDoubleBarrier: an ephemeral znode for each process,
-// and path/ready once there are enough. Unlike there, a process of the next round
-// is not taken for one of the last, and a znode ready that a crash has left behind
-// is removed: it is older than all members.
+// and path/ready once there are enough. Unlike Curator, it does not confuse a
+// process of the next round with one of the last, and removes a znode ready that a
+// crash left: it is older than all members.
 type DoubleBarrier struct {
 	queue *waitQueue
 	n     int
@@ -121,7 +121,7 @@ func NewDoubleBarrier(c *client.Client, path string, n int, opts ...Option) *Dou
 	}
 }
 
-// Entered is what a process has between Enter and Leave.
+// Entered is a process's place in a double barrier between Enter and Leave.
 type Entered struct {
 	b        *DoubleBarrier
 	position *position
@@ -129,9 +129,9 @@ type Entered struct {
 	known    map[string]client.Zxid // creation of each znode seen
 }
 
-// Enter waits until as many have entered as the barrier is for, or ctx ends. If the
-// session is lost while waiting, it enters again in the next. Whoever comes when
-// the barrier is open enters at once.
+// Enter waits until n processes have entered, or ctx ends. If the session is lost
+// while waiting, it enters again in the next. If the barrier is open, it enters at
+// once.
 func (b *DoubleBarrier) Enter(ctx context.Context) (*Entered, error) {
 	if b.n < 1 {
 		return nil, fmt.Errorf("double barrier %s: for %d processes, want at least 1: %w", b.queue.dir, b.n,
@@ -154,7 +154,7 @@ func (b *DoubleBarrier) Enter(ctx context.Context) (*Entered, error) {
 
 func (in *Entered) ready() string { return znode.Join(in.b.queue.dir, readyName) }
 
-// enter is Enter with a znode that is there.
+// enter is Enter once the znode exists.
 func (in *Entered) enter(ctx context.Context) error {
 	ctx, cancel := in.position.session.Context(ctx)
 	defer cancel()
@@ -169,7 +169,7 @@ func (in *Entered) enter(ctx context.Context) error {
 	}
 }
 
-// tryEnter reads once, does what there is to be done, or waits for a change.
+// tryEnter reads once and acts, or waits for a change.
 func (in *Entered) tryEnter(ctx context.Context) (open bool, err error) {
 	c := in.b.queue.c
 	exists, stat, w, err := c.ExistsW(ctx, in.ready())
@@ -203,9 +203,9 @@ func (in *Entered) tryEnter(ctx context.Context) (open bool, err error) {
 	return false, err
 }
 
-// enterLate is for a member that finds the barrier open. If there is a member from before
-// it was opened, that is right. If not, ready has been left by a crash, and the first of
-// the members removes it: only one, so that no other removes the next ready.
+// enterLate is for a member that finds the barrier open. If any member is older than
+// ready, the barrier is truly open. If not, a crash left ready, and the first of the
+// members removes it: only one, so that no other removes the next ready.
 func (in *Entered) enterLate(
 	ctx context.Context, opened client.Zxid, members []string, w *client.Watch,
 ) (bool, error) {
@@ -245,8 +245,8 @@ func (in *Entered) enterLate(
 	return false, waitEvents(ctx, w, gone)
 }
 
-// members returns the names of those who are inside or wait, sorted as Curator
-// does.
+// members returns the names of the members that are inside or waiting, sorted
+// as by Curator.
 func (in *Entered) members(ctx context.Context) ([]string, error) {
 	names, _, err := in.b.queue.c.Children(ctx, in.b.queue.dir)
 	if errors.Is(err, client.ErrNoNode) {
@@ -330,7 +330,7 @@ func (in *Entered) leaveLast(ctx context.Context) error {
 	m.Delete(in.ready(), client.AnyVersion)
 	err := m.Commit(ctx)
 	if errors.Is(err, client.ErrNoNode) {
-		return remove(ctx, c, in.position.path) // ready is gone, or both
+		return remove(ctx, c, in.position.path) // ready no longer exists, or neither
 	}
 	return err
 }

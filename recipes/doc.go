@@ -1,9 +1,8 @@
-// Package recipes has the coordination patterns that programs build on a
-// ZooKeeper ensemble: election, mutex, read/write lock, semaphore, barriers,
-// queues, counter, group membership, service registry and configuration. It is
-// built on package client alone, and so runs against Apache ZooKeeper (3.6 and
-// newer) and zk-lite. It has no connection of its own and does not manage sessions: that
-// is the client's job.
+// Package recipes provides the coordination patterns that programs build on a ZooKeeper
+// ensemble: election, mutex, read/write lock, semaphore, barriers, queues, counter,
+// group membership, service registry and configuration. It uses package client alone,
+// and so runs against Apache ZooKeeper (3.6 and newer) and zk-lite. It has no connection
+// of its own and does not manage sessions: the client does.
 //
 // Znode layouts and names are those of Apache Curator where Curator has the recipe, so
 // that programs in Java and Go can use the same lock; the documentation of each type
@@ -22,18 +21,18 @@
 //
 // A lock, a semaphore or an election gives a Grant. No other client gets the same grant
 // while the session that owns its znode lives, and the client learns of the end of its
-// session no later than the servers do. No lock service can prevent that a process is
-// paused (or one of its messages delayed) for longer than the session timeout and then
-// goes on, for a moment, as if it still had the grant. Grant.FencingToken is for that
-// case: a number that grows from holder to holder, by which the protected resource
-// refuses a holder that is too late.
+// session no later than the servers do. No lock service can prevent a process from
+// being paused (or one of its messages from being delayed) for longer than the session
+// timeout, and then continuing, for a moment, as if it still had the grant.
+// Grant.FencingToken is for that case: a number that grows from holder to holder, by
+// which the protected resource refuses a holder that is too late.
 //
 // # Lost connections, lost sessions
 //
-// When a connection breaks, grants stay and waiters keep their position. If the answer to
-// a write was lost, the recipe finds out whether the write happened before it repeats it.
-// With WithLossOnSuspension a grant ends with the connection instead. When a session is
-// lost, all its grants are lost (Grant.Done, Grant.Err); waiters queue again in the
+// When a connection breaks, grants remain and waiters keep their position. If the answer
+// to a write was lost, the recipe determines whether the write happened before it repeats
+// it. With WithLossOnSuspension a grant ends with the connection instead. When a session
+// is lost, all its grants are lost (Grant.Done, Grant.Err); waiters queue again in the
 // client's next session, without an error.
 //
 // Every method that takes a context returns when the context ends. If it was waiting, its
@@ -49,10 +48,10 @@
 //
 // # Concurrency
 //
-// All types are safe for concurrent use. Goroutines run behind three of them: one
-// for each Grant, from the grant to its release or loss; one for each Membership,
-// until Leave; and one for each Value, until Close. A deletion that goes on after its
-// context has ended has a goroutine, which ends with the deletion or the session. All
-// end when the client is closed. There are no callbacks: events come from channels and
-// iterators, whose consumer may use the same client.
+// All types are safe for concurrent use. Three of them have goroutines: each Grant
+// one, from the grant to its release or loss; each Membership one, until Leave; and
+// each Value one, until Close. A deletion that continues after its context has ended
+// has a goroutine, which ends with the deletion or the session. All end when the
+// client is closed. There are no callbacks: events come from channels and iterators,
+// and their consumers may use the same client.
 package recipes

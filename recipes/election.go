@@ -21,7 +21,7 @@ type Election struct {
 	strict bool
 }
 
-// NewElection returns the election at path. WithData says who the candidate is
+// NewElection returns the election at path. WithData identifies the candidate
 // (Curator's id). Options: WithData, WithACL, WithLossOnSuspension.
 func NewElection(c *client.Client, path string, opts ...Option) *Election {
 	o := newOptions(opts)
@@ -39,7 +39,7 @@ func NewElection(c *client.Client, path string, opts ...Option) *Election {
 type Term struct{ *Grant }
 
 // Campaign waits until this candidate leads, or ctx ends. If the session is lost
-// while waiting, it stands again in the next.
+// while waiting, it queues again in the next.
 func (e *Election) Campaign(ctx context.Context) (*Term, error) {
 	p, err := e.queue.acquire(ctx, true)
 	if err != nil {
@@ -63,9 +63,9 @@ func (t *Term) Announce(ctx context.Context, data []byte) error {
 	}
 }
 
-// Run is a candidate again and again. While elected it calls lead, whose
-// context is cancelled when the term is lost. If it was lost, Run stands again once
-// lead has returned; otherwise Run resigns and returns what lead has returned.
+// Run campaigns, and calls lead while elected; the context of lead is cancelled
+// when the term is lost. After a loss Run campaigns again once lead has returned;
+// otherwise Run resigns and returns the error of lead.
 func (e *Election) Run(ctx context.Context, lead func(context.Context, *Term) error) error {
 	for {
 		term, err := e.Campaign(ctx)
@@ -83,13 +83,14 @@ func (e *Election) Run(ctx context.Context, lead func(context.Context, *Term) er
 	}
 }
 
-// Candidates returns the leader, and behind it the other candidates in their
+// Candidates returns the leader, followed by the other candidates in their
 // order.
 func (e *Election) Candidates(ctx context.Context) ([]Participant, error) {
 	return e.queue.participants(ctx)
 }
 
-// Leader returns who has been elected. It may not know it yet, or not any more.
+// Leader returns the elected candidate, which may not know yet that it leads, or may
+// already have lost its session.
 //
 // Errors: ErrNoLeader.
 func (e *Election) Leader(ctx context.Context) (Participant, error) {
@@ -101,9 +102,8 @@ func (e *Election) Leader(ctx context.Context) (Participant, error) {
 }
 
 // Observe yields the leader, and again whenever it or its data has changed; the
-// zero Participant if there is none. The last thing it yields is an error, that of
-// ctx if nothing else fails. Leaders of the time between two that are yielded may
-// be missing.
+// zero Participant if there is none. The last item is an error, that of ctx if
+// nothing else fails. It may skip leaders that led briefly.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Participant, error] {
 	return func(yield func(Participant, error) bool) {
 		first := true
@@ -134,7 +134,7 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Participant, error] {
 	}
 }
 
-// observe reads who leads, and leaves a watch that fires when this changes: on
+// observe reads who leads, and sets a watch that fires when this changes: on
 // the leader's znode, on the parent's children if there is no leader, on the
 // parent if there is none.
 func (e *Election) observe(
@@ -162,8 +162,8 @@ func (e *Election) observe(
 	}
 }
 
-// watchEmpty leaves a watch for the first candidate. It returns no watch if there
-// is one in the meantime.
+// watchEmpty sets a watch for the first candidate. It returns no watch if a
+// candidate has appeared.
 func (e *Election) watchEmpty(ctx context.Context) (*client.Watch, error) {
 	names, _, w, err := e.queue.c.ChildrenW(ctx, e.queue.dir)
 	if errors.Is(err, client.ErrNoNode) {

@@ -8,15 +8,15 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// Grant is the right to something: a lock, a permit of a semaphore, leadership.
-// It is held until Release, or until it is lost. Call Release after a loss, too:
-// with WithLossOnSuspension the znode may still be there, and others wait for it.
-// All methods are safe for concurrent use.
+// Grant is a right: a lock, a permit of a semaphore, leadership. It is held until
+// Release, or until it is lost. Call Release after a loss, too: with
+// WithLossOnSuspension the znode may still exist, and others wait for it. All
+// methods are safe for concurrent use.
 //
 // The client learns of a loss before another client can get the grant, unless this
 // process is paused, or one of its messages is delayed, for longer than the session
 // timeout. For that case let the resource compare fencing tokens: it must refuse a token
-// that is lower than the highest it has seen.
+// below the highest that it has seen.
 type Grant struct {
 	hold *hold
 
@@ -24,8 +24,8 @@ type Grant struct {
 	released error // of Release; protected by once
 }
 
-// hold is what the grants of one znode share: more than one if they are
-// re-entrant.
+// hold is shared by the grants of one znode; only re-entrant ones are more than
+// one.
 type hold struct {
 	position *position
 	strict   bool
@@ -82,10 +82,10 @@ func (g *Grant) Revoked() <-chan struct{} { return g.hold.revoked }
 
 type holdKey struct{ owner any }
 
-// Context returns a context for work that needs the grant: it is cancelled when
-// the grant is lost or released, at once if that has happened already, and operations
-// of the client that use it fail rather than run in another session. The caller must
-// call cancel.
+// Context returns a context for work that needs the grant: it is cancelled when the
+// grant is lost or released, at once if it already has been, and operations of the
+// client that use it fail rather than run in another session. The caller must call
+// cancel.
 func (g *Grant) Context(parent context.Context) (ctx context.Context, cancel func()) {
 	h := g.hold
 	parent = context.WithValue(parent, holdKey{h.position.queue}, h)
@@ -103,8 +103,8 @@ func (g *Grant) Context(parent context.Context) (ctx context.Context, cancel fun
 }
 
 // Release gives the grant back, so that the next in the queue can have it. If ctx
-// ends before that is certain, its error is returned and the release goes on in
-// the background. Only the first call has an effect; others return the same.
+// ends before that is certain, Release returns its error and continues in the
+// background. Only the first call has an effect; others return the same.
 //
 // Errors: ErrLost if the grant had been lost before.
 func (g *Grant) Release(ctx context.Context) error {
@@ -112,7 +112,7 @@ func (g *Grant) Release(ctx context.Context) error {
 	return g.released
 }
 
-// again adds a grant to a hold that is not over.
+// again adds a grant to a hold that has not ended.
 func (h *hold) again() (*Grant, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,8 +123,8 @@ func (h *hold) again() (*Grant, bool) {
 	return &Grant{hold: h}, true
 }
 
-// err is Grant.Err. The goroutine may not have seen yet that the session is lost,
-// while contexts of the session have ended already.
+// err is Grant.Err. Contexts of the session may end before the goroutine has seen
+// that the session is lost.
 func (h *hold) err() error {
 	if cause := h.position.session.Err(); cause != nil {
 		h.cancel(lost(cause)) // the first cause stays
@@ -144,7 +144,7 @@ func (h *hold) release(ctx context.Context) error {
 	h.cancel(ErrReleased)
 	close(h.stop)
 	<-h.done
-	// The next holder may start when the znode is gone, so it is deleted last.
+	// The next holder may start once the znode is deleted, so that comes last.
 	err := h.position.leave(ctx)
 	if cause = context.Cause(h.ctx); errors.Is(cause, ErrLost) {
 		return cause
@@ -155,8 +155,8 @@ func (h *hold) release(ctx context.Context) error {
 	return err
 }
 
-// watch is the hold's goroutine. It notices the loss of the grant and the wish
-// that it be released.
+// watch is the hold's goroutine. It notices the loss of the grant and requests
+// to release it.
 func (h *hold) watch(states *client.StateWatch) {
 	defer close(h.done)
 	var changes <-chan client.StateChange
@@ -165,7 +165,7 @@ func (h *hold) watch(states *client.StateWatch) {
 		changes = states.C()
 	}
 	events := h.position.own.C()
-	var rearmed <-chan error // of a rearm that is under way
+	var rearmed <-chan error // of a rearm in progress
 	var rearms sync.WaitGroup
 	defer rearms.Wait()
 	defer h.cancel(ErrReleased) // ends a rearm; the first cause stays
@@ -195,8 +195,8 @@ func (h *hold) watch(states *client.StateWatch) {
 	}
 }
 
-// rearm leaves the own watch again after an event, in a goroutine because that
-// can last: the one that watches must go on to see suspensions.
+// rearm sets the own watch again after an event, in a goroutine because that
+// can take time: the goroutine of watch must keep seeing suspensions.
 func (h *hold) rearm(rearms *sync.WaitGroup, e client.Event) <-chan error {
 	result := make(chan error, 1)
 	rearms.Go(func() {

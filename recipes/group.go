@@ -13,8 +13,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Group is a set of named members, each with data, that is as large as the number
-// of those alive.
+// Group is a set of named members, each with data. A member is in it while its
+// session lives.
 //
 // Its znodes are those of Curator's GroupMember: path/<name>, ephemeral.
 type Group struct {
@@ -37,9 +37,9 @@ type Member struct {
 	Owner        client.SessionID
 }
 
-// Join makes a member of the group, until Leave or the end of the client. If the
-// session is lost it joins again. While another session has a member of that name,
-// it waits for its end.
+// Join makes this client a member of the group until Leave or the end of the
+// client. If the session is lost, it joins again. If another session has a member
+// of that name, it waits until that one leaves.
 //
 // Errors: client.ErrBadArguments if name is empty or has a slash.
 func (g *Group) Join(ctx context.Context, name string, data []byte) (*Membership, error) {
@@ -58,8 +58,8 @@ func checkName(name string) error {
 	return err
 }
 
-// Members returns the members, sorted by name, as a server sees them that is not
-// behind what was acknowledged before.
+// Members returns the members, sorted by name. It sees every write that was
+// acknowledged before the call.
 func (g *Group) Members(ctx context.Context) ([]Member, error) {
 	var list []Member
 	err := afterSync(ctx, g.c, g.path, func() (err error) {
@@ -72,9 +72,8 @@ func (g *Group) Members(ctx context.Context) ([]Member, error) {
 	return list, nil
 }
 
-// readWindow is how many reads are under way at a time when all members are read:
-// enough to hide the round trip, and a fraction of what the client may have in
-// flight.
+// readWindow bounds the concurrent reads when all members are read: enough to
+// hide the round trip, and a fraction of what the client may have in flight.
 const readWindow = 64
 
 func (g *Group) read(ctx context.Context) ([]Member, error) {
@@ -98,7 +97,7 @@ func (g *Group) read(ctx context.Context) ([]Member, error) {
 				r.Data, r.Stat, err = g.c.Get(ctx, znode.Join(g.path, name))
 			}
 			if errors.Is(err, client.ErrNoNode) {
-				continue // it has left since
+				continue // it has left meanwhile
 			}
 			if err != nil {
 				return nil, err
@@ -113,7 +112,7 @@ func member(name string, data []byte, s client.Stat) Member {
 	return Member{name, data, int64(s.Czxid), s.Version, s.EphemeralOwner}
 }
 
-// GroupChange is what has happened to a group.
+// GroupChange is a change of a group.
 type GroupChange struct {
 	Members []Member // all, sorted by name; not to be modified
 	Joined  []Member
@@ -121,20 +120,20 @@ type GroupChange struct {
 	Changed []Member // with new data
 }
 
-// Watch yields the members at first, all as Joined, and then every change. Changes
-// that come faster than they are read are put together; a member that has left and
-// joined again in between is in Left and Joined. The last thing that Watch yields
-// is an error, that of ctx if nothing else fails.
+// Watch yields the members first, all as Joined, and then every change. It
+// combines changes that come faster than they are read; a member that left and
+// joined again in between is in both Left and Joined. The last item is an error,
+// that of ctx if nothing else fails.
 //
-// It leaves one persistent watch, which servers have since ZooKeeper 3.6. A
-// lost session of the watcher's client is no change of the group.
+// It sets one persistent watch, which servers have since ZooKeeper 3.6. The
+// loss of the watching client's own session is not a change of the group.
 func (g *Group) Watch(ctx context.Context) iter.Seq2[GroupChange, error] {
 	return func(yield func(GroupChange, error) bool) {
 		view := &groupView{group: g}
 		for {
 			err := view.follow(ctx, yield)
 			if err == nil {
-				return // the consumer has had enough
+				return // the consumer has stopped
 			}
 			if !startAgain(ctx, g.c, err) {
 				yield(GroupChange{}, err)
@@ -151,7 +150,8 @@ type groupView struct {
 	shown   bool
 }
 
-// follow keeps the view until an error; nil means that yield wants no more.
+// follow keeps the view current until an error; nil means that the consumer has
+// stopped.
 func (v *groupView) follow(ctx context.Context, yield func(GroupChange, error) bool) error {
 	w, err := v.group.c.AddWatch(ctx, v.group.path, client.ModeRecursive)
 	if err != nil {
@@ -178,8 +178,8 @@ func (v *groupView) follow(ctx context.Context, yield func(GroupChange, error) b
 	}
 }
 
-// gather waits for an event, takes those that are there, and notes the names of
-// the members that they are about. It reports whether all have to be read.
+// gather waits for an event, takes all that have arrived, and adds the names of
+// their members to dirty. It reports whether all members must be read.
 func (g *Group) gather(
 	ctx context.Context, w *client.Watch, dirty map[string]bool,
 ) (all bool, err error) {
@@ -201,7 +201,7 @@ func (g *Group) gather(
 	return all, nil
 }
 
-// refresh reads what has changed and compares it with what was there.
+// refresh reads the members that changed, and returns the difference.
 func (v *groupView) refresh(
 	ctx context.Context, dirty map[string]bool, all bool,
 ) (GroupChange, error) {
@@ -235,7 +235,7 @@ func (v *groupView) refresh(
 	return change, nil
 }
 
-// compare returns what is new in now.
+// compare returns the difference between two lists of members.
 func compare(was, now []Member) GroupChange {
 	change := GroupChange{Members: now}
 	old := make(map[string]Member, len(was))

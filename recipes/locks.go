@@ -11,9 +11,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Mutex is a lock that one client at a time has, in the order in which they asked
-// for it. A Mutex can be used by any number of goroutines; each Lock is one of its
-// own.
+// Mutex is a lock that one client at a time holds, in the order of their requests.
+// Any number of goroutines can use a Mutex; each Lock queues by itself.
 //
 // Its znodes are those of Curator's InterProcessMutex:
 // path/_c_<guid>-lock-<number>. A kazoo lock sees them if it is made with
@@ -41,8 +40,8 @@ func NewMutex(c *client.Client, path string, opts ...Option) *Mutex {
 // while waiting, it queues again in the next.
 func (m *Mutex) Lock(ctx context.Context) (*Grant, error) { return m.lock(ctx, true) }
 
-// TryLock is Lock without waiting for others. If another client has the mutex, the error
-// is ErrNotAcquired.
+// TryLock is Lock without waiting for others. If another client holds the mutex, the
+// error is ErrNotAcquired.
 func (m *Mutex) TryLock(ctx context.Context) (*Grant, error) { return m.lock(ctx, false) }
 
 func (m *Mutex) lock(ctx context.Context, wait bool) (*Grant, error) {
@@ -60,14 +59,15 @@ func (m *Mutex) lock(ctx context.Context, wait bool) (*Grant, error) {
 	return newGrant(p, m.strict), nil
 }
 
-// Participants returns the holder, if there is one, and behind it those who wait,
-// in their order.
+// Participants returns the holder, if there is one, followed by the waiters in
+// their order.
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	return m.queue.participants(ctx)
 }
 
-// Revoke asks the holder to release the mutex, by data in its znode that
-// Grant.Revoked and Curator's Revocable react to. It does not wait for it.
+// Revoke asks the holder to release the mutex, by setting data in its znode
+// that Grant.Revoked and Curator's Revocable react to. It does not wait for the
+// release.
 //
 // Errors: ErrNotHeld.
 func (m *Mutex) Revoke(ctx context.Context) error {
@@ -86,16 +86,16 @@ func revoke(ctx context.Context, c *client.Client, path string) error {
 		_, err := c.Set(ctx, path, []byte(revokeMessage), client.AnyVersion)
 		switch {
 		case err == nil || errors.Is(err, client.ErrNoNode):
-			return nil // it is asked, or has gone since
+			return nil // it was asked, or has released the lock
 		case !errors.Is(err, client.ErrOutcomeUnknown) || ctx.Err() != nil:
 			return err
 		}
 	}
 }
 
-// RWMutex is a lock that one writer or any number of readers have. It is fair: a
-// reader does not overtake a writer that has asked before it. A reader waits for
-// the last writer in front of it, a writer for the last of all.
+// RWMutex is a lock that one writer or any number of readers hold. It is fair: a
+// reader does not overtake a writer that asked before it. A reader waits for the
+// last writer ahead of it, a writer for the last of all.
 //
 // Its znodes are those of Curator's InterProcessReadWriteLock:
 // path/_c_<guid>-__READ__<number> and path/_c_<guid>-__WRIT__<number>.

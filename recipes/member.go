@@ -11,8 +11,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Membership is an ephemeral znode that is kept: if the session is lost or
-// the znode is deleted, it is created again. All methods are safe for
+// Membership is an ephemeral znode that is kept: if the session is lost or the
+// znode is deleted, Membership creates it again. All methods are safe for
 // concurrent use.
 type Membership struct {
 	c    *client.Client
@@ -31,9 +31,9 @@ type Membership struct {
 	err     error
 }
 
-// join makes the znode and starts to keep it. A znode of that name which belongs
-// to another session is waited for: it is that of a namesake, or of our former
-// self, and in neither case ours.
+// join creates the znode and starts to keep it. If a znode of that name belongs
+// to another session, of another member or an earlier one of ours, join waits
+// until it is deleted.
 func join(
 	ctx context.Context, c *client.Client, path string, data []byte, acl []client.ACL,
 ) (*Membership, error) {
@@ -53,8 +53,8 @@ func join(
 // Path is that of the znode.
 func (m *Membership) Path() string { return m.path }
 
-// FencingToken is the zxid of the transaction that created the znode, and 0 while it has
-// to be made again.
+// FencingToken is the zxid of the transaction that created the znode, and 0 while the
+// znode must be created again.
 func (m *Membership) FencingToken() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,19 +64,19 @@ func (m *Membership) FencingToken() int64 {
 	return m.token
 }
 
-// Done returns a channel that is closed when the znode is not kept any more:
-// after Leave, or because of an error.
+// Done returns a channel that is closed when the znode is no longer kept: after
+// Leave, or because of an error.
 func (m *Membership) Done() <-chan struct{} { return m.done }
 
-// Err is the reason why the znode is not kept any more: client.ErrClosed, or that it may
-// not be created. It is nil before, and after Leave.
+// Err is the reason why the znode is no longer kept: client.ErrClosed, or that it may
+// not be created. It is nil before that, and after Leave.
 func (m *Membership) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.err
 }
 
-// Set replaces the data, also of the znodes that are made later.
+// Set replaces the data, also for znodes that Membership creates later.
 //
 // Errors: ErrReleased after Leave, and Err's.
 func (m *Membership) Set(ctx context.Context, data []byte) error {
@@ -102,8 +102,8 @@ func (m *Membership) Set(ctx context.Context, data []byte) error {
 }
 
 // Leave deletes the znode and stops keeping it. If ctx ends before that is
-// certain, its error is returned and the deletion goes on in the background. It is
-// no error if the znode is gone already.
+// certain, Leave returns its error and the deletion continues in the background.
+// It is not an error if the znode no longer exists.
 func (m *Membership) Leave(ctx context.Context) error {
 	m.stop()
 	<-m.done
@@ -111,16 +111,17 @@ func (m *Membership) Leave(ctx context.Context) error {
 	err := m.removeOwn(ctx, s)
 	switch {
 	case err == nil || s.Err() != nil:
-		return nil // gone with the session; the keeper makes no other
+		return nil // deleted with the session; the keeper creates no other
 	case ctx.Err() != nil:
 		go func() { _ = m.removeOwn(context.Background(), s) }()
 	}
 	return err
 }
 
-// removeOwn deletes the znode if it belongs to a session. Somebody else may make
-// one of the same name as soon as it is gone, so the owner is looked at before
-// every attempt. The sync orders that behind a creation whose answer was lost.
+// removeOwn deletes the znode if it belongs to a session. Another client may
+// create one of the same name as soon as it is deleted, so removeOwn checks the
+// owner before every attempt. The sync orders that check after a creation whose
+// answer was lost.
 func (m *Membership) removeOwn(ctx context.Context, s client.Session) error {
 	ctx, cancel := s.Context(ctx)
 	defer cancel()
@@ -171,8 +172,8 @@ func (m *Membership) keep(w *client.Watch) {
 	}
 }
 
-// make sees to it that the znode is there, is ours and has the data, and leaves a
-// watch on it.
+// make ensures that the znode exists, is ours and has the data, and sets a watch
+// on it.
 func (m *Membership) make(ctx context.Context) (*client.Watch, error) {
 	for {
 		w, err := m.try(ctx)
@@ -182,8 +183,8 @@ func (m *Membership) make(ctx context.Context) (*client.Watch, error) {
 	}
 }
 
-// try is one attempt of make. It returns neither a watch nor an error if it has to
-// be made again.
+// try is one attempt of make. It returns neither a watch nor an error if make must
+// try again.
 func (m *Membership) try(ctx context.Context) (*client.Watch, error) {
 	have, stat, w, err := m.c.GetW(ctx, m.path)
 	if errors.Is(err, client.ErrNoNode) {
@@ -210,8 +211,8 @@ func (m *Membership) try(ctx context.Context) (*client.Watch, error) {
 	return w, nil
 }
 
-// create makes the znode. That it is there, or perhaps is there, is no error: who
-// has made it is seen by its owner.
+// create creates the znode. It is not an error if the znode exists, or may exist:
+// its owner shows which session created it.
 func (m *Membership) create(ctx context.Context) error {
 	err := withParents(ctx, m.c, znode.Parent(m.path), m.acl, func() error {
 		_, _, err := m.c.Create(ctx, m.path, m.latest(), client.Ephemeral, m.acl...)

@@ -11,26 +11,26 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// ticketName starts the name of the znode that shows that a transaction has
+// ticketName starts the name of the znode that proves that a transaction
 // happened.
 const ticketName = "_ticket-"
 
-// once commits transactions whose outcome must be known. With each it makes an
-// ephemeral znode of a random name, the ticket: if the answer is lost, the ticket
-// is there if and only if the transaction has happened. It is deleted afterwards,
-// in the background.
+// once commits transactions whose outcome must be known. Each also creates an
+// ephemeral znode with a random name, the ticket: if the answer is lost, the
+// ticket exists if and only if the transaction happened. It is deleted
+// afterwards, in the background.
 type once struct {
 	c   *client.Client
 	dir string // of the tickets
-	// keep is the parent that is made as a persistent znode; other missing
-	// parents are containers. "" if all are.
+	// keep is the parent to create as a persistent znode; other missing parents
+	// become containers. "" if all do.
 	keep string
 	acl  []client.ACL
 }
 
-// commit commits the operations that build adds. It makes the parents of what
-// they create. Other errors are those of the operations, which then have not
-// happened; ErrOutcomeUnknown if ctx or the session ends before it is known.
+// commit commits the operations that build adds, and creates missing parents.
+// Its errors are those of the operations, none of which has happened then, and
+// ErrOutcomeUnknown if ctx or the session ends before the outcome is known.
 func (o *once) commit(ctx context.Context, build func(*client.Multi)) error {
 	session := o.c.Session()
 	bound, cancel := session.Context(ctx)
@@ -67,9 +67,9 @@ func (o *once) commit(ctx context.Context, build func(*client.Multi)) error {
 	}
 }
 
-// forget deletes a ticket and does not wait for it. Sent from here, the deletion
-// travels in front of whatever the caller does next; if it is lost with the
-// connection it is repeated, for the session may live for years.
+// forget deletes a ticket without waiting. Sent from here, the deletion precedes
+// the caller's next operation. If it is lost with the connection it is repeated,
+// because the session may live for years.
 func (o *once) forget(ctx context.Context, s client.Session, ticket string) {
 	pending := o.c.Async().Delete(ctx, ticket, client.AnyVersion)
 	go func() {
@@ -81,7 +81,7 @@ func (o *once) forget(ctx context.Context, s client.Session, ticket string) {
 	}()
 }
 
-// find looks for a ticket. The sync orders that behind the transaction, which was
+// find looks for a ticket. The sync orders that after the transaction, which was
 // sent over another connection.
 func (o *once) find(ctx context.Context, ticket string) (bool, error) {
 	var exists bool
@@ -104,7 +104,7 @@ func (o *once) ensure(ctx context.Context, parent string) error {
 	return err
 }
 
-// missingParent returns the parent for want of which a transaction has failed.
+// missingParent returns the missing parent that made a transaction fail.
 func missingParent(err error) (string, bool) {
 	var op *client.MultiError
 	if !errors.As(err, &op) || !errors.Is(op.Err, client.ErrNoNode) ||
@@ -114,8 +114,8 @@ func missingParent(err error) (string, bool) {
 	return znode.Parent(op.Path), true
 }
 
-// cell is the data of one znode that is changed by reading, computing and writing
-// back if no other client has written in between.
+// cell is the data of a znode that clients change by reading, computing, and
+// writing back unless another client has written in between.
 type cell struct {
 	c    *client.Client
 	path string
@@ -131,9 +131,9 @@ func (x *cell) get(ctx context.Context) (data []byte, stat client.Stat, exists b
 	return data, stat, err == nil, err
 }
 
-// update replaces the data by what f makes of it, exactly once. It calls f again
-// if another client was quicker: one of the competing clients always succeeds. If f
-// returns false or an error nothing is written.
+// update replaces the data by the result of f, exactly once. It calls f again if
+// another client was faster: one of the competing clients always succeeds. If f
+// returns false or an error, update writes nothing.
 //
 // Tickets are children of the znode; see once.
 func (x *cell) update(
@@ -163,7 +163,7 @@ func (x *cell) update(
 			return err
 		case errors.Is(err, client.ErrBadVersion), errors.Is(err, client.ErrNodeExists),
 			exists && errors.Is(err, client.ErrNoNode):
-			x.c.Async().Sync(ctx, x.path) // the server may be behind what was read
+			x.c.Async().Sync(ctx, x.path) // the server may lag behind the write that won
 		case !startAgain(ctx, x.c, err):
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// The names of a queue's znodes, besides those of the items.
+// The names of a queue's znodes other than the items.
 const (
 	claimsSuffix  = "-claims"
 	ticketsSuffix = "-tickets"
@@ -18,15 +18,15 @@ const (
 	waiterName    = "lock-"
 )
 
-// Queue is a first-in first-out queue. An item that is put is there exactly once;
-// Take claims it, and Item.Complete removes it. If the claim's session is lost before,
-// another client gets the item: an item is processed at least once, and by
-// Item.FencingToken a resource finds out which of two claims is the later.
+// Queue is a first-in first-out queue. Put adds an item exactly once; Take claims it,
+// and Item.Complete removes it. If the claim's session is lost first, another client
+// gets the item: an item is processed at least once, and Item.FencingToken tells a
+// resource which of two claims is later.
 //
 // Items are those of Curator's DistributedQueue with a lock path: path/queue-<number>
-// and, while claimed, <claims>/queue-<number>, ephemeral. Besides, <path>-tickets has
-// a znode per Put whose outcome is not certain yet, and <path>-waiters the queue of the
-// clients that wait in Take.
+// and, while claimed, <claims>/queue-<number>, ephemeral. In addition, <path>-tickets
+// has a znode for each Put whose outcome is not certain yet, and <path>-waiters the
+// queue of the clients that wait in Take.
 type Queue struct{ q *queue }
 
 // NewQueue returns the queue at path. Options: WithACL, WithClaimPath.
@@ -41,8 +41,8 @@ func NewQueue(c *client.Client, path string, opts ...Option) *Queue {
 func (q *Queue) Put(ctx context.Context, data []byte) error { return q.q.put(ctx, 0, data) }
 
 // Take claims the first item that is not claimed, and waits for one until ctx
-// ends. Those who wait get items in the order in which they came; one who comes
-// when there is an item does not wait for them.
+// ends. Waiters get items in the order of their calls; a call that finds an
+// item does not wait for them.
 func (q *Queue) Take(ctx context.Context) (*Item, error) { return q.q.take(ctx, true) }
 
 // TryTake is Take without waiting: ErrEmpty if there is no item.
@@ -104,7 +104,7 @@ func (q *queue) len(ctx context.Context) (int, error) {
 	return int(stat.NumChildren), nil
 }
 
-// DelayQueue is a Queue whose items can only be taken from a certain time on, the
+// DelayQueue is a Queue whose items become available at a given time, the
 // earliest first. The time is that of the consumer's clock, in milliseconds.
 //
 // Items are those of Curator's DistributedDelayQueue: path/queue-|<time>|<number>,
@@ -117,7 +117,7 @@ func NewDelayQueue(c *client.Client, path string, opts ...Option) *DelayQueue {
 	return &DelayQueue{newQueue(c, path, curator.Delayed, opts)}
 }
 
-// Put adds an item that can be taken from a time on; see Queue.Put. Fractions of a
+// Put adds an item that becomes available at due; see Queue.Put. Fractions of a
 // millisecond are rounded up.
 //
 // Errors: client.ErrBadArguments if the time is not after 1970.
@@ -137,14 +137,14 @@ func (q *DelayQueue) Take(ctx context.Context) (*Item, error) { return q.q.take(
 // TryTake is Take without waiting: ErrEmpty if no item is due.
 func (q *DelayQueue) TryTake(ctx context.Context) (*Item, error) { return q.q.take(ctx, false) }
 
-// Len returns the number of items, those included that are claimed or not due.
+// Len returns the number of items, including those that are claimed or not due.
 func (q *DelayQueue) Len(ctx context.Context) (int, error) { return q.q.len(ctx) }
 
-// Due is the time from which on the item of a DelayQueue could be taken.
+// Due is when the item of a DelayQueue became available.
 func (i *Item) Due() time.Time { return time.UnixMilli(i.key) }
 
-// PriorityQueue is a Queue from which the items of the lowest number come first,
-// and among those of one number the first that was put.
+// PriorityQueue is a Queue that yields the items with the lowest priority number
+// first, and those of equal number in the order of Put.
 //
 // Items are those of Curator's DistributedPriorityQueue:
 // path/queue-<sign><priority><number>, with sign 0 for negative priorities and 1 for
@@ -171,5 +171,5 @@ func (q *PriorityQueue) TryTake(ctx context.Context) (*Item, error) { return q.q
 // Len returns the number of items, claimed ones included.
 func (q *PriorityQueue) Len(ctx context.Context) (int, error) { return q.q.len(ctx) }
 
-// Priority is what the item was put with into a PriorityQueue.
+// Priority is the priority with which the item was put into a PriorityQueue.
 func (i *Item) Priority() int32 { return int32(i.key) }

@@ -8,11 +8,11 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// Item is an item of a queue that has been claimed: no other client gets it until Release,
-// or until the session of the claim is lost, and no client at all after Complete.
+// Item is a claimed item of a queue: no other client gets it until Release, or until the
+// session of the claim is lost, and none after Complete.
 type Item struct {
 	Data []byte
-	More [][]byte // further items of the same znode: Curator's putMulti makes such
+	More [][]byte // further items of the same znode, from Curator's putMulti
 
 	q           *queue
 	path, claim string
@@ -23,8 +23,8 @@ type Item struct {
 	released    atomic.Bool
 }
 
-// FencingToken is the fencing token, the zxid of the claim's creation: if an item is
-// claimed again, the later claim has the higher one.
+// FencingToken is the zxid of the claim's creation: if an item is claimed again, the
+// later claim has the higher token.
 func (i *Item) FencingToken() int64 { return i.token }
 
 // Path is that of the item's znode. No two items of a queue have the same.
@@ -54,8 +54,8 @@ func (i *Item) Context(parent context.Context) (ctx context.Context, cancel func
 
 // Complete removes the item from the queue, together with the claim.
 //
-// Errors: ErrLost if the claim was lost before, so that another client gets or has got
-// the item; client.ErrOutcomeUnknown if ctx or the session ends before that is known;
+// Errors: ErrLost if the claim was lost, so that another client gets or has got the
+// item; client.ErrOutcomeUnknown if ctx or the session ends before that is known;
 // ErrReleased after Release.
 func (i *Item) Complete(ctx context.Context) error {
 	if i.released.Load() {
@@ -63,7 +63,7 @@ func (i *Item) Complete(ctx context.Context) error {
 	}
 	ctx, cancel := i.session.Context(ctx)
 	defer cancel()
-	var unknown error // of an earlier attempt: what comes later does not settle it
+	var unknown error // of an earlier attempt: later ones do not settle it
 	for {
 		m := i.q.c.Multi()
 		m.Delete(i.claim, client.AnyVersion)
@@ -82,8 +82,8 @@ func (i *Item) Complete(ctx context.Context) error {
 			}
 			return errors.Join(unknown, gerr)
 		case isUnknown(err) && ctx.Err() == nil:
-			// If it has happened the item is not there: a repetition fails and
-			// does no harm, even if another client has made a claim since.
+			// If it has happened the item no longer exists: a repetition fails
+			// and does no harm, even if another client has made a claim since.
 			unknown = err
 		case unknown == nil && !isUnknown(err) && i.session.Err() != nil:
 			return lost(i.session.Err())
@@ -93,19 +93,19 @@ func (i *Item) Complete(ctx context.Context) error {
 	}
 }
 
-// gone reports whether the item is, and then sees to it that the claim is, too.
+// gone reports whether the item no longer exists, and then releases the claim.
 func (i *Item) gone(ctx context.Context) (bool, error) {
 	exists, _, err := i.q.c.Exists(ctx, i.path)
 	if err != nil || exists {
 		return false, err
 	}
-	_ = i.Release(ctx) // goes on in the background
+	_ = i.Release(ctx) // continues in the background
 	return true, nil
 }
 
 // Release gives up the claim, so that the item can be taken again, at its old place
-// in the queue. If ctx ends before that is certain, its error is returned and the
-// release goes on in the background. It is no error if the claim was lost before.
+// in the queue. If ctx ends before that is certain, Release returns its error and
+// continues in the background. It is not an error if the claim was lost before.
 func (i *Item) Release(ctx context.Context) error {
 	i.released.Store(true)
 	bound, cancel := i.session.Context(ctx)
@@ -121,14 +121,15 @@ func (i *Item) Release(ctx context.Context) error {
 		go func() {
 			bound, cancel := i.session.Context(context.Background())
 			defer cancel()
-			_ = i.settleClaim(bound) // or gone with the session
+			_ = i.settleClaim(bound) // or deleted with the session
 		}()
 	}
 	return err
 }
 
-// settleClaim deletes the claim if it is ours. Somebody else may make one of the
-// same name as soon as ours is gone, so it is looked at before every attempt.
+// settleClaim deletes the claim if it is ours. Another client may create one of
+// the same name as soon as ours is deleted, so settleClaim reads it before every
+// attempt.
 func (i *Item) settleClaim(ctx context.Context) error {
 	for {
 		ours, _, err := i.findClaim(ctx)

@@ -45,7 +45,7 @@ func (q *queue) waitInTurn(ctx context.Context) (*Item, error) {
 	defer turn.quit(ctx)
 	bound, cancel := turn.session.Context(ctx)
 	defer cancel()
-	// They are persistent, and so is the watch on them: nothing comes and goes.
+	// They are persistent, so they and the watches on them do not come and go.
 	for _, dir := range []string{q.dir, q.claims} {
 		err := q.c.EnsurePath(bound, dir, client.Persistent, q.acl...)
 		if err != nil && !(isUnknown(err) && bound.Err() == nil) {
@@ -60,8 +60,8 @@ func (q *queue) waitInTurn(ctx context.Context) (*Item, error) {
 	}
 }
 
-// pickOrWait leaves watches, claims an item if there is one, and otherwise waits
-// until that may have changed.
+// pickOrWait sets watches, claims an item if there is one, and otherwise waits
+// until there may be one.
 func (q *queue) pickOrWait(ctx context.Context, turn *position) (*Item, error) {
 	look := &watchedLists{}
 	defer look.cancel()
@@ -96,10 +96,11 @@ func ended(e client.Event, ok bool) error {
 	return nil
 }
 
-// watchedLists is what one who waits leaves behind and learns while looking.
+// watchedLists are the watches that a waiter sets, and the time at which it must look
+// again.
 type watchedLists struct {
 	items, claims *client.Watch
-	due           int64 // when the next item can be taken, 0 if there is none
+	due           int64 // when the next item becomes available, 0 if none is waiting
 }
 
 func (l *watchedLists) cancel() {
@@ -111,7 +112,7 @@ func (l *watchedLists) cancel() {
 }
 
 // pick claims the first free item, and returns nil if there is none. With look, it
-// leaves watches on the two lists.
+// sets watches on the two lists.
 func (q *queue) pick(ctx context.Context, look *watchedLists) (*Item, error) {
 	claimed, claims, err := q.list(ctx, q.claims, look != nil)
 	if look != nil {
@@ -168,7 +169,7 @@ func (q *queue) list(
 	return names, nil, err
 }
 
-// claim tries to get one item: nil if another client has, or had, it.
+// claim tries to claim an item. It returns nil if another client has, or had, it.
 func (q *queue) claim(ctx context.Context, x curator.Item) (*Item, error) {
 	item := &Item{
 		q: q, path: znode.Join(q.dir, x.Name), claim: znode.Join(q.claims, x.Name), key: x.Key,
@@ -204,9 +205,9 @@ func (q *queue) claim(ctx context.Context, x curator.Item) (*Item, error) {
 	return nil, err
 }
 
-// makeClaim makes the znode of the claim, with a random word by which it is known
-// if the answer is lost. Consumers of one client have one session, so the owner
-// would not do.
+// makeClaim creates the znode of the claim, with a random word that identifies it
+// if the answer is lost. Consumers of one client share one session, so the owner
+// would not identify it.
 func (i *Item) makeClaim(ctx context.Context) (bool, error) {
 	i.word = rand.Text()
 	for {
@@ -235,8 +236,8 @@ func (i *Item) makeClaim(ctx context.Context) (bool, error) {
 	}
 }
 
-// findClaim looks whether the claim is there and has our word. The sync orders that
-// behind what was sent over another connection.
+// findClaim reports whether the claim exists and has our word. The sync orders that
+// after what was sent over another connection.
 func (i *Item) findClaim(ctx context.Context) (bool, client.Stat, error) {
 	var data []byte
 	var stat client.Stat

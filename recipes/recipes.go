@@ -27,52 +27,52 @@ func newOptions(opts []Option) options {
 	return o
 }
 
-// WithData stores data in the znode of every grant: who holds it, and where to
-// reach them. Elections, locks, semaphores and double barriers
-// have it.
+// WithData stores data in the znode of every grant, such as who holds it and
+// where to reach them. It is for elections, locks, semaphores and double
+// barriers.
 func WithData(data []byte) Option { return func(o *options) { o.data = data } }
 
-// WithACL gives the znodes that a recipe makes, and the parents that it makes for
-// them, an access control list. By default everybody may do everything.
+// WithACL sets the access control list of the znodes that a recipe creates, and
+// of the parents that it creates for them. By default everyone may do everything.
 func WithACL(acl ...client.ACL) Option { return func(o *options) { o.acl = acl } }
 
-// WithLossOnSuspension makes a grant lost as soon as its client has no
-// connection. By default it is lost when the session is: within the session
-// timeout no other client can get it, and giving it up at every short interruption
-// costs more than it gains where taking over is slow. Elections, locks and
-// semaphores have it.
+// WithLossOnSuspension makes a grant lost as soon as its client has no connection.
+// By default it is lost with the session: within the session timeout no other
+// client can get it, and giving it up at every short interruption costs more than
+// it gains where taking over is slow. It is for elections, locks and semaphores.
 func WithLossOnSuspension() Option { return func(o *options) { o.strict = true } }
 
-// WithReentrance makes a Mutex grant itself again, at once, to a caller with
-// a context of a grant of the same Mutex (Grant.Context). It is free again when
-// all those grants have been released.
+// WithReentrance makes Mutex.Lock succeed at once for a caller with a context
+// of a grant of the same Mutex (Grant.Context). The mutex is free again when
+// all those grants are released.
 func WithReentrance() Option { return func(o *options) { o.reentrant = true } }
 
-// WithClaimPath sets where consumers of a queue leave the znodes by which they
+// WithClaimPath sets where consumers of a queue create the znodes by which they
 // claim items (Curator's QueueBuilder.lockPath). All consumers of a queue must use
-// the same. The default is the path of the queue with "-claims" behind it.
+// the same path. The default is the path of the queue followed by "-claims".
 func WithClaimPath(path string) Option { return func(o *options) { o.claims = path } }
 
-// The errors of the recipes; compare with errors.Is. Errors of the client pass
-// through.
+// The errors of the recipes; compare with errors.Is. Errors of the client are
+// returned as they are.
 var (
-	// ErrNotAcquired reports that another client has what a Try method asked for.
+	// ErrNotAcquired reports that another client holds what a Try method asked for.
 	ErrNotAcquired = errors.New("not acquired: it is held by others")
-	// ErrLost reports that a grant is not held any more although it was not
-	// released. The reason is in the same error: client.ErrSessionExpired,
+	// ErrLost reports that a grant is no longer held although it was not
+	// released. The error also wraps the reason: client.ErrSessionExpired,
 	// client.ErrClosed, ErrSuspended or ErrDeleted.
 	ErrLost = errors.New("the grant is lost")
-	// ErrSuspended is the reason for the loss of a grant that was asked for
-	// with WithLossOnSuspension.
+	// ErrSuspended is the reason for the loss of a grant with
+	// WithLossOnSuspension.
 	ErrSuspended = errors.New("the connection to the servers is gone")
-	// ErrDeleted is the reason if another client has deleted the grant's znode. So has the end
-	// of the session at the servers; a client that reconnects in that moment may get
-	// of the znode first, and a loss is not kept back to find out.
+	// ErrDeleted is the reason if another client deleted the grant's znode. The end of the
+	// session at the servers deletes it, too: a client that reconnects at that moment may
+	// learn of the znode first, and then reports the loss without waiting for the cause.
 	ErrDeleted = errors.New("the znode was deleted")
-	// ErrReleased is Grant.Err after Release, and what a member gets who has left.
+	// ErrReleased is Grant.Err after Release, and the error of a Membership's methods
+	// after Leave.
 	ErrReleased = errors.New("the grant was released")
-	// ErrNotHeld reports that no client holds what was to be revoked, or that a grant
-	// of another kind was given to Downgrade.
+	// ErrNotHeld reports that no client holds the lock to revoke, or that a grant of
+	// another kind was given to Downgrade.
 	ErrNotHeld = errors.New("not held")
 	// ErrEmpty reports that a queue has nothing to be taken now.
 	ErrEmpty = errors.New("there is no item that can be taken")
@@ -80,20 +80,19 @@ var (
 	ErrNoLeader = errors.New("there is no leader")
 )
 
-// errPositionLost reports that a znode in a queue is gone, or belongs to a session that
-// is: start again.
+// errPositionLost reports that a znode in a queue no longer exists, or belongs to a
+// session that no longer does: start again.
 var errPositionLost = errors.New("the position in the queue is lost")
 
 // lost is ErrLost with the reason.
 func lost(cause error) error { return fmt.Errorf("%w: %w", ErrLost, cause) }
 
 // afterSync makes a read that sees every write which was acknowledged to any client
-// before. A sync travels in front of it, so this is one round trip. If the connection
-// breaks then, the client sends the read again and not the sync, and perhaps to a
-// server that is behind: what was read counts only if the sync was answered.
+// before. It sends a sync ahead of the read, so this is one round trip. If the
+// connection breaks then, the client sends the read again but not the sync, perhaps
+// to a server that lags: the result of the read counts only if the sync was answered.
 //
-// The read may leave a watch; undo, if it is not nil, takes it away before the read is
-// repeated.
+// The read may set a watch; undo, if not nil, cancels it before the read is repeated.
 func afterSync(
 	ctx context.Context, c *client.Client, path string, read func() error, undo func(),
 ) error {
@@ -126,8 +125,8 @@ func startAgain(ctx context.Context, c *client.Client, err error) bool {
 		errors.Is(err, client.ErrSessionExpired) && c.Session().Err() == nil
 }
 
-// maxParentTries bounds how often a parent is created again because the server has
-// deleted it, as an empty container, before the child was there. Twice in a row does not
+// maxParentTries bounds how often a parent is created again because the server deleted
+// it, as an empty container, before the child was created. Twice in a row does not
 // happen; more often means that another client deletes it on purpose.
 const maxParentTries = 8
 
@@ -158,7 +157,7 @@ func contextError(ctx context.Context) error {
 }
 
 // remove deletes a znode whose name no other client uses, and repeats that until the znode
-// is known to be gone.
+// is known to be deleted.
 func remove(ctx context.Context, c *client.Client, path string) error {
 	for {
 		err := c.Delete(ctx, path, client.AnyVersion)
@@ -176,7 +175,7 @@ func remove(ctx context.Context, c *client.Client, path string) error {
 func removeInSession(c *client.Client, s client.Session, path string) {
 	ctx, cancel := s.Context(context.Background())
 	defer cancel()
-	_ = remove(ctx, c, path) // not allowed, or gone with the session
+	_ = remove(ctx, c, path) // not allowed, or deleted with the session
 }
 
 func isUnknown(err error) bool { return errors.Is(err, client.ErrOutcomeUnknown) }

@@ -16,7 +16,7 @@ import (
 // The kinds of instances that Registry makes; others are those of Curator's
 // ServiceType.
 const (
-	InstanceDynamic = "DYNAMIC" // gone with its session
+	InstanceDynamic = "DYNAMIC" // deleted with its session
 )
 
 // Registry lists the instances of services with their addresses.
@@ -79,7 +79,7 @@ type Registration struct {
 	instance Instance
 }
 
-// Update replaces what is announced; Service and ID stay.
+// Update replaces the announced instance; Service and ID stay the same.
 func (g *Registration) Update(ctx context.Context, i Instance) error {
 	i.Service, i.ID = g.instance.Service, g.instance.ID
 	data, err := g.r.encode(&i)
@@ -108,8 +108,8 @@ func (r *Registry) group(service string) *Group {
 	return NewGroup(r.c, znode.Join(r.path, service), r.opts...)
 }
 
-// Services returns the names of the services that have, or had lately, an instance,
-// sorted.
+// Services returns the names of the services that have, or recently had, an
+// instance, sorted.
 func (r *Registry) Services(ctx context.Context) ([]string, error) {
 	var names []string
 	err := afterSync(ctx, r.c, r.path, func() (err error) {
@@ -134,15 +134,15 @@ func (r *Registry) Instances(ctx context.Context, service string) ([]Instance, e
 	return r.decode(service, members)
 }
 
-// RegistryChange is what has happened to the instances of a service.
+// RegistryChange is a change of the instances of a service.
 type RegistryChange struct {
 	Instances []Instance // all, sorted by ID
 	// Err names the instances that cannot be decoded; nil if there is none.
 	Err error
 }
 
-// Watch yields the instances of a service at first, and then whenever they have
-// changed. The last thing it yields is an error; see Group.Watch.
+// Watch yields the instances of a service, and again whenever they change. The
+// last item is an error; see Group.Watch.
 func (r *Registry) Watch(
 	ctx context.Context, service string,
 ) iter.Seq2[RegistryChange, error] {

@@ -26,7 +26,7 @@ const maxTryAcquire = 16
 //
 // It works as Curator's InterProcessSemaphoreV2. A client first takes a mutex
 // (path/locks). Holding it, it creates its lease, the znode
-// path/leases/_c_<guid>-lease-<number>, waits until there are not more leases than
+// path/leases/_c_<guid>-lease-<number>, waits until there are no more leases than
 // permits, and releases the mutex. So only one client watches the leases, however many
 // wait.
 type Semaphore struct {
@@ -128,7 +128,7 @@ func (s *Semaphore) check() error {
 	return nil
 }
 
-// await waits until there are not more leases than permits.
+// await waits until there are no more leases than permits.
 func (s *Semaphore) await(ctx context.Context, turn, p *position, wait bool) error {
 	ctx, cancel := p.session.Context(ctx)
 	defer cancel()
@@ -183,8 +183,8 @@ func (s *Semaphore) waitChange(ctx context.Context, turn, p *position, w *client
 	}
 }
 
-// Holders returns the clients that have a permit and, last, the one that waits for a
-// permit with the mutex, if there is one.
+// Holders returns the clients that have a permit, followed by the one that holds the
+// mutex and waits for a permit, if there is one.
 func (s *Semaphore) Holders(ctx context.Context) ([]Participant, error) {
 	return s.leases.participants(ctx)
 }

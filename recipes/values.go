@@ -15,11 +15,11 @@ import (
 const counterSize = 8
 
 // Counter is a 64-bit number that clients change together: no change is lost, and
-// none is made twice, also if connections break. It is 0 until it is changed for
-// the first time, and wraps around as int64 does.
+// none is made twice, even if connections break. It is 0 until the first change,
+// and wraps around as int64 does.
 //
 // Its data is that of Curator's DistributedAtomicLong, eight bytes, the highest
-// first. While a change is under way the znode has an ephemeral child.
+// first. During a change the znode has an ephemeral child.
 type Counter struct{ cell }
 
 // NewCounter returns the counter at path. Options: WithACL.
@@ -27,8 +27,8 @@ func NewCounter(c *client.Client, path string, opts ...Option) *Counter {
 	return &Counter{cell{c: c, path: path, acl: newOptions(opts).acl}}
 }
 
-// Get returns the value, as a server sees it that is not behind what was
-// acknowledged before.
+// Get returns the value. It sees every write that was acknowledged before the
+// call.
 func (n *Counter) Get(ctx context.Context) (int64, error) {
 	var data []byte
 	var exists bool
@@ -109,10 +109,9 @@ func JSON[T any]() Codec[T] {
 	}
 }
 
-// Value is a typed value that follows its znode. It has one watch and one
-// goroutine, and shows the newest value; values of the time between two that it
-// shows may be missing. If data cannot be decoded, the last good value stays and Err
-// reports it.
+// Value is a typed value that follows its znode. It has one watch and one goroutine,
+// and shows the newest value; it may skip values in between. If data cannot be
+// decoded, the last good value remains and Err reports the problem.
 //
 // All methods are safe for concurrent use.
 type Value[T any] struct {
@@ -166,8 +165,8 @@ func (f *Value[T]) Stat() client.Stat {
 }
 
 // Err is the reason why the value is not that of the znode: the newest data cannot be
-// decoded, or the value is not followed any more (client.ErrClosed, context.Canceled
-// after Close). It is nil if all is well.
+// decoded, or the value is no longer followed (client.ErrClosed, context.Canceled
+// after Close). It is nil otherwise.
 func (f *Value[T]) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,9 +181,9 @@ func (f *Value[T]) Changed() <-chan struct{} {
 	return f.changed
 }
 
-// Update replaces the value by what change makes of it, exactly once; the znode is
-// created if it does not exist. If another client was quicker, change is called
-// again with the newer value. When Update returns, Get may still have the old one.
+// Update replaces the value by the result of change, exactly once; it creates the
+// znode if it does not exist. If another client was faster, it calls change again
+// with the newer value. When Update returns, Get may still return the old one.
 //
 // Errors: that of change or the codec; client.ErrOutcomeUnknown if ctx or the session
 // ends before it is known whether the value was stored.
@@ -205,7 +204,7 @@ func (f *Value[T]) Update(ctx context.Context, change func(T) (T, error)) error 
 	})
 }
 
-// Close stops following. The value stays.
+// Close stops following the znode. The value remains.
 func (f *Value[T]) Close() {
 	f.stop()
 	<-f.done

@@ -12,9 +12,9 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// waitQueue is a queue of ephemeral sequential znodes below one parent, first come
-// first served. A waiter watches one znode before it and nothing else, so that a release
-// wakes one waiter and not all.
+// waitQueue is a queue of ephemeral sequential znodes below one parent, first come first
+// served. A waiter watches only one znode ahead of it, so that a release wakes one
+// waiter and not all.
 type waitQueue struct {
 	c       *client.Client
 	dir     string
@@ -51,8 +51,8 @@ func (q *waitQueue) acquire(ctx context.Context, wait bool) (*position, error) {
 	}
 }
 
-// join creates a znode at the end of the queue. If the answer is lost the client finds out
-// by the GUID in the name whether the znode is there (CreateProtected).
+// join creates a znode at the end of the queue. If the answer is lost, the client looks
+// for the znode by the GUID in its name (CreateProtected).
 func (q *waitQueue) join(ctx context.Context) (*position, error) {
 	var path string
 	var stat client.Stat
@@ -67,9 +67,9 @@ func (q *waitQueue) join(ctx context.Context) (*position, error) {
 	return q.positionOf(path, stat)
 }
 
-// positionOf is the position of a znode that has just been created. A znode that is not
-// the current session's belongs to a session that has been lost since. It must not
-// become a grant: the servers will delete it (CURATOR-696).
+// positionOf is the position of a znode that has just been created. If the znode is not
+// the current session's, its session has been lost since. It must not become a grant:
+// the servers will delete it (CURATOR-696).
 func (q *waitQueue) positionOf(path string, stat client.Stat) (*position, error) {
 	s := q.c.Session()
 	if stat.EphemeralOwner != s.ID || s.Err() != nil {
@@ -87,8 +87,8 @@ type Participant struct {
 	Owner        client.SessionID
 }
 
-// participants returns all in the queue that have one of the markers, in order. The list
-// is not older than what was acknowledged before the call.
+// participants returns those in the queue that have one of the markers, in order. It
+// sees every write that was acknowledged before the call.
 func (q *waitQueue) participants(ctx context.Context, markers ...string) ([]Participant, error) {
 	var list []Participant
 	for p, err := range q.walk(ctx, markers...) {
@@ -129,7 +129,7 @@ func (q *waitQueue) walk(ctx context.Context, markers ...string) iter.Seq2[Parti
 			path := znode.Join(q.dir, x.Name)
 			data, stat, err := q.c.Get(ctx, path)
 			if errors.Is(err, client.ErrNoNode) {
-				continue // it has left since
+				continue // it has left meanwhile
 			}
 			more := yield(Participant{path, data, int64(stat.Czxid), stat.EphemeralOwner}, err)
 			if !more || err != nil {
@@ -144,7 +144,7 @@ func (q *waitQueue) walk(ctx context.Context, markers ...string) iter.Seq2[Parti
 const revokeMessage = "__REVOKE__"
 
 // position is a znode in a queue, in the session that created it. One goroutine at a time
-// uses it: the one that waits, and then the one of the hold.
+// uses it: the waiter's, and then the hold's.
 type position struct {
 	queue   *waitQueue
 	session client.Session
@@ -176,8 +176,7 @@ func (p *position) await(ctx context.Context, wait bool) error {
 }
 
 // findPredecessor lists the queue, without a watch, and returns the znode to wait for. The list
-// is of a moment after our znode was created: an earlier znode that is not in the list is
-// gone for good.
+// is newer than our znode, so an earlier znode that is not in the list never comes back.
 func (p *position) findPredecessor(ctx context.Context) (*curator.Waiter, error) {
 	pending := p.queue.c.Async().Children(ctx, p.queue.dir)
 	if p.own == nil {
@@ -202,8 +201,8 @@ func (p *position) findPredecessor(ctx context.Context) (*curator.Waiter, error)
 	return curator.Predecessor(ahead, p.queue.waitsFor...), nil
 }
 
-// watchOwn leaves a watch on the own znode, which fires when it is deleted or
-// its release is asked for.
+// watchOwn sets a watch on the own znode, which fires when it is deleted or
+// another client asks for its release.
 func (p *position) watchOwn(ctx context.Context) error {
 	data, stat, w, err := p.queue.c.GetW(ctx, p.path)
 	if errors.Is(err, client.ErrNoNode) {
@@ -221,7 +220,7 @@ func (p *position) watchOwn(ctx context.Context) error {
 	return nil
 }
 
-// ownChanged takes in an event of the own watch.
+// ownChanged handles an event of the own watch.
 func (p *position) ownChanged(ctx context.Context, e client.Event) error {
 	if e.Type != client.EventDataChanged {
 		return errPositionLost
@@ -229,8 +228,8 @@ func (p *position) ownChanged(ctx context.Context, e client.Event) error {
 	return p.watchOwn(ctx)
 }
 
-// waitGone waits until a znode is gone. Reading it is better than exists, which
-// would leave a watch even if it is gone already.
+// waitGone waits until a znode is deleted. It reads it because exists would set
+// a watch even if the znode no longer exists.
 func (p *position) waitGone(ctx context.Context, path string) error {
 	for {
 		_, _, w, err := p.queue.c.GetW(ctx, path)
@@ -269,12 +268,13 @@ func (p *position) waitEvent(ctx context.Context, w *client.Watch) (changed bool
 	}
 }
 
-// quit gives up a position that became no grant. It does not wait if ctx has ended.
-func (p *position) quit(ctx context.Context) { _ = p.leave(ctx) } // goes on in the background
+// quit gives up a position that did not become a grant. It does not wait if ctx has
+// ended.
+func (p *position) quit(ctx context.Context) { _ = p.leave(ctx) } // continues in the background
 
-// leave deletes the znode, and waits for it until ctx ends. Then the deletion
-// goes on in the background until it has succeeded or the session, and with it
-// the znode, is gone. It is no error if the znode was gone.
+// leave deletes the znode, and waits for that until ctx ends. Then the deletion
+// continues in the background until it has succeeded or the session, and with
+// it the znode, has ended. It is not an error if the znode no longer exists.
 func (p *position) leave(ctx context.Context) error {
 	bound, cancel := p.session.Context(ctx)
 	defer cancel()

@@ -91,7 +91,7 @@ func Expire(tb testing.TB, c *client.Client, servers string) {
 // ours are the goroutines of the recipes, as opposed to those of their tests.
 var ours = regexp.MustCompile(`zk-lite/recipes\.\(?\*?\w`)
 
-// NoGoroutines waits until the recipes have no goroutine any more.
+// NoGoroutines waits until the recipes have no goroutine.
 func NoGoroutines(tb testing.TB) {
 	tb.Helper()
 	wait.Until(tb, "no goroutine of the recipes is left", func() bool {
@@ -106,7 +106,7 @@ func NoGoroutines(tb testing.TB) {
 	})
 }
 
-// NoWatches waits until a server has no watch of anybody.
+// NoWatches waits until a server has no watch.
 func (s *Server) NoWatches(tb testing.TB) {
 	tb.Helper()
 	wait.Until(tb, "no watch is left at the server", func() bool {
@@ -114,9 +114,9 @@ func (s *Server) NoWatches(tb testing.TB) {
 	})
 }
 
-// Watches is how many watches a server has on the data of a path or below it, those
-// of a session on one path counted once; -1 if it does not say. It does not tell of
-// watches on children (DataTree.dumpWatches).
+// Watches is how many watches a server has on the data of a path or below it,
+// counting those of a session on one path once; -1 if it does not answer. Servers
+// do not report watches on children (DataTree.dumpWatches).
 func (s *Server) Watches(path string) int {
 	answer := s.Ask("wchp") // each path in a line, then indented its sessions
 	if answer == nil {

@@ -54,7 +54,7 @@ func (tb *mainTB) TempDir() string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // the system clears what is left
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // the system removes the rest
 	return dir
 }
 
