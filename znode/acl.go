@@ -35,8 +35,8 @@ type ID struct {
 	ID     string
 }
 
-// MaxACL is how many entries a list may have that a client sets, with "auth" replaced by the client's identities. The
-// tree takes longer ones, which logs and backups may hold.
+// MaxACL bounds the entries of a list that a client sets, with "auth" replaced by the client's identities. The tree
+// accepts longer ones, which logs and backups may contain.
 const MaxACL = 1000
 
 // ACL grants permissions to an identity.

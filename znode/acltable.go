@@ -3,7 +3,8 @@ package znode
 import "strings"
 
 // aclID is a short name for an ACL list. Most znodes share a handful of lists,
-// so a node stores the number and the table the list, counted by its users.
+// so a node stores the number, and the table stores the list and counts its
+// users.
 type aclID uint32
 
 // openACL is the number of world:anyone:all, never removed.

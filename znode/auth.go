@@ -15,7 +15,7 @@ func Permits(acl []ACL, want Perms, ids []ID) bool { return granted(acl, want, i
 // fewPairs is how many pairs of an entry and an identity are compared one by one: more take longer than a set.
 const fewPairs = 256
 
-// granted is those of the wanted permissions that a client with these identities has under an ACL. Its work grows with
+// granted returns which of the wanted permissions a client with these identities has under an ACL. Its work grows with
 // the sum of the two lists, not with their product, because a client chooses both.
 func granted(acl []ACL, want Perms, ids []ID) (have Perms) {
 	if len(acl) == 0 {
@@ -47,7 +47,8 @@ func granted(acl []ACL, want Perms, ids []ID) (have Perms) {
 	return have
 }
 
-// grantedByMany is what entries of a long ACL grant to a client with many identities.
+// grantedByMany returns the permissions that the entries of a long ACL grant to a
+// client with many identities.
 func grantedByMany(acl []ACL, want Perms, ids []ID) (have Perms) {
 	set := make(map[ID]bool, len(ids))
 	var addresses []ID // a connection has one
@@ -72,8 +73,8 @@ func grantedByMany(acl []ACL, want Perms, ids []ID) (have Perms) {
 	return have
 }
 
-// permits is Permits for a znode's ACL in a transaction, which looks at a long list once, however many of its
-// operations ask for it.
+// permits is Permits for a znode's ACL in a transaction. It evaluates a long list once per transaction,
+// however many operations need it.
 func (t *Tree) permits(x *Txn, id aclID, want Perms) bool {
 	acl := t.acls.get(id)
 	if len(acl)*len(x.Identities) <= fewPairs {
@@ -104,8 +105,8 @@ func idMatches(id ID, expr string) bool {
 const fewEntries = 16
 
 // fixACL checks a list that a client wants to set and completes it
-// (PrepRequestProcessor.fixupACL): duplicates in what the client sent go, then
-// "auth" becomes every identity the client has proved.
+// (PrepRequestProcessor.fixupACL): it drops duplicates from what the client
+// sent, and then replaces "auth" by every identity that the client has proved.
 func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
 	if len(list) == 0 {
 		return nil, ErrInvalidACL
@@ -145,8 +146,8 @@ func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
 	return fixed, OK
 }
 
-// CompletedACL is how many entries list has, at most, when "auth" has become every identity that a client has proved,
-// and about how much memory they take, in bytes. It is found without making the list.
+// CompletedACL bounds how many entries list has once "auth" is replaced by every identity that a client has proved,
+// and estimates their memory in bytes. It does not build the list.
 func CompletedACL(list []ACL, ids []ID) (entries int, memory int64) {
 	entries, memory = len(list), ACLMemory(list)
 	auths := 0
@@ -167,19 +168,20 @@ func CompletedACL(list []ACL, ids []ID) (entries int, memory int64) {
 	return entries - auths, memory
 }
 
-// authSchemes are those whose identities "auth" stands for (AuthenticationProvider.isAuthenticated).
+// authSchemes are the schemes whose identities replace "auth"
+// (AuthenticationProvider.isAuthenticated).
 var authSchemes = []string{"digest", "sasl", "x509", "token"}
 
-// ValidID reports whether an ACL may name id: world:anyone, a digest of two
-// parts, an address or a network, a distinguished name, the name of a SASL user, a
-// token's name. All servers must say the same, whatever each of them is configured for.
+// ValidID reports whether an ACL may name id: world:anyone, a digest of two parts, an
+// address or a network, a distinguished name, the name of a SASL user, a token's name.
+// All servers must agree, whatever their configuration.
 func ValidID(id ID) bool {
 	switch id.Scheme {
 	case "world":
 		return id.ID == "anyone"
 	case "digest":
-		// Java's split drops empty parts at the end, so "u:" and "u::" have one
-		// part, and "u:h:" has two. The user may be empty.
+		// Java's split drops empty parts at the end: "u:" and "u::" have one
+		// part, "u:h:" has two. The user may be empty.
 		return strings.Count(strings.TrimRight(id.ID, ":"), ":") == 1
 	case "ip":
 		_, _, ok := parseNetwork(id.ID)
@@ -195,14 +197,14 @@ func ValidID(id ID) bool {
 }
 
 // validPrincipal reports whether text is a user, user@REALM or service/host@REALM (KerberosName). Without a realm
-// anything goes.
+// any text is valid.
 func validPrincipal(text string) bool {
 	name, realm, there := strings.Cut(text, "@")
 	return !there || strings.Count(name, "/") <= 1 && !strings.ContainsAny(realm, "/@")
 }
 
-// validName reports whether text has the form of a distinguished name (RFC 2253): parts keyword=value, between them
-// commas, semicolons or plus signs. Java's X500Principal knows which keywords there are; here any word will do.
+// validName reports whether text has the form of a distinguished name (RFC 2253): parts keyword=value, separated by
+// commas, semicolons or plus signs. Unlike Java's X500Principal it accepts any keyword.
 func validName(text string) bool {
 	if text == "" {
 		return true // a certificate may have an empty subject

@@ -51,7 +51,7 @@ func TestPermits_Table(t *testing.T) {
 		if len(c.acl) == 0 {
 			continue
 		}
-		// The same among entries and identities so many that they are not compared one by one.
+		// The same with too many entries and identities to compare them one by one.
 		acl, ids := c.acl, c.ids
 		for i := range 2 * fewPairs {
 			acl = append(acl, ACL{PermAll, ID{"digest", fmt.Sprintf("someone%d:else", i)}})
@@ -64,7 +64,7 @@ func TestPermits_Table(t *testing.T) {
 }
 
 // One request of 960 KB with 60,000 entries was compared with itself for 15 seconds on all servers, and 440 identities
-// made 1.6 million entries of 64 KB: what a client chooses must not be multiplied.
+// made 1.6 million entries of 64 KB: sizes that a client chooses must not be multiplied.
 func TestRegression_ACL_WorkIsLinear(t *testing.T) {
 	const many = 60_000
 	list, ids := make([]ACL, many), make([]ID, many)

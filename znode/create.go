@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CreateKind is which of ZooKeeper's create operations asks: the operation,
-// not the mode, decides whether the znode is a container or has a TTL.
+// CreateKind is one of ZooKeeper's create operations: the operation, not the
+// mode, decides whether the znode is a container or has a TTL.
 type CreateKind uint8
 
 // The operations.
@@ -56,7 +56,7 @@ func (t *Tree) Create(x *Txn, r *CreateRequest) (string, Stat, Error) {
 	if r.Mode.Sequential() {
 		next := parent.readRare().creates
 		if next == math.MaxInt32 && !x.FirstRules {
-			return "", Stat{}, ErrSystem // the counter stays: every later znode would get this number
+			return "", Stat{}, ErrSystem // the counter does not wrap: every later znode would get this number
 		}
 		path += FormatSequence(next)
 	}
@@ -103,7 +103,7 @@ func checkMode(x *Txn, r *CreateRequest) Error {
 	return OK
 }
 
-// owner is what the znode's owner field holds for r.
+// owner returns the value of the znode's owner field for r.
 func (r *CreateRequest) owner(s SessionID) SessionID {
 	switch {
 	case r.Kind == CreateContainer:

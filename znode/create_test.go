@@ -15,7 +15,7 @@ var (
 	onlyMe = []ACL{{PermAll, alice}}
 )
 
-// grant is an ACL that gives these permissions to everybody.
+// grant is an ACL that gives these permissions to everyone.
 func grant(p Perms) []ACL { return []ACL{{p, Anyone}} }
 
 // TestTree_Create_Errors goes through every check of a create, in the order of
@@ -171,9 +171,9 @@ func TestTree_Create_SequenceCountsCreates(t *testing.T) {
 		Mode: PersistentSequential}), "/p/c0000000007")
 }
 
-// TestTree_Create_SequenceAtTheLimit: the stored counter is only ever raised
-// (DataTree.createNode), so that at its end the suffix would repeat, or a deleted znode's number come again. Names that
-// went on with negative numbers would sort before those of whoever holds a lock.
+// TestTree_Create_SequenceAtTheLimit: the stored counter is only ever raised (DataTree.createNode), so that at its end
+// the suffix would repeat, or a deleted znode's number come again. Names that continued with negative numbers would
+// sort before the holder of a lock.
 func TestTree_Create_SequenceAtTheLimit(t *testing.T) {
 	tree := NewTree()
 	x := &Txn{Zxid: 1}

@@ -6,8 +6,8 @@ import (
 )
 
 // Delete removes a childless znode. The order of the checks is that of
-// ZooKeeper's PrepRequestProcessor: the parent's permission comes before the
-// question whether the znode exists.
+// ZooKeeper's PrepRequestProcessor: it checks the parent's permission before it
+// checks whether the znode exists.
 //
 // Errors: ErrBadArguments (no path at all, or one of the system's), ErrNoNode,
 // ErrNoAuth (DELETE on the parent), ErrBadVersion, ErrNotEmpty.
@@ -36,8 +36,8 @@ func (t *Tree) Delete(x *Txn, path string, version Version) Error {
 	return OK
 }
 
-// Reap removes a container or TTL znode whose time has come. The leader chose
-// it a while ago, so everything is checked again, without permissions.
+// Reap removes a container or TTL znode that is due. The leader chose it a
+// while ago, so Reap checks everything again, except permissions.
 //
 // Errors: ErrNoNode, ErrBadVersion (not a container or TTL znode, or changed
 // since), ErrNotEmpty.

@@ -2,11 +2,11 @@
 // tree of znodes with the rules for changing it.
 //
 // The tree is a single-writer structure that decides nothing by itself: time,
-// identity and transaction ids come in as arguments, events come out of the
-// primitives that edit it. It uses no clock, no randomness, no network, no
-// logger and holds no lock; the owner of a Tree orders the calls (package
-// server does, with one writer and many readers).
+// identity and transaction ids are arguments, and the primitives that edit it
+// emit events. It uses no clock, no randomness, no network, no logger and holds
+// no lock; the owner of a Tree orders the calls (package server does, with one
+// writer and many readers).
 //
-// Of sessions it has only the id that owns an ephemeral znode. It does not
-// replicate anything, and does not deliver events.
+// Of a session it knows only the id, as the owner of ephemeral znodes. It does
+// not replicate anything, and does not deliver events.
 package znode

@@ -33,7 +33,7 @@ func TestTree_Delete_Errors(t *testing.T) {
 		{"/a", 1, ErrBadVersion}, // before NOTEMPTY
 		{"/a", 0, ErrNotEmpty},
 		{"/a/b", 1, ErrBadVersion},
-		{"/a/b", 0, OK}, // nobody needs a permission on the znode itself
+		{"/a/b", 0, OK}, // no permission on the znode itself is needed
 		{"/a", -1, OK},
 	} {
 		if code := tree.Delete(x, c.path, c.version); code != c.want {

@@ -2,13 +2,12 @@ package znode
 
 import "fmt"
 
-// Error is a result code of the ZooKeeper protocol. It is an error as it
-// stands: compare with errors.Is(err, znode.ErrNoNode). The numbers are
-// KeeperException.Code's; clients refuse numbers they do not know, so none may
-// be invented.
+// Error is a result code of the ZooKeeper protocol, and an error itself:
+// compare with errors.Is(err, znode.ErrNoNode). The numbers are
+// KeeperException.Code's; clients refuse unknown numbers, so none may be added.
 type Error int32
 
-// The codes, in the order of the protocol. OK is no error and must never be
+// The codes, in the order of the protocol. OK is not an error and must never be
 // returned as one: use Err to convert.
 const (
 	OK                        Error = 0
@@ -86,7 +85,7 @@ func (e Error) Name() string {
 	return fmt.Sprintf("UNKNOWN(%d)", int32(e))
 }
 
-// Error returns what the code means, in words.
+// Error returns the meaning of the code.
 func (e Error) Error() string {
 	if t, ok := errorText[e]; ok {
 		return t[1]

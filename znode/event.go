@@ -26,8 +26,8 @@ func (t EventType) String() string {
 	return "None"
 }
 
-// WatcherType is which watches removeWatches and checkWatches mean; the numbers are
-// the protocol's (Watcher.WatcherType).
+// WatcherType selects the watches that removeWatches and checkWatches apply to; the
+// numbers are the protocol's (Watcher.WatcherType).
 type WatcherType int32
 
 // The watcher types.
@@ -42,15 +42,15 @@ const (
 // Valid reports whether t is one of the five.
 func (t WatcherType) Valid() bool { return t >= WatcherChildren && t <= WatcherRecursive }
 
-// Event is one edit of the tree, as the primitive that made it reports it:
-// a znode was created, deleted or got new data. That the parent's children
-// changed follows from the first two and is not an Event of its own.
+// Event is one edit of the tree: a znode was created, deleted or got new data.
+// Creations and deletions imply a change of the parent's children, which has no
+// Event of its own.
 type Event struct {
 	Type EventType
 	Path string
 	Zxid Zxid
-	// ACL is that of the znode at the edit and ParentACL that of its parent;
-	// they decide who may learn of it. Both are shared: do not modify.
+	// ACL is the znode's at the edit and ParentACL its parent's; they decide
+	// which clients may learn of it. Both are shared: do not modify.
 	ACL       []ACL
 	ParentACL []ACL
 }

@@ -7,7 +7,7 @@ import "fmt"
 type Zxid int64
 
 // NoZxid marks an event that belongs to no single transaction, such as the
-// ones that setWatches catches up with.
+// missed events that setWatches reports.
 const NoZxid Zxid = -1
 
 // String writes the id as ZooKeeper's tools do, in hexadecimal with 0x.
@@ -20,8 +20,8 @@ type SessionID int64
 // String writes the id as ZooKeeper's tools do, in hexadecimal with 0x.
 func (s SessionID) String() string { return fmt.Sprintf("0x%x", uint64(s)) }
 
-// PasswordSize is the length of a session's password. The C client reads a
-// handshake of fixed size, so it cannot be anything else.
+// PasswordSize is the length of a session's password. It is fixed, because the
+// C client reads a handshake of fixed size.
 const PasswordSize = 16
 
 // Version counts the changes of one aspect of a znode: its data (version), its

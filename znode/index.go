@@ -13,8 +13,8 @@ type index struct {
 	count  int
 }
 
-// indexShards bounds what one insert may copy: at ten million znodes a shard
-// has 10,000 entries, about 150 KB.
+// indexShards bounds the copy that one insert may cause: at ten million znodes
+// a shard has 10,000 entries, about 150 KB.
 const indexShards = 1024
 
 type shard struct {
@@ -24,9 +24,9 @@ type shard struct {
 }
 
 // table is the hash table of a shard. A snapshot takes the slots only. tags[i] is 0 for a free
-// slot, else 0x80 and seven bits of the hash of slots[i]'s path. The low half of
-// the hash, as a fraction, says where its probe sequence begins: lengths need not
-// be powers of two, so that a shard that is full need not double.
+// slot, else 0x80 and seven bits of the hash of slots[i]'s path. The low half of the hash, as
+// a fraction, is where its probe sequence begins: lengths need not be powers of two, so that a
+// full shard need not double.
 type table struct {
 	tags  []uint8
 	slots []*node
@@ -48,12 +48,12 @@ func (x *index) get(path string) *node {
 	return nil
 }
 
-// home is the slot at which the probe sequence of a place begins.
+// home is the slot where the probe sequence of a place begins.
 func (t *table) home(place uint32) int {
 	return int(uint64(place) * uint64(len(t.tags)) >> 32)
 }
 
-// after is the slot behind i, in a circle.
+// after is the slot after i, in a circle.
 func (t *table) after(i int) int {
 	if i++; i < len(t.tags) {
 		return i
@@ -74,7 +74,7 @@ func (t *table) find(path string, place uint32, tag uint8) int {
 	return -1
 }
 
-// insert adds n, whose path must not be there.
+// insert adds n, whose path must be new.
 func (x *index) insert(n *node) {
 	s, place, tag := x.locate(n.path())
 	if (s.used+1)*8 > len(s.tags)*7 {
@@ -102,7 +102,7 @@ func (x *index) remove(path string) {
 	hole := s.find(path, place, tag)
 	for i := s.after(hole); s.tags[i] != 0; i = s.after(i) {
 		h := s.home(uint32(maphash.String(x.seed, s.slots[i].path())))
-		// Entry i may move to the hole unless its home lies between the two.
+		// Entry i may move to the hole unless its home is between the two.
 		if s.distance(h, i) >= s.distance(hole, i) {
 			s.tags[hole], s.slots[hole] = s.tags[i], s.slots[i]
 			hole = i
@@ -113,7 +113,7 @@ func (x *index) remove(path string) {
 	x.count--
 }
 
-// distance is how far it is from one slot to another, in a circle.
+// distance is the distance from one slot to another, in a circle.
 func (t *table) distance(from, to int) int {
 	if d := to - from; d >= 0 {
 		return d

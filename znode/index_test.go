@@ -136,7 +136,7 @@ func TestIndex_Grow_Lengths(t *testing.T) {
 	}
 }
 
-// What is removed makes room: a shard does not grow for entries that have gone.
+// Removals make room: a shard does not grow for removed entries.
 func TestIndex_Remove_MakesRoom(t *testing.T) {
 	x := newIndex()
 	n := &node{}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The estimate is what refuses writes, so it must not be below what the tree takes, and not far above.
+// Writes are refused by the estimate, so it must not be below the tree's memory, and not far above.
 func TestTree_Memory(t *testing.T) {
 	create := func(tb testing.TB, tree *Tree, x *Txn, r *CreateRequest) {
 		x.Reset()
@@ -89,7 +89,7 @@ func TestTree_Memory(t *testing.T) {
 func liveHeap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what a finalizer kept
+	runtime.GC() // memory that a finalizer kept
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }

@@ -10,7 +10,7 @@ const (
 	Ephemeral               Mode = 1 // deleted when its session ends
 	PersistentSequential    Mode = 2 // a 10-digit counter is appended to the name
 	EphemeralSequential     Mode = 3
-	Container               Mode = 4 // deleted some time after its last child has gone
+	Container               Mode = 4 // deleted some time after its last child
 	PersistentTTL           Mode = 5 // deleted when childless and unchanged for its TTL
 	PersistentSequentialTTL Mode = 6
 )
@@ -18,7 +18,7 @@ const (
 // Valid reports whether m is one of the seven kinds.
 func (m Mode) Valid() bool { return m >= Persistent && m <= PersistentSequentialTTL }
 
-// Sequential reports whether the server completes the name with a number.
+// Sequential reports whether the server appends a number to the name.
 func (m Mode) Sequential() bool {
 	return m == PersistentSequential || m == EphemeralSequential || m == PersistentSequentialTTL
 }

@@ -57,7 +57,7 @@ func (m *model) allowed(path string, want Perms, ids []ID) bool {
 	})
 }
 
-// statOf is what a client would see.
+// statOf is the Stat that a client would see.
 func (m *model) statOf(path string) Stat {
 	n := m.nodes[path]
 	s := n.stat
@@ -86,7 +86,7 @@ func (m *model) quotaOf(path string) (subject string, limits, stats map[string]i
 	return "", nil, nil
 }
 
-// mquota reads the four numbers the tests use; what is missing is -1.
+// mquota reads the four numbers the tests use; a missing one is -1.
 func mquota(b []byte) map[string]int64 {
 	q := map[string]int64{"count": -1, "bytes": -1, "countHardLimit": -1, "byteHardLimit": -1}
 	for key := range q {

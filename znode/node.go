@@ -6,17 +6,16 @@ import (
 	"unsafe"
 )
 
-// node is one znode as the tree holds it. A million of them are held at once,
-// so the layout is packed into the allocator's 64-byte class, the path and the
-// data share one allocation, and what few znodes have lies elsewhere.
+// node is one znode of the tree. A tree can have millions, so a node is packed
+// into the allocator's 64-byte class, path and data share one allocation, and
+// what few znodes need is in rare.
 //
-// A node is written only by the tree's single writer, and only while
-// node.gen == tree.gen or no snapshot is being read: otherwise it is replaced
-// by a copy first (Tree.own). The blob is never written after it was made, so
-// slices of it may be kept for ever.
+// A node is written only by the tree's single writer, and only while node.gen
+// == tree.gen or no snapshot is being read: otherwise it is replaced by a copy
+// first (Tree.own). The blob is immutable, so slices of it may be kept forever.
 type node struct {
 	blob    *byte // path and data; see setBlob
-	rare    *rare // nil until something differs from what a new znode has
+	rare    *rare // nil until something differs from a new znode
 	czxid   Zxid
 	mzxid   Zxid
 	ctime   int64
@@ -27,9 +26,9 @@ type node struct {
 	gen     uint32 // tree.gen when this copy was made
 }
 
-// rare is what a znode has that is ephemeral, a container or one with a TTL, has
-// ever had a child, or another ACL than at first. Like a node's own fields it
-// belongs to one copy of the node.
+// rare is the state that only some znodes need: ephemerals, containers, znodes
+// with a TTL, and those that ever had a child or another ACL. Like a node's own
+// fields it belongs to one copy of the node.
 type rare struct {
 	pzxid    Zxid
 	owner    SessionID // session, or a marker: containerOwner, ttlOwner
@@ -39,7 +38,7 @@ type rare struct {
 }
 
 // children is the set of a znode's children, in a stable order. It is not part
-// of a snapshot (paths say the same), so all copies of a node share one.
+// of a snapshot (the paths imply it), so all copies of a node share one.
 type children struct {
 	list  []*node   // invariant: list[i].slot == i
 	up    *children // the set that the znode itself is in; nil for the root's
@@ -47,8 +46,8 @@ type children struct {
 	bytes int64     // their data
 }
 
-// add counts znodes and bytes of data, in c and all above it. To count them anew for each that asks would take
-// as long as there are znodes, while all others wait.
+// add counts znodes and bytes of data, in c and all above it. Counting them for each query would take time
+// proportional to the znodes, while all other clients wait.
 func (c *children) add(znodes int, bytes int64) {
 	for ; c != nil; c = c.up {
 		c.below += znodes
@@ -72,8 +71,7 @@ func (n *node) readRare() rare {
 	return *n.rare
 }
 
-// copy returns a node that shares with n what is never written, and the
-// children.
+// copy returns a node that shares with n its immutable parts and the children.
 func (n *node) copy() node {
 	c := *n
 	if n.rare != nil {
@@ -125,7 +123,7 @@ func (n *node) data() []byte {
 	case 0:
 		return nil
 	case 1:
-		return []byte{} // there may be nothing behind the length to point to
+		return []byte{} // there may be nothing after the length to point to
 	}
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(n.blob), at)), size-1)
 }
@@ -136,15 +134,15 @@ func (n *node) size() int {
 	return max(0, size-1)
 }
 
-// end is the second half of the blob: one more than the data's length, 0 for
-// null, and where in the blob the data are.
+// end reads the second half of the blob: one more than the data's length, 0 for
+// null, and the position of the data in the blob.
 func (n *node) end() (size, at int) {
 	size, at = n.length(0)
 	return n.length(at + size)
 }
 
-// length reads the varint that setBlob has put at a place in the blob, and
-// returns the place behind it.
+// length reads the varint at a position in the blob, and returns the position
+// after it.
 func (n *node) length(at int) (size, next int) {
 	for shift := 0; ; shift += 7 {
 		b := *(*byte)(unsafe.Add(unsafe.Pointer(n.blob), at))
@@ -165,7 +163,7 @@ func (n *node) childList() []*node {
 	return n.rare.children.list
 }
 
-// below is how many znodes there are below n, and the bytes of their data.
+// below is the number of znodes below n, and the bytes of their data.
 func (n *node) below() (znodes int, bytes int64) {
 	if n.rare == nil || n.rare.children == nil {
 		return 0, 0
@@ -189,7 +187,7 @@ func (n *node) isEphemeral() bool { return n.owner() != 0 && !n.isContainer() &&
 
 func (n *node) ttlMillis() int64 { return int64(n.owner()) & ttlMaxMillis }
 
-// stat is what clients see. cversion counts creates and deletes; since
+// stat is the Stat that clients see. cversion counts creates and deletes; since
 // deletes = creates - children, it need not be stored (DataNode.copyStat).
 func (n *node) stat() Stat {
 	r := n.readRare()

@@ -41,7 +41,7 @@ func TestNode_SetBlob_KeepsPathAndData(t *testing.T) {
 	}
 }
 
-// A copy is what a snapshot goes on reading, or what a rollback returns to.
+// A copy is for a snapshot that is being read, or for a rollback.
 func TestNode_Copy_SharesNoFields(t *testing.T) {
 	n := node{czxid: 7}
 	plain := n.copy()

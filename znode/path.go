@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// ValidatePath checks the whole rule for a znode's path (ZooKeeper's
-// PathUtils.validatePath). The error describes what is wrong and where; it is
-// ErrBadArguments for errors.Is.
+// ValidatePath checks that path is valid for a znode (ZooKeeper's
+// PathUtils.validatePath). The error describes what is wrong and where; it
+// wraps ErrBadArguments.
 //
 // ZooKeeper checks UTF-16 units and refuses surrogates, so no character
 // beyond U+FFFF is allowed in a name.

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Quotas live in the tree itself, where ZooKeeper's clients put them: the
-// limits of /a in /zookeeper/quota/a/zookeeper_limits, what /a uses in
+// Quotas are in the tree itself, where ZooKeeper's clients put them: the limits
+// of /a in /zookeeper/quota/a/zookeeper_limits, its usage in
 // /zookeeper/quota/a/zookeeper_stats, both as text. Clients create the two
-// znodes; the tree keeps the second one up to date without counting that as a
+// znodes; the tree keeps the second one current without counting that as a
 // change (no version, no mzxid, no event).
 const (
 	quotaLimitsName = "zookeeper_limits"
@@ -18,13 +18,13 @@ const (
 
 // quotaLimits are the limits of one subtree; -1 means none.
 type quotaLimits struct {
-	count, bytes         int64 // soft: going over is only reported
+	count, bytes         int64 // soft: excess is only reported
 	countHard, bytesHard int64
 }
 
 // quotaText is the "key=value" text of both znodes (ZooKeeper's StatsTrack):
-// count and bytes, then, after a spurious "=", whatever else, so that parsers
-// of version 3.4 stop there.
+// count and bytes, then, after a spurious "=", other keys, so that parsers of
+// version 3.4 stop there.
 type quotaText map[string]int64
 
 func parseQuota(data []byte) quotaText {
@@ -62,8 +62,8 @@ func (q quotaText) format() []byte {
 	return b
 }
 
-// quotaSubject returns the path that a znode under /zookeeper/quota speaks
-// about, if its name is the given one.
+// quotaSubject returns the path whose quota a znode under /zookeeper/quota
+// holds, if its name is the given one.
 func quotaSubject(path, name string) (string, bool) {
 	if !strings.HasPrefix(path, QuotaPath+"/") || !strings.HasSuffix(path, "/"+name) {
 		return "", false
@@ -105,8 +105,8 @@ func (t *Tree) quotaOf(path string) (subject string, limits quotaLimits, ok bool
 
 func quotaStatsPath(subject string) string { return QuotaPath + subject + "/" + quotaStatsName }
 
-// checkQuota refuses a change that goes over a hard limit where quotas are
-// enforced (ZooKeeperServer.checkQuota), and reports limits gone over.
+// checkQuota refuses a change that exceeds a hard limit if quotas are enforced
+// (ZooKeeperServer.checkQuota), and reports the limits that it exceeds.
 func (t *Tree) checkQuota(x *Txn, path string, bytes, count int64) Error {
 	subject, limits, ok := t.quotaOf(path)
 	if !ok {
@@ -140,8 +140,8 @@ func (t *Tree) checkQuota(x *Txn, path string, bytes, count int64) Error {
 	return OK
 }
 
-// chargeQuota counts a change that has been made. A new zookeeper_stats znode
-// is filled by counting its subject's subtree.
+// chargeQuota counts a change. It fills a new zookeeper_stats znode by counting
+// its subject's subtree.
 func (t *Tree) chargeQuota(x *Txn, path string, bytes, count int64) {
 	if subject, ok := quotaSubject(path, quotaStatsName); ok && count > 0 {
 		t.writeQuota(x, path, quotaText{"count": 0, "bytes": 0}, t.subtreeSize(subject))

@@ -137,7 +137,7 @@ func TestQuota_Limits_FollowTheZnode(t *testing.T) {
 	h.create("/q/c", "", ErrQuotaExceeded)
 	h.tree.Delete(&h.x, limits, -1)
 	h.create("/q/c", "", OK)
-	h.stats("count=3,bytes=6") // without limits nobody counts
+	h.stats("count=3,bytes=6") // without limits nothing is counted
 	h.create("/zookeeper/quota/q/a", "", OK)
 	h.create("/zookeeper/quota/q/a/zookeeper_limits", "countHardLimit=1", OK)
 	h.create("/q/a/x", "", OK) // no stats znode: nothing to compare with

@@ -11,11 +11,11 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
-// TestTree_Random_EqualsModel runs random transactions against the tree and
-// the model and compares everything after each: result codes, names, events,
-// every znode's Stat, data, ACL and children, ephemerals, sizes, the digest of
-// a tree built from a snapshot. Snapshots are taken at random moments and read
-// by other goroutines while the writer goes on; they must show their moment.
+// TestTree_Random_EqualsModel runs random transactions against the tree and the
+// model and compares everything after each: result codes, names, events, every
+// znode's Stat, data, ACL and children, ephemerals, sizes, the digest of a tree
+// built from a snapshot. Snapshots are taken at random moments and read by
+// other goroutines while the writer continues; they must show their moment.
 func TestTree_Random_EqualsModel(t *testing.T) {
 	r := seed.Rand(t)
 	for range 6 {
@@ -220,7 +220,7 @@ func (h *randomRun) same(what string, got, want Error) {
 	}
 }
 
-// compare looks at every difference that there could be.
+// compare checks every possible difference.
 func (h *randomRun) compare(what string) {
 	h.t.Helper()
 	fail := func(format string, args ...any) {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// The reads. Data and names that they return are never changed afterwards;
-// the slices of names belong to the caller.
+// The reads. The tree never changes the data and names that they return; the
+// slices of names belong to the caller.
 
 // Exists returns a znode's Stat.
 //
-// Errors: ErrNoNode, ErrNoAuth (READ; asked for since ZooKeeper 3.9.2).
+// Errors: ErrNoNode, ErrNoAuth (READ; checked since ZooKeeper 3.9.2).
 func (t *Tree) Exists(path string, ids []ID) (Stat, Error) {
 	n, code := t.readable(path, PermRead, ids)
 	if code != OK {
@@ -30,8 +30,8 @@ func (t *Tree) Get(path string, ids []ID) ([]byte, Stat, Error) {
 	return n.data(), n.stat(), OK
 }
 
-// Children returns the names of a znode's children in an order that stays the
-// same while they do, and its Stat.
+// Children returns the names of a znode's children in an order that does not
+// change while they do not, and its Stat.
 //
 // Errors: ErrNoNode, ErrNoAuth (READ).
 func (t *Tree) Children(path string, ids []ID) ([]string, Stat, Error) {
@@ -111,7 +111,7 @@ func (t *Tree) EphemeralOwners(visit func(owner SessionID, count int)) {
 	}
 }
 
-// Size is what the tree holds.
+// Size is the size of a tree.
 type Size struct {
 	Znodes     int   // without ZooKeeper's alias "" of the root
 	Ephemerals int   // znodes that belong to a session
@@ -128,9 +128,9 @@ func (t *Tree) Size() Size {
 }
 
 // Reapable returns at most limit containers and TTL znodes that may be removed
-// at the given time: childless, and either a container that once had a child
-// or was never used and unchanged for longer than neverUsed milliseconds (0:
-// such are kept; ContainerManager.getElapsed), or a TTL znode unchanged for its
+// at the given time: childless, and either a container that had a child, or
+// that was never used and unchanged for longer than neverUsed milliseconds (0:
+// keep those; ContainerManager.getElapsed), or a TTL znode unchanged for its
 // TTL.
 func (t *Tree) Reapable(nowMillis, neverUsed int64, limit int) []string {
 	var paths []string

@@ -54,8 +54,8 @@ func TestRegression_Reapable_NeverUsedCountsFromTheLastChange(t *testing.T) {
 	}
 }
 
-// The version after -2 was -1, which a condition takes for any version: whoever had read it overwrote what others wrote
-// meanwhile (ZOOKEEPER-4743). Logs of release 1.0 are applied as they were.
+// The version after -2 was -1, which means any version in a condition: a client that had read it overwrote what others
+// wrote meanwhile (ZOOKEEPER-4743). Logs of release 1.0 are applied as they were.
 func TestRegression_Version_IsNeverMinusOne(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		tree, x := NewTree(), &Txn{Zxid: 1, FirstRules: first}

@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// FormatSequence returns what a server appends to the name of a sequential znode: the
-// parent's counter, a signed 32-bit number, by Java's %010d. In ZooKeeper negative ones
-// can occur, which are one character longer.
+// FormatSequence returns the suffix that a server appends to the name of a sequential
+// znode: the parent's counter, a signed 32-bit number, in Java's format %010d. In
+// ZooKeeper it can be negative, and is then one character longer.
 func FormatSequence(n int32) string { return fmt.Sprintf("%010d", n) }
 
-// ParseSequence is the inverse of FormatSequence. ok is false for what no server writes,
-// such as -000000000.
+// ParseSequence is the inverse of FormatSequence. ok is false for text that no server
+// writes, such as -000000000.
 func ParseSequence(s string) (n int32, ok bool) {
 	if len(s) != 10 && len(s) != 11 {
 		return 0, false

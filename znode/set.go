@@ -56,15 +56,15 @@ func (t *Tree) Check(x *Txn, path string, version Version) Error {
 }
 
 // SetConfig replaces the text of /zookeeper/config, which no client may write.
-// Its data version stays what it is shown as: -1 (Programmer's Guide,
-// "Dynamic Reconfiguration").
+// Its data version is always -1 (Programmer's Guide, "Dynamic
+// Reconfiguration").
 func (t *Tree) SetConfig(x *Txn, text []byte) {
 	n := t.replaceData(x, t.get(ConfigPath), text)
 	n.version = -1
 }
 
-// Allows reports whether the transaction's client has one of the wanted permissions on a znode. Many calls with the
-// same Txn look at each long ACL once.
+// Allows reports whether the transaction's client has one of the wanted permissions on a znode. Calls with the same
+// Txn evaluate each long ACL once.
 //
 // Errors: ErrNoNode, ErrNoAuth.
 func (t *Tree) Allows(x *Txn, path string, want Perms) Error {
@@ -78,7 +78,7 @@ func (t *Tree) Allows(x *Txn, path string, want Perms) Error {
 	return OK
 }
 
-// checked validates path and finds the znode behind it.
+// checked validates path and finds its znode.
 func (t *Tree) checked(x *Txn, path string, want Perms) (*node, Error) {
 	if ValidatePath(path) != nil {
 		return nil, ErrBadArguments

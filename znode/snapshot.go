@@ -2,8 +2,8 @@ package znode
 
 import "fmt"
 
-// Snapshot is the tree as it stood at one moment. It may be read by one other
-// goroutine while the writer goes on; Release it when done.
+// Snapshot is the tree at one moment. One other goroutine may read it while the
+// writer continues; Release it when done.
 //
 // Taking it costs a few microseconds: it shares the index's slots, which the
 // writer copies shard by shard when it next touches them, and the znodes,
@@ -15,7 +15,7 @@ type Snapshot struct {
 	count int
 }
 
-// Snapshot freezes the tree's present state. The caller is the writer.
+// Snapshot freezes the current state of the tree. Only the writer may call it.
 func (t *Tree) Snapshot() *Snapshot {
 	s := &Snapshot{tree: t, count: t.index.count, acls: append([]aclEntry(nil), t.acls.lists...)}
 	for i := range t.index.shards {
@@ -47,8 +47,8 @@ type Record struct {
 	ACL  []ACL
 }
 
-// Walk calls visit for every znode, in no particular order, until it returns
-// an error. Path and Data stay valid for ever, the Record only for the call.
+// Walk calls visit for every znode, in no particular order, until it returns an
+// error. Path and Data stay valid forever, the Record only during the call.
 func (s *Snapshot) Walk(visit func(*Record) error) error {
 	var r Record
 	for i := range s.slots {
@@ -73,10 +73,10 @@ func (s *Snapshot) Walk(visit func(*Record) error) error {
 // Builder makes a tree of the Records of a snapshot.
 type Builder struct{ tree *Tree }
 
-// NewBuilder starts with nothing.
+// NewBuilder returns an empty Builder.
 func NewBuilder() *Builder { return &Builder{tree: emptyTree()} }
 
-// Add takes one znode over; the order does not matter.
+// Add adds one znode; the order does not matter.
 func (b *Builder) Add(r *Record) error {
 	if err := ValidatePath(r.Path); err != nil {
 		return fmt.Errorf("adding znode: %w", err)
@@ -100,8 +100,8 @@ func (b *Builder) Add(r *Record) error {
 	return nil
 }
 
-// Tree connects parents and children and returns the tree. It fails when a
-// znode has no parent, or one of the system's is missing.
+// Tree connects parents and children and returns the tree. It fails if a znode
+// has no parent, or if a system znode is missing.
 func (b *Builder) Tree() (*Tree, error) {
 	t := b.tree
 	for _, path := range []string{RootPath, SystemPath, QuotaPath, ConfigPath} {

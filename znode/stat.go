@@ -1,8 +1,8 @@
 package znode
 
-// Stat is what a client sees of a znode besides its data (ZooKeeper
-// Programmer's Guide, "Time in ZooKeeper" and "ZooKeeper Stat Structure").
-// The field order is that of the wire record.
+// Stat is the metadata of a znode that clients see (ZooKeeper Programmer's
+// Guide, "Time in ZooKeeper" and "ZooKeeper Stat Structure"). The field order
+// is that of the wire record.
 type Stat struct {
 	Czxid          Zxid      // transaction that created the znode
 	Mzxid          Zxid      // transaction that last changed its data

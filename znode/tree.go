@@ -14,8 +14,8 @@ const (
 	ConfigPath = "/zookeeper/config"
 )
 
-// Tree is the tree of znodes. It has one writer at a time; readers may share
-// it between writes. Its owner provides that order.
+// Tree is the tree of znodes. It has one writer at a time; readers may share it
+// between writes. Its owner ensures that order.
 type Tree struct {
 	index      index
 	acls       aclTable
@@ -76,8 +76,8 @@ func (t *Tree) parentOf(path string) *node {
 	return t.index.get(Parent(path))
 }
 
-// link puts n into the index and adopts it. The parent's Stat is the caller's
-// business; n's use of its ACL is counted already.
+// link puts n into the index and adopts it. The caller updates the parent's
+// Stat; n's use of its ACL is already counted.
 func (t *Tree) link(n *node) {
 	n.gen = t.gen
 	t.index.insert(n)
@@ -112,11 +112,11 @@ func (t *Tree) adopt(n *node) {
 	t.noteQuota(n, true)
 }
 
-// childrenOf is the set of n's children, which it gets with its first child.
+// childrenOf returns the set of n's children, and creates it for the first child.
 func (t *Tree) childrenOf(n *node) *children {
 	if n.rare == nil || n.rare.children == nil {
-		// The set is shared by all copies of n that are made from now on. No snapshot
-		// contains a parent without a set: insert has edited it.
+		// All copies of n made from now on share the set. No snapshot contains a
+		// parent without a set: insert has edited it.
 		set := &children{}
 		if parent := t.parentOf(n.path()); parent != nil {
 			set.up = t.childrenOf(parent)

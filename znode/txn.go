@@ -1,17 +1,17 @@
 package znode
 
-// Txn is the context of one transaction: everything an edit must not find out
-// by itself, and the events it caused. The zero value of a flag is the strict
-// choice. A Txn is used by one goroutine and may be used again after Reset.
+// Txn is the context of one transaction: everything that an edit must not
+// determine by itself, and the events it caused. The zero value of a flag is
+// the strict choice. A Txn is for one goroutine and may be reused after Reset.
 type Txn struct {
 	Zxid       Zxid
 	TimeMillis int64     // wall clock of the proposer, milliseconds since the epoch
-	Session    SessionID // session that asks; owner of ephemerals it creates
-	Identities []ID      // what the connection has authenticated as
+	Session    SessionID // session of the client; owner of ephemerals it creates
+	Identities []ID      // of the connection
 
 	ExtendedTypes bool // TTL znodes are allowed (extendedTypesEnabled)
 	EnforceQuota  bool // hard quotas refuse (enforceQuota)
-	FirstRules    bool // versions and sequence numbers go on as in release 1.0; see nextVersion and Create
+	FirstRules    bool // versions and sequence numbers wrap as in release 1.0; see nextVersion and Create
 
 	// Events are what the edits emitted, in order.
 	Events []Event
@@ -63,7 +63,7 @@ func (t *Tree) Commit(x *Txn) {
 	x.endAtomic()
 }
 
-// Rollback takes back every edit and event since Begin.
+// Rollback undoes every edit and event since Begin.
 func (t *Tree) Rollback(x *Txn) {
 	for i := len(x.undo) - 1; i >= 0; i-- {
 		switch c := &x.undo[i]; c.kind {
@@ -83,8 +83,8 @@ func (t *Tree) Rollback(x *Txn) {
 	x.Reset()
 }
 
-// undoEdit puts the fields back that an edit may have changed. The place among
-// the siblings and the set of children are other records' business.
+// undoEdit restores the fields that an edit may have changed. Other records
+// restore the place among the siblings and the set of children.
 func (t *Tree) undoEdit(c *undoRecord) {
 	n, s := c.node, &c.saved
 	t.replaceBlob(n, func() { n.blob = s.blob })
@@ -102,12 +102,12 @@ func (x *Txn) endAtomic() {
 
 // The primitives. Nothing else changes a znode, and only they emit events.
 
-// insert adds n under its parent, which it makes a parent once more.
+// insert adds n under its parent, and counts the creation there.
 func (t *Tree) insert(x *Txn, parent, n *node) {
 	parent = t.edit(x, parent)
 	r := parent.editRare()
 	if next := r.creates + 1; next > r.creates {
-		r.creates = next // a full counter stays (DataTree.createNode raises only)
+		r.creates = next // a full counter does not change (DataTree.createNode only increments)
 	}
 	r.pzxid = x.Zxid
 	t.link(n)
@@ -117,10 +117,10 @@ func (t *Tree) insert(x *Txn, parent, n *node) {
 	x.emit(t, EventCreated, n, parent)
 }
 
-// remove takes n, which has no children, out.
+// remove removes n, which has no children.
 func (t *Tree) remove(x *Txn, n *node) {
 	if x.atomic {
-		n = t.own(n) // a rollback would link it again
+		n = t.own(n) // a rollback links it again
 	}
 	parent := t.edit(x, t.parentOf(n.path()))
 	parent.editRare().pzxid = x.Zxid
@@ -158,8 +158,8 @@ func (t *Tree) replaceACL(x *Txn, n *node, list []ACL) *node {
 	return n
 }
 
-// nextVersion is the version after v. From -2 it goes to 0, since -1 stands for any version in a condition, which
-// would then hold for whatever was written meanwhile (ZooKeeper 3.9.3, ZOOKEEPER-4743).
+// nextVersion is the version after v. 0 follows -2, because -1 in a condition means any version and would match
+// any later write (ZooKeeper 3.9.3, ZOOKEEPER-4743).
 func (x *Txn) nextVersion(v Version) Version {
 	if v++; v == AnyVersion && !x.FirstRules {
 		v = 0
@@ -167,12 +167,12 @@ func (x *Txn) nextVersion(v Version) Version {
 	return v
 }
 
-// putData changes data without counting it as a change by a client.
+// putData changes data without counting a change by a client.
 func (t *Tree) putData(n *node, data []byte) {
 	t.replaceBlob(n, func() { n.setBlob(n.path(), data) })
 }
 
-// edit returns the copy of n to write to and remembers what it was.
+// edit returns the copy of n to write to, and records the old one for a rollback.
 func (t *Tree) edit(x *Txn, n *node) *node {
 	n = t.own(n)
 	if x.atomic {

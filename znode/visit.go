@@ -2,12 +2,12 @@ package znode
 
 import "hash/maphash"
 
-// The reads of many znodes at a few at a time, so that no writer waits long.
+// Reads of many znodes, a few at a time, so that no writer waits long.
 
-// VisitChildren calls visit with the names of the children at the places [from, to) of a znode's list, as far as there
-// are any, and returns the znode's Stat. The order is this server's own: a new child comes last, and the place of a
-// deleted one is taken by the last. Who visits the places from the end to the beginning therefore sees each child that
-// stays, whatever changes between the calls; some perhaps twice.
+// VisitChildren calls visit with the names of the children at the positions [from, to) of a znode's list, as far as
+// they exist, and returns the znode's Stat. The order is this server's own: a new child comes last, and the last child
+// takes the position of a deleted one. Visiting the positions from the end to the beginning therefore shows each child
+// that is not deleted, whatever changes between the calls; some perhaps twice.
 //
 // Errors: ErrNoNode, ErrNoAuth (READ).
 func (t *Tree) VisitChildren(path string, from, to int, ids []ID, visit func(name string)) (Stat, Error) {
@@ -23,14 +23,14 @@ func (t *Tree) VisitChildren(path string, from, to int, ids []ID, visit func(nam
 	return n.stat(), OK
 }
 
-// Parts is in how many parts Visit shows a tree.
+// Parts is the number of parts in which Visit shows a tree.
 const Parts = indexShards
 
-// Seed is a number that tells trees apart whose znodes lie in different parts.
+// Seed identifies how a tree distributes its znodes over parts.
 func (t *Tree) Seed() uint32 { return uint32(maphash.String(t.index.seed, "")) }
 
-// Visit calls visit for each znode of a part, whoever may read it, in no particular order. A znode stays in its part
-// as long as it exists.
+// Visit calls visit for each znode of a part, without checking permissions, in no particular order. A znode stays in
+// its part as long as it exists.
 func (t *Tree) Visit(part int, visit func(path string, data []byte, s *Stat)) {
 	for _, n := range t.index.shards[part].slots {
 		if n != nil {
@@ -40,8 +40,8 @@ func (t *Tree) Visit(part int, visit func(path string, data []byte, s *Stat)) {
 	}
 }
 
-// Visible reports whether a znode is there, and these identities may read it and everything above it: who may not
-// list a znode's children is not told of them otherwise.
+// Visible reports whether a znode exists and these identities may read it and all its ancestors: a client that
+// may not list a znode's children must not learn of them otherwise.
 func (t *Tree) Visible(path string, ids []ID) bool {
 	for {
 		if _, code := t.readable(path, PermRead, ids); code != OK {
@@ -54,8 +54,8 @@ func (t *Tree) Visible(path string, ids []ID) bool {
 	}
 }
 
-// Tellable reports whether these identities may be told of a path, whether or not a znode is there: what there is of
-// it and above it is Visible to them.
+// Tellable reports whether these identities may learn of a path, whether or not it has a znode: the existing part of
+// the path is Visible to them.
 func (t *Tree) Tellable(path string, ids []ID) bool {
 	for {
 		if _, code := t.readable(path, PermRead, ids); code != ErrNoNode {
@@ -65,7 +65,7 @@ func (t *Tree) Tellable(path string, ids []ID) bool {
 	}
 }
 
-// About is what a znode is, besides its data and Stat.
+// About describes a znode beyond its data and Stat.
 type About struct {
 	Kind      string // persistent, ephemeral, container or ttl
 	TTLMillis int64  // of kind ttl
@@ -73,7 +73,7 @@ type About struct {
 	Below     Size   // the znodes below it
 }
 
-// About describes a znode. It counts at most so many below it.
+// About describes a znode; most bounds the znodes below it that it counts.
 //
 // Errors: ErrNoNode, ErrNoAuth (READ).
 func (t *Tree) About(path string, ids []ID, most int) (About, Stat, Error) {
