@@ -116,18 +116,18 @@ func lease(timeout time.Duration) time.Duration {
 }
 
 // Clock finds the sessions that have been silent for their timeout. Deadlines
-// round up to the next multiple of the tick, so that sessions lie in buckets: a
-// heartbeat within the same tick changes nothing, and one tick's dead come out
-// together (ZooKeeper's ExpiryQueue, after which this is modelled). A session
-// touched at t expires in (t+timeout, t+timeout+tick], provided that Expire is
-// called when Next says.
+// round up to the next multiple of the tick, so that sessions fall into
+// buckets: a heartbeat within the same tick changes nothing, and the sessions
+// of one tick expire together (modelled after ZooKeeper's ExpiryQueue). A
+// session touched at t expires in (t+timeout, t+timeout+tick], provided that
+// Expire is called at the time that Next returns.
 //
 // Touch and Remove take constant time; Track and Expire add a logarithm of the
 // number of buckets, at most one for each tick of the longest timeout.
 //
-// A Clock is not safe for concurrent use. It reads no time; the moments passed
-// in should carry Go's monotonic reading (time.Now does), so that a step of the
-// wall clock expires nobody. Ticks are counted from the first moment it sees.
+// A Clock is not safe for concurrent use. It reads no time; the times passed in
+// should carry Go's monotonic reading (time.Now does), so that a step of the
+// wall clock expires no session. Ticks are counted from the first time it sees.
 type Clock struct {
 	tick time.Duration
 
@@ -142,23 +142,24 @@ type tracked struct {
 	id         znode.SessionID
 	timeout    time.Duration
 	heard      time.Time // the last time
-	by         uint64    // the server that has heard it then; NotHeard: none since Track
+	by         uint64    // the server that heard it then; NotHeard: none since Track
 	bucket     *bucket
-	prev, next *tracked // within the bucket, a ring through bucket.ring
+	prev, next *tracked // in the bucket, a ring through bucket.ring
 }
 
 // NotHeard is no server's id.
 const NotHeard = 1<<64 - 1
 
-// Silent is a session whose deadline has come.
+// Silent is a session whose deadline has passed.
 type Silent struct {
 	ID    znode.SessionID
 	Heard time.Time // when its client was last heard, or it was tracked
-	By    uint64    // the server that has heard it; NotHeard: it was not, since it was tracked
+	By    uint64    // the server that heard it; NotHeard: none since it was tracked
 }
 
-// bucket is the sessions with one deadline, in the order they got it. An empty
-// bucket stays until it is on top of the heap: it is likely to be used again.
+// bucket holds the sessions with one deadline, in the order they got it. An
+// empty bucket stays until it is on top of the heap, because it is likely to be
+// used again.
 type bucket struct {
 	tick int64
 	ring tracked // sentinel
@@ -180,9 +181,9 @@ func NewClock(tick time.Duration) *Clock {
 // Len is the number of sessions in the clock.
 func (c *Clock) Len() int { return len(c.sessions) }
 
-// Track puts a session in the clock with a full timeout from now. For one that
-// is there already it changes the timeout and starts it afresh, as a reconnect
-// with another timeout does.
+// Track adds a session to the clock with a full timeout from now. If the
+// session is already there, it changes the timeout and restarts it, as for a
+// reconnect with another timeout.
 func (c *Clock) Track(id znode.SessionID, timeout time.Duration, now time.Time) {
 	if c.base.IsZero() {
 		c.base = now
@@ -196,9 +197,9 @@ func (c *Clock) Track(id znode.SessionID, timeout time.Duration, now time.Time) 
 	c.move(s, c.deadline(timeout, now))
 }
 
-// Touch gives a session, whose client was heard by this server, a full timeout from now. It never brings a deadline
-// forward, so heartbeats may be reported late and out of order. It reports
-// false for a session that is not in the clock.
+// Touch gives a session a full timeout from now, because the given server heard its client. It never brings a
+// deadline forward, so heartbeats may be reported late and out of order. It reports false for a session that is not
+// in the clock.
 func (c *Clock) Touch(id znode.SessionID, now time.Time, by uint64) bool {
 	s := c.sessions[id]
 	if s == nil {
@@ -213,15 +214,15 @@ func (c *Clock) Touch(id znode.SessionID, now time.Time, by uint64) bool {
 	return true
 }
 
-// Delay postpones every deadline by d: for as long as nobody listened to the
-// heartbeats, their absence means nothing.
+// Delay postpones every deadline by d: while no server listened to heartbeats,
+// their absence means nothing.
 func (c *Clock) Delay(d time.Duration) {
 	if !c.base.IsZero() && d > 0 {
 		c.base = c.base.Add(d)
 	}
 }
 
-// Remove takes a session out of the clock, if it is there.
+// Remove removes a session from the clock, if it is there.
 func (c *Clock) Remove(id znode.SessionID) {
 	if s := c.sessions[id]; s != nil {
 		s.unlink()
@@ -229,7 +230,7 @@ func (c *Clock) Remove(id znode.SessionID) {
 	}
 }
 
-// Expire takes the sessions whose deadline has come out of the clock and
+// Expire removes the sessions whose deadline has passed from the clock and
 // returns them, the earliest deadline first. If closing one of them fails, the
 // caller Tracks it again.
 func (c *Clock) Expire(now time.Time) []Silent {
@@ -248,8 +249,8 @@ func (c *Clock) Expire(now time.Time) []Silent {
 	return dead
 }
 
-// Next is the earliest deadline, the moment to call Expire; false when there
-// is no session.
+// Next is the earliest deadline, when to call Expire; false if there is no
+// session.
 func (c *Clock) Next() (time.Time, bool) {
 	if !c.dropEmpty() {
 		return time.Time{}, false
@@ -284,13 +285,13 @@ func (c *Clock) dropEmpty() bool {
 	return false
 }
 
-// at is the moment of a tick.
+// at is the time of a tick.
 func (c *Clock) at(tick int64) time.Time {
 	return c.base.Add(time.Duration(tick) * c.tick)
 }
 
-// deadline is the first tick after now+timeout, never the very moment: what is
-// due at a tick has been silent for longer than its timeout.
+// deadline is the first tick strictly after now+timeout: a session that is due
+// at a tick has been silent for longer than its timeout.
 func (c *Clock) deadline(timeout time.Duration, now time.Time) int64 {
 	d := now.Sub(c.base) + timeout
 	n := int64(d / c.tick)

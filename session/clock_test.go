@@ -239,7 +239,8 @@ func idsOf(dead []Silent) (ids []znode.SessionID) {
 	return ids
 }
 
-// What is known of an expired session: when it was last heard, and by whom, however late older news come.
+// An expired session has the time and the server of its last heartbeat, even if older ones are reported
+// later.
 func TestClock_Expire_SaysWhoHeardLast(t *testing.T) {
 	c := NewClock(time.Second)
 	c.Track(1, 2*time.Second, start)

@@ -6,8 +6,8 @@
 // leader's alone, is never replicated, and only proposes: that a session has
 // expired is decided by the command that closes it.
 //
-// The package opens no connection, proposes no command and reads no time: the
-// moment comes in as an argument everywhere.
+// The package opens no connection, proposes no command and reads no time: times
+// are arguments.
 //
 // # Concurrency
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Password proves that a client that names a session is its own.
+// Password proves that a session belongs to the client that names it.
 type Password [znode.PasswordSize]byte
 
 // Session is the replicated part of a session: the same on every server.
@@ -15,13 +15,12 @@ type Session struct {
 	ID       znode.SessionID
 	Timeout  time.Duration // negotiated; whole milliseconds
 	Password Password
-	// Owner is the server that holds the client's connection and may send
-	// requests for it; a former owner's requests are refused.
+	// Owner is the server that has the client's connection and may send
+	// requests for it; requests of a former owner are refused.
 	Owner uint64
 }
 
-// Table is the replicated table of sessions. Like the tree it belongs to one
-// writer.
+// Table is the replicated table of sessions. Like the tree it has one writer.
 type Table struct {
 	sessions map[znode.SessionID]*Session
 }
@@ -29,10 +28,10 @@ type Table struct {
 // NewTable returns an empty table.
 func NewTable() *Table { return &Table{sessions: map[znode.SessionID]*Session{}} }
 
-// Add enters a new session and reports false when its id is taken or could be
-// mistaken for something else: 0 means none, the smallest number marks
-// containers (ZooKeeper's SessionTrackerImpl skips it too), and a top byte of
-// 0xFF marks TTL znodes (server ids end at 254).
+// Add adds a new session. It reports false if the id is taken or has another
+// meaning: 0 means none, the smallest number marks containers (ZooKeeper's
+// SessionTrackerImpl skips it too), and a top byte of 0xFF marks TTL znodes
+// (server ids end at 254).
 func (t *Table) Add(s Session) bool {
 	switch {
 	case s.ID == 0, s.ID == -1<<63, uint64(s.ID)>>56 == 0xFF, t.sessions[s.ID] != nil:
@@ -45,9 +44,9 @@ func (t *Table) Add(s Session) bool {
 // Get returns a session or nil. The caller must not change it.
 func (t *Table) Get(id znode.SessionID) *Session { return t.sessions[id] }
 
-// Attach hands a session to another server, with a new timeout, and returns
-// its former owner. It reports false, and changes nothing, when there is no
-// such session or the password is wrong.
+// Attach moves a session to another server, with a new timeout, and returns its
+// former owner. It reports false, and changes nothing, if there is no such
+// session or the password is wrong.
 func (t *Table) Attach(
 	id znode.SessionID, password Password, timeout time.Duration, owner uint64,
 ) (former uint64, ok bool) {
@@ -60,7 +59,7 @@ func (t *Table) Attach(
 	return former, true
 }
 
-// Remove takes a session out and reports whether it was there.
+// Remove removes a session and reports whether it existed.
 func (t *Table) Remove(id znode.SessionID) bool {
 	_, ok := t.sessions[id]
 	delete(t.sessions, id)
@@ -70,8 +69,8 @@ func (t *Table) Remove(id znode.SessionID) bool {
 // Len is the number of sessions.
 func (t *Table) Len() int { return len(t.sessions) }
 
-// Each calls visit for every session, in no particular order. The caller must
-// not keep or change what it is given.
+// Each calls visit for every session, in no particular order. visit must not
+// keep or change the session.
 func (t *Table) Each(visit func(*Session)) {
 	for _, s := range t.sessions {
 		visit(s)

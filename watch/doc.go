@@ -1,8 +1,8 @@
-// Package watch decides which local watchers an edit of the tree wakes: each
+// Package watch decides which local watchers an edit of the tree notifies: each
 // of them once, with what, and in which order.
 //
-// A watcher is one client connection (Manager.NewWatcher). It leaves watches on
-// paths, which need not exist; Trigger takes one edit of the tree and hands a
+// A watcher is one client connection (Manager.NewWatcher). It sets watches on
+// paths, which need not exist; Trigger takes one edit of the tree and passes a
 // Notification to the Sink of every watcher concerned. The semantics are those
 // of ZooKeeper 3.9: two tables, data and child (DataTree), one-shot watches that
 // are consumed when they fire, persistent and persistent recursive ones that are
@@ -20,7 +20,7 @@
 //
 // The package does not know whether a znode exists, does not compare zxids to
 // catch up after a reconnect (setWatches), checks no permission and encodes
-// nothing: those are the callers' and the Sinks'. Watches are never replicated.
+// nothing: callers and Sinks do. Watches are never replicated.
 //
 // # Concurrency
 //
@@ -29,17 +29,16 @@
 // goroutine at a time, and not from within a Notify.
 //
 // Trigger calls Notify synchronously, in the caller's goroutine, holding no lock
-// of this package: Notify may call Add, Remove or Drop. All notifications of one
-// Trigger have been handed over when it returns, so successive Triggers reach
-// every Sink in their order. Among the watchers of one notification no order is
-// promised.
+// of this package: Notify may call Add, Remove or Drop. When Trigger returns, it
+// has delivered all its notifications, so successive Triggers reach every Sink
+// in their order. The watchers of one notification are in no particular order.
 //
 // Add and Trigger order themselves only path by path: an Add that returned
 // before Trigger was called is seen by it, one that starts after Trigger
-// returned is not, and of two that overlap either may come first. Who needs "the
-// watch is armed at exactly the state that the reply shows" (reference: a read
-// with a watch) must order them itself: package server calls Add while it reads
-// under the shared side of its view lock and Trigger under the exclusive side.
+// returned is not, and of two that overlap either may come first. A caller that
+// needs the watch armed at exactly the state of a reply (a read with a watch)
+// must order them itself: package server calls Add while it reads under the
+// shared side of its view lock, and Trigger under the exclusive side.
 //
 // When Drop overlaps a Trigger, that Trigger may still call the dropped
 // watcher's Notify after Drop has returned; no Trigger that starts later does.

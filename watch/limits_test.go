@@ -10,7 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// What was removed, or has fired, does not count for the limit any more.
+// Watches that were removed or have fired no longer count for the limit.
 func TestManager_Limit_CountsWhatIsThere(t *testing.T) {
 	m := New(Limit(1))
 	w := m.NewWatcher(&recorder{})

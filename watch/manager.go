@@ -10,22 +10,22 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// DefaultLimit is how many paths one watcher may watch unless Limit says
-// otherwise: at the measured size of a watch (below 200 bytes) a single client
+// DefaultLimit bounds the paths that one watcher may watch, unless Limit
+// changes it: at the measured size of a watch (below 200 bytes) a single client
 // cannot take more than some 50 MB. A cache of a hundred thousand znodes fits.
 const DefaultLimit = 1 << 18
 
-// DefaultBytes is how much memory the watches of all watchers may take unless Bytes says otherwise. Beyond it a watcher
-// may have watches of shareBytes, so that one that takes all there is leaves something to each of the others.
-// watchMemory is about what a watch takes beside its path.
+// DefaultBytes bounds the memory of the watches of all watchers, unless Bytes changes it. Beyond it a watcher may still
+// have watches of shareBytes, so that one that takes all the memory leaves something to each of the others. watchMemory
+// estimates the memory of a watch without its path.
 const (
 	DefaultBytes = 1 << 30
 	shareBytes   = 1 << 20
 	watchMemory  = 192
 )
 
-// keptRoom is the entries up to which an emptied map is kept for the next
-// watch. A larger one is thrown away, because a Go map never gives back room.
+// keptRoom bounds the entries of an emptied map that is kept for the next
+// watch. A larger one is dropped, because a Go map never shrinks.
 const keptRoom = 64
 
 // depths is how many depths of the tree countRecursive distinguishes; deeper
@@ -45,14 +45,14 @@ type Manager struct {
 	conns     atomic.Int64         // watchers with a watch in the data table
 	recursive [depths]atomic.Int64 // recursive watches by the depth of their path
 
-	trigger trigger // Trigger's own; it runs in one goroutine at a time
+	trigger trigger // for Trigger only, which runs in one goroutine at a time
 }
 
 // Option changes a setting of New.
 type Option func(*Manager)
 
-// Limit bounds the paths that one watcher may watch, instead of DefaultLimit;
-// 0 or less means DefaultLimit. Add answers *LimitError beyond it.
+// Limit bounds the paths that one watcher may watch, instead of DefaultLimit; 0
+// or less means DefaultLimit. Beyond it Add returns *LimitError.
 func Limit(paths int) Option {
 	return func(m *Manager) {
 		if paths > 0 {
@@ -70,7 +70,7 @@ func Bytes(most int64) Option {
 	}
 }
 
-// New is a Manager without watches.
+// New returns a Manager without watches.
 func New(opts ...Option) *Manager {
 	m := &Manager{seed: maphash.MakeSeed(), limit: DefaultLimit, maxBytes: DefaultBytes}
 	for _, o := range opts {
@@ -79,14 +79,14 @@ func New(opts ...Option) *Manager {
 	return m
 }
 
-// Watcher is one connection's hold on a Manager. All its methods belong to
-// the Manager that made it.
+// Watcher is one connection at a Manager. Pass it only to the Manager that made
+// it.
 type Watcher struct {
 	sink  Sink
 	owner *Manager
 
 	dataPaths atomic.Int64 // paths that it watches in the data table
-	mark      uint64       // the last round of Trigger that chose it; Trigger's own
+	mark      uint64       // the last round of Trigger that chose it; for Trigger only
 
 	mu      sync.Mutex // protects the fields below
 	paths   map[string]struct{}
@@ -96,10 +96,10 @@ type Watcher struct {
 }
 
 // NewWatcher registers a connection, whose notifications go to s. It costs
-// nothing until the first Add; call Drop when the connection has gone.
+// nothing until the first Add; call Drop when the connection has ended.
 func (m *Manager) NewWatcher(s Sink) *Watcher { return &Watcher{sink: s, owner: m} }
 
-// Sink is the Sink that the watcher was made with, to name it in a report.
+// Sink returns the Sink that was given to NewWatcher, to name the watcher in a report.
 func (w *Watcher) Sink() Sink { return w.sink }
 
 // Paths is how many paths the watcher watches.
@@ -113,10 +113,10 @@ func (m *Manager) shard(path string) *shard {
 	return &m.shards[maphash.String(m.seed, path)%shardCount]
 }
 
-// Add leaves a watch of w on path. Adding a mode that is already there changes
-// nothing. The path is kept as it is, so it must be valid and must not pin a
-// larger buffer. Errors: *LimitError, ErrDropped, and znode.ErrBadArguments for
-// a mode that is none.
+// Add sets a watch of w on path. Adding a mode again changes nothing. Add keeps
+// the path as it is, so it must be valid and must not pin a larger buffer.
+// Errors: *LimitError, ErrDropped, and znode.ErrBadArguments for an invalid
+// mode.
 func (m *Manager) Add(w *Watcher, path string, mode Mode) error {
 	k := modesOf(mode)
 	if k == 0 {
@@ -139,7 +139,7 @@ func (m *Manager) Add(w *Watcher, path string, mode Mode) error {
 	return nil
 }
 
-// remember enters path in the watcher's own index; the path's shard is locked.
+// remember adds path to the watcher's own index; the path's shard is locked.
 func (w *Watcher) remember(path string) error {
 	m, bytes := w.owner, bytesOf(path)
 	w.mu.Lock()
@@ -163,10 +163,10 @@ func (w *Watcher) remember(path string) error {
 	return nil
 }
 
-// bytesOf is about what a watch on path takes.
+// bytesOf estimates the memory of a watch on path.
 func bytesOf(path string) int64 { return watchMemory + int64(len(path)) }
 
-// forget takes path out of the watcher's own index; the path's shard is locked.
+// forget removes path from the watcher's own index; the path's shard is locked.
 func (w *Watcher) forget(path string) {
 	w.mu.Lock()
 	if _, there := w.paths[path]; there {
@@ -180,9 +180,9 @@ func (w *Watcher) forget(path string) {
 	w.mu.Unlock()
 }
 
-// Remove takes away those watches of w on path that kind names and reports
-// whether there was one (DataTree.removeWatch; the protocol's NOWATCHER when
-// not). An unknown kind removes nothing.
+// Remove removes the watches of w on path that kind selects, and reports
+// whether there was one (DataTree.removeWatch; if not, the protocol's
+// NOWATCHER). An unknown kind removes nothing.
 func (m *Manager) Remove(w *Watcher, path string, kind znode.WatcherType) bool {
 	s := m.shard(path)
 	s.mu.Lock()
@@ -200,7 +200,7 @@ func (m *Manager) Remove(w *Watcher, path string, kind znode.WatcherType) bool {
 	return true
 }
 
-// Contains reports whether w has a watch on path that kind names
+// Contains reports whether w has a watch on path that kind selects
 // (DataTree.containsWatcher); false for an unknown kind.
 func (m *Manager) Contains(w *Watcher, path string, kind znode.WatcherType) bool {
 	s := m.shard(path)
@@ -209,8 +209,8 @@ func (m *Manager) Contains(w *Watcher, path string, kind znode.WatcherType) bool
 	return s.paths[path].get(w)&selects(kind) != 0
 }
 
-// Drop removes all watches of a connection that has gone; Add refuses it from
-// now on. A second Drop does nothing.
+// Drop removes all watches of a connection that has ended; from now on Add
+// refuses the watcher. A second Drop does nothing.
 func (m *Manager) Drop(w *Watcher) {
 	w.mu.Lock()
 	paths := w.paths
@@ -220,7 +220,7 @@ func (m *Manager) Drop(w *Watcher) {
 	for path := range paths {
 		s := m.shard(path)
 		s.mu.Lock()
-		// A Trigger or a Remove may have been here since.
+		// A Trigger or a Remove may have been here meanwhile.
 		if from := s.paths[path].get(w); from != 0 {
 			s.setLocked(path, w, from, 0)
 			m.armed.Add(-1)
@@ -229,8 +229,8 @@ func (m *Manager) Drop(w *Watcher) {
 	}
 }
 
-// countData follows the watcher's paths in the data table, and by it how many
-// connections have any.
+// countData counts the watcher's paths in the data table, and the connections
+// that have any.
 func (w *Watcher) countData(by int64) {
 	if by == 0 {
 		return
@@ -243,7 +243,7 @@ func (w *Watcher) countData(by int64) {
 	}
 }
 
-// countRecursive follows the recursive watches by depth, so that Trigger looks
+// countRecursive counts the recursive watches by depth, so that Trigger looks
 // only at ancestors that can have one.
 func (m *Manager) countRecursive(path string, by int64) {
 	if by != 0 {

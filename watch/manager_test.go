@@ -9,8 +9,8 @@ import (
 )
 
 // TestManager_Trigger_Matrix holds the matrix of doc.go for one connection:
-// what it gets from an edit, and what from the same edit again, by which the
-// one-shot watches have gone.
+// what it receives from an edit, and from the same edit again, once the one-shot
+// watches are consumed.
 func TestManager_Trigger_Matrix(t *testing.T) {
 	const (
 		nodeCreated  = "NodeCreated "

@@ -39,7 +39,8 @@ func (md *model) add(who int, path string, mode Mode) {
 	}
 }
 
-// fire returns who is woken in a table, each once, and drops one-shot watches.
+// fire returns the watchers to notify in a table, each once, and drops one-shot
+// watches.
 func fire(table *[]modelWatch, path string, but map[int]bool) map[int]bool {
 	woken := map[int]bool{}
 	var left []modelWatch

@@ -2,7 +2,7 @@ package watch
 
 import "slices"
 
-// Summary is what wchs and mntr report.
+// Summary is the content of wchs and mntr.
 type Summary struct {
 	// The data table only, as ZooKeeper's wchs and AdminServer report it
 	// (DataTree.dumpWatchesSummary): connections with a watch in it, paths
@@ -13,8 +13,8 @@ type Summary struct {
 	Total int64
 }
 
-// Summary counts the watches. It visits the counters only, not the watches;
-// with calls under way its figures may belong to slightly different moments.
+// Summary counts the watches. It reads only the counters; during other calls
+// its figures may belong to slightly different moments.
 func (m *Manager) Summary() Summary {
 	sum := Summary{Connections: m.conns.Load()}
 	for i := range m.shards {
@@ -28,7 +28,7 @@ func (m *Manager) Summary() Summary {
 	return sum
 }
 
-// PathReport is one path of the data table with those who watch it.
+// PathReport is one path of the data table with its watchers.
 type PathReport struct {
 	Path     string
 	Watchers []*Watcher
@@ -41,10 +41,10 @@ type WatcherReport struct {
 }
 
 // ByPath lists the data table by path, for wchp. It copies at most limit
-// (connection, path) pairs and reports whether there were more. No order is
-// promised. Each shard is locked only while it is copied, so writers wait for
-// a fraction of the whole, and a watch that comes or goes meanwhile may or may
-// not be in the list.
+// (connection, path) pairs, in no particular order, and reports whether there
+// were more. Each shard is locked only while it is copied, so writers wait for
+// a fraction of the whole, and a watch that is set or removed meanwhile may or
+// may not be in the list.
 func (m *Manager) ByPath(limit int) (rows []PathReport, more bool) {
 	more = m.eachData(limit, func(path string, w *Watcher) {
 		if n := len(rows); n > 0 && rows[n-1].Path == path {
@@ -56,8 +56,7 @@ func (m *Manager) ByPath(limit int) (rows []PathReport, more bool) {
 	return rows, more
 }
 
-// ByWatcher lists the data table by connection, for wchc, under the same terms
-// as ByPath.
+// ByWatcher is ByPath by connection, for wchc.
 func (m *Manager) ByWatcher(limit int) (rows []WatcherReport, more bool) {
 	row := make(map[*Watcher]int)
 	more = m.eachData(limit, func(path string, w *Watcher) {
@@ -104,7 +103,7 @@ func (s *shard) eachData(limit int, f func(string, *Watcher)) (left int, more bo
 	return limit, false
 }
 
-// Held is what one watcher has on one path.
+// Held is the watches of one watcher on one path.
 type Held struct {
 	Watcher *Watcher
 	Path    string
@@ -120,8 +119,8 @@ func (k modes) list() (modes []Mode) {
 	return modes
 }
 
-// On lists the watches on a path, those of at most limit watchers, and reports whether there were more. No order is
-// promised.
+// On lists the watches on a path, of at most limit watchers and in no particular order, and reports whether there
+// were more.
 func (m *Manager) On(path string, limit int) (list []Held, more bool) {
 	s := m.shard(path)
 	s.mu.Lock()
@@ -135,8 +134,8 @@ func (m *Manager) On(path string, limit int) (list []Held, more bool) {
 	return list, false
 }
 
-// Of lists what a watcher watches, at most limit paths, and reports whether there were more. No order is promised, and
-// a watch that comes or goes meanwhile may or may not be in the list.
+// Of lists the watches of a watcher, at most limit paths in no particular order, and reports whether there were more.
+// A watch that is set or removed meanwhile may or may not be in the list.
 func (m *Manager) Of(w *Watcher, limit int) (list []Held, more bool) {
 	var paths []string
 	w.mu.Lock()
@@ -159,8 +158,8 @@ func (m *Manager) Of(w *Watcher, limit int) (list []Held, more bool) {
 	return list, more
 }
 
-// MostWatched lists the paths with the most watchers, of whatever modes, and how many those are; at most limit
-// (above 0) paths, the first ones first. Each shard is locked while its paths are counted.
+// MostWatched lists the paths with the most watchers of any mode, and their number; at most limit (above 0)
+// paths, the most watched first. Each shard is locked while its paths are counted.
 func (m *Manager) MostWatched(limit int) []PathCount {
 	var first []PathCount
 	for i := range m.shards {

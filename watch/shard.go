@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// shardCount stripes the paths over locks, so that connections arming watches
-// on different paths seldom meet. A power of two.
+// shardCount stripes the paths over locks, so that connections that set watches
+// on different paths seldom contend. A power of two.
 const shardCount = 64
 
 // shard is one stripe of the paths. A path's whole set of watchers, of both
@@ -23,7 +23,7 @@ type shard struct {
 }
 
 // watchers is the set of watchers of one path. Most paths have a single one,
-// which is kept in place; the map costs several hundred bytes and comes with
+// which is kept in place; the map costs several hundred bytes and is made for
 // the second. Invariant: group != nil if and only if one == nil.
 type watchers struct {
 	one   *Watcher
@@ -46,7 +46,7 @@ func (g *group) count(k modes, by int) {
 	g.recursive += by * int(k.in(hasRecursive))
 }
 
-// has reports whether any member is in the table; hasRecursive stands for the
+// has reports whether any member is in the table; hasRecursive selects the
 // recursive watches.
 func (g *group) has(table modes) bool {
 	return table&hasData != 0 && g.data > 0 || table&hasChild != 0 && g.child > 0 ||
@@ -83,8 +83,8 @@ func (ws watchers) size() int {
 	return 0
 }
 
-// setLocked makes to the set of modes of w on path, where it was from, and
-// keeps the counters. It does not touch w's own index.
+// setLocked changes the set of modes of w on path from one value to another,
+// and updates the counters. It does not touch w's own index.
 func (s *shard) setLocked(path string, w *Watcher, from, to modes) {
 	ws := s.paths[path]
 	before := ws.dataWatchers()
@@ -106,7 +106,7 @@ func (s *shard) setLocked(path string, w *Watcher, from, to modes) {
 	w.owner.countRecursive(path, to.in(hasRecursive)-from.in(hasRecursive))
 }
 
-// with is the set after w's modes went from one value to another.
+// with is the set after w's modes change from one value to another.
 func (ws watchers) with(w *Watcher, from, to modes) watchers {
 	if g := ws.group; g != nil {
 		g.count(from, -1)
@@ -130,8 +130,8 @@ func (ws watchers) with(w *Watcher, from, to modes) watchers {
 	return watchers{group: g}
 }
 
-// countLocked follows one change of a pair. before and after are the path's
-// watchers in the data table.
+// countLocked updates the counters for one change of a pair. before and after
+// are the path's watchers in the data table.
 func (s *shard) countLocked(from, to modes, before, after int) {
 	data := to.in(dataTable) - from.in(dataTable)
 	s.dataPairs += data
@@ -144,7 +144,7 @@ func (s *shard) countLocked(from, to modes, before, after int) {
 	}
 }
 
-// all goes through the set.
+// all iterates over the set.
 func (ws watchers) all() iter.Seq2[*Watcher, modes] {
 	if ws.group != nil {
 		return maps.All(ws.group.modes)

@@ -6,14 +6,14 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// maxKeptMatches bounds the room that Trigger keeps between calls for the
+// maxKeptMatches bounds the buffer that Trigger keeps between calls for the
 // watchers it chose: 512 KiB of pointers. A wider fan-out allocates each time.
 const maxKeptMatches = 1 << 16
 
 // trigger is the state of Manager.Trigger, used by one goroutine at a time.
 type trigger struct {
-	// round numbers the notifications; a Watcher marked with it has been
-	// chosen for the current one already, by whatever table or ancestor.
+	// round numbers the notifications; a Watcher marked with it is already
+	// chosen for the current one, through any table or ancestor.
 	round   uint64
 	matched []*Watcher
 }
@@ -45,8 +45,8 @@ func (m *Manager) Trigger(ev znode.Event) {
 	m.deliver(znode.EventChildrenChanged, parent, ev.Zxid, ev.ParentACL)
 }
 
-// match chooses the watchers of path in a table for the current notification, and takes
-// the modes in consumed away from them.
+// match chooses the watchers of path in a table for the current notification, and
+// removes the modes in consumed from them.
 func (m *Manager) match(path string, table, consumed modes) {
 	s := m.shard(path)
 	s.mu.Lock()
@@ -106,8 +106,8 @@ func (m *Manager) matchAncestors(path string) {
 	}
 }
 
-// deliver hands the chosen watchers one notification and forgets them. No lock
-// is held.
+// deliver passes one notification to the chosen watchers and forgets them. No
+// lock is held.
 func (m *Manager) deliver(typ znode.EventType, path string, zxid znode.Zxid, acl []znode.ACL) {
 	t := &m.trigger
 	if len(t.matched) == 0 {
@@ -115,7 +115,7 @@ func (m *Manager) deliver(typ znode.EventType, path string, zxid znode.Zxid, acl
 	}
 	n := &Notification{Type: typ, Path: path, Zxid: zxid, ACL: acl}
 	for i, w := range t.matched {
-		t.matched[i] = nil // a connection that goes must not be kept alive here
+		t.matched[i] = nil // must not keep a connection alive
 		w.sink.Notify(n)
 	}
 	t.matched = t.matched[:0]

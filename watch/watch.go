@@ -7,7 +7,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Mode is what a watch listens to and for how long.
+// Mode selects the events of a watch, and whether it fires once.
 type Mode uint8
 
 // The modes. One watcher may hold several of them on one path.
@@ -33,39 +33,39 @@ func (m Mode) String() string {
 	return fmt.Sprintf("mode(%d)", uint8(m))
 }
 
-// Notification is one watch event on its way to the connections. Every
-// watcher of one (type, path) of a Trigger gets the same pointer.
+// Notification is one watch event for the connections. Every watcher of one
+// (type, path) of a Trigger gets the same pointer.
 type Notification struct {
 	Type znode.EventType
 	Path string
 	Zxid znode.Zxid
-	// ACL is what READ is checked against before the client may learn of the
-	// event: the znode's own, and the parent's for ChildrenChanged. Checking is
-	// the Sink's job; a one-shot watch is consumed whatever the outcome
-	// (ZooKeeper's NIOServerCnxn.process). Shared: do not modify.
+	// ACL must grant READ before the client may learn of the event: the znode's
+	// own, or the parent's for ChildrenChanged. The Sink checks it; a one-shot
+	// watch is consumed in any case (ZooKeeper's NIOServerCnxn.process).
+	// Shared: do not modify.
 	ACL []znode.ACL
-	// Frame is a slot in which the first Sink may keep the encoded event for
-	// the others, so that a thousand watchers of a znode encode it once. It may
-	// be written only within Notify; what it points to is immutable afterwards.
+	// Frame is a slot in which the first Sink may store the encoded event for
+	// the others, so that a thousand watchers of a znode encode it once. Only
+	// Notify may write it; its target is immutable afterwards.
 	Frame []byte
 }
 
-// Sink is the receiving end of one connection.
+// Sink receives the notifications of one connection.
 type Sink interface {
-	// Notify takes over one notification. It is called by Trigger with no lock
-	// of the Manager held and must not block.
+	// Notify handles one notification. Trigger calls it without a lock of the
+	// Manager; it must not block.
 	Notify(n *Notification)
 }
 
-// ErrDropped is Add's answer for a watcher that was dropped with its connection.
+// ErrDropped is the error of Add for a watcher that was dropped with its connection.
 var ErrDropped = errors.New("watch: the watcher's connection is closed")
 
-// LimitError is Add's answer for a watcher that watches as many paths as it
-// may, or where all watches take as much memory as they may. It is znode.ErrThrottled for errors.Is.
+// LimitError is the error of Add for a watcher that watches as many paths as it may, or when all
+// watches take as much memory as they may. It wraps znode.ErrThrottled.
 type LimitError struct {
 	Path  string // the path that was not added
 	Limit int    // paths that one watcher may watch
-	Bytes int64  // that all watches may take; 0: it was the paths
+	Bytes int64  // that all watches may take; 0 if the bound was Limit
 }
 
 // Error names the path and the bound.
@@ -95,7 +95,7 @@ const (
 	childTable = hasChild | hasPersistent
 )
 
-// modesOf is 0 for a number that is no mode.
+// modesOf returns 0 for an invalid mode.
 func modesOf(m Mode) modes {
 	if m < Data || m > Recursive {
 		return 0
@@ -103,8 +103,8 @@ func modesOf(m Mode) modes {
 	return 1 << (m - Data)
 }
 
-// selects is the set of modes that removeWatches and checkWatches mean by t, as
-// DataTree.removeWatch and containsWatcher read it; 0 for an unknown type.
+// selects is the set of modes that t selects in removeWatches and checkWatches
+// (DataTree.removeWatch and containsWatcher); 0 for an unknown type.
 func selects(t znode.WatcherType) modes {
 	switch t {
 	case znode.WatcherChildren:
@@ -121,7 +121,7 @@ func selects(t znode.WatcherType) modes {
 	return 0
 }
 
-// in counts membership in a table: 1 when the set has a mode of it, else 0.
+// in counts membership in a table: 1 if the set has a mode of it, else 0.
 func (k modes) in(table modes) int64 {
 	if k&table != 0 {
 		return 1
