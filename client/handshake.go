@@ -262,7 +262,7 @@ func (c *Client) closeLapsed(ctx context.Context, t target) error {
 	return nil
 }
 
-// startTLS shakes hands on a new connection, if the client speaks TLS.
+// startTLS performs the TLS handshake on a new connection, if the client uses TLS.
 func (c *Client) startTLS(ctx context.Context, conn net.Conn, host string) (net.Conn, error) {
 	cfg := c.cfg.tls
 	switch {

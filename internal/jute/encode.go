@@ -2,7 +2,7 @@ package jute
 
 import "encoding/binary"
 
-// null is the length that stands for an absent buffer, string or vector.
+// null is the length of an absent buffer, string or vector.
 const null = -1
 
 // AppendInt32 appends v as a Jute int: 4 bytes.

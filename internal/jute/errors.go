@@ -5,22 +5,22 @@ import (
 	"fmt"
 )
 
-// The reasons an Error carries; compare with errors.Is.
+// The reasons of an Error; compare with errors.Is.
 var (
-	// ErrTruncated says that the input ends inside a field.
+	// ErrTruncated reports that the input ends inside a field.
 	ErrTruncated = errors.New("input is truncated")
-	// ErrNegativeLength says that a length or count is below -1.
+	// ErrNegativeLength reports that a length or count is below -1.
 	ErrNegativeLength = errors.New("length is negative")
-	// ErrCountTooLarge says that a vector claims more items than the bytes
-	// left can hold.
+	// ErrCountTooLarge reports that a vector claims more items than the
+	// remaining bytes can hold.
 	ErrCountTooLarge = errors.New("vector count is larger than the input")
 )
 
-// Error says which field of an input could not be decoded, and why.
+// Error reports which field of an input could not be decoded, and why.
 type Error struct {
 	Offset int    // bytes from the start of the Reader's input to the field
 	Type   string // Jute's name of the field's type: int, ustring, vector, ...
-	Wanted int64  // bytes needed, or the length or count that the field claims
+	Wanted int64  // bytes needed, or the length or count in the field
 	Had    int    // bytes left at Offset (ErrTruncated), or after the length or count
 	Reason error  // one of the sentinels above, or the error given to Reader.Fail
 }

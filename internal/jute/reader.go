@@ -15,7 +15,7 @@ type Reader struct {
 // NewReader returns a Reader over b, which it does not copy.
 func NewReader(b []byte) *Reader { return &Reader{buf: b} }
 
-// Reset makes r read b from its start and forgets the error.
+// Reset makes r read b from its start and clears the error.
 func (r *Reader) Reset(b []byte) { *r = Reader{buf: b} }
 
 // Err returns the first error, which is an *Error, or nil.
@@ -29,8 +29,8 @@ func (r *Reader) Err() error {
 // Offset returns how many bytes have been consumed.
 func (r *Reader) Offset() int { return r.off }
 
-// Remaining returns how many bytes are left; none after an error, so a loop
-// until the end of the input always ends.
+// Remaining returns how many bytes remain; none after an error, so a loop until
+// the end of the input always ends.
 func (r *Reader) Remaining() int {
 	if r.err != nil {
 		return 0
@@ -38,8 +38,8 @@ func (r *Reader) Remaining() int {
 	return len(r.buf) - r.off
 }
 
-// Rest returns the bytes that are left without consuming them. The slice is
-// part of the input; nil after an error.
+// Rest returns the remaining bytes without consuming them. The slice is part of
+// the input; nil after an error.
 func (r *Reader) Rest() []byte {
 	if r.err != nil {
 		return nil
@@ -47,9 +47,9 @@ func (r *Reader) Rest() []byte {
 	return r.buf[r.off:]
 }
 
-// Fail makes reason the sticky error at the field of the given type that
-// starts at byte offset, unless there is an error already. It is for rules of
-// a record that its primitives cannot know.
+// Fail makes reason the sticky error at the field of the given type that starts
+// at byte offset, unless there is an error already. It is for rules of a record
+// beyond its primitives.
 func (r *Reader) Fail(offset int, typ string, reason error) {
 	r.fail(Error{Offset: offset, Type: typ, Had: len(r.buf) - r.off, Reason: reason})
 }
@@ -76,7 +76,7 @@ func (r *Reader) take(n int, typ string) []byte {
 }
 
 // Take consumes n bytes of a fixed-size record of the given type name and
-// returns them, a part of the input, or nil if there are not so many left.
+// returns them, a part of the input, or nil if fewer remain.
 func (r *Reader) Take(n int, typ string) []byte { return r.take(n, typ) }
 
 // Int32 reads an int.
@@ -95,7 +95,7 @@ func (r *Reader) Int64() int64 {
 	return 0
 }
 
-// Bool reads a boolean. Any byte but 0 is true, as Java's DataInput has it.
+// Bool reads a boolean. Any byte but 0 is true, as in Java's DataInput.
 func (r *Reader) Bool() bool {
 	b := r.take(1, "boolean")
 	return b != nil && b[0] != 0
@@ -104,13 +104,12 @@ func (r *Reader) Bool() bool {
 // Buffer reads a buffer. It returns nil for null and a non-nil slice for an
 // empty buffer. The slice is part of the input, without copying and with no
 // spare capacity: it changes when the owner of the input reuses it, and it
-// keeps the whole input alive. Whoever stores it for longer than the input
-// belongs to them must clone it.
+// keeps the whole input alive. Clone it to keep it for longer.
 func (r *Reader) Buffer() []byte { return r.lengthPrefixed("buffer") }
 
-// Ustring reads a ustring; null reads as "". The string is a copy. That it is
-// valid UTF-8 is not checked. (It is not called String, because a Reader that
-// is printed must not consume its input.)
+// Ustring reads a ustring; null reads as "". The string is a copy, and may be
+// invalid UTF-8. (It is not called String, because printing a Reader must not
+// consume its input.)
 func (r *Reader) Ustring() string { return string(r.lengthPrefixed("ustring")) }
 
 // UstringBytes reads a ustring as Buffer reads a buffer: nil for null and no
@@ -156,8 +155,8 @@ func (r *Reader) lengthPrefixed(typ string) []byte {
 
 // VectorLen reads the count that starts a vector whose items take at least
 // itemMin bytes each (itemMin >= 1). It returns -1 for a null vector, and 0
-// after an error. A count that the bytes left cannot hold is an error, so the
-// caller may allocate that many items.
+// after an error. A count that the remaining bytes cannot hold is an error, so
+// the caller may allocate that many items.
 func (r *Reader) VectorLen(itemMin int) int {
 	start := r.off
 	b := r.take(4, "vector")

@@ -3,8 +3,9 @@
 //
 // Every record is a struct with Append, which appends its encoding to a byte
 // slice, and Decode, which overwrites every field from a jute.Reader; errors
-// stick to the Reader. Request and Response say which side sends a record. The
-// package serves both sides: the server, the Go client, tests and proxies.
+// stick to the Reader. A record is a Request or a Response, by the side that
+// sends it. The package serves both sides: the server, the Go client, tests and
+// proxies.
 //
 // Three distinctions of the protocol survive in both directions: data that is
 // null (nil) or empty, an ACL that is null (nil) or empty, and reconfig's null
@@ -16,7 +17,7 @@
 // modify it.
 //
 // The package does not read or write connections (FrameReader reads any
-// io.Reader), does not judge paths, ACLs, versions or modes, and knows nothing
+// io.Reader), does not check paths, ACLs, versions or modes, and knows nothing
 // of sessions. It runs no goroutines; its functions may be called concurrently
 // on different values.
 package wire

@@ -18,7 +18,7 @@ const (
 	// length a receiver accepts.
 	DefaultMaxFrame = 0xfffff
 
-	// frameBufferBytes is what a FrameReader asks of its source at a time.
+	// frameBufferBytes is how much a FrameReader reads from its source at a time.
 	frameBufferBytes = 32 << 10
 	// frameKeepBytes is the largest payload buffer that a FrameReader keeps
 	// between frames, so that one large reply does not cost memory forever. It
@@ -26,7 +26,7 @@ const (
 	frameKeepBytes = 64 << 10
 )
 
-// ErrFrameLength says that a frame's length is negative or above the limit.
+// ErrFrameLength reports that a frame's length is negative or above the limit.
 var ErrFrameLength = errors.New("frame length out of range")
 
 // BeginFrame appends room for a frame's length to b. The caller appends the
@@ -46,7 +46,7 @@ func EndFrame(b []byte, mark int) {
 }
 
 // CheckFrameLength returns the length in the first four bytes of a frame if it
-// is within 0..limit, and an error that is ErrFrameLength otherwise.
+// is within 0..limit, and an error that wraps ErrFrameLength otherwise.
 func CheckFrameLength(header [FrameLengthBytes]byte, limit int) (int, error) {
 	n := int32(binary.BigEndian.Uint32(header[:]))
 	if n < 0 || int64(n) > int64(limit) {
@@ -55,7 +55,7 @@ func CheckFrameLength(header [FrameLengthBytes]byte, limit int) (int, error) {
 	return int(n), nil
 }
 
-// FrameLengthError is ErrFrameLength with what stands in the place of the length.
+// FrameLengthError is ErrFrameLength with the bytes in the place of the length.
 type FrameLengthError struct {
 	Header [FrameLengthBytes]byte
 	limit  int
@@ -104,7 +104,7 @@ func (f *FrameReader) Next() ([]byte, error) {
 	}
 	f.buf = f.buf[:0]
 	for len(f.buf) < n {
-		// A length is a claim: memory follows the bytes that have arrived.
+		// Do not trust the length: allocate for the bytes that have arrived.
 		step := min(n-len(f.buf), max(frameKeepBytes, len(f.buf)))
 		start := len(f.buf)
 		f.buf = append(f.buf, make([]byte, step)...)

@@ -16,16 +16,16 @@ const multiHeaderBytes = 9
 // alone, as in ZooKeeper: with the default limit it is below 75,000.
 const multiOpMinBytes = multiHeaderBytes + 5
 
-// ErrMultiType says that an operation has no place in a multi, or in a
+// ErrMultiType reports that an operation is not allowed in a multi, or in a
 // multiRead.
 var ErrMultiType = errors.New("operation type is not allowed here")
 
-// ErrMultiMode says that a create, create2 or createContainer inside a multi
+// ErrMultiMode reports that a create, create2 or createContainer inside a multi
 // has an unknown mode.
 var ErrMultiMode = errors.New("create mode is unknown")
 
-// MultiHeader stands before every operation and every result of a multi, and
-// after the last one with Done set.
+// MultiHeader precedes every operation and every result of a multi, and follows
+// the last one with Done set.
 type MultiHeader struct {
 	Type OpCode
 	Done bool
@@ -60,11 +60,11 @@ type MultiOp struct {
 }
 
 // EffectiveType is the operation that a server performs. For the four creates
-// of a multi, and only there, the mode goes before the opcode
+// of a multi, and only there, the mode overrides the opcode
 // (MultiOperationRecord.deserialize and Op.create in ZooKeeper 3.9): a TTL mode
 // makes a createTTL, though without a valid TTL unless Type is createTTL;
 // Container makes a createContainer; and a createTTL with any other mode, also
-// an unknown one, is a plain create. The result travels under
+// an unknown one, is a plain create. The result has the type
 // EffectiveType().ResultType().
 func (op *MultiOp) EffectiveType() OpCode {
 	var mode znode.Mode
@@ -90,8 +90,8 @@ func (op *MultiOp) EffectiveType() OpCode {
 // MultiRequest is the body of multi and multiRead
 // (MultiOperationRecord).
 type MultiRequest struct {
-	// Read says which of the two it is. Decode does not set but obey it, as
-	// only the RequestHeader tells.
+	// Read selects multiRead. Decode uses it and does not set it, because only
+	// the RequestHeader has that information.
 	Read bool
 	Ops  []MultiOp
 }
@@ -111,8 +111,8 @@ func (m *MultiRequest) Append(b []byte) []byte {
 // Decode reads the record. An operation that has no place in it and a create
 // with an unknown mode are errors (ErrMultiType, ErrMultiMode), so a server
 // answers the whole request with MARSHALLINGERROR. The unknown mode of a
-// createTTL is no error here, as in ZooKeeper: it fails that operation. The
-// watch flags of a multiRead are dropped.
+// createTTL is not an error here, as in ZooKeeper: it fails that operation. The
+// watch flags of a multiRead are ignored.
 func (m *MultiRequest) Decode(r *jute.Reader) {
 	m.Ops = nil
 	for {
@@ -144,8 +144,8 @@ func (m *MultiRequest) Decode(r *jute.Reader) {
 	}
 }
 
-// Validate reports the first operation that a server would refuse to decode,
-// or whose Request does not have the type that belongs to its opcode.
+// Validate reports the first operation that a server would refuse to decode, or
+// whose Request does not match its opcode.
 func (m *MultiRequest) Validate() error {
 	for i := range m.Ops {
 		if err := m.check(&m.Ops[i]); err != nil {

@@ -175,7 +175,7 @@ func TestRecord_Decode_RoundTripsRandomValues(t *testing.T) {
 	}
 }
 
-// A Decode into a record that has been used before leaves nothing behind.
+// A Decode into a record that has been used before leaves no trace of it.
 func TestRecord_Decode_OverwritesEveryField(t *testing.T) {
 	rng := seed.Rand(t)
 	for _, rec := range allRecords() {

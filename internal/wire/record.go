@@ -11,8 +11,8 @@ import (
 type Record interface {
 	// Append appends the encoding of the record to b.
 	Append(b []byte) []byte
-	// Decode overwrites every field with what r holds. If r fails, the record
-	// is in no particular state; ask r.Err.
+	// Decode overwrites every field from r. If r fails, the state of the record
+	// is undefined; check r.Err.
 	Decode(r *jute.Reader)
 }
 
@@ -53,7 +53,7 @@ func (*EmptyResponse) Append(b []byte) []byte { return b }
 // Decode reads nothing.
 func (*EmptyResponse) Decode(*jute.Reader) {}
 
-// ErrorResponse is a code on its own: the reply to addWatch (always OK) and the
+// ErrorResponse is a code alone: the reply to addWatch (always OK) and the
 // result of a failed operation of a multi.
 type ErrorResponse struct {
 	Err znode.Error
@@ -202,8 +202,8 @@ func ParseRequest(payload []byte) (RequestHeader, Request, error) {
 }
 
 // ParseReply decodes the payload of the reply to a request of type op: header
-// and, if the header has no error, body. The caller has looked at the xid and
-// knows that it is no notification.
+// and, if the header has no error, body. By the xid the caller knows that it is
+// not a notification.
 func ParseReply(payload []byte, op OpCode) (ReplyHeader, Response, error) {
 	r := jute.NewReader(payload)
 	var h ReplyHeader

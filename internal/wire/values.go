@@ -11,7 +11,7 @@ import (
 // aclMinBytes is the smallest ACL: perms and the lengths of scheme and id.
 const aclMinBytes = 12
 
-// openACLEncoding is znode.OpenACL on the wire, which most creates carry.
+// openACLEncoding is the encoding of znode.OpenACL, which most creates have.
 const openACLEncoding = "\x00\x00\x00\x01" + // one entry
 
 	"\x00\x00\x00\x1f" + // all permissions

@@ -5,7 +5,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// AddWatchMode says which kind of watch addWatch leaves
+// AddWatchMode is the kind of watch that addWatch sets
 // (org.apache.zookeeper.AddWatchMode).
 type AddWatchMode int32
 
@@ -15,8 +15,8 @@ const (
 	AddWatchPersistentRecursive AddWatchMode = 1
 )
 
-// SetWatchesRequest is the body of setWatches, with which a client that has
-// reconnected leaves its one-shot watches again.
+// SetWatchesRequest is the body of setWatches, with which a reconnected client
+// sets its one-shot watches again.
 type SetWatchesRequest struct {
 	RelativeZxid znode.Zxid // the last zxid the client has seen
 	DataWatches  []string   // paths
