@@ -148,4 +148,4 @@ bench: ## benchmarks of every stage of a request: decode, order, propose, apply,
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./znode ./consensus/... ./watch ./session ./internal/... ./api/zk ./server
 
 benchmarks: ## writes bench/results/DATE.md on a quiet machine, in about 35 minutes (Debian: zookeeper, default-jdk-headless, linux-perf)
-	$(GO) run ./bench/compare -suite servers,http,clients,growth -short
+	$(GO) run ./bench -suite servers,http,clients,growth -short

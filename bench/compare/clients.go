@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"bytes"
@@ -85,9 +85,8 @@ func (c *comparison) client(
 
 // clientTable has a line for each kind of servers and load.
 func (c *comparison) clientTable() string {
-	var b strings.Builder
-	b.WriteString("| servers | load | go-zookeeper | package client | ratio | ahead | " +
-		"package client, asynchronous |\n|---|---|---|---|---|---|---|\n")
+	t := report.NewTable("servers", "load", goZooKeeper, "package client", "ratio", "ahead",
+		"package client, asynchronous")
 	for _, server := range c.names {
 		for i := range c.rows {
 			r := &c.rows[i]
@@ -105,11 +104,10 @@ func (c *comparison) clientTable() string {
 					ahead = "**no**"
 				}
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", server, r.title, clientCell(theirs),
-				clientCell(ours), ratio, ahead, clientCell(of(async)))
+			t.Row(server, r.title, clientCell(theirs), clientCell(ours), ratio, ahead, clientCell(of(async)))
 		}
 	}
-	return b.String()
+	return t.String()
 }
 
 // clientCell is a throughput with what it costs the client.

@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"context"
@@ -56,7 +56,7 @@ func TestComparison_Verdict_BothSidesOfEachAim(t *testing.T) {
 // TestComparison_Tables_MediansOfRounds: a wild round does not move the table.
 func TestComparison_Tables_MediansOfRounds(t *testing.T) {
 	picked := selected(serverRows(), []string{"set-64"})
-	c := &comparison{o: &options{}, rows: picked, names: known(), results: results{}}
+	c := &comparison{o: &system.Options{}, rows: picked, names: system.Known(), results: results{}}
 	for _, v := range []float64{1000, 9_999_999, 1010} {
 		c.results.add(&picked[0], "ZooKeeper", measured(v, time.Millisecond))
 		c.results.add(&picked[0], "zk-lite", measured(4*v, time.Millisecond))
@@ -76,7 +76,7 @@ func TestComparison_Tables_MediansOfRounds(t *testing.T) {
 // TestComparison_Summary_AtARate: the figure is the tail, beside the rate that was kept.
 func TestComparison_Summary_AtARate(t *testing.T) {
 	picked := selected(serverRows(), []string{"set-rate"})
-	c := &comparison{o: &options{}, rows: picked, names: known(), results: results{}}
+	c := &comparison{o: &system.Options{}, rows: picked, names: system.Known(), results: results{}}
 	cfg, err := c.config(&picked[0], &system.Ensemble{})
 	if err != nil || cfg.Rate != 2000 || cfg.InFlight != load.OpenInFlight {
 		t.Errorf("%+v, %v", cfg, err)
@@ -92,11 +92,8 @@ func TestComparison_Summary_AtARate(t *testing.T) {
 // lacks counts for neither, and the verdict is by the other build's spread.
 func TestComparison_Pairs_RoundByRound(t *testing.T) {
 	picked := selected(serverRows(), []string{"set-64", "set-1"})
-	o, err := parse([]string{"-binary", "base=/bin/zk-lite", "-binary", "older=/bin/zk-lite-1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &comparison{o: o, rows: picked, results: results{}}
+	c := &comparison{o: &system.Options{Builds: []system.Build{{Name: "base"}, {Name: "older"}}}, rows: picked,
+		results: results{}}
 	add := func(row int, name string, round int, perSecond float64, p50 time.Duration) {
 		m := measured(perSecond, p50)
 		m.round = round
@@ -118,31 +115,9 @@ func TestComparison_Pairs_RoundByRound(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}
 	}
-	for _, wrong := range []string{"zk-lite=x", "base", "base="} {
-		if _, err := parse([]string{"-binary", "base=x", "-binary", wrong}); err == nil {
-			t.Errorf("-binary %s: no error", wrong)
-		}
-	}
 }
 
-func TestSelected_UnknownRow(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		want string // of the error
-	}{
-		{[]string{"-rows", "set-64,nothing"}, "set-1, set-64"},
-		{[]string{"-rows", "put-1"}, "is unknown"}, // of another suite
-		{[]string{"-suite", "http,growth", "-rows", "put-1,tree"}, ""},
-		{[]string{"-suite", "everything"}, "servers, http, clients, growth"},
-	} {
-		o, err := parse(c.args)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = o.selected(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%v: %v", c.args, err)
-		}
-	}
+func TestSelected_InTheirOwnOrder(t *testing.T) {
 	if two := selected(serverRows(), []string{"leader-killed", "set-1"}); len(two) != 2 || two[0].id != "set-1" {
 		t.Errorf("not in their own order: %v", two)
 	}
@@ -156,7 +131,7 @@ func TestSelected_UnknownRow(t *testing.T) {
 func TestComparison_Try_StalledPeer(t *testing.T) {
 	picked := selected(serverRows(), []string{"set-1", "set-64"})
 	peer := system.NewNoop(&system.ZKLite{})
-	c := &comparison{o: &options{}, rows: picked, names: known(), results: results{}}
+	c := &comparison{o: &system.Options{}, rows: picked, names: system.Known(), results: results{}}
 	runs := 0
 	err := c.try(t.Context(), peer, &picked[1], 2, func() (*measurement, error) {
 		runs++
@@ -188,33 +163,9 @@ func TestComparison_Try_StalledPeer(t *testing.T) {
 	}
 }
 
-// TestParse_Times: a flag wins over -short, and -short over the suite's own.
-func TestParse_Times(t *testing.T) {
-	o, err := parse([]string{"-short", "-rounds", "7", "-jit-warm-up", "0s"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := o.of(&suites()[0]); err != nil || got != (times{7, 3 * time.Second, 700 * time.Millisecond, 0}) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if o, err := parse([]string{"-sync", "5ms/tail"}); err != nil || len(o.sync) != 1 || !o.sync[0].Tail {
-		t.Errorf("%+v, %v", o, err)
-	}
-	for _, wrong := range [][]string{{"-sync", "5"}, {"-sync", "5ms", "-suite", "growth"}} {
-		if _, err := parse(wrong); err == nil {
-			t.Errorf("no error for %v", wrong)
-		}
-	}
-	for _, wrong := range []string{"0", "x"} {
-		if _, err := parse([]string{"-rounds", wrong}); err == nil {
-			t.Errorf("no error for -rounds %s", wrong)
-		}
-	}
-}
-
 // TestClientTable_RatioOfMedians: both sides of the aim, and what is missing left empty.
 func TestClientTable_RatioOfMedians(t *testing.T) {
-	c := &comparison{suite: "clients", o: &options{}, rows: clientRows(), names: []string{"zk-lite"}, results: results{}}
+	c := &comparison{suite: Clients, o: &system.Options{}, rows: clientRows(), names: []string{"zk-lite"}, results: results{}}
 	add := func(id string, rates ...float64) {
 		for _, v := range rates {
 			c.results.add(&row{id: id}, "zk-lite", measured(v, time.Millisecond))
@@ -234,7 +185,7 @@ func TestClientTable_RatioOfMedians(t *testing.T) {
 
 // TestSummary_HTTP_BesideEtcd: there is no aim, and the ratio is that of medians.
 func TestSummary_HTTP_BesideEtcd(t *testing.T) {
-	c := &comparison{suite: "http", o: &options{}, rows: httpRows(), names: []string{"etcd", "zk-lite"}, results: results{}}
+	c := &comparison{suite: HTTP, o: &system.Options{}, rows: httpRows(), names: []string{"etcd", "zk-lite"}, results: results{}}
 	for _, v := range []float64{100, 9_999_999, 101} {
 		c.results.add(&row{id: "get-64"}, "etcd", measured(v, time.Millisecond))
 		c.results.add(&row{id: "get-64"}, "zk-lite", measured(3*v, time.Millisecond))

@@ -1,6 +1,7 @@
-package main
+package compare
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,67 +17,18 @@ import (
 	"github.com/zk-lite/zk-lite/bench/system"
 )
 
-// measurement is one run of one row on one system.
-type measurement struct {
-	round  int // from 1; 0: memory, which has none
-	result *load.Result
-	// syncs are disk syncs of all servers in the measured time; below 0: not
-	// counted.
-	syncs int64
-	heap  int64 // live, of the largest server; only of system.Memory
-	// allocs are those of a Go client's process, per answer.
-	allocs float64
-}
-
-// results are all measurements: row id, system name, one a round.
-type results map[string]map[string][]*measurement
-
-func (all results) add(r *row, name string, m *measurement) {
-	if all[r.id] == nil {
-		all[r.id] = map[string][]*measurement{}
-	}
-	all[r.id][name] = append(all[r.id][name], m)
-}
-
-// trouble is a row that had to be begun again, or was given up.
-type trouble struct {
-	row, system string
-	round       int // from 1; 0: memory, which has none
-	given       bool
-	why         string
-}
-
-// comparison is one suite of rows, measured on some systems.
-type comparison struct {
-	suite    string
-	times    times
-	o        *options
-	loader   string // the program for rows with a client
-	site     *system.Site
-	began    time.Time
-	rows     []row
-	systems  []system.System
-	names    []string          // of the systems
-	versions map[string]string // by name of the system
-	perf     bool              // perf counts syncs
-	results  results
-	troubles []trouble
-	rounds   int   // complete ones
-	end      error // why not all rounds were run
-}
-
 // measure runs all rounds, and saves after every system what there is. Its error
 // is the end of ctx or one of saving: a system that fails costs its own rows only.
-func (c *comparison) measure(ctx context.Context, save func() error) error {
-	for round := range c.times.rounds {
+func (c *comparison) measure(ctx context.Context) error {
+	for round := range c.o.Rounds {
 		order := slices.Clone(c.systems)
 		for range round % len(order) {
 			order = append(order[1:], order[0])
 		}
 		for _, s := range order {
-			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, c.times.rounds, s.Name())
+			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, c.o.Rounds, s.Name())
 			err := c.loads(ctx, s, round+1)
-			if err = errors.Join(err, save()); err != nil {
+			if err = errors.Join(err, c.save()); err != nil {
 				return err
 			}
 		}
@@ -84,9 +36,9 @@ func (c *comparison) measure(ctx context.Context, save func() error) error {
 	}
 	for _, s := range c.systems {
 		for _, r := range c.wanted(s, true) {
-			fmt.Fprintf(os.Stderr, "%s: %d znodes\n", s.Name(), c.o.znodes)
+			fmt.Fprintf(os.Stderr, "%s: %d znodes\n", s.Name(), c.o.Znodes)
 			err := c.try(ctx, s, r, 0, func() (*measurement, error) { return c.fill(ctx, s, r) })
-			if err = errors.Join(err, save()); err != nil {
+			if err = errors.Join(err, c.save()); err != nil {
 				return err
 			}
 		}
@@ -99,7 +51,7 @@ func (c *comparison) wanted(s system.System, fill bool) (picked []*row) {
 	for i := range c.rows {
 		r := &c.rows[i]
 		name := s.Name()
-		if !slices.Contains(known(), name) {
+		if !slices.Contains(system.Known(), name) {
 			name = system.Ours // a build of it
 		}
 		if slices.Contains(r.systems, name) && (r.kind == system.Memory) == fill {
@@ -180,20 +132,20 @@ func (c *comparison) loads(ctx context.Context, s system.System, round int) erro
 // hot starts an ensemble and gives just-in-time compilers and caches what they
 // need; everybody gets it.
 func (c *comparison) hot(ctx context.Context, s system.System) (*system.Ensemble, error) {
-	e, err := system.Up(ctx, s, c.site.Dir, system.Options{HTTP: c.suite == "http", Sync: c.o.sync, Seed: c.o.seed})
-	if err != nil || c.times.jit == 0 {
+	e, err := system.Up(ctx, s, c.site.Dir, system.Setup{HTTP: c.suite == HTTP, Sync: c.o.Sync, Seed: c.o.Seed})
+	if err != nil || c.o.JIT == 0 {
 		return e, err
 	}
 	r := row{mix: "get=50,set=50", conns: 32, inFlight: 16}
 	switch c.suite {
-	case "http":
+	case HTTP:
 		r.http, r.inFlight = httpload.Run, 1
-	case "clients":
+	case Clients:
 		r.client, r.conns, r.inFlight = blocking, 1, 64
 	}
 	cfg, err := c.config(&r, e)
 	if err == nil {
-		cfg.Duration, cfg.WarmUp = c.times.jit, 0
+		cfg.Duration, cfg.WarmUp = c.o.JIT, 0
 		_, _, err = c.run(ctx, e, &r, cfg)
 	}
 	if err != nil {
@@ -289,4 +241,85 @@ func progress(r *row, m *measurement) {
 		line = append(line, strconv.FormatUint(n, 10), "x", code)
 	}
 	fmt.Fprintln(os.Stderr, strings.Join(line, "  "))
+}
+
+// fill fills a fresh ensemble and looks at what it costs.
+func (c *comparison) fill(ctx context.Context, s system.System, r *row) (*measurement, error) {
+	e, err := system.Up(ctx, s, c.site.Dir, system.Setup{Env: []string{system.GoTrace}})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Down()
+	cfg, err := c.config(r, e)
+	if err != nil {
+		return nil, err
+	}
+	m := &measurement{syncs: -1}
+	if m.result, err = e.Run(ctx, r.kind, cfg, 0); err != nil {
+		return nil, err
+	}
+	if err := c.collect(ctx, e); err != nil {
+		return nil, err
+	}
+	for _, p := range e.Processes {
+		heap, err := e.LiveHeap(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		m.heap = max(m.heap, heap)
+	}
+	return m, nil
+}
+
+const (
+	// collectTime is how long a Go server may take to collect its garbage after the
+	// tree is complete. An idle one does so two minutes after the last time.
+	collectTime = 150 * time.Second
+	// collectSettle is how long a collection may still last that the load has begun.
+	collectSettle = 5 * time.Second
+)
+
+// collect waits until every Go server, with nothing to do, has collected its
+// garbage: what is allocated during a collection counts as live. ZooKeeper's
+// servers are told to when their heap is read (LiveHeap).
+func (c *comparison) collect(ctx context.Context, e *system.Ensemble) error {
+	if e.Name() == "ZooKeeper" {
+		return nil
+	}
+	collections := func(p *system.Process) int {
+		text, err := os.ReadFile(p.Log())
+		if err != nil {
+			return 0
+		}
+		return bytes.Count(text, []byte("\ngc "))
+	}
+	if err := pause(ctx, collectSettle); err != nil {
+		return err
+	}
+	before := map[*system.Process]int{}
+	for _, p := range e.Processes {
+		before[p] = collections(p)
+	}
+	for end := time.Now().Add(collectTime); ; {
+		left := slices.IndexFunc(e.Processes, func(p *system.Process) bool { return collections(p) == before[p] })
+		if left < 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("server %d has not collected its garbage within %v", left+1, collectTime)
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// pause lets time pass.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
 }

@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"context"
@@ -123,7 +123,7 @@ func (c *comparison) config(r *row, e *system.Ensemble) (load.Config, error) {
 		cfg.Hosts = e.HTTP
 	}
 	cfg.Connections, cfg.InFlight, cfg.Rate = r.conns, r.inFlight, r.rate
-	cfg.Duration, cfg.WarmUp, cfg.Seed = c.times.duration, c.times.warmUp, c.o.seed
+	cfg.Duration, cfg.WarmUp, cfg.Seed = c.o.Duration, c.o.WarmUp, c.o.Seed
 	switch r.kind {
 	case system.Failover:
 		cfg.SessionTimeout = 10 * time.Second
@@ -131,7 +131,7 @@ func (c *comparison) config(r *row, e *system.Ensemble) (load.Config, error) {
 	case system.Idle:
 		cfg.Duration, cfg.WarmUp = max(cfg.Duration, idleLeast), max(cfg.WarmUp, idleSettle)
 	case system.Memory:
-		cfg.Keys, cfg.Prefix, cfg.Keep = c.o.znodes, "/fill", true
+		cfg.Keys, cfg.Prefix, cfg.Keep = c.o.Znodes, "/fill", true
 	}
 	if r.mix == "" {
 		return cfg, nil

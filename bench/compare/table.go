@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"fmt"
@@ -11,9 +11,6 @@ import (
 	"github.com/zk-lite/zk-lite/bench/report"
 	"github.com/zk-lite/zk-lite/bench/system"
 )
-
-// known are the systems that are measured without being named, in the order of the table.
-func known() []string { return []string{"ZooKeeper", "etcd", "noop", system.Ours} }
 
 // over is the median of a figure over the rounds.
 func over(all []*measurement, figure func(*measurement) float64) float64 {
@@ -35,27 +32,25 @@ func show(c column, v float64) string {
 
 // summary is the table of the aims.
 func (c *comparison) summary() string {
-	var b strings.Builder
 	more := []string{"aim", "ratio", "met", "p99 and p99.9, ratio to ZooKeeper's"}
-	if c.suite == "http" {
+	if c.suite == HTTP {
 		more = []string{"ratio"}
 	}
-	b.WriteString("| load | " + strings.Join(slices.Concat(c.names, more), " | ") + " |\n")
-	b.WriteString("|---|" + strings.Repeat("---|", len(c.names)+len(more)) + "\n")
+	t := report.NewTable(slices.Concat([]string{"load"}, c.names, more)...)
 	for i := range c.rows {
 		r := &c.rows[i]
-		fmt.Fprintf(&b, "| %s |", c.title(r))
+		cells := []any{c.title(r)}
 		for _, name := range c.names {
-			fmt.Fprintf(&b, " %s |", cell(r, c.results[r.id][name]))
+			cells = append(cells, cell(r, c.results[r.id][name]))
 		}
 		aim, ratio, met := c.verdict(r)
-		if c.suite == "http" {
-			fmt.Fprintf(&b, " %s |\n", ratio)
-			continue
+		if c.suite == HTTP {
+			t.Row(append(cells, ratio)...)
+		} else {
+			t.Row(append(cells, aim, ratio, met, c.tails(r))...)
 		}
-		fmt.Fprintf(&b, " %s | %s | %s | %s |\n", aim, ratio, met, c.tails(r))
 	}
-	return b.String()
+	return t.String()
 }
 
 // cell is a system's figure, and beside a throughput what it was had for: the
@@ -132,7 +127,7 @@ func (c *comparison) short() string {
 func (c *comparison) title(r *row) string {
 	if r.kind == system.Memory {
 		return fmt.Sprintf("%s znodes of 100 bytes, live heap of a server",
-			report.Count(float64(c.o.znodes)))
+			report.Count(float64(c.o.Znodes)))
 	}
 	if r.client != "" {
 		return r.title + ", " + r.client
@@ -199,9 +194,8 @@ func (c *comparison) verdict(r *row) (aim, ratio, met string) {
 
 // details is a table of everything measured, a line for each row and system.
 func (c *comparison) details() string {
-	var b strings.Builder
-	b.WriteString("| load | system | /s | least to most | p50 | p99 | p99.9 | max | CPU an answer | " +
-		"syncs an answer | errors |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	t := report.NewTable("load", "system", "/s", "least to most", "p50", "p99", "p99.9", "max", "CPU an answer",
+		"syncs an answer", "errors")
 	for i := range c.rows {
 		r := &c.rows[i]
 		if r.kind == system.Memory || r.kind == system.Idle {
@@ -209,15 +203,15 @@ func (c *comparison) details() string {
 		}
 		for _, name := range c.names {
 			if all := c.results[r.id][name]; len(all) > 0 {
-				fmt.Fprintf(&b, "| %s | %s |%s\n", r.title, name, detail(all))
+				t.Row(append([]any{r.title, name}, detail(all)...)...)
 			}
 		}
 	}
-	return b.String()
+	return t.String()
 }
 
 // detail is the rest of a line of details: medians over the rounds.
-func detail(all []*measurement) string {
+func detail(all []*measurement) []any {
 	var rates []float64
 	errors, syncs := uint64(0), ""
 	for _, m := range all {
@@ -236,13 +230,13 @@ func detail(all []*measurement) string {
 		})))
 	}
 	cpu := over(all, func(m *measurement) float64 { return float64(m.result.CPUPerOp()) })
-	return fmt.Sprintf(" %s | %s to %s | %s | %s | %s | %s | %s | %s | %d |",
-		report.Count(report.Middle(rates)), report.Count(slices.Min(rates)), report.Count(slices.Max(rates)),
+	return []any{report.Count(report.Middle(rates)),
+		report.Count(slices.Min(rates)) + " to " + report.Count(slices.Max(rates)),
 		latency(func(l *load.Latency) load.Micros { return l.P50 }),
 		latency(func(l *load.Latency) load.Micros { return l.P99 }),
 		latency(func(l *load.Latency) load.Micros { return l.P999 }),
 		latency(func(l *load.Latency) load.Micros { return l.Max }),
-		report.Time(time.Duration(cpu)), syncs, errors)
+		report.Time(time.Duration(cpu)), syncs, errors}
 }
 
 // failovers lists every kill.

@@ -1,10 +1,9 @@
-package main
+package failover
 
 import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -77,7 +76,7 @@ func (r *runner) catchUp(ctx context.Context) (*catchUp, error) {
 	}
 	pause := func() error {
 		select {
-		case <-time.After(r.c.down):
+		case <-time.After(r.c.Duration):
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -109,20 +108,12 @@ func (r *runner) catchUp(ctx context.Context) (*catchUp, error) {
 
 // caughtUp waits until a server has what the leader had when it was asked.
 func (r *runner) caughtUp(ctx context.Context, leader, server int) error {
-	text, err := load.FourLetter(ctx, r.ensemble.Hosts[leader], "srvr")
-	if err != nil {
-		return err
-	}
-	want, err := zxid(text)
+	want, err := load.Zxid(ctx, r.ensemble.Hosts[leader])
 	if err != nil {
 		return err
 	}
 	return until(ctx, settleTime, fmt.Sprintf("server %d has caught up", server+1), func() error {
-		text, err := load.FourLetter(ctx, r.ensemble.Hosts[server], "srvr")
-		if err != nil {
-			return err
-		}
-		have, err := zxid(text)
+		have, err := load.Zxid(ctx, r.ensemble.Hosts[server])
 		if err == nil && have < want {
 			err = fmt.Errorf("it has %#x, and the leader had %#x", have, want)
 		}
@@ -130,26 +121,16 @@ func (r *runner) caughtUp(ctx context.Context, leader, server int) error {
 	})
 }
 
-// zxid reads "Zxid: 0x100000002" of a reply to srvr.
-func zxid(text string) (zxid uint64, err error) {
-	_, rest, found := strings.Cut(text, "Zxid: ")
-	if !found {
-		return 0, fmt.Errorf("a reply without a zxid: %.200s", text)
-	}
-	if _, err := fmt.Sscanf(rest, "0x%x", &zxid); err != nil {
-		return 0, fmt.Errorf("a reply without a zxid: %.200s: %w", text, err)
-	}
-	return zxid, nil
+// catchUpTable has a row for each configuration whose fault is a follower's return.
+func catchUpTable() *report.Table {
+	return report.NewTable("configuration", "returns", "p99 with all servers", "p99 while one is down",
+		"p99 while it catches up", "most", "ratio of p99, median, most", "at most 1.5 x", "writes lost or done twice")
 }
 
-// catchUpHead is above the rows of a plan's returns, and catchUpRow is one of them.
-const catchUpHead = "| configuration | returns | p99 with all servers | p99 while one is down | " +
-	"p99 while it catches up | most | ratio of p99, median, most | at most 1.5 x | " +
-	"writes lost or done twice |\n|---|---|---|---|---|---|---|---|---|\n"
-
-func catchUpRow(c *config, all []*catchUp) string {
+// catchUpRow has the cells of a configuration.
+func catchUpRow(c *config, all []*catchUp) []any {
 	if len(all) == 0 {
-		return fmt.Sprintf("| %s | 0 | | | | | | | |\n", c)
+		return []any{c, 0}
 	}
 	var without, absent, back, most, ratios []float64
 	met, wrong := 0, 0
@@ -163,7 +144,8 @@ func catchUpRow(c *config, all []*catchUp) string {
 		wrong += len(one.wrong)
 	}
 	micros := func(v float64) string { return report.Time(load.Micros(v).Duration()) }
-	return fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %.2f, %.2f | %d of %d | %d |\n", c, len(all),
-		micros(report.Middle(without)), micros(report.Middle(absent)), micros(report.Middle(back)),
-		micros(slices.Max(most)), report.Middle(ratios), slices.Max(ratios), met, len(all), wrong)
+	return []any{c, len(all), micros(report.Middle(without)), micros(report.Middle(absent)),
+		micros(report.Middle(back)), micros(slices.Max(most)),
+		fmt.Sprintf("%.2f, %.2f", report.Middle(ratios), slices.Max(ratios)), fmt.Sprintf("%d of %d", met, len(all)),
+		wrong}
 }

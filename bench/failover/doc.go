@@ -1,15 +1,6 @@
-// Command failover takes the leader away from an ensemble of real server processes, again and again, and
-// says for how long clients of the other servers had no answer.
-//
-//	go run ./bench/failover -kills 30 -sync 5ms
-//	go run ./bench/failover -kills 30 -sync 5ms -servers 5 -load 48 -busy
-//	go run ./bench/failover -kills 30 -sync 5ms -system zookeeper
-//	go run ./bench/failover -kills 30 -sync 15ms,1ms          # server 1 has a slow disk, the others a fast one
-//	go run ./bench/failover -kills 30 -fault stop             # or hang, fulldisk, transfer, drain, sigterm
-//	go run ./bench/failover -kills 30 -rtt 20ms               # between servers; needs root
-//	go run ./bench/failover -kills 30 -rtt 100us -fault cut   # needs root
-//	go run ./bench/failover -kills 5 -fault return -load 47   # a follower's return with a long log to catch up
-//	go run ./bench/failover -kills 30 -plan issue             # about twelve configurations, one table
+// Package failover takes the leader away from an ensemble of real server processes, again and again, and measures how
+// long clients of the other servers have no answer (Run), and how long all clients of a killed leader need to come back
+// (Reconnect): the suites failover and reconnect of the program bench.
 //
 // One writer, at a server that survives, writes a znode over and over, one write at a time; its longest
 // time between two acknowledgements that ends after the fault is the gap. -load adds writers at all
@@ -22,5 +13,5 @@
 //
 // # Concurrency
 //
-// Faults come one after the other from the main goroutine. Every writer has a goroutine.
-package main
+// Faults come one after the other from the caller's goroutine. Every writer has a goroutine.
+package failover

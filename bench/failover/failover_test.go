@@ -1,6 +1,7 @@
-package main
+package failover
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -11,51 +12,61 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/bench/report"
+	"github.com/zk-lite/zk-lite/bench/system"
 	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
-func TestParse_WhatIsWrongIsNamed(t *testing.T) {
+// parse is what the flags of this suite and of all suites become.
+func parse(args string) ([]*config, error) {
+	o, scenario := &system.Options{Rounds: 30}, &Scenario{}
+	f := flag.NewFlagSet("failover", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	o.Flags(f)
+	scenario.Flags(f)
+	if err := f.Parse(strings.Fields(args)); err != nil {
+		return nil, err
+	}
+	return configs(o, scenario)
+}
+
+func TestConfigs_WhatIsWrongIsNamed(t *testing.T) {
 	for args, want := range map[string]string{
-		"-servers 3 -at-once 2":               "a majority must survive",
-		"-system etcd":                        "zk-lite and zookeeper",
-		"-fault storm":                        "kill",
-		"-sync 5":                             "5ms",
-		"-plan none":                          "issue",
-		"-system zookeeper -fault drain":      "does not have it",
-		"-kills 0":                            "from 1",
-		"-extra-setting raft.electionTimeout": "KEY=VALUE",
-		"kill":                                "only flags",
+		"-servers 3 -at-once 2":           "a majority must survive",
+		"-systems etcd":                   "zk-lite, ZooKeeper",
+		"-fault storm":                    "kill",
+		"-plan none":                      "issue",
+		"-systems ZooKeeper -fault drain": "does not have it",
+		"-load -1":                        "nothing below 0",
 	} {
-		if _, err := parse(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", args, err, want)
 		}
 	}
-	o, err := parse(strings.Fields("-sync 15ms/tail,1ms -servers 5 -at-once 2 -load 48 -busy -kills 2"), io.Discard)
-	if err != nil || len(o.sync) != 2 || o.slowest() != 15*time.Millisecond ||
-		o.String() != "zk-lite, 5 servers, sync +15ms/tail,1ms, 2 at once, 48 writers more, busy machine" {
-		t.Errorf("%v, %v", o, err)
+	all, err := parse("-sync 15ms/tail,1ms -servers 5 -at-once 2 -load 48 -busy -rounds 2")
+	if err != nil || len(all) != 1 || len(all[0].Sync) != 2 || all[0].slowest() != 15*time.Millisecond ||
+		all[0].String() != "zk-lite, 5 servers, sync +15ms/tail,1ms, 2 at once, 48 writers more, busy machine" {
+		t.Errorf("%v, %v, want one of 5 servers with two kinds of disks", all, err)
 	}
 }
 
-// TestPlans_AllPossible: no plan has a configuration that parse would refuse.
+// TestPlans_AllPossible: no plan has a configuration that would be refused.
 func TestPlans_AllPossible(t *testing.T) {
-	o, err := parse(nil, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, plan := range plans() {
+	for name := range plans() {
+		all, err := parse("-plan " + name)
+		if err != nil {
+			t.Errorf("plan %s: %v", name, err)
+		}
 		seen := map[string]bool{}
-		for _, change := range plan {
-			c := o.config
-			change(&c)
-			if err := c.check(); err != nil || seen[c.String()] {
-				t.Errorf("plan %s: %s: twice, or %v", name, &c, err)
+		for _, c := range all {
+			if seen[c.String()] {
+				t.Errorf("plan %s: %s: twice", name, c)
 			}
 			seen[c.String()] = true
 		}
 	}
-	if len(o.sync) != 1 || o.sync[0] != (slowdisk.Profile{}) {
-		t.Errorf("a plan has changed what others share: %v", o.sync)
+	if all, err := parse(""); err != nil || len(all) != 1 || len(all[0].Sync) != 1 || all[0].Sync[0] != (slowdisk.Profile{}) {
+		t.Errorf("%v, %v, want one configuration whose syncs are counted: a plan has changed what others share", all, err)
 	}
 }
 
@@ -69,20 +80,10 @@ func TestCampaigns_RealElectionsOnly(t *testing.T) {
 	}
 }
 
-func TestZxid(t *testing.T) {
-	if n, err := zxid("Mode: follower\nZxid: 0x20000000a\nNode count: 5\n"); n != 0x20000000a || err != nil {
-		t.Errorf("%#x, %v", n, err)
-	}
-	for _, wrong := range []string{"", "Zxid: none"} {
-		if n, err := zxid(wrong); err == nil {
-			t.Errorf("%q: %#x", wrong, n)
-		}
-	}
-}
-
 // TestCatchUpRow_RatioOfEachReturn: the median of the ratios, not the ratio of medians.
 func TestCatchUpRow_RatioOfEachReturn(t *testing.T) {
-	c := &config{system: zkLite, servers: 3, fault: faultReturn, atOnce: 1, sync: []slowdisk.Profile{{}}}
+	c := &config{system: system.Ours, Scenario: Scenario{servers: 3, fault: faultReturn, atOnce: 1},
+		Options: system.Options{Sync: []slowdisk.Profile{{}}}}
 	var all []*catchUp
 	for _, p99 := range [][2]int64{{10, 12}, {20, 40}, {10, 15}} {
 		one := &catchUp{}
@@ -91,12 +92,19 @@ func TestCatchUpRow_RatioOfEachReturn(t *testing.T) {
 	}
 	all[0].wrong = []string{"lost"}
 	const want = "| zk-lite, 3 servers, sync +0s, return | 3 | 10.0 ms | 0 ns | 15.0 ms | 0 ns | 1.50, 2.00 | 2 of 3 | 1 |\n"
-	if got := catchUpRow(c, all); got != want {
+	if got := shown(catchUpTable(), catchUpRow(c, all)); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got := catchUpRow(c, nil); strings.Count(got, "|") != strings.Count(want, "|") {
-		t.Error(got)
+	if got := shown(catchUpTable(), catchUpRow(c, nil)); strings.Count(got, "|") != strings.Count(want, "|") {
+		t.Errorf("nothing measured: %s, want as many cells", got)
 	}
+}
+
+// shown is the row of a table.
+func shown(t *report.Table, cells []any) string {
+	t.Row(cells...)
+	_, row, _ := strings.Cut(t.String(), "---|\n")
+	return row
 }
 
 // after is an outage with a gap of so many milliseconds.
@@ -113,7 +121,7 @@ func TestKeeper_LongestGaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &config{system: zkLite, fault: faultKill, servers: 3}
+	c := &config{system: system.Ours, Scenario: Scenario{fault: faultKill, servers: 3}}
 	wrong := after(1, 1)
 	wrong.wrong = []string{"a write was lost"}
 	if err := k.keep(c, wrong); err != nil {
@@ -142,7 +150,8 @@ func TestKeeper_LongestGaps(t *testing.T) {
 }
 
 func TestRow_PercentilesAndDuels(t *testing.T) {
-	c := &config{system: zkLite, servers: 3, fault: faultKill, atOnce: 1, sync: []slowdisk.Profile{{Delay: 5 * time.Millisecond}}}
+	c := &config{system: system.Ours, Scenario: Scenario{servers: 3, fault: faultKill, atOnce: 1},
+		Options: system.Options{Sync: []slowdisk.Profile{{Delay: 5 * time.Millisecond}}}}
 	var all []*outage
 	for n := 1; n <= 10; n++ {
 		all = append(all, after(n, 20*n))
@@ -152,15 +161,15 @@ func TestRow_PercentilesAndDuels(t *testing.T) {
 	all[8].lost, all[8].unread, all[8].done = 3, 1, 2
 	all[8].failed, all[8].why = [vias]int{0, 4, 5}, []string{"refused"}
 	all[7].sentAway = 6
-	got := row(c, all)
+	got := shown(outageTable(), row(c, all))
 	const want = "| zk-lite, 3 servers, sync +5ms | 10 | 100 ms | 180 ms | 200 ms | 200 ms | 1 | 6, 10 | 8 of 10 | 2 | 0 | 3, 1, 2 | 0, 4, 5; 6 | 1 |\n"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if text := row(c, nil); strings.Count(text, "|") != strings.Count(want, "|") {
+	if text := shown(outageTable(), row(c, nil)); strings.Count(text, "|") != strings.Count(want, "|") {
 		t.Errorf("nothing measured: %s", text)
 	}
 	if text := all[3].line(c); !strings.Contains(text, "elections 2:1 3:2 (duel)") {
-		t.Error(text)
+		t.Errorf("%s, want a duel of the servers 2 and 3", text)
 	}
 }

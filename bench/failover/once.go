@@ -1,4 +1,4 @@
-package main
+package failover
 
 import (
 	"context"
@@ -230,7 +230,7 @@ func (r *runner) check(ctx context.Context, o *outage, users [vias][]user) error
 	for server, host := range r.ensemble.Hosts {
 		var have []int64
 		err := until(ctx, settleTime, fmt.Sprintf("server %d shows what it has", server+1), func() (err error) {
-			have, err = load.Versions(ctx, host, paths, r.c.timeout)
+			have, err = load.Versions(ctx, host, paths, r.c.SessionTimeout)
 			return err
 		})
 		if err != nil {

@@ -1,103 +1,82 @@
-// Command reconnect kills the leader of three real server processes at which all clients are, and says how long it
-// takes until all of them are back with their sessions, without TLS and with it.
-//
-//	go run ./bench/reconnect -sessions 10000 -rounds 3
-//
-// With TLS servers and clients show certificates to each other on every connection, also between servers; each return
-// is a full handshake. Clients and servers share the machine, so that both sides of all handshakes are computed on
-// it. An expired session is an error.
-//
-// It starts what packages system and load start, and no goroutine of its own.
-package main
+package failover
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/bench/report"
 	"github.com/zk-lite/zk-lite/bench/system"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "reconnect:", err)
-		os.Exit(1)
-	}
-}
+// Returns is the part of the results that Reconnect writes.
+const Returns = "reconnect"
 
-func run(ctx context.Context, args []string, out io.Writer) error {
-	f := flag.NewFlagSet("reconnect", flag.ContinueOnError)
-	sessions := f.Int("sessions", 10_000, "sessions at the leader")
-	rounds := f.Int("rounds", 3, "how often, without TLS and with it")
-	timeout := f.Duration("session-timeout", 30*time.Second, "of the sessions")
-	dir := f.String("dir", "", "directory on the disk to use; none: the system's for temporary files")
-	if err := f.Parse(args); err != nil {
-		return err
-	}
-	if f.NArg() > 0 || *rounds < 1 {
-		return errors.New("want no arguments, and -rounds from 1")
-	}
-	site, err := system.NewSite(*dir)
-	if err != nil {
-		return err
-	}
-	defer site.Close()
-	plain, err := system.NewZKLite(site.Root, site.Dir)
-	if err != nil {
-		return err
-	}
-	secure, err := plain.Secure("zk-lite-tls", site.Dir, true)
-	if err != nil {
-		return err
+// Reconnect kills the leader of three servers at which all clients are, and measures how long it takes until all of
+// them are back with their sessions, without TLS and with it. With TLS servers and clients show certificates to each
+// other on every connection, also between servers; each return is a full handshake. Clients and servers share the
+// machine, so that both sides of all handshakes are computed on it. An expired session is an error.
+func Reconnect(ctx context.Context, site *system.Site, o *system.Options) error {
+	names := o.Systems
+	if names == nil {
+		names = []string{system.Ours, system.AllTLS}
 	}
 	cfg := load.Default()
-	cfg.Connections, cfg.SessionTimeout = *sessions, *timeout
-	fmt.Fprintln(out, "| | sessions | back: p50 | p99 | all | returns a second | "+
-		"CPU of both servers, a return | expired |\n"+
-		"|---|---|---|---|---|---|---|---|")
-	for range *rounds {
-		for _, z := range []*system.ZKLite{plain, secure} {
-			if err := once(ctx, z, site.Dir, cfg, out); err != nil {
+	cfg.Connections, cfg.SessionTimeout = o.Sessions, o.SessionTimeout
+	table := report.NewTable("system", "sessions", "back: p50", "p99", "all", "returns a second",
+		"CPU of both servers, a return", "expired")
+	head := system.Head{Began: time.Now(), How: fmt.Sprintf("%d rounds", o.Rounds), End: errors.New("still running")}
+	var all []*load.Reconnected
+	save := func() error {
+		text := fmt.Sprintf("## Suite %s\n%s%s\n", Returns, site.Head(&head), table)
+		return site.Save(Returns, head.Began, text, all, head.End)
+	}
+	for range o.Rounds {
+		for _, name := range names {
+			s, err := site.System(name, o.Builds)
+			if err != nil {
+				return err
+			}
+			r, err := comeBack(ctx, s, site.Dir, system.Setup{Sync: o.Sync, Seed: o.Seed}, cfg)
+			if err != nil {
+				return errors.Join(err, save())
+			}
+			n := time.Duration(o.Sessions)
+			table.Row(name, o.Sessions, short(r.Clients.P50), short(r.Clients.P99), short(load.Micros(r.All)),
+				fmt.Sprintf("%.0f", float64(n)/r.All.Seconds()), (r.CPU / n).Round(time.Microsecond), r.Expired)
+			all = append(all, r)
+			if r.Expired > 0 {
+				return errors.Join(fmt.Errorf("%d sessions have expired", r.Expired), save())
+			}
+			if err := save(); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	head.End = nil
+	return save()
 }
 
-// once measures a system and prints a line.
-func once(ctx context.Context, z *system.ZKLite, dir string, cfg load.Config, out io.Writer) error {
-	e, err := system.Up(ctx, z, dir, system.Options{})
+// comeBack measures one return of all clients to the ensemble of a system.
+func comeBack(
+	ctx context.Context, s system.System, dir string, setup system.Setup, cfg load.Config,
+) (*load.Reconnected, error) {
+	e, err := system.Up(ctx, s, dir, setup)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer e.Down()
-	cfg.Hosts, cfg.PIDs, cfg.TLS = e.Hosts, e.PIDs(), z.TLS
+	cfg.Hosts, cfg.PIDs = e.Hosts, e.PIDs()
+	if z, ok := s.(*system.ZKLite); ok {
+		cfg.TLS = z.TLS
+	}
 	kill, err := load.KillLeader(cfg.Hosts, cfg.PIDs, cfg.TLS)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r, err := load.Reconnect(ctx, cfg, kill)
-	if err != nil {
-		return err
-	}
-	n := time.Duration(cfg.Connections)
-	fmt.Fprintf(out, "| %s | %d | %v | %v | %v | %.0f | %v | %d |\n", z.Name(), n,
-		short(r.Clients.P50), short(r.Clients.P99), short(load.Micros(r.All)),
-		float64(n)/r.All.Seconds(), (r.CPU / n).Round(time.Microsecond), r.Expired)
-	if r.Expired > 0 {
-		return fmt.Errorf("%d sessions have expired", r.Expired)
-	}
-	return nil
+	return load.Reconnect(ctx, cfg, kill)
 }
 
 func short(m load.Micros) time.Duration { return time.Duration(m).Round(time.Millisecond) }

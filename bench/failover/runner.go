@@ -1,11 +1,11 @@
-package main
+package failover
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -27,7 +27,6 @@ type runner struct {
 	system   system.System
 	dir      string // for the servers' data
 	logs     *keeper
-	out      io.Writer
 	rng      *rand.Rand
 	ensemble *system.Ensemble
 	network  *network.Network // nil: loopback
@@ -38,6 +37,13 @@ type runner struct {
 type result struct {
 	outages []*outage
 	returns []*catchUp
+	lines   []string // one of each fault
+}
+
+// add notes and shows the line of a fault.
+func (r *result) add(line string) {
+	r.lines = append(r.lines, line)
+	fmt.Fprintln(os.Stderr, line)
 }
 
 // run measures all kills. What was measured before an error is returned, too.
@@ -47,9 +53,9 @@ func (r *runner) run(ctx context.Context) (all *result, err error) {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer cancel()
-	o := system.Options{Servers: r.c.servers, Sync: r.c.sync, Seed: r.c.seed, Lines: r.c.settings,
+	o := system.Setup{Servers: r.c.servers, Sync: r.c.Sync, Seed: r.c.Seed, Lines: r.c.settings,
 		Fill: r.c.fault == faultFull}
-	if r.c.system == zkLite {
+	if r.c.system != system.Apache {
 		o.HTTP = true
 		o.Lines = append(slices.Clone(o.Lines), "logger.level=debug")
 		if r.c.fault == faultFull {
@@ -57,7 +63,7 @@ func (r *runner) run(ctx context.Context) (all *result, err error) {
 		}
 	}
 	if r.c.rtt > 0 {
-		if r.network, err = network.New(r.c.servers, r.c.seed); err != nil {
+		if r.network, err = network.New(r.c.servers, r.c.Seed); err != nil {
 			return all, err
 		}
 		defer r.network.Close()
@@ -71,7 +77,7 @@ func (r *runner) run(ctx context.Context) (all *result, err error) {
 	if err := r.prepare(ctx, &background); err != nil {
 		return all, err
 	}
-	for n := 1; n <= r.c.kills; n++ {
+	for n := 1; n <= r.c.Rounds; n++ {
 		if err := r.measureOne(ctx, n, all); err != nil {
 			return all, fmt.Errorf("%s, fault %d: %w", r.c, n, err)
 		}
@@ -84,7 +90,7 @@ func (r *runner) measureOne(ctx context.Context, n int, all *result) error {
 		one, err := r.catchUp(ctx)
 		if err == nil {
 			all.returns = append(all.returns, one)
-			fmt.Fprintln(r.out, one.line(n))
+			all.add(one.line(n))
 		}
 		return err
 	}
@@ -93,20 +99,20 @@ func (r *runner) measureOne(ctx context.Context, n int, all *result) error {
 		return err
 	}
 	all.outages = append(all.outages, one)
-	fmt.Fprintln(r.out, one.line(r.c))
+	all.add(one.line(r.c))
 	return r.logs.keep(r.c, one)
 }
 
 // prepare makes the znodes, the sessions and the other work of the machine.
 func (r *runner) prepare(ctx context.Context, background *sync.WaitGroup) error {
-	if r.c.znodes > 0 {
+	if r.c.Znodes > 0 {
 		cfg := load.Default()
-		cfg.Hosts, cfg.Keys, cfg.Prefix, cfg.Keep = r.ensemble.Hosts, r.c.znodes, "/filled", true
+		cfg.Hosts, cfg.Keys, cfg.Prefix, cfg.Keep = r.ensemble.Hosts, r.c.Znodes, "/filled", true
 		if _, err := load.Fill(ctx, cfg); err != nil {
 			return fmt.Errorf("filling the tree: %w", err)
 		}
 	}
-	w, err := load.NewWriter(ctx, r.ensemble.Hosts, root, 0, r.c.timeout)
+	w, err := load.NewWriter(ctx, r.ensemble.Hosts, root, 0, r.c.SessionTimeout)
 	if err != nil {
 		return err
 	}
@@ -137,14 +143,14 @@ const pingsATimeout = 3
 const openAtOnce = 64
 
 func (r *runner) openSessions(ctx context.Context, background *sync.WaitGroup) error {
-	tickets, errs := make(chan struct{}, openAtOnce), make([]error, r.c.sessions)
-	r.sessions = make([]user, r.c.sessions)
+	tickets, errs := make(chan struct{}, openAtOnce), make([]error, r.c.Sessions)
+	r.sessions = make([]user, r.c.Sessions)
 	var opening sync.WaitGroup
 	for i := range r.sessions {
 		tickets <- struct{}{}
 		opening.Go(func() {
 			r.sessions[i], errs[i] = load.NewWriter(ctx, rotated(r.ensemble.Hosts, i), "",
-				r.c.timeout/pingsATimeout, r.c.timeout)
+				r.c.SessionTimeout/pingsATimeout, r.c.SessionTimeout)
 			<-tickets
 		})
 	}

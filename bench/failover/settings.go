@@ -1,125 +1,108 @@
-package main
+package failover
 
 import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/bench/system"
 	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
-// The systems.
-const (
-	zkLite    = "zk-lite"
-	zooKeeper = "zookeeper"
-)
-
-// config is what is measured: an ensemble, what it has to do, and what happens to it.
-type config struct {
-	system   string
-	binary   string // of zk-lite; "": this checkout's
+// Scenario is what happens to an ensemble that has something to do, beside the options of all suites.
+type Scenario struct {
 	servers  int
-	sync     []slowdisk.Profile // of the servers, in their order; the last is that of all that follow
-	settings []string           // further lines of every zoo.cfg
+	settings []string // further lines of every zoo.cfg
 	fault    string
 	atOnce   int // servers that it hits, the leader among them
-	kills    int
 	load     int // writers beside the one that is measured
 	goUsers  int // programs with package client
 	web      int // programs that speak HTTP
 	busy     bool
-	znodes   int
-	sessions int
 	rtt      time.Duration // between servers; 0: they are on loopback
-	down     time.Duration // for how long a follower that returns was down
-	timeout  time.Duration // of sessions
-	seed     uint64
+	plan     string        // several configurations; "": this one
+	logs     string        // directory
 }
 
-// options are all flags.
-type options struct {
-	config
-	plan string
-	dir  string
-	logs string
-}
-
-func parse(args []string, out io.Writer) (*options, error) {
-	o := &options{config: config{sync: []slowdisk.Profile{{}}}}
-	f := flag.NewFlagSet("failover", flag.ContinueOnError)
-	f.SetOutput(out)
-	f.StringVar(&o.system, "system", zkLite, zkLite+" or "+zooKeeper+" (Debian's package)")
-	f.StringVar(&o.binary, "binary", "", "a zk-lite to measure, none: built from this checkout")
-	f.IntVar(&o.servers, "servers", 3, "servers, all voters")
-	f.Func("sync", "`TIME` added to each disk sync: 5ms, 5ms/tail (1 % take 100 times longer), or 15ms,1ms: the first "+
-		"server's, and that of those that follow (default 0)", func(text string) error {
-		o.sync = nil
-		for _, one := range strings.Split(text, ",") {
-			p, err := slowdisk.Parse(one)
-			if err != nil {
-				return err
-			}
-			o.sync = append(o.sync, p)
-		}
-		return nil
-	})
+// Flags lets the user set s.
+func (s *Scenario) Flags(f *flag.FlagSet) {
+	f.IntVar(&s.servers, "servers", system.DefaultServers, "servers, all voters")
 	f.Func("extra-setting", "`KEY=VALUE`, a further line of every zoo.cfg; repeatable", func(text string) error {
 		if !strings.Contains(text, "=") {
 			return errors.New("want KEY=VALUE")
 		}
-		o.settings = append(o.settings, text)
+		s.settings = append(s.settings, text)
 		return nil
 	})
-	f.StringVar(&o.fault, "fault", faultKill, "what happens to the leader: "+strings.Join(faultNames(), ", "))
-	f.IntVar(&o.atOnce, "at-once", 1, "servers that it happens to, the leader among them")
-	f.IntVar(&o.kills, "kills", 30, "how often")
-	f.IntVar(&o.load, "load", 0, "writers at all servers, beside the one that is measured")
-	f.IntVar(&o.goUsers, "go", 0, "programs with package client that write, at all servers")
-	f.IntVar(&o.web, "http", 0, "programs that write over HTTP, at all servers")
-	f.BoolVar(&o.busy, "busy", false, "keep every processor busy with something else")
-	f.IntVar(&o.znodes, "znodes", 0, "znodes of 100 bytes that are there before")
-	f.IntVar(&o.sessions, "sessions", 0, "sessions that only send pings")
-	f.DurationVar(&o.rtt, "rtt", 0, "round-trip time between servers; needs root")
-	f.DurationVar(&o.down, "down", 10*time.Second,
-		"with -fault return: for how long a follower is down, and as long before")
-	f.DurationVar(&o.timeout, "session-timeout", 10*time.Second, "of the sessions")
-	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of everything random; none: another one every time")
-	f.StringVar(&o.plan, "plan", "", "measure several configurations: "+strings.Join(planNames(), ", "))
-	f.StringVar(&o.dir, "dir", "", "directory on the disk to use; none: the system's for temporary files")
-	f.StringVar(&o.logs, "logs", "", "directory for the servers' logs of the ten longest gaps; none: a new one")
-	if err := f.Parse(args); err != nil {
-		return nil, err
+	f.StringVar(&s.fault, "fault", faultKill, "what happens to the leader: "+strings.Join(faultNames(), ", "))
+	f.IntVar(&s.atOnce, "at-once", 1, "servers that it happens to, the leader among them")
+	f.IntVar(&s.load, "load", 0, "writers at all servers, beside the one that is measured")
+	f.IntVar(&s.goUsers, "go", 0, "programs with package client that write, at all servers")
+	f.IntVar(&s.web, "http", 0, "programs that write over HTTP, at all servers")
+	f.BoolVar(&s.busy, "busy", false, "keep every processor busy with something else")
+	f.DurationVar(&s.rtt, "rtt", 0, "round-trip time between servers; needs root")
+	f.StringVar(&s.plan, "plan", "", "measure several configurations: "+strings.Join(planNames(), ", "))
+	f.StringVar(&s.logs, "logs", "", "directory for the servers' logs of the ten longest gaps; none: a new one")
+}
+
+// config is what is measured. Rounds is how often the fault happens, Duration how long a follower that returns was
+// down, and as long before; Znodes are there before, and Sessions only send pings.
+type config struct {
+	system.Options
+	Scenario
+	system string
+}
+
+// configs are the configurations that were asked for.
+func configs(o *system.Options, s *Scenario) (all []*config, err error) {
+	first := config{*o, *s, system.Ours}
+	if first.Sync == nil {
+		first.Sync = []slowdisk.Profile{{}} // they are counted
 	}
-	if f.NArg() > 0 {
-		return nil, fmt.Errorf("%q: there are only flags", f.Arg(0))
+	changes := []func(*config){func(*config) {}}
+	if s.plan != "" {
+		if changes = plans()[s.plan]; changes == nil {
+			return nil, fmt.Errorf("-plan %q: there are %s", s.plan, strings.Join(planNames(), ", "))
+		}
 	}
-	if o.plan != "" && !slices.Contains(planNames(), o.plan) {
-		return nil, fmt.Errorf("-plan %q: there are %s", o.plan, strings.Join(planNames(), ", "))
+	systems := o.Systems
+	if systems == nil {
+		systems = []string{system.Ours}
 	}
-	return o, o.check()
+	for _, name := range systems {
+		for _, change := range changes {
+			c := first
+			c.system = name
+			change(&c)
+			if err := c.check(); err != nil {
+				return nil, err
+			}
+			all = append(all, &c)
+		}
+	}
+	return all, nil
 }
 
 // check finds what is wrong with a configuration.
 func (c *config) check() error {
 	_, known := faults()[c.fault]
 	switch survivors := c.servers - c.atOnce; {
-	case c.system != zkLite && c.system != zooKeeper:
-		return fmt.Errorf("-system %q: %s and %s are possible", c.system, zkLite, zooKeeper)
+	case c.system == "etcd" || c.system == "noop":
+		return fmt.Errorf("-systems %s: %s, %s and builds are possible", c.system, system.Ours, system.Apache)
 	case !known:
 		return fmt.Errorf("-fault %q: %s are possible", c.fault, strings.Join(faultNames(), ", "))
 	case c.atOnce < 1 || 2*survivors <= c.servers:
 		return fmt.Errorf("-servers %d -at-once %d: a majority must survive", c.servers, c.atOnce)
-	case c.fault == faultReturn && (c.atOnce > 1 || c.down <= 0):
-		return errors.New("-fault return is of one follower, and -down above 0")
-	case c.kills < 1 || c.load < 0 || c.goUsers < 0 || c.web < 0 || c.znodes < 0 || c.znodes > load.MaxKeys ||
-		c.sessions < 0 || c.sessions > load.MaxConnections || c.rtt < 0 || c.timeout <= 0 || c.servers > 9:
-		return errors.New("-kills from 1, -servers to 9, -znodes to 20,000,000, -sessions to 60,000, nothing below 0")
-	case c.system == zooKeeper && (faults()[c.fault].onlyOurs || c.web > 0):
+	case c.fault == faultReturn && c.atOnce > 1:
+		return errors.New("-fault return is of one follower")
+	case c.load < 0 || c.goUsers < 0 || c.web < 0 || c.Znodes > load.MaxKeys || c.Sessions > load.MaxConnections ||
+		c.rtt < 0 || c.servers > 9:
+		return errors.New("-servers to 9, -znodes to 20,000,000, -sessions to 60,000, nothing below 0")
+	case c.system == system.Apache && (faults()[c.fault].onlyOurs || c.web > 0):
 		return fmt.Errorf("-fault %s -http %d: ZooKeeper does not have it", c.fault, c.web)
 	case c.rtt == 0 && faults()[c.fault].network:
 		return fmt.Errorf("-fault %s needs a network: give -rtt, as 100us, as root", c.fault)
@@ -129,11 +112,7 @@ func (c *config) check() error {
 
 // String names the configuration in a table.
 func (c *config) String() string {
-	var syncs []string
-	for _, p := range c.sync {
-		syncs = append(syncs, p.String())
-	}
-	parts := []string{c.system, fmt.Sprintf("%d servers", c.servers), "sync +" + strings.Join(syncs, ",")}
+	parts := []string{c.system, fmt.Sprintf("%d servers", c.servers), "sync +" + c.SyncText()}
 	add := func(is bool, format string, args ...any) {
 		if is {
 			parts = append(parts, fmt.Sprintf(format, args...))
@@ -146,8 +125,8 @@ func (c *config) String() string {
 	add(c.web > 0, "%d HTTP clients", c.web)
 	add(c.busy, "busy machine")
 	add(c.rtt > 0, "round trip %v", c.rtt)
-	add(c.znodes > 0, "%d znodes", c.znodes)
-	add(c.sessions > 0, "%d sessions", c.sessions)
+	add(c.Znodes > 0, "%d znodes", c.Znodes)
+	add(c.Sessions > 0, "%d sessions", c.Sessions)
 	add(len(c.settings) > 0, "%s", strings.Join(c.settings, " "))
 	return strings.Join(parts, ", ")
 }
@@ -157,9 +136,9 @@ func plans() map[string][]func(*config) {
 	const ms = time.Millisecond
 	sync := func(delays ...time.Duration) func(*config) {
 		return func(c *config) {
-			c.sync = nil
+			c.Sync = nil
 			for _, d := range delays {
-				c.sync = append(c.sync, slowdisk.Profile{Delay: d})
+				c.Sync = append(c.Sync, slowdisk.Profile{Delay: d})
 			}
 		}
 	}
@@ -170,11 +149,11 @@ func plans() map[string][]func(*config) {
 			}
 		}
 	}
-	theirs := func(c *config) { c.system = zooKeeper }
+	theirs := func(c *config) { c.system = system.Apache }
 	busy := func(c *config) { c.busy, c.load = true, 48 }
 	five := func(c *config) { c.servers = 5 }
 	rtt := func(d time.Duration) func(*config) { return func(c *config) { c.rtt = d } }
-	tail := func(c *config) { c.sync = []slowdisk.Profile{{Delay: 5 * ms, Tail: true}} }
+	tail := func(c *config) { c.Sync = []slowdisk.Profile{{Delay: 5 * ms, Tail: true}} }
 	planned := func(d time.Duration, fault string) func(*config) {
 		return with(sync(d), func(c *config) { c.fault, c.load, c.goUsers, c.web = fault, 9, 6, 6 })
 	}
@@ -182,8 +161,8 @@ func plans() map[string][]func(*config) {
 		sync(0), sync(1 * ms), sync(5 * ms), sync(15 * ms), tail, sync(15*ms, 1*ms),
 		with(sync(0), busy), with(sync(5*ms), busy), with(sync(5*ms), five),
 		with(sync(0), rtt(2*ms)), with(sync(5*ms), rtt(20*ms)),
-		with(sync(5*ms), func(c *config) { c.znodes = 1_000_000 }),
-		with(sync(5*ms), func(c *config) { c.sessions = 15_000 }),
+		with(sync(5*ms), func(c *config) { c.Znodes = 1_000_000 }),
+		with(sync(5*ms), func(c *config) { c.Sessions = 15_000 }),
 		with(theirs, sync(0)), with(theirs, sync(5*ms)), with(theirs, sync(5*ms), busy), with(theirs, sync(5*ms), five),
 	}, "faults": {
 		with(sync(1*ms), func(c *config) { c.fault = faultStop }),

@@ -1,4 +1,4 @@
-package main
+package failover
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/report"
+	"github.com/zk-lite/zk-lite/bench/system"
 )
 
 // The aim of a quiet machine: a gap may last as long as so many of its syncs, and this.
@@ -78,7 +79,7 @@ func (o *outage) line(c *config) string {
 func (o *outage) text(c *config) string {
 	const clock = "15:04:05.000000"
 	text := fmt.Sprintf("%s, seed %d\n%s\nfault at %s, done after %v\nlast acknowledgement before the gap at %s, "+
-		"first one after it at %s\n", c, c.seed, o.line(c), o.fault.Format(clock), o.took,
+		"first one after it at %s\n", c, c.Seed, o.line(c), o.fault.Format(clock), o.took,
 		o.gap.From.Format(clock), o.gap.To.Format(clock))
 	for i, d := range o.delays {
 		text += fmt.Sprintf("server %d: %d syncs within the gap, %v added to them\n", i+1, o.syncs[i], d)
@@ -88,7 +89,7 @@ func (o *outage) text(c *config) string {
 
 // slowest is the delay of the slowest disk.
 func (c *config) slowest() (slowest time.Duration) {
-	for _, p := range c.sync {
+	for _, p := range c.Sync {
 		slowest = max(slowest, p.Delay)
 	}
 	return slowest
@@ -99,16 +100,17 @@ func percentile(sorted []time.Duration, percent int) time.Duration {
 	return sorted[(len(sorted)*percent+99)/100-1]
 }
 
-// tableHead is above the rows.
-const tableHead = "| configuration | faults | p50 | p90 | p99 | max | duels | " +
-	"syncs in the gap, all servers: median, most | " +
-	"gap - 12 syncs at most 100 ms | survivors' connections dropped | sessions expired | " +
-	"foreign requests without an answer: all, thrown away by the kernel, done all the same | " +
-	"operations failed: foreign, Go, HTTP; 503 | writes lost or done twice |\n" +
-	"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+// outageTable has a row for each configuration whose fault interrupts service.
+func outageTable() *report.Table {
+	return report.NewTable("configuration", "faults", "p50", "p90", "p99", "max", "duels",
+		"syncs in the gap, all servers: median, most", "gap - 12 syncs at most 100 ms",
+		"survivors' connections dropped", "sessions expired",
+		"foreign requests without an answer: all, thrown away by the kernel, done all the same",
+		"operations failed: foreign, Go, HTTP; 503", "writes lost or done twice")
+}
 
-// row is a configuration's line of the table.
-func row(c *config, all []*outage) string {
+// row has the cells of a configuration.
+func row(c *config, all []*outage) []any {
 	var gaps []time.Duration
 	var syncs []int
 	duels, met, dropped, expired, wrong, lost, unread, done, away := 0, 0, 0, 0, 0, 0, 0, 0, 0
@@ -133,18 +135,17 @@ func row(c *config, all []*outage) string {
 		}
 	}
 	if len(all) == 0 {
-		return fmt.Sprintf("| %s | 0 | | | | | | | | | | | | |\n", c)
+		return []any{c, 0}
 	}
 	slices.Sort(gaps)
 	slices.Sort(syncs)
 	duel := fmt.Sprint(duels)
-	if c.system == zooKeeper {
+	if c.system == system.Apache {
 		duel = "not known"
 	}
-	return fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %s | %d, %d | %d of %d | %d | %d | %d, %d, %d | "+
-		"%d, %d, %d; %d | %d |\n",
-		c, len(all),
+	return []any{c, len(all),
 		report.Time(percentile(gaps, 50)), report.Time(percentile(gaps, 90)), report.Time(percentile(gaps, 99)),
-		report.Time(gaps[len(gaps)-1]), duel, syncs[len(syncs)/2], syncs[len(syncs)-1], met, len(all), dropped,
-		expired, lost, unread, done, failed[viaWire], failed[viaGo], failed[viaHTTP], away, wrong)
+		report.Time(gaps[len(gaps)-1]), duel, fmt.Sprintf("%d, %d", syncs[len(syncs)/2], syncs[len(syncs)-1]),
+		fmt.Sprintf("%d of %d", met, len(all)), dropped, expired, fmt.Sprintf("%d, %d, %d", lost, unread, done),
+		fmt.Sprintf("%d, %d, %d; %d", failed[viaWire], failed[viaGo], failed[viaHTTP], away), wrong}
 }

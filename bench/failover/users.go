@@ -1,4 +1,4 @@
-package main
+package failover
 
 import (
 	"bytes"
@@ -52,13 +52,13 @@ func (r *runner) users(ctx context.Context, survivors []int) (users [vias][]user
 		if i > 0 {
 			at = rotated(r.ensemble.Hosts, i)
 		}
-		return load.NewWriter(ctx, at, path("w", i), 0, r.c.timeout)
+		return load.NewWriter(ctx, at, path("w", i), 0, r.c.SessionTimeout)
 	})
 	open(viaGo, r.c.goUsers, func(i int) (user, error) {
-		return newGoUser(ctx, rotated(r.ensemble.Hosts, i), path("g", i), r.c.timeout)
+		return newGoUser(ctx, rotated(r.ensemble.Hosts, i), path("g", i), r.c.SessionTimeout)
 	})
 	open(viaHTTP, r.c.web, func(i int) (user, error) {
-		return newHTTPUser(ctx, rotated(r.ensemble.HTTP, i), path("h", i), r.c.timeout)
+		return newHTTPUser(ctx, rotated(r.ensemble.HTTP, i), path("h", i), r.c.SessionTimeout)
 	})
 	if err != nil { // those that are open have nothing to do
 		ended, cancel := context.WithCancel(ctx)

@@ -3,7 +3,7 @@
 // servers; how long a restart takes with a large tree, how long a server needs to catch
 // up from a snapshot under load, and for how long a snapshot delays a write. It writes
 // tables, and for each curve the point where it bends, and the plots beside them. It
-// reads no flags: bench/compare does.
+// is the suite growth of the program bench.
 //
 // A curve is a file with the same name. All measure one ensemble at a time; where
 // nothing else is said three servers with their defaults.

@@ -18,19 +18,11 @@ import (
 // Section is the part of the results that this package writes.
 const Section = "growth"
 
-// Options of a measurement.
-type Options struct {
-	Duration, WarmUp time.Duration // of a point
-	Znodes           int           // the largest tree, number of children and of watches
-	Curves           []string      // what to measure; none: all
-	Output           *report.Output
-}
-
 // growth is one measurement.
 type growth struct {
-	o        *Options
+	o        *system.Options
 	site     *system.Site
-	zkLite   *system.ZKLite
+	zkLite   system.System
 	version  string
 	began    time.Time
 	curves   []*curve
@@ -63,18 +55,19 @@ func Curves() (ids []string) {
 	return ids
 }
 
-// Run measures what is asked for, and saves after each what there is.
-func Run(ctx context.Context, site *system.Site, o *Options) error {
+// Run measures the curves that were asked for, those of o.Rows, and saves after each what there is. The largest tree,
+// number of children and of watches is o.Znodes.
+func Run(ctx context.Context, site *system.Site, o *system.Options) error {
 	g := &growth{o: o, site: site, began: time.Now(), end: errors.New("still running")}
 	var err error
-	if g.zkLite, err = system.NewZKLite(site.Root, site.Dir); err != nil {
+	if g.zkLite, err = site.System(system.Ours, nil); err != nil {
 		return err
 	}
 	if g.version, err = g.zkLite.Version(); err != nil {
 		return err
 	}
 	for _, p := range parts() {
-		if len(o.Curves) > 0 && !slices.Contains(o.Curves, p.id) {
+		if len(o.Rows) > 0 && !slices.Contains(o.Rows, p.id) {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "%s (%v)\n", p.id, time.Since(g.began).Round(time.Second))
@@ -97,8 +90,9 @@ func Run(ctx context.Context, site *system.Site, o *Options) error {
 }
 
 // up starts zk-lite's servers.
-func (g *growth) up(ctx context.Context, o system.Options) (*system.Ensemble, error) {
-	return system.Up(ctx, g.zkLite, g.site.Dir, o)
+func (g *growth) up(ctx context.Context, setup system.Setup) (*system.Ensemble, error) {
+	setup.Sync, setup.Seed = g.o.Sync, g.o.Seed
+	return system.Up(ctx, g.zkLite, g.site.Dir, setup)
 }
 
 // config is a load of one operation.
@@ -171,11 +165,10 @@ func (g *growth) add(c *curve, name string, f figure) {
 
 // save writes what there is.
 func (g *growth) save() error {
-	file := g.o.Output.File(g.site.Root, g.began)
-	if file != "-" {
+	if file := g.site.Output.File(g.site.Root, g.began); file != "-" {
 		if err := g.plot(filepath.Join(filepath.Dir(file), g.plotFile())); err != nil {
 			return err
 		}
 	}
-	return g.o.Output.Save(file, Section, g.text(), g.curves, g.end)
+	return g.site.Save(Section, g.began, g.text(), g.curves, g.end)
 }

@@ -54,7 +54,7 @@ func TestGrowth_TextAndPlot(t *testing.T) {
 		Figures: []figure{{X: 1, P50: time.Millisecond}, {X: 10, P50: time.Second}}}}}
 	shares := &curve{Title: "reads", X: "reads, %", Share: true, Lines: []*line{{Name: "3 servers",
 		Figures: []figure{{X: 0, PerSecond: 10}, {X: 100, PerSecond: 1000}}}}}
-	g := &growth{o: &Options{Output: &report.Output{}}, site: &system.Site{}, curves: []*curve{c, times, shares},
+	g := &growth{o: &system.Options{}, site: &system.Site{Output: &report.Output{}}, curves: []*curve{c, times, shares},
 		facts: []string{"a fact"}, end: errors.New("interrupted")}
 	text := g.text()
 	for _, want := range []string{"- a fact\n", "**Not complete** (interrupted)",

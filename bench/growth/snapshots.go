@@ -48,7 +48,7 @@ func (g *growth) snapshot(ctx context.Context) error {
 
 // delayed measures with one setting of snapCount.
 func (g *growth) delayed(ctx context.Context, every int) (string, error) {
-	e, err := g.up(ctx, system.Options{Lines: []string{"snapCount=" + strconv.Itoa(every)}})
+	e, err := g.up(ctx, system.Setup{Lines: []string{"snapCount=" + strconv.Itoa(every)}})
 	if err != nil {
 		return "", err
 	}
@@ -119,7 +119,7 @@ func installed(p *system.Process) int {
 // catchUp kills a follower, goes on until the logs no longer reach back to where it
 // was, and takes the time that it needs to come back under load.
 func (g *growth) catchUp(ctx context.Context) error {
-	e, err := g.up(ctx, system.Options{Lines: []string{"snapCount=" + strconv.Itoa(snapshotEvery)}})
+	e, err := g.up(ctx, system.Setup{Lines: []string{"snapCount=" + strconv.Itoa(snapshotEvery)}})
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ const (
 func (g *growth) miss(
 	ctx context.Context, e *system.Ensemble, cfg load.Config, host string,
 ) (int64, error) {
-	first, err := zxid(ctx, host)
+	first, err := load.Zxid(ctx, host)
 	if err != nil {
 		return 0, err
 	}
@@ -195,7 +195,7 @@ func (g *growth) miss(
 		if _, err := e.Run(ctx, system.Load, cfg, 0); err != nil {
 			return 0, err
 		}
-		last, err := zxid(ctx, host)
+		last, err := load.Zxid(ctx, host)
 		if err != nil || last-first >= missedWrites {
 			return last, err
 		}
@@ -221,7 +221,7 @@ func (g *growth) comeBack(
 			serves = time.Since(start)
 		}
 		if serves != 0 {
-			if z, err := zxid(ctx, e.Hosts[server]); err == nil && z >= until {
+			if z, err := load.Zxid(ctx, e.Hosts[server]); err == nil && z >= until {
 				return serves, time.Since(start), nil
 			}
 		}
@@ -234,19 +234,4 @@ func (g *growth) comeBack(
 			return 0, 0, context.Cause(ctx)
 		}
 	}
-}
-
-// zxid is the last one that a server has applied (srvr).
-func zxid(ctx context.Context, host string) (int64, error) {
-	text, err := load.FourLetter(ctx, host, "srvr")
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(text, "Zxid: 0x")
-	word, _, _ := strings.Cut(rest, "\n")
-	z, err := strconv.ParseInt(word, 16, 64)
-	if err != nil {
-		return 0, fmt.Errorf("the zxid of %s: %w", host, err)
-	}
-	return z, nil
 }

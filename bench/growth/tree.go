@@ -24,7 +24,7 @@ func tens(from, upto int) (all []int) {
 // largest it measures restarts.
 func (g *growth) tree(ctx context.Context) error {
 	c := &curve{ID: "tree", X: "znodes", Title: "znodes of 100 bytes, all in use, 64 connections"}
-	e, err := g.up(ctx, system.Options{})
+	e, err := g.up(ctx, system.Setup{})
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (g *growth) restart(
 func (g *growth) children(ctx context.Context) error {
 	c := &curve{ID: "children", X: "children", Times: true,
 		Title: "children of one znode, a request at a time"}
-	e, err := g.up(ctx, system.Options{})
+	e, err := g.up(ctx, system.Setup{})
 	if err != nil {
 		return err
 	}

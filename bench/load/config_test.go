@@ -65,3 +65,14 @@ func TestResult_CPUPerOp(t *testing.T) {
 		t.Errorf("%v without answers", got)
 	}
 }
+
+func TestParseZxid(t *testing.T) {
+	if n, err := parseZxid("Mode: follower\nZxid: 0x20000000a\nNode count: 5\n"); n != 0x20000000a || err != nil {
+		t.Errorf("%#x, %v, want 0x20000000a", n, err)
+	}
+	for _, wrong := range []string{"", "Zxid: none"} {
+		if n, err := parseZxid(wrong); err == nil {
+			t.Errorf("%q: %#x, want an error", wrong, n)
+		}
+	}
+}

@@ -62,6 +62,27 @@ func findLeader(ctx context.Context, hosts []string, secure *tls.Config) (int, e
 	return 0, errors.Join(append(errs, errors.New("no server says that it leads"))...)
 }
 
+// Zxid is that of the last transaction that a server has applied (srvr, which must be allowed).
+func Zxid(ctx context.Context, host string) (int64, error) {
+	text, err := FourLetter(ctx, host, "srvr")
+	if err != nil {
+		return 0, err
+	}
+	return parseZxid(text)
+}
+
+// parseZxid reads "Zxid: 0x100000002" of a reply to srvr.
+func parseZxid(text string) (zxid int64, err error) {
+	_, rest, found := strings.Cut(text, "Zxid: ")
+	if !found {
+		return 0, fmt.Errorf("a reply without a zxid: %.200s", text)
+	}
+	if _, err := fmt.Sscanf(rest, "0x%x", &zxid); err != nil {
+		return 0, fmt.Errorf("a reply without a zxid: %.200s: %w", text, err)
+	}
+	return zxid, nil
+}
+
 // KillLeader returns a Killer that ends the leader's process with SIGKILL. The
 // processes are in the order of the hosts, on this machine.
 func KillLeader(hosts []string, pids []int, secure *tls.Config) (Killer, error) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Reconnected is what became of clients whose server ended.
+// Reconnected is how long clients needed whose server ended.
 type Reconnected struct {
 	Host    string        // that ended
 	Clients Latency       // from its end until each had its session again

@@ -74,7 +74,7 @@ func (*etcd) flags(dir string, id int, ports []int) []string {
 		"--quota-backend-bytes", "8589934592"}
 }
 
-func (e *etcd) start(up *Ensemble, o *Options) error {
+func (e *etcd) start(up *Ensemble, o *Setup) error {
 	ports, err := up.take(2 * o.Servers)
 	if err != nil {
 		return err

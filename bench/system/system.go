@@ -31,7 +31,7 @@ type System interface {
 	Settings() []string
 	// start prepares and starts the servers in an empty directory. On errors it
 	// has put those that run into e.
-	start(e *Ensemble, o *Options) error
+	start(e *Ensemble, o *Setup) error
 	// ready is nil when a server takes clients.
 	ready(ctx context.Context, host string) error
 	// Run puts a load on the servers; a leader is killed after a part of the time.
@@ -53,8 +53,8 @@ const (
 	Memory
 )
 
-// Options of an ensemble. The zero value is three servers.
-type Options struct {
+// Setup of an ensemble. The zero value is three servers.
+type Setup struct {
 	Servers int      // 0: DefaultServers
 	Env     []string // of the processes
 	// HTTP opens the HTTP port of systems that have one closed by default.
@@ -71,7 +71,7 @@ type Options struct {
 }
 
 // host is the address of a server.
-func (o *Options) host(id int) string {
+func (o *Setup) host(id int) string {
 	if o.Network != nil {
 		return o.Network.IP(id)
 	}
@@ -79,7 +79,7 @@ func (o *Options) host(id int) string {
 }
 
 // disk is that of the server that is spawned next.
-func (o *Options) disk(id int) *slowdisk.Disk {
+func (o *Setup) disk(id int) *slowdisk.Disk {
 	if len(o.Sync) == 0 {
 		return nil
 	}
@@ -94,14 +94,14 @@ type Ensemble struct {
 	Processes []*Process
 	Hosts     []string // of the client ports
 	HTTP      []string // of the HTTP ports, if there are any
-	// Disks are the servers' where Options.Sync slows them, else nil.
+	// Disks are the servers' where Setup.Sync slows them, else nil.
 	Disks []*slowdisk.Disk
 
 	dir      string
 	ports    []*ports.Reservation
 	commands [][]string // of the processes, to start them again
 	dirs     []string
-	options  *Options
+	options  *Setup
 }
 
 // DataDir is where a server keeps its data, of ZooKeeper and zk-lite.
@@ -109,7 +109,7 @@ func (e *Ensemble) DataDir(server int) string { return filepath.Join(e.dirs[serv
 
 // Up starts a system in a directory of its own and waits until all of its
 // servers serve.
-func Up(ctx context.Context, s System, base string, o Options) (*Ensemble, error) {
+func Up(ctx context.Context, s System, base string, o Setup) (*Ensemble, error) {
 	if o.Servers == 0 {
 		o.Servers = DefaultServers
 	}
@@ -200,7 +200,7 @@ func (e *Ensemble) Down() {
 		r.Release()
 	}
 	if err := os.RemoveAll(e.dir); err != nil {
-		fmt.Fprintln(os.Stderr, "compare:", err)
+		fmt.Fprintln(os.Stderr, "deleting the servers' data:", err)
 	}
 }
 
@@ -248,7 +248,7 @@ func (speaksZooKeeper) Run(
 }
 
 // zooCfg is the configuration that ZooKeeper and zk-lite share, line by line.
-func zooCfg(dir string, id int, ports []int, o *Options) []string {
+func zooCfg(dir string, id int, ports []int, o *Setup) []string {
 	lines := []string{"tickTime=2000", "initLimit=10", "syncLimit=5",
 		"dataDir=" + filepath.Join(dir, "data"), fmt.Sprintf("clientPort=%d", ports[3*id-3]),
 		"clientPortAddress=" + o.host(id), "maxClientCnxns=0", "4lw.commands.whitelist=*",
@@ -285,7 +285,7 @@ func writeZoo(dir string, id int, lines []string) (string, error) {
 
 // startZoo starts servers that read a zoo.cfg; command returns a server's
 // program and arguments.
-func startZoo(e *Ensemble, o *Options, command func(file string) []string) error {
+func startZoo(e *Ensemble, o *Setup, command func(file string) []string) error {
 	ports, err := e.take(4 * o.Servers)
 	if err != nil {
 		return err
@@ -314,5 +314,5 @@ func startZoo(e *Ensemble, o *Options, command func(file string) []string) error
 // shownCfg is zooCfg as a reader sees it, without this machine's directories.
 func shownCfg() string {
 	ports := []int{2181, 2888, 3888, 2182, 2889, 3889, 2183, 2890, 3890}
-	return strings.Join(zooCfg("DIR", 1, ports, &Options{Servers: 3}), "; ")
+	return strings.Join(zooCfg("DIR", 1, ports, &Setup{Servers: 3}), "; ")
 }

@@ -74,7 +74,7 @@ func TestSpawn_Stop(t *testing.T) {
 
 // TestUp_ServerThatEnds: told at once, with the end of its log.
 func TestUp_ServerThatEnds(t *testing.T) {
-	_, err := Up(context.Background(), broken{&noop{}}, t.TempDir(), Options{})
+	_, err := Up(context.Background(), broken{&noop{}}, t.TempDir(), Setup{})
 	if err == nil || !strings.Contains(err.Error(), "server 1 has ended") ||
 		!strings.Contains(err.Error(), "port in use") {
 		t.Errorf("%v", err)
@@ -84,7 +84,7 @@ func TestUp_ServerThatEnds(t *testing.T) {
 // broken is a system whose server ends at once.
 type broken struct{ *noop }
 
-func (broken) start(e *Ensemble, _ *Options) error {
+func (broken) start(e *Ensemble, _ *Setup) error {
 	ports, err := e.take(1)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (broken) start(e *Ensemble, _ *Options) error {
 
 // TestEnsemble_Restart: the same command in the same directory, on the same disk.
 func TestEnsemble_Restart(t *testing.T) {
-	e := &Ensemble{dir: t.TempDir(), options: &Options{Sync: []slowdisk.Profile{{Delay: time.Microsecond}}}}
+	e := &Ensemble{dir: t.TempDir(), options: &Setup{Sync: []slowdisk.Profile{{Delay: time.Microsecond}}}}
 	if err := e.spawn(e.dir, "", "sh", "-c", "echo begun; sync log"); err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +111,12 @@ func TestEnsemble_Restart(t *testing.T) {
 	}
 }
 
-// TestOptions_Disk: the last one is that of all that follow.
-func TestOptions_Disk(t *testing.T) {
-	if (&Options{}).disk(1) != nil {
+// TestSetup_Disk: the last one is that of all that follow.
+func TestSetup_Disk(t *testing.T) {
+	if (&Setup{}).disk(1) != nil {
 		t.Error("a disk that nobody asked for")
 	}
-	o := &Options{Sync: []slowdisk.Profile{{Delay: time.Hour}, {}}}
+	o := &Setup{Sync: []slowdisk.Profile{{Delay: time.Hour}, {}}}
 	if o.disk(1).Profile() != o.Sync[0] || o.disk(2).Profile() != o.Sync[1] || o.disk(3).Profile() != o.Sync[1] {
 		t.Error("another server's disk")
 	}
@@ -124,13 +124,13 @@ func TestOptions_Disk(t *testing.T) {
 
 func TestZooCfg_SizesAndHTTP(t *testing.T) {
 	ports := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
-	three := strings.Join(zooCfg("DIR", 2, ports, &Options{Servers: 3, HTTP: true, Lines: []string{"x=y"}}), " ")
+	three := strings.Join(zooCfg("DIR", 2, ports, &Setup{Servers: 3, HTTP: true, Lines: []string{"x=y"}}), " ")
 	for _, want := range []string{"clientPort=4 ", "admin.serverPort=11 ", "server.3=127.0.0.1:8:9", "x=y"} {
 		if !strings.Contains(three, want) {
 			t.Errorf("no %q in %s", want, three)
 		}
 	}
-	alone := strings.Join(zooCfg("DIR", 1, ports, &Options{Servers: 1}), " ")
+	alone := strings.Join(zooCfg("DIR", 1, ports, &Setup{Servers: 1}), " ")
 	if strings.Contains(alone, "server.") || !strings.Contains(alone, "admin.enableServer=false") {
 		t.Error(alone)
 	}

@@ -26,8 +26,11 @@ type ZKLite struct {
 	TLS *tls.Config
 }
 
-// Ours is the name of the zk-lite that is built from this checkout.
-const Ours = "zk-lite"
+// Ours is the name of the zk-lite that is built from this checkout, Apache that of Apache ZooKeeper.
+const (
+	Ours   = "zk-lite"
+	Apache = "ZooKeeper"
+)
 
 // NewBuild is a zk-lite that somebody has built before, to be compared with this checkout's.
 func NewBuild(name, binary string) (*ZKLite, error) {
@@ -93,7 +96,7 @@ func (z *ZKLite) Settings() []string {
 		"all else is its default; every entry is synced before it is acknowledged"}
 }
 
-func (z *ZKLite) start(e *Ensemble, o *Options) error {
+func (z *ZKLite) start(e *Ensemble, o *Setup) error {
 	with := *o
 	with.Lines = slices.Concat(o.Lines, z.lines)
 	return startZoo(e, &with, func(file string) []string {
@@ -147,7 +150,7 @@ func (*noop) Settings() []string {
 		"answers from memory without looking, stores and replicates nothing"}
 }
 
-func (c *noop) start(e *Ensemble, o *Options) error {
+func (c *noop) start(e *Ensemble, o *Setup) error {
 	ports, err := e.take(o.Servers)
 	if err != nil {
 		return err

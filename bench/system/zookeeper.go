@@ -46,7 +46,7 @@ func NewZooKeeper() (System, error) {
 	return &zookeeper{classPath: strings.Join(all, ":")}, nil
 }
 
-func (*zookeeper) Name() string { return "ZooKeeper" }
+func (*zookeeper) Name() string { return Apache }
 
 func (*zookeeper) Version() (string, error) {
 	zk, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", "libzookeeper-java").Output()
@@ -73,7 +73,7 @@ func (z *zookeeper) Settings() []string {
 		"forceSync is its default, yes: every transaction is synced before it is acknowledged"}
 }
 
-func (z *zookeeper) start(e *Ensemble, o *Options) error {
+func (z *zookeeper) start(e *Ensemble, o *Setup) error {
 	return startZoo(e, o, func(file string) []string {
 		return append(z.flags(), "-cp", z.classPath, quorumPeer, file)
 	})

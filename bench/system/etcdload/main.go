@@ -1,5 +1,5 @@
 // Command etcdload puts the loads of bench/load on etcd, with etcd's own client,
-// for bench/compare. It reads a load.Config as JSON from standard input, writes
+// for the program bench. It reads a load.Config as JSON from standard input, writes
 // the load.Result as JSON to standard output, and "begin" and "end" to standard
 // error around the measured time.
 //
