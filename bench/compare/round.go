@@ -15,6 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/bench/report"
 	"github.com/zk-lite/zk-lite/bench/system"
+	"github.com/zk-lite/zk-lite/internal/testkit/process"
 )
 
 // measure runs all rounds, and saves after every system what there is. Its error
@@ -286,8 +287,8 @@ func (c *comparison) collect(ctx context.Context, e *system.Ensemble) error {
 	if e.Name() == "ZooKeeper" {
 		return nil
 	}
-	collections := func(p *system.Process) int {
-		text, err := os.ReadFile(p.Log())
+	collections := func(p *process.Process) int {
+		text, err := os.ReadFile(p.LogFile())
 		if err != nil {
 			return 0
 		}
@@ -296,12 +297,12 @@ func (c *comparison) collect(ctx context.Context, e *system.Ensemble) error {
 	if err := pause(ctx, collectSettle); err != nil {
 		return err
 	}
-	before := map[*system.Process]int{}
+	before := map[*process.Process]int{}
 	for _, p := range e.Processes {
 		before[p] = collections(p)
 	}
 	for end := time.Now().Add(collectTime); ; {
-		left := slices.IndexFunc(e.Processes, func(p *system.Process) bool { return collections(p) == before[p] })
+		left := slices.IndexFunc(e.Processes, func(p *process.Process) bool { return collections(p) == before[p] })
 		if left < 0 {
 			return nil
 		}

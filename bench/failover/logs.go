@@ -19,7 +19,7 @@ const (
 // logSizes are how long the servers' logs are.
 func (r *runner) logSizes() (sizes []int64, err error) {
 	for _, p := range r.ensemble.Processes {
-		info, err := os.Stat(p.Log())
+		info, err := os.Stat(p.LogFile())
 		if err != nil {
 			return nil, fmt.Errorf("reading the servers' logs: %w", err)
 		}
@@ -31,7 +31,7 @@ func (r *runner) logSizes() (sizes []int64, err error) {
 // logsSince are the servers' logs from there on.
 func (r *runner) logsSince(sizes []int64) (logs [][]byte, err error) {
 	for i, p := range r.ensemble.Processes {
-		f, err := os.Open(p.Log())
+		f, err := os.Open(p.LogFile())
 		if err != nil {
 			return nil, fmt.Errorf("reading the servers' logs: %w", err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/bench/report"
 	"github.com/zk-lite/zk-lite/bench/system"
+	"github.com/zk-lite/zk-lite/internal/testkit/process"
 )
 
 const (
@@ -92,7 +93,7 @@ func (g *growth) fill(ctx context.Context, e *system.Ensemble) error {
 // written is how long each snapshot took, by the servers' logs.
 func written(e *system.Ensemble) (all []time.Duration) {
 	for _, p := range e.Processes {
-		text, err := os.ReadFile(p.Log())
+		text, err := os.ReadFile(p.LogFile())
 		if err != nil {
 			continue
 		}
@@ -108,8 +109,8 @@ func written(e *system.Ensemble) (all []time.Duration) {
 }
 
 // installed is how often a server has taken its state from another's snapshot.
-func installed(p *system.Process) int {
-	text, err := os.ReadFile(p.Log())
+func installed(p *process.Process) int {
+	text, err := os.ReadFile(p.LogFile())
 	if err != nil {
 		return 0
 	}

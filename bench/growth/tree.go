@@ -53,9 +53,7 @@ func (g *growth) restarts(ctx context.Context, e *system.Ensemble) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range e.Processes {
-		p.Stop()
-	}
+	e.Stop()
 	all, err := g.restart(ctx, e, 0, 1, 2)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/internal/testkit/process"
 )
 
 // etcd is etcd's own server program, built from its module.
@@ -152,4 +153,6 @@ func follow(words io.Reader, measured func(bool), trouble *bytes.Buffer) {
 	}
 }
 
-func (*etcd) LiveHeap(_ context.Context, p *Process) (int64, error) { return lastTrace(p.log) }
+func (*etcd) LiveHeap(_ context.Context, p *process.Process) (int64, error) {
+	return lastTrace(p.LogFile())
+}

@@ -12,14 +12,19 @@ import (
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/internal/testkit/network"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/process"
 	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
 // DefaultServers is the size of an ensemble unless another is asked for.
 const DefaultServers = 3
 
-// readyTime is how long an ensemble may take to serve.
-const readyTime = 60 * time.Second
+const (
+	// readyTime is how long an ensemble may take to serve.
+	readyTime = 60 * time.Second
+	// stopTime is how long a server may take to end before it is killed.
+	stopTime = 20 * time.Second
+)
 
 // System is something to be measured.
 type System interface {
@@ -37,7 +42,7 @@ type System interface {
 	// Run puts a load on the servers; a leader is killed after a part of the time.
 	Run(ctx context.Context, k Kind, cfg load.Config, after time.Duration) (*load.Result, error)
 	// LiveHeap is the memory of a server that is in use, after a collection.
-	LiveHeap(ctx context.Context, p *Process) (int64, error)
+	LiveHeap(ctx context.Context, p *process.Process) (int64, error)
 }
 
 // Kind is a way to measure.
@@ -91,7 +96,7 @@ func (o *Setup) disk(id int) *slowdisk.Disk {
 // Ensemble is a system that runs.
 type Ensemble struct {
 	System
-	Processes []*Process
+	Processes []*process.Process
 	Hosts     []string // of the client ports
 	HTTP      []string // of the HTTP ports, if there are any
 	// Disks are the servers' where Setup.Sync slows them, else nil.
@@ -99,13 +104,12 @@ type Ensemble struct {
 
 	dir      string
 	ports    []*ports.Reservation
-	commands [][]string // of the processes, to start them again
-	dirs     []string
-	options  *Setup
+	commands []process.Command // of the processes, to start them again
+	setup    *Setup
 }
 
 // DataDir is where a server keeps its data, of ZooKeeper and zk-lite.
-func (e *Ensemble) DataDir(server int) string { return filepath.Join(e.dirs[server], "data") }
+func (e *Ensemble) DataDir(server int) string { return filepath.Join(e.commands[server].Dir, "data") }
 
 // Up starts a system in a directory of its own and waits until all of its
 // servers serve.
@@ -117,7 +121,7 @@ func Up(ctx context.Context, s System, base string, o Setup) (*Ensemble, error) 
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", s.Name(), err)
 	}
-	e := &Ensemble{System: s, dir: dir, options: &o}
+	e := &Ensemble{System: s, dir: dir, setup: &o}
 	if err = s.start(e, &o); err == nil {
 		err = e.Wait(ctx)
 	}
@@ -131,16 +135,22 @@ func Up(ctx context.Context, s System, base string, o Setup) (*Ensemble, error) 
 	return e, nil
 }
 
-// spawn adds a server.
-func (e *Ensemble) spawn(dir, host string, command ...string) error {
-	disk := e.options.disk(len(e.Processes) + 1)
-	p, err := spawn(dir, disk, e.options.Env, command...)
+// spawn adds a server, whose output goes to dir/log.
+func (e *Ensemble) spawn(dir, host string, args ...string) error {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return fmt.Errorf("starting a server: %w", err)
+	}
+	c := process.Command{Args: args, Dir: dir, Env: e.setup.Env, Log: filepath.Join(dir, "log")}
+	disk := e.setup.disk(len(e.Processes) + 1)
+	if disk != nil {
+		c.Disk = disk
+	}
+	p, err := process.Start(c)
 	if err != nil {
 		return err
 	}
 	e.Disks = append(e.Disks, disk)
-	e.Processes, e.Hosts = append(e.Processes, p), append(e.Hosts, host)
-	e.commands, e.dirs = append(e.commands, command), append(e.dirs, dir)
+	e.Processes, e.Hosts, e.commands = append(e.Processes, p), append(e.Hosts, host), append(e.commands, c)
 	return nil
 }
 
@@ -157,7 +167,7 @@ func (e *Ensemble) take(n int) ([]int, error) {
 // Restart starts a server again that has been stopped, on what it has stored.
 // Wait tells when it serves.
 func (e *Ensemble) Restart(i int) error {
-	p, err := spawn(e.dirs[i], e.Disks[i], e.options.Env, e.commands[i]...)
+	p, err := process.Start(e.commands[i])
 	if err != nil {
 		return err
 	}
@@ -188,14 +198,19 @@ func (e *Ensemble) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Down stops all servers and deletes their data.
-func (e *Ensemble) Down() {
+// Stop ends all servers, one after the other. Restart starts them again.
+func (e *Ensemble) Stop() {
 	for i, p := range e.Processes {
 		if e.Disks[i] != nil {
 			e.Disks[i].Release()
 		}
-		p.Stop()
+		_ = p.Stop(stopTime) // killed if it does not: no matter for what was measured
 	}
+}
+
+// Down stops all servers and deletes their data.
+func (e *Ensemble) Down() {
+	e.Stop()
 	for _, r := range e.ports {
 		r.Release()
 	}
@@ -285,7 +300,7 @@ func writeZoo(dir string, id int, lines []string) (string, error) {
 
 // startZoo starts servers that read a zoo.cfg; command returns a server's
 // program and arguments.
-func startZoo(e *Ensemble, o *Setup, command func(file string) []string) error {
+func startZoo(e *Ensemble, o *Setup, command func(file string) ([]string, error)) error {
 	ports, err := e.take(4 * o.Servers)
 	if err != nil {
 		return err
@@ -296,7 +311,10 @@ func startZoo(e *Ensemble, o *Setup, command func(file string) []string) error {
 		if err != nil {
 			return err
 		}
-		args := command(file)
+		args, err := command(file)
+		if err != nil {
+			return err
+		}
 		if o.Network != nil {
 			args = o.Network.Command(id, args)
 		}

@@ -58,20 +58,6 @@ func TestParseHeapInfo(t *testing.T) {
 	}
 }
 
-// TestSpawn_Stop: a process that ends by itself is no trouble, and its log is
-// kept.
-func TestSpawn_Stop(t *testing.T) {
-	p, err := spawn(t.TempDir(), nil, []string{"WORD=hello"}, "sh", "-c", "echo $WORD")
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-p.Ended()
-	p.Stop()
-	if p.Tail() != "hello\n" {
-		t.Errorf("log %q", p.Tail())
-	}
-}
-
 // TestUp_ServerThatEnds: told at once, with the end of its log.
 func TestUp_ServerThatEnds(t *testing.T) {
 	_, err := Up(context.Background(), broken{&noop{}}, t.TempDir(), Setup{})
@@ -94,7 +80,7 @@ func (broken) start(e *Ensemble, _ *Setup) error {
 
 // TestEnsemble_Restart: the same command in the same directory, on the same disk.
 func TestEnsemble_Restart(t *testing.T) {
-	e := &Ensemble{dir: t.TempDir(), options: &Setup{Sync: []slowdisk.Profile{{Delay: time.Microsecond}}}}
+	e := &Ensemble{dir: t.TempDir(), setup: &Setup{Sync: []slowdisk.Profile{{Delay: time.Microsecond}}}}
 	if err := e.spawn(e.dir, "", "sh", "-c", "echo begun; sync log"); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/process"
 )
 
 // ZKLite runs with ZooKeeper's configuration.
@@ -99,8 +101,8 @@ func (z *ZKLite) Settings() []string {
 func (z *ZKLite) start(e *Ensemble, o *Setup) error {
 	with := *o
 	with.Lines = slices.Concat(o.Lines, z.lines)
-	return startZoo(e, &with, func(file string) []string {
-		return []string{z.binary, "server", "--config", file}
+	return startZoo(e, &with, func(file string) ([]string, error) {
+		return []string{z.binary, "server", "--config", file}, nil
 	})
 }
 
@@ -108,7 +110,9 @@ func (z *ZKLite) start(e *Ensemble, o *Setup) error {
 const GoTrace = "GODEBUG=gctrace=1"
 
 // LiveHeap is what the last collection has left, of which GoTrace tells.
-func (*ZKLite) LiveHeap(_ context.Context, p *Process) (int64, error) { return lastTrace(p.log) }
+func (*ZKLite) LiveHeap(_ context.Context, p *process.Process) (int64, error) {
+	return lastTrace(p.LogFile())
+}
 
 // lastTrace reads the last line of GoTrace in a log.
 func lastTrace(log string) (int64, error) {
@@ -175,6 +179,6 @@ func (*noop) ready(_ context.Context, host string) error {
 	return c.Close()
 }
 
-func (*noop) LiveHeap(context.Context, *Process) (int64, error) {
+func (*noop) LiveHeap(context.Context, *process.Process) (int64, error) {
 	return 0, fmt.Errorf("the no-op server has no znodes")
 }

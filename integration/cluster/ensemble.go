@@ -2,10 +2,10 @@ package cluster
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"sort"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
@@ -77,7 +77,7 @@ func Start(t testing.TB, n int, o Options) *Ensemble {
 // StartZooKeeper runs n servers of Apache ZooKeeper from Debian's packages.
 func StartZooKeeper(t testing.TB, n int, o Options) *Ensemble {
 	t.Helper()
-	return start(t, "ZooKeeper", n, o, apache{classPath(t)})
+	return start(t, "ZooKeeper", n, o, apache{})
 }
 
 func start(t testing.TB, name string, n int, o Options, p program) *Ensemble {
@@ -129,7 +129,9 @@ func (e *Ensemble) close() {
 		return
 	}
 	for _, s := range e.servers {
-		e.t.Logf("the log of %s server %d:\n%s", e.Name, s.ID, s.logTail())
+		if p := s.current(); p != nil {
+			e.t.Logf("the log of %s server %d:\n%s", e.Name, s.ID, p.Tail())
+		}
 	}
 }
 
@@ -178,11 +180,11 @@ func (e *Ensemble) KillAll(servers ...*Server) {
 	}
 	for _, s := range servers {
 		if s.Running() {
-			s.signal(os.Kill)
+			s.current().Signal(syscall.SIGKILL)
 		}
 	}
 	for _, s := range servers {
-		s.waitEnd(Patience)
+		_ = s.WaitEnd() // killed, as it is meant to be
 	}
 }
 

@@ -3,16 +3,11 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"strings"
-	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/fourletter"
 	"github.com/zk-lite/zk-lite/znode"
 )
-
-// wordTimeout bounds a four-letter word, which a paused server never answers.
-const wordTimeout = 2 * time.Second
 
 // The modes that srvr tells.
 const (
@@ -27,22 +22,7 @@ const NotServing = "This ZooKeeper instance is not currently serving requests"
 
 // FourLetter sends a four-letter word and returns the whole answer.
 func (s *Server) FourLetter(word string) (string, error) {
-	c, err := net.DialTimeout("tcp", s.Addr(), wordTimeout)
-	if err != nil {
-		return "", fmt.Errorf("asking %s: %w", word, err)
-	}
-	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(wordTimeout)); err != nil {
-		return "", fmt.Errorf("asking %s: %w", word, err)
-	}
-	if _, err := io.WriteString(c, word); err != nil {
-		return "", fmt.Errorf("asking %s: %w", word, err)
-	}
-	text, err := io.ReadAll(c)
-	if err != nil {
-		return "", fmt.Errorf("the answer to %s: %w", word, err)
-	}
-	return string(text), nil
+	return fourletter.Ask(s.Addr(), word)
 }
 
 // Field is the value of a line "name: value" in the answer to srvr.

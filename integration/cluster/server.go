@@ -4,19 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+	"github.com/zk-lite/zk-lite/internal/testkit/process"
 )
-
-// logTailBytes is how much of a log is shown after a failure.
-const logTailBytes = 6 << 10
 
 // Server is one server of an ensemble: a place in its configuration, a
 // directory, and a process while it runs.
@@ -31,17 +27,9 @@ type Server struct {
 	dir                                          string
 	clientPort, peerPort, electionPort, httpPort int
 
-	mu      sync.Mutex // protects the fields below
-	process *process   // nil before the first start
+	mu      sync.Mutex       // protects the fields below
+	process *process.Process // nil before the first start
 	paused  bool
-}
-
-// process is one run of a server.
-type process struct {
-	cmd     *exec.Cmd
-	ended   chan struct{} // closed when the fields below are set
-	err     error
-	stopped bool // ended because the kit wanted it; written under Server.mu
 }
 
 // Addr is where clients connect.
@@ -68,11 +56,6 @@ func (s *Server) Log() string {
 		return fmt.Sprintf("(no log: %v)", err)
 	}
 	return string(text)
-}
-
-func (s *Server) logTail() string {
-	text := s.Log()
-	return text[max(0, len(text)-logTailBytes):]
 }
 
 func (s *Server) logFile() string    { return filepath.Join(s.dir, "log") }
@@ -152,26 +135,12 @@ func (s *Server) start() error {
 	if network := s.e.opts.Network; network != nil {
 		args = network.Command(s.ID, args)
 	}
-	out, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
-	if err != nil {
-		return fmt.Errorf("opening the log: %w", err)
-	}
-	defer out.Close() // the process has its own copy
-	c := exec.Command(args[0], args[1:]...)
-	c.Dir, c.Stdout, c.Stderr = s.dir, out, out
 	// Not in the file: a release that does not know a setting refuses to start with it there.
-	c.Env = slices.Concat([]string{"ZK_LITE_AUTOPILOT_STABLE_TIME=1000"}, os.Environ(), s.e.opts.Env, s.Env)
-	// A group of its own keeps the terminal's Ctrl-C from the servers; the kit
-	// ends them, and should the test's process be killed, the kernel does.
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := c.Start(); err != nil {
-		return fmt.Errorf("starting %s: %w", args[0], err)
+	env := slices.Concat([]string{"ZK_LITE_AUTOPILOT_STABLE_TIME=1000"}, s.e.opts.Env, s.Env)
+	p, err := process.Start(process.Command{Args: args, Dir: s.dir, Env: env, Log: s.logFile()})
+	if err != nil {
+		return err
 	}
-	p := &process{cmd: c, ended: make(chan struct{})}
-	go func() {
-		p.err = c.Wait()
-		close(p.ended)
-	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.process, s.paused = p, false
@@ -181,19 +150,11 @@ func (s *Server) start() error {
 // Running reports whether the server has a process, paused or not.
 func (s *Server) Running() bool {
 	p := s.current()
-	if p == nil {
-		return false
-	}
-	select {
-	case <-p.ended:
-		return false
-	default:
-		return true
-	}
+	return p != nil && p.Running()
 }
 
 // PID is the number of the server's process.
-func (s *Server) PID() int { return s.current().cmd.Process.Pid }
+func (s *Server) PID() int { return s.current().PID() }
 
 // Paused reports whether Pause was called without a Resume.
 func (s *Server) Paused() bool {
@@ -202,7 +163,7 @@ func (s *Server) Paused() bool {
 	return s.paused
 }
 
-func (s *Server) current() *process {
+func (s *Server) current() *process.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.process
@@ -210,55 +171,27 @@ func (s *Server) current() *process {
 
 // endedEarly is an error if the server ended though nobody told it to.
 func (s *Server) endedEarly() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.process == nil || s.process.stopped {
-		return nil
+	if p := s.current(); p != nil {
+		if err := p.EndedEarly(); err != nil {
+			return fmt.Errorf("server %d: %w", s.ID, err)
+		}
 	}
-	select {
-	case <-s.process.ended:
-		return fmt.Errorf("server %d ended by itself: %w", s.ID, errors.Join(s.process.err, errNot))
-	default:
-		return nil
-	}
-}
-
-func (s *Server) signal(sig os.Signal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if sig == os.Kill || sig == syscall.SIGTERM {
-		s.process.stopped = true
-	}
-	// An error means that the process has ended, which callers find out.
-	_ = s.process.cmd.Process.Signal(sig)
-}
-
-// waitEnd waits for the end of the process and returns what it ended with.
-func (s *Server) waitEnd(patience time.Duration) error {
-	s.e.t.Helper()
-	p := s.current()
-	select {
-	case <-p.ended:
-		return p.err
-	case <-time.After(patience):
-		s.e.t.Fatalf("server %d has not ended after %v", s.ID, patience)
-		return nil
-	}
+	return nil
 }
 
 // Kill ends the server with SIGKILL: nothing is written or said any more.
 func (s *Server) Kill() {
 	s.e.t.Helper()
-	s.signal(os.Kill)
-	s.waitEnd(Patience)
+	s.current().Signal(syscall.SIGKILL)
+	_ = s.WaitEnd() // killed, as it is meant to be
 }
 
 // Stop ends the server in good order, with SIGTERM, and fails the test if that
 // is not what it does.
 func (s *Server) Stop() {
 	s.e.t.Helper()
-	s.signal(syscall.SIGTERM)
-	if err := s.waitEnd(Patience); err != nil {
+	s.current().Signal(syscall.SIGTERM)
+	if err := s.WaitEnd(); err != nil {
 		s.e.t.Errorf("server %d did not stop in good order: %v", s.ID, err)
 	}
 }
@@ -267,23 +200,23 @@ func (s *Server) Stop() {
 // the exit code 0.
 func (s *Server) WaitEnd() error {
 	s.e.t.Helper()
-	err := s.waitEnd(Patience)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.process.stopped = true // somebody was waiting for it
+	err := s.current().Wait(Patience)
+	if errors.Is(err, process.ErrRunning) {
+		s.e.t.Fatalf("server %d: %v", s.ID, err)
+	}
 	return err
 }
 
 // Pause stops the process where it is (SIGSTOP): its connections stay open and
 // nothing answers.
 func (s *Server) Pause() {
-	s.signal(syscall.SIGSTOP)
+	s.current().Pause()
 	s.setPaused(true)
 }
 
 // Resume undoes Pause.
 func (s *Server) Resume() {
-	s.signal(syscall.SIGCONT)
+	s.current().Resume()
 	s.setPaused(false)
 }
 

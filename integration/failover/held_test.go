@@ -3,48 +3,24 @@
 package failover_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"strconv"
-	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/process"
 )
 
 // holder is a zk-lite process that runs a child.
 type holder struct {
+	*process.Process
 	t    *testing.T
-	cmd  *exec.Cmd
 	name string
-
-	ended chan struct{} // closed when it has
-	err   error         // what it ended with; set before ended is closed
-	log   syncBuffer
-}
-
-// syncBuffer is written by a process while it may be read.
-type syncBuffer struct {
-	mu sync.Mutex // protects the field below
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(b)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // hold starts zk-lite lock or elect, with a child that meets others in a directory.
@@ -55,40 +31,28 @@ func (p *place) hold(e *cluster.Ensemble, name string, args ...string) *holder {
 		p.t.Fatal(err)
 	}
 	args = append(args, "--server", e.ConnectString(), "--timeout", "60s", "--", self)
-	h := &holder{t: p.t, name: name, ended: make(chan struct{})}
-	h.cmd = exec.Command(os.Getenv(cluster.BinaryVariable), args...)
-	h.cmd.Env = append(os.Environ(), childVariable+"="+p.dir, nameVariable+"="+name)
-	h.cmd.Stdout, h.cmd.Stderr = &h.log, &h.log
-	h.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := h.cmd.Start(); err != nil {
+	started, err := process.Start(process.Command{Args: append([]string{os.Getenv(cluster.BinaryVariable)}, args...),
+		Env: []string{childVariable + "=" + p.dir, nameVariable + "=" + name},
+		Log: filepath.Join(p.t.TempDir(), "log")})
+	if err != nil {
 		p.t.Fatal(err)
 	}
-	go func() {
-		h.err = h.cmd.Wait()
-		close(h.ended)
-	}()
 	p.t.Cleanup(func() {
-		_ = h.cmd.Process.Kill()
-		<-h.ended
+		started.Kill()
 		if p.t.Failed() {
-			p.t.Logf("%s: %v\n%s", h.name, h.err, h.log.String())
+			p.t.Logf("%s: exit code %d\n%s", name, started.ExitCode(), started.Log())
 		}
 	})
-	return h
+	return &holder{started, p.t, name}
 }
 
 // wait waits for the end and returns the exit code.
 func (h *holder) wait() (code int) {
 	h.t.Helper()
-	cluster.Eventually(h.t, "the end of "+h.name, cluster.Patience, func() error {
-		select {
-		case <-h.ended:
-			return nil
-		default:
-			return errors.New("it runs")
-		}
-	})
-	return h.cmd.ProcessState.ExitCode()
+	if err := h.Wait(cluster.Patience); errors.Is(err, process.ErrRunning) {
+		h.t.Fatalf("%s: %v", h.name, err)
+	}
+	return h.ExitCode()
 }
 
 // queue is a lock or election as the HTTP API shows it.
@@ -222,7 +186,7 @@ func TestFailover_LockAndElectEndWithTheSession(t *testing.T) {
 	}
 	const exitLost = 5
 	if code := first.wait(); code != exitLost {
-		t.Errorf("lock ended with %d: %s", code, first.log.String())
+		t.Errorf("lock ended with %d: %s", code, first.Log())
 	}
 	e.StartAll()
 	second := lock.hold(e, "b", "lock", "/lost", "--session-timeout", "4s")

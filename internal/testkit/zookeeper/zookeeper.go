@@ -1,32 +1,70 @@
 // Package zookeeper starts Apache ZooKeeper, from Debian's packages, for tests: what is
 // compatible with it is tested against it. It starts processes only, and knows no client.
 //
-// Each process has a goroutine that waits for its end. All end with the test.
+// All processes end with the test.
 package zookeeper
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/fourletter"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/process"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// jars are the patterns of what a server needs, below /usr/share/java, where
-// Debian's packages put them. They are in the order in which they are searched.
-var jars = [...]string{
-	"zookeeper.jar", "zookeeper-jute.jar", "slf4j-api.jar", "slf4j-nop.jar", "netty-*.jar",
-	"jackson-*.jar", "snappy-java.jar", "commons-io.jar", "commons-lang.jar", "commons-cli.jar",
-	"metrics-core.jar",
+// Packages are what Debian must have installed.
+const Packages = "zookeeper libzookeeper-java default-jdk-headless"
+
+// Class is the main class of a server.
+const Class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+
+// javaDir is where Debian keeps Java libraries.
+const javaDir = "/usr/share/java"
+
+// jars are the patterns of what servers, clients and recipes need, in the order in which they are searched.
+func jars() []string {
+	return []string{"zookeeper.jar", "zookeeper-jute.jar", "zookeeper-recipes-*.jar", "slf4j-api.jar",
+		"slf4j-simple.jar", "netty-*.jar", "jackson-*.jar", "snappy-java.jar", "commons-io.jar", "commons-lang.jar",
+		"commons-cli.jar", "metrics-core.jar", "jetty9-s*.jar", "jetty9-util*.jar", "jetty9-http.jar", "jetty9-io.jar",
+		"*servlet-api*.jar", "jline*.jar"}
+}
+
+// ClassPath is what a Java program needs that uses ZooKeeper's server, client or recipes.
+func ClassPath() (string, error) {
+	if _, err := exec.LookPath("java"); err != nil {
+		return "", fmt.Errorf("there is no Java; install it with apt-get install -y %s: %w", Packages, err)
+	}
+	var found []string
+	for i, pattern := range jars() {
+		match, err := filepath.Glob(filepath.Join(javaDir, pattern))
+		if err != nil || i == 0 && len(match) == 0 {
+			return "", errors.Join(fmt.Errorf("ZooKeeper is missing; install it with: apt-get install -y %s", Packages), err)
+		}
+		found = append(found, match...)
+	}
+	return strings.Join(found, ":"), nil
+}
+
+// Flags are those of every server's Java: only warnings are logged.
+func Flags() []string {
+	return []string{"-Dzookeeper.jmx.log4j.disable=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"}
+}
+
+// Command runs a server with a zoo.cfg, and with further flags for Java.
+func Command(file string, flags ...string) ([]string, error) {
+	classPath, err := ClassPath()
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat([]string{"java"}, flags, Flags(), []string{"-cp", classPath, Class, file}), nil
 }
 
 // Ensemble is a number of servers that belong together.
@@ -38,18 +76,15 @@ type Ensemble struct {
 type Server struct {
 	Address string // of the client port
 
-	tb        testing.TB
-	dir       string
-	classpath string
-	cmd       *exec.Cmd
-	done      chan struct{} // closed when the process has ended
+	tb      testing.TB
+	dir     string
+	process *process.Process
 }
 
 // Start starts n servers and waits until all of them serve. It fails the test
 // if ZooKeeper or Java are not installed.
 func Start(tb testing.TB, n int) *Ensemble {
 	tb.Helper()
-	classpath := classpath(tb)
 	port := ports.Take(tb, 3*n)
 	var members strings.Builder
 	for i := range n {
@@ -59,7 +94,7 @@ func Start(tb testing.TB, n int) *Ensemble {
 	for i := range n {
 		s := &Server{
 			Address: fmt.Sprintf("127.0.0.1:%d", port[3*i]), tb: tb,
-			dir: filepath.Join(tb.TempDir(), fmt.Sprintf("server%d", i+1)), classpath: classpath,
+			dir: filepath.Join(tb.TempDir(), fmt.Sprintf("server%d", i+1)),
 		}
 		s.configure(i+1, port[3*i], n, members.String())
 		s.Start()
@@ -78,23 +113,6 @@ func (e *Ensemble) ConnectString() string {
 		list = append(list, s.Address)
 	}
 	return strings.Join(list, ",")
-}
-
-func classpath(tb testing.TB) string {
-	tb.Helper()
-	if _, err := exec.LookPath("java"); err != nil {
-		tb.Fatalf("no java: %v; install Debian's zookeeper and libzookeeper-java", err)
-	}
-	var found []string
-	for _, pattern := range jars {
-		match, err := filepath.Glob(filepath.Join("/usr/share/java", pattern))
-		if err != nil || len(match) == 0 && pattern == jars[0] {
-			tb.Fatalf("no ZooKeeper at /usr/share/java (%v); install Debian's zookeeper and "+
-				"libzookeeper-java", err)
-		}
-		found = append(found, match...)
-	}
-	return strings.Join(found, ":")
 }
 
 func (s *Server) configure(id, port, n int, members string) {
@@ -119,81 +137,31 @@ func (s *Server) configure(id, port, n int, members string) {
 	}
 }
 
-// Start starts the process again after Kill. It does not wait until the server
+// Start starts the process, again after Kill. It does not wait until the server
 // serves.
 func (s *Server) Start() {
 	s.tb.Helper()
-	out, err := os.Create(filepath.Join(s.dir, "out"))
+	args, err := Command(filepath.Join(s.dir, "zoo.cfg"), "-Xms128m", "-Xmx256m")
+	if err == nil {
+		s.process, err = process.Start(process.Command{Args: args, Log: filepath.Join(s.dir, "log")})
+	}
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	defer out.Close()
-	s.cmd = exec.Command("java", "-Xms128m", "-Xmx256m", "-cp", s.classpath,
-		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.dir, "zoo.cfg"))
-	s.cmd.Stdout, s.cmd.Stderr = out, out
-	if err := s.cmd.Start(); err != nil {
-		s.tb.Fatal(err)
-	}
-	done := make(chan struct{})
-	cmd := s.cmd
-	s.done = done
-	go func() {
-		_ = cmd.Wait() // killed: the state is of no interest
-		close(done)
-	}()
-	s.tb.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended already
-		<-done
-	})
+	s.tb.Cleanup(s.process.Kill)
 }
 
 // Kill ends the process at once, and waits until it has ended.
-func (s *Server) Kill() {
-	_ = s.cmd.Process.Kill() // it may have ended already
-	<-s.done
-}
-
-// Pause stops the process without ending it: connections stay open and silent.
-func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
-
-// Resume lets a paused process go on.
-func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
-
-func (s *Server) signal(sig os.Signal) {
-	s.tb.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		s.tb.Fatal(err)
-	}
-}
+func (s *Server) Kill() { s.process.Kill() }
 
 // WaitServing waits until the server answers clients.
 func (s *Server) WaitServing() {
 	s.tb.Helper()
 	wait.Until(s.tb, "ZooKeeper serves", func() bool {
-		select {
-		case <-s.done:
-			out, _ := os.ReadFile(filepath.Join(s.dir, "out")) // only for the message
-			s.tb.Fatalf("ZooKeeper has ended:\n%s", out)
-		default:
+		if err := s.process.EndedEarly(); err != nil {
+			s.tb.Fatalf("ZooKeeper: %v:\n%s", err, s.process.Tail())
 		}
-		return bytes.Contains(s.Ask("srvr"), []byte("Mode:"))
+		text, err := fourletter.Ask(s.Address, "srvr")
+		return err == nil && strings.Contains(text, "Mode:")
 	})
-}
-
-// Ask sends a four-letter word and returns the answer, or nothing if there is
-// none.
-func (s *Server) Ask(word string) []byte {
-	conn, err := net.DialTimeout("tcp", s.Address, time.Second)
-	if err != nil {
-		return nil
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
-		return nil
-	}
-	if _, err := io.WriteString(conn, word); err != nil {
-		return nil
-	}
-	answer, _ := io.ReadAll(conn) // a partial answer is one
-	return answer
 }

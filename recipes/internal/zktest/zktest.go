@@ -110,7 +110,7 @@ func NoGoroutines(tb testing.TB) {
 func (s *Server) NoWatches(tb testing.TB) {
 	tb.Helper()
 	wait.Until(tb, "no watch is left at the server", func() bool {
-		return strings.Contains(string(s.Ask("mntr")), "zk_watch_count\t0\n")
+		return strings.Contains(s.Ask("mntr"), "zk_watch_count\t0\n")
 	})
 }
 
@@ -119,11 +119,11 @@ func (s *Server) NoWatches(tb testing.TB) {
 // do not report watches on children (DataTree.dumpWatches).
 func (s *Server) Watches(path string) int {
 	answer := s.Ask("wchp") // each path in a line, then indented its sessions
-	if answer == nil {
+	if answer == "" {
 		return -1
 	}
 	n, counts := 0, false
-	for line := range strings.Lines(string(answer)) {
+	for line := range strings.Lines(answer) {
 		session := strings.HasPrefix(line, "\t")
 		if !session {
 			counts = strings.HasPrefix(strings.TrimSpace(line)+"/", path+"/")
