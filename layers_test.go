@@ -101,7 +101,7 @@ var layers = []struct {
 	{5, "bench/system", []string{"bench/load", "bench/report", "internal/testkit/network", "internal/testkit/ports", "internal/testkit/process", "internal/testkit/slowdisk", "internal/testkit/zookeeper"}, "meets the servers as processes only, all alike"},
 	{7, "bench", []string{"bench/compare", "bench/failover", "bench/growth", "bench/report", "bench/system"}, "the program: suites and their defaults"},
 	{6, "bench/compare", []string{"bench/load", "bench/httpload", "bench/report", "bench/system", "internal/testkit/process"}, "tables of what was measured"},
-	{6, "bench/failover", []string{"bench/load", "client", "bench/report", "bench/system", "internal/testkit/network", "internal/testkit/slowdisk"}, "takes leaders away from real servers, as processes"},
+	{6, "bench/failover", []string{"bench/load", "client", "bench/report", "bench/system", "internal/testkit/network", "internal/testkit/slowdisk", "internal/testkit/wait"}, "takes leaders away from real servers, as processes"},
 	{6, "bench/growth", []string{"bench/load", "bench/report", "bench/system", "client", "internal/testkit/process"}, "curves of what was measured"},
 	{14, "app/config", []string{"api/rest", "api/zk", "consensus", "consensus/peerkeys", "consensus/state", "consensus/storage", "internal/tlsfiles", "server", "server/audit", "server/auth", "server/backup", "znode"}, "a setting is a field of the Config of the package that obeys it: this one reads settings into them, and starts nothing"},
 	{2, "internal/sizing", []string{"znode"}, "arithmetic with measured figures: it looks at nothing; znode has what the server counts"},

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -128,7 +127,7 @@ func TestRestore_UnderLoad(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	<-written
-	patiently(t, "the watcher has seen it", func() bool {
+	eventually(t, "the watcher has seen it", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return len(p.events[zxid]) >= len(want) || t.Failed()
@@ -152,23 +151,11 @@ func TestRestore_UnderLoad(t *testing.T) {
 	e.sameState(t, c)
 }
 
-// patiently is eventually for what takes long on a busy machine.
-func patiently(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	pace := time.NewTicker(20 * time.Millisecond)
-	defer pace.Stop()
-	for limit := time.Now().Add(time.Minute); !condition(); <-pace.C {
-		if time.Now().After(limit) {
-			t.Fatal("it does not become true that ", what)
-		}
-	}
-}
-
 // sameState waits until all servers have the same digest.
 func (e *ensemble) sameState(t *testing.T, c *client) {
 	t.Helper()
 	c.post("/v1/sync", "").is(200)
-	patiently(t, "all servers are in the same state", func() bool {
+	eventually(t, "all servers are in the same state", func() bool {
 		states := map[string]bool{}
 		for _, n := range e.nodes {
 			if n != nil {
@@ -211,7 +198,7 @@ func TestRestore_LeaderStops(t *testing.T) {
 		t.Errorf("%d %s", first.status, first.body)
 	}
 	var again *answer
-	patiently(t, "it can be repeated", func() bool {
+	eventually(t, "it can be repeated", func() bool {
 		again = key.once("POST", "/v1/snapshot", file)
 		return again.status == http.StatusOK
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/bench/report"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // catchUp is what clients of the other servers feel of a follower's death, absence and return.
@@ -112,7 +113,7 @@ func (r *runner) caughtUp(ctx context.Context, leader, server int) error {
 	if err != nil {
 		return err
 	}
-	return until(ctx, settleTime, fmt.Sprintf("server %d has caught up", server+1), func() error {
+	return wait.For(ctx, fmt.Sprintf("server %d has caught up", server+1), settleTime, func() error {
 		have, err := load.Zxid(ctx, r.ensemble.Hosts[server])
 		if err == nil && have < want {
 			err = fmt.Errorf("it has %#x, and the leader had %#x", have, want)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 const (
@@ -134,7 +135,7 @@ func (r *runner) during(ctx context.Context, o *outage, users [vias][]user) erro
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return until(ctx, servedTime, "the writer is served again", func() error {
+	return wait.For(ctx, "the writer is served again", servedTime, func() error {
 		more := measured.Report().Acks - acks
 		if more < afterAcks || time.Since(o.fault) < o.took+afterTime {
 			return fmt.Errorf("%d writes acknowledged since then", more)
@@ -150,7 +151,7 @@ func (r *runner) settle(ctx context.Context) error {
 	for i, u := range r.sessions {
 		acks[i] = int64(u.Tally().Report().Acks)
 	}
-	return until(ctx, servedTime, "all sessions are heard", func() error {
+	return wait.For(ctx, "all sessions are heard", servedTime, func() error {
 		for i, u := range r.sessions {
 			if int64(u.Tally().Report().Acks) <= acks[i] {
 				return fmt.Errorf("session %d has had no answer", i)
@@ -229,7 +230,7 @@ func (r *runner) check(ctx context.Context, o *outage, users [vias][]user) error
 	}
 	for server, host := range r.ensemble.Hosts {
 		var have []int64
-		err := until(ctx, settleTime, fmt.Sprintf("server %d shows what it has", server+1), func() (err error) {
+		err := wait.For(ctx, fmt.Sprintf("server %d shows what it has", server+1), settleTime, func() (err error) {
 			have, err = load.Versions(ctx, host, paths, r.c.SessionTimeout)
 			return err
 		})
@@ -248,7 +249,7 @@ func (r *runner) check(ctx context.Context, o *outage, users [vias][]user) error
 
 // settled waits until all servers follow one leader, and returns it.
 func (r *runner) settled(ctx context.Context) (leader int, err error) {
-	err = until(ctx, settleTime, "all servers follow one leader", func() error {
+	err = wait.For(ctx, "all servers follow one leader", settleTime, func() error {
 		leader = -1
 		for i, host := range r.ensemble.Hosts {
 			text, err := load.FourLetter(ctx, host, "srvr")

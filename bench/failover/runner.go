@@ -172,23 +172,3 @@ func rotated(list []string, by int) []string {
 
 // settleTime is how long an ensemble may take until all servers follow one leader and have caught up.
 const settleTime = 3 * time.Minute
-
-// pollTime is how often it is asked.
-const pollTime = 20 * time.Millisecond
-
-// until asks for something until it is so.
-func until(ctx context.Context, patience time.Duration, what string, check func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		err := check()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-time.After(pollTime):
-		case <-ctx.Done():
-			return fmt.Errorf("after %v it is not so: %s: %w", patience, what, err)
-		}
-	}
-}

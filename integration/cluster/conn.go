@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -96,7 +97,7 @@ type ConnectOptions struct {
 // which on a busy machine is soon: it is asked again.
 func (s *Server) Connect(t testing.TB, o ConnectOptions) (c *Conn) {
 	t.Helper()
-	Eventually(t, fmt.Sprintf("server %d takes a connection", s.ID), Patience, func() (err error) {
+	wait.Succeeds(t, fmt.Sprintf("server %d takes a connection", s.ID), func() (err error) {
 		if c, err = Dial(s.Addr(), o); errors.Is(err, ErrExpired) {
 			t.Fatalf("connecting to server %d: %v", s.ID, err)
 		}

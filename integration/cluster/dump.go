@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -114,7 +115,7 @@ func (z *znodeCalls) wait() (Znode, []string, error) {
 func (e *Ensemble) CheckReplicas() {
 	e.t.Helper()
 	servers := e.Running()
-	Eventually(e.t, "the same znodes on all running servers", Patience, func() error {
+	wait.Succeeds(e.t, "the same znodes on all running servers", func() error {
 		first, err := servers[0].dump()
 		if err != nil {
 			return err
@@ -130,7 +131,7 @@ func (e *Ensemble) CheckReplicas() {
 		}
 		return nil
 	})
-	Eventually(e.t, "the same zxid, sessions and digests on all running servers", Patience,
+	wait.Succeeds(e.t, "the same zxid, sessions and digests on all running servers",
 		func() error { return e.compareShared(servers) })
 }
 

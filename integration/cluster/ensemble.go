@@ -11,6 +11,7 @@ import (
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
 	"github.com/zk-lite/zk-lite/internal/testkit/network"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // Options change how an ensemble is run. The zero value is the usual one.
@@ -193,7 +194,7 @@ func (e *Ensemble) KillAll(servers ...*Server) {
 // caught up, and until then the ensemble changes by itself.
 func (e *Ensemble) WaitServing() {
 	e.t.Helper()
-	Eventually(e.t, e.Name+" serves on all running servers", Patience, func() error {
+	wait.Succeeds(e.t, e.Name+" serves on all running servers", func() error {
 		leaders := 0
 		for _, s := range e.Running() {
 			mode, err := s.Mode()
@@ -222,7 +223,7 @@ func (e *Ensemble) WaitServing() {
 // Leader waits for a leader among the running servers and returns it.
 func (e *Ensemble) Leader() (leader *Server) {
 	e.t.Helper()
-	Eventually(e.t, "a leader", Patience, func() error {
+	wait.Succeeds(e.t, "a leader", func() error {
 		var found []*Server
 		for _, s := range e.Running() {
 			mode, err := s.Mode()

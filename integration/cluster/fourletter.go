@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/fourletter"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -75,7 +76,7 @@ func (s *Server) Metrics() (map[string]string, error) {
 // WaitNotServing waits until a running server says that it serves nobody.
 func (s *Server) WaitNotServing() {
 	s.e.t.Helper()
-	Eventually(s.e.t, fmt.Sprintf("server %d says that it is not serving", s.ID), Patience,
+	wait.Succeeds(s.e.t, fmt.Sprintf("server %d says that it is not serving", s.ID),
 		func() error {
 			text, err := s.FourLetter("srvr")
 			if err == nil && !strings.HasPrefix(text, NotServing) {

@@ -6,13 +6,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // ChangeMembers asks a server for a change of the ensemble, below /v1/cluster, until it has happened; enough is a
 // status that says that it has, beside those of success. It returns the answer.
 func ChangeMembers(t *testing.T, s *Server, method, path, body string, enough int) (answer []byte) {
 	t.Helper()
-	Eventually(t, method+" "+path, Patience, func() error {
+	wait.Succeeds(t, method+" "+path, func() error {
 		q, err := http.NewRequest(method, "http://"+s.HTTPAddr()+"/v1/cluster"+path, strings.NewReader(body))
 		if err != nil {
 			return err

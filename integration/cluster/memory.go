@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // MemoryGroup is a control group with so much memory. What runs in it and needs more is killed by the kernel.
@@ -28,7 +30,7 @@ func NewMemoryGroup(t testing.TB, bytes int64) *MemoryGroup {
 	g := &MemoryGroup{dir}
 	t.Cleanup(func() {
 		// A process that has ended may be in its group for a moment still.
-		Eventually(t, "the control group is empty", Patience, func() error { return os.Remove(dir) })
+		wait.Succeeds(t, "the control group is empty", func() error { return os.Remove(dir) })
 	})
 	if err := os.WriteFile(filepath.Join(dir, limit), fmt.Append(nil, bytes), 0); err != nil {
 		t.Fatalf("limiting the memory of a control group: %v; set %s where that is not permitted", err,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
 	"github.com/zk-lite/zk-lite/internal/testkit/process"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // Server is one server of an ensemble: a place in its configuration, a
@@ -200,7 +201,7 @@ func (s *Server) Stop() {
 // the exit code 0.
 func (s *Server) WaitEnd() error {
 	s.e.t.Helper()
-	err := s.current().Wait(Patience)
+	err := s.current().Wait(wait.Patience)
 	if errors.Is(err, process.ErrRunning) {
 		s.e.t.Fatalf("server %d: %v", s.ID, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -152,7 +153,7 @@ func (r *run) dial(s *step, session cluster.Session) error {
 	// without a word; clients try again.
 	var conn *cluster.Conn
 	what := fmt.Sprintf("%s: a session at server %d, zxid %s", s, s.server, session.LastZxid)
-	cluster.Eventually(r.t, what, stepPatience, func() (err error) {
+	wait.Within(r.t, what, stepPatience, func() (err error) {
 		conn, err = cluster.Dial(r.e.Server(s.server).Addr(), cluster.ConnectOptions{
 			Timeout: time.Duration(s.timeout) * tick, Session: session})
 		if errors.Is(err, cluster.ErrExpired) {
@@ -212,7 +213,7 @@ func (r *run) waitGone(s *step) error {
 	if err != nil {
 		return err
 	}
-	cluster.Eventually(r.t, s.path+" is gone", stepPatience, func() error {
+	wait.Within(r.t, s.path+" is gone", stepPatience, func() error {
 		_, err := conn.Do(wire.OpExists, &wire.ExistsRequest{Path: s.path})
 		r.applied = max(r.applied, conn.State().LastZxid)
 		if errors.Is(err, znode.ErrNoNode) {

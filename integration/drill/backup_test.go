@@ -18,6 +18,7 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // znodesVariable is how many znodes there are; `make drill-backup` sets it to a million.
@@ -112,7 +113,7 @@ func (d *drill) fill(znodes int) {
 // scheduled waits until the servers have taken a backup with all znodes, and returns a copy that they do not remove.
 func (d *drill) scheduled(znodes int) (file string) {
 	took := regexp.MustCompile(`msg="backup taken and verified" zxid=(\w+) took=(\S+)`)
-	cluster.Eventually(d.t, "a backup with all znodes", 5*cluster.Patience, func() error {
+	wait.Within(d.t, "a backup with all znodes", 5*wait.Patience, func() error {
 		for _, line := range strings.Split(d.command(-1, "", "backup", "ls", "-o", "json", d.dir), "\n") {
 			var f struct {
 				File, Zxid string

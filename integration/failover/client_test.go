@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -93,7 +94,7 @@ func rawWrite(t *testing.T, nc net.Conn, b []byte) {
 func waitGone(t *testing.T, s *cluster.Server, local string) {
 	t.Helper()
 	begin := time.Now()
-	cluster.Eventually(t, "the server closes the connection", cutOff, func() error {
+	wait.Within(t, "the server closes the connection", cutOff, func() error {
 		text, err := s.FourLetter("cons")
 		if err == nil && strings.Contains(text, local+"[") {
 			err = fmt.Errorf("cons lists %s", local)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -78,7 +79,7 @@ func sessionWithEphemeral(t *testing.T, s *cluster.Server, path string) cluster.
 // stillThere comes back to a session, which must live, as must its ephemeral.
 func stillThere(t *testing.T, e *cluster.Ensemble, session cluster.Session, path string) {
 	t.Helper()
-	cluster.Eventually(t, "the session goes on", cluster.Patience, func() error {
+	wait.Succeeds(t, "the session goes on", func() error {
 		c, err := cluster.Dial(e.Server(2).Addr(), cluster.ConnectOptions{Timeout: sessionTimeout,
 			Session: session})
 		if errors.Is(err, cluster.ErrExpired) {

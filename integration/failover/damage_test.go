@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // damaged is the state that the tests of damage start from: an ensemble under
@@ -147,7 +148,7 @@ func TestFailover_FlippedBitInSnapshot(t *testing.T) {
 	e := start(t, 3, cluster.Options{Config: map[string]string{"snapCount": "200"}})
 	l := startLoad(t, e, "/damage")
 	victim := e.Followers()[0]
-	cluster.Eventually(t, "a snapshot", cluster.Patience, func() error {
+	wait.Succeeds(t, "a snapshot", func() error {
 		if len(victim.Snapshots()) == 0 {
 			return errors.New("there is none")
 		}
@@ -185,7 +186,7 @@ func TestFailover_WipedDisk(t *testing.T) {
 	victim.Start()
 	l.waitProgress(200)
 	// It may end, or stay and go on asking; it must say why and must not serve.
-	cluster.Eventually(t, "it says that its directory is empty", cluster.Patience, func() error {
+	wait.Succeeds(t, "it says that its directory is empty", func() error {
 		if said := victim.Log()[before:]; !strings.Contains(said, "data directory is empty") {
 			return fmt.Errorf("it says: %s", said)
 		}
@@ -213,7 +214,7 @@ func TestFailover_TwoWipedDisks(t *testing.T) {
 	e.Server(1).Wipe()
 	e.Server(2).Wipe()
 	e.StartAll()
-	cluster.Steadily(t, "nobody serves", notice, func() error {
+	wait.Steadily(t, "nobody serves", notice, func() error {
 		for _, s := range e.Running() {
 			if mode, err := s.Mode(); err == nil {
 				return fmt.Errorf("server %d serves as %s", s.ID, mode)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 const (
@@ -57,7 +58,7 @@ func healthy(s *cluster.Server) error {
 // gather opens sessions, some at a time.
 func gather(t *testing.T, e *cluster.Ensemble, n int, timeout time.Duration) []*client.Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
 	defer cancel()
 	clients := make([]*client.Client, n)
 	t.Cleanup(func() { part(clients) })
@@ -120,7 +121,7 @@ func TestDescriptors_LeaderRestarted(t *testing.T) {
 	leader.Kill()
 	killed := time.Now()
 	most := 0
-	cluster.Steadily(t, "the survivors say that they are well", awayFor, func() error {
+	wait.Steadily(t, "the survivors say that they are well", awayFor, func() error {
 		away, expired := absent(clients)
 		most = max(most, away)
 		if expired > 0 {
@@ -138,17 +139,17 @@ func TestDescriptors_LeaderRestarted(t *testing.T) {
 	}
 	leader.Start()
 	started := time.Now()
-	cluster.Eventually(t, "the leader serves again", soon, func() error { return healthy(leader) })
+	wait.Within(t, "the leader serves again", soon, func() error { return healthy(leader) })
 	serves := time.Now()
 	t.Logf("it serves %v after its start", serves.Sub(started))
-	cluster.Eventually(t, "all sessions are back", soon, func() error {
+	wait.Within(t, "all sessions are back", soon, func() error {
 		if away, expired := absent(clients); away+expired > 0 {
 			return fmt.Errorf("%d are away, %d have expired", away, expired)
 		}
 		return nil
 	})
 	t.Logf("all are back %v later", time.Since(serves))
-	cluster.Steadily(t, "all stay", manyTimeout, func() error {
+	wait.Steadily(t, "all stay", manyTimeout, func() error {
 		if _, expired := absent(clients); expired > 0 {
 			return fmt.Errorf("%d sessions have expired", expired)
 		}
@@ -178,11 +179,11 @@ func TestDescriptors_Health(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = c.Detach() })
 	}
-	cluster.Eventually(t, "some are refused", cluster.Patience, func() error {
+	wait.Succeeds(t, "some are refused", func() error {
 		if metric(t, s, "descriptors_refused_total") == 0 {
 			return errors.New("none")
 		}
 		return nil
 	})
-	cluster.Steadily(t, "the server says that it is well", notice, func() error { return healthy(s) })
+	wait.Steadily(t, "the server says that it is well", notice, func() error { return healthy(s) })
 }

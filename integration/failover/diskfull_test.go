@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
@@ -82,7 +83,7 @@ func TestFailover_DiskFull(t *testing.T) {
 	filler := fill(t, victim.DataDir)
 	at := time.Now()
 	stop := fatWrites(t, e, followers[0])
-	cluster.Eventually(t, "the disk is full and leadership moves", cluster.Patience, func() error {
+	wait.Succeeds(t, "the disk is full and leadership moves", func() error {
 		for _, s := range e.Servers() {
 			if mode, err := s.Mode(); s != victim && err == nil && mode == cluster.ModeLeader {
 				return nil
@@ -160,8 +161,8 @@ func TestFailover_DiskFull_Alone(t *testing.T) {
 	filler := fill(t, s.DataDir)
 	stop := fatWrites(t, e, s)
 	notReady := func() error { return answers(s, "/readyz", http.StatusServiceUnavailable) }
-	cluster.Eventually(t, "it is not ready", cluster.Patience, notReady)
-	cluster.Steadily(t, "it is not ready, and waits", 2*notice, notReady)
+	wait.Succeeds(t, "it is not ready", notReady)
+	wait.Steadily(t, "it is not ready, and waits", 2*notice, notReady)
 	stop()
 	if n := metric(t, s, "raft_term") - term; n != 0 {
 		t.Errorf("%d terms", n)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // refusesToForm wants `zk-lite form` on a server to be refused, with words that say why.
@@ -38,7 +39,7 @@ func TestForm_WithoutOne(t *testing.T) {
 	first, second, third := e.Server(1), e.Server(2), e.Server(3)
 	first.Start()
 	second.Start()
-	cluster.Eventually(t, "the two answer", cluster.Patience, func() error {
+	wait.Succeeds(t, "the two answer", func() error {
 		_, err := askReady(second)
 		return err
 	})
@@ -66,7 +67,7 @@ func TestForm_WithoutOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	third.Start()
-	cluster.Eventually(t, "the third server votes", cluster.Patience, func() error {
+	wait.Succeeds(t, "the third server votes", func() error {
 		var now struct{ Voters int }
 		err := json.Unmarshal(cluster.ChangeMembers(t, e.Leader(), http.MethodGet, "", "", http.StatusOK), &now)
 		if err == nil && now.Voters != 3 {

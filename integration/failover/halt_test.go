@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // readiness is the answer of /readyz.
@@ -36,7 +37,7 @@ func askReady(s *cluster.Server) (r readiness, err error) {
 func awaitHalt(t *testing.T, s *cluster.Server, kind string, words ...string) string {
 	t.Helper()
 	var r readiness
-	cluster.Eventually(t, "a halted server", cluster.Patience, func() (err error) {
+	wait.Succeeds(t, "a halted server", func() (err error) {
 		if r, err = askReady(s); err == nil && (r.code != http.StatusServiceUnavailable || r.Status != "halted: "+kind) {
 			err = fmt.Errorf("%+v", r)
 		}

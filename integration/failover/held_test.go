@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/internal/testkit/process"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // holder is a zk-lite process that runs a child.
@@ -49,7 +50,7 @@ func (p *place) hold(e *cluster.Ensemble, name string, args ...string) *holder {
 // wait waits for the end and returns the exit code.
 func (h *holder) wait() (code int) {
 	h.t.Helper()
-	if err := h.Wait(cluster.Patience); errors.Is(err, process.ErrRunning) {
+	if err := h.Wait(wait.Patience); errors.Is(err, process.ErrRunning) {
 		h.t.Fatalf("%s: %v", h.name, err)
 	}
 	return h.ExitCode()
@@ -85,7 +86,7 @@ func look(e *cluster.Ensemble, resource string) (q queue, err error) {
 // mustShow waits until the servers show so many in line and the first with a token.
 func mustShow(t *testing.T, e *cluster.Ensemble, resource string, length int, token string) {
 	t.Helper()
-	cluster.Eventually(t, resource+" is held with "+token, cluster.Patience, func() error {
+	wait.Succeeds(t, resource+" is held with "+token, func() error {
 		q, err := look(e, resource)
 		if held := q.Holder.FencingToken + q.Leader.FencingToken; err == nil && (held != token || q.Length != length) {
 			err = fmt.Errorf("the token is %s, %d wait", held, q.Length)

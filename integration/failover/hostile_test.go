@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -92,7 +93,7 @@ func TestHostile_BoundsHold(t *testing.T) {
 		})
 	}
 	e.WaitServing()
-	cluster.Eventually(t, "no session is left", cluster.Patience, func() error {
+	wait.Succeeds(t, "no session is left", func() error {
 		m, err := leader.Metrics()
 		if err == nil && m["global_sessions"] != "0" {
 			err = fmt.Errorf("%s sessions", m["global_sessions"])
@@ -142,7 +143,7 @@ func measure(t *testing.T, e *cluster.Ensemble, do func() (release func())) (too
 		})
 	}
 	release := do()
-	cluster.Eventually(t, "the others are answered", cluster.Patience, func() error {
+	wait.Succeeds(t, "the others are answered", func() error {
 		mu.Lock()
 		defer mu.Unlock()
 		if n := slices.Min(counts); n < least && !t.Failed() {
@@ -299,7 +300,7 @@ func sessionStorm(t *testing.T, s *cluster.Server) func() {
 		done.Go(func() {
 			for range stormSessions / stormAtOnce {
 				c, err := cluster.Dial(s.Addr(), cluster.ConnectOptions{Timeout: 2 * time.Second,
-					HandshakeTimeout: cluster.Patience})
+					HandshakeTimeout: wait.Patience})
 				if err != nil {
 					t.Errorf("opening a session: %v", err)
 					return

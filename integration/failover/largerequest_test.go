@@ -9,6 +9,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -20,7 +21,7 @@ func TestRegression_LargeRequest_StopsNoOneElse(t *testing.T) {
 	e := start(t, 3, cluster.Options{Config: map[string]string{
 		"jute.maxbuffer": fmt.Sprint(maxBuffer), "largeRequestMaxBytes": "1GiB",
 	}})
-	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
 	defer cancel()
 	for _, x := range []struct {
 		at      *cluster.Server

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -122,7 +123,7 @@ func startPacedLoad(t *testing.T, e *cluster.Ensemble, root string, pace time.Du
 // createAll creates znodes, over as many connections as it takes.
 func createAll(t *testing.T, e *cluster.Ensemble, paths []string) {
 	t.Helper()
-	cluster.Eventually(t, "the writers' znodes are created", cluster.Patience, func() error {
+	wait.Succeeds(t, "the writers' znodes are created", func() error {
 		c, err := cluster.Dial(e.Running()[0].Addr(), cluster.ConnectOptions{})
 		if err != nil {
 			return err
@@ -175,7 +176,7 @@ func (l *load) waitProgress(n int) {
 	for _, w := range l.writers {
 		want[w] = w.answered() + n
 	}
-	cluster.Eventually(l.t, fmt.Sprintf("%d more answers for every writer", n), cluster.Patience,
+	wait.Succeeds(l.t, fmt.Sprintf("%d more answers for every writer", n),
 		func() error {
 			for _, w := range l.writers {
 				if have := w.answered(); have < want[w] {
@@ -330,7 +331,7 @@ type holds struct {
 // changes by itself, as a busy machine's does; then it is asked again.
 func (l *load) read(s *cluster.Server) (h holds, err error) {
 	l.t.Helper()
-	cluster.Eventually(l.t, fmt.Sprintf("server %d tells what it holds", s.ID), cluster.Patience,
+	wait.Succeeds(l.t, fmt.Sprintf("server %d tells what it holds", s.ID),
 		func() error {
 			h, err = l.tryRead(s)
 			if cluster.IsUnknown(err) || errors.Is(err, errNoServer) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -51,7 +52,7 @@ func loseMajority(t *testing.T, e *cluster.Ensemble, leaderSurvives bool) {
 	if _, err := write.Wait(); !cluster.IsUnknown(err) {
 		t.Errorf("a write without a majority was answered: %v", err)
 	}
-	cluster.Steadily(t, "nobody is elected and no session opened", notice/5, func() error {
+	wait.Steadily(t, "nobody is elected and no session opened", notice/5, func() error {
 		if mode, err := last.Mode(); err == nil {
 			return fmt.Errorf("mode %s", mode)
 		}

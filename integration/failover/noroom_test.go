@@ -13,6 +13,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // refusing has a disk take nothing new in the files that are named.
@@ -61,7 +62,7 @@ func TestNoRoom_OneServer_OthersGoOn(t *testing.T) {
 			term, at := metric(t, e.Leader(), "raft_term"), time.Now()
 			victim.Disk.SetFault(refusing(test.code, test.match))
 			var other *cluster.Server
-			cluster.Eventually(t, "another server leads", cluster.Patience, func() error {
+			wait.Succeeds(t, "another server leads", func() error {
 				for _, s := range e.Servers() {
 					if mode, err := s.Mode(); s != victim && err == nil && mode == cluster.ModeLeader {
 						other = s
@@ -109,7 +110,7 @@ func TestNoRoom_Election(t *testing.T) {
 		term := metric(t, other, "raft_term")
 		victim.Disk.SetFault(refusing(syscall.ENOSPC, match))
 		leader.Kill()
-		cluster.Steadily(t, "both run", notice, func() error {
+		wait.Steadily(t, "both run", notice, func() error {
 			if !victim.Running() || !other.Running() {
 				return errors.New("one has ended")
 			}
@@ -148,7 +149,7 @@ func TestNoRoom_Majority_NobodyIsReady(t *testing.T) {
 		s.Disk.SetFault(refusing(syscall.ENOSPC, inLog))
 	}
 	for _, s := range e.Servers() {
-		cluster.Eventually(t, "none is ready", cluster.Patience, func() error {
+		wait.Succeeds(t, "none is ready", func() error {
 			return answers(s, "/readyz", http.StatusServiceUnavailable)
 		})
 	}
@@ -158,7 +159,7 @@ func TestNoRoom_Majority_NobodyIsReady(t *testing.T) {
 	e.WaitServing()
 	l.waitProgress(10)
 	for _, s := range e.Servers() {
-		cluster.Eventually(t, "all are ready", cluster.Patience, func() error { return healthy(s) })
+		wait.Succeeds(t, "all are ready", func() error { return healthy(s) })
 	}
 	l.check()
 	e.CheckReplicas()

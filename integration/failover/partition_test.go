@@ -10,6 +10,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/internal/testkit/network"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 const (
@@ -124,10 +125,10 @@ func TestPartition_Flapping(t *testing.T) {
 	for round := range rounds(t, 8) {
 		leader := e.Servers()[round%3].ID
 		w.Isolate(leader)
-		cluster.Steadily(t, "the servers run", time.Duration(50+round*150)*time.Millisecond,
+		wait.Steadily(t, "the servers run", time.Duration(50+round*150)*time.Millisecond,
 			func() error { return nil })
 		w.Heal()
-		cluster.Steadily(t, "the servers run", time.Duration(50+round*50)*time.Millisecond,
+		wait.Steadily(t, "the servers run", time.Duration(50+round*50)*time.Millisecond,
 			func() error { return nil })
 	}
 	e.WaitServing()
@@ -184,7 +185,7 @@ func TestPartition_HalfOpenClients(t *testing.T) {
 	others := withoutHome(l, victim)
 	others.waitProgress(20)
 	w.Set(network.Host, victim.ID, network.Link{Cut: true})
-	cluster.Eventually(t, "the sessions of the half-open connections end", cluster.Patience,
+	wait.Succeeds(t, "the sessions of the half-open connections end",
 		func() error {
 			text, err := followers[1].Metrics()
 			if err != nil {

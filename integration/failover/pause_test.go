@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -95,7 +96,7 @@ func TestFailover_SessionMoves(t *testing.T) {
 	e.Leader()
 	next := e.Running()[0]
 	var moved *cluster.Conn
-	cluster.Eventually(t, "the session goes on elsewhere", cluster.Patience, func() (err error) {
+	wait.Succeeds(t, "the session goes on elsewhere", func() (err error) {
 		moved, err = cluster.Dial(next.Addr(), cluster.ConnectOptions{
 			Timeout: 5 * time.Second, Session: c.State()})
 		if errors.Is(err, cluster.ErrExpired) {
@@ -115,7 +116,7 @@ func TestFailover_SessionMoves(t *testing.T) {
 	moved.Drop()
 	for _, s := range e.Servers() {
 		w := s.Connect(t, cluster.ConnectOptions{})
-		cluster.Eventually(t, "the ephemeral ends with its session", cluster.Patience, func() error {
+		wait.Succeeds(t, "the ephemeral ends with its session", func() error {
 			_, err := w.Do(wire.OpExists, &wire.ExistsRequest{Path: "/mine"})
 			if errors.Is(err, znode.ErrNoNode) {
 				return nil

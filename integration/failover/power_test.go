@@ -16,6 +16,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 const (
@@ -39,7 +40,7 @@ func onDisks(t *testing.T, n int, config map[string]string) (*cluster.Ensemble, 
 // briefly waits up to so long, while the clients work.
 func briefly(t *testing.T, rng *rand.Rand, most time.Duration) {
 	t.Helper()
-	cluster.Steadily(t, "the clients work", time.Duration(rng.Int64N(int64(most))),
+	wait.Steadily(t, "the clients work", time.Duration(rng.Int64N(int64(most))),
 		func() error { return nil })
 }
 
@@ -216,7 +217,7 @@ func comesBack(t *testing.T, s *cluster.Server) (serves bool) {
 	t.Helper()
 	var r readiness
 	const forked = "halted: forked"
-	cluster.Eventually(t, fmt.Sprintf("server %d serves or ends", s.ID), cluster.Patience, func() error {
+	wait.Succeeds(t, fmt.Sprintf("server %d serves or ends", s.ID), func() error {
 		if !s.Running() {
 			return nil
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // The roots of what was written before and after copies of data directories were made.
@@ -69,7 +70,7 @@ func putBack(t *testing.T, e *cluster.Ensemble, old ...*cluster.Server) {
 func awaitAlarms(t *testing.T, halted string, servers ...*cluster.Server) {
 	t.Helper()
 	for _, s := range servers {
-		cluster.Eventually(t, "an alarm of the majority", cluster.Patience, func() error {
+		wait.Succeeds(t, "an alarm of the majority", func() error {
 			r, err := askReady(s)
 			for _, c := range r.Checks {
 				if c.Name == "self_check" && !c.OK && strings.Contains(c.Detail, halted) && r.code == http.StatusOK {
@@ -87,7 +88,7 @@ func awaitAlarms(t *testing.T, halted string, servers ...*cluster.Server) {
 // figure is one of a server's metrics, as soon as it serves: on a busy machine it may be out of touch for a moment.
 func figure(t *testing.T, s *cluster.Server, name string) (value string) {
 	t.Helper()
-	cluster.Eventually(t, "a metric", cluster.Patience, func() error {
+	wait.Succeeds(t, "a metric", func() error {
 		all, err := s.Metrics()
 		if value = all[name]; err != nil || value == "" {
 			return fmt.Errorf("server %d: no metric %s: %w", s.ID, name, err)
@@ -171,7 +172,7 @@ func TestHalt_MajorityIsBehind(t *testing.T) {
 	for _, s := range old {
 		s.Env = []string{"ZK_LITE_RAFT_ELECTION_TIMEOUT=60000"} // not now
 		s.Start()
-		cluster.Eventually(t, "an answer of an old copy", cluster.Patience, func() error {
+		wait.Succeeds(t, "an answer of an old copy", func() error {
 			_, err := askReady(s)
 			return err
 		})
@@ -258,7 +259,7 @@ func TestHalt_FlippedBit(t *testing.T) {
 	l := startLoad(t, e, "/flip")
 	leader, followers := e.Roles()
 	bad := followers[0]
-	cluster.Eventually(t, "a compared state with the znode", cluster.Patience, func() error {
+	wait.Succeeds(t, "a compared state with the znode", func() error {
 		if n := figure(t, bad, "check_last_index"); n == "0" || !sees(t, bad, "/flipped") {
 			return fmt.Errorf("the last compared entry is %s", n)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -53,7 +54,7 @@ func TestRecover_Drill(t *testing.T) {
 			step("an empty server is added, and votes", func() { join(t, e, survivor, s) })
 		}
 		for _, s := range e.Servers() {
-			cluster.Eventually(t, "all znodes", cluster.Patience, func() error {
+			wait.Succeeds(t, "all znodes", func() error {
 				if n, err := strconv.Atoi(figure(t, s, "znode_count")); err != nil || n < znodes {
 					return fmt.Errorf("server %d has %d znodes, %w", s.ID, n, err)
 				}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // trailing is how many entries servers keep behind a snapshot (consensus.Config), and
@@ -88,7 +89,7 @@ func catchesUp(t *testing.T, e *cluster.Ensemble, s *cluster.Server) {
 	t.Logf("server %d serves after %v", s.ID, time.Since(at))
 	// A server says that it serves as soon as it has heard from the leader, and applies
 	// what it has missed while it does.
-	cluster.Eventually(t, "the server has got a snapshot", cluster.Patience, func() error {
+	wait.Succeeds(t, "the server has got a snapshot", func() error {
 		said := s.Log()[before:]
 		if !strings.Contains(said, "Installed remote snapshot") {
 			return fmt.Errorf("it says: %s", said)
@@ -106,7 +107,7 @@ func lastIndex(t *testing.T, s *cluster.Server) int {
 // metric is one of a server's figures.
 func metric(t *testing.T, s *cluster.Server, name string) (value int) {
 	t.Helper()
-	cluster.Eventually(t, fmt.Sprintf("server %d tells its %s", s.ID, name), cluster.Patience, func() error {
+	wait.Succeeds(t, fmt.Sprintf("server %d tells its %s", s.ID, name), func() error {
 		r, err := http.Get("http://" + s.HTTPAddr() + "/metrics")
 		if err != nil {
 			return err

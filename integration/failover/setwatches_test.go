@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -189,7 +190,7 @@ func (r *rewatched) leave(c *cluster.Conn) {
 // been made by the try before is as good.
 func (r *rewatched) do(op wire.OpCode, body wire.Request) {
 	r.t.Helper()
-	cluster.Eventually(r.t, "a change is made", cluster.Patience, func() error {
+	wait.Succeeds(r.t, "a change is made", func() error {
 		_, err := r.changer.Do(op, body)
 		if errors.Is(err, znode.ErrNodeExists) || errors.Is(err, znode.ErrNoNode) {
 			return nil
@@ -272,7 +273,7 @@ func (r *rewatched) compare(when string, want func(*oneShot) []znode.EventType) 
 // comeBack goes on with the session at a server that runs.
 func (r *rewatched) comeBack(s cluster.Session) (c *cluster.Conn) {
 	r.t.Helper()
-	cluster.Eventually(r.t, "the watcher's session goes on", cluster.Patience, func() (err error) {
+	wait.Succeeds(r.t, "the watcher's session goes on", func() (err error) {
 		all := r.e.Running()
 		c, err = cluster.Dial(all[r.rng.IntN(len(all))].Addr(),
 			cluster.ConnectOptions{Timeout: sessionTimeout, Session: s})

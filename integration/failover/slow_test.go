@@ -17,6 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
 	"github.com/zk-lite/zk-lite/internal/testkit/network"
 	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
@@ -53,7 +54,7 @@ func blames(t *testing.T, e *cluster.Ensemble, at *cluster.Server, path, cause s
 	c := at.Connect(t, cluster.ConnectOptions{})
 	defer c.Close()
 	mustCreate(t, c, path, nil)
-	cluster.Eventually(t, "slow with cause "+cause, cluster.Patience, func() error {
+	wait.Succeeds(t, "slow with cause "+cause, func() error {
 		for range 5 {
 			if _, err := c.Do(wire.OpSetData, &wire.SetDataRequest{Path: path, Version: -1}); err != nil {
 				t.Fatal(err)

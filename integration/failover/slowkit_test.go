@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -51,7 +52,7 @@ func (p *place) events() (list []event) {
 // await waits for the event with a number, from 0, and returns it.
 func (p *place) await(n int) (e event) {
 	p.t.Helper()
-	cluster.Eventually(p.t, fmt.Sprintf("event %d in %s", n, p.dir), cluster.Patience, func() error {
+	wait.Succeeds(p.t, fmt.Sprintf("event %d in %s", n, p.dir), func() error {
 		list := p.events()
 		if len(list) <= n {
 			return fmt.Errorf("there are %v", list)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 const (
@@ -57,7 +58,7 @@ func TestFailover_Stream_ResumedAfterKill(t *testing.T) {
 // followThroughKill follows the changes below root at one server, which is killed, and
 // then at another, while a third takes the writes.
 func followThroughKill(t *testing.T, root string, victim, next, written *cluster.Server) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*cluster.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*wait.Patience)
 	defer cancel()
 	// The root is made through the stream's server: one that hears of it later would tell of it.
 	w := &streamLoad{t: t, ctx: ctx, root: root, url: "http://" + victim.HTTPAddr(),
@@ -260,7 +261,7 @@ type eventReader struct {
 // open connects, with the last event's id if there is one, until a server takes it.
 func (r *eventReader) open() {
 	r.t.Helper()
-	cluster.Eventually(r.t, "a stream at "+r.url, cluster.Patience, func() error {
+	wait.Succeeds(r.t, "a stream at "+r.url, func() error {
 		req, err := http.NewRequestWithContext(r.ctx, http.MethodGet,
 			r.url+"/v1/watches"+r.root+"?kind=recursive", nil)
 		if err != nil {

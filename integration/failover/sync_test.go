@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
 	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // once has the first sync of a kind of file do something else, and counts.
@@ -88,7 +88,7 @@ func TestSync_VoteFailsOnce(t *testing.T) {
 	victim.Disk.SetFault(fault)
 	before := len(victim.Log())
 	leader.Kill()
-	cluster.Eventually(t, "the vote is written", cluster.Patience, func() error {
+	wait.Succeeds(t, "the vote is written", func() error {
 		if !done.Load() {
 			return fmt.Errorf("no sync of it")
 		}
@@ -129,7 +129,7 @@ func TestSync_SnapshotFails(t *testing.T) {
 		})
 	}
 	l := startPacedLoad(t, e, "/snapshot", powerPace)
-	cluster.Eventually(t, "snapshots fail", cluster.Patience, func() error {
+	wait.Succeeds(t, "snapshots fail", func() error {
 		if n := failed.Load(); n < 3 {
 			return fmt.Errorf("%d have failed", n)
 		}
@@ -166,7 +166,7 @@ func TestSync_StandsStill(t *testing.T) {
 		l.waitProgress(20)
 		gap, _ := l.gap(at)
 		t.Logf("the leader's disk stood still for %v (%v): nobody got an answer for %v", d, done.Load(), gap)
-		cluster.Eventually(t, "the disk moves again", cluster.Patience, func() error {
+		wait.Succeeds(t, "the disk moves again", func() error {
 			if time.Since(at) < d {
 				return fmt.Errorf("not yet")
 			}

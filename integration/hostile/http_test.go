@@ -17,6 +17,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -136,7 +137,7 @@ func floodHTTP(a *arena) {
 			<-over
 		})
 	}
-	cluster.Eventually(a.t, "the connections", cluster.Patience, func() error {
+	wait.Succeeds(a.t, "the connections", func() error {
 		if n := opened.Load(); n < clients*each {
 			return fmt.Errorf("%d of %d", n, clients*each)
 		}

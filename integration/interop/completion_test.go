@@ -15,6 +15,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // terminal is a shell on a terminal.
@@ -80,15 +81,14 @@ func (s *terminal) typeAndSee(keys, want string) {
 	if _, err := s.tty.WriteString(keys); err != nil {
 		s.t.Fatal(err)
 	}
-	cluster.Eventually(s.t, fmt.Sprintf("%q on the screen after typing %q", want, keys),
-		cluster.Patience, func() error {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if strings.Count(s.text, want) <= before {
-				return errors.New("it does not show")
-			}
-			return nil
-		})
+	wait.Succeeds(s.t, fmt.Sprintf("%q on the screen after typing %q", want, keys), func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if strings.Count(s.text, want) <= before {
+			return errors.New("it does not show")
+		}
+		return nil
+	})
 }
 
 // TestCompletion_RealShells presses TAB in the shells themselves. What is typed makes

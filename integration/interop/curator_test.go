@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
@@ -115,7 +116,7 @@ func await[T any](p *pair, c <-chan result[T]) T {
 // children waits until a znode has so many children.
 func (p *pair) children(path string, n int) {
 	p.Helper()
-	cluster.Eventually(p, fmt.Sprintf("%s has %d children", path, n), cluster.Patience, func() error {
+	wait.Succeeds(p, fmt.Sprintf("%s has %d children", path, n), func() error {
 		p.no(p.c.Sync(p.ctx, path))
 		names, _, err := p.c.Children(p.ctx, path)
 		if err != nil && !errors.Is(err, client.ErrNoNode) || len(names) != n {
@@ -364,7 +365,7 @@ func (p *pair) group() {
 
 func (p *pair) members(g *recipes.Group, want string) {
 	p.Helper()
-	cluster.Eventually(p, "the members are "+want, cluster.Patience, func() error {
+	wait.Succeeds(p, "the members are "+want, func() error {
 		list, err := g.Members(p.ctx)
 		p.no(err)
 		got := ""
@@ -541,7 +542,7 @@ func (p *pair) caches() {
 	all[0].eventually("list", whole)
 	all[1].eventually("list", top)
 	all[2].eventually("list", whole)
-	cluster.Eventually(p, "our cache is the same", cluster.Patience, func() error {
+	wait.Succeeds(p, "our cache is the same", func() error {
 		var got []string
 		for n := range ours.All() {
 			got = append(got, n.Path+"="+string(n.Data))

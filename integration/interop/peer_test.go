@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // peer is a Java process with Curator's recipes (testdata/CuratorPeer.java) that does
@@ -111,7 +112,7 @@ func (d *deed) say(words ...any) {
 // next waits for the next thing that the peer says of a deed.
 func (d *deed) next() (text string) {
 	d.p.t.Helper()
-	cluster.Eventually(d.p.t, "the peer says something of "+d.id, cluster.Patience, func() error {
+	wait.Succeeds(d.p.t, "the peer says something of "+d.id, func() error {
 		d.p.mu.Lock()
 		defer d.p.mu.Unlock()
 		if len(d.p.got[d.id]) == 0 {
@@ -152,7 +153,7 @@ func (d *deed) release() {
 // eventually asks the peer again and again until the answer is the one that is wanted.
 func (d *deed) eventually(question, want string) {
 	d.p.t.Helper()
-	cluster.Eventually(d.p.t, "the peer sees "+want, cluster.Patience, func() error {
+	wait.Succeeds(d.p.t, "the peer sees "+want, func() error {
 		d.say("do", question)
 		if got := d.next(); got != want {
 			return fmt.Errorf("it sees %q", got)

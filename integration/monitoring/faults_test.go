@@ -17,6 +17,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -178,7 +179,7 @@ func (f *faults) manyClients() {
 
 // restless hands leadership over again and again.
 func (f *faults) restless() {
-	cluster.Eventually(f.t, "an alert about new leaders", cluster.Patience, func() error {
+	wait.Succeeds(f.t, "an alert about new leaders", func() error {
 		leader, followers := f.e.Roles()
 		cluster.ChangeMembers(f.t, leader, http.MethodPost, "/transfer", fmt.Sprintf(`{"to": %d}`, followers[0].ID), 0)
 		if firing := f.p.firing(); !slices.Contains(firing, "ZkLiteLeaderChanges") {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // TestPromtool_Rules: the rules are valid, each alert fires when it should, and none when all is well.
@@ -61,7 +62,7 @@ func startPrometheus(t *testing.T, e *cluster.Ensemble) *prometheus {
 		_ = c.Process.Kill() // its data is thrown away
 		_ = c.Wait()
 	})
-	cluster.Eventually(t, "Prometheus sees all servers", cluster.Patience, func() error {
+	wait.Succeeds(t, "Prometheus sees all servers", func() error {
 		if n := len(p.ask("query", url.Values{"query": {"up == 1"}}).Result); n != len(targets) {
 			return fmt.Errorf("it sees %d", n)
 		}
@@ -130,7 +131,7 @@ func (p *prometheus) firing() (names []string) {
 func (p *prometheus) waitFiring(alerts ...string) {
 	p.t.Helper()
 	p.t.Logf("%v should fire", alerts)
-	cluster.Eventually(p.t, "alerts that fire", cluster.Patience, func() error {
+	wait.Succeeds(p.t, "alerts that fire", func() error {
 		firing := p.firing()
 		alerts = slices.DeleteFunc(alerts, func(a string) bool { return slices.Contains(firing, a) })
 		if len(alerts) > 0 {
@@ -143,7 +144,7 @@ func (p *prometheus) waitFiring(alerts ...string) {
 // waitSilent waits until none of the alerts fires; of all, if none is named.
 func (p *prometheus) waitSilent(alerts ...string) {
 	p.t.Helper()
-	cluster.Eventually(p.t, "alerts that end", cluster.Patience, func() error {
+	wait.Succeeds(p.t, "alerts that end", func() error {
 		for _, a := range p.firing() {
 			if len(alerts) == 0 || slices.Contains(alerts, a) {
 				return fmt.Errorf("%s fires", a)
@@ -163,7 +164,7 @@ func (p *prometheus) check() {
 				continue // promtool has tested them
 			}
 			q = strings.NewReplacer("$job", "zk-lite", "$__rate_interval", "10s", "$__range", "10s").Replace(q)
-			cluster.Eventually(p.t, "a result of "+q, cluster.Patience, func() error {
+			wait.Succeeds(p.t, "a result of "+q, func() error {
 				result := p.ask("query", url.Values{"query": {q}}).Result
 				if len(result) == 0 || result[0].Value[1] == "NaN" {
 					return fmt.Errorf("%v", result)

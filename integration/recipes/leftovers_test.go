@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/zk-lite/zk-lite/client"
-	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -38,19 +38,19 @@ func (s *soak) nothingLeft() {
 	for _, leave := range s.leave {
 		leave()
 	}
-	cluster.Eventually(s, "no goroutine of the recipes is left", cluster.Patience, func() error {
+	wait.Succeeds(s, "no goroutine of the recipes is left", func() error {
 		return running(recipesCode)
 	})
 	probe := s.connect()
-	cluster.Eventually(s, "no znode is left", cluster.Patience, func() error {
+	wait.Succeeds(s, "no znode is left", func() error {
 		return errors.Join(probe.Sync(s.ctx, root), left(s.ctx, probe, root))
 	})
 	s.no(probe.Close())
-	cluster.Eventually(s, "no watch is left at the servers", cluster.Patience, s.noWatches)
+	wait.Succeeds(s, "no watch is left at the servers", s.noWatches)
 	for _, c := range s.clients {
 		s.no(c.Close())
 	}
-	cluster.Eventually(s, "no goroutine of the clients is left", cluster.Patience, func() error {
+	wait.Succeeds(s, "no goroutine of the clients is left", func() error {
 		return running(clientCode)
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/internal/testkit/seed"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
@@ -204,7 +205,7 @@ func (s *soak) allGoOn() {
 	for _, w := range s.workers {
 		goal[w] = w.rounds.Load() + 2 // one may be under way
 	}
-	cluster.Eventually(s, "every worker goes on after the faults", cluster.Patience, func() error {
+	wait.Succeeds(s, "every worker goes on after the faults", func() error {
 		for _, w := range s.workers {
 			if w.rounds.Load() < goal[w] && !s.failed() {
 				return fmt.Errorf("%s is stuck after %d rounds", w.name, w.rounds.Load())
@@ -217,7 +218,7 @@ func (s *soak) allGoOn() {
 // allStop waits until every worker has ended.
 func (s *soak) allStop() {
 	s.Helper()
-	cluster.Eventually(s, "every worker ends", cluster.Patience, func() error {
+	wait.Succeeds(s, "every worker ends", func() error {
 		for _, w := range s.workers {
 			if !w.ended.Load() {
 				return fmt.Errorf("%s does not end", w.name)

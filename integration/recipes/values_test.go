@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/zk-lite/zk-lite/client"
-	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
@@ -80,7 +80,7 @@ func (s *soak) configConverges(i int, f *recipes.Value[setting]) {
 	s.no(c.Sync(s.ctx, root))
 	_, stat, err := c.Get(s.ctx, path("config"))
 	s.no(err)
-	cluster.Eventually(s, fmt.Sprintf("config %d is that of the znode", i), cluster.Patience, func() error {
+	wait.Succeeds(s, fmt.Sprintf("config %d is that of the znode", i), func() error {
 		if have := f.Stat(); have.Mzxid != stat.Mzxid {
 			return fmt.Errorf("it has %#x, want %#x; %w", int64(have.Mzxid), int64(stat.Mzxid), f.Err())
 		}
@@ -101,7 +101,7 @@ func (s *soak) cacheConverges(i int, c *client.Client, cache *client.Cache) {
 		s.no(err)
 		want[path("group/"+name)] = stat.Mzxid
 	}
-	cluster.Eventually(s, fmt.Sprintf("cache %d is what can be read", i), cluster.Patience, func() error {
+	wait.Succeeds(s, fmt.Sprintf("cache %d is what can be read", i), func() error {
 		have := map[string]client.Zxid{}
 		for node := range cache.All() {
 			if node.Path != path("group") {
@@ -189,7 +189,7 @@ func (s *soak) watchGroup(i int, group *recipes.Group, registry *recipes.Registr
 		for j := range s.clients {
 			want = append(want, fmt.Sprintf("stays-%d", j))
 		}
-		cluster.Eventually(s, fmt.Sprintf("watcher %d sees what there is", i), cluster.Patience, func() error {
+		wait.Succeeds(s, fmt.Sprintf("watcher %d sees what there is", i), func() error {
 			have, found := members.Load(), instances.Load()
 			if have == nil || found == nil || !slices.Equal(*have, want) || len(*found) > 0 {
 				return fmt.Errorf("it sees %v and %v, want %v and nobody", have, found, want)
@@ -197,7 +197,7 @@ func (s *soak) watchGroup(i int, group *recipes.Group, registry *recipes.Registr
 			return nil
 		})
 		stop()
-		cluster.Eventually(s, "the watchers end", cluster.Patience, func() error {
+		wait.Succeeds(s, "the watchers end", func() error {
 			if ended.Load() != 2 {
 				return errors.New("not yet")
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/internal/sizing"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
@@ -156,7 +157,7 @@ func resident(t *testing.T, s *cluster.Server) int64 {
 // snapshot is the size of the newest one, which was written after a time.
 func snapshot(t *testing.T, s *cluster.Server, after time.Time) (bytes int64) {
 	t.Helper()
-	cluster.Eventually(t, "a snapshot", cluster.Patience, func() error {
+	wait.Succeeds(t, "a snapshot", func() error {
 		all := s.Snapshots()
 		if len(all) == 0 {
 			return os.ErrNotExist
@@ -186,7 +187,7 @@ func proposal(t *testing.T, e *cluster.Ensemble) (bytes int64) {
 	if _, _, err := c.Create(t.Context(), path, nil, client.Persistent); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, "the entry of a write", cluster.Patience, func() error {
+	wait.Succeeds(t, "the entry of a write", func() error {
 		if _, err := c.Set(t.Context(), path, make([]byte, *size), client.AnyVersion); err != nil {
 			t.Fatal(err)
 		}

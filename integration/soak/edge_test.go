@@ -4,6 +4,7 @@ package soak_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func TestEdge(t *testing.T) {
 		away = max(away, watchReady(e, windowLength/2))
 		n.transfer() // so that servers connect to each other anew
 		away = max(away, watchReady(e, windowLength/2))
-		cluster.Eventually(t, "all servers are ready and name one leader, under load", mostAway,
+		wait.Within(t, "all servers are ready and name one leader, under load", mostAway,
 			func() error { return ready(e) })
 		worked += time.Since(w.Begin())
 		f := n.judge(w, r, number, seed)
@@ -226,7 +227,7 @@ func (f *filler) run(w *workload.Window) {
 	}
 	// Room for the znodes that judging adds; descriptors are free again soon.
 	least := len(f.have) * 2 / 3
-	if err := wait.For(cluster.Patience, func() error {
+	if err := wait.For(context.Background(), "room", wait.Patience, func() error {
 		if f.remove(least); len(f.have) > least {
 			return errors.New("no connection")
 		}
@@ -289,7 +290,7 @@ func (f *filler) ask(paths []string, op wire.OpCode, request func(path string) w
 		}
 		f.conn = c
 	}
-	defer time.AfterFunc(cluster.Patience, f.conn.Drop).Stop()
+	defer time.AfterFunc(wait.Patience, f.conn.Drop).Stop()
 	calls := make([]*cluster.Call, len(paths))
 	for i, path := range paths {
 		calls[i] = f.conn.Send(op, request(path))

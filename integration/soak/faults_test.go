@@ -18,6 +18,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/internal/testkit/network"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // nemesis breaks an ensemble, one fault after the other.
@@ -267,7 +268,7 @@ func (n *nemesis) refuses(s *cluster.Server, path string, at int) {
 			n.t.Errorf("the guarantee %q is broken: server %d with a flipped bit at %d of %s ended "+
 				"with %v and says:\n%s", "Damage", s.ID, at, path, err, said)
 		}
-	case <-time.After(cluster.Patience / 2):
+	case <-time.After(wait.Patience / 2):
 		n.t.Errorf("the guarantee %q is broken: server %d serves with a flipped bit at %d of %s",
 			"Damage", s.ID, at, path)
 		s.Kill()
@@ -300,7 +301,7 @@ func (n *nemesis) transfer() {
 func (n *nemesis) cluster(s *cluster.Server, method, path, body string, enough int) {
 	n.t.Helper()
 	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	cluster.Eventually(n.t, method+" "+path+" at server "+fmt.Sprint(s.ID), cluster.Patience, func() error {
+	wait.Succeeds(n.t, method+" "+path+" at server "+fmt.Sprint(s.ID), func() error {
 		q, err := http.NewRequest(method, "http://"+s.HTTPAddr()+"/v1/cluster"+path, strings.NewReader(body))
 		if err != nil {
 			return err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -74,7 +75,7 @@ func TestData(t *testing.T) {
 // checkData compares the tree with what there was, and writes.
 func checkData(t *testing.T, e *cluster.Ensemble, want []string) {
 	t.Helper()
-	cluster.Eventually(t, "the end of a session without a client", cluster.Patience, func() error {
+	wait.Succeeds(t, "the end of a session without a client", func() error {
 		if left := below(e.Server(1).Dump(t), rootEnds+"/"); len(left) > 0 {
 			return fmt.Errorf("there is still %v", left)
 		}
@@ -151,7 +152,7 @@ func writeData(t *testing.T, archive string) {
 		err = os.WriteFile(filepath.Join(all, "kept.json"), kept, 0o644)
 	}
 	for _, s := range e.Servers() {
-		cluster.Eventually(t, "a history on the disk", cluster.Patience, func() error {
+		wait.Succeeds(t, "a history on the disk", func() error {
 			_, err := os.Stat(filepath.Join(s.DataDir, "history"))
 			return err
 		})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // patience is how long one operation may take, whatever happens to servers.
@@ -184,7 +185,7 @@ func (l *load) progress() {
 		return maps.Clone(l.each)
 	}
 	before := counts()
-	cluster.Eventually(l.t, "every client goes on", cluster.Patience, func() error {
+	wait.Succeeds(l.t, "every client goes on", func() error {
 		for who, n := range counts() {
 			if n < before[who]+5 {
 				return fmt.Errorf("%s has done %d since", who, n-before[who])

@@ -14,6 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/integration/workload"
 	"github.com/zk-lite/zk-lite/internal/testkit/seed"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
@@ -98,7 +99,7 @@ func (u *upgrade) run() {
 func (u *upgrade) useNext() {
 	for _, s := range u.e.Servers() {
 		// Another server than the one that raised the level may hear of it a moment later.
-		cluster.Eventually(u.t, fmt.Sprintf("the new operation works at server %d", s.ID), cluster.Patience, func() error {
+		wait.Succeeds(u.t, fmt.Sprintf("the new operation works at server %d", s.ID), func() error {
 			status, text, err := u.request(s, http.MethodPost, nextPath, "")
 			if status != http.StatusOK {
 				return fmt.Errorf("%d: %s, %w", status, text, errors.Join(err))
@@ -135,7 +136,7 @@ func (u *upgrade) install(r release, servers ...*cluster.Server) {
 func (u *upgrade) killEarly(s *cluster.Server) {
 	u.t.Helper()
 	var status int
-	cluster.Eventually(u.t, "a port of a server that was started", cluster.Patience, func() (err error) {
+	wait.Succeeds(u.t, "a port of a server that was started", func() (err error) {
 		status, _, err = u.request(s, http.MethodGet, "/readyz", "")
 		return err
 	})

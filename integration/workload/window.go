@@ -14,6 +14,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/check"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -195,7 +196,7 @@ func (w *Window) visit() map[znode.SessionID]*cluster.Conn {
 			}
 			server := w.e.Servers()[i%len(w.e.Servers())]
 			what := fmt.Sprintf("server %d says whether session %v lives", server.ID, s.ID)
-			cluster.Eventually(w.t, what, cluster.Patience, func() error {
+			wait.Succeeds(w.t, what, func() error {
 				c, err := cluster.Dial(server.Addr(), cluster.ConnectOptions{Session: s,
 					Timeout: k.timeout})
 				if errors.Is(err, cluster.ErrExpired) {
@@ -232,7 +233,7 @@ func (w *Window) awaitStream(parent context.Context, marker string) {
 	ctx, cancel := context.WithCancel(parent)
 	var done sync.WaitGroup
 	done.Go(func() { w.stream.run(ctx) })
-	cluster.Eventually(w.t, "the stream of changes comes to its end", cluster.Patience, func() error {
+	wait.Succeeds(w.t, "the stream of changes comes to its end", func() error {
 		w.stream.mu.Lock()
 		defer w.stream.mu.Unlock()
 		if n := len(w.stream.changes); n > 0 && w.stream.changes[n-1].Path == marker {
@@ -308,7 +309,7 @@ func streamEqualsTree(h *check.History) (all []check.Violation) {
 // remove deletes the window's znodes, so that windows do not grow. A request that nobody
 // waits for any more may still add one meanwhile.
 func (w *Window) remove() {
-	cluster.Eventually(w.t, "the window's znodes are deleted", cluster.Patience, func() error {
+	wait.Succeeds(w.t, "the window's znodes are deleted", func() error {
 		c, err := cluster.Dial(w.e.Running()[0].Addr(), cluster.ConnectOptions{})
 		if err != nil {
 			return err

@@ -142,7 +142,7 @@ func awaitHistory(t *testing.T) {
 	}
 	defer func() { _ = c.Close() }() // nothing depends on it any more
 	busy := 0
-	err = wait.For(2*time.Minute, func() error {
+	wait.Succeeds(t, "the history is long enough", func() error {
 		busy++
 		for range 1 + busy/40%5*7 { // some load, and less
 			if _, err := c.Set(t.Context(), "/", nil, -1); err != nil {
@@ -154,9 +154,6 @@ func awaitHistory(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (p *tab) picture(file string) {

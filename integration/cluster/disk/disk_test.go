@@ -15,6 +15,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/integration/cluster/disk"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 const pageSize = 4096
@@ -236,7 +237,7 @@ func TestDisk_Fault_MayWait(t *testing.T) {
 	select {
 	case err := <-done:
 		must(t, err)
-	case <-time.After(cluster.Patience):
+	case <-time.After(wait.Patience):
 		t.Fatal("the slow sync does not end")
 	}
 }

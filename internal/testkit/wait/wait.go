@@ -3,7 +3,9 @@
 package wait
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -23,36 +25,70 @@ type TB interface {
 	Fatal(args ...any)
 }
 
+// errNot is what a condition without an error of its own returns.
+var errNot = errors.New("not yet")
+
 // Until waits until a condition holds. After Patience it fails the test.
 func Until(tb TB, what string, condition func() bool) {
 	tb.Helper()
-	if !Holds(condition) {
-		tb.Fatal("after ", Patience, " it is not so: ", what)
+	Succeeds(tb, what, func() error { return asError(condition()) })
+}
+
+// Succeeds waits until condition returns nil. After Patience it fails the test, with the last error.
+func Succeeds(tb TB, what string, condition func() error) {
+	tb.Helper()
+	Within(tb, what, Patience, condition)
+}
+
+// Within is Succeeds with another patience.
+func Within(tb TB, what string, patience time.Duration, condition func() error) {
+	tb.Helper()
+	if err := For(context.Background(), what, patience, condition); err != nil {
+		tb.Fatal(err)
 	}
 }
 
 // Holds waits until a condition holds, and reports whether it did within Patience.
 func Holds(condition func() bool) bool {
-	not := errors.New("not yet")
-	return For(Patience, func() error {
-		if condition() {
-			return nil
-		}
-		return not
-	}) == nil
+	return For(context.Background(), "", Patience, func() error { return asError(condition()) }) == nil
 }
 
-// For waits until condition returns nil, and returns its last error after patience.
-func For(patience time.Duration, condition func() error) error {
-	deadline := time.Now().Add(patience)
+func asError(holds bool) error {
+	if holds {
+		return nil
+	}
+	return errNot
+}
+
+// For waits until condition returns nil. After patience, or at the end of ctx, it returns the last error and names what
+// it has waited for.
+func For(ctx context.Context, what string, patience time.Duration, condition func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	pause := time.NewTimer(firstPause)
 	defer pause.Stop()
 	for next := firstPause; ; next = min(2*next, maxPause) {
 		err := condition()
-		if err == nil || time.Now().After(deadline) {
-			return err
+		if err == nil {
+			return nil
 		}
 		pause.Reset(next)
-		<-pause.C
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waited %v in vain for: %s; at the end: %w", patience, what, err)
+		}
+	}
+}
+
+// Steadily checks that condition stays nil for a while.
+func Steadily(tb TB, what string, duration time.Duration, condition func() error) {
+	tb.Helper()
+	ticker := time.NewTicker(maxPause)
+	defer ticker.Stop()
+	for begin := time.Now(); time.Since(begin) < duration; <-ticker.C {
+		if err := condition(); err != nil {
+			tb.Fatal(fmt.Sprintf("%s: not any more after %v: %v", what, time.Since(begin), err))
+		}
 	}
 }

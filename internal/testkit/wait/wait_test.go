@@ -10,7 +10,7 @@ import (
 func TestFor_LastErrorAfterPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, looks := time.Now(), 0
-		err := For(time.Second, func() error { looks++; return errors.New("no") })
+		err := For(t.Context(), "nothing", time.Second, func() error { looks++; return errors.New("no") })
 		if d := time.Since(start); err == nil || d < time.Second || d > time.Second+2*maxPause || looks < 50 {
 			t.Errorf("%v after %v and %d looks", err, d, looks)
 		}
