@@ -1,4 +1,4 @@
-module github.com/zk-lite/zk-lite/lab/browsertest
+module github.com/zk-lite/zk-lite/integration/browser
 
 go 1.26.0
 
