@@ -130,7 +130,6 @@ var unsafeImporters = map[string]string{
 	"consensus/state":           "strings that share the memory of the entry they were read from",
 	"integration/cluster":       "a clock in shared memory",
 	"internal/testkit/network":  "a network device of the kernel's",
-	"integration/cluster/disk":  "polling the kernel's file system protocol",
 	"internal/processors":       "the CPU time of the process, without an allocation",
 	"internal/testkit/slowdisk": "a seccomp filter, and the kernel's reports from it",
 	"internal/rawconn":          "reads and writes of sockets that Go's scheduler is not asked about",

@@ -3,7 +3,6 @@ package disk
 import (
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -50,11 +49,8 @@ func (c *Counts) Add(o Counts) {
 
 // Disk is one disk. See the package comment for what it models.
 type Disk struct {
-	dir string   // where it is mounted
-	dev *os.File // /dev/fuse
-	// reader is closed when no more requests are read.
-	reader chan struct{}
-	ext4   *ext4 // on this disk, nil: none
+	dir  string // where it is mounted
+	ext4 *ext4  // on this disk, nil: none
 
 	mu      sync.Mutex // protects the fields below
 	rng     *rand.Rand
@@ -71,8 +67,7 @@ type Disk struct {
 // root and /dev/fuse, and fails the test where the system does not permit it.
 func New(t testing.TB, seed uint64) *Disk {
 	t.Helper()
-	d := &Disk{dir: t.TempDir(), reader: make(chan struct{}), rng: rand.New(rand.NewPCG(seed, 3)),
-		root: newNode(true, 0o755)}
+	d := &Disk{dir: t.TempDir(), rng: rand.New(rand.NewPCG(seed, 3)), root: newNode(true, 0o755)}
 	d.nameAllLocked()
 	if err := d.mount(); err != nil {
 		t.Fatalf("a disk of the test's own: %v; this needs root and /dev/fuse", err)
@@ -210,15 +205,14 @@ func (d *Disk) nameAllLocked() {
 	d.byID[rootID] = d.root
 }
 
-// knowLocked is a node that the kernel is told of.
-func (d *Disk) knowLocked(n *node) *node {
+// knowLocked notes that the kernel is told of a node.
+func (d *Disk) knowLocked(n *node) {
 	if n.id == 0 {
 		d.lastID++
 		n.id = d.lastID
 		d.byID[n.id] = n
 	}
 	n.lookups++
-	return n
 }
 
 // forgetLocked says that the kernel does not use a node any more.
@@ -243,4 +237,85 @@ func (d *Disk) ask(op Op, n *node) syscall.Errno {
 		return 0
 	}
 	return fault(op, path)
+}
+
+// removeLocked removes a name.
+func (d *Disk) removeLocked(dir *node, name string) syscall.Errno {
+	n, code := d.lookupLocked(dir, name)
+	if code != 0 {
+		return code
+	}
+	if n.dir && len(n.names) > 0 {
+		return syscall.ENOTEMPTY
+	}
+	d.changeLocked(change{dir: dir, name: name})
+	return 0
+}
+
+// renameLocked gives a node another name, which it takes from another node.
+func (d *Disk) renameLocked(dir *node, from string, to *node, name string) syscall.Errno {
+	n, code := d.lookupLocked(dir, from)
+	if code != 0 {
+		return code
+	}
+	if old := to.names[name]; old != nil && old.dir && len(old.names) > 0 {
+		return syscall.ENOTEMPTY
+	}
+	d.changeLocked(change{dir: to, name: name, node: n, fromDir: dir, from: from})
+	return 0
+}
+
+func (d *Disk) write(n *node, b []byte, off int64) syscall.Errno {
+	if code := d.ask(OpWrite, n); code != 0 {
+		return code
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(b) > 0 {
+		first, last := n.write(b, off)
+		if !d.lying && d.rng.IntN(writebackOdds) == 0 {
+			n.flush(first + d.rng.Int64N(last-first+1))
+		}
+	}
+	d.counts.Writes++
+	return 0
+}
+
+// sync brings to the disk what was written before the call, which is all that is promised
+// and so all that it gives.
+func (d *Disk) sync(n *node) syscall.Errno {
+	d.mu.Lock()
+	pages := slices.Sorted(maps.Keys(n.dirty))
+	d.mu.Unlock()
+	code := d.ask(OpSync, n)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.counts.Syncs++
+	switch {
+	case code != 0:
+		// The kernel gives such pages up: they count as clean.
+		for _, at := range pages {
+			delete(n.dirty, at)
+		}
+		d.counts.FailedSyncs++
+	case d.lying:
+		d.counts.Lies++
+	default:
+		n.sync(pages)
+	}
+	return code
+}
+
+func (d *Disk) syncDir(n *node) syscall.Errno {
+	code := d.ask(OpSyncDir, n)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case code != 0:
+	case d.lying:
+		d.counts.Lies++
+	default:
+		d.commitNamesLocked(len(d.pending))
+	}
+	return code
 }

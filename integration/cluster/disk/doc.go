@@ -23,6 +23,6 @@
 // # Concurrency
 //
 // All methods may be called from any goroutine, PowerCut only when no process has a file
-// open. Every request of the kernel is answered on a goroutine of its own, which asks the
-// Fault without locks held; Close waits for the reader, not for faults that hang.
+// open. Every request of the kernel is answered on a goroutine of the library's (go-fuse),
+// which asks the Fault without locks held.
 package disk

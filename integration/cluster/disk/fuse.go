@@ -1,207 +1,271 @@
 package disk
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
+	"io"
+	"log"
+	"maps"
 	"path/filepath"
+	"slices"
 	"syscall"
-	"unsafe"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 )
 
-// The kernel's protocol, version 7 (Linux, include/uapi/linux/fuse.h).
-const (
-	protocolMajor = 7
-	protocolMinor = 31
-
-	opLookup      = 1
-	opForget      = 2
-	opGetAttr     = 3
-	opSetAttr     = 4
-	opMkdir       = 9
-	opUnlink      = 10
-	opRmdir       = 11
-	opRename      = 12
-	opOpen        = 14
-	opRead        = 15
-	opWrite       = 16
-	opStatFS      = 17
-	opRelease     = 18
-	opFsync       = 20
-	opInit        = 26
-	opOpenDir     = 27
-	opReadDir     = 28
-	opReleaseDir  = 29
-	opFsyncDir    = 30
-	opCreate      = 35
-	opInterrupt   = 36
-	opDestroy     = 38
-	opBatchForget = 42
-	opRename2     = 45
-
-	flagBigWrites = 1 << 5
-
-	headerIn, headerOut = 40, 16 // bytes
-	maxWrite            = 128 << 10
-	maxBackground       = 64
-)
-
-// order is that of the processor, as the kernel shares its memory.
-var order = binary.NativeEndian
-
-// request is one request of the kernel.
-type request struct {
-	op     uint32
-	unique uint64
-	node   uint64
-	body   []byte
-}
-
-func (r *request) u32(at int) uint32 { return order.Uint32(r.body[at:]) }
-func (r *request) u64(at int) uint64 { return order.Uint64(r.body[at:]) }
-
-// names are the strings at the end of the body, from an offset.
-func (r *request) names(at int) (all []string) {
-	begin := at
-	for i := at; i < len(r.body); i++ {
-		if r.body[i] == 0 {
-			all = append(all, string(r.body[begin:i]))
-			begin = i + 1
-		}
-	}
-	return append(all, "", "")
-}
-
+// mount makes the disk the file system of d.dir.
 func (d *Disk) mount() error {
-	fd, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	fd, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("opening /dev/fuse: %w", err)
 	}
 	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd)
-	if err := syscall.Mount("zk-lite-disk", d.dir, "fuse", syscall.MS_NOSUID|syscall.MS_NODEV,
-		options); err != nil {
+	if err := syscall.Mount("zk-lite-disk", d.dir, "fuse", syscall.MS_NOSUID|syscall.MS_NODEV, options); err != nil {
 		return errors.Join(fmt.Errorf("mounting: %w", err), syscall.Close(fd))
 	}
-	// Only now can it be waited for.
-	d.dev = os.NewFile(uintptr(fd), "/dev/fuse")
-	go d.read()
+	server, err := fuse.NewServer(&files{fuse.NewDefaultRawFileSystem(), d}, fmt.Sprintf("/dev/fd/%d", fd),
+		&fuse.MountOptions{MaxBackground: 64, DisableReadDirPlus: true, Logger: log.New(io.Discard, "", 0)})
+	if err != nil {
+		return errors.Join(fmt.Errorf("serving: %w", err), d.close(), syscall.Close(fd))
+	}
+	go server.Serve()
+	if err := server.WaitMount(); err != nil {
+		return fmt.Errorf("serving: %w", err)
+	}
 	return d.refusePolls()
 }
 
-// refusePolls has the kernel ask once whether files can be polled, and be told that they
-// cannot. Go's runtime asks when it opens a file, in a way that keeps a processor from this
-// process, which has to answer.
+// refusePolls has the kernel ask once whether files can be polled, and be told that they cannot. Go's runtime asks when
+// it opens a file, in a way that keeps a processor from this process, which has to answer. The library has a file for
+// this, and asks by itself only where it has mounted by itself.
 func (d *Disk) refusePolls() error {
-	path := filepath.Join(d.dir, "poll")
-	fd, err := syscall.Open(path, syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	fd, err := syscall.Open(filepath.Join(d.dir, ".go-fuse-epoll-hack"), syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("opening a file on the disk: %w", err)
 	}
-	ask := struct {
-		fd              int32
-		events, answers int16
-	}{fd: int32(fd), events: 1}
-	_, _, code := syscall.Syscall(syscall.SYS_POLL, uintptr(unsafe.Pointer(&ask)), 1, 0)
-	if code != 0 {
-		err = fmt.Errorf("polling a file on the disk: %w", code)
+	_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return errors.Join(err, syscall.Close(fd))
+}
+
+// close unmounts. Processes that still have files open, or wait for a fault, meet errors.
+func (d *Disk) close() error { return syscall.Unmount(d.dir, syscall.MNT_FORCE|syscall.MNT_DETACH) }
+
+// files answers the kernel's requests, whose other kinds it refuses. It says nothing about how long an answer holds: the
+// kernel asks every time, and drops what it has cached at every open.
+type files struct {
+	fuse.RawFileSystem
+	d *Disk
+}
+
+// node is a node that the kernel knows. ESTALE: it was on the disk before a power cut.
+func (f *files) node(id uint64) (*node, fuse.Status) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return f.nodeLocked(id)
+}
+
+func (f *files) nodeLocked(id uint64) (*node, fuse.Status) {
+	if n := f.d.byID[id]; n != nil {
+		return n, fuse.OK
 	}
-	return errors.Join(err, syscall.Close(fd), syscall.Unlink(path))
-}
-
-// close unmounts. Processes that still have files open meet errors.
-func (d *Disk) close() error {
-	err := syscall.Unmount(d.dir, syscall.MNT_DETACH)
-	err = errors.Join(err, d.dev.Close())
-	<-d.reader
-	return err
-}
-
-// read takes requests until the disk is unmounted.
-func (d *Disk) read() {
-	defer close(d.reader)
-	buf := make([]byte, maxWrite+pageSize)
-	for {
-		n, err := d.dev.Read(buf)
-		switch {
-		case errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EINTR):
-			continue // a request was taken back
-		case err != nil || n < headerIn:
-			return // unmounted, or closed
-		}
-		r := &request{op: order.Uint32(buf[4:]), unique: order.Uint64(buf[8:]),
-			node: order.Uint64(buf[16:]), body: append([]byte(nil), buf[headerIn:n]...)}
-		switch r.op {
-		case opInit:
-			d.reply(r, d.init(r), 0)
-		case opForget:
-			d.forget(r.node, r.u64(0))
-		case opBatchForget:
-			for i := range int(r.u32(0)) {
-				d.forget(r.u64(8+16*i), r.u64(16+16*i))
-			}
-		case opInterrupt: // the request that is meant ends by itself
-		default:
-			go func() {
-				body, code := d.handle(r)
-				d.reply(r, body, code)
-			}()
-		}
-	}
-}
-
-func (d *Disk) forget(id, lookups uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.forgetLocked(id, lookups)
-}
-
-// reply answers. An error means that whoever asked has gone.
-func (d *Disk) reply(r *request, body []byte, code syscall.Errno) {
-	if code != 0 {
-		body = nil
-	}
-	b := make([]byte, headerOut, headerOut+len(body))
-	order.PutUint32(b, uint32(headerOut+len(body)))
-	order.PutUint32(b[4:], uint32(-int32(code)))
-	order.PutUint64(b[8:], r.unique)
-	_, _ = d.dev.Write(append(b, body...))
-}
-
-// init agrees on the protocol.
-func (d *Disk) init(r *request) []byte {
-	b := order.AppendUint32(nil, protocolMajor)
-	b = order.AppendUint32(b, min(protocolMinor, r.u32(4)))
-	b = order.AppendUint32(b, r.u32(8)) // read ahead
-	b = order.AppendUint32(b, flagBigWrites&r.u32(12))
-	b = order.AppendUint16(b, maxBackground)
-	b = order.AppendUint16(b, maxBackground)
-	b = order.AppendUint32(b, maxWrite)
-	b = order.AppendUint32(b, 1) // nanoseconds
-	return append(b, make([]byte, 36)...)
+	return nil, fuse.Status(syscall.ESTALE)
 }
 
 // attr is how the kernel sees a node.
-func (n *node) attr(b []byte) []byte {
-	mode, size := uint32(syscall.S_IFREG), n.data.size
+func (n *node) attr(a *fuse.Attr) {
+	*a = fuse.Attr{Ino: n.id, Size: uint64(n.data.size), Mode: syscall.S_IFREG | n.mode, Nlink: 1, Blksize: pageSize}
 	if n.dir {
-		mode, size = syscall.S_IFDIR, pageSize
+		a.Size, a.Mode = pageSize, syscall.S_IFDIR|n.mode
 	}
-	b = order.AppendUint64(b, n.id)
-	b = order.AppendUint64(b, uint64(size))
-	b = order.AppendUint64(b, uint64((size+511)/512))
-	b = append(b, make([]byte, 36)...) // times
-	b = order.AppendUint32(b, mode|n.mode)
-	b = order.AppendUint32(b, 1)       // links
-	b = append(b, make([]byte, 12)...) // owner, group, device
-	b = order.AppendUint32(b, pageSize)
-	return order.AppendUint32(b, 0)
+	a.Blocks = (a.Size + 511) / 512
 }
 
-// attrReply says nothing about how long it holds: the kernel asks every time.
-func (n *node) attrReply() []byte { return n.attr(make([]byte, 16)) }
+// entryLocked tells the kernel of a node.
+func (f *files) entryLocked(n *node, out *fuse.EntryOut) {
+	f.d.knowLocked(n)
+	out.NodeId = n.id
+	n.attr(&out.Attr)
+}
 
-func (n *node) entryReply() []byte {
-	b := order.AppendUint64(nil, n.id)
-	return n.attr(append(b, make([]byte, 32)...))
+// Lookup finds a name.
+func (f *files) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	dir, status := f.nodeLocked(in.NodeId)
+	if status != fuse.OK {
+		return status
+	}
+	n, code := f.d.lookupLocked(dir, name)
+	if code == 0 {
+		f.entryLocked(n, out)
+	}
+	return fuse.Status(code)
+}
+
+// Forget is about a node that the kernel does not use any more.
+func (f *files) Forget(id, lookups uint64) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	f.d.forgetLocked(id, lookups)
+}
+
+// GetAttr tells what a node is.
+func (f *files) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	n, status := f.nodeLocked(in.NodeId)
+	if status == fuse.OK {
+		n.attr(&out.Attr)
+	}
+	return status
+}
+
+// SetAttr changes permissions and length.
+func (f *files) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	n, status := f.nodeLocked(in.NodeId)
+	if status != fuse.OK {
+		return status
+	}
+	if mode, ok := in.GetMode(); ok {
+		n.mode = mode & 0o777
+	}
+	if size, ok := in.GetSize(); ok {
+		n.truncate(int64(size))
+	}
+	n.attr(&out.Attr)
+	return fuse.OK
+}
+
+// OpenDir needs no handle of ours: nodes are enough.
+func (f *files) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
+
+// ReadDir lists a part of a directory's names, from a number.
+func (f *files) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	dir, status := f.nodeLocked(in.NodeId)
+	if status != fuse.OK {
+		return status
+	}
+	all := slices.Sorted(maps.Keys(dir.names))
+	for i := int(in.Offset); i < len(all); i++ {
+		mode := uint32(syscall.S_IFREG)
+		if dir.names[all[i]].dir {
+			mode = syscall.S_IFDIR
+		}
+		if !out.AddDirEntry(fuse.DirEntry{Name: all[i], Mode: mode, Ino: 1}) { // not 0, which would be a gap
+			break
+		}
+	}
+	return fuse.OK
+}
+
+// StatFs tells of a large disk.
+func (f *files) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
+	const blocks = 1 << 28
+	*out = fuse.StatfsOut{Blocks: blocks, Bfree: blocks, Bavail: blocks, Files: blocks, Ffree: blocks,
+		Bsize: pageSize, NameLen: syscall.NAME_MAX, Frsize: pageSize}
+	return fuse.OK
+}
+
+// Read returns a part of a file.
+func (f *files) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	n, status := f.nodeLocked(in.NodeId)
+	if status != fuse.OK {
+		return nil, status
+	}
+	return fuse.ReadResultData(n.read(int64(in.Offset), int64(in.Size))), fuse.OK
+}
+
+// Write changes what programs see of a file.
+func (f *files) Write(_ <-chan struct{}, in *fuse.WriteIn, b []byte) (uint32, fuse.Status) {
+	n, status := f.node(in.NodeId)
+	if status != fuse.OK {
+		return 0, status
+	}
+	return uint32(len(b)), fuse.Status(f.d.write(n, b, int64(in.Offset)))
+}
+
+// Fsync is fsync or fdatasync of a file.
+func (f *files) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	n, status := f.node(in.NodeId)
+	if status != fuse.OK {
+		return status
+	}
+	return fuse.Status(f.d.sync(n))
+}
+
+// FsyncDir is that of a directory.
+func (f *files) FsyncDir(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	n, status := f.node(in.NodeId)
+	if status != fuse.OK {
+		return status
+	}
+	return fuse.Status(f.d.syncDir(n))
+}
+
+// Create makes a file, and opens it.
+func (f *files) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
+	return f.name(in.NodeId, func(dir *node) syscall.Errno {
+		return f.createLocked(dir, name, newNode(false, in.Mode), &out.EntryOut)
+	})
+}
+
+// Mkdir makes a directory.
+func (f *files) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	return f.name(in.NodeId, func(dir *node) syscall.Errno {
+		return f.createLocked(dir, name, newNode(true, in.Mode), out)
+	})
+}
+
+func (f *files) createLocked(dir *node, name string, n *node, out *fuse.EntryOut) syscall.Errno {
+	if dir.names[name] != nil {
+		return syscall.EEXIST
+	}
+	f.d.changeLocked(change{dir: dir, name: name, node: n})
+	f.entryLocked(n, out)
+	return 0
+}
+
+// Unlink removes a file.
+func (f *files) Unlink(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	return f.name(in.NodeId, func(dir *node) syscall.Errno { return f.d.removeLocked(dir, name) })
+}
+
+// Rmdir removes a directory.
+func (f *files) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	return f.name(in.NodeId, func(dir *node) syscall.Errno { return f.d.removeLocked(dir, name) })
+}
+
+// Rename moves a file or a directory, also over another one. It refuses exchanges, which no program asks for.
+func (f *files) Rename(_ <-chan struct{}, in *fuse.RenameIn, from, name string) fuse.Status {
+	if in.Flags != 0 {
+		return fuse.EINVAL
+	}
+	return f.name(in.NodeId, func(dir *node) syscall.Errno {
+		to := f.d.byID[in.Newdir]
+		if to == nil {
+			return syscall.ESTALE
+		}
+		return f.d.renameLocked(dir, from, to, name)
+	})
+}
+
+// name asks the fault function, and then changes names of a directory, under the lock.
+func (f *files) name(dir uint64, change func(dir *node) syscall.Errno) fuse.Status {
+	n, status := f.node(dir)
+	if status != fuse.OK {
+		return status
+	}
+	if code := f.d.ask(OpName, n); code != 0 {
+		return fuse.Status(code)
+	}
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return fuse.Status(change(n))
 }
