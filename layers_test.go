@@ -84,7 +84,7 @@ var layers = []struct {
 	{4, "recipes", []string{"client", "internal/curator", "znode"}, "the recipes are built on the client alone"},
 	{17, "recipes/internal/zktest", []string{"client", "zklitetest", "internal/testkit/..."}, "starts what the recipes are tested against"},
 	{5, "lab/ensemble", []string{"lab/election", "lab/sim", "lab/trace", "client", "recipes", "internal/wire", "internal/jute", "znode"}, "the one part of the lab that meets real servers"},
-	{0, "lab/...", []string{"lab/..."}, "the lab is a simulator: nothing of the product runs in it"},
+	{0, "lab/...", []string{"lab/..."}, "a step of the simulator is a pure function of a state; the product's state is changed in place"},
 	{6, "cmd/zk-lite/cli", []string{"client", "consensus/state/backup", "internal/supervise", "recipes", "znode", "cmd/zk-lite/cli/..."}, "the commands are clients like any other: no server runs in them"},
 	{5, "cmd/zk-lite/cli/authority", nil, "makes certificates, and knows no server"},
 	{5, "cmd/zk-lite/cli/manpage", nil, "writes what commands say of themselves, and knows none"},
