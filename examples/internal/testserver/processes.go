@@ -1,7 +1,6 @@
 package testserver
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,16 +8,15 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
-	"sync"
-	"syscall"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/process"
 )
 
 // ChildSessionTimeout is that of the processes: longer than the one within a test,
@@ -110,9 +108,6 @@ func (p *Processes) Pass(d time.Duration) {
 // childVariable holds what a process that is a copy of the test binary is to do, as
 // the JSON of childTask. Nobody sets it but startChild.
 const childVariable = "ZK_LITE_EXAMPLES_CHILD"
-
-// maxSaid bounds what is kept of a child's output, its end.
-const maxSaid = 16 << 10
 
 // childTask is what a child is to do.
 type childTask struct {
@@ -206,13 +201,7 @@ func (t *childTask) serve(ctx context.Context) error {
 // Child is a process that a test has started: a server, or one that has a role.
 type Child struct {
 	Name string
-
-	cmd   *exec.Cmd
-	said  *tail
-	ended chan struct{} // closed when the process has
-
-	mu     sync.Mutex // protects the field below
-	killed bool
+	*process.Process
 }
 
 // startChild starts a copy of the test binary with a task. It is killed when the test
@@ -227,73 +216,19 @@ func startChild(tb testing.TB, task childTask) *Child {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := &Child{Name: task.Name, cmd: exec.Command(self), said: new(tail), ended: make(chan struct{})}
-	c.cmd.Env = append(os.Environ(), childVariable+"="+string(text))
-	c.cmd.Stdout, c.cmd.Stderr = c.said, c.said
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := c.cmd.Start(); err != nil {
+	p, err := process.Start(process.Command{Args: []string{self}, Env: []string{childVariable + "=" + string(text)},
+		Log: filepath.Join(tb.TempDir(), "log")})
+	if err != nil {
 		tb.Fatal(err)
 	}
-	go func() {
-		_ = c.cmd.Wait() // killed, or checked below
-		close(c.ended)
-	}()
 	tb.Cleanup(func() {
-		select {
-		case <-c.ended:
-			if !c.wasKilled() {
-				tb.Errorf("%s has ended by itself: %v", c.Name, c.cmd.ProcessState)
-			}
-		default:
-			c.Kill()
+		if err := p.EndedEarly(); err != nil {
+			tb.Errorf("%s: %v", task.Name, err)
 		}
+		p.Kill()
 		if tb.Failed() {
-			tb.Logf("%s said: %s", c.Name, c.said)
+			tb.Logf("the log of %s: %s", task.Name, p.Tail())
 		}
 	})
-	return c
-}
-
-// Kill kills the process with SIGKILL, paused or not, and waits until it is gone.
-func (c *Child) Kill() {
-	c.mu.Lock()
-	c.killed = true
-	c.mu.Unlock()
-	_ = c.cmd.Process.Kill() // gone already
-	<-c.ended
-}
-
-// Pause stops the process where it is (SIGSTOP).
-func (c *Child) Pause() { _ = c.cmd.Process.Signal(syscall.SIGSTOP) } // gone: the test sees it
-
-// Resume lets it go on.
-func (c *Child) Resume() { _ = c.cmd.Process.Signal(syscall.SIGCONT) } // gone: the test sees it
-
-func (c *Child) wasKilled() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.killed
-}
-
-// tail keeps the end of what is written.
-type tail struct {
-	mu  sync.Mutex // protects the field below
-	buf bytes.Buffer
-}
-
-// Write never fails.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf.Write(b)
-	if extra := t.buf.Len() - maxSaid; extra > 0 {
-		t.buf.Next(extra)
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.buf.String()
+	return &Child{task.Name, p}
 }

@@ -9,11 +9,8 @@
 package zktest
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"net"
 	"regexp"
 	"runtime"
 	"strings"
@@ -21,6 +18,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/testkit/fourletter"
 	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
@@ -177,24 +175,12 @@ func (e *Ensemble) ConnectString() string {
 func (s *Server) WaitServing(tb testing.TB) {
 	tb.Helper()
 	wait.Until(tb, s.Address+" serves", func() bool {
-		return bytes.Contains(s.Ask("srvr"), []byte("Mode:"))
+		return strings.Contains(s.Ask("srvr"), "Mode:")
 	})
 }
 
-// Ask sends a four-letter word and returns the answer, or nothing if there is
-// none.
-func (s *Server) Ask(word string) []byte {
-	conn, err := net.DialTimeout("tcp", s.Address, time.Second)
-	if err != nil {
-		return nil
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
-		return nil
-	}
-	if _, err := io.WriteString(conn, word); err != nil {
-		return nil
-	}
-	answer, _ := io.ReadAll(conn) // a partial answer is one
+// Ask sends a four-letter word and returns the answer, or nothing if there is none.
+func (s *Server) Ask(word string) string {
+	answer, _ := fourletter.Ask(s.Address, word)
 	return answer
 }
