@@ -22,7 +22,7 @@ var layers = []struct {
 	may   []string
 	why   string
 }{
-	{1, "znode", nil, "the data model depends on nothing, so that it can be tested alone"},
+	{0, "znode", nil, "the data model depends on nothing, so that it can be tested alone"},
 	{0, "internal/jute", nil, "an encoding knows nothing of what it encodes"},
 	{0, "internal/testkit/...", []string{"internal/testkit/..."}, "kits for tests know no package of the product"},
 	{0, "internal/rawconn", nil, "how bytes are read and written, whatever they say"},
@@ -46,27 +46,27 @@ var layers = []struct {
 	{0, "internal/lograte", nil, "bounds a log, whatever it is about"},
 	{0, "internal/structure", nil, "reads source, and runs nothing of it"},
 	{0, "internal/fault", nil, "deliberate faults, for builds that show that tests notice"},
-	{2, "session", []string{"znode", "internal/fault"}, "the tables do not know each other"},
+	{1, "session", []string{"znode", "internal/fault"}, "the tables do not know each other"},
 	{2, "watch", []string{"znode"}, "the tables do not know each other"},
 	{2, "internal/curator", []string{"znode"}, "names of queues: the tree and the waiting are its users'"},
 	{2, "internal/wire", []string{"znode", "internal/jute"}, "messages only: it serves server, client and tools"},
-	{2, "consensus/state/backup", []string{"znode"}, "turns trees into a tree, and knows no log"},
-	{3, "consensus/state", []string{"znode", "session", "consensus/state/backup", "internal/fault"}, "the state machine is pure: no raft, no network"},
+	{1, "consensus/state/backup", []string{"znode"}, "turns trees into a tree, and knows no log"},
+	{2, "consensus/state", []string{"znode", "session", "consensus/state/backup", "internal/fault"}, "the state machine is pure: no raft, no network"},
 	{3, "consensus/raftlog/...", []string{"consensus/raftlog", "internal/histogram", "internal/repeats"}, "a log store knows no state"},
-	{4, "consensus/transport/mux", []string{"internal/repeats"}, "carries connections, and reads nothing on them but the hello"},
-	{4, "consensus/transport/appendrpc", nil, "encodes one message, on connections that it is given"},
-	{5, "consensus/transport", []string{"consensus/transport/mux", "consensus/transport/appendrpc", "internal/fault", "internal/repeats"}, "a transport knows no state"},
-	{4, "consensus/leadership", []string{"consensus/state"}, "who leads, for all who ask: how it is found out is the node's business"},
-	{4, "consensus/selfcheck", []string{"consensus/state"}, "judges answers: who asks, and what follows, is the node's business"},
-	{4, "consensus/raftlogger", []string{"internal/repeats"}, "turns log lines into others"},
-	{4, "consensus/peerkeys", []string{"consensus/state", "internal/durable", "internal/tlsport"}, "whose key is whose: who is a member is told to it"},
-	{5, "consensus/storage", []string{"internal/durable", "consensus/raftlog", "consensus/raftlogger", "consensus/state", "internal/fault", "internal/repeats", "consensus/selfcheck"}, "files, whatever they are about"},
-	{5, "consensus/forward", []string{"consensus/state", "internal/crash", "internal/histogram", "internal/repeats", "znode", "consensus/leadership"}, "raft and the network come in as interfaces"},
-	{6, "consensus/membership", []string{"consensus/selfcheck", "consensus/peerkeys", "consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "znode", "consensus/leadership", "consensus/forward"}, "changes of the ensemble; who leads and who is connected is known below"},
-	{7, "consensus/formation", []string{"consensus/membership", "consensus/state", "consensus/storage"}, "an operator's word, while no ensemble exists"},
-	{7, "consensus/recovery", []string{"consensus/membership", "consensus/state", "consensus/storage", "consensus/transport", "znode"}, "works on files while no server runs"},
-	{7, "consensus", []string{"consensus/selfcheck", "consensus/peerkeys", "consensus/state", "consensus/forward", "consensus/membership", "consensus/transport", "consensus/transport/mux", "consensus/raftlogger", "consensus/storage", "internal/crash", "internal/histogram", "internal/repeats", "session", "znode", "consensus/leadership"}, "agreement knows no clients"},
+	{3, "consensus/transport/mux", []string{"internal/repeats"}, "carries connections, and reads nothing on them but the hello"},
+	{3, "consensus/transport/appendrpc", nil, "encodes one message, on connections that it is given"},
+	{4, "consensus/transport", []string{"consensus/transport/mux", "consensus/transport/appendrpc", "internal/fault", "internal/repeats"}, "a transport knows no state"},
+	{3, "consensus/leadership", []string{"consensus/state"}, "who leads, for all who ask: how it is found out is the node's business"},
+	{3, "consensus/selfcheck", []string{"consensus/state"}, "judges answers: who asks, and what follows, is the node's business"},
+	{3, "consensus/raftlogger", []string{"internal/repeats"}, "turns log lines into others"},
+	{3, "consensus/peerkeys", []string{"consensus/state", "internal/durable", "internal/tlsport"}, "whose key is whose: who is a member is told to it"},
+	{4, "consensus/storage", []string{"internal/durable", "consensus/raftlog", "consensus/raftlogger", "consensus/state", "internal/fault", "internal/repeats", "consensus/selfcheck"}, "files, whatever they are about"},
+	{4, "consensus/forward", []string{"consensus/state", "internal/crash", "internal/histogram", "internal/repeats", "znode", "consensus/leadership"}, "raft and the network come in as interfaces"},
+	{5, "consensus/membership", []string{"consensus/selfcheck", "consensus/peerkeys", "consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "znode", "consensus/leadership", "consensus/forward"}, "changes of the ensemble; who leads and who is connected is known below"},
+	{6, "consensus/recovery", []string{"consensus/membership", "consensus/state", "consensus/storage", "consensus/transport", "znode"}, "works on files while no server runs"},
+	{7, "consensus", []string{"consensus/selfcheck", "consensus/peerkeys", "consensus/state", "consensus/forward", "consensus/membership", "consensus/transport", "consensus/transport/mux", "consensus/raftlogger", "consensus/storage", "internal/crash", "internal/histogram", "internal/repeats", "session", "znode", "consensus/leadership", "consensus/founding"}, "agreement knows no clients"},
 	{3, "client/...", []string{"internal/fifo", "internal/wire", "internal/jute", "internal/tlsfiles", "znode", "client/..."}, "the client is a library of its own"},
+	{6, "consensus/founding", []string{"consensus/membership", "consensus/peerkeys", "consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "internal/durable"}, "the first start; changes of an ensemble that exists are membership's"},
 	{8, "server/changes", []string{"watch", "znode"}, "the record of changes: what it is of, and who applies it, is the server's"},
 	{8, "server/audit", []string{"consensus/state", "znode"}, "lines about who has done what: it is told, and asks nobody"},
 	{8, "server/auth", []string{"internal/follow", "znode"}, "who a client is: what it may do is the ACLs' business"},
@@ -107,7 +107,7 @@ var layers = []struct {
 	{2, "internal/sizing", []string{"znode"}, "arithmetic with measured figures: it looks at nothing; znode has what the server counts"},
 	{0, "internal/gc", nil, "settings of the runtime: nothing of ours matters to it"},
 	{0, "internal/processors", nil, "settings of the runtime: nothing of ours matters to it"},
-	{15, "app", []string{"consensus/peerkeys", "consensus/formation", "consensus/membership", "consensus/recovery", "api", "api/admin", "api/metrics", "api/zk", "server", "server/audit", "server/auth", "server/backup", "consensus", "consensus/storage", "consensus/state", "app/config", "internal/descriptors", "internal/digestmd5", "internal/follow", "internal/gssapi", "internal/jaas", "internal/kerberos", "internal/process", "internal/rawconn", "internal/repeats", "internal/tlsfiles", "internal/tlsport", "internal/sdnotify"}, "puts one server together"},
+	{15, "app", []string{"consensus/peerkeys", "consensus/membership", "consensus/recovery", "api", "api/admin", "api/metrics", "api/zk", "server", "server/audit", "server/auth", "server/backup", "consensus", "consensus/storage", "consensus/state", "app/config", "internal/descriptors", "internal/digestmd5", "internal/follow", "internal/gssapi", "internal/jaas", "internal/kerberos", "internal/process", "internal/rawconn", "internal/repeats", "internal/tlsfiles", "internal/tlsport", "internal/sdnotify", "consensus/founding"}, "puts one server together"},
 	{16, "app/doctor", []string{"app", "app/config", "internal/descriptors", "internal/process", "internal/tlsfiles", "consensus/storage"}, "looks at a server from outside: it runs none"},
 	{17, "cmd/zk-lite", []string{"..."}, "the program"},
 	{18, "integration/...", []string{"..."}, "tests of the whole"},
@@ -117,7 +117,7 @@ var layers = []struct {
 }
 
 // raftImporters are the only packages that may touch hashicorp/raft.
-var raftImporters = []string{"consensus", "consensus/transport", "consensus/transport/appendrpc", "consensus/raftlog", "consensus/raftlog/faultfs", "consensus/raftlogger", "consensus/recovery", "consensus/storage", "consensus/membership"}
+var raftImporters = []string{"consensus", "consensus/transport", "consensus/transport/appendrpc", "consensus/raftlog", "consensus/raftlog/faultfs", "consensus/raftlogger", "consensus/recovery", "consensus/storage", "consensus/membership", "consensus/founding"}
 
 // znodeForbidden is what the tree must not reach for: decisions come in as
 // arguments.

@@ -205,7 +205,8 @@ func (s *source) isInfo(call *ast.CallExpr) bool {
 // refusing are the folders and files whose errors are what an operator is refused by: at the start of a server, in
 // `recover`, and in the commands for members, levels and backups.
 var refusing = []string{
-	"consensus/membership", "consensus/peerkeys", "consensus/recovery", "consensus/storage", "server/backup/restore.go",
+	"consensus/founding", "consensus/membership", "consensus/peerkeys", "consensus/recovery", "consensus/storage",
+	"server/backup/restore.go",
 	"cmd/zk-lite/recover.go", "cmd/zk-lite/cli/memberlist.go", "cmd/zk-lite/cli/memberpromote.go",
 	"cmd/zk-lite/cli/backup.go", "cmd/zk-lite/cli/backupfiles.go",
 }

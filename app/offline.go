@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/consensus/founding"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/recovery"
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -55,3 +56,35 @@ func OpenRecovery(
 
 // LongACLs is recovery.LongACLs of a server with these settings.
 func LongACLs(o Options) ([]state.LongACL, error) { return recovery.LongACLs(o.storage()) }
+
+// PlanFounding checks whether this server can found an ensemble although some of its voters are missing, and asks the
+// others for their state. Errors: those of founding.NewPlan, and what is wrong with the settings.
+func PlanFounding(ctx context.Context, o Options, missing []state.ServerID) (
+	*founding.Plan, []membership.Peer, error,
+) {
+	p, err := founding.NewPlan(o.storage(), state.ServerID(o.Settings.MyID), ensemble(&o.Settings), missing)
+	if err != nil {
+		return nil, nil, err
+	}
+	peers, err := askOthers(ctx, &o, p.Ask)
+	return p, peers, err
+}
+
+// askOthers has the other servers asked, for askTime at most, with the keys and certificates of this one.
+func askOthers(ctx context.Context, o *Options, ask func(context.Context, membership.Asker) []membership.Peer) (
+	[]membership.Peer, error,
+) {
+	c := &o.Settings
+	files, err := newPeerTLS(c, o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	defer files.close()
+	keys, err := peerKeys(c, o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	return ask(ctx, membership.Asker{Self: state.ServerID(c.MyID), Dial: files.dial(dialPeer(c)), Keys: keys}), nil
+}

@@ -73,7 +73,7 @@ func TestBootstrap_Waiting_NamesAllWhoAreAway(t *testing.T) {
 	e := prepare(t, 3, nil)
 	for _, i := range []int{0, 2} { // the one that would form, and another
 		e.mustStart(i)
-		id, waiting, err := e.nodes[i].ensemble.BootstrapRound()
+		id, waiting, err := e.nodes[i].founder.Round()
 		if err != nil || id != nil {
 			t.Fatalf("%+v, %v", id, err)
 		}
@@ -93,7 +93,7 @@ func TestBootstrap_CrashInBetween_IsMadeGood(t *testing.T) {
 	t.Parallel()
 	e := prepare(t, 3, nil)
 	e.mustStart(0)
-	id, err := e.nodes[0].ensemble.BootstrapSelf([16]byte{1}, true)
+	id, err := e.nodes[0].founder.Found([16]byte{1}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestRegression_Bootstrap_AcceptedWhileAsking(t *testing.T) {
 	e := newTestEnsemble(t, 3, nil)
 	e.waitFormed()
 	e.leader()
-	id, waiting, err := e.nodes[2].ensemble.BootstrapRound() // the rest of the round that began before
+	id, waiting, err := e.nodes[2].founder.Round() // the rest of the round that began before
 	if err != nil || id == nil || id.Ensemble != e.nodes[0].ensemble.Identity().Ensemble {
 		t.Errorf("%+v, waiting %q, %v", id, waiting, err)
 	}

@@ -12,7 +12,8 @@
 //   - leadership.go asks raft who leads and publishes it (package leadership), leaderfaults.go repairs what goes
 //     wrong with leaders;
 //   - halt.go ends this server's part, when it was removed or is not to be trusted;
-//   - package membership bootstraps the ensemble, and changes and reports who is a member;
+//   - package founding founds the ensemble or joins it, at the first start;
+//   - package membership changes and reports who is a member;
 //   - package storage keeps files, and watches how long raft waits for them;
 //   - package transport carries raft's messages, and repairs what raft does wrong.
 //

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zk-lite/zk-lite/consensus/membership"
+	"github.com/zk-lite/zk-lite/consensus/founding"
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -17,7 +17,7 @@ import (
 func (e *testEnsemble) without(i int, missing ...state.ServerID) {
 	e.t.Helper()
 	c := e.files(i)
-	if err := c.Form().Save(missing); err != nil {
+	if err := founding.FileIn(c.Dir).Save(missing); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -61,7 +61,7 @@ func TestForm_WithoutOne_ThatComesLater(t *testing.T) {
 			t.Errorf("the missing server: %+v", m)
 		}
 		form := e.files(by)
-		if left, err := form.Form().Load(); len(left) > 0 || err != nil {
+		if left, err := founding.FileIn(form.Dir).Load(); len(left) > 0 || err != nil {
 			t.Errorf("what the operator has said stays: %v, %v", left, err)
 		}
 		e.mustStart(missing)
@@ -96,7 +96,7 @@ func TestForm_Keys_TheMissingOneNeedsAToken(t *testing.T) {
 	e.waitFormedBy(0)
 	e.must(1, "/a")
 	e.mustStart(2)
-	if _, waiting, err := e.nodes[2].ensemble.BootstrapRound(); err != nil || !strings.Contains(waiting, "zk-lite member token 2") {
+	if _, waiting, err := e.nodes[2].founder.Round(); err != nil || !strings.Contains(waiting, "zk-lite member token 2") {
 		t.Errorf("without a token it waits %q, %v", waiting, err)
 	}
 	token, _, err := e.nodes[1].Ensemble().NewToken(e.longContext(), 2)
@@ -119,7 +119,7 @@ func TestForm_CrashInBetween_IsMadeGood(t *testing.T) {
 	e := prepare(t, 3, nil)
 	e.without(0, 2)
 	e.mustStart(0)
-	id, err := e.nodes[0].ensemble.BootstrapSelf([16]byte{1}, true)
+	id, err := e.nodes[0].founder.Found([16]byte{1}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestForm_TwoAtOnce_OneHasAMajority(t *testing.T) {
 	e.without(1, 0)
 	for i := range 2 {
 		e.mustStart(i)
-		if _, err := e.nodes[i].ensemble.BootstrapSelf([16]byte{byte(i + 1)}, true); err != nil {
+		if _, err := e.nodes[i].founder.Found([16]byte{byte(i + 1)}, true); err != nil {
 			t.Fatal(err)
 		}
 		e.stop(i)
@@ -204,7 +204,7 @@ func TestForm_OfNoUse_FormsNothing(t *testing.T) {
 	e.wipe(0)
 	e.without(0, 1, 2)
 	e.mustStart(0)
-	if _, waiting, err := e.nodes[0].ensemble.BootstrapRound(); err != nil || !strings.Contains(waiting, "no majority: start 1 more") {
+	if _, waiting, err := e.nodes[0].founder.Round(); err != nil || !strings.Contains(waiting, "no majority: start 1 more") {
 		t.Errorf("without two of three: %q, %v", waiting, err)
 	}
 	e.stop(0)
@@ -214,31 +214,5 @@ func TestForm_OfNoUse_FormsNothing(t *testing.T) {
 	e.wantFatal(0, "data directory is empty")
 	if e.formed(0) {
 		t.Error("a wiped server has formed an ensemble")
-	}
-}
-
-func TestCheckForm(t *testing.T) {
-	five := []membership.Server{{ID: 5, Voter: true}, {ID: 4, Voter: true}, {ID: 3, Voter: true}, {ID: 2, Voter: true}, {ID: 1, Voter: true}, {ID: 6}}
-	for _, x := range []struct {
-		servers []membership.Server
-		self    state.ServerID
-		without []state.ServerID
-		want    string // empty: nothing is wrong
-	}{
-		{five, 1, []state.ServerID{3, 5}, ""},
-		{five, 3, []state.ServerID{1, 2}, ""},
-		{five, 2, []state.ServerID{5}, "server 1, the voter with the lowest id that is left, forms the ensemble, and this is server 2"},
-		{five, 1, []state.ServerID{1}, "server 2, the voter"},
-		{five, 1, []state.ServerID{2, 3, 4}, "2 of 5 voters are left, and that is no majority: start 1 more of them"},
-		{five, 1, []state.ServerID{2, 2, 3}, ""},
-		{five, 1, []state.ServerID{6}, "server 6 is no voter of the configuration: its voters are [1 2 3 4 5]"},
-		{five, 1, []state.ServerID{state.NoServer}, "server -1 is no voter"},
-		{five, 1, nil, "no server is named"},
-		{five[:1], 5, nil, "standalone"},
-	} {
-		err := membership.CheckForm(x.servers, x.self, x.without)
-		if (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
-			t.Errorf("server %d without %v: %v, want %q", x.self, x.without, err, x.want)
-		}
 	}
 }

@@ -592,7 +592,7 @@ func TestKeys_Join_WithoutAGoodProof(t *testing.T) {
 		newcomer := e.room()
 		e.keyed = func(_ int, c *peerkeys.Config) { c.SecretFile = file }
 		e.mustStart(newcomer)
-		_, waiting, err := e.nodes[newcomer].ensemble.BootstrapRound()
+		_, waiting, err := e.nodes[newcomer].founder.Round()
 		if err != nil || !strings.Contains(waiting, "to let it in") && !strings.Contains(waiting, "has not proved") {
 			t.Errorf("%s: %q, %v", name, waiting, err)
 		}
@@ -686,7 +686,7 @@ func TestKeys_Formation_DemandsTheSecret(t *testing.T) {
 		e.mustStart(i)
 	}
 	wait.Until(t, "a question to be answered", func() bool {
-		_, waiting, err := e.nodes[0].ensemble.BootstrapRound()
+		_, waiting, err := e.nodes[0].founder.Round()
 		return err == nil && strings.HasPrefix(waiting, "for server 2 ") && strings.Contains(waiting, "to prove that it knows")
 	})
 	if e.formed(0) || e.formed(1) || e.formed(2) {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
+	"github.com/zk-lite/zk-lite/consensus/founding"
 	"github.com/zk-lite/zk-lite/consensus/leadership"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/raftlogger"
@@ -39,6 +40,7 @@ type Node struct {
 	streams    forward.Streams
 	forwarder  *forward.Forwarder
 	ensemble   *membership.Ensemble
+	founder    *founding.Founder
 	fsm        *fsm
 	check      *checker
 	leadership *leadership.Publisher
@@ -57,7 +59,7 @@ type Node struct {
 }
 
 // Open starts a server. It returns at once; an ensemble that does not exist
-// yet is bootstrapped in the background. The storage is the node's from now
+// yet is founded in the background. The storage is the node's from now
 // on. An error means that the configuration is wrong, or the storage is.
 func Open(cfg Config) (*Node, error) {
 	if err := cfg.check(); err != nil {
@@ -118,11 +120,17 @@ func (n *Node) assemble(incarnation uint64) {
 		Self: cfg.ID, Servers: cfg.Servers, Standalone: cfg.standalone(), ElectionTimeout: cfg.ElectionTimeout,
 		Autopilot: cfg.Autopilot, Logger: n.logger,
 		Mux: n.mux, Keys: cfg.Keys, Store: &cfg.Storage, Disk: n.disk,
-		RaftConfig: n.raftConfig(), Transport: n.transport,
-		Leadership: n.leadership, Applied: &n.applied, Queue: n.queue, Streams: &n.streams,
-		Fatal: n.fatal, Check: n.check.answer,
+		Transport: n.transport, Leadership: n.leadership, Applied: &n.applied, Queue: n.queue, Streams: &n.streams,
+		Found:   func(conn *mux.Conn, req *membership.Request) error { return n.founder.Accept(conn, req) },
+		Check:   n.check.answer,
 		Removed: func(reason string) { n.halt(HaltRemoved, reason) },
 		Context: n.ctx, Tasks: &n.tasks,
+	})
+	n.founder = founding.New(founding.Config{
+		Self: cfg.ID, Servers: cfg.Servers, Standalone: cfg.standalone(), ElectionTimeout: cfg.ElectionTimeout,
+		Logger: n.logger, Keys: cfg.Keys, Store: &cfg.Storage,
+		RaftConfig: n.raftConfig(), Transport: n.transport, Ensemble: n.ensemble,
+		Fatal: n.fatal, Context: n.ctx, Tasks: &n.tasks,
 	})
 	n.forwarder = forward.New(forward.Config{
 		Self: cfg.ID, ElectionTimeout: cfg.ElectionTimeout, Logger: n.logger, TreeLimit: cfg.TreeLimit,
@@ -136,17 +144,17 @@ func (n *Node) assemble(incarnation uint64) {
 	}
 }
 
-// openEnsemble starts raft if this server belongs to an ensemble, and has it bootstrapped otherwise.
+// openEnsemble starts raft if this server belongs to an ensemble, and founds or joins one otherwise.
 func (n *Node) openEnsemble() error {
 	id, err := n.cfg.Storage.Identity.Load()
 	switch {
 	case err != nil:
 		return err
 	case id == nil && n.cfg.standalone(): // which waits for no others
-		return n.bootstrapAndStart()
+		return n.foundAndStart()
 	case id == nil:
 		n.tasks.Go(func() {
-			if err := n.bootstrapAndStart(); err != nil && !errors.Is(err, forward.ErrStopped) {
+			if err := n.foundAndStart(); err != nil && !errors.Is(err, forward.ErrStopped) {
 				n.fatal(err)
 			}
 		})
@@ -176,8 +184,9 @@ func (n *Node) openEnsemble() error {
 	return n.startRaft(*id)
 }
 
-func (n *Node) bootstrapAndStart() error {
-	id, err := n.ensemble.Bootstrap()
+// foundAndStart founds the ensemble or joins it, and starts raft.
+func (n *Node) foundAndStart() error {
+	id, err := n.founder.Await()
 	if err != nil {
 		return err
 	}

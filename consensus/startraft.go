@@ -34,7 +34,7 @@ func (g *electionGate) RequestPreVote(id raft.ServerID, target raft.ServerAddres
 
 // joinEnsemble lets the others connect, as members of the same ensemble.
 func (n *Node) joinEnsemble(id storage.Identity) {
-	n.ensemble.Join(id)
+	n.ensemble.SetIdentity(id)
 	n.mux.SetIdentity(id.Ensemble, uint64(id.Server))
 }
 
@@ -71,6 +71,7 @@ func (n *Node) startRaft(id storage.Identity) error {
 		n.tasks.Go(func() { n.publish(m) })
 	}
 	n.ensemble.Start()
+	n.founder.Start()
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 func (n *Node) Status() Status {
 	s := Status{
 		Role: RoleNone, Leader: state.NoServer, Contact: membership.NoContact,
-		Pending: n.queue.Len(), DiskFault: n.disk.Fault(), Waiting: n.ensemble.Waiting(),
+		Pending: n.queue.Len(), DiskFault: n.disk.Fault(), Waiting: n.founder.Waiting(),
 	}
 	if id := n.ensemble.Identity(); id != nil {
 		s.Ensemble = id.Ensemble

@@ -12,7 +12,7 @@ import (
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
-	"github.com/zk-lite/zk-lite/consensus/formation"
+	"github.com/zk-lite/zk-lite/consensus/founding"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
@@ -56,18 +56,18 @@ empty ensemble begins, and that server cannot come into it. Start it instead, or
 			fmt.Fprintln(c.ErrOrStderr(), n)
 		}
 		logger := newLogger(c.ErrOrStderr(), false, slog.LevelWarn)
-		f, peers, err := app.OpenFormation(c.Context(), app.Options{Settings: s, Logger: logger}, without)
+		plan, peers, err := app.PlanFounding(c.Context(), app.Options{Settings: s, Logger: logger}, without)
 		if err != nil {
 			return adviseForm(err)
 		}
-		printFormation(c.ErrOrStderr(), f, peers)
-		if err := f.Check(peers); err != nil {
+		printPlan(c.ErrOrStderr(), plan, peers)
+		if err := plan.Check(peers); err != nil {
 			return adviseForm(err)
 		}
 		if err := confirm(c, *yes, "form"); err != nil {
 			return err
 		}
-		if err := f.Write(); err != nil {
+		if err := plan.Write(); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.OutOrStdout(), "server %d forms the ensemble as soon as it and all that are not missing run\n"+
@@ -79,21 +79,21 @@ empty ensemble begins, and that server cannot come into it. Start it instead, or
 
 func adviseForm(err error) error {
 	switch {
-	case errors.Is(err, formation.ErrHasData):
+	case errors.Is(err, founding.ErrHasData):
 		return fmt.Errorf("%w: nothing was done. Start it; the ensemble goes on as soon as a majority runs. If a "+
 			"majority is lost for good, `zk-lite recover` goes on with these data", err)
-	case errors.Is(err, formation.ErrExists):
+	case errors.Is(err, founding.ErrExists):
 		return fmt.Errorf("%w: nothing was done. If this server is new in it, add it (`zk-lite member add`); if it "+
 			"has lost its disk, let it in (`zk-lite member token`)", err)
-	case errors.Is(err, formation.ErrAnswers):
+	case errors.Is(err, founding.ErrAnswers):
 		return fmt.Errorf("%w: nothing was done. The ensemble forms by itself when all its voters run; name only "+
 			"those that cannot", err)
 	}
 	return err
 }
 
-// printFormation says what there is, and what may be lost.
-func printFormation(w io.Writer, f *formation.Formation, peers []membership.Peer) {
+// printPlan prints what there is, and what may be lost.
+func printPlan(w io.Writer, plan *founding.Plan, peers []membership.Peer) {
 	fmt.Fprintln(w, "The others:")
 	for _, p := range peers {
 		answer, named := "runs, and belongs to no ensemble", ""
@@ -103,7 +103,7 @@ func printFormation(w io.Writer, f *formation.Formation, peers []membership.Peer
 		case p.Member:
 			answer = "RUNS, AND BELONGS TO AN ENSEMBLE"
 		}
-		if f.Named(p.ID) {
+		if plan.Named(p.ID) {
 			named = ", named as missing"
 		}
 		fmt.Fprintf(w, "  server %d (%s)%s: %s\n", p.ID, p.Addr, named, answer)

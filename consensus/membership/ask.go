@@ -68,9 +68,9 @@ func (g keysOnly) Secure(ctx context.Context, c net.Conn, _ mux.Kind, name strin
 
 // ask fills in the answer. A server that refuses the key is a member that says no more.
 func (p *Peer) ask(ctx context.Context, c *control) {
-	reply, err := c.ask(ctx, p.ID, controlRequest{Op: controlWho})
+	reply, err := c.Ask(ctx, p.ID, Request{Op: RequestWho})
 	switch {
-	case isRefusal(&reply, err):
+	case reply.Refused(err):
 		p.Member = true
 	case err != nil:
 		p.Err = fmt.Errorf("asking server %d: %w", p.ID, err)

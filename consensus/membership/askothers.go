@@ -13,7 +13,7 @@ import (
 // come within an election timeout.
 func (e *Ensemble) AskChecks(at []uint64) map[state.ServerID]*selfcheck.Answer {
 	answers := map[state.ServerID]*selfcheck.Answer{}
-	for id, reply := range e.askOthers(controlRequest{Op: controlCheck, At: at}) {
+	for id, reply := range e.askOthers(Request{Op: controlCheck, At: at}) {
 		if reply.Check != nil {
 			answers[id] = reply.Check
 		}
@@ -23,7 +23,7 @@ func (e *Ensemble) AskChecks(at []uint64) map[state.ServerID]*selfcheck.Answer {
 
 // askOthers asks all servers of which this one knows at once, for an election timeout at most, and returns the
 // answers.
-func (e *Ensemble) askOthers(req controlRequest) map[state.ServerID]controlReply {
+func (e *Ensemble) askOthers(req Request) map[state.ServerID]Reply {
 	ctx, cancel := context.WithTimeout(e.cfg.Context, e.cfg.ElectionTimeout)
 	defer cancel()
 	others := map[state.ServerID]bool{}
@@ -33,11 +33,11 @@ func (e *Ensemble) askOthers(req controlRequest) map[state.ServerID]controlReply
 	}
 	delete(others, e.cfg.Self)
 	var mu sync.Mutex // protects replies
-	replies := map[state.ServerID]controlReply{}
+	replies := map[state.ServerID]Reply{}
 	var asking sync.WaitGroup
 	for id := range others {
 		asking.Go(func() {
-			reply, err := e.ask(ctx, id, req)
+			reply, err := e.Ask(ctx, id, req)
 			if err != nil {
 				return
 			}

@@ -153,7 +153,7 @@ func (l *leader) seeOthers(ctx context.Context) map[state.ServerID]sight {
 		case !s.open: // also one that has not joined: with a vote, it would be taken for one that has lost its disk
 			s.behind = "it is not connected"
 		case s.joins:
-			reply, err := l.control.ask(ctx, id, controlRequest{Op: controlWho})
+			reply, err := l.control.Ask(ctx, id, Request{Op: RequestWho})
 			switch {
 			case err != nil:
 				s.behind = err.Error()
@@ -181,7 +181,7 @@ func (l *leader) carryOut(id state.ServerID, action Action) error {
 		}
 		return err
 	}
-	if err = l.removeAsLeader(r, &controlRequest{Server: id}); err == nil {
+	if err = l.removeAsLeader(r, &Request{Server: id}); err == nil {
 		l.cfg.Logger.Warn("a server was removed: it was not connected for autopilot.removeAfter", "server", id,
 			"time", l.cfg.Autopilot.RemoveAfter)
 	}

@@ -58,15 +58,14 @@ type Config struct {
 	Keys            *peerkeys.Keys // nil: servers are not told apart by keys
 	Store           *storage.Store
 	Disk            *storage.Monitor
-	RaftConfig      *raft.Config // what raft is bootstrapped with
 	Transport       Transport
 	Leadership      *leadership.Publisher
 	Applied         *Applied
 	Queue           *forward.Queue   // takes commands
 	Streams         *forward.Streams // of the other servers, while this one leads
 
-	// Fatal is called when this server cannot go on.
-	Fatal func(error)
+	// Found is called when another server founds the ensemble with this one.
+	Found func(conn *mux.Conn, req *Request) error
 	// Check answers a server that compares itself with this one, and asks for these indexes of the log.
 	Check func(from state.ServerID, at []uint64) *selfcheck.Answer
 	// Removed is called once when this server learns that it is no member any more, with what happened and what to do.

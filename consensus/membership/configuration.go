@@ -71,14 +71,14 @@ func (c *configuration) Voters() map[state.ServerID]bool {
 	return voters
 }
 
-func (c *configuration) suffrage(id state.ServerID) suffrage {
+func (c *configuration) suffrage(id state.ServerID) Suffrage {
 	switch votes, in := c.configured()[id]; {
 	case !in:
-		return notMember
+		return NotMember
 	case votes:
-		return voter
+		return Voter
 	default:
-		return nonvoter
+		return Nonvoter
 	}
 }
 
@@ -94,11 +94,12 @@ func (c *configuration) Members() map[state.ServerID]state.Member {
 	return all
 }
 
-// suffrage is what a server is in raft's configuration.
-type suffrage string
+// Suffrage is what a server is in raft's configuration.
+type Suffrage string
 
+// The suffrages.
 const (
-	notMember suffrage = ""
-	voter     suffrage = "voter"
-	nonvoter  suffrage = "nonvoter"
+	NotMember Suffrage = ""
+	Voter     Suffrage = "voter"
+	Nonvoter  Suffrage = "nonvoter"
 )

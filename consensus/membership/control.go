@@ -3,8 +3,10 @@ package membership
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
@@ -26,8 +28,8 @@ func checkControlVersion(v int) error {
 	return nil
 }
 
-// Control messages: a line of JSON each way on a control connection.
-type controlRequest struct {
+// Request is a control message: a line of JSON on a control connection, with a Reply as answer.
+type Request struct {
 	Version  int            `json:"version"`
 	Op       string         `json:"op"`
 	From     state.ServerID `json:"from,omitempty"`
@@ -36,7 +38,7 @@ type controlRequest struct {
 	Leader   state.ServerID `json:"leader,omitempty"` // the one that is to lose it, if Server is NoServer
 	Force    bool           `json:"force,omitempty"`
 	At       []uint64       `json:"at,omitempty"` // indexes
-	// Keys are those of the ensemble that is being bootstrapped.
+	// Keys are those of the ensemble that is being founded.
 	Keys *peerkeys.Table `json:"keys,omitempty"`
 	// Proof is that of a server whose key is not bound (peerkeys.Keys.Prove).
 	Proof []byte `json:"proof,omitempty"`
@@ -51,10 +53,10 @@ type controlRequest struct {
 
 // The requests.
 const (
-	controlWho       = "who"  // who are you, and what am I in your configuration?
-	controlBootstrap = "form" // belong to this ensemble, which is being bootstrapped
-	controlCheck     = "check"
-	controlJoin      = "join" // bind my key, and let me in
+	RequestWho   = "who"  // who are you, and what am I in your configuration?
+	RequestFound = "form" // belong to this ensemble, which is being founded
+	controlCheck = "check"
+	controlJoin  = "join" // bind my key, and let me in
 	// The others are for the leader.
 	controlBind      = "bind" // what a member has found of one that joins
 	controlAdd       = "add"
@@ -64,12 +66,13 @@ const (
 	controlStatus    = "survey"
 )
 
-type controlReply struct {
+// Reply answers a Request.
+type Reply struct {
 	Version       int            `json:"version"`
 	Server        state.ServerID `json:"server"`
 	Ensemble      string         `json:"ensemble,omitempty"` // empty: fresh
 	Bootstrapping bool           `json:"forming,omitempty"`
-	Suffrage      suffrage       `json:"standing,omitempty"` // of From, in raft's configuration
+	Suffrage      Suffrage       `json:"standing,omitempty"` // of From, in raft's configuration
 	Applied       uint64         `json:"applied,omitempty"`  // index
 	Last          uint64         `json:"last,omitempty"`     // index
 	// Keys is the table of the server that answers, for servers whose key is in it.
@@ -92,8 +95,8 @@ type controlReply struct {
 
 	Proof []byte `json:"proof,omitempty"` // answers that of the request
 
-	proved bool          // Proof is good
-	key    *peerkeys.Key // with which the answer came; nil: without TLS
+	Proved   bool          `json:"-"` // Proof is good
+	ShownKey *peerkeys.Key `json:"-"` // with which the answer came; nil: without TLS
 }
 
 const (
@@ -108,6 +111,13 @@ const (
 	retryMax = 100 * time.Millisecond
 )
 
+// Refused reports whether the server that was asked has answered, and does not know this server's key. err is what Ask
+// has returned with the reply.
+func (r *Reply) Refused(err error) bool {
+	var alert *net.OpError
+	return err != nil && (r.Error != "" || errors.As(err, &alert) && alert.Op == "remote error")
+}
+
 // control asks other servers.
 type control struct {
 	self state.ServerID
@@ -115,42 +125,40 @@ type control struct {
 	keys *peerkeys.Keys
 }
 
-// ask sends a control request to a server.
-func (c *control) ask(
-	ctx context.Context, to state.ServerID, req controlRequest,
-) (controlReply, error) {
+// Ask sends a request to a server. The error is its, or why there is no answer.
+func (c *control) Ask(ctx context.Context, to state.ServerID, req Request) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
 	conn, err := c.mux.Dial(ctx, mux.KindControl, AddressOf(to), mux.NoServer)
 	if err != nil {
-		return controlReply{}, unsentError{err}
+		return Reply{}, unsentError{err}
 	}
 	defer func() { _ = conn.Close() }()
 	if err := c.keys.CheckKey(conn.Conn, to); err != nil && req.Op != controlJoin {
-		return controlReply{}, unsentError{err}
+		return Reply{}, unsentError{err}
 	}
 	until, _ := ctx.Deadline()
 	if err := conn.SetDeadline(until); err != nil {
-		return controlReply{}, err
+		return Reply{}, err
 	}
 	req.Version, req.From = controlVersion, c.self
-	if req.Op == controlWho || req.Op == controlBootstrap || req.Op == controlJoin {
+	if req.Op == RequestWho || req.Op == RequestFound || req.Op == controlJoin {
 		if req.Proof, err = c.keys.Prove(conn.Conn); err != nil {
-			return controlReply{}, err
+			return Reply{}, err
 		}
 	}
 	if err := json.NewEncoder(conn).Encode(req); err != nil {
-		return controlReply{}, err
+		return Reply{}, err
 	}
-	var reply controlReply
+	var reply Reply
 	if err := json.NewDecoder(io.LimitReader(conn, replyMax)).Decode(&reply); err != nil {
-		return controlReply{}, err
+		return Reply{}, err
 	}
 	if err := checkControlVersion(reply.Version); err != nil {
-		return controlReply{}, fmt.Errorf("server %d: %w", to, err)
+		return Reply{}, fmt.Errorf("server %d: %w", to, err)
 	}
 	if key, secure := c.keys.KeyOf(conn.Conn); secure {
-		reply.key, reply.proved = &key, c.keys.Proved(conn.Conn, reply.Proof)
+		reply.ShownKey, reply.Proved = &key, c.keys.Proved(conn.Conn, reply.Proof)
 	}
 	switch {
 	case reply.Error != "":

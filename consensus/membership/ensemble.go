@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
@@ -18,31 +19,31 @@ import (
 type Ensemble struct {
 	cfg *Config
 	*control
-	*bootstrapper
 	*configuration
 	*leader
+	identity atomic.Pointer[storage.Identity] // nil: this server belongs to no ensemble yet
 }
 
-// New returns an Ensemble that does nothing before Serve and Bootstrap.
+// New returns an Ensemble that does nothing before Serve and Start.
 func New(cfg Config) *Ensemble {
 	c := &control{cfg.Self, cfg.Mux, cfg.Keys}
-	b := &bootstrapper{
-		cfg: &cfg, control: c, accepted: make(chan storage.Identity, 1), accepting: make(chan struct{}, 1),
-	}
 	x := &configuration{cfg: &cfg}
-	return &Ensemble{&cfg, c, b, x, &leader{cfg: &cfg, control: c, configuration: x, binding: make(chan struct{}, 1)}}
+	l := &leader{cfg: &cfg, control: c, configuration: x, binding: make(chan struct{}, 1)}
+	return &Ensemble{cfg: &cfg, control: c, configuration: x, leader: l}
 }
 
-// Start follows what becomes of this server's membership, once raft is attached, and finishes what Bootstrap has begun.
+// SetIdentity notes to which ensemble this server belongs.
+func (e *Ensemble) SetIdentity(id storage.Identity) {
+	e.cfg.Keys.SetMember()
+	e.identity.Store(&id)
+}
+
+// Identity returns to which ensemble this server belongs; nil: none yet.
+func (e *Ensemble) Identity() *storage.Identity { return e.identity.Load() }
+
+// Start follows what becomes of this server's membership, once it has an identity and raft is attached.
 func (e *Ensemble) Start() {
-	id := *e.identity.Load()
-	if id.Bootstrapping {
-		e.cfg.Tasks.Go(func() { e.finishBootstrap(id, e.leaveOut) })
-	}
-	if len(e.cfg.Servers) > 1 {
-		e.cfg.Tasks.Go(func() { e.checkOthers(id) })
-	}
-	if !e.standalone() {
+	if !e.cfg.Standalone {
 		e.cfg.Tasks.Go(e.watchRemoval)
 	}
 	if e.cfg.Keys != nil {
@@ -69,11 +70,11 @@ func (e *Ensemble) serveControl(conn *mux.Conn) {
 	if conn.SetDeadline(time.Now().Add(controlTimeout)) != nil {
 		return
 	}
-	var req controlRequest
+	var req Request
 	if err := json.NewDecoder(io.LimitReader(bufio.NewReader(conn), controlMax)).Decode(&req); err != nil {
 		return
 	}
-	reply := controlReply{Version: controlVersion, Server: e.cfg.Self, nextRelease: releaseFields()}
+	reply := Reply{Version: controlVersion, Server: e.cfg.Self, nextRelease: releaseFields()}
 	err := checkControlVersion(req.Version)
 	if err == nil {
 		err = e.admit(conn, &req, &reply)
@@ -104,7 +105,7 @@ func (e *Ensemble) serveControl(conn *mux.Conn) {
 }
 
 // admit reports why a server may not ask for something, and notes what it has proved.
-func (e *Ensemble) admit(conn *mux.Conn, req *controlRequest, reply *controlReply) error {
+func (e *Ensemble) admit(conn *mux.Conn, req *Request, reply *Reply) error {
 	from, known := conn.ServerID(), error(nil)
 	if from < mux.NoServer {
 		req.From = state.ServerID(from)
@@ -123,28 +124,28 @@ func (e *Ensemble) admit(conn *mux.Conn, req *controlRequest, reply *controlRepl
 	case req.Op == controlJoin:
 		return fmt.Errorf("server %d has not proved that it knows the join secret, or a one-time token for this "+
 			"number that is neither used nor older than a day; `zk-lite member token %d` makes one", req.From, req.From)
-	case req.Op == controlWho && e.cfg.Keys.WasRemoved(conn.Conn, req.From):
+	case req.Op == RequestWho && e.cfg.Keys.WasRemoved(conn.Conn, req.From):
 		return nil
 	case known != nil:
 		return known
 	case member && !e.cfg.Keys.Bound(conn.Conn):
 		return fmt.Errorf("the key of server %d is bound to no member of the ensemble; to let it in: `zk-lite "+
 			"member add` or `zk-lite member token %d`, and the token into its peer.joinSecretFile", req.From, req.From)
-	case !member && req.Op == controlBootstrap && reply.Proof == nil && e.cfg.Keys.HasSecret():
+	case !member && req.Op == RequestFound && reply.Proof == nil && e.cfg.Keys.HasSecret():
 		return fmt.Errorf("server %d has not proved that it knows the join secret of server %d", req.From, e.cfg.Self)
-	case from >= mux.NoServer && req.Op != controlWho && req.Op != controlBootstrap:
+	case from >= mux.NoServer && req.Op != RequestWho && req.Op != RequestFound:
 		return fmt.Errorf("only a server of this ensemble may ask for %q", req.Op)
 	}
 	return nil
 }
 
-func (e *Ensemble) answer(conn *mux.Conn, req *controlRequest, reply *controlReply) (err error) {
+func (e *Ensemble) answer(conn *mux.Conn, req *Request, reply *Reply) (err error) {
 	switch req.Op {
-	case controlWho:
+	case RequestWho:
 	case controlCheck:
 		reply.Check = e.cfg.Check(req.From, req.At)
-	case controlBootstrap:
-		err = e.acceptBootstrap(conn, req)
+	case RequestFound:
+		err = e.cfg.Found(conn, req)
 	case controlJoin:
 		err = e.passJoin(conn, req)
 	case controlBind:

@@ -11,11 +11,11 @@ import (
 )
 
 func TestGolden(t *testing.T) {
-	request := controlRequest{
+	request := Request{
 		Version: controlVersion, Op: controlRemove, From: 1, Ensemble: "e", Server: 2, Leader: 3, Force: true,
 	}
-	reply := controlReply{
-		Version: controlVersion, Server: 2, Ensemble: "e", Bootstrapping: true, Suffrage: voter, Applied: 5, Last: 6,
+	reply := Reply{
+		Version: controlVersion, Server: 2, Ensemble: "e", Bootstrapping: true, Suffrage: Voter, Applied: 5, Last: 6,
 		Removed: true, Error: "why", NotLeader: true, TooFew: true,
 		Status: &Status{Leader: 1, Term: 2, Members: []MemberStatus{{ID: 1, Voter: true}}},
 	}
@@ -47,8 +47,8 @@ func TestRegression_Control_FitsTheLargestEnsemble(t *testing.T) {
 		})
 	}
 	for message, most := range map[any]int{
-		&controlReply{Keys: keys, Status: status, Error: strings.Repeat("x", 1000)}: replyMax,
-		&controlRequest{Op: controlBootstrap, Keys: keys}:                           controlMax,
+		&Reply{Keys: keys, Status: status, Error: strings.Repeat("x", 1000)}: replyMax,
+		&Request{Op: RequestFound, Keys: keys}:                               controlMax,
 	} {
 		b, err := json.Marshal(message)
 		if err != nil || len(b) > most {

@@ -20,29 +20,26 @@ import (
 // member passes its key to the leader, which binds it. A server with data keeps its vote: it has a new key, no more.
 // One without, that had a vote, loses it until it has caught up, if the others can do without it.
 
-// isRefusal reports that a server has answered, and does not know this one's key.
-func isRefusal(reply *controlReply, err error) bool {
-	var alert *net.OpError
-	return err != nil && (reply.Error != "" || errors.As(err, &alert) && alert.Op == "remote error")
-}
-
-// join has another server bind this server's key.
-func (b *bootstrapper) join(to state.ServerID, fresh bool) (controlReply, error) {
-	self := b.self()
-	reply, err := b.control.ask(b.cfg.Context, to, controlRequest{
-		Op: controlJoin, Addr: self.Addr, Vote: self.Voter, Fresh: fresh,
-	})
+// Join has another server bind this server's key, and takes the keys that it knows. fresh: this server has no data.
+func (e *Ensemble) Join(to state.ServerID, fresh bool) (Reply, error) {
+	var self Server
+	for _, s := range e.cfg.Servers {
+		if s.ID == e.cfg.Self {
+			self = s
+		}
+	}
+	reply, err := e.Ask(e.cfg.Context, to, Request{Op: controlJoin, Addr: self.Addr, Vote: self.Voter, Fresh: fresh})
 	switch {
 	case err != nil:
 		return reply, err
-	case !reply.proved:
+	case !reply.Proved:
 		return reply, fmt.Errorf("server %d has not proved that it knows the join secret", to)
 	}
-	return reply, b.adoptKeys(reply.Keys, to, reply.key)
+	return reply, e.TakeKeys(reply.Keys, to, reply.ShownKey)
 }
 
 // passJoin has the leader bind the key of a server that has proved itself, and waits until this server knows it.
-func (e *Ensemble) passJoin(conn *mux.Conn, req *controlRequest) error {
+func (e *Ensemble) passJoin(conn *mux.Conn, req *Request) error {
 	key, _ := e.cfg.Keys.KeyOf(conn.Conn)
 	bind := *req
 	bind.Op, bind.Server, bind.Key, bind.Proof = controlBind, req.From, key, nil
@@ -60,7 +57,7 @@ func (e *Ensemble) passJoin(conn *mux.Conn, req *controlRequest) error {
 }
 
 // bind does on the leader what passJoin asks for.
-func (l *leader) bind(req *controlRequest) error {
+func (l *leader) bind(req *Request) error {
 	l.binding <- struct{}{}
 	defer func() { <-l.binding }()
 	r, err := l.leads()
@@ -126,7 +123,7 @@ func (e *Ensemble) NewToken(ctx context.Context, id state.ServerID) (secret stri
 	switch {
 	case !e.cfg.Keys.Tokens():
 		err = ErrNoTokens
-	case e.suffrage(id) == notMember:
+	case e.suffrage(id) == NotMember:
 		err = ErrNoMember
 	default:
 		m := state.Member{ID: id}

@@ -8,19 +8,9 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
-// The keys of a first formation are believed as they are shown: the bootstrapper notes each server's key while it
-// asks who is there, and sends all of them with the ensemble's id. A voter takes only a table that agrees with what it
-// sees itself: its own key, and that of the bootstrapper's connection. Later the table follows the log (peerkeys), and
-// a server that was away asks the others for theirs.
-
-// newTable is the table of a formation, of which only this server is known.
-func (b *bootstrapper) newTable() *peerkeys.Table {
-	return &peerkeys.Table{Keys: map[state.ServerID]peerkeys.Key{b.cfg.Self: b.cfg.Keys.Own()}}
-}
-
-// adoptKeys takes the table that another server has sent, with its own key. A nil key is a connection without TLS,
+// TakeKeys takes the table that another server has sent, with its own key. A nil key is a connection without TLS,
 // which proves nothing, and whose table is not needed.
-func (b *bootstrapper) adoptKeys(t *peerkeys.Table, from state.ServerID, key *peerkeys.Key) error {
+func (e *Ensemble) TakeKeys(t *peerkeys.Table, from state.ServerID, key *peerkeys.Key) error {
 	switch {
 	case key == nil:
 		return nil
@@ -28,11 +18,11 @@ func (b *bootstrapper) adoptKeys(t *peerkeys.Table, from state.ServerID, key *pe
 		return fmt.Errorf("server %d has sent no table of keys", from)
 	case t.Keys[from] != *key:
 		return fmt.Errorf("server %d has sent a table in which its key is not the one that it shows", from)
-	case t.Keys[b.cfg.Self] != b.cfg.Keys.Own():
+	case t.Keys[e.cfg.Self] != e.cfg.Keys.Own():
 		return fmt.Errorf("server %d takes another key for that of server %d: is there another server with this "+
-			"number?", from, b.cfg.Self)
+			"number?", from, e.cfg.Self)
 	}
-	return b.cfg.Keys.Adopt(t)
+	return e.cfg.Keys.Adopt(t)
 }
 
 // followKeys asks the others for their tables when a key is shown that this server does not know, and nobody leads it:
@@ -61,8 +51,8 @@ func (e *Ensemble) refreshKeys() {
 		if id == e.cfg.Self {
 			continue
 		}
-		reply, err := e.ask(e.cfg.Context, id, controlRequest{Op: controlWho})
-		if err == nil && reply.Keys != nil && reply.key != nil {
+		reply, err := e.Ask(e.cfg.Context, id, Request{Op: RequestWho})
+		if err == nil && reply.Keys != nil && reply.ShownKey != nil {
 			if err := e.cfg.Keys.Adopt(reply.Keys); err != nil {
 				e.cfg.Logger.Warn("the keys that another server knows are not taken", "server", id, "error", err)
 			}

@@ -42,7 +42,7 @@ func (l *leader) leads() (*raft.Raft, error) {
 }
 
 // executeAsLeader does on the leader what was asked for.
-func (l *leader) executeAsLeader(req *controlRequest) error {
+func (l *leader) executeAsLeader(req *Request) error {
 	r, err := l.leads()
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (l *leader) executeAsLeader(req *controlRequest) error {
 	id, addr := transport.RaftID(uint64(req.Server)), raft.ServerAddress(AddressOf(req.Server))
 	switch req.Op {
 	case controlAdd:
-		if l.configuration.suffrage(req.Server) != notMember {
+		if l.configuration.suffrage(req.Server) != NotMember {
 			return nil // and a voter keeps its vote
 		}
 		return leaderError(l.answerOf(r.AddNonvoter(id, addr, 0, changeTimeout)))
@@ -95,12 +95,12 @@ func transferError(err error) error {
 	return fmt.Errorf("%w: %w", errNotLeader, err)
 }
 
-func (l *leader) removeAsLeader(r *raft.Raft, req *controlRequest) error {
+func (l *leader) removeAsLeader(r *raft.Raft, req *Request) error {
 	suffrage := l.configuration.suffrage(req.Server)
-	if suffrage == notMember {
+	if suffrage == NotMember {
 		return nil // it was removed already
 	}
-	if suffrage == voter && !req.Force {
+	if suffrage == Voter && !req.Force {
 		if err := l.canSpare(req.Server); err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func (l *leader) askMember(ctx context.Context, m *MemberStatus) {
 	if !open {
 		return
 	}
-	reply, err := l.control.ask(ctx, m.ID, controlRequest{Op: controlWho})
+	reply, err := l.control.Ask(ctx, m.ID, Request{Op: RequestWho})
 	if err != nil {
 		return
 	}

@@ -26,7 +26,7 @@ import (
 // outcome is unknown.
 func (e *Ensemble) AddServer(ctx context.Context, m state.Member) error {
 	switch {
-	case e.standalone():
+	case e.cfg.Standalone:
 		return ErrStandalone
 	case m.ID > state.MaxServerID:
 		return fmt.Errorf("server id %d is not between 0 and %d", m.ID, state.MaxServerID)
@@ -43,7 +43,7 @@ func (e *Ensemble) addServer(ctx context.Context, m state.Member) error {
 	if err := e.checkAddress(ctx, &m); err != nil {
 		return err
 	}
-	if err := e.askLeader(ctx, controlRequest{Op: controlAdd, Server: m.ID}); err != nil {
+	if err := e.askLeader(ctx, Request{Op: controlAdd, Server: m.ID}); err != nil {
 		return err
 	}
 	code, err := e.cfg.Queue.Do(ctx, &state.Command{Op: state.OpMember, Member: m})
@@ -84,15 +84,32 @@ func (e *Ensemble) checkAddress(ctx context.Context, m *state.Member) error {
 func (e *Ensemble) RemoveServer(ctx context.Context, id state.ServerID, force bool) error {
 	err := ErrNoMember
 	switch {
-	case e.standalone():
+	case e.cfg.Standalone:
 		err = ErrStandalone
-	case e.suffrage(id) != notMember:
-		err = e.askLeader(ctx, controlRequest{Op: controlRemove, Server: id, Force: force})
+	case e.suffrage(id) != NotMember:
+		err = e.askLeader(ctx, Request{Op: controlRemove, Server: id, Force: force})
 	}
 	if err != nil {
 		return fmt.Errorf("removing server %d: %w", id, err)
 	}
 	return nil
+}
+
+// LeaveOut takes the vote from a voter that was missing when the ensemble was founded; the voter gets it back when it
+// has come and has caught up. Until then only its Vote is known. To repeat it is harmless.
+func (e *Ensemble) LeaveOut(id state.ServerID) error {
+	ctx, cancel := context.WithTimeout(e.cfg.Context, controlTimeout)
+	defer cancel()
+	if _, err := e.cfg.Queue.Do(ctx, &state.Command{Op: state.OpSync}); err != nil {
+		return err // this server may have started again, and not know what it has done before
+	}
+	if e.Members()[id].Vote {
+		return nil
+	}
+	if err := e.RemoveServer(ctx, id, false); err != nil && !errors.Is(err, ErrNoMember) {
+		return err
+	}
+	return e.addServer(ctx, state.Member{ID: id, Vote: true})
 }
 
 // TransferTo hands leadership to a voter, or with NoServer from this ensemble's leader
@@ -102,12 +119,12 @@ func (e *Ensemble) RemoveServer(ctx context.Context, id state.ServerID, force bo
 func (e *Ensemble) TransferTo(ctx context.Context, id state.ServerID) error {
 	err := ErrNoMember
 	switch {
-	case e.standalone():
+	case e.cfg.Standalone:
 		err = ErrStandalone
 	case id == state.NoServer:
 		err = e.transferAway(ctx)
-	case e.suffrage(id) == voter:
-		err = e.askLeader(ctx, controlRequest{Op: controlTransfer, Server: id})
+	case e.suffrage(id) == Voter:
+		err = e.askLeader(ctx, Request{Op: controlTransfer, Server: id})
 	}
 	if err != nil {
 		return fmt.Errorf("handing over leadership: %w", err)
@@ -129,7 +146,7 @@ func (e *Ensemble) transferAway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.askLeader(ctx, controlRequest{Op: controlTransfer, Server: state.NoServer, Leader: leader})
+	return e.askLeader(ctx, Request{Op: controlTransfer, Server: state.NoServer, Leader: leader})
 }
 
 // CheckStop reports, with ErrTooFew, that the ensemble would lose its majority if this
@@ -137,19 +154,19 @@ func (e *Ensemble) transferAway(ctx context.Context) error {
 //
 // Errors: ErrTooFew, ErrNoLeader; ctx's.
 func (e *Ensemble) CheckStop(ctx context.Context) error {
-	if e.standalone() {
+	if e.cfg.Standalone {
 		return fmt.Errorf("%w: this server is standalone", ErrTooFew)
 	}
-	return e.askLeader(ctx, controlRequest{Op: controlCheckStop, Server: e.cfg.Self})
+	return e.askLeader(ctx, Request{Op: controlCheckStop, Server: e.cfg.Self})
 }
 
 // askLeader has the leader do something, whichever server that is, until ctx ends. All
 // requests can be repeated.
-func (e *Ensemble) askLeader(ctx context.Context, req controlRequest) error {
+func (e *Ensemble) askLeader(ctx context.Context, req Request) error {
 	return e.retryChange(ctx, func() error { return e.askLeaderOnce(req) })
 }
 
-func (e *Ensemble) askLeaderOnce(req controlRequest) error {
+func (e *Ensemble) askLeaderOnce(req Request) error {
 	leader := e.cfg.Leadership.Now().Leader
 	switch leader {
 	case state.NoServer:
@@ -160,7 +177,7 @@ func (e *Ensemble) askLeaderOnce(req controlRequest) error {
 		}
 		return e.executeAsLeader(&req)
 	}
-	reply, err := e.ask(e.cfg.Context, leader, req)
+	reply, err := e.Ask(e.cfg.Context, leader, req)
 	switch {
 	case err == nil:
 		return nil
@@ -264,7 +281,7 @@ func (e *Ensemble) askStatus(ctx context.Context) (*Status, error) {
 	case e.cfg.Self:
 		return e.statusAsLeader()
 	}
-	reply, err := e.ask(ctx, leader, controlRequest{Op: controlStatus})
+	reply, err := e.Ask(ctx, leader, Request{Op: controlStatus})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errNotLeader, err)

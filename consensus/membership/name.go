@@ -23,7 +23,7 @@ func (e *Ensemble) called(id state.ServerID) string {
 // AskName asks the others for a host by which they find this server, and that is good; empty: none has said one. all
 // reports that all servers of the configuration have answered.
 func (e *Ensemble) AskName(good func(host string) bool) (host string, all bool) {
-	replies := e.askOthers(controlRequest{Op: controlWho})
+	replies := e.askOthers(Request{Op: RequestWho})
 	for _, id := range slices.Sorted(maps.Keys(replies)) {
 		if name := replies[id].Called; good(name) {
 			return name, true

@@ -13,6 +13,9 @@ import (
 // all. So a server that has no leader, or does not find itself in the newest configuration of its log, asks the
 // others. One that finds so as it starts, and has a join secret, lets itself in again: it is back with its old data.
 
+// removalRemind is the time between two log lines about not being let in.
+const removalRemind = 5 * time.Second
+
 // watchRemoval waits until this server is no member any more.
 func (e *Ensemble) watchRemoval() {
 	tick := time.NewTicker(e.cfg.ElectionTimeout / 4)
@@ -27,18 +30,18 @@ func (e *Ensemble) watchRemoval() {
 		}
 		if e.cfg.Leadership.Now().Leader != state.NoServer {
 			starting = false
-			if e.suffrage(e.cfg.Self) != notMember {
+			if e.suffrage(e.cfg.Self) != NotMember {
 				continue
 			}
 		}
 		if by, at := e.removedBy(); by != state.NoServer {
 			if starting {
-				reply, err := e.join(by, false)
+				reply, err := e.Join(by, false)
 				if err == nil {
 					continue
 				}
 				if !refusedForGood(&reply, err) {
-					if time.Since(warned) >= bootstrapRemind {
+					if time.Since(warned) >= removalRemind {
 						warned = time.Now()
 						e.cfg.Logger.Warn("this server was removed, and is not let in again yet; it goes on asking",
 							"server", by, "error", err)
@@ -57,8 +60,8 @@ func (e *Ensemble) watchRemoval() {
 
 // refusedForGood reports that a server that has been asked to let this one in knows that it may not. One that believes
 // the proof has no leader, or does not know yet what became of the request.
-func refusedForGood(reply *controlReply, err error) bool {
-	return isRefusal(reply, err) && !reply.proved && !reply.NotLeader
+func refusedForGood(reply *Reply, err error) bool {
+	return reply.Refused(err) && !reply.Proved && !reply.NotLeader
 }
 
 // removedBy asks the others whether this server is still a member. The one that has applied most is right, if that
@@ -70,24 +73,24 @@ func (e *Ensemble) removedBy() (by state.ServerID, applied uint64) {
 		return state.NoServer, 0 // this server has not been added yet
 	}
 	atLeast := e.cfg.Applied.Index()
-	if e.suffrage(e.cfg.Self) != notMember {
+	if e.suffrage(e.cfg.Self) != NotMember {
 		atLeast = max(atLeast, e.raft.Load().LastIndex())
 	}
-	return removedAsOf(e.askOthers(controlRequest{Op: controlWho}), atLeast)
+	return removedAsOf(e.askOthers(Request{Op: RequestWho}), atLeast)
 }
 
 // removedAsOf returns the server that has applied most, at least atLeast, and of these the one with the longest log, if
 // it says that the server that asks was removed. That server's log must not take the other in again: one that joins may
 // have caught up no further than with its own removal.
-func removedAsOf(replies map[state.ServerID]controlReply, atLeast uint64) (by state.ServerID, applied uint64) {
-	by, best := state.NoServer, controlReply{Applied: atLeast}
+func removedAsOf(replies map[state.ServerID]Reply, atLeast uint64) (by state.ServerID, applied uint64) {
+	by, best := state.NoServer, Reply{Applied: atLeast}
 	for id, reply := range replies {
 		further := cmp.Or(cmp.Compare(reply.Applied, best.Applied), cmp.Compare(reply.Last, best.Last))
 		if reply.Ensemble != "" && further >= 0 {
 			by, best = id, reply
 		}
 	}
-	if !best.Removed || best.Suffrage != notMember {
+	if !best.Removed || best.Suffrage != NotMember {
 		return state.NoServer, 0
 	}
 	return by, best.Applied

@@ -39,7 +39,7 @@ type Store struct {
 	Close   func() error
 	// History keeps what the server has applied; nil: nothing does.
 	History HistoryStore
-	Form    FormFile
+	Dir     string // of the server's other files; empty: it has none
 
 	kept []kept
 }
@@ -111,7 +111,7 @@ func Open(c Config) (Store, error) {
 	s := Store{
 		Identity: identityFile(filepath.Join(c.Dir, identityName)),
 		History:  historyFile(filepath.Join(c.Dir, historyName)),
-		Form:     c.Form(),
+		Dir:      c.Dir,
 	}
 	id, err := s.Identity.Load()
 	if err != nil {

@@ -47,7 +47,7 @@ func TestForm_WithoutOne(t *testing.T) {
 	refusesToForm(t, first, "9", "server 9 is no voter of the configuration: its voters are [1 2 3]")
 	refusesToForm(t, first, "300", "300 is not a server id")
 	refusesToForm(t, first, "2", "server 2 answers: nothing was done")
-	refusesToForm(t, second, "3", "server 1, the voter with the lowest id that is left", "say it there")
+	refusesToForm(t, second, "3", "server 1, the voter with the lowest id that is left", "run this there")
 	if out, err := first.Run("form", "--without", "3"); err == nil || !strings.Contains(out, "ALL OF THEM") ||
 		!strings.Contains(out, "no terminal to ask at") {
 		t.Errorf("without a terminal: %v, %s", err, out)
