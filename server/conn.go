@@ -22,7 +22,7 @@ var ErrClosed = errors.New("connection closed")
 // client that sends more is not read from until some are answered.
 const maxQueue = 4096
 
-// maxQueueBytes bounds the reads of one connection that wait behind a write, with the replies that they will get, in
+// maxQueueBytes bounds the reads of one connection that wait for a write, with the replies that they will get, in
 // bytes, beside the last one. Those are given all at once, before the client can have read any of them.
 const maxQueueBytes = 1 << 20
 
@@ -204,21 +204,7 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	return nil
 }
 
-// refusedWrite answers a refused write in its place among its connection's requests.
-type refusedWrite struct {
-	Op
-	kind state.Op
-	code znode.Error
-}
-
-func (w refusedWrite) Read(v *View) { w.Done(v, refused(w.kind, w.code, v.Zxid())) }
-
-// idleSync answers a sync with what this server happens to have: a deliberate fault.
-type idleSync struct{ Op }
-
-func (s idleSync) Read(v *View) { s.Done(v, &state.Result{Op: state.OpSync, Zxid: v.Zxid()}) }
-
-// waits reports whether a write is pending, behind which a read has to wait.
+// waits reports whether a write is pending, for which a read has to wait.
 func (c *Conn) waits() (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,7 +232,7 @@ func (c *Conn) enqueue(r request) (queued bool, err error) {
 	return true, nil
 }
 
-// dequeue takes the head of the queue, if there is one and it is a read, or a write, as asked for.
+// dequeue takes the head of the queue if it is a write, or, with write false, a read.
 func (c *Conn) dequeue(write bool) (op Op, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -262,7 +248,7 @@ func (c *Conn) dequeue(write bool) (op Op, ok bool) {
 func (c *Conn) clearLocked() { c.queue, c.bytes = fifo.Queue[request]{}, 0 }
 
 // Applied implements Waiter: the oldest write has this result. The reads
-// behind it are answered here and now, before the next write is applied:
+// after it are answered here and now, before the next write is applied:
 // requests of a client are executed in the order it sent them.
 func (c *Conn) Applied(r *state.Result) {
 	v := &c.server.current
@@ -287,7 +273,7 @@ func (c *Conn) Applied(r *state.Result) {
 }
 
 // Lost implements Waiter: the oldest write's result will never be known here.
-// The requests behind it are given up too. The results of those that are still
+// The requests after it are given up too. The results of those that are still
 // to be applied find no request and are dropped.
 func (c *Conn) Lost() {
 	c.mu.Lock()
@@ -306,8 +292,8 @@ func (c *Conn) Notify(n *watch.Notification) {
 	}
 }
 
-// Close frees what the connection holds here, which has ended for this reason. The session goes on until it is
-// closed or expires. Only the first call has an effect.
+// Close frees what the connection holds here; reason is why it has ended. The session goes on until it is closed or
+// expires. Only the first call has an effect.
 func (c *Conn) Close(reason string) {
 	c.mu.Lock()
 	if c.closed {
@@ -343,3 +329,17 @@ func (c *Conn) AttachSession(
 		Op: state.OpAttach, Session: id, Password: password, Timeout: c.server.cfg.clamp(timeout),
 	}, op)
 }
+
+// refusedWrite answers a refused write in its place among its connection's requests.
+type refusedWrite struct {
+	Op
+	kind state.Op
+	code znode.Error
+}
+
+func (w refusedWrite) Read(v *View) { w.Done(v, refused(w.kind, w.code, v.Zxid())) }
+
+// idleSync answers a sync with what this server happens to have: a deliberate fault.
+type idleSync struct{ Op }
+
+func (s idleSync) Read(v *View) { s.Done(v, &state.Result{Op: state.OpSync, Zxid: v.Zxid()}) }

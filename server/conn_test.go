@@ -191,11 +191,8 @@ func TestConn_Close_ForgetsWhatWasPending(t *testing.T) {
 	other.set("/x", "2")
 	k.log.drain()
 	c.expect("after Close")
-	if sum := k.srv.watches.Summary(); sum.Total != 0 {
-		t.Errorf("%d watches are left", sum.Total)
-	}
-	if k.srv.conns.of(s.ID) != nil || len(k.srv.conns.all) != 1 {
-		t.Errorf("still bound: %v, %d connections", k.srv.conns.of(s.ID), len(k.srv.conns.all))
+	if got, want := k.holds(), (holdings{connections: 1}); got != want {
+		t.Errorf("the server holds %+v, want %+v", got, want)
 	}
 	other.get("/mine", false)
 	other.expect("a write that was under way", "create /x: OK", "set /x: OK", "get /mine: ")
@@ -217,8 +214,8 @@ func TestConn_Close_BeforeSessionIsOpen(t *testing.T) {
 	c.Close("")
 	k.log.drain()
 	c.expect("after Close")
-	if len(k.srv.conns.bound) != 0 || k.log.machine.Sessions().Len() != 1 {
-		t.Errorf("%d bound, %d sessions", len(k.srv.conns.bound), k.log.machine.Sessions().Len())
+	if got, n := k.holds(), k.log.machine.Sessions().Len(); got != (holdings{}) || n != 1 {
+		t.Errorf("the server holds %+v, and there are %d sessions; want nothing, and one", got, n)
 	}
 }
 
@@ -240,7 +237,7 @@ func TestConn_Queue_FullBlocksUntilAnswersOrTheEnd(t *testing.T) {
 						c.get("/none", false)
 					}
 				}
-				if n := c.queue.Len(); n != maxQueue {
+				if n := c.queued(); n != maxQueue {
 					t.Fatalf("%d requests are queued, want %d", n, maxQueue)
 				}
 				var blocked error
@@ -250,8 +247,8 @@ func TestConn_Queue_FullBlocksUntilAnswersOrTheEnd(t *testing.T) {
 					over = true
 				}()
 				synctest.Wait()
-				if over || c.queue.Len() != maxQueue {
-					t.Fatalf("a request beyond the bound was taken: %v, %d queued", blocked, c.queue.Len())
+				if over || c.queued() != maxQueue {
+					t.Fatalf("a request beyond the bound was taken: %v, %d queued", blocked, c.queued())
 				}
 				end(k, c)
 				synctest.Wait()

@@ -11,7 +11,7 @@
 //	listener decodes → Conn.Write → Consensus.Propose ⋯ log ⋯ handler.BeginApply
 //	  handler.Event   → watch.Manager → Conn.Notify → the client's outbox
 //	  Conn.Applied    → Op.Done       →               the client's outbox
-//	  reads queued behind the write → Op.Read →       the client's outbox
+//	  reads queued after the write  → Op.Read →       the client's outbox
 //	handler.EndApply
 //	listener decodes → Conn.Read → (no earlier request pending) Op.Read → outbox
 //

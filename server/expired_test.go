@@ -36,15 +36,15 @@ func TestServer_ExpiredSessions_SayWhy(t *testing.T) {
 		}, insight.CauseDisconnected, state.NoServer, "reset by peer"},
 		"client silent at another server": {func(k *kit) {
 			k.log.from(2, of2)
-			k.srv.handler.Touched(2, []znode.SessionID{5})
+			k.srv.Handler().Touched(2, []znode.SessionID{5})
 			for range 8 {
 				k.until(time.Second)
-				k.srv.handler.Touched(2, nil)
+				k.srv.Handler().Touched(2, nil)
 			}
 		}, insight.CauseElsewhere, 2, ""},
 		"another server silent": {func(k *kit) {
 			k.log.from(2, of2)
-			k.srv.handler.Touched(2, []znode.SessionID{5})
+			k.srv.Handler().Touched(2, []znode.SessionID{5})
 		}, insight.CauseServer, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,7 +62,7 @@ func TestServer_Expire_SilentSessionOnly(t *testing.T) {
 		if z := alive.zxids; len(z) != 2 || z[0] != z[1] {
 			t.Errorf("the ephemerals went in transactions %v, want one", z)
 		}
-		if k.log.machine.Sessions().Get(dead.ID) != nil || k.srv.conns.of(dead.ID) != nil {
+		if k.log.machine.Sessions().Get(dead.ID) != nil || k.srv.Connection(dead.ID) != nil {
 			t.Error("the expired session is still there")
 		}
 		k.until(time.Minute, alive)
@@ -103,12 +103,12 @@ func TestServer_Expire_OnlyByTheLeader(t *testing.T) {
 		c := k.connect()
 		s := c.open(4 * time.Second)
 		k.until(3 * time.Second)
-		k.srv.handler.Lead(0)
+		k.srv.Handler().Lead(0)
 		k.until(time.Hour)
 		c.expectKicks()
 		// A new leader knows of no heartbeats: it grants a full timeout.
 		k.log.term = 2
-		k.srv.handler.Lead(2)
+		k.srv.Handler().Lead(2)
 		k.until(4*time.Second - time.Millisecond)
 		c.expectKicks()
 		k.until(1500 * time.Millisecond)
@@ -147,7 +147,7 @@ func TestServer_Touched_KeepsSessionsOfOtherServers(t *testing.T) {
 			k.log.from(2, &state.Command{Op: state.OpCreateSession, Session: id, Timeout: 4 * time.Second})
 		}
 		for range 30 {
-			k.srv.handler.Touched(1, []znode.SessionID{2, 3}) // 3 there is not
+			k.srv.Handler().Touched(1, []znode.SessionID{2, 3}) // 3 there is not
 			k.until(time.Second)
 		}
 		x := k.log.machine.Sessions()
@@ -277,17 +277,17 @@ func TestServer_Expire_NobodyWhileAnEntryIsApplied(t *testing.T) {
 			}
 		}
 		k.until(2*time.Second, here)
-		k.srv.handler.Touched(1, []znode.SessionID{1, 2})
-		k.srv.handler.BeginApply()
+		k.srv.Handler().Touched(1, []znode.SessionID{1, 2})
+		k.srv.Handler().BeginApply()
 		clock.Sleep(30 * time.Second)
 		synctest.Wait()
 		if ops := k.log.pending(); len(ops) > 0 {
 			t.Errorf("proposed %v meanwhile", ops)
 		}
-		k.srv.handler.EndApply()
+		k.srv.Handler().EndApply()
 		k.until(2 * time.Second)
 		alive(s.ID, 1, 2)
-		k.srv.handler.Touched(1, []znode.SessionID{1})
+		k.srv.Handler().Touched(1, []znode.SessionID{1})
 		k.until(3*time.Second, here)
 		alive(s.ID, 1) // 2 was silent for longer than its timeout, but for the pause
 		k.until(10 * time.Second)
@@ -315,10 +315,10 @@ func TestServer_ReportHeard_AnswersForClientsWhileAnEntryIsApplied(t *testing.T)
 		if n := reported.Load(); n != 0 {
 			t.Errorf("a silent client was reported %d times", n)
 		}
-		k.srv.handler.BeginApply()
+		k.srv.Handler().BeginApply()
 		clock.Sleep(10 * time.Second)
 		synctest.Wait()
-		k.srv.handler.EndApply()
+		k.srv.Handler().EndApply()
 		if n := reported.Load(); n < 30 { // four times a tick
 			t.Errorf("reported %d times in 10 s", n)
 		}

@@ -62,7 +62,7 @@ func (l *fakeLog) Touch(ids []znode.SessionID) {
 	touch := l.touch
 	l.mu.Unlock()
 	if touch == nil {
-		touch = func(ids []znode.SessionID) { l.srv.handler.Touched(1, ids) }
+		touch = func(ids []znode.SessionID) { l.srv.Handler().Touched(1, ids) }
 	}
 	touch(ids)
 }
@@ -161,8 +161,8 @@ func (l *fakeLog) drain() {
 // lose takes the oldest n proposals away, as a snapshot does that holds them.
 func (l *fakeLog) lose(n int) {
 	batch := l.take(n)
-	l.srv.handler.BeginApply()
-	defer l.srv.handler.EndApply()
+	l.srv.Handler().BeginApply()
+	defer l.srv.Handler().EndApply()
 	for _, p := range batch {
 		p.waiter.Lost()
 	}
@@ -204,8 +204,8 @@ func (l *fakeLog) apply(from state.ServerID, batch []proposal) {
 	}
 	entry := state.AppendEntry(nil, time.Now().UnixMilli(), []state.Batch{g})
 	obs := &fakeObserver{handler: &l.srv.handler, next: batch}
-	l.srv.handler.BeginApply()
-	defer l.srv.handler.EndApply()
+	l.srv.Handler().BeginApply()
+	defer l.srv.Handler().EndApply()
 	if err := l.machine.Apply(l.index, l.term, entry, obs); err != nil {
 		l.tb.Error(err)
 	}
@@ -252,12 +252,13 @@ func newKit(tb testing.TB, change func(*Config)) *kit {
 	l.added = sync.NewCond(&l.mu)
 	l.status = consensus.Status{Role: consensus.RoleStandalone, Leader: 1, Term: 1, Voters: 1}
 	l.srv = New(cfg)
-	l.srv.handler.BeginApply()
-	l.srv.handler.StateReplaced(l.machine)
-	l.srv.handler.EndApply()
+	l.srv.Handler().BeginApply()
+	l.srv.Handler().StateReplaced(l.machine)
+	l.srv.Handler().EndApply()
 	l.srv.consensus, l.srv.ensemble = l, l
-	l.srv.catchUp.done = true // there is nothing in this log that it could have missed
-	return &kit{tb, l.srv, l}
+	k := &kit{tb, l.srv, l}
+	k.setCaughtUp(true) // there is nothing in this log that it could have missed
+	return k
 }
 
 // started is a server whose clock runs and which leads. The test runs in a
@@ -265,7 +266,40 @@ func newKit(tb testing.TB, change func(*Config)) *kit {
 func started(t *testing.T, change func(*Config)) *kit {
 	k := newKit(t, change)
 	k.srv.Start(k.log, k.log)
-	k.srv.handler.Lead(1)
+	k.srv.Handler().Lead(1)
 	t.Cleanup(k.srv.Stop)
 	return k
+}
+
+// holdings are what a server holds on behalf of clients.
+type holdings struct {
+	connections int
+	bound       int // sessions with a connection
+	endWaits    int // sessions whose end is waited for
+	watches     int64
+}
+
+// holds asks the server what it holds. This, setCaughtUp and client.queued are where tests look inside.
+func (k *kit) holds() holdings {
+	k.srv.conns.mu.Lock()
+	defer k.srv.conns.mu.Unlock()
+	k.srv.ends.mu.Lock()
+	defer k.srv.ends.mu.Unlock()
+	return holdings{
+		len(k.srv.conns.all), len(k.srv.conns.bound), len(k.srv.ends.waiting), k.srv.watches.Summary().Total,
+	}
+}
+
+// setCaughtUp sets whether the server has caught up since it was last out of touch.
+func (k *kit) setCaughtUp(done bool) {
+	k.srv.catchUp.mu.Lock()
+	defer k.srv.catchUp.mu.Unlock()
+	k.srv.catchUp.done = done
+}
+
+// queued is how many of the client's requests wait.
+func (c *client) queued() int {
+	c.Conn.mu.Lock()
+	defer c.Conn.mu.Unlock()
+	return c.queue.Len()
 }

@@ -93,7 +93,7 @@ func TestServer_Reap_TTLAfterItsTime(t *testing.T) {
 func TestServer_Reap_BoundedAndByTheLeaderOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := reapKit(t, func(c *ReapConfig) { c.MaxPerMinute = 30 }) // one every 2 s
-		k.srv.handler.Lead(0)
+		k.srv.Handler().Lead(0)
 		for i := range 12 {
 			k.make(znode.PersistentTTL, time.Second, znode.CreateTTL, fmt.Sprint("/ttl", i))
 		}
@@ -109,7 +109,7 @@ func TestServer_Reap_BoundedAndByTheLeaderOnly(t *testing.T) {
 		if n := left(); n != 12 {
 			t.Errorf("a server that does not lead has reaped %d", 12-n)
 		}
-		k.srv.handler.Lead(1)
+		k.srv.Handler().Lead(1)
 		for _, want := range []int{9, 4, 0} { // the first sweep is 5 s away
 			k.until(10 * time.Second)
 			if n := left(); n != want {

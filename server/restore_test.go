@@ -234,9 +234,9 @@ func TestServer_Restore_ResultLost(t *testing.T) {
 		lost := commit[0].waiter
 		commit[0].waiter = nobody{}
 		k.log.apply(1, commit)
-		k.srv.handler.BeginApply()
+		k.srv.Handler().BeginApply()
 		lost.Lost()
-		k.srv.handler.EndApply()
+		k.srv.Handler().EndApply()
 		if key != "" {
 			wait()
 			k.log.step(1)

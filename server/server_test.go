@@ -107,9 +107,9 @@ func TestServer_Restored_KicksEverybody(t *testing.T) {
 	b.create("/old", "")
 	k.log.drain()
 	m := state.New()
-	k.srv.handler.BeginApply()
-	k.srv.handler.StateReplaced(m)
-	k.srv.handler.EndApply()
+	k.srv.Handler().BeginApply()
+	k.srv.Handler().StateReplaced(m)
+	k.srv.Handler().EndApply()
 	a.expectKicks(ReasonReset)
 	b.expectKicks(ReasonReset)
 	k.srv.View(func(v *View) {
@@ -146,8 +146,8 @@ func TestServer_QuotaExceeded_SaidOnceAMinute(t *testing.T) {
 		var out bytes.Buffer
 		k := newKit(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&out, nil)) })
 		for range 61 { // a second apart
-			k.srv.handler.QuotaExceeded("/a")
-			k.srv.handler.QuotaExceeded("/b")
+			k.srv.Handler().QuotaExceeded("/a")
+			k.srv.Handler().QuotaExceeded("/b")
 			clock.Sleep(time.Second)
 		}
 		for _, p := range []string{"path=/a", "path=/b"} {

@@ -22,7 +22,7 @@ func TestRegression_Serving_OnlyWhenCaughtUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		k := newKit(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&out, nil)) })
-		k.srv.catchUp.done = false // as after a start
+		k.setCaughtUp(false) // as after a start
 		serves := func(want bool, when string) {
 			t.Helper()
 			got := k.srv.Serving()

@@ -40,8 +40,8 @@ func TestServer_SessionWithoutConnection(t *testing.T) {
 		again, cancel := k.srv.SessionEnd(id)
 		defer cancel()
 		<-again
-		if len(k.srv.ends.waiting) != 0 {
-			t.Error("something is left of the session")
+		if got := k.holds(); got != (holdings{}) {
+			t.Errorf("the server holds %+v, want nothing", got)
 		}
 	})
 }
@@ -83,7 +83,7 @@ func TestConn_Session_MoveKicksTheOldConnection(t *testing.T) {
 	next.expect("attached", "attach: OK")
 	old.expectKicks(ReasonMoved)
 	old.Close("")
-	if k.srv.conns.of(s.ID) != next.Conn {
+	if k.srv.Connection(s.ID) != next.Conn {
 		t.Error("closing the old connection unbound the new one")
 	}
 
@@ -95,7 +95,7 @@ func TestConn_Session_MoveKicksTheOldConnection(t *testing.T) {
 	next.expectKicks(ReasonMoved)
 	k.log.drain()
 	next.expect("a write that comes too late", "create /late: SESSIONMOVED")
-	if k.srv.conns.of(s.ID) != nil {
+	if k.srv.Connection(s.ID) != nil {
 		t.Error("the session is still bound here")
 	}
 }
@@ -112,7 +112,7 @@ func TestConn_Session_CloseIsAnswered(t *testing.T) {
 	k.log.drain()
 	c.expect("replies", "create /e: OK", "close: OK", "get /e: NONODE")
 	c.expectKicks()
-	if k.srv.conns.of(s.ID) != nil {
+	if k.srv.Connection(s.ID) != nil {
 		t.Error("the session is still bound")
 	}
 	c.create("/x", "")
