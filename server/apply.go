@@ -9,6 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/fault"
+	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
@@ -93,14 +94,14 @@ type handler struct {
 	// applying is when the entry that is being applied was begun, since srv.started;
 	// 0: none is.
 	applying atomic.Int64
+	quota    repeats.Filter // of lines in the log, by path
 
 	// The fields below belong to the goroutine that applies the log.
 
 	// closedElsewhere are the connections whose session an entry has closed although
 	// another connection had asked for it.
 	closedElsewhere []*Conn
-	quota           map[string]time.Time // quota'd path → when it was last logged
-	late            []znode.Event        // only by a deliberate fault (package fault)
+	late            []znode.Event // only by a deliberate fault (package fault)
 }
 
 // BeginApply implements consensus.Handler: it gives the calling goroutine the state
@@ -218,15 +219,10 @@ func (h *handler) SessionClosed(x *session.Session, ephemerals []string, expired
 // QuotaExceeded implements consensus.Handler. A subtree is reported at most
 // once per minute, as in ZooKeeper.
 func (h *handler) QuotaExceeded(path string) {
-	now := time.Now()
-	if now.Sub(h.quota[path]) < time.Minute {
-		return
+	path = strings.Clone(path) // it lies in a log entry
+	if pass, _ := h.quota.Pass(path); pass {
+		h.srv.logger.Warn("quota exceeded", "path", path)
 	}
-	if len(h.quota) >= 1000 {
-		clear(h.quota) // bounded; at worst a line is repeated
-	}
-	h.quota[strings.Clone(path)] = now // it lies in a log entry
-	h.srv.logger.Warn("quota exceeded", "path", path)
 }
 
 // Lead implements consensus.Handler: this server leads since this term; with 0 it does

@@ -84,9 +84,6 @@ type nobody struct{}
 func (nobody) Applied(*state.Result) {}
 func (nobody) Lost()                 {}
 
-// warnEvery is how often the log reports that writes are refused.
-const warnEvery = time.Minute
-
 // admission decides whether a command may be proposed: whether there is room for what it adds to the state. Without
 // it one client could fill the memory of all servers, which the kernel would then kill, again after every start.
 //
@@ -100,7 +97,6 @@ type admission struct {
 	noRoom   atomic.Int64 // commands for which there was no room
 	longACLs atomic.Int64 // commands with an ACL that is too long
 	last     atomic.Int64 // when the last one was, in nanoseconds since Server.started; 0: never
-	warned   atomic.Int64 // the same of the last line in the log
 	repeats  repeats.Filter
 }
 
@@ -144,12 +140,10 @@ func (a *admission) hasRoom(c *state.Command) bool {
 		return true
 	}
 	a.noRoom.Add(1)
-	now := int64(time.Since(a.srv.started))
-	a.last.Store(now)
-	if warned := a.warned.Load(); (warned == 0 || now-warned >= int64(warnEvery)) &&
-		a.warned.CompareAndSwap(warned, now) {
-		a.srv.logger.Warn("refusing writes that add to the tree, which has no room; delete znodes, or give all servers "+
-			"more memory, or raise limits.treeBytes", "bytes", have, "pending", pending, "limit", limit)
+	a.last.Store(int64(time.Since(a.srv.started)))
+	if pass, _ := a.repeats.Pass("no room"); pass {
+		a.srv.logger.Warn("refusing writes that add to the tree, which has no room; delete znodes, or give all "+
+			"servers more memory, or raise limits.treeBytes", "bytes", have, "pending", pending, "limit", limit)
 	}
 	return false
 }

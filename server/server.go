@@ -127,7 +127,7 @@ func New(cfg Config) *Server {
 		s.flags |= state.FlagEnforceQuota
 	}
 	s.admission.srv, s.catchUp.srv = s, s
-	s.handler = handler{srv: s, quota: map[string]time.Time{}}
+	s.handler.srv = s
 	s.current = View{machine: state.New(), watches: s.watches}
 	s.changes = changes.NewFeed(func(visit func(znode.Zxid)) {
 		s.View(func(v *View) { visit(v.Zxid()) })

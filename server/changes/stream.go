@@ -34,7 +34,8 @@ const (
 
 // Stream reports changes in their order, each once, from a Position on. It keeps
 // no queue: it reads the server's record of recent changes, so a slow reader
-// costs nothing, until it is so late that it gets ErrTooOld. A quiet one is never late. A Stream belongs to one goroutine.
+// costs nothing, until it is so late that it gets ErrTooOld. A quiet one is never
+// late. A Stream belongs to one goroutine.
 type Stream struct {
 	feed    *Feed
 	filters []Filter
