@@ -71,7 +71,7 @@ var layers = []struct {
 	{8, "server/audit", []string{"consensus/state", "znode"}, "lines about who has done what: it is told, and asks nobody"},
 	{8, "server/auth", []string{"internal/follow", "znode"}, "who a client is: what it may do is the ACLs' business"},
 	{8, "server/backup", []string{"consensus", "consensus/forward", "consensus/membership", "consensus/state", "consensus/state/backup", "internal/durable", "internal/supervise", "znode"}, "takes backups and sends them into the log: what a restore does is the state machine's"},
-	{8, "server/insight", []string{"consensus/forward", "consensus/state", "internal/journal", "internal/process", "internal/repeats", "session", "znode"}, "keeps what others have measured"},
+	{8, "server/insight", []string{"consensus", "consensus/forward", "consensus/state", "internal/journal", "internal/process", "internal/repeats", "session", "znode"}, "keeps what others have measured"},
 	{9, "server", []string{"consensus", "consensus/state", "server/auth", "server/changes", "server/backup", "server/insight", "session", "watch", "znode", "internal/fault", "internal/fifo", "internal/repeats", "consensus/forward"}, "the request path knows no protocol"},
 	{10, "api/metrics", []string{"internal/histogram", "internal/journal", "server", "watch", "znode", "consensus"}, "the table of metrics: the counting is done elsewhere"},
 	{11, "api/rest", []string{"api/metrics", "internal/histogram", "internal/tlsport", "server", "server/audit", "server/auth", "server/changes", "server/insight", "consensus/state", "session", "watch", "znode", "consensus"}, "what all operations share; it has none"},

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
@@ -20,7 +19,7 @@ func TestSlow_Requests(t *testing.T) {
 	n := shared().nodes[shared().leading(t)]
 	log := insight.NewSlowLog(insight.SlowConfig{
 		Threshold: 1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		LeaderChanged: func() time.Time { return n.Server().Status().LeaderChanged },
+		Server: n.Server(),
 	})
 	_, url := serve(t, n, func(c *api.Config) { c.REST.Slow = log })
 	c := newClient(t, url)

@@ -134,10 +134,7 @@ func New(cfg Config) *Server {
 	}, s.stop)
 	s.restorer = backup.NewRestorer(s, cfg.Logger)
 	s.expired = insight.NewExpirations(cfg.ID, cfg.Logger)
-	s.slow = insight.NewSlowLog(insight.SlowConfig{
-		Threshold: cfg.SlowRequest, Logger: cfg.Logger,
-		LeaderChanged: func() time.Time { return s.Status().LeaderChanged },
-	})
+	s.slow = insight.NewSlowLog(insight.SlowConfig{Threshold: cfg.SlowRequest, Logger: cfg.Logger, Server: s})
 	// ZooKeeper's numbering: the server in the top byte, then the time, then a
 	// counter, so that no server ever gives an id twice.
 	millis := uint64(time.Now().UnixMilli())

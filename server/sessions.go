@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// What follows is for sessions whose clients have no connection but send one
+// The first part is for sessions whose clients have no connection but send one
 // request at a time, to any server (HTTP). Their commands carry FlagAnyServer.
 
 // NewSession is the command that opens a session with about this timeout: the
@@ -122,6 +122,8 @@ func (t *sessionEnds) wakeLocked(id znode.SessionID, waiting map[*sessionEnd]str
 	}
 	delete(t.waiting, id)
 }
+
+// The rest is about the sessions of the whole ensemble, on the server that leads.
 
 // SessionDeadlines returns, on the leader, when the ensemble's sessions expire unless their
 // clients send something, in milliseconds since the epoch. Elsewhere it is empty.

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/internal/journal"
 	"github.com/zk-lite/zk-lite/internal/repeats"
@@ -73,8 +74,12 @@ type SlowEntry struct {
 type SlowConfig struct {
 	Threshold time.Duration // from which on a request is slow; 0: none is
 	Logger    *slog.Logger
-	// LeaderChanged is when the leader last changed, as this server knows it.
-	LeaderChanged func() time.Time
+	Server    Server
+}
+
+// Server is what a SlowLog asks of *server.Server.
+type Server interface {
+	Status() consensus.Status
 }
 
 // SlowLog is a server's. A nil SlowLog takes nothing.
@@ -120,7 +125,7 @@ func (l *SlowLog) Leave(n int) { l.count.Add(int64(n)) }
 func (l *SlowLog) Add(r SlowRequest) {
 	r.Path = strings.Clone(r.Path[:min(len(r.Path), maxPath)]) // the rest of a frame is not to live on
 	r.ProcessorWait = l.processor.longest(r.At, r.At.Add(r.Took))
-	r.LeaderChanged = l.cfg.LeaderChanged().After(r.At)
+	r.LeaderChanged = l.cfg.Server.Status().LeaderChanged.After(r.At)
 	l.count.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +159,7 @@ func (l *SlowLog) Entries(before uint64, limit int) []SlowEntry {
 	return l.entries.Page(before, limit)
 }
 
-// Report logs the requests that are new since the last call, up to maxSlowLines in a while. late is by how much the
+// Report logs the requests that are new since the last call, up to maxSlowLines in repeats.Every. late is by how much the
 // caller was woken too late.
 func (l *SlowLog) Report(late time.Duration) {
 	l.processor.sample(late)

@@ -8,16 +8,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/server/insight"
 )
 
 const ms = time.Millisecond
 
-func newLog(out io.Writer, leaderChanged *time.Time) *insight.SlowLog {
+// leaderChanged is a server whose leader changed then.
+type leaderChanged time.Time
+
+func (l leaderChanged) Status() consensus.Status {
+	return consensus.Status{LeaderChanged: time.Time(l)}
+}
+
+func newLog(out io.Writer, changed time.Time) *insight.SlowLog {
 	return insight.NewSlowLog(insight.SlowConfig{
-		Threshold: 100 * ms, Logger: slog.New(slog.NewTextHandler(out, nil)),
-		LeaderChanged: func() time.Time { return *leaderChanged },
+		Threshold: 100 * ms, Logger: slog.New(slog.NewTextHandler(out, nil)), Server: leaderChanged(changed),
 	})
 }
 
@@ -78,8 +85,7 @@ func TestRequest_Cause(t *testing.T) {
 
 // It keeps the newest, in pages, and no more than so many; a path does not hold a frame.
 func TestLog_Memory_IsBounded(t *testing.T) {
-	var never time.Time
-	l := newLog(io.Discard, &never)
+	l := newLog(io.Discard, time.Time{})
 	for range 2500 {
 		l.Add(insight.SlowRequest{At: time.Now(), Path: strings.Repeat("x", 1000)})
 		l.AddEntry(insight.SlowEntry{Disk: 25 * ms})
@@ -114,7 +120,7 @@ func TestLog_Memory_IsBounded(t *testing.T) {
 func TestLog_Report(t *testing.T) {
 	var out bytes.Buffer
 	changed := time.Now()
-	l := newLog(&out, &changed)
+	l := newLog(&out, changed)
 	l.Add(insight.SlowRequest{
 		At: changed.Add(-time.Second), Port: insight.PortHTTP, Operation: "PUT /v1/x", Trace: "00-aa-bb-01", Index: 7,
 		Took: 200 * ms, Stages: insight.Stages{Queue: 150 * ms, Apply: 50 * ms},
@@ -140,8 +146,7 @@ func TestLog_Report(t *testing.T) {
 
 // A wait for the processor is found for a request of its time, and for no other.
 func TestLog_ProcessorWait(t *testing.T) {
-	var never time.Time
-	l := newLog(io.Discard, &never)
+	l := newLog(io.Discard, time.Time{})
 	l.Report(0)
 	begin := time.Now()
 	l.Report(10 * time.Second) // the caller slept for too long
