@@ -11,7 +11,6 @@ import (
 	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server/insight"
-	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -170,52 +169,6 @@ func (h *handler) Event(e *znode.Event) {
 	h.srv.changes.Add(e)
 }
 
-// SessionOpened implements consensus.Handler.
-func (h *handler) SessionOpened(x *session.Session) {
-	h.srv.sessions.Track(x, time.Now())
-}
-
-// SessionAttached implements consensus.Handler: the connection that carried
-// the session here before, if there was one, is closed.
-func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
-	h.srv.expired.Reconnected(x.ID)
-	h.srv.sessions.Track(x, time.Now())
-	if c := h.srv.conns.of(x.ID); c != nil {
-		h.srv.conns.unbind(c, x.ID)
-		c.client.Disconnect(ReasonMoved)
-	}
-}
-
-// SessionClosed implements consensus.Handler. A connection whose client asked
-// for it still gets the reply, which is delivered next, and is then ended by
-// its listener. One that carries the session while another asked, as when the
-// client has come back before its old connection's requests were through, is
-// ended after the entry.
-func (h *handler) SessionClosed(x *session.Session, ephemerals []string, expired bool) {
-	id := x.ID
-	h.srv.sessions.Remove(id)
-	h.srv.ends.endOne(id)
-	c := h.srv.conns.of(id)
-	if expired {
-		var open *insight.OpenConnection
-		if c != nil {
-			open = &insight.OpenConnection{LastByte: h.srv.conns.lastHeard(c), Watches: c.watcher.Paths()}
-		}
-		h.srv.expired.Add(x, ephemerals, open)
-	} else {
-		h.srv.expired.Reconnected(id)
-	}
-	if c == nil {
-		return
-	}
-	h.srv.conns.unbind(c, id)
-	if expired {
-		c.client.Disconnect(ReasonExpired)
-		return
-	}
-	h.closedElsewhere = append(h.closedElsewhere, c)
-}
-
 // QuotaExceeded implements consensus.Handler. A subtree is reported at most
 // once per minute, as in ZooKeeper.
 func (h *handler) QuotaExceeded(path string) {
@@ -225,18 +178,5 @@ func (h *handler) QuotaExceeded(path string) {
 	}
 }
 
-// Lead implements consensus.Handler: this server leads since this term; with 0 it does
-// not any more. Every session gets a full timeout from a new leader.
-func (h *handler) Lead(term uint64) {
-	h.srv.View(func(v *View) { h.srv.sessions.Lead(term, v.machine.Sessions(), time.Now()) })
-}
-
 // Halted implements consensus.Handler: the clients go on at other servers.
 func (h *handler) Halted() { h.srv.conns.disconnectAll(ReasonHalted) }
-
-// Touched implements consensus.Handler: the clients of these sessions sent something to
-// some server, and this server leads.
-func (h *handler) Touched(by state.ServerID, ids []znode.SessionID) {
-	h.srv.expired.Reported(by)
-	h.srv.sessions.Touch(uint64(by), ids, time.Now())
-}

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// The first part is for sessions whose clients have no connection but send one
-// request at a time, to any server (HTTP). Their commands carry FlagAnyServer.
+// How long a session lives: the commands that open, move and end it are applied on every server; the leader's server
+// tracks what its client sends to any server, and proposes its end.
 
-// NewSession is the command that opens a session with about this timeout: the
+// NewSession returns the command that opens a session with about this timeout: the
 // server's bounds apply.
 func (s *Server) NewSession(timeout time.Duration) *state.Command {
 	return &state.Command{
@@ -31,6 +32,105 @@ func newPassword() (p session.Password) {
 	}
 	return p
 }
+
+// SessionOpened implements consensus.Handler.
+func (h *handler) SessionOpened(x *session.Session) {
+	h.srv.sessions.Track(x, time.Now())
+}
+
+// SessionAttached implements consensus.Handler: the connection that carried
+// the session here before, if there was one, is closed.
+func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
+	h.srv.expired.Reconnected(x.ID)
+	h.srv.sessions.Track(x, time.Now())
+	if c := h.srv.conns.of(x.ID); c != nil {
+		h.srv.conns.unbind(c, x.ID)
+		c.client.Disconnect(ReasonMoved)
+	}
+}
+
+// Lead implements consensus.Handler: this server leads since this term; with 0 it does
+// not any more. Every session gets a full timeout from a new leader.
+func (h *handler) Lead(term uint64) {
+	h.srv.View(func(v *View) { h.srv.sessions.Lead(term, v.machine.Sessions(), time.Now()) })
+}
+
+// Touched implements consensus.Handler: the clients of these sessions sent something to
+// some server, and this server leads.
+func (h *handler) Touched(by state.ServerID, ids []znode.SessionID) {
+	h.srv.expired.Reported(by)
+	h.srv.sessions.Touch(uint64(by), ids, time.Now())
+}
+
+// extendDeadlines postpones the end of all sessions when this server has stood still since the
+// last call, as when the process or its machine was paused: nothing could be read from clients,
+// and what they sent may still lie in the sockets. The same goes for the time that the
+// application of one entry takes (busy), such as that of a large restore: then the
+// requests of HTTP sessions wait for its end, here and about as long elsewhere.
+func (s *Server) extendDeadlines(since time.Duration, busy bool) {
+	paused := since > s.cfg.Tick
+	if paused {
+		s.expired.Paused(since)
+	}
+	if !paused && !busy {
+		return
+	}
+	if leads := s.sessions.Delay(since); leads && !busy {
+		s.logger.Warn("this server was paused; all session deadlines are extended by that time", "for", since)
+	}
+}
+
+// expire proposes the end of the sessions whose clients were silent too long.
+// The proposal counts only in the term in which it was decided.
+func (s *Server) expire(now time.Time) {
+	dead, term := s.sessions.Expire(now)
+	if len(dead) > 0 {
+		s.expired.Proposed(dead)
+	}
+	for _, x := range dead {
+		cmd := &state.Command{Op: state.OpExpireSession, Session: x.ID, Term: term}
+		if err := s.Propose(cmd, nobody{}); err != nil {
+			return // stopping
+		}
+	}
+}
+
+// SessionClosed implements consensus.Handler. A connection whose client asked
+// for it still gets the reply, which is delivered next, and is then ended by
+// its listener. One that carries the session while another asked, as when the
+// client has come back before its old connection's requests were through, is
+// ended after the entry.
+func (h *handler) SessionClosed(x *session.Session, ephemerals []string, expired bool) {
+	id := x.ID
+	h.srv.sessions.Remove(id)
+	h.srv.ends.endOne(id)
+	c := h.srv.conns.of(id)
+	if expired {
+		var open *insight.OpenConnection
+		if c != nil {
+			open = &insight.OpenConnection{LastByte: h.srv.conns.lastHeard(c), Watches: c.watcher.Paths()}
+		}
+		h.srv.expired.Add(x, ephemerals, open)
+	} else {
+		h.srv.expired.Reconnected(id)
+	}
+	if c == nil {
+		return
+	}
+	h.srv.conns.unbind(c, id)
+	if expired {
+		c.client.Disconnect(ReasonExpired)
+		return
+	}
+	h.closedElsewhere = append(h.closedElsewhere, c)
+}
+
+// SessionDeadlines returns, on the leader, when the ensemble's sessions expire unless their
+// clients send something, in milliseconds since the epoch. Elsewhere it is empty.
+func (s *Server) SessionDeadlines() map[int64][]znode.SessionID { return s.sessions.Deadlines() }
+
+// What follows is for sessions whose clients have no connection but send one
+// request at a time, to any server (HTTP). Their commands carry FlagAnyServer.
 
 // CheckSession reports whether this server has the session and the password is
 // its own, and returns its timeout. A session that was opened through another
@@ -121,43 +221,4 @@ func (t *sessionEnds) wakeLocked(id znode.SessionID, waiting map[*sessionEnd]str
 		close(e.done)
 	}
 	delete(t.waiting, id)
-}
-
-// The rest is about the sessions of the whole ensemble, on the server that leads.
-
-// SessionDeadlines returns, on the leader, when the ensemble's sessions expire unless their
-// clients send something, in milliseconds since the epoch. Elsewhere it is empty.
-func (s *Server) SessionDeadlines() map[int64][]znode.SessionID { return s.sessions.Deadlines() }
-
-// extendDeadlines postpones the end of all sessions when this server has stood still since the
-// last call, as when the process or its machine was paused: nothing could be read from clients,
-// and what they sent may still lie in the sockets. The same goes for the time that the
-// application of one entry takes (busy), such as that of a large restore: then the
-// requests of HTTP sessions wait for its end, here and about as long elsewhere.
-func (s *Server) extendDeadlines(since time.Duration, busy bool) {
-	paused := since > s.cfg.Tick
-	if paused {
-		s.expired.Paused(since)
-	}
-	if !paused && !busy {
-		return
-	}
-	if leads := s.sessions.Delay(since); leads && !busy {
-		s.logger.Warn("this server was paused; all session deadlines are extended by that time", "for", since)
-	}
-}
-
-// expire proposes the end of the sessions whose clients were silent too long.
-// The proposal counts only in the term in which it was decided.
-func (s *Server) expire(now time.Time) {
-	dead, term := s.sessions.Expire(now)
-	if len(dead) > 0 {
-		s.expired.Proposed(dead)
-	}
-	for _, x := range dead {
-		cmd := &state.Command{Op: state.OpExpireSession, Session: x.ID, Term: term}
-		if err := s.Propose(cmd, nobody{}); err != nil {
-			return // stopping
-		}
-	}
 }

@@ -275,7 +275,7 @@ func TestClock_Deadlines_ListsWhatExpires(t *testing.T) {
 	c.Remove(4) // its bucket stays, empty
 	got := list()
 	if len(got) != 2 {
-		t.Errorf("%v", got)
+		t.Errorf("%d deadlines, want 2: %v", len(got), got)
 	}
 	moments := slices.SortedFunc(maps.Keys(got), time.Time.Compare)
 	for _, at := range moments { // the clock itself agrees
