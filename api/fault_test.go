@@ -18,7 +18,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/descriptors"
+	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
@@ -334,7 +334,7 @@ func TestServer_BodyThatStops_IsAnswered(t *testing.T) {
 // Clients of the ZooKeeper port have taken what they may: some descriptors are left for this port,
 // and no more than that.
 func TestServer_Descriptors_SomeAreKept(t *testing.T) {
-	pool := descriptors.NewPool(16) // 1 is kept for HTTP
+	pool := process.NewDescriptors(16) // 1 is kept for HTTP
 	for pool.Clients.Take() {
 	}
 	d, url := serve(t, shared().nodes[0], func(c *api.Config) { c.Descriptors = pool.HTTP })

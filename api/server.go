@@ -19,7 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/ui"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/internal/crash"
-	"github.com/zk-lite/zk-lite/internal/descriptors"
+	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/insight"
@@ -38,7 +38,7 @@ type Config struct {
 	REST  rest.Config
 	Admin admin.Config // but for Others
 	// Descriptors bounds the connections, beside what bounds them anyway; nil: not.
-	Descriptors *descriptors.Share
+	Descriptors *process.DescriptorShare
 }
 
 // Server serves HTTP.
@@ -49,7 +49,7 @@ type Server struct {
 	run  func() // what runs while it is served
 
 	leaving     atomic.Bool // Shutdown was called
-	descriptors *descriptors.Share
+	descriptors *process.DescriptorShare
 	logger      *slog.Logger
 	refusals    repeats.Filter // of connections, by their reasons
 
@@ -235,7 +235,7 @@ func (s *Server) countConn(c net.Conn, state http.ConnState) {
 			s.refuse(c, limit)
 		case !within:
 			s.descriptors.Refuse()
-			s.refuse(c, descriptors.Limited)
+			s.refuse(c, process.DescriptorLimit)
 		}
 	case http.StateActive:
 		s.mu.Lock()

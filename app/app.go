@@ -19,7 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/storage"
-	"github.com/zk-lite/zk-lite/internal/descriptors"
+	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/backup"
@@ -31,7 +31,7 @@ const shutdownTimeout = 5 * time.Second
 // Server is a running server.
 type Server struct {
 	logger      *slog.Logger
-	descriptors *descriptors.Pool
+	descriptors *process.Descriptors
 
 	// The parts, in the order in which they start.
 	peerTLS   *peerTLS // nil: the peer port does not speak TLS
@@ -55,7 +55,7 @@ type Server struct {
 // the ports' servers, and the reports to the service manager.
 func Open(o Options) (s *Server, err error) {
 	o.limitByMemory()
-	s = &Server{logger: o.Logger, descriptors: descriptors.ForProcess()}
+	s = &Server{logger: o.Logger, descriptors: process.OwnDescriptors()}
 	if s.peerTLS, err = newPeerTLS(&o.Settings, o.Logger); err != nil {
 		return nil, err
 	}

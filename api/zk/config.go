@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/metrics"
-	"github.com/zk-lite/zk-lite/internal/descriptors"
+	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server/audit"
 	"github.com/zk-lite/zk-lite/server/insight"
@@ -41,17 +41,17 @@ type Config struct {
 	Version   string // zk-lite's own, such as 0.1.0; empty: dev
 	BuildDate string // as it is printed after "built on"; empty: UnknownBuildDate
 
-	MaxFrame         int                // largest request frame in bytes (jute.maxbuffer); 0: 1,048,575
-	OutboxBytes      int                // bytes that may wait for one client; 0: DefaultOutboxBytes
-	OutboxTotal      int64              // bytes that may wait for all clients; 0: DefaultOutboxTotal
-	PartialBytes     int                // for requests that came in part (largeRequestMaxBytes); 0: DefaultPartialBytes
-	MaxPerAddress    int                // connections from one address (maxClientCnxns); 0: no bound
-	MaxConnections   int                // connections in all (maxCnxns); 0: no bound
-	Descriptors      *descriptors.Share // of the process; nil: no bound
-	Throttle         ConnectionThrottle // of sessions; zero: none
-	MaxRequests      int                // that wait for their result (requestThrottleLimit); 0: no bound
-	HandshakeTimeout time.Duration      // for a connection without session; 0: 10 s
-	WriteTimeout     time.Duration      // for a write to make progress; 0: DefaultWriteTimeout
+	MaxFrame         int                      // largest request frame in bytes (jute.maxbuffer); 0: 1,048,575
+	OutboxBytes      int                      // bytes that may wait for one client; 0: DefaultOutboxBytes
+	OutboxTotal      int64                    // bytes that may wait for all clients; 0: DefaultOutboxTotal
+	PartialBytes     int                      // for requests that came in part (largeRequestMaxBytes); 0: DefaultPartialBytes
+	MaxPerAddress    int                      // connections from one address (maxClientCnxns); 0: no bound
+	MaxConnections   int                      // connections in all (maxCnxns); 0: no bound
+	Descriptors      *process.DescriptorShare // of the process; nil: no bound
+	Throttle         ConnectionThrottle       // of sessions; zero: none
+	MaxRequests      int                      // that wait for their result (requestThrottleLimit); 0: no bound
+	HandshakeTimeout time.Duration            // for a connection without session; 0: 10 s
+	WriteTimeout     time.Duration            // for a write to make progress; 0: DefaultWriteTimeout
 
 	// Words lists the four-letter words that are answered
 	// (4lw.commands.whitelist), "*" for all. srvr always is, as in ZooKeeper.

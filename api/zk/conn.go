@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/crash"
-	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
@@ -99,7 +99,7 @@ func (c *conn) serve() error {
 		return badf("the client speaks %s, and this port ZooKeeper's protocol%s", speech, c.withoutTLS())
 	}
 	if c.wordsOnly {
-		c.listener.refuse(c, descriptors.Limited)
+		c.listener.refuse(c, process.DescriptorLimit)
 		return errors.New("no descriptors are left for clients")
 	}
 	if !c.listener.srv.Serving() {

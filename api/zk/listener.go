@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus"
-	"github.com/zk-lite/zk-lite/internal/descriptors"
+	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/auth"
@@ -151,7 +151,7 @@ func (ln *Listener) admit(nc net.Conn) {
 	case ln.stopping:
 		over = "stopping"
 	case !within && ln.wordsOnly >= maxWordsOnly:
-		over = descriptors.Limited
+		over = process.DescriptorLimit
 	case ln.cfg.MaxConnections > 0 && len(ln.conns) >= ln.cfg.MaxConnections:
 		over = "maxCnxns"
 	case ln.cfg.MaxPerAddress > 0 && ln.perAddress[c.address] >= ln.cfg.MaxPerAddress:
@@ -183,7 +183,7 @@ func (ln *Listener) refuse(c *conn, limit string) {
 	ln.mu.Lock()
 	ln.rejected++
 	ln.mu.Unlock()
-	if limit == descriptors.Limited {
+	if limit == process.DescriptorLimit {
 		ln.cfg.Descriptors.Refuse()
 	}
 	ln.logRefusal(limit, "remote", c.remote, "limit", limit)

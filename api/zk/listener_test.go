@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zk-lite/zk-lite/internal/descriptors"
+	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -38,7 +38,7 @@ func TestListener_Session_EveryOperation(t *testing.T) {
 // Clients once took every descriptor of the process, and nobody learned how the server was, nor
 // did the other servers reach it.
 func TestListener_Descriptors_LastOnesAreForWords(t *testing.T) {
-	pool := descriptors.NewPool(16) // 11 for clients
+	pool := process.NewDescriptors(16) // 11 for clients
 	said := &lines{}
 	k := start(t, logTo(said), func(_ *serverConfig, z *zkConfig) { z.Descriptors = pool.Clients })
 	clients := make([]*client, 11)
@@ -61,7 +61,7 @@ func TestListener_Descriptors_LastOnesAreForWords(t *testing.T) {
 	if n := pool.Refused(); n != 40 {
 		t.Errorf("%d are counted as refused, want 40", n)
 	}
-	if text := said.String(); strings.Count(text, "client refused") != 1 || !strings.Contains(text, descriptors.Limited) {
+	if text := said.String(); strings.Count(text, "client refused") != 1 || !strings.Contains(text, process.DescriptorLimit) {
 		t.Errorf("want one line that names the limit: %s", text)
 	}
 	clients[0].close()

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/metrics"
-	"github.com/zk-lite/zk-lite/internal/descriptors"
 	"github.com/zk-lite/zk-lite/internal/histogram"
+	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -245,10 +245,10 @@ func (ln *Listener) Metrics(emit func(name string, value any)) {
 		{Labels: `kind="read"`, Value: reads}, {Labels: `kind="write"`, Value: writes},
 		{Labels: `kind="ping"`, Value: pings},
 	})
-	if open, err := descriptors.Open(); err == nil {
+	if open, err := process.OpenDescriptors(); err == nil {
 		emit("open_file_descriptor_count", open)
 	}
-	if limit, err := descriptors.Limit(); err == nil {
+	if limit, err := process.MaxDescriptors(); err == nil {
 		emit("max_file_descriptor_count", limit)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/storage"
-	"github.com/zk-lite/zk-lite/internal/descriptors"
+	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/tlsfiles"
 )
 
@@ -66,11 +66,11 @@ func (d *doctor) settings() {
 const fewDescriptors = 4096
 
 func (d *doctor) descriptors() {
-	limit, err := descriptors.Limit()
+	limit, err := process.MaxDescriptors()
 	if err != nil {
 		return // not known on this system
 	}
-	most := descriptors.MostClients(limit)
+	most := process.MostClients(limit)
 	const do = "raise the limit of open files (LimitNOFILE of the unit, or ulimit -n)"
 	switch want := d.Settings.ZooKeeper.MaxConnections; {
 	case want > most:

@@ -16,8 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
-	"github.com/zk-lite/zk-lite/internal/gc"
-	"github.com/zk-lite/zk-lite/internal/processors"
+	"github.com/zk-lite/zk-lite/internal/process"
 )
 
 // devOptions are the flags of dev.
@@ -72,8 +71,8 @@ run with the same directory has it.`,
 			logs = io.Discard
 		}
 		logger := newLogger(logs, false, 0)
-		defer gc.Tune(logger)()
-		defer processors.Adjust(logger)()
+		defer process.TuneCollector(logger)()
+		defer process.AdjustProcessors(logger)()
 		build := readBuildInfo()
 		if err := o.issue(); err != nil {
 			return err
@@ -84,7 +83,7 @@ run with the same directory has it.`,
 			for id := 1; id <= o.servers; id++ {
 				n, err := app.Open(app.Options{
 					Settings: o.settings(id), Version: build.full(), Built: build.built(),
-					Memory: gc.Memory() / int64(o.servers),
+					Memory: process.Memory() / int64(o.servers),
 					Logger: logger.With("server", id), Fatal: fatal,
 				})
 				if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/zk-lite/zk-lite/app/doctor"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
-	"github.com/zk-lite/zk-lite/internal/gc"
+	"github.com/zk-lite/zk-lite/internal/process"
 )
 
 // diagnosis is what doctor prints with -o json.
@@ -68,7 +68,7 @@ func diagnose(c *cobra.Command, urls []string) diagnosis {
 	s, notices, err := config.Load(c.Flags(), os.LookupEnv)
 	d := diagnosis{Findings: doctor.Configuration(err, append(notices, config.UnknownVariables(os.Environ())...))}
 	o := doctor.Options{
-		Settings: s, Version: readBuildInfo().full(), Memory: gc.Memory(), HTTP: urls, Limits: doctor.DefaultLimits(),
+		Settings: s, Version: readBuildInfo().full(), Memory: process.Memory(), HTTP: urls, Limits: doctor.DefaultLimits(),
 	}
 	if err == nil {
 		d.Findings = append(d.Findings, doctor.Examine(c.Context(), o)...)

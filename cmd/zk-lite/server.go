@@ -19,9 +19,8 @@ import (
 	"github.com/zk-lite/zk-lite/app"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
-	"github.com/zk-lite/zk-lite/internal/gc"
-	"github.com/zk-lite/zk-lite/internal/lograte"
-	"github.com/zk-lite/zk-lite/internal/processors"
+	"github.com/zk-lite/zk-lite/internal/process"
+	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/internal/sdnotify"
 )
 
@@ -61,15 +60,15 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		if err != nil {
 			return err
 		}
-		defer gc.Tune(logger)()
+		defer process.TuneCollector(logger)()
 		if s.AdjustProcessors {
-			defer processors.Adjust(logger)()
+			defer process.AdjustProcessors(logger)()
 		}
 		build := readBuildInfo()
 		err = run(c.Context(), logger, func(fatal func(error)) (closer, error) {
 			return app.Open(app.Options{
 				Settings: s, Version: build.full(), Built: build.built(),
-				Memory: gc.Memory(), Logger: logger, Manager: manager, Fatal: fatal,
+				Memory: process.Memory(), Logger: logger, Manager: manager, Fatal: fatal,
 			})
 		})
 		if err == nil || !s.LoggerJSON {
@@ -178,7 +177,7 @@ func newLogger(w io.Writer, asJSON bool, level slog.Level) *slog.Logger {
 		h = slog.NewJSONHandler(w, o)
 	}
 	if level > slog.LevelDebug {
-		h = lograte.New(h)
+		h = repeats.NewHandler(h)
 	}
 	return slog.New(h)
 }

@@ -1,17 +1,15 @@
-package process_test
+package process
 
 import (
 	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
-
-	"github.com/zk-lite/zk-lite/internal/process"
 )
 
 func TestNow_GrowsWithWork(t *testing.T) {
-	before := process.Now()
-	for process.Now().CPU <= before.CPU {
+	before := Now()
+	for Now().CPU <= before.CPU {
 		runtime.Gosched()
 	}
 	if age := time.Since(before.Started); age < 0 || age > time.Hour {
@@ -23,10 +21,10 @@ func TestNow_GrowsWithWork(t *testing.T) {
 }
 
 func TestFreeBytes(t *testing.T) {
-	if n, err := process.FreeBytes(t.TempDir()); n <= 0 || err != nil {
+	if n, err := FreeBytes(t.TempDir()); n <= 0 || err != nil {
 		t.Errorf("%d bytes are free (%v), want some", n, err)
 	}
-	if _, err := process.FreeBytes(filepath.Join(t.TempDir(), "missing")); err == nil {
+	if _, err := FreeBytes(filepath.Join(t.TempDir(), "missing")); err == nil {
 		t.Error("there is room on no disk")
 	}
 }

@@ -1,4 +1,4 @@
-package processors
+package process
 
 import (
 	"log/slog"
@@ -23,10 +23,21 @@ const (
 	downAfter = 2 * time.Second
 )
 
-// Adjust adjusts GOMAXPROCS until stop is called, which sets Go's default again. It does nothing with a
-// single processor, where GOMAXPROCS is in the environment, and on systems on which a process cannot read
-// its CPU time.
-func Adjust(logger *slog.Logger) (stop func()) {
+// AdjustProcessors adjusts GOMAXPROCS, the number of processors that run Go code, to what the process uses of them: one
+// while it needs less than one, all of them once it needs more. It does so on one goroutine until stop is called, which
+// sets Go's default again, and may be in effect once in a process. It does nothing with a single processor, where
+// GOMAXPROCS is in the environment, and on systems on which a process cannot read its CPU time. The setting
+// runtime.adjustProcessors turns it off.
+//
+// With more than one, Go wakes a second thread whenever a goroutine becomes ready, in case there is more
+// to do, and that thread sleeps again when there is not. A server does this several times per entry. Three
+// servers on a machine with two cores take the processors for that from each other: a sixth of their CPU
+// went there (docs/adr/0012).
+//
+// The price: when load begins suddenly, requests share one processor for up to 100 ms, or 500 ms if the
+// process was idle. A call that blocks on a file keeps the one processor until the runtime's monitor
+// thread takes it away, which takes up to 20 ms in a busy process.
+func AdjustProcessors(logger *slog.Logger) (stop func()) {
 	_, set := os.LookupEnv("GOMAXPROCS")
 	if _, known := cpuTime(); set || !known || runtime.GOMAXPROCS(0) == 1 {
 		return func() {}

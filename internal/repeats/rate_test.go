@@ -1,4 +1,4 @@
-package lograte_test
+package repeats_test
 
 import (
 	"bytes"
@@ -8,16 +8,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zk-lite/zk-lite/internal/lograte"
+	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
-// Whatever is logged, and by whomever, no more lines pass than the rate; errors pass for longer; what was left out is
-// told.
+// No more lines pass than the rate, from all loggers together; errors pass for longer; the next line counts those that
+// were left out.
 func TestHandler_Bounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		log := slog.New(lograte.New(slog.NewTextHandler(&out, nil)))
+		log := slog.New(repeats.NewHandler(slog.NewTextHandler(&out, nil)))
 		passed := func(n int, level slog.Level) int {
 			before := strings.Count(out.String(), "\n")
 			for i := range n {
@@ -31,12 +31,12 @@ func TestHandler_Bounds(t *testing.T) {
 			level slog.Level
 			want  int
 		}{
-			{0, 5000, slog.LevelInfo, lograte.Burst},
-			{time.Second, 5000, slog.LevelWarn, lograte.PerSecond},
+			{0, 5000, slog.LevelInfo, repeats.Burst},
+			{time.Second, 5000, slog.LevelWarn, repeats.PerSecond},
 			{0, 100_000, slog.LevelDebug, 0},
-			{0, 5000, slog.LevelError, lograte.Burst},
+			{0, 5000, slog.LevelError, repeats.Burst},
 			{time.Second, 5000, slog.LevelWarn, 0},
-			{time.Hour, 5000, slog.LevelInfo, lograte.Burst},
+			{time.Hour, 5000, slog.LevelInfo, repeats.Burst},
 		} {
 			if clock.Sleep(c.wait); passed(c.lines, c.level) != c.want {
 				t.Errorf("%d lines of level %v after %v: want %d that pass", c.lines, c.level, c.wait, c.want)

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package processors
+package process
 
 import "time"
 

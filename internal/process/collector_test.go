@@ -1,7 +1,8 @@
-package gc
+package process
 
 import (
 	"log/slog"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -82,7 +83,7 @@ func TestTune_HeapGrows_GOGCFollows(t *testing.T) {
 	unsetenv(t, "GOGC")
 	unsetenv(t, "GOMEMLIMIT")
 	before, limit := gogc(), debug.SetMemoryLimit(-1)
-	stop := Tune(slog.New(slog.DiscardHandler))
+	stop := TuneCollector(slog.New(slog.DiscardHandler))
 	if gogc() <= usual {
 		t.Errorf("GOGC is %d for a small heap", gogc())
 	}
@@ -113,9 +114,18 @@ func TestTune_Environment_HasTheLastWord(t *testing.T) {
 	t.Setenv("GOGC", "100")
 	t.Setenv("GOMEMLIMIT", "1GiB")
 	before, limit := gogc(), debug.SetMemoryLimit(-1)
-	defer Tune(slog.New(slog.DiscardHandler))()
+	defer TuneCollector(slog.New(slog.DiscardHandler))()
 	if gogc() != before || debug.SetMemoryLimit(-1) != limit {
 		t.Errorf("GOGC %d, limit %d were set though the environment has them",
 			gogc(), debug.SetMemoryLimit(-1))
+	}
+}
+
+// unsetenv removes a variable of the environment until the end of the test.
+func unsetenv(t *testing.T, key string) {
+	t.Helper()
+	t.Setenv(key, "") // which restores it
+	if err := os.Unsetenv(key); err != nil {
+		t.Fatal(err)
 	}
 }

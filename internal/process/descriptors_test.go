@@ -1,9 +1,9 @@
-package descriptors
+package process
 
 import "testing"
 
 // takeAll takes until the share says no, and returns how many it has given.
-func takeAll(s *Share) int {
+func takeAll(s *DescriptorShare) int {
 	for n := 0; ; n++ {
 		if !s.Take() {
 			s.Refuse()
@@ -21,7 +21,7 @@ func TestPool_ClientsFirst_LeaveTheRest(t *testing.T) {
 		{1 << 20, 1<<20 - 256 - 64, 64},
 		{64, 44, 4},
 	} {
-		p := NewPool(test.limit)
+		p := NewDescriptors(test.limit)
 		if n := MostClients(test.limit); n != test.clients {
 			t.Errorf("of %d, clients are said to get %d, want %d", test.limit, n, test.clients)
 		}
@@ -39,7 +39,7 @@ func TestPool_ClientsFirst_LeaveTheRest(t *testing.T) {
 
 // HTTP's many streams leave half to the ZooKeeper port, and what is given back can be had again.
 func TestPool_HTTPFirst_LeavesHalf(t *testing.T) {
-	p := NewPool(2600)
+	p := NewDescriptors(2600)
 	if n := takeAll(p.HTTP); n != 1172 {
 		t.Errorf("HTTP gets %d", n)
 	}
@@ -55,7 +55,7 @@ func TestPool_HTTPFirst_LeavesHalf(t *testing.T) {
 // A crowd beyond one port's bound, which counts until it is closed, takes nothing from what is
 // kept for the other.
 func TestPool_Crowd_DoesNotTouchTheOthers(t *testing.T) {
-	p := NewPool(600)
+	p := NewDescriptors(600)
 	takeAll(p.Clients)
 	for range 100 {
 		if p.Clients.Take() {
@@ -68,7 +68,7 @@ func TestPool_Crowd_DoesNotTouchTheOthers(t *testing.T) {
 }
 
 func TestShare_Nil_RefusesNothing(t *testing.T) {
-	var s *Share
+	var s *DescriptorShare
 	if !s.Take() {
 		t.Error("a nil share refuses")
 	}

@@ -1,4 +1,4 @@
-package processors
+package process
 
 import (
 	"log/slog"
@@ -93,13 +93,13 @@ func TestAdjust_ThisProcess(t *testing.T) {
 	runtime.SetDefaultGOMAXPROCS()
 	all := runtime.GOMAXPROCS(0)
 	if _, known := cpuTime(); !known || all == 1 {
-		Adjust(slog.New(slog.DiscardHandler))()
+		AdjustProcessors(slog.New(slog.DiscardHandler))()
 		if got := runtime.GOMAXPROCS(0); got != all {
 			t.Errorf("GOMAXPROCS is %d where nothing can be adjusted, it was %d", got, all)
 		}
 		return
 	}
-	stop := Adjust(slog.New(slog.DiscardHandler))
+	stop := AdjustProcessors(slog.New(slog.DiscardHandler))
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(time.Minute); runtime.GOMAXPROCS(0) != 1; <-tick.C {
@@ -118,7 +118,7 @@ func TestAdjust_Environment_HasTheLastWord(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 	runtime.GOMAXPROCS(before + 1) // which stop would not leave, had Adjust begun
-	Adjust(slog.New(slog.DiscardHandler))()
+	AdjustProcessors(slog.New(slog.DiscardHandler))()
 	if got := runtime.GOMAXPROCS(0); got != before+1 {
 		t.Errorf("GOMAXPROCS is %d though the environment has it, it was %d", got, before+1)
 	}
