@@ -17,7 +17,7 @@ import (
 const maxIdentityBytes = 16 << 10
 
 // auth proves an identity. It is done on the reader's own goroutine and out of
-// order, so that a request right behind it has the identity already
+// order, so that a request right after it has the identity already
 // (ZooKeeperServer.processPacket). Failure costs the connection.
 func (c *conn) auth(xid wire.Xid, rd *jute.Reader) error {
 	var q wire.AuthRequest
@@ -28,7 +28,7 @@ func (c *conn) auth(xid wire.Xid, rd *jute.Reader) error {
 	if !c.authenticate(&q) {
 		c.listener.authFailed.Add(1)
 		c.note("login", audit.Failure, "scheme "+q.Scheme)
-		// A client of another ensemble is not told to give up: it tries the next server
+		// A client of another ensemble gets no answer, which would have it give up: it tries the next server
 		// (EnsembleAuthenticationProvider).
 		if q.Scheme != "ensemble" || !c.listener.srv.Auth().Ensemble("") {
 			c.direct(xid, znode.ErrAuthFailed, nil)
@@ -91,7 +91,7 @@ func (c *conn) enough(xid wire.Xid) bool {
 	return false
 }
 
-// hint says what else could be wrong with a client without the identity that it needs.
+// hint names another cause for which a client can lack the identity that it needs; empty: none is known.
 func (c *conn) hint() string {
 	a := c.listener.srv.Auth()
 	if s := a.SASL(); s != nil && slices.Contains(a.Schemes(), "sasl") && s.Mechanism() == "DIGEST-MD5" &&
@@ -149,7 +149,7 @@ func (c *conn) sasl(xid wire.Xid, rd *jute.Reader) error {
 	return nil
 }
 
-// addSASL adds the identities of a user who is proved.
+// addSASL adds the identities of an authenticated user.
 func (c *conn) addSASL(s *auth.SASL, user string) error {
 	ids, err := s.Identities(user)
 	if err == nil && !c.addIdentities(ids) {
@@ -158,7 +158,8 @@ func (c *conn) addSASL(s *auth.SASL, user string) error {
 	return err
 }
 
-// saslFailed answers a client that has not proved who it is: it goes, unless allowSaslFailedClients lets it stay.
+// saslFailed answers a client that has failed to authenticate, and ends its connection unless allowSaslFailedClients is
+// set.
 func (c *conn) saslFailed(xid wire.Xid, s *auth.SASL, err error) {
 	c.listener.authFailed.Add(1)
 	c.note("login", audit.Failure, "sasl "+s.Mechanism()+": "+err.Error())

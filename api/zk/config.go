@@ -24,7 +24,7 @@ const (
 	DefaultHandshakeTimeout = 10 * time.Second
 	// DefaultWriteTimeout is the default of ZooKeeper's longest session timeout
 	// with the sample configuration's tick: a client that has taken nothing for
-	// so long cannot have a session anyway.
+	// that time cannot have a session anyway.
 	DefaultWriteTimeout = 40 * time.Second
 	// CompatibleVersion is the ZooKeeper version that clients and monitors get to
 	// see, because some choose features by it.
@@ -32,7 +32,7 @@ const (
 	// BuildDateFormat is how ZooKeeper wrote the date until 3.6, for package time. Parsers of
 	// that time, such as go-zookeeper's, refuse ZooKeeper's newer form; the newer ones read both.
 	BuildDateFormat = "01/02/2006 15:04 GMT"
-	// UnknownBuildDate is a date that nobody takes for real and all can read.
+	// UnknownBuildDate is a date that all can parse and no one takes for real.
 	UnknownBuildDate = "01/01/1970 00:00 GMT"
 )
 
@@ -44,7 +44,7 @@ type Config struct {
 	MaxFrame         int                      // largest request frame in bytes (jute.maxbuffer); 0: 1,048,575
 	OutboxBytes      int                      // bytes that may wait for one client; 0: DefaultOutboxBytes
 	OutboxTotal      int64                    // bytes that may wait for all clients; 0: DefaultOutboxTotal
-	PartialBytes     int                      // for requests that came in part (largeRequestMaxBytes); 0: DefaultPartialBytes
+	PartialBytes     int                      // for partial requests (largeRequestMaxBytes); 0: DefaultPartialBytes
 	MaxPerAddress    int                      // connections from one address (maxClientCnxns); 0: no bound
 	MaxConnections   int                      // connections in all (maxCnxns); 0: no bound
 	Descriptors      *process.DescriptorShare // of the process; nil: no bound
@@ -130,12 +130,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// fullVersion is what stands after "Zookeeper version: ".
+// fullVersion is printed after "Zookeeper version: ".
 func (c *Config) fullVersion() string {
 	return CompatibleVersion + "-zk-lite-" + c.Version + ", built on " + c.BuildDate
 }
 
-// allowed is the set of words that are answered.
+// allowed returns the set of words that are answered.
 func (c *Config) allowed() map[string]bool {
 	set := map[string]bool{"srvr": true}
 	for _, w := range c.Words {

@@ -123,10 +123,10 @@ func (c *conn) withoutTLS() string {
 	return " without TLS"
 }
 
-// requests executes frames until the client has gone or broken the protocol, or the server leaves.
+// requests executes frames until the client closes the connection or breaks the protocol, or the server stops.
 func (c *conn) requests() error {
 	sc := c.sc.Load()
-	served := false // something since the server leaves
+	served := false // something since the server stops
 	for !c.closing {
 		frame, err := c.in.frame()
 		if err != nil {
@@ -194,7 +194,7 @@ func (c *conn) execute(frame []byte) error {
 		err = c.sc.Load().Read(r)
 	case r.isCommand():
 		r.cmd.Identities, r.quiet = r.ids, false
-		c.out.wake() // what is answered already does not wait for the log
+		c.out.wake() // replies that are ready do not wait for the log
 		err = c.sc.Load().Write(&r.cmd, r)
 	default:
 		err = c.sc.Load().Read(r)
@@ -203,7 +203,7 @@ func (c *conn) execute(frame []byte) error {
 	return nil
 }
 
-// handedOn ends the connection if the server did not take a request: it ends the session, or has.
+// handedOn ends the connection if the server has not taken a request, because the session ends or has ended.
 func (c *conn) handedOn(err error) {
 	if err != nil {
 		c.out.end("server: " + err.Error())
@@ -212,7 +212,7 @@ func (c *conn) handedOn(err error) {
 }
 
 // refuseTooLong reads and forgets a frame longer than jute.maxbuffer, and answers it in its turn with
-// BADARGUMENTS, which all clients know. ZooKeeper closes the connection without a word, and then the client
+// BADARGUMENTS, which all clients know. ZooKeeper closes the connection without an answer, and then the client
 // sends the same request to the next server. An error ends the connection.
 func (c *conn) refuseTooLong(why error) error {
 	size := int(int32(c.in.head()))

@@ -1,8 +1,7 @@
 // Package zk is the ZooKeeper listener: it speaks ZooKeeper's own client protocol
 // (3.9) on a listener, so that ZooKeeper's clients and tools connect
-// unmodified. It frames, decodes, encodes and prints; it decides nothing about
-// znodes, sessions or watches, which is what package server and those below it
-// do.
+// unmodified. It frames, decodes, encodes and prints. Package server and those below it
+// decide about znodes, sessions and watches.
 //
 // It does not listen (Serve takes a net.Listener) and does not read configuration
 // files. SASL's mechanisms come in as exchanges (server/auth). TLS is its listener's
@@ -37,7 +36,7 @@
 // off when its outbox is over Config.OutboxBytes or a write makes no progress
 // for Config.WriteTimeout; its reader stops taking requests long before
 // (outboxHighWater), so that only notifications and answers of queued requests
-// can get there. Nobody else waits for it.
+// can get there. No one else waits for it.
 //
 // Locks, in the order in which they may be taken: Listener.mu, then
 // server's (view, Conn.mu), then outbox.mu.

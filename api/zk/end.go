@@ -22,15 +22,14 @@ import (
 const lingerTime = time.Second
 
 const (
-	// quietTime is for how long a client must have sent nothing to be let go, when this server leaves. One that sends
-	// goes with the reply: its next request is not on its way then.
+	// quietTime is how long a client must have been silent before its connection is closed, when this server stops. One
+	// that sends requests is disconnected with a reply: its next request is not on its way then.
 	quietTime = 20 * time.Millisecond
-	// leaveLimit is how long a connection may take to leave, for a client that never pauses and for requests that
-	// no leader answers.
+	// leaveLimit bounds the whole, for a client that never pauses and for requests that no leader answers.
 	leaveLimit = time.Second
 )
 
-// endReason says why a connection has ended: why, if this server has ended it.
+// endReason returns why a connection has ended: why, if this server has ended it.
 func endReason(err error, why string) string {
 	switch {
 	case why != "":
@@ -46,8 +45,7 @@ func endReason(err error, why string) string {
 // maxBroken is how many lines about clients that broke the protocol there are in repeats.Every.
 const maxBroken = 10
 
-// report logs why the connection has ended: nothing above debug for what
-// clients do every day.
+// report logs why the connection has ended, on level debug if that is nothing unusual.
 func (c *conn) report(err error, why string) {
 	var bad *protocolError
 	var ahead *aheadError
@@ -85,9 +83,8 @@ func badf(format string, args ...any) error {
 	return &protocolError{fmt.Sprintf(format, args...)}
 }
 
-// lastWords sees to it that an ended connection's last replies arrive: it
-// reads and forgets what still comes until the client or the linger timer
-// closes the connection.
+// lastWords lets the last replies of an ended connection arrive: it reads and
+// discards until the client or the linger timer closes the connection.
 func (c *conn) lastWords(err error) error {
 	if err != nil && !c.out.isEnding() {
 		return err
@@ -111,7 +108,7 @@ func (c *conn) lastWords(err error) error {
 func (c *conn) ended() {
 	close(c.gone)
 	if sc := c.sc.Load(); sc != nil {
-		sc.Close(c.out.reason()) // a reader that waits for room in its queue goes on
+		sc.Close(c.out.reason()) // wakes a reader that waits for room in its queue
 	}
 	half, ok := c.net.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
@@ -133,8 +130,8 @@ func (c *conn) Disconnect(r server.Reason) {
 // errLeaving interrupts a reader that waits for its client.
 var errLeaving = errors.New("the server stops")
 
-// leave has the connection end in a moment in which all that was read from it is answered, because this server
-// stops. It never blocks.
+// leave ends the connection, because this server stops, at a moment when all requests that it has read are answered. It
+// never blocks.
 func (c *conn) leave() {
 	if c.sc.Load() == nil { // there is nothing to answer yet
 		c.out.end(server.ReasonStopping.String())
@@ -147,8 +144,8 @@ func (c *conn) leave() {
 	time.AfterFunc(leaveLimit, func() { c.out.end(server.ReasonStopping.String()) })
 }
 
-// leaveNow is called by the reader, when the server leaves and no whole frame waits. It reports whether the
-// connection has been told to go, behind the last reply; if not, there is more to read.
+// leaveNow is called by the reader when the server stops and no whole frame waits. It reports whether it has ended the
+// connection, after the last reply; if not, there is more to read.
 func (c *conn) leaveNow(served bool) (bool, error) {
 	if c.in.have() > 0 || !served && c.pending.Load() == 0 {
 		if err := c.net.SetReadDeadline(time.Now().Add(quietTime)); err != nil {
@@ -163,7 +160,7 @@ func (c *conn) leaveNow(served bool) (bool, error) {
 	return true, nil
 }
 
-// goAway is the last thing that happens on a connection of a server that leaves. It implements server.Op.
+// goAway is the last operation on a connection of a server that stops. It implements server.Op.
 type goAway struct{ c *conn }
 
 // Read implements server.Op.

@@ -19,9 +19,9 @@ import (
 // next. Ids repeat only if a server's clock was set back.
 const sessionIDTries = 3
 
-// handshake reads the ConnectRequest and gives the connection a session. What
-// the client has sent behind it stays unread until then. On an error the
-// connection is to be closed.
+// handshake reads the ConnectRequest and gives the connection a session. Bytes
+// after it stay unread until then. On an error the caller closes the
+// connection.
 func (c *conn) handshake() error {
 	frame, err := c.in.frame()
 	for ; frame == nil && err == nil; frame, err = c.in.frame() {
@@ -67,13 +67,13 @@ func (c *conn) handshake() error {
 	return errors.New("no free session id was found")
 }
 
-// isAhead reports whether the client has seen what this server has not.
+// isAhead reports whether the client has seen a zxid that this server has not.
 func (c *conn) isAhead(seen znode.Zxid) (ahead bool) {
 	c.listener.srv.View(func(v *server.View) { ahead = seen > v.Zxid() })
 	return ahead
 }
 
-// aheadError refuses a client that has seen what is not known here.
+// aheadError refuses a client that has seen a zxid that this server has not.
 type aheadError struct{ problem string }
 
 func (e *aheadError) Error() string { return e.problem }
@@ -126,7 +126,7 @@ func (h *connecting) propose() error {
 	return sc.AttachSession(h.q.SessionID, password, timeout, h)
 }
 
-// outcome is what became of the handshake.
+// outcome returns why the handshake has failed, and sends the answer.
 func (h *connecting) outcome() error {
 	if h.refused != nil {
 		return h.refused
@@ -152,8 +152,8 @@ func (h *connecting) Done(v *server.View, x *state.Result) {
 		h.refuse()
 	case h.q.LastZxidSeen > v.Zxid():
 		// Also after the log has brought this server to the present, the client
-		// knows more: this ensemble has lost what it has seen. ZooKeeper closes
-		// without a word, so that the client tries another server.
+		// has seen more: this ensemble has lost writes. ZooKeeper closes
+		// without an answer, so that the client tries another server.
 		h.refused = &aheadError{fmt.Sprintf("client has seen zxid %s, the ensemble is at %s",
 			h.q.LastZxidSeen, v.Zxid())}
 		h.c.out.end(h.refused.Error())

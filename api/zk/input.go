@@ -79,7 +79,7 @@ const maxSetWatches = 16 << 20
 // limit is how long the next frame may be.
 func (in *input) limit() int {
 	if in.have() >= wire.FrameLengthBytes+wire.RequestHeaderBytes {
-		kind := in.buf[in.from+wire.FrameLengthBytes+4:] // behind the xid
+		kind := in.buf[in.from+wire.FrameLengthBytes+4:] // after the xid
 		switch wire.OpCode(int32(binary.BigEndian.Uint32(kind))) {
 		case wire.OpSetWatches, wire.OpSetWatches2:
 			return max(in.maxFrame, maxSetWatches)
@@ -88,10 +88,10 @@ func (in *input) limit() int {
 	return in.maxFrame
 }
 
-// head returns the first four bytes; the caller knows that there are so many.
+// head returns the first four bytes, which must have arrived.
 func (in *input) head() uint32 { return binary.BigEndian.Uint32(in.buf[in.from:]) }
 
-// waiting is what has arrived.
+// waiting returns the bytes that have arrived.
 func (in *input) waiting() []byte { return in.buf[in.from:in.to] }
 
 // take consumes n of the bytes that wait.
@@ -101,7 +101,7 @@ func (in *input) take(n int) []byte {
 	return b
 }
 
-// discard forgets what has arrived.
+// discard drops the bytes that have arrived.
 func (in *input) discard() { in.from, in.to = 0, 0 }
 
 // fill waits for more bytes. What frame returned before is overwritten.
@@ -115,8 +115,8 @@ func (in *input) fill() error {
 	return err
 }
 
-// fillOpen is fill for a connection that has a session: it may be silent for
-// as long as it likes, but not keep a large buffer meanwhile. It returns errLeaving when the server leaves.
+// fillOpen is fill for a connection that has a session, which may be silent for any time, but not keep a large buffer
+// meanwhile. It returns errLeaving when the server stops.
 func (in *input) fillOpen(now time.Time, leaving *atomic.Bool) error {
 	for {
 		in.makeRoom()
@@ -159,7 +159,7 @@ func (in *input) watch(now time.Time) error {
 	return in.conn.SetReadDeadline(in.until)
 }
 
-// release notes that no partial frame takes a large buffer any more.
+// release returns the share of partial frames.
 func (in *input) release() {
 	if in.counted {
 		in.counted = false
@@ -167,13 +167,13 @@ func (in *input) release() {
 	}
 }
 
-// end gives back what in has; the connection has ended.
+// end returns all buffers; the connection has ended.
 func (in *input) end() {
 	in.release()
 	in.drop()
 }
 
-// makeRoom sees to it that buf has room after to.
+// makeRoom makes room in buf after to.
 func (in *input) makeRoom() {
 	in.findRoom()
 	if in.have() > 0 && len(in.buf) > smallInput {
@@ -203,7 +203,7 @@ func (in *input) findRoom() {
 }
 
 // grow moves to a larger buffer. A frame's length is a claim, so the buffer
-// never gets more than twice as large as what has arrived.
+// never gets more than twice as large as the bytes that have arrived.
 func (in *input) grow() {
 	waiting := in.buf[in.from:in.to]
 	if len(in.buf) < bufferBytes {
@@ -224,7 +224,7 @@ func (in *input) grow() {
 	in.buf = next
 }
 
-// shrink goes back to the small buffer; nothing waits.
+// shrink returns to the small buffer; no bytes wait.
 func (in *input) shrink() {
 	in.drop()
 	in.buf, in.from, in.to = in.small[:], 0, 0
@@ -258,7 +258,7 @@ func (p *buffers) get() *buffer {
 }
 
 // put takes a buffer back. One that has grown is left to the garbage
-// collector: a single large reply must not cost memory for ever.
+// collector: a single large reply must not cost memory forever.
 func (p *buffers) put(x *buffer) {
 	if cap(x.b) <= 2*bufferBytes {
 		x.b = x.b[:0]

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// shares bounds the bytes that all connections hold together: what they have sent of a request and is not complete, or
-// what waits to be sent to them. When that is too much, the one goes that was first and has taken nothing since:
-// a client that sends or reads without pause is done long before that. A single share may be larger than the bound.
+// shares bounds the bytes of one kind that all connections hold together: parts of requests, or replies and events
+// that wait to be sent. Over the limit, it closes the connection that has held bytes for longest without taking any; a
+// client that sends or reads without pause is done long before. A single share may be larger than the limit.
 type shares struct {
 	limit int64
-	close func(net.Conn) // is called for each connection that goes
-	// spare keeps a connection whose own share grows, even if it is the first.
-	spare  bool
-	closed atomic.Int64 // connections
+	close func(net.Conn) // closes a connection; must not block
+	spare bool           // the connection whose share grows is not closed for it
+
+	closed atomic.Int64 // counts the connections that were closed
 
 	mu    sync.Mutex // protects the fields below, and those of every share but conn
 	bytes int64
-	queue list.List // of *share; those that take something go to the back
+	queue list.List // of *share, the first to be closed in front
 }
 
 // share is what one connection holds.
@@ -32,7 +32,8 @@ type share struct {
 	cut   bool          // the connection is being closed
 }
 
-// hold sets a share to n bytes. Fewer than before, but some, means that the client has taken the others.
+// hold sets a share to n bytes, and closes connections if the sum is over the limit. If n is less than before, but not
+// 0, the client has taken the difference.
 func (a *shares) hold(s *share, n int) {
 	for _, c := range a.count(s, n) {
 		a.closed.Add(1)
@@ -40,7 +41,7 @@ func (a *shares) hold(s *share, n int) {
 	}
 }
 
-// count returns the connections that have to go.
+// count returns the connections to close.
 func (a *shares) count(s *share, n int) (out []net.Conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,7 +70,7 @@ func (a *shares) count(s *share, n int) (out []net.Conn) {
 	return out
 }
 
-// took notes that the client has taken some of what it holds.
+// took notes that the client has taken bytes of its share.
 func (a *shares) took(s *share) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,14 +87,14 @@ func (a *shares) removeLocked(s *share) {
 	}
 }
 
-// sum is how many bytes are held.
+// sum returns the bytes that are held.
 func (a *shares) sum() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.bytes
 }
 
-// longReply is a reply of so many bytes that not all clients may be given one at a time.
+// longReply is the size in bytes above which replies need a place in replyRoom.
 const longReply = 2 << 20
 
 // replyRoom bounds the bytes of the long replies that are made at a time: they are in memory before the first byte can
@@ -126,14 +127,14 @@ func (a *replyRoom) release(n int) {
 // requestSlots bounds the requests of all clients that wait for their result; nil: no bound.
 type requestSlots chan struct{}
 
-// take waits until there is a slot. It reports false if the client has gone before.
+// take waits for a slot. It reports false if the connection ends first.
 func (s requestSlots) take(c *conn) bool {
 	select {
 	case s <- struct{}{}:
 		return true
 	default:
 	}
-	c.out.wake() // what is answered does not wait
+	c.out.wake() // replies that are ready do not wait
 	select {
 	case s <- struct{}{}:
 		return true
@@ -173,7 +174,7 @@ func newThrottle(cfg ConnectionThrottle) *throttle {
 	return &throttle{cfg: cfg, random: rand.Float64, tokens: cfg.MaxTokens, filled: now, frozen: now}
 }
 
-// admit takes the tokens of a session; it reports false when that has to wait.
+// admit takes the tokens of a session. It reports false if there are not enough.
 func (t *throttle) admit(now time.Time, renewed bool) bool {
 	if t.cfg.MaxTokens == 0 {
 		return true
@@ -216,6 +217,6 @@ func (t *throttle) luckyLocked(now time.Time) bool {
 	return t.random() >= t.chance
 }
 
-// AdmitSession takes the tokens of a session that is opened over HTTP, which counts as one of this port; it reports
-// false when that has to wait.
+// AdmitSession takes the tokens of a session that is opened over HTTP, which counts as one of this port. It reports
+// false if there are not enough.
 func (ln *Listener) AdmitSession() bool { return ln.throttle.admit(time.Now(), false) }

@@ -10,31 +10,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
-	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/server/insight"
-	"github.com/zk-lite/zk-lite/znode"
 )
-
-// Server is what the listener needs of *server.Server.
-type Server interface {
-	NewConn(client server.Client, identities []znode.ID) *server.Conn
-	View(visit func(v *server.View))
-	Status() consensus.Status
-	Serving() bool
-	Draining() bool
-	Memory() server.Memory
-	Config() server.Config
-	Auth() *auth.Authenticator
-	Usage() *insight.Usage
-}
 
 // Listener serves ZooKeeper's protocol.
 type Listener struct {
-	srv      Server
+	srv      *server.Server
 	usage    *insight.Usage
 	cfg      Config
 	logger   *slog.Logger
@@ -43,7 +27,7 @@ type Listener struct {
 	started  time.Time
 	buffers  buffers
 	partial  shares // of requests that have arrived in part, in the order in which they began
-	outboxes shares // of what waits for clients, in the order in which they last took some of it
+	outboxes shares // of replies and events, in the order in which their clients last took some
 	replies  replyRoom
 	throttle *throttle
 	slots    requestSlots
@@ -62,21 +46,21 @@ type Listener struct {
 	listeners  map[net.Listener]struct{}
 	conns      map[*conn]struct{}
 	perAddress map[netip.Addr]int
-	past       counters // of connections that have gone, since the start or srst
+	past       counters // of former connections, since the start or srst
 	wordsOnly  int      // connections that may send no more than a four-letter word
 	rejected   int64    // connections over a limit
 	stopping   bool
 }
 
-// maxWordsOnly is how many connections may ask how the server is, when no descriptors are left
-// for clients. A client shows by its first bytes that it is one, and is refused then.
+// maxWordsOnly is how many connections may send a four-letter word when no descriptors are left
+// for clients. One that sends anything else first is refused then.
 const maxWordsOnly = 16
 
 // defaultTrace is ZooKeeper's default trace mask, which gtmk prints.
 const defaultTrace = 306
 
 // New returns a Listener for srv, which accepts nothing before Serve.
-func New(srv Server, cfg Config) *Listener {
+func New(srv *server.Server, cfg Config) *Listener {
 	d := &Listener{
 		srv: srv, usage: srv.Usage(), cfg: cfg.withDefaults(), started: time.Now(),
 		listeners:  map[net.Listener]struct{}{},
@@ -96,9 +80,9 @@ func New(srv Server, cfg Config) *Listener {
 }
 
 // Serve accepts connections until Shutdown, and then returns nil. It closes l.
-// Several listeners may be served at once. They had better have TCP's keep-alive
-// off, as ZooKeeper's has: sessions have heartbeats of their own, and thousands of
-// idle connections should cost nothing.
+// Several listeners may be served at once. TCP's keep-alive should be off, as in ZooKeeper:
+// sessions have heartbeats of their own, and thousands of idle connections should cost
+// nothing.
 func (ln *Listener) Serve(l net.Listener) error {
 	defer l.Close()
 	ln.mu.Lock()
@@ -141,7 +125,7 @@ func (ln *Listener) isStopping() bool {
 }
 
 // admit starts the goroutine of a connection that is within the limits; one
-// beyond them is closed without a word, as ZooKeeper does.
+// beyond them is closed without an answer, as in ZooKeeper.
 func (ln *Listener) admit(nc net.Conn) {
 	c := newConn(ln, nc)
 	ln.mu.Lock()
@@ -189,24 +173,20 @@ func (ln *Listener) refuse(c *conn, limit string) {
 	ln.logRefusal(limit, "remote", c.remote, "limit", limit)
 }
 
-// closePartial closes a connection whose partial frame takes room that others need.
+// closePartial closes a connection because other partial frames need its room.
 func (ln *Listener) closePartial(c net.Conn) {
 	ln.logRefusal("largeRequestMaxBytes", "remote", c.RemoteAddr(), "limit", "largeRequestMaxBytes")
 	_ = c.Close()
 }
 
-// closeDeaf closes a connection whose client does not read, since others need the room. It does not wait for that
-// client, as the end of TLS would.
+// closeDeaf closes a connection whose client does not read, because others need its room.
 func (ln *Listener) closeDeaf(c net.Conn) {
 	ln.logRefusal("limits.outboxTotalBytes", "remote", c.RemoteAddr(), "limit", ln.cfg.OutboxTotal)
-	if inner, ok := c.(interface{ NetConn() net.Conn }); ok {
-		c = inner.NetConn()
-	}
 	_ = c.Close()
 }
 
-// logRefusal logs that a client was turned away, for the same reason once in a while
-// only: it comes again, and others do.
+// logRefusal logs that a client was refused, for the same reason once a minute only: clients
+// try again.
 func (ln *Listener) logRefusal(reason string, args ...any) {
 	level := slog.LevelWarn
 	switch pass, leftOut := ln.refusals.Pass(reason); {
@@ -218,7 +198,7 @@ func (ln *Listener) logRefusal(reason string, args ...any) {
 	ln.logger.Log(context.Background(), level, "client refused", args...)
 }
 
-// remove forgets a connection that has gone.
+// remove drops a connection that has ended.
 func (ln *Listener) remove(c *conn) {
 	ln.mu.Lock()
 	delete(ln.conns, c)
@@ -231,7 +211,7 @@ func (ln *Listener) remove(c *conn) {
 	if c.wordsOnly {
 		ln.wordsOnly--
 	}
-	ln.cfg.Descriptors.Return() // who sees that the connection is gone may take its place
+	ln.cfg.Descriptors.Return() // before anyone can see that the connection has ended
 	ln.mu.Unlock()
 	ln.running.Done()
 }

@@ -23,9 +23,9 @@ const (
 	endGrace = time.Second
 )
 
-// outbox holds what is to be sent to one client, in order.
+// outbox holds the replies and events for one client, in order.
 type outbox struct {
-	share   // what waits
+	share   // of the bytes that wait
 	pool    *buffers
 	limit   int
 	all     *shares
@@ -35,13 +35,13 @@ type outbox struct {
 
 	mu       sync.Mutex // protects the fields below
 	changed  sync.Cond  // on mu: sending, writing or failed has changed
-	buf      *buffer    // what is not being sent yet; nil: nothing
+	buf      *buffer    // bytes that no writer has taken yet; nil: none
 	sending  int        // bytes that a writer has taken out of buf
 	largest  int        // bytes of the largest message since nothing waited
 	counted  int        // bytes that all has of this one
 	writing  bool       // a goroutine writes, or is about to
-	ending   bool       // nothing may be added any more
-	failed   bool       // what is here will not be sent
+	ending   bool       // nothing may be added
+	failed   bool       // the rest will not be sent
 	reported bool       // ended was called
 	why      string     // the reason for ending
 	stats    stats
@@ -95,8 +95,7 @@ func (o *outbox) commit(b []byte, wake bool) {
 	o.mu.Unlock()
 }
 
-// countLocked tells the sum of all outboxes what waits here. Little is not counted: it would cost each message a shared
-// counter.
+// countLocked updates this outbox's share. A small one is not counted: each message would update a shared counter.
 func (o *outbox) countLocked() {
 	waiting := o.waitingLocked()
 	if waiting <= outboxUncounted {
@@ -132,7 +131,7 @@ func (o *outbox) wake() {
 	o.mu.Unlock()
 }
 
-// flush writes what waits, unless a writer is at it.
+// flush writes the bytes that wait, unless a writer is active.
 func (o *outbox) flush() {
 	o.mu.Lock()
 	if o.buf == nil || o.writing {
@@ -232,7 +231,7 @@ func (o *outbox) waitLocked(b []byte) error {
 	return err
 }
 
-// end lets nothing more in, has what is there sent, and then ended called. It
+// end accepts nothing more, has the rest sent, and then ended called. It
 // never blocks. Only the first reason counts.
 func (o *outbox) end(why string) {
 	o.mu.Lock()
@@ -252,7 +251,7 @@ func (o *outbox) endLocked(why string) {
 	o.wakeLocked()
 }
 
-// reason is why nothing may be added any more; empty: anything may.
+// reason returns why the outbox ends; empty: it does not.
 func (o *outbox) reason() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -266,7 +265,7 @@ func (o *outbox) isEnding() bool {
 	return o.ending
 }
 
-// close gives up what waits and returns when no writer is left. The connection
+// close drops the bytes that wait and returns when no writer is left. The connection
 // has been closed. It returns why the connection was ended, if it was.
 func (o *outbox) close() (why string) {
 	o.mu.Lock()

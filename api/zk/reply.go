@@ -90,12 +90,12 @@ func appendMultiError(b []byte, code znode.Error) []byte {
 // maxReply bounds a reply in bytes. A frame of ZooKeeper's protocol ends at 2^31, and no client takes a tenth of it.
 const maxReply = 1 << 30
 
-// reply answers with a code and, if that is OK, with what body appends; nil: nothing. It ends the request.
+// reply answers with a code and, if that is OK, with the body that body appends; nil: none. It ends the request.
 func (r *request) reply(zxid znode.Zxid, code znode.Error, body func(b []byte) []byte) {
 	r.replyLong(zxid, code, 0, body)
 }
 
-// replyLong is reply with a body of about so many bytes. Without room for making it, the client gets an error.
+// replyLong is reply with a body of about this many bytes. If replyRoom has no room for it, the client gets an error.
 func (r *request) replyLong(zxid znode.Zxid, code znode.Error, bytes int, body func(b []byte) []byte) {
 	c, room, wake := r.c, &r.c.listener.replies, !r.quiet
 	if code == znode.OK && !room.reserve(bytes) {
@@ -131,8 +131,8 @@ func (r *request) replyLong(zxid znode.Zxid, code znode.Error, bytes int, body f
 	}
 }
 
-// finish ends a request whose reply of n bytes is in the outbox, which is locked. The statistics and the log of slow
-// requests learn of it. It returns what the table of usage has to be told, if it wants a sample of this one.
+// finish ends a request whose reply of n bytes is in the outbox, which is locked. It counts the request in the
+// statistics, and notes it if it was slow. It returns the sample for the table of usage; without Bytes: none.
 func (r *request) finish(zxid znode.Zxid, n int) (use insight.Use) {
 	r.c.noteSlow(r, r.c.out.stats.answered(r, zxid))
 	if r.op != wire.OpPing && !r.c.listener.usage.Skip() {
@@ -167,8 +167,7 @@ func (r *request) unknown() {
 // maxSlow is how many slow requests of one connection are kept until their replies are written.
 const maxSlow = 16
 
-// noteSlow keeps what is known of a request that was answered now, if it was slow, until its reply is written. The
-// outbox is locked.
+// noteSlow keeps a request that was answered now, if it was slow, until its reply is written. The outbox is locked.
 func (c *conn) noteSlow(r *request, now time.Time) {
 	if c.out.since.IsZero() {
 		c.out.since = now
@@ -192,8 +191,8 @@ func (c *conn) noteSlow(r *request, now time.Time) {
 	c.out.slow = append(c.out.slow, x)
 }
 
-// reportSlow hands on the slow requests whose replies the client has taken now, the first of which was given at since;
-// or that the replies alone were slow.
+// reportSlow adds to the log the slow requests whose replies the client has taken now; the first reply was added at
+// since. If only the writing was slow, it adds that.
 func (c *conn) reportSlow(since time.Time, slow []insight.SlowRequest) {
 	log, now := c.listener.cfg.Slow, time.Now()
 	if len(slow) == 0 && log.Slow(now.Sub(since)) {

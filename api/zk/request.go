@@ -20,8 +20,8 @@ type request struct {
 	size  int // bytes of its frame
 	start time.Time
 	ids   []znode.ID // the client's identities when the request came
-	// quiet says that the reader will flush the reply: it is certain to be
-	// given within the reader's own call, because nothing was pending.
+	// quiet: the reader will flush the reply, which is certain to be made
+	// within the reader's own call, because nothing was pending.
 	quiet bool
 	slot  bool // it has one of requestSlots
 
@@ -127,7 +127,7 @@ func (r *request) decodeCommand(rd *jute.Reader) {
 			Op: state.OpCreate, Path: q.Path, Data: q.Data, ACL: q.ACL, Mode: q.Mode,
 		}
 		if r.op == wire.OpCreateContainer {
-			c.Kind = znode.CreateContainer // whatever the mode says
+			c.Kind = znode.CreateContainer // whatever the mode is
 		}
 	case wire.OpCreateTTL:
 		var q wire.CreateTTLRequest
@@ -177,7 +177,7 @@ func (r *request) decodeMulti(rd *jute.Reader) {
 }
 
 // multiCommand is one operation of a multi. Inside a multi the mode of a
-// create goes before its opcode (wire.MultiOp.EffectiveType).
+// create takes precedence over its opcode (wire.MultiOp.EffectiveType).
 func multiCommand(op *wire.MultiOp) state.Command {
 	switch q := op.Request.(type) {
 	case *wire.CreateRequest:
@@ -213,7 +213,7 @@ func multiCreate(
 // isCommand reports whether the request goes through the log.
 func (r *request) isCommand() bool { return r.cmd.Op != 0 }
 
-// refuse makes the request one that is answered, in its turn, by a code.
+// refuse has the request answered with a code, in its turn.
 func (r *request) refuse(code znode.Error) {
 	r.code = code
 	r.cmd = state.Command{}

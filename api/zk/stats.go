@@ -134,7 +134,7 @@ func (s *stats) answered(r *request, zxid znode.Zxid) time.Time {
 	s.server.request(d)
 	r.c.times.of(r).Observe(d)
 	s.lastOp, s.lastZxid = r.op, zxid
-	if r.xid >= 0 { // the special ones are not what one wants to know
+	if r.xid >= 0 { // the special ones are of no interest
 		s.lastXid = r.xid
 	}
 	s.lastAnswer, s.lastLatency, s.server.lastAt = now, d, now
@@ -280,8 +280,8 @@ func (c *conn) metrics() metrics.Connection {
 	return out
 }
 
-// ResetTotals starts the metrics of Totals afresh, and those of the proposals; what is
-// open or waits stays.
+// ResetTotals resets the metrics of Totals and those of the proposals, but not the numbers of
+// open connections and waiting requests.
 func (ln *Listener) ResetTotals() {
 	if ln.cfg.Proposals != nil {
 		ln.cfg.Proposals.ResetProposals()

@@ -14,7 +14,7 @@ import (
 // and THROTTLEDOP is one.
 func (r *request) arm(v *server.View, path string, mode watch.Mode) znode.Error {
 	err := v.Watches().Add(r.c.sc.Load().Watcher(), path, mode)
-	if err == nil || errors.Is(err, watch.ErrDropped) { // then nobody gets the reply
+	if err == nil || errors.Is(err, watch.ErrDropped) { // then no one gets the reply
 		return znode.OK
 	}
 	return znode.ErrSystem
@@ -135,8 +135,8 @@ func (r *request) catchUp(typ znode.EventType, path string) bool {
 	return true
 }
 
-// Notify implements server.Client: an event goes out, encoded once for all
-// who get it.
+// Notify implements server.Client: it sends an event, which is encoded once for all
+// connections.
 func (c *conn) Notify(n *watch.Notification) {
 	if n.Frame == nil {
 		n.Frame = appendEvent(nil, n.Zxid, n.Type, n.Path)

@@ -10,7 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/server"
 )
 
-// notServing is what most words answer while there is no majority
+// notServing is the answer to most words while there is no majority
 // (AbstractFourLetterCommand).
 const notServing = "This ZooKeeper instance is not currently serving requests"
 
@@ -21,7 +21,7 @@ const telnetClose = 0xfff4fffd
 type word struct {
 	// answer writes the answer.
 	answer func(a *answer)
-	// always says that it is answered also by a server that is not serving.
+	// always: a server that is not serving answers it, too.
 	always bool
 	// argument is the number of bytes that follow the word.
 	argument int
@@ -69,7 +69,7 @@ func words() map[string]word {
 	}
 }
 
-// wordOf is the word that a connection starts with, if it is one. No word is a
+// wordOf returns the word that a connection starts with, if it is one. No word is a
 // length that a frame may have.
 func (ln *Listener) wordOf(head uint32) (name string, ok bool) {
 	if head == telnetClose {
@@ -114,10 +114,10 @@ func (c *conn) serveWord(name string) error {
 	return c.lastWords(nil)
 }
 
-// ruok says that the process answers, and no more.
+// ruok shows that the process answers, and no more.
 func (a *answer) ruok() { a.WriteString("imok") }
 
-// isro says whether writes are possible; null is neither.
+// isro shows whether writes are possible; null: neither reads nor writes.
 func (a *answer) isro() {
 	if a.serving {
 		a.WriteString("rw")

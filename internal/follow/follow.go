@@ -1,5 +1,5 @@
-// Package follow keeps what stands in a file at hand, and reads the file again when it has changed. Who asks for the
-// value looks at the file, so there is no goroutine. What the text means is said by its user.
+// Package follow keeps the content of a file at hand, and reads the file again when it has changed. A caller that asks for
+// the value looks at the file, so there is no goroutine. The user parses the text.
 package follow
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// LookEvery is how often a file is looked at, while somebody asks for it.
+	// LookEvery is how often a file is looked at, while it is asked for.
 	LookEvery = 2 * time.Second
 	// MaxBytes bounds a file.
 	MaxBytes = 1 << 20
@@ -31,7 +31,7 @@ type File[T any] struct {
 	failed string // why it could not be used then; empty: it could
 }
 
-// Open reads a file; what says in the log which one it is. parse's errors must not repeat what is secret.
+// Open reads a file; the log calls it what. parse's errors must not repeat secrets.
 func Open[T any](what, path string, parse func(text []byte) (T, error), logger *slog.Logger) (*File[T], error) {
 	f := &File[T]{what: what, path: path, parse: parse, logger: logger, looked: time.Now(), stamp: StampOf(path)}
 	var err error
@@ -39,7 +39,7 @@ func Open[T any](what, path string, parse func(text []byte) (T, error), logger *
 	return f, err
 }
 
-// Get returns what the file says, or has said if it cannot be used now.
+// Get returns the value of the file, or its last value if the file cannot be used now.
 func (f *File[T]) Get() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,8 +50,8 @@ func (f *File[T]) Get() T {
 	return f.value
 }
 
-// followLocked reads the file again if it has changed, or could not be used: why it could not may have gone without a
-// trace on it. What cannot be used changes nothing.
+// followLocked reads the file again if it has changed, or if it could not be used: the cause may have ended without a
+// change of the file. A file that cannot be used changes nothing.
 func (f *File[T]) followLocked() {
 	stamp := StampOf(f.path)
 	same := stamp.Equal(f.stamp)

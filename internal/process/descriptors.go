@@ -7,7 +7,7 @@ import (
 
 const (
 	// ownDescriptors are kept from all clients: for the connections of other servers, which may be 128
-	// before they say who they are, for those to them, for the log, snapshots and backups,
+	// before they identify themselves, for those to them, for the log, snapshots and backups,
 	// and for four-letter words.
 	ownDescriptors = 256
 	// httpDescriptors are kept for the HTTP port, where health is asked for. It may have more.

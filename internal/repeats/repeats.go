@@ -17,7 +17,7 @@ const (
 	maxKeys = 256
 )
 
-// Filter knows what has passed a moment ago. The zero value is ready for use, by several
+// Filter remembers the messages that have passed lately. The zero value is ready for use, by several
 // goroutines at once.
 type Filter struct {
 	mu   sync.Mutex // protects the field below
@@ -34,7 +34,7 @@ type passed struct {
 // left out before.
 func (f *Filter) Pass(key string) (ok bool, leftOut int) { return f.PassSome(1, key) }
 
-// PassSome is Pass for messages that differ in what the key leaves out: so many may be logged.
+// PassSome is Pass for messages that differ although they have the same key: most of them may be logged.
 func (f *Filter) PassSome(most int, key string) (ok bool, leftOut int) {
 	now := time.Now()
 	f.mu.Lock()

@@ -6,7 +6,7 @@
 // One Files is for one use, with its own settings: one for clients (ssl.*), another for the peer port
 // (ssl.quorum.*), each as a server and as a client.
 //
-// It opens no connection (internal/tlsport does), and knows nothing of who may do what. Watch is its only
+// It opens no connection (internal/tlsport does), and grants no rights. Watch is its only
 // loop, on its caller's goroutine.
 package tlsfiles
 
@@ -29,7 +29,7 @@ import (
 // PollEvery is how often Watch looks at the files.
 const PollEvery = 2 * time.Second
 
-// Config says which files there are and what is asked of the other side.
+// Config names the files, and what to require of the other side.
 type Config struct {
 	// Prefix is that of the settings in errors: "ssl." or "ssl.quorum.".
 	Prefix string
@@ -40,7 +40,7 @@ type Config struct {
 	// authority in a chain must have a list that is in force.
 	CRLs     string
 	CheckCRL bool
-	// Versions and Suites bound what is spoken; Suites are those of TLS 1.2 (nil: Go's).
+	// Versions and Suites bound the protocol; Suites are those of TLS 1.2 (nil: Go's).
 	MinVersion, MaxVersion uint16
 	Suites                 []uint16
 	// AnyHost has a client take a certificate for any name.
@@ -122,8 +122,8 @@ func (f *Files) load() (*loaded, error) {
 const Batches = "zk-lite-batches"
 
 // Server returns the configuration of a server that asks this of its clients. Each handshake is done with
-// what the files hold then. There are no tickets: one would let a client in whose authority is not trusted
-// any more.
+// what the files hold then. There are no tickets: one would admit a client whose authority is no longer
+// trusted.
 func (f *Files) Server(ask tls.ClientAuthType) *tls.Config {
 	return &tls.Config{
 		MinVersion: f.minVersion(), SessionTicketsDisabled: true,
@@ -195,9 +195,9 @@ func (f *Files) Watch(ctx context.Context, logger *slog.Logger) {
 	}
 }
 
-// Reload reads the files again if they have changed since they were last looked at, or could not be used then: why
-// they could not may have gone without a trace on them. With an error what was in use stays so; changed: there is
-// another one, or the files are others.
+// Reload reads the files again if they have changed since the last look, or if they could not be used then: the cause
+// may have ended without a change of the files. With an error, the former content stays in use; changed is then true if
+// the files or the error are new.
 func (f *Files) Reload() (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -280,8 +280,8 @@ func verifyChain(s *tls.ConnectionState, roots *x509.CertPool, usage x509.ExtKey
 	return s.PeerCertificates[0].Verify(o)
 }
 
-// VerifyOwn says why another one with the same files would refuse the certificate: as that of a server at a host, or as
-// that of a client. There must be a trust store.
+// VerifyOwn returns why a peer with the same files would refuse the certificate, as that of a server at a host or as that
+// of a client. There must be a trust store.
 func (f *Files) VerifyOwn(host string) error {
 	l := f.current.Load()
 	state := tls.ConnectionState{}
@@ -355,7 +355,7 @@ func inForce(issuer *x509.Certificate, crls []*x509.RevocationList, now time.Tim
 }
 
 // checkClientHost refuses a client whose certificate is not for the address that it comes from. Names are
-// not looked up: whoever has an address decides what name it leads to.
+// not looked up: the owner of an address decides to what name it leads.
 func checkClientHost(s *tls.ConnectionState, from net.Addr) error {
 	if len(s.PeerCertificates) == 0 {
 		return nil // ClientAuth has let it through

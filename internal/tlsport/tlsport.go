@@ -1,10 +1,10 @@
 // Package tlsport accepts connections that speak TLS, or TLS and plain bytes on one port. What a connection
 // speaks is seen in its first byte. Its first Read does the handshake, on the reader's goroutine and under the
 // reader's deadlines. So Accept never waits for a client, and the limits of each port (connections of one address,
-// descriptors, connections that have said nothing yet) count a client before it has cost a handshake.
+// descriptors, silent connections) count a client before it has cost a handshake.
 //
 // What handshakes compute is bounded by slots (Handshakes): thousands of clients that come at once must not
-// take the processors from what else the server does. A client that is waited for has no slot.
+// take the processors from the rest of the server. A handshake that waits for its client has no slot.
 //
 // It starts no goroutine, reads no file (internal/tlsfiles does) and writes no log.
 package tlsport
@@ -62,7 +62,7 @@ type Conn struct {
 	err     error
 	secure  atomic.Pointer[tls.Conn] // nil: plain, or not known yet
 	begun   atomic.Bool
-	head    []byte     // plain bytes that were read to see what is spoken
+	head    []byte     // plain bytes that were read to find the protocol
 	below   *gathering // what TLS writes to
 	frames  frames     // of WriteFrames
 	batches bool       // of tlsfiles.Batches, the one protocol to agree on: a record may have several frames
@@ -149,7 +149,7 @@ func Certificate(c net.Conn) *x509.Certificate {
 	return nil
 }
 
-// begin finds out what is spoken, once.
+// begin finds out whether the client speaks TLS, once, and does the handshake.
 func (c *Conn) begin() error {
 	if c.begun.Load() {
 		return nil

@@ -23,7 +23,7 @@ const (
 	Other Speech = "something else without TLS"
 )
 
-// Guess tells from the first bytes (four or more) what a client speaks.
+// Guess returns what a client speaks, by its first bytes (four or more).
 func Guess(first []byte) Speech {
 	if len(first) > 1 && first[0] == recordHandshake && first[1] == 3 {
 		return TLS
@@ -39,7 +39,7 @@ func Guess(first []byte) Speech {
 // alert is TLS's own word for a client that began wrongly: fatal, protocol_version.
 var alert = string([]byte{0x15, 3, 1, 0, 2, 2, 70})
 
-// answer tells a client of a port with TLS what it should have spoken. Clients of ZooKeeper's read the alert
+// answer reports to a client of a port with TLS that it should speak TLS. ZooKeeper's clients read the alert
 // as an impossible length, and ours knows it.
 func answer(c net.Conn, first []byte) Speech {
 	s := Guess(first)
@@ -51,7 +51,7 @@ func answer(c net.Conn, first []byte) Speech {
 	return s
 }
 
-// AnswerPlain tells a client of ZooKeeper's plain port that speaks TLS or HTTP that it is wrong here. A TLS
+// AnswerPlain reports to a client of ZooKeeper's plain port that speaks TLS or HTTP what the port speaks. A TLS
 // client of any make reports text in place of TLS as such.
 func AnswerPlain(c net.Conn, s Speech) {
 	switch s {
@@ -79,7 +79,7 @@ func Say(c net.Conn, text string) {
 	}
 }
 
-// PlainError reports that a client of a port with TLS spoke without it. It has been told.
+// PlainError reports that a client of a port with TLS spoke without it. It has had its answer.
 type PlainError struct{ Speech Speech }
 
 func (e *PlainError) Error() string {
