@@ -207,7 +207,7 @@ func (s *source) isInfo(call *ast.CallExpr) bool {
 var refusing = []string{
 	"consensus/founding", "consensus/membership", "consensus/peerkeys", "consensus/recovery", "consensus/storage",
 	"server/backup/restore.go",
-	"cmd/zk-lite/recover.go", "cmd/zk-lite/cli/memberlist.go", "cmd/zk-lite/cli/memberpromote.go",
+	"cmd/zk-lite/recover.go", "cmd/zk-lite/cli/members.go", "cmd/zk-lite/cli/memberchange.go",
 	"cmd/zk-lite/cli/backup.go", "cmd/zk-lite/cli/backupfiles.go",
 }
 

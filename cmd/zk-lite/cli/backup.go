@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,13 +15,10 @@ import (
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
 )
 
-// snapshotPath is the resource of backups.
-const snapshotPath = "/v1/snapshot"
-
 // backupTimeout is how long to wait for a backup to begin, or to go on.
 const backupTimeout = time.Minute
 
-func (a *app) backupCommand() *cobra.Command {
+func backupCommand(g *globals) *cobra.Command {
 	var force, local bool
 	c := &cobra.Command{
 		Use:   "backup FILE",
@@ -38,10 +33,10 @@ A FILE named as one of the commands below is written ./ls.
   zk-lite backup - | gpg -e -r ops > zk.backup.gpg`,
 		Args: argCount(1, 1, 0),
 	}
-	c.AddCommand(a.backupListCommand(), a.backupVerifyCommand(), a.backupDiffCommand())
+	g.add(c, "", backupListCommand, backupVerifyCommand, backupDiffCommand)
 	c.Flags().BoolVar(&force, "force", false, "replace the file if it is there")
 	c.Flags().BoolVar(&local, "local", false, "what this server knows, however old")
-	return a.operation(c, backupTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
+	return g.operation(c, backupTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
 		name := args[0]
 		if name == "-" {
 			if isTerminal(c.OutOrStdout()) {
@@ -49,7 +44,7 @@ A FILE named as one of the commands below is written ./ls.
 			}
 			s, size, err := download(c, api, local, c.OutOrStdout())
 			if err == nil {
-				err = a.printBackup(c.ErrOrStderr(), "standard output", &s, size)
+				err = printBackup(g.output, c.ErrOrStderr(), "standard output", &s, size)
 			}
 			return err
 		}
@@ -65,22 +60,14 @@ A FILE named as one of the commands below is written ./ls.
 		if err != nil {
 			return err
 		}
-		return a.printBackup(c.OutOrStdout(), name, &s, size)
+		return printBackup(g.output, c.OutOrStdout(), name, &s, size)
 	})
 }
 
-// backupJSON is the contents of a backup in numbers.
-type backupJSON struct {
-	File   string      `json:"file"`
-	Zxid   hexadecimal `json:"zxid"`
-	Znodes uint64      `json:"znodes"`
-	Bytes  int64       `json:"bytes"`
-}
-
-func (a *app) printBackup(
-	out io.Writer, name string, s *backupfile.Summary, size int64,
+func printBackup(
+	as output, out io.Writer, name string, s *backupfile.Summary, size int64,
 ) error {
-	if a.json() {
+	if as.json() {
 		return writeJSON(out, backupJSON{name, hexadecimal(s.Zxid), s.Znodes, size})
 	}
 	_, err := fmt.Fprintf(out, "%s: %d znodes at zxid %v, %s\n",
@@ -112,27 +99,6 @@ func download(
 			resp.Request.URL.Host, err)
 	}
 	return s, in.n, err
-}
-
-// askBackup asks for a backup; local: of what the server knows, however old.
-func askBackup(ctx context.Context, api *httpapi.Client, local bool) (*http.Response, error) {
-	target := snapshotPath + "?consistency=linearizable"
-	if local {
-		target = snapshotPath + "?consistency=local"
-	}
-	return api.Do(ctx, &httpapi.Request{Method: http.MethodGet, Target: target, Repeatable: true})
-}
-
-// counter counts what is read.
-type counter struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.n += int64(n)
-	return n, err
 }
 
 // existsError reports that a file would be replaced.
@@ -209,17 +175,4 @@ func syncDir(dir string) error {
 		return fmt.Errorf("making %s durable: %w", dir, err)
 	}
 	return nil
-}
-
-// contextReader ends reading when the command is interrupted.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r *contextReader) Read(b []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(b)
 }

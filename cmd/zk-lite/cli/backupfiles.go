@@ -2,9 +2,11 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +25,14 @@ import (
 // backupSuffix is what the names of backups end with, in a directory.
 const backupSuffix = ".backup"
 
+// backupJSON is the contents of a backup in numbers.
+type backupJSON struct {
+	File   string      `json:"file"`
+	Zxid   hexadecimal `json:"zxid"`
+	Znodes uint64      `json:"znodes"`
+	Bytes  int64       `json:"bytes"`
+}
+
 // fileJSON is a backup that is a file.
 type fileJSON struct {
 	backupJSON
@@ -31,19 +41,7 @@ type fileJSON struct {
 	Problem  string    `json:"problem,omitempty"` // empty: none was found
 }
 
-// offline completes a command that asks no server.
-func (a *app) offline(c *cobra.Command, run func(*cobra.Command, []string) error) *cobra.Command {
-	a.bindOutput(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := a.checkOutput(); err != nil {
-			return err
-		}
-		return run(c, args)
-	}
-	return c
-}
-
-func (a *app) backupListCommand() *cobra.Command {
+func backupListCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls FILE|DIRECTORY...",
 		Short: "List backups, the oldest first",
@@ -53,8 +51,8 @@ is 1 if one of them is no whole backup.`,
 		Example: `  zk-lite backup ls /var/backups/zk-lite`,
 		Args:    argCount(1, -1, 0),
 	}
-	return a.offline(c, func(c *cobra.Command, args []string) error {
-		return a.eachBackup(c, args, func(in io.Reader, f *fileJSON) error {
+	return offline(c, &g.output, func(c *cobra.Command, args []string) error {
+		return eachBackup(g.output, c, args, func(in io.Reader, f *fileJSON) error {
 			s, err := backupfile.Check(in, func() {})
 			f.fill(s.Ensemble, s.Zxid, s.Time, s.Znodes)
 			return err
@@ -62,7 +60,7 @@ is 1 if one of them is no whole backup.`,
 	})
 }
 
-func (a *app) backupVerifyCommand() *cobra.Command {
+func backupVerifyCommand(g *globals) *cobra.Command {
 	var ensemble string
 	c := &cobra.Command{
 		Use:   "verify FILE|DIRECTORY...",
@@ -77,8 +75,8 @@ one of them does not pass.`,
 		Args: argCount(1, -1, 0),
 	}
 	c.Flags().StringVar(&ensemble, "ensemble", "", "`id` of the ensemble that they have to be of")
-	return a.offline(c, func(c *cobra.Command, args []string) error {
-		return a.eachBackup(c, args, func(in io.Reader, f *fileJSON) error {
+	return offline(c, &g.output, func(c *cobra.Command, args []string) error {
+		return eachBackup(g.output, c, args, func(in io.Reader, f *fileJSON) error {
 			b, of, err := backupfile.Restore(in)
 			if err != nil {
 				return err
@@ -100,7 +98,7 @@ func (f *fileJSON) fill(of backupfile.Ensemble, zxid int64, at time.Time, znodes
 }
 
 // eachBackup reads backups, and prints what look finds of each.
-func (a *app) eachBackup(c *cobra.Command, args []string, look func(io.Reader, *fileJSON) error) error {
+func eachBackup(as output, c *cobra.Command, args []string, look func(io.Reader, *fileJSON) error) error {
 	names, err := backupNames(args)
 	if err != nil {
 		return err
@@ -129,7 +127,7 @@ func (a *app) eachBackup(c *cobra.Command, args []string, look func(io.Reader, *
 	slices.SortStableFunc(all, func(x, y fileJSON) int {
 		return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.File, y.File))
 	})
-	if err := showNewest(a, c.OutOrStdout(), all, len(all), printBackups); err != nil {
+	if err := showNewest(as, c.OutOrStdout(), all, len(all), printBackups); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(all, func(f fileJSON) bool { return f.Problem != "" }) {
@@ -174,7 +172,7 @@ func printBackups(out io.Writer, all []fileJSON) error {
 	return w.Flush()
 }
 
-func (a *app) backupDiffCommand() *cobra.Command {
+func backupDiffCommand(g *globals) *cobra.Command {
 	var o diffOptions
 	var local bool
 	c := &cobra.Command{
@@ -196,7 +194,7 @@ The exit code is 0 if there is no difference and 1 if there is. Both are held in
 	f.BoolVar(&o.noACL, "no-acl", false, "do not compare ACLs")
 	f.BoolVar(&o.noEphem, "no-ephemerals", false, "leave out ephemerals")
 	f.BoolVar(&local, "local", false, "compare with what this server knows, however old")
-	return a.operation(c, backupTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
+	return g.operation(c, backupTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
 		left, err := restoreFile(c, args[0])
 		if err != nil {
 			return err
@@ -210,11 +208,11 @@ The exit code is 0 if there is no difference and 1 if there is. Both are held in
 		if err != nil {
 			return err
 		}
-		return a.showDiff(c, backup.Diff(left, right), &o)
+		return showDiff(g.output, c, backup.Diff(left, right), &o)
 	})
 }
 
-func (a *app) showDiff(c *cobra.Command, all []backup.Difference, o *diffOptions) error {
+func showDiff(as output, c *cobra.Command, all []backup.Difference, o *diffOptions) error {
 	out := newBuffered(c.OutOrStdout())
 	differ := false
 	for _, x := range all {
@@ -233,7 +231,7 @@ func (a *app) showDiff(c *cobra.Command, all []backup.Difference, o *diffOptions
 			continue
 		}
 		differ = true
-		if err := a.printDifference(out, &d, o); err != nil {
+		if err := printDifference(as, out, &d, o); err != nil {
 			return err
 		}
 	}
@@ -272,4 +270,41 @@ func openInput(c *cobra.Command, name string) (io.ReadCloser, error) {
 		return io.NopCloser(c.InOrStdin()), nil
 	}
 	return os.Open(name)
+}
+
+// snapshotPath is the resource of backups.
+const snapshotPath = "/v1/snapshot"
+
+// askBackup asks for a backup; local: of what the server knows, however old.
+func askBackup(ctx context.Context, api *httpapi.Client, local bool) (*http.Response, error) {
+	target := snapshotPath + "?consistency=linearizable"
+	if local {
+		target = snapshotPath + "?consistency=local"
+	}
+	return api.Do(ctx, &httpapi.Request{Method: http.MethodGet, Target: target, Repeatable: true})
+}
+
+// counter counts what is read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// contextReader ends reading when the command is interrupted.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r *contextReader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(b)
 }

@@ -19,7 +19,7 @@ const completeTimeout = time.Second
 const maxCompletions = 500
 
 // completePaths completes the first n arguments with paths of znodes.
-func (a *app) completePaths(c *cobra.Command, n int) {
+func (g *globals) completePaths(c *cobra.Command, n int) {
 	c.ValidArgsFunction = func(
 		c *cobra.Command, args []string, word string,
 	) ([]string, cobra.ShellCompDirective) {
@@ -33,10 +33,10 @@ func (a *app) completePaths(c *cobra.Command, n int) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, completeTimeout)
 		defer cancel()
-		if a.shell != nil {
-			return pathsLike(ctx, a.shell.client, word), directive
+		if g.shell != nil {
+			return pathsLike(ctx, g.shell.client, word), directive
 		}
-		cl, err := a.connect(ctx)
+		cl, err := g.connect(ctx)
 		if err != nil {
 			return nil, directive
 		}

@@ -16,81 +16,48 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// errNoServer reports that no server could be reached, or none for --timeout.
-var errNoServer = errors.New("no server")
-
-// noServerError is errNoServer with what to do about it.
-type noServerError struct{ text string }
-
-func (e *noServerError) Error() string { return e.text }
-func (e *noServerError) Unwrap() error { return errNoServer }
-
 // withClient runs f with a connection: the shell's, or one that is closed
 // afterwards. The context of f ends when no server has been reached for
 // --timeout.
-func (a *app) withClient(
+func (g *globals) withClient(
 	c *cobra.Command, f func(context.Context, *client.Client) error,
 ) error {
 	ctx := c.Context()
-	cl := a.shellClient()
-	if cl == nil {
+	var cl *client.Client
+	if g.shell != nil {
+		cl = g.shell.client
+	} else {
 		var err error
-		if cl, err = a.connect(ctx); err != nil {
+		if cl, err = g.connect(ctx); err != nil {
 			return err
 		}
 		defer hangUp(cl)
 	}
-	return a.chrootError(ctx, cl, "--server", a.server, a.watched(ctx, cl, f))
+	return g.chrootError(ctx, cl, "--server", g.server, g.watched(ctx, cl, f))
 }
 
-// shellClient is the connection of the shell, nil outside.
-func (a *app) shellClient() *client.Client {
-	if a.shell == nil {
-		return nil
-	}
-	return a.shell.client
-}
-
-// noChrootError reports that a znode is missing because its chroot is missing.
-type noChrootError struct{ flag, hosts, chroot string }
-
-func (e *noChrootError) Error() string {
-	return fmt.Sprintf("the chroot %s of %s does not exist; make it with `zk-lite create --parents --server %s %s`",
-		e.chroot, e.flag, e.hosts, e.chroot)
-}
-
-func (e *noChrootError) Unwrap() error { return client.ErrNoNode }
-
-// chrootError looks, when a znode is said to be missing on the servers that flag names,
-// whether it is the chroot: its path is not in the errors, which are about what is below.
-func (a *app) chrootError(
-	ctx context.Context, cl *client.Client, flag, server string, err error,
+// withSession runs f with a connection that it may keep for long: the loss of
+// the connection is the business of f.
+func (g *globals) withSession(
+	c *cobra.Command, f func(context.Context, *client.Client) error,
 ) error {
-	hosts, chroot, _ := strings.Cut(server, "/")
-	if chroot == "" || !errors.Is(err, client.ErrNoNode) {
+	cl, err := g.connect(c.Context())
+	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.timeout)
-	defer cancel()
-	if there, _, lookErr := cl.Exists(ctx, "/"); there || lookErr != nil {
-		return err
-	}
-	return &noChrootError{flag, hosts, "/" + chroot}
+	defer hangUp(cl)
+	return g.chrootError(c.Context(), cl, "--server", g.server, f(c.Context(), cl))
 }
-
-// hangUp closes a client when all that mattered has been done. If no server can be
-// asked, the session expires by itself.
-func hangUp(cl *client.Client) { _ = cl.Close() }
 
 // connect opens a session. It does not wait for servers where nothing listens.
-func (a *app) connect(ctx context.Context, more ...client.Option) (*client.Client, error) {
-	return a.connectTo(ctx, "--server", a.server, more...)
+func (g *globals) connect(ctx context.Context, more ...client.Option) (*client.Client, error) {
+	return g.connectTo(ctx, "--server", g.server, more...)
 }
 
 // Reach reports whether a session can be opened on the servers that flag names, with the
 // error of the commands that need one.
 func Reach(ctx context.Context, flag, servers string) error {
-	cl, err := (&app{timeout: defaultTimeout}).connectTo(ctx, flag, servers)
+	cl, err := (&globals{timeout: defaultTimeout}).connectTo(ctx, flag, servers)
 	if err == nil {
 		hangUp(cl)
 	}
@@ -98,18 +65,18 @@ func Reach(ctx context.Context, flag, servers string) error {
 }
 
 // connectTo opens a session on the servers that flag names.
-func (a *app) connectTo(
+func (g *globals) connectTo(
 	ctx context.Context, flag, server string, more ...client.Option,
 ) (*client.Client, error) {
-	opts, err := a.options()
+	opts, err := g.options()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	late := time.AfterFunc(a.timeout, func() {
+	late := time.AfterFunc(g.timeout, func() {
 		cancel(&noServerError{fmt.Sprintf("no server of %s has opened a session within %v; "+
-			"see `zk-lite status --server %s`", server, a.timeout, server)})
+			"see `zk-lite status --server %s`", server, g.timeout, server)})
 	})
 	defer late.Stop()
 	d := &dialer{tried: map[string]bool{}, giveUp: func(cause error) {
@@ -142,23 +109,23 @@ func (a *app) connectTo(
 	return nil, Usage(fmt.Errorf("%s: %w", flag, err))
 }
 
-func (a *app) options() ([]client.Option, error) {
+func (g *globals) options() ([]client.Option, error) {
 	var opts []client.Option
-	for _, s := range a.auth {
-		scheme, data, err := a.credentials(s)
+	for _, s := range g.auth {
+		scheme, data, err := g.credentials(s)
 		if err != nil {
 			return nil, err
 		}
 		opts = append(opts, client.WithAuth(scheme, []byte(data)))
 	}
-	if a.tls.Wanted() {
-		opts = append(opts, client.WithTLSFiles(a.tls.Files))
+	if g.tls.Wanted() {
+		opts = append(opts, client.WithTLSFiles(g.tls.Files))
 	}
-	if a.sessionTimeout != 0 {
-		if a.sessionTimeout < time.Millisecond {
-			return nil, usagef("--session-timeout %v: want a millisecond or more", a.sessionTimeout)
+	if g.sessionTimeout != 0 {
+		if g.sessionTimeout < time.Millisecond {
+			return nil, usagef("--session-timeout %v: want a millisecond or more", g.sessionTimeout)
 		}
-		opts = append(opts, client.WithSessionTimeout(a.sessionTimeout))
+		opts = append(opts, client.WithSessionTimeout(g.sessionTimeout))
 	}
 	return opts, nil
 }
@@ -196,15 +163,46 @@ func rootCause(err error) error {
 	return err
 }
 
+// noChrootError reports that a znode is missing because its chroot is missing.
+type noChrootError struct{ flag, hosts, chroot string }
+
+func (e *noChrootError) Error() string {
+	return fmt.Sprintf("the chroot %s of %s does not exist; make it with `zk-lite create --parents --server %s %s`",
+		e.chroot, e.flag, e.hosts, e.chroot)
+}
+
+func (e *noChrootError) Unwrap() error { return client.ErrNoNode }
+
+// chrootError looks, when a znode is said to be missing on the servers that flag names,
+// whether it is the chroot: its path is not in the errors, which are about what is below.
+func (g *globals) chrootError(
+	ctx context.Context, cl *client.Client, flag, server string, err error,
+) error {
+	hosts, chroot, _ := strings.Cut(server, "/")
+	if chroot == "" || !errors.Is(err, client.ErrNoNode) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	if there, _, lookErr := cl.Exists(ctx, "/"); there || lookErr != nil {
+		return err
+	}
+	return &noChrootError{flag, hosts, "/" + chroot}
+}
+
+// hangUp closes a client when all that mattered has been done. If no server can be
+// asked, the session expires by itself.
+func hangUp(cl *client.Client) { _ = cl.Close() }
+
 // watched runs f with a context that ends when the client has had no connection
 // for the timeout.
-func (a *app) watched(
+func (g *globals) watched(
 	ctx context.Context, cl *client.Client, f func(context.Context, *client.Client) error,
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	states := cl.States()
 	var wg sync.WaitGroup
-	wg.Go(func() { a.giveUp(states, cancel) })
+	wg.Go(func() { g.giveUp(states, cancel) })
 	err := f(ctx, cl)
 	states.Cancel()
 	wg.Wait()
@@ -214,7 +212,7 @@ func (a *app) watched(
 
 // giveUp cancels when the connection has been gone for the timeout. It returns
 // when states is cancelled.
-func (a *app) giveUp(states *client.StateWatch, cancel context.CancelCauseFunc) {
+func (g *globals) giveUp(states *client.StateWatch, cancel context.CancelCauseFunc) {
 	var timer *time.Timer
 	for s := range states.C() {
 		switch {
@@ -222,9 +220,9 @@ func (a *app) giveUp(states *client.StateWatch, cancel context.CancelCauseFunc) 
 			timer.Stop()
 			timer = nil
 		case !s.State.Connected() && timer == nil:
-			timer = time.AfterFunc(a.timeout, func() {
+			timer = time.AfterFunc(g.timeout, func() {
 				cancel(&noServerError{fmt.Sprintf("the connection was lost and none of %s "+
-					"has been reached for %v; see `zk-lite status`", a.server, a.timeout)})
+					"has been reached for %v; see `zk-lite status`", g.server, g.timeout)})
 			})
 		}
 	}

@@ -11,13 +11,7 @@ import (
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/subtree"
 )
 
-// diffOptions are the flags of diff.
-type diffOptions struct {
-	other          string
-	noACL, noEphem bool
-}
-
-func (a *app) diffCommand() *cobra.Command {
+func diffCommand(g *globals) *cobra.Command {
 	var o diffOptions
 	c := &cobra.Command{
 		Use:   "diff PATH [PATH]",
@@ -42,8 +36,8 @@ read are left out with all below them, and named on standard error; the exit cod
 	f.StringVar(&o.other, "other", "", "servers of the second subtree, `host:port,...[/chroot]`")
 	f.BoolVar(&o.noACL, "no-acl", false, "do not compare ACLs")
 	f.BoolVar(&o.noEphem, "no-ephemerals", false, "leave out ephemerals")
-	a.completePaths(c, 2)
-	return a.command(c, func(c *cobra.Command, args []string) error {
+	g.completePaths(c, 2)
+	return g.command(c, func(c *cobra.Command, args []string) error {
 		second := args[len(args)-1]
 		if err := checkPath(second); err != nil {
 			return err
@@ -51,26 +45,32 @@ read are left out with all below them, and named on standard error; the exit cod
 		if len(args) == 1 && o.other == "" {
 			return usagef("one subtree; name a second, or other servers with --other")
 		}
-		return a.withClient(c, func(ctx context.Context, left *client.Client) error {
+		return g.withClient(c, func(ctx context.Context, left *client.Client) error {
 			right := left
 			if o.other != "" {
-				cl, err := a.connectTo(ctx, "--other", o.other)
+				cl, err := g.connectTo(ctx, "--other", o.other)
 				if err != nil {
 					return err
 				}
 				defer hangUp(cl)
-				err = a.watched(ctx, cl, func(ctx context.Context, right *client.Client) error {
-					return a.diff(ctx, c, left, args[0], right, second, &o)
+				err = g.watched(ctx, cl, func(ctx context.Context, right *client.Client) error {
+					return diff(ctx, g.output, c, left, args[0], right, second, &o)
 				})
-				return a.chrootError(ctx, cl, "--other", o.other, err)
+				return g.chrootError(ctx, cl, "--other", o.other, err)
 			}
-			return a.diff(ctx, c, left, args[0], right, second, &o)
+			return diff(ctx, g.output, c, left, args[0], right, second, &o)
 		})
 	})
 }
 
-func (a *app) diff(
-	ctx context.Context, c *cobra.Command, left *client.Client, leftRoot string,
+// diffOptions are the flags of diff.
+type diffOptions struct {
+	other          string
+	noACL, noEphem bool
+}
+
+func diff(
+	ctx context.Context, as output, c *cobra.Command, left *client.Client, leftRoot string,
 	right *client.Client, rightRoot string, o *diffOptions,
 ) error {
 	out := newBuffered(c.OutOrStdout())
@@ -89,7 +89,7 @@ func (a *app) diff(
 			continue
 		}
 		differ = true
-		if err := a.printDifference(out, &d, o); err != nil {
+		if err := printDifference(as, out, &d, o); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (o *diffOptions) ignores(d *subtree.Difference) bool {
 	return both && o.noACL && !d.Data && !d.Ephemeral
 }
 
-func (a *app) printDifference(out buffered, d *subtree.Difference, o *diffOptions) error {
+func printDifference(as output, out buffered, d *subtree.Difference, o *diffOptions) error {
 	sign, differs := "~", []string{}
 	for _, field := range []struct {
 		name string
@@ -131,7 +131,7 @@ func (a *app) printDifference(out buffered, d *subtree.Difference, o *diffOption
 	if path == "" {
 		path = "."
 	}
-	if a.json() {
+	if as.json() {
 		return writeJSON(out, struct {
 			Change  string   `json:"change"`
 			Path    string   `json:"path"`

@@ -1,15 +1,21 @@
 package cli
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
 	"github.com/zk-lite/zk-lite/client"
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/subtree"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -70,18 +76,115 @@ func printStat(w io.Writer, s client.Stat) {
 	fmt.Fprintf(w, "numChildren = %d\n", s.NumChildren)
 }
 
-// parseACL reads scheme:id:perms,... (zkCli's AclParser): the scheme ends at
-// the first colon, the permissions begin behind the last.
-func parseACL(s string) ([]client.ACL, error) {
-	var list []client.ACL
-	for item := range strings.SplitSeq(s, ",") {
-		acl, err := subtree.ParseACL(strings.TrimSpace(item))
-		if err != nil {
-			return nil, Usage(err)
-		}
-		list = append(list, acl)
+// printStatOf prints the Stat after a change: always as JSON, as text if asked
+// for.
+func printStatOf(as output, c *cobra.Command, path string, stat client.Stat, text bool) error {
+	switch {
+	case as.json():
+		return writeJSON(c.OutOrStdout(), struct {
+			Path string    `json:"path"`
+			Stat *statJSON `json:"stat"`
+		}{path, newStatJSON(stat)})
+	case text:
+		printStat(c.OutOrStdout(), stat)
 	}
-	return list, nil
+	return nil
+}
+
+// showNewest prints the first items, at most limit: a line of JSON each, or a table.
+func showNewest[T any](as output, out io.Writer, all []T, limit int, table func(io.Writer, []T) error) error {
+	all = all[:min(len(all), max(limit, 0))]
+	if !as.json() {
+		return table(out, all)
+	}
+	for i := range all {
+		if err := writeJSON(out, &all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// sizeText is a number of bytes for people.
+func sizeText(n int64) string {
+	switch {
+	case n < 10<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 10<<20:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}
+
+func isTerminal(x any) bool {
+	f, ok := x.(interface{ Fd() uintptr })
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// askYes asks a question, and is an error unless the answer is yes.
+func askYes(c *cobra.Command, question string) error {
+	fmt.Fprint(c.ErrOrStderr(), question+" Type yes: ")
+	answer, err := next(c.Context(), func() (string, error) { return readLine(c.InOrStdin()) })
+	switch {
+	case c.Context().Err() != nil:
+		return c.Context().Err()
+	case err != nil && !errors.Is(err, io.EOF):
+		return fmt.Errorf("reading the answer: %w", err)
+	case strings.TrimSpace(answer) != "yes":
+		return &exitError{ExitFailed, "nothing was done"}
+	}
+	return nil
+}
+
+// next reads a line, or returns when ctx ends. Then the one who reads is left
+// behind: only the end of the program ends a read from a terminal.
+func next(ctx context.Context, read func() (string, error)) (string, error) {
+	type result struct {
+		line string
+		err  error
+	}
+	ch := make(chan result, 1)
+	go func() {
+		line, err := read()
+		ch <- result{line, err}
+	}()
+	select {
+	case r := <-ch:
+		return r.line, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// readLine reads a line, byte by byte, so that nothing behind it is lost.
+func readLine(in io.Reader) (string, error) {
+	var line []byte
+	one := make([]byte, 1)
+	for {
+		n, err := in.Read(one)
+		if n == 1 && one[0] == '\n' {
+			return string(line), nil
+		}
+		line = append(line, one[:n]...)
+		if err != nil || len(line) > 1<<10 {
+			return string(line), err
+		}
+	}
 }
 
 // lineTracker notes whether what was written ends a line, for prompts that must
@@ -110,4 +213,115 @@ func (t *lineTracker) endLine() {
 	if open {
 		_, _ = io.WriteString(t, "\n") // a broken output shows in the next write
 	}
+}
+
+// buffered is an output of many lines.
+type buffered struct{ *bufio.Writer }
+
+func newBuffered(w io.Writer) buffered { return buffered{bufio.NewWriter(w)} }
+
+// done writes what is left, also if the command has failed.
+func (b buffered) done(err error) error {
+	if flushed := b.Flush(); err == nil {
+		err = flushed
+	}
+	return err
+}
+
+// progressEvery is how often progress is shown.
+const progressEvery = 200 * time.Millisecond
+
+// note is a line on the terminal that changes while something takes long.
+type note struct {
+	w     io.Writer // nil if the output is not a terminal
+	next  time.Time
+	shown bool
+}
+
+// newNote writes on standard error if that is a terminal.
+func newNote(c *cobra.Command) *note {
+	n := &note{next: time.Now().Add(progressEvery)}
+	if f, ok := c.ErrOrStderr().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		n.w = f
+	}
+	return n
+}
+
+// show replaces the line, a few times a second at most.
+func (n *note) show(format string, args ...any) {
+	if n.w == nil || time.Now().Before(n.next) {
+		return
+	}
+	n.next, n.shown = time.Now().Add(progressEvery), true
+	fmt.Fprintf(n.w, "\r\x1b[K"+format, args...)
+}
+
+// clear removes the line.
+func (n *note) clear() {
+	if n.shown {
+		fmt.Fprint(n.w, "\r\x1b[K")
+		n.shown = false
+	}
+}
+
+// progress counts on the terminal while something takes long.
+type progress struct {
+	w    io.Writer // nil if the output is not a terminal
+	what string
+	n    int
+	next time.Time
+}
+
+// newProgress shows progress if standard error is a terminal.
+func newProgress(c *cobra.Command, what string) *progress {
+	p := &progress{what: what, next: time.Now().Add(progressEvery)}
+	if f, ok := c.ErrOrStderr().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.w = f
+	}
+	return p
+}
+
+func (p *progress) step() {
+	p.n++
+	if p.w == nil || p.n%64 != 0 || time.Now().Before(p.next) {
+		return
+	}
+	p.next = time.Now().Add(progressEvery)
+	fmt.Fprintf(p.w, "\r%d znodes %s", p.n, p.what)
+}
+
+// clear removes what was shown.
+func (p *progress) clear() {
+	if p.w != nil {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+// skipped collects znodes below the root that may not be read: one of them is no
+// reason not to show the others.
+type skipped struct {
+	c        *cobra.Command
+	progress *progress // nil for none
+	n        int
+}
+
+// note takes the error of a walk, and returns it if it is none of those.
+func (s *skipped) note(err error) error {
+	if !errors.Is(err, client.ErrNoAuth) {
+		return err
+	}
+	s.n++
+	if s.progress != nil {
+		s.progress.clear()
+	}
+	fmt.Fprintln(s.c.ErrOrStderr(), "zk-lite:", Message(err))
+	return nil
+}
+
+// err is what the command ends with.
+func (s *skipped) err() error {
+	if s.n == 0 {
+		return nil
+	}
+	return &exitError{ExitPartial, fmt.Sprintf("%d znodes are missing, with all below them: not permitted", s.n)}
 }

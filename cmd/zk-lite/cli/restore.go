@@ -29,7 +29,7 @@ const maxRestoreAnswer = 1 << 20
 // restoreOptions are the flags of restore.
 type restoreOptions struct{ replace, otherEnsemble, dryRun, yes bool }
 
-func (a *app) restoreCommand() *cobra.Command {
+func restoreCommand(g *globals) *cobra.Command {
 	var o restoreOptions
 	c := &cobra.Command{
 		Use:   "restore FILE",
@@ -51,7 +51,7 @@ and the command asks; without one it needs --yes.`,
 	f.BoolVar(&o.otherEnsemble, "other-ensemble", false, "also the backup of another ensemble, as after recover")
 	f.BoolVar(&o.dryRun, "dry-run", false, "only say what would be done")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	return a.operation(c, restoreTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
+	return g.operation(c, restoreTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
 		if !o.yes && !o.dryRun && !isTerminal(c.InOrStdin()) {
 			return usagef("there is no terminal to ask at: --yes restores, --dry-run says what would be done")
 		}
@@ -61,15 +61,15 @@ and the command asks; without one it needs --yes.`,
 		}
 		defer file.close()
 		if !o.yes && !o.dryRun {
-			if err := a.askToRestore(c, api, file, &o); err != nil {
+			if err := askToRestore(g, c, api, file, &o); err != nil {
 				return err
 			}
 		}
-		text, counts, err := a.restore(c, api, file, &o)
+		text, counts, err := restore(c, api, file, &o)
 		switch {
 		case err != nil:
 			return err
-		case a.json():
+		case g.output.json():
 			_, err = fmt.Fprintln(c.OutOrStdout(), text)
 			return err
 		}
@@ -180,7 +180,7 @@ func (n *restoreCounts) String() string {
 }
 
 // restore sends a backup, and returns the answer as it is and as figures.
-func (a *app) restore(
+func restore(
 	c *cobra.Command, api *httpapi.Client, b *wholeFile, o *restoreOptions,
 ) (text string, counts *restoreCounts, err error) {
 	target := snapshotPath
@@ -248,10 +248,10 @@ func notEmpty(what string) error {
 }
 
 // askToRestore shows what would be done, and asks whether it shall be.
-func (a *app) askToRestore(c *cobra.Command, api *httpapi.Client, b *wholeFile, o *restoreOptions) error {
+func askToRestore(g *globals, c *cobra.Command, api *httpapi.Client, b *wholeFile, o *restoreOptions) error {
 	dry := *o
 	dry.dryRun = true
-	_, counts, err := a.restore(c, api, b, &dry)
+	_, counts, err := restore(c, api, b, &dry)
 	if err != nil {
 		return err
 	}
@@ -260,37 +260,6 @@ func (a *app) askToRestore(c *cobra.Command, api *httpapi.Client, b *wholeFile, 
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%s: %d znodes at zxid %v, from %s\n", b.name, b.summary.Znodes,
 		hexadecimal(b.summary.Zxid), b.summary.Time.Format(time.DateTime))
-	fmt.Fprintf(c.ErrOrStderr(), "At %s there would be %s.\n", a.http, counts)
+	fmt.Fprintf(c.ErrOrStderr(), "At %s there would be %s.\n", g.http, counts)
 	return askYes(c, "Restore it?")
-}
-
-// askYes asks a question, and is an error unless the answer is yes.
-func askYes(c *cobra.Command, question string) error {
-	fmt.Fprint(c.ErrOrStderr(), question+" Type yes: ")
-	answer, err := next(c.Context(), func() (string, error) { return readLine(c.InOrStdin()) })
-	switch {
-	case c.Context().Err() != nil:
-		return c.Context().Err()
-	case err != nil && !errors.Is(err, io.EOF):
-		return fmt.Errorf("reading the answer: %w", err)
-	case strings.TrimSpace(answer) != "yes":
-		return &exitError{ExitFailed, "nothing was done"}
-	}
-	return nil
-}
-
-// readLine reads a line, byte by byte, so that nothing behind it is lost.
-func readLine(in io.Reader) (string, error) {
-	var line []byte
-	one := make([]byte, 1)
-	for {
-		n, err := in.Read(one)
-		if n == 1 && one[0] == '\n' {
-			return string(line), nil
-		}
-		line = append(line, one[:n]...)
-		if err != nil || len(line) > 1<<10 {
-			return string(line), err
-		}
-	}
 }

@@ -14,7 +14,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/lineedit"
@@ -23,7 +22,7 @@ import (
 // maxScriptLine bounds a line that comes through a pipe; data goes into it.
 const maxScriptLine = 4 << 20
 
-func (a *app) shellCommand() *cobra.Command {
+func shellCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "shell",
 		Short: "Type commands on one connection, with completion and history",
@@ -41,13 +40,13 @@ code of the last line that failed.`,
   printf 'create /a\nls /\n' | zk-lite shell`,
 		Args: argCount(0, 0, 0),
 	}
-	a.bindSession(c)
-	return a.command(c, func(c *cobra.Command, _ []string) error {
-		cl, err := a.connect(c.Context())
+	g.bindSession(c)
+	return g.command(c, func(c *cobra.Command, _ []string) error {
+		cl, err := g.connect(c.Context())
 		if err != nil {
 			return err
 		}
-		s := &shell{app: a, client: cl, out: &lineTracker{w: c.OutOrStdout()}, err: c.ErrOrStderr()}
+		s := &shell{flags: g, client: cl, out: &lineTracker{w: c.OutOrStdout()}, err: c.ErrOrStderr()}
 		defer s.wg.Wait()
 		defer hangUp(cl)
 		if isTerminal(c.InOrStdin()) && isTerminal(c.OutOrStdout()) {
@@ -57,14 +56,9 @@ code of the last line that failed.`,
 	})
 }
 
-func isTerminal(x any) bool {
-	f, ok := x.(interface{ Fd() uintptr })
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // shell runs lines as commands on one client.
 type shell struct {
-	app    *app // with the flags of the shell
+	flags  *globals // of the shell
 	client *client.Client
 	out    *lineTracker
 	err    io.Writer
@@ -173,26 +167,6 @@ func (s *shell) openTerminal() error {
 	return nil
 }
 
-// next reads a line, or returns when ctx ends. Then the one who reads is left
-// behind: only the end of the program ends a read from a terminal.
-func next(ctx context.Context, read func() (string, error)) (string, error) {
-	type result struct {
-		line string
-		err  error
-	}
-	ch := make(chan result, 1)
-	go func() {
-		line, err := read()
-		ch <- result{line, err}
-	}()
-	select {
-	case r := <-ch:
-		return r.line, r.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-}
-
 func (s *shell) interruptible(ctx context.Context, line string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
@@ -226,14 +200,29 @@ func (s *shell) commands() *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetUsageTemplate(shellUsage(root.UsageTemplate()))
-	a := &app{
-		server: s.app.server, auth: s.app.auth, timeout: s.app.timeout, output: s.app.output, shell: s,
+	g := &globals{
+		server: s.flags.server, auth: s.flags.auth, timeout: s.flags.timeout, output: s.flags.output,
+		shell: &host{s.client, s.await},
 	}
-	a.addData(root)
-	a.addOperation(root)
+	addData(root, g)
+	addOperation(root, g)
 	root.AddCommand(s.addAuthCommand(), s.historyCommand(), s.quitCommand(), s.sessionCommand())
 	strict(root)
 	return root
+}
+
+// addData adds the commands for znodes and subtrees, which the shell has, too.
+func addData(root *cobra.Command, g *globals) {
+	root.AddGroup(&cobra.Group{ID: groupData, Title: "Data:"})
+	g.add(root, groupData, lsCommand, getCommand, setCommand, createCommand, deleteCommand, statCommand, getACLCommand,
+		setACLCommand, syncCommand, watchCommand, treeCommand, findCommand, deleteAllCommand, cpCommand, mvCommand,
+		exportCommand, importCommand, diffCommand)
+}
+
+// addOperation adds the one command for operators that the shell has, too.
+func addOperation(root *cobra.Command, g *globals) {
+	root.AddGroup(&cobra.Group{ID: groupOperation, Title: "Operation:"})
+	g.add(root, groupOperation, statusCommand)
 }
 
 // shellUsage is cobra's template for the help of a program that has no name.
@@ -273,7 +262,7 @@ func (s *shell) await(w *client.Watch) {
 
 // showState puts the state into the prompt.
 func (s *shell) showState(c client.StateChange) {
-	server, state := hostsOf(s.app.server), c.State.String()
+	server, state := hostsOf(s.flags.server), c.State.String()
 	if c.State.Connected() {
 		server, state = c.Server, "connected"
 	}

@@ -20,7 +20,7 @@ func (s *shell) addAuthCommand() *cobra.Command {
 		Example: "  addauth digest ann:secret",
 		Args:    argCount(2, 2, 0),
 		RunE: func(c *cobra.Command, args []string) error {
-			return s.app.watched(c.Context(), s.client, func(ctx context.Context, cl *client.Client) error {
+			return s.flags.watched(c.Context(), s.client, func(ctx context.Context, cl *client.Client) error {
 				return cl.AddAuth(ctx, args[0], []byte(args[1]))
 			})
 		},

@@ -15,7 +15,7 @@ import (
 // addWatchName is what zkCli calls the command.
 const addWatchName = "addWatch"
 
-func (a *app) watchCommand() *cobra.Command {
+func watchCommand(g *globals) *cobra.Command {
 	var recursive bool
 	var mode string
 	var count int
@@ -40,9 +40,9 @@ what happened meanwhile has no event. Needs ZooKeeper 3.6 or newer.`,
 	f.BoolVarP(&recursive, "recursive", "R", false, "watch all below, too")
 	f.StringVarP(&mode, "mode", "m", "", "as in zkCli: PERSISTENT, or PERSISTENT_RECURSIVE, which is -R")
 	f.IntVarP(&count, "count", "n", 0, "end after so many events; 0 is never")
-	a.bindSession(c)
-	a.completePaths(c, 1)
-	return a.command(c, func(c *cobra.Command, args []string) error {
+	g.bindSession(c)
+	g.completePaths(c, 1)
+	return g.command(c, func(c *cobra.Command, args []string) error {
 		if count < 0 {
 			return usagef("--count %d: want 0 or more", count)
 		}
@@ -50,8 +50,8 @@ what happened meanwhile has no event. Needs ZooKeeper 3.6 or newer.`,
 		if err != nil {
 			return err
 		}
-		return a.withClient(c, func(ctx context.Context, cl *client.Client) error {
-			err := a.follow(ctx, c, cl, args[0], how, count)
+		return g.withClient(c, func(ctx context.Context, cl *client.Client) error {
+			err := follow(ctx, g.output, c, cl, args[0], how, count)
 			if interrupted(c.Context(), err) {
 				return nil
 			}
@@ -82,8 +82,8 @@ func watchMode(name string, recursive, asZkCli bool) (client.AddWatchMode, error
 
 // follow prints events until there were enough, or the context ends. A lost
 // session does not end it: another watch is left in the next one.
-func (a *app) follow(
-	ctx context.Context, c *cobra.Command, cl *client.Client, path string,
+func follow(
+	ctx context.Context, as output, c *cobra.Command, cl *client.Client, path string,
 	mode client.AddWatchMode, count int,
 ) error {
 	for {
@@ -92,7 +92,7 @@ func (a *app) follow(
 			return err
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "watching %s; Ctrl-C ends it\n", path)
-		err = a.printEvents(ctx, c.OutOrStdout(), w, &count)
+		err = printEvents(ctx, as, c.OutOrStdout(), w, &count)
 		w.Cancel()
 		if !errors.Is(err, client.ErrSessionExpired) && !errors.Is(err, client.ErrWatchOverflow) {
 			return err
@@ -102,8 +102,8 @@ func (a *app) follow(
 }
 
 // printEvents returns nil when there were enough, and else why there are no more.
-func (a *app) printEvents(
-	ctx context.Context, out io.Writer, w *client.Watch, count *int,
+func printEvents(
+	ctx context.Context, as output, out io.Writer, w *client.Watch, count *int,
 ) error {
 	for {
 		select {
@@ -111,7 +111,7 @@ func (a *app) printEvents(
 			if e.Type == client.EventEnded {
 				return fmt.Errorf("the watch has ended: %w", e.Err)
 			}
-			if err := a.printEvent(out, e); err != nil {
+			if err := printEvent(as, out, e); err != nil {
 				return err
 			}
 			if *count--; *count == 0 {
@@ -123,8 +123,8 @@ func (a *app) printEvents(
 	}
 }
 
-func (a *app) printEvent(out io.Writer, e client.Event) error {
-	if a.json() {
+func printEvent(as output, out io.Writer, e client.Event) error {
+	if as.json() {
 		v := struct {
 			Type string       `json:"type"`
 			Path string       `json:"path"`
@@ -146,12 +146,12 @@ func (a *app) printEvent(out io.Writer, e client.Event) error {
 
 // awaitEvent waits for the event of a one-shot watch and prints it; nil is no
 // watch. In the shell it goes on in the background, as in zkCli.
-func (a *app) awaitEvent(ctx context.Context, c *cobra.Command, w *client.Watch) error {
+func awaitEvent(ctx context.Context, g *globals, c *cobra.Command, w *client.Watch) error {
 	if w == nil {
 		return nil
 	}
-	if a.shell != nil {
-		a.shell.await(w)
+	if g.shell != nil {
+		g.shell.await(w)
 		return nil
 	}
 	select {
@@ -159,7 +159,7 @@ func (a *app) awaitEvent(ctx context.Context, c *cobra.Command, w *client.Watch)
 		if e.Type == client.EventEnded {
 			return fmt.Errorf("the watch has ended: %w", e.Err)
 		}
-		return a.printEvent(c.OutOrStdout(), e)
+		return printEvent(g.output, c.OutOrStdout(), e)
 	case <-ctx.Done():
 		w.Cancel()
 		return context.Cause(ctx)

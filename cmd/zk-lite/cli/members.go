@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -13,7 +16,117 @@ import (
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
 )
 
-func (a *app) memberListCommand() *cobra.Command {
+// clusterPath is the resource of the ensemble.
+const clusterPath = "/v1/cluster"
+
+// noServer is no server's id: the servers answer it when they know no leader.
+const noServer = -1
+
+// The roles of members.
+const (
+	roleLeader   = "leader"
+	roleFollower = "follower"
+	roleJoining  = "joining"
+)
+
+// memberJSON is a member of the ensemble, as the servers write it.
+type memberJSON struct {
+	ID     int    `json:"id"`
+	Role   string `json:"role"` // leader, follower, observer or joining
+	Peer   string `json:"peer,omitempty"`
+	Client string `json:"client,omitempty"`
+	HTTP   string `json:"http,omitempty"`
+	// The release; Levels is the lowest and the highest feature level that it speaks.
+	Version string `json:"version,omitempty"`
+	Commit  string `json:"commit,omitempty"`
+	Levels  []int  `json:"levels,omitempty"`
+	Key     string `json:"key,omitempty"`
+	// What the leader knows: Connected is nil if it has not answered, the others also if that is false.
+	Connected   *bool     `json:"connected,omitempty"`
+	Lag         *uint64   `json:"lag,omitempty"`
+	LastContact *string   `json:"last_contact,omitempty"`
+	Plan        *planJSON `json:"plan,omitempty"`
+	// Of a server that was added now, unless it needs none.
+	Token string     `json:"token,omitempty"`
+	Until *time.Time `json:"token_until,omitempty"`
+}
+
+// planJSON is what the leader will do with a member by itself.
+type planJSON struct {
+	Action string `json:"action"` // promote or remove
+	In     string `json:"in,omitempty"`
+	Waits  string `json:"waits,omitempty"` // for what; empty: for the time alone
+}
+
+// votes reports whether the member has a vote.
+func (m *memberJSON) votes() bool { return m.Role == roleLeader || m.Role == roleFollower }
+
+// clusterJSON is the ensemble as one of its servers sees it.
+type clusterJSON struct {
+	Ensemble          string       `json:"ensemble,omitempty"` // its id; empty: not known
+	Members           []memberJSON `json:"members"`
+	Leader            int          `json:"leader"` // noServer: unknown
+	Term              uint64       `json:"term"`
+	Level             int          `json:"level"`         // feature level; 0: not known
+	HighestLevel      int          `json:"highest_level"` // that all servers speak; 0: not known
+	Voters            int          `json:"voters"`
+	FailuresTolerated int          `json:"failures_tolerated"` // when all voters are connected
+	// FailuresToleratedNow is what the leader says; nil: it has not answered, Incomplete says why.
+	FailuresToleratedNow *int   `json:"failures_tolerated_now,omitempty"`
+	Incomplete           string `json:"incomplete,omitempty"`
+	Server               struct {
+		ID       int  `json:"id"`
+		Draining bool `json:"draining"`
+	} `json:"server"`
+}
+
+// member finds a member; nil if it is none.
+func (c *clusterJSON) member(id int) *memberJSON {
+	i := slices.IndexFunc(c.Members, func(m memberJSON) bool { return m.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &c.Members[i]
+}
+
+// ids are the ids of the members.
+func (c *clusterJSON) ids() (list []int) {
+	for _, m := range c.Members {
+		list = append(list, m.ID)
+	}
+	return list
+}
+
+// cluster reads the state of the ensemble: of a server that has asked its leader, if there is one.
+func cluster(ctx context.Context, api *httpapi.Client) (c clusterJSON, err error) {
+	ask := func(one *httpapi.Client) (c clusterJSON, err error) {
+		err = one.JSON(ctx, &httpapi.Request{Method: http.MethodGet, Target: clusterPath, Repeatable: true}, &c)
+		return c, err
+	}
+	if c, err = ask(api); err != nil || c.Incomplete == "" {
+		return c, err
+	}
+	api.Each(func(one *httpapi.Client) bool {
+		other, err := ask(one)
+		if err != nil || other.Incomplete != "" {
+			return false
+		}
+		c = other
+		return true
+	})
+	return c, nil
+}
+
+// parseServerID reads the id of a server. The servers know how large it may be.
+func parseServerID(text string) (int, error) {
+	id, err := strconv.Atoi(text)
+	if err != nil || id < 0 {
+		return 0, usagef("%q is not a server id: want a number, as in server.N", text)
+	}
+	return id, nil
+}
+
+func memberListCommand(g *globals) *cobra.Command {
 	var check bool
 	c := &cobra.Command{
 		Use:   "list",
@@ -29,12 +142,12 @@ code is 1 if there is no leader; with --check also if a voter is not connected.`
 		Args: argCount(0, 0, 0),
 	}
 	c.Flags().BoolVar(&check, "check", false, "exit with 1 if a voter is not connected")
-	return a.operation(c, defaultTimeout, func(c *cobra.Command, _ []string, api *httpapi.Client) error {
+	return g.operation(c, defaultTimeout, func(c *cobra.Command, _ []string, api *httpapi.Client) error {
 		now, err := cluster(c.Context(), api)
 		if err != nil {
 			return err
 		}
-		if a.json() {
+		if g.output.json() {
 			err = writeJSON(c.OutOrStdout(), &now)
 		} else {
 			err = printCluster(c.OutOrStdout(), &now)
@@ -162,19 +275,4 @@ func (p *planJSON) text(id int) string {
 		return fmt.Sprintf("\nserver %d is not connected, and is removed in %s unless it comes back", id, p.In)
 	}
 	return fmt.Sprintf("\nserver %d is not connected, and is not removed: %s", id, p.Waits)
-}
-
-// count is a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
