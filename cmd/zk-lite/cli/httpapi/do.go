@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
-	"net"
 	"net/http"
 	"net/http/httptrace"
-	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -174,13 +171,6 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// isRefused reports whether there is certainly nobody.
-func isRefused(err error) bool {
-	var op *net.OpError
-	var timeout interface{ Timeout() bool }
-	return errors.As(err, &op) && op.Op == "dial" && (!errors.As(err, &timeout) || !timeout.Timeout())
-}
-
 // errIdle reports that nothing has moved for too long.
 var errIdle = errors.New("no answer in time")
 
@@ -241,42 +231,6 @@ func (c *Client) attempt(
 	return nil, what, err
 }
 
-// refusal reads an answer that is not what was asked for.
-func refusal(at string, r *Request, resp *http.Response) (outcome, error) {
-	p := &Problem{URL: at}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
-	if err == nil && kind == "application/problem+json" {
-		err = json.Unmarshal(text, p)
-	}
-	p.Status = resp.StatusCode
-	seconds, noNumber := strconv.Atoi(resp.Header.Get("Retry-After"))
-	switch {
-	case (err != nil || p.Title == "") && p.Status >= 500: // a proxy's, perhaps
-		return lost, unknown(r, &foreignError{at, resp.Status})
-	case err != nil || p.Title == "":
-		return answered, &foreignError{at, resp.Status}
-	case p.Status == http.StatusGatewayTimeout:
-		return lost, unknown(r, p)
-	case noNumber == nil && seconds >= 0:
-		p.RetryAfter = max(time.Duration(seconds)*time.Second, roundPause)
-		return notDone, p
-	case p.Status == http.StatusServiceUnavailable: // and it is no use to try again there
-		p.RetryAfter, p.elsewhere = roundPause, true
-		return notDone, p
-	}
-	return answered, p
-}
-
-// unknown is the error of a request that may have been carried out. What only reads has
-// no outcome.
-func unknown(r *Request, err error) error {
-	if r.Method == http.MethodGet {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrUnknown, err)
-}
-
 // request makes a request of net/http.
 func (c *Client) request(
 	ctx context.Context, at string, r *Request, idle *idleTimer,
@@ -331,4 +285,70 @@ func (c *Client) JSON(ctx context.Context, r *Request, v any) error {
 		return &foreignError{resp.Request.URL.Host, resp.Status}
 	}
 	return nil
+}
+
+// idleTimer ends a request when nothing has moved for a while.
+type idleTimer struct {
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	after  atomic.Int64 // a time.Duration
+}
+
+func newIdleTimer(after time.Duration, cancel context.CancelCauseFunc) *idleTimer {
+	t := &idleTimer{cancel: cancel}
+	t.after.Store(int64(after))
+	t.timer = time.AfterFunc(after, func() { cancel(errIdle) })
+	return t
+}
+
+// allow changes how long nothing may move, from now on.
+func (t *idleTimer) allow(after time.Duration) {
+	t.after.Store(int64(after))
+	t.moved()
+}
+
+func (t *idleTimer) patience() time.Duration { return time.Duration(t.after.Load()) }
+
+func (t *idleTimer) moved() { t.timer.Reset(t.patience()) }
+
+func (t *idleTimer) stop() {
+	t.timer.Stop()
+	t.cancel(nil)
+}
+
+// watchedContent is what is being sent.
+type watchedContent struct {
+	io.ReadCloser
+	idle *idleTimer
+}
+
+func (w *watchedContent) Read(b []byte) (int, error) {
+	n, err := w.ReadCloser.Read(b)
+	if n > 0 {
+		w.idle.moved()
+	}
+	return n, err
+}
+
+// watchedBody is what is being received.
+type watchedBody struct {
+	io.ReadCloser
+	idle *idleTimer
+	ctx  context.Context // of the request
+}
+
+func (w *watchedBody) Read(b []byte) (int, error) {
+	n, err := w.ReadCloser.Read(b)
+	if n > 0 {
+		w.idle.moved()
+	}
+	if err != nil && !errors.Is(err, io.EOF) && errors.Is(context.Cause(w.ctx), errIdle) {
+		err = fmt.Errorf("nothing came for %v: %w", w.idle.patience(), errIdle)
+	}
+	return n, err
+}
+
+func (w *watchedBody) Close() error {
+	w.idle.stop()
+	return w.ReadCloser.Close()
 }

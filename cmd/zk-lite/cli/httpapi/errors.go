@@ -1,11 +1,16 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -77,4 +82,47 @@ type foreignError struct{ url, status string }
 
 func (e *foreignError) Error() string {
 	return fmt.Sprintf("%s answers %q, and not as the HTTP API of zk-lite does", e.url, e.status)
+}
+
+// isRefused reports whether there is certainly nobody.
+func isRefused(err error) bool {
+	var op *net.OpError
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &op) && op.Op == "dial" && (!errors.As(err, &timeout) || !timeout.Timeout())
+}
+
+// refusal reads an answer that is not what was asked for.
+func refusal(at string, r *Request, resp *http.Response) (outcome, error) {
+	p := &Problem{URL: at}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+	if err == nil && kind == "application/problem+json" {
+		err = json.Unmarshal(text, p)
+	}
+	p.Status = resp.StatusCode
+	seconds, noNumber := strconv.Atoi(resp.Header.Get("Retry-After"))
+	switch {
+	case (err != nil || p.Title == "") && p.Status >= 500: // a proxy's, perhaps
+		return lost, unknown(r, &foreignError{at, resp.Status})
+	case err != nil || p.Title == "":
+		return answered, &foreignError{at, resp.Status}
+	case p.Status == http.StatusGatewayTimeout:
+		return lost, unknown(r, p)
+	case noNumber == nil && seconds >= 0:
+		p.RetryAfter = max(time.Duration(seconds)*time.Second, roundPause)
+		return notDone, p
+	case p.Status == http.StatusServiceUnavailable: // and it is no use to try again there
+		p.RetryAfter, p.elsewhere = roundPause, true
+		return notDone, p
+	}
+	return answered, p
+}
+
+// unknown is the error of a request that may have been carried out. What only reads has
+// no outcome.
+func unknown(r *Request, err error) error {
+	if r.Method == http.MethodGet {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnknown, err)
 }

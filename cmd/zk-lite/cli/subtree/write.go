@@ -41,9 +41,6 @@ type Count struct {
 	Ephemerals              int // left out
 }
 
-// Total is how many znodes have been dealt with.
-func (c *Count) Total() int { return c.Created + c.Replaced + c.Kept + c.Ephemerals }
-
 // writer creates znodes, many at a time, in the order in which they are put.
 type writer struct {
 	ctx      context.Context
