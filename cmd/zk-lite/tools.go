@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,8 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zk-lite/zk-lite/bench/benchcli"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli"
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/manpage"
 	"github.com/zk-lite/zk-lite/internal/sizing"
+	"github.com/zk-lite/zk-lite/lab/election"
+	"github.com/zk-lite/zk-lite/lab/ensemble"
+	"github.com/zk-lite/zk-lite/lab/labcli"
+	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
 func sizeCommand() *cobra.Command {
@@ -84,4 +91,59 @@ func inUnits(bytes int64) string {
 		return fmt.Sprintf("%.0f %s", value, units[0])
 	}
 	return fmt.Sprintf("%.1f %s", value, units[0])
+}
+
+// benchCommand returns the command "bench", the load generator.
+func benchCommand() *cobra.Command { return benchcli.Command(&cli.TLSFlags{}) }
+
+// labCommand returns the command "lab", whose scenarios run on real servers too.
+func labCommand() *cobra.Command {
+	return labcli.Command(labcli.Options{
+		Real: func(servers string) (election.Runner, error) {
+			return reachable{ensemble.Runner{Servers: servers}}, nil
+		},
+		Ensemble: experiment,
+		Usage:    cli.Usage,
+	})
+}
+
+// reachable is a runner that looks first whether there is a server, as the other commands
+// do: the candidates would wait for one as long as for anything else.
+type reachable struct{ ensemble.Runner }
+
+// KillLeader implements election.Runner.
+func (r reachable) KillLeader(
+	ctx context.Context, k election.KillLeader,
+) (election.Outcome, error) {
+	if err := cli.Reach(ctx, "--servers", r.Servers); err != nil {
+		return election.Outcome{}, err
+	}
+	return r.Runner.KillLeader(ctx, k)
+}
+
+// experiment performs one on running servers, after it has looked whether there are any.
+func experiment(ctx context.Context, servers string, words []string) (trace.Trace, error) {
+	e, err := ensemble.ParseExperiment(words)
+	if err != nil {
+		return trace.Trace{}, cli.Usage(err)
+	}
+	if err := cli.Reach(ctx, "--servers", servers); err != nil {
+		return trace.Trace{}, err
+	}
+	return ensemble.Runner{Servers: servers}.Trace(ctx, e)
+}
+
+// manCommand returns the command "man", with which packages make their manual pages.
+func manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIRECTORY",
+		Short: "Write the manual pages of all commands",
+		Long: `Write a manual page for each command into the directory, from the texts of --help.
+Packages have them installed.`,
+		Example: "  zk-lite man man1 && man man1/zk-lite-lock.1",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return manpage.WriteAll(args[0], c.Root(), manpage.Source{Version: version, Date: readBuildInfo().built()})
+		},
+	}
 }
