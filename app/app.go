@@ -50,7 +50,7 @@ type Server struct {
 
 // Open starts a server. It serves clients as soon as the ensemble has a leader.
 //
-// Files are read and ports opened first, so that what is wrong there is found before the data is touched. Then each
+// Files are read and ports opened first, so that mistakes there are found before the data is touched. Then each
 // part needs those before it: storage, the request path and consensus, which call each other, the audit log, backups,
 // the ports' servers, and the reports to the service manager.
 func Open(o Options) (s *Server, err error) {
@@ -181,7 +181,7 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// within runs a step of the stop, which has a time of its own: who holds one up does not shorten the others.
+// within runs a step of the stop with a time limit of its own: a client that delays one does not shorten the others.
 func within(step func(ctx context.Context)) {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
@@ -234,7 +234,7 @@ func (s *Server) ClientAddr() net.Addr {
 	return s.listeners.client.Addr()
 }
 
-// SecureClientAddr is where ZooKeeper clients with TLS connect, nil if that is no port of its own.
+// SecureClientAddr is where ZooKeeper clients with TLS connect, nil if they have no separate port.
 func (s *Server) SecureClientAddr() net.Addr {
 	if s.listeners.secure == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/zk-lite/zk-lite/server/auth"
 )
 
-// authenticator knows who is who. Where the settings name no administrator, it writes the token that makes one.
+// authenticator tells clients' identities. If the settings name no administrator, it writes the token that makes one.
 func authenticator(o *Options, httpPort int) (*auth.Authenticator, error) {
 	c := &o.Settings
 	cfg := c.Auth
@@ -84,13 +84,13 @@ func sasl(o *Options) (*auth.SASL, error) {
 	return &s, nil
 }
 
-// login is what a section of the JAAS file says: users, or keys.
+// login is a section of the JAAS file: users, or keys.
 type login struct {
 	digest   *digestmd5.Config                // nil: Kerberos
 	kerberos *follow.File[*kerberos.Acceptor] // follows the keytab
 }
 
-// begin starts an exchange by what the files say now.
+// begin starts an exchange by the present state of the files.
 func (l *login) begin() auth.Exchange {
 	if l.digest != nil {
 		return digestmd5.New(l.digest)
@@ -119,7 +119,7 @@ type loginReader struct {
 	replays *kerberos.Replays // of all keytabs
 }
 
-// read finds what is for this server in the text of a JAAS file.
+// read finds this server's section in the text of a JAAS file.
 func (r *loginReader) read(text []byte) (*login, error) {
 	sections, err := jaas.Parse(string(text))
 	if err != nil {

@@ -76,7 +76,7 @@ func (s *Server) checks() (all []admin.Check) {
 }
 
 const (
-	// startLimit is for how long after its ports are open a server that serves nobody counts as starting. It is
+	// startLimit is for how long after its ports are open a server that serves no one counts as starting. It is
 	// bounded, because a start that waits for other machines would hang the installation of the first one.
 	startLimit = 10 * time.Second
 	// startPoll and statusPoll are how often the server is looked at while it starts, and later.

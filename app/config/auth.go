@@ -73,7 +73,7 @@ func saslRows(s *Settings) []setting {
 	}
 }
 
-// resolveAuth checks what is said about identities together.
+// resolveAuth checks the settings of identities together.
 func (l *loader) resolveAuth() {
 	a, alg := &l.s.Auth, l.s.words.digestAlg
 	if a.Digest = hashes[strings.ToUpper(alg)]; a.Digest == 0 {
@@ -139,7 +139,7 @@ func (l *loader) resolveSchemes() {
 	}
 }
 
-// resolveSASL checks what they say together.
+// resolveSASL checks the settings of SASL together.
 func (l *loader) resolveSASL() {
 	s := &l.s
 	if s.words.superUser != "" {

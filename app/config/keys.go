@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// verdict is what becomes of a key of ZooKeeper's that is no setting here.
+// verdict is how a key of ZooKeeper's that is no setting here is treated.
 type verdict int
 
 const (
@@ -20,7 +20,7 @@ type foreign struct {
 	verdict verdict
 	// keys are names, or beginnings of names when they end in *.
 	keys []string
-	// why goes after "zk-lite ..."; for a refusal it also says what to do.
+	// why goes after "zk-lite ..."; for a refusal it includes the remedy.
 	why string
 	// harmless are the values, separated by blanks, that ask for what zk-lite does anyway.
 	harmless string

@@ -15,7 +15,7 @@ import (
 // Load gathers the settings: defaults, then the zoo.cfg that --config or
 // ZK_LITE_CONFIG names, then the environment, then the flags of fs that were
 // given; each wins over those before. fs comes from BindFlags and has been
-// parsed; nil stands for no flags. lookup is os.LookupEnv or a stand-in; an
+// parsed; nil means no flags. lookup is os.LookupEnv or a substitute; an
 // empty variable counts as not set.
 //
 // The error joins all problems that were found, each an *Error; the Settings
@@ -43,7 +43,7 @@ func gather(fs *pflag.FlagSet, lookup func(string) (string, bool)) (*loader, err
 type Value struct {
 	Name   string // in zoo.cfg; the flag's, with its dashes, if there is none
 	Text   string // the value, after other settings and ZooKeeper's rules have been applied
-	Source string // as in Error; "default" if nobody has set it
+	Source string // as in Error; "default" if it is not set
 }
 
 // Explain is Load for people: every setting in the order of the documentation, and a row for
@@ -85,7 +85,7 @@ type loader struct {
 	lookup func(string) (string, bool)
 
 	s        Settings          // which rows fill in
-	source   map[string]string // flag name of a row -> where its value stands; none for a default
+	source   map[string]string // flag name of a row -> the place of its value; none for a default
 	notices  []Notice
 	errs     []error
 	tuning   []string // keys of ZooKeeper's tuning that have no effect
@@ -279,7 +279,7 @@ func UnknownVariables(environ []string) (notices []Notice) {
 }
 
 // ofCommands are the variables of the program's other commands, or beginnings of them where a * follows: the flags of
-// clients (package cli), what they tell the commands that they run, and what tests say to themselves.
+// clients (package cli), the variables that they set for the commands that they run, and those of tests.
 var ofCommands = []string{
 	"ZK_LITE_SERVER", "ZK_LITE_HTTP", "ZK_LITE_PASSWORD", "ZK_LITE_TLS", "ZK_LITE_TLS_CA", "ZK_LITE_TLS_CERT",
 	"ZK_LITE_TLS_PASSWORD_FILE", "ZK_LITE_TLS_SERVER_NAME", "ZK_LITE_LOCK", "ZK_LITE_ELECTION", "ZK_LITE_MEMBER",

@@ -91,9 +91,9 @@ func (l *loader) resolveRest() {
 	if !l.given("extended-types-enabled") {
 		s.Server.ExtendedTypes = s.ConfigFile == ""
 	}
-	if s.Consensus.SnapshotCommands < minSnapCount {
-		l.warn(l.where("snap-count"), "snapCount", "%d counts as %d, the least", s.Consensus.SnapshotCommands, minSnapCount)
-		s.Consensus.SnapshotCommands = minSnapCount
+	if n := &s.Consensus.SnapshotCommands; *n < minSnapCount {
+		l.warn(l.where("snap-count"), "snapCount", "%d counts as %d, the least", *n, minSnapCount)
+		*n = minSnapCount
 	}
 	if s.ZooKeeper.Settings.ListenBacklog != -1 {
 		l.warn(l.where("client-port-listen-backlog"), "clientPortListenBacklog",

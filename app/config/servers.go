@@ -183,7 +183,7 @@ func parseServerID(s string) (int, error) {
 	return n, nil
 }
 
-// unspecified reports whether a host stands for all interfaces.
+// unspecified reports whether a host means all interfaces.
 func unspecified(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "" || err == nil && addr.IsUnspecified()
@@ -197,7 +197,7 @@ func shorten(s string) string {
 	return s
 }
 
-// ownSource is where a server's line stands.
+// ownSource is the place of a server's line.
 func (l *loader) ownSource(id int) string {
 	if src := l.source[fmt.Sprintf("server.%d", id)]; src != "" {
 		return src
@@ -286,7 +286,8 @@ func (l *loader) resolveMyID() {
 	}
 }
 
-// whichID says what to write into myid: this machine's id only if it is known, since another server's would be pasted.
+// whichID tells what to write into myid. It is this machine's id only if that is known: users would paste another
+// server's.
 func (l *loader) whichID() string {
 	var own, all []string
 	for _, srv := range l.s.Servers {

@@ -41,8 +41,8 @@ import (
 )
 
 // Settings is the outcome: every value resolved, checked and typed. A setting is a field of the Config of the package
-// that obeys it. Settings has fields of its own for what several packages need, and for what decides which parts of a
-// server there are; package app gives the Configs that, and what is no setting: loggers, listeners, each other.
+// that obeys it. The other fields are for values that several packages need, and for those that decide which parts a
+// server has. Package app adds to the Configs these values, and what is no setting: loggers, listeners, each other.
 type Settings struct {
 	ConfigFile string // the zoo.cfg that was read; "" for none
 
@@ -62,7 +62,7 @@ type Settings struct {
 	DataLogDir string // Raft's log; DataDir unless set
 	SyncLimit  int    // ticks
 
-	// The ensemble. Servers is empty for a server that stands alone without a
+	// The ensemble. Servers is empty for a standalone server without a
 	// list. MyID is the id of this server, and 1 if it is standalone without one.
 	Servers           []Server
 	MyID              int
@@ -113,7 +113,7 @@ type words struct {
 	newWeight, renewWeight      int
 }
 
-// TLS is what the keys ssl.* say, checked. It is for clients of both ports.
+// TLS is the keys ssl.*, checked. It is for clients of both ports.
 type TLS struct {
 	tlsfiles.Config
 	ClientAuth string // ClientAuthNone, ClientAuthWant or ClientAuthNeed
@@ -128,7 +128,7 @@ const (
 	ClientAuthNeed = "need"
 )
 
-// PeerTLS is what the keys for TLS between servers say, checked.
+// PeerTLS is the keys for TLS between servers, checked.
 type PeerTLS struct {
 	tlsfiles.Config                 // of an operator's certificates
 	Keys            peerkeys.Config // that servers make themselves, unless Files
@@ -139,7 +139,7 @@ type PeerTLS struct {
 // Files reports whether the certificates of the peer port are an operator's (ssl.quorum.*).
 func (p *PeerTLS) Files() bool { return p.Wanted || p.Keys.PlainToo && p.Key.Location != "" }
 
-// SASL is what the keys about SASL on the ZooKeeper port say, checked.
+// SASL is the keys about SASL on the ZooKeeper port, checked.
 type SASL struct {
 	auth.SASL            // but for its functions
 	File, Section string // of Java's login configuration; no File: there is no SASL
@@ -192,10 +192,10 @@ func (s *Settings) LeaderContactLimit() time.Duration {
 }
 
 // Notice is something that was accepted and has no effect here, or another one
-// than its author may expect. It is to be logged once, at start.
+// than its author may expect. Log it once, at the start.
 type Notice struct {
 	Level  slog.Level // slog.LevelWarn, or LevelInfo if there is nothing to do about it
-	Source string     // where it stands: "zoo.cfg:12", "flag --myid", ...
+	Source string     // its place: "zoo.cfg:12", "flag --myid", ...
 	Key    string     // or several, separated by commas
 	Text   string
 }
@@ -207,7 +207,7 @@ func (n Notice) String() string {
 
 // Error is one thing wrong with the configuration. Load joins all it finds.
 type Error struct {
-	Source  string // where it stands: "zoo.cfg:12", "environment ZK_LITE_TICK_TIME", ...
+	Source  string // its place: "zoo.cfg:12", "environment ZK_LITE_TICK_TIME", ...
 	Key     string // the setting; may be empty
 	Problem string // what is wrong
 	Want    string // what would be right; may be empty

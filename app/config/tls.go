@@ -113,7 +113,7 @@ func storeRows(prefix, name string, store *tlsfiles.Store, help string) []settin
 	}
 }
 
-// resolveTLS checks what the keys ssl.* say together.
+// resolveTLS checks the keys ssl.* together.
 func (l *loader) resolveTLS() {
 	s, t := &l.s, &l.s.TLS
 	t.CheckClientHost = t.CheckClientHost && s.words.checkHost
@@ -144,7 +144,7 @@ func (l *loader) resolveTLS() {
 	}
 }
 
-// tlsUser is where the setting stands that asks for TLS.
+// tlsUser is the place of the setting that asks for TLS.
 func (l *loader) tlsUser() string {
 	for _, flag := range []string{"secure-client-port", "client-port-unification", "admin-force-https",
 		"admin-port-unification"} {
@@ -211,7 +211,7 @@ func (l *loader) resolveSuites() {
 	}
 }
 
-// resolvePeerTLS checks what they say together.
+// resolvePeerTLS checks the settings of TLS between servers together.
 func (l *loader) resolvePeerTLS() {
 	p := &l.s.PeerTLS
 	if !p.Files() {

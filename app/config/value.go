@@ -286,7 +286,7 @@ func commentHint(text string) string {
 	return ""
 }
 
-// parseWords reads 4lw.commands.whitelist, with words that nobody knows.
+// parseWords reads 4lw.commands.whitelist; unknown words stay.
 func parseWords(text string) []string {
 	var words []string
 	for w := range strings.SplitSeq(text, ",") {
@@ -337,7 +337,7 @@ func parseHosts(text string) ([]string, error) {
 }
 
 // parseHost reads an address to listen on. Brackets around an IPv6 address are
-// taken off, and what stands for all interfaces becomes "", so that both IPv4
+// taken off, and an address that means all interfaces becomes "", so that both IPv4
 // and IPv6 are served, as by Java.
 func parseHost(text string) (string, error) {
 	host := text

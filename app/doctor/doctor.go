@@ -1,8 +1,8 @@
 // Package doctor finds what is wrong, or will go wrong, with a server: its configuration, its machine, and the other
-// servers, before it starts and while it runs. Of each thing it says what to do.
+// servers, before it starts and while it runs. Each finding has a remedy.
 //
 // It changes nothing; to measure the disk it writes a file and removes it again. It asks a running server only what
-// anybody may ask, without credentials. Its goroutines, one for each server that is asked, end with Examine.
+// anyone may ask, without credentials. Its goroutines, one for each server that is asked, end with Examine.
 package doctor
 
 import (
@@ -46,7 +46,7 @@ type Options struct {
 	Limits Limits
 }
 
-// Limits are what is still good.
+// Limits are the thresholds of findings.
 type Limits struct {
 	Sync   time.Duration // that a sync of the log's disk takes, the median
 	Free   int64         // room on a disk, in bytes
@@ -116,7 +116,7 @@ func each(err error) []error {
 }
 
 // Runs reports whether the server runs: it answers, or has its data directory open. An error says why that is not
-// known. With Settings that have errors only true can be believed: what is wrong may be where the directory is.
+// known. With Settings that have errors only true is reliable: the name of the directory may be wrong.
 func Runs(ctx context.Context, o Options) (bool, error) {
 	d := &doctor{Options: o, ctx: ctx}
 	if d.own() != nil {

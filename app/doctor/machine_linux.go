@@ -33,7 +33,7 @@ func number(path string) (int, error) {
 	return strconv.Atoi(string(bytes.TrimSpace(text)))
 }
 
-// unsafeFileSystem says what is wrong with the one of a directory; empty: nothing is known.
+// unsafeFileSystem is the problem with a directory's file system; empty: none is known.
 func unsafeFileSystem(dir string) string {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {

@@ -114,7 +114,7 @@ func adviseRecover(err error) error {
 	return err
 }
 
-// printRecovery says what there is, and what may be lost.
+// printRecovery prints what the data has, and what may be lost.
 func printRecovery(w io.Writer, self int, r recovery.Report, peers []membership.Peer) {
 	what := fmt.Sprintf("server %d of ensemble %x", self, r.Ensemble)
 	if r.Ensemble == [16]byte{} {

@@ -80,7 +80,7 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 	return c
 }
 
-// runsServers refuses an operating system on which nobody has tried what a server does with files and connections.
+// runsServers refuses operating systems on which servers have not been tested.
 func runsServers(system string) error {
 	if system == "windows" {
 		return errors.New("servers run on Linux and macOS; on Windows this program has the commands for clients")
@@ -121,7 +121,7 @@ type closer interface{ Close() error }
 
 // run opens something and closes it when ctx ends or it fails. SIGHUP, which scripts send
 // to daemons so that they read their configuration or open their log again, ends it only if
-// it says what it is called after: that the terminal is gone.
+// its terminal is gone.
 func run(ctx context.Context, logger *slog.Logger, open func(fatal func(error)) (closer, error)) error {
 	// A log whose reader has ended is no reason to end, as a full disk under it is none.
 	signal.Ignore(syscall.SIGPIPE)

@@ -78,7 +78,7 @@ addresses of clients are. Flags and variables are those of "zk-lite server".`,
 	open := cli.BindHTTP(c, bundleTimeout)
 	log := c.Flags().String("log", "", "`file` with the server's log")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		settings, _, _ := config.Load(c.Flags(), os.LookupEnv) // doctor says what is wrong with them
+		settings, _, _ := config.Load(c.Flags(), os.LookupEnv) // doctor reports what is wrong with them
 		api, err := open(ownURL(&settings))
 		if err != nil {
 			return err

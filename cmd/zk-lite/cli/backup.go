@@ -106,7 +106,7 @@ func existsError(name string) error {
 	return &conflictError{fmt.Sprintf("%s is there already; --force replaces it", name)}
 }
 
-// mayWrite finds out before the work what stands in the way of a file.
+// mayWrite reports before the work whether a file cannot be written.
 func mayWrite(name string, force bool) error {
 	if dir, err := os.Stat(filepath.Dir(name)); err != nil || !dir.IsDir() {
 		return fmt.Errorf("%s is no directory that is there; make it first", filepath.Dir(name))

@@ -15,7 +15,7 @@ import (
 // completeTimeout bounds how long pressing TAB may take.
 const completeTimeout = time.Second
 
-// maxCompletions bounds what TAB offers: more is of no use to anybody.
+// maxCompletions bounds the choices that TAB offers: no one reads more.
 const maxCompletions = 500
 
 // completePaths completes the first n arguments with paths of znodes.

@@ -38,7 +38,7 @@ use the same one.`,
 		Example: `  zk-lite lock /locks/backup -- ./backup.sh
   zk-lite lock --try /locks/cron-daily -- ./daily.sh
   zk-lite lock --wait 30s /locks/deploy -- sh -c 'deploy --fencing-token "$ZK_LITE_FENCING_TOKEN"'`,
-		DisableFlagsInUseLine: true, // none may stand behind --
+		DisableFlagsInUseLine: true, // none may follow --
 		Args:                  workArgs(1, true),
 	}
 	f := c.Flags()
@@ -114,7 +114,7 @@ leader's address.
 The election is Curator's LeaderLatch.`,
 		Example: `  zk-lite elect /app/scheduler -- ./scheduler
   zk-lite elect /app/master --data "$HOSTNAME:8080" -- ./serve --port 8080`,
-		DisableFlagsInUseLine: true, // none may stand behind --
+		DisableFlagsInUseLine: true, // none may follow --
 		Args:                  workArgs(1, true),
 	}
 	o.bind(g, c, true)
@@ -155,7 +155,7 @@ in ZK_LITE_MEMBER.
 Groups are Curator's GroupMember.`,
 		Example: `  zk-lite join /app/workers "$HOSTNAME"
   zk-lite join /app/web w1 --data http://10.0.0.1:8080 -- ./serve`,
-		DisableFlagsInUseLine: true, // none may stand behind --
+		DisableFlagsInUseLine: true, // none may follow --
 		Args:                  workArgs(2, false),
 	}
 	o.bind(g, c, false)

@@ -239,7 +239,7 @@ func checkExport(as output, c *cobra.Command, r *subtree.Reader, root string) er
 	}
 }
 
-// existingFlags say what cp and import do with znodes that are there already.
+// existingFlags are the flags of cp and import for znodes that exist already.
 type existingFlags struct{ overwrite, skip, parents bool }
 
 func (e *existingFlags) bind(c *cobra.Command) {

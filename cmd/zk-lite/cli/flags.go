@@ -169,7 +169,7 @@ type TLSFlags struct {
 	Files client.TLSFiles
 }
 
-// Bind defines the flags. Variables stand for those that are not given.
+// Bind defines the flags. Environment variables replace those that are not given.
 func (t *TLSFlags) Bind(f *pflag.FlagSet) {
 	on, _ := strconv.ParseBool(os.Getenv("ZK_LITE_TLS"))
 	f.BoolVar(&t.On, "tls", on, "speak TLS; implied by the other flags for it [ZK_LITE_TLS]")

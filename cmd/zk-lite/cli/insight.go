@@ -250,7 +250,7 @@ func printExpired(out io.Writer, all []expiredSession) error {
 	return w.Flush()
 }
 
-// known is what is known of why and of what went with it, in words.
+// known is the known reasons and losses, in words.
 func (x *expiredSession) known() (list []string) {
 	before := func(t time.Time) string { return x.At.Sub(t).Round(time.Millisecond).String() + " before" }
 	if x.Heard != nil {

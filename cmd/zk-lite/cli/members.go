@@ -71,7 +71,7 @@ type clusterJSON struct {
 	HighestLevel      int          `json:"highest_level"` // that all servers speak; 0: not known
 	Voters            int          `json:"voters"`
 	FailuresTolerated int          `json:"failures_tolerated"` // when all voters are connected
-	// FailuresToleratedNow is what the leader says; nil: it has not answered, Incomplete says why.
+	// FailuresToleratedNow is by the leader; nil: it has not answered, and Incomplete has the reason.
 	FailuresToleratedNow *int   `json:"failures_tolerated_now,omitempty"`
 	Incomplete           string `json:"incomplete,omitempty"`
 	Server               struct {
@@ -215,7 +215,7 @@ func (c *clusterJSON) missing() (ids []int) {
 	return ids
 }
 
-// roleNow is the role of a member, of which nobody may know now whether it follows a leader.
+// roleNow is the role of a member; voter if it is not known whether it follows a leader.
 func (m *memberJSON) roleNow() string {
 	if m.Role == roleFollower && (m.Connected == nil || !*m.Connected) {
 		return "voter"

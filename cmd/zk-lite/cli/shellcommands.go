@@ -34,7 +34,7 @@ func (s *shell) historyCommand() *cobra.Command {
 		Args:  argCount(0, 0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if s.history == nil {
-				return nil // nobody has typed
+				return nil // nothing was typed
 			}
 			for i := s.history.Len() - 1; i >= 0; i-- {
 				fmt.Fprintln(c.OutOrStdout(), s.history.At(i))

@@ -206,7 +206,7 @@ func dash(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// The kinds of users, in the order of the table. The first stands for all.
+// The kinds of users, in the order of the table. The first is all of them together.
 var topKinds = []string{"all", "session", "address", "path"}
 
 // topWatches is the measure that has no time.

@@ -4,7 +4,7 @@
 // The directory has ca.pem, which servers and clients trust: the authority's certificate first, then those of before it
 // that are still trusted; ca-key.pem, its private key; and NAME.pem for each certificate, with its private key.
 //
-// It asks nobody and starts no goroutine. Who calls it makes sure that nobody else does at the same time.
+// It asks no server and starts no goroutine. The caller makes sure that no one else calls it at the same time.
 package authority
 
 import (

@@ -45,7 +45,7 @@ var (
 )
 
 // errMore reports that a backup does not end where it should, or that its checksum is
-// wrong, which stands behind the last block.
+// wrong, which follows the last block.
 var errMore = errors.New("it does not end well")
 
 var errShort = errors.New("the head is too short")

@@ -97,9 +97,9 @@ const (
 	maxToken = 1 << 10
 )
 
-// localToken is the token that a server on this machine asks for, if this process can read it. Whoever listens there
-// chooses the file, so only one is read that says of itself that it is for this port. Without a token, an error says
-// why the file is of no use; nil: none is meant.
+// localToken is the token that a server on this machine asks for, if this process can read it. Any process may listen
+// there and choose the file, so the file must name this port. Without a token, the error is why the file is of no use;
+// nil: none is meant.
 func localToken(at string, refused *http.Response) (token string, err error) {
 	path := refused.Header.Get(tokenHeader)
 	u, err := url.Parse(at)

@@ -49,7 +49,7 @@ func (p *Problem) Error() string {
 type UnreachableError struct {
 	URLs []string
 	Err  error // the last one's reason
-	// Refused is true if nobody listens at any of the URLs, or they have no address;
+	// Refused is true if no one listens at any of the URLs, or they have no address;
 	// else at least one of them did not answer in time.
 	Refused bool
 }
@@ -84,7 +84,7 @@ func (e *foreignError) Error() string {
 	return fmt.Sprintf("%s answers %q, and not as the HTTP API of zk-lite does", e.url, e.status)
 }
 
-// isRefused reports whether there is certainly nobody.
+// isRefused reports whether certainly no one listens.
 func isRefused(err error) bool {
 	var op *net.OpError
 	var timeout interface{ Timeout() bool }

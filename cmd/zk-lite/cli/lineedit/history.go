@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// maxHistory is how many lines are kept: those that somebody may still look for.
+// maxHistory is how many lines are kept: those that a user may still look for.
 const maxHistory = 1000
 
 // History is the lines that were entered, kept in a file. It is not safe for

@@ -20,7 +20,7 @@ import (
 )
 
 // Complete returns what the text before the cursor may be completed to: where
-// the word to be replaced starts, and the words that may stand there.
+// the word to be replaced starts, and the words that may replace it.
 type Complete func(before string) (start int, words []string)
 
 // Terminal reads lines from a terminal, which it puts into raw mode only while it

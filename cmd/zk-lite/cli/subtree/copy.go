@@ -155,7 +155,7 @@ func moveOnce(
 	return len(nodes), m.Commit(ctx)
 }
 
-// deleteRounds is how often Delete starts again because somebody has created
+// deleteRounds is how often Delete starts again because another client has created
 // znodes under its hands.
 const deleteRounds = 5
 

@@ -118,7 +118,7 @@ func (w *writer) settle(r *Record, err error) error {
 		unknown = unknown || errors.Is(err, client.ErrOutcomeUnknown)
 		_, err = w.create(r).Wait(w.ctx)
 		if errors.Is(err, client.ErrNoNode) && unknown {
-			// Created, or not, and the parent has gone since: as it stands.
+			// Created, or not, and the parent has gone since: keep the answer.
 			return err
 		}
 	}
