@@ -6,17 +6,17 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// answer is the result of a command with a key. It does not change.
+// answer is the result of a command with a key. It is immutable.
 type answer struct {
 	key     string
-	print   uint64 // of what the command asked for
+	print   uint64 // of the command; see fingerprint
 	time    int64  // of its entry, milliseconds since the epoch
 	session znode.SessionID
 	result  Result // without Session
 	bytes   int
 }
 
-// minAnswerBytes is the least that an answer takes in a snapshot.
+// minAnswerBytes is the least size of an answer in a snapshot.
 const minAnswerBytes = 6 + 11
 
 func (a *answer) append(b []byte) []byte {

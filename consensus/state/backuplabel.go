@@ -11,18 +11,19 @@ import (
 )
 
 // A backup is a snapshot with a label between its magic and its zstd stream, which names the ensemble. The label is
-// a skippable frame of zstd (RFC 8878, 3.1.2): readers that look for none do without.
+// a skippable frame of zstd (RFC 8878, 3.1.2), which other readers skip.
 const (
 	labelFrame   = "\x5a\x2a\x4d\x18" + "\x19\x00\x00\x00" // the kind of frame, and the size of what follows
 	labelVersion = 1
 	labelBytes   = 1 + 16 + 8         // the version, the ensemble, and the xxhash of both
-	zstdFrame    = "\x28\xb5\x2f\xfd" // begins what a label would stand before
+	zstdFrame    = "\x28\xb5\x2f\xfd" // the start of the stream that the label precedes
 )
 
 // BackupHead is how many bytes BackupEnsemble needs to see of a backup.
 const BackupHead = len(snapshotMagic) + len(labelFrame) + labelBytes
 
-// WriteBackup encodes the snapshot as a backup of this ensemble. It leaves out what OnlyState does.
+// WriteBackup encodes the snapshot as a backup of this ensemble. It leaves out the same as
+// OnlyState.
 func (s *Snapshot) WriteBackup(w io.Writer, ensemble [16]byte) error {
 	s.OnlyState()
 	b := append([]byte(snapshotMagic+labelFrame), labelVersion)
@@ -34,10 +35,10 @@ func (s *Snapshot) WriteBackup(w io.Writer, ensemble [16]byte) error {
 	return s.writeStream(w)
 }
 
-// BackupEnsemble returns the ensemble of which a backup is, from its first BackupHead bytes. It is zero if they have
-// no label: of what is no backup, or a build before v1.0 has written.
+// BackupEnsemble returns the ensemble of a backup, from its first BackupHead bytes. It is zero if they have no
+// label, because the file is not a backup or a build before v1.0 wrote it.
 //
-// An error says how the label is damaged, or that it has another version.
+// Errors: the label is damaged, or has another version.
 func BackupEnsemble(head []byte) (ensemble [16]byte, err error) {
 	b, is := bytes.CutPrefix(head, []byte(snapshotMagic))
 	if !is || bytes.HasPrefix(b, []byte(zstdFrame)) {

@@ -13,8 +13,8 @@ import (
 )
 
 // The encoding of log entries and snapshots: varints (zig-zag where a number
-// may be negative), strings and data with their length in front. Data and ACLs
-// have a length one larger than it is, so that 0 is null.
+// may be negative), strings and data preceded by their length. The length of
+// data and ACLs is incremented by one, so that 0 is null.
 
 func appendUint(b []byte, v uint64) []byte { return binary.AppendUvarint(b, v) }
 
@@ -39,8 +39,8 @@ func appendACL(b []byte, list []znode.ACL) []byte {
 
 var errShort = errors.New("ends too early")
 
-// reader decodes bytes. The first error sticks and everything after it reads
-// as zero; no count or length is believed beyond the bytes that are there.
+// reader decodes bytes. The first error sticks and everything after it reads as
+// zero; it trusts no count or length beyond the remaining bytes.
 type reader struct {
 	b   []byte
 	off int
@@ -83,8 +83,8 @@ func (r *reader) int() int64 {
 	return v
 }
 
-// millis reads a duration in milliseconds. One too long for a time.Duration
-// would come back as another, and differ between a state and its snapshot.
+// millis reads a duration in milliseconds. It refuses one too long for a
+// time.Duration, which would differ between a state and its snapshot.
 func (r *reader) millis() time.Duration {
 	v := r.int()
 	if v < 0 || v > int64(math.MaxInt64/time.Millisecond) {
@@ -114,7 +114,7 @@ func (r *reader) take(n int) []byte {
 	return r.b[r.off-n : r.off : r.off]
 }
 
-// string returns a string that shares the entry's bytes, which nobody changes.
+// string returns a string that shares the entry's bytes, which never change.
 func (r *reader) string() string {
 	b := r.take(r.count(1))
 	return unsafe.String(unsafe.SliceData(b), len(b))

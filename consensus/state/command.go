@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Op is what a Command does. The numbers are stored in the log: never reuse one.
+// Op is the operation of a Command. The numbers are stored in the log: never reuse one.
 type Op uint8
 
 // The operations.
@@ -20,14 +20,14 @@ const (
 	OpSetACL        Op = 4
 	OpCheck         Op = 5 // only inside OpMulti
 	OpMulti         Op = 6
-	OpSync          Op = 7 // changes nothing; its place in the log is the point
+	OpSync          Op = 7 // changes nothing; only its place in the log matters
 	OpCreateSession Op = 8
 	OpCloseSession  Op = 9
-	OpAttach        Op = 10 // a session's client has come to the origin server
+	OpAttach        Op = 10 // a session's client has connected to the origin server
 	OpExpireSession Op = 11 // by the leader's clock
 	OpReap          Op = 12 // by the leader's reaper of containers and TTL znodes
 	OpMember        Op = 13 // a server publishes its addresses
-	OpCheckAbsent   Op = 14 // only inside OpMulti: that there is no such znode
+	OpCheckAbsent   Op = 14 // only inside OpMulti: the znode must not exist
 	OpDeleteAll     Op = 15 // a znode and all below it, at most MaxSubtree
 	OpRestore       Op = 16 // a step of a restore; see RestoreStep
 	OpDigest        Op = 17 // changes nothing; every server takes the digest of its state there
@@ -37,36 +37,36 @@ const (
 // commandVersion is the first byte of every command.
 const commandVersion = 1
 
-// Flags of a Command: settings of the server that accepted it, stamped in so
-// that servers with different settings still apply alike.
+// Flags of a Command: settings of the server that accepted it, stored in it so
+// that servers with different settings apply it alike.
 type Flags uint8
 
 // The flags.
 const (
 	FlagExtendedTypes Flags = 1 << iota // TTL znodes allowed
 	FlagEnforceQuota                    // hard quotas refuse
-	// FlagAnyServer admits a command of a session whichever server sends it: its
-	// client has no connection that could have moved, only requests.
+	// FlagAnyServer admits a command of a session from any server: its client
+	// has no connection that could have moved, only requests.
 	FlagAnyServer
 	// FlagKeyed means that the command has a Key.
 	FlagKeyed
 )
 
-// Command is one request for a change, in the order of the log. Which fields
-// mean something depends on Op.
+// Command is one request for a change, in the order of the log. Op determines
+// which fields are used.
 type Command struct {
 	Op         Op
 	Flags      Flags
 	Session    znode.SessionID // 0: no session (HTTP without one, or the leader)
-	Identities []znode.ID      // what the client has proved to be
+	Identities []znode.ID      // of the client
 	Key        string          // with FlagKeyed: apply once; see KeyOutcome
 
 	Path    string
 	Data    []byte
 	Version znode.Version
-	// Mzxid is, unless it is 0, the one that the znode must have for OpDelete,
-	// OpDeleteAll, OpSetData or OpCheck; else they fail like a wrong Version. Other than a
-	// version it never comes again when a znode is deleted and created.
+	// Mzxid, unless 0, is the mzxid that the znode must have for OpDelete, OpDeleteAll,
+	// OpSetData or OpCheck; otherwise they fail as for a wrong Version. Unlike a version
+	// it does not recur when a znode is deleted and created.
 	Mzxid znode.Zxid
 	ACL   []znode.ACL
 	Mode  znode.Mode
@@ -131,8 +131,8 @@ func (c *Command) appendBody(b []byte) []byte {
 	return b
 }
 
-// Check reports what would make c impossible to decode: an operation that
-// there is not, a negative timeout. Such a command must not get into the log.
+// Check returns an error if c could not be decoded: an unknown operation, a
+// negative timeout. Such a command must not get into the log.
 func (c *Command) Check() error {
 	switch {
 	case !c.Op.known():
@@ -155,8 +155,8 @@ func (c *Command) Check() error {
 	return nil
 }
 
-// decode fills c from r, all of which it must be, reusing c's slices. Strings
-// and data point into r's bytes.
+// decode fills c from all of r, and reuses c's slices. Strings and data point
+// into r's bytes.
 func (c *Command) decode(r *reader) {
 	ids, ops := c.Identities[:0], c.Ops[:0]
 	if v := r.byte(); v != commandVersion && r.err == nil {

@@ -4,9 +4,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Digest is a number that two servers share when they are in the same state:
-// the same znodes, sessions, members, origins and zxid. It is a sum of hashes,
-// so that no order of iteration matters.
+// Digest is a number that is the same on servers in the same state: the same
+// znodes, sessions, members, origins and zxid. It is a sum of hashes, so that
+// no order of iteration matters.
 func (s *Snapshot) Digest() uint64 {
 	sum := s.tree.Digest()
 	add := func(b []byte) { sum += xxhash.Sum64(b) }
@@ -38,7 +38,7 @@ func (s *Snapshot) Digest() uint64 {
 	return sum
 }
 
-// Digest computes the digest of the present state; it reads every znode.
+// Digest computes the digest of the current state; it reads every znode.
 func (m *Machine) Digest() uint64 {
 	s := m.Snapshot()
 	defer s.Release()

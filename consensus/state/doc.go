@@ -1,5 +1,6 @@
-// Package state is the replicated state machine: a log of commands goes in;
-// the tree of znodes, the table of sessions, results and events come out.
+// Package state is the replicated state machine: it applies a log of commands
+// to the tree of znodes and the table of sessions, and reports results and
+// events.
 //
 // It is pure. The same log gives the same state and the same Digest on every
 // server and on every replay, because it decides nothing that is not in the
@@ -22,6 +23,6 @@
 //
 // A Machine has one writer, the goroutine that calls Apply, ReadSnapshot and
 // Snapshot. Reading it between two calls is safe for others if the caller
-// orders them; package server does. A Snapshot may be written out by another
-// goroutine while the writer goes on.
+// orders them; package server does. Another goroutine may write out a Snapshot
+// while the writer continues.
 package state

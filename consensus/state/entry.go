@@ -4,12 +4,12 @@ import (
 	"fmt"
 )
 
-// entryVersion is the first byte of every entry. A server that meets another
-// one is too old or too new for this log and must stop. Version 1 was that of builds before v0.9.
+// entryVersion is the first byte of every entry. A server that reads another one is too old or
+// too new for this log and must stop. Builds before v0.9 wrote version 1.
 const entryVersion = 2
 
-// Origin is a server in one of its lives: the incarnation grows with every
-// start.
+// Origin is a server between a start and the next: the incarnation grows with
+// every start.
 type Origin struct {
 	Server      ServerID
 	Incarnation uint64
@@ -20,7 +20,7 @@ type Batch struct {
 	Origin
 	First uint64 // sequence number of the first command
 	Count int
-	// Commands holds Count commands, each with its length in front
+	// Commands holds Count commands, each preceded by its length
 	// (AppendCommand), exactly as the origin sent them.
 	Commands []byte
 }
@@ -28,7 +28,8 @@ type Batch struct {
 // AppendCommand adds an encoded command to a Batch's Commands.
 func AppendCommand(b []byte, c *Command) []byte {
 	// The length is not known yet. Nearly every command is shorter than 16 KiB,
-	// so two bytes are reserved and the rest is moved when that is not enough.
+	// so two bytes are reserved, and the command is moved if that is not
+	// enough.
 	const reserve = 2
 	start := len(b)
 	b = append(b, 0, 0)
@@ -46,9 +47,8 @@ func AppendCommand(b []byte, c *Command) []byte {
 	return b
 }
 
-// AppendEntry encodes an entry: what the leader hands to Raft. The time is the
-// leader's wall clock in milliseconds since the epoch, that of every
-// transaction in the entry.
+// AppendEntry encodes an entry for Raft. The time is the leader's wall clock in
+// milliseconds since the epoch, and that of every transaction in the entry.
 func AppendEntry(b []byte, timeMillis int64, batches []Batch) []byte {
 	b = append(b, entryVersion)
 	b = appendInt(b, timeMillis)
@@ -89,9 +89,8 @@ func (e *entryReader) batch() Batch {
 	return g
 }
 
-// CheckBatch reports what would make a batch impossible to apply, so that a
-// leader can refuse it before it is in every server's log. Since none of its commands can be left out, one that harms
-// is replaced by another that fails.
+// CheckBatch returns an error if a batch could not be applied, so that a leader can refuse it before it is in every
+// server's log. Because commands are numbered, it cannot drop a harmful one, and replaces it by one that fails.
 func CheckBatch(g *Batch) error {
 	if g.Count < 0 || g.Count > len(g.Commands) {
 		return fmt.Errorf("%d commands in %d bytes of server %d", g.Count, len(g.Commands), g.Server)

@@ -7,9 +7,9 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// What follows is for deliberate faults (package fault).
+// The rest of the file is for deliberate faults (package fault).
 
-// rightsOf is what the sender of a command has proved to be.
+// rightsOf returns the identities of a command's client.
 func rightsOf(c *Command) []znode.ID {
 	if fault.On(fault.ForgetRights) {
 		return []znode.ID{znode.SuperIDs}
@@ -25,8 +25,8 @@ func lifeOf(c *Command) int64 {
 	return c.TTL
 }
 
-// reuseSequence is a deliberate fault (package fault): the number is that of
-// the present children, which comes again when some have been deleted.
+// reuseSequence is a deliberate fault (package fault): it numbers by the
+// current children, so that numbers recur after deletions.
 func (m *Machine) reuseSequence(r *znode.CreateRequest) {
 	names, _, _ := m.tree.Children(r.Path[:max(1, strings.LastIndexByte(r.Path, '/'))], m.txn.Identities)
 	path := r.Path + znode.FormatSequence(int32(len(names)))

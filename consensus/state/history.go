@@ -6,7 +6,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Point is an entry's place in the history of the log. Two servers have the same History at an index when they have
+// Point is an entry's place in the history of the log. Two servers have the same History at an index if they
 // applied the same entries up to there.
 type Point struct {
 	Index   uint64 `json:"index"`
@@ -15,7 +15,7 @@ type Point struct {
 	History uint64 `json:"history"`
 }
 
-// Chain notes an entry that was applied, also one of Raft's configurations: the history becomes the hash of the
+// Chain adds an applied entry, also one of Raft's configurations, to the history, which becomes the hash of the
 // former one, the entry's index and term, and the hash of its bytes.
 func (m *Machine) Chain(index, term uint64, entry []byte) Point {
 	var b [32]byte
@@ -30,5 +30,5 @@ func (m *Machine) Chain(index, term uint64, entry []byte) Point {
 // Point is the place of the last entry that was applied; its History is 0 if that is not known, as in a backup.
 func (m *Machine) Point() Point { return Point{m.index, m.term, m.time, m.history} }
 
-// Point is that of the last entry in the snapshot.
+// Point is the place of the last entry in the snapshot.
 func (s *Snapshot) Point() Point { return Point{s.index, s.term, s.time, s.history} }

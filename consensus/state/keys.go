@@ -10,10 +10,10 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// The bounds of what is kept for Command.Key. When one is passed the oldest go.
+// The bounds of the answers kept for Command.Key. Beyond them the oldest are dropped.
 const (
 	// KeyLife is how long a key is known, by the clock of the log's entries, in
-	// milliseconds: longer than a client would go on trying again.
+	// milliseconds: longer than clients retry.
 	KeyLife = 10 * 60 * 1000
 	// MaxKeys and MaxKeyBytes bound the memory, which is every server's and part
 	// of every snapshot.
@@ -21,18 +21,18 @@ const (
 	MaxKeyBytes = 16 << 20
 )
 
-// KeyOutcome is what became of a command with a Key (the idea of the HTTP
-// header Idempotency-Key, draft-ietf-httpapi-idempotency-key-header).
+// KeyOutcome is the outcome of a command with a Key (after the HTTP header
+// Idempotency-Key, draft-ietf-httpapi-idempotency-key-header).
 type KeyOutcome uint8
 
 // The outcomes.
 const (
 	KeyFresh    KeyOutcome = iota // the command was applied, or it had no key
-	KeyRepeated                   // an earlier command with the key was: this is its result
+	KeyRepeated                   // an earlier command with the key was applied: this is its result
 	KeyMismatch                   // the key belongs to another command; nothing was done
 )
 
-// keyTable is the answers by key, and in the order in which they were given.
+// keyTable holds the answers by key, and their order.
 type keyTable struct {
 	byKey map[string]*answer
 	queue []*answer
@@ -43,9 +43,9 @@ func newKeyTable() keyTable { return keyTable{byKey: map[string]*answer{}} }
 
 func (t *keyTable) clone() []*answer { return slices.Clone(t.queue) }
 
-// fingerprint is the same for the same request. The id and password of a new
-// session are the server's choice, not part of the request, and a client may have
-// another address when it tries again.
+// fingerprint is the same for the same request. It leaves out the id and password
+// of a new session, which the server chooses, and the client's address, which may
+// differ when it tries again.
 func fingerprint(c *Command) uint64 {
 	plain := *c
 	plain.Flags &^= FlagKeyed
@@ -55,7 +55,7 @@ func fingerprint(c *Command) uint64 {
 	case OpCreateSession:
 		plain.Session, plain.Password = 0, [len(c.Password)]byte{}
 	case OpRestore:
-		// The sum identifies what is restored; how it comes here is the server's choice.
+		// The sum identifies the backup; the server chooses its parts.
 		plain.Restore.Upload, plain.Restore.Part = 0, 0
 	}
 	return xxhash.Sum64(plain.Append(nil))
@@ -77,13 +77,13 @@ func (m *Machine) answered(c *Command, timeMillis int64) bool {
 	m.result.Multi, m.result.Key = multi, KeyRepeated
 	if c.Op == OpCreateSession && a.result.Code == znode.OK {
 		if m.result.Session = m.sessions.Get(a.session); m.result.Session == nil {
-			m.result.Code = znode.ErrSessionExpired // it has come and gone
+			m.result.Code = znode.ErrSessionExpired // it has been opened and closed
 		}
 	}
 	return true
 }
 
-// add notes a command's result. Its strings are copied: they lie in the entry.
+// add stores a command's result. It copies the strings, which are part of the entry.
 func (t *keyTable) add(c *Command, r *Result, timeMillis int64) {
 	a := &answer{
 		key: strings.Clone(c.Key), print: fingerprint(c), time: timeMillis,
@@ -98,10 +98,10 @@ func (t *keyTable) add(c *Command, r *Result, timeMillis int64) {
 	t.prune(timeMillis)
 }
 
-// perResult is about the memory of a Result or OpResult without its strings.
+// perResult estimates the memory of a Result or OpResult without its strings.
 const perResult = 128
 
-// put adds an answer as the newest, and reports false if its key is there.
+// put adds an answer as the newest. It reports false if the key exists.
 func (t *keyTable) put(a *answer) bool {
 	if t.byKey[a.key] != nil {
 		return false
@@ -116,7 +116,7 @@ func (t *keyTable) put(a *answer) bool {
 	return true
 }
 
-// prune drops the oldest as far as the bounds ask for it.
+// prune drops the oldest answers beyond the bounds.
 func (t *keyTable) prune(timeMillis int64) {
 	n := 0
 	for n < len(t.queue) {
@@ -138,7 +138,7 @@ func (t *keyTable) prune(timeMillis int64) {
 	}
 }
 
-// KeyBytes is about the memory that the answer to a command with a key will take.
+// KeyBytes estimates the memory of the answer to a command with a key.
 func KeyBytes(c *Command) int {
 	const sequence = 10 // digits
 	n := perResult*(2+len(c.Ops)) + len(c.Key) + len(c.Path) + sequence
@@ -148,8 +148,8 @@ func KeyBytes(c *Command) int {
 	return n
 }
 
-// KeysKnownFor returns for how long a key would have been known that is forgotten for so many more keys with so many
-// bytes in all: the shortest time. KeyLife: none is. nowMillis is the time, or an earlier one.
+// KeysKnownFor returns the shortest time for which a key would have been known that is dropped for this many more
+// keys with this many bytes in all. It is KeyLife if none is dropped. nowMillis is the time, or an earlier one.
 func (m *Machine) KeysKnownFor(keys, bytes int, nowMillis int64) time.Duration {
 	life := KeyLife * time.Millisecond
 	keys, bytes = keys+len(m.keys.queue), bytes+m.keys.bytes
@@ -164,9 +164,8 @@ func (m *Machine) KeysKnownFor(keys, bytes int, nowMillis int64) time.Duration {
 }
 
 // Answered reports whether the result of a command with this key is known, and will be
-// for a while: the command, sent again, now gets that result and changes nothing.
-// It is for requests whose preconditions were checked the first time, and need not hold
-// any more.
+// for a while: the command, sent again, now gets that result and changes nothing. It is
+// for requests whose preconditions were checked the first time and may no longer hold.
 func (m *Machine) Answered(key string) bool {
 	a := m.keys.byKey[key]
 	return a != nil && m.time-a.time < KeyLife/2

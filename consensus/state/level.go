@@ -8,19 +8,20 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Level is a feature level. Every release that adds operations or fields has a level of its own, and speaks that of the
-// release before, too. The ensemble has one level, in its state: what its servers may put into the log. It never falls.
-// 0 is that of an ensemble which has none yet: some of its servers have not published theirs.
+// Level is a feature level. Every release that adds operations or fields has a level of its own, and also supports that
+// of the release before. The ensemble's level, part of its state, bounds what its servers may put into the log. It
+// never falls. It is 0 until all servers have published their levels.
 type Level uint32
 
-// MinLevel is the lowest level that this build speaks; MaxLevel, the highest, is that of its release.
+// MinLevel is the lowest level that this build supports; MaxLevel, the highest, is that of its
+// release.
 const MinLevel Level = 1
 
-// level2 is the level of release 1.1, which has no operation more, but from which on commands do other than before:
-// what no client may send is refused (forbidden), and the tree follows znode.Txn's rules instead of FirstRules.
+// level2 is the level of release 1.1. It adds no operation, but changes what commands do: commands that no client
+// may send are refused (forbidden), and the tree follows znode.Txn's rules instead of FirstRules.
 const level2 Level = 2
 
-// opLevels has the level of every operation: that of the release in which it came. 0: there is no such operation.
+// opLevels has the level of the release that introduced each operation; 0 for an unknown operation.
 var opLevels = [1 << 8]Level{
 	OpCreate: 1, OpDelete: 1, OpSetData: 1, OpSetACL: 1, OpCheck: 1, OpMulti: 1, OpSync: 1, OpCreateSession: 1,
 	OpCloseSession: 1, OpAttach: 1, OpExpireSession: 1, OpReap: 1, OpMember: 1, OpCheckAbsent: 1, OpDeleteAll: 1,
@@ -29,7 +30,8 @@ var opLevels = [1 << 8]Level{
 
 func (o Op) known() bool { return opLevels[o] != 0 }
 
-// CheckLevel reports that c may not be put into the log of an ensemble at this level.
+// CheckLevel returns an error if c may not be put into the log of an ensemble at this
+// level.
 func (c *Command) CheckLevel(now Level) error {
 	need := opLevels[c.Op]
 	for i := range c.Ops {
@@ -49,7 +51,8 @@ func (e *LevelError) Error() string {
 		"all servers, then raise the level with `zk-lite upgrade finalize`", e.Need, e.Now)
 }
 
-// Spoken reports that this build does not speak a level, and so cannot be a member of an ensemble at it.
+// Spoken returns an error if this build does not support a level, and so cannot be a member of an
+// ensemble at it.
 func (l Level) Spoken() error {
 	if l == 0 || l >= MinLevel && l <= MaxLevel {
 		return nil
@@ -65,8 +68,8 @@ func (l Level) Spoken() error {
 // Level is the ensemble's level.
 func (m *Machine) Level() Level { return m.level }
 
-// CommonLevel is the highest level that all servers speak that are in the configuration; 0 if some have not published
-// theirs, which are returned.
+// CommonLevel is the highest level that all servers in the configuration support; 0 if some have not published
+// theirs, which it returns.
 func CommonLevel(configured map[ServerID]bool, members map[ServerID]Member) (common Level, silent []ServerID) {
 	ids := slices.Sorted(maps.Keys(configured))
 	for i, id := range ids {
@@ -81,7 +84,7 @@ func CommonLevel(configured map[ServerID]bool, members map[ServerID]Member) (com
 	return common, silent
 }
 
-// raiseLevel is OpLevel. To repeat it is harmless.
+// raiseLevel is OpLevel. Repeating it is harmless.
 func (m *Machine) raiseLevel(to Level) {
 	common, _ := CommonLevel(m.voters, m.members)
 	switch {
@@ -93,7 +96,7 @@ func (m *Machine) raiseLevel(to Level) {
 	}
 }
 
-// firstLevel gives an ensemble its first level as soon as all its servers have published theirs: nobody could go
+// firstLevel gives an ensemble its first level as soon as all its servers have published theirs: it cannot go
 // back to an older release than the oldest of them.
 func (m *Machine) firstLevel() {
 	if m.level == 0 {

@@ -9,15 +9,15 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// LongACL is a list that no client can set any more: a znode of release 1.0 has it, or a command in its log sets it.
+// LongACL is a list that no client can set today: a znode of release 1.0 has it, or a command in its log sets it.
 type LongACL struct {
-	Index   uint64 // of the log's entry; 0: it is in the snapshot
+	Index   uint64 // of the log's entry; 0: in the snapshot
 	Path    string // of the znode
 	Entries int    // with "auth" replaced by the client's identities
 	Memory  int64  // bytes, about
 }
 
-// String says where the list is and how long.
+// String describes where the list is and how long it is.
 func (l LongACL) String() string {
 	where := "in the snapshot"
 	if l.Index > 0 {
@@ -37,7 +37,7 @@ func LongACLsOf(snapshot io.Reader) (found []LongACL, err error) {
 	return found, err
 }
 
-// LongACLsIn returns the long lists of the commands in an entry of the log. Nothing is applied.
+// LongACLsIn returns the long lists of the commands in an entry of the log. It applies nothing.
 func LongACLsIn(index uint64, entry []byte) (found []LongACL, err error) {
 	_, err = rewrite(entry, func(c *Command) bool {
 		found = c.longACLs(index, c.Identities, found)
@@ -58,8 +58,8 @@ func (c *Command) longACLs(index uint64, ids []znode.ID, found []LongACL) []Long
 	return found
 }
 
-// WithoutACLs is an entry of the log in which commands whose ACLs take more than limit bytes are replaced by others
-// that fail, and the lists of those. A log that cannot be applied in the memory that there is can be read with it.
+// WithoutACLs returns an entry in which commands whose ACLs take more than limit bytes are replaced by others that
+// fail, and the lists of those. It makes a log readable that cannot be applied in the available memory.
 func WithoutACLs(index uint64, entry []byte, limit int64) (without []byte, skipped []LongACL, err error) {
 	without, err = rewrite(entry, func(c *Command) bool {
 		longest, memory := c.completedACLs(c.Identities)
@@ -71,7 +71,7 @@ func WithoutACLs(index uint64, entry []byte, limit int64) (without []byte, skipp
 	return without, skipped, err
 }
 
-// pathOfACL is the first path that c gives an ACL to.
+// pathOfACL is the first path to which c gives an ACL.
 func (c *Command) pathOfACL() string {
 	for i := range c.Ops {
 		if len(c.Ops[i].ACL) > 0 {
@@ -81,7 +81,8 @@ func (c *Command) pathOfACL() string {
 	return c.Path
 }
 
-// rewrite is an entry in which the commands that drop chooses are replaced by others that fail.
+// rewrite returns an entry in which the commands that drop selects are replaced by others that
+// fail.
 func rewrite(entry []byte, drop func(*Command) bool) ([]byte, error) {
 	e, err := readEntry(entry)
 	if err != nil {
@@ -100,12 +101,12 @@ func rewrite(entry []byte, drop func(*Command) bool) ([]byte, error) {
 	return AppendEntry(nil, e.timeMillis, batches), nil
 }
 
-// replace replaces the commands of g that drop chooses by others that fail: since commands are numbered, none can be
-// left out. It reports commands that cannot be decoded, and leaves g as it is then.
+// replace replaces the commands of g that drop selects by others that fail; it cannot leave them out, because
+// commands are numbered. If a command cannot be decoded, it returns an error and does not change g.
 func (g *Batch) replace(drop func(*Command) bool) error {
 	r := reader{b: g.Commands}
 	var c Command
-	var commands []byte // with those that are replaced; nil while there is none
+	var commands []byte // with the replacements; nil before the first one
 	for i := range g.Count {
 		start := r.off
 		body := reader{b: r.take(r.count(1))}

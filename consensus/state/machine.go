@@ -18,7 +18,7 @@ type Machine struct {
 	voters   map[ServerID]bool // servers of the configuration; true for those that vote
 	origins  map[ServerID]progress
 	keys     keyTable
-	upload   *upload    // the backup that is on its way; nil: none
+	upload   *upload    // the backup being uploaded; nil: none
 	zxid     znode.Zxid // of the last transaction; 0 before the first
 	index    uint64     // Raft index of the last entry applied
 	term     uint64     // its term
@@ -32,15 +32,15 @@ type Machine struct {
 	command Command
 	txn     znode.Txn
 	result  Result
-	closed  *session.Session // that the last command has ended
+	closed  *session.Session // the session that the last command ended
 	deleted []string         // its ephemerals
 }
 
-// maxScratchEvents is how many events' memory is kept for the next transaction: more
-// than the largest multi has.
+// maxScratchEvents bounds the buffer of events that is kept for the next
+// transaction: more than the largest multi has.
 const maxScratchEvents = 1 << 16
 
-// progress is how far a server's commands have been applied.
+// progress records how far a server's commands have been applied.
 type progress struct {
 	incarnation uint64
 	last        uint64 // sequence number
@@ -72,8 +72,8 @@ func (m *Machine) Index() uint64 { return m.index }
 // Members is what the servers have published about themselves.
 func (m *Machine) Members() map[ServerID]Member { return maps.Clone(m.members) }
 
-// Applied returns the sequence number of the last command applied of an
-// origin; 0 if there was none.
+// Applied returns the sequence number of the last applied command of an origin;
+// 0 if there was none.
 func (m *Machine) Applied(o Origin) uint64 {
 	if have := m.origins[o.Server]; have.incarnation == o.Incarnation {
 		return have.last
@@ -85,9 +85,9 @@ func (m *Machine) Applied(o Origin) uint64 {
 // has never sent a command.
 func (m *Machine) Incarnation(id ServerID) uint64 { return m.origins[id].incarnation }
 
-// Apply applies one entry of the log, which Raft gave an index and a term.
-// An error means that this server cannot go on: the entry is not understood,
-// and the others may have understood it.
+// Apply applies one entry of the log, which Raft gave an index and a term. An
+// error means that this server must stop: it cannot apply the entry, and the
+// others may have applied it.
 func (m *Machine) Apply(index, term uint64, entry []byte, obs Observer) error {
 	e, err := readEntry(entry)
 	if err != nil {
@@ -117,7 +117,7 @@ func (m *Machine) applyBatch(g *Batch, term uint64, timeMillis int64, obs Observ
 	have := m.origins[g.Server]
 	switch {
 	case g.Incarnation < have.incarnation:
-		return nil // sent by the server before it was started again
+		return nil // sent by the server before its restart
 	case g.Incarnation > have.incarnation:
 		have = progress{incarnation: g.Incarnation}
 	}
@@ -175,8 +175,8 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 		if b = m.receive(c, from, timeMillis); b == nil {
 			return
 		}
-		// Clients of the ensemble that the backup is of, and what they have kept of
-		// it, must not be ahead.
+		// Clients of the backup's ensemble, and what they remember of it, must not
+		// be ahead.
 		m.zxid = max(m.zxid, b.Zxid())
 	case OpAttach:
 		m.attach(c, from, obs)
@@ -193,7 +193,7 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 		have := m.members[c.Member.ID]
 		have.Voter = false
 		if c.Member = m.merged(c.Member); have == c.Member {
-			return // a server started again where it was
+			return // a server restarted at the same addresses
 		}
 		if have.shown() == c.Member.shown() {
 			m.setMember(c.Member)
@@ -217,7 +217,7 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 		obs.QuotaExceeded(path)
 	}
 	if len(m.txn.Events) > maxScratchEvents {
-		m.txn.Events = nil // they would keep the former tree's znodes
+		m.txn.Events = nil // they would keep the former tree's znodes alive
 	}
 	if m.result.Code != znode.OK {
 		return
@@ -226,16 +226,16 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 	case OpCreateSession:
 		obs.SessionOpened(m.result.Session)
 	case OpCloseSession, OpExpireSession:
-		if m.closed != nil { // it is nil if a client's command closes session 0, which is none
+		if m.closed != nil { // nil if a client's command closes session 0, which does not exist
 			obs.SessionClosed(m.closed, m.deleted, c.Op == OpExpireSession)
-			m.deleted = nil // it would keep their data
+			m.deleted = nil // it would keep their data alive
 		}
 	}
 }
 
-// admit checks that the command's session exists and belongs to the server
-// that sent it. A server whose client has moved away is refused, also when it
-// sends again what it could not deliver in time.
+// admit checks that the command's session exists and belongs to the server that
+// sent it. It refuses a server whose client has moved away, also for commands
+// that the server sends again.
 func (m *Machine) admit(c *Command, from ServerID) znode.Error {
 	if m.level >= level2 {
 		if code := m.forbids(c); code != znode.OK {

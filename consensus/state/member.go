@@ -9,8 +9,8 @@ import (
 // ServerID names a server of the ensemble: the N of server.N, 0 to MaxServerID.
 type ServerID uint64
 
-// MaxServerID is the largest ServerID. A session id and the owner of a znode
-// with a TTL have the same place for it, the top byte; there 255 marks a TTL.
+// MaxServerID is the largest ServerID. It is in the top byte of a session id,
+// as the mark 255 is in that of the owner of a znode with a TTL.
 const MaxServerID = 254
 
 // NoServer is no server's id: "unknown" or "any". In JSON it is -1.
@@ -27,7 +27,7 @@ func (id ServerID) Number() int64 {
 // MarshalJSON implements json.Marshaler.
 func (id ServerID) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, id.Number(), 10), nil }
 
-// UnmarshalJSON implements json.Unmarshaler. An error names a number that is no server's.
+// UnmarshalJSON implements json.Unmarshaler. It refuses numbers out of range.
 func (id *ServerID) UnmarshalJSON(text []byte) error {
 	n, err := strconv.ParseInt(string(text), 10, 64)
 	switch {
@@ -48,14 +48,15 @@ type Member struct {
 	Client string // host:port of the ZooKeeper port; may be empty
 	HTTP   string // host:port of the HTTP API; may be empty
 	// Addr is the host:port by which the others reach the peer port of a server
-	// that was added to a running ensemble, and so is in nobody's file; empty for
-	// the others. It and Vote stay when the server publishes itself.
+	// that was added to a running ensemble, and so is in no configuration file;
+	// empty for the others. It and Vote do not change when the server publishes
+	// itself.
 	Addr string
-	Vote bool // is to vote as soon as it has caught up
-	// The release that it runs, and the levels that this speaks; MaxLevel 0: not known.
+	Vote bool // becomes a voter once it has caught up
+	// The release that it runs, and the levels that it supports; MaxLevel 0: not known.
 	Version, Commit    string
 	MinLevel, MaxLevel Level
-	// Key is the SHA-256 of the public key that it shows to the others (package peerkeys); zero: not known yet.
+	// Key is the SHA-256 of its public key for the others (package peerkeys); zero: not known yet.
 	Key [32]byte
 	// Token is the SHA-256 of the secret with which a server may join under this id, once, until TokenUntil,
 	// milliseconds since the epoch; zero: none.
@@ -65,7 +66,7 @@ type Member struct {
 	Voter bool // filled in from the configuration
 }
 
-// clone copies the strings out of the log entry they lie in.
+// clone copies the strings, which are part of a log entry.
 func (m Member) clone() Member {
 	m.Peer, m.Client, m.HTTP = strings.Clone(m.Peer), strings.Clone(m.Client), strings.Clone(m.HTTP)
 	m.Addr = strings.Clone(m.Addr)
@@ -73,14 +74,14 @@ func (m Member) clone() Member {
 	return m
 }
 
-// shown is what changes /zookeeper/config, or did when it changed.
+// shown is the part of a member that /zookeeper/config shows.
 func (m Member) shown() Member {
 	m.ID, m.Voter = 0, false
 	m.Version, m.Commit, m.MinLevel, m.MaxLevel = "", "", 0, 0
 	return m
 }
 
-// append encodes what a server publishes, without its id and Voter.
+// append encodes a member as published, without its id and Voter.
 func (m *Member) append(b []byte) []byte {
 	b = appendString(appendString(appendString(b, m.Peer), m.Client), m.HTTP)
 	b = append(appendString(b, m.Addr), flag(m.Vote))
@@ -90,7 +91,7 @@ func (m *Member) append(b []byte) []byte {
 	return appendInt(b, m.TokenUntil)
 }
 
-// memberBytes is how many bytes a member takes at least in a snapshot.
+// memberBytes is the least size of a member in a snapshot.
 const memberBytes = 1 + 4 + 1 + 2 + 2 + 32 + 32 + 1 + 1
 
 func readMember(id ServerID, r *reader) Member {

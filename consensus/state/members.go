@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// merged combines c, which a server published, with what was set when it was added,
-// and with the addresses, the release, the key and the token that c leaves out. A new key has used the token up.
+// merged combines c, which a server published, with the fields that were set when it was added, and with the
+// addresses, the release, the key and the token that c leaves out. A new key consumes the token.
 func (m *Machine) merged(c Member) Member {
 	have := m.members[c.ID]
-	adding := c.Addr != "" // a server does not say it of itself
+	adding := c.Addr != "" // a server does not publish its own
 	if !adding {
 		c.Addr = have.Addr
 	}
@@ -39,7 +39,7 @@ func (m *Machine) merged(c Member) Member {
 	return c
 }
 
-// setMember notes what a server has published.
+// setMember stores what a server has published.
 func (m *Machine) setMember(x Member) {
 	x.Voter = m.voters[x.ID]
 	m.members[x.ID] = x.clone()
@@ -50,8 +50,8 @@ func (m *Machine) setMember(x Member) {
 // MembersChanged counts the changes of what Members returns.
 func (m *Machine) MembersChanged() uint64 { return m.membersChanged }
 
-// Configure sets Raft's configuration since the entry
-// with this index: servers that left are forgotten.
+// Configure sets Raft's configuration as of the entry with this index, and
+// drops servers that left.
 func (m *Machine) Configure(index, term uint64, voter map[ServerID]bool, obs Observer) {
 	changed := false
 	for id, member := range m.members {
@@ -71,7 +71,7 @@ func (m *Machine) Configure(index, term uint64, voter map[ServerID]bool, obs Obs
 		return
 	}
 	m.command = Command{}
-	m.begin(term, m.time) // a configuration entry carries no time
+	m.begin(term, m.time) // a configuration entry has no time
 	m.renderConfig()
 	for i := range m.txn.Events {
 		obs.Event(&m.txn.Events[i])

@@ -2,7 +2,7 @@ package state
 
 import "github.com/zk-lite/zk-lite/znode"
 
-// sessionMemory is what a session takes of the heap, in bytes, with its place in the leader's clock.
+// sessionMemory is the memory of a session, in bytes, with its place in the leader's clock.
 const sessionMemory = 512
 
 // Memory estimates how much of the heap the state takes, in bytes, in constant time.
@@ -14,8 +14,8 @@ func (m *Machine) Memory() int64 {
 	return bytes
 }
 
-// MaxGrowth is about how much c adds to Memory at most: 0 for a command that adds nothing, and for the end and
-// the beginning of sessions, without which no client could make room.
+// MaxGrowth bounds, approximately, how much c adds to Memory: 0 for a command that adds nothing, and for
+// opening and closing sessions, without which no client could make room.
 func (c *Command) MaxGrowth() int64 { return c.growth(nil, c.Identities) }
 
 // growth is MaxGrowth for a client with these identities. An ACL that a znode of t has adds nothing.
@@ -45,7 +45,7 @@ func growthOfACL(t *znode.Tree, list []znode.ACL, ids []znode.ID) int64 {
 	return memory
 }
 
-// Growth is how much c adds in the present state; it may be negative. A command that will fail, or will get an
+// Growth is how much c adds in the current state; it may be negative. A command that will fail, or will get an
 // earlier result by its key, adds nothing.
 func (m *Machine) Growth(c *Command) (bytes int64) {
 	if c.Flags&FlagKeyed != 0 && m.Answered(c.Key) {
@@ -90,8 +90,9 @@ func (m *Machine) dataLength(path string) (bytes int, there bool) {
 // maxACLMemory bounds the memory of all ACLs of one command, in bytes, with "auth" replaced by the client's identities.
 const maxACLMemory = 16 << 20
 
-// forbids reports why no client may send c, whatever server has accepted it: ErrUnimplemented for what only the leader
-// may do, ErrInvalidACL for a list that is too long. Below level2 what is in the log is applied (docs/adr/0032).
+// forbids returns why no client may send c, through any server: ErrUnimplemented for a command that only the leader
+// may send, ErrInvalidACL for a list that is too long. Below level2 such commands in the log are applied
+// (docs/adr/0032).
 func (m *Machine) forbids(c *Command) znode.Error {
 	switch {
 	case c.Op == OpReap && c.Session != 0:
@@ -109,7 +110,7 @@ func (c *Command) harms() bool {
 }
 
 // HasLongACL reports whether c may not be proposed because of its ACLs: one has more than znode.MaxACL entries, or
-// all of them take more than maxACLMemory. A client chooses the entries and its identities, who would multiply them.
+// all of them take more than maxACLMemory. A client chooses both entries and identities, and could multiply them.
 func (c *Command) HasLongACL() bool {
 	longest, memory := c.completedACLs(c.Identities)
 	return longest > znode.MaxACL || memory > maxACLMemory
@@ -128,7 +129,7 @@ func (c *Command) completedACLs(ids []znode.ID) (longest int, memory int64) {
 	return longest, memory
 }
 
-// KeepsACL reports whether c gives a znode an ACL that is no longer than the one it has, which is never refused.
+// KeepsACL reports whether c gives a znode an ACL not longer than its current one, which is never refused.
 func (m *Machine) KeepsACL(c *Command) bool {
 	have, _, _ := m.tree.ACLOf(c.Path, super)
 	entries, _ := znode.CompletedACL(c.ACL, c.Identities)

@@ -42,7 +42,7 @@ func VisitSnapshot(in io.Reader, visit func(*znode.Record) error) error {
 func decodeSnapshot(in io.Reader, limit int64, read func(*bufio.Reader) error) error {
 	// zstd skips a damaged label like a whole one.
 	labelled := bufio.NewReader(in)
-	head, _ := labelled.Peek(BackupHead) // an error comes again with the next read
+	head, _ := labelled.Peek(BackupHead) // the next read returns its error
 	if _, err := BackupEnsemble(head); err != nil {
 		return fmt.Errorf("reading snapshot: %w", err)
 	}
@@ -69,7 +69,8 @@ func decodeSnapshot(in io.Reader, limit int64, read func(*bufio.Reader) error) e
 	return nil
 }
 
-// checkMagic names the version that a snapshot or backup has, if it cannot be read.
+// checkMagic returns an error with the version of a snapshot or backup that this build
+// cannot read.
 func checkMagic(magic string) error {
 	version := magic[len(snapshotName)]
 	switch {
@@ -86,7 +87,7 @@ func checkMagic(magic string) error {
 	return nil
 }
 
-// readZnodes reads the head, and the znodes, which it hands to visit.
+// readZnodes reads the head, and passes the znodes to visit.
 func readZnodes(in *bufio.Reader, visit func(*znode.Record) error) (m *Machine, count uint64, err error) {
 	m = New()
 	b, err := readBlock(in, nil)
@@ -148,8 +149,8 @@ func readBlocks(in *bufio.Reader) (*Machine, error) {
 	return m, nil
 }
 
-// readBlock reads a block into b, or a larger one. It never allocates much
-// more than has really been read.
+// readBlock reads a block into b, or a larger one. It never allocates much more
+// than it has read.
 func readBlock(in *bufio.Reader, b []byte) ([]byte, error) {
 	n, err := binary.ReadUvarint(in)
 	if err != nil {

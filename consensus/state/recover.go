@@ -7,9 +7,9 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Recover makes m the state of an ensemble that goes on with one server alone, after the entry with this index and in
-// this term: the other servers are forgotten, and so is a backup that was on its way. The zxid's high half becomes the
-// term, so that it is above all that a client may have seen from a server that is lost. Sessions stay.
+// Recover makes m the state of an ensemble that continues with one server alone, after the entry with this index and
+// in this term: it drops the other servers, and a backup that was being uploaded. The zxid's high half becomes the
+// term, so that it is above all that a client may have seen from a lost server. Sessions stay.
 func (m *Machine) Recover(self ServerID, index, term uint64) {
 	m.Configure(index, term, map[ServerID]bool{self: true}, Unobserved{})
 	m.zxid = max(m.zxid, znode.Zxid(term<<32))
@@ -20,7 +20,7 @@ func (m *Machine) Recover(self ServerID, index, term uint64) {
 // Time is when the last entry was made, by its leader's clock.
 func (m *Machine) Time() time.Time { return time.UnixMilli(m.time) }
 
-// Unobserved is an Observer of what nobody looks at.
+// Unobserved is an Observer that ignores everything.
 type Unobserved struct{}
 
 // Event implements Observer.

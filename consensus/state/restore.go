@@ -11,10 +11,9 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// maxDecoded bounds what a backup may be when it is not compressed any more, so
-// that a small file cannot fill every server's memory. It is more than a tree that
-// MaxBackup is the size of takes when it is hardly compressible, and a tenth of
-// what a malicious one could ask for.
+// maxDecoded bounds the decompressed size of a backup, so that a small file cannot
+// fill every server's memory. It is more than a hardly compressible tree with a
+// backup of MaxBackup needs, and a tenth of what a malicious one could claim.
 const maxDecoded = 32 << 30
 
 // super is an identity with all permissions.
@@ -25,11 +24,11 @@ var super = []znode.ID{znode.SuperIDs}
 // error describes what is wrong. Of the file's state only the tree is used.
 func ReadBackup(in io.Reader) (*backup.Backup, error) { return ReadBackupWithin(in, maxDecoded) }
 
-// ErrDecodedTooLarge says that a backup is larger than it may be when it is decompressed.
+// ErrDecodedTooLarge reports that a decompressed backup exceeds its bound.
 var ErrDecodedTooLarge = errors.New("too large when it is decompressed")
 
-// ReadBackupWithin is ReadBackup of a file that has at most so many bytes when it is decompressed: a small one can hold
-// gigabytes. Errors: also ErrDecodedTooLarge.
+// ReadBackupWithin is ReadBackup with a bound on the decompressed size: a small file can hold gigabytes. Errors: also
+// ErrDecodedTooLarge.
 func ReadBackupWithin(in io.Reader, bytes int64) (*backup.Backup, error) {
 	m, err := readSnapshot(in, min(bytes, maxDecoded))
 	if err != nil {
@@ -58,9 +57,9 @@ func (s *Snapshot) Preview(b *backup.Backup) (backup.Changes, error) {
 	return done, nil
 }
 
-// OnlyState leaves out what restores have left in the state: a backup that is on its
-// way, and the answers to those that had a key; and the level and the history of the log, which are the ensemble's. A
-// backup is none the worse for it. Tokens are left out too: a backup lies elsewhere.
+// OnlyState leaves out the traces of restores in the state: a backup that is being uploaded, and the answers to those
+// that had a key; and the level and the history of the log, which belong to the ensemble. A backup does not need
+// them. It also leaves out tokens, because a backup is stored elsewhere.
 func (s *Snapshot) OnlyState() {
 	s.upload, s.level, s.term, s.history = nil, 0, 0, 0
 	for id, m := range s.members {
@@ -77,8 +76,8 @@ func (m *Machine) Empty() bool {
 	return stat.NumChildren == 1
 }
 
-// receive does a step of a restore. What it returns is what is to become of the
-// tree; nil until a commit is found to be in order.
+// receive performs a step of a restore. It returns the backup to restore, and
+// nil unless the step is a valid commit.
 func (m *Machine) receive(c *Command, from ServerID, timeMillis int64) *backup.Backup {
 	x := &c.Restore
 	switch x.Step {
@@ -121,7 +120,7 @@ func (m *Machine) receivePart(c *Command, from ServerID, timeMillis int64) znode
 	case u != nil && u.from != from && timeMillis-u.time < UploadIdle:
 		return znode.ErrThrottled
 	default:
-		// A server has one upload at a time, so a new one ends its last.
+		// A server has one upload at a time, so a new one ends the previous.
 		u = &upload{id: x.Upload, from: from}
 		m.upload = u
 	}
@@ -129,7 +128,7 @@ func (m *Machine) receivePart(c *Command, from ServerID, timeMillis int64) znode
 		m.upload = nil
 		return znode.ErrBadArguments
 	}
-	u.parts = append(u.parts, bytes.Clone(c.Data)) // it lies in the entry
+	u.parts = append(u.parts, bytes.Clone(c.Data)) // it is part of the entry
 	u.time = timeMillis
 	return znode.OK
 }

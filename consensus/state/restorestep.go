@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// RestoreStep is what an OpRestore does.
+// RestoreStep is the action of an OpRestore.
 type RestoreStep uint8
 
 // The steps.
@@ -16,19 +16,19 @@ const (
 
 const lastRestoreStep = RestoreAbort
 
-// RestoreCommand is what an OpRestore has besides its data.
+// RestoreCommand is the parameters of an OpRestore without its data.
 //
-// The codes of its results: OK; ErrThrottled when another upload is under way;
-// ErrDataInconsistency when the upload is not known as it should be, because
-// another one has taken its place; ErrBadArguments when it is too large;
-// ErrMarshalling when it is no backup; ErrNotEmpty when there are znodes and
-// Replace is not set. After all of them but OK, nothing has changed.
+// The codes of its results: OK; ErrThrottled if another upload is in progress;
+// ErrDataInconsistency if the upload is unknown or incomplete, because another
+// one has replaced it; ErrBadArguments if it is too large; ErrMarshalling if it
+// is not a backup; ErrNotEmpty if there are znodes and Replace is not set.
+// After all of them but OK, nothing has changed.
 type RestoreCommand struct {
 	Step    RestoreStep
 	Upload  uint64 // names the upload; chosen at random by the server
 	Part    uint64 // the number of this part, from 0; of a commit, how many there are
 	Sum     uint64 // of a commit: xxHash64 of the whole backup
-	Replace bool   // of a commit: also when there are znodes besides the system's
+	Replace bool   // of a commit: even if there are znodes besides the system's
 }
 
 func (x *RestoreCommand) append(b []byte) []byte {

@@ -6,25 +6,25 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Result is the outcome of a command: what its reply is made of. It is valid
-// only during the call that delivers it.
+// Result is the outcome of a command. It is valid only during the call that
+// delivers it.
 type Result struct {
 	Op    Op
-	Zxid  znode.Zxid // the transaction's; the last one's for commands that are none
+	Zxid  znode.Zxid // the transaction's; for other commands the last one's
 	Code  znode.Error
-	Path  string     // OpCreate; OpDeleteAll: the znode because of which it failed
+	Path  string     // OpCreate; OpDeleteAll: the znode that made it fail
 	Stat  znode.Stat // OpCreate, OpSetData, OpSetACL
 	Multi []OpResult // OpMulti
-	// Session is the one that OpCreateSession or OpAttach speak of.
+	// Session is the session of OpCreateSession or OpAttach.
 	Session *session.Session
 	Key     KeyOutcome // of a command with a Key
 	// Restored is what the commit of a restore has changed.
 	Restored backup.Changes
 }
 
-// OpResult is the outcome of one operation of a multi. When the multi failed,
-// Code is OK for those before the one that failed, and ErrRuntimeInconsistency for
-// those after it, though nothing of it has happened.
+// OpResult is the outcome of one operation of a multi. If the multi failed, Code
+// is OK for the operations before the one that failed, and ErrRuntimeInconsistency
+// for those after it, although none has happened.
 type OpResult struct {
 	Op   Op
 	Kind znode.CreateKind
@@ -33,9 +33,9 @@ type OpResult struct {
 	Stat znode.Stat
 }
 
-// Observer gets what Apply does, in the order of the log, on the goroutine
-// that calls Apply. For one command: Events first, then what became of
-// sessions, then the Result. None may block.
+// Observer receives the effects of Apply, in the order of the log, on the
+// goroutine that calls Apply. For one command: the Events, then changes of
+// sessions, then the Result. No method may block.
 type Observer interface {
 	// Event reports an edit of the tree.
 	Event(e *znode.Event)
@@ -46,11 +46,11 @@ type Observer interface {
 	Gap(o Origin, want uint64)
 	// SessionOpened reports a new session.
 	SessionOpened(s *session.Session)
-	// SessionAttached reports that a session's client is now at s.Owner; it was
+	// SessionAttached reports that a session's client is now at s.Owner. It was
 	// at former, which may be the same.
 	SessionAttached(s *session.Session, former ServerID)
-	// SessionClosed reports a session's end, after which s changes no more, and the paths of the ephemerals that went
-	// with it, which share the znodes' memory.
+	// SessionClosed reports a session's end, after which s no longer changes, and the paths of its deleted
+	// ephemerals, which share the znodes' memory.
 	SessionClosed(s *session.Session, ephemerals []string, expired bool)
 	// QuotaExceeded reports a subtree over a soft or hard limit.
 	QuotaExceeded(path string)

@@ -5,8 +5,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// openSession enters a new session, owned by the server that took the client
-// in. ErrNodeExists means that the id is taken and another must be tried.
+// openSession adds a new session, owned by the server that accepted the client.
+// ErrNodeExists means that the id is taken and another must be tried.
 func (m *Machine) openSession(c *Command, from ServerID) {
 	s := session.Session{
 		ID: c.Session, Timeout: c.Timeout, Password: c.Password, Owner: uint64(from),
@@ -18,8 +18,8 @@ func (m *Machine) openSession(c *Command, from ServerID) {
 	m.result.Session = m.sessions.Get(c.Session)
 }
 
-// attach hands a session to the server that its client has come to. It is no
-// transaction: clients expect consecutive zxids on a quiet server.
+// attach moves a session to the server to which its client has connected. It is
+// not a transaction: clients expect consecutive zxids on a quiet server.
 func (m *Machine) attach(c *Command, from ServerID, obs Observer) {
 	former, ok := m.sessions.Attach(c.Session, c.Password, c.Timeout, uint64(from))
 	if !ok {

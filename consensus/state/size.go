@@ -1,11 +1,11 @@
 package state
 
-// MaxCommand bounds a client's command, in bytes as it is encoded, on all servers alike, whatever jute.maxbuffer each
-// has: what one server has accepted, every other one must read from its stream, and keep in one segment of its log, of
-// 64 MiB (raftlog.DefaultSegmentSize).
+// MaxCommand bounds a client's encoded command, in bytes, on all servers alike, whatever their jute.maxbuffer: every
+// server must be able to read a command that another has accepted, and keep it in one segment of its log, of 64 MiB
+// (raftlog.DefaultSegmentSize).
 const MaxCommand = 60 << 20
 
-// MaxSize is at least as many bytes as c's encoding has, and hardly more.
+// MaxSize is an upper bound of the bytes of c's encoding, and close to it.
 func (c *Command) MaxSize() int {
 	const numbers, identity = 256, 16
 	n := numbers + len(c.Key) + c.maxBodySize()

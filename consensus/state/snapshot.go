@@ -16,12 +16,12 @@ import (
 )
 
 // The snapshot file: six bytes of magic and version, then a zstd stream of
-// blocks, each with its length in front. The first block holds everything but
-// the tree; then one block a znode; an empty block ends them; the last block
-// is the number of znodes and the state's digest, which a restore computes
+// blocks, each preceded by its length. The first block holds everything but the
+// tree; then there is one block per znode; an empty block ends them; the last
+// block is the number of znodes and the state's digest, which a restore computes
 // again. zstd's own checksum guards the bytes, the digest the whole way from
-// tree to tree. Behind the first block are those of a restore's upload: one that
-// describes it, empty if there is none, and one for each part.
+// tree to tree. The first block is followed by those of a restore's upload: one
+// that describes it, empty if there is none, and one for each part.
 //
 // Builds before v0.9 wrote the versions 1 to 4.
 const (
@@ -30,8 +30,8 @@ const (
 	snapshotMagic   = snapshotName + "\x05"
 )
 
-// blockMax bounds a block, so that damage cannot make a reader allocate
-// without end: a znode is at most a client's frame, the head grows with the
+// blockMax bounds a block, so that damage cannot make a reader allocate without
+// bound: a znode is at most a client's frame, and the head grows with the
 // sessions (about 40 bytes each).
 const blockMax = 1 << 30
 
@@ -56,7 +56,7 @@ type Snapshot struct {
 	tree     *znode.Snapshot
 }
 
-// Snapshot freezes the present state. It holds up the writer for microseconds,
+// Snapshot freezes the current state. It delays the writer for microseconds,
 // and a few more for every ten thousand sessions. Release it when done.
 func (m *Machine) Snapshot() *Snapshot {
 	return &Snapshot{
@@ -96,7 +96,7 @@ func (s *Snapshot) Write(w io.Writer) error {
 	return s.writeStream(w)
 }
 
-// writeStream encodes what stands behind the magic.
+// writeStream encodes the part after the magic.
 func (s *Snapshot) writeStream(w io.Writer) error {
 	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Snapshot) writeStream(w io.Writer) error {
 	return nil
 }
 
-// writeBlocks refuses a block that a reader would refuse: the log is shortened for a snapshot that nobody has read yet.
+// writeBlocks refuses a block that a reader would refuse: the log is truncated for a snapshot that has never been read.
 func (s *Snapshot) writeBlocks(out *bufio.Writer, most int) error {
 	var b, block []byte
 	put := func() error {
@@ -142,7 +142,7 @@ func (s *Snapshot) writeBlocks(out *bufio.Writer, most int) error {
 				return err
 			}
 		}
-		b = nil // a part is not to be written to
+		b = nil // do not write into a part
 	}
 	acls := map[*znode.ACL]int{}
 	err := s.tree.Walk(func(r *znode.Record) error {

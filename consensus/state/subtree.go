@@ -6,17 +6,17 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// MaxSubtree is how many znodes OpDeleteAll deletes at most: all other commands wait while
-// it is applied, which takes about a microsecond for each.
+// MaxSubtree bounds the znodes that OpDeleteAll deletes: all other commands wait while it
+// is applied, about a microsecond per znode.
 const MaxSubtree = 10_000
 
-// deleteAll deletes a znode and all below it, or nothing. What there is below it is
-// found here, so that what the command does, and its result, follow from the command
-// and its place in the log alone: a repetition with the same Key is the same command.
+// deleteAll deletes a znode and all below it, or nothing. It finds the znodes below
+// here, so that the effect and the result of the command follow from it and its place
+// in the log alone: a repetition with the same Key is the same command.
 //
-// It takes the permission to read all of it and to delete below each parent, as a client
-// needs that lists and deletes one by one. ErrNotEmpty means that there are more than
-// MaxSubtree; with ErrNoAuth the result's Path is the znode whose ACL stands against it.
+// It requires permission to read every znode and to delete below each parent, as does a
+// client that lists and deletes one by one. ErrNotEmpty means that there are more than
+// MaxSubtree; with ErrNoAuth the result's Path is the znode whose ACL forbids it.
 func (m *Machine) deleteAll(c *Command) {
 	r := &m.result
 	r.Path = c.Path
@@ -46,8 +46,8 @@ func (m *Machine) deleteAll(c *Command) {
 	m.tree.Rollback(&m.txn)
 }
 
-// below lists what is below a znode, parents before their children, or returns the path
-// that it failed at. Below a znode that does not exist there is nothing.
+// below lists the znodes below a znode, parents before their children, or returns the
+// path at which it failed. There are none below a znode that does not exist.
 func (m *Machine) below(path string) (paths []string, failed string, code znode.Error) {
 	if znode.ValidatePath(path) != nil {
 		return nil, path, znode.ErrBadArguments
@@ -59,7 +59,7 @@ func (m *Machine) below(path string) (paths []string, failed string, code znode.
 		st, code := m.tree.Exists(at, m.txn.Identities)
 		switch {
 		case code == znode.ErrNoNode && len(paths) == 0:
-			return nil, "", znode.OK // to delete it will fail
+			return nil, "", znode.OK // deleting it will fail
 		case code != znode.OK:
 			return nil, at, code
 		case len(paths)+int(st.NumChildren) >= MaxSubtree:

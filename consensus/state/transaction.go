@@ -55,7 +55,7 @@ func (m *Machine) edit(c *Command, out *OpResult) {
 	switch c.Op {
 	case OpCreate:
 		if c.Mode.Ephemeral() && x.Session == 0 {
-			out.Code = znode.ErrBadArguments // nobody would own it
+			out.Code = znode.ErrBadArguments // no session would own it
 			return
 		}
 		req := znode.CreateRequest{
@@ -98,14 +98,14 @@ func (m *Machine) absent(path string) znode.Error {
 	}
 }
 
-// guard compares the mzxid that the command asks for. What else may be wrong with
-// the command is left for the tree to say, also that the client does not have the permission on the znode
-// of: it would learn the mzxid of a znode that it may not see.
+// guard compares the mzxid that the command requires. It leaves other errors to the tree, also a missing
+// permission: otherwise a client would learn the mzxid of a znode that it may not see.
 func (m *Machine) guard(c *Command, of string, want znode.Perms) znode.Error {
 	if c.Mzxid == 0 || m.level >= level2 && m.tree.Allows(&m.txn, of, want) != znode.OK {
 		return znode.OK
 	}
-	// Who may change a znode and not read it must not overwrite what it does not mean.
+	// A client that may change a znode but not read it must not overwrite another
+	// version.
 	stat, code := m.tree.Exists(c.Path, []znode.ID{znode.SuperIDs})
 	if code == znode.OK && stat.Mzxid != c.Mzxid {
 		return znode.ErrBadVersion

@@ -9,24 +9,25 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A restore comes through the log in parts, because a backup is larger than what
-// one entry may hold. The parts are collected by every machine and change nothing;
-// the commit turns the tree into the backup's, as one transaction.
+// A restore is in the log in parts, because a backup is larger than one entry may
+// be. Every machine collects the parts, which change nothing; the commit turns the
+// tree into the backup's, as one transaction.
 const (
-	// MaxBackup bounds a backup, in bytes as it is in its file. Every server holds
-	// it in memory, besides the tree that it makes of it, until it is committed.
+	// MaxBackup bounds a backup's file, in bytes. Every server holds it in memory,
+	// in addition to the tree that it makes of it, until it is committed.
 	MaxBackup = 2 << 30
-	// MaxBackupPart bounds one part: a quarter of what one entry of the log holds,
-	// so that clients' commands find room beside it.
+	// MaxBackupPart bounds one part: a quarter of an entry of the log, so that
+	// clients' commands find room beside it.
 	MaxBackupPart = 256 << 10
-	// UploadIdle is after how long without a part, by the clock of the log's entries
-	// and in milliseconds, an upload may be replaced by another server's. The parts
-	// of a living one follow each other within a second, or an election.
+	// UploadIdle is how long an upload must have been without a new part, by the
+	// clock of the log's entries and in milliseconds, before another server's may
+	// replace it. The parts of an active one follow each other within a second, or
+	// an election.
 	UploadIdle = 60 * 1000
 )
 
-// upload is the backup that is on its way. Its parts are never written to, so a
-// snapshot may share them.
+// upload is the backup being uploaded. Its parts are immutable, so a snapshot
+// may share them.
 type upload struct {
 	id    uint64
 	from  ServerID
@@ -35,7 +36,7 @@ type upload struct {
 	bytes int64
 }
 
-// clone is for a snapshot: the writer goes on appending to its own.
+// clone is for a snapshot: the writer keeps appending to its own.
 func (u *upload) clone() *upload {
 	if u == nil {
 		return nil
@@ -54,7 +55,7 @@ func (u *upload) reader() io.Reader {
 	return io.MultiReader(parts...)
 }
 
-// sum is what RestoreCommand.Sum has to be.
+// sum is the required value of RestoreCommand.Sum.
 func (u *upload) sum() uint64 {
 	h := xxhash.New()
 	for _, p := range u.parts {
@@ -65,7 +66,7 @@ func (u *upload) sum() uint64 {
 
 func possiblePart(b []byte) bool { return len(b) > 0 && len(b) <= MaxBackupPart }
 
-// appendHead encodes what an upload is besides its parts; nothing for none.
+// appendHead encodes an upload without its parts; nothing for none.
 func (u *upload) appendHead(b []byte) []byte {
 	if u == nil {
 		return b

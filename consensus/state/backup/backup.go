@@ -6,42 +6,42 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// maxZxid bounds a backup's zxid. A restore's is larger, and there must be
-// room for all that come after it.
+// maxZxid bounds a backup's zxid. A restore's is larger, and there must be room
+// for all later ones.
 const maxZxid znode.Zxid = 1 << 61
 
 // super is an identity with all permissions.
 var super = []znode.ID{znode.SuperIDs}
 
-// Backup is a tree that a restore can put in the place of the present one.
+// Backup is a tree that can replace the current one in a restore.
 type Backup struct {
 	tree *znode.Tree
 	zxid znode.Zxid
 	time int64
 }
 
-// New returns the backup that has this tree, the zxid of the last transaction in it,
-// and its time in milliseconds since the epoch. The error describes what makes it
-// impossible to restore.
+// New returns the backup of a tree, with the zxid of the last transaction in it and
+// its time in milliseconds since the epoch. The error describes why the tree cannot
+// be restored.
 func New(tree *znode.Tree, zxid znode.Zxid, timeMillis int64) (*Backup, error) {
 	b := &Backup{tree: tree, zxid: zxid, time: timeMillis}
 	return b, b.check()
 }
 
-// Zxid is that of the last transaction in the backup.
+// Zxid is the zxid of the last transaction in the backup.
 func (b *Backup) Zxid() znode.Zxid { return b.zxid }
 
-// TimeMillis is when that was, in milliseconds since the epoch.
+// TimeMillis is the time of the last transaction, in milliseconds since the epoch.
 func (b *Backup) TimeMillis() int64 { return b.time }
 
-// Size is what the backup holds.
+// Size is the size of the backup's tree.
 func (b *Backup) Size() znode.Size { return b.tree.Size() }
 
-// Memory is about how much of the heap its tree takes, in bytes.
+// Memory estimates how much of the heap its tree takes, in bytes.
 func (b *Backup) Memory() int64 { return b.tree.Memory() }
 
-// check finds what no server can have written: without its ephemerals, such a
-// tree would not be one.
+// check refuses a tree that no server can have written, and that would be
+// invalid without its ephemerals.
 func (b *Backup) check() error {
 	if b.zxid < 0 || b.zxid > maxZxid {
 		return fmt.Errorf("its zxid %v is out of range", b.zxid)
@@ -65,8 +65,8 @@ func (b *Backup) check() error {
 	})
 }
 
-// wanted returns the znode's Stat, and whether it is to be restored: ephemerals
-// are not, since their sessions are over.
+// wanted returns the znode's Stat, and whether to restore the znode: not an
+// ephemeral, because its session has ended.
 func (b *Backup) wanted(path string) bool {
 	stat, code := b.tree.Exists(path, super)
 	return code == znode.OK && stat.EphemeralOwner == 0

@@ -8,13 +8,14 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Difference is a znode that is not the same in two backups.
+// Difference is a znode that differs between two backups.
 type Difference struct {
 	Path        string
-	Left, Right bool // which of them have it
-	// What differs if both do. Kind is persistent, container, TTL of so many milliseconds, or ephemeral.
+	Left, Right bool // whether it exists in each
+	// What differs if it exists in both. Kind is persistent, container, a TTL in milliseconds, or
+	// ephemeral.
 	Data, ACL, Kind bool
-	Ephemeral       bool // it is one, in either
+	Ephemeral       bool // in either backup
 }
 
 // ephemeral reports whether there is an ephemeral at path.
@@ -23,7 +24,7 @@ func (b *Backup) ephemeral(path string) bool {
 	return stat.EphemeralOwner != 0
 }
 
-// Diff lists the znodes that differ, by path. Versions, times and sessions are no differences, nor are the list of
+// Diff lists the znodes that differ, by path. It ignores versions, times and sessions, and also the list of
 // members and the counted usage of quotas, which a restore does not bring back.
 func Diff(left, right *Backup) (all []Difference) {
 	a, b := left.tree.Snapshot(), right.tree.Snapshot()

@@ -10,12 +10,12 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Changes is what a restore has changed, in numbers of znodes.
+// Changes counts the znodes that a restore has changed.
 type Changes struct {
 	Created int // were missing
 	Changed int // had other data, another ACL, or were of another kind
 	Deleted int // are not in the backup
-	Kept    int // ephemerals of sessions of now, which stay
+	Kept    int // ephemerals of current sessions, which stay
 	Skipped int // ephemerals of the backup, which are left out
 }
 
@@ -24,12 +24,12 @@ func (c *Changes) Counts() []*int {
 	return []*int{&c.Created, &c.Changed, &c.Deleted, &c.Kept, &c.Skipped}
 }
 
-// merger turns a tree into a backup's, as one transaction: what is the same stays
-// as it is, so that a client sees what it has to see and nothing else.
+// merger turns a tree into a backup's, as one transaction. It does not touch
+// znodes that are the same, so that clients see only real changes.
 //
-// The result is built as another tree, of the backup's znodes and of the present
-// ephemerals that still have a place in it. That costs the same whether much or
-// little is different.
+// It builds the result as another tree, of the backup's znodes and of the
+// current ephemerals that still have a place in it. The cost does not depend on
+// how much differs.
 type merger struct {
 	x      *znode.Txn
 	now    *znode.Tree
@@ -37,25 +37,25 @@ type merger struct {
 	done   Changes
 	edits  bool // there is any difference
 
-	// owners are the sessions of the present ephemerals, and the markers of the
-	// present containers and TTL znodes.
+	// owners are the sessions of the current ephemerals, and the markers of the
+	// current containers and TTL znodes.
 	owners      map[string]znode.SessionID
-	newChildren map[string]int32  // parent → number of its children that are created
-	lostChild   map[string]bool   // parents of the znodes that are deleted
-	quotas      map[string]*usage // quota'd path → what there will be
+	newChildren map[string]int32  // parent → number of its created children
+	lostChild   map[string]bool   // parents of deleted znodes
+	quotas      map[string]*usage // quota'd path → its usage in the result
 
 	created, deleted []string
 	changed          []string // those whose data, or kind, changes
 
 	builder *znode.Builder
-	stats   []znode.Record // the quotas' records of usage, added when that is known
+	stats   []znode.Record // the quotas' records of usage, added last
 }
 
 // usage counts a subtree.
 type usage struct{ count, bytes int64 }
 
 // Merge computes the tree that a restore of b makes of now, and adds its events to
-// x. Neither tree is changed. When nothing is different the result is now itself.
+// x. It changes neither tree. If nothing differs, the result is now itself.
 func Merge(x *znode.Txn, now *znode.Tree, b *Backup) (*znode.Tree, Changes) {
 	g := &merger{
 		x: x, now: now, backup: b,
@@ -86,7 +86,7 @@ func (g *merger) must(err error) {
 	}
 }
 
-// compareNow decides whether a present znode stays.
+// compareNow decides whether a current znode stays.
 func (g *merger) compareNow(r *znode.Record) error {
 	if r.Stat.EphemeralOwner != 0 {
 		g.owners[r.Path] = r.Stat.EphemeralOwner
@@ -105,7 +105,7 @@ func (g *merger) compareNow(r *znode.Record) error {
 	return nil
 }
 
-// ephemeral reports whether a present znode belongs to a session.
+// ephemeral reports whether a current znode belongs to a session.
 func (g *merger) ephemeral(r *znode.Record) bool {
 	if r.Stat.EphemeralOwner == 0 {
 		return false
@@ -136,7 +136,7 @@ func (g *merger) countUsage(path string) {
 	}
 }
 
-// addThen puts a znode of the backup into the result.
+// addThen adds a znode of the backup to the result.
 func (g *merger) addThen(r *znode.Record) error {
 	if r.Stat.EphemeralOwner != 0 && !g.backup.wanted(r.Path) {
 		return nil
@@ -151,9 +151,9 @@ func (g *merger) addThen(r *znode.Record) error {
 	return g.add(&next)
 }
 
-// create makes a znode of the backup a new one. It has the versions that it had,
-// so that a client that has seen it then finds it as it was, and numbers its children from
-// where it was.
+// create makes a znode of the backup a new one. It keeps its versions, so that a client
+// that saw it then finds it unchanged, and continues numbering its children from its old
+// counter.
 func (g *merger) create(r *znode.Record) znode.Record {
 	g.edits = true
 	next := *r
@@ -164,7 +164,7 @@ func (g *merger) create(r *znode.Record) znode.Record {
 	return next
 }
 
-// keep is a znode that is there now, with what the backup changes in it.
+// keep is a current znode with the backup's changes.
 func (g *merger) keep(r *znode.Record, data []byte, stat *znode.Stat) znode.Record {
 	acl, _, _ := g.now.ACLOf(r.Path, super)
 	next := znode.Record{Path: r.Path, Data: data, ACL: acl, Stat: *stat}
@@ -198,8 +198,8 @@ func (g *merger) keep(r *znode.Record, data []byte, stat *znode.Stat) znode.Reco
 	return next
 }
 
-// sameData compares data and kind. The list of members is that of now, and the
-// usage of quotas is counted, so neither is the backup's business.
+// sameData compares data and kind. It ignores the list of members, which stays
+// current, and the usage of quotas, which is counted.
 func (g *merger) sameData(r, now *znode.Record) bool {
 	if _, ok := usageSubject(r.Path); ok || r.Path == znode.ConfigPath {
 		return true
@@ -208,7 +208,7 @@ func (g *merger) sameData(r, now *znode.Record) bool {
 		r.Stat.EphemeralOwner == now.Stat.EphemeralOwner
 }
 
-// addNow puts the present ephemerals that stay into the result.
+// addNow adds the current ephemerals that stay to the result.
 func (g *merger) addNow(r *znode.Record) error {
 	if r.Stat.EphemeralOwner == 0 || !g.ephemeral(r) || g.backup.wanted(r.Path) ||
 		!g.backup.wanted(znode.Parent(r.Path)) {
@@ -217,7 +217,7 @@ func (g *merger) addNow(r *znode.Record) error {
 	return g.add(r)
 }
 
-// add puts a znode into the result, at the end if it records usage.
+// add adds a znode to the result, at the end if it records usage.
 func (g *merger) add(r *znode.Record) error {
 	if _, ok := usageSubject(r.Path); ok {
 		g.stats = append(g.stats, *r)
@@ -255,5 +255,6 @@ func usageSubject(path string) (string, bool) {
 	return subject, ok && subject != ""
 }
 
-// more adds to a number of children, which stays at its limit as in every create.
+// more adds to a number of children, which does not exceed its limit, as in every
+// create.
 func more(n, by int32) int32 { return int32(min(int64(n)+int64(by), math.MaxInt32)) }
