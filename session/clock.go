@@ -258,7 +258,7 @@ func (c *Clock) Next() (time.Time, bool) {
 	return c.at(c.order[0].tick), true
 }
 
-// Deadlines calls visit with each moment at which sessions would expire, and their ids.
+// Deadlines calls visit with each time at which sessions would expire, and their ids.
 func (c *Clock) Deadlines(visit func(at time.Time, ids []znode.SessionID)) {
 	for _, b := range c.order {
 		var ids []znode.SessionID
@@ -271,7 +271,7 @@ func (c *Clock) Deadlines(visit func(at time.Time, ids []znode.SessionID)) {
 	}
 }
 
-// dropEmpty brings a bucket with sessions to the top, and reports false when
+// dropEmpty brings a bucket with sessions to the top, and reports false if
 // there is none.
 func (c *Clock) dropEmpty() bool {
 	for len(c.order) > 0 {

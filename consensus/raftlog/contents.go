@@ -49,7 +49,7 @@ func (c *contents) closedLocked() error {
 	return nil
 }
 
-// usableLocked returns the reason why the log cannot be changed.
+// usableLocked returns an error if the log cannot be changed.
 func (c *contents) usableLocked() error {
 	if c.err != nil {
 		return c.err
@@ -62,7 +62,7 @@ func (c *contents) segmentLocked(p position) *segment {
 	return c.segments[p.segment()-c.segments[0].id]
 }
 
-// bytesFromLocked returns how many bytes there are from a position to the end of the log.
+// bytesFromLocked returns the number of bytes from a position to the end of the log.
 func (c *contents) bytesFromLocked(p position) int64 {
 	size := c.end.offset() - p.offset()
 	for _, g := range c.segments {
@@ -227,7 +227,7 @@ func cost(e *raft.Log) int64 {
 
 func (c *cache) slot(i uint64) *raft.Log { return &c.ring[i%uint64(len(c.ring))] }
 
-// get copies entry i to out, if it is held.
+// get copies entry i to out, if the cache has it.
 func (c *cache) get(i uint64, out *raft.Log) bool {
 	if c.n == 0 || i < c.base || i-c.base >= uint64(c.n) {
 		return false

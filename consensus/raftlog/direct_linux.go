@@ -48,11 +48,12 @@ func checkFileSystem(f *os.File) error {
 	return nil
 }
 
-// dropCache lets the page cache forget the file, since a direct write over a page that is there has to
-// remove that page first. It is only advice.
+// dropCache drops the file from the page cache, because a direct write has to remove cached pages
+// first. It is only advice.
 func dropCache(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) }
 
-// try writes the first block again, as it is, to see whether all this works on this file.
+// try writes the first block again, unchanged, to check that direct writes work on this
+// file.
 func (d directFile) try() error {
 	b := alignedBuffer(blockSize)[:blockSize]
 	if _, err := d.file.ReadAt(b, 0); err != nil {

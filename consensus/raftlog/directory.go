@@ -203,7 +203,7 @@ func (d *directory) reserveManifest(temp string) {
 	_ = f.Close()
 }
 
-// readHighWater returns the content of the high-water file, 0 if it has none that is valid.
+// readHighWater returns the content of the high-water file, 0 if it is not valid.
 func (d *directory) readHighWater() position {
 	b, err := readSmall(d.fs, filepath.Join(d.path, highWaterName), highWaterSize)
 	if err != nil {
@@ -212,7 +212,7 @@ func (d *directory) readHighWater() position {
 	return decodeHighWater(b, d.id)
 }
 
-// openHighWater opens the high-water file, which the log can do without.
+// openHighWater opens the high-water file, which is optional.
 func (d *directory) openHighWater() {
 	path := filepath.Join(d.path, highWaterName)
 	f, err := openOrCreate(d.fs, path)

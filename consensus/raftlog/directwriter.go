@@ -7,10 +7,11 @@ import (
 )
 
 const (
-	// blockSize divides everything that is written to a DirectFile. No disk has larger sectors.
+	// blockSize divides the offset and length of every write to a DirectFile. No disk has
+	// larger sectors.
 	blockSize = 4096
-	// maxUnwritten bounds what waits in memory. More comes together only if the disk is far behind; an
-	// append then waits for it, as it would for a page cache full of unwritten pages.
+	// maxUnwritten bounds the unwritten bytes in memory. More gather only if the disk lags far behind;
+	// an append then waits for it, as it would for a page cache full of unwritten pages.
 	maxUnwritten = 8 << 20
 	// newWriteBuffer and maxKeptWriteBuffer bound the memory that a directWriter keeps, twice.
 	newWriteBuffer     = 64 << 10
@@ -34,11 +35,11 @@ type directWriter struct {
 	mu        sync.Mutex // protects the fields below
 	base      int64      // place of bytes in the file, a multiple of blockSize
 	bytes     []byte     // aligned in memory; what the file holds from base on, empty if not known
-	unwritten bool       // bytes holds some that no write has taken
+	unwritten bool       // bytes has some that no write has taken
 	inWriteAt int64      // place of inWrite
-	inWrite   []byte     // what is on its way to the disk, all before bytes or in its first block
-	reuse     []byte     // of the last write, to be used again
-	err       error      // of the first write that failed; what the disk has of it is unknown
+	inWrite   []byte     // being written to the disk, all before bytes or in its first block
+	reuse     []byte     // buffer of the last write, to reuse
+	err       error      // of the first failed write; how much of it the disk has is unknown
 }
 
 // newDirectWriter owns both files.
@@ -55,11 +56,11 @@ func (w *directWriter) WriteAt(b []byte, off int64) (int, error) {
 	defer w.mu.Unlock()
 	if len(w.bytes) > maxUnwritten {
 		w.mu.Unlock()
-		_ = w.Datasync() // its error is kept
+		_ = w.Datasync() // it keeps its error
 		w.mu.Lock()
 	}
 	if off < w.base {
-		// An append that was taken back leaves the end before the bytes that a write has taken.
+		// An undone append leaves the end before the bytes that a write has taken.
 		w.mu.Unlock()
 		acquire(w.writing)
 		defer release(w.writing)
@@ -79,8 +80,8 @@ func (w *directWriter) WriteAt(b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
-// extendTo makes off a place in bytes, or its end. It reads what lies between from the file, so that what is
-// in memory stays in one piece. If off lies before base, the caller holds writing.
+// extendTo makes off a position in bytes, or its end. It reads what is between from the file, so that the
+// bytes in memory stay contiguous. If off is before base, the caller holds writing.
 func (w *directWriter) extendTo(off int64) error {
 	block := off &^ (blockSize - 1)
 	if len(w.bytes) == 0 && w.inWrite == nil {
@@ -111,7 +112,7 @@ func (w *directWriter) growTo(n int64) {
 	w.bytes = w.bytes[:max(n, int64(len(w.bytes)))]
 }
 
-// ReadAt reads from memory what is there, and the rest from the file.
+// ReadAt reads from memory where possible, and the rest from the file.
 func (w *directWriter) ReadAt(b []byte, off int64) (int, error) {
 	end := off + int64(len(b))
 	w.mu.Lock()
@@ -122,7 +123,7 @@ func (w *directWriter) ReadAt(b []byte, off int64) (int, error) {
 	}
 	overlay(b, off, w.bytes, w.base)
 	w.mu.Unlock()
-	// What lies before first was on the disk by then.
+	// The bytes before first were on the disk by then.
 	if first == last || end <= first || last <= off {
 		return w.File.ReadAt(b, off)
 	}
@@ -158,8 +159,8 @@ func (w *directWriter) Datasync() error {
 	return w.finishWrite(w.direct.WriteDurable(b, at))
 }
 
-// startWrite takes the bytes to be written. The last block stays too if more can come into it: the disk
-// must not read memory that changes.
+// startWrite takes the bytes to write. It copies a last block that is not full, because the disk must
+// not read memory that changes.
 func (w *directWriter) startWrite() (b []byte, at int64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,7 +181,8 @@ func (w *directWriter) startWrite() (b []byte, at int64, err error) {
 	return w.inWrite, w.inWriteAt, nil
 }
 
-// finishWrite notes that the write ended with err. After a failure its bytes can still be read.
+// finishWrite records that the write ended with err. After a failure its bytes can still be
+// read.
 func (w *directWriter) finishWrite(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -215,7 +217,7 @@ func (w *directWriter) Close() error { return errors.Join(w.direct.Close(), w.Fi
 func roundUp(n int64) int64 { return (n + blockSize - 1) &^ (blockSize - 1) }
 
 // alignedBuffer returns an empty slice with room for n bytes, rounded up, whose memory begins at a
-// multiple of blockSize, as direct writes want it.
+// multiple of blockSize, as direct writes require.
 func alignedBuffer(n int64) []byte {
 	n = roundUp(n)
 	b := make([]byte, n+blockSize)

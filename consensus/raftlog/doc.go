@@ -17,7 +17,7 @@
 //     Options.OnFatal is called. A failed write (a full disk) is the caller's error alone; the
 //     log is as before and takes appends again when there is room.
 //
-// The bytes on disk and what happens to them in a power cut are in FORMAT.md.
+// FORMAT.md describes the bytes on disk, and the effect of a power cut on them.
 //
 // # Concurrency
 //
@@ -39,6 +39,6 @@
 // the file, which happens only at the first write after Open or after an append was taken back.
 //
 // Order: entries are visible to GetLog and LastIndex once written, which is before they are
-// durable. Durability advances in log order. OnFatal is called on the goroutine that met the
+// durable. Durability advances in log order. OnFatal is called on the goroutine that had the
 // failure.
 package raftlog

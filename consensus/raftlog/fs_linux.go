@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// datasync leaves out the time stamps, which spares the file system's journal a commit.
+// datasync leaves out the time stamps, which saves a commit of the file system's
+// journal.
 func datasync(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lockFile takes a lock that the kernel gives up when the process ends, however it ends.
+// lockFile takes a lock that the kernel releases when the process ends for any reason.
 func lockFile(f *os.File) error {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("locking %s (is another server using this directory?): %w",

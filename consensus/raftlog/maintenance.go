@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
-// noteEvery is how old the high-water file may be. To write it after every sync would cost as much
+// noteEvery is how old the high-water file may be. Writing it after every sync would cost as much
 // as the sync (docs/adr/0013).
 const noteEvery = 100 * time.Millisecond
 
@@ -24,8 +24,8 @@ type maintenance struct {
 
 	// contents.mu protects the fields below.
 	wantSegment bool   // prepare a segment if there is none
-	least       int64  // bytes that it must have
-	attempts    uint64 // preparations ended, well or not
+	least       int64  // its least length in bytes
+	attempts    uint64 // preparations that ended, successfully or not
 	failure     error  // of the last one
 	wantDrop    bool   // remove the segments that hold nothing
 	noted       position
@@ -72,8 +72,8 @@ func (m *maintenance) setIdle(idle bool) {
 }
 
 // takePrepared makes the prepared segment the last one in use. Without one it waits for a
-// preparation and returns its error, such as a full disk's; every call tries again.
-// Segments that are prepared from now on have at least so many bytes.
+// preparation and returns its error, such as a full disk's; every call tries again. Later
+// segments have at least this many bytes.
 func (m *maintenance) takePrepared(least int64) (*segment, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +151,7 @@ func (m *maintenance) newSegment() (*segment, error) {
 	case err == nil:
 		return g, nil
 	case named:
-		// The manifest may name the file, so it must stay, but it may not be used.
+		// The manifest may name the file, so keep it, but do not use it.
 		return nil, errors.Join(err, g.release())
 	default:
 		return nil, errors.Join(err, g.discard(m.directory.fs))
@@ -194,14 +194,14 @@ func (m *maintenance) requestDrop() {
 // that it names and that does not exist means damage.
 func (m *maintenance) dropSegments() {
 	m.mu.Lock()
-	// A deletion that is in memory but not durable yet must not cost a file: after a power cut
-	// its entries would be missing. The sync that ends it wakes this goroutine again.
+	// A deletion that is not durable yet must not remove a file: after a power cut its entries
+	// would be missing. The sync that makes it durable wakes this goroutine again.
 	if !m.wantDrop || m.err != nil || m.durable < m.deletedAt || len(m.segments) == 0 {
 		m.mu.Unlock()
 		return
 	}
 	m.wantDrop = false
-	// Neither may the segment go that a sync still has to cover.
+	// Nor may it remove a segment that a sync still has to cover.
 	keep := min(m.segments[len(m.segments)-1].id, m.durable.segment())
 	if !m.span.empty() {
 		keep = min(keep, m.index.get(m.span.first).segment())
@@ -231,7 +231,7 @@ func (m *maintenance) dropSegments() {
 	}
 }
 
-// noteHighWater writes to the high-water file how far the log is durable. It is not synced: after
+// noteHighWater writes to the high-water file how far the log is durable. It does not sync: after
 // a power cut the file may be older than noteEvery, or torn. With it, recovery distinguishes a
 // lost or damaged end of the log from a torn one.
 func (m *maintenance) noteHighWater() {
@@ -249,7 +249,7 @@ func (m *maintenance) noteHighWater() {
 	}
 }
 
-// warn logs that maintenance failed, once in a while: it is tried again with each append.
+// warn logs failed maintenance, but not each time: every append tries it again.
 func (m *maintenance) warn(msg string, args ...any) {
 	if pass, leftOut := m.repeats.Pass(msg); pass {
 		m.logger.Warn(msg, append(args, "left_out", leftOut)...)

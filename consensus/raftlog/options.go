@@ -10,7 +10,7 @@ const (
 	// DefaultSegmentSize is large against a batch, so that rolling is rare, and small against
 	// a disk, so that deleting a prefix soon frees space.
 	DefaultSegmentSize = 64 << 20
-	// firstSegmentSize is that of the segments of a log that holds little; see Store.nextSize.
+	// firstSegmentSize is the size of the segments of a small log; see Store.nextSize.
 	firstSegmentSize = 1 << 20
 	// MinSegmentSize leaves room for a header and a few records; for tests.
 	MinSegmentSize = segmentHeaderSize + 1024
@@ -19,24 +19,25 @@ const (
 	MaxSegmentSize = 1 << 30
 	// DefaultCacheEntries covers the entries in flight to followers that keep up.
 	DefaultCacheEntries = 4096
-	// DefaultCacheBytes bounds the cache when entries are large. Those on their way to followers
-	// that keep up are a few, of 1 MiB at most; the others are in the page cache.
+	// DefaultCacheBytes bounds the cache when entries are large. Few, of 1 MiB at most, are in
+	// flight to followers that keep up; the others are in the page cache.
 	DefaultCacheBytes = 4 << 20
 )
 
 // Options configure a Store. The zero value is usable.
 type Options struct {
 	// SegmentSize is the greatest length in bytes of new segment files; 0 means DefaultSegmentSize. An
-	// entry must fit such a segment. Those of a log that holds little are shorter. Existing segments
-	// keep their length.
+	// entry must fit such a segment. The segments of a small log are shorter. Existing segments keep
+	// their length.
 	SegmentSize int64
 	// CacheEntries bounds the entries held in memory; 0 means DefaultCacheEntries, -1 none.
 	CacheEntries int
 	// CacheBytes bounds the bytes held in memory; 0 means DefaultCacheBytes.
 	CacheBytes int64
 	// OnFatal is called once, with the store's lasting error, when a sync failed. The process
-	// must end: what reached the disk is unknown. It is called without locks held, must not
-	// wait for the store and must not call Close. nil means that only the calls return it.
+	// must end: how much reached the disk is unknown. It is called without locks held, must
+	// not wait for the store and must not call Close. If it is nil, only the calls return the
+	// error.
 	OnFatal func(error)
 	// Logger receives recovery reports and background failures; nil discards them.
 	Logger *slog.Logger
@@ -46,7 +47,7 @@ type Options struct {
 	// if the file system can do better.
 	NoDirect bool
 	// MustExist refuses to create a new log. A server that has a term or a snapshot sets it,
-	// because a log that vanished as a whole cannot notice that itself.
+	// because an empty directory does not show that a log has vanished.
 	MustExist bool
 }
 
@@ -83,9 +84,9 @@ var ErrEntryTooLarge = errors.New("raftlog: entry does not fit a segment")
 // errStopped ends work in the background when the store is closed.
 var errStopped = errors.New("raftlog: closing")
 
-// CorruptError is returned if the files lack something that had been made durable in them. A server that
-// gets it at start must not run with this log: it has forgotten entries that it acknowledged, and
-// could elect a leader that lacks committed entries.
+// CorruptError reports that the files lack something that had been durable in them. A server that gets
+// it at start must not run with this log: it has lost entries that it acknowledged, and could elect a
+// leader that lacks committed entries.
 type CorruptError struct {
 	File   string // path of the damaged or missing file
 	Offset int64  // bytes from the start of the file

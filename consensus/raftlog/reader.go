@@ -11,10 +11,11 @@ import (
 	"github.com/zk-lite/zk-lite/internal/histogram"
 )
 
-// readAhead is read with a record's header, so that a small entry takes one system call.
+// readAhead bytes are read with a record's header, so that a small entry takes one
+// system call.
 const readAhead = 512
 
-// ID is a number that the log got when it was made, and that no other log has.
+// ID is a number that identifies the log, chosen when it was created.
 func (s *Store) ID() uint64 { return s.directory.id }
 
 // IsMonotonic is true: Raft then empties the log after installing a snapshot, so that indexes in
@@ -36,8 +37,8 @@ func (s *Store) LastIndex() (uint64, error) {
 }
 
 // GetLog copies the entry with the given index to out. Its Data and Extensions must not be
-// changed: they may be shared with the store and other readers. An index that the log does not
-// hold gives raft.ErrLogNotFound, an entry that is not what was written a *CorruptError.
+// changed: they may be shared with the store and other readers. Errors: raft.ErrLogNotFound
+// for an index that is not in the log, *CorruptError for a damaged entry.
 func (s *Store) GetLog(i uint64, out *raft.Log) error {
 	s.mu.RLock()
 	if s.closed {
@@ -117,7 +118,7 @@ func (s *Store) WaitDurable(i uint64) error {
 }
 
 // Stalled returns the age of the oldest record that is written but not yet known durable, 0 if
-// there is none. A disk that hangs shows here, unless the write itself hangs.
+// there is none. It reveals a disk that hangs, unless the write itself hangs.
 func (s *Store) Stalled() time.Duration {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -128,7 +129,7 @@ func (s *Store) Stalled() time.Duration {
 	if oldest.IsZero() {
 		return 0
 	}
-	// Never 0 for a volatile record, however coarse the clock.
+	// Never 0 for a volatile record, even if the clock is coarse.
 	return max(time.Since(oldest), 1)
 }
 
@@ -190,7 +191,8 @@ func (s *Store) Stats() Stats {
 	return st
 }
 
-// NewestWithin returns how many of the newest entries take at most so many bytes in the files.
+// NewestWithin returns how many of the newest entries fit into the given number of bytes in
+// the files.
 func (s *Store) NewestWithin(bytes int64) uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -18,13 +18,13 @@ func at(seg uint32, off int64) position { return position(seg)<<32 | position(ui
 func (p position) segment() uint32 { return uint32(p >> 32) }
 func (p position) offset() int64   { return int64(uint32(p)) }
 
-// kind is what a record does to the log. The values are part of the format.
+// kind is the effect of a record on the log. The values are part of the format.
 type kind uint8
 
 const (
 	kindEntry  kind = 1 // appends the entry
 	kindStart  kind = 2 // first of a segment: the span of entries before it
-	kindSeal   kind = 3 // last of a segment: the log goes on in the next one
+	kindSeal   kind = 3 // last of a segment: the log continues in the next one
 	kindOpen   kind = 4 // the log was opened here: everything before is durable
 	kindSuffix kind = 5 // deletes the entries with this index and above
 	kindPrefix kind = 6 // deletes the entries below this index
@@ -53,8 +53,8 @@ func recordSize(e *raft.Log) int64 {
 	return (n + recordAlign - 1) &^ (recordAlign - 1)
 }
 
-// checksum covers the record and its place, so that bytes moved, or left from another use of the
-// file, are not taken for a record.
+// checksum covers the record and its place, so that bytes that were moved, or are left from
+// another use of the file, are not mistaken for a record.
 func checksum(b []byte, seg uint32, off int64) uint32 {
 	var place [8]byte
 	binary.LittleEndian.PutUint32(place[:], seg)
@@ -63,7 +63,7 @@ func checksum(b []byte, seg uint32, off int64) uint32 {
 	return crc32.Update(crc32.Checksum(place[:], table), table, b)
 }
 
-// appendRecord appends the encoding of r, which will stand at off in segment seg, to b.
+// appendRecord appends the encoding of r, which will be at off in segment seg, to b.
 func appendRecord(b []byte, r *record, seg uint32, off int64) []byte {
 	start := len(b)
 	e := &r.entry

@@ -12,7 +12,7 @@ type recovery struct {
 	generation uint64   // of the last record
 	mark       position // everything below was known durable
 	end        position // end of the valid records
-	reason     string   // why the record at end is none
+	reason     string   // why there is no record at end
 	torn       bool     // the bytes at end are not zeros
 }
 
@@ -81,7 +81,7 @@ func (r *recovery) replay(g *segment, b []byte, oldest bool) (sealed bool, err e
 		}
 		if rec.kind == kindStart && oldest {
 			// The segments before were dropped; their entries count until the deletion
-			// that freed them comes.
+			// that freed them.
 			r.span = span{rec.entry.Index, rec.entry.Term}
 		}
 		next, err := r.span.apply(&rec)
@@ -129,7 +129,7 @@ func (r *recovery) scan(g *segment, b []byte, from int64) {
 	}
 }
 
-// checkEnd reports whether a power cut can have left the end that was found.
+// checkEnd returns an error if no power cut can have left the end that was found.
 func (r *recovery) checkEnd(d *directory, segments []*segment) error {
 	if len(segments) == 0 {
 		if r.mark > 0 {

@@ -19,12 +19,12 @@ const (
 	segmentSuffix     = ".seg"
 )
 
-// zeroChunk is written at a time when a segment is prepared, and synced before the next one, so
-// that a log sync that falls into a preparation waits for this many bytes at most.
+// zeroChunk bytes are written at a time when a segment is prepared, and synced before the next
+// ones, so that a log sync during a preparation waits for this many bytes at most.
 const zeroChunk = 1 << 20
 
 // segment is an open segment file. The store holds one reference, each reader one while reading;
-// the last to go closes the file.
+// the last release closes the file.
 type segment struct {
 	id   uint32
 	size int64
@@ -90,9 +90,8 @@ func checkTrailer(b []byte, magic string) error {
 	return nil
 }
 
-// createSegment makes a segment file full of zeros, durable up to its name. On error nothing is
-// left of it, as far as removing it works.
-// A closed stop ends the work with errStopped.
+// createSegment makes a segment file full of zeros, durable with its name. On error it removes
+// the file, if it can. A closed stop ends the work with errStopped.
 func createSegment(
 	fsys FS, dir string, id uint32, size int64, store uint64, stop <-chan struct{},
 ) (*segment, error) {
@@ -143,7 +142,7 @@ func fillSegment(g *segment, store uint64, stop <-chan struct{}) error {
 	return g.file.Sync()
 }
 
-// writeFull is WriteAt that trusts no implementation to report a short write.
+// writeFull is WriteAt that checks for short writes itself.
 func writeFull(f File, b []byte, off int64) error {
 	n, err := f.WriteAt(b, off)
 	if err == nil && n != len(b) {
@@ -152,8 +151,8 @@ func writeFull(f File, b []byte, off int64) error {
 	return err
 }
 
-// openSegment opens an existing segment and verifies its header. Everything it complains about was
-// durable before the manifest named the segment, so it is damage.
+// openSegment opens an existing segment and verifies its header. Everything that it checks was
+// durable before the manifest named the segment, so an error means damage.
 func openSegment(fsys FS, dir string, id uint32, store uint64) (*segment, error) {
 	path := segmentPath(dir, id)
 	corrupt := func(format string, args ...any) error {

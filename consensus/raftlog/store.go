@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Store is a raft.LogStore and raft.MonotonicLogStore. See the package comment for who may call
-// what when, and FORMAT.md for what it leaves on disk.
+// Store is a raft.LogStore and raft.MonotonicLogStore. See the package comment for concurrency,
+// and FORMAT.md for the files.
 type Store struct {
 	*contents
 	directory   *directory
@@ -73,14 +73,15 @@ func (s *Store) openFiles() error {
 	if err != nil {
 		return err
 	}
-	// Only now: to an older manifest, which is refused above, segments that count look unused.
+	// Only now: by an older manifest, which is refused above, segments that count would look
+	// unused.
 	if err := s.directory.removeUnlisted(); err != nil {
 		return err
 	}
 	return s.resume(r)
 }
 
-// resume makes what recovery found the state of the store, and durable.
+// resume makes the result of recovery durable, and the state of the store.
 func (s *Store) resume(r *recovery) error {
 	if err := r.rewriteVolatile(s.segments); err != nil {
 		return err
@@ -121,9 +122,9 @@ func (s *Store) resume(r *recovery) error {
 	return nil
 }
 
-// markOpened writes a record of the new generation at the end. From then on nothing after it that
-// an earlier generation left can be taken for a record, and everything before is below the durable
-// mark.
+// markOpened writes a record of the new generation at the end. From then on nothing that an
+// earlier generation left after it can be mistaken for a record, and everything before is below
+// the durable mark.
 func (s *Store) markOpened() error {
 	acquire(s.writer)
 	defer release(s.writer)
@@ -143,9 +144,9 @@ func (s *Store) markOpened() error {
 	return err
 }
 
-// Close makes everything durable, notes that in the manifest, so that later damage to any entry is
-// noticed, ends the goroutines and closes the files. The error of a failed sync, earlier or now,
-// is returned. Further calls return ErrClosed.
+// Close makes everything durable, records that in the manifest, so that later damage to any entry
+// is detected, ends the goroutines and closes the files. It returns the error of a failed sync,
+// earlier or now. Later calls return ErrClosed.
 func (s *Store) Close() error {
 	acquire(s.writer)
 	defer release(s.writer)

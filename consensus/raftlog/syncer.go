@@ -58,7 +58,7 @@ func (s *syncer) writtenLocked(now time.Time, callerWaits bool) {
 }
 
 // syncTo returns when every record below target is durable, or with the log's lasting error. A
-// sync covers all that was written when it started, so callers that queue up share one.
+// sync covers everything written before it started, so waiting callers share one.
 func (s *syncer) syncTo(target position) error {
 	acquire(s.syncing)
 	defer release(s.syncing)
@@ -93,14 +93,15 @@ func (s *syncer) syncTo(target position) error {
 	}
 	if err != nil {
 		// The kernel may have dropped the pages that it could not write and report success
-		// next time: a retry could call lost records durable. So this is the end.
+		// next time: after a retry, lost records could count as durable. So the error is
+		// final.
 		return s.fail(err)
 	}
 	s.publish(goal, last, start, time.Since(start))
 	return nil
 }
 
-// publish makes known that records below goal, with entries up to last, are durable.
+// publish records that records below goal, with entries up to last, are durable.
 func (s *syncer) publish(goal position, last uint64, start time.Time, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,24 +8,24 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// maxKeptBuffer is the encoding buffer kept between appends; larger ones are for the collector.
+// maxKeptBuffer bounds the encoding buffer that is kept between appends.
 const maxKeptBuffer = 4 << 20
 
 // SetAsync sets the rule that StoreLogs calls for each batch, on the caller's goroutine: if it returns
-// true, StoreLogs may return before the batch is durable. Without a rule it never does. That Raft is safe
-// with it rests on WaitDurable and on the rule (docs/adr/0006).
+// true, StoreLogs may return before the batch is durable. Without a rule it never does. Raft's safety
+// then depends on WaitDurable and on the rule (docs/adr/0006).
 func (s *Store) SetAsync(mayReturnEarly func(batch []*raft.Log) bool) { s.async.Store(&mayReturnEarly) }
 
 // StoreLog appends one entry; see StoreLogs.
 func (s *Store) StoreLog(e *raft.Log) error { return s.StoreLogs([]*raft.Log{e}) }
 
-// StoreLogs appends entries, all or none as long as the process lives. The first must follow the
-// last one in the log; an empty log takes any index. If it lies above, as after a power cut
-// that left the log shorter than the newest snapshot, the log starts anew with it: Raft sends such an
-// entry only to a server that has a snapshot of the gap. StoreLogs returns when the entries are
-// durable, or, if the rule of SetAsync allows it, when they are written. Data and Extensions of the
-// entries must not be changed afterwards. An error of a write (a full disk) leaves the log as it
-// was; that of a failed sync is lasting.
+// StoreLogs appends entries, all or none as long as the process lives. The first must follow the last
+// one in the log; an empty log accepts any index. If there is a gap, as after a power cut that left
+// the log shorter than the newest snapshot, the log restarts with it: Raft sends such an entry only
+// to a server that has a snapshot of the gap. StoreLogs returns when the entries are durable, or, if
+// the rule of SetAsync allows it, when they are written. Data and Extensions of the entries must not
+// be changed afterwards. An error of a write (a full disk) leaves the log as it was; that of a failed
+// sync is lasting.
 func (s *Store) StoreLogs(entries []*raft.Log) error {
 	if len(entries) == 0 {
 		return nil
@@ -73,7 +73,7 @@ func (s *Store) gapBefore(i uint64) bool {
 	return !s.span.empty() && i > s.span.last+1
 }
 
-// startAnew empties the log because an entry above last+1 comes.
+// startAnew empties the log for an entry above last+1.
 func (s *Store) startAnew(next uint64) error {
 	s.mu.RLock()
 	had := s.span
@@ -98,7 +98,8 @@ func (s *Store) DeleteRange(minIndex, maxIndex uint64) error {
 	return nil
 }
 
-// planDeletion returns the record for a deletion, or kind 0 if there is nothing to delete.
+// planDeletion returns the record for a deletion, with kind 0 if there is nothing to
+// delete.
 func (s *Store) planDeletion(minIndex, maxIndex uint64) (kind, uint64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -136,8 +137,8 @@ func (s *Store) deleteLogged(minIndex, maxIndex uint64) (position, error) {
 	}
 }
 
-// deleteHoldingWriter deletes with nothing volatile before or after: a sync that runs while
-// indexes are taken back could otherwise publish one that is being rewritten.
+// deleteHoldingWriter deletes with nothing volatile before or after: otherwise a concurrent
+// sync could publish an index that is being rewritten.
 func (s *Store) deleteHoldingWriter(k kind, i uint64) error {
 	s.mu.RLock()
 	end := s.end
@@ -152,7 +153,7 @@ func (s *Store) deleteHoldingWriter(k kind, i uint64) error {
 	return s.syncer.syncTo(end)
 }
 
-// writeDeletion writes a deletion and applies it to what is in memory. The caller holds writer.
+// writeDeletion writes a deletion and applies it in memory. The caller holds writer.
 func (s *Store) writeDeletion(k kind, i uint64) (position, error) {
 	b, err := s.begin()
 	if err != nil {
@@ -187,8 +188,8 @@ func (s *Store) writeDeletion(k kind, i uint64) (position, error) {
 	return b.commit(nil, true), nil
 }
 
-// batch writes records after the end of the log. Nothing of it counts until commit; before that,
-// abandon takes it back.
+// batch writes records after the end of the log. Until commit they do not count, and abandon
+// undoes them.
 type batch struct {
 	s      *Store
 	mark   position
@@ -221,7 +222,7 @@ func (b *batch) add(k kind, e *raft.Log) error {
 	if room := b.s.directory.opt.SegmentSize - segmentHeaderSize - 2*recordHeaderSize; size > room {
 		return fmt.Errorf("%w: it takes %d bytes, a segment has room for %d", ErrEntryTooLarge, size, room)
 	}
-	// Every segment keeps room for the seal that ends it. Short segments are left until one is long enough.
+	// Every segment reserves room for its seal. Roll until a segment is long enough.
 	b.start()
 	for b.offset+size+recordHeaderSize > b.seg.size {
 		if err := b.roll(size); err != nil {
@@ -257,8 +258,8 @@ func (b *batch) encode(k kind, e *raft.Log) {
 	b.size += int64(len(b.buf) - before)
 }
 
-// roll seals the segment and goes on in the next one. If the next record, of size bytes, does not fit there,
-// it does in the one after that.
+// roll seals the segment and continues in the next one. If the next record, of size bytes, does not fit
+// there, it fits in the one after that.
 func (b *batch) roll(size int64) error {
 	next, err := b.s.maintenance.takePrepared(b.size + size + segmentHeaderSize + 2*recordHeaderSize)
 	if err != nil {
@@ -273,7 +274,7 @@ func (b *batch) roll(size int64) error {
 	return nil
 }
 
-// flush writes what is encoded.
+// flush writes the encoded records.
 func (b *batch) flush() error {
 	if len(b.buf) == 0 {
 		return nil
@@ -286,8 +287,8 @@ func (b *batch) flush() error {
 	return nil
 }
 
-// abandon takes the batch back. The bytes that it left in the files have the old generation, so
-// that recovery does not take them for records once a newer record is written before them. Until
+// abandon undoes the batch. The bytes that it left in the files have the old generation, so that
+// recovery does not mistake them for records once a newer record is written before them. Until
 // then a blanked first header prevents that, if it can be written.
 func (b *batch) abandon() {
 	s := b.s

@@ -53,9 +53,9 @@ func (h *ReplyHeader) Decode(r *jute.Reader) {
 	h.Err = znode.Error(r.Int32())
 }
 
-// Xid is the number by which a client tells its requests apart. A reply
-// carries the xid of its request: a server echoes what it got, also for auth
-// and setWatches, where some clients send a special xid and some do not.
+// Xid is a client's number for a request. A reply has the xid of its request: a
+// server echoes it, also for auth and setWatches, where some clients send a
+// special xid and some do not.
 type Xid int32
 
 // The special xids.
@@ -169,7 +169,7 @@ func (op OpCode) String() string {
 // ClientRequest reports whether a client may send op in a RequestHeader. A
 // server answers any other type with UNIMPLEMENTED and closes the connection
 // (Request.isValid; ZOOKEEPER-2623 for check). createSession, which ZooKeeper
-// lets through to a later check, is refused here.
+// refuses only in a later check, is refused here.
 func (op OpCode) ClientRequest() bool {
 	switch op {
 	case OpCreate, OpDelete, OpExists, OpGetData, OpSetData, OpGetACL, OpSetACL,
@@ -205,9 +205,9 @@ func (op OpCode) InMulti() bool {
 // InMultiRead reports whether op may be part of a multiRead.
 func (op OpCode) InMultiRead() bool { return op == OpGetData || op == OpGetChildren }
 
-// ResultType is the type under which the result of op travels in the reply of
-// a multi or multiRead, if op succeeded: create2 for every create with a Stat,
-// op itself otherwise. Failed operations have OpError.
+// ResultType is the type of the result of op in the reply of a multi or
+// multiRead, if op succeeded: create2 for every create with a Stat, op itself
+// otherwise. Failed operations have OpError.
 func (op OpCode) ResultType() OpCode {
 	switch op {
 	case OpCreateContainer, OpCreateTTL:

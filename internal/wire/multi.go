@@ -206,8 +206,8 @@ type MultiResult struct {
 	// ResultType of the operation otherwise.
 	Type OpCode
 	// Err is the code of an OpError, and OK otherwise. Inside a multi that
-	// failed, the operations before the one to blame are OpErrors with OK and
-	// those after it have ErrRuntimeInconsistency.
+	// failed, the operations before the one that failed are OpErrors with OK
+	// and those after it have ErrRuntimeInconsistency.
 	Err znode.Error
 	// Response is a CreateResponse, Create2Response, SetDataResponse,
 	// GetDataResponse or GetChildrenResponse, and nil for delete, check and
@@ -259,7 +259,7 @@ func (m *MultiResponse) Decode(r *jute.Reader) {
 		result := MultiResult{Type: h.Type, Err: h.Err}
 		switch h.Type {
 		case OpError:
-			// The code stands twice; the body is the one that clients go by.
+			// The code is there twice; clients use the one in the body.
 			result.Err = znode.Error(r.Int32())
 		case OpDelete, OpCheck:
 		case OpCreate, OpCreate2, OpSetData, OpGetData, OpGetChildren:

@@ -8,7 +8,7 @@ import (
 // GetDataRequest is the body of getData.
 type GetDataRequest struct {
 	Path  string
-	Watch bool // also leave a watch, if the call succeeds
+	Watch bool // also set a watch, if the call succeeds
 }
 
 func (*GetDataRequest) isRequest() {}
@@ -46,7 +46,7 @@ func (g *GetDataResponse) Decode(r *jute.Reader) {
 // ExistsRequest is the body of exists.
 type ExistsRequest struct {
 	Path  string
-	Watch bool // also leave a watch, even if the znode is missing
+	Watch bool // also set a watch, even if the znode is missing
 }
 
 func (*ExistsRequest) isRequest() {}
@@ -78,7 +78,7 @@ func (e *ExistsResponse) Decode(r *jute.Reader) { DecodeStat(r, &e.Stat) }
 // GetChildrenRequest is the body of getChildren and getChildren2.
 type GetChildrenRequest struct {
 	Path  string
-	Watch bool // also leave a watch, if the call succeeds
+	Watch bool // also set a watch, if the call succeeds
 }
 
 func (*GetChildrenRequest) isRequest() {}
@@ -192,7 +192,7 @@ func (g *GetAllChildrenNumberResponse) Decode(r *jute.Reader) { g.TotalNumber = 
 
 // GetEphemeralsRequest is the body of getEphemerals.
 type GetEphemeralsRequest struct {
-	PrefixPath string // a prefix of the text, not of the path's names
+	PrefixPath string // compared as text, not by the path's names
 }
 
 func (*GetEphemeralsRequest) isRequest() {}

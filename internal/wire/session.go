@@ -10,10 +10,10 @@ import (
 type ConnectRequest struct {
 	ProtocolVersion int32      // 0
 	LastZxidSeen    znode.Zxid // largest zxid the client has seen; 0 at first
-	TimeoutMillis   int32      // the session timeout the client asks for
+	TimeoutMillis   int32      // the session timeout that the client requests
 	SessionID       znode.SessionID
 	Password        []byte // znode.PasswordSize bytes; zeros or null for a new session
-	// HasReadOnly says that the optional field is present; ReadOnly is false
+	// HasReadOnly reports that the optional field is present; ReadOnly is false
 	// without it. Clients older than ZooKeeper 3.4 and go-zookeeper omit it.
 	HasReadOnly bool
 	ReadOnly    bool // the client accepts a read-only server
@@ -75,7 +75,7 @@ func appendOptionalBool(b []byte, has, v bool) []byte {
 	return b
 }
 
-// decodeOptionalBool reads a trailing boolean that is there if a byte is left.
+// decodeOptionalBool reads a trailing boolean, which is present if a byte remains.
 func decodeOptionalBool(r *jute.Reader) (has, v bool) {
 	if r.Remaining() == 0 {
 		return false, false
@@ -173,9 +173,9 @@ func (w *WhoAmIResponse) Decode(r *jute.Reader) {
 	}
 }
 
-// GoAway is the last frame of a server that leaves: what this connection has sent and got no reply to has not
-// happened, and will not. It is a reply to a ping, for which all clients of ZooKeeper have no use when they have
-// sent none, with SESSIONMOVED as its code: the session goes on at another server. ZooKeeper does not send it.
+// GoAway is the last frame of a stopping server: requests of this connection without a reply have not happened,
+// and will not. It is a reply to a ping, which clients of ZooKeeper ignore if they have sent none, with the code
+// SESSIONMOVED: the session continues at another server. ZooKeeper does not send it.
 func GoAway(zxid znode.Zxid) ReplyHeader {
 	return ReplyHeader{Xid: XidPing, Zxid: zxid, Err: znode.ErrSessionMoved}
 }

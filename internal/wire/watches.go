@@ -104,8 +104,8 @@ func (w *RemoveWatchesRequest) Decode(r *jute.Reader) {
 }
 
 // KeeperState is the state of the connection that a notification reports
-// (Watcher.Event.KeeperState). The other states are known to clients only and
-// never travel.
+// (Watcher.Event.KeeperState). The other states exist in clients only and are
+// never sent.
 type KeeperState int32
 
 // StateSyncConnected is the state in every notification a server sends.

@@ -6,8 +6,7 @@ import (
 )
 
 // CreateRequest is the body of create, create2 and createContainer, which
-// differ in the opcode alone. createContainer makes a container whatever Mode
-// says.
+// differ in the opcode alone. createContainer makes a container in any Mode.
 type CreateRequest struct {
 	Path string
 	Data []byte      // nil is null
@@ -245,8 +244,8 @@ func (s *SyncResponse) Append(b []byte) []byte { return jute.AppendUstring(b, s.
 func (s *SyncResponse) Decode(r *jute.Reader) { s.Path = r.Ustring() }
 
 // ReconfigRequest is the body of reconfig. The three lists are separated by
-// commas; nil is null, which means something else than an empty list: with
-// NewMembers the change is not incremental, without it, it is.
+// commas; nil is null, which differs from an empty list: the change is
+// incremental if and only if NewMembers is null.
 type ReconfigRequest struct {
 	JoiningServers *string
 	LeavingServers *string
@@ -272,8 +271,8 @@ func (c *ReconfigRequest) Decode(r *jute.Reader) {
 	c.CurConfigID = r.Int64()
 }
 
-// ReconfigResponse is the reply to reconfig: the znode of the configuration,
-// laid out as the reply to getData is.
+// ReconfigResponse is the reply to reconfig: the znode of the configuration, in
+// the layout of a reply to getData.
 type ReconfigResponse struct {
 	Data []byte // nil is null
 	Stat znode.Stat

@@ -46,8 +46,8 @@ func (f *FS) Lose(name string) {
 	f.pending = slices.DeleteFunc(f.pending, func(c nameChange) bool { return c.name == name })
 }
 
-// Clone returns a copy with everything on the disk, no faults set and no locks held: what a
-// process that is killed leaves.
+// Clone returns a copy with everything on the disk, no faults set and no locks held: the
+// state that a killed process leaves.
 func (f *FS) Clone(seed uint64) *FS {
 	f.mu.Lock()
 	defer f.mu.Unlock()

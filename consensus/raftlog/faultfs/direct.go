@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 )
 
-// directBlock divides what a direct write may have.
+// directBlock divides the offset and length of a direct write.
 const directBlock = 4096
 
 // SetDirect lets OpenDirect succeed; a new file system refuses it.

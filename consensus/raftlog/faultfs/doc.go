@@ -1,7 +1,7 @@
 // Package faultfs is a file system in memory whose disk fails on request: writes that stop short,
-// a full disk, syncs that fail, lie or take long, and power cuts after which any part of what was
-// not synced is gone. It implements raftlog.FS for tests. It does not model permissions, links or
-// nested directories beyond path prefixes.
+// a full disk, syncs that fail, lie or take long, and power cuts that lose any part of what was
+// not synced. It implements raftlog.FS for tests. It does not model permissions, links or nested
+// directories beyond path prefixes.
 //
 // # Model
 //

@@ -27,7 +27,7 @@ const writebackOdds = 8
 // Op names an operation for a Fault.
 type Op string
 
-// The operations that can fail, be slow, or be when the power goes.
+// The operations that can fail, be slow, or coincide with a power cut.
 const (
 	OpWrite   Op = "write"
 	OpSync    Op = "sync" // fsync and fdatasync
@@ -77,7 +77,7 @@ type FS struct {
 type nameChange struct {
 	name    string
 	inode   *inode
-	renamed string // name that goes at the same moment, if any
+	renamed string // name that is removed at the same time, if any
 }
 
 type inode struct {
@@ -100,7 +100,8 @@ func New(seed uint64, pageSize int) *FS {
 
 var _ raftlog.FS = (*FS)(nil)
 
-// SetFault sets the function that is asked before every operation; nil means no faults.
+// SetFault sets the function that is called before every operation; nil means no
+// faults.
 func (f *FS) SetFault(fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,8 +139,8 @@ func (f *FS) PowerCut() {
 	f.cutLocked()
 }
 
-// Kill ends the process but not the kernel: open files and locks become useless, and what was
-// written but not synced stays to be read, still not on the disk. Off until PowerOn.
+// Kill ends the process but not the kernel: open files and locks become useless, and unsynced
+// writes can still be read, but are not on the disk. Off until PowerOn.
 func (f *FS) Kill() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -155,9 +156,10 @@ func (f *FS) Used() int64 {
 	return f.usedLocked()
 }
 
-// PowerOn turns the file system on again. If it is not off, because CutAfter's cut has not come
-// yet, the cut comes now. The stores from before must be closed by then: their operations on
-// names, unlike those on open files, cannot be distinguished from those of the new stores.
+// PowerOn turns the file system on again. If it is not off, because CutAfter has not cut the
+// power yet, PowerOn cuts it first. The stores from before must be closed by then: their
+// operations on names, unlike those on open files, cannot be distinguished from those of the
+// new stores.
 func (f *FS) PowerOn() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -267,7 +269,7 @@ func (f *FS) before(op Op, name string, life int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.off || life != f.life {
-		return ErrPowerCut // the power went while the fault function waited
+		return ErrPowerCut // the power was cut while the fault function waited
 	}
 	return err
 }

@@ -93,7 +93,7 @@ func (h *file) Size() (int64, error) {
 
 // Sync copies all pages written before to the disk.
 func (h *file) Sync() error {
-	// Only what was written before the call is promised, so that is all the slow disk gives.
+	// Only what was written before the call is promised, so the slow disk syncs no more.
 	h.fs.mu.Lock()
 	var pages []int64
 	for p := range h.inode.dirty {
@@ -111,8 +111,8 @@ func (h *file) Sync() error {
 	})
 }
 
-// sync is an OpSync. Unless the power goes or the disk lies, settle does with each page what becomes
-// of it, with the file system locked.
+// sync is an OpSync. Unless the power is cut or the disk lies, it calls settle for each page,
+// with the file system locked.
 func (h *file) sync(pages []int64, settle func(p int64, err error)) error {
 	f := h.fs
 	err := f.before(OpSync, h.name, h.life)
