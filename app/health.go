@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zk-lite/zk-lite/api/admin"
+	"github.com/zk-lite/zk-lite/api/body"
+
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/process"
@@ -59,8 +60,8 @@ func (s *Server) free() (all []metrics.Labelled) {
 const leastRoom = 256 << 20
 
 // checks are those of the disks and the backups.
-func (s *Server) checks() (all []admin.Check) {
-	space := admin.Check{Name: "disk_space", OK: true}
+func (s *Server) checks() (all []body.Check) {
+	space := body.Check{Name: "disk_space", OK: true}
 	for _, dir := range s.dirs {
 		if n, err := process.FreeBytes(dir); err == nil && n < leastRoom {
 			space.OK = false
@@ -70,7 +71,7 @@ func (s *Server) checks() (all []admin.Check) {
 	space.Detail = strings.TrimSuffix(space.Detail, "; ")
 	if all = append(all, space); s.backups != nil {
 		fault := s.backups.Fault()
-		all = append(all, admin.Check{Name: "backup", OK: fault == "", Detail: fault})
+		all = append(all, body.Check{Name: "backup", OK: fault == "", Detail: fault})
 	}
 	return all
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/body"
+
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus"
@@ -22,77 +24,8 @@ type cluster struct {
 	ensemble *membership.Ensemble
 }
 
-// memberBody is a server of the ensemble as JSON.
-type memberBody struct {
-	ID     state.ServerID `json:"id"`
-	Role   string         `json:"role"` // leader, follower, observer or joining
-	Peer   string         `json:"peer,omitempty"`
-	Client string         `json:"client,omitempty"`
-	HTTP   string         `json:"http,omitempty"`
-	// The release that it runs, and the lowest and highest feature level that it speaks; absent: not known.
-	Version string        `json:"version,omitempty"`
-	Commit  string        `json:"commit,omitempty"`
-	Levels  []state.Level `json:"levels,omitempty"`
-	Key     string        `json:"key,omitempty"` // the beginning of its fingerprint, in hexadecimal
-	// What the leader knows of it; nil if no leader has answered.
-	*knownBody
-	// A new server's; nil: it needs none, or has one.
-	*tokenBody
-}
-
-// knownBody is how the leader knows a server.
-type knownBody struct {
-	Connected bool `json:"connected"`
-	// The indexes are nil while it is not connected.
-	LastIndex    *uint64 `json:"last_index,omitempty"`
-	AppliedIndex *uint64 `json:"applied_index,omitempty"`
-	Lag          *uint64 `json:"lag,omitempty"`
-	LastContact  *string `json:"last_contact"` // null: never
-	// Plan is what the leader will do with it by itself; nil: nothing.
-	Plan *planBody `json:"plan,omitempty"`
-}
-
-// planBody is what the leader will do with a member.
-type planBody struct {
-	Action string `json:"action"` // promote or remove
-	In     string `json:"in,omitempty"`
-	Waits  string `json:"waits,omitempty"` // for what; empty: for the time alone
-}
-
-// clusterBody is the ensemble as this server sees it, with what its leader knows.
-type clusterBody struct {
-	Ensemble string         `json:"ensemble"` // its id, in hexadecimal
-	Members  []memberBody   `json:"members"`
-	Leader   state.ServerID `json:"leader"` // NoServer: unknown
-	Term     uint64         `json:"term"`
-	// Level is the ensemble's feature level, HighestLevel the highest one that it could have; 0: not known.
-	Level        state.Level `json:"level"`
-	HighestLevel state.Level `json:"highest_level"`
-	Voters       int         `json:"voters"`
-	// FailuresTolerated is how many voters may fail when all are up.
-	FailuresTolerated int `json:"failures_tolerated"`
-	// FailuresToleratedNow is how many more may fail now: the leader says it.
-	FailuresToleratedNow *int `json:"failures_tolerated_now,omitempty"`
-	// Incomplete says why the leader's knowledge is missing.
-	Incomplete string     `json:"incomplete,omitempty"`
-	Server     serverBody `json:"server"`
-}
-
-// serverBody is how the server that answers stands.
-type serverBody struct {
-	ID           state.ServerID `json:"id"`
-	Role         consensus.Role `json:"role"`
-	Serving      bool           `json:"serving"`
-	Draining     bool           `json:"draining"`
-	LastIndex    uint64         `json:"last_index"`
-	AppliedIndex uint64         `json:"applied_index"`
-	LastContact  *string        `json:"last_contact"` // null: never
-	Pending      int            `json:"pending"`
-	DiskFault    string         `json:"disk_fault,omitempty"`
-}
-
-// statusTimeout is how long a request waits for the leader. Who asks how the ensemble
-// is wants to hear soon that nobody leads it.
+// statusTimeout is how long a request for the ensemble's state waits for the leader: that no server leads should be
+// reported soon.
 const statusTimeout = 3 * time.Second
 
 // asMember is an operation on the ensemble that only those answer who take part in it: a client goes on to another.
@@ -122,46 +55,48 @@ func (h *cluster) get(q *rest.Request) error {
 	ensemble, err := h.ensemble.Status(ctx)
 	srv := q.Core.Server
 	s := srv.Status()
-	body := clusterBody{
-		Ensemble: hex.EncodeToString(s.Ensemble[:]), Members: []memberBody{}, Leader: s.Leader, Term: s.Term,
-		Voters:            s.Voters,
-		FailuresTolerated: max(s.Voters-1, 0) / 2,
-		Server: serverBody{
-			ID: q.Core.Config.ID, Role: s.Role, Serving: srv.Serving(), Draining: srv.Draining(),
+	now, highest := h.ensemble.Levels()
+	out := body.Cluster{
+		Ensemble: hex.EncodeToString(s.Ensemble[:]), Members: []body.Member{}, Leader: number(s.Leader), Term: s.Term,
+		Level: int(now), HighestLevel: int(highest),
+		Voters: s.Voters, FailuresTolerated: max(s.Voters-1, 0) / 2,
+		Server: body.Server{
+			ID: number(q.Core.Config.ID), Role: string(s.Role), Serving: srv.Serving(), Draining: srv.Draining(),
 			LastIndex: s.LastIndex, AppliedIndex: s.AppliedIndex, Pending: s.Pending,
 			DiskFault: s.DiskFault, LastContact: contactText(s.Contact),
 		},
 	}
-	body.Level, body.HighestLevel = h.ensemble.Levels()
-	known := map[state.ServerID]*knownBody{}
+	known := map[state.ServerID]*body.Known{}
 	if err != nil {
-		body.Incomplete = "no leader has answered, so how the members stand is not known: " +
-			err.Error()
+		out.Incomplete = "no leader has answered, so how the members stand is not known: " + err.Error()
 	} else {
 		n := ensemble.FailuresToleratedNow()
-		body.FailuresToleratedNow = &n
+		out.FailuresToleratedNow = &n
 		known = knownOf(&ensemble)
 	}
 	for _, m := range h.ensemble.Members() {
 		one := memberOf(&m, &s)
-		one.knownBody = known[m.ID]
-		body.Members = append(body.Members, one)
+		one.Known = known[m.ID]
+		out.Members = append(out.Members, one)
 	}
-	slices.SortFunc(body.Members, func(a, b memberBody) int { return int(a.ID) - int(b.ID) })
-	return q.Answer(http.StatusOK, body)
+	slices.SortFunc(out.Members, func(a, b body.Member) int { return a.ID - b.ID })
+	return q.Answer(http.StatusOK, out)
 }
 
-func knownOf(s *membership.Status) map[state.ServerID]*knownBody {
-	all := map[state.ServerID]*knownBody{}
+// number is the id of a server in a body; -1: none.
+func number(id state.ServerID) int { return int(id.Number()) }
+
+func knownOf(s *membership.Status) map[state.ServerID]*body.Known {
+	all := map[state.ServerID]*body.Known{}
 	for i := range s.Members {
 		m := &s.Members[i]
-		k := &knownBody{Connected: m.Connected, LastContact: contactText(m.Contact)}
+		k := &body.Known{Connected: m.Connected, LastContact: contactText(m.Contact)}
 		if m.Connected {
 			lag := s.Lag(m)
 			k.LastIndex, k.AppliedIndex, k.Lag = &m.LastIndex, &m.AppliedIndex, &lag
 		}
 		if p := m.Plan; p != nil {
-			k.Plan = &planBody{Action: string(p.Action), Waits: p.Waits}
+			k.Plan = &body.Plan{Action: string(p.Action), Waits: p.Waits}
 			if p.Waits == "" {
 				k.Plan.In = p.In.Round(time.Second).String()
 			}
@@ -180,12 +115,12 @@ func contactText(d time.Duration) *string {
 	return &text
 }
 
-func memberOf(m *state.Member, s *consensus.Status) memberBody {
-	b := memberBody{
-		ID: m.ID, Peer: m.Peer, Client: m.Client, HTTP: m.HTTP, Role: "observer", Version: m.Version, Commit: m.Commit,
+func memberOf(m *state.Member, s *consensus.Status) body.Member {
+	b := body.Member{
+		ID: number(m.ID), Peer: m.Peer, Client: m.Client, HTTP: m.HTTP, Role: "observer", Version: m.Version, Commit: m.Commit,
 	}
 	if m.MaxLevel > 0 {
-		b.Levels = []state.Level{m.MinLevel, m.MaxLevel}
+		b.Levels = []int{int(m.MinLevel), int(m.MaxLevel)}
 	}
 	if m.Key != [32]byte{} {
 		b.Key = hex.EncodeToString(m.Key[:8])

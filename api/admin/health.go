@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/body"
+
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus"
@@ -28,63 +30,63 @@ func (h *health) livez(q *rest.Request) error {
 	return q.Answer(http.StatusOK, map[string]any{"status": "ok", "version": h.cfg.Version})
 }
 
-// Check is one of the checks of readyz?verbose.
-type Check struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail,omitempty"`
-}
-
-// readyz says whether a client that comes now would be served: whether this server knows of a
-// leader with a majority, at this moment, and can write. With verbose it says of what that is made up.
+// readyz reports whether a client that comes now would be served: whether this server knows of a
+// leader with a majority, at this moment, and can write. With verbose it lists the checks.
 func (h *health) readyz(q *rest.Request) error {
 	verbose, err := q.Query.Flag("verbose")
 	if err != nil {
 		return err
 	}
 	s := q.Core.Server.Status()
-	body := map[string]any{
-		"status": "ok", "server": q.Core.Config.ID, "role": s.Role, "leader": s.Leader,
-		"term": s.Term,
+	out := body.Ready{
+		Status: "ok", Server: number(q.Core.Config.ID), Role: string(s.Role), Leader: number(s.Leader), Term: s.Term,
 	}
 	if verbose {
-		body["checks"] = slices.Concat(h.readyChecks(q, &s), h.otherChecks(),
+		out.Checks = slices.Concat(h.readyChecks(q, &s), h.otherChecks(),
 			certificateCheck("certificate", h.cfg.Certificate),
 			certificateCheck("peer_certificate", h.cfg.PeerCertificate))
 	}
-	code := http.StatusOK
+	status, reason := h.unready(q, &s)
+	if status == "" {
+		return q.Answer(http.StatusOK, out)
+	}
+	out.Status, out.Reason = status, reason
+	q.W.Header().Set("Retry-After", "1")
+	return q.Answer(http.StatusServiceUnavailable, out)
+}
+
+// unready is why a client would not be served; an empty status: it would. The first of several reasons counts.
+func (h *health) unready(q *rest.Request, s *consensus.Status) (status, reason string) {
 	switch {
 	case q.Core.Stopping.Err() != nil:
-		code, body["status"] = http.StatusServiceUnavailable, "stopping"
+		return "stopping", ""
 	case s.Halt != nil: // and so it is drained, too
-		code, body["status"] = http.StatusServiceUnavailable, "halted: "+string(s.Halt.Kind)
-		body["reason"] = s.Halt.Reason
+		return "halted: " + string(s.Halt.Kind), s.Halt.Reason
 	case q.Core.Server.Draining():
-		code, body["status"] = http.StatusServiceUnavailable, "draining"
+		return "draining", ""
 	case s.Ensemble == [16]byte{}:
-		code, body["status"] = http.StatusServiceUnavailable, "waiting to form or join the ensemble"
-		body["reason"] = s.Waiting
+		return "waiting to form or join the ensemble", s.Waiting
 	case !q.Core.Server.Serving():
-		code, body["status"] = http.StatusServiceUnavailable, "no leader with a majority is known"
+		return "no leader with a majority is known", ""
 	case s.Leader == state.NoServer: // clients that are here already are kept for a while
-		code, body["status"] = http.StatusServiceUnavailable, "no leader is known"
+		return "no leader is known", ""
 	case s.DiskFault != "": // a server that cannot write applies nothing, whoever leads
-		code, body["status"] = http.StatusServiceUnavailable, "the disk refuses writes"
+		return "the disk refuses writes", ""
 	case s.DataLost != "": // what it acknowledges does not outlive it
-		code, body["status"] = http.StatusServiceUnavailable, "the data directory is gone"
-		body["reason"] = s.DataLost
+		return "the data directory is gone", s.DataLost
 	case h.server.Stalled(): // as when the disks of the others are full
-		code, body["status"] = http.StatusServiceUnavailable, "nothing is applied, though requests wait"
+		return "nothing is applied, though requests wait", ""
 	}
-	if code != http.StatusOK {
-		q.W.Header().Set("Retry-After", "1")
-	}
-	return q.Answer(code, body)
+	return "", ""
+}
+
+func check(name string, ok bool, detail string) body.Check {
+	return body.Check{Name: name, OK: ok, Detail: detail}
 }
 
 // certificateCheck is about the certificate of a server that has one. It is reported and does not count: who has a
 // connection keeps it.
-func certificateCheck(name string, c Certificate) []Check {
+func certificateCheck(name string, c Certificate) []body.Check {
 	if c == nil {
 		return nil
 	}
@@ -97,11 +99,11 @@ func certificateCheck(name string, c Certificate) []Check {
 	if err != nil {
 		text += "; the newer files cannot be used: " + err.Error()
 	}
-	return []Check{{name, left > 0 && err == nil, text}}
+	return []body.Check{check(name, left > 0 && err == nil, text)}
 }
 
 // otherChecks are those of other parts of the server. They are reported and do not count.
-func (h *health) otherChecks() []Check {
+func (h *health) otherChecks() []body.Check {
 	if h.cfg.Checks == nil {
 		return nil
 	}
@@ -114,7 +116,7 @@ const memoryShown = time.Minute
 // readyChecks are the parts. Memory is reported and does not count: reads and deletes go on. Nor does the self check:
 // who is wrong is halted, and where that cannot be told, all serve. Nor a snapshot that failed: the log grows. What
 // follows from a halt, or from there being no ensemble yet, is left out.
-func (h *health) readyChecks(q *rest.Request, s *consensus.Status) []Check {
+func (h *health) readyChecks(q *rest.Request, s *consensus.Status) []body.Check {
 	majority := "this server has never had contact with a majority"
 	if text := contactText(s.Contact); text != nil {
 		majority = "the last contact with a majority was " + *text + " ago"
@@ -135,24 +137,24 @@ func (h *health) readyChecks(q *rest.Request, s *consensus.Status) []Check {
 	if s.Halt != nil {
 		halt = string(s.Halt.Kind) + ": " + s.Halt.Reason
 	}
-	first := []Check{
-		{"running", q.Core.Stopping.Err() == nil, ""},
-		{"not_halted", s.Halt == nil, halt},
-		{"formed", s.Ensemble != [16]byte{}, s.Waiting},
+	first := []body.Check{
+		check("running", q.Core.Stopping.Err() == nil, ""),
+		check("not_halted", s.Halt == nil, halt),
+		check("formed", s.Ensemble != [16]byte{}, s.Waiting),
 	}
 	if s.Halt != nil || s.Ensemble == [16]byte{} {
-		return append(first, Check{"disk", s.DiskFault == "", s.DiskFault})
+		return append(first, check("disk", s.DiskFault == "", s.DiskFault))
 	}
-	return append(first, []Check{
-		{"not_draining", !q.Core.Server.Draining(), ""},
-		{"leader", s.Leader != state.NoServer, leader},
-		{"majority", q.Core.Server.Serving() || q.Core.Server.Draining() && s.Leader != state.NoServer, majority},
-		{"disk", s.DiskFault == "", s.DiskFault},
-		{"data", s.DataLost == "", s.DataLost},
-		{"progress", !h.server.Stalled(), ""},
-		{"memory", !full, room},
-		{"self_check", s.Alarm == "", s.Alarm},
-		{"snapshot", s.SnapshotFault == "", s.SnapshotFault},
+	return append(first, []body.Check{
+		check("not_draining", !q.Core.Server.Draining(), ""),
+		check("leader", s.Leader != state.NoServer, leader),
+		check("majority", q.Core.Server.Serving() || q.Core.Server.Draining() && s.Leader != state.NoServer, majority),
+		check("disk", s.DiskFault == "", s.DiskFault),
+		check("data", s.DataLost == "", s.DataLost),
+		check("progress", !h.server.Stalled(), ""),
+		check("memory", !full, room),
+		check("self_check", s.Alarm == "", s.Alarm),
+		check("snapshot", s.SnapshotFault == "", s.SnapshotFault),
 	}...)
 }
 

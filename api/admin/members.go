@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/body"
+
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/membership"
@@ -53,15 +55,15 @@ func (h *cluster) addMember(q *rest.Request) error {
 	if now, ok := h.ensemble.Members()[m.ID]; ok {
 		m = now // a vote that it had already, it keeps
 	}
-	body := memberOf(&m, &s)
+	out := memberOf(&m, &s)
 	if m.Key == [32]byte{} && m.Token == [32]byte{} {
-		if body.tokenBody, err = h.newToken(q, m.ID); errors.Is(err, membership.ErrNoTokens) {
-			body.tokenBody = nil
+		if out.Token, err = h.newToken(q, m.ID); errors.Is(err, membership.ErrNoTokens) {
+			out.Token = nil
 		} else if err != nil {
 			return clusterProblem(err)
 		}
 	}
-	return q.Answer(http.StatusOK, body)
+	return q.Answer(http.StatusOK, out)
 }
 
 // parseMember reads what follows server.N= in a configuration: host:peerPort, then
@@ -128,12 +130,6 @@ func (h *cluster) removeMember(q *rest.Request) error {
 	return nil
 }
 
-// tokenBody is a one-time token.
-type tokenBody struct {
-	Token string    `json:"token"`
-	Until time.Time `json:"token_until"`
-}
-
 // makeToken makes a one-time token with which a member may join with a new key.
 func (h *cluster) makeToken(q *rest.Request) error {
 	id, err := serverID(q)
@@ -150,9 +146,9 @@ func (h *cluster) makeToken(q *rest.Request) error {
 	return q.Answer(http.StatusOK, t)
 }
 
-func (h *cluster) newToken(q *rest.Request, id state.ServerID) (*tokenBody, error) {
+func (h *cluster) newToken(q *rest.Request, id state.ServerID) (*body.Token, error) {
 	secret, until, err := h.ensemble.NewToken(q.Context, id)
-	return &tokenBody{secret, until.UTC().Truncate(time.Second)}, err
+	return &body.Token{Token: secret, Until: until.UTC().Truncate(time.Second)}, err
 }
 
 // serverID is the server that the path names.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/body"
+
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/membership"
@@ -47,11 +49,11 @@ type Config struct {
 	Version string // zk-lite's own
 	// BuildDate is what AdminServer's commands print after "built on".
 	BuildDate string
-	Metrics   metrics.Part   // of other parts of the server, for /metrics and monitor; nil: none
-	Server    server.Config  // what the command configuration shows of it
-	Settings  *Settings      // what it shows besides; nil: nothing
-	Checks    func() []Check // more of readyz?verbose; nil: none
-	Port      Port           // the server's ZooKeeper port; nil: it has none
+	Metrics   metrics.Part        // of other parts of the server, for /metrics and monitor; nil: none
+	Server    server.Config       // what the command configuration shows of it
+	Settings  *Settings           // what it shows besides; nil: nothing
+	Checks    func() []body.Check // more of readyz?verbose; nil: none
+	Port      Port                // the server's ZooKeeper port; nil: it has none
 	// Certificate is the one that this server shows clients, PeerCertificate other servers; nil: none.
 	Certificate, PeerCertificate Certificate
 	// Others are operations of other packages that are not for whom an ACL permits; the document says so.

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/body"
+
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/server/backup"
 	"github.com/zk-lite/zk-lite/znode"
@@ -71,18 +73,6 @@ func (w *download) Write(p []byte) (int, error) {
 // the largest.
 const restoreTimeout = 10 * time.Minute
 
-// restoredBody says what a restore has changed, in numbers of znodes.
-type restoredBody struct {
-	Zxid    string `json:"zxid"`
-	Backup  string `json:"backup_zxid"`
-	DryRun  bool   `json:"dry_run"`
-	Created int    `json:"created"`
-	Changed int    `json:"changed"`
-	Deleted int    `json:"deleted"`
-	Kept    int    `json:"kept_ephemerals"`
-	Skipped int    `json:"skipped_ephemerals"`
-}
-
 // restore turns the tree into that of a backup, as one transaction.
 func (h *snapshots) restore(q *rest.Request) error {
 	o := backup.RestoreOptions{Key: q.Key, Identities: q.IDs}
@@ -119,7 +109,7 @@ func (h *snapshots) restore(q *rest.Request) error {
 		q.W.Header().Set(rest.HeaderReplayed, "true")
 	}
 	q.SetZxid(done.Zxid)
-	return q.Answer(http.StatusOK, restoredBody{
+	return q.Answer(http.StatusOK, body.Restored{
 		Zxid: done.Zxid.String(), Backup: done.Backup.String(), DryRun: o.DryRun,
 		Created: done.Created, Changed: done.Changed, Deleted: done.Deleted,
 		Kept: done.Kept, Skipped: done.Skipped,

@@ -174,11 +174,11 @@ type bodies struct {
 	mu         sync.Mutex // protects the fields below, and those of every body
 	held       int64
 	byAddress  map[string]int64 // never 0
-	incomplete list.List        // of *body, in the order in which they began
+	incomplete list.List        // of *heldBody, in the order in which they began
 }
 
-// body is what a request holds.
-type body struct {
+// heldBody is what a request holds of its body.
+type heldBody struct {
 	address string
 	held    int64
 	place   *list.Element // nil: it is complete
@@ -187,23 +187,23 @@ type body struct {
 }
 
 // begin adds a body of which nothing has arrived.
-func (t *bodies) begin(address string, end func()) *body {
+func (t *bodies) begin(address string, end func()) *heldBody {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b := &body{address: address, end: end}
+	b := &heldBody{address: address, end: end}
 	b.place = t.incomplete.PushBack(b)
 	return b
 }
 
 // grow holds n more bytes for a body. It is refused if they do not fit.
-func (t *bodies) grow(b *body, n int64) error {
+func (t *bodies) grow(b *heldBody, n int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if b.cut {
 		return cutOff()
 	}
 	for e := t.incomplete.Front(); e != b.place && !t.fitsLocked(b, n); {
-		oldest := e.Value.(*body)
+		oldest := e.Value.(*heldBody)
 		e = e.Next()
 		if oldest.address == b.address || t.held+n > t.limit {
 			t.releaseLocked(oldest)
@@ -225,7 +225,7 @@ const firstRead = 512
 
 // read reads a body of most bytes at most to its end, into memory that grows with what has arrived, whatever its length
 // is said to be.
-func (t *bodies) read(b *body, in io.Reader, most int) ([]byte, error) {
+func (t *bodies) read(b *heldBody, in io.Reader, most int) ([]byte, error) {
 	data := []byte{}
 	for {
 		if len(data) == cap(data) {
@@ -247,13 +247,13 @@ func (t *bodies) read(b *body, in io.Reader, most int) ([]byte, error) {
 }
 
 // fitsLocked: an address's only body may be a large one.
-func (t *bodies) fitsLocked(b *body, n int64) bool {
+func (t *bodies) fitsLocked(b *heldBody, n int64) bool {
 	sum := t.byAddress[b.address]
 	return t.held+n <= t.limit && (sum == b.held || sum+n <= t.limit/2)
 }
 
 // complete says that a body has arrived, and reports whether that was in time.
-func (t *bodies) complete(b *body) bool {
+func (t *bodies) complete(b *heldBody) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.passLocked(b)
@@ -261,13 +261,13 @@ func (t *bodies) complete(b *body) bool {
 }
 
 // release ends a body: the request has been answered.
-func (t *bodies) release(b *body) {
+func (t *bodies) release(b *heldBody) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.releaseLocked(b)
 }
 
-func (t *bodies) releaseLocked(b *body) {
+func (t *bodies) releaseLocked(b *heldBody) {
 	t.passLocked(b)
 	t.held -= b.held
 	if t.byAddress[b.address] -= b.held; t.byAddress[b.address] == 0 {
@@ -277,7 +277,7 @@ func (t *bodies) releaseLocked(b *body) {
 }
 
 // passLocked takes a body off the list of those that may be cut off.
-func (t *bodies) passLocked(b *body) {
+func (t *bodies) passLocked(b *heldBody) {
 	if b.place != nil {
 		t.incomplete.Remove(b.place)
 		b.place = nil

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zk-lite/zk-lite/api/body"
+
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
@@ -33,32 +35,15 @@ type Problem struct {
 // Error is the detail.
 func (p *Problem) Error() string { return p.Detail }
 
-// problemBody is a problem's JSON: the members of RFC 9457, then ours.
-type problemBody struct {
-	Type    string `json:"type"`
-	Title   string `json:"title"`
-	Status  int    `json:"status"`
-	Detail  string `json:"detail"`
-	Hint    string `json:"hint"`
-	Error   string `json:"error,omitempty"`
-	Code    int32  `json:"code,omitempty"`
-	Path    string `json:"path,omitempty"`
-	Param   string `json:"parameter,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	Cause   string `json:"cause,omitempty"`
-	Failed  *int   `json:"failed,omitempty"`
-	Results any    `json:"results,omitempty"`
-}
-
 // document is the problem's JSON.
-func (p *Problem) document() problemBody {
-	doc := problemBody{
+func (p *Problem) document() body.Problem {
+	doc := body.Problem{
 		Title: p.Title, Status: p.Status, Detail: p.Detail, Hint: p.Hint, Path: p.Path,
-		Param: p.Param, Reason: p.Reason, Cause: p.Cause, Failed: p.Failed, Results: p.Results,
+		Parameter: p.Param, Reason: p.Reason, Cause: p.Cause, Failed: p.Failed, Results: p.Results,
 	}
 	kind := http.StatusText(p.Status)
 	if p.Code != znode.OK {
-		doc.Error, doc.Code = p.Code.Name(), int32(p.Code)
+		doc.Name, doc.Code = p.Code.Name(), int32(p.Code)
 		kind = p.Code.Name()
 		if p.Title == "" {
 			doc.Title = p.Code.Error()

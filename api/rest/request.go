@@ -43,9 +43,9 @@ type Request struct {
 	Session znode.SessionID // proved by Zk-Session; 0: none
 	Timeout time.Duration   // of that session
 
-	administers bool  // NeedAdministrator has let it pass
-	commands    int   // sent so far
-	body        *body // what has arrived of it; nil: nobody has read it
+	administers bool      // NeedAdministrator has let it pass
+	commands    int       // sent so far
+	body        *heldBody // what has arrived of it; nil: nobody has read it
 
 	arrived time.Time     // when its headers had arrived
 	metrics *routeMetrics // where it is counted: its operation's, once that is known

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/app"
 )
 
@@ -22,23 +23,10 @@ const most = 1 << 20
 type answers struct {
 	url     string
 	version string
-	ready   readiness
+	ready   body.Ready
 	ok      bool          // /readyz is 200
 	ahead   time.Duration // of its clock before ours; precise to a second, as the header Date is
 	metrics map[string]float64
-}
-
-type readiness struct {
-	Status string `json:"status"`
-	Reason string `json:"reason"`
-	Server int    `json:"server"`
-	Leader int    `json:"leader"` // less than 0: none is known
-	Term   uint64 `json:"term"`
-	Checks []struct {
-		Name   string `json:"name"`
-		OK     bool   `json:"ok"`
-		Detail string `json:"detail"`
-	} `json:"checks"`
 }
 
 // own are the answers of this server; nil: it does not run, or has no HTTP port.

@@ -1,0 +1,209 @@
+// Package body has the bodies of the HTTP API that more than the server knows: types alone, for the server that writes
+// them and the command line that reads them. docs/http.md and the server's OpenAPI document describe them; a test
+// compares the document with these types.
+//
+// Ids of servers are -1 where none is known. Fields that are left out when they are empty are not known, or mean nothing
+// there.
+package body
+
+import "time"
+
+// Problem is why a request was not carried out: the members of RFC 9457, then ours.
+type Problem struct {
+	Type      string `json:"type"`
+	Title     string `json:"title"`
+	Status    int    `json:"status"`
+	Detail    string `json:"detail"`
+	Hint      string `json:"hint"` // what to do
+	Name      string `json:"error,omitempty"`
+	Code      int32  `json:"code,omitempty"` // ZooKeeper's, as Name is
+	Path      string `json:"path,omitempty"`
+	Parameter string `json:"parameter,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	Cause     string `json:"cause,omitempty"`
+	Failed    *int   `json:"failed,omitempty"` // of a transaction: the operation to blame
+	Results   any    `json:"results,omitempty"`
+}
+
+// Cluster is the ensemble as a server sees it, with what its leader knows.
+type Cluster struct {
+	Ensemble string   `json:"ensemble"` // its id, in hexadecimal
+	Members  []Member `json:"members"`
+	Leader   int      `json:"leader"`
+	Term     uint64   `json:"term"`
+	// Level is the ensemble's feature level, HighestLevel the highest one that it could have; 0: not known.
+	Level        int `json:"level"`
+	HighestLevel int `json:"highest_level"`
+	Voters       int `json:"voters"`
+	// FailuresTolerated is how many voters may fail when all are up.
+	FailuresTolerated int `json:"failures_tolerated"`
+	// FailuresToleratedNow is how many more may fail now, as the leader reports; nil: it has not answered.
+	FailuresToleratedNow *int `json:"failures_tolerated_now,omitempty"`
+	// Incomplete is why the leader's knowledge is missing.
+	Incomplete string `json:"incomplete,omitempty"`
+	Server     Server `json:"server"` // that answers
+}
+
+// Member is a server of the ensemble.
+type Member struct {
+	ID     int    `json:"id"`
+	Role   string `json:"role"` // leader, follower, observer or joining
+	Peer   string `json:"peer,omitempty"`
+	Client string `json:"client,omitempty"`
+	HTTP   string `json:"http,omitempty"`
+	// The release that it runs, and the lowest and highest feature level that it speaks.
+	Version string `json:"version,omitempty"`
+	Commit  string `json:"commit,omitempty"`
+	Levels  []int  `json:"levels,omitempty"`
+	Key     string `json:"key,omitempty"` // the beginning of its fingerprint, in hexadecimal
+	// What the leader knows of it; nil if no leader has answered.
+	*Known
+	// A new server's; nil: it needs none, or has one.
+	*Token
+}
+
+// Known is how the leader knows a server.
+type Known struct {
+	Connected bool `json:"connected"`
+	// The indexes are nil while it is not connected.
+	LastIndex    *uint64 `json:"last_index,omitempty"`
+	AppliedIndex *uint64 `json:"applied_index,omitempty"`
+	Lag          *uint64 `json:"lag,omitempty"`
+	LastContact  *string `json:"last_contact"` // null: never
+	// Plan is what the leader will do with it by itself; nil: nothing.
+	Plan *Plan `json:"plan,omitempty"`
+}
+
+// Plan is what the leader will do with a member.
+type Plan struct {
+	Action string `json:"action"` // promote or remove
+	In     string `json:"in,omitempty"`
+	Waits  string `json:"waits,omitempty"` // for what; empty: for the time alone
+}
+
+// Token is a one-time token with which a server joins.
+type Token struct {
+	Token string    `json:"token"`
+	Until time.Time `json:"token_until"`
+}
+
+// Server is the server that answers.
+type Server struct {
+	ID           int     `json:"id"`
+	Role         string  `json:"role"`
+	Serving      bool    `json:"serving"`
+	Draining     bool    `json:"draining"`
+	LastIndex    uint64  `json:"last_index"`
+	AppliedIndex uint64  `json:"applied_index"`
+	LastContact  *string `json:"last_contact"` // null: never
+	Pending      int     `json:"pending"`
+	DiskFault    string  `json:"disk_fault,omitempty"`
+}
+
+// Restored is what a restore has changed, in numbers of znodes.
+type Restored struct {
+	Zxid    string `json:"zxid"`
+	Backup  string `json:"backup_zxid"`
+	DryRun  bool   `json:"dry_run"`
+	Created int    `json:"created"`
+	Changed int    `json:"changed"`
+	Deleted int    `json:"deleted"`
+	Kept    int    `json:"kept_ephemerals"`
+	Skipped int    `json:"skipped_ephemerals"`
+}
+
+// Newest is a page of the newest of something that a server remembers.
+type Newest[T any] struct {
+	Server      int      `json:"server"`
+	LeadsTerm   uint64   `json:"leads_term,omitempty"`   // 0: it does not lead
+	ThresholdMS *float64 `json:"threshold_ms,omitempty"` // of slow requests
+	Items       []T      `json:"items"`                  // the newest first
+	Next        uint64   `json:"next,omitempty"`         // before= of the next page; 0: this was the last
+}
+
+// SlowRequest is a request that was slow.
+type SlowRequest struct {
+	ID          uint64             `json:"id"`
+	At          time.Time          `json:"at"`
+	Port        string             `json:"port"`
+	Operation   string             `json:"operation"`
+	Path        string             `json:"path,omitempty"`
+	Session     string             `json:"session,omitempty"`
+	Address     string             `json:"address"`
+	Traceparent string             `json:"traceparent,omitempty"`
+	TookMS      float64            `json:"took_ms"`
+	StagesMS    map[string]float64 `json:"stages_ms"`
+	Index       uint64             `json:"index,omitempty"`
+	Term        uint64             `json:"term,omitempty"`
+	ProcessorMS float64            `json:"processor_wait_ms"`
+	Changed     bool               `json:"leader_changed"`
+	Cause       string             `json:"cause"`
+}
+
+// SlowEntry is an entry of the log that was slow.
+type SlowEntry struct {
+	ID       uint64             `json:"id"`
+	At       time.Time          `json:"at"`
+	Index    uint64             `json:"index"`
+	Term     uint64             `json:"term"`
+	StagesMS map[string]float64 `json:"stages_ms"`
+}
+
+// ExpiredSession is a session that has expired, and what the server knows of why.
+type ExpiredSession struct {
+	ID         uint64    `json:"id"`
+	At         time.Time `json:"at"`
+	Session    string    `json:"session"`
+	TimeoutMS  float64   `json:"timeout_ms"`
+	Server     int       `json:"server"` // that carried it
+	Ephemerals int       `json:"ephemerals"`
+	Paths      []string  `json:"paths,omitempty"` // of the first of them
+	Cause      string    `json:"cause"`
+
+	Heard          *time.Time `json:"heard,omitempty"`
+	HeardBy        *int       `json:"heard_by,omitempty"`
+	ServerSilentMS float64    `json:"server_silent_ms,omitempty"`
+
+	Connected bool       `json:"connected,omitempty"`
+	LastByte  *time.Time `json:"last_byte,omitempty"`
+	Ended     *time.Time `json:"connection_ended,omitempty"`
+	EndReason string     `json:"connection_end_reason,omitempty"`
+	Watches   int        `json:"watches,omitempty"`
+	PausedMS  float64    `json:"paused_ms,omitempty"`
+}
+
+// Top is who uses a server most.
+type Top struct {
+	Server    int     `json:"server"`
+	By        string  `json:"by"`
+	Seconds   float64 `json:"seconds"` // that were counted; 0: watches are those of this moment
+	Total     int64   `json:"total"`
+	Sessions  []User  `json:"sessions"`
+	Addresses []User  `json:"addresses"`
+	Paths     []User  `json:"paths"`
+}
+
+// User is a session, an address or a path.
+type User struct {
+	Name  string `json:"name"`
+	Count int64  `json:"count"`
+	Over  int64  `json:"over,omitempty"` // what Count may be too large by
+}
+
+// Ready is whether a client that comes now would be served.
+type Ready struct {
+	Checks []Check `json:"checks,omitempty"` // with verbose
+	Leader int     `json:"leader"`
+	Reason string  `json:"reason,omitempty"`
+	Role   string  `json:"role"`
+	Server int     `json:"server"`
+	Status string  `json:"status"` // ok, or why not
+	Term   uint64  `json:"term"`
+}
+
+// Check is a part of Ready.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"`
+}
