@@ -79,7 +79,7 @@ func TestImage_RunsTheServerAsNobodyElse(t *testing.T) {
 	}
 	if c := config.Config; c.User != "65532:65532" || len(c.Entrypoint) != 1 || c.Entrypoint[0] != "/zk-lite" ||
 		config.Architecture != "arm64" {
-		t.Errorf("%+v", config)
+		t.Errorf("%+v, want an image for arm64 of user 65532", config)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestLicenceIn_FindsAllOrRefuses(t *testing.T) {
 	text, err := licenceIn(dir)
 	if err != nil || !strings.Contains(text, "LICENSE") || !strings.Contains(text, "NOTICE.txt") ||
 		strings.Contains(text, "licenses.go") {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("%q, %v, want LICENSE and NOTICE.txt alone", text, err)
 	}
 }
 

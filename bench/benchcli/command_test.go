@@ -77,7 +77,7 @@ func TestCommand_EveryLoad(t *testing.T) {
 	for _, op := range load.Ops() {
 		r := run(t, hosts, quick("--mix", op.String())...)
 		if r.Ops[0].Name != op.String() || r.Ops[0].PerSecond <= 0 {
-			t.Errorf("%s: %+v", op, r.Ops[0])
+			t.Errorf("%s: %+v, want that operation at a rate above 0", op, r.Ops[0])
 		}
 	}
 	r := run(t, hosts, quick("--mix", "70% get 20% set 5% create 5% delete", "--in-flight", "16",
@@ -120,7 +120,7 @@ func TestCommand_OtherKinds(t *testing.T) {
 	before := znodes(t, hosts[0])
 	r = run(t, hosts, quick("fill", "--keys", "1500")...)
 	if r.Total.PerSecond <= 0 {
-		t.Errorf("%+v", r.Total)
+		t.Errorf("%+v, want a rate above 0", r.Total)
 	}
 	// The prefix, new, two directories.
 	var a, b int
@@ -193,7 +193,7 @@ func TestCommand_Text_Progress(t *testing.T) {
 	}
 	for file, want := range map[string]string{page: "<!DOCTYPE html>", picture: "<svg "} {
 		if text, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(text), want) {
-			t.Errorf("%s: %v, %.40q", file, err, text)
+			t.Errorf("%s: %v, it begins with %.40q, want %s", file, err, text, want)
 		}
 	}
 	if _, progress, err := bench(t, hosts, quick("-q")...); err != nil || progress != "" {
@@ -231,7 +231,7 @@ func TestCommand_Interrupt(t *testing.T) {
 	cfg.Measured = func(begun bool) { cancel() }
 	res, err := load.Run(ctx, cfg)
 	if err == nil || !strings.Contains(err.Error(), "interrupted") || res == nil {
-		t.Errorf("%v, %v", res, err)
+		t.Errorf("result %v, %v, want one, and that it was interrupted", res, err)
 	}
 	if after := znodes(t, hosts[0]); after != before {
 		t.Errorf("%s znodes before, %s after", before, after)

@@ -48,7 +48,7 @@ func TestCommand_HTTP(t *testing.T) {
 		{"http streams", "event"},
 	} {
 		if r := longer(t, web, strings.Fields(c.args)...); r.Ops[0].Name != c.op {
-			t.Errorf("%s: %+v", c.args, r.Ops[0])
+			t.Errorf("%s: %+v, want %s", c.args, r.Ops[0], c.op)
 		}
 	}
 	if after := znodes(t, hosts[0]); after != before {

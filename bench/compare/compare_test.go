@@ -65,11 +65,11 @@ func TestComparison_Tables_MediansOfRounds(t *testing.T) {
 		"| set, 64 connections | **1,010/s**<br>p99 2.00 ms, p99.9 4.00 ms<br>0.099 syncs an answer |  |  | **4,040/s**<br>"+
 			"p99 2.00 ms, p99.9 4.00 ms<br>0.025 syncs an answer | at least 3 x ZooKeeper | 4.00 x ZooKeeper | yes | "+
 			"1.00 x, 1.00 x: not worse |") {
-		t.Error(s)
+		t.Errorf("%s, want the medians 1,010/s and 4,040/s", s)
 	}
 	if s := c.details(); !strings.Contains(s, "| ZooKeeper | 1,010 | 1,000 to 9,999,999 | 1.00 ms |") ||
 		!strings.Contains(s, "| 0.099 |") {
-		t.Error(s)
+		t.Errorf("%s, want the median 1,010 and 0.099 syncs an answer", s)
 	}
 }
 
@@ -79,12 +79,12 @@ func TestComparison_Summary_AtARate(t *testing.T) {
 	c := &comparison{o: &system.Options{}, rows: picked, names: system.Known(), results: results{}}
 	cfg, err := c.config(&picked[0], &system.Ensemble{})
 	if err != nil || cfg.Rate != 2000 || cfg.InFlight != load.OpenInFlight {
-		t.Errorf("%+v, %v", cfg, err)
+		t.Errorf("%+v, %v, want 2,000 a second in an open loop", cfg, err)
 	}
 	c.results.add(&picked[0], "zk-lite", measured(2000, time.Millisecond))
 	if s := c.summary(); !strings.Contains(s,
 		"| set, 2,000 a second on 64 connections, p99 |  |  |  | **2.00 ms**<br>2,000/s<br>p99 2.00 ms, p99.9 4.00 ms<br>") {
-		t.Error(s)
+		t.Errorf("%s, want the tail beside the rate", s)
 	}
 }
 
@@ -148,12 +148,12 @@ func TestComparison_Try_StalledPeer(t *testing.T) {
 		return nil, errors.New("no connection has lasted: i/o timeout\nand more")
 	})
 	if err != nil || len(c.results["set-1"]["noop"]) != 0 {
-		t.Error(err)
+		t.Errorf("%v, %v, want no error and no result of a row that is given up", err, c.results["set-1"])
 	}
 	text := c.again()
 	if strings.Count(text, "begun again on fresh servers") != 4 || !strings.Contains(text,
 		"- set-1, noop, round 2: given up for this round (`no connection has lasted: i/o timeout`)\n") {
-		t.Error(text)
+		t.Errorf("%s, want four rows begun again and one given up", text)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -192,6 +192,6 @@ func TestSummary_HTTP_BesideEtcd(t *testing.T) {
 	}
 	if text := c.summary(); !strings.Contains(text, "| 3.00 x etcd |\n") ||
 		!strings.Contains(text, "| PUT, 1 connection |  |  |  |\n") {
-		t.Error(text)
+		t.Errorf("%s, want a ratio of 3.00 to etcd, and an empty row of PUT", text)
 	}
 }

@@ -76,7 +76,7 @@ func TestCampaigns_RealElectionsOnly(t *testing.T) {
 	got := campaigns([][]byte{[]byte(fmt.Sprintf(line+line, "voting for self", "voting for self")),
 		[]byte(fmt.Sprintf(line, "pre-voting for self")), nil})
 	if !slices.Equal(got, []int{2, 0, 0}) {
-		t.Errorf("%v", got)
+		t.Errorf("%v, want 2, 0, 0", got)
 	}
 }
 
@@ -134,17 +134,17 @@ func TestKeeper_LongestGaps(t *testing.T) {
 	}
 	dirs, err := filepath.Glob(filepath.Join(k.dir, "*"))
 	if err != nil || len(dirs) != keptGaps+1 {
-		t.Fatalf("%v, %v", dirs, err)
+		t.Fatalf("%v, %v, want %d directories", dirs, err, keptGaps+1)
 	}
 	for _, dir := range dirs {
 		var ms int
 		if _, err := fmt.Sscanf(filepath.Base(dir), "%dms", &ms); err != nil || ms != 1 && ms < 115 {
-			t.Errorf("%s: %v", dir, err)
+			t.Errorf("%s: %v, want a gap from 115 ms, or the one that was wrong", dir, err)
 		}
 		log, err := os.ReadFile(filepath.Join(dir, "server-2.log"))
 		text, err2 := os.ReadFile(filepath.Join(dir, "outage.txt"))
 		if string(log) != "two" || !strings.Contains(string(text), "kill of server 1") || err != nil || err2 != nil {
-			t.Errorf("%q, %q, %v, %v", log, text, err, err2)
+			t.Errorf("%q, %q, %v, %v, want the log and the kill of server 1", log, text, err, err2)
 		}
 	}
 }

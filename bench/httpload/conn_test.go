@@ -47,14 +47,14 @@ func TestConn_Do_EveryKindOfAnswer(t *testing.T) {
 		} {
 			got, err := c.do(t.Context(), &test.q)
 			if err != nil || string(got) != test.want {
-				t.Errorf("%s: %.40q, %v", test.q.target, got, err)
+				t.Errorf("%s: %.40q, %v, want %.40q", test.q.target, got, err, test.want)
 			}
 		}
 		_, err := c.do(t.Context(), &request{method: "GET", target: "/none"})
 		var status *StatusError
 		if !errors.As(err, &status) || status.Status != http.StatusTeapot ||
 			!strings.Contains(status.Body, "what is that") {
-			t.Errorf("%v", err)
+			t.Errorf("%v, want the status 418 with its body", err)
 		}
 	}
 }

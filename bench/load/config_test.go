@@ -48,7 +48,7 @@ func TestResult_JSON_ReadsBack(t *testing.T) {
 	}
 	if err != nil || again.Total.Latency.P50 != r.Total.Latency.P50 ||
 		again.Config.Mix.String() != r.Config.Mix.String() {
-		t.Errorf("%s: %+v, %v", text, again, err)
+		t.Errorf("%s: %+v, %v, want %+v", text, again, err, r)
 	}
 	if !strings.Contains(string(text), `"p50_us":1.5`) {
 		t.Errorf("%s has no p50 of 1.5 us", text)

@@ -90,6 +90,6 @@ func TestCounts_Since_OnlyTheNew(t *testing.T) {
 
 func TestCounts_Latency_Empty(t *testing.T) {
 	if l := (&Counts{}).Latency(); l.Count != 0 || l.P99 != 0 || l.Mean != 0 || l.Curve != nil {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v, want nothing", l)
 	}
 }

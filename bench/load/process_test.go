@@ -31,7 +31,7 @@ func TestParseStat(t *testing.T) {
 func TestReadProcess_Self(t *testing.T) {
 	p, err := ReadProcess(os.Getpid())
 	if err != nil || p.RSS < 1<<20 || p.PeakRSS < p.RSS {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("%+v, %v, want at least 1 MiB, and a peak that is no less", p, err)
 	}
 	if _, err := ReadProcess(1 << 30); err == nil {
 		t.Error("a process that does not exist was read")
@@ -43,6 +43,6 @@ func TestUsage_Since_NotesTheDead(t *testing.T) {
 	after := usage{servers: []Process{{PID: 1, CPU: 3 * time.Second, RSS: 5}, {PID: 2, Ended: true}}}
 	d := after.since(before)
 	if d.servers[0].CPU != 2*time.Second || d.servers[0].RSS != 5 || d.servers[1].CPU != 0 {
-		t.Errorf("%+v", d.servers)
+		t.Errorf("%+v, want 2 s of the first and nothing of the second", d.servers)
 	}
 }

@@ -70,7 +70,7 @@ func TestTally_SinceMark(t *testing.T) {
 		r := w.Report()
 		if r.Longest.Length() != time.Minute+time.Second || !r.Longest.From.Before(begun) || r.Acks != 4 ||
 			r.First != "two" || r.Lost != 2 || r.Unread != 1 || len(r.Failed) != 0 || r.Expired != 0 || r.Sent != 1 {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v, want a gap of 61 s, 4 answers, 2 lost, 1 of them unread, 1 sent away", r)
 		}
 		var counts Counts
 		if times.AddTo(&counts); counts.N() != 2 || counts.Max() != time.Minute+time.Second {

@@ -64,6 +64,6 @@ func TestOutput_Save_StandardOutputOnce(t *testing.T) {
 	}
 	text, err := os.ReadFile(file.Name())
 	if got := string(text); err != nil || got != "stopped\nall\n" && got != "all\nstopped\n" {
-		t.Errorf("%v, %q", err, got)
+		t.Errorf("%q, %v, want what was complete or stopped", got, err)
 	}
 }

@@ -126,7 +126,7 @@ func TestJSON_ReadsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Ops[1].Errors["no node <&>"] != 3 || r.Failover.Longest != sample().Failover.Longest {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v, want %+v", r, sample())
 	}
 }
 

@@ -29,14 +29,14 @@ func TestReplace_KeepsWhatStandsAround(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(file); string(got) != "before\n<!-- begin x -->\nnew\n<!-- end x -->\nafter\n" {
-		t.Errorf("%q", got)
+		t.Errorf("%q, want the section replaced", got)
 	}
 	if err := Replace(file, "y", "more\n"); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(file); string(got) != "before\n<!-- begin x -->\nnew\n<!-- end x -->\nafter\n\n"+
 		"<!-- begin y -->\nmore\n<!-- end y -->\n" {
-		t.Errorf("%q", got)
+		t.Errorf("%q, want the section added", got)
 	}
 	write("<!-- begin x -->\nno end")
 	if err := Replace(file, "x", "new"); err == nil {

@@ -63,7 +63,7 @@ func TestUp_ServerThatEnds(t *testing.T) {
 	_, err := Up(context.Background(), broken{&noop{}}, t.TempDir(), Setup{})
 	if err == nil || !strings.Contains(err.Error(), "server 1 has ended") ||
 		!strings.Contains(err.Error(), "port in use") {
-		t.Errorf("%v", err)
+		t.Errorf("%v, want the end of server 1 and its log", err)
 	}
 }
 
@@ -118,6 +118,6 @@ func TestZooCfg_SizesAndHTTP(t *testing.T) {
 	}
 	alone := strings.Join(zooCfg("DIR", 1, ports, &Setup{Servers: 1}), " ")
 	if strings.Contains(alone, "server.") || !strings.Contains(alone, "admin.enableServer=false") {
-		t.Error(alone)
+		t.Errorf("%s, want no server.N and no HTTP port", alone)
 	}
 }

@@ -107,7 +107,7 @@ func newTab(t *testing.T, base string, width int) *tab {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for _, problem := range p.problems {
-			t.Error(problem)
+			t.Errorf("the page: %s, want no problem", problem)
 		}
 	})
 	p.do(network.Enable(), runtime.Enable(), cdplog.Enable(), chromedp.EmulateViewport(int64(width), 900))

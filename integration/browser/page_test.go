@@ -72,7 +72,7 @@ func TestPage_Algorithms_CountsEqual(t *testing.T) {
 			s.dispatchEvent(new Event("change")); }`, quote(v)), nil))
 		p.until(fmt.Sprintf(`document.querySelector("#line").value === %s && !document.body.hasAttribute("aria-busy")`, quote(line)))
 		if message := p.text("#error"); message != "" {
-			t.Errorf("%s: %s", line, message)
+			t.Errorf("%s: the page shows the error %q, want none", line, message)
 			continue
 		}
 		p.wantCount(line)
@@ -207,7 +207,7 @@ func TestPage_Lamps_TellTheBrokenPromise(t *testing.T) {
 	const broken = "election --algorithm bully --ids 3,5,6,12,32,80 --initiator 32 --slow 80-32@9"
 	tr, err := play.Run(strings.Fields(broken))
 	if err != nil || len(tr.Broken) == 0 {
-		t.Fatalf("%v, %v", tr.Broken, err)
+		t.Fatalf("%v, %v, want a broken promise", tr.Broken, err)
 	}
 	first := tr.Broken[0]
 	p := open(t, 1280, fragment(broken, first.At-0.01))

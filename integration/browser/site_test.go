@@ -35,7 +35,7 @@ func TestSite_Story(t *testing.T) {
 	}
 	p := openAt(t, serverOf(t, http.FileServerFS(os.DirFS(dir))), 1280, "")
 	if message := p.text("#error"); message != "" {
-		t.Fatal(message)
+		t.Fatalf("the page shows the error %q, want none", message)
 	}
 	p.play(stories[0])
 	p.run("election --tempo 3")

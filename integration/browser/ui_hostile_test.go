@@ -99,7 +99,7 @@ func TestUI_NoAdministrator(t *testing.T) {
 		p.do(chromedp.Evaluate(fmt.Sprintf(`fetch(%s, {method: %s, headers: {Authorization: "Basic " + btoa("mallory:x")}}).then((r) => r.status)`,
 			quote(x.path), quote(x.method)), &status, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
 		if status != http.StatusForbidden {
-			t.Errorf("%s %s: %d", x.method, x.path, status)
+			t.Errorf("%s %s: status %d, want 403", x.method, x.path, status)
 		}
 	}
 	if after := must(t, "GET", "/v1/cluster", "", "super:secret"); strings.Contains(after, `"draining":true`) {
@@ -127,7 +127,7 @@ func TestUI_Login_ByCertificate(t *testing.T) {
 	p.until(`document.querySelector("#identity")?.textContent === "CN=admin, administrator"`)
 	p.until(`document.querySelector('[aria-label="Slow requests"] [role=status]')?.textContent.startsWith("0 requests")`)
 	if found := p.text(".error"); found != "" {
-		t.Error(found)
+		t.Errorf("the page shows the error %q, want none", found)
 	}
 	p.show("ensemble")
 	p.pressNamed("Drain server 2")

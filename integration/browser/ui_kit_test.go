@@ -164,7 +164,7 @@ func must(t *testing.T, method, target, body string, credentials ...string) stri
 	t.Helper()
 	status, answer := ask(t, method, target, body, credentials...)
 	if status >= 300 {
-		t.Fatalf("%s %s: %d %s", method, target, status, answer)
+		t.Fatalf("%s %s: status %d, want a success: %s", method, target, status, answer)
 	}
 	return answer
 }
@@ -202,7 +202,7 @@ func wantData(t *testing.T, path, want string) {
 func wantGone(t *testing.T, path string) {
 	t.Helper()
 	if status, answer := ask(t, "GET", "/v1/znodes"+escape(path)+"?consistency=linearizable", ""); status != http.StatusNotFound {
-		t.Errorf("%s: %d %s", path, status, answer)
+		t.Errorf("%s: status %d, want 404: %s", path, status, answer)
 	}
 }
 

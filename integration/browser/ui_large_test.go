@@ -38,7 +38,7 @@ func createMany(t *testing.T, server, path string, n int) {
 		answer, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			t.Fatalf("%d %.200s", resp.StatusCode, answer)
+			t.Fatalf("status %d, want 200: %.200s", resp.StatusCode, answer)
 		}
 	}
 }

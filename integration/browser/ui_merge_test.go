@@ -25,13 +25,13 @@ func TestUI_Merge(t *testing.T) {
 	} {
 		got := p.module("expired.js", `m.merge([`+lists+`]).map((x) => [x.cause, x.watches, x.heard, x.heard_by].join()).join(";")`)
 		if got != "disconnected,3,h,2" {
-			t.Errorf("%s: %s", lists, got)
+			t.Errorf("%s: merged to %s, want disconnected,3,h,2", lists, got)
 		}
 	}
 	got := p.module("expired.js", `m.merge([[{`+at+`, cause: "server", heard: "h"}, {at: "2026-11-24T12:00:01Z", session: "0x2", cause: "silent"}],
 		[{`+at+`, cause: "silent", watches: 1}]]).map((x) => [x.session, x.cause, x.watches].join()).join(";")`)
 	if got != "0x2,silent,;0x1,server,1" {
-		t.Error(got)
+		t.Errorf("merged: %s, want 0x2 before 0x1, which the server ended", got)
 	}
 	const request = `{index: 7, term: 2, cause: "leader", stages_ms: {queue: 1, leader: 10}}`
 	for pages, want := range map[string]string{

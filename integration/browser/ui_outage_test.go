@@ -197,7 +197,7 @@ func TestRegression_UI_NoMajority(t *testing.T) {
 		t.Errorf("who is logged in reads %q", text)
 	}
 	if link := eval[string](p, `document.querySelector("#majority a").href`); !strings.HasSuffix(link, "/docs#no-majority") {
-		t.Error(link)
+		t.Errorf("the link is %s, want one to /docs#no-majority", link)
 	}
 	for _, text := range []string{"Drain", "Remove", "Add a server", "Restore a backup"} {
 		if !p.disabled(text) {
@@ -253,7 +253,7 @@ func TestRegression_UI_Removed(t *testing.T) {
 	req.SetBasicAuth("super", "secret")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusNoContent {
-		t.Fatal(resp, err)
+		t.Fatalf("%v, %v, want 204 No Content", resp, err)
 	}
 	p.says(`#majority [role="alert"]`, "No majority: server 1 has halted (removed), servers 2 and 3 do not answer. zk-lite doctor says what to do.")
 	p.says("#members td", "halted: removed")

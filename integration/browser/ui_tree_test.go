@@ -47,7 +47,7 @@ func TestUI_Tree_EachButton(t *testing.T) {
 		p.said("/buttons/" + mode + " is created.")
 		p.heading(mode)
 		if about := must(t, "GET", "/v1/znodes/buttons/"+mode+"?about&consistency=linearizable", ""); !strings.Contains(about, `"kind":"`+mode+`"`) {
-			t.Errorf("%s: %s", mode, about)
+			t.Errorf("%s: about is %s, want that kind", mode, about)
 		}
 	}
 	p.press("Undo")
@@ -60,7 +60,7 @@ func TestUI_Tree_EachButton(t *testing.T) {
 	p.press("Set")
 	p.said("The permissions of /buttons/persistent are set.")
 	if acl := must(t, "GET", "/v1/znodes/buttons/persistent?acl&consistency=linearizable", ""); !strings.Contains(acl, `"id":"alice:`) {
-		t.Error(acl)
+		t.Errorf("the ACL is %s, want one of alice", acl)
 	}
 	p.press("Undo")
 	p.said("has its permissions of before again.")
@@ -241,7 +241,7 @@ func TestUI_Subtree(t *testing.T) {
 	p.press("Compare")
 	p.until(`document.querySelector("dialog [role=status]")?.textContent.includes("/a/b: only there")`)
 	if found := p.text("dialog [role=status]"); !strings.Contains(found, "/a: other data") {
-		t.Error(found)
+		t.Errorf("the comparison is %q, want other data of /a", found)
 	}
 }
 

@@ -80,7 +80,7 @@ func session(t *testing.T, timeout string) (id, header string) {
 func as(t *testing.T, header, method, target string) {
 	t.Helper()
 	if status, answer := send(t, method, target, "", func(r *http.Request) { r.Header.Set("Zk-Session", header) }); status >= 300 {
-		t.Fatalf("%s %s: %d %s", method, target, status, answer)
+		t.Fatalf("%s %s: status %d, want a success: %s", method, target, status, answer)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestUI_Locks(t *testing.T) {
 	p := uiOf(t, "locks")
 	p.until(`document.querySelector("[role=alert]")?.textContent.includes("Deadlock")`)
 	if said := p.text("[role=alert]"); !strings.Contains(said, a) || !strings.Contains(said, b) {
-		t.Error(said)
+		t.Errorf("the page reports %q, want a deadlock of %s and %s", said, a, b)
 	}
 	for path, want := range map[string]string{
 		"/locks/one": "Lock, 2 participants|holds it " + a + "|waits behind 1 " + b, "/locks/two": "Lock, 2 participants|holds it " + b + "|waits behind 1 " + a,
@@ -280,7 +280,7 @@ func TestUI_Ensemble(t *testing.T) {
 	wait.Until(t, "the backup is there", func() bool { i, err := os.Stat(file); return err == nil && i.Size() > 0 })
 	resp, err := http.Post("http://"+e.HTTPAddrs()[0]+"/v1/znodes/late", "", http.NoBody)
 	if err != nil || resp.StatusCode != http.StatusCreated || resp.Body.Close() != nil {
-		t.Fatal(resp, err)
+		t.Fatalf("%v, %v, want 201 Created", resp, err)
 	}
 	p.press("Restore a backup")
 	p.until(`document.querySelector('dialog input[type="file"]')`)

@@ -103,7 +103,7 @@ func (b *builder) find(k Kind, nth int) *Op {
 
 func TestAll_GoodHistory_HasNoViolation(t *testing.T) {
 	for _, v := range All(&good().h) {
-		t.Error(v)
+		t.Errorf("violation %v, want none", v)
 	}
 	b := good()
 	b.h.Changes = nil
@@ -263,7 +263,7 @@ func TestLinearizable_Multi_TiesZnodesTogether(t *testing.T) {
 		{Kind: Set, Path: "/a", Value: "a2", Version: 0}, {Kind: Create, Path: "/b", Value: "b2"}}})
 	b.op(Op{Conn: 20, Kind: Get, Path: "/b", Data: "b2", Synced: true, Zxid: 3})
 	if v, stats := Linearizable(&b.h); len(v) > 0 || stats.Groups != 1 {
-		t.Fatalf("%v, %+v", v, stats)
+		t.Fatalf("violations %v, %+v, want none and one group", v, stats)
 	}
 	b.op(Op{Conn: 20, Kind: Get, Path: "/a", Data: "a", Synced: true, Zxid: 3})
 	v, _ := Linearizable(&b.h)
@@ -290,7 +290,7 @@ func TestWatches_AllModes_OneZnode(t *testing.T) {
 	b.event(10, znode.EventChildrenChanged, "/p", 4)
 	b.op(Op{Conn: 10, Kind: Sync, Zxid: 4})
 	if v := Watches(&b.h); len(v) > 0 {
-		t.Error(v)
+		t.Errorf("violations %v, want none", v)
 	}
 	b.h.Events = b.h.Events[:4]
 	if v := Watches(&b.h); len(v) == 0 {

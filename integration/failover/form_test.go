@@ -54,7 +54,7 @@ func TestForm_WithoutOne(t *testing.T) {
 	}
 
 	if out, err := first.Run("form", "--yes", "--without", "3"); err != nil {
-		t.Fatal(out, err)
+		t.Fatalf("zk-lite form: %v: %s", err, out)
 	}
 	e.WaitServing()
 	l := startLoad(t, e, "/formed")

@@ -180,10 +180,10 @@ func TestFailover_LockAndElectEndWithTheSession(t *testing.T) {
 	// No server runs until both have been stopped: that comes first, whatever the clocks
 	// of this machine do.
 	if end := lock.await(1); end != (event{"stopped", "a", was.token}) {
-		t.Fatalf("%v", lock.events())
+		t.Fatalf("events %v, want the lock's end second", lock.events())
 	}
 	if end := election.await(1); end != (event{"stopped", "a", had.token}) {
-		t.Fatalf("%v", election.events())
+		t.Fatalf("events %v, want the leader's end second", election.events())
 	}
 	const exitLost = 5
 	if code := first.wait(); code != exitLost {
@@ -192,7 +192,7 @@ func TestFailover_LockAndElectEndWithTheSession(t *testing.T) {
 	e.StartAll()
 	second := lock.hold(e, "b", "lock", "/lost", "--session-timeout", "4s")
 	if now := lock.await(2); now.what != "start" || now.name != "b" || !later(was, now) {
-		t.Fatalf("%v", lock.events())
+		t.Fatalf("events %v, want a start of b with a later token", lock.events())
 	}
 	lock.release("b")
 	if code := second.wait(); code != 0 {
@@ -200,7 +200,7 @@ func TestFailover_LockAndElectEndWithTheSession(t *testing.T) {
 	}
 	// The candidate stands again by itself, when its first session is over.
 	if now := election.await(2); now.what != "start" || now.name != "a" || !later(had, now) {
-		t.Fatalf("%v", election.events())
+		t.Fatalf("events %v, want a start of a with a later token", election.events())
 	}
 	election.release("a")
 	if code := elect.wait(); code != 0 {

@@ -201,7 +201,7 @@ func recoverThird(t *testing.T, e *cluster.Ensemble, old []*cluster.Server, thir
 		s.Wipe()
 	}
 	if said, err := third.Run("recover", "--yes"); err != nil {
-		t.Fatalf("%v: %s", err, said)
+		t.Fatalf("zk-lite recover: %v: %s", err, said)
 	}
 	third.Start()
 	e.WaitServing()

@@ -43,7 +43,7 @@ func TestRecover_Drill(t *testing.T) {
 		t.Helper()
 		step(fmt.Sprint("zk-lite recover ", flags), func() {
 			if said, err := survivor.Run("recover", append(flags, "--yes")...); err != nil {
-				t.Fatalf("%v: %s", err, said)
+				t.Fatalf("zk-lite recover: %v: %s", err, said)
 			}
 		})
 		step("it is started, and serves", func() {

@@ -225,7 +225,7 @@ func (w *streamLoad) write(key, method, target, body string, reply any) {
 			}
 			return
 		case err == nil && status != 429 && status != 503 && status != 504:
-			w.t.Errorf("%s %s: %d %s", method, target, status, text)
+			w.t.Errorf("%s %s: status %d, want a success or a reason to try again: %s", method, target, status, text)
 			return
 		}
 		last = fmt.Errorf("%d %s: %w", status, text, err)

@@ -53,7 +53,7 @@ func TestInterop_C(t *testing.T) {
 		cli := cluster.NeedTool(t, "/usr/lib/zookeeper/bin/cli_mt", "zookeeper-bin")
 		out := run(t, dir, cli, e.ConnectString(), "cmd:ls /")
 		if !strings.Contains(out, "zookeeper") || !strings.Contains(out, "rc = 0") {
-			t.Error(out)
+			t.Errorf("cli_mt printed %s, want zookeeper and rc = 0", out)
 		}
 	})
 }

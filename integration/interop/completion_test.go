@@ -102,7 +102,7 @@ func TestCompletion_RealShells(t *testing.T) {
 	create := exec.Command(binary, "create", "--parents", "--server", e.ConnectString(),
 		"/app/alpha-and-more", "this-is-its-data")
 	if out, err := create.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("zk-lite create: %v: %s", err, out)
 	}
 	for _, shell := range []struct {
 		begin string

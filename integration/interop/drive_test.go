@@ -133,7 +133,7 @@ func converse(t *testing.T, e *cluster.Ensemble, out io.Reader, in io.Writer) {
 			checks++
 			t.Run(m.Check, func(t *testing.T) {
 				if !m.OK {
-					t.Error(m.Detail)
+					t.Errorf("the check failed: %s", m.Detail)
 				} else if m.Detail != "" {
 					t.Log(m.Detail)
 				}

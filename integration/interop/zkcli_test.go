@@ -148,7 +148,7 @@ func TestInterop_ZkCLI(t *testing.T) {
 	t.Run("one command", func(t *testing.T) {
 		out := run(t, t.TempDir(), zkCLI, "-server", e.ConnectString(), "get", "/zookeeper/config")
 		if !strings.Contains(out, "server.1=127.0.0.1:") {
-			t.Error(out)
+			t.Errorf("the configuration is %s, want server.1", out)
 		}
 	})
 	atRest(t, e)

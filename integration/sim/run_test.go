@@ -261,7 +261,7 @@ func report(t *testing.T, seed uint64, list []check.Violation) {
 		}
 		t.Errorf("seed %d: %v", seed, v)
 	}
-	t.Error(replay(seed))
+	t.Errorf("to run it again: %s", replay(seed))
 }
 
 // replay is how to run a seed again.

@@ -52,7 +52,7 @@ func TestJudge_Go_RightPassWrongFail(t *testing.T) {
 		{Command: []string{ricart}, Task: Mutex, Runs: 60, Like: "ricart-agrawala", Reorder: true},
 	} {
 		if r := judged(t, c); !r.Passed || r.Runs != 60 || c.Like != "" && r.Compared == 0 {
-			t.Errorf("%v: %+v, %+v", c.Command, r, r.Failure)
+			t.Errorf("%v: %+v, %+v, want 60 runs that pass", c.Command, r, r.Failure)
 		}
 	}
 	assertFails(t, judged(t, Config{Command: []string{ring, "-wrong"}, Task: Election, Runs: 200, Like: "ring"}),

@@ -202,7 +202,7 @@ func TestRunWithin_Limit(t *testing.T) {
 	for _, line := range []string{"election --n 9", "mutex --n 9", "problem --n 9", "detector --ids 1,2,3,4,5,6,7,8,9"} {
 		_, err := RunWithin(small, strings.Fields(line))
 		if err == nil || !strings.Contains(err.Error(), "9 processes: want 8 at most") {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: %v, want the limit of 8 processes", line, err)
 		}
 	}
 	for _, line := range []string{"election --algorithm bully --n 8 --detector heartbeat",

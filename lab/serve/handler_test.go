@@ -123,7 +123,7 @@ func TestHandler_Catalogue_HasCommands(t *testing.T) {
 	w := ask(t, asIs, http.MethodGet, "/api/catalogue", "")
 	var c struct{ Commands []page.Command }
 	if err := json.Unmarshal(w.Body.Bytes(), &c); err != nil || len(c.Commands) < 5 || len(c.Commands[0].Options) < 10 {
-		t.Errorf("%v, %+v", err, c)
+		t.Errorf("%v, %+v, want five commands, the first with ten options", err, c)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestServe_EndsWithItsContext(t *testing.T) {
 	}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%v, %v", response, err)
+		t.Fatalf("%v, %v, want 200", response, err)
 	}
 	response.Body.Close()
 	cancel()

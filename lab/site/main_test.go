@@ -22,7 +22,7 @@ func TestWrite_PageWithItsPolicy(t *testing.T) {
 	}
 	index, err := os.ReadFile(filepath.Join(out, "index.html"))
 	if err != nil || !strings.Contains(string(index), "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'") {
-		t.Errorf("%v: %.600s", err, index)
+		t.Errorf("%v: %.600s, want the policy of the page", err, index)
 	}
 	module, err := os.ReadFile(filepath.Join(out, "simulator.js"))
 	if err != nil || string(module) != string(simulator) {

@@ -58,7 +58,7 @@ func run(t *testing.T, c election.Config) election.Result {
 	t.Helper()
 	r, err := election.Run(c)
 	if err != nil || !r.Safe || !r.Live {
-		t.Fatalf("%+v: %+v, %v", c, r, err)
+		t.Fatalf("%+v: %+v, %v, want safe and live", c, r, err)
 	}
 	return r
 }

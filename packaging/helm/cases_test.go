@@ -216,7 +216,7 @@ func volumesLost(c *kube) {
 	decided := keep.command([]string{"/zk-lite", "recover", "--config", "/etc/zk-lite/config/zoo.cfg", "--yes"})
 	out, err := decided.CombinedOutput()
 	if err != nil {
-		c.t.Fatalf("%v: %s", err, out)
+		c.t.Fatalf("zk-lite recover: %v: %s", err, out)
 	}
 	c.empty(c.pod(1))
 	c.empty(c.pod(2))

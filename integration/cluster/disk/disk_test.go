@@ -102,7 +102,7 @@ func TestDisk_Files_BehaveLikeThoseOfAnyDisk(t *testing.T) {
 	}
 	must(t, os.RemoveAll(b))
 	if list, err := os.ReadDir(d.Dir()); err != nil || len(list) != 0 {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("%v, %v, want an empty directory", list, err)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestDisk_FailedSync_LosesThePages(t *testing.T) {
 	must(t, f.Close())
 	mustCut(t, d)
 	if got, err := os.ReadFile(path); err != nil || got[0] != 'o' {
-		t.Errorf("%.3q, %v", got, err)
+		t.Errorf("%.3q, %v, want the old page", got, err)
 	}
 }
 

@@ -146,7 +146,7 @@ func TestDisk_Delays_EverySync(t *testing.T) {
 	}
 	all := d.Between(from, time.Now())
 	if len(all) != 4 || all[0].Delay != delay || !slices.IsSortedFunc(all, func(a, b Sync) int { return a.Begun.Compare(b.Begun) }) {
-		t.Errorf("%v", all)
+		t.Errorf("%v, want four syncs in order, the first delayed by %v", all, delay)
 	}
 	if all := d.Between(from, all[1].Begun); len(all) != 1 {
 		t.Errorf("before the second: %v", all)
@@ -173,7 +173,7 @@ func TestDisk_Hang_UntilReleased(t *testing.T) {
 	}
 	state, err := dying.cmd.Process.Wait()
 	if err != nil || state.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Errorf("%v, %v", state, err)
+		t.Errorf("%v, %v, want an end by SIGKILL", state, err)
 	}
 	hung := time.Since(begun)
 	d.Release()
@@ -191,7 +191,7 @@ func TestDisk_Fill_NoRoom(t *testing.T) {
 	works := func(call string, want bool) {
 		t.Helper()
 		if got := p.do(call); strings.Contains(got, "no space left") == want {
-			t.Errorf("%s: %s", call, got)
+			t.Errorf("%s: %s, want no space left: %v", call, got, want)
 		}
 	}
 	works("pwrite", true)
@@ -232,12 +232,12 @@ func TestProfile_ParseAndDraw(t *testing.T) {
 		"200µs/tail": {Delay: 200 * time.Microsecond, Tail: true}} {
 		p, err := Parse(text)
 		if err != nil || p != want || p.String() != text {
-			t.Errorf("%s: %v, %v", text, p, err)
+			t.Errorf("%s: %v, %v, want %v", text, p, err, want)
 		}
 	}
 	for _, wrong := range []string{"", "5", "-5ms", "tail", "5ms/long"} {
 		if p, err := Parse(wrong); err == nil {
-			t.Errorf("%q: %v", wrong, p)
+			t.Errorf("%q: %v, want an error", wrong, p)
 		}
 	}
 	rng, long := rand.New(rand.NewPCG(1, 1)), 0
