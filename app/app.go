@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/api/admin"
 	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus"
@@ -144,6 +145,27 @@ func (s *Server) serveClients(o *Options) {
 		go s.serve("the HTTP port", func() error { return s.http.Serve(s.tls.http(c, s.listeners.http)) })
 		go s.serve("the peer port for HTTP", func() error { return s.http.ServeMembers(s.consensus.ListenHTTP()) })
 	}
+}
+
+// httpConfig gives the HTTP port what it asks of the rest of the server.
+func (s *Server) httpConfig(o *Options) api.Config {
+	c := &o.Settings
+	cfg := api.Config{
+		REST: c.HTTP,
+		Admin: admin.Config{
+			Version: o.Version, BuildDate: o.buildDate(), Metrics: s.metrics, Checks: s.checks, Port: s.zk,
+			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(),
+			Settings: &admin.Settings{
+				ClientPort: portOf(s.listeners.client), DataDir: c.DataDir, DataLogDir: c.DataLogDir,
+				MaxClientCnxns: c.ZooKeeper.MaxPerAddress, ListenBacklog: c.ZooKeeper.Settings.ListenBacklog,
+			},
+		},
+		Descriptors: s.descriptors.HTTP,
+	}
+	cfg.REST.Hosts, cfg.REST.MaxBody = hosts(c), c.ZooKeeper.MaxFrame
+	cfg.REST.Audit, cfg.REST.Slow, cfg.REST.Logger = s.audit, s.server.Slow(), o.Logger
+	cfg.REST.Dial, cfg.REST.AdmitSession = s.consensus.DialHTTP, s.zk.AdmitSession
+	return cfg
 }
 
 // serve runs one of the two until Close; its Shutdown waits for this to end.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zk-lite/zk-lite/api"
-	"github.com/zk-lite/zk-lite/api/admin"
 	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus"
@@ -158,27 +156,6 @@ func (o *Options) buildDate() string {
 		return zk.UnknownBuildDate
 	}
 	return o.Built.UTC().Format(zk.BuildDateFormat)
-}
-
-// httpConfig gives the HTTP port what it asks of the rest of the server.
-func (s *Server) httpConfig(o *Options) api.Config {
-	c := &o.Settings
-	cfg := api.Config{
-		REST: c.HTTP,
-		Admin: admin.Config{
-			Version: o.Version, BuildDate: o.buildDate(), Metrics: s.metrics, Checks: s.checks, Port: s.zk,
-			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(),
-			Settings: &admin.Settings{
-				ClientPort: portOf(s.listeners.client), DataDir: c.DataDir, DataLogDir: c.DataLogDir,
-				MaxClientCnxns: c.ZooKeeper.MaxPerAddress, ListenBacklog: c.ZooKeeper.Settings.ListenBacklog,
-			},
-		},
-		Descriptors: s.descriptors.HTTP,
-	}
-	cfg.REST.Hosts, cfg.REST.MaxBody = hosts(c), c.ZooKeeper.MaxFrame
-	cfg.REST.Audit, cfg.REST.Slow, cfg.REST.Logger = s.audit, s.server.Slow(), o.Logger
-	cfg.REST.Dial, cfg.REST.AdmitSession = s.consensus.DialHTTP, s.zk.AdmitSession
-	return cfg
 }
 
 // hosts are the names that the header Host may have when the HTTP port is on loopback: the
