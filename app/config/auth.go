@@ -4,10 +4,7 @@ import (
 	"crypto"
 	"encoding/base64"
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 func authRows(s *Settings) []setting {
@@ -164,42 +161,4 @@ func (l *loader) resolveSASL() {
 		l.warn(l.where("sasl-super-user"), "superUser", "has no effect without "+JAASKey+": there is no SASL")
 		s.SASL.Supers = nil
 	}
-}
-
-// setYes takes ZooKeeper's yes and no.
-func setYes(to *bool, text string) error {
-	switch strings.ToLower(text) {
-	case "yes", "true":
-		*to = true
-	case "no", "false":
-		*to = false
-	default:
-		return fmt.Errorf("%q is neither yes nor no", shorten(text))
-	}
-	return nil
-}
-
-// parseIdentities reads SCHEME:ID, separated by semicolons: the names in certificates have commas.
-func parseIdentities(text string) (all []znode.ID, err error) {
-	for id := range strings.SplitSeq(text, ";") {
-		if id = strings.TrimSpace(id); id == "" {
-			continue
-		}
-		scheme, rest, ok := strings.Cut(id, ":")
-		if !ok || rest == "" || !slices.Contains([]string{"digest", "x509", "sasl", "token"}, scheme) {
-			return nil, fmt.Errorf("%q is no identity; want digest:USER:HASH, x509:SUBJECT, sasl:NAME or token:NAME",
-				shorten(id))
-		}
-		all = append(all, znode.ID{Scheme: scheme, ID: rest})
-	}
-	return all, nil
-}
-
-func parseWordList(text string) (all []string) {
-	for w := range strings.SplitSeq(text, ",") {
-		if w = strings.TrimSpace(w); w != "" {
-			all = append(all, w)
-		}
-	}
-	return all
 }

@@ -156,55 +156,6 @@ func tuningKeys() []foreign {
 	}
 }
 
-// foreign deals with a key that is no setting.
-func (l *loader) foreign(source, key string, p property) {
-	for _, f := range foreignKeys() {
-		if !f.matches(key) {
-			continue
-		}
-		if key == "readonlymode.enabled" {
-			l.readOnly = strings.EqualFold(p.value, "true")
-		}
-		switch {
-		case f.off(p.value):
-		case f.verdict == tuning:
-			l.tuning = append(l.tuning, shorten(p.key))
-		case f.verdict == ignored:
-			l.warn(source, p.key, "has no effect: zk-lite %s", f.why)
-		default:
-			l.fail(source, p.key, "zk-lite "+f.why, "")
-		}
-		return
-	}
-	want := "docs/configuration.md lists the known ones"
-	if n := nearest(key, l.names()); n != "" {
-		want = "did you mean " + n + "?"
-	}
-	if key != p.key && !strings.HasPrefix(key, "ssl.") { // a system property, of which ZooKeeper takes any
-		l.warn(source, shorten(p.key), "unknown key without effect; %s", want)
-		return
-	}
-	l.fail(source, shorten(p.key), "unknown key", want)
-}
-
-// names is every name that may stand in a zoo.cfg, beginnings left out.
-func (l *loader) names() []string {
-	names := []string{"dynamicConfigFile"}
-	for _, st := range l.rows {
-		if st.key != "" {
-			names = append(append(names, st.key), st.aliases...)
-		}
-	}
-	for _, f := range foreignKeys() {
-		for _, k := range f.keys {
-			if !strings.HasSuffix(k, "*") {
-				names = append(names, k)
-			}
-		}
-	}
-	return names
-}
-
 // nearest is the known name with the fewest edits from key, "" when none is
 // near enough to be meant.
 func nearest(key string, names []string) string {

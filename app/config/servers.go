@@ -3,12 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
-	"slices"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -189,202 +186,63 @@ func unspecified(host string) bool {
 	return host == "" || err == nil && addr.IsUnspecified()
 }
 
+// parseHost reads an address to listen on. Brackets around an IPv6 address are
+// taken off, and an address that means all interfaces becomes "", so that both IPv4
+// and IPv6 are served, as by Java.
+func parseHost(text string) (string, error) {
+	host := text
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		host = strings.TrimSuffix(inner, "]")
+	}
+	_, err := netip.ParseAddr(host)
+	if err != nil && strings.ContainsAny(host, ":/[]* \t") && host != "*" {
+		return "", fmt.Errorf("%q is neither a host name nor an IP address; want one without a port",
+			shorten(text))
+	}
+	if host == "*" || unspecified(host) {
+		return "", nil
+	}
+	return host, nil
+}
+
+// parseHosts reads names without ports, or "*".
+func parseHosts(text string) ([]string, error) {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
+	var hosts []string
+	for h := range strings.SplitSeq(text, ",") {
+		if h = strings.ToLower(strings.TrimSpace(h)); h == "" {
+			continue
+		}
+		if h != "*" && strings.Trim(h, letters) != "" {
+			return nil, fmt.Errorf("%q is no host name; want one without a port, such as zk.example.org, or *",
+				shorten(h))
+		}
+		hosts = append(hosts, strings.TrimSuffix(h, "."))
+	}
+	return hosts, nil
+}
+
+// parseOrigins reads web origins, separated by commas: scheme, host and port if it
+// is not the scheme's own (RFC 6454, section 6.2).
+func parseOrigins(text string) ([]string, error) {
+	var origins []string
+	for o := range strings.SplitSeq(text, ",") {
+		if o = strings.TrimSpace(o); o == "" {
+			continue
+		}
+		u, err := url.Parse(o)
+		if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != o {
+			return nil, fmt.Errorf("%q is no web origin; want some like https://example.org:8443", shorten(o))
+		}
+		origins = append(origins, o)
+	}
+	return origins, nil
+}
+
 // shorten keeps a value from flooding a message.
 func shorten(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:60]) + "..."
 	}
 	return s
-}
-
-// ownSource is the place of a server's line.
-func (l *loader) ownSource(id int) string {
-	if src := l.source[fmt.Sprintf("server.%d", id)]; src != "" {
-		return src
-	}
-	return l.source["server"] // a flag or variable has the whole list
-}
-
-// checkServers checks the list as a whole.
-func (l *loader) checkServers() {
-	at := l.where("server")
-	ids, peers, clients := map[int]bool{}, map[string]int{}, map[string]int{}
-	voters := 0
-	for _, srv := range l.s.Servers {
-		key := fmt.Sprintf("server.%d", srv.ID)
-		if ids[srv.ID] {
-			l.fail(at, key, "stands more than once", "give every server an id of its own")
-		}
-		ids[srv.ID] = true
-		if !unspecified(srv.Host) {
-			l.checkTaken(at, key, "peer address "+strings.ToLower(srv.PeerAddress()), srv.ID, peers)
-		}
-		if srv.ClientPort > 0 && !unspecified(srv.ClientHost) {
-			_, client, _ := strings.Cut(srv.String(), ";")
-			l.checkTaken(at, key, "client address "+strings.ToLower(client), srv.ID, clients)
-		}
-		if srv.Role == Participant {
-			voters++
-		}
-	}
-	switch {
-	case len(l.s.Servers) == 0 && !l.s.StandaloneEnabled:
-		l.fail(l.where("standalone-enabled"), "standaloneEnabled",
-			"false asks for an ensemble, but no server is listed",
-			"add lines server.N=..., or set standaloneEnabled=true")
-	case len(l.s.Servers) > 0 && voters == 0:
-		l.fail(at, "server.N", "every server is an observer", "at least one must be a participant")
-	case voters == 1 && len(l.s.Servers) > 1:
-		l.warn(at, "server.N", "with 1 voting server none may fail, whatever the number of observers")
-	case voters == 2:
-		l.warn(at, "server.N", "with 2 voting servers none may fail; 3 tolerate the failure of one")
-	case voters > 0 && voters%2 == 0:
-		l.warn(at, "server.N", "%d voting servers tolerate no more failures than %d",
-			voters, voters-1)
-	}
-}
-
-func (l *loader) checkTaken(at, key, what string, id int, taken map[string]int) {
-	if other, ok := taken[what]; ok && other != id {
-		l.fail(at, key, fmt.Sprintf("%s is also that of server.%d", what, other),
-			"give every server an address of its own")
-	}
-	taken[what] = id
-}
-
-// resolveMyID finds out which of the servers this is.
-func (l *loader) resolveMyID() {
-	s := &l.s
-	path := filepath.Join(s.DataDir, "myid")
-	at := l.where("myid")
-	inFile, err := readMyID(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		if s.MyID == noID {
-			l.fail(path, "", err.Error(), "")
-			return
-		}
-	case s.MyID == noID:
-		s.MyID, at = inFile, path
-		l.source["myid"] = path
-	case inFile != noID && s.MyID != inFile:
-		l.warn(at, "myid", "%d counts, not the %d in %s", s.MyID, inFile, path)
-	}
-	s.Standalone = s.StandaloneEnabled && len(s.Servers) <= 1
-	if s.MyID == noID {
-		if !s.Standalone {
-			l.fail(path, "", "names no server, or is missing, so this server does not know which of the servers it is",
-				l.whichID()+fmt.Sprintf(" > %s; or give --myid or ZK_LITE_MYID", path))
-			return
-		}
-		s.MyID = l.anyID()
-	}
-	if _, ok := s.Own(); !ok && (len(s.Servers) > 0 || !s.Standalone) {
-		l.fail(at, "myid", fmt.Sprintf("%d is not in the list of servers (%s)", s.MyID, l.listed()),
-			"add the line server."+strconv.Itoa(s.MyID)+", or correct the id")
-	}
-}
-
-// whichID tells what to write into myid. It is this machine's id only if that is known: users would paste another
-// server's.
-func (l *loader) whichID() string {
-	var own, all []string
-	for _, srv := range l.s.Servers {
-		all = append(all, fmt.Sprintf("%d for %s", srv.ID, srv.Host))
-		if isThisMachine(srv.Host) {
-			own = append(own, strconv.Itoa(srv.ID))
-		}
-	}
-	switch {
-	case len(own) == 1:
-		return "write its id there, as in: echo " + own[0]
-	case len(all) == 0:
-		return "write its id there, as in: echo 1"
-	}
-	return "write the id of this machine's line there (" + strings.Join(all, ", ") + "), as in: echo N"
-}
-
-// isThisMachine reports whether a host is this machine's name, with or without its domain, or one of its addresses. It
-// asks no DNS.
-func isThisMachine(host string) bool {
-	host = strings.ToLower(host)
-	name, err := os.Hostname()
-	name = strings.ToLower(name)
-	if host == "localhost" || err == nil && (host == name || strings.HasPrefix(host, name+".")) {
-		return true
-	}
-	ip := net.ParseIP(host)
-	if ip.IsLoopback() || ip.IsUnspecified() {
-		return true
-	}
-	addrs, _ := net.InterfaceAddrs() // or none
-	return ip != nil && slices.ContainsFunc(addrs, func(a net.Addr) bool {
-		n, ok := a.(*net.IPNet)
-		return ok && n.IP.Equal(ip)
-	})
-}
-
-// anyID is the first number of the list, and 1 without one.
-func (l *loader) anyID() int {
-	if len(l.s.Servers) > 0 {
-		return l.s.Servers[0].ID
-	}
-	return 1
-}
-
-func (l *loader) listed() string {
-	if len(l.s.Servers) == 0 {
-		return "which is empty"
-	}
-	var names []string
-	for _, srv := range l.s.Servers {
-		names = append(names, strconv.Itoa(srv.ID))
-	}
-	return strings.Join(names, ", ")
-}
-
-func readMyID(path string) (int, error) {
-	if info, err := os.Stat(path); err != nil {
-		return 0, err
-	} else if info.IsDir() {
-		return 0, errors.New("is a directory; want a file with this server's id")
-	}
-	text, err := readBounded(path)
-	if err != nil {
-		return 0, fmt.Errorf("cannot be read: %w", err)
-	}
-	line, _, _ := strings.Cut(text, "\n")
-	line = strings.TrimSpace(strings.TrimPrefix(line, "\ufeff"))
-	if line == strconv.Itoa(noID) {
-		return noID, nil
-	}
-	return parseServerID(line)
-}
-
-// resolveRole lets the list decide, as ZooKeeper does (setupPeerType), and
-// checks the hosts.
-func (l *loader) resolveRole() {
-	s := &l.s
-	own, ok := s.Own()
-	if !ok {
-		if s.PeerType == Observer {
-			l.fail(l.where("peer-type"), "peerType", "an observer has nobody to follow",
-				"list the servers as server.N=..., or remove peerType")
-		}
-		return
-	}
-	if own.Role != s.PeerType && l.given("peer-type") {
-		l.warn(l.where("peer-type"), "peerType", "%s counts, which server.%d says in the list",
-			own.Role, own.ID)
-	}
-	s.PeerType = own.Role
-	l.source["peer-type"] = l.ownSource(own.ID)
-	for _, srv := range s.Servers {
-		if srv.ID != own.ID && unspecified(srv.Host) {
-			l.fail(l.where("server"), fmt.Sprintf("server.%d", srv.ID),
-				fmt.Sprintf("%s is no address at which another server can be reached", srv.Host),
-				"only this server's own line may stand for all interfaces")
-		}
-	}
 }

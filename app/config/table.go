@@ -1,64 +1,9 @@
 package config
 
 import (
-	"math"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/zk-lite/zk-lite/consensus/storage"
-)
-
-// setting is one row of the table.
-type setting struct {
-	key     string   // the name in zoo.cfg; "" for one that has none
-	aliases []string // other names of it in zoo.cfg
-	flag    string   // without the dashes; made from key when empty
-	kind    kind
-	def     string // the default as text; "" leaves the field as it is
-	// min and max bound numbers, bytes and milliseconds; both inclusive.
-	min, max int64
-	minusOne bool     // -1 means the default, as in ZooKeeper
-	choices  []string // of kindChoice
-	help     string
-	to       any  // a pointer to the field that has the value; nil for servers, the file and what is retired
-	not      bool // the field of a bool is true for false
-}
-
-// flagName is the flag of the row: admin.serverPort becomes admin-server-port.
-func (st *setting) flagName() string {
-	if st.flag != "" {
-		return st.flag
-	}
-	var b strings.Builder
-	for _, r := range st.key {
-		switch {
-		case r == '.':
-			b.WriteByte('-')
-		case unicode.IsUpper(r):
-			b.WriteByte('-')
-			b.WriteRune(unicode.ToLower(r))
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// envName is the environment variable of the row.
-func (st *setting) envName() string {
-	if st.kind == kindServers {
-		return "ZK_LITE_SERVERS" // ZK_LITE_SERVER is the connect string of the client commands
-	}
-	return "ZK_LITE_" + strings.ToUpper(strings.ReplaceAll(st.flagName(), "-", "_"))
-}
-
-const (
-	hour   = 60 * 60 * 1000 // milliseconds
-	day    = 24 * hour
-	maxInt = math.MaxInt32 // ZooKeeper's own numbers are Java ints
-
-	connectRequestBytes = 45 // with less no client could connect
 )
 
 // table is every setting of a server, in the order of the documentation, and last those that are retired. The rows

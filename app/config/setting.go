@@ -5,16 +5,68 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
-	"net/url"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/znode"
+)
+
+// setting is one row of the table.
+type setting struct {
+	key     string   // the name in zoo.cfg; "" for one that has none
+	aliases []string // other names of it in zoo.cfg
+	flag    string   // without the dashes; made from key when empty
+	kind    kind
+	def     string // the default as text; "" leaves the field as it is
+	// min and max bound numbers, bytes and milliseconds; both inclusive.
+	min, max int64
+	minusOne bool     // -1 means the default, as in ZooKeeper
+	choices  []string // of kindChoice
+	help     string
+	to       any  // a pointer to the field that has the value; nil for servers, the file and what is retired
+	not      bool // the field of a bool is true for false
+}
+
+// flagName is the flag of the row: admin.serverPort becomes admin-server-port.
+func (st *setting) flagName() string {
+	if st.flag != "" {
+		return st.flag
+	}
+	var b strings.Builder
+	for _, r := range st.key {
+		switch {
+		case r == '.':
+			b.WriteByte('-')
+		case unicode.IsUpper(r):
+			b.WriteByte('-')
+			b.WriteRune(unicode.ToLower(r))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// envName is the environment variable of the row.
+func (st *setting) envName() string {
+	if st.kind == kindServers {
+		return "ZK_LITE_SERVERS" // ZK_LITE_SERVER is the connect string of the client commands
+	}
+	return "ZK_LITE_" + strings.ToUpper(strings.ReplaceAll(st.flagName(), "-", "_"))
+}
+
+const (
+	hour   = 60 * 60 * 1000 // milliseconds
+	day    = 24 * hour
+	maxInt = math.MaxInt32 // ZooKeeper's own numbers are Java ints
+
+	connectRequestBytes = 45 // with less no client could connect
 )
 
 // kind is how the text of a setting is read.
@@ -221,69 +273,18 @@ func (st *setting) bounds() string {
 	return text
 }
 
-// text is the value of the setting's field.
-func (st *setting) text() string {
-	var text string
-	switch p := st.to.(type) {
-	case *bool:
-		switch {
-		case st.kind == kindFormat && *p:
-			text = formatJSON
-		case st.kind == kindFormat:
-			text = formatText
-		default:
-			text = strconv.FormatBool(*p != st.not)
-		}
-	case *int:
-		text = strconv.Itoa(*p)
-	case *int64:
-		text = strconv.FormatInt(*p, 10)
-	case *float64:
-		text = strconv.FormatFloat(*p, 'g', -1, 64)
-	case *time.Duration:
-		text = p.String()
-	case *string:
-		text = *p
-	case *[]string:
-		text = strings.Join(*p, ",")
-	case *[]znode.ID:
-		ids := make([]string, len(*p))
-		for i, id := range *p {
-			ids[i] = id.Scheme + ":" + id.ID
-		}
-		text = strings.Join(ids, ",")
-	case *storage.LogKind:
-		text = string(*p)
-	case *Role:
-		text = string(*p)
-	case *slog.Level:
-		text = strings.ToLower(p.String())
-	}
-	switch {
-	case st.kind == kindPort && text == strconv.Itoa(NoPort):
-		return "none"
-	case text == "" && st.kind == kindHost:
-		return "all interfaces"
-	case text == "":
-		return "none"
-	case st.kind == kindDigest || st.kind == kindSecret:
-		return "set, and not shown"
-	}
-	return text
-}
-
-// fourLetterWords is all that ZooKeeper has (FourLetterCommands).
-func fourLetterWords() []string {
-	return []string{"conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "isro", "mntr",
-		"ruok", "srst", "srvr", "stat", "stmk", "wchc", "wchp", "wchs"}
-}
-
 // commentHint explains the commonest mistake in a properties file.
 func commentHint(text string) string {
 	if strings.ContainsAny(text, "#!") {
 		return "; a comment needs a line of its own"
 	}
 	return ""
+}
+
+// fourLetterWords is all that ZooKeeper has (FourLetterCommands).
+func fourLetterWords() []string {
+	return []string{"conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "isro", "mntr",
+		"ruok", "srst", "srvr", "stat", "stmk", "wchc", "wchp", "wchs"}
 }
 
 // parseWords reads 4lw.commands.whitelist; unknown words stay.
@@ -302,59 +303,6 @@ func parseWords(text string) []string {
 	return slices.Compact(words)
 }
 
-// parseOrigins reads web origins, separated by commas: scheme, host and port if it
-// is not the scheme's own (RFC 6454, section 6.2).
-func parseOrigins(text string) ([]string, error) {
-	var origins []string
-	for o := range strings.SplitSeq(text, ",") {
-		if o = strings.TrimSpace(o); o == "" {
-			continue
-		}
-		u, err := url.Parse(o)
-		if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != o {
-			return nil, fmt.Errorf("%q is no web origin; want some like https://example.org:8443", shorten(o))
-		}
-		origins = append(origins, o)
-	}
-	return origins, nil
-}
-
-// parseHosts reads names without ports, or "*".
-func parseHosts(text string) ([]string, error) {
-	const letters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
-	var hosts []string
-	for h := range strings.SplitSeq(text, ",") {
-		if h = strings.ToLower(strings.TrimSpace(h)); h == "" {
-			continue
-		}
-		if h != "*" && strings.Trim(h, letters) != "" {
-			return nil, fmt.Errorf("%q is no host name; want one without a port, such as zk.example.org, or *",
-				shorten(h))
-		}
-		hosts = append(hosts, strings.TrimSuffix(h, "."))
-	}
-	return hosts, nil
-}
-
-// parseHost reads an address to listen on. Brackets around an IPv6 address are
-// taken off, and an address that means all interfaces becomes "", so that both IPv4
-// and IPv6 are served, as by Java.
-func parseHost(text string) (string, error) {
-	host := text
-	if inner, ok := strings.CutPrefix(text, "["); ok {
-		host = strings.TrimSuffix(inner, "]")
-	}
-	_, err := netip.ParseAddr(host)
-	if err != nil && strings.ContainsAny(host, ":/[]* \t") && host != "*" {
-		return "", fmt.Errorf("%q is neither a host name nor an IP address; want one without a port",
-			shorten(text))
-	}
-	if host == "*" || unspecified(host) {
-		return "", nil
-	}
-	return host, nil
-}
-
 // checkDigest accepts user:base64(hash), which is what ZooKeeper's
 // DigestAuthenticationProvider.main prints.
 func checkDigest(text string) error {
@@ -363,4 +311,42 @@ func checkDigest(text string) error {
 		return nil // its length depends on the hash: see resolveAuth
 	}
 	return errors.New("the value is not of the form USER:HASH (it is not repeated here); `zk-lite digest` makes one")
+}
+
+// setYes takes ZooKeeper's yes and no.
+func setYes(to *bool, text string) error {
+	switch strings.ToLower(text) {
+	case "yes", "true":
+		*to = true
+	case "no", "false":
+		*to = false
+	default:
+		return fmt.Errorf("%q is neither yes nor no", shorten(text))
+	}
+	return nil
+}
+
+// parseIdentities reads SCHEME:ID, separated by semicolons: the names in certificates have commas.
+func parseIdentities(text string) (all []znode.ID, err error) {
+	for id := range strings.SplitSeq(text, ";") {
+		if id = strings.TrimSpace(id); id == "" {
+			continue
+		}
+		scheme, rest, ok := strings.Cut(id, ":")
+		if !ok || rest == "" || !slices.Contains([]string{"digest", "x509", "sasl", "token"}, scheme) {
+			return nil, fmt.Errorf("%q is no identity; want digest:USER:HASH, x509:SUBJECT, sasl:NAME or token:NAME",
+				shorten(id))
+		}
+		all = append(all, znode.ID{Scheme: scheme, ID: rest})
+	}
+	return all, nil
+}
+
+func parseWordList(text string) (all []string) {
+	for w := range strings.SplitSeq(text, ",") {
+		if w = strings.TrimSpace(w); w != "" {
+			all = append(all, w)
+		}
+	}
+	return all
 }
