@@ -1,6 +1,122 @@
+// Package jute encodes and decodes the primitives of ZooKeeper's Jute format:
+// booleans, 32- and 64-bit integers, buffers, strings and the counts of
+// vectors, all big-endian, without tags or padding.
+//
+// Encoding appends to a byte slice that the caller owns. Decoding is a Reader
+// over a byte slice with a sticky error: after the first failure every further
+// read returns a zero value, so a record is decoded field by field and checked
+// once at its end. Nothing here panics on outside bytes, and no length that
+// those bytes claim is trusted before it has been compared with the bytes that
+// are left.
+//
+// It does not know records, frames, files or the network (package wire does),
+// and it does not validate that strings are UTF-8.
 package jute
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// null is the length that stands for an absent buffer, string or vector.
+const null = -1
+
+// AppendInt32 appends v as a Jute int: 4 bytes.
+func AppendInt32(b []byte, v int32) []byte {
+	return binary.BigEndian.AppendUint32(b, uint32(v))
+}
+
+// AppendInt64 appends v as a Jute long: 8 bytes.
+func AppendInt64(b []byte, v int64) []byte {
+	return binary.BigEndian.AppendUint64(b, uint64(v))
+}
+
+// AppendBool appends v as a Jute boolean: one byte, 0 or 1.
+func AppendBool(b []byte, v bool) []byte {
+	if v {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+// AppendBuffer appends v as a Jute buffer: its length and its bytes. A nil
+// slice is written as null (length -1), an empty one as length 0.
+func AppendBuffer(b, v []byte) []byte {
+	if v == nil {
+		return AppendInt32(b, null)
+	}
+	return append(AppendInt32(b, int32(len(v))), v...)
+}
+
+// AppendUstring appends v as a Jute ustring: its length in bytes and its bytes.
+func AppendUstring(b []byte, v string) []byte {
+	return append(AppendInt32(b, int32(len(v))), v...)
+}
+
+// AppendNullableUstring appends v as a Jute ustring, null if v is nil.
+func AppendNullableUstring(b []byte, v *string) []byte {
+	if v == nil {
+		return AppendInt32(b, null)
+	}
+	return AppendUstring(b, *v)
+}
+
+// AppendVectorLen appends the count that starts a vector; the caller appends
+// the n items. A count of -1 is a null vector.
+func AppendVectorLen(b []byte, n int) []byte {
+	return AppendInt32(b, int32(n))
+}
+
+// AppendUstrings appends v as a vector of ustrings. A nil slice is an empty
+// vector and not a null one: the receivers of string vectors (Java's client
+// for children, ZooKeeper's server for watches) do not expect null.
+func AppendUstrings(b []byte, v []string) []byte {
+	b = AppendVectorLen(b, len(v))
+	for _, s := range v {
+		b = AppendUstring(b, s)
+	}
+	return b
+}
+
+// The reasons an Error carries; compare with errors.Is.
+var (
+	// ErrTruncated says that the input ends inside a field.
+	ErrTruncated = errors.New("input is truncated")
+	// ErrNegativeLength says that a length or count is below -1.
+	ErrNegativeLength = errors.New("length is negative")
+	// ErrCountTooLarge says that a vector claims more items than the bytes
+	// left can hold.
+	ErrCountTooLarge = errors.New("vector count is larger than the input")
+)
+
+// Error says which field of an input could not be decoded, and why.
+type Error struct {
+	Offset int    // bytes from the start of the Reader's input to the field
+	Type   string // Jute's name of the field's type: int, ustring, vector, ...
+	Wanted int64  // bytes needed, or the length or count that the field claims
+	Had    int    // bytes left at Offset (ErrTruncated), or after the length or count
+	Reason error  // one of the sentinels above, or the error given to Reader.Fail
+}
+
+// Error describes the failure in one line.
+func (e *Error) Error() string {
+	switch {
+	case errors.Is(e.Reason, ErrTruncated):
+		return fmt.Sprintf("%s at byte %d: %v: want %d bytes, have %d",
+			e.Type, e.Offset, e.Reason, e.Wanted, e.Had)
+	case errors.Is(e.Reason, ErrNegativeLength):
+		return fmt.Sprintf("%s at byte %d: %v: have %d, want -1 (null) or more",
+			e.Type, e.Offset, e.Reason, e.Wanted)
+	case errors.Is(e.Reason, ErrCountTooLarge):
+		return fmt.Sprintf("%s at byte %d: %v: count %d in %d bytes",
+			e.Type, e.Offset, e.Reason, e.Wanted, e.Had)
+	}
+	return fmt.Sprintf("%s at byte %d: %v", e.Type, e.Offset, e.Reason)
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Reason }
 
 // Reader decodes Jute primitives from a byte slice, in order. Its error is
 // sticky: after a failed read every read returns the zero value and consumes

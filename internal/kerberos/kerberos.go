@@ -15,11 +15,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jcmturner/gofork/encoding/asn1"
 	"github.com/jcmturner/gokrb5/v8/asn1tools"
 	"github.com/jcmturner/gokrb5/v8/crypto"
+	krb "github.com/jcmturner/gokrb5/v8/gssapi"
 	"github.com/jcmturner/gokrb5/v8/iana/asnAppTag"
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
 	"github.com/jcmturner/gokrb5/v8/iana/flags"
@@ -203,4 +205,109 @@ func (c *context) answer(q *messages.APReq) ([]byte, error) {
 	}
 	head, err := asn1.Marshal(oid)
 	return asn1tools.AddASNAppTag(slices.Concat(head, apRep, asn1tools.AddASNAppTag(body, asnAppTag.APREP)), 0), err
+}
+
+// context implements gssapi.Context by the Wrap tokens of RFC 4121, 4.2.6.2, not sealed.
+type context struct {
+	initiator    string
+	key          types.EncryptionKey
+	ownKey       bool   // key is this server's
+	ours, theirs uint64 // sequence numbers
+}
+
+// The flags of RFC 4121, 4.2.2.
+const (
+	sentByAcceptor = 1 << iota
+	sealed
+	acceptorsKey
+)
+
+// Initiator implements gssapi.Context.
+func (c *context) Initiator() string { return c.initiator }
+
+// Wrap implements gssapi.Context.
+func (c *context) Wrap(message []byte) ([]byte, error) {
+	etype, err := crypto.GetEtype(c.key.KeyType)
+	if err != nil {
+		return nil, err
+	}
+	t := krb.WrapToken{
+		Flags: sentByAcceptor | c.keyFlag(), EC: uint16(etype.GetHMACBitLength() / 8),
+		SndSeqNum: c.ours, Payload: message,
+	}
+	if err := t.SetCheckSum(c.key, keyusage.GSSAPI_ACCEPTOR_SEAL); err != nil {
+		return nil, err
+	}
+	return t.Marshal()
+}
+
+func (c *context) keyFlag() byte {
+	if c.ownKey {
+		return acceptorsKey
+	}
+	return 0
+}
+
+// Unwrap implements gssapi.Context.
+func (c *context) Unwrap(token []byte) (message []byte, err error) {
+	defer recovered(&err)
+	if len(token) < krb.HdrLen {
+		return nil, errors.New("a Wrap token is cut off")
+	}
+	body := slices.Clone(token[krb.HdrLen:])
+	if n := int(binary.BigEndian.Uint16(token[6:])); len(body) > 0 {
+		// What is behind the header was rotated to the right.
+		n %= len(body)
+		body = append(body[n:], body[:n]...)
+	}
+	var t krb.WrapToken
+	if err := t.Unmarshal(append(slices.Clone(token[:krb.HdrLen]), body...), false); err != nil {
+		return nil, err
+	}
+	if t.Flags != c.keyFlag() || t.SndSeqNum != c.theirs {
+		return nil, errors.New("a Wrap token is sealed, out of order, or made with another key")
+	}
+	if ok, err := t.Verify(c.key, keyusage.GSSAPI_INITIATOR_SEAL); err != nil || !ok {
+		return nil, errors.New("the checksum of a Wrap token is wrong")
+	}
+	return t.Payload, nil
+}
+
+const (
+	// replayWindow is how long an authenticator is good, from one end of the skew to the other.
+	replayWindow = 2 * skew
+	// maxReplays bounds the logins of one window, which take some 10 MiB.
+	maxReplays = 1 << 17
+)
+
+// Replays remembers which authenticators clients have used (RFC 4120, 3.2.3), in memory: those of before the start are
+// not known. The zero value is ready.
+type Replays struct {
+	mu       sync.Mutex // protects the fields below
+	now, old map[[sha256.Size]byte]struct{}
+	since    time.Time      // of now
+	by       map[string]int // of now, by the principal
+}
+
+// add remembers one of a principal. The error says that it was used before, or that there is no room for it: a
+// principal may have as many as there is room left for, so that whoever takes much leaves as much to all others.
+func (r *Replays) add(principal string, sum [sha256.Size]byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := time.Now(); r.now == nil || t.Sub(r.since) >= replayWindow {
+		if r.old = r.now; t.Sub(r.since) >= 2*replayWindow {
+			r.old = nil
+		}
+		r.now, r.by, r.since = map[[sha256.Size]byte]struct{}{}, map[string]int{}, t
+	}
+	_, before := r.now[sum]
+	if _, long := r.old[sum]; before || long {
+		return errors.New("the token was used before")
+	}
+	if r.by[principal] >= maxReplays-len(r.now) {
+		return errors.New("too many logins of this principal: their tokens could not be told from replayed ones")
+	}
+	r.now[sum] = struct{}{}
+	r.by[principal]++
+	return nil
 }
