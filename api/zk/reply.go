@@ -97,18 +97,20 @@ func (r *request) reply(zxid znode.Zxid, code znode.Error, body func(b []byte) [
 
 // replyLong is reply with a body of about this many bytes. If replyRoom has no room for it, the client gets an error.
 func (r *request) replyLong(zxid znode.Zxid, code znode.Error, bytes int, body func(b []byte) []byte) {
-	c, room, wake := r.c, &r.c.listener.replies, !r.quiet
-	if code == znode.OK && !room.reserve(bytes) {
+	c, room := r.c, &r.c.listener.replies
+	if code != znode.OK {
+		bytes = 0
+	} else if !room.reserve(bytes) {
 		c.listener.longReplies.Add(1)
-		code = znode.ErrSystem
+		code, bytes = znode.ErrSystem, 0
 	}
-	if code == znode.OK {
-		defer room.release(bytes)
+	if c.listener.cfg.Audit != nil {
+		r.audit(code)
 	}
-	r.audit(code)
 	b, ok := c.out.begin()
 	if !ok {
 		r.done()
+		room.release(bytes)
 		return
 	}
 	b, mark := wire.BeginFrame(b)
@@ -123,30 +125,32 @@ func (r *request) replyLong(zxid znode.Zxid, code znode.Error, bytes int, body f
 		b = h.Append(b[:mark+wire.FrameLengthBytes])
 	}
 	wire.EndFrame(b, mark)
-	use := r.finish(zxid, len(b)-mark)
+	r.finish(zxid, b, len(b)-mark)
+	room.release(bytes)
+}
+
+// finish ends a request whose reply, the last n bytes of b, is in the outbox, and commits it. Statistics, slow log and
+// usage learn of it, as the audit log has before.
+func (r *request) finish(zxid znode.Zxid, b []byte, n int) {
+	c, wake := r.c, !r.quiet
+	c.noteSlow(r, c.out.stats.answered(r, zxid))
+	sampled := r.op != wire.OpPing && !c.listener.usage.Skip()
+	var use insight.Use
+	if sampled {
+		use = insight.Use{Address: c.address, Path: r.firstPath(), Bytes: r.size + n}
+	}
+	r.done() // before the client can have its reply: from then on srvr must not call it outstanding
 	c.out.commit(b, wake)
-	if use.Bytes > 0 {
+	if sampled {
 		use.Session = c.session() // not under the outbox's lock
 		c.listener.usage.Count(use)
 	}
-}
-
-// finish ends a request whose reply of n bytes is in the outbox, which is locked. It counts the request in the
-// statistics, and notes it if it was slow. It returns the sample for the table of usage; without Bytes: none.
-func (r *request) finish(zxid znode.Zxid, n int) (use insight.Use) {
-	r.c.noteSlow(r, r.c.out.stats.answered(r, zxid))
-	if r.op != wire.OpPing && !r.c.listener.usage.Skip() {
-		use = insight.Use{Address: r.c.address, Path: r.firstPath(), Bytes: r.size + n}
-	}
-	r.done() // before the client can have its reply: from then on srvr must not call it outstanding
-	return use
 }
 
 // audit records a change, and a read that was refused.
 func (r *request) audit(code znode.Error) {
 	log := r.c.listener.cfg.Audit
 	switch {
-	case log == nil:
 	case r.result != nil:
 		log.Change(r.c.auditClient(), &r.cmd, r.result)
 	case code == znode.ErrNoAuth:

@@ -103,6 +103,30 @@ func BenchmarkStage_Encode(b *testing.B) {
 	}
 }
 
+// BenchmarkStage_Get executes a get: from its frame to the reply in the outbox.
+func BenchmarkStage_Get(b *testing.B) {
+	srv := server.New(server.Config{ID: 1, Tick: time.Second})
+	c := newConn(New(srv, Config{}), nowhere{})
+	c.sc.Store(srv.NewConn(c, c.identities()))
+	frame := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: wire.OpGetData},
+		&wire.GetDataRequest{Path: "/zookeeper"})[wire.FrameLengthBytes:]
+	var r *request
+	read := func(v *server.View) { r.Read(v) }
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		c.rd.Reset(frame)
+		var h wire.RequestHeader
+		h.Decode(&c.rd)
+		if r = c.newRequest(h, len(frame)); !r.decode(&c.rd) {
+			b.Fatal("not decoded")
+		}
+		srv.View(read)
+		if i%64 == 63 {
+			c.out.flush()
+		}
+	}
+}
+
 // BenchmarkStage_Flush is a message's way through the outbox, 1 and 64 to a write.
 func BenchmarkStage_Flush(b *testing.B) {
 	message := make([]byte, 88) // the reply to a set

@@ -5,9 +5,8 @@
 // Encoding appends to a byte slice that the caller owns. Decoding is a Reader
 // over a byte slice with a sticky error: after the first failure every further
 // read returns a zero value, so a record is decoded field by field and checked
-// once at its end. Nothing here panics on outside bytes, and no length that
-// those bytes claim is trusted before it has been compared with the bytes that
-// are left.
+// once at its end. Nothing here panics on outside bytes, and no length in them
+// is trusted before it has been compared with the remaining bytes.
 //
 // It does not know records, frames, files or the network (package wire does),
 // and it does not validate that strings are UTF-8.
@@ -19,7 +18,7 @@ import (
 	"fmt"
 )
 
-// null is the length that stands for an absent buffer, string or vector.
+// null is the length of an absent buffer, string or vector.
 const null = -1
 
 // AppendInt32 appends v as a Jute int: 4 bytes.
@@ -79,22 +78,22 @@ func AppendUstrings(b []byte, v []string) []byte {
 	return b
 }
 
-// The reasons an Error carries; compare with errors.Is.
+// The reasons of an Error; compare with errors.Is.
 var (
-	// ErrTruncated says that the input ends inside a field.
+	// ErrTruncated reports that the input ends inside a field.
 	ErrTruncated = errors.New("input is truncated")
-	// ErrNegativeLength says that a length or count is below -1.
+	// ErrNegativeLength reports that a length or count is below -1.
 	ErrNegativeLength = errors.New("length is negative")
-	// ErrCountTooLarge says that a vector claims more items than the bytes
-	// left can hold.
+	// ErrCountTooLarge reports that a vector claims more items than the
+	// remaining bytes can hold.
 	ErrCountTooLarge = errors.New("vector count is larger than the input")
 )
 
-// Error says which field of an input could not be decoded, and why.
+// Error reports which field of an input could not be decoded, and why.
 type Error struct {
 	Offset int    // bytes from the start of the Reader's input to the field
 	Type   string // Jute's name of the field's type: int, ustring, vector, ...
-	Wanted int64  // bytes needed, or the length or count that the field claims
+	Wanted int64  // bytes needed, or the length or count in the field
 	Had    int    // bytes left at Offset (ErrTruncated), or after the length or count
 	Reason error  // one of the sentinels above, or the error given to Reader.Fail
 }
