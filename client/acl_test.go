@@ -54,7 +54,7 @@ func TestReal_DigestACL_LetsInWhoKnowsThePassword(t *testing.T) {
 	acl, stat, err := o.GetACL(ctx, "/d")
 	must(t, err)
 	if len(acl) != 2 || acl[0] != reader[0] || acl[1] != owner[0] {
-		t.Errorf("the list is %v", acl)
+		t.Errorf("the list is %v, want %v and %v", acl, reader[0], owner[0])
 	}
 	_, err = o.SetACL(ctx, "/d", append(client.ReadACL(), owner...), stat.Aversion)
 	must(t, err)

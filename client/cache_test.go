@@ -47,7 +47,7 @@ func TestCache_FollowsChanges(t *testing.T) {
 		k := newTestCache(t, c)
 		wantSame(t, k, s)
 		if k.Zxid() != get(s, &s.zxid) || !k.Fresh() {
-			t.Errorf("zxid %v, server %v, fresh %v", k.Zxid(), get(s, &s.zxid), k.Fresh())
+			t.Errorf("zxid %v, fresh %t; want %v, true", k.Zxid(), k.Fresh(), get(s, &s.zxid))
 		}
 		changed := k.Changed()
 		s.set("/a/b", "3")
@@ -60,7 +60,7 @@ func TestCache_FollowsChanges(t *testing.T) {
 		synctest.Wait()
 		wantSame(t, k, s)
 		if k.Zxid() != get(s, &s.zxid) {
-			t.Errorf("zxid %v, server %v", k.Zxid(), get(s, &s.zxid))
+			t.Errorf("zxid %v, want the server's, %v", k.Zxid(), get(s, &s.zxid))
 		}
 		k.Close()
 		wantErr(t, k.Err(), ErrCacheClosed)
@@ -94,7 +94,7 @@ func TestCache_Reconnect_ReadsAgain(t *testing.T) {
 		s.cutAll()
 		synctest.Wait()
 		if k.Fresh() {
-			t.Error("fresh without a connection")
+			t.Error("the cache is fresh without a connection, want not")
 		}
 		s.set("/a", "2")
 		s.create("/b", "")
@@ -103,7 +103,7 @@ func TestCache_Reconnect_ReadsAgain(t *testing.T) {
 		synctest.Wait()
 		wantSame(t, k, s)
 		if !k.Fresh() {
-			t.Error("not fresh again")
+			t.Error("the cache is not fresh after the reconnection, want it to be")
 		}
 		s.expire(c.SessionID())
 		s.create("/c", "")
@@ -183,7 +183,7 @@ func TestCache_Random_Converges(t *testing.T) {
 			synctest.Wait()
 			wantSame(t, k, s)
 			if k.Zxid() != get(s, &s.zxid) || !k.Fresh() {
-				t.Fatalf("zxid %v, server %v, fresh %v", k.Zxid(), get(s, &s.zxid), k.Fresh())
+				t.Fatalf("zxid %v, fresh %t; want %v, true", k.Zxid(), k.Fresh(), get(s, &s.zxid))
 			}
 		}
 	})

@@ -20,7 +20,7 @@ func TestClient_Multi_TypedResults(t *testing.T) {
 		set := m.Set("/", []byte("22"), AnyVersion)
 		must(t, m.Commit(t.Context()))
 		if made.Path != "/a0000000000" || made.Stat.DataLength != 1 || set.Stat.DataLength != 2 {
-			t.Errorf("results %+v %+v", made, set)
+			t.Errorf("results %+v and %+v, want /a0000000000 with 1 byte, and 2 bytes", made, set)
 		}
 		m = c.Multi()
 		m.Create("/a0000000000", nil, Persistent)
@@ -29,7 +29,7 @@ func TestClient_Multi_TypedResults(t *testing.T) {
 		wantErr(t, err, ErrNodeExists)
 		var me *MultiError
 		if !errors.As(err, &me) || me.Index != 0 || me.Path != "/a0000000000" {
-			t.Errorf("error %v does not say which operation", err)
+			t.Errorf("error %#v, want a *MultiError of operation 0, /a0000000000", err)
 		}
 		m = c.Multi()
 		m.Delete("relative", AnyVersion)
@@ -51,30 +51,30 @@ func TestClient_Chroot_RequestsResultsAndEvents(t *testing.T) {
 		path, _, err := c.Create(ctx, "/x-", nil, EphemeralSequential)
 		must(t, err)
 		if path != "/x-0000000000" || get(s, &s.nodes)["/app/x-0000000000"] == nil {
-			t.Errorf("path %s", path)
+			t.Errorf("created %s, want /x-0000000000, which is /app/x-0000000000 at the server", path)
 		}
 		if ev := <-rec.C(); ev.Path != path || ev.Type != EventCreated || rec.Path() != "/" {
-			t.Errorf("event %+v", ev)
+			t.Errorf("event %+v of the watch on %s, want Created of %s, of the watch on /", ev, rec.Path(), path)
 		}
 		own, err := c.GetEphemerals(ctx, "")
 		must(t, err)
 		if len(own) != 1 || own[0] != path {
-			t.Errorf("ephemerals %v", own)
+			t.Errorf("ephemerals %v, want %s alone", own, path)
 		}
 		_, _, err = c.Get(ctx, "/none")
 		var op *OpError
 		if !errors.As(err, &op) || op.Path != "/none" {
-			t.Errorf("error %v", err)
+			t.Errorf("error %#v, want an *OpError of /none", err)
 		}
 		s.create("/application", "") // not below the chroot, though it looks so
 		m := c.Multi()
 		made := m.Create("/m", nil, Persistent)
 		must(t, m.Commit(ctx))
 		if made.Path != "/m" {
-			t.Errorf("path %s", made.Path)
+			t.Errorf("created %s, want /m", made.Path)
 		}
 		if ev := <-rec.C(); ev.Path != "/m" {
-			t.Errorf("event %+v", ev)
+			t.Errorf("event %+v, want one of /m", ev)
 		}
 	})
 }
@@ -117,7 +117,7 @@ func TestClient_AddAuth_ReplyOvertakes(t *testing.T) {
 		reply, err := exists.Wait(t.Context())
 		must(t, err)
 		if reply.Exists {
-			t.Error("exists")
+			t.Error("the znode exists, want the answer that came after the one to auth")
 		}
 	})
 }

@@ -76,7 +76,7 @@ func TestClient_Close_SilentServerDoesNotHang(t *testing.T) {
 		start := time.Now()
 		wantErr(t, c.Close(), ErrNotClosed)
 		if d := time.Since(start); d > maxCloseWait {
-			t.Errorf("Close took %v", d)
+			t.Errorf("Close took %v, want at most %v", d, maxCloseWait)
 		}
 		_, err := p.Wait(t.Context())
 		wantErr(t, err, ErrClosed, ErrOutcomeUnknown)
@@ -155,7 +155,7 @@ func TestHosts_Round_Shuffled(t *testing.T) {
 	for address, n := range first {
 		// A third each; the seeds are fixed, so this does not change.
 		if n < trials/4 || n > trials/2 {
-			t.Errorf("%s is the first of %d rounds in %d", address, n, trials)
+			t.Errorf("%s is the first of %d rounds in %d, want about a third", address, n, trials)
 		}
 	}
 	if len(first) != 6 {
@@ -199,11 +199,11 @@ func FuzzParseConnectString(f *testing.F) {
 			return
 		}
 		if len(hosts) == 0 || chroot != "" && (chroot[0] != '/' || chroot == "/") {
-			t.Errorf("%q: %v, chroot %q", s, hosts, chroot)
+			t.Errorf("%q reads as hosts %v, chroot %q; want hosts, and no chroot or a path", s, hosts, chroot)
 		}
 		for _, h := range hosts {
 			if h.host == "" || h.port == "" {
-				t.Errorf("%q has %+v", s, h)
+				t.Errorf("%q reads as %+v, want a host and a port", s, h)
 			}
 		}
 	})

@@ -23,10 +23,10 @@ func TestClient_CreateProtected_ReplyLost_FindsItsZnode(t *testing.T) {
 					children, _, err := c.Children(t.Context(), "/locks")
 					must(t, err)
 					if len(children) != 1 || path != "/locks/"+children[0] {
-						t.Errorf("path %s, children %v", path, children)
+						t.Errorf("created %s, and the children are %v; want that one", path, children)
 					}
 					if !strings.HasPrefix(path, "/locks/_c_") || !strings.Contains(path, "-lock-") {
-						t.Errorf("path %s is not named as Curator's", path)
+						t.Errorf("created %s, want a name like Curator's, _c_...-lock-", path)
 					}
 					if mode.Ephemeral() && stat.EphemeralOwner != c.SessionID() {
 						t.Errorf("owner %v, want %v", stat.EphemeralOwner, c.SessionID())
@@ -68,7 +68,7 @@ func TestClient_CreateProtected_ContextEnds_ZnodeIsDeleted(t *testing.T) {
 		synctest.Wait()
 		s.do(func() { left = len(s.nodes["/locks"].children) })
 		if left != 0 {
-			t.Errorf("the znode that nobody knows of is still there")
+			t.Errorf("%d children, want none: the client does not know the znode", left)
 		}
 	})
 }
@@ -89,7 +89,7 @@ func TestClient_CreateProtected_SessionLost(t *testing.T) {
 		_, _, err := c.CreateProtected(t.Context(), "/locks/x-", nil, EphemeralSequential)
 		wantErr(t, err, ErrSessionExpired)
 		if n := len(get(s, &s.nodes)["/locks"].children); n != 0 {
-			t.Errorf("%d znodes were made in another session", n)
+			t.Errorf("%d znodes were created in another session, want none", n)
 		}
 	})
 }

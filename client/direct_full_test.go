@@ -116,6 +116,6 @@ func TestDirect_SocketFull_WriterTakesOver(t *testing.T) {
 	data, _, err := c.Get(t.Context(), "/")
 	must(t, err)
 	if string(data) != "x" || len(get(s, &s.connects)) != 1 {
-		t.Errorf("data %q over %d connections", data, len(s.connects))
+		t.Errorf("data %q over %d connections, want x over 1", data, len(s.connects))
 	}
 }

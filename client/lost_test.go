@@ -32,7 +32,7 @@ func TestClient_Set_ReplyLost_OutcomeUnknown(t *testing.T) {
 			wantErr(t, err, ErrOutcomeUnknown, ErrConnectionLoss)
 			var op *OpError
 			if !errors.As(err, &op) || op.Op != "setData" || op.Path != "/" {
-				t.Errorf("error %#v names no operation and path", err)
+				t.Errorf("error %#v, want one with setData and /", err)
 			}
 			data, _, err := c.Get(t.Context(), "/")
 			must(t, err)
@@ -129,14 +129,14 @@ func TestClient_Set_ContextEnds(t *testing.T) {
 		_, err = c.Set(ctx, "/", nil, AnyVersion)
 		wantErr(t, err, context.DeadlineExceeded)
 		if errors.Is(err, ErrOutcomeUnknown) {
-			t.Errorf("error %v: it was never sent", err)
+			t.Errorf("error %v, want none of an unknown outcome: it was never sent", err)
 		}
 		wantEmptyQueue(t, c)
 		s.do(func() { s.down = false })
 		_, stat, err := c.Get(t.Context(), "/")
 		must(t, err)
 		if stat.Version != 0 {
-			t.Errorf("version %d: a withdrawn write has happened", stat.Version)
+			t.Errorf("version %d, want 0: a withdrawn write has happened", stat.Version)
 		}
 	})
 }
@@ -176,7 +176,7 @@ func TestClient_Async_CompletionInOrder(t *testing.T) {
 				select {
 				case <-earlier.Done():
 				default:
-					t.Fatalf("operation %d is done before an earlier one", i)
+					t.Fatalf("operation %d completed before an earlier one, want them in order", i)
 				}
 			}
 			switch err := p.finished(); {
@@ -192,7 +192,7 @@ func TestClient_Async_CompletionInOrder(t *testing.T) {
 		_, stat, err := c.Get(t.Context(), "/n")
 		must(t, err)
 		if v := int(stat.Version); v < done || v > done+unknown {
-			t.Errorf("version %d after %d writes and %d unknown ones", v, done, unknown)
+			t.Errorf("version %d after %d writes and %d unknown ones, want a number between", v, done, unknown)
 		}
 		if unknown == 0 || done == 0 {
 			t.Errorf("%d done, %d unknown: the test is wrong", done, unknown)
@@ -205,7 +205,7 @@ func wantEmptyQueue(t *testing.T, c *Client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.queue.Len() != 0 || c.used != 0 || c.bytes != 0 || len(c.waiters) != 0 {
-		t.Errorf("left: %d operations, %d places, %d bytes, %d waiters",
+		t.Errorf("the queue has %d operations, %d places, %d bytes, %d waiters; want nothing",
 			c.queue.Len(), c.used, c.bytes, len(c.waiters))
 	}
 }
@@ -234,7 +234,7 @@ func TestClient_Queue_BoundHoldsAndIsFair(t *testing.T) {
 			synctest.Wait()
 		}
 		if len(started) != 0 {
-			t.Fatal("a third operation was accepted")
+			t.Fatal("a third operation was accepted, want two")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -268,7 +268,7 @@ func TestClient_Queue_BoundHoldsAndIsFair(t *testing.T) {
 			_, err = p.Wait(t.Context())
 			must(t, err)
 			if len(started) != 1 {
-				t.Fatalf("%d got in for one that was answered", len(started))
+				t.Fatalf("%d operations were accepted for one that was answered, want 1", len(started))
 			}
 			if got := <-started; got != want {
 				t.Errorf("waiter %d got in, %d was before", got, want)

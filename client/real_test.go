@@ -72,7 +72,7 @@ func TestReal_ZnodesAndErrors(t *testing.T) {
 	seq, _, err := c.Create(ctx, "/a/s-", nil, client.EphemeralSequential)
 	must(t, err)
 	if seq != "/a/s-0000000000" {
-		t.Errorf("sequential: %s", seq)
+		t.Errorf("created %s, want /a/s-0000000000", seq)
 	}
 	wantErr(t, c.Delete(ctx, "/a", client.AnyVersion), client.ErrNotEmpty)
 	own, err := c.GetEphemerals(ctx, "/")
@@ -82,18 +82,18 @@ func TestReal_ZnodesAndErrors(t *testing.T) {
 	names, _, err := c.Children(ctx, "/a")
 	must(t, err)
 	if !slices.Equal(own, []string{seq}) || n != 2 || !slices.Equal(names, []string{"s-0000000000"}) {
-		t.Errorf("ephemerals %v, %d below, children %v", own, n, names)
+		t.Errorf("ephemerals %v, %d below, children %v; want %s, 2, s-0000000000", own, n, names, seq)
 	}
 	guarded, _, err := c.CreateProtected(ctx, "/a/lock-", nil, client.EphemeralSequential)
 	must(t, err)
 	if !strings.HasPrefix(guarded, "/a/_c_") {
-		t.Errorf("protected: %s", guarded)
+		t.Errorf("created %s, want a name that begins with _c_", guarded)
 	}
 	must(t, c.Sync(ctx, "/"))
 	must(t, c.Close())
 	other := connect(t, servers)
 	if names, _, err := other.Children(ctx, "/app/a"); err != nil || len(names) != 0 {
-		t.Errorf("left of the closed session: %v, %v", names, err)
+		t.Errorf("children %v (%v) after the end of the session, want none", names, err)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestReal_Watches(t *testing.T) {
 				t.Errorf("event %+v, want %v %s", e, typ, path)
 			}
 		case <-time.After(30 * time.Second):
-			t.Fatalf("no event %v %s", typ, path)
+			t.Fatalf("no event in 30 seconds, want %v %s", typ, path)
 		}
 	}
 	_, _, missing, err := c.ExistsW(ctx, "/w")

@@ -24,7 +24,7 @@ func TestRegression_Close_SessionEndsBeforeTheServerIsTold(t *testing.T) {
 		wantErr(t, session.Err(), ErrClosed)
 		select {
 		case err := <-closed:
-			t.Errorf("Close has returned, with %v, although the server is silent", err)
+			t.Errorf("Close returned %v, want it to wait for the silent server", err)
 		default:
 		}
 		wantErr(t, <-closed, ErrNotClosed)
@@ -42,7 +42,7 @@ func TestRegression_Multi_CreateAnsweredWithoutStat(t *testing.T) {
 		set := m.Set("/m", []byte("x"), 0)
 		must(t, m.Commit(t.Context()))
 		if made.Path != "/m" || made.Stat != (Stat{}) || set.Stat.Version != 1 {
-			t.Errorf("created %q with %+v, set %+v", made.Path, made.Stat, set.Stat)
+			t.Errorf("created %q with %+v, set %+v; want /m without Stat, version 1", made.Path, made.Stat, set.Stat)
 		}
 	})
 }

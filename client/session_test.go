@@ -79,12 +79,12 @@ func TestClient_Session_StatesOfAReconnection(t *testing.T) {
 		}
 		again := nextState(t, w, StateReconnected)
 		if again.Session.ID != first.Session.ID || again.Session.ID == 0 {
-			t.Errorf("session %v after %v", again.Session.ID, first.Session.ID)
+			t.Errorf("session %v after the reconnection, want %v, as before", again.Session.ID, first.Session.ID)
 		}
 		must(t, c.Close())
 		nextState(t, w, StateClosed)
 		if _, open := <-w.C(); open {
-			t.Error("channel of states is open after Closed")
+			t.Error("the channel of states is open after Closed, want it closed")
 		}
 		if l := get(s, &s.closed); len(l) != 1 || l[0] != first.Session.ID {
 			t.Errorf("closed sessions: %v", l)
@@ -117,7 +117,7 @@ func TestClient_Session_LostAtLocalDeadline(t *testing.T) {
 		ev := <-watch.C()
 		wantErr(t, ev.Err, ErrSessionExpired)
 		if ev.Type != EventEnded || ev.Path != "/mine" {
-			t.Errorf("event %v", ev)
+			t.Errorf("event %+v, want Ended of /mine", ev)
 		}
 		// The server still knows the session: it must be closed there, and not
 		// be used again.
@@ -125,10 +125,10 @@ func TestClient_Session_LostAtLocalDeadline(t *testing.T) {
 		found, _, err := c.Exists(t.Context(), "/mine")
 		must(t, err)
 		if found {
-			t.Error("the ephemeral of the lost session is still there")
+			t.Error("the ephemeral of the lost session still exists, want it deleted")
 		}
 		if c.SessionID() == old.ID {
-			t.Error("the lost session is used again")
+			t.Error("the lost session is used again, want another one")
 		}
 		if l := get(s, &s.closed); len(l) != 1 || l[0] != old.ID {
 			t.Errorf("closed sessions %v, want %v", l, old.ID)
@@ -178,12 +178,12 @@ func TestClient_Session_ExpiredByServer(t *testing.T) {
 		nextState(t, w, StateConnecting)
 		nextState(t, w, StateConnected)
 		if c.SessionID() == old.ID {
-			t.Error("session id has not changed")
+			t.Errorf("session %v after the expiry, want another one", old.ID)
 		}
 		_, _, err := c.Create(ctx, "/late", nil, Ephemeral)
 		wantErr(t, err, ErrSessionExpired)
 		if errors.Is(err, ErrOutcomeUnknown) {
-			t.Errorf("error %v: it was never sent", err)
+			t.Errorf("error %v, want none of an unknown outcome: it was never sent", err)
 		}
 	})
 }
@@ -196,7 +196,7 @@ func TestClient_Session_FinalExpiry(t *testing.T) {
 		nextState(t, w, StateSuspended)
 		nextState(t, w, StateExpired)
 		if _, open := <-w.C(); open {
-			t.Error("there is a state after a final expiry")
+			t.Error("a state follows a final expiry, want none")
 		}
 		_, _, err := c.Get(t.Context(), "/")
 		wantErr(t, err, ErrSessionExpired)
@@ -273,7 +273,7 @@ func TestClient_Detach_SessionGoesOnElsewhere(t *testing.T) {
 		found, _, err := c2.Exists(t.Context(), "/mine")
 		must(t, err)
 		if !found {
-			t.Error("the ephemeral is gone")
+			t.Error("the ephemeral of the continued session does not exist, want it to")
 		}
 		must(t, c2.Close())
 		_, err = Connect(t.Context(), "10.0.0.1", WithDialer(s.dial), WithSession(keys))

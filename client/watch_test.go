@@ -33,7 +33,7 @@ func wantNoWatches(t *testing.T, c *Client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.watches.paths) != 0 || c.watches.recursive != 0 {
-		t.Errorf("left: %d recursive watches, %v", c.watches.recursive, c.watches.paths)
+		t.Errorf("the registry has %d recursive watches and %v, want nothing", c.watches.recursive, c.watches.paths)
 	}
 }
 
@@ -43,7 +43,7 @@ func TestWatch_OneShot_OneEventThenClosed(t *testing.T) {
 		found, _, w1, err := c.ExistsW(ctx, "/a")
 		must(t, err)
 		if found {
-			t.Fatal("exists")
+			t.Fatal("/a exists, want not")
 		}
 		_, _, w2, err := c.ChildrenW(ctx, "/")
 		must(t, err)
@@ -61,7 +61,7 @@ func TestWatch_OneShot_OneEventThenClosed(t *testing.T) {
 		_, _, w4, err := c.GetW(ctx, "/none")
 		wantErr(t, err, ErrNoNode)
 		if w4 != nil {
-			t.Error("a watch in spite of an error")
+			t.Errorf("watch %v with an error, want none", w4)
 		}
 		wantNoWatches(t, c)
 		must(t, w3.Err())
@@ -100,7 +100,7 @@ func TestWatch_Reconnect_MissedEventsComeAndNoOthers(t *testing.T) {
 		wantEvent(t, born, EventCreated, "/born")
 		must(t, c.Sync(ctx, "/"))
 		if len(watch["/same"].C()) != 0 {
-			t.Error("an event for a znode that has not changed")
+			t.Error("an event came for a znode that has not changed, want none")
 		}
 		s.set("/same", "y")
 		wantEvent(t, watch["/same"], EventDataChanged, "/same")
@@ -136,7 +136,7 @@ func TestWatch_Reconnect_BreaksHalfWay(t *testing.T) {
 					return serve
 				}
 				if req := body.(*wire.SetWatchesRequest); len(req.Append(nil)) > restoreChunk+1024 {
-					t.Errorf("setWatches of %d bytes", len(req.Append(nil)))
+					t.Errorf("setWatches of %d bytes, want at most %d", len(req.Append(nil)), restoreChunk+1024)
 				}
 				if chunks++; chunks == 2 {
 					return cut
@@ -251,7 +251,7 @@ func TestWatch_SessionLost_EndsWithReason(t *testing.T) {
 		for _, w := range []*Watch{one, rec} {
 			ev, open := <-w.C()
 			if !open || ev.Type != EventEnded || !errors.Is(ev.Err, ErrSessionExpired) {
-				t.Errorf("event %+v", ev)
+				t.Errorf("event %+v (open %t), want Ended with the expiry", ev, open)
 			}
 			wantClosed(t, w)
 			wantErr(t, w.Err(), ErrSessionExpired)
@@ -292,7 +292,7 @@ func TestWatch_Order_EventBeforeReply(t *testing.T) {
 					t.Fatalf("event %+v, want %s", ev, path)
 				}
 			default:
-				t.Fatalf("create %s has completed before its event came", path)
+				t.Fatalf("create of %s completed before its event came, want it after", path)
 			}
 		}
 	})
@@ -319,7 +319,7 @@ func TestWatch_Persistent_RearmedAfterReconnect(t *testing.T) {
 		s.do(func() { s.down = false })
 		ev := wantEvent(t, rec, EventRearmed, "/")
 		if z := get(s, &s.zxid); ev.Zxid < z {
-			t.Errorf("rearmed at %v, server is at %v", ev.Zxid, z)
+			t.Errorf("rearmed at %v, want at the server's zxid %v or later", ev.Zxid, z)
 		}
 		wantEvent(t, per, EventRearmed, "/")
 		s.set("/a", "2")

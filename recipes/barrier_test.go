@@ -38,7 +38,7 @@ func TestBarrier_Wait_UntilRemoved(t *testing.T) {
 	k.wantErr(receive(k, "the cancelled wait", cancelled).err, context.Canceled)
 	for _, w := range waiting {
 		if len(w) != 0 {
-			t.Fatal("the barrier does not hold")
+			t.Fatal("Wait has returned, want the barrier to hold")
 		}
 	}
 	k.must(b.Remove(k.ctx))
@@ -85,7 +85,7 @@ func TestDoubleBarrier_EnterLeave_Together(t *testing.T) {
 		}
 		for _, e := range entering {
 			if len(e) != 0 {
-				t.Fatal("somebody is in too early")
+				t.Fatal("one has entered before all have come, want them to wait")
 			}
 		}
 		entering = append(entering, k.enter(clients[2], 3, 0))
@@ -102,7 +102,7 @@ func TestDoubleBarrier_EnterLeave_Together(t *testing.T) {
 		wait.Until(k, "one has left", func() bool { return k.children(clients[0], k.path("b")) < 4 })
 		for _, l := range leaving {
 			if len(l) != 0 {
-				t.Fatal("somebody is out too early")
+				t.Fatal("one has left before all leave, want it to wait")
 			}
 		}
 		k.must(inside[2].Leave(k.ctx))
@@ -110,7 +110,7 @@ func TestDoubleBarrier_EnterLeave_Together(t *testing.T) {
 			k.must(receive(k, "the others' exit", l).err)
 		}
 		if n := k.children(clients[0], k.path("b")); n != 0 {
-			t.Fatalf("%d znodes are left", n)
+			t.Fatalf("%d znodes are left, want none", n)
 		}
 	}
 	k.wantNoLeftovers()
@@ -154,7 +154,7 @@ func TestDoubleBarrier_Enter_StaleReady(t *testing.T) {
 		return !exists
 	})
 	if len(first) != 0 {
-		t.Fatal("the stale znode let somebody in")
+		t.Fatal("the stale znode let one in, want it to wait")
 	}
 	second := k.enter(k.connect(), 2, 0)
 	a, b := receive(k, "the first", first), receive(k, "the second", second)

@@ -55,12 +55,12 @@ func TestElection_Campaign_NextLeadsAfterResign(t *testing.T) {
 			t.Errorf("the leader is %q with token %v, want %d with %v", leader.Data, leader.FencingToken, i, term.FencingToken())
 		}
 		if term.FencingToken() <= token {
-			t.Errorf("token %v after %v", term.FencingToken(), token)
+			t.Errorf("token %v, want more than the one before, %v", term.FencingToken(), token)
 		}
 		token = term.FencingToken()
 		for j, later := range terms[i+1:] {
 			if len(later) != 0 {
-				t.Fatalf("%d leads together with %d", i+1+j, i)
+				t.Fatalf("%d leads together with %d, want one leader", i+1+j, i)
 			}
 		}
 		k.must(term.Resign(k.ctx))
@@ -89,7 +89,7 @@ func TestElection_Campaign_WakesOneCandidate(t *testing.T) {
 	k.must(c.Close())
 	term := k.term(terms[0])
 	if leader.Err() == nil {
-		t.Error("the old leader still leads")
+		t.Error("the old leader has no error, want it to have lost")
 	}
 	if taps[0].Events() != 1 {
 		t.Errorf("the new leader had %d events, want 1", taps[0].Events())
@@ -134,7 +134,7 @@ func TestElection_Run_StandsAgainAfterLoss(t *testing.T) {
 	k.wantSessionEnd(context.Cause(first.work))
 	b := k.term(rival)
 	if b.FencingToken() <= first.term.FencingToken() {
-		t.Errorf("token %v after %v", b.FencingToken(), first.term.FencingToken())
+		t.Errorf("token %v, want more than the one before, %v", b.FencingToken(), first.term.FencingToken())
 	}
 	wait.Until(k, "the first stands again", func() bool {
 		list, err := e.Candidates(k.ctx)
@@ -144,7 +144,7 @@ func TestElection_Run_StandsAgainAfterLoss(t *testing.T) {
 	k.must(b.Resign(k.ctx))
 	again := receive(k, "the second term", leads)
 	if again.term.FencingToken() <= b.FencingToken() {
-		t.Errorf("token %v after %v", again.term.FencingToken(), b.FencingToken())
+		t.Errorf("token %v, want more than the one before, %v", again.term.FencingToken(), b.FencingToken())
 	}
 	cancel()
 	k.wantErr(receive(k, "the end of Run", ended).err, context.Canceled)
@@ -212,7 +212,7 @@ func TestElection_Observe_FollowsTheLeader(t *testing.T) {
 	cancel()
 	k.wantErr(receive(k, "the end", steps).err, context.Canceled)
 	if _, more := <-steps; more {
-		t.Error("there is something after the error")
+		t.Error("Observe yields something after the error, want its end")
 	}
 	k.must(term.Resign(k.ctx))
 	k.wantNoLeftovers()
@@ -227,7 +227,7 @@ func TestElection_Observe_StopLeavesNothing(t *testing.T) {
 	for p, err := range recipes.NewElection(c2, k.path("e")).Observe(k.ctx) {
 		k.must(err)
 		if string(p.Data) != "a" {
-			t.Errorf("the leader is %q", p.Data)
+			t.Errorf("the leader is %q, want a", p.Data)
 		}
 		break
 	}
@@ -251,12 +251,12 @@ func TestElection_Campaign_NoDoubleLeaderAfterReconnect(t *testing.T) {
 	wait.Until(k, "it stands again", func() bool { return k.children(c, k.path("e")) == 2 })
 	k.must(b.Err())
 	if len(again) != 0 {
-		t.Fatal("two lead")
+		t.Fatal("the old leader leads, too; want b alone")
 	}
 	k.must(b.Resign(k.ctx))
 	term := k.term(again)
 	if term.Session().ID == old.Session().ID {
-		t.Error("the new term is in the lost session")
+		t.Error("the new term is in the lost session, want another one")
 	}
 	k.must(term.Resign(k.ctx))
 	k.wantNoLeftovers()
@@ -272,7 +272,7 @@ func TestElection_Campaign_LossOnSuspension(t *testing.T) {
 	receive(k, "the loss", a.Done())
 	k.wantErr(a.Err(), recipes.ErrSuspended)
 	if len(second) != 0 {
-		t.Error("the other leads before the first has resigned")
+		t.Error("the other leads before the first has resigned, want it to wait")
 	}
 	k.wantErr(a.Resign(k.ctx), recipes.ErrLost)
 	k.must(k.term(second).Resign(k.ctx))

@@ -36,7 +36,7 @@ func TestGrant_Context_OfAGrantThatIsOver(t *testing.T) {
 	receive(k, "the loss", g.Done())
 	write(g, recipes.ErrDeleted)
 	if _, stat, err := c.Get(k.ctx, k.path("r")); err != nil || stat.Version != 0 {
-		t.Errorf("%d writes were done, %v", stat.Version, err)
+		t.Errorf("%d writes were done (%v), want none", stat.Version, err)
 	}
 	k.wantErr(g.Release(k.ctx), recipes.ErrLost)
 	k.wantNoLeftovers()

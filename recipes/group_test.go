@@ -103,7 +103,7 @@ func TestGroup_Join_Again(t *testing.T) {
 		list, err := g.Members(k.ctx)
 		k.must(err)
 		if names(list) != "a=x" || list[0].Owner != c.SessionID() {
-			t.Errorf("the members are %v", list)
+			t.Errorf("the members are %v, want a=x of session %v", list, c.SessionID())
 		}
 	}
 	k.must(m.Leave(k.ctx))
@@ -129,7 +129,7 @@ func TestGroup_Join_NamesakeWaits(t *testing.T) {
 	list, err := recipes.NewGroup(c, k.path("g")).Members(k.ctx)
 	k.must(err)
 	if names(list) != "a=2" {
-		t.Errorf("the members are %s", names(list))
+		t.Errorf("the members are %s, want a=2", names(list))
 	}
 	k.must(got.v.Leave(k.ctx))
 	k.wantNoLeftovers()
@@ -170,7 +170,7 @@ func TestRegistry_RegisterUpdateLeave(t *testing.T) {
 		}
 	}()
 	if s := receive(k, "the first state", steps); s.err != nil || len(s.change.Instances) != 0 {
-		t.Errorf("at first there is %v, %v", s.change, s.err)
+		t.Errorf("at first there is %v (%v), want no instance", s.change, s.err)
 	}
 	port := 8080
 	reg, err := r.Register(k.ctx, recipes.Instance{Service: "web", ID: "i1", Address: "10.0.0.1", Port: &port})
@@ -180,12 +180,12 @@ func TestRegistry_RegisterUpdateLeave(t *testing.T) {
 	k.must(s.change.Err)
 	if i := s.change.Instances[0]; i.ID != "i1" || *i.Port != port || i.Type != "DYNAMIC" ||
 		i.Registered == 0 || i.FencingToken != reg.FencingToken() || i.RegisteredAt().IsZero() {
-		t.Errorf("the instance is %+v", i)
+		t.Errorf("the instance is %+v, want i1 at port %d, as it was registered", i, port)
 	}
 	k.must(reg.Update(k.ctx, recipes.Instance{Address: "10.0.0.2", Payload: []byte(`{"v":1}`)}))
 	s = receive(k, "the update", steps)
 	if i := s.change.Instances[0]; i.ID != "i1" || i.Address != "10.0.0.2" || string(i.Payload) != `{"v":1}` {
-		t.Errorf("the instance is %+v", i)
+		t.Errorf("the instance is %+v, want i1 at 10.0.0.2 with the payload", i)
 	}
 	_, _, err = c.Create(k.ctx, k.path("services/web/bad"), []byte("{"), client.Ephemeral)
 	k.must(err)
@@ -194,12 +194,12 @@ func TestRegistry_RegisterUpdateLeave(t *testing.T) {
 	list, err := r.Instances(k.ctx, "web")
 	k.wantErr(err, client.ErrMarshalling)
 	if len(list) != 1 || !strings.Contains(err.Error(), "bad") {
-		t.Errorf("the instances are %v, %v", list, err)
+		t.Errorf("the instances are %v (%v), want the good one, and an error that names the bad one", list, err)
 	}
 	services, err := r.Services(k.ctx)
 	k.must(err)
 	if strings.Join(services, " ") != "web" {
-		t.Errorf("the services are %q", services)
+		t.Errorf("the services are %q, want web", services)
 	}
 	for _, id := range []string{"", "a/b", "..", "x\x00"} {
 		_, err := r.Register(k.ctx, recipes.Instance{Service: "web", ID: id})
@@ -219,11 +219,11 @@ func TestMembership_Token_GoesWithTheSession(t *testing.T) {
 	m, err := recipes.NewGroup(c, k.path("g")).Join(k.ctx, "a", nil)
 	k.must(err)
 	if m.FencingToken() == 0 {
-		t.Error("a member has no token")
+		t.Error("a member has token 0, want the zxid of its creation")
 	}
 	k.must(c.Close())
 	if token := m.FencingToken(); token != 0 {
-		t.Errorf("token %v although the session has ended", token)
+		t.Errorf("token %v after the session has ended, want 0", token)
 	}
 	<-m.Done()
 }

@@ -86,12 +86,12 @@ func TestInterop_Mutex_WithKazooLock(t *testing.T) {
 	list, err := m.Participants(k.ctx)
 	k.must(err)
 	if string(list[1].Data) != "kazoo" {
-		t.Errorf("the second in the queue is %q", list[1].Data)
+		t.Errorf("the second in the queue is %q, want kazoo", list[1].Data)
 	}
 	k.must(first.Release(k.ctx))
 	z.expect("held")
 	if len(last) != 0 {
-		t.Fatal("Go and kazoo have the lock")
+		t.Fatal("Go has the lock together with kazoo, want kazoo alone")
 	}
 	z.release()
 	got := receive(k, "the last grant", last)
@@ -127,7 +127,7 @@ func TestInterop_Election_WithKazooElection(t *testing.T) {
 	leader, err := e.Leader(k.ctx)
 	k.must(err)
 	if string(leader.Data) != "kazoo" || len(last) != 0 {
-		t.Errorf("the leader is %q", leader.Data)
+		t.Errorf("the leader is %q, and %d others lead; want kazoo alone", leader.Data, len(last))
 	}
 	z.release()
 	k.must(k.term(last).Resign(k.ctx))

@@ -50,12 +50,12 @@ func TestMutex_Lock_CreateReplyLostWithSession(t *testing.T) {
 	got := receive(k, "the grant", waiting)
 	k.must(got.err)
 	if got.v.Session().ID == old.ID || got.v.Err() != nil {
-		t.Fatalf("granted in session %v (%v), the lost one is %v", got.v.Session().ID, got.v.Err(), old.ID)
+		t.Fatalf("granted in session %v (%v), want another than the lost %v", got.v.Session().ID, got.v.Err(), old.ID)
 	}
 	_, stat, err := c.Get(k.ctx, got.v.Path())
 	k.must(err)
 	if stat.EphemeralOwner != got.v.Session().ID {
-		t.Errorf("the znode belongs to %v, the grant to %v", stat.EphemeralOwner, got.v.Session().ID)
+		t.Errorf("the znode belongs to %v, want to the grant's session %v", stat.EphemeralOwner, got.v.Session().ID)
 	}
 	k.must(got.v.Release(k.ctx))
 	k.waitChildren(c, k.path("m"), 0)
@@ -94,7 +94,7 @@ func TestMutex_Lock_SessionExpiresWhileWaiting(t *testing.T) {
 	next := receive(k, "the second waiter's grant", second)
 	k.must(next.err)
 	if len(first) != 0 {
-		t.Fatal("the first waiter has the mutex, too")
+		t.Fatal("the first waiter has the mutex, too; want the second alone")
 	}
 	k.must(next.v.Release(k.ctx))
 	last := receive(k, "the first waiter's grant", first)
@@ -118,12 +118,12 @@ func TestMutex_Lock_SessionExpiresWhileHolding(t *testing.T) {
 	k.wantSessionEnd(g.Err())
 	receive(k, "the end of the context", bound.Done())
 	if _, _, err := c.Get(bound, k.root); err == nil {
-		t.Error("an operation of the lost grant runs in the next session")
+		t.Error("an operation of the lost grant succeeded in the next session, want an error")
 	}
 	got := receive(k, "the next grant", next)
 	k.must(got.err)
 	if got.v.FencingToken() <= g.FencingToken() {
-		t.Errorf("token %v after %v", got.v.FencingToken(), g.FencingToken())
+		t.Errorf("token %v, want more than the one before, %v", got.v.FencingToken(), g.FencingToken())
 	}
 	k.wantErr(g.Release(k.ctx), recipes.ErrLost)
 	k.must(got.v.Err())
@@ -175,7 +175,7 @@ func TestMutex_Lock_ConnectionsBreak(t *testing.T) {
 	}
 	k.must(holder.Err())
 	if len(next) != 0 {
-		t.Fatal("two have the mutex")
+		t.Fatal("another has the mutex, too; want the holder alone")
 	}
 	k.must(holder.Release(k.ctx))
 	got := receive(k, "the grant", next)

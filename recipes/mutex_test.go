@@ -31,7 +31,7 @@ func TestMutex_Lock_GrantedInOrder(t *testing.T) {
 	for i, w := range waiters {
 		for j, later := range waiters[i:] {
 			if len(later) != 0 {
-				t.Fatalf("waiter %d does not wait while another has the mutex", i+j)
+				t.Fatalf("waiter %d has the mutex while another holds it, want it to wait", i+j)
 			}
 		}
 		k.must(holder.Release(k.ctx))
@@ -39,7 +39,7 @@ func TestMutex_Lock_GrantedInOrder(t *testing.T) {
 		k.must(got.err)
 		holder = got.v
 		if holder.FencingToken() <= token {
-			t.Errorf("waiter %d has token %v after %v", i, holder.FencingToken(), token)
+			t.Errorf("waiter %d has token %v, want more than the one before, %v", i, holder.FencingToken(), token)
 		}
 		token = holder.FencingToken()
 	}
@@ -132,7 +132,7 @@ func TestMutex_Lock_WaiterInTheMiddleGivesUp(t *testing.T) {
 		return shared.Watches(k.path("m")) == 3
 	})
 	if len(last) != 0 {
-		t.Fatal("two have the mutex")
+		t.Fatal("the last waiter has the mutex, too; want it to wait")
 	}
 	k.must(holder.Release(k.ctx))
 	got := receive(k, "the grant", last)
@@ -170,7 +170,7 @@ func TestMutex_Lock_Reentrant(t *testing.T) {
 	inner, err := m.Lock(ctx)
 	k.must(err)
 	if inner.FencingToken() != outer.FencingToken() {
-		t.Errorf("the inner grant has token %v, the outer %v", inner.FencingToken(), outer.FencingToken())
+		t.Errorf("the inner grant has token %v, want the outer's, %v", inner.FencingToken(), outer.FencingToken())
 	}
 	_, err = m.TryLock(k.ctx) // not with the grant's context
 	k.wantErr(err, recipes.ErrNotAcquired)
@@ -195,7 +195,7 @@ func TestMutex_Revoke_HolderIsAsked(t *testing.T) {
 	data, _, err := k.connect().Get(k.ctx, g.Path())
 	k.must(err)
 	if string(data) != "__REVOKE__" {
-		t.Errorf("the data is %q, not Curator's", data)
+		t.Errorf("the data is %q, want Curator's __REVOKE__", data)
 	}
 	k.must(other.Revoke(k.ctx)) // twice is no error, and the grant stays
 	k.must(g.Release(k.ctx))
@@ -222,7 +222,7 @@ func TestMutex_Lock_CuratorLayout(t *testing.T) {
 	g := k.lock(recipes.NewMutex(c, k.path("deep/m"), recipes.WithData([]byte("me"))))
 	name, ok := strings.CutPrefix(g.Path(), k.path("deep/m/_c_"))
 	if !ok || len(name) != 36+len("-lock-0000000000") || !strings.HasSuffix(name, "-lock-0000000000") {
-		t.Errorf("the path is %s", g.Path())
+		t.Errorf("the path is %s, want deep/m/_c_, a GUID and -lock-0000000000", g.Path())
 	}
 	if n := tap.Sent(proxy.OpContain); n != 3 { // deep/m, in vain; deep; deep/m
 		t.Errorf("%d containers were asked for, want 3", n)

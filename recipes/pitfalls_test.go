@@ -36,7 +36,7 @@ func (k *kit) wantNoEvents(taps []*proxy.Proxy) {
 	k.Helper()
 	for i, tap := range taps {
 		if n := tap.Events(); n != 0 {
-			k.Errorf("client %d has %d events, and it was not its turn", i, n)
+			k.Errorf("client %d has %d events, want none: it was not its turn", i, n)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestElection_Campaign_BlipsCostNoLeadership(t *testing.T) {
 	states.Cancel()
 	k.must(term.Err())
 	if len(next) != 0 {
-		t.Error("a connection has broken, and another one leads")
+		t.Error("another one leads after a connection has broken, want the same leader")
 	}
 	k.must(term.Resign(k.ctx))
 	k.must(k.term(next).Resign(k.ctx))
@@ -140,7 +140,7 @@ func TestMutex_Lock_WaitersZnodeDeleted(t *testing.T) {
 	got := receive(k, "the lock of the third", third)
 	k.must(got.err)
 	if len(second) != 0 {
-		t.Error("two have the lock")
+		t.Error("the second has the lock, too; want the third alone")
 	}
 	k.must(got.v.Release(k.ctx))
 	got = receive(k, "the lock of the second", second)

@@ -45,7 +45,7 @@ func TestQueue_Take_FirstInFirstOut(t *testing.T) {
 	c := k.connect()
 	q := recipes.NewQueue(c, k.path("deep/q"))
 	if got := k.takeAll(q); got != "" {
-		t.Errorf("an empty queue has %q", got)
+		t.Errorf("an empty queue has %q, want nothing", got)
 	}
 	for i := range 12 {
 		k.must(q.Put(k.ctx, fmt.Append(nil, i)))
@@ -56,7 +56,7 @@ func TestQueue_Take_FirstInFirstOut(t *testing.T) {
 		t.Errorf("the length is %d, want 12", n)
 	}
 	if got := k.takeAll(recipes.NewQueue(k.connect(), k.path("deep/q"))); got != "0 1 2 3 4 5 6 7 8 9 10 11" {
-		t.Errorf("the items are %s", got)
+		t.Errorf("the items are %s, want 0 to 11 in order", got)
 	}
 	for _, dir := range []string{"deep/q", "deep/q-claims", "deep/q-tickets", "deep/q-waiters"} {
 		k.waitChildren(c, k.path(dir), 0)
@@ -72,7 +72,7 @@ func TestQueue_Put_CuratorLayout(t *testing.T) {
 	data, stat, err := c.Get(k.ctx, k.path("q/queue-0000000000"))
 	k.must(err)
 	if string(data) != "\x00\x01\x00\x01\x01\x00\x00\x00\x05hello\x02" || stat.EphemeralOwner != 0 {
-		t.Errorf("the data is %q, the owner %v", data, stat.EphemeralOwner)
+		t.Errorf("the data is %q, the owner %v; want Curator's format, and none", data, stat.EphemeralOwner)
 	}
 	// Two in one znode (putMulti), and one by hand.
 	_, _, err = c.Create(k.ctx, k.path("q/queue-"), []byte("\x00\x01\x00\x01"+
@@ -88,17 +88,17 @@ func TestQueue_Put_CuratorLayout(t *testing.T) {
 	exists, _, err := c.Exists(k.ctx, k.path("locks/queue-0000000000"))
 	k.must(err)
 	if !exists {
-		t.Error("the claim is not where Curator has it")
+		t.Error("there is no claim at locks/queue-0000000000, want it where Curator has it")
 	}
 	k.must(item.Complete(k.ctx))
 	item, err = q.Take(k.ctx)
 	k.must(err)
 	if string(item.Data) != "a" || len(item.More) != 1 || string(item.More[0]) != "bc" {
-		t.Errorf("the items are %q and %q", item.Data, item.More)
+		t.Errorf("the items are %q and %q, want a and bc", item.Data, item.More)
 	}
 	k.must(item.Complete(k.ctx))
 	if got := k.takeAll(q); got != "by hand" {
-		t.Errorf("the last item is %q", got)
+		t.Errorf("the last item is %q, want \"by hand\"", got)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestQueue_Put_ReplyLost(t *testing.T) {
 		tap.Before(nil)
 	}
 	if got := k.takeAll(q); got != "0 1 2 3" {
-		t.Errorf("the items are %q", got)
+		t.Errorf("the items are %q, want 0 to 3, each once", got)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestQueue_Take_RepliesLost(t *testing.T) {
 	item, err := q.TryTake(k.ctx)
 	k.must(err)
 	if string(item.Data) != "0" {
-		t.Errorf("the first item is %q", item.Data)
+		t.Errorf("the first item is %q, want 0", item.Data)
 	}
 	tap.LoseReply(proxy.OpMulti)
 	k.must(item.Complete(k.ctx))
@@ -154,7 +154,7 @@ func TestQueue_Take_RepliesLost(t *testing.T) {
 		t.Errorf("%d replies were lost, want 3", tap.Lost())
 	}
 	if got := k.takeAll(q); got != "1 2" {
-		t.Errorf("the others are %q", got)
+		t.Errorf("the other items are %q, want 1 and 2", got)
 	}
 	k.wantNoLeftovers()
 }
@@ -180,7 +180,8 @@ func TestQueue_Take_ConsumerDies(t *testing.T) {
 	again := receive(k, "the item", waiting)
 	k.must(again.err)
 	if string(again.v.Data) != "a" || again.v.FencingToken() <= item.FencingToken() || again.v.Path() != item.Path() {
-		t.Errorf("got %q with token %v after %v", again.v.Data, again.v.FencingToken(), item.FencingToken())
+		t.Errorf("got %q with token %v, want a with more than %v",
+			again.v.Data, again.v.FencingToken(), item.FencingToken())
 	}
 	k.wantErr(item.Complete(k.ctx), recipes.ErrLost)
 	k.must(item.Release(k.ctx))
@@ -216,7 +217,7 @@ func TestQueue_Take_WakesOneConsumer(t *testing.T) {
 		got := receive(k, "the item", w)
 		k.must(got.err)
 		if string(got.v.Data) != fmt.Sprint(i) {
-			t.Errorf("consumer %d got %q", i, got.v.Data)
+			t.Errorf("consumer %d got %q, want %d", i, got.v.Data, i)
 		}
 		for j, tap := range taps[i+1:] {
 			k.must(clients[i+1+j].Sync(k.ctx, "/"))
@@ -250,7 +251,7 @@ func TestQueue_Take_ContextEnds(t *testing.T) {
 	k.wantNoLeftovers()
 	k.must(q.Put(k.ctx, []byte("a")))
 	if got := k.takeAll(q); got != "a" {
-		t.Errorf("the items are %q", got)
+		t.Errorf("the items are %q, want a", got)
 	}
 }
 
@@ -263,12 +264,12 @@ func TestPriorityQueue_Take_LowestFirst(t *testing.T) {
 	exists, _, err := k.connect().Exists(k.ctx, k.path("q/queue-1000000050000000000"))
 	k.must(err)
 	if !exists {
-		t.Error("the name is not Curator's")
+		t.Error("there is no queue-1000000050000000000, want Curator's name")
 	}
 	item, err := q.Take(k.ctx)
 	k.must(err)
 	if item.Priority() != math.MinInt32 {
-		t.Errorf("the first priority is %d", item.Priority())
+		t.Errorf("the first priority is %d, want %d", item.Priority(), math.MinInt32)
 	}
 	k.must(item.Complete(k.ctx))
 	n, err := q.Len(k.ctx)
@@ -277,7 +278,7 @@ func TestPriorityQueue_Take_LowestFirst(t *testing.T) {
 		t.Errorf("the length is %d, want 6", n)
 	}
 	if got := k.takeAll(q); got != "-1.1 -1.6 0.5 5.0 5.3 2147483647.2" {
-		t.Errorf("the items are %s", got)
+		t.Errorf("the items are %s, want them by priority", got)
 	}
 	k.wantNoLeftovers()
 }
@@ -294,15 +295,15 @@ func TestDelayQueue_Take_WhenDue(t *testing.T) {
 	exists, _, err := k.connect().Exists(k.ctx, k.path("q/queue-|00012345|0000000002"))
 	k.must(err)
 	if !exists {
-		t.Error("the name is not Curator's")
+		t.Error("there is no queue-|00012345|0000000002, want Curator's name")
 	}
 	if got := k.takeAll(q); got != "at once" {
-		t.Errorf("the items that are due are %q", got)
+		t.Errorf("the items that are due are %q, want \"at once\"", got)
 	}
 	item, err := q.Take(k.ctx)
 	k.must(err)
 	if string(item.Data) != "later" || item.Due().Before(due) || time.Now().Before(item.Due()) {
-		t.Errorf("got %q, due at %v, at %v", item.Data, item.Due(), time.Now())
+		t.Errorf("got %q, due at %v, at %v; want later, when it is due", item.Data, item.Due(), time.Now())
 	}
 	k.must(item.Complete(k.ctx))
 	// While one waits for the late item an earlier one comes.
@@ -312,7 +313,7 @@ func TestDelayQueue_Take_WhenDue(t *testing.T) {
 	got := receive(k, "the item", waiting)
 	k.must(got.err)
 	if string(got.v.Data) != "earlier" {
-		t.Errorf("got %q", got.v.Data)
+		t.Errorf("got %q, want earlier", got.v.Data)
 	}
 	k.must(got.v.Complete(k.ctx))
 	n, err := q.Len(k.ctx)

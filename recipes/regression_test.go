@@ -64,7 +64,7 @@ func TestRegression_Counter_TicketDeletionLost(t *testing.T) {
 	k.must(err)
 	k.waitChildren(k.connect(), k.path("n"), 0)
 	if tap.Sent(proxy.OpDelete) < 2 {
-		t.Errorf("%d deletions were tried: the first was not lost", tap.Sent(proxy.OpDelete))
+		t.Errorf("%d deletions were tried, want another after the lost one", tap.Sent(proxy.OpDelete))
 	}
 	k.wantNoLeftovers()
 }
@@ -116,7 +116,7 @@ func TestRegression_Reads_SyncIsRepeatedWithTheRead(t *testing.T) {
 	n, err := recipes.NewCounter(k.connect(), k.path("n")).Get(k.ctx)
 	k.must(err)
 	if n != 1 {
-		t.Errorf("the counter is %d after one addition", n)
+		t.Errorf("the counter is %d after one addition, want 1", n)
 	}
 	k.wantNoLeftovers()
 }
@@ -136,7 +136,7 @@ func TestRegression_Barrier_Wait_LeavesOneWatch(t *testing.T) {
 		return tap.Sent(proxy.OpSync) == 2 && shared.Watches(k.path("b")) == 1
 	})
 	if len(waiting) > 0 {
-		t.Error("the barrier is set, and Wait has returned")
+		t.Error("Wait has returned, want it to wait for the barrier")
 	}
 	k.must(b.Remove(k.ctx))
 	k.must(receive(k, "the end of the wait", waiting).err)

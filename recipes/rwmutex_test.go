@@ -44,13 +44,13 @@ func TestRWMutex_Lock_ReadersShareWritersDoNot(t *testing.T) {
 	}
 	k.must(r2.Release(k.ctx))
 	if len(w) != 0 || len(r3) != 0 {
-		t.Fatal("granted together with a reader")
+		t.Fatal("granted together with a reader, want the writer and the later reader to wait")
 	}
 	k.must(r1.Release(k.ctx))
 	writer := receive(k, "the writer", w)
 	k.must(writer.err)
 	if len(r3) != 0 {
-		t.Fatal("a reader together with the writer")
+		t.Fatal("a reader is granted together with the writer, want it to wait")
 	}
 	k.must(writer.v.Release(k.ctx))
 	reader := receive(k, "the reader", r3)
@@ -73,7 +73,7 @@ func TestRWMutex_Downgrade_KeepsThePlace(t *testing.T) {
 	k.wantErr(w.Err(), recipes.ErrReleased)
 	k.must(r.Err())
 	if len(next) != 0 {
-		t.Fatal("a writer together with the reader")
+		t.Fatal("a writer is granted together with the reader, want it to wait")
 	}
 	_, err = m.Downgrade(k.ctx, r)
 	k.wantErr(err, recipes.ErrNotHeld)
@@ -81,7 +81,8 @@ func TestRWMutex_Downgrade_KeepsThePlace(t *testing.T) {
 	got := receive(k, "the next writer", next)
 	k.must(got.err)
 	if r.FencingToken() != w.FencingToken() || got.v.FencingToken() <= r.FencingToken() {
-		t.Errorf("the tokens are %v, %v, %v", w.FencingToken(), r.FencingToken(), got.v.FencingToken())
+		t.Errorf("the tokens are %v, %v, %v; want two equal ones and a higher one",
+			w.FencingToken(), r.FencingToken(), got.v.FencingToken())
 	}
 	k.must(got.v.Release(k.ctx))
 	k.wantNoLeftovers()
@@ -119,14 +120,14 @@ func TestSemaphore_Acquire_PlacesAndOrder(t *testing.T) {
 	for i, w := range waiting {
 		for _, later := range waiting[i:] {
 			if len(later) != 0 {
-				t.Fatal("more holders than permits")
+				t.Fatal("there are more holders than permits, want the others to wait")
 			}
 		}
 		k.must(holders[i%2].Release(k.ctx))
 		got := receive(k, "a permit", w)
 		k.must(got.err)
 		if got.v.FencingToken() <= holders[(i+1)%2].FencingToken() {
-			t.Errorf("token %v after %v", got.v.FencingToken(), holders[(i+1)%2].FencingToken())
+			t.Errorf("token %v, want more than %v", got.v.FencingToken(), holders[(i+1)%2].FencingToken())
 		}
 		holders[i%2] = got.v
 	}
@@ -154,7 +155,7 @@ func TestSemaphore_Acquire_SessionsExpire(t *testing.T) {
 	zktest.Expire(k, c2, shared.Address)
 	k.waitChildren(c, k.path("s/leases"), 2) // it waits again
 	if len(second) != 0 {
-		t.Fatal("more holders than permits")
+		t.Fatal("there are more holders than permits, want the second to wait")
 	}
 	zktest.Expire(k, c, shared.Address)
 	got := receive(k, "the permit", second)

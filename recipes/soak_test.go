@@ -48,7 +48,7 @@ func (f *fence) use(g *recipes.Grant) error {
 	}
 	token := g.FencingToken()
 	if last := f.max.Load(); token < last && g.Err() == nil {
-		return fmt.Errorf("%s: token %d is used after %d", f.what, token, last)
+		return fmt.Errorf("%s: token %d is used after %d, want tokens that grow", f.what, token, last)
 	}
 	f.max.Store(max(token, f.max.Load()))
 	f.uses.Add(1)
@@ -105,7 +105,7 @@ func TestSoak_ConnectionsCutAndServersStopped(t *testing.T) {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		t.Fatal("a worker is stuck")
+		t.Fatal("the workers do not end, want them to")
 	case err := <-s.failed:
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func (s *soak) startWorkers() func() {
 	return func() {
 		s.checkSums(l)
 		if mutex.uses.Load() == 0 || election.uses.Load() == 0 {
-			s.Errorf("%d uses of the mutex, %d of the election: nothing was tested",
+			s.Errorf("%d uses of the mutex, %d of the election; want some of both",
 				mutex.uses.Load(), election.uses.Load())
 		}
 		s.Logf("%d locks, %d terms, %d items, %d additions",
@@ -160,15 +160,15 @@ func (s *soak) checkSums(l *ledger) {
 	}
 	for name := range l.put {
 		if l.done[name] == 0 && !l.unsure[name] {
-			s.Errorf("item %s was put and is lost", name)
+			s.Errorf("item %s was put and not done, want every item done", name)
 		}
 	}
 	for name, n := range l.done {
 		if n > 1 {
-			s.Errorf("item %s was done %d times", name, n)
+			s.Errorf("item %s was done %d times, want once", name, n)
 		}
 		if !l.put[name] && !l.maybe[name] {
-			s.Errorf("item %s was done and not put", name)
+			s.Errorf("item %s was done and not put, want items that were put", name)
 		}
 	}
 	v, err := recipes.NewCounter(c, s.path("counter")).Get(s.ctx)

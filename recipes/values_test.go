@@ -30,28 +30,28 @@ func TestCounter_Values(t *testing.T) {
 	v, err := n.Add(k.ctx, 258)
 	k.must(err)
 	if v != 258 {
-		t.Errorf("Add returned %d", v)
+		t.Errorf("Add returned %d, want 258", v)
 	}
 	data, _, err := c.Get(k.ctx, k.path("deep/n"))
 	k.must(err)
 	if !bytes.Equal(data, []byte{0, 0, 0, 0, 0, 0, 1, 2}) { // DistributedAtomicLong's
-		t.Errorf("the data is %x", data)
+		t.Errorf("the data is %x, want 258 in eight bytes", data)
 	}
 	was, err := n.Set(k.ctx, math.MaxInt64)
 	k.must(err)
 	if was != 258 {
-		t.Errorf("Set returned %d", was)
+		t.Errorf("Set returned %d, want 258", was)
 	}
 	_, err = n.Add(k.ctx, 1)
 	k.must(err)
 	check(math.MinInt64)
 	ok, err := n.CompareAndSwap(k.ctx, 5, 6)
 	if ok || err != nil {
-		t.Errorf("CompareAndSwap of another value: %v, %v", ok, err)
+		t.Errorf("CompareAndSwap of another value: %t (%v), want false", ok, err)
 	}
 	ok, err = n.CompareAndSwap(k.ctx, math.MinInt64, -6)
 	if !ok || err != nil {
-		t.Errorf("CompareAndSwap: %v, %v", ok, err)
+		t.Errorf("CompareAndSwap of the value: %t (%v), want true", ok, err)
 	}
 	check(-6)
 	k.waitChildren(c, k.path("deep/n"), 0) // no ticket is left
@@ -151,13 +151,13 @@ func TestConfig_FollowsItsZnode(t *testing.T) {
 		t.Errorf("with bad data the value is %v, %v; want the last good one", v, ok)
 	}
 	if err := f.Update(k.ctx, func(s settings) (settings, error) { return s, nil }); err == nil {
-		t.Error("bad data was overwritten")
+		t.Error("bad data was overwritten, want an error")
 	}
 	stat, err := other.Set(k.ctx, k.path("deep/f"), []byte(`{"Limit":3}`), client.AnyVersion)
 	k.must(err)
 	until("the good data", func(s settings, _ bool) bool { return s.Limit == 3 })
 	if f.Err() != nil || f.Stat().Version != stat.Version {
-		t.Errorf("the error is %v, the version %d", f.Err(), f.Stat().Version)
+		t.Errorf("the error is %v, the version %d; want none, %d", f.Err(), f.Stat().Version, stat.Version)
 	}
 	tap.Cut()
 	zktest.Expire(k, c, shared.Address)

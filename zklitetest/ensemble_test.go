@@ -34,7 +34,7 @@ func TestStart_ThreeServers_LeaderStops(t *testing.T) {
 	}
 	leader := e.Leader()
 	if leader < 0 || len(e.Addrs()) != 3 {
-		t.Fatalf("the leader is %d of %q", leader, e.Addrs())
+		t.Fatalf("the leader is %d of %q, want one of three", leader, e.Addrs())
 	}
 	e.Stop(leader)
 	e.Stop(leader) // the second has no effect
@@ -66,11 +66,11 @@ func TestStart_OneServer_HTTPAndSettings(t *testing.T) {
 	}
 	defer c.Close()
 	if got := c.Session().Timeout; got != 2*time.Second {
-		t.Errorf("the session has %v", got)
+		t.Errorf("the session timeout is %v, want 2s", got)
 	}
 	e.Stop(0)
 	if e.Leader() != -1 {
-		t.Error("a stopped server leads")
+		t.Errorf("server %d leads, want none: it is stopped", e.Leader())
 	}
 	e.Restart(0)
 	if err := c.Sync(ctx, "/"); err != nil {
