@@ -74,8 +74,8 @@ func (k *kit) enter(c *client.Client, size, n int) <-chan outcome[*recipes.Enter
 	return in
 }
 
-// Nobody gets in before all are there, and nobody out before all leave; three times,
-// since rounds follow each other.
+// No one enters before all have come, and no one leaves before all leave; three
+// times, since rounds follow each other.
 func TestDoubleBarrier_EnterLeave_Together(t *testing.T) {
 	k := newKit(t)
 	clients := []*client.Client{k.connect(), k.connect(), k.connect()}
@@ -142,7 +142,7 @@ func TestDoubleBarrier_EnterLeave_RoundsDoNotMix(t *testing.T) {
 	k.wantNoLeftovers()
 }
 
-// A crash of all has left ready behind. It does not open the next round.
+// A crash of all has left ready. It does not open the next round.
 func TestDoubleBarrier_Enter_StaleReady(t *testing.T) {
 	k := newKit(t)
 	c := k.connect()

@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
 
-// candidate stands in an election, and is the nth in the queue when it returns.
+// candidate campaigns in an election, and is the nth in the queue when it returns.
 func (k *kit) candidate(
 	c *client.Client, name string, n int, opts ...recipes.Option,
 ) (*recipes.Election, <-chan outcome[*recipes.Term]) {
@@ -95,7 +95,7 @@ func TestElection_Campaign_WakesOneCandidate(t *testing.T) {
 		t.Errorf("the new leader had %d events, want 1", taps[0].Events())
 	}
 	for i := range length - 1 {
-		k.must(clients[i+1].Sync(k.ctx, "/")) // behind it no event is under way
+		k.must(clients[i+1].Sync(k.ctx, "/")) // after it no event is in transit
 		if n := taps[i+1].Events(); n != 0 {
 			t.Errorf("candidate %d had %d events, want none", i+1, n)
 		}
@@ -107,8 +107,8 @@ func TestElection_Campaign_WakesOneCandidate(t *testing.T) {
 	k.wantNoLeftovers()
 }
 
-// A leader whose session expires learns of it, stands again behind the others, and
-// at no time do two lead.
+// A leader whose session expires learns of it, campaigns again after the others,
+// and at no time do two lead.
 func TestElection_Run_StandsAgainAfterLoss(t *testing.T) {
 	k := newKit(t)
 	c := k.connect()
@@ -166,8 +166,8 @@ func TestElection_Run_ResignsWhenDone(t *testing.T) {
 	k.wantNoLeftovers()
 }
 
-// Observe shows every state that lasts: nobody, a leader, its new data, the next
-// one, nobody again.
+// Observe shows every state that lasts: no leader, a leader, its new data, the
+// next one, no leader again.
 func TestElection_Observe_FollowsTheLeader(t *testing.T) {
 	k := newKit(t)
 	type step struct {
@@ -245,7 +245,7 @@ func TestElection_Campaign_NoDoubleLeaderAfterReconnect(t *testing.T) {
 	_, rival := k.candidate(k.connect(), "b", 2)
 	tap.Block()
 	b := k.term(rival)
-	k.wantErr(old.Err(), recipes.ErrLost) // before anybody else leads
+	k.wantErr(old.Err(), recipes.ErrLost) // before another candidate leads
 	tap.Unblock()
 	again := start(func() (*recipes.Term, error) { return e.Campaign(k.ctx) })
 	wait.Until(k, "it stands again", func() bool { return k.children(c, k.path("e")) == 2 })

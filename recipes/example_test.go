@@ -14,7 +14,7 @@ import (
 // exampleAtMost bounds how long an example may take.
 const exampleAtMost = 30 * time.Second
 
-// connectExample returns two clients, which stand for two processes.
+// connectExample returns two clients, as if in two processes.
 func connectExample(ctx context.Context) (ours, theirs *client.Client) {
 	var both [2]*client.Client
 	for i := range both {
@@ -82,7 +82,7 @@ func ExampleMutex() {
 	fmt.Println("others:", errors.Is(err, recipes.ErrNotAcquired))
 
 	select {
-	case <-grant.Done(): // the session was lost; grant.Err says so
+	case <-grant.Done(): // the session was lost; grant.Err has the reason
 	default:
 		fmt.Println("held")
 	}
@@ -147,7 +147,7 @@ func ExampleQueue() {
 		log.Panic(err)
 	}
 	queue := recipes.NewQueue(consumer, "/example/mails")
-	item, err := queue.Take(ctx) // waits; nobody else gets it while the session lives
+	item, err := queue.Take(ctx) // waits; no other client gets it while the session lives
 	if err != nil {
 		log.Panic(err)
 	}

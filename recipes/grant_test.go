@@ -42,7 +42,7 @@ func TestGrant_Context_OfAGrantThatIsOver(t *testing.T) {
 	k.wantNoLeftovers()
 }
 
-// Release returns when its context ends, and goes on in the background.
+// Release returns when its context ends, and continues in the background.
 func TestGrant_Release_ContextEnds(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped()

@@ -73,7 +73,7 @@ func TestGroup_Watch_JoinChangeLeave(t *testing.T) {
 	k.wantNoLeftovers()
 }
 
-// A member whose session expires, or whose znode somebody deletes, joins again.
+// A member whose session expires, or whose znode is deleted, joins again.
 func TestGroup_Join_BadNames(t *testing.T) {
 	k := newKit(t)
 	g := recipes.NewGroup(k.connect(), k.path("g"))

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(zktest.Main(m, func(s *zktest.Server) { shared = s }))
 }
 
-// kit is what a test has: a path of its own on the shared server, and clients.
+// kit gives a test a path of its own on the shared server, and clients.
 type kit struct {
 	*testing.T
 	ctx  context.Context
@@ -50,8 +50,8 @@ func (k *kit) connectTapped(opts ...client.Option) (*client.Client, *proxy.Proxy
 	return zktest.ConnectTapped(k, shared.Address, opts...)
 }
 
-// wantNoLeftovers waits until neither goroutines nor watches of the recipes are left,
-// while the clients are still connected.
+// wantNoLeftovers waits until the recipes have neither goroutines nor watches, while
+// the clients are still connected.
 func (k *kit) wantNoLeftovers() {
 	k.Helper()
 	zktest.NoGoroutines(k)
@@ -72,8 +72,8 @@ func (k *kit) wantErr(err, want error) {
 	}
 }
 
-// wantSessionEnd checks the reason for a loss by the end of the session, of which the news
-// that the znode is gone may come first.
+// wantSessionEnd checks the reason for a loss by the end of the session. The deletion of
+// the znode may be reported first.
 func (k *kit) wantSessionEnd(err error) {
 	k.Helper()
 	if !errors.Is(err, recipes.ErrDeleted) {
@@ -120,7 +120,7 @@ func (k *kit) children(c *client.Client, path string) int {
 	return len(names)
 }
 
-// waitChildren waits until a znode has so many children.
+// waitChildren waits until a znode has n children.
 func (k *kit) waitChildren(c *client.Client, path string, n int) {
 	k.Helper()
 	wait.Until(k, path+" has the wanted number of children",

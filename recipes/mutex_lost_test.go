@@ -11,7 +11,7 @@ import (
 )
 
 // The creation of the znode succeeds and its answer is lost: there is one znode,
-// not a second one that nobody would ever give up.
+// not a second one that would never be released.
 func TestMutex_Lock_CreateReplyLost(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped()
@@ -131,8 +131,8 @@ func TestMutex_Lock_SessionExpiresWhileHolding(t *testing.T) {
 	k.wantNoLeftovers()
 }
 
-// A holder who is cut off from all servers knows that the grant is lost before
-// anybody else has it.
+// A holder that is cut off from all servers knows that the grant is lost before
+// another client has it.
 func TestMutex_Lock_PartitionedHolderLosesFirst(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped(quick)

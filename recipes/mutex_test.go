@@ -115,8 +115,8 @@ func TestMutex_Lock_PredecessorGoneBeforeWatch(t *testing.T) {
 	k.wantNoLeftovers()
 }
 
-// A waiter in the middle gives up. Nobody has the mutex because of that, and the
-// one behind it goes on to wait for the holder.
+// A waiter in the middle gives up. No one gets the mutex because of that, and
+// the next one waits for the holder instead.
 func TestMutex_Lock_WaiterInTheMiddleGivesUp(t *testing.T) {
 	k := newKit(t)
 	holder := k.lock(recipes.NewMutex(k.connect(), k.path("m")))

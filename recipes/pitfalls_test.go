@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
-// What follows are the pitfalls of docs/recipes.md that no other test falls into.
+// The pitfalls of docs/recipes.md that no other test covers.
 
 // waitingClients starts n calls, each at a client of its own, and waits after each until
 // a queue has one more.
@@ -41,8 +41,8 @@ func (k *kit) wantNoEvents(taps []*proxy.Proxy) {
 	}
 }
 
-// A permit of a semaphore that comes free wakes the holder of its mutex, and that one the
-// next in the queue, and no other.
+// A free permit of a semaphore wakes the holder of its mutex, which wakes the next in the
+// queue, and no other.
 func TestSemaphore_Release_WakesNoOtherWaiter(t *testing.T) {
 	k := newKit(t)
 	acquire := func(c *client.Client) (*recipes.Grant, error) {

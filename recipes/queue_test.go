@@ -15,17 +15,17 @@ import (
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
 
-// taker is what the three kinds of queues have.
+// taker is implemented by the three kinds of queues.
 type taker interface {
 	Take(context.Context) (*recipes.Item, error)
 	TryTake(context.Context) (*recipes.Item, error)
 }
 
-// takerWatches is how many watches one who waits has that the server tells of: on its
-// own place. Those on the lists it does not tell of.
+// takerWatches is how many watches of a waiter the server reports: the one on its own
+// place. It does not report those on the lists.
 const takerWatches = 1
 
-// takeAll takes and finishes what can be taken.
+// takeAll takes and completes all available items.
 func (k *kit) takeAll(q taker) string {
 	k.Helper()
 	var all []string

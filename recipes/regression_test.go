@@ -48,7 +48,7 @@ func TestRegression_Grant_ErrKnowsOfTheSessionFirst(t *testing.T) {
 	k.wantNoLeftovers()
 }
 
-// The deletion of a ticket was sent once, and nobody looked what came of it: if the
+// The deletion of a ticket was sent once, without checking its outcome: if the
 // connection broke just then, the ticket stayed for as long as the session lived.
 // Found by TestSoak_ServersKilledAndPaused as a znode that was left.
 func TestRegression_Counter_TicketDeletionLost(t *testing.T) {

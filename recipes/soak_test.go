@@ -31,15 +31,15 @@ const soakClients = 4
 type fence struct {
 	what string
 	max  atomic.Int64
-	in   sync.Mutex // held by the one who is in
+	in   sync.Mutex // held by the one that is in
 	uses atomic.Int64
 }
 
-// use is what a holder does with the resource. Nobody else may be in it while the grant
-// is held, and no older token come.
+// use is the holder's use of the resource. No other may be in it while the grant is
+// held, and no older token come.
 func (f *fence) use(g *recipes.Grant) error {
 	if !f.in.TryLock() {
-		// Whoever is in has to have lost their grant by now, and be about to leave.
+		// The one that is in must have lost its grant by now, and be about to leave.
 		f.in.Lock()
 	}
 	defer f.in.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
 
-// ledger is what a soak's workers know to be true of queue and counter.
+// ledger records what a soak's workers know of queue and counter.
 type ledger struct {
 	mu       sync.Mutex
 	put      map[string]bool // items that were put for certain

@@ -78,7 +78,7 @@ func TestStart_OneServer_HTTPAndSettings(t *testing.T) {
 	}
 }
 
-// TestStore is what the package comment shows: a test of somebody's program.
+// TestStore is the example of the package comment: a test of a user's program.
 func TestStore(t *testing.T) {
 	e := zklitetest.Start(t, zklitetest.WithServers(3))
 	c, err := client.Connect(t.Context(), e.ConnectString())

@@ -39,7 +39,7 @@ import (
 // startTimeout bounds how long servers may take until they serve: long for a loaded machine.
 const startTimeout = time.Minute
 
-// pollEvery is the time between two looks at whether servers serve.
+// pollEvery is how often to check whether servers serve.
 const pollEvery = 2 * time.Millisecond
 
 // Ensemble is one server or several that belong together. Its methods are safe for
@@ -263,7 +263,7 @@ func WithSetting(key, value string) Option {
 // attribute server, its id.
 func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
 
-// Main is for a TestMain whose tests share their servers, which is quicker than servers
+// Main is for a TestMain whose tests share their servers, which is faster than servers
 // for each test: it starts them, calls use, runs the tests and stops the servers. It
 // returns the exit code.
 func Main(m *testing.M, use func(*Ensemble), opts ...Option) int {
@@ -293,7 +293,7 @@ func (tb *mainTB) TempDir() string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // the system clears what is left
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // the system removes the rest
 	return dir
 }
 

@@ -116,7 +116,7 @@ func compareLog(s raft.LogStore, want []*raft.Log) error {
 	return nil
 }
 
-// contractStep is a call and what the log holds afterwards.
+// contractStep is a call and the content of the log afterwards.
 type contractStep struct {
 	name string
 	do   func(raft.LogStore) error

@@ -77,7 +77,7 @@ func outcome(f *faultfs.FS) ([]*raft.Log, error) {
 	return got, nil
 }
 
-// isPrefix says whether got is the beginning of want.
+// isPrefix reports whether got is the beginning of want.
 func isPrefix(got, want []*raft.Log) bool {
 	if len(got) > len(want) {
 		return false

@@ -107,7 +107,7 @@ func TestDirect_ErrAlignment_NamesFile(t *testing.T) {
 	}
 }
 
-// A file system that cannot write past its page cache, or is not known to, says so: /proc refuses
+// A file system that cannot write past its page cache, or is not known to, reports that: /proc refuses
 // O_DIRECT, a file in memory is none of those that are known. The log then goes through the page cache,
 // as all tests with faultfs show that do not ask for more.
 func TestDirect_ErrUnsupported(t *testing.T) {

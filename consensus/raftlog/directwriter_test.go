@@ -173,7 +173,7 @@ func TestDirectWriter_FailedWrite_FailsEverySync(t *testing.T) {
 	}
 }
 
-// A disk that is far behind makes writers wait before the memory is full.
+// A disk that lags far behind makes writers wait before the memory is full.
 func TestDirectWriter_SlowDisk_BoundsMemory(t *testing.T) {
 	f := faultfs.New(1, 4096)
 	const size = 2*raftlog.MaxUnwritten + 4<<20
@@ -207,7 +207,7 @@ func TestDirectWriter_SlowDisk_BoundsMemory(t *testing.T) {
 		}
 		done <- w.Datasync()
 	}()
-	<-hangs // nobody asked for a sync: it is a write that waits
+	<-hangs // without a sync: a write waits
 	if n := written.Load(); n > raftlog.MaxUnwritten+1<<20 {
 		t.Errorf("%d bytes were taken while the disk hangs", n)
 	}

@@ -255,7 +255,7 @@ func testOpenLyingDiskNeverReturnsWrongData(t *testing.T, newFS makeFS) {
 }
 
 // Goal: with a disk that takes 10 ms a sync, asynchronous appends return at once, readers see them,
-// Stalled and WaitDurable tell the truth, and many appends share a sync.
+// Stalled and WaitDurable report the state of the disk, and many appends share a sync.
 func TestStore_SlowSync_OverlapsAppends(t *testing.T) { eachWay(t, testStoreSlowSyncOverlapsAppends) }
 
 func testStoreSlowSyncOverlapsAppends(t *testing.T, newFS makeFS) {

@@ -104,7 +104,7 @@ func TestRegression_Open_OlderManifestDeletesNothing(t *testing.T) {
 	must(t, s.Close())
 }
 
-// Visit shows what is in a log that a server has open, and changes nothing.
+// Visit shows the entries of a log that a server has open, and changes nothing.
 func TestVisit_LogInUse(t *testing.T) {
 	dir := t.TempDir()
 	visited := func() (n uint64) {

@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/golden"
 )
 
-// A backup tells its ensemble, and readers that do not ask read it as a snapshot.
+// A backup names its ensemble, and other readers read it as a snapshot.
 func TestBackup_Label(t *testing.T) {
 	m, ensemble := busy(t), [16]byte([]byte("0123456789abcdef"))
 	s := m.Snapshot()

@@ -40,7 +40,7 @@ func examples() []Command {
 	}, edits...)
 }
 
-// normal makes what decoding cannot tell apart equal: null and empty lists.
+// normal makes null and empty lists equal, which decoding cannot distinguish.
 func normal(c Command) Command {
 	if len(c.Identities) == 0 {
 		c.Identities = nil

@@ -14,7 +14,7 @@ func TestGolden_Entry(t *testing.T) {
 		[]Batch{newRig(t).batch(Origin{Server: 3, Incarnation: 7}, all...)}))
 }
 
-// A snapshot's bytes depend on the compressor; what it says must not.
+// A snapshot's bytes depend on the compressor; its content must not.
 func TestGolden_Snapshot(t *testing.T) {
 	g := newRig(t)
 	g.m.Configure(1, 1, map[ServerID]bool{1: true}, g.rec)
@@ -42,7 +42,7 @@ func TestVersions_Unknown_AreRefused(t *testing.T) {
 	}
 	c := create("/a")
 	command := AppendCommand(nil, &c)
-	command[2] = 9 // behind the length
+	command[2] = 9 // after the length
 	entry := func(version byte) []byte {
 		b := AppendEntry(nil, 5, []Batch{{Origin: Origin{1, 1}, First: 1, Count: 1, Commands: command}})
 		b[0] = version

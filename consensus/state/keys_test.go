@@ -17,7 +17,7 @@ func keyed(key string, c Command) Command {
 	return c
 }
 
-// sameResult compares results without what says that one is a repetition.
+// sameResult compares results except for the fields that mark a repetition.
 func sameResult(a, b Result) bool {
 	a.Key, b.Key = 0, 0
 	return reflect.DeepEqual(a, b)

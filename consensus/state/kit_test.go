@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// recorder is an Observer that writes down all it is told.
+// recorder is an Observer that records all calls.
 type recorder struct {
 	lines   []string
 	results []Result
@@ -73,7 +73,7 @@ func (g *rig) batch(o Origin, cmds ...Command) Batch {
 	return x
 }
 
-// apply applies an entry and returns what the observer was told.
+// apply applies an entry and returns the calls of the observer.
 func (g *rig) apply(batches ...Batch) []string {
 	g.t.Helper()
 	g.index++

@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// publishing is what a server of a release with these levels publishes.
+// publishing is the Member that a server of a release with these levels publishes.
 func publishing(id ServerID, lowest, highest Level) Command {
 	return Command{Op: OpMember, Member: Member{
 		ID: id, Peer: "h:1:2", Version: "v", MinLevel: lowest, MaxLevel: highest,

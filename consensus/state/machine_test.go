@@ -248,7 +248,7 @@ func TestMachine_Reap_AsTheEntrySays(t *testing.T) {
 	g.must(2, Command{Op: OpReap, Path: "/t"})
 }
 
-// TestMachine_Apply_BadEntries: an entry that nobody understands is an error
+// TestMachine_Apply_BadEntries: an entry that cannot be decoded is an error
 // with its index, not a result.
 func TestMachine_Apply_BadEntries(t *testing.T) {
 	c := create("/a")

@@ -37,7 +37,7 @@ func TestMachine_Configure_RendersMembers(t *testing.T) {
 	if m := g.m.Members(); m[2].Client != "h2:2181" || m[1].HTTP != "h1:8080" {
 		t.Errorf("members %+v", m)
 	}
-	// The server itself may take back what it has said.
+	// The server itself may withdraw what it has published.
 	g.must(2, Command{Op: OpMember, Member: Member{ID: 2, Peer: "h2:2888:3888", Client: "h2:2181"}})
 	if m := g.m.Members(); m[2].Addr != "h2:2888" {
 		t.Errorf("members %+v", m)

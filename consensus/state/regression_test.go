@@ -26,7 +26,7 @@ func TestRegression_Restore_ChecksumIsCompared(t *testing.T) {
 	}
 }
 
-// Blocks behind the last one were not looked at either.
+// Blocks after the last one were not checked either.
 func TestRegression_Restore_NothingBehindTheEnd(t *testing.T) {
 	good := write(t, New())
 	z, err := zstd.NewReader(bytes.NewReader(good[len(snapshotMagic):]))

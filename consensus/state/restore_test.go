@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// restoreCommands are those of a whole restore, in parts of so many bytes.
+// restoreCommands are the commands of a whole restore, in parts of this many bytes.
 func restoreCommands(id uint64, file []byte, size int, replace bool) []Command {
 	var cmds []Command
 	for part := range slices.Chunk(file, size) {

@@ -113,7 +113,7 @@ func (c *restoreCase) usage(subject string) []byte {
 
 func sameData(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
-// events are what the observers must be told, in this order.
+// events are the expected events, in this order.
 func (c *restoreCase) events() []string {
 	var want []string
 	say := func(t znode.EventType, path string, of, parents map[string]znode.Record) {

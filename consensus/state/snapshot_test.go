@@ -97,7 +97,7 @@ func write(tb testing.TB, m *Machine) []byte {
 // TestMachine_Random_SameLogSameState applies one random log to two machines,
 // and to a third that is thrown away again and again and restored from a
 // snapshot of the first. After every entry all must have the same digest and
-// have told their observers the same.
+// have reported the same to their observers.
 func TestMachine_Random_SameLogSameState(t *testing.T) {
 	r := seed.Rand(t)
 	for range 4 {
