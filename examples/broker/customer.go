@@ -17,14 +17,13 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// pollEvery is how often a subscriber asks for more, and how soon a publisher tries
-// again.
+// pollEvery is how often a subscriber polls, and how soon a publisher tries again.
 const pollEvery = 50 * time.Millisecond
 
 // Customer publishes and subscribes. It finds the primary of a topic by its znode.
 type Customer struct {
 	client *client.Client
-	name   string // no other publisher has it
+	name   string // unique among publishers
 
 	mu     sync.Mutex // held while a message is published: one after the other
 	number int        // of the last message
@@ -33,9 +32,9 @@ type Customer struct {
 // NewCustomer returns a customer.
 func NewCustomer(c *client.Client) *Customer { return &Customer{client: c, name: rand.Text()} }
 
-// Publish gives a message to the primary of a topic, and when that dies, to the next,
-// until one acknowledges it or ctx ends. It is in the topic once: a message that is sent
-// again has the same number. After an error it may be there or not.
+// Publish sends a message to the primary of a topic, and if that dies, to the next,
+// until one acknowledges it or ctx ends. The topic gets it once: a message that is sent
+// again has the same number. After an error it may or may not be in the topic.
 func (k *Customer) Publish(ctx context.Context, topic, text string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -52,13 +51,12 @@ func (k *Customer) Publish(ctx context.Context, topic, text string) error {
 	}
 }
 
-// Read yields the messages of a topic after an id, for ever. What it yields last is the
-// error of ctx.
+// Read yields the messages of a topic after an id, until ctx ends, and then its error.
 func (k *Customer) Read(ctx context.Context, topic string, after int) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		for {
 			var messages []Message
-			// Of an error nothing is said: there are no messages then, and it is tried again.
+			// Ignore the error: there are no messages then, and Read tries again.
 			_ = k.ask(ctx, http.MethodGet, topic, "?after="+strconv.Itoa(after), nil, &messages)
 			for _, m := range messages {
 				after = m.ID
@@ -74,9 +72,10 @@ func (k *Customer) Read(ctx context.Context, topic string, after int) iter.Seq2[
 	}
 }
 
-// Subscribe is Read for a subscriber with a name, who goes on after the last message
-// that it has processed. The id of that is in the subscriber's znode, and is written
-// when the loop's body has returned: one who is killed in between gets the message again.
+// Subscribe is Read for a named subscriber, which continues after the last message that
+// it processed. The id of that message is in the subscriber's znode, and is written when
+// the loop's body has returned: a subscriber that is killed before gets the message
+// again.
 func (k *Customer) Subscribe(ctx context.Context, topic, name string) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		path := subscriberPath(topic, name)
@@ -184,14 +183,14 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		n.end(err)
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	case errors.Is(err, errNotHere) || errors.Is(err, errStale):
-		n.lookAgain() // perhaps the backup has failed
+		n.lookAgain() // the backup may have failed
 		http.Error(w, err.Error(), http.StatusMisdirectedRequest)
 	case errors.Is(err, errFull):
 		http.Error(w, err.Error(), http.StatusInsufficientStorage)
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	default:
-		_ = json.NewEncoder(w).Encode(answer) // who is gone asks again
+		_ = json.NewEncoder(w).Encode(answer) // a client that has gone asks again
 	}
 }
 

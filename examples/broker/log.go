@@ -14,15 +14,15 @@ import (
 type Message struct {
 	ID     int    // its place in the topic, from 1
 	From   string // the publisher
-	Number int    // the publisher's: a message that is sent again has the same
+	Number int    // the publisher's; the same if a message is sent again
 	Text   string
 }
 
 func (m Message) valid() bool { return m.From != "" && m.Number >= 1 && len(m.Text) <= maxMessage }
 
 // Log is a node's file of the messages of one topic, a line of JSON each, with all of
-// them in memory, too. After an error of a write it is not known what the file has: it
-// must be opened again.
+// them in memory, too. After an error of a write the content of the file is unknown:
+// open it again.
 type Log struct {
 	file     *os.File
 	messages []Message
@@ -30,8 +30,7 @@ type Log struct {
 	newest   map[string]int // publisher -> its last number
 }
 
-// OpenLog opens a log. A last line that is torn has never been acknowledged, and is cut
-// off.
+// OpenLog opens a log. A torn last line was never acknowledged, and is cut off.
 func OpenLog(path string) (*Log, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -75,8 +74,8 @@ func (l *Log) end() int64 {
 	return l.ends[len(l.ends)-1]
 }
 
-// Has reports whether a message is there already. A publisher sends the next only when
-// the last is acknowledged.
+// Has reports whether the log has a message. A publisher sends the next only after the
+// last is acknowledged.
 func (l *Log) Has(m Message) bool { return m.Number <= l.newest[m.From] }
 
 // Append gives messages their ids and writes them. They are on the disk when it returns.

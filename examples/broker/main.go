@@ -1,7 +1,8 @@
 // Command broker is a message broker after the Yahoo! Message Broker of the ZooKeeper
 // paper (Hunt et al., USENIX ATC 2010, section 4): topics, each on two nodes, its primary
-// and its backup. A message is acknowledged when both have it on their disks. If one dies
-// the other goes on and copies everything to a third: nothing is lost. README.md shows it.
+// and its backup. A message is acknowledged when both have it on their disks. If one dies,
+// the other continues and copies everything to a third: nothing is lost. README.md shows
+// it.
 //
 // The znodes below /examples/broker:
 //
@@ -14,26 +15,27 @@
 //
 // # Why nothing is lost
 //
-// Only a node of the pair may become the primary, and a node is written into the pair
-// when it has a copy of everything. Every change of the pair gives the topic's znode a
-// new version, the epoch. A node refuses copies of a lower epoch than it knows of, so one
-// that was primary and does not know of its end (it was paused, or is cut off from the
-// ensemble) cannot acknowledge anything: its backup has replaced it. This needs no clock.
-// A message that only the primary has is not shown to subscribers: it may be lost.
+// Only a node of the pair may become the primary, and a node joins the pair when it has a
+// copy of everything. Every change of the pair gives the topic's znode a new version, the
+// epoch. A node refuses copies of a lower epoch than it knows, so a former primary that
+// does not know that it was replaced (it was paused, or is cut off from the ensemble)
+// cannot acknowledge anything: its backup has replaced it. This needs no clock.
+// Subscribers do not see a message that only the primary has, because it may be lost.
 //
-// If both nodes of a pair die the topic waits for one of them to come back, with its
+// If both nodes of a pair die, the topic waits for one of them to return with its
 // directory.
 //
 // # Why nothing comes twice
 //
-// A publisher numbers its messages, and what is sent again is recognized, also by the
-// next primary: the number is in the log. A message's id is its place in the log, the
-// same on all nodes, so a subscriber that keeps the last id goes on behind it.
+// A publisher numbers its messages, so that every primary recognizes one that is sent
+// again: the number is in the log. A message's id is its place in the log, the same
+// on all nodes, so a subscriber that keeps the last id continues after it.
 //
 // # Concurrency
 //
-// Node.Run has a goroutine that serves HTTP, and looks at the topics in that of its caller;
-// both have ended when it returns. All methods of Customer are safe for concurrent use.
+// Node.Run has a goroutine that serves HTTP, and manages the topics in that of its caller;
+// the goroutine has ended when it returns. All methods of Customer are safe for concurrent
+// use.
 package main
 
 import (
@@ -92,7 +94,7 @@ func run(ctx context.Context, servers string, do func(context.Context, *client.C
 	if err != nil {
 		return fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)
 	}
-	defer func() { _ = c.Close() }() // what is not closed expires
+	defer func() { _ = c.Close() }() // otherwise the session expires
 	return do(ctx, c)
 }
 

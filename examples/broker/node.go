@@ -16,26 +16,26 @@ import (
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
-// retryEvery is how soon a node tries again what has failed, if no znode changes before.
+// retryEvery is how soon a node retries after a failure, unless a znode changes first.
 const retryEvery = 200 * time.Millisecond
 
 // Node keeps topics: it is the primary of some and the backup of others.
 type Node struct {
 	Client *client.Client
 	ID     string    // no two nodes may have the same
-	Dir    string    // of its files; a node that comes back has the ID that it had with them
+	Dir    string    // of its files; a node that returns must have the same ID and Dir
 	Log    io.Writer // what happens, for people
 
 	address string        // host:port
-	again   chan struct{} // has an element if the topics are to be looked at
+	again   chan struct{} // has an element if the node must look at the topics
 	ended   chan error    // has an element if the node must end
 
 	mu     sync.Mutex // protects the field below
 	topics map[string]*topic
 }
 
-// Run serves until ctx ends or there is the znode of shutdown. The node listens before
-// it can be found.
+// Run serves until ctx ends or the shutdown znode exists. The node listens before
+// clients can find it.
 func (n *Node) Run(ctx context.Context) error {
 	n.again, n.ended, n.topics = make(chan struct{}, 1), make(chan error, 1), map[string]*topic{}
 	if err := os.MkdirAll(n.Dir, 0o755); err != nil {
@@ -57,7 +57,7 @@ func (n *Node) Run(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, t := range n.topics {
-		t.mu.Lock() // a request may still be under way, and fails from here on
+		t.mu.Lock() // requests in progress fail from here on
 		err = errors.Join(err, t.log.Close())
 		t.mu.Unlock()
 	}
@@ -74,7 +74,7 @@ func (n *Node) keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = member.Leave(ctx) }() // or gone with the session
+	defer func() { _ = member.Leave(ctx) }() // or deleted with the session
 	cache, err := client.NewCache(ctx, n.Client, root)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (n *Node) open(name string) (*topic, error) {
 	return t, nil
 }
 
-// find returns the node's copy of a topic that somebody asks for.
+// find returns the node's copy of a requested topic.
 func (n *Node) find(name string) (*topic, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// step does for every topic what there is to do, and returns what the node is to say of
-// itself. After an error it is to be called again.
+// step performs the pending changes of every topic, and returns the node's status. Call
+// it again after an error.
 func (n *Node) step(ctx context.Context, cache *client.Cache) (Status, error) {
 	status := Status{Address: n.address}
 	var all error
@@ -38,8 +38,8 @@ func (n *Node) step(ctx context.Context, cache *client.Cache) (Status, error) {
 	return status, all
 }
 
-// stepTopic does what there is to do for one topic. What a node decides by a cache that
-// is behind does not happen: its transaction names the epoch.
+// stepTopic performs the pending change of one topic. A decision from a stale cache has
+// no effect: its transaction checks the epoch.
 func (n *Node) stepTopic(
 	ctx context.Context, cache *client.Cache, t *topic, pair Pair, epoch client.Version,
 ) error {
@@ -55,7 +55,7 @@ func (n *Node) stepTopic(
 	return n.showBackup(ctx, cache, t.name, pair)
 }
 
-// showBackup keeps the znode that says who is the backup.
+// showBackup maintains the znode that names the backup.
 func (n *Node) showBackup(ctx context.Context, cache *client.Cache, topic string, pair Pair) (err error) {
 	_, stat, there := decode[Server](cache, backupPath(topic))
 	switch mine := there && stat.EphemeralOwner == n.Client.Session().ID; {
@@ -70,8 +70,8 @@ func (n *Node) showBackup(ctx context.Context, cache *client.Cache, topic string
 	return err
 }
 
-// mayLead reports whether a node has every message: those of the pair do, and of a new
-// topic everybody, so the node with the least to do takes it.
+// mayLead reports whether a node has every message: those of the pair do, and every
+// node of a new topic, so the least loaded one takes it.
 func (n *Node) mayLead(cache *client.Cache, pair Pair) bool {
 	if pair.Primary == "" {
 		id, _ := leastLoaded(cache, "")
@@ -80,8 +80,8 @@ func (n *Node) mayLead(cache *client.Cache, pair Pair) bool {
 	return pair.Primary == n.ID || pair.Backup == n.ID
 }
 
-// takeOver makes the node the primary, for now without a backup. Of two that try one
-// succeeds: the other finds a new epoch.
+// takeOver makes the node the primary, for now without a backup. If two try, one
+// succeeds, and the other finds a new epoch.
 func (n *Node) takeOver(ctx context.Context, t *topic, epoch client.Version) error {
 	multi := n.Client.Multi()
 	set := multi.Set(topicPath(t.name), encode(Pair{Primary: n.ID}), epoch)
@@ -94,8 +94,8 @@ func (n *Node) takeOver(ctx context.Context, t *topic, epoch client.Version) err
 	return nil
 }
 
-// lead takes messages if there is a backup. One that has failed is dropped, and another
-// gets a copy of everything before it is the backup.
+// lead accepts messages if there is a backup. It replaces a failed one, after the next
+// has a copy of everything.
 func (n *Node) lead(
 	ctx context.Context, cache *client.Cache, t *topic, pair Pair, epoch client.Version, fixed bool,
 ) error {
@@ -127,8 +127,8 @@ func (n *Node) lead(
 	return cache.WaitZxid(ctx, stat.Mzxid) // so that the next step sees it
 }
 
-// leastLoaded is the node that has the fewest topics, without the one that is left out;
-// "" if there is none.
+// leastLoaded is the node with the fewest topics, except the excluded one; "" if there
+// is none.
 func leastLoaded(cache *client.Cache, without string) (id string, status Status) {
 	for _, name := range cache.Children(nodesPath) {
 		s, _, ok := decode[Status](cache, znode.Join(nodesPath, name))

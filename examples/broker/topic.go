@@ -41,11 +41,11 @@ type topic struct {
 	epoch   client.Version // the newest known here
 	primary bool
 	backup  string // its address; "" while nothing can be acknowledged
-	failed  bool   // the backup of this epoch has
-	safe    int    // so many messages no later primary lacks: they can be read
+	failed  bool   // the backup of this epoch has failed
+	safe    int    // every later primary has this many messages: they can be read
 }
 
-// publish takes a message, and returns when both nodes have it on their disks.
+// publish accepts a message, and returns when both nodes have it on their disks.
 func (t *topic) publish(m Message) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +69,7 @@ func (t *topic) publish(m Message) error {
 	return nil
 }
 
-// send gives another node the messages that come after a number of them.
+// send sends another node the messages after the first ones.
 func (t *topic) send(
 	ctx context.Context, to string, epoch client.Version, after int, messages []Message,
 ) error {
@@ -78,8 +78,8 @@ func (t *topic) send(
 	return ask(ctx, http.MethodPut, to, fmt.Sprintf("%s?epoch=%d&after=%d", t.name, epoch, after), messages, nil)
 }
 
-// sendAll gives another node a copy of everything. Nothing is published meanwhile, as
-// there is no backup.
+// sendAll sends another node a copy of everything. Nothing is published meanwhile,
+// because there is no backup.
 func (t *topic) sendAll(ctx context.Context, to string) error {
 	t.mu.Lock()
 	messages, epoch := t.log.messages, t.epoch
@@ -125,7 +125,7 @@ func (t *topic) read(after int) ([]Message, error) {
 	return slices.Clone(t.log.messages[after:min(after+maxBatch, t.safe)]), nil
 }
 
-// follow makes the node one that is not the primary.
+// follow makes the node stop being the primary.
 func (t *topic) follow(epoch client.Version) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,9 +135,10 @@ func (t *topic) follow(epoch client.Version) {
 }
 
 // lead makes the node the primary, with a backup or, if that has failed or there is
-// none, without. It reports false if the epoch is over.
+// none, without. It reports false if the epoch has ended.
 //
-// Alone it is the only one that may become the primary again, so all that it has stays.
+// Without a backup no other node may become the primary, so its messages cannot be lost
+// to another.
 func (t *topic) lead(epoch client.Version, backup string) (current, has bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,7 +156,7 @@ func (t *topic) lead(epoch client.Version, backup string) (current, has bool) {
 	return true, backup != ""
 }
 
-// diskError is why a node ends: it does not know what is on its disk.
+// diskError makes a node end: it no longer knows the content of its disk.
 type diskError struct{ error }
 
 // The znodes of the broker; see the package's documentation.
@@ -167,7 +168,7 @@ const (
 	prohibitedPath = root + "/migration_prohibited"
 )
 
-// Status is what a node says of itself.
+// Status is the data of a node's znode.
 type Status struct {
 	Address string   // host:port
 	Load    int      // how many topics it has
@@ -175,10 +176,10 @@ type Status struct {
 	Backup  []string
 }
 
-// Pair is the nodes that have every acknowledged message of a topic. Nobody else may
+// Pair is the nodes that have every acknowledged message of a topic. No other node may
 // become the primary. The version of its znode is the epoch: it grows with every change.
 type Pair struct {
-	Primary string // who is the primary, or was the last; "" for a new topic
+	Primary string // the current or the last primary; "" for a new topic
 	Backup  string // "" while there is none
 }
 
@@ -192,10 +193,11 @@ func subscriberPath(topic, name string) string {
 	return znode.Join(topicPath(topic)+"/subscribers", name)
 }
 
-// topicName is what a topic may be called: its file and its znode have the name.
+// topicName is the form of a topic's name, which is also that of its file and its
+// znode.
 var topicName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
-// CreateTopic adds a topic, if it is not there. A node will take it.
+// CreateTopic adds a topic unless it exists. A node will take it.
 func CreateTopic(ctx context.Context, c *client.Client, topic string) error {
 	if !topicName.MatchString(topic) {
 		return fmt.Errorf("topic %q: want at most 64 of a-z, 0-9 and -, the first no -", topic)
@@ -218,7 +220,8 @@ func encode[T Status | Pair | Server](v T) []byte {
 	return data
 }
 
-// decode reads what is in a cache; of what is not there or cannot be read the zero value.
+// decode reads a znode of a cache; the zero value if it does not exist or cannot be
+// decoded.
 func decode[T Status | Pair | Server](cache *client.Cache, path string) (v T, stat client.Stat, ok bool) {
 	node, ok := cache.Get(path)
 	if ok && json.Unmarshal(node.Data, &v) != nil {

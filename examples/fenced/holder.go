@@ -20,12 +20,12 @@ type Resource interface {
 type Holder struct {
 	mutex    *recipes.Mutex
 	resource Resource
-	// Think is what happens between reading and writing. A pause does not ask
-	// whether it suits, so the holder cannot do anything about it.
+	// Think happens between reading and writing. The holder cannot prevent a
+	// pause there.
 	Think func(context.Context)
 }
 
-// NewHolder returns one who takes the lock at path.
+// NewHolder returns a holder of the lock at path.
 func NewHolder(c *client.Client, path string, r Resource) *Holder {
 	return &Holder{
 		mutex: recipes.NewMutex(c, path), resource: r, Think: func(context.Context) {},
@@ -34,8 +34,8 @@ func NewHolder(c *client.Client, path string, r Resource) *Holder {
 
 // Add adds one to a number, and returns the sum.
 //
-// Errors: ErrStale if the lock was lost on the way and somebody else has come;
-// then nothing was added.
+// Errors: ErrStale if the lock was lost and another holder has used the
+// resource; then nothing was added.
 func (h *Holder) Add(ctx context.Context, name string) (int, error) {
 	grant, err := h.mutex.Lock(ctx)
 	if err != nil {
@@ -43,8 +43,8 @@ func (h *Holder) Add(ctx context.Context, name string) (int, error) {
 	}
 	sum, err := h.addUnder(ctx, grant.FencingToken(), name)
 	if rerr := grant.Release(ctx); !errors.Is(rerr, recipes.ErrLost) {
-		// That the lock was lost is no error here: the store decides whether
-		// it matters, and has decided.
+		// The loss of the lock is not an error here: the store has decided
+		// whether it matters.
 		err = errors.Join(err, rerr)
 	}
 	return sum, err
@@ -60,8 +60,8 @@ func (h *Holder) addUnder(ctx context.Context, token int64, name string) (int, e
 	return value, h.resource.Write(token, name, value)
 }
 
-// Wire is a client's dialer that can go dead, as the network does or as it looks
-// to everybody else when a process is stopped.
+// Wire is a client's dialer that can go dead, like a network, or a paused
+// process as others see it.
 type Wire struct {
 	mu    sync.Mutex // protects the fields below
 	dead  bool
@@ -85,7 +85,7 @@ func (w *Wire) Dial(ctx context.Context, network, address string) (net.Conn, err
 	return conn, nil
 }
 
-// Die breaks the connections, and lets none through until Revive.
+// Die breaks the connections, and refuses new ones until Revive.
 func (w *Wire) Die() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +96,7 @@ func (w *Wire) Die() {
 	w.conns = nil
 }
 
-// Revive lets connections through again.
+// Revive allows connections again.
 func (w *Wire) Revive() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -2,9 +2,9 @@
 // about it.
 //
 // Two holders add to a counter in a store, each time under a lock: read, add one,
-// write. Now and then one of them stands still between reading and writing for
-// longer than its session lives (as a garbage collection, a swapped laptop or a
-// broken network may have it). The lock goes to the other, who reads and writes.
+// write. Now and then one of them pauses between reading and writing for longer
+// than its session lives (as in a garbage collection, on a sleeping laptop or
+// with a broken network). The lock goes to the other, which reads and writes.
 // When the first wakes up it does not know what has happened, and writes, too.
 // The store refuses it, because its token is older than one the store has seen;
 // otherwise the other's addition would be lost.
@@ -70,7 +70,7 @@ func add(ctx context.Context, servers, name string, store *Store) error {
 	if err != nil {
 		return fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)
 	}
-	defer func() { _ = c.Close() }() // what is not closed expires
+	defer func() { _ = c.Close() }() // otherwise the session expires
 	holder := NewHolder(c, "/examples/fenced/lock", store)
 	for n := 1; ; n++ {
 		holder.Think = func(context.Context) {}
@@ -94,7 +94,7 @@ func add(ctx context.Context, servers, name string, store *Store) error {
 	}
 }
 
-// pause makes the holder look dead until somebody else has written.
+// pause makes the holder look dead until the other has written.
 func pause(ctx context.Context, c *client.Client, wire *Wire, store *Store) {
 	was := store.Value("visits")
 	fmt.Printf("sleepy: has read %d, and stands still for longer than %v\n",

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// ErrStale says that somebody has come with a newer token: whoever comes with this
-// one does not hold the lock any more, and may not know it yet.
+// ErrStale reports that the store has seen a newer token: the caller no longer
+// holds the lock, and may not know it yet.
 var ErrStale = errors.New("the fencing token is stale")
 
 // Store is a resource that a lock protects: numbers by name. All methods are safe
@@ -24,9 +24,8 @@ type Store struct {
 // NewStore returns an empty store.
 func NewStore() *Store { return &Store{values: map[string]int{}} }
 
-// Read returns a value to the holder of a lock. It raises the fence as Write does:
-// what the holder makes of the value must not be based on one that an earlier
-// holder changes after this.
+// Read returns a value to the holder of a lock. It raises the fence as Write does,
+// so that no earlier holder can change the value after this.
 //
 // Errors: ErrStale.
 func (s *Store) Read(token int64, name string) (int, error) {
@@ -51,8 +50,8 @@ func (s *Store) Write(token int64, name string, value int) error {
 	return nil
 }
 
-// passLocked lets a token pass that is at least the highest so far. Equal tokens
-// are of one holder, who may come as often as it likes.
+// passLocked accepts a token that is at least the highest so far. Equal tokens
+// are from one holder, which may use the store repeatedly.
 func (s *Store) passLocked(token int64) error {
 	if token < s.highest {
 		s.refused++
@@ -62,7 +61,7 @@ func (s *Store) passLocked(token int64) error {
 	return nil
 }
 
-// Value is a value as anybody may look at it.
+// Value returns a value without a lock.
 func (s *Store) Value(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,21 +22,21 @@ const (
 	resultsPath = root + "/results"
 )
 
-// Task is an address that is to be fetched.
+// Task is an address to fetch.
 type Task struct {
 	URL    string
 	Worker string // "" if it is not assigned yet
 }
 
-// Result is what was found at an address.
+// Result is the outcome of a fetch.
 type Result struct {
 	URL    string
-	Worker string // who has fetched it
+	Worker string // that fetched it
 	Body   string
 	Error  string // why there is no body
 }
 
-// Prepare makes the znodes in which others are made.
+// Prepare creates the znodes below which others are created.
 func Prepare(ctx context.Context, c *client.Client) error {
 	for _, path := range []string{configPath, tasksPath, inboxPath, resultsPath} {
 		if err := c.EnsurePath(ctx, path, client.Persistent); err != nil {
@@ -46,8 +46,8 @@ func Prepare(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// Submit wants addresses to be fetched. Each is once, also if the connection
-// breaks on the way.
+// Submit adds addresses to fetch, each exactly once, even if the connection
+// breaks.
 func Submit(ctx context.Context, c *client.Client, urls ...string) error {
 	for _, url := range urls {
 		_, _, err := c.CreateProtected(ctx, tasksPath+"/task-", encode(Task{URL: url}),
@@ -59,7 +59,7 @@ func Submit(ctx context.Context, c *client.Client, urls ...string) error {
 	return nil
 }
 
-// Results returns what has been found so far.
+// Results returns the results so far.
 func Results(ctx context.Context, c *client.Client) ([]Result, error) {
 	names, _, err := c.Children(ctx, resultsPath)
 	if err != nil {
@@ -80,8 +80,8 @@ func Results(ctx context.Context, c *client.Client) ([]Result, error) {
 	return list, nil
 }
 
-// passing reports whether an error is of the kind that ends by itself: a lost
-// connection or session, after which the loops look at the znodes again.
+// passing reports whether an error is temporary: a lost connection or session,
+// after which the loops read the znodes again.
 func passing(err error) bool {
 	return errors.Is(err, client.ErrConnectionLoss) ||
 		errors.Is(err, client.ErrOutcomeUnknown) || errors.Is(err, client.ErrSessionExpired)

@@ -1,18 +1,18 @@
-// Command fetcher is a fetching service as search engines have it: a master
-// hands out addresses, workers fetch them and store what they find.
+// Command fetcher is a fetching service like those of search engines: a master
+// assigns addresses, and workers fetch them and store the pages.
 //
-// Every process is a worker, and stands by as the master. If a worker dies, what
-// it was to fetch is given to others; if the master dies, another goes on where it
-// was. No address is forgotten, and none has two results. The master also gives the
-// workers their configuration; they write their status and health, by which clients
-// find one that is healthy. README.md shows it.
+// Every process is a worker, and a candidate for master. If a worker dies, others
+// get its addresses; if the master dies, another continues its work. No address is
+// forgotten, and none has two results. The master also gives the workers their
+// configuration; they write their status and health, by which clients find a
+// healthy one. README.md shows it.
 //
 //	go run ./cmd/zk-lite dev                                   # in one terminal
 //	go run ./examples/fetcher -name a http://127.0.0.1:8080/livez   # in a second
 //	go run ./examples/fetcher -name b                          # in a third
 //
-// Ctrl-C ends a process; kill -9 does as well, and is noticed when its session
-// expires. The znodes:
+// Ctrl-C ends a process; so does kill -9, which the others notice when its
+// session expires. The znodes:
 //
 //	/examples/fetcher/master           recipes.Election
 //	/examples/fetcher/config           what the master tells the workers
@@ -23,11 +23,11 @@
 //
 // # How it keeps its promises
 //
-// An assignment is one transaction that also checks the znode by which the master
-// has been elected: it fails if that is gone, so one who was master cannot assign
+// An assignment is one transaction that also checks the master's znode in the
+// election: it fails if that no longer exists, so a former master cannot assign
 // anything, whatever it believes. A result is stored by the transaction that
-// removes the task from the inbox of the worker: it fails if the task has been
-// given to somebody else. So both need neither locks nor clocks.
+// removes the task from the worker's inbox: it fails if the task has been given
+// to another worker. So both need neither locks nor clocks.
 //
 // # Concurrency
 //
@@ -69,8 +69,8 @@ func main() {
 	}
 }
 
-// run is a client, or submits addresses and is a worker and perhaps the master until ctx
-// ends.
+// run is a client, or submits addresses and then is a worker and a candidate for master
+// until ctx ends.
 func run(ctx context.Context, servers, name, get string, config Config, urls []string) error {
 	if config.MaxBody < 1 || config.MaxBody > maxBody {
 		return fmt.Errorf("-max-body is %d; want 1 to %d", config.MaxBody, maxBody)
@@ -81,7 +81,7 @@ func run(ctx context.Context, servers, name, get string, config Config, urls []s
 	if err != nil {
 		return fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)
 	}
-	defer func() { _ = c.Close() }() // what is not closed expires
+	defer func() { _ = c.Close() }() // otherwise the session expires
 	if get != "" {
 		worker, body, err := Get(ctx, c, get)
 		if err == nil {

@@ -16,19 +16,19 @@ import (
 type Master struct {
 	Client *client.Client
 	Name   string
-	Config *Config   // for the workers; nil to leave what the last master has given them
+	Config *Config   // for the workers; nil to keep the last master's
 	Log    io.Writer // what happens, for people
 }
 
-// Run stands for election, and leads when elected, until ctx ends.
+// Run is a candidate in the election, and leads when elected, until ctx ends.
 func (m *Master) Run(ctx context.Context) error {
 	election := recipes.NewElection(m.Client, masterPath, recipes.WithData([]byte(m.Name)))
 	return election.Run(ctx, m.lead)
 }
 
-// lead keeps every task assigned to a worker that lives, until ctx ends because
-// the term does. A new master sees all that the old one has done: its assignments
-// came before the end of its session, and that before this term.
+// lead keeps every task assigned to a live worker, until ctx ends with the term.
+// A new master sees all assignments of the old one, because they precede the end
+// of its session, and that precedes this term.
 func (m *Master) lead(ctx context.Context, term *recipes.Term) error {
 	fmt.Fprintf(m.Log, "%s: is the master, token %#x\n", m.Name, term.FencingToken())
 	cache, err := client.NewCache(ctx, m.Client, workPath)
@@ -75,7 +75,7 @@ func (m *Master) configure(ctx context.Context, term *recipes.Term) error {
 	return err
 }
 
-// assignAll assigns what the cache shows to be without a worker that lives and is healthy.
+// assignAll assigns the tasks that have no live and healthy worker in the cache.
 func (m *Master) assignAll(ctx context.Context, term *recipes.Term, cache *client.Cache) error {
 	var tasks []assignment
 	for _, id := range cache.Children(tasksPath) {
@@ -103,8 +103,8 @@ func (m *Master) assignAll(ctx context.Context, term *recipes.Term, cache *clien
 	return nil
 }
 
-// assign makes an assignment unless the term has ended, or the task is not any more
-// what the cache has shown. That is no error: the cache will show it.
+// assign makes an assignment unless the term has ended, or the task differs from
+// the cache. That is not an error: the cache will show it.
 func (m *Master) assign(ctx context.Context, term *recipes.Term, a move) error {
 	assigned := Task{URL: a.task.URL, Worker: a.to}
 	multi := m.Client.Multi()
@@ -124,7 +124,7 @@ func (m *Master) assign(ctx context.Context, term *recipes.Term, a move) error {
 	return err
 }
 
-// assignment is a task as it stands.
+// assignment is a task and its version.
 type assignment struct {
 	id      string
 	task    Task
@@ -137,7 +137,7 @@ type move struct {
 	to string
 }
 
-// plan gives each task whose worker does not live to the one with the least to do.
+// plan assigns each task without a live worker to the worker with the fewest tasks.
 func plan(tasks []assignment, workers []string) []move {
 	if len(workers) == 0 {
 		return nil

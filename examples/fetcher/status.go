@@ -21,17 +21,17 @@ const maxBody = 4 << 10
 // checkEvery is how often a worker looks at its health.
 const checkEvery = time.Second
 
-// Config is what the master tells the workers.
+// Config is the master's configuration for the workers.
 type Config struct {
 	Probe   string // an address that a healthy worker can fetch; "" for none
 	MaxBody int    // bytes of a page that are kept
 }
 
-// Status is what a worker says of itself.
+// Status is the data of a worker's znode.
 type Status struct {
 	Address string // host:port, for clients
 	Healthy bool
-	Why     string // it is not
+	Why     string // why it is not
 	Fetched int    // pages so far
 	Config  Config // that it follows
 }
@@ -45,7 +45,7 @@ func (w *Worker) configured() Config {
 	return config
 }
 
-// fetch gets a page as the configuration says.
+// fetch gets a page, and cuts it at the configured size.
 func (w *Worker) fetch(ctx context.Context, url string) (string, error) {
 	body, err := w.Fetch(ctx, url)
 	if err == nil {
@@ -61,7 +61,7 @@ func (w *Worker) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		http.Error(out, err.Error(), http.StatusBadGateway)
 		return
 	}
-	_, _ = io.WriteString(out, body) // a client who is gone asks again
+	_, _ = io.WriteString(out, body) // a client that has gone asks again
 }
 
 // report is a member of the group of workers, and keeps its status, until ctx ends.
@@ -73,7 +73,7 @@ func (w *Worker) report(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = member.Leave(ctx) }() // or gone with the session
+	defer func() { _ = member.Leave(ctx) }() // or deleted with the session
 	for {
 		changed := w.config.Changed()
 		now := w.check(ctx, address)
@@ -102,7 +102,8 @@ func (w *Worker) report(ctx context.Context, address string) error {
 
 func (w *Worker) every() time.Duration { return cmp.Or(w.CheckEvery, checkEvery) }
 
-// check fetches the probe: one who cannot, cannot fetch other pages either.
+// check fetches the probe: a worker that cannot fetch it cannot fetch other pages
+// either.
 func (w *Worker) check(ctx context.Context, address string) Status {
 	s := Status{Address: address, Healthy: true, Fetched: int(w.fetched.Load()), Config: w.configured()}
 	if s.Config.Probe != "" {
@@ -123,7 +124,7 @@ func (s Status) health() string {
 }
 
 // Get has a page fetched by a healthy worker: the one that has fetched least, and if that
-// does not answer the next. It needs no master.
+// does not answer, the next. It needs no master.
 func Get(ctx context.Context, c *client.Client, page string) (worker, body string, err error) {
 	members, err := recipes.NewGroup(c, workersPath).Members(ctx)
 	if err != nil {

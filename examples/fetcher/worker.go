@@ -15,20 +15,21 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Worker fetches what is assigned to it, one after the other, and what clients ask for.
+// Worker fetches the tasks that are assigned to it, one after the other, and pages for
+// clients.
 type Worker struct {
 	Client     *client.Client
 	Name       string // no two workers may have the same
 	Fetch      func(ctx context.Context, url string) (string, error)
-	CheckEvery time.Duration // how often it looks at its health; 0 is checkEvery
+	CheckEvery time.Duration // how often it checks its health; 0 means checkEvery
 	Log        io.Writer     // what happens, for people
 
 	config  *recipes.Value[Config]
 	fetched atomic.Int64
 }
 
-// Run works until ctx ends. The inbox is there before the worker can be seen, and
-// stays: if the worker comes back soon enough it finds its work.
+// Run works until ctx ends. The inbox exists before the worker is visible, and
+// stays: if the worker returns soon enough it finds its work.
 func (w *Worker) Run(ctx context.Context) error {
 	inbox := znode.Join(inboxPath, w.Name)
 	if err := w.Client.EnsurePath(ctx, inbox, client.Persistent); err != nil {
@@ -66,7 +67,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// work does what comes into the inbox.
+// work does the tasks in the inbox.
 func (w *Worker) work(ctx context.Context, inbox string) error {
 	for {
 		ids, _, watch, err := w.Client.ChildrenW(ctx, inbox)
@@ -93,7 +94,7 @@ func (w *Worker) work(ctx context.Context, inbox string) error {
 
 func (w *Worker) doAll(ctx context.Context, inbox string, ids []string) error {
 	for _, id := range ids {
-		// A task that has been taken away in the meantime is not worth the work.
+		// The task may have been given to another worker.
 		data, _, err := w.Client.Get(ctx, znode.Join(inbox, id))
 		if errors.Is(err, client.ErrNoNode) {
 			continue
@@ -119,8 +120,8 @@ func (w *Worker) doAll(ctx context.Context, inbox string, ids []string) error {
 	return nil
 }
 
-// store stores a result and removes the task, at once or not at all. It is not if
-// the task is not in the inbox any more.
+// store stores a result and removes the task in one transaction. It does nothing
+// if the task is no longer in the inbox.
 func (w *Worker) store(ctx context.Context, id string, r Result) error {
 	for {
 		multi := w.Client.Multi()

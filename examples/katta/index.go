@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Document is what is searched for.
+// Document is a searchable text.
 type Document struct {
 	ID   string
 	Text string

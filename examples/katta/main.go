@@ -1,9 +1,9 @@
 // Command katta is a sharded index, after Katta, which served Lucene's indices from
-// many machines: each shard of the index is loaded by some of the nodes, a master
-// says by which, and a query goes to all shards.
+// many machines: a master assigns each shard of the index to some of the nodes,
+// which load it, and a query goes to all shards.
 //
-// If a node dies the master assigns its shards to others; as each shard is at two
-// nodes, queries are answered in the meantime. If the master dies, another process
+// If a node dies, the master assigns its shards to others; because each shard is
+// at two nodes, queries are still answered. If the master dies, another process
 // takes over. Queries do not need the master.
 //
 //	go run ./cmd/zk-lite dev                    # in one terminal
@@ -17,14 +17,14 @@
 //	/examples/katta/cluster/shards/S    the nodes that are to have shard S
 //	/examples/katta/serving/S           recipes.Group: those that have loaded it
 //
-// What shall be and what is are kept apart: the master writes only the one, nodes
-// only the other, and each follows what it does not write. The master's writes are
-// transactions that check its own znode in the election, so that one who was master
-// cannot change an assignment. Queries go by what is.
+// The wanted state and the actual state are kept apart: the master writes only the
+// one, nodes only the other, and each follows the one it does not write. The
+// master's writes are transactions that check its own znode in the election, so
+// that a former master cannot change an assignment. Queries use the actual state.
 //
-// A node that has joined gets shards when others die, or new ones; shards that have
-// their nodes do not move. The documents are part of the program (corpus.go), where
-// Katta has them in a distributed file system.
+// A node that has joined gets the shards of nodes that die, or new ones; other
+// shards do not move. The documents are part of the program (index.go); Katta has
+// them in a distributed file system.
 //
 // # Concurrency
 //
@@ -71,7 +71,7 @@ func run(ctx context.Context, servers, query string) error {
 	if err != nil {
 		return fmt.Errorf("no session (start servers with: zk-lite dev): %w", err)
 	}
-	defer func() { _ = c.Close() }() // what is not closed expires
+	defer func() { _ = c.Close() }() // otherwise the session expires
 	if query != "" {
 		return search(ctx, c, query)
 	}

@@ -21,14 +21,13 @@ type Master struct {
 	Log    io.Writer // what happens, for people
 }
 
-// Run stands for election, and leads when elected, until ctx ends.
+// Run is a candidate in the election, and leads when elected, until ctx ends.
 func (m *Master) Run(ctx context.Context) error {
 	election := recipes.NewElection(m.Client, masterPath, recipes.WithData([]byte(m.Name)))
 	return election.Run(ctx, m.lead)
 }
 
-// lead keeps every shard assigned to nodes that live, until ctx ends because the
-// term does.
+// lead keeps every shard assigned to live nodes, until ctx ends with the term.
 func (m *Master) lead(ctx context.Context, term *recipes.Term) error {
 	fmt.Fprintf(m.Log, "%s: is the master, token %#x\n", m.Name, term.FencingToken())
 	return follow(ctx, m.Client, clusterPath, func(cache *client.Cache) error {
@@ -45,8 +44,8 @@ func (m *Master) lead(ctx context.Context, term *recipes.Term) error {
 	})
 }
 
-// assign writes an assignment unless the term has ended, or the shard is not any
-// more what the cache has shown. That is no error: the cache will show it.
+// assign writes an assignment unless the term has ended, or the shard differs
+// from the cache. That is not an error: the cache will show it.
 func (m *Master) assign(ctx context.Context, term *recipes.Term, s shard) error {
 	multi := m.Client.Multi()
 	multi.Check(term.Path(), client.AnyVersion)
@@ -61,8 +60,8 @@ func (m *Master) assign(ctx context.Context, term *recipes.Term, s shard) error 
 	return err
 }
 
-// follow calls do whenever something has changed below a path, and again after a
-// connection or session was lost on the way, until ctx ends.
+// follow calls do whenever something has changed below a path, and again after
+// do has lost its connection or session, until ctx ends.
 func follow(
 	ctx context.Context, c *client.Client, path string, do func(*client.Cache) error,
 ) error {
@@ -105,13 +104,13 @@ const (
 	servingPath = root + "/serving"
 )
 
-// replicas is how many nodes are to have each shard: one may die.
+// replicas is the number of nodes for each shard: one may die.
 const replicas = 2
 
-// Assignment is the data of a shard's znode: who is to have it.
+// Assignment is the data of a shard's znode: the nodes that must have it.
 type Assignment struct{ Nodes []string }
 
-// Deploy adds shards to the index. Those that are there already stay as they are.
+// Deploy adds shards to the index. It does not change existing ones.
 func Deploy(ctx context.Context, c *client.Client, shards []string) error {
 	for _, path := range []string{shardsPath, servingPath} {
 		if err := c.EnsurePath(ctx, path, client.Persistent); err != nil {
@@ -128,7 +127,7 @@ func Deploy(ctx context.Context, c *client.Client, shards []string) error {
 	return nil
 }
 
-// shard is a shard as its znode says.
+// shard is a shard as in its znode.
 type shard struct {
 	name     string
 	assigned Assignment
@@ -151,8 +150,8 @@ func shardsOf(cache *client.Cache) (shards []shard, err error) {
 	return shards, nil
 }
 
-// plan returns the shards whose nodes have to change, with their new ones: those
-// that live stay, and for the others come those with the fewest shards.
+// plan returns the shards whose nodes must change, with the new nodes: live ones
+// stay, and those with the fewest shards replace the others.
 func plan(shards []shard, alive []string) []shard {
 	load := map[string]int{}
 	for _, s := range shards {

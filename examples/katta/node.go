@@ -30,8 +30,8 @@ type Node struct {
 	indices map[string]*Index
 }
 
-// Run serves until ctx ends. A node that was gone does not keep the shards of its
-// last life; it finds out anew what it is to have.
+// Run serves until ctx ends. A node that restarts does not keep its shards; it
+// reads its assignments again.
 func (n *Node) Run(ctx context.Context) error {
 	n.serving, n.indices = map[string]*recipes.Membership{}, map[string]*Index{}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,13 +52,13 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// live joins the nodes and keeps what it has what it is to have.
+// live joins the nodes, and opens and closes shards as they are assigned.
 func (n *Node) live(ctx context.Context) error {
 	member, err := recipes.NewGroup(n.Client, nodesPath).Join(ctx, n.Name, []byte(n.address))
 	if err != nil {
 		return err
 	}
-	defer func() { // or gone with the session
+	defer func() { // or deleted with the session
 		_ = member.Leave(ctx)
 		for _, shard := range n.serving {
 			_ = shard.Leave(ctx)
@@ -85,7 +85,7 @@ func (n *Node) live(ctx context.Context) error {
 	})
 }
 
-// open loads a shard, and then tells that it is here.
+// open loads a shard, and then announces it.
 func (n *Node) open(ctx context.Context, shard string) error {
 	documents, err := n.Load(shard)
 	if err != nil {
@@ -105,7 +105,7 @@ func (n *Node) open(ctx context.Context, shard string) error {
 	return nil
 }
 
-// close tells that a shard is not here any more, and then forgets it.
+// close withdraws a shard, and then drops it.
 func (n *Node) close(ctx context.Context, shard string) error {
 	if err := n.serving[shard].Leave(ctx); err != nil {
 		return err
@@ -127,5 +127,5 @@ func (n *Node) search(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the shard is not here", http.StatusMisdirectedRequest)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(index.Search(r.FormValue("q"))) // who is gone asks again
+	_ = json.NewEncoder(w).Encode(index.Search(r.FormValue("q"))) // a client that has gone asks again
 }

@@ -16,17 +16,16 @@ import (
 )
 
 const (
-	// retryAfter is the pause after no node has answered for a shard and nothing
-	// new is known.
+	// retryAfter is the pause after no node has answered for a shard.
 	retryAfter = 50 * time.Millisecond
-	// maxAnswer bounds what a node answers, in bytes.
+	// maxAnswer bounds a node's answer, in bytes.
 	maxAnswer = 16 << 20
 )
 
 // Searcher asks all shards. All methods are safe for concurrent use.
 type Searcher struct {
-	shards  *client.Cache // which there are
-	serving *client.Cache // who has them
+	shards  *client.Cache // all shards
+	serving *client.Cache // the nodes that have them
 }
 
 // NewSearcher returns a searcher; Close ends it.

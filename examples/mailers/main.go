@@ -1,21 +1,20 @@
-// Command mailers answers mails with any number of processors, none of which takes
-// the same mail as another, and no mail is answered twice.
+// Command mailers answers mails with any number of processors: no two work on the
+// same mail, and no mail is answered twice.
 //
-// Incoming mails are a recipes.Queue. Taking one claims it, for as long as the
-// processor's session lives: if the processor dies another gets the mail, in its
-// old place. What a queue cannot promise alone is that a processor which was only
-// paused does not go on with a mail that is somebody else's now. So the outbox, to
-// which answers go, compares the tokens of the claims, and takes one answer for
-// each mail.
+// Incoming mails are a recipes.Queue. Taking one claims it while the processor's
+// session lives: if the processor dies, another gets the mail, in its old place. A
+// queue alone cannot stop a processor that was only paused from continuing with a
+// mail that another has claimed. So the outbox, which receives the answers,
+// compares the tokens of the claims, and accepts one answer for each mail.
 //
 //	go run ./cmd/zk-lite dev                             # in one terminal
 //	go run ./examples/mailers                            # in another
 //	go run ./examples/mailers -put "hello" "how are you" # in a third
 //
 // Each process has three processors, with sessions of their own; processes that
-// run side by side share the mails. For the demonstration the outbox is in the
+// run side by side share the mails. In this demonstration the outbox is in the
 // memory of each process: it cannot refuse the answer of a processor in another.
-// In earnest it is a database that all of them write to, with the token and the
+// A real one is a database that all of them write to, with the token and the
 // name of the mail in the row of the answer.
 //
 // # Concurrency
@@ -57,13 +56,13 @@ func main() {
 	}
 }
 
-// run puts mails, and unless that is all, answers mails until ctx ends.
+// run puts mails, and then, unless put is set, answers mails until ctx ends.
 func run(ctx context.Context, servers string, put bool, mails []string) error {
 	c, err := connect(ctx, servers)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Close() }() // what is not closed expires
+	defer func() { _ = c.Close() }() // otherwise the session expires
 	for _, mail := range mails {
 		if err := Submit(ctx, c, mail); err != nil {
 			return err
@@ -104,7 +103,7 @@ func process(ctx context.Context, servers, name string, outbox *Outbox) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Close() }() // what is not closed expires
+	defer func() { _ = c.Close() }() // otherwise the session expires
 	p := &Processor{Client: c, Name: name, Outbox: outbox, Write: write, Log: os.Stdout}
 	return p.Run(ctx)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
-// inboxPath is the queue of the mails that came in.
+// inboxPath is the queue of incoming mails.
 const inboxPath = "/examples/mailers/inbox"
 
 // Submit puts a mail into the queue.
@@ -24,7 +24,7 @@ func Waiting(ctx context.Context, c *client.Client) (int, error) {
 	return recipes.NewQueue(c, inboxPath).Len(ctx)
 }
 
-// Answers is where answers go: an Outbox, wherever it is.
+// Answers receives the answers: an Outbox, local or remote.
 type Answers interface {
 	Begin(mail string, token int64) error
 	Send(mail string, token int64, answer string) error
@@ -54,14 +54,14 @@ func (p *Processor) Run(ctx context.Context) error {
 }
 
 // process answers a mail and removes it from the queue, in this order: if the
-// processor dies in between, the next one finds that there is an answer. The other
-// way round the mail would be gone without one.
+// processor dies in between, the next one finds that there is an answer. In the
+// other order the mail would be removed without one.
 func (p *Processor) process(ctx context.Context, item *recipes.Item) error {
 	err := p.answer(ctx, item)
 	switch {
 	case errors.Is(err, ErrStale):
 		fmt.Fprintf(p.Log, "%s: refused: %v\n", p.Name, err)
-		return nil // it is somebody else's
+		return nil // another processor has claimed it
 	case errors.Is(err, ErrAnswered):
 		fmt.Fprintf(p.Log, "%s: only to be removed: %v\n", p.Name, err)
 	case err != nil:
@@ -72,9 +72,9 @@ func (p *Processor) process(ctx context.Context, item *recipes.Item) error {
 	err = item.Complete(ctx)
 	switch {
 	case errors.Is(err, recipes.ErrLost):
-		return nil // the next one to take it will be told ErrAnswered
+		return nil // the next one to take it gets ErrAnswered
 	case errors.Is(err, client.ErrOutcomeUnknown) && ctx.Err() == nil:
-		return nil // the session is lost: it is gone, or the next one is told
+		return nil // the session is lost: the mail is removed, or the next one gets ErrAnswered
 	}
 	return err
 }
@@ -92,16 +92,16 @@ func (p *Processor) answer(ctx context.Context, item *recipes.Item) error {
 
 // The refusals of an outbox.
 var (
-	// ErrStale says that the mail has been claimed again since: whoever sends is
-	// not the one whose turn it is.
+	// ErrStale reports that the mail has been claimed again: the sender's claim
+	// is no longer valid.
 	ErrStale = errors.New("the claim is stale")
-	// ErrAnswered says that the mail has its answer: all that is left to do is to
-	// remove it from the queue.
+	// ErrAnswered reports that the mail has its answer, and only has to be
+	// removed from the queue.
 	ErrAnswered = errors.New("the mail is answered already")
 )
 
-// Outbox takes one answer for each mail, from the one who has claimed it last. The
-// zero value is empty.
+// Outbox accepts one answer for each mail, from the processor that claimed it
+// last. The zero value is empty.
 type Outbox struct {
 	mu    sync.Mutex // protects the fields below
 	mails map[string]*record
@@ -109,15 +109,15 @@ type Outbox struct {
 	stale, repeated int // refusals
 }
 
-// record is what an outbox knows of a mail. A real one can forget it when the mail
-// has left the queue and no session of that time lives any more.
+// record is an outbox's record of a mail. A real one can drop it when the mail has
+// left the queue and all sessions of that time have ended.
 type record struct {
-	token   int64    // the highest with which somebody has come
+	token   int64    // the highest so far
 	answers []string // at most one, if the outbox is right
 }
 
-// Begin says that a processor has claimed a mail. From then on earlier claims of
-// it are refused.
+// Begin records that a processor has claimed a mail. From then on earlier claims
+// of it are refused.
 //
 // Errors: ErrStale, ErrAnswered.
 func (o *Outbox) Begin(mail string, token int64) error {
@@ -141,7 +141,7 @@ func (o *Outbox) Send(mail string, token int64, answer string) error {
 	return nil
 }
 
-// passLocked finds the record of a mail, for one who may answer it.
+// passLocked finds the record of a mail, for a processor that may answer it.
 func (o *Outbox) passLocked(mail string, token int64) (*record, error) {
 	if o.mails == nil {
 		o.mails = map[string]*record{}

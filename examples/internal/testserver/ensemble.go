@@ -69,8 +69,7 @@ func settings(tb testing.TB) (all []map[string]string, connect string) {
 // expire, and long enough for a loaded machine.
 const SessionTimeout = time.Second
 
-// Process stands for a process of its own: it has its own session, and can be
-// killed, alone.
+// Process imitates a process: it has its own session, and can be killed alone.
 type Process struct {
 	Client *client.Client
 	Proxy  *proxy.Proxy
@@ -105,8 +104,8 @@ func (p *Process) Go(run func(context.Context, *client.Client) error) {
 	go func() { p.ended <- run(p.ctx, p.Client) }()
 }
 
-// Kill kills the process: its connection breaks, and nothing is heard of it any
-// more. It says nothing to the servers; they have to find out.
+// Kill kills the process: its connection breaks, and it is silent from then on.
+// The servers are not informed.
 func (p *Process) Kill(tb testing.TB) {
 	tb.Helper()
 	p.Proxy.Block()
@@ -122,7 +121,7 @@ func (p *Process) end(tb testing.TB) {
 			tb.Errorf("a process has ended with: %v", err)
 		}
 	}
-	_ = p.Client.Close() // after Kill it cannot say goodbye, as it should be
+	_ = p.Client.Close() // after Kill it cannot close its session, as intended
 }
 
 // Context returns a context that ends with the test, and after half a minute.

@@ -71,7 +71,7 @@ func (p *Processes) StartServer(i int) {
 // Server is the process of a server.
 func (p *Processes) Server(i int) *Child { return p.servers[i] }
 
-// Run starts a process that has a role, with a name that nobody else has.
+// Run starts a process that has a role, with a unique name.
 func (p *Processes) Run(role, arg string) *Child {
 	p.tb.Helper()
 	p.started++
@@ -105,11 +105,11 @@ func (p *Processes) Pass(d time.Duration) {
 	<-ctx.Done()
 }
 
-// childVariable holds what a process that is a copy of the test binary is to do, as
-// the JSON of childTask. Nobody sets it but startChild.
+// childVariable holds the task of a process that is a copy of the test binary, as
+// the JSON of childTask. Only startChild sets it.
 const childVariable = "ZK_LITE_EXAMPLES_CHILD"
 
-// childTask is what a child is to do.
+// childTask is the task of a child.
 type childTask struct {
 	Role     string
 	Name     string
@@ -121,8 +121,8 @@ type childTask struct {
 // serverRole is the role of servers.
 const serverRole = "server"
 
-// Role is what a process of an example does until it is killed. The argument is the
-// test's. It is started again if a lost connection or session has ended it.
+// Role is the work of an example's process until it is killed. The argument is the
+// test's. It is started again if a lost connection or session ends it.
 type Role func(ctx context.Context, c *client.Client, name, arg string) error
 
 // Main is for the TestMain of a package whose tests run processes: it runs the tests,
