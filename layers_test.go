@@ -55,7 +55,7 @@ var layers = []struct {
 	{3, "consensus/transport/appendrpc", nil, "encodes one message, on connections that it is given"},
 	{4, "consensus/transport", []string{"consensus/transport/mux", "consensus/transport/appendrpc", "internal/fault", "internal/repeats"}, "a transport knows no state"},
 	{3, "consensus/leadership", []string{"consensus/state"}, "who leads, for all who ask: how it is found out is the node's business"},
-	{3, "consensus/selfcheck", []string{"consensus/state"}, "judges answers: who asks, and what follows, is the node's business"},
+	{3, "consensus/selfcheck", []string{"consensus/state", "internal/crash"}, "compares servers: how they are asked, and halted, is the node's business"},
 	{3, "consensus/raftlogger", []string{"internal/repeats"}, "turns log lines into others"},
 	{3, "consensus/peerkeys", []string{"consensus/state", "internal/durable", "internal/tlsport"}, "whose key is whose: who is a member is told to it"},
 	{4, "consensus/storage", []string{"internal/durable", "consensus/raftlog", "consensus/raftlogger", "consensus/state", "internal/fault", "internal/repeats", "consensus/selfcheck"}, "files, whatever they are about"},

@@ -17,6 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -70,7 +71,7 @@ func TestServer_Ready_AsClientsFindIt(t *testing.T) {
 		{func(s *consensus.Status) { s.DataLost = "/data was removed" }, 503, "the data directory is gone"},
 		{func(s *consensus.Status) { s.Leader = 0 }, 200, "ok"}, // a server like any other
 		{func(s *consensus.Status) {
-			s.Halt = &consensus.Halt{Kind: consensus.HaltRemoved, Reason: "it was removed"}
+			s.Halt = &consensus.Halt{Kind: selfcheck.Removed, Reason: "it was removed"}
 		},
 			503, "halted: removed"},
 		{func(s *consensus.Status) { s.Ensemble, s.Waiting = [16]byte{}, "for server 2" },

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
@@ -141,7 +142,7 @@ func TestRegression_NoRoom_GrowthIs507(t *testing.T) {
 func TestRegression_Cluster_WhoTakesNoPartSaysSo(t *testing.T) {
 	for title, change := range map[string]func(*consensus.Status){
 		"halted: removed": func(s *consensus.Status) {
-			s.Halt = &consensus.Halt{Kind: consensus.HaltRemoved, Reason: "it was removed"}
+			s.Halt = &consensus.Halt{Kind: selfcheck.Removed, Reason: "it was removed"}
 		},
 		"no ensemble yet": func(s *consensus.Status) { s.Ensemble = [16]byte{} },
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
@@ -43,7 +44,7 @@ func (e *testEnsemble) waitEqual(i int) {
 	at := e.nodes[i].applied.Index()
 	wait.Until(e.t, "equal states", func() bool {
 		e.await("a write", e.propose(i, create(fmt.Sprintf("/equal-%d-%d", i, e.nodes[i].applied.Index()))))
-		return e.nodes[i].check.equal.Load() >= at
+		return e.nodes[i].check.Equal() >= at
 	})
 }
 
@@ -101,13 +102,13 @@ func TestCheck_FlippedByte(t *testing.T) {
 			good := (bad + 1) % 3
 			e.flip(bad, "/a", 1)
 			e.must(good, "/c")
-			e.waitHalted(bad, HaltDiverged, fmt.Sprintf("the state of server %d differs", bad), "it was the same after entry")
+			e.waitHalted(bad, selfcheck.Diverged, fmt.Sprintf("the state of server %d differs", bad), "it was the same after entry")
 			e.waitAlarm(good, fmt.Sprintf("server %d is halted: diverged", bad))
 			e.must(good, "/d")
 			e.waitEqual(good)
 			e.stop(bad)
 			e.mustStart(bad)
-			e.waitHalted(bad, HaltDiverged, "it was the same after entry")
+			e.waitHalted(bad, selfcheck.Diverged, "it was the same after entry")
 		})
 	}
 }
@@ -186,9 +187,9 @@ func TestCheck_TwoOfThreePutBack(t *testing.T) {
 			e.fill(0, "/other-", written)
 			e.must(1, "/last")
 			e.mustStart(2)
-			e.waitHalted(2, HaltForked, "server 2", "the majority may lack writes")
+			e.waitHalted(2, selfcheck.Forked, "server 2", "the majority may lack writes")
 			if written > 0 {
-				e.waitHalted(2, HaltForked, "the history of server 2 differs from that of servers [0 1]",
+				e.waitHalted(2, selfcheck.Forked, "the history of server 2 differs from that of servers [0 1]",
 					"they are the same up to entry")
 			}
 			e.waitAlarm(0, "server 2 is halted: forked")
@@ -196,7 +197,7 @@ func TestCheck_TwoOfThreePutBack(t *testing.T) {
 			e.must(0, "/goes-on")
 			e.stop(2)
 			e.mustStart(2)
-			e.waitHalted(2, HaltForked)
+			e.waitHalted(2, selfcheck.Forked)
 		})
 	}
 }
@@ -212,7 +213,7 @@ func TestCheck_ThirdIsUpFirst(t *testing.T) {
 	e.mustStart(1)
 	e.fill(0, "/other-", 40)
 	e.net.setCut(2, false)
-	e.waitHalted(2, HaltForked)
+	e.waitHalted(2, selfcheck.Forked)
 	e.must(1, "/goes-on")
 }
 
@@ -231,7 +232,7 @@ func TestCheck_OnePutBack(t *testing.T) {
 			e.must(0, "/while-it-is-down")
 			e.allEqual()
 			e.mustStart(1)
-			e.waitHalted(1, HaltForked, "the data directory of server 1 is an old copy", "add it again")
+			e.waitHalted(1, selfcheck.Forked, "the data directory of server 1 is an old copy", "add it again")
 			e.must(0, "/goes-on")
 			e.waitAlarm(0, "server 1 is halted: forked")
 		})
@@ -246,7 +247,7 @@ func TestCheck_OnePutBack_AllStartAtOnce(t *testing.T) {
 	e.mustStart(1)
 	e.mustStart(0)
 	e.mustStart(2)
-	e.waitHalted(1, HaltForked, "old copy")
+	e.waitHalted(1, selfcheck.Forked, "old copy")
 	e.must(0, "/goes-on")
 }
 
@@ -291,7 +292,7 @@ func TestCheck_TwoOldCopies_AMajorityStays(t *testing.T) {
 		e.mustStart(i)
 	}
 	for _, i := range []int{0, 1} { // as if each had found in the log what it has forgotten
-		e.nodes[i].check.lostLife.Store(1)
+		e.nodes[i].check.NoteLife(e.nodes[i].queue.OriginApplying().Incarnation - 1)
 	}
 	e.must(0, "/goes-on")
 	for _, i := range []int{0, 1} {
@@ -327,7 +328,7 @@ func TestCheck_Members_NoAlarm(t *testing.T) {
 		e.waitEqual(i)
 	}
 	e.noHalt()
-	if got := e.nodes[2].check.record.Voters(); !slices.Equal(got, []state.ServerID{0, 1, 2, state.ServerID(added)}) {
+	if got := e.nodes[2].check.Record.Voters(); !slices.Equal(got, []state.ServerID{0, 1, 2, state.ServerID(added)}) {
 		t.Errorf("voters %v", got)
 	}
 }
@@ -382,7 +383,7 @@ func TestCheck_Standalone(t *testing.T) {
 		e.mustStart(0)
 	}
 	e.must(0, "/end")
-	if d := e.nodes[0].check.record.Digests(); len(d) > 0 {
+	if d := e.nodes[0].check.Record.Digests(); len(d) > 0 {
 		t.Errorf("it has taken %d digests for nobody", len(d))
 	}
 	e.noHalt()

@@ -8,10 +8,13 @@ import (
 	"net"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
+	"github.com/zk-lite/zk-lite/session"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // Config is what a Node is made of.
@@ -117,3 +120,35 @@ func (c *Config) check() error {
 }
 
 func (c *Config) standalone() bool { return c.Listener == nil }
+
+// Handler gets what is applied, and what this server becomes. Everything but Lead, Touched and Halted is called on the
+// goroutine that applies the log, and nothing may block.
+type Handler interface {
+	// BeginApply and EndApply enclose the changes of the state machine.
+	BeginApply()
+	EndApply()
+	// Entry comes after BeginApply with the times of the entry that is applied. They are valid until EndApply; Sent
+	// changes from result to result.
+	Entry(t *forward.Times)
+	// StateReplaced replaces the state machine.
+	StateReplaced(m *state.Machine)
+	Changes
+
+	// Lead reports that this server leads since the given term, or, with 0, that
+	// it does not any more.
+	Lead(term uint64)
+	// Touched reports, on the leader, sessions whose clients a server has heard. It
+	// comes several times per tick, also when there are none.
+	Touched(by state.ServerID, ids []znode.SessionID)
+	// Halted reports, on any goroutine, that nothing more is applied here: Status.Halt says why.
+	Halted()
+}
+
+// Changes are those of the state machine, as it reports them to its state.Observer; results go to their Waiters.
+type Changes interface {
+	Event(e *znode.Event)
+	SessionOpened(s *session.Session)
+	SessionAttached(s *session.Session, previous state.ServerID)
+	SessionClosed(s *session.Session, ephemerals []string, expired bool)
+	QuotaExceeded(path string)
+}

@@ -5,13 +5,13 @@
 //
 // It has no clients or protocols: it reports to a Handler (package server) what it applies.
 //
-//   - Node puts one server's part together (node.go), starts raft (startraft.go), and connects it with the others
-//     (peers.go);
+//   - Node puts one server's part together (node.go), starts raft (start.go), and connects it with the others (peers.go);
 //   - package forward brings commands to the leader and makes entries of them;
 //   - fsm.go applies entries, and brings each result to the Waiter of its command;
-//   - leadership.go asks raft who leads and publishes it (package leadership), leaderfaults.go repairs what goes
-//     wrong with leaders;
-//   - halt.go ends this server's part, when it was removed or is not to be trusted;
+//   - leadership.go asks raft who leads and publishes it (package leadership), leaderfaults.go repairs what goes wrong
+//     with leaders;
+//   - halt.go ends this server's part, when it was removed or is not to be trusted (package selfcheck);
+//   - status.go reports how this server does;
 //   - package founding founds the ensemble or joins it, at the first start;
 //   - package membership changes and reports who is a member;
 //   - package storage keeps files, and watches how long raft waits for them;

@@ -55,14 +55,44 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 			f.n.fatal(fmt.Errorf("this server cannot apply the log any further: %w", err))
 		}
 	}
-	f.publishMembers()
-	if !f.broken {
-		f.noteLevel()
-		f.n.applied.SetIndex(f.machine.Index())
-		f.n.transport.Committed(f.machine.Index())
-		f.wantSnapshot()
-	}
+	f.afterBatch()
 	return make([]any, len(logs))
+}
+
+// apply applies an entry, and does what follows from it before readers see it.
+func (f *fsm) apply(l *raft.Log) error {
+	obs := observer{f.n.cfg.Handler, f}
+	switch l.Type {
+	case raft.LogCommand:
+		f.bytes += len(l.Data)
+		if err := f.machine.Apply(l.Index, l.Term, l.Data, obs); err != nil {
+			return err
+		}
+	case raft.LogConfiguration:
+		servers := raft.DecodeConfiguration(l.Data).Servers
+		f.machine.Configure(l.Index, l.Term, membership.VotersOf(servers), obs)
+	}
+	f.afterEntry(l)
+	return nil
+}
+
+// afterEntry does what follows an entry.
+func (f *fsm) afterEntry(l *raft.Log) {
+	f.advanceIncarnation()
+	f.followPeers(l)
+	f.checkEntry(l)
+}
+
+// afterBatch does what follows entries, as far as they were applied.
+func (f *fsm) afterBatch() {
+	f.publishMembers()
+	if f.broken {
+		return
+	}
+	f.noteLevel()
+	f.n.applied.SetIndex(f.machine.Index())
+	f.n.transport.Committed(f.machine.Index())
+	f.wantSnapshot()
 }
 
 // noteTimes takes what is known of an entry's way here.
@@ -78,29 +108,6 @@ func (f *fsm) noteTimes(l *raft.Log, committed time.Time) {
 		f.n.commits.Observe(t.Disk + t.Majority)
 	}
 	f.n.cfg.Handler.Entry(t)
-}
-
-func (f *fsm) apply(l *raft.Log) error {
-	obs := observer{f.n.cfg.Handler, f}
-	switch l.Type {
-	case raft.LogCommand:
-		f.bytes += len(l.Data)
-		if err := f.machine.Apply(l.Index, l.Term, l.Data, obs); err != nil {
-			return err
-		}
-		f.n.advanceIncarnation(f.machine)
-	case raft.LogConfiguration:
-		servers := raft.DecodeConfiguration(l.Data).Servers
-		f.machine.Configure(l.Index, l.Term, membership.VotersOf(servers), obs)
-		f.n.transport.SetPeers(servers)
-		f.n.check.record.SetVoters(f.machine.Voters())
-	}
-	f.n.check.applied(f.machine, f.machine.Chain(l.Index, l.Term, l.Data), false)
-	if f.digest {
-		f.digest = false
-		f.n.check.freeze(f.machine)
-	}
-	return nil
 }
 
 // observer passes on what the machine reports, and brings results to those who
@@ -132,32 +139,6 @@ func (o observer) Gap(origin state.Origin, want uint64) {
 	}
 }
 
-// wantSnapshot asks raft for a snapshot once enough has been applied. raft's
-// own count is of entries, which hold from one to thousands of commands.
-func (f *fsm) wantSnapshot() {
-	if f.commands < f.n.cfg.SnapshotCommands && f.bytes < snapshotBytes {
-		return
-	}
-	f.commands, f.bytes = 0, 0
-	select {
-	case f.n.wantSnapshot <- struct{}{}:
-	default: // one is being taken
-	}
-}
-
-// Snapshot implements raft.FSM.
-func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
-	if f.broken {
-		return nil, fmt.Errorf("this server cannot apply the log any further")
-	}
-	if !f.n.transport.BeginSnapshot() {
-		return nil, raft.ErrNothingNewToSnapshot // the leader's, which is newer, is being installed
-	}
-	f.n.cfg.Handler.BeginApply() // freezing marks the tree: readers wait microseconds
-	defer f.n.cfg.Handler.EndApply()
-	return &snapshot{n: f.n, state: f.machine.Snapshot()}, nil
-}
-
 // Restore implements raft.FSM: a new machine is built and takes the old one's
 // place.
 func (f *fsm) Restore(in io.ReadCloser) error {
@@ -185,59 +166,15 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 	for _, w := range f.n.queue.SkipTo(m.Applied(f.n.queue.OriginApplying())) {
 		w.Lost()
 	}
-	f.n.advanceIncarnation(m)
-	f.n.check.record.SetVoters(m.Voters())
-	f.n.check.applied(m, m.Point(), true)
+	f.advanceIncarnation()
+	f.n.check.Record.SetVoters(m.Voters())
+	f.n.check.Applied(m, m.Point(), true)
 	f.n.applied.SetIndex(m.Index())
 	return nil
 }
 
-// publishMembers lets the node's other goroutines see what is known of the
-// servers.
-func (f *fsm) publishMembers() {
-	if now := f.machine.MembersChanged(); now != f.members {
-		f.members = now
-		members, configuration := f.machine.Members(), f.machine.Configuration()
-		f.n.applied.SetMembers(members, configuration)
-		f.n.cfg.Keys.Applied(f.times.Index, members, configuration)
-	}
-}
+// ignore is a Waiter of commands whose results do not matter.
+type ignore struct{}
 
-// snapshot is a frozen state that raft writes out while applying goes on.
-type snapshot struct {
-	n     *Node
-	state *state.Snapshot
-}
-
-// Persist implements raft.FSMSnapshot. What is in a snapshot must be in the
-// log on disk too, or a power cut would leave a log that ends before it.
-func (s *snapshot) Persist(sink raft.SnapshotSink) error {
-	start := time.Now()
-	err := s.persist(sink)
-	if err != nil {
-		_ = sink.Cancel()
-		return err
-	}
-	s.n.snapshots.last.Store(time.Now().Unix())
-	s.n.snapshots.fault.Store(nil)
-	s.n.logger.Info("snapshot written", "index", s.state.Index(), "took", time.Since(start))
-	return nil
-}
-
-func (s *snapshot) persist(sink raft.SnapshotSink) error {
-	if d := s.n.cfg.Storage.Raftlog; d != nil {
-		if err := d.WaitDurable(s.state.Index()); err != nil {
-			return fmt.Errorf("waiting for the log: %w", err)
-		}
-	}
-	if err := s.state.Write(sink); err != nil {
-		return err
-	}
-	return sink.Close()
-}
-
-// Release implements raft.FSMSnapshot.
-func (s *snapshot) Release() {
-	s.state.Release()
-	s.n.transport.EndSnapshot()
-}
+func (ignore) Applied(*state.Result) {}
+func (ignore) Lost()                 {}

@@ -8,24 +8,16 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/crash"
-)
-
-// HaltKind is the kind of reason for which a server is halted.
-type HaltKind string
-
-// The kinds.
-const (
-	HaltRemoved  HaltKind = "removed"  // it is no member of the ensemble any more
-	HaltDiverged HaltKind = "diverged" // its state differs from that of a majority
-	HaltForked   HaltKind = "forked"   // its log differs from what a majority has committed
 )
 
 // Halt is why a server takes no part in its ensemble any more: it applies, acknowledges and serves nothing, keeps its
 // files, and its process runs on to say so.
 type Halt struct {
-	Kind   HaltKind `json:"kind"`
-	Reason string   `json:"reason"` // what happened, and what to do
+	Kind   selfcheck.Kind `json:"kind"`
+	Reason string         `json:"reason"` // what happened, and what to do
 }
 
 // keyHalt is where a Halt is kept that a start could not find again.
@@ -33,7 +25,7 @@ var keyHalt = []byte("zk-lite.halt")
 
 // halt ends this server's part in the ensemble. Only the first call has an effect. It waits for nothing, so that
 // every goroutine may call it, also raft's; those goroutines keep tasks from being waited for.
-func (n *Node) halt(kind HaltKind, reason string) {
+func (n *Node) halt(kind selfcheck.Kind, reason string) {
 	h := &Halt{kind, reason}
 	if !n.halted.CompareAndSwap(nil, h) {
 		return
@@ -45,7 +37,7 @@ func (n *Node) halt(kind HaltKind, reason string) {
 
 // leave stops raft. The peer port goes on to tell the others why.
 func (n *Node) leave(h *Halt) {
-	if h.Kind != HaltRemoved { // which the others say at a start
+	if h.Kind != selfcheck.Removed { // which the others say at a start
 		b, err := json.Marshal(h)
 		if err == nil {
 			err = n.cfg.Storage.Stable.Set(keyHalt, b)
@@ -54,10 +46,8 @@ func (n *Node) leave(h *Halt) {
 			n.logger.Error("a restart may forget why this server is halted", "error", err)
 		}
 	}
-	select {
-	case <-n.ready:
-	default:
-		return // it was never started
+	if !n.started() {
+		return
 	}
 	if err := n.ensemble.Transfer(); err != nil {
 		n.logger.Warn("handing leadership over failed; the others will elect", "error", err)
@@ -99,4 +89,53 @@ func (n *Node) loadHalt() (*Halt, error) {
 		return nil, fmt.Errorf("reading why this server was halted: %w", err)
 	}
 	return h, nil
+}
+
+// checkedNode is the node as its Checker sees it.
+type checkedNode struct{ *Node }
+
+var _ selfcheck.Node = checkedNode{}
+
+// Halt implements selfcheck.Node.
+func (n checkedNode) Halt(kind selfcheck.Kind, reason string) { n.halt(kind, reason) }
+
+// Halted implements selfcheck.Node.
+func (n checkedNode) Halted() string {
+	if h := n.halted.Load(); h != nil {
+		return string(h.Kind) + ": " + h.Reason
+	}
+	return ""
+}
+
+// Incarnation implements selfcheck.Node.
+func (n checkedNode) Incarnation() uint64 { return n.queue.OriginApplying().Incarnation }
+
+// LastIndex implements selfcheck.Node.
+func (n checkedNode) LastIndex() uint64 {
+	if n.started() {
+		return n.raft.LastIndex()
+	}
+	return n.cfg.Storage.LastIndex()
+}
+
+// Life implements selfcheck.Node.
+func (n checkedNode) Life(id state.ServerID) uint64 {
+	if !n.started() {
+		return 0
+	}
+	n.cfg.Handler.BeginApply()
+	defer n.cfg.Handler.EndApply()
+	return n.fsm.machine.Incarnation(id)
+}
+
+// ProposeDigest implements selfcheck.Node. It fails when the node stops.
+func (n checkedNode) ProposeDigest() { _ = n.Propose(&state.Command{Op: state.OpDigest}, ignore{}) }
+
+// checkEntry has the Checker note an entry, and take a digest after one that asks for it.
+func (f *fsm) checkEntry(l *raft.Log) {
+	f.n.check.Applied(f.machine, f.machine.Chain(l.Index, l.Term, l.Data), false)
+	if f.digest {
+		f.digest = false
+		f.n.check.Freeze(f.machine)
+	}
 }

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // waitHalted waits until a server is halted, and checks why.
-func (e *testEnsemble) waitHalted(i int, kind HaltKind, words ...string) {
+func (e *testEnsemble) waitHalted(i int, kind selfcheck.Kind, words ...string) {
 	e.t.Helper()
 	wait.Until(e.t, "a halted server", func() bool {
 		return e.nodes[i].Status().Halt != nil && e.nodes[i].handler.halted.Load()
@@ -38,7 +39,7 @@ func TestEnsemble_RemovedServer_IsHalted(t *testing.T) {
 	for _, i := range []int{follower, leader} {
 		start := time.Now()
 		e.mustRemove(through, i)
-		e.waitHalted(i, HaltRemoved, "was removed from the ensemble", "add it again")
+		e.waitHalted(i, selfcheck.Removed, "was removed from the ensemble", "add it again")
 		t.Logf("server %d: halted after %v", i, time.Since(start))
 		wait.Until(t, "the end of writes", func() bool {
 			return errors.Is(e.nodes[i].Propose(create("/x"), ignore{}), forward.ErrStopped)
@@ -48,10 +49,10 @@ func TestEnsemble_RemovedServer_IsHalted(t *testing.T) {
 	e.must(through, "/b")
 	e.mustRemove(through, down)
 	e.mustStart(down)
-	e.waitHalted(down, HaltRemoved)
+	e.waitHalted(down, selfcheck.Removed)
 	e.stop(follower)
 	e.mustStart(follower)
-	e.waitHalted(follower, HaltRemoved)
+	e.waitHalted(follower, selfcheck.Removed)
 	e.must(through, "/c")
 }
 
@@ -61,14 +62,14 @@ func TestNode_Halt_IsRemembered(t *testing.T) {
 	e := newTestEnsemble(t, 3, nil)
 	e.must(0, "/a")
 	leader := e.leader()
-	e.nodes[leader].tasks.Go(func() { e.nodes[leader].halt(HaltDiverged, "a test") })
-	e.waitHalted(leader, HaltDiverged, "a test")
+	e.nodes[leader].tasks.Go(func() { e.nodes[leader].halt(selfcheck.Diverged, "a test") })
+	e.waitHalted(leader, selfcheck.Diverged, "a test")
 	e.must((leader+1)%3, "/b")
 	for i := range 3 {
 		e.stop(i)
 	}
 	e.mustStart(leader)
-	e.waitHalted(leader, HaltDiverged, "a test")
+	e.waitHalted(leader, selfcheck.Diverged, "a test")
 }
 
 // After a start of all, the others have applied no more than a snapshot, of a time at which this server was not in the

@@ -27,6 +27,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -470,7 +471,7 @@ func TestKeys_JoinSecret_RemovedServer_ComesBack(t *testing.T) {
 	e.waitBound(0, 1, 2)
 	gone := (e.leader() + 1) % 3
 	e.mustRemove((gone+1)%3, gone)
-	e.waitHalted(gone, HaltRemoved)
+	e.waitHalted(gone, selfcheck.Removed)
 	e.must((gone+1)%3, "/b")
 	e.stop(gone)
 	e.mustStart(gone)

@@ -119,7 +119,7 @@ func (r *refusals) end() {
 }
 
 // noteRefusal ends the server when raft has refused every entry of a leadership for too long.
-func (n *Node) noteRefusal(row *refusals, err error) {
+func noteRefusal(n *Node, row *refusals, err error) {
 	limit := 4*n.cfg.ElectionTimeout + time.Second
 	switch {
 	case err == nil:

@@ -131,7 +131,7 @@ func (o *ownLeadership) begin(term uint64) {
 // restart makes a batcher. Those before have ended, and their streams with them.
 func (o *ownLeadership) restart() {
 	n, row := o.n, o.refusals
-	propose := func(entry []byte) func() error { return n.proposeEntry(entry, row) }
+	propose := func(entry []byte) func() error { return proposeEntry(n, row, entry) }
 	o.batcher = forward.NewBatcher(n.ctx, o.term, propose, &n.forwarder.Stats, n.logger)
 	n.tasks.Go(o.batcher.Run)
 	n.forwarder.SetBatcher(o.batcher)
@@ -148,11 +148,11 @@ func (o *ownLeadership) end() {
 }
 
 // proposeEntry gives an entry to raft, and returns what waits for its answer.
-func (n *Node) proposeEntry(entry []byte, row *refusals) (wait func() error) {
+func proposeEntry(n *Node, row *refusals, entry []byte) (wait func() error) {
 	future := n.raft.Apply(entry, 0)
 	return func() error {
 		err := future.Error()
-		n.noteRefusal(row, err)
+		noteRefusal(n, row, err)
 		return err
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/leadership"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/raftlogger"
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/consensus/transport"
@@ -42,17 +43,16 @@ type Node struct {
 	ensemble   *membership.Ensemble
 	founder    *founding.Founder
 	fsm        *fsm
-	check      *checker
+	check      *selfcheck.Checker
 	leadership *leadership.Publisher
 	applied    membership.Applied
 
-	starting     sync.Mutex // Close comes before raft's start, or after it
-	raft         *raft.Raft // set before ready is closed
-	ready        chan struct{}
-	wantSnapshot chan struct{} // capacity 1
+	starting sync.Mutex // Close comes before raft's start, or after it
+	raft     *raft.Raft // set before ready is closed
+	ready    chan struct{}
 
 	commits, applies histogram.Histogram
-	snapshots        snapshotStats
+	snapshots        *snapshots
 
 	failed atomic.Bool
 	halted atomic.Pointer[Halt] // nil: it is not
@@ -67,9 +67,10 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger,
-		ready: make(chan struct{}), wantSnapshot: make(chan struct{}, 1),
+		ready:      make(chan struct{}),
 		leadership: leadership.New(),
 	}
+	n.snapshots = &snapshots{n: n, wanted: make(chan struct{}, 1)}
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	lastLife, incarnation, err := nextIncarnation(cfg.Storage.Stable)
 	if err != nil {
@@ -78,8 +79,7 @@ func Open(cfg Config) (*Node, error) {
 	if at, ok := cfg.Storage.SnapshotTime(); ok {
 		n.snapshots.last.Store(at.Unix())
 	}
-	n.check = newChecker(n, lastLife)
-	n.assemble(incarnation)
+	n.assemble(lastLife, incarnation)
 	if err := n.openEnsemble(); err != nil {
 		n.cancel(forward.ErrStopped)
 		err = errors.Join(err, n.transport.Close(), n.mux.Close())
@@ -90,7 +90,7 @@ func Open(cfg Config) (*Node, error) {
 }
 
 // assemble makes the node's parts.
-func (n *Node) assemble(incarnation uint64) {
+func (n *Node) assemble(lastLife, incarnation uint64) {
 	cfg := &n.cfg
 	listener := cfg.Listener
 	if listener == nil {
@@ -102,6 +102,14 @@ func (n *Node) assemble(incarnation uint64) {
 		Advertise: membership.AddressOf(cfg.ID), Logger: n.logger,
 	})
 	self := transport.RaftID(uint64(cfg.ID))
+	checks := selfcheck.Config{
+		Self: cfg.ID, LastLife: lastLife, Interval: cfg.CheckInterval, Store: cfg.Storage.History,
+		Node: checkedNode{n}, Logger: n.logger,
+	}
+	if cfg.standalone() {
+		checks.Interval = 0
+	}
+	n.check = selfcheck.New(checks)
 	n.transport = transport.New(transport.Config{
 		Mux: n.mux, LocalID: self, Log: cfg.Storage.Log, Logger: n.logger,
 		RaftLogger:  raftlogger.New(n.ctx, n.logger, raftlogger.Net),
@@ -112,7 +120,7 @@ func (n *Node) assemble(incarnation uint64) {
 	})
 	n.disk = storage.NewMonitor(storage.MonitorConfig{
 		Self: self, Store: &cfg.Storage, ElectionTimeout: cfg.ElectionTimeout, Logger: n.logger, Stopping: n.ctx,
-		Applied: n.check.record, Fatal: n.fatal, Forked: n.check.truncated,
+		Applied: n.check.Record, Fatal: n.fatal, Forked: n.check.Truncated,
 	})
 	n.queue = forward.NewQueue(state.Origin{Server: cfg.ID, Incarnation: incarnation},
 		cfg.MaxPending, cfg.MaxPendingBytes)
@@ -121,11 +129,12 @@ func (n *Node) assemble(incarnation uint64) {
 		Autopilot: cfg.Autopilot, Logger: n.logger,
 		Mux: n.mux, Keys: cfg.Keys, Store: &cfg.Storage, Disk: n.disk,
 		Transport: n.transport, Leadership: n.leadership, Applied: &n.applied, Queue: n.queue, Streams: &n.streams,
+		Check:   n.check,
 		Found:   func(conn *mux.Conn, req *membership.Request) error { return n.founder.Accept(conn, req) },
-		Check:   n.check.answer,
-		Removed: func(reason string) { n.halt(HaltRemoved, reason) },
+		Removed: func(reason string) { n.halt(selfcheck.Removed, reason) },
 		Context: n.ctx, Tasks: &n.tasks,
 	})
+	n.check.Attach(n.ensemble)
 	n.founder = founding.New(founding.Config{
 		Self: cfg.ID, Servers: cfg.Servers, Standalone: cfg.standalone(), ElectionTimeout: cfg.ElectionTimeout,
 		Logger: n.logger, Keys: cfg.Keys, Store: &cfg.Storage,
@@ -177,7 +186,7 @@ func (n *Node) openEnsemble() error {
 	}
 	if !n.cfg.standalone() {
 		n.joinEnsemble(*id)
-		if n.check.checkStart(); n.halted.Load() != nil {
+		if n.check.CheckStart(); n.halted.Load() != nil {
 			return nil
 		}
 	}
@@ -214,6 +223,16 @@ func (n *Node) TreeMemory() (limit, pending int64) { return n.forwarder.TreeLimi
 // Ready is closed when the ensemble exists and this server takes part.
 func (n *Node) Ready() <-chan struct{} { return n.ready }
 
+// started reports whether raft runs, or has run.
+func (n *Node) started() bool {
+	select {
+	case <-n.ready:
+		return true
+	default:
+		return false
+	}
+}
+
 // Ensemble is the ensemble of which this server is, or will be, a member.
 func (n *Node) Ensemble() *membership.Ensemble { return n.ensemble }
 
@@ -246,10 +265,9 @@ func (n *Node) Close() error {
 	n.transport.StopRetrying() // raft waits for its requests
 	_ = n.mux.Close()          // ends what waits for a connection
 	var err error
-	select {
-	case <-n.ready:
+	if n.started() {
 		err = n.raft.Shutdown().Error()
-	default:
+	} else {
 		err = n.transport.Close()
 	}
 	n.tasks.Wait()

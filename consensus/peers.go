@@ -4,6 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -86,4 +91,110 @@ func (s streams) Accept() (net.Conn, state.ServerID, error) {
 		return nil, 0, err
 	}
 	return conn, state.ServerID(conn.ServerID()), nil
+}
+
+// publishMembers lets the node's other goroutines see what is known of the
+// servers.
+func (f *fsm) publishMembers() {
+	if now := f.machine.MembersChanged(); now != f.members {
+		f.members = now
+		members, configuration := f.machine.Members(), f.machine.Configuration()
+		f.n.applied.SetMembers(members, configuration)
+		f.n.cfg.Keys.Applied(f.times.Index, members, configuration)
+	}
+}
+
+// followPeers tells the transport of a new configuration, and the self-check who votes.
+func (f *fsm) followPeers(l *raft.Log) {
+	if l.Type != raft.LogConfiguration {
+		return
+	}
+	f.n.transport.SetPeers(raft.DecodeConfiguration(l.Data).Servers)
+	f.n.check.Record.SetVoters(f.machine.Voters())
+}
+
+// A server publishes its line of the configuration, and clients follow what it says. In its own line many a server is
+// 0.0.0.0, or localhost, which is right for where it listens, and leads everyone else to himself. The others know it by
+// another name; until one has said it, what was published before stays.
+
+// askNameEvery is how often the others are asked for this server's name.
+const askNameEvery = 5 * time.Second
+
+// publish publishes m, with the best host that is known for it.
+func (n *Node) publish(m state.Member) {
+	propose := func(m state.Member) { _ = n.Propose(&state.Command{Op: state.OpMember, Member: m}, ignore{}) }
+	host, _, _ := splitPeer(m.Peer)
+	if m.Peer == "" || reach(host) == everywhere || onOneMachine(n.cfg.Servers) {
+		propose(m)
+		return
+	}
+	bare := m
+	bare.Peer, bare.Client, bare.HTTP = "", "", ""
+	propose(bare)
+	tick := time.NewTicker(n.cfg.ElectionTimeout)
+	defer tick.Stop()
+	for said := false; ; {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		name, all := n.ensemble.AskName(func(name string) bool { return reach(name) > reach(host) })
+		switch {
+		case name != "":
+			propose(withHost(m, name))
+			return
+		case all && !said: // no one knows a better one, or they run a release that does not say it
+			propose(m)
+			said = true
+		}
+		tick.Reset(askNameEvery)
+	}
+}
+
+// onOneMachine reports whether all servers are configured on the loopback interface.
+func onOneMachine(servers []membership.Server) bool {
+	for _, s := range servers {
+		if host, _, _ := net.SplitHostPort(s.Addr); reach(host) != thisMachine {
+			return false
+		}
+	}
+	return true
+}
+
+// The machines that find a server by a host.
+const (
+	none        = iota // 0.0.0.0 or ::
+	thisMachine        // loopback
+	everywhere
+)
+
+func reach(host string) int {
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case host == "", err == nil && ip.IsUnspecified():
+		return none
+	case strings.EqualFold(host, "localhost"), err == nil && ip.IsLoopback():
+		return thisMachine
+	}
+	return everywhere
+}
+
+// withHost is m at another host. Its addresses for clients are at the same one, or say where they are.
+func withHost(m state.Member, host string) state.Member {
+	was, port, election := splitPeer(m.Peer)
+	m.Peer = net.JoinHostPort(host, port) + ":" + election
+	if at, port, err := net.SplitHostPort(m.HTTP); err == nil && (at == was || reach(at) == none) {
+		m.HTTP = net.JoinHostPort(host, port)
+	}
+	return m
+}
+
+// splitPeer splits host:port:port.
+func splitPeer(peer string) (host, port, election string) {
+	if i := strings.LastIndexByte(peer, ':'); i >= 0 {
+		peer, election = peer[:i], peer[i+1:]
+	}
+	host, port, _ = net.SplitHostPort(peer)
+	return host, port, election
 }

@@ -2,10 +2,13 @@ package consensus
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
 // maxPutOff is how often the FSM must have wanted a snapshot before the leader takes one although a
@@ -13,29 +16,45 @@ import (
 // grow to so many times what they are otherwise.
 const maxPutOff = 16
 
-// snapshotStats are about the snapshots that this server has taken.
-type snapshotStats struct {
-	last   atomic.Int64 // when the newest was written, in seconds since the epoch; 0: there is none
+// snapshots are those that this server takes of its state.
+type snapshots struct {
+	n      *Node
+	wanted chan struct{} // capacity 1
+	last   atomic.Int64  // when the newest was written, in seconds since the epoch; 0: there is none
 	failed atomic.Int64
 	fault  atomic.Pointer[string] // why the last attempt failed; nil: it did not
 }
 
-// takeSnapshots takes a snapshot whenever the FSM wants one.
-func (n *Node) takeSnapshots() {
+// wantSnapshot asks raft for a snapshot once enough has been applied. raft's
+// own count is of entries, which hold from one to thousands of commands.
+func (f *fsm) wantSnapshot() {
+	if f.commands < f.n.cfg.SnapshotCommands && f.bytes < snapshotBytes {
+		return
+	}
+	f.commands, f.bytes = 0, 0
+	select {
+	case f.n.snapshots.wanted <- struct{}{}:
+	default: // one is being taken
+	}
+}
+
+// run takes a snapshot whenever the FSM wants one.
+func (s *snapshots) run() {
+	n := s.n
 	for {
 		select {
 		case <-n.ctx.Done():
 			return
-		case <-n.wantSnapshot:
-			n.letCatchUp()
-			err := n.limitTrailing()
+		case <-s.wanted:
+			s.letCatchUp()
+			err := s.limitTrailing()
 			if err == nil {
 				err = n.raft.Snapshot().Error()
 			}
 			if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && n.ctx.Err() == nil {
-				n.snapshots.failed.Add(1)
+				s.failed.Add(1)
 				text := err.Error()
-				n.snapshots.fault.Store(&text)
+				s.fault.Store(&text)
 				n.logger.Error("taking a snapshot failed; the log grows until one succeeds", "error", err)
 			}
 		}
@@ -44,8 +63,8 @@ func (n *Node) takeSnapshots() {
 
 // limitTrailing sets how many entries raft keeps behind the snapshot that comes: as many as ever, but no more
 // than TrailingBytes. A follower that needs more than that is better off with the snapshot.
-func (n *Node) limitTrailing() error {
-	log := n.cfg.Storage.Raftlog
+func (s *snapshots) limitTrailing() error {
+	n, log := s.n, s.n.cfg.Storage.Raftlog
 	if log == nil {
 		return nil
 	}
@@ -57,16 +76,69 @@ func (n *Node) limitTrailing() error {
 // letCatchUp waits while a follower that was sent a snapshot needs the log behind that
 // one: the next snapshot would shorten it, and the follower would have to be sent that
 // snapshot too (transport, receivers.go).
-func (n *Node) letCatchUp() {
+func (s *snapshots) letCatchUp() {
+	n := s.n
 	tick := time.NewTicker(n.cfg.ElectionTimeout / 8)
 	defer tick.Stop()
 	for wants := 1; wants < maxPutOff && n.transport.CatchingUp(); {
 		select {
 		case <-n.ctx.Done():
 			return
-		case <-n.wantSnapshot:
+		case <-s.wanted:
 			wants++
 		case <-tick.C:
 		}
 	}
+}
+
+// Snapshot implements raft.FSM.
+func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
+	if f.broken {
+		return nil, fmt.Errorf("this server cannot apply the log any further")
+	}
+	if !f.n.transport.BeginSnapshot() {
+		return nil, raft.ErrNothingNewToSnapshot // the leader's, which is newer, is being installed
+	}
+	f.n.cfg.Handler.BeginApply() // freezing marks the tree: readers wait microseconds
+	defer f.n.cfg.Handler.EndApply()
+	return &snapshot{n: f.n, state: f.machine.Snapshot()}, nil
+}
+
+// snapshot is a frozen state that raft writes out while applying goes on.
+type snapshot struct {
+	n     *Node
+	state *state.Snapshot
+}
+
+// Persist implements raft.FSMSnapshot. What is in a snapshot must be in the
+// log on disk too, or a power cut would leave a log that ends before it.
+func (s *snapshot) Persist(sink raft.SnapshotSink) error {
+	start := time.Now()
+	err := s.persist(sink)
+	if err != nil {
+		_ = sink.Cancel()
+		return err
+	}
+	s.n.snapshots.last.Store(time.Now().Unix())
+	s.n.snapshots.fault.Store(nil)
+	s.n.logger.Info("snapshot written", "index", s.state.Index(), "took", time.Since(start))
+	return nil
+}
+
+func (s *snapshot) persist(sink raft.SnapshotSink) error {
+	if d := s.n.cfg.Storage.Raftlog; d != nil {
+		if err := d.WaitDurable(s.state.Index()); err != nil {
+			return fmt.Errorf("waiting for the log: %w", err)
+		}
+	}
+	if err := s.state.Write(sink); err != nil {
+		return err
+	}
+	return sink.Close()
+}
+
+// Release implements raft.FSMSnapshot.
+func (s *snapshot) Release() {
+	s.state.Release()
+	s.n.transport.EndSnapshot()
 }

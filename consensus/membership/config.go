@@ -59,6 +59,7 @@ type Config struct {
 	Store           *storage.Store
 	Disk            *storage.Monitor
 	Transport       Transport
+	Check           *selfcheck.Checker // answers servers that compare themselves with this one
 	Leadership      *leadership.Publisher
 	Applied         *Applied
 	Queue           *forward.Queue   // takes commands
@@ -66,8 +67,6 @@ type Config struct {
 
 	// Found is called when another server founds the ensemble with this one.
 	Found func(conn *mux.Conn, req *Request) error
-	// Check answers a server that compares itself with this one, and asks for these indexes of the log.
-	Check func(from state.ServerID, at []uint64) *selfcheck.Answer
 	// Removed is called once when this server learns that it is no member any more, with what happened and what to do.
 	Removed func(reason string)
 

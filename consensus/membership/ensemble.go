@@ -143,7 +143,7 @@ func (e *Ensemble) answer(conn *mux.Conn, req *Request, reply *Reply) (err error
 	switch req.Op {
 	case RequestWho:
 	case controlCheck:
-		reply.Check = e.cfg.Check(req.From, req.At)
+		reply.Check = e.cfg.Check.Answer(req.From, req.At)
 	case RequestFound:
 		err = e.cfg.Found(conn, req)
 	case controlJoin:

@@ -6,15 +6,7 @@ import (
 
 const historyName = "history"
 
-// HistoryStore keeps what a server knows of what it has applied (package selfcheck). It may be lost.
-type HistoryStore interface {
-	// Load returns what was saved last; nothing if that is not known.
-	Load() []byte
-	// Save does not wait for the disk.
-	Save([]byte) error
-}
-
-// historyFile is the HistoryStore of a data directory. It is written in place, and not synced: a torn file is
+// historyFile is the selfcheck.Store of a data directory. It is written in place, and not synced: a torn file is
 // recognised by its sum, and nothing durable depends on it.
 type historyFile string
 

@@ -24,6 +24,8 @@ const (
 	// retryInterval is the pause between two tries to write term or vote to a full
 	// disk, where raft would panic on the first error, or the log of a lone server.
 	retryInterval = 100 * time.Millisecond
+	// lookInterval is how often WatchFiles looks.
+	lookInterval = time.Second
 	// campaignPause is for how many election timeouts after its log has refused a write a server does
 	// not campaign. Without it a leader that steps down for that reason campaigns at once, its log as
 	// long as any other's, wins as often as not, and steps down again: up to seven seconds without a
@@ -60,6 +62,7 @@ type Monitor struct {
 	terms             atomic.Pointer[termStore] // nil: raft has not been started
 
 	logFault, stableFault fault
+	lost                  atomic.Pointer[string] // how the server's files are gone; nil: they are not
 	repeats               repeats.Filter
 }
 
@@ -146,6 +149,39 @@ func (m *Monitor) Fault() string {
 		if err := f.last.Load(); err != nil {
 			return (*err).Error()
 		}
+	}
+	return ""
+}
+
+// WatchFiles looks, until ctx or raft ends, whether what this server writes to is still where its next start looks for it.
+func (m *Monitor) WatchFiles(ctx context.Context) {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if r := m.raft.Load(); r != nil && r.State() == raft.Shutdown {
+			return
+		}
+		err := m.cfg.Store.Lost()
+		if err == nil {
+			m.lost.Store(nil)
+			continue
+		}
+		text := err.Error()
+		m.lost.Store(&text)
+		m.logOnce("this server's data is gone, and with its end all that it has acknowledged; take a backup of it "+
+			"now, while it runs, and replace it", err)
+	}
+}
+
+// Lost returns how this server's files are not where its next start looks for them; empty: they are.
+func (m *Monitor) Lost() string {
+	if text := m.lost.Load(); text != nil {
+		return *text
 	}
 	return ""
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 	"github.com/zk-lite/zk-lite/consensus/raftlogger"
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/durable"
 )
@@ -38,7 +39,7 @@ type Store struct {
 	Raftlog *raftlog.Store
 	Close   func() error
 	// History keeps what the server has applied; nil: nothing does.
-	History HistoryStore
+	History selfcheck.Store
 	Dir     string // of the server's other files; empty: it has none
 
 	kept []kept

@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/membership"
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/integration/check"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
@@ -340,7 +341,7 @@ func (h *handler) Lead(term uint64) {
 
 // Halted implements consensus.Handler. No disk of a simulation is put back, and no memory fails.
 func (h *handler) Halted() {
-	if x := h.life.node; x != nil && x.Status().Halt.Kind != consensus.HaltRemoved {
+	if x := h.life.node; x != nil && x.Status().Halt.Kind != selfcheck.Removed {
 		h.life.w.record.violation("Replicas", "server %d: %+v", h.life.i, x.Status().Halt)
 	}
 	h.Handler.Halted()

@@ -3,6 +3,9 @@ package consensus
 import (
 	"errors"
 	"fmt"
+	"time"
+
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"github.com/hashicorp/raft"
 
@@ -57,12 +60,13 @@ func (n *Node) startRaft(id storage.Identity) error {
 	if !n.takeRaft(r) {
 		return errors.Join(forward.ErrStopped, r.Shutdown().Error())
 	}
-	for _, task := range []func(){
-		n.watchLeadership, n.forwarder.Accept, n.takeSnapshots, n.check.run, n.check.computeDigests,
-	} {
-		n.tasks.Go(task)
-	}
+	n.tasks.Go(n.watchLeadership)
+	n.tasks.Go(n.snapshots.run)
+	n.tasks.Go(n.forwarder.Accept)
 	n.tasks.Go(func() { n.forwarder.Run(n.ctx) })
+	n.tasks.Go(func() { n.check.Run(n.ctx) })
+	n.tasks.Go(func() { n.check.ComputeDigests(n.ctx) })
+	n.tasks.Go(func() { n.disk.WatchFiles(n.ctx) })
 	if n.cfg.Publish != nil {
 		// It is applied when this server has caught up with what the ensemble has noted.
 		m := *n.cfg.Publish
@@ -115,7 +119,70 @@ func (n *Node) raftConfig() *raft.Config {
 	return c
 }
 
-type ignore struct{}
+// keyIncarnation is where the last incarnation is kept.
+var keyIncarnation = []byte("zk-lite.incarnation")
 
-func (ignore) Applied(*state.Result) {}
-func (ignore) Lost()                 {}
+// nextIncarnation numbers this server's starts, so that commands of an earlier
+// one differ from those of this one. It is the wall clock's milliseconds,
+// so that an observer that has lost its disk does not take a number that it had
+// before; advanceIncarnation takes care of a clock that is behind. It returns the former one, too; 0: none.
+func nextIncarnation(s raft.StableStore) (last, next uint64, err error) {
+	last, err = s.GetUint64(keyIncarnation)
+	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		return 0, 0, fmt.Errorf("reading the incarnation: %w", err)
+	}
+	next = max(last+1, uint64(time.Now().UnixMilli()))
+	if err := s.SetUint64(keyIncarnation, next); err != nil {
+		return 0, 0, fmt.Errorf("writing the incarnation: %w", err)
+	}
+	return last, next, nil
+}
+
+// advanceIncarnation begins a later incarnation than all of this server that the log contains. The disk is not waited for, since after
+// a crash the same would happen again.
+func (f *fsm) advanceIncarnation() {
+	n := f.n
+	known := f.machine.Incarnation(n.cfg.ID)
+	if known <= n.queue.OriginApplying().Incarnation {
+		return
+	}
+	n.logger.Warn("the log contains a newer incarnation of this server; its disk or clock was reset",
+		"known", known, "this", n.queue.OriginApplying().Incarnation)
+	n.queue.Renumber(known + 1)
+	n.tasks.Go(func() {
+		if err := n.cfg.Storage.Stable.SetUint64(keyIncarnation, known+1); err != nil {
+			n.logger.Error("writing the incarnation failed", "error", err)
+		}
+	})
+}
+
+// keyLevel is where the ensemble's level is kept, for the start of a release that does not speak it. The log has it,
+// too, but is applied only when a leader is heard.
+var keyLevel = []byte("zk-lite.level")
+
+// checkLevel reports that this build does not speak the level of the ensemble to which the data directory belongs.
+func (n *Node) checkLevel() error {
+	level, err := n.cfg.Storage.Stable.GetUint64(keyLevel)
+	switch {
+	case errors.Is(err, raftboltdb.ErrKeyNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading the ensemble's feature level: %w", err)
+	}
+	n.applied.SetLevel(state.Level(level))
+	return n.applied.Level().Spoken()
+}
+
+// noteLevel publishes the machine's level, and keeps it for the next start. The applying goroutine calls it, without
+// the view lock. What a failure costs is that a wrong release is refused later, by the log.
+func (f *fsm) noteLevel() {
+	level := f.machine.Level()
+	if level == f.n.applied.Level() || level == 0 {
+		return
+	}
+	f.n.applied.SetLevel(level)
+	f.n.logger.Info("the ensemble's feature level", "level", level)
+	if err := f.n.cfg.Storage.Stable.SetUint64(keyLevel, uint64(level)); err != nil {
+		f.n.logger.Error("writing the ensemble's feature level failed", "error", err)
+	}
+}
