@@ -75,7 +75,7 @@ func (s *snapshots) limitTrailing() error {
 
 // letCatchUp waits while a follower that was sent a snapshot needs the log behind that
 // one: the next snapshot would shorten it, and the follower would have to be sent that
-// snapshot too (transport, receivers.go).
+// snapshot too (transport, send.go).
 func (s *snapshots) letCatchUp() {
 	n := s.n
 	tick := time.NewTicker(n.cfg.ElectionTimeout / 8)

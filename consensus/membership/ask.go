@@ -3,10 +3,13 @@ package membership
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
+	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
@@ -77,4 +80,74 @@ func (p *Peer) ask(ctx context.Context, c *control) {
 	default:
 		p.Member, p.Led = reply.Ensemble != "", reply.Led
 	}
+}
+
+// AskChecks asks the other servers what they have applied, as of indexes of the log, and returns the answers that
+// come within an election timeout.
+func (e *Ensemble) AskChecks(at []uint64) map[state.ServerID]*selfcheck.Answer {
+	answers := map[state.ServerID]*selfcheck.Answer{}
+	for id, reply := range e.askOthers(Request{Op: controlCheck, At: at}) {
+		if reply.Check != nil {
+			answers[id] = reply.Check
+		}
+	}
+	return answers
+}
+
+// askOthers asks all servers of which this one knows at once, for an election timeout at most, and returns the
+// answers.
+func (e *Ensemble) askOthers(req Request) map[state.ServerID]Reply {
+	ctx, cancel := context.WithTimeout(e.cfg.Context, e.cfg.ElectionTimeout)
+	defer cancel()
+	others := map[state.ServerID]bool{}
+	maps.Copy(others, e.configured())
+	for _, s := range e.cfg.Servers {
+		others[s.ID] = true
+	}
+	delete(others, e.cfg.Self)
+	var mu sync.Mutex // protects replies
+	replies := map[state.ServerID]Reply{}
+	var asking sync.WaitGroup
+	for id := range others {
+		asking.Go(func() {
+			reply, err := e.Ask(ctx, id, req)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			replies[id] = reply
+		})
+	}
+	asking.Wait()
+	return replies
+}
+
+// called is the host by which this server finds another one; empty: it is not known here.
+func (e *Ensemble) called(id state.ServerID) string {
+	at := e.cfg.Applied.Members()[id].Addr
+	for _, s := range e.cfg.Servers {
+		if s.ID == id && at == "" {
+			at = s.Addr
+		}
+	}
+	host, _, _ := net.SplitHostPort(at) // or empty
+	return host
+}
+
+// AskName asks the others for a host by which they find this server, and that is good; empty: none has said one. all
+// reports that all servers of the configuration have answered.
+func (e *Ensemble) AskName(good func(host string) bool) (host string, all bool) {
+	replies := e.askOthers(Request{Op: RequestWho})
+	for _, id := range slices.Sorted(maps.Keys(replies)) {
+		if name := replies[id].Called; good(name) {
+			return name, true
+		}
+	}
+	for _, s := range e.cfg.Servers {
+		if _, ok := replies[s.ID]; !ok && s.ID != e.cfg.Self {
+			return "", false
+		}
+	}
+	return "", true
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/zk-lite/zk-lite/consensus/raftlog"
 )
 
 // errDamaged says that a file of bbolt's is not what bbolt wrote.
@@ -118,6 +121,110 @@ func (s *Store) verifyReach(c *Config, hasIdentity bool) error {
 	if first > newest+1 {
 		return fmt.Errorf("the log in %s begins with entry %d, and the snapshots in %s end at entry %d: those between "+
 			"are missing; %s", c.LogDir, first, c.Dir, newest, remedy)
+	}
+	return nil
+}
+
+// zookeeperDir is where ZooKeeper keeps its snapshots, under dataDir, and its log, under
+// dataLogDir, in every release of Apache's.
+const zookeeperDir = "version-2"
+
+// ownNames are in a directory that a server of zk-lite has used. The directory snapshots is no
+// such name: an operator of ZooKeeper may have one.
+var ownNames = []string{identityName, stableName, "raftlog", "raftlog.db"}
+
+// RefuseZooKeeper finds ZooKeeper's data in directories that no server of zk-lite has used
+// yet. To start there would serve an empty tree, as if all data were lost, and clients
+// would create their znodes anew. Beside data of our own it is only mentioned in the log:
+// that server has started before, and must start again. Nothing is created or opened.
+func (c *Config) RefuseZooKeeper() error {
+	logDir := c.LogDir
+	if logDir == "" {
+		logDir = c.Dir
+	}
+	for _, x := range []struct{ setting, dir string }{{"dataDir", c.Dir}, {"dataLogDir", logDir}} {
+		found := filepath.Join(x.dir, zookeeperDir)
+		if info, err := os.Stat(found); err != nil || !info.IsDir() {
+			continue
+		}
+		if !hasOwn(c.Dir) && !hasOwn(logDir) {
+			return fmt.Errorf("%s, in the directory of the setting %s, is the data of an Apache ZooKeeper, which "+
+				"zk-lite cannot read; to keep it, start ZooKeeper again, save the tree with zk-lite export, and "+
+				"import it into a zk-lite whose %s is another directory (docs/operations.md, \"Coming from "+
+				"ZooKeeper\"); to start without it, set %s to another directory",
+				found, x.setting, x.setting, x.setting)
+		}
+		c.Logger.Warn("the data of an Apache ZooKeeper is not read: this server has data of its own beside it; "+
+			"remove the directory when you need it no more", "dir", found)
+		return nil
+	}
+	return nil
+}
+
+func hasOwn(dir string) bool {
+	for _, name := range ownNames {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Inspect reads the newest snapshot and the log, of a server that may run: it changes nothing, and misses what is
+// written meanwhile. What is not there is left out. The log of a server with log.store=boltdb cannot be read while it
+// runs.
+func (c *Config) Inspect(snapshot func(io.Reader) error, entry func(*raft.Log) error) error {
+	newest, err := newestSnapshotDir(c.Dir)
+	if err != nil {
+		return err
+	}
+	if newest != "" {
+		f, err := os.Open(filepath.Join(c.Dir, "snapshots", newest, "state.bin"))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(snapshot(f), f.Close()); err != nil {
+			return fmt.Errorf("%s: %w", f.Name(), err)
+		}
+	}
+	dir := c.LogDir
+	if dir == "" {
+		dir = c.Dir
+	}
+	if c.Kind == LogBolt {
+		return inspectBolt(filepath.Join(dir, "raftlog.db"), entry)
+	}
+	dir = filepath.Join(dir, "raftlog")
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return raftlog.Visit(dir, raftlog.Options{Logger: c.Logger}, entry)
+}
+
+func inspectBolt(path string, entry func(*raft.Log) error) (err error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	options := boltOptions()
+	options.ReadOnly = true
+	log, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: options})
+	if err != nil {
+		return fmt.Errorf("opening raft's log %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	first, err := log.FirstIndex()
+	last, lastErr := log.LastIndex()
+	if err := errors.Join(err, lastErr); err != nil || last == 0 {
+		return err
+	}
+	for i := first; i <= last; i++ {
+		var l raft.Log
+		if err := log.GetLog(i, &l); err != nil {
+			return fmt.Errorf("entry %d of %s: %w", i, path, err)
+		}
+		if err := entry(&l); err != nil {
+			return err
+		}
 	}
 	return nil
 }

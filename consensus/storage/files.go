@@ -12,6 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
+
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
@@ -110,4 +113,78 @@ func ParseEnsemble(text string) (id [16]byte, err error) {
 	}
 	copy(id[:], b)
 	return id, nil
+}
+
+const historyName = "history"
+
+// historyFile is the selfcheck.Store of a data directory. It is written in place, and not synced: a torn file is
+// recognised by its sum, and nothing durable depends on it.
+type historyFile string
+
+func (f historyFile) Load() []byte {
+	b, _ := os.ReadFile(string(f))
+	return b
+}
+
+func (f historyFile) Save(b []byte) error { return os.WriteFile(string(f), b, 0o600) }
+
+// LastIndex returns the index of the last entry in the log, or in the newest snapshot; 0: there is none.
+func (s *Store) LastIndex() uint64 {
+	last, _ := s.Log.LastIndex()
+	if list, err := s.Snapshots.List(); err == nil && len(list) > 0 {
+		last = max(last, list[0].Index)
+	}
+	return last
+}
+
+// kept is what has to stay at its place while the server runs, since a start looks for it there.
+type kept struct {
+	path string
+	info os.FileInfo
+}
+
+// keep notes the files and directories that have to stay.
+func (s *Store) keep(c *Config) error {
+	paths := []string{c.Dir, filepath.Join(c.Dir, stableName), c.LogDir}
+	if s.Raftlog != nil {
+		paths = append(paths, filepath.Join(c.LogDir, "raftlog"))
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		s.kept = append(s.kept, kept{path, info})
+	}
+	return nil
+}
+
+// Lost reports that a file or directory that this server has open is not at its place any more, which the kernel does
+// not mind: it writes on, and the next start finds nothing.
+func (s *Store) Lost() error {
+	for _, k := range s.kept {
+		info, err := os.Stat(k.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%s was removed while this server has it open", k.path)
+		case err == nil && !os.SameFile(info, k.info):
+			return fmt.Errorf("%s is another one than this server has open", k.path)
+		}
+	}
+	return nil
+}
+
+// InUse reports whether a process has a server's data directory open. An error says why that is not known.
+func InUse(dir string) (bool, error) {
+	path := filepath.Join(dir, stableName)
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Millisecond})
+	switch {
+	case err == nil:
+		return false, db.Close()
+	case errors.Is(err, bbolterrors.ErrTimeout):
+		return true, nil
+	case errors.Is(err, fs.ErrPermission):
+		return false, err
+	}
+	return false, nil // there is none, or one that no server opens
 }

@@ -21,7 +21,7 @@
 //   - failover.go: when the leader's process dies the election starts at once. Invariant: only the
 //     moment of an election is chosen here.
 //
-// Besides, retry.go keeps raft's back-off against a follower out of reach short, and receivers.go has
+// Besides, retry.go keeps raft's back-off against a follower out of reach short, and send.go has
 // the followers that need the log after a snapshot.
 //
 // # Concurrency

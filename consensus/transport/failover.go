@@ -26,7 +26,7 @@ import (
 // that stays open for probeRead means alive; anything else is left to the silence; (3) only voters act, the
 // n-th of them n staggers later; (4) ask the other voters by RequestPreVote: a server that suspects
 // the same leader, if need be after a look at it, grants it if the asker's log is not older than its own
-// and it has not promised itself to another (promise.go), every other server lets raft answer, and raft
+// and it has not promised itself to another (prevote.go), every other server lets raft answer, and raft
 // refuses while it has a leader; (5) with a majority, and still in the same term, hand raft a TimeoutNow, as
 // the leader would in a leadership transfer; (6) again, until there is a leader.
 //
