@@ -41,26 +41,26 @@ func (l *viewLock) Unlock() {
 	}
 }
 
-// View is the state at one moment, given to an Op for the time of one call.
+// View is the state at one moment. It is valid during one call of an Op.
 type View struct {
 	machine *state.Machine
 	watches *watch.Manager
-	times   *forward.Times // of the entry that is applied; nil: none is
+	times   *forward.Times // of the entry that is being applied; nil: none is
 }
 
-// Times say how long the entry took that is applied right now, for an Op's Done; nil: none is.
+// Times returns how long the entry took that is being applied, for an Op's Done; nil if none is.
 func (v *View) Times() *forward.Times { return v.times }
 
-// Tree is the tree of znodes, for reading.
+// Tree returns the tree of znodes, for reading.
 func (v *View) Tree() *znode.Tree { return v.machine.Tree() }
 
-// Zxid is the last transaction that this server has applied.
+// Zxid returns the last transaction that this server has applied.
 func (v *View) Zxid() znode.Zxid { return v.machine.Zxid() }
 
-// Machine is the whole replicated state, for reading.
+// Machine returns the whole replicated state, for reading.
 func (v *View) Machine() *state.Machine { return v.machine }
 
-// Watches is the table of watches of this server's connections.
+// Watches returns the watches of this server's connections.
 func (v *View) Watches() *watch.Manager { return v.watches }
 
 // View calls visit with the present state; visit must be quick.
@@ -70,9 +70,9 @@ func (s *Server) View(visit func(v *View)) {
 	visit(&s.current)
 }
 
-// Digest is a number that servers in the same state share, and the zxid at
-// which it was taken. It reads every znode, without holding anybody up for
-// more than Snapshot does.
+// Digest returns a number that servers in the same state share, and the zxid at
+// which it was taken. It reads every znode, but holds the view lock no longer
+// than Snapshot does.
 func (s *Server) Digest() (znode.Zxid, uint64) {
 	x, zxid := s.Snapshot()
 	defer x.Release()
@@ -172,11 +172,11 @@ func (h *handler) Event(e *znode.Event) {
 // QuotaExceeded implements consensus.Handler. A subtree is reported at most
 // once per minute, as in ZooKeeper.
 func (h *handler) QuotaExceeded(path string) {
-	path = strings.Clone(path) // it lies in a log entry
+	path = strings.Clone(path) // it is a part of a log entry
 	if pass, _ := h.quota.Pass(path); pass {
 		h.srv.logger.Warn("quota exceeded", "path", path)
 	}
 }
 
-// Halted implements consensus.Handler: the clients go on at other servers.
+// Halted implements consensus.Handler: the clients continue at other servers.
 func (h *handler) Halted() { h.srv.conns.disconnectAll(ReasonHalted) }

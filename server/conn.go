@@ -45,12 +45,12 @@ type Reason int
 const (
 	ReasonClosed   Reason = iota // the session was closed, by its client
 	ReasonExpired                // the session has expired
-	ReasonMoved                  // the session's client has come by another connection
+	ReasonMoved                  // the session's client has another connection
 	ReasonNoLeader               // this server has lost touch with a majority
 	ReasonStopping               // this server stops
 	ReasonReset                  // this server's state was replaced by a snapshot
-	ReasonOutbox                 // the client does not read what it is sent
-	ReasonHalted                 // this server takes no part in the ensemble any more
+	ReasonOutbox                 // the client does not read its replies
+	ReasonHalted                 // this server no longer takes part in the ensemble
 )
 
 // String names the reason in logs.
@@ -106,7 +106,7 @@ type Conn struct {
 }
 
 // NewConn registers a client with the identities its connection has by itself,
-// such as its address. Close it when the connection has gone.
+// such as its address. Close it when the connection has ended.
 func (s *Server) NewConn(client Client, identities []znode.ID) *Conn {
 	c := &Conn{server: s, client: client, shard: s.nextShard.Add(1) % viewShards}
 	c.room = sync.NewCond(&c.mu)
@@ -116,10 +116,10 @@ func (s *Server) NewConn(client Client, identities []znode.ID) *Conn {
 	return c
 }
 
-// Identities is what the client has proved to be; do not modify.
+// Identities returns the identities that the client has proved; do not modify.
 func (c *Conn) Identities() []znode.ID { return *c.identities.Load() }
 
-// AddIdentity adds to them; only the connection's reading goroutine may.
+// AddIdentity adds an identity. Only the connection's reading goroutine may call it.
 func (c *Conn) AddIdentity(id znode.ID) {
 	old := c.Identities()
 	for _, have := range old {
@@ -131,7 +131,7 @@ func (c *Conn) AddIdentity(id znode.ID) {
 	c.identities.Store(&next)
 }
 
-// Session is the session that the connection carries, 0 before there is one,
+// Session returns the session that the connection carries, 0 before there is one,
 // and its negotiated timeout.
 func (c *Conn) Session() (znode.SessionID, time.Duration) {
 	c.mu.Lock()
@@ -139,7 +139,7 @@ func (c *Conn) Session() (znode.SessionID, time.Duration) {
 	return c.session, c.timeout
 }
 
-// WatcherSession is the session of the connection that a watcher belongs to; 0 for one without, such as
+// WatcherSession returns the session of the connection that a watcher belongs to; 0 for one without, such as
 // an HTTP client's.
 func WatcherSession(w *watch.Watcher) znode.SessionID {
 	if c, ok := w.Sink().(*Conn); ok {
@@ -149,7 +149,7 @@ func WatcherSession(w *watch.Watcher) znode.SessionID {
 	return 0
 }
 
-// Watcher is the connection's hold on the table of watches.
+// Watcher returns the connection's place in the table of watches.
 func (c *Conn) Watcher() *watch.Watcher { return c.watcher }
 
 // Read executes op.Read, at once if no write of this connection is pending,

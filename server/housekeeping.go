@@ -12,7 +12,7 @@ import (
 // sessions is read: the delay that it adds to expiry stays a fraction of the promise.
 const roundsPerTick = 4
 
-// housekeeping is the server's own goroutine: what recurs, at a quarter of a tick.
+// housekeeping is the server's own goroutine: what recurs, four times per tick.
 func (s *Server) housekeeping() {
 	period := s.cfg.Tick / roundsPerTick
 	ticker := time.NewTicker(period)
@@ -42,15 +42,15 @@ func (s *Server) housekeeping() {
 }
 
 // ReapConfig is how often, and how fast, the leader removes containers and TTL
-// znodes whose time has come (ZooKeeper's ContainerManager).
+// znodes that have expired (ZooKeeper's ContainerManager).
 type ReapConfig struct {
 	Interval     time.Duration // 0: every minute
 	MaxPerMinute int           // 0: 10,000
 	NeverUsed    time.Duration // 0: containers that never had a child are kept
 }
 
-// reaper proposes, on the leader's server, the removal of znodes whose time has come.
-// While the last sweep is not through there is no other, so that they do not pile up.
+// reaper proposes, on the leader's server, the removal of znodes that have expired.
+// The next sweep waits for the last one to be applied, so that sweeps do not pile up.
 type reaper struct {
 	srv  *Server
 	cfg  ReapConfig
@@ -82,8 +82,8 @@ func (r *reaper) run() {
 	}
 }
 
-// sweep proposes the removal of what may go now, one after the other with the pause that
-// makes MaxPerMinute; at most a minute's worth.
+// sweep proposes the removal of expired znodes one by one, with the pause that follows from
+// MaxPerMinute, for a minute at most.
 func (r *reaper) sweep() {
 	s := r.srv
 	if !s.sessions.Leads() || r.left.Load() > 0 || fault.On(fault.NeverReap) {

@@ -25,7 +25,7 @@ func (s *Server) Propose(c *state.Command, w forward.Waiter) error {
 }
 
 // Do proposes a command and waits for its result, of which it returns a copy
-// that nobody changes. When ctx ends first, the error is ctx's and the outcome is
+// that no one else changes. When ctx ends first, the error is ctx's and the outcome is
 // unknown, unless it had ended before the call: then nothing is sent.
 func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error) {
 	if err := ctx.Err(); err != nil {
@@ -62,7 +62,7 @@ func (w *await) Applied(r *state.Result) {
 	w.result = *r
 	w.result.Multi = append([]state.OpResult(nil), r.Multi...)
 	if r.Session != nil {
-		x := *r.Session // the table's own goes on changing
+		x := *r.Session // the table's own will change
 		w.result.Session = &x
 	}
 	times := w.server.current.times
@@ -87,8 +87,8 @@ func (nobody) Lost()                 {}
 // admission decides whether a command may be proposed: whether there is room for what it adds to the state. Without
 // it one client could fill the memory of all servers, which the kernel would then kill, again after every start.
 //
-// The server that accepts a command decides, before it is in the log: what is in the log is carried out by all
-// servers alike, so replicas cannot differ. Each server has the smallest limit of all voters from the leader.
+// The server that accepts a command decides, before it is in the log: all servers carry out what is in the log
+// alike, so replicas cannot differ. Each server has the smallest limit of all voters from the leader.
 // What other servers have accepted and this one has not applied is not counted; the limit leaves room for it
 // (docs/adr/0018).
 type admission struct {
@@ -148,7 +148,7 @@ func (a *admission) hasRoom(c *state.Command) bool {
 	return false
 }
 
-// refused is the result of a command that was not admitted. Its code is one that all clients know: kazoo 2.8
+// refused returns the result of a command that was not admitted. Its code is one that all clients know: kazoo 2.8
 // and Java 3.4 break on those that came later, QUOTAEXCEEDED among them (docs/protocol.md).
 func refused(op state.Op, code znode.Error, zxid znode.Zxid) *state.Result {
 	return &state.Result{Op: op, Code: code, Zxid: zxid}

@@ -24,12 +24,12 @@ import (
 type Consensus interface {
 	// Propose sends a command on its way and returns before it is applied. It
 	// blocks while too much is pending, except for the ensemble's own commands
-	// (expiry, the reaper's): the clock that proposes those must not stand
-	// still. An error means that the command was not and will not be sent.
+	// (expiry, the reaper's): the clock that proposes those must not stop. An
+	// error means that the command was not and will not be sent.
 	Propose(c *state.Command, w forward.Waiter) error
 	// Touch reports sessions whose clients sent something.
 	Touch(ids []znode.SessionID)
-	// Status is this server's place in the ensemble.
+	// Status returns this server's place in the ensemble.
 	Status() consensus.Status
 	// TreeMemory returns how much memory the state may take (0: no limit), and how
 	// much the commands take that wait for their result, in bytes.
@@ -72,7 +72,7 @@ func (c *Config) clamp(d time.Duration) time.Duration {
 // patience is how long a client with this session timeout is kept without a leader.
 func (c *Config) patience(timeout time.Duration) time.Duration { return min(timeout/2, c.Grace) }
 
-// Server is one server of the ensemble, as the packages see it that serve clients.
+// Server is one server of the ensemble, as the packages that serve clients see it.
 type Server struct {
 	cfg       Config
 	flags     state.Flags
@@ -106,8 +106,8 @@ type Server struct {
 	done     sync.WaitGroup
 }
 
-// New returns a server that accepts no requests before Start. The machine it shows is
-// the one that consensus hands over with StateReplaced.
+// New returns a server that accepts no requests before Start. Its state is the machine that
+// consensus hands over with StateReplaced.
 func New(cfg Config) *Server {
 	if cfg.Auth == nil {
 		cfg.Auth = auth.New(auth.Config{})
@@ -173,20 +173,20 @@ func (s *Server) Restore(ctx context.Context, in io.Reader, o backup.RestoreOpti
 	return s.restorer.Restore(ctx, in, o)
 }
 
-// Status is this server's place in the ensemble.
+// Status returns this server's place in the ensemble.
 func (s *Server) Status() consensus.Status { return s.consensus.Status() }
 
-// Expired remembers the sessions that have expired.
+// Expired returns the record of sessions that have expired.
 func (s *Server) Expired() *insight.Expirations { return s.expired }
 
-// Slow keeps the slow requests.
+// Slow returns the record of slow requests.
 func (s *Server) Slow() *insight.SlowLog { return s.slow }
 
-// Usage finds who uses the server most.
+// Usage returns the counts of who uses the server most.
 func (s *Server) Usage() *insight.Usage { return &s.usage }
 
-// Config is what the server was made with.
+// Config returns the configuration that New was given.
 func (s *Server) Config() Config { return s.cfg }
 
-// Auth knows who clients are.
+// Auth returns the server's Authenticator.
 func (s *Server) Auth() *auth.Authenticator { return s.cfg.Auth }

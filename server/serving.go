@@ -93,7 +93,7 @@ func (w *sentSync) end(applied bool) {
 }
 
 // disconnectCutOff disconnects the clients that have been without a leader for too
-// long. Those that have no session yet count as the shortest one.
+// long. Those without a session count as one with the shortest timeout.
 func (s *Server) disconnectCutOff() {
 	contact := s.Status().Contact
 	if contact <= s.cfg.patience(s.cfg.MinSessionTimeout) {
@@ -111,13 +111,13 @@ func (s *Server) Stalled() bool {
 }
 
 // progress notices that commands of this server wait and nothing is applied, though there is a leader: the
-// disks of the others may be full. Housekeeping looks.
+// disks of the others may be full. Housekeeping calls note.
 type progress struct {
 	applied uint64       // at the last change
 	at      atomic.Int64 // of the last change, or of the last time when none waited; since Server.started
 }
 
-// note looks at a status, which was taken so long after Server.started.
+// note takes a status in; since is its time after Server.started.
 func (p *progress) note(status consensus.Status, since time.Duration) {
 	if status.Pending == 0 || status.AppliedIndex != p.applied {
 		p.applied = status.AppliedIndex
@@ -126,11 +126,11 @@ func (p *progress) note(status consensus.Status, since time.Duration) {
 }
 
 // Drain makes this server ready to be stopped: it takes no new clients, hands over
-// leadership, and sends its clients away, who go on elsewhere with their sessions.
-// When it returns nil, the ensemble goes on without this server. With
-// membership.ErrTooFew it would not, and nothing has been done.
+// leadership, and disconnects its clients, who take their sessions to other servers.
+// When it returns nil, the ensemble can do without this server. With
+// membership.ErrTooFew it cannot, and nothing has been done.
 func (s *Server) Drain(ctx context.Context) error {
-	if s.Status().Halt == nil { // the ensemble goes on without a halted server already
+	if s.Status().Halt == nil { // the ensemble does without a halted server already
 		if err := s.ensemble.CheckStop(ctx); err != nil {
 			return err
 		}

@@ -49,8 +49,8 @@ func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
 	}
 }
 
-// Lead implements consensus.Handler: this server leads since this term; with 0 it does
-// not any more. Every session gets a full timeout from a new leader.
+// Lead implements consensus.Handler: this server leads since this term; with 0 it no
+// longer does. Every session gets a full timeout from a new leader.
 func (h *handler) Lead(term uint64) {
 	h.srv.View(func(v *View) { h.srv.sessions.Lead(term, v.machine.Sessions(), time.Now()) })
 }
@@ -62,9 +62,9 @@ func (h *handler) Touched(by state.ServerID, ids []znode.SessionID) {
 	h.srv.sessions.Touch(uint64(by), ids, time.Now())
 }
 
-// extendDeadlines postpones the end of all sessions when this server has stood still since the
+// extendDeadlines postpones the end of all sessions when this server has not run since the
 // last call, as when the process or its machine was paused: nothing could be read from clients,
-// and what they sent may still lie in the sockets. The same goes for the time that the
+// and what they sent may still be in the sockets. The same goes for the time that the
 // application of one entry takes (busy), such as that of a large restore: then the
 // requests of HTTP sessions wait for its end, here and about as long elsewhere.
 func (s *Server) extendDeadlines(since time.Duration, busy bool) {
@@ -80,7 +80,7 @@ func (s *Server) extendDeadlines(since time.Duration, busy bool) {
 	}
 }
 
-// expire proposes the end of the sessions whose clients were silent too long.
+// expire proposes the end of the sessions whose clients have been silent for too long.
 // The proposal counts only in the term in which it was decided.
 func (s *Server) expire(now time.Time) {
 	dead, term := s.sessions.Expire(now)

@@ -1,4 +1,4 @@
-// Package audit writes who has done what: ZooKeeper's audit lines, for changes of znodes, and ours for what
+// Package audit records the actions of clients: ZooKeeper's audit lines, for changes of znodes, and ours for what
 // ZooKeeper leaves out: failed logins, refused requests, and what administrators do over HTTP.
 //
 // A line is handed to a queue of bounded length, and left out and counted when it is full: nothing waits for the disk,
@@ -45,18 +45,18 @@ type Event struct {
 	ZnodeType string `json:"znode_type,omitempty"`
 	ACL       string `json:"acl,omitempty"`
 	Result    Result `json:"result"`
-	// Reason is ours, behind the result: why something was refused.
+	// Reason is ours, and comes after the result: why something was refused.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Client is who asks.
+// Client is the client that has sent a request.
 type Client struct {
 	Session znode.SessionID // 0: none
 	IDs     []znode.ID
 	IP      string
 }
 
-// Config says where the lines go.
+// Config configures a Log.
 type Config struct {
 	File     string
 	JSON     bool
@@ -73,7 +73,7 @@ type Log struct {
 	leftOut atomic.Int64
 	done    chan struct{}
 
-	mu     sync.RWMutex // held by who sends; protects the field below
+	mu     sync.RWMutex // shared by those that send; protects the field below
 	closed bool
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Config is who is who. The zero value is ZooKeeper's default.
+// Config configures an Authenticator. The zero value is ZooKeeper's default.
 type Config struct {
 	SuperDigest string      // of the super user, USER:HASH; empty: there is none
 	SuperName   string      // the super user's x509 subject; empty: there is none
@@ -31,20 +31,20 @@ type Config struct {
 	NoDigest    bool        // the scheme digest proves nothing
 	// Schemes are those of which a client needs an identity; none: it needs none.
 	Schemes []string
-	// Ensemble says that the scheme ensemble is known. Ensembles are the names that clients may expect there; none:
+	// Ensemble enables the scheme ensemble. Ensembles are the names that clients may expect there; none:
 	// any.
 	Ensemble  bool
 	Ensembles []string
-	// SkipACL lets every client do everything with znodes. It makes nobody an administrator.
+	// SkipACL lets every client do everything with znodes. It makes no one an administrator.
 	SkipACL bool
 	// Administrators are identities that may run the ensemble, besides super users.
 	Administrators []znode.ID
 	SASL           *SASL   // nil: there is none
 	Tokens         *Tokens // nil: there are none
-	Local          *Local  // nil: nobody is an administrator by being on this machine
+	Local          *Local  // nil: being on this machine makes no one an administrator
 }
 
-// Authenticator knows who is who.
+// Authenticator maps credentials to identities.
 type Authenticator struct{ cfg Config }
 
 // New returns an Authenticator.
@@ -55,7 +55,7 @@ func New(cfg Config) *Authenticator {
 	return &Authenticator{cfg}
 }
 
-// unchecked is the super user that skipACL makes of everybody; it is no administrator.
+// unchecked is the super user that skipACL makes of every client; it is no administrator.
 var unchecked = znode.ID{Scheme: "super", ID: "skipACL"}
 
 // First returns the identities of every client of this server.
@@ -108,7 +108,7 @@ func (a *Authenticator) Token(token string) (ids []znode.ID, ok bool) {
 	return []znode.ID{{Scheme: "token", ID: name}}, ok
 }
 
-// Ensemble reports whether the ensemble has this name, and whether anybody asks here. An empty name is anybody's.
+// Ensemble reports whether the ensemble has this name and the scheme is enabled. An empty name always matches.
 func (a *Authenticator) Ensemble(name string) (ok bool) {
 	return a.cfg.Ensemble && (name == "" || len(a.cfg.Ensembles) == 0 || slices.Contains(a.cfg.Ensembles, name))
 }
@@ -130,7 +130,7 @@ func (a *Authenticator) Administrator(ids []znode.ID) bool {
 	})
 }
 
-// Configured reports whether anybody was named who may run the ensemble.
+// Configured reports whether the configuration names an administrator.
 func (a *Authenticator) Configured() bool {
 	return a.cfg.SuperDigest != "" || a.cfg.SuperName != "" || len(a.cfg.Administrators) > 0 ||
 		a.cfg.SASL != nil && len(a.cfg.SASL.Supers) > 0
@@ -145,7 +145,7 @@ type Exchange interface {
 	Next(token []byte) (reply []byte, user string, err error)
 }
 
-// SASL is what is known about SASL on the ZooKeeper port.
+// SASL configures SASL on the ZooKeeper port.
 type SASL struct {
 	// Mechanism is DIGEST-MD5 or GSSAPI.
 	Mechanism func() string
@@ -162,10 +162,10 @@ type SASL struct {
 	AllowFailed bool
 }
 
-// SASL is what the settings say about SASL; nil: there is none.
+// SASL returns the configuration of SASL; nil: there is none.
 func (a *Authenticator) SASL() *SASL { return a.cfg.SASL }
 
-// Identities are those of a user who has proved to be this one (SaslServerCallbackHandler). The identity is that of
+// Identities returns those of a user who has authenticated (SaslServerCallbackHandler). The identity is that of
 // the credentials: a client cannot choose another one.
 func (s *SASL) Identities(user string) ([]znode.ID, error) {
 	name, err := s.shorten(user)
@@ -179,8 +179,8 @@ func (s *SASL) Identities(user string) ([]znode.ID, error) {
 	return ids, nil
 }
 
-// shorten leaves out of service/host@REALM what the settings say. Names of other realms stay whole, so that nobody
-// there can be taken for somebody here.
+// shorten removes host and realm from service/host@REALM as configured. Names of other realms stay whole, so that no
+// user there can be mistaken for one here.
 func (s *SASL) shorten(user string) (string, error) {
 	id := znode.ID{Scheme: "sasl", ID: user}
 	if user == "" || !znode.ValidID(id) {

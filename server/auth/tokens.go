@@ -32,7 +32,7 @@ func OpenTokens(path string, logger *slog.Logger) (*Tokens, error) {
 	return &Tokens{names}, err
 }
 
-// find returns the name that a token stands for.
+// find returns the name that belongs to a token.
 func (t *Tokens) find(token string) (name string, ok bool) {
 	name, ok = t.names.Get()[sha256.Sum256([]byte(token))]
 	return name, ok
@@ -79,12 +79,12 @@ func parseToken(line string) (name string, sum [sha256.Size]byte, err error) {
 	return fields[0], sum, nil
 }
 
-// LocalTokenFile is the name of the file in the data directory whose reader is an administrator on this machine.
+// LocalTokenFile is the name of the file in the data directory with the token of Local.
 const LocalTokenFile = "admin.token"
 
-// Local is the token that lets whoever can read the server's own files run the ensemble. It is drawn at each start.
-// The file has the token in its first line and the HTTP port in its second, so that nobody who waits at another port is
-// given it.
+// Local is the token that makes users of this machine who can read the server's files administrators. It is drawn at
+// each start. The file has the token in its first line and the HTTP port in its second, so that it is not sent to
+// another process at another port.
 type Local struct {
 	path  string
 	token string
@@ -93,7 +93,7 @@ type Local struct {
 // NewLocal draws a token and writes it into dir, for the owner's eyes only.
 func NewLocal(dir string, port int) (*Local, error) {
 	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs // whoever asks for it is elsewhere
+		dir = abs // its readers have other working directories
 	}
 	l := &Local{filepath.Join(dir, LocalTokenFile), rand.Text() + rand.Text()}
 	f, err := os.CreateTemp(dir, LocalTokenFile+".*") // with mode 0600

@@ -17,7 +17,7 @@ import (
 
 const (
 	suffix     = ".backup"
-	partSuffix = ".part" // of what is being written
+	partSuffix = ".part" // of files that are being written
 	timeFormat = "20060102T150405Z"
 )
 
@@ -50,8 +50,8 @@ func list(dir string, ensemble [16]byte) (names []string, err error) {
 }
 
 // newest is when the newest backup of an ensemble was begun; 1970 if there is none. The clocks of servers that share a
-// directory need not agree: one from soon after now is taken for one from now. One that is further ahead says nothing
-// about when the next is due, and is returned.
+// directory need not agree: one from soon after now counts as one from now. One that is further ahead does not decide
+// when the next is due, and is returned.
 func newest(dir string, ensemble [16]byte, now time.Time, interval time.Duration) (at time.Time, ahead string) {
 	names, _ := list(dir, ensemble) // an error comes again with the backup
 	for _, name := range names {
@@ -69,8 +69,8 @@ func newest(dir string, ensemble [16]byte, now time.Time, interval time.Duration
 // toDirectory writes a backup to the directory. What could not be verified, or not be written, is not there.
 func (s *Scheduler) toDirectory(ctx context.Context, b *attempt) (err error) {
 	path := filepath.Join(s.cfg.Directory, b.name)
-	// A file that was not there, with a name that no one can guess: who else writes to the directory could have the
-	// backup written to a file of its own, or through a link over another one.
+	// A new file, with a name that cannot be guessed: others who can write to the directory could otherwise have the
+	// backup written to a file of theirs, or through a link over another one.
 	f, err := os.CreateTemp(s.cfg.Directory, b.name+".*"+partSuffix)
 	if err != nil {
 		return err
@@ -96,8 +96,8 @@ func (s *Scheduler) toDirectory(ctx context.Context, b *attempt) (err error) {
 	return durable.Rename(f.Name(), path)
 }
 
-// prune removes what is not to be kept, and what broken writes have left behind; never the newest backup. Those with a
-// later time than now are kept and not counted, or they would have the others removed.
+// prune removes backups that need not be kept, and the files of broken writes, but never the newest backup. Those with
+// a later time than now are kept and not counted, or the others would be removed because of them.
 func prune(dir string, ensemble [16]byte, cfg *Config) error {
 	names, err := list(dir, ensemble)
 	now := time.Now()

@@ -262,7 +262,7 @@ func (r *Restorer) abortUpload(id uint64) {
 
 // backupFile is a backup as it came, in parts that the log takes.
 type backupFile struct {
-	own   [16]byte // the ensemble of which it has to be, if it says so; zero: any
+	own   [16]byte // the ensemble that it has to be of, if it names one; zero: any
 	parts [][]byte
 	size  int64
 	sum   xxhash.Digest
@@ -271,12 +271,12 @@ type backupFile struct {
 // besideTree is what a backup may have beside its tree, in bytes: sessions and idempotency keys, which are left out.
 const besideTree = 32 << 20
 
-// read takes the file in while it is decoded, into so much memory.
+// read reads and decodes the file at the same time; room bounds the memory of its tree.
 func (f *backupFile) read(in io.Reader, room int64) (*backup.Backup, error) {
 	f.sum.Reset()
 	source := &sourceReader{in: in}
 	buffered := bufio.NewReader(source)
-	head, _ := buffered.Peek(state.BackupHead) // what is shorter is found below
+	head, _ := buffered.Peek(state.BackupHead) // a shorter file fails below
 	ensemble, err := state.BackupEnsemble(head)
 	switch {
 	case source.err != nil:
@@ -300,13 +300,13 @@ func (f *backupFile) read(in io.Reader, room int64) (*backup.Backup, error) {
 	return b, nil
 }
 
-// refuse reads the rest, and returns err: who has not yet sent all of a request would not get the answer.
+// refuse reads the rest, and returns err: a client that has not yet sent its whole request would not get the answer.
 func refuse(in io.Reader, err error) error {
 	_, _ = io.Copy(io.Discard, io.LimitReader(in, MaxBackup)) // err counts
 	return err
 }
 
-// sourceReader remembers its source's own error, to tell it from damage.
+// sourceReader keeps the error of its source, to distinguish it from damage.
 type sourceReader struct {
 	in  io.Reader
 	err error

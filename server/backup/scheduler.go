@@ -63,7 +63,7 @@ type Ensemble interface {
 	Status(ctx context.Context) (membership.Status, error)
 }
 
-// Config says what to do with backups. Either Directory or Command is set.
+// Config configures a Scheduler. Either Directory or Command is set.
 type Config struct {
 	ID        state.ServerID // this server's
 	Directory string
@@ -93,14 +93,14 @@ func NewScheduler(srv Server, e Ensemble, cfg Config) *Scheduler {
 	return &Scheduler{cfg: cfg, srv: srv, ensemble: e}
 }
 
-// Metrics lists what was counted, by the names in the table of package api/metrics.
+// Metrics emits the counters, by the names in the table of package api/metrics.
 func (s *Scheduler) Metrics(emit func(name string, value any)) {
 	emit("backups_total", s.made.Load())
 	emit("backup_failures_total", s.failed.Load())
 	emit("backup_last_success_timestamp_seconds", s.last.Load())
 }
 
-// Fault is why the last backup failed; empty if it did not.
+// Fault returns why the last backup failed; empty if it did not.
 func (s *Scheduler) Fault() string {
 	if text := s.fault.Load(); text != nil {
 		return *text
@@ -122,7 +122,7 @@ func (s *Scheduler) Run(ctx context.Context) {
 	}
 }
 
-// look takes a backup if one is due, and this server is to take it.
+// look takes a backup if one is due and this server is chosen to take it.
 func (s *Scheduler) look(ctx context.Context, now time.Time) {
 	ensemble := s.srv.Status().Ensemble
 	if s.cfg.Directory != "" {
@@ -216,7 +216,7 @@ func (s *Scheduler) toCommand(ctx context.Context, b *attempt) error {
 	verified := make(chan error, 1)
 	go func() {
 		err := b.verify(ctx, again)
-		again.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // for what is still written
+		again.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // ends the writes to come
 		verified <- err
 	}()
 	err = b.write(ctx, io.MultiWriter(out, check))

@@ -43,7 +43,7 @@ type Feed struct {
 	streams map[*Stream]struct{}
 }
 
-// View calls visit while the state stands still, and passes the zxid of the last
+// View calls visit while the state does not change, and passes the zxid of the last
 // transaction applied. It is how a Stream takes the view lock.
 type View func(visit func(zxid znode.Zxid))
 
@@ -120,7 +120,7 @@ type record struct {
 	first   uint64     // number of the oldest
 	bytes   int64      // of paths and permissions; one that several in a row share counts once
 	floor   znode.Zxid // every change after it is in the ring
-	restart uint64     // counts how often the record was started anew
+	restart uint64     // counts how often the record was cleared
 }
 
 // entry is a znode.Event in half its bytes: there are many, and most have the same

@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Position is a place in the order of changes from which a Stream can go on, on
+// Position is a place in the order of changes from which a Stream can continue, on
 // any server. The zero Position is before the first change.
 type Position struct {
 	Zxid znode.Zxid
@@ -23,7 +23,7 @@ type Position struct {
 type Change struct {
 	Type znode.EventType
 	Path string
-	At   Position // go on from here, and this change is not reported again
+	At   Position // a Stream from here does not report this change again
 }
 
 // How much a stream does at a time, under the lock that appliers need too.

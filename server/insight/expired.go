@@ -28,7 +28,7 @@ const (
 	// CauseServer: the leader had not heard from the server that carried the session either. That server, its machine,
 	// or the network between the two had stopped.
 	CauseServer = "server"
-	// CausePaused: this server, which carried the session, had stood still.
+	// CausePaused: this server, which carried the session, did not run.
 	CausePaused = "paused"
 	// CauseDisconnected: its connection had ended, and its client did not come back.
 	CauseDisconnected = "disconnected"
@@ -63,7 +63,7 @@ type ExpiredSession struct {
 	Ended     time.Time // when its last connection ended; zero: not known
 	EndReason string
 	Watches   int           // of its last connection
-	Paused    time.Duration // for how long this server stood still meanwhile
+	Paused    time.Duration // for how long this server did not run meanwhile
 }
 
 // Expirations remembers the newest sessions that have expired, and what may be needed to explain it. It is safe for
@@ -126,7 +126,7 @@ func (e *Expirations) Reconnected(id znode.SessionID) {
 	delete(e.disconnected, id)
 }
 
-// Paused notes that this server has stood still until now.
+// Paused notes that this server has not run for so long, until now.
 func (e *Expirations) Paused(d time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

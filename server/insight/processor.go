@@ -18,7 +18,7 @@ const (
 	sampleEvery = 100 * time.Millisecond
 )
 
-// processorWaits remembers how long what was ready to run has waited for a processor: goroutines for one of the
+// processorWaits keeps how long work that was ready to run has waited for a processor: goroutines for one of the
 // runtime's, which it counts, and threads for one of the machine's, which Linux counts. A goroutine that was woken late
 // shows what neither sees, that the whole machine did not run.
 type processorWaits struct {

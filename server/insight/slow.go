@@ -70,7 +70,7 @@ type SlowEntry struct {
 	Propose, Disk, Majority, Apply time.Duration // as in Stages
 }
 
-// SlowConfig is what a SlowLog is made of.
+// SlowConfig configures a SlowLog.
 type SlowConfig struct {
 	Threshold time.Duration // from which on a request is slow; 0: none is
 	Logger    *slog.Logger
@@ -82,7 +82,7 @@ type Server interface {
 	Status() consensus.Status
 }
 
-// SlowLog is a server's. A nil SlowLog takes nothing.
+// SlowLog keeps the newest slow requests and entries of a server. A nil SlowLog takes nothing.
 type SlowLog struct {
 	cfg       SlowConfig
 	count     atomic.Int64
@@ -101,7 +101,7 @@ func NewSlowLog(cfg SlowConfig) *SlowLog {
 	}
 }
 
-// Threshold is how long a request must take to be slow; 0: none is.
+// Threshold returns how long a request must take to be slow; 0: none is.
 func (l *SlowLog) Threshold() time.Duration {
 	if l == nil {
 		return 0
@@ -109,12 +109,12 @@ func (l *SlowLog) Threshold() time.Duration {
 	return l.cfg.Threshold
 }
 
-// Slow reports whether a request was slow that took so long.
+// Slow reports whether a request that took so long is slow.
 func (l *SlowLog) Slow(took time.Duration) bool {
 	return l != nil && l.cfg.Threshold > 0 && took >= l.cfg.Threshold
 }
 
-// Count is how many requests were slow since the start.
+// Count returns how many requests were slow since the start.
 func (l *SlowLog) Count() int64 { return l.count.Load() }
 
 // Leave counts requests that were slow and are not added, because there are too many.
@@ -123,7 +123,7 @@ func (l *SlowLog) Leave(n int) { l.count.Add(int64(n)) }
 // Add keeps a request; its ID, ProcessorWait and LeaderChanged are filled in. It takes no lock of the server's, and
 // must not be called under one.
 func (l *SlowLog) Add(r SlowRequest) {
-	r.Path = strings.Clone(r.Path[:min(len(r.Path), maxPath)]) // the rest of a frame is not to live on
+	r.Path = strings.Clone(r.Path[:min(len(r.Path), maxPath)]) // the rest of a frame can be freed
 	r.ProcessorWait = l.processor.longest(r.At, r.At.Add(r.Took))
 	r.LeaderChanged = l.cfg.Server.Status().LeaderChanged.After(r.At)
 	l.count.Add(1)
@@ -133,7 +133,7 @@ func (l *SlowLog) Add(r SlowRequest) {
 	l.requests.Add(r)
 }
 
-// AddEntry keeps an entry that this server has proposed, if it was slow: if it ended so long after its first command.
+// AddEntry keeps an entry that this server has proposed if it was slow, from its first command to its end.
 func (l *SlowLog) AddEntry(e SlowEntry) {
 	whole := e.Propose + e.Disk + e.Majority + e.Apply
 	if l.cfg.Threshold <= 0 || whole < l.cfg.Threshold/entryPart {
@@ -145,7 +145,7 @@ func (l *SlowLog) AddEntry(e SlowEntry) {
 	l.entries.Add(e)
 }
 
-// Requests returns at most so many requests with an ID below before (0: all), the newest first.
+// Requests returns at most limit requests with an ID below before (0: of all), the newest first.
 func (l *SlowLog) Requests(before uint64, limit int) []SlowRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,8 +159,8 @@ func (l *SlowLog) Entries(before uint64, limit int) []SlowEntry {
 	return l.entries.Page(before, limit)
 }
 
-// Report logs the requests that are new since the last call, up to maxSlowLines in repeats.Every. late is by how much the
-// caller was woken too late.
+// Report logs the requests that are new since the last call, up to maxSlowLines in repeats.Every. late is by how much
+// the caller was woken too late.
 func (l *SlowLog) Report(late time.Duration) {
 	l.processor.sample(late)
 	l.mu.Lock()
@@ -211,7 +211,7 @@ type Stages struct {
 	Leader   time.Duration
 	Propose  time.Duration // until the leader has proposed the entry: the one before was not through
 	Disk     time.Duration // until the entry was on the leader's disk
-	Majority time.Duration // until it was on those of a majority, and they had said so
+	Majority time.Duration // until it was on those of a majority, and the leader knew
 	Apply    time.Duration // until this server had applied it and had the result
 	Reply    time.Duration // until the client had taken it
 }
@@ -265,8 +265,8 @@ func (s *Stages) List() []Stage {
 
 // The causes that are no stages.
 const (
-	CauseElection  = "election"  // another leader was found meanwhile
-	CauseProcessor = "processor" // what was ready to run had to wait for a processor
+	CauseElection  = "election"  // the leader changed meanwhile
+	CauseProcessor = "processor" // goroutines or threads that were ready to run waited for a processor
 )
 
 // processorPart of a request's time is what something must have waited for a processor, for that to be the cause: the
@@ -274,7 +274,7 @@ const (
 // needs no processor while it works, it must be half.
 const processorPart, processorPartOfDisk = 4, 2
 
-// Cause names what is most likely to blame: the longest stage, or what explains it.
+// Cause returns the most likely cause: the longest stage, or what explains it.
 func (r *SlowRequest) Cause() string {
 	var longest Stage
 	for _, s := range r.Stages.List() {

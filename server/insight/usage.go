@@ -32,7 +32,7 @@ type Use struct {
 	Bytes   int    // of the request and its reply
 }
 
-// Measure is by what users are ordered.
+// Measure is what users are ordered by.
 type Measure int
 
 // The measures.
@@ -49,16 +49,16 @@ const (
 // The zero value is ready for use, by several goroutines at once. The lock is held for a microsecond, and nothing else
 // is locked under it.
 type Usage struct {
-	every atomic.Uint32 // one request of so many is sampled; 0 is 1
+	every atomic.Uint32 // one in every requests is sampled; 0 means 1
 
 	mu      sync.Mutex // protects the fields below
 	second  time.Time  // when sampling was last adjusted
 	samples int64      // since then
-	stand   int64      // how many requests they stand for
+	stand   int64      // how many requests they represent
 	windows [2]window  // the present one and the one before
 }
 
-// window is what was counted from one moment on.
+// window holds the counts from one moment on.
 type window struct {
 	since time.Time // zero: nothing was
 	by    [measures]sketches
@@ -92,7 +92,7 @@ func (t *Usage) Skip() bool {
 
 // Count counts a sampled request, for all those that were left out.
 func (t *Usage) Count(u Use) {
-	u.Path = strings.Clone(u.Path[:min(len(u.Path), maxPath)]) // the rest of a frame is not to live on
+	u.Path = strings.Clone(u.Path[:min(len(u.Path), maxPath)]) // the rest of a frame can be freed
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -134,7 +134,7 @@ func (t *Usage) turnLocked(now time.Time) {
 	t.windows[0] = window{since: now}
 }
 
-// Ranking is who used the server most.
+// Ranking lists the users that used the server most.
 type Ranking struct {
 	Seconds   float64 // that it covers, at least one
 	Total     int64   // requests or bytes of all
